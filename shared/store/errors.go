@@ -1,0 +1,80 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+)
+
+// What a Store answers when it does not answer nil. They are compared with errors.Is.
+var (
+	// ErrUnknown is returned by Write when the request may have been applied, may still be, or never was: a timeout, a
+	// broken connection, a server error.
+	ErrUnknown = errors.New("store: outcome unknown")
+
+	// ErrBusy is returned when the store turned the request away for now (throttling, a transaction conflict); this
+	// request has had and will have no effect.
+	ErrBusy = errors.New("store: busy")
+
+	// ErrUnavailable is returned by reads and Reserve when the store cannot be reached, and by Write when it is certain
+	// that the request changed nothing.
+	ErrUnavailable = errors.New("store: unavailable")
+
+	// ErrTooLate is returned by Write when its NotAfter has passed before the request was sent.
+	ErrTooLate = errors.New("store: too late to send")
+
+	// ErrClock is returned by Reserve when the caller's clock is more than an hour ahead of the store's date, or ids
+	// would pass MaxID.
+	ErrClock = errors.New("store: clock too far ahead")
+
+	// ErrInvalid is returned for requests that break a limit of this package.
+	ErrInvalid = errors.New("store: invalid request")
+
+	// ErrClosed is returned after Close.
+	ErrClosed = errors.New("store: closed")
+
+	// ErrDamaged is returned by a backend's Open when the data cannot be read or belongs to something else.
+	ErrDamaged = errors.New("store: damaged or foreign data")
+
+	// ErrLocked is returned by a backend's Open when another process has the data open.
+	ErrLocked = errors.New("store: in use by another process")
+)
+
+// Conflict is the error of a Write whose conditions did not hold.
+type Conflict struct {
+	// Failed lists the operations whose condition failed, in the order of Write.Ops; at least one.
+	Failed []Failure
+}
+
+// Failure names one operation whose condition failed, and what was found in its place.
+type Failure struct {
+	Op    int   // index in Write.Ops
+	Found *Item // nil: no item
+}
+
+// Error names the first operation that failed.
+func (c *Conflict) Error() string {
+	first := c.Failed[0]
+	if first.Found == nil {
+		return fmt.Sprintf("store: conflict: op %d: no item", first.Op)
+	}
+	return fmt.Sprintf("store: conflict: op %d: found version %d of %v", first.Op, first.Found.Version, first.Found.Key)
+}
+
+// At answers what was found by the operation with that index, and whether its condition failed at all.
+func (c *Conflict) At(op int) (found *Item, failed bool) {
+	for _, f := range c.Failed {
+		if f.Op == op {
+			return f.Found, true
+		}
+	}
+	return nil, false
+}
+
+// AsConflict finds a Conflict in err's chain; nil if there is none.
+func AsConflict(err error) *Conflict {
+	var c *Conflict
+	if errors.As(err, &c) {
+		return c
+	}
+	return nil
+}
