@@ -1,0 +1,135 @@
+package host
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"mime"
+	"net/http"
+	"net/url"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/aws/aws-lambda-go/events"
+)
+
+// serve answers one request of an HTTP API, payload format 2.0.
+func (i *Invoker) serve(ctx context.Context, in *events.APIGatewayV2HTTPRequest) events.APIGatewayV2HTTPResponse {
+	recorder := &recorder{header: http.Header{}}
+	r, err := request(ctx, in)
+	if err != nil {
+		problem(recorder, http.StatusBadRequest, "invalid", err.Error())
+		return recorder.response()
+	}
+	serveWhole(i.f.HTTP, recorder, r, i.f.log())
+	return recorder.response()
+}
+
+// request makes a server's request of the payload.
+func request(ctx context.Context, in *events.APIGatewayV2HTTPRequest) (*http.Request, error) {
+	body := []byte(in.Body)
+	if in.IsBase64Encoded {
+		var err error
+		if body, err = base64.StdEncoding.DecodeString(in.Body); err != nil {
+			return nil, fmt.Errorf("the body is not Base64: %w", err)
+		}
+	}
+	r, err := http.NewRequestWithContext(ctx, in.RequestContext.HTTP.Method, "/", bytes.NewReader(body))
+	if err != nil {
+		return nil, errors.New("the method is not a token")
+	}
+	r.URL = target(in)
+	r.RequestURI = r.URL.RequestURI()
+	r.RemoteAddr = in.RequestContext.HTTP.SourceIP + ":0"
+	for name, value := range in.Headers {
+		r.Header.Set(name, value)
+	}
+	if len(in.Cookies) > 0 {
+		r.Header.Set("Cookie", strings.Join(in.Cookies, "; "))
+	}
+	if r.Header.Get("X-Request-Id") == "" && in.RequestContext.RequestID != "" {
+		r.Header.Set("X-Request-Id", in.RequestContext.RequestID)
+	}
+	if r.Host = r.Header.Get("Host"); r.Host == "" {
+		r.Host = in.RequestContext.DomainName
+	}
+	r.Header.Del("Host") // as net/http's own server does
+	return r, nil
+}
+
+// target answers the URL asked for. The path is kept as it was sent where it is validly escaped, so that a slash inside a
+// name stays apart from one between names; some gateways hand it over unescaped.
+func target(in *events.APIGatewayV2HTTPRequest) *url.URL {
+	raw := in.RawPath
+	if stage := in.RequestContext.Stage; stage != "" && stage != "$default" {
+		raw = strings.TrimPrefix(raw, "/"+stage)
+	}
+	if !strings.HasPrefix(raw, "/") {
+		raw = "/" + raw
+	}
+	u := &url.URL{Path: raw, RawQuery: in.RawQueryString}
+	if path, err := url.PathUnescape(raw); err == nil {
+		u.Path, u.RawPath = path, raw // url.URL ignores a RawPath that is no encoding of Path
+	}
+	return u
+}
+
+// recorder keeps an answer until it is whole.
+type recorder struct {
+	header http.Header
+	status int
+	sent   http.Header // as it was when the status was written
+	body   bytes.Buffer
+}
+
+func (w *recorder) Header() http.Header { return w.header }
+
+func (w *recorder) WriteHeader(status int) {
+	if w.status != 0 || status < http.StatusOK { // informational answers don't pass the gateway
+		return
+	}
+	w.status, w.sent = status, w.header.Clone()
+}
+
+func (w *recorder) Write(p []byte) (int, error) {
+	w.WriteHeader(http.StatusOK)
+	return w.body.Write(p)
+}
+
+// reset forgets what was recorded.
+func (w *recorder) reset() { *w = recorder{header: http.Header{}} }
+
+// response answers the payload that API Gateway expects: several values of a header joined, cookies apart, and everything
+// that is not text in Base64.
+func (w *recorder) response() events.APIGatewayV2HTTPResponse {
+	w.WriteHeader(http.StatusOK)
+	out := events.APIGatewayV2HTTPResponse{StatusCode: w.status, Headers: map[string]string{}}
+	for name, values := range w.sent {
+		if name == "Set-Cookie" {
+			out.Cookies = values
+			continue
+		}
+		out.Headers[name] = strings.Join(values, ", ")
+	}
+	if isText(w.sent, w.body.Bytes()) {
+		out.Body = w.body.String()
+		return out
+	}
+	out.Body, out.IsBase64Encoded = base64.StdEncoding.EncodeToString(w.body.Bytes()), true
+	return out
+}
+
+// isText reports whether the body can be carried inside a JSON string as it is.
+func isText(header http.Header, body []byte) bool {
+	if len(body) == 0 {
+		return true
+	}
+	kind, _, err := mime.ParseMediaType(header.Get("Content-Type"))
+	if err != nil || header.Get("Content-Encoding") != "" || !utf8.Valid(body) {
+		return false
+	}
+	return strings.HasPrefix(kind, "text/") || kind == "application/json" || strings.HasSuffix(kind, "+json") ||
+		kind == "application/x-ndjson" || kind == "application/yaml"
+}

@@ -1,0 +1,81 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/aws/aws-lambda-go/lambda"
+)
+
+// Build makes the function for the place where it will run: it reads its settings and opens its store.
+type Build func(ctx context.Context, place Place) (Function, error)
+
+// Main builds a function and runs it until the process is told to stop (SIGTERM or SIGINT). It is all that the main of a
+// function does. Where the function cannot be built or the port cannot be bound, it says why on standard error and exits
+// with status 1.
+func Main(build Build) {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+	err := run(ctx, placeOf(os.Getenv), build)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "millrace:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, place Place, build Build) (err error) {
+	f, err := build(ctx, place)
+	if err != nil {
+		return err
+	}
+	if f.Close != nil {
+		defer func() { err = errors.Join(err, f.Close()) }()
+	}
+	if place.Lambda {
+		return runLambda(ctx, f)
+	}
+	return runPlain(ctx, place, f)
+}
+
+// runLambda serves invocations; the runtime ends the process itself, so it only returns where the function is no function.
+func runLambda(ctx context.Context, f Function) error {
+	invoker, err := NewInvoker(f)
+	if err != nil {
+		return err
+	}
+	lambda.StartWithOptions(invoker, lambda.WithContext(context.WithoutCancel(ctx)))
+	return nil
+}
+
+func runPlain(ctx context.Context, place Place, f Function) error {
+	handler, err := NewHandler(f)
+	if err != nil {
+		return err
+	}
+	listener, err := Listen(place.Env("PORT"))
+	if err != nil {
+		return err
+	}
+	f.log().Info("listening", "address", listener.Addr().String())
+	return Server{Handler: handler, Log: f.log(), OnDrain: f.Drain}.Serve(ctx, listener)
+}
+
+// Listen binds the port on all interfaces, as container platforms expect; an empty port is 8080.
+func Listen(port string) (net.Listener, error) {
+	if port == "" {
+		port = "8080"
+	}
+	listener, err := net.Listen("tcp", ":"+port)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return nil, fmt.Errorf("host: port %s is in use by another process; stop that one or set PORT", port)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("host: listen on port %s (from PORT): %w", port, err)
+	}
+	return listener, nil
+}

@@ -1,0 +1,85 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+)
+
+// Timeouts of the plain server. There is none for writing: a stream of events lasts as long as its client stays.
+const (
+	headerTimeout = 10 * time.Second
+	bodyTimeout   = time.Minute
+	idleTimeout   = 2 * time.Minute
+	maxHeader     = 64 << 10
+	defaultDrain  = 8 * time.Second // container platforms kill 10 s after SIGTERM
+	lastMoment    = time.Second     // for handlers to notice that their context has ended
+)
+
+// Server serves HTTP/1.1 and HTTP/2 without TLS until its context ends, and then drains: it takes no more connections, lets
+// the requests under way end, cancels those that have not ended in time, and returns.
+type Server struct {
+	Handler http.Handler
+	Log     *slog.Logger
+
+	// OnDrain, if set, is called when draining begins, so that long polls and streams can be ended at once.
+	OnDrain func()
+
+	// DrainTime is how long requests under way may take; default 8 s.
+	DrainTime time.Duration
+}
+
+// Serve answers requests on the listener until ctx ends. It answers nil after a drain in which every request ended.
+func (s Server) Serve(ctx context.Context, listener net.Listener) error {
+	requests, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	server := s.server(requests)
+	failed := make(chan error, 1)
+	go func() { failed <- server.Serve(listener) }()
+	select {
+	case err := <-failed:
+		return fmt.Errorf("host: serve %s: %w", listener.Addr(), err)
+	case <-ctx.Done():
+		return s.drain(server, cancel)
+	}
+}
+
+func (s Server) server(requests context.Context) *http.Server {
+	var protocols http.Protocols
+	protocols.SetHTTP1(true)
+	protocols.SetUnencryptedHTTP2(true)
+	server := &http.Server{
+		Handler:           timeBodies(s.Handler),
+		Protocols:         &protocols,
+		ReadHeaderTimeout: headerTimeout,
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    maxHeader,
+		BaseContext:       func(net.Listener) context.Context { return requests },
+		ErrorLog:          slog.NewLogLogger(s.Log.Handler(), slog.LevelWarn),
+	}
+	if s.OnDrain != nil {
+		server.RegisterOnShutdown(s.OnDrain)
+	}
+	return server
+}
+
+func (s Server) drain(server *http.Server, cancel context.CancelFunc) error {
+	limit := s.DrainTime
+	if limit == 0 {
+		limit = defaultDrain
+	}
+	s.Log.Info("draining", "limit", limit)
+	cut := time.AfterFunc(limit, cancel)
+	defer cut.Stop()
+	ctx, end := context.WithTimeout(context.Background(), limit+lastMoment)
+	defer end()
+	err := server.Shutdown(ctx)
+	if errors.Is(err, context.DeadlineExceeded) {
+		return errors.Join(fmt.Errorf("host: requests were still under way %s after the signal to stop", limit), server.Close())
+	}
+	return err
+}
