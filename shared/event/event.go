@@ -1,10 +1,18 @@
 package event
 
-import "time"
+import (
+	"strconv"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
 
 // ID is an EventId: microseconds since 1970-01-01 00:00 UTC, made strictly rising along the journal, at most 2^53 so
 // that it is exact as a JavaScript number (seed 000). 0 is before every event.
 type ID int64
+
+// MaxID is the largest EventId, the end of JavaScript's exact integers (seed 000). It is the year 2255.
+const MaxID ID = 1 << 53
 
 // IDAt answers the EventId of the instant t.
 func IDAt(t time.Time) ID { return ID(t.UnixMicro()) }
@@ -21,6 +29,21 @@ type Key struct {
 	TaskID string
 }
 
+// IsZero reports whether there is no key, as in a scheduler event.
+func (k Key) IsZero() bool { return k == Key{} }
+
+// AppendJSON appends the key as JSON: a string, of a task an object. It does not allocate if dst has room.
+func (k Key) AppendJSON(dst []byte) []byte {
+	if k.TaskID == "" {
+		return appendString(dst, k.Path)
+	}
+	dst = append(dst, `{"jobPath":`...)
+	dst = appendString(dst, k.Path)
+	dst = append(dst, `,"taskId":`...)
+	dst = appendString(dst, k.TaskID)
+	return append(dst, '}')
+}
+
 // Event is one fact on the journal.
 type Event struct {
 	ID   ID // 0 until the journal has given one
@@ -30,4 +53,52 @@ type Event struct {
 	// Fields are the event's own fields as JSON members without the braces around them, such as
 	// `"nodeId":"BB","taskId":"9"`; empty where there are none. They never hold eventId, key or TYPE. Immutable.
 	Fields []byte
+}
+
+// AppendJSON appends the event as a JSON object, in the order eventId, key, TYPE, fields. An ID of 0 and an absent key
+// are left out, and so is the key where withKey is false, as in answers about a single object (seed 000). It does not
+// allocate if dst has room.
+func (e *Event) AppendJSON(dst []byte, withKey bool) []byte {
+	dst = append(dst, '{')
+	if e.ID != 0 {
+		dst = append(dst, `"eventId":`...)
+		dst = strconv.AppendInt(dst, int64(e.ID), 10)
+		dst = append(dst, ',')
+	}
+	if withKey && !e.Key.IsZero() {
+		dst = append(dst, `"key":`...)
+		dst = e.Key.AppendJSON(dst)
+		dst = append(dst, ',')
+	}
+	dst = append(dst, `"TYPE":`...)
+	dst = appendString(dst, e.Type)
+	if len(e.Fields) > 0 {
+		dst = append(dst, ',')
+		dst = append(dst, e.Fields...)
+	}
+	return append(dst, '}')
+}
+
+// Size answers the bytes of the event as JSON, give or take the escapes in its key. It serves for limits and for the
+// capacity of buffers.
+func (e *Event) Size() int {
+	const frame = len(`{"eventId":1478257656606001,"key":"","TYPE":"",}`)
+	const task = len(`{"jobPath":"","taskId":}`)
+	n := frame + len(e.Type) + len(e.Key.Path) + len(e.Fields)
+	if e.Key.TaskID != "" {
+		n += task + len(e.Key.TaskID)
+	}
+	return n
+}
+
+// MarshalJSON answers the event as by [Event.AppendJSON], with its key.
+func (e Event) MarshalJSON() ([]byte, error) {
+	return e.AppendJSON(make([]byte, 0, e.Size()), true), nil
+}
+
+// appendString appends s as a JSON string. Bytes that are no UTF-8 become U+FFFD: parsers refuse them, so they can only
+// come from code.
+func appendString(dst []byte, s string) []byte {
+	dst, _ = jsontext.AppendQuote(dst, s)
+	return dst
 }

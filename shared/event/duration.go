@@ -1,0 +1,208 @@
+package event
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/bits"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// ParseDuration reads a duration as queries, JSON and YAML give it:
+//   - a number of seconds: "60", "111.5";
+//   - numbers with units, the larger first: "200ms", "60s", "5m", "1h2m3s", "7d";
+//   - ISO 8601: "PT1M", "P1D", "PT0.123S", "P1DT2H", "P2W"; not years and months, which have no fixed length.
+//
+// Only the last number may have decimals; those finer than a nanosecond are cut off. Letters may be of either case, as
+// in the original of seed 000. Negative durations and those beyond 292 years are refused. Errors are plain: they say
+// what is wrong and quote the text, and leave it to the caller to say where it was.
+func ParseDuration(text string) (time.Duration, error) {
+	d, err := parseDuration(strings.ToLower(text))
+	if err != nil {
+		return 0, fmt.Errorf("%q is not a duration: %w", shorten(text), err)
+	}
+	return d, nil
+}
+
+// The reasons why a text is no duration.
+var (
+	errDurationForm     = errors.New(`give seconds, as "60", units, as "1h2m3s", "200ms" or "7d", or ISO 8601, as "PT1M"`)
+	errDurationNegative = errors.New("it is negative")
+	errDurationRange    = errors.New("it is longer than 292 years")
+	errDurationCalendar = errors.New("years and months have no fixed length: give days")
+	errDurationOrder    = errors.New("units go from the larger to the smaller, each at most once")
+	errDurationDecimals = errors.New("only the last number may have decimals")
+)
+
+func parseDuration(s string) (time.Duration, error) {
+	switch {
+	case strings.HasPrefix(s, "-"), strings.HasPrefix(s, "p-"), strings.HasPrefix(s, "pt-"):
+		return 0, errDurationNegative
+	case strings.HasPrefix(s, "p"):
+		return parseISO(s[1:])
+	case s == "" || !isDigit(s[0]):
+		return 0, errDurationForm
+	case isDigit(s[len(s)-1]):
+		return sum(s+"s", shortUnits[:])
+	default:
+		return sum(s, shortUnits[:])
+	}
+}
+
+// parseISO reads what follows the "p".
+func parseISO(s string) (time.Duration, error) {
+	date, clock, hasClock := strings.Cut(s, "t")
+	if s == "" || hasClock && clock == "" {
+		return 0, errDurationForm
+	}
+	if strings.ContainsAny(date, "ym") {
+		return 0, errDurationCalendar
+	}
+	if hasClock && strings.ContainsAny(date, ".,") {
+		return 0, errDurationDecimals
+	}
+	days, err := sum(strings.ReplaceAll(date, ",", "."), dateUnits[:])
+	if err != nil {
+		return 0, err
+	}
+	rest, err := sum(strings.ReplaceAll(clock, ",", "."), clockUnits[:])
+	if err != nil {
+		return 0, err
+	}
+	if days > math.MaxInt64-rest {
+		return 0, errDurationRange
+	}
+	return days + rest, nil
+}
+
+type unit struct {
+	name   string
+	length time.Duration
+}
+
+const day = 24 * time.Hour
+
+// The units of each form, the larger first.
+var (
+	shortUnits = [...]unit{{"d", day}, {"h", time.Hour}, {"m", time.Minute}, {"s", time.Second}, {"ms", time.Millisecond}}
+	dateUnits  = [...]unit{{"w", 7 * day}, {"d", day}}
+	clockUnits = [...]unit{{"h", time.Hour}, {"m", time.Minute}, {"s", time.Second}}
+)
+
+// sum adds numbers with units up; the units are the larger first, each at most once.
+func sum(s string, units []unit) (time.Duration, error) {
+	var total time.Duration
+	next, decimals := 0, false
+	for s != "" {
+		var number, name string
+		number, s = span(s, func(c byte) bool { return isDigit(c) || c == '.' })
+		name, s = span(s, func(c byte) bool { return !isDigit(c) && c != '.' })
+		i := slices.IndexFunc(units, func(u unit) bool { return u.name == name })
+		switch {
+		case i < 0:
+			return 0, errDurationForm
+		case i < next:
+			return 0, errDurationOrder
+		case decimals:
+			return 0, errDurationDecimals
+		}
+		d, err := multiply(number, units[i].length)
+		if err != nil {
+			return 0, err
+		}
+		if total > math.MaxInt64-d {
+			return 0, errDurationRange
+		}
+		total, next, decimals = total+d, i+1, strings.Contains(number, ".")
+	}
+	return total, nil
+}
+
+// multiply answers number, in decimal, times length.
+func multiply(number string, length time.Duration) (time.Duration, error) {
+	whole, fraction, point := strings.Cut(number, ".")
+	if whole == "" || point && fraction == "" || strings.Contains(fraction, ".") {
+		return 0, errDurationForm
+	}
+	n, err := strconv.ParseInt(whole, 10, 64)
+	if err != nil || n > math.MaxInt64/int64(length) {
+		return 0, errDurationRange
+	}
+	d := time.Duration(n) * length
+	part := fractionOf(fraction, length)
+	if d > math.MaxInt64-part {
+		return 0, errDurationRange
+	}
+	return d + part, nil
+}
+
+// fractionOf answers length times 0.digits, cut to nanoseconds. Digits after the eighteenth say less than a thousandth
+// of a nanosecond even of weeks.
+func fractionOf(digits string, length time.Duration) time.Duration {
+	var numerator, denominator uint64 = 0, 1
+	for _, c := range []byte(digits[:min(len(digits), 18)]) {
+		numerator, denominator = numerator*10+uint64(c-'0'), denominator*10
+	}
+	high, low := bits.Mul64(numerator, uint64(length))
+	quotient, _ := bits.Div64(high, low, denominator) // less than length, as numerator < denominator
+	return time.Duration(quotient)
+}
+
+// FormatDuration writes a duration as [ParseDuration] reads it, exactly and short: "0s", "200ms", "1m30s", "7d",
+// "1h0.5s". A negative one, which ParseDuration refuses, gets a minus sign.
+func FormatDuration(d time.Duration) string {
+	switch {
+	case d < 0:
+		return "-" + formatUnits(uint64(-d)) // of the smallest Duration, too, the conversion gives the magnitude
+	case d == 0:
+		return "0s"
+	default:
+		return formatUnits(uint64(d))
+	}
+}
+
+func formatUnits(ns uint64) string {
+	var b []byte
+	for _, u := range shortUnits[:3] {
+		if n := ns / uint64(u.length); n > 0 {
+			b = append(strconv.AppendUint(b, n, 10), u.name...)
+			ns %= uint64(u.length)
+		}
+	}
+	const ms, second = uint64(time.Millisecond), uint64(time.Second)
+	switch {
+	case ns == 0:
+		return string(b)
+	case ns < second && ns%ms == 0:
+		return string(append(strconv.AppendUint(b, ns/ms, 10), "ms"...))
+	case ns%second == 0:
+		return string(append(strconv.AppendUint(b, ns/second, 10), 's'))
+	default:
+		fraction := strings.TrimRight(fmt.Sprintf("%09d", ns%second), "0")
+		return string(fmt.Appendf(b, "%d.%ss", ns/second, fraction))
+	}
+}
+
+func isDigit(c byte) bool { return '0' <= c && c <= '9' }
+
+// span cuts s after its longest beginning of bytes that are in.
+func span(s string, in func(byte) bool) (string, string) {
+	for i := range len(s) {
+		if !in(s[i]) {
+			return s[:i], s[i:]
+		}
+	}
+	return s, ""
+}
+
+// shorten keeps quotations of what a client sent short.
+func shorten(text string) string {
+	const most = 40
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most], "") + "…"
+}

@@ -1,0 +1,99 @@
+package event
+
+import (
+	"errors"
+	"strings"
+)
+
+// Reason says of what kind a refusal is, so that a host can answer with the right status.
+type Reason uint8
+
+// The reasons, the gravest first: where several things are wrong with one body, the gravest reason is the error's.
+const (
+	// Invalid: malformed, of the wrong type, missing or unknown; HTTP 400.
+	Invalid Reason = iota + 1
+	// TooLarge: well formed, but beyond a limit; HTTP 413.
+	TooLarge
+	// Unprocessable: understood, but not permitted, such as a built-in type in an emission; HTTP 422.
+	Unprocessable
+)
+
+// String answers the reason's name in lower case.
+func (r Reason) String() string {
+	switch r {
+	case Invalid:
+		return "invalid"
+	case TooLarge:
+		return "too large"
+	case Unprocessable:
+		return "unprocessable"
+	default:
+		return "no reason"
+	}
+}
+
+// Problem is one thing that is wrong with what a client sent.
+type Problem struct {
+	// Location is where it is, such as "body[2].key", "query.return" or "path".
+	Location string
+	// Message says what is wrong, and how to mend it.
+	Message string
+}
+
+// Error is the refusal of what a client sent. Its problems are at least one, in the order of the text.
+type Error struct {
+	Reason   Reason
+	Problems []Problem
+}
+
+// Error answers the problems with their locations, joined by semicolons.
+func (e *Error) Error() string {
+	var b strings.Builder
+	for i, p := range e.Problems {
+		if i > 0 {
+			b.WriteString("; ")
+		}
+		b.WriteString(p.Location)
+		b.WriteString(": ")
+		b.WriteString(p.Message)
+	}
+	return b.String()
+}
+
+// ReasonOf answers the reason of an [*Error] in err's chain, or 0 if there is none.
+func ReasonOf(err error) Reason {
+	if e, ok := errors.AsType[*Error](err); ok {
+		return e.Reason
+	}
+	return 0
+}
+
+// refuse answers an error with a single problem.
+func refuse(reason Reason, location, message string) *Error {
+	return &Error{Reason: reason, Problems: []Problem{{Location: location, Message: message}}}
+}
+
+// problems collects what is wrong with one text, up to a bound: nobody reads the hundredth.
+type problems struct {
+	reason Reason
+	list   []Problem
+}
+
+const maxProblems = 20
+
+func (p *problems) add(reason Reason, location, message string) {
+	if p.reason == 0 || reason < p.reason {
+		p.reason = reason
+	}
+	if len(p.list) < maxProblems {
+		p.list = append(p.list, Problem{Location: location, Message: message})
+	}
+}
+
+// err answers nil if nothing was added.
+func (p *problems) err() error {
+	if len(p.list) == 0 {
+		return nil
+	}
+	return &Error{Reason: p.reason, Problems: p.list}
+}

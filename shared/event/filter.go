@@ -1,0 +1,50 @@
+package event
+
+import "strings"
+
+// Filter is what a follower asks to see: events of the selected types, about the selected objects.
+type Filter struct {
+	// Types are the event types; restrict them to Family with [Selection.Within].
+	Types Selection
+	// Family says how the keys are read; "" means that keys do not matter, and Paths is ignored.
+	Family Family
+	// Paths selects the objects by their paths.
+	Paths PathQuery
+}
+
+// Match reports whether the event is asked for. It does not allocate.
+func (f *Filter) Match(e *Event) bool {
+	return f.Types.Match(e.Type) && (f.Family == "" || f.Paths.MatchKey(f.Family, e.Key))
+}
+
+// OmitsKey reports whether the answer leaves keys out: where only one key is possible (seed 000). That is a query for a
+// single path, but of orders it needs the order's id, "/CHAIN,ORDER"; and a job has several tasks, a path several file
+// based objects, so their events always have keys.
+func (f *Filter) OmitsKey() bool {
+	path, single := f.Paths.Single()
+	switch f.Family {
+	case "", TaskEvent, FileBasedEvent:
+		return false
+	case OrderEvent:
+		return single && strings.Contains(path, ",")
+	default:
+		return single
+	}
+}
+
+// MatchKey reports whether the object that a key of that family names is selected (seed 000): orders by the path of
+// their chain, or all of "/CHAIN,ORDER" if the query is for that one order; file based objects by what follows the type
+// in "Job:/NAME"; tasks by the path of their job; others by the whole key. It does not allocate.
+func (q PathQuery) MatchKey(family Family, key Key) bool {
+	path := key.Path
+	switch family {
+	case OrderEvent:
+		if q.single != "" && strings.Contains(q.single, ",") {
+			return q.Match(path)
+		}
+		path, _, _ = strings.Cut(path, ",")
+	case FileBasedEvent:
+		_, path, _ = strings.Cut(path, ":")
+	}
+	return q.Match(path)
+}

@@ -1,0 +1,155 @@
+package event
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// MaxPaths is the largest number of paths in one query.
+const MaxPaths = 1000
+
+// PathQuery selects objects by path (seed 000):
+//
+//	/a      the object /a
+//	/a/     everything below /a, at any depth; not /a itself
+//	/a/*    what is directly below /a
+//	/*      what is directly below the root
+//	/       everything
+//
+// A key that does not begin with a slash, as a custom event's may, is taken as if it did. The zero PathQuery selects
+// nothing. It is immutable.
+type PathQuery struct {
+	all    bool
+	single string // the only path, if it names a single object
+
+	// reaches says what is selected by each path asked for; the paths are without the leading slash, those of folders
+	// with a trailing one.
+	reaches map[string]reach
+}
+
+// reach is a set of what a query asks for at one path.
+type reach uint8
+
+const (
+	itself reach = 1 << iota
+	children
+	subtree
+)
+
+// AllPaths selects every object.
+func AllPaths() PathQuery { return PathQuery{all: true} }
+
+// ParsePath reads the path query of a GET, the part of the URL's path (unescaped) after the resource's name: of
+// "order/aFolder/|/b", "/aFolder/|/b". The leading slash of each path may be missing; nothing at all means everything.
+// Refusals are [Invalid], at "path".
+func ParsePath(remainder string) (PathQuery, error) {
+	if remainder == "" {
+		return AllPaths(), nil
+	}
+	var ps problems
+	paths := strings.Split(remainder, "|")
+	for i, path := range paths {
+		if path == "" {
+			ps.add(Invalid, "path", `has an empty path beside "|": leave the "|" out`)
+		} else if path[0] != '/' {
+			paths[i] = "/" + path
+		}
+	}
+	if ps.reason != 0 {
+		return PathQuery{}, ps.err()
+	}
+	return queryOf(paths, func(int) string { return "path" })
+}
+
+// queryOf compiles paths that begin with a slash; location says where the path of an index was.
+func queryOf(paths []string, location func(int) string) (PathQuery, error) {
+	if len(paths) > MaxPaths {
+		return PathQuery{}, refuse(Invalid, location(MaxPaths),
+			fmt.Sprintf("is one of %d paths: a query has at most %d", len(paths), MaxPaths))
+	}
+	var ps problems
+	q := PathQuery{reaches: make(map[string]reach, len(paths))}
+	for i, path := range paths {
+		if message := pathProblem(path); message != "" {
+			ps.add(Invalid, location(i), message)
+			continue
+		}
+		q.add(path)
+	}
+	if ps.reason != 0 {
+		return PathQuery{}, ps.err()
+	}
+	if len(paths) == 1 && !q.all && q.reaches[paths[0][1:]] == itself {
+		q.single = paths[0]
+	}
+	return q, nil
+}
+
+// pathProblem answers "" if the path is well formed.
+func pathProblem(path string) string {
+	switch {
+	case path == "":
+		return `is empty: everything is "/"`
+	case path[0] != '/':
+		return fmt.Sprintf("%q does not begin with a slash: write %q", path, "/"+path)
+	case strings.Contains(path, "//"):
+		return strconv.Quote(path) + " has two slashes in a row: leave one out"
+	case strings.Contains(strings.TrimSuffix(path, "/*"), "*"):
+		return strconv.Quote(path) + ` has a "*" that is not the whole last part: only "/folder/*" is possible`
+	default:
+		return ""
+	}
+}
+
+func (q *PathQuery) add(path string) {
+	path = path[1:]
+	switch {
+	case path == "":
+		q.all = true
+	case strings.HasSuffix(path, "/"):
+		q.reaches[path] |= subtree
+	case path == "*" || strings.HasSuffix(path, "/*"):
+		q.reaches[path[:len(path)-1]] |= children
+	default:
+		q.reaches[path] |= itself
+	}
+}
+
+// All reports whether the query selects every object.
+func (q PathQuery) All() bool { return q.all }
+
+// Single answers the path of the only object that the query can select; ok is false where it may be several.
+func (q PathQuery) Single() (path string, ok bool) { return q.single, q.single != "" }
+
+// Match reports whether the object of that path is selected. The empty path is selected by a query for everything
+// only. It does not allocate; its time depends on the depth of path, not on the length of the query.
+func (q PathQuery) Match(path string) bool {
+	if q.all {
+		return true
+	}
+	path = strings.TrimPrefix(path, "/")
+	if path == "" {
+		return false
+	}
+	return q.reaches[path]&itself != 0 || q.matchFolders(path)
+}
+
+// matchFolders looks each folder on the way down to path up; the root, the empty folder, is the first.
+func (q PathQuery) matchFolders(path string) bool {
+	for at := 0; at < len(path); {
+		slash := strings.IndexByte(path[at:], '/')
+		wanted := subtree
+		if slash < 0 {
+			wanted |= children
+		}
+		if q.reaches[path[:at]]&wanted != 0 {
+			return true
+		}
+		if slash < 0 {
+			return false
+		}
+		at += slash + 1
+	}
+	return false
+}
