@@ -1,0 +1,183 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// base is where the journal's calls are (seed 000).
+const base = "/jobscheduler/master/api/"
+
+// attemptTime bounds one request, beyond the time that the server was asked to wait.
+const attemptTime = 30 * time.Second
+
+// maxIdle is how many connections are kept for further requests, so that many goroutines may share one Client.
+const maxIdle = 256
+
+// Options of a Client.
+type Options struct {
+	// URL is where the server is, such as http://127.0.0.1:8080. Required.
+	URL string
+
+	// Token is shown with each request. A server without it answers 401 to nearly everything.
+	Token string
+
+	// HTTP sends the requests; default: a client of its own that keeps connections open.
+	HTTP *http.Client
+
+	// Patience is how long a call is repeated while the server cannot be reached or is busy; default 30 s. Negative:
+	// nothing is repeated, and appends carry no Idempotency-Key unless the caller gives one. A follower's patience has
+	// no end.
+	Patience time.Duration
+
+	// OnRetry, if set, is told of each failure that is about to be repeated after wait.
+	OnRetry func(err error, wait time.Duration)
+}
+
+// Client sends requests to one server. It may be used by many goroutines at once.
+type Client struct {
+	url      *url.URL
+	token    string
+	http     *http.Client
+	patience time.Duration
+	onRetry  func(error, time.Duration)
+}
+
+// New answers a client of the server at o.URL. Nothing is sent yet; the error says what is wrong with the URL.
+func New(o Options) (*Client, error) {
+	u, err := url.Parse(strings.TrimRight(o.URL, "/"))
+	if err != nil {
+		return nil, fmt.Errorf("client: %w", err)
+	}
+	if (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
+		return nil, fmt.Errorf("client: %q is no URL of a server, such as http://127.0.0.1:8080", o.URL)
+	}
+	c := &Client{url: u, token: o.Token, http: o.HTTP, patience: o.Patience, onRetry: o.OnRetry}
+	if c.http == nil {
+		c.http = &http.Client{Transport: transport()}
+	}
+	if c.patience == 0 {
+		c.patience = 30 * time.Second
+	}
+	if c.onRetry == nil {
+		c.onRetry = func(error, time.Duration) {}
+	}
+	return c, nil
+}
+
+func transport() *http.Transport {
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.MaxIdleConns, t.MaxIdleConnsPerHost = maxIdle, maxIdle
+	return t
+}
+
+// Close drops the connections that are kept open.
+func (c *Client) Close() { c.http.CloseIdleConnections() }
+
+// call is one request, as often as it is sent.
+type call struct {
+	method string
+	path   string // below the server's URL, escaped
+	query  url.Values
+	body   []byte
+	key    string        // Idempotency-Key, if any
+	wait   time.Duration // how long the server may take on purpose
+}
+
+// send sends the request once and answers the body and the headers of a 2xx. Any other answer is an [*Error].
+func (c *Client) send(ctx context.Context, q call) ([]byte, http.Header, error) {
+	ctx, cancel := context.WithTimeout(ctx, q.wait+attemptTime)
+	defer cancel()
+	request, err := c.request(ctx, q)
+	if err != nil {
+		return nil, nil, err
+	}
+	response, err := c.http.Do(request)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%w: %w", errBrokenOff, err)
+	}
+	if response.StatusCode/100 != 2 {
+		return nil, nil, failure(response, body)
+	}
+	return body, response.Header, nil
+}
+
+func (c *Client) request(ctx context.Context, q call) (*http.Request, error) {
+	target := c.url.String() + q.path
+	if len(q.query) > 0 {
+		target += "?" + q.query.Encode()
+	}
+	request, err := http.NewRequestWithContext(ctx, q.method, target, strings.NewReader(string(q.body)))
+	if err != nil {
+		return nil, err
+	}
+	if c.token != "" {
+		request.Header.Set("Authorization", "Bearer "+c.token)
+	}
+	if q.body != nil {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	if q.key != "" {
+		request.Header.Set("Idempotency-Key", q.key)
+	}
+	return request, nil
+}
+
+// Get answers the body of an operational page such as /readyz or /openapi.json, and the time that the server says it is;
+// zero if it does not say.
+func (c *Client) Get(ctx context.Context, path string) ([]byte, time.Time, error) {
+	body, header, err := c.send(ctx, call{method: http.MethodGet, path: path})
+	if err != nil {
+		return nil, time.Time{}, fmt.Errorf("client: get %s: %w", path, err)
+	}
+	date, err := http.ParseTime(header.Get("Date"))
+	if err != nil {
+		date = time.Time{}
+	}
+	return body, date, nil
+}
+
+// endless is the patience of a follower.
+const endless time.Duration = math.MaxInt64
+
+// repeat sends the request until it is answered, refused for good, or ctx or patience ends; negative patience: once.
+func (c *Client) repeat(ctx context.Context, q call, patience time.Duration) ([]byte, error) {
+	began := time.Now()
+	for pause := newPause(); ; {
+		body, _, err := c.send(ctx, q)
+		if err == nil {
+			return body, nil
+		}
+		wait := pause.next(err)
+		if ctx.Err() != nil || !Temporary(err) || wait > patience-time.Since(began) {
+			return nil, err
+		}
+		c.onRetry(err, wait)
+		if err := sleep(ctx, wait); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// sleep waits, or answers why ctx ended before.
+func sleep(ctx context.Context, wait time.Duration) error {
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}

@@ -1,0 +1,43 @@
+package client
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"net/http"
+
+	"github.com/millrace/millrace/shared/event"
+)
+
+// Emit appends custom events, all or none, next to each other, and answers their EventIds in the same order. It makes an
+// Idempotency-Key of its own, so that the append happens once however often it had to be sent. An error that is
+// [Temporary] says that patience ended and the outcome is not known.
+func (c *Client) Emit(ctx context.Context, events []event.Event) ([]event.ID, error) {
+	key := ""
+	if c.patience >= 0 {
+		key = rand.Text()
+	}
+	return c.EmitOnce(ctx, key, events)
+}
+
+// EmitOnce is Emit with a key of the caller's: within 24 hours, the same events under the same key are appended once and
+// answered alike, over any number of calls and processes. Other events under that key are refused with 422.
+func (c *Client) EmitOnce(ctx context.Context, key string, events []event.Event) ([]event.ID, error) {
+	patience := c.patience
+	if key == "" {
+		patience = -1 // without a key, a repeated append might be a second one
+	}
+	q := call{method: http.MethodPost, path: base + "event", body: appendArray(nil, events), key: key}
+	body, err := c.repeat(ctx, q, patience)
+	if err != nil {
+		return nil, fmt.Errorf("client: emit %d events: %w", len(events), err)
+	}
+	var answer struct {
+		EventIDs []event.ID `json:"eventIds"`
+	}
+	if err := json.Unmarshal(body, &answer); err != nil {
+		return nil, fmt.Errorf("client: emit %d events: answer: %w", len(events), err)
+	}
+	return answer.EventIDs, nil
+}

@@ -1,0 +1,64 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"time"
+
+	"github.com/millrace/millrace/shared/event"
+)
+
+// followWait is how long a follower asks the server to wait for an event by default.
+const followWait = time.Minute
+
+// Step is what a follower learns at once.
+type Step struct {
+	// Events are the next ones that matched, in rising order of their ids; perhaps none.
+	Events []event.Event
+
+	// Snapshot is not nil where events were evicted before the follower read them: it takes the place of all that the
+	// follower knew, and the next events are those after its EventID.
+	Snapshot *Snapshot
+
+	// Last is where the follower stands now: a later one that begins here misses nothing and sees nothing twice.
+	Last event.ID
+}
+
+// Follow yields every event that the query selects, each once and in order, until ctx ends or the caller breaks off. It
+// outlives failures of the network, restarts of the server and, by a new snapshot, the eviction of events. The one
+// error it yields, as its last, is a refusal that repetition would not cure, or the end of ctx.
+func (c *Client) Follow(ctx context.Context, q Query) iter.Seq2[Step, error] {
+	return func(yield func(Step, error) bool) {
+		if q.Wait == 0 {
+			q.Wait = followWait
+		}
+		for {
+			step, err := c.step(ctx, q)
+			if err != nil {
+				yield(Step{}, fmt.Errorf("client: follow after %d: %w", q.After, err))
+				return
+			}
+			if !yield(step, nil) {
+				return
+			}
+			q.After = step.Last
+		}
+	}
+}
+
+// step reads once, and takes a snapshot where the journal is torn.
+func (c *Client) step(ctx context.Context, q Query) (Step, error) {
+	answer, err := c.read(ctx, q, endless)
+	if err != nil {
+		return Step{}, err
+	}
+	if !answer.Torn {
+		return Step{Events: answer.Events, Last: answer.Last}, nil
+	}
+	snapshot, err := c.snapshot(ctx, q.Path, endless)
+	if err != nil {
+		return Step{}, err
+	}
+	return Step{Snapshot: &snapshot, Last: snapshot.EventID}, nil
+}

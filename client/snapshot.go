@@ -1,0 +1,45 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/millrace/millrace/shared/event"
+)
+
+// Snapshot is the state of objects at one EventId.
+type Snapshot struct {
+	Objects []Object // in the order of their keys
+
+	// EventID is the stamp: all events up to it are in the snapshot, none after it is.
+	EventID event.ID
+}
+
+// Object is what the custom events of one key say: their fields merged, the newest winning (ObjectOverview).
+type Object struct {
+	Key      event.Key
+	EventID  event.ID // of its newest event
+	LastType string   // of its newest event
+	Fields   []byte   // JSON members without the braces around them
+}
+
+// Snapshot takes a snapshot of the objects that path selects, as [Query.Path] does; empty: of all.
+func (c *Client) Snapshot(ctx context.Context, path string) (Snapshot, error) {
+	snapshot, err := c.snapshot(ctx, path, c.patience)
+	if err != nil {
+		return Snapshot{}, fmt.Errorf("client: snapshot: %w", err)
+	}
+	return snapshot, nil
+}
+
+func (c *Client) snapshot(ctx context.Context, path string, patience time.Duration) (Snapshot, error) {
+	q := call{method: http.MethodPost, path: base + "object", query: url.Values{"return": {"ObjectOverview"}}, body: pathQuery(path)}
+	body, err := c.repeat(ctx, q, patience)
+	if err != nil {
+		return Snapshot{}, err
+	}
+	return decodeSnapshot(body)
+}
