@@ -1,0 +1,108 @@
+package api
+
+import (
+	"log/slog"
+	"net/http"
+	"path"
+	"sync"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+)
+
+// Options of an API. The zero value of each field means its default; the zero Options know no token, so that only what
+// [Anyone] may do is open.
+type Options struct {
+	Tokens  []Token      // who is let in
+	Log     *slog.Logger // default: discards
+	Metrics Metrics      // default: none
+
+	// MaxWait is the longest that the host lets a request wait; longer timeouts are cut to it. Default, and at most: 1 h.
+	MaxWait time.Duration
+
+	// MaxAnswer is how many bytes of events one answer carries, about; a longer answer is cut after an event, and the
+	// client goes on from there. Default 4 MiB.
+	MaxAnswer int
+
+	// CanStream says that the host passes on what is written as it is written. Where it cannot, streams are answered
+	// like long polls: what is there, then the end.
+	CanStream bool
+
+	// Slow is from when on a request that need not wait is logged as a warning. Default 1 s.
+	Slow time.Duration
+
+	// Version of the program, for the description. Default "dev".
+	Version string
+}
+
+// Resource mounts operations on an API.
+type Resource func(*API)
+
+// API is the handler of every operation that was mounted. It is safe for concurrent use.
+type API struct {
+	mux     *http.ServeMux
+	typed   huma.API
+	tokens  tokens
+	log     *slog.Logger
+	metrics Metrics
+	slow    time.Duration
+
+	maxWait   time.Duration
+	maxAnswer int
+	canStream bool
+
+	description func() []byte // the OpenAPI document
+}
+
+// MaxWait is the longest that any request may wait, whatever its host allows (seed 000).
+const MaxWait = time.Hour
+
+// New answers an API of these resources, with its description at /openapi.json and /docs.
+func New(o Options, resources ...Resource) *API {
+	a := &API{
+		mux:       http.NewServeMux(),
+		tokens:    o.Tokens,
+		log:       o.Log,
+		metrics:   o.Metrics,
+		slow:      orElse(o.Slow, time.Second),
+		maxWait:   min(orElse(o.MaxWait, MaxWait), MaxWait),
+		maxAnswer: orElse(o.MaxAnswer, 4<<20),
+		canStream: o.CanStream,
+	}
+	if a.log == nil {
+		a.log = slog.New(slog.DiscardHandler)
+	}
+	if a.metrics == nil {
+		a.metrics = unmeasured{}
+	}
+	a.typed = newTyped(a, orElse(o.Version, "dev"))
+	a.description = sync.OnceValue(a.describe)
+	for _, mount := range resources {
+		mount(a)
+	}
+	a.mountDescription()
+	a.mux.HandleFunc("/", a.elsewhere)
+	return a
+}
+
+func orElse[T comparable](value, otherwise T) T {
+	var zero T
+	if value == zero {
+		return otherwise
+	}
+	return value
+}
+
+// ServeHTTP answers one request. Whatever a resource does, the answer has a request id, failures are problems, and
+// nothing below a guarded path is reached without a token.
+func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	x := a.begin(w, r)
+	defer x.end()
+	if guarded(r.URL.Path) || guarded(path.Clean(r.URL.Path)) {
+		if err := x.identify(); err != nil {
+			x.fail(err)
+			return
+		}
+	}
+	a.mux.ServeHTTP(x, r)
+}

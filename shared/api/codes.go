@@ -1,0 +1,95 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/millrace/millrace/shared/event"
+	"github.com/millrace/millrace/shared/journal"
+)
+
+// Code says what kind of failure a [Problem] is. Codes are stable: clients, exit statuses and retries rest on them.
+type Code string
+
+// The codes.
+const (
+	CodeInvalid      Code = "invalid"
+	CodeUnauthorized Code = "unauthorized"
+	CodeForbidden    Code = "forbidden"
+	CodeNotFound     Code = "not_found"
+	CodeMethod       Code = "method_not_allowed"
+	CodeInProgress   Code = "in_progress"
+	CodeTooLarge     Code = "too_large"
+	CodeMediaType    Code = "unsupported_media_type"
+	CodeImpossible   Code = "impossible"
+	CodeMismatch     Code = "idempotency_mismatch"
+	CodeInternal     Code = "internal"
+	CodeUnavailable  Code = "unavailable"
+)
+
+// failure is what a code means.
+type failure struct {
+	status  int
+	retry   time.Duration // what Retry-After says; 0: nothing
+	meaning string        // for the documentation
+}
+
+// failures is the one table from codes to HTTP.
+var failures = map[Code]failure{
+	CodeInvalid:      {400, 0, "The request breaks a rule; errors names the fields."},
+	CodeUnauthorized: {401, 0, "No token, or one that is not known."},
+	CodeForbidden:    {403, 0, "The token's role may not do this."},
+	CodeNotFound:     {404, 0, "There is nothing at this path."},
+	CodeMethod:       {405, 0, "The path exists, but not with this method; Allow lists those it has."},
+	CodeInProgress:   {409, time.Second, "The first request with this Idempotency-Key is still at work."},
+	CodeTooLarge:     {413, 0, "A body over 1 MiB, or a single value over 256 KiB."},
+	CodeMediaType:    {415, 0, "The body is not JSON in UTF-8."},
+	CodeImpossible:   {422, 0, "Understood, but not possible."},
+	CodeMismatch:     {422, 0, "The Idempotency-Key was used with another body."},
+	CodeInternal:     {500, 0, "A failure of the server; request_id finds it in the log."},
+	CodeUnavailable:  {503, time.Second, "The store cannot be reached or is busy; nothing acknowledged is lost."},
+}
+
+// problemOf answers what a client may know of an error. What it does not recognise is [CodeInternal] and says nothing.
+func problemOf(err error) *Problem {
+	if p, ok := errors.AsType[*Problem](err); ok {
+		return p
+	}
+	if e, ok := errors.AsType[*event.Error](err); ok {
+		return refused(e)
+	}
+	switch {
+	case errors.Is(err, journal.ErrIdempotencyMismatch):
+		return problem(CodeMismatch, "this Idempotency-Key was used with another body").at(inKeyHeader)
+	case errors.Is(err, journal.ErrTooLarge):
+		return problem(CodeTooLarge, "these events are too large for one append; send fewer at a time").at("body")
+	case errors.Is(err, journal.ErrUnavailable), errors.Is(err, journal.ErrClosed), errors.Is(err, context.DeadlineExceeded):
+		return problem(CodeUnavailable, "the store cannot be reached or is busy; try again")
+	case errors.Is(err, journal.ErrUnknownOutcome):
+		return problem(CodeUnavailable, "whether this was done could not be established; try again with the same Idempotency-Key")
+	}
+	return problem(CodeInternal, "an unexpected failure; the log has it under the request id")
+}
+
+// refused answers what package event has found wrong, field by field.
+func refused(e *event.Error) *Problem {
+	code := CodeInvalid
+	switch e.Reason {
+	case event.TooLarge:
+		code = CodeTooLarge
+	case event.Unprocessable:
+		code = CodeImpossible
+	}
+	p := problem(code, "%s", e.Error())
+	for _, found := range e.Problems {
+		p.Errors = append(p.Errors, FieldError(found))
+	}
+	return p
+}
+
+// gone reports whether the client has left, so that nobody is there to answer.
+func gone(r *http.Request, err error) bool {
+	return errors.Is(err, context.Canceled) && r.Context().Err() != nil
+}

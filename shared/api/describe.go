@@ -1,0 +1,193 @@
+package api
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/millrace/millrace/shared/event"
+)
+
+// This file describes the journal's operations: their parameters, bodies and answers.
+
+const aboutEvents = `Events after the EventId given by after, oldest first; waits for the first one as long as timeout says. The answer
+is NonEmpty, Empty or Torn. Go on after the last event read, or after lastEventId; never after the answer's own eventId.
+Torn means that events after the one given have been evicted: read a snapshot and begin again.
+
+With Accept text/event-stream or application/x-ndjson the events come as a stream, with application/cloudevents-batch+json
+as a batch.`
+
+// customName matches the names of custom event types: none that begins like a built-in family, nor a snapshot's.
+const customName = `(?!Order|Job|Task|FileBased|Scheduler|Stream|ObjectOverview)[A-Za-z][A-Za-z0-9_.:-]{0,254}`
+
+// durationForm matches durations; see [event.ParseDuration] for those with more digits.
+const durationForm = `^(?:\d{1,6}(?:\.\d{1,6})?(?:d|h|m|s|ms)?` +
+	`|(?=\d)(?:\d{1,6}d)?(?:\d{1,6}h)?(?:\d{1,6}m)?(?:\d{1,6}s)?(?:\d{1,6}ms)?` +
+	`|P(?=[\dT])(?:\d{1,5}W)?(?:\d{1,6}D)?(?:T(?=\d)(?:\d{1,6}H)?(?:\d{1,6}M)?(?:\d{1,6}(?:\.\d{1,6})?S)?)?)$`
+
+// pathForm matches one path of a query, without its leading slash.
+const pathForm = `(?:[^/|*]+(?:/[^/|*]+)*(?:/\*?)?|\*)`
+
+// returnForm matches what return may say: of a kind, its snapshot or its events; of none, events of every kind.
+func returnForm(k *kind) string {
+	alone, names := []string{event.OrderStatisticsChanged}, []string{event.Any}
+	families := event.Families()
+	if k != nil {
+		alone, families = []string{k.overview}, []event.Family{k.family}
+		if k.family == event.OrderEvent {
+			alone = append(alone, event.OrderStatisticsChanged)
+		}
+	}
+	for _, family := range families {
+		names = append(append(names, string(family)), event.TypesOf(family)...)
+		if family == event.CustomEvent {
+			names = append(names, customName)
+		}
+	}
+	name := "(?:" + strings.Join(names, "|") + ")"
+	return "^(?:" + strings.Join(alone, "|") + "|" + name + "(?:," + name + ")*)$"
+}
+
+// eventParams describes the query; of no kind, the parameter return may be missing.
+func eventParams(k *kind) []*huma.Param {
+	asked := &huma.Param{
+		Name: "return", In: "query", Required: k != nil,
+		Description: "Event types, super types and custom types, separated by commas",
+		Schema:      &huma.Schema{Type: "string", Pattern: returnForm(k)},
+	}
+	if k == nil {
+		asked.Schema.Default = event.Any
+	} else {
+		asked.Description += ", or " + k.overview + " for a snapshot"
+	}
+	return []*huma.Param{
+		asked,
+		{Name: "after", In: "query", Schema: eventID(""), Description: "The EventId to go on from; 0 is the beginning. " +
+			"Needed for events, unless limit is negative; an event stream may say it in Last-Event-ID"},
+		{Name: "timeout", In: "query", Description: "How long to wait for the first event; cut to what the host can, at most 1 h",
+			Schema: &huma.Schema{Type: "string", Pattern: durationForm, Default: "0"}},
+		{Name: "limit", In: "query", Description: "At most so many events; negative: the newest first, without waiting",
+			Schema: &huma.Schema{Type: "integer", Format: "int32", Not: &huma.Schema{Enum: []any{0}}}},
+		{Name: "Last-Event-ID", In: "header", Description: "Of streams and batches: overrides after", Schema: eventID("")},
+	}
+}
+
+// eventAnswers describes the forms in which events come; others are answers beside them.
+func eventAnswers(others ...*huma.Schema) map[string]*huma.Response {
+	seq := ref("Events")
+	if len(others) > 0 {
+		seq = oneOf(append(others, seq)...)
+	}
+	all := answers(http.StatusOK, typeJSON, seq)
+	content := all["200"].Content
+	content[typeSSE] = &huma.MediaType{Schema: text("Server-sent events; id is the EventId, data the event"),
+		Example: "id: 1478257656606001\ndata: {\"eventId\":1478257656606001,\"key\":\"/a\",\"TYPE\":\"Changed\"}\n\n"}
+	content[typeNDJSON] = &huma.MediaType{Schema: text("An event a line; blank lines are heartbeats")}
+	content[typeBatch] = &huma.MediaType{Schema: listOf(ref("CloudEvent"))}
+	return all
+}
+
+func (k *kind) describeGet() huma.Operation {
+	path := &huma.Param{
+		Name: "path", In: "path", Required: true, Description: "/a one object, /a/ everything below, /a/* direct children; | joins several. " +
+			"The slash after the resource is the first one's; others may be escaped",
+		Schema: &huma.Schema{Type: "string", Pattern: `^/?` + pathForm + `(?:\|/?` + pathForm + `)*$`},
+	}
+	return huma.Operation{
+		Method: http.MethodGet, Path: base + "/" + k.name + "/{path}", OperationID: k.name, Tags: []string{"Journal"},
+		Summary:     "Snapshot and events of " + k.what,
+		Description: "A snapshot, stamped with the eventId to go on from, or the events after it. " + aboutEvents,
+		Parameters:  append([]*huma.Param{path}, eventParams(k)...),
+		Responses:   eventAnswers(ref(k.overview + "s")),
+		Errors:      []int{400, 404, 503},
+	}
+}
+
+func (k *kind) describePost() huma.Operation {
+	op := k.describeGet()
+	op.Method, op.Path, op.OperationID = http.MethodPost, base+"/"+k.name, k.name+"Query"
+	op.Summary += ", by a path query"
+	op.Parameters = op.Parameters[1:]
+	op.RequestBody = jsonBody(ref("PathQuery"), map[string]any{"path": "/aFolder/"})
+	op.Errors = []int{400, 413, 415, 503}
+	return op
+}
+
+// journalSchemas describes what these operations take and answer.
+func journalSchemas() map[string]*huma.Schema {
+	all := map[string]*huma.Schema{
+		"Event":      eventSchema(),
+		"Key":        keySchema(),
+		"Events":     seqSchema(),
+		"NonEmpty":   object("Events, at least one", members{"TYPE": constant("NonEmpty"), "eventId": stamp(), "eventSnapshots": someEvents()}, false, "TYPE", "eventId", "eventSnapshots"),
+		"Empty":      object("No event in time; go on after lastEventId", members{"TYPE": constant("Empty"), "eventId": stamp(), "lastEventId": eventID("The last event looked at")}, false, "TYPE", "eventId", "lastEventId"),
+		"Torn":       object("Events after the one given have been evicted", members{"TYPE": constant("Torn"), "eventId": stamp()}, false, "TYPE", "eventId"),
+		"CloudEvent": cloudEventSchema(),
+		"PathQuery":  pathQuerySchema(),
+		"Emission":   emissionSchema(),
+		"Emitted":    object("The ids of the events, in their order", members{"eventIds": listOf(eventID(""))}, false, "eventIds"),
+	}
+	for i := range kinds {
+		k := &kinds[i]
+		element := object("One of the "+k.what, members{"TYPE": constant(k.overview)}, true, "TYPE")
+		all[k.overview] = element
+		all[k.overview+"s"] = object("The "+k.what+" as they were at eventId",
+			members{k.plural: listOf(ref(k.overview)), "eventId": eventID("Go on after this")}, false, k.plural, "eventId")
+	}
+	return all
+}
+
+func stamp() *huma.Schema { return eventID("Time stamp of the answer; never to be used as after") }
+
+func someEvents() *huma.Schema {
+	least, list := 1, listOf(ref("Event"))
+	list.MinItems = &least
+	return list
+}
+
+func seqSchema() *huma.Schema {
+	s := oneOf(ref("NonEmpty"), ref("Empty"), ref("Torn"))
+	s.Description = "What happened since"
+	return s
+}
+
+func eventSchema() *huma.Schema {
+	return object("One fact. Its own fields stand beside these", members{
+		"eventId": eventID("Its place in the order"), "key": ref("Key"), "TYPE": text("Its type"),
+	}, true, "eventId", "TYPE")
+}
+
+func keySchema() *huma.Schema {
+	s := oneOf(text(""), object("", members{"jobPath": text(""), "taskId": text("")}, false, "jobPath", "taskId"))
+	s.Description = `The object: /CHAIN,ORDER of an order, {"jobPath","taskId"} of a task, Job:/NAME of a definition`
+	return s
+}
+
+func cloudEventSchema() *huma.Schema {
+	return object("An event as CloudEvents 1.0 has it", members{
+		"specversion": constant("1.0"), "id": text("The EventId"), "source": text(""), "type": text("The event's TYPE"),
+		"subject": text("The event's key"), "time": {Type: "string", Format: "date-time"},
+		"datacontenttype": constant(typeJSON), "data": ref("Event"),
+	}, false, "specversion", "id", "source", "type", "time", "datacontenttype", "data")
+}
+
+func pathQuerySchema() *huma.Schema {
+	path := &huma.Schema{Type: "string", Pattern: `^/(?:` + pathForm + `)?$`}
+	query := object("{} selects everything; path or paths, but not both", members{"path": path, "paths": listOf(path)}, false)
+	return query
+}
+
+func emissionSchema() *huma.Schema {
+	one := object("An event. Its own fields stand beside these", members{
+		"TYPE": {Type: "string", Pattern: `^` + customName + `$`},
+		"key":  text("The object it is about"),
+	}, true, "TYPE")
+	least, list := 1, listOf(one)
+	list.MinItems = &least
+	return list
+}
+
+func emissionExample() any {
+	return []any{map[string]any{"TYPE": "PackageInstalled", "key": "/packages/zlib", "version": "1.3.1"}}
+}

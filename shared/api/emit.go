@@ -1,0 +1,119 @@
+package api
+
+import (
+	"context"
+	"crypto/sha256"
+	"net/http"
+	"strconv"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/millrace/millrace/shared/event"
+	"github.com/millrace/millrace/shared/journal"
+)
+
+// base is where the calls of seed 000 lie.
+const base = "/jobscheduler/master/api"
+
+// Emitter appends events; a [journal.Journal] is one.
+type Emitter interface {
+	Emit(ctx context.Context, events []event.Event, once *journal.Idempotency) (journal.Receipt, error)
+}
+
+// Emit mounts POST event: custom events, appended all at once or not at all.
+//
+// This is the hottest operation, so it reads, parses and answers without reflection.
+func Emit(j Emitter) Resource {
+	return func(a *API) {
+		e := &emission{journal: j}
+		a.route(operation{
+			Operation: huma.Operation{
+				Method: http.MethodPost, Path: base + "/event", OperationID: "emit", Tags: []string{"Journal"},
+				Summary: "Emit events",
+				Description: "Appends custom events, all or none, in the order given. The same Idempotency-Key and body within 24 h " +
+					"gives the first answer again.",
+				Parameters:  []*huma.Param{idempotencyKey()},
+				RequestBody: jsonBody(ref("Emission"), emissionExample()),
+				Responses:   answers(http.StatusCreated, typeJSON, ref("Emitted")),
+				Errors:      []int{400, 409, 413, 415, 422, 503},
+			},
+			right:  Produce,
+			handle: e.handle,
+		})
+	}
+}
+
+// emission is the operation's state.
+type emission struct {
+	journal Emitter
+	flight  flight
+}
+
+func (e *emission) handle(x *exchange) error {
+	body, err := x.body()
+	if err != nil {
+		return err
+	}
+	events, err := event.ParseEvents(body)
+	if err != nil {
+		return err
+	}
+	once, err := x.idempotency(body)
+	if err != nil {
+		return err
+	}
+	leave, err := e.flight.enter(once)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	receipt, err := e.journal.Emit(x.r.Context(), events, once)
+	if err != nil {
+		x.api.metrics.Outcome("emit", string(problemOf(err).Code), 0)
+		return err
+	}
+	x.emitted(receipt)
+	return nil
+}
+
+// emitted answers the ids; the same ones for a repeated request.
+func (x *exchange) emitted(r journal.Receipt) {
+	if r.Replayed {
+		x.Header().Set("Idempotent-Replayed", "true")
+		x.api.metrics.Outcome("emit", "replayed", 0)
+	} else {
+		x.api.metrics.Outcome("emit", "appended", r.Count)
+	}
+	b := take()
+	defer b.give()
+	b.bytes = append(b.bytes, `{"eventIds":[`...)
+	for i := range r.Count {
+		if i > 0 {
+			b.bytes = append(b.bytes, ',')
+		}
+		b.bytes = strconv.AppendInt(b.bytes, int64(r.FirstID)+int64(i), 10)
+	}
+	b.bytes = append(b.bytes, "]}"...)
+	x.json(http.StatusCreated, b.bytes)
+}
+
+// maxKey is how long an Idempotency-Key may be.
+const maxKey = 255
+
+// idempotency answers the request's, nil if it asks for none. Keys are visible ASCII, of the token and this route.
+func (x *exchange) idempotency(body []byte) (*journal.Idempotency, error) {
+	values := x.r.Header["Idempotency-Key"]
+	if len(values) == 0 {
+		return nil, nil
+	}
+	key := values[0]
+	if len(values) > 1 || len(key) < 1 || len(key) > maxKey {
+		return nil, invalid(inKeyHeader, "want one key of 1 to %d characters", maxKey)
+	}
+	for i := range len(key) {
+		if key[i] < '!' || key[i] > '~' {
+			return nil, invalid(inKeyHeader, "want visible ASCII without spaces")
+		}
+	}
+	return &journal.Idempotency{Scope: x.token.Name + " " + x.route, Key: key, Fingerprint: sha256.Sum256(body)}, nil
+}

@@ -1,0 +1,200 @@
+package api
+
+import (
+	"context"
+	"iter"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/millrace/millrace/shared/event"
+	"github.com/millrace/millrace/shared/journal"
+)
+
+// Reader reads events and snapshots; a [journal.Journal] is one.
+type Reader interface {
+	ReadAfter(ctx context.Context, r journal.Request) (journal.Answer, error)
+	ReadNewest(ctx context.Context, r journal.Request) (journal.Answer, error)
+	Follow(ctx context.Context, r journal.Request, idle time.Duration) iter.Seq2[journal.Answer, error]
+	Snapshot(ctx context.Context, fold string, each func(key string, value []byte)) (event.ID, error)
+	Stamp(atLeast event.ID) event.ID
+}
+
+// Events mounts GET event: the events of all kinds of objects, as one answer, a stream or a batch.
+func Events(j Reader) Resource {
+	return func(a *API) {
+		a.route(operation{
+			Operation: huma.Operation{
+				Method: http.MethodGet, Path: base + "/event", OperationID: "events", Tags: []string{"Journal"},
+				Summary:     "Events of all kinds",
+				Description: aboutEvents,
+				Parameters:  eventParams(nil),
+				Responses:   eventAnswers(),
+				Errors:      []int{400, 503},
+			},
+			right: Read,
+			handle: func(x *exchange) error {
+				q, err := x.ask(event.Any)
+				if err != nil {
+					return err
+				}
+				return x.answered(j, q)
+			},
+		})
+	}
+}
+
+// question is what a request wants to know.
+type question struct {
+	filter  event.Filter
+	after   event.ID
+	started bool // after was given
+	limit   int  // 0: none; negative: the newest first
+	timeout time.Duration
+	bounded bool // a timeout was given
+}
+
+// ask reads what the query asks for; otherwise is what return means where it is missing, "" that it must be there.
+func (x *exchange) ask(otherwise string) (*question, error) {
+	query, err := x.query()
+	if err != nil {
+		return nil, err
+	}
+	q := &question{filter: event.Filter{Paths: event.AllPaths()}}
+	if q.filter.Types, err = query.selection(otherwise); err != nil {
+		return nil, err
+	}
+	if q.after, q.started, err = query.id("after"); err != nil {
+		return nil, err
+	}
+	if q.limit, err = query.limit(); err != nil {
+		return nil, err
+	}
+	if q.timeout, q.bounded, err = query.timeout(x.api.maxWait); err != nil {
+		return nil, err
+	}
+	return q, nil
+}
+
+// request is the question as the journal understands it.
+func (q *question) request(x *exchange) journal.Request {
+	return journal.Request{
+		After: q.after, Match: q.filter.Match, Limit: max(q.limit, -q.limit), MaxBytes: x.api.maxAnswer, Timeout: q.timeout,
+	}
+}
+
+// answer reads the events that q asks for and answers them in the form that the client prefers.
+func (x *exchange) answer(j Reader, q *question) error {
+	form := preferred(x.r.Header, typeJSON, typeSSE, typeNDJSON, typeBatch)
+	if form != typeJSON {
+		if err := q.resume(x.r.Header); err != nil {
+			return err
+		}
+	}
+	if !q.started && q.limit >= 0 {
+		return invalid("query.after", "is needed: the eventId of a snapshot or of the last event read; 0 is the beginning")
+	}
+	if x.r.Method == http.MethodHead {
+		return x.head(form)
+	}
+	if frames := framingOf(form); frames != nil {
+		return x.stream(j, q, form, frames)
+	}
+	return x.once(j, q, form)
+}
+
+// resume takes what the client has seen last, from the header by which event streams go on; it is newer than the
+// after of the URL that the stream was first opened with.
+func (q *question) resume(h http.Header) (err error) {
+	if seen := first(h, "Last-Event-Id"); seen != "" {
+		q.started = true
+		q.after, err = parseID("header.Last-Event-ID", seen)
+	}
+	return err
+}
+
+// head answers what a GET would, without the events: nobody would see them, so there is nothing to wait for.
+func (x *exchange) head(form string) error {
+	x.Header()["Content-Type"] = []string{form}
+	x.WriteHeader(http.StatusOK)
+	return nil
+}
+
+// once answers what is there, waiting for the first event as long as q says.
+func (x *exchange) once(j Reader, q *question, form string) error {
+	answer, err := x.poll(j, q)
+	if err != nil {
+		return err
+	}
+	b := take()
+	defer b.give()
+	stamp := j.Stamp(last(&answer))
+	if form == typeBatch {
+		x.Header().Set("Last-Event-ID", strconv.FormatInt(int64(answer.LastEventID), 10))
+		b.bytes = appendBatch(b.bytes, &answer, stamp, !q.filter.OmitsKey())
+	} else {
+		seq := seqOf(&answer, stamp)
+		b.bytes = seq.AppendJSON(b.bytes, !q.filter.OmitsKey())
+	}
+	x.bytes(http.StatusOK, form, b.bytes)
+	return nil
+}
+
+// poll reads once, waiting for the first event as long as q says.
+func (x *exchange) poll(j Reader, q *question) (journal.Answer, error) {
+	ask := q.request(x)
+	if q.limit < 0 {
+		answer, err := j.ReadNewest(x.r.Context(), ask)
+		return answer, x.measured("read", &answer, err)
+	}
+	if ask.Timeout > 0 {
+		x.waiting(+1)
+		defer x.waiting(-1)
+	}
+	answer, err := j.ReadAfter(x.r.Context(), ask)
+	return answer, x.measured("read", &answer, err)
+}
+
+// measured counts what came of reading, and answers err.
+func (x *exchange) measured(operation string, answer *journal.Answer, err error) error {
+	outcome := "events"
+	switch {
+	case err != nil:
+		outcome = string(problemOf(err).Code)
+	case answer.Torn:
+		outcome = "torn"
+	case len(answer.Events) == 0:
+		outcome = "empty"
+	}
+	x.api.metrics.Outcome(operation, outcome, len(answer.Events))
+	return err
+}
+
+// waiting notes that the request takes long by intention, and counts it among the followers.
+func (x *exchange) waiting(change int) {
+	x.patient = true
+	x.api.metrics.Following(change)
+}
+
+// seqOf answers the answer as seed 000 has it.
+func seqOf(answer *journal.Answer, stamp event.ID) event.Seq {
+	switch {
+	case answer.Torn:
+		return event.Seq{Kind: event.Torn, EventID: stamp}
+	case len(answer.Events) == 0:
+		return event.Seq{Kind: event.Empty, EventID: stamp, LastEventID: answer.LastEventID}
+	default:
+		return event.Seq{Kind: event.NonEmpty, EventID: stamp, Events: answer.Events}
+	}
+}
+
+// last is the newest id that the answer speaks of; its stamp must not be below it.
+func last(answer *journal.Answer) event.ID {
+	newest := answer.LastEventID
+	if n := len(answer.Events); n > 0 {
+		newest = max(newest, answer.Events[0].ID, answer.Events[n-1].ID)
+	}
+	return newest
+}

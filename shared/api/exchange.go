@@ -1,0 +1,221 @@
+package api
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+	"strconv"
+	"time"
+)
+
+// The media types of answers.
+const (
+	typeJSON    = "application/json"
+	typeProblem = "application/problem+json"
+)
+
+// statusGone is logged and counted, never sent, where the client left before its answer.
+const statusGone = 499
+
+// exchange is one request and its answer. It is the ResponseWriter that everything behind the API writes to.
+type exchange struct {
+	http.ResponseWriter
+	r   *http.Request
+	api *API
+
+	id      string // the request's
+	token   *Token // who asks; nil while nobody has shown a token
+	route   string // pattern of the operation, "" until it is known
+	began   time.Time
+	status  int   // sent; 0: nothing yet
+	size    int64 // bytes of the answer's body
+	cause   error // the inside of a failure, for the log
+	patient bool  // it waits or streams by intention, so is not slow
+}
+
+// Values of headers that never change; net/http only reads them.
+var (
+	noSniff = []string{"nosniff"}
+	noStore = []string{"no-store"}
+)
+
+// begin answers the exchange of a request, with the headers that every answer has.
+func (a *API) begin(w http.ResponseWriter, r *http.Request) *exchange {
+	x := &exchange{ResponseWriter: w, r: r, api: a, id: requestID(r), began: time.Now()}
+	h := w.Header()
+	h["X-Request-Id"] = []string{x.id}
+	h["X-Content-Type-Options"] = noSniff
+	h["Cache-Control"] = noStore
+	return x
+}
+
+// requestID answers the client's X-Request-Id if it is one to repeat in logs, or a fresh one.
+func requestID(r *http.Request) string {
+	id := first(r.Header, "X-Request-Id")
+	if len(id) < 1 || len(id) > 64 {
+		return rand.Text()
+	}
+	for i := range len(id) {
+		if !isToken(id[i]) {
+			return rand.Text()
+		}
+	}
+	return id
+}
+
+func isToken(c byte) bool {
+	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '-' || c == '_' || c == '.'
+}
+
+// WriteHeader notes the status.
+func (x *exchange) WriteHeader(status int) {
+	if x.status == 0 || x.status < 200 {
+		x.status = status
+	}
+	x.ResponseWriter.WriteHeader(status)
+}
+
+// Write notes the size.
+func (x *exchange) Write(p []byte) (int, error) {
+	if x.status == 0 {
+		x.status = http.StatusOK
+	}
+	n, err := x.ResponseWriter.Write(p)
+	x.size += int64(n)
+	return n, err
+}
+
+// Unwrap lets [http.ResponseController] reach the host's writer.
+func (x *exchange) Unwrap() http.ResponseWriter { return x.ResponseWriter }
+
+// identify finds out who asks. The error is a 401.
+func (x *exchange) identify() error {
+	if x.token != nil {
+		return nil
+	}
+	secret := secretOf(x.r)
+	if x.token = x.api.tokens.find(secret); x.token != nil {
+		return nil
+	}
+	if secret == "" {
+		return problem(CodeUnauthorized, "a token is needed")
+	}
+	return problem(CodeUnauthorized, "this token is not known")
+}
+
+// demand answers nil if whoever asks may do that, a 401 or a 403 otherwise.
+func (x *exchange) demand(right Right) error {
+	if right == Anyone {
+		return nil
+	}
+	if err := x.identify(); err != nil {
+		return err
+	}
+	if !x.token.Role.May(right) {
+		return problem(CodeForbidden, "the role %s may not do this", x.token.Role)
+	}
+	return nil
+}
+
+// json answers with a body that is JSON already.
+func (x *exchange) json(status int, body []byte) { x.bytes(status, typeJSON, body) }
+
+// bytes answers with a whole body of that media type.
+func (x *exchange) bytes(status int, kind string, body []byte) {
+	h := x.Header()
+	h["Content-Type"] = []string{kind}
+	h["Content-Length"] = []string{strconv.Itoa(len(body))}
+	x.WriteHeader(status)
+	_, _ = x.Write(body) // the client has left; there is nobody to tell
+}
+
+// fail answers with the problem that err is. Where the answer has begun it is broken off, so that the client sees that
+// it is not whole.
+func (x *exchange) fail(err error) {
+	if gone(x.r, err) {
+		x.status = statusGone
+		return
+	}
+	x.cause = err
+	if x.status != 0 {
+		panic(http.ErrAbortHandler)
+	}
+	p := problemOf(err)
+	x.problem(p)
+}
+
+func (x *exchange) problem(p *Problem) {
+	p.RequestID = x.id
+	h := x.Header()
+	for name, values := range p.GetHeaders() {
+		h[name] = values
+	}
+	body, err := json.Marshal(p)
+	if err != nil {
+		panic(err) // a struct of strings and numbers
+	}
+	x.bytes(p.Status, typeProblem, body)
+}
+
+// end is deferred: it turns a panic into a 500, measures and logs.
+func (x *exchange) end() {
+	reason := recover()
+	if reason != nil && reason != http.ErrAbortHandler {
+		reason = x.crash(reason)
+	}
+	took := time.Since(x.began)
+	x.api.metrics.Request(x.name(), x.status, took)
+	x.log(took)
+	if reason != nil {
+		panic(reason)
+	}
+}
+
+// crash answers what is still to be thrown: nothing if the client could be told, or the signal to break off.
+func (x *exchange) crash(reason any) any {
+	x.api.log.Error("handler panicked",
+		"request_id", x.id, "route", x.name(), "reason", reason, "stack", string(debug.Stack()))
+	if x.status != 0 {
+		return http.ErrAbortHandler
+	}
+	x.problem(problem(CodeInternal, "an unexpected failure; the log has it under the request id"))
+	return nil
+}
+
+// name is the route, or "none": paths that lead nowhere are the client's words and have no place in measurements.
+func (x *exchange) name() string {
+	if x.route == "" {
+		return "none"
+	}
+	return x.route
+}
+
+// log tells of failures as errors, of slow requests as warnings, and of everything else at level debug. It knows the
+// token's name, never the token; neither query nor payload.
+func (x *exchange) log(took time.Duration) {
+	level, message := slog.LevelDebug, "request"
+	switch {
+	case x.status >= 500:
+		level, message = slog.LevelError, "request failed"
+	case took > x.api.slow && !x.patient:
+		level, message = slog.LevelWarn, "request was slow"
+	}
+	ctx := context.WithoutCancel(x.r.Context())
+	if !x.api.log.Enabled(ctx, level) {
+		return
+	}
+	attrs := []slog.Attr{
+		slog.String("request_id", x.id), slog.String("route", x.name()), slog.Int("status", x.status),
+		slog.Duration("took", took), slog.Int64("bytes", x.size),
+	}
+	if x.token != nil {
+		attrs = append(attrs, slog.String("client", x.token.Name))
+	}
+	if x.cause != nil {
+		attrs = append(attrs, slog.Any("error", x.cause))
+	}
+	x.api.log.LogAttrs(ctx, level, message, attrs...)
+}

@@ -1,0 +1,162 @@
+package api_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"iter"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/millrace/millrace/shared/event"
+	"github.com/millrace/millrace/shared/journal"
+)
+
+// fakeJournal is a journal in memory that can be told to fail, to be torn and to hold other snapshots than it folds. What
+// it stands for is tested where it is: here it is the surface that matters.
+type fakeJournal struct {
+	mu        sync.Mutex
+	events    []event.Event
+	once      map[string]journal.Receipt
+	prints    map[string][32]byte
+	floor     event.ID
+	fail      error
+	hold      chan struct{} // if not nil, Emit waits for it
+	changed   chan struct{}
+	snapshots map[string][][2]string // by fold: key and value
+	emits     int
+}
+
+// firstID is what the fake's ids count from.
+const firstID = event.ID(1_478_257_655_827_000)
+
+func newFake() *fakeJournal {
+	return &fakeJournal{
+		once: map[string]journal.Receipt{}, prints: map[string][32]byte{}, changed: make(chan struct{}),
+		snapshots: map[string][][2]string{},
+	}
+}
+
+func (f *fakeJournal) Emit(ctx context.Context, events []event.Event, once *journal.Idempotency) (journal.Receipt, error) {
+	if f.hold != nil {
+		<-f.hold
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.fail != nil {
+		return journal.Receipt{}, f.fail
+	}
+	if once != nil {
+		name := once.Scope + "\x00" + once.Key
+		if receipt, seen := f.once[name]; seen {
+			if f.prints[name] != once.Fingerprint {
+				return journal.Receipt{}, journal.ErrIdempotencyMismatch
+			}
+			receipt.Replayed = true
+			return receipt, nil
+		}
+	}
+	f.emits++
+	receipt := journal.Receipt{FirstID: firstID + event.ID(len(f.events)), Count: len(events)}
+	for i, e := range events {
+		e.ID = receipt.FirstID + event.ID(i)
+		f.events = append(f.events, e)
+	}
+	if once != nil {
+		name := once.Scope + "\x00" + once.Key
+		f.once[name], f.prints[name] = receipt, once.Fingerprint
+	}
+	close(f.changed)
+	f.changed = make(chan struct{})
+	return receipt, nil
+}
+
+func (f *fakeJournal) read(r journal.Request) (journal.Answer, chan struct{}, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.fail != nil {
+		return journal.Answer{}, nil, f.fail
+	}
+	a := journal.Answer{LastEventID: r.After}
+	if r.After < f.floor {
+		a.Torn = true
+		return a, nil, nil
+	}
+	for i := range f.events {
+		e := &f.events[i]
+		if e.ID <= r.After {
+			continue
+		}
+		if r.Limit > 0 && len(a.Events) == r.Limit {
+			break
+		}
+		a.LastEventID = e.ID
+		if r.Match == nil || r.Match(e) {
+			a.Events = append(a.Events, *e)
+		}
+	}
+	return a, f.changed, nil
+}
+
+func (f *fakeJournal) ReadAfter(ctx context.Context, r journal.Request) (journal.Answer, error) {
+	over := time.After(r.Timeout)
+	asked := r.After
+	for {
+		a, changed, err := f.read(r)
+		if err != nil || a.Torn || len(a.Events) > 0 || r.Timeout == 0 {
+			return a, err
+		}
+		select {
+		case <-changed:
+		case <-over:
+			a.LastEventID = max(a.LastEventID, asked)
+			return a, nil
+		case <-ctx.Done():
+			return a, ctx.Err()
+		}
+	}
+}
+
+func (f *fakeJournal) ReadNewest(_ context.Context, r journal.Request) (journal.Answer, error) {
+	limit := r.Limit
+	r.Limit = 0
+	a, _, err := f.read(r)
+	slices.Reverse(a.Events)
+	if limit > 0 && len(a.Events) > limit {
+		a.Events = a.Events[:limit]
+	}
+	return a, err
+}
+
+func (f *fakeJournal) Follow(ctx context.Context, r journal.Request, idle time.Duration) iter.Seq2[journal.Answer, error] {
+	return func(yield func(journal.Answer, error) bool) {
+		for {
+			r.Timeout = idle
+			a, err := f.ReadAfter(ctx, r)
+			if !yield(a, err) || err != nil || a.Torn {
+				return
+			}
+			r.After = a.LastEventID
+		}
+	}
+}
+
+func (f *fakeJournal) Snapshot(_ context.Context, fold string, each func(key string, value []byte)) (event.ID, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.fail != nil {
+		return 0, f.fail
+	}
+	for _, object := range f.snapshots[fold] {
+		each(object[0], []byte(object[1]))
+	}
+	return firstID + event.ID(len(f.events)) - 1, nil
+}
+
+func (f *fakeJournal) Stamp(atLeast event.ID) event.ID { return max(atLeast, firstID+1_000_000) }
+
+func hashOf(secret string) string {
+	sum := sha256.Sum256([]byte(secret))
+	return hex.EncodeToString(sum[:])
+}

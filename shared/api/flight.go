@@ -1,0 +1,43 @@
+package api
+
+import (
+	"sync"
+
+	"github.com/millrace/millrace/shared/journal"
+)
+
+// inKeyHeader is where problems with the key are located.
+const inKeyHeader = "header.Idempotency-Key"
+
+// flight is the idempotency keys that requests of this process are at work on. Between processes the journal decides;
+// here the second of two is told at once.
+type flight struct {
+	mu   sync.Mutex
+	keys map[flightKey]struct{}
+}
+
+type flightKey struct{ scope, key string }
+
+// enter takes the key until the answer is called; a 409 says that another request has it. No key is always free.
+func (f *flight) enter(once *journal.Idempotency) (leave func(), err error) {
+	if once == nil {
+		return func() {}, nil
+	}
+	key := flightKey{once.Scope, once.Key}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if _, taken := f.keys[key]; taken {
+		return nil, problem(CodeInProgress, "the first request with this key is still at work").at(inKeyHeader)
+	}
+	if f.keys == nil {
+		f.keys = make(map[flightKey]struct{})
+	}
+	f.keys[key] = struct{}{}
+	return func() { f.leave(key) }, nil
+}
+
+func (f *flight) leave(key flightKey) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.keys, key)
+}

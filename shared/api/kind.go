@@ -1,0 +1,32 @@
+package api
+
+import "github.com/millrace/millrace/shared/event"
+
+// kind is a kind of objects: what its snapshots and events are called in seed 000.
+type kind struct {
+	name     string // in paths
+	plural   string // in snapshots
+	overview string // the type of a snapshot's elements, and the fold that makes them
+	family   event.Family
+	what     string // for the documentation
+}
+
+// kinds are all there are. Each is asked for in the same way.
+var kinds = []kind{
+	{"order", "orders", "OrderOverview", event.OrderEvent, "orders"},
+	{"job", "jobs", "JobOverview", event.JobEvent, "jobs"},
+	{"jobChain", "jobChains", "JobChainOverview", event.JobChainEvent, "job chains"},
+	{"task", "tasks", "TaskOverview", event.TaskEvent, "tasks"},
+	{"fileBased", "fileBaseds", "FileBasedOverview", event.FileBasedEvent, "definitions"},
+	{"object", "objects", "ObjectOverview", event.CustomEvent, "the objects of custom events"},
+}
+
+// kindOf answers the kind whose snapshots have that type, nil if there is none.
+func kindOf(overview string) *kind {
+	for i := range kinds {
+		if kinds[i].overview == overview {
+			return &kinds[i]
+		}
+	}
+	return nil
+}

@@ -1,0 +1,162 @@
+package api_test
+
+import (
+	"encoding/json"
+	"maps"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/millrace/millrace/shared/api"
+)
+
+type document struct {
+	OpenAPI    string
+	Paths      map[string]map[string]operation
+	Components struct{ Schemas map[string]any }
+}
+
+type operation struct {
+	OperationID string
+	Tags        []string
+	Security    []map[string][]string
+	Parameters  []struct {
+		Name, In string
+		Required bool
+		Schema   struct{ Pattern string }
+	}
+	RequestBody any
+	Responses   map[string]struct {
+		Content map[string]any
+		Headers map[string]any
+	}
+}
+
+func description(t *testing.T, b *bundle) (document, string) {
+	t.Helper()
+	got := b.as(t, "", "GET", "/openapi.json", "")
+	var doc document
+	if err := json.Unmarshal([]byte(got.body), &doc); err != nil || got.StatusCode != 200 {
+		t.Fatalf("openapi.json = %d: %v", got.StatusCode, err)
+	}
+	return doc, got.body
+}
+
+func TestOpenAPI(t *testing.T) {
+	t.Parallel()
+	doc, text := description(t, setup(t))
+	if !strings.HasPrefix(doc.OpenAPI, "3.1") {
+		t.Errorf("openapi = %s, want 3.1", doc.OpenAPI)
+	}
+	want := []string{"/healthz", "/readyz", eventPath}
+	for _, kind := range []string{"order", "job", "jobChain", "task", "fileBased", "object"} {
+		want = append(want, base+"/"+kind, base+"/"+kind+"/{path}")
+	}
+	slices.Sort(want)
+	if diff := cmp.Diff(want, slices.Sorted(maps.Keys(doc.Paths))); diff != "" {
+		t.Error(diff)
+	}
+	for _, found := range regexp.MustCompile(`"#/components/schemas/([^"]+)"`).FindAllStringSubmatch(text, -1) {
+		if doc.Components.Schemas[found[1]] == nil {
+			t.Errorf("no schema %s", found[1])
+		}
+	}
+}
+
+// Every operation says who may call it and what its failures look like.
+func TestOpenAPIFailures(t *testing.T) {
+	t.Parallel()
+	doc, _ := description(t, setup(t))
+	ids := map[string]bool{}
+	for path, item := range doc.Paths {
+		for method, op := range item {
+			where := method + " " + path
+			if op.OperationID == "" || ids[op.OperationID] || len(op.Tags) == 0 {
+				t.Errorf("%s: operationId %q, tags %v", where, op.OperationID, op.Tags)
+			}
+			ids[op.OperationID] = true
+			want := []string{"500"}
+			if strings.HasPrefix(path, "/jobscheduler") {
+				want = append(want, "400", "401", "403", "503")
+				if len(op.Security) < 3 {
+					t.Errorf("%s: security %v", where, op.Security)
+				}
+			}
+			if op.RequestBody != nil {
+				want = append(want, "413", "415")
+			}
+			for _, status := range want {
+				if op.Responses[status].Content["application/problem+json"] == nil {
+					t.Errorf("%s: no problem for %s", where, status)
+				}
+			}
+		}
+	}
+}
+
+// What the patterns of parameters match is what the operations take; ECMA's lookahead is beyond Go's expressions, so it
+// is left out where a case does not need it.
+func TestOpenAPIPatterns(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	doc, _ := description(t, b)
+	lookahead := regexp.MustCompile(`\(\?[=!][^)]*\)`)
+	pattern := func(path, method, name string) *regexp.Regexp {
+		for _, p := range doc.Paths[path][method].Parameters {
+			if p.Name == name {
+				return regexp.MustCompile(lookahead.ReplaceAllString(p.Schema.Pattern, ""))
+			}
+		}
+		t.Fatalf("%s has no %s", path, name)
+		return nil
+	}
+	check := func(what string, p *regexp.Regexp, value, target string) {
+		taken := b.as(t, api.Viewer, "GET", target, "").StatusCode == 200
+		if p.MatchString(value) != taken {
+			t.Errorf("%s %q: matched %v, taken %v", what, value, p.MatchString(value), taken)
+		}
+	}
+	timeouts := pattern(eventPath, "get", "timeout")
+	b.emit(t, three)
+	for _, d := range []string{"0", "60", "111.5", "60s", "200ms", "5m", "1h2m3s", "7d", "PT1M", "P1D", "PT0.123S", "P2W", "P1DT2H",
+		".1", "1y", "s", "1m1h", "-1", "P1Y", "1.", "abc"} {
+		check("timeout", timeouts, d, eventPath+"?after=0&timeout="+d)
+	}
+	folder := pattern(base+"/order/{path}", "get", "path")
+	for _, p := range []string{"a", "a/", "a/*", "*", "a/b/c,1", "/a/", "a|b/", "a|/b/*", "a/*/b", "a|", "|a", "a**", "ä b"} {
+		check("path", folder, p, base+"/order/"+url.PathEscape(p)+"?return=OrderOverview")
+	}
+	returns := pattern(base+"/order/{path}", "get", "return")
+	for _, r := range []string{"Event", "OrderEvent", "OrderStarted,OrderFinished", "OrderOverview", "OrderStatisticsChanged",
+		"TaskEvent", "Foo", "OrderOverview,Event", "", "OrderFoo"} {
+		check("return", returns, r, base+"/order/a?after=0&return="+r)
+	}
+}
+
+func TestDocsLoadNothingFromElsewhere(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	for _, path := range []string{"/docs", "/docs/style.css", "/docs/reference.js"} {
+		got := b.as(t, "", "GET", path, "")
+		if strings.Contains(got.body, "://") || !strings.Contains(got.Header.Get("Content-Security-Policy"), "default-src 'none'") {
+			t.Errorf("%s could load from elsewhere", path)
+		}
+	}
+}
+
+// A small function mounts what it needs; its description says no more.
+func TestMountedInPart(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.api = api.New(api.Options{Tokens: tokens()}, api.Emit(b.journal))
+	doc, _ := description(t, b)
+	if len(doc.Paths) != 1 {
+		t.Errorf("paths = %v, want those mounted", slices.Collect(maps.Keys(doc.Paths)))
+	}
+	wantProblem(t, b.as(t, api.Admin, "GET", eventPath+"?after=0", ""), 405, api.CodeMethod)
+	wantProblem(t, b.as(t, api.Admin, "GET", base+"/order/", ""), 404, api.CodeNotFound)
+}

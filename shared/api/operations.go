@@ -1,0 +1,72 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+)
+
+// Probes are what [Operations] asks about the process. The zero value of each field leaves its part out.
+type Probes struct {
+	// Ready answers nil if requests can be served: the store and whatever else is needed can be reached.
+	Ready func(context.Context) error
+
+	// Metrics is the handler of /metrics. Without it the path does not exist.
+	Metrics http.Handler
+}
+
+// status is the body of both probes.
+type status struct {
+	Body struct {
+		Status string `json:"status" enum:"ok"`
+	}
+}
+
+func ok() *status {
+	s := &status{}
+	s.Body.Status = "ok"
+	return s
+}
+
+// Operations mounts /healthz, /readyz and /metrics. All are open; they tell nothing of what is stored.
+func Operations(p Probes) Resource {
+	return func(a *API) {
+		register(a, Anyone, huma.Operation{
+			Method: http.MethodGet, Path: "/healthz", OperationID: "healthz", Tags: []string{"Operations"},
+			Summary: "Is the process alive?",
+		}, func(context.Context, *struct{}) (*status, error) { return ok(), nil })
+		register(a, Anyone, huma.Operation{
+			Method: http.MethodGet, Path: "/readyz", OperationID: "readyz", Tags: []string{"Operations"},
+			Summary: "Can it serve?", Description: "Asks the store.", Errors: []int{http.StatusServiceUnavailable},
+		}, func(ctx context.Context, _ *struct{}) (*status, error) { return p.ready(ctx) })
+		if p.Metrics != nil {
+			a.mountMetrics(p.Metrics)
+		}
+	}
+}
+
+func (p Probes) ready(ctx context.Context) (*status, error) {
+	if p.Ready == nil {
+		return ok(), nil
+	}
+	if err := p.Ready(ctx); err != nil {
+		return nil, fmt.Errorf("%w: %w", problem(CodeUnavailable, "not ready to serve"), err)
+	}
+	return ok(), nil
+}
+
+func (a *API) mountMetrics(metrics http.Handler) {
+	a.route(operation{
+		Operation: huma.Operation{
+			Method: http.MethodGet, Path: "/metrics", OperationID: "metrics", Tags: []string{"Operations"},
+			Summary:   "Measurements in the Prometheus text format",
+			Responses: answers(http.StatusOK, "text/plain", text("One measurement a line")),
+		},
+		handle: func(x *exchange) error {
+			metrics.ServeHTTP(x, x.r)
+			return nil
+		},
+	})
+}

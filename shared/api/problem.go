@@ -1,0 +1,76 @@
+package api
+
+import (
+	"fmt"
+	"math"
+	"net/http"
+	"strconv"
+	"time"
+)
+
+// Problem is a failure as clients see it: a problem detail of RFC 9457, with a stable code, the fields at fault, and
+// message, which repeats detail for clients of seed 001. It is an error; handlers return it.
+type Problem struct {
+	Type      string       `json:"type" format:"uri-reference" doc:"Where the code is explained"`
+	Title     string       `json:"title" doc:"The status in words"`
+	Status    int          `json:"status" minimum:"400" maximum:"599"`
+	Detail    string       `json:"detail" doc:"What is wrong with this request"`
+	Code      Code         `json:"code" doc:"Stable and machine-readable"`
+	Message   string       `json:"message" doc:"The same as detail"`
+	Errors    []FieldError `json:"errors,omitempty" doc:"The fields at fault"`
+	RequestID string       `json:"request_id,omitempty" doc:"The X-Request-Id of this request"`
+
+	allow string // the header Allow of a 405
+	retry time.Duration
+}
+
+// FieldError names a field that is at fault.
+type FieldError struct {
+	Location string `json:"location" doc:"Such as body.priority, body[2].key, query.after, path or header.Idempotency-Key"`
+	Message  string `json:"message"`
+}
+
+// problem answers a failure of that code.
+func problem(code Code, format string, args ...any) *Problem {
+	f, detail := failures[code], fmt.Sprintf(format, args...)
+	return &Problem{
+		Type: "/docs#" + string(code), Title: http.StatusText(f.status), Status: f.status,
+		Detail: detail, Code: code, Message: detail, retry: f.retry,
+	}
+}
+
+// at names the field at fault, with the detail as its message.
+func (p *Problem) at(location string) *Problem {
+	p.Errors = append(p.Errors, FieldError{Location: location, Message: p.Detail})
+	p.Detail = location + ": " + p.Detail
+	p.Message = p.Detail
+	return p
+}
+
+// invalid answers a 400 that names the field.
+func invalid(location, format string, args ...any) *Problem {
+	return problem(CodeInvalid, format, args...).at(location)
+}
+
+// Error answers the code and the detail.
+func (p *Problem) Error() string { return string(p.Code) + ": " + p.Detail }
+
+// GetStatus makes a Problem an error that huma understands.
+func (p *Problem) GetStatus() int { return p.Status }
+
+// ContentType answers problem+json whatever was negotiated.
+func (p *Problem) ContentType(string) string { return typeProblem }
+
+// GetHeaders answers the headers that belong to the failure.
+func (p *Problem) GetHeaders() http.Header {
+	h := http.Header{}
+	switch {
+	case p.Status == http.StatusUnauthorized:
+		h.Set("WWW-Authenticate", `Bearer realm="millrace", Basic realm="millrace", charset="UTF-8"`)
+	case p.allow != "":
+		h.Set("Allow", p.allow)
+	case p.retry > 0:
+		h.Set("Retry-After", strconv.Itoa(int(math.Ceil(p.retry.Seconds()))))
+	}
+	return h
+}

@@ -1,0 +1,74 @@
+// Package prom counts what the API does for Prometheus. Plain hosts link it; functions on Lambda do not.
+//
+// It imports api for nothing but the shape of [Metrics], and the Prometheus client.
+package prom
+
+import (
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+)
+
+// Metrics is an api.Metrics that Prometheus can scrape.
+type Metrics struct {
+	registry   *prometheus.Registry
+	requests   *prometheus.HistogramVec
+	operations *prometheus.CounterVec
+	events     *prometheus.CounterVec
+	following  prometheus.Gauge
+}
+
+// New answers Metrics with a registry of their own, which also has the Go runtime's and the process's measurements.
+func New() *Metrics {
+	m := &Metrics{
+		registry: prometheus.NewRegistry(),
+		requests: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name:    "millrace_http_request_duration_seconds",
+			Help:    "Requests by route and status, from the first byte read to the last written, waiting included.",
+			Buckets: []float64{.0002, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 10, 60},
+		}, []string{"route", "status"}),
+		operations: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "millrace_operations_total",
+			Help: "Operations by what came of them.",
+		}, []string{"operation", "outcome"}),
+		events: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "millrace_events_total",
+			Help: "Events that operations moved.",
+		}, []string{"operation"}),
+		following: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "millrace_followers",
+			Help: "Requests that wait for events now.",
+		}),
+	}
+	m.registry.MustRegister(m.requests, m.operations, m.events, m.following,
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return m
+}
+
+// Register adds a collector, the engine's own measurements say.
+func (m *Metrics) Register(c prometheus.Collector) error { return m.registry.Register(c) }
+
+// Handler answers the measurements in the text format.
+func (m *Metrics) Handler() http.Handler {
+	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
+}
+
+// Request implements api.Metrics.
+func (m *Metrics) Request(route string, status int, took time.Duration) {
+	m.requests.WithLabelValues(route, strconv.Itoa(status)).Observe(took.Seconds())
+}
+
+// Outcome implements api.Metrics.
+func (m *Metrics) Outcome(operation, outcome string, events int) {
+	m.operations.WithLabelValues(operation, outcome).Inc()
+	if events > 0 {
+		m.events.WithLabelValues(operation).Add(float64(events))
+	}
+}
+
+// Following implements api.Metrics.
+func (m *Metrics) Following(change int) { m.following.Add(float64(change)) }

@@ -1,0 +1,63 @@
+package api
+
+import "fmt"
+
+// Right is what an operation demands of whoever asks for it. Each operation has exactly one.
+type Right uint8
+
+// The rights. Operations that change something and are none of the others' are Administer.
+const (
+	Anyone     Right = iota // no token needed
+	Read                    // reads, searches, snapshots, events
+	ReadTask                // reading one task by its id
+	ReadStream              // reading a stream as one of its consumers
+	Produce                 // emit, append, enqueue, orders
+	Consume                 // acknowledging, moving one's own offsets
+	Work                    // instances, claims, leases
+	Operate                 // pause, cancel, stop, retry, remove, suspend, purge, trigger
+	Administer              // block, definitions, queues, schedules, tokens
+)
+
+// Role is a set of rights under a name. The zero Role has none.
+type Role string
+
+// The roles of a token.
+const (
+	Viewer   Role = "viewer"
+	Producer Role = "producer"
+	Consumer Role = "consumer"
+	Worker   Role = "worker"
+	Operator Role = "operator"
+	Admin    Role = "admin"
+)
+
+type rights uint16
+
+func allow(list ...Right) rights {
+	var set rights
+	for _, r := range list {
+		set |= 1 << r
+	}
+	return set
+}
+
+// rightsOf is who may do what.
+var rightsOf = map[Role]rights{
+	Viewer:   allow(Read, ReadTask, ReadStream),
+	Producer: allow(ReadTask, Produce),
+	Consumer: allow(ReadStream, Consume),
+	Worker:   allow(Work),
+	Operator: allow(Read, ReadTask, ReadStream, Produce, Consume, Work, Operate),
+	Admin:    allow(Read, ReadTask, ReadStream, Produce, Consume, Work, Operate, Administer),
+}
+
+// May reports whether the role has the right. Every role, the zero one too, may do what [Anyone] may.
+func (r Role) May(right Right) bool { return right == Anyone || rightsOf[r]&(1<<right) != 0 }
+
+// ParseRole answers the role of that name; the error lists the names there are.
+func ParseRole(name string) (Role, error) {
+	if _, known := rightsOf[Role(name)]; !known {
+		return "", fmt.Errorf("api: no role %q, want viewer, producer, consumer, worker, operator or admin", name)
+	}
+	return Role(name), nil
+}

@@ -1,0 +1,129 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+)
+
+// operation is one call of the API: how it is described, what it demands, and what it does.
+type operation struct {
+	huma.Operation
+	right  Right
+	handle func(*exchange) error
+}
+
+// route mounts an operation that reads its request and writes its answer itself, because it is too hot or too
+// particular for reflection. A path that ends in {path} takes all that is left, slashes too, escaped or not.
+func (a *API) route(op operation) {
+	a.mux.HandleFunc(a.pattern(op), func(w http.ResponseWriter, r *http.Request) {
+		x := w.(*exchange) // only ServeHTTP calls the mux
+		x.enter(r, op.Method+" "+op.Path)
+		if err := x.demand(op.right); err != nil {
+			x.fail(err)
+			return
+		}
+		if err := op.handle(x); err != nil {
+			x.fail(err)
+		}
+	})
+	op.Operation = described(op.Operation, op.right)
+	if !op.Hidden {
+		a.typed.OpenAPI().AddOperation(&op.Operation)
+	}
+}
+
+// pattern answers what the mux is to match.
+func (a *API) pattern(op operation) string {
+	root, rest := strings.CutSuffix(op.Path, "/{path}")
+	if !rest {
+		return op.Method + " " + op.Path
+	}
+	a.mux.HandleFunc(root, a.elsewhere) // or the mux would redirect root to root/
+	return op.Method + " " + root + "/{path...}"
+}
+
+// enter notes that the request has found its operation; r carries the path's values.
+func (x *exchange) enter(r *http.Request, route string) { x.r, x.route = r, route }
+
+// register mounts an operation whose input and output are structs that huma reads, writes and describes.
+func register[I, O any](a *API, right Right, op huma.Operation, h func(context.Context, *I) (*O, error)) {
+	op = described(op, right)
+	op.Middlewares = huma.Middlewares{func(ctx huma.Context, next func(huma.Context)) {
+		r, w := humago.Unwrap(ctx)
+		x := w.(*exchange)
+		x.enter(r, op.Method+" "+op.Path)
+		if err := x.demand(right); err != nil {
+			x.fail(err)
+			return
+		}
+		next(huma.WithValue(ctx, exchangeKey{}, x))
+	}}
+	huma.Register(a.typed, op, func(ctx context.Context, in *I) (*O, error) {
+		out, err := h(ctx, in)
+		if err != nil {
+			return nil, ctx.Value(exchangeKey{}).(*exchange).refuse(err)
+		}
+		return out, nil
+	})
+}
+
+// exchangeKey finds the exchange in the context of a typed operation.
+type exchangeKey struct{}
+
+// refuse answers err as the Problem that huma is to write, and keeps its cause for the log.
+func (x *exchange) refuse(err error) *Problem {
+	x.cause = err
+	p := problemOf(err)
+	p.RequestID = x.id
+	return p
+}
+
+// newTyped answers huma on a's mux, without the defaults that do not suit: no schema links in bodies, no pages of its
+// own that load from elsewhere.
+func newTyped(a *API, version string) huma.API {
+	return humago.New(a.mux, huma.Config{
+		OpenAPI:       document(version),
+		Formats:       map[string]huma.Format{typeJSON: huma.DefaultJSONFormat, "json": huma.DefaultJSONFormat},
+		DefaultFormat: typeJSON,
+	})
+}
+
+// methods are those that an operation may have, in the order of Allow.
+var methods = []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"}
+
+// elsewhere answers what no operation takes: 405 where the path has other methods, 404 where it has none. OPTIONS asks
+// for just that, and is told.
+func (a *API) elsewhere(w http.ResponseWriter, r *http.Request) {
+	x := w.(*exchange)
+	allow := a.allowed(r)
+	switch {
+	case allow == "":
+		x.fail(problem(CodeNotFound, "there is nothing at this path"))
+	case r.Method == http.MethodOptions:
+		x.Header().Set("Allow", allow)
+		x.WriteHeader(http.StatusNoContent)
+	default:
+		p := problem(CodeMethod, "the method %s is not offered here, but %s", r.Method, allow)
+		p.allow = allow
+		x.fail(p)
+	}
+}
+
+// allowed lists the methods that the path has; empty if the path is unknown.
+func (a *API) allowed(r *http.Request) string {
+	var found []string
+	probe := *r
+	for _, probe.Method = range methods {
+		if _, pattern := a.mux.Handler(&probe); strings.Contains(pattern, " ") { // operations' patterns have a method
+			found = append(found, probe.Method)
+		}
+	}
+	if found == nil {
+		return ""
+	}
+	return strings.Join(append(found, http.MethodOptions), ", ")
+}

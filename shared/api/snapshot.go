@@ -1,0 +1,112 @@
+package api
+
+import (
+	"net/http"
+	"strconv"
+
+	"github.com/millrace/millrace/shared/event"
+)
+
+// Objects mounts the calls about each kind of object, GET with a path and POST with a path query: snapshots, and the
+// events that change them.
+func Objects(j Reader) Resource {
+	return func(a *API) {
+		for i := range kinds {
+			k := &kinds[i]
+			a.route(operation{Operation: k.describeGet(), right: Read, handle: func(x *exchange) error {
+				paths, err := event.ParsePath(x.r.PathValue("path"))
+				if err != nil {
+					return err
+				}
+				return k.read(x, j, paths)
+			}})
+			a.route(operation{Operation: k.describePost(), right: Read, handle: func(x *exchange) error {
+				body, err := x.body()
+				if err != nil {
+					return err
+				}
+				paths, err := event.ParsePathBody(body)
+				if err != nil {
+					return err
+				}
+				return k.read(x, j, paths)
+			}})
+		}
+	}
+}
+
+// read answers what is asked of the objects that paths selects: a snapshot, statistics or events.
+func (k *kind) read(x *exchange, j Reader, paths event.PathQuery) error {
+	q, err := x.ask("")
+	if err != nil {
+		return err
+	}
+	if q.filter.Types, err = q.filter.Types.Within(k.family); err != nil {
+		return err
+	}
+	q.filter.Family, q.filter.Paths = k.family, paths
+	return x.answered(j, q)
+}
+
+// answered answers a snapshot, statistics or events, whichever is asked for.
+func (x *exchange) answered(j Reader, q *question) error {
+	switch q.filter.Types.Kind() {
+	case event.SelectsOverview:
+		return x.snapshot(j, q)
+	case event.SelectsStatistics:
+		return x.statistics(j, q)
+	default:
+		return x.answer(j, q)
+	}
+}
+
+// maxHeld is how much of a snapshot is held back before it is sent on. Up to there a failure can still be told.
+const maxHeld = 64 << 10
+
+// snapshot answers the objects as they are, stamped with the EventId to go on from.
+func (x *exchange) snapshot(j Reader, q *question) error {
+	k := kindOf(q.filter.Types.Overview())
+	if k == nil || k.family != q.filter.Family {
+		return invalid("query.return", "%s is a snapshot, which has a path of its own", q.filter.Types.Overview())
+	}
+	b := take()
+	defer b.give()
+	b.bytes = append(append(append(b.bytes, `{"`...), k.plural...), `":[`...)
+	objects := 0
+	id, err := j.Snapshot(x.r.Context(), k.overview, func(key string, value []byte) {
+		if !q.filter.Paths.MatchKey(k.family, event.Key{Path: key}) {
+			return
+		}
+		if objects > 0 {
+			b.bytes = append(b.bytes, ',')
+		}
+		objects++
+		b.bytes = append(b.bytes, value...)
+		x.pass(b, maxHeld)
+	})
+	if err != nil {
+		return err
+	}
+	x.api.metrics.Outcome("snapshot", k.plural, objects)
+	b.bytes = strconv.AppendInt(append(b.bytes, `],"eventId":`...), int64(id), 10)
+	b.bytes = append(b.bytes, '}')
+	if x.status == 0 {
+		x.json(http.StatusOK, b.bytes)
+		return nil
+	}
+	x.pass(b, 0)
+	return nil
+}
+
+// pass sends on what is rendered if it is more than so many bytes, so that memory does not grow with the answer.
+func (x *exchange) pass(b *buffer, held int) {
+	if len(b.bytes) <= held {
+		return
+	}
+	if x.status == 0 {
+		x.Header().Set("Content-Type", typeJSON)
+		x.WriteHeader(http.StatusOK)
+	}
+	_, _ = x.Write(b.bytes) // a client that left ends the context, and so the snapshot
+	b.bytes = b.bytes[:0]
+}

@@ -1,0 +1,131 @@
+package api_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/millrace/millrace/shared/api"
+)
+
+func TestSnapshots(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	for name, plural := range map[string]string{
+		"order": "orders", "job": "jobs", "jobChain": "jobChains", "task": "tasks", "fileBased": "fileBaseds", "object": "objects",
+	} {
+		overview := strings.ToUpper(name[:1]) + name[1:] + "Overview"
+		want := fmt.Sprintf(`{"%s":[],"eventId":%d}`, plural, firstID-1)
+		for _, target := range []string{name + "/", name + "/aFolder/", name + "/aFolder%2F", name + "/aFolder"} {
+			if got := b.as(t, api.Viewer, "GET", base+"/"+target+"?return="+overview, ""); got.body != want {
+				t.Errorf("GET %s = %d %s, want %s", target, got.StatusCode, got.body, want)
+			}
+		}
+		if got := b.as(t, api.Viewer, "POST", base+"/"+name+"?return="+overview, `{"path":"/aFolder/"}`); got.body != want {
+			t.Errorf("POST %s = %d %s, want %s", name, got.StatusCode, got.body, want)
+		}
+	}
+}
+
+func TestSnapshotByPath(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.journal.snapshots["OrderOverview"] = [][2]string{
+		{"/a/x,1", `{"TYPE":"OrderOverview","path":"/a/x,1"}`},
+		{"/a/x,2", `{"TYPE":"OrderOverview","path":"/a/x,2"}`},
+		{"/b,1", `{"TYPE":"OrderOverview","path":"/b,1"}`},
+	}
+	for path, want := range map[string][]string{
+		"":        {"/a/x,1", "/a/x,2", "/b,1"},
+		"a/":      {"/a/x,1", "/a/x,2"},
+		"*":       {"/b,1"},
+		"a/x":     {"/a/x,1", "/a/x,2"},
+		"a/x,2":   {"/a/x,2"},
+		"a/|/b":   {"/a/x,1", "/a/x,2", "/b,1"},
+		"none/":   {},
+		"a/x%2C1": {"/a/x,1"},
+	} {
+		got := b.as(t, api.Viewer, "GET", base+"/order/"+path+"?return=OrderOverview", "")
+		var answer struct{ Orders []struct{ Path string } }
+		if err := json.Unmarshal([]byte(got.body), &answer); err != nil {
+			t.Fatalf("%s: %v", got.body, err)
+		}
+		paths := []string{}
+		for _, o := range answer.Orders {
+			paths = append(paths, o.Path)
+		}
+		if diff := cmp.Diff(want, paths); diff != "" {
+			t.Errorf("%q: %s", path, diff)
+		}
+	}
+}
+
+// A snapshot larger than what is held back is sent on as it is read, and is whole all the same.
+func TestSnapshotLarge(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	for i := range 5000 {
+		key := fmt.Sprintf("/o/%d", i)
+		b.journal.snapshots["ObjectOverview"] = append(b.journal.snapshots["ObjectOverview"],
+			[2]string{key, fmt.Sprintf(`{"TYPE":"ObjectOverview","key":%q}`, key)})
+	}
+	got := b.as(t, api.Viewer, "GET", base+"/object/?return=ObjectOverview", "")
+	var answer struct {
+		Objects []struct{ Key string }
+		EventID int64 `json:"eventId"`
+	}
+	if err := json.Unmarshal([]byte(got.body), &answer); err != nil || len(answer.Objects) != 5000 || answer.EventID != int64(firstID)-1 {
+		t.Errorf("%d objects at %d, %v", len(answer.Objects), answer.EventID, err)
+	}
+}
+
+func TestStatistics(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.journal.snapshots["OrderOverview"] = [][2]string{
+		{"/a,1", `{"suspended":true}`}, {"/a,2", `{"taskId":"9","setback":false}`}, {"/b,1", `{"setback":"2026-01-01T00:00:00Z"}`},
+	}
+	for target, want := range map[string]map[string]float64{
+		"event?return=OrderStatisticsChanged":   {"total": 3, "suspended": 1, "setback": 1, "inTask": 1, "started": 1, "inTaskProcess": 1},
+		"order/?return=OrderStatisticsChanged":  {"total": 3, "suspended": 1, "setback": 1, "inTask": 1, "started": 1, "inTaskProcess": 1},
+		"order/b?return=OrderStatisticsChanged": {"total": 1, "setback": 1},
+	} {
+		got := seqIn(t, b.as(t, api.Viewer, "GET", base+"/"+target, ""))
+		if got.TYPE != "NonEmpty" || len(got.EventSnapshots) != 1 {
+			t.Fatalf("%s = %+v, want one event", target, got)
+		}
+		e := got.EventSnapshots[0]
+		if _, keyed := e["key"]; keyed || e["TYPE"] != "OrderStatisticsChanged" || e["eventId"] == nil {
+			t.Errorf("%s = %v, want a keyless OrderStatisticsChanged", target, e)
+		}
+		counts := map[string]float64{}
+		for name, n := range e["orderStatistics"].(map[string]any) {
+			if n != 0.0 {
+				counts[name] = n.(float64)
+			}
+		}
+		if diff := cmp.Diff(want, counts); diff != "" {
+			t.Errorf("%s: %s", target, diff)
+		}
+	}
+	if len(b.journal.events) > 0 {
+		t.Error("the statistics are in the stream")
+	}
+}
+
+func TestStatisticsWait(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := setup(t)
+		began := time.Now()
+		got := seqIn(t, b.as(t, api.Viewer, "GET", base+"/order/?return=OrderStatisticsChanged&after=0&timeout=30", ""))
+		if waited := time.Since(began); waited != 30*time.Second || got.TYPE != "NonEmpty" {
+			t.Errorf("after %v: %+v, want the statistics after 30s", waited, got)
+		}
+	})
+}

@@ -1,0 +1,214 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/millrace/millrace/shared/event"
+	"github.com/millrace/millrace/shared/journal"
+)
+
+// The media types of event streams.
+const (
+	typeSSE    = "text/event-stream"
+	typeNDJSON = "application/x-ndjson"
+)
+
+const (
+	heartbeat    = 15 * time.Second // of silence, after which a stream shows that it lives (api.md)
+	writeTimeout = 30 * time.Second // for a client to take what was written
+)
+
+// framing is how events lie in a stream. Each method appends to dst.
+type framing interface {
+	event(dst []byte, e *event.Event, withKey bool) []byte
+	torn(dst []byte, at event.ID) []byte
+	// beat shows that the stream lives. If passed is not 0, all up to that id has been read and nothing of it was wanted.
+	beat(dst []byte, passed event.ID) []byte
+}
+
+// sse frames server-sent events (WHATWG HTML, 9.2): id is the EventId, data the event.
+type sse struct{}
+
+func (sse) event(dst []byte, e *event.Event, withKey bool) []byte {
+	dst = append(dst, "id: "...)
+	dst = strconv.AppendInt(dst, int64(e.ID), 10)
+	dst = append(dst, "\ndata: "...)
+	dst = e.AppendJSON(dst, withKey)
+	return append(dst, "\n\n"...)
+}
+
+func (sse) torn(dst []byte, at event.ID) []byte {
+	dst = append(dst, "event: torn\ndata: "...)
+	seq := event.Seq{Kind: event.Torn, EventID: at}
+	dst = seq.AppendJSON(dst, true)
+	return append(dst, "\n\n"...)
+}
+
+// beat is a comment. An id without data is no event, but moves the client's Last-Event-ID on, so that a client that
+// wants little does not become torn.
+func (sse) beat(dst []byte, passed event.ID) []byte {
+	dst = append(dst, ":\n"...)
+	if passed != 0 {
+		dst = append(dst, "id: "...)
+		dst = strconv.AppendInt(dst, int64(passed), 10)
+		dst = append(dst, '\n')
+	}
+	return append(dst, '\n')
+}
+
+// ndjson frames one event a line; blank lines are heartbeats.
+type ndjson struct{}
+
+func (ndjson) event(dst []byte, e *event.Event, withKey bool) []byte {
+	return append(e.AppendJSON(dst, withKey), '\n')
+}
+
+func (ndjson) torn(dst []byte, at event.ID) []byte {
+	seq := event.Seq{Kind: event.Torn, EventID: at}
+	return append(seq.AppendJSON(dst, true), '\n')
+}
+
+func (ndjson) beat(dst []byte, _ event.ID) []byte { return append(dst, '\n') }
+
+// stream is one follower's stream under way.
+type stream struct {
+	x       *exchange
+	journal Reader
+	frames  framing
+	withKey bool
+	left    int      // events still wanted; negative: no bound
+	seen    event.ID // up to which the client knows that all was read
+	bytes   []byte
+}
+
+// stream answers with events as they come or, where the host cannot, with those that are there.
+func (x *exchange) stream(j Reader, q *question, form string, frames framing) error {
+	if q.limit < 0 && form == typeSSE {
+		return invalid("query.limit", "an event stream goes forward: its client would go on from the last id, the oldest")
+	}
+	s := &stream{x: x, journal: j, frames: frames, withKey: !q.filter.OmitsKey(), left: -1, seen: q.after}
+	if q.limit > 0 {
+		s.left = q.limit
+	}
+	if !x.api.canStream || q.limit < 0 {
+		return s.finite(q, form)
+	}
+	s.begin(form)
+	return s.follow(q)
+}
+
+func (s *stream) begin(form string) {
+	h := s.x.Header()
+	h.Set("Content-Type", form)
+	h.Set("X-Accel-Buffering", "no") // proxies after nginx would hold events back
+	s.x.WriteHeader(http.StatusOK)
+}
+
+// follow goes on until the client leaves, the timeout is over, the limit is reached or the stream is torn.
+func (s *stream) follow(q *question) error {
+	ctx := s.x.r.Context()
+	if q.bounded {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, q.timeout)
+		defer cancel()
+	}
+	ask := q.request(s.x)
+	ask.Timeout, ask.Limit = 0, 0 // the stream's own to keep
+	s.x.waiting(+1)
+	defer s.x.waiting(-1)
+	if s.push() != nil { // the client shall know at once that it is listening
+		return nil
+	}
+	for answer, err := range s.journal.Follow(ctx, ask, heartbeat) {
+		if err != nil {
+			return over(ctx, err)
+		}
+		if more := s.add(&answer); s.push() != nil || !more {
+			return nil
+		}
+	}
+	return nil
+}
+
+// over answers nil where err only says that the stream's time is over.
+func over(ctx context.Context, err error) error {
+	if ctx.Err() != nil && (errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)) {
+		return nil
+	}
+	return err
+}
+
+// finite answers with what is there after a long poll. Without a timeout it waits as long as the host lets it, as an
+// endless stream would.
+func (s *stream) finite(q *question, form string) error {
+	if !q.bounded {
+		q.timeout = s.x.api.maxWait
+	}
+	answer, err := s.x.poll(s.journal, q)
+	if err != nil {
+		return err
+	}
+	s.begin(form)
+	s.add(&answer)
+	_ = s.push() // the client has left; there is nobody to tell
+	return nil
+}
+
+// add renders an answer; false says that the stream ends with it.
+func (s *stream) add(answer *journal.Answer) (more bool) {
+	_ = s.x.measured("follow", answer, nil)
+	if answer.Torn {
+		s.bytes = s.frames.torn(s.bytes, s.journal.Stamp(answer.LastEventID))
+		return false
+	}
+	for i := range answer.Events {
+		if s.left == 0 {
+			break
+		}
+		s.left--
+		s.bytes = s.frames.event(s.bytes, &answer.Events[i], s.withKey)
+		s.seen = answer.Events[i].ID
+	}
+	if len(answer.Events) == 0 {
+		s.bytes = s.frames.beat(s.bytes, s.passed(answer.LastEventID))
+	}
+	return s.left != 0
+}
+
+// passed answers the id if the client does not know it yet, 0 otherwise.
+func (s *stream) passed(id event.ID) event.ID {
+	if id <= s.seen {
+		return 0
+	}
+	s.seen = id
+	return id
+}
+
+// push sends what is rendered. The error says that the client is gone, or takes nothing any more.
+func (s *stream) push() error {
+	out := http.NewResponseController(s.x)
+	_ = out.SetWriteDeadline(time.Now().Add(writeTimeout)) // hosts without deadlines have limits of their own
+	if _, err := s.x.Write(s.bytes); err != nil {
+		return err
+	}
+	s.bytes = s.bytes[:0]
+	if err := out.Flush(); err != nil && !errors.Is(err, http.ErrNotSupported) {
+		return err
+	}
+	return nil
+}
+
+// framingOf answers how a stream of the media type is framed; nil: it is none.
+func framingOf(kind string) framing {
+	switch kind {
+	case typeSSE:
+		return sse{}
+	case typeNDJSON:
+		return ndjson{}
+	}
+	return nil
+}
