@@ -33,18 +33,17 @@ func (f *Filter) OmitsKey() bool {
 }
 
 // MatchKey reports whether the object that a key of that family names is selected (seed 000): orders by the path of
-// their chain, or all of "/CHAIN,ORDER" if the query is for that one order; file based objects by what follows the type
-// in "Job:/NAME"; tasks by the path of their job; others by the whole key. It does not allocate.
+// their chain, or by all of "/CHAIN,ORDER"; file based objects by what follows the type in "Job:/NAME"; tasks by the
+// path of their job; others by the whole key. It does not allocate.
 func (q PathQuery) MatchKey(family Family, key Key) bool {
-	path := key.Path
 	switch family {
 	case OrderEvent:
-		if q.single != "" && strings.Contains(q.single, ",") {
-			return q.Match(path)
-		}
-		path, _, _ = strings.Cut(path, ",")
+		chain, _, _ := strings.Cut(key.Path, ",")
+		return q.Match(chain) || q.matchObject(strings.TrimPrefix(key.Path, "/"))
 	case FileBasedEvent:
-		_, path, _ = strings.Cut(path, ":")
+		_, path, _ := strings.Cut(key.Path, ":")
+		return q.Match(path)
+	default:
+		return q.Match(key.Path)
 	}
-	return q.Match(path)
 }

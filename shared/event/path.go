@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // MaxPaths is the largest number of paths in one query.
@@ -92,11 +93,13 @@ func pathProblem(path string) string {
 	case path == "":
 		return `is empty: everything is "/"`
 	case path[0] != '/':
-		return fmt.Sprintf("%q does not begin with a slash: write %q", path, "/"+path)
+		return fmt.Sprintf("%q does not begin with a slash: write %q", shorten(path), "/"+shorten(path))
+	case !utf8.ValidString(path):
+		return strconv.Quote(shorten(path)) + " is not UTF-8"
 	case strings.Contains(path, "//"):
-		return strconv.Quote(path) + " has two slashes in a row: leave one out"
+		return strconv.Quote(shorten(path)) + " has two slashes in a row: leave one out"
 	case strings.Contains(strings.TrimSuffix(path, "/*"), "*"):
-		return strconv.Quote(path) + ` has a "*" that is not the whole last part: only "/folder/*" is possible`
+		return strconv.Quote(shorten(path)) + ` has a "*" that is not the whole last part: only "/folder/*" is possible`
 	default:
 		return ""
 	}
@@ -132,8 +135,11 @@ func (q PathQuery) Match(path string) bool {
 	if path == "" {
 		return false
 	}
-	return q.reaches[path]&itself != 0 || q.matchFolders(path)
+	return q.matchObject(path) || q.matchFolders(path)
 }
+
+// matchObject looks the path itself up.
+func (q PathQuery) matchObject(path string) bool { return q.reaches[path]&itself != 0 }
 
 // matchFolders looks each folder on the way down to path up; the root, the empty folder, is the first.
 func (q PathQuery) matchFolders(path string) bool {

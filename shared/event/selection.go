@@ -45,7 +45,7 @@ func ParseReturn(list string) (Selection, error) {
 	for _, name := range names[1:] {
 		if k := kindOf(name); k != kind || kind != SelectsEvents {
 			return Selection{}, refuse(Invalid, "query.return",
-				fmt.Sprintf("%s and %s cannot be had in one answer: ask for each by itself", names[0], name))
+				fmt.Sprintf("%s and %s cannot be had in one answer: ask for each by itself", shorten(names[0]), shorten(name)))
 		}
 	}
 	if kind != SelectsEvents {
@@ -60,12 +60,12 @@ func selectProblem(name string) string {
 	case name == "":
 		return "has an empty element: give event types, separated by commas"
 	case nameProblem(name) != "":
-		return strconv.Quote(name) + " is not an event type: it " + nameProblem(name)
+		return strconv.Quote(shorten(name)) + " is not an event type: it " + nameProblem(name)
 	case kindOf(name) != SelectsEvents || BuiltIn(name):
 		return ""
 	case familyPrefix(name) != "":
-		return fmt.Sprintf("%s is not an event type: names that begin with %s are kept for built-in types, which have none of that name",
-			name, familyPrefix(name))
+		return fmt.Sprintf("%s is not an event type: names that begin with %s are kept for built-in types, and there is none of that name",
+			shorten(name), familyPrefix(name))
 	}
 	return ""
 }

@@ -1,0 +1,195 @@
+package event
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// cursor walks over a text that jsontext has found to be valid JSON: UTF-8, names unique. So it needs no errors of its
+// own, and no allocations.
+type cursor struct {
+	text []byte
+	at   int
+}
+
+// open answers a cursor before the first value of the text, or the error that says where the text is no JSON, with
+// locations that begin with name.
+func open(text []byte, name string) (*cursor, *Error) {
+	if !jsontext.Value(text).IsValid() {
+		return nil, malformed(text, name)
+	}
+	return &cursor{text: text}, nil
+}
+
+// kind answers the first byte of the next value: one of `{["tfn-0123456789`.
+func (c *cursor) kind() byte {
+	for c.text[c.at] <= ' ' {
+		c.at++
+	}
+	return c.text[c.at]
+}
+
+// enter goes into the object or array that comes next; it reports whether there is a first element, and else goes
+// behind it.
+func (c *cursor) enter() bool {
+	c.kind()
+	c.at++
+	if k := c.kind(); k == '}' || k == ']' {
+		c.at++
+		return false
+	}
+	return true
+}
+
+// next goes on to the next element; it reports whether there is one, and else goes behind the object or array.
+func (c *cursor) next() bool {
+	k := c.kind()
+	c.at++
+	return k == ','
+}
+
+// name takes the name of an object's member with its colon: as it stands, and as it is meant.
+func (c *cursor) name() (raw, meant []byte) {
+	c.kind()
+	raw = c.text[c.at:endOfString(c.text, c.at)]
+	c.at += len(raw)
+	c.kind()
+	c.at++
+	return raw, unquote(raw)
+}
+
+// value takes the next value as it stands.
+func (c *cursor) value() []byte {
+	k, start := c.kind(), c.at
+	switch k {
+	case '"':
+		c.at = endOfString(c.text, start)
+	case '{', '[':
+		c.at = endOfGroup(c.text, start)
+	default:
+		c.at = endOfWord(c.text, start)
+	}
+	return c.text[start:c.at]
+}
+
+func endOfString(text []byte, at int) int {
+	for at++; text[at] != '"'; at++ {
+		if text[at] == '\\' {
+			at++
+		}
+	}
+	return at + 1
+}
+
+func endOfGroup(text []byte, at int) int {
+	for depth := 0; ; at++ {
+		switch text[at] {
+		case '"':
+			at = endOfString(text, at) - 1
+		case '{', '[':
+			depth++
+		case '}', ']':
+			if depth--; depth == 0 {
+				return at + 1
+			}
+		}
+	}
+}
+
+func endOfWord(text []byte, at int) int {
+	for at < len(text) && text[at] > ' ' && text[at] != ',' && text[at] != '}' && text[at] != ']' {
+		at++
+	}
+	return at
+}
+
+// appendCompact appends a valid value without the spaces between its tokens, and otherwise as it stands.
+func appendCompact(dst, value []byte) []byte {
+	start := 0
+	for at := 0; at < len(value); at++ {
+		switch {
+		case value[at] == '"':
+			at = endOfString(value, at) - 1
+		case value[at] <= ' ':
+			dst = append(dst, value[start:at]...)
+			start = at + 1
+		}
+	}
+	return append(dst, value[start:]...)
+}
+
+// unquote answers what a valid JSON string means; it allocates only if there are escapes.
+func unquote(raw []byte) []byte {
+	inner := raw[1 : len(raw)-1]
+	if bytes.IndexByte(inner, '\\') < 0 {
+		return inner
+	}
+	meant, _ := jsontext.AppendUnquote(nil, raw) // cannot fail: raw is valid
+	return meant
+}
+
+// kindName says what a value is, from its first byte.
+func kindName(first byte) string {
+	switch first {
+	case '{':
+		return "an object"
+	case '[':
+		return "an array"
+	case '"':
+		return "a string"
+	case 't', 'f':
+		return "a boolean"
+	case 'n':
+		return "null"
+	default:
+		return "a number"
+	}
+}
+
+// malformed says where a text is not what jsontext accepts.
+func malformed(text []byte, name string) *Error {
+	if len(bytes.TrimSpace(text)) == 0 {
+		return refuse(Invalid, name, "is empty: JSON is needed")
+	}
+	d := jsontext.NewDecoder(bytes.NewBuffer(text))
+	err := d.SkipValue()
+	if err == nil {
+		_, err = d.ReadToken()
+	}
+	syntax, ok := errors.AsType[*jsontext.SyntacticError](err)
+	if !ok {
+		return refuse(Invalid, name, "has more after the end of its JSON value, "+position(text, d.InputOffset()))
+	}
+	reason := syntax.Err
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		reason = errors.New("it ends too early")
+	}
+	return refuse(Invalid, name+location(syntax.JSONPointer), fmt.Sprintf("is not valid JSON, %s: %v", position(text, syntax.ByteOffset), reason))
+}
+
+// position says where in a text an offset is, as an editor shows it.
+func position(text []byte, offset int64) string {
+	before := text[:min(int(offset), len(text))]
+	line := bytes.Count(before, []byte("\n")) + 1
+	column := len(before) - bytes.LastIndexByte(before, '\n')
+	return fmt.Sprintf("at byte %d (line %d, column %d)", offset, line, column)
+}
+
+// location writes a JSON pointer in the form of problems' locations, such as "[2].key".
+func location(pointer jsontext.Pointer) string {
+	var b strings.Builder
+	for token := range pointer.Tokens() {
+		if _, err := strconv.ParseUint(token, 10, 32); err == nil {
+			b.WriteString("[" + token + "]")
+		} else {
+			b.WriteString("." + shorten(token))
+		}
+	}
+	return shorten(b.String())
+}
