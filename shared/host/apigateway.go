@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"mime"
@@ -16,15 +17,23 @@ import (
 )
 
 // serve answers one request of an HTTP API, payload format 2.0.
-func (i *Invoker) serve(ctx context.Context, in *events.APIGatewayV2HTTPRequest) events.APIGatewayV2HTTPResponse {
-	recorder := &recorder{header: http.Header{}}
+func (i *Invoker) serve(ctx context.Context, in *events.APIGatewayV2HTTPRequest) ([]byte, error) {
+	w := &recorder{header: http.Header{}}
 	r, err := request(ctx, in)
 	if err != nil {
-		problem(recorder, http.StatusBadRequest, "invalid", err.Error())
-		return recorder.response()
+		problem(w, http.StatusBadRequest, "invalid", err.Error())
+		return w.response()
 	}
-	serveWhole(i.f.HTTP, recorder, r, i.f.log())
-	return recorder.response()
+	serveWhole(i.f.HTTP, w, r, i.f.log())
+	out, err := w.response()
+	if len(out) <= lambdaMaxOutput {
+		return out, err
+	}
+	size := w.body.Len()
+	w.reset()
+	problem(w, http.StatusUnprocessableEntity, "impossible",
+		fmt.Sprintf("the answer has %d bytes, more than this host carries; ask for less, by a limit or a narrower path", size))
+	return w.response()
 }
 
 // request makes a server's request of the payload.
@@ -101,9 +110,13 @@ func (w *recorder) Write(p []byte) (int, error) {
 // reset forgets what was recorded.
 func (w *recorder) reset() { *w = recorder{header: http.Header{}} }
 
+// maxQuoted is the size from which on a body goes in Base64, which always grows it by a third: quoting text inside JSON can
+// double it.
+const maxQuoted = 1 << 20
+
 // response answers the payload that API Gateway expects: several values of a header joined, cookies apart, and everything
-// that is not text in Base64.
-func (w *recorder) response() events.APIGatewayV2HTTPResponse {
+// that is not short text in Base64.
+func (w *recorder) response() ([]byte, error) {
 	w.WriteHeader(http.StatusOK)
 	out := events.APIGatewayV2HTTPResponse{StatusCode: w.status, Headers: map[string]string{}}
 	for name, values := range w.sent {
@@ -113,12 +126,12 @@ func (w *recorder) response() events.APIGatewayV2HTTPResponse {
 		}
 		out.Headers[name] = strings.Join(values, ", ")
 	}
-	if isText(w.sent, w.body.Bytes()) {
-		out.Body = w.body.String()
-		return out
+	if body := w.body.Bytes(); len(body) <= maxQuoted && isText(w.sent, body) {
+		out.Body = string(body)
+	} else {
+		out.Body, out.IsBase64Encoded = base64.StdEncoding.EncodeToString(body), true
 	}
-	out.Body, out.IsBase64Encoded = base64.StdEncoding.EncodeToString(w.body.Bytes()), true
-	return out
+	return json.Marshal(out)
 }
 
 // isText reports whether the body can be carried inside a JSON string as it is.

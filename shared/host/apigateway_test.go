@@ -1,6 +1,7 @@
 package host_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"net/http"
 	"strings"
@@ -146,6 +147,33 @@ func TestResponse(t *testing.T) {
 			}
 			if diff := cmp.Diff(tt.want, call(t, tt.handler, events.APIGatewayV2HTTPRequest{})); diff != "" {
 				t.Errorf("response (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestResponseThatIsLarge(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name    string
+		size    int
+		status  int
+		encoded bool
+	}{
+		{"as text up to 1 MiB", 1 << 20, 200, false},
+		{"in Base64 beyond", 1<<20 + 1, 200, true},
+		{"as much as answers of events have", 4<<20 + 256<<10, 200, true},
+		{"more than Lambda carries", 5 << 20, 422, false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			out := call(t, func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Content-Type", "application/json")
+				_, _ = w.Write(bytes.Repeat([]byte{'"'}, tt.size))
+			}, events.APIGatewayV2HTTPRequest{})
+			if out.StatusCode != tt.status || out.IsBase64Encoded != tt.encoded {
+				t.Errorf("status %d, Base64 %v, want %d and %v", out.StatusCode, out.IsBase64Encoded, tt.status, tt.encoded)
 			}
 		})
 	}

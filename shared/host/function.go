@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"os"
 	"time"
 )
 
@@ -72,20 +73,25 @@ type Place struct {
 
 	// Lambda says that invocations come one at a time and the process is frozen between them.
 	Lambda bool
+
+	// Metrics takes measurements where the host has a place for them without further ado; nil elsewhere.
+	Metrics Metrics
 }
 
-// Limits of the hosts. API Gateway ends a request after 29 s and Lambda carries an answer of 6 MB, of which Base64 and JSON
-// quoting may take a good part.
+// Limits of the hosts. API Gateway ends a request after 29 s, and Lambda carries 6 MiB, of which Base64 takes a quarter.
 const (
 	lambdaMaxWait   = 25 * time.Second
 	lambdaMaxAnswer = 4 << 20
+	lambdaMaxOutput = 6 << 20
 	plainMaxWait    = time.Hour
 )
 
 // placeOf answers what the host that the environment describes can do.
 func placeOf(env func(string) string) Place {
 	if env("AWS_LAMBDA_RUNTIME_API") != "" {
-		return Place{Env: env, MaxWait: lambdaMaxWait, MaxAnswer: lambdaMaxAnswer, Lambda: true}
+		return Place{
+			Env: env, MaxWait: lambdaMaxWait, MaxAnswer: lambdaMaxAnswer, Lambda: true, Metrics: NewEmbeddedMetrics(os.Stdout),
+		}
 	}
 	return Place{Env: env, MaxWait: plainMaxWait, Streams: true}
 }

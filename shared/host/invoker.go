@@ -42,7 +42,7 @@ func (i *Invoker) Invoke(ctx context.Context, raw []byte) ([]byte, error) {
 	}
 	switch {
 	case p.Version == "2.0" && p.RequestContext.HTTP.Method != "" && i.f.HTTP != nil:
-		return json.Marshal(i.serve(ctx, &p.APIGatewayV2HTTPRequest))
+		return i.serve(ctx, &p.APIGatewayV2HTTPRequest)
 	case len(p.Records) > 0 && p.Records[0].EventSource == "aws:sqs" && i.f.Messages != nil:
 		return json.Marshal(i.batch(ctx, p.Records))
 	case p.Tick != nil && i.f.Tick != nil:

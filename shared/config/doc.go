@@ -1,0 +1,19 @@
+// Package config reads what operators say: environment variables and the file millrace.yaml, both strictly. Every mistake
+// is reported with its place and what would be right, all of them at once.
+//
+//	MILLRACE_STORE        where the data is: pebble:DIR or dynamodb:PREFIX
+//	MILLRACE_ADMIN_TOKEN  the secret of the token named admin
+//	MILLRACE_TOKENS       more tokens, as the list under tokens in the file
+//	MILLRACE_CONFIG       path of millrace.yaml; or its text, where that begins with {, for hosts without files
+//	MILLRACE_LOG          debug, info (default), warn or error
+//
+// The file has these sections, all of them optional:
+//
+//	tokens: [{name: ci, role: producer, sha256: HEX}]
+//	journal: {retention: {events: 1000000, age: 7d}}
+//	targets: {allow_private: false}
+//	lease: 30s
+//
+// The package imports api (for roles), event (for durations) and store. It opens stores by what it is handed, so that a
+// program links only the backends that its main names.
+package config

@@ -1,0 +1,52 @@
+package config
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/millrace/millrace/shared/store"
+)
+
+// Opener opens a backend at the place that a store's URL names after its scheme.
+type Opener func(ctx context.Context, place string) (store.Store, error)
+
+// Openers are the backends that a program can open, by the scheme of their URLs.
+type Openers map[string]Opener
+
+// OpenStore opens the store at url, such as pebble:data or dynamodb:millrace.
+func OpenStore(ctx context.Context, url string, openers Openers) (store.Store, error) {
+	scheme, place, _ := strings.Cut(url, ":")
+	open, known := openers[scheme]
+	switch {
+	case url == "":
+		return nil, fmt.Errorf("config: MILLRACE_STORE is not set, want %s", openers)
+	case !known:
+		return nil, fmt.Errorf("config: MILLRACE_STORE is %q, and this program opens %s", url, openers)
+	case place == "":
+		return nil, fmt.Errorf("config: MILLRACE_STORE is %q and names no place after the colon", url)
+	}
+	opened, err := open(ctx, place)
+	if err != nil {
+		return nil, fmt.Errorf("config: open %s: %w", url, err)
+	}
+	return opened, nil
+}
+
+// String lists the forms of URL that can be opened.
+func (o Openers) String() string {
+	forms := slices.Sorted(maps.Keys(o))
+	for i, scheme := range forms {
+		if forms[i] = scheme + ":…"; example[scheme] != "" {
+			forms[i] = example[scheme]
+		}
+	}
+	return strings.Join(forms, " or ")
+}
+
+var example = map[string]string{
+	"pebble":   "pebble:DIRECTORY",
+	"dynamodb": "dynamodb:PREFIX (tables PREFIX-journal, PREFIX-work and PREFIX-definitions)",
+}

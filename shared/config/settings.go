@@ -1,0 +1,123 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/millrace/millrace/shared/api"
+)
+
+// Settings are what an operator can say.
+type Settings struct {
+	Store     string      // URL for [OpenStore]; empty where MILLRACE_STORE is not set
+	Tokens    []api.Token // at least one, each of its own name and secret
+	Retention Retention
+	Targets   Targets
+	Lease     time.Duration // how long an instance holds a task without a heartbeat; default 30 s
+	Level     slog.Level    // default info
+}
+
+// Retention bounds the journal: events beyond either limit are evicted. Zero means the journal's default.
+type Retention struct {
+	Events int64
+	Age    time.Duration
+}
+
+// Targets bounds where tasks may be sent.
+type Targets struct {
+	AllowPrivate bool // permits private and link-local addresses
+}
+
+const defaultLease = 30 * time.Second
+
+// adminName is the name of the token that MILLRACE_ADMIN_TOKEN sets.
+const adminName = "admin"
+
+var errNoToken = errors.New("config: there is no token, so nobody could do anything: set MILLRACE_ADMIN_TOKEN to a secret of " +
+	"your choice, or list tokens in MILLRACE_TOKENS or in the file that MILLRACE_CONFIG names")
+
+// Load reads the environment, and the file that MILLRACE_CONFIG names. Its error has a line for every mistake.
+func Load(env func(string) string) (Settings, error) {
+	settings := Settings{Store: env("MILLRACE_STORE"), Lease: defaultLease}
+	err := errors.Join(
+		settings.loadFile(env("MILLRACE_CONFIG")),
+		settings.loadTokens(env("MILLRACE_TOKENS")),
+		settings.loadAdmin(env("MILLRACE_ADMIN_TOKEN")),
+		settings.loadLevel(env("MILLRACE_LOG")),
+	)
+	if err == nil {
+		err = settings.checkTokens()
+	}
+	if err != nil {
+		return Settings{}, err
+	}
+	return settings, nil
+}
+
+// loadFile reads the configuration at path, or in path itself where that is no path but an object.
+func (s *Settings) loadFile(path string) error {
+	if path == "" {
+		return nil
+	}
+	if strings.HasPrefix(path, "{") {
+		return s.parse("MILLRACE_CONFIG", []byte(path))
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return fmt.Errorf("config: MILLRACE_CONFIG: %w", err)
+	}
+	return s.parse(path, text)
+}
+
+func (s *Settings) loadTokens(text string) error {
+	if text == "" {
+		return nil
+	}
+	return read("MILLRACE_TOKENS", []byte(text), s.tokens)
+}
+
+func (s *Settings) loadAdmin(secret string) error {
+	if secret == "" {
+		return nil
+	}
+	for _, c := range []byte(secret) {
+		if c <= ' ' || c > '~' {
+			return errors.New("config: MILLRACE_ADMIN_TOKEN may only have visible ASCII characters, as it travels in a header")
+		}
+	}
+	s.Tokens = append(s.Tokens, api.NewToken(adminName, api.Admin, secret))
+	return nil
+}
+
+func (s *Settings) loadLevel(text string) error {
+	if text == "" {
+		return nil
+	}
+	if err := s.Level.UnmarshalText([]byte(text)); err != nil {
+		return fmt.Errorf("config: MILLRACE_LOG is %q, want debug, info, warn or error", text)
+	}
+	return nil
+}
+
+// checkTokens demands what tokens from several places must be together: names tell clients apart, in logs and in the scope
+// of their idempotency keys.
+func (s *Settings) checkTokens() error {
+	if len(s.Tokens) == 0 {
+		return errNoToken
+	}
+	names, secrets := map[string]bool{}, map[[32]byte]string{}
+	for _, token := range s.Tokens {
+		if names[token.Name] {
+			return fmt.Errorf("config: two tokens are named %q; give each a name of its own", token.Name)
+		}
+		if other, taken := secrets[token.SHA256]; taken {
+			return fmt.Errorf("config: the tokens %q and %q have the same secret; give each its own", other, token.Name)
+		}
+		names[token.Name], secrets[token.SHA256] = true, token.Name
+	}
+	return nil
+}

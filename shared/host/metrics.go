@@ -1,0 +1,63 @@
+package host
+
+import (
+	"encoding/json"
+	"io"
+	"sync"
+	"time"
+)
+
+// Metrics receives what the API measures; api.Metrics says what each method means.
+type Metrics interface {
+	Request(route string, status int, took time.Duration)
+	Outcome(operation, outcome string, events int)
+	Following(change int)
+}
+
+// namespace groups the metrics in CloudWatch.
+const namespace = "Millrace"
+
+// EmbeddedMetrics writes measurements as log lines in CloudWatch's embedded metric format, from which CloudWatch makes
+// metrics without a request. It is safe for concurrent use.
+type EmbeddedMetrics struct {
+	mu  sync.Mutex
+	out io.Writer
+}
+
+// NewEmbeddedMetrics answers metrics that write to what becomes the function's log.
+func NewEmbeddedMetrics(out io.Writer) *EmbeddedMetrics { return &EmbeddedMetrics{out: out} }
+
+// Request writes the duration of a request by route and status; its count is the metric's number of samples.
+func (m *EmbeddedMetrics) Request(route string, status int, took time.Duration) {
+	m.write([]string{"route", "status"}, []metric{{"duration", "Milliseconds"}}, map[string]any{
+		"route": route, "status": status, "duration": float64(took.Microseconds()) / 1000,
+	})
+}
+
+// Outcome writes how many events an operation moved, by outcome.
+func (m *EmbeddedMetrics) Outcome(operation, outcome string, events int) {
+	m.write([]string{"operation", "outcome"}, []metric{{"events", "Count"}}, map[string]any{
+		"operation": operation, "outcome": outcome, "events": events,
+	})
+}
+
+// Following is not written: on Lambda each process serves one request, and CloudWatch counts those itself.
+func (m *EmbeddedMetrics) Following(int) {}
+
+type metric struct{ Name, Unit string }
+
+func (m *EmbeddedMetrics) write(dimensions []string, metrics []metric, members map[string]any) {
+	members["_aws"] = map[string]any{
+		"Timestamp": time.Now().UnixMilli(),
+		"CloudWatchMetrics": []any{map[string]any{
+			"Namespace": namespace, "Dimensions": [][]string{dimensions}, "Metrics": metrics,
+		}},
+	}
+	line, err := json.Marshal(members)
+	if err != nil {
+		panic(err) // strings and numbers always marshal
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	_, _ = m.out.Write(append(line, '\n')) // measurements are not worth a failure
+}

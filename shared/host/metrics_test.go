@@ -1,0 +1,48 @@
+package host_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/millrace/millrace/shared/host"
+)
+
+func TestEmbeddedMetrics(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var out bytes.Buffer
+		m := host.NewEmbeddedMetrics(&out)
+		m.Request("POST /event", 201, 1500*time.Microsecond)
+		m.Outcome("emit", "appended", 3)
+		m.Following(1)
+		want := []string{
+			`{"_aws":{"Timestamp":946684800000,"CloudWatchMetrics":[{"Namespace":"Millrace","Dimensions":[["route","status"]],
+				"Metrics":[{"Name":"duration","Unit":"Milliseconds"}]}]},"route":"POST /event","status":201,"duration":1.5}`,
+			`{"_aws":{"Timestamp":946684800000,"CloudWatchMetrics":[{"Namespace":"Millrace","Dimensions":[["operation","outcome"]],
+				"Metrics":[{"Name":"events","Unit":"Count"}]}]},"operation":"emit","outcome":"appended","events":3}`,
+		}
+		lines := bytes.Split(bytes.TrimSpace(out.Bytes()), []byte("\n"))
+		if len(lines) != len(want) {
+			t.Fatalf("%d lines, want %d:\n%s", len(lines), len(want), out.String())
+		}
+		for i, line := range lines {
+			if diff := cmp.Diff(decode(t, []byte(want[i])), decode(t, line)); diff != "" {
+				t.Errorf("line %d (-want +got):\n%s", i, diff)
+			}
+		}
+	})
+}
+
+func decode(t *testing.T, text []byte) any {
+	t.Helper()
+	var v any
+	if err := json.Unmarshal(text, &v); err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	return v
+}
