@@ -16,6 +16,9 @@ import (
 type cursor struct {
 	text []byte
 	at   int
+
+	// depth is that of the value taken last: 0 of what is no object or array, 1 of one without others in it.
+	depth int
 }
 
 // open answers a cursor before the first value of the text, or the error that says where the text is no JSON, with
@@ -67,11 +70,12 @@ func (c *cursor) name() (raw, meant []byte) {
 // value takes the next value as it stands.
 func (c *cursor) value() []byte {
 	k, start := c.kind(), c.at
+	c.depth = 0
 	switch k {
 	case '"':
 		c.at = endOfString(c.text, start)
 	case '{', '[':
-		c.at = endOfGroup(c.text, start)
+		c.at, c.depth = endOfGroup(c.text, start)
 	default:
 		c.at = endOfWord(c.text, start)
 	}
@@ -87,16 +91,18 @@ func endOfString(text []byte, at int) int {
 	return at + 1
 }
 
-func endOfGroup(text []byte, at int) int {
+// endOfGroup answers the end of an object or array, and how deep it goes.
+func endOfGroup(text []byte, at int) (end, deepest int) {
 	for depth := 0; ; at++ {
 		switch text[at] {
 		case '"':
 			at = endOfString(text, at) - 1
 		case '{', '[':
 			depth++
+			deepest = max(deepest, depth)
 		case '}', ']':
 			if depth--; depth == 0 {
-				return at + 1
+				return at + 1, deepest
 			}
 		}
 	}

@@ -10,6 +10,7 @@ const (
 	MaxEvents = 10_000    // events in one body
 	MaxSize   = 256 << 10 // bytes of one event, by [Event.Size]
 	MaxKey    = 1024      // bytes of a key
+	MaxDepth  = 100       // levels of objects and arrays in a field; clients' parsers give up at some depth
 )
 
 // ParseEvents reads the body of `POST event`: a JSON array of at least one object {"TYPE":"…","key":"…",…}. TYPE is
@@ -73,11 +74,13 @@ func (e *emission) event() {
 		case "eventId":
 			e.refuse(Invalid, ".eventId", "is given by the journal: leave it out")
 		default:
-			e.memory = appendField(e.memory, start, raw, value)
+			e.field(start, raw, value)
 		}
 	}
 	event := e.last()
-	event.Fields = e.memory[start:len(e.memory):len(e.memory)]
+	if len(e.memory) > start {
+		event.Fields = e.memory[start:len(e.memory):len(e.memory)]
+	}
 	if !typed {
 		e.refuse(Invalid, ".TYPE", "is missing: give the event's type")
 	}
@@ -122,6 +125,14 @@ func (e *emission) key(value []byte) {
 	default:
 		e.last().Key.Path = string(key)
 	}
+}
+
+// field keeps a member of the event whose fields begin at start.
+func (e *emission) field(start int, name, value []byte) {
+	if e.depth > MaxDepth {
+		e.refuse(Invalid, "."+shorten(string(unquote(name))), fmt.Sprintf("is nested %d levels deep: at most %d are possible", e.depth, MaxDepth))
+	}
+	e.memory = appendField(e.memory, start, name, value)
 }
 
 // appendField appends a member, with a comma if the event whose fields begin at start has one already.

@@ -5,17 +5,16 @@ import (
 	"strconv"
 )
 
-// ParseEvent reads one event as [Event.AppendJSON] writes it, with or without id and key. It is lenient where a newer
-// server may say more than this package knows. Its errors are [*Error] with locations such as "event.TYPE".
+// ParseEvent reads one event as [Event.AppendJSON] writes it, with or without id and key. Members that the package does
+// not know are the event's own fields. Its errors are [*Error] with locations such as "event.TYPE".
 func ParseEvent(text []byte) (Event, error) {
-	c, refused := open(text, "event")
-	if refused != nil {
-		return Event{}, refused
-	}
-	r := reading{cursor: c, memory: make([]byte, 0, len(text))}
-	e, err := r.event("event")
+	r, err := read(text, "event")
 	if err != nil {
 		return Event{}, err
+	}
+	e, err := r.event()
+	if err != nil {
+		return Event{}, err.under("event")
 	}
 	return e, nil
 }
@@ -30,157 +29,185 @@ func (e *Event) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// ParseSeq reads an answer as [Seq.AppendJSON] writes it. Its errors are [*Error] with locations such as
-// "answer.eventSnapshots[2].TYPE".
+// ParseSeq reads an answer as [Seq.AppendJSON] writes it; members that it does not know are left out. Its errors are
+// [*Error] with locations such as "answer.eventSnapshots[2].TYPE".
 func ParseSeq(text []byte) (Seq, error) {
-	c, refused := open(text, "answer")
-	if refused != nil {
-		return Seq{}, refused
-	}
-	r := reading{cursor: c, memory: make([]byte, 0, len(text))}
-	s, err := r.seq()
+	r, err := read(text, "answer")
 	if err != nil {
 		return Seq{}, err
+	}
+	s, err := r.seq()
+	if err != nil {
+		return Seq{}, err.under("answer")
 	}
 	return s, nil
 }
 
-// reading is the reading of what a server has answered. It ends at the first thing that is wrong.
+// reading is the reading of what a server has answered. It ends at the first thing that is wrong; locations are
+// completed on the way back.
 type reading struct {
 	*cursor
 	memory []byte // holds the fields of all events; as long as the text from the start, so that it never moves
 }
 
-func (r *reading) seq() (s Seq, err *Error) {
-	const where = "answer"
-	if err := r.want('{', where); err != nil {
-		return s, err
+func read(text []byte, name string) (*reading, *Error) {
+	c, err := open(text, name)
+	if err != nil {
+		return nil, err
 	}
-	for more := r.enter(); more && err == nil; more = err == nil && r.next() {
-		switch _, name := r.name(); string(name) {
+	return &reading{cursor: c, memory: make([]byte, 0, len(text))}, nil
+}
+
+func (r *reading) seq() (Seq, *Error) {
+	var s Seq
+	err := r.object(func(_, name []byte) (err *Error) {
+		switch string(name) {
 		case "TYPE":
-			s.Kind, err = r.seqKind(where + ".TYPE")
+			s.Kind, err = r.seqKind()
 		case "eventId":
-			s.EventID, err = r.id(where + ".eventId")
+			s.EventID, err = r.id()
 		case "lastEventId":
-			s.LastEventID, err = r.id(where + ".lastEventId")
+			s.LastEventID, err = r.id()
 		case "eventSnapshots":
-			s.Events, err = r.events(where + ".eventSnapshots")
+			s.Events, err = r.events()
 		default:
 			r.value()
 		}
-	}
+		return err
+	})
 	switch {
 	case err != nil:
-		return s, err
+		return Seq{}, err
 	case s.Kind == 0:
-		return s, refuse(Invalid, where+".TYPE", "is missing")
-	case s.Kind == NonEmpty && len(s.Events) == 0:
-		return s, refuse(Invalid, where+".eventSnapshots", "is missing or empty, in an answer of TYPE NonEmpty")
+		return Seq{}, refuse(Invalid, ".TYPE", "is missing")
+	case (s.Kind == NonEmpty) != (len(s.Events) > 0):
+		return Seq{}, refuse(Invalid, ".eventSnapshots", fmt.Sprintf("has %d events, in an answer of TYPE %v", len(s.Events), s.Kind))
 	}
 	return s, nil
 }
 
-func (r *reading) seqKind(where string) (SeqKind, *Error) {
-	text, err := r.text(where)
+func (r *reading) seqKind() (SeqKind, *Error) {
+	text, err := r.text()
 	if err != nil {
 		return 0, err
 	}
-	for _, kind := range []SeqKind{NonEmpty, Empty, Torn} {
+	for _, kind := range [...]SeqKind{NonEmpty, Empty, Torn} {
 		if kind.String() == text {
 			return kind, nil
 		}
 	}
-	return 0, refuse(Invalid, where, fmt.Sprintf("is %q: NonEmpty, Empty and Torn are known", shorten(text)))
+	return 0, refuse(Invalid, "", fmt.Sprintf("is %q: NonEmpty, Empty and Torn are known", shorten(text)))
 }
 
-func (r *reading) events(where string) (events []Event, err *Error) {
-	if err := r.want('[', where); err != nil {
+func (r *reading) events() ([]Event, *Error) {
+	if err := r.want('['); err != nil {
 		return nil, err
 	}
+	var events []Event
 	for more := r.enter(); more; more = r.next() {
-		e, err := r.event(where)
+		e, err := r.event()
 		if err != nil {
-			for i := range err.Problems { // the index is worth its allocation only here
-				err.Problems[i].Location = where + "[" + strconv.Itoa(len(events)) + "]" + err.Problems[i].Location[len(where):]
-			}
-			return nil, err
+			return nil, err.under("[" + strconv.Itoa(len(events)) + "]")
 		}
 		events = append(events, e)
 	}
 	return events, nil
 }
 
-func (r *reading) event(where string) (e Event, err *Error) {
-	if err := r.want('{', where); err != nil {
-		return e, err
-	}
+func (r *reading) event() (Event, *Error) {
+	var e Event
 	start := len(r.memory)
-	for more := r.enter(); more && err == nil; more = err == nil && r.next() {
-		raw, name := r.name()
+	err := r.object(func(raw, name []byte) (err *Error) {
 		switch string(name) {
 		case "eventId":
-			e.ID, err = r.id(where + ".eventId")
+			e.ID, err = r.id()
 		case "TYPE":
-			e.Type, err = r.text(where + ".TYPE")
+			e.Type, err = r.text()
 		case "key":
-			e.Key, err = r.key(where + ".key")
+			e.Key, err = r.key()
 		default:
 			r.memory = appendField(r.memory, start, raw, r.value())
 		}
+		return err
+	})
+	switch {
+	case err != nil:
+		return Event{}, err
+	case e.Type == "":
+		return Event{}, refuse(Invalid, ".TYPE", "is missing or empty")
 	}
-	if err == nil && e.Type == "" {
-		err = refuse(Invalid, where+".TYPE", "is missing or empty")
+	if len(r.memory) > start {
+		e.Fields = r.memory[start:len(r.memory):len(r.memory)]
 	}
-	e.Fields = r.memory[start:len(r.memory):len(r.memory)]
-	return e, err
+	return e, nil
 }
 
-// key reads the key of an order or other object, a string, or of a task.
-func (r *reading) key(where string) (k Key, err *Error) {
+// key reads a string, or the object that is the key of a task.
+func (r *reading) key() (Key, *Error) {
+	var k Key
 	if r.kind() == '"' {
-		k.Path, err = r.text(where)
-		return k, err
+		path, err := r.text()
+		return Key{Path: path}, err
 	}
-	if err := r.want('{', where); err != nil {
-		return k, err
-	}
-	for more := r.enter(); more && err == nil; more = err == nil && r.next() {
-		switch _, name := r.name(); string(name) {
+	err := r.object(func(_, name []byte) (err *Error) {
+		switch string(name) {
 		case "jobPath":
-			k.Path, err = r.text(where + ".jobPath")
+			k.Path, err = r.text()
 		case "taskId":
-			k.TaskID, err = r.text(where + ".taskId")
+			k.TaskID, err = r.text()
 		default:
 			r.value()
 		}
-	}
+		return err
+	})
 	if err == nil && k.TaskID == "" {
-		err = refuse(Invalid, where+".taskId", "is missing or empty, in the key of a task")
+		err = refuse(Invalid, ".taskId", "is missing or empty, in the key of a task")
 	}
 	return k, err
 }
 
-func (r *reading) text(where string) (string, *Error) {
-	if err := r.want('"', where); err != nil {
+// object reads an object, each of its members by a call of member, which takes the value.
+func (r *reading) object(member func(raw, name []byte) *Error) *Error {
+	if err := r.want('{'); err != nil {
+		return err
+	}
+	for more := r.enter(); more; more = r.next() {
+		raw, name := r.name()
+		if err := member(raw, name); err != nil {
+			return err.under("." + shorten(string(name)))
+		}
+	}
+	return nil
+}
+
+func (r *reading) text() (string, *Error) {
+	if err := r.want('"'); err != nil {
 		return "", err
 	}
 	return string(unquote(r.value())), nil
 }
 
-func (r *reading) id(where string) (ID, *Error) {
-	value := r.value()
-	n, err := strconv.ParseInt(string(value), 10, 64)
+func (r *reading) id() (ID, *Error) {
+	value := string(r.value())
+	n, err := strconv.ParseInt(value, 10, 64)
 	if err != nil || n < 0 || n > int64(MaxID) {
-		return 0, refuse(Invalid, where, shorten(string(value))+" is not an EventId: a whole number from 0 to 2^53")
+		return 0, refuse(Invalid, "", shorten(value)+" is not an EventId: a whole number from 0 to 2^53")
 	}
 	return ID(n), nil
 }
 
 // want refuses the next value if it does not begin with that byte.
-func (r *reading) want(first byte, where string) *Error {
+func (r *reading) want(first byte) *Error {
 	if k := r.kind(); k != first {
-		return refuse(Invalid, where, "must be "+kindName(first)+", not "+kindName(k))
+		return refuse(Invalid, "", "must be "+kindName(first)+", not "+kindName(k))
 	}
 	return nil
+}
+
+// under answers the error with locations that begin with where.
+func (e *Error) under(where string) *Error {
+	for i := range e.Problems {
+		e.Problems[i].Location = where + e.Problems[i].Location
+	}
+	return e
 }
