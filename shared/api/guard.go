@@ -1,0 +1,17 @@
+package api
+
+import "net/http"
+
+// Guard answers next behind the API's own check that whoever asks has the right; others get a 401 or a 403. It is for what
+// a host serves beside the resources, such as deliveries of triggers.
+func (a *API) Guard(right Right, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		x := a.begin(w, r)
+		defer x.end()
+		if err := x.demand(right); err != nil {
+			x.fail(err)
+			return
+		}
+		next.ServeHTTP(x, r)
+	})
+}
