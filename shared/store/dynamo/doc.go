@@ -1,0 +1,28 @@
+// Package dynamo keeps the data of the storage port in DynamoDB, or in a store that speaks its API: DynamoDB Local,
+// LocalStack, ScyllaDB Alternator.
+//
+// There are three tables, PREFIX-journal, PREFIX-work and PREFIX-definitions, with the key attributes pk and sk, on
+// demand, with x as their time-to-live attribute; package layout has the attributes of their items. There is no index.
+//
+// One file per kind of request:
+//
+//	get.go          GetItem, BatchGetItem
+//	query.go        Query
+//	write.go        PutItem, DeleteItem: writes of one operation
+//	transaction.go  TransactWriteItems: writes of several
+//	reserve.go      UpdateItem: tickets
+//	sequence.go     GetItem, UpdateItem: the state and the floor of a sequencer
+//	remove.go       Query, BatchWriteItem
+//	ping.go         GetItem: is it there, and what is its date
+//	tables.go       CreateTable, UpdateTimeToLive: development and tests only
+//
+// Who repeats what: reads, Reserve, Raise and Remove are harmless when doubled, and the SDK repeats them. A Write is
+// sent exactly once by a call, because it must not leave after its NotAfter and because only its caller knows whether it
+// is still wanted. Tokens make a Write that arrives twice all the same apply once.
+//
+// Prices below are in DynamoDB's capacity units: WCU, for 1 KB written; RCU, for 4 KB read with strong consistency,
+// half of it otherwise. Package meter computes them.
+//
+// The package imports layout, store and the AWS SDK; not the SDK's config module, which would add 2 MB to each function
+// binary for ways of signing in that a function does not use.
+package dynamo

@@ -1,0 +1,119 @@
+package dynamo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/smithy-go"
+
+	"github.com/millrace/millrace/shared/store"
+)
+
+// readFailure says in the port's words why a request that is harmless to repeat failed. Its outcome does not matter, so
+// everything that is not understood is [store.ErrUnavailable].
+func readFailure(ctx context.Context, operation string, tables []string, err error) error {
+	verdict := verdict(err)
+	switch {
+	case verdict != nil:
+	case ctx.Err() != nil:
+		return fmt.Errorf("dynamo: %s: %w", operation, ctx.Err())
+	default:
+		verdict = store.ErrUnavailable
+	}
+	return failure(operation, tables, verdict, err)
+}
+
+// writeFailure says in the port's words what became of a request that may change something. Only an answer that is
+// understood, or the certainty that nothing was sent, settles it; all else is [store.ErrUnknown], which therefore does
+// not wrap the context's error: that one would say that nothing was sent.
+func writeFailure(ctx context.Context, operation string, tables []string, err error, d *departure) error {
+	verdict := verdict(err)
+	switch {
+	case verdict != nil:
+	case d.stayed() && ctx.Err() != nil:
+		return fmt.Errorf("dynamo: %s: %w", operation, ctx.Err())
+	case d.stayed():
+		verdict = store.ErrUnavailable
+	default:
+		verdict = store.ErrUnknown
+	}
+	return failure(operation, tables, verdict, err)
+}
+
+func failure(operation string, tables []string, verdict, err error) error {
+	where := strings.Join(tables, ", ")
+	if missing := (*types.ResourceNotFoundException)(nil); errors.As(err, &missing) {
+		return fmt.Errorf("dynamo: %s: %w: no table %s in this region and account; deploy template.yaml, "+
+			"or call CreateTables where data may be lost", operation, verdict, where)
+	}
+	return fmt.Errorf("dynamo: %s on %s: %w: %v", operation, where, verdict, err)
+}
+
+// verdict answers the port's error for what the store said, and nil if it said nothing that is understood.
+func verdict(err error) error {
+	if errors.Is(err, store.ErrTooLate) {
+		return store.ErrTooLate
+	}
+	var answer smithy.APIError
+	if errors.As(err, &answer) {
+		if v, known := verdicts[answer.ErrorCode()]; known {
+			return v
+		}
+	}
+	var response interface{ HTTPStatusCode() int }
+	if errors.As(err, &response) {
+		return statusVerdict(response.HTTPStatusCode())
+	}
+	return nil
+}
+
+// verdicts are the answers with a meaning of their own. The value nil says: no outcome.
+//
+// TransactionInProgressException is one of those: it speaks of an earlier request with the same token, perhaps this very
+// one delivered twice. So is an internal error: "the request may or may not have succeeded" (Error handling with
+// DynamoDB, Amazon DynamoDB Developer Guide).
+var verdicts = map[string]error{
+	"ProvisionedThroughputExceededException": store.ErrBusy,
+	"ThrottlingException":                    store.ErrBusy,
+	"ThrottlingError":                        store.ErrBusy,
+	"RequestLimitExceeded":                   store.ErrBusy,
+	"LimitExceededException":                 store.ErrBusy,
+	"TransactionConflictException":           store.ErrBusy,
+	"TransactionConflict":                    store.ErrBusy,
+	"ProvisionedThroughputExceeded":          store.ErrBusy,
+	"ReplicatedWriteConflictException":       store.ErrBusy,
+
+	"ValidationException":                      store.ErrInvalid,
+	"ValidationError":                          store.ErrInvalid,
+	"ItemCollectionSizeLimitExceededException": store.ErrInvalid,
+	"ItemCollectionSizeLimitExceeded":          store.ErrInvalid,
+	"IdempotentParameterMismatchException":     store.ErrInvalid,
+
+	"TransactionInProgressException": nil,
+	"InternalServerError":            nil,
+	"InternalFailure":                nil,
+	"ServiceUnavailable":             nil,
+	"RequestTimeout":                 nil,
+	"RequestTimeoutException":        nil,
+}
+
+// statusVerdict judges by the HTTP status alone: credentials, permissions and missing tables are refusals (4xx), after
+// which nothing happens; the rest is open.
+func statusVerdict(status int) error {
+	switch {
+	case status == http.StatusRequestTimeout:
+		return nil
+	case status == http.StatusRequestEntityTooLarge:
+		return store.ErrInvalid
+	case status == http.StatusTooManyRequests:
+		return store.ErrBusy
+	case status >= 400 && status < 500:
+		return store.ErrUnavailable
+	default:
+		return nil
+	}
+}

@@ -1,0 +1,55 @@
+package dynamo
+
+import (
+	"sync"
+
+	"github.com/millrace/millrace/shared/store"
+)
+
+// hintAge is how far ids may be behind the clock for a ticket to go on from them.
+const hintAge = 20 * millisecond
+
+// hints is what this process knows of its sequencers: enough to guess the right request for a ticket. It decides nothing;
+// a wrong guess costs a refused request. There are as many as there are journals.
+type hints struct {
+	mu    sync.Mutex
+	known map[store.Key]*hint
+}
+
+type hint struct {
+	last    int64 // the newest id seen; ids only rise
+	pending int   // reservations under way in this process
+	behind  int64 // the clock when a reservation was last refused for being behind the ids
+}
+
+// begin counts a reservation in and guesses its first branch.
+func (h *hints) begin(key store.Key, now int64) branch {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.known == nil {
+		h.known = map[store.Key]*hint{}
+	}
+	k := h.known[key]
+	if k == nil {
+		k = &hint{}
+		h.known[key] = k
+	}
+	k.pending++
+	contended := k.pending > 1 || k.behind != 0 && now-k.behind <= hintAge
+	if k.last >= now || contended && k.last >= now-hintAge {
+		return reached
+	}
+	return ahead
+}
+
+// end counts a reservation out and keeps what it has shown; last is 0 if it failed.
+func (h *hints) end(key store.Key, now, last int64, behind bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	k := h.known[key]
+	k.pending--
+	k.last = max(k.last, last)
+	if behind {
+		k.behind = now
+	}
+}

@@ -1,0 +1,72 @@
+package layout
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
+	"time"
+
+	"github.com/millrace/millrace/shared/store"
+)
+
+// The attributes of an item. Their names are short because DynamoDB charges for them, in every item, as for values.
+const (
+	Partition = "pk" // S, the table's partition key
+	Sort      = "sk" // S, the table's sort key
+	Version   = "v"  // N
+	Token     = "t"  // S
+	Value     = "d"  // B, missing when empty
+	Expires   = "x"  // N, seconds since 1970; the tables' time-to-live attribute; missing when the item never expires
+)
+
+// The attributes of a sequencer, besides its key.
+const (
+	Position      = "pos"  // N, missing before the first reservation
+	LastID        = "last" // N, missing before the first reservation
+	FloorPosition = "fpos" // N, missing before the first floor
+	FloorID       = "fid"  // N, missing before the first floor
+)
+
+// Partition keys that start with the mark are ours. A sequencer is no item of the port, so it must not be found under
+// any key that an item can have; the few items whose own partition starts with the mark move aside.
+const (
+	mark            = "~"
+	markedItem      = mark + "i"
+	markedSequencer = mark + "s"
+	hashedItem      = mark + "j"
+	hashedSequencer = mark + "t"
+)
+
+// ItemPartition answers the partition key under which items of that partition are stored: the partition itself, unless
+// it starts with a tilde.
+func ItemPartition(partition string) string {
+	if !strings.HasPrefix(partition, mark) {
+		return partition
+	}
+	return marked(markedItem, hashedItem, partition)
+}
+
+// SequencerPartition answers the partition key under which a sequencer is stored.
+func SequencerPartition(key store.Key) string {
+	return marked(markedSequencer, hashedSequencer, key.Partition)
+}
+
+// marked puts prefix before the partition, or, where that would be too long for DynamoDB, another prefix before its
+// hash. Nothing reads a partition back from a partition key, so it need not be reversible.
+func marked(prefix, hashed, partition string) string {
+	if len(prefix)+len(partition) <= store.MaxPartition {
+		return prefix + partition
+	}
+	sum := sha256.Sum256([]byte(partition))
+	return hashed + hex.EncodeToString(sum[:])
+}
+
+// Seconds answers an item's expiry as its time-to-live attribute: seconds since 1970, rounded up, because the item must
+// not go before its time.
+func Seconds(expires time.Time) int64 {
+	seconds := expires.Unix()
+	if expires.Nanosecond() > 0 {
+		seconds++
+	}
+	return seconds
+}

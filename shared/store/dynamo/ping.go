@@ -1,0 +1,68 @@
+package dynamo
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/millrace/millrace/shared/store"
+)
+
+// tables are those of the port.
+var tables = [...]store.Table{store.Journal, store.Work, store.Definitions}
+
+// Ping reads an item that is not there from each table: that takes a connection, credentials, permissions and tables.
+//
+// Price: 1.5 RCU.
+func (s *Store) Ping(ctx context.Context) error {
+	if err := s.enter(); err != nil {
+		return err
+	}
+	defer s.leave()
+	for _, table := range tables {
+		if _, err := s.touch(ctx, table); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Date answers the Date header of a response: UTC, in whole seconds, as of when DynamoDB answered.
+//
+// Price: 0.5 RCU.
+func (s *Store) Date(ctx context.Context) (time.Time, error) {
+	if err := s.enter(); err != nil {
+		return time.Time{}, err
+	}
+	defer s.leave()
+	return s.date(ctx, store.Journal)
+}
+
+func (s *Store) date(ctx context.Context, table store.Table) (time.Time, error) {
+	out, err := s.touch(ctx, table)
+	if err != nil {
+		return time.Time{}, err
+	}
+	date, ok := awsmiddleware.GetServerTime(out.ResultMetadata)
+	if !ok {
+		return time.Time{}, fmt.Errorf("dynamo: date: %w: the answer has no Date header", store.ErrUnavailable)
+	}
+	return date.UTC(), nil
+}
+
+// touch sends the cheapest request there is.
+func (s *Store) touch(ctx context.Context, table store.Table) (*dynamodb.GetItemOutput, error) {
+	name := s.table(table)
+	out, err := s.client.GetItem(ctx, &dynamodb.GetItemInput{
+		TableName: aws.String(name),
+		Key:       sequencerKey(store.Key{Table: table, Partition: "ping", Sort: "ping"}),
+	})
+	if err != nil {
+		return nil, readFailure(ctx, "GetItem", []string{name}, err)
+	}
+	return out, nil
+}

@@ -1,0 +1,159 @@
+package dynamo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/millrace/millrace/shared/store"
+	"github.com/millrace/millrace/shared/store/dynamo/layout"
+)
+
+const (
+	microsecond = 1 // the unit of ids and of a caller's now
+	millisecond = 1000 * microsecond
+	hour        = 3600 * 1000 * millisecond
+
+	maxBranches = 6 // three suffice unless the sequencer is deleted meanwhile
+)
+
+// Reserve takes a ticket by one UpdateItem in the usual case. DynamoDB cannot compute a maximum, so there are two
+// requests for two cases, each with the condition that its case is given: the clock is ahead of the ids, and the first
+// id is now; or the ids have reached now, and the first id is the next. The likelier is sent first; a refused one brings
+// the sequencer's state, which says what to send next.
+//
+// Many tickets at once overtake each other on the way, so that nearly each second one would be refused for a clock that is
+// a fraction of a millisecond behind the ids. So while tickets are contended, and the ids are known to be less than 20 ms
+// behind now, the next id is taken in any case; ids are then up to that much older than the clock.
+//
+// Price: 1 WCU for each of the ticket's Sends, and 0.5 RCU when the clock must be compared with the store's date, which
+// is so for the first reservation, and for one after an idle hour.
+func (s *Store) Reserve(ctx context.Context, key store.Key, ids int, now int64) (store.Ticket, error) {
+	if err := s.enter(); err != nil {
+		return store.Ticket{}, err
+	}
+	defer s.leave()
+	if err := key.Validate(); err != nil {
+		return store.Ticket{}, err
+	}
+	if ids < 1 {
+		return store.Ticket{}, fmt.Errorf("%w: a ticket for %d ids", store.ErrInvalid, ids)
+	}
+	r := &reservation{s: s, key: key, ids: int64(ids), now: max(now, 1), d: s.departure()}
+	next := s.hints.begin(key, r.now)
+	ticket, err := r.run(ctx, next)
+	s.hints.end(key, r.now, ticket.LastID, r.behind)
+	return ticket, err
+}
+
+// branch is one of the requests for a ticket.
+type branch int
+
+const (
+	ahead    branch = iota // the ids are behind now, by an hour at most: begin at now
+	farAhead               // the ids are behind now, and the store's date allows it: begin at now
+	reached                // the ids have reached now, or nearly: go on from them
+)
+
+// reservation is a ticket in the making.
+type reservation struct {
+	s      *Store
+	key    store.Key
+	ids    int64
+	now    int64
+	d      *departure
+	behind bool // a request was refused because the ids had reached now
+}
+
+func (r *reservation) run(ctx context.Context, next branch) (store.Ticket, error) {
+	for range maxBranches {
+		state, refused, err := r.send(ctx, next)
+		if err != nil {
+			return store.Ticket{}, err
+		}
+		if !refused {
+			return store.Ticket{
+				Sequence: state, FirstID: state.LastID - r.ids + 1, Sends: r.d.sends, Sent: r.d.first,
+			}, nil
+		}
+		if next, err = r.after(ctx, state); err != nil {
+			return store.Ticket{}, err
+		}
+	}
+	return store.Ticket{}, fmt.Errorf("dynamo: reserve %v: %w: refused %d times", r.key, store.ErrBusy, maxBranches)
+}
+
+// after chooses the branch for the state that a refused request has shown.
+func (r *reservation) after(ctx context.Context, state store.Sequence) (branch, error) {
+	if state.LastID >= r.now {
+		r.behind = true
+		if state.LastID+r.ids > store.MaxID {
+			return 0, fmt.Errorf("dynamo: reserve %v: %w: no ids left after %d", r.key, store.ErrClock, state.LastID)
+		}
+		return reached, nil
+	}
+	if r.now-state.LastID <= hour {
+		return ahead, nil
+	}
+	date, err := r.s.date(ctx, r.key.Table)
+	if err != nil {
+		return 0, err
+	}
+	if lead := r.now - date.UnixMicro(); lead > hour {
+		return 0, fmt.Errorf("dynamo: reserve %v: %w: by %v", r.key, store.ErrClock, time.Duration(lead)*time.Microsecond)
+	}
+	return farAhead, nil
+}
+
+// send asks for the ticket by one branch. The condition closes the race with every other writer of the sequencer: the
+// first id is right for the state that the update meets, whatever was known of it before.
+func (r *reservation) send(ctx context.Context, b branch) (state store.Sequence, refused bool, err error) {
+	if b != reached && r.now+r.ids-1 > store.MaxID {
+		return state, false, fmt.Errorf("dynamo: reserve %v: %w: ids from %d", r.key, store.ErrClock, r.now)
+	}
+	table := r.s.table(r.key.Table)
+	in := &dynamodb.UpdateItemInput{
+		TableName:                           aws.String(table),
+		Key:                                 sequencerKey(r.key),
+		ReturnValues:                        types.ReturnValueAllNew,
+		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
+		ExpressionAttributeNames:            map[string]string{"#last": layout.LastID}, // LAST is reserved
+		ExpressionAttributeValues:           attributes{":one": number(1)},
+	}
+	r.express(in, b)
+	out, err := r.s.client.UpdateItem(ctx, in, r.d.watch)
+	if refusal := (*types.ConditionalCheckFailedException)(nil); errors.As(err, &refusal) {
+		state, err = sequence(refusal.Item)
+		return state, true, err
+	}
+	if err != nil {
+		return state, false, readFailure(ctx, "UpdateItem", []string{table}, err)
+	}
+	state, err = sequence(out.Attributes)
+	return state, false, err
+}
+
+// express sets the branch's update and condition.
+func (r *reservation) express(in *dynamodb.UpdateItemInput, b branch) {
+	const begin = "SET #last = :last ADD " + layout.Position + " :one"
+	values := in.ExpressionAttributeValues
+	switch b {
+	case ahead:
+		in.UpdateExpression = aws.String(begin)
+		in.ConditionExpression = aws.String("#last BETWEEN :low AND :high")
+		values[":last"], values[":low"], values[":high"] = number(r.now+r.ids-1), number(r.now-hour), number(r.now-1)
+	case farAhead:
+		in.UpdateExpression = aws.String(begin)
+		in.ConditionExpression = aws.String("attribute_not_exists(#last) OR #last < :now")
+		values[":last"], values[":now"] = number(r.now+r.ids-1), number(r.now)
+	case reached:
+		in.UpdateExpression = aws.String("ADD " + layout.Position + " :one, #last :ids")
+		in.ConditionExpression = aws.String("#last BETWEEN :low AND :high")
+		values[":ids"], values[":low"], values[":high"] = number(r.ids), number(r.now-hintAge), number(store.MaxID-r.ids)
+	}
+}

@@ -1,0 +1,119 @@
+package dynamo
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/millrace/millrace/shared/store"
+)
+
+// Options of a Store.
+type Options struct {
+	// Prefix of the tables' names: PREFIX-journal, PREFIX-work, PREFIX-definitions. Required.
+	Prefix string
+
+	// AWS is the configuration of the SDK: region, endpoint, credentials. The default is that of [Environment]. A program
+	// that wants profiles, SSO or web identities loads it with the SDK's config module.
+	AWS *aws.Config
+
+	// Now is the clock that a Write's NotAfter is held against and that a Ticket's Sent is read from; it must have a
+	// monotonic reading. The default is time.Now.
+	Now func() time.Time
+}
+
+// Store is a [store.Store] in DynamoDB. It is safe for concurrent use by any number of processes.
+type Store struct {
+	prefix string
+	client *dynamodb.Client
+	now    func() time.Time
+	hints  hints
+
+	transport *http.Transport // ours to close; nil when the caller brought a client
+
+	calls  sync.RWMutex // held for reading by each call, for writing by Close
+	closed bool
+}
+
+var _ store.Store = (*Store)(nil)
+
+// Open answers a Store without sending a request: a function's first request is its first need. Missing tables show with
+// the first call, or with [Store.Ping].
+func Open(ctx context.Context, o Options) (*Store, error) {
+	if err := validPrefix(o.Prefix); err != nil {
+		return nil, err
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	cfg, err := configuration(ctx, o.AWS)
+	if err != nil {
+		return nil, err
+	}
+	s := &Store{prefix: o.Prefix, now: o.Now}
+	if cfg.HTTPClient == nil {
+		s.transport = newTransport()
+		cfg.HTTPClient = &http.Client{Transport: s.transport, CheckRedirect: noRedirects}
+	}
+	if cfg.Retryer == nil {
+		cfg.Retryer = newRetryer
+	}
+	s.client = dynamodb.NewFromConfig(cfg)
+	return s, nil
+}
+
+func configuration(ctx context.Context, given *aws.Config) (aws.Config, error) {
+	if given != nil {
+		return given.Copy(), nil
+	}
+	return Environment(ctx)
+}
+
+// newTransport answers the connections of one Store. DynamoDB answers in milliseconds, so that an answer that takes
+// seconds will not come; and a process that serves hundreds of followers must not dial for each.
+func newTransport() *http.Transport {
+	dialer := &net.Dialer{Timeout: 2 * time.Second, KeepAlive: 30 * time.Second}
+	return &http.Transport{
+		Proxy:                 http.ProxyFromEnvironment,
+		DialContext:           dialer.DialContext,
+		TLSHandshakeTimeout:   3 * time.Second,
+		ResponseHeaderTimeout: 8 * time.Second,
+		IdleConnTimeout:       50 * time.Second, // DynamoDB closes idle connections after about a minute
+		MaxIdleConns:          256,
+		MaxIdleConnsPerHost:   256,
+		ForceAttemptHTTP2:     true,
+	}
+}
+
+func noRedirects(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+
+// Exclusive is false: any process with the right credentials reaches the tables.
+func (s *Store) Exclusive() bool { return false }
+
+// Close waits for the calls under way and releases the connections. Further calls of it do nothing.
+func (s *Store) Close() error {
+	s.calls.Lock()
+	defer s.calls.Unlock()
+	if !s.closed && s.transport != nil {
+		s.transport.CloseIdleConnections()
+	}
+	s.closed = true
+	return nil
+}
+
+// enter begins a call; the caller ends it by leave unless enter fails.
+func (s *Store) enter() error {
+	s.calls.RLock()
+	if s.closed {
+		s.calls.RUnlock()
+		return store.ErrClosed
+	}
+	return nil
+}
+
+func (s *Store) leave() { s.calls.RUnlock() }
