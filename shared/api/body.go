@@ -5,48 +5,49 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"slices"
 	"strings"
 )
 
 // maxBody is how large the body of a request may be.
 const maxBody = 1 << 20
 
-// body answers the request's JSON, whole and in memory of its own, so that what is parsed from it may keep parts of it.
-// The error is a 415 if it says that it is something else, a 413 if it is too large.
-func (x *exchange) body() ([]byte, error) {
+// read reads the request's JSON into b. The error is a 415 if it says that it is something else, a 413 if it is too
+// large.
+func (x *exchange) read(b *buffer) error {
 	if err := wantsJSON(x.r.Header); err != nil {
-		return nil, err
+		return err
 	}
 	size := x.r.ContentLength
-	switch {
-	case size > maxBody:
-		return nil, tooLarge()
-	case size < 0:
-		return x.bodyOfAnySize()
+	if size > maxBody {
+		return tooLarge()
 	}
-	body := make([]byte, size)
-	if _, err := io.ReadFull(x.r.Body, body); err != nil {
-		return nil, cutOff(err)
+	if size >= 0 {
+		b.bytes = slices.Grow(b.bytes[:0], int(size))[:size]
+		if _, err := io.ReadFull(x.r.Body, b.bytes); err != nil {
+			return cutOff()
+		}
+		return nil
 	}
-	return body, nil
+	return x.readAll(b)
 }
 
-// bodyOfAnySize reads a body whose length was not told.
-func (x *exchange) bodyOfAnySize() ([]byte, error) {
-	body, err := io.ReadAll(http.MaxBytesReader(x.ResponseWriter, x.r.Body, maxBody))
-	if over := (*http.MaxBytesError)(nil); errors.As(err, &over) {
-		return nil, tooLarge()
+// readAll reads a body whose length was not told.
+func (x *exchange) readAll(b *buffer) (err error) {
+	b.bytes, err = io.ReadAll(http.MaxBytesReader(x.ResponseWriter, x.r.Body, maxBody))
+	if _, over := errors.AsType[*http.MaxBytesError](err); over {
+		return tooLarge()
 	}
 	if err != nil {
-		return nil, cutOff(err)
+		return cutOff()
 	}
-	return body, nil
+	return nil
 }
 
 func tooLarge() error { return problem(CodeTooLarge, "more than %d bytes", maxBody).at("body") }
 
-// cutOff answers a 400 and keeps the reason out of it: it speaks of the connection.
-func cutOff(error) error { return invalid("body", "ended before its length, or too late") }
+// cutOff answers a 400 without the reason, which speaks of the connection.
+func cutOff() error { return invalid("body", "ended before its length, or came too late") }
 
 // wantsJSON answers nil for a body in JSON as it is, or of no type said.
 func wantsJSON(h http.Header) error {

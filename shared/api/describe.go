@@ -1,8 +1,9 @@
 package api
 
 import (
+	"math"
 	"net/http"
-	"strings"
+	"unicode/utf8"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -15,8 +16,8 @@ const aboutEvents = `Events after the EventId given by after, oldest first; wait
 is NonEmpty, Empty or Torn. Go on after the last event read, or after lastEventId; never after the answer's own eventId.
 Torn means that events after the one given have been evicted: read a snapshot and begin again.
 
-With Accept text/event-stream or application/x-ndjson the events come as a stream, with application/cloudevents-batch+json
-as a batch.`
+With Accept text/event-stream or application/x-ndjson the events come as a stream until the timeout, if there is one, is
+over; with application/cloudevents-batch+json as a batch. In both, a header Last-Event-ID overrides after.`
 
 // customName matches the names of custom event types: none that begins like a built-in family, nor a snapshot's.
 const customName = `(?!Order|Job|Task|FileBased|Scheduler|Stream|ObjectOverview)[A-Za-z][A-Za-z0-9_.:-]{0,254}`
@@ -29,37 +30,53 @@ const durationForm = `^(?:\d{1,6}(?:\.\d{1,6})?(?:d|h|m|s|ms)?` +
 // pathForm matches one path of a query, without its leading slash.
 const pathForm = `(?:[^/|*]+(?:/[^/|*]+)*(?:/\*?)?|\*)`
 
-// returnForm matches what return may say: of a kind, its snapshot or its events; of none, events of every kind.
-func returnForm(k *kind) string {
-	alone, names := []string{event.OrderStatisticsChanged}, []string{event.Any}
-	families := event.Families()
+// returned describes what return may say of the kind: its snapshot, or the statistics, or types of its events; of no
+// kind, those of every kind.
+func returned(k *kind) *huma.Schema {
+	alone, types, families := []any{event.OrderStatisticsChanged}, []any{event.Any}, event.Families()
 	if k != nil {
-		alone, families = []string{k.overview}, []event.Family{k.family}
-		if k.family == event.OrderEvent {
-			alone = append(alone, event.OrderStatisticsChanged)
+		families = []event.Family{k.family}
+		if k.family != event.OrderEvent {
+			alone = nil
 		}
+		alone = append(alone, k.overview)
 	}
+	custom := false
 	for _, family := range families {
-		names = append(append(names, string(family)), event.TypesOf(family)...)
-		if family == event.CustomEvent {
-			names = append(names, customName)
+		types = append(types, string(family))
+		for _, name := range event.TypesOf(family) {
+			types = append(types, name)
 		}
+		custom = custom || family == event.CustomEvent
 	}
-	name := "(?:" + strings.Join(names, "|") + ")"
-	return "^(?:" + strings.Join(alone, "|") + "|" + name + "(?:," + name + ")*)$"
+	one := &huma.Schema{Type: "string", Enum: types}
+	if custom {
+		one = &huma.Schema{AnyOf: []*huma.Schema{one, {Type: "string", Pattern: "^" + customName + "$"}}}
+	}
+	return oneOf(listed(one, 0), listed(&huma.Schema{Type: "string", Enum: alone}, 1))
+}
+
+// listed describes a list of one element at least, and of most at most; 0 is no bound.
+func listed(item *huma.Schema, most int) *huma.Schema {
+	least, list := 1, listOf(item)
+	list.MinItems = &least
+	if most > 0 {
+		list.MaxItems = &most
+	}
+	return list
 }
 
 // eventParams describes the query; of no kind, the parameter return may be missing.
 func eventParams(k *kind) []*huma.Param {
+	joined, least, most := false, float64(math.MinInt32), float64(math.MaxInt32)
 	asked := &huma.Param{
-		Name: "return", In: "query", Required: k != nil,
+		Name: "return", In: "query", Required: k != nil, Style: "form", Explode: &joined, Schema: returned(k),
 		Description: "Event types, super types and custom types, separated by commas",
-		Schema:      &huma.Schema{Type: "string", Pattern: returnForm(k)},
 	}
 	if k == nil {
-		asked.Schema.Default = event.Any
+		asked.Description += "; without it, all"
 	} else {
-		asked.Description += ", or " + k.overview + " for a snapshot"
+		asked.Description += "; or " + k.overview + " for a snapshot"
 	}
 	return []*huma.Param{
 		asked,
@@ -68,8 +85,7 @@ func eventParams(k *kind) []*huma.Param {
 		{Name: "timeout", In: "query", Description: "How long to wait for the first event; cut to what the host can, at most 1 h",
 			Schema: &huma.Schema{Type: "string", Pattern: durationForm, Default: "0"}},
 		{Name: "limit", In: "query", Description: "At most so many events; negative: the newest first, without waiting",
-			Schema: &huma.Schema{Type: "integer", Format: "int32", Not: &huma.Schema{Enum: []any{0}}}},
-		{Name: "Last-Event-ID", In: "header", Description: "Of streams and batches: overrides after", Schema: eventID("")},
+			Schema: &huma.Schema{Type: "integer", Format: "int32", Minimum: &least, Maximum: &most, Not: &huma.Schema{Enum: []any{0}}}},
 	}
 }
 
@@ -120,7 +136,7 @@ func journalSchemas() map[string]*huma.Schema {
 		"Event":      eventSchema(),
 		"Key":        keySchema(),
 		"Events":     seqSchema(),
-		"NonEmpty":   object("Events, at least one", members{"TYPE": constant("NonEmpty"), "eventId": stamp(), "eventSnapshots": someEvents()}, false, "TYPE", "eventId", "eventSnapshots"),
+		"NonEmpty":   object("Events, at least one", members{"TYPE": constant("NonEmpty"), "eventId": stamp(), "eventSnapshots": listed(ref("Event"), 0)}, false, "TYPE", "eventId", "eventSnapshots"),
 		"Empty":      object("No event in time; go on after lastEventId", members{"TYPE": constant("Empty"), "eventId": stamp(), "lastEventId": eventID("The last event looked at")}, false, "TYPE", "eventId", "lastEventId"),
 		"Torn":       object("Events after the one given have been evicted", members{"TYPE": constant("Torn"), "eventId": stamp()}, false, "TYPE", "eventId"),
 		"CloudEvent": cloudEventSchema(),
@@ -139,12 +155,6 @@ func journalSchemas() map[string]*huma.Schema {
 }
 
 func stamp() *huma.Schema { return eventID("Time stamp of the answer; never to be used as after") }
-
-func someEvents() *huma.Schema {
-	least, list := 1, listOf(ref("Event"))
-	list.MinItems = &least
-	return list
-}
 
 func seqSchema() *huma.Schema {
 	s := oneOf(ref("NonEmpty"), ref("Empty"), ref("Torn"))
@@ -174,18 +184,21 @@ func cloudEventSchema() *huma.Schema {
 
 func pathQuerySchema() *huma.Schema {
 	path := &huma.Schema{Type: "string", Pattern: `^/(?:` + pathForm + `)?$`}
-	query := object("{} selects everything; path or paths, but not both", members{"path": path, "paths": listOf(path)}, false)
-	return query
+	s := oneOf(object("Everything", nil, false),
+		object("", members{"path": path}, false, "path"),
+		object("", members{"paths": listed(path, event.MaxPaths)}, false, "paths"))
+	s.Description = "Which objects: {} all of them, or those of a path, or of several"
+	return s
 }
 
 func emissionSchema() *huma.Schema {
+	shortest, longest := 1, event.MaxKey/utf8.UTFMax // the limit is one of bytes, which JSON Schema cannot say
 	one := object("An event. Its own fields stand beside these", members{
 		"TYPE": {Type: "string", Pattern: `^` + customName + `$`},
-		"key":  text("The object it is about"),
+		"key":  {Type: "string", Description: "The object it is about; at most 1,024 bytes", MinLength: &shortest, MaxLength: &longest},
 	}, true, "TYPE")
-	least, list := 1, listOf(one)
-	list.MinItems = &least
-	return list
+	one.Extensions = map[string]any{"propertyNames": map[string]any{"not": map[string]any{"const": "eventId"}}}
+	return listed(one, 0)
 }
 
 func emissionExample() any {

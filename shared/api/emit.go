@@ -50,15 +50,16 @@ type emission struct {
 }
 
 func (e *emission) handle(x *exchange) error {
-	body, err := x.body()
+	b := take()
+	defer b.give()
+	if err := x.read(b); err != nil {
+		return err
+	}
+	events, err := event.ParseEvents(b.bytes)
 	if err != nil {
 		return err
 	}
-	events, err := event.ParseEvents(body)
-	if err != nil {
-		return err
-	}
-	once, err := x.idempotency(body)
+	once, err := x.idempotency(b.bytes)
 	if err != nil {
 		return err
 	}
@@ -72,21 +73,19 @@ func (e *emission) handle(x *exchange) error {
 		x.api.metrics.Outcome("emit", string(problemOf(err).Code), 0)
 		return err
 	}
-	x.emitted(receipt)
+	x.emitted(b, receipt)
 	return nil
 }
 
-// emitted answers the ids; the same ones for a repeated request.
-func (x *exchange) emitted(r journal.Receipt) {
+// emitted answers the ids, rendered into b; the same ones for a repeated request.
+func (x *exchange) emitted(b *buffer, r journal.Receipt) {
 	if r.Replayed {
 		x.Header().Set("Idempotent-Replayed", "true")
 		x.api.metrics.Outcome("emit", "replayed", 0)
 	} else {
 		x.api.metrics.Outcome("emit", "appended", r.Count)
 	}
-	b := take()
-	defer b.give()
-	b.bytes = append(b.bytes, `{"eventIds":[`...)
+	b.bytes = append(b.bytes[:0], `{"eventIds":[`...)
 	for i := range r.Count {
 		if i > 0 {
 			b.bytes = append(b.bytes, ',')

@@ -57,11 +57,11 @@ func (q query) limit() (int, error) {
 	if !given || err != nil {
 		return 0, err
 	}
-	n, err := strconv.Atoi(value)
+	n, err := strconv.ParseInt(value, 10, 32)
 	if err != nil || n == 0 || value[0] == '+' {
-		return 0, invalid("query.limit", "want a whole number other than 0; negative reads the newest first")
+		return 0, invalid("query.limit", "want a whole number other than 0, of 32 bits; negative reads the newest first")
 	}
-	return n, nil
+	return int(n), nil
 }
 
 // timeout reads how long to wait, cut to what the host can.

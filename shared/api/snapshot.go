@@ -18,25 +18,26 @@ func Objects(j Reader) Resource {
 				if err != nil {
 					return err
 				}
-				return k.read(x, j, paths)
+				return k.answer(x, j, paths)
 			}})
 			a.route(operation{Operation: k.describePost(), right: Read, handle: func(x *exchange) error {
-				body, err := x.body()
+				b := take()
+				defer b.give()
+				if err := x.read(b); err != nil {
+					return err
+				}
+				paths, err := event.ParsePathBody(b.bytes)
 				if err != nil {
 					return err
 				}
-				paths, err := event.ParsePathBody(body)
-				if err != nil {
-					return err
-				}
-				return k.read(x, j, paths)
+				return k.answer(x, j, paths)
 			}})
 		}
 	}
 }
 
-// read answers what is asked of the objects that paths selects: a snapshot, statistics or events.
-func (k *kind) read(x *exchange, j Reader, paths event.PathQuery) error {
+// answer answers what is asked of the objects that paths selects: a snapshot, statistics or events.
+func (k *kind) answer(x *exchange, j Reader, paths event.PathQuery) error {
 	q, err := x.ask("")
 	if err != nil {
 		return err

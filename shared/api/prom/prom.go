@@ -1,6 +1,6 @@
 // Package prom counts what the API does for Prometheus. Plain hosts link it; functions on Lambda do not.
 //
-// It imports api for nothing but the shape of [Metrics], and the Prometheus client.
+// It imports the Prometheus client, and not package api: Metrics has the methods that api.Metrics asks for.
 package prom
 
 import (

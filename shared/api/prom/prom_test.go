@@ -1,0 +1,41 @@
+package prom_test
+
+import (
+	"io"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/millrace/millrace/shared/api"
+	"github.com/millrace/millrace/shared/api/prom"
+)
+
+var _ api.Metrics = (*prom.Metrics)(nil)
+
+func TestMetrics(t *testing.T) {
+	t.Parallel()
+	m := prom.New()
+	m.Request("GET /a", 200, 3*time.Millisecond)
+	m.Outcome("emit", "appended", 5)
+	m.Outcome("read", "empty", 0)
+	m.Following(+1)
+	w := httptest.NewRecorder()
+	m.Handler().ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
+	body, err := io.ReadAll(w.Result().Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range []string{
+		`millrace_http_request_duration_seconds_count{route="GET /a",status="200"} 1`,
+		`millrace_http_request_duration_seconds_bucket{route="GET /a",status="200",le="0.005"} 1`,
+		`millrace_operations_total{operation="emit",outcome="appended"} 1`,
+		`millrace_operations_total{operation="read",outcome="empty"} 1`,
+		`millrace_events_total{operation="emit"} 5`,
+		`millrace_followers 1`,
+	} {
+		if !strings.Contains(string(body), line+"\n") {
+			t.Errorf("no line %s", line)
+		}
+	}
+}
