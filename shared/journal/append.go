@@ -1,0 +1,321 @@
+package journal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/millrace/millrace/shared/event"
+	"github.com/millrace/millrace/shared/store"
+)
+
+// Receipt says where an append went. It may precede the events' visibility by an older append that is still under way.
+type Receipt struct {
+	Position int64
+	FirstID  event.ID // the events' ids are FirstID, FirstID+1, … in their order
+	Count    int
+	Replayed bool // an earlier append with the same Idempotency answered
+}
+
+// EventIDs answers the ids of the appended events in their order.
+func (r Receipt) EventIDs() []event.ID {
+	ids := make([]event.ID, r.Count)
+	for i := range ids {
+		ids[i] = r.FirstID + event.ID(i)
+	}
+	return ids
+}
+
+// Change is what a journalled write does: events, and changes of other items, all or nothing.
+type Change struct {
+	Events []event.Event
+
+	// Ops answers the changes of other items, each condition resting on what was read before. Items are given the
+	// slot's position as their Version, so that item order is journal order. Nil: only the events are written.
+	Ops func(Receipt) []store.Op
+}
+
+// Prepare reads what a change rests on and answers the change. It is called again when what it read has changed
+// meanwhile; lost is nil at first, and then says which of Ops failed and what was found.
+type Prepare func(ctx context.Context, lost *store.Conflict) (Change, error)
+
+const (
+	maxTries = 30 // tickets that one append takes before it gives up as contended
+	maxSends = 4  // sends of one request to a store that cannot be reached
+)
+
+// Emit appends events in one slot, once for all calls with the same Idempotency; nil means every call counts. It is
+// not undone by the end of ctx once it has begun.
+func (j *Journal) Emit(ctx context.Context, events []event.Event, once *Idempotency) (Receipt, error) {
+	if once == nil {
+		return j.Write(ctx, func(context.Context, *store.Conflict) (Change, error) { return Change{Events: events}, nil })
+	}
+	return j.emitOnce(ctx, events, once)
+}
+
+// Write appends events together with changes of other items.
+func (j *Journal) Write(ctx context.Context, prepare Prepare) (Receipt, error) {
+	if err := ctx.Err(); err != nil {
+		return Receipt{}, err
+	}
+	ctx = context.WithoutCancel(ctx) // a writer with a ticket in hand ends its slot, whoever still listens
+	var lost *store.Conflict
+	for try := range maxTries {
+		// Rule (fence): what the write rests on is read first, the ticket taken after.
+		change, err := prepare(ctx, lost)
+		if err != nil {
+			return Receipt{}, err
+		}
+		t, err := j.reserve(ctx, len(change.Events))
+		if err != nil {
+			return Receipt{}, err
+		}
+		a := j.attempt(t, change)
+		outcome, err := a.run(ctx)
+		switch {
+		case outcome == landed:
+			j.tail.filled(slot{position: t.Position, last: event.ID(t.LastID), events: a.events})
+			return a.receipt, nil
+		case err != nil:
+			return Receipt{}, err
+		}
+		lost = a.lost
+		pause(ctx, try)
+	}
+	return Receipt{}, fmt.Errorf("%w: contended", ErrUnavailable)
+}
+
+// reserve takes a ticket. Repeating it only wastes positions.
+func (j *Journal) reserve(ctx context.Context, events int) (store.Ticket, error) {
+	for try := 0; ; try++ {
+		t, err := j.store.Reserve(ctx, j.keys.sequencer(), max(events, 1), j.now().UnixMicro())
+		if err == nil {
+			return t, nil
+		}
+		if errors.Is(err, store.ErrClock) || errors.Is(err, store.ErrClosed) || try == maxSends {
+			return t, j.unavailable("take a ticket", err)
+		}
+		pause(ctx, try)
+	}
+}
+
+// outcome of one attempt with one ticket. Everything but landed and refused comes with an error.
+type outcome int
+
+const (
+	undecided outcome = iota
+	landed
+	refused // the slot is known to hold something else, and nothing of the write was or will be applied
+)
+
+// attempt is one ticket's append.
+type attempt struct {
+	j       *Journal
+	ticket  store.Ticket
+	write   store.Write
+	slotOp  int // index of the slot among the ops
+	events  []event.Event
+	receipt Receipt
+	lost    *store.Conflict // of the conditions other than the slot's
+	// inFlight: an earlier send may have been applied, or may still be. Until the slot is known, nothing is.
+	inFlight bool
+	invalid  error
+}
+
+func (j *Journal) attempt(t store.Ticket, change Change) *attempt {
+	events := make([]event.Event, len(change.Events))
+	copy(events, change.Events)
+	for i := range events {
+		events[i].ID = event.ID(t.FirstID) + event.ID(i)
+	}
+	a := &attempt{
+		j: j, ticket: t, events: events,
+		receipt: Receipt{Position: t.Position, FirstID: event.ID(t.FirstID), Count: len(events)},
+	}
+	value := encodeSlot(event.ID(t.LastID), event.ID(t.FirstID), events)
+	if len(value) > maxSlot {
+		a.invalid = fmt.Errorf("%w: %d bytes", ErrTooLarge, len(value))
+		return a
+	}
+	var ops []store.Op
+	if change.Ops != nil {
+		ops = change.Ops(a.receipt)
+		a.fence(ops)
+	}
+	ops = append(ops, j.keys.slotOps(t.Position, value)...)
+	a.slotOp = len(ops) - 1
+	// Rule (age, T4): no slot is written on knowledge older than Age.
+	a.write = store.Write{Token: j.token(), Ops: ops, NotAfter: t.Sent.Add(j.timing.Age)}
+	return a
+}
+
+// fence gives the changed items the slot's position as their version. Rule (fence, T2): a ticket that is not above the
+// version it replaces is not used, or item order would not be journal order.
+func (a *attempt) fence(ops []store.Op) {
+	for i := range ops {
+		if version, ok := ops[i].Cond.Version(); ok && version >= a.ticket.Position {
+			a.invalid = fmt.Errorf("journal: item %v has version %d, at or above the ticket's %d",
+				ops[i].Item.Key, version, a.ticket.Position)
+		}
+		ops[i].Item.Version = a.ticket.Position
+	}
+}
+
+// run writes the slot, and whatever happens leaves it decided if it can: a slot that nobody will write makes every
+// reader wait for the grace.
+func (a *attempt) run(ctx context.Context) (outcome, error) {
+	if a.invalid != nil {
+		_, _ = a.abandon(ctx)
+		return undecided, a.invalid
+	}
+	for try := 0; ; try++ {
+		err := a.send(ctx)
+		if err == nil {
+			return landed, nil
+		}
+		if result, decided := a.judge(err, try); decided {
+			return result, nil
+		} else if result == refused {
+			return a.abandon(ctx)
+		}
+		pause(ctx, try)
+	}
+}
+
+// judge says whether err decides the attempt, and otherwise whether to give the slot up (refused) or to send again.
+// Rule (only the slot decides, T3): a timeout, throttling, a conflict on another item are no outcome.
+func (a *attempt) judge(err error, try int) (result outcome, decided bool) {
+	if conflict := store.AsConflict(err); conflict != nil {
+		if _, failed := conflict.At(a.slotOp); failed {
+			return refused, true // and it is not mine, or the store had said so
+		}
+		a.lost = conflict
+		return refused, false
+	}
+	switch {
+	case errors.Is(err, store.ErrBusy):
+		return undecided, false
+	case errors.Is(err, store.ErrUnknown):
+		a.inFlight = true
+		return undecided, false
+	case errors.Is(err, store.ErrUnavailable) && try < maxSends:
+		return undecided, false
+	default: // too late, gone for good, invalid
+		if errors.Is(err, store.ErrInvalid) || errors.Is(err, store.ErrUnavailable) || errors.Is(err, store.ErrClosed) {
+			a.invalid = err
+		}
+		return refused, false
+	}
+}
+
+func (a *attempt) send(ctx context.Context) error {
+	return a.j.call(ctx, a.write)
+}
+
+// call writes, bounded in time where the store is across a network.
+func (j *Journal) call(ctx context.Context, w store.Write) error {
+	if j.store.Exclusive() {
+		return j.store.Write(ctx, w)
+	}
+	ctx, cancel := context.WithTimeout(ctx, j.timing.Call)
+	defer cancel()
+	return j.store.Write(ctx, w)
+}
+
+// abandon decides the attempt by writing a void into its own slot. Rule (only the slot decides, T3): the void's answer
+// is the outcome, since an earlier send of the write may have landed, or may be about to.
+func (a *attempt) abandon(ctx context.Context) (outcome, error) {
+	if !a.inFlight && (errors.Is(a.invalid, store.ErrUnavailable) || errors.Is(a.invalid, store.ErrClosed)) {
+		return refused, a.failure() // nothing was sent that could land, and a void would not get through either
+	}
+	last := event.ID(a.ticket.FirstID - 1)
+	ops := a.j.keys.slotOps(a.ticket.Position, void(last))
+	held, err := a.j.writeVoid(ctx, ops, known{floor: 0, notAfter: a.write.NotAfter}, a.ticket.Position)
+	switch {
+	case err == nil && held == nil: // the void is there
+		a.j.tail.filled(slot{position: a.ticket.Position, last: last})
+		return refused, a.failure()
+	case err == nil && held.Token == a.write.Token && a.write.Token != "":
+		return landed, nil
+	case err == nil:
+		return refused, a.failure()
+	case !a.inFlight: // nothing of mine was ever applied; the hole is for readers to fill
+		return refused, a.j.unavailable("write a slot", err)
+	default:
+		return undecided, fmt.Errorf("%w: position %d: %w", ErrUnknownOutcome, a.ticket.Position, err)
+	}
+}
+
+// failure is the error of an attempt that is definitely not applied: nil where another ticket may do better.
+func (a *attempt) failure() error {
+	if a.invalid == nil || errors.Is(a.invalid, ErrTooLarge) {
+		return a.invalid
+	}
+	return a.j.unavailable("write a slot", a.invalid)
+}
+
+// writeVoid writes a void under k's right, renewing the right as it ages. It answers the item that the slot holds
+// instead, nil if the void was written.
+func (j *Journal) writeVoid(ctx context.Context, ops []store.Op, k known, position int64) (*store.Item, error) {
+	token := j.token()
+	for try := 0; try < 3*maxSends; try++ {
+		err := j.call(ctx, store.Write{Token: token, Ops: ops, NotAfter: k.notAfter})
+		if err == nil {
+			return nil, nil
+		}
+		if conflict := store.AsConflict(err); conflict != nil {
+			found, _ := conflict.At(0)
+			return found, nil
+		}
+		if errors.Is(err, store.ErrClosed) || errors.Is(err, store.ErrInvalid) {
+			return nil, err
+		}
+		if errors.Is(err, store.ErrTooLate) || time.Now().After(k.notAfter) {
+			if k, err = j.know(ctx); err != nil {
+				continue
+			}
+			if k.floor >= position {
+				return j.evicted(ctx, position)
+			}
+			continue
+		}
+		pause(ctx, try)
+	}
+	return nil, fmt.Errorf("%w: a void at %d", store.ErrUnavailable, position)
+}
+
+// evicted reads a slot below the floor: it may have been removed, and must not be written again.
+func (j *Journal) evicted(ctx context.Context, position int64) (*store.Item, error) {
+	items, err := j.store.Get(ctx, j.keys.slot(position))
+	if err != nil {
+		return nil, err
+	}
+	if items[0] == nil {
+		return nil, fmt.Errorf("%w: position %d lies below the floor", store.ErrUnknown, position)
+	}
+	return items[0], nil
+}
+
+// unavailable wraps what the store said so that callers need not know the store's errors.
+func (j *Journal) unavailable(doing string, err error) error {
+	if j.ctx.Err() != nil {
+		return fmt.Errorf("%w: %s: %w", ErrClosed, doing, err)
+	}
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	return fmt.Errorf("%w: %s: %w", ErrUnavailable, doing, err)
+}
+
+// pause waits a little longer after each try, at random so that contenders part.
+func pause(ctx context.Context, try int) {
+	ceiling := 4 * time.Millisecond << min(try, 7)
+	timer := time.NewTimer(rand.N(ceiling) + time.Microsecond)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+}

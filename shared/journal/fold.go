@@ -1,0 +1,162 @@
+package journal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/millrace/millrace/shared/event"
+)
+
+// Fold turns events into the state that a snapshot shows: a value for each key. It is all that a new kind of snapshot
+// needs.
+type Fold struct {
+	// Name is what Snapshot is asked for. It is kept with stored generations: a fold that changes what it makes of events
+	// takes a new name.
+	Name string
+	// Apply changes state by one event. It is called for every event of the journal in order, must depend on nothing
+	// else, and must keep neither e nor its Fields.
+	Apply func(state *State, e *event.Event)
+}
+
+// State is what a fold has made of the events so far.
+type State struct {
+	values map[string][]byte
+	sorted []string // the keys in order; nil when it must be made again
+}
+
+// Get answers the value of a key, nil if there is none. It must not be changed.
+func (s *State) Get(key string) []byte { return s.values[key] }
+
+// Put sets the value of a key. The value belongs to the state afterwards.
+func (s *State) Put(key string, value []byte) {
+	if s.values == nil {
+		s.values = map[string][]byte{}
+	}
+	if _, known := s.values[key]; !known {
+		s.sorted = nil
+	}
+	s.values[key] = value
+}
+
+// Delete removes a key, if it is there.
+func (s *State) Delete(key string) {
+	if _, known := s.values[key]; known {
+		delete(s.values, key)
+		s.sorted = nil
+	}
+}
+
+// Len answers the number of keys.
+func (s *State) Len() int { return len(s.values) }
+
+func (s *State) keys() []string {
+	if s.sorted == nil {
+		s.sorted = make([]string, 0, len(s.values))
+		for key := range s.values {
+			s.sorted = append(s.sorted, key)
+		}
+		slices.Sort(s.sorted)
+	}
+	return s.sorted
+}
+
+// Object is one element of a snapshot.
+type Object struct {
+	Key   string
+	Value []byte // as the fold made it; immutable
+}
+
+// view is the folds of this process, as of one position.
+type view struct {
+	mu     sync.Mutex
+	folds  []Fold
+	states map[string]*State // by fold
+	ledger
+	loaded bool
+}
+
+// Snapshot answers the objects of a fold in the order of their keys, and the EventId up to which they are exact: the
+// events after it are those that the objects do not show. It sees every append acknowledged before the call.
+func (j *Journal) Snapshot(ctx context.Context, fold string) ([]Object, event.ID, error) {
+	v := &j.view
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if err := j.advance(ctx); err != nil {
+		return nil, 0, err
+	}
+	state, ok := v.states[fold]
+	if !ok {
+		return nil, 0, fmt.Errorf("%w: %s", ErrUnknownFold, fold)
+	}
+	objects := make([]Object, 0, state.Len())
+	for _, key := range state.keys() {
+		objects = append(objects, Object{Key: key, Value: state.values[key]})
+	}
+	// Rule (prefix, T9): the stamp is the last id of the prefix that was folded.
+	return objects, v.last, nil
+}
+
+// advance folds everything up to the sequencer's position. The view's lock is held.
+func (j *Journal) advance(ctx context.Context) error {
+	seq, err := j.sequence(ctx)
+	if err != nil {
+		return err
+	}
+	for try := 0; ; try++ {
+		err := j.advanceTo(ctx, seq.Position)
+		if !errors.Is(err, errEvicted) || try == 2 {
+			return err
+		}
+		j.view.loaded = false // fell behind the floor: a newer generation is there
+	}
+}
+
+func (j *Journal) advanceTo(ctx context.Context, goal int64) error {
+	v := &j.view
+	if !v.loaded {
+		if err := j.loadNewest(ctx); err != nil {
+			return err
+		}
+	}
+	for v.position < goal {
+		run, err := j.slots(ctx, v.position+1, goal)
+		if err != nil {
+			return err
+		}
+		for i := range run {
+			v.apply(&run[i])
+		}
+	}
+	return nil
+}
+
+func (v *view) apply(s *slot) {
+	for _, fold := range v.folds {
+		state := v.states[fold.Name]
+		for i := range s.events {
+			fold.Apply(state, &s.events[i])
+		}
+	}
+	v.count(s)
+}
+
+// reset empties the view, to begin behind a position.
+func (v *view) reset(l ledger) {
+	v.states = make(map[string]*State, len(v.folds))
+	for _, fold := range v.folds {
+		v.states[fold.Name] = &State{}
+	}
+	v.ledger = l
+}
+
+// objects answers how many keys all states have.
+func (v *view) objects() int {
+	n := 0
+	for _, state := range v.states {
+		n += state.Len()
+	}
+	return n
+}

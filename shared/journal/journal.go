@@ -1,0 +1,165 @@
+package journal
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"log/slog"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/millrace/millrace/shared/event"
+	"github.com/millrace/millrace/shared/store"
+)
+
+// Main is the name of the journal that exists by default.
+const Main = "main"
+
+// What a Journal answers when it does not answer nil. They are compared with errors.Is.
+var (
+	// ErrUnknownOutcome is returned by appends when it could not be established whether the events are on the journal.
+	// The caller asks again with the same idempotency key, or reads.
+	ErrUnknownOutcome = errors.New("journal: the outcome of the append is not known")
+
+	// ErrUnavailable is returned when the store cannot be reached or turns requests away; an append has changed nothing.
+	ErrUnavailable = errors.New("journal: the store is not available")
+
+	// ErrIdempotencyMismatch is returned by Emit when the idempotency key was used with another fingerprint.
+	ErrIdempotencyMismatch = errors.New("journal: the idempotency key was used with another content")
+
+	// ErrTooLarge is returned by appends whose events do not fit into one slot (2.7 MiB).
+	ErrTooLarge = errors.New("journal: too large for one append")
+
+	// ErrUnknownFold is returned by Snapshot for a name that Options.Folds does not have.
+	ErrUnknownFold = errors.New("journal: no such fold")
+
+	// ErrDamaged is returned by reads when a slot that must be there is missing or cannot be read.
+	ErrDamaged = errors.New("journal: damaged")
+
+	// ErrClosed is returned after Close.
+	ErrClosed = errors.New("journal: closed")
+)
+
+// Timing are the protocol's durations. The zero value of each means its default; only simulations set others.
+type Timing struct {
+	// Grace is how long a reader lets a missing slot be before it fills it. Only liveness rests on it. Default 150 ms.
+	Grace time.Duration
+	// Age is how long a ticket, or a strong read of the sequencer, permits writing slots. Default 5 s.
+	Age time.Duration
+	// RemoveAfter is how long after the floor has passed a slot it may be removed; it must exceed Age, the life of a
+	// request's signature (15 min) and the skew of clocks together. Default 24 h.
+	RemoveAfter time.Duration
+	// Poll is how often the sequencer is read while somebody waits; it grows to five times that while nothing comes.
+	// Default 50 ms.
+	Poll time.Duration
+	// Call bounds one write to a store that other processes share. Default 2 s.
+	Call time.Duration
+}
+
+func (t Timing) withDefaults() Timing {
+	orDefault(&t.Grace, 150*time.Millisecond)
+	orDefault(&t.Age, 5*time.Second)
+	orDefault(&t.RemoveAfter, 24*time.Hour)
+	orDefault(&t.Poll, 50*time.Millisecond)
+	orDefault(&t.Call, 2*time.Second)
+	return t
+}
+
+func orDefault[T comparable](value *T, otherwise T) {
+	var zero T
+	if *value == zero {
+		*value = otherwise
+	}
+}
+
+// Options of a Journal. The zero value of each field means its default.
+type Options struct {
+	Name      string           // default Main
+	Now       func() time.Time // this process's clock, from which EventIds are made; default time.Now
+	Log       *slog.Logger     // default: nothing is logged
+	Folds     []Fold           // what Snapshot can be asked for
+	Retention Retention
+	Timing    Timing
+}
+
+// Journal is one process's access to a journal. Its methods may be called concurrently.
+type Journal struct {
+	store  store.Store
+	keys   keys
+	now    func() time.Time
+	log    *slog.Logger
+	timing Timing
+	tail   *tail
+	holes  holes
+	found  located
+	view   view
+	keep   Retention
+
+	process string // the random part of this process's tokens
+	tokens  atomic.Uint64
+
+	ctx    context.Context // ends with Close
+	cancel context.CancelFunc
+	group  sync.WaitGroup // the goroutines that Close waits for
+}
+
+// Open answers a Journal over s, which the caller closes after the Journal. Nothing is read or written yet.
+func Open(s store.Store, o Options) *Journal {
+	orDefault(&o.Name, Main)
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	j := &Journal{
+		store: s, now: o.Now, log: o.Log.With("journal", o.Name),
+		timing: o.Timing.withDefaults(), keep: o.Retention.withDefaults(),
+		tail: newTail(), process: rand.Text()[:16],
+	}
+	j.keys.name = o.Name
+	j.view.folds = o.Folds
+	j.ctx, j.cancel = context.WithCancel(context.Background())
+	return j
+}
+
+// Close ends what runs in the background; waiting readers answer ErrClosed.
+func (j *Journal) Close() error {
+	j.cancel()
+	j.group.Wait()
+	return nil
+}
+
+// Stamp answers an id for the time of an answer: a timestamp without a meaning for followers (seed 000), at least
+// atLeast. It is not on the journal.
+func (j *Journal) Stamp(atLeast event.ID) event.ID { return max(event.IDAt(j.now()), atLeast) }
+
+// token answers a name that no other Write ever has.
+func (j *Journal) token() string {
+	return j.process + strconv.FormatUint(j.tokens.Add(1), 36)
+}
+
+// sequence reads the sequencer, strongly consistent.
+func (j *Journal) sequence(ctx context.Context) (store.Sequence, error) {
+	seq, err := j.store.Sequence(ctx, j.keys.sequencer(), false)
+	if err != nil {
+		return seq, j.unavailable("read the sequencer", err)
+	}
+	return seq, nil
+}
+
+// known is what a strong read of the sequencer permits: to write slots above floor until a moment.
+type known struct {
+	floor    int64
+	floorID  event.ID
+	notAfter time.Time
+}
+
+// know reads the sequencer for the right to write slots. Rule (age, T4): it counts from the sending of the request.
+func (j *Journal) know(ctx context.Context) (known, error) {
+	sent := time.Now()
+	seq, err := j.sequence(ctx)
+	return known{floor: seq.FloorPosition, floorID: event.ID(seq.FloorID), notAfter: sent.Add(j.timing.Age)}, err
+}

@@ -1,0 +1,207 @@
+package journal_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/millrace/millrace/shared/event"
+	"github.com/millrace/millrace/shared/journal"
+	"github.com/millrace/millrace/shared/store"
+	"github.com/millrace/millrace/shared/store/memory"
+)
+
+func custom(n int) event.Event {
+	return event.Event{Type: "Tick", Key: event.Key{Path: fmt.Sprintf("/k/%d", n%7)}, Fields: []byte(fmt.Sprintf(`"n":%d`, n))}
+}
+
+func open(t *testing.T, s store.Store, o journal.Options) *journal.Journal {
+	t.Helper()
+	j := journal.Open(s, o)
+	t.Cleanup(func() { _ = j.Close() })
+	return j
+}
+
+// counter is a fold that counts the events of each key.
+var counter = journal.Fold{Name: "counter", Apply: func(s *journal.State, e *event.Event) {
+	var n int
+	_, _ = fmt.Sscan(string(s.Get(e.Key.Path)), &n)
+	s.Put(e.Key.Path, []byte(fmt.Sprint(n+1)))
+}}
+
+func TestConcurrentEmittersAndFollowers(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	j := open(t, memory.New(memory.Options{}), journal.Options{Folds: []journal.Fold{counter}})
+	const writers, each = 16, 200
+	var group sync.WaitGroup
+	for _, limit := range []int{0, 1, 3, 7} {
+		group.Go(func() {
+			var last event.ID
+			seen := map[string]int{}
+			for n := 0; n < writers*each; {
+				a, err := j.ReadAfter(ctx, journal.Request{After: last, Limit: limit, Timeout: time.Minute})
+				if err != nil || a.Torn {
+					t.Errorf("ReadAfter(%d) = %+v, %v", last, a, err)
+					return
+				}
+				for _, e := range a.Events {
+					if e.ID <= last {
+						t.Errorf("limit %d: id %d after %d", limit, e.ID, last)
+					}
+					last = e.ID
+					seen[string(e.Fields)]++
+					n++
+				}
+			}
+			if len(seen) != writers*each {
+				t.Errorf("limit %d: saw %d different events, want %d", limit, len(seen), writers*each)
+			}
+		})
+	}
+	for w := range writers {
+		group.Go(func() {
+			for i := range each {
+				if _, err := j.Emit(ctx, []event.Event{custom(w*each + i)}, nil); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	group.Wait()
+	objects, stamp, err := j.Snapshot(ctx, "counter")
+	if err != nil || len(objects) != 7 {
+		t.Fatalf("Snapshot = %v, %v, %v", objects, stamp, err)
+	}
+	a, err := j.ReadAfter(ctx, journal.Request{After: stamp})
+	if err != nil || len(a.Events) != 0 {
+		t.Fatalf("events after the stamp: %v, %v", a, err)
+	}
+}
+
+func TestHoleIsFilledAfterGrace(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := memory.New(memory.Options{})
+		j := open(t, s, journal.Options{})
+		first, err := j.Emit(t.Context(), []event.Event{custom(1)}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		key := store.Key{Table: store.Journal, Partition: "H#main", Sort: "0"}
+		if _, err := s.Reserve(t.Context(), key, 1, time.Now().UnixMicro()); err != nil {
+			t.Fatal(err)
+		}
+		third, err := j.Emit(t.Context(), []event.Event{custom(3)}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		a, err := j.ReadAfter(t.Context(), journal.Request{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := append(first.EventIDs(), third.EventIDs()...)
+		var got []event.ID
+		for _, e := range a.Events {
+			got = append(got, e.ID)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("ids (-want +got):\n%s", diff)
+		}
+		if waited := time.Since(began); waited < 150*time.Millisecond || waited > 400*time.Millisecond {
+			t.Errorf("waited %v for the hole", waited)
+		}
+	})
+}
+
+func TestRetentionTearsAndKeepsSnapshots(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := memory.New(memory.Options{})
+		o := journal.Options{Folds: []journal.Fold{counter}, Retention: journal.Retention{Events: 100}}
+		j := open(t, s, o)
+		var ids []event.ID
+		for i := range 1000 {
+			r, err := j.Emit(t.Context(), []event.Event{custom(i)}, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ids = append(ids, r.FirstID)
+		}
+		swept, err := j.Sweep(t.Context())
+		if err != nil || swept.Floor != 900 {
+			t.Fatalf("Sweep = %+v, %v, want floor 900", swept, err)
+		}
+		for after, torn := range map[event.ID]bool{0: true, ids[898]: true, ids[899]: false, ids[999]: false} {
+			a, err := j.ReadAfter(t.Context(), journal.Request{After: after})
+			if err != nil || a.Torn != torn {
+				t.Errorf("ReadAfter(%d) torn %v, %v, want %v", after, a.Torn, err, torn)
+			}
+		}
+		time.Sleep(25 * time.Hour)
+		if swept, err = j.Sweep(t.Context()); err != nil || swept.Removed != 900 {
+			t.Fatalf("Sweep a day later = %+v, %v, want 900 removed", swept, err)
+		}
+		again := open(t, s, o)
+		objects, _, err := again.Snapshot(t.Context(), "counter")
+		if err != nil || len(objects) != 7 || string(objects[0].Value) != "143" {
+			t.Fatalf("Snapshot of a fresh process = %v, %v", objects, err)
+		}
+		a, err := again.ReadNewest(t.Context(), journal.Request{Limit: 2})
+		if err != nil || len(a.Events) != 2 || a.Events[0].ID != ids[999] {
+			t.Fatalf("ReadNewest = %+v, %v", a, err)
+		}
+	})
+}
+
+func TestIdempotencyKey(t *testing.T) {
+	t.Parallel()
+	j := open(t, memory.New(memory.Options{}), journal.Options{})
+	once := &journal.Idempotency{Scope: "s", Key: "k", Fingerprint: [32]byte{1}}
+	first, err := j.Emit(t.Context(), []event.Event{custom(1), custom(2)}, once)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := j.Emit(t.Context(), []event.Event{custom(1), custom(2)}, once)
+	if err != nil || !second.Replayed {
+		t.Fatalf("second Emit = %+v, %v", second, err)
+	}
+	if diff := cmp.Diff(first.EventIDs(), second.EventIDs()); diff != "" {
+		t.Error(diff)
+	}
+	other := &journal.Idempotency{Scope: "s", Key: "k", Fingerprint: [32]byte{2}}
+	if _, err := j.Emit(t.Context(), []event.Event{custom(9)}, other); err != journal.ErrIdempotencyMismatch {
+		t.Errorf("other body = %v, want ErrIdempotencyMismatch", err)
+	}
+}
+
+func TestLargeAppendGoesOnInParts(t *testing.T) {
+	t.Parallel()
+	s := memory.New(memory.Options{})
+	j := open(t, s, journal.Options{})
+	var events []event.Event
+	for i := range 8 {
+		fields := fmt.Appendf(nil, `"n":%d,"pad":%q`, i, fmt.Sprintf("%0200000d", i))
+		events = append(events, event.Event{Type: "Big", Fields: fields})
+	}
+	if _, err := j.Emit(t.Context(), events, nil); err != nil {
+		t.Fatal(err)
+	}
+	for _, reader := range []*journal.Journal{j, open(t, s, journal.Options{})} {
+		a, err := reader.ReadAfter(t.Context(), journal.Request{})
+		if err != nil || len(a.Events) != len(events) {
+			t.Fatalf("ReadAfter = %d events, %v", len(a.Events), err)
+		}
+		for i, e := range a.Events {
+			if string(e.Fields) != string(events[i].Fields) {
+				t.Errorf("event %d differs", i)
+			}
+		}
+	}
+}

@@ -1,0 +1,92 @@
+package journal
+
+import (
+	"encoding/json"
+
+	"github.com/millrace/millrace/shared/event"
+)
+
+// ledger counts the events of the prefix that a view has gone through, so that retention by number finds its slot
+// without reading the journal again.
+type ledger struct {
+	position int64    // the newest slot counted
+	last     event.ID // its last id
+	events   int64    // since the journal's beginning
+	marks    []mark   // rising
+}
+
+// mark notes how many events there were up to a slot, and the last id: what it takes to move the floor there.
+type mark struct {
+	Position int64    `json:"p"`
+	Events   int64    `json:"n"`
+	Last     event.ID `json:"l"`
+}
+
+// maxMarks bounds the marks of what is retained: retention is exact to one in maxMarks/2 of the slots it keeps.
+const maxMarks = 1024
+
+func (l *ledger) count(s *slot) {
+	l.position, l.last = s.position, s.last
+	l.events += int64(len(s.events))
+	if n := len(l.marks); n == 0 || s.position-l.marks[n-1].Position >= l.spacing() {
+		l.marks = append(l.marks, mark{s.position, l.events, s.last})
+	}
+	if len(l.marks) >= maxMarks {
+		l.thin()
+	}
+}
+
+func (l *ledger) spacing() int64 {
+	n := len(l.marks)
+	return max(1, (l.marks[n-1].Position-l.marks[0].Position)/(maxMarks/2))
+}
+
+// thin drops every other mark. What is kept is a copy, since a manifest may hold the slice.
+func (l *ledger) thin() {
+	var kept []mark
+	for i := 0; i < len(l.marks); i += 2 {
+		kept = append(kept, l.marks[i])
+	}
+	l.marks = kept
+}
+
+// forget drops the marks that lie below a floor.
+func (l *ledger) forget(floor int64) {
+	for len(l.marks) > 0 && l.marks[0].Position < floor {
+		l.marks = l.marks[1:]
+	}
+}
+
+// evictable answers the newest mark, none above goal, that lies beyond what retention keeps; zero if there is none.
+func (l *ledger) evictable(keep Retention, tooOld event.ID, goal int64) mark {
+	var found mark
+	for _, m := range l.marks {
+		if m.Position > goal || m.Events > l.events-keep.Events && m.Last >= tooOld {
+			break
+		}
+		found = m
+	}
+	return found
+}
+
+type ledgerJSON struct {
+	Position int64    `json:"position"`
+	Last     event.ID `json:"last"`
+	Events   int64    `json:"events"`
+	Marks    []mark   `json:"marks"`
+}
+
+// MarshalJSON keeps a ledger in a generation's manifest.
+func (l ledger) MarshalJSON() ([]byte, error) {
+	return json.Marshal(ledgerJSON{l.position, l.last, l.events, l.marks})
+}
+
+// UnmarshalJSON reads what MarshalJSON wrote.
+func (l *ledger) UnmarshalJSON(data []byte) error {
+	var in ledgerJSON
+	if err := json.Unmarshal(data, &in); err != nil {
+		return err
+	}
+	*l = ledger{in.Position, in.Last, in.Events, in.Marks}
+	return nil
+}

@@ -1,0 +1,97 @@
+package journal
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"sync/atomic"
+
+	"github.com/millrace/millrace/shared/store"
+)
+
+// pageSize is how many consecutive slots share a partition, so that no partition takes more than the 1,000 writes per
+// second that DynamoDB gives one, while a reader still gets many slots with one query.
+const pageSize = 256
+
+// positionDigits makes positions sort as text: 2^53 has 16 digits.
+const positionDigits = 16
+
+// keys builds the keys of one journal's items.
+type keys struct {
+	name string
+	page atomic.Pointer[pageKey] // the page used last, since appends come in runs
+}
+
+type pageKey struct {
+	number    int64
+	partition string
+}
+
+func pageOf(position int64) int64 { return position / pageSize }
+
+// lastOfPage answers the last position of the page that holds position.
+func lastOfPage(position int64) int64 { return (pageOf(position)+1)*pageSize - 1 }
+
+// sequencer is the key of the journal's sequencer.
+func (k *keys) sequencer() store.Key {
+	return store.Key{Table: store.Journal, Partition: "H#" + k.name, Sort: "0"}
+}
+
+// partition names the page that holds position.
+func (k *keys) partition(position int64) string {
+	number := pageOf(position)
+	if p := k.page.Load(); p != nil && p.number == number {
+		return p.partition
+	}
+	p := &pageKey{number: number, partition: fmt.Sprintf("J#%s#%013d", k.name, number)}
+	k.page.Store(p)
+	return p.partition
+}
+
+// slot is the key of the slot at position.
+func (k *keys) slot(position int64) store.Key {
+	return store.Key{Table: store.Journal, Partition: k.partition(position), Sort: positionSort(position)}
+}
+
+// part is the key of a slot's n-th continuation, n ≥ 1. It sorts right behind its slot.
+func (k *keys) part(position int64, n int) store.Key {
+	key := k.slot(position)
+	key.Sort += fmt.Sprintf(".%02d", n)
+	return key
+}
+
+// once is the key of an idempotency item.
+func (k *keys) once(digest string) store.Key {
+	return store.Key{Table: store.Journal, Partition: "I#" + k.name + "#" + digest, Sort: "0"}
+}
+
+// generations is the partition that lists the journal's snapshot generations.
+func (k *keys) generations() string { return "G#" + k.name }
+
+// chunks is the partition of one generation's content.
+func (k *keys) chunks(id string) string { return "G#" + k.name + "#" + id }
+
+// upkeep is the key of what sweeps remember from one to the next.
+func (k *keys) upkeep() store.Key {
+	return store.Key{Table: store.Journal, Partition: "U#" + k.name, Sort: "0"}
+}
+
+func positionSort(position int64) string {
+	digits := strconv.FormatInt(position, 10)
+	if missing := positionDigits - len(digits); missing > 0 {
+		return zeros[:missing] + digits
+	}
+	return digits
+}
+
+var zeros = strings.Repeat("0", positionDigits)
+
+// positionOf reads a Sort made by slot or part.
+func positionOf(sort string) (position int64, isPart bool, err error) {
+	digits, _, isPart := strings.Cut(sort, ".")
+	position, err = strconv.ParseInt(digits, 10, 64)
+	if err != nil {
+		return 0, false, fmt.Errorf("journal: no position in sort key %q", sort)
+	}
+	return position, isPart, nil
+}

@@ -1,0 +1,303 @@
+package journal
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"time"
+
+	"github.com/millrace/millrace/shared/event"
+)
+
+// scanFor bounds how long a read looks through events that do not match before it answers how far it came.
+const scanFor = 10 * time.Second
+
+// Request asks for events.
+type Request struct {
+	After    event.ID                // events after this id; 0 is the beginning
+	Match    func(*event.Event) bool // nil: every event
+	Limit    int                     // at most so many events; 0: no limit
+	MaxBytes int                     // ends the answer after the event that passes this sum of sizes; 0: no bound
+	Timeout  time.Duration           // how long to wait for a first event
+}
+
+// Answer is what a read found.
+type Answer struct {
+	// Events are in the order of their ids: rising for ReadAfter and Follow, falling for ReadNewest.
+	Events []event.Event
+	// LastEventID is the last id scanned, matching or not, and at least Request.After: where to go on when Events is
+	// empty. Rule (prefix, T9): it is an id of the prefix that was read, never the sequencer's.
+	LastEventID event.ID
+	// Torn: After lies below the floor, so that events after it have been evicted. The follower takes a new snapshot.
+	Torn bool
+}
+
+// ReadAfter answers the events after Request.After in order, as many as the request permits, waiting up to its Timeout
+// if there are none. It sees every append that was acknowledged before the call.
+func (j *Journal) ReadAfter(ctx context.Context, r Request) (Answer, error) {
+	var timer <-chan time.Time
+	if r.Timeout > 0 {
+		t := time.NewTimer(r.Timeout)
+		defer t.Stop()
+		timer = t.C
+	}
+	began := time.Now()
+	rd, goal, torn, err := j.open(ctx, r)
+	if torn || err != nil {
+		return Answer{Torn: torn, LastEventID: r.After}, err
+	}
+	for {
+		a, err := rd.scan(ctx, goal)
+		if err != nil || a.Torn || len(a.Events) > 0 {
+			return a, err
+		}
+		if rd.next <= goal { // cut short by scanFor
+			if time.Since(began) >= max(r.Timeout, scanFor) {
+				return a, nil
+			}
+			continue
+		}
+		grown, err := rd.wait(ctx, timer)
+		if err != nil || !grown {
+			return a, err
+		}
+		goal = rd.known()
+	}
+}
+
+// Follow yields answers with events as they come, in order and without a gap, for as long as ctx lives; Limit and
+// MaxBytes bound each of them. After each `idle` in which nothing matched it yields an answer without events, whose
+// LastEventID tells how far it is. A torn answer or an error ends it.
+func (j *Journal) Follow(ctx context.Context, r Request, idle time.Duration) iter.Seq2[Answer, error] {
+	return func(yield func(Answer, error) bool) {
+		rd, goal, torn, err := j.open(ctx, r)
+		if torn || err != nil {
+			yield(Answer{Torn: torn, LastEventID: r.After}, err)
+			return
+		}
+		timer := time.NewTimer(idle)
+		defer timer.Stop()
+		for {
+			a, err := rd.scan(ctx, goal)
+			if err != nil || a.Torn {
+				yield(a, err)
+				return
+			}
+			if len(a.Events) > 0 {
+				if !yield(a, nil) {
+					return
+				}
+				timer.Reset(idle)
+			}
+			if rd.next <= goal {
+				continue
+			}
+			grown, err := rd.wait(ctx, timer.C)
+			if err != nil {
+				yield(a, err)
+				return
+			}
+			if !grown {
+				if !yield(Answer{LastEventID: rd.scanned}, nil) {
+					return
+				}
+				timer.Reset(idle)
+			}
+			goal = rd.known()
+		}
+	}
+}
+
+// reader goes through the slots from one position on.
+type reader struct {
+	j       *Journal
+	r       Request
+	next    int64    // the slot to scan next
+	scanned event.ID // the last id scanned, or After
+	last    event.ID // the last id of the slot below next; unknownID before the first
+
+	delivered int64 // the slot of the last event that matched
+}
+
+// open answers a reader behind r.After, and the position that a read beginning now must reach: that of the sequencer,
+// strongly read (T12).
+func (j *Journal) open(ctx context.Context, r Request) (rd *reader, goal int64, torn bool, err error) {
+	if j.ctx.Err() != nil {
+		return nil, 0, false, ErrClosed
+	}
+	seq, err := j.sequence(ctx)
+	if err != nil || r.After < event.ID(seq.FloorID) {
+		return nil, 0, err == nil, err
+	}
+	next, err := j.locate(ctx, r.After, seq)
+	return &reader{j: j, r: r, next: next, scanned: r.After, last: unknownID}, seq.Position, false, err
+}
+
+// scan goes on to goal, or until the request's bounds are met.
+func (rd *reader) scan(ctx context.Context, goal int64) (Answer, error) {
+	var a Answer
+	bytes, began := 0, time.Now()
+	for rd.next <= goal {
+		run, err := rd.j.slots(ctx, rd.next, goal)
+		if errors.Is(err, errEvicted) {
+			if torn, err := rd.skipEvicted(ctx); torn || err != nil {
+				return Answer{Torn: torn, LastEventID: rd.scanned}, err
+			}
+			continue
+		}
+		if err != nil {
+			return a, err
+		}
+		if a.Events == nil && rd.r.Match == nil {
+			a.Events = make([]event.Event, 0, countEvents(run))
+		}
+		for i := range run {
+			if rd.take(&run[i], &a, &bytes) {
+				return rd.end(a), nil
+			}
+		}
+		if time.Since(began) > scanFor {
+			break
+		}
+	}
+	return rd.end(a), nil
+}
+
+// take adds a slot's matching events and reports whether the answer is full.
+func (rd *reader) take(s *slot, a *Answer, bytes *int) (full bool) {
+	for i := range s.events {
+		e := &s.events[i]
+		if e.ID <= rd.scanned {
+			continue
+		}
+		rd.scanned = e.ID
+		if rd.r.Match != nil && !rd.r.Match(e) {
+			continue
+		}
+		a.Events = append(a.Events, *e)
+		rd.delivered = s.position
+		*bytes += len(e.Type) + len(e.Key.Path) + len(e.Fields) + 64
+		if len(a.Events) == rd.r.Limit || rd.r.MaxBytes > 0 && *bytes >= rd.r.MaxBytes {
+			if i == len(s.events)-1 {
+				rd.pass(s)
+			}
+			return true
+		}
+	}
+	rd.pass(s)
+	return false
+}
+
+func (rd *reader) pass(s *slot) {
+	rd.next, rd.last = s.position+1, s.last
+	rd.scanned = max(rd.scanned, s.last)
+}
+
+// end remembers where the client will go on.
+func (rd *reader) end(a Answer) Answer {
+	a.LastEventID = rd.scanned
+	rd.j.found.put(rd.scanned, rd.next)
+	if n := len(a.Events); n > 0 && a.Events[n-1].ID != rd.scanned {
+		rd.j.found.put(a.Events[n-1].ID, rd.delivered)
+	}
+	return a
+}
+
+// skipEvicted is asked when slots were found removed: the reader is torn, or goes on above the floor.
+func (rd *reader) skipEvicted(ctx context.Context) (torn bool, err error) {
+	seq, err := rd.j.sequence(ctx)
+	if err != nil {
+		return false, err
+	}
+	if rd.scanned < event.ID(seq.FloorID) {
+		return true, nil
+	}
+	rd.next = max(rd.next, seq.FloorPosition+1)
+	return false, nil
+}
+
+// wait waits until there is something to scan.
+func (rd *reader) wait(ctx context.Context, timer <-chan time.Time) (bool, error) {
+	if timer == nil {
+		return false, nil
+	}
+	rd.j.tail.start(rd.next, rd.last)
+	return rd.j.await(ctx, rd.next-1, timer)
+}
+
+// known answers the newest position of the contiguous run.
+func (rd *reader) known() int64 {
+	next, _ := rd.j.tail.end()
+	return max(next, rd.next) - 1
+}
+
+func countEvents(run []slot) int {
+	n := 0
+	for i := range run {
+		n += len(run[i].events)
+	}
+	return n
+}
+
+// ReadNewest answers the newest events first, at most Limit of them, down to After. It never waits for new ones. It is
+// torn only if the request sets an After below the floor.
+func (j *Journal) ReadNewest(ctx context.Context, r Request) (Answer, error) {
+	seq, err := j.sequence(ctx)
+	if err != nil {
+		return Answer{}, err
+	}
+	if r.After > 0 && r.After < event.ID(seq.FloorID) {
+		return Answer{Torn: true, LastEventID: r.After}, nil
+	}
+	a := Answer{LastEventID: r.After}
+	bytes := 0
+	for to := seq.Position; to > seq.FloorPosition; {
+		from := max(pageOf(to)*pageSize, seq.FloorPosition+1)
+		run, err := j.span(ctx, from, to)
+		if err != nil {
+			return a, err
+		}
+		if to == seq.Position {
+			a.LastEventID = max(a.LastEventID, run[len(run)-1].last)
+		}
+		for i := len(run) - 1; i >= 0; i-- {
+			if takeBackward(run[i].events, r, &a, &bytes) {
+				return a, nil
+			}
+		}
+		to = from - 1
+	}
+	return a, nil
+}
+
+func takeBackward(events []event.Event, r Request, a *Answer, bytes *int) (done bool) {
+	for i := len(events) - 1; i >= 0; i-- {
+		e := &events[i]
+		if e.ID <= r.After {
+			return true
+		}
+		if r.Match != nil && !r.Match(e) {
+			continue
+		}
+		a.Events = append(a.Events, *e)
+		*bytes += len(e.Fields) + 64
+		if len(a.Events) == r.Limit || r.MaxBytes > 0 && *bytes >= r.MaxBytes {
+			return true
+		}
+	}
+	return false
+}
+
+// span answers all slots from one position to another.
+func (j *Journal) span(ctx context.Context, from, to int64) ([]slot, error) {
+	var all []slot
+	for from <= to {
+		run, err := j.slots(ctx, from, to)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, run...)
+		from = run[len(run)-1].position + 1
+	}
+	return all, nil
+}

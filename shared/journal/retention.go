@@ -1,0 +1,206 @@
+package journal
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/millrace/millrace/shared/event"
+	"github.com/millrace/millrace/shared/store"
+)
+
+// Retention says how much of the journal is kept: an event beyond either bound is evicted with the next sweep, exact to
+// one slot in 512 of those that are kept.
+type Retention struct {
+	Events int64         // the newest so many events, at least; default 1,000,000
+	Age    time.Duration // events not older than this; default 7 days
+}
+
+func (r Retention) withDefaults() Retention {
+	orDefault(&r.Events, 1_000_000)
+	orDefault(&r.Age, 7*24*time.Hour)
+	return r
+}
+
+// Swept says what a sweep found and did.
+type Swept struct {
+	Position   int64    // the newest slot
+	Events     int64    // on the journal since its beginning
+	Generation int64    // the position of the newest complete generation
+	Floor      int64    // the position of the newest evicted slot
+	FloorID    event.ID // its last id
+	Removed    int64    // up to this position slots have been removed
+}
+
+// Sweep does the journal's upkeep once: folds what is new, stores a generation if one is due, moves the floor, and
+// removes slots that the floor has passed long ago. It may run in several processes at once, and be cut off anywhere.
+func (j *Journal) Sweep(ctx context.Context) (Swept, error) {
+	j.view.mu.Lock()
+	defer j.view.mu.Unlock()
+	if err := j.advance(ctx); err != nil {
+		return Swept{}, err
+	}
+	newest, err := j.generation(ctx)
+	if err != nil {
+		return Swept{}, err
+	}
+	seq, err := j.raiseFloor(ctx, newest)
+	if err != nil {
+		return Swept{}, err
+	}
+	removed, err := j.removeEvicted(ctx, seq.FloorPosition)
+	v := &j.view
+	return Swept{
+		Position: v.position, Events: v.events, Generation: newest.Ledger.position,
+		Floor: seq.FloorPosition, FloorID: event.ID(seq.FloorID), Removed: removed,
+	}, err
+}
+
+// generation answers the newest generation, after storing one if it is due.
+func (j *Journal) generation(ctx context.Context) (manifest, error) {
+	m, version, err := j.newest(ctx)
+	if err != nil || !j.due(m) {
+		return m, err
+	}
+	if err := j.generate(ctx, version); err != nil {
+		return m, j.unavailable("store a generation", err)
+	}
+	if m, _, err = j.newest(ctx); err != nil {
+		return m, err
+	}
+	if err := j.dropGenerations(ctx, m.ID); err != nil {
+		return m, j.unavailable("remove old generations", err)
+	}
+	return m, nil
+}
+
+// due decides whether a generation is worth its price: when a fold is new, when there is more to fold behind the newest
+// one than it costs to store one, or when retention needs it, since the floor never passes it.
+func (j *Journal) due(m manifest) bool {
+	v := &j.view
+	behind := v.events - m.Ledger.events
+	switch {
+	case v.position <= m.Ledger.position:
+		return false
+	case !m.covers(v.folds):
+		return true
+	case behind >= max(10_000, int64(v.objects())):
+		return true
+	case v.events-m.Ledger.events >= max(1, j.keep.Events/2):
+		return true
+	}
+	return m.Ledger.last.Time().Before(j.now().Add(-j.keep.Age / 2))
+}
+
+// raiseFloor moves the floor as retention asks. Rule (retention, T5): over filled slots only, which the prefix that
+// was folded is, and never past the newest complete generation.
+func (j *Journal) raiseFloor(ctx context.Context, newest manifest) (store.Sequence, error) {
+	seq, err := j.sequence(ctx)
+	if err != nil {
+		return seq, err
+	}
+	tooOld := event.IDAt(j.now().Add(-j.keep.Age))
+	floor := j.view.evictable(j.keep, tooOld, min(newest.Ledger.position, j.view.position))
+	if floor.Position <= seq.FloorPosition {
+		return seq, nil
+	}
+	if err := j.store.Raise(ctx, j.keys.sequencer(), floor.Position, int64(floor.Last)); err != nil {
+		return seq, j.unavailable("raise the floor", err)
+	}
+	j.view.forget(floor.Position)
+	return j.sequence(ctx)
+}
+
+// removal is what sweeps remember of the floor's way.
+type removal struct {
+	Removed int64    `json:"removed"` // slots up to this position are gone
+	Passed  []passed `json:"passed"`
+}
+
+// passed notes that the floor was at a position at a moment, by the store's date.
+type passed struct {
+	Position int64 `json:"position"`
+	At       int64 `json:"at"` // milliseconds since 1970
+}
+
+// removeEvicted removes the slots that the floor had passed RemoveAfter ago. Rule (removal, T5): never earlier, since a
+// writer frozen for that long might write a removed slot anew.
+func (j *Journal) removeEvicted(ctx context.Context, floor int64) (int64, error) {
+	state, version, err := j.removal(ctx)
+	if err != nil || floor == 0 {
+		return state.Removed, err
+	}
+	date, err := j.store.Date(ctx)
+	if err != nil {
+		return state.Removed, j.unavailable("read the store's date", err)
+	}
+	removed, changed := state.note(floor, date, j.timing.RemoveAfter)
+	if !changed {
+		return state.Removed, nil
+	}
+	if err := j.removeSlots(ctx, state.Removed, removed); err != nil {
+		return state.Removed, j.unavailable("remove evicted slots", err)
+	}
+	state.Removed = removed
+	value, err := json.Marshal(state)
+	if err != nil {
+		return removed, err
+	}
+	cond := store.Absent
+	if version > 0 {
+		cond = store.VersionIs(version)
+	}
+	err = j.put(ctx, store.Item{Key: j.keys.upkeep(), Version: version + 1, Value: value}, cond)
+	if store.AsConflict(err) != nil {
+		return removed, nil // another sweep notes the same
+	}
+	return removed, err
+}
+
+func (j *Journal) removal(ctx context.Context) (state removal, version int64, err error) {
+	items, err := j.store.Get(ctx, j.keys.upkeep())
+	if err != nil {
+		return state, 0, j.unavailable("read the upkeep", err)
+	}
+	if items[0] == nil {
+		return state, 0, nil
+	}
+	if err := json.Unmarshal(items[0].Value, &state); err != nil {
+		return state, 0, fmt.Errorf("%w: upkeep: %w", ErrDamaged, err)
+	}
+	return state, items[0].Version, nil
+}
+
+// note adds where the floor is, at most some dozens of times per RemoveAfter, and answers up to where slots may go.
+func (r *removal) note(floor int64, date time.Time, after time.Duration) (removable int64, changed bool) {
+	removable = r.Removed
+	for len(r.Passed) > 0 && !date.Before(time.UnixMilli(r.Passed[0].At).Add(after)) {
+		removable = max(removable, r.Passed[0].Position)
+		r.Passed = r.Passed[1:]
+		changed = true
+	}
+	n := len(r.Passed)
+	if n > 0 && (r.Passed[n-1].Position >= floor || date.Before(time.UnixMilli(r.Passed[n-1].At).Add(after/24))) {
+		return removable, changed
+	}
+	if n == 0 && floor <= removable {
+		return removable, changed
+	}
+	r.Passed = append(r.Passed, passed{floor, date.UnixMilli()})
+	return removable, true
+}
+
+// removeSlots removes the slots above one position up to another, page by page.
+func (j *Journal) removeSlots(ctx context.Context, above, upTo int64) error {
+	for position := above + 1; position <= upTo; position = lastOfPage(position) + 1 {
+		r := store.Range{Table: store.Journal, Partition: j.keys.partition(position)}
+		if upTo < lastOfPage(position) {
+			r.To = positionSort(upTo + 1)
+		}
+		if err := j.store.Remove(ctx, r); err != nil {
+			return err
+		}
+	}
+	return nil
+}

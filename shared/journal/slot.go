@@ -1,0 +1,196 @@
+package journal
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"github.com/millrace/millrace/shared/event"
+	"github.com/millrace/millrace/shared/store"
+)
+
+// slot is one write-once entry of the journal: the events of one append, or a void.
+type slot struct {
+	position int64
+	// last is the last EventId over all slots up to this one. Voids carry it too, so that it never falls from one slot to
+	// the next and an EventId can be searched for.
+	last   event.ID
+	events []event.Event // nil in a void
+}
+
+// The bytes of a slot, all numbers as unsigned varints:
+//
+//	format (one byte), last, parts, count, first id, then per event: type, path, task id, fields,
+//	each of them as its length and its bytes.
+//
+// A value that is too large for one item goes on in `parts` further items, cut anywhere.
+const slotFormat = 1
+
+// maxSlotItem bounds one item of a slot; maxParts the items it goes on in.
+const (
+	maxSlotItem = 350 << 10
+	maxParts    = 8
+	maxSlot     = maxSlotItem * maxParts
+)
+
+var errSlot = errors.New("journal: a slot cannot be read: damaged, or written by a newer version")
+
+// encodeSlot gives the events their ids, first upward, and answers the slot's bytes. The parts are not counted yet: that
+// byte is set by splitSlot.
+func encodeSlot(last, first event.ID, events []event.Event) []byte {
+	buf := make([]byte, 0, slotSize(events))
+	buf = append(buf, slotFormat)
+	buf = binary.AppendUvarint(buf, uint64(last))
+	buf = append(buf, 0)
+	buf = binary.AppendUvarint(buf, uint64(len(events)))
+	buf = binary.AppendUvarint(buf, uint64(first))
+	for i := range events {
+		e := &events[i]
+		buf = appendText(buf, e.Type)
+		buf = appendText(buf, e.Key.Path)
+		buf = appendText(buf, e.Key.TaskID)
+		buf = appendText(buf, e.Fields)
+	}
+	return buf
+}
+
+func appendText[T string | []byte](buf []byte, text T) []byte {
+	buf = binary.AppendUvarint(buf, uint64(len(text)))
+	return append(buf, text...)
+}
+
+func slotSize(events []event.Event) int {
+	size := 2 + 3*binary.MaxVarintLen64
+	for i := range events {
+		e := &events[i]
+		size += len(e.Type) + len(e.Key.Path) + len(e.Key.TaskID) + len(e.Fields) + 4*binary.MaxVarintLen32
+	}
+	return size
+}
+
+// splitSlot cuts a slot's bytes into items of at most maxSlotItem, and notes in the first how many follow.
+func splitSlot(value []byte) [][]byte {
+	items := [][]byte{value}
+	for tail := value; len(tail) > maxSlotItem; {
+		last := len(items) - 1
+		items[last], tail = tail[:maxSlotItem:maxSlotItem], tail[maxSlotItem:]
+		items = append(items, tail)
+	}
+	_, n := binary.Uvarint(value[1:])
+	value[1+n] = byte(len(items) - 1)
+	return items
+}
+
+// partsOf answers how many items follow the first one of a slot.
+func partsOf(value []byte) (int, error) {
+	if len(value) < 3 || value[0] != slotFormat {
+		return 0, errSlot
+	}
+	_, n := binary.Uvarint(value[1:])
+	if n <= 0 || 1+n >= len(value) {
+		return 0, errSlot
+	}
+	return int(value[1+n]), nil
+}
+
+// lastOf answers the last id that a slot's first item carries, without reading the events.
+func lastOf(value []byte) (event.ID, error) {
+	if len(value) < 3 || value[0] != slotFormat {
+		return 0, errSlot
+	}
+	last, n := binary.Uvarint(value[1:])
+	if n <= 0 {
+		return 0, errSlot
+	}
+	return event.ID(last), nil
+}
+
+// decoder reads slots, keeping the events of many in one allocation.
+type decoder struct{ arena []event.Event }
+
+func (d *decoder) decode(position int64, value []byte) (slot, error) {
+	if len(value) < 3 || value[0] != slotFormat {
+		return slot{}, fmt.Errorf("%w (position %d)", errSlot, position)
+	}
+	in := input{bytes: value[1:], text: string(value[1:])}
+	s := slot{position: position, last: event.ID(in.number())}
+	in.skip(1)
+	count, first := in.number(), event.ID(in.number())
+	if in.bad || count > uint64(len(value)) {
+		return slot{}, fmt.Errorf("%w (position %d)", errSlot, position)
+	}
+	start := len(d.arena)
+	for i := range event.ID(count) {
+		d.arena = append(d.arena, event.Event{
+			ID: first + i, Type: in.string(), Key: event.Key{Path: in.string(), TaskID: in.string()}, Fields: in.slice(),
+		})
+	}
+	if in.bad {
+		return slot{}, fmt.Errorf("%w (position %d)", errSlot, position)
+	}
+	if count > 0 {
+		s.events = d.arena[start:len(d.arena):len(d.arena)]
+	}
+	return s, nil
+}
+
+// input is a cursor over a slot's bytes, which it also holds as text so that strings are cut from it without copying.
+type input struct {
+	bytes []byte
+	text  string
+	at    int
+	bad   bool
+}
+
+func (in *input) number() uint64 {
+	n, size := binary.Uvarint(in.bytes[in.at:])
+	if size <= 0 {
+		in.bad = true
+		return 0
+	}
+	in.at += size
+	return n
+}
+
+func (in *input) skip(n int) (from int) {
+	from = in.at
+	if in.bad || n < 0 || n > len(in.bytes)-in.at {
+		in.bad = true
+		return from
+	}
+	in.at += n
+	return from
+}
+
+func (in *input) string() string {
+	from := in.skip(int(in.number()))
+	if in.bad {
+		return ""
+	}
+	return in.text[from:in.at]
+}
+
+func (in *input) slice() []byte {
+	from := in.skip(int(in.number()))
+	if in.bad {
+		return nil
+	}
+	return in.bytes[from:in.at:in.at]
+}
+
+// void is the content of a slot without events.
+func void(last event.ID) []byte { return encodeSlot(last, last, nil) }
+
+// slotOps are the operations that write a slot. Rule (token, T2): the slot is written once, under Absent, and the
+// Write's token tells mine from another's.
+func (k *keys) slotOps(position int64, value []byte) []store.Op {
+	if len(value) <= maxSlotItem {
+		return []store.Op{store.Put(store.Item{Key: k.slot(position), Version: position, Value: value}, store.Absent)}
+	}
+	items := splitSlot(value)
+	ops := make([]store.Op, 0, len(items))
+	for n := len(items) - 1; n >= 1; n-- {
+		ops = append(ops, store.Put(store.Item{Key: k.part(position, n), Version: position, Value: items[n]}, store.Always))
+	}
+	return append(ops, store.Put(store.Item{Key: k.slot(position), Version: position, Value: items[0]}, store.Absent))
+}

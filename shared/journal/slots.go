@@ -1,0 +1,403 @@
+package journal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/millrace/millrace/shared/event"
+	"github.com/millrace/millrace/shared/store"
+)
+
+// errEvicted says that a slot lies at or below the floor and may have been removed.
+var errEvicted = errors.New("journal: slot evicted")
+
+// slots answers the filled slots from position `from` on, contiguous, at least one and at most a page, none above goal,
+// which the caller knows to have been handed out. Rule (contiguous run, T6): it waits at a missing slot, and fills it
+// after the grace.
+func (j *Journal) slots(ctx context.Context, from, goal int64) ([]slot, error) {
+	if run := j.tail.run(from, goal); run != nil {
+		return run, nil
+	}
+	if next, _ := j.tail.end(); from == next {
+		return j.resolve(ctx, from, goal) // most likely still under way: its announcement is quicker than a query
+	}
+	p, err := j.query(ctx, from, min(goal, lastOfPage(from)), true)
+	if err != nil {
+		return nil, err
+	}
+	if run := p.run(); len(run) > 0 {
+		j.tail.feed(run)
+		return run, nil
+	}
+	return j.resolve(ctx, from, goal)
+}
+
+// page is what a query saw of the slots from one position to another.
+type page struct {
+	from, to int64 // both looked at
+	slots    []slot
+}
+
+// run answers the slots that are contiguous from p.from on.
+func (p *page) run() []slot {
+	for i := range p.slots {
+		if p.slots[i].position != p.from+int64(i) {
+			return p.slots[:i]
+		}
+	}
+	return p.slots
+}
+
+// query reads the slots of one page.
+func (j *Journal) query(ctx context.Context, from, to int64, eventual bool) (page, error) {
+	r := store.Range{
+		Table: store.Journal, Partition: j.keys.partition(from), From: positionSort(from), Eventual: eventual,
+	}
+	if to < lastOfPage(from) {
+		r.To = positionSort(to + 1)
+	}
+	found, err := j.store.Query(ctx, r)
+	if err != nil {
+		return page{}, j.unavailable("read slots", err)
+	}
+	return j.decodePage(ctx, page{from: from, to: to}, found)
+}
+
+func (j *Journal) decodePage(ctx context.Context, p page, found store.Page) (page, error) {
+	d := decoder{arena: make([]event.Event, 0, len(found.Items))}
+	p.slots = make([]slot, 0, len(found.Items))
+	for i, item := range found.Items {
+		position, isPart, err := positionOf(item.Key.Sort)
+		if err != nil {
+			return p, fmt.Errorf("%w: %w", ErrDamaged, err)
+		}
+		if isPart {
+			continue
+		}
+		value, err := j.whole(ctx, position, &found.Items[i], found.Items[i+1:])
+		if err != nil {
+			return p, err
+		}
+		if value == nil { // parts not visible yet: as good as missing
+			continue
+		}
+		s, err := d.decode(position, value)
+		if err != nil {
+			return p, fmt.Errorf("%w: %w", ErrDamaged, err)
+		}
+		p.slots = append(p.slots, s)
+		if found.More {
+			p.to = position
+		}
+	}
+	return p, nil
+}
+
+// whole answers the bytes of a slot, joined from its parts, which follow it in a page or are read; nil while a part
+// is not visible.
+func (j *Journal) whole(ctx context.Context, position int64, first *store.Item, following []store.Item) ([]byte, error) {
+	parts, err := partsOf(first.Value)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
+	}
+	if parts == 0 {
+		return first.Value, nil
+	}
+	value := append(make([]byte, 0, (parts+1)*maxSlotItem), first.Value...)
+	for n := 1; n <= parts; n++ {
+		part, err := j.partItem(ctx, j.keys.part(position, n), following)
+		if err != nil || part == nil || part.Token != first.Token {
+			return nil, err
+		}
+		value = append(value, part.Value...)
+	}
+	return value, nil
+}
+
+func (j *Journal) partItem(ctx context.Context, key store.Key, following []store.Item) (*store.Item, error) {
+	for i := range following {
+		if following[i].Key.Sort == key.Sort {
+			return &following[i], nil
+		}
+	}
+	items, err := j.store.Get(ctx, key)
+	if err != nil {
+		return nil, j.unavailable("read a slot", err)
+	}
+	return items[0], nil
+}
+
+// holes remembers since when each missing slot is known to be due. Rule (grace, T7): it runs for each hole on its own,
+// all in parallel, or readers behind many holes fall back for ever.
+type holes struct {
+	mu  sync.Mutex
+	due map[int64]time.Time
+}
+
+// expired notes the missing positions and answers those whose grace is over, and when the next one's will be.
+func (h *holes) expired(missing []int64, grace time.Duration) (over []int64, next time.Duration) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.due == nil {
+		h.due = map[int64]time.Time{}
+	}
+	now, next := time.Now(), grace
+	for _, position := range missing {
+		since, ok := h.due[position]
+		if !ok {
+			since = now
+			h.due[position] = now
+		}
+		if left := grace - now.Sub(since); left <= 0 {
+			over = append(over, position)
+		} else {
+			next = min(next, left)
+		}
+	}
+	return over, next
+}
+
+// settled forgets holes of the range that are none any more.
+func (h *holes) settled(from, to int64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for position := range h.due {
+		if position >= from && position <= to {
+			delete(h.due, position)
+		}
+	}
+}
+
+// resolve waits for the missing slot at `from`: for its announcement, for its appearance in the store, and after the
+// grace by filling it.
+func (j *Journal) resolve(ctx context.Context, from, goal int64) ([]slot, error) {
+	to := min(goal, lastOfPage(from))
+	wait := j.timing.Grace / 64
+	over, _ := j.holes.expired(positions(from, to, nil), j.timing.Grace)
+	for {
+		if err := j.awaitSlot(ctx, from, wait, len(over) > 0); err != nil {
+			return nil, err
+		}
+		if run := j.tail.run(from, goal); run != nil {
+			j.holes.settled(from, run[len(run)-1].position)
+			return run, nil
+		}
+		p, err := j.query(ctx, from, to, len(over) == 0)
+		if err != nil {
+			return nil, err
+		}
+		var next time.Duration
+		over, next = j.holes.expired(positions(from, p.to, p.slots), j.timing.Grace)
+		if len(over) > 0 {
+			if p, err = j.fillHoles(ctx, p); err != nil {
+				return nil, err
+			}
+		}
+		if run := p.run(); len(run) > 0 {
+			j.holes.settled(from, run[len(run)-1].position)
+			j.tail.feed(run)
+			return run, nil
+		}
+		wait = min(2*wait, next)
+	}
+}
+
+// awaitSlot waits for the announcement of a slot, for some time.
+func (j *Journal) awaitSlot(ctx context.Context, position int64, wait time.Duration, now bool) error {
+	if now {
+		return ctx.Err()
+	}
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	for {
+		next, changed := j.tail.end()
+		if next > position {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-timer.C:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-j.ctx.Done():
+			return ErrClosed
+		}
+	}
+}
+
+// positions answers those from `from` to `to` that none of the slots, sorted by position, has.
+func positions(from, to int64, but []slot) []int64 {
+	var missing []int64
+	for position := from; position <= to; position++ {
+		for len(but) > 0 && but[0].position < position {
+			but = but[1:]
+		}
+		if len(but) == 0 || but[0].position != position {
+			missing = append(missing, position)
+		}
+	}
+	return missing
+}
+
+// fillHoles decides the missing slots of a page whose grace is over, and answers the page with them. Slots that are
+// missing one behind the other are filled in order, so that each void carries the last id of the one before.
+func (j *Journal) fillHoles(ctx context.Context, p page) (page, error) {
+	// Rule (floor check, T6): a strong read of the sequencer shows that the slots lie above the floor, after which the
+	// slots themselves are read strongly: what is missing then was not removed.
+	k, err := j.know(ctx)
+	if err != nil {
+		return p, err
+	}
+	if k.floor >= p.from {
+		return p, fmt.Errorf("%w: position %d, floor %d", errEvicted, p.from, k.floor)
+	}
+	if p, err = j.query(ctx, p.from, p.to, false); err != nil {
+		return p, err
+	}
+	over, _ := j.holes.expired(positions(p.from, p.to, p.slots), j.timing.Grace)
+	if len(over) == 0 {
+		return p, nil
+	}
+	before, err := j.lastBefore(ctx, p.from, k)
+	if err != nil {
+		return p, err
+	}
+	return j.fillRuns(ctx, p, over, before, k)
+}
+
+// fillRuns fills runs of adjacent holes side by side.
+func (j *Journal) fillRuns(ctx context.Context, p page, over []int64, before event.ID, k known) (page, error) {
+	at := make(map[int64]slot, len(p.slots))
+	for _, s := range p.slots {
+		at[s.position] = s
+	}
+	var (
+		mu    sync.Mutex
+		group sync.WaitGroup
+		first error
+	)
+	for _, run := range adjacent(over) {
+		last := before
+		if run[0] > p.from {
+			previous, ok := at[run[0]-1]
+			if !ok {
+				continue // its predecessor is still within its grace
+			}
+			last = previous.last
+		}
+		group.Go(func() {
+			filled, err := j.fillRun(ctx, run, last, k)
+			mu.Lock()
+			defer mu.Unlock()
+			for _, s := range filled {
+				at[s.position] = s
+			}
+			if err != nil && first == nil {
+				first = err
+			}
+		})
+	}
+	group.Wait()
+	p.slots = p.slots[:0:0]
+	for position := p.from; position <= p.to; position++ {
+		if s, ok := at[position]; ok {
+			p.slots = append(p.slots, s)
+		}
+	}
+	if len(p.run()) > 0 {
+		return p, nil
+	}
+	return p, first
+}
+
+// adjacent cuts rising positions into runs without a gap.
+func adjacent(positions []int64) [][]int64 {
+	var runs [][]int64
+	for i, position := range positions {
+		if i == 0 || position != positions[i-1]+1 {
+			runs = append(runs, nil)
+		}
+		last := len(runs) - 1
+		runs[last] = append(runs[last], position)
+	}
+	return runs
+}
+
+func (j *Journal) fillRun(ctx context.Context, run []int64, last event.ID, k known) ([]slot, error) {
+	var filled []slot
+	for _, position := range run {
+		s, err := j.fill(ctx, position, last, k)
+		if err != nil {
+			return filled, err
+		}
+		j.tail.filled(s)
+		filled = append(filled, s)
+		last = s.last
+	}
+	return filled, nil
+}
+
+// fill decides a missing slot by a void. Rule (fill, T6): by the same conditional put as an event; losing it means that
+// the event is there, and is delivered.
+func (j *Journal) fill(ctx context.Context, position int64, last event.ID, k known) (slot, error) {
+	held, err := j.writeVoid(ctx, j.keys.slotOps(position, void(last)), k, position)
+	if err != nil {
+		return slot{}, j.unavailable("fill a hole", err)
+	}
+	if held == nil {
+		j.log.DebugContext(ctx, "hole filled", "position", position)
+		return slot{position: position, last: last}, nil
+	}
+	return j.decodeItem(ctx, position, held)
+}
+
+func (j *Journal) decodeItem(ctx context.Context, position int64, item *store.Item) (slot, error) {
+	value, err := j.whole(ctx, position, item, nil)
+	if err != nil {
+		return slot{}, err
+	}
+	if value == nil {
+		return slot{}, fmt.Errorf("%w: parts of slot %d are not visible yet", ErrUnavailable, position)
+	}
+	d := decoder{}
+	s, err := d.decode(position, value)
+	if err != nil {
+		return s, fmt.Errorf("%w: %w", ErrDamaged, err)
+	}
+	return s, nil
+}
+
+// lastBefore answers the last id below position, whose predecessor is filled or is the floor.
+func (j *Journal) lastBefore(ctx context.Context, position int64, k known) (event.ID, error) {
+	if position == 1 {
+		return 0, nil
+	}
+	if position-1 == k.floor {
+		return k.floorID, nil
+	}
+	s, err := j.slotAt(ctx, position-1)
+	if err != nil {
+		return 0, err
+	}
+	if s == nil {
+		return 0, fmt.Errorf("%w: position %d is missing below a reader", ErrDamaged, position-1)
+	}
+	return s.last, nil
+}
+
+// slotAt reads one slot, nil if it is missing.
+func (j *Journal) slotAt(ctx context.Context, position int64) (*slot, error) {
+	items, err := j.store.Get(ctx, j.keys.slot(position))
+	if err != nil {
+		return nil, j.unavailable("read a slot", err)
+	}
+	if items[0] == nil {
+		return nil, nil
+	}
+	s, err := j.decodeItem(ctx, position, items[0])
+	return &s, err
+}

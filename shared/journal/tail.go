@@ -1,0 +1,238 @@
+package journal
+
+import (
+	"context"
+	"math"
+	"slices"
+	"sort"
+	"sync"
+	"time"
+
+	"github.com/millrace/millrace/shared/event"
+)
+
+// What a tail keeps at most: enough that followers close to the end never touch the store.
+const (
+	tailSlots = 8192
+	tailBytes = 8 << 20
+)
+
+// tail is what this process knows of the newest slots. Writers of this process announce what they wrote, readers add what
+// they read; whoever waits is woken when the contiguous run grows.
+type tail struct {
+	mu      sync.Mutex
+	next    int64              // every position below is filled; 0: nothing is known yet
+	last    event.ID           // the last id below next; unknownID if not known
+	ring    []slot             // the newest slots, contiguous, up to next-1
+	bytes   int                // of their events
+	parked  map[int64]slot     // announced slots above a position that is still missing
+	changed chan struct{}      // closed when next grows; nil while nobody waits
+	waiting int                // how many wait, for whom the journal polls
+	stop    context.CancelFunc // ends the polling
+}
+
+const unknownID = event.ID(math.MaxInt64)
+
+func newTail() *tail { return &tail{parked: map[int64]slot{}} }
+
+// filled announces that a slot holds s.
+func (t *tail) filled(s slot) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	switch {
+	case t.next == 0 || s.position < t.next:
+		return
+	case s.position > t.next:
+		if len(t.parked) < tailSlots { // beyond that, readers find it in the store
+			t.parked[s.position] = s
+		}
+		return
+	}
+	t.push(s)
+	t.drain()
+	t.wake()
+}
+
+// feed adds a contiguous run read from the store.
+func (t *tail) feed(run []slot) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	before := t.next
+	for _, s := range run {
+		if t.next > 0 && s.position == t.next {
+			t.push(s)
+		}
+	}
+	if t.next > before {
+		t.drain()
+		t.wake()
+	}
+}
+
+// start says that every position below next is filled, last being the last id below it. It never takes anything back.
+func (t *tail) start(next int64, last event.ID) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if next <= t.next {
+		return
+	}
+	t.next, t.last, t.ring, t.bytes = next, last, nil, 0
+	for position := range t.parked {
+		if position < next {
+			delete(t.parked, position)
+		}
+	}
+	t.drain()
+	t.wake()
+}
+
+func (t *tail) drain() {
+	for len(t.parked) > 0 {
+		s, ok := t.parked[t.next]
+		if !ok {
+			return
+		}
+		delete(t.parked, t.next)
+		t.push(s)
+	}
+}
+
+func (t *tail) push(s slot) {
+	t.ring = append(t.ring, s)
+	t.bytes += s.size()
+	t.next, t.last = s.position+1, s.last
+	for len(t.ring) > tailSlots || t.bytes > tailBytes && len(t.ring) > 1 {
+		t.bytes -= t.ring[0].size()
+		t.ring[0] = slot{} // for the collector
+		t.ring = t.ring[1:]
+	}
+}
+
+func (t *tail) wake() {
+	if t.changed != nil {
+		close(t.changed)
+		t.changed = nil
+	}
+}
+
+// end answers the position after the contiguous run, and what is closed when that moves.
+func (t *tail) end() (next int64, changed <-chan struct{}) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.changed == nil {
+		t.changed = make(chan struct{})
+	}
+	return t.next, t.changed
+}
+
+// run answers the slots from position `from` on, at most to `to` and at most a page; nil if they are not here.
+func (t *tail) run(from, to int64) []slot {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	first := t.next - int64(len(t.ring))
+	if from < first || from >= t.next {
+		return nil
+	}
+	to = min(to, t.next-1, from+pageSize-1)
+	return slices.Clone(t.ring[from-first : to-first+1])
+}
+
+// locate answers the first position that may hold ids above after, if the tail knows.
+func (t *tail) locate(after event.ID) (position int64, ok bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.next == 0 || t.last == unknownID {
+		return 0, false
+	}
+	if after >= t.last {
+		return t.next, true
+	}
+	if len(t.ring) == 0 || after < t.ring[0].last {
+		return 0, false
+	}
+	i := sort.Search(len(t.ring), func(i int) bool { return t.ring[i].last > after })
+	return t.ring[i].position, true
+}
+
+func (s *slot) size() int {
+	size := 64
+	for i := range s.events {
+		size += 96 + len(s.events[i].Fields)
+	}
+	return size
+}
+
+// await waits until the contiguous run has grown beyond position, until the timer fires, or until ctx ends; it reports
+// whether the run has grown.
+func (j *Journal) await(ctx context.Context, position int64, timer <-chan time.Time) (bool, error) {
+	j.tail.join(j)
+	defer j.tail.leave()
+	for {
+		next, changed := j.tail.end()
+		if next > position+1 {
+			return true, nil
+		}
+		select {
+		case <-changed:
+		case <-timer:
+			return false, nil
+		case <-ctx.Done():
+			return false, ctx.Err()
+		case <-j.ctx.Done():
+			return false, ErrClosed
+		}
+	}
+}
+
+// join counts one who waits, and starts polling for the first.
+func (t *tail) join(j *Journal) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.waiting++
+	if t.waiting > 1 || j.ctx.Err() != nil {
+		return
+	}
+	ctx, stop := context.WithCancel(j.ctx)
+	t.stop = stop
+	j.group.Go(func() { j.poll(ctx) })
+}
+
+func (t *tail) leave() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.waiting--
+	if t.waiting == 0 && t.stop != nil {
+		t.stop()
+		t.stop = nil
+	}
+}
+
+// poll reads the sequencer for all who wait in this process, and what has come to the journal through other processes.
+// An eventually consistent read will do: it lags, and is made again.
+func (j *Journal) poll(ctx context.Context) {
+	interval := j.timing.Poll
+	for {
+		timer := time.NewTimer(interval)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return
+		case <-timer.C:
+		}
+		interval = min(interval+j.timing.Poll/10, 5*j.timing.Poll)
+		seq, err := j.store.Sequence(ctx, j.keys.sequencer(), true)
+		next, _ := j.tail.end()
+		if err != nil || next == 0 || seq.Position < next {
+			continue
+		}
+		interval = j.timing.Poll
+		for next <= seq.Position {
+			run, err := j.slots(ctx, next, seq.Position)
+			if err != nil {
+				j.log.DebugContext(ctx, "following paused", "position", next, "error", err)
+				break
+			}
+			next = run[len(run)-1].position + 1
+		}
+	}
+}
