@@ -1,0 +1,60 @@
+package faulty
+
+import "time"
+
+// Faults says what goes wrong and how often. Chances lie between 0 and 1 and are drawn for each request. The zero
+// value is a perfect line to a perfect service.
+type Faults struct {
+	Seed uint64
+
+	// There and Back are the times that a request and its answer take.
+	There, Back Spread
+	// Timeout is how long a caller waits for an answer; 0 means for ever. The request may still land afterwards.
+	Timeout time.Duration
+	// SignatureLife is the age at which the service refuses an arriving request, like AWS, where it is 5 to 15 minutes;
+	// 0 means never.
+	SignatureLife time.Duration
+
+	LoseRequest float64 // the request never arrives; the caller waits for Timeout
+	LoseAnswer  float64 // the request is applied, the caller waits for Timeout
+	Busy        float64 // the service throttles: ErrBusy
+	Unavailable float64 // no connection: ErrUnavailable, nothing is sent
+
+	// Twice is the chance that a request is applied twice at once: a client library's retry.
+	Twice float64
+	// Echo is the chance that a Write which was applied is applied again later, after up to EchoWithin. Only a Write that
+	// has a condition echoes; the port promises order to the others.
+	Echo       float64
+	EchoWithin time.Duration
+
+	// Lag bounds how old an eventual read's view of each item is. Each item has a lag of its own, drawn for each read, so
+	// that one read's view is not older than the next one's in any order.
+	Lag time.Duration
+	// Apart bounds the time that a Write of several operations takes to become visible. Each item appears at a moment of
+	// its own, in any order; the answer follows the last. Meanwhile other Writes to the items answer ErrBusy.
+	Apart time.Duration
+
+	Freeze       float64 // the process stands still before the request is signed, for Frozen
+	FreezeOnWire float64 // the process stands still between signing and sending, for Frozen
+	Frozen       Spread
+
+	// Crash is the chance that the process dies before it sends a request or when it would get an answer: see
+	// [Store.Crash].
+	Crash float64
+}
+
+// Spread is a distribution of durations: even between Min and Max, but with the chance Rare even between Max and
+// RareMax.
+type Spread struct {
+	Min, Max time.Duration
+	Rare     float64
+	RareMax  time.Duration
+}
+
+// draw takes a duration from the spread.
+func (s Spread) draw(d *dice) time.Duration {
+	if d.happens(s.Rare) {
+		return d.between(s.Max, s.RareMax)
+	}
+	return d.between(s.Min, s.Max)
+}

@@ -1,0 +1,283 @@
+package faulty
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/millrace/millrace/shared/store"
+)
+
+// ErrCrashed is what every call of a crashed process answers. A real process would not live to see it.
+var ErrCrashed = errors.New("faulty: the process has crashed")
+
+// restTime is how long a call of a crashed process takes, so that a loop that retries it makes time pass.
+const restTime = time.Second
+
+// Store is one process's line to a [Service]. It is a store.Store to the code of that process.
+type Store struct {
+	service   *Service
+	faults    Faults
+	process   string
+	exclusive bool
+	owned     store.Store // closed with the Store; may be nil
+
+	mu      sync.Mutex
+	luck    luck
+	frozen  time.Time // the process stands still until then
+	crashed chan struct{}
+	closed  bool
+	calls   sync.WaitGroup
+}
+
+var _ store.Store = (*Store)(nil)
+
+// New puts faults between base and its only user. Closing the Store closes base.
+func New(base store.Store, faults Faults) *Store {
+	s := NewService(base, faults, nil).Process("only")
+	s.owned, s.exclusive = base, base.Exclusive()
+	return s
+}
+
+// Process answers a process's own line to the service. Processes of different names have different luck.
+func (s *Service) Process(name string) *Store {
+	return &Store{
+		service: s, faults: s.faults, process: name,
+		luck:    luck{seed: s.faults.Seed, process: name, thrown: map[uint64]uint64{}},
+		crashed: make(chan struct{}),
+	}
+}
+
+// Crash kills the process: every call, those under way too, answers [ErrCrashed], and has no effect unless its request
+// has left already; that one may still land. Crashing twice is crashing once.
+func (s *Store) Crash() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.isCrashed() {
+		close(s.crashed)
+	}
+}
+
+// Crashed is closed when the process dies.
+func (s *Store) Crashed() <-chan struct{} { return s.crashed }
+
+func (s *Store) isCrashed() bool {
+	select {
+	case <-s.crashed:
+		return true
+	default:
+		return false
+	}
+}
+
+// Settle ends the faults of this line: from now on its requests neither fail nor freeze nor crash. They still take
+// their time, and eventual reads still lag.
+func (s *Store) Settle() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	calm := Faults{Seed: s.faults.Seed, There: s.faults.There, Back: s.faults.Back}
+	calm.There.Rare, calm.Back.Rare = 0, 0
+	s.faults = calm
+}
+
+// begin counts a call in and throws its dice.
+func (s *Store) begin(ctx context.Context, c call) (fate, Faults, error) {
+	if err := ctx.Err(); err != nil {
+		return fate{}, Faults{}, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return fate{}, Faults{}, store.ErrClosed
+	}
+	s.calls.Add(1)
+	return s.faults.draw(s.luck.next(c)), s.faults, nil
+}
+
+// answer is what the service says to a request.
+type answer[T any] struct {
+	value T
+	err   error
+	leave time.Time // when the answer leaves; zero for at once
+}
+
+// request is one call to the service.
+type request[T any] struct {
+	call     call
+	notAfter time.Time
+	// land applies the request at the service. It may run when nobody waits for it any more.
+	land func(context.Context, *dice) answer[T]
+	// second, if the caller is to learn the second answer where a request is applied twice.
+	second bool
+	// echo applies the request once more, later; nil if it must not.
+	echo func(context.Context, *dice)
+	// lost is what the caller learns when there is no answer.
+	lost error
+}
+
+// send carries a request to the service and its answer back, or not.
+func send[T any](ctx context.Context, s *Store, r request[T]) (T, error) {
+	var none T
+	f, faults, err := s.begin(ctx, r.call)
+	if err != nil {
+		return none, err
+	}
+	defer s.calls.Done()
+	if f.crashBefore {
+		s.Crash()
+	}
+	s.freeze(f.freeze)
+	if err := s.thaw(); err != nil {
+		return none, err
+	}
+	signed := time.Now()
+	if !r.notAfter.IsZero() && signed.After(r.notAfter) {
+		s.tell(r.call, "too late", store.ErrTooLate)
+		return none, store.ErrTooLate
+	}
+	if f.busy || f.unavailable {
+		return none, s.turnAway(ctx, r.call, f)
+	}
+	s.freeze(f.freezeOnWire)
+	answers := depart(ctx, s, r, f, faults, signed)
+	got, err := await(ctx, s, r, f, faults, answers)
+	if f.crashAfter {
+		s.Crash()
+	}
+	if thawed := s.thaw(); thawed != nil {
+		return none, thawed
+	}
+	s.tell(r.call, "answered", err)
+	return got, err
+}
+
+// depart puts the request on its way.
+func depart[T any](ctx context.Context, s *Store, r request[T], f fate, faults Faults, signed time.Time) <-chan answer[T] {
+	answers := make(chan answer[T], 1)
+	if f.lost {
+		return answers
+	}
+	ctx = context.WithoutCancel(ctx)
+	time.AfterFunc(f.freezeOnWire+f.there, func() {
+		if life := faults.SignatureLife; life > 0 && time.Since(signed) > life {
+			answers <- answer[T]{err: store.ErrUnavailable}
+			return
+		}
+		a := r.land(ctx, f.dice)
+		if f.twice {
+			if again := r.land(ctx, f.dice); r.second {
+				a = again
+			}
+		}
+		s.tell(r.call, "landed", a.err)
+		if f.echoes && r.echo != nil && a.err == nil {
+			time.AfterFunc(f.echo, func() {
+				if faults.SignatureLife == 0 || time.Since(signed) <= faults.SignatureLife {
+					s.tell(r.call, "landed again", nil)
+					r.echo(ctx, f.dice)
+				}
+			})
+		}
+		if !f.unanswered {
+			answers <- a
+		}
+	})
+	return answers
+}
+
+// await waits for the answer, as long as the caller does.
+func await[T any](ctx context.Context, s *Store, r request[T], f fate, faults Faults, answers <-chan answer[T]) (none T, err error) {
+	var late <-chan time.Time
+	if faults.Timeout > 0 {
+		timer := time.NewTimer(faults.Timeout)
+		defer timer.Stop()
+		late = timer.C
+	}
+	select {
+	case a := <-answers:
+		back := time.NewTimer(max(0, time.Until(a.leave)) + f.back)
+		defer back.Stop()
+		select {
+		case <-back.C:
+			return a.value, a.err
+		case <-late:
+		case <-ctx.Done():
+		case <-s.crashed:
+			return none, ErrCrashed
+		}
+	case <-late:
+	case <-ctx.Done():
+	case <-s.crashed:
+		return none, ErrCrashed
+	}
+	if ctx.Err() != nil {
+		return none, fmt.Errorf("%w: %w", r.lost, ctx.Err())
+	}
+	return none, r.lost
+}
+
+// turnAway answers a request that the service does not take.
+func (s *Store) turnAway(ctx context.Context, c call, f fate) error {
+	err := store.ErrUnavailable
+	if f.busy {
+		err = store.ErrBusy
+	}
+	timer := time.NewTimer(f.there + f.back)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	case <-s.crashed:
+		return ErrCrashed
+	}
+	s.tell(c, "turned away", err)
+	return err
+}
+
+// freeze makes the whole process stand still for a while.
+func (s *Store) freeze(d time.Duration) {
+	if d <= 0 {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if until := time.Now().Add(d); until.After(s.frozen) {
+		s.frozen = until
+	}
+	s.tell(call{method: "-"}, "process frozen for "+d.String(), nil)
+}
+
+// thaw waits until the process moves, and answers ErrCrashed if it never will again.
+func (s *Store) thaw() error {
+	for {
+		s.mu.Lock()
+		still := time.Until(s.frozen)
+		s.mu.Unlock()
+		if s.isCrashed() {
+			time.Sleep(restTime)
+			return ErrCrashed
+		}
+		if still <= 0 {
+			return nil
+		}
+		select {
+		case <-time.After(still):
+		case <-s.crashed:
+		}
+	}
+}
+
+// Freeze makes the whole process stand still for d: no call leaves it, and none returns.
+func (s *Store) Freeze(d time.Duration) { s.freeze(d) }
+
+func (s *Store) tell(c call, what string, err error) {
+	if s.service.trace == nil {
+		return
+	}
+	s.service.trace(Step{
+		At: time.Now(), Process: s.process, What: what, Err: err,
+		Call: fmt.Sprintf("%s %s/%s/%s", c.method, c.key.Table, c.key.Partition, c.key.Sort),
+	})
+}

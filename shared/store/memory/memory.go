@@ -1,0 +1,200 @@
+package memory
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/millrace/millrace/shared/store"
+)
+
+// Store keeps items in maps under one lock, so that every call happens at one moment.
+type Store struct {
+	date func() time.Time
+
+	mu        sync.Mutex
+	closed    bool
+	pages     map[partition]*page
+	sequences map[store.Key]store.Sequence
+}
+
+var _ store.Store = (*Store)(nil)
+
+// Options of a Store. The zero value of each field means its default.
+type Options struct {
+	Date func() time.Time // what [Store.Date] answers; default time.Now
+}
+
+// New answers an empty store.
+func New(o Options) *Store {
+	if o.Date == nil {
+		o.Date = time.Now
+	}
+	return &Store{date: o.Date, pages: map[partition]*page{}, sequences: map[store.Key]store.Sequence{}}
+}
+
+// Get reads items by key, all at one moment.
+func (s *Store) Get(ctx context.Context, keys ...store.Key) ([]*store.Item, error) {
+	for _, key := range keys {
+		if err := key.Validate(); err != nil {
+			return nil, err
+		}
+	}
+	unlock, err := s.enter(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	found := make([]*store.Item, len(keys))
+	for i, key := range keys {
+		found[i] = s.find(key)
+	}
+	return found, nil
+}
+
+// Query reads a range of one partition. Eventual changes nothing here.
+func (s *Store) Query(ctx context.Context, r store.Range) (store.Page, error) {
+	if err := validRange(r); err != nil {
+		return store.Page{}, err
+	}
+	unlock, err := s.enter(ctx)
+	if err != nil {
+		return store.Page{}, err
+	}
+	defer unlock()
+	return s.page(r.Table, r.Partition).query(r), nil
+}
+
+// Write applies w as a whole if every condition holds.
+func (s *Store) Write(ctx context.Context, w store.Write) error {
+	if err := w.Validate(); err != nil {
+		return err
+	}
+	unlock, err := s.enter(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if !w.NotAfter.IsZero() && time.Now().After(w.NotAfter) {
+		return store.ErrTooLate
+	}
+	if c := s.conflict(w); c != nil {
+		if w.Mine(c) {
+			return nil
+		}
+		return c
+	}
+	for _, op := range w.Ops {
+		s.apply(op, w.Token)
+	}
+	return nil
+}
+
+func (s *Store) conflict(w store.Write) *store.Conflict {
+	var c store.Conflict
+	for i, op := range w.Ops {
+		if found := s.find(op.Item.Key); !op.Cond.Holds(found) {
+			c.Failed = append(c.Failed, store.Failure{Op: i, Found: found})
+		}
+	}
+	if c.Failed == nil {
+		return nil
+	}
+	return &c
+}
+
+func (s *Store) apply(op store.Op, token string) {
+	p := s.page(op.Item.Key.Table, op.Item.Key.Partition)
+	switch op.Kind {
+	case store.OpPut:
+		item := op.Item
+		item.Token = token
+		if !item.Expires.IsZero() {
+			item.Expires = item.Expires.Truncate(time.Second)
+		}
+		p.put(item)
+	case store.OpDelete:
+		p.remove(op.Item.Key.Sort)
+	}
+}
+
+// Remove deletes every item of a range.
+func (s *Store) Remove(ctx context.Context, r store.Range) error {
+	if err := validRange(r); err != nil {
+		return err
+	}
+	unlock, err := s.enter(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	s.page(r.Table, r.Partition).removeRange(r.From, r.To)
+	return nil
+}
+
+// Date answers what Options.Date answers.
+func (s *Store) Date(ctx context.Context) (time.Time, error) {
+	unlock, err := s.enter(ctx)
+	if err != nil {
+		return time.Time{}, err
+	}
+	defer unlock()
+	return s.date(), nil
+}
+
+// Exclusive answers true: the data cannot be reached but through this Store.
+func (s *Store) Exclusive() bool { return true }
+
+// Ping answers nil until Close.
+func (s *Store) Ping(ctx context.Context) error {
+	unlock, err := s.enter(ctx)
+	if err != nil {
+		return err
+	}
+	unlock()
+	return nil
+}
+
+// Close forgets everything.
+func (s *Store) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed, s.pages, s.sequences = true, nil, nil
+	return nil
+}
+
+// enter takes the lock for one call, or says why there is none.
+func (s *Store) enter(ctx context.Context) (unlock func(), err error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return nil, store.ErrClosed
+	}
+	return s.mu.Unlock, nil
+}
+
+func (s *Store) find(key store.Key) *store.Item {
+	return s.page(key.Table, key.Partition).find(key.Sort)
+}
+
+func (s *Store) page(table store.Table, name string) *page {
+	at := partition{table: table, name: name}
+	p := s.pages[at]
+	if p == nil {
+		p = &page{}
+		s.pages[at] = p
+	}
+	return p
+}
+
+func validRange(r store.Range) error {
+	probe := store.Key{Table: r.Table, Partition: r.Partition, Sort: "a"}
+	if err := probe.Validate(); err != nil {
+		return fmt.Errorf("range: %w", err)
+	}
+	return nil
+}
