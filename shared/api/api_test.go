@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"net/http"
 	"strings"
 	"testing"
@@ -91,9 +92,10 @@ func (panicking) Emit(context.Context, []event.Event, *journal.Idempotency) (jou
 	panic("the inside of a failure")
 }
 
-func (panicking) Snapshot(_ context.Context, _ string, each func(string, []byte)) (event.ID, error) {
-	each("/a", []byte(`"`+strings.Repeat("x", 1<<20)+`"`))
-	return 0, errors.New("broken in the middle")
+func (panicking) Follow(context.Context, journal.Request, time.Duration) iter.Seq2[journal.Answer, error] {
+	return func(yield func(journal.Answer, error) bool) {
+		_ = yield(journal.Answer{Events: []event.Event{{ID: 1, Type: "A"}}}, nil) && yield(journal.Answer{}, errors.New("broken in the middle"))
+	}
 }
 
 func TestPanic(t *testing.T) {
@@ -111,7 +113,7 @@ func TestPanic(t *testing.T) {
 func TestFailureInTheMiddle(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.api = api.New(api.Options{Tokens: tokens(), Log: b.log()}, api.Objects(panicking{b.journal}))
+	b.api = api.New(api.Options{Tokens: tokens(), Log: b.log(), CanStream: true}, api.Events(panicking{b.journal}))
 	defer func() {
 		if reason := recover(); reason != http.ErrAbortHandler {
 			t.Errorf("recovered %v, want ErrAbortHandler", reason)
@@ -120,7 +122,7 @@ func TestFailureInTheMiddle(t *testing.T) {
 			t.Errorf("the log lacks the cause: %s", b.logs)
 		}
 	}()
-	b.as(t, api.Viewer, "GET", base+"/object/?return=ObjectOverview", "")
+	b.as(t, api.Viewer, "GET", eventPath+"?after=0", "", "Accept", ndjson)
 }
 
 func TestReadiness(t *testing.T) {

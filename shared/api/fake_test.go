@@ -24,7 +24,7 @@ type fakeJournal struct {
 	fail      error
 	hold      chan struct{} // if not nil, Emit waits for it
 	changed   chan struct{}
-	snapshots map[string][][2]string // by fold: key and value
+	snapshots map[string][]journal.Object // by fold
 	emits     int
 }
 
@@ -34,7 +34,7 @@ const firstID = event.ID(1_478_257_655_827_000)
 func newFake() *fakeJournal {
 	return &fakeJournal{
 		once: map[string]journal.Receipt{}, prints: map[string][32]byte{}, changed: make(chan struct{}),
-		snapshots: map[string][][2]string{},
+		snapshots: map[string][]journal.Object{"ObjectOverview": {}},
 	}
 }
 
@@ -142,16 +142,17 @@ func (f *fakeJournal) Follow(ctx context.Context, r journal.Request, idle time.D
 	}
 }
 
-func (f *fakeJournal) Snapshot(_ context.Context, fold string, each func(key string, value []byte)) (event.ID, error) {
+func (f *fakeJournal) Snapshot(_ context.Context, fold string) ([]journal.Object, event.ID, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.fail != nil {
-		return 0, f.fail
+		return nil, 0, f.fail
 	}
-	for _, object := range f.snapshots[fold] {
-		each(object[0], []byte(object[1]))
+	objects, known := f.snapshots[fold]
+	if !known {
+		return nil, 0, journal.ErrUnknownFold
 	}
-	return firstID + event.ID(len(f.events)) - 1, nil
+	return objects, firstID + event.ID(len(f.events)) - 1, nil
 }
 
 func (f *fakeJournal) Stamp(atLeast event.ID) event.ID { return max(atLeast, firstID+1_000_000) }

@@ -1,10 +1,12 @@
 package api
 
 import (
+	"errors"
 	"net/http"
 	"strconv"
 
 	"github.com/millrace/millrace/shared/event"
+	"github.com/millrace/millrace/shared/journal"
 )
 
 // Objects mounts the calls about each kind of object, GET with a path and POST with a path query: snapshots, and the
@@ -61,7 +63,7 @@ func (x *exchange) answered(j Reader, q *question) error {
 	}
 }
 
-// maxHeld is how much of a snapshot is held back before it is sent on. Up to there a failure can still be told.
+// maxHeld is how much of a snapshot is held back before it is sent on.
 const maxHeld = 64 << 10
 
 // snapshot answers the objects as they are, stamped with the EventId to go on from.
@@ -70,44 +72,57 @@ func (x *exchange) snapshot(j Reader, q *question) error {
 	if k == nil || k.family != q.filter.Family {
 		return invalid("query.return", "%s is a snapshot, which has a path of its own", q.filter.Types.Overview())
 	}
-	b := take()
-	defer b.give()
-	b.bytes = append(append(append(b.bytes, `{"`...), k.plural...), `":[`...)
-	objects := 0
-	id, err := j.Snapshot(x.r.Context(), k.overview, func(key string, value []byte) {
-		if !q.filter.Paths.MatchKey(k.family, event.Key{Path: key}) {
-			return
-		}
-		if objects > 0 {
-			b.bytes = append(b.bytes, ',')
-		}
-		objects++
-		b.bytes = append(b.bytes, value...)
-		x.pass(b, maxHeld)
-	})
+	objects, id, err := x.objects(j, k.overview)
 	if err != nil {
 		return err
 	}
-	x.api.metrics.Outcome("snapshot", k.plural, objects)
+	b := take()
+	defer b.give()
+	b.bytes = append(append(append(b.bytes, `{"`...), k.plural...), `":[`...)
+	found := 0
+	for _, object := range objects {
+		if !q.filter.Paths.MatchKey(k.family, event.Key{Path: object.Key}) {
+			continue
+		}
+		if found > 0 {
+			b.bytes = append(b.bytes, ',')
+		}
+		found++
+		b.bytes = append(b.bytes, object.Value...)
+		if err := x.pass(b, maxHeld); err != nil {
+			return err
+		}
+	}
+	x.api.metrics.Outcome("snapshot", k.plural, found)
 	b.bytes = strconv.AppendInt(append(b.bytes, `],"eventId":`...), int64(id), 10)
 	b.bytes = append(b.bytes, '}')
-	if x.status == 0 {
-		x.json(http.StatusOK, b.bytes)
-		return nil
+	if x.status != 0 {
+		return x.pass(b, 0)
 	}
-	x.pass(b, 0)
+	x.json(http.StatusOK, b.bytes)
 	return nil
 }
 
+// objects answers the objects of a fold, and the EventId to go on from. A journal without that fold has no such objects;
+// the stamp is then that of the fold that every reader of snapshots has.
+func (x *exchange) objects(j Reader, fold string) ([]journal.Object, event.ID, error) {
+	objects, id, err := j.Snapshot(x.r.Context(), fold)
+	if errors.Is(err, journal.ErrUnknownFold) {
+		_, id, err = j.Snapshot(x.r.Context(), "ObjectOverview")
+	}
+	return objects, id, err
+}
+
 // pass sends on what is rendered if it is more than so many bytes, so that memory does not grow with the answer.
-func (x *exchange) pass(b *buffer, held int) {
+func (x *exchange) pass(b *buffer, held int) error {
 	if len(b.bytes) <= held {
-		return
+		return nil
 	}
 	if x.status == 0 {
 		x.Header().Set("Content-Type", typeJSON)
 		x.WriteHeader(http.StatusOK)
 	}
-	_, _ = x.Write(b.bytes) // a client that left ends the context, and so the snapshot
+	_, err := x.Write(b.bytes)
 	b.bytes = b.bytes[:0]
+	return err
 }

@@ -2,6 +2,7 @@ package api
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 
@@ -99,19 +100,24 @@ func (x *exchange) awaitOrder(j Reader, q *question) error {
 	return err
 }
 
-// countOrders counts the orders that paths selects as they are at the EventId answered.
+// countOrders counts the orders that paths selects as they are at the EventId answered. A journal that folds no orders
+// has none.
 func (x *exchange) countOrders(j Reader, paths event.PathQuery) (*orderStatistics, event.ID, error) {
-	counted, failed := &orderStatistics{}, error(nil)
-	id, err := j.Snapshot(x.r.Context(), kindOfOrders, func(key string, value []byte) {
-		if failed == nil && paths.MatchKey(event.OrderEvent, event.Key{Path: key}) {
-			failed = counted.count(value)
-		}
-	})
-	if err == nil {
-		err = failed
+	counted := &orderStatistics{}
+	orders, id, err := j.Snapshot(x.r.Context(), orderFold)
+	if err != nil && !errors.Is(err, journal.ErrUnknownFold) {
+		return nil, 0, err
 	}
-	return counted, id, err
+	for _, order := range orders {
+		if !paths.MatchKey(event.OrderEvent, event.Key{Path: order.Key}) {
+			continue
+		}
+		if err := counted.count(order.Value); err != nil {
+			return nil, 0, err
+		}
+	}
+	return counted, id, nil
 }
 
-// kindOfOrders is the snapshot that statistics are computed from.
-const kindOfOrders = "OrderOverview"
+// orderFold is the snapshot that statistics are computed from.
+const orderFold = "OrderOverview"
