@@ -6,8 +6,8 @@ import (
 	"github.com/millrace/millrace/shared/store"
 )
 
-// hintAge is how far ids may be behind the clock for a ticket to go on from them.
-const hintAge = 20 * millisecond
+// hintAge is how far ids may be behind the clock for a ticket to go on from them, in microseconds.
+const hintAge = 20_000
 
 // hints is what this process knows of its sequencers: enough to guess the right request for a ticket. It decides nothing;
 // a wrong guess costs a refused request. There are as many as there are journals.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -14,13 +13,8 @@ import (
 	"github.com/millrace/millrace/shared/store/dynamo/layout"
 )
 
-const (
-	microsecond = 1 // the unit of ids and of a caller's now
-	millisecond = 1000 * microsecond
-	hour        = 3600 * 1000 * millisecond
-
-	maxBranches = 6 // three suffice unless the sequencer is deleted meanwhile
-)
+// maxBranches is how many requests a ticket may take; three suffice unless the sequencer is deleted meanwhile.
+const maxBranches = 6
 
 // Reserve takes a ticket by one UpdateItem in the usual case. DynamoDB cannot compute a maximum, so there are two
 // requests for two cases, each with the condition that its case is given: the clock is ahead of the ids, and the first
@@ -55,9 +49,9 @@ func (s *Store) Reserve(ctx context.Context, key store.Key, ids int, now int64) 
 type branch int
 
 const (
-	ahead    branch = iota // the ids are behind now, by an hour at most: begin at now
-	farAhead               // the ids are behind now, and the store's date allows it: begin at now
-	reached                // the ids have reached now, or nearly: go on from them
+	ahead   branch = iota // the ids are behind now, by an hour at most: begin at now
+	begin                 // the ids are behind now, or there are none yet, and that is known to be right: begin at now
+	reached               // the ids have reached now, or nearly: go on from them
 )
 
 // reservation is a ticket in the making.
@@ -97,17 +91,17 @@ func (r *reservation) after(ctx context.Context, state store.Sequence) (branch, 
 		}
 		return reached, nil
 	}
-	if r.now-state.LastID <= hour {
-		return ahead, nil
+	if !state.Leads(r.now) {
+		return begin, nil
 	}
 	date, err := r.s.date(ctx, r.key.Table)
 	if err != nil {
 		return 0, err
 	}
-	if lead := r.now - date.UnixMicro(); lead > hour {
-		return 0, fmt.Errorf("dynamo: reserve %v: %w: by %v", r.key, store.ErrClock, time.Duration(lead)*time.Microsecond)
+	if err := store.CheckClock(r.now, date); err != nil {
+		return 0, fmt.Errorf("dynamo: reserve %v: %w", r.key, err)
 	}
-	return farAhead, nil
+	return begin, nil
 }
 
 // send asks for the ticket by one branch. The condition closes the race with every other writer of the sequencer: the
@@ -140,15 +134,15 @@ func (r *reservation) send(ctx context.Context, b branch) (state store.Sequence,
 
 // express sets the branch's update and condition.
 func (r *reservation) express(in *dynamodb.UpdateItemInput, b branch) {
-	const begin = "SET #last = :last ADD " + layout.Position + " :one"
+	const atNow = "SET #last = :last ADD " + layout.Position + " :one"
 	values := in.ExpressionAttributeValues
 	switch b {
 	case ahead:
-		in.UpdateExpression = aws.String(begin)
+		in.UpdateExpression = aws.String(atNow)
 		in.ConditionExpression = aws.String("#last BETWEEN :low AND :high")
-		values[":last"], values[":low"], values[":high"] = number(r.now+r.ids-1), number(r.now-hour), number(r.now-1)
-	case farAhead:
-		in.UpdateExpression = aws.String(begin)
+		values[":last"], values[":low"], values[":high"] = number(r.now+r.ids-1), number(r.now-store.ClockLead.Microseconds()), number(r.now-1)
+	case begin:
+		in.UpdateExpression = aws.String(atNow)
 		in.ConditionExpression = aws.String("attribute_not_exists(#last) OR #last < :now")
 		values[":last"], values[":now"] = number(r.now+r.ids-1), number(r.now)
 	case reached:

@@ -26,7 +26,7 @@ import (
 // transactions, and we would say that nothing was applied. Beyond these ten minutes, and for writes of one operation,
 // the tokens in the items decide.
 func (s *Store) transact(ctx context.Context, w store.Write, d *departure) error {
-	in := &dynamodb.TransactWriteItemsInput{ClientRequestToken: aws.String(requestToken(w))}
+	in := &dynamodb.TransactWriteItemsInput{ClientRequestToken: aws.String(s.requestToken(w))}
 	for _, op := range w.Ops {
 		in.TransactItems = append(in.TransactItems, s.transactItem(op, w.Token))
 	}
@@ -114,15 +114,16 @@ func (s *Store) tablesOf(w store.Write) []string {
 }
 
 // requestToken answers the idempotency token of the request: a hash of the Write's own token and of everything in it, as
-// DynamoDB refuses a token that it has seen with other bytes. At most 36 characters are allowed.
-func requestToken(w store.Write) string {
+// DynamoDB refuses a token that it has seen, in any table of the account, with other bytes. At most 36 characters are
+// allowed.
+func (s *Store) requestToken(w store.Write) string {
 	sum := sha256.New()
 	field(sum, w.Token)
 	for _, op := range w.Ops {
 		version, versioned := op.Cond.Version()
 		key := op.Item.Key
 		numbers(sum, int64(op.Kind), bit(op.Cond.IsAbsent()), bit(versioned), version)
-		field(sum, string(key.Table))
+		field(sum, s.table(key.Table))
 		field(sum, key.Partition)
 		field(sum, key.Sort)
 		if op.Kind != store.OpPut {

@@ -1,0 +1,62 @@
+package meter
+
+import (
+	"github.com/millrace/millrace/shared/store"
+	"github.com/millrace/millrace/shared/store/dynamo/layout"
+)
+
+const (
+	writeUnit = 1 << 10 // bytes that 1 WCU writes
+	readUnit  = 4 << 10 // bytes that 1 RCU reads with strong consistency
+	page      = 1 << 20 // bytes that one Query reads at most
+)
+
+// units answers how many units of that size the bytes take, at least 1.
+func units(bytes, size int) int { return max(1, (bytes+size-1)/size) }
+
+// size answers the bytes of an item, 0 for none.
+func size(item *store.Item) int {
+	if item == nil {
+		return 0
+	}
+	return layout.Size(*item)
+}
+
+// strong is the price of one strong read of an item.
+func strong(item *store.Item) float64 { return float64(units(size(item), readUnit)) }
+
+// scan is the price of reading items in order: each page ends with the item that fills its 1 MB, and is rounded up once.
+func scan(items []store.Item, eventual bool) float64 {
+	total, pageBytes := 0, 0
+	for _, item := range items {
+		if pageBytes >= page {
+			total, pageBytes = total+units(pageBytes, readUnit), 0
+		}
+		pageBytes += layout.Size(item)
+	}
+	total += units(pageBytes, readUnit)
+	if eventual {
+		return float64(total) / 2
+	}
+	return float64(total)
+}
+
+// write is the price of a Write that meets these items, one for each operation, nil where there is none.
+func write(w store.Write, before []*store.Item) (wcu int, rcu float64) {
+	if len(w.Ops) == 1 && w.Ops[0].Kind == store.OpCheck {
+		return 0, strong(before[0]) // package dynamo reads and compares
+	}
+	for i, op := range w.Ops {
+		bytes := size(before[i])
+		if op.Kind == store.OpPut {
+			put := op.Item
+			put.Token = w.Token
+			bytes = max(bytes, layout.Size(put))
+		}
+		wcu += units(bytes, writeUnit)
+	}
+	if len(w.Ops) > 1 {
+		wcu *= 2
+	}
+	return wcu, 0
+}
