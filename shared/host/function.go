@@ -86,8 +86,8 @@ const (
 	plainMaxWait    = time.Hour
 )
 
-// placeOf answers what the host that the environment describes can do.
-func placeOf(env func(string) string) Place {
+// PlaceOf answers what the host that the environment describes can do.
+func PlaceOf(env func(string) string) Place {
 	if env("AWS_LAMBDA_RUNTIME_API") != "" {
 		return Place{
 			Env: env, MaxWait: lambdaMaxWait, MaxAnswer: lambdaMaxAnswer, Lambda: true, Metrics: NewEmbeddedMetrics(os.Stdout),

@@ -20,7 +20,7 @@ type Build func(ctx context.Context, place Place) (Function, error)
 // with status 1.
 func Main(build Build) {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
-	err := run(ctx, placeOf(os.Getenv), build)
+	err := run(ctx, PlaceOf(os.Getenv), build)
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "millrace:", err)

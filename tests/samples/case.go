@@ -1,0 +1,114 @@
+package samples
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/aws/aws-lambda-go/events"
+
+	"github.com/millrace/millrace/shared/api"
+)
+
+// Case is one sample and its expected answer.
+type Case struct {
+	Name   string // of the file, without .json
+	Status int    // of the HTTP answer; 0: a tick that succeeds; -1: an invocation that fails
+	Want   string // part of the answer's body, or of the error
+}
+
+// Tokens are what the samples authenticate with, by the secrets "sample" and "sample-ROLE".
+func Tokens() []api.Token {
+	return []api.Token{
+		api.NewToken("admin", api.Admin, "sample"),
+		api.NewToken("viewer", api.Viewer, "sample-viewer"),
+		api.NewToken("producer", api.Producer, "sample-producer"),
+	}
+}
+
+// Order is the order of the functions in which the samples make sense: what is read must have been emitted.
+func Order() []string { return []string{"emit", "read-after", "snapshot", "sweep"} }
+
+// Of answers the cases of a function, in the order in which they make sense.
+func Of(function string) []Case {
+	return map[string][]Case{
+		"emit": {
+			{"one", 201, `{"eventIds":[`},
+			{"batch", 201, `{"eventIds":[`},
+			{"once", 201, `{"eventIds":[`},
+			{"binary", 201, `{"eventIds":[`},
+			{"malformed", 400, `"code":"invalid"`},
+			{"empty", 400, `"code":"invalid"`},
+			{"null-key", 400, `body[0].key`},
+			{"built-in-type", 422, `body[0].TYPE`},
+			{"not-json", 415, `"code":"unsupported_media_type"`},
+			{"no-token", 401, `"code":"unauthorized"`},
+			{"forbidden", 403, `"code":"forbidden"`},
+		},
+		"read-after": {
+			{"after", 200, `"variables":{"state":"paid"}`},
+			{"limit", 200, `{"TYPE":"NonEmpty"`},
+			{"timeout", 200, `{"TYPE":"Empty"`},
+			{"iso-timeout", 200, `"TYPE":"OfferMade"`},
+			{"newest", 200, `"key":"/offers/ü"`},
+			{"custom-type", 200, `"TYPE":"OfferRemoved"`},
+			{"cloudevents", 200, `"specversion":"1.0"`},
+			{"no-after", 400, `query.after`},
+			{"limit-zero", 400, `query.limit`},
+			{"bad-timeout", 400, `query.timeout`},
+			{"unknown-type", 400, `OrderVanished`},
+			{"no-token", 401, `"code":"unauthorized"`},
+			{"forbidden", 403, `"code":"forbidden"`},
+		},
+		"snapshot": {
+			{"objects", 200, `"key":"/offers/2"`},
+			{"one-object", 200, `"price":8`},
+			{"objects-below", 200, `"key":"/offers/2"`},
+			{"all-objects", 200, `"key":"/orders/1"`},
+			{"orders", 200, `{"orders":[]`},
+			{"events-of-object", 200, `"TYPE":"OfferMade"`},
+			{"bad-path", 400, `body.path`},
+			{"unknown-path", 404, `"code":"not_found"`},
+			{"wrong-method", 405, `"code":"method_not_allowed"`},
+			{"no-token", 401, `"code":"unauthorized"`},
+			{"ready", 200, `"ok"`},
+		},
+		"sweep": {
+			{"tick", 0, ""},
+			{"scheduled-event", 0, ""},
+			{"not-a-tick", -1, "sweep takes"},
+		},
+	}[function]
+}
+
+// Check answers what is wrong with the outcome of an invocation: its answer, or the text of its error.
+func (c Case) Check(answer []byte, failure string) error {
+	switch {
+	case c.Status < 0 && !strings.Contains(failure, c.Want):
+		return fmt.Errorf("failure %q, want one with %q", failure, c.Want)
+	case c.Status >= 0 && failure != "":
+		return fmt.Errorf("failure %q, want none", failure)
+	case c.Status <= 0:
+		return nil
+	}
+	return c.checkHTTP(answer)
+}
+
+func (c Case) checkHTTP(answer []byte) error {
+	var out events.APIGatewayV2HTTPResponse
+	if err := json.Unmarshal(answer, &out); err != nil {
+		return fmt.Errorf("answer %s: %w", answer, err)
+	}
+	body := []byte(out.Body)
+	if out.IsBase64Encoded {
+		var err error
+		if body, err = base64.StdEncoding.DecodeString(out.Body); err != nil {
+			return fmt.Errorf("answer %s: %w", answer, err)
+		}
+	}
+	if out.StatusCode != c.Status || !strings.Contains(string(body), c.Want) {
+		return fmt.Errorf("answer %d %s, want %d with %s", out.StatusCode, body, c.Status, c.Want)
+	}
+	return nil
+}
