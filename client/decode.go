@@ -3,64 +3,29 @@ package client
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/millrace/millrace/shared/event"
 )
 
 // decodeAnswer reads an event sequence of seed 000: NonEmpty, Empty or Torn.
 func decodeAnswer(body []byte, q Query) (Answer, error) {
-	var sequence struct {
-		Type   string            `json:"TYPE"`
-		Last   event.ID          `json:"lastEventId"`
-		Events []json.RawMessage `json:"eventSnapshots"`
+	seq, err := event.ParseSeq(body)
+	if err != nil {
+		return Answer{}, err
 	}
-	if err := json.Unmarshal(body, &sequence); err != nil {
-		return Answer{}, fmt.Errorf("answer: %w", err)
-	}
-	switch sequence.Type {
-	case "Torn":
-		return Answer{Torn: true, Last: q.After}, nil
-	case "Empty":
-		return Answer{Last: max(sequence.Last, q.After)}, nil
-	case "NonEmpty":
-		return nonEmpty(sequence.Events, q)
-	}
-	return Answer{}, fmt.Errorf("answer: no event sequence is of type %q", sequence.Type)
-}
-
-func nonEmpty(raw []json.RawMessage, q Query) (Answer, error) {
-	answer := Answer{Events: make([]event.Event, len(raw)), Last: q.After}
-	for i, r := range raw {
-		e, err := decodeEvent(r)
-		if err != nil {
-			return Answer{}, fmt.Errorf("answer: event %d: %w", i, err)
+	answer := Answer{Events: seq.Events, Torn: seq.Kind == event.Torn, Last: max(seq.LastEventID, q.After)}
+	for i := range answer.Events {
+		if e := &answer.Events[i]; e.Key.IsZero() {
+			e.Key.Path = q.Path // the events of a single object leave it out
 		}
-		if e.Key == (event.Key{}) {
-			e.Key = event.Key{Path: q.Path} // the events of a single object leave it out
-		}
-		answer.Events[i] = e
-		answer.Last = e.ID
+	}
+	if n := len(answer.Events); n > 0 {
+		answer.Last = answer.Events[n-1].ID
 	}
 	return answer, nil
-}
-
-// decodeEvent reads one event: eventId, key and TYPE, and whatever else as its fields.
-func decodeEvent(raw []byte) (event.Event, error) {
-	var e event.Event
-	err := members(raw, func(name string, value json.RawMessage) error {
-		switch name {
-		case "eventId":
-			return json.Unmarshal(value, &e.ID)
-		case "TYPE":
-			return json.Unmarshal(value, &e.Type)
-		case "key":
-			return decodeKey(value, &e.Key)
-		}
-		e.Fields = appendMember(e.Fields, name, value)
-		return nil
-	})
-	return e, err
 }
 
 // decodeSnapshot reads the ObjectOverviews of a snapshot.
@@ -82,41 +47,27 @@ func decodeSnapshot(body []byte) (Snapshot, error) {
 }
 
 func decodeObject(raw []byte, o *Object) error {
-	return members(raw, func(name string, value json.RawMessage) error {
-		switch name {
-		case "TYPE":
-			return nil
-		case "key":
-			return decodeKey(value, &o.Key)
-		case "eventId":
-			return json.Unmarshal(value, &o.EventID)
-		case "lastType":
-			return json.Unmarshal(value, &o.LastType)
+	overview, err := event.ParseEvent(raw)
+	if err != nil {
+		return err
+	}
+	o.Key, o.EventID = overview.Key, overview.ID
+	walked := Members(overview.Fields, func(name string, value []byte) {
+		if name == "lastType" {
+			err = json.Unmarshal(value, &o.LastType)
+			return
 		}
 		o.Fields = appendMember(o.Fields, name, value)
-		return nil
 	})
+	return errors.Join(walked, err)
 }
 
-// decodeKey reads a key: a path, or the object that names a task.
-func decodeKey(raw []byte, key *event.Key) error {
-	if len(raw) > 0 && raw[0] == '"' {
-		return json.Unmarshal(raw, &key.Path)
-	}
-	var task struct {
-		JobPath string `json:"jobPath"`
-		TaskID  string `json:"taskId"`
-	}
-	err := json.Unmarshal(raw, &task)
-	*key = event.Key{Path: task.JobPath, TaskID: task.TaskID}
-	return err
-}
-
-// members calls each with the members of a JSON object in their order.
-func members(raw []byte, each func(name string, value json.RawMessage) error) error {
-	d := json.NewDecoder(bytes.NewReader(raw))
-	if begin, err := d.Token(); err != nil || begin != json.Delim('{') {
-		return fmt.Errorf("no JSON object: %.40q", raw)
+// Members calls each with the name and the JSON value of every field, in their order. Fields are as in an event or an
+// [Object]: members without braces.
+func Members(fields []byte, each func(name string, value []byte)) error {
+	d := json.NewDecoder(bytes.NewReader(slices.Concat([]byte{'{'}, fields, []byte{'}'})))
+	if _, err := d.Token(); err != nil {
+		return err
 	}
 	for d.More() {
 		name, err := d.Token()
@@ -125,11 +76,22 @@ func members(raw []byte, each func(name string, value json.RawMessage) error) er
 		}
 		var value json.RawMessage
 		if err := d.Decode(&value); err != nil {
-			return err
-		}
-		if err := each(name.(string), value); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
+		each(name.(string), value)
 	}
 	return nil
+}
+
+// appendMember appends a member to those that are there.
+func appendMember(b []byte, name string, value json.RawMessage) []byte {
+	quoted, err := json.Marshal(name)
+	if err != nil {
+		panic(err) // a string always has a JSON form
+	}
+	if len(b) > 0 {
+		b = append(b, ',')
+	}
+	b = append(append(b, quoted...), ':')
+	return append(b, value...)
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 
 	"github.com/millrace/millrace/shared/event"
 )
@@ -28,7 +29,7 @@ func (c *Client) EmitOnce(ctx context.Context, key string, events []event.Event)
 	if key == "" {
 		patience = -1 // without a key, a repeated append might be a second one
 	}
-	q := call{method: http.MethodPost, path: base + "event", body: appendArray(nil, events), key: key}
+	q := call{method: http.MethodPost, path: base + "event", body: event.AppendEvents(nil, withoutIDs(events), true), key: key}
 	body, err := c.repeat(ctx, q, patience)
 	if err != nil {
 		return nil, fmt.Errorf("client: emit %d events: %w", len(events), err)
@@ -40,4 +41,13 @@ func (c *Client) EmitOnce(ctx context.Context, key string, events []event.Event)
 		return nil, fmt.Errorf("client: emit %d events: answer: %w", len(events), err)
 	}
 	return answer.EventIDs, nil
+}
+
+// withoutIDs answers events that the journal is to give ids to, whether or not they have some from elsewhere.
+func withoutIDs(events []event.Event) []event.Event {
+	fresh := slices.Clone(events)
+	for i := range fresh {
+		fresh[i].ID = 0
+	}
+	return fresh
 }

@@ -86,7 +86,7 @@ func pathQuery(path string) []byte {
 	if path == "" {
 		return []byte("{}")
 	}
-	body, err := json.Marshal(map[string]string{"path": path})
+	body, err := json.Marshal(map[string][]string{"paths": strings.Split(path, "|")})
 	if err != nil {
 		panic(err) // strings only
 	}

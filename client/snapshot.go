@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"strconv"
 	"time"
 
 	"github.com/millrace/millrace/shared/event"
@@ -24,6 +25,31 @@ type Object struct {
 	EventID  event.ID // of its newest event
 	LastType string   // of its newest event
 	Fields   []byte   // JSON members without the braces around them
+}
+
+// MarshalJSON answers the snapshot as the server does.
+func (s Snapshot) MarshalJSON() ([]byte, error) {
+	b := []byte(`{"objects":[`)
+	for i := range s.Objects {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = s.Objects[i].appendJSON(b)
+	}
+	return append(strconv.AppendInt(append(b, `],"eventId":`...), int64(s.EventID), 10), '}'), nil
+}
+
+// MarshalJSON answers the object as the server does.
+func (o Object) MarshalJSON() ([]byte, error) { return o.appendJSON(nil), nil }
+
+func (o *Object) appendJSON(b []byte) []byte {
+	b = o.Key.AppendJSON(append(b, `{"TYPE":"ObjectOverview","key":`...))
+	b = strconv.AppendInt(append(b, `,"eventId":`...), int64(o.EventID), 10)
+	b = append(append(append(b, `,"lastType":"`...), o.LastType...), '"') // a type's name needs no escapes
+	if len(o.Fields) > 0 {
+		b = append(append(b, ','), o.Fields...)
+	}
+	return append(b, '}')
 }
 
 // Snapshot takes a snapshot of the objects that path selects, as [Query.Path] does; empty: of all.
