@@ -3,6 +3,7 @@ package api
 import (
 	"math"
 	"net/http"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -22,10 +23,26 @@ over; with application/cloudevents-batch+json as a batch. In both, a header Last
 // customName matches the names of custom event types: none that begins like a built-in family, nor a snapshot's.
 const customName = `(?!Order|Job|Task|FileBased|Scheduler|Stream|ObjectOverview)[A-Za-z][A-Za-z0-9_.:-]{0,254}`
 
-// durationForm matches durations; see [event.ParseDuration] for those with more digits.
-const durationForm = `^(?:\d{1,6}(?:\.\d{1,6})?(?:d|h|m|s|ms)?` +
-	`|(?=\d)(?:\d{1,6}d)?(?:\d{1,6}h)?(?:\d{1,6}m)?(?:\d{1,6}s)?(?:\d{1,6}ms)?` +
-	`|P(?=[\dT])(?:\d{1,5}W)?(?:\d{1,6}D)?(?:T(?=\d)(?:\d{1,6}H)?(?:\d{1,6}M)?(?:\d{1,6}(?:\.\d{1,6})?S)?)?)$`
+// durations describes what [event.ParseDuration] takes, but for numbers of more digits.
+func durations() *huma.Schema {
+	const n, decimal = `\d{1,6}`, `\d{1,6}(?:\.\d{1,6})?`
+	rest, units := "", []string{"ms", "s", "m", "h", "d"} // each may be followed by smaller ones
+	var compound []string
+	for _, unit := range units {
+		compound = append(compound, n+unit+rest)
+		rest = "(?:" + n + unit + ")?" + rest
+	}
+	const seconds = decimal + "S"
+	const clock = `T(?:` + n + `H(?:` + n + `M)?(?:` + seconds + `)?|` + n + `M(?:` + seconds + `)?|` + seconds + `)`
+	matching := func(forms ...string) *huma.Schema {
+		return &huma.Schema{Type: "string", Pattern: "^(?:" + strings.Join(forms, "|") + ")$"}
+	}
+	return &huma.Schema{Default: "0", AnyOf: []*huma.Schema{
+		matching(decimal + `(?:d|h|m|s|ms)?`),
+		matching(compound...),
+		matching(`P`+clock, `P\d{1,4}W(?:`+clock+`)?`, `P(?:\d{1,4}W)?\d{1,5}D(?:`+clock+`)?`),
+	}}
+}
 
 // pathForm matches one path of a query, without its leading slash.
 const pathForm = `(?:[^/|*]+(?:/[^/|*]+)*(?:/\*?)?|\*)`
@@ -83,7 +100,7 @@ func eventParams(k *kind) []*huma.Param {
 		{Name: "after", In: "query", Schema: eventID(""), Description: "The EventId to go on from; 0 is the beginning. " +
 			"Needed for events, unless limit is negative; an event stream may say it in Last-Event-ID"},
 		{Name: "timeout", In: "query", Description: "How long to wait for the first event; cut to what the host can, at most 1 h",
-			Schema: &huma.Schema{Type: "string", Pattern: durationForm, Default: "0"}},
+			Schema: durations()},
 		{Name: "limit", In: "query", Description: "At most so many events; negative: the newest first, without waiting",
 			Schema: &huma.Schema{Type: "integer", Format: "int32", Minimum: &least, Maximum: &most, Not: &huma.Schema{Enum: []any{0}}}},
 	}
@@ -108,7 +125,10 @@ func (k *kind) describeGet() huma.Operation {
 	path := &huma.Param{
 		Name: "path", In: "path", Required: true, Description: "/a one object, /a/ everything below, /a/* direct children; | joins several. " +
 			"The slash after the resource is the first one's; others may be escaped",
-		Schema: &huma.Schema{Type: "string", Pattern: `^/?` + pathForm + `(?:\|/?` + pathForm + `)*$`},
+		Schema: &huma.Schema{AnyOf: []*huma.Schema{
+			{Type: "string", Pattern: `^[^/|*]+$`}, // the least that a generator of examples needs to know
+			{Type: "string", Pattern: `^/?` + pathForm + `(?:\|/?` + pathForm + `)*$`},
+		}},
 	}
 	return huma.Operation{
 		Method: http.MethodGet, Path: base + "/" + k.name + "/{path}", OperationID: k.name, Tags: []string{"Journal"},

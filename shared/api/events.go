@@ -18,7 +18,7 @@ type Reader interface {
 	ReadAfter(ctx context.Context, r journal.Request) (journal.Answer, error)
 	ReadNewest(ctx context.Context, r journal.Request) (journal.Answer, error)
 	Follow(ctx context.Context, r journal.Request, idle time.Duration) iter.Seq2[journal.Answer, error]
-	Snapshot(ctx context.Context, fold string) ([]journal.Object, event.ID, error)
+	Snapshot(ctx context.Context, fold string, each func(key string, value []byte)) (event.ID, error)
 	Stamp(atLeast event.ID) event.ID
 }
 

@@ -24,17 +24,20 @@ type fakeJournal struct {
 	fail      error
 	hold      chan struct{} // if not nil, Emit waits for it
 	changed   chan struct{}
-	snapshots map[string][]journal.Object // by fold
+	snapshots map[string][]object // by fold
 	emits     int
 }
 
 // firstID is what the fake's ids count from.
 const firstID = event.ID(1_478_257_655_827_000)
 
+// object is one element of a snapshot.
+type object struct{ key, value string }
+
 func newFake() *fakeJournal {
 	return &fakeJournal{
 		once: map[string]journal.Receipt{}, prints: map[string][32]byte{}, changed: make(chan struct{}),
-		snapshots: map[string][]journal.Object{"ObjectOverview": {}},
+		snapshots: map[string][]object{"ObjectOverview": {}},
 	}
 }
 
@@ -142,17 +145,20 @@ func (f *fakeJournal) Follow(ctx context.Context, r journal.Request, idle time.D
 	}
 }
 
-func (f *fakeJournal) Snapshot(_ context.Context, fold string) ([]journal.Object, event.ID, error) {
+func (f *fakeJournal) Snapshot(_ context.Context, fold string, each func(key string, value []byte)) (event.ID, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.fail != nil {
-		return nil, 0, f.fail
+		return 0, f.fail
 	}
 	objects, known := f.snapshots[fold]
 	if !known {
-		return nil, 0, journal.ErrUnknownFold
+		return 0, journal.ErrUnknownFold
 	}
-	return objects, firstID + event.ID(len(f.events)) - 1, nil
+	for _, o := range objects {
+		each(o.key, []byte(o.value))
+	}
+	return firstID + event.ID(len(f.events)) - 1, nil
 }
 
 func (f *fakeJournal) Stamp(atLeast event.ID) event.ID { return max(atLeast, firstID+1_000_000) }

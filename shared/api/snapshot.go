@@ -72,57 +72,54 @@ func (x *exchange) snapshot(j Reader, q *question) error {
 	if k == nil || k.family != q.filter.Family {
 		return invalid("query.return", "%s is a snapshot, which has a path of its own", q.filter.Types.Overview())
 	}
-	objects, id, err := x.objects(j, k.overview)
-	if err != nil {
-		return err
-	}
 	b := take()
 	defer b.give()
 	b.bytes = append(append(append(b.bytes, `{"`...), k.plural...), `":[`...)
 	found := 0
-	for _, object := range objects {
-		if !q.filter.Paths.MatchKey(k.family, event.Key{Path: object.Key}) {
-			continue
+	id, err := x.objects(j, k.overview, func(key string, value []byte) {
+		if !q.filter.Paths.MatchKey(k.family, event.Key{Path: key}) {
+			return
 		}
 		if found > 0 {
 			b.bytes = append(b.bytes, ',')
 		}
 		found++
-		b.bytes = append(b.bytes, object.Value...)
-		if err := x.pass(b, maxHeld); err != nil {
-			return err
-		}
+		b.bytes = append(b.bytes, value...)
+		x.pass(b, maxHeld)
+	})
+	if err != nil {
+		return err
 	}
 	x.api.metrics.Outcome("snapshot", k.plural, found)
 	b.bytes = strconv.AppendInt(append(b.bytes, `],"eventId":`...), int64(id), 10)
 	b.bytes = append(b.bytes, '}')
-	if x.status != 0 {
-		return x.pass(b, 0)
+	if x.status == 0 {
+		x.json(http.StatusOK, b.bytes)
+		return nil
 	}
-	x.json(http.StatusOK, b.bytes)
+	x.pass(b, 0)
 	return nil
 }
 
-// objects answers the objects of a fold, and the EventId to go on from. A journal without that fold has no such objects;
-// the stamp is then that of the fold that every reader of snapshots has.
-func (x *exchange) objects(j Reader, fold string) ([]journal.Object, event.ID, error) {
-	objects, id, err := j.Snapshot(x.r.Context(), fold)
+// objects goes through the objects of a fold and answers the EventId to go on from. A journal without that fold has no
+// such objects; the stamp is then that of the fold that every reader of snapshots has.
+func (x *exchange) objects(j Reader, fold string, each func(key string, value []byte)) (event.ID, error) {
+	id, err := j.Snapshot(x.r.Context(), fold, each)
 	if errors.Is(err, journal.ErrUnknownFold) {
-		_, id, err = j.Snapshot(x.r.Context(), "ObjectOverview")
+		return j.Snapshot(x.r.Context(), "ObjectOverview", func(string, []byte) {})
 	}
-	return objects, id, err
+	return id, err
 }
 
 // pass sends on what is rendered if it is more than so many bytes, so that memory does not grow with the answer.
-func (x *exchange) pass(b *buffer, held int) error {
+func (x *exchange) pass(b *buffer, held int) {
 	if len(b.bytes) <= held {
-		return nil
+		return
 	}
 	if x.status == 0 {
 		x.Header().Set("Content-Type", typeJSON)
 		x.WriteHeader(http.StatusOK)
 	}
-	_, err := x.Write(b.bytes)
+	_, _ = x.Write(b.bytes) // a client that leaves ends the context, and so the snapshot
 	b.bytes = b.bytes[:0]
-	return err
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/millrace/millrace/shared/api"
-	"github.com/millrace/millrace/shared/journal"
 )
 
 func TestSnapshots(t *testing.T) {
@@ -36,10 +35,10 @@ func TestSnapshots(t *testing.T) {
 func TestSnapshotByPath(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.journal.snapshots["OrderOverview"] = []journal.Object{
-		{Key: "/a/x,1", Value: []byte(`{"TYPE":"OrderOverview","path":"/a/x,1"}`)},
-		{Key: "/a/x,2", Value: []byte(`{"TYPE":"OrderOverview","path":"/a/x,2"}`)},
-		{Key: "/b,1", Value: []byte(`{"TYPE":"OrderOverview","path":"/b,1"}`)},
+	b.journal.snapshots["OrderOverview"] = []object{
+		{"/a/x,1", `{"TYPE":"OrderOverview","path":"/a/x,1"}`},
+		{"/a/x,2", `{"TYPE":"OrderOverview","path":"/a/x,2"}`},
+		{"/b,1", `{"TYPE":"OrderOverview","path":"/b,1"}`},
 	}
 	for path, want := range map[string][]string{
 		"":        {"/a/x,1", "/a/x,2", "/b,1"},
@@ -73,7 +72,7 @@ func TestSnapshotLarge(t *testing.T) {
 	for i := range 5000 {
 		key := fmt.Sprintf("/o/%d", i)
 		b.journal.snapshots["ObjectOverview"] = append(b.journal.snapshots["ObjectOverview"],
-			journal.Object{Key: key, Value: fmt.Appendf(nil, `{"TYPE":"ObjectOverview","key":%q}`, key)})
+			object{key, fmt.Sprintf(`{"TYPE":"ObjectOverview","key":%q}`, key)})
 	}
 	got := b.as(t, api.Viewer, "GET", base+"/object/?return=ObjectOverview", "")
 	var answer struct {
@@ -88,8 +87,8 @@ func TestSnapshotLarge(t *testing.T) {
 func TestStatistics(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.journal.snapshots["OrderOverview"] = []journal.Object{
-		{Key: "/a,1", Value: []byte(`{"suspended":true}`)}, {Key: "/a,2", Value: []byte(`{"taskId":"9","setback":false}`)}, {Key: "/b,1", Value: []byte(`{"setback":"2026-01-01T00:00:00Z"}`)},
+	b.journal.snapshots["OrderOverview"] = []object{
+		{"/a,1", `{"suspended":true}`}, {"/a,2", `{"taskId":"9","setback":false}`}, {"/b,1", `{"setback":"2026-01-01T00:00:00Z"}`},
 	}
 	for target, want := range map[string]map[string]float64{
 		"event?return=OrderStatisticsChanged":   {"total": 3, "suspended": 1, "setback": 1, "inTask": 1, "started": 1, "inTaskProcess": 1},

@@ -103,20 +103,16 @@ func (x *exchange) awaitOrder(j Reader, q *question) error {
 // countOrders counts the orders that paths selects as they are at the EventId answered. A journal that folds no orders
 // has none.
 func (x *exchange) countOrders(j Reader, paths event.PathQuery) (*orderStatistics, event.ID, error) {
-	counted := &orderStatistics{}
-	orders, id, err := j.Snapshot(x.r.Context(), orderFold)
+	counted, failed := &orderStatistics{}, error(nil)
+	id, err := j.Snapshot(x.r.Context(), orderFold, func(key string, value []byte) {
+		if failed == nil && paths.MatchKey(event.OrderEvent, event.Key{Path: key}) {
+			failed = counted.count(value)
+		}
+	})
 	if err != nil && !errors.Is(err, journal.ErrUnknownFold) {
 		return nil, 0, err
 	}
-	for _, order := range orders {
-		if !paths.MatchKey(event.OrderEvent, event.Key{Path: order.Key}) {
-			continue
-		}
-		if err := counted.count(order.Value); err != nil {
-			return nil, 0, err
-		}
-	}
-	return counted, id, nil
+	return counted, id, failed
 }
 
 // orderFold is the snapshot that statistics are computed from.
