@@ -19,8 +19,8 @@ func (s *Store) Reserve(ctx context.Context, key store.Key, ids int, now int64) 
 	}
 	defer unlock()
 	last := s.sequences[key]
-	if last.Ahead(now) {
-		if err := store.Plausible(now, s.date()); err != nil {
+	if last.Leads(now) {
+		if err := store.CheckClock(now, s.date()); err != nil {
 			return store.Ticket{}, err
 		}
 	}
@@ -28,7 +28,7 @@ func (s *Store) Reserve(ctx context.Context, key store.Key, ids int, now int64) 
 	if err != nil {
 		return store.Ticket{}, err
 	}
-	ticket.Sends, ticket.Sent = 1, sent
+	ticket.Sent = sent
 	s.sequences[key] = ticket.Sequence
 	return ticket, nil
 }
