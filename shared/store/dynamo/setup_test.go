@@ -35,7 +35,7 @@ var errLost = errors.New("wire: connection reset by peer")
 func deliver(t *testing.T, req *http.Request, body []byte) *http.Response {
 	t.Helper()
 	again := req.Clone(req.Context())
-	again.Body = io.NopCloser(bytes.NewReader(body))
+	again.Body, again.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
 	resp, err := http.DefaultTransport.RoundTrip(again)
 	if err != nil {
 		t.Errorf("deliver = %v", err)
@@ -95,6 +95,12 @@ func open(t *testing.T, o dynamo.Options) *dynamo.Store {
 	}
 	t.Cleanup(func() { s.Close() })
 	return s
+}
+
+// sameTables are the options of another process on the tables of s.
+func sameTables(t *testing.T, s *dynamo.Store) dynamo.Options {
+	cfg := containers.AWS(t)
+	return dynamo.Options{Prefix: s.Prefix(), AWS: &cfg}
 }
 
 // emulated opens a store with fresh tables in LocalStack whose requests pass through around once the tables are there.

@@ -92,6 +92,9 @@ func newTransport() *http.Transport {
 
 func noRedirects(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
+// Prefix answers the prefix of the tables' names.
+func (s *Store) Prefix() string { return s.prefix }
+
 // Exclusive is false: any process with the right credentials reaches the tables.
 func (s *Store) Exclusive() bool { return false }
 
