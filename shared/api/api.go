@@ -3,7 +3,9 @@ package api
 import (
 	"log/slog"
 	"net/http"
+	"net/url"
 	"path"
+	"strings"
 	"sync"
 	"time"
 
@@ -98,6 +100,7 @@ func orElse[T comparable](value, otherwise T) T {
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x := a.begin(w, r)
 	defer x.end()
+	r = cleaned(r)
 	if guarded(r.URL.Path) || guarded(path.Clean(r.URL.Path)) {
 		if err := x.identify(); err != nil {
 			x.fail(err)
@@ -105,4 +108,26 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	a.mux.ServeHTTP(x, r)
+}
+
+// cleaned answers the request for what its path means without double slashes and dots. The mux would redirect there,
+// which costs a round trip, and clients that do not follow an answer: order//a/ is written easily.
+func cleaned(r *http.Request) *http.Request {
+	escaped := r.URL.EscapedPath()
+	if !strings.Contains(escaped, "//") && !strings.Contains(escaped, "/.") {
+		return r
+	}
+	clean := path.Clean(escaped)
+	if strings.HasSuffix(escaped, "/") && clean != "/" {
+		clean += "/"
+	}
+	unescaped, err := url.PathUnescape(clean)
+	if err != nil {
+		return r
+	}
+	r = r.WithContext(r.Context())
+	u := *r.URL
+	u.Path, u.RawPath = unescaped, clean
+	r.URL = &u
+	return r
 }

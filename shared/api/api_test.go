@@ -168,6 +168,23 @@ func TestLog(t *testing.T) {
 	}
 }
 
+// Whoever leaves while waiting is no failure of the server; a host that ends the request tells the client to come back.
+func TestClientLeaves(t *testing.T) {
+	t.Parallel()
+	m := &measured{}
+	b := setup(t, func(o *api.Options) { o.Metrics = m })
+	ctx, leave := context.WithCancel(t.Context())
+	leave()
+	got := b.do(t, request(t, api.Viewer, "GET", eventPath+"?after=0&timeout=60", "").WithContext(ctx))
+	wantProblem(t, got, 503, api.CodeUnavailable)
+	if last := m.lines[len(m.lines)-1]; last != "GET "+eventPath+" 499" {
+		t.Errorf("measured %q, want 499", last)
+	}
+	if strings.Contains(b.logs.String(), "ERROR") {
+		t.Errorf("logged as a failure: %s", b.logs)
+	}
+}
+
 // measured notes what it is told.
 type measured struct{ lines []string }
 

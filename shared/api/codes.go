@@ -3,7 +3,6 @@ package api
 import (
 	"context"
 	"errors"
-	"net/http"
 	"time"
 
 	"github.com/millrace/millrace/shared/event"
@@ -65,7 +64,8 @@ func problemOf(err error) *Problem {
 		return problem(CodeMismatch, "this Idempotency-Key was used with another body").at(inKeyHeader)
 	case errors.Is(err, journal.ErrTooLarge):
 		return problem(CodeTooLarge, "these events are too large for one append; send fewer at a time").at("body")
-	case errors.Is(err, journal.ErrUnavailable), errors.Is(err, journal.ErrClosed), errors.Is(err, context.DeadlineExceeded):
+	case errors.Is(err, journal.ErrUnavailable), errors.Is(err, journal.ErrClosed),
+		errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
 		return problem(CodeUnavailable, "the store cannot be reached or is busy; try again")
 	case errors.Is(err, journal.ErrUnknownOutcome):
 		return problem(CodeUnavailable, "whether this was done could not be established; try again with the same Idempotency-Key")
@@ -87,9 +87,4 @@ func refused(e *event.Error) *Problem {
 		p.Errors = append(p.Errors, FieldError(found))
 	}
 	return p
-}
-
-// gone reports whether the client has left, so that nobody is there to answer.
-func gone(r *http.Request, err error) bool {
-	return errors.Is(err, context.Canceled) && r.Context().Err() != nil
 }

@@ -37,7 +37,7 @@ func durations() *huma.Schema {
 	matching := func(forms ...string) *huma.Schema {
 		return &huma.Schema{Type: "string", Pattern: "^(?:" + strings.Join(forms, "|") + ")$"}
 	}
-	return &huma.Schema{Default: "0", AnyOf: []*huma.Schema{
+	return &huma.Schema{Title: "duration", Default: "0", AnyOf: []*huma.Schema{
 		matching(decimal + `(?:d|h|m|s|ms)?`),
 		matching(compound...),
 		matching(`P`+clock, `P\d{1,4}W(?:`+clock+`)?`, `P(?:\d{1,4}W)?\d{1,5}D(?:`+clock+`)?`),
@@ -125,7 +125,7 @@ func (k *kind) describeGet() huma.Operation {
 	path := &huma.Param{
 		Name: "path", In: "path", Required: true, Description: "/a one object, /a/ everything below, /a/* direct children; | joins several. " +
 			"The slash after the resource is the first one's; others may be escaped",
-		Schema: &huma.Schema{AnyOf: []*huma.Schema{
+		Schema: &huma.Schema{Title: "paths", AnyOf: []*huma.Schema{
 			{Type: "string", Pattern: `^[^/|*]+$`}, // the least that a generator of examples needs to know
 			{Type: "string", Pattern: `^/?` + pathForm + `(?:\|/?` + pathForm + `)*$`},
 		}},
@@ -203,7 +203,7 @@ func cloudEventSchema() *huma.Schema {
 }
 
 func pathQuerySchema() *huma.Schema {
-	path := &huma.Schema{Type: "string", Pattern: `^/(?:` + pathForm + `)?$`}
+	path := &huma.Schema{Type: "string", Title: "path", Pattern: `^/(?:` + pathForm + `)?$`}
 	s := oneOf(object("Everything", nil, false),
 		object("", members{"path": path}, false, "path"),
 		object("", members{"paths": listed(path, event.MaxPaths)}, false, "paths"))

@@ -86,6 +86,8 @@ func TestEventsSelected(t *testing.T) {
 		"all":                        {"object/?return=Event&after=0", []int{1, 2, 3}},
 		"one":                        {"object/a/b/y?return=Event&after=0", []int{2}},
 		"one, escaped":               {"object/a%2Fb%2Fy?return=Event&after=0", []int{2}},
+		"two slashes at first":       {"object//a/?return=Event&after=0", []int{1, 2}},
+		"two slashes":                {"object/a//b/?return=Event&after=0", []int{2}},
 		"several paths":              {"object/a/x|/c?return=Event&after=0", []int{1, 3}},
 		"several paths, escaped":     {"object/a%2Fx%7C%2Fc?return=Event&after=0", []int{1, 3}},
 		"one kind has none of these": {"order/?return=Event&after=0", []int{}},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"log/slog"
 	"net/http"
 	"runtime/debug"
@@ -17,7 +18,7 @@ const (
 	typeProblem = "application/problem+json"
 )
 
-// statusGone is logged and counted, never sent, where the client left before its answer.
+// statusGone is logged and counted, never sent, where a client left before its answer.
 const statusGone = 499
 
 // exchange is one request and its answer. It is the ResponseWriter that everything behind the API writes to.
@@ -135,16 +136,20 @@ func (x *exchange) bytes(status int, kind string, body []byte) {
 // fail answers with the problem that err is. Where the answer has begun it is broken off, so that the client sees that
 // it is not whole.
 func (x *exchange) fail(err error) {
-	if gone(x.r, err) {
-		x.status = statusGone
-		return
-	}
 	x.cause = err
 	if x.status != 0 {
 		panic(http.ErrAbortHandler)
 	}
-	p := problemOf(err)
-	x.problem(p)
+	x.problem(problemOf(err))
+	if x.left(err) {
+		x.status = statusGone
+	}
+}
+
+// left reports whether the failure is that the client has left. Where the host ended the request instead, the client is
+// still there for the answer; nobody can tell the two apart.
+func (x *exchange) left(err error) bool {
+	return errors.Is(err, context.Canceled) && x.r.Context().Err() != nil
 }
 
 func (x *exchange) problem(p *Problem) {

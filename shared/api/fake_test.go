@@ -75,6 +75,15 @@ func (f *fakeJournal) Emit(ctx context.Context, events []event.Event, once *jour
 	return receipt, nil
 }
 
+// close makes everything answer ErrClosed, waiting readers too.
+func (f *fakeJournal) close() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.fail = journal.ErrClosed
+	close(f.changed)
+	f.changed = make(chan struct{})
+}
+
 func (f *fakeJournal) read(r journal.Request) (journal.Answer, chan struct{}, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -134,9 +134,10 @@ func (s *stream) follow(q *question) error {
 	return nil
 }
 
-// over answers nil where err only says that the stream's time is over.
+// over answers nil where err only says that the stream is over: its time is up, its client has left, or the journal is
+// closed because the process ends. The client comes back and goes on.
 func over(ctx context.Context, err error) error {
-	if ctx.Err() != nil && (errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)) {
+	if ctx.Err() != nil || errors.Is(err, journal.ErrClosed) {
 		return nil
 	}
 	return err

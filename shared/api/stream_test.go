@@ -81,6 +81,24 @@ func TestStreamUntilClientLeaves(t *testing.T) {
 	})
 }
 
+// A process that ends lets its streams end, too, without breaking them off.
+func TestStreamEndsWithTheJournal(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := setup(t)
+		go func() {
+			time.Sleep(5 * time.Second)
+			b.journal.close()
+		}()
+		got := b.as(t, api.Viewer, "GET", eventPath+"?after=0", "", "Accept", sse)
+		if got.StatusCode != 200 || got.body != "" {
+			t.Errorf("stream = %d %q, want its end", got.StatusCode, got.body)
+		}
+		waiting := b.as(t, api.Viewer, "GET", eventPath+"?after=0&timeout=60", "")
+		wantProblem(t, waiting, 503, api.CodeUnavailable)
+	})
+}
+
 func TestStreamResumes(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -11,14 +11,26 @@ const make = (tag, attributes = {}, ...children) => {
 const row = (name, ...rest) => make("tr", {}, make("td", {}, name), make("td", {}, ...rest));
 const table = (rows) => make("table", {}, make("tbody", {}, ...rows));
 
+const either = (schemas) => make("span", {}, ...schemas.flatMap((s, i) => (i ? [" or ", shown(s)] : [shown(s)])));
+
+const values = (list) => {
+  const names = list.map((value) => JSON.stringify(value));
+  if (names.length <= 3) return make("code", {}, names.join(" "));
+  return make("details", {}, make("summary", {}, `one of ${names.length}`), make("code", {}, names.join(" ")));
+};
+
 const shown = (schema) => {
   if (!schema) return "";
   if (schema.$ref) {
     const name = schema.$ref.split("/").pop();
     return make("a", { href: "#schema-" + name }, name);
   }
-  if (schema.oneOf) return make("span", {}, ...schema.oneOf.flatMap((s, i) => (i ? [" or ", shown(s)] : [shown(s)])));
+  if (schema.title) return schema.title;
+  const variants = schema.oneOf || schema.anyOf;
+  if (variants) return either(variants);
+  if (schema.enum) return values(schema.enum);
   if (schema.type === "array") return make("span", {}, "list of ", shown(schema.items));
+  if (schema.pattern) return make("span", {}, "string like ", make("code", { className: "faint" }, schema.pattern));
   return [schema.type].flat().join(" or ") || "any";
 };
 
@@ -28,7 +40,6 @@ const field = (name, schema, required, description) =>
     shown(schema),
     required ? "" : make("span", { className: "faint" }, " optional"),
     make("div", {}, description || schema?.description || ""),
-    schema?.pattern ? make("code", { className: "faint" }, schema.pattern) : "",
   );
 
 const contents = (content = {}) =>
