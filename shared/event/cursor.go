@@ -165,12 +165,13 @@ func malformed(text []byte, name string) *Error {
 	}
 	d := jsontext.NewDecoder(bytes.NewBuffer(text))
 	err := d.SkipValue()
+	end := d.InputOffset()
 	if err == nil {
 		_, err = d.ReadToken()
 	}
 	syntax, ok := errors.AsType[*jsontext.SyntacticError](err)
 	if !ok {
-		return refuse(Invalid, name, "has more after the end of its JSON value, "+position(text, d.InputOffset()))
+		return refuse(Invalid, name, "has more after the end of its JSON value, "+position(text, end))
 	}
 	reason := syntax.Err
 	if errors.Is(err, io.ErrUnexpectedEOF) {
@@ -184,7 +185,7 @@ func position(text []byte, offset int64) string {
 	before := text[:min(int(offset), len(text))]
 	line := bytes.Count(before, []byte("\n")) + 1
 	column := len(before) - bytes.LastIndexByte(before, '\n')
-	return fmt.Sprintf("at byte %d (line %d, column %d)", offset, line, column)
+	return fmt.Sprintf("at offset %d (line %d, column %d)", offset, line, column)
 }
 
 // location writes a JSON pointer in the form of problems' locations, such as "[2].key".

@@ -45,8 +45,8 @@ func parseDuration(s string) (time.Duration, error) {
 		return parseISO(s[1:])
 	case s == "" || !isDigit(s[0]):
 		return 0, errDurationForm
-	case isDigit(s[len(s)-1]):
-		return sum(s+"s", shortUnits[:])
+	case strings.Trim(s, "0123456789.") == "":
+		return multiply(s, time.Second)
 	default:
 		return sum(s, shortUnits[:])
 	}

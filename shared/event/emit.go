@@ -102,7 +102,7 @@ func (e *emission) typeName(value []byte) {
 		return
 	}
 	name := unquote(value)
-	if n := len(e.events); n > 1 && e.events[n-2].Type == string(name) {
+	if n := len(e.events); n > 1 && e.reason == 0 && e.events[n-2].Type == string(name) {
 		e.last().Type = e.events[n-2].Type // batches are often of one type: check and keep it once
 		return
 	}
