@@ -9,7 +9,7 @@
 // One file per resource or concern:
 //
 //	api.go, route.go, exchange.go   the handler; what a resource mounts; one request and its answer
-//	role.go, token.go               who may do what
+//	role.go, token.go, guard.go     who may do what
 //	problem.go, codes.go            failures, and how errors map to them
 //	body.go, query.go, accept.go    what a request may say
 //	emit.go, flight.go              POST event, and idempotency keys under way
@@ -17,7 +17,8 @@
 //	events.go, stream.go, batch.go  reading events: as one answer, as a stream, as CloudEvents
 //	snapshot.go, statistics.go      snapshots, and what is computed from them
 //	operations.go, metrics.go       health, readiness, measurements
-//	openapi.go, schema.go, docs.go  the description of it all
+//	openapi.go, docs.go             the description of it all, and the page that shows it
+//	describe.go, schema.go          the journal's part of the description
 //
 // A resource is added by a function that answers a [Resource]; it calls route for each of its operations and names the
 // [Right] that each demands. Nothing else needs to change.

@@ -130,7 +130,7 @@ func (x *exchange) once(j Reader, q *question, form string) error {
 	}
 	b := take()
 	defer b.give()
-	stamp := j.Stamp(last(&answer))
+	stamp := j.Stamp(last(&answer, q.after))
 	if form == typeBatch {
 		x.Header().Set("Last-Event-ID", strconv.FormatInt(int64(answer.LastEventID), 10))
 		b.bytes = appendBatch(b.bytes, &answer, stamp, !q.filter.OmitsKey())
@@ -176,6 +176,7 @@ func (x *exchange) measured(operation string, answer *journal.Answer, err error)
 func (x *exchange) waiting(change int) {
 	x.patient = true
 	x.api.metrics.Following(change)
+	x.unhurried()
 }
 
 // seqOf answers the answer as seed 000 has it.
@@ -190,9 +191,13 @@ func seqOf(answer *journal.Answer, stamp event.ID) event.Seq {
 	}
 }
 
-// last is the newest id that the answer speaks of; its stamp must not be below it.
-func last(answer *journal.Answer) event.ID {
-	newest := answer.LastEventID
+// last is the newest id that the answer tells of, below which its stamp must not be; an after that is only given back is
+// none.
+func last(answer *journal.Answer, after event.ID) event.ID {
+	newest := event.ID(0)
+	if answer.LastEventID > after {
+		newest = answer.LastEventID
+	}
 	if n := len(answer.Events); n > 0 {
 		newest = max(newest, answer.Events[0].ID, answer.Events[n-1].ID)
 	}

@@ -20,6 +20,7 @@ const (
 const (
 	heartbeat    = 15 * time.Second // of silence, after which a stream shows that it lives (api.md)
 	writeTimeout = 30 * time.Second // for a client to take what was written
+	chunk        = 256 << 10        // bytes of events that a stream renders before it sends them
 )
 
 // framing is how events lie in a stream. Each method appends to dst.
@@ -94,7 +95,7 @@ func (x *exchange) stream(j Reader, q *question, form string, frames framing) er
 	if q.limit > 0 {
 		s.left = q.limit
 	}
-	if !x.api.canStream || q.limit < 0 {
+	if atOnce := q.limit < 0 || q.bounded && q.timeout == 0; atOnce || !x.api.canStream {
 		return s.finite(q, form)
 	}
 	s.begin(form)
@@ -118,6 +119,7 @@ func (s *stream) follow(q *question) error {
 	}
 	ask := q.request(s.x)
 	ask.Timeout, ask.Limit = 0, 0 // the stream's own to keep
+	ask.MaxBytes = min(ask.MaxBytes, chunk)
 	s.x.waiting(+1)
 	defer s.x.waiting(-1)
 	if s.push() != nil { // the client shall know at once that it is listening
@@ -127,6 +129,7 @@ func (s *stream) follow(q *question) error {
 		if err != nil {
 			return over(ctx, err)
 		}
+		_ = s.x.measured("follow", &answer, nil)
 		if more := s.add(&answer); s.push() != nil || !more {
 			return nil
 		}
@@ -161,9 +164,8 @@ func (s *stream) finite(q *question, form string) error {
 
 // add renders an answer; false says that the stream ends with it.
 func (s *stream) add(answer *journal.Answer) (more bool) {
-	_ = s.x.measured("follow", answer, nil)
 	if answer.Torn {
-		s.bytes = s.frames.torn(s.bytes, s.journal.Stamp(answer.LastEventID))
+		s.bytes = s.frames.torn(s.bytes, s.journal.Stamp(0))
 		return false
 	}
 	for i := range answer.Events {
@@ -191,8 +193,7 @@ func (s *stream) passed(id event.ID) event.ID {
 
 // push sends what is rendered. The error says that the client is gone, or takes nothing any more.
 func (s *stream) push() error {
-	out := http.NewResponseController(s.x)
-	_ = out.SetWriteDeadline(time.Now().Add(writeTimeout)) // hosts without deadlines have limits of their own
+	out := s.x.unhurried()
 	if _, err := s.x.Write(s.bytes); err != nil {
 		return err
 	}
@@ -201,6 +202,14 @@ func (s *stream) push() error {
 		return err
 	}
 	return nil
+}
+
+// unhurried gives the answer time from now on: the server's WriteTimeout counts from the request and may be over. Hosts
+// that know no deadlines have limits of their own.
+func (x *exchange) unhurried() *http.ResponseController {
+	out := http.NewResponseController(x)
+	_ = out.SetWriteDeadline(time.Now().Add(writeTimeout))
+	return out
 }
 
 // framingOf answers how a stream of the media type is framed; nil: it is none.

@@ -155,6 +155,20 @@ func TestStreamLimit(t *testing.T) {
 	}
 }
 
+// A timeout of 0 is what is there, and the end.
+func TestStreamAtOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := real(t)
+		b.emit(t, three)
+		began := time.Now()
+		got := b.as(t, api.Viewer, "GET", eventPath+"?after=0&timeout=0", "", "Accept", ndjson)
+		if strings.Count(got.body, "\n") != 3 || time.Since(began) > time.Second {
+			t.Errorf("timeout=0 = %q after %v, want three lines at once", got.body, time.Since(began))
+		}
+	})
+}
+
 func TestStreamRefused(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
