@@ -63,12 +63,6 @@ func (s *State) keys() []string {
 	return s.sorted
 }
 
-// Object is one element of a snapshot.
-type Object struct {
-	Key   string
-	Value []byte // as the fold made it; immutable
-}
-
 // view is the folds of this process, as of one position.
 type view struct {
 	mu     sync.Mutex
@@ -78,9 +72,31 @@ type view struct {
 	loaded bool
 }
 
-// Snapshot answers the objects of a fold in the order of their keys, and the EventId up to which they are exact: the
-// events after it are those that the objects do not show. It sees every append acknowledged before the call.
-func (j *Journal) Snapshot(ctx context.Context, fold string) ([]Object, event.ID, error) {
+// Snapshot calls each for every object of a fold, in the order of their keys, and answers the EventId up to which they
+// are exact: what they do not show are the events after it. It sees every append acknowledged before the call. A value
+// must not be changed.
+func (j *Journal) Snapshot(ctx context.Context, fold string, each func(key string, value []byte)) (event.ID, error) {
+	objects, stamp, err := j.objects(ctx, fold)
+	if err != nil {
+		return 0, err
+	}
+	for i, o := range objects {
+		if i%1024 == 0 && ctx.Err() != nil {
+			return 0, ctx.Err()
+		}
+		each(o.key, o.value)
+	}
+	return stamp, nil
+}
+
+// object is one element of a snapshot.
+type object struct {
+	key   string
+	value []byte // as the fold made it; immutable
+}
+
+// objects answers what a fold holds now, and its stamp.
+func (j *Journal) objects(ctx context.Context, fold string) ([]object, event.ID, error) {
 	v := &j.view
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -91,9 +107,9 @@ func (j *Journal) Snapshot(ctx context.Context, fold string) ([]Object, event.ID
 	if !ok {
 		return nil, 0, fmt.Errorf("%w: %s", ErrUnknownFold, fold)
 	}
-	objects := make([]Object, 0, state.Len())
+	objects := make([]object, 0, state.Len())
 	for _, key := range state.keys() {
-		objects = append(objects, Object{Key: key, Value: state.values[key]})
+		objects = append(objects, object{key, state.values[key]})
 	}
 	// Rule (prefix, T9): the stamp is the last id of the prefix that was folded.
 	return objects, v.last, nil

@@ -1,0 +1,116 @@
+package pebble
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/millrace/millrace/shared/store"
+)
+
+// failure remembers that Pebble can no longer be used, as after a sync that failed: what is on the disk then is not
+// known until it is opened again.
+type failure struct {
+	once sync.Once
+	dead chan struct{} // closed with it, for those who wait
+	err  atomic.Pointer[error]
+}
+
+func (f *failure) get() error {
+	if err := f.err.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
+func (f *failure) set(reason string) {
+	f.once.Do(func() {
+		err := fmt.Errorf("%w: the store has failed and must be opened again: %s", store.ErrUnavailable, reason)
+		f.err.Store(&err)
+		close(f.dead)
+	})
+}
+
+// logger passes on what Pebble says.
+type logger struct{ s *Store }
+
+// Infof is for Pebble's chatter about its files.
+func (l logger) Infof(string, ...any) {}
+
+// Errorf is for what Pebble tries again, such as a compaction.
+func (l logger) Errorf(format string, args ...any) {
+	l.s.log.Error("store", "message", strings.TrimSpace(fmt.Sprintf(format, args...)))
+}
+
+// Fatalf is called where Pebble cannot go on, and must not return. It does not end the process: calls answer that the
+// store has failed. A commit that failed is abandoned by a panic, which the leader recovers from; any other goroutine
+// stands still, since it may hold Pebble's locks.
+func (l logger) Fatalf(format string, args ...any) {
+	reason := strings.TrimSpace(fmt.Sprintf(format, args...))
+	l.s.log.Error("the store has failed", "error", reason)
+	l.s.failure.set(reason)
+	if strings.HasPrefix(format, "pebble: fatal commit error") {
+		panic(abandoned{reason})
+	}
+	select {}
+}
+
+// abandoned is the panic by which a failed commit is left.
+type abandoned struct{ reason string }
+
+// commitBatch commits and syncs a batch. An error means that it is not known whether it is durable.
+func commitBatch(batch *pebble.Batch) (err error) {
+	defer func() {
+		switch r := recover().(type) {
+		case nil:
+		case abandoned:
+			err = errors.New(r.reason)
+		default:
+			panic(r)
+		}
+	}()
+	return batch.Commit(pebble.Sync)
+}
+
+// disk watches the room that is left, since Pebble cannot go on once a write of its log fails.
+type disk struct {
+	minFree uint64
+	mu      sync.Mutex
+	checked time.Time
+	err     error
+}
+
+// roomFor is how long an answer about the room holds; minFree outlasts what can be written meanwhile.
+const roomFor = 50 * time.Millisecond
+
+// room answers an error if the disk is almost full.
+func (s *Store) room() error {
+	d := &s.disk
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if now := time.Now(); now.Sub(d.checked) > roomFor {
+		d.checked, d.err = now, s.measure()
+	}
+	return d.err
+}
+
+func (s *Store) measure() error {
+	usage, err := s.fs.GetDiskUsage(s.dir)
+	if err != nil {
+		if os.IsNotExist(err) {
+			return fmt.Errorf("%w: %s is gone: %w", store.ErrUnavailable, s.dir, err)
+		}
+		return nil // a file system that cannot say
+	}
+	if usage.AvailBytes < s.disk.minFree {
+		return fmt.Errorf("%w: the disk of %s has %d MiB left, %d are needed",
+			store.ErrUnavailable, s.dir, usage.AvailBytes>>20, s.disk.minFree>>20)
+	}
+	return nil
+}
