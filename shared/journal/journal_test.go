@@ -211,3 +211,31 @@ func TestLargeAppendGoesOnInParts(t *testing.T) {
 		}
 	}
 }
+
+func TestRestoredTearsEveryEarlierID(t *testing.T) {
+	t.Parallel()
+	s := memory.New(memory.Options{})
+	o := journal.Options{Folds: []journal.Fold{counter}}
+	j := open(t, s, o)
+	r, err := j.Emit(t.Context(), []event.Event{custom(1)}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	began, err := j.Restored(t.Context())
+	if err != nil || began <= r.FirstID {
+		t.Fatalf("Restored = %d, %v", began, err)
+	}
+	again := open(t, s, o)
+	for after, torn := range map[event.ID]bool{r.FirstID: true, began - 1: true, began: false} {
+		if a, err := again.ReadAfter(t.Context(), journal.Request{After: after}); err != nil || a.Torn != torn {
+			t.Errorf("ReadAfter(%d) = %+v, %v, want torn %v", after, a, err, torn)
+		}
+	}
+	objects, stamp, err := snapshot(t.Context(), again)
+	if err != nil || stamp != began || objects["/k/1"] != "1" {
+		t.Errorf("snapshot = %v at %d, %v", objects, stamp, err)
+	}
+	if v, err := again.Verify(t.Context()); err != nil || v.Events != 0 {
+		t.Errorf("Verify = %+v, %v", v, err)
+	}
+}

@@ -1,0 +1,44 @@
+package journal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/millrace/millrace/shared/event"
+)
+
+// Restored gives the journal a new identity after its data came from a backup: followers may have seen events that the
+// backup does not hold, so that every EventId handed out so far is torn from now on, and everybody takes a new snapshot.
+// It answers the EventId at which the journal begins anew; what the snapshots show is kept.
+func (j *Journal) Restored(ctx context.Context) (event.ID, error) {
+	j.view.mu.Lock()
+	defer j.view.mu.Unlock()
+	t, err := j.reserve(ctx, 1)
+	if err != nil {
+		return 0, err
+	}
+	// A slot without events whose last id is of now: above whatever was handed out before the restore.
+	w := j.keys.slotOps(t.Position, void(event.ID(t.LastID)))
+	held, err := j.writeVoid(ctx, w, known{notAfter: t.Sent.Add(j.timing.Age)}, t.Position)
+	if err != nil || held != nil {
+		return 0, errors.Join(fmt.Errorf("%w: mark the restore", ErrUnavailable), err)
+	}
+	if err := j.advance(ctx); err != nil {
+		return 0, err
+	}
+	_, version, err := j.newest(ctx)
+	if err != nil {
+		return 0, err
+	}
+	if err := j.generate(ctx, version); err != nil {
+		return 0, j.unavailable("store a generation", err)
+	}
+	if m, _, err := j.newest(ctx); err != nil || m.Ledger.position < t.Position {
+		return 0, errors.Join(fmt.Errorf("%w: another process keeps the journal; end it first", ErrUnavailable), err)
+	}
+	if err := j.store.Raise(ctx, j.keys.sequencer(), t.Position, t.LastID); err != nil {
+		return 0, j.unavailable("raise the floor", err)
+	}
+	return event.ID(t.LastID), nil
+}
