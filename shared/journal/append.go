@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"time"
 
 	"github.com/millrace/millrace/shared/event"
@@ -82,7 +81,7 @@ func (j *Journal) Write(ctx context.Context, prepare Prepare) (Receipt, error) {
 			return Receipt{}, err
 		}
 		lost = a.lost
-		pause(ctx, try)
+		j.pause(ctx, try)
 	}
 	return Receipt{}, fmt.Errorf("%w: contended", ErrUnavailable)
 }
@@ -97,7 +96,7 @@ func (j *Journal) reserve(ctx context.Context, events int) (store.Ticket, error)
 		if errors.Is(err, store.ErrClock) || errors.Is(err, store.ErrClosed) || try == maxSends {
 			return t, j.unavailable("take a ticket", err)
 		}
-		pause(ctx, try)
+		j.pause(ctx, try)
 	}
 }
 
@@ -180,7 +179,7 @@ func (a *attempt) run(ctx context.Context) (outcome, error) {
 		} else if result == refused {
 			return a.abandon(ctx)
 		}
-		pause(ctx, try)
+		a.j.pause(ctx, try)
 	}
 }
 
@@ -281,7 +280,7 @@ func (j *Journal) writeVoid(ctx context.Context, ops []store.Op, k known, positi
 			}
 			continue
 		}
-		pause(ctx, try)
+		j.pause(ctx, try)
 	}
 	return nil, fmt.Errorf("%w: a void at %d", store.ErrUnavailable, position)
 }
@@ -310,9 +309,9 @@ func (j *Journal) unavailable(doing string, err error) error {
 }
 
 // pause waits a little longer after each try, at random so that contenders part.
-func pause(ctx context.Context, try int) {
+func (j *Journal) pause(ctx context.Context, try int) {
 	ceiling := 4 * time.Millisecond << min(try, 7)
-	timer := time.NewTimer(rand.N(ceiling) + time.Microsecond)
+	timer := time.NewTimer(j.jitter(ceiling) + time.Microsecond)
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 
 	"github.com/millrace/millrace/shared/event"
 )
@@ -65,7 +64,7 @@ func (s *State) keys() []string {
 
 // view is the folds of this process, as of one position.
 type view struct {
-	mu     sync.Mutex
+	turn   chan struct{} // held by who reads or changes the view, across calls to the store
 	folds  []Fold
 	states map[string]*State // by fold
 	ledger
@@ -98,8 +97,11 @@ type object struct {
 // objects answers what a fold holds now, and its stamp.
 func (j *Journal) objects(ctx context.Context, fold string) ([]object, event.ID, error) {
 	v := &j.view
-	v.mu.Lock()
-	defer v.mu.Unlock()
+	done, err := v.enter(ctx)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer done()
 	if err := j.advance(ctx); err != nil {
 		return nil, 0, err
 	}
@@ -115,7 +117,7 @@ func (j *Journal) objects(ctx context.Context, fold string) ([]object, event.ID,
 	return objects, v.last, nil
 }
 
-// advance folds everything up to the sequencer's position. The view's lock is held.
+// advance folds everything up to the sequencer's position. It is the caller's turn.
 func (j *Journal) advance(ctx context.Context) error {
 	seq, err := j.sequence(ctx)
 	if err != nil {
@@ -147,6 +149,16 @@ func (j *Journal) advanceTo(ctx context.Context, goal int64) error {
 		}
 	}
 	return nil
+}
+
+// enter waits for the view's turn, as long as ctx lives.
+func (v *view) enter(ctx context.Context) (done func(), err error) {
+	select {
+	case v.turn <- struct{}{}:
+		return func() { <-v.turn }, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 }
 
 func (v *view) apply(s *slot) {

@@ -131,8 +131,8 @@ func (j *Journal) chunkKey(id string, n int) store.Key {
 	return store.Key{Table: store.Journal, Partition: j.keys.chunks(id), Sort: fmt.Sprintf("%06d", n)}
 }
 
-// generate stores the view as a generation and makes it the newest, unless another process has stored a newer one. The
-// view's lock is held.
+// generate stores the view as a generation and makes it the newest, unless another process has stored a newer one. It is
+// the caller's turn.
 func (j *Journal) generate(ctx context.Context, version int64) error {
 	v := &j.view
 	m := manifest{ID: positionSort(v.position) + "-" + j.token(), Ledger: v.ledger}
@@ -203,7 +203,7 @@ func (j *Journal) put(ctx context.Context, item store.Item, cond store.Condition
 		if err == nil || store.AsConflict(err) != nil || try == 2*maxSends || ctx.Err() != nil {
 			return err
 		}
-		pause(ctx, try)
+		j.pause(ctx, try)
 	}
 }
 

@@ -2,9 +2,10 @@ package journal
 
 import (
 	"context"
-	"crypto/rand"
+	crand "crypto/rand"
 	"errors"
 	"log/slog"
+	"math/rand/v2"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -82,6 +83,10 @@ type Options struct {
 	Folds     []Fold           // what Snapshot can be asked for
 	Retention Retention
 	Timing    Timing
+
+	// Jitter draws a pause between 0 and its argument, by which contenders part; default at random. Simulations give one
+	// that repeats itself.
+	Jitter func(time.Duration) time.Duration
 }
 
 // Journal is one process's access to a journal. Its methods may be called concurrently.
@@ -91,6 +96,7 @@ type Journal struct {
 	now    func() time.Time
 	log    *slog.Logger
 	timing Timing
+	jitter func(time.Duration) time.Duration
 	tail   *tail
 	holes  holes
 	found  located
@@ -111,16 +117,19 @@ func Open(s store.Store, o Options) *Journal {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
+	if o.Jitter == nil {
+		o.Jitter = rand.N[time.Duration]
+	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	j := &Journal{
 		store: s, now: o.Now, log: o.Log.With("journal", o.Name),
 		timing: o.Timing.withDefaults(), keep: o.Retention.withDefaults(),
-		tail: newTail(), process: rand.Text()[:16],
+		tail: newTail(), process: crand.Text()[:16], jitter: o.Jitter,
 	}
 	j.keys.name = o.Name
-	j.view.folds = o.Folds
+	j.view.folds, j.view.turn = o.Folds, make(chan struct{}, 1)
 	j.ctx, j.cancel = context.WithCancel(context.Background())
 	return j
 }

@@ -36,8 +36,11 @@ type Swept struct {
 // Sweep does the journal's upkeep once: folds what is new, stores a generation if one is due, moves the floor, and
 // removes slots that the floor has passed long ago. It may run in several processes at once, and be cut off anywhere.
 func (j *Journal) Sweep(ctx context.Context) (Swept, error) {
-	j.view.mu.Lock()
-	defer j.view.mu.Unlock()
+	done, err := j.view.enter(ctx)
+	if err != nil {
+		return Swept{}, err
+	}
+	defer done()
 	if err := j.advance(ctx); err != nil {
 		return Swept{}, err
 	}
