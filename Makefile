@@ -1,0 +1,33 @@
+# The targets call scripts/, one script for each job. `make` alone lists them.
+.DEFAULT_GOAL := help
+.PHONY: help demo run test lint bench build invoke deploy clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: ## real events from many writers, followers reading along, a kill -9, and a reckoning of what everybody saw
+	@scripts/demo
+
+run: ## start a server to try things out; prints its address and token
+	@go run ./cmd/millrace dev
+
+test: ## every test that this machine can run; says what it left out
+	@scripts/test
+
+lint: ## formatting, static checks, the module file
+	@scripts/lint
+
+bench: ## rates and latencies, beside the disk's own
+	@scripts/bench
+
+build: ## the program, and every function for Lambda; ARCH=arm64 or amd64
+	@scripts/build $(ARCH)
+
+invoke: ## run one function once in Lambda's environment: make invoke FN=emit EV=one
+	@scripts/invoke "$(FN)" "$(EV)"
+
+deploy: ## build and deploy to AWS, asking for what it needs to know
+	@scripts/sam build && scripts/sam deploy --guided --capabilities CAPABILITY_IAM --stack-name millrace
+
+clean: ## remove what builds leave behind
+	@rm -rf bin .aws-sam

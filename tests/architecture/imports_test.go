@@ -1,0 +1,161 @@
+package architecture_test
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/millrace/millrace/"
+
+// pkg is what the rules look at of a package, its tests left out.
+type pkg struct {
+	ImportPath string
+	Imports    []string // direct
+	Deps       []string // all
+}
+
+// packages answers every package of the module by its path inside it.
+func packages(t *testing.T) map[string]pkg {
+	t.Helper()
+	cmd := exec.Command("go", "list", "-json=ImportPath,Imports,Deps", "./...")
+	cmd.Dir = "../.."
+	out, err := cmd.Output()
+	if err != nil {
+		var failed *exec.ExitError
+		if errors.As(err, &failed) {
+			t.Fatalf("go list: %s", failed.Stderr)
+		}
+		t.Fatal(err)
+	}
+	all := map[string]pkg{}
+	for decoder := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var p pkg
+		if err := decoder.Decode(&p); errors.Is(err, io.EOF) {
+			return all
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		all[strings.TrimPrefix(p.ImportPath, module)] = p
+	}
+}
+
+// within reports whether path is one of the roots or below one.
+func within(path string, roots ...string) bool {
+	for _, root := range roots {
+		if path == root || strings.HasPrefix(path, root+"/") {
+			return true
+		}
+	}
+	return false
+}
+
+// TestForeignImports: what is costly or ties us to somebody is imported in few places.
+func TestForeignImports(t *testing.T) {
+	t.Parallel()
+	rules := []struct {
+		what string   // a module or package outside
+		by   []string // who may import it directly
+	}{
+		{"github.com/aws/aws-sdk-go-v2", []string{"shared/store/dynamo", "shared/bell/sqs", "shared/worker", "shared/config", "cmd", "tests"}},
+		{"github.com/aws/aws-lambda-go", []string{"shared/host", "tests"}},
+		{"github.com/cockroachdb/pebble/v2", []string{"shared/store/pebble"}},
+		{"github.com/prometheus/client_golang", []string{"shared/api/prom", "cmd"}},
+		{"github.com/danielgtaylor/huma/v2", []string{"shared/api"}},
+		{"github.com/testcontainers/testcontainers-go", []string{"tests"}},
+		{"github.com/alecthomas/kong", []string{"cmd"}},
+		{"net/http", []string{"shared/api", "shared/host", "shared/store/dynamo", "client", "cmd", "functions", "tests"}},
+	}
+	for path, p := range packages(t) {
+		for _, imported := range p.Imports {
+			for _, rule := range rules {
+				if within(imported, rule.what) && !within(path, rule.by...) {
+					t.Errorf("%s imports %s, which only %s may", path, imported, strings.Join(rule.by, ", "))
+				}
+			}
+		}
+	}
+}
+
+// TestArrows: packages import only what lies below them.
+func TestArrows(t *testing.T) {
+	t.Parallel()
+	may := map[string][]string{
+		"shared/event":    {},
+		"shared/store":    {"shared/store"},
+		"shared/journal":  {"shared/event", "shared/store"},
+		"shared/overview": {"shared/event", "shared/journal"},
+		"shared/api":      {"shared/api", "shared/event", "shared/journal", "shared/overview"},
+		"shared/host":     {},
+		"shared/config":   {"shared/api", "shared/event", "shared/store"},
+		"client":          {"client", "shared/event"},
+	}
+	for path, p := range packages(t) {
+		allowed, ruled := may[layer(path)]
+		if !ruled && !within(path, "functions", "cmd", "tests") {
+			t.Errorf("%s is in no layer: say here what it may import", path)
+		}
+		for _, imported := range p.Imports {
+			inside, ours := strings.CutPrefix(imported, module)
+			if !ours || !ruled {
+				continue
+			}
+			if !within(inside, allowed...) {
+				t.Errorf("%s imports %s, and may only import %v", path, inside, allowed)
+			}
+		}
+	}
+	for path, p := range packages(t) {
+		for _, imported := range p.Imports {
+			if inside, ours := strings.CutPrefix(imported, module); ours && within(inside, "tests") && !within(path, "tests") {
+				t.Errorf("%s imports %s, which is for tests", path, inside)
+			}
+		}
+	}
+}
+
+// layer answers the part of the tree whose rule applies to a package.
+func layer(path string) string {
+	parts := strings.SplitN(path, "/", 3)
+	if parts[0] != "shared" || len(parts) < 2 {
+		return parts[0]
+	}
+	return parts[0] + "/" + parts[1]
+}
+
+// TestCoresDoNoIO: what decides is pure, so that it can be tested without a world around it.
+func TestCoresDoNoIO(t *testing.T) {
+	t.Parallel()
+	all := packages(t)
+	for _, core := range []string{"shared/event", "shared/overview", "shared/journal", "shared/store"} {
+		for _, imported := range all[core].Imports {
+			if within(imported, "os", "net", "os/exec", "database/sql") && imported != "net/url" {
+				t.Errorf("%s imports %s", core, imported)
+			}
+		}
+	}
+}
+
+// TestFunctionsStaySmall: Lambda binaries link neither the embedded store nor what only plain hosts need.
+func TestFunctionsStaySmall(t *testing.T) {
+	t.Parallel()
+	found := 0
+	for path, p := range packages(t) {
+		if !within(path, "functions") {
+			continue
+		}
+		found++
+		for _, linked := range p.Deps {
+			if within(linked, "github.com/cockroachdb/pebble/v2", "github.com/prometheus/client_golang", "testing",
+				"github.com/aws/aws-sdk-go-v2/config", "github.com/alecthomas/kong") {
+				t.Errorf("%s links %s", path, linked)
+			}
+		}
+	}
+	if found == 0 {
+		t.Error("no functions were found")
+	}
+}

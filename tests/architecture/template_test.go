@@ -1,0 +1,139 @@
+package architecture_test
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/millrace/millrace/shared/store"
+	"github.com/millrace/millrace/shared/store/dynamo/layout"
+)
+
+// template is what the checks look at of template.yaml; its short tags (!Ref and such) are read as plain values.
+type template struct {
+	Resources map[string]struct {
+		Type           string    `yaml:"Type"`
+		DeletionPolicy string    `yaml:"DeletionPolicy"`
+		Properties     yaml.Node `yaml:"Properties"`
+	} `yaml:"Resources"`
+}
+
+func readTemplate(t *testing.T) template {
+	t.Helper()
+	text, err := os.ReadFile("../../template.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var parsed template
+	if err := yaml.Unmarshal(text, &parsed); err != nil {
+		t.Fatal(err)
+	}
+	return parsed
+}
+
+func properties[T any](t *testing.T, node yaml.Node) T {
+	t.Helper()
+	var p T
+	if err := node.Decode(&p); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// TestTablesAreAsTheBackendNeedsThem: the keys and the time-to-live attribute are those of package layout.
+func TestTablesAreAsTheBackendNeedsThem(t *testing.T) {
+	t.Parallel()
+	type key struct {
+		AttributeName string `yaml:"AttributeName"`
+		KeyType       string `yaml:"KeyType"`
+	}
+	type table struct {
+		TableName   string `yaml:"TableName"`
+		BillingMode string `yaml:"BillingMode"`
+		KeySchema   []key  `yaml:"KeySchema"`
+		TTL         struct {
+			AttributeName string `yaml:"AttributeName"`
+			Enabled       bool   `yaml:"Enabled"`
+		} `yaml:"TimeToLiveSpecification"`
+		Recovery struct {
+			Enabled bool `yaml:"PointInTimeRecoveryEnabled"`
+		} `yaml:"PointInTimeRecoverySpecification"`
+		Encryption struct {
+			Enabled bool `yaml:"SSEEnabled"`
+		} `yaml:"SSESpecification"`
+	}
+	var names []string
+	for name, resource := range readTemplate(t).Resources {
+		if resource.Type != "AWS::DynamoDB::Table" {
+			continue
+		}
+		got := properties[table](t, resource.Properties)
+		names = append(names, got.TableName)
+		want := got
+		want.BillingMode = "PAY_PER_REQUEST"
+		want.KeySchema = []key{{layout.Partition, "HASH"}, {layout.Sort, "RANGE"}}
+		want.TTL.AttributeName, want.TTL.Enabled = layout.Expires, true
+		want.Recovery.Enabled, want.Encryption.Enabled = true, true
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+		if resource.DeletionPolicy != "Retain" {
+			t.Errorf("%s would be deleted with the stack", name)
+		}
+	}
+	slices.Sort(names)
+	var want []string
+	for _, table := range []store.Table{store.Definitions, store.Journal, store.Work} {
+		want = append(want, "${TablePrefix}-"+string(table))
+	}
+	if diff := cmp.Diff(want, names); diff != "" {
+		t.Errorf("tables (-want +got):\n%s", diff)
+	}
+}
+
+// TestEveryFunctionIsDeployed: each folder of functions/ has a function in the template, and names its actions one by one.
+func TestEveryFunctionIsDeployed(t *testing.T) {
+	t.Parallel()
+	type function struct {
+		CodeUri  string `yaml:"CodeUri"` //nolint:revive // CloudFormation's own spelling
+		Policies []struct {
+			Statement []struct {
+				Action []string `yaml:"Action"`
+			} `yaml:"Statement"`
+		} `yaml:"Policies"`
+	}
+	var deployed []string
+	for name, resource := range readTemplate(t).Resources {
+		if resource.Type != "AWS::Serverless::Function" {
+			continue
+		}
+		f := properties[function](t, resource.Properties)
+		deployed = append(deployed, filepath.Clean(f.CodeUri))
+		for _, policy := range f.Policies {
+			for _, statement := range policy.Statement {
+				for _, action := range statement.Action {
+					if strings.Contains(action, "*") {
+						t.Errorf("%s may %s: write the actions out", name, action)
+					}
+				}
+			}
+		}
+	}
+	folders, err := filepath.Glob("../../functions/*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want []string
+	for _, folder := range folders {
+		want = append(want, filepath.Join("functions", filepath.Base(folder)))
+	}
+	slices.Sort(deployed)
+	if diff := cmp.Diff(want, deployed); diff != "" {
+		t.Errorf("functions (-folders +template):\n%s", diff)
+	}
+}

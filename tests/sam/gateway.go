@@ -1,0 +1,73 @@
+package sam
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"strconv"
+	"time"
+)
+
+// Gateway is a running sam local start-api.
+type Gateway struct {
+	URL string
+
+	cmd   *exec.Cmd
+	notes bytes.Buffer
+	ended chan struct{}
+}
+
+// StartAPI starts the gateway with one warm container for each function, and waits until it answers.
+func (s *Stack) StartAPI(ctx context.Context) (*Gateway, error) {
+	port, err := freePort()
+	if err != nil {
+		return nil, err
+	}
+	arguments := append([]string{"local", "start-api", "--port", port, "--warm-containers", "LAZY"}, s.common()...)
+	g := &Gateway{URL: "http://127.0.0.1:" + port, cmd: s.command(ctx, arguments...), ended: make(chan struct{})}
+	g.cmd.Stdout, g.cmd.Stderr = &g.notes, &g.notes
+	if err := g.cmd.Start(); err != nil {
+		return nil, err
+	}
+	go func() { _ = g.cmd.Wait(); close(g.ended) }()
+	return g, g.await(ctx)
+}
+
+func (g *Gateway) await(ctx context.Context) error {
+	for {
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, g.URL+"/healthz", nil)
+		if err != nil {
+			return err
+		}
+		if answer, err := http.DefaultClient.Do(request); err == nil {
+			return answer.Body.Close()
+		}
+		select {
+		case <-g.ended:
+			return fmt.Errorf("sam local start-api ended:\n%s", g.notes.String())
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(200 * time.Millisecond):
+		}
+	}
+}
+
+// Stop ends the gateway, which removes its containers, and answers what it printed.
+func (g *Gateway) Stop() string {
+	_ = g.cmd.Process.Signal(os.Interrupt) // ended already is as good
+	<-g.ended
+	return g.notes.String()
+}
+
+func freePort() (string, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = listener.Close() }()
+	return strconv.Itoa(listener.Addr().(*net.TCPAddr).Port), nil
+}

@@ -1,0 +1,71 @@
+// Command invoke runs one function once under sam local and prints its answer: invoke FUNCTION PAYLOAD. It makes fresh
+// tables first. scripts/invoke starts it with what it needs.
+package main
+
+import (
+	"context"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+
+	"github.com/millrace/millrace/shared/store/dynamo"
+	"github.com/millrace/millrace/tests/sam"
+	"github.com/millrace/millrace/tests/samples"
+)
+
+func main() {
+	if err := run(context.Background(), os.Args[1], os.Args[2]); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, function, payload string) error {
+	const prefix = "invoke"
+	if err := tables(ctx, prefix); err != nil {
+		return err
+	}
+	root, err := os.Getwd()
+	if err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "invoke")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	admin := samples.Tokens()[0].SHA256
+	stack, err := sam.Build(ctx, sam.Config{
+		Root: root, Dir: dir, Endpoint: os.Getenv("MILLRACE_TEST_DYNAMODB_CONTAINERS"), Admin: hex.EncodeToString(admin[:]),
+		Vars: map[string]string{"MILLRACE_STORE": "dynamodb:" + prefix},
+	})
+	if err != nil {
+		return err
+	}
+	path, err := filepath.Abs(payload)
+	if err != nil {
+		return err
+	}
+	answer, failure, err := stack.Invoke(ctx, function, path)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("%s%s\n", answer, failure)
+	return nil
+}
+
+func tables(ctx context.Context, prefix string) error {
+	s, err := dynamo.Open(ctx, dynamo.Options{Prefix: prefix, AWS: &aws.Config{
+		Region: "us-east-1", BaseEndpoint: aws.String(os.Getenv("MILLRACE_TEST_DYNAMODB")),
+		Credentials: credentials.NewStaticCredentialsProvider("test", "test", ""),
+	}})
+	if err != nil {
+		return err
+	}
+	defer func() { _ = s.Close() }()
+	return s.CreateTables(ctx)
+}

@@ -1,0 +1,188 @@
+package sam_test
+
+import (
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/millrace/millrace/shared/store/dynamo"
+	"github.com/millrace/millrace/tests/containers"
+	"github.com/millrace/millrace/tests/sam"
+	"github.com/millrace/millrace/tests/samples"
+)
+
+// root of the project.
+const root = "../.."
+
+// build answers the stack over fresh tables, with other variables than the template's where vars says so.
+func build(t *testing.T, vars map[string]string) *sam.Stack {
+	t.Helper()
+	if os.Getenv("MILLRACE_TEST_SAM") == "" {
+		t.Skip("left out: run by make test, where Docker and Python are there")
+	}
+	endpoint := os.Getenv("MILLRACE_TEST_DYNAMODB_CONTAINERS")
+	if endpoint == "" {
+		t.Fatal("MILLRACE_TEST_DYNAMODB_CONTAINERS is not set; see scripts/with-localstack")
+	}
+	if vars == nil {
+		vars = map[string]string{}
+	}
+	vars["MILLRACE_STORE"] = "dynamodb:" + tables(t)
+	directory, err := filepath.Abs(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	admin := samples.Tokens()[0].SHA256
+	stack, err := sam.Build(t.Context(), sam.Config{
+		Root: directory, Dir: t.TempDir(), Endpoint: endpoint, Admin: hex.EncodeToString(admin[:]), Vars: vars,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return stack
+}
+
+// tables makes fresh tables and answers their prefix.
+func tables(t *testing.T) string {
+	t.Helper()
+	cfg, prefix := containers.AWS(t), containers.Prefix()
+	s, err := dynamo.Open(t.Context(), dynamo.Options{Prefix: prefix, AWS: &cfg})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = s.Close() }()
+	if err := s.CreateTables(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return prefix
+}
+
+// tokens are those of the samples, as MILLRACE_TOKENS has them.
+func tokens(t *testing.T) string {
+	t.Helper()
+	var list []map[string]string
+	for _, token := range samples.Tokens() {
+		list = append(list, map[string]string{
+			"name": token.Name, "role": string(token.Role), "sha256": hex.EncodeToString(token.SHA256[:]),
+		})
+	}
+	text, err := json.Marshal(list)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+func TestInvokeEverySample(t *testing.T) {
+	stack := build(t, map[string]string{"MILLRACE_TOKENS": tokens(t)})
+	// The first one alone: SAM makes its image then. Each function's samples rest on those of the functions before it.
+	invoke(t, stack, "snapshot", samples.Of("snapshot")[0].Name)
+	for _, function := range samples.Order() {
+		t.Run(function, func(t *testing.T) {
+			for _, c := range samples.Of(function) {
+				t.Run(c.Name, func(t *testing.T) {
+					t.Parallel()
+					answer, failure := invoke(t, stack, function, c.Name)
+					if err := c.Check(answer, failure); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+		})
+	}
+}
+
+func invoke(t *testing.T, stack *sam.Stack, function, name string) (answer []byte, failure string) {
+	t.Helper()
+	payload, err := filepath.Abs(samples.Path(function, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, failure, err = stack.Invoke(t.Context(), function, payload)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer, failure
+}
+
+func TestGateway(t *testing.T) {
+	stack := build(t, nil)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	gateway, err := stack.StartAPI(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if notes := gateway.Stop(); t.Failed() {
+			t.Log(notes)
+		}
+	}()
+	const event, object = "/jobscheduler/master/api/event", "/jobscheduler/master/api/object"
+	steps := []struct {
+		request string // method, path and query
+		token   string
+		body    string
+		status  int
+		want    string
+	}{
+		{"GET /healthz", "", "", 200, "ok"},
+		{"GET /openapi.json", "", "", 200, `"openapi"`},
+		{"POST " + event, "", `[]`, 401, "unauthorized"},
+		{"GET /jobscheduler/nothing", "", "", 401, "unauthorized"},
+		{"GET /jobscheduler/nothing", "sample", "", 404, "not_found"},
+		{"POST " + event, "sample", `[{"TYPE":"OfferMade","key":"/a b/ü","price":1}]`, 201, "eventIds"},
+		{"POST " + event, "sample", `[{"TYPE":"OfferMade","key":"/b","price":2},{"TYPE":"OfferMade","key":"/c/d","price":3}]`, 201, "eventIds"},
+		{"POST " + event, "sample", `[{"TYPE":`, 400, "invalid"},
+		{"GET " + event + "?return=Event&after=0", "sample", "", 200, `"key":"/c/d"`},
+		{"GET " + event + "?return=OfferLost&after=0&timeout=200ms", "sample", "", 200, `"TYPE":"Empty"`},
+		{"GET " + event + "?return=Event&after=0&limit=0", "sample", "", 400, "query.limit"},
+		{"GET " + object + "/c/?return=ObjectOverview", "sample", "", 200, `"price":3`},
+		{"GET " + object + "/?return=ObjectOverview", "sample", "", 200, `"price":2`},
+		{"GET " + object + "/a%20b/%C3%BC?return=ObjectOverview", "sample", "", 200, `"price":1`},
+		{"GET " + object + "/b?return=Event&after=0", "sample", "", 200, `"OfferMade"`},
+		{"POST " + object + "?return=ObjectOverview", "sample", `{}`, 200, `"key":"/b"`},
+		{"GET /jobscheduler/master/api/order/?return=OrderOverview", "sample", "", 200, `{"orders":[]`},
+	}
+	for i, step := range steps {
+		t.Run(fmt.Sprint(i, " ", step.request), func(t *testing.T) {
+			status, body := ask(ctx, t, gateway.URL, step.request, step.token, step.body)
+			if status != step.status || !strings.Contains(body, step.want) {
+				t.Errorf("answer %d %s, want %d with %s", status, body, step.status, step.want)
+			}
+		})
+	}
+}
+
+func ask(ctx context.Context, t *testing.T, url, request, token, body string) (int, string) {
+	t.Helper()
+	method, path, _ := strings.Cut(request, " ")
+	r, err := http.NewRequestWithContext(ctx, method, url+path, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if token != "" {
+		r.Header.Set("Authorization", "Bearer "+token)
+	}
+	if body != "" {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = answer.Body.Close() }()
+	text, err := io.ReadAll(answer.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer.StatusCode, string(text)
+}

@@ -1,0 +1,123 @@
+package sam
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+)
+
+// Stack is the template, built for this machine, with its functions' requests to DynamoDB going to an endpoint.
+type Stack struct {
+	root       string            // of the project
+	files      string            // the built template and the variables
+	parameters []string          // of the template
+	vars       map[string]string // in place of the template's own, for variables that it declares
+}
+
+// Config of a Stack.
+type Config struct {
+	Root     string            // of the project
+	Dir      string            // where to put what is built
+	Endpoint string            // of DynamoDB, as containers reach it
+	Admin    string            // SHA-256 of the admin token
+	Vars     map[string]string // environment variables in place of the template's
+}
+
+// Build runs sam build.
+func Build(ctx context.Context, c Config) (*Stack, error) {
+	s := &Stack{root: c.Root, files: c.Dir, vars: c.Vars}
+	s.parameters = []string{"--parameter-overrides", "Architecture=" + architecture(), "AdminTokenSha256=" + c.Admin}
+	if _, err := s.sam(ctx, append([]string{"build", "--build-dir", s.files}, s.parameters...)...); err != nil {
+		return nil, err
+	}
+	if err := s.redirect(c.Endpoint); err != nil {
+		return nil, err
+	}
+	vars, err := json.Marshal(map[string]any{"Parameters": s.vars})
+	if err != nil {
+		return nil, err
+	}
+	return s, os.WriteFile(s.file("vars.json"), vars, 0o600)
+}
+
+// architecture is the machine's own, as the template names it.
+func architecture() string {
+	if runtime.GOARCH == "arm64" {
+		return "arm64"
+	}
+	return "x86_64"
+}
+
+func (s *Stack) file(name string) string { return filepath.Join(s.files, name) }
+
+var storeVariable = regexp.MustCompile(`(?m)^( *)MILLRACE_STORE:`)
+
+// redirect gives the functions a variable that the template does not declare: SAM passes no others.
+func (s *Stack) redirect(endpoint string) error {
+	template, err := os.ReadFile(s.file("template.yaml"))
+	if err != nil {
+		return err
+	}
+	if !storeVariable.Match(template) {
+		return errors.New("sam: the built template has no MILLRACE_STORE")
+	}
+	template = storeVariable.ReplaceAll(template, []byte("${1}AWS_ENDPOINT_URL_DYNAMODB: "+endpoint+"\n${0}"))
+	return os.WriteFile(s.file("template.yaml"), template, 0o600)
+}
+
+// Invoke runs sam local invoke for the function of that folder. It answers what the function answered, or the text of the
+// error that it ended with.
+func (s *Stack) Invoke(ctx context.Context, function, payload string) (answer []byte, failure string, err error) {
+	out, err := s.sam(ctx, append([]string{"local", "invoke", LogicalID(function), "--event", payload}, s.common()...)...)
+	if err != nil {
+		return nil, "", err
+	}
+	out = bytes.TrimSpace(out)
+	var failed struct {
+		Message string `json:"errorMessage"`
+	}
+	if json.Unmarshal(out, &failed) == nil && failed.Message != "" {
+		return nil, failed.Message, nil
+	}
+	return out, "", nil
+}
+
+// common are the arguments that invoke and start-api both take.
+func (s *Stack) common() []string {
+	return append([]string{"--template", s.file("template.yaml"), "--env-vars", s.file("vars.json")}, s.parameters...)
+}
+
+// LogicalID answers a function's name in the template: ReadAfterFunction of read-after.
+func LogicalID(function string) string {
+	var id strings.Builder
+	for word := range strings.SplitSeq(function, "-") {
+		id.WriteString(strings.ToUpper(word[:1]) + word[1:])
+	}
+	return id.String() + "Function"
+}
+
+// sam runs the SAM CLI and answers its standard output.
+func (s *Stack) sam(ctx context.Context, arguments ...string) ([]byte, error) {
+	cmd := s.command(ctx, arguments...)
+	var out, notes bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &notes
+	if err := cmd.Run(); err != nil {
+		return nil, fmt.Errorf("sam %s: %w\n%s%s", strings.Join(arguments, " "), err, notes.String(), out.String())
+	}
+	return out.Bytes(), nil
+}
+
+func (s *Stack) command(ctx context.Context, arguments ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, filepath.Join(s.root, "scripts", "sam"), arguments...)
+	cmd.Dir = s.root
+	cmd.Env = append(os.Environ(), "AWS_ACCESS_KEY_ID=test", "AWS_SECRET_ACCESS_KEY=test", "AWS_REGION=us-east-1")
+	return cmd
+}
