@@ -62,13 +62,21 @@ func (j *Journal) newest(ctx context.Context) (m manifest, version int64, err er
 func (j *Journal) loadNewest(ctx context.Context) error {
 	v := &j.view
 	for {
+		// The floor is read before the generation, which it never passes: were a first one stored and the floor raised
+		// between two reads in the other order, the journal's beginning would seem never to have been folded.
+		seq, err := j.sequence(ctx)
+		if err != nil {
+			return err
+		}
 		m, version, err := j.newest(ctx)
 		if err != nil {
 			return err
 		}
-		v.reset(ledger{})
 		if version == 0 || !m.covers(v.folds) {
-			break
+			// Where there is a floor, a fold is new since, and what was evicted before it is not in it.
+			v.reset(ledger{position: seq.FloorPosition, last: event.ID(seq.FloorID)})
+			v.loaded = true
+			return nil
 		}
 		v.reset(m.Ledger)
 		complete, err := j.loadChunks(ctx, m)
@@ -81,12 +89,6 @@ func (j *Journal) loadNewest(ctx context.Context) error {
 		}
 		// It was replaced and removed while it was read: there is a newer one.
 	}
-	v.loaded = true
-	seq, err := j.sequence(ctx)
-	if seq.FloorPosition > 0 { // a fold that is new since: what was evicted before it is not in it
-		v.reset(ledger{position: seq.FloorPosition, last: event.ID(seq.FloorID)})
-	}
-	return err
 }
 
 // covers reports whether a generation has every fold.
