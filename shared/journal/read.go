@@ -149,7 +149,7 @@ func (rd *reader) scan(ctx context.Context, goal int64) (Answer, error) {
 			return a, err
 		}
 		if a.Events == nil && rd.r.Match == nil {
-			a.Events = make([]event.Event, 0, countEvents(run))
+			a.Events = make([]event.Event, 0, rd.room(run, goal))
 		}
 		for i := range run {
 			if rd.take(&run[i], &a, &bytes) {
@@ -231,12 +231,17 @@ func (rd *reader) known() int64 {
 	return max(next, rd.next) - 1
 }
 
-func countEvents(run []slot) int {
-	n := 0
+// room estimates how many events an answer to goal will have, from a first run of slots.
+func (rd *reader) room(run []slot, goal int64) int {
+	events := 0
 	for i := range run {
-		n += len(run[i].events)
+		events += len(run[i].events)
 	}
-	return n
+	all := events * int(min(goal-rd.next+1, 64*pageSize)) / len(run)
+	if rd.r.Limit > 0 {
+		return min(all, rd.r.Limit)
+	}
+	return max(events, min(all, 64*pageSize))
 }
 
 // ReadNewest answers the newest events first, at most Limit of them, down to After. It never waits for new ones. It is

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"unsafe"
 
 	"github.com/millrace/millrace/shared/event"
 	"github.com/millrace/millrace/shared/store"
@@ -112,7 +113,8 @@ func (d *decoder) decode(position int64, value []byte) (slot, error) {
 	if len(value) < 3 || value[0] != slotFormat {
 		return slot{}, fmt.Errorf("%w (position %d)", errSlot, position)
 	}
-	in := input{bytes: value[1:], text: string(value[1:])}
+	// A stored value never changes, so that the strings cut from it may share its bytes.
+	in := input{bytes: value[1:], text: unsafe.String(&value[1], len(value)-1)}
 	s := slot{position: position, last: event.ID(in.number())}
 	in.skip(1)
 	count, first := in.number(), event.ID(in.number())

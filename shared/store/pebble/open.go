@@ -55,6 +55,7 @@ type Store struct {
 	published atomic.Pointer[snapshot]
 	queue     queue
 	sequences sequences
+	pageSizes pageSizes
 	failure   failure
 
 	closing sync.RWMutex // held for reading by every call, for writing by Close

@@ -114,8 +114,9 @@ func (s *Store) Query(ctx context.Context, r store.Range) (store.Page, error) {
 		return store.Page{}, s.readError(store.Key{Table: r.Table, Partition: r.Partition}, err)
 	}
 	prefix := len(appendPartition(nil, 0, r.Partition))
-	p := scan{prefix: prefix, r: r}
+	p := s.newScan(prefix, r)
 	page, err := p.read(iter)
+	s.pageSizes.note(&p)
 	if err = errors.Join(err, iter.Close()); err != nil {
 		return store.Page{}, s.readError(store.Key{Table: r.Table, Partition: r.Partition}, err)
 	}
@@ -135,6 +136,30 @@ type scan struct {
 type spot struct {
 	version, expires   int64
 	sort, token, value int
+}
+
+// pageSizes are those of a page read lately: whoever reads one page mostly reads the next, of about the same size.
+type pageSizes struct{ items, values, texts atomic.Int64 }
+
+func (z *pageSizes) note(p *scan) {
+	z.items.Store(int64(len(p.spots)))
+	z.values.Store(int64(len(p.values)))
+	z.texts.Store(int64(len(p.texts)))
+}
+
+// newScan answers a scan with room for a page like the last. Values outlive the scan, so that a page of few items must
+// not hold the room of many.
+func (s *Store) newScan(prefix int, r store.Range) scan {
+	z := &s.pageSizes
+	items := int(z.items.Load())
+	if r.Limit > 0 && r.Limit < items {
+		return scan{prefix: prefix, r: r}
+	}
+	room := func(last int64) int { return int(last + last/8) }
+	return scan{
+		prefix: prefix, r: r, spots: make([]spot, 0, items+1),
+		values: make([]byte, 0, room(z.values.Load())), texts: make([]byte, 0, room(z.texts.Load())),
+	}
 }
 
 func (p *scan) read(iter *pebble.Iterator) (store.Page, error) {
