@@ -272,13 +272,14 @@ func (j *Journal) writeVoid(ctx context.Context, ops []store.Op, k known, positi
 			return nil, err
 		}
 		if errors.Is(err, store.ErrTooLate) || time.Now().After(k.notAfter) {
-			if k, err = j.know(ctx); err != nil {
-				continue
-			}
-			if k.floor >= position {
+			fresh, err := j.know(ctx)
+			if err == nil && fresh.floor >= position {
 				return j.evicted(ctx, position)
 			}
-			continue
+			if err == nil {
+				k = fresh // a read that failed permits nothing
+				continue
+			}
 		}
 		j.pause(ctx, try)
 	}
