@@ -76,7 +76,7 @@ func TestAPlainAppendOfOneSmallEventCosts2WCU(t *testing.T) {
 	}
 }
 
-// The budget is 10; the slot does not repeat what its events share.
+// The budget is 10; a slot is smaller than the events' JSON, as it holds neither their ids nor their members' names.
 func TestABatchOf25EventsOf300BytesCosts8WCU(t *testing.T) {
 	t.Parallel()
 	m := setup(t)

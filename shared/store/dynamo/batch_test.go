@@ -118,7 +118,7 @@ func TestRemoveAsksAgainForWhatIsLeftUnprocessed(t *testing.T) {
 	t.Parallel()
 	s := emulated(t, miserly(t, "BatchWriteItem"))
 	rows(t, s, "x", "a", "b", "c", "d")
-	if err := s.Remove(t.Context(), store.Range{Table: store.Journal, Partition: "J", To: "d"}); err != nil {
+	if err := s.Remove(t.Context(), store.Range{Table: store.Journal, Partition: "J", From: "a", To: "d"}); err != nil {
 		t.Fatal(err)
 	}
 	page, err := s.Query(t.Context(), store.Range{Table: store.Journal, Partition: "J"})

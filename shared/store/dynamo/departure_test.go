@@ -84,7 +84,6 @@ func TestATicketsAgeCountsFromItsFirstRequest(t *testing.T) {
 	ticks := &clock{now: time.Now()}
 	sent := ticks.Now().Add(time.Second)
 	cfg := nowhere()
-	cfg.Retryer = nil
 	cfg.Credentials = slowSignIn{ticks, time.Second}
 	cfg.HTTPClient = &wire{around: func(_ *http.Request, n int64) (*http.Response, error) {
 		if n == 1 {

@@ -90,6 +90,7 @@ func TestCanceledTransactions(t *testing.T) {
 		{"found as this Write had put it", []string{found("mine"), none}, nil},
 		{"found as this Write had put it, with contention", []string{found("mine"), busy}, nil},
 		{"invalid", []string{busy, `{"Code":"ValidationError"}`}, store.ErrInvalid},
+		{"invalid first", []string{`{"Code":"ValidationError"}`, busy}, store.ErrInvalid},
 		{"something new", []string{none, `{"Code":"SomethingNew"}`}, store.ErrUnavailable},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -2,6 +2,7 @@ package dynamo
 
 import (
 	"context"
+	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -47,20 +48,11 @@ func (s *Store) getOne(ctx context.Context, key store.Key, options ...func(*dyna
 	return decode(key, out.Item)
 }
 
-// getMany asks for each key once, however often it is among keys: BatchGetItem refuses doubles.
 func (s *Store) getMany(ctx context.Context, keys []store.Key) ([]*store.Item, error) {
 	found := make(map[store.Key]*store.Item, len(keys))
-	batch := make([]store.Key, 0, min(len(keys), maxBatchGet))
-	for i, key := range keys {
-		if _, seen := found[key]; !seen {
-			found[key] = nil
-			batch = append(batch, key)
-		}
-		if len(batch) == maxBatchGet || i == len(keys)-1 && len(batch) > 0 {
-			if err := s.getBatch(ctx, batch, found); err != nil {
-				return nil, err
-			}
-			batch = batch[:0]
+	for batch := range slices.Chunk(keys, maxBatchGet) {
+		if err := s.getBatch(ctx, batch, found); err != nil {
+			return nil, err
 		}
 	}
 	items := make([]*store.Item, len(keys))
@@ -75,7 +67,7 @@ func (s *Store) getMany(ctx context.Context, keys []store.Key) ([]*store.Item, e
 func (s *Store) getBatch(ctx context.Context, keys []store.Key, found map[store.Key]*store.Item) error {
 	wanted, names := s.batchOf(keys)
 	requests := requestItems(wanted)
-	patience := patience{operation: "BatchGetItem", left: len(keys)}
+	patience := patience{operation: "BatchGetItem", left: len(wanted)}
 	for {
 		out, err := s.client.BatchGetItem(ctx, &dynamodb.BatchGetItemInput{RequestItems: requests})
 		if err != nil {
@@ -98,7 +90,8 @@ func (s *Store) getBatch(ctx context.Context, keys []store.Key, found map[store.
 // place is where an item lies in DynamoDB.
 type place struct{ table, partition, sort string }
 
-// batchOf answers the keys by their places, and the names of their tables.
+// batchOf answers the keys by their places, each once because BatchGetItem refuses doubles, and the names of their
+// tables.
 func (s *Store) batchOf(keys []store.Key) (wanted map[place]store.Key, tables []string) {
 	wanted = make(map[place]store.Key, len(keys))
 	seen := map[string]bool{}

@@ -62,8 +62,14 @@ func TestATicketBehindAnotherProcessTakesASecondRequestOnlyOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := [][2]int64{{late.FirstID, int64(late.Sends)}, {next.FirstID, int64(next.Sends)}}
-	if diff := cmp.Diff([][2]int64{{ahead.LastID + 1, 2}, {ahead.LastID + 2, 1}}, got); diff != "" {
+	past, err := s.Reserve(t.Context(), slot("H"), 1, now+16_000) // the clock is past the ids: by less than 20 ms
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := [][2]int64{
+		{late.FirstID, int64(late.Sends)}, {next.FirstID, int64(next.Sends)}, {past.FirstID, int64(past.Sends)},
+	}
+	if diff := cmp.Diff([][2]int64{{ahead.LastID + 1, 2}, {ahead.LastID + 2, 1}, {ahead.LastID + 3, 1}}, got); diff != "" {
 		t.Errorf("first ids and sends (-want +got):\n%s", diff)
 	}
 }
@@ -107,6 +113,49 @@ func TestManyTicketsAtOnceShareNothingAndRarelyTakeTwoRequests(t *testing.T) {
 	}
 	if len(all) != writers*each || sends > len(all)*11/10 {
 		t.Errorf("%d tickets took %d requests, want %d tickets and at most a tenth more requests", len(all), sends, writers*each)
+	}
+}
+
+func TestATicketTakenBesideAnotherGoesOnFromTheIds(t *testing.T) {
+	t.Parallel()
+	second := make(chan struct{})
+	var held atomic.Bool
+	s := emulated(t, func(req *http.Request, _ int64) (*http.Response, error) {
+		body := bodyOf(req)
+		switch {
+		case !held.Load():
+		case bytes.Contains(body, []byte("SET #last")):
+			<-second
+		default:
+			close(second)
+		}
+		return deliver(t, req, body), nil
+	})
+	now := time.Now().UnixMicro()
+	tickets(t, s, 1, now)
+	held.Store(true)
+	var group sync.WaitGroup
+	for range 2 { // whichever is first is held until the other has asked to go on from the ids
+		group.Go(func() {
+			if _, err := s.Reserve(t.Context(), slot("H"), 1, now+1_000); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	group.Wait()
+}
+
+func TestTheFloorNeverMovesDown(t *testing.T) {
+	t.Parallel()
+	s := emulated(t, nil)
+	for _, floor := range []int64{5, 7, 7, 6} {
+		if err := s.Raise(t.Context(), slot("H"), floor, floor*10); err != nil {
+			t.Errorf("Raise(%d) = %v, want nil", floor, err)
+		}
+	}
+	state, err := s.Sequence(t.Context(), slot("H"), false)
+	if want := (store.Sequence{FloorPosition: 7, FloorID: 70}); err != nil || state != want {
+		t.Errorf("Sequence = %+v, %v, want %+v", state, err, want)
 	}
 }
 

@@ -76,7 +76,6 @@ func nowhere() aws.Config {
 	return aws.Config{
 		Region:      "us-east-1",
 		Credentials: credentials.NewStaticCredentialsProvider("test", "test", ""),
-		Retryer:     func() aws.Retryer { return aws.NopRetryer{} },
 	}
 }
 
