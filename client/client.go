@@ -32,8 +32,8 @@ type Options struct {
 	HTTP *http.Client
 
 	// Patience is how long a call is repeated while the server cannot be reached or is busy; default 30 s. Negative:
-	// nothing is repeated, and appends carry no Idempotency-Key unless the caller gives one. A follower's patience has
-	// no end.
+	// nothing is repeated, and appends carry no Idempotency-Key unless the caller gives one. Once a follower has had its
+	// first answer, its patience has no end.
 	Patience time.Duration
 
 	// OnRetry, if set, is told of each failure that is about to be repeated after wait.

@@ -239,7 +239,7 @@ func TestFollowEndsWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		for _, err := range dial(t, &script{}, client.Options{}).Follow(ctx, client.Query{}) {
+		for _, err := range dial(t, &script{}, client.Options{Patience: time.Hour}).Follow(ctx, client.Query{}) {
 			if !errors.Is(err, context.DeadlineExceeded) {
 				t.Errorf("ended with %v, want the context's error", err)
 			}

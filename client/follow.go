@@ -26,15 +26,16 @@ type Step struct {
 }
 
 // Follow yields every event that the query selects, each once and in order, until ctx ends or the caller breaks off. It
-// outlives failures of the network, restarts of the server and, by a new snapshot, the eviction of events. The one
-// error it yields, as its last, is a refusal that repetition would not cure, or the end of ctx.
+// outlives failures of the network, restarts of the server and, by a new snapshot, the eviction of events; only the first
+// answer must come before the client's patience ends. The one error it yields, as its last, is a refusal that
+// repetition would not cure, or the end of ctx.
 func (c *Client) Follow(ctx context.Context, q Query) iter.Seq2[Step, error] {
 	return func(yield func(Step, error) bool) {
 		if q.Wait == 0 {
 			q.Wait = followWait
 		}
-		for {
-			step, err := c.step(ctx, q)
+		for patience := c.patience; ; patience = endless {
+			step, err := c.step(ctx, q, patience)
 			if err != nil {
 				yield(Step{}, fmt.Errorf("client: follow after %d: %w", q.After, err))
 				return
@@ -48,8 +49,8 @@ func (c *Client) Follow(ctx context.Context, q Query) iter.Seq2[Step, error] {
 }
 
 // step reads once, and takes a snapshot where the journal is torn.
-func (c *Client) step(ctx context.Context, q Query) (Step, error) {
-	answer, err := c.read(ctx, q, endless)
+func (c *Client) step(ctx context.Context, q Query, patience time.Duration) (Step, error) {
+	answer, err := c.read(ctx, q, patience)
 	if err != nil {
 		return Step{}, err
 	}

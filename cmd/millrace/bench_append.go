@@ -1,0 +1,76 @@
+package main
+
+import (
+	"context"
+	"slices"
+	"time"
+)
+
+type benchAppendCommand struct {
+	bench
+	Writers  []int         `help:"How many append at once." default:"1,16,64"`
+	Batch    []int         `help:"Events per append." default:"1,100"`
+	Duration time.Duration `help:"How long each case takes." default:"3s"`
+}
+
+// Run measures every case and prints a row for each.
+func (b benchAppendCommand) Run(ctx context.Context, c console) error {
+	bed, err := b.open(ctx)
+	if err != nil {
+		return err
+	}
+	r := &results{heading: "WRITERS\tBATCH\tEVENTS/S\tAPPENDS/S\tP50\tP99\tDISK/S"}
+	for _, batch := range b.Batch {
+		for _, writers := range b.Writers {
+			if err = b.measure(ctx, bed, r, writers, batch); err != nil {
+				return closing(err, bed)
+			}
+		}
+	}
+	names := []string{"writers", "batch", "events_per_s", "appends_per_s", "p50_ms", "p99_ms", "disk_per_s"}
+	return closing(r.print(c.out, b.format, names), bed)
+}
+
+func (b benchAppendCommand) measure(ctx context.Context, bed *bed, r *results, writers, batch int) error {
+	floor, err := diskFloor(bed.dir, writers, b.Size*batch, b.Duration/3)
+	if err != nil {
+		return err
+	}
+	laps, elapsed, err := hammer(ctx, bed, writers, batch, b.Size, b.Duration)
+	if err != nil {
+		return err
+	}
+	appends := float64(len(laps)) / elapsed.Seconds()
+	r.add(writers, batch, rate(appends*float64(batch)), rate(appends), took(quantile(laps, 0.5)), took(quantile(laps, 0.99)), rate(floor))
+	return nil
+}
+
+// hammer lets writers append as fast as they can and answers how long each append took, sorted.
+func hammer(ctx context.Context, s subject, writers, batch, size int, duration time.Duration) ([]time.Duration, time.Duration, error) {
+	each := make([][]time.Duration, writers)
+	began := time.Now()
+	err := together(ctx, writers, func(ctx context.Context, w int) error {
+		events := sample(batch, size, int64(w))
+		for at := time.Now(); at.Sub(began) < duration; {
+			if err := s.emit(ctx, events); err != nil {
+				return err
+			}
+			now := time.Now()
+			each[w] = append(each[w], now.Sub(at))
+			at = now
+		}
+		return nil
+	})
+	elapsed := time.Since(began)
+	laps := slices.Concat(each...)
+	slices.Sort(laps)
+	return laps, elapsed, err
+}
+
+// quantile answers the value below which that part of the sorted values lies; 0 of none.
+func quantile(sorted []time.Duration, part float64) time.Duration {
+	if len(sorted) == 0 {
+		return 0
+	}
+	return sorted[min(int(part*float64(len(sorted))), len(sorted)-1)]
+}

@@ -1,0 +1,135 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/millrace/millrace/shared/event"
+)
+
+type benchFollowCommand struct {
+	bench
+	Rate     int           `help:"Appends per second." default:"500"`
+	Duration time.Duration `help:"How long to measure." default:"5s"`
+}
+
+// Run lets a follower wait while events are appended at an even rate.
+func (b benchFollowCommand) Run(ctx context.Context, c console) error {
+	if b.Rate < 1 {
+		return misused("--rate is %d, want at least 1", b.Rate)
+	}
+	bed, err := b.open(ctx)
+	if err != nil {
+		return err
+	}
+	race := &race{laps: make([]lap, int(b.Duration.Seconds()*float64(b.Rate)))}
+	if err := race.run(ctx, bed, b.Size, time.Second/time.Duration(b.Rate)); err != nil {
+		return closing(err, bed)
+	}
+	r := &results{heading: "LATENCY\tEVENTS\tP50\tP99\tMAX"}
+	r.spread("from sending", race.since(func(l *lap) time.Time { return l.sent }))
+	r.spread("from acknowledgement", race.since(func(l *lap) time.Time { return l.acked }))
+	return closing(r.print(c.out, b.format, []string{"latency", "events", "p50_ms", "p99_ms", "max_ms"}), bed)
+}
+
+func (r *results) spread(name string, sorted []time.Duration) {
+	r.add(name, len(sorted), took(quantile(sorted, 0.5)), took(quantile(sorted, 0.99)), took(quantile(sorted, 1)))
+}
+
+// lap is one event's way.
+type lap struct{ sent, acked, seen time.Time }
+
+// race is one writer and one follower.
+type race struct {
+	mu   sync.Mutex
+	laps []lap
+	left int
+}
+
+// run sends the events at an even pace and returns when the follower has seen them all.
+func (r *race) run(ctx context.Context, s subject, size int, pace time.Duration) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	r.left = len(r.laps)
+	followed := make(chan error, 1)
+	go func() {
+		followed <- s.follow(ctx, func(events []event.Event) {
+			if r.see(events, time.Now()) {
+				cancel()
+			}
+		})
+	}()
+	err := r.send(ctx, s, size, pace)
+	if err != nil {
+		cancel()
+	}
+	end := <-followed
+	if err == nil && r.left > 0 {
+		err = fmt.Errorf("the follower missed %d events: %w", r.left, end)
+	}
+	return err
+}
+
+func (r *race) send(ctx context.Context, s subject, size int, pace time.Duration) error {
+	ticker := time.NewTicker(pace)
+	defer ticker.Stop()
+	for n := range r.laps {
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return nil
+		}
+		sent := time.Now()
+		r.note(n, func(l *lap) { l.sent = sent })
+		// The last event's follower may end the race before the acknowledgement is there.
+		if err := s.emit(context.WithoutCancel(ctx), sample(1, size, int64(n))); err != nil {
+			return err
+		}
+		acked := time.Now()
+		r.note(n, func(l *lap) { l.acked = acked })
+	}
+	return nil
+}
+
+func (r *race) note(n int, set func(*lap)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	set(&r.laps[n])
+}
+
+// see notes the events and reports whether they were the last.
+func (r *race) see(events []event.Event, now time.Time) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i := range events {
+		var fields struct{ N int }
+		err := json.Unmarshal(slices.Concat([]byte{'{'}, events[i].Fields, []byte{'}'}), &fields)
+		if err != nil || events[i].Type != "BenchSampled" || fields.N >= len(r.laps) {
+			continue // another's, on a server that has other clients
+		}
+		if l := &r.laps[fields.N]; l.seen.IsZero() {
+			l.seen = now
+			r.left--
+		}
+	}
+	return r.left == 0
+}
+
+// since answers how long events took to be seen from some moment, sorted. Seen before it was acknowledged is 0.
+func (r *race) since(moment func(*lap) time.Time) []time.Duration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var all []time.Duration
+	for i := range r.laps {
+		l := &r.laps[i]
+		if !l.acked.IsZero() && !l.seen.IsZero() {
+			all = append(all, max(0, l.seen.Sub(moment(l))))
+		}
+	}
+	slices.Sort(all)
+	return all
+}

@@ -1,0 +1,71 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/millrace/millrace/shared/config"
+)
+
+type devCommand struct {
+	Listen string `help:"Address to listen on." default:"127.0.0.1:8080" placeholder:"HOST:PORT"`
+	Data   string `help:"Directory of the embedded store. Default: a temporary one, removed at the end." placeholder:"DIR"`
+}
+
+func (devCommand) Help() string {
+	return `The server for trying things out. It makes an admin token (unless MILLRACE_ADMIN_TOKEN gives one), prints it once with the
+lines to paste into another terminal, and forgets everything when it ends.`
+}
+
+// Run serves until ctx ends.
+func (d devCommand) Run(ctx context.Context, c console) (err error) {
+	token := os.Getenv("MILLRACE_ADMIN_TOKEN")
+	if token == "" {
+		token = rand.Text()
+		c.note("MILLRACE_ADMIN_TOKEN is not set: made a token for this run")
+	}
+	if d.Data == "" {
+		if d.Data, err = os.MkdirTemp("", "millrace-dev-"); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, os.RemoveAll(d.Data)) }()
+		c.note("the data is kept in %s until the end", d.Data)
+	}
+	settings, err := config.Load(d.env(token))
+	if err != nil {
+		return err
+	}
+	return serve(ctx, c, settings, d.Listen, func(url string) { welcome(c, url, token) })
+}
+
+// env answers the environment of a server that needs none.
+func (d devCommand) env(token string) func(string) string {
+	return func(name string) string {
+		switch name {
+		case "MILLRACE_STORE":
+			return "pebble:" + d.Data
+		case "MILLRACE_ADMIN_TOKEN":
+			return token
+		case "MILLRACE_LOG":
+			return os.Getenv(name)
+		}
+		return ""
+	}
+}
+
+func welcome(c console, url, token string) {
+	fmt.Fprintf(c.out, `millrace is ready at %s
+
+In another terminal:
+
+    export MILLRACE_URL=%s MILLRACE_TOKEN=%s
+    millrace follow &
+    millrace emit ParcelShipped /parcels/17 carrier=dhl
+
+In a browser, the API: %s/docs
+Ctrl-C ends it.
+`, url, url, token, url)
+}

@@ -1,0 +1,183 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/millrace/millrace/client"
+	"github.com/millrace/millrace/shared/event"
+)
+
+type followCommand struct {
+	remote
+	format
+	After    *int64        `help:"EventId to begin after; 0 is the beginning. Default: only what comes from now on." placeholder:"ID"`
+	Return   []string      `help:"Only events of these types; super types such as Event, OrderEvent or CustomEvent too." placeholder:"TYPE,…"`
+	Path     string        `help:"Only events whose key matches: /a the object, /a/ all below, /a/* its children, | between several." placeholder:"PATH"`
+	Limit    int           `help:"Most events per request. Negative: print the newest ones, newest first, and end." placeholder:"N"`
+	Count    int           `short:"n" help:"End after so many events." placeholder:"N"`
+	Idle     time.Duration `help:"End when no event has come for so long." placeholder:"TIME"`
+	Snapshot bool          `help:"Print the state first, then the events after it."`
+}
+
+func (followCommand) Help() string {
+	return `Examples:
+
+    millrace follow                                  what happens from now on
+    millrace follow --after 0 --idle 1s              all there is, then end
+    millrace follow --return PackageInstalled,PackageRemoved --output jsonl
+    millrace follow --path /packages/ --snapshot     the state, then every change of it
+    millrace follow --limit -10                      the ten newest events
+
+When the server goes away, follow waits for it and goes on where it was: no event is missed or printed twice. When events were
+evicted before they could be read, the new state is printed in their place.`
+}
+
+// Run prints events until ctx ends, which is no failure.
+func (f followCommand) Run(ctx context.Context, c console) error {
+	server, err := f.dial(c)
+	if err != nil {
+		return err
+	}
+	defer server.Close()
+	out := &eventPrinter{format: f.format, w: bufio.NewWriter(c.out), console: c}
+	if f.Limit < 0 {
+		err = f.newest(ctx, server, out)
+	} else {
+		err = f.follow(ctx, server, out)
+	}
+	if err == nil || ctx.Err() != nil {
+		return out.end()
+	}
+	return errors.Join(err, out.end())
+}
+
+func (f followCommand) query() client.Query {
+	return client.Query{Types: f.Return, Path: f.Path, Limit: f.Limit, Wait: f.Idle}
+}
+
+// newest prints what a negative limit asks for.
+func (f followCommand) newest(ctx context.Context, server *client.Client, out *eventPrinter) error {
+	q := f.query()
+	q.Wait = 0
+	if f.After != nil {
+		q.After = event.ID(*f.After)
+	}
+	answer, err := server.Read(ctx, q)
+	if err != nil {
+		return err
+	}
+	return out.events(answer.Events)
+}
+
+func (f followCommand) follow(ctx context.Context, server *client.Client, out *eventPrinter) error {
+	q, err := f.begin(ctx, server, out)
+	if err != nil {
+		return err
+	}
+	left := f.Count
+	for step, err := range server.Follow(ctx, q) {
+		if err != nil {
+			return err
+		}
+		if step.Snapshot != nil {
+			out.console.note("events were evicted before they were read; here is the state at %d", step.Snapshot.EventID)
+			err = out.snapshot(step.Snapshot)
+		} else if len(step.Events) == 0 && f.Idle > 0 {
+			return nil
+		}
+		if f.Count > 0 && len(step.Events) >= left {
+			return out.events(step.Events[:left])
+		}
+		left -= len(step.Events)
+		if err := errors.Join(err, out.events(step.Events)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// begin answers where to follow from: after, or the newest state, which is printed if wanted.
+func (f followCommand) begin(ctx context.Context, server *client.Client, out *eventPrinter) (client.Query, error) {
+	q := f.query()
+	if f.After != nil {
+		if f.Snapshot {
+			return q, misused("--after and --snapshot both say where to begin; give one")
+		}
+		q.After = event.ID(*f.After)
+		return q, nil
+	}
+	path := f.Path
+	if !f.Snapshot && path == "" {
+		path = nowhere
+	}
+	snapshot, err := server.Snapshot(ctx, path)
+	if err == nil && f.Snapshot {
+		err = out.snapshot(&snapshot)
+	}
+	q.After = snapshot.EventID
+	return q, err
+}
+
+// nowhere is a path without an object: a snapshot of it is only a stamp.
+const nowhere = "/-/nowhere"
+
+// eventPrinter prints events as they come.
+type eventPrinter struct {
+	format
+	console console
+	w       *bufio.Writer
+	all     []any // of --output json, which is one document
+}
+
+func (p *eventPrinter) events(events []event.Event) error {
+	switch p.Output {
+	case "json":
+		for i := range events {
+			p.all = append(p.all, events[i])
+		}
+		return nil
+	case "jsonl":
+		return printLines(p.console.out, events)
+	}
+	for i := range events {
+		e := &events[i]
+		p.row(e.ID, e.Type, e.Key, e.Fields)
+	}
+	return p.w.Flush()
+}
+
+func (p *eventPrinter) snapshot(s *client.Snapshot) error {
+	switch p.Output {
+	case "json":
+		for i := range s.Objects {
+			p.all = append(p.all, s.Objects[i])
+		}
+		return nil
+	case "jsonl":
+		return printLines(p.console.out, s.Objects)
+	}
+	for i := range s.Objects {
+		o := &s.Objects[i]
+		p.row(o.EventID, o.LastType, o.Key, o.Fields)
+	}
+	return p.w.Flush()
+}
+
+// row prints one line; its columns are of fixed width, as nobody knows what is to come.
+func (p *eventPrinter) row(id event.ID, typeName string, key event.Key, fields []byte) {
+	fmt.Fprintf(p.w, "%d  %s  %-18s  %-28s  %s\n", id, id.Time().Local().Format("15:04:05.000000"), typeName, keyText(key), fieldsText(fields))
+}
+
+func (p *eventPrinter) end() error {
+	if p.Output != "json" {
+		return nil
+	}
+	if p.all == nil {
+		p.all = []any{}
+	}
+	return printJSON(p.console.out, p.all)
+}

@@ -1,0 +1,83 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/alecthomas/kong"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+	status := run(ctx, os.Args[1:], console{in: os.Stdin, out: os.Stdout, err: os.Stderr})
+	stop()
+	os.Exit(status)
+}
+
+// commands are all that the program can do.
+type commands struct {
+	Serve    serveCommand    `cmd:"" help:"Run the server, everything in one process."`
+	Dev      devCommand      `cmd:"" help:"Run a server to try things out; prints a token and an address."`
+	Emit     emitCommand     `cmd:"" help:"Append events: one from arguments, many from a file or standard input."`
+	Follow   followCommand   `cmd:"" help:"Print events as they come; goes on by itself after a restart."`
+	Snapshot snapshotCommand `cmd:"" help:"Print the state that the events add up to."`
+	Check    checkCommand    `cmd:"" help:"Examine a server and its journal, or the data of a stopped server."`
+	Bench    benchCommand    `cmd:"" help:"Measure appending, reading and following."`
+	Version  versionCommand  `cmd:"" help:"Print which build this is."`
+}
+
+const description = `An ordered journal of events: many writers append at once, followers miss nothing.
+
+Begin with "millrace dev". The clients find their server by MILLRACE_URL and show it MILLRACE_TOKEN.
+Exit status: 0 ok, 1 failed, 2 usage, 3 not found, 4 conflict, 5 not allowed.`
+
+// console is where a command reads and prints.
+type console struct {
+	in       io.Reader
+	out, err io.Writer
+}
+
+// note prints a line for people, apart from the output.
+func (c console) note(format string, args ...any) {
+	fmt.Fprintf(c.err, "millrace: "+format+"\n", args...)
+}
+
+// exited is thrown where kong wants to end the process, after --help.
+type exited int
+
+// run does what the arguments say and answers the exit status. It ends when ctx does.
+func run(ctx context.Context, args []string, c console) (status int) {
+	defer func() {
+		if code, ended := recover().(exited); ended {
+			status = int(code)
+		}
+	}()
+	parser, err := kong.New(new(commands),
+		kong.Name("millrace"), kong.Description(description), kong.Writers(c.out, c.err),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, FlagsLast: true, WrapUpperBound: 100}),
+		kong.WithHyphenPrefixedParameters(true), // for --limit -3
+		kong.Exit(func(code int) { panic(exited(code)) }),
+		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(c),
+	)
+	if err != nil {
+		panic(err) // the commands above are wrong
+	}
+	parsed, err := parser.Parse(args)
+	if err == nil {
+		err = parsed.Run()
+	}
+	if err == nil {
+		return statusOK
+	}
+	c.note("%s", explain(err))
+	var misuse *kong.ParseError
+	if errors.As(err, &misuse) && misuse.Context != nil {
+		c.note(`see "%s --help"`, misuse.Context.Model.Name)
+	}
+	return statusOf(err)
+}

@@ -1,0 +1,46 @@
+package main
+
+import (
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"github.com/millrace/millrace/client"
+)
+
+// remote are the flags of a command that speaks to a server.
+type remote struct {
+	URL      string        `help:"Where the server is." env:"MILLRACE_URL" default:"http://127.0.0.1:8080" placeholder:"URL"`
+	Patience time.Duration `help:"How long to try again while the server is away." default:"10s" placeholder:"TIME"`
+	Token    string        `help:"Token to show." env:"MILLRACE_TOKEN,MILLRACE_ADMIN_TOKEN" placeholder:"TOKEN"`
+}
+
+var errNoToken = errors.New("no token: set MILLRACE_TOKEN (\"millrace dev\" prints one)")
+
+// dial answers a client of the server, which says on the console when it has to wait for it.
+func (r remote) dial(c console) (*client.Client, error) {
+	if r.Token == "" {
+		return nil, usageError{errNoToken}
+	}
+	connected, err := client.New(client.Options{URL: r.URL, Token: r.Token, Patience: r.Patience, OnRetry: new(outage).notice(c)})
+	if err != nil {
+		return nil, usageError{err}
+	}
+	return connected, nil
+}
+
+// outage keeps a console from being flooded while a server is away.
+type outage struct{ told atomic.Int64 }
+
+// quiet is how long nothing more is said of failures.
+const quiet = 10 * time.Second
+
+func (o *outage) notice(c console) func(error, time.Duration) {
+	return func(err error, _ time.Duration) {
+		now := time.Now().UnixNano()
+		if last := o.told.Load(); now-last < int64(quiet) || !o.told.CompareAndSwap(last, now) {
+			return
+		}
+		c.note("%v; trying again", err)
+	}
+}

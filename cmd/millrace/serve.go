@@ -1,0 +1,86 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"syscall"
+
+	"github.com/millrace/millrace/shared/config"
+)
+
+type serveCommand struct {
+	Listen string `help:"Address to listen on." default:"127.0.0.1:8080" placeholder:"HOST:PORT"`
+	Data   string `help:"Directory of the embedded store." placeholder:"DIR" xor:"store"`
+	Store  string `help:"Store to use instead: pebble:DIR or dynamodb:PREFIX." env:"MILLRACE_STORE" placeholder:"URL" xor:"store"`
+	Config string `help:"Path of millrace.yaml." env:"MILLRACE_CONFIG" placeholder:"FILE"`
+}
+
+// defaultData is where the embedded store lies if nothing else is said.
+const defaultData = "millrace-data"
+
+func (serveCommand) Help() string {
+	return `Examples:
+
+    MILLRACE_ADMIN_TOKEN=… millrace serve --data /var/lib/millrace
+    millrace serve --store dynamodb:millrace --config millrace.yaml
+
+Tokens come from MILLRACE_ADMIN_TOKEN, MILLRACE_TOKENS and the configuration file; without any, the server does not start. Logs
+go to standard error, as JSON unless that is a terminal; MILLRACE_LOG sets the level. SIGTERM lets requests under way end.`
+}
+
+// Run serves until ctx ends.
+func (s serveCommand) Run(ctx context.Context, c console) error {
+	settings, err := config.Load(s.env)
+	if err != nil {
+		return err
+	}
+	return serve(ctx, c, settings, s.Listen, func(url string) {
+		fmt.Fprintf(c.out, "millrace is ready at %s\n", url)
+	})
+}
+
+// env answers the environment with the flags laid over it.
+func (s serveCommand) env(name string) string {
+	switch name {
+	case "MILLRACE_STORE":
+		return s.storeURL()
+	case "MILLRACE_CONFIG":
+		return s.Config
+	}
+	return os.Getenv(name)
+}
+
+func (s serveCommand) storeURL() string {
+	switch {
+	case s.Data != "":
+		return "pebble:" + s.Data
+	case s.Store != "":
+		return s.Store
+	}
+	return "pebble:" + defaultData
+}
+
+// serve runs a node with these settings until ctx ends.
+func serve(ctx context.Context, c console, settings config.Settings, address string, ready func(url string)) error {
+	log := config.Logger(c.err, settings.Level)
+	n, err := openNode(ctx, settings, log)
+	if err != nil {
+		return err
+	}
+	return errors.Join(n.serve(ctx, address, ready), n.close())
+}
+
+// listen binds the address; where that fails it says what to do.
+func listen(address string) (net.Listener, error) {
+	listener, err := net.Listen("tcp", address)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return nil, fmt.Errorf("%s is in use by another process; stop that one or give another --listen", address)
+	}
+	if err != nil {
+		return nil, usageError{fmt.Errorf("--listen: %w", err)}
+	}
+	return listener, nil
+}

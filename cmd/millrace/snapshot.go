@@ -1,0 +1,53 @@
+package main
+
+import (
+	"context"
+
+	"github.com/millrace/millrace/client"
+)
+
+type snapshotCommand struct {
+	remote
+	format
+	Path string `arg:"" optional:"" help:"Only objects whose key matches: /a the object, /a/ all below, /a/* its children, | between several."`
+}
+
+func (snapshotCommand) Help() string {
+	return `Examples:
+
+    millrace snapshot
+    millrace snapshot /packages/ --output json
+    millrace follow --after "$(millrace snapshot --output json | jq .eventId)"
+
+Every object shows the fields of its events, the newest winning. The snapshot's eventId is where to follow from.`
+}
+
+// Run prints the snapshot.
+func (s snapshotCommand) Run(ctx context.Context, c console) error {
+	server, err := s.dial(c)
+	if err != nil {
+		return err
+	}
+	defer server.Close()
+	snapshot, err := server.Snapshot(ctx, s.Path)
+	if err != nil {
+		return err
+	}
+	return s.print(c, snapshot)
+}
+
+func (s snapshotCommand) print(c console, snapshot client.Snapshot) error {
+	switch s.Output {
+	case "json":
+		return printJSON(c.out, snapshot)
+	case "jsonl":
+		return printLines(c.out, snapshot.Objects)
+	}
+	err := table(c.out, "KEY\tLAST EVENT\tEVENT ID\tFIELDS", func(row func(...any)) {
+		for _, o := range snapshot.Objects {
+			row(keyText(o.Key), o.LastType, o.EventID, fieldsText(o.Fields))
+		}
+	})
+	c.note("%d objects at EventId %d", len(snapshot.Objects), snapshot.EventID)
+	return err
+}

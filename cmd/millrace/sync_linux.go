@@ -1,0 +1,9 @@
+package main
+
+import (
+	"os"
+	"syscall"
+)
+
+// syncData makes a file's content durable.
+func syncData(file *os.File) error { return syscall.Fdatasync(int(file.Fd())) }

@@ -1,0 +1,8 @@
+//go:build !linux
+
+package main
+
+import "os"
+
+// syncData makes a file's content durable.
+func syncData(file *os.File) error { return file.Sync() }
