@@ -20,10 +20,13 @@ const (
 // integration (CI=true) it fails it.
 func Require(t testing.TB) {
 	t.Helper()
-	err := engine()
-	if err == nil {
-		return
+	if err := engine(); err != nil {
+		leaveOut(t, err)
 	}
+}
+
+func leaveOut(t testing.TB, err error) {
+	t.Helper()
 	missing := fmt.Sprintf("needs a Docker engine (%v): install it from https://docs.docker.com/engine/install/, "+
 		"or set %s to the endpoint of a DynamoDB Local or LocalStack that runs already", err, EndpointVariable)
 	if os.Getenv("CI") == "true" {
