@@ -210,7 +210,7 @@ func (j *Journal) awaitSlot(ctx context.Context, position int64, wait time.Durat
 	if now {
 		return ctx.Err()
 	}
-	timer := time.NewTimer(wait)
+	timer := time.NewTimer(wait + j.jitter(wait/16+1)) // readers that were woken together do not query together
 	defer timer.Stop()
 	for {
 		next, changed := j.tail.end()
