@@ -42,7 +42,7 @@ type fate struct {
 
 	crashBefore, crashAfter  bool
 	freeze, freezeOnWire     time.Duration
-	there, back, echo        time.Duration
+	there, back, echo, wake  time.Duration
 	lost, unanswered         bool
 	busy, unavailable, twice bool
 	echoes                   bool
@@ -54,6 +54,7 @@ func (f Faults) draw(d *dice) fate {
 		dice:        d,
 		there:       f.There.draw(d),
 		back:        f.Back.draw(d),
+		wake:        d.between(time.Microsecond, time.Millisecond),
 		lost:        d.happens(f.LoseRequest),
 		unanswered:  d.happens(f.LoseAnswer),
 		busy:        d.happens(f.Busy),

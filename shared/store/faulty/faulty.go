@@ -2,7 +2,6 @@ package faulty
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -10,8 +9,9 @@ import (
 	"github.com/millrace/millrace/shared/store"
 )
 
-// ErrCrashed is what every call of a crashed process answers. A real process would not live to see it.
-var ErrCrashed = errors.New("faulty: the process has crashed")
+// ErrCrashed is what every call of a crashed process answers. A real process would not live to see it; to code that
+// does, its store is closed.
+var ErrCrashed = fmt.Errorf("faulty: the process has crashed: %w", store.ErrClosed)
 
 // restTime is how long a call of a crashed process takes, so that a loop that retries it makes time pass.
 const restTime = time.Second
@@ -129,7 +129,7 @@ func send[T any](ctx context.Context, s *Store, r request[T]) (T, error) {
 		s.Crash()
 	}
 	s.freeze(f.freeze)
-	if err := s.thaw(); err != nil {
+	if err := s.thaw(f.wake); err != nil {
 		return none, err
 	}
 	signed := time.Now()
@@ -146,7 +146,7 @@ func send[T any](ctx context.Context, s *Store, r request[T]) (T, error) {
 	if f.crashAfter {
 		s.Crash()
 	}
-	if thawed := s.thaw(); thawed != nil {
+	if thawed := s.thaw(f.wake); thawed != nil {
 		return none, thawed
 	}
 	s.tell(r.call, "answered", err)
@@ -191,7 +191,7 @@ func depart[T any](ctx context.Context, s *Store, r request[T], f fate, faults F
 func await[T any](ctx context.Context, s *Store, r request[T], f fate, faults Faults, answers <-chan answer[T]) (none T, err error) {
 	var late <-chan time.Time
 	if faults.Timeout > 0 {
-		timer := time.NewTimer(faults.Timeout)
+		timer := time.NewTimer(faults.Timeout + f.wake)
 		defer timer.Stop()
 		late = timer.C
 	}
@@ -249,21 +249,22 @@ func (s *Store) freeze(d time.Duration) {
 	s.tell(call{method: "-"}, "process frozen for "+d.String(), nil)
 }
 
-// thaw waits until the process moves, and answers ErrCrashed if it never will again.
-func (s *Store) thaw() error {
+// thaw waits until the process moves, and answers ErrCrashed if it never will again. Calls wake a moment apart, so that
+// their order is no accident.
+func (s *Store) thaw(wake time.Duration) error {
 	for {
 		s.mu.Lock()
 		still := time.Until(s.frozen)
 		s.mu.Unlock()
 		if s.isCrashed() {
-			time.Sleep(restTime)
+			time.Sleep(restTime + wake)
 			return ErrCrashed
 		}
 		if still <= 0 {
 			return nil
 		}
 		select {
-		case <-time.After(still):
+		case <-time.After(still + wake):
 		case <-s.crashed:
 		}
 	}

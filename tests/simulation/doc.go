@@ -1,0 +1,24 @@
+// Package simulation runs the real journal code in virtual time against a store behind a bad network, and checks the
+// invariants that design and protocol promise.
+//
+// One run is drawn from one seed: some processes, each with a journal and a clock of its own; writers, plain, once-only
+// and transactional, in all of them; followers, readers backward, takers of snapshots and sweepers; and the faults of
+// package faulty, a different mixture for each seed. The same seed is the same run. What everybody was told is compared
+// with what was committed, which an audit between network and store has seen:
+//
+//	I1   ids strictly rise with position
+//	I2   every follower sees exactly the journal after its start, whatever its limits and filters
+//	I3   acknowledged means present exactly once; a slot is written once
+//	I4   definitely refused means absent, with nothing else of that write applied
+//	I5   no id at or below a returned lastEventId or stamp is delivered later
+//	I6   torn if and only if the request's `after` is below the floor
+//	I10  a snapshot and the events after its stamp make the state at any later id
+//	     an item changed with events is the fold of its events, in the journal's order
+//	     a read sees what was acknowledged before it began; every reader reaches the end
+//
+// The mutants folder takes the protocol's rules out one by one; each removal must be caught.
+//
+//	go test ./tests/simulation -seeds 5000            many runs
+//	go test ./tests/simulation -seed 17 -v            one run, with a trace of every call
+//	go test ./tests/simulation -run Mutants -v        every rule missed once
+package simulation

@@ -1,0 +1,80 @@
+package simulation
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/millrace/millrace/shared/event"
+	"github.com/millrace/millrace/shared/journal"
+)
+
+// newest is a fold that shows a missing, doubled or misplaced event: how many there were of each path, and the last.
+var newest = journal.Fold{Name: "newest", Apply: func(s *journal.State, e *event.Event) {
+	count := 0
+	if was := string(s.Get(e.Key.Path)); was != "" {
+		_, _ = fmt.Sscan(was, &count)
+	}
+	s.Put(e.Key.Path, fmt.Appendf(nil, "%d %s", count+1, labelOf(e)))
+}}
+
+// stamped is a snapshot that somebody was given.
+type stamped struct {
+	stamp   event.ID
+	objects map[string]string
+}
+
+// snapshot takes a snapshot and records it.
+func (r *run) snapshot(p *process) (stamp event.ID, ok bool) {
+	acked := r.newestAck()
+	objects := map[string]string{}
+	stamp, err := p.Snapshot(r.ctx, newest.Name, func(key string, value []byte) { objects[key] = string(value) })
+	if p.crashed() {
+		return 0, false
+	}
+	if err != nil {
+		if errors.Is(err, journal.ErrDamaged) {
+			r.report("I10", "snapshot: %v", err)
+		}
+		return 0, false
+	}
+	if stamp < acked {
+		r.report("I3", "a snapshot began after %d was acknowledged and is stamped %d", acked, stamp)
+	}
+	r.taken(stamped{stamp: stamp, objects: objects})
+	return stamp, true
+}
+
+// sweeper does the upkeep in one process, while others do it in theirs.
+func (r *run) sweeper(name string, at int) {
+	luck := dice(r.plan.seed, name)
+	place := r.homes[at%len(r.homes)]
+	r.followers.Go(func() {
+		for !r.closing() {
+			time.Sleep(20*time.Millisecond + time.Duration(luck.Int64N(int64(250*time.Millisecond))))
+			p := place.process()
+			if _, err := p.Sweep(r.ctx); errors.Is(err, journal.ErrDamaged) && !p.crashed() {
+				r.report("I10", "sweep: %v", err)
+			}
+		}
+	})
+}
+
+// collector takes snapshots, often in a process that has just been started.
+func (r *run) collector(name string, at int) {
+	luck := dice(r.plan.seed, name)
+	place := r.homes[at%len(r.homes)]
+	r.followers.Go(func() {
+		for !r.closing() {
+			time.Sleep(20*time.Millisecond + time.Duration(luck.Int64N(int64(250*time.Millisecond))))
+			p := place.process()
+			if luck.IntN(2) == 0 {
+				p = p.stateless()
+				_, _ = r.snapshot(p)
+				_ = p.Close()
+				continue
+			}
+			_, _ = r.snapshot(p)
+		}
+	})
+}

@@ -1,0 +1,215 @@
+package simulation
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/millrace/millrace/shared/event"
+	"github.com/millrace/millrace/shared/journal"
+	"github.com/millrace/millrace/shared/store"
+)
+
+// aftermath comes back hours later, when all that was evicted may be removed: the upkeep is done, some more is
+// written, and whoever starts then must find a whole journal.
+func (r *run) aftermath() {
+	if r.ctx.Err() != nil {
+		return // readers could not reach the end: that says it
+	}
+	for visit := range 2 {
+		time.Sleep(2 * time.Hour)
+		p := r.visitor("late" + strconv.Itoa(visit))
+		if _, err := p.Sweep(r.ctx); err != nil {
+			r.report("liveness", "sweep: %v", err)
+		}
+		w := &writer{run: r, home: &home{run: r, current: p}, name: "w" + strconv.Itoa(7+visit), luck: dice(r.plan.seed, "late")}
+		for n := range 12 {
+			plain(w, n)
+		}
+		if _, err := p.Sweep(r.ctx); err != nil {
+			r.report("liveness", "sweep: %v", err)
+		}
+		stamp, ok := r.snapshot(p)
+		if !ok {
+			r.report("liveness", "no snapshot can be had hours later")
+		}
+		rd := &reader{run: r, home: w.home, name: "late", luck: w.luck, cursor: r.audit.floorAt(time.Now()).id}
+		for tries := 0; rd.cursor < stamp && tries < 20; tries++ {
+			rd.request()
+		}
+		if rd.cursor < stamp {
+			r.report("liveness", "a reader hours later stops at %d before %d", rd.cursor, stamp)
+		}
+		_ = p.Close()
+	}
+}
+
+// truth is the journal as it came to be: every event of every slot's first writer, in order.
+type truth []event.Event
+
+// verify compares what everybody was told with the truth.
+func (r *run) verify() {
+	j := journal.Open(history{Store: r.audit.archive, sequencer: r.audit.Store}, journal.Options{Timing: r.plan.timing})
+	defer func() { _ = j.Close() }()
+	all, err := j.ReadAfter(context.Background(), journal.Request{})
+	if err != nil {
+		r.report("I1", "the journal as it was written cannot be read: %v", err)
+		return
+	}
+	events := truth(all.Events)
+	r.verifyOrder(events)
+	r.verifyEmissions(events)
+	for _, s := range r.segments {
+		r.verifySegment(events, s)
+	}
+	for _, g := range r.glances {
+		r.verifyGlance(events, g)
+	}
+	r.verifySnapshots(events)
+	r.verifyItems(events)
+}
+
+// verifyOrder checks I1. A reader passes over ids that do not rise, so that they are missing from the truth.
+func (r *run) verifyOrder(events truth) {
+	seen := map[string]bool{}
+	for i := range events {
+		if i > 0 && events[i].ID <= events[i-1].ID {
+			r.report("I1", "id %d follows %d", events[i].ID, events[i-1].ID)
+		}
+		seen[labelOf(&events[i])] = true
+	}
+	for label, times := range r.audit.labels {
+		if !seen[label] {
+			r.report("I1", "the id of %s does not rise above those before it", label)
+		}
+		if times > 1 {
+			r.report("I3", "%s is on the journal %d times", label, times)
+		}
+	}
+}
+
+// verifyEmissions checks I3 and I4.
+func (r *run) verifyEmissions(events truth) {
+	ids := map[string]event.ID{}
+	for i := range events {
+		ids[labelOf(&events[i])] = events[i].ID
+	}
+	for _, e := range r.emissions {
+		for i, label := range e.labels {
+			id, present := ids[label]
+			switch {
+			case e.outcome == acknowledged && !present:
+				r.report("I3", "%s was acknowledged at %d and is not there", label, e.receipt.Position)
+			case e.outcome == acknowledged && id != e.receipt.FirstID+event.ID(i):
+				r.report("I3", "%s was acknowledged with id %d and has %d", label, e.receipt.FirstID+event.ID(i), id)
+			case e.outcome == refused && present:
+				r.report("I4", "%s was refused and is there with id %d", label, id)
+			}
+		}
+	}
+}
+
+// between answers the events that a habit sees after one id up to another.
+func (events truth) between(after, last event.ID, h habit) []event.Event {
+	var seen []event.Event
+	match := h.match()
+	from, _ := slices.BinarySearchFunc(events, after+1, func(e event.Event, id event.ID) int { return int(e.ID - id) })
+	for i := from; i < len(events) && events[i].ID <= last; i++ {
+		if match == nil || match(&events[i]) {
+			seen = append(seen, events[i])
+		}
+	}
+	return seen
+}
+
+// verifySegment checks I2, and with it I5: all up to lastEventId is there, so that nothing can come later.
+func (r *run) verifySegment(events truth, s segment) {
+	want := events.between(s.after, s.answer.LastEventID, s.habit)
+	if s.habit.limit > 0 && len(s.answer.Events) > s.habit.limit {
+		r.report("I2", "reader %s got %d events, limit %d", s.reader, len(s.answer.Events), s.habit.limit)
+	}
+	if at, equal := differ(s.answer.Events, want); !equal {
+		r.report("I2", "reader %s, from %d to %d: got %d events, want %d, differing at %d",
+			s.reader, s.after, s.answer.LastEventID, len(s.answer.Events), len(want), at)
+	}
+}
+
+// verifyGlance checks a read backward, which must be the last of what there was above the floor.
+func (r *run) verifyGlance(events truth, g glance) {
+	want := events.between(0, g.answer.LastEventID, g.habit)
+	if len(want) > g.habit.limit {
+		want = want[len(want)-g.habit.limit:]
+	}
+	got := g.answer.Events
+	for len(want) > len(got) && want[0].ID <= g.floor.id { // evicted
+		want = want[1:]
+	}
+	if at, equal := differ(got, want); !equal {
+		r.report("I2", "%s to %d: got %d events, want %d, differing at %d", g.name, g.answer.LastEventID, len(got), len(want), at)
+	}
+}
+
+func differ(a, b []event.Event) (at int, equal bool) {
+	for at = range min(len(a), len(b)) {
+		if a[at].ID != b[at].ID || string(a[at].Fields) != string(b[at].Fields) {
+			return at, false
+		}
+	}
+	return min(len(a), len(b)), len(a) == len(b)
+}
+
+// verifySnapshots checks I10: each is the fold of the truth up to its stamp.
+func (r *run) verifySnapshots(events truth) {
+	slices.SortFunc(r.snapshots, func(a, b stamped) int { return int(a.stamp - b.stamp) })
+	var state journal.State
+	want := map[string]string{}
+	next := 0
+	for _, s := range r.snapshots {
+		for ; next < len(events) && events[next].ID <= s.stamp; next++ {
+			newest.Apply(&state, &events[next])
+			path := events[next].Key.Path
+			want[path] = string(state.Get(path))
+		}
+		if !maps.Equal(s.objects, want) {
+			r.report("I10", "snapshot at %d is %v, want %v", s.stamp, s.objects, want)
+		}
+	}
+}
+
+// verifyItems checks that the shared items are the fold of their events: each begins where the one before ended, and the
+// last ends where the item is.
+func (r *run) verifyItems(events truth) {
+	for _, name := range []string{"A", "B"} {
+		count := 0
+		for i := range events {
+			e := &events[i]
+			if e.Key.Path != "/item/"+name {
+				continue
+			}
+			if from := numberIn(e, "from"); from != count {
+				r.report("I10", "%s counts %s from %d when it is %d", labelOf(e), name, from, count)
+			}
+			count = numberIn(e, "to")
+		}
+		found, err := r.audit.Get(context.Background(), itemKey(name))
+		if err != nil {
+			panic(err)
+		}
+		if held := itemCount(found[0]); held != count {
+			r.report("I4", "item %s is %d, its events say %d", name, held, count)
+		}
+	}
+}
+
+func itemCount(item *store.Item) int {
+	if item == nil {
+		return 0
+	}
+	count, err := strconv.Atoi(string(item.Value))
+	if err != nil {
+		panic(err)
+	}
+	return count
+}

@@ -1,0 +1,140 @@
+package simulation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"time"
+
+	"github.com/millrace/millrace/shared/event"
+	"github.com/millrace/millrace/shared/journal"
+	"github.com/millrace/millrace/shared/store"
+)
+
+// outcome is what a writer was told of an append.
+type outcome int
+
+const (
+	unknown outcome = iota
+	acknowledged
+	refused
+)
+
+// emission is one append, and what its writer was told.
+type emission struct {
+	labels  []string
+	outcome outcome
+	receipt journal.Receipt
+}
+
+// writer appends; in the home's process of the moment.
+type writer struct {
+	run  *run
+	home *home
+	name string
+	luck *rand.Rand
+}
+
+func (r *run) writer(name string, at int, append func(*writer, int)) {
+	w := &writer{run: r, home: r.homes[at%len(r.homes)], name: name, luck: dice(r.plan.seed, name)}
+	r.writers.Go(func() {
+		for n := range r.plan.appends {
+			time.Sleep(time.Duration(w.luck.Int64N(int64(r.plan.think))) + time.Nanosecond)
+			append(w, n)
+		}
+	})
+}
+
+// told records an append's answer; one to a crashed process reached nobody.
+func (w *writer) told(p *process, labels []string, receipt journal.Receipt, err error) {
+	e := emission{labels: labels, receipt: receipt}
+	switch {
+	case p.crashed() || errors.Is(err, journal.ErrUnknownOutcome):
+	case err == nil:
+		e.outcome = acknowledged
+	default:
+		e.outcome = refused
+	}
+	w.run.note("writer %s: %s at %d, %v", w.name, labels, receipt.Position, err)
+	w.run.emitted(e)
+}
+
+// plain emits one to three events.
+func plain(w *writer, n int) {
+	var labels []string
+	var events []event.Event
+	for i := range 1 + w.luck.IntN(3) {
+		label := fmt.Sprintf("%s-%d-%d", w.name, n, i)
+		labels = append(labels, label)
+		events = append(events, labelled(label, "/k/"+strconv.Itoa(w.luck.IntN(4)), ""))
+	}
+	p := w.home.process()
+	receipt, err := p.Emit(w.run.ctx, events, nil)
+	w.told(p, labels, receipt, err)
+}
+
+// once emits an event that a twin in another process emits under the same idempotency key, and asks again until it is
+// told that the event is there.
+func once(twins string) func(*writer, int) {
+	return func(w *writer, n int) {
+		label := fmt.Sprintf("%s-%d", twins, n)
+		events := []event.Event{labelled(label, "/k/0", "")}
+		key := &journal.Idempotency{Scope: "simulation", Key: label, Fingerprint: [32]byte{1}}
+		for range 8 {
+			p := w.home.process()
+			receipt, err := p.Emit(w.run.ctx, events, key)
+			if err == nil && !p.crashed() {
+				w.told(p, []string{label}, receipt, nil)
+				return
+			}
+			time.Sleep(time.Duration(w.luck.Int64N(int64(100 * time.Millisecond))))
+		}
+	}
+}
+
+// itemKey names one of the items that transactional writers share.
+func itemKey(name string) store.Key {
+	return store.Key{Table: store.Work, Partition: "shared", Sort: name}
+}
+
+// change counts one or both of two shared items up, with an event for each that tells from where to where.
+func change(w *writer, n int) {
+	names := [][]string{{"A"}, {"B"}, {"A", "B"}, {"B", "A"}}[w.luck.IntN(4)]
+	var labels []string
+	for i := range names {
+		labels = append(labels, fmt.Sprintf("%s-%d-%d", w.name, n, i))
+	}
+	p := w.home.process()
+	receipt, err := p.Write(w.run.ctx, func(ctx context.Context, _ *store.Conflict) (journal.Change, error) {
+		return prepare(ctx, p, names, labels)
+	})
+	w.told(p, labels, receipt, err)
+}
+
+func prepare(ctx context.Context, p *process, names, labels []string) (journal.Change, error) {
+	var keys []store.Key
+	for _, name := range names {
+		keys = append(keys, itemKey(name))
+	}
+	found, err := p.line.Get(ctx, keys...)
+	if err != nil {
+		return journal.Change{}, err
+	}
+	var c journal.Change
+	var ops []store.Op
+	for i, item := range found {
+		count, cond := 0, store.Absent
+		if item != nil {
+			cond = store.VersionIs(item.Version)
+			if count, err = strconv.Atoi(string(item.Value)); err != nil {
+				return c, err
+			}
+		}
+		c.Events = append(c.Events, labelled(labels[i], "/item/"+names[i], fmt.Sprintf(`,"from":%d,"to":%d`, count, count+1)))
+		ops = append(ops, store.Put(store.Item{Key: keys[i], Version: 1, Value: []byte(strconv.Itoa(count + 1))}, cond))
+	}
+	c.Ops = func(journal.Receipt) []store.Op { return append([]store.Op(nil), ops...) }
+	return c, nil
+}
