@@ -383,10 +383,17 @@ func (j *Journal) lastBefore(ctx context.Context, position int64, k known) (even
 	if err != nil {
 		return 0, err
 	}
-	if s == nil {
-		return 0, fmt.Errorf("%w: position %d is missing below a reader", ErrDamaged, position-1)
+	if s != nil {
+		return s.last, nil
 	}
-	return s.last, nil
+	now, err := j.know(ctx)
+	if err != nil {
+		return 0, err
+	}
+	if now.floor >= position-1 { // it was there, and was removed since k was known
+		return 0, fmt.Errorf("%w: position %d, floor %d", errEvicted, position-1, now.floor)
+	}
+	return 0, fmt.Errorf("%w: position %d is missing below a reader", ErrDamaged, position-1)
 }
 
 // slotAt reads one slot, nil if it is missing.
