@@ -104,6 +104,7 @@ func TestParseDurationRefuses(t *testing.T) {
 		"106752d":              "292 years",
 		"P15250WT99999999H":    "292 years",
 		"106751d24h":           "292 years",
+		"P106751DT24H":         "292 years",
 	} {
 		got, err := event.ParseDuration(text)
 		if err == nil || !strings.Contains(err.Error(), reason) {

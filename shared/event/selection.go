@@ -2,6 +2,7 @@ package event
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -130,9 +131,12 @@ func familyAsked(name string) Family {
 //
 // Custom types have no list, so where all of them are selected, the set is of what is not: the other built-in types.
 func compile(names []string, within Family) Selection {
+	if within == "" && slices.Contains(names, Any) {
+		return Selection{kind: SelectsEvents, names: names, rest: true}
+	}
 	s := Selection{kind: SelectsEvents, names: names, listed: make(map[string]struct{})}
 	for _, name := range names {
-		if (name == Any || name == string(CustomEvent)) && (within == "" || within == CustomEvent) {
+		if name == string(CustomEvent) || name == Any && within == CustomEvent {
 			s.rest = true
 		}
 		for _, leaf := range leaves(name) {
@@ -163,11 +167,11 @@ func leaves(name string) []string {
 	}
 }
 
-// complement answers the built-in types, custom ones aside, that are not listed.
+// complement answers the built-in types that are not listed.
 func complement(listed map[string]struct{}) map[string]struct{} {
 	others := make(map[string]struct{})
 	for _, name := range leaves(Any) {
-		if _, found := listed[name]; !found && FamilyOf(name) != CustomEvent {
+		if _, found := listed[name]; !found {
 			others[name] = struct{}{}
 		}
 	}
