@@ -39,7 +39,7 @@ func setup(t *testing.T) *metered {
 
 func (m *metered) open(t *testing.T, s store.Store) {
 	m.Journal = journal.Open(s, journal.Options{Timing: journal.Timing{Poll: 20 * time.Millisecond, Call: 30 * time.Second}})
-	t.Cleanup(func() { m.Journal.Close() })
+	t.Cleanup(func() { m.Close() })
 }
 
 func (m *metered) emit(t *testing.T, events ...event.Event) {

@@ -50,7 +50,7 @@ func failure(operation string, tables []string, verdict, err error) error {
 		return fmt.Errorf("dynamo: %s: %w: no table %s in this region and account; deploy template.yaml, "+
 			"or call CreateTables where data may be lost", operation, verdict, where)
 	}
-	return fmt.Errorf("dynamo: %s on %s: %w: %v", operation, where, verdict, err)
+	return fmt.Errorf("dynamo: %s on %s: %w: %s", operation, where, verdict, err.Error())
 }
 
 // verdict answers the port's error for what the store said, and nil if it said nothing that is understood.
