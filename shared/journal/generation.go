@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -202,7 +203,8 @@ func (j *Journal) put(ctx context.Context, item store.Item, cond store.Condition
 	w := store.Write{Token: j.token(), Ops: []store.Op{store.Put(item, cond)}}
 	for try := 0; ; try++ {
 		err := j.call(ctx, w)
-		if err == nil || store.AsConflict(err) != nil || try == 2*maxSends || ctx.Err() != nil {
+		pointless := errors.Is(err, store.ErrClosed) || errors.Is(err, store.ErrInvalid)
+		if err == nil || store.AsConflict(err) != nil || pointless || try == 2*maxSends || ctx.Err() != nil {
 			return err
 		}
 		j.pause(ctx, try)
