@@ -14,7 +14,7 @@ import (
 var ErrCrashed = fmt.Errorf("faulty: the process has crashed: %w", store.ErrClosed)
 
 // restTime is how long a call of a crashed process takes, so that a loop that retries it makes time pass.
-const restTime = time.Second
+const restTime = 100 * time.Millisecond
 
 // Store is one process's line to a [Service]. It is a store.Store to the code of that process.
 type Store struct {
