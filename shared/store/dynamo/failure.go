@@ -53,6 +53,9 @@ func failure(operation string, tables []string, verdict, err error) error {
 	return fmt.Errorf("dynamo: %s on %s: %w: %s", operation, where, verdict, err.Error())
 }
 
+// errDenied is an ErrUnavailable of one's own making: the credentials have no permission for this request.
+var errDenied = fmt.Errorf("%w: no permission", store.ErrUnavailable)
+
 // verdict answers the port's error for what the store said, and nil if it said nothing that is understood.
 func verdict(err error) error {
 	if errors.Is(err, store.ErrTooLate) {
@@ -92,6 +95,8 @@ var verdicts = map[string]error{
 	"ItemCollectionSizeLimitExceededException": store.ErrInvalid,
 	"ItemCollectionSizeLimitExceeded":          store.ErrInvalid,
 	"IdempotentParameterMismatchException":     store.ErrInvalid,
+
+	"AccessDeniedException": errDenied,
 
 	"TransactionInProgressException": nil,
 	"InternalServerError":            nil,

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -61,6 +62,22 @@ func TestAMissingTableIsNamedWithTheWayToCreateIt(t *testing.T) {
 	for _, want := range []string{"test-journal", "template.yaml", "CreateTables"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("Ping = %q, want it to say %q", err, want)
+		}
+	}
+}
+
+func TestPingWithPermissionForSomeTables(t *testing.T) {
+	t.Parallel()
+	for denied, want := range map[string]error{`-(work|definitions)"`: nil, `-journal"`: nil, `"test-`: store.ErrUnavailable} {
+		pattern := regexp.MustCompile(denied)
+		s := over(t, &wire{around: func(req *http.Request, _ int64) (*http.Response, error) {
+			if pattern.Match(bodyOf(req)) {
+				return answer(400, "AccessDeniedException", ""), nil
+			}
+			return answer(200, "", ""), nil
+		}}, nowhere())
+		if err := s.Ping(t.Context()); !errors.Is(err, want) {
+			t.Errorf("Ping, denied %s = %v, want %v", denied, err, want)
 		}
 	}
 }

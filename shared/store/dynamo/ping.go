@@ -2,6 +2,7 @@ package dynamo
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -15,7 +16,8 @@ import (
 // tables are those of the port.
 var tables = [...]store.Table{store.Journal, store.Work, store.Definitions}
 
-// Ping reads an item that is not there from each table: that takes a connection, credentials, permissions and tables.
+// Ping reads an item that is not there from each table: that takes a connection, credentials, tables and permissions.
+// A function that may use only some of the tables is as it should be; one that may use none is not.
 //
 // Price: 1.5 RCU.
 func (s *Store) Ping(ctx context.Context) error {
@@ -23,10 +25,20 @@ func (s *Store) Ping(ctx context.Context) error {
 		return err
 	}
 	defer s.leave()
+	var denied error
+	denials := 0
 	for _, table := range tables {
-		if _, err := s.touch(ctx, table); err != nil {
+		_, err := s.touch(ctx, table)
+		switch {
+		case errors.Is(err, errDenied):
+			denied = err
+			denials++
+		case err != nil:
 			return err
 		}
+	}
+	if denials == len(tables) {
+		return denied
 	}
 	return nil
 }
