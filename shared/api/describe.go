@@ -70,7 +70,9 @@ func returned(k *kind) *huma.Schema {
 	if custom {
 		one = &huma.Schema{AnyOf: []*huma.Schema{one, {Type: "string", Pattern: "^" + customName + "$"}}}
 	}
-	return oneOf(listed(one, 0), listed(&huma.Schema{Type: "string", Enum: alone}, 1))
+	either := oneOf(listed(one, 0), listed(&huma.Schema{Type: "string", Enum: alone}, 1))
+	either.Type = "array"
+	return either
 }
 
 // listed describes a list of one element at least, and of most at most; 0 is no bound.

@@ -12,18 +12,14 @@ import (
 	"github.com/millrace/millrace/shared/api"
 	"github.com/millrace/millrace/shared/event"
 	"github.com/millrace/millrace/shared/journal"
+	"github.com/millrace/millrace/shared/overview"
 	"github.com/millrace/millrace/shared/store/memory"
 )
-
-// latest is a fold for these tests: of each key, the newest event.
-var latest = journal.Fold{Name: "ObjectOverview", Apply: func(s *journal.State, e *event.Event) {
-	s.Put(e.Key.Path, e.AppendJSON(nil, true))
-}}
 
 // real is an API over a journal in earnest, on a store in memory.
 func real(t *testing.T) *bundle {
 	t.Helper()
-	j := journal.Open(memory.New(memory.Options{}), journal.Options{Folds: []journal.Fold{latest}})
+	j := journal.Open(memory.New(memory.Options{}), journal.Options{Folds: overview.Folds()})
 	t.Cleanup(func() { _ = j.Close() })
 	return &bundle{api: api.New(api.Options{Tokens: tokens(), CanStream: true}, api.Emit(j), api.Events(j), api.Objects(j))}
 }

@@ -1,6 +1,10 @@
 package api
 
-import "github.com/millrace/millrace/shared/event"
+import (
+	"strings"
+
+	"github.com/millrace/millrace/shared/event"
+)
 
 // kind is a kind of objects: what its snapshots and events are called in seed 000.
 type kind struct {
@@ -19,6 +23,14 @@ var kinds = []kind{
 	{"task", "tasks", "TaskOverview", event.TaskEvent, "tasks"},
 	{"fileBased", "fileBaseds", "FileBasedOverview", event.FileBasedEvent, "definitions"},
 	{"object", "objects", "ObjectOverview", event.CustomEvent, "the objects of custom events"},
+}
+
+// key answers the key of a snapshot's element as its events have it; a task's is there as JOB,TASKID.
+func (k *kind) key(name string) event.Key {
+	if comma := strings.LastIndexByte(name, ','); k.family == event.TaskEvent && comma >= 0 {
+		return event.Key{Path: name[:comma], TaskID: name[comma+1:]}
+	}
+	return event.Key{Path: name}
 }
 
 // kindOf answers the kind whose snapshots have that type, nil if there is none.

@@ -1,12 +1,10 @@
 package api
 
 import (
-	"errors"
 	"net/http"
 	"strconv"
 
 	"github.com/millrace/millrace/shared/event"
-	"github.com/millrace/millrace/shared/journal"
 )
 
 // Objects mounts the calls about each kind of object, GET with a path and POST with a path query: snapshots, and the
@@ -76,8 +74,8 @@ func (x *exchange) snapshot(j Reader, q *question) error {
 	defer b.give()
 	b.bytes = append(append(append(b.bytes, `{"`...), k.plural...), `":[`...)
 	found := 0
-	id, err := x.objects(j, k.overview, func(key string, value []byte) {
-		if !q.filter.Paths.MatchKey(k.family, event.Key{Path: key}) {
+	id, err := j.Snapshot(x.r.Context(), k.overview, func(key string, value []byte) {
+		if !q.filter.Paths.MatchKey(k.family, k.key(key)) {
 			return
 		}
 		if found > 0 {
@@ -99,16 +97,6 @@ func (x *exchange) snapshot(j Reader, q *question) error {
 	}
 	x.pass(b, 0)
 	return nil
-}
-
-// objects goes through the objects of a fold and answers the EventId to go on from. A journal without that fold has no
-// such objects; the stamp is then that of the fold that every reader of snapshots has.
-func (x *exchange) objects(j Reader, fold string, each func(key string, value []byte)) (event.ID, error) {
-	id, err := j.Snapshot(x.r.Context(), fold, each)
-	if errors.Is(err, journal.ErrUnknownFold) {
-		return j.Snapshot(x.r.Context(), "ObjectOverview", func(string, []byte) {})
-	}
-	return id, err
 }
 
 // pass sends on what is rendered if it is more than so many bytes, so that memory does not grow with the answer.

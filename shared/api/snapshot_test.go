@@ -65,6 +65,19 @@ func TestSnapshotByPath(t *testing.T) {
 	}
 }
 
+// A task is found by its job's path.
+func TestSnapshotOfTasks(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.journal.snapshots["TaskOverview"] = []object{{"/a/job,7", `{"taskId":"7"}`}, {"/b,8", `{"taskId":"8"}`}}
+	for path, want := range map[string]string{"a/": `{"taskId":"7"}`, "b": `{"taskId":"8"}`, "a/job": `{"taskId":"7"}`} {
+		got := b.as(t, api.Viewer, "GET", base+"/task/"+path+"?return=TaskOverview", "")
+		if !strings.HasPrefix(got.body, `{"tasks":[`+want+`]`) {
+			t.Errorf("%s = %s, want %s", path, got.body, want)
+		}
+	}
+}
+
 // A snapshot larger than what is held back is sent on as it is read, and is whole all the same.
 func TestSnapshotLarge(t *testing.T) {
 	t.Parallel()
@@ -88,12 +101,14 @@ func TestStatistics(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.journal.snapshots["OrderOverview"] = []object{
-		{"/a,1", `{"suspended":true}`}, {"/a,2", `{"taskId":"9","setback":false}`}, {"/b,1", `{"setback":"2026-01-01T00:00:00Z"}`},
+		{"/a,1", `{"orderState":"Planned","suspended":true}`}, {"/a,2", `{"orderState":"InTask","taskId":"9"}`},
+		{"/b,1", `{"orderState":"Setback","setback":true}`}, {"/b,2", `{"orderState":"Started"}`},
 	}
+	all := map[string]float64{"total": 4, "planned": 1, "suspended": 1, "setback": 1, "inTask": 1, "started": 3, "inTaskProcess": 1}
 	for target, want := range map[string]map[string]float64{
-		"event?return=OrderStatisticsChanged":   {"total": 3, "suspended": 1, "setback": 1, "inTask": 1, "started": 1, "inTaskProcess": 1},
-		"order/?return=OrderStatisticsChanged":  {"total": 3, "suspended": 1, "setback": 1, "inTask": 1, "started": 1, "inTaskProcess": 1},
-		"order/b?return=OrderStatisticsChanged": {"total": 1, "setback": 1},
+		"event?return=OrderStatisticsChanged":   all,
+		"order/?return=OrderStatisticsChanged":  all,
+		"order/b?return=OrderStatisticsChanged": {"total": 2, "setback": 1, "started": 2},
 	} {
 		got := seqIn(t, b.as(t, api.Viewer, "GET", base+"/"+target, ""))
 		if got.TYPE != "NonEmpty" || len(got.EventSnapshots) != 1 {

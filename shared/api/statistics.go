@@ -2,7 +2,6 @@ package api
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 
@@ -31,9 +30,8 @@ type orderStatistics struct {
 
 // orderOverview is what statistics look at in an order's snapshot.
 type orderOverview struct {
-	Suspended bool   `json:"suspended"`
-	Setback   any    `json:"setback"` // true, or until when
-	TaskID    string `json:"taskId"`
+	OrderState string `json:"orderState"`
+	Suspended  bool   `json:"suspended"`
 }
 
 // count adds one order.
@@ -46,13 +44,18 @@ func (s *orderStatistics) count(value []byte) error {
 	if order.Suspended {
 		s.Suspended++
 	}
-	if order.Setback != nil && order.Setback != false {
-		s.Setback++
-	}
-	if order.TaskID != "" {
+	switch order.OrderState {
+	case "Planned":
+		s.Planned++
+	case "Started":
+		s.Started++
+	case "InTask":
 		s.Started++
 		s.InTask++
 		s.InTaskProcess++
+	case "Setback":
+		s.Started++
+		s.Setback++
 	}
 	return nil
 }
@@ -100,20 +103,16 @@ func (x *exchange) awaitOrder(j Reader, q *question) error {
 	return err
 }
 
-// countOrders counts the orders that paths selects as they are at the EventId answered. A journal that folds no orders
-// has none.
+// countOrders counts the orders that paths selects as they are at the EventId answered.
 func (x *exchange) countOrders(j Reader, paths event.PathQuery) (*orderStatistics, event.ID, error) {
 	counted, failed := &orderStatistics{}, error(nil)
-	id, err := j.Snapshot(x.r.Context(), orderFold, func(key string, value []byte) {
+	id, err := j.Snapshot(x.r.Context(), "OrderOverview", func(key string, value []byte) {
 		if failed == nil && paths.MatchKey(event.OrderEvent, event.Key{Path: key}) {
 			failed = counted.count(value)
 		}
 	})
-	if err != nil && !errors.Is(err, journal.ErrUnknownFold) {
+	if err != nil {
 		return nil, 0, err
 	}
 	return counted, id, failed
 }
-
-// orderFold is the snapshot that statistics are computed from.
-const orderFold = "OrderOverview"
