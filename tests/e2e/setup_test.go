@@ -1,0 +1,183 @@
+package e2e_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/millrace/millrace/client"
+	"github.com/millrace/millrace/shared/event"
+	"github.com/millrace/millrace/tests/containers"
+	"github.com/millrace/millrace/tests/process"
+	"github.com/millrace/millrace/tests/witness"
+)
+
+// binaryVariable hands the built program to the tests.
+const binaryVariable = "MILLRACE_TEST_BINARY"
+
+func TestMain(m *testing.M) { os.Exit(run(m)) }
+
+// run builds the program once for all tests.
+func run(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "millrace-e2e-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	binary := filepath.Join(dir, "millrace")
+	if out, err := exec.Command("go", "build", "-o", binary, "../../cmd/millrace").CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "build millrace: %v\n%s", err, out)
+		return 1
+	}
+	if err := os.Setenv(binaryVariable, binary); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return containers.Run(m)
+}
+
+const token = "e2e-token"
+
+// serve starts a server on a store, which ends with the test.
+func serve(t *testing.T, store string, change ...func(*process.Server)) *process.Server {
+	t.Helper()
+	s := &process.Server{Binary: os.Getenv(binaryVariable), Store: store, Token: token}
+	for _, c := range change {
+		c(s)
+	}
+	if err := s.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Stop(); err != nil {
+			t.Errorf("the server ended badly: %v", err)
+		}
+	})
+	return s
+}
+
+// embedded answers the URL of a fresh embedded store.
+func embedded(t *testing.T) string { return "pebble:" + t.TempDir() + "/store" }
+
+// dial answers a client that waits long for a server that is away.
+func dial(t *testing.T, s *process.Server) *client.Client {
+	t.Helper()
+	c, err := s.Client(client.Options{Patience: time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	return c
+}
+
+// made answers the nth event of a writer. No other event has its key.
+func made(writer, n int) event.Event {
+	return event.Event{
+		Type: "Made" + strconv.Itoa(n%3), Key: event.Key{Path: fmt.Sprintf("/writers/%d/%d", writer, n)},
+		Fields: fmt.Appendf(nil, `"n":%d`, n),
+	}
+}
+
+// follower reads along from the beginning.
+type follower struct {
+	query client.Query
+	match func(*event.Event) bool
+
+	mu   sync.Mutex
+	saw  []event.Event
+	last event.ID
+	err  error
+	done chan struct{}
+}
+
+// follow starts the followers; they end with the test.
+func follow(t *testing.T, s *process.Server, followers ...*follower) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	t.Cleanup(cancel)
+	for _, f := range followers {
+		f.done = make(chan struct{})
+		f.query.Wait = time.Second
+		c := dial(t, s)
+		go f.run(ctx, c)
+	}
+}
+
+func (f *follower) run(ctx context.Context, c *client.Client) {
+	defer close(f.done)
+	for step, err := range c.Follow(ctx, f.query) {
+		f.mu.Lock()
+		f.saw = append(f.saw, step.Events...)
+		f.last, f.err = max(f.last, step.Last), err
+		f.mu.Unlock()
+	}
+}
+
+// seen answers what the follower has seen once it has come to an id.
+func (f *follower) seen(t *testing.T, end event.ID) []event.Event {
+	t.Helper()
+	for deadline := time.Now().Add(30 * time.Second); ; {
+		f.mu.Lock()
+		saw, last, err := f.saw, f.last, f.err
+		f.mu.Unlock()
+		switch {
+		case err != nil:
+			t.Fatalf("the follower of %+v ended: %v", f.query, err)
+		case last >= end:
+			return saw
+		case time.Now().After(deadline):
+			t.Fatalf("the follower of %+v is at %d after 30 s, want %d", f.query, last, end)
+		}
+		select {
+		case <-f.done:
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+}
+
+// judge checks that every follower saw what was acknowledged and matches, and nothing else but what is doubted: events of
+// which nobody knows whether they were to be there.
+func judge(t *testing.T, w *witness.Witness, doubted func(event.Event) bool, followers ...*follower) {
+	t.Helper()
+	journal := w.Journal(nil)
+	end := journal[len(journal)-1].ID
+	for _, f := range followers {
+		saw := slices.DeleteFunc(slices.Clone(f.seen(t, end)), doubted)
+		if v := witness.Judge(w.Journal(f.match), saw); !v.OK() {
+			t.Errorf("the follower of %+v saw: %v", f.query, v)
+		}
+	}
+}
+
+// nothing is what is doubted where every append was answered.
+func nothing(event.Event) bool { return false }
+
+// everyWay answers followers with every page size and kind of filter.
+func everyWay() []*follower {
+	var all []*follower
+	for _, limit := range []int{0, 1, 3, 7} {
+		all = append(all,
+			&follower{query: client.Query{Limit: limit}},
+			&follower{
+				query: client.Query{Limit: limit, Types: []string{"Made1"}},
+				match: func(e *event.Event) bool { return e.Type == "Made1" },
+			})
+	}
+	return append(all,
+		&follower{
+			query: client.Query{Path: "/writers/0/"},
+			match: func(e *event.Event) bool { return len(e.Key.Path) > 11 && e.Key.Path[:11] == "/writers/0/" },
+		},
+		&follower{
+			query: client.Query{Types: []string{"OrderEvent"}},
+			match: func(*event.Event) bool { return false },
+		})
+}
