@@ -50,7 +50,7 @@ const pathForm = `(?:[^/|*]+(?:/[^/|*]+)*(?:/\*?)?|\*)`
 // returned describes what return may say of the kind: its snapshot, or the statistics, or types of its events; of no
 // kind, those of every kind.
 func returned(k *kind) *huma.Schema {
-	alone, types, families := []any{event.OrderStatisticsChanged}, []any{event.Any}, event.Families()
+	alone, types, families := []any{event.OrderStatisticsChanged}, []string{event.Any}, event.Families()
 	if k != nil {
 		families = []event.Family{k.family}
 		if k.family != event.OrderEvent {
@@ -58,18 +58,13 @@ func returned(k *kind) *huma.Schema {
 		}
 		alone = append(alone, k.overview)
 	}
-	custom := false
 	for _, family := range families {
-		types = append(types, string(family))
-		for _, name := range event.TypesOf(family) {
-			types = append(types, name)
+		types = append(append(types, string(family)), event.TypesOf(family)...)
+		if family == event.CustomEvent {
+			types = append(types, customName)
 		}
-		custom = custom || family == event.CustomEvent
 	}
-	one := &huma.Schema{Type: "string", Enum: types}
-	if custom {
-		one = &huma.Schema{AnyOf: []*huma.Schema{one, {Type: "string", Pattern: "^" + customName + "$"}}}
-	}
+	one := &huma.Schema{Type: "string", Title: "event type", Pattern: "^(?:" + strings.Join(types, "|") + ")$"}
 	either := oneOf(listed(one, 0), listed(&huma.Schema{Type: "string", Enum: alone}, 1))
 	either.Type = "array"
 	return either
