@@ -24,8 +24,9 @@ const (
 type plan struct {
 	seed      uint64
 	processes int
-	appends   int // per writer
-	keep      int64
+	appends   int           // per writer
+	keep      int64         // events that retention keeps
+	upkeep    time.Duration // a sweeper's longest pause
 	think     time.Duration // a writer's longest pause between appends
 	skew      time.Duration // of clocks, either way
 	faults    faulty.Faults
@@ -46,7 +47,8 @@ func draw(seed uint64) plan {
 		seed:      seed,
 		processes: 3 + d.IntN(4),
 		appends:   4 + d.IntN(9),
-		keep:      int64(5 + d.IntN(30)),
+		keep:      int64(2 + d.IntN(1<<(2+d.IntN(4)))),
+		upkeep:    time.Duration(30+d.IntN(250)) * time.Millisecond,
 		think:     time.Duration(10+d.IntN(150)) * time.Millisecond,
 		skew:      time.Duration(d.IntN(300)) * time.Millisecond,
 		timing: journal.Timing{
@@ -60,7 +62,7 @@ func draw(seed uint64) plan {
 		LoseRequest: some(0.05), LoseAnswer: some(0.05), Busy: some(0.05), Unavailable: some(0.03),
 		Twice: some(0.1), Echo: some(0.1), EchoWithin: time.Second,
 		Lag: time.Duration(some(30)) * time.Millisecond, Apart: time.Duration(some(14)) * time.Millisecond,
-		Freeze: some(0.02), FreezeOnWire: some(0.02),
+		Freeze: some(0.02), FreezeOnWire: some(0.04),
 		Frozen: faulty.Spread{Min: 200 * time.Millisecond, Max: 900 * time.Millisecond, Rare: some(0.6), RareMax: longestFreeze},
 		Crash:  some(0.01),
 	}

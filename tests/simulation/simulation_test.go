@@ -10,6 +10,7 @@ import (
 var (
 	oneSeed   = flag.Uint64("seed", 0, "play this seed alone, with a trace under -v")
 	seeds     = flag.Uint64("seeds", 200, "how many seeds to play")
+	goOn      = flag.Bool("goon", false, "go on after a seed that violates an invariant, and count them")
 	firstSeed = flag.Uint64("first", 1, "the first of them")
 )
 
@@ -28,7 +29,7 @@ func TestInvariants(t *testing.T) {
 	}
 	for seed := *firstSeed; seed < *firstSeed+*seeds; seed++ {
 		play(t, seed, nil)
-		if t.Failed() {
+		if t.Failed() && !*goOn {
 			return
 		}
 	}

@@ -51,7 +51,7 @@ func (r *run) sweeper(name string, at int) {
 	place := r.homes[at%len(r.homes)]
 	r.followers.Go(func() {
 		for !r.closing() {
-			time.Sleep(20*time.Millisecond + time.Duration(luck.Int64N(int64(250*time.Millisecond))))
+			time.Sleep(10*time.Millisecond + time.Duration(luck.Int64N(int64(r.plan.upkeep))))
 			p := place.process()
 			if _, err := p.Sweep(r.ctx); errors.Is(err, journal.ErrDamaged) && !p.crashed() {
 				r.report("I10", "sweep: %v", err)
