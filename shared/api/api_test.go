@@ -115,7 +115,7 @@ func TestFailureInTheMiddle(t *testing.T) {
 	b := setup(t)
 	b.api = api.New(api.Options{Tokens: tokens(), Log: b.log(), CanStream: true}, api.Events(panicking{b.journal}))
 	defer func() {
-		if reason := recover(); reason != http.ErrAbortHandler {
+		if reason, _ := recover().(error); !errors.Is(reason, http.ErrAbortHandler) {
 			t.Errorf("recovered %v, want ErrAbortHandler", reason)
 		}
 		if !strings.Contains(b.logs.String(), "broken in the middle") {

@@ -4,7 +4,6 @@ import (
 	"math"
 	"net/http"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -209,7 +208,7 @@ func pathQuerySchema() *huma.Schema {
 }
 
 func emissionSchema() *huma.Schema {
-	shortest, longest := 1, event.MaxKey/utf8.UTFMax // the limit is one of bytes, which JSON Schema cannot say
+	shortest, longest := 1, event.MaxKey // a limit of bytes, which JSON Schema cannot say: no more characters than that fit
 	one := object("An event. Its own fields stand beside these", members{
 		"TYPE": {Type: "string", Pattern: `^` + customName + `$`},
 		"key":  {Type: "string", Description: "The object it is about; at most 1,024 bytes", MinLength: &shortest, MaxLength: &longest},

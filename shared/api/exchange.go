@@ -168,7 +168,7 @@ func (x *exchange) problem(p *Problem) {
 // end is deferred: it turns a panic into a 500, measures and logs.
 func (x *exchange) end() {
 	reason := recover()
-	if reason != nil && reason != http.ErrAbortHandler {
+	if cause, _ := reason.(error); reason != nil && !errors.Is(cause, http.ErrAbortHandler) {
 		reason = x.crash(reason)
 	}
 	took := time.Since(x.began)

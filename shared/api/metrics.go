@@ -19,6 +19,11 @@ type Metrics interface {
 // unmeasured drops what it is told.
 type unmeasured struct{}
 
+// Request implements Metrics.
 func (unmeasured) Request(string, int, time.Duration) {}
-func (unmeasured) Outcome(string, string, int)        {}
-func (unmeasured) Following(int)                      {}
+
+// Outcome implements Metrics.
+func (unmeasured) Outcome(string, string, int) {}
+
+// Following implements Metrics.
+func (unmeasured) Following(int) {}
