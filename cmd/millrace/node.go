@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/millrace/millrace/shared/api"
@@ -32,13 +33,22 @@ type node struct {
 	journal *journal.Journal
 	handler http.Handler
 	log     *slog.Logger
+	failed  <-chan struct{} // closed when the store can no longer be used; nil where that cannot be
 }
+
+var errFailed = errors.New("the store has failed and must be opened by a new process: see the log, and start again")
 
 // openNode opens the store that the settings name and puts the engine and the API on it.
 func openNode(ctx context.Context, settings config.Settings, log *slog.Logger) (*node, error) {
+	n := &node{log: log}
 	opened, err := config.OpenStore(ctx, settings.Store, config.Openers{
 		"pebble": func(_ context.Context, dir string) (store.Store, error) {
-			return pebble.Open(dir, pebble.Options{Log: log})
+			s, err := pebble.Open(dir, pebble.Options{Log: log})
+			if err != nil {
+				return nil, err
+			}
+			n.failed = s.Failed()
+			return s, nil
 		},
 		"dynamodb": func(ctx context.Context, prefix string) (store.Store, error) {
 			return dynamo.Open(ctx, dynamo.Options{Prefix: prefix})
@@ -47,7 +57,7 @@ func openNode(ctx context.Context, settings config.Settings, log *slog.Logger) (
 	if err != nil {
 		return nil, err
 	}
-	n := &node{store: opened, log: log}
+	n.store = opened
 	n.journal = journal.Open(opened, journal.Options{
 		Log: log, Folds: overview.Folds(), Retention: journal.Retention(settings.Retention),
 	})
@@ -85,23 +95,35 @@ func (n *node) upkeep(ctx context.Context) {
 // close releases everything, the store last.
 func (n *node) close() error { return errors.Join(n.journal.Close(), n.store.Close()) }
 
-// serve listens, says so by ready, and serves until ctx ends and what is under way has been answered.
+// serve listens, says so by ready, and serves until ctx ends and what is under way has been answered. A store that has
+// failed ends it too, with an error: whoever watches over the process starts it again.
 func (n *node) serve(ctx context.Context, address string, ready func(url string)) error {
 	listener, err := listen(address)
 	if err != nil {
 		return err
 	}
 	ready("http://" + listener.Addr().String())
-	upkeep, stop := context.WithCancel(ctx)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		n.upkeep(upkeep)
-	}()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var group sync.WaitGroup
+	group.Go(func() { n.upkeep(ctx) })
+	group.Go(func() { n.watch(ctx, cancel) })
 	err = host.Server{Handler: n.handler, Log: n.log, OnDrain: n.drain}.Serve(ctx, listener)
-	stop()
-	<-done
+	if errors.Is(context.Cause(ctx), errFailed) {
+		err = errors.Join(errFailed, err)
+	}
+	cancel(nil)
+	group.Wait()
 	return err
+}
+
+// watch ends the serving when the store has failed.
+func (n *node) watch(ctx context.Context, end context.CancelCauseFunc) {
+	select {
+	case <-n.failed:
+		end(errFailed)
+	case <-ctx.Done():
+	}
 }
 
 // drain ends waiting followers; they come back to whoever takes over.

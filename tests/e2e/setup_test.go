@@ -124,23 +124,17 @@ func (f *follower) run(ctx context.Context, c *client.Client) {
 // seen answers what the follower has seen once it has come to an id.
 func (f *follower) seen(t *testing.T, end event.ID) []event.Event {
 	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); ; {
+	var saw []event.Event
+	eventually(t, fmt.Sprintf("the follower of %+v is at %d", f.query, end), func() bool {
 		f.mu.Lock()
-		saw, last, err := f.saw, f.last, f.err
-		f.mu.Unlock()
-		switch {
-		case err != nil:
-			t.Fatalf("the follower of %+v ended: %v", f.query, err)
-		case last >= end:
-			return saw
-		case time.Now().After(deadline):
-			t.Fatalf("the follower of %+v is at %d after 30 s, want %d", f.query, last, end)
+		defer f.mu.Unlock()
+		if f.err != nil {
+			t.Fatalf("the follower of %+v ended: %v", f.query, f.err)
 		}
-		select {
-		case <-f.done:
-		case <-time.After(5 * time.Millisecond):
-		}
-	}
+		saw = f.saw
+		return f.last >= end
+	})
+	return saw
 }
 
 // judge checks that every follower saw what was acknowledged and matches, and nothing else but what is doubted: events of
