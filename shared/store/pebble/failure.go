@@ -37,6 +37,9 @@ func (f *failure) set(reason string) {
 	})
 }
 
+// Failed is closed when the store can no longer be used and only a new process can open it again.
+func (s *Store) Failed() <-chan struct{} { return s.failure.dead }
+
 // logger passes on what Pebble says.
 type logger struct{ s *Store }
 

@@ -51,7 +51,8 @@ func (s *Store) sequencer(key store.Key) (*sequencer, error) {
 	return q, nil
 }
 
-// Reserve takes the next position and ids new ids, in memory.
+// Reserve takes the next position and ids new ids, in memory. On a full disk it gives none: what was to be written there
+// could not be, and readers would wait for it.
 func (s *Store) Reserve(ctx context.Context, key store.Key, ids int, now int64) (store.Ticket, error) {
 	if err := key.Validate(); err != nil {
 		return store.Ticket{}, err
@@ -62,6 +63,9 @@ func (s *Store) Reserve(ctx context.Context, key store.Key, ids int, now int64) 
 		return store.Ticket{}, err
 	}
 	defer leave()
+	if err := s.room(); err != nil {
+		return store.Ticket{}, err
+	}
 	s.sequences.mu.Lock()
 	defer s.sequences.mu.Unlock()
 	q, err := s.sequencer(key)
