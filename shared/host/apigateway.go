@@ -93,8 +93,10 @@ type recorder struct {
 	body   bytes.Buffer
 }
 
+// Header answers the headers to be sent.
 func (w *recorder) Header() http.Header { return w.header }
 
+// WriteHeader keeps the first final status, and the headers as they are then.
 func (w *recorder) WriteHeader(status int) {
 	if w.status != 0 || status < http.StatusOK { // informational answers don't pass the gateway
 		return
@@ -102,6 +104,7 @@ func (w *recorder) WriteHeader(status int) {
 	w.status, w.sent = status, w.header.Clone()
 }
 
+// Write adds to the body.
 func (w *recorder) Write(p []byte) (int, error) {
 	w.WriteHeader(http.StatusOK)
 	return w.body.Write(p)

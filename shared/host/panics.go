@@ -1,6 +1,7 @@
 package host
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -12,7 +13,7 @@ import (
 func serveWhole(handler http.Handler, w *recorder, r *http.Request, log *slog.Logger) {
 	defer func() {
 		if cause := recover(); cause != nil {
-			if cause != http.ErrAbortHandler { // whoever threw that one has logged why
+			if err, is := cause.(error); !is || !errors.Is(err, http.ErrAbortHandler) { // whoever threw that one has logged why
 				logPanic(log, cause)
 			}
 			w.reset()

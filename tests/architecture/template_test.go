@@ -100,7 +100,7 @@ func TestTablesAreAsTheBackendNeedsThem(t *testing.T) {
 func TestEveryFunctionIsDeployed(t *testing.T) {
 	t.Parallel()
 	type function struct {
-		CodeUri  string `yaml:"CodeUri"` //nolint:revive // CloudFormation's own spelling
+		CodeUri  string `yaml:"CodeUri"`
 		Policies []struct {
 			Statement []struct {
 				Action []string `yaml:"Action"`
