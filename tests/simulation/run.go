@@ -202,6 +202,7 @@ func (r *run) finished(cursor event.ID) bool {
 }
 
 func (r *run) report(invariant, format string, args ...any) {
+	r.note("VIOLATED %s: %s", invariant, fmt.Sprintf(format, args...))
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(r.violations) < maxViolations {

@@ -2,8 +2,11 @@ package simulation
 
 import (
 	"flag"
+	"fmt"
 	"os"
+	"path/filepath"
 	"runtime"
+	"strings"
 	"testing"
 )
 
@@ -35,22 +38,46 @@ func TestInvariants(t *testing.T) {
 	}
 }
 
-func play(t *testing.T, seed uint64, trace func(string)) Report {
+// play runs a seed. One that violates an invariant is run again for its trace, which is the same.
+func play(t *testing.T, seed uint64, trace func(string)) {
 	t.Helper()
 	report := Run(t, seed, trace)
 	for _, v := range report.Violations {
 		t.Errorf("seed %d violates %v", seed, v)
 	}
-	if len(report.Violations) > 0 && trace == nil {
-		t.Errorf("replay: go test ./tests/simulation -run Invariants -v -seed %d", seed)
+	if len(report.Violations) == 0 || trace != nil {
+		return
 	}
-	return report
+	var lines []string
+	Run(t, seed, func(line string) { lines = append(lines, line) })
+	file := filepath.Join(t.ArtifactDir(), fmt.Sprintf("seed-%d.trace", seed))
+	if err := os.WriteFile(file, []byte(strings.Join(lines, "\n")), 0o600); err != nil {
+		t.Error(err)
+	}
+	t.Logf("the end of its trace (kept whole with -artifacts):\n%s", strings.Join(lines[max(0, len(lines)-traceTail):], "\n"))
+	t.Logf("replay: go test ./tests/simulation -run Invariants -v -seed %d", seed)
 }
 
+// traceTail is how many lines of a trace are logged.
+const traceTail = 60
+
 func TestSameSeedIsSameRun(t *testing.T) {
-	for seed := uint64(1); seed <= 5; seed++ {
+	for seed := uint64(1); seed <= 20; seed++ {
 		if a, b := Run(t, seed, nil), Run(t, seed, nil); a.Digest != b.Digest {
 			t.Errorf("seed %d: digests %x and %x, lines %d and %d", seed, a.Digest, b.Digest, a.Lines, b.Lines)
 		}
 	}
+}
+
+// TestRunsAreBusy keeps the simulation from growing idle unnoticed.
+func TestRunsAreBusy(t *testing.T) {
+	events, lines := 0, 0
+	for seed := uint64(1); seed <= 20; seed++ {
+		report := Run(t, seed, nil)
+		events, lines = events+report.Events, lines+report.Lines
+	}
+	if events < 20*60 || lines < 20*1000 {
+		t.Errorf("20 runs made %d events and %d lines of trace", events, lines)
+	}
+	t.Logf("20 runs made %d events and %d lines of trace", events, lines)
 }

@@ -213,6 +213,7 @@ func await[T any](ctx context.Context, s *Store, r request[T], f fate, faults Fa
 		return none, ErrCrashed
 	}
 	if ctx.Err() != nil {
+		time.Sleep(f.wake) // one cancellation ends many calls; they return one after the other, in no accidental order
 		return none, fmt.Errorf("%w: %w", r.lost, ctx.Err())
 	}
 	return none, r.lost
