@@ -176,7 +176,7 @@ func (rd *reader) take(s *slot, a *Answer, bytes *int) (full bool) {
 		}
 		a.Events = append(a.Events, *e)
 		rd.delivered = s.position
-		*bytes += len(e.Type) + len(e.Key.Path) + len(e.Fields) + 64
+		*bytes += e.Size()
 		if len(a.Events) == rd.r.Limit || rd.r.MaxBytes > 0 && *bytes >= rd.r.MaxBytes {
 			if i == len(s.events)-1 {
 				rd.pass(s)
@@ -254,7 +254,7 @@ func (j *Journal) ReadNewest(ctx context.Context, r Request) (Answer, error) {
 	if r.After > 0 && r.After < event.ID(seq.FloorID) {
 		return Answer{Torn: true, LastEventID: r.After}, nil
 	}
-	a := Answer{LastEventID: r.After}
+	a := Answer{LastEventID: max(r.After, event.ID(seq.FloorID))}
 	bytes := 0
 	for to := seq.Position; to > seq.FloorPosition; {
 		from := max(pageOf(to)*pageSize, seq.FloorPosition+1)
@@ -285,7 +285,7 @@ func takeBackward(events []event.Event, r Request, a *Answer, bytes *int) (done 
 			continue
 		}
 		a.Events = append(a.Events, *e)
-		*bytes += len(e.Fields) + 64
+		*bytes += e.Size()
 		if len(a.Events) == r.Limit || r.MaxBytes > 0 && *bytes >= r.MaxBytes {
 			return true
 		}

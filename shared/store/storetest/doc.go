@@ -1,0 +1,6 @@
+// Package storetest is the conformance suite of the storage port: each sentence of its contract is a case of that name,
+// which every backend and every wrapper runs.
+//
+// The cases use partitions of their own, so that they run side by side on one store, and make few calls, so that the
+// store may be across a network. The package imports store, store/memory as the oracle, and test libraries.
+package storetest

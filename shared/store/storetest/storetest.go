@@ -1,0 +1,113 @@
+package storetest
+
+import (
+	"crypto/rand"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/millrace/millrace/shared/store"
+)
+
+// Capabilities say what a backend is able to beyond the contract, or to which extent. What is declared is asserted.
+type Capabilities struct {
+	Exclusive bool // what Exclusive answers
+
+	// Costly makes the suite do with fewer random histories and fewer concurrent callers, since every call takes long.
+	Costly bool
+}
+
+// Run runs the suite on stores that open answers; open closes them when the test ends. They may share their data.
+func Run(t *testing.T, open func(t *testing.T) store.Store, able Capabilities) {
+	s := &suite{store: open(t), open: open, able: able, run: rand.Text()[:10]}
+	groups := map[string]func(*testing.T){
+		"Get": s.get, "Query": s.query, "Write": s.write, "Conflict": s.conflict, "Token": s.token, "Limits": s.limits,
+		"Remove": s.remove, "Sequencer": s.sequencer, "Concurrency": s.concurrency, "History": s.history, "Life": s.life,
+	}
+	for name, group := range groups {
+		t.Run(name, group)
+	}
+}
+
+type suite struct {
+	store store.Store
+	open  func(t *testing.T) store.Store
+	able  Capabilities
+	run   string
+	next  atomic.Int64
+}
+
+// partition answers one that no other case has.
+func (s *suite) partition() string { return fmt.Sprintf("%s-%d", s.run, s.next.Add(1)) }
+
+// fresh answers a key that no other case has.
+func (s *suite) fresh() store.Key { return key(s.partition(), "a") }
+
+func key(partition, sort string) store.Key {
+	return store.Key{Table: store.Work, Partition: partition, Sort: sort}
+}
+
+func item(k store.Key, version int64, value string) store.Item {
+	return store.Item{Key: k, Version: version, Value: []byte(value)}
+}
+
+// write makes a Write with a token of its own.
+func write(ops ...store.Op) store.Write { return store.Write{Token: rand.Text(), Ops: ops} }
+
+func (s *suite) must(t *testing.T, w store.Write) {
+	t.Helper()
+	if err := s.store.Write(t.Context(), w); err != nil {
+		t.Fatalf("Write = %v, want success", err)
+	}
+}
+
+func (s *suite) put(t *testing.T, items ...store.Item) {
+	t.Helper()
+	for _, i := range items {
+		s.must(t, write(store.Put(i, store.Always)))
+	}
+}
+
+// holds demands what is stored under a key: a value, or "" for no item.
+func (s *suite) holds(t *testing.T, k store.Key, want string) *store.Item {
+	t.Helper()
+	found, err := s.store.Get(t.Context(), k)
+	if err != nil || len(found) != 1 {
+		t.Fatalf("Get = %v, %v, want one element", found, err)
+	}
+	if found[0] == nil {
+		if want != "" {
+			t.Errorf("item %v is missing, want %q", k, want)
+		}
+		return nil
+	}
+	if got := string(found[0].Value); got != want {
+		t.Errorf("item %v holds %q, want %q", k, got, want)
+	}
+	return found[0]
+}
+
+func equal(t *testing.T, what string, want, got any) {
+	t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", what, diff)
+	}
+}
+
+// cases runs each in parallel.
+func cases(t *testing.T, all map[string]func(*testing.T)) {
+	t.Helper()
+	t.Parallel()
+	for name, run := range all {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			run(t)
+		})
+	}
+}
+
+// micros is a plausible clock.
+func micros() int64 { return time.Now().UnixMicro() }
