@@ -12,8 +12,11 @@ import (
 // backup does not hold, so that every EventId handed out so far is torn from now on, and everybody takes a new snapshot.
 // It answers the EventId at which the journal begins anew; what the snapshots show is kept.
 func (j *Journal) Restored(ctx context.Context) (event.ID, error) {
-	j.view.mu.Lock()
-	defer j.view.mu.Unlock()
+	done, err := j.view.enter(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer done()
 	t, err := j.reserve(ctx, 1)
 	if err != nil {
 		return 0, err
