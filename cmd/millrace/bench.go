@@ -218,8 +218,11 @@ func (r *results) print(w io.Writer, f format, names []string) error {
 // rate is a number per second, shown with thousands apart.
 type rate float64
 
-// String shows it for people.
+// String shows it for people; 0 is what was not measured.
 func (r rate) String() string {
+	if r == 0 {
+		return "-"
+	}
 	digits := strconv.FormatInt(int64(r+0.5), 10)
 	for i := len(digits) - 3; i > 0; i -= 3 {
 		digits = digits[:i] + "," + digits[i:]

@@ -2,7 +2,11 @@ package main
 
 import (
 	"context"
+	"io"
+	"net"
+	"net/http"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -19,7 +23,7 @@ func (b benchAppendCommand) Run(ctx context.Context, c console) error {
 	if err != nil {
 		return err
 	}
-	r := &results{heading: "WRITERS\tBATCH\tEVENTS/S\tAPPENDS/S\tP50\tP99\tDISK/S"}
+	r := &results{heading: "WRITERS\tBATCH\tEVENTS/S\tAPPENDS/S\tP50\tP99\tDISK/S\tHTTP/S"}
 	for _, batch := range b.Batch {
 		for _, writers := range b.Writers {
 			if err = b.measure(ctx, bed, r, writers, batch); err != nil {
@@ -27,12 +31,17 @@ func (b benchAppendCommand) Run(ctx context.Context, c console) error {
 			}
 		}
 	}
-	names := []string{"writers", "batch", "events_per_s", "appends_per_s", "p50_ms", "p99_ms", "disk_per_s"}
+	names := []string{"writers", "batch", "events_per_s", "appends_per_s", "p50_ms", "p99_ms", "disk_per_s", "http_per_s"}
 	return closing(r.print(c.out, b.format, names), bed)
 }
 
+// measure measures one case, and just before it what the disk and the HTTP stack could do at most.
 func (b benchAppendCommand) measure(ctx context.Context, bed *bed, r *results, writers, batch int) error {
-	floor, err := diskFloor(bed.dir, writers, b.Size*batch, b.Duration/3)
+	disk, err := diskFloor(bed.dir, writers, b.Size*batch, b.Duration/3)
+	if err != nil {
+		return err
+	}
+	stack, err := b.stackFloor(ctx, writers, batch)
 	if err != nil {
 		return err
 	}
@@ -41,8 +50,43 @@ func (b benchAppendCommand) measure(ctx context.Context, bed *bed, r *results, w
 		return err
 	}
 	appends := float64(len(laps)) / elapsed.Seconds()
-	r.add(writers, batch, rate(appends*float64(batch)), rate(appends), took(quantile(laps, 0.5)), took(quantile(laps, 0.99)), rate(floor))
+	r.add(writers, batch, rate(appends*float64(batch)), rate(appends),
+		took(quantile(laps, 0.5)), took(quantile(laps, 0.99)), rate(disk), rate(stack))
 	return nil
+}
+
+// stackFloor measures the same requests with a server that reads them and answers at once; 0 where HTTP is not measured.
+func (b benchAppendCommand) stackFloor(ctx context.Context, writers, batch int) (float64, error) {
+	if !b.HTTP {
+		return 0, nil
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, err
+	}
+	idle := &http.Server{Handler: answerIDs(batch), ReadHeaderTimeout: time.Second}
+	go func() { _ = idle.Serve(listener) }() // ends with Close
+	defer idle.Close()
+	s, err := dialSubject("http://"+listener.Addr().String(), "idle")
+	if err != nil {
+		return 0, err
+	}
+	laps, elapsed, err := hammer(ctx, s, writers, batch, b.Size, b.Duration/3)
+	return float64(len(laps)) / elapsed.Seconds(), err
+}
+
+// answerIDs answers every request as if it had appended so many events.
+func answerIDs(count int) http.HandlerFunc {
+	ids := strings.Repeat(",1478257656606001", count)
+	answer := []byte(`{"eventIds":[` + ids[1:] + `]}`)
+	return func(w http.ResponseWriter, r *http.Request) {
+		if _, err := io.Copy(io.Discard, r.Body); err != nil {
+			return // the client has left
+		}
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusCreated)
+		_, _ = w.Write(answer)
+	}
 }
 
 // hammer lets writers append as fast as they can and answers how long each append took, sorted.
