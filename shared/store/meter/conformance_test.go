@@ -1,0 +1,17 @@
+package meter_test
+
+import (
+	"testing"
+
+	"github.com/millrace/millrace/shared/store"
+	"github.com/millrace/millrace/shared/store/memory"
+	"github.com/millrace/millrace/shared/store/meter"
+	"github.com/millrace/millrace/shared/store/storetest"
+)
+
+// A meter changes nothing in what it measures.
+func TestConformance(t *testing.T) {
+	t.Parallel()
+	storetest.Run(t, func(*testing.T) store.Store { return meter.New(memory.New(memory.Options{})) },
+		storetest.Capabilities{Exclusive: true})
+}
