@@ -27,6 +27,7 @@ type plan struct {
 	appends   int           // per writer
 	keep      int64         // events that retention keeps
 	upkeep    time.Duration // a sweeper's longest pause
+	large     bool          // some appends take more than one item
 	think     time.Duration // a writer's longest pause between appends
 	skew      time.Duration // of clocks, either way
 	faults    faulty.Faults
@@ -50,6 +51,7 @@ func draw(seed uint64) plan {
 		keep:      int64(2 + d.IntN(1<<(2+d.IntN(4)))),
 		upkeep:    time.Duration(30+d.IntN(250)) * time.Millisecond,
 		think:     time.Duration(10+d.IntN(150)) * time.Millisecond,
+		large:     d.IntN(16) == 0,
 		skew:      time.Duration(d.IntN(300)) * time.Millisecond,
 		timing: journal.Timing{
 			Grace: grace, Age: age, RemoveAfter: removeAfter, Poll: 20 * time.Millisecond, Call: 200 * time.Millisecond,

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/millrace/millrace/shared/event"
@@ -70,10 +71,16 @@ func plain(w *writer, n int) {
 		labels = append(labels, label)
 		events = append(events, labelled(label, "/k/"+strconv.Itoa(w.luck.IntN(4)), ""))
 	}
+	if w.run.plan.large && n%4 == 1 {
+		events[0].Fields = append(events[0].Fields, padding...)
+	}
 	p := w.home.process()
 	receipt, err := p.Emit(w.run.ctx, events, nil)
 	w.told(p, labels, receipt, err)
 }
+
+// padding makes an append larger than one item can be.
+var padding = []byte(`,"pad":"` + strings.Repeat("-", 360<<10) + `"`)
 
 // once emits an event that a twin in another process emits under the same idempotency key, and asks again until it is
 // told that the event is there.
