@@ -18,6 +18,8 @@ type checkCommand struct {
 	format
 	Data  string `help:"Examine the data directory of a stopped server instead." placeholder:"DIR" xor:"where"`
 	Store string `help:"Examine a store instead: pebble:DIR or dynamodb:PREFIX." placeholder:"URL" xor:"where"`
+
+	Restored bool `help:"The store comes from a backup: give the journal a new identity, so that followers take new snapshots."`
 }
 
 func (checkCommand) Help() string {
@@ -25,6 +27,7 @@ func (checkCommand) Help() string {
 
     millrace check                              the server that MILLRACE_URL names
     millrace check --data /var/lib/millrace     the data of a stopped server
+    millrace check --data DIR --restored        the same, before a server starts on a restored backup
 
 A server is asked whether it is ready and lets this token in, and what time it has; its whole journal is read, and a snapshot with
 the events after it is compared with a later snapshot. Offline, every slot of the journal is read and verified.`
@@ -32,6 +35,9 @@ the events after it is compared with a later snapshot. Offline, every slot of th
 
 // Run examines and prints a line for each finding. It fails if any of them is bad.
 func (k checkCommand) Run(ctx context.Context, c console) error {
+	if k.Restored && k.Data == "" && k.Store == "" {
+		return usageError{errors.New("--restored needs --data or --store: no server may be using what was restored")}
+	}
 	r := &report{}
 	var err error
 	if k.Data != "" || k.Store != "" {
@@ -70,7 +76,13 @@ func (k checkCommand) offline(ctx context.Context, r *report) error {
 	v, err := n.journal.Verify(ctx)
 	found := fmt.Sprintf("%d events in %d slots, %d of them void, above the floor at %d; ids rise from %d to %d",
 		v.Events, v.Slots, v.Voids, v.Floor, v.FirstID, v.LastID)
-	return errors.Join(r.note("journal", found, err), n.close())
+	err = r.note("journal", found, err)
+	if err == nil && k.Restored {
+		var begins event.ID
+		begins, err = n.journal.Restored(ctx)
+		err = r.note("restored", fmt.Sprintf("the journal begins anew at %d; every earlier EventId is torn", begins), err)
+	}
+	return errors.Join(err, n.close())
 }
 
 // online asks a server.
