@@ -62,7 +62,7 @@ func draw(seed uint64) plan {
 		Seed: seed, There: way, Back: way,
 		Timeout: 30 * time.Millisecond, SignatureLife: signatureLife,
 		LoseRequest: some(0.05), LoseAnswer: some(0.05), Busy: some(0.05), Unavailable: some(0.03),
-		Twice: some(0.1), Echo: some(0.1), EchoWithin: time.Second,
+		Twice: some(0.1), Waste: some(0.1), Echo: some(0.1), EchoWithin: time.Second,
 		Lag: time.Duration(some(30)) * time.Millisecond, Apart: time.Duration(some(14)) * time.Millisecond,
 		Freeze: some(0.02), FreezeOnWire: some(0.04),
 		Frozen: faulty.Spread{Min: 200 * time.Millisecond, Max: 900 * time.Millisecond, Rare: some(0.6), RareMax: longestFreeze},

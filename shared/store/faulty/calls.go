@@ -80,7 +80,7 @@ func (s *Store) Remove(ctx context.Context, r store.Range) error {
 func (s *Store) Reserve(ctx context.Context, key store.Key, ids int, now int64) (store.Ticket, error) {
 	sent := time.Now()
 	ticket, err := send(ctx, s, request[store.Ticket]{
-		call: call{method: "Reserve", key: key}, lost: store.ErrUnavailable, second: true,
+		call: call{method: "Reserve", key: key}, lost: store.ErrUnavailable, reserves: true,
 		land: func(ctx context.Context, _ *dice) (a answer[store.Ticket]) {
 			a.value, a.err = s.service.reserve(ctx, key, ids, now)
 			return a

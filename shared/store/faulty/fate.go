@@ -40,12 +40,13 @@ func (c call) number(seed uint64, process string) uint64 {
 type fate struct {
 	dice *dice
 
-	crashBefore, crashAfter  bool
-	freeze, freezeOnWire     time.Duration
-	there, back, echo, wake  time.Duration
-	lost, unanswered         bool
-	busy, unavailable, twice bool
-	echoes                   bool
+	crashBefore, crashAfter bool
+	freeze, freezeOnWire    time.Duration
+	there, back, echo, wake time.Duration
+	lost, unanswered        bool
+	busy, unavailable       bool
+	twice, waste            bool
+	echoes                  bool
 }
 
 // draw decides the fate of a request from dice that belong to it alone.
@@ -60,6 +61,7 @@ func (f Faults) draw(d *dice) fate {
 		busy:        d.happens(f.Busy),
 		unavailable: d.happens(f.Unavailable),
 		twice:       d.happens(f.Twice),
+		waste:       d.happens(f.Waste),
 		echoes:      d.happens(f.Echo),
 		crashBefore: d.happens(f.Crash),
 		crashAfter:  d.happens(f.Crash),

@@ -20,8 +20,9 @@ type Faults struct {
 	Busy        float64 // the service throttles: ErrBusy
 	Unavailable float64 // no connection: ErrUnavailable, nothing is sent
 
-	// Twice is the chance that a request is applied twice at once: a client library's retry.
-	Twice float64
+	// Twice is the chance that a request is applied twice at once: a client library's retry. Waste is the same for a
+	// reservation, whose caller learns of the second.
+	Twice, Waste float64
 	// Echo is the chance that a Write which was applied is applied again later, after up to EchoWithin. Only a Write that
 	// has a condition echoes; the port promises order to the others.
 	Echo       float64

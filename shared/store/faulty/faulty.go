@@ -27,6 +27,7 @@ type Store struct {
 	mu      sync.Mutex
 	luck    luck
 	frozen  time.Time // the process stands still until then
+	calm    bool      // it will not freeze again
 	crashed chan struct{}
 	closed  bool
 	calls   sync.WaitGroup
@@ -72,14 +73,14 @@ func (s *Store) isCrashed() bool {
 	}
 }
 
-// Settle ends the faults of this line: from now on its requests neither fail nor freeze nor crash. They still take
+// Settle ends the faults of this line: requests begun from now on neither fail nor freeze nor crash. They still take
 // their time, and eventual reads still lag.
 func (s *Store) Settle() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	calm := Faults{Seed: s.faults.Seed, There: s.faults.There, Back: s.faults.Back}
 	calm.There.Rare, calm.Back.Rare = 0, 0
-	s.faults = calm
+	s.faults, s.calm = calm, true
 }
 
 // begin counts a call in and throws its dice.
@@ -109,8 +110,8 @@ type request[T any] struct {
 	notAfter time.Time
 	// land applies the request at the service. It may run when nobody waits for it any more.
 	land func(context.Context, *dice) answer[T]
-	// second, if the caller is to learn the second answer where a request is applied twice.
-	second bool
+	// reserves: the request is a reservation, which is not the same when it is repeated.
+	reserves bool
 	// echo applies the request once more, later; nil if it must not.
 	echo func(context.Context, *dice)
 	// lost is what the caller learns when there is no answer.
@@ -166,10 +167,11 @@ func depart[T any](ctx context.Context, s *Store, r request[T], f fate, faults F
 			return
 		}
 		a := r.land(ctx, f.dice)
-		if f.twice {
-			if again := r.land(ctx, f.dice); r.second {
-				a = again
-			}
+		if r.reserves && f.waste {
+			a = r.land(ctx, f.dice)
+		}
+		if !r.reserves && f.twice {
+			_ = r.land(ctx, f.dice)
 		}
 		s.tell(r.call, "landed", a.err)
 		if f.echoes && r.echo != nil && a.err == nil {
@@ -244,6 +246,9 @@ func (s *Store) freeze(d time.Duration) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.calm {
+		return
+	}
 	if until := time.Now().Add(d); until.After(s.frozen) {
 		s.frozen = until
 	}

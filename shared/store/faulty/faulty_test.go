@@ -13,6 +13,7 @@ import (
 	"github.com/millrace/millrace/shared/store"
 	"github.com/millrace/millrace/shared/store/faulty"
 	"github.com/millrace/millrace/shared/store/memory"
+	"github.com/millrace/millrace/shared/store/storetest"
 )
 
 const always = 1.0
@@ -68,6 +69,14 @@ func TestWithoutFaultsNothingIsInTheWay(t *testing.T) {
 			t.Errorf("Write of a second = %v, want a conflict with a", err)
 		}
 	})
+}
+
+func TestConformance(t *testing.T) {
+	t.Parallel()
+	open := func(*testing.T) store.Store {
+		return faulty.New(memory.New(memory.Options{}), faulty.Faults{Twice: 0.2})
+	}
+	storetest.Run(t, open, storetest.Capabilities{Exclusive: true})
 }
 
 func TestLostRequestIsNeverApplied(t *testing.T) {
@@ -187,7 +196,7 @@ func TestBusyAndUnavailableApplyNothing(t *testing.T) {
 }
 
 func TestTwiceIsSeenOnceByItsCaller(t *testing.T) {
-	under(t, faulty.Faults{Twice: always}, func(t *testing.T, s *faulty.Store, _ store.Store) {
+	under(t, faulty.Faults{Twice: always, Waste: always}, func(t *testing.T, s *faulty.Store, _ store.Store) {
 		wantError(t, "Write", s.Write(t.Context(), put("a", "1", 1, store.Absent)), nil)
 		wantError(t, "Write", s.Write(t.Context(), put("b", "1", 2, store.VersionIs(1))), nil)
 		ticket, err := s.Reserve(t.Context(), key("seq"), 1, 1)

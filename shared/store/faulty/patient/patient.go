@@ -1,0 +1,114 @@
+package patient
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/millrace/millrace/shared/store"
+	"github.com/millrace/millrace/shared/store/faulty"
+)
+
+// Store asks again.
+type Store struct {
+	store.Store             // a line that is slow, busy and doubling, but tells the truth at once
+	lossy       store.Store // a line that also loses requests and answers
+}
+
+// tooLong is how long a request is waited for on the lossy line.
+const tooLong = 5 * time.Millisecond
+
+// New puts a bad network between base and its caller. Closing the Store closes base.
+func New(base store.Store, seed uint64) *Store {
+	way := faulty.Spread{Max: 20 * time.Microsecond, Rare: 0.02, RareMax: time.Millisecond}
+	slow := faulty.Faults{
+		Seed: seed, There: way, Back: way, Busy: 0.05, Unavailable: 0.05, Twice: 0.1,
+		Lag: time.Millisecond, Apart: 100 * time.Microsecond,
+	}
+	lossy := faulty.Faults{
+		Seed: seed, There: way, Back: way, Busy: 0.05, Twice: 0.1,
+		LoseRequest: 0.05, LoseAnswer: 0.1, Timeout: tooLong, Echo: 0.1, EchoWithin: time.Millisecond,
+	}
+	return &Store{
+		Store: faulty.New(base, slow),
+		lossy: faulty.NewService(base, lossy, nil).Process("lossy"),
+	}
+}
+
+// Write sends w until it has an outcome. A Write that has a put with the condition Absent goes where answers get lost,
+// since its token tells whether it was applied.
+func (s *Store) Write(ctx context.Context, w store.Write) error {
+	line := s.Store
+	if repeatable(w) {
+		line = s.lossy
+	}
+	_, err := again(func() (struct{}, error) { return struct{}{}, line.Write(ctx, w) })
+	return err
+}
+
+func repeatable(w store.Write) bool {
+	for _, op := range w.Ops {
+		if op.Kind == store.OpPut && op.Cond.IsAbsent() {
+			return true
+		}
+	}
+	return false
+}
+
+// Get reads items by key.
+func (s *Store) Get(ctx context.Context, keys ...store.Key) ([]*store.Item, error) {
+	return again(func() ([]*store.Item, error) { return s.Store.Get(ctx, keys...) })
+}
+
+// Query reads a range.
+func (s *Store) Query(ctx context.Context, r store.Range) (store.Page, error) {
+	return again(func() (store.Page, error) { return s.Store.Query(ctx, r) })
+}
+
+// Remove deletes a range.
+func (s *Store) Remove(ctx context.Context, r store.Range) error {
+	_, err := again(func() (struct{}, error) { return struct{}{}, s.Store.Remove(ctx, r) })
+	return err
+}
+
+// Reserve takes a ticket.
+func (s *Store) Reserve(ctx context.Context, key store.Key, ids int, now int64) (store.Ticket, error) {
+	return again(func() (store.Ticket, error) { return s.Store.Reserve(ctx, key, ids, now) })
+}
+
+// Sequence reads a sequencer.
+func (s *Store) Sequence(ctx context.Context, key store.Key, eventual bool) (store.Sequence, error) {
+	return again(func() (store.Sequence, error) { return s.Store.Sequence(ctx, key, eventual) })
+}
+
+// Raise moves a floor up.
+func (s *Store) Raise(ctx context.Context, key store.Key, position, id int64) error {
+	_, err := again(func() (struct{}, error) { return struct{}{}, s.Store.Raise(ctx, key, position, id) })
+	return err
+}
+
+// Date answers the store's date.
+func (s *Store) Date(ctx context.Context) (time.Time, error) {
+	return again(func() (time.Time, error) { return s.Store.Date(ctx) })
+}
+
+// Ping asks whether the store can be used.
+func (s *Store) Ping(ctx context.Context) error {
+	_, err := again(func() (struct{}, error) { return struct{}{}, s.Store.Ping(ctx) })
+	return err
+}
+
+// Close closes both lines and the base.
+func (s *Store) Close() error { return errors.Join(s.lossy.Close(), s.Store.Close()) }
+
+// again asks until the answer is an outcome, or the caller's context has ended.
+func again[T any](ask func() (T, error)) (T, error) {
+	for {
+		answer, err := ask()
+		gone := errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
+		retry := errors.Is(err, store.ErrBusy) || errors.Is(err, store.ErrUnavailable) || errors.Is(err, store.ErrUnknown)
+		if gone || !retry {
+			return answer, err
+		}
+	}
+}
