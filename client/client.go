@@ -152,20 +152,20 @@ func (c *Client) Get(ctx context.Context, path string) ([]byte, time.Time, error
 const endless time.Duration = math.MaxInt64
 
 // repeat sends the request until it is answered, refused for good, or ctx or patience ends; negative patience: once.
-func (c *Client) repeat(ctx context.Context, q call, patience time.Duration) ([]byte, error) {
+func (c *Client) repeat(ctx context.Context, q call, patience time.Duration) ([]byte, http.Header, error) {
 	began := time.Now()
 	for pause := newPause(); ; {
-		body, _, err := c.send(ctx, q)
+		body, header, err := c.send(ctx, q)
 		if err == nil {
-			return body, nil
+			return body, header, nil
 		}
 		wait := pause.next(err)
 		if ctx.Err() != nil || !Temporary(err) || wait > patience-time.Since(began) {
-			return nil, err
+			return nil, nil, err
 		}
 		c.onRetry(err, wait)
 		if err := sleep(ctx, wait); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
 }

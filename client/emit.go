@@ -19,28 +19,30 @@ func (c *Client) Emit(ctx context.Context, events []event.Event) ([]event.ID, er
 	if c.patience >= 0 {
 		key = rand.Text()
 	}
-	return c.EmitOnce(ctx, key, events)
+	ids, _, err := c.EmitOnce(ctx, key, events)
+	return ids, err
 }
 
 // EmitOnce is Emit with a key of the caller's: within 24 hours, the same events under the same key are appended once and
-// answered alike, over any number of calls and processes. Other events under that key are refused with 422.
-func (c *Client) EmitOnce(ctx context.Context, key string, events []event.Event) ([]event.ID, error) {
+// answered alike, over any number of calls and processes; replayed says that they were there before the request that was
+// answered. Other events under that key are refused with 422.
+func (c *Client) EmitOnce(ctx context.Context, key string, events []event.Event) (ids []event.ID, replayed bool, err error) {
 	patience := c.patience
 	if key == "" {
 		patience = -1 // without a key, a repeated append might be a second one
 	}
 	q := call{method: http.MethodPost, path: base + "event", body: event.AppendEvents(nil, withoutIDs(events), true), key: key}
-	body, err := c.repeat(ctx, q, patience)
+	body, header, err := c.repeat(ctx, q, patience)
 	if err != nil {
-		return nil, fmt.Errorf("client: emit %d events: %w", len(events), err)
+		return nil, false, fmt.Errorf("client: emit %d events: %w", len(events), err)
 	}
 	var answer struct {
 		EventIDs []event.ID `json:"eventIds"`
 	}
 	if err := json.Unmarshal(body, &answer); err != nil {
-		return nil, fmt.Errorf("client: emit %d events: answer: %w", len(events), err)
+		return nil, false, fmt.Errorf("client: emit %d events: answer: %w", len(events), err)
 	}
-	return answer.EventIDs, nil
+	return answer.EventIDs, header.Get("Idempotent-Replayed") == "true", nil
 }
 
 // withoutIDs answers events that the journal is to give ids to, whether or not they have some from elsewhere.

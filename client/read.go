@@ -54,7 +54,7 @@ func (c *Client) Read(ctx context.Context, q Query) (Answer, error) {
 }
 
 func (c *Client) read(ctx context.Context, q Query, patience time.Duration) (Answer, error) {
-	body, err := c.repeat(ctx, q.call(), patience)
+	body, _, err := c.repeat(ctx, q.call(), patience)
 	if err != nil {
 		return Answer{}, err
 	}

@@ -90,14 +90,15 @@ func once(e event.Event) func() ([]event.Event, error) {
 // emit sends batch after batch.
 func (e emitCommand) emit(ctx context.Context, server *client.Client, c console, next func() ([]event.Event, error)) error {
 	out := e.printer(c)
-	total := 0
+	total, replayed := 0, 0
 	for n := 1; ; n++ {
 		events, err := next()
 		if errors.Is(err, io.EOF) {
-			return out.end(total)
+			return out.end(total, replayed)
 		}
+		was := false
 		if err == nil {
-			err = e.send(ctx, server, events, n)
+			was, err = e.send(ctx, server, events, n)
 		}
 		if err == nil {
 			err = out.events(events)
@@ -105,7 +106,9 @@ func (e emitCommand) emit(ctx context.Context, server *client.Client, c console,
 		if err != nil {
 			return afterSome(err, total)
 		}
-		total += len(events)
+		if total += len(events); was {
+			replayed += len(events)
+		}
 	}
 }
 
@@ -117,25 +120,25 @@ func afterSome(err error, total int) error {
 	return fmt.Errorf("%w (%d events were appended before)", err, total)
 }
 
-// send appends one batch and gives the events their ids. The nth batch of a run has the nth key.
-func (e emitCommand) send(ctx context.Context, server *client.Client, events []event.Event, n int) error {
+// send appends one batch and gives the events their ids. The nth batch of a run has the nth key; replayed says that it
+// was appended by an earlier run.
+func (e emitCommand) send(ctx context.Context, server *client.Client, events []event.Event, n int) (replayed bool, err error) {
 	var ids []event.ID
-	var err error
 	if e.Once == "" {
 		ids, err = server.Emit(ctx, events)
 	} else {
-		ids, err = server.EmitOnce(ctx, e.Once+"-"+strconv.Itoa(n), events)
+		ids, replayed, err = server.EmitOnce(ctx, e.Once+"-"+strconv.Itoa(n), events)
 	}
 	if err != nil {
-		return err
+		return false, err
 	}
 	if len(ids) != len(events) {
-		return fmt.Errorf("the server answered %d ids for %d events", len(ids), len(events))
+		return false, fmt.Errorf("the server answered %d ids for %d events", len(ids), len(events))
 	}
 	for i := range events {
 		events[i].ID = ids[i]
 	}
-	return nil
+	return replayed, nil
 }
 
 // emitted prints what was appended.
@@ -168,12 +171,14 @@ func (p *emitted) events(events []event.Event) error {
 	return nil
 }
 
-func (p *emitted) end(total int) error {
-	if p.Output == "json" && !p.Quiet {
+func (p *emitted) end(total, replayed int) error {
+	switch {
+	case p.Output == "json" && !p.Quiet:
 		return printJSON(p.out, map[string][]event.ID{"eventIds": p.ids})
-	}
-	if p.Output == "table" && total != 1 {
-		p.note("%d events appended", total)
+	case replayed > 0:
+		p.note("%s appended, %d were there already", count(total-replayed, "event"), replayed)
+	case p.Output == "table" && total != 1:
+		p.note("%s appended", count(total, "event"))
 	}
 	return nil
 }

@@ -48,6 +48,6 @@ func (s snapshotCommand) print(c console, snapshot client.Snapshot) error {
 			row(keyText(o.Key), o.LastType, o.EventID, fieldsText(o.Fields))
 		}
 	})
-	c.note("%d objects at EventId %d", len(snapshot.Objects), snapshot.EventID)
+	c.note("%s at EventId %d", count(len(snapshot.Objects), "object"), snapshot.EventID)
 	return err
 }
