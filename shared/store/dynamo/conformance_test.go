@@ -2,8 +2,10 @@ package dynamo_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/millrace/millrace/shared/store"
+	"github.com/millrace/millrace/shared/store/faulty/patient"
 	"github.com/millrace/millrace/shared/store/storetest"
 )
 
@@ -12,4 +14,13 @@ func TestConformance(t *testing.T) {
 	tables := emulated(t, nil)
 	storetest.Run(t, func(t *testing.T) store.Store { return open(t, sameTables(t, tables)) },
 		storetest.Capabilities{Costly: true})
+}
+
+func TestConformanceBehindFaults(t *testing.T) {
+	t.Parallel()
+	tables := emulated(t, nil)
+	behind := func(t *testing.T) store.Store {
+		return patient.New(open(t, sameTables(t, tables)), 1, 250*time.Millisecond)
+	}
+	storetest.Run(t, behind, storetest.Capabilities{Costly: true})
 }

@@ -15,11 +15,9 @@ type Store struct {
 	lossy       store.Store // a line that also loses requests and answers
 }
 
-// tooLong is how long a request is waited for on the lossy line.
-const tooLong = 5 * time.Millisecond
-
-// New puts a bad network between base and its caller. Closing the Store closes base.
-func New(base store.Store, seed uint64) *Store {
+// New puts a bad network between base and its caller, who waits so long for an answer before asking again: longer than
+// base takes for one, or there is no end to it. Closing the Store closes base.
+func New(base store.Store, seed uint64, wait time.Duration) *Store {
 	way := faulty.Spread{Max: 20 * time.Microsecond, Rare: 0.02, RareMax: time.Millisecond}
 	slow := faulty.Faults{
 		Seed: seed, There: way, Back: way, Busy: 0.05, Unavailable: 0.05, Twice: 0.1,
@@ -27,7 +25,7 @@ func New(base store.Store, seed uint64) *Store {
 	}
 	lossy := faulty.Faults{
 		Seed: seed, There: way, Back: way, Busy: 0.05, Twice: 0.1,
-		LoseRequest: 0.05, LoseAnswer: 0.1, Timeout: tooLong, Echo: 0.1, EchoWithin: time.Millisecond,
+		LoseRequest: 0.05, LoseAnswer: 0.1, Timeout: wait, Echo: 0.1, EchoWithin: time.Millisecond,
 	}
 	return &Store{
 		Store: faulty.New(base, slow),

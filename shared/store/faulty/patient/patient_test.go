@@ -2,6 +2,7 @@ package patient_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/millrace/millrace/shared/store"
 	"github.com/millrace/millrace/shared/store/faulty/patient"
@@ -11,6 +12,6 @@ import (
 
 func TestConformance(t *testing.T) {
 	t.Parallel()
-	open := func(*testing.T) store.Store { return patient.New(memory.New(memory.Options{}), 1) }
+	open := func(*testing.T) store.Store { return patient.New(memory.New(memory.Options{}), 1, 5*time.Millisecond) }
 	storetest.Run(t, open, storetest.Capabilities{Exclusive: true, Costly: true})
 }
