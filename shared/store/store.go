@@ -210,7 +210,8 @@ type Store interface {
 	Remove(ctx context.Context, r Range) error
 
 	// Reserve takes the next position of the sequencer that key names and ids new ids, ids ≥ 1, in one atomic step. The
-	// first id is max(now, LastID+1), now being the caller's clock in microseconds since 1970. Positions are dense from
+	// first id is max(now, LastID+1), now being the caller's clock in microseconds since 1970; where reservations contend,
+	// a backend may take LastID+1 although now is some milliseconds ahead of it. Positions are dense from
 	// 1; two tickets never share a position or an id. A reservation whose answer is lost wastes a position and is
 	// repeated freely. Where now is more than an hour ahead of LastID, the backend first compares it with Date and
 	// answers [ErrClock] if it is more than an hour ahead of that too; ids beyond [MaxID] are refused with [ErrClock].

@@ -134,7 +134,9 @@ func (s *Store) lead(own *pending) error {
 // apply commits a group and gives each of its writes its answer.
 func (s *Store) apply(group []*pending) {
 	if err := s.room(); err != nil {
-		answer(group, err)
+		for _, p := range group {
+			p.err = err
+		}
 		return
 	}
 	g := &s.queue.group
@@ -150,18 +152,12 @@ func (s *Store) apply(group []*pending) {
 	}
 	if err != nil {
 		s.failure.set(err.Error())
-		answer(group, s.lost())
+		for _, p := range group { // refusals too: they may rest on what is lost
+			p.err = s.lost()
+		}
 		return // the batch is still Pebble's
 	}
 	g.end()
-}
-
-func answer(group []*pending, err error) {
-	for _, p := range group {
-		if p.err == nil {
-			p.err = err
-		}
-	}
 }
 
 // add checks one write's conditions, against what the group has changed before it, and adds it to the batch.
