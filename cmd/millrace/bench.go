@@ -5,18 +5,13 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"fmt"
-	"io"
 	"log/slog"
 	"os"
 	"strconv"
-	"time"
 
-	"github.com/millrace/millrace/client"
 	"github.com/millrace/millrace/shared/api"
 	"github.com/millrace/millrace/shared/config"
 	"github.com/millrace/millrace/shared/event"
-	"github.com/millrace/millrace/shared/journal"
 )
 
 type benchCommand struct {
@@ -54,12 +49,8 @@ type bed struct {
 	close func() error
 }
 
-// subject is the journal that is measured, by whatever way.
-type subject interface {
-	emit(ctx context.Context, events []event.Event) error
-	read(ctx context.Context, after event.ID) (events int, last event.ID, err error)
-	follow(ctx context.Context, each func([]event.Event)) error
-}
+// closing closes the bed after everything else, and answers both errors.
+func closing(err error, bed *bed) error { return errors.Join(err, bed.close()) }
 
 // open prepares what the flags ask for.
 func (b bench) open(ctx context.Context) (*bed, error) {
@@ -107,68 +98,6 @@ func (n *node) behind(ctx context.Context, secret string) (subject, func() error
 	}
 }
 
-// engine is a journal in this process.
-type engine struct{ *journal.Journal }
-
-// pageBytes bounds one read, as the API does.
-const pageBytes = 4 << 20
-
-func (e engine) emit(ctx context.Context, events []event.Event) error {
-	_, err := e.Emit(ctx, events, nil)
-	return err
-}
-
-func (e engine) read(ctx context.Context, after event.ID) (int, event.ID, error) {
-	answer, err := e.ReadAfter(ctx, journal.Request{After: after, MaxBytes: pageBytes})
-	if n := len(answer.Events); n > 0 {
-		return n, answer.Events[n-1].ID, err
-	}
-	return 0, after, err
-}
-
-func (e engine) follow(ctx context.Context, each func([]event.Event)) error {
-	for answer, err := range e.Follow(ctx, journal.Request{}, time.Minute) {
-		if err != nil {
-			return err
-		}
-		each(answer.Events)
-	}
-	return nil
-}
-
-// server is a journal behind HTTP.
-type server struct{ *client.Client }
-
-// dialSubject answers a client that repeats nothing: what is measured is what was asked for.
-func dialSubject(url, token string) (subject, error) {
-	c, err := client.New(client.Options{URL: url, Token: token, Patience: -1})
-	return server{c}, err
-}
-
-func (s server) emit(ctx context.Context, events []event.Event) error {
-	_, err := s.Emit(ctx, events)
-	return err
-}
-
-func (s server) read(ctx context.Context, after event.ID) (int, event.ID, error) {
-	answer, err := s.Read(ctx, client.Query{After: after})
-	return len(answer.Events), answer.Last, err
-}
-
-func (s server) follow(ctx context.Context, each func([]event.Event)) error {
-	newest, err := s.Read(ctx, client.Query{Limit: -1})
-	if err != nil {
-		return err
-	}
-	for step, err := range s.Follow(ctx, client.Query{After: newest.Last}) {
-		if err != nil {
-			return err
-		}
-		each(step.Events)
-	}
-	return nil
-}
-
 // sample makes events of a size; the field n numbers them from first.
 func sample(count, size int, first int64) []event.Event {
 	events := make([]event.Event, count)
@@ -183,60 +112,4 @@ func sample(count, size int, first int64) []event.Event {
 		}
 	}
 	return events
-}
-
-// results are the rows of a measurement.
-type results struct {
-	heading string
-	rows    [][]any
-}
-
-func (r *results) add(cells ...any) { r.rows = append(r.rows, cells) }
-
-// print prints the rows as a table, or as JSON objects with the heading's words as names.
-func (r *results) print(w io.Writer, f format, names []string) error {
-	if f.Output == "table" {
-		return table(w, r.heading, func(row func(...any)) {
-			for _, cells := range r.rows {
-				row(cells...)
-			}
-		})
-	}
-	objects := make([]map[string]any, len(r.rows))
-	for i, cells := range r.rows {
-		objects[i] = make(map[string]any, len(cells))
-		for k, cell := range cells {
-			objects[i][names[k]] = cell
-		}
-	}
-	if f.Output == "json" {
-		return printJSON(w, objects)
-	}
-	return printLines(w, objects)
-}
-
-// rate is a number per second, shown with thousands apart.
-type rate float64
-
-// String shows it for people; 0 is what was not measured.
-func (r rate) String() string {
-	if r == 0 {
-		return "-"
-	}
-	digits := strconv.FormatInt(int64(r+0.5), 10)
-	for i := len(digits) - 3; i > 0; i -= 3 {
-		digits = digits[:i] + "," + digits[i:]
-	}
-	return digits
-}
-
-// took is a duration, shown in milliseconds.
-type took time.Duration
-
-// String shows it for people.
-func (t took) String() string { return fmt.Sprintf("%.2f ms", float64(t)/float64(time.Millisecond)) }
-
-// MarshalJSON answers milliseconds.
-func (t took) MarshalJSON() ([]byte, error) {
-	return strconv.AppendFloat(nil, float64(t)/float64(time.Millisecond), 'f', 3, 64), nil
 }

@@ -15,9 +15,6 @@ type benchReadCommand struct {
 	Events int `help:"Events to put on the journal first." default:"1000000"`
 }
 
-// closing closes the bed after everything else; the first error counts.
-func closing(err error, bed *bed) error { return errors.Join(err, bed.close()) }
-
 // Run fills the journal and reads it once from the beginning.
 func (b benchReadCommand) Run(ctx context.Context, c console) error {
 	bed, err := b.open(ctx)

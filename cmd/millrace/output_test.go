@@ -1,0 +1,73 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestFieldsAreShownPlainly(t *testing.T) {
+	t.Parallel()
+	for fields, want := range map[string]string{
+		"":                            "",
+		`"a":"x","n":2.5,"b":true`:    "a=x n=2.5 b=true",
+		`"s":"two words","e":""`:      `s="two words" e=""`,
+		`"o":{"x":[1,"y"]},"z":null`:  `o={"x":[1,"y"]} z=null`,
+		`"k":"a=b","q":"say \"hi\"" `: `k="a=b" q="say \"hi\""`,
+	} {
+		if got := fieldsText([]byte(fields)); got != want {
+			t.Errorf("fieldsText(%s) = %s, want %s", fields, got, want)
+		}
+	}
+}
+
+func TestResultsInEveryFormat(t *testing.T) {
+	t.Parallel()
+	r := &results{heading: "WRITERS\tRATE\tP99\tDISK"}
+	r.add(16, rate(1234567.6), took(1500*time.Microsecond), rate(0))
+	names := []string{"writers", "per_s", "p99_ms", "disk"}
+	print := func(output string) string {
+		var b bytes.Buffer
+		if err := r.print(&b, format{output}, names); err != nil {
+			t.Fatal(err)
+		}
+		return b.String()
+	}
+	if diff := cmp.Diff("WRITERS  RATE       P99      DISK\n16       1,234,568  1.50 ms  -\n", print("table")); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff(`{"disk":0,"p99_ms":1.500,"per_s":1234567.6,"writers":16}`+"\n", print("jsonl")); diff != "" {
+		t.Error(diff)
+	}
+	var document []map[string]float64
+	if err := json.Unmarshal([]byte(print("json")), &document); err != nil || len(document) != 1 {
+		t.Errorf("json: %v, %v", document, err)
+	}
+}
+
+// TestBenchMeasures runs every measurement shortly, in process and over HTTP.
+func TestBenchMeasures(t *testing.T) {
+	t.Parallel()
+	for name, args := range map[string][]string{
+		"append": {"append", "--writers", "1,4", "--batch", "1,10", "--duration", "30ms"},
+		"read":   {"read", "--events", "3000"},
+		"follow": {"follow", "--rate", "1000", "--duration", "100ms"},
+	} {
+		for _, way := range [][]string{nil, {"--http"}} {
+			t.Run(strings.Join(append([]string{name}, way...), " "), func(t *testing.T) {
+				t.Parallel()
+				var out, stderr bytes.Buffer
+				line := append(append([]string{"bench"}, args...), append(way, "--dir", t.TempDir(), "--output", "json")...)
+				status := run(t.Context(), line, console{strings.NewReader(""), &out, &stderr})
+				var rows []map[string]any
+				if err := json.Unmarshal(out.Bytes(), &rows); err != nil || status != statusOK || len(rows) == 0 {
+					t.Errorf("status %d, %v, %s%s", status, err, &out, &stderr)
+				}
+			})
+		}
+	}
+}
