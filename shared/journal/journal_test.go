@@ -2,6 +2,7 @@ package journal_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"testing"
@@ -182,7 +183,7 @@ func TestIdempotencyKey(t *testing.T) {
 		t.Error(diff)
 	}
 	other := &journal.Idempotency{Scope: "s", Key: "k", Fingerprint: [32]byte{2}}
-	if _, err := j.Emit(t.Context(), []event.Event{custom(9)}, other); err != journal.ErrIdempotencyMismatch {
+	if _, err := j.Emit(t.Context(), []event.Event{custom(9)}, other); !errors.Is(err, journal.ErrIdempotencyMismatch) {
 		t.Errorf("other body = %v, want ErrIdempotencyMismatch", err)
 	}
 }

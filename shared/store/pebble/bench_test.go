@@ -78,7 +78,7 @@ func BenchmarkFloor(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			defer file.Close() //nolint:errcheck // removed with its directory
+			defer file.Close()
 			log := &floor{file: file, record: make([]byte, 256)}
 			log.synced = sync.NewCond(&log.mu)
 			share(b, n, func(int64) { log.append(b) })

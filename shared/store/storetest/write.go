@@ -82,7 +82,13 @@ func (s *suite) write(t *testing.T) {
 }
 
 // refused demands a conflict of exactly these operations.
-func (s *suite) refused(t *testing.T, w store.Write, ops ...int) *store.Conflict {
+func (s *suite) refused(t *testing.T, w store.Write, ops ...int) {
+	t.Helper()
+	_ = s.conflictOf(t, w, ops...)
+}
+
+// conflictOf demands the same, and answers it.
+func (s *suite) conflictOf(t *testing.T, w store.Write, ops ...int) *store.Conflict {
 	t.Helper()
 	err := s.store.Write(t.Context(), w)
 	conflict := store.AsConflict(err)
@@ -102,7 +108,7 @@ func (s *suite) conflict(t *testing.T) {
 		"names every operation that failed, with what was found": func(t *testing.T) {
 			p := s.partition()
 			s.put(t, item(key(p, "a"), 4, "A"))
-			conflict := s.refused(t, write(
+			conflict := s.conflictOf(t, write(
 				store.Put(item(key(p, "a"), 5, "new"), store.Absent),
 				store.Put(item(key(p, "b"), 5, "fine"), store.Absent),
 				store.Put(item(key(p, "c"), 5, "new"), store.VersionIs(1)),
@@ -122,7 +128,7 @@ func (s *suite) conflict(t *testing.T) {
 			k := s.fresh()
 			s.put(t, item(k, 4, "A"))
 			for _, op := range []store.Op{store.Put(item(k, 5, "B"), store.VersionIs(3)), store.Delete(k, store.VersionIs(3))} {
-				found, _ := s.refused(t, write(op), 0).At(0)
+				found, _ := s.conflictOf(t, write(op), 0).At(0)
 				if found == nil || string(found.Value) != "A" {
 					t.Errorf("found %+v", found)
 				}

@@ -1,0 +1,15 @@
+package memory_test
+
+import (
+	"testing"
+
+	"github.com/millrace/millrace/shared/store"
+	"github.com/millrace/millrace/shared/store/memory"
+	"github.com/millrace/millrace/shared/store/storetest"
+)
+
+func TestConformance(t *testing.T) {
+	t.Parallel()
+	storetest.Run(t, func(*testing.T) store.Store { return memory.New(memory.Options{}) },
+		storetest.Capabilities{Exclusive: true})
+}
