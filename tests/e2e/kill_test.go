@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"context"
+	"errors"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -50,6 +51,23 @@ func TestKillUnderLoad(t *testing.T) {
 	if keys := keysOf(journal); len(slices.Compact(keys)) != len(journal) {
 		t.Error("an event is on the journal twice")
 	}
+}
+
+// TestStopUnderLoad: told to stop, the server ends well under load too, and what it acknowledged is there.
+func TestStopUnderLoad(t *testing.T) {
+	t.Parallel()
+	s := serve(t, embedded(t))
+	followers := everyWay()
+	follow(t, s, followers...)
+	l := load(t, s, 8)
+	for range 3 {
+		l.await(t, l.witness.Count()+100)
+		if err := errors.Join(s.Stop(), s.Start(t.Context())); err != nil {
+			t.Fatal(err)
+		}
+	}
+	l.end()
+	judge(t, &l.witness, l.doubted, followers...)
 }
 
 // loading is emitters at work: of each two, one repeats what had no answer, with its Idempotency-Key, and one has no key
