@@ -1,0 +1,186 @@
+package services_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/millrace/millrace/shared/store/dynamo"
+	"github.com/millrace/millrace/tests/containers"
+)
+
+const secret = "services-secret"
+
+func TestMain(m *testing.M) { os.Exit(containers.Run(m)) }
+
+// functions are the services under test.
+var functions = []string{"emit", "read-after", "snapshot", "sweep"}
+
+// start builds and starts every function on fresh tables, and answers their URLs by name. They are stopped with the test,
+// and must end by themselves.
+func start(t *testing.T) map[string]string {
+	t.Helper()
+	cfg, prefix := containers.AWS(t), containers.Prefix()
+	s, err := dynamo.Open(t.Context(), dynamo.Options{Prefix: prefix, AWS: &cfg})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	if err := s.CreateTables(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	env := append(os.Environ(), "AWS_ENDPOINT_URL="+*cfg.BaseEndpoint, "AWS_REGION="+cfg.Region,
+		"AWS_ACCESS_KEY_ID=test", "AWS_SECRET_ACCESS_KEY=test", "MILLRACE_STORE=dynamodb:"+prefix,
+		"MILLRACE_ADMIN_TOKEN="+secret, "MILLRACE_TOKENS=", "MILLRACE_CONFIG={journal: {retention: {events: 1000}}}")
+	bin := t.TempDir()
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", bin+"/", "../../functions/...")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, out)
+	}
+	urls := map[string]string{}
+	for _, name := range functions {
+		urls[name] = run(t, filepath.Join(bin, name), env)
+	}
+	return urls
+}
+
+// run starts one service on a free port and waits until it is alive.
+func run(t *testing.T, program string, env []string) (url string) {
+	t.Helper()
+	port := freePort(t)
+	cmd := exec.Command(program)
+	cmd.Env = append(env, "PORT="+port)
+	var notes strings.Builder
+	cmd.Stderr = &notes
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Signal(syscall.SIGTERM)
+		if err := cmd.Wait(); err != nil {
+			t.Errorf("%s did not end well: %v\n%s", filepath.Base(program), err, notes.String())
+		}
+	})
+	url = "http://127.0.0.1:" + port
+	await(t, url+"/readyz")
+	return url
+}
+
+func freePort(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = listener.Close() }()
+	return strconv.Itoa(listener.Addr().(*net.TCPAddr).Port)
+}
+
+func await(t *testing.T, url string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	for {
+		r, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer, err := http.DefaultClient.Do(r)
+		if err == nil && answer.Body.Close() == nil && answer.StatusCode == http.StatusOK {
+			return
+		}
+		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			t.Fatalf("%s: %v", url, err)
+		}
+		time.Sleep(20 * time.Millisecond) // another process: there is nothing to wait on
+	}
+}
+
+// ask sends a request; header lines are "Name: value".
+func ask(t *testing.T, method, url, body string, header ...string) (status int, answer string) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range header {
+		name, value, _ := strings.Cut(line, ": ")
+		r.Header.Set(name, value)
+	}
+	response, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return response.StatusCode, string(text)
+}
+
+func TestFunctionsAsServices(t *testing.T) {
+	t.Parallel()
+	urls := start(t)
+	const (
+		event  = "/jobscheduler/master/api/event"
+		object = "/jobscheduler/master/api/object/"
+		token  = "Authorization: Bearer " + secret
+		isJSON = "Content-Type: application/json"
+		event1 = "Content-Type: application/cloudevents+json"
+		tick   = `{"specversion":"1.0","id":"1","source":"/cron","type":"timer","data":{"tick":"sweep"}}`
+	)
+	steps := []struct {
+		function, method, path, body string
+		header                       []string
+		status                       int
+		want                         string
+	}{
+		{"emit", "POST", event, `[{"TYPE":"OfferMade","key":"/a","price":1}]`, []string{isJSON}, 401, "unauthorized"},
+		{"emit", "POST", event, `[{"TYPE":"OfferMade","key":"/a","price":1}]`, []string{token, isJSON}, 201, "eventIds"},
+		{"read-after", "GET", event + "?return=Event&after=0", "", []string{token}, 200, `"key":"/a"`},
+		{"read-after", "GET", event + "?return=Event&after=0&timeout=200ms", "", []string{token, "Accept: text/event-stream"}, 200, "data: {"},
+		{"snapshot", "GET", object + "?return=ObjectOverview", "", []string{token}, 200, `"price":1`},
+		{"sweep", "POST", "/", tick, []string{event1}, 401, "unauthorized"},
+		{"sweep", "POST", "/", `{}`, []string{token, event1}, 400, "has no specversion"},
+		{"sweep", "POST", "/", tick, []string{token, event1}, 204, ""},
+		{"sweep", "POST", "/", `{"tick":"sweep"}`,
+			[]string{token, isJSON, "Ce-Specversion: 1.0", "Ce-Id: 2", "Ce-Source: /cron", "Ce-Type: timer"}, 204, ""},
+		{"snapshot", "GET", object + "?return=ObjectOverview", "", []string{token}, 200, `"price":1`},
+	}
+	for _, step := range steps {
+		status, answer := ask(t, step.method, urls[step.function]+step.path, step.body, step.header...)
+		if status != step.status || !strings.Contains(answer, step.want) {
+			t.Errorf("%s: %s %s: answer %d %s, want %d with %s", step.function, step.method, step.path, status, answer, step.status, step.want)
+		}
+	}
+}
+
+// TestFunctionSaysWhatIsMissing: whoever starts a service wrongly learns why at once.
+func TestFunctionSaysWhatIsMissing(t *testing.T) {
+	t.Parallel()
+	for _, name := range functions {
+		cmd := exec.CommandContext(t.Context(), "go", "run", "../../functions/"+name)
+		cmd.Env = append(os.Environ(), "MILLRACE_ADMIN_TOKEN=", "MILLRACE_TOKENS=", "MILLRACE_CONFIG=", "MILLRACE_STORE=")
+		out, err := cmd.CombinedOutput()
+		if err == nil || !strings.Contains(string(out), "set MILLRACE_ADMIN_TOKEN") {
+			t.Errorf("%s without a token: %v, %s", name, err, out)
+		}
+		cmd = exec.CommandContext(t.Context(), "go", "run", "../../functions/"+name)
+		cmd.Env = append(os.Environ(), "MILLRACE_ADMIN_TOKEN=s", "MILLRACE_TOKENS=", "MILLRACE_CONFIG=", "MILLRACE_STORE=pebble:data")
+		out, err = cmd.CombinedOutput()
+		if err == nil || !strings.Contains(string(out), "this program opens dynamodb:PREFIX") {
+			t.Errorf("%s on an embedded store: %v, %s", name, err, out)
+		}
+	}
+}
