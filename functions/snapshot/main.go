@@ -43,6 +43,7 @@ func function(place host.Place, settings config.Settings, s store.Store) host.Fu
 			Tokens: settings.Tokens, Log: log, Metrics: place.Metrics,
 			MaxWait: place.MaxWait, MaxAnswer: place.MaxAnswer, CanStream: place.Streams,
 		}, api.Objects(j), api.Operations(api.Probes{Ready: s.Ping})),
+		Drain: func() { _ = j.Close() }, // waiting requests end; Close reports errors
 		Close: func() error { return errors.Join(j.Close(), s.Close()) },
 		Log:   log,
 	}
