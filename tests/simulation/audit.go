@@ -26,7 +26,7 @@ type audit struct {
 	archive *memory.Store
 	items   map[store.Key]store.Item // work items, as last written
 	floors  []floor
-	calls   int
+	voids   int
 }
 
 type floor struct {
@@ -77,7 +77,11 @@ func (a *audit) slot(item store.Item) {
 		return
 	}
 	a.slots[item.Key] = item.Token
-	for _, label := range labelsIn(item.Value) {
+	labels := labelsIn(item.Value)
+	if len(labels) == 0 && !strings.Contains(item.Key.Sort, ".") { // and not a slot's continuation
+		a.voids++
+	}
+	for _, label := range labels {
 		a.labels[label]++
 	}
 	w := store.Write{Token: item.Token, Ops: []store.Op{store.Put(item, store.Absent)}}

@@ -18,7 +18,7 @@
 //
 // The mutants folder takes the protocol's rules out one by one; each removal must be caught.
 //
-//	go test ./tests/simulation -seeds 5000            many runs
-//	go test ./tests/simulation -seed 17 -v            one run, with a trace of every call
-//	go test ./tests/simulation -run Mutants -v        every rule missed once
+//	go test ./tests/simulation -run Invariants -seeds 5000       many runs, some 80 a second
+//	go test ./tests/simulation -run Invariants -seed 17 -v       one run, with a trace of every call
+//	go test ./tests/simulation -run Mutants -v                   every rule missed once
 package simulation

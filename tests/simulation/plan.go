@@ -60,7 +60,7 @@ func draw(seed uint64) plan {
 	way := faulty.Spread{Min: 500 * time.Microsecond, Max: 6 * time.Millisecond, Rare: some(0.1), RareMax: 240 * time.Millisecond}
 	p.faults = faulty.Faults{
 		Seed: seed, There: way, Back: way,
-		Timeout: 30 * time.Millisecond, SignatureLife: signatureLife,
+		Timeout: time.Duration(20+d.IntN(100)) * time.Millisecond, SignatureLife: signatureLife,
 		LoseRequest: some(0.05), LoseAnswer: some(0.05), Busy: some(0.05), Unavailable: some(0.03),
 		Twice: some(0.1), Waste: some(0.1), Echo: some(0.1), EchoWithin: time.Second,
 		Lag: time.Duration(some(30)) * time.Millisecond, Apart: time.Duration(some(14)) * time.Millisecond,

@@ -97,6 +97,7 @@ func (rd *reader) take(a journal.Answer, err error, began time.Time) bool {
 	}
 	before, now := rd.run.audit.floorAt(began), rd.run.audit.floorAt(time.Now())
 	if a.Torn {
+		rd.run.tore()
 		if rd.cursor >= now.id {
 			rd.run.report("I6", "reader %s is torn at %d, the floor is %d", rd.name, rd.cursor, now.id)
 		}

@@ -24,10 +24,16 @@ type Violation struct {
 // String answers both on one line.
 func (v Violation) String() string { return v.Invariant + ": " + v.What }
 
-// Report is what a run found.
+// Report is what a run found, and how much happened in it.
 type Report struct {
 	Violations []Violation
-	Events     int    // on the journal in the end
+	Events     int // on the journal in the end
+	Voids      int // slots without events
+	Outcomes   map[Outcome]int
+	Torn       int
+	Snapshots  int
+	Floors     int    // moves of the floor
+	Crashes    int    // of processes
 	Lines      int    // of the trace
 	Digest     uint64 // of the trace: the same seed has the same
 }
@@ -63,6 +69,7 @@ type run struct {
 	segments   []segment
 	glances    []glance
 	snapshots  []stamped
+	torn       int
 	violations []Violation
 	lines      int
 	digest     uint64
@@ -79,10 +86,23 @@ func Run(t *testing.T, seed uint64, trace func(string)) Report {
 		r.audit = newAudit(memory.New(memory.Options{}), r.report)
 		r.service = faulty.NewService(r.audit, r.plan.faults, r.step)
 		r.play()
-		report = Report{
-			Violations: r.violations, Lines: r.lines, Digest: r.digest, Events: len(r.audit.labels),
-		}
+		report = r.sum()
 	})
+	return report
+}
+
+// sum answers what the run came to.
+func (r *run) sum() Report {
+	report := Report{
+		Violations: r.violations, Events: len(r.audit.labels), Voids: r.audit.voids, Outcomes: map[Outcome]int{},
+		Torn: r.torn, Snapshots: len(r.snapshots), Floors: len(r.audit.floors) - 1, Lines: r.lines, Digest: r.digest,
+	}
+	for _, e := range r.emissions {
+		report.Outcomes[e.outcome]++
+	}
+	for _, h := range r.homes {
+		report.Crashes += h.lives - 1
+	}
 	return report
 }
 
@@ -214,7 +234,7 @@ func (r *run) emitted(e emission) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.emissions = append(r.emissions, e)
-	if e.outcome == acknowledged {
+	if e.outcome == Acknowledged {
 		r.acked = max(r.acked, e.receipt.FirstID+event.ID(e.receipt.Count)-1)
 	}
 }
@@ -230,6 +250,12 @@ func (r *run) delivered(s segment) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.segments = append(r.segments, s)
+}
+
+func (r *run) tore() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.torn++
 }
 
 func (r *run) looked(g glance) {

@@ -71,13 +71,25 @@ func TestSameSeedIsSameRun(t *testing.T) {
 
 // TestRunsAreBusy keeps the simulation from growing idle unnoticed.
 func TestRunsAreBusy(t *testing.T) {
-	events, lines := 0, 0
-	for seed := uint64(1); seed <= 20; seed++ {
-		report := Run(t, seed, nil)
-		events, lines = events+report.Events, lines+report.Lines
+	const runs = 50
+	happened := map[string]int{}
+	for seed := uint64(1); seed <= runs; seed++ {
+		r := Run(t, seed, nil)
+		for what, times := range map[string]int{
+			"events": r.Events, "voids": r.Voids, "torn": r.Torn, "snapshots": r.Snapshots, "floors": r.Floors,
+			"crashes": r.Crashes, "lines": r.Lines,
+			"acknowledged": r.Outcomes[Acknowledged], "refused": r.Outcomes[Refused], "unknown": r.Outcomes[Unknown],
+		} {
+			happened[what] += times
+		}
 	}
-	if events < 20*60 || lines < 20*1000 {
-		t.Errorf("20 runs made %d events and %d lines of trace", events, lines)
+	t.Logf("%d runs: %v", runs, happened)
+	for what, least := range map[string]int{
+		"events": 70, "voids": 5, "torn": 1, "snapshots": 10, "floors": 3, "crashes": 1, "lines": 1000,
+		"acknowledged": 30, "refused": 1, "unknown": 1,
+	} {
+		if happened[what] < runs*least {
+			t.Errorf("%d runs had %d %s, want %d for each at least", runs, happened[what], what, least)
+		}
 	}
-	t.Logf("20 runs made %d events and %d lines of trace", events, lines)
 }

@@ -122,11 +122,11 @@ func (r *run) verifyEmissions(events truth) {
 		for i, label := range e.labels {
 			id, present := ids[label]
 			switch {
-			case e.outcome == acknowledged && !present:
+			case e.outcome == Acknowledged && !present:
 				r.report("I3", "%s was acknowledged at %d and is not there", label, e.receipt.Position)
-			case e.outcome == acknowledged && id != e.receipt.FirstID+event.ID(i):
+			case e.outcome == Acknowledged && id != e.receipt.FirstID+event.ID(i):
 				r.report("I3", "%s was acknowledged with id %d and has %d", label, e.receipt.FirstID+event.ID(i), id)
-			case e.outcome == refused && present:
+			case e.outcome == Refused && present:
 				r.report("I4", "%s was refused and is there with id %d", label, id)
 			}
 		}

@@ -14,19 +14,20 @@ import (
 	"github.com/millrace/millrace/shared/store"
 )
 
-// outcome is what a writer was told of an append.
-type outcome int
+// Outcome is what a writer was told of an append.
+type Outcome int
 
+// The outcomes.
 const (
-	unknown outcome = iota
-	acknowledged
-	refused
+	Unknown Outcome = iota
+	Acknowledged
+	Refused
 )
 
 // emission is one append, and what its writer was told.
 type emission struct {
 	labels  []string
-	outcome outcome
+	outcome Outcome
 	receipt journal.Receipt
 }
 
@@ -54,9 +55,9 @@ func (w *writer) told(p *process, labels []string, receipt journal.Receipt, err 
 	switch {
 	case p.crashed() || errors.Is(err, journal.ErrUnknownOutcome):
 	case err == nil:
-		e.outcome = acknowledged
+		e.outcome = Acknowledged
 	default:
-		e.outcome = refused
+		e.outcome = Refused
 	}
 	w.run.note("writer %s: %s at %d, %v", w.name, labels, receipt.Position, err)
 	w.run.emitted(e)
