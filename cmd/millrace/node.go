@@ -50,9 +50,7 @@ func openNode(ctx context.Context, settings config.Settings, log *slog.Logger) (
 			n.failed = s.Failed()
 			return s, nil
 		},
-		"dynamodb": func(ctx context.Context, prefix string) (store.Store, error) {
-			return dynamo.Open(ctx, dynamo.Options{Prefix: prefix})
-		},
+		"dynamodb": dynamo.OpenPrefix,
 	})
 	if err != nil {
 		return nil, err

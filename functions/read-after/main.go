@@ -2,48 +2,15 @@
 package main
 
 import (
-	"context"
-	"errors"
-	"os"
-
 	"github.com/millrace/millrace/shared/api"
 	"github.com/millrace/millrace/shared/config"
 	"github.com/millrace/millrace/shared/host"
-	"github.com/millrace/millrace/shared/journal"
-	"github.com/millrace/millrace/shared/overview"
-	"github.com/millrace/millrace/shared/store"
+	"github.com/millrace/millrace/shared/service"
 	"github.com/millrace/millrace/shared/store/dynamo"
 )
 
-func main() { host.Main(build) }
+func main() { service.Main(config.Openers{"dynamodb": dynamo.OpenPrefix}, function) }
 
-func build(ctx context.Context, place host.Place) (host.Function, error) {
-	settings, err := config.Load(place.Env)
-	if err != nil {
-		return host.Function{}, err
-	}
-	opened, err := config.OpenStore(ctx, settings.Store, config.Openers{
-		"dynamodb": func(ctx context.Context, prefix string) (store.Store, error) {
-			return dynamo.Open(ctx, dynamo.Options{Prefix: prefix})
-		},
-	})
-	if err != nil {
-		return host.Function{}, err
-	}
-	return function(place, settings, opened), nil
-}
-
-func function(place host.Place, settings config.Settings, s store.Store) host.Function {
-	log := config.Logger(os.Stderr, settings.Level)
-	j := journal.Open(s, journal.Options{Log: log, Folds: overview.Folds()})
-	return host.Function{
-		Name: "read-after",
-		HTTP: api.New(api.Options{
-			Tokens: settings.Tokens, Log: log, Metrics: place.Metrics,
-			MaxWait: place.MaxWait, MaxAnswer: place.MaxAnswer, CanStream: place.Streams,
-		}, api.Events(j), api.Operations(api.Probes{Ready: s.Ping})),
-		Drain: func() { _ = j.Close() }, // waiting requests end; Close reports errors
-		Close: func() error { return errors.Join(j.Close(), s.Close()) },
-		Log:   log,
-	}
+func function(s *service.Service) host.Function {
+	return s.Function("read-after", s.API(api.Events(s.Journal)))
 }

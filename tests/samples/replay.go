@@ -12,12 +12,13 @@ import (
 	"github.com/millrace/millrace/shared/event"
 	"github.com/millrace/millrace/shared/host"
 	"github.com/millrace/millrace/shared/journal"
+	"github.com/millrace/millrace/shared/service"
 	"github.com/millrace/millrace/shared/store"
 	"github.com/millrace/millrace/shared/store/memory"
 )
 
 // Wire is how a function's main makes the function of its parts.
-type Wire func(place host.Place, settings config.Settings, s store.Store) host.Function
+type Wire func(*service.Service) host.Function
 
 // Replay invokes the function with each of its samples, as Lambda would, over a journal that holds a few events already.
 // It fails where a case has no file or a file has no case.
@@ -27,7 +28,7 @@ func Replay(t *testing.T, function string, wire Wire) {
 	s := memory.New(memory.Options{})
 	seed(t, s)
 	place := host.PlaceOf(func(name string) string { return map[string]string{"AWS_LAMBDA_RUNTIME_API": "test"}[name] })
-	f := wire(place, config.Settings{Tokens: Tokens()}, s)
+	f := wire(service.New(place, config.Settings{Tokens: Tokens()}, s))
 	t.Cleanup(func() {
 		if err := f.Close(); err != nil {
 			t.Errorf("Close() = %v", err)

@@ -42,6 +42,11 @@ type Store struct {
 
 var _ store.Store = (*Store)(nil)
 
+// OpenPrefix opens the tables of that prefix, with everything else from the environment.
+func OpenPrefix(ctx context.Context, prefix string) (store.Store, error) {
+	return Open(ctx, Options{Prefix: prefix})
+}
+
 // Open answers a Store without sending a request: a function's first request is its first need. Missing tables show with
 // the first call, or with [Store.Ping].
 func Open(ctx context.Context, o Options) (*Store, error) {

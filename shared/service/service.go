@@ -1,0 +1,70 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"os"
+
+	"github.com/millrace/millrace/shared/api"
+	"github.com/millrace/millrace/shared/config"
+	"github.com/millrace/millrace/shared/host"
+	"github.com/millrace/millrace/shared/journal"
+	"github.com/millrace/millrace/shared/overview"
+	"github.com/millrace/millrace/shared/store"
+)
+
+// Service is a journal with what belongs to it, for one function in one place.
+type Service struct {
+	Store   store.Store
+	Journal *journal.Journal
+	Log     *slog.Logger
+
+	place    host.Place
+	settings config.Settings
+}
+
+// New answers a service over a store, which belongs to it.
+func New(place host.Place, settings config.Settings, s store.Store) *Service {
+	log := config.Logger(os.Stderr, settings.Level)
+	return &Service{
+		Store: s, Log: log, place: place, settings: settings,
+		Journal: journal.Open(s, journal.Options{
+			Log: log, Folds: overview.Folds(), Retention: journal.Retention(settings.Retention),
+		}),
+	}
+}
+
+// Main runs a function: assemble makes it of the service that the environment describes, whose store is one of openers.
+func Main(openers config.Openers, assemble func(*Service) host.Function) {
+	host.Main(func(ctx context.Context, place host.Place) (host.Function, error) {
+		settings, err := config.Load(place.Env)
+		if err != nil {
+			return host.Function{}, err
+		}
+		opened, err := config.OpenStore(ctx, settings.Store, openers)
+		if err != nil {
+			return host.Function{}, err
+		}
+		return assemble(New(place, settings, opened)), nil
+	})
+}
+
+// Function answers a function of that name that serves the handler.
+func (s *Service) Function(name string, handler http.Handler) host.Function {
+	return host.Function{Name: name, HTTP: handler, Drain: s.drain, Close: s.close, Log: s.Log}
+}
+
+// API answers these resources and health checks over HTTP.
+func (s *Service) API(resources ...api.Resource) *api.API {
+	return api.New(api.Options{
+		Tokens: s.settings.Tokens, Log: s.Log, Metrics: s.place.Metrics,
+		MaxWait: s.place.MaxWait, MaxAnswer: s.place.MaxAnswer, CanStream: s.place.Streams,
+	}, append(resources, api.Operations(api.Probes{Ready: s.Store.Ping}))...)
+}
+
+// drain ends waiting requests; close reports what goes wrong.
+func (s *Service) drain() { _ = s.Journal.Close() }
+
+func (s *Service) close() error { return errors.Join(s.Journal.Close(), s.Store.Close()) }
