@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"hash/maphash"
+	"slices"
 	"sync"
 	"time"
 
@@ -13,47 +14,55 @@ import (
 )
 
 // Write applies w together with whatever else waits, with one sync for all.
-func (s *Store) Write(ctx context.Context, w store.Write) error {
+func (s *Store) Write(ctx context.Context, w store.Write) (err error) {
 	if err := w.Validate(); err != nil {
 		return err
 	}
-	leave, err := s.enter(ctx)
-	if err != nil {
+	if err := s.enter(ctx); err != nil {
 		return err
 	}
-	defer leave()
-	if !w.NotAfter.IsZero() && time.Now().After(w.NotAfter) {
-		return store.ErrTooLate
-	}
+	defer s.leave(&err)
 	p := waiting.Get().(*pending)
-	p.write = w
-	err = s.commit(p)
-	if s.failure.get() == nil { // otherwise a leader that stands still may hold it
+	p.write, p.size = w, sizeOf(w)
+	err = s.commit(ctx, p)
+	if !p.gone && s.failure.get() == nil { // otherwise a leader may still hold it
 		*p = pending{ready: p.ready}
 		waiting.Put(p)
 	}
 	return err
 }
 
+func sizeOf(w store.Write) (bytes int) {
+	for i := range w.Ops {
+		bytes += len(w.Ops[i].Item.Value)
+	}
+	return bytes
+}
+
 // Remove deletes a range of one partition.
-func (s *Store) Remove(ctx context.Context, r store.Range) error {
+func (s *Store) Remove(ctx context.Context, r store.Range) (err error) {
 	if err := (store.Key{Table: r.Table, Partition: r.Partition, Sort: "0"}).Validate(); err != nil {
 		return err
 	}
-	leave, err := s.enter(ctx)
-	if err != nil {
+	if err := s.enter(ctx); err != nil {
 		return err
 	}
-	defer leave()
-	return s.commit(&pending{remove: &r})
+	defer s.leave(&err)
+	return s.commit(ctx, newPending(&r))
 }
 
 // pending is a write that waits for its group, or for its turn to lead one.
 type pending struct {
 	write  store.Write
+	size   int // of its values
 	remove *store.Range
 	err    error
 	ready  chan turn // with room for one
+	gone   bool      // its caller has left it to a leader
+}
+
+func newPending(remove *store.Range) *pending {
+	return &pending{remove: remove, ready: make(chan turn, 1)}
 }
 
 type turn bool
@@ -63,7 +72,10 @@ const (
 	lead turn = true  // the queue is yours
 )
 
-var waiting = sync.Pool{New: func() any { return &pending{ready: make(chan turn, 1)} }}
+var waiting = sync.Pool{New: func() any { return newPending(nil) }}
+
+// maxGroup bounds the values of a group, so that a batch fits in memory and no writer waits long for the others' bytes.
+const maxGroup = 8 << 20
 
 // queue holds the writes that wait while a leader commits the group before them.
 type queue struct {
@@ -77,49 +89,72 @@ type queue struct {
 
 // commit has p committed: by whoever leads now, or by leading itself. Leaders commit one group, their own, and pass
 // the rest on, so that no writer works for the others for long.
-func (s *Store) commit(p *pending) error {
-	if p.ready == nil {
-		p.ready = make(chan turn, 1)
+func (s *Store) commit(ctx context.Context, p *pending) error {
+	if s.queue.join(p) {
+		return s.lead(p)
 	}
-	q := &s.queue
-	q.mu.Lock()
-	q.waiting = append(q.waiting, p)
-	if q.leading {
-		q.mu.Unlock()
-		select {
-		case t := <-p.ready:
-			if t == done {
-				return p.err
-			}
-		case <-s.failure.dead:
-			return s.lost()
-		}
-	} else {
-		q.leading = true
-		q.mu.Unlock()
+	select {
+	case t := <-p.ready:
+		return s.turn(p, t)
+	case <-s.failure.dead:
+		return s.lost()
+	case <-ctx.Done():
+		return s.withdraw(ctx, p)
 	}
-	return s.lead(p)
 }
 
-// lost is the answer of a write under way when the store failed.
-func (s *Store) lost() error { return fmt.Errorf("%w: %w", store.ErrUnknown, s.failure.get()) }
+func (s *Store) turn(p *pending, t turn) error {
+	if t == lead {
+		return s.lead(p)
+	}
+	return p.err
+}
 
-func (s *Store) lead(own *pending) error {
+// withdraw ends a write whose caller waits no longer. What a leader has taken may still be applied.
+func (s *Store) withdraw(ctx context.Context, p *pending) error {
 	q := &s.queue
 	q.mu.Lock()
-	group := q.waiting
-	q.waiting = q.spare[:0]
-	q.mu.Unlock()
-
-	s.apply(group)
-	err := own.err
-	for _, p := range group {
-		if p != own {
-			p.ready <- done
-		}
+	select {
+	case t := <-p.ready:
+		q.mu.Unlock()
+		return s.turn(p, t)
+	default:
 	}
-	clear(group)
+	defer q.mu.Unlock()
+	if at := slices.Index(q.waiting, p); at >= 0 {
+		q.waiting = slices.Delete(q.waiting, at, at+1)
+		return ctx.Err()
+	}
+	p.gone = true
+	return fmt.Errorf("%w: %w", store.ErrUnknown, ctx.Err())
+}
 
+// join puts p at the end of the queue, and reports whether it leads.
+func (q *queue) join(p *pending) (leads bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.waiting = append(q.waiting, p)
+	leads = !q.leading
+	q.leading = true
+	return leads
+}
+
+// take answers the writes that come next; the leader's is the first.
+func (q *queue) take() []*pending {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	all, n := q.waiting, 0
+	for size := 0; n < len(all) && size < maxGroup; n++ {
+		size += all[n].size
+	}
+	q.waiting = append(q.spare[:0], all[n:]...)
+	clear(all[n:])
+	return all[:n]
+}
+
+// pass ends a leader's turn: whoever waits first is the next.
+func (q *queue) pass(group []*pending) {
+	clear(group)
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.spare = group
@@ -128,7 +163,21 @@ func (s *Store) lead(own *pending) error {
 	} else {
 		q.leading = false
 	}
-	return err
+}
+
+// lost is the answer of a write under way when the store failed.
+func (s *Store) lost() error { return fmt.Errorf("%w: %w", store.ErrUnknown, s.failure.get()) }
+
+func (s *Store) lead(own *pending) error {
+	group := s.queue.take()
+	s.apply(group)
+	for _, p := range group {
+		if p != own {
+			p.ready <- done
+		}
+	}
+	s.queue.pass(group)
+	return own.err
 }
 
 // apply commits a group and gives each of its writes its answer.
@@ -140,17 +189,7 @@ func (s *Store) apply(group []*pending) {
 		return
 	}
 	g := &s.queue.group
-	g.begin(s.db)
-	for _, p := range group {
-		p.err = s.add(g, p)
-	}
-	err := s.save(g.batch)
-	if err == nil && g.batch.Count() > 0 {
-		if err = commitBatch(g.batch); err == nil {
-			s.publish()
-		}
-	}
-	if err != nil {
+	if err := s.flush(g, group); err != nil {
 		s.failure.set(err.Error())
 		for _, p := range group { // refusals too: they may rest on what is lost
 			p.err = s.lost()
@@ -160,11 +199,39 @@ func (s *Store) apply(group []*pending) {
 	g.end()
 }
 
+// flush checks a group's conditions and commits and shows what holds. An error means that it is not known whether that
+// is durable.
+func (s *Store) flush(g *group, group []*pending) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = s.gaveUp(r)
+		}
+	}()
+	g.begin(s.db)
+	for _, p := range group {
+		p.err = s.add(g, p)
+	}
+	if err := s.save(g.batch); err != nil || g.batch.Empty() {
+		return err
+	}
+	if err := g.batch.Commit(pebble.Sync); err != nil {
+		return err
+	}
+	s.publish()
+	return nil
+}
+
 // add checks one write's conditions, against what the group has changed before it, and adds it to the batch.
 func (s *Store) add(g *group, p *pending) error {
 	if p.remove != nil {
 		lower, upper := bounds(*p.remove)
+		if string(lower) >= string(upper) {
+			return nil
+		}
 		return g.batch.DeleteRange(lower, upper, nil)
+	}
+	if t := p.write.NotAfter; !t.IsZero() && g.now.After(t) {
+		return store.ErrTooLate
 	}
 	first := len(g.keys)
 	var conflict *store.Conflict
@@ -197,6 +264,7 @@ func (s *Store) add(g *group, p *pending) error {
 // group is a batch under construction, and what it changes: writes later in the group rest on it.
 type group struct {
 	batch *pebble.Batch
+	now   time.Time        // when it began
 	bytes []byte           // of all keys
 	keys  []span           // of the group's operations, in order
 	index map[uint64]int32 // hash of a changed key → its newest change
@@ -219,7 +287,7 @@ func (g *group) begin(db *pebble.DB) {
 		g.index = map[uint64]int32{}
 		g.seed = maphash.MakeSeed()
 	}
-	g.batch = db.NewBatch()
+	g.batch, g.now = db.NewBatch(), time.Now()
 }
 
 func (g *group) end() {
@@ -272,7 +340,7 @@ func (g *group) put(first int, w store.Write) error {
 		switch op.Kind {
 		case store.OpPut:
 			item := op.Item
-			item.Token = w.Token
+			item.Token, item.Expires = w.Token, toSecond(item.Expires)
 			g.value = appendItem(g.value[:0], &item)
 			if err := g.batch.Set(g.text(key), g.value, nil); err != nil {
 				return err

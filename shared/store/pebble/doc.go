@@ -4,12 +4,13 @@
 // one batch with one sync. Readers use a snapshot that is published after the sync, so that nobody sees what could still
 // be lost.
 //
-//	open.go    opening a directory: the lock, the format, Pebble's options
-//	layout.go  keys and values as bytes
-//	commit.go  the group commit
-//	sequence.go  sequencers, which live in memory and ride on commits
-//	read.go    Get and Query on the published snapshot
-//	failure.go a disk that is full or broken
+//	open.go       opening and closing, Pebble's options
+//	directory.go  whose a directory is
+//	layout.go     keys and values as bytes
+//	commit.go     the group commit
+//	sequence.go   sequencers, which live in memory and ride on commits
+//	read.go       Get and Query on the published snapshot
+//	failure.go    a disk that is full or broken
 //
 // It imports store and Pebble, and is the only package that does the latter; no function for Lambda links it.
 package pebble

@@ -1,15 +1,13 @@
 package pebble
 
 import (
-	"errors"
 	"fmt"
 	"os"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/millrace/millrace/shared/store"
 )
@@ -52,33 +50,49 @@ func (l logger) Errorf(format string, args ...any) {
 }
 
 // Fatalf is called where Pebble cannot go on, and must not return. It does not end the process: calls answer that the
-// store has failed. A commit that failed is abandoned by a panic, which the leader recovers from; any other goroutine
-// stands still, since it may hold Pebble's locks.
+// store has failed. A call is left by a panic, which [Store.leave] or the leader recovers from; a goroutine of Pebble's
+// own stands still, since it may hold Pebble's locks.
 func (l logger) Fatalf(format string, args ...any) {
 	reason := strings.TrimSpace(fmt.Sprintf(format, args...))
 	l.s.log.Error("the store has failed", "error", reason)
 	l.s.failure.set(reason)
-	if strings.HasPrefix(format, "pebble: fatal commit error") {
+	if withinCall() {
 		panic(abandoned{reason})
 	}
 	select {}
 }
 
-// abandoned is the panic by which a failed commit is left.
+// abandoned is the panic by which a call is left.
 type abandoned struct{ reason string }
 
-// commitBatch commits and syncs a batch. An error means that it is not known whether it is durable.
-func commitBatch(batch *pebble.Batch) (err error) {
-	defer func() {
-		switch r := recover().(type) {
-		case nil:
-		case abandoned:
-			err = errors.New(r.reason)
-		default:
-			panic(r)
+// withinCall reports whether this goroutine runs a method of a Store, and not Pebble's own work.
+func withinCall() bool {
+	var stack [64]uintptr
+	frames := runtime.CallersFrames(stack[:runtime.Callers(2, stack[:])])
+	for more := true; more; {
+		var frame runtime.Frame
+		frame, more = frames.Next()
+		if strings.Contains(frame.Function, "/store/pebble.(*Store).") {
+			return true
 		}
-	}()
-	return batch.Commit(pebble.Sync)
+	}
+	return false
+}
+
+// gaveUp answers for a panic by which Pebble left a call. It panics with an error where its log cannot be written, and
+// with text about mistakes of its own, which are not ours to hide.
+func (s *Store) gaveUp(r any) error {
+	switch r := r.(type) {
+	case abandoned:
+	case runtime.Error:
+		panic(r)
+	case error:
+		s.log.Error("the store has failed", "error", r)
+		s.failure.set(r.Error())
+	default:
+		panic(r)
+	}
+	return s.failure.get()
 }
 
 // disk watches the room that is left, since Pebble cannot go on once a write of its log fails.

@@ -19,7 +19,6 @@ import (
 // A value is version and expiry (seconds since 1970, 0 for never) as varints, the token's length and the token, and
 // the item's value.
 const (
-	kindMeta        = 0x01
 	kindSequencer   = 0x02
 	kindJournal     = 0x10
 	kindWork        = 0x11
@@ -67,12 +66,8 @@ func bounds(r store.Range) (lower, upper []byte) {
 }
 
 func appendItem(buf []byte, i *store.Item) []byte {
-	var expires int64
-	if !i.Expires.IsZero() {
-		expires = i.Expires.Unix()
-	}
 	buf = binary.AppendVarint(buf, i.Version)
-	buf = binary.AppendVarint(buf, expires)
+	buf = binary.AppendVarint(buf, secondsOf(i.Expires))
 	buf = binary.AppendUvarint(buf, uint64(len(i.Token)))
 	buf = append(buf, i.Token...)
 	return append(buf, i.Value...)
@@ -104,11 +99,23 @@ func parseEntry(buf []byte) (entry, error) {
 	return e, nil
 }
 
-func (e *entry) expiry() time.Time {
-	if e.expires == 0 {
+func (e *entry) expiry() time.Time { return atSecond(e.expires) }
+
+func atSecond(seconds int64) time.Time {
+	if seconds == 0 {
 		return time.Time{}
 	}
-	return time.Unix(e.expires, 0)
+	return time.Unix(seconds, 0)
+}
+
+// toSecond answers t as it is read back.
+func toSecond(t time.Time) time.Time { return atSecond(secondsOf(t)) }
+
+func secondsOf(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.Unix()
 }
 
 // item copies the entry, so that it outlives the buffer it was read from.

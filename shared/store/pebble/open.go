@@ -2,16 +2,10 @@ package pebble
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
-	"os"
-	"path/filepath"
-	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -32,11 +26,6 @@ type Options struct {
 	// FS is the file system. Default: the machine's. Tests inject faults through it.
 	FS vfs.FS
 }
-
-// format marks a directory as ours, and says how it is laid out.
-const format = "millrace 1"
-
-var formatKey = []byte{kindMeta, 'f'}
 
 const (
 	memTableSize   = 32 << 20
@@ -76,18 +65,25 @@ func Open(dir string, o Options) (*Store, error) {
 	}
 	s := &Store{dir: dir, fs: o.FS, log: o.Log.With("store", dir), disk: disk{minFree: o.MinFree}}
 	s.failure.dead = make(chan struct{})
-	if err := s.refuseForeign(); err != nil {
+	if err := s.claim(); err != nil {
 		return nil, err
 	}
-	db, err := pebble.Open(dir, s.options())
-	if err != nil {
+	if err := s.open(); err != nil {
 		return nil, s.openError(err)
 	}
-	s.db = db
-	if err := s.begin(); err != nil {
-		return nil, errors.Join(err, db.Close())
-	}
+	s.publish()
 	return s, nil
+}
+
+// open opens Pebble, which leaves by a panic where files are missing.
+func (s *Store) open() (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = s.gaveUp(r)
+		}
+	}()
+	s.db, err = pebble.Open(s.dir, s.options())
+	return err
 }
 
 func (s *Store) options() *pebble.Options {
@@ -107,108 +103,36 @@ func (s *Store) options() *pebble.Options {
 	return o
 }
 
-// refuseForeign answers an error if there are files in the directory that no store of ours leaves there.
-func (s *Store) refuseForeign() error {
-	names, err := s.fs.List(s.dir)
-	if errors.Is(err, fs.ErrNotExist) || os.IsNotExist(err) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("%w: %s: %w", store.ErrDamaged, s.dir, err)
-	}
-	for _, name := range names {
-		if !ours(name) {
-			return fmt.Errorf("%w: %s holds %s, which is not Millrace's; name an empty directory", store.ErrDamaged, s.dir, name)
-		}
-	}
-	return nil
-}
-
-// ours reports whether a file has a name that Pebble gives.
-func ours(name string) bool {
-	switch filepath.Ext(name) {
-	case ".sst", ".log", ".blob", ".dbtmp", ".crash":
-		return true
-	}
-	for _, prefix := range []string{"MANIFEST", "OPTIONS", "CURRENT", "LOCK", "marker.", "lost+found", "temporary"} {
-		if strings.HasPrefix(name, prefix) {
-			return true
-		}
-	}
-	return false
-}
-
-func (s *Store) openError(err error) error {
-	if errors.Is(err, syscall.EAGAIN) || errors.Is(err, syscall.EACCES) || strings.Contains(err.Error(), "lock held by current process") {
-		return fmt.Errorf("%w: %s: end the other process, or name another directory", store.ErrLocked, s.dir)
-	}
-	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EROFS) {
-		return fmt.Errorf("%w: %s: %w", store.ErrUnavailable, s.dir, err)
-	}
-	return fmt.Errorf("%w: %s: %w", store.ErrDamaged, s.dir, err)
-}
-
-// begin checks the format, marks a new directory, and publishes the first snapshot.
-func (s *Store) begin() error {
-	found, closer, err := s.db.Get(formatKey)
-	switch {
-	case errors.Is(err, pebble.ErrNotFound):
-		if err := s.mark(); err != nil {
-			return err
-		}
-	case err != nil:
-		return fmt.Errorf("%w: %s: %w", store.ErrDamaged, s.dir, err)
-	default:
-		text := string(found)
-		_ = closer.Close() // releases memory only
-		if text != format {
-			return fmt.Errorf("%w: %s has the format %q, this program reads %q", store.ErrDamaged, s.dir, text, format)
-		}
-	}
-	s.publish()
-	return nil
-}
-
-// mark writes the format into an empty directory, and refuses one that holds another program's data.
-func (s *Store) mark() error {
-	iter, err := s.db.NewIter(nil)
-	if err != nil {
-		return fmt.Errorf("%w: %s: %w", store.ErrDamaged, s.dir, err)
-	}
-	foreign := iter.First()
-	if err := iter.Close(); err != nil {
-		return fmt.Errorf("%w: %s: %w", store.ErrDamaged, s.dir, err)
-	}
-	if foreign {
-		return fmt.Errorf("%w: %s holds another program's data; name an empty directory", store.ErrDamaged, s.dir)
-	}
-	return s.db.Set(formatKey, []byte(format), pebble.Sync)
-}
-
 // enter begins a call, unless the store is closed or has failed; leave ends it.
-func (s *Store) enter(ctx context.Context) (leave func(), err error) {
+func (s *Store) enter(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
-		return nil, err
+		return err
 	}
 	s.closing.RLock()
+	err := s.failure.get()
 	if s.closed {
-		s.closing.RUnlock()
-		return nil, store.ErrClosed
+		err = store.ErrClosed
 	}
-	if err := s.failure.get(); err != nil {
+	if err != nil {
 		s.closing.RUnlock()
-		return nil, err
 	}
-	return s.closing.RUnlock, nil
+	return err
+}
+
+// leave ends a call. One that Pebble gave up answers that the store has failed.
+func (s *Store) leave(err *error) {
+	s.closing.RUnlock()
+	if r := recover(); r != nil {
+		*err = s.gaveUp(r)
+	}
 }
 
 // Date answers this machine's time: one process has no other.
-func (s *Store) Date(ctx context.Context) (time.Time, error) {
-	leave, err := s.enter(ctx)
-	if err != nil {
+func (s *Store) Date(ctx context.Context) (_ time.Time, err error) {
+	if err := s.enter(ctx); err != nil {
 		return time.Time{}, err
 	}
-	defer leave()
+	defer s.leave(&err)
 	return time.Now(), nil
 }
 
@@ -216,29 +140,33 @@ func (s *Store) Date(ctx context.Context) (time.Time, error) {
 func (s *Store) Exclusive() bool { return true }
 
 // Ping answers nil while writes are accepted.
-func (s *Store) Ping(ctx context.Context) error {
-	leave, err := s.enter(ctx)
-	if err != nil {
+func (s *Store) Ping(ctx context.Context) (err error) {
+	if err := s.enter(ctx); err != nil {
 		return err
 	}
-	defer leave()
+	defer s.leave(&err)
 	return s.room()
 }
 
-// Close ends the store after the calls under way.
+// Close ends the store after the calls under way. Of a store that has failed it answers why; what failed may hold
+// Pebble's locks for ever, and only the end of the process releases the directory.
 func (s *Store) Close() error {
+	if err := s.failure.get(); err != nil {
+		return err
+	}
 	s.closing.Lock()
 	defer s.closing.Unlock()
 	if s.closed {
 		return nil
 	}
 	s.closed = true
-	if err := s.failure.get(); err != nil {
-		return err // what failed may hold Pebble's locks for ever; the process's end releases the directory
+	if err := s.flush(&s.queue.group, nil); err != nil { // the newest reservations
+		return fmt.Errorf("%w: close %s: %w", store.ErrUnavailable, s.dir, err)
 	}
+	s.queue.group.end()
 	s.published.Swap(nil).release()
 	if err := s.db.Close(); err != nil {
-		return fmt.Errorf("pebble: close %s: %w", s.dir, err)
+		return fmt.Errorf("%w: close %s: %w", store.ErrUnavailable, s.dir, err)
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sync/atomic"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -49,12 +50,11 @@ func (s *snapshot) release() {
 }
 
 // Get reads items by key.
-func (s *Store) Get(ctx context.Context, keys ...store.Key) ([]*store.Item, error) {
-	leave, err := s.enter(ctx)
-	if err != nil {
+func (s *Store) Get(ctx context.Context, keys ...store.Key) (_ []*store.Item, err error) {
+	if err := s.enter(ctx); err != nil {
 		return nil, err
 	}
-	defer leave()
+	defer s.leave(&err)
 	snap := s.snapshot()
 	defer snap.release()
 	items := make([]*store.Item, len(keys))
@@ -94,15 +94,14 @@ func (s *Store) readError(k store.Key, err error) error {
 }
 
 // Query reads a range of one partition.
-func (s *Store) Query(ctx context.Context, r store.Range) (store.Page, error) {
+func (s *Store) Query(ctx context.Context, r store.Range) (_ store.Page, err error) {
 	if err := (store.Key{Table: r.Table, Partition: r.Partition, Sort: "0"}).Validate(); err != nil {
 		return store.Page{}, err
 	}
-	leave, err := s.enter(ctx)
-	if err != nil {
+	if err := s.enter(ctx); err != nil {
 		return store.Page{}, err
 	}
-	defer leave()
+	defer s.leave(&err)
 	lower, upper := bounds(r)
 	if string(lower) >= string(upper) {
 		return store.Page{}, nil
@@ -191,11 +190,14 @@ func (p *scan) read(iter *pebble.Iterator) (store.Page, error) {
 }
 
 func (p *scan) full() bool {
-	return p.r.Limit > 0 && len(p.spots) >= p.r.Limit || len(p.values) >= pageBytes
+	return p.r.Limit > 0 && len(p.spots) >= p.r.Limit || len(p.values)+len(p.texts) >= pageBytes
 }
 
 func (p *scan) items() []store.Item {
-	texts := string(p.texts)
+	texts, values := string(p.texts), p.values
+	if cap(values) > 2*len(values) {
+		values = slices.Clone(values) // the room was for a larger page
+	}
 	items := make([]store.Item, len(p.spots))
 	text, value := 0, 0
 	for i, at := range p.spots {
@@ -203,7 +205,7 @@ func (p *scan) items() []store.Item {
 		items[i] = store.Item{
 			Key:     store.Key{Table: p.r.Table, Partition: p.r.Partition, Sort: texts[text:at.sort]},
 			Version: at.version, Token: texts[at.sort:at.token],
-			Value: p.values[value:at.value:at.value], Expires: e.expiry(),
+			Value: values[value:at.value:at.value], Expires: e.expiry(),
 		}
 		text, value = at.token, at.value
 	}

@@ -53,16 +53,15 @@ func (s *Store) sequencer(key store.Key) (*sequencer, error) {
 
 // Reserve takes the next position and ids new ids, in memory. On a full disk it gives none: what was to be written there
 // could not be, and readers would wait for it.
-func (s *Store) Reserve(ctx context.Context, key store.Key, ids int, now int64) (store.Ticket, error) {
+func (s *Store) Reserve(ctx context.Context, key store.Key, ids int, now int64) (t store.Ticket, err error) {
 	if err := key.Validate(); err != nil {
 		return store.Ticket{}, err
 	}
 	sent := time.Now()
-	leave, err := s.enter(ctx)
-	if err != nil {
+	if err := s.enter(ctx); err != nil {
 		return store.Ticket{}, err
 	}
-	defer leave()
+	defer s.leave(&err)
 	if err := s.room(); err != nil {
 		return store.Ticket{}, err
 	}
@@ -77,8 +76,7 @@ func (s *Store) Reserve(ctx context.Context, key store.Key, ids int, now int64) 
 			return store.Ticket{}, err
 		}
 	}
-	t, err := q.Reserve(ids, now)
-	if err != nil {
+	if t, err = q.Reserve(ids, now); err != nil {
 		return store.Ticket{}, err
 	}
 	t.Sent = sent
@@ -96,15 +94,14 @@ func (s *Store) touch(q *sequencer) {
 }
 
 // Sequence reads a sequencer.
-func (s *Store) Sequence(ctx context.Context, key store.Key, _ bool) (store.Sequence, error) {
+func (s *Store) Sequence(ctx context.Context, key store.Key, _ bool) (_ store.Sequence, err error) {
 	if err := key.Validate(); err != nil {
 		return store.Sequence{}, err
 	}
-	leave, err := s.enter(ctx)
-	if err != nil {
+	if err := s.enter(ctx); err != nil {
 		return store.Sequence{}, err
 	}
-	defer leave()
+	defer s.leave(&err)
 	s.sequences.mu.Lock()
 	defer s.sequences.mu.Unlock()
 	q, err := s.sequencer(key)
@@ -115,19 +112,18 @@ func (s *Store) Sequence(ctx context.Context, key store.Key, _ bool) (store.Sequ
 }
 
 // Raise moves the floor up, durably.
-func (s *Store) Raise(ctx context.Context, key store.Key, position, id int64) error {
+func (s *Store) Raise(ctx context.Context, key store.Key, position, id int64) (err error) {
 	if err := key.Validate(); err != nil {
 		return err
 	}
-	leave, err := s.enter(ctx)
-	if err != nil {
+	if err := s.enter(ctx); err != nil {
 		return err
 	}
-	defer leave()
+	defer s.leave(&err)
 	if err := s.raise(key, position, id); err != nil {
 		return err
 	}
-	if err := s.commit(&pending{}); err != nil { // an empty write carries the sequencer
+	if err := s.commit(ctx, newPending(nil)); err != nil { // an empty write carries the sequencer
 		return fmt.Errorf("%w: raise the floor: %w", store.ErrUnavailable, err)
 	}
 	return nil
