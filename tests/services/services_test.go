@@ -26,9 +26,9 @@ func TestMain(m *testing.M) { os.Exit(containers.Run(m)) }
 // functions are the services under test.
 var functions = []string{"emit", "read-after", "snapshot", "sweep"}
 
-// start builds and starts every function on fresh tables, and answers their URLs by name. They are stopped with the test,
-// and must end by themselves.
-func start(t *testing.T) map[string]string {
+// start builds and starts every function on fresh tables, and answers their URLs and what they ask of DynamoDB, by name. They
+// are stopped with the test, and must end by themselves.
+func start(t *testing.T) (urls map[string]string, requests map[string]*recorder) {
 	t.Helper()
 	cfg, prefix := containers.AWS(t), containers.Prefix()
 	s, err := dynamo.Open(t.Context(), dynamo.Options{Prefix: prefix, AWS: &cfg})
@@ -39,19 +39,20 @@ func start(t *testing.T) map[string]string {
 	if err := s.CreateTables(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	env := append(os.Environ(), "AWS_ENDPOINT_URL="+*cfg.BaseEndpoint, "AWS_REGION="+cfg.Region,
+	env := append(os.Environ(), "AWS_REGION="+cfg.Region,
 		"AWS_ACCESS_KEY_ID=test", "AWS_SECRET_ACCESS_KEY=test", "MILLRACE_STORE=dynamodb:"+prefix,
-		"MILLRACE_ADMIN_TOKEN="+secret, "MILLRACE_TOKENS=", "MILLRACE_CONFIG={journal: {retention: {events: 1000}}}")
+		"MILLRACE_ADMIN_TOKEN="+secret, "MILLRACE_TOKENS=", "MILLRACE_CONFIG={journal: {retention: {events: 1}}}")
 	bin := t.TempDir()
 	build := exec.CommandContext(t.Context(), "go", "build", "-o", bin+"/", "../../functions/...")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, out)
 	}
-	urls := map[string]string{}
+	urls, requests = map[string]string{}, map[string]*recorder{}
 	for _, name := range functions {
-		urls[name] = run(t, filepath.Join(bin, name), env)
+		requests[name] = record(t, *cfg.BaseEndpoint)
+		urls[name] = run(t, filepath.Join(bin, name), append(env, "AWS_ENDPOINT_URL="+requests[name].url))
 	}
-	return urls
+	return urls, requests
 }
 
 // run starts one service on a free port and waits until it is alive.
@@ -131,7 +132,7 @@ func ask(t *testing.T, method, url, body string, header ...string) (status int, 
 
 func TestFunctionsAsServices(t *testing.T) {
 	t.Parallel()
-	urls := start(t)
+	urls, requests := start(t)
 	const (
 		event  = "/jobscheduler/master/api/event"
 		object = "/jobscheduler/master/api/object/"
@@ -148,6 +149,8 @@ func TestFunctionsAsServices(t *testing.T) {
 	}{
 		{"emit", "POST", event, `[{"TYPE":"OfferMade","key":"/a","price":1}]`, []string{isJSON}, 401, "unauthorized"},
 		{"emit", "POST", event, `[{"TYPE":"OfferMade","key":"/a","price":1}]`, []string{token, isJSON}, 201, "eventIds"},
+		{"emit", "POST", event, `[{"TYPE":"OfferMade","key":"/b","price":2}]`, []string{token, isJSON, "Idempotency-Key: one"}, 201, "eventIds"},
+		{"emit", "POST", event, `[{"TYPE":"OfferMade","key":"/b","price":2}]`, []string{token, isJSON, "Idempotency-Key: one"}, 201, "eventIds"},
 		{"read-after", "GET", event + "?return=Event&after=0", "", []string{token}, 200, `"key":"/a"`},
 		{"read-after", "GET", event + "?return=Event&after=0&timeout=200ms", "", []string{token, "Accept: text/event-stream"}, 200, "data: {"},
 		{"snapshot", "GET", object + "?return=ObjectOverview", "", []string{token}, 200, `"price":1`},
@@ -163,6 +166,9 @@ func TestFunctionsAsServices(t *testing.T) {
 		if status != step.status || !strings.Contains(answer, step.want) {
 			t.Errorf("%s: %s %s: answer %d %s, want %d with %s", step.function, step.method, step.path, status, answer, step.status, step.want)
 		}
+	}
+	for name, recorded := range requests {
+		checkPolicy(t, name, recorded)
 	}
 }
 
