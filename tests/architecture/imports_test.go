@@ -67,7 +67,7 @@ func TestForeignImports(t *testing.T) {
 		{"github.com/danielgtaylor/huma/v2", []string{"shared/api"}},
 		{"github.com/testcontainers/testcontainers-go", []string{"tests"}},
 		{"github.com/alecthomas/kong", []string{"cmd"}},
-		{"net/http", []string{"shared/api", "shared/host", "shared/store/dynamo", "client", "cmd", "functions", "tests"}},
+		{"net/http", []string{"shared/api", "shared/host", "shared/service", "shared/store/dynamo", "client", "cmd", "functions", "tests"}},
 	}
 	for path, p := range packages(t) {
 		for _, imported := range p.Imports {
@@ -91,6 +91,7 @@ func TestArrows(t *testing.T) {
 		"shared/api":      {"shared/api", "shared/event", "shared/journal", "shared/overview"},
 		"shared/host":     {},
 		"shared/config":   {"shared/api", "shared/event", "shared/store"},
+		"shared/service":  {"shared/api", "shared/config", "shared/host", "shared/journal", "shared/overview", "shared/store"},
 		"client":          {"client", "shared/event"},
 	}
 	for path, p := range packages(t) {
