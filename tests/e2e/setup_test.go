@@ -117,6 +117,9 @@ func (f *follower) run(ctx context.Context, c *client.Client) {
 		f.mu.Lock()
 		f.saw = append(f.saw, step.Events...)
 		f.last, f.err = max(f.last, step.Last), err
+		if limit := f.query.Limit; limit > 0 && len(step.Events) > limit {
+			f.err = fmt.Errorf("an answer has %d events, over its limit of %d", len(step.Events), limit)
+		}
 		f.mu.Unlock()
 	}
 }
