@@ -11,7 +11,7 @@ import (
 )
 
 type devCommand struct {
-	Listen string `help:"Address to listen on." default:"127.0.0.1:8080" placeholder:"HOST:PORT"`
+	Listen string `help:"Address to listen on; default 127.0.0.1:8080." default:"127.0.0.1:8080" placeholder:"HOST:PORT"`
 	Data   string `help:"Directory of the embedded store. Default: a temporary one, removed at the end." placeholder:"DIR"`
 }
 

@@ -15,7 +15,7 @@ type followCommand struct {
 	remote
 	format
 	After    *int64        `help:"EventId to begin after; 0 is the beginning. Default: only what comes from now on." placeholder:"ID"`
-	Return   []string      `help:"Only events of these types; super types such as Event, OrderEvent or CustomEvent too." placeholder:"TYPE,…"`
+	Return   []string      `help:"Only events of these types; super types such as Event, OrderEvent or CustomEvent too." placeholder:"TYPE"`
 	Path     string        `help:"Only events whose key matches: /a the object, /a/ all below, /a/* its children, | between several." placeholder:"PATH"`
 	Limit    int           `help:"Most events per request. Negative: print the newest ones, newest first, and end." placeholder:"N"`
 	Count    int           `short:"n" help:"End after so many events." placeholder:"N"`

@@ -10,8 +10,8 @@ import (
 
 // remote are the flags of a command that speaks to a server.
 type remote struct {
-	URL      string        `help:"Where the server is." env:"MILLRACE_URL" default:"http://127.0.0.1:8080" placeholder:"URL"`
-	Patience time.Duration `help:"How long to try again while the server is away." default:"10s" placeholder:"TIME"`
+	URL      string        `help:"Where the server is; default http://127.0.0.1:8080." env:"MILLRACE_URL" default:"http://127.0.0.1:8080" placeholder:"URL"`
+	Patience time.Duration `help:"How long to try again while the server is away; default 10s." default:"10s" placeholder:"TIME"`
 	Token    string        `help:"Token to show." env:"MILLRACE_TOKEN,MILLRACE_ADMIN_TOKEN" placeholder:"TOKEN"`
 }
 

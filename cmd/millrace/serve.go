@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,9 +13,9 @@ import (
 )
 
 type serveCommand struct {
-	Listen string `help:"Address to listen on." default:"127.0.0.1:8080" placeholder:"HOST:PORT"`
-	Data   string `help:"Directory of the embedded store." placeholder:"DIR" xor:"store"`
-	Store  string `help:"Store to use instead: pebble:DIR or dynamodb:PREFIX." env:"MILLRACE_STORE" placeholder:"URL" xor:"store"`
+	Listen string `help:"Address to listen on; default 127.0.0.1:8080." default:"127.0.0.1:8080" placeholder:"HOST:PORT"`
+	Data   string `help:"Directory of the embedded store; default millrace-data." placeholder:"DIR" xor:"store"`
+	Store  string `help:"Store to use instead: pebble:DIR or dynamodb:PREFIX ($MILLRACE_STORE)." placeholder:"URL" xor:"store"`
 	Config string `help:"Path of millrace.yaml." env:"MILLRACE_CONFIG" placeholder:"FILE"`
 }
 
@@ -53,14 +54,12 @@ func (s serveCommand) env(name string) string {
 	return os.Getenv(name)
 }
 
+// storeURL answers the store to open: what a flag says counts more than the environment.
 func (s serveCommand) storeURL() string {
-	switch {
-	case s.Data != "":
+	if s.Data != "" {
 		return "pebble:" + s.Data
-	case s.Store != "":
-		return s.Store
 	}
-	return "pebble:" + defaultData
+	return cmp.Or(s.Store, os.Getenv("MILLRACE_STORE"), "pebble:"+defaultData)
 }
 
 // serve runs a node with these settings until ctx ends.
@@ -69,6 +68,9 @@ func serve(ctx context.Context, c console, settings config.Settings, address str
 	n, err := openNode(ctx, settings, log)
 	if err != nil {
 		return err
+	}
+	if err := n.store.Ping(ctx); err != nil {
+		log.Warn("the store cannot be used; requests are answered 503 until it can", "store", settings.Store, "error", err)
 	}
 	return errors.Join(n.serve(ctx, address, ready), n.close())
 }
