@@ -45,6 +45,7 @@ func (s *Server) Start(ctx context.Context) error {
 	if s.Log != nil {
 		s.command.Stderr = s.Log
 	}
+	endWithParent(s.command)
 	out, err := s.command.StdoutPipe()
 	if err != nil {
 		return err
