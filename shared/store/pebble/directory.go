@@ -62,7 +62,7 @@ func (s *Store) readMarker() error {
 
 // mark writes the marker durably: under another name first, so that it is whole or not there.
 func (s *Store) mark() error {
-	if err := s.fs.MkdirAll(s.dir, 0o755); err != nil {
+	if err := s.mkdir(s.dir); err != nil {
 		return err
 	}
 	path := s.fs.PathJoin(s.dir, unfinished)
@@ -77,7 +77,28 @@ func (s *Store) mark() error {
 	if err := s.fs.Rename(path, s.fs.PathJoin(s.dir, marker)); err != nil {
 		return err
 	}
-	dir, err := s.fs.OpenDir(s.dir)
+	return s.sync(s.dir)
+}
+
+// mkdir creates a directory and those it lies in, each of them durably.
+func (s *Store) mkdir(path string) error {
+	if _, err := s.fs.Stat(path); err == nil {
+		return nil
+	}
+	parent := s.fs.PathDir(path)
+	if parent != path {
+		if err := s.mkdir(parent); err != nil {
+			return err
+		}
+	}
+	if err := s.fs.MkdirAll(path, 0o755); err != nil {
+		return err
+	}
+	return s.sync(parent)
+}
+
+func (s *Store) sync(path string) error {
+	dir, err := s.fs.OpenDir(path)
 	if err != nil {
 		return err
 	}
