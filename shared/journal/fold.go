@@ -125,8 +125,11 @@ func (j *Journal) advance(ctx context.Context) error {
 	}
 	for try := 0; ; try++ {
 		err := j.advanceTo(ctx, seq.Position)
-		if !errors.Is(err, errEvicted) || try == 2 {
+		if !errors.Is(err, errEvicted) {
 			return err
+		}
+		if try == 2 {
+			return fmt.Errorf("%w: the floor overtakes this process", ErrUnavailable)
 		}
 		j.view.loaded = false // fell behind the floor: a newer generation is there
 	}

@@ -259,6 +259,9 @@ func (j *Journal) ReadNewest(ctx context.Context, r Request) (Answer, error) {
 	for to := seq.Position; to > seq.FloorPosition; {
 		from := max(pageOf(to)*pageSize, seq.FloorPosition+1)
 		run, err := j.span(ctx, from, to)
+		if errors.Is(err, errEvicted) { // this read stood still while the floor went by: what it has is what is left
+			return a, nil
+		}
 		if err != nil {
 			return a, err
 		}
