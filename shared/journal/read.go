@@ -3,6 +3,7 @@ package journal
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"time"
 
@@ -247,6 +248,18 @@ func (rd *reader) room(run []slot, goal int64) int {
 // ReadNewest answers the newest events first, at most Limit of them, down to After. It never waits for new ones. It is
 // torn only if the request sets an After below the floor.
 func (j *Journal) ReadNewest(ctx context.Context, r Request) (Answer, error) {
+	for try := 0; ; try++ {
+		a, err := j.readNewest(ctx, r)
+		if !errors.Is(err, errEvicted) { // otherwise it stood still while the floor went by
+			return a, err
+		}
+		if try == 2 {
+			return a, fmt.Errorf("%w: the floor overtakes this process", ErrUnavailable)
+		}
+	}
+}
+
+func (j *Journal) readNewest(ctx context.Context, r Request) (Answer, error) {
 	seq, err := j.sequence(ctx)
 	if err != nil {
 		return Answer{}, err
@@ -259,9 +272,6 @@ func (j *Journal) ReadNewest(ctx context.Context, r Request) (Answer, error) {
 	for to := seq.Position; to > seq.FloorPosition; {
 		from := max(pageOf(to)*pageSize, seq.FloorPosition+1)
 		run, err := j.span(ctx, from, to)
-		if errors.Is(err, errEvicted) { // this read stood still while the floor went by: what it has is what is left
-			return a, nil
-		}
 		if err != nil {
 			return a, err
 		}
