@@ -2,10 +2,7 @@ package pebble
 
 import (
 	"context"
-	"fmt"
 	"hash/maphash"
-	"slices"
-	"sync"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -25,7 +22,7 @@ func (s *Store) Write(ctx context.Context, w store.Write) (err error) {
 	p := waiting.Get().(*pending)
 	p.write, p.size = w, sizeOf(w)
 	err = s.commit(ctx, p)
-	if !p.gone && s.failure.get() == nil { // otherwise a leader may still hold it
+	if !p.gone && s.failure.get() == nil { // otherwise the committer may still hold it
 		*p = pending{ready: p.ready}
 		waiting.Put(p)
 	}
@@ -51,162 +48,30 @@ func (s *Store) Remove(ctx context.Context, r store.Range) (err error) {
 	return s.commit(ctx, newPending(&r))
 }
 
-// pending is a write that waits for its group, or for its turn to lead one.
-type pending struct {
-	write  store.Write
-	size   int // of its values
-	remove *store.Range
-	err    error
-	ready  chan turn // with room for one
-	gone   bool      // its caller has left it to a leader
-}
-
-func newPending(remove *store.Range) *pending {
-	return &pending{remove: remove, ready: make(chan turn, 1)}
-}
-
-type turn bool
-
-const (
-	done turn = false // err is the answer
-	lead turn = true  // the queue is yours
-)
-
-var waiting = sync.Pool{New: func() any { return newPending(nil) }}
-
-// maxGroup bounds the values of a group, so that a batch fits in memory and no writer waits long for the others' bytes.
-const maxGroup = 8 << 20
-
-// queue holds the writes that wait while a leader commits the group before them.
-type queue struct {
-	mu      sync.Mutex
-	waiting []*pending
-	spare   []*pending // the group before last, to be used again
-	leading bool
-
-	group group // the leader's
-}
-
-// commit has p committed: by whoever leads now, or by leading itself. Leaders commit one group, their own, and pass
-// the rest on, so that no writer works for the others for long.
-func (s *Store) commit(ctx context.Context, p *pending) error {
-	if s.queue.join(p) {
-		return s.lead(p)
-	}
-	select {
-	case t := <-p.ready:
-		return s.turn(p, t)
-	case <-s.failure.dead:
-		return s.lost()
-	case <-ctx.Done():
-		return s.withdraw(ctx, p)
-	}
-}
-
-func (s *Store) turn(p *pending, t turn) error {
-	if t == lead {
-		return s.lead(p)
-	}
-	return p.err
-}
-
-// withdraw ends a write whose caller waits no longer. What a leader has taken may still be applied.
-func (s *Store) withdraw(ctx context.Context, p *pending) error {
-	q := &s.queue
-	q.mu.Lock()
-	select {
-	case t := <-p.ready:
-		q.mu.Unlock()
-		return s.turn(p, t)
-	default:
-	}
-	defer q.mu.Unlock()
-	if at := slices.Index(q.waiting, p); at >= 0 {
-		q.waiting = slices.Delete(q.waiting, at, at+1)
-		return ctx.Err()
-	}
-	p.gone = true
-	return fmt.Errorf("%w: %w", store.ErrUnknown, ctx.Err())
-}
-
-// join puts p at the end of the queue, and reports whether it leads.
-func (q *queue) join(p *pending) (leads bool) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.waiting = append(q.waiting, p)
-	leads = !q.leading
-	q.leading = true
-	return leads
-}
-
-// take answers the writes that come next; the leader's is the first.
-func (q *queue) take() []*pending {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	all, n := q.waiting, 0
-	for size := 0; n < len(all) && size < maxGroup; n++ {
-		size += all[n].size
-	}
-	q.waiting = append(q.spare[:0], all[n:]...)
-	clear(all[n:])
-	return all[:n]
-}
-
-// pass ends a leader's turn: whoever waits first is the next.
-func (q *queue) pass(group []*pending) {
-	clear(group)
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.spare = group
-	if len(q.waiting) > 0 {
-		q.waiting[0].ready <- lead
-	} else {
-		q.leading = false
-	}
-}
-
-// lost is the answer of a write under way when the store failed.
-func (s *Store) lost() error { return fmt.Errorf("%w: %w", store.ErrUnknown, s.failure.get()) }
-
-func (s *Store) lead(own *pending) error {
-	group := s.queue.take()
-	s.apply(group)
-	for _, p := range group {
-		if p != own {
-			p.ready <- done
-		}
-	}
-	s.queue.pass(group)
-	return own.err
-}
-
 // apply commits a group and gives each of its writes its answer.
 func (s *Store) apply(group []*pending) {
 	if err := s.room(); err != nil {
-		for _, p := range group {
-			p.err = err
-		}
+		answer(group, err)
 		return
 	}
 	g := &s.queue.group
 	if err := s.flush(g, group); err != nil {
 		s.failure.set(err.Error())
-		for _, p := range group { // refusals too: they may rest on what is lost
-			p.err = s.lost()
-		}
-		return // the batch is still Pebble's
+		answer(group, s.lost()) // refusals too: they may rest on what is lost
+		return                  // the batch is still Pebble's
 	}
 	g.end()
 }
 
+func answer(group []*pending, err error) {
+	for _, p := range group {
+		p.err = err
+	}
+}
+
 // flush checks a group's conditions and commits and shows what holds. An error means that it is not known whether that
 // is durable.
-func (s *Store) flush(g *group, group []*pending) (err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			err = s.gaveUp(r)
-		}
-	}()
+func (s *Store) flush(g *group, group []*pending) error {
 	g.begin(s.db)
 	for _, p := range group {
 		p.err = s.add(g, p)

@@ -157,18 +157,18 @@ func TestCallersThatWaitNoLonger(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	first, queued, patient := make(chan error), make(chan error), make(chan error)
-	go func() { first <- s.Write(ctx, put(slot(1), "leads")) }()
+	go func() { first <- s.Write(ctx, put(slot(1), "first")) }()
 	<-g.reached
 	go func() { queued <- s.Write(ctx, put(slot(2), "queued")) }()
 	go func() { patient <- s.Write(t.Context(), put(slot(3), "patient")) }()
 	cancel()
+	if err := <-first; !errors.Is(err, store.ErrUnknown) {
+		t.Errorf("Write = %v of what has left, want ErrUnknown", err)
+	}
 	if err := <-queued; !errors.Is(err, context.Canceled) || errors.Is(err, store.ErrUnknown) {
 		t.Errorf("Write = %v of what waited, want context.Canceled", err)
 	}
 	close(g.opened)
-	if err := <-first; err != nil {
-		t.Errorf("Write = %v of the leader, want success", err)
-	}
 	if err := <-patient; err != nil {
 		t.Errorf("Write = %v of what came after, want success", err)
 	}
@@ -185,7 +185,7 @@ func TestTooLateInTheQueue(t *testing.T) {
 	s := openOn(t, errorfs.Wrap(vfs.NewMem(), &tr))
 	g := closedGate(&tr)
 	first, late := make(chan error), make(chan error)
-	go func() { first <- s.Write(t.Context(), put(slot(1), "leads")) }()
+	go func() { first <- s.Write(t.Context(), put(slot(1), "first")) }()
 	<-g.reached
 	w := put(slot(2), "late")
 	w.NotAfter = time.Now().Add(20 * time.Millisecond)

@@ -50,46 +50,42 @@ func (l logger) Errorf(format string, args ...any) {
 }
 
 // Fatalf is called where Pebble cannot go on, and must not return. It does not end the process: calls answer that the
-// store has failed. A call is left by a panic, which [Store.leave] or the leader recovers from; a goroutine of Pebble's
-// own stands still, since it may hold Pebble's locks.
+// store has failed. A call that met it by itself is left by a panic, which [Store.leave] recovers from. The committer and
+// Pebble's own goroutines stand still, since they may hold Pebble's locks; nobody waits for them then.
 func (l logger) Fatalf(format string, args ...any) {
-	reason := strings.TrimSpace(fmt.Sprintf(format, args...))
-	l.s.log.Error("the store has failed", "error", reason)
-	l.s.failure.set(reason)
+	l.s.fail(strings.TrimSpace(fmt.Sprintf(format, args...)))
 	if withinCall() {
-		panic(abandoned{reason})
+		panic(abandoned{})
 	}
 	select {}
 }
 
-// abandoned is the panic by which a call is left.
-type abandoned struct{ reason string }
+func (s *Store) fail(reason string) {
+	s.log.Error("the store has failed", "error", reason)
+	s.failure.set(reason)
+}
 
-// withinCall reports whether this goroutine runs a method of a Store, and not Pebble's own work.
-func withinCall() bool {
+// abandoned is the panic by which a call is left.
+type abandoned struct{}
+
+// withinCall reports whether this goroutine runs a method of a Store for a caller.
+func withinCall() (within bool) {
 	var stack [64]uintptr
 	frames := runtime.CallersFrames(stack[:runtime.Callers(2, stack[:])])
 	for more := true; more; {
 		var frame runtime.Frame
 		frame, more = frames.Next()
-		if strings.Contains(frame.Function, "/store/pebble.(*Store).") {
-			return true
+		if strings.HasSuffix(frame.Function, "/store/pebble.(*Store).work") {
+			return false
 		}
+		within = within || strings.Contains(frame.Function, "/store/pebble.(*Store).")
 	}
-	return false
+	return within
 }
 
-// gaveUp answers for a panic by which Pebble left a call. It panics with an error where its log cannot be written, and
-// with text about mistakes of its own, which are not ours to hide.
+// gaveUp answers for a panic by which a call was left. Other panics are mistakes, and not ours to hide.
 func (s *Store) gaveUp(r any) error {
-	switch r := r.(type) {
-	case abandoned:
-	case runtime.Error:
-		panic(r)
-	case error:
-		s.log.Error("the store has failed", "error", r)
-		s.failure.set(r.Error())
-	default:
+	if r != (abandoned{}) {
 		panic(r)
 	}
 	return s.failure.get()

@@ -2,6 +2,7 @@ package pebble
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -63,7 +64,7 @@ func Open(dir string, o Options) (*Store, error) {
 	if o.MinFree == 0 {
 		o.MinFree = defaultMinFree
 	}
-	s := &Store{dir: dir, fs: o.FS, log: o.Log.With("store", dir), disk: disk{minFree: o.MinFree}}
+	s := &Store{dir: dir, fs: o.FS, log: o.Log.With("store", dir), disk: disk{minFree: o.MinFree}, queue: newQueue()}
 	s.failure.dead = make(chan struct{})
 	if err := s.claim(); err != nil {
 		return nil, err
@@ -72,6 +73,7 @@ func Open(dir string, o Options) (*Store, error) {
 		return nil, s.openError(err)
 	}
 	s.publish()
+	go s.work()
 	return s, nil
 }
 
@@ -82,13 +84,15 @@ func (s *Store) open() (err error) {
 			err = s.gaveUp(r)
 		}
 	}()
-	s.db, err = pebble.Open(s.dir, s.options())
+	watched := &watchedFS{FS: s.fs, fail: s.fail}
+	s.db, err = pebble.Open(s.dir, s.options(watched))
+	watched.armed.Store(true)
 	return err
 }
 
-func (s *Store) options() *pebble.Options {
+func (s *Store) options(fs vfs.FS) *pebble.Options {
 	o := &pebble.Options{
-		FS: s.fs, CacheSize: cacheSize, Logger: logger{s},
+		FS: fs, CacheSize: cacheSize, Logger: logger{s},
 		FormatMajorVersion:          pebble.FormatNewest,
 		MemTableSize:                memTableSize,
 		MemTableStopWritesThreshold: 4,
@@ -160,13 +164,24 @@ func (s *Store) Close() error {
 		return nil
 	}
 	s.closed = true
-	if err := s.flush(&s.queue.group, nil); err != nil { // the newest reservations
-		return fmt.Errorf("%w: close %s: %w", store.ErrUnavailable, s.dir, err)
+	kept := s.commit(context.Background(), newPending(nil)) // the newest reservations
+	ended := make(chan error, 1)
+	go func() { ended <- s.end() }()
+	select {
+	case err := <-ended:
+		if err = errors.Join(kept, err); err != nil {
+			return fmt.Errorf("%w: close %s: %w", store.ErrUnavailable, s.dir, err)
+		}
+		return nil
+	case <-s.failure.dead:
+		return s.failure.get()
 	}
-	s.queue.group.end()
+}
+
+// end stops the committer and closes Pebble.
+func (s *Store) end() error {
+	close(s.queue.stop)
+	<-s.queue.stopped
 	s.published.Swap(nil).release()
-	if err := s.db.Close(); err != nil {
-		return fmt.Errorf("%w: close %s: %w", store.ErrUnavailable, s.dir, err)
-	}
-	return nil
+	return s.db.Close()
 }

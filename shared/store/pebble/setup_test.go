@@ -58,7 +58,9 @@ func find(tb testing.TB, s *pebble.Store, key store.Key) *store.Item {
 }
 
 // trouble makes operations of a file system fail, or wait, once it is told to.
-type trouble struct{ cause atomic.Pointer[func(errorfs.Op) error] }
+type trouble struct {
+	cause atomic.Pointer[func(errorfs.Op) error]
+}
 
 func (tr *trouble) MaybeError(op errorfs.Op) error {
 	if cause := tr.cause.Load(); cause != nil {

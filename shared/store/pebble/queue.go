@@ -1,0 +1,130 @@
+package pebble
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/millrace/millrace/shared/store"
+)
+
+// maxGroup bounds the values of a group, so that a batch fits in memory and no writer waits long for the others' bytes.
+const maxGroup = 8 << 20
+
+// pending is a write that waits for its group.
+type pending struct {
+	write  store.Write
+	size   int // of its values
+	remove *store.Range
+	err    error         // the answer, once it is ready
+	ready  chan struct{} // with room for one
+	gone   bool          // its caller waits no longer
+}
+
+func newPending(remove *store.Range) *pending {
+	return &pending{remove: remove, ready: make(chan struct{}, 1)}
+}
+
+var waiting = sync.Pool{New: func() any { return newPending(nil) }}
+
+// queue holds the writes that wait while the committer is busy with the group before them. It is a goroutine of its own,
+// so that it may stand still with a broken disk while those who wait are answered.
+type queue struct {
+	mu      sync.Mutex
+	waiting []*pending
+	spare   []*pending    // the group before last, to be used again
+	some    chan struct{} // with room for one: somebody waits
+	stop    chan struct{} // closed by Close
+	stopped chan struct{} // closed by the committer
+
+	group group // the committer's
+}
+
+func newQueue() queue {
+	return queue{some: make(chan struct{}, 1), stop: make(chan struct{}), stopped: make(chan struct{})}
+}
+
+// commit has p committed with its group.
+func (s *Store) commit(ctx context.Context, p *pending) error {
+	s.queue.join(p)
+	select {
+	case <-p.ready:
+		return p.err
+	case <-s.failure.dead:
+		return s.lost()
+	case <-ctx.Done():
+		return s.queue.withdraw(ctx, p)
+	}
+}
+
+// lost is the answer of a write under way when the store failed.
+func (s *Store) lost() error { return fmt.Errorf("%w: %w", store.ErrUnknown, s.failure.get()) }
+
+func (q *queue) join(p *pending) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.waiting = append(q.waiting, p)
+	if len(q.waiting) == 1 {
+		select {
+		case q.some <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// withdraw ends a write whose caller waits no longer. What the committer has taken may still be applied.
+func (q *queue) withdraw(ctx context.Context, p *pending) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if at := slices.Index(q.waiting, p); at >= 0 {
+		q.waiting = slices.Delete(q.waiting, at, at+1)
+		return ctx.Err()
+	}
+	p.gone = true
+	return fmt.Errorf("%w: %w", store.ErrUnknown, ctx.Err())
+}
+
+// take answers the writes that come next.
+func (q *queue) take() []*pending {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	all, n := q.waiting, 0
+	for size := 0; n < len(all) && size < maxGroup; n++ {
+		size += all[n].size
+	}
+	q.waiting = append(q.spare[:0], all[n:]...)
+	clear(all[n:])
+	return all[:n]
+}
+
+func (q *queue) giveBack(group []*pending) {
+	clear(group)
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.spare = group
+}
+
+// work commits one group after the other until the store is closed.
+func (s *Store) work() {
+	q := &s.queue
+	defer close(q.stopped)
+	for {
+		group := q.take()
+		if len(group) > 0 {
+			s.apply(group)
+			for _, p := range group {
+				p.ready <- struct{}{}
+			}
+		}
+		q.giveBack(group)
+		if len(group) > 0 {
+			continue
+		}
+		select {
+		case <-q.some:
+		case <-q.stop:
+			return
+		}
+	}
+}

@@ -1,0 +1,88 @@
+package pebble
+
+import (
+	"fmt"
+	"strings"
+	"sync/atomic"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// watchedFS keeps from Pebble the errors after which it would end the process: those of its log. Whoever meets one, the
+// committer or Pebble's writer of the log, reports it and stands still; those who wait for them are answered.
+type watchedFS struct {
+	vfs.FS
+	fail  func(reason string)
+	armed atomic.Bool // once the store is open: Open answers errors
+}
+
+func (w *watchedFS) check(what, name string, err error) error {
+	if err == nil || !w.armed.Load() {
+		return err
+	}
+	w.fail(fmt.Sprintf("%s %s: %v", what, name, err))
+	select {}
+}
+
+func isLog(name string) bool { return strings.HasSuffix(name, ".log") }
+
+// Create creates a file, and watches it if it is a log.
+func (w *watchedFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
+	file, err := w.FS.Create(name, category)
+	return w.watch(name, file, err)
+}
+
+// ReuseForWrite makes a log of an old one.
+func (w *watchedFS) ReuseForWrite(from, to string, category vfs.DiskWriteCategory) (vfs.File, error) {
+	file, err := w.FS.ReuseForWrite(from, to, category)
+	return w.watch(to, file, err)
+}
+
+func (w *watchedFS) watch(name string, file vfs.File, err error) (vfs.File, error) {
+	if !isLog(name) {
+		return file, err
+	}
+	if err := w.check("create", name, err); err != nil {
+		return nil, err
+	}
+	return &watchedFile{File: file, fs: w, name: name}, nil
+}
+
+// OpenDir opens a directory, whose sync makes new logs durable.
+func (w *watchedFS) OpenDir(name string) (vfs.File, error) {
+	file, err := w.FS.OpenDir(name)
+	if err != nil {
+		return nil, err
+	}
+	return &watchedFile{File: file, fs: w, name: name}, nil
+}
+
+// Unwrap answers the file system that is watched.
+func (w *watchedFS) Unwrap() vfs.FS { return w.FS }
+
+type watchedFile struct {
+	vfs.File
+	fs   *watchedFS
+	name string
+}
+
+func (f *watchedFile) Write(p []byte) (int, error) {
+	n, err := f.File.Write(p)
+	return n, f.fs.check("write", f.name, err)
+}
+
+func (f *watchedFile) Sync() error { return f.fs.check("sync", f.name, f.File.Sync()) }
+
+func (f *watchedFile) SyncData() error { return f.fs.check("sync", f.name, f.File.SyncData()) }
+
+func (f *watchedFile) SyncTo(length int64) (bool, error) {
+	full, err := f.File.SyncTo(length)
+	return full, f.fs.check("sync", f.name, err)
+}
+
+func (f *watchedFile) Stat() (vfs.FileInfo, error) {
+	info, err := f.File.Stat()
+	return info, f.fs.check("look at", f.name, err)
+}
+
+func (f *watchedFile) Close() error { return f.fs.check("close", f.name, f.File.Close()) }
