@@ -19,12 +19,15 @@ func (s *Store) Write(ctx context.Context, w store.Write) (err error) {
 		return err
 	}
 	defer s.leave(&err)
-	p := waiting.Get().(*pending)
+	p, ok := s.queue.used.Get().(*pending)
+	if !ok {
+		p = newPending(nil)
+	}
 	p.write, p.size = w, sizeOf(w)
 	err = s.commit(ctx, p)
 	if !p.gone && s.failure.get() == nil { // otherwise the committer may still hold it
 		*p = pending{ready: p.ready}
-		waiting.Put(p)
+		s.queue.used.Put(p)
 	}
 	return err
 }

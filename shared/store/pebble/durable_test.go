@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -151,56 +152,65 @@ func (p *positions) count() int {
 // and has no effect; one that has left is unknown.
 func TestCallersThatWaitNoLonger(t *testing.T) {
 	t.Parallel()
-	var tr trouble
-	s := openOn(t, errorfs.Wrap(vfs.NewMem(), &tr))
-	g := closedGate(&tr)
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	first, queued, patient := make(chan error), make(chan error), make(chan error)
-	go func() { first <- s.Write(ctx, put(slot(1), "first")) }()
-	<-g.reached
-	go func() { queued <- s.Write(ctx, put(slot(2), "queued")) }()
-	go func() { patient <- s.Write(t.Context(), put(slot(3), "patient")) }()
-	cancel()
-	if err := <-first; !errors.Is(err, store.ErrUnknown) {
-		t.Errorf("Write = %v of what has left, want ErrUnknown", err)
-	}
-	if err := <-queued; !errors.Is(err, context.Canceled) || errors.Is(err, store.ErrUnknown) {
-		t.Errorf("Write = %v of what waited, want context.Canceled", err)
-	}
-	close(g.opened)
-	if err := <-patient; err != nil {
-		t.Errorf("Write = %v of what came after, want success", err)
-	}
-	got := []bool{find(t, s, slot(1)) != nil, find(t, s, slot(2)) != nil, find(t, s, slot(3)) != nil}
-	if diff := cmp.Diff([]bool{true, false, true}, got); diff != "" {
-		t.Errorf("what is stored (-want +got):\n%s", diff)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		var tr trouble
+		s := openOn(t, errorfs.Wrap(vfs.NewMem(), &tr))
+		g := closedGate(&tr)
+		ctx, cancel := context.WithCancel(t.Context())
+		var sent, queued, patient error
+		var group sync.WaitGroup
+		group.Go(func() { sent = s.Write(ctx, put(slot(1), "sent")) })
+		<-g.reached
+		group.Go(func() { queued = s.Write(ctx, put(slot(2), "queued")) })
+		group.Go(func() { patient = s.Write(t.Context(), put(slot(3), "patient")) })
+		synctest.Wait() // until all of them wait
+		cancel()
+		synctest.Wait()
+		close(g.opened)
+		group.Wait()
+		if !errors.Is(sent, store.ErrUnknown) {
+			t.Errorf("Write = %v of what has left, want ErrUnknown", sent)
+		}
+		if !errors.Is(queued, context.Canceled) || errors.Is(queued, store.ErrUnknown) {
+			t.Errorf("Write = %v of what waited, want context.Canceled", queued)
+		}
+		if patient != nil {
+			t.Errorf("Write = %v of what waited on, want success", patient)
+		}
+		got := []bool{find(t, s, slot(1)) != nil, find(t, s, slot(2)) != nil, find(t, s, slot(3)) != nil}
+		if diff := cmp.Diff([]bool{true, false, true}, got); diff != "" {
+			t.Errorf("what is stored (-want +got):\n%s", diff)
+		}
+	})
 }
 
 // TestTooLateInTheQueue: a write whose NotAfter passes while it waits for a disk that stands still is not made.
 func TestTooLateInTheQueue(t *testing.T) {
 	t.Parallel()
-	var tr trouble
-	s := openOn(t, errorfs.Wrap(vfs.NewMem(), &tr))
-	g := closedGate(&tr)
-	first, late := make(chan error), make(chan error)
-	go func() { first <- s.Write(t.Context(), put(slot(1), "first")) }()
-	<-g.reached
-	w := put(slot(2), "late")
-	w.NotAfter = time.Now().Add(20 * time.Millisecond)
-	go func() { late <- s.Write(t.Context(), w) }()
-	<-time.After(time.Until(w.NotAfter) + time.Millisecond)
-	close(g.opened)
-	if err := errors.Join(<-first); err != nil {
-		t.Errorf("Write = %v, want success", err)
-	}
-	if err := <-late; !errors.Is(err, store.ErrTooLate) {
-		t.Errorf("Write = %v, want ErrTooLate", err)
-	}
-	if find(t, s, slot(2)) != nil {
-		t.Error("what was too late is stored")
-	}
+	synctest.Test(t, func(t *testing.T) {
+		var tr trouble
+		s := openOn(t, errorfs.Wrap(vfs.NewMem(), &tr))
+		g := closedGate(&tr)
+		var first, late error
+		var group sync.WaitGroup
+		group.Go(func() { first = s.Write(t.Context(), put(slot(1), "first")) })
+		<-g.reached
+		w := put(slot(2), "late")
+		w.NotAfter = time.Now().Add(time.Second)
+		group.Go(func() { late = s.Write(t.Context(), w) })
+		<-time.After(2 * time.Second)
+		close(g.opened)
+		group.Wait()
+		if first != nil {
+			t.Errorf("Write = %v, want success", first)
+		}
+		if !errors.Is(late, store.ErrTooLate) {
+			t.Errorf("Write = %v, want ErrTooLate", late)
+		}
+		if find(t, s, slot(2)) != nil {
+			t.Error("what was too late is stored")
+		}
+	})
 }
 
 // TestCloseKeepsReservations: only a crash may lose them.

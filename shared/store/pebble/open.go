@@ -64,7 +64,8 @@ func Open(dir string, o Options) (*Store, error) {
 	if o.MinFree == 0 {
 		o.MinFree = defaultMinFree
 	}
-	s := &Store{dir: dir, fs: o.FS, log: o.Log.With("store", dir), disk: disk{minFree: o.MinFree}, queue: newQueue()}
+	s := &Store{dir: dir, fs: o.FS, log: o.Log.With("store", dir), disk: disk{minFree: o.MinFree}}
+	s.queue.open()
 	s.failure.dead = make(chan struct{})
 	if err := s.claim(); err != nil {
 		return nil, err

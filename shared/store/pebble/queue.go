@@ -26,14 +26,13 @@ func newPending(remove *store.Range) *pending {
 	return &pending{remove: remove, ready: make(chan struct{}, 1)}
 }
 
-var waiting = sync.Pool{New: func() any { return newPending(nil) }}
-
 // queue holds the writes that wait while the committer is busy with the group before them. It is a goroutine of its own,
 // so that it may stand still with a broken disk while those who wait are answered.
 type queue struct {
 	mu      sync.Mutex
 	waiting []*pending
 	spare   []*pending    // the group before last, to be used again
+	used    sync.Pool     // pending writes to be used again
 	some    chan struct{} // with room for one: somebody waits
 	stop    chan struct{} // closed by Close
 	stopped chan struct{} // closed by the committer
@@ -41,8 +40,8 @@ type queue struct {
 	group group // the committer's
 }
 
-func newQueue() queue {
-	return queue{some: make(chan struct{}, 1), stop: make(chan struct{}), stopped: make(chan struct{})}
+func (q *queue) open() {
+	q.some, q.stop, q.stopped = make(chan struct{}, 1), make(chan struct{}), make(chan struct{})
 }
 
 // commit has p committed with its group.
