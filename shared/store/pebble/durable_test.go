@@ -181,6 +181,12 @@ func TestCallersThatWaitNoLonger(t *testing.T) {
 		if diff := cmp.Diff([]bool{true, false, true}, got); diff != "" {
 			t.Errorf("what is stored (-want +got):\n%s", diff)
 		}
+		for n := range int64(10) { // nothing of those who left is mistaken for an answer
+			mustWrite(t, s, put(slot(10+n), "later"))
+			if find(t, s, slot(10+n)) == nil {
+				t.Errorf("slot %d was acknowledged and is not there", 10+n)
+			}
+		}
 	})
 }
 
