@@ -13,7 +13,7 @@ import (
 // Timeouts of the plain server. There is none for writing: a stream of events lasts as long as its client stays.
 const (
 	headerTimeout = 10 * time.Second
-	bodyTimeout   = time.Minute
+	readTimeout   = time.Minute // of headers and body; net/http lifts it once the body has been read
 	idleTimeout   = 2 * time.Minute
 	maxHeader     = 64 << 10
 	defaultDrain  = 8 * time.Second // container platforms kill 10 s after SIGTERM
@@ -53,9 +53,10 @@ func (s Server) server(requests context.Context) *http.Server {
 	protocols.SetHTTP1(true)
 	protocols.SetUnencryptedHTTP2(true)
 	server := &http.Server{
-		Handler:           timeBodies(s.Handler),
+		Handler:           s.Handler,
 		Protocols:         &protocols,
 		ReadHeaderTimeout: headerTimeout,
+		ReadTimeout:       readTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeader,
 		BaseContext:       func(net.Listener) context.Context { return requests },

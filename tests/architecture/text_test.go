@@ -38,3 +38,17 @@ func TestNothingOfAMachine(t *testing.T) {
 		}
 	}
 }
+
+func TestForeignIsRecognised(t *testing.T) {
+	t.Parallel()
+	for _, line := range []string{"cd /wo" + "rk/main", `open("/ro` + `ot/x")`, "https://regi" + "stry.npmjs.org/x", "GOPROXY=https://proxy.go" + "lang.org"} {
+		if !foreign.MatchString(line) {
+			t.Errorf("%q is not recognised", line)
+		}
+	}
+	for _, line := range []string{"/workers", "the store's /root/ of all", "bin/home", "docs.rs"} {
+		if foreign.MatchString(line) {
+			t.Errorf("%q is taken for a machine's own", line)
+		}
+	}
+}
