@@ -25,3 +25,9 @@ func TestReopen(t *testing.T) {
 	dir := t.TempDir()
 	storetest.Reopen(t, func(t *testing.T) store.Store { return open(t, dir) })
 }
+
+func TestCloseUnderWrites(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	storetest.CloseUnderWrites(t, func(t *testing.T) store.Store { return open(t, dir) })
+}

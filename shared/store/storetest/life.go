@@ -116,8 +116,10 @@ func (s *suite) life(t *testing.T) {
 			_, query := closed.Query(t.Context(), store.Range{Table: store.Work, Partition: k.Partition})
 			_, reserve := closed.Reserve(t.Context(), k, 1, micros())
 			_, sequence := closed.Sequence(t.Context(), k, false)
+			_, date := closed.Date(t.Context())
 			for name, err := range map[string]error{
-				"Get": get, "Query": query, "Reserve": reserve, "Sequence": sequence, "Ping": closed.Ping(t.Context()),
+				"Get": get, "Query": query, "Reserve": reserve, "Sequence": sequence, "Date": date, "Ping": closed.Ping(t.Context()),
+				"Raise": closed.Raise(t.Context(), k, 1, 1), "Remove": closed.Remove(t.Context(), store.Range{Table: store.Work, Partition: "p"}),
 				"Write": closed.Write(t.Context(), write(store.Put(item(k, 1, "x"), store.Always))),
 			} {
 				if !errors.Is(err, store.ErrClosed) {

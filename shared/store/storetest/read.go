@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -21,6 +22,39 @@ func (s *suite) get(t *testing.T) {
 			equal(t, "values", []string{"C", "A"}, []string{string(found[0].Value), string(found[2].Value)})
 			equal(t, "versions", []int64{3, 1}, []int64{found[0].Version, found[2].Version})
 			equal(t, "key", key(p, "c"), found[0].Key)
+		},
+		"takes a key twice, and more keys than one request holds": func(t *testing.T) {
+			p := s.partition()
+			s.put(t, item(key(p, "000"), 1, "first"), item(key(p, "119"), 1, "last"))
+			var keys []store.Key
+			for i := range 120 {
+				keys = append(keys, key(p, fmt.Sprintf("%03d", i)))
+			}
+			found, err := s.store.Get(t.Context(), append(keys, keys[0])...)
+			if err != nil || len(found) != 121 {
+				t.Fatalf("Get = %d elements, %v, want 121", len(found), err)
+			}
+			for i, f := range found {
+				if there := i == 0 || i == 119 || i == 120; (f != nil) != there {
+					t.Errorf("element %d is %v", i, f)
+				}
+			}
+		},
+		"refuses keys that break a limit": func(t *testing.T) {
+			for name, k := range map[string]store.Key{
+				"no table": {Partition: "p", Sort: "s"}, "no partition": key("", "s"), "no sort": key("p", ""), "no UTF-8": key("p", "\xff"),
+			} {
+				_, get := s.store.Get(t.Context(), k)
+				_, reserve := s.store.Reserve(t.Context(), k, 1, micros())
+				_, sequence := s.store.Sequence(t.Context(), k, false)
+				for method, err := range map[string]error{
+					"Get": get, "Reserve": reserve, "Sequence": sequence, "Raise": s.store.Raise(t.Context(), k, 1, 1),
+				} {
+					if !errors.Is(err, store.ErrInvalid) {
+						t.Errorf("%s with %s = %v, want ErrInvalid", method, name, err)
+					}
+				}
+			}
 		},
 		"answers nothing for no keys": func(t *testing.T) {
 			if found, err := s.store.Get(t.Context()); err != nil || len(found) != 0 {
@@ -110,6 +144,14 @@ func (s *suite) query(t *testing.T) {
 				page := s.page(t, store.Range{Partition: p + suffix})
 				if len(page.Items) != 1 || string(page.Items[0].Value) != suffix {
 					t.Errorf("partition %q has %v", suffix, page.Items)
+				}
+			}
+		},
+		"refuses a range of no partition or no table": func(t *testing.T) {
+			for _, r := range []store.Range{{Table: store.Work}, {Partition: "p"}} {
+				_, query := s.store.Query(t.Context(), r)
+				if remove := s.store.Remove(t.Context(), r); !errors.Is(query, store.ErrInvalid) || !errors.Is(remove, store.ErrInvalid) {
+					t.Errorf("Query(%+v) = %v, Remove = %v, want ErrInvalid", r, query, remove)
 				}
 			}
 		},

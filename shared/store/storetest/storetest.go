@@ -25,7 +25,7 @@ func Run(t *testing.T, open func(t *testing.T) store.Store, able Capabilities) {
 	s := &suite{store: open(t), open: open, able: able, run: rand.Text()[:10]}
 	groups := map[string]func(*testing.T){
 		"Get": s.get, "Query": s.query, "Write": s.write, "Conflict": s.conflict, "Token": s.token, "Limits": s.limits,
-		"Remove": s.remove, "Sequencer": s.sequencer, "Concurrency": s.concurrency, "History": s.history, "Life": s.life,
+		"Remove": s.remove, "Sequencer": s.sequencer, "Concurrency": s.concurrency, "Isolation": s.isolation, "History": s.history, "Life": s.life,
 	}
 	for name, group := range groups {
 		t.Run(name, group)

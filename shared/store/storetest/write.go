@@ -176,12 +176,20 @@ func (s *suite) limits(t *testing.T) {
 		}
 		return ops
 	}
+	large := func(n, size int) []store.Op {
+		ops := many(n)
+		for i := range ops {
+			ops[i].Item.Value = make([]byte, size)
+		}
+		return ops
+	}
 	invalid := map[string]store.Write{
 		"no token":             {Ops: many(1)},
 		"no operations":        {Token: "t"},
 		"too many operations":  write(many(store.MaxOps + 1)...),
 		"no version":           write(store.Put(item(s.fresh(), 0, "v"), store.Always)),
 		"a value too large":    write(store.Put(item(s.fresh(), 1, strings.Repeat("v", store.MaxValue+1)), store.Always)),
+		"values too large":     write(large(9, store.MaxValue)...),
 		"no table":             write(store.Put(item(store.Key{Partition: "p", Sort: "s"}, 1, "v"), store.Always)),
 		"no partition":         write(store.Put(item(key("", "s"), 1, "v"), store.Always)),
 		"no sort":              write(store.Put(item(key("p", ""), 1, "v"), store.Always)),
@@ -193,6 +201,9 @@ func (s *suite) limits(t *testing.T) {
 	}
 	all := map[string]func(*testing.T){
 		"a Write may have 100 operations": func(t *testing.T) { s.must(t, write(many(store.MaxOps)...)) },
+		"the values of a Write may have the largest size together": func(t *testing.T) {
+			s.must(t, write(large(12, store.MaxWriteBytes/12)...))
+		},
 		"a value may have the largest size": func(t *testing.T) {
 			k := s.fresh()
 			value := strings.Repeat("v", store.MaxValue)
