@@ -96,7 +96,7 @@ func writeForEver(t *testing.T, dir string) {
 				if err := s.Write(t.Context(), put(slot(ticket.Position), "event")); err != nil {
 					panic(err)
 				}
-				if _, err := os.Stdout.WriteString(fmt.Sprintln(ticket.Position)); err != nil {
+				if _, err := fmt.Fprintln(os.Stdout, ticket.Position); err != nil {
 					panic(err)
 				}
 			}

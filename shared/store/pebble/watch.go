@@ -66,23 +66,29 @@ type watchedFile struct {
 	name string
 }
 
+// Write adds to a log.
 func (f *watchedFile) Write(p []byte) (int, error) {
 	n, err := f.File.Write(p)
 	return n, f.fs.check("write", f.name, err)
 }
 
+// Sync makes a file or a directory durable.
 func (f *watchedFile) Sync() error { return f.fs.check("sync", f.name, f.File.Sync()) }
 
+// SyncData makes what a log holds durable.
 func (f *watchedFile) SyncData() error { return f.fs.check("sync", f.name, f.File.SyncData()) }
 
+// SyncTo makes the beginning of a log durable.
 func (f *watchedFile) SyncTo(length int64) (bool, error) {
 	full, err := f.File.SyncTo(length)
 	return full, f.fs.check("sync", f.name, err)
 }
 
+// Stat answers the size of a log.
 func (f *watchedFile) Stat() (vfs.FileInfo, error) {
 	info, err := f.File.Stat()
 	return info, f.fs.check("look at", f.name, err)
 }
 
+// Close ends a log; no error of a write may be lost with it.
 func (f *watchedFile) Close() error { return f.fs.check("close", f.name, f.File.Close()) }
