@@ -13,7 +13,7 @@ func TestConformance(t *testing.T) {
 	t.Parallel()
 	tables := emulated(t, nil)
 	storetest.Run(t, func(t *testing.T) store.Store { return open(t, sameTables(t, tables)) },
-		storetest.Capabilities{Costly: true})
+		storetest.Capabilities{Costly: true, Apart: true})
 }
 
 func TestConformanceBehindFaults(t *testing.T) {
@@ -22,5 +22,5 @@ func TestConformanceBehindFaults(t *testing.T) {
 	behind := func(t *testing.T) store.Store {
 		return patient.New(open(t, sameTables(t, tables)), 1, 250*time.Millisecond)
 	}
-	storetest.Run(t, behind, storetest.Capabilities{Costly: true})
+	storetest.Run(t, behind, storetest.Capabilities{Costly: true, Apart: true})
 }

@@ -17,7 +17,7 @@ func TestConformance(t *testing.T) {
 func TestConformanceBehindFaults(t *testing.T) {
 	t.Parallel()
 	behind := func(t *testing.T) store.Store { return patient.New(open(t, t.TempDir()), 1, 50*time.Millisecond) }
-	storetest.Run(t, behind, storetest.Capabilities{Exclusive: true, Costly: true})
+	storetest.Run(t, behind, storetest.Capabilities{Exclusive: true, Costly: true, Apart: true})
 }
 
 func TestReopen(t *testing.T) {

@@ -18,6 +18,10 @@ type Capabilities struct {
 
 	// Costly makes the suite do with fewer random histories and fewer concurrent callers, since every call takes long.
 	Costly bool
+
+	// Apart says that the items of a Write may become visible one after the other while it is under way, as those of
+	// DynamoDB's transactions do; all of them are once it is answered.
+	Apart bool
 }
 
 // Run runs the suite on stores that open answers; open closes them when the test ends. They may share their data.

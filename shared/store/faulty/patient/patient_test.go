@@ -13,5 +13,5 @@ import (
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	open := func(*testing.T) store.Store { return patient.New(memory.New(memory.Options{}), 1, 5*time.Millisecond) }
-	storetest.Run(t, open, storetest.Capabilities{Exclusive: true, Costly: true})
+	storetest.Run(t, open, storetest.Capabilities{Exclusive: true, Costly: true, Apart: true})
 }
