@@ -135,8 +135,10 @@ func TestFilesThatVanish(t *testing.T) {
 			}
 		}
 	}
-	if _, err := again.Get(t.Context(), slot(0)); !errors.Is(err, store.ErrUnavailable) {
-		t.Errorf("Get = %v, want ErrUnavailable", err)
+	// Pebble may have opened the file, or may hold the block, by the time it is gone; what must never come is no item.
+	found, err := again.Get(t.Context(), slot(0))
+	if err == nil && (found[0] == nil || string(found[0].Value) != value) || err != nil && !errors.Is(err, store.ErrUnavailable) {
+		t.Errorf("Get = %v, want the item or ErrUnavailable", err)
 	}
 }
 
