@@ -1,0 +1,94 @@
+package task
+
+import (
+	"crypto/rand"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"hash/fnv"
+)
+
+// ID names a task everywhere. It ends in a UUID of version 7 (RFC 9562) in lower case, from which alone the place of the
+// task in the store follows; a dialect may put a prefix before it, as seed 001 does with SOURCE_COLLECTION_.
+//
+// Of the UUID's free bits, 12 hold the creation time's microseconds within its millisecond, 30 the hash of the task's
+// group, and 32 are random. So a group's tasks are listed in the order of their creation without an index.
+type ID string
+
+const uuidLen = 36
+
+// ErrID is returned for a text that does not end in an id of this package.
+var ErrID = errors.New("task: not a task id")
+
+// NewID answers a fresh id for a task of that group, created at that time in microseconds since 1970.
+func NewID(prefix, group string, created int64) ID {
+	var random [4]byte
+	_, _ = rand.Read(random[:]) // never fails
+	return newID(prefix, GroupHash(group), created, binary.BigEndian.Uint32(random[:]))
+}
+
+func newID(prefix string, hash uint32, created int64, random uint32) ID {
+	var b [16]byte
+	binary.BigEndian.PutUint64(b[:8], uint64(created/1000)<<16|7<<12|uint64(created%1000))
+	binary.BigEndian.PutUint64(b[8:], 2<<62|uint64(hash)<<32|uint64(random))
+	text := make([]byte, len(prefix), len(prefix)+uuidLen)
+	copy(text, prefix)
+	return ID(appendUUID(text, b))
+}
+
+func appendUUID(text []byte, b [16]byte) []byte {
+	for i, part := range [...][]byte{b[:4], b[4:6], b[6:8], b[8:10], b[10:]} {
+		if i > 0 {
+			text = append(text, '-')
+		}
+		text = hex.AppendEncode(text, part)
+	}
+	return text
+}
+
+// ParseID answers text as an ID if it may be one. The error is [ErrID].
+func ParseID(text string) (ID, error) {
+	if len(text) < uuidLen {
+		return "", ErrID
+	}
+	uuid := text[len(text)-uuidLen:]
+	for i := range len(uuid) {
+		c := uuid[i]
+		switch i {
+		case 8, 13, 18, 23:
+			if c != '-' {
+				return "", ErrID
+			}
+		default:
+			if (c < '0' || c > '9') && (c < 'a' || c > 'f') {
+				return "", ErrID
+			}
+		}
+	}
+	if uuid[14] != '7' || uuid[19] < '8' || uuid[19] > 'b' {
+		return "", ErrID
+	}
+	return ID(text), nil
+}
+
+// UUID answers the id without its prefix. Among the tasks of a group it sorts by creation.
+func (id ID) UUID() string { return string(id[len(id)-uuidLen:]) }
+
+// Group answers the hash of the task's group, as [GroupHash] gives it.
+func (id ID) Group() uint32 {
+	var b [8]byte
+	uuid := id.UUID()
+	_, _ = hex.Decode(b[:], []byte(uuid[19:23]+uuid[24:28])) // an ID is well formed
+	return binary.BigEndian.Uint32(b[:]) &^ (3 << 30)
+}
+
+// GroupHash answers 30 bits of a hash (FNV-1a) of a group's name.
+func GroupHash(group string) uint32 {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(group)) // never fails
+	sum := h.Sum32()
+	return (sum ^ sum>>30) & (1<<30 - 1)
+}
+
+// FirstUUID answers the least UUID of all ids created at that time in microseconds or later: the bound of a listing.
+func FirstUUID(created int64) string { return newID("", 0, max(created, 0), 0).UUID() }
