@@ -1,0 +1,4 @@
+// Package belltest is the conformance suite of the bell port: a case for each sentence of its contract, of that name.
+//
+// It imports bell, testing and go-cmp.
+package belltest

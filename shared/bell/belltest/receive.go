@@ -1,0 +1,154 @@
+package belltest
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/millrace/millrace/shared/bell"
+)
+
+// answer is what a Receive came back with.
+type answer struct {
+	rings []bell.Ring
+	err   error
+}
+
+// receive calls Receive in the background.
+func receive(ctx context.Context, b bell.Receiver) <-chan answer {
+	answers := make(chan answer, 1)
+	go func() {
+		rings, err := b.Receive(ctx, 1)
+		answers <- answer{rings, err}
+	}()
+	return answers
+}
+
+func (s *suite) waits(t *testing.T, b bell.Line) {
+	queue := name()
+	heard := receive(t.Context(), b)
+	s.settle(t, heard)
+	ring(t, b, bell.Ring{Queue: queue})
+	if got := <-heard; got.err != nil || len(got.rings) != 1 || got.rings[0].Queue != queue {
+		t.Errorf("Receive = %+v, want a ring of %s", got, queue)
+	}
+}
+
+// settle lets time pass in which nothing must be heard.
+func (s *suite) settle(t *testing.T, heard <-chan answer) {
+	t.Helper()
+	quiet := 200 * time.Millisecond
+	if s.Virtual {
+		quiet = time.Hour
+	}
+	select {
+	case got := <-heard:
+		t.Fatalf("Receive = %+v, want it to wait", got)
+	case <-time.After(quiet):
+	}
+}
+
+func (s *suite) waitsForLater(t *testing.T, b bell.Line) {
+	queue := name()
+	heard := receive(t.Context(), b)
+	at := time.Now().Add(1500 * time.Millisecond)
+	ring(t, b, bell.Ring{Queue: queue, At: at})
+	if got := <-heard; got.err != nil || len(got.rings) != 1 || got.rings[0].Queue != queue {
+		t.Errorf("Receive = %+v, want a ring of %s", got, queue)
+	}
+	if late := time.Since(at); late > patience || late < -time.Second {
+		t.Errorf("heard %v after its time, want soon after", late)
+	}
+}
+
+func (s *suite) atMostLimit(t *testing.T, b bell.Line) {
+	ring(t, b, repeated(name(), 30)...)
+	for _, limit := range []int{1, 3, 16} {
+		rings, err := b.Receive(t.Context(), limit)
+		if err != nil || len(rings) == 0 || len(rings) > limit {
+			t.Errorf("Receive(limit %d) = %d rings, %v, want 1 to %d", limit, len(rings), err, limit)
+		}
+	}
+}
+
+func (s *suite) heardByOne(t *testing.T, b bell.Line) {
+	const rings, listeners = 40, 4
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	heard := make(chan int)
+	var calls sync.WaitGroup
+	for range listeners {
+		calls.Go(func() {
+			for {
+				got, err := b.Receive(ctx, 3)
+				if err != nil {
+					return
+				}
+				heard <- len(got)
+			}
+		})
+	}
+	ring(t, b, repeated(name(), rings)...)
+	total := 0
+	for total < rings {
+		select {
+		case n := <-heard:
+			total += n
+		case <-ctx.Done():
+			t.Fatalf("%d rings were heard, want %d", total, rings)
+		}
+	}
+	cancel()
+	calls.Wait()
+	if s.Exact && total != rings {
+		t.Errorf("%d rings were heard, want %d", total, rings)
+	}
+}
+
+func (s *suite) takesNoRingAlong(t *testing.T, b bell.Line) {
+	if !s.Exact {
+		t.Skip("a ring under way to who has left may be late")
+	}
+	const many = 50
+	for range many {
+		queue := name()
+		ctx, cancel := context.WithCancel(t.Context())
+		leaving, staying := receive(ctx, b), receive(t.Context(), b)
+		go cancel()
+		ring(t, b, bell.Ring{Queue: queue})
+		if got := <-leaving; got.err == nil { // it was faster, so that the other waits
+			ring(t, b, bell.Ring{Queue: queue})
+		}
+		if got := <-staying; got.err != nil {
+			t.Fatalf("Receive = %v, want a ring", got.err)
+		}
+	}
+}
+
+func (s *suite) receiveEndsWithContext(t *testing.T, b bell.Line) {
+	if rings, err := b.Receive(ended(), 1); !errors.Is(err, context.Canceled) {
+		t.Errorf("Receive(ended context) = %v, %v, want %v", rings, err, context.Canceled)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	heard := receive(ctx, b)
+	s.settle(t, heard)
+	cancel()
+	if got := <-heard; !errors.Is(got.err, context.Canceled) {
+		t.Errorf("Receive = %+v after its context ended, want %v", got, context.Canceled)
+	}
+}
+
+func (s *suite) receiveEndsWithClose(t *testing.T, b bell.Line) {
+	first, second := receive(t.Context(), b), receive(t.Context(), b)
+	s.settle(t, first)
+	if err := b.Close(); err != nil {
+		t.Errorf("Close = %v, want nil", err)
+	}
+	for _, heard := range []<-chan answer{first, second} {
+		if got := <-heard; !errors.Is(got.err, bell.ErrClosed) {
+			t.Errorf("Receive = %+v after Close, want %v", got, bell.ErrClosed)
+		}
+	}
+}
