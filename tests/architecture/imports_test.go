@@ -60,14 +60,14 @@ func TestForeignImports(t *testing.T) {
 		what string   // a module or package outside
 		by   []string // who may import it directly
 	}{
-		{"github.com/aws/aws-sdk-go-v2", []string{"shared/store/dynamo", "shared/bell/sqs", "shared/worker", "shared/config", "cmd", "tests"}},
+		{"github.com/aws/aws-sdk-go-v2", []string{"shared/awsenv", "shared/store/dynamo", "shared/bell/sqs", "shared/worker", "shared/config", "cmd", "tests"}},
 		{"github.com/aws/aws-lambda-go", []string{"shared/host", "tests"}},
 		{"github.com/cockroachdb/pebble/v2", []string{"shared/store/pebble"}},
 		{"github.com/prometheus/client_golang", []string{"shared/api/prom", "cmd"}},
 		{"github.com/danielgtaylor/huma/v2", []string{"shared/api"}},
 		{"github.com/testcontainers/testcontainers-go", []string{"tests"}},
 		{"github.com/alecthomas/kong", []string{"cmd"}},
-		{"net/http", []string{"shared/api", "shared/host", "shared/service", "shared/store/dynamo", "client", "cmd", "functions", "tests"}},
+		{"net/http", []string{"shared/api", "shared/host", "shared/service", "shared/store/dynamo", "shared/bell/sqs", "client", "cmd", "functions", "tests"}},
 	}
 	for path, p := range packages(t) {
 		for _, imported := range p.Imports {
@@ -85,12 +85,14 @@ func TestArrows(t *testing.T) {
 	t.Parallel()
 	may := map[string][]string{
 		"shared/event":    {},
-		"shared/store":    {"shared/store"},
+		"shared/awsenv":   {},
+		"shared/store":    {"shared/store", "shared/awsenv"},
+		"shared/bell":     {"shared/bell", "shared/awsenv"},
 		"shared/journal":  {"shared/event", "shared/store"},
 		"shared/overview": {"shared/event", "shared/journal"},
 		"shared/api":      {"shared/api", "shared/event", "shared/journal", "shared/overview"},
 		"shared/host":     {},
-		"shared/config":   {"shared/api", "shared/event", "shared/store"},
+		"shared/config":   {"shared/api", "shared/bell", "shared/event", "shared/store"},
 		"shared/service":  {"shared/api", "shared/config", "shared/host", "shared/journal", "shared/overview", "shared/store"},
 		"client":          {"client", "shared/event"},
 	}

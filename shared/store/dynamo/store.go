@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
+	"github.com/millrace/millrace/shared/awsenv"
 	"github.com/millrace/millrace/shared/store"
 )
 
@@ -18,7 +19,7 @@ type Options struct {
 	// Prefix of the tables' names: PREFIX-journal, PREFIX-work, PREFIX-definitions. Required.
 	Prefix string
 
-	// AWS is the configuration of the SDK: region, endpoint, credentials. The default is that of [Environment]. A program
+	// AWS is the configuration of the SDK: region, endpoint, credentials. The default is that of [awsenv.Load]. A program
 	// that wants profiles, SSO or web identities loads it with the SDK's config module.
 	AWS *aws.Config
 
@@ -76,7 +77,7 @@ func configuration(ctx context.Context, given *aws.Config) (aws.Config, error) {
 	if given != nil {
 		return given.Copy(), nil
 	}
-	return Environment(ctx)
+	return awsenv.Load(ctx)
 }
 
 // newTransport answers the connections of one Store. DynamoDB answers in milliseconds, so that an answer that takes

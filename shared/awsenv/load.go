@@ -1,4 +1,4 @@
-package dynamo
+package awsenv
 
 import (
 	"context"
@@ -18,7 +18,7 @@ import (
 // containerHost is where Amazon ECS answers a container's credentials.
 const containerHost = "http://169.254.170.2"
 
-// Environment answers the SDK's configuration from the standard variables, for every host that a function runs on:
+// Load answers the SDK's configuration from the standard variables, for every host that a function runs on:
 //
 //   - AWS_REGION, AWS_DEFAULT_REGION
 //   - AWS_ENDPOINT_URL, AWS_ENDPOINT_URL_DYNAMODB and its like, AWS_IGNORE_CONFIGURED_ENDPOINT_URLS
@@ -29,13 +29,13 @@ const containerHost = "http://169.254.170.2"
 //
 // Variables that ask for another way of signing in (AWS_PROFILE, AWS_WEB_IDENTITY_TOKEN_FILE) are an error rather than
 // ignored. The SDK's config module knows these ways; its configuration can be used in place of this one.
-func Environment(context.Context) (aws.Config, error) {
+func Load(context.Context) (aws.Config, error) {
 	cfg := aws.Config{
 		Region:        first("AWS_REGION", "AWS_DEFAULT_REGION"),
 		ConfigSources: []any{endpoints{}},
 	}
 	if cfg.Region == "" {
-		return aws.Config{}, errors.New("dynamo: AWS_REGION is not set")
+		return aws.Config{}, errors.New("awsenv: AWS_REGION is not set")
 	}
 	if endpoint := os.Getenv("AWS_ENDPOINT_URL"); endpoint != "" && !ignoreEndpoints() {
 		cfg.BaseEndpoint = aws.String(endpoint)
@@ -82,7 +82,7 @@ func signIn() (aws.CredentialsProvider, error) {
 	}
 	for _, name := range []string{"AWS_PROFILE", "AWS_WEB_IDENTITY_TOKEN_FILE"} {
 		if os.Getenv(name) != "" {
-			return nil, fmt.Errorf("dynamo: %s is not supported here: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY "+
+			return nil, fmt.Errorf("awsenv: %s is not supported here: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY "+
 				"(aws configure export-credentials --format env prints them)", name)
 		}
 	}
@@ -115,7 +115,7 @@ func containerCredentials(endpoint string) aws.CredentialsProvider {
 func trusted(endpoint string) error {
 	u, err := url.Parse(endpoint)
 	if err != nil {
-		return fmt.Errorf("dynamo: AWS_CONTAINER_CREDENTIALS_FULL_URI: %w", err)
+		return fmt.Errorf("awsenv: AWS_CONTAINER_CREDENTIALS_FULL_URI: %w", err)
 	}
 	ip := net.ParseIP(u.Hostname())
 	switch {
@@ -124,6 +124,6 @@ func trusted(endpoint string) error {
 	case ip.Equal(net.IPv4(169, 254, 170, 2)), ip.Equal(net.IPv4(169, 254, 170, 23)), ip.Equal(net.ParseIP("fd00:ec2::23")):
 		return nil
 	default:
-		return fmt.Errorf("dynamo: AWS_CONTAINER_CREDENTIALS_FULL_URI: credentials over http from %s are not safe", u.Host)
+		return fmt.Errorf("awsenv: AWS_CONTAINER_CREDENTIALS_FULL_URI: credentials over http from %s are not safe", u.Host)
 	}
 }

@@ -1,4 +1,4 @@
-package dynamo_test
+package awsenv_test
 
 import (
 	"context"
@@ -11,7 +11,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
-	"github.com/millrace/millrace/shared/store/dynamo"
+	"github.com/millrace/millrace/shared/awsenv"
 )
 
 // variables sets AWS's variables to these alone.
@@ -27,11 +27,11 @@ func variables(t *testing.T, values map[string]string) {
 	}
 }
 
-func TestEnvironmentKeys(t *testing.T) {
+func TestLoadKeys(t *testing.T) {
 	variables(t, map[string]string{
 		"AWS_REGION": "eu-central-1", "AWS_ACCESS_KEY_ID": "id", "AWS_SECRET_ACCESS_KEY": "secret", "AWS_SESSION_TOKEN": "token",
 	})
-	cfg, err := dynamo.Environment(t.Context())
+	cfg, err := awsenv.Load(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +44,7 @@ func TestEnvironmentKeys(t *testing.T) {
 	}
 }
 
-func TestEnvironmentEndpoints(t *testing.T) {
+func TestLoadEndpoints(t *testing.T) {
 	const all, own = "http://all:1", "http://own:2"
 	for _, c := range []struct {
 		name      string
@@ -70,7 +70,7 @@ func TestEnvironmentEndpoints(t *testing.T) {
 					os.Unsetenv(name) // variables has set it for the test to restore
 				}
 			}
-			cfg, err := dynamo.Environment(t.Context())
+			cfg, err := awsenv.Load(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -85,7 +85,7 @@ func TestEnvironmentEndpoints(t *testing.T) {
 	}
 }
 
-func TestEnvironmentContainerCredentials(t *testing.T) {
+func TestLoadContainerCredentials(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Authorization") != "pass" {
 			w.WriteHeader(http.StatusForbidden)
@@ -103,7 +103,7 @@ func TestEnvironmentContainerCredentials(t *testing.T) {
 		"AWS_CONTAINER_AUTHORIZATION_TOKEN": "pass", "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE": file,
 	} {
 		variables(t, map[string]string{"AWS_REGION": "r", "AWS_CONTAINER_CREDENTIALS_FULL_URI": server.URL, name: value})
-		cfg, err := dynamo.Environment(t.Context())
+		cfg, err := awsenv.Load(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -114,7 +114,7 @@ func TestEnvironmentContainerCredentials(t *testing.T) {
 	}
 }
 
-func TestEnvironmentRefuses(t *testing.T) {
+func TestLoadRefuses(t *testing.T) {
 	for name, c := range map[string]struct {
 		variables map[string]string
 		want      string
@@ -127,8 +127,8 @@ func TestEnvironmentRefuses(t *testing.T) {
 		},
 	} {
 		variables(t, c.variables)
-		if _, err := dynamo.Environment(context.Background()); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("Environment(%s) = %v, want an error that says %q", name, err, c.want)
+		if _, err := awsenv.Load(context.Background()); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("Load(%s) = %v, want an error that says %q", name, err, c.want)
 		}
 	}
 }
