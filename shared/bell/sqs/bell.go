@@ -1,0 +1,176 @@
+package sqs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"regexp"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+
+	"github.com/millrace/millrace/shared/awsenv"
+	"github.com/millrace/millrace/shared/bell"
+)
+
+// Options of a Bell.
+type Options struct {
+	// Queue is the URL of a standard queue, or its name in the account and region of the credentials. Required.
+	Queue string
+
+	// AWS is the configuration of the SDK: region, endpoint, credentials. The default is that of [awsenv.Load].
+	AWS *aws.Config
+
+	// Now is the clock by which delays are counted; default time.Now.
+	Now func() time.Time
+}
+
+// Bell is a [bell.Line] through SQS, for any number of processes.
+type Bell struct {
+	client *sqs.Client
+	now    func() time.Time
+	name   string // of the queue, where its URL must be asked for
+
+	url atomic.Pointer[string] // nil: not asked for yet
+
+	life      context.Context // ends with Close
+	end       context.CancelFunc
+	transport *http.Transport // ours to close; nil where the caller brought a client
+}
+
+var _ bell.Line = (*Bell)(nil)
+
+// OpenQueue opens the queue of that URL or name, with everything else from the environment.
+func OpenQueue(ctx context.Context, queue string) (bell.Line, error) {
+	return Open(ctx, Options{Queue: queue})
+}
+
+// Open answers a Bell without sending a request. A missing queue shows with the first call, or with [Bell.Ping].
+func Open(ctx context.Context, o Options) (*Bell, error) {
+	b := &Bell{now: o.Now}
+	if b.now == nil {
+		b.now = time.Now
+	}
+	if err := b.locate(o.Queue); err != nil {
+		return nil, err
+	}
+	cfg, err := configuration(ctx, o.AWS)
+	if err != nil {
+		return nil, err
+	}
+	if cfg.HTTPClient == nil {
+		b.transport = newTransport()
+		cfg.HTTPClient = &http.Client{Transport: b.transport}
+	}
+	if cfg.Retryer == nil {
+		cfg.Retryer = newRetryer
+	}
+	b.client = sqs.NewFromConfig(cfg)
+	b.life, b.end = context.WithCancel(context.WithoutCancel(ctx))
+	return b, nil
+}
+
+var validName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,80}$`)
+
+// locate tells URLs from names.
+func (b *Bell) locate(queue string) error {
+	switch {
+	case strings.HasSuffix(queue, ".fifo"):
+		return fmt.Errorf("sqs: the queue %s is a FIFO queue, which cannot delay single messages; want a standard queue", queue)
+	case strings.HasPrefix(queue, "https://"), strings.HasPrefix(queue, "http://"):
+		b.url.Store(&queue)
+	case validName.MatchString(queue):
+		b.name = queue
+	default:
+		return fmt.Errorf("sqs: %q is neither the URL of a queue nor a name, which has 1 to 80 letters, digits, _ and -", queue)
+	}
+	return nil
+}
+
+func configuration(ctx context.Context, given *aws.Config) (aws.Config, error) {
+	if given != nil {
+		return given.Copy(), nil
+	}
+	return awsenv.Load(ctx)
+}
+
+// queue answers the queue's URL, which is asked for until it is known.
+func (b *Bell) queue(ctx context.Context) (*string, error) {
+	if known := b.url.Load(); known != nil {
+		return known, nil
+	}
+	found, err := b.client.GetQueueUrl(ctx, &sqs.GetQueueUrlInput{QueueName: aws.String(b.name)})
+	if err != nil {
+		return nil, err
+	}
+	b.url.Store(found.QueueUrl)
+	return found.QueueUrl, nil
+}
+
+// Ping asks for the age of the queue, which takes a connection, credentials and the queue.
+func (b *Bell) Ping(ctx context.Context) error {
+	return b.call(ctx, "ping", pingTimeout, func(ctx context.Context) error {
+		url, err := b.queue(ctx)
+		if err != nil {
+			return err
+		}
+		_, err = b.client.GetQueueAttributes(ctx, &sqs.GetQueueAttributesInput{
+			QueueUrl: url, AttributeNames: []types.QueueAttributeName{types.QueueAttributeNameCreatedTimestamp},
+		})
+		return err
+	})
+}
+
+// Close ends the calls under way and releases the connections. Further calls of it do nothing.
+func (b *Bell) Close() error {
+	b.end()
+	if b.transport != nil {
+		b.transport.CloseIdleConnections()
+	}
+	return nil
+}
+
+// How long calls may take, repetitions included. Nothing hangs on a ring, so that whoever rings does not wait long.
+const (
+	ringTimeout    = 5 * time.Second
+	pingTimeout    = 5 * time.Second
+	receiveTimeout = longPoll + 10*time.Second
+)
+
+// call runs an operation and says in the port's words why it failed.
+func (b *Bell) call(ctx context.Context, operation string, timeout time.Duration, run func(context.Context) error) error {
+	within, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	defer context.AfterFunc(b.life, cancel)()
+	err := within.Err()
+	if err == nil && b.life.Err() == nil {
+		err = run(within)
+	}
+	switch {
+	case b.life.Err() != nil:
+		return fmt.Errorf("sqs: %s: %w", operation, bell.ErrClosed)
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return fmt.Errorf("sqs: %s: %w", operation, ctx.Err())
+	default:
+		return b.unavailable(operation, err)
+	}
+}
+
+func (b *Bell) unavailable(operation string, err error) error {
+	where := b.name
+	if where == "" {
+		where = *b.url.Load()
+	}
+	if missing := (*types.QueueDoesNotExist)(nil); errors.As(err, &missing) {
+		return fmt.Errorf("sqs: %s: %w: no queue %s in this region and account; deploy template.yaml, or create it",
+			operation, bell.ErrUnavailable, where)
+	}
+	return fmt.Errorf("sqs: %s on %s: %w: %s", operation, where, bell.ErrUnavailable, err)
+}

@@ -1,0 +1,45 @@
+package sqs
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/millrace/millrace/shared/bell"
+)
+
+// message is the body of a ring's message.
+type message struct {
+	Queue *string   `json:"queue"`
+	At    time.Time `json:"at,omitzero"`
+}
+
+// Format answers the body of a ring's message: {"queue":"/a","at":"2026-01-02T03:04:05.6Z"}, without at where it is for now.
+func Format(r bell.Ring) string {
+	var body bytes.Buffer
+	encoder := json.NewEncoder(&body)
+	encoder.SetEscapeHTML(false) // SQS counts bytes
+	if err := encoder.Encode(message{&r.Queue, r.At.UTC()}); err != nil {
+		return Format(bell.Ring{Queue: r.Queue}) // a year that RFC 3339 has no digits for
+	}
+	return string(bytes.TrimSpace(body.Bytes()))
+}
+
+// Parse reads a body that [Format] made. Members that it does not know are left alone, for those who come after us.
+func Parse(body []byte) (bell.Ring, error) {
+	var m message
+	decoder := json.NewDecoder(bytes.NewReader(body))
+	if err := decoder.Decode(&m); err != nil {
+		return bell.Ring{}, fmt.Errorf("sqs: not the message of a ring: %w", err)
+	}
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		return bell.Ring{}, errors.New("sqs: not the message of a ring: there is more behind the object")
+	}
+	if m.Queue == nil {
+		return bell.Ring{}, errors.New("sqs: not the message of a ring: it names no queue")
+	}
+	return bell.Ring{Queue: *m.Queue, At: m.At}, nil
+}

@@ -1,0 +1,111 @@
+package sqs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+
+	"github.com/millrace/millrace/shared/bell"
+)
+
+const (
+	maxBatch = 10 // messages that one request may carry
+	parallel = 8  // requests of one call under way at once
+)
+
+// Ring sends a message for each ring, ten to a request.
+//
+// Price: one request for each ten rings.
+func (b *Bell) Ring(ctx context.Context, rings ...bell.Ring) error {
+	return b.call(ctx, "ring", ringTimeout, func(ctx context.Context) error {
+		if len(rings) == 0 {
+			return nil
+		}
+		url, err := b.queue(ctx)
+		if err != nil {
+			return err
+		}
+		return b.sendAll(ctx, url, rings)
+	})
+}
+
+// sendAll sends batches side by side. One that fails does not keep the others back.
+func (b *Bell) sendAll(ctx context.Context, url *string, rings []bell.Ring) error {
+	var (
+		senders sync.WaitGroup
+		mu      sync.Mutex
+		failed  error
+		slots   = make(chan struct{}, parallel)
+	)
+	for batch := range slices.Chunk(rings, maxBatch) {
+		slots <- struct{}{}
+		senders.Go(func() {
+			defer func() { <-slots }()
+			if err := b.send(ctx, url, b.entries(batch)); err != nil {
+				mu.Lock()
+				failed = err
+				mu.Unlock()
+			}
+		})
+	}
+	senders.Wait()
+	return failed
+}
+
+// send sends one batch. SQS takes messages one by one: those it did not take are sent once more. A request that failed as
+// a whole was already repeated by the SDK.
+func (b *Bell) send(ctx context.Context, url *string, entries []types.SendMessageBatchRequestEntry) error {
+	left, err := b.attempt(ctx, url, entries)
+	if err != nil || len(left) == 0 {
+		return err
+	}
+	again := slices.DeleteFunc(slices.Clone(entries), func(e types.SendMessageBatchRequestEntry) bool {
+		_, is := left[*e.Id]
+		return !is
+	})
+	if left, err = b.attempt(ctx, url, again); err != nil {
+		return err
+	}
+	for _, refusal := range left {
+		return fmt.Errorf("%d of %d messages were not taken: %w", len(left), len(entries), refusal)
+	}
+	return nil
+}
+
+// attempt answers the messages that were not taken, by their ids, and why.
+func (b *Bell) attempt(ctx context.Context, url *string, entries []types.SendMessageBatchRequestEntry) (map[string]error, error) {
+	out, err := b.client.SendMessageBatch(ctx, &sqs.SendMessageBatchInput{QueueUrl: url, Entries: entries})
+	if err != nil {
+		return nil, err
+	}
+	left := map[string]error{}
+	for _, f := range out.Failed {
+		left[aws.ToString(f.Id)] = errors.New(aws.ToString(f.Code) + ": " + aws.ToString(f.Message))
+	}
+	return left, nil
+}
+
+func (b *Bell) entries(rings []bell.Ring) []types.SendMessageBatchRequestEntry {
+	now := b.now()
+	entries := make([]types.SendMessageBatchRequestEntry, len(rings))
+	for n, ring := range rings {
+		entries[n] = types.SendMessageBatchRequestEntry{
+			Id: aws.String(strconv.Itoa(n)), MessageBody: aws.String(Format(ring)), DelaySeconds: delay(ring.At, now),
+		}
+	}
+	return entries
+}
+
+// delay counts in whole seconds, upwards: a ring that comes early finds nothing, and then nobody looks in time.
+func delay(at, now time.Time) int32 {
+	ahead := min(max(at.Sub(now), 0), bell.MaxDelay)
+	return int32((ahead + time.Second - 1) / time.Second)
+}
