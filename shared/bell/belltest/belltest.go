@@ -49,6 +49,7 @@ func Run(t *testing.T, able Capabilities) {
 		"Receive waits for a ring for later":                       s.waitsForLater,
 		"Receive answers at most limit rings":                      s.atMostLimit,
 		"a ring is heard by one of those who wait":                 s.heardByOne,
+		"as many who wait are woken as there are rings":            s.wakesAsMany,
 		"who stops waiting takes no ring along":                    s.takesNoRingAlong,
 		"Receive ends with the context":                            s.receiveEndsWithContext,
 		"Receive ends with Close":                                  s.receiveEndsWithClose,
@@ -78,6 +79,9 @@ func (s *suite) isolate(t *testing.T, run func(*testing.T, bell.Line)) {
 
 // patience is how long a case waits for what must come.
 const patience = 40 * time.Second
+
+// prompt is how long a case waits for what must come without delay; it is less than bells poll.
+const prompt = 15 * time.Second
 
 // delays are those that a case can wait for.
 func (s *suite) delays() []time.Duration {

@@ -107,6 +107,33 @@ func (s *suite) heardByOne(t *testing.T, b bell.Line) {
 	}
 }
 
+func (s *suite) wakesAsMany(t *testing.T, b bell.Line) {
+	const many = 5
+	var waiting []<-chan answer
+	for range many {
+		waiting = append(waiting, receive(t.Context(), b))
+	}
+	s.settle(t, waiting[0])
+	ring(t, b, repeated(name(), many)...)
+	for _, heard := range waiting {
+		if got := soon(t, heard); got.err != nil {
+			t.Errorf("Receive = %v, want a ring", got.err)
+		}
+	}
+}
+
+// soon answers what is heard before long.
+func soon(t *testing.T, heard <-chan answer) answer {
+	t.Helper()
+	select {
+	case got := <-heard:
+		return got
+	case <-time.After(prompt):
+		t.Fatalf("Receive goes on waiting after %v", prompt)
+		return answer{}
+	}
+}
+
 func (s *suite) takesNoRingAlong(t *testing.T, b bell.Line) {
 	if !s.Exact {
 		t.Skip("a ring under way to who has left may be late")
@@ -135,7 +162,7 @@ func (s *suite) receiveEndsWithContext(t *testing.T, b bell.Line) {
 	heard := receive(ctx, b)
 	s.settle(t, heard)
 	cancel()
-	if got := <-heard; !errors.Is(got.err, context.Canceled) {
+	if got := soon(t, heard); !errors.Is(got.err, context.Canceled) {
 		t.Errorf("Receive = %+v after its context ended, want %v", got, context.Canceled)
 	}
 }
@@ -147,7 +174,7 @@ func (s *suite) receiveEndsWithClose(t *testing.T, b bell.Line) {
 		t.Errorf("Close = %v, want nil", err)
 	}
 	for _, heard := range []<-chan answer{first, second} {
-		if got := <-heard; !errors.Is(got.err, bell.ErrClosed) {
+		if got := soon(t, heard); !errors.Is(got.err, bell.ErrClosed) {
 			t.Errorf("Receive = %+v after Close, want %v", got, bell.ErrClosed)
 		}
 	}
