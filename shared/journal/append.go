@@ -32,7 +32,9 @@ type Change struct {
 	Events []event.Event
 
 	// Ops answers the changes of other items, each condition resting on what was read before. Items are given the
-	// slot's position as their Version, so that item order is journal order. Nil: only the events are written.
+	// slot's position as their Version, so that item order is journal order. An operation of any kind whose item has a
+	// Version already stands outside that order: for items that are also changed without the journal, such as leases.
+	// Nil: only the events are written.
 	Ops func(Receipt) []store.Op
 }
 
@@ -151,9 +153,13 @@ func (j *Journal) attempt(t store.Ticket, change Change) *attempt {
 }
 
 // fence gives the changed items the slot's position as their version. Rule (fence, T2): a ticket that is not above the
-// version it replaces is not used, or item order would not be journal order.
+// version it replaces is not used, or item order would not be journal order. Items that are changed without the journal
+// too have a version of their own and no place in that order.
 func (a *attempt) fence(ops []store.Op) {
 	for i := range ops {
+		if ops[i].Item.Version != 0 {
+			continue
+		}
 		if version, ok := ops[i].Cond.Version(); ok && version >= a.ticket.Position {
 			a.invalid = fmt.Errorf("journal: item %v has version %d, at or above the ticket's %d",
 				ops[i].Item.Key, version, a.ticket.Position)

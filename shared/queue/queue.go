@@ -2,8 +2,17 @@ package queue
 
 import (
 	"context"
+	crand "crypto/rand"
+	"encoding/binary"
+	"encoding/json"
 	"errors"
+	"fmt"
+	"io"
 	"log/slog"
+	"math/rand/v2"
+	"strconv"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/millrace/millrace/shared/bell"
@@ -26,97 +35,216 @@ type Options struct {
 	Bell        bell.Bell        // default: none is rung
 	Now         func() time.Time // default time.Now
 	Log         *slog.Logger     // default: discards
+	Random      io.Reader        // what ids and tokens are made of; default crypto/rand
 }
 
 // Queue is one process's access to the tasks of a store. Its methods may be called concurrently.
-type Queue struct{}
+type Queue struct {
+	store       store.Store
+	journal     *journal.Journal
+	definitions Definitions
+	bell        bell.Bell
+	now         func() time.Time
+	log         *slog.Logger
+	randomness  io.Reader
+
+	process string // the random part of this process's write tokens
+	tokens  atomic.Uint64
+	last    atomic.Int64 // the newest creation time given
+
+	windows   windows
+	rules     rulebook
+	virtual   virtualTimes
+	due       dueTimes
+	rivals    rivals
+	limited   turnstile
+	promoting turnstile
+	known     directory
+	stopped   listeners
+	alarm     alarm
+}
 
 // Open answers a Queue. Nothing is read or written yet.
-func Open(o Options) *Queue { return &Queue{} }
-
-var errTODO = errors.ErrUnsupported
-
-// Enqueue adds tasks, all of them or none. Once, if not nil, makes it happen once for all calls with the same key.
-func (q *Queue) Enqueue(ctx context.Context, once *Once, tasks ...New) (Enqueued, error) {
-	return Enqueued{}, errTODO
+func Open(o Options) *Queue {
+	q := &Queue{
+		store: o.Store, journal: o.Journal, definitions: o.Definitions, bell: o.Bell, now: o.Now, log: o.Log,
+		randomness: o.Random,
+	}
+	if q.now == nil {
+		q.now = time.Now
+	}
+	if q.log == nil {
+		q.log = slog.New(slog.DiscardHandler)
+	}
+	if q.randomness == nil {
+		q.randomness = crand.Reader
+	}
+	var b [10]byte
+	q.randomBytes(b[:])
+	q.process = fmt.Sprintf("q%x", b)
+	q.alarm.set = make(chan struct{}, 1)
+	return q
 }
 
-// Claim starts up to max tasks, the best that the claimer may run, and answers their leases; none where none is ready.
-func (q *Queue) Claim(ctx context.Context, by Claimer, max int) ([]Lease, error) { return nil, errTODO }
+// micro answers the time in microseconds since 1970.
+func (q *Queue) micro() int64 { return q.now().UnixMicro() }
 
-// Heartbeat extends a lease and takes what the worker tells.
-func (q *Queue) Heartbeat(ctx context.Context, token string, b Beat) (Alive, error) {
-	return Alive{}, errTODO
+// created answers the time in microseconds, each time a later one.
+func (q *Queue) created() int64 {
+	for {
+		last := q.last.Load()
+		next := max(q.micro(), last+1)
+		if q.last.CompareAndSwap(last, next) {
+			return next
+		}
+	}
 }
 
-// Complete ends an attempt and answers the task's state afterwards.
-func (q *Queue) Complete(ctx context.Context, token string, r Result) (task.State, error) {
-	return "", errTODO
+// token answers a name that no other write ever has.
+func (q *Queue) token() string { return q.process + strconv.FormatUint(q.tokens.Add(1), 36) }
+
+func (q *Queue) randomBytes(b []byte) {
+	if _, err := io.ReadFull(q.randomness, b); err != nil {
+		panic(err) // crypto/rand does not fail
+	}
 }
 
-// AppendLog appends lines to the log of a leased task.
-func (q *Queue) AppendLog(ctx context.Context, token string, lines []Line) error { return errTODO }
+func (q *Queue) random() uint32 {
+	var b [4]byte
+	q.randomBytes(b[:])
+	return binary.BigEndian.Uint32(b[:])
+}
 
-// Get answers a task with its payload.
+// pause parts contenders.
+func (q *Queue) pause(ctx context.Context) {
+	timer := time.NewTimer(rand.N(8 * time.Millisecond))
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+}
+
+// ring rings the bell. A ring that fails is left to the sweep: the work is in the store.
+func (q *Queue) ring(ctx context.Context, rings []bell.Ring) {
+	if q.bell == nil || len(rings) == 0 {
+		return
+	}
+	if err := q.bell.Ring(context.WithoutCancel(ctx), rings...); err != nil {
+		q.log.Warn("the bell was not rung; the sweep rings again", "rings", len(rings), "error", err)
+	}
+}
+
+// load reads a task, without a payload that is kept apart. The error is [ErrNoTask] if there is none.
+func (q *Queue) load(ctx context.Context, uuid string) (t task.Task, version int64, err error) {
+	items, err := q.store.Get(ctx, taskKey(uuid))
+	if err != nil {
+		return t, 0, unavailable("read a task", err)
+	}
+	if items[0] == nil {
+		return t, 0, ErrNoTask
+	}
+	return t, items[0].Version, decode(items[0], &t)
+}
+
+// Get answers a task with its payload. The error is [ErrNoTask] if there is none with exactly this id.
 func (q *Queue) Get(ctx context.Context, id task.ID) (task.Task, error) {
-	return task.Task{}, errTODO
+	t, _, err := q.load(ctx, id.UUID())
+	if err != nil {
+		return t, err
+	}
+	if t.ID != id {
+		return task.Task{}, ErrNoTask
+	}
+	if t.Apart > 0 {
+		t.Payload, err = q.payload(ctx, id.UUID())
+	}
+	return t, err
 }
 
-// List answers tasks of a group by their creation.
-func (q *Queue) List(ctx context.Context, l Listing) (Page, error) { return Page{}, errTODO }
-
-// Stop cancels a task that is queued at once, and asks a running one to stop; running says which of the two it was.
-func (q *Queue) Stop(ctx context.Context, id task.ID) (running bool, err error) { return false, errTODO }
-
-// Retry enqueues a finished task that did not succeed once more, as a new task.
-func (q *Queue) Retry(ctx context.Context, id task.ID) (task.Task, error) {
-	return task.Task{}, errTODO
+func (q *Queue) payload(ctx context.Context, uuid string) (json.RawMessage, error) {
+	items, err := q.store.Get(ctx, payloadKey(uuid))
+	if err != nil {
+		return nil, unavailable("read a payload", err)
+	}
+	if items[0] == nil {
+		return nil, fmt.Errorf("queue: payload of %s: %w", uuid, errDamaged)
+	}
+	return items[0].Value, nil
 }
 
-// Logs answers lines of a task's log.
-func (q *Queue) Logs(ctx context.Context, id task.ID, l LogQuery) (LogPage, error) {
-	return LogPage{}, errTODO
+// fetchPayloads adds the payloads that are kept apart.
+func (q *Queue) fetchPayloads(ctx context.Context, leases []Lease) error {
+	for i := range leases {
+		t := &leases[i].Task
+		if t.Apart == 0 {
+			continue
+		}
+		var err error
+		if t.Payload, err = q.payload(ctx, t.ID.UUID()); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-// Progress answers what the newest heartbeat of a running task told; nil if nothing.
-func (q *Queue) Progress(ctx context.Context, id task.ID) (*Progress, error) { return nil, errTODO }
+var errDamaged = errors.New("queue: an item cannot be read: damaged, or written by a newer version")
 
-// Why answers why a task is not running, or that it is.
-func (q *Queue) Why(ctx context.Context, id task.ID) (Reason, error) { return Reason{}, errTODO }
-
-// SetRule puts a rule on a job's path or takes it away; both are idempotent.
-func (q *Queue) SetRule(ctx context.Context, path string, kind RuleKind, on bool) error {
-	return errTODO
+func decode(item *store.Item, target any) error {
+	if err := json.Unmarshal(item.Value, target); err != nil {
+		return fmt.Errorf("%w: %v: %w", errDamaged, item.Key, err)
+	}
+	return nil
 }
 
-// Rules answers the rules in force whose path begins with prefix, by path.
-func (q *Queue) Rules(ctx context.Context, prefix string) ([]Rules, error) { return nil, errTODO }
-
-// Counts answers how many tasks of each state the jobs have whose paths begin with prefix, by path.
-func (q *Queue) Counts(ctx context.Context, prefix string) (map[string]map[task.State]int64, error) {
-	return nil, errTODO
+// unavailable wraps what the store said so that callers need not know the store's errors; nil stays nil.
+func unavailable(doing string, err error) error {
+	switch {
+	case err == nil, errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded),
+		errors.Is(err, journal.ErrUnavailable), errors.Is(err, ErrStale), errors.Is(err, ErrNoLease), errors.Is(err, ErrNoTask),
+		errors.Is(err, ErrFinished), errors.Is(err, errDamaged):
+		return err
+	}
+	return fmt.Errorf("%w: %s: %w", journal.ErrUnavailable, doing, err)
 }
 
-// OldestWaiting answers the creation of the oldest queued task of a group; zero if none is queued.
-func (q *Queue) OldestWaiting(ctx context.Context, group string) (time.Time, error) {
-	return time.Time{}, errTODO
-}
-
-// Promote makes ready what has fallen due, and answers when something falls due next; zero if nothing does.
-func (q *Queue) Promote(ctx context.Context) (next time.Time, err error) { return time.Time{}, errTODO }
-
-// RingDue rings the bell, with its own delay, for what falls due until then.
-func (q *Queue) RingDue(ctx context.Context, until time.Time) (rung int, err error) { return 0, errTODO }
-
-// Sweep returns tasks whose leases have run out, releases what nothing holds any longer, and rings for what is ready.
-func (q *Queue) Sweep(ctx context.Context) (Swept, error) { return Swept{}, errTODO }
-
-// Swept says what a sweep did.
-type Swept struct {
-	Lost     int // leases that had run out
-	Released int // tasks that were held
-	Rung     int
+// again reports whether a write of one item may simply be repeated: it rests on a version, so that it cannot happen twice.
+func again(err error) bool {
+	return errors.Is(err, store.ErrBusy) || errors.Is(err, store.ErrUnknown)
 }
 
 // Close ends what runs in the background.
 func (q *Queue) Close() error { return nil }
+
+// listeners hear of requests to stop within this process, so that a running task learns of one before its next heartbeat.
+type listeners struct {
+	mu   sync.Mutex
+	told map[string]chan struct{}
+}
+
+func (l *listeners) tell(token string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if c := l.told[token]; c != nil {
+		close(c)
+		delete(l.told, token)
+	}
+}
+
+// StopRequested answers a channel that is closed when a stop of the task with that lease is asked for in this process, and
+// a function that ends the interest in it. Heartbeats tell of every other request.
+func (q *Queue) StopRequested(token string) (asked <-chan struct{}, done func()) {
+	l := &q.stopped
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.told == nil {
+		l.told = map[string]chan struct{}{}
+	}
+	c := make(chan struct{})
+	l.told[token] = c
+	return c, func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		delete(l.told, token)
+	}
+}

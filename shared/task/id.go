@@ -1,7 +1,6 @@
 package task
 
 import (
-	"crypto/rand"
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
@@ -20,11 +19,10 @@ const uuidLen = 36
 // ErrID is returned for a text that does not end in an id of this package.
 var ErrID = errors.New("task: not a task id")
 
-// NewID answers a fresh id for a task of that group, created at that time in microseconds since 1970.
-func NewID(prefix, group string, created int64) ID {
-	var random [4]byte
-	_, _ = rand.Read(random[:]) // never fails
-	return newID(prefix, GroupHash(group), created, binary.BigEndian.Uint32(random[:]))
+// NewID answers an id for a task of that group, created at that time in microseconds since 1970. The random bits tell
+// apart what several processes create in one microsecond.
+func NewID(prefix, group string, created int64, random uint32) ID {
+	return newID(prefix, GroupHash(group), created, random)
 }
 
 func newID(prefix string, hash uint32, created int64, random uint32) ID {

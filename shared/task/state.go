@@ -32,13 +32,14 @@ const (
 	Reject  Step = "reject"  // the handler does not want to see it again
 	Stop    Step = "stop"    // a request to stop took effect
 	Drop    Step = "drop"    // it is removed, even while it runs
+	Miss    Step = "miss"    // its job is not there, or no longer
 )
 
 // machine is the whole life of a task: from each state, the steps there are and where they lead. A state that is not
 // here is final.
 var machine = map[State]map[Step]State{
-	Waiting: {Release: Ready, Start: Running, Stop: Stopped, Drop: Dropped},
-	Ready:   {Wait: Waiting, Start: Running, Stop: Stopped, Drop: Dropped},
+	Waiting: {Release: Ready, Start: Running, Stop: Stopped, Drop: Dropped, Miss: Missing},
+	Ready:   {Wait: Waiting, Start: Running, Stop: Stopped, Drop: Dropped, Miss: Missing},
 	Running: {
 		Succeed: Succeeded, Retry: Waiting, Fail: Failed, Reject: Rejected, Stop: Stopped, Drop: Dropped,
 	},

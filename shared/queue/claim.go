@@ -1,0 +1,277 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"time"
+
+	"github.com/millrace/millrace/shared/definition"
+	"github.com/millrace/millrace/shared/event"
+	"github.com/millrace/millrace/shared/journal"
+	"github.com/millrace/millrace/shared/store"
+	"github.com/millrace/millrace/shared/task"
+)
+
+// MaxClaim is how many tasks one claim may start: what one write to the store can hold, permits and all.
+const MaxClaim = 18
+
+// rounds bounds how often one claim looks again where what it found could not be started.
+const rounds = 50
+
+// Claim starts up to max tasks, the best that the claimer may run, and answers their leases; none where none is ready.
+// What has fallen due is ready.
+func (q *Queue) Claim(ctx context.Context, by Claimer, max int) ([]Lease, error) {
+	if _, err := q.Promote(ctx); err != nil {
+		return nil, err
+	}
+	set, err := q.definitions.Current(ctx)
+	if err != nil {
+		return nil, err
+	}
+	lines, err := q.linesFor(ctx, by)
+	if err != nil {
+		return nil, err
+	}
+	rules, err := q.rules.read(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	var leases []Lease
+	for _, line := range lines {
+		if len(leases) >= max {
+			break
+		}
+		c := &claim{q: q, set: set, by: by, line: line, rules: rules, want: min(max-len(leases), MaxClaim)}
+		started, err := c.run(ctx)
+		leases = append(leases, started...)
+		if err != nil && len(leases) == 0 {
+			return nil, err
+		}
+	}
+	return leases, nil
+}
+
+// claim is one attempt to start tasks of one line.
+type claim struct {
+	q     *Queue
+	set   *definition.Set
+	queue definition.Queue
+	by    Claimer
+	line  string
+	rules ruleSet
+	want  int
+
+	picks    []place
+	starts   []start
+	stale    []place    // of tasks that are not what the entry was made for
+	held     []holding  // that a rule or a limit keeps
+	left     []place    // not tried: the limit of the queue is reached, or their time has not come
+	orphans  []task.ID  // their job is no longer declared
+	full     bool       // the queue's limit is reached
+	permits  permitPool // that may be taken
+	conflict bool       // somebody else was quicker
+}
+
+// start is one task to be started.
+type start struct {
+	place   place
+	task    task.Task
+	version int64
+	lease   lease
+	token   string
+}
+
+func (c *claim) run(ctx context.Context) ([]Lease, error) {
+	q := c.q
+	c.queue = c.set.QueueOf(queueOf(c.line))
+	if c.queue.MaxParallel > 0 && q.store.Exclusive() {
+		defer q.limited.lock(c.queue.Name)() // two claims of this process would choose the same permits
+	}
+	for range rounds {
+		picks, err := c.pick(ctx)
+		if err != nil || len(picks) == 0 {
+			return nil, err
+		}
+		c.picks = picks
+		leases, err := c.start(ctx)
+		if cleanErr := c.clean(ctx); err == nil {
+			err = cleanErr
+		}
+		if err != nil || len(leases) > 0 || c.full {
+			return leases, err
+		}
+		if c.conflict {
+			q.pause(ctx)
+		}
+	}
+	return nil, nil
+}
+
+// start starts what it can of the picks, in one write.
+func (c *claim) start(ctx context.Context) ([]Lease, error) {
+	_, err := c.q.journal.Write(ctx, c.prepare)
+	if err != nil {
+		if !errors.Is(err, errNothing) {
+			c.left = append(c.left, c.places()...)
+			return nil, err
+		}
+		return nil, nil
+	}
+	leases := make([]Lease, len(c.starts))
+	for i := range c.starts {
+		s := &c.starts[i]
+		leases[i] = Lease{Token: s.token, Task: s.task, Expires: time.UnixMicro(s.lease.Expires), Length: s.lease.Length}
+	}
+	if c.queue.Type == definition.RoundRobin {
+		last := c.starts[len(c.starts)-1].place.key.Sort
+		_ = c.q.virtual.started(ctx, c.q, c.queue.Name, last) // a hint; the next start tells again
+	}
+	return leases, c.q.fetchPayloads(ctx, leases)
+}
+
+func (c *claim) places() []place {
+	places := make([]place, len(c.starts))
+	for i := range c.starts {
+		places[i] = c.starts[i].place
+	}
+	return places
+}
+
+// prepare reads the picks' tasks and sorts them into what can be started and what cannot.
+func (c *claim) prepare(ctx context.Context, lost *store.Conflict) (journal.Change, error) {
+	c.starts, c.stale, c.held, c.left, c.orphans, c.full = c.starts[:0], nil, nil, nil, nil, false
+	c.conflict = c.conflict || lost != nil
+	if err := c.permits.read(ctx, c.q, &c.queue, c.picks); err != nil {
+		return journal.Change{}, err
+	}
+	keys := make([]store.Key, len(c.picks))
+	for i := range c.picks {
+		keys[i] = taskKey(c.picks[i].UUID)
+	}
+	items, err := c.q.store.Get(ctx, keys...)
+	if err != nil {
+		return journal.Change{}, unavailable("read tasks", err)
+	}
+	now := c.q.micro()
+	for i := range c.picks {
+		if err := c.judge(c.picks[i], items[i], now); err != nil {
+			return journal.Change{}, err
+		}
+	}
+	if len(c.starts) == 0 {
+		return journal.Change{}, errNothing
+	}
+	change := journal.Change{Events: make([]event.Event, len(c.starts)), Ops: c.ops}
+	for i := range c.starts {
+		change.Events[i] = startedEvent(&c.starts[i].task)
+	}
+	return change, nil
+}
+
+// judge decides about one pick.
+func (c *claim) judge(p place, item *store.Item, now int64) error {
+	if item == nil || item.Version != p.Of {
+		c.stale = append(c.stale, p)
+		return nil
+	}
+	var t task.Task
+	if err := decode(item, &t); err != nil {
+		return err
+	}
+	job, declared := c.set.JobOf(t.Job)
+	switch {
+	case !t.State.Queued():
+		c.stale = append(c.stale, p)
+	case c.full:
+		c.left = append(c.left, p)
+	case c.rules.holds(t.Job):
+		c.held = append(c.held, holding{p, ruleHold(t.Job), c.rules[t.Job].key()})
+	case p.NotBefore > now: // in an ordered queue nothing overtakes it
+		c.left, c.full = append(c.left, p), true
+	case !declared && c.line == t.Queue:
+		c.orphans = append(c.orphans, t.ID)
+	default:
+		c.admit(p, &t, item.Version, job, now)
+	}
+	return nil
+}
+
+// admit starts a task if the limits allow it.
+func (c *claim) admit(p place, t *task.Task, version int64, job definition.Job, now int64) {
+	permits, missing := c.permits.take(&c.queue, t.Concurrency)
+	switch missing {
+	case limitQueue:
+		c.left, c.full = append(c.left, p), true
+		return
+	case limitKey:
+		c.held = append(c.held, holding{place: p, hold: limitHold(t.Concurrency.Key)})
+		return
+	}
+	s := start{place: p, task: *t, version: version, token: c.q.newToken(p.UUID, t.Attempt+1)}
+	s.task.State, _ = t.State.After(task.Start) // the state is a queued one
+	s.task.Attempt++
+	s.task.Started, s.task.Instance, s.task.Lease, s.task.NotBefore, s.task.Message = now, c.by.Instance, s.token, 0, ""
+	s.lease = lease{
+		UUID: p.UUID, Job: t.Job, Line: c.line, Instance: c.by.Instance, Length: job.Lease,
+		Expires: now + job.Lease.Microseconds(), Permits: permits,
+	}
+	c.starts = append(c.starts, s)
+}
+
+func (c *claim) ops(journal.Receipt) []store.Op {
+	ops := make([]store.Op, 0, 4*len(c.starts)+1)
+	for i := range c.starts {
+		s := &c.starts[i]
+		ops = append(ops,
+			store.Put(store.Item{Key: taskKey(s.lease.UUID), Value: encode(&s.task)}, store.VersionIs(s.version)),
+			store.Delete(s.place.key, store.Always),
+			store.Put(store.Item{Key: leaseKey(s.token), Version: 1, Value: encode(&s.lease)}, store.Absent),
+		)
+		for _, permit := range s.lease.Permits {
+			ops = append(ops, store.Put(store.Item{Key: permit.key(), Value: []byte(s.token)}, store.Absent))
+		}
+	}
+	return ops
+}
+
+// clean removes stale entries, moves those that are held, and puts back what was not tried.
+func (c *claim) clean(ctx context.Context) error {
+	q := c.q
+	if q.store.Exclusive() {
+		w := q.windows.of(c.line)
+		for _, p := range c.left {
+			w.add(p)
+		}
+	}
+	for _, id := range c.orphans {
+		if err := q.finish(ctx, id, task.Miss, "its job is no longer declared"); err != nil && !errors.Is(err, ErrFinished) {
+			return err
+		}
+	}
+	if err := q.discard(ctx, c.stale); err != nil {
+		return err
+	}
+	return q.hold(ctx, c.held)
+}
+
+// discard removes entries that mean nothing any more, unless a newer one stands there.
+func (q *Queue) discard(ctx context.Context, stale []place) error {
+	for _, p := range stale {
+		op := store.Delete(p.key, store.VersionIs(p.version))
+		err := q.store.Write(ctx, store.Write{Token: q.token(), Ops: []store.Op{op}})
+		if err != nil && store.AsConflict(err) == nil && !errors.Is(err, store.ErrUnknown) && !errors.Is(err, store.ErrBusy) {
+			return unavailable("remove a stale entry", err)
+		}
+	}
+	return nil
+}
+
+func startedEvent(t *task.Task) event.Event {
+	fields := append(make([]byte, 0, 64), `"attempt":`...)
+	fields = strconv.AppendInt(fields, int64(t.Attempt), 10)
+	if t.Instance != "" {
+		fields = appendText(append(fields, `,"instance":`...), t.Instance)
+	}
+	return event.Event{Type: "TaskStarted", Key: keyOf(t), Fields: fields}
+}

@@ -1,0 +1,211 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/millrace/millrace/shared/bell"
+	"github.com/millrace/millrace/shared/definition"
+	"github.com/millrace/millrace/shared/event"
+	"github.com/millrace/millrace/shared/journal"
+	"github.com/millrace/millrace/shared/store"
+	"github.com/millrace/millrace/shared/task"
+)
+
+// MaxMessage is how many bytes of a result's message are kept.
+const MaxMessage = 2000
+
+// Complete ends an attempt and answers the task's state afterwards. The errors [ErrStale] and [ErrNoLease] say that the
+// token is not valid; nothing was changed then.
+func (q *Queue) Complete(ctx context.Context, token string, r Result) (task.State, error) {
+	switch r.Outcome {
+	case OK, Failed, Cancel, Thrown, Again:
+	default:
+		return "", fmt.Errorf("%w: result %q, want ok, failed or cancel", ErrInvalid, r.Outcome)
+	}
+	if len(r.Output) > MaxPayload || r.RetryDelay < 0 {
+		return "", fmt.Errorf("%w: output over %d bytes, or a negative retry delay", ErrInvalid, MaxPayload)
+	}
+	return q.end(ctx, token, r, 0)
+}
+
+// end ends an attempt. unless, if not zero, is a time: a lease that is valid then is left alone.
+func (q *Queue) end(ctx context.Context, token string, r Result, unless int64) (task.State, error) {
+	set, err := q.definitions.Current(ctx)
+	if err != nil {
+		return "", err
+	}
+	e := &ending{q: q, set: set, token: token, result: r, unless: unless}
+	if _, err := q.journal.Write(ctx, e.prepare); err != nil {
+		if errors.Is(err, errNothing) {
+			return task.Running, nil
+		}
+		return "", err
+	}
+	e.announce(ctx)
+	return e.task.State, nil
+}
+
+// ending is one attempt's end.
+type ending struct {
+	q      *Queue
+	set    *definition.Set
+	token  string
+	result Result
+	unless int64
+
+	held  heldLease
+	task  task.Task // afterwards
+	step  task.Step
+	place *place // of the entry, where the task goes on
+}
+
+func (e *ending) prepare(ctx context.Context, _ *store.Conflict) (journal.Change, error) {
+	var err error
+	if e.held, err = e.q.leased(ctx, e.token); err != nil {
+		return journal.Change{}, err
+	}
+	now := e.q.micro()
+	if e.unless != 0 && e.held.Expires > now {
+		return journal.Change{}, errNothing // a heartbeat came first
+	}
+	e.step = e.decide()
+	e.task = e.held.task
+	e.apply(now)
+	events := []event.Event{ended(&e.task, e.result.Outcome)}
+	e.place = nil
+	if e.task.State.Final() {
+		events = append(events, closed(&e.task))
+	} else if err := e.goOn(ctx, now); err != nil {
+		return journal.Change{}, err
+	}
+	return journal.Change{Events: events, Ops: e.ops}, nil
+}
+
+// decide answers what the result means for the task.
+func (e *ending) decide() task.Step {
+	t, outcome := &e.held.task, e.result.Outcome
+	switch {
+	case outcome == OK:
+		return task.Succeed
+	case e.held.Stop:
+		return task.Stop
+	case outcome == Cancel, outcome == Thrown && t.Thrown == task.ThrownRejects:
+		return task.Reject
+	case outcome == Again, t.AttemptsLeft():
+		return task.Retry
+	default:
+		return task.Fail
+	}
+}
+
+// apply changes the task.
+func (e *ending) apply(now int64) {
+	t, r := &e.task, &e.result
+	t.State, _ = t.State.After(e.step) // it is running
+	t.Message, t.Code = cut(r.Message), r.Code
+	if e.step == task.Succeed {
+		t.Output = outputOf(r.Output)
+	}
+	if e.step != task.Retry {
+		t.Finished = now
+		return
+	}
+	if r.Outcome == Again {
+		t.Attempt--
+	}
+	delay := t.RetryDelay
+	if r.RetryDelay > 0 {
+		delay = r.RetryDelay
+	}
+	if delay > 0 {
+		t.NotBefore = now + delay.Microseconds()
+	} else {
+		t.State, _ = t.State.After(task.Release)
+	}
+}
+
+func cut(message string) string {
+	message = strings.ToValidUTF8(message, "\uFFFD")
+	if len(message) <= MaxMessage {
+		return message
+	}
+	return strings.ToValidUTF8(message[:MaxMessage-3], "") + "…"
+}
+
+// goOn finds the place of a task that is not finished: due, or, in an ordered queue, where it was.
+func (e *ending) goOn(ctx context.Context, now int64) error {
+	c := e.set.QueueOf(e.task.Queue)
+	p := &place{entry: entryOf(&e.task, e.held.Line)}
+	e.place = p
+	if e.task.NotBefore > now && c.Type != definition.Ordered {
+		p.key = dueKey(e.task.NotBefore, p.UUID)
+		return nil
+	}
+	p.NotBefore = e.task.NotBefore
+	ranks, err := e.q.ranks(ctx, c, []entry{p.entry})
+	if err == nil {
+		p.key = work(readyPartition(p.line()), ranks[0])
+	}
+	return err
+}
+
+func (e *ending) ops(r journal.Receipt) []store.Op {
+	leaseItem := store.Delete(leaseKey(e.token), store.VersionIs(e.held.version))
+	leaseItem.Item.Version = e.held.version // outside the journal's order
+	ops := []store.Op{
+		store.Put(store.Item{Key: taskKey(e.held.UUID), Value: encode(&e.task)}, store.VersionIs(e.held.taskVersion)),
+		leaseItem,
+	}
+	for _, p := range e.held.Permits {
+		ops = append(ops, store.Delete(p.key(), store.Always)) // ours as long as the lease is
+	}
+	if e.place != nil {
+		e.place.Of = r.Position
+		e.place.version = entryVersion(r.Position, 0)
+		return append(ops, e.place.put(e.place.key, store.Always))
+	}
+	if e.task.Unique != "" && e.task.UniqueUntil <= e.task.Finished {
+		ops = append(ops, store.Delete(uniqueKey(e.task.Job, e.task.Unique), store.Always)) // ours while unfinished
+	}
+	return ops
+}
+
+// announce tells of a task that goes on, and wakes whoever waited for the places that are free now.
+func (e *ending) announce(ctx context.Context) {
+	if e.place != nil {
+		e.q.announce(ctx, []*place{e.place})
+		if e.place.NotBefore > 0 {
+			e.q.ring(ctx, []bell.Ring{{Queue: e.place.line(), At: time.UnixMicro(e.place.NotBefore)}})
+		}
+	}
+	for _, p := range e.held.Permits {
+		if key, ok := strings.CutPrefix(p.What, "key/"); ok {
+			if err := e.q.freed(ctx, key); err != nil {
+				e.q.log.Warn("tasks that wait for a limit are left to the sweep", "error", err)
+			}
+		} else {
+			e.q.ring(ctx, []bell.Ring{{Queue: e.held.Line}})
+		}
+	}
+}
+
+// ended is the event of an attempt's end.
+func ended(t *task.Task, outcome Outcome) event.Event {
+	fields := append(make([]byte, 0, 96), `"returnCode":`...)
+	fields = strconv.AppendInt(fields, int64(t.Code), 10)
+	fields = appendText(append(fields, `,"outcome":`...), string(outcome))
+	if !t.State.Final() {
+		fields = appendTime(append(fields, `,"retryAt":`...), max(t.NotBefore, 1))
+	}
+	return event.Event{Type: "TaskEnded", Key: keyOf(t), Fields: fields}
+}
+
+// closed is the event of a task that is finished.
+func closed(t *task.Task) event.Event {
+	return event.Event{Type: "TaskClosed", Key: keyOf(t), Fields: []byte(`"state":"` + string(t.State) + `"`)}
+}

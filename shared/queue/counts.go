@@ -1,0 +1,69 @@
+package queue
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+
+	"github.com/millrace/millrace/shared/store"
+	"github.com/millrace/millrace/shared/task"
+)
+
+// CountsFold is the fold of the journal that Counts reads.
+const CountsFold = "TaskCounts"
+
+// Counts answers how many tasks of each state the jobs have whose paths begin with prefix, by path, as the journal adds
+// them up. Those that wait for a time are [task.Waiting], and so are all queued tasks of a job that a rule holds.
+func (q *Queue) Counts(ctx context.Context, prefix string) (map[string]map[task.State]int64, error) {
+	counts := map[string]map[task.State]int64{}
+	var bad error
+	_, err := q.journal.Snapshot(ctx, CountsFold, func(path string, value []byte) {
+		if !strings.HasPrefix(path, prefix) {
+			return
+		}
+		states := map[task.State]int64{}
+		if err := json.Unmarshal(value, &states); err != nil {
+			bad = err
+		}
+		counts[path] = states
+	})
+	if err == nil {
+		err = bad
+	}
+	if err != nil {
+		return nil, err
+	}
+	return counts, q.countWaiting(ctx, prefix, counts)
+}
+
+// countWaiting tells those that wait for a time apart from those that are ready.
+func (q *Queue) countWaiting(ctx context.Context, prefix string, counts map[string]map[task.State]int64) error {
+	rules, err := q.rules.read(ctx, q)
+	if err != nil {
+		return err
+	}
+	waiting := map[string]int64{}
+	r := store.Range{Table: store.Work, Partition: partitionDue, Eventual: true}
+	for more := true; more; {
+		var found []place
+		if found, more, err = q.places(ctx, r); err != nil {
+			return err
+		}
+		more = more && len(found) > 0
+		for i := range found {
+			if strings.HasPrefix(found[i].Job, prefix) {
+				waiting[found[i].Job]++
+			}
+			r.From = found[i].key.Sort + "\x00"
+		}
+	}
+	for path, states := range counts {
+		held := min(waiting[path], states[task.Ready])
+		if rules.holds(path) {
+			held = states[task.Ready]
+		}
+		states[task.Ready] -= held
+		states[task.Waiting] += held
+	}
+	return nil
+}

@@ -1,0 +1,94 @@
+package queue
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/millrace/millrace/shared/definition"
+	"github.com/millrace/millrace/shared/store"
+)
+
+// directory is the names of the queues in which tasks have ever waited.
+type directory struct {
+	mu    sync.Mutex
+	names map[string]bool // registered by this process, or read
+	read  int64           // when, in microseconds
+	turn  int             // which queue is first at the next claim
+}
+
+// reread is how old, in microseconds, a reading of the directory may be.
+const reread = 10_000_000
+
+// register notes that tasks wait in a queue, before the first does.
+func (q *Queue) register(ctx context.Context, name string) error {
+	d := &q.known
+	d.mu.Lock()
+	known := d.names[name]
+	d.mu.Unlock()
+	if known {
+		return nil
+	}
+	item := store.Item{Key: work(partitionQueues, fit(name)), Version: 1, Value: []byte(name)}
+	if err := q.store.Write(ctx, store.Write{Token: q.token(), Ops: []store.Op{store.Put(item, store.Always)}}); err != nil {
+		return unavailable("register a queue", err)
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.add(name)
+	return nil
+}
+
+func (d *directory) add(name string) {
+	if d.names == nil {
+		d.names = map[string]bool{definition.SyncQueue: true, definition.EventQueue: true, definition.MainQueue: true}
+	}
+	d.names[name] = true
+}
+
+// queues answers the names of all queues that tasks may wait in.
+func (q *Queue) queues(ctx context.Context) ([]string, error) {
+	d := &q.known
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	stale := d.read == 0 || !q.store.Exclusive() && q.micro() > d.read+reread
+	if stale {
+		page, err := q.store.Query(ctx, store.Range{Table: store.Work, Partition: partitionQueues})
+		if err != nil {
+			return nil, unavailable("read the queues", err)
+		}
+		d.add(definition.MainQueue)
+		for i := range page.Items {
+			d.add(string(page.Items[i].Value))
+		}
+		d.read = q.micro()
+	}
+	return sortedKeys(d.names), nil
+}
+
+// linesFor answers the ready indexes that a claimer takes from. Where it names no queues, each claim begins with another.
+func (q *Queue) linesFor(ctx context.Context, by Claimer) ([]string, error) {
+	if len(by.Queues) > 0 {
+		return by.Queues, nil
+	}
+	names, err := q.queues(ctx)
+	if err != nil {
+		return nil, err
+	}
+	q.known.mu.Lock()
+	q.known.turn++
+	first := q.known.turn % len(names)
+	q.known.mu.Unlock()
+	return slices.Concat(names[first:], names[:first]), nil
+}
+
+// queueOf answers the queue of a ready index.
+func queueOf(line string) string {
+	name, _, _ := strings.Cut(line, "@")
+	return name
+}
+
+func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }

@@ -1,0 +1,145 @@
+package queue
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/millrace/millrace/shared/bell"
+	"github.com/millrace/millrace/shared/store"
+)
+
+// ringAhead is how far ahead whoever stores a due entry rings for it, where other processes look after what is due: until
+// the next tick of the cron function does.
+const ringAhead = 2 * time.Minute
+
+// dueTimes are what this process knows of when entries fall due, where no other process changes them.
+type dueTimes struct {
+	mu     sync.Mutex
+	known  bool
+	next   int64  // when the next entry falls due, microseconds; 0: none
+	passed string // the sort key up to which nothing is left
+}
+
+// note takes notice of an entry that was stored, and answers the rings that it needs.
+func (d *dueTimes) note(q *Queue, p *place) []bell.Ring {
+	at := dueTime(p)
+	if q.store.Exclusive() {
+		d.mu.Lock()
+		if d.known && (d.next == 0 || at < d.next) {
+			d.next = at
+		}
+		d.passed = min(d.passed, p.key.Sort)
+		d.mu.Unlock()
+		q.wake(at)
+		return nil
+	}
+	if at > q.micro()+ringAhead.Microseconds() {
+		return nil // the cron function will
+	}
+	return []bell.Ring{{Queue: p.line(), At: time.UnixMicro(at)}}
+}
+
+// dueTime reads the time of a due entry's key.
+func dueTime(p *place) int64 {
+	var at int64
+	for _, c := range []byte(p.key.Sort[:14]) {
+		digit := int64(c - '0')
+		if c >= 'a' {
+			digit = int64(c-'a') + 10
+		}
+		at = at<<4 | digit
+	}
+	return at
+}
+
+// Promote makes ready what has fallen due, and answers when something falls due next; zero if nothing does.
+func (q *Queue) Promote(ctx context.Context) (next time.Time, err error) {
+	if at, known := q.due.upcoming(); known && q.store.Exclusive() && (at == 0 || at > q.micro()) {
+		return timeOf(at), nil
+	}
+	defer q.promoting.lock("due")()
+	for {
+		from := ""
+		if q.store.Exclusive() {
+			from = q.due.begin()
+		}
+		found, _, err := q.places(ctx, store.Range{Table: store.Work, Partition: partitionDue, From: from, Limit: moves})
+		if err != nil {
+			return time.Time{}, err
+		}
+		due, now := 0, q.micro()
+		for due < len(found) && dueTime(&found[due]) <= now {
+			due++
+		}
+		if due == 0 {
+			return q.due.settle(found), nil
+		}
+		if err := q.move(ctx, found[:due]); err != nil {
+			return time.Time{}, err
+		}
+	}
+}
+
+func timeOf(micro int64) time.Time {
+	if micro == 0 {
+		return time.Time{}
+	}
+	return time.UnixMicro(micro)
+}
+
+// upcoming answers when the next entry falls due; 0: none does.
+func (d *dueTimes) upcoming() (at int64, known bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.next, d.known
+}
+
+// begin answers from where to look. Entries that are stored while the look is under way are noted, not forgotten: next
+// begins as none.
+func (d *dueTimes) begin() (from string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.known, d.next = true, 0
+	return d.passed
+}
+
+// settle notes what a look has found to be due later.
+func (d *dueTimes) settle(found []place) time.Time {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(found) == 0 {
+		return timeOf(d.next)
+	}
+	first := dueTime(&found[0])
+	if d.next == 0 || first < d.next {
+		d.next = first
+	}
+	d.passed = found[0].key.Sort
+	if d.next < first {
+		d.passed = stamp(d.next)
+	}
+	return timeOf(d.next)
+}
+
+// RingDue rings the bell, with its own delay, for what falls due until then, and answers how often. It is for the cron
+// function, which thereby spares everybody else looking.
+func (q *Queue) RingDue(ctx context.Context, until time.Time) (rung int, err error) {
+	r := store.Range{Table: store.Work, Partition: partitionDue, To: stamp(until.UnixMicro() + 1)}
+	for {
+		found, more, err := q.places(ctx, r)
+		if err != nil {
+			return rung, err
+		}
+		rings := make([]bell.Ring, len(found))
+		for i := range found {
+			rings[i] = bell.Ring{Queue: found[i].line(), At: time.UnixMicro(dueTime(&found[i]))}
+		}
+		q.ring(ctx, rings)
+		rung += len(rings)
+		if !more || len(found) == 0 {
+			return rung, nil
+		}
+		r.From = found[len(found)-1].key.Sort + "\x00"
+	}
+}

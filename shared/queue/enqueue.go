@@ -1,0 +1,361 @@
+package queue
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/millrace/millrace/shared/bell"
+	"github.com/millrace/millrace/shared/definition"
+	"github.com/millrace/millrace/shared/event"
+	"github.com/millrace/millrace/shared/journal"
+	"github.com/millrace/millrace/shared/store"
+	"github.com/millrace/millrace/shared/task"
+)
+
+const (
+	// MaxBatch is how many tasks one Enqueue may add: what one write to the store can hold, whatever they ask for.
+	MaxBatch = 24
+
+	// MaxPayload is how large a payload may be, in bytes.
+	MaxPayload = 256 << 10
+
+	// inline is up to which size a payload travels with its task: each change of a task writes all of it again.
+	inline = 600
+)
+
+// Enqueue adds up to [MaxBatch] tasks, all of them or none. Once, if not nil, makes it happen once for all calls with the
+// same key.
+func (q *Queue) Enqueue(ctx context.Context, once *Once, news ...New) (Enqueued, error) {
+	set, err := q.definitions.Current(ctx)
+	if err != nil {
+		return Enqueued{}, err
+	}
+	a, err := q.addition(set, once, news)
+	if err != nil {
+		return Enqueued{}, err
+	}
+	_, err = q.journal.Write(ctx, a.prepare)
+	switch {
+	case errors.Is(err, errNothing): // every task was there already
+	case err != nil:
+		return Enqueued{}, err
+	default:
+		q.announce(ctx, a.places)
+	}
+	return a.answer(), nil
+}
+
+// errNothing ends a write that turns out to have nothing to do.
+var errNothing = errors.New("queue: nothing to write")
+
+// addition is one Enqueue under way.
+type addition struct {
+	q     *Queue
+	once  *Once
+	tasks []adding
+	set   *definition.Set
+
+	onceCond store.Condition // of the item that remembers the answer
+	replayed bool
+	places   []*place // of the entries that were written
+}
+
+// adding is one task of it.
+type adding struct {
+	task     task.Task
+	line     string
+	prefix   string
+	payload  json.RawMessage
+	existing bool
+	existed  bool // the first answer said so, where this repeats it
+	same     int  // index of an earlier one of this request with the same unique key; -1: none
+	held     bool // the unique item is there, with this version, and holds nothing any more
+	version  int64
+}
+
+func (q *Queue) addition(set *definition.Set, once *Once, news []New) (*addition, error) {
+	if len(news) == 0 || len(news) > MaxBatch {
+		return nil, fmt.Errorf("%w: %d tasks at once, want 1 to %d", ErrInvalid, len(news), MaxBatch)
+	}
+	a := &addition{q: q, once: once, set: set, tasks: make([]adding, len(news)), onceCond: store.Absent}
+	unique := map[[2]string]int{}
+	for i := range news {
+		if err := a.add(i, &news[i]); err != nil {
+			return nil, err
+		}
+		t := &a.tasks[i]
+		t.same = -1
+		if t.task.Unique == "" {
+			continue
+		}
+		key := [2]string{t.task.Job, t.task.Unique}
+		if first, twice := unique[key]; twice {
+			t.same = first
+		} else {
+			unique[key] = i
+		}
+	}
+	return a, nil
+}
+
+func (a *addition) add(i int, n *New) error {
+	if n.Job == "" || n.Job[0] != '/' {
+		return fmt.Errorf("%w: job %q, want a path that begins with /", ErrInvalid, n.Job)
+	}
+	if len(n.Payload) > MaxPayload {
+		return fmt.Errorf("%w: payload of %d bytes, at most %d", ErrInvalid, len(n.Payload), MaxPayload)
+	}
+	if n.Attempts < -1 {
+		return fmt.Errorf("%w: attempts %d, want at least 1, or -1 for endless", ErrInvalid, n.Attempts)
+	}
+	job, declared := a.set.JobOf(n.Job)
+	if !declared {
+		job.Path = n.Job
+	}
+	created := a.q.created()
+	t := task.Task{
+		Dialect: n.Dialect, Job: n.Job, Group: n.Group, Queue: cmp.Or(n.Queue, job.Queue, definition.MainQueue),
+		State: task.Ready, Priority: n.Priority, Created: created,
+		Attempts: cmp.Or(n.Attempts, job.Attempts, 1), RetryDelay: cmp.Or(n.RetryDelay, job.RetryDelay),
+		Thrown: cmp.Or(n.Thrown, task.OnThrown(job.OnError)), Fairness: n.Fairness, Unique: n.Unique,
+		Concurrency: n.Concurrency, Prefer: n.Prefer, Modifier: n.Modifier, Trace: n.Trace, Payload: n.Payload,
+	}
+	t.ID = task.NewID(n.Prefix, t.ListedUnder(), created, a.q.random())
+	if n.NotBefore.UnixMicro() > created {
+		t.State, t.NotBefore = task.Waiting, n.NotBefore.UnixMicro()
+	}
+	if n.UniqueWindow > 0 {
+		t.UniqueUntil = created + n.UniqueWindow.Microseconds()
+	}
+	if n.Missing {
+		t.State, t.Finished = task.Missing, created
+	}
+	a.tasks[i] = adding{task: t, prefix: n.Prefix, line: lineOf(t.Queue, job, declared)}
+	if len(n.Payload) > inline {
+		a.tasks[i].payload = n.Payload
+		a.tasks[i].task.Payload, a.tasks[i].task.Apart = nil, len(n.Payload)
+	}
+	return nil
+}
+
+// prepare answers the tasks' events and items; after a conflict it finds out what was in the way.
+func (a *addition) prepare(ctx context.Context, lost *store.Conflict) (journal.Change, error) {
+	if lost != nil {
+		if err := a.resolve(ctx, lost); err != nil {
+			return journal.Change{}, err
+		}
+	}
+	var c journal.Change
+	for i := range a.tasks {
+		if t := &a.tasks[i]; t.fresh() {
+			c.Events = append(c.Events, added(&t.task))
+			if t.task.State == task.Missing {
+				c.Events = append(c.Events, closed(&t.task))
+			}
+		}
+	}
+	if len(c.Events) == 0 {
+		if a.once != nil && !a.replayed {
+			if err := a.remember(ctx); err != nil {
+				return c, err
+			}
+		}
+		return c, errNothing
+	}
+	if err := a.locate(ctx); err != nil {
+		return c, err
+	}
+	c.Ops = a.ops
+	return c, nil
+}
+
+// fresh reports whether the task is to be written.
+func (t *adding) fresh() bool { return !t.existing && t.same < 0 }
+
+// locate finds the entries' keys, queue by queue.
+func (a *addition) locate(ctx context.Context) error {
+	a.places = make([]*place, len(a.tasks))
+	byQueue := map[string][]int{}
+	for i := range a.tasks {
+		t := &a.tasks[i]
+		if !t.fresh() || t.task.State == task.Missing {
+			continue
+		}
+		p := &place{entry: entryOf(&t.task, t.line)}
+		a.places[i] = p
+		if t.task.State == task.Waiting {
+			p.key = dueKey(t.task.NotBefore, p.UUID)
+		} else {
+			byQueue[t.task.Queue] = append(byQueue[t.task.Queue], i)
+		}
+	}
+	for name, list := range byQueue {
+		if err := a.q.register(ctx, name); err != nil {
+			return err
+		}
+		entries := make([]entry, len(list))
+		for n, i := range list {
+			entries[n] = a.places[i].entry
+		}
+		ranks, err := a.q.ranks(ctx, a.set.QueueOf(name), entries)
+		if err != nil {
+			return err
+		}
+		for n, i := range list {
+			a.places[i].key = work(readyPartition(a.tasks[i].line), ranks[n])
+		}
+	}
+	return nil
+}
+
+// ops are the items of all tasks. Their number per task is at most 4, see MaxBatch.
+func (a *addition) ops(r journal.Receipt) []store.Op {
+	ops := make([]store.Op, 0, 3*len(a.tasks)+1)
+	if a.once != nil {
+		ops = append(ops, a.onceOp())
+	}
+	for i := range a.tasks {
+		t := &a.tasks[i]
+		if !t.fresh() {
+			continue
+		}
+		uuid := t.task.ID.UUID()
+		ops = append(ops, store.Put(store.Item{Key: taskKey(uuid), Value: encode(&t.task)}, store.Absent))
+		if t.payload != nil {
+			ops = append(ops, store.Put(store.Item{Key: payloadKey(uuid), Value: t.payload}, store.Absent))
+		}
+		if t.task.Unique != "" {
+			cond := store.Absent
+			if t.held {
+				cond = store.VersionIs(t.version)
+			}
+			ops = append(ops, store.Put(store.Item{Key: uniqueKey(t.task.Job, t.task.Unique), Value: []byte(t.task.ID)}, cond))
+		}
+		if p := a.places[i]; p != nil {
+			p.Of = r.Position
+			p.version = entryVersion(p.Of, 0)
+			ops = append(ops, p.put(p.key, store.Absent))
+		}
+	}
+	return ops
+}
+
+// resolve finds out, item by item, what a write met.
+func (a *addition) resolve(ctx context.Context, lost *store.Conflict) error {
+	for _, failure := range lost.Failed {
+		if failure.Found == nil {
+			for i := range a.tasks {
+				a.tasks[i].held = false // a unique item that was there is gone
+			}
+			continue
+		}
+		if a.once != nil && failure.Found.Key == onceKey(a.once) {
+			return a.replay(ctx, failure.Found)
+		}
+		if err := a.met(ctx, failure.Found); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// met resolves one item found: the holder of a unique key, or a task with the very id.
+func (a *addition) met(ctx context.Context, found *store.Item) error {
+	for i := range a.tasks {
+		t := &a.tasks[i]
+		if !t.fresh() {
+			continue
+		}
+		switch {
+		case t.task.Unique != "" && found.Key == uniqueKey(t.task.Job, t.task.Unique):
+			return t.meet(ctx, a.q, found)
+		case found.Key == taskKey(t.task.ID.UUID()):
+			t.task.ID = task.NewID(t.prefix, t.task.ListedUnder(), t.task.Created, a.q.random())
+		}
+	}
+	return nil
+}
+
+// meet decides whether the holder of the unique key is the answer.
+func (t *adding) meet(ctx context.Context, q *Queue, found *store.Item) error {
+	holder, _, err := q.load(ctx, task.ID(found.Value).UUID())
+	if err != nil && !errors.Is(err, ErrNoTask) {
+		return err
+	}
+	if err == nil && (!holder.State.Final() || holder.UniqueUntil > q.micro()) {
+		t.task, t.existing = holder, true
+		return nil
+	}
+	t.held, t.version = true, found.Version
+	return nil
+}
+
+func (a *addition) answer() Enqueued {
+	e := Enqueued{Replayed: a.replayed, Tasks: make([]Added, len(a.tasks))}
+	for i := range a.tasks {
+		t := &a.tasks[i]
+		e.Tasks[i] = Added{Task: t.task, Existing: t.existing}
+		if a.replayed {
+			e.Tasks[i].Existing = t.existed
+		} else if t.same >= 0 {
+			e.Tasks[i] = Added{Task: a.tasks[t.same].task, Existing: true}
+		} else if t.payload != nil {
+			e.Tasks[i].Task.Payload = t.payload
+		}
+	}
+	return e
+}
+
+// announce tells whoever may start them of entries that were stored.
+func (q *Queue) announce(ctx context.Context, places []*place) {
+	rings := make([]bell.Ring, 0, len(places))
+	for _, p := range places {
+		if p == nil {
+			continue
+		}
+		if p.key.Partition == partitionDue {
+			rings = append(rings, q.due.note(q, p)...)
+			continue
+		}
+		if q.store.Exclusive() {
+			q.windows.of(p.line()).add(*p)
+		}
+		rings = append(rings, bell.Ring{Queue: p.line()})
+	}
+	q.ring(ctx, rings)
+}
+
+// added is the event of a task that is new.
+func added(t *task.Task) event.Event {
+	fields := make([]byte, 0, 96)
+	fields = append(fields, `"queue":`...)
+	fields = appendText(fields, t.Queue)
+	fields = append(fields, `,"priority":`...)
+	fields = strconv.AppendInt(fields, t.Priority, 10)
+	if t.NotBefore > 0 {
+		fields = appendTime(append(fields, `,"notBefore":`...), t.NotBefore)
+	}
+	return event.Event{Type: "TaskAdded", Key: keyOf(t), Fields: fields}
+}
+
+func keyOf(t *task.Task) event.Key { return event.Key{Path: t.Job, TaskID: string(t.ID)} }
+
+func appendText(dst []byte, text string) []byte {
+	quoted, err := json.Marshal(text)
+	if err != nil {
+		return append(dst, `""`...) // cannot be: a string always has JSON
+	}
+	return append(dst, quoted...)
+}
+
+// appendTime appends a time as clients read it (RFC 3339, UTC, microseconds).
+func appendTime(dst []byte, micro int64) []byte {
+	dst = append(dst, '"')
+	dst = time.UnixMicro(micro).UTC().AppendFormat(dst, "2006-01-02T15:04:05.000000Z")
+	return append(dst, '"')
+}

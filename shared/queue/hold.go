@@ -1,0 +1,197 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/millrace/millrace/shared/definition"
+	"github.com/millrace/millrace/shared/store"
+)
+
+// A ready entry that a rule or the limit of a concurrency key keeps is moved to an index of its own when a claim meets it,
+// so that it stands in nobody's way, and moved back when it is released. Moves change entries only, never the task.
+
+// holding is an entry that is to be held.
+type holding struct {
+	place
+	hold string
+	rule *ruleItem // the rule that holds it; nil: a limit
+}
+
+func ruleHold(path string) string { return "rule/" + path }
+
+func limitHold(key string) string { return "key/" + key }
+
+// moves is how many entries one write moves.
+const moves = 30
+
+// hold moves entries to where they are held. Race: a rule lifted meanwhile refuses the move, so that nothing is held for
+// nothing; the entry stays where it was.
+func (q *Queue) hold(ctx context.Context, held []holding) error {
+	for _, h := range held {
+		e := h.entry
+		e.Taken = nil
+		ops := []store.Op{
+			store.Delete(h.key, store.VersionIs(h.version)),
+			e.put(work(heldPartition(h.hold), e.order()), store.Always),
+			store.Put(store.Item{Key: work(partitionHolds, fit(h.hold)), Version: q.created(), Value: []byte(h.hold)}, store.Always),
+		}
+		if h.rule != nil {
+			ops = append(ops, store.Check(ruleKey(h.rule.Path), store.VersionIs(h.rule.version)))
+		}
+		err := q.store.Write(ctx, store.Write{Token: q.token(), Ops: ops})
+		if err == nil && h.rule == nil {
+			err = q.freed(ctx, h.Key) // the place may have become free before the entry was here to be let go
+		}
+		if err == nil {
+			continue
+		}
+		if q.store.Exclusive() {
+			q.windows.of(h.line()).add(h.place) // if it is gone, a claim finds that out
+		}
+		if store.AsConflict(err) == nil && !errors.Is(err, store.ErrBusy) && !errors.Is(err, store.ErrUnknown) {
+			return unavailable("hold an entry", err)
+		}
+		q.rules.forget()
+	}
+	return nil
+}
+
+// release moves up to max entries of a hold back to their ready indexes, in their order, and answers how many there were.
+func (q *Queue) release(ctx context.Context, hold string, max int) (released int, err error) {
+	for released < max {
+		found, _, err := q.places(ctx, store.Range{
+			Table: store.Work, Partition: heldPartition(hold), Limit: min(moves, max-released),
+		})
+		if err != nil || len(found) == 0 {
+			return released, err
+		}
+		if err := q.move(ctx, found); err != nil {
+			return released, err
+		}
+		released += len(found)
+	}
+	return released, nil
+}
+
+// move puts entries from wherever they are into their ready indexes, and tells of them.
+func (q *Queue) move(ctx context.Context, found []place) error {
+	set, err := q.definitions.Current(ctx)
+	if err != nil {
+		return err
+	}
+	byQueue := map[string][]place{}
+	var names []string
+	for _, p := range found {
+		if byQueue[p.Queue] == nil {
+			names = append(names, p.Queue)
+		}
+		byQueue[p.Queue] = append(byQueue[p.Queue], p)
+	}
+	for _, name := range names {
+		if err := q.moveIn(ctx, set.QueueOf(name), byQueue[name]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (q *Queue) moveIn(ctx context.Context, c definition.Queue, found []place) error {
+	if err := q.register(ctx, c.Name); err != nil {
+		return err
+	}
+	entries := make([]entry, len(found))
+	for i := range found {
+		entries[i] = found[i].entry
+	}
+	ranks, err := q.ranks(ctx, c, entries)
+	if err != nil {
+		return err
+	}
+	ops := make([]store.Op, 0, 2*len(found))
+	moved := make([]*place, len(found))
+	for i := range found {
+		p := place{entry: entries[i], key: work(readyPartition(entries[i].line()), ranks[i]), version: entryVersion(entries[i].Of, 0)}
+		moved[i] = &p
+		ops = append(ops, store.Delete(found[i].key, store.VersionIs(found[i].version)), p.put(p.key, store.Always))
+	}
+	err = q.store.Write(ctx, store.Write{Token: q.token(), Ops: ops})
+	if err != nil && store.AsConflict(err) == nil {
+		return unavailable("move entries", err)
+	}
+	if err == nil {
+		q.announce(ctx, moved)
+	}
+	return nil // somebody else has moved some of them; whoever asked looks again
+}
+
+// freed lets entries go that a limit of a concurrency key held, as many as there are free places.
+func (q *Queue) freed(ctx context.Context, key string) error {
+	found, _, err := q.places(ctx, store.Range{
+		Table: store.Work, Partition: heldPartition(limitHold(key)), Limit: moves,
+	})
+	if err != nil || len(found) == 0 {
+		return err
+	}
+	used, err := q.usedPermits(ctx, keyLimit(key))
+	if err != nil {
+		return err
+	}
+	n := 0
+	for n < len(found) && len(used)+n < found[n].Limit {
+		n++
+	}
+	if n == 0 {
+		return nil
+	}
+	return q.move(ctx, found[:n])
+}
+
+// releaseHolds looks after every hold: lets go what nothing keeps, and forgets those that are empty.
+func (q *Queue) releaseHolds(ctx context.Context) (released int, err error) {
+	rules, err := q.rules.read(ctx, q)
+	if err != nil {
+		return 0, err
+	}
+	page, err := q.store.Query(ctx, store.Range{Table: store.Work, Partition: partitionHolds})
+	if err != nil {
+		return 0, unavailable("read the holds", err)
+	}
+	for i := range page.Items {
+		n, err := q.releaseHold(ctx, &page.Items[i], rules)
+		if err != nil {
+			return released, err
+		}
+		released += n
+	}
+	return released, nil
+}
+
+// sweepRelease bounds what one sweep lets go of one hold.
+const sweepRelease = 3000
+
+func (q *Queue) releaseHold(ctx context.Context, item *store.Item, rules ruleSet) (released int, err error) {
+	hold := string(item.Value)
+	if path, ok := strings.CutPrefix(hold, "rule/"); ok {
+		if rules.holds(path) {
+			return 0, nil
+		}
+		released, err = q.release(ctx, hold, sweepRelease)
+	} else if key, ok := strings.CutPrefix(hold, "key/"); ok {
+		err = q.freed(ctx, key)
+	}
+	if err != nil || released == sweepRelease {
+		return released, err
+	}
+	rest, err := q.store.Query(ctx, store.Range{Table: store.Work, Partition: heldPartition(hold), Limit: 1})
+	if err != nil || len(rest.Items) > 0 {
+		return released, unavailable("read a hold", err)
+	}
+	// Race: whoever holds another entry meanwhile writes this item too, so that the version is another.
+	op := store.Delete(item.Key, store.VersionIs(item.Version))
+	if err := q.store.Write(ctx, store.Write{Token: q.token(), Ops: []store.Op{op}}); store.AsConflict(err) == nil {
+		return released, unavailable("forget a hold", err)
+	}
+	return released, nil
+}

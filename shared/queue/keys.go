@@ -1,0 +1,99 @@
+package queue
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+
+	"github.com/millrace/millrace/shared/store"
+	"github.com/millrace/millrace/shared/task"
+)
+
+// Where things lie in the table work:
+//
+//	task/GROUP        UUID          the task
+//	payload/UUID      -             a payload too large to travel with the task
+//	log/UUID          SEQUENCE      lines of its log
+//	ready/LINE        RANK          entry of a task that may start
+//	due               TIME UUID     entry of a task that waits for a time
+//	held/HOLD         ORDER         entry of a task that a rule or a limit keeps
+//	lease/SHARD       TOKEN         the right to run a task
+//	permit/WHAT       NUMBER        one of a limit's places, taken by a lease
+//	unique/HASH       -             which task holds a unique key
+//	once/HASH         -             what an idempotency key was answered
+//	rules             PATH          pause and block
+//	queues, holds     NAME          which queues and holds there may be
+//	turn/QUEUE        KEY           sequencer: where a fairness key's next turn is
+//	turns             QUEUE         sequencer: its floor is the queue's virtual time
+const (
+	partitionDue    = "due"
+	partitionRules  = "rules"
+	partitionQueues = "queues"
+	partitionHolds  = "holds"
+	only            = "-" // the sort key of a partition with one item
+)
+
+func work(partition, sort string) store.Key {
+	return store.Key{Table: store.Work, Partition: partition, Sort: sort}
+}
+
+func taskKey(uuid string) store.Key {
+	return work(groupPartition(task.ID(uuid).Group()), uuid)
+}
+
+func groupPartition(hash uint32) string { return fmt.Sprintf("task/%08x", hash) }
+
+func payloadKey(uuid string) store.Key { return work("payload/"+uuid, only) }
+
+func readyPartition(line string) string { return "ready/" + fit(line) }
+
+func dueKey(at int64, uuid string) store.Key { return work(partitionDue, stamp(at)+uuid) }
+
+func heldPartition(hold string) string { return "held/" + fit(hold) }
+
+func leaseKey(token string) store.Key { return work("lease/"+token[len(token)-1:], token) }
+
+// leaseShards are the last characters that a token may have, over which leases are spread.
+const leaseShards = "0123456789abcdef"
+
+func permitPartition(what string) string { return "permit/" + fit(what) }
+
+func uniqueKey(job, key string) store.Key { return work("unique/"+digest(job, key), only) }
+
+func onceKey(once *Once) store.Key { return work("once/"+digest(once.Scope, once.Key), only) }
+
+func ruleKey(path string) store.Key { return work(partitionRules, fit(path)) }
+
+func logPartition(uuid string) string { return "log/" + uuid }
+
+func turnKey(queue, turn string) store.Key { return work("turn/"+fit(queue), fit(turn)) }
+
+func turnsKey(queue string) store.Key { return work("turns", fit(queue)) }
+
+// digest names a pair of texts, which may hold anything.
+func digest(a, b string) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%d %s%s", len(a), a, b))
+	return hex.EncodeToString(sum[:])
+}
+
+// maxName is how long a text may be to stand in a key as it is.
+const maxName = 900
+
+// fit answers a text that fits in a key: itself, or its beginning and its hash.
+func fit(text string) string {
+	if text == "" {
+		return "-"
+	}
+	if len(text) <= maxName {
+		return text
+	}
+	sum := sha256.Sum256([]byte(text))
+	head := maxName - 2*len(sum)
+	for head > 0 && text[head]&0xC0 == 0x80 { // not within a character
+		head--
+	}
+	return text[:head] + hex.EncodeToString(sum[:])
+}
+
+// stamp answers a time in microseconds, or a virtual one, so that texts sort as numbers do.
+func stamp(n int64) string { return fmt.Sprintf("%014x", max(n, 0)) }

@@ -1,0 +1,154 @@
+package queue
+
+import (
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/millrace/millrace/shared/store"
+	"github.com/millrace/millrace/shared/task"
+)
+
+// lease is the item of the right to run a task. Heartbeats and requests to stop change it without the journal; its version
+// counts them, and every one rests on the version that it read.
+type lease struct {
+	UUID     string        `json:"id"`
+	Job      string        `json:"j"`
+	Line     string        `json:"ln"`
+	Instance string        `json:"by,omitempty"`
+	Length   time.Duration `json:"l"`
+	Expires  int64         `json:"x"` // microseconds
+	Permits  []permit      `json:"p,omitempty"`
+	Stop     bool          `json:"s,omitempty"` // somebody asked for it
+	Progress *Progress     `json:"pr,omitempty"`
+	Logged   int           `json:"lg,omitempty"` // bytes of its log
+}
+
+// A token names a task, an attempt and a secret, and ends in a character that spreads leases:
+//
+//	UUID.ATTEMPT.SECRET
+//
+// So a token that is no longer valid can be told from one that was never issued.
+func (q *Queue) newToken(uuid string, attempt int) string {
+	var secret [12]byte
+	q.randomBytes(secret[:])
+	return uuid + "." + strconv.Itoa(attempt) + "." + hex.EncodeToString(secret[:])
+}
+
+// parseToken answers what a token names. The error is [ErrNoLease].
+func parseToken(token string) (uuid string, attempt int, err error) {
+	uuid, rest, ok := strings.Cut(token, ".")
+	number, secret, also := strings.Cut(rest, ".")
+	attempt, bad := strconv.Atoi(number)
+	if _, noID := task.ParseID(uuid); !ok || !also || bad != nil || noID != nil || len(uuid) != 36 || len(secret) != 24 {
+		return "", 0, ErrNoLease
+	}
+	for _, c := range []byte(secret) {
+		if !strings.ContainsRune(leaseShards, rune(c)) {
+			return "", 0, ErrNoLease
+		}
+	}
+	return uuid, attempt, nil
+}
+
+// held is a lease and its task, as they were read.
+type heldLease struct {
+	lease
+	version     int64
+	task        task.Task
+	taskVersion int64
+}
+
+// leased reads a lease and its task. The error is [ErrStale] or [ErrNoLease] where the token is not valid.
+func (q *Queue) leased(ctx context.Context, token string) (heldLease, error) {
+	var h heldLease
+	uuid, attempt, err := parseToken(token)
+	if err != nil {
+		return h, err
+	}
+	items, err := q.store.Get(ctx, taskKey(uuid), leaseKey(token))
+	if err != nil {
+		return h, unavailable("read a lease", err)
+	}
+	if items[0] == nil {
+		return h, ErrNoLease
+	}
+	if err := decode(items[0], &h.task); err != nil {
+		return h, err
+	}
+	h.taskVersion = items[0].Version
+	if items[1] == nil || h.task.State != task.Running || h.task.Lease != token {
+		if attempt > h.task.Attempt || attempt < 1 || attempt == h.task.Attempt && h.task.Lease != token && h.task.State == task.Running {
+			return h, ErrNoLease
+		}
+		return h, ErrStale
+	}
+	h.version = items[1].Version
+	return h, decode(items[1], &h.lease)
+}
+
+// Heartbeat extends a lease by its length from now and takes what the worker tells.
+func (q *Queue) Heartbeat(ctx context.Context, token string, b Beat) (Alive, error) {
+	for try := 0; ; try++ {
+		h, err := q.leased(ctx, token)
+		if err != nil {
+			return Alive{}, err
+		}
+		alive, err := q.extend(ctx, token, &h, b)
+		if store.AsConflict(err) == nil && !again(err) || try == tries {
+			return alive, unavailable("extend a lease", err)
+		}
+		q.pause(ctx)
+	}
+}
+
+// tries is how often a write of a single lease or entry is repeated.
+const tries = 8
+
+// extend writes the lease and what the worker tells. Race: a request to stop, another heartbeat and the sweep rest on the
+// same version; one of them lands, the others read again.
+func (q *Queue) extend(ctx context.Context, token string, h *heldLease, b Beat) (Alive, error) {
+	next := h.lease
+	next.Expires = q.micro() + next.Length.Microseconds()
+	if b.Progress != nil {
+		next.Progress = b.Progress
+	}
+	ops := q.logOps(h, &next, b.Lines)
+	item := store.Item{Key: leaseKey(token), Version: h.version + 1, Value: encode(&next)}
+	ops = append(ops, store.Put(item, store.VersionIs(h.version)))
+	if err := q.store.Write(ctx, store.Write{Token: q.token(), Ops: ops}); err != nil {
+		return Alive{}, err
+	}
+	q.wake(next.Expires)
+	return Alive{Expires: time.UnixMicro(next.Expires), Stop: next.Stop}, nil
+}
+
+// AppendLog appends lines to the log of a leased task, and extends the lease by the way.
+func (q *Queue) AppendLog(ctx context.Context, token string, lines []Line) error {
+	_, err := q.Heartbeat(ctx, token, Beat{Lines: lines})
+	return err
+}
+
+// Progress answers what the newest heartbeat of a running task told; nil if nothing.
+func (q *Queue) Progress(ctx context.Context, id task.ID) (*Progress, error) {
+	t, _, err := q.load(ctx, id.UUID())
+	if err != nil || t.State != task.Running {
+		return nil, err
+	}
+	h, err := q.leased(ctx, t.Lease)
+	if err != nil {
+		return nil, nil // it has ended meanwhile
+	}
+	return h.Progress, nil
+}
+
+// outputOf answers a result's output if it is JSON.
+func outputOf(raw json.RawMessage) json.RawMessage {
+	if len(raw) == 0 || !json.Valid(raw) {
+		return nil
+	}
+	return raw
+}

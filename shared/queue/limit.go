@@ -1,0 +1,148 @@
+package queue
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/millrace/millrace/shared/definition"
+	"github.com/millrace/millrace/shared/store"
+	"github.com/millrace/millrace/shared/task"
+)
+
+// A limit's places are items: a lease takes one by putting it, under the condition that it is absent, in the write that
+// starts the task, and gives it back in the write that ends it. So no more run than there are places, and no place is lost
+// with a process.
+
+// permit is one place of a limit.
+type permit struct {
+	What   string `json:"w"` // queue/NAME or key/KEY
+	Number int    `json:"n"`
+}
+
+func (p permit) key() store.Key { return work(permitPartition(p.What), fmt.Sprintf("%06d", p.Number)) }
+
+// permitPool is what a claim knows of the places that are free.
+type permitPool struct {
+	used map[string]map[string]bool // by what: the sort keys of places that are taken
+}
+
+// missing says which limit is reached.
+type missing int
+
+const (
+	nothing missing = iota
+	limitQueue
+	limitKey
+)
+
+func queueLimit(name string) string { return "queue/" + name }
+
+func keyLimit(key string) string { return "key/" + key }
+
+// read finds out which places of the limits that concern these entries are taken.
+func (pool *permitPool) read(ctx context.Context, q *Queue, c *definition.Queue, picks []place) error {
+	pool.used = nil
+	if c.MaxParallel > 0 {
+		if err := pool.readOne(ctx, q, queueLimit(c.Name)); err != nil {
+			return err
+		}
+	}
+	for i := range picks {
+		if picks[i].Limit == 0 {
+			continue
+		}
+		if err := pool.readOne(ctx, q, keyLimit(picks[i].Key)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (pool *permitPool) readOne(ctx context.Context, q *Queue, what string) error {
+	if pool.used[what] != nil {
+		return nil
+	}
+	used, err := q.usedPermits(ctx, what)
+	if pool.used == nil {
+		pool.used = map[string]map[string]bool{}
+	}
+	pool.used[what] = used
+	return err
+}
+
+// usedPermits answers the sort keys of the places that are taken.
+func (q *Queue) usedPermits(ctx context.Context, what string) (map[string]bool, error) {
+	used := map[string]bool{}
+	r := store.Range{Table: store.Work, Partition: permitPartition(what)}
+	for {
+		page, err := q.store.Query(ctx, r)
+		if err != nil {
+			return nil, unavailable("read a limit", err)
+		}
+		for i := range page.Items {
+			used[page.Items[i].Key.Sort] = true
+		}
+		if !page.More || len(page.Items) == 0 {
+			return used, nil
+		}
+		r.From = page.Items[len(page.Items)-1].Key.Sort + "\x00"
+	}
+}
+
+// take takes a place of each limit that concerns a task, or says which one has none.
+func (pool *permitPool) take(c *definition.Queue, key *task.Concurrency) ([]permit, missing) {
+	var permits []permit
+	if c.MaxParallel > 0 {
+		p, ok := pool.free(queueLimit(c.Name), c.MaxParallel)
+		if !ok {
+			return nil, limitQueue
+		}
+		permits = append(permits, p)
+	}
+	if key != nil {
+		p, ok := pool.free(keyLimit(key.Key), key.Limit)
+		if !ok {
+			return nil, limitKey
+		}
+		permits = append(permits, p)
+	}
+	for _, p := range permits {
+		pool.used[p.What][p.key().Sort] = true
+	}
+	return permits, nothing
+}
+
+func (pool *permitPool) free(what string, limit int) (permit, bool) {
+	if len(pool.used[what]) >= limit {
+		return permit{}, false // the limit may have been higher when the others were taken
+	}
+	for n := range limit {
+		p := permit{what, n}
+		if !pool.used[what][p.key().Sort] {
+			return p, true
+		}
+	}
+	return permit{}, false
+}
+
+// turnstile lets one at a time through, by name.
+type turnstile struct {
+	mu    sync.Mutex
+	locks map[string]*sync.Mutex
+}
+
+func (t *turnstile) lock(name string) (unlock func()) {
+	t.mu.Lock()
+	if t.locks == nil {
+		t.locks = map[string]*sync.Mutex{}
+	}
+	l := t.locks[name]
+	if l == nil {
+		l = &sync.Mutex{}
+		t.locks[name] = l
+	}
+	t.mu.Unlock()
+	l.Lock()
+	return l.Unlock
+}

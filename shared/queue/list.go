@@ -1,0 +1,102 @@
+package queue
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/millrace/millrace/shared/store"
+	"github.com/millrace/millrace/shared/task"
+)
+
+const (
+	maxList   = 1000
+	listPage  = 250
+	maxListed = 5000 // tasks that one answer looks at, so that a rare match costs several requests, not one endless one
+)
+
+// List answers tasks of a group by their creation.
+func (q *Queue) List(ctx context.Context, l Listing) (Page, error) {
+	if l.Limit < 1 || l.Limit > maxList {
+		return Page{}, fmt.Errorf("%w: limit %d, want 1 to %d", ErrInvalid, l.Limit, maxList)
+	}
+	r := store.Range{
+		Table: store.Work, Partition: groupPartition(task.GroupHash(l.Group)), Backward: l.Newest, Limit: listPage,
+	}
+	if !l.From.IsZero() {
+		r.From = task.FirstUUID(l.From.UnixMicro())
+	}
+	if !l.To.IsZero() {
+		r.To = task.FirstUUID(l.To.UnixMicro() + 1)
+	}
+	if l.Cursor != "" {
+		if _, err := task.ParseID(l.Cursor); err != nil || len(l.Cursor) != len(task.FirstUUID(0)) {
+			return Page{}, fmt.Errorf("%w: cursor %q", ErrInvalid, l.Cursor)
+		}
+		goOnAt(&r, l.Cursor)
+	}
+	return q.list(ctx, r, &l)
+}
+
+// goOnAt moves a range behind a sort key.
+func goOnAt(r *store.Range, last string) {
+	if r.Backward {
+		r.To = last
+	} else {
+		r.From = last + "\x00"
+	}
+}
+
+func (q *Queue) list(ctx context.Context, r store.Range, l *Listing) (Page, error) {
+	var page Page
+	for looked := 0; ; {
+		answer, err := q.store.Query(ctx, r)
+		if err != nil {
+			return Page{}, unavailable("list tasks", err)
+		}
+		for i := range answer.Items {
+			item := &answer.Items[i]
+			var t task.Task
+			if err := decode(item, &t); err != nil {
+				return Page{}, err
+			}
+			looked++
+			if t.ListedUnder() != l.Group || l.Match != nil && !l.Match(&t) {
+				continue
+			}
+			if page.Tasks = append(page.Tasks, t); len(page.Tasks) == l.Limit {
+				if answer.More || i+1 < len(answer.Items) {
+					page.Cursor = item.Key.Sort
+				}
+				return page, nil
+			}
+		}
+		if !answer.More || len(answer.Items) == 0 {
+			return page, nil
+		}
+		last := answer.Items[len(answer.Items)-1].Key.Sort
+		if looked >= maxListed {
+			page.Cursor = last
+			return page, nil
+		}
+		goOnAt(&r, last)
+	}
+}
+
+// OldestWaiting answers the creation of the oldest queued task of a group; zero if none is queued.
+func (q *Queue) OldestWaiting(ctx context.Context, group string) (time.Time, error) {
+	l := Listing{Group: group, Limit: 1, Match: func(t *task.Task) bool { return t.State.Queued() }}
+	for {
+		page, err := q.List(ctx, l)
+		if err != nil {
+			return time.Time{}, err
+		}
+		if len(page.Tasks) > 0 {
+			return time.UnixMicro(page.Tasks[0].Created), nil
+		}
+		if page.Cursor == "" {
+			return time.Time{}, nil
+		}
+		l.Cursor = page.Cursor
+	}
+}

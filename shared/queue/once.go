@@ -1,0 +1,71 @@
+package queue
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+
+	"github.com/millrace/millrace/shared/journal"
+	"github.com/millrace/millrace/shared/store"
+	"github.com/millrace/millrace/shared/task"
+)
+
+// answered is what an idempotency key is remembered by.
+type answered struct {
+	Fingerprint []byte `json:"f"`
+	Tasks       []struct {
+		ID       task.ID `json:"id"`
+		Existing bool    `json:"x,omitempty"`
+	} `json:"t"`
+}
+
+// onceOp remembers the answer beside the tasks. That an earlier one has expired is found out by whoever meets it.
+func (a *addition) onceOp() store.Op {
+	r := answered{Fingerprint: a.once.Fingerprint[:]}
+	r.Tasks = make([]struct {
+		ID       task.ID `json:"id"`
+		Existing bool    `json:"x,omitempty"`
+	}, len(a.tasks))
+	for i, t := range a.answer().Tasks {
+		r.Tasks[i].ID, r.Tasks[i].Existing = t.Task.ID, t.Existing
+	}
+	item := store.Item{Key: onceKey(a.once), Value: encode(r), Expires: a.q.now().Add(journal.OnceFor)}
+	return store.Put(item, a.onceCond)
+}
+
+// remember stores the answer alone, where no task is new.
+func (a *addition) remember(ctx context.Context) error {
+	op := a.onceOp()
+	op.Item.Version = 1
+	err := a.q.store.Write(ctx, store.Write{Token: a.q.token(), Ops: []store.Op{op}})
+	if conflict := store.AsConflict(err); conflict != nil {
+		if found, _ := conflict.At(0); found != nil {
+			return a.replay(ctx, found)
+		}
+	}
+	return unavailable("remember an answer", err)
+}
+
+// replay answers what an earlier request with the same key was answered.
+func (a *addition) replay(ctx context.Context, found *store.Item) error {
+	if found.Expires.Before(a.q.now()) {
+		a.onceCond = store.VersionIs(found.Version)
+		return nil
+	}
+	var r answered
+	if err := decode(found, &r); err != nil {
+		return err
+	}
+	if !bytes.Equal(r.Fingerprint, a.once.Fingerprint[:]) || len(r.Tasks) != len(a.tasks) {
+		return journal.ErrIdempotencyMismatch
+	}
+	for i, earlier := range r.Tasks {
+		t, _, err := a.q.load(ctx, earlier.ID.UUID())
+		if err != nil {
+			return fmt.Errorf("queue: replay: %w", err)
+		}
+		a.tasks[i] = adding{task: t, existing: true, same: -1, existed: earlier.Existing}
+	}
+	a.replayed = true
+	return nil
+}

@@ -1,0 +1,164 @@
+package queue_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/millrace/millrace/shared/definition"
+	"github.com/millrace/millrace/shared/journal"
+	"github.com/millrace/millrace/shared/overview"
+	"github.com/millrace/millrace/shared/queue"
+	"github.com/millrace/millrace/shared/store"
+	"github.com/millrace/millrace/shared/store/memory"
+	"github.com/millrace/millrace/shared/task"
+)
+
+// fixed is a set of definitions that never changes.
+type fixed struct{ set *definition.Set }
+
+func (f fixed) Current(context.Context) (*definition.Set, error) { return f.set, nil }
+
+// clock is set by hand.
+type clock struct{ t time.Time }
+
+func (c *clock) now() time.Time          { return c.t }
+func (c *clock) advance(d time.Duration) { c.t = c.t.Add(d) }
+
+// bench is an engine and what a test needs to look at it.
+type bench struct {
+	*queue.Queue
+	t       *testing.T
+	store   store.Store
+	journal *journal.Journal
+	clock   *clock
+}
+
+func set() *definition.Set {
+	return &definition.Set{
+		Sources: map[string]definition.Source{"S": {
+			Target: definition.Target{Go: "f"}, Collections: []definition.Collection{{Name: "A"}, {Name: "B"}, {Name: "C"}},
+		}},
+		Handlers: []definition.Handler{
+			{Canvas: "c", Space: "WORKER", Name: "x", Target: definition.Target{Go: "f"}},
+			{Canvas: "c", Space: "WORKER", Name: "y", Target: definition.Target{Go: "f"}},
+		},
+		Jobs: []definition.Job{
+			{Path: "/plain", Target: definition.Target{Go: "f"}},
+			{Path: "/strict", Target: definition.Target{Go: "f"}, Queue: "strict", Attempts: 2, RetryDelay: time.Minute},
+			{Path: "/few", Target: definition.Target{Go: "f"}, Queue: "few"},
+		},
+		Queues: []definition.Queue{{Name: "strict", Type: definition.Ordered}, {Name: "few", MaxParallel: 2}},
+	}
+}
+
+func setup(t *testing.T) *bench {
+	t.Helper()
+	b := &bench{t: t, store: memory.New(memory.Options{}), clock: &clock{time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}}
+	b.journal = journal.Open(b.store, journal.Options{Now: b.clock.now, Folds: overview.Folds()})
+	b.Queue = queue.Open(queue.Options{Store: b.store, Journal: b.journal, Definitions: fixed{set()}, Now: b.clock.now})
+	return b
+}
+
+func (b *bench) enqueue(news ...queue.New) []queue.Added {
+	b.t.Helper()
+	e, err := b.Enqueue(b.t.Context(), nil, news...)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return e.Tasks
+}
+
+func (b *bench) claim(n int) []queue.Lease {
+	b.t.Helper()
+	leases, err := b.Claim(b.t.Context(), queue.Claimer{Instance: "i"}, n)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return leases
+}
+
+func (b *bench) complete(l queue.Lease, r queue.Result) task.State {
+	b.t.Helper()
+	s, err := b.Complete(b.t.Context(), l.Token, r)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return s
+}
+
+func TestSmoke(t *testing.T) {
+	b := setup(t)
+	for i := range 5 {
+		b.enqueue(queue.New{Dialect: task.Job, Job: "/plain", Priority: int64(i), Payload: []byte(fmt.Sprint(i))})
+	}
+	for i := 4; i >= 0; i-- {
+		l := b.claim(1)
+		if len(l) != 1 || string(l[0].Task.Payload) != fmt.Sprint(i) {
+			t.Fatalf("claim = %+v, want %d", l, i)
+		}
+		if s := b.complete(l[0], queue.Result{Outcome: queue.OK}); s != task.Succeeded {
+			t.Fatal(s)
+		}
+	}
+	if l := b.claim(1); len(l) != 0 {
+		t.Fatal(l)
+	}
+	// delay
+	b.enqueue(queue.New{Dialect: task.Job, Job: "/plain", NotBefore: b.clock.now().Add(time.Hour)})
+	if l := b.claim(1); len(l) != 0 {
+		t.Fatal(l)
+	}
+	b.clock.advance(time.Hour)
+	l := b.claim(1)
+	if len(l) != 1 {
+		t.Fatal("not promoted")
+	}
+	b.clock.advance(time.Minute)
+	if s, err := b.Sweep(t.Context()); err != nil || s.Lost != 1 {
+		t.Fatal(s, err)
+	}
+	if _, err := b.Complete(t.Context(), l[0].Token, queue.Result{Outcome: queue.OK}); err != queue.ErrStale {
+		t.Fatal(err)
+	}
+	// unique
+	n := queue.New{Dialect: task.Sync, Job: "/sources/S/A", Group: "/sources/S", Prefix: "S_A_", Unique: "sync", Priority: 300}
+	first := b.enqueue(n)[0]
+	second := b.enqueue(n)[0]
+	if first.Existing || !second.Existing || second.Task.ID != first.Task.ID {
+		t.Fatal(first, second)
+	}
+	l = b.claim(1)
+	b.complete(l[0], queue.Result{Outcome: queue.Failed})
+	if third := b.enqueue(n)[0]; third.Existing {
+		t.Fatal("not free")
+	}
+	// rules
+	if err := b.SetRule(t.Context(), "/sources/S/A", queue.Pause, true); err != nil {
+		t.Fatal(err)
+	}
+	if l := b.claim(1); len(l) != 0 {
+		t.Fatal(l)
+	}
+	if err := b.SetRule(t.Context(), "/sources/S/A", queue.Pause, false); err != nil {
+		t.Fatal(err)
+	}
+	if l := b.claim(1); len(l) != 1 {
+		t.Fatal("not released")
+	}
+	// limit
+	for range 3 {
+		b.enqueue(queue.New{Dialect: task.Job, Job: "/few"})
+	}
+	few := b.claim(5)
+	if len(few) != 2 {
+		t.Fatal(len(few))
+	}
+	b.complete(few[0], queue.Result{Outcome: queue.OK})
+	if l := b.claim(5); len(l) != 1 {
+		t.Fatal(len(l))
+	}
+	counts, err := b.Counts(t.Context(), "/")
+	t.Log(counts, err)
+}

@@ -1,0 +1,235 @@
+package queue
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/millrace/millrace/shared/definition"
+	"github.com/millrace/millrace/shared/store"
+	"github.com/millrace/millrace/shared/task"
+)
+
+// The codes of a [Reason].
+const (
+	ReasonRunning    = "running"
+	ReasonStopping   = "stopping"    // running, and asked to stop
+	ReasonFinished   = "finished"    // whatever its state says
+	ReasonMissing    = "missing"     // there is no such job
+	ReasonDelayed    = "delayed"     // for the time that was asked for
+	ReasonRetrying   = "retrying"    // for the time of its next attempt
+	ReasonPaused     = "paused"      // by an operator
+	ReasonBlocked    = "blocked"     // by an admin
+	ReasonLimitQueue = "limit_queue" // as many of its queue run as may
+	ReasonLimitKey   = "limit_key"   // as many with its concurrency key run as may
+	ReasonOrdered    = "ordered"     // an older one of its ordered queue goes first
+	ReasonUnassigned = "unassigned"  // no instance has claimed it that can run its job
+	ReasonBehind     = "behind"      // others of its queue come first
+	ReasonNext       = "next"        // it is the next of its queue
+)
+
+// Why answers why a task is not running, or that it is, in one sentence.
+func (q *Queue) Why(ctx context.Context, id task.ID) (Reason, error) {
+	t, err := q.Get(ctx, id)
+	if err != nil {
+		return Reason{}, err
+	}
+	switch {
+	case t.State == task.Running:
+		return q.whyRunning(ctx, &t), nil
+	case t.State.Final():
+		return whyFinished(&t), nil
+	default:
+		return q.whyQueued(ctx, &t)
+	}
+}
+
+func (q *Queue) whyRunning(ctx context.Context, t *task.Task) Reason {
+	r := Reason{
+		State: task.Running, Code: ReasonRunning, Since: time.UnixMicro(t.Started),
+		Reason:  fmt.Sprintf("It is running: attempt %d, on %s.", t.Attempt, nameOf(t.Instance)),
+		Details: map[string]any{"attempt": t.Attempt, "instance": t.Instance},
+	}
+	h, err := q.leased(ctx, t.Lease)
+	if err != nil {
+		return r // it has just ended
+	}
+	r.Details["lease_expires_at"] = time.UnixMicro(h.Expires).UTC()
+	if h.Stop {
+		r.Code, r.Reason = ReasonStopping, "It is running and has been asked to stop; its worker has not answered yet."
+	}
+	return r
+}
+
+func nameOf(instance string) string {
+	if instance == "" {
+		return "a worker"
+	}
+	return instance
+}
+
+func whyFinished(t *task.Task) Reason {
+	r := Reason{
+		State: t.State, Code: ReasonFinished, Since: time.UnixMicro(t.Finished),
+		Details: map[string]any{"attempts": t.Attempt},
+	}
+	if t.Message != "" {
+		r.Details["message"] = t.Message
+	}
+	switch t.State {
+	case task.Succeeded:
+		r.Reason = fmt.Sprintf("It has succeeded, at attempt %d.", t.Attempt)
+	case task.Failed:
+		r.Reason = fmt.Sprintf("It has failed: its %d attempts are used up.", t.Attempt)
+	case task.Rejected:
+		r.Reason = fmt.Sprintf("Its handler has rejected it, at attempt %d.", t.Attempt)
+	case task.Missing:
+		r.Code, r.Reason = ReasonMissing, fmt.Sprintf("There is no job %s that could run it.", t.Job)
+	case task.Dropped:
+		r.Reason = "It was removed."
+	default:
+		r.Reason = "It was stopped by request."
+	}
+	return r
+}
+
+func (q *Queue) whyQueued(ctx context.Context, t *task.Task) (Reason, error) {
+	now := q.micro()
+	r := Reason{State: task.Waiting, Since: time.UnixMicro(t.Created), Details: map[string]any{"queue": t.Queue, "priority": t.Priority}}
+	rules, err := q.rules.read(ctx, q)
+	if err != nil {
+		return r, err
+	}
+	if rule := rules[t.Job]; rule != nil {
+		r.ruled(rule.Rules)
+		return r, nil
+	}
+	if t.NotBefore > now {
+		r.delayed(t)
+		return r, nil
+	}
+	set, err := q.definitions.Current(ctx)
+	if err != nil {
+		return r, err
+	}
+	job, declared := set.JobOf(t.Job)
+	if !declared {
+		job.Path = t.Job
+	}
+	if found, err := q.whyLimited(ctx, t, set.QueueOf(t.Queue), &r); err != nil || found {
+		return r, err
+	}
+	line := lineOf(t.Queue, job, declared)
+	if line != t.Queue {
+		r.Code = ReasonUnassigned
+		r.Reason = fmt.Sprintf("It waits for an instance that runs %s.", t.Job)
+		r.Details["job"] = t.Job
+		return r, nil
+	}
+	return r, q.whyBehind(ctx, t, set.QueueOf(t.Queue), line, &r)
+}
+
+func (r *Reason) ruled(rules Rules) {
+	r.Details["job"] = rules.Path
+	if !rules.Block.IsZero() {
+		r.Code, r.Since = ReasonBlocked, rules.Block
+		r.Reason = fmt.Sprintf("An admin has blocked %s.", rules.Path)
+		return
+	}
+	r.Code, r.Since = ReasonPaused, rules.Pause
+	r.Reason = fmt.Sprintf("An operator has paused %s.", rules.Path)
+}
+
+func (r *Reason) delayed(t *task.Task) {
+	at := time.UnixMicro(t.NotBefore).UTC()
+	r.Details["until"] = at
+	if t.Attempt == 0 {
+		r.Code = ReasonDelayed
+		r.Reason = fmt.Sprintf("It is not to start before %s.", at.Format(time.RFC3339))
+		return
+	}
+	r.Code = ReasonRetrying
+	r.Details["attempt"], r.Details["attempts"] = t.Attempt, t.Attempts
+	if t.Message != "" {
+		r.Details["message"] = t.Message
+	}
+	r.Reason = fmt.Sprintf("Attempt %d failed; the next one is at %s.", t.Attempt, at.Format(time.RFC3339))
+}
+
+// whyLimited looks whether a limit is reached.
+func (q *Queue) whyLimited(ctx context.Context, t *task.Task, c definition.Queue, r *Reason) (found bool, err error) {
+	if key := t.Concurrency; key != nil {
+		used, err := q.usedPermits(ctx, keyLimit(key.Key))
+		if err != nil {
+			return false, err
+		}
+		if len(used) >= key.Limit {
+			r.Code = ReasonLimitKey
+			r.Reason = fmt.Sprintf("%d tasks with the concurrency key %q run, and no more than %d may.", len(used), key.Key, key.Limit)
+			r.Details["key"], r.Details["limit"], r.Details["running"] = key.Key, key.Limit, len(used)
+			return true, nil
+		}
+	}
+	if c.MaxParallel <= 0 || c.Type == definition.Ordered {
+		return false, nil
+	}
+	used, err := q.usedPermits(ctx, queueLimit(c.Name))
+	if err != nil || len(used) < c.MaxParallel {
+		return false, err
+	}
+	r.Code = ReasonLimitQueue
+	r.Reason = fmt.Sprintf("%d tasks of the queue %s run, and no more than %d may.", len(used), c.Name, c.MaxParallel)
+	r.Details["limit"], r.Details["running"] = c.MaxParallel, len(used)
+	return true, nil
+}
+
+// lookBehind is how far down its queue a task is looked for.
+const lookBehind = 1000
+
+// whyBehind counts those that come first.
+func (q *Queue) whyBehind(ctx context.Context, t *task.Task, c definition.Queue, line string, r *Reason) error {
+	found, _, err := q.places(ctx, store.Range{
+		Table: store.Work, Partition: readyPartition(line), Limit: lookBehind, Eventual: true,
+	})
+	if err != nil {
+		return err
+	}
+	ahead := 0
+	for ahead < len(found) && found[ahead].UUID != t.ID.UUID() {
+		ahead++
+	}
+	if c.Type == definition.Ordered {
+		return q.whyOrdered(ctx, t, c, found, ahead, r)
+	}
+	r.State, r.Code, r.Reason = task.Ready, ReasonNext, fmt.Sprintf("It is the next of the queue %s and starts when a worker is free.", t.Queue)
+	if ahead > 0 {
+		r.Code, r.Reason = ReasonBehind, fmt.Sprintf("%s of the queue %s come first.", count(ahead), t.Queue)
+		r.Details["ahead"] = ahead
+	}
+	return nil
+}
+
+func (q *Queue) whyOrdered(ctx context.Context, t *task.Task, c definition.Queue, found []place, ahead int, r *Reason) error {
+	used, err := q.usedPermits(ctx, queueLimit(c.Name))
+	if err != nil {
+		return err
+	}
+	switch {
+	case len(used) > 0:
+		r.Code, r.Reason = ReasonOrdered, fmt.Sprintf("The queue %s is ordered, and an older one runs.", c.Name)
+	case ahead > 0:
+		r.Code, r.Reason = ReasonOrdered, fmt.Sprintf("The queue %s is ordered, and %s come first.", c.Name, count(ahead))
+		r.Details["ahead"], r.Details["first"] = ahead, found[0].UUID
+	default:
+		r.State, r.Code = task.Ready, ReasonNext
+		r.Reason = fmt.Sprintf("It is the next of the queue %s and starts when a worker is free.", t.Queue)
+	}
+	return nil
+}
+
+func count(n int) string {
+	if n >= lookBehind {
+		return fmt.Sprintf("%d others or more", n)
+	}
+	return fmt.Sprintf("%d others", n)
+}

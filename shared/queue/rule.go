@@ -1,0 +1,147 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/millrace/millrace/shared/event"
+	"github.com/millrace/millrace/shared/journal"
+	"github.com/millrace/millrace/shared/store"
+)
+
+// ruleItem is the rules of a path as they are stored.
+type ruleItem struct {
+	Rules
+	version int64
+}
+
+func (r *ruleItem) key() *ruleItem { return r }
+
+// ruleSet is all rules in force, by path.
+type ruleSet map[string]*ruleItem
+
+// holds reports whether tasks of that job may not be started.
+func (s ruleSet) holds(path string) bool { return s[path] != nil }
+
+// rulebook is what this process knows of the rules.
+type rulebook struct {
+	mu    sync.Mutex
+	known ruleSet // nil: to be read; only trusted where no other process changes them
+}
+
+// read answers the rules in force: read anew for each claim, unless only this process can change them.
+func (b *rulebook) read(ctx context.Context, q *Queue) (ruleSet, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.known != nil && q.store.Exclusive() {
+		return b.known, nil
+	}
+	set := ruleSet{}
+	r := store.Range{Table: store.Work, Partition: partitionRules}
+	for {
+		page, err := q.store.Query(ctx, r)
+		if err != nil {
+			return nil, unavailable("read the rules", err)
+		}
+		for i := range page.Items {
+			rule := &ruleItem{version: page.Items[i].Version}
+			if err := decode(&page.Items[i], &rule.Rules); err != nil {
+				return nil, err
+			}
+			set[rule.Path] = rule
+		}
+		if !page.More || len(page.Items) == 0 {
+			b.known = set
+			return set, nil
+		}
+		r.From = page.Items[len(page.Items)-1].Key.Sort + "\x00"
+	}
+}
+
+func (b *rulebook) forget() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.known = nil
+}
+
+// SetRule puts a rule on a job's path or takes it away; both are idempotent. Afterwards no claim that begins starts a task
+// that is held; lifting the last rule releases every task that was held, in order.
+func (q *Queue) SetRule(ctx context.Context, path string, kind RuleKind, on bool) error {
+	lifted := false
+	_, err := q.journal.Write(ctx, func(ctx context.Context, _ *store.Conflict) (journal.Change, error) {
+		items, err := q.store.Get(ctx, ruleKey(path))
+		if err != nil {
+			return journal.Change{}, unavailable("read a rule", err)
+		}
+		rules, cond := Rules{Path: path}, store.Absent
+		if items[0] != nil {
+			cond = store.VersionIs(items[0].Version)
+			if err := decode(items[0], &rules); err != nil {
+				return journal.Change{}, err
+			}
+		}
+		if !rules.set(kind, on, q.now().UTC()) {
+			return journal.Change{}, errNothing
+		}
+		lifted = rules.State() == "run"
+		return journal.Change{
+			Events: []event.Event{ruled(rules)},
+			Ops: func(journal.Receipt) []store.Op {
+				if lifted {
+					return []store.Op{store.Delete(ruleKey(path), cond)}
+				}
+				return []store.Op{store.Put(store.Item{Key: ruleKey(path), Value: encode(rules)}, cond)}
+			},
+		}, nil
+	})
+	q.rules.forget()
+	if errors.Is(err, errNothing) {
+		return nil
+	}
+	if err != nil || !lifted {
+		return err
+	}
+	_, err = q.release(ctx, ruleHold(path), releaseAtOnce)
+	return err
+}
+
+// releaseAtOnce bounds what lifting a rule releases before it is answered; the sweep does the rest.
+const releaseAtOnce = 10_000
+
+// set changes the rules; false where they are so already.
+func (r *Rules) set(kind RuleKind, on bool, now time.Time) (changed bool) {
+	at := &r.Pause
+	if kind == Block {
+		at = &r.Block
+	}
+	if on == !at.IsZero() {
+		return false
+	}
+	*at = time.Time{}
+	if on {
+		*at = now
+	}
+	return true
+}
+
+func ruled(r Rules) event.Event {
+	return event.Event{Type: "JobStateChanged", Key: event.Key{Path: r.Path}, Fields: []byte(`"state":"` + r.State() + `"`)}
+}
+
+// Rules answers the rules in force whose path begins with prefix, by path.
+func (q *Queue) Rules(ctx context.Context, prefix string) ([]Rules, error) {
+	set, err := q.rules.read(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	var found []Rules
+	for _, path := range sortedKeys(set) {
+		if strings.HasPrefix(path, prefix) {
+			found = append(found, set[path].Rules)
+		}
+	}
+	return found, nil
+}

@@ -1,0 +1,106 @@
+package queue
+
+import (
+	"context"
+	"errors"
+
+	"github.com/millrace/millrace/shared/event"
+	"github.com/millrace/millrace/shared/journal"
+	"github.com/millrace/millrace/shared/store"
+	"github.com/millrace/millrace/shared/task"
+)
+
+// Stop cancels a task that is queued at once, and asks a running one to stop; running says which of the two it was. The
+// error is [ErrFinished] for a finished task.
+func (q *Queue) Stop(ctx context.Context, id task.ID) (running bool, err error) {
+	for try := 0; ; try++ {
+		err := q.finish(ctx, id, task.Stop, "")
+		if !errors.Is(err, errRunning) {
+			return false, err
+		}
+		err = q.askToStop(ctx, id)
+		if store.AsConflict(err) == nil && !again(err) && !errors.Is(err, errMoved) || try == tries {
+			return true, unavailable("ask a task to stop", err)
+		}
+		q.pause(ctx)
+	}
+}
+
+var (
+	errRunning = errors.New("queue: the task is running")
+	errMoved   = errors.New("queue: the task has changed meanwhile")
+)
+
+// finish ends a task that is queued. Its entry is left to whoever meets it.
+func (q *Queue) finish(ctx context.Context, id task.ID, step task.Step, message string) error {
+	_, err := q.journal.Write(ctx, func(ctx context.Context, _ *store.Conflict) (journal.Change, error) {
+		t, version, err := q.load(ctx, id.UUID())
+		switch {
+		case err != nil:
+			return journal.Change{}, err
+		case t.State.Final():
+			return journal.Change{}, ErrFinished
+		case t.State == task.Running:
+			return journal.Change{}, errRunning
+		}
+		t.State, _ = t.State.After(step) // every queued state has it
+		t.Finished, t.Message = q.micro(), message
+		return journal.Change{Events: []event.Event{closed(&t)}, Ops: func(journal.Receipt) []store.Op {
+			ops := []store.Op{store.Put(store.Item{Key: taskKey(id.UUID()), Value: encode(&t)}, store.VersionIs(version))}
+			if t.Unique != "" && t.UniqueUntil <= t.Finished {
+				ops = append(ops, store.Delete(uniqueKey(t.Job, t.Unique), store.Always)) // ours while unfinished
+			}
+			return ops
+		}}, nil
+	})
+	return err
+}
+
+// askToStop marks the lease of a running task; the next heartbeat tells its worker.
+func (q *Queue) askToStop(ctx context.Context, id task.ID) error {
+	t, _, err := q.load(ctx, id.UUID())
+	if err != nil {
+		return err
+	}
+	if t.State != task.Running {
+		return errMoved
+	}
+	h, err := q.leased(ctx, t.Lease)
+	if errors.Is(err, ErrStale) || errors.Is(err, ErrNoLease) {
+		return errMoved
+	}
+	if err != nil || h.Stop {
+		return err
+	}
+	h.Stop = true
+	item := store.Item{Key: leaseKey(t.Lease), Version: h.version + 1, Value: encode(&h.lease)}
+	err = q.store.Write(ctx, store.Write{Token: q.token(), Ops: []store.Op{store.Put(item, store.VersionIs(h.version))}})
+	if err == nil {
+		q.stopped.tell(t.Lease)
+	}
+	return err
+}
+
+// Retry enqueues a finished task that did not succeed once more, as a new task with all its attempts. The error is
+// [ErrUnfinished] or [ErrSucceeded] where that is not possible.
+func (q *Queue) Retry(ctx context.Context, id task.ID) (task.Task, error) {
+	t, err := q.Get(ctx, id)
+	switch {
+	case err != nil:
+		return task.Task{}, err
+	case !t.State.Final():
+		return task.Task{}, ErrUnfinished
+	case t.State == task.Succeeded:
+		return task.Task{}, ErrSucceeded
+	}
+	answer, err := q.Enqueue(ctx, nil, New{
+		Dialect: t.Dialect, Job: t.Job, Group: t.Group, Prefix: string(id[:len(id)-len(id.UUID())]), Queue: t.Queue,
+		Priority: t.Priority, Payload: t.Payload, Modifier: t.Modifier, Unique: t.Unique, Fairness: t.Fairness,
+		Concurrency: t.Concurrency, Prefer: t.Prefer, Trace: t.Trace,
+		Attempts: t.Attempts, RetryDelay: t.RetryDelay, Thrown: t.Thrown,
+	})
+	if err != nil {
+		return task.Task{}, err
+	}
+	return answer.Tasks[0].Task, nil
+}

@@ -1,0 +1,198 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/millrace/millrace/shared/bell"
+	"github.com/millrace/millrace/shared/store"
+)
+
+// Swept says what a sweep did.
+type Swept struct {
+	Lost     int // leases that had run out
+	Released int // tasks that were held by nothing any more
+	Rung     int // for tasks that are ready
+}
+
+// Sweep looks after what was left behind by processes that died and rings that were lost: it ends leases that have run
+// out, releases what nothing holds any longer, makes ready what has fallen due, and rings for what is ready. It may run in
+// several processes at once, and be cut off anywhere.
+func (q *Queue) Sweep(ctx context.Context) (Swept, error) {
+	var s Swept
+	var errs [4]error
+	s.Lost, _, errs[0] = q.sweepLeases(ctx)
+	s.Released, errs[1] = q.releaseHolds(ctx)
+	_, errs[2] = q.Promote(ctx)
+	s.Rung, errs[3] = q.ringReady(ctx)
+	return s, errors.Join(errs[:]...)
+}
+
+// sweepLeases ends what has run out, and answers when the next lease does; 0: there is none.
+func (q *Queue) sweepLeases(ctx context.Context) (lost int, next int64, err error) {
+	for _, shard := range leaseShards {
+		r := store.Range{Table: store.Work, Partition: "lease/" + string(shard)}
+		for {
+			page, err := q.store.Query(ctx, r)
+			if err != nil {
+				return lost, next, unavailable("read leases", err)
+			}
+			for i := range page.Items {
+				expires, ended, err := q.sweepLease(ctx, &page.Items[i])
+				if err != nil {
+					return lost, next, err
+				}
+				if ended {
+					lost++
+				} else if next == 0 || expires < next {
+					next = expires
+				}
+			}
+			if !page.More || len(page.Items) == 0 {
+				break
+			}
+			r.From = page.Items[len(page.Items)-1].Key.Sort + "\x00"
+		}
+	}
+	return lost, next, nil
+}
+
+// sweepLease ends one lease if it has run out. Race: a heartbeat that lands first has written the lease anew, and the end
+// rests on the version that was read.
+func (q *Queue) sweepLease(ctx context.Context, item *store.Item) (expires int64, ended bool, err error) {
+	var l lease
+	if err := decode(item, &l); err != nil {
+		return 0, false, err
+	}
+	if l.Expires > q.micro() {
+		return l.Expires, false, nil
+	}
+	token := item.Key.Sort
+	_, err = q.end(ctx, token, Result{Outcome: lost, Message: "the lease ran out: its worker was not heard of for " + l.Length.String()}, l.Expires)
+	if errors.Is(err, ErrStale) || errors.Is(err, ErrNoLease) {
+		return 0, true, nil // its worker was quicker
+	}
+	if err == nil {
+		q.log.Warn("a lease ran out", "task_id", l.UUID, "job", l.Job, "instance", l.Instance)
+	}
+	return l.Expires, err == nil, err
+}
+
+// ringMost is how often one sweep rings for one queue.
+const ringMost = 16
+
+// ringReady rings for what is ready, in case the rings for it were lost.
+func (q *Queue) ringReady(ctx context.Context) (rung int, err error) {
+	names, err := q.queues(ctx)
+	if err != nil {
+		return 0, err
+	}
+	for _, name := range names {
+		page, err := q.store.Query(ctx, store.Range{
+			Table: store.Work, Partition: readyPartition(name), Limit: ringMost, Eventual: true,
+		})
+		if err != nil {
+			return rung, unavailable("read a ready index", err)
+		}
+		rings := make([]bell.Ring, len(page.Items))
+		for i := range rings {
+			rings[i] = bell.Ring{Queue: name}
+		}
+		q.ring(ctx, rings)
+		rung += len(rings)
+	}
+	return rung, nil
+}
+
+// alarm is when something falls due, or a lease runs out, that this process knows of.
+type alarm struct {
+	mu  sync.Mutex
+	at  int64
+	set chan struct{} // with room for one
+}
+
+// wake sees to it that Run looks at that time in microseconds, at the latest.
+func (q *Queue) wake(at int64) {
+	a := &q.alarm
+	a.mu.Lock()
+	earlier := a.at == 0 || at < a.at
+	if earlier {
+		a.at = at
+	}
+	a.mu.Unlock()
+	if earlier {
+		select {
+		case a.set <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// sweepEvery is how often Run sweeps all, in case something was left behind.
+const sweepEvery = time.Minute
+
+// Run promotes what falls due and ends leases that run out, each at its time, until ctx ends. It is for a process that has
+// the store to itself; elsewhere the functions cron and sweep do it. Between those times it does nothing.
+func (q *Queue) Run(ctx context.Context) {
+	sweep := time.NewTicker(sweepEvery)
+	defer sweep.Stop()
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	q.try("sweep", func() error { _, err := q.Sweep(ctx); return err })
+	for ctx.Err() == nil {
+		q.alarm.clear()
+		q.try("promote what is due", func() error {
+			next, err := q.Promote(ctx)
+			if !next.IsZero() {
+				q.wake(next.UnixMicro())
+			}
+			return err
+		})
+		q.try("end leases", func() error {
+			_, next, err := q.sweepLeases(ctx)
+			if next != 0 {
+				q.wake(next)
+			}
+			return err
+		})
+		q.sleep(ctx, timer, sweep)
+	}
+}
+
+func (q *Queue) try(doing string, act func() error) {
+	if err := act(); err != nil && !errors.Is(err, context.Canceled) {
+		q.log.Warn("upkeep of tasks failed; it is tried again", "doing", doing, "error", err)
+		q.wake(q.micro() + time.Second.Microseconds())
+	}
+}
+
+func (a *alarm) clear() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.at = 0
+}
+
+// sleep waits until the alarm.
+func (q *Queue) sleep(ctx context.Context, timer *time.Timer, sweep *time.Ticker) {
+	for {
+		q.alarm.mu.Lock()
+		at := q.alarm.at
+		q.alarm.mu.Unlock()
+		wait := sweepEvery
+		if at != 0 {
+			wait = max(0, time.Duration(at-q.micro())*time.Microsecond)
+		}
+		timer.Reset(wait)
+		select {
+		case <-ctx.Done():
+			return
+		case <-timer.C:
+			return
+		case <-sweep.C:
+			q.try("sweep", func() error { _, err := q.Sweep(ctx); return err })
+		case <-q.alarm.set: // it may be earlier now
+		}
+	}
+}

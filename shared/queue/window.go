@@ -1,0 +1,140 @@
+package queue
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/millrace/millrace/shared/store"
+)
+
+// window is the head of one ready index in memory, where no other process can change it: every entry up to a bound is
+// there, less those that are being started. It saves each claim a search, which on an ordered key-value store has to step
+// over all that was deleted at the head; its size does not grow with the backlog.
+type window struct {
+	mu      sync.Mutex
+	entries []place // by rank
+	bound   string  // entries above it are not here; they are looked up when those here are used up
+	whole   bool    // there are none above it
+}
+
+const (
+	windowFill = 512  // entries read at once
+	windowMost = 2048 // entries kept; beyond, the worse half is forgotten
+)
+
+// add notes an entry that was stored after the window was filled.
+func (w *window) add(p place) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.whole && p.key.Sort > w.bound {
+		return
+	}
+	n := len(w.entries)
+	if n == 0 || w.entries[n-1].key.Sort < p.key.Sort { // the usual case
+		w.entries = append(w.entries, p)
+	} else {
+		at, there := slices.BinarySearchFunc(w.entries, p, byRank)
+		if there {
+			w.entries[at] = p
+			return
+		}
+		w.entries = slices.Insert(w.entries, at, p)
+	}
+	if len(w.entries) > windowMost {
+		w.forget()
+	}
+}
+
+func byRank(a, b place) int { return strings.Compare(a.key.Sort, b.key.Sort) }
+
+// forget drops the worse half.
+func (w *window) forget() {
+	keep := windowMost / 2
+	clear(w.entries[keep:])
+	w.entries = w.entries[:keep]
+	w.bound, w.whole = w.entries[keep-1].key.Sort, false
+}
+
+// take removes up to n of the best entries.
+func (w *window) take(ctx context.Context, q *Queue, line string, n int) ([]place, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.entries) == 0 && !w.whole {
+		if err := w.fill(ctx, q, line); err != nil {
+			return nil, err
+		}
+	}
+	n = min(n, len(w.entries))
+	if n == 0 {
+		return nil, nil
+	}
+	taken := slices.Clone(w.entries[:n])
+	clear(w.entries[:n])
+	w.entries = w.entries[n:]
+	if len(w.entries) == 0 {
+		w.entries = nil
+	}
+	return taken, nil
+}
+
+// fill reads on behind the bound. Whoever stores an entry meanwhile waits to add it, so that none is missed.
+func (w *window) fill(ctx context.Context, q *Queue, line string) error {
+	from := ""
+	if w.bound != "" {
+		from = w.bound + "\x00"
+	}
+	places, more, err := q.places(ctx, store.Range{
+		Table: store.Work, Partition: readyPartition(line), From: from, Limit: windowFill,
+	})
+	if err != nil {
+		return err
+	}
+	w.entries, w.whole = places, !more
+	if len(places) > 0 {
+		w.bound = places[len(places)-1].key.Sort
+	}
+	return nil
+}
+
+// places reads entries of an index.
+func (q *Queue) places(ctx context.Context, r store.Range) (found []place, more bool, err error) {
+	page, err := q.store.Query(ctx, r)
+	if err != nil {
+		return nil, false, unavailable("read an index", err)
+	}
+	found = make([]place, 0, len(page.Items))
+	for i := range page.Items {
+		p, err := readPlace(&page.Items[i])
+		if err != nil {
+			return nil, false, err
+		}
+		found = append(found, p)
+	}
+	return found, page.More, nil
+}
+
+// windows are those of all ready indexes.
+type windows struct {
+	mu    sync.RWMutex
+	lines map[string]*window
+}
+
+func (w *windows) of(line string) *window {
+	w.mu.RLock()
+	found := w.lines[line]
+	w.mu.RUnlock()
+	if found != nil {
+		return found
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.lines == nil {
+		w.lines = map[string]*window{}
+	}
+	if w.lines[line] == nil {
+		w.lines[line] = &window{}
+	}
+	return w.lines[line]
+}
