@@ -2,6 +2,7 @@
 // is reported with its place and what would be right, all of them at once.
 //
 //	MILLRACE_STORE        where the data is: pebble:DIR or dynamodb:PREFIX
+//	MILLRACE_BELL         how workers are woken: local (default, where there is one process) or sqs:QUEUE
 //	MILLRACE_ADMIN_TOKEN  the secret of the token named admin
 //	MILLRACE_TOKENS       more tokens, as the list under tokens in the file
 //	MILLRACE_CONFIG       path of millrace.yaml; or its text, where that begins with {, for hosts without files
@@ -14,6 +15,6 @@
 //	targets: {allow_private: false}
 //	lease: 30s
 //
-// The package imports api (for roles), event (for durations) and store. It opens stores by what it is handed, so that a
+// The package imports api (for roles), bell, event (for durations) and store. It opens both by what it is handed, so that a
 // program links only the backends that its main names.
 package config

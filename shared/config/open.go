@@ -36,17 +36,22 @@ func OpenStore(ctx context.Context, url string, openers Openers) (store.Store, e
 }
 
 // String lists the forms of URL that can be opened.
-func (o Openers) String() string {
-	forms := slices.Sorted(maps.Keys(o))
-	for i, scheme := range forms {
-		if forms[i] = scheme + ":…"; example[scheme] != "" {
-			forms[i] = example[scheme]
+func (o Openers) String() string { return forms(o) }
+
+// forms lists the forms of URL with these schemes.
+func forms[T any](openers map[string]T) string {
+	all := slices.Sorted(maps.Keys(openers))
+	for i, scheme := range all {
+		if all[i] = scheme + ":…"; example[scheme] != "" {
+			all[i] = example[scheme]
 		}
 	}
-	return strings.Join(forms, " or ")
+	return strings.Join(all, " or ")
 }
 
 var example = map[string]string{
 	"pebble":   "pebble:DIRECTORY",
 	"dynamodb": "dynamodb:PREFIX (tables PREFIX-journal, PREFIX-work and PREFIX-definitions)",
+	"local":    "local",
+	"sqs":      "sqs:QUEUE (the URL or the name of a standard queue)",
 }

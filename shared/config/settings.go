@@ -14,6 +14,7 @@ import (
 // Settings are what an operator can say.
 type Settings struct {
 	Store     string      // URL for [OpenStore]; empty where MILLRACE_STORE is not set
+	Bell      string      // URL for [OpenBell]; empty where MILLRACE_BELL is not set
 	Tokens    []api.Token // at least one, each of its own name and secret
 	Retention Retention
 	Targets   Targets
@@ -42,7 +43,7 @@ var errNoToken = errors.New("config: there is no token, so nobody could do anyth
 
 // Load reads the environment, and the file that MILLRACE_CONFIG names. Its error has a line for every mistake.
 func Load(env func(string) string) (Settings, error) {
-	settings := Settings{Store: env("MILLRACE_STORE"), Lease: defaultLease}
+	settings := Settings{Store: env("MILLRACE_STORE"), Bell: env("MILLRACE_BELL"), Lease: defaultLease}
 	err := errors.Join(
 		settings.loadFile(env("MILLRACE_CONFIG")),
 		settings.loadTokens(env("MILLRACE_TOKENS")),

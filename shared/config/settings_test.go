@@ -47,8 +47,10 @@ func TestLoad(t *testing.T) {
 	}{
 		{"a token is enough", env{"MILLRACE_ADMIN_TOKEN": "s3cret"},
 			config.Settings{Tokens: []api.Token{admin}, Lease: 30 * time.Second}},
-		{"store and level", env{"MILLRACE_ADMIN_TOKEN": "s3cret", "MILLRACE_STORE": "pebble:data", "MILLRACE_LOG": "debug"},
-			config.Settings{Store: "pebble:data", Tokens: []api.Token{admin}, Lease: 30 * time.Second, Level: slog.LevelDebug}},
+		{"store, bell and level", env{
+			"MILLRACE_ADMIN_TOKEN": "s3cret", "MILLRACE_STORE": "pebble:data", "MILLRACE_BELL": "sqs:q", "MILLRACE_LOG": "debug",
+		},
+			config.Settings{Store: "pebble:data", Bell: "sqs:q", Tokens: []api.Token{admin}, Lease: 30 * time.Second, Level: slog.LevelDebug}},
 		{"tokens as JSON", env{"MILLRACE_TOKENS": `[{"name":"ci","role":"producer","sha256":"` + hash + `"}]`},
 			config.Settings{Tokens: []api.Token{ci}, Lease: 30 * time.Second}},
 		{"tokens as YAML", env{"MILLRACE_TOKENS": "- {name: ci, role: producer, sha256: " + hash + "}"},

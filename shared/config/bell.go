@@ -1,0 +1,36 @@
+package config
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/millrace/millrace/shared/bell"
+)
+
+// Bells are the bells that a program can open, by the scheme of their URLs.
+type Bells map[string]func(ctx context.Context, place string) (bell.Line, error)
+
+// OpenBell opens the bell at url, such as local or sqs:millrace-rings. Without a URL it is the one in this process, if the
+// program has it.
+func OpenBell(ctx context.Context, url string, openers Bells) (bell.Line, error) {
+	scheme, place, _ := strings.Cut(url, ":")
+	if url == "" {
+		scheme = "local"
+	}
+	open, known := openers[scheme]
+	switch {
+	case !known && url == "":
+		return nil, fmt.Errorf("config: MILLRACE_BELL is not set, want %s", openers)
+	case !known:
+		return nil, fmt.Errorf("config: MILLRACE_BELL is %q, and this program opens %s", url, openers)
+	}
+	opened, err := open(ctx, place)
+	if err != nil {
+		return nil, fmt.Errorf("config: open the bell %s: %w", url, err)
+	}
+	return opened, nil
+}
+
+// String lists the forms of URL that can be opened.
+func (b Bells) String() string { return forms(b) }
