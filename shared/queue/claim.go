@@ -77,7 +77,8 @@ type claim struct {
 type start struct {
 	place   place
 	task    task.Task
-	version int64
+	before  int64 // the task's version
+	version int64 // afterwards
 	lease   lease
 	token   string
 }
@@ -110,7 +111,11 @@ func (c *claim) run(ctx context.Context) ([]Lease, error) {
 
 // start starts what it can of the picks, in one write.
 func (c *claim) start(ctx context.Context) ([]Lease, error) {
-	_, err := c.q.journal.Write(ctx, c.prepare)
+	return c.started(ctx, c.q.write(ctx, c)[0])
+}
+
+// started answers the leases of a write that has ended with that error.
+func (c *claim) started(ctx context.Context, err error) ([]Lease, error) {
 	if err != nil {
 		if !errors.Is(err, errNothing) {
 			c.left = append(c.left, c.places()...)
@@ -122,6 +127,8 @@ func (c *claim) start(ctx context.Context) ([]Lease, error) {
 	for i := range c.starts {
 		s := &c.starts[i]
 		leases[i] = Lease{Token: s.token, Task: s.task, Expires: time.UnixMicro(s.lease.Expires), Length: s.lease.Length}
+		c.q.leases.keep(s)
+		c.q.wake(s.lease.Expires)
 	}
 	if c.queue.Type == definition.RoundRobin {
 		last := c.starts[len(c.starts)-1].place.key.Sort
@@ -129,6 +136,11 @@ func (c *claim) start(ctx context.Context) ([]Lease, error) {
 	}
 	return leases, c.q.fetchPayloads(ctx, leases)
 }
+
+func (c *claim) bounds() (ops, bytes int) { return 5 * len(c.picks), 1500 * len(c.picks) }
+
+// touches names nothing: no two claims of a process have a pick in common.
+func (c *claim) touches() []string { return nil }
 
 func (c *claim) places() []place {
 	places := make([]place, len(c.starts))
@@ -208,7 +220,7 @@ func (c *claim) admit(p place, t *task.Task, version int64, job definition.Job, 
 		c.held = append(c.held, holding{place: p, hold: limitHold(t.Concurrency.Key)})
 		return
 	}
-	s := start{place: p, task: *t, version: version, token: c.q.newToken(p.UUID, t.Attempt+1)}
+	s := start{place: p, task: *t, before: version, token: c.q.newToken(p.UUID, t.Attempt+1)}
 	s.task.State, _ = t.State.After(task.Start) // the state is a queued one
 	s.task.Attempt++
 	s.task.Started, s.task.Instance, s.task.Lease, s.task.NotBefore, s.task.Message = now, c.by.Instance, s.token, 0, ""
@@ -219,14 +231,15 @@ func (c *claim) admit(p place, t *task.Task, version int64, job definition.Job, 
 	c.starts = append(c.starts, s)
 }
 
-func (c *claim) ops(journal.Receipt) []store.Op {
+func (c *claim) ops(r journal.Receipt) []store.Op {
 	ops := make([]store.Op, 0, 4*len(c.starts)+1)
 	for i := range c.starts {
 		s := &c.starts[i]
+		s.version = r.Position
 		ops = append(ops,
-			store.Put(store.Item{Key: taskKey(s.lease.UUID), Value: encode(&s.task)}, store.VersionIs(s.version)),
+			store.Put(store.Item{Key: taskKey(s.lease.UUID), Value: encode(&s.task)}, store.VersionIs(s.before)),
 			store.Delete(s.place.key, store.Always),
-			store.Put(store.Item{Key: leaseKey(s.token), Version: 1, Value: encode(&s.lease)}, store.Absent),
+			store.Put(store.Item{Key: leaseKey(s.token), Version: 1, Value: encode(&s.lease)}, store.Always),
 		)
 		for _, permit := range s.lease.Permits {
 			ops = append(ops, store.Put(store.Item{Key: permit.key(), Value: []byte(s.token)}, store.Absent))

@@ -40,15 +40,28 @@ func (q *Queue) end(ctx context.Context, token string, r Result, unless int64) (
 		return "", err
 	}
 	e := &ending{q: q, set: set, token: token, result: r, unless: unless}
-	if _, err := q.journal.Write(ctx, e.prepare); err != nil {
-		if errors.Is(err, errNothing) {
-			return task.Running, nil
-		}
+	return e.ended(ctx, q.write(ctx, e)[0])
+}
+
+// ended answers the task's state after a write that has ended with that error.
+func (e *ending) ended(ctx context.Context, err error) (task.State, error) {
+	if err == nil || errors.Is(err, ErrStale) || errors.Is(err, ErrNoLease) {
+		e.q.leases.drop(e.token)
+	}
+	if errors.Is(err, errNothing) {
+		return task.Running, nil
+	}
+	if err != nil {
 		return "", err
 	}
 	e.announce(ctx)
 	return e.task.State, nil
 }
+
+func (e *ending) bounds() (ops, bytes int) { return 6, 3000 + len(e.result.Output) }
+
+// touches names the lease.
+func (e *ending) touches() []string { return []string{e.token} }
 
 // ending is one attempt's end.
 type ending struct {
@@ -64,10 +77,16 @@ type ending struct {
 	place *place // of the entry, where the task goes on
 }
 
-func (e *ending) prepare(ctx context.Context, _ *store.Conflict) (journal.Change, error) {
+func (e *ending) prepare(ctx context.Context, lost *store.Conflict) (journal.Change, error) {
 	var err error
-	if e.held, err = e.q.leased(ctx, e.token); err != nil {
-		return journal.Change{}, err
+	var kept bool
+	if lost == nil {
+		e.held, kept = e.q.leases.of(e.token)
+	}
+	if !kept {
+		if e.held, err = e.q.leased(ctx, e.token); err != nil {
+			return journal.Change{}, err
+		}
 	}
 	now := e.q.micro()
 	if e.unless != 0 && e.held.Expires > now {

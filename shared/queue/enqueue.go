@@ -39,7 +39,7 @@ func (q *Queue) Enqueue(ctx context.Context, once *Once, news ...New) (Enqueued,
 	if err != nil {
 		return Enqueued{}, err
 	}
-	_, err = q.journal.Write(ctx, a.prepare)
+	err = q.write(ctx, a)[0]
 	switch {
 	case errors.Is(err, errNothing): // every task was there already
 	case err != nil:
@@ -145,10 +145,8 @@ func (a *addition) add(i int, n *New) error {
 
 // prepare answers the tasks' events and items; after a conflict it finds out what was in the way.
 func (a *addition) prepare(ctx context.Context, lost *store.Conflict) (journal.Change, error) {
-	if lost != nil {
-		if err := a.resolve(ctx, lost); err != nil {
-			return journal.Change{}, err
-		}
+	if err := a.resolve(ctx, lost); err != nil {
+		return journal.Change{}, err
 	}
 	var c journal.Change
 	for i := range a.tasks {
@@ -172,6 +170,27 @@ func (a *addition) prepare(ctx context.Context, lost *store.Conflict) (journal.C
 	}
 	c.Ops = a.ops
 	return c, nil
+}
+
+func (a *addition) bounds() (ops, bytes int) {
+	for i := range a.tasks {
+		bytes += len(a.tasks[i].payload) + len(a.tasks[i].task.Payload) + 1000
+	}
+	return 4*len(a.tasks) + 1, bytes
+}
+
+// touches names the unique keys and the idempotency key.
+func (a *addition) touches() []string {
+	var names []string
+	for i := range a.tasks {
+		if t := &a.tasks[i]; t.task.Unique != "" && t.same < 0 {
+			names = append(names, uniqueKey(t.task.Job, t.task.Unique).Partition)
+		}
+	}
+	if a.once != nil {
+		names = append(names, onceKey(a.once).Partition)
+	}
+	return names
 }
 
 // fresh reports whether the task is to be written.
@@ -225,9 +244,9 @@ func (a *addition) ops(r journal.Receipt) []store.Op {
 			continue
 		}
 		uuid := t.task.ID.UUID()
-		ops = append(ops, store.Put(store.Item{Key: taskKey(uuid), Value: encode(&t.task)}, store.Absent))
+		ops = append(ops, store.Put(store.Item{Key: taskKey(uuid), Value: encode(&t.task)}, a.q.fresh()))
 		if t.payload != nil {
-			ops = append(ops, store.Put(store.Item{Key: payloadKey(uuid), Value: t.payload}, store.Absent))
+			ops = append(ops, store.Put(store.Item{Key: payloadKey(uuid), Value: t.payload}, store.Always))
 		}
 		if t.task.Unique != "" {
 			cond := store.Absent
@@ -239,43 +258,70 @@ func (a *addition) ops(r journal.Receipt) []store.Op {
 		if p := a.places[i]; p != nil {
 			p.Of = r.Position
 			p.version = entryVersion(p.Of, 0)
-			ops = append(ops, p.put(p.key, store.Absent))
+			ops = append(ops, p.put(p.key, store.Always))
 		}
 	}
 	return ops
 }
 
-// resolve finds out, item by item, what a write met.
-func (a *addition) resolve(ctx context.Context, lost *store.Conflict) error {
-	for _, failure := range lost.Failed {
-		if failure.Found == nil {
-			for i := range a.tasks {
-				a.tasks[i].held = false // a unique item that was there is gone
-			}
-			continue
-		}
-		if a.once != nil && failure.Found.Key == onceKey(a.once) {
-			return a.replay(ctx, failure.Found)
-		}
-		if err := a.met(ctx, failure.Found); err != nil {
-			return err
-		}
+// fresh is the condition of a new task. Another process might make the same id, within one microsecond and with the same
+// random bits; a process that is alone gives each microsecond once, and saves the search.
+func (q *Queue) fresh() store.Condition {
+	if q.store.Exclusive() {
+		return store.Always
 	}
-	return nil
+	return store.Absent
 }
 
-// met resolves one item found: the holder of a unique key, or a task with the very id.
-func (a *addition) met(ctx context.Context, found *store.Item) error {
+// resolve finds out what is there already: the holders of unique keys are looked up, since being asked for what is under
+// way is the usual case and a write that fails costs more than a read; the rest shows when it fails a write.
+func (a *addition) resolve(ctx context.Context, lost *store.Conflict) error {
+	if lost != nil {
+		for _, failure := range lost.Failed {
+			if failure.Found == nil {
+				continue
+			}
+			if a.once != nil && failure.Found.Key == onceKey(a.once) {
+				return a.replay(ctx, failure.Found)
+			}
+			a.rename(failure.Found.Key)
+		}
+	}
+	return a.lookUp(ctx)
+}
+
+// rename gives a task whose very id is taken another.
+func (a *addition) rename(key store.Key) {
 	for i := range a.tasks {
-		t := &a.tasks[i]
-		if !t.fresh() {
+		if t := &a.tasks[i]; t.fresh() && key == taskKey(t.task.ID.UUID()) {
+			t.task.ID = task.NewID(t.prefix, t.task.ListedUnder(), t.task.Created, a.q.random())
+		}
+	}
+}
+
+// lookUp finds who holds the unique keys that are asked for.
+func (a *addition) lookUp(ctx context.Context) error {
+	var keys []store.Key
+	var of []*adding
+	for i := range a.tasks {
+		if t := &a.tasks[i]; t.fresh() && t.task.Unique != "" {
+			keys, of = append(keys, uniqueKey(t.task.Job, t.task.Unique)), append(of, t)
+		}
+	}
+	if len(keys) == 0 {
+		return nil
+	}
+	items, err := a.q.store.Get(ctx, keys...)
+	if err != nil {
+		return unavailable("look up a unique key", err)
+	}
+	for i, item := range items {
+		of[i].held = false
+		if item == nil {
 			continue
 		}
-		switch {
-		case t.task.Unique != "" && found.Key == uniqueKey(t.task.Job, t.task.Unique):
-			return t.meet(ctx, a.q, found)
-		case found.Key == taskKey(t.task.ID.UUID()):
-			t.task.ID = task.NewID(t.prefix, t.task.ListedUnder(), t.task.Created, a.q.random())
+		if err := of[i].meet(ctx, a.q, item); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/millrace/millrace/shared/store"
@@ -122,6 +123,7 @@ func (q *Queue) extend(ctx context.Context, token string, h *heldLease, b Beat) 
 	if err := q.store.Write(ctx, store.Write{Token: q.token(), Ops: ops}); err != nil {
 		return Alive{}, err
 	}
+	q.leases.drop(token)
 	q.wake(next.Expires)
 	return Alive{Expires: time.UnixMicro(next.Expires), Stop: next.Stop}, nil
 }
@@ -151,4 +153,36 @@ func outputOf(raw json.RawMessage) json.RawMessage {
 		return nil
 	}
 	return raw
+}
+
+// leases are those that this process has given and nobody has changed since, as far as it knows: what rests on them saves
+// a read, and their versions decide.
+type leases struct {
+	mu   sync.Mutex
+	kept map[string]heldLease
+}
+
+// maxLeases bounds them: those of remote workers end elsewhere perhaps.
+const maxLeases = 4096
+
+func (l *leases) keep(s *start) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.kept == nil || len(l.kept) >= maxLeases {
+		l.kept = map[string]heldLease{}
+	}
+	l.kept[s.token] = heldLease{lease: s.lease, version: 1, task: s.task, taskVersion: s.version}
+}
+
+func (l *leases) of(token string) (heldLease, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	h, kept := l.kept[token]
+	return h, kept
+}
+
+func (l *leases) drop(token string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.kept, token)
 }

@@ -52,7 +52,9 @@ type Queue struct {
 	tokens  atomic.Uint64
 	last    atomic.Int64 // the newest creation time given
 
+	combiner  combiner
 	windows   windows
+	leases    leases
 	rules     rulebook
 	virtual   virtualTimes
 	due       dueTimes

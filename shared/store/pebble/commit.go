@@ -85,6 +85,7 @@ func (s *Store) flush(g *group, group []*pending) error {
 	if err := g.batch.Commit(pebble.Sync); err != nil {
 		return err
 	}
+	g.remember(s.recent)
 	s.publish()
 	return nil
 }
@@ -96,6 +97,7 @@ func (s *Store) add(g *group, p *pending) error {
 		if string(lower) >= string(upper) {
 			return nil
 		}
+		g.cleared = g.cleared || s.recent.keeps(lower)
 		return g.batch.DeleteRange(lower, upper, nil)
 	}
 	if t := p.write.NotAfter; !t.IsZero() && g.now.After(t) {
@@ -139,6 +141,8 @@ type group struct {
 	item  []change
 	seed  maphash.Seed
 	value []byte
+
+	cleared bool // a range of items that may be remembered is deleted
 }
 
 type span struct{ from, to int }
@@ -155,7 +159,7 @@ func (g *group) begin(db *pebble.DB) {
 		g.index = map[uint64]int32{}
 		g.seed = maphash.MakeSeed()
 	}
-	g.batch, g.now = db.NewBatch(), time.Now()
+	g.batch, g.now, g.cleared = db.NewBatch(), time.Now(), false
 }
 
 func (g *group) end() {
@@ -179,13 +183,35 @@ func (g *group) text(s span) []byte { return g.bytes[s.from:s.to:s.to] }
 // find answers the item of an operation's key, nil if there is none.
 func (g *group) find(s *Store, key span, op *store.Op) (*store.Item, error) {
 	if c := g.changed(key); c != nil {
-		if c.item == nil {
-			return nil, nil
+		return copyOf(c.item), nil
+	}
+	if !g.cleared && s.recent.keeps(g.text(key)) {
+		if item, known := s.recent.get(g.text(key), s.recent.commit.Load()); known {
+			return copyOf(item), nil
 		}
-		copied := *c.item
-		return &copied, nil
 	}
 	return s.get(s.db, g.text(key), op.Item.Key)
+}
+
+func copyOf(item *store.Item) *store.Item {
+	if item == nil {
+		return nil
+	}
+	copied := *item
+	return &copied
+}
+
+// remember tells of the changes, in their order.
+func (g *group) remember(r *recent) {
+	r.commit.Add(1)
+	if g.cleared {
+		r.clear()
+	}
+	for i := range g.item {
+		if c := &g.item[i]; r.keeps(g.text(c.key)) {
+			r.put(g.text(c.key), c.item)
+		}
+	}
 }
 
 // changed answers what the group has done to a key so far, nil for nothing.

@@ -44,6 +44,7 @@ type Store struct {
 
 	published atomic.Pointer[snapshot]
 	queue     queue
+	recent    *recent
 	sequences sequences
 	pageSizes pageSizes
 	failure   failure
@@ -64,7 +65,7 @@ func Open(dir string, o Options) (*Store, error) {
 	if o.MinFree == 0 {
 		o.MinFree = defaultMinFree
 	}
-	s := &Store{dir: dir, fs: o.FS, log: o.Log.With("store", dir), disk: disk{minFree: o.MinFree}}
+	s := &Store{recent: newRecent(), dir: dir, fs: o.FS, log: o.Log.With("store", dir), disk: disk{minFree: o.MinFree}}
 	s.queue.open()
 	s.failure.dead = make(chan struct{})
 	if err := s.claim(); err != nil {

@@ -19,12 +19,13 @@ const pageBytes = 1 << 20
 // snapshot is what is durable, as of one commit. Pebble itself shows a batch before its sync.
 type snapshot struct {
 	*pebble.Snapshot
-	refs atomic.Int32
+	commit int64 // how many commits it shows
+	refs   atomic.Int32
 }
 
 // publish makes everything committed so far visible.
 func (s *Store) publish() {
-	next := &snapshot{Snapshot: s.db.NewSnapshot()}
+	next := &snapshot{Snapshot: s.db.NewSnapshot(), commit: s.recent.commit.Load()}
 	next.refs.Store(1)
 	if before := s.published.Swap(next); before != nil {
 		before.release()
@@ -64,11 +65,27 @@ func (s *Store) Get(ctx context.Context, keys ...store.Key) (_ []*store.Item, er
 			return nil, err
 		}
 		buf = appendKey(buf[:0], kindOf(key.Table), key)
-		if items[i], err = s.get(snap, buf, key); err != nil {
+		if items[i], err = s.look(snap, buf, key); err != nil {
 			return nil, err
 		}
 	}
 	return items, nil
+}
+
+// look reads one item as of a snapshot, from memory if it was written or read lately.
+func (s *Store) look(snap *snapshot, key []byte, k store.Key) (*store.Item, error) {
+	keep := s.recent.keeps(key)
+	if keep {
+		if item, known := s.recent.get(key, snap.commit); known {
+			return copyOf(item), nil
+		}
+	}
+	item, err := s.get(snap, key, k)
+	if err != nil || !keep {
+		return item, err
+	}
+	s.recent.fill(key, item, snap.commit)
+	return copyOf(item), nil
 }
 
 func (s *Store) get(from pebble.Reader, key []byte, k store.Key) (*store.Item, error) {

@@ -1,0 +1,100 @@
+package queue_test
+
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/millrace/millrace/shared/journal"
+	"github.com/millrace/millrace/shared/queue"
+	"github.com/millrace/millrace/shared/store/pebble"
+	"github.com/millrace/millrace/shared/task"
+)
+
+func openPebble(b *testing.B) *queue.Queue {
+	b.Helper()
+	s, err := pebble.Open(b.TempDir(), pebble.Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	j := journal.Open(s, journal.Options{})
+	b.Cleanup(func() { j.Close(); s.Close() })
+	return queue.Open(queue.Options{Store: s, Journal: j, Definitions: fixed{set()}})
+}
+
+var payload = []byte(`"` + fmt.Sprintf("%0254d", 1) + `"`)
+
+func fill(b *testing.B, q *queue.Queue, n, producers int) {
+	var group sync.WaitGroup
+	var left atomic.Int64
+	left.Store(int64(n))
+	for range producers {
+		group.Go(func() {
+			for left.Add(-1) >= 0 {
+				if _, err := q.Enqueue(b.Context(), nil, queue.New{Dialect: task.Job, Job: "/plain", Payload: payload}); err != nil {
+					b.Error(err)
+					return
+				}
+			}
+		})
+	}
+	group.Wait()
+}
+
+func drain(b *testing.B, q *queue.Queue, n, workers, batch int) {
+	var group sync.WaitGroup
+	var done atomic.Int64
+	for w := range workers {
+		group.Go(func() {
+			for done.Load() < int64(n) {
+				leases, err := q.Claim(b.Context(), queue.Claimer{Instance: fmt.Sprint(w)}, batch)
+				if err != nil {
+					b.Error(err)
+					return
+				}
+				for _, l := range leases {
+					if _, err := q.Complete(b.Context(), l.Token, queue.Result{Outcome: queue.OK}); err != nil {
+						b.Error(err)
+						return
+					}
+					done.Add(1)
+				}
+			}
+		})
+	}
+	group.Wait()
+}
+
+func BenchmarkEnqueue(b *testing.B) {
+	q := openPebble(b)
+	b.ResetTimer()
+	began := time.Now()
+	fill(b, q, b.N, 16)
+	b.ReportMetric(float64(b.N)/time.Since(began).Seconds(), "tasks/s")
+}
+
+func BenchmarkDrain(b *testing.B) {
+	for _, batch := range []int{1, 4} {
+		b.Run(fmt.Sprint(batch), func(b *testing.B) {
+			q := openPebble(b)
+			fill(b, q, b.N, 64)
+			b.ResetTimer()
+			began := time.Now()
+			drain(b, q, b.N, 16, batch)
+			b.ReportMetric(float64(b.N)/time.Since(began).Seconds(), "tasks/s")
+		})
+	}
+}
+
+func BenchmarkBoth(b *testing.B) {
+	q := openPebble(b)
+	b.ResetTimer()
+	began := time.Now()
+	var group sync.WaitGroup
+	group.Go(func() { fill(b, q, b.N, 16) })
+	drain(b, q, b.N, 16, 1)
+	group.Wait()
+	b.ReportMetric(float64(b.N)/time.Since(began).Seconds(), "tasks/s")
+}
