@@ -22,6 +22,68 @@ const rounds = 50
 // Claim starts up to max tasks, the best that the claimer may run, and answers their leases; none where none is ready.
 // What has fallen due is ready.
 func (q *Queue) Claim(ctx context.Context, by Claimer, max int) ([]Lease, error) {
+	claims, err := q.claims(ctx, by)
+	if err != nil {
+		return nil, err
+	}
+	var leases []Lease
+	for _, c := range claims {
+		if len(leases) >= max {
+			break
+		}
+		c.want = min(max-len(leases), MaxClaim)
+		started, err := c.run(ctx)
+		leases = append(leases, started...)
+		if err != nil && len(leases) == 0 {
+			return nil, err
+		}
+	}
+	return leases, nil
+}
+
+// CompleteAndClaim is [Queue.Complete] and then [Queue.Claim], in one write where that can be: for a worker that goes on
+// with the next task at once. The error is that of the completion; it does not keep tasks from being claimed. No lease
+// does not mean that no task is ready: Claim says so.
+func (q *Queue) CompleteAndClaim(ctx context.Context, token string, r Result, by Claimer, max int) (task.State, []Lease, error) {
+	e, err := q.ending(ctx, token, r, 0)
+	if err != nil {
+		return "", nil, err
+	}
+	next := q.nextClaim(ctx, by, max)
+	if next == nil {
+		state, err := e.ended(ctx, q.write(ctx, e)[0])
+		return state, nil, err
+	}
+	errs := q.write(ctx, e, next)
+	leases, claimErr := next.started(ctx, errs[1])
+	if cleanErr := next.clean(ctx); claimErr != nil || cleanErr != nil {
+		q.log.Warn("the next task was not claimed", "error", errors.Join(claimErr, cleanErr))
+	}
+	state, err := e.ended(ctx, errs[0])
+	return state, leases, err
+}
+
+// nextClaim answers a claim that has picks; nil where none is found at once.
+func (q *Queue) nextClaim(ctx context.Context, by Claimer, max int) *claim {
+	claims, err := q.claims(ctx, by)
+	if err != nil {
+		return nil // Claim will say so
+	}
+	for _, c := range claims {
+		c.queue = c.set.QueueOf(queueOf(c.line))
+		if c.queue.MaxParallel > 0 {
+			continue // the place that is given back now is not free yet
+		}
+		c.want = min(max, MaxClaim)
+		if c.picks, err = c.pick(ctx); err == nil && len(c.picks) > 0 {
+			return c
+		}
+	}
+	return nil
+}
+
+// claims answers a claim of each line that the claimer takes from, after making ready what has fallen due.
+func (q *Queue) claims(ctx context.Context, by Claimer) ([]*claim, error) {
 	if _, err := q.Promote(ctx); err != nil {
 		return nil, err
 	}
@@ -37,19 +99,11 @@ func (q *Queue) Claim(ctx context.Context, by Claimer, max int) ([]Lease, error)
 	if err != nil {
 		return nil, err
 	}
-	var leases []Lease
-	for _, line := range lines {
-		if len(leases) >= max {
-			break
-		}
-		c := &claim{q: q, set: set, by: by, line: line, rules: rules, want: min(max-len(leases), MaxClaim)}
-		started, err := c.run(ctx)
-		leases = append(leases, started...)
-		if err != nil && len(leases) == 0 {
-			return nil, err
-		}
+	claims := make([]*claim, len(lines))
+	for i, line := range lines {
+		claims[i] = &claim{q: q, set: set, by: by, line: line, rules: rules}
 	}
-	return leases, nil
+	return claims, nil
 }
 
 // claim is one attempt to start tasks of one line.
@@ -137,7 +191,18 @@ func (c *claim) started(ctx context.Context, err error) ([]Lease, error) {
 	return leases, c.q.fetchPayloads(ctx, leases)
 }
 
-func (c *claim) bounds() (ops, bytes int) { return 5 * len(c.picks), 1500 * len(c.picks) }
+func (c *claim) bounds() (ops, bytes int) {
+	for i := range c.picks {
+		ops += 3
+		if c.queue.MaxParallel > 0 {
+			ops++
+		}
+		if c.picks[i].Limit > 0 {
+			ops++
+		}
+	}
+	return ops, 1500 * len(c.picks)
+}
 
 // touches names nothing: no two claims of a process have a pick in common.
 func (c *claim) touches() []string { return nil }

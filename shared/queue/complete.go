@@ -22,25 +22,46 @@ const MaxMessage = 2000
 // Complete ends an attempt and answers the task's state afterwards. The errors [ErrStale] and [ErrNoLease] say that the
 // token is not valid; nothing was changed then.
 func (q *Queue) Complete(ctx context.Context, token string, r Result) (task.State, error) {
-	switch r.Outcome {
-	case OK, Failed, Cancel, Thrown, Again:
-	default:
-		return "", fmt.Errorf("%w: result %q, want ok, failed or cancel", ErrInvalid, r.Outcome)
-	}
-	if len(r.Output) > MaxPayload || r.RetryDelay < 0 {
-		return "", fmt.Errorf("%w: output over %d bytes, or a negative retry delay", ErrInvalid, MaxPayload)
-	}
 	return q.end(ctx, token, r, 0)
 }
 
 // end ends an attempt. unless, if not zero, is a time: a lease that is valid then is left alone.
 func (q *Queue) end(ctx context.Context, token string, r Result, unless int64) (task.State, error) {
-	set, err := q.definitions.Current(ctx)
+	e, err := q.ending(ctx, token, r, unless)
 	if err != nil {
 		return "", err
 	}
-	e := &ending{q: q, set: set, token: token, result: r, unless: unless}
 	return e.ended(ctx, q.write(ctx, e)[0])
+}
+
+// ending is one attempt's end.
+type ending struct {
+	q      *Queue
+	set    *definition.Set
+	token  string
+	result Result
+	unless int64
+
+	held  heldLease
+	task  task.Task // afterwards
+	step  task.Step
+	place *place // of the entry, where the task goes on
+}
+
+func (q *Queue) ending(ctx context.Context, token string, r Result, unless int64) (*ending, error) {
+	switch r.Outcome {
+	case OK, Failed, Cancel, Thrown, Again, lost:
+	default:
+		return nil, fmt.Errorf("%w: result %q, want ok, failed or cancel", ErrInvalid, r.Outcome)
+	}
+	if len(r.Output) > MaxPayload || r.RetryDelay < 0 {
+		return nil, fmt.Errorf("%w: output over %d bytes, or a negative retry delay", ErrInvalid, MaxPayload)
+	}
+	set, err := q.definitions.Current(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &ending{q: q, set: set, token: token, result: r, unless: unless}, nil
 }
 
 // ended answers the task's state after a write that has ended with that error.
@@ -58,24 +79,16 @@ func (e *ending) ended(ctx context.Context, err error) (task.State, error) {
 	return e.task.State, nil
 }
 
-func (e *ending) bounds() (ops, bytes int) { return 6, 3000 + len(e.result.Output) }
+func (e *ending) bounds() (ops, bytes int) {
+	ops = 6
+	if h, kept := e.q.leases.of(e.token); kept {
+		ops = 3 + len(h.Permits)
+	}
+	return ops, 2000 + len(e.result.Output)
+}
 
 // touches names the lease.
 func (e *ending) touches() []string { return []string{e.token} }
-
-// ending is one attempt's end.
-type ending struct {
-	q      *Queue
-	set    *definition.Set
-	token  string
-	result Result
-	unless int64
-
-	held  heldLease
-	task  task.Task // afterwards
-	step  task.Step
-	place *place // of the entry, where the task goes on
-}
 
 func (e *ending) prepare(ctx context.Context, lost *store.Conflict) (journal.Change, error) {
 	var err error

@@ -41,7 +41,7 @@ func taskKey(uuid string) store.Key {
 	return work(groupPartition(task.ID(uuid).Group()), uuid)
 }
 
-func groupPartition(hash uint32) string { return fmt.Sprintf("task/%08x", hash) }
+func groupPartition(hash uint32) string { return "task/" + hexadecimal(uint64(hash), 8) }
 
 func payloadKey(uuid string) store.Key { return work("payload/"+uuid, only) }
 
@@ -96,4 +96,14 @@ func fit(text string) string {
 }
 
 // stamp answers a time in microseconds, or a virtual one, so that texts sort as numbers do.
-func stamp(n int64) string { return fmt.Sprintf("%014x", max(n, 0)) }
+func stamp(n int64) string { return hexadecimal(uint64(max(n, 0)), 14) }
+
+// hexadecimal answers the last digits of a number, with zeros before it.
+func hexadecimal(n uint64, digits int) string {
+	var text [16]byte
+	for i := digits - 1; i >= 0; i-- {
+		text[i] = "0123456789abcdef"[n&15]
+		n >>= 4
+	}
+	return string(text[:digits])
+}

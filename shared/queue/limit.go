@@ -2,7 +2,6 @@ package queue
 
 import (
 	"context"
-	"fmt"
 	"sync"
 
 	"github.com/millrace/millrace/shared/definition"
@@ -20,7 +19,9 @@ type permit struct {
 	Number int    `json:"n"`
 }
 
-func (p permit) key() store.Key { return work(permitPartition(p.What), fmt.Sprintf("%06d", p.Number)) }
+func (p permit) key() store.Key {
+	return work(permitPartition(p.What), hexadecimal(uint64(p.Number), 8))
+}
 
 // permitPool is what a claim knows of the places that are free.
 type permitPool struct {

@@ -2,7 +2,6 @@ package queue
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/millrace/millrace/shared/definition"
 )
@@ -11,10 +10,10 @@ import (
 
 // byPriority ranks by priority, high first, then creation.
 func byPriority(priority int64, uuid string) string {
-	return fmt.Sprintf("%016x", ^(uint64(priority)^1<<63)) + uuid
+	return hexadecimal(^(uint64(priority)^1<<63), 16) + uuid
 }
 
-// byTurn ranks by a turn that package-wide fairness has given.
+// byTurn ranks by a turn, see turn.go.
 func byTurn(turn int64, uuid string) string { return stamp(turn) + uuid }
 
 // ranks answers where entries of one queue belong in its ready index.
