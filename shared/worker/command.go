@@ -1,0 +1,122 @@
+package worker
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/millrace/millrace/shared/queue"
+)
+
+// Command runs programs, without a shell, each in a process group of its own. It is a [Target]. Give it only to servers
+// whose definitions come from their own configuration.
+//
+// The program gets the attempt as JSON on its standard input. Lines of its standard output become log lines of level info,
+// those of its standard error of level error, as they appear. Its exit status is the return code (128 and the signal's
+// number if a signal ended it); any but 0 is a failure. When the attempt must end, the whole group gets SIGTERM, and
+// SIGKILL after the grace. What the program leaves running in its group ends with it.
+type Command struct {
+	Grace time.Duration // from SIGTERM to SIGKILL; default 5 s, which is within the Runner's
+	Dir   string        // default: the server's
+	Env   []string      // default: the server's, without the variables of Millrace itself, which hold its secrets
+}
+
+// Run runs the program that the attempt's target names.
+func (c Command) Run(ctx context.Context, a *Attempt, log *Log) queue.Result {
+	body, err := a.body()
+	if err != nil {
+		return failed("the task cannot be written as JSON: " + err.Error())
+	}
+	cmd := exec.Command(a.Target.Command[0], a.Target.Command[1:]...)
+	cmd.Dir, cmd.Env, cmd.Stdin = c.Dir, c.environment(), bytes.NewReader(body)
+	cmd.WaitDelay = leftover // for an input that is not read
+	group(cmd)
+	output, err := connect(cmd, log)
+	if err != nil {
+		return failed("no pipe for the program's output: " + err.Error())
+	}
+	// On Linux the program dies with the thread that started it: the thread lives as long as this function.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	if err := cmd.Start(); err != nil {
+		output.abandon()
+		return notStarted(a.Target.Command[0], err)
+	}
+	output.started()
+	exited := make(chan struct{})
+	var watched sync.WaitGroup
+	watched.Go(func() { c.watch(ctx, cmd, exited) })
+	err = cmd.Wait()
+	close(exited)
+	watched.Wait()
+	killGroup(cmd)
+	output.finish()
+	return exitResult(cmd, err)
+}
+
+// leftover is how long, after the program's end, something that it left behind may keep its pipes open.
+const leftover = time.Second
+
+// watch ends the group when ctx ends first.
+func (c Command) watch(ctx context.Context, cmd *exec.Cmd, exited <-chan struct{}) {
+	select {
+	case <-exited:
+		return
+	case <-ctx.Done():
+	}
+	grace := c.Grace
+	if grace <= 0 {
+		grace = 5 * time.Second
+	}
+	terminateGroup(cmd)
+	timer := time.NewTimer(grace)
+	defer timer.Stop()
+	select {
+	case <-exited:
+	case <-timer.C:
+		killGroup(cmd)
+	}
+}
+
+// environment answers what the program inherits.
+func (c Command) environment() []string {
+	if c.Env != nil {
+		return c.Env
+	}
+	env := []string{}
+	for _, variable := range os.Environ() {
+		if !strings.HasPrefix(variable, "MILLRACE_") {
+			env = append(env, variable)
+		}
+	}
+	return env
+}
+
+// notStarted says why there is no program, with the return code that a shell gives.
+func notStarted(name string, err error) queue.Result {
+	code := 126
+	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) {
+		code = 127
+	}
+	return queue.Result{Outcome: queue.Failed, Code: code, Message: fmt.Sprintf("the program %s cannot be started: %v", name, err)}
+}
+
+// exitResult answers what the program's end means.
+func exitResult(cmd *exec.Cmd, err error) queue.Result {
+	state := cmd.ProcessState
+	if state == nil {
+		return failed("waiting for the program: " + err.Error())
+	}
+	if state.Success() {
+		return queue.Result{Outcome: queue.OK}
+	}
+	return queue.Result{Outcome: queue.Failed, Code: exitCode(state), Message: state.String()}
+}

@@ -1,0 +1,188 @@
+package worker
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"github.com/millrace/millrace/shared/queue"
+)
+
+const (
+	maxLine  = 32 << 10 // bytes of one line; what is longer is cut, visibly
+	cutMark  = "… (cut: the line is longer than 32 KiB)"
+	logChunk = 32 << 10               // bytes that are worth a request
+	logDelay = 500 * time.Millisecond // how long a line waits for company
+	logAhead = 256 << 10              // bytes that wait; who writes more waits for the engine
+	logBatch = 128 << 10              // bytes of one request at most: one item of the store
+	lineCost = 40                     // what the engine counts for a line, beside its message
+
+	// maxLog leaves room below the engine's own limit for the line that says what was left out.
+	maxLog = queue.MaxLog - 4<<10
+)
+
+// Log takes the lines of a running attempt and hands them to the engine in the order in which they were written, soon and
+// in chunks. Its methods may be called concurrently. What comes after the attempt's end is not kept.
+type Log struct {
+	hold *hold
+	max  int
+
+	mu       sync.Mutex
+	changed  *sync.Cond // there is room again, or no more use in waiting for it
+	lines    []queue.Line
+	size     int           // bytes that wait
+	total    int           // bytes taken
+	left     int           // lines left out
+	leftSize int           // their bytes
+	timer    *time.Timer   // of the oldest line that waits; nil until the first, as are the channels
+	wake     chan struct{} // enough waits, or the log is closed
+	sent     chan struct{} // closed when everything was handed over
+	closed   bool
+	dead     bool // the lease is over: nobody takes lines
+}
+
+func newLog(h *hold, limit int) *Log { return &Log{hold: h, max: limit} }
+
+// Info adds a line of level info, made like fmt.Sprintf does.
+func (l *Log) Info(format string, args ...any) { l.Line("info", fmt.Sprintf(format, args...)) }
+
+// Error adds a line of level error, made like fmt.Sprintf does.
+func (l *Log) Error(format string, args ...any) { l.Line("error", fmt.Sprintf(format, args...)) }
+
+// Line adds a line of a level: debug, info, warn or error. A message over 32 KiB is cut, and what is not UTF-8 replaced.
+// It waits while the engine is far behind.
+func (l *Log) Line(level, message string) {
+	line := queue.Line{Time: time.Now(), Level: level, Message: tidy(message)}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.changed == nil {
+		l.changed = sync.NewCond(&l.mu)
+	}
+	cost := len(line.Message) + lineCost
+	for l.size > 0 && l.size+cost > logAhead && !l.closed && !l.dead {
+		l.changed.Wait()
+	}
+	switch {
+	case l.closed || l.dead:
+	case l.left > 0 || l.total+cost > l.max:
+		l.left++
+		l.leftSize += len(line.Message)
+	default:
+		l.add(line, cost)
+	}
+}
+
+// add is called with the lock held.
+func (l *Log) add(line queue.Line, cost int) {
+	if l.sent == nil {
+		l.wake, l.sent, l.timer = make(chan struct{}, 1), make(chan struct{}), time.NewTimer(logDelay)
+		go l.carry()
+	}
+	if len(l.lines) == 0 {
+		l.timer.Reset(logDelay)
+	}
+	l.lines = append(l.lines, line)
+	l.total += cost
+	if l.size += cost; l.size >= logChunk {
+		l.nudge()
+	}
+}
+
+func (l *Log) nudge() {
+	select {
+	case l.wake <- struct{}{}:
+	default:
+	}
+}
+
+// carry hands lines over until the log is closed.
+func (l *Log) carry() {
+	defer close(l.sent)
+	defer l.timer.Stop()
+	for !l.over() {
+		select {
+		case <-l.timer.C:
+		case <-l.wake:
+		}
+		for l.carryChunk() {
+		}
+	}
+}
+
+// carryChunk hands over what waits, and reports whether there may be more that is worth a request.
+func (l *Log) carryChunk() bool {
+	lines := l.take()
+	if len(lines) == 0 {
+		return false
+	}
+	err := l.hold.appendLog(lines)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err != nil {
+		l.dead = true
+		l.changed.Broadcast()
+	}
+	return !l.dead && (l.closed || l.size >= logChunk)
+}
+
+// take answers lines for one request.
+func (l *Log) take() []queue.Line {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	n, size := 0, 0
+	for n < len(l.lines) && (n == 0 || size+len(l.lines[n].Message)+lineCost <= logBatch) {
+		size += len(l.lines[n].Message) + lineCost
+		n++
+	}
+	lines := l.lines[:n:n]
+	l.lines = l.lines[n:]
+	l.size -= size
+	l.changed.Broadcast()
+	return lines
+}
+
+func (l *Log) over() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.dead || l.closed && len(l.lines) == 0
+}
+
+// close hands over what waits, and then takes no more. It returns when that is done or the lease is over.
+func (l *Log) close() {
+	l.mu.Lock()
+	if l.left > 0 && !l.dead {
+		l.lines = append(l.lines, queue.Line{Time: time.Now(), Level: "warn", Message: fmt.Sprintf(
+			"the log is full: %d more lines of %d bytes were left out", l.left, l.leftSize)})
+	}
+	l.closed = true
+	sent := l.sent
+	if sent != nil {
+		l.changed.Broadcast()
+		l.nudge()
+	}
+	l.mu.Unlock()
+	if sent != nil {
+		<-sent
+	}
+}
+
+// tidy answers a message as it may be kept.
+func tidy(message string) string {
+	message = strings.ToValidUTF8(message, string(utf8.RuneError))
+	if len(message) <= maxLine {
+		return message
+	}
+	return cutText(message[:maxLine]) + cutMark
+}
+
+// cutText removes what a cut has left of the last character.
+func cutText(text string) string {
+	for n := 0; n < utf8.UTFMax && n < len(text); n++ {
+		if last, size := utf8.DecodeLastRuneInString(text[:len(text)-n]); last != utf8.RuneError || size != 1 {
+			return text[:len(text)-n]
+		}
+	}
+	return text
+}

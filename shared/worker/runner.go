@@ -1,0 +1,150 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"time"
+
+	"github.com/millrace/millrace/shared/definition"
+	"github.com/millrace/millrace/shared/queue"
+	"github.com/millrace/millrace/shared/task"
+)
+
+// Options of a Runner. Engine and Definitions are needed.
+type Options struct {
+	Engine      Engine
+	Definitions Definitions
+	Targets     Targets
+	URL         string        // of this server, without a slash at its end: where callbacks go; default: none are offered
+	Grace       time.Duration // how long an attempt may take to end after its context has; default 10 s
+	MaxLog      int           // bytes of log that an attempt keeps; default and at most: what the engine keeps, about 16 MiB
+	Log         *slog.Logger  // default: discards
+}
+
+// Runner runs leases. Its methods may be called concurrently.
+type Runner struct{ o Options }
+
+// NewRunner answers a Runner.
+func NewRunner(o Options) *Runner {
+	if o.Grace <= 0 {
+		o.Grace = 10 * time.Second
+	}
+	if o.MaxLog <= 0 || o.MaxLog > maxLog {
+		o.MaxLog = maxLog
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	return &Runner{o: o}
+}
+
+// Run runs the task of a lease and tells the engine how it ended. It returns when that is done, or when the lease is lost.
+//
+// When ctx ends, so does the attempt: with [context.DeadlineExceeded] it has failed; otherwise the task goes back to its
+// queue with the attempt it had. An attempt that does not end within the grace is left to itself.
+func (r *Runner) Run(ctx context.Context, lease queue.Lease) {
+	run, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	h := newHold(ctx, r.o.Engine, &lease, cancel)
+	defer h.release()
+	log := newLog(h, r.o.MaxLog)
+	result := r.attempt(run, cancel, &lease, log)
+	log.close()
+	if result.Outcome == Later {
+		return
+	}
+	if err := h.complete(result); err != nil {
+		r.o.Log.Warn("how a task ended could not be told", "task", string(lease.Task.ID), "attempt", lease.Task.Attempt, "error", err)
+	}
+}
+
+// attempt runs the task and answers how that ended.
+func (r *Runner) attempt(run context.Context, cancel context.CancelCauseFunc, lease *queue.Lease, log *Log) queue.Result {
+	job, target, problem := r.find(run, &lease.Task)
+	if target == nil {
+		return problem
+	}
+	if job.Timeout > 0 {
+		timer := time.AfterFunc(job.Timeout, func() { cancel(ErrTimeout) })
+		defer timer.Stop()
+	}
+	asked, done := r.o.Engine.StopRequested(lease.Token)
+	defer done()
+	ended := make(chan queue.Result, 1) // so that an attempt that was left to itself can end
+	go call(run, target, newAttempt(lease, job.Target, r.o.URL), log, ended)
+
+	select {
+	case result := <-ended:
+		return judge(run, job, result)
+	case <-asked:
+		cancel(ErrStopped)
+	case <-run.Done():
+	}
+	grace := time.NewTimer(r.o.Grace)
+	defer grace.Stop()
+	select {
+	case result := <-ended:
+		return judge(run, job, result)
+	case <-grace.C:
+		log.Error("the attempt did not end within %v of its context, and is left to itself", r.o.Grace)
+		return judge(run, job, failed("it did not end"))
+	}
+}
+
+// find answers what the task runs on, or how the attempt ends where there is nothing.
+func (r *Runner) find(ctx context.Context, t *task.Task) (definition.Job, Target, queue.Result) {
+	back := queue.Result{Outcome: queue.Again, RetryDelay: time.Second}
+	set, err := r.o.Definitions.Current(ctx)
+	if err != nil {
+		back.Message = "the definitions cannot be read: " + err.Error()
+		return definition.Job{}, nil, back
+	}
+	job, declared := set.JobOf(t.Job)
+	if !declared || job.Target.OnInstance() {
+		back.Message = "its job was changed while it was being started"
+		return job, nil, back
+	}
+	target, name := r.o.Targets.of(job.Target)
+	if target == nil {
+		return job, nil, failed("this server cannot run a target of the kind " + name)
+	}
+	return job, target, queue.Result{}
+}
+
+// call runs the target and answers into ended, whatever the target does.
+func call(ctx context.Context, target Target, a *Attempt, log *Log, ended chan<- queue.Result) {
+	result := queue.Result{Outcome: queue.Thrown, Message: "the function ended its own goroutine"}
+	defer func() {
+		if thrown := recover(); thrown != nil {
+			result.Message = fmt.Sprintf("panic: %v", thrown)
+			log.Error("%s\n%s", result.Message, debug.Stack())
+		}
+		ended <- result
+	}()
+	result = target.Run(ctx, a, log)
+}
+
+// judge answers what a result means when the context that it was made under has ended. What has succeeded has succeeded.
+func judge(run context.Context, job definition.Job, result queue.Result) queue.Result {
+	if run.Err() == nil || result.Outcome == queue.OK || result.Outcome == Later {
+		return result
+	}
+	said := result.Message
+	switch cause := context.Cause(run); {
+	case errors.Is(cause, ErrStopped):
+		result.Outcome, result.Message = queue.Cancel, "stopped, as was asked for"
+	case errors.Is(cause, ErrTimeout):
+		result.Outcome, result.Message = queue.Failed, fmt.Sprintf("it took longer than the %v allowed", job.Timeout)
+	case errors.Is(cause, context.DeadlineExceeded):
+		result.Outcome, result.Message = queue.Failed, "it took longer than its worker may run"
+	default:
+		return queue.Result{Outcome: queue.Again, RetryDelay: time.Microsecond, Message: "its worker was shut down"}
+	}
+	if said != "" {
+		result.Message += ": " + said
+	}
+	return result
+}
