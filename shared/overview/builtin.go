@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"strings"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"github.com/millrace/millrace/shared/event"
 	"github.com/millrace/millrace/shared/journal"
 )
@@ -124,21 +126,27 @@ func JobChains() journal.Fold {
 	})
 }
 
-// task is an element of the TaskOverview snapshot.
-type task struct {
-	TYPE    string `json:"TYPE"`
-	TaskID  string `json:"taskId"`
-	JobPath string `json:"jobPath"`
-	State   string `json:"state"` // the last event's name without Task: Added, Started or Ended
-}
-
-// Tasks is the fold of task events. Closed and removed tasks leave.
+// Tasks is the fold of task events: {"TYPE":"TaskOverview","taskId","jobPath","state"}, the state being the last event's
+// name without Task: Added, Started or Ended. Closed and removed tasks leave.
+//
+// Task events are the most frequent ones by far, so that nothing is parsed here.
 func Tasks() journal.Fold {
-	key := func(k event.Key) string { return k.Path + "," + k.TaskID }
-	return kind("TaskOverview", event.TaskEvent, key, func(t *task, e *event.Event) bool {
-		*t = task{"TaskOverview", e.Key.TaskID, e.Key.Path, strings.TrimPrefix(e.Type, "Task")}
-		return e.Type != "TaskClosed" && e.Type != "TaskRemoved"
-	})
+	return journal.Fold{Name: "TaskOverview", Apply: func(state *journal.State, e *event.Event) {
+		if event.FamilyOf(e.Type) != event.TaskEvent {
+			return
+		}
+		key := e.Key.Path + "," + e.Key.TaskID
+		if e.Type == "TaskClosed" || e.Type == "TaskRemoved" {
+			state.Delete(key)
+			return
+		}
+		value := make([]byte, 0, 96+len(key))
+		value = append(value, `{"TYPE":"TaskOverview","taskId":`...)
+		value, _ = jsontext.AppendQuote(value, e.Key.TaskID)
+		value, _ = jsontext.AppendQuote(append(value, `,"jobPath":`...), e.Key.Path)
+		value, _ = jsontext.AppendQuote(append(value, `,"state":`...), strings.TrimPrefix(e.Type, "Task"))
+		state.Put(key, append(value, '}'))
+	}}
 }
 
 // fileBased is an element of the FileBasedOverview snapshot.

@@ -1,17 +1,25 @@
 package overview
 
 import (
+	"encoding/binary"
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"github.com/millrace/millrace/shared/event"
 	"github.com/millrace/millrace/shared/journal"
 )
 
-// TaskCounts is the fold of how many tasks of each state a job has, by the job's path: {"ready":3,"running":1,"failed":2}.
-// Whether a queued task waits or is ready is no event; all of them are counted as ready.
+// TaskCountsName is the name of the fold [TaskCounts].
+const TaskCountsName = "TaskCounts"
+
+// counted are the states that tasks are counted in, in the order of a value's numbers. New ones are added at the end.
+var counted = []string{"ready", "running", "succeeded", "failed", "rejected", "stopped", "dropped", "missing"}
+
+// TaskCounts is the fold of how many tasks of each state a job has, by the job's path; [ReadTaskCounts] reads its values.
+// Whether a queued task waits or is ready is no event: all of them are counted as ready.
 func TaskCounts() journal.Fold {
-	return journal.Fold{Name: "TaskCounts", Apply: func(state *journal.State, e *event.Event) {
+	return journal.Fold{Name: TaskCountsName, Apply: func(state *journal.State, e *event.Event) {
 		from, to := "", ""
 		switch e.Type {
 		case "TaskAdded":
@@ -21,21 +29,52 @@ func TaskCounts() journal.Fold {
 		case "TaskEnded": // TaskClosed follows, unless it is tried again
 			from, to = "running", "ready"
 		case "TaskClosed":
-			var closed struct{ State string }
-			fields(e, &closed)
-			from, to = "ready", closed.State
+			from, to = "ready", closedAs(e.Fields)
 		default:
 			return
 		}
-		counts := map[string]int64{}
-		_ = json.Unmarshal(state.Get(e.Key.Path), &counts) // nothing at first, then written by the line below
-		if counts[from]--; counts[from] <= 0 {
-			delete(counts, from)
+		before := state.Get(e.Key.Path)
+		after := make([]byte, 8*len(counted))
+		copy(after, before)
+		add(after, from, ^uint64(0))
+		add(after, to, 1)
+		if before == nil {
+			e.Key.Path = strings.Clone(e.Key.Path) // the event's text is not to be kept
 		}
-		counts[to]++
-		delete(counts, "")
-		if value, err := json.Marshal(counts); err == nil {
-			state.Put(strings.Clone(e.Key.Path), value)
-		}
+		state.Put(e.Key.Path, after)
 	}}
+}
+
+func add(value []byte, name string, n uint64) {
+	if at := slices.Index(counted, name); at >= 0 {
+		number := value[8*at:]
+		binary.LittleEndian.PutUint64(number, binary.LittleEndian.Uint64(number)+n)
+	}
+}
+
+// closedAs reads the state of a TaskClosed event, which is its first field.
+func closedAs(fields []byte) string {
+	text, ok := strings.CutPrefix(string(fields), `"state":"`)
+	if name, _, ends := strings.Cut(text, `"`); ok && ends {
+		return name
+	}
+	var closed struct {
+		State string `json:"state"`
+	}
+	_ = json.Unmarshal(slices.Concat([]byte{'{'}, fields, []byte{'}'}), &closed) // without one it counts for nothing
+	return closed.State
+}
+
+// ReadTaskCounts answers how many tasks a value of the fold [TaskCounts] counts in each state that has any.
+func ReadTaskCounts(value []byte) map[string]int64 {
+	counts := map[string]int64{}
+	for i, name := range counted {
+		if 8*i+8 > len(value) {
+			break
+		}
+		if n := int64(binary.LittleEndian.Uint64(value[8*i:])); n > 0 {
+			counts[name] = n
+		}
+	}
+	return counts
 }

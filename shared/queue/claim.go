@@ -171,11 +171,11 @@ func (c *claim) start(ctx context.Context) ([]Lease, error) {
 // started answers the leases of a write that has ended with that error.
 func (c *claim) started(ctx context.Context, err error) ([]Lease, error) {
 	if err != nil {
-		if !errors.Is(err, errNothing) {
-			c.left = append(c.left, c.places()...)
-			return nil, err
+		if errors.Is(err, errNothing) {
+			return nil, nil
 		}
-		return nil, nil
+		c.stale, c.held, c.left, c.orphans = nil, nil, c.picks, nil // nothing is known of them
+		return nil, err
 	}
 	leases := make([]Lease, len(c.starts))
 	for i := range c.starts {
@@ -206,14 +206,6 @@ func (c *claim) bounds() (ops, bytes int) {
 
 // touches names nothing: no two claims of a process have a pick in common.
 func (c *claim) touches() []string { return nil }
-
-func (c *claim) places() []place {
-	places := make([]place, len(c.starts))
-	for i := range c.starts {
-		places[i] = c.starts[i].place
-	}
-	return places
-}
 
 // prepare reads the picks' tasks and sorts them into what can be started and what cannot.
 func (c *claim) prepare(ctx context.Context, lost *store.Conflict) (journal.Change, error) {

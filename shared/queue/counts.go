@@ -2,34 +2,26 @@ package queue
 
 import (
 	"context"
-	"encoding/json"
 	"strings"
 
+	"github.com/millrace/millrace/shared/overview"
 	"github.com/millrace/millrace/shared/store"
 	"github.com/millrace/millrace/shared/task"
 )
-
-// CountsFold is the fold of the journal that Counts reads.
-const CountsFold = "TaskCounts"
 
 // Counts answers how many tasks of each state the jobs have whose paths begin with prefix, by path, as the journal adds
 // them up. Those that wait for a time are [task.Waiting], and so are all queued tasks of a job that a rule holds.
 func (q *Queue) Counts(ctx context.Context, prefix string) (map[string]map[task.State]int64, error) {
 	counts := map[string]map[task.State]int64{}
-	var bad error
-	_, err := q.journal.Snapshot(ctx, CountsFold, func(path string, value []byte) {
+	_, err := q.journal.Snapshot(ctx, overview.TaskCountsName, func(path string, value []byte) {
 		if !strings.HasPrefix(path, prefix) {
 			return
 		}
-		states := map[task.State]int64{}
-		if err := json.Unmarshal(value, &states); err != nil {
-			bad = err
+		counts[path] = map[task.State]int64{}
+		for state, n := range overview.ReadTaskCounts(value) {
+			counts[path][task.State(state)] = n
 		}
-		counts[path] = states
 	})
-	if err == nil {
-		err = bad
-	}
 	if err != nil {
 		return nil, err
 	}
