@@ -1,0 +1,63 @@
+package queue_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/millrace/millrace/shared/bell"
+	"github.com/millrace/millrace/shared/journal"
+	"github.com/millrace/millrace/shared/queue"
+	"github.com/millrace/millrace/shared/store/memory"
+	"github.com/millrace/millrace/shared/task"
+)
+
+// heard is a bell that notes when it is rung.
+type heard struct{ at chan time.Time }
+
+func (h heard) Ring(context.Context, ...bell.Ring) error { h.at <- time.Now(); return nil }
+func (h heard) Ping(context.Context) error               { return nil }
+func (h heard) Close() error                             { return nil }
+
+func TestRunStartsNothingLateAndDoesNothingBetween(t *testing.T) {
+	t.Parallel()
+	for _, delay := range []time.Duration{
+		time.Second, 20 * time.Second, 16 * time.Minute, 36 * time.Hour, 400 * 24 * time.Hour,
+	} {
+		t.Run(delay.String(), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := memory.New(memory.Options{})
+				j := journal.Open(s, journal.Options{})
+				defer func() { _ = j.Close() }()
+				b := heard{make(chan time.Time, 100)}
+				q := queue.Open(queue.Options{Store: s, Journal: j, Bell: b, Definitions: fixed{set()}})
+				ctx, cancel := context.WithCancel(t.Context())
+				done := make(chan struct{})
+				go func() { q.Run(ctx); close(done) }()
+				synctest.Wait()
+				due := time.Now().Add(delay)
+				if _, err := q.Enqueue(ctx, nil, queue.New{Dialect: task.Job, Job: "/plain", NotBefore: due}); err != nil {
+					t.Fatal(err)
+				}
+				if late := (<-b.at).Sub(due); late < 0 || late > time.Second {
+					t.Errorf("the bell was rung %v after the task fell due, want within a second", late)
+				}
+				leases, err := q.Claim(ctx, queue.Claimer{}, 1)
+				if err != nil || len(leases) != 1 {
+					t.Fatalf("Claim = %v, %v, want the task", leases, err)
+				}
+				// Its worker dies. The lease runs out, which counts as its only attempt.
+				time.Sleep(leases[0].Length + time.Second)
+				synctest.Wait()
+				got, err := q.Get(ctx, leases[0].Task.ID)
+				if err != nil || got.State != task.Failed {
+					t.Errorf("Get = %v, %v, want %v", got.State, err, task.Failed)
+				}
+				cancel()
+				<-done
+			})
+		})
+	}
+}
