@@ -1,27 +1,33 @@
-// Command sweep is the function that keeps the journal in order at each tick: it stores a snapshot generation when one is due,
-// moves the floor that retention sets, and removes slots that were evicted long ago.
+// Command sweep is the function that keeps the store in order at each tick. Of the journal, it stores a snapshot generation
+// when one is due, moves the floor that retention sets, and removes slots that were evicted long ago. Of the tasks, it
+// takes back those whose lease has run out, releases what nothing holds any longer, and rings for what is ready.
 package main
 
 import (
 	"context"
+	"errors"
 	"net/http"
 
 	"github.com/millrace/millrace/shared/api"
+	"github.com/millrace/millrace/shared/bell/sqs"
 	"github.com/millrace/millrace/shared/config"
 	"github.com/millrace/millrace/shared/host"
 	"github.com/millrace/millrace/shared/service"
 	"github.com/millrace/millrace/shared/store/dynamo"
 )
 
-func main() { service.Main(config.Openers{"dynamodb": dynamo.OpenPrefix}, function) }
+func main() {
+	service.MainTasks(config.Openers{"dynamodb": dynamo.OpenPrefix}, config.Bells{"sqs": sqs.OpenQueue}, function)
+}
 
-func function(s *service.Service) host.Function {
+func function(s *service.Tasks) host.Function {
 	operations := s.API()
 	f := s.Function("sweep", operations)
 	f.Guard = func(next http.Handler) http.Handler { return operations.Guard(api.Operate, next) }
 	f.Tick = func(ctx context.Context, _ host.Tick) error {
-		_, err := s.Journal.Sweep(ctx)
-		return err
+		_, tasks := s.Queue.Sweep(ctx) // first, since somebody waits for it
+		_, journal := s.Journal.Sweep(ctx)
+		return errors.Join(tasks, journal)
 	}
 	return f
 }

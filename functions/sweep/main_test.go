@@ -8,5 +8,5 @@ import (
 
 func TestSamples(t *testing.T) {
 	t.Parallel()
-	samples.Replay(t, "sweep", function)
+	samples.ReplayTasks(t, "sweep", function)
 }

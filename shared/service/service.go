@@ -39,16 +39,25 @@ func New(place host.Place, settings config.Settings, s store.Store) *Service {
 // Main runs a function: assemble makes it of the service that the environment describes, whose store is one of openers.
 func Main(openers config.Openers, assemble func(*Service) host.Function) {
 	host.Main(func(ctx context.Context, place host.Place) (host.Function, error) {
-		settings, err := config.Load(place.Env)
+		s, err := open(ctx, place, openers)
 		if err != nil {
 			return host.Function{}, err
 		}
-		opened, err := config.OpenStore(ctx, settings.Store, openers)
-		if err != nil {
-			return host.Function{}, err
-		}
-		return assemble(New(place, settings, opened)), nil
+		return assemble(s), nil
 	})
+}
+
+// open answers the service that the environment describes.
+func open(ctx context.Context, place host.Place, openers config.Openers) (*Service, error) {
+	settings, err := config.Load(place.Env)
+	if err != nil {
+		return nil, err
+	}
+	opened, err := config.OpenStore(ctx, settings.Store, openers)
+	if err != nil {
+		return nil, err
+	}
+	return New(place, settings, opened), nil
 }
 
 // Function answers a function of that name that serves the handler.
@@ -57,11 +66,13 @@ func (s *Service) Function(name string, handler http.Handler) host.Function {
 }
 
 // API answers these resources and health checks over HTTP.
-func (s *Service) API(resources ...api.Resource) *api.API {
+func (s *Service) API(resources ...api.Resource) *api.API { return s.api(s.Store.Ping, resources) }
+
+func (s *Service) api(ready func(context.Context) error, resources []api.Resource) *api.API {
 	return api.New(api.Options{
 		Tokens: s.settings.Tokens, Log: s.Log, Metrics: s.place.Metrics,
 		MaxWait: s.place.MaxWait, MaxAnswer: s.place.MaxAnswer, CanStream: s.place.Streams,
-	}, append(resources, api.Operations(api.Probes{Ready: s.Store.Ping}))...)
+	}, append(resources, api.Operations(api.Probes{Ready: ready}))...)
 }
 
 // drain ends waiting requests; close reports what goes wrong.

@@ -84,17 +84,22 @@ func TestForeignImports(t *testing.T) {
 func TestArrows(t *testing.T) {
 	t.Parallel()
 	may := map[string][]string{
-		"shared/event":    {},
-		"shared/awsenv":   {},
-		"shared/store":    {"shared/store", "shared/awsenv"},
-		"shared/bell":     {"shared/bell", "shared/awsenv"},
-		"shared/journal":  {"shared/event", "shared/store"},
-		"shared/overview": {"shared/event", "shared/journal"},
-		"shared/api":      {"shared/api", "shared/event", "shared/journal", "shared/overview"},
-		"shared/host":     {},
-		"shared/config":   {"shared/api", "shared/bell", "shared/event", "shared/store"},
-		"shared/service":  {"shared/api", "shared/config", "shared/host", "shared/journal", "shared/overview", "shared/store"},
-		"client":          {"client", "shared/event"},
+		"shared/event":      {},
+		"shared/awsenv":     {},
+		"shared/store":      {"shared/store", "shared/awsenv"},
+		"shared/bell":       {"shared/bell", "shared/awsenv"},
+		"shared/task":       {},
+		"shared/cron":       {},
+		"shared/definition": {},
+		"shared/queue":      {"shared/bell", "shared/definition", "shared/event", "shared/journal", "shared/overview", "shared/store", "shared/task"},
+		"shared/worker":     {"shared/definition", "shared/queue", "shared/task", "shared/bell"},
+		"shared/journal":    {"shared/event", "shared/store"},
+		"shared/overview":   {"shared/event", "shared/journal"},
+		"shared/api":        {"shared/api", "shared/event", "shared/journal", "shared/overview"},
+		"shared/host":       {},
+		"shared/config":     {"shared/api", "shared/bell", "shared/event", "shared/store"},
+		"shared/service":    {"shared/api", "shared/bell", "shared/config", "shared/definition", "shared/host", "shared/journal", "shared/overview", "shared/queue", "shared/store"},
+		"client":            {"client", "shared/event"},
 	}
 	for path, p := range packages(t) {
 		allowed, ruled := may[layer(path)]

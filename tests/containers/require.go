@@ -12,7 +12,7 @@ import (
 
 // The variables that tests read.
 const (
-	EndpointVariable = "MILLRACE_TEST_DYNAMODB" // the endpoint of a DynamoDB that runs already
+	EndpointVariable = "MILLRACE_TEST_DYNAMODB" // the endpoint of a LocalStack that runs already
 	LeftOutVariable  = "MILLRACE_TEST_LEFT_OUT" // a file that gets a line for each test left out
 )
 
@@ -28,7 +28,7 @@ func Require(t testing.TB) {
 func leaveOut(t testing.TB, err error) {
 	t.Helper()
 	missing := fmt.Sprintf("needs a Docker engine (%v): install it from https://docs.docker.com/engine/install/, "+
-		"or set %s to the endpoint of a DynamoDB Local or LocalStack that runs already", err, EndpointVariable)
+		"or set %s to the endpoint of a LocalStack that runs already", err, EndpointVariable)
 	if os.Getenv("CI") == "true" {
 		t.Fatal(missing)
 	}

@@ -22,7 +22,7 @@ import (
 // root of the project.
 const root = "../.."
 
-// build answers the stack over fresh tables, with other variables than the template's where vars says so.
+// build answers the stack over fresh tables and a fresh queue, with other variables than the template's where vars says so.
 func build(t *testing.T, vars map[string]string) *sam.Stack {
 	t.Helper()
 	if os.Getenv("MILLRACE_TEST_SAM") == "" {
@@ -35,7 +35,7 @@ func build(t *testing.T, vars map[string]string) *sam.Stack {
 	if vars == nil {
 		vars = map[string]string{}
 	}
-	vars["MILLRACE_STORE"] = "dynamodb:" + tables(t)
+	vars["MILLRACE_STORE"], vars["MILLRACE_BELL"] = "dynamodb:"+tables(t), "sqs:"+containers.Queue(t)
 	directory, err := filepath.Abs(root)
 	if err != nil {
 		t.Fatal(err)

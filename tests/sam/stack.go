@@ -14,7 +14,7 @@ import (
 	"strings"
 )
 
-// Stack is the template, built for this machine, with its functions' requests to DynamoDB going to an endpoint.
+// Stack is the template, built for this machine, with its functions' requests to AWS going to an endpoint.
 type Stack struct {
 	root       string            // of the project
 	files      string            // the built template and the variables
@@ -26,7 +26,7 @@ type Stack struct {
 type Config struct {
 	Root     string            // of the project
 	Dir      string            // where to put what is built
-	Endpoint string            // of DynamoDB, as containers reach it
+	Endpoint string            // of LocalStack, as containers reach it
 	Admin    string            // SHA-256 of the admin token
 	Vars     map[string]string // environment variables in place of the template's
 }
@@ -69,7 +69,7 @@ func (s *Stack) redirect(endpoint string) error {
 	if !storeVariable.Match(template) {
 		return errors.New("sam: the built template has no MILLRACE_STORE")
 	}
-	template = storeVariable.ReplaceAll(template, []byte("${1}AWS_ENDPOINT_URL_DYNAMODB: "+endpoint+"\n${0}"))
+	template = storeVariable.ReplaceAll(template, []byte("${1}AWS_ENDPOINT_URL: "+endpoint+"\n${0}"))
 	return os.WriteFile(s.file("template.yaml"), template, 0o600)
 }
 

@@ -14,8 +14,8 @@ import (
 // Case is one sample and its expected answer.
 type Case struct {
 	Name   string // of the file, without .json
-	Status int    // of the HTTP answer; 0: a tick that succeeds; -1: an invocation that fails
-	Want   string // part of the answer's body, or of the error
+	Status int    // of the HTTP answer; 0: a tick or a batch of messages; -1: an invocation that fails
+	Want   string // part of the answer's body, of the answer where there is none, or of the error
 }
 
 // Tokens are what the samples authenticate with, by the secrets "sample" and "sample-ROLE".
@@ -28,7 +28,7 @@ func Tokens() []api.Token {
 }
 
 // Order is the order of the functions in which the samples make sense: what is read must have been emitted.
-func Order() []string { return []string{"emit", "read-after", "snapshot", "sweep"} }
+func Order() []string { return []string{"emit", "read-after", "snapshot", "worker", "cron", "sweep"} }
 
 // Of answers the cases of a function, in the order in which they make sense.
 func Of(function string) []Case {
@@ -74,6 +74,15 @@ func Of(function string) []Case {
 			{"no-token", 401, `"code":"unauthorized"`},
 			{"ready", 200, `"ok"`},
 		},
+		"worker": {
+			{"rings", 0, `{"batchItemFailures":[]}`},
+			{"one-is-no-ring", 0, `{"batchItemFailures":[{"itemIdentifier":"059f36b4-87a3-44ab-83d2-661975830a7d"}]}`},
+			{"not-a-batch", -1, "worker takes"},
+		},
+		"cron": {
+			{"tick", 0, ""},
+			{"not-a-tick", -1, "cron takes"},
+		},
 		"sweep": {
 			{"tick", 0, ""},
 			{"scheduled-event", 0, ""},
@@ -89,6 +98,8 @@ func (c Case) Check(answer []byte, failure string) error {
 		return fmt.Errorf("failure %q, want one with %q", failure, c.Want)
 	case c.Status >= 0 && failure != "":
 		return fmt.Errorf("failure %q, want none", failure)
+	case c.Status == 0 && !strings.Contains(string(answer), c.Want):
+		return fmt.Errorf("answer %s, want one with %s", answer, c.Want)
 	case c.Status <= 0:
 		return nil
 	}

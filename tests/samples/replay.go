@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/millrace/millrace/shared/bell/local"
 	"github.com/millrace/millrace/shared/config"
 	"github.com/millrace/millrace/shared/event"
 	"github.com/millrace/millrace/shared/host"
@@ -17,18 +18,31 @@ import (
 	"github.com/millrace/millrace/shared/store/memory"
 )
 
-// Wire is how a function's main makes the function of its parts.
-type Wire func(*service.Service) host.Function
-
-// Replay invokes the function with each of its samples, as Lambda would, over a journal that holds a few events already.
-// It fails where a case has no file or a file has no case.
-func Replay(t *testing.T, function string, wire Wire) {
+// Replay invokes the function that wire makes with each of its samples, as Lambda would, over a journal that holds a few
+// events already. It fails where a case has no file or a file has no case.
+func Replay(t *testing.T, function string, wire func(*service.Service) host.Function) {
 	t.Helper()
-	checkFiles(t, function)
+	invoke(t, function, wire(fresh(t)))
+}
+
+// ReplayTasks does the same for a function that has to do with tasks.
+func ReplayTasks(t *testing.T, function string, wire func(*service.Tasks) host.Function) {
+	t.Helper()
+	invoke(t, function, wire(service.NewTasks(fresh(t), local.New())))
+}
+
+// fresh answers a service over what the samples of emit would have left.
+func fresh(t *testing.T) *service.Service {
+	t.Helper()
 	s := memory.New(memory.Options{})
 	seed(t, s)
 	place := host.PlaceOf(func(name string) string { return map[string]string{"AWS_LAMBDA_RUNTIME_API": "test"}[name] })
-	f := wire(service.New(place, config.Settings{Tokens: Tokens()}, s))
+	return service.New(place, config.Settings{Tokens: Tokens()}, s)
+}
+
+func invoke(t *testing.T, function string, f host.Function) {
+	t.Helper()
+	checkFiles(t, function)
 	t.Cleanup(func() {
 		if err := f.Close(); err != nil {
 			t.Errorf("Close() = %v", err)

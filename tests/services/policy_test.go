@@ -1,6 +1,10 @@
 package services_test
 
 import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -16,13 +20,16 @@ import (
 	"github.com/millrace/millrace/tests/sam"
 )
 
-// recorder passes requests on to DynamoDB and notes which there were.
+// recorder passes requests on to AWS, or what stands for it, and notes what permissions they took.
 type recorder struct {
 	url string
 
 	mu   sync.Mutex
-	seen map[string]bool // operations, such as PutItem
+	took map[permission]bool
 }
+
+// permission is an action on a resource of the template, such as dynamodb:PutItem on JournalTable.
+type permission struct{ action, resource string }
 
 func record(t *testing.T, endpoint string) *recorder {
 	t.Helper()
@@ -30,13 +37,17 @@ func record(t *testing.T, endpoint string) *recorder {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &recorder{seen: map[string]bool{}}
+	r := &recorder{took: map[permission]bool{}}
 	proxy := httputil.NewSingleHostReverseProxy(target)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, in *http.Request) {
-		_, operation, _ := strings.Cut(in.Header.Get("X-Amz-Target"), ".")
-		r.mu.Lock()
-		r.seen[operation] = true
-		r.mu.Unlock()
+		body, err := io.ReadAll(in.Body)
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		in.Body = io.NopCloser(bytes.NewReader(body))
+		service, operation, _ := strings.Cut(in.Header.Get("X-Amz-Target"), ".")
+		r.note(service, operation, body)
 		proxy.ServeHTTP(w, in)
 	}))
 	t.Cleanup(server.Close)
@@ -44,27 +55,77 @@ func record(t *testing.T, endpoint string) *recorder {
 	return r
 }
 
-// checkPolicy demands that the template permits what the function did. Emulators permit everything.
-func checkPolicy(t *testing.T, function string, r *recorder) {
-	t.Helper()
-	allowed := actions(t, function)
+// note notes the permissions of a request. A transaction takes those of its parts; a batch of SQS that of one message.
+func (r *recorder) note(service, operation string, body []byte) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if len(r.seen) == 0 {
-		t.Errorf("%s asked nothing of DynamoDB", function)
+	if service == "AmazonSQS" {
+		r.took[permission{"sqs:" + strings.TrimSuffix(operation, "Batch"), "Rings"}] = true
+		return
 	}
-	for operation := range r.seen {
-		if operation == "TransactWriteItems" {
-			operation = "PutItem" // a transaction takes the permissions of its parts, and ours only put
-		}
-		if !slices.Contains(allowed, "dynamodb:"+operation) {
-			t.Errorf("%s sent %s, and its policy only allows %v", function, operation, allowed)
+	type target struct{ TableName string }
+	var request struct {
+		target
+		RequestItems  map[string]json.RawMessage
+		TransactItems []map[string]target
+	}
+	if json.Unmarshal(body, &request) != nil {
+		request.TableName = "a request that is not understood"
+	}
+	if request.TableName != "" {
+		r.took[permission{"dynamodb:" + operation, resource(request.TableName)}] = true
+	}
+	for name := range request.RequestItems {
+		r.took[permission{"dynamodb:" + operation, resource(name)}] = true
+	}
+	for _, part := range request.TransactItems {
+		for kind, table := range part {
+			action := map[string]string{"Put": "PutItem", "Delete": "DeleteItem", "ConditionCheck": "ConditionCheckItem"}[kind]
+			r.took[permission{"dynamodb:" + action, resource(table.TableName)}] = true
 		}
 	}
 }
 
-// actions answers what the template permits a function to do.
-func actions(t *testing.T, function string) []string {
+// resource answers the name that a table has in the template.
+func resource(table string) string {
+	switch {
+	case strings.HasSuffix(table, "-journal"):
+		return "JournalTable"
+	case strings.HasSuffix(table, "-work"):
+		return "WorkTable"
+	case strings.HasSuffix(table, "-definitions"):
+		return "DefinitionsTable"
+	}
+	return table
+}
+
+// checkPolicy demands that the template permits what the function did. Emulators permit everything.
+func checkPolicy(t *testing.T, function string, r *recorder) {
+	t.Helper()
+	allowed := permissions(t, function)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.took) == 0 {
+		t.Errorf("%s asked nothing of AWS", function)
+	}
+	for p := range maps.Keys(r.took) {
+		if p.action == "dynamodb:GetItem" && pinged(p.resource, allowed) {
+			continue
+		}
+		if !slices.Contains(allowed, p) {
+			t.Errorf("%s took %s on %s, and its policy only allows %v", function, p.action, p.resource, allowed)
+		}
+	}
+}
+
+// pinged reports whether a table is one that the function has nothing to do with: readiness asks for all, and takes it that
+// some are denied.
+func pinged(table string, allowed []permission) bool {
+	return !slices.ContainsFunc(allowed, func(p permission) bool { return p.resource == table })
+}
+
+// permissions answers what the template permits a function to do.
+func permissions(t *testing.T, function string) []permission {
 	t.Helper()
 	text, err := os.ReadFile("../../template.yaml")
 	if err != nil {
@@ -80,7 +141,8 @@ func actions(t *testing.T, function string) []string {
 		Properties struct {
 			Policies []struct {
 				Statement []struct {
-					Action []string `yaml:"Action"`
+					Action   []string `yaml:"Action"`
+					Resource string   `yaml:"Resource"`
 				} `yaml:"Statement"`
 			} `yaml:"Policies"`
 		} `yaml:"Properties"`
@@ -89,10 +151,12 @@ func actions(t *testing.T, function string) []string {
 	if err := node.Decode(&resource); err != nil {
 		t.Fatal(err)
 	}
-	var all []string
+	var all []permission
 	for _, policy := range resource.Properties.Policies {
 		for _, statement := range policy.Statement {
-			all = append(all, statement.Action...)
+			for _, action := range statement.Action {
+				all = append(all, permission{action, strings.TrimSuffix(statement.Resource, ".Arn")})
+			}
 		}
 	}
 	return all

@@ -24,9 +24,9 @@ const secret = "services-secret"
 func TestMain(m *testing.M) { os.Exit(containers.Run(m)) }
 
 // functions are the services under test.
-var functions = []string{"emit", "read-after", "snapshot", "sweep"}
+var functions = []string{"emit", "read-after", "snapshot", "worker", "cron", "sweep"}
 
-// start builds and starts every function on fresh tables, and answers their URLs and what they ask of DynamoDB, by name. They
+// start builds and starts every function on fresh tables and a fresh queue, and answers their URLs and what they ask of AWS, by name. They
 // are stopped with the test, and must end by themselves.
 func start(t *testing.T) (urls map[string]string, requests map[string]*recorder) {
 	t.Helper()
@@ -40,7 +40,7 @@ func start(t *testing.T) (urls map[string]string, requests map[string]*recorder)
 		t.Fatal(err)
 	}
 	env := append(os.Environ(), "AWS_REGION="+cfg.Region,
-		"AWS_ACCESS_KEY_ID=test", "AWS_SECRET_ACCESS_KEY=test", "MILLRACE_STORE=dynamodb:"+prefix,
+		"AWS_ACCESS_KEY_ID=test", "AWS_SECRET_ACCESS_KEY=test", "MILLRACE_STORE=dynamodb:"+prefix, "MILLRACE_BELL=sqs:"+containers.Queue(t),
 		"MILLRACE_ADMIN_TOKEN="+secret, "MILLRACE_TOKENS=", "MILLRACE_CONFIG={journal: {retention: {events: 1}}}")
 	bin := t.TempDir()
 	build := exec.CommandContext(t.Context(), "go", "build", "-o", bin+"/", "../../functions/...")
@@ -139,6 +139,7 @@ func TestFunctionsAsServices(t *testing.T) {
 		token  = "Authorization: Bearer " + secret
 		isJSON = "Content-Type: application/json"
 		event1 = "Content-Type: application/cloudevents+json"
+		ring   = `{"specversion":"1.0","id":"1","source":"/rings","type":"ring","data":{"queue":"default"}}`
 		tick   = `{"specversion":"1.0","id":"1","source":"/cron","type":"timer","data":{"tick":"sweep"}}`
 	)
 	steps := []struct {
@@ -154,6 +155,9 @@ func TestFunctionsAsServices(t *testing.T) {
 		{"read-after", "GET", event + "?return=Event&after=0", "", []string{token}, 200, `"key":"/a"`},
 		{"read-after", "GET", event + "?return=Event&after=0&timeout=200ms", "", []string{token, "Accept: text/event-stream"}, 200, "data: {"},
 		{"snapshot", "GET", object + "?return=ObjectOverview", "", []string{token}, 200, `"price":1`},
+		{"worker", "POST", "/", ring, []string{event1}, 401, "unauthorized"},
+		{"worker", "POST", "/", ring, []string{token, event1}, 204, ""},
+		{"cron", "POST", "/", strings.ReplaceAll(tick, "sweep", "cron"), []string{token, event1}, 204, ""},
 		{"sweep", "POST", "/", tick, []string{event1}, 401, "unauthorized"},
 		{"sweep", "POST", "/", `{}`, []string{token, event1}, 400, "has no specversion"},
 		{"sweep", "POST", "/", tick, []string{token, event1}, 204, ""},

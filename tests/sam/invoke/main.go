@@ -1,16 +1,18 @@
 // Command invoke runs one function once under sam local and prints its answer: invoke FUNCTION PAYLOAD. It makes fresh
-// tables first. scripts/invoke starts it with what it needs.
+// tables and a queue first. scripts/invoke starts it with what it needs.
 package main
 
 import (
 	"context"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
 	"github.com/millrace/millrace/shared/store/dynamo"
 	"github.com/millrace/millrace/tests/sam"
@@ -26,7 +28,7 @@ func main() {
 
 func run(ctx context.Context, function, payload string) error {
 	const prefix = "invoke"
-	if err := tables(ctx, prefix); err != nil {
+	if err := errors.Join(tables(ctx, prefix), queue(ctx, prefix)); err != nil {
 		return err
 	}
 	root, err := os.Getwd()
@@ -41,7 +43,7 @@ func run(ctx context.Context, function, payload string) error {
 	admin := samples.Tokens()[0].SHA256
 	stack, err := sam.Build(ctx, sam.Config{
 		Root: root, Dir: dir, Endpoint: os.Getenv("MILLRACE_TEST_DYNAMODB_CONTAINERS"), Admin: hex.EncodeToString(admin[:]),
-		Vars: map[string]string{"MILLRACE_STORE": "dynamodb:" + prefix},
+		Vars: map[string]string{"MILLRACE_STORE": "dynamodb:" + prefix, "MILLRACE_BELL": "sqs:" + prefix},
 	})
 	if err != nil {
 		return err
@@ -58,14 +60,25 @@ func run(ctx context.Context, function, payload string) error {
 	return nil
 }
 
-func tables(ctx context.Context, prefix string) error {
-	s, err := dynamo.Open(ctx, dynamo.Options{Prefix: prefix, AWS: &aws.Config{
+// localStack is how to reach it from this machine.
+func localStack() aws.Config {
+	return aws.Config{
 		Region: "us-east-1", BaseEndpoint: aws.String(os.Getenv("MILLRACE_TEST_DYNAMODB")),
 		Credentials: credentials.NewStaticCredentialsProvider("test", "test", ""),
-	}})
+	}
+}
+
+func tables(ctx context.Context, prefix string) error {
+	cfg := localStack()
+	s, err := dynamo.Open(ctx, dynamo.Options{Prefix: prefix, AWS: &cfg})
 	if err != nil {
 		return err
 	}
 	defer func() { _ = s.Close() }()
 	return s.CreateTables(ctx)
+}
+
+func queue(ctx context.Context, name string) error {
+	_, err := sqs.NewFromConfig(localStack()).CreateQueue(ctx, &sqs.CreateQueueInput{QueueName: aws.String(name)})
+	return err
 }

@@ -1,0 +1,78 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+
+	"github.com/millrace/millrace/shared/api"
+	"github.com/millrace/millrace/shared/bell"
+	"github.com/millrace/millrace/shared/config"
+	"github.com/millrace/millrace/shared/definition"
+	"github.com/millrace/millrace/shared/host"
+	"github.com/millrace/millrace/shared/queue"
+)
+
+// Tasks is a service with the queue of tasks on its store.
+type Tasks struct {
+	*Service
+	Bell        bell.Line
+	Definitions queue.Definitions
+	Queue       *queue.Queue
+}
+
+// NewTasks answers the queue over a service. The service and the bell belong to it.
+func NewTasks(s *Service, b bell.Line) *Tasks {
+	declared := undeclared{}
+	return &Tasks{Service: s, Bell: b, Definitions: declared, Queue: queue.Open(queue.Options{
+		Store: s.Store, Journal: s.Journal, Definitions: declared, Bell: b, Log: s.Log,
+	})}
+}
+
+// MainTasks runs a function that has to do with tasks, as [Main] does.
+func MainTasks(stores config.Openers, bells config.Bells, assemble func(*Tasks) host.Function) {
+	host.Main(func(ctx context.Context, place host.Place) (host.Function, error) {
+		s, err := open(ctx, place, stores)
+		if err != nil {
+			return host.Function{}, err
+		}
+		b, err := config.OpenBell(ctx, s.settings.Bell, bells)
+		if err != nil {
+			return host.Function{}, errors.Join(err, s.close())
+		}
+		return assemble(NewTasks(s, b)), nil
+	})
+}
+
+// Function answers a function of that name that serves the handler.
+func (t *Tasks) Function(name string, handler http.Handler) host.Function {
+	f := t.Service.Function(name, handler)
+	f.Close = t.close
+	return f
+}
+
+// API answers these resources and health checks over HTTP; it is ready when both the store and the bell are.
+func (t *Tasks) API(resources ...api.Resource) *api.API {
+	return t.api(func(ctx context.Context) error { return errors.Join(t.Store.Ping(ctx), t.Bell.Ping(ctx)) }, resources)
+}
+
+// Instance names this process among those that run tasks.
+func (t *Tasks) Instance() string {
+	if stream := t.place.Env("AWS_LAMBDA_LOG_STREAM_NAME"); stream != "" {
+		return stream // where its log is
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unnamed"
+	}
+	return fmt.Sprintf("%s/%d", host, os.Getpid())
+}
+
+func (t *Tasks) close() error { return errors.Join(t.Queue.Close(), t.Service.close(), t.Bell.Close()) }
+
+// undeclared are definitions without anything in them.
+type undeclared struct{}
+
+func (undeclared) Current(context.Context) (*definition.Set, error) { return &definition.Set{}, nil }
