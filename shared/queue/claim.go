@@ -174,7 +174,8 @@ func (c *claim) started(ctx context.Context, err error) ([]Lease, error) {
 		if errors.Is(err, errNothing) {
 			return nil, nil
 		}
-		c.stale, c.held, c.left, c.orphans = nil, nil, c.picks, nil // nothing is known of them
+		c.stale, c.held, c.left, c.orphans = nil, nil, nil, nil
+		c.q.doubt(err)
 		return nil, err
 	}
 	leases := make([]Lease, len(c.starts))

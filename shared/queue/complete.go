@@ -73,6 +73,9 @@ func (e *ending) ended(ctx context.Context, err error) (task.State, error) {
 		return task.Running, nil
 	}
 	if err != nil {
+		if e.place != nil {
+			e.q.doubt(err)
+		}
 		return "", err
 	}
 	e.announce(ctx)

@@ -95,6 +95,12 @@ func (d *dueTimes) upcoming() (at int64, known bool) {
 	return d.next, d.known
 }
 
+func (d *dueTimes) forget() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.known, d.next, d.passed = false, 0, ""
+}
+
 // begin answers from where to look. Entries that are stored while the look is under way are noted, not forgotten: next
 // begins as none.
 func (d *dueTimes) begin() (from string) {

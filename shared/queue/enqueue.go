@@ -43,6 +43,7 @@ func (q *Queue) Enqueue(ctx context.Context, once *Once, news ...New) (Enqueued,
 	switch {
 	case errors.Is(err, errNothing): // every task was there already
 	case err != nil:
+		q.doubt(err)
 		return Enqueued{}, err
 	default:
 		q.announce(ctx, a.places)

@@ -2,7 +2,6 @@ package queue
 
 import (
 	"context"
-	"errors"
 	"strings"
 
 	"github.com/millrace/millrace/shared/definition"
@@ -44,18 +43,22 @@ func (q *Queue) hold(ctx context.Context, held []holding) error {
 		if err == nil && h.rule == nil {
 			err = q.freed(ctx, h.Key) // the place may have become free before the entry was here to be let go
 		}
-		if err == nil {
-			continue
-		}
-		if q.store.Exclusive() {
-			q.windows.of(h.line()).add(h.place) // if it is gone, a claim finds that out
-		}
-		if store.AsConflict(err) == nil && !errors.Is(err, store.ErrBusy) && !errors.Is(err, store.ErrUnknown) {
+		if conflict := store.AsConflict(err); conflict != nil {
+			q.notHeld(h, conflict)
+		} else if err != nil {
+			q.doubt(err)
 			return unavailable("hold an entry", err)
 		}
-		q.rules.forget()
 	}
 	return nil
+}
+
+// notHeld looks why a move was refused: the rule has changed, or somebody else has moved the entry.
+func (q *Queue) notHeld(h holding, conflict *store.Conflict) {
+	q.rules.forget()
+	if _, gone := conflict.At(0); !gone && q.store.Exclusive() {
+		q.windows.of(h.line()).add(h.place)
+	}
 }
 
 // release moves up to max entries of a hold back to their ready indexes, in their order, and answers how many there were.
@@ -117,11 +120,12 @@ func (q *Queue) moveIn(ctx context.Context, c definition.Queue, found []place) e
 		ops = append(ops, store.Delete(found[i].key, store.VersionIs(found[i].version)), p.put(p.key, store.Always))
 	}
 	err = q.store.Write(ctx, store.Write{Token: q.token(), Ops: ops})
-	if err != nil && store.AsConflict(err) == nil {
-		return unavailable("move entries", err)
-	}
-	if err == nil {
+	switch {
+	case err == nil:
 		q.announce(ctx, moved)
+	case store.AsConflict(err) == nil:
+		q.doubt(err)
+		return unavailable("move entries", err)
 	}
 	return nil // somebody else has moved some of them; whoever asked looks again
 }

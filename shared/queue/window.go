@@ -2,10 +2,12 @@ package queue
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"sync"
 
+	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/store"
 )
 
@@ -137,4 +139,26 @@ func (w *windows) of(line string) *window {
 		w.lines[line] = &window{}
 	}
 	return w.lines[line]
+}
+
+// doubt forgets what this process believes to be in the store if an error leaves it open what a write has done; all of it
+// is read again.
+func (q *Queue) doubt(err error) {
+	if !errors.Is(err, journal.ErrUnavailable) && !errors.Is(err, journal.ErrUnknownOutcome) && !again(err) {
+		return
+	}
+	q.rules.forget()
+	q.due.forget()
+	w := &q.windows
+	w.mu.RLock()
+	defer w.mu.RUnlock()
+	for _, line := range w.lines {
+		line.forgetAll()
+	}
+}
+
+func (w *window) forgetAll() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.entries, w.bound, w.whole = nil, "", false
 }
