@@ -1,6 +1,7 @@
 package samples
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -98,12 +99,21 @@ func (c Case) Check(answer []byte, failure string) error {
 		return fmt.Errorf("failure %q, want one with %q", failure, c.Want)
 	case c.Status >= 0 && failure != "":
 		return fmt.Errorf("failure %q, want none", failure)
-	case c.Status == 0 && !strings.Contains(string(answer), c.Want):
+	case c.Status == 0 && !strings.Contains(compact(answer), c.Want):
 		return fmt.Errorf("answer %s, want one with %s", answer, c.Want)
 	case c.Status <= 0:
 		return nil
 	}
 	return c.checkHTTP(answer)
+}
+
+// compact answers JSON without the spaces that SAM puts in.
+func compact(answer []byte) string {
+	var compacted bytes.Buffer
+	if json.Compact(&compacted, answer) != nil {
+		return string(answer)
+	}
+	return compacted.String()
 }
 
 func (c Case) checkHTTP(answer []byte) error {
