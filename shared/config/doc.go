@@ -13,8 +13,9 @@
 //	tokens: [{name: ci, role: producer, sha256: HEX}]
 //	journal: {retention: {events: 1000000, age: 7d}}
 //	targets: {allow_private: false}
-//	lease: 30s
 //
-// The package imports api (for roles), bell, event (for durations) and store. It opens both by what it is handed, so that a
+// and those that package definition describes: sources, handlers, jobs, queues, schedules, job_chains, lease.
+//
+// The package imports api (for roles), bell, definition, document and store. It opens both by what it is handed, so that a
 // program links only the backends that its main names.
 package config

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/millrace/millrace/shared/api"
+	"github.com/millrace/millrace/shared/definition"
+	"github.com/millrace/millrace/shared/document"
 )
 
 // Settings are what an operator can say.
@@ -20,6 +22,9 @@ type Settings struct {
 	Targets   Targets
 	Lease     time.Duration // how long an instance holds a task without a heartbeat; default 30 s
 	Level     slog.Level    // default info
+
+	// Definitions are what the file declares; nil without a file.
+	Definitions *definition.Set
 }
 
 // Retention bounds the journal: events beyond either limit are evicted. Zero means the journal's default.
@@ -78,7 +83,7 @@ func (s *Settings) loadTokens(text string) error {
 	if text == "" {
 		return nil
 	}
-	return read("MILLRACE_TOKENS", []byte(text), s.tokens)
+	return document.Read("MILLRACE_TOKENS", []byte(text), s.tokens)
 }
 
 func (s *Settings) loadAdmin(secret string) error {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/millrace/millrace/shared/api"
 	"github.com/millrace/millrace/shared/config"
+	"github.com/millrace/millrace/shared/definition"
 )
 
 const hash = "2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b" // of "secret"
@@ -63,13 +64,18 @@ lease: 45
 `}, config.Settings{
 			Tokens: []api.Token{ci}, Retention: config.Retention{Events: 1000, Age: 36 * time.Hour},
 			Targets: config.Targets{AllowPrivate: true}, Lease: 45 * time.Second,
+			Definitions: &definition.Set{Lease: 45 * time.Second},
+		}},
+		{"definitions", env{"MILLRACE_ADMIN_TOKEN": "s3cret", "MILLRACE_CONFIG": "jobs: [{path: /a, target: {go: f}}]"}, config.Settings{
+			Tokens: []api.Token{admin}, Lease: 30 * time.Second,
+			Definitions: &definition.Set{Jobs: []definition.Job{{Path: "/a", Target: definition.Target{Go: "f"}}}},
 		}},
 		{"an empty file", env{"MILLRACE_CONFIG": "# nothing\n", "MILLRACE_ADMIN_TOKEN": "s3cret"},
-			config.Settings{Tokens: []api.Token{admin}, Lease: 30 * time.Second}},
+			config.Settings{Tokens: []api.Token{admin}, Lease: 30 * time.Second, Definitions: &definition.Set{}}},
 		{"an alias", env{"MILLRACE_CONFIG": "tokens:\n- {name: a, role: viewer, sha256: &h " + hash + "}\nlease: &d 9s\njournal: {retention: {age: *d}}\n"},
 			config.Settings{
 				Tokens: []api.Token{api.NewToken("a", api.Viewer, "secret")}, Lease: 9 * time.Second,
-				Retention: config.Retention{Age: 9 * time.Second},
+				Retention: config.Retention{Age: 9 * time.Second}, Definitions: &definition.Set{Lease: 9 * time.Second},
 			}},
 	}
 	for _, tt := range tests {
@@ -101,7 +107,7 @@ func TestLoadRefuses(t *testing.T) {
 		{"unknown field inside", file("journal:\n  retention:\n    event: 3\n"), ":3: journal.retention.event: unknown, want one of age, events"},
 		{"field twice", file("lease: 3s\nlease: 4s\n"), ":2: lease: given twice"},
 		{"merge key", file("<<: {lease: 3s}\n"), "<<: unknown"},
-		{"later section", file("lease: 3s\nsources: {}\n"), ":2: sources: this section is not available in this version"},
+		{"bad definition", file("lease: 3s\njobs: [{path: a}]\n"), ":2: jobs[0].path: a path begins with /"},
 		{"no mapping", file("- a\n"), ":1: want fields"},
 		{"no list", file("tokens: a\n"), ":1: tokens: want a list"},
 		{"no text", file("lease: [1]\n"), ":1: lease: want a text"},
@@ -117,7 +123,7 @@ func TestLoadRefuses(t *testing.T) {
 		{"name twice", file("tokens: [{name: admin, role: viewer, sha256: " + hash + "}]\n"), `two tokens are named "admin"`},
 		{"secret twice", env{"MILLRACE_ADMIN_TOKEN": "secret", "MILLRACE_TOKENS": "[{name: ci, role: viewer, sha256: " + hash + "}]"}, "same secret"},
 		{"two documents", file("lease: 3s\n---\nlease: 4s\n"), "want one YAML document"},
-		{"no YAML", file("a: [\n"), "yaml: line"},
+		{"no YAML", file("a: [\n"), "not YAML: "},
 		{"bad variable", env{"MILLRACE_TOKENS": "{}"}, "MILLRACE_TOKENS:1: want a list"},
 	}
 	for _, tt := range tests {

@@ -2,66 +2,143 @@ package definition
 
 import (
 	"cmp"
-	"strings"
 	"time"
 )
 
 // DefaultLease is how long a task is held without a heartbeat if nothing else is said.
 const DefaultLease = 30 * time.Second
 
+// What a queue does with a task of a topic that says nothing else (seed 004).
+const (
+	DefaultRetries    = 10
+	DefaultRetryDelay = 2 * time.Second
+)
+
 // JobOf answers what runs the tasks of a path: a collection of a source, a handler, or a job, with their defaults. ok is
-// false where nothing is declared.
+// false where nothing is declared; of a topic the job then still says its queue, and what that says of retries.
 func (s *Set) JobOf(path string) (job Job, ok bool) {
-	switch root, rest, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/"); root {
-	case "sources":
-		job, ok = s.collection(path, rest)
-	case "canvases":
-		job, ok = s.handler(path)
-	default:
-		job, ok = s.job(path)
+	index := s.indexed()
+	job, ok = index.jobs[path]
+	if ok {
+		return job, true
 	}
-	job.Lease = cmp.Or(job.Lease, s.Lease, DefaultLease)
-	return job, ok
+	job.Lease = cmp.Or(s.Lease, DefaultLease)
+	if topic, is := topicOf(path); is {
+		job = index.ofTopic(job, topic)
+	}
+	return job, false
 }
 
-func (s *Set) collection(path, rest string) (Job, bool) {
-	for name, source := range s.Sources {
-		collection, below := strings.CutPrefix(rest, name+"/")
-		if !below {
-			continue
-		}
-		for _, c := range source.Collections {
-			if c.Name == collection {
-				return Job{
-					Path: path, Target: source.Target, Queue: SyncQueue, Attempts: 1,
-					Timeout: source.Timeout, Lease: source.Lease,
-				}, true
+// QueueOf answers the queue of that name as declared, or one of the queues that are always there, or one by default.
+func (s *Set) QueueOf(name string) Queue {
+	return s.indexed().queue(name)
+}
+
+// QueueForTopic answers the name of the queue that takes a topic: the first that names it, or [MainQueue]. Patterns are
+// those of [MatchTopic].
+func (s *Set) QueueForTopic(topic string) string {
+	for i := range s.Queues {
+		for _, pattern := range s.Queues[i].Topics {
+			if MatchTopic(pattern, topic) {
+				return s.Queues[i].Name
 			}
 		}
 	}
-	return Job{}, false
+	return MainQueue
 }
 
-func (s *Set) handler(path string) (Job, bool) {
+// index is a set made for looking up.
+type index struct {
+	jobs   map[string]Job // by path, with defaults
+	queues map[string]Queue
+	set    *Set
+}
+
+func (x *index) queue(name string) Queue {
+	if q, declared := x.queues[name]; declared {
+		return q
+	}
+	return Queue{Name: name}.withDefaults()
+}
+
+// indexed answers the index. Those who ask first at once may make it twice.
+func (s *Set) indexed() *index {
+	if made := s.index.Load(); made != nil {
+		return made
+	}
+	made := &index{jobs: map[string]Job{}, queues: map[string]Queue{}, set: s}
+	for _, q := range s.Queues {
+		made.queues[q.Name] = q.withDefaults()
+	}
+	made.addJobs()
+	s.index.Store(made)
+	return made
+}
+
+func (x *index) addJobs() {
+	s := x.set
+	add := func(j Job) {
+		j.Lease = cmp.Or(j.Lease, s.Lease, DefaultLease)
+		x.jobs[j.Path] = j
+	}
+	for name, source := range s.Sources {
+		for _, c := range source.Collections {
+			add(source.job(name, c.Name))
+		}
+	}
 	for _, h := range s.Handlers {
-		if h.Path() != path {
-			continue
-		}
-		return Job{
-			Path: path, Target: h.Target, Queue: EventQueue, Attempts: cmp.Or(h.Attempts, 3),
-			RetryDelay: cmp.Or(h.RetryDelay, 5*time.Minute), OnError: h.OnError, Timeout: h.Timeout, Lease: h.Lease,
-		}, true
+		add(h.job())
 	}
-	return Job{}, false
+	for _, j := range s.Jobs {
+		add(x.withQueue(j))
+	}
 }
 
-func (s *Set) job(path string) (Job, bool) {
-	for _, j := range s.Jobs {
-		if j.Path == path {
-			return j, true
+func (s Source) job(name, collection string) Job {
+	return Job{
+		Path: CollectionPath(name, collection), Target: s.Target, Queue: SyncQueue, Attempts: 1, Timeout: s.Timeout, Lease: s.Lease,
+	}
+}
+
+func (h Handler) job() Job {
+	return Job{
+		Path: h.Path(), Target: h.Target, Queue: EventQueue, Attempts: cmp.Or(h.Attempts, 3),
+		RetryDelay: cmp.Or(h.RetryDelay, 5*time.Minute), OnError: h.OnError, Timeout: h.Timeout, Lease: h.Lease,
+	}
+}
+
+// withQueue answers a job with what its queue says.
+func (x *index) withQueue(j Job) Job {
+	if topic, ok := topicOf(j.Path); ok {
+		return x.ofTopic(j, topic)
+	}
+	if j.Queue != "" {
+		return j.retriedAs(x.queue(j.Queue))
+	}
+	return j
+}
+
+// ofTopic answers the job of a topic with the defaults of seed 004: 11 attempts, 2 s apart, and a thrown error rejects.
+func (x *index) ofTopic(j Job, topic string) Job {
+	j.Queue = cmp.Or(j.Queue, x.set.QueueForTopic(topic))
+	j = j.retriedAs(x.queue(j.Queue))
+	j.Attempts = cmp.Or(j.Attempts, DefaultRetries+1)
+	j.RetryDelay = cmp.Or(j.RetryDelay, DefaultRetryDelay)
+	j.OnError = cmp.Or(j.OnError, "reject")
+	return j
+}
+
+// retriedAs fills in what the queue says and the job does not.
+func (j Job) retriedAs(q Queue) Job {
+	if q.Retries != nil && j.Attempts == 0 {
+		if j.Attempts = -1; *q.Retries >= 0 {
+			j.Attempts = *q.Retries + 1
 		}
 	}
-	return Job{}, false
+	if q.RetryDelay != nil && j.RetryDelay == 0 {
+		j.RetryDelay = *q.RetryDelay
+	}
+	return j
 }
 
 // Path answers the path of the handler's job.
@@ -69,16 +146,6 @@ func (h Handler) Path() string { return "/canvases/" + h.Canvas + "/" + h.Space 
 
 // CollectionPath answers the path of a collection's job.
 func CollectionPath(source, collection string) string { return "/sources/" + source + "/" + collection }
-
-// QueueOf answers the queue of that name as declared, or one of the queues that are always there, or one by default.
-func (s *Set) QueueOf(name string) Queue {
-	for _, q := range s.Queues {
-		if q.Name == name {
-			return q.withDefaults()
-		}
-	}
-	return Queue{Name: name}.withDefaults()
-}
 
 func (q Queue) withDefaults() Queue {
 	if q.Type == "" && q.Name == EventQueue {

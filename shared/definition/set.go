@@ -2,6 +2,7 @@ package definition
 
 import (
 	"encoding/json"
+	"sync/atomic"
 	"time"
 )
 
@@ -13,16 +14,18 @@ type Set struct {
 	Queues    []Queue           `json:"queues,omitempty"`
 	Schedules []Schedule        `json:"schedules,omitempty"`
 	JobChains []JobChain        `json:"job_chains,omitempty"`
-	Lease     time.Duration     `json:"lease,omitempty"` // default 30 s
+	Lease     time.Duration     `json:"lease,omitzero"` // default 30 s
+
+	index atomic.Pointer[index] // made when the set is first asked
 }
 
 // Target is where a task runs; at most one of its fields is set. None: on an instance.
 type Target struct {
-	HTTP      *HTTPTarget   `json:"http,omitempty"`
+	HTTP      *HTTPTarget   `json:"http,omitzero"`
 	Command   []string      `json:"command,omitempty"` // program and arguments; no shell
-	Lambda    *LambdaTarget `json:"lambda,omitempty"`
-	Go        string        `json:"go,omitempty"` // name of a function registered in this process
-	Instances bool          `json:"instances,omitempty"`
+	Lambda    *LambdaTarget `json:"lambda,omitzero"`
+	Go        string        `json:"go,omitzero"` // name of a function registered in this process
+	Instances bool          `json:"instances,omitzero"`
 }
 
 // OnInstance reports whether the task runs on an instance that claims it, not by this server.
@@ -42,17 +45,18 @@ type LambdaTarget struct {
 
 // Source is what collections are synchronized from (seed 001).
 type Source struct {
-	Target      Target        `json:"target"`
+	Target      Target        `json:"target,omitzero"`
 	Collections []Collection  `json:"collections"`
-	Timeout     time.Duration `json:"timeout,omitempty"`
-	Lease       time.Duration `json:"lease,omitempty"`
+	Timeout     time.Duration `json:"timeout,omitzero"`
+	Lease       time.Duration `json:"lease,omitzero"`
 }
 
 // Collection is one part of a source; its job's path is /sources/SOURCE/COLLECTION.
 type Collection struct {
 	Name     string `json:"name"`
-	Schedule string `json:"schedule,omitempty"` // a cron expression
-	Timezone string `json:"timezone,omitempty"`
+	Schedule string `json:"schedule,omitzero"` // a cron expression
+	Timezone string `json:"timezone,omitzero"` // an IANA name; default UTC
+	DST      string `json:"dst,omitzero"`      // cron (default) or quartz
 }
 
 // Handler takes events (seed 002); its job's path is /canvases/CANVAS/SPACE/NAME.
@@ -60,24 +64,24 @@ type Handler struct {
 	Canvas     string        `json:"canvas"`
 	Space      string        `json:"space"`
 	Name       string        `json:"name"`
-	Target     Target        `json:"target"`
-	Attempts   int           `json:"attempts,omitempty"`    // default 3
-	RetryDelay time.Duration `json:"retry_delay,omitempty"` // default 5 m
-	OnError    string        `json:"on_error,omitempty"`    // retry (default) or reject
-	Timeout    time.Duration `json:"timeout,omitempty"`
-	Lease      time.Duration `json:"lease,omitempty"`
+	Target     Target        `json:"target,omitzero"`
+	Attempts   int           `json:"attempts,omitzero"`    // default 3
+	RetryDelay time.Duration `json:"retry_delay,omitzero"` // default 5 m
+	OnError    string        `json:"on_error,omitzero"`    // retry (default) or reject
+	Timeout    time.Duration `json:"timeout,omitzero"`
+	Lease      time.Duration `json:"lease,omitzero"`
 }
 
 // Job is what tasks of a path are run by.
 type Job struct {
 	Path       string        `json:"path"`
-	Target     Target        `json:"target"`
-	Queue      string        `json:"queue,omitempty"`
-	Attempts   int           `json:"attempts,omitempty"` // 0: the dialect's or the queue's default; -1: endless
-	RetryDelay time.Duration `json:"retry_delay,omitempty"`
-	OnError    string        `json:"on_error,omitempty"`
-	Timeout    time.Duration `json:"timeout,omitempty"` // how long one attempt may take; default: no end
-	Lease      time.Duration `json:"lease,omitempty"`   // how long it is held without a heartbeat; default: the set's
+	Target     Target        `json:"target,omitzero"`
+	Queue      string        `json:"queue,omitzero"`
+	Attempts   int           `json:"attempts,omitzero"` // 0: the dialect's or the queue's default; -1: endless
+	RetryDelay time.Duration `json:"retry_delay,omitzero"`
+	OnError    string        `json:"on_error,omitzero"`
+	Timeout    time.Duration `json:"timeout,omitzero"` // how long one attempt may take; default: no end
+	Lease      time.Duration `json:"lease,omitzero"`   // how long it is held without a heartbeat; default: the set's
 }
 
 // QueueType is the policy of a queue.
@@ -100,24 +104,25 @@ const (
 // Queue says how tasks wait and how many run.
 type Queue struct {
 	Name        string         `json:"name"`
-	Topics      []string       `json:"topics,omitempty"`
-	Type        QueueType      `json:"type,omitempty"`         // default unordered
-	MaxParallel int            `json:"max_parallel,omitempty"` // 0: no limit; of an ordered queue always 1
-	Retries     *int           `json:"retries,omitempty"`      // default 10; -1 endless
-	RetryDelay  *time.Duration `json:"retry_delay,omitempty"`  // default 2 s
-	KeepJobs    bool           `json:"keep_jobs,omitempty"`
-	Weights     map[string]int `json:"weights,omitempty"` // by fairness key or pattern (* one level, ** below); default 1
+	Topics      []string       `json:"topics,omitempty"`       // see [Set.QueueForTopic]
+	Type        QueueType      `json:"type,omitzero"`         // default unordered
+	MaxParallel int            `json:"max_parallel,omitzero"` // 0: no limit; of an ordered queue always 1
+	Retries     *int           `json:"retries,omitzero"`      // default 10; -1 endless
+	RetryDelay  *time.Duration `json:"retry_delay,omitzero"`  // default 2 s
+	KeepJobs    bool           `json:"keep_jobs,omitzero"`
+	Weights     map[string]int `json:"weights,omitempty"` // by fairness key or pattern, see [Queue.Weight]; default 1
 }
 
 // Schedule makes tasks at regular times.
 type Schedule struct {
 	Name     string          `json:"name"`
 	Cron     string          `json:"cron"`
-	Timezone string          `json:"timezone,omitempty"`
-	Job      string          `json:"job"`
-	Payload  json.RawMessage `json:"payload,omitempty"`
-	Misfire  string          `json:"misfire,omitempty"`
-	Overlap  string          `json:"overlap,omitempty"`
+	Timezone string          `json:"timezone,omitzero"` // an IANA name; default UTC
+	DST      string          `json:"dst,omitzero"`      // cron (default) or quartz
+	Job      string          `json:"job"`               // path of a collection, a handler or a job, or of a topic
+	Payload  json.RawMessage `json:"payload,omitzero"`
+	Misfire  string          `json:"misfire,omitzero"` // skip, once (default) or all
+	Overlap  string          `json:"overlap,omitzero"` // allow (default), skip or queue
 }
 
 // JobChain is a way of orders through several jobs (seed 000).
@@ -129,7 +134,7 @@ type JobChain struct {
 // Node is a station of a job chain; without a job it is an end.
 type Node struct {
 	ID    string `json:"id"`
-	Job   string `json:"job,omitempty"`
-	Next  string `json:"next,omitempty"`
-	Error string `json:"error,omitempty"`
+	Job   string `json:"job,omitzero"`
+	Next  string `json:"next,omitzero"`
+	Error string `json:"error,omitzero"`
 }

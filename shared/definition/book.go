@@ -1,0 +1,177 @@
+package definition
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/millrace/millrace/shared/journal"
+	"github.com/millrace/millrace/shared/store"
+)
+
+// Writer appends events together with changes of items; a [journal.Journal] is one.
+type Writer interface {
+	Write(ctx context.Context, prepare journal.Prepare) (journal.Receipt, error)
+}
+
+// BookOptions are what a [Book] needs. Store and Journal must be given, the journal on the same store.
+type BookOptions struct {
+	Store   store.Store
+	Journal Writer
+	Now     func() time.Time // default time.Now
+	Age     time.Duration    // how old the set that [Book.Current] answers may be; default 5 s
+}
+
+// Book keeps the set that is in force, in the store. Its methods may be called concurrently, and by many processes.
+type Book struct {
+	store   store.Store
+	journal Writer
+	now     func() time.Time
+	age     time.Duration
+
+	newest  atomic.Pointer[reading]
+	reading sync.Mutex
+}
+
+// reading is a set as it was at some time.
+type reading struct {
+	entry
+	at time.Time
+}
+
+// Origin says where a set comes from.
+type Origin uint8
+
+// The origins. The server's own file may say what others may not: see [FileOnly].
+const (
+	FromAPI Origin = iota
+	FromFile
+)
+
+// OpenBook answers a book. Nothing is read yet.
+func OpenBook(o BookOptions) *Book {
+	b := &Book{store: o.Store, journal: o.Journal, now: o.Now, age: o.Age}
+	if b.now == nil {
+		b.now = time.Now
+	}
+	if b.age == 0 {
+		b.age = 5 * time.Second
+	}
+	return b
+}
+
+// Current answers the set in force, or the one that was some seconds ago. The first call reads it; later ones do not wait
+// while one of them reads it anew.
+func (b *Book) Current(ctx context.Context) (*Set, error) {
+	known := b.newest.Load()
+	if known == nil {
+		return b.Refresh(ctx)
+	}
+	if b.now().Sub(known.at) < b.age || !b.reading.TryLock() {
+		return known.set, nil
+	}
+	defer b.reading.Unlock()
+	return b.read(ctx)
+}
+
+// Refresh reads the set that is in force now: for what was not found in the current one.
+func (b *Book) Refresh(ctx context.Context) (*Set, error) {
+	b.reading.Lock()
+	defer b.reading.Unlock()
+	return b.read(ctx)
+}
+
+// read is called by one at a time, so that what was read later is not replaced by what was read before.
+func (b *Book) read(ctx context.Context) (*Set, error) {
+	began := b.now()
+	e, err := b.load(ctx, b.newest.Load())
+	if err != nil {
+		return nil, err
+	}
+	b.newest.Store(&reading{e, began})
+	return e.set, nil
+}
+
+// Apply puts a set in the place of the one in force, all of it or nothing, with the events of what changes. A set equal to
+// the one in force changes nothing. The error is a [*document.Error] for a set that [Read] would refuse, [*FileOnly] for new
+// commands that do not come from the server's file, or one of the journal's.
+func (b *Book) Apply(ctx context.Context, set *Set, from Origin) (Changes, error) {
+	return b.Edit(ctx, from, func(*Set) (*Set, error) { return set, nil })
+}
+
+// Edit is [Book.Apply] of the set that change makes of the one in force. It must not change what it is given, and is called
+// again when another edit came between; an error of its own ends the edit.
+func (b *Book) Edit(ctx context.Context, from Origin, change func(inForce *Set) (*Set, error)) (Changes, error) {
+	return b.apply(ctx, from, func(e entry) (entry, error) {
+		set, err := change(e.set)
+		e.set = set
+		return e, err
+	})
+}
+
+// ApplyFile applies what the server's file declares, if that is not what it declared when it was applied last: what was
+// applied since by other ways outlives a restart. A file without declarations counts as applied in the beginning.
+func (b *Book) ApplyFile(ctx context.Context, set *Set) (Changes, error) {
+	digest := set.digest()
+	return b.apply(ctx, FromFile, func(e entry) (entry, error) {
+		if e.file != digest {
+			e.set, e.file = set, digest
+		}
+		return e, nil
+	})
+}
+
+// Plan answers what [Book.Apply] would change, or its error, and changes nothing.
+func (b *Book) Plan(ctx context.Context, set *Set, from Origin) (Changes, error) {
+	inForce, err := b.Refresh(ctx)
+	if err != nil {
+		return Changes{}, err
+	}
+	return plan(inForce, set, from)
+}
+
+// plan answers the changes, if they are allowed.
+func plan(inForce, set *Set, from Origin) (Changes, error) {
+	if _, err := Read("definitions", set.JSON()); err != nil {
+		return Changes{}, err
+	}
+	if commands := set.newCommands(inForce); from != FromFile && len(commands) > 0 {
+		return Changes{}, &FileOnly{commands}
+	}
+	return Diff(inForce, set), nil
+}
+
+// apply writes what change makes of the entry in force.
+func (b *Book) apply(ctx context.Context, from Origin, change func(entry) (entry, error)) (Changes, error) {
+	var changes Changes
+	_, err := b.journal.Write(ctx, func(ctx context.Context, _ *store.Conflict) (journal.Change, error) {
+		before, err := b.load(ctx, nil)
+		if err != nil {
+			return journal.Change{}, err
+		}
+		after, err := change(before)
+		if err != nil {
+			return journal.Change{}, err
+		}
+		if changes, err = plan(before.set, after.set, from); err != nil {
+			return journal.Change{}, err
+		}
+		if after.file == before.file && after.set.Equal(before.set) {
+			return journal.Change{}, errUnchanged
+		}
+		return after.change(before, changes.events())
+	})
+	switch {
+	case err == errUnchanged: //nolint:errorlint // it is ours, and comes back as it is
+		return changes, nil
+	case err != nil:
+		return Changes{}, fmt.Errorf("definition: apply: %w", err)
+	}
+	_, err = b.Refresh(ctx)
+	if err != nil {
+		b.newest.Store(nil) // it is in force: the next to ask reads it
+	}
+	return changes, nil
+}

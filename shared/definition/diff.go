@@ -1,0 +1,119 @@
+package definition
+
+import (
+	"bytes"
+	"cmp"
+	"slices"
+	"strconv"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/millrace/millrace/shared/event"
+)
+
+// Changes is how one set differs from another: the keys of objects as events have them, such as Source:/NAME, sorted. A
+// handler's is Handler:/CANVAS/SPACE/NAME.
+type Changes struct {
+	Added    []string `json:"added"`
+	Replaced []string `json:"replaced"`
+	Removed  []string `json:"removed"`
+}
+
+// Empty reports whether no object differs.
+func (c Changes) Empty() bool { return len(c.Added)+len(c.Replaced)+len(c.Removed) == 0 }
+
+// Diff answers what changes when the set after takes the place of before.
+func Diff(before, after *Set) Changes {
+	c := Changes{Added: []string{}, Replaced: []string{}, Removed: []string{}}
+	old := map[string][]byte{}
+	for _, o := range before.objects() {
+		old[o.key] = encode(o.value)
+	}
+	for _, o := range after.objects() {
+		was, there := old[o.key]
+		switch {
+		case !there:
+			c.Added = append(c.Added, o.key)
+		case !bytes.Equal(was, encode(o.value)):
+			c.Replaced = append(c.Replaced, o.key)
+		}
+		delete(old, o.key)
+	}
+	for key := range old {
+		c.Removed = append(c.Removed, key)
+	}
+	for _, keys := range [][]string{c.Added, c.Replaced, c.Removed} {
+		slices.Sort(keys)
+	}
+	return c
+}
+
+// Equal reports whether both sets declare the same, in the same order: of queues, the first takes a topic.
+func (s *Set) Equal(other *Set) bool {
+	if s == nil || other == nil {
+		return s == other
+	}
+	return bytes.Equal(s.JSON(), other.JSON())
+}
+
+// events answers the changes as events (seed 000): what goes first, then what comes, each activated at once.
+func (c Changes) events() []event.Event {
+	all := make([]event.Event, 0, 2*(len(c.Added)+len(c.Replaced))+len(c.Removed))
+	add := func(kind, key string) { all = append(all, event.Event{Type: kind, Key: event.Key{Path: key}}) }
+	for _, key := range c.Removed {
+		add("FileBasedRemoved", key)
+	}
+	for _, key := range c.Replaced {
+		add("FileBasedReplaced", key)
+		add("FileBasedActivated", key)
+	}
+	for _, key := range c.Added {
+		add("FileBasedAdded", key)
+		add("FileBasedActivated", key)
+	}
+	return all
+}
+
+// object is one declared thing.
+type object struct {
+	key    string  // as events have it
+	place  string  // in the document
+	value  any     // what is compared
+	target *Target // of those that have one
+}
+
+// objects answers everything that is declared.
+func (s *Set) objects() []object {
+	var all []object
+	for name, source := range s.Sources {
+		all = append(all, object{"Source:/" + name, "sources." + name, source, &source.Target})
+	}
+	for i, h := range s.Handlers {
+		all = append(all, object{"Handler:/" + h.Canvas + "/" + h.Space + "/" + h.Name, at("handlers", i), h, &h.Target})
+	}
+	for i, j := range s.Jobs {
+		all = append(all, object{"Job:" + j.Path, at("jobs", i), j, &j.Target})
+	}
+	for i, q := range s.Queues {
+		all = append(all, object{"Queue:/" + q.Name, at("queues", i), q, nil})
+	}
+	for i, schedule := range s.Schedules {
+		all = append(all, object{"Schedule:/" + schedule.Name, at("schedules", i), schedule, nil})
+	}
+	for i, c := range s.JobChains {
+		all = append(all, object{"JobChain:" + c.Path, at("job_chains", i), c, nil})
+	}
+	slices.SortStableFunc(all, func(a, b object) int { return cmp.Compare(a.key, b.key) })
+	return all
+}
+
+func at(section string, i int) string { return section + "[" + strconv.Itoa(i) + "]" }
+
+// encode renders what is declared as JSON that [Read] takes: durations as 1m30s, names in order.
+func encode(value any) []byte {
+	text, err := json.Marshal(value, json.Deterministic(true), json.WithMarshalers(durations))
+	if err != nil {
+		panic(err) // structs of texts, numbers and payloads that were read
+	}
+	return text
+}

@@ -1,0 +1,157 @@
+package definition
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/millrace/millrace/shared/event"
+	"github.com/millrace/millrace/shared/journal"
+	"github.com/millrace/millrace/shared/store"
+)
+
+// The set is stored as a head and as many parts as it needs, since an item ends at 400 KB on DynamoDB. All of them are
+// written together, and carry the position of that write as their version.
+const (
+	partition = "set"
+	headSort  = "0"
+	partBytes = store.MaxValue
+	maxParts  = 7 // with the head and the events within one write
+)
+
+var (
+	errUnchanged = errors.New("definition: nothing to write")
+	errDamaged   = errors.New("definition: the stored set cannot be read: damaged, or written by a newer version")
+
+	// ErrTooLarge is returned for a set beyond what one write can hold, some 2.5 MB.
+	ErrTooLarge = errors.New("definition: the set is too large")
+)
+
+// entry is what is stored: a set, and of which file it was made.
+type entry struct {
+	set     *Set
+	file    string // digest of what the server's file declared when it was applied last
+	version int64  // 0: nothing is stored
+	parts   int
+}
+
+// head is the head's value.
+type head struct {
+	Parts int    `json:"parts"`
+	File  string `json:"file"`
+}
+
+// digest answers a name of what a set declares.
+func (s *Set) digest() string {
+	sum := sha256.Sum256(s.JSON())
+	return hex.EncodeToString(sum[:])
+}
+
+func headKey() store.Key {
+	return store.Key{Table: store.Definitions, Partition: partition, Sort: headSort}
+}
+
+func partKey(i int) store.Key {
+	return store.Key{Table: store.Definitions, Partition: partition, Sort: "1." + strconv.Itoa(i)}
+}
+
+// nothing is in force before anything was applied.
+func nothing() entry {
+	empty := new(Set)
+	return entry{set: empty, file: empty.digest()}
+}
+
+// maxLoads is how often a set that is being replaced is read again.
+const maxLoads = 20
+
+// load reads what is stored. What known has is not read again; nil knows nothing.
+func (b *Book) load(ctx context.Context, known *reading) (entry, error) {
+	for range maxLoads {
+		e, whole, err := b.loadOnce(ctx, known)
+		if err != nil || whole {
+			return e, err
+		}
+	}
+	return entry{}, fmt.Errorf("definition: read: %w: it is replaced all the time", journal.ErrUnavailable)
+}
+
+// loadOnce answers false where it read a part of another version than the head: the set was replaced in between.
+func (b *Book) loadOnce(ctx context.Context, known *reading) (e entry, whole bool, err error) {
+	items, err := b.store.Get(ctx, headKey())
+	if err != nil {
+		return e, false, unavailable(err)
+	}
+	if items[0] == nil {
+		return nothing(), true, nil
+	}
+	var h head
+	if err := json.Unmarshal(items[0].Value, &h); err != nil {
+		return e, false, fmt.Errorf("%w: %w", errDamaged, err)
+	}
+	e = entry{file: h.File, version: items[0].Version, parts: h.Parts}
+	if known != nil && known.version == e.version {
+		return known.entry, true, nil
+	}
+	e.set, err = b.parts(ctx, e)
+	return e, e.set != nil, err
+}
+
+// parts reads the set, nil if the parts are no longer those of the entry.
+func (b *Book) parts(ctx context.Context, e entry) (*Set, error) {
+	keys := make([]store.Key, e.parts)
+	for i := range keys {
+		keys[i] = partKey(i)
+	}
+	items, err := b.store.Get(ctx, keys...)
+	if err != nil {
+		return nil, unavailable(err)
+	}
+	var text []byte
+	for _, item := range items {
+		if item == nil || item.Version != e.version {
+			return nil, nil
+		}
+		text = append(text, item.Value...)
+	}
+	return decode(text)
+}
+
+func unavailable(err error) error {
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	return fmt.Errorf("definition: read: %w: %w", journal.ErrUnavailable, err)
+}
+
+// change answers the write that puts e in the place of before.
+func (e entry) change(before entry, events []event.Event) (journal.Change, error) {
+	text := e.set.JSON()
+	parts := (len(text) + partBytes - 1) / partBytes
+	if parts > maxParts {
+		return journal.Change{}, fmt.Errorf("%w: %d bytes, at most %d", ErrTooLarge, len(text), maxParts*partBytes)
+	}
+	value, err := json.Marshal(head{Parts: parts, File: e.file})
+	if err != nil {
+		return journal.Change{}, err
+	}
+	// Closes the race between two who apply: whoever comes second has read what the first replaced.
+	unchanged := store.Absent
+	if before.version > 0 {
+		unchanged = store.VersionIs(before.version)
+	}
+	return journal.Change{Events: events, Ops: func(journal.Receipt) []store.Op {
+		ops := []store.Op{store.Put(store.Item{Key: headKey(), Value: value}, unchanged)}
+		for i := range parts {
+			part := text[i*partBytes : min((i+1)*partBytes, len(text))]
+			ops = append(ops, store.Put(store.Item{Key: partKey(i), Value: part}, store.Always))
+		}
+		for i := parts; i < before.parts; i++ {
+			ops = append(ops, store.Delete(partKey(i), store.Always))
+		}
+		return ops
+	}}, nil
+}

@@ -1,0 +1,135 @@
+package definition
+
+import (
+	"encoding/json"
+	"math"
+	"runtime"
+	"strconv"
+	"time"
+
+	"github.com/millrace/millrace/shared/cron"
+	"github.com/millrace/millrace/shared/document"
+)
+
+// maxPayload is how many bytes of JSON a schedule may give its tasks: any value is at most so large.
+const maxPayload = 256 << 10
+
+// each reads a list whose elements are all read the same way.
+func each(element document.Visit) document.Visit {
+	return func(d *document.Document, n *document.Node, path string) { d.List(n, path, element) }
+}
+
+func duration(to *time.Duration) document.Visit {
+	return func(d *document.Document, n *document.Node, path string) { *to = d.Duration(n, path) }
+}
+
+// pause reads a duration that may be zero, which differs from none.
+func pause(to **time.Duration) document.Visit {
+	return func(d *document.Document, n *document.Node, path string) {
+		if length, ok := d.Length(n, path); ok {
+			*to = &length
+		}
+	}
+}
+
+func boolean(to *bool) document.Visit {
+	return func(d *document.Document, n *document.Node, path string) { *to = d.Boolean(n, path) }
+}
+
+func word(to *string, words ...string) document.Visit {
+	return func(d *document.Document, n *document.Node, path string) { *to = d.OneOf(n, path, words...) }
+}
+
+func attempts(to *int) document.Visit {
+	return func(d *document.Document, n *document.Node, path string) {
+		number, ok := d.Integer(n, path)
+		if ok && number < 1 && number != -1 {
+			d.Fail(n, path, "want at least 1, or -1 for no end")
+		}
+		*to = number
+	}
+}
+
+func retries(to **int) document.Visit {
+	return func(d *document.Document, n *document.Node, path string) {
+		number, ok := d.Integer(n, path)
+		if ok && number < -1 {
+			d.Fail(n, path, "want at least 0, or -1 for no end")
+		}
+		*to = &number
+	}
+}
+
+// parallel reads how many tasks may run at once: a number from 1, or a share of this machine's cores, such as 0.5, which
+// is at least one task (seed 004).
+func parallel(to *int) document.Visit {
+	return func(d *document.Document, n *document.Node, path string) {
+		text := d.Text(n, path)
+		if share, err := strconv.ParseFloat(text, 64); err == nil && share > 0 && share < 1 {
+			*to = max(1, int(math.Round(share*float64(runtime.NumCPU()))))
+			return
+		}
+		number, ok := 0, text != ""
+		if ok {
+			number, ok = d.Integer(n, path)
+		}
+		if ok && number < 1 {
+			d.Fail(n, path, "want a number from 1, or a share of the cores, such as 0.5")
+		}
+		*to = number
+	}
+}
+
+func weights(to *map[string]int) document.Visit {
+	return func(d *document.Document, n *document.Node, path string) {
+		*to = map[string]int{}
+		d.Map(n, path, "weights by fairness key", func(key, value *document.Node, at string) {
+			if err := checkPattern(key.Value); err != nil {
+				d.Fail(key, at, "%v", err)
+			}
+			weight, ok := d.Integer(value, at)
+			if ok && weight < 1 {
+				d.Fail(value, at, "want a weight of at least 1")
+			}
+			(*to)[key.Value] = weight
+		})
+	}
+}
+
+func topicPattern(d *document.Document, n *document.Node, path string) string {
+	text := d.Text(n, path)
+	if text != "" && !validTopicPattern(text) {
+		d.Fail(n, path, "%q is no topic, nor one with * or . at its end", text)
+	}
+	return text
+}
+
+func cronExpression(to *string) document.Visit {
+	return func(d *document.Document, n *document.Node, path string) {
+		if *to = d.Text(n, path); *to == "" {
+			return
+		}
+		if _, err := cron.Parse(*to); err != nil {
+			d.Fail(n, path, "%v", err)
+		}
+	}
+}
+
+func zone(to *string) document.Visit {
+	return func(d *document.Document, n *document.Node, path string) {
+		if *to = d.Text(n, path); *to == "" {
+			return
+		}
+		if _, err := cron.Zone(*to); err != nil {
+			d.Fail(n, path, "%v", err)
+		}
+	}
+}
+
+func payload(to *json.RawMessage) document.Visit {
+	return func(d *document.Document, n *document.Node, path string) {
+		if *to = d.JSON(n, path, maxPayload); string(*to) == "null" {
+			d.Fail(n, path, "want a value, or no payload at all")
+		}
+	}
+}

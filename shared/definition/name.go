@@ -1,0 +1,104 @@
+package definition
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+
+	"github.com/millrace/millrace/shared/document"
+)
+
+// MaxName is how many bytes a name may have, MaxPath how many a job's path.
+const (
+	MaxName = 255
+	MaxPath = 500
+)
+
+// name reads the name of something; it becomes a segment of paths.
+func name(to *string) document.Visit {
+	return func(d *document.Document, n *document.Node, path string) {
+		text := d.Text(n, path)
+		if text != "" && checkName(d, n, path, text) {
+			*to = text
+		}
+	}
+}
+
+func checkName(d *document.Document, n *document.Node, path, text string) bool {
+	err := ValidName(text)
+	if err != nil {
+		d.Fail(n, path, "%v", err)
+	}
+	return err == nil
+}
+
+// ValidName answers nil for what may be the name of a source, a collection, a handler, a queue or a schedule: 1 to 255
+// bytes of visible text without a slash.
+func ValidName(text string) error {
+	switch {
+	case text == "" || len(text) > MaxName:
+		return fmt.Errorf("a name has 1 to %d bytes", MaxName)
+	case strings.Contains(text, "/"):
+		return fmt.Errorf("a name has no slash")
+	case strings.ContainsFunc(text, unicode.IsControl):
+		return fmt.Errorf("a name has no control characters")
+	}
+	return nil
+}
+
+// ValidPath answers nil for what may be the path of a job or a job chain: /a/b, with no empty segments.
+func ValidPath(text string) error {
+	switch {
+	case !strings.HasPrefix(text, "/"):
+		return fmt.Errorf("a path begins with /")
+	case len(text) > MaxPath:
+		return fmt.Errorf("a path has at most %d bytes", MaxPath)
+	case strings.HasSuffix(text, "/") || strings.Contains(text, "//"):
+		return fmt.Errorf("a path has no empty segments")
+	case strings.ContainsFunc(text, unicode.IsControl):
+		return fmt.Errorf("a path has no control characters")
+	}
+	return nil
+}
+
+// anyJobPath reads a path that tasks may have.
+func anyJobPath(to *string) document.Visit {
+	return func(d *document.Document, n *document.Node, path string) {
+		text := d.Text(n, path)
+		if text == "" {
+			return
+		}
+		if err := ValidPath(text); err != nil {
+			d.Fail(n, path, "%v", err)
+			return
+		}
+		if topic, ok := topicOf(text); ok && !ValidTopic(topic) {
+			d.Fail(n, path, "a topic is of letters, digits, _ and -, in segments with a slash between them")
+			return
+		}
+		*to = text
+	}
+}
+
+// jobPath reads a path under which a job may be declared.
+func jobPath(to *string) document.Visit {
+	return func(d *document.Document, n *document.Node, path string) {
+		anyJobPath(to)(d, n, path)
+		for _, root := range []string{"/sources/", "/canvases/"} {
+			if strings.HasPrefix(*to, root) {
+				d.Fail(n, path, "what is below %s is declared under %s", root, map[string]string{
+					"/sources/": "sources", "/canvases/": "handlers"}[root])
+			}
+		}
+	}
+}
+
+// chainPath reads the path of a job chain. Orders are named PATH,ID, so that it has no comma.
+func chainPath(to *string) document.Visit {
+	return func(d *document.Document, n *document.Node, path string) {
+		anyJobPath(to)(d, n, path)
+		if strings.Contains(*to, ",") {
+			d.Fail(n, path, "the path of a job chain has no comma")
+		}
+	}
+}

@@ -1,0 +1,109 @@
+package definition
+
+import (
+	"errors"
+	"strings"
+)
+
+// topicRoot is where the jobs of topics are (seed 004).
+const topicRoot = "/topics/"
+
+func topicOf(path string) (topic string, ok bool) { return strings.CutPrefix(path, topicRoot) }
+
+// ValidTopic reports whether text is a topic: segments of letters, digits, _ and - with a slash between them (seed 004).
+func ValidTopic(text string) bool {
+	if text == "" || len(topicRoot)+len(text) > MaxPath {
+		return false
+	}
+	after := byte('/')
+	for i := range len(text) {
+		c := text[i]
+		switch {
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', c == '_', c == '-':
+		case c == '/' && after != '/':
+		default:
+			return false
+		}
+		after = c
+	}
+	return after != '/'
+}
+
+// validTopicPattern reports whether text is what a queue may name topics by.
+func validTopicPattern(text string) bool {
+	root, _ := topicPatternRoot(text)
+	return text == "*" || ValidTopic(root)
+}
+
+// topicPatternRoot answers the topic above those that a pattern means, and the pattern's last character.
+func topicPatternRoot(pattern string) (root string, kind byte) {
+	if pattern == "" {
+		return "", 0
+	}
+	switch kind = pattern[len(pattern)-1]; kind {
+	case '*', '.':
+		return strings.TrimSuffix(pattern[:len(pattern)-1], "/"), kind
+	}
+	return pattern, 0
+}
+
+// MatchTopic reports whether a queue that names topics by pattern takes the topic (seed 004): "a/b" that topic alone, "a/*"
+// and "a*" those at any depth below a, "a/." and "a." the direct children of a, "*" all.
+func MatchTopic(pattern, topic string) bool {
+	if pattern == "*" {
+		return true
+	}
+	root, kind := topicPatternRoot(pattern)
+	if kind == 0 {
+		return topic == pattern
+	}
+	below, ok := strings.CutPrefix(topic, root+"/")
+	return ok && below != "" && (kind == '*' || !strings.Contains(below, "/"))
+}
+
+// Match reports whether a pattern of weights or of an instance's jobs means the path: "/a/b" that alone, "/a/*" the direct
+// children of /a, "/a/**" all below it; never /a itself.
+func Match(pattern, path string) bool {
+	root, deep := strings.CutSuffix(pattern, "**")
+	if !deep {
+		var direct bool
+		if root, direct = strings.CutSuffix(pattern, "*"); !direct {
+			return pattern == path
+		}
+	}
+	below, ok := strings.CutPrefix(path, root)
+	return ok && below != "" && (deep || !strings.Contains(below, "/"))
+}
+
+var errPattern = errors.New("a pattern ends in /* for one level or in /** for all below, and has no other *")
+
+// checkPattern answers nil for what [Match] takes; the root of a pattern may be empty.
+func checkPattern(pattern string) error {
+	root := strings.TrimSuffix(strings.TrimSuffix(pattern, "*"), "*")
+	if pattern == "" || strings.Contains(root, "*") || root != pattern && root != "" && !strings.HasSuffix(root, "/") {
+		return errPattern
+	}
+	return nil
+}
+
+// Weight answers how many turns a fairness key has to another's one: the weight of exactly that key, or else of the nearest
+// pattern that means it (see [Match]), at one level before any depth; or else 1.
+func (q Queue) Weight(key string) int {
+	if weight, exact := q.Weights[key]; exact {
+		return weight
+	}
+	weight, nearest := 1, -1
+	for pattern, w := range q.Weights {
+		if !strings.HasSuffix(pattern, "*") || !Match(pattern, key) {
+			continue
+		}
+		near := 2 * len(strings.TrimRight(pattern, "*"))
+		if !strings.HasSuffix(pattern, "**") {
+			near++
+		}
+		if near > nearest {
+			weight, nearest = w, near
+		}
+	}
+	return weight
+}

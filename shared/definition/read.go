@@ -1,0 +1,230 @@
+package definition
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/millrace/millrace/shared/document"
+)
+
+// serverSections are the sections of the file that are about the server itself.
+var serverSections = []string{"tokens", "journal", "targets"}
+
+// FileOnly says that something is said that only the server's own file may say.
+type FileOnly struct{ Mistakes []document.Mistake }
+
+// Error names the first.
+func (e *FileOnly) Error() string {
+	return "definition: only the server's own file may say this: " + e.Mistakes[0].String()
+}
+
+// Read reads a set from YAML or JSON. What is malformed is refused by a [*document.Error] that lists every mistake; a text
+// that would be right in the server's own file, but has sections about the server itself, by [*FileOnly].
+func Read(name string, text []byte) (*Set, error) {
+	set, visited := new(Set), false
+	var only []document.Mistake
+	others := document.Fields{}
+	for _, section := range serverSections {
+		others[section] = func(_ *document.Document, n *document.Node, path string) {
+			only = append(only, document.Mistake{Line: n.Line, Path: path, Message: "this section is for the server's own file"})
+		}
+	}
+	err := document.Read(name, text, func(d *document.Document, n *document.Node, _ string) {
+		visited = true
+		ReadSections(d, n, set, others)
+		if d.OK() {
+			return
+		}
+		for _, m := range only {
+			d.Fail(&document.Node{Line: m.Line}, m.Path, "%s", m.Message)
+		}
+	})
+	switch {
+	case err != nil:
+		return nil, err
+	case !visited:
+		nothing := document.Mistake{Line: 1, Message: "nothing is said; {} would declare nothing"}
+		return nil, &document.Error{Name: name, Mistakes: []document.Mistake{nothing}}
+	case len(only) > 0:
+		return nil, &FileOnly{only}
+	}
+	return set, nil
+}
+
+// ReadSections reads the sections that make a set into it. Others reads what else the file may have.
+func ReadSections(d *document.Document, n *document.Node, into *Set, others document.Fields) {
+	r := &reader{set: into, names: map[string]bool{}}
+	sections := document.Fields{
+		"sources":    r.sources,
+		"handlers":   each(r.handler),
+		"jobs":       each(r.job),
+		"queues":     each(r.queue),
+		"schedules":  each(r.schedule),
+		"job_chains": each(r.chain),
+		"lease":      duration(&into.Lease),
+	}
+	maps.Copy(sections, others)
+	d.Object(n, "", sections)
+	for _, check := range r.checks {
+		check()
+	}
+}
+
+// reader reads a set.
+type reader struct {
+	set    *Set
+	names  map[string]bool // taken ones, each with its kind before it
+	checks []func()        // of what refers to other parts, when all of them are read
+}
+
+// claim notes a name of that kind; it is a mistake if it is taken.
+func (r *reader) claim(d *document.Document, n *document.Node, path, kind, name string) {
+	if name == "" {
+		return // found fault with before
+	}
+	if r.names[kind+" "+name] {
+		d.Fail(n, path, "the %s %s is declared twice", kind, name)
+	}
+	r.names[kind+" "+name] = true
+}
+
+func (r *reader) declared(kind, name string) bool { return r.names[kind+" "+name] }
+
+// finally runs a check when everything has been read.
+func (r *reader) finally(check func()) { r.checks = append(r.checks, check) }
+
+func (r *reader) sources(d *document.Document, n *document.Node, path string) {
+	r.set.Sources = map[string]Source{}
+	d.Map(n, path, "the sources by their names", func(key, value *document.Node, at string) {
+		checkName(d, key, at, key.Value)
+		r.set.Sources[key.Value] = r.source(d, value, at, key.Value)
+	})
+}
+
+func (r *reader) source(d *document.Document, n *document.Node, path, name string) (s Source) {
+	d.Object(n, path, document.Fields{
+		"target": target(&s.Target),
+		"collections": each(func(d *document.Document, n *document.Node, path string) {
+			s.Collections = append(s.Collections, r.collection(d, n, path, name))
+		}),
+		"timeout": duration(&s.Timeout),
+		"lease":   duration(&s.Lease),
+	})
+	d.Need(n, path, "collections")
+	return s
+}
+
+func (r *reader) collection(d *document.Document, n *document.Node, path, source string) (c Collection) {
+	d.Object(n, path, document.Fields{
+		"name":     name(&c.Name),
+		"schedule": cronExpression(&c.Schedule),
+		"timezone": zone(&c.Timezone),
+		"dst":      word(&c.DST, "cron", "quartz"),
+	})
+	d.Need(n, path, "name")
+	if c.Name != "" {
+		r.claim(d, n, path, "collection", source+"/"+c.Name)
+		r.names["job "+CollectionPath(source, c.Name)] = true
+	}
+	return c
+}
+
+func (r *reader) handler(d *document.Document, n *document.Node, path string) {
+	var h Handler
+	d.Object(n, path, document.Fields{
+		"canvas":      name(&h.Canvas),
+		"space":       name(&h.Space),
+		"name":        name(&h.Name),
+		"target":      target(&h.Target),
+		"attempts":    attempts(&h.Attempts),
+		"retry_delay": duration(&h.RetryDelay),
+		"on_error":    word(&h.OnError, "retry", "reject"),
+		"timeout":     duration(&h.Timeout),
+		"lease":       duration(&h.Lease),
+	})
+	d.Need(n, path, "canvas", "space", "name")
+	if h.Canvas != "" && h.Space != "" && h.Name != "" {
+		r.claim(d, n, path, "handler", h.Canvas+"/"+h.Space+"/"+h.Name)
+		r.names["job "+h.Path()] = true
+	}
+	r.set.Handlers = append(r.set.Handlers, h)
+}
+
+func (r *reader) job(d *document.Document, n *document.Node, path string) {
+	var j Job
+	d.Object(n, path, document.Fields{
+		"path": jobPath(&j.Path),
+		"queue": func(d *document.Document, n *document.Node, path string) {
+			name(&j.Queue)(d, n, path)
+			r.finally(func() { r.checkQueue(d, n, path, j.Queue) })
+		},
+		"target":      target(&j.Target),
+		"attempts":    attempts(&j.Attempts),
+		"retry_delay": duration(&j.RetryDelay),
+		"on_error":    word(&j.OnError, "retry", "reject"),
+		"timeout":     duration(&j.Timeout),
+		"lease":       duration(&j.Lease),
+	})
+	d.Need(n, path, "path")
+	r.claim(d, n, path, "job", j.Path)
+	r.set.Jobs = append(r.set.Jobs, j)
+}
+
+// checkQueue demands that a queue is declared, or one of those that are always there: a name that is misspelt would
+// be a queue without limits.
+func (r *reader) checkQueue(d *document.Document, n *document.Node, path, name string) {
+	if name != "" && !r.declared("queue", name) && !slices.Contains([]string{SyncQueue, EventQueue, MainQueue}, name) {
+		d.Fail(n, path, "no queue %q is declared", name)
+	}
+}
+
+func (r *reader) queue(d *document.Document, n *document.Node, path string) {
+	var q Queue
+	var kind string
+	d.Object(n, path, document.Fields{
+		"name": name(&q.Name),
+		"topics": each(func(d *document.Document, n *document.Node, path string) {
+			q.Topics = append(q.Topics, topicPattern(d, n, path))
+		}),
+		"type":         word(&kind, string(Unordered), string(Ordered), string(RoundRobin)),
+		"max_parallel": parallel(&q.MaxParallel),
+		"retries":      retries(&q.Retries),
+		"retry_delay":  pause(&q.RetryDelay),
+		"keep_jobs":    boolean(&q.KeepJobs),
+		"weights":      weights(&q.Weights),
+	})
+	q.Type = QueueType(kind)
+	d.Need(n, path, "name")
+	r.claim(d, n, path, "queue", q.Name)
+	r.set.Queues = append(r.set.Queues, q)
+}
+
+func (r *reader) schedule(d *document.Document, n *document.Node, path string) {
+	var s Schedule
+	d.Object(n, path, document.Fields{
+		"name":     name(&s.Name),
+		"cron":     cronExpression(&s.Cron),
+		"timezone": zone(&s.Timezone),
+		"dst":      word(&s.DST, "cron", "quartz"),
+		"job": func(d *document.Document, n *document.Node, path string) {
+			s.Job = d.Text(n, path)
+			r.finally(func() { r.checkJob(d, n, path, s.Job) })
+		},
+		"payload": payload(&s.Payload),
+		"misfire": word(&s.Misfire, "skip", "once", "all"),
+		"overlap": word(&s.Overlap, "allow", "skip", "queue"),
+	})
+	d.Need(n, path, "name", "cron", "job")
+	r.claim(d, n, path, "schedule", s.Name)
+	r.set.Schedules = append(r.set.Schedules, s)
+}
+
+// checkJob demands that a path leads to something that is declared; topics need not be.
+func (r *reader) checkJob(d *document.Document, n *document.Node, path, job string) {
+	if topic, ok := topicOf(job); ok && ValidTopic(topic) {
+		return
+	}
+	if job != "" && !r.declared("job", job) {
+		d.Fail(n, path, "no job %q is declared", job)
+	}
+}
