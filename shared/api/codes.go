@@ -3,10 +3,12 @@ package api
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/millrace/millrace/shared/event"
 	"github.com/millrace/millrace/shared/journal"
+	"github.com/millrace/millrace/shared/queue"
 )
 
 // Code says what kind of failure a [Problem] is. Codes are stable: clients, exit statuses and retries rest on them.
@@ -19,11 +21,14 @@ const (
 	CodeForbidden    Code = "forbidden"
 	CodeNotFound     Code = "not_found"
 	CodeMethod       Code = "method_not_allowed"
+	CodeConflict     Code = "conflict"
 	CodeInProgress   Code = "in_progress"
 	CodeTooLarge     Code = "too_large"
 	CodeMediaType    Code = "unsupported_media_type"
 	CodeImpossible   Code = "impossible"
 	CodeMismatch     Code = "idempotency_mismatch"
+	CodeLocked       Code = "locked"
+	CodeTooMany      Code = "too_many_requests"
 	CodeInternal     Code = "internal"
 	CodeUnavailable  Code = "unavailable"
 )
@@ -40,13 +45,16 @@ var failures = map[Code]failure{
 	CodeInvalid:      {400, 0, "The request breaks a rule; errors names the fields."},
 	CodeUnauthorized: {401, 0, "No token, or one that is not known."},
 	CodeForbidden:    {403, 0, "The token's role may not do this."},
-	CodeNotFound:     {404, 0, "There is nothing at this path."},
+	CodeNotFound:     {404, 0, "There is nothing at this path, or nothing of that name or id."},
 	CodeMethod:       {405, 0, "The path exists, but not with this method; Allow lists those it has."},
+	CodeConflict:     {409, 0, "What is there does not allow it: a task that is finished, a lease that is over."},
 	CodeInProgress:   {409, time.Second, "The first request with this Idempotency-Key is still at work."},
 	CodeTooLarge:     {413, 0, "A body over 1 MiB, or a single value over 256 KiB."},
 	CodeMediaType:    {415, 0, "The body is not JSON in UTF-8."},
 	CodeImpossible:   {422, 0, "Understood, but not possible."},
 	CodeMismatch:     {422, 0, "The Idempotency-Key was used with another body."},
+	CodeLocked:       {423, 0, "The stream is another producer's."},
+	CodeTooMany:      {429, time.Second, "Too many requests; Retry-After says when to come back."},
 	CodeInternal:     {500, 0, "A failure of the server; request_id finds it in the log."},
 	CodeUnavailable:  {503, time.Second, "The store cannot be reached or is busy; nothing acknowledged is lost."},
 }
@@ -63,7 +71,21 @@ func problemOf(err error) *Problem {
 	case errors.Is(err, journal.ErrIdempotencyMismatch):
 		return problem(CodeMismatch, "this Idempotency-Key was used with another body").at(inKeyHeader)
 	case errors.Is(err, journal.ErrTooLarge):
-		return problem(CodeTooLarge, "these events are too large for one append; send fewer at a time").at("body")
+		return problem(CodeTooLarge, "this is too large for one append; send less at a time").at("body")
+	case errors.Is(err, queue.ErrNoTask):
+		return problem(CodeNotFound, "there is no task with this id")
+	case errors.Is(err, queue.ErrNoLease):
+		return problem(CodeNotFound, "this lease was never given")
+	case errors.Is(err, queue.ErrFinished):
+		return problem(CodeConflict, "the task is finished")
+	case errors.Is(err, queue.ErrUnfinished):
+		return problem(CodeConflict, "the task is not finished")
+	case errors.Is(err, queue.ErrSucceeded):
+		return problem(CodeConflict, "the task has succeeded")
+	case errors.Is(err, queue.ErrStale):
+		return problem(CodeConflict, "the lease is no longer valid; nothing was changed")
+	case errors.Is(err, queue.ErrInvalid):
+		return problem(CodeInvalid, "%s", strings.TrimPrefix(err.Error(), queue.ErrInvalid.Error()+": "))
 	case errors.Is(err, journal.ErrUnavailable), errors.Is(err, journal.ErrClosed),
 		errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
 		return problem(CodeUnavailable, "the store cannot be reached or is busy; try again")

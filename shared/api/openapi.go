@@ -25,6 +25,9 @@ func document(version string) *huma.OpenAPI {
 		Servers: []*huma.Server{{URL: "/"}},
 		Tags: []*huma.Tag{
 			{Name: "Journal", Description: "Events in the order they happened, and snapshots to start following from."},
+			{Name: "Sync tasks", Description: "Bringing the collections of sources up to date, one task at a time for each."},
+			{Name: "Handlers", Description: "Events for handlers on canvases, and the rules that hold them."},
+			{Name: "Tasks", Description: "What can be asked of any task."},
 			{Name: "Operations", Description: "Whether the service is alive and well."},
 		},
 		Components: &huma.Components{Schemas: schemas, SecuritySchemes: map[string]*huma.SecurityScheme{
@@ -74,7 +77,7 @@ func failed(status int) *huma.Response {
 	switch status {
 	case http.StatusUnauthorized:
 		r.Headers["WWW-Authenticate"] = &huma.Param{Schema: text("How to show a token"), Required: true}
-	case http.StatusConflict, http.StatusServiceUnavailable:
+	case http.StatusConflict, http.StatusTooManyRequests, http.StatusServiceUnavailable:
 		r.Headers["Retry-After"] = &huma.Param{Schema: whole("Seconds to wait", 0)}
 	}
 	return r
@@ -89,8 +92,8 @@ func (a *API) describe() []byte {
 	doc := a.typed.OpenAPI()
 	schemas := doc.Components.Schemas
 	schemas.Schema(reflect.TypeFor[Problem](), true, "Problem")
-	for name, schema := range journalSchemas() {
-		schemas.Map()[name] = schema
+	for _, part := range []map[string]*huma.Schema{journalSchemas(), taskSchemas()} {
+		maps.Copy(schemas.Map(), part)
 	}
 	for _, huma := range []string{"ErrorModel", "ErrorDetail"} { // its own failures, which ours replace
 		delete(schemas.Map(), huma)

@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"net/http"
+	"strconv"
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -12,6 +13,7 @@ import (
 // operation is one call of the API: how it is described, what it demands, and what it does.
 type operation struct {
 	huma.Operation
+	also   []string // other paths with the same operation; one that ends in a slash is not described
 	right  Right
 	handle func(*exchange) error
 }
@@ -19,7 +21,7 @@ type operation struct {
 // route mounts an operation that reads its request and writes its answer itself, because it is too hot or too
 // particular for reflection. A path that ends in {path} takes all that is left, slashes too, escaped or not.
 func (a *API) route(op operation) {
-	a.mux.HandleFunc(a.pattern(op), func(w http.ResponseWriter, r *http.Request) {
+	handle := func(w http.ResponseWriter, r *http.Request) {
 		x := w.(*exchange) // only ServeHTTP calls the mux
 		x.enter(r, op.Method+" "+op.Path)
 		if err := x.demand(op.right); err != nil {
@@ -29,21 +31,40 @@ func (a *API) route(op operation) {
 		if err := op.handle(x); err != nil {
 			x.fail(err)
 		}
-	})
-	op.Operation = described(op.Operation, op.right)
+	}
+	a.mux.HandleFunc(a.pattern(op.Method, op.Path), handle)
+	a.announce(op.Operation, op.right)
+	for n, path := range op.also {
+		a.mux.HandleFunc(a.pattern(op.Method, path), handle)
+		if strings.HasSuffix(path, "/") {
+			continue
+		}
+		same := op.Operation
+		same.Path, same.OperationID = path, op.OperationID+"Also"+strconv.Itoa(n)
+		same.Description = strings.TrimSpace(op.Description + " The same as " + op.Path + ".")
+		a.announce(same, op.right)
+	}
+}
+
+// announce adds an operation to the description.
+func (a *API) announce(op huma.Operation, right Right) {
+	op = described(op, right)
 	if !op.Hidden {
-		a.typed.OpenAPI().AddOperation(&op.Operation)
+		a.typed.OpenAPI().AddOperation(&op)
 	}
 }
 
 // pattern answers what the mux is to match.
-func (a *API) pattern(op operation) string {
-	root, rest := strings.CutSuffix(op.Path, "/{path}")
+func (a *API) pattern(method, path string) string {
+	if strings.HasSuffix(path, "/") {
+		return method + " " + path + "{$}"
+	}
+	root, rest := strings.CutSuffix(path, "/{path}")
 	if !rest {
-		return op.Method + " " + op.Path
+		return method + " " + path
 	}
 	a.mux.HandleFunc(root, a.elsewhere) // or the mux would redirect root to root/
-	return op.Method + " " + root + "/{path...}"
+	return method + " " + root + "/{path...}"
 }
 
 // enter notes that the request has found its operation; r carries the path's values.

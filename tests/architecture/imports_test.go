@@ -96,7 +96,7 @@ func TestArrows(t *testing.T) {
 		"shared/worker":     {"shared/definition", "shared/queue", "shared/task", "shared/bell"},
 		"shared/journal":    {"shared/event", "shared/store"},
 		"shared/overview":   {"shared/event", "shared/journal"},
-		"shared/api":        {"shared/api", "shared/event", "shared/journal", "shared/overview"},
+		"shared/api":        {"shared/api", "shared/definition", "shared/event", "shared/journal", "shared/overview", "shared/queue", "shared/task"},
 		"shared/host":       {},
 		"shared/config":     {"shared/api", "shared/bell", "shared/definition", "shared/document", "shared/event", "shared/store"},
 		"shared/service":    {"shared/api", "shared/bell", "shared/config", "shared/definition", "shared/host", "shared/journal", "shared/overview", "shared/queue", "shared/store"},

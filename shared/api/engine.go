@@ -1,0 +1,204 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/millrace/millrace/shared/definition"
+	"github.com/millrace/millrace/shared/queue"
+	"github.com/millrace/millrace/shared/task"
+)
+
+// v1 is where the calls lie that are not those of seed 000.
+const v1 = "/api/v1"
+
+// Engine keeps tasks; a [queue.Queue] is one.
+type Engine interface {
+	Enqueue(ctx context.Context, once *queue.Once, news ...queue.New) (queue.Enqueued, error)
+	Get(ctx context.Context, id task.ID) (task.Task, error)
+	List(ctx context.Context, l queue.Listing) (queue.Page, error)
+	Logs(ctx context.Context, id task.ID, l queue.LogQuery) (queue.LogPage, error)
+	Stop(ctx context.Context, id task.ID) (running bool, err error)
+	Retry(ctx context.Context, id task.ID) (task.Task, error)
+	Why(ctx context.Context, id task.ID) (queue.Reason, error)
+	SetRule(ctx context.Context, path string, kind queue.RuleKind, on bool) error
+	Rules(ctx context.Context, prefix string) ([]queue.Rules, error)
+	Counts(ctx context.Context, prefix string) (map[string]map[task.State]int64, error)
+	OldestWaiting(ctx context.Context, group string) (time.Time, error)
+}
+
+// Definitions answer what is declared.
+type Definitions interface {
+	Current(ctx context.Context) (*definition.Set, error)
+}
+
+// find answers the task whose id the path holds, if it is one of the dialect. Any other id is a 404, malformed ones too.
+func (x *exchange) find(e Engine, dialect task.Dialect) (task.Task, error) {
+	t, err := x.findAny(e)
+	if err == nil && t.Dialect != dialect {
+		err = queue.ErrNoTask
+	}
+	return t, err
+}
+
+// findAny answers the task whose id the path holds.
+func (x *exchange) findAny(e Engine) (task.Task, error) {
+	id, err := task.ParseID(x.r.PathValue("id"))
+	if errors.Is(err, task.ErrID) {
+		return task.Task{}, queue.ErrNoTask
+	}
+	return e.Get(x.r.Context(), id)
+}
+
+// submission is what the operations that enqueue tasks share.
+type submission struct {
+	engine      Engine
+	definitions Definitions
+	flight      flight
+}
+
+// add enqueues tasks. What says the same thing again under the same Idempotency-Key must have the same content.
+func (s *submission) add(x *exchange, content []byte, news ...queue.New) (queue.Enqueued, error) {
+	once, err := x.idempotency(content)
+	if err != nil {
+		return queue.Enqueued{}, err
+	}
+	leave, err := s.flight.enter(once)
+	if err != nil {
+		return queue.Enqueued{}, err
+	}
+	defer leave()
+	answer, err := s.enqueue(x, once, news)
+	switch {
+	case err != nil:
+		x.api.metrics.Outcome("enqueue", string(problemOf(err).Code), 0)
+	case answer.Replayed:
+		x.Header().Set("Idempotent-Replayed", "true")
+		x.api.metrics.Outcome("enqueue", "replayed", 0)
+	default:
+		x.api.metrics.Outcome("enqueue", "added", len(answer.Tasks))
+	}
+	return answer, err
+}
+
+// enqueue adds as many at once as the engine takes, each part under a key of its own, so that a request that got through
+// half is completed when it is repeated.
+func (s *submission) enqueue(x *exchange, once *queue.Once, news []queue.New) (queue.Enqueued, error) {
+	trace := traceOf(x.r.Header)
+	all := queue.Enqueued{Replayed: true}
+	part := once
+	for chunk := range slices.Chunk(news, queue.MaxBatch) {
+		for i := range chunk {
+			chunk[i].Trace = trace
+		}
+		if done := len(all.Tasks); once != nil && done > 0 {
+			part = &queue.Once{Scope: once.Scope, Key: fmt.Sprintf("%s %d", once.Key, done), Fingerprint: once.Fingerprint}
+		}
+		answer, err := s.engine.Enqueue(x.r.Context(), part, chunk...)
+		if err != nil {
+			return queue.Enqueued{}, err
+		}
+		all.Tasks = append(all.Tasks, answer.Tasks...)
+		all.Replayed = all.Replayed && answer.Replayed
+	}
+	return all, nil
+}
+
+// traceOf answers the traceparent of a request, "" if there is none that is one (W3C Trace Context).
+func traceOf(h http.Header) string {
+	trace := first(h, "Traceparent")
+	if len(trace) != len("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01") || trace[:3] != "00-" {
+		return ""
+	}
+	for i, c := range []byte(trace) {
+		dash := i == 2 || i == 35 || i == 52
+		hex := '0' <= c && c <= '9' || 'a' <= c && c <= 'f'
+		if dash != (c == '-') || !dash && !hex {
+			return ""
+		}
+	}
+	return trace
+}
+
+// answer answers a value as JSON.
+func (x *exchange) value(status int, value any) error {
+	b := take()
+	defer b.give()
+	if err := b.json(value); err != nil {
+		return err
+	}
+	x.json(status, b.bytes)
+	return nil
+}
+
+// json appends a value as JSON.
+func (b *buffer) json(value any) error {
+	e := json.NewEncoder(b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(value); err != nil {
+		return fmt.Errorf("api: render: %w", err)
+	}
+	b.bytes = b.bytes[:len(b.bytes)-1] // the encoder ends the line
+	return nil
+}
+
+// Write appends.
+func (b *buffer) Write(p []byte) (int, error) {
+	b.bytes = append(b.bytes, p...)
+	return len(p), nil
+}
+
+// done answers that an act took effect, and nothing else.
+func (x *exchange) done() error {
+	x.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// statusIn reads a dialect's status from the query, in any case; "" where there is none.
+func (q query) statusIn(d task.Dialect) (task.Status, error) {
+	value, given, err := q.one("status")
+	if !given || err != nil {
+		return "", err
+	}
+	known := statusesOf(d)
+	for _, status := range known {
+		if strings.EqualFold(value, string(status)) {
+			return status, nil
+		}
+	}
+	return "", invalid("query.status", "%s is none; there are %s", strconv.Quote(value), join(known))
+}
+
+// states are all there are, in the order of a task's life.
+var states = []task.State{
+	task.Waiting, task.Ready, task.Running, task.Succeeded, task.Failed, task.Rejected, task.Stopped, task.Dropped, task.Missing,
+}
+
+// statusesOf answers a dialect's words, each once.
+func statusesOf(d task.Dialect) []task.Status {
+	var all []task.Status
+	for _, state := range states {
+		if status := state.In(d); !slices.Contains(all, status) {
+			all = append(all, status)
+		}
+	}
+	return all
+}
+
+func join(all []task.Status) string {
+	var b strings.Builder
+	for i, status := range all {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString(string(status))
+	}
+	return b.String()
+}

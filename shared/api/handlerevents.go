@@ -1,0 +1,326 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/millrace/millrace/shared/queue"
+	"github.com/millrace/millrace/shared/task"
+)
+
+// Handlers mounts the calls about handlers (seed 002): their events, how they stand, and the rules that hold them.
+func Handlers(e Engine, d Definitions) Resource {
+	return func(a *API) {
+		h := &handlerReading{engine: e, definitions: d}
+		h.mountEvents(a)
+		h.mountHandlers(a)
+		h.mountRules(a)
+	}
+}
+
+// handlerReading is what the operations about handlers share.
+type handlerReading struct {
+	engine      Engine
+	definitions Definitions
+}
+
+func (h *handlerReading) mountEvents(a *API) {
+	a.route(operation{
+		Operation: huma.Operation{
+			Method: http.MethodGet, Path: canvasPath + "/events/{id}", OperationID: "handlerEvent", Tags: []string{"Handlers"},
+			Summary: "An event of a handler", Parameters: []*huma.Param{pathParam("canvas", ""), pathParam("id", "The event's")},
+			Responses: answers(http.StatusOK, typeJSON, ref("HandlerEvent")), Errors: []int{400, 404, 503},
+		},
+		right: ReadTask, handle: h.event,
+	})
+	a.route(operation{
+		Operation: huma.Operation{
+			Method: http.MethodGet, Path: handlerPath + "/events", OperationID: "handlerEvents", Tags: []string{"Handlers"},
+			Summary: "The events of a handler, newest first",
+			Parameters: slices.Concat(handlerParams(), []*huma.Param{
+				queryParam("status", "", false, text("One of "+join(statusesOf(task.Event))+", in any case")),
+			}, pageParams()),
+			Responses: pageOf(object("", members{"events": listOf(ref("HandlerEvent"))}, false, "events")), Errors: []int{400, 503},
+		},
+		right: Read, handle: h.events,
+	})
+}
+
+// eventView is the row of seed 002.
+type eventView struct {
+	ID              task.ID         `json:"id"`
+	Status          task.Status     `json:"status"`
+	Canvas          string          `json:"canvas"`
+	Space           string          `json:"space"`
+	Name            string          `json:"name"`
+	Modifier        string          `json:"modifier"`
+	Value           json.RawMessage `json:"value"`
+	Retries         int             `json:"retries"`
+	DelayUntil      string          `json:"delay_until"`
+	EnqueuedAt      string          `json:"enqueued_at"`
+	LastProcessedAt string          `json:"last_processed_at,omitempty"`
+	DequeuedBy      string          `json:"dequeued_by,omitempty"`
+}
+
+func viewEvent(t *task.Task, h handlerName, now int64, held bool) eventView {
+	v := eventView{
+		ID: t.ID, Status: t.StateAt(now, held).In(task.Event), Canvas: h.canvas, Space: h.space, Name: h.name,
+		Modifier: t.Modifier, Value: t.Payload, Retries: retriesOf(t), DelayUntil: stampOf(max(t.NotBefore, t.Created)),
+		EnqueuedAt: stampOf(t.Created), DequeuedBy: t.Instance,
+	}
+	if t.Started > 0 {
+		v.LastProcessedAt = stampOf(max(t.Started, t.Finished))
+	}
+	return v
+}
+
+// retriesOf counts the attempts that were followed by another: the one that is under way or was the last is none.
+func retriesOf(t *task.Task) int {
+	if t.State.Queued() {
+		return t.Attempt
+	}
+	return max(t.Attempt-1, 0)
+}
+
+func (h *handlerReading) event(x *exchange) error {
+	canvas, err := x.named("canvas")
+	if err != nil {
+		return err
+	}
+	t, err := x.find(h.engine, task.Event)
+	if err != nil {
+		return err
+	}
+	name, ok := handlerOf(t.Job)
+	if !ok || name.canvas != canvas {
+		return queue.ErrNoTask
+	}
+	held, err := h.held(x.r.Context(), t.Job)
+	if err != nil {
+		return err
+	}
+	return x.value(http.StatusOK, viewEvent(&t, name, time.Now().UnixMicro(), held))
+}
+
+// held reports whether a rule keeps the job of that path from being started.
+func (h *handlerReading) held(ctx context.Context, path string) (bool, error) {
+	rules, err := h.engine.Rules(ctx, path)
+	return slices.ContainsFunc(rules, func(r queue.Rules) bool { return r.Path == path }), err
+}
+
+func (h *handlerReading) events(x *exchange) error {
+	name, err := x.handler()
+	if err != nil {
+		return err
+	}
+	q, err := x.query()
+	if err != nil {
+		return err
+	}
+	l := queue.Listing{Group: name.path(), Newest: true}
+	if l.Limit, err = q.page(); err != nil {
+		return err
+	}
+	if l.Cursor, err = q.cursor(); err != nil {
+		return err
+	}
+	status, err := q.statusIn(task.Event)
+	if err != nil {
+		return err
+	}
+	held, err := h.held(x.r.Context(), name.path())
+	if err != nil {
+		return err
+	}
+	now := time.Now().UnixMicro()
+	l.Match = func(t *task.Task) bool {
+		return t.Dialect == task.Event && (status == "" || t.StateAt(now, held).In(task.Event) == status)
+	}
+	page, err := h.engine.List(x.r.Context(), l)
+	if err != nil {
+		return ofCursor(err)
+	}
+	views := []eventView{}
+	cursor, err := h.rows(x, &page, func(t *task.Task) { views = append(views, viewEvent(t, name, now, held)) })
+	if err != nil {
+		return err
+	}
+	x.next(q, cursor)
+	return x.value(http.StatusOK, map[string][]eventView{"events": views})
+}
+
+// rows calls each with the tasks of a page, their payloads fetched, and answers where the list goes on: before its end if
+// the answer is as large as the host can carry.
+func (h *handlerReading) rows(x *exchange, page *queue.Page, each func(*task.Task)) (cursor string, err error) {
+	size := 0
+	for i := range page.Tasks {
+		t := &page.Tasks[i]
+		if size += t.Apart + len(t.Payload); i > 0 && size > x.api.maxAnswer {
+			return page.Tasks[i-1].ID.UUID(), nil
+		}
+		if t.Apart > 0 {
+			if *t, err = h.engine.Get(x.r.Context(), t.ID); err != nil {
+				return "", err
+			}
+		}
+		each(t)
+	}
+	return page.Cursor, nil
+}
+
+func (h *handlerReading) mountHandlers(a *API) {
+	a.route(operation{
+		Operation: huma.Operation{
+			Method: http.MethodGet, Path: canvasPath + "/handlers", OperationID: "handlers", Tags: []string{"Handlers"},
+			Summary:     "The handlers of a canvas",
+			Description: "Those that are defined, those that a rule holds, and those that events are missing.",
+			Parameters:  append([]*huma.Param{pathParam("canvas", "")}, pageParams()...),
+			Responses:   pageOf(object("", members{"handlers": listOf(ref("Handler"))}, false, "handlers")), Errors: []int{400, 503},
+		},
+		right: Read, handle: h.handlers,
+	})
+}
+
+// handlerView is how a handler stands.
+type handlerView struct {
+	Name       string                `json:"name"`
+	Space      string                `json:"space"`
+	State      string                `json:"state"`
+	Counts     map[task.Status]int64 `json:"counts"`
+	OldestWait *int64                `json:"oldest_wait_ms,omitempty"`
+}
+
+func (h *handlerReading) handlers(x *exchange) error {
+	canvas, err := x.named("canvas")
+	if err != nil {
+		return err
+	}
+	q, err := x.query()
+	if err != nil {
+		return err
+	}
+	limit, err := q.page()
+	if err != nil {
+		return err
+	}
+	cursor, err := q.cursor()
+	if err != nil {
+		return err
+	}
+	all, err := h.look(x.r.Context(), canvas)
+	if err != nil {
+		return err
+	}
+	views := []handlerView{}
+	for _, path := range slices.Sorted(maps.Keys(all)) {
+		if path <= cursor {
+			continue
+		}
+		if len(views) == limit {
+			last := handlerName{canvas, views[limit-1].Space, views[limit-1].Name}
+			x.next(q, last.path())
+			break
+		}
+		view := all[path]
+		if view.OldestWait, err = h.oldestWait(x.r.Context(), path, view.Counts); err != nil {
+			return err
+		}
+		views = append(views, *view)
+	}
+	return x.value(http.StatusOK, map[string][]handlerView{"handlers": views})
+}
+
+// look answers all handlers of a canvas by path.
+func (h *handlerReading) look(ctx context.Context, canvas string) (map[string]*handlerView, error) {
+	set, err := h.definitions.Current(ctx)
+	if err != nil {
+		return nil, err
+	}
+	rules, err := h.engine.Rules(ctx, canvasPrefix(canvas))
+	if err != nil {
+		return nil, err
+	}
+	counts, err := h.engine.Counts(ctx, canvasPrefix(canvas))
+	if err != nil {
+		return nil, err
+	}
+	all := map[string]*handlerView{}
+	for _, declared := range set.Handlers {
+		if declared.Canvas == canvas {
+			see(all, declared.Path())
+		}
+	}
+	for _, rule := range rules {
+		if v := see(all, rule.Path); v != nil {
+			v.State = rule.State()
+		}
+	}
+	for path, states := range counts {
+		if v := see(all, path); v != nil {
+			for state, n := range states {
+				v.Counts[state.In(task.Event)] += n
+			}
+		}
+	}
+	return all, nil
+}
+
+// see answers the view of the handler of that path, a new one if it is not there yet; nil if no handler can have it.
+func see(all map[string]*handlerView, path string) *handlerView {
+	if v := all[path]; v != nil {
+		return v
+	}
+	h, ok := handlerOf(path)
+	if !ok {
+		return nil
+	}
+	v := &handlerView{Name: h.name, Space: h.space, State: queue.Rules{}.State(), Counts: map[task.Status]int64{}}
+	for _, status := range statusesOf(task.Event) {
+		v.Counts[status] = 0
+	}
+	all[path] = v
+	return v
+}
+
+// oldestWait answers for how many milliseconds the oldest waiting event has waited; nil if none waits.
+func (h *handlerReading) oldestWait(ctx context.Context, path string, counts map[task.Status]int64) (*int64, error) {
+	if counts[task.Waiting.In(task.Event)]+counts[task.Ready.In(task.Event)] == 0 {
+		return nil, nil
+	}
+	since, err := h.engine.OldestWaiting(ctx, path)
+	if err != nil || since.IsZero() {
+		return nil, err
+	}
+	wait := max(time.Since(since).Milliseconds(), 0)
+	return &wait, nil
+}
+
+func handlerEventSchema(status *huma.Schema) *huma.Schema {
+	return object("An event of a handler", members{
+		"id": text(""), "status": status, "canvas": text(""), "space": text(""), "name": text(""), "modifier": text(""),
+		"value": {Description: "Any JSON"}, "retries": whole("How often it was tried again", 0), "delay_until": dateTime("Not before"),
+		"enqueued_at": dateTime(""), "last_processed_at": dateTime("Not there until then"),
+		"dequeued_by": text("Who runs or ran it last; not there until then"),
+	}, false, "id", "status", "canvas", "space", "name", "modifier", "value", "retries", "delay_until", "enqueued_at")
+}
+
+func handlerSchema() *huma.Schema {
+	counts := members{}
+	var names []string
+	for _, status := range statusesOf(task.Event) {
+		counts[string(status)] = whole("", 0)
+		names = append(names, string(status))
+	}
+	return object("A handler", members{
+		"name": text(""), "space": text(""),
+		"state":          {Type: "string", Description: "block wins over pause", Enum: []any{"run", "pause", "block"}},
+		"counts":         object("Of its events, by status", counts, false, names...),
+		"oldest_wait_ms": whole("Since the oldest waiting event was emitted; not there where none waits", 0),
+	}, false, "name", "space", "state", "counts")
+}

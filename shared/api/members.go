@@ -1,0 +1,182 @@
+package api
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// This file reads bodies of JSON strictly: whatever is unknown, missing or of the wrong type is refused with its location.
+
+// member is one that an object may have.
+type member struct {
+	name     string
+	required bool
+	read     func(location string, value jsontext.Value) error
+}
+
+// parseBody answers the one JSON value that a body is.
+func parseBody(text []byte) (jsontext.Value, error) {
+	d := jsontext.NewDecoder(bytes.NewBuffer(text))
+	value, err := d.ReadValue()
+	if errors.Is(err, io.EOF) {
+		return nil, invalid("body", "is empty, want JSON")
+	}
+	if err == nil {
+		value = value.Clone() // the decoder uses its memory again
+		_, err = d.ReadToken()
+	}
+	switch syntax, wrong := errors.AsType[*jsontext.SyntacticError](err); {
+	case errors.Is(err, io.EOF):
+		return value, nil
+	case err == nil:
+		return nil, invalid("body", "more than one JSON value")
+	case wrong && errors.Is(syntax.Err, jsontext.ErrDuplicateName):
+		return nil, invalid("body"+dotted(syntax.JSONPointer), "is there twice")
+	default:
+		return nil, invalid("body", "is not JSON in UTF-8, or is cut off")
+	}
+}
+
+// dotted answers where a JSON pointer leads in the form of our locations.
+func dotted(p jsontext.Pointer) string {
+	var b strings.Builder
+	for token := range p.Tokens() {
+		if _, err := strconv.ParseUint(token, 10, 32); err == nil {
+			b.WriteString("[" + token + "]")
+			continue
+		}
+		b.WriteString("." + token)
+	}
+	return b.String()
+}
+
+// readObject reads an object that has these members and no others.
+func readObject(location string, value jsontext.Value, known ...member) error {
+	if value.Kind() != '{' {
+		return invalid(location, "want an object, not %s", kindOfJSON(value))
+	}
+	d := jsontext.NewDecoder(bytes.NewBuffer(value))
+	_, _ = d.ReadToken() // the value has been read before, so it is well formed
+	var seen []string
+	for d.PeekKind() == '"' {
+		token, _ := d.ReadToken()
+		name := token.String()
+		value, _ := d.ReadValue()
+		i := slices.IndexFunc(known, func(m member) bool { return m.name == name })
+		if i < 0 {
+			return invalid(location+"."+name, "is not known here; known are %s", namesOf(known))
+		}
+		seen = append(seen, name)
+		if err := known[i].read(location+"."+name, value); err != nil {
+			return err
+		}
+	}
+	for _, m := range known {
+		if m.required && !slices.Contains(seen, m.name) {
+			return invalid(location+"."+m.name, "is missing")
+		}
+	}
+	return nil
+}
+
+func namesOf(known []member) string {
+	names := make([]string, len(known))
+	for i, m := range known {
+		names[i] = m.name
+	}
+	return strings.Join(names, ", ")
+}
+
+// readList reads an array of at least one element and at most that many.
+func readList(location string, value jsontext.Value, most int, each func(location string, value jsontext.Value) error) error {
+	if value.Kind() != '[' {
+		return invalid(location, "want an array, not %s", kindOfJSON(value))
+	}
+	d := jsontext.NewDecoder(bytes.NewBuffer(value))
+	_, _ = d.ReadToken()
+	n := 0
+	for ; d.PeekKind() != ']'; n++ {
+		if n == most {
+			return invalid(location, "has more than %d elements", most)
+		}
+		element, _ := d.ReadValue()
+		if err := each(location+"["+strconv.Itoa(n)+"]", element); err != nil {
+			return err
+		}
+	}
+	if n == 0 {
+		return invalid(location, "is empty, want at least one element")
+	}
+	return nil
+}
+
+// kindOfJSON names what a value is.
+func kindOfJSON(value jsontext.Value) string {
+	switch value.Kind() {
+	case 'n':
+		return "null"
+	case 't', 'f':
+		return "a boolean"
+	case '"':
+		return "a text"
+	case '0':
+		return "a number"
+	case '[':
+		return "an array"
+	default:
+		return "an object"
+	}
+}
+
+// textMember is a text of 1 to most characters.
+func textMember(name string, most int, into *string) member {
+	return member{name: name, read: func(location string, value jsontext.Value) (err error) {
+		if *into, err = readText(location, value); err != nil {
+			return err
+		}
+		if n := utf8.RuneCountInString(*into); n < 1 || n > most {
+			return invalid(location, "want 1 to %d characters", most)
+		}
+		return nil
+	}}
+}
+
+// timeMember is a time as [parseTime] takes it.
+func timeMember(name string, into *time.Time) member {
+	return member{name: name, read: func(location string, value jsontext.Value) error {
+		text, err := readText(location, value)
+		if err != nil {
+			return err
+		}
+		*into, err = parseTime(location, text)
+		return err
+	}}
+}
+
+func readText(location string, value jsontext.Value) (string, error) {
+	if value.Kind() != '"' {
+		return "", invalid(location, "want a text, not %s", kindOfJSON(value))
+	}
+	text, err := jsontext.AppendUnquote(nil, value)
+	if err != nil {
+		return "", invalid(location, "want a text in UTF-8")
+	}
+	return string(text), nil
+}
+
+// parseTime reads a time of RFC 3339, in any zone and with any fraction of the second.
+func parseTime(location, text string) (time.Time, error) {
+	at, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return time.Time{}, invalid(location, "want a time such as 2021-03-10T22:13:32.433956Z (RFC 3339)")
+	}
+	return at.UTC(), nil
+}

@@ -1,0 +1,125 @@
+package api
+
+import (
+	"errors"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/millrace/millrace/shared/queue"
+)
+
+// How many elements a list has (api.md, "Durations and lists").
+const (
+	maxPage     = 1000
+	defaultPage = 100
+)
+
+// needed answers a parameter that must be there and not empty.
+func (q query) needed(name string) (string, error) {
+	value, _, err := q.one(name)
+	if err == nil && value == "" {
+		err = invalid("query."+name, "is needed")
+	}
+	return value, err
+}
+
+// page reads how many elements are wanted.
+func (q query) page() (int, error) {
+	value, given, err := q.one("limit")
+	if !given || err != nil {
+		return defaultPage, err
+	}
+	n, err := strconv.ParseUint(value, 10, 32)
+	if err != nil || n < 1 || n > maxPage {
+		return 0, invalid("query.limit", "want a whole number from 1 to %d", maxPage)
+	}
+	return int(n), nil
+}
+
+// time reads a time; zero where the parameter is not there.
+func (q query) time(name string) (time.Time, error) {
+	value, given, err := q.one(name)
+	if !given || err != nil {
+		return time.Time{}, err
+	}
+	return parseTime("query."+name, value)
+}
+
+// cursor reads where an earlier answer ended; "" at the beginning.
+func (q query) cursor() (string, error) {
+	value, given, err := q.one("cursor")
+	if given && value == "" && err == nil {
+		err = badCursor()
+	}
+	return value, err
+}
+
+func badCursor() *Problem {
+	return invalid("query.cursor", "is none of these lists'; take it from the header Link of an answer")
+}
+
+// ofCursor answers err, which may say that a cursor is none, as a client may know it.
+func ofCursor(err error) error {
+	if errors.Is(err, queue.ErrInvalid) {
+		return badCursor()
+	}
+	return err
+}
+
+// next tells where the list goes on (RFC 8288). A token that came with the query is not repeated.
+func (x *exchange) next(q query, cursor string) {
+	if cursor == "" {
+		return
+	}
+	values := url.Values{}
+	for name, all := range q.values {
+		if name != "token" {
+			values[name] = all
+		}
+	}
+	values.Set("cursor", cursor)
+	x.Header().Set("Link", "<"+x.r.URL.EscapedPath()+"?"+values.Encode()+`>; rel="next"`)
+}
+
+// stamp answers a time of the engine, microseconds since 1970, as clients see it; "" for one that has not been reached.
+func stampOf(micro int64) string {
+	if micro == 0 {
+		return ""
+	}
+	return time.UnixMicro(micro).UTC().Format(timeLayout)
+}
+
+// pageParams describes limit and cursor.
+func pageParams() []*huma.Param {
+	limit, most := whole("", 1), float64(maxPage)
+	limit.Maximum, limit.Default = &most, defaultPage
+	return []*huma.Param{
+		{Name: "limit", In: "query", Description: "At most so many elements", Schema: limit},
+		{Name: "cursor", In: "query", Description: "Where an earlier answer ended, from its header Link", Schema: text("")},
+	}
+}
+
+// listed describes the answer of a list, which may go on.
+func pageOf(schema *huma.Schema) map[string]*huma.Response {
+	all := answers(http.StatusOK, typeJSON, schema)
+	all["200"].Headers["Link"] = &huma.Param{Schema: text(`Where the list goes on: <URL>; rel="next". Not there at its end`)}
+	return all
+}
+
+// dateTime describes a time.
+func dateTime(doc string) *huma.Schema {
+	return &huma.Schema{Type: "string", Format: "date-time", Description: doc}
+}
+
+func queryParam(name, doc string, required bool, schema *huma.Schema) *huma.Param {
+	return &huma.Param{Name: name, In: "query", Description: doc, Required: required, Schema: schema}
+}
+
+func pathParam(name, doc string) *huma.Param {
+	least := 1
+	return &huma.Param{Name: name, In: "path", Description: doc, Required: true, Schema: &huma.Schema{Type: "string", MinLength: &least}}
+}

@@ -1,0 +1,353 @@
+package api
+
+import (
+	"math/big"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/millrace/millrace/shared/definition"
+	"github.com/millrace/millrace/shared/queue"
+	"github.com/millrace/millrace/shared/task"
+)
+
+// Where sync tasks are: with everything else, and where seed 001 has them.
+const (
+	syncPath = v1 + "/tasks"
+	seedPath = "/tasks"
+)
+
+// byHand is the priority of a task that is asked for without one (seed 001).
+const byHand = 300
+
+// Enqueue mounts the calls that make tasks: POST of sync tasks (seed 001), and of events for handlers (seed 002).
+func Enqueue(e Engine, d Definitions) Resource {
+	return func(a *API) {
+		s := &submission{engine: e, definitions: d}
+		s.mountSync(a)
+		s.mountEvents(a)
+	}
+}
+
+func (s *submission) mountSync(a *API) {
+	most := float64(1<<63 - 1024) // of those that are exact in a float64
+	priority := whole("100 low, 200 by schedule, 300 by hand; higher is better", 1)
+	priority.Format, priority.Maximum, priority.Default = "int64", &most, byHand
+	op := operation{
+		Operation: huma.Operation{
+			Method: http.MethodPost, Path: syncPath, OperationID: "enqueueSyncTask", Tags: []string{"Sync tasks"},
+			Summary: "Synchronize a collection",
+			Description: "201 with the id of a new task, or 200 with that of the one which is scheduled or running for the collection " +
+				"already. Source and collection must be defined.",
+			Parameters: []*huma.Param{
+				queryParam("source", "", true, text("")), queryParam("collection", "", true, text("")),
+				queryParam("priority", "", false, priority), idempotencyKey(),
+			},
+			Responses: answers(http.StatusCreated, typeJSON, ref("TaskID")),
+			Errors:    []int{400, 404, 409, 422, 503},
+		},
+		also:   []string{syncPath + "/", seedPath, seedPath + "/"},
+		right:  Produce,
+		handle: s.sync,
+	}
+	op.Responses["200"] = answers(http.StatusOK, typeJSON, ref("TaskID"))["200"]
+	op.Responses["200"].Description = "The collection's task under way"
+	a.route(op)
+}
+
+// sync enqueues a sync task, or answers the one under way.
+func (s *submission) sync(x *exchange) error {
+	n, content, err := s.wanted(x)
+	if err != nil {
+		return err
+	}
+	answer, err := s.add(x, content, n)
+	if err != nil {
+		return err
+	}
+	status, added := http.StatusCreated, answer.Tasks[0]
+	if added.Existing {
+		status = http.StatusOK
+	}
+	return x.value(status, map[string]task.ID{"task_id": added.Task.ID})
+}
+
+// wanted answers the task that the query asks for, and that query in one form.
+func (s *submission) wanted(x *exchange) (n queue.New, content []byte, err error) {
+	q, err := x.query()
+	if err != nil {
+		return n, nil, err
+	}
+	source, err := q.needed("source")
+	if err != nil {
+		return n, nil, err
+	}
+	collection, err := q.needed("collection")
+	if err != nil {
+		return n, nil, err
+	}
+	priority, err := q.priority()
+	if err != nil {
+		return n, nil, err
+	}
+	set, err := s.definitions.Current(x.r.Context())
+	if err != nil {
+		return n, nil, err
+	}
+	if err := declared(set, source, collection); err != nil {
+		return n, nil, err
+	}
+	content = []byte(strings.Join([]string{source, collection, strconv.FormatInt(priority, 10)}, "\x00"))
+	return syncTask(source, collection, priority), content, nil
+}
+
+// syncTask answers a request for a sync task. There is one at a time for each collection.
+func syncTask(source, collection string, priority int64) queue.New {
+	return queue.New{
+		Dialect: task.Sync, Job: definition.CollectionPath(source, collection), Group: sourcePath(source),
+		Prefix: idPart(source) + "_" + idPart(collection) + "_", Priority: priority, Unique: "sync",
+	}
+}
+
+// sourcePath is the group that a source's tasks are listed under.
+func sourcePath(source string) string { return "/sources/" + source }
+
+// idPart answers a name as it may stand in an id: what would need escaping in a URL becomes _.
+func idPart(name string) string {
+	return strings.Map(func(r rune) rune {
+		if r < 128 && (isToken(byte(r)) || r == '~') {
+			return r
+		}
+		return '_'
+	}, name)
+}
+
+// declared answers a 404 unless the source, and the collection if one is named, are defined.
+func declared(set *definition.Set, source, collection string) error {
+	s, known := set.Sources[source]
+	if !known {
+		return problem(CodeNotFound, "there is no source %s", strconv.Quote(source)).at("query.source")
+	}
+	if collection == "" {
+		return nil
+	}
+	for _, c := range s.Collections {
+		if c.Name == collection {
+			return nil
+		}
+	}
+	return problem(CodeNotFound, "the source %s has no collection %s", strconv.Quote(source), strconv.Quote(collection)).
+		at("query.collection")
+}
+
+// priority reads a priority.
+func (q query) priority() (int64, error) {
+	value, given, err := q.one("priority")
+	if !given || err != nil {
+		return byHand, err
+	}
+	n, err := strconv.ParseUint(value, 10, 63)
+	if err != nil || n == 0 {
+		return 0, invalid("query.priority", "want a whole number from 1 to 2^63-1")
+	}
+	return int64(n), nil
+}
+
+// syncView is a sync task as seed 001 shows it.
+type syncView struct {
+	ID         task.ID     `json:"id"`
+	Source     string      `json:"source"`
+	Collection string      `json:"collection"`
+	Priority   int64       `json:"priority"`
+	CreatedAt  string      `json:"created_at"`
+	StartedAt  string      `json:"started_at"`
+	FinishedAt string      `json:"finished_at"`
+	Status     task.Status `json:"status"`
+	Score      *big.Int    `json:"score"`
+}
+
+func viewSync(t *task.Task) syncView {
+	return syncView{
+		ID: t.ID, Source: strings.TrimPrefix(t.ListedUnder(), sourcePath("")), Collection: collectionOf(t), Priority: t.Priority,
+		CreatedAt: stampOf(t.Created), StartedAt: stampOf(t.Started), FinishedAt: stampOf(t.Finished),
+		Status: t.State.In(task.Sync), Score: scoreOf(t),
+	}
+}
+
+func collectionOf(t *task.Task) string { return strings.TrimPrefix(t.Job, t.ListedUnder()+"/") }
+
+// scoreOf answers priority*10^12 - created_at_unix (seed 001), exact for any priority.
+func scoreOf(t *task.Task) *big.Int {
+	score := new(big.Int).Mul(big.NewInt(t.Priority), big.NewInt(1_000_000_000_000))
+	return score.Sub(score, big.NewInt(t.Created/1_000_000))
+}
+
+// taskReading is what the operations that look at tasks share.
+type taskReading struct {
+	engine      Engine
+	definitions Definitions
+}
+
+func (t *taskReading) mountSync(a *API) {
+	a.route(operation{
+		Operation: huma.Operation{
+			Method: http.MethodGet, Path: syncPath + "/{id}", OperationID: "syncTask", Tags: []string{"Sync tasks"},
+			Summary: "A sync task", Parameters: []*huma.Param{pathParam("id", "The task's id")},
+			Responses: answers(http.StatusOK, typeJSON, ref("SyncTask")), Errors: []int{404, 503},
+		},
+		also: []string{seedPath + "/{id}"}, right: ReadTask,
+		handle: func(x *exchange) error {
+			found, err := x.find(t.engine, task.Sync)
+			if err != nil {
+				return err
+			}
+			return x.value(http.StatusOK, viewSync(&found))
+		},
+	})
+	a.route(operation{
+		Operation: huma.Operation{
+			Method: http.MethodPost, Path: syncPath + "/{id}/cancel", OperationID: "cancelSyncTask", Tags: []string{"Sync tasks"},
+			Summary: "Cancel a sync task",
+			Description: "A task that is scheduled is CANCELED at once, a running one when its worker answers the stop. " +
+				"A finished one is a conflict.",
+			Parameters: []*huma.Param{pathParam("id", "The task's id")},
+			Responses:  answers(http.StatusOK, typeJSON, object("", members{"status": constant("ok")}, false, "status")),
+			Errors:     []int{404, 409, 503},
+		},
+		also: []string{seedPath + "/{id}/cancel"}, right: Operate,
+		handle: t.cancel,
+	})
+	a.route(operation{
+		Operation: describeSyncList(), also: []string{syncPath + "/", seedPath, seedPath + "/"}, right: Read, handle: t.listSync,
+	})
+	t.mountLogs(a)
+}
+
+func (t *taskReading) cancel(x *exchange) error {
+	found, err := x.find(t.engine, task.Sync)
+	if err != nil {
+		return err
+	}
+	if _, err := t.engine.Stop(x.r.Context(), found.ID); err != nil {
+		return err
+	}
+	return x.value(http.StatusOK, map[string]string{"status": "ok"})
+}
+
+func describeSyncList() huma.Operation {
+	status := text("One of " + join(statusesOf(task.Sync)) + ", in any case")
+	return huma.Operation{
+		Method: http.MethodGet, Path: syncPath, OperationID: "syncTasks", Tags: []string{"Sync tasks"},
+		Summary: "The tasks of a source, by creation, oldest first",
+		Parameters: append([]*huma.Param{
+			queryParam("source", "", true, text("")),
+			queryParam("start", "Created then or later", true, dateTime("")), queryParam("end", "Created then or earlier", true, dateTime("")),
+			queryParam("collection", "Only of this collection", false, text("")), queryParam("status", "", false, status),
+		}, pageParams()...),
+		Responses: pageOf(object("", members{"tasks": listOf(ref("SyncTask"))}, false, "tasks")), Errors: []int{400, 404, 503},
+	}
+}
+
+// syncQuery is what a list of sync tasks is asked for.
+type syncQuery struct {
+	source, collection string
+	start, end         time.Time
+	status             task.Status
+	limit              int
+	cursor             string
+}
+
+func (q query) sync() (s syncQuery, err error) {
+	if s.source, err = q.needed("source"); err != nil {
+		return s, err
+	}
+	for _, bound := range []struct {
+		name string
+		at   *time.Time
+	}{{"start", &s.start}, {"end", &s.end}} {
+		if _, err = q.needed(bound.name); err != nil {
+			return s, err
+		}
+		if *bound.at, err = q.time(bound.name); err != nil {
+			return s, err
+		}
+	}
+	if s.collection, _, err = q.one("collection"); err != nil {
+		return s, err
+	}
+	if s.status, err = q.statusIn(task.Sync); err != nil {
+		return s, err
+	}
+	if s.limit, err = q.page(); err != nil {
+		return s, err
+	}
+	s.cursor, err = q.cursor()
+	return s, err
+}
+
+func (t *taskReading) listSync(x *exchange) error {
+	q, err := x.query()
+	if err != nil {
+		return err
+	}
+	s, err := q.sync()
+	if err != nil {
+		return err
+	}
+	set, err := t.definitions.Current(x.r.Context())
+	if err != nil {
+		return err
+	}
+	if err := declared(set, s.source, s.collection); err != nil {
+		return err
+	}
+	page, err := t.engine.List(x.r.Context(), queue.Listing{
+		Group: sourcePath(s.source), From: s.start, To: s.end, Limit: s.limit, Cursor: s.cursor, Match: s.match,
+	})
+	if err != nil {
+		return ofCursor(err)
+	}
+	x.next(q, page.Cursor)
+	views := make([]syncView, len(page.Tasks))
+	for i := range page.Tasks {
+		views[i] = viewSync(&page.Tasks[i])
+	}
+	return x.value(http.StatusOK, map[string][]syncView{"tasks": views})
+}
+
+func (s *syncQuery) match(t *task.Task) bool {
+	return t.Dialect == task.Sync && (s.collection == "" || collectionOf(t) == s.collection) &&
+		(s.status == "" || t.State.In(task.Sync) == s.status)
+}
+
+// taskSchemas describes what the operations about tasks take and answer.
+func taskSchemas() map[string]*huma.Schema {
+	status := func(d task.Dialect) *huma.Schema {
+		s := &huma.Schema{Type: "string"}
+		for _, word := range statusesOf(d) {
+			s.Enum = append(s.Enum, string(word))
+		}
+		return s
+	}
+	reached := text(`"" until then`)
+	return map[string]*huma.Schema{
+		"TaskID": object("", members{"task_id": text("SOURCE_COLLECTION_UUID")}, false, "task_id"),
+		"SyncTask": object("A synchronization of a collection", members{
+			"id": text(""), "source": text(""), "collection": text(""), "priority": whole("", 1), "created_at": dateTime(""),
+			"started_at": reached, "finished_at": reached, "status": status(task.Sync),
+			"score": {Type: "integer", Description: "priority*10^12 - created_at in seconds; tasks run in the order (priority, created_at in " +
+				"microseconds, id), which agrees with it"},
+		}, false, "id", "source", "collection", "priority", "created_at", "started_at", "finished_at", "status", "score"),
+		"LogLine":      logLineSchema(),
+		"HandlerEvent": handlerEventSchema(status(task.Event)),
+		"NewEvent":     newEventSchema(),
+		"EventAdded": object("", members{"id": text(""), "status": {Type: "string", Enum: []any{"new", "missing"}}}, false,
+			"id", "status"),
+		"Handler": handlerSchema(),
+		"Why":     whySchema(),
+		"Job":     jobSchema(),
+	}
+}

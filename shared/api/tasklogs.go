@@ -1,0 +1,298 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/millrace/millrace/shared/queue"
+	"github.com/millrace/millrace/shared/task"
+)
+
+// logPage is how many lines are read at once.
+const logPage = 1000
+
+// How often a log that is followed is looked at: soon after lines have come, more and more seldom while none do.
+const (
+	lookSoon = 50 * time.Millisecond
+	lookLate = time.Second
+)
+
+func (t *taskReading) mountLogs(a *API) {
+	op := huma.Operation{
+		Method: http.MethodGet, Path: syncPath + "/{id}/logs", OperationID: "syncTaskLogs", Tags: []string{"Sync tasks"},
+		Summary: "A task's log",
+		Description: "Lines in their order. With follow=true and Accept: text/event-stream, as they come until the task is finished, " +
+			"then an event named end; Last-Event-ID goes on.",
+		Parameters: append([]*huma.Param{
+			pathParam("id", "The task's id"),
+			queryParam("start", "Logged then or later", false, dateTime("")), queryParam("end", "Logged then or earlier", false, dateTime("")),
+			queryParam("follow", "", false, &huma.Schema{Type: "boolean", Default: false}),
+		}, pageParams()...),
+		Responses: pageOf(object("", members{"logs": listOf(ref("LogLine"))}, false, "logs")), Errors: []int{400, 404, 503},
+	}
+	for _, p := range op.Parameters {
+		if p.Name == "limit" {
+			p.Description, p.Schema.Default = "At most so many lines. Default: all that the host can carry", nil
+		}
+	}
+	op.Responses["200"].Content[typeSSE] = &huma.MediaType{Schema: text("Server-sent events; data is a line, id where to go on")}
+	a.route(operation{Operation: op, also: []string{seedPath + "/{id}/logs"}, right: Read, handle: t.logs})
+}
+
+// logReading is one reading of a log.
+type logReading struct {
+	x      *exchange
+	engine Engine
+	id     task.ID
+	ask    queue.LogQuery
+	limit  int // lines; 0: all
+	query  query
+	lines  int // rendered so far
+	held   *buffer
+}
+
+func (t *taskReading) logs(x *exchange) error {
+	q, err := x.query()
+	if err != nil {
+		return err
+	}
+	r := &logReading{x: x, engine: t.engine, query: q}
+	follow, err := r.read(q)
+	if err != nil {
+		return err
+	}
+	found, err := x.find(t.engine, task.Sync)
+	if err != nil {
+		return err
+	}
+	r.id, r.held = found.ID, take()
+	defer r.held.give()
+	if follow && preferred(x.r.Header, typeJSON, typeSSE) == typeSSE {
+		return r.follow()
+	}
+	return r.once()
+}
+
+// read reads what is asked for.
+func (r *logReading) read(q query) (follow bool, err error) {
+	if r.ask.From, err = q.time("start"); err != nil {
+		return false, err
+	}
+	if r.ask.To, err = q.time("end"); err != nil {
+		return false, err
+	}
+	if r.ask.After, err = q.cursor(); err != nil {
+		return false, err
+	}
+	if _, given := q.values["limit"]; given {
+		if r.limit, err = q.page(); err != nil {
+			return false, err
+		}
+	}
+	value, given, err := q.one("follow")
+	if given && err == nil && value != "true" && value != "false" {
+		err = invalid("query.follow", "want true or false")
+	}
+	return value == "true", err
+}
+
+// next reads the next lines.
+func (r *logReading) next(ctx context.Context) (queue.LogPage, error) {
+	r.ask.Limit = logPage
+	if r.limit > 0 {
+		r.ask.Limit = min(logPage, r.limit-r.lines)
+	}
+	page, err := r.engine.Logs(ctx, r.id, r.ask)
+	if err != nil {
+		return page, ofCursor(err)
+	}
+	r.ask.After = page.Cursor
+	r.lines += len(page.Lines)
+	return page, nil
+}
+
+// once answers the lines there are: where the host passes on what is written, all of them, otherwise as many as it can
+// carry.
+func (r *logReading) once() error {
+	b := r.held
+	b.bytes = append(b.bytes, `{"logs":[`...)
+	for sent := false; ; {
+		before := r.lines
+		page, err := r.next(r.x.r.Context())
+		if err != nil {
+			return err
+		}
+		for i := range page.Lines {
+			if before+i > 0 {
+				b.bytes = append(b.bytes, ',')
+			}
+			if err := b.line(&page.Lines[i]); err != nil {
+				return err
+			}
+		}
+		full := r.limit > 0 && r.lines >= r.limit || !r.x.api.canStream && len(b.bytes) >= r.x.api.maxAnswer
+		if page.More && !full {
+			if r.x.api.canStream && r.limit == 0 && len(b.bytes) > chunk {
+				sent = r.send(sent)
+			}
+			continue
+		}
+		if page.More {
+			r.x.next(r.query, page.Cursor)
+		}
+		b.bytes = append(b.bytes, `]}`...)
+		if sent {
+			r.send(sent)
+			return nil
+		}
+		r.x.json(http.StatusOK, b.bytes)
+		return nil
+	}
+}
+
+// send passes on what is rendered. That the client has left shows at the next reading.
+func (r *logReading) send(begun bool) (sent bool) {
+	if !begun {
+		r.x.Header()["Content-Type"] = []string{typeJSON}
+		r.x.WriteHeader(http.StatusOK)
+	}
+	r.x.unhurried()
+	_, _ = r.x.Write(r.held.bytes)
+	r.held.bytes = r.held.bytes[:0]
+	return true
+}
+
+// follow answers lines as they come, until the task is finished or the client leaves. A host that cannot pass them on
+// answers the first that come; the client asks again.
+func (r *logReading) follow() error {
+	x := r.x
+	if x.r.Method == http.MethodHead {
+		return x.head(typeSSE)
+	}
+	if seen := first(x.r.Header, "Last-Event-Id"); seen != "" {
+		r.ask.After = seen
+	}
+	x.waiting(+1)
+	defer x.waiting(-1)
+	s := &stream{x: x}
+	if !x.api.canStream {
+		return r.finite(s)
+	}
+	page, err := r.next(x.r.Context()) // before the answer begins, so that it can still be refused
+	if err != nil {
+		return err
+	}
+	s.begin(typeSSE)
+	return r.stream(s, page)
+}
+
+func (r *logReading) stream(s *stream, page queue.LogPage) error {
+	ctx := r.x.r.Context()
+	idle, pause := time.Duration(0), lookSoon
+	for {
+		over, err := r.render(s, &page)
+		if err != nil {
+			return err
+		}
+		if len(page.Lines) > 0 {
+			idle, pause = 0, lookSoon
+		} else if idle >= heartbeat {
+			idle = 0
+			s.bytes = append(s.bytes, ":\n\n"...)
+		}
+		if s.push() != nil || over {
+			return nil
+		}
+		if !page.More {
+			if !rest(ctx, pause) {
+				return nil
+			}
+			idle, pause = idle+pause, min(2*pause, lookLate)
+		}
+		if page, err = r.next(ctx); err != nil {
+			if ctx.Err() != nil {
+				return nil
+			}
+			return err
+		}
+	}
+}
+
+// finite answers the first lines that come while the host lets the request wait.
+func (r *logReading) finite(s *stream) error {
+	ctx, cancel := context.WithTimeout(r.x.r.Context(), r.x.api.maxWait)
+	defer cancel()
+	for {
+		page, err := r.next(r.x.r.Context())
+		if err != nil {
+			return err
+		}
+		if len(page.Lines) == 0 && !page.Done && rest(ctx, lookLate) {
+			continue
+		}
+		if _, err := r.render(s, &page); err != nil {
+			return err
+		}
+		if len(s.bytes) == 0 {
+			s.bytes = append(s.bytes, ":\n\n"...)
+		}
+		s.begin(typeSSE)
+		_ = s.push() // the client has left; there is nobody to tell
+		return nil
+	}
+}
+
+// render renders lines as events; over says that no more will come.
+func (r *logReading) render(s *stream, page *queue.LogPage) (over bool, err error) {
+	b := r.held
+	for i := range page.Lines {
+		b.bytes = append(b.bytes, "data: "...)
+		if err := b.line(&page.Lines[i]); err != nil {
+			return false, err
+		}
+		b.bytes = append(b.bytes, '\n')
+		if i == len(page.Lines)-1 { // a client that leaves in between reads these lines again, and misses none
+			b.bytes = append(append(append(b.bytes, "id: "...), page.Cursor...), '\n')
+		}
+		b.bytes = append(b.bytes, '\n')
+	}
+	over = page.Done && !page.More || r.limit > 0 && r.lines >= r.limit
+	if over {
+		b.bytes = append(b.bytes, "event: end\ndata: {}\n\n"...)
+	}
+	s.bytes = append(s.bytes, b.bytes...)
+	b.bytes = b.bytes[:0]
+	return over, nil
+}
+
+// rest waits; false says that ctx ended before.
+func rest(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
+	}
+}
+
+// lineView is a line of a log as clients see it.
+type lineView struct {
+	Time    string `json:"time"`
+	Message string `json:"message"`
+	Level   string `json:"level"`
+}
+
+func (b *buffer) line(l *queue.Line) error {
+	return b.json(lineView{l.Time.UTC().Format(timeLayout), l.Message, l.Level})
+}
+
+func logLineSchema() *huma.Schema {
+	return object("", members{
+		"time": dateTime(""), "message": text(""), "level": {Type: "string", Enum: []any{"info", "error", "warn", "debug"}},
+	}, false, "time", "message", "level")
+}

@@ -1,0 +1,139 @@
+package api
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/millrace/millrace/shared/queue"
+	"github.com/millrace/millrace/shared/task"
+)
+
+// Tasks mounts what can be asked of tasks: sync tasks one by one and by their source, their logs, cancelling them
+// (seed 001), and for any task why it is not running, and doing it again.
+func Tasks(e Engine, d Definitions) Resource {
+	return func(a *API) {
+		t := &taskReading{engine: e, definitions: d}
+		t.mountSync(a)
+		t.mountAny(a)
+	}
+}
+
+func (t *taskReading) mountAny(a *API) {
+	id := []*huma.Param{pathParam("id", "The task's id, whatever kind of task it is")}
+	a.route(operation{
+		Operation: huma.Operation{
+			Method: http.MethodGet, Path: v1 + "/jobs/{id}/why", OperationID: "why", Tags: []string{"Tasks"},
+			Summary: "Why a task is not running, in one sentence", Parameters: id,
+			Responses: answers(http.StatusOK, typeJSON, ref("Why")), Errors: []int{404, 503},
+		},
+		right: Read, handle: t.why,
+	})
+	a.route(operation{
+		Operation: huma.Operation{
+			Method: http.MethodPost, Path: v1 + "/jobs/{id}/retry", OperationID: "retry", Tags: []string{"Tasks"},
+			Summary:     "Do a task again",
+			Description: "Makes a new task of one that is finished and did not succeed; any other is a conflict.", Parameters: id,
+			Responses: answers(http.StatusCreated, typeJSON, ref("Job")), Errors: []int{404, 409, 503},
+		},
+		right: Operate, handle: t.retry,
+	})
+}
+
+// whyView is a reason as clients see it.
+type whyView struct {
+	State   task.Status    `json:"state"`
+	Reason  string         `json:"reason"`
+	Code    string         `json:"code"`
+	Since   string         `json:"since,omitempty"`
+	Details map[string]any `json:"details"`
+}
+
+func (t *taskReading) why(x *exchange) error {
+	found, err := x.findAny(t.engine)
+	if err != nil {
+		return err
+	}
+	reason, err := t.engine.Why(x.r.Context(), found.ID)
+	if err != nil {
+		return err
+	}
+	return x.value(http.StatusOK, viewReason(reason, found.Dialect))
+}
+
+func viewReason(r queue.Reason, d task.Dialect) whyView {
+	v := whyView{State: r.State.In(d), Reason: r.Reason, Code: r.Code, Details: map[string]any{}}
+	if !r.Since.IsZero() {
+		v.Since = r.Since.UTC().Format(timeLayout)
+	}
+	for name, detail := range r.Details {
+		if at, is := detail.(time.Time); is {
+			detail = at.UTC().Format(timeLayout)
+		}
+		v.Details[name] = detail
+	}
+	return v
+}
+
+// jobView is any task, in the fewest words.
+type jobView struct {
+	ID        task.ID     `json:"id"`
+	Job       string      `json:"job"`
+	State     task.Status `json:"state"`
+	Queue     string      `json:"queue"`
+	Priority  int64       `json:"priority"`
+	CreatedAt string      `json:"created_at"`
+}
+
+func (t *taskReading) retry(x *exchange) error {
+	found, err := x.findAny(t.engine)
+	if err != nil {
+		return err
+	}
+	if err := t.runnable(x, &found); err != nil {
+		return err
+	}
+	again, err := t.engine.Retry(x.r.Context(), found.ID)
+	if err != nil {
+		return err
+	}
+	return x.value(http.StatusCreated, jobView{
+		ID: again.ID, Job: again.Job, State: again.StateAt(time.Now().UnixMicro(), false).In(again.Dialect), Queue: again.Queue,
+		Priority: again.Priority, CreatedAt: stampOf(again.Created),
+	})
+}
+
+// runnable answers a 409 for a task that was missing its job and would again.
+func (t *taskReading) runnable(x *exchange, found *task.Task) error {
+	if found.State != task.Missing {
+		return nil
+	}
+	set, err := t.definitions.Current(x.r.Context())
+	if err != nil {
+		return err
+	}
+	if _, known := set.JobOf(found.Job); !known {
+		return problem(CodeConflict, "there is still no job %s that could run it", found.Job)
+	}
+	return nil
+}
+
+func whySchema() *huma.Schema {
+	return object("", members{
+		"state": text("The task's state, in the words of its kind"), "reason": text("One sentence"),
+		"code": {Type: "string", Description: "Stable and machine-readable", Enum: []any{
+			queue.ReasonRunning, queue.ReasonStopping, queue.ReasonFinished, queue.ReasonMissing, queue.ReasonDelayed, queue.ReasonRetrying,
+			queue.ReasonPaused, queue.ReasonBlocked, queue.ReasonLimitQueue, queue.ReasonLimitKey, queue.ReasonOrdered,
+			queue.ReasonUnassigned, queue.ReasonBehind, queue.ReasonNext,
+		}},
+		"since": dateTime("Since when this has been so, where that is known"), "details": object("What the sentence speaks of", nil, true),
+	}, false, "state", "reason", "code", "details")
+}
+
+func jobSchema() *huma.Schema {
+	return object("A task", members{
+		"id": text(""), "job": text("Path of what runs it"), "state": text("In the words of its kind"), "queue": text(""),
+		"priority": {Type: "integer"}, "created_at": dateTime(""),
+	}, false, "id", "job", "state", "queue", "priority", "created_at")
+}
