@@ -16,6 +16,7 @@ type serveCommand struct {
 	Listen string `help:"Address to listen on; default 127.0.0.1:8080." default:"127.0.0.1:8080" placeholder:"HOST:PORT"`
 	Data   string `help:"Directory of the embedded store; default millrace-data." placeholder:"DIR" xor:"store"`
 	Store  string `help:"Store to use instead: pebble:DIR or dynamodb:PREFIX ($MILLRACE_STORE)." placeholder:"URL" xor:"store"`
+	Bell   string `help:"How workers are woken: local, or sqs:QUEUE where several processes share a store ($MILLRACE_BELL)." placeholder:"URL"`
 	Config string `help:"Path of millrace.yaml." env:"MILLRACE_CONFIG" placeholder:"FILE"`
 }
 
@@ -48,6 +49,8 @@ func (s serveCommand) env(name string) string {
 	switch name {
 	case "MILLRACE_STORE":
 		return s.storeURL()
+	case "MILLRACE_BELL":
+		return cmp.Or(s.Bell, os.Getenv(name))
 	case "MILLRACE_CONFIG":
 		return s.Config
 	}

@@ -7,6 +7,7 @@
 //	MILLRACE_TOKENS       more tokens, as the list under tokens in the file
 //	MILLRACE_CONFIG       path of millrace.yaml; or its text, where that begins with {, for hosts without files
 //	MILLRACE_LOG          debug, info (default), warn or error
+//	MILLRACE_WORKERS      how many tasks a process runs at once, where it runs any; default 16
 //
 // The file has these sections, all of them optional:
 //

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"strconv"
 	"strings"
 	"time"
 
@@ -22,6 +23,7 @@ type Settings struct {
 	Targets   Targets
 	Lease     time.Duration // how long an instance holds a task without a heartbeat; default 30 s
 	Level     slog.Level    // default info
+	Workers   int           // how many tasks this process runs at once; 0: the pool's default
 
 	// Definitions are what the file declares; nil without a file.
 	Definitions *definition.Set
@@ -38,7 +40,10 @@ type Targets struct {
 	AllowPrivate bool // permits private and link-local addresses
 }
 
-const defaultLease = 30 * time.Second
+const (
+	defaultLease = 30 * time.Second
+	maxWorkers   = 10_000
+)
 
 // adminName is the name of the token that MILLRACE_ADMIN_TOKEN sets.
 const adminName = "admin"
@@ -54,6 +59,7 @@ func Load(env func(string) string) (Settings, error) {
 		settings.loadTokens(env("MILLRACE_TOKENS")),
 		settings.loadAdmin(env("MILLRACE_ADMIN_TOKEN")),
 		settings.loadLevel(env("MILLRACE_LOG")),
+		settings.loadWorkers(env("MILLRACE_WORKERS")),
 	)
 	if err == nil {
 		err = settings.checkTokens()
@@ -106,6 +112,18 @@ func (s *Settings) loadLevel(text string) error {
 	if err := s.Level.UnmarshalText([]byte(text)); err != nil {
 		return fmt.Errorf("config: MILLRACE_LOG is %q, want debug, info, warn or error", text)
 	}
+	return nil
+}
+
+func (s *Settings) loadWorkers(text string) error {
+	if text == "" {
+		return nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 || n > maxWorkers {
+		return fmt.Errorf("config: MILLRACE_WORKERS is %q, want a whole number from 1 to %d", text, maxWorkers)
+	}
+	s.Workers = n
 	return nil
 }
 

@@ -35,7 +35,7 @@ func (q *Queue) turns(ctx context.Context, c definition.Queue, entries []entry) 
 	}
 	next := make(map[string]int64, len(counts))
 	for key, n := range counts {
-		step := strideOf(weight(c, key))
+		step := strideOf(c.Weight(key))
 		ticket, err := q.store.Reserve(ctx, turnKey(c.Name, key), n*int(step), now)
 		if err != nil {
 			return nil, unavailable("take a turn", err)
@@ -46,7 +46,7 @@ func (q *Queue) turns(ctx context.Context, c definition.Queue, entries []entry) 
 	for i := range entries {
 		key := entries[i].turn()
 		turns[i] = next[key]
-		next[key] += strideOf(weight(c, key))
+		next[key] += strideOf(c.Weight(key))
 	}
 	return turns, nil
 }
@@ -121,5 +121,3 @@ func (v *virtualTimes) started(ctx context.Context, q *Queue, queue, rank string
 	}
 	return q.store.Raise(ctx, turnsKey(queue), turn, turn)
 }
-
-func weight(c definition.Queue, key string) int { return c.Weights[key] }
