@@ -18,6 +18,14 @@ func (x *exchange) read(b *buffer) error {
 	if err := wantsJSON(x.r.Header); err != nil {
 		return err
 	}
+	return x.readPlain(b)
+}
+
+// readPlain reads a body of any type into b, as it is. The error is a 415 if it is encoded, a 413 if it is too large.
+func (x *exchange) readPlain(b *buffer) error {
+	if coding := first(x.r.Header, "Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
+		return problem(CodeMediaType, "bodies are taken as they are, not in %s", coding).at("header.Content-Encoding")
+	}
 	size := x.r.ContentLength
 	if size > maxBody {
 		return tooLarge()
@@ -49,11 +57,8 @@ func tooLarge() error { return problem(CodeTooLarge, "more than %d bytes", maxBo
 // cutOff answers a 400 without the reason, which speaks of the connection.
 func cutOff() error { return invalid("body", "ended before its length, or came too late") }
 
-// wantsJSON answers nil for a body in JSON as it is, or of no type said.
+// wantsJSON answers nil for a body in JSON, or of no type said.
 func wantsJSON(h http.Header) error {
-	if coding := first(h, "Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
-		return problem(CodeMediaType, "bodies are taken as they are, not in %s", coding).at("header.Content-Encoding")
-	}
 	said := first(h, "Content-Type")
 	if said == "" || said == typeJSON {
 		return nil

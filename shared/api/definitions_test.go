@@ -1,0 +1,107 @@
+package api_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/millrace/millrace/shared/api"
+	"github.com/millrace/millrace/shared/definition"
+	"github.com/millrace/millrace/shared/journal"
+	"github.com/millrace/millrace/shared/store/memory"
+)
+
+const definitionsPath = "/api/v1/definitions"
+
+// defining is an API over a book of its own.
+func defining(t *testing.T) (*bundle, *definition.Book) {
+	t.Helper()
+	s := memory.New(memory.Options{})
+	j := journal.Open(s, journal.Options{})
+	t.Cleanup(func() { _ = j.Close() })
+	book := definition.OpenBook(definition.BookOptions{Store: s, Journal: j})
+	b := setup(t)
+	b.api = api.New(api.Options{Tokens: tokens(), Log: b.log()}, api.Define(book))
+	return b, book
+}
+
+func TestPutDefinitions(t *testing.T) {
+	t.Parallel()
+	b, _ := defining(t)
+	for _, step := range []struct{ kind, target, body, want string }{
+		{"application/yaml", "?dry_run=true", "jobs:\n- path: /a\n", `{"added":["Job:/a"],"replaced":[],"removed":[]}`},
+		{"application/yaml; charset=utf-8", "", "jobs:\n- path: /a\n", `{"added":["Job:/a"],"replaced":[],"removed":[]}`},
+		{"text/yaml", "?dry_run=false", "jobs: [{path: /a, timeout: 90}]", `{"added":[],"replaced":["Job:/a"],"removed":[]}`},
+		{"application/json", "", `{"jobs":[{"path":"/a","timeout":"1m30s"}],"lease":5}`, `{"added":[],"replaced":[],"removed":[]}`},
+	} {
+		got := b.as(t, api.Admin, "PUT", definitionsPath+step.target, step.body, "Content-Type", step.kind)
+		if got.StatusCode != http.StatusOK || got.body != step.want {
+			t.Errorf("PUT %s = %d %s, want %s", step.body, got.StatusCode, got.body, step.want)
+		}
+	}
+	shown := b.as(t, api.Viewer, "GET", definitionsPath, "")
+	if want := `{"jobs":[{"path":"/a","timeout":"1m30s"}],"lease":"5s"}`; shown.StatusCode != http.StatusOK || shown.body != want {
+		t.Errorf("GET = %d %s, want %s", shown.StatusCode, shown.body, want)
+	}
+	again := b.as(t, api.Admin, "PUT", definitionsPath, shown.body)
+	if again.body != `{"added":[],"replaced":[],"removed":[]}` {
+		t.Errorf("PUT of what GET shows = %s, want no change", again.body)
+	}
+}
+
+func TestPutDefinitionsRefuses(t *testing.T) {
+	t.Parallel()
+	b, book := defining(t)
+	for _, tt := range []struct {
+		name, kind, target, body string
+		status                   int
+		errors                   []string // locations and messages
+	}{
+		{"mistakes", "application/yaml", "", "jobs:\n- {path: a}\n- {attempts: 0}\nfoo: 1", 400, []string{
+			"body.jobs[0].path line 2: a path begins with /", "body.jobs[1].attempts line 3: want at least 1, or -1 for no end",
+			"body.jobs[1] line 3: path is missing",
+			"body.foo line 4: unknown, want one of handlers, job_chains, jobs, journal, lease, queues, schedules, sources, targets, tokens"}},
+		{"nothing", "application/yaml", "", "", 400, []string{"body line 1: nothing is said; {} would declare nothing"}},
+		{"tokens", "application/json", "", `{"tokens":[]}`, 422, []string{"body.tokens line 1: this section is for the server's own file"}},
+		{"a command", "application/json", "?dry_run=true", `{"jobs":[{"path":"/a","target":{"command":["ls"]}}]}`, 422,
+			[]string{"body.jobs[0].target.command new commands are for the server's own file"}},
+		{"dry run", "application/json", "?dry_run=yes", `{}`, 400, []string{"query.dry_run want true or false"}},
+		{"media type", "text/plain", "", `{}`, 415, []string{"header.Content-Type want application/yaml or application/json in UTF-8"}},
+		{"size", "application/json", "", `{"a":"` + strings.Repeat("a", 1<<20) + `"}`, 413, []string{"body more than 1048576 bytes"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			got := b.as(t, api.Admin, "PUT", definitionsPath+tt.target, tt.body, "Content-Type", tt.kind)
+			var p api.Problem
+			if err := json.Unmarshal([]byte(got.body), &p); err != nil || got.StatusCode != tt.status {
+				t.Fatalf("PUT = %d %s, want %d", got.StatusCode, got.body, tt.status)
+			}
+			var found []string
+			for _, e := range p.Errors {
+				found = append(found, e.Location+" "+e.Message)
+			}
+			if diff := cmp.Diff(tt.errors, found); diff != "" {
+				t.Errorf("errors (-want +got):\n%s", diff)
+			}
+		})
+	}
+	if set, err := book.Refresh(t.Context()); err != nil || !set.Equal(new(definition.Set)) {
+		t.Errorf("something was applied: %s, %v", set.JSON(), err)
+	}
+}
+
+func TestDefinitionsAreForAdmins(t *testing.T) {
+	t.Parallel()
+	b, _ := defining(t)
+	for role, want := range map[api.Role]int{api.Operator: 403, api.Viewer: 403, api.Producer: 403, "": 401} {
+		if got := b.as(t, role, "PUT", definitionsPath, "{}"); got.StatusCode != want {
+			t.Errorf("PUT as %q = %d, want %d", role, got.StatusCode, want)
+		}
+	}
+	if got := b.as(t, api.Producer, "GET", definitionsPath, ""); got.StatusCode != 403 {
+		t.Errorf("GET as a producer = %d, want 403", got.StatusCode)
+	}
+}

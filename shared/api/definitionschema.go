@@ -1,0 +1,174 @@
+package api
+
+import (
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/millrace/millrace/shared/definition"
+)
+
+// This file describes what operations on definitions take and answer.
+
+func describePutDefinitions() huma.Operation {
+	body := jsonBody(ref("Definitions"), definitionsExample())
+	for _, kind := range typesYAML {
+		body.Content[kind] = &huma.MediaType{Schema: ref("Definitions")}
+	}
+	return huma.Operation{
+		Method: http.MethodPut, Path: v1 + "/definitions", OperationID: "putDefinitions", Tags: []string{"Definitions"},
+		Summary: "Declare anew",
+		Description: "Replaces the set in force as a whole, all or nothing, and tells of each object that was added, replaced or " +
+			"removed by an event. Every mistake is listed, with its line. The sections tokens, journal and targets, and new " +
+			"commands, are for the server's own file: 422.",
+		Parameters: []*huma.Param{{
+			Name: "dry_run", In: "query", Description: "Only tell what would change", Schema: &huma.Schema{Type: "boolean", Default: false},
+		}},
+		RequestBody: body,
+		Responses:   answers(http.StatusOK, typeJSON, ref("DefinitionChanges")),
+		Errors:      []int{400, 413, 415, 422, 503},
+	}
+}
+
+func definitionsExample() any {
+	return map[string]any{
+		"jobs": []any{map[string]any{"path": "/topics/mail/send", "target": map[string]any{"http": map[string]any{"url": "https://example.com/send"}}}},
+	}
+}
+
+// definitionSchemas describes the file, section by section.
+func definitionSchemas() map[string]*huma.Schema {
+	keys := func(doc string) *huma.Schema {
+		list := listOf(text("Such as Job:/NAME"))
+		list.Description = doc
+		return list
+	}
+	return map[string]*huma.Schema{
+		"DefinitionChanges": object("What changed, by the keys of the objects", members{
+			"added": keys("New ones"), "replaced": keys("Changed ones"), "removed": keys("Those that are gone"),
+		}, false, "added", "replaced", "removed"),
+		"Definitions": object("What is declared, as a whole", members{
+			"sources":    named("Sources by their names (seed 001)", declaredSource()),
+			"handlers":   listOf(declaredHandler()),
+			"jobs":       listOf(declaredJob()),
+			"queues":     listOf(declaredQueue()),
+			"schedules":  listOf(declaredSchedule()),
+			"job_chains": listOf(declaredChain()),
+			"lease":      span("How long a task is held without a heartbeat; default 30s"),
+		}, false),
+		"Target": declaredTarget(),
+	}
+}
+
+// named describes an object whose members' names are the client's own.
+func named(doc string, value *huma.Schema) *huma.Schema {
+	return &huma.Schema{Type: "object", Description: doc, AdditionalProperties: value}
+}
+
+// span describes a duration in a document, where it may be a number too.
+func span(doc string) *huma.Schema {
+	return &huma.Schema{Description: doc + ". A number is seconds; or as 200ms, 60s, 5m, 1h2m3s, 7d; or ISO 8601",
+		OneOf: []*huma.Schema{{Type: "number"}, {Type: "string"}}}
+}
+
+// nameSchema describes what [definition.ValidName] takes.
+func nameSchema(doc string) *huma.Schema {
+	least, most := 1, definition.MaxName
+	return &huma.Schema{Type: "string", Description: doc, MinLength: &least, MaxLength: &most, Pattern: `^[^/]+$`}
+}
+
+// pathSchema describes what [definition.ValidPath] takes.
+func pathSchema(doc string) *huma.Schema {
+	most := definition.MaxPath
+	return &huma.Schema{Type: "string", Description: doc, MaxLength: &most, Pattern: `^(/[^/]+)+$`}
+}
+
+func choice(doc string, words ...any) *huma.Schema {
+	return &huma.Schema{Type: "string", Description: doc, Enum: words}
+}
+
+func declaredTarget() *huma.Schema {
+	one := func(name string, schema *huma.Schema) *huma.Schema {
+		return object("", members{name: schema}, false, name)
+	}
+	least := 1
+	words := listOf(text(""))
+	words.MinItems = &least
+	words.Description = "Program and arguments; no shell. New ones are for the server's own file"
+	s := oneOf(
+		one("http", object("", members{"url": {Type: "string", Format: "uri"}}, false, "url")),
+		one("command", words),
+		one("lambda", object("", members{"arn": {Type: "string", Pattern: "^arn:"}}, false, "arn")),
+		one("go", text("Name of a function of the server's program")),
+		one("instances", &huma.Schema{Type: "boolean", Enum: []any{true}}),
+	)
+	s.Description = "Where tasks run; default: on an instance that claims them"
+	return s
+}
+
+func declaredSource() *huma.Schema {
+	collection := object("", members{
+		"name": nameSchema(""), "schedule": text("Cron expression"), "timezone": text("IANA name; default UTC"),
+		"dst": choice("Default cron", "cron", "quartz"),
+	}, false, "name")
+	return object("", members{
+		"target": ref("Target"), "collections": listOf(collection), "timeout": span("How long one attempt may take"), "lease": span("Of its tasks"),
+	}, false, "collections")
+}
+
+func declaredHandler() *huma.Schema {
+	return object("A handler of events (seed 002)", with(attempting(), members{
+		"canvas": nameSchema(""), "space": nameSchema(""), "name": nameSchema(""),
+	}), false, "canvas", "space", "name")
+}
+
+func declaredJob() *huma.Schema {
+	return object("What tasks of a path are run by", with(attempting(), members{
+		"path": pathSchema("Topics (seed 004) lie below /topics/"), "queue": nameSchema("Default: of a topic the one that names it, or main"),
+	}), false, "path")
+}
+
+// attempting are the members of whatever says how tasks are run.
+func attempting() members {
+	return members{
+		"target": ref("Target"), "attempts": {Type: "integer", Description: "At least 1; -1 has no end"},
+		"retry_delay": span("Between attempts"), "on_error": choice("What a thrown error does", "retry", "reject"),
+		"timeout": span("How long one attempt may take"), "lease": span("How long it is held without a heartbeat"),
+	}
+}
+
+func with(all, more members) members {
+	for name, schema := range more {
+		all[name] = schema
+	}
+	return all
+}
+
+func declaredQueue() *huma.Schema {
+	return object("How tasks wait, and how many run", members{
+		"name":         nameSchema(""),
+		"topics":       listOf(text("A topic; a/* all below a, a/. its children, * all")),
+		"type":         choice("Default unordered", "unordered", "ordered", "round-robin"),
+		"max_parallel": {Type: "number", Description: "From 1, or a share of the cores, such as 0.5; default: no limit"},
+		"retries":      whole("Default 10; -1 has no end", -1),
+		"retry_delay":  span("Default 2s"),
+		"keep_jobs":    {Type: "boolean", Description: "Keep those that succeeded in the history"},
+		"weights":      named("By fairness key, or by a pattern: /a/* one level, /a/** all below", whole("", 1)),
+	}, false, "name")
+}
+
+func declaredSchedule() *huma.Schema {
+	return object("Tasks at regular times", members{
+		"name": nameSchema(""), "cron": text("Quartz, classic, @daily and its kin, @every 90s"), "timezone": text("IANA name; default UTC"),
+		"dst": choice("Default cron", "cron", "quartz"), "job": pathSchema("A collection's, a handler's or a job's path, or a topic's"),
+		"payload": {Description: "Of its tasks"}, "misfire": choice("Default once", "skip", "once", "all"),
+		"overlap": choice("Default allow", "allow", "skip", "queue"),
+	}, false, "name", "cron", "job")
+}
+
+func declaredChain() *huma.Schema {
+	node := object("A station; without a job it is an end", members{
+		"id": nameSchema(""), "job": pathSchema(""), "next": nameSchema("Where an order goes on"), "error": nameSchema("Where it goes after a failure"),
+	}, false, "id")
+	return object("A way of orders through several jobs (seed 000)", members{"path": pathSchema("Without a comma"), "nodes": listOf(node)}, false, "path", "nodes")
+}
