@@ -22,7 +22,7 @@ func main() {
 // ahead covers the time until the next tick: a minute, of which a scheduler that keeps to the minute makes almost two.
 const ahead = 150 * time.Second
 
-func function(s *service.Tasks) host.Function {
+func function(_ context.Context, s *service.Tasks) (host.Function, error) {
 	operations := s.API()
 	f := s.Function("cron", operations)
 	f.Guard = func(next http.Handler) http.Handler { return operations.Guard(api.Operate, next) }
@@ -30,5 +30,5 @@ func function(s *service.Tasks) host.Function {
 		_, err := s.Queue.RingDue(ctx, time.Now().Add(ahead))
 		return err
 	}
-	return f
+	return f, nil
 }

@@ -20,7 +20,7 @@ func main() {
 	service.MainTasks(config.Openers{"dynamodb": dynamo.OpenPrefix}, config.Bells{"sqs": sqs.OpenQueue}, function)
 }
 
-func function(s *service.Tasks) host.Function {
+func function(_ context.Context, s *service.Tasks) (host.Function, error) {
 	operations := s.API()
 	f := s.Function("sweep", operations)
 	f.Guard = func(next http.Handler) http.Handler { return operations.Guard(api.Operate, next) }
@@ -29,5 +29,5 @@ func function(s *service.Tasks) host.Function {
 		_, journal := s.Journal.Sweep(ctx)
 		return errors.Join(tasks, journal)
 	}
-	return f
+	return f, nil
 }

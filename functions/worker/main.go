@@ -5,7 +5,6 @@ package main
 import (
 	"context"
 	"net/http"
-	"sync"
 	"time"
 
 	"github.com/millrace/millrace/shared/api"
@@ -22,21 +21,46 @@ func main() {
 	service.MainTasks(config.Openers{"dynamodb": dynamo.OpenPrefix}, config.Bells{"sqs": sqs.OpenQueue}, function)
 }
 
-func function(s *service.Tasks) host.Function {
+// Lambda ends the process soon after the context. What still runs then is ended in time for the engine to be told.
+const (
+	grace = 5 * time.Second
+	spare = 2 * grace
+)
+
+func function(ctx context.Context, s *service.Tasks) (host.Function, error) {
+	targets, err := targets(ctx, s)
+	if err != nil {
+		return host.Function{}, err
+	}
+	runner := worker.NewRunner(worker.Options{
+		Engine: s.Queue, Definitions: s.Definitions, Targets: targets, URL: s.URL(), Grace: grace, Log: s.Log,
+	})
 	operations := s.API()
-	runner := worker.NewRunner(worker.Options{Engine: s.Queue, Definitions: s.Definitions, Grace: grace, Log: s.Log})
 	f := s.Function("worker", operations)
 	f.Guard = func(next http.Handler) http.Handler { return operations.Guard(api.Operate, next) }
 	f.Messages = func(ctx context.Context, batch []host.Message) []host.Failure {
 		rings, failures := sort(batch)
-		if err := run(ctx, s, runner, len(rings)); err != nil {
+		if err := run(ctx, runner, queue.Claimer{Instance: s.Instance()}, len(rings)); err != nil {
 			for _, m := range rings {
 				failures = append(failures, host.Failure{ID: m.ID, Err: err})
 			}
 		}
 		return failures
 	}
-	return f
+	return f, nil
+}
+
+// targets are what a function can run tasks on.
+func targets(ctx context.Context, s *service.Tasks) (worker.Targets, error) {
+	secret, err := service.SigningSecret(ctx, s.Store, s.Place.Env("MILLRACE_SIGNING_SECRET"))
+	if err != nil {
+		return worker.Targets{}, err
+	}
+	webhooks, err := worker.NewHTTP(worker.HTTPOptions{Secret: secret, AllowPrivate: s.Settings.Targets.AllowPrivate})
+	if err != nil {
+		return worker.Targets{}, err
+	}
+	return worker.Targets{HTTP: webhooks}, nil
 }
 
 // sort tells rings from what is none, which comes again until SQS puts it aside.
@@ -51,27 +75,13 @@ func sort(batch []host.Message) (rings []host.Message, failures []host.Failure) 
 	return rings, failures
 }
 
-// Lambda ends the process soon after the context. What still runs then is ended in time for the engine to be told.
-const (
-	grace = 5 * time.Second
-	spare = 2 * grace
-)
-
 // run runs up to that many tasks to their ends. Rings that find nothing have done their duty.
-func run(ctx context.Context, s *service.Tasks, runner *worker.Runner, tasks int) error {
+func run(ctx context.Context, runner *worker.Runner, by queue.Claimer, tasks int) error {
 	if deadline, limited := ctx.Deadline(); limited {
 		within, cancel := context.WithDeadline(ctx, deadline.Add(-spare))
 		defer cancel()
 		ctx = within
 	}
-	leases, err := s.Queue.Claim(ctx, queue.Claimer{Instance: s.Instance()}, tasks)
-	if err != nil {
-		return err
-	}
-	var running sync.WaitGroup
-	for _, lease := range leases {
-		running.Go(func() { runner.Run(ctx, lease) })
-	}
-	running.Wait()
-	return nil
+	_, err := runner.RunBatch(ctx, by, tasks)
+	return err
 }

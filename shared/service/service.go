@@ -17,19 +17,18 @@ import (
 
 // Service is a journal with what belongs to it, for one function in one place.
 type Service struct {
-	Store   store.Store
-	Journal *journal.Journal
-	Log     *slog.Logger
-
-	place    host.Place
-	settings config.Settings
+	Store    store.Store
+	Journal  *journal.Journal
+	Log      *slog.Logger
+	Place    host.Place
+	Settings config.Settings
 }
 
 // New answers a service over a store, which belongs to it.
 func New(place host.Place, settings config.Settings, s store.Store) *Service {
 	log := config.Logger(os.Stderr, settings.Level)
 	return &Service{
-		Store: s, Log: log, place: place, settings: settings,
+		Store: s, Log: log, Place: place, Settings: settings,
 		Journal: journal.Open(s, journal.Options{
 			Log: log, Folds: overview.Folds(), Retention: journal.Retention(settings.Retention),
 		}),
@@ -70,8 +69,8 @@ func (s *Service) API(resources ...api.Resource) *api.API { return s.api(s.Store
 
 func (s *Service) api(ready func(context.Context) error, resources []api.Resource) *api.API {
 	return api.New(api.Options{
-		Tokens: s.settings.Tokens, Log: s.Log, Metrics: s.place.Metrics,
-		MaxWait: s.place.MaxWait, MaxAnswer: s.place.MaxAnswer, CanStream: s.place.Streams,
+		Tokens: s.Settings.Tokens, Log: s.Log, Metrics: s.Place.Metrics,
+		MaxWait: s.Place.MaxWait, MaxAnswer: s.Place.MaxAnswer, CanStream: s.Place.Streams,
 	}, append(resources, api.Operations(api.Probes{Ready: ready}))...)
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"strings"
 
 	"github.com/millrace/millrace/shared/api"
 	"github.com/millrace/millrace/shared/bell"
@@ -15,34 +16,39 @@ import (
 	"github.com/millrace/millrace/shared/queue"
 )
 
-// Tasks is a service with the queue of tasks on its store.
+// Tasks is a service with what is declared and the queue of tasks on its store.
 type Tasks struct {
 	*Service
 	Bell        bell.Line
-	Definitions queue.Definitions
+	Definitions *definition.Book
 	Queue       *queue.Queue
 }
 
 // NewTasks answers the queue over a service. The service and the bell belong to it.
 func NewTasks(s *Service, b bell.Line) *Tasks {
-	declared := undeclared{}
-	return &Tasks{Service: s, Bell: b, Definitions: declared, Queue: queue.Open(queue.Options{
-		Store: s.Store, Journal: s.Journal, Definitions: declared, Bell: b, Log: s.Log,
+	book := definition.OpenBook(definition.BookOptions{Store: s.Store, Journal: s.Journal})
+	return &Tasks{Service: s, Bell: b, Definitions: book, Queue: queue.Open(queue.Options{
+		Store: s.Store, Journal: s.Journal, Definitions: book, Bell: b, Log: s.Log,
 	})}
 }
 
 // MainTasks runs a function that has to do with tasks, as [Main] does.
-func MainTasks(stores config.Openers, bells config.Bells, assemble func(*Tasks) host.Function) {
+func MainTasks(stores config.Openers, bells config.Bells, assemble func(context.Context, *Tasks) (host.Function, error)) {
 	host.Main(func(ctx context.Context, place host.Place) (host.Function, error) {
 		s, err := open(ctx, place, stores)
 		if err != nil {
 			return host.Function{}, err
 		}
-		b, err := config.OpenBell(ctx, s.settings.Bell, bells)
+		b, err := config.OpenBell(ctx, s.Settings.Bell, bells)
 		if err != nil {
 			return host.Function{}, errors.Join(err, s.close())
 		}
-		return assemble(NewTasks(s, b)), nil
+		tasks := NewTasks(s, b)
+		f, err := assemble(ctx, tasks)
+		if err != nil {
+			return host.Function{}, errors.Join(err, tasks.close())
+		}
+		return f, nil
 	})
 }
 
@@ -58,9 +64,12 @@ func (t *Tasks) API(resources ...api.Resource) *api.API {
 	return t.api(func(ctx context.Context) error { return errors.Join(t.Store.Ping(ctx), t.Bell.Ping(ctx)) }, resources)
 }
 
+// URL answers where clients reach the API, without a slash at its end; empty where MILLRACE_URL does not say.
+func (t *Tasks) URL() string { return strings.TrimSuffix(t.Place.Env("MILLRACE_URL"), "/") }
+
 // Instance names this process among those that run tasks.
 func (t *Tasks) Instance() string {
-	if stream := t.place.Env("AWS_LAMBDA_LOG_STREAM_NAME"); stream != "" {
+	if stream := t.Place.Env("AWS_LAMBDA_LOG_STREAM_NAME"); stream != "" {
 		return stream // where its log is
 	}
 	host, err := os.Hostname()
@@ -71,8 +80,3 @@ func (t *Tasks) Instance() string {
 }
 
 func (t *Tasks) close() error { return errors.Join(t.Queue.Close(), t.Service.close(), t.Bell.Close()) }
-
-// undeclared are definitions without anything in them.
-type undeclared struct{}
-
-func (undeclared) Current(context.Context) (*definition.Set, error) { return &definition.Set{}, nil }

@@ -50,7 +50,7 @@ func build(t *testing.T, vars map[string]string) *sam.Stack {
 	return stack
 }
 
-// tables makes fresh tables and answers their prefix.
+// tables makes fresh tables, declares what the samples need, and answers the tables' prefix.
 func tables(t *testing.T) string {
 	t.Helper()
 	cfg, prefix := containers.AWS(t), containers.Prefix()
@@ -60,6 +60,9 @@ func tables(t *testing.T) string {
 	}
 	defer func() { _ = s.Close() }()
 	if err := s.CreateTables(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := samples.Declare(t.Context(), s); err != nil {
 		t.Fatal(err)
 	}
 	return prefix

@@ -29,7 +29,9 @@ func Tokens() []api.Token {
 }
 
 // Order is the order of the functions in which the samples make sense: what is read must have been emitted.
-func Order() []string { return []string{"emit", "read-after", "snapshot", "worker", "cron", "sweep"} }
+func Order() []string {
+	return []string{"emit", "read-after", "snapshot", "enqueue-task", "tasks", "worker", "cron", "sweep"}
+}
 
 // Of answers the cases of a function, in the order in which they make sense.
 func Of(function string) []Case {
@@ -74,6 +76,33 @@ func Of(function string) []Case {
 			{"wrong-method", 405, `"code":"method_not_allowed"`},
 			{"no-token", 401, `"code":"unauthorized"`},
 			{"ready", 200, `"ok"`},
+		},
+		"enqueue-task": {
+			{"sync", 201, `{"task_id":"shop_orders_`},
+			{"seed-path", 201, `{"task_id":"shop_customers_`},
+			{"handler-event", 202, `"status":"new"`},
+			{"handler-events", 202, `[{"id":`},
+			{"missing-handler", 202, `"status":"missing"`},
+			{"unknown-source", 404, `"code":"not_found"`},
+			{"bad-priority", 400, `query.priority`},
+			{"no-value", 400, `body.`},
+			{"no-token", 401, `"code":"unauthorized"`},
+			{"forbidden", 403, `"code":"forbidden"`},
+		},
+		"tasks": {
+			{"list", 200, `{"tasks":[`},
+			{"seed-path", 200, `{"tasks":[`},
+			{"handlers", 200, `"name":"welcome"`},
+			{"handler-events", 200, ``},
+			{"pause", 204, ``},
+			{"unpause", 204, ``},
+			{"no-start", 400, `query.start`},
+			{"unknown-task", 404, `"code":"not_found"`},
+			{"unknown-logs", 404, `"code":"not_found"`},
+			{"cancel-unknown", 404, `"code":"not_found"`},
+			{"why-unknown", 404, `"code":"not_found"`},
+			{"no-token", 401, `"code":"unauthorized"`},
+			{"forbidden", 403, `"code":"forbidden"`},
 		},
 		"worker": {
 			{"rings", 0, `{"batchItemFailures":[]}`},

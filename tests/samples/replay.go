@@ -1,6 +1,7 @@
 package samples
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -26,15 +27,22 @@ func Replay(t *testing.T, function string, wire func(*service.Service) host.Func
 }
 
 // ReplayTasks does the same for a function that has to do with tasks.
-func ReplayTasks(t *testing.T, function string, wire func(*service.Tasks) host.Function) {
+func ReplayTasks(t *testing.T, function string, wire func(context.Context, *service.Tasks) (host.Function, error)) {
 	t.Helper()
-	invoke(t, function, wire(service.NewTasks(fresh(t), local.New())))
+	f, err := wire(t.Context(), service.NewTasks(fresh(t), local.New()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	invoke(t, function, f)
 }
 
 // fresh answers a service over what the samples of emit would have left.
 func fresh(t *testing.T) *service.Service {
 	t.Helper()
 	s := memory.New(memory.Options{})
+	if err := Declare(t.Context(), s); err != nil {
+		t.Fatal(err)
+	}
 	seed(t, s)
 	place := host.PlaceOf(func(name string) string { return map[string]string{"AWS_LAMBDA_RUNTIME_API": "test"}[name] })
 	return service.New(place, config.Settings{Tokens: Tokens()}, s)

@@ -24,7 +24,7 @@ const secret = "services-secret"
 func TestMain(m *testing.M) { os.Exit(containers.Run(m)) }
 
 // functions are the services under test.
-var functions = []string{"emit", "read-after", "snapshot", "worker", "cron", "sweep"}
+var functions = []string{"emit", "read-after", "snapshot", "enqueue-task", "tasks", "worker", "cron", "sweep"}
 
 // start builds and starts every function on fresh tables and a fresh queue, and answers their URLs and what they ask of AWS, by name. They
 // are stopped with the test, and must end by themselves.

@@ -1,5 +1,5 @@
 // Command invoke runs one function once under sam local and prints its answer: invoke FUNCTION PAYLOAD. It makes fresh
-// tables and a queue first. scripts/invoke starts it with what it needs.
+// tables and a queue first, and declares what the samples need. scripts/invoke starts it with what it needs.
 package main
 
 import (
@@ -75,7 +75,10 @@ func tables(ctx context.Context, prefix string) error {
 		return err
 	}
 	defer func() { _ = s.Close() }()
-	return s.CreateTables(ctx)
+	if err := s.CreateTables(ctx); err != nil {
+		return err
+	}
+	return samples.Declare(ctx, s)
 }
 
 func queue(ctx context.Context, name string) error {

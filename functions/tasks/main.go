@@ -1,0 +1,22 @@
+// Command tasks is the function that answers what is asked of tasks and handlers: their state, logs, lists, why they do not
+// run; and that cancels and retries them, and holds handlers by rules.
+package main
+
+import (
+	"context"
+
+	"github.com/millrace/millrace/shared/api"
+	"github.com/millrace/millrace/shared/bell/sqs"
+	"github.com/millrace/millrace/shared/config"
+	"github.com/millrace/millrace/shared/host"
+	"github.com/millrace/millrace/shared/service"
+	"github.com/millrace/millrace/shared/store/dynamo"
+)
+
+func main() {
+	service.MainTasks(config.Openers{"dynamodb": dynamo.OpenPrefix}, config.Bells{"sqs": sqs.OpenQueue}, function)
+}
+
+func function(_ context.Context, s *service.Tasks) (host.Function, error) {
+	return s.Function("tasks", s.API(api.Tasks(s.Queue, s.Definitions), api.Handlers(s.Queue, s.Definitions))), nil
+}
