@@ -18,6 +18,7 @@ type benchCommand struct {
 	Append benchAppendCommand `cmd:"" help:"Durable appends per second, by writers and batch size, beside what the disk can do."`
 	Read   benchReadCommand   `cmd:"" help:"Events read per second, from the beginning of the journal."`
 	Follow benchFollowCommand `cmd:"" help:"How soon a waiting follower has an event."`
+	Tasks  benchTasksCommand  `cmd:"" help:"Tasks enqueued, started and ended per second, and how soon they start."`
 }
 
 func (benchCommand) Help() string {
@@ -26,6 +27,7 @@ func (benchCommand) Help() string {
     millrace bench append --writers 1,16,64 --batch 1,100
     millrace bench read --events 1000000
     millrace bench follow --http
+    millrace bench tasks --backlog 0,1000000
     millrace bench append --url http://127.0.0.1:8080
 
 Without --url everything happens in this process on a temporary embedded store: the engine alone, or with --http behind a server on

@@ -62,3 +62,12 @@ func (t took) String() string { return fmt.Sprintf("%.2f ms", float64(t)/float64
 func (t took) MarshalJSON() ([]byte, error) {
 	return strconv.AppendFloat(nil, float64(t)/float64(time.Millisecond), 'f', 3, 64), nil
 }
+
+// unmeasured is a cell that a row has no value for.
+type unmeasured struct{}
+
+// String shows it for people.
+func (unmeasured) String() string { return "-" }
+
+// MarshalJSON answers null.
+func (unmeasured) MarshalJSON() ([]byte, error) { return []byte("null"), nil }

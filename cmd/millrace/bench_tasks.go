@@ -1,0 +1,297 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/millrace/millrace/shared/api"
+	"github.com/millrace/millrace/shared/config"
+	"github.com/millrace/millrace/shared/definition"
+	"github.com/millrace/millrace/shared/queue"
+	"github.com/millrace/millrace/shared/task"
+	"github.com/millrace/millrace/shared/worker"
+)
+
+type benchTasksCommand struct {
+	format
+	Dir       string        `help:"Where to make the temporary store; measures that disk. Default: the system's directory for temporary files." placeholder:"DIR"`
+	Tasks     int           `help:"Tasks of each case." default:"100000"`
+	Producers int           `help:"How many enqueue at once." default:"16"`
+	Workers   int           `help:"How many run at once." default:"16"`
+	Size      int           `help:"Bytes of a task's payload." default:"256"`
+	Rate      int           `help:"Tasks per second while the time to start is measured." default:"300"`
+	Backlog   []int         `help:"Waiting tasks while the time to start is measured." default:"0,1000000"`
+	Duration  time.Duration `help:"How long the time to start is measured." default:"5s"`
+}
+
+func (benchTasksCommand) Help() string {
+	return `Every task is durable when its enqueueing is answered, and so is its start and its end; each of them is an event on the journal.
+The tasks do nothing. DISK/S is how many records of that size the disk takes from so many writers, measured just before.`
+}
+
+// Run measures every case and prints a row for each.
+func (b benchTasksCommand) Run(ctx context.Context, c console) error {
+	r := &results{heading: "CASE\tTASKS\tTASKS/S\tP50\tP95\tP99\tINVERSIONS\tDISK/S"}
+	err := errors.Join(b.throughput(ctx, r), b.one(ctx, r))
+	for _, backlog := range b.Backlog {
+		err = errors.Join(err, b.latency(ctx, r, backlog))
+	}
+	names := []string{"case", "tasks", "tasks_per_s", "p50_ms", "p95_ms", "p99_ms", "inversions", "disk_per_s"}
+	return errors.Join(err, r.print(c.out, b.format, names))
+}
+
+// taskBed is a task engine on a store of its own.
+type taskBed struct {
+	*node
+	dir     string
+	payload json.RawMessage
+}
+
+// the jobs of a bed: one whose tasks are run, and one whose tasks wait.
+const (
+	benchJob  = "/bench/run"
+	benchIdle = "/bench/idle"
+)
+
+func (b benchTasksCommand) bed(ctx context.Context) (*taskBed, error) {
+	dir, err := os.MkdirTemp(b.Dir, "millrace-bench-")
+	if err != nil {
+		return nil, err
+	}
+	function := definition.Target{Go: "nothing"}
+	n, err := openNode(ctx, config.Settings{
+		Store: "pebble:" + dir + "/store", Tokens: []api.Token{api.NewToken("bench", api.Admin, "bench")},
+		Definitions: &definition.Set{Jobs: []definition.Job{{Path: benchJob, Target: function}, {Path: benchIdle, Target: function}}},
+	}, silent())
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	payload, err := json.Marshal(strings.Repeat("x", max(b.Size-2, 0)))
+	bed := &taskBed{node: n, dir: dir, payload: payload}
+	return bed, errors.Join(err, n.declare(ctx))
+}
+
+func (bed *taskBed) remove() error { return errors.Join(bed.close(), os.RemoveAll(bed.dir)) }
+
+// enqueue adds n tasks through so many producers, with priorities if mixed.
+func (b benchTasksCommand) enqueue(ctx context.Context, bed *taskBed, n, producers int, mixed bool) error {
+	var next atomic.Int64
+	return together(ctx, producers, func(ctx context.Context, _ int) error {
+		for {
+			i := next.Add(1)
+			if i > int64(n) || ctx.Err() != nil {
+				return nil
+			}
+			t := queue.New{Dialect: task.Job, Job: benchJob, Payload: bed.payload}
+			if mixed {
+				t.Priority = i * 7919 % 1000
+			}
+			if _, err := bed.queue.Enqueue(ctx, nil, t); err != nil {
+				return err
+			}
+		}
+	})
+}
+
+// work runs tasks in a pool until n have run; run is called for each when it starts.
+func (b benchTasksCommand) work(ctx context.Context, bed *taskBed, n, workers int, run func(*worker.Attempt)) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var done atomic.Int64
+	functions := worker.Functions{"nothing": func(_ context.Context, a *worker.Attempt, _ *worker.Log) (json.RawMessage, error) {
+		if run != nil {
+			run(a)
+		}
+		if done.Add(1) == int64(n) {
+			cancel()
+		}
+		return nil, nil
+	}}
+	return worker.NewPool(worker.PoolOptions{
+		Workers: workers, Bell: bed.bell, Claimer: queue.Claimer{Instance: "bench", Queues: []string{definition.MainQueue}},
+		Runner: worker.NewRunner(worker.Options{
+			Engine: bed.queue, Definitions: bed.definitions, Targets: worker.Targets{Go: functions},
+		}),
+	}).Run(ctx)
+}
+
+// throughput measures enqueueing alone, running alone, and both at once.
+func (b benchTasksCommand) throughput(ctx context.Context, r *results) (err error) {
+	bed, err := b.bed(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, bed.remove()) }()
+	enqueue := func() error { return b.enqueue(ctx, bed, b.Tasks, b.Producers, false) }
+	run := func() error { return b.work(ctx, bed, b.Tasks, b.Workers, nil) }
+	if err := b.timed(r, bed, "enqueue", enqueue); err != nil {
+		return err
+	}
+	if err := b.timed(r, bed, "run", run); err != nil {
+		return err
+	}
+	return b.timed(r, bed, "enqueue and run", func() error {
+		return together(ctx, 2, func(_ context.Context, i int) error { return []func() error{enqueue, run}[i]() })
+	})
+}
+
+func (b benchTasksCommand) timed(r *results, bed *taskBed, name string, do func() error) error {
+	disk, err := diskFloor(bed.dir, b.Producers, b.Size, time.Second)
+	if err != nil {
+		return err
+	}
+	began := time.Now()
+	if err := do(); err != nil {
+		return err
+	}
+	r.add(name, b.Tasks, rate(float64(b.Tasks)/time.Since(began).Seconds()), unmeasured{}, unmeasured{}, unmeasured{}, unmeasured{}, rate(disk))
+	return nil
+}
+
+// one lets a single worker run tasks of mixed priorities and counts those that were started before a better one.
+func (b benchTasksCommand) one(ctx context.Context, r *results) (err error) {
+	bed, err := b.bed(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, bed.remove()) }()
+	n := max(1, b.Tasks/4)
+	if err := b.enqueue(ctx, bed, n, 64, true); err != nil {
+		return err
+	}
+	began := time.Now()
+	ids, err := inTurn(ctx, bed, n)
+	if err != nil {
+		return err
+	}
+	elapsed := time.Since(began)
+	inversions, err := countInversions(ctx, bed, ids)
+	r.add("one worker, priorities", n, rate(float64(n)/elapsed.Seconds()), unmeasured{}, unmeasured{}, unmeasured{}, inversions, unmeasured{})
+	return err
+}
+
+// inTurn lets one worker claim tasks as many at a time as it may, and answers them in the order in which it ran them.
+func inTurn(ctx context.Context, bed *taskBed, n int) (ids []task.ID, err error) {
+	for len(ids) < n {
+		leases, err := bed.queue.Claim(ctx, queue.Claimer{Instance: "bench", Queues: []string{definition.MainQueue}}, queue.MaxClaim)
+		if err != nil {
+			return nil, err
+		}
+		for i := range leases {
+			ids = append(ids, leases[i].Task.ID)
+		}
+		if err := together(ctx, len(leases), func(ctx context.Context, i int) error {
+			_, err := bed.queue.Complete(ctx, leases[i].Token, queue.Result{Outcome: queue.OK})
+			return err
+		}); err != nil {
+			return nil, err
+		}
+	}
+	return ids, nil
+}
+
+// countInversions counts neighbours in the order of starts that should have been the other way round.
+func countInversions(ctx context.Context, bed *taskBed, ids []task.ID) (n int, err error) {
+	var before task.Task
+	for i, id := range ids {
+		t, err := bed.queue.Get(ctx, id)
+		if err != nil {
+			return n, err
+		}
+		if i > 0 && cmp.Or(-cmp.Compare(before.Priority, t.Priority), cmp.Compare(before.Created, t.Created)) > 0 {
+			n++
+		}
+		before = t
+	}
+	return n, nil
+}
+
+// latency measures the time from the sending of a task to its start, at an even pace, while others wait.
+func (b benchTasksCommand) latency(ctx context.Context, r *results, backlog int) (err error) {
+	bed, err := b.bed(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, bed.remove()) }()
+	if err := b.wait(ctx, bed, backlog); err != nil {
+		return err
+	}
+	n := max(1, int(b.Duration.Seconds()*float64(b.Rate)))
+	sent, laps := sync.Map{}, make(chan time.Duration, n)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	ran := make(chan error, 1)
+	go func() {
+		ran <- b.work(ctx, bed, n, b.Workers, func(a *worker.Attempt) {
+			now := time.Now()
+			var number int
+			_ = json.Unmarshal(a.Payload, &number) // made below
+			if at, known := sent.Load(number); known {
+				laps <- now.Sub(at.(time.Time))
+			}
+		})
+	}()
+	if err := b.pace(ctx, bed, n, &sent); err != nil {
+		cancel()
+		return errors.Join(err, <-ran)
+	}
+	err = <-ran
+	close(laps)
+	var all []time.Duration
+	for lap := range laps {
+		all = append(all, lap)
+	}
+	slices.Sort(all)
+	r.add(fmt.Sprintf("time to start, %d waiting", backlog), len(all), rate(b.Rate),
+		took(quantile(all, 0.5)), took(quantile(all, 0.95)), took(quantile(all, 0.99)), unmeasured{}, unmeasured{})
+	return err
+}
+
+// wait makes tasks that are ready and stay so, in a queue that the workers do not take from.
+func (b benchTasksCommand) wait(ctx context.Context, bed *taskBed, n int) error {
+	return together(ctx, 8, func(ctx context.Context, w int) error {
+		for i := w * queue.MaxBatch; i < n; i += 8 * queue.MaxBatch {
+			news := make([]queue.New, min(queue.MaxBatch, n-i))
+			for k := range news {
+				news[k] = queue.New{Dialect: task.Job, Job: benchIdle, Queue: "idle", Payload: bed.payload}
+			}
+			if _, err := bed.queue.Enqueue(ctx, nil, news...); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// pace sends tasks at an even pace; each is told by its number.
+func (b benchTasksCommand) pace(ctx context.Context, bed *taskBed, n int, sent *sync.Map) error {
+	ticker := time.NewTicker(time.Second / time.Duration(max(b.Rate, 1)))
+	defer ticker.Stop()
+	var group sync.WaitGroup
+	defer group.Wait()
+	for i := range n {
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return nil
+		}
+		payload, err := json.Marshal(i)
+		if err != nil {
+			return err
+		}
+		group.Go(func() { // an open loop: a slow answer delays nobody
+			sent.Store(i, time.Now())
+			_, _ = bed.queue.Enqueue(ctx, nil, queue.New{Dialect: task.Job, Job: benchJob, Priority: 1, Payload: payload})
+		})
+	}
+	return nil
+}
