@@ -18,7 +18,8 @@
 //	snapshot.go, statistics.go      snapshots, and what is computed from them
 //	engine.go, members.go, page.go  tasks: what they are asked of; strict bodies; lists and their cursors
 //	synctasks.go, tasklogs.go       sync tasks (seed 001)
-//	handlers.go, handlerevents.go, rules.go   events for handlers (seed 002)
+//	handlers.go, handlerevents.go   events for handlers (seed 002)
+//	rules.go                        what holds handlers
 //	why.go                          what can be asked of any task
 //	operations.go, metrics.go       health, readiness, measurements
 //	openapi.go, docs.go             the description of it all, and the page that shows it
@@ -31,6 +32,6 @@
 // senders, BaseContext's end lets waiting requests and streams go. This package sets a write deadline of its own where
 // it waits or streams, which replaces the server's WriteTimeout for that request.
 //
-// The package imports journal, queue and what they speak of, huma for OpenAPI, a JSON tokenizer and the standard library. Prometheus is in
-// api/prom, so that functions need not link it.
+// The package imports journal, queue and what they speak of, huma for OpenAPI, a JSON tokenizer and the standard library.
+// Prometheus is in api/prom, so that functions need not link it.
 package api

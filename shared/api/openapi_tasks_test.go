@@ -1,0 +1,98 @@
+package api_test
+
+import (
+	"encoding/json"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/millrace/millrace/shared/api"
+)
+
+func TestOpenAPIOfTasks(t *testing.T) {
+	t.Parallel()
+	w := working(t)
+	doc, text := description(t, &w.bundle)
+	const handler = "/api/v1/canvases/{canvas}/handlers/{space}/{name}"
+	want := []string{
+		"/api/v1/tasks", "/api/v1/tasks/{id}", "/api/v1/tasks/{id}/cancel", "/api/v1/tasks/{id}/logs",
+		"/tasks", "/tasks/{id}", "/tasks/{id}/cancel", "/tasks/{id}/logs", "/api/v1/jobs/{id}/why", "/api/v1/jobs/{id}/retry",
+		handler + "/events", handler + "/events:batch", handler + "/rules/pause", handler + "/rules/block",
+		"/api/v1/canvases/{canvas}/events/{id}", "/api/v1/canvases/{canvas}/handlers",
+	}
+	slices.Sort(want)
+	if diff := cmp.Diff(want, slices.Sorted(maps.Keys(doc.Paths))); diff != "" {
+		t.Error(diff)
+	}
+	ids := map[string]bool{}
+	for path, item := range doc.Paths {
+		for method, op := range item {
+			where := method + " " + path
+			if op.OperationID == "" || ids[op.OperationID] || len(op.Tags) != 1 || len(op.Security) < 3 {
+				t.Errorf("%s: operationId %q, tags %v, security %v", where, op.OperationID, op.Tags, op.Security)
+			}
+			ids[op.OperationID] = true
+			for _, status := range []string{"401", "403", "500", "503"} {
+				if op.Responses[status].Content["application/problem+json"] == nil {
+					t.Errorf("%s: no problem for %s", where, status)
+				}
+			}
+			for _, found := range regexp.MustCompile(`\{(\w+)\}`).FindAllStringSubmatch(path, -1) {
+				if !slices.ContainsFunc(op.Parameters, func(p parameter) bool { return p.Name == found[1] && p.In == "path" && p.Required }) {
+					t.Errorf("%s: {%s} is not described", where, found[1])
+				}
+			}
+		}
+	}
+	for _, found := range regexp.MustCompile(`"#/components/schemas/([^"]+)"`).FindAllStringSubmatch(text, -1) {
+		if doc.Components.Schemas[found[1]] == nil {
+			t.Errorf("no schema %s", found[1])
+		}
+	}
+}
+
+// Answers have the members that their schemas name, and no others.
+func TestOpenAPIOfTasksHolds(t *testing.T) {
+	t.Parallel()
+	w := working(t)
+	doc, _ := description(t, &w.bundle)
+	id, lease := w.logged(t, 1)
+	w.finish(t, lease, "failed")
+	event := w.emit(t, "mail", `{"value":1}`).ID
+	w.claim(t)
+	for schema, answer := range map[string]string{
+		"SyncTask":     w.as(t, api.Viewer, "GET", "/tasks/"+id, "").body,
+		"Why":          w.as(t, api.Viewer, "GET", "/api/v1/jobs/"+id+"/why", "").body,
+		"Job":          w.as(t, api.Operator, "POST", "/api/v1/jobs/"+id+"/retry", "").body,
+		"HandlerEvent": w.as(t, api.Viewer, "GET", shop+"/events/"+event, "").body,
+		"EventAdded":   w.as(t, api.Producer, "POST", handlerOf("mail")+"/events", `{"value":1}`).body,
+		"Handler":      element(w.as(t, api.Viewer, "GET", shop+"/handlers?limit=1", "").body),
+		"LogLine":      element(w.as(t, api.Viewer, "GET", "/tasks/"+id+"/logs", "").body),
+	} {
+		described := doc.Components.Schemas[schema].(map[string]any)
+		var members map[string]any
+		if err := json.Unmarshal([]byte(answer), &members); err != nil {
+			t.Fatalf("%s: %s: %v", schema, answer, err)
+		}
+		properties := described["properties"].(map[string]any)
+		for name := range members {
+			if properties[name] == nil {
+				t.Errorf("%s: %s is not described", schema, name)
+			}
+		}
+		for _, name := range described["required"].([]any) {
+			if _, there := members[name.(string)]; !there {
+				t.Errorf("%s: %s is required and not there", schema, name)
+			}
+		}
+	}
+}
+
+// element answers the first of a list of one.
+func element(body string) string {
+	return body[strings.Index(body, "[")+1 : strings.LastIndex(body, "]")]
+}

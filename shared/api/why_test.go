@@ -1,0 +1,66 @@
+package api_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/millrace/millrace/shared/api"
+	"github.com/millrace/millrace/shared/queue"
+)
+
+type reason struct {
+	State, Reason, Code, Since string
+	Details                    map[string]any
+}
+
+func (w *works) why(t *testing.T, id string) reason {
+	t.Helper()
+	return into[reason](t, w.as(t, api.Viewer, "GET", "/api/v1/jobs/"+id+"/why", ""), 200)
+}
+
+func TestWhy(t *testing.T) {
+	t.Parallel()
+	w := working(t)
+	first, second := w.sync(t, "orders"), w.sync(t, "customers")
+	if got := w.why(t, first); got.Code != "next" || got.State != "SCHEDULED" || got.Since == "" || !strings.HasSuffix(got.Reason, ".") {
+		t.Errorf("the next = %+v", got)
+	}
+	if got := w.why(t, second); got.Code != "behind" || got.Details["ahead"] != 1.0 {
+		t.Errorf("behind it = %+v", got)
+	}
+	lease := w.claim(t)[0]
+	got := w.why(t, first)
+	if expires, _ := got.Details["lease_expires_at"].(string); got.Code != "running" || got.State != "RUNNING" || len(expires) != len("2000-01-01T00:00:00.000000Z") {
+		t.Errorf("running = %+v", got)
+	}
+	w.finish(t, lease, queue.OK)
+	if got := w.why(t, first); got.Code != "finished" || got.State != "SUCCESS" {
+		t.Errorf("finished = %+v", got)
+	}
+}
+
+func TestRetry(t *testing.T) {
+	t.Parallel()
+	w := working(t)
+	id := w.sync(t, "orders")
+	retry := func() reply { return w.as(t, api.Operator, "POST", "/api/v1/jobs/"+id+"/retry", "") }
+	wantProblem(t, retry(), 409, api.CodeConflict) // scheduled
+	lease := w.claim(t)[0]
+	wantProblem(t, retry(), 409, api.CodeConflict) // running
+	w.finish(t, lease, queue.Failed)
+	again := into[map[string]any](t, retry(), 201)
+	want := map[string]any{
+		"id": again["id"], "job": "/sources/shop/orders", "state": "SCHEDULED", "queue": "sync-tasks", "priority": 300.0,
+		"created_at": again["created_at"],
+	}
+	if diff := cmp.Diff(want, again); diff != "" {
+		t.Error(diff)
+	}
+	if id = again["id"].(string); !strings.HasPrefix(id, "shop_orders_") || w.task(t, id).Status != "SCHEDULED" {
+		t.Errorf("again = %v", again)
+	}
+	w.finish(t, w.claim(t)[0], queue.OK)
+	wantProblem(t, retry(), 409, api.CodeConflict) // succeeded
+}
