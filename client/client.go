@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -86,6 +87,7 @@ type call struct {
 	path   string // below the server's URL, escaped
 	query  url.Values
 	body   []byte
+	kind   string        // media type of body; default JSON
 	key    string        // Idempotency-Key, if any
 	wait   time.Duration // how long the server may take on purpose
 }
@@ -126,7 +128,7 @@ func (c *Client) request(ctx context.Context, q call) (*http.Request, error) {
 		request.Header.Set("Authorization", "Bearer "+c.token)
 	}
 	if q.body != nil {
-		request.Header.Set("Content-Type", "application/json")
+		request.Header.Set("Content-Type", cmp.Or(q.kind, "application/json"))
 	}
 	if q.key != "" {
 		request.Header.Set("Idempotency-Key", q.key)

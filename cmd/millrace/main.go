@@ -26,6 +26,7 @@ type commands struct {
 	Emit     emitCommand     `cmd:"" help:"Append events: one from arguments, many from a file or standard input."`
 	Follow   followCommand   `cmd:"" help:"Print events as they come; goes on by itself after a restart."`
 	Snapshot snapshotCommand `cmd:"" help:"Print the state that the events add up to."`
+	Apply    applyCommand    `cmd:"" help:"Put a file of definitions in force: sources, handlers, jobs, queues, schedules, job chains."`
 	Check    checkCommand    `cmd:"" help:"Examine a server and its journal, or the data of a stopped server."`
 	Bench    benchCommand    `cmd:"" help:"Measure appending, reading and following."`
 	Version  versionCommand  `cmd:"" help:"Print which build this is."`

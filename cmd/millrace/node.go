@@ -93,6 +93,7 @@ func (n *node) api() http.Handler {
 	return api.New(api.Options{Tokens: n.settings.Tokens, Log: n.log, Metrics: metrics, CanStream: true, Version: version()},
 		api.Emit(n.journal), api.Events(n.journal), api.Objects(n.journal),
 		api.Enqueue(n.queue, n.definitions), api.Tasks(n.queue, n.definitions), api.Handlers(n.queue, n.definitions),
+		api.Define(n.definitions),
 		api.Operations(api.Probes{Ready: n.ready, Metrics: metrics.Handler()}))
 }
 

@@ -99,3 +99,15 @@ func TestDiffLeadsFromOneToTheOther(t *testing.T) {
 		}
 	})
 }
+
+func TestDifferences(t *testing.T) {
+	t.Parallel()
+	before := read(t, "jobs: [{path: /a, attempts: 2, timeout: 90}, {path: /same}]\nqueues: [{name: gone}]")
+	after := read(t, "jobs: [{path: /same}, {path: /a, target: {go: f}, timeout: 2m}]\nqueues: [{name: new}]")
+	want := map[string][]definition.Difference{"Job:/a": {
+		{Name: "attempts", Before: "2"}, {Name: "target", After: `{"go":"f"}`}, {Name: "timeout", Before: `"1m30s"`, After: `"2m"`},
+	}}
+	if diff := cmp.Diff(want, definition.Differences(before, after)); diff != "" {
+		t.Errorf("Differences() (-want +got):\n%s", diff)
+	}
+}

@@ -104,7 +104,7 @@ const (
 // Queue says how tasks wait and how many run.
 type Queue struct {
 	Name        string         `json:"name"`
-	Topics      []string       `json:"topics,omitempty"`       // see [Set.QueueForTopic]
+	Topics      []string       `json:"topics,omitempty"`      // see [Set.QueueForTopic]
 	Type        QueueType      `json:"type,omitzero"`         // default unordered
 	MaxParallel int            `json:"max_parallel,omitzero"` // 0: no limit; of an ordered queue always 1
 	Retries     *int           `json:"retries,omitzero"`      // default 10; -1 endless

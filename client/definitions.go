@@ -1,0 +1,50 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+)
+
+// definitions is where the definitions are.
+const definitions = "/api/v1/definitions"
+
+// Changes are the keys of the objects that putting definitions in force has added, replaced and removed, such as Job:/NAME.
+type Changes struct {
+	Added    []string `json:"added"`
+	Replaced []string `json:"replaced"`
+	Removed  []string `json:"removed"`
+}
+
+// Apply puts the definitions of a document in YAML or JSON in the place of those in force, all of them or none; a dry run
+// only tells what it would change. What is wrong in the document is in [Error.Fields], each with its line. It may be
+// repeated: what is in force already changes nothing, so that an answer that was lost leaves no changes to tell of.
+func (c *Client) Apply(ctx context.Context, document []byte, dryRun bool) (Changes, error) {
+	if document == nil {
+		document = []byte{}
+	}
+	q := call{method: http.MethodPut, path: definitions, body: document, kind: "application/yaml"}
+	if dryRun {
+		q.query = url.Values{"dry_run": {"true"}}
+	}
+	body, _, err := c.repeat(ctx, q, c.patience)
+	if err != nil {
+		return Changes{}, fmt.Errorf("client: apply: %w", err)
+	}
+	var changes Changes
+	if err := json.Unmarshal(body, &changes); err != nil {
+		return Changes{}, fmt.Errorf("client: apply: answer: %w", err)
+	}
+	return changes, nil
+}
+
+// Definitions answers what is in force, as JSON that [Client.Apply] takes.
+func (c *Client) Definitions(ctx context.Context) ([]byte, error) {
+	body, _, err := c.repeat(ctx, call{method: http.MethodGet, path: definitions}, c.patience)
+	if err != nil {
+		return nil, fmt.Errorf("client: definitions: %w", err)
+	}
+	return body, nil
+}
