@@ -13,6 +13,7 @@ type Engine interface {
 	Claim(ctx context.Context, by queue.Claimer, max int) ([]queue.Lease, error)
 	Heartbeat(ctx context.Context, token string, b queue.Beat) (queue.Alive, error)
 	Complete(ctx context.Context, token string, r queue.Result) (task.State, error)
+	CompleteAndClaim(ctx context.Context, token string, r queue.Result, by queue.Claimer, max int) (task.State, []queue.Lease, error)
 	AppendLog(ctx context.Context, token string, lines []queue.Line) error
 
 	// StopRequested tells of requests to stop that are made in this process, sooner than a heartbeat does.

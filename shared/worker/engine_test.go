@@ -92,6 +92,16 @@ func (e *engine) Complete(_ context.Context, token string, r queue.Result) (task
 	return task.Succeeded, nil
 }
 
+func (e *engine) CompleteAndClaim(ctx context.Context, token string, r queue.Result, _ queue.Claimer, limit int) (task.State, []queue.Lease, error) {
+	e.mu.Lock()
+	n := min(limit, len(e.ready))
+	leases := slices.Clone(e.ready[:n])
+	e.ready = e.ready[n:]
+	e.mu.Unlock()
+	state, err := e.Complete(ctx, token, r)
+	return state, leases, err
+}
+
 func (e *engine) AppendLog(_ context.Context, token string, lines []queue.Line) error {
 	if e.appendLog != nil {
 		if err := e.appendLog(token, lines); err != nil {

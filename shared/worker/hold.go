@@ -126,19 +126,24 @@ func (h *hold) appendLog(lines []queue.Line) error {
 }
 
 // complete says how the attempt ended, again and again while the lease may be valid. A result that the engine cannot take
-// is a failure that says so.
-func (h *hold) complete(result queue.Result) error {
+// is a failure that says so. The first request claims the next task for by, if not nil.
+func (h *hold) complete(result queue.Result, by *queue.Claimer) (next []queue.Lease, err error) {
 	h.rest()
-	say := func(ctx context.Context) error {
-		_, err := h.engine.Complete(ctx, h.token, result)
+	say := func(ctx context.Context) (err error) {
+		if by == nil {
+			_, err = h.engine.Complete(ctx, h.token, result)
+			return err
+		}
+		_, next, err = h.engine.CompleteAndClaim(ctx, h.token, result, *by, 1)
+		by = nil
 		return err
 	}
-	err := h.insist(say)
+	err = h.insist(say)
 	if errors.Is(err, queue.ErrInvalid) {
 		result = queue.Result{Outcome: queue.Failed, Code: result.Code, Message: "the result is not valid: " + err.Error()}
 		err = h.insist(say)
 	}
-	return err
+	return next, err
 }
 
 // insist does something until it is done, refused, or the lease is over.

@@ -45,7 +45,10 @@ func NewRunner(o Options) *Runner {
 //
 // When ctx ends, so does the attempt: with [context.DeadlineExceeded] it has failed; otherwise the task goes back to its
 // queue with the attempt it had. An attempt that does not end within the grace is left to itself.
-func (r *Runner) Run(ctx context.Context, lease queue.Lease) {
+func (r *Runner) Run(ctx context.Context, lease queue.Lease) { r.run(ctx, lease, nil) }
+
+// run is Run, and claims the next task while it tells how this one ended, for whom next then answers, if anybody.
+func (r *Runner) run(ctx context.Context, lease queue.Lease, next func() *queue.Claimer) []queue.Lease {
 	run, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	h := newHold(ctx, r.o.Engine, &lease, cancel)
@@ -54,11 +57,17 @@ func (r *Runner) Run(ctx context.Context, lease queue.Lease) {
 	result := r.attempt(run, cancel, &lease, log)
 	log.close()
 	if result.Outcome == Later {
-		return
+		return nil
 	}
-	if err := h.complete(result); err != nil {
+	var by *queue.Claimer
+	if next != nil {
+		by = next()
+	}
+	leases, err := h.complete(result, by)
+	if err != nil {
 		r.o.Log.Warn("how a task ended could not be told", "task", string(lease.Task.ID), "attempt", lease.Task.Attempt, "error", err)
 	}
+	return leases
 }
 
 // attempt runs the task and answers how that ended.

@@ -1,0 +1,191 @@
+package worker
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
+
+	"github.com/millrace/millrace/shared/queue"
+)
+
+// HTTPOptions of an HTTP target.
+type HTTPOptions struct {
+	Secret       string // that requests are signed with: whsec_ and the base64 of 24 to 64 bytes
+	AllowPrivate bool   // addresses that are not public may be dialled
+}
+
+// HTTP posts attempts to addresses, as JSON signed by Standard Webhooks (https://www.standardwebhooks.com); the webhook-id
+// is the task's id and the attempt. It is a [Target].
+//
+//	2xx            done; a body of JSON up to 256 KiB is the output
+//	202            goes on there, see [Later]
+//	409, 410, 422  the task is not wanted again
+//	429, 503       the attempt is made again after Retry-After, in a day from the task's creation
+//	anything else  failed; redirects are not followed
+//
+// Addresses that are not public are refused when they are dialled, after names were resolved, unless they are allowed. No
+// proxy is used: it would dial in our place.
+type HTTP struct {
+	client *http.Client
+	signer *standardwebhooks.Webhook
+}
+
+const (
+	maxAnswer  = 256 << 10      // bytes of a response's body
+	maxSaid    = 500            // bytes of it that a message cites
+	patience   = 24 * time.Hour // how long a target may answer 429 and 503
+	leastDelay = time.Second    // between two of these
+)
+
+// NewHTTP answers an HTTP target. The error is that of a secret that cannot be one.
+func NewHTTP(o HTTPOptions) (*HTTP, error) {
+	encoded, prefixed := strings.CutPrefix(o.Secret, "whsec_")
+	key, err := base64.StdEncoding.DecodeString(encoded)
+	if !prefixed || err != nil || len(key) < 24 || len(key) > 64 {
+		return nil, errors.New("worker: a signing secret is whsec_ and the base64 of 24 to 64 bytes")
+	}
+	signer, err := standardwebhooks.NewWebhookRaw(key)
+	if err != nil {
+		return nil, fmt.Errorf("worker: signing secret: %w", err)
+	}
+	dialer := &net.Dialer{Timeout: 10 * time.Second}
+	if !o.AllowPrivate {
+		dialer.Control = onlyPublic
+	}
+	return &HTTP{signer: signer, client: &http.Client{
+		Transport: &http.Transport{
+			DialContext: dialer.DialContext, TLSHandshakeTimeout: 10 * time.Second, ForceAttemptHTTP2: true,
+			MaxIdleConns: 256, MaxIdleConnsPerHost: 16, IdleConnTimeout: 90 * time.Second, MaxResponseHeaderBytes: 64 << 10,
+		},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}, nil
+}
+
+// Close closes connections that are not in use.
+func (h *HTTP) Close() { h.client.CloseIdleConnections() }
+
+// Run posts the attempt and answers what the response means.
+func (h *HTTP) Run(ctx context.Context, a *Attempt, log *Log) queue.Result {
+	request, err := h.request(ctx, a)
+	if err != nil {
+		return failed(err.Error())
+	}
+	response, err := h.client.Do(request)
+	if err != nil {
+		return failed(err.Error())
+	}
+	defer func() { _ = response.Body.Close() }()
+	body, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer+1))
+	if err != nil {
+		return failed("reading the response: " + err.Error())
+	}
+	if len(body) > maxAnswer {
+		log.Line("warn", "the response is longer than 256 KiB and was not kept")
+		body = nil
+	}
+	return resultOf(response, body, a.CreatedAt, time.Now())
+}
+
+func (h *HTTP) request(ctx context.Context, a *Attempt) (*http.Request, error) {
+	body, err := a.body()
+	if err != nil {
+		return nil, fmt.Errorf("the task cannot be written as JSON: %w", err)
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, a.Target.HTTP.URL, bytes.NewReader(body))
+	if err != nil {
+		return nil, fmt.Errorf("the target's address is not valid: %w", err)
+	}
+	id, now := string(a.ID)+"_"+strconv.Itoa(a.Number), time.Now()
+	signature, err := h.signer.Sign(id, now, body)
+	if err != nil {
+		return nil, fmt.Errorf("sign the task: %w", err)
+	}
+	request.Header.Set("Content-Type", "application/json")
+	request.Header.Set("User-Agent", "Millrace")
+	request.Header.Set(standardwebhooks.HeaderWebhookID, id)
+	request.Header.Set(standardwebhooks.HeaderWebhookTimestamp, strconv.FormatInt(now.Unix(), 10))
+	request.Header.Set(standardwebhooks.HeaderWebhookSignature, signature)
+	if a.Trace != "" {
+		request.Header.Set("traceparent", a.Trace)
+	}
+	return request, nil
+}
+
+// resultOf answers what a response at a time means for a task of that creation.
+func resultOf(response *http.Response, body []byte, created, now time.Time) queue.Result {
+	status := response.StatusCode
+	result := queue.Result{Outcome: queue.Failed, Code: status, Message: said(status, body)}
+	switch status {
+	case http.StatusAccepted:
+		return queue.Result{Outcome: Later}
+	case http.StatusConflict, http.StatusGone, http.StatusUnprocessableEntity:
+		result.Outcome = queue.Cancel
+	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
+		left := patience - now.Sub(created)
+		if left <= 0 {
+			result.Message = "after a day of asking to wait: " + result.Message
+			return result
+		}
+		result.Outcome = queue.Again
+		result.RetryDelay = min(retryAfter(response.Header.Get("Retry-After"), now), max(left, leastDelay))
+	default:
+		if status >= 200 && status < 300 {
+			return queue.Result{Outcome: queue.OK, Output: outputOf(body)}
+		}
+	}
+	return result
+}
+
+// outputOf answers a body that is JSON.
+func outputOf(body []byte) json.RawMessage {
+	if body = bytes.TrimSpace(body); len(body) == 0 || !json.Valid(body) {
+		return nil
+	}
+	return body
+}
+
+// said tells of a response that is not a success.
+func said(status int, body []byte) string {
+	text := "HTTP " + strconv.Itoa(status)
+	if name := http.StatusText(status); name != "" {
+		text += " " + name
+	}
+	body = bytes.TrimSpace(body)
+	if len(body) > maxSaid {
+		body = append([]byte(cutText(string(body[:maxSaid]))), "…"...)
+	}
+	if len(body) > 0 {
+		text += ": " + strings.ToValidUTF8(string(body), "\uFFFD")
+	}
+	return text
+}
+
+// retryAfter answers the delay that the header (RFC 9110, section 10.2.3) asks for, at least a second; 0, the task's own,
+// where it is not there or not valid.
+func retryAfter(header string, now time.Time) time.Duration {
+	if header == "" {
+		return 0
+	}
+	if at, err := http.ParseTime(header); err == nil {
+		return max(at.Sub(now), leastDelay)
+	}
+	seconds, err := strconv.ParseUint(header, 10, 64)
+	switch {
+	case errors.Is(err, strconv.ErrRange), err == nil && seconds > uint64(patience/time.Second):
+		return patience
+	case err != nil:
+		return 0
+	}
+	return max(time.Duration(seconds)*time.Second, leastDelay)
+}

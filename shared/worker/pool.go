@@ -1,0 +1,172 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/millrace/millrace/shared/bell"
+	"github.com/millrace/millrace/shared/queue"
+)
+
+// PoolOptions of a Pool. Runner and Bell are needed.
+type PoolOptions struct {
+	Runner  *Runner
+	Bell    bell.Receiver
+	Claimer queue.Claimer // who claims, and what
+	Workers int           // how many tasks run at once; default 16
+	Grace   time.Duration // how long they may go on when the pool ends; default 20 s; negative: not at all
+}
+
+// Pool runs tasks in a number of workers until it is told to end. A worker that has ended a task goes on with the next one
+// in the same request to the engine; those that have nothing to do are woken by the bell.
+type Pool struct {
+	o     PoolOptions
+	log   *slog.Logger
+	ended chan struct{} // one for each worker that has become free
+}
+
+// NewPool answers a Pool.
+func NewPool(o PoolOptions) *Pool {
+	if o.Workers <= 0 {
+		o.Workers = 16
+	}
+	if o.Grace == 0 {
+		o.Grace = 20 * time.Second
+	}
+	return &Pool{o: o, log: o.Runner.o.Log, ended: make(chan struct{}, o.Workers)}
+}
+
+// Run runs tasks until ctx ends; then it claims no more, and those that run may go on for the grace. What has not ended by
+// then is stopped and goes back to its queue. The error is nil, or says that the bell was closed, which ends the pool in the
+// same way. Run may be called once.
+func (p *Pool) Run(ctx context.Context) error {
+	runs, stop := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer stop(nil)
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	var workers sync.WaitGroup
+	err := p.hire(ctx, func(lease queue.Lease) {
+		workers.Go(func() {
+			p.work(ctx, runs, lease)
+			p.ended <- struct{}{}
+		})
+	})
+	end()
+	grace := time.AfterFunc(max(p.o.Grace, 0), func() { stop(ErrShutdown) })
+	defer grace.Stop()
+	workers.Wait()
+	return err
+}
+
+// work runs a task and those that follow it, while ctx lasts.
+func (p *Pool) work(ctx, runs context.Context, lease queue.Lease) {
+	next := func() *queue.Claimer {
+		if ctx.Err() != nil {
+			return nil
+		}
+		return &p.o.Claimer
+	}
+	leases := []queue.Lease{lease}
+	for len(leases) > 0 {
+		leases = append(leases[1:], p.o.Runner.run(runs, leases[0], next)...)
+	}
+}
+
+// hire finds tasks for workers that are free, and starts them, until ctx ends or the bell is closed.
+func (p *Pool) hire(ctx context.Context, start func(queue.Lease)) error {
+	busy, ear := 0, ear{bell: p.o.Bell}
+	var pause backoff
+	for {
+		busy -= p.free(ctx, busy)
+		if ctx.Err() != nil {
+			return nil
+		}
+		leases, err := claim(ctx, p.o.Runner.o.Engine, p.o.Claimer, p.o.Workers-busy)
+		for _, lease := range leases {
+			start(lease)
+		}
+		busy += len(leases)
+		switch {
+		case len(leases) > 0:
+			ear.heard, pause = 0, 0
+		case err != nil:
+			p.log.Warn("no task could be claimed; it is tried again", "error", err)
+			pause.sleep(ctx)
+		default:
+			if err := ear.listen(ctx, p.o.Workers-busy); errors.Is(err, bell.ErrClosed) {
+				return fmt.Errorf("worker: wait for the bell: %w", err)
+			} else if err != nil && ctx.Err() == nil {
+				p.log.Warn("the bell is not heard; it is tried again", "error", err)
+				pause.sleep(ctx)
+			}
+		}
+	}
+}
+
+// free answers how many workers have become free, after waiting for one if all are busy.
+func (p *Pool) free(ctx context.Context, busy int) (n int) {
+	if busy == p.o.Workers {
+		select {
+		case <-p.ended:
+			n++
+		case <-ctx.Done():
+			return 0
+		}
+	}
+	for {
+		select {
+		case <-p.ended:
+			n++
+		default:
+			return n
+		}
+	}
+}
+
+// claimTime is how long one claim may take.
+const claimTime = 10 * time.Second
+
+// claim asks for tasks. It goes on when ctx ends: what a claim has started must be known, or its attempt is wasted.
+func claim(ctx context.Context, engine Engine, by queue.Claimer, limit int) ([]queue.Lease, error) {
+	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), claimTime)
+	defer done()
+	return engine.Claim(ctx, by, limit)
+}
+
+// ear listens to the bell. Rings for tasks that busy workers have met on their own wait there in any number: as long as
+// nothing is found for a full hand of rings, the next is twice as large.
+type ear struct {
+	bell  bell.Receiver
+	heard int // rings of the last time, if that were as many as were asked for
+}
+
+// maxRings is how many are asked for at most.
+const maxRings = 1 << 16
+
+func (e *ear) listen(ctx context.Context, free int) error {
+	limit := min(max(free, 2*e.heard), maxRings)
+	rings, err := e.bell.Receive(ctx, limit)
+	e.heard = 0
+	if len(rings) == limit {
+		e.heard = limit
+	}
+	return err
+}
+
+// backoff is how long was slept last.
+type backoff time.Duration
+
+// sleep sleeps for longer each time: from 100 ms to 5 s.
+func (b *backoff) sleep(ctx context.Context) {
+	*b = min(max(2**b, backoff(100*time.Millisecond)), backoff(5*time.Second))
+	timer := time.NewTimer(time.Duration(*b))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}

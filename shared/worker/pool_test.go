@@ -1,0 +1,264 @@
+package worker_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/millrace/millrace/shared/bell"
+	"github.com/millrace/millrace/shared/definition"
+	"github.com/millrace/millrace/shared/journal"
+	"github.com/millrace/millrace/shared/queue"
+	"github.com/millrace/millrace/shared/worker"
+)
+
+// add puts n tasks there and answers their tokens.
+func (e *engine) add(n int) (tokens []string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for range n {
+		l := lease("/job", len(e.ready)+len(e.results)+1)
+		e.ready = append(e.ready, l)
+		tokens = append(tokens, l.Token)
+	}
+	return tokens
+}
+
+func runner(e *engine, f worker.Function) *worker.Runner {
+	return worker.NewRunner(worker.Options{
+		Engine: e, Definitions: declared(definition.Target{Go: "f"}, 0), Targets: worker.Targets{Go: worker.Functions{"f": f}},
+	})
+}
+
+func nothing(context.Context, *worker.Attempt, *worker.Log) (json.RawMessage, error) { return nil, nil }
+
+// start runs a pool until stop, which answers Run's error.
+func start(t *testing.T, p *worker.Pool) (stop func() error) {
+	t.Helper()
+	ctx, end := context.WithCancel(t.Context())
+	ran := make(chan error, 1)
+	go func() { ran <- p.Run(ctx) }()
+	return func() error {
+		end()
+		return <-ran
+	}
+}
+
+func TestPoolRunsEveryTaskOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		e, ring := newEngine(), make(rings, 10)
+		want := e.add(500)
+		stop := start(t, worker.NewPool(worker.PoolOptions{Runner: runner(e, nothing), Bell: ring}))
+		synctest.Wait()
+		want = append(want, e.add(500)...) // nobody looks before the bell rings
+		if len(e.results) != 500 {
+			t.Fatalf("%d tasks have ended, want 500", len(e.results))
+		}
+		ring <- bell.Ring{}
+		synctest.Wait()
+		for _, token := range want {
+			if n := len(e.results[token]); n != 1 {
+				t.Errorf("a task ended %d times, want once", n)
+			}
+		}
+		if err := stop(); err != nil {
+			t.Errorf("Run = %v, want nil", err)
+		}
+	})
+}
+
+func TestPoolKeepsToItsWorkers(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		e, running, most := newEngine(), make(chan struct{}, 100), 0
+		e.add(20)
+		stop := start(t, worker.NewPool(worker.PoolOptions{Workers: 3, Bell: make(rings), Runner: runner(e, func(context.Context, *worker.Attempt, *worker.Log) (json.RawMessage, error) {
+			running <- struct{}{}
+			time.Sleep(time.Second) // of virtual time
+			<-running
+			return nil, nil
+		})}))
+		for range 8 {
+			synctest.Wait()
+			most = max(most, len(running))
+			time.Sleep(time.Second)
+		}
+		if most != 3 || len(e.results) != 20 {
+			t.Errorf("%d ran at once, %d ended; want 3 and 20", most, len(e.results))
+		}
+		if diff := cmp.Diff(3, e.claims[0]); diff != "" {
+			t.Errorf("asked for at first (-want +got):\n%s", diff)
+		}
+		_ = stop()
+	})
+}
+
+func TestPoolDrains(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		takes time.Duration // how long the task would run
+		want  queue.Outcome
+		after time.Duration
+	}{
+		"within the grace": {10 * time.Second, queue.OK, 10 * time.Second},
+		"too slowly":       {time.Hour, queue.Again, 20 * time.Second},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				e := newEngine()
+				tokens := e.add(2)
+				stop := start(t, worker.NewPool(worker.PoolOptions{Workers: 1, Bell: make(rings), Runner: runner(e, func(ctx context.Context, _ *worker.Attempt, _ *worker.Log) (json.RawMessage, error) {
+					select {
+					case <-time.After(test.takes):
+						return nil, nil
+					case <-ctx.Done():
+						return nil, ctx.Err()
+					}
+				})}))
+				synctest.Wait()
+				began := time.Now()
+				if err := stop(); err != nil {
+					t.Errorf("Run = %v, want nil", err)
+				}
+				if took := time.Since(began); took != test.after {
+					t.Errorf("it took %v, want %v", took, test.after)
+				}
+				if got := e.results[tokens[0]]; len(got) != 1 || got[0].Outcome != test.want {
+					t.Errorf("results %+v, want one: %s", got, test.want)
+				}
+				if len(e.results[tokens[1]]) != 0 || len(e.ready) != 1 {
+					t.Error("a task was started while the pool ended")
+				}
+			})
+		})
+	}
+}
+
+func TestPoolOutlivesAStoreThatIsAway(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		e, began := newEngine(), time.Now()
+		e.claim = func(int) error {
+			if time.Since(began) < time.Minute {
+				return journal.ErrUnavailable
+			}
+			return nil
+		}
+		e.add(1)
+		stop := start(t, worker.NewPool(worker.PoolOptions{Bell: make(rings), Runner: runner(e, nothing)}))
+		<-e.ended
+		if took := time.Since(began); took > 66*time.Second || len(e.claims) > 30 {
+			t.Errorf("found after %v and %d claims", took, len(e.claims))
+		}
+		_ = stop()
+	})
+}
+
+func TestPoolEndsWithItsBell(t *testing.T) {
+	t.Parallel()
+	ring := make(rings)
+	close(ring)
+	p := worker.NewPool(worker.PoolOptions{Bell: ring, Runner: runner(newEngine(), nothing)})
+	if err := p.Run(t.Context()); !errors.Is(err, bell.ErrClosed) {
+		t.Errorf("Run = %v, want %v", err, bell.ErrClosed)
+	}
+}
+
+// deaf is a bell that cannot be reached.
+type deaf struct{ asked int }
+
+func (d *deaf) Receive(context.Context, int) ([]bell.Ring, error) {
+	d.asked++
+	return nil, bell.ErrUnavailable
+}
+
+func TestPoolLooksNowAndThenWhenTheBellIsNotHeard(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		e, d := newEngine(), &deaf{}
+		stop := start(t, worker.NewPool(worker.PoolOptions{Bell: d, Runner: runner(e, nothing)}))
+		time.Sleep(time.Minute) // of virtual time
+		e.add(1)
+		<-e.ended
+		_ = stop()
+		if d.asked > 30 {
+			t.Errorf("the bell was asked %d times in a minute", d.asked)
+		}
+	})
+}
+
+// heap is a bell at which any number of rings lie.
+type heap struct{ left, asked int }
+
+func (h *heap) Receive(ctx context.Context, limit int) ([]bell.Ring, error) {
+	if h.left == 0 {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	h.asked++
+	n := min(limit, h.left)
+	h.left -= n
+	return make([]bell.Ring, n), nil
+}
+
+// TestPoolPassesOverOldRings: those of tasks that were met without them cost few claims.
+func TestPoolPassesOverOldRings(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		e, h := newEngine(), &heap{left: 1_000_000}
+		stop := start(t, worker.NewPool(worker.PoolOptions{Bell: h, Runner: runner(e, nothing)}))
+		synctest.Wait()
+		if h.left > 0 || len(e.claims) > 40 {
+			t.Errorf("%d claims for a million rings, %d left", len(e.claims), h.left)
+		}
+		_ = stop()
+	})
+}
+
+func TestRunBatch(t *testing.T) {
+	t.Parallel()
+	e := newEngine()
+	e.add(50)
+	r := runner(e, nothing)
+	for _, want := range []int{40, 10, 0} {
+		if ran, err := r.RunBatch(t.Context(), queue.Claimer{}, 40); ran != want || err != nil {
+			t.Errorf("RunBatch = %d, %v; want %d, nil", ran, err, want)
+		}
+	}
+	if len(e.results) != 50 {
+		t.Errorf("%d tasks have ended, want 50", len(e.results))
+	}
+	e.claim = func(int) error { return journal.ErrUnavailable }
+	if _, err := r.RunBatch(t.Context(), queue.Claimer{}, 40); !errors.Is(err, journal.ErrUnavailable) {
+		t.Errorf("RunBatch = %v, want %v", err, journal.ErrUnavailable)
+	}
+}
+
+// BenchmarkPool is what the pool itself costs for each task.
+func BenchmarkPool(b *testing.B) {
+	e := newEngine()
+	e.ended = make(chan string, b.N)
+	e.add(b.N)
+	ctx, end := context.WithCancel(b.Context())
+	e.complete = func(string, queue.Result) error { return nil }
+	p := worker.NewPool(worker.PoolOptions{Bell: make(rings), Runner: runner(e, nothing)})
+	b.ReportAllocs()
+	b.ResetTimer()
+	ran := make(chan error)
+	go func() { ran <- p.Run(ctx) }()
+	for range b.N {
+		<-e.ended
+	}
+	end()
+	if err := <-ran; err != nil {
+		b.Fatal(err)
+	}
+}
