@@ -26,9 +26,17 @@ func TestMain(m *testing.M) { os.Exit(containers.Run(m)) }
 // functions are the services under test.
 var functions = []string{"emit", "read-after", "snapshot", "enqueue-task", "tasks", "worker", "cron", "sweep"}
 
-// start builds and starts every function on fresh tables and a fresh queue, and answers their URLs and what they ask of AWS, by name. They
-// are stopped with the test, and must end by themselves.
-func start(t *testing.T) (urls map[string]string, requests map[string]*recorder) {
+// deployment is all functions, each a process, on the same tables and the same queue.
+type deployment struct {
+	urls     map[string]string    // of functions by their names
+	requests map[string]*recorder // what they ask of AWS
+	store    *dynamo.Store
+	queue    string // its URL
+}
+
+// start builds and starts the functions on fresh tables and a fresh queue. They are stopped with the test, and must end by
+// themselves.
+func start(t *testing.T) *deployment {
 	t.Helper()
 	cfg, prefix := containers.AWS(t), containers.Prefix()
 	s, err := dynamo.Open(t.Context(), dynamo.Options{Prefix: prefix, AWS: &cfg})
@@ -39,20 +47,21 @@ func start(t *testing.T) (urls map[string]string, requests map[string]*recorder)
 	if err := s.CreateTables(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	d := &deployment{urls: map[string]string{}, requests: map[string]*recorder{}, store: s, queue: containers.Queue(t)}
 	env := append(os.Environ(), "AWS_REGION="+cfg.Region,
-		"AWS_ACCESS_KEY_ID=test", "AWS_SECRET_ACCESS_KEY=test", "MILLRACE_STORE=dynamodb:"+prefix, "MILLRACE_BELL=sqs:"+containers.Queue(t),
-		"MILLRACE_ADMIN_TOKEN="+secret, "MILLRACE_TOKENS=", "MILLRACE_CONFIG={journal: {retention: {events: 1}}}")
+		"AWS_ACCESS_KEY_ID=test", "AWS_SECRET_ACCESS_KEY=test", "MILLRACE_STORE=dynamodb:"+prefix, "MILLRACE_BELL=sqs:"+d.queue,
+		"MILLRACE_ADMIN_TOKEN="+secret, "MILLRACE_TOKENS=",
+		"MILLRACE_CONFIG={journal: {retention: {events: 1}}, targets: {allow_private: true}}")
 	bin := t.TempDir()
 	build := exec.CommandContext(t.Context(), "go", "build", "-o", bin+"/", "../../functions/...")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, out)
 	}
-	urls, requests = map[string]string{}, map[string]*recorder{}
 	for _, name := range functions {
-		requests[name] = record(t, *cfg.BaseEndpoint)
-		urls[name] = run(t, filepath.Join(bin, name), append(env, "AWS_ENDPOINT_URL="+requests[name].url))
+		d.requests[name] = record(t, *cfg.BaseEndpoint)
+		d.urls[name] = run(t, filepath.Join(bin, name), append(env, "AWS_ENDPOINT_URL="+d.requests[name].url))
 	}
-	return urls, requests
+	return d
 }
 
 // run starts one service on a free port and waits until it is alive.
@@ -132,7 +141,7 @@ func ask(t *testing.T, method, url, body string, header ...string) (status int, 
 
 func TestFunctionsAsServices(t *testing.T) {
 	t.Parallel()
-	urls, requests := start(t)
+	d := start(t)
 	const (
 		event  = "/jobscheduler/master/api/event"
 		object = "/jobscheduler/master/api/object/"
@@ -166,12 +175,12 @@ func TestFunctionsAsServices(t *testing.T) {
 		{"snapshot", "GET", object + "?return=ObjectOverview", "", []string{token}, 200, `"price":1`},
 	}
 	for _, step := range steps {
-		status, answer := ask(t, step.method, urls[step.function]+step.path, step.body, step.header...)
+		status, answer := ask(t, step.method, d.urls[step.function]+step.path, step.body, step.header...)
 		if status != step.status || !strings.Contains(answer, step.want) {
 			t.Errorf("%s: %s %s: answer %d %s, want %d with %s", step.function, step.method, step.path, status, answer, step.status, step.want)
 		}
 	}
-	for name, recorded := range requests {
+	for name, recorded := range d.requests {
 		checkPolicy(t, name, recorded)
 	}
 }

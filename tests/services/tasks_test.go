@@ -1,0 +1,187 @@
+package services_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/millrace/millrace/shared/bell/sqs"
+	"github.com/millrace/millrace/shared/definition"
+	"github.com/millrace/millrace/shared/journal"
+	"github.com/millrace/millrace/tests/containers"
+)
+
+// target is what tasks are sent to. It answers 500 to the first attempt of a job, if that job's name begins with "flaky".
+type target struct {
+	url string
+
+	mu       sync.Mutex
+	received []attempt
+}
+
+type attempt struct {
+	ID      string          `json:"id"`
+	Job     string          `json:"job"`
+	Number  int             `json:"attempt"`
+	Payload json.RawMessage `json:"payload"`
+}
+
+func receiver(t *testing.T) *target {
+	t.Helper()
+	target := &target{}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var a attempt
+		if err := json.NewDecoder(r.Body).Decode(&a); err != nil || r.Header.Get("Webhook-Signature") == "" {
+			t.Errorf("the target was sent a request without a task (%v) or without a signature", err)
+		}
+		target.mu.Lock()
+		target.received = append(target.received, a)
+		target.mu.Unlock()
+		if strings.Contains(a.Job, "flaky") && a.Number == 1 {
+			w.WriteHeader(http.StatusInternalServerError)
+		}
+	}))
+	t.Cleanup(server.Close)
+	target.url = server.URL
+	return target
+}
+
+// starts answers how often a job was started.
+func (t *target) starts(job string) (n int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, a := range t.received {
+		if a.Job == job {
+			n++
+		}
+	}
+	return n
+}
+
+// declare puts definitions in force whose tasks go to the target.
+func (d *deployment) declare(t *testing.T, target string) {
+	t.Helper()
+	set, err := definition.Read("test", fmt.Appendf(nil, `
+sources: {shop: {target: {http: {url: %[1]q}}, collections: [{name: orders}]}}
+handlers:
+  - {canvas: c, space: S, name: flaky, target: {http: {url: %[1]q}}, retry_delay: 1s}
+  - {canvas: c, space: S, name: later, target: {http: {url: %[1]q}}}
+`, target))
+	if err != nil {
+		t.Fatal(err)
+	}
+	j := journal.Open(d.store, journal.Options{})
+	defer func() { _ = j.Close() }()
+	book := definition.OpenBook(definition.BookOptions{Store: d.store, Journal: j})
+	if _, err := book.Apply(t.Context(), set, definition.FromFile); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// bridge carries messages from the queue to the worker, as a platform's event source does, until the test ends.
+func (d *deployment) bridge(t *testing.T) {
+	t.Helper()
+	cfg := containers.AWS(t)
+	b, err := sqs.Open(t.Context(), sqs.Options{Queue: d.queue, AWS: &cfg})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var carrier sync.WaitGroup
+	t.Cleanup(func() { cancel(); carrier.Wait(); _ = b.Close() })
+	carrier.Go(func() {
+		for {
+			rings, err := b.Receive(ctx, 10)
+			if err != nil {
+				return
+			}
+			for _, ring := range rings {
+				body := `{"specversion":"1.0","id":"1","source":"/rings","type":"ring","data":` + sqs.Format(ring) + `}`
+				status, answer := ask(t, "POST", d.urls["worker"], body,
+					"Authorization: Bearer "+secret, "Content-Type: application/cloudevents+json")
+				if status != http.StatusNoContent {
+					t.Errorf("worker: answer %d %s to %s, want 204", status, answer, sqs.Format(ring))
+				}
+			}
+		}
+	})
+}
+
+// TestTasksBySQS: from the request to the last attempt, with every function and the queue between them.
+func TestTasksBySQS(t *testing.T) {
+	t.Parallel()
+	d, target := start(t), receiver(t)
+	d.declare(t, target.url)
+	d.bridge(t)
+	const handlers = "/api/v1/canvases/c/handlers/S/"
+	later := time.Now().Add(3 * time.Second)
+
+	sync := d.make(t, http.StatusCreated, "/api/v1/tasks?source=shop&collection=orders", "")
+	flaky := d.make(t, http.StatusAccepted, handlers+"flaky/events", `{"value":{"n":1}}`)
+	delayed := d.make(t, http.StatusAccepted, handlers+"later/events", fmt.Sprintf(`{"value":2,"delay_until":%q}`, later.UTC().Format(time.RFC3339Nano)))
+	d.tick(t, "cron")
+
+	d.await(t, "/api/v1/tasks/"+sync, "SUCCESS")
+	d.await(t, "/api/v1/canvases/c/events/"+flaky, "done")
+	d.await(t, "/api/v1/canvases/c/events/"+delayed, "done")
+	if early := time.Until(later); early > 0 {
+		t.Errorf("the delayed event was done %v before its time", early)
+	}
+	for job, want := range map[string]int{"/sources/shop/orders": 1, "/canvases/c/S/flaky": 2, "/canvases/c/S/later": 1} {
+		if got := target.starts(job); got != want {
+			t.Errorf("%s was started %d times, want %d", job, got, want)
+		}
+	}
+	d.tick(t, "sweep")
+	for _, name := range []string{"enqueue-task", "tasks", "worker", "cron", "sweep"} {
+		checkPolicy(t, name, d.requests[name])
+	}
+}
+
+// make makes a task by a request to enqueue-task and answers its id.
+func (d *deployment) make(t *testing.T, want int, path, body string) (id string) {
+	t.Helper()
+	status, answer := ask(t, "POST", d.urls["enqueue-task"]+path, body, "Authorization: Bearer "+secret, "Content-Type: application/json")
+	var made struct {
+		ID   string `json:"id"`
+		Task string `json:"task_id"`
+	}
+	if err := json.Unmarshal([]byte(answer), &made); err != nil || status != want || made.ID+made.Task == "" {
+		t.Fatalf("POST %s: answer %d %s, want %d with an id", path, status, answer, want)
+	}
+	return made.ID + made.Task
+}
+
+func (d *deployment) tick(t *testing.T, function string) {
+	t.Helper()
+	body := fmt.Sprintf(`{"specversion":"1.0","id":"1","source":"/timer","type":"timer","data":{"tick":%q}}`, function)
+	status, answer := ask(t, "POST", d.urls[function], body, "Authorization: Bearer "+secret, "Content-Type: application/cloudevents+json")
+	if status != http.StatusNoContent {
+		t.Errorf("%s: answer %d %s to a tick, want 204", function, status, answer)
+	}
+}
+
+// await asks for a task until it has the status.
+func (d *deployment) await(t *testing.T, path, want string) {
+	t.Helper()
+	for end := time.Now().Add(30 * time.Second); ; {
+		status, answer := ask(t, "GET", d.urls["tasks"]+path, "", "Authorization: Bearer "+secret)
+		var got struct{ Status string }
+		if err := json.Unmarshal([]byte(answer), &got); err != nil || status != http.StatusOK {
+			t.Fatalf("GET %s: answer %d %s", path, status, answer)
+		}
+		if got.Status == want {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("GET %s: %s after 30 s, want %s", path, answer, want)
+		}
+		time.Sleep(50 * time.Millisecond) // other processes: there is nothing to wait on
+	}
+}
