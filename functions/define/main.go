@@ -1,4 +1,5 @@
-// Command define is the function that shows and replaces what is declared: GET and PUT /api/v1/definitions.
+// Command define is the function that shows what is declared, and puts other definitions in its place:
+// GET and PUT /api/v1/definitions.
 package main
 
 import (

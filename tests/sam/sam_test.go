@@ -129,7 +129,11 @@ func TestGateway(t *testing.T) {
 			t.Log(notes)
 		}
 	}()
-	const event, object = "/jobscheduler/master/api/event", "/jobscheduler/master/api/object"
+	const (
+		event   = "/jobscheduler/master/api/event"
+		object  = "/jobscheduler/master/api/object"
+		handler = "/api/v1/canvases/demo/handlers/MAIL/welcome"
+	)
 	steps := []struct {
 		request string // method, path and query
 		token   string
@@ -154,6 +158,18 @@ func TestGateway(t *testing.T) {
 		{"GET " + object + "/b?return=Event&after=0", "sample", "", 200, `"OfferMade"`},
 		{"POST " + object + "?return=ObjectOverview", "sample", `{}`, 200, `"key":"/b"`},
 		{"GET /jobscheduler/master/api/order/?return=OrderOverview", "sample", "", 200, `{"orders":[]`},
+		{"POST /api/v1/tasks?source=shop&collection=orders", "sample", "", 201, `"task_id":"shop_orders_`},
+		{"POST /tasks?source=shop&collection=orders", "sample", "", 200, `"task_id":"shop_orders_`},
+		{"GET /tasks?source=shop&start=2020-01-01T00:00:00Z&end=2100-01-01T00:00:00Z", "sample", "", 200, `"SCHEDULED"`},
+		{"GET /api/v1/tasks/unknown", "sample", "", 404, "not_found"},
+		{"POST " + handler + "/events", "sample", `{"value":1}`, 202, `"status":"new"`},
+		{"POST " + handler + "/events:batch", "sample", `[{"value":2}]`, 202, `"status":"new"`},
+		{"GET " + handler + "/events", "sample", "", 200, `"value":2`},
+		{"PUT " + handler + "/rules/pause", "sample", "", 204, ""},
+		{"GET /api/v1/canvases/demo/handlers", "sample", "", 200, `"state":"pause"`},
+		{"GET /api/v1/jobs/unknown/why", "sample", "", 404, "not_found"},
+		{"GET /api/v1/definitions", "sample", "", 200, `"welcome"`},
+		{"PUT /api/v1/definitions?dry_run=true", "sample", `{}`, 200, `"removed"`},
 	}
 	for i, step := range steps {
 		t.Run(fmt.Sprint(i, " ", step.request), func(t *testing.T) {

@@ -113,6 +113,16 @@ func Of(function string) []Case {
 			{"tick", 0, ""},
 			{"not-a-tick", -1, "cron takes"},
 		},
+		"define": {
+			{"show", 200, `{`},
+			{"put", 200, `"added"`},
+			{"put-yaml", 200, `"added"`},
+			{"dry-run", 200, `"added"`},
+			{"two-mistakes", 400, `"errors":[`},
+			{"command", 422, `"code"`},
+			{"no-token", 401, `"code":"unauthorized"`},
+			{"forbidden", 403, `"code":"forbidden"`},
+		},
 		"sweep": {
 			{"tick", 0, ""},
 			{"scheduled-event", 0, ""},

@@ -24,7 +24,7 @@ const secret = "services-secret"
 func TestMain(m *testing.M) { os.Exit(containers.Run(m)) }
 
 // functions are the services under test.
-var functions = []string{"emit", "read-after", "snapshot", "enqueue-task", "tasks", "worker", "cron", "sweep"}
+var functions = []string{"emit", "read-after", "snapshot", "enqueue-task", "tasks", "worker", "cron", "sweep", "define"}
 
 // deployment is all functions, each a process, on the same tables and the same queue.
 type deployment struct {
@@ -167,6 +167,9 @@ func TestFunctionsAsServices(t *testing.T) {
 		{"worker", "POST", "/", ring, []string{event1}, 401, "unauthorized"},
 		{"worker", "POST", "/", ring, []string{token, event1}, 204, ""},
 		{"cron", "POST", "/", strings.ReplaceAll(tick, "sweep", "cron"), []string{token, event1}, 204, ""},
+		{"define", "PUT", "/api/v1/definitions", "queues: [{name: q}]", []string{token, "Content-Type: application/yaml"}, 200, "added"},
+		{"define", "PUT", "/api/v1/definitions", "{}", []string{token, "Content-Type: application/yaml"}, 200, "removed"},
+		{"define", "GET", "/api/v1/definitions", "", []string{token}, 200, "{"},
 		{"sweep", "POST", "/", tick, []string{event1}, 401, "unauthorized"},
 		{"sweep", "POST", "/", `{}`, []string{token, event1}, 400, "has no specversion"},
 		{"sweep", "POST", "/", tick, []string{token, event1}, 204, ""},
