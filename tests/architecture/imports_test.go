@@ -93,7 +93,7 @@ func TestArrows(t *testing.T) {
 		"shared/document":   {"shared/event"},
 		"shared/definition": {"shared/cron", "shared/document", "shared/event", "shared/journal", "shared/store"},
 		"shared/queue":      {"shared/bell", "shared/definition", "shared/event", "shared/journal", "shared/overview", "shared/store", "shared/task"},
-		"shared/worker":     {"shared/definition", "shared/queue", "shared/task", "shared/bell"},
+		"shared/worker":     {"shared/awsenv", "shared/bell", "shared/definition", "shared/queue", "shared/task", "shared/worker"},
 		"shared/journal":    {"shared/event", "shared/store"},
 		"shared/overview":   {"shared/event", "shared/journal"},
 		"shared/api":        {"shared/api", "shared/definition", "shared/document", "shared/event", "shared/journal", "shared/overview", "shared/queue", "shared/task"},

@@ -1,0 +1,121 @@
+package lambda
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	"github.com/aws/aws-sdk-go-v2/service/lambda"
+	"github.com/aws/aws-sdk-go-v2/service/lambda/types"
+
+	"github.com/millrace/millrace/shared/awsenv"
+	"github.com/millrace/millrace/shared/queue"
+	"github.com/millrace/millrace/shared/worker"
+)
+
+// Target invokes the function that an attempt's target names, with the attempt as JSON, and waits for its answer, which is
+// the output. A function's own error is a failure. Being throttled uses up no attempt. The zero value is ready; the
+// account is that of the standard AWS variables, read when the first task runs. It is a [worker.Target].
+type Target struct {
+	mu     sync.Mutex
+	client *lambda.Client
+}
+
+var _ worker.Target = (*Target)(nil)
+
+// Run invokes the function.
+func (t *Target) Run(ctx context.Context, a *worker.Attempt, _ *worker.Log) queue.Result {
+	client, err := t.open(ctx)
+	if err != nil {
+		return failed(err.Error())
+	}
+	body, err := json.Marshal(a)
+	if err != nil {
+		return failed("the task cannot be written as JSON: " + err.Error())
+	}
+	answer, err := client.Invoke(ctx, &lambda.InvokeInput{
+		FunctionName: aws.String(a.Target.Lambda.ARN), InvocationType: types.InvocationTypeRequestResponse, Payload: body,
+	})
+	if err != nil {
+		return refused(err)
+	}
+	if answer.FunctionError != nil {
+		return failed(functionError(*answer.FunctionError, answer.Payload))
+	}
+	return queue.Result{Outcome: queue.OK, Output: output(answer.Payload)}
+}
+
+// open answers the client; a failure is tried again with the next task.
+func (t *Target) open(ctx context.Context) (*lambda.Client, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.client != nil {
+		return t.client, nil
+	}
+	config, err := awsenv.Load(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("lambda: %w", err)
+	}
+	t.client = lambda.NewFromConfig(config, func(o *lambda.Options) {
+		o.Retryer = aws.NopRetryer{} // the engine counts attempts; a second request might run the function twice
+		o.HTTPClient = awshttp.NewBuildableClient().WithTransportOptions(func(transport *http.Transport) {
+			transport.MaxIdleConnsPerHost = 16
+		})
+	})
+	return t.client, nil
+}
+
+// refused answers what a failed request means.
+func refused(err error) queue.Result {
+	result := failed(err.Error())
+	var throttled *types.TooManyRequestsException
+	if !errors.As(err, &throttled) {
+		return result
+	}
+	result.Outcome, result.RetryDelay = queue.Again, time.Second
+	if throttled.RetryAfterSeconds != nil {
+		if seconds, err := strconv.Atoi(*throttled.RetryAfterSeconds); err == nil && seconds > 0 && seconds <= int(maxDelay/time.Second) {
+			result.RetryDelay = time.Duration(seconds) * time.Second
+		}
+	}
+	return result
+}
+
+// maxDelay is the longest pause that a throttled request is believed.
+const maxDelay = time.Hour
+
+// functionError tells of an error as runtimes report it.
+func functionError(kind string, payload []byte) string {
+	var said struct {
+		Type    string `json:"errorType"`
+		Message string `json:"errorMessage"`
+	}
+	if err := json.Unmarshal(payload, &said); err != nil || said.Message == "" {
+		return "the function ended with an error (" + kind + ")"
+	}
+	if said.Type != "" {
+		return said.Type + ": " + said.Message
+	}
+	return said.Message
+}
+
+// output answers what the engine keeps of an answer: JSON that says something, within its limit.
+func output(payload []byte) json.RawMessage {
+	payload = bytes.TrimSpace(payload)
+	if string(payload) == "null" || len(payload) > queue.MaxPayload || !json.Valid(payload) {
+		return nil
+	}
+	return payload
+}
+
+func failed(message string) queue.Result {
+	return queue.Result{Outcome: queue.Failed, Message: message}
+}
