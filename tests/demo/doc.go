@@ -4,5 +4,8 @@
 //
 //	demo -millrace bin/millrace -events events/demo/packages.jsonl
 //
+// A second act runs tasks: commands that do something on this machine, started by their priorities, one that fails, one that is
+// tried again, and events of a handler that is paused.
+//
 // It ends with status 1 if anything was missed, doubled, out of order or different.
 package main

@@ -54,5 +54,8 @@ func run(ctx context.Context, millrace, events string, writers int) (err error) 
 	if err != nil {
 		return err
 	}
-	return p.reckon(log)
+	if err := p.reckon(log); err != nil {
+		return err
+	}
+	return (&work{dir: dir, events: events}).perform(ctx, millrace)
 }
