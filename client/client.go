@@ -92,27 +92,34 @@ type call struct {
 	wait   time.Duration // how long the server may take on purpose
 }
 
-// send sends the request once and answers the body and the headers of a 2xx. Any other answer is an [*Error].
-func (c *Client) send(ctx context.Context, q call) ([]byte, http.Header, error) {
+// reply is an answer of 2xx.
+type reply struct {
+	status int
+	header http.Header
+	body   []byte
+}
+
+// send sends the request once. An answer other than 2xx is an [*Error].
+func (c *Client) send(ctx context.Context, q call) (reply, error) {
 	ctx, cancel := context.WithTimeout(ctx, q.wait+attemptTime)
 	defer cancel()
 	request, err := c.request(ctx, q)
 	if err != nil {
-		return nil, nil, err
+		return reply{}, err
 	}
 	response, err := c.http.Do(request)
 	if err != nil {
-		return nil, nil, err
+		return reply{}, err
 	}
 	defer response.Body.Close()
 	body, err := io.ReadAll(response.Body)
 	if err != nil {
-		return nil, nil, fmt.Errorf("%w: %w", errBrokenOff, err)
+		return reply{}, fmt.Errorf("%w: %w", errBrokenOff, err)
 	}
 	if response.StatusCode/100 != 2 {
-		return nil, nil, failure(response, body)
+		return reply{}, failure(response, body)
 	}
-	return body, response.Header, nil
+	return reply{response.StatusCode, response.Header, body}, nil
 }
 
 func (c *Client) request(ctx context.Context, q call) (*http.Request, error) {
@@ -139,35 +146,35 @@ func (c *Client) request(ctx context.Context, q call) (*http.Request, error) {
 // Get answers the body of an operational page such as /readyz or /openapi.json, and the time that the server says it is;
 // zero if it does not say.
 func (c *Client) Get(ctx context.Context, path string) ([]byte, time.Time, error) {
-	body, header, err := c.send(ctx, call{method: http.MethodGet, path: path})
+	answer, err := c.send(ctx, call{method: http.MethodGet, path: path})
 	if err != nil {
 		return nil, time.Time{}, fmt.Errorf("client: get %s: %w", path, err)
 	}
-	date, err := http.ParseTime(header.Get("Date"))
+	date, err := http.ParseTime(answer.header.Get("Date"))
 	if err != nil {
 		date = time.Time{}
 	}
-	return body, date, nil
+	return answer.body, date, nil
 }
 
 // endless is the patience of a follower.
 const endless time.Duration = math.MaxInt64
 
 // repeat sends the request until it is answered, refused for good, or ctx or patience ends; negative patience: once.
-func (c *Client) repeat(ctx context.Context, q call, patience time.Duration) ([]byte, http.Header, error) {
+func (c *Client) repeat(ctx context.Context, q call, patience time.Duration) (reply, error) {
 	began := time.Now()
 	for pause := newPause(); ; {
-		body, header, err := c.send(ctx, q)
+		answer, err := c.send(ctx, q)
 		if err == nil {
-			return body, header, nil
+			return answer, nil
 		}
 		wait := pause.next(err)
 		if ctx.Err() != nil || !Temporary(err) || wait > patience-time.Since(began) {
-			return nil, nil, err
+			return reply{}, err
 		}
 		c.onRetry(err, wait)
 		if err := sleep(ctx, wait); err != nil {
-			return nil, nil, err
+			return reply{}, err
 		}
 	}
 }

@@ -23,6 +23,7 @@ type script struct {
 	answers []answer
 	asked   []string // method, path and body
 	keys    []string // Idempotency-Key of each request
+	last    []string // Last-Event-ID of each request
 	at      []time.Time
 }
 
@@ -30,6 +31,7 @@ type answer struct {
 	status int // 0: the connection breaks
 	body   string
 	retry  string // Retry-After
+	link   string // Link
 }
 
 var errBroken = errors.New("connection reset by peer")
@@ -43,6 +45,7 @@ func (s *script) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	s.asked = append(s.asked, strings.TrimSpace(r.Method+" "+r.URL.RequestURI()+" "+string(body)))
 	s.keys = append(s.keys, r.Header.Get("Idempotency-Key"))
+	s.last = append(s.last, r.Header.Get("Last-Event-ID"))
 	s.at = append(s.at, time.Now())
 	if len(s.answers) == 0 {
 		return nil, errBroken
@@ -55,6 +58,9 @@ func (s *script) RoundTrip(r *http.Request) (*http.Response, error) {
 	header := http.Header{}
 	if a.retry != "" {
 		header.Set("Retry-After", a.retry)
+	}
+	if a.link != "" {
+		header.Set("Link", a.link)
 	}
 	return &http.Response{StatusCode: a.status, Header: header, Body: io.NopCloser(strings.NewReader(a.body)), Request: r}, nil
 }

@@ -29,12 +29,12 @@ func (c *Client) Apply(ctx context.Context, document []byte, dryRun bool) (Chang
 	if dryRun {
 		q.query = url.Values{"dry_run": {"true"}}
 	}
-	body, _, err := c.repeat(ctx, q, c.patience)
+	answer, err := c.repeat(ctx, q, c.patience)
 	if err != nil {
 		return Changes{}, fmt.Errorf("client: apply: %w", err)
 	}
 	var changes Changes
-	if err := json.Unmarshal(body, &changes); err != nil {
+	if err := json.Unmarshal(answer.body, &changes); err != nil {
 		return Changes{}, fmt.Errorf("client: apply: answer: %w", err)
 	}
 	return changes, nil
@@ -42,9 +42,9 @@ func (c *Client) Apply(ctx context.Context, document []byte, dryRun bool) (Chang
 
 // Definitions answers what is in force, as JSON that [Client.Apply] takes.
 func (c *Client) Definitions(ctx context.Context) ([]byte, error) {
-	body, _, err := c.repeat(ctx, call{method: http.MethodGet, path: definitions}, c.patience)
+	answer, err := c.repeat(ctx, call{method: http.MethodGet, path: definitions}, c.patience)
 	if err != nil {
 		return nil, fmt.Errorf("client: definitions: %w", err)
 	}
-	return body, nil
+	return answer.body, nil
 }

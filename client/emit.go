@@ -32,17 +32,17 @@ func (c *Client) EmitOnce(ctx context.Context, key string, events []event.Event)
 		patience = -1 // without a key, a repeated append might be a second one
 	}
 	q := call{method: http.MethodPost, path: base + "event", body: event.AppendEvents(nil, withoutIDs(events), true), key: key}
-	body, header, err := c.repeat(ctx, q, patience)
+	answered, err := c.repeat(ctx, q, patience)
 	if err != nil {
 		return nil, false, fmt.Errorf("client: emit %d events: %w", len(events), err)
 	}
 	var answer struct {
 		EventIDs []event.ID `json:"eventIds"`
 	}
-	if err := json.Unmarshal(body, &answer); err != nil {
+	if err := json.Unmarshal(answered.body, &answer); err != nil {
 		return nil, false, fmt.Errorf("client: emit %d events: answer: %w", len(events), err)
 	}
-	return answer.EventIDs, header.Get("Idempotent-Replayed") == "true", nil
+	return answer.EventIDs, answered.header.Get("Idempotent-Replayed") == "true", nil
 }
 
 // withoutIDs answers events that the journal is to give ids to, whether or not they have some from elsewhere.

@@ -54,11 +54,11 @@ func (c *Client) Read(ctx context.Context, q Query) (Answer, error) {
 }
 
 func (c *Client) read(ctx context.Context, q Query, patience time.Duration) (Answer, error) {
-	body, _, err := c.repeat(ctx, q.call(), patience)
+	answer, err := c.repeat(ctx, q.call(), patience)
 	if err != nil {
 		return Answer{}, err
 	}
-	return decodeAnswer(body, q)
+	return decodeAnswer(answer.body, q)
 }
 
 func (q Query) call() call {

@@ -63,9 +63,9 @@ func (c *Client) Snapshot(ctx context.Context, path string) (Snapshot, error) {
 
 func (c *Client) snapshot(ctx context.Context, path string, patience time.Duration) (Snapshot, error) {
 	q := call{method: http.MethodPost, path: base + "object", query: url.Values{"return": {"ObjectOverview"}}, body: pathQuery(path)}
-	body, _, err := c.repeat(ctx, q, patience)
+	answer, err := c.repeat(ctx, q, patience)
 	if err != nil {
 		return Snapshot{}, err
 	}
-	return decodeSnapshot(body)
+	return decodeSnapshot(answer.body)
 }

@@ -1,0 +1,134 @@
+package client
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+)
+
+// SyncTask is the synchronization of a collection (seed 001).
+type SyncTask struct {
+	ID         string      `json:"id"`
+	Source     string      `json:"source"`
+	Collection string      `json:"collection"`
+	Priority   int64       `json:"priority"`
+	CreatedAt  Time        `json:"created_at"`
+	StartedAt  Time        `json:"started_at"`  // zero until then
+	FinishedAt Time        `json:"finished_at"` // zero until then
+	Status     string      `json:"status"`      // SCHEDULED, RUNNING, SUCCESS, FAILED or CANCELED
+	Score      json.Number `json:"score"`
+}
+
+// EnqueueSync asks for a collection to be synchronized; priority 0 is the server's default, 300. Existing says that it is
+// scheduled or running already, by the task of that id.
+func (c *Client) EnqueueSync(ctx context.Context, source, collection string, priority int64) (id string, existing bool, err error) {
+	query := url.Values{"source": {source}, "collection": {collection}}
+	if priority != 0 {
+		query.Set("priority", strconv.FormatInt(priority, 10))
+	}
+	answer, err := c.repeat(ctx, call{method: http.MethodPost, path: v1 + "tasks", query: query, key: c.ownKey()}, c.patience)
+	var task struct {
+		ID string `json:"task_id"`
+	}
+	if err == nil {
+		err = answer.decode(&task)
+	}
+	if err != nil {
+		return "", false, fmt.Errorf("client: enqueue %s of %s: %w", collection, source, err)
+	}
+	return task.ID, answer.status == http.StatusOK, nil
+}
+
+// ownKey answers an Idempotency-Key for a request that may have to be sent again.
+func (c *Client) ownKey() string {
+	if c.patience < 0 {
+		return ""
+	}
+	return rand.Text()
+}
+
+// SyncTask answers a task by its id.
+func (c *Client) SyncTask(ctx context.Context, id string) (task SyncTask, err error) {
+	if err := c.get(ctx, v1+"tasks/"+url.PathEscape(id), &task); err != nil {
+		return task, fmt.Errorf("client: task %s: %w", id, err)
+	}
+	return task, nil
+}
+
+// SyncQuery selects tasks of a source.
+type SyncQuery struct {
+	Source     string
+	Start, End time.Time // of creation, both inclusive
+	Collection string    // empty: all
+	Status     string    // empty: all
+	Limit      int       // at most so many; 0: all
+}
+
+// SyncTasks yields the tasks that the query selects, oldest first, page after page. An error is the last it yields.
+func (c *Client) SyncTasks(ctx context.Context, q SyncQuery) iter.Seq2[SyncTask, error] {
+	query := url.Values{
+		"source": {q.Source}, "start": {q.Start.Format(time.RFC3339Nano)}, "end": {q.End.Format(time.RFC3339Nano)},
+	}
+	if q.Collection != "" {
+		query.Set("collection", q.Collection)
+	}
+	if q.Status != "" {
+		query.Set("status", q.Status)
+	}
+	return pages[SyncTask](ctx, c, "tasks of "+q.Source, "tasks", v1+"tasks", query, q.Limit)
+}
+
+// CancelSync cancels a task: at once if it is scheduled; a running one when its worker answers. A finished one is a
+// conflict (409).
+func (c *Client) CancelSync(ctx context.Context, id string) error {
+	if err := c.act(ctx, http.MethodPost, v1+"tasks/"+url.PathEscape(id)+"/cancel"); err != nil {
+		return fmt.Errorf("client: cancel %s: %w", id, err)
+	}
+	return nil
+}
+
+// Job is a new task of whatever kind.
+type Job struct {
+	ID        string `json:"id"`
+	Job       string `json:"job"` // path of what runs it
+	State     string `json:"state"`
+	Queue     string `json:"queue"`
+	Priority  int64  `json:"priority"`
+	CreatedAt Time   `json:"created_at"`
+}
+
+// Retry makes a new task of one that is finished and did not succeed; any other is a conflict (409). It is sent once: a
+// failure leaves open whether there is a new task.
+func (c *Client) Retry(ctx context.Context, id string) (job Job, err error) {
+	answer, err := c.repeat(ctx, call{method: http.MethodPost, path: v1 + "jobs/" + url.PathEscape(id) + "/retry"}, -1)
+	if err == nil {
+		err = answer.decode(&job)
+	}
+	if err != nil {
+		return Job{}, fmt.Errorf("client: retry %s: %w", id, err)
+	}
+	return job, nil
+}
+
+// Why is the reason why a task is not running, or that it is.
+type Why struct {
+	State   string         `json:"state"`
+	Reason  string         `json:"reason"` // one sentence
+	Code    string         `json:"code"`   // stable
+	Since   Time           `json:"since,omitzero"`
+	Details map[string]any `json:"details"`
+}
+
+// Why answers why a task is not running, whatever kind of task it is.
+func (c *Client) Why(ctx context.Context, id string) (why Why, err error) {
+	if err := c.get(ctx, v1+"jobs/"+url.PathEscape(id)+"/why", &why); err != nil {
+		return why, fmt.Errorf("client: why %s: %w", id, err)
+	}
+	return why, nil
+}

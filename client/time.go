@@ -1,0 +1,39 @@
+package client
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+)
+
+// Time is a time of the server; zero where it has not been reached.
+type Time struct{ time.Time }
+
+// timeLayout is RFC 3339 in UTC with six decimals.
+const timeLayout = "2006-01-02T15:04:05.000000Z"
+
+// MarshalJSON answers the time as the server does: "" for zero.
+func (t Time) MarshalJSON() ([]byte, error) {
+	if t.IsZero() {
+		return []byte(`""`), nil
+	}
+	return t.UTC().AppendFormat(nil, `"`+timeLayout+`"`), nil
+}
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (t *Time) UnmarshalJSON(text []byte) error {
+	var at string
+	if err := json.Unmarshal(text, &at); err != nil {
+		return err
+	}
+	t.Time = time.Time{}
+	if at == "" {
+		return nil
+	}
+	parsed, err := time.Parse(time.RFC3339, at)
+	if err != nil {
+		return fmt.Errorf("client: %w", err)
+	}
+	t.Time = parsed
+	return nil
+}
