@@ -27,6 +27,7 @@ import (
 	"github.com/millrace/millrace/shared/store/dynamo"
 	"github.com/millrace/millrace/shared/store/pebble"
 	"github.com/millrace/millrace/shared/worker"
+	"github.com/millrace/millrace/shared/worker/lambda"
 )
 
 // How often the upkeep runs. An embedded store costs nothing to look at, so that what retention promises is kept to the
@@ -129,7 +130,7 @@ func (n *node) pool(ctx context.Context, url string) (*worker.Pool, error) {
 	}
 	runner := worker.NewRunner(worker.Options{
 		Engine: n.queue, Definitions: n.definitions, URL: url, Log: n.log,
-		Targets: worker.Targets{HTTP: webhooks, Command: worker.Command{}, Go: worker.Functions{}},
+		Targets: worker.Targets{HTTP: webhooks, Command: worker.Command{}, Lambda: &lambda.Target{}, Go: worker.Functions{}},
 	})
 	return worker.NewPool(worker.PoolOptions{
 		Runner: runner, Bell: n.bell, Workers: n.settings.Workers, Claimer: queue.Claimer{Instance: instance()},
