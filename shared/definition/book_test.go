@@ -25,12 +25,16 @@ type counted struct {
 	store.Store
 	gets   atomic.Int32
 	failed atomic.Bool
+	before func(keys []store.Key) // called before a read, if set
 }
 
 func (c *counted) Get(ctx context.Context, keys ...store.Key) ([]*store.Item, error) {
 	c.gets.Add(1)
 	if c.failed.Load() {
 		return nil, store.ErrBusy
+	}
+	if c.before != nil {
+		c.before(keys)
 	}
 	return c.Store.Get(ctx, keys...)
 }
@@ -301,25 +305,76 @@ func TestASetOfManyItems(t *testing.T) {
 	}
 }
 
-// Edits at once: none is lost.
+// A set that is replaced while it is read is read again: never half of each.
+func TestASetThatIsReplacedWhileItIsRead(t *testing.T) {
+	t.Parallel()
+	s := newShelf(t)
+	writer, reader := s.open(), s.open()
+	for _, n := range []int{8, 4, 0} {
+		if _, err := writer.Apply(t.Context(), large(9), definition.FromFile); err != nil {
+			t.Fatal(err)
+		}
+		replaced := false
+		s.store.before = func(keys []store.Key) {
+			if replaced || keys[0].Table != store.Definitions || keys[0].Sort == "0" {
+				return
+			}
+			replaced = true // between the head and its parts
+			if _, err := writer.Apply(t.Context(), large(n), definition.FromFile); err != nil {
+				t.Error(err)
+			}
+		}
+		got, err := reader.Refresh(t.Context())
+		s.store.before = nil
+		if err != nil || !replaced || !got.Equal(large(n)) {
+			t.Errorf("Refresh() = %d schedules, %v, want %d", len(got.Schedules), err, n)
+		}
+	}
+}
+
+// An edit that another one overtakes is made again, of what the other left.
+func TestAnEditIsMadeOfTheNewest(t *testing.T) {
+	t.Parallel()
+	for _, before := range []string{"{}", "jobs: [{path: /before}]"} {
+		s := newShelf(t)
+		apply(t, s.open(), before)
+		var saw []string
+		_, err := s.open().Edit(t.Context(), definition.FromAPI, func(inForce *definition.Set) (*definition.Set, error) {
+			saw = append(saw, string(inForce.JSON()))
+			if len(saw) == 1 {
+				apply(t, s.open(), "jobs: [{path: /other}]")
+			}
+			return &definition.Set{Jobs: append([]definition.Job{{Path: "/mine"}}, inForce.Jobs...)}, nil
+		})
+		if err != nil || len(saw) != 2 || saw[1] != `{"jobs":[{"path":"/other"}]}` {
+			t.Errorf("Edit() = %v, and was made of %q", err, saw)
+		}
+		if got := string(current(t, s.open()).JSON()); got != `{"jobs":[{"path":"/mine"},{"path":"/other"}]}` {
+			t.Errorf("in force is %s, want both edits", got)
+		}
+	}
+}
+
 func TestEditsAtOnce(t *testing.T) {
 	t.Parallel()
 	s := newShelf(t)
+	b := s.open()
 	var group sync.WaitGroup
 	const many = 8
 	for i := range many {
 		group.Go(func() {
-			_, err := s.open().Edit(t.Context(), definition.FromAPI, func(old *definition.Set) (*definition.Set, error) {
+			_, err := b.Edit(t.Context(), definition.FromAPI, func(old *definition.Set) (*definition.Set, error) {
 				jobs := append([]definition.Job{{Path: fmt.Sprintf("/j%d", i)}}, old.Jobs...)
 				return &definition.Set{Jobs: jobs}, nil
 			})
 			if err != nil {
 				t.Errorf("Edit() = %v", err)
 			}
+			current(t, b)
 		})
 	}
 	group.Wait()
-	if got := current(t, s.open()); len(got.Jobs) != many {
+	if got := current(t, b); len(got.Jobs) != many {
 		t.Errorf("%d jobs are in force, want %d", len(got.Jobs), many)
 	}
 }
