@@ -15,6 +15,7 @@ import (
 	"github.com/millrace/millrace/shared/service"
 	"github.com/millrace/millrace/shared/store/dynamo"
 	"github.com/millrace/millrace/shared/worker"
+	"github.com/millrace/millrace/shared/worker/lambda"
 )
 
 func main() {
@@ -50,7 +51,7 @@ func function(ctx context.Context, s *service.Tasks) (host.Function, error) {
 	return f, nil
 }
 
-// targets are what a function can run tasks on.
+// targets are what a function can run tasks on: no commands, since those are for the machine that was set up for them.
 func targets(ctx context.Context, s *service.Tasks) (worker.Targets, error) {
 	secret, err := service.SigningSecret(ctx, s.Store, s.Place.Env("MILLRACE_SIGNING_SECRET"))
 	if err != nil {
@@ -60,7 +61,7 @@ func targets(ctx context.Context, s *service.Tasks) (worker.Targets, error) {
 	if err != nil {
 		return worker.Targets{}, err
 	}
-	return worker.Targets{HTTP: webhooks}, nil
+	return worker.Targets{HTTP: webhooks, Lambda: &lambda.Target{}}, nil
 }
 
 // sort tells rings from what is none, which comes again until SQS puts it aside.
