@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"math"
 	"runtime"
-	"strconv"
 	"time"
 
 	"github.com/millrace/millrace/shared/cron"
@@ -64,19 +63,16 @@ func retries(to **int) document.Visit {
 // is at least one task (seed 004).
 func parallel(to *int) document.Visit {
 	return func(d *document.Document, n *document.Node, path string) {
-		text := d.Text(n, path)
-		if share, err := strconv.ParseFloat(text, 64); err == nil && share > 0 && share < 1 {
-			*to = max(1, int(math.Round(share*float64(runtime.NumCPU()))))
-			return
+		number := d.Number(n, path)
+		switch {
+		case number == 0: // found fault with before
+		case number < 1:
+			*to = max(1, int(math.Round(number*float64(runtime.NumCPU()))))
+		case number != math.Trunc(number) || number > math.MaxInt32:
+			d.Fail(n, path, "want a whole number from 1, or a share of the cores, such as 0.5")
+		default:
+			*to = int(number)
 		}
-		number, ok := 0, text != ""
-		if ok {
-			number, ok = d.Integer(n, path)
-		}
-		if ok && number < 1 {
-			d.Fail(n, path, "want a number from 1, or a share of the cores, such as 0.5")
-		}
-		*to = number
 	}
 }
 

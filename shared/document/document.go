@@ -26,7 +26,7 @@ type Fields map[string]Visit
 
 // Document is a text being read, and the mistakes found in it so far.
 type Document struct {
-	name     string
+	json     bool // types are told apart
 	mistakes []Mistake
 	visited  int
 }
@@ -37,8 +37,8 @@ const maxVisits = 1_000_000
 // Read takes one document in YAML or JSON; name is that of its file or variable, for messages. Root is not called for a
 // text that holds nothing. The error is an [*Error].
 func Read(name string, text []byte, root Visit) error {
-	d := &Document{name: name}
-	n, err := parse(text)
+	d := &Document{json: jsontext.Value(text).IsValid()}
+	n, err := parse(text, d.json)
 	if err != nil {
 		return &Error{Name: name, Mistakes: []Mistake{*err}}
 	}
@@ -53,8 +53,8 @@ func Read(name string, text []byte, root Visit) error {
 }
 
 // parse answers the root of the document, nil if there is none.
-func parse(text []byte) (*Node, *Mistake) {
-	if jsontext.Value(text).IsValid() {
+func parse(text []byte, isJSON bool) (*Node, *Mistake) {
+	if isJSON {
 		return fromJSON(text), nil // YAML has not all of JSON's escapes
 	}
 	decoder := yaml.NewDecoder(bytes.NewReader(text))

@@ -39,13 +39,13 @@ func (t *tree) value() *Node {
 	case '[':
 		t.fill(n, yaml.SequenceNode, ']')
 	case '"':
-		n.Tag = "!!str"
+		n.Tag = textTag
 	case '0':
-		n.Tag = "!!float"
+		n.Tag = numberTag
 	case 'n':
-		n.Tag = "!!null"
+		n.Tag = nullTag
 	default:
-		n.Tag = "!!bool"
+		n.Tag = booleanTag
 	}
 	return n
 }
@@ -153,11 +153,11 @@ func (w *writer) comma(needed bool) {
 
 func (w *writer) scalar(n *Node) {
 	switch n.ShortTag() {
-	case "!!null":
+	case nullTag:
 		w.bytes = append(w.bytes, "null"...)
-	case "!!bool":
+	case booleanTag:
 		w.bytes = append(w.bytes, strings.ToLower(n.Value)...)
-	case "!!int", "!!float":
+	case "!!int", numberTag:
 		w.number(n)
 	default:
 		w.text(n)

@@ -1,6 +1,8 @@
 package document
 
 import (
+	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -10,22 +12,33 @@ import (
 	"github.com/millrace/millrace/shared/event"
 )
 
-// Text reads a text that is not empty. What looks like a number or a truth value is a text too.
-func (d *Document) Text(n *Node, path string) string {
-	if n = resolve(n); n.Kind != yaml.ScalarNode || n.ShortTag() == "!!null" || n.Value == "" {
-		d.Fail(n, path, "want a text")
+// The types that JSON tells apart. YAML's plain scalars are whatever they are wanted as.
+const (
+	textTag    = "!!str"
+	numberTag  = "!!float"
+	booleanTag = "!!bool"
+	nullTag    = "!!null"
+)
+
+// scalar answers what a scalar says, if it is not empty; in JSON it must have one of the types.
+func (d *Document) scalar(n *Node, path, want string, types ...string) string {
+	n = resolve(n)
+	if n.Kind != yaml.ScalarNode || n.ShortTag() == nullTag || n.Value == "" || d.json && !slices.Contains(types, n.Tag) {
+		d.Fail(n, path, "want %s", want)
 		return ""
 	}
 	return n.Value
 }
 
+// Text reads a text that is not empty. In YAML, what looks like a number or a truth value is a text too.
+func (d *Document) Text(n *Node, path string) string { return d.scalar(n, path, "a text", textTag) }
+
 // Word reads a text that may be empty, where it is in quotes.
 func (d *Document) Word(n *Node, path string) string {
-	if n = resolve(n); n.Kind != yaml.ScalarNode || n.ShortTag() == "!!null" {
-		d.Fail(n, path, "want a text")
+	if n = resolve(n); n.Kind == yaml.ScalarNode && n.Value == "" && n.ShortTag() == textTag {
 		return ""
 	}
-	return n.Value
+	return d.Text(n, path)
 }
 
 // OneOf reads one of these words.
@@ -44,7 +57,7 @@ func (d *Document) OneOf(n *Node, path string, words ...string) string {
 
 // Count reads an integer from 1.
 func (d *Document) Count(n *Node, path string) int64 {
-	text := d.Text(n, path)
+	text := d.scalar(n, path, "a number", numberTag)
 	number, ok := integer(text)
 	if text != "" && (!ok || number < 1) {
 		d.Fail(n, path, "%q is not an integer from 1", text)
@@ -54,7 +67,7 @@ func (d *Document) Count(n *Node, path string) int64 {
 
 // Integer reads an integer of at most 32 bits.
 func (d *Document) Integer(n *Node, path string) (number int, ok bool) {
-	text := d.Text(n, path)
+	text := d.scalar(n, path, "a number", numberTag)
 	if text == "" {
 		return 0, false
 	}
@@ -66,6 +79,17 @@ func (d *Document) Integer(n *Node, path string) (number int, ok bool) {
 	return int(read), true
 }
 
+// Number reads a number above zero.
+func (d *Document) Number(n *Node, path string) float64 {
+	text := d.scalar(n, path, "a number", numberTag)
+	number, err := strconv.ParseFloat(text, 64)
+	if text != "" && (err != nil || !(number > 0) || math.IsInf(number, 0)) {
+		d.Fail(n, path, "%q is not a number above 0", text)
+		return 0
+	}
+	return number
+}
+
 func integer(text string) (int64, bool) {
 	number, err := strconv.ParseInt(strings.ReplaceAll(text, "_", ""), 10, 64)
 	return number, err == nil
@@ -73,7 +97,7 @@ func integer(text string) (int64, bool) {
 
 // Boolean reads true or false.
 func (d *Document) Boolean(n *Node, path string) bool {
-	text := d.Text(n, path)
+	text := d.scalar(n, path, "true or false", booleanTag)
 	if text != "" && text != "true" && text != "false" {
 		d.Fail(n, path, "%q is neither true nor false", text)
 	}
@@ -91,7 +115,7 @@ func (d *Document) Duration(n *Node, path string) time.Duration {
 
 // Length reads a duration that may be zero.
 func (d *Document) Length(n *Node, path string) (length time.Duration, ok bool) {
-	text := d.Text(n, path)
+	text := d.scalar(n, path, "a duration", textTag, numberTag)
 	if text == "" {
 		return 0, false
 	}
