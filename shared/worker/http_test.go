@@ -294,10 +294,13 @@ func FuzzHTTPResponse(f *testing.F) {
 		answer.Store(&respond)
 		e, l := newEngine(), fresh()
 		r := worker.NewRunner(worker.Options{
-			Engine: e, Definitions: declared(definition.Target{HTTP: &definition.HTTPTarget{URL: server.URL}}, 0), Targets: worker.Targets{HTTP: target},
+			Engine: e, Definitions: declared(definition.Target{HTTP: &definition.HTTPTarget{URL: server.URL}}, 5*time.Second), Targets: worker.Targets{HTTP: target},
 		})
 		r.Run(context.Background(), l)
 		for _, got := range e.results[l.Token] {
+			if strings.Contains(got.Message, "took longer") {
+				t.Errorf("%d %q %q: %s", status, after, body, got.Message)
+			}
 			if got.RetryDelay < 0 || got.RetryDelay > 24*time.Hour || len(got.Output) > 0 && !json.Valid(got.Output) {
 				t.Errorf("%d %q %q: %+v", status, after, body, got)
 			}
