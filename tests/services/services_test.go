@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -28,6 +29,8 @@ var functions = []string{"emit", "read-after", "snapshot", "enqueue-task", "task
 
 // deployment is all functions, each a process, on the same tables and the same queue.
 type deployment struct {
+	bin      string               // where the programs are
+	env      []string             // that they are started with
 	urls     map[string]string    // of functions by their names
 	requests map[string]*recorder // what they ask of AWS
 	store    *dynamo.Store
@@ -48,39 +51,45 @@ func start(t *testing.T) *deployment {
 		t.Fatal(err)
 	}
 	d := &deployment{urls: map[string]string{}, requests: map[string]*recorder{}, store: s, queue: containers.Queue(t)}
-	env := append(os.Environ(), "AWS_REGION="+cfg.Region,
+	d.env = append(os.Environ(), "AWS_REGION="+cfg.Region,
 		"AWS_ACCESS_KEY_ID=test", "AWS_SECRET_ACCESS_KEY=test", "MILLRACE_STORE=dynamodb:"+prefix, "MILLRACE_BELL=sqs:"+d.queue,
 		"MILLRACE_ADMIN_TOKEN="+secret, "MILLRACE_TOKENS=",
 		"MILLRACE_CONFIG={journal: {retention: {events: 1}}, targets: {allow_private: true}}")
-	bin := t.TempDir()
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", bin+"/", "../../functions/...")
+	d.bin = t.TempDir()
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", d.bin+"/", "../../functions/...")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, out)
 	}
 	for _, name := range functions {
 		d.requests[name] = record(t, *cfg.BaseEndpoint)
-		d.urls[name] = run(t, filepath.Join(bin, name), append(env, "AWS_ENDPOINT_URL="+d.requests[name].url))
+		d.urls[name] = d.run(t, name, mustEndWell)
 	}
 	return d
 }
 
-// run starts one service on a free port and waits until it is alive.
-func run(t *testing.T, program string, env []string) (url string) {
+// mustEndWell ends a service with the test and demands that it ends by itself.
+func mustEndWell(t *testing.T, cmd *exec.Cmd, notes *strings.Builder) {
+	t.Helper()
+	t.Cleanup(func() {
+		_ = cmd.Process.Signal(syscall.SIGTERM)
+		if err := cmd.Wait(); err != nil {
+			t.Errorf("%s did not end well: %v\n%s", filepath.Base(cmd.Path), err, notes.String())
+		}
+	})
+}
+
+// run starts a function on a free port and waits until it is alive. How it ends is for end to see to.
+func (d *deployment) run(t *testing.T, name string, end func(*testing.T, *exec.Cmd, *strings.Builder)) (url string) {
 	t.Helper()
 	port := freePort(t)
-	cmd := exec.Command(program)
-	cmd.Env = append(env, "PORT="+port)
+	cmd := exec.Command(filepath.Join(d.bin, name))
+	cmd.Env = append(slices.Clone(d.env), "AWS_ENDPOINT_URL="+d.requests[name].url, "PORT="+port)
 	var notes strings.Builder
 	cmd.Stderr = &notes
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		_ = cmd.Process.Signal(syscall.SIGTERM)
-		if err := cmd.Wait(); err != nil {
-			t.Errorf("%s did not end well: %v\n%s", filepath.Base(program), err, notes.String())
-		}
-	})
+	end(t, cmd, &notes)
 	url = "http://127.0.0.1:" + port
 	await(t, url+"/readyz")
 	return url

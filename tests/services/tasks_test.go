@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os/exec"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -17,9 +19,11 @@ import (
 	"github.com/millrace/millrace/tests/containers"
 )
 
-// target is what tasks are sent to. It answers 500 to the first attempt of a job, if that job's name begins with "flaky".
+// target is what tasks are sent to. To the first attempt of a job named flaky it answers 500, and to that of one named slow
+// nothing, until the worker has gone.
 type target struct {
-	url string
+	url  string
+	held chan struct{} // an attempt is, and waits for an answer
 
 	mu       sync.Mutex
 	received []attempt
@@ -34,7 +38,7 @@ type attempt struct {
 
 func receiver(t *testing.T) *target {
 	t.Helper()
-	target := &target{}
+	target := &target{held: make(chan struct{}, 1)}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var a attempt
 		if err := json.NewDecoder(r.Body).Decode(&a); err != nil || r.Header.Get("Webhook-Signature") == "" {
@@ -43,8 +47,12 @@ func receiver(t *testing.T) *target {
 		target.mu.Lock()
 		target.received = append(target.received, a)
 		target.mu.Unlock()
-		if strings.Contains(a.Job, "flaky") && a.Number == 1 {
+		switch {
+		case strings.HasSuffix(a.Job, "/flaky") && a.Number == 1:
 			w.WriteHeader(http.StatusInternalServerError)
+		case strings.HasSuffix(a.Job, "/slow") && a.Number == 1:
+			target.held <- struct{}{}
+			<-r.Context().Done()
 		}
 	}))
 	t.Cleanup(server.Close)
@@ -72,6 +80,7 @@ sources: {shop: {target: {http: {url: %[1]q}}, collections: [{name: orders}]}}
 handlers:
   - {canvas: c, space: S, name: flaky, target: {http: {url: %[1]q}}, retry_delay: 1s}
   - {canvas: c, space: S, name: later, target: {http: {url: %[1]q}}}
+  - {canvas: c, space: S, name: slow, target: {http: {url: %[1]q}}, retry_delay: 1s, lease: 2s}
 `, target))
 	if err != nil {
 		t.Fatal(err)
@@ -84,8 +93,9 @@ handlers:
 	}
 }
 
-// bridge carries messages from the queue to the worker, as a platform's event source does, until the test ends.
-func (d *deployment) bridge(t *testing.T) {
+// bridge carries messages from the queue to the worker, as a platform's event source does, until the test ends. A message
+// that does not arrive is lost.
+func (d *deployment) bridge(t *testing.T, worker func() (url string)) {
 	t.Helper()
 	cfg := containers.AWS(t)
 	b, err := sqs.Open(t.Context(), sqs.Options{Queue: d.queue, AWS: &cfg})
@@ -102,15 +112,30 @@ func (d *deployment) bridge(t *testing.T) {
 				return
 			}
 			for _, ring := range rings {
-				body := `{"specversion":"1.0","id":"1","source":"/rings","type":"ring","data":` + sqs.Format(ring) + `}`
-				status, answer := ask(t, "POST", d.urls["worker"], body,
-					"Authorization: Bearer "+secret, "Content-Type: application/cloudevents+json")
-				if status != http.StatusNoContent {
-					t.Errorf("worker: answer %d %s to %s, want 204", status, answer, sqs.Format(ring))
-				}
+				carrier.Go(func() { deliver(ctx, t, worker(), sqs.Format(ring)) })
 			}
 		}
 	})
+}
+
+func deliver(ctx context.Context, t *testing.T, worker, ring string) {
+	t.Helper()
+	body := `{"specversion":"1.0","id":"1","source":"/rings","type":"ring","data":` + ring + `}`
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, worker, strings.NewReader(body))
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	r.Header.Set("Authorization", "Bearer "+secret)
+	r.Header.Set("Content-Type", "application/cloudevents+json")
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return // the worker is gone
+	}
+	defer func() { _ = answer.Body.Close() }()
+	if answer.StatusCode != http.StatusNoContent {
+		t.Errorf("worker: answer %d to %s, want 204", answer.StatusCode, ring)
+	}
 }
 
 // TestTasksBySQS: from the request to the last attempt, with every function and the queue between them.
@@ -118,7 +143,7 @@ func TestTasksBySQS(t *testing.T) {
 	t.Parallel()
 	d, target := start(t), receiver(t)
 	d.declare(t, target.url)
-	d.bridge(t)
+	d.bridge(t, func() string { return d.urls["worker"] })
 	const handlers = "/api/v1/canvases/c/handlers/S/"
 	later := time.Now().Add(3 * time.Second)
 
@@ -141,6 +166,32 @@ func TestTasksBySQS(t *testing.T) {
 	d.tick(t, "sweep")
 	for _, name := range []string{"enqueue-task", "tasks", "worker", "cron", "sweep"} {
 		checkPolicy(t, name, d.requests[name])
+	}
+}
+
+// TestAKilledWorkerCostsAnAttempt: the lease runs out, the sweep gives the task back, and another worker ends it.
+func TestAKilledWorkerCostsAnAttempt(t *testing.T) {
+	t.Parallel()
+	d, target := start(t), receiver(t)
+	d.declare(t, target.url)
+	doomed := make(chan *exec.Cmd, 1)
+	first := d.run(t, "worker", func(_ *testing.T, cmd *exec.Cmd, _ *strings.Builder) { doomed <- cmd })
+	var alive atomic.Value
+	alive.Store(first)
+	d.bridge(t, func() string { return alive.Load().(string) })
+
+	event := d.make(t, http.StatusAccepted, "/api/v1/canvases/c/handlers/S/slow/events", `{"value":1}`)
+	<-target.held
+	alive.Store(d.urls["worker"])
+	cmd := <-doomed
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait() // it was killed
+
+	d.await(t, "/api/v1/canvases/c/events/"+event, "done", "sweep")
+	if got := target.starts("/canvases/c/S/slow"); got != 2 {
+		t.Errorf("the task was started %d times, want 2", got)
 	}
 }
 
@@ -167,8 +218,8 @@ func (d *deployment) tick(t *testing.T, function string) {
 	}
 }
 
-// await asks for a task until it has the status.
-func (d *deployment) await(t *testing.T, path, want string) {
+// await asks for a task until it has the status, with ticks for those functions in between.
+func (d *deployment) await(t *testing.T, path, want string, ticks ...string) {
 	t.Helper()
 	for end := time.Now().Add(30 * time.Second); ; {
 		status, answer := ask(t, "GET", d.urls["tasks"]+path, "", "Authorization: Bearer "+secret)
@@ -181,6 +232,9 @@ func (d *deployment) await(t *testing.T, path, want string) {
 		}
 		if time.Now().After(end) {
 			t.Fatalf("GET %s: %s after 30 s, want %s", path, answer, want)
+		}
+		for _, function := range ticks {
+			d.tick(t, function)
 		}
 		time.Sleep(50 * time.Millisecond) // other processes: there is nothing to wait on
 	}
