@@ -14,7 +14,7 @@ import (
 )
 
 // MaxClaim is how many tasks one claim may start: what one write to the store can hold, permits and all.
-const MaxClaim = 18
+const MaxClaim = 15
 
 // rounds bounds how often one claim looks again where what it found could not be started.
 const rounds = 50
@@ -118,13 +118,20 @@ type claim struct {
 
 	picks    []place
 	starts   []start
-	stale    []place    // of tasks that are not what the entry was made for
-	held     []holding  // that a rule or a limit keeps
-	left     []place    // not tried: the limit of the queue is reached, or their time has not come
-	orphans  []task.ID  // their job is no longer declared
-	full     bool       // the queue's limit is reached
-	permits  permitPool // that may be taken
-	conflict bool       // somebody else was quicker
+	stale    []place     // of tasks that are not what the entry was made for
+	held     []holding   // that a rule or a limit keeps
+	left     []place     // not tried: the limit of the queue is reached, or their time has not come
+	ends     []unstarted // that are not to be started any more
+	full     bool        // the queue's limit is reached
+	permits  permitPool  // that may be taken
+	conflict bool        // somebody else was quicker
+}
+
+// unstarted is a queued task that ends without being started.
+type unstarted struct {
+	id   task.ID
+	step task.Step
+	why  string
 }
 
 // start is one task to be started.
@@ -135,6 +142,7 @@ type start struct {
 	version int64 // afterwards
 	lease   lease
 	token   string
+	unique  store.Op // that takes the unique key late; of no kind if none is taken
 }
 
 func (c *claim) run(ctx context.Context) ([]Lease, error) {
@@ -174,7 +182,7 @@ func (c *claim) started(ctx context.Context, err error) ([]Lease, error) {
 		if errors.Is(err, errNothing) {
 			return nil, nil
 		}
-		c.stale, c.held, c.left, c.orphans = nil, nil, nil, nil
+		c.stale, c.held, c.left, c.ends = nil, nil, nil, nil
 		c.q.doubt(err)
 		return nil, err
 	}
@@ -201,16 +209,33 @@ func (c *claim) bounds() (ops, bytes int) {
 		if c.picks[i].Limit > 0 {
 			ops++
 		}
+		if c.picks[i].Late != "" {
+			ops++
+		}
 	}
 	return ops, 1500 * len(c.picks)
 }
 
-// touches names nothing: no two claims of a process have a pick in common.
-func (c *claim) touches() []string { return nil }
+// touches names the limits and the unique keys of which it takes places; no two claims of a process have a pick in common.
+func (c *claim) touches() []string {
+	var names []string
+	if c.queue.MaxParallel > 0 {
+		names = append(names, queueLimit(c.queue.Name))
+	}
+	for i := range c.picks {
+		if p := &c.picks[i]; p.Limit > 0 {
+			names = append(names, keyLimit(p.Key))
+		}
+		if p := &c.picks[i]; p.Late != "" {
+			names = append(names, p.Late)
+		}
+	}
+	return names
+}
 
 // prepare reads the picks' tasks and sorts them into what can be started and what cannot.
 func (c *claim) prepare(ctx context.Context, lost *store.Conflict) (journal.Change, error) {
-	c.starts, c.stale, c.held, c.left, c.orphans, c.full = c.starts[:0], nil, nil, nil, nil, false
+	c.starts, c.stale, c.held, c.left, c.ends, c.full = c.starts[:0], nil, nil, nil, nil, false
 	c.conflict = c.conflict || lost != nil
 	if err := c.permits.read(ctx, c.q, &c.queue, c.picks); err != nil {
 		return journal.Change{}, err
@@ -225,7 +250,7 @@ func (c *claim) prepare(ctx context.Context, lost *store.Conflict) (journal.Chan
 	}
 	now := c.q.micro()
 	for i := range c.picks {
-		if err := c.judge(c.picks[i], items[i], now); err != nil {
+		if err := c.judge(ctx, c.picks[i], items[i], now); err != nil {
 			return journal.Change{}, err
 		}
 	}
@@ -240,7 +265,7 @@ func (c *claim) prepare(ctx context.Context, lost *store.Conflict) (journal.Chan
 }
 
 // judge decides about one pick.
-func (c *claim) judge(p place, item *store.Item, now int64) error {
+func (c *claim) judge(ctx context.Context, p place, item *store.Item, now int64) error {
 	if item == nil || item.Version != p.Of {
 		c.stale = append(c.stale, p)
 		return nil
@@ -260,11 +285,54 @@ func (c *claim) judge(p place, item *store.Item, now int64) error {
 	case p.NotBefore > now: // in an ordered queue nothing overtakes it
 		c.left, c.full = append(c.left, p), true
 	case !declared && c.line == t.Queue:
-		c.orphans = append(c.orphans, t.ID)
+		c.ends = append(c.ends, unstarted{t.ID, task.Miss, "its job is no longer declared"})
+	case t.Late && t.Attempt == 0:
+		return c.admitLate(ctx, p, &t, item.Version, job, now)
 	default:
 		c.admit(p, &t, item.Version, job, now)
 	}
 	return nil
+}
+
+// admitLate starts a task that takes its unique key only now, unless another has it.
+func (c *claim) admitLate(ctx context.Context, p place, t *task.Task, version int64, job definition.Job, now int64) error {
+	key := uniqueKey(t.Job, t.Unique)
+	items, err := c.q.store.Get(ctx, key)
+	if err != nil {
+		return unavailable("look up a unique key", err)
+	}
+	cond := store.Absent
+	if items[0] != nil {
+		holder, _, err := c.q.load(ctx, task.ID(items[0].Value).UUID())
+		if err != nil && !errors.Is(err, ErrNoTask) {
+			return err
+		}
+		if err == nil && !holder.State.Final() || c.takes(key) {
+			c.ends = append(c.ends, unstarted{t.ID, task.Drop, "another one was under way: " + string(items[0].Value)})
+			return nil
+		}
+		cond = store.VersionIs(items[0].Version)
+	}
+	if c.takes(key) {
+		c.left = append(c.left, p)
+		return nil
+	}
+	before := len(c.starts)
+	c.admit(p, t, version, job, now)
+	if len(c.starts) > before {
+		c.starts[before].unique = store.Put(store.Item{Key: key, Value: []byte(t.ID)}, cond)
+	}
+	return nil
+}
+
+// takes reports whether a start of this claim takes that unique key.
+func (c *claim) takes(key store.Key) bool {
+	for i := range c.starts {
+		if c.starts[i].unique.Item.Key == key {
+			return true
+		}
+	}
+	return false
 }
 
 // admit starts a task if the limits allow it.
@@ -275,6 +343,10 @@ func (c *claim) admit(p place, t *task.Task, version int64, job definition.Job, 
 		c.left, c.full = append(c.left, p), true
 		return
 	case limitKey:
+		if t.Concurrency.Skip {
+			c.ends = append(c.ends, unstarted{t.ID, task.Drop, "the one before was still running"})
+			return
+		}
 		c.held = append(c.held, holding{place: p, hold: limitHold(t.Concurrency.Key)})
 		return
 	}
@@ -299,6 +371,9 @@ func (c *claim) ops(r journal.Receipt) []store.Op {
 			store.Delete(s.place.key, store.Always),
 			store.Put(store.Item{Key: leaseKey(s.token), Version: 1, Value: encode(&s.lease)}, store.Always),
 		)
+		if s.unique.Kind != 0 {
+			ops = append(ops, s.unique)
+		}
 		for _, permit := range s.lease.Permits {
 			ops = append(ops, store.Put(store.Item{Key: permit.key(), Value: []byte(s.token)}, store.Absent))
 		}
@@ -315,8 +390,9 @@ func (c *claim) clean(ctx context.Context) error {
 			w.add(p)
 		}
 	}
-	for _, id := range c.orphans {
-		if err := q.finish(ctx, id, task.Miss, "its job is no longer declared"); err != nil && !errors.Is(err, ErrFinished) {
+	for _, end := range c.ends {
+		err := q.finish(ctx, end.id, end.step, end.why)
+		if err != nil && !errors.Is(err, ErrFinished) && !errors.Is(err, errRunning) {
 			return err
 		}
 	}

@@ -204,7 +204,7 @@ func (e *ending) ops(r journal.Receipt) []store.Op {
 		e.place.version = entryVersion(r.Position, 0)
 		return append(ops, e.place.put(e.place.key, store.Always))
 	}
-	if e.task.Unique != "" && e.task.UniqueUntil <= e.task.Finished {
+	if e.task.HoldsUnique() && e.task.UniqueUntil <= e.task.Finished {
 		ops = append(ops, store.Delete(uniqueKey(e.task.Job, e.task.Unique), store.Always)) // ours while unfinished
 	}
 	return ops

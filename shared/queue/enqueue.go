@@ -71,6 +71,7 @@ type adding struct {
 	task     task.Task
 	line     string
 	prefix   string
+	fixed    bool // the id says what the task is: one that has it is the same
 	payload  json.RawMessage
 	existing bool
 	existed  bool // the first answer said so, where this repeats it
@@ -91,7 +92,7 @@ func (q *Queue) addition(set *definition.Set, once *Once, news []New) (*addition
 		}
 		t := &a.tasks[i]
 		t.same = -1
-		if t.task.Unique == "" {
+		if !t.claims() {
 			continue
 		}
 		key := [2]string{t.task.Job, t.task.Unique}
@@ -118,16 +119,20 @@ func (a *addition) add(i int, n *New) error {
 	if !declared {
 		job.Path = n.Job
 	}
-	created := a.q.created()
+	created, random := a.q.created(), a.q.random()
+	now := created
+	if n.Same != "" {
+		created, random = n.NotBefore.UnixMicro(), task.GroupHash(n.Job+"\x00"+n.Same)
+	}
 	t := task.Task{
 		Dialect: n.Dialect, Job: n.Job, Group: n.Group, Queue: cmp.Or(n.Queue, job.Queue, definition.MainQueue),
 		State: task.Ready, Priority: n.Priority, Created: created,
 		Attempts: cmp.Or(n.Attempts, job.Attempts, 1), RetryDelay: cmp.Or(n.RetryDelay, job.RetryDelay),
 		Thrown: cmp.Or(n.Thrown, task.OnThrown(job.OnError)), Fairness: n.Fairness, Unique: n.Unique,
-		Concurrency: n.Concurrency, Prefer: n.Prefer, Modifier: n.Modifier, Trace: n.Trace, Payload: n.Payload,
+		Concurrency: n.Concurrency, Prefer: n.Prefer, Modifier: n.Modifier, Trace: n.Trace, Payload: n.Payload, Schedule: n.Schedule, Late: n.Late,
 	}
-	t.ID = task.NewID(n.Prefix, t.ListedUnder(), created, a.q.random())
-	if n.NotBefore.UnixMicro() > created {
+	t.ID = task.NewID(n.Prefix, t.ListedUnder(), created, random)
+	if n.NotBefore.UnixMicro() > now {
 		t.State, t.NotBefore = task.Waiting, n.NotBefore.UnixMicro()
 	}
 	if n.UniqueWindow > 0 {
@@ -136,7 +141,7 @@ func (a *addition) add(i int, n *New) error {
 	if n.Missing {
 		t.State, t.Finished = task.Missing, created
 	}
-	a.tasks[i] = adding{task: t, prefix: n.Prefix, line: lineOf(t.Queue, job, declared)}
+	a.tasks[i] = adding{task: t, prefix: n.Prefix, fixed: n.Same != "", line: lineOf(t.Queue, job, declared)}
 	if len(n.Payload) > inline {
 		a.tasks[i].payload = n.Payload
 		a.tasks[i].task.Payload, a.tasks[i].task.Apart = nil, len(n.Payload)
@@ -180,12 +185,16 @@ func (a *addition) bounds() (ops, bytes int) {
 	return 4*len(a.tasks) + 1, bytes
 }
 
-// touches names the unique keys and the idempotency key.
+// touches names the unique keys, the idempotency key, and the ids that are given.
 func (a *addition) touches() []string {
 	var names []string
 	for i := range a.tasks {
-		if t := &a.tasks[i]; t.task.Unique != "" && t.same < 0 {
+		t := &a.tasks[i]
+		if t.claims() && t.same < 0 {
 			names = append(names, uniqueKey(t.task.Job, t.task.Unique).Partition)
+		}
+		if t.fixed {
+			names = append(names, t.task.ID.UUID())
 		}
 	}
 	if a.once != nil {
@@ -193,6 +202,9 @@ func (a *addition) touches() []string {
 	}
 	return names
 }
+
+// claims reports whether the task takes its unique key now.
+func (t *adding) claims() bool { return t.task.Unique != "" && !t.task.Late }
 
 // fresh reports whether the task is to be written.
 func (t *adding) fresh() bool { return !t.existing && t.same < 0 }
@@ -245,11 +257,11 @@ func (a *addition) ops(r journal.Receipt) []store.Op {
 			continue
 		}
 		uuid := t.task.ID.UUID()
-		ops = append(ops, store.Put(store.Item{Key: taskKey(uuid), Value: encode(&t.task)}, a.q.fresh()))
+		ops = append(ops, store.Put(store.Item{Key: taskKey(uuid), Value: encode(&t.task)}, a.q.fresh(t.fixed)))
 		if t.payload != nil {
 			ops = append(ops, store.Put(store.Item{Key: payloadKey(uuid), Value: t.payload}, store.Always))
 		}
-		if t.task.Unique != "" {
+		if t.claims() {
 			cond := store.Absent
 			if t.held {
 				cond = store.VersionIs(t.version)
@@ -267,8 +279,8 @@ func (a *addition) ops(r journal.Receipt) []store.Op {
 
 // fresh is the condition of a new task. Another process might make the same id, within one microsecond and with the same
 // random bits; a process that is alone gives each microsecond once, and saves the search.
-func (q *Queue) fresh() store.Condition {
-	if q.store.Exclusive() {
+func (q *Queue) fresh(fixed bool) store.Condition {
+	if q.store.Exclusive() && !fixed {
 		return store.Always
 	}
 	return store.Absent
@@ -291,21 +303,26 @@ func (a *addition) resolve(ctx context.Context, lost *store.Conflict) error {
 	return a.lookUp(ctx)
 }
 
-// rename gives a task whose very id is taken another.
+// rename gives a task whose very id is taken another, unless the id makes it the same task.
 func (a *addition) rename(key store.Key) {
 	for i := range a.tasks {
-		if t := &a.tasks[i]; t.fresh() && key == taskKey(t.task.ID.UUID()) {
+		if t := &a.tasks[i]; t.fresh() && !t.fixed && key == taskKey(t.task.ID.UUID()) {
 			t.task.ID = task.NewID(t.prefix, t.task.ListedUnder(), t.task.Created, a.q.random())
 		}
 	}
 }
 
-// lookUp finds who holds the unique keys that are asked for.
+// lookUp finds who holds the unique keys that are asked for, and which of the tasks that are to be made once were.
 func (a *addition) lookUp(ctx context.Context) error {
 	var keys []store.Key
 	var of []*adding
 	for i := range a.tasks {
-		if t := &a.tasks[i]; t.fresh() && t.task.Unique != "" {
+		t := &a.tasks[i]
+		switch {
+		case !t.fresh():
+		case t.fixed:
+			keys, of = append(keys, taskKey(t.task.ID.UUID())), append(of, t)
+		case t.claims():
 			keys, of = append(keys, uniqueKey(t.task.Job, t.task.Unique)), append(of, t)
 		}
 	}
@@ -330,6 +347,10 @@ func (a *addition) lookUp(ctx context.Context) error {
 
 // meet decides whether the holder of the unique key is the answer.
 func (t *adding) meet(ctx context.Context, q *Queue, found *store.Item) error {
+	if t.fixed {
+		t.existing = true
+		return decode(found, &t.task)
+	}
 	holder, _, err := q.load(ctx, task.ID(found.Value).UUID())
 	if err != nil && !errors.Is(err, ErrNoTask) {
 		return err

@@ -21,6 +21,7 @@ type entry struct {
 	Turn     string `json:"t,omitempty"` // fairness key; default: Job
 	Key      string `json:"ck,omitempty"`
 	Limit    int    `json:"cl,omitempty"`
+	Late     string `json:"u,omitempty"` // the partition of the unique key that is taken at the start
 	// NotBefore is set in an ordered queue, where a task that waits for its next attempt keeps its place.
 	NotBefore int64  `json:"nb,omitempty"`
 	Taken     *taken `json:"tk,omitempty"`
@@ -49,6 +50,9 @@ func entryOf(t *task.Task, line string) entry {
 	}
 	if t.Concurrency != nil {
 		e.Key, e.Limit = t.Concurrency.Key, t.Concurrency.Limit
+	}
+	if t.Late && t.Attempt == 0 {
+		e.Late = uniqueKey(t.Job, t.Unique).Partition
 	}
 	return e
 }

@@ -29,6 +29,12 @@ type New struct {
 	Prefer       string
 	Trace        string
 
+	// Same makes several requests one: a task of the group with the same text and the same NotBefore, which it then needs, is
+	// the same task, for as long as it is kept. It is how a schedule makes each tick once.
+	Same     string
+	Schedule string // name of the schedule that asks
+	Late     bool   // the unique key is taken at the start; see [task.Task]
+
 	Attempts   int           // at most so many starts; 0: the job's default; -1: endless
 	RetryDelay time.Duration // 0: the job's default
 	Thrown     task.OnThrown

@@ -45,15 +45,26 @@ func (q *Queue) finish(ctx context.Context, id task.ID, step task.Step, message 
 		}
 		t.State, _ = t.State.After(step) // every queued state has it
 		t.Finished, t.Message = q.micro(), message
-		return journal.Change{Events: []event.Event{closed(&t)}, Ops: func(journal.Receipt) []store.Op {
+		return journal.Change{Events: finished(&t, step), Ops: func(journal.Receipt) []store.Op {
 			ops := []store.Op{store.Put(store.Item{Key: taskKey(id.UUID()), Value: encode(&t)}, store.VersionIs(version))}
-			if t.Unique != "" && t.UniqueUntil <= t.Finished {
+			if t.HoldsUnique() && t.UniqueUntil <= t.Finished {
 				ops = append(ops, store.Delete(uniqueKey(t.Job, t.Unique), store.Always)) // ours while unfinished
 			}
 			return ops
 		}}, nil
 	})
 	return err
+}
+
+// finished are the events of a task that ends without having been started. A tick that is not run is told of as such.
+func finished(t *task.Task, step task.Step) []event.Event {
+	events := []event.Event{closed(t)}
+	if t.Schedule != "" && step == task.Drop {
+		fields := appendTime([]byte(`"at":`), t.Created)
+		fields = appendText(append(fields, `,"reason":`...), t.Message)
+		events = append(events, event.Event{Type: "ScheduleSkipped", Key: event.Key{Path: "Schedule:/" + t.Schedule}, Fields: fields})
+	}
+	return events
 }
 
 // askToStop marks the lease of a running task; the next heartbeat tells its worker.

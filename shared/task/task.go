@@ -40,12 +40,15 @@ type Task struct {
 	// Thrown says whether a thrown error (a panic, a Go error) is retried like a failure, or rejects.
 	Thrown OnThrown `json:"thr,omitempty"`
 
-	Fairness    string       `json:"fk,omitempty"` // whose turn the task takes in a fair queue; empty: Job
-	Unique      string       `json:"u,omitempty"`  // unique key, within Job
-	UniqueUntil int64        `json:"uu,omitempty"` // the key is held until then, even when the task is finished
+	Fairness    string `json:"fk,omitempty"` // whose turn the task takes in a fair queue; empty: Job
+	Unique      string `json:"u,omitempty"`  // unique key, within Job
+	UniqueUntil int64  `json:"uu,omitempty"` // the key is held until then, even when the task is finished
+	// Late says that the key is taken when the task starts, not when it is created: a task that finds it taken is dropped.
+	Late        bool         `json:"late,omitempty"`
 	Concurrency *Concurrency `json:"cc,omitempty"`
 	Prefer      string       `json:"pi,omitempty"`  // name of the instance that should run it
 	Modifier    string       `json:"mod,omitempty"` // seed 002
+	Schedule    string       `json:"sch,omitempty"` // name of the schedule that made it
 
 	Instance string          `json:"by,omitempty"`  // who runs or ran it last
 	Lease    string          `json:"ls,omitempty"`  // token of the lease while it runs
@@ -71,8 +74,12 @@ const (
 // Concurrency limits how many tasks with the same key run at once, over all jobs.
 type Concurrency struct {
 	Key   string `json:"k"`
-	Limit int    `json:"l"` // at least 1
+	Limit int    `json:"l"`           // at least 1
+	Skip  bool   `json:"s,omitempty"` // a task that finds as many running is dropped; otherwise it waits
 }
+
+// HoldsUnique reports whether the task has taken its unique key.
+func (t *Task) HoldsUnique() bool { return t.Unique != "" && (!t.Late || t.Attempt > 0) }
 
 // ListedUnder answers the group.
 func (t *Task) ListedUnder() string {
