@@ -5,12 +5,15 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/millrace/millrace/shared/api"
 	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/journal"
+	"github.com/millrace/millrace/shared/overview"
+	"github.com/millrace/millrace/shared/queue"
 	"github.com/millrace/millrace/shared/store/memory"
 )
 
@@ -90,6 +93,45 @@ func TestPutDefinitionsRefuses(t *testing.T) {
 	}
 	if set, err := book.Refresh(t.Context()); err != nil || !set.Equal(new(definition.Set)) {
 		t.Errorf("something was applied: %s, %v", set.JSON(), err)
+	}
+}
+
+// What another process has declared a moment ago is found, although this one has not looked since.
+func TestWhatWasDeclaredElsewhereIsFound(t *testing.T) {
+	t.Parallel()
+	s := memory.New(memory.Options{})
+	j := journal.Open(s, journal.Options{Folds: overview.Folds()})
+	t.Cleanup(func() { _ = j.Close() })
+	open := func() *definition.Book {
+		return definition.OpenBook(definition.BookOptions{Store: s, Journal: j, Age: time.Hour})
+	}
+	events, tasks, elsewhere := open(), open(), open()
+	for _, here := range []*definition.Book{events, tasks} {
+		if _, err := here.Current(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	set, err := definition.Read("f", []byte("sources: {crm: {collections: [{name: a}]}}\nhandlers: [{canvas: c, space: s, name: n}]"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := elsewhere.Apply(t.Context(), set, definition.FromAPI); err != nil {
+		t.Fatal(err)
+	}
+	over := func(here *definition.Book) *bundle {
+		q := queue.Open(queue.Options{Store: s, Journal: j, Definitions: here})
+		return &bundle{api: api.New(api.Options{Tokens: tokens()}, api.Enqueue(q, here))}
+	}
+	got := over(events).as(t, api.Producer, "POST", "/api/v1/canvases/c/handlers/s/n/events", `{"value":1}`)
+	if !strings.Contains(got.body, `"status":"new"`) {
+		t.Errorf("an event for the handler = %d %s, want it new", got.StatusCode, got.body)
+	}
+	b := over(tasks)
+	if got := b.as(t, api.Producer, "POST", "/api/v1/tasks?source=crm&collection=a", ""); got.StatusCode != http.StatusCreated {
+		t.Errorf("a task of the source = %d %s, want 201", got.StatusCode, got.body)
+	}
+	if got := b.as(t, api.Producer, "POST", "/api/v1/tasks?source=crm&collection=b", ""); got.StatusCode != http.StatusNotFound {
+		t.Errorf("a task of no collection = %d %s, want 404", got.StatusCode, got.body)
 	}
 }
 

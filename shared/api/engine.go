@@ -34,9 +34,20 @@ type Engine interface {
 	OldestWaiting(ctx context.Context, group string) (time.Time, error)
 }
 
-// Definitions answer what is declared.
+// Definitions answer what is declared; a [definition.Book] does.
 type Definitions interface {
-	Current(ctx context.Context) (*definition.Set, error)
+	Current(ctx context.Context) (*definition.Set, error) // as it was some seconds ago, perhaps
+	Refresh(ctx context.Context) (*definition.Set, error) // as it is
+}
+
+// search answers what is declared, as it is now where the current set has not what is sought: another process may have
+// declared it a moment ago.
+func search(ctx context.Context, d Definitions, has func(*definition.Set) bool) (*definition.Set, error) {
+	set, err := d.Current(ctx)
+	if err != nil || has(set) {
+		return set, err
+	}
+	return d.Refresh(ctx)
 }
 
 // find answers the task whose id the path holds, if it is one of the dialect. Any other id is a 404, malformed ones too.

@@ -182,7 +182,10 @@ func (s *submission) emit(x *exchange, body []byte, all ...newEvent) ([]addedVie
 	if err != nil {
 		return nil, err
 	}
-	set, err := s.definitions.Current(x.r.Context())
+	set, err := search(x.r.Context(), s.definitions, func(set *definition.Set) bool {
+		_, known := set.JobOf(h.path())
+		return known
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"math/big"
 	"net/http"
 	"strconv"
@@ -93,11 +94,7 @@ func (s *submission) wanted(x *exchange) (n queue.New, content []byte, err error
 	if err != nil {
 		return n, nil, err
 	}
-	set, err := s.definitions.Current(x.r.Context())
-	if err != nil {
-		return n, nil, err
-	}
-	if err := declared(set, source, collection); err != nil {
+	if err := declared(x.r.Context(), s.definitions, source, collection); err != nil {
 		return n, nil, err
 	}
 	content = []byte(strings.Join([]string{source, collection, strconv.FormatInt(priority, 10)}, "\x00"))
@@ -126,7 +123,16 @@ func idPart(name string) string {
 }
 
 // declared answers a 404 unless the source, and the collection if one is named, are defined.
-func declared(set *definition.Set, source, collection string) error {
+func declared(ctx context.Context, d Definitions, source, collection string) error {
+	unknown := func(set *definition.Set) error { return undeclared(set, source, collection) }
+	set, err := search(ctx, d, func(set *definition.Set) bool { return unknown(set) == nil })
+	if err != nil {
+		return err
+	}
+	return unknown(set)
+}
+
+func undeclared(set *definition.Set, source, collection string) error {
 	s, known := set.Sources[source]
 	if !known {
 		return problem(CodeNotFound, "there is no source %s", strconv.Quote(source)).at("query.source")
@@ -297,11 +303,7 @@ func (t *taskReading) listSync(x *exchange) error {
 	if err != nil {
 		return err
 	}
-	set, err := t.definitions.Current(x.r.Context())
-	if err != nil {
-		return err
-	}
-	if err := declared(set, s.source, s.collection); err != nil {
+	if err := declared(x.r.Context(), t.definitions, s.source, s.collection); err != nil {
 		return err
 	}
 	page, err := t.engine.List(x.r.Context(), queue.Listing{

@@ -27,6 +27,7 @@ type works struct {
 type declared struct{ set *definition.Set }
 
 func (d declared) Current(context.Context) (*definition.Set, error) { return d.set, nil }
+func (d declared) Refresh(context.Context) (*definition.Set, error) { return d.set, nil }
 
 func definitions() declared {
 	target := definition.Target{Go: "f"}
