@@ -116,16 +116,17 @@ func TestLogCap(t *testing.T) {
 	t.Parallel()
 	e, l := newEngine(), lease("/job", 1)
 	r := worker.NewRunner(worker.Options{
-		Engine: e, Definitions: declared(definition.Target{Go: "f"}, 0), MaxLog: 1000,
+		Engine: e, Definitions: declared(definition.Target{Go: "f"}, 0), MaxLog: 1040,
 		Targets: worker.Targets{Go: worker.Functions{"f": func(_ context.Context, _ *worker.Attempt, log *worker.Log) (json.RawMessage, error) {
 			for range 100 {
 				log.Info("0123456789")
 			}
+			log.Info("") // would fit, and would hide that something is missing before it
 			return nil, nil
 		}}},
 	})
 	only(t, e, r, l)
-	want := append(slices.Repeat([]string{"info 0123456789"}, 20), "warn the log is full: 80 more lines of 800 bytes were left out")
+	want := append(slices.Repeat([]string{"info 0123456789"}, 20), "warn the log is full: 81 more lines of 800 bytes were left out")
 	if diff := cmp.Diff(want, e.messages(l.Token)); diff != "" {
 		t.Errorf("log (-want +got):\n%s", diff)
 	}

@@ -262,3 +262,27 @@ func BenchmarkPool(b *testing.B) {
 		b.Fatal(err)
 	}
 }
+
+// TestPoolKeepsWhatWasClaimedWithACompletionThatFailed: that the end must be told again loses no task.
+func TestPoolKeepsWhatWasClaimedWithACompletionThatFailed(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		e, tries := newEngine(), map[string]int{}
+		e.complete = func(token string, _ queue.Result) error {
+			if tries[token]++; tries[token] < 3 {
+				return journal.ErrUnavailable
+			}
+			return nil
+		}
+		tokens := e.add(10)
+		stop := start(t, worker.NewPool(worker.PoolOptions{Workers: 1, Bell: make(rings), Runner: runner(e, nothing)}))
+		time.Sleep(time.Minute) // of virtual time
+		synctest.Wait()
+		for _, token := range tokens {
+			if n := len(e.results[token]); n != 1 {
+				t.Errorf("a task ended %d times, want once", n)
+			}
+		}
+		_ = stop()
+	})
+}
