@@ -305,6 +305,21 @@ func TestASetOfManyItems(t *testing.T) {
 	}
 }
 
+func TestASetOfManyObjects(t *testing.T) {
+	t.Parallel()
+	s := newShelf(t)
+	b := s.open()
+	for n, want := range map[int]error{10_000: nil, 60_000: definition.ErrTooLarge} {
+		set := new(definition.Set)
+		for i := range n {
+			set.Jobs = append(set.Jobs, definition.Job{Path: fmt.Sprintf("/j%d", i)})
+		}
+		if _, err := b.Apply(t.Context(), set, definition.FromAPI); !errors.Is(err, want) {
+			t.Errorf("Apply(%d jobs) = %v, want %v", n, err, want)
+		}
+	}
+}
+
 // A set that is replaced while it is read is read again: never half of each.
 func TestASetThatIsReplacedWhileItIsRead(t *testing.T) {
 	t.Parallel()

@@ -21,13 +21,16 @@ const (
 	headSort  = "0"
 	partBytes = store.MaxValue
 	maxParts  = 7 // with the head and the events within one write
+
+	maxEvents  = store.MaxWriteBytes - maxParts*partBytes - 16<<10 // bytes of events beside so many parts
+	eventBytes = 32                                                // what an event takes beside its type and its key
 )
 
 var (
 	errUnchanged = errors.New("definition: nothing to write")
 	errDamaged   = errors.New("definition: the stored set cannot be read: damaged, or written by a newer version")
 
-	// ErrTooLarge is returned for a set beyond what one write can hold, some 2.5 MB.
+	// ErrTooLarge is returned for a set beyond what one write can hold, some 2.5 MB with the events of what changes.
 	ErrTooLarge = errors.New("definition: the set is too large")
 )
 
@@ -131,8 +134,8 @@ func unavailable(err error) error {
 func (e entry) change(before entry, events []event.Event) (journal.Change, error) {
 	text := e.set.JSON()
 	parts := (len(text) + partBytes - 1) / partBytes
-	if parts > maxParts {
-		return journal.Change{}, fmt.Errorf("%w: %d bytes, at most %d", ErrTooLarge, len(text), maxParts*partBytes)
+	if size, most := len(text)+sizeOf(events), maxParts*partBytes+maxEvents; parts > maxParts || size > most {
+		return journal.Change{}, fmt.Errorf("%w: %d bytes with the events, at most %d", ErrTooLarge, size, most)
 	}
 	value, err := json.Marshal(head{Parts: parts, File: e.file})
 	if err != nil {
@@ -154,4 +157,13 @@ func (e entry) change(before entry, events []event.Event) (journal.Change, error
 		}
 		return ops
 	}}, nil
+}
+
+// sizeOf answers about how many bytes events take.
+func sizeOf(events []event.Event) int {
+	size := 0
+	for i := range events {
+		size += len(events[i].Type) + len(events[i].Key.Path) + eventBytes
+	}
+	return size
 }

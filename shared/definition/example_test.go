@@ -13,13 +13,13 @@ sources:
     target: {http: {url: "https://example.com/sync"}}
     collections: [{name: users, schedule: "0 0/5 * ? * * *", timezone: Europe/Berlin}]
 queues:
-  - {name: mail, topics: ["mail/*"], max_paralel: 15}
+  - {name: mail, topics: ["mail/*"], parallel: 15}
 schedules:
   - {name: nightly, cron: "0 0 25 * * ?", job: /sources/crm/users}
 `))
 	fmt.Println(err)
 	// Output:
-	// millrace.yaml:7: queues[0].max_paralel: unknown, want one of keep_jobs, max_parallel, name, retries, retry_delay, topics, type, weights
+	// millrace.yaml:7: queues[0].parallel: unknown, want one of keep_jobs, max_parallel, name, retries, retry_delay, topics, type, weights
 	// millrace.yaml:9: schedules[0].cron: cron expression "0 0 25 * * ?", character 5: hours go from 0 to 23
 }
 
