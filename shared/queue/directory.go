@@ -12,7 +12,7 @@ import (
 	"github.com/millrace/millrace/shared/store"
 )
 
-// directory is the names of the queues in which tasks have ever waited.
+// directory is the names of the lines in which tasks have ever waited.
 type directory struct {
 	mu    sync.Mutex
 	names map[string]bool // registered by this process, or read
@@ -23,7 +23,7 @@ type directory struct {
 // reread is how old, in microseconds, a reading of the directory may be.
 const reread = 10_000_000
 
-// register notes that tasks wait in a queue, before the first does.
+// register notes that tasks wait in a line, before the first does.
 func (q *Queue) register(ctx context.Context, name string) error {
 	d := &q.known
 	d.mu.Lock()
@@ -32,9 +32,9 @@ func (q *Queue) register(ctx context.Context, name string) error {
 	if known {
 		return nil
 	}
-	item := store.Item{Key: work(partitionQueues, fit(name)), Version: 1, Value: []byte(name)}
+	item := store.Item{Key: work(partitionLines, fit(name)), Version: 1, Value: []byte(name)}
 	if err := q.store.Write(ctx, store.Write{Token: q.token(), Ops: []store.Op{store.Put(item, store.Always)}}); err != nil {
-		return unavailable("register a queue", err)
+		return unavailable("register a line", err)
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -49,16 +49,16 @@ func (d *directory) add(name string) {
 	d.names[name] = true
 }
 
-// queues answers the names of all queues that tasks may wait in.
-func (q *Queue) queues(ctx context.Context) ([]string, error) {
+// lines answers the names of all lines that tasks may wait in.
+func (q *Queue) lines(ctx context.Context) ([]string, error) {
 	d := &q.known
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	stale := d.read == 0 || !q.store.Exclusive() && q.micro() > d.read+reread
 	if stale {
-		page, err := q.store.Query(ctx, store.Range{Table: store.Work, Partition: partitionQueues})
+		page, err := q.store.Query(ctx, store.Range{Table: store.Work, Partition: partitionLines})
 		if err != nil {
-			return nil, unavailable("read the queues", err)
+			return nil, unavailable("read the lines", err)
 		}
 		d.add(definition.MainQueue)
 		for i := range page.Items {
@@ -74,15 +74,33 @@ func (q *Queue) linesFor(ctx context.Context, by Claimer) ([]string, error) {
 	if len(by.Queues) > 0 {
 		return by.Queues, nil
 	}
-	names, err := q.queues(ctx)
+	all, err := q.lines(ctx)
 	if err != nil {
 		return nil, err
 	}
+	lines := make([]string, 0, len(all))
+	for _, line := range all {
+		if by.takes(line) {
+			lines = append(lines, line)
+		}
+	}
+	if len(lines) == 0 {
+		return nil, nil
+	}
 	q.known.mu.Lock()
 	q.known.turn++
-	first := q.known.turn % len(names)
+	first := q.known.turn % len(lines)
 	q.known.mu.Unlock()
-	return slices.Concat(names[first:], names[:first]), nil
+	return slices.Concat(lines[first:], lines[:first]), nil
+}
+
+// takes reports whether the claimer takes from a line: an instance from those of its jobs, a server from all others.
+func (by *Claimer) takes(line string) bool {
+	_, job, forInstances := strings.Cut(line, "@")
+	if len(by.Jobs) == 0 || !forInstances {
+		return len(by.Jobs) == 0 && !forInstances
+	}
+	return slices.ContainsFunc(by.Jobs, func(pattern string) bool { return definition.Match(pattern, job) })
 }
 
 // queueOf answers the queue of a ready index.

@@ -227,12 +227,12 @@ func (a *addition) locate(ctx context.Context) error {
 		}
 	}
 	for name, list := range byQueue {
-		if err := a.q.register(ctx, name); err != nil {
-			return err
-		}
 		entries := make([]entry, len(list))
 		for n, i := range list {
 			entries[n] = a.places[i].entry
+			if err := a.q.register(ctx, a.tasks[i].line); err != nil {
+				return err
+			}
 		}
 		ranks, err := a.q.ranks(ctx, a.set.QueueOf(name), entries)
 		if err != nil {

@@ -101,12 +101,12 @@ func (q *Queue) move(ctx context.Context, found []place) error {
 }
 
 func (q *Queue) moveIn(ctx context.Context, c definition.Queue, found []place) error {
-	if err := q.register(ctx, c.Name); err != nil {
-		return err
-	}
 	entries := make([]entry, len(found))
 	for i := range found {
 		entries[i] = found[i].entry
+		if err := q.register(ctx, entries[i].line()); err != nil {
+			return err
+		}
 	}
 	ranks, err := q.ranks(ctx, c, entries)
 	if err != nil {

@@ -22,15 +22,15 @@ import (
 //	unique/HASH       -             which task holds a unique key
 //	once/HASH         -             what an idempotency key was answered
 //	rules             PATH          pause and block
-//	queues, holds     NAME          which queues and holds there may be
+//	lines, holds      NAME          which ready indexes and holds there may be
 //	turn/QUEUE        KEY           sequencer: where a fairness key's next turn is
 //	turns             QUEUE         sequencer: its floor is the queue's virtual time
 const (
-	partitionDue    = "due"
-	partitionRules  = "rules"
-	partitionQueues = "queues"
-	partitionHolds  = "holds"
-	only            = "-" // the sort key of a partition with one item
+	partitionDue   = "due"
+	partitionRules = "rules"
+	partitionLines = "lines"
+	partitionHolds = "holds"
+	only           = "-" // the sort key of a partition with one item
 )
 
 func work(partition, sort string) store.Key {

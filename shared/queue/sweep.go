@@ -85,7 +85,7 @@ const ringMost = 16
 
 // ringReady rings for what is ready, in case the rings for it were lost.
 func (q *Queue) ringReady(ctx context.Context) (rung int, err error) {
-	names, err := q.queues(ctx)
+	names, err := q.lines(ctx)
 	if err != nil {
 		return 0, err
 	}
