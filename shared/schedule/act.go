@@ -1,0 +1,164 @@
+package schedule
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/millrace/millrace/shared/definition"
+	"github.com/millrace/millrace/shared/event"
+	"github.com/millrace/millrace/shared/journal"
+	"github.com/millrace/millrace/shared/queue"
+	"github.com/millrace/millrace/shared/store"
+	"github.com/millrace/millrace/shared/task"
+)
+
+// Status is a schedule as it stands.
+type Status struct {
+	definition.Schedule
+	Suspended bool
+	Next      []time.Time // the next five times; none while it is suspended
+	FiredAt   time.Time   // the newest tick; zero: none
+	Task      task.ID     // that it made
+	Words     string      // the expression in words
+	Warnings  []string
+}
+
+// List answers all schedules by name.
+func (s *Scheduler) List(ctx context.Context) ([]Status, error) {
+	plans, err := s.compiled(ctx)
+	if err != nil {
+		return nil, err
+	}
+	states, err := s.states(ctx)
+	if err != nil {
+		return nil, err
+	}
+	all := make([]Status, 0, len(plans))
+	for name, p := range plans {
+		all = append(all, s.status(p, states[name].state))
+	}
+	slices.SortFunc(all, func(a, b Status) int { return strings.Compare(a.Name, b.Name) })
+	return all, nil
+}
+
+// Get answers a schedule. The error is [ErrNoSchedule] if it is not declared.
+func (s *Scheduler) Get(ctx context.Context, name string) (Status, error) {
+	p, err := s.plan(ctx, name)
+	if err != nil {
+		return Status{}, err
+	}
+	state, err := s.load(ctx, name)
+	return s.status(p, state.state), err
+}
+
+func (s *Scheduler) plan(ctx context.Context, name string) (*plan, error) {
+	plans, err := s.compiled(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if p := plans[name]; p != nil {
+		return p, nil
+	}
+	return nil, ErrNoSchedule
+}
+
+// upcoming is how many of the next times are shown.
+const upcoming = 5
+
+func (s *Scheduler) status(p *plan, state state) Status {
+	st := Status{
+		Schedule: p.Schedule, Suspended: state.Suspended, Task: state.Task, Words: p.words, Warnings: p.table.Warnings(),
+	}
+	if state.FiredAt > 0 {
+		st.FiredAt = at(state.FiredAt)
+	}
+	next, ok := p.table.Next(s.o.Now())
+	for ; ok && !state.Suspended && len(st.Next) < upcoming; next, ok = p.table.Next(next) {
+		st.Next = append(st.Next, next.UTC())
+	}
+	return st
+}
+
+// Suspend keeps a schedule from firing, or lets it go on from now; ticks that passed meanwhile are not made up for. Those
+// that were made already, up to two minutes ahead, still run. Both are idempotent.
+func (s *Scheduler) Suspend(ctx context.Context, name string, on bool) error {
+	if _, err := s.plan(ctx, name); err != nil {
+		return err
+	}
+	kind := "ScheduleResumed"
+	if on {
+		kind = "ScheduleSuspended"
+	}
+	_, err := s.o.Journal.Write(ctx, func(ctx context.Context, _ *store.Conflict) (journal.Change, error) {
+		state, err := s.load(ctx, name)
+		if err != nil {
+			return journal.Change{}, err
+		}
+		if state.Suspended == on && state.version != 0 {
+			return journal.Change{}, errBeaten
+		}
+		state.Suspended = on
+		if !on {
+			state.Until = max(state.Until, s.o.Now().UnixMicro())
+		}
+		return journal.Change{
+			Events: []event.Event{{Type: kind, Key: event.Key{Path: "Schedule:/" + name}}},
+			Ops:    func(journal.Receipt) []store.Op { return []store.Op{state.op()} },
+		}, nil
+	})
+	if errors.Is(err, errBeaten) {
+		return nil
+	}
+	return err
+}
+
+// Trigger makes a task of a schedule now, and answers it. A sync task that is under way is the answer itself.
+func (s *Scheduler) Trigger(ctx context.Context, name string) (task.ID, error) {
+	p, err := s.plan(ctx, name)
+	if err != nil {
+		return "", err
+	}
+	n := p.tick(s.o.Now())
+	n.Same, n.NotBefore, n.Late = "", time.Time{}, false
+	answer, err := s.o.Queue.Enqueue(ctx, nil, n)
+	if err != nil {
+		return "", err
+	}
+	return answer.Tasks[0].Task.ID, nil
+}
+
+// MaxBackfill is how many ticks a backfill may make.
+const MaxBackfill = 1000
+
+// Backfill makes the ticks of a schedule from one time to another, both inclusive, at once, and answers how many they are.
+// Ticks that were made before are not made again. The error is [ErrRange] if there is none, or more than [MaxBackfill].
+func (s *Scheduler) Backfill(ctx context.Context, name string, from, to time.Time) (int, error) {
+	p, err := s.plan(ctx, name)
+	if err != nil {
+		return 0, err
+	}
+	if to.Before(from) || to.After(s.o.Now()) {
+		return 0, fmt.Errorf("%w: from %s to %s, want a range that ends after its beginning and not in the future", ErrRange,
+			from.Format(time.RFC3339), to.Format(time.RFC3339))
+	}
+	var times []time.Time
+	for at := range p.table.Between(from, to) {
+		if times = append(times, at); len(times) > MaxBackfill {
+			return 0, fmt.Errorf("%w: more than %d ticks from %s to %s; backfill less at a time", ErrRange, MaxBackfill,
+				from.Format(time.RFC3339), to.Format(time.RFC3339))
+		}
+	}
+	if len(times) == 0 {
+		return 0, fmt.Errorf("%w: no tick from %s to %s", ErrRange, from.Format(time.RFC3339), to.Format(time.RFC3339))
+	}
+	for i := 0; i < len(times); i += queue.MaxBatch {
+		if _, err := s.make(ctx, p, times[i:min(i+queue.MaxBatch, len(times))]); err != nil {
+			return 0, err
+		}
+	}
+	return len(times), nil
+}

@@ -1,0 +1,345 @@
+package schedule_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/millrace/millrace/shared/definition"
+	"github.com/millrace/millrace/shared/event"
+	"github.com/millrace/millrace/shared/journal"
+	"github.com/millrace/millrace/shared/overview"
+	"github.com/millrace/millrace/shared/queue"
+	"github.com/millrace/millrace/shared/schedule"
+	"github.com/millrace/millrace/shared/store"
+	"github.com/millrace/millrace/shared/store/memory"
+)
+
+// declared is the set in force, until a test puts another in its place.
+type declared struct{ set *definition.Set }
+
+func (d *declared) Current(context.Context) (*definition.Set, error) { return d.set, nil }
+
+// bed is schedules on a store, with a clock set by hand.
+type bed struct {
+	t       *testing.T
+	store   store.Store
+	journal *journal.Journal
+	queue   *queue.Queue
+	sets    *declared
+	now     time.Time
+	*schedule.Scheduler
+}
+
+const job = "/topics/a"
+
+func setup(t *testing.T, schedules ...definition.Schedule) *bed {
+	t.Helper()
+	b := &bed{t: t, store: memory.New(memory.Options{}), now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}
+	b.sets = &declared{&definition.Set{
+		Schedules: schedules,
+		Jobs:      []definition.Job{{Path: job, Target: definition.Target{Go: "f"}}},
+		Sources: map[string]definition.Source{"s": {
+			Target: definition.Target{Go: "f"}, Collections: []definition.Collection{{Name: "c", Schedule: "* * * * * ?"}, {Name: "d"}},
+		}},
+	}}
+	b.journal = journal.Open(b.store, journal.Options{Now: b.clock, Folds: overview.Folds()})
+	t.Cleanup(func() { _ = b.journal.Close() })
+	b.queue = queue.Open(queue.Options{Store: b.store, Journal: b.journal, Definitions: b.sets, Now: b.clock})
+	b.Scheduler = b.open(b.clock)
+	return b
+}
+
+func (b *bed) clock() time.Time { return b.now }
+
+// open answers the scheduler of one more process, with a clock of its own.
+func (b *bed) open(now func() time.Time) *schedule.Scheduler {
+	return schedule.Open(schedule.Options{
+		Store: b.store, Journal: b.journal, Queue: b.queue, Definitions: b.sets, Now: now,
+	})
+}
+
+// look makes what falls due in the next minute.
+func (b *bed) look() schedule.Made {
+	b.t.Helper()
+	made, err := b.Make(b.t.Context(), b.now.Add(time.Minute))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return made
+}
+
+// created answers when the tasks of a group were due, in order.
+func (b *bed) created(group string) (times []string) {
+	b.t.Helper()
+	page, err := b.queue.List(b.t.Context(), queue.Listing{Group: group, Limit: 1000})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	for _, t := range page.Tasks {
+		times = append(times, time.UnixMicro(t.Created).UTC().Format("02 15:04:05"))
+	}
+	return times
+}
+
+// events answers the journal's events of a schedule, by type and fields.
+func (b *bed) events(name string) (all []string) {
+	b.t.Helper()
+	answer, err := b.journal.ReadAfter(b.t.Context(), journal.Request{})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	for _, e := range answer.Events {
+		if e.Key == (event.Key{Path: "Schedule:/" + name}) {
+			all = append(all, e.Type+" "+string(e.Fields))
+		}
+	}
+	return all
+}
+
+func every(name, cron string, change ...func(*definition.Schedule)) definition.Schedule {
+	s := definition.Schedule{Name: name, Cron: cron, Job: job, Payload: json.RawMessage(`{"n":1}`)}
+	for _, c := range change {
+		c(&s)
+	}
+	return s
+}
+
+func TestTicksOfTheComingMinuteAreTasksThatWaitForTheirTime(t *testing.T) {
+	t.Parallel()
+	b := setup(t, every("s", "0/20 * * * * ?"))
+	b.look()
+	want := []string{"01 12:00:20", "01 12:00:40", "01 12:01:00"}
+	if diff := cmp.Diff(want, b.created(job)); diff != "" {
+		t.Errorf("ticks (-want +got):\n%s", diff)
+	}
+	b.now = b.now.Add(20 * time.Second)
+	leases, err := b.queue.Claim(t.Context(), queue.Claimer{}, 10)
+	started := 0
+	for _, l := range leases {
+		if l.Task.Job == job {
+			started++
+		}
+	}
+	if err != nil || started != 1 {
+		t.Errorf("Claim after 20 s started %d ticks, %v, want 1", started, err)
+	}
+}
+
+func TestTenAtOnceMakeEachTickOnce(t *testing.T) {
+	t.Parallel()
+	b := setup(t, every("s", "* * * * * ?"))
+	b.look()
+	for range 5 {
+		b.now = b.now.Add(time.Minute)
+		var group sync.WaitGroup
+		for i := range 10 {
+			now := b.now.Add(time.Duration(i) * 3 * time.Second)
+			other := b.open(func() time.Time { return now })
+			group.Go(func() {
+				if _, err := other.Make(t.Context(), now.Add(time.Minute)); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		group.Wait()
+	}
+	times := b.created(job)
+	seen := map[string]bool{}
+	for _, at := range times {
+		if seen[at] {
+			t.Errorf("the tick of %s was made twice", at)
+		}
+		seen[at] = true
+	}
+	if want := 6*60 + 27; len(times) != want {
+		t.Errorf("%d ticks, want %d: one for each second up to the latest look's end", len(times), want)
+	}
+}
+
+func TestDownForTwoWeeks(t *testing.T) {
+	t.Parallel()
+	for misfire, want := range map[string]int{schedule.MisfireSkip: 0, schedule.MisfireOnce: 1, "": 1, schedule.MisfireAll: schedule.MaxMisfires} {
+		t.Run("misfire "+misfire, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t, every("s", "0/5 * * * * ?", func(s *definition.Schedule) { s.Misfire = misfire }))
+			b.look()
+			before := len(b.created(job))
+			b.now = b.now.Add(14 * 24 * time.Hour)
+			b.look()
+			onTime := int((schedule.Late + time.Minute) / (5 * time.Second))
+			if got := len(b.created(job)) - before - onTime - 1; got != want {
+				t.Errorf("%d ticks were made up for, want %d", got, want)
+			}
+			told := b.events("s")
+			if len(told) != 3 || told[1][:15] != "ScheduleMissed " {
+				t.Errorf("events %q, want what was missed between what was fired", told)
+			}
+		})
+	}
+}
+
+func TestACollectionTicksWhenItsTurnComesAndOverlapsNothing(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.look()
+	claim := func() []queue.Lease {
+		t.Helper()
+		leases, err := b.queue.Claim(t.Context(), queue.Claimer{}, 10)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return leases
+	}
+	b.now = b.now.Add(time.Second)
+	first := claim()
+	if len(first) != 1 {
+		t.Fatalf("%d tasks started after a second, want 1", len(first))
+	}
+	b.now = b.now.Add(time.Second)
+	if second := claim(); len(second) != 0 {
+		t.Errorf("%d tasks started while the one before runs, want none", len(second))
+	}
+	byHand, err := b.queue.Enqueue(t.Context(), nil, queue.SyncTask("s", "c", 300))
+	if err != nil || !byHand.Tasks[0].Existing || byHand.Tasks[0].Task.ID != first[0].Task.ID {
+		t.Errorf("a request by hand = %+v, %v, want the task that runs", byHand, err)
+	}
+	if _, err := b.queue.Complete(t.Context(), first[0].Token, queue.Result{Outcome: queue.OK}); err != nil {
+		t.Fatal(err)
+	}
+	b.now = b.now.Add(time.Second)
+	if third := claim(); len(third) != 1 || third[0].Task.Priority != schedule.PriorityBySchedule {
+		t.Errorf("after the end %d tasks started, want the next tick", len(third))
+	}
+	if told := b.events("sources/s/c"); len(told) != 2 || told[1][:16] != "ScheduleSkipped " {
+		t.Errorf("events %q, want the skipped tick at the end", told)
+	}
+}
+
+func TestOverlap(t *testing.T) {
+	t.Parallel()
+	for overlap, want := range map[string]struct{ Together, Later int }{
+		"": {3, 0}, schedule.OverlapAllow: {3, 0}, schedule.OverlapSkip: {1, 0}, schedule.OverlapQueue: {1, 1},
+	} {
+		t.Run("overlap "+overlap, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t, every("s", "0/20 * * * * ?", func(s *definition.Schedule) { s.Overlap = overlap }))
+			b.look()
+			b.now = b.now.Add(time.Minute)
+			running, err := b.queue.Claim(t.Context(), queue.Claimer{Queues: []string{definition.MainQueue}}, 10)
+			if err != nil || len(running) != want.Together {
+				t.Fatalf("%d ticks run at once, %v, want %d", len(running), err, want.Together)
+			}
+			if _, err := b.queue.Complete(t.Context(), running[0].Token, queue.Result{Outcome: queue.OK}); err != nil {
+				t.Fatal(err)
+			}
+			next, err := b.queue.Claim(t.Context(), queue.Claimer{Queues: []string{definition.MainQueue}}, 10)
+			if err != nil || len(next) != want.Later {
+				t.Errorf("%d ticks run after the first has ended, %v, want %d", len(next), err, want.Later)
+			}
+		})
+	}
+}
+
+func TestSuspendResumeTriggerBackfill(t *testing.T) {
+	t.Parallel()
+	b := setup(t, every("s", "0 0 * * * ?"))
+	ctx := t.Context()
+	b.look()
+	if err := b.Suspend(ctx, "s", true); err != nil {
+		t.Fatal(err)
+	}
+	b.now = b.now.Add(3 * time.Hour)
+	b.look()
+	if got := b.created(job); len(got) != 0 {
+		t.Errorf("ticks of a suspended schedule: %q", got)
+	}
+	if err := errors.Join(b.Suspend(ctx, "s", false), b.Suspend(ctx, "s", false)); err != nil {
+		t.Fatal(err)
+	}
+	b.look()
+	if got := b.created(job); len(got) != 0 {
+		t.Errorf("ticks that passed meanwhile were made up for: %q", got)
+	}
+	st, err := b.Get(ctx, "s")
+	if err != nil || len(st.Next) != 5 || !st.Next[0].Equal(b.now.Add(time.Hour)) {
+		t.Errorf("Get = %+v, %v", st, err)
+	}
+	if _, err := b.Trigger(ctx, "s"); err != nil || len(b.created(job)) != 1 {
+		t.Errorf("Trigger: %v, tasks %q", err, b.created(job))
+	}
+	n, err := b.Backfill(ctx, "s", b.now.Add(-2*time.Hour), b.now)
+	again, againErr := b.Backfill(ctx, "s", b.now.Add(-2*time.Hour), b.now)
+	if n != 3 || again != 3 || err != nil || againErr != nil || len(b.created(job)) != 4 {
+		t.Errorf("Backfill = %d and %d, %v, %v, tasks %q, want both ends, once", n, again, err, againErr, b.created(job))
+	}
+	for name, r := range map[string][2]time.Time{
+		"backwards": {b.now, b.now.Add(-time.Hour)}, "future": {b.now, b.now.Add(time.Hour)},
+		"empty": {b.now.Add(-30 * time.Minute), b.now.Add(-20 * time.Minute)}, "huge": {b.now.AddDate(-1, 0, 0), b.now},
+	} {
+		if _, err := b.Backfill(ctx, "s", r[0], r[1]); !errors.Is(err, schedule.ErrRange) {
+			t.Errorf("Backfill(%s) = %v, want %v", name, err, schedule.ErrRange)
+		}
+	}
+	if _, err := b.Get(ctx, "nope"); !errors.Is(err, schedule.ErrNoSchedule) {
+		t.Errorf("Get(unknown) = %v, want %v", err, schedule.ErrNoSchedule)
+	}
+}
+
+func TestOneBrokenScheduleStopsNoOther(t *testing.T) {
+	t.Parallel()
+	b := setup(t, every("bad", "nonsense"), every("zone", "@hourly", func(s *definition.Schedule) { s.Timezone = "No/Where" }),
+		every("good", "0/30 * * * * ?"))
+	b.look()
+	if got := b.created(job); len(got) != 2 {
+		t.Errorf("ticks %q, want the good schedule's two", got)
+	}
+}
+
+// counting is a store that counts what it is asked.
+type counting struct {
+	store.Store
+	mu              sync.Mutex
+	queries, writes int
+}
+
+func (c *counting) Query(ctx context.Context, r store.Range) (store.Page, error) {
+	c.mu.Lock()
+	c.queries++
+	c.mu.Unlock()
+	return c.Store.Query(ctx, r)
+}
+
+func (c *counting) Write(ctx context.Context, w store.Write) error {
+	c.mu.Lock()
+	c.writes++
+	c.mu.Unlock()
+	return c.Store.Write(ctx, w)
+}
+
+// Schedules that do not fire are looked at together: 10,000 of them are read in pages, and nothing is written.
+func TestTenThousandSchedulesThatRestCostOneReading(t *testing.T) {
+	t.Parallel()
+	schedules := make([]definition.Schedule, 10_000)
+	for i := range schedules {
+		schedules[i] = every(fmt.Sprintf("s%05d", i), "0 0 0 1 1 ?")
+	}
+	b := setup(t)
+	b.sets.set = &definition.Set{Schedules: schedules}
+	b.look() // remembers when each began
+	c := &counting{Store: b.store}
+	b.store = c
+	s := b.open(b.clock)
+	if _, err := s.Make(t.Context(), b.now.Add(time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	if c.writes != 0 || c.queries > 4 {
+		t.Errorf("%d writes and %d queries, want none and at most 4", c.writes, c.queries)
+	}
+}

@@ -1,0 +1,96 @@
+package schedule
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/millrace/millrace/shared/journal"
+	"github.com/millrace/millrace/shared/store"
+	"github.com/millrace/millrace/shared/task"
+)
+
+// state is what is remembered of a schedule. Times are microseconds since 1970.
+type state struct {
+	Name      string  `json:"n"`
+	Until     int64   `json:"u"` // ticks up to then were made, or given up
+	Suspended bool    `json:"s,omitempty"`
+	FiredAt   int64   `json:"f,omitempty"` // the newest tick
+	Task      task.ID `json:"t,omitempty"` // that it made
+}
+
+const partition = "schedules"
+
+func key(name string) store.Key {
+	return store.Key{Table: store.Definitions, Partition: partition, Sort: sortOf(name)}
+}
+
+// sortOf answers a sort key for a name of up to 255 characters of any kind.
+func sortOf(name string) string { return "/" + name }
+
+// stored is a state and the version of its item; 0 if it has none yet.
+type stored struct {
+	state
+	version int64
+}
+
+func (s *stored) cond() store.Condition {
+	if s.version == 0 {
+		return store.Absent
+	}
+	return store.VersionIs(s.version)
+}
+
+func (s *stored) op() store.Op {
+	value, err := json.Marshal(&s.state)
+	if err != nil {
+		panic(err) // a struct of numbers and texts
+	}
+	return store.Put(store.Item{Key: key(s.Name), Value: value}, s.cond())
+}
+
+// states reads what is remembered of all schedules.
+func (s *Scheduler) states(ctx context.Context) (map[string]stored, error) {
+	all := map[string]stored{}
+	r := store.Range{Table: store.Definitions, Partition: partition}
+	for {
+		page, err := s.o.Store.Query(ctx, r)
+		if err != nil {
+			return nil, fmt.Errorf("%w: read schedules: %w", journal.ErrUnavailable, err)
+		}
+		for i := range page.Items {
+			one, err := read(&page.Items[i])
+			if err != nil {
+				return nil, err
+			}
+			all[one.Name] = one
+		}
+		if !page.More || len(page.Items) == 0 {
+			return all, nil
+		}
+		r.From = page.Items[len(page.Items)-1].Key.Sort + "\x00"
+	}
+}
+
+// load reads what is remembered of one schedule; a new one begins now.
+func (s *Scheduler) load(ctx context.Context, name string) (stored, error) {
+	items, err := s.o.Store.Get(ctx, key(name))
+	if err != nil {
+		return stored{}, fmt.Errorf("%w: read schedule %s: %w", journal.ErrUnavailable, name, err)
+	}
+	if items[0] == nil {
+		return stored{state: state{Name: name, Until: s.o.Now().UnixMicro()}}, nil
+	}
+	return read(items[0])
+}
+
+func read(item *store.Item) (stored, error) {
+	one := stored{version: item.Version}
+	if err := json.Unmarshal(item.Value, &one.state); err != nil {
+		return one, fmt.Errorf("schedule: %v cannot be read: %w", item.Key, err)
+	}
+	return one, nil
+}
+
+func at(micro int64) time.Time { return time.UnixMicro(micro).UTC() }

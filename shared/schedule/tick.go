@@ -1,0 +1,82 @@
+package schedule
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/millrace/millrace/shared/definition"
+	"github.com/millrace/millrace/shared/event"
+	"github.com/millrace/millrace/shared/queue"
+	"github.com/millrace/millrace/shared/task"
+)
+
+// What becomes of a tick whose time comes while the one before is still running.
+const (
+	OverlapAllow = "allow" // it runs beside it; the default
+	OverlapSkip  = "skip"  // it is dropped
+	OverlapQueue = "queue" // it waits
+)
+
+// PriorityBySchedule is the priority of sync tasks that a schedule makes (seed 001).
+const PriorityBySchedule = 200
+
+// tick answers the request for the task of a tick.
+func (p *plan) tick(at time.Time) queue.New {
+	n := Request(p.Job, p.Payload)
+	n.NotBefore, n.Same, n.Schedule = at.UTC(), "schedule "+p.Name, p.Name
+	n.Late = n.Unique != ""
+	switch p.Overlap {
+	case OverlapSkip:
+		n.Concurrency = &task.Concurrency{Key: "schedule " + p.Name, Limit: 1, Skip: true}
+	case OverlapQueue:
+		n.Concurrency = &task.Concurrency{Key: "schedule " + p.Name, Limit: 1}
+	}
+	return n
+}
+
+// Request answers the request for a task of a job by its path, in the dialect that the path is of.
+func Request(job string, payload []byte) queue.New {
+	parts := strings.Split(strings.TrimPrefix(job, "/"), "/")
+	switch {
+	case parts[0] == "sources" && len(parts) == 3:
+		return queue.SyncTask(parts[1], parts[2], PriorityBySchedule)
+	case parts[0] == "canvases" && len(parts) == 4:
+		if payload == nil {
+			payload = []byte("null") // as the original's crons emit
+		}
+		return queue.New{Dialect: task.Event, Job: job, Payload: payload, Queue: definition.EventQueue, Modifier: "_"}
+	default:
+		return queue.New{Dialect: task.Job, Job: job, Payload: payload}
+	}
+}
+
+// told answers the events of what was decided about ticks.
+func (p *plan) told(d ticks) []event.Event {
+	key := event.Key{Path: "Schedule:/" + p.Name}
+	var events []event.Event
+	if d.missed {
+		fields := appendTime([]byte(`"from":`), d.from)
+		fields = appendTime(append(fields, `,"to":`...), d.to)
+		fields = append(fields, `,"misfire":"`+p.misfire()+`"`...)
+		events = append(events, event.Event{Type: "ScheduleMissed", Key: key, Fields: fields})
+	}
+	if n := len(d.times); n > 0 {
+		fields := append([]byte(`"ticks":`), strconv.Itoa(n)...)
+		fields = appendTime(append(fields, `,"from":`...), d.times[0])
+		fields = appendTime(append(fields, `,"at":`...), d.times[n-1])
+		events = append(events, event.Event{Type: "ScheduleFired", Key: key, Fields: fields})
+	}
+	return events
+}
+
+func (p *plan) misfire() string {
+	if p.Misfire == "" {
+		return MisfireOnce
+	}
+	return p.Misfire
+}
+
+func appendTime(dst []byte, t time.Time) []byte {
+	return append(t.UTC().AppendFormat(append(dst, '"'), "2006-01-02T15:04:05.000000Z"), '"')
+}
