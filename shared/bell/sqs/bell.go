@@ -172,5 +172,6 @@ func (b *Bell) unavailable(operation string, err error) error {
 		return fmt.Errorf("sqs: %s: %w: no queue %s in this region and account; deploy template.yaml, or create it",
 			operation, bell.ErrUnavailable, where)
 	}
-	return fmt.Errorf("sqs: %s on %s: %w: %s", operation, where, bell.ErrUnavailable, err)
+	// The cause is not wrapped: the end of our own patience must not look like the end of the caller's context.
+	return fmt.Errorf("sqs: %s on %s: %w: %s", operation, where, bell.ErrUnavailable, err.Error())
 }
