@@ -3,6 +3,7 @@ package services_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -22,14 +23,31 @@ import (
 
 const secret = "services-secret"
 
-func TestMain(m *testing.M) { os.Exit(containers.Run(m)) }
+func TestMain(m *testing.M) { os.Exit(run(m)) }
+
+// programs is where the functions' programs are.
+var programs string
+
+// run builds the functions once for all tests.
+func run(m *testing.M) int {
+	var err error
+	if programs, err = os.MkdirTemp("", "millrace-services-"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(programs)
+	if out, err := exec.Command("go", "build", "-o", programs+"/", "../../functions/...").CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "build the functions: %v\n%s", err, out)
+		return 1
+	}
+	return containers.Run(m)
+}
 
 // functions are the services under test.
 var functions = []string{"emit", "read-after", "snapshot", "enqueue-task", "tasks", "worker", "cron", "sweep", "define"}
 
 // deployment is all functions, each a process, on the same tables and the same queue.
 type deployment struct {
-	bin      string               // where the programs are
 	env      []string             // that they are started with
 	urls     map[string]string    // of functions by their names
 	requests map[string]*recorder // what they ask of AWS
@@ -55,11 +73,6 @@ func start(t *testing.T) *deployment {
 		"AWS_ACCESS_KEY_ID=test", "AWS_SECRET_ACCESS_KEY=test", "MILLRACE_STORE=dynamodb:"+prefix, "MILLRACE_BELL=sqs:"+d.queue,
 		"MILLRACE_ADMIN_TOKEN="+secret, "MILLRACE_TOKENS=",
 		"MILLRACE_CONFIG={journal: {retention: {events: 1}}, targets: {allow_private: true}}")
-	d.bin = t.TempDir()
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", d.bin+"/", "../../functions/...")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
-	}
 	for _, name := range functions {
 		d.requests[name] = record(t, *cfg.BaseEndpoint)
 		d.urls[name] = d.run(t, name, mustEndWell)
@@ -82,7 +95,7 @@ func mustEndWell(t *testing.T, cmd *exec.Cmd, notes *strings.Builder) {
 func (d *deployment) run(t *testing.T, name string, end func(*testing.T, *exec.Cmd, *strings.Builder)) (url string) {
 	t.Helper()
 	port := freePort(t)
-	cmd := exec.Command(filepath.Join(d.bin, name))
+	cmd := exec.Command(filepath.Join(programs, name))
 	cmd.Env = append(slices.Clone(d.env), "AWS_ENDPOINT_URL="+d.requests[name].url, "PORT="+port)
 	var notes strings.Builder
 	cmd.Stderr = &notes
@@ -200,18 +213,25 @@ func TestFunctionsAsServices(t *testing.T) {
 // TestFunctionSaysWhatIsMissing: whoever starts a service wrongly learns why at once.
 func TestFunctionSaysWhatIsMissing(t *testing.T) {
 	t.Parallel()
+	withoutBell := []string{"emit", "read-after", "snapshot", "define"}
 	for _, name := range functions {
-		cmd := exec.CommandContext(t.Context(), "go", "run", "../../functions/"+name)
-		cmd.Env = append(os.Environ(), "MILLRACE_ADMIN_TOKEN=", "MILLRACE_TOKENS=", "MILLRACE_CONFIG=", "MILLRACE_STORE=")
-		out, err := cmd.CombinedOutput()
-		if err == nil || !strings.Contains(string(out), "set MILLRACE_ADMIN_TOKEN") {
-			t.Errorf("%s without a token: %v, %s", name, err, out)
+		fails(t, name, "set MILLRACE_ADMIN_TOKEN")
+		fails(t, name, "this program opens dynamodb:PREFIX", "MILLRACE_ADMIN_TOKEN=s", "MILLRACE_STORE=pebble:data")
+		if !slices.Contains(withoutBell, name) {
+			fails(t, name, "MILLRACE_BELL is not set, want sqs:QUEUE", "MILLRACE_ADMIN_TOKEN=s", "MILLRACE_STORE=dynamodb:p")
 		}
-		cmd = exec.CommandContext(t.Context(), "go", "run", "../../functions/"+name)
-		cmd.Env = append(os.Environ(), "MILLRACE_ADMIN_TOKEN=s", "MILLRACE_TOKENS=", "MILLRACE_CONFIG=", "MILLRACE_STORE=pebble:data")
-		out, err = cmd.CombinedOutput()
-		if err == nil || !strings.Contains(string(out), "this program opens dynamodb:PREFIX") {
-			t.Errorf("%s on an embedded store: %v, %s", name, err, out)
-		}
+	}
+}
+
+// fails demands that a function ends at once and says this.
+func fails(t *testing.T, name, want string, env ...string) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), filepath.Join(programs, name))
+	cmd.Env = append(os.Environ(), "MILLRACE_ADMIN_TOKEN=", "MILLRACE_TOKENS=", "MILLRACE_CONFIG=", "MILLRACE_STORE=", "MILLRACE_BELL=",
+		"AWS_REGION=us-east-1", "AWS_ACCESS_KEY_ID=test", "AWS_SECRET_ACCESS_KEY=test")
+	cmd.Env = append(cmd.Env, env...)
+	out, err := cmd.CombinedOutput()
+	if err == nil || !strings.Contains(string(out), want) {
+		t.Errorf("%s with %v: %v, %s, want a failure with %q", name, env, err, out, want)
 	}
 }
