@@ -22,6 +22,7 @@ import (
 	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/overview"
 	"github.com/millrace/millrace/shared/queue"
+	"github.com/millrace/millrace/shared/schedule"
 	"github.com/millrace/millrace/shared/service"
 	"github.com/millrace/millrace/shared/store"
 	"github.com/millrace/millrace/shared/store/dynamo"
@@ -45,6 +46,7 @@ type node struct {
 	definitions *definition.Book
 	bell        bell.Line
 	queue       *queue.Queue
+	schedules   *schedule.Scheduler
 	settings    config.Settings
 	handler     http.Handler
 	log         *slog.Logger
@@ -71,6 +73,9 @@ func openNode(ctx context.Context, settings config.Settings, log *slog.Logger) (
 	n.queue = queue.Open(queue.Options{
 		Store: n.store, Journal: n.journal, Definitions: n.definitions, Bell: n.bell, Log: log,
 	})
+	n.schedules = schedule.Open(schedule.Options{
+		Store: n.store, Journal: n.journal, Queue: n.queue, Definitions: n.definitions, Log: log,
+	})
 	n.handler = n.api()
 	return n, nil
 }
@@ -95,6 +100,7 @@ func (n *node) api() http.Handler {
 		api.Emit(n.journal), api.Events(n.journal), api.Objects(n.journal),
 		api.Enqueue(n.queue, n.definitions), api.Tasks(n.queue, n.definitions), api.Handlers(n.queue, n.definitions),
 		api.Define(n.definitions),
+		api.Schedules(n.schedules, n.queue, n.definitions),
 		api.Operations(api.Probes{Ready: n.ready, Metrics: metrics.Handler()}))
 }
 
@@ -150,6 +156,7 @@ func instance() string {
 func (n *node) upkeep(ctx context.Context) {
 	var group sync.WaitGroup
 	defer group.Wait()
+	group.Go(func() { n.schedules.Run(ctx) })
 	if n.store.Exclusive() {
 		group.Go(func() { n.queue.Run(ctx) }) // it knows when there is something to do
 		every(ctx, upkeepEmbedded, n.sweepJournal)

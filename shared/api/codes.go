@@ -9,6 +9,7 @@ import (
 	"github.com/millrace/millrace/shared/event"
 	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/queue"
+	"github.com/millrace/millrace/shared/schedule"
 )
 
 // Code says what kind of failure a [Problem] is. Codes are stable: clients, exit statuses and retries rest on them.
@@ -84,6 +85,10 @@ func problemOf(err error) *Problem {
 		return problem(CodeConflict, "the task has succeeded")
 	case errors.Is(err, queue.ErrStale):
 		return problem(CodeConflict, "the lease is no longer valid; nothing was changed")
+	case errors.Is(err, schedule.ErrNoSchedule):
+		return problem(CodeNotFound, "there is no schedule of this name")
+	case errors.Is(err, schedule.ErrRange):
+		return problem(CodeImpossible, "%s", strings.TrimPrefix(err.Error(), schedule.ErrRange.Error()+": ")).at("body")
 	case errors.Is(err, queue.ErrInvalid):
 		return problem(CodeInvalid, "%s", strings.TrimPrefix(err.Error(), queue.ErrInvalid.Error()+": "))
 	case errors.Is(err, journal.ErrUnavailable), errors.Is(err, journal.ErrClosed),

@@ -1,0 +1,239 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"maps"
+	"net/http"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/millrace/millrace/shared/queue"
+	"github.com/millrace/millrace/shared/schedule"
+	"github.com/millrace/millrace/shared/task"
+)
+
+// Scheduler keeps schedules; a [schedule.Scheduler] is one.
+type Scheduler interface {
+	List(ctx context.Context) ([]schedule.Status, error)
+	Get(ctx context.Context, name string) (schedule.Status, error)
+	Suspend(ctx context.Context, name string, on bool) error
+	Trigger(ctx context.Context, name string) (task.ID, error)
+	Backfill(ctx context.Context, name string, from, to time.Time) (int, error)
+}
+
+// scheduling is the state of the operations on schedules.
+type scheduling struct {
+	schedules Scheduler
+	tasks     interface {
+		Get(ctx context.Context, id task.ID) (task.Task, error)
+	}
+	book Editor
+}
+
+const schedulePath = v1 + "/schedules/{name}"
+
+// Schedules mounts the schedules: what they are and when they fire, declaring them, and acting on them.
+func Schedules(s Scheduler, e Engine, b Editor) Resource {
+	return func(a *API) {
+		maps.Copy(a.typed.OpenAPI().Components.Schemas.Map(), scheduleSchemas())
+		c := &scheduling{schedules: s, tasks: e, book: b}
+		mount := func(method, path, id, summary string, right Right, responses map[string]*huma.Response, errs []int, h func(*exchange) error) {
+			op := huma.Operation{
+				Method: method, Path: path, OperationID: id, Tags: []string{"Schedules"}, Summary: summary,
+				Responses: responses, Errors: errs,
+			}
+			if path != v1+"/schedules" {
+				op.Parameters = []*huma.Param{pathParam("name", "The schedule's name; that of a collection's is sources/SOURCE/COLLECTION, escaped")}
+			}
+			switch id {
+			case "putSchedule":
+				op.RequestBody = jsonBody(declaredSchedule(), map[string]any{"cron": "0 0 12 * * ?", "job": "/topics/a/b"})
+			case "backfillSchedule":
+				op.RequestBody = jsonBody(backfillSchema(), map[string]any{"from": "2026-03-01T00:00:00Z", "to": "2026-03-02T00:00:00Z"})
+			}
+			a.route(operation{Operation: op, right: right, handle: h})
+		}
+		one := answers(http.StatusOK, typeJSON, ref("Schedule"))
+		mount(http.MethodGet, v1+"/schedules", "schedules", "All schedules", Read,
+			answers(http.StatusOK, typeJSON, object("", members{"schedules": listOf(ref("Schedule"))}, false, "schedules")), []int{400, 503}, c.list)
+		mount(http.MethodGet, schedulePath, "schedule", "A schedule", Read, one, []int{404, 503}, c.get)
+		put := maps.Clone(one)
+		maps.Copy(put, answers(http.StatusCreated, typeJSON, ref("Schedule")))
+		mount(http.MethodPut, schedulePath, "putSchedule", "Declare a schedule", Administer, put, []int{400, 413, 415, 503}, c.put)
+		mount(http.MethodDelete, schedulePath, "deleteSchedule", "End a schedule", Administer, empty(), []int{404, 503}, c.delete)
+		mount(http.MethodPost, schedulePath+"/suspend", "suspendSchedule", "Keep it from firing", Operate, empty(), []int{404, 503}, c.suspend(true))
+		mount(http.MethodPost, schedulePath+"/resume", "resumeSchedule", "Let it fire again, from now", Operate, empty(), []int{404, 503}, c.suspend(false))
+		mount(http.MethodPost, schedulePath+"/trigger", "triggerSchedule", "Make a task of it now", Operate,
+			answers(http.StatusAccepted, typeJSON, ref("TaskID")), []int{404, 503}, c.trigger)
+		mount(http.MethodPost, schedulePath+"/backfill", "backfillSchedule", "Make the ticks of a range, both ends included", Operate,
+			answers(http.StatusAccepted, typeJSON, object("", members{"ticks": whole("How many ticks the range has", 1)}, false, "ticks")),
+			[]int{400, 404, 413, 415, 422, 503}, c.backfill)
+	}
+}
+
+// scheduleView is a schedule as clients see it.
+type scheduleView struct {
+	Name        string          `json:"name"`
+	Cron        string          `json:"cron"`
+	Timezone    string          `json:"timezone,omitempty"`
+	DST         string          `json:"dst,omitempty"`
+	Job         string          `json:"job"`
+	Payload     json.RawMessage `json:"payload,omitempty"`
+	Misfire     string          `json:"misfire,omitempty"`
+	Overlap     string          `json:"overlap,omitempty"`
+	Suspended   bool            `json:"suspended"`
+	Description string          `json:"description"`
+	Next        []string        `json:"next"`
+	Last        *lastView       `json:"last,omitempty"`
+	Warnings    []string        `json:"warnings"`
+}
+
+type lastView struct {
+	FiredAt string      `json:"fired_at"`
+	Outcome task.Status `json:"outcome,omitempty"`
+	TaskID  task.ID     `json:"task_id,omitempty"`
+}
+
+func (c *scheduling) view(ctx context.Context, s *schedule.Status) (scheduleView, error) {
+	v := scheduleView{
+		Name: s.Name, Cron: s.Cron, Timezone: s.Timezone, DST: s.DST, Job: s.Job, Payload: s.Payload, Misfire: s.Misfire,
+		Overlap: s.Overlap, Suspended: s.Suspended, Description: s.Words, Next: []string{}, Warnings: append([]string{}, s.Warnings...),
+	}
+	for _, at := range s.Next {
+		v.Next = append(v.Next, at.Format(timeLayout))
+	}
+	if s.FiredAt.IsZero() {
+		return v, nil
+	}
+	v.Last = &lastView{FiredAt: s.FiredAt.Format(timeLayout), TaskID: s.Task}
+	t, err := c.tasks.Get(ctx, s.Task)
+	if errors.Is(err, queue.ErrNoTask) {
+		return v, nil // its history was removed
+	}
+	v.Last.Outcome = t.StateAt(time.Now().UnixMicro(), false).In(t.Dialect)
+	return v, err
+}
+
+func (c *scheduling) list(x *exchange) error {
+	all, err := c.schedules.List(x.r.Context())
+	if err != nil {
+		return err
+	}
+	views := make([]scheduleView, len(all))
+	for i := range all {
+		if views[i], err = c.view(x.r.Context(), &all[i]); err != nil {
+			return err
+		}
+	}
+	return x.value(http.StatusOK, map[string][]scheduleView{"schedules": views})
+}
+
+func (c *scheduling) get(x *exchange) error { return c.show(x, http.StatusOK) }
+
+func (c *scheduling) show(x *exchange, status int) error {
+	found, err := c.schedules.Get(x.r.Context(), x.r.PathValue("name"))
+	if err != nil {
+		return err
+	}
+	v, err := c.view(x.r.Context(), &found)
+	if err != nil {
+		return err
+	}
+	return x.value(status, v)
+}
+
+func (c *scheduling) put(x *exchange) error {
+	b := take()
+	defer b.give()
+	if err := x.read(b); err != nil {
+		return err
+	}
+	body, err := objectNamed(b.bytes, x.r.PathValue("name"))
+	if err != nil {
+		return err
+	}
+	there, err := x.declare(c.book, "schedules", x.r.PathValue("name"), body)
+	if err != nil {
+		return err
+	}
+	if there {
+		return c.show(x, http.StatusOK)
+	}
+	return c.show(x, http.StatusCreated)
+}
+
+func (c *scheduling) delete(x *exchange) error {
+	there, err := x.declare(c.book, "schedules", x.r.PathValue("name"), nil)
+	if err != nil {
+		return err
+	}
+	if !there {
+		return schedule.ErrNoSchedule
+	}
+	return x.done()
+}
+
+func (c *scheduling) suspend(on bool) func(*exchange) error {
+	return func(x *exchange) error {
+		if err := c.schedules.Suspend(x.r.Context(), x.r.PathValue("name"), on); err != nil {
+			return err
+		}
+		return x.done()
+	}
+}
+
+func (c *scheduling) trigger(x *exchange) error {
+	id, err := c.schedules.Trigger(x.r.Context(), x.r.PathValue("name"))
+	if err != nil {
+		return err
+	}
+	return x.value(http.StatusAccepted, map[string]task.ID{"task_id": id})
+}
+
+func (c *scheduling) backfill(x *exchange) error {
+	b := take()
+	defer b.give()
+	if err := x.read(b); err != nil {
+		return err
+	}
+	var value jsontext.Value
+	value, err := parseBody(b.bytes)
+	if err != nil {
+		return err
+	}
+	var from, to time.Time
+	first, last := timeMember("from", &from), timeMember("to", &to)
+	first.required, last.required = true, true
+	if err := readObject("body", value, first, last); err != nil {
+		return err
+	}
+	n, err := c.schedules.Backfill(x.r.Context(), x.r.PathValue("name"), from, to)
+	if err != nil {
+		return err
+	}
+	return x.value(http.StatusAccepted, map[string]int{"ticks": n})
+}
+
+func backfillSchema() *huma.Schema {
+	return object("", members{"from": dateTime("The first time"), "to": dateTime("The last time, not in the future")}, false, "from", "to")
+}
+
+// scheduleSchemas describes what the operations on schedules answer.
+func scheduleSchemas() map[string]*huma.Schema {
+	s := declaredSchedule()
+	shown := maps.Clone(s.Properties)
+	shown["suspended"] = &huma.Schema{Type: "boolean"}
+	shown["description"] = text("The expression in words")
+	shown["next"] = listOf(dateTime(""))
+	shown["last"] = object("The newest tick", members{
+		"fired_at": dateTime(""), "outcome": text("The state of its task"), "task_id": text(""),
+	}, false, "fired_at")
+	shown["warnings"] = listOf(text(""))
+	return map[string]*huma.Schema{
+		"Schedule": object("Tasks at regular times", shown, false, "name", "cron", "job", "suspended", "description", "next", "warnings"),
+	}
+}
