@@ -112,7 +112,8 @@ func (c *scheduling) view(ctx context.Context, s *schedule.Status) (scheduleView
 	v.Last = &lastView{FiredAt: s.FiredAt.Format(timeLayout), TaskID: s.Task}
 	t, err := c.tasks.Get(ctx, s.Task)
 	if errors.Is(err, queue.ErrNoTask) {
-		return v, nil // its history was removed
+		v.Last.TaskID = "" // its history was removed
+		return v, nil
 	}
 	v.Last.Outcome = t.StateAt(time.Now().UnixMicro(), false).In(t.Dialect)
 	return v, err

@@ -119,10 +119,10 @@ func (a *addition) add(i int, n *New) error {
 	if !declared {
 		job.Path = n.Job
 	}
-	created, random := a.q.created(), a.q.random()
+	created := a.q.created()
 	now := created
 	if n.Same != "" {
-		created, random = n.NotBefore.UnixMicro(), task.GroupHash(n.Job+"\x00"+n.Same)
+		created = n.NotBefore.UnixMicro()
 	}
 	t := task.Task{
 		Dialect: n.Dialect, Job: n.Job, Group: n.Group, Queue: cmp.Or(n.Queue, job.Queue, definition.MainQueue),
@@ -131,7 +131,11 @@ func (a *addition) add(i int, n *New) error {
 		Thrown: cmp.Or(n.Thrown, task.OnThrown(job.OnError)), Fairness: n.Fairness, Unique: n.Unique,
 		Concurrency: n.Concurrency, Prefer: n.Prefer, Modifier: n.Modifier, Trace: n.Trace, Payload: n.Payload, Schedule: n.Schedule, Late: n.Late,
 	}
-	t.ID = task.NewID(n.Prefix, t.ListedUnder(), created, random)
+	if n.Same != "" {
+		t.ID = n.ID()
+	} else {
+		t.ID = task.NewID(n.Prefix, t.ListedUnder(), created, a.q.random())
+	}
 	if n.NotBefore.UnixMicro() > now {
 		t.State, t.NotBefore = task.Waiting, n.NotBefore.UnixMicro()
 	}

@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"cmp"
 	"encoding/json"
 	"time"
 
@@ -38,6 +39,11 @@ type New struct {
 	Attempts   int           // at most so many starts; 0: the job's default; -1: endless
 	RetryDelay time.Duration // 0: the job's default
 	Thrown     task.OnThrown
+}
+
+// ID answers the id of a request that has Same.
+func (n *New) ID() task.ID {
+	return task.NewID(n.Prefix, cmp.Or(n.Group, n.Job), n.NotBefore.UnixMicro(), task.GroupHash(n.Job+"\x00"+n.Same))
 }
 
 // Added is the answer to one [New].

@@ -71,16 +71,34 @@ const upcoming = 5
 
 func (s *Scheduler) status(p *plan, state state) Status {
 	st := Status{
-		Schedule: p.Schedule, Suspended: state.Suspended, Task: state.Task, Words: p.words, Warnings: p.table.Warnings(),
+		Schedule: p.Schedule, Suspended: state.Suspended, Words: p.words, Warnings: p.table.Warnings(),
 	}
-	if state.FiredAt > 0 {
-		st.FiredAt = at(state.FiredAt)
+	now := s.o.Now()
+	st.FiredAt = p.lastTick(state, now)
+	if !st.FiredAt.IsZero() {
+		tick := p.tick(st.FiredAt)
+		st.Task = tick.ID()
 	}
-	next, ok := p.table.Next(s.o.Now())
+	next, ok := p.table.Next(now)
 	for ; ok && !state.Suspended && len(st.Next) < upcoming; next, ok = p.table.Next(next) {
 		st.Next = append(st.Next, next.UTC())
 	}
 	return st
+}
+
+// lastTick answers the newest tick whose time has come; zero: none has. Ticks are made ahead of their time.
+func (p *plan) lastTick(state state, now time.Time) time.Time {
+	last := at(state.FiredAt)
+	if last.After(now) {
+		var ok bool
+		if last, ok = p.table.Previous(now.Add(time.Nanosecond)); !ok {
+			return time.Time{}
+		}
+	}
+	if state.FiredAt == 0 || last.UnixMicro() < state.Since {
+		return time.Time{}
+	}
+	return last.UTC()
 }
 
 // Suspend keeps a schedule from firing, or lets it go on from now; ticks that passed meanwhile are not made up for. Those
@@ -123,7 +141,7 @@ func (s *Scheduler) Trigger(ctx context.Context, name string) (task.ID, error) {
 		return "", err
 	}
 	n := p.tick(s.o.Now())
-	n.Same, n.NotBefore, n.Late = "", time.Time{}, false
+	n.Same, n.NotBefore, n.Late, n.Concurrency = "", time.Time{}, false, nil
 	answer, err := s.o.Queue.Enqueue(ctx, nil, n)
 	if err != nil {
 		return "", err
@@ -154,6 +172,11 @@ func (s *Scheduler) Backfill(ctx context.Context, name string, from, to time.Tim
 	}
 	if len(times) == 0 {
 		return 0, fmt.Errorf("%w: no tick from %s to %s", ErrRange, from.Format(time.RFC3339), to.Format(time.RFC3339))
+	}
+	if p.Overlap == OverlapSkip { // they were asked for, one after the other
+		queued := *p
+		queued.Overlap = OverlapQueue
+		p = &queued
 	}
 	for i := 0; i < len(times); i += queue.MaxBatch {
 		if _, err := s.make(ctx, p, times[i:min(i+queue.MaxBatch, len(times))]); err != nil {

@@ -139,7 +139,9 @@ func (l *look) run(ctx context.Context, plans map[string]*plan, known map[string
 	group.Wait()
 }
 
-func stateOf(name string, now time.Time) state { return state{Name: name, Until: now.UnixMicro()} }
+func stateOf(name string, now time.Time) state {
+	return state{Name: name, Since: now.UnixMicro(), Until: now.UnixMicro()}
+}
 
 // idle reports whether nothing of a schedule falls due in this look, and notes when something does.
 func (l *look) idle(p *plan, state *stored) bool {
@@ -191,7 +193,7 @@ func (s *Scheduler) advance(ctx context.Context, p *plan, state stored, now, unt
 				made++
 			}
 		}
-		state.FiredAt, state.Task = batch[len(batch)-1].UnixMicro(), answer.Tasks[len(answer.Tasks)-1].Task.ID
+		state.FiredAt = batch[len(batch)-1].UnixMicro()
 	}
 	state.Until = until.UnixMicro()
 	if len(d.times) >= maxTicks {

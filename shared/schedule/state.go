@@ -8,16 +8,15 @@ import (
 
 	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/store"
-	"github.com/millrace/millrace/shared/task"
 )
 
 // state is what is remembered of a schedule. Times are microseconds since 1970.
 type state struct {
 	Name      string  `json:"n"`
+	Since     int64   `json:"b"` // when it was first looked at; it has no ticks before
 	Until     int64   `json:"u"` // ticks up to then were made, or given up
 	Suspended bool    `json:"s,omitempty"`
-	FiredAt   int64   `json:"f,omitempty"` // the newest tick
-	Task      task.ID `json:"t,omitempty"` // that it made
+	FiredAt   int64   `json:"f,omitempty"` // the newest tick that was made
 }
 
 const partition = "schedules"
@@ -80,7 +79,7 @@ func (s *Scheduler) load(ctx context.Context, name string) (stored, error) {
 		return stored{}, fmt.Errorf("%w: read schedule %s: %w", journal.ErrUnavailable, name, err)
 	}
 	if items[0] == nil {
-		return stored{state: state{Name: name, Until: s.o.Now().UnixMicro()}}, nil
+		return stored{state: stateOf(name, s.o.Now())}, nil
 	}
 	return read(items[0])
 }
