@@ -1,9 +1,11 @@
-// Command cron is the function that rings the bell at each tick for the tasks that fall due until the tick after the next, each
-// with SQS's own delay, so that they start at their time and nobody looks for them in between.
+// Command cron is the function that looks ahead at each tick, to the tick after the next: it makes the tasks of schedules
+// that fire until then, and rings the bell for whatever falls due, with SQS's own delay, so that tasks start at their time and
+// nobody looks for them in between.
 package main
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"time"
 
@@ -27,8 +29,11 @@ func function(_ context.Context, s *service.Tasks) (host.Function, error) {
 	f := s.Function("cron", operations)
 	f.Guard = func(next http.Handler) http.Handler { return operations.Guard(api.Operate, next) }
 	f.Tick = func(ctx context.Context, _ host.Tick) error {
-		_, err := s.Queue.RingDue(ctx, time.Now().Add(ahead))
-		return err
+		until := time.Now().Add(ahead)
+		declared := s.Declare(ctx)
+		_, made := s.Schedules.Make(ctx, until)
+		_, rung := s.Queue.RingDue(ctx, until)
+		return errors.Join(declared, made, rung)
 	}
 	return f, nil
 }

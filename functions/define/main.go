@@ -1,19 +1,22 @@
-// Command define is the function that shows what is declared, and puts other definitions in its place:
-// GET and PUT /api/v1/definitions.
+// Command define is the function of what is declared: GET and PUT /api/v1/definitions, and the schedules below
+// /api/v1/schedules, with what can be done with them.
 package main
 
 import (
+	"context"
+
 	"github.com/millrace/millrace/shared/api"
+	"github.com/millrace/millrace/shared/bell/sqs"
 	"github.com/millrace/millrace/shared/config"
-	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/host"
 	"github.com/millrace/millrace/shared/service"
 	"github.com/millrace/millrace/shared/store/dynamo"
 )
 
-func main() { service.Main(config.Openers{"dynamodb": dynamo.OpenPrefix}, function) }
+func main() {
+	service.MainTasks(config.Openers{"dynamodb": dynamo.OpenPrefix}, config.Bells{"sqs": sqs.OpenQueue}, function)
+}
 
-func function(s *service.Service) host.Function {
-	book := definition.OpenBook(definition.BookOptions{Store: s.Store, Journal: s.Journal})
-	return s.Function("define", s.API(api.Define(book)))
+func function(_ context.Context, s *service.Tasks) (host.Function, error) {
+	return s.Function("define", s.API(api.Define(s.Definitions), api.Schedules(s.Schedules, s.Queue, s.Definitions))), nil
 }

@@ -8,5 +8,5 @@ import (
 
 func TestSamples(t *testing.T) {
 	t.Parallel()
-	samples.Replay(t, "define", function)
+	samples.ReplayTasks(t, "define", function)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/host"
 	"github.com/millrace/millrace/shared/queue"
+	"github.com/millrace/millrace/shared/schedule"
 )
 
 // Tasks is a service with what is declared and the queue of tasks on its store.
@@ -22,14 +23,29 @@ type Tasks struct {
 	Bell        bell.Line
 	Definitions *definition.Book
 	Queue       *queue.Queue
+	Schedules   *schedule.Scheduler
 }
 
 // NewTasks answers the queue over a service. The service and the bell belong to it.
 func NewTasks(s *Service, b bell.Line) *Tasks {
-	book := definition.OpenBook(definition.BookOptions{Store: s.Store, Journal: s.Journal})
-	return &Tasks{Service: s, Bell: b, Definitions: book, Queue: queue.Open(queue.Options{
-		Store: s.Store, Journal: s.Journal, Definitions: book, Bell: b, Log: s.Log,
-	})}
+	t := &Tasks{Service: s, Bell: b}
+	t.Definitions = definition.OpenBook(definition.BookOptions{Store: s.Store, Journal: s.Journal})
+	t.Queue = queue.Open(queue.Options{
+		Store: s.Store, Journal: s.Journal, Definitions: t.Definitions, Bell: b, Log: s.Log,
+	})
+	t.Schedules = schedule.Open(schedule.Options{
+		Store: s.Store, Journal: s.Journal, Queue: t.Queue, Definitions: t.Definitions, Log: s.Log,
+	})
+	return t
+}
+
+// Declare applies the definitions of the function's own configuration, if they differ from those that were applied last.
+func (t *Tasks) Declare(ctx context.Context) error {
+	if t.Settings.Definitions == nil {
+		return nil
+	}
+	_, err := t.Definitions.ApplyFile(ctx, t.Settings.Definitions)
+	return err
 }
 
 // MainTasks runs a function that has to do with tasks, as [Main] does.
