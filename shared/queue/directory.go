@@ -6,7 +6,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/store"
@@ -14,7 +13,7 @@ import (
 
 // directory is the names of the lines in which tasks have ever waited.
 type directory struct {
-	mu    sync.Mutex
+	mu    latch
 	names map[string]bool // registered by this process, or read
 	read  int64           // when, in microseconds
 	turn  int             // which queue is first at the next claim

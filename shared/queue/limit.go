@@ -130,17 +130,17 @@ func (pool *permitPool) free(what string, limit int) (permit, bool) {
 // turnstile lets one at a time through, by name.
 type turnstile struct {
 	mu    sync.Mutex
-	locks map[string]*sync.Mutex
+	locks map[string]latch
 }
 
 func (t *turnstile) lock(name string) (unlock func()) {
 	t.mu.Lock()
 	if t.locks == nil {
-		t.locks = map[string]*sync.Mutex{}
+		t.locks = map[string]latch{}
 	}
 	l := t.locks[name]
 	if l == nil {
-		l = &sync.Mutex{}
+		l = newLatch()
 		t.locks[name] = l
 	}
 	t.mu.Unlock()

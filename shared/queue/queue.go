@@ -85,6 +85,7 @@ func Open(o Options) *Queue {
 	q.randomBytes(b[:])
 	q.process = fmt.Sprintf("q%x", b)
 	q.alarm.set = make(chan struct{}, 1)
+	q.rules.mu, q.known.mu = newLatch(), newLatch()
 	return q
 }
 

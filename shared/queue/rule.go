@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/millrace/millrace/shared/event"
@@ -28,7 +27,7 @@ func (s ruleSet) holds(path string) bool { return s[path] != nil }
 
 // rulebook is what this process knows of the rules.
 type rulebook struct {
-	mu    sync.Mutex
+	mu    latch
 	known ruleSet // nil: to be read; only trusted where no other process changes them
 }
 

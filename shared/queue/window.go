@@ -15,7 +15,7 @@ import (
 // there, less those that are being started. It saves each claim a search, which on an ordered key-value store has to step
 // over all that was deleted at the head; its size does not grow with the backlog.
 type window struct {
-	mu      sync.Mutex
+	mu      latch
 	entries []place // by rank
 	bound   string  // entries above it are not here; they are looked up when those here are used up
 	whole   bool    // there are none above it
@@ -136,7 +136,7 @@ func (w *windows) of(line string) *window {
 		w.lines = map[string]*window{}
 	}
 	if w.lines[line] == nil {
-		w.lines[line] = &window{}
+		w.lines[line] = &window{mu: newLatch()}
 	}
 	return w.lines[line]
 }
