@@ -27,12 +27,15 @@ type commands struct {
 	Follow   followCommand   `cmd:"" help:"Print events as they come; goes on by itself after a restart."`
 	Snapshot snapshotCommand `cmd:"" help:"Print the state that the events add up to."`
 	Apply    applyCommand    `cmd:"" help:"Put a file of definitions in force: sources, handlers, jobs, queues, schedules, job chains."`
+	Task     taskCommand     `cmd:"" help:"Enqueue tasks, look at them, follow their logs, cancel and retry them."`
+	Rule     ruleCommand     `cmd:"" help:"Hold the events of handlers: pause or block them."`
+	Schedule scheduleCommand `cmd:"" help:"Show schedules; suspend, resume, trigger and backfill them."`
 	Check    checkCommand    `cmd:"" help:"Examine a server and its journal, or the data of a stopped server."`
 	Bench    benchCommand    `cmd:"" help:"Measure appending, reading and following."`
 	Version  versionCommand  `cmd:"" help:"Print which build this is."`
 }
 
-const description = `An ordered journal of events: many writers append at once, followers miss nothing.
+const description = `A journal of events and a scheduler of tasks: whatever happens is an event, whatever must be done is a task.
 
 Begin with "millrace dev". The clients find their server by MILLRACE_URL and show it MILLRACE_TOKEN.
 Exit status: 0 ok, 1 failed, 2 usage, 3 not found, 4 conflict, 5 not allowed.`
