@@ -230,7 +230,8 @@ func (a *addition) locate(ctx context.Context) error {
 			byQueue[t.task.Queue] = append(byQueue[t.task.Queue], i)
 		}
 	}
-	for name, list := range byQueue {
+	for _, name := range sortedKeys(byQueue) {
+		list := byQueue[name]
 		entries := make([]entry, len(list))
 		for n, i := range list {
 			entries[n] = a.places[i].entry

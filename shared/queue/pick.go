@@ -2,7 +2,6 @@ package queue
 
 import (
 	"context"
-	"math/rand/v2"
 	"sync"
 	"time"
 
@@ -65,7 +64,7 @@ func (c *claim) contend(ctx context.Context, found []place) ([]place, error) {
 		}
 		q.rivals.met(c.line, q.micro())
 		found = behind(found, rival, block[0])
-		skip = rand.N(skip + 2)
+		skip = int(q.random() % uint32(skip+2))
 	}
 }
 

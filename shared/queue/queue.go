@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"math/rand/v2"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -120,7 +119,7 @@ func (q *Queue) random() uint32 {
 
 // pause parts contenders.
 func (q *Queue) pause(ctx context.Context) {
-	timer := time.NewTimer(rand.N(8 * time.Millisecond))
+	timer := time.NewTimer(time.Duration(q.random()) % (8 * time.Millisecond))
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():

@@ -34,9 +34,9 @@ func (q *Queue) turns(ctx context.Context, c definition.Queue, entries []entry) 
 		counts[entries[i].turn()]++
 	}
 	next := make(map[string]int64, len(counts))
-	for key, n := range counts {
+	for _, key := range sortedKeys(counts) {
 		step := strideOf(c.Weight(key))
-		ticket, err := q.store.Reserve(ctx, turnKey(c.Name, key), n*int(step), now)
+		ticket, err := q.store.Reserve(ctx, turnKey(c.Name, key), counts[key]*int(step), now)
 		if err != nil {
 			return nil, unavailable("take a turn", err)
 		}

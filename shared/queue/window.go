@@ -3,6 +3,7 @@ package queue
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -149,12 +150,15 @@ func (q *Queue) doubt(err error) {
 	}
 	q.rules.forget()
 	q.due.forget()
-	w := &q.windows
-	w.mu.RLock()
-	defer w.mu.RUnlock()
-	for _, line := range w.lines {
+	for _, line := range q.windows.all() {
 		line.forgetAll()
 	}
+}
+
+func (w *windows) all() []*window {
+	w.mu.RLock()
+	defer w.mu.RUnlock()
+	return slices.Collect(maps.Values(w.lines))
 }
 
 func (w *window) forgetAll() {
