@@ -119,6 +119,7 @@ func declaredSource() *huma.Schema {
 func declaredHandler() *huma.Schema {
 	return object("A handler of events (seed 002)", with(attempting(), members{
 		"canvas": nameSchema(""), "space": nameSchema(""), "name": nameSchema(""),
+		"interval": text("Daily, Weekly, Fortnightly, Every 1hr, Every 12hrs or Every 1min: it gets an event so long after it ran last"),
 	}), false, "canvas", "space", "name")
 }
 
@@ -159,11 +160,12 @@ func declaredQueue() *huma.Schema {
 
 func declaredSchedule() *huma.Schema {
 	return object("Tasks at regular times", members{
-		"name": nameSchema(""), "cron": text("Quartz, classic, @daily and its kin, @every 90s"), "timezone": text("IANA name; default UTC"),
+		"name": nameSchema(""), "cron": text("Quartz, classic, @daily and its kin, @every 90s; this or date"),
+		"date": dateTime("The only time at which it fires"), "timezone": text("IANA name; default UTC"),
 		"dst": choice("Default cron", "cron", "quartz"), "job": pathSchema("A collection's, a handler's or a job's path, or a topic's"),
 		"payload": {Description: "Of its tasks"}, "misfire": choice("Default once", "skip", "once", "all"),
 		"overlap": choice("Default allow", "allow", "skip", "queue"),
-	}, false, "name", "cron", "job")
+	}, false, "name", "job")
 }
 
 func declaredChain() *huma.Schema {

@@ -78,7 +78,8 @@ func Schedules(s Scheduler, e Engine, b Editor) Resource {
 // scheduleView is a schedule as clients see it.
 type scheduleView struct {
 	Name        string          `json:"name"`
-	Cron        string          `json:"cron"`
+	Cron        string          `json:"cron,omitempty"`
+	Date        string          `json:"date,omitempty"`
 	Timezone    string          `json:"timezone,omitempty"`
 	DST         string          `json:"dst,omitempty"`
 	Job         string          `json:"job"`
@@ -102,6 +103,9 @@ func (c *scheduling) view(ctx context.Context, s *schedule.Status) (scheduleView
 	v := scheduleView{
 		Name: s.Name, Cron: s.Cron, Timezone: s.Timezone, DST: s.DST, Job: s.Job, Payload: s.Payload, Misfire: s.Misfire,
 		Overlap: s.Overlap, Suspended: s.Suspended, Description: s.Words, Next: []string{}, Warnings: append([]string{}, s.Warnings...),
+	}
+	if !s.Date.IsZero() {
+		v.Date = s.Date.Format(timeLayout)
 	}
 	for _, at := range s.Next {
 		v.Next = append(v.Next, at.Format(timeLayout))
@@ -235,6 +239,6 @@ func scheduleSchemas() map[string]*huma.Schema {
 	}, false, "fired_at")
 	shown["warnings"] = listOf(text(""))
 	return map[string]*huma.Schema{
-		"Schedule": object("Tasks at regular times", shown, false, "name", "cron", "job", "suspended", "description", "next", "warnings"),
+		"Schedule": object("Tasks at regular times", shown, false, "name", "job", "suspended", "description", "next", "warnings"),
 	}
 }

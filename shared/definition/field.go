@@ -2,8 +2,11 @@ package definition
 
 import (
 	"encoding/json"
+	"maps"
 	"math"
 	"runtime"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/millrace/millrace/shared/cron"
@@ -108,6 +111,37 @@ func cronExpression(to *string) document.Visit {
 		if _, err := cron.Parse(*to); err != nil {
 			d.Fail(n, path, "%v", err)
 		}
+	}
+}
+
+// interval reads one of [Intervals], in any case, as the original does.
+func interval(to *string) document.Visit {
+	return func(d *document.Document, n *document.Node, path string) {
+		text := d.Text(n, path)
+		names := slices.Sorted(maps.Keys(Intervals))
+		at := slices.IndexFunc(names, func(name string) bool { return strings.EqualFold(name, text) })
+		if at < 0 {
+			if text != "" {
+				d.Fail(n, path, "%q is none of %s", text, strings.Join(names, ", "))
+			}
+			return
+		}
+		*to = names[at]
+	}
+}
+
+func date(to *time.Time) document.Visit {
+	return func(d *document.Document, n *document.Node, path string) {
+		text := d.Text(n, path)
+		if text == "" {
+			return
+		}
+		at, err := time.Parse(time.RFC3339, text)
+		if err != nil {
+			d.Fail(n, path, "%q is no time such as 2026-03-01T12:00:00Z", text)
+			return
+		}
+		*to = at.UTC()
 	}
 }
 

@@ -136,6 +136,7 @@ func (r *reader) handler(d *document.Document, n *document.Node, path string) {
 		"space":       name(&h.Space),
 		"name":        name(&h.Name),
 		"target":      target(&h.Target),
+		"interval":    interval(&h.Interval),
 		"attempts":    attempts(&h.Attempts),
 		"retry_delay": duration(&h.RetryDelay),
 		"on_error":    word(&h.OnError, "retry", "reject"),
@@ -204,6 +205,7 @@ func (r *reader) schedule(d *document.Document, n *document.Node, path string) {
 	d.Object(n, path, document.Fields{
 		"name":     name(&s.Name),
 		"cron":     cronExpression(&s.Cron),
+		"date":     date(&s.Date),
 		"timezone": zone(&s.Timezone),
 		"dst":      word(&s.DST, "cron", "quartz"),
 		"job": func(d *document.Document, n *document.Node, path string) {
@@ -214,7 +216,12 @@ func (r *reader) schedule(d *document.Document, n *document.Node, path string) {
 		"misfire": word(&s.Misfire, "skip", "once", "all"),
 		"overlap": word(&s.Overlap, "allow", "skip", "queue"),
 	})
-	d.Need(n, path, "name", "cron", "job")
+	d.Need(n, path, "name", "job")
+	if s.Date.IsZero() {
+		d.Need(n, path, "cron")
+	} else if s.Cron != "" {
+		d.Fail(n, path, "cron and date cannot both be given")
+	}
 	r.claim(d, n, path, "schedule", s.Name)
 	r.set.Schedules = append(r.set.Schedules, s)
 }

@@ -65,11 +65,18 @@ type Handler struct {
 	Space      string        `json:"space"`
 	Name       string        `json:"name"`
 	Target     Target        `json:"target,omitzero"`
+	Interval   string        `json:"interval,omitzero"`    // of a cron handler, one of [Intervals]: it gets an event by itself
 	Attempts   int           `json:"attempts,omitzero"`    // default 3
 	RetryDelay time.Duration `json:"retry_delay,omitzero"` // default 5 m
 	OnError    string        `json:"on_error,omitzero"`    // retry (default) or reject
 	Timeout    time.Duration `json:"timeout,omitzero"`
 	Lease      time.Duration `json:"lease,omitzero"`
+}
+
+// Intervals are how often a cron handler may get an event (seed 002).
+var Intervals = map[string]time.Duration{
+	"Every 1min": time.Minute, "Every 1hr": time.Hour, "Every 12hrs": 12 * time.Hour, "Daily": 24 * time.Hour,
+	"Weekly": 7 * 24 * time.Hour, "Fortnightly": 14 * 24 * time.Hour,
 }
 
 // Job is what tasks of a path are run by.
@@ -116,7 +123,8 @@ type Queue struct {
 // Schedule makes tasks at regular times.
 type Schedule struct {
 	Name     string          `json:"name"`
-	Cron     string          `json:"cron"`
+	Cron     string          `json:"cron,omitzero"`     // an expression; this or Date
+	Date     time.Time       `json:"date,omitzero"`     // the only time at which it fires
 	Timezone string          `json:"timezone,omitzero"` // an IANA name; default UTC
 	DST      string          `json:"dst,omitzero"`      // cron (default) or quartz
 	Job      string          `json:"job"`               // path of a collection, a handler or a job, or of a topic

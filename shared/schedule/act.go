@@ -71,7 +71,10 @@ const upcoming = 5
 
 func (s *Scheduler) status(p *plan, state state) Status {
 	st := Status{
-		Schedule: p.Schedule, Suspended: state.Suspended, Words: p.words, Warnings: p.table.Warnings(),
+		Schedule: p.Schedule, Suspended: state.Suspended, Words: p.words,
+	}
+	if p.interval == 0 {
+		st.Warnings = p.table.Warnings()
 	}
 	now := s.o.Now()
 	st.FiredAt = p.lastTick(state, now)
@@ -79,17 +82,29 @@ func (s *Scheduler) status(p *plan, state state) Status {
 		tick := p.tick(st.FiredAt)
 		st.Task = tick.ID()
 	}
-	next, ok := p.table.Next(now)
-	for ; ok && !state.Suspended && len(st.Next) < upcoming; next, ok = p.table.Next(next) {
+	for next, ok := p.after(state, now); ok && !state.Suspended && len(st.Next) < upcoming; next, ok = p.after(state, next) {
 		st.Next = append(st.Next, next.UTC())
 	}
 	return st
 }
 
+// after answers the first tick after a time.
+func (p *plan) after(state state, at time.Time) (time.Time, bool) {
+	if p.interval == 0 {
+		return p.table.Next(at)
+	}
+	next, ok := p.next(&state)
+	for ; !next.After(at); next = next.Add(p.interval) {
+	}
+	return next, ok
+}
+
 // lastTick answers the newest tick whose time has come; zero: none has. Ticks are made ahead of their time.
 func (p *plan) lastTick(state state, now time.Time) time.Time {
 	last := at(state.FiredAt)
-	if last.After(now) {
+	if p.interval > 0 && last.After(now) {
+		last = last.Add(-p.interval)
+	} else if last.After(now) {
 		var ok bool
 		if last, ok = p.table.Previous(now.Add(time.Nanosecond)); !ok {
 			return time.Time{}
@@ -163,8 +178,11 @@ func (s *Scheduler) Backfill(ctx context.Context, name string, from, to time.Tim
 		return 0, fmt.Errorf("%w: from %s to %s, want a range that ends after its beginning and not in the future", ErrRange,
 			from.Format(time.RFC3339), to.Format(time.RFC3339))
 	}
+	if p.interval > 0 {
+		return 0, fmt.Errorf("%w: %s counts from its last run and has no times in the past", ErrRange, name)
+	}
 	var times []time.Time
-	for at := range p.table.Between(from, to) {
+	for at, ok := p.table.Next(from.Add(-1)); ok && !at.After(to); at, ok = p.table.Next(at) {
 		if times = append(times, at); len(times) > MaxBackfill {
 			return 0, fmt.Errorf("%w: more than %d ticks from %s to %s; backfill less at a time", ErrRange, MaxBackfill,
 				from.Format(time.RFC3339), to.Format(time.RFC3339))

@@ -25,12 +25,38 @@ const Late = 2 * time.Minute
 // plan is a schedule that can be worked with.
 type plan struct {
 	definition.Schedule
-	table cron.Timetable
-	words string // the expression's description
+	table    table
+	words    string        // a description
+	interval time.Duration // of a cron handler of seed 002, which fires so long after it fired last; it has no table
 }
+
+// table answers times that do not depend on what was done before.
+type table interface {
+	Next(after time.Time) (time.Time, bool)
+	Previous(before time.Time) (time.Time, bool)
+	Warnings() []string
+}
+
+// date is the table of a schedule that fires once.
+type date struct{ time.Time }
+
+// Next answers the date if it is later.
+func (d date) Next(after time.Time) (time.Time, bool) { return d.Time, d.After(after) }
+
+// Previous answers the date if it is earlier.
+func (d date) Previous(before time.Time) (time.Time, bool) { return d.Time, d.Before(before) }
+
+// Warnings answers none.
+func (d date) Warnings() []string { return nil }
 
 // compile reads a schedule. The error names what cannot be read.
 func compile(s definition.Schedule) (*plan, error) {
+	if !s.Date.IsZero() {
+		return &plan{Schedule: s, table: date{s.Date}, words: "Once, at " + s.Date.Format(time.RFC3339)}, nil
+	}
+	if every, ok := definition.Intervals[s.Cron]; ok {
+		return &plan{Schedule: s, interval: every, words: s.Cron + ", from when it ran last"}, nil
+	}
 	x, err := cron.Parse(s.Cron)
 	if err != nil {
 		return nil, fmt.Errorf("schedule %s: %w", s.Name, err)
@@ -54,6 +80,30 @@ type ticks struct {
 	missed bool      // the first of them, or none, stands for ticks that were missed
 	from   time.Time // the first that was missed, if any
 	to     time.Time // the last that was missed
+}
+
+// next answers the first tick after those that were made.
+func (p *plan) next(state *state) (time.Time, bool) {
+	if p.interval == 0 {
+		return p.table.Next(at(state.Until))
+	}
+	if state.FiredAt == 0 {
+		return at(state.Since), true // it has never run: it is due
+	}
+	return at(state.FiredAt).Add(p.interval), true
+}
+
+// dueAgain works out the ticks of a cron handler (seed 002): each an interval after the last. One that is late counts from
+// when it is run; what was missed before it is not made up for.
+func (p *plan) dueAgain(state *state, now, until time.Time) (d ticks, firedAt int64) {
+	s := *state
+	for next, _ := p.next(&s); !next.After(until) && len(d.times) < maxTicks; next, _ = p.next(&s) {
+		d.times = append(d.times, next)
+		if s.FiredAt = next.UnixMicro(); next.Before(now.Add(-Late)) {
+			s.FiredAt = now.UnixMicro()
+		}
+	}
+	return d, s.FiredAt
 }
 
 // due works out the ticks after one time up to another. Those that are later than Late by now were missed.
@@ -92,8 +142,8 @@ func (p *plan) madeUp(from, to time.Time) []time.Time {
 	}
 }
 
-// All answers every schedule of a set: those of its own section, and those of the sources' collections, which are named
-// sources/SOURCE/COLLECTION.
+// All answers every schedule of a set: those of its own section, those of the sources' collections, which are named
+// sources/SOURCE/COLLECTION, and the handlers with an interval, which are named canvases/CANVAS/SPACE/NAME.
 func All(set *definition.Set) []definition.Schedule {
 	all := append([]definition.Schedule{}, set.Schedules...)
 	for name, source := range set.Sources {
@@ -105,6 +155,11 @@ func All(set *definition.Set) []definition.Schedule {
 			all = append(all, definition.Schedule{
 				Name: strings.TrimPrefix(path, "/"), Cron: c.Schedule, Timezone: c.Timezone, DST: c.DST, Job: path,
 			})
+		}
+	}
+	for _, h := range set.Handlers {
+		if h.Interval != "" {
+			all = append(all, definition.Schedule{Name: strings.TrimPrefix(h.Path(), "/"), Cron: h.Interval, Job: h.Path()})
 		}
 	}
 	return all

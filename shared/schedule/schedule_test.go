@@ -292,6 +292,47 @@ func TestSuspendResumeTriggerBackfill(t *testing.T) {
 	}
 }
 
+// Seed 002: a cron handler that never ran is due; then it is due so long after it ran last, and what was missed is not made
+// up for.
+func TestACronHandlerCountsFromItsLastRun(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	handler := definition.Handler{Canvas: "c", Space: "CRON", Name: "h", Interval: "Every 1hr", Target: definition.Target{Go: "f"}}
+	b.sets.set = &definition.Set{Handlers: []definition.Handler{handler}}
+	b.look()
+	var group sync.WaitGroup
+	for i := range 4 { // several processes find out at once that it never ran
+		now := b.now.Add(time.Duration(i) * time.Second)
+		other := b.open(func() time.Time { return now })
+		group.Go(func() {
+			if _, err := other.Make(t.Context(), now.Add(time.Minute)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	group.Wait()
+	for _, later := range []time.Duration{59 * time.Minute, 2 * time.Minute, 5*time.Hour + 30*time.Minute, 59 * time.Minute} {
+		b.now = b.now.Add(later)
+		b.look()
+	}
+	want := []string{"01 12:00:00", "01 13:00:00", "01 14:00:00", "01 19:31:00"}
+	if diff := cmp.Diff(want, b.created(handler.Path())); diff != "" {
+		t.Errorf("ticks (-want +got):\n%s", diff)
+	}
+}
+
+func TestADateFiresOnce(t *testing.T) {
+	t.Parallel()
+	b := setup(t, definition.Schedule{Name: "s", Date: time.Date(2026, 3, 1, 12, 30, 0, 0, time.UTC), Job: job})
+	for range 60 {
+		b.look()
+		b.now = b.now.Add(time.Minute)
+	}
+	if diff := cmp.Diff([]string{"01 12:30:00"}, b.created(job)); diff != "" {
+		t.Errorf("ticks (-want +got):\n%s", diff)
+	}
+}
+
 func TestOneBrokenScheduleStopsNoOther(t *testing.T) {
 	t.Parallel()
 	b := setup(t, every("bad", "nonsense"), every("zone", "@hourly", func(s *definition.Schedule) { s.Timezone = "No/Where" }),

@@ -148,7 +148,7 @@ func (l *look) idle(p *plan, state *stored) bool {
 	if state.Suspended {
 		return true
 	}
-	next, ok := p.table.Next(at(state.Until))
+	next, ok := p.next(&state.state)
 	if ok && !next.After(l.until) {
 		return false
 	}
@@ -174,14 +174,15 @@ func (l *look) advance(ctx context.Context, p *plan, state stored) {
 		l.errs = append(l.errs, fmt.Errorf("schedule %s: %w", p.Name, err))
 		return
 	}
-	next, ok := p.table.Next(l.until)
+	state.Until = l.until.UnixMicro()
+	next, ok := p.next(&state.state)
 	l.note(made, next, ok)
 }
 
 // advance makes the ticks first, each of which is made once by its id, and then remembers up to when: cut off between the
 // two, the next look makes none twice.
 func (s *Scheduler) advance(ctx context.Context, p *plan, state stored, now, until time.Time) (made int, err error) {
-	d := p.due(at(state.Until), now, until)
+	d, firedAt := p.dueFrom(&state, now, until)
 	for i := 0; i < len(d.times); i += queue.MaxBatch {
 		batch := d.times[i:min(i+queue.MaxBatch, len(d.times))]
 		answer, err := s.make(ctx, p, batch)
@@ -193,13 +194,29 @@ func (s *Scheduler) advance(ctx context.Context, p *plan, state stored, now, unt
 				made++
 			}
 		}
-		state.FiredAt = batch[len(batch)-1].UnixMicro()
 	}
+	state.FiredAt = firedAt
 	state.Until = until.UnixMicro()
 	if len(d.times) >= maxTicks {
 		state.Until = d.times[len(d.times)-1].UnixMicro()
 	}
 	return made, s.remember(ctx, &state, p.told(d))
+}
+
+// dueFrom works out the ticks that are due, and what the newest of all is then. A handler's interval begins with the state
+// that is remembered of it, so that every process means the same time.
+func (p *plan) dueFrom(state *stored, now, until time.Time) (d ticks, firedAt int64) {
+	switch {
+	case p.interval > 0 && state.version == 0:
+		return d, 0
+	case p.interval > 0:
+		return p.dueAgain(&state.state, now, until)
+	}
+	d = p.due(at(state.Until), now, until)
+	if n := len(d.times); n > 0 {
+		return d, d.times[n-1].UnixMicro()
+	}
+	return d, state.FiredAt
 }
 
 // make enqueues ticks.

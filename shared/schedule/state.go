@@ -12,11 +12,11 @@ import (
 
 // state is what is remembered of a schedule. Times are microseconds since 1970.
 type state struct {
-	Name      string  `json:"n"`
-	Since     int64   `json:"b"` // when it was first looked at; it has no ticks before
-	Until     int64   `json:"u"` // ticks up to then were made, or given up
-	Suspended bool    `json:"s,omitempty"`
-	FiredAt   int64   `json:"f,omitempty"` // the newest tick that was made
+	Name      string `json:"n"`
+	Since     int64  `json:"b"` // when it was first looked at; it has no ticks before
+	Until     int64  `json:"u"` // ticks up to then were made, or given up
+	Suspended bool   `json:"s,omitempty"`
+	FiredAt   int64  `json:"f,omitempty"` // the newest tick that was made
 }
 
 const partition = "schedules"

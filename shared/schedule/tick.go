@@ -26,6 +26,9 @@ func (p *plan) tick(at time.Time) queue.New {
 	n := Request(p.Job, p.Payload)
 	n.NotBefore, n.Same, n.Schedule = at.UTC(), "schedule "+p.Name, p.Name
 	n.Late = n.Unique != ""
+	if p.interval > 0 {
+		n.Modifier = p.Cron // as the original's crons are told apart
+	}
 	switch p.Overlap {
 	case OverlapSkip:
 		n.Concurrency = &task.Concurrency{Key: "schedule " + p.Name, Limit: 1, Skip: true}
