@@ -1,0 +1,54 @@
+package stream
+
+import (
+	"bytes"
+	"context"
+
+	"github.com/millrace/millrace/shared/event"
+	"github.com/millrace/millrace/shared/journal"
+	"github.com/millrace/millrace/shared/store"
+)
+
+// answered is what an idempotency key is remembered by: where the events went. Their sequences are read there.
+type answered struct {
+	Fingerprint []byte   `json:"f"`
+	Number      number   `json:"n"`
+	Place       int64    `json:"p"` // of the first event; the others follow
+	EventID     event.ID `json:"e"` // likewise
+	Count       int      `json:"c"`
+}
+
+// onceOp remembers the answer beside the events. Rule (unique things, T11): that an earlier one is there is found out by
+// the write.
+func (a *addition) onceOp(s *Streams, n number, place int64, first event.ID) store.Op {
+	cond := store.Absent
+	if a.expired > 0 {
+		cond = store.VersionIs(a.expired)
+	}
+	value := encode(answered{a.Once.Fingerprint[:], n, place, first, len(a.Events)})
+	return store.Put(store.Item{Key: onceKey(a.Once), Value: value, Expires: s.now().Add(journal.OnceFor)}, cond)
+}
+
+// earlier answers what the append was answered before, by the item of its key; done is false if that has expired.
+func (a *addition) earlier(ctx context.Context, s *Streams, found *store.Item) (r Receipt, done bool, err error) {
+	if found.Expires.Before(s.now()) {
+		a.expired = found.Version
+		return r, false, nil
+	}
+	var was answered
+	if err := decode(found, &was); err != nil {
+		return r, true, err
+	}
+	if !bytes.Equal(was.Fingerprint, a.Once.Fingerprint[:]) || was.Count != len(a.Events) {
+		return r, true, journal.ErrIdempotencyMismatch
+	}
+	_, p, _, err := s.locate(ctx, eventID(was.Number, was.Place)) // one write put all of them into one item
+	if err != nil {
+		return r, true, err
+	}
+	r.Replayed = true
+	for i, at := range p.spots(was.Place)[:was.Count] {
+		r.Events = append(r.Events, Appended{eventID(was.Number, at.place), at.name, at.sequence, was.EventID + event.ID(i)})
+	}
+	return r, true, nil
+}

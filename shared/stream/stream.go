@@ -1,0 +1,132 @@
+package stream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/millrace/millrace/shared/journal"
+	"github.com/millrace/millrace/shared/store"
+)
+
+// What the methods of a Streams answer when they do not answer nil, besides the errors of package journal.
+var (
+	// ErrLocked is returned by Append where the stream is another producer's; nothing was stored.
+	ErrLocked = errors.New("stream: the stream is another producer's")
+
+	// ErrNoStream is returned where there is no stream of that name.
+	ErrNoStream = errors.New("stream: no such stream")
+
+	// ErrNoEvent is returned where the stream has no event with that id.
+	ErrNoEvent = errors.New("stream: no such event")
+
+	// ErrBeyond is returned by Move for an offset beyond the last sequence.
+	ErrBeyond = errors.New("stream: the offset lies beyond the last sequence")
+
+	// ErrTooManyNames is returned by Append where one batch has so many event names that no single write can hold it.
+	ErrTooManyNames = errors.New("stream: too many event names for one batch")
+)
+
+// OutOfOrderError is returned by Acknowledge for an event that is not the next one.
+type OutOfOrderError struct {
+	Name       string
+	Next, This int64 // the sequence that would be right, and that of the event
+}
+
+// Error names both sequences.
+func (e *OutOfOrderError) Error() string {
+	return fmt.Sprintf("stream: sequence %d is not the next to acknowledge, %d is", e.This, e.Next)
+}
+
+// Limits of streams.
+const (
+	MaxName  = 255  // characters of a stream's or an event's name (seed 003)
+	MaxBatch = 1000 // events in one append
+)
+
+// Journal is what streams ask of a journal; a [journal.Journal] does it.
+type Journal interface {
+	Write(ctx context.Context, prepare journal.Prepare) (journal.Receipt, error)
+	ReadAfter(ctx context.Context, r journal.Request) (journal.Answer, error)
+	ReadNewest(ctx context.Context, r journal.Request) (journal.Answer, error)
+}
+
+// Options of a Streams. Store and Journal are needed.
+type Options struct {
+	Store   store.Store
+	Journal Journal
+	Now     func() time.Time // default time.Now; for the expiry of idempotency keys and the time of offsets
+}
+
+// Streams gives access to all streams in a store. Its methods may be called concurrently.
+type Streams struct {
+	store   store.Store
+	journal Journal
+	now     func() time.Time
+
+	mu    sync.Mutex
+	lanes map[string]*lane  // of streams that are appended to
+	known map[string]number // of streams that are read; a stream keeps its number for good
+}
+
+// maxRemembered bounds what is kept of streams in memory. Beyond it, what is known is read again.
+const maxRemembered = 4096
+
+// Open answers the streams in a store. Nothing is read or written yet, and nothing is to be closed.
+func Open(o Options) *Streams {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return &Streams{
+		store: o.Store, journal: o.Journal, now: o.Now, lanes: map[string]*lane{}, known: map[string]number{},
+	}
+}
+
+// find answers the number of the stream of that name.
+func (s *Streams) find(ctx context.Context, name string) (number, error) {
+	s.mu.Lock()
+	n, known := s.known[name]
+	s.mu.Unlock()
+	if known {
+		return n, nil
+	}
+	h, err := s.head(ctx, name)
+	if err != nil {
+		return 0, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.known) >= maxRemembered {
+		clear(s.known)
+	}
+	s.known[name] = h.Number
+	return h.Number, nil
+}
+
+// head reads a stream's head.
+func (s *Streams) head(ctx context.Context, name string) (head, error) {
+	var h head
+	items, err := s.store.Get(ctx, headKey(name))
+	switch {
+	case err != nil:
+		return h, unavailable("read a stream", err)
+	case items[0] == nil:
+		return h, ErrNoStream
+	}
+	return h, decode(items[0], &h)
+}
+
+// unavailable wraps what the store said so that callers need not know its errors.
+func unavailable(doing string, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return err
+	case errors.Is(err, store.ErrUnknown):
+		return fmt.Errorf("%w: %s: %w", journal.ErrUnknownOutcome, doing, err)
+	}
+	return fmt.Errorf("%w: %s: %w", journal.ErrUnavailable, doing, err)
+}

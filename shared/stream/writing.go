@@ -1,0 +1,325 @@
+package stream
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"slices"
+	"strconv"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/millrace/millrace/shared/event"
+	"github.com/millrace/millrace/shared/journal"
+	"github.com/millrace/millrace/shared/store"
+)
+
+// writing is one write of a lane.
+type writing struct {
+	lane  *lane
+	batch []*addition // those that have not been answered yet
+	ops   []store.Op  // of the last attempt
+	rows  []row
+	next  head
+	names map[string]state // what the write makes of them; their versions are the slot's position
+}
+
+// row is one event of the write.
+type row struct {
+	*Event
+	sequence, place int64
+}
+
+// errNothing ends a write for which nothing is left to do.
+var errNothing = errors.New("stream: nothing to write")
+
+// prepare reads what the write rests on and answers the change.
+func (w *writing) prepare(ctx context.Context, lost *store.Conflict) (journal.Change, error) {
+	if lost != nil {
+		w.learn(ctx, lost)
+	}
+	if len(w.batch) > 0 {
+		if err := w.lane.look(ctx, w.batch); err != nil {
+			return journal.Change{}, err
+		}
+		w.refuse()
+	}
+	if len(w.batch) == 0 {
+		return journal.Change{}, errNothing
+	}
+	w.arrange()
+	if err := w.fits(); err != nil {
+		return journal.Change{}, err
+	}
+	return journal.Change{Events: w.events(), Ops: w.changes}, nil
+}
+
+// learn takes in why an attempt failed: somebody has used an idempotency key before, or has appended meanwhile.
+func (w *writing) learn(ctx context.Context, lost *store.Conflict) {
+	for _, failed := range lost.Failed {
+		if failed.Op >= len(w.ops) || !w.replay(ctx, w.ops[failed.Op].Item.Key, failed.Found) {
+			w.lane.fresh = false
+		}
+	}
+}
+
+// replay answers the append whose idempotency key was found used; it reports whether it was one of those.
+func (w *writing) replay(ctx context.Context, key store.Key, found *store.Item) bool {
+	i := slices.IndexFunc(w.batch, func(a *addition) bool { return a.Once != nil && onceKey(a.Once) == key })
+	if i < 0 {
+		return false
+	}
+	if found == nil { // it has been removed, being expired
+		w.batch[i].expired = 0
+		return true
+	}
+	if r, done, err := w.batch[i].earlier(ctx, w.lane.streams, found); done {
+		w.batch[i].finish(r, err)
+		w.batch = slices.Delete(slices.Clone(w.batch), i, i+1)
+	}
+	return true
+}
+
+// refuse answers those whom the stream is not open to. All of a batch are of one producer.
+func (w *writing) refuse() {
+	if !w.lane.exist || w.lane.head.Producer == w.batch[0].Producer {
+		return
+	}
+	for _, a := range w.batch {
+		a.finish(Receipt{}, ErrLocked)
+	}
+	w.batch = nil
+}
+
+// look reads what the lane does not know yet: the head, and the names of a batch.
+func (l *lane) look(ctx context.Context, batch []*addition) error {
+	if !l.fresh || !l.exist {
+		if err := l.lookAtHead(ctx); err != nil || !l.exist {
+			return err
+		}
+	}
+	var unknown []string
+	for _, a := range batch {
+		for i := range a.Events {
+			name := a.Events[i].Name
+			if _, known := l.names[name]; !known && !slices.Contains(unknown, name) {
+				unknown = append(unknown, name)
+			}
+		}
+	}
+	return l.lookAtNames(ctx, unknown)
+}
+
+func (l *lane) lookAtHead(ctx context.Context) error {
+	items, err := l.streams.store.Get(ctx, headKey(l.stream))
+	if err != nil {
+		return unavailable("read a stream", err)
+	}
+	l.fresh, l.exist, l.head, l.at, l.names = true, items[0] != nil, head{}, 0, map[string]state{}
+	if !l.exist {
+		return nil
+	}
+	l.at = items[0].Version
+	return decode(items[0], &l.head)
+}
+
+func (l *lane) lookAtNames(ctx context.Context, names []string) error {
+	if len(names) == 0 {
+		return nil
+	}
+	if len(l.names) > maxRemembered {
+		clear(l.names)
+	}
+	keys := make([]store.Key, len(names))
+	for i, name := range names {
+		keys[i] = work(namesPartition(l.head.Number), name)
+	}
+	items, err := l.streams.store.Get(ctx, keys...)
+	if err != nil {
+		return unavailable("read event names", err)
+	}
+	for i, item := range items {
+		var known named
+		if item == nil {
+			l.names[names[i]] = state{}
+			continue
+		}
+		if err := decode(item, &known); err != nil {
+			return err
+		}
+		l.names[names[i]] = state{known.Last, item.Version}
+	}
+	return nil
+}
+
+// arrange gives each event its place and its sequence.
+func (w *writing) arrange() {
+	w.next, w.rows, w.names = w.lane.head, nil, map[string]state{}
+	if !w.lane.exist {
+		w.next = head{Number: draw(), Producer: w.batch[0].Producer}
+	}
+	for _, a := range w.batch {
+		for i := range a.Events {
+			e := &a.Events[i]
+			s, seen := w.names[e.Name]
+			if !seen {
+				s = w.lane.names[e.Name]
+			}
+			s.last++
+			w.names[e.Name] = s
+			w.next.Last++
+			w.rows = append(w.rows, row{e, s.last, w.next.Last})
+		}
+	}
+}
+
+// draw answers the number of a new stream. That it is nobody else's is seen by the write, which demands that the stream's
+// first places are free.
+func draw() number {
+	var b [8]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return number(binary.BigEndian.Uint64(b[:]) >> (64 - numberBits))
+}
+
+// What one write can hold, less what the journal adds to it.
+const (
+	mostOps   = store.MaxOps - 9
+	mostBytes = 2600 << 10
+)
+
+// fits answers an error for a write that no store would take. Only an append of its own can be so large.
+func (w *writing) fits() error {
+	size := 0
+	for _, a := range w.batch {
+		size += a.size()
+	}
+	if size > mostBytes {
+		return journal.ErrTooLarge
+	}
+	if len(w.changes(journal.Receipt{})) > mostOps {
+		return ErrTooManyNames
+	}
+	return nil
+}
+
+// events are what the journal is told.
+func (w *writing) events() []event.Event {
+	all := make([]event.Event, len(w.rows))
+	for i, r := range w.rows {
+		f := append([]byte(nil), nameField(r.Name)...)
+		f = append(f, `,"sequence":`...)
+		f = strconv.AppendInt(f, r.sequence, 10)
+		f = append(f, `,"id":"`...)
+		f = append(f, eventID(w.next.Number, r.place).String()...)
+		f = append(f, `","producer":"`...)
+		f = append(f, w.next.Producer.String()...)
+		f = append(f, '"')
+		all[i] = event.Event{Type: event.StreamAppended, Key: event.Key{Path: w.lane.stream}, Fields: f}
+	}
+	return all
+}
+
+// nameField is how the fields of StreamAppended begin.
+func nameField(name string) []byte {
+	field, _ := jsontext.AppendQuote([]byte(`"name":`), name) // names are UTF-8
+	return field
+}
+
+// changes are the write's operations besides the slot.
+func (w *writing) changes(r journal.Receipt) []store.Op {
+	n := w.next.Number
+	headCond := store.Absent
+	w.ops = w.ops[:0]
+	if w.lane.exist {
+		headCond = store.VersionIs(w.lane.at)
+	} else {
+		w.put(work(partitionStreams, w.lane.stream), []byte("{}"), store.Absent)
+	}
+	w.put(headKey(w.lane.stream), encode(w.next), headCond)
+	for _, name := range w.mentioned() {
+		s := w.names[name]
+		cond := store.Absent
+		if s.version > 0 {
+			cond = store.VersionIs(s.version)
+		}
+		w.put(work(namesPartition(n), name), encode(named{s.last}), cond)
+		w.runs(r, name)
+	}
+	order := places{Stream: w.lane.stream, First: w.rows[0].place}
+	for _, row := range w.rows {
+		order.add(row.Name, row.sequence)
+	}
+	w.put(work(orderPartition(n), ordinal(w.next.Last)), encode(order), store.Absent)
+	first := 0
+	for _, a := range w.batch {
+		if a.Once != nil {
+			w.ops = append(w.ops, a.onceOp(w.lane.streams, n, w.rows[first].place, r.FirstID+event.ID(first)))
+		}
+		first += len(a.Events)
+	}
+	return slices.Clone(w.ops)
+}
+
+// mentioned answers the names of the write in the order of their first events.
+func (w *writing) mentioned() []string {
+	seen := make(map[string]struct{}, len(w.names))
+	names := make([]string, 0, len(w.names))
+	for _, row := range w.rows {
+		if _, again := seen[row.Name]; !again {
+			seen[row.Name] = struct{}{}
+			names = append(names, row.Name)
+		}
+	}
+	return names
+}
+
+// runs puts the events of a name.
+func (w *writing) runs(r journal.Receipt, name string) {
+	var events []Stored
+	size := 0
+	flush := func() {
+		if len(events) == 0 {
+			return
+		}
+		last := events[len(events)-1].Sequence
+		w.put(work(runPartition(w.next.Number, name), ordinal(last)), encodeRun(events[0].Sequence, events), store.Absent)
+		events, size = nil, 0
+	}
+	for i, row := range w.rows {
+		if row.Name != name {
+			continue
+		}
+		if size += runOverhead + len(row.Body); size > maxRun {
+			flush()
+			size = runOverhead + len(row.Body)
+		}
+		events = append(events, Stored{Event: *row.Event, Sequence: row.sequence, Place: row.place, EventID: r.FirstID + event.ID(i)})
+	}
+	flush()
+}
+
+func (w *writing) put(key store.Key, value []byte, cond store.Condition) {
+	w.ops = append(w.ops, store.Put(store.Item{Key: key, Value: value}, cond))
+}
+
+// landed keeps what the write has made true, and answers everybody.
+func (w *writing) landed(receipt journal.Receipt) {
+	l := w.lane
+	l.exist, l.head, l.at = true, w.next, receipt.Position
+	for name, s := range w.names {
+		l.names[name] = state{s.last, receipt.Position}
+	}
+	first := 0
+	for _, a := range w.batch {
+		var r Receipt
+		for i := range a.Events {
+			row := w.rows[first+i]
+			r.Events = append(r.Events, Appended{
+				eventID(w.next.Number, row.place), row.Name, row.sequence, receipt.FirstID + event.ID(first+i),
+			})
+		}
+		first += len(a.Events)
+		a.finish(r, nil)
+	}
+}
