@@ -2,6 +2,7 @@ package queue
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"strconv"
 	"time"
@@ -32,7 +33,7 @@ func (q *Queue) Claim(ctx context.Context, by Claimer, max int) ([]Lease, error)
 			break
 		}
 		c.want = min(max-len(leases), MaxClaim)
-		started, err := c.run(ctx)
+		started, err := c.run(context.WithoutCancel(ctx)) // what is picked is started or put back, whoever still listens
 		leases = append(leases, started...)
 		if err != nil && len(leases) == 0 {
 			return nil, err
@@ -56,7 +57,7 @@ func (q *Queue) CompleteAndClaim(ctx context.Context, token string, r Result, by
 	}
 	errs := q.write(ctx, e, next)
 	leases, claimErr := next.started(ctx, errs[1])
-	if cleanErr := next.clean(ctx); claimErr != nil || cleanErr != nil {
+	if cleanErr := next.clean(context.WithoutCancel(ctx)); claimErr != nil || cleanErr != nil {
 		q.log.Warn("the next task was not claimed", "error", errors.Join(claimErr, cleanErr))
 	}
 	state, err := e.ended(ctx, errs[0])
@@ -142,7 +143,8 @@ type start struct {
 	version int64 // afterwards
 	lease   lease
 	token   string
-	unique  store.Op // that takes the unique key late; of no kind if none is taken
+	payload json.RawMessage // where it is kept apart
+	unique  store.Op        // that takes the unique key late; of no kind if none is taken
 }
 
 func (c *claim) run(ctx context.Context) ([]Lease, error) {
@@ -183,13 +185,16 @@ func (c *claim) started(ctx context.Context, err error) ([]Lease, error) {
 			return nil, nil
 		}
 		c.stale, c.held, c.left, c.ends = nil, nil, nil, nil
-		c.q.doubt(err)
+		c.q.forget() // what was picked is found again
 		return nil, err
 	}
 	leases := make([]Lease, len(c.starts))
 	for i := range c.starts {
 		s := &c.starts[i]
 		leases[i] = Lease{Token: s.token, Task: s.task, Expires: time.UnixMicro(s.lease.Expires), Length: s.lease.Length}
+		if s.task.Apart > 0 {
+			leases[i].Task.Payload = s.payload
+		}
 		c.q.leases.keep(s)
 		c.q.wake(s.lease.Expires)
 	}
@@ -197,7 +202,7 @@ func (c *claim) started(ctx context.Context, err error) ([]Lease, error) {
 		last := c.starts[len(c.starts)-1].place.key.Sort
 		_ = c.q.virtual.started(ctx, c.q, c.queue.Name, last) // a hint; the next start tells again
 	}
-	return leases, c.q.fetchPayloads(ctx, leases)
+	return leases, nil
 }
 
 func (c *claim) bounds() (ops, bytes int) {
@@ -216,13 +221,14 @@ func (c *claim) bounds() (ops, bytes int) {
 	return ops, 1500 * len(c.picks)
 }
 
-// touches names the limits and the unique keys of which it takes places; no two claims of a process have a pick in common.
+// touches names what it picked, and the limits and the unique keys of which it takes places.
 func (c *claim) touches() []string {
 	var names []string
 	if c.queue.MaxParallel > 0 {
 		names = append(names, queueLimit(c.queue.Name))
 	}
 	for i := range c.picks {
+		names = append(names, c.picks[i].UUID)
 		if p := &c.picks[i]; p.Limit > 0 {
 			names = append(names, keyLimit(p.Key))
 		}
@@ -237,6 +243,9 @@ func (c *claim) touches() []string {
 func (c *claim) prepare(ctx context.Context, lost *store.Conflict) (journal.Change, error) {
 	c.starts, c.stale, c.held, c.left, c.ends, c.full = c.starts[:0], nil, nil, nil, nil, false
 	c.conflict = c.conflict || lost != nil
+	if lost != nil && c.queue.Type == definition.Ordered {
+		return journal.Change{}, errNothing // another may be the first now
+	}
 	if err := c.permits.read(ctx, c.q, &c.queue, c.picks); err != nil {
 		return journal.Change{}, err
 	}
@@ -257,6 +266,9 @@ func (c *claim) prepare(ctx context.Context, lost *store.Conflict) (journal.Chan
 	if len(c.starts) == 0 {
 		return journal.Change{}, errNothing
 	}
+	if err := c.fetchPayloads(ctx); err != nil {
+		return journal.Change{}, err
+	}
 	change := journal.Change{Events: make([]event.Event, len(c.starts)), Ops: c.ops}
 	for i := range c.starts {
 		change.Events[i] = startedEvent(&c.starts[i].task)
@@ -264,9 +276,27 @@ func (c *claim) prepare(ctx context.Context, lost *store.Conflict) (journal.Chan
 	return change, nil
 }
 
+// fetchPayloads reads the payloads that are kept apart before their tasks are started: a start is an attempt.
+func (c *claim) fetchPayloads(ctx context.Context) (err error) {
+	for i := range c.starts {
+		s := &c.starts[i]
+		if s.task.Apart == 0 {
+			continue
+		}
+		if s.payload, err = c.q.payload(ctx, s.task.ID.UUID()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // judge decides about one pick.
 func (c *claim) judge(ctx context.Context, p place, item *store.Item, now int64) error {
-	if item == nil || item.Version != p.Of {
+	if item == nil || item.Version < p.Of { // the write that made both is not wholly visible yet
+		c.left, c.conflict = append(c.left, p), true
+		return nil
+	}
+	if item.Version != p.Of {
 		c.stale = append(c.stale, p)
 		return nil
 	}
@@ -382,8 +412,13 @@ func (c *claim) ops(r journal.Receipt) []store.Op {
 }
 
 // clean removes stale entries, moves those that are held, and puts back what was not tried.
-func (c *claim) clean(ctx context.Context) error {
+func (c *claim) clean(ctx context.Context) (err error) {
 	q := c.q
+	defer func() {
+		if err != nil {
+			q.forget() // what was picked and not dealt with is found again
+		}
+	}()
 	if q.store.Exclusive() {
 		w := q.windows.of(c.line)
 		for _, p := range c.left {
@@ -396,22 +431,19 @@ func (c *claim) clean(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := q.discard(ctx, c.stale); err != nil {
-		return err
-	}
+	q.discard(ctx, c.stale)
 	return q.hold(ctx, c.held)
 }
 
 // discard removes entries that mean nothing any more, unless a newer one stands there.
-func (q *Queue) discard(ctx context.Context, stale []place) error {
+func (q *Queue) discard(ctx context.Context, stale []place) {
 	for _, p := range stale {
 		op := store.Delete(p.key, store.VersionIs(p.version))
 		err := q.store.Write(ctx, store.Write{Token: q.token(), Ops: []store.Op{op}})
-		if err != nil && store.AsConflict(err) == nil && !errors.Is(err, store.ErrUnknown) && !errors.Is(err, store.ErrBusy) {
-			return unavailable("remove a stale entry", err)
+		if err != nil && store.AsConflict(err) == nil {
+			q.forget() // it will be met again
 		}
 	}
-	return nil
 }
 
 func startedEvent(t *task.Task) event.Event {

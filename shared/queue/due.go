@@ -59,6 +59,11 @@ func (q *Queue) Promote(ctx context.Context) (next time.Time, err error) {
 		return timeOf(at), nil
 	}
 	defer q.promoting.lock("due")()
+	defer func() {
+		if err != nil {
+			q.due.forget() // what is due next was not found out
+		}
+	}()
 	for {
 		from := ""
 		if q.store.Exclusive() {

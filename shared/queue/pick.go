@@ -5,15 +5,31 @@ import (
 	"sync"
 	"time"
 
+	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/store"
 )
 
 // pick answers the best entries of the line that nobody else is starting, at most as many as are wanted.
 func (c *claim) pick(ctx context.Context) ([]place, error) {
-	if c.q.store.Exclusive() {
+	switch {
+	case c.queue.Type == definition.Ordered:
+		return c.first(ctx)
+	case c.q.store.Exclusive():
 		return c.q.windows.of(c.line).take(ctx, c.q, c.line, c.want)
+	default:
+		return c.win(ctx)
 	}
-	return c.win(ctx)
+}
+
+// first answers the head of an ordered queue of which nothing runs. It is read from the store, and after the limit: the
+// task that runs may come back to its place at any time, and nothing may overtake it then.
+func (c *claim) first(ctx context.Context) ([]place, error) {
+	used, err := c.q.usedPermits(ctx, queueLimit(c.queue.Name))
+	if err != nil || len(used) > 0 {
+		return nil, err
+	}
+	found, _, err := c.q.places(ctx, store.Range{Table: store.Work, Partition: readyPartition(c.line), Limit: 1})
+	return found, err
 }
 
 // takenFor is how long a claimer that took entries has them to itself.

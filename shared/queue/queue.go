@@ -175,21 +175,6 @@ func (q *Queue) payload(ctx context.Context, uuid string) (json.RawMessage, erro
 	return items[0].Value, nil
 }
 
-// fetchPayloads adds the payloads that are kept apart.
-func (q *Queue) fetchPayloads(ctx context.Context, leases []Lease) error {
-	for i := range leases {
-		t := &leases[i].Task
-		if t.Apart == 0 {
-			continue
-		}
-		var err error
-		if t.Payload, err = q.payload(ctx, t.ID.UUID()); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 var errDamaged = errors.New("queue: an item cannot be read: damaged, or written by a newer version")
 
 func decode(item *store.Item, target any) error {

@@ -148,6 +148,10 @@ func (q *Queue) doubt(err error) {
 	if !errors.Is(err, journal.ErrUnavailable) && !errors.Is(err, journal.ErrUnknownOutcome) && !again(err) {
 		return
 	}
+	q.forget()
+}
+
+func (q *Queue) forget() {
 	q.rules.forget()
 	q.due.forget()
 	for _, line := range q.windows.all() {
