@@ -1,0 +1,357 @@
+package simulation
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/millrace/millrace/shared/journal"
+	"github.com/millrace/millrace/shared/queue"
+	"github.com/millrace/millrace/shared/task"
+)
+
+// source is randomness drawn from a seed.
+type source struct{ *rand.Rand }
+
+var sourceLock sync.Mutex
+
+// Read fills b.
+func (s *source) Read(b []byte) (int, error) {
+	sourceLock.Lock()
+	defer sourceLock.Unlock()
+	for i := range b {
+		b[i] = byte(s.Uint32())
+	}
+	return len(b), nil
+}
+
+// request is one Enqueue, and what its sender was told.
+type request struct {
+	labels  []string // of its tasks
+	once    bool
+	outcome Outcome
+	answer  queue.Enqueued
+}
+
+// claimed is a lease that somebody was given.
+type claimed struct {
+	lease queue.Lease
+	began time.Time // the claim
+}
+
+// completed is a completion, and what its worker was told.
+type completed struct {
+	lease   queue.Lease
+	message string
+	refused bool // the lease was not valid
+	known   bool
+	state   task.State
+}
+
+// actor has a home and luck of its own.
+type actor struct {
+	run  *engineRun
+	home *engineHome
+	name string
+	luck *rand.Rand
+}
+
+func (r *engineRun) actor(name string, at int) *actor {
+	return &actor{run: r, home: r.homes[at%len(r.homes)], name: name, luck: dice(r.plan.seed, name)}
+}
+
+// rest pauses.
+func (a *actor) rest(most time.Duration) {
+	time.Sleep(time.Duration(a.luck.Int64N(int64(most))) + time.Nanosecond)
+}
+
+func (a *actor) chance(percent int) bool { return a.luck.IntN(100) < percent }
+
+// producer enqueues.
+func (r *engineRun) producer(name string, at int) {
+	a := r.actor(name, at)
+	r.busy.Go(func() {
+		for n := range r.plan.requests {
+			a.rest(r.plan.think)
+			a.enqueue(n)
+		}
+	})
+}
+
+func (a *actor) enqueue(n int) {
+	count := 1
+	if a.chance(30) {
+		count += a.luck.IntN(4)
+	}
+	q := request{once: a.chance(20)}
+	var news []queue.New
+	for i := range count {
+		label := fmt.Sprintf("%s-%d-%d", a.name, n, i)
+		if q.once {
+			label = fmt.Sprintf("once-%d-%d", n, i)
+		}
+		q.labels = append(q.labels, label)
+		news = append(news, a.invent(label, q.once))
+	}
+	var once *queue.Once
+	tries := 1
+	if q.once {
+		once = &journal.Idempotency{Scope: "s", Key: fmt.Sprint(n, count), Fingerprint: [32]byte{1}}
+		q.labels = append(q.labels, fmt.Sprint(count))
+		tries = 6
+	}
+	for range tries {
+		e := a.home.engine()
+		answer, err := e.Enqueue(a.run.ctx, once, news...)
+		if q.outcome = judge(e, err); q.outcome == Acknowledged {
+			q.answer = answer
+			break
+		}
+		a.rest(100 * time.Millisecond)
+	}
+	a.run.note("%s: enqueue %v: %v", a.name, q.labels, q.outcome)
+	a.run.mu.Lock()
+	defer a.run.mu.Unlock()
+	a.run.requests = append(a.run.requests, q)
+}
+
+func judge(e *engine, err error) Outcome {
+	switch {
+	case e.crashed() || errors.Is(err, journal.ErrUnknownOutcome):
+		return Unknown
+	case err == nil:
+		return Acknowledged
+	default:
+		return Refused
+	}
+}
+
+// invent makes up a task. Those that may be asked for twice are the same each time.
+func (a *actor) invent(label string, plain bool) queue.New {
+	n := queue.New{Dialect: task.Job, Job: "/plain", Payload: []byte(`"` + label + `"`)}
+	if plain {
+		return n
+	}
+	n.Job = []string{"/plain", "/plain", "/single", "/strict", "/strict", "/few", "/fair/a", "/fair/b"}[a.luck.IntN(8)]
+	n.Priority = int64(a.luck.IntN(3))
+	if n.Job != "/strict" && a.chance(25) {
+		n.NotBefore = time.Now().Add(time.Duration(a.luck.Int64N(int64(longestWait))))
+	}
+	switch {
+	case a.chance(40):
+		n.Unique = n.Job + fmt.Sprint(a.luck.IntN(2))
+	case n.Job != "/strict" && a.chance(25):
+		n.Concurrency = &task.Concurrency{Key: "k", Limit: 1}
+	}
+	if a.chance(10) {
+		n.Payload = append(append([]byte(`"`+label), padding[8:1000]...), '"')
+	}
+	return n
+}
+
+// worker claims and runs until the producers have ended and nothing was there for a while.
+func (r *engineRun) worker(name string, at int) {
+	a := r.actor(name, at)
+	r.upkeep.Go(func() {
+		for !r.is(&r.over) {
+			a.rest(r.plan.think)
+			a.work(1 + a.luck.IntN(3))
+		}
+	})
+}
+
+// work claims and runs what it is given.
+func (a *actor) work(max int) {
+	e := a.home.engine()
+	for _, l := range a.claim(e, max) {
+		a.execute(e, l)
+	}
+}
+
+func (a *actor) claimer() queue.Claimer {
+	return queue.Claimer{Instance: a.name, Queues: []string{"main", "strict", "few", "fair"}[a.luck.IntN(4):]}
+}
+
+func (a *actor) claim(e *engine, max int) []queue.Lease {
+	by, began, held := a.claimer(), time.Now(), a.run.rulesInForce()
+	leases, err := e.Claim(a.run.ctx, by, max)
+	if e.crashed() {
+		return nil
+	}
+	a.run.given(leases, began, held)
+	a.run.note("%s: claimed %d, %v", a.name, len(leases), err)
+	return leases
+}
+
+// given records leases that a claim answered.
+func (r *engineRun) given(leases []queue.Lease, began time.Time, held map[string]int) {
+	now := r.rulesInForce()
+	for _, l := range leases {
+		r.count("started")
+		if n, was := held[l.Task.Job]; was && now[l.Task.Job] == n {
+			r.report("rule", "a task of %s was started by a claim that began after the rule", l.Task.Job)
+		}
+		if len(l.Task.Payload) == 0 {
+			r.report("payload", "task %s was started without its payload", l.Task.ID)
+		}
+		r.mu.Lock()
+		r.claimed = append(r.claimed, claimed{l, began})
+		r.mu.Unlock()
+	}
+}
+
+// execute runs a task: well, badly, too long, or not at all.
+func (a *actor) execute(e *engine, l queue.Lease) {
+	if a.chance(10) {
+		a.run.count("forgotten")
+		return
+	}
+	for a.chance(40) {
+		a.rest(leaseLength / 2)
+		if e = a.remote(e); e.crashed() {
+			return
+		}
+		alive, err := e.Heartbeat(a.run.ctx, l.Token, queue.Beat{Progress: &queue.Progress{Step: 1}})
+		if errors.Is(err, queue.ErrStale) {
+			break
+		}
+		if alive.Stop && a.chance(50) {
+			a.complete(e, l, queue.Result{Outcome: queue.Cancel})
+			return
+		}
+	}
+	if a.chance(20) {
+		a.run.count("late")
+		a.rest(3 * leaseLength)
+	}
+	if e = a.remote(e); e.crashed() {
+		return
+	}
+	outcome := []queue.Outcome{queue.OK, queue.OK, queue.OK, queue.Failed, queue.Failed, queue.Thrown, queue.Cancel, queue.Again}[a.luck.IntN(8)]
+	a.complete(e, l, queue.Result{Outcome: outcome})
+}
+
+// remote is a worker apart from the processes, some of the time: it may be answered by another one each time.
+func (a *actor) remote(e *engine) *engine {
+	if len(a.run.homes) == 1 || a.chance(70) {
+		return e
+	}
+	return a.run.homes[a.luck.IntN(len(a.run.homes))].engine()
+}
+
+func (a *actor) complete(e *engine, l queue.Lease, result queue.Result) {
+	result.Message = fmt.Sprintf("%s %d", a.name, a.luck.Uint64())
+	c := completed{lease: l, message: result.Message}
+	var err error
+	var leases []queue.Lease
+	began, held := time.Now(), a.run.rulesInForce()
+	if a.chance(40) {
+		c.state, leases, err = e.CompleteAndClaim(a.run.ctx, l.Token, result, a.claimer(), 2)
+	} else {
+		c.state, err = e.Complete(a.run.ctx, l.Token, result)
+	}
+	if e.crashed() {
+		return
+	}
+	c.known = err == nil
+	c.refused = errors.Is(err, queue.ErrStale) || errors.Is(err, queue.ErrNoLease)
+	if errors.Is(err, queue.ErrNoLease) {
+		a.run.report("lease", "the token of %s was issued, and the engine knows nothing of it", l.Task.ID)
+	}
+	a.run.note("%s: completed %s as %s: %s %v", a.name, l.Task.ID, result.Outcome, c.state, err)
+	a.run.given(leases, began, held)
+	a.run.mu.Lock()
+	a.run.completed = append(a.run.completed, c)
+	a.run.mu.Unlock()
+	for _, next := range leases {
+		a.execute(e, next)
+	}
+}
+
+// ruled are the paths that operators hold.
+var ruled = []string{"/plain", "/few", "/fair/a"}
+
+// rulesInForce answers the paths that are surely held, each with the number of its latest change.
+func (r *engineRun) rulesInForce() map[string]int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	held := map[string]int{}
+	for path, n := range r.held {
+		if n%2 == 1 {
+			held[path] = n
+		}
+	}
+	return held
+}
+
+// ruling notes that a rule is in force, or is about to be changed. Odd numbers are of rules in force.
+func (r *engineRun) ruling(path string, inForce bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if odd := r.held[path]%2 == 1; odd != inForce {
+		r.held[path]++
+	}
+}
+
+// operator stops tasks, and sets and lifts rules.
+func (r *engineRun) operator(name string, at int) {
+	a := r.actor(name, at)
+	r.busy.Go(func() {
+		for range 2 * r.plan.requests {
+			a.rest(r.plan.think)
+			if r.plan.rules && a.chance(60) {
+				a.rule(ruled[a.luck.IntN(len(ruled))], a.chance(60))
+			} else {
+				a.stop()
+			}
+		}
+	})
+}
+
+func (a *actor) rule(path string, on bool) {
+	e := a.home.engine()
+	kind := queue.Pause
+	if a.chance(30) {
+		kind = queue.Block
+	}
+	a.run.ruling(path, false)
+	err := e.SetRule(a.run.ctx, path, kind, on)
+	a.run.note("%s: %s %s %v: %v", a.name, kind, path, on, err)
+	if on && judge(e, err) == Acknowledged {
+		a.run.count("ruled")
+		a.run.ruling(path, true)
+	}
+}
+
+func (a *actor) stop() {
+	tasks := a.run.ledger.unfinished()
+	if len(tasks) == 0 {
+		return
+	}
+	id := tasks[a.luck.IntN(len(tasks))].ID
+	running, err := a.home.engine().Stop(a.run.ctx, id)
+	a.run.count("stopped")
+	a.run.note("%s: stop %s: %v %v", a.name, id, running, err)
+}
+
+// caretaker does the upkeep of one kind.
+func (r *engineRun) caretaker(kind string, at int) {
+	a := r.actor(kind, at)
+	r.upkeep.Go(func() {
+		for !r.is(&r.over) {
+			a.rest(4 * r.plan.think)
+			e := a.home.engine()
+			if kind == "sweep" {
+				swept, _ := e.Sweep(r.ctx)
+				for range swept.Lost {
+					r.count("lost")
+				}
+				continue
+			}
+			_, _ = e.Promote(r.ctx)
+			_, _ = e.RingDue(r.ctx, time.Now().Add(longestWait))
+		}
+	})
+}

@@ -1,0 +1,188 @@
+package simulation
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/millrace/millrace/shared/store"
+	"github.com/millrace/millrace/shared/task"
+)
+
+// change is one state of a task as it was committed.
+type moment struct {
+	at      time.Time
+	version int64
+	task    task.Task
+}
+
+// ledger stands between the network and the store, and checks every commit of a task.
+type ledger struct {
+	store.Store
+	report func(invariant, format string, args ...any)
+
+	mu    sync.Mutex
+	items map[store.Key]store.Item // of the table work, as they are
+	tasks map[string][]moment      // by UUID
+	order []string                 // UUIDs as they were first committed
+}
+
+func newLedger(base store.Store, report func(invariant, format string, args ...any)) *ledger {
+	return &ledger{Store: base, report: report, items: map[store.Key]store.Item{}, tasks: map[string][]moment{}}
+}
+
+// Write records what the Write did.
+func (l *ledger) Write(ctx context.Context, w store.Write) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.Store.Write(ctx, w); err != nil {
+		return err
+	}
+	changed := false
+	for _, op := range w.Ops {
+		if op.Item.Key.Table == store.Work && op.Kind != store.OpCheck {
+			changed = l.look(ctx, op.Item.Key) || changed
+		}
+	}
+	if changed {
+		l.checkLimits()
+		l.checkUnique()
+	}
+	return nil
+}
+
+// look takes notice of an item as it is now; a repeated request may have changed nothing.
+func (l *ledger) look(ctx context.Context, key store.Key) (isTask bool) {
+	found, err := l.Store.Get(ctx, key)
+	if err != nil {
+		return false
+	}
+	if found[0] == nil {
+		delete(l.items, key)
+		return false
+	}
+	before, was := l.items[key]
+	l.items[key] = *found[0]
+	if !strings.HasPrefix(key.Partition, "task/") || was && before.Version == found[0].Version {
+		return false
+	}
+	var t task.Task
+	if err := json.Unmarshal(found[0].Value, &t); err != nil {
+		l.report("I11", "task %s cannot be read: %v", key.Sort, err)
+	}
+	l.step(key.Sort, moment{time.Now(), found[0].Version, t})
+	return true
+}
+
+// step checks one change of a task against the table of its life.
+func (l *ledger) step(uuid string, now moment) {
+	history := l.tasks[uuid]
+	l.tasks[uuid] = append(history, now)
+	if len(history) == 0 {
+		l.order = append(l.order, uuid)
+		if !now.task.State.Queued() || now.task.Attempt != 0 {
+			l.report("I11", "task %s begins as %s", uuid, now.task.State)
+		}
+		return
+	}
+	was := history[len(history)-1]
+	switch from, to := &was.task, &now.task; {
+	case now.version <= was.version:
+		l.report("fence", "task %s went from position %d back to %d", uuid, was.version, now.version)
+	case from.State.Final():
+		l.report("once", "task %s was %s and is %s", uuid, from.State, to.State)
+	case to.State == task.Running && (!from.State.Queued() || to.Attempt != from.Attempt+1):
+		l.report("lease", "task %s was started from %s, attempt %d after %d", uuid, from.State, to.Attempt, from.Attempt)
+	case to.State.Queued() && from.State.Queued():
+		l.report("I11", "task %s was changed while it was queued", uuid)
+	case to.Attempts > 0 && to.Attempt > to.Attempts:
+		l.report("attempts", "task %s was started %d times, %d are allowed", uuid, to.Attempt, to.Attempts)
+	}
+}
+
+func (l *ledger) now(uuid string) *moment {
+	history := l.tasks[uuid]
+	return &history[len(history)-1]
+}
+
+// checkLimits counts what runs.
+func (l *ledger) checkLimits() {
+	queues, keys := map[string]int{}, map[string]int{}
+	for _, uuid := range l.order {
+		t := &l.now(uuid).task
+		if t.State != task.Running {
+			continue
+		}
+		queues[t.Queue]++
+		if limit := limits[t.Queue]; limit > 0 && queues[t.Queue] > limit {
+			l.report("limit", "%d tasks of the queue %s run, %d may", queues[t.Queue], t.Queue, limit)
+		}
+		if c := t.Concurrency; c != nil {
+			if keys[c.Key]++; keys[c.Key] > c.Limit {
+				l.report("limit", "%d tasks with the key %s run, %d may", keys[c.Key], c.Key, c.Limit)
+			}
+		}
+	}
+}
+
+// checkUnique demands that no unique key is held twice.
+func (l *ledger) checkUnique() {
+	holders := map[string]string{}
+	for _, uuid := range l.order {
+		t := &l.now(uuid).task
+		if t.Unique == "" || t.State.Final() {
+			continue
+		}
+		if other := holders[t.Unique]; other != "" {
+			l.report("unique", "tasks %s and %s both hold the key %s", other, uuid, t.Unique)
+		}
+		holders[t.Unique] = uuid
+	}
+}
+
+// queuedThrough reports whether a task was queued without a break between two moments.
+func (l *ledger) queuedThrough(uuid string, from, to time.Time) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	queued := false
+	for _, m := range l.tasks[uuid] {
+		switch {
+		case !m.at.After(from):
+			queued = m.task.State.Queued() && m.task.NotBefore == 0
+		case !m.at.After(to):
+			return false
+		}
+	}
+	return queued
+}
+
+// unfinished answers the tasks that have not ended.
+func (l *ledger) unfinished() []task.Task {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var tasks []task.Task
+	for _, uuid := range l.order {
+		if t := l.now(uuid).task; !t.State.Final() {
+			tasks = append(tasks, t)
+		}
+	}
+	return tasks
+}
+
+// remains answers the keys of items that exist only for unfinished tasks.
+func (l *ledger) remains() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var keys []string
+	for key := range l.items {
+		kind, _, _ := strings.Cut(key.Partition, "/")
+		if slices.Contains([]string{"ready", "due", "held", "lease", "permit", "unique"}, kind) {
+			keys = append(keys, key.Partition+" "+key.Sort)
+		}
+	}
+	slices.Sort(keys)
+	return keys
+}

@@ -1,0 +1,103 @@
+package simulation
+
+import (
+	"context"
+	"time"
+
+	"github.com/millrace/millrace/shared/definition"
+	"github.com/millrace/millrace/shared/journal"
+	"github.com/millrace/millrace/shared/store/faulty"
+)
+
+// The engine's durations, scaled down like the journal's.
+const (
+	leaseLength = 600 * time.Millisecond
+	retryDelay  = 120 * time.Millisecond
+	longestWait = 2 * time.Second // that a task is asked to be delayed
+)
+
+// enginePlan is what a seed decides about a run of the task engine.
+type enginePlan struct {
+	seed      uint64
+	alone     bool // one process that has the store to itself
+	processes int
+	requests  int           // per producer
+	think     time.Duration // anybody's longest pause
+	skew      time.Duration // of clocks, either way
+	rules     bool          // operators pause and block
+	faults    faulty.Faults
+	timing    journal.Timing
+}
+
+// drawEngine decides each kind of fault on its own, as draw does. A process that has the store to itself has no network:
+// its requests fail, and it dies, but none lands late.
+func drawEngine(seed uint64) enginePlan {
+	d := dice(seed, "engine")
+	some := func(most float64) float64 {
+		if d.IntN(3) == 0 {
+			return 0
+		}
+		return most * d.Float64()
+	}
+	p := enginePlan{
+		seed:      seed,
+		alone:     d.IntN(3) == 0,
+		processes: 2 + d.IntN(3),
+		requests:  4 + d.IntN(6),
+		think:     time.Duration(20+d.IntN(150)) * time.Millisecond,
+		skew:      time.Duration(d.IntN(250)) * time.Millisecond,
+		rules:     d.IntN(3) > 0,
+		timing: journal.Timing{
+			Grace: grace, Age: age, RemoveAfter: removeAfter, Poll: 20 * time.Millisecond, Call: 200 * time.Millisecond,
+		},
+	}
+	way := faulty.Spread{Min: 500 * time.Microsecond, Max: 6 * time.Millisecond}
+	p.faults = faulty.Faults{
+		Seed: seed, There: way, Back: way, Timeout: time.Duration(20+d.IntN(100)) * time.Millisecond,
+		SignatureLife: signatureLife,
+		Busy:          some(0.05), Unavailable: some(0.03), Crash: some(0.008),
+	}
+	if p.alone {
+		p.processes = 1
+		return p
+	}
+	p.faults.There.Rare, p.faults.There.RareMax = some(0.1), 240*time.Millisecond
+	p.faults.Back = p.faults.There
+	p.faults.LoseRequest, p.faults.LoseAnswer = some(0.04), some(0.04)
+	p.faults.Twice, p.faults.Waste = some(0.1), some(0.1)
+	p.faults.Echo, p.faults.EchoWithin = some(0.1), time.Second
+	p.faults.Lag = time.Duration(some(30)) * time.Millisecond
+	p.faults.Apart = time.Duration(some(14)) * time.Millisecond
+	p.faults.Freeze, p.faults.FreezeOnWire = some(0.01), some(0.02)
+	p.faults.Frozen = faulty.Spread{Min: 200 * time.Millisecond, Max: 900 * time.Millisecond}
+	return p
+}
+
+// declared is the set of definitions of every run: one queue of each policy, and one with a limit.
+type declared struct{ set *definition.Set }
+
+// Current answers it.
+func (d declared) Current(context.Context) (*definition.Set, error) { return d.set, nil }
+
+// limits of the queues that have one.
+var limits = map[string]int{"strict": 1, "few": 2}
+
+func declare() declared {
+	here := definition.Target{Go: "f"}
+	job := func(path, queue string, attempts int) definition.Job {
+		return definition.Job{
+			Path: path, Queue: queue, Target: here, Attempts: attempts, RetryDelay: retryDelay, Lease: leaseLength,
+		}
+	}
+	return declared{&definition.Set{
+		Jobs: []definition.Job{
+			job("/plain", "main", 3), job("/single", "main", 1), job("/strict", "strict", 3), job("/few", "few", 2),
+			job("/fair/a", "fair", 2), job("/fair/b", "fair", 2),
+		},
+		Queues: []definition.Queue{
+			{Name: "strict", Type: definition.Ordered}, {Name: "few", MaxParallel: limits["few"]},
+			{Name: "fair", Type: definition.RoundRobin, Weights: map[string]int{"/fair/a": 3}},
+		},
+		Lease: leaseLength,
+	}}
+}

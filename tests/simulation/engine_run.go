@@ -1,0 +1,253 @@
+package simulation
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/cryptotest"
+	"testing/synctest"
+	"time"
+
+	"github.com/millrace/millrace/shared/bell"
+	"github.com/millrace/millrace/shared/journal"
+	"github.com/millrace/millrace/shared/queue"
+	"github.com/millrace/millrace/shared/store"
+	"github.com/millrace/millrace/shared/store/faulty"
+	"github.com/millrace/millrace/shared/store/memory"
+)
+
+// EngineReport is what a run of the task engine found, and how much happened in it.
+type EngineReport struct {
+	Violations []Violation
+	Tasks      int
+	Happened   map[string]int
+	Lines      int
+	Digest     uint64 // of the trace: the same seed has the same
+}
+
+// engineRun is one simulated deployment of the task engine.
+type engineRun struct {
+	plan    enginePlan
+	trace   func(string)
+	began   time.Time
+	ctx     context.Context
+	ledger  *ledger
+	service *faulty.Service
+	homes   []*engineHome
+	set     declared
+
+	busy, upkeep, group sync.WaitGroup
+
+	mu         sync.Mutex
+	calm       bool // the faults have ended
+	over       bool // the producers have
+	held       map[string]int
+	requests   []request
+	claimed    []claimed
+	completed  []completed
+	happened   map[string]int
+	violations []Violation
+	lines      int
+	digest     uint64
+}
+
+// RunEngine plays the run of a seed. The trace, if not nil, is told of every step of every request.
+func RunEngine(t *testing.T, seed uint64, trace func(string)) EngineReport {
+	t.Helper()
+	var report EngineReport
+	cryptotest.SetGlobalRandom(t, seed)
+	synctest.Test(t, func(t *testing.T) {
+		r := &engineRun{
+			plan: drawEngine(seed), began: time.Now(), trace: trace, ctx: t.Context(), set: declare(),
+			held: map[string]int{}, happened: map[string]int{},
+		}
+		r.ledger = newLedger(memory.New(memory.Options{}), r.report)
+		r.service = faulty.NewService(r.ledger, r.plan.faults, r.step)
+		r.play()
+		report = EngineReport{
+			Violations: r.violations, Tasks: len(r.ledger.order), Happened: r.happened, Lines: r.lines, Digest: r.digest,
+		}
+	})
+	return report
+}
+
+func (r *engineRun) play() {
+	for i := range r.plan.processes {
+		r.homes = append(r.homes, &engineHome{run: r, name: fmt.Sprintf("p%d", i)})
+	}
+	for i := range 3 {
+		r.producer(fmt.Sprintf("producer%d", i), i)
+	}
+	for i := range 4 {
+		r.worker(fmt.Sprintf("worker%d", i), i)
+	}
+	r.operator("operator", 1)
+	r.caretaker("sweep", 2)
+	r.caretaker("cron", 0)
+	r.busy.Wait()
+	r.mark(&r.over)
+	r.upkeep.Wait()
+	r.mark(&r.calm)
+	for _, h := range r.homes {
+		h.settle()
+	}
+	time.Sleep(settling)
+	r.drain()
+	for _, h := range r.homes {
+		h.close()
+	}
+	r.group.Wait()
+	r.verify()
+}
+
+func (r *engineRun) mark(flag *bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	*flag = true
+}
+
+func (r *engineRun) is(flag *bool) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return *flag
+}
+
+// count counts what happened.
+func (r *engineRun) count(what string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.happened[what]++
+}
+
+func (r *engineRun) step(s faulty.Step) { r.note("%-5s %-44s %s %v", s.Process, s.Call, s.What, s.Err) }
+
+// note adds a line to the run's digest and trace.
+func (r *engineRun) note(format string, args ...any) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.lines++
+	line := fmt.Sprintf("%12v ", time.Since(r.began)) + strings.TrimSuffix(fmt.Sprintf(format, args...), " <nil>")
+	for _, b := range []byte(line) {
+		r.digest = (r.digest ^ uint64(b)) * 1099511628211
+	}
+	if r.trace != nil {
+		r.trace(line)
+	}
+}
+
+func (r *engineRun) report(invariant, format string, args ...any) {
+	r.note("VIOLATED %s: %s", invariant, fmt.Sprintf(format, args...))
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.violations) < maxViolations {
+		r.violations = append(r.violations, Violation{invariant, fmt.Sprintf(format, args...)})
+	}
+}
+
+// engineHome is a place where engines live, one after the other.
+type engineHome struct {
+	run  *engineRun
+	name string
+
+	mu      sync.Mutex
+	lives   int
+	current *engine
+}
+
+// engine is one life: a line to the store, a journal, and a queue.
+type engine struct {
+	*queue.Queue
+	journal *journal.Journal
+	line    *faulty.Store
+}
+
+func (e *engine) crashed() bool {
+	select {
+	case <-e.line.Crashed():
+		return true
+	default:
+		return false
+	}
+}
+
+// engine answers the one that lives here now, after the time it takes to start a new one if need be.
+func (h *engineHome) engine() *engine {
+	h.mu.Lock()
+	crashed := h.current != nil && h.current.crashed()
+	h.mu.Unlock()
+	if crashed {
+		time.Sleep(restart)
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.current == nil || h.current.crashed() {
+		h.close()
+		h.start()
+	}
+	return h.current
+}
+
+func (h *engineHome) start() {
+	h.lives++
+	name := fmt.Sprintf("%s.%d", h.name, h.lives)
+	line := h.run.service.Process(name)
+	if h.run.is(&h.run.calm) {
+		line.Settle()
+	}
+	h.current = h.run.open(line, name)
+	if h.lives > 1 {
+		h.run.count("crashes")
+	}
+}
+
+// close ends the current life without waiting for what it still does.
+func (h *engineHome) close() {
+	if life := h.current; life != nil {
+		h.run.group.Go(func() { _ = life.Close(); _ = life.journal.Close() })
+	}
+}
+
+func (h *engineHome) settle() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.current != nil {
+		h.current.line.Settle()
+	}
+}
+
+// private is a line to a store that nobody else can reach.
+type private struct{ *faulty.Store }
+
+// Exclusive answers true.
+func (private) Exclusive() bool { return true }
+
+// open starts an engine over a line.
+func (r *engineRun) open(line *faulty.Store, name string) *engine {
+	c := clock{seed: r.plan.seed, name: name, skew: r.plan.skew, began: r.began}
+	if r.plan.alone {
+		c.name = "alone" // the machine's clock outlives the process
+	}
+	var s store.Store = line
+	if r.plan.alone {
+		s = private{line}
+	}
+	j := journal.Open(s, journal.Options{Now: c.now, Timing: r.plan.timing, Jitter: jitter(r.plan.seed, name)})
+	q := queue.Open(queue.Options{
+		Store: s, Journal: j, Definitions: r.set, Now: c.now, Bell: deaf{}, Random: &source{dice(r.plan.seed, name+" random")},
+	})
+	return &engine{Queue: q, journal: j, line: line}
+}
+
+// deaf is a bell that is never heard: nothing but promptness may rest on rings.
+type deaf struct{}
+
+// Ring loses every ring, and says so.
+func (deaf) Ring(context.Context, ...bell.Ring) error { return bell.ErrUnavailable }
+
+// Ping answers nil.
+func (deaf) Ping(context.Context) error { return nil }
+
+// Close does nothing.
+func (deaf) Close() error { return nil }

@@ -1,0 +1,72 @@
+package simulation
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestTaskInvariants runs the task engine in virtual time; see the package's doc for what must hold.
+func TestTaskInvariants(t *testing.T) {
+	if *oneSeed != 0 {
+		playEngine(t, *oneSeed, func(line string) { t.Log(line) })
+		return
+	}
+	for seed := *firstSeed; seed < *firstSeed+*seeds; seed++ {
+		playEngine(t, seed, nil)
+		if t.Failed() && !*goOn {
+			return
+		}
+	}
+}
+
+// playEngine runs a seed. One that violates an invariant is run again for its trace, which is the same.
+func playEngine(t *testing.T, seed uint64, trace func(string)) {
+	t.Helper()
+	report := RunEngine(t, seed, trace)
+	for _, v := range report.Violations {
+		t.Errorf("seed %d violates %v", seed, v)
+	}
+	if len(report.Violations) == 0 || trace != nil {
+		return
+	}
+	var lines []string
+	RunEngine(t, seed, func(line string) { lines = append(lines, line) })
+	file := filepath.Join(t.ArtifactDir(), fmt.Sprintf("tasks-seed-%d.trace", seed))
+	if err := os.WriteFile(file, []byte(strings.Join(lines, "\n")), 0o600); err != nil {
+		t.Error(err)
+	}
+	t.Logf("replay: go test ./tests/simulation -run TaskInvariants -v -seed %d", seed)
+}
+
+func TestSameSeedIsSameRunOfTasks(t *testing.T) {
+	for seed := uint64(1); seed <= 20; seed++ {
+		if a, b := RunEngine(t, seed, nil), RunEngine(t, seed, nil); a.Digest != b.Digest {
+			t.Errorf("seed %d: digests %x and %x, lines %d and %d", seed, a.Digest, b.Digest, a.Lines, b.Lines)
+		}
+	}
+}
+
+// TestRunsOfTasksAreBusy keeps the simulation from growing idle unnoticed.
+func TestRunsOfTasksAreBusy(t *testing.T) {
+	const runs = 50
+	happened := map[string]int{}
+	for seed := uint64(1); seed <= runs; seed++ {
+		r := RunEngine(t, seed, nil)
+		happened["tasks"] += r.Tasks
+		for what, times := range r.Happened {
+			happened[what] += times
+		}
+	}
+	t.Logf("%d runs: %v", runs, happened)
+	for what, least := range map[string]int{
+		"tasks": 10, "acknowledged": 6, "started": 10, "existing": 1, "crashes": 1, "lost": 1, "forgotten": 1, "late": 1,
+		"ruled": 1, "stopped": 1, "once": 1,
+	} {
+		if happened[what] < runs*least {
+			t.Errorf("%d runs had %d %s, want %d for each at least", runs, happened[what], what, least)
+		}
+	}
+}

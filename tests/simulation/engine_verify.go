@@ -1,0 +1,236 @@
+package simulation
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/millrace/millrace/shared/event"
+	"github.com/millrace/millrace/shared/journal"
+	"github.com/millrace/millrace/shared/queue"
+	"github.com/millrace/millrace/shared/task"
+)
+
+// drain lifts every rule and runs every task to its end, in the processes that are there: what they believe of the store
+// must be true.
+func (r *engineRun) drain() {
+	a := r.actor("drain", 0)
+	for _, path := range ruled {
+		for _, kind := range []queue.RuleKind{queue.Pause, queue.Block} {
+			r.ruling(path, false)
+			if err := a.home.engine().SetRule(r.ctx, path, kind, false); err != nil {
+				r.report("liveness", "a rule cannot be lifted when all is quiet: %v", err)
+			}
+		}
+	}
+	for round := 0; round < 40; round++ {
+		for _, h := range r.homes {
+			e := h.engine()
+			if _, err := e.Sweep(r.ctx); err != nil {
+				r.report("liveness", "a sweep fails when all is quiet: %v", err)
+			}
+			r.runAll(e)
+		}
+		if len(r.ledger.unfinished()) == 0 && len(r.ledger.remains()) == 0 {
+			return
+		}
+		time.Sleep(leaseLength / 2)
+	}
+	for _, t := range r.ledger.unfinished() {
+		r.report("stuck", "task %s of %s is %s for ever", t.ID, t.Job, t.State)
+	}
+	if left := r.ledger.remains(); len(left) > 0 {
+		r.report("leak", "%d items are left when every task has ended: %s", len(left), left[0])
+	}
+}
+
+// runAll runs whatever can be claimed.
+func (r *engineRun) runAll(e *engine) {
+	for {
+		began, held := time.Now(), r.rulesInForce()
+		leases, err := e.Claim(r.ctx, queue.Claimer{Instance: "drain"}, 5)
+		if err != nil {
+			r.report("liveness", "a claim fails when all is quiet: %v", err)
+		}
+		if len(leases) == 0 {
+			return
+		}
+		r.given(leases, began, held)
+		for _, l := range leases {
+			if _, err := e.Complete(r.ctx, l.Token, queue.Result{Outcome: queue.OK}); err != nil {
+				r.report("liveness", "a task cannot be completed when all is quiet: %v", err)
+			}
+		}
+	}
+}
+
+// verify compares what everybody was told with what was committed.
+func (r *engineRun) verify() {
+	r.verifyRequests()
+	r.verifyLeases()
+	r.verifyFold()
+}
+
+// labelled tasks, by the label in their payload.
+func (r *engineRun) byLabel() map[string][]string {
+	found := map[string][]string{}
+	for _, uuid := range r.ledger.order {
+		t := &r.ledger.tasks[uuid][0].task
+		label := string(t.Payload)
+		if t.Apart > 0 {
+			label = "" // kept apart: told apart by its id alone
+		}
+		label = strings.Trim(label, `"`)
+		found[label] = append(found[label], uuid)
+	}
+	return found
+}
+
+func (r *engineRun) verifyRequests() {
+	labels := r.byLabel()
+	for label, uuids := range labels {
+		if label != "" && !strings.HasPrefix(label, "once") && len(uuids) > 1 {
+			r.report("I3", "%s was enqueued %d times", label, len(uuids))
+		}
+	}
+	answers := map[string]string{}
+	for _, q := range r.requests {
+		if q.outcome == Refused && !q.once {
+			for _, label := range q.labels {
+				if len(labels[label]) > 0 {
+					r.report("I4", "%s was refused and is there", label)
+				}
+			}
+		}
+		if q.outcome != Acknowledged {
+			continue
+		}
+		r.count("acknowledged")
+		var ids []string
+		for _, added := range q.answer.Tasks {
+			ids = append(ids, string(added.Task.ID))
+			if len(r.ledger.tasks[added.Task.ID.UUID()]) == 0 {
+				r.report("I3", "task %s was acknowledged and is not there", added.Task.ID)
+			}
+			if added.Existing {
+				r.count("existing")
+			}
+		}
+		if !q.once {
+			continue
+		}
+		r.count("once")
+		key, answer := q.labels[0]+" "+q.labels[len(q.labels)-1], fmt.Sprint(ids)
+		if other, again := answers[key]; again && other != answer {
+			r.report("once", "%s was answered %s and %s", key, other, answer)
+		}
+		answers[key] = answer
+	}
+}
+
+// verifyLeases checks claims and completions.
+func (r *engineRun) verifyLeases() {
+	tokens := map[string]bool{}
+	for _, c := range r.claimed {
+		if tokens[c.lease.Token] {
+			r.report("lease", "the lease %s was given twice", c.lease.Token)
+		}
+		tokens[c.lease.Token] = true
+		uuid := c.lease.Task.ID.UUID()
+		at := slices.IndexFunc(r.ledger.tasks[uuid], func(m moment) bool {
+			return m.task.State == task.Running && m.task.Lease == c.lease.Token
+		})
+		if at < 0 {
+			r.report("lease", "the lease %s was answered and never committed", c.lease.Token)
+			continue
+		}
+		if c.lease.Task.Queue == "strict" {
+			r.verifyOrder(c, r.ledger.tasks[uuid][at].at)
+		}
+	}
+	for _, c := range r.completed {
+		applied := slices.ContainsFunc(r.ledger.tasks[c.lease.Task.ID.UUID()], func(m moment) bool { return m.task.Message == c.message })
+		if c.known && !applied && c.state != task.Succeeded {
+			r.report("I3", "the end of %s was acknowledged and is not there", c.lease.Task.ID)
+		}
+		if c.refused && applied {
+			r.report("I4", "the end of %s was refused and is there", c.lease.Task.ID)
+		}
+	}
+}
+
+// verifyOrder demands that no older task of an ordered queue was ready throughout the claim of a younger one.
+func (r *engineRun) verifyOrder(c claimed, started time.Time) {
+	for _, uuid := range r.ledger.order {
+		t := &r.ledger.tasks[uuid][0].task
+		if t.Queue == "strict" && uuid < c.lease.Task.ID.UUID() && r.ledger.queuedThrough(uuid, c.began, started) {
+			r.report("order", "%s was started while the older %s was ready since before the claim", c.lease.Task.ID, uuid)
+		}
+	}
+}
+
+// verifyFold demands that each task is the fold of its events (I11).
+func (r *engineRun) verifyFold() {
+	line := r.service.Process("reader")
+	line.Settle()
+	j := journal.Open(line, journal.Options{Timing: r.plan.timing, Jitter: jitter(r.plan.seed, "reader")})
+	defer func() { _ = j.Close() }()
+	folded := map[string][]task.State{}
+	for after := event.ID(0); ; {
+		answer, err := j.ReadAfter(r.ctx, journal.Request{After: after, Limit: 500})
+		if err != nil {
+			r.report("liveness", "the journal cannot be read when all is quiet: %v", err)
+			return
+		}
+		for i := range answer.Events {
+			e := &answer.Events[i]
+			if e.Key.TaskID != "" {
+				uuid := task.ID(e.Key.TaskID).UUID()
+				folded[uuid] = append(folded[uuid], stateAfter(e))
+			}
+		}
+		if after = answer.LastEventID; len(answer.Events) == 0 {
+			break
+		}
+	}
+	for _, uuid := range r.ledger.order {
+		var committed []task.State
+		for _, m := range r.ledger.tasks[uuid] {
+			s := m.task.State
+			if s.Queued() {
+				s = task.Ready
+			}
+			committed = append(committed, s)
+		}
+		if want := withEnds(committed); !slices.Equal(folded[uuid], want) {
+			r.report("I11", "task %s was %v, and its events say %v", uuid, want, folded[uuid])
+		}
+	}
+}
+
+// stateAfter answers the state that an event tells of; queued is told as ready.
+func stateAfter(e *event.Event) task.State {
+	switch e.Type {
+	case "TaskStarted":
+		return task.Running
+	case "TaskClosed":
+		_, rest, _ := strings.Cut(string(e.Fields), `"state":"`)
+		state, _, _ := strings.Cut(rest, `"`)
+		return task.State(state)
+	default: // added, or an attempt has ended
+		return task.Ready
+	}
+}
+
+// withEnds adds the end of the last attempt, which has an event of its own before that of the task's.
+func withEnds(states []task.State) []task.State {
+	var all []task.State
+	for i, s := range states {
+		if s.Final() && i > 0 && states[i-1] == task.Running {
+			all = append(all, task.Ready)
+		}
+		all = append(all, s)
+	}
+	return all
+}
