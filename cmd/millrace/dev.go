@@ -3,11 +3,13 @@ package main
 import (
 	"context"
 	"crypto/rand"
+	_ "embed"
 	"errors"
 	"fmt"
 	"os"
 
 	"github.com/millrace/millrace/shared/config"
+	"github.com/millrace/millrace/shared/definition"
 )
 
 type devCommand struct {
@@ -17,7 +19,8 @@ type devCommand struct {
 
 func (devCommand) Help() string {
 	return `The server for trying things out. It makes an admin token (unless MILLRACE_ADMIN_TOKEN gives one), prints it once with the
-lines to paste into another terminal, and forgets everything when it ends.`
+lines to paste into another terminal, declares a few sources, handlers and a schedule whose commands are harmless, and forgets
+everything when it ends.`
 }
 
 // Run serves until ctx ends.
@@ -38,8 +41,16 @@ func (d devCommand) Run(ctx context.Context, c console) (err error) {
 	if err != nil {
 		return err
 	}
+	if settings.Definitions, err = definition.Read("dev.yaml", demonstration); err != nil {
+		return err
+	}
 	return serve(ctx, c, settings, d.Listen, func(url string) { welcome(c, url, token) })
 }
+
+// demonstration is what there is to try things out with.
+//
+//go:embed dev.yaml
+var demonstration []byte
 
 // env answers the environment of a server that needs none.
 func (d devCommand) env(token string) func(string) string {
@@ -64,6 +75,8 @@ In another terminal:
     export MILLRACE_URL=%s MILLRACE_TOKEN=%s
     millrace follow &
     millrace emit ParcelShipped /parcels/17 carrier=dhl
+    millrace task enqueue machine facts
+    millrace schedule list
 
 In a browser, the API: %s/docs
 Ctrl-C ends it.
