@@ -46,6 +46,7 @@ type ending struct {
 	task  task.Task // afterwards
 	step  task.Step
 	place *place // of the entry, where the task goes on
+	gone  bool   // it leaves no history
 }
 
 func (q *Queue) ending(ctx context.Context, token string, r Result, unless int64) (*ending, error) {
@@ -83,9 +84,9 @@ func (e *ending) ended(ctx context.Context, err error) (task.State, error) {
 }
 
 func (e *ending) bounds() (ops, bytes int) {
-	ops = 6
+	ops = 4 + maxConclude
 	if h, kept := e.q.leases.of(e.token); kept {
-		ops = 3 + len(h.Permits)
+		ops = 1 + maxConclude + len(h.Permits)
 	}
 	return ops, 2000 + len(e.result.Output)
 }
@@ -113,6 +114,7 @@ func (e *ending) prepare(ctx context.Context, lost *store.Conflict) (journal.Cha
 	e.apply(now)
 	events := []event.Event{ended(&e.task, e.result.Outcome)}
 	e.place = nil
+	e.gone = leavesNothing(e.set, &e.task)
 	if e.task.State.Final() {
 		events = append(events, closed(&e.task))
 	} else if err := e.goOn(ctx, now); err != nil {
@@ -190,24 +192,15 @@ func (e *ending) goOn(ctx context.Context, now int64) error {
 }
 
 func (e *ending) ops(r journal.Receipt) []store.Op {
-	leaseItem := store.Delete(leaseKey(e.token), store.VersionIs(e.held.version))
-	leaseItem.Item.Version = e.held.version // outside the journal's order
-	ops := []store.Op{
+	ops := e.held.giveBack(e.token)
+	if e.place == nil {
+		return append(ops, conclude(&e.task, e.gone, store.VersionIs(e.held.taskVersion))...)
+	}
+	e.place.Of = r.Position
+	e.place.version = entryVersion(r.Position, 0)
+	return append(ops,
 		store.Put(store.Item{Key: taskKey(e.held.UUID), Value: encode(&e.task)}, store.VersionIs(e.held.taskVersion)),
-		leaseItem,
-	}
-	for _, p := range e.held.Permits {
-		ops = append(ops, store.Delete(p.key(), store.Always)) // ours as long as the lease is
-	}
-	if e.place != nil {
-		e.place.Of = r.Position
-		e.place.version = entryVersion(r.Position, 0)
-		return append(ops, e.place.put(e.place.key, store.Always))
-	}
-	if e.task.HoldsUnique() && e.task.UniqueUntil <= e.task.Finished {
-		ops = append(ops, store.Delete(uniqueKey(e.task.Job, e.task.Unique), store.Always)) // ours while unfinished
-	}
-	return ops
+		e.place.put(e.place.key, store.Always))
 }
 
 // announce tells of a task that goes on, and wakes whoever waited for the places that are free now.
@@ -218,13 +211,23 @@ func (e *ending) announce(ctx context.Context) {
 			e.q.ring(ctx, []bell.Ring{{Queue: e.place.line(), At: time.UnixMicro(e.place.NotBefore)}})
 		}
 	}
-	for _, p := range e.held.Permits {
+	if e.gone && e.held.Logged > 0 {
+		if err := e.q.dropLog(ctx, e.held.UUID); err != nil {
+			e.q.log.Warn("the log of a task that is gone is left", "task_id", e.task.ID, "error", err)
+		}
+	}
+	e.q.permitsFree(ctx, &e.held)
+}
+
+// permitsFree wakes whoever waits for the places that a lease has given back.
+func (q *Queue) permitsFree(ctx context.Context, h *heldLease) {
+	for _, p := range h.Permits {
 		if key, ok := strings.CutPrefix(p.What, "key/"); ok {
-			if err := e.q.freed(ctx, key); err != nil {
-				e.q.log.Warn("tasks that wait for a limit are left to the sweep", "error", err)
+			if err := q.freed(ctx, key); err != nil {
+				q.log.Warn("tasks that wait for a limit are left to the sweep", "error", err)
 			}
 		} else {
-			e.q.ring(ctx, []bell.Ring{{Queue: e.held.Line}})
+			q.ring(ctx, []bell.Ring{{Queue: h.Line}})
 		}
 	}
 }

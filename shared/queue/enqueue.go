@@ -125,7 +125,7 @@ func (a *addition) add(i int, n *New) error {
 		created = n.NotBefore.UnixMicro()
 	}
 	t := task.Task{
-		Dialect: n.Dialect, Job: n.Job, Group: n.Group, Queue: cmp.Or(n.Queue, job.Queue, definition.MainQueue),
+		Dialect: n.Dialect, Job: n.Job, Group: cmp.Or(n.Group, topicGroup(n.Job)), Queue: cmp.Or(n.Queue, job.Queue, definition.MainQueue),
 		State: task.Ready, Priority: n.Priority, Created: created,
 		Attempts: cmp.Or(n.Attempts, job.Attempts, 1), RetryDelay: cmp.Or(n.RetryDelay, job.RetryDelay),
 		Thrown: cmp.Or(n.Thrown, task.OnThrown(job.OnError)), Fairness: n.Fairness, Unique: n.Unique,

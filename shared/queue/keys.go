@@ -17,6 +17,7 @@ import (
 //	ready/LINE        RANK          entry of a task that may start
 //	due               TIME UUID     entry of a task that waits for a time
 //	held/HOLD         ORDER         entry of a task that a rule or a limit keeps
+//	history/GROUP     TIME UUID     entry of a finished task of a topic
 //	lease/SHARD       TOKEN         the right to run a task
 //	permit/WHAT       NUMBER        one of a limit's places, taken by a lease
 //	unique/HASH       -             which task holds a unique key

@@ -74,7 +74,10 @@ func (q *Queue) leased(ctx context.Context, token string) (heldLease, error) {
 	if err != nil {
 		return h, unavailable("read a lease", err)
 	}
-	if items[0] == nil {
+	switch {
+	case items[0] == nil && maybeOfTopic(uuid):
+		return h, ErrStale // it has succeeded, and leaves no history
+	case items[0] == nil:
 		return h, ErrNoLease
 	}
 	if err := decode(items[0], &h.task); err != nil {

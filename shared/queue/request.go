@@ -13,7 +13,7 @@ import (
 type New struct {
 	Dialect task.Dialect
 	Job     string // the job's path
-	Group   string // what it is listed under; default: Job
+	Group   string // what it is listed under; default: Job, or of a topic the group that it belongs to
 	Prefix  string // what its id begins with; may be empty
 	Queue   string // default: the job's, by its definition
 
@@ -43,8 +43,11 @@ type New struct {
 
 // ID answers the id of a request that has Same.
 func (n *New) ID() task.ID {
-	return task.NewID(n.Prefix, cmp.Or(n.Group, n.Job), n.NotBefore.UnixMicro(), task.GroupHash(n.Job+"\x00"+n.Same))
+	return task.NewID(n.Prefix, n.listedUnder(), n.NotBefore.UnixMicro(), task.GroupHash(n.Job+"\x00"+n.Same))
 }
+
+// listedUnder answers the group.
+func (n *New) listedUnder() string { return cmp.Or(n.Group, topicGroup(n.Job), n.Job) }
 
 // Added is the answer to one [New].
 type Added struct {
@@ -101,12 +104,13 @@ type Outcome string
 
 // The outcomes.
 const (
-	OK     Outcome = "ok"
-	Failed Outcome = "failed" // retried while attempts are left
-	Cancel Outcome = "cancel" // not wanted again; if a stop was asked for, this is its answer
-	Thrown Outcome = "thrown" // a panic or a Go error: retried or rejected as the task says
-	Again  Outcome = "again"  // not an attempt at all: the target asked to come back later (429, 503)
-	lost   Outcome = "lost"   // the lease ran out
+	OK      Outcome = "ok"
+	Failed  Outcome = "failed"  // retried while attempts are left
+	Cancel  Outcome = "cancel"  // not wanted again; if a stop was asked for, this is its answer
+	Thrown  Outcome = "thrown"  // a panic or a Go error: retried or rejected as the task says
+	Again   Outcome = "again"   // not an attempt at all: the target asked to come back later (429, 503)
+	lost    Outcome = "lost"    // the lease ran out
+	dropped Outcome = "dropped" // the task was removed while it ran
 )
 
 // Result says how an attempt ended.

@@ -46,11 +46,7 @@ func (q *Queue) finish(ctx context.Context, id task.ID, step task.Step, message 
 		t.State, _ = t.State.After(step) // every queued state has it
 		t.Finished, t.Message = q.micro(), message
 		return journal.Change{Events: finished(&t, step), Ops: func(journal.Receipt) []store.Op {
-			ops := []store.Op{store.Put(store.Item{Key: taskKey(id.UUID()), Value: encode(&t)}, store.VersionIs(version))}
-			if t.HoldsUnique() && t.UniqueUntil <= t.Finished {
-				ops = append(ops, store.Delete(uniqueKey(t.Job, t.Unique), store.Always)) // ours while unfinished
-			}
-			return ops
+			return conclude(&t, false, store.VersionIs(version))
 		}}, nil
 	})
 	return err

@@ -1,0 +1,111 @@
+package queue
+
+import (
+	"context"
+	"errors"
+
+	"github.com/millrace/millrace/shared/event"
+	"github.com/millrace/millrace/shared/journal"
+	"github.com/millrace/millrace/shared/store"
+	"github.com/millrace/millrace/shared/task"
+)
+
+// Remove ends a task that is not finished, even while it runs: it is dropped, its lease is over, and what its worker still
+// says of it is [ErrStale]. A finished task is removed from the history. The error is [ErrNoTask] if there is none.
+func (q *Queue) Remove(ctx context.Context, id task.ID) error {
+	r := &removal{q: q, id: id}
+	_, err := q.journal.Write(ctx, r.prepare)
+	if err != nil {
+		return unavailable("remove a task", err)
+	}
+	r.announce(ctx)
+	return nil
+}
+
+// removal is one task's.
+type removal struct {
+	q    *Queue
+	id   task.ID
+	task task.Task // as it is removed
+	held heldLease // of one that runs
+	runs bool
+	was  bool // it was finished before
+}
+
+// prepare reads the task, and its lease if it runs. Race: a heartbeat, a completion or the sweep that lands first has
+// written the lease or the task anew, and the removal rests on both as they were read.
+func (r *removal) prepare(ctx context.Context, _ *store.Conflict) (journal.Change, error) {
+	var version int64
+	for try := 0; ; try++ {
+		var err error
+		if r.task, version, err = r.q.load(ctx, r.id.UUID()); err != nil {
+			return journal.Change{}, err
+		}
+		if r.task.ID != r.id {
+			return journal.Change{}, ErrNoTask
+		}
+		if r.was, r.runs = r.task.State.Final(), r.task.State == task.Running; !r.runs {
+			break
+		}
+		if r.held, err = r.q.leased(ctx, r.task.Lease); err == nil {
+			r.task, version = r.held.task, r.held.taskVersion
+			break
+		}
+		if try == tries || !errors.Is(err, ErrStale) && !errors.Is(err, ErrNoLease) {
+			return journal.Change{}, err
+		}
+	}
+	if r.was {
+		return journal.Change{Events: []event.Event{removed(&r.task)}, Ops: forget(&r.task, version)}, nil
+	}
+	return r.drop(version), nil
+}
+
+// drop ends the task.
+func (r *removal) drop(version int64) journal.Change {
+	t := &r.task
+	t.State, _ = t.State.After(task.Drop) // every unfinished state has it
+	t.Finished = r.q.micro()
+	var events []event.Event
+	if r.runs {
+		events = append(events, ended(t, dropped))
+	}
+	events = append(events, finished(t, task.Drop)...)
+	return journal.Change{Events: append(events, removed(t)), Ops: func(journal.Receipt) []store.Op {
+		ops := conclude(t, false, store.VersionIs(version))
+		if r.runs {
+			ops = append(ops, r.held.giveBack(t.Lease)...)
+		}
+		return ops
+	}}
+}
+
+// announce tells the worker, if it is of this process, and whoever waits for the places that are free now.
+func (r *removal) announce(ctx context.Context) {
+	switch {
+	case r.runs:
+		r.q.leases.drop(r.task.Lease)
+		r.q.stopped.tell(r.task.Lease)
+		r.q.permitsFree(ctx, &r.held)
+	case r.was:
+		if err := r.q.dropLog(ctx, r.id.UUID()); err != nil {
+			r.q.log.Warn("the log of a removed task is left", "task_id", r.id, "error", err)
+		}
+	}
+}
+
+// giveBack are the operations that end a lease.
+func (h *heldLease) giveBack(token string) []store.Op {
+	item := store.Delete(leaseKey(token), store.VersionIs(h.version))
+	item.Item.Version = h.version // outside the journal's order
+	ops := append(make([]store.Op, 0, 1+len(h.Permits)), item)
+	for _, p := range h.Permits {
+		ops = append(ops, store.Delete(p.key(), store.Always)) // ours as long as the lease is
+	}
+	return ops
+}
+
+// removed is the event of a task that was removed: dropped, or out of the history.
+func removed(t *task.Task) event.Event {
+	return event.Event{Type: "TaskRemoved", Key: keyOf(t)}
+}

@@ -1,0 +1,135 @@
+package queue
+
+import (
+	"context"
+	"hash/fnv"
+	"strings"
+
+	"github.com/millrace/millrace/shared/definition"
+	"github.com/millrace/millrace/shared/journal"
+	"github.com/millrace/millrace/shared/store"
+	"github.com/millrace/millrace/shared/task"
+)
+
+// Tasks of topics (seed 004) are listed over all topics, by creation, and by their end once they are finished. A single
+// partition for all of them would be one hot partition on a store that has such; one for each topic would make a list cost
+// as much as there are topics. So a topic belongs to one of sixteen groups by its hash: a list of all reads sixteen
+// partitions, a list of one topic a single one.
+const (
+	topicRoot   = "/topics/"
+	topicShards = "0123456789abcdef"
+)
+
+// topicGroup answers the group of a topic's job; "" for the job of no topic.
+func topicGroup(job string) string {
+	if !strings.HasPrefix(job, topicRoot) {
+		return ""
+	}
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(job)) // never fails
+	sum := h.Sum32()
+	return "/topics#" + string(topicShards[(sum^sum>>16)&15])
+}
+
+// topicGroups answers all groups of topics.
+func topicGroups() []string {
+	groups := make([]string, len(topicShards))
+	for i, shard := range topicShards {
+		groups[i] = "/topics#" + string(shard)
+	}
+	return groups
+}
+
+// ofTopic reports whether a task is one of a topic.
+func ofTopic(t *task.Task) bool { return t.Dialect == task.Job && strings.HasPrefix(t.Job, topicRoot) }
+
+// maybeOfTopic reports whether an id is one that a topic's task could have had.
+func maybeOfTopic(uuid string) bool {
+	hash := task.ID(uuid).Group()
+	for _, group := range topicGroups() {
+		if task.GroupHash(group) == hash {
+			return true
+		}
+	}
+	return false
+}
+
+// leavesNothing reports whether a task is gone when it has succeeded: one of a topic whose queue does not keep jobs. What
+// makes another task one and the same, a tick or a unique key with a window, is kept for that.
+func leavesNothing(set *definition.Set, t *task.Task) bool {
+	return t.State == task.Succeeded && ofTopic(t) && t.Schedule == "" && t.UniqueUntil <= t.Finished &&
+		!set.QueueOf(t.Queue).KeepJobs
+}
+
+// past is the entry of a finished task of a topic in the history, which is in the order of the ends.
+type past struct {
+	Job   string     `json:"j"`
+	State task.State `json:"st"`
+}
+
+func historyPartition(group string) string { return "history/" + group }
+
+func historyKey(t *task.Task) store.Key {
+	return work(historyPartition(t.ListedUnder()), stamp(t.Finished)+t.ID.UUID())
+}
+
+// maxConclude is how many operations conclude answers at most.
+const maxConclude = 3
+
+// conclude are the operations on a task that is finished: it is kept, or gone, and its unique key is free.
+func conclude(t *task.Task, gone bool, cond store.Condition) []store.Op {
+	uuid := t.ID.UUID()
+	ops := make([]store.Op, 0, maxConclude)
+	switch {
+	case gone:
+		ops = append(ops, store.Delete(taskKey(uuid), cond))
+		if t.Apart > 0 {
+			ops = append(ops, store.Delete(payloadKey(uuid), store.Always))
+		}
+	default:
+		ops = append(ops, store.Put(store.Item{Key: taskKey(uuid), Value: encode(t)}, cond))
+		if ofTopic(t) {
+			ops = append(ops, store.Put(store.Item{Key: historyKey(t), Value: encode(past{t.Job, t.State})}, store.Always))
+		}
+	}
+	if t.HoldsUnique() && t.UniqueUntil <= t.Finished {
+		ops = append(ops, store.Delete(uniqueKey(t.Job, t.Unique), store.Always)) // ours while unfinished
+	}
+	return ops
+}
+
+// forget are the operations that remove a finished task for good.
+func forget(t *task.Task, version int64) func(journal.Receipt) []store.Op {
+	return func(journal.Receipt) []store.Op {
+		uuid := t.ID.UUID()
+		ops := []store.Op{store.Delete(taskKey(uuid), store.VersionIs(version))}
+		if ofTopic(t) {
+			ops = append(ops, store.Delete(historyKey(t), store.Always))
+		}
+		if t.Apart > 0 {
+			ops = append(ops, store.Delete(payloadKey(uuid), store.Always))
+		}
+		return ops
+	}
+}
+
+// dropLog removes the log of a task that is gone, as far as it gets.
+func (q *Queue) dropLog(ctx context.Context, uuid string) error {
+	r := store.Range{Table: store.Work, Partition: logPartition(uuid), Limit: moves}
+	for {
+		page, err := q.store.Query(ctx, r)
+		if err != nil || len(page.Items) == 0 {
+			return unavailable("read a log", err)
+		}
+		ops := make([]store.Op, len(page.Items))
+		for i := range page.Items {
+			ops[i] = store.Delete(page.Items[i].Key, store.Always)
+		}
+		if err := q.store.Write(ctx, store.Write{Token: q.token(), Ops: ops}); err != nil {
+			return unavailable("remove a log", err)
+		}
+		if !page.More {
+			return nil
+		}
+	}
+}
