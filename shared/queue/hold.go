@@ -4,7 +4,6 @@ import (
 	"context"
 	"strings"
 
-	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/store"
 )
 
@@ -21,9 +20,6 @@ type holding struct {
 func ruleHold(path string) string { return "rule/" + path }
 
 func limitHold(key string) string { return "key/" + key }
-
-// moves is how many entries one write moves.
-const moves = 30
 
 // hold moves entries to where they are held. Race: a rule lifted meanwhile refuses the move, so that nothing is held for
 // nothing; the entry stays where it was.
@@ -76,58 +72,6 @@ func (q *Queue) release(ctx context.Context, hold string, max int) (released int
 		released += len(found)
 	}
 	return released, nil
-}
-
-// move puts entries from wherever they are into their ready indexes, and tells of them.
-func (q *Queue) move(ctx context.Context, found []place) error {
-	set, err := q.definitions.Current(ctx)
-	if err != nil {
-		return err
-	}
-	byQueue := map[string][]place{}
-	var names []string
-	for _, p := range found {
-		if byQueue[p.Queue] == nil {
-			names = append(names, p.Queue)
-		}
-		byQueue[p.Queue] = append(byQueue[p.Queue], p)
-	}
-	for _, name := range names {
-		if err := q.moveIn(ctx, set.QueueOf(name), byQueue[name]); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (q *Queue) moveIn(ctx context.Context, c definition.Queue, found []place) error {
-	entries := make([]entry, len(found))
-	for i := range found {
-		entries[i] = found[i].entry
-		if err := q.register(ctx, entries[i].line()); err != nil {
-			return err
-		}
-	}
-	ranks, err := q.ranks(ctx, c, entries)
-	if err != nil {
-		return err
-	}
-	ops := make([]store.Op, 0, 2*len(found))
-	moved := make([]*place, len(found))
-	for i := range found {
-		p := place{entry: entries[i], key: work(readyPartition(entries[i].line()), ranks[i]), version: entryVersion(entries[i].Of, 0)}
-		moved[i] = &p
-		ops = append(ops, store.Delete(found[i].key, store.VersionIs(found[i].version)), p.put(p.key, store.Always))
-	}
-	err = q.store.Write(ctx, store.Write{Token: q.token(), Ops: ops})
-	switch {
-	case err == nil:
-		q.announce(ctx, moved)
-	case store.AsConflict(err) == nil:
-		q.doubt(err)
-		return unavailable("move entries", err)
-	}
-	return nil // somebody else has moved some of them; whoever asked looks again
 }
 
 // freed lets entries go that a limit of a concurrency key held, as many as there are free places.

@@ -1,0 +1,121 @@
+package queue
+
+import (
+	"context"
+
+	"github.com/millrace/millrace/shared/definition"
+	"github.com/millrace/millrace/shared/store"
+)
+
+// moves is how many entries one write moves.
+const moves = 30
+
+// moving is an entry on its way to a ready index.
+type moving struct {
+	from, to place
+	cond     store.Condition // of what stands where it goes
+	gone     bool            // somebody else has moved it
+	late     bool            // a newer entry of the task stands there
+}
+
+// move puts entries from wherever they are into their ready indexes, and tells of them.
+func (q *Queue) move(ctx context.Context, found []place) error {
+	set, err := q.definitions.Current(ctx)
+	if err != nil {
+		return err
+	}
+	byQueue := map[string][]place{}
+	var names []string
+	for _, p := range found {
+		if byQueue[p.Queue] == nil {
+			names = append(names, p.Queue)
+		}
+		byQueue[p.Queue] = append(byQueue[p.Queue], p)
+	}
+	for _, name := range names {
+		if err := q.moveIn(ctx, set.QueueOf(name), byQueue[name]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (q *Queue) moveIn(ctx context.Context, c definition.Queue, found []place) error {
+	entries := make([]entry, len(found))
+	for i := range found {
+		entries[i] = found[i].entry
+		if err := q.register(ctx, entries[i].line()); err != nil {
+			return err
+		}
+	}
+	ranks, err := q.ranks(ctx, c, entries)
+	if err != nil {
+		return err
+	}
+	way := make([]moving, len(found))
+	for i := range found {
+		to := place{entry: entries[i], key: work(readyPartition(entries[i].line()), ranks[i]), version: entryVersion(entries[i].Of, 0)}
+		way[i] = moving{from: found[i], to: to, cond: store.Absent}
+	}
+	return q.carry(ctx, way)
+}
+
+// carry writes the moves. Race: a task that was started from its old place while it was moved, and has come back, has a
+// newer entry where this one goes; that one stays.
+func (q *Queue) carry(ctx context.Context, way []moving) error {
+	for try := 0; ; try++ {
+		ops, of := movingOps(way)
+		if len(ops) == 0 {
+			return nil
+		}
+		err := q.store.Write(ctx, store.Write{Token: q.token(), Ops: ops})
+		conflict := store.AsConflict(err)
+		if err != nil && (conflict == nil || try == tries) {
+			q.doubt(err)
+			return unavailable("move entries", err)
+		}
+		if err == nil {
+			break
+		}
+		for _, failure := range conflict.Failed {
+			of[failure.Op].meet(ops[failure.Op].Kind, failure.Found)
+		}
+	}
+	var moved []*place
+	for i := range way {
+		if m := &way[i]; !m.gone && !m.late {
+			moved = append(moved, &m.to)
+		}
+	}
+	q.announce(ctx, moved)
+	return nil
+}
+
+// movingOps answers the operations, and whose each of them is.
+func movingOps(way []moving) (ops []store.Op, of []*moving) {
+	for i := range way {
+		m := &way[i]
+		if m.gone {
+			continue
+		}
+		ops, of = append(ops, store.Delete(m.from.key, store.VersionIs(m.from.version))), append(of, m)
+		if !m.late {
+			ops, of = append(ops, m.to.put(m.to.key, m.cond)), append(of, m)
+		}
+	}
+	return ops, of
+}
+
+// meet takes notice of what was in the way.
+func (m *moving) meet(kind store.OpKind, found *store.Item) {
+	switch {
+	case kind == store.OpDelete:
+		m.gone = true
+	case found == nil:
+		m.cond = store.Absent
+	case found.Version >= m.to.version:
+		m.late = true
+	default:
+		m.cond = store.VersionIs(found.Version)
+	}
+}
