@@ -20,6 +20,7 @@ const (
 	ReasonRetrying   = "retrying"    // for the time of its next attempt
 	ReasonPaused     = "paused"      // by an operator
 	ReasonBlocked    = "blocked"     // by an admin
+	ReasonSuspended  = "suspended"   // its queue is
 	ReasonLimitQueue = "limit_queue" // as many of its queue run as may
 	ReasonLimitKey   = "limit_key"   // as many with its concurrency key run as may
 	ReasonOrdered    = "ordered"     // an older one of its ordered queue goes first
@@ -102,6 +103,10 @@ func (q *Queue) whyQueued(ctx context.Context, t *task.Task) (Reason, error) {
 	}
 	if rule := rules[t.Job]; rule != nil {
 		r.ruled(rule.Rules)
+		return r, nil
+	}
+	if since := rules.suspended(t.Queue); !since.IsZero() {
+		r.Code, r.Since, r.Reason = ReasonSuspended, since, fmt.Sprintf("An operator has suspended the queue %s.", t.Queue)
 		return r, nil
 	}
 	if t.NotBefore > now {

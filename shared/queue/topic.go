@@ -115,21 +115,5 @@ func forget(t *task.Task, version int64) func(journal.Receipt) []store.Op {
 
 // dropLog removes the log of a task that is gone, as far as it gets.
 func (q *Queue) dropLog(ctx context.Context, uuid string) error {
-	r := store.Range{Table: store.Work, Partition: logPartition(uuid), Limit: moves}
-	for {
-		page, err := q.store.Query(ctx, r)
-		if err != nil || len(page.Items) == 0 {
-			return unavailable("read a log", err)
-		}
-		ops := make([]store.Op, len(page.Items))
-		for i := range page.Items {
-			ops[i] = store.Delete(page.Items[i].Key, store.Always)
-		}
-		if err := q.store.Write(ctx, store.Write{Token: q.token(), Ops: ops}); err != nil {
-			return unavailable("remove a log", err)
-		}
-		if !page.More {
-			return nil
-		}
-	}
+	return unavailable("remove a log", q.store.Remove(ctx, store.Range{Table: store.Work, Partition: logPartition(uuid)}))
 }

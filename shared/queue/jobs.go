@@ -1,0 +1,232 @@
+package queue
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/millrace/millrace/shared/store"
+	"github.com/millrace/millrace/shared/task"
+)
+
+// JobListing selects tasks of topics: those that are not finished by creation, oldest first, or the history by its end,
+// newest first.
+type JobListing struct {
+	History bool
+	Topic   string // its job's path; empty: all topics
+	States  []task.State
+	Limit   int // 1 to 1,000
+	Cursor  string
+	Match   func(*task.Task) bool // nil: all
+}
+
+// Jobs answers tasks of topics. A page costs a query of each of sixteen partitions, or of one where a topic is given.
+func (q *Queue) Jobs(ctx context.Context, l JobListing) (Page, error) {
+	if l.Limit < 1 || l.Limit > maxList {
+		return Page{}, fmt.Errorf("%w: limit %d, want 1 to %d", ErrInvalid, l.Limit, maxList)
+	}
+	if err := l.checkCursor(); err != nil {
+		return Page{}, err
+	}
+	groups := topicGroups()
+	if l.Topic != "" {
+		groups = []string{topicGroup(l.Topic)}
+	}
+	m := &merge{q: q, l: &l}
+	for _, group := range groups {
+		m.runs = append(m.runs, l.run(group))
+	}
+	return m.page(ctx)
+}
+
+// checkCursor answers an error for what no page ended with: a UUID, after a time where it is of the history.
+func (l *JobListing) checkCursor() error {
+	if l.Cursor == "" {
+		return nil
+	}
+	uuid, before := l.Cursor, 0
+	if l.History && len(l.Cursor) > stampLen {
+		uuid, before = l.Cursor[stampLen:], stampLen
+	}
+	if _, err := task.ParseID(uuid); err != nil || len(uuid) != len(task.FirstUUID(0)) || l.History != (before > 0) {
+		return fmt.Errorf("%w: cursor %q", ErrInvalid, l.Cursor)
+	}
+	return nil
+}
+
+// stampLen is how long a time in a key is.
+const stampLen = 14
+
+// run answers the tasks of a group from the cursor on.
+func (l *JobListing) run(group string) *run {
+	r := &run{group: group, more: true, span: store.Range{
+		Table: store.Work, Partition: groupPartition(task.GroupHash(group)), Limit: min(max(l.Limit, 25), listPage),
+	}}
+	if l.History {
+		r.span.Partition, r.span.Backward = historyPartition(group), true
+	}
+	if l.Cursor != "" {
+		goOnAt(&r.span, l.Cursor)
+	}
+	return r
+}
+
+// run is one partition's share of a list.
+type run struct {
+	group string
+	span  store.Range
+	found []listed // in the order of the list, not answered yet
+	seen  string   // the sort key up to which everything was looked at
+	more  bool     // there is more behind it
+}
+
+// listed is a task and its sort key.
+type listed struct {
+	at   string
+	task task.Task
+}
+
+// merge makes one list of several runs.
+type merge struct {
+	q      *Queue
+	l      *JobListing
+	runs   []*run
+	looked int
+}
+
+// page answers as many as are wanted, or fewer and a cursor where they are rare.
+func (m *merge) page(ctx context.Context) (Page, error) {
+	var p Page
+	for {
+		first, err := m.first(ctx)
+		if err != nil {
+			return Page{}, err
+		}
+		if first == nil {
+			return p, nil
+		}
+		if len(first.found) == 0 { // it was looked for long enough
+			p.Cursor = first.seen
+			return p, nil
+		}
+		if len(p.Tasks) == m.l.Limit {
+			p.Cursor = m.at(&p.Tasks[len(p.Tasks)-1])
+			return p, nil
+		}
+		p.Tasks = append(p.Tasks, first.found[0].task)
+		first.found = first.found[1:]
+	}
+}
+
+// at answers a task's sort key.
+func (m *merge) at(t *task.Task) string {
+	if m.l.History {
+		return historyKey(t).Sort
+	}
+	return t.ID.UUID()
+}
+
+// first answers the run whose next task is the first of all: nil at the end, one that has none where too many were looked
+// at. What was found up to there has been answered.
+func (m *merge) first(ctx context.Context) (*run, error) {
+	var best *run
+	for _, r := range m.runs {
+		for len(r.found) == 0 && r.more && (m.looked < maxListed || r.seen == "") {
+			if err := m.fill(ctx, r); err != nil {
+				return nil, err
+			}
+		}
+		if len(r.found) == 0 && !r.more {
+			continue
+		}
+		if best == nil || m.before(r.next(), best.next()) {
+			best = r
+		}
+	}
+	return best, nil
+}
+
+// next is the least sort key that the run's next task can have.
+func (r *run) next() string {
+	if len(r.found) > 0 {
+		return r.found[0].at
+	}
+	return r.seen
+}
+
+// before reports whether a comes before b in the list.
+func (m *merge) before(a, b string) bool { return (a < b) != m.l.History && a != b }
+
+// fill reads on.
+func (m *merge) fill(ctx context.Context, r *run) error {
+	page, err := m.q.store.Query(ctx, r.span)
+	if err != nil {
+		return unavailable("list jobs", err)
+	}
+	if r.more = page.More && len(page.Items) > 0; len(page.Items) == 0 {
+		return nil
+	}
+	m.looked += len(page.Items)
+	r.seen = page.Items[len(page.Items)-1].Key.Sort
+	goOnAt(&r.span, r.seen)
+	items := page.Items
+	if m.l.History {
+		if items, err = m.past(ctx, items); err != nil {
+			return err
+		}
+	}
+	for i := range items {
+		var t task.Task
+		if err := decode(&items[i], &t); err != nil {
+			return err
+		}
+		if t.ListedUnder() == r.group && m.wanted(t.Job, t.State) && (m.l.Match == nil || m.l.Match(&t)) {
+			r.found = append(r.found, listed{m.at(&t), t})
+		}
+	}
+	return nil
+}
+
+func (m *merge) wanted(job string, state task.State) bool {
+	return (m.l.Topic == "" || m.l.Topic == job) && slices.Contains(m.l.States, state)
+}
+
+// past answers the tasks of entries of the history, of those that may be wanted and were not removed meanwhile.
+func (m *merge) past(ctx context.Context, entries []store.Item) ([]store.Item, error) {
+	var tasks []store.Item
+	for chunk := range slices.Chunk(entries, historyChunk) {
+		var keys []store.Key
+		for i := range chunk {
+			var p past
+			if err := decode(&chunk[i], &p); err != nil {
+				return nil, err
+			}
+			if m.wanted(p.Job, p.State) {
+				keys = append(keys, taskKey(chunk[i].Key.Sort[stampLen:]))
+			}
+		}
+		if len(keys) == 0 {
+			continue
+		}
+		items, err := m.q.store.Get(ctx, keys...)
+		if err != nil {
+			return nil, unavailable("read finished tasks", err)
+		}
+		for _, item := range items {
+			if item != nil {
+				tasks = append(tasks, *item)
+			}
+		}
+	}
+	return tasks, nil
+}
+
+// historyChunk is how many tasks of the history are read at once.
+const historyChunk = 50
+
+// TopicOf answers the topic of a job's path; ok is false where it is no topic's.
+func TopicOf(job string) (topic string, ok bool) { return strings.CutPrefix(job, topicRoot) }
+
+// TopicPath answers the path of a topic's job.
+func TopicPath(topic string) string { return topicRoot + topic }

@@ -1,0 +1,126 @@
+package queue
+
+import (
+	"context"
+
+	"github.com/millrace/millrace/shared/event"
+	"github.com/millrace/millrace/shared/journal"
+	"github.com/millrace/millrace/shared/store"
+	"github.com/millrace/millrace/shared/task"
+)
+
+// purgeBatch is how many tasks one write of a purge drops: what fits beside their entries.
+const purgeBatch = MaxBatch - 4
+
+// Purge drops the tasks of a queue that wait, for whatever they wait, and answers how many there were. Those that run go on.
+// What is enqueued meanwhile may be dropped or not. Each batch is one write; cut off, a purge has dropped what it counted.
+func (q *Queue) Purge(ctx context.Context, name string) (dropped int, err error) {
+	indexes, err := q.indexesOf(ctx, name)
+	if err != nil {
+		return 0, err
+	}
+	for _, index := range indexes {
+		n, err := q.purgeIndex(ctx, index, name)
+		dropped += n
+		if err != nil {
+			return dropped, unavailable("purge a queue", err)
+		}
+	}
+	return dropped, nil
+}
+
+// indexesOf answers the partitions in which entries of a queue may be. Entries move from those that are due and held to the
+// ready ones, so that the ready ones come last.
+func (q *Queue) indexesOf(ctx context.Context, name string) ([]string, error) {
+	lines, err := q.linesOf(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	page, err := q.store.Query(ctx, store.Range{Table: store.Work, Partition: partitionHolds})
+	if err != nil {
+		return nil, unavailable("read the holds", err)
+	}
+	indexes := []string{partitionDue}
+	for i := range page.Items {
+		indexes = append(indexes, heldPartition(string(page.Items[i].Value)))
+	}
+	for _, line := range lines {
+		indexes = append(indexes, readyPartition(line))
+	}
+	return indexes, nil
+}
+
+// purgeIndex drops what has an entry in an index.
+func (q *Queue) purgeIndex(ctx context.Context, index, name string) (dropped int, err error) {
+	r := store.Range{Table: store.Work, Partition: index, Limit: listPage}
+	for {
+		found, more, err := q.places(ctx, r)
+		if err != nil || len(found) == 0 {
+			return dropped, err
+		}
+		r.From = found[len(found)-1].key.Sort + "\x00"
+		var batch []place
+		for i, p := range found {
+			if p.Queue == name {
+				batch = append(batch, p)
+			}
+			if len(batch) < purgeBatch && i < len(found)-1 || len(batch) == 0 {
+				continue
+			}
+			n, err := q.dropAll(ctx, batch)
+			dropped += n
+			if err != nil {
+				return dropped, err
+			}
+			batch = batch[:0]
+		}
+		if !more {
+			return dropped, nil
+		}
+	}
+}
+
+// dropAll drops the tasks of entries that still count, in one write, and removes all of the entries. Race: a task that is
+// started or stopped meanwhile refuses the write, which then looks again.
+func (q *Queue) dropAll(ctx context.Context, batch []place) (dropped int, err error) {
+	keys := make([]store.Key, len(batch))
+	for i := range batch {
+		keys[i] = taskKey(batch[i].UUID)
+	}
+	_, err = q.journal.Write(ctx, func(ctx context.Context, _ *store.Conflict) (journal.Change, error) {
+		dropped = 0
+		items, err := q.store.Get(ctx, keys...)
+		if err != nil {
+			return journal.Change{}, unavailable("read tasks", err)
+		}
+		var events []event.Event
+		var ops []store.Op
+		for i, item := range items {
+			if item == nil || item.Version != batch[i].Of {
+				continue // the entry is stale
+			}
+			var t task.Task
+			if err := decode(item, &t); err != nil {
+				return journal.Change{}, err
+			}
+			if !t.State.Queued() {
+				continue
+			}
+			t.State, _ = t.State.After(task.Drop) // every queued state has it
+			t.Finished, t.Message = q.micro(), "its queue was purged"
+			events = append(append(events, finished(&t, task.Drop)...), removed(&t))
+			entry := store.Delete(batch[i].key, store.Always)
+			entry.Item.Version = batch[i].version // outside the journal's order
+			ops = append(append(ops, conclude(&t, false, store.VersionIs(item.Version))...), entry)
+			dropped++
+		}
+		if dropped == 0 {
+			return journal.Change{}, errNothing
+		}
+		return journal.Change{Events: events, Ops: func(journal.Receipt) []store.Op { return ops }}, nil
+	})
+	if err == errNothing { //nolint:errorlint // it is ours, and comes back as it is
+		err = nil
+	}
+	return dropped, err
+}

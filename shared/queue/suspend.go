@@ -1,0 +1,119 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/millrace/millrace/shared/bell"
+	"github.com/millrace/millrace/shared/event"
+	"github.com/millrace/millrace/shared/journal"
+	"github.com/millrace/millrace/shared/store"
+)
+
+// A suspended queue is an item beside the rules, so that a claim reads both at once. Nothing is moved: whoever claims
+// passes the queue's lines by.
+
+// suspendedRoot is what the items of suspended queues begin with; the path of a job begins with a slash.
+const suspendedRoot = "queue:"
+
+// Suspend suspends a queue or resumes it; both are idempotent. Afterwards no claim that begins starts a task of a suspended
+// queue. What runs goes on.
+func (q *Queue) Suspend(ctx context.Context, name string, on bool) error {
+	key := ruleKey(suspendedRoot + name)
+	_, err := q.journal.Write(ctx, func(ctx context.Context, _ *store.Conflict) (journal.Change, error) {
+		items, err := q.store.Get(ctx, key)
+		if err != nil {
+			return journal.Change{}, unavailable("read whether a queue is suspended", err)
+		}
+		if (items[0] != nil) == on {
+			return journal.Change{}, errNothing
+		}
+		if on {
+			since := encode(Rules{Path: suspendedRoot + name, Pause: q.now().UTC()})
+			return turned("QueueSuspended", name, store.Put(store.Item{Key: key, Value: since}, store.Absent)), nil
+		}
+		return turned("QueueResumed", name, store.Delete(key, store.VersionIs(items[0].Version))), nil
+	})
+	q.rules.forget()
+	if errors.Is(err, errNothing) {
+		return nil
+	}
+	if err != nil || on {
+		return unavailable("suspend a queue", err)
+	}
+	return q.ringLines(ctx, name)
+}
+
+func turned(kind, queue string, op store.Op) journal.Change {
+	return journal.Change{
+		Events: []event.Event{{Type: kind, Key: event.Key{Path: "Queue:/" + queue}}},
+		Ops:    func(journal.Receipt) []store.Op { return []store.Op{op} },
+	}
+}
+
+// ringLines rings for whatever may be ready in a queue.
+func (q *Queue) ringLines(ctx context.Context, name string) error {
+	lines, err := q.linesOf(ctx, name)
+	if err != nil {
+		return err
+	}
+	for _, line := range lines {
+		rings := make([]bell.Ring, ringMost)
+		for i := range rings {
+			rings[i] = bell.Ring{Queue: line}
+		}
+		q.ring(ctx, rings)
+	}
+	return nil
+}
+
+// linesOf answers the ready indexes of a queue.
+func (q *Queue) linesOf(ctx context.Context, name string) ([]string, error) {
+	all, err := q.lines(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var lines []string
+	for _, line := range all {
+		if queueOf(line) == name {
+			lines = append(lines, line)
+		}
+	}
+	return lines, nil
+}
+
+// Suspended answers the queues that are suspended, and since when.
+func (q *Queue) Suspended(ctx context.Context) (map[string]time.Time, error) {
+	rules, err := q.rules.read(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	since := map[string]time.Time{}
+	for path, rule := range rules {
+		if name, ok := strings.CutPrefix(path, suspendedRoot); ok {
+			since[name] = rule.Pause
+		}
+	}
+	return since, nil
+}
+
+// suspended answers since when a queue is suspended; zero if it is not.
+func (s ruleSet) suspended(queue string) time.Time {
+	if rule := s[suspendedRoot+queue]; rule != nil {
+		return rule.Pause
+	}
+	return time.Time{}
+}
+
+// going answers the lines of queues that are not suspended.
+func (s ruleSet) going(lines []string) []string {
+	var going []string
+	for _, line := range lines {
+		if s.suspended(queueOf(line)).IsZero() {
+			going = append(going, line)
+		}
+	}
+	return going
+}
