@@ -37,7 +37,7 @@ type bed struct {
 	*schedule.Scheduler
 }
 
-const job = "/topics/a"
+const job = "/job"
 
 func setup(t *testing.T, schedules ...definition.Schedule) *bed {
 	t.Helper()
