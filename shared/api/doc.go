@@ -21,6 +21,8 @@
 //	handlers.go, handlerevents.go   events for handlers (seed 002)
 //	rules.go                        what holds handlers
 //	why.go                          what can be asked of any task
+//	streams.go, streamevent.go      appending to streams (seed 003), and the rules of their events
+//	streamread.go, streamack.go     reading streams, lists of them, and consumers' offsets
 //	operations.go, metrics.go       health, readiness, measurements
 //	openapi.go, docs.go             the description of it all, and the page that shows it
 //	describe.go, schema.go          the journal's part of the description
@@ -32,6 +34,6 @@
 // senders, BaseContext's end lets waiting requests and streams go. This package sets a write deadline of its own where
 // it waits or streams, which replaces the server's WriteTimeout for that request.
 //
-// The package imports journal, queue and what they speak of, huma for OpenAPI, a JSON tokenizer and the standard library.
+// The package imports journal, queue, stream and what they speak of, huma for OpenAPI, a JSON tokenizer and the standard library.
 // Prometheus is in api/prom, so that functions need not link it.
 package api

@@ -26,6 +26,7 @@ func document(version string) *huma.OpenAPI {
 		Tags: []*huma.Tag{
 			{Name: "Journal", Description: "Events in the order they happened, and snapshots to start following from."},
 			{Name: "Sync tasks", Description: "Bringing the collections of sources up to date, one task at a time for each."},
+			{Name: "Streams", Description: "Streams of events with one writer each, and how far their consumers are."},
 			{Name: "Handlers", Description: "Events for handlers on canvases, and the rules that hold them."},
 			{Name: "Tasks", Description: "What can be asked of any task."},
 			{Name: "Operations", Description: "Whether the service is alive and well."},

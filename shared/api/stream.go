@@ -75,8 +75,8 @@ func (ndjson) torn(dst []byte, at event.ID) []byte {
 
 func (ndjson) beat(dst []byte, _ event.ID) []byte { return append(dst, '\n') }
 
-// stream is one follower's stream under way.
-type stream struct {
+// outflow is one follower's stream under way.
+type outflow struct {
 	x       *exchange
 	journal Reader
 	frames  framing
@@ -91,7 +91,7 @@ func (x *exchange) stream(j Reader, q *question, form string, frames framing) er
 	if q.limit < 0 && form == typeSSE {
 		return invalid("query.limit", "an event stream goes forward: its client would go on from the last id, the oldest")
 	}
-	s := &stream{x: x, journal: j, frames: frames, withKey: !q.filter.OmitsKey(), left: -1, seen: q.after}
+	s := &outflow{x: x, journal: j, frames: frames, withKey: !q.filter.OmitsKey(), left: -1, seen: q.after}
 	if q.limit > 0 {
 		s.left = q.limit
 	}
@@ -102,7 +102,7 @@ func (x *exchange) stream(j Reader, q *question, form string, frames framing) er
 	return s.follow(q)
 }
 
-func (s *stream) begin(form string) {
+func (s *outflow) begin(form string) {
 	h := s.x.Header()
 	h.Set("Content-Type", form)
 	h.Set("X-Accel-Buffering", "no") // proxies after nginx would hold events back
@@ -110,7 +110,7 @@ func (s *stream) begin(form string) {
 }
 
 // follow goes on until the client leaves, the timeout is over, the limit is reached or the stream is torn.
-func (s *stream) follow(q *question) error {
+func (s *outflow) follow(q *question) error {
 	ctx := s.x.r.Context()
 	if q.bounded {
 		var cancel context.CancelFunc
@@ -148,7 +148,7 @@ func over(ctx context.Context, err error) error {
 
 // finite answers with what is there after a long poll. Without a timeout it waits as long as the host lets it, as an
 // endless stream would.
-func (s *stream) finite(q *question, form string) error {
+func (s *outflow) finite(q *question, form string) error {
 	if !q.bounded {
 		q.timeout = s.x.api.maxWait
 	}
@@ -163,7 +163,7 @@ func (s *stream) finite(q *question, form string) error {
 }
 
 // add renders an answer; false says that the stream ends with it.
-func (s *stream) add(answer *journal.Answer) (more bool) {
+func (s *outflow) add(answer *journal.Answer) (more bool) {
 	if answer.Torn {
 		s.bytes = s.frames.torn(s.bytes, s.journal.Stamp(0))
 		return false
@@ -183,7 +183,7 @@ func (s *stream) add(answer *journal.Answer) (more bool) {
 }
 
 // passed answers the id if the client does not know it yet, 0 otherwise.
-func (s *stream) passed(id event.ID) event.ID {
+func (s *outflow) passed(id event.ID) event.ID {
 	if id <= s.seen {
 		return 0
 	}
@@ -192,7 +192,7 @@ func (s *stream) passed(id event.ID) event.ID {
 }
 
 // push sends what is rendered. The error says that the client is gone, or takes nothing any more.
-func (s *stream) push() error {
+func (s *outflow) push() error {
 	out := s.x.unhurried()
 	if _, err := s.x.Write(s.bytes); err != nil {
 		return err

@@ -177,7 +177,7 @@ func (r *logReading) follow() error {
 	}
 	x.waiting(+1)
 	defer x.waiting(-1)
-	s := &stream{x: x}
+	s := &outflow{x: x}
 	if !x.api.canStream {
 		return r.finite(s)
 	}
@@ -189,7 +189,7 @@ func (r *logReading) follow() error {
 	return r.stream(s, page)
 }
 
-func (r *logReading) stream(s *stream, page queue.LogPage) error {
+func (r *logReading) stream(s *outflow, page queue.LogPage) error {
 	ctx := r.x.r.Context()
 	idle, pause := time.Duration(0), lookSoon
 	for {
@@ -222,7 +222,7 @@ func (r *logReading) stream(s *stream, page queue.LogPage) error {
 }
 
 // finite answers the first lines that come while the host lets the request wait.
-func (r *logReading) finite(s *stream) error {
+func (r *logReading) finite(s *outflow) error {
 	ctx, cancel := context.WithTimeout(r.x.r.Context(), r.x.api.maxWait)
 	defer cancel()
 	for {
@@ -246,7 +246,7 @@ func (r *logReading) finite(s *stream) error {
 }
 
 // render renders lines as events; over says that no more will come.
-func (r *logReading) render(s *stream, page *queue.LogPage) (over bool, err error) {
+func (r *logReading) render(s *outflow, page *queue.LogPage) (over bool, err error) {
 	b := r.held
 	for i := range page.Lines {
 		b.bytes = append(b.bytes, "data: "...)

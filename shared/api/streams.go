@@ -1,0 +1,237 @@
+package api
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"net/http"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/millrace/millrace/shared/event"
+	"github.com/millrace/millrace/shared/journal"
+	"github.com/millrace/millrace/shared/stream"
+)
+
+// Where streams are.
+const (
+	streamsPath      = v1 + "/streams"
+	streamPath       = streamsPath + "/{stream}"
+	streamEventsPath = streamPath + "/events"
+)
+
+// The headers that say who asks (seed 003).
+const (
+	producerHeader = "X-Producer-ID"
+	consumerHeader = "X-Consumer-ID"
+)
+
+// Appender appends to streams; a [stream.Streams] does.
+type Appender interface {
+	Append(ctx context.Context, a stream.Append) (stream.Receipt, error)
+}
+
+// Append mounts the calls that append to streams (seed 003): one event, and several at once.
+func Append(s Appender) Resource {
+	return func(a *API) {
+		p := &appending{streams: s}
+		for name, schema := range streamEventSchemas() {
+			a.typed.OpenAPI().Components.Schemas.Map()[name] = schema
+		}
+		op := huma.Operation{
+			Method: http.MethodPost, Path: streamEventsPath, OperationID: "appendToStream", Tags: []string{"Streams"},
+			Summary: "Append an event to a stream",
+			Description: "The first producer of a stream owns it; any other's events are not stored, and take no sequence. " +
+				"The same Idempotency-Key and body within 24 h gives the first answer again.",
+			Parameters:  []*huma.Param{streamParam(), idHeader(producerHeader, "Whose stream it is"), idempotencyKey()},
+			RequestBody: jsonBody(ref("StreamEvent"), streamEventExample()),
+			Responses:   answers(http.StatusCreated, typeJSON, ref("Appended")),
+			Errors:      []int{400, 409, 413, 415, 422, 423, 503},
+		}
+		a.routeStream(operation{Operation: op, right: Produce, handle: p.one})
+		op.Path, op.OperationID = streamEventsPath+":batch", "appendBatchToStream"
+		op.Summary = "Append events to a stream, all or none"
+		most := stream.MaxBatch
+		batch := listOf(ref("StreamEvent"))
+		least := 1
+		batch.MinItems, batch.MaxItems = &least, &most
+		op.RequestBody = jsonBody(batch, []any{streamEventExample()})
+		op.Responses = answers(http.StatusCreated, typeJSON, listOf(ref("Appended")))
+		a.routeStream(operation{Operation: op, right: Produce, handle: p.batch})
+	}
+}
+
+// appending is the state of the operations that append.
+type appending struct {
+	streams Appender
+	flight  flight
+	zones   zones
+}
+
+// appendedView says where an event went.
+type appendedView struct {
+	ID       stream.UUID `json:"id"`
+	Stream   string      `json:"stream"`
+	Name     string      `json:"name"`
+	Sequence int64       `json:"sequence"`
+	EventID  event.ID    `json:"eventId"`
+}
+
+func (p *appending) one(x *exchange) error {
+	views, err := p.append(x, func(body []byte) ([]stream.Event, error) {
+		e, err := p.zones.parseStreamEvent(body)
+		return []stream.Event{e}, err
+	})
+	if err != nil {
+		return err
+	}
+	return x.value(http.StatusCreated, views[0])
+}
+
+func (p *appending) batch(x *exchange) error {
+	views, err := p.append(x, p.zones.parseStreamEvents)
+	if err != nil {
+		return err
+	}
+	return x.value(http.StatusCreated, views)
+}
+
+// append reads a request, appends what it holds and answers where that went.
+func (p *appending) append(x *exchange, parse func([]byte) ([]stream.Event, error)) ([]appendedView, error) {
+	var ask stream.Append
+	var err error
+	if ask.Stream, err = x.streamName(); err != nil {
+		return nil, err
+	}
+	if ask.Producer, err = x.uuidHeader(producerHeader); err != nil {
+		return nil, err
+	}
+	b := take()
+	defer b.give()
+	if err := x.read(b); err != nil {
+		return nil, err
+	}
+	if ask.Events, err = parse(b.bytes); err != nil {
+		return nil, err
+	}
+	if ask.Once, err = x.onceInStream(ask, b.bytes); err != nil {
+		return nil, err
+	}
+	leave, err := p.flight.enter(ask.Once)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	receipt, err := p.streams.Append(x.r.Context(), ask)
+	if err != nil {
+		err = streamProblem(err)
+		x.api.metrics.Outcome("append", string(problemOf(err).Code), 0)
+		return nil, err
+	}
+	return x.appended(ask.Stream, receipt), nil
+}
+
+// onceInStream answers the request's idempotency: keys are the stream's too, content is whose it is too.
+func (x *exchange) onceInStream(ask stream.Append, body []byte) (*journal.Idempotency, error) {
+	once, err := x.idempotency(body)
+	if once == nil || err != nil {
+		return nil, err
+	}
+	once.Scope += " " + ask.Stream
+	once.Fingerprint = sha256.Sum256(append(ask.Producer[:], body...))
+	return once, nil
+}
+
+func (x *exchange) appended(name string, r stream.Receipt) []appendedView {
+	if r.Replayed {
+		x.Header().Set("Idempotent-Replayed", "true")
+		x.api.metrics.Outcome("append", "replayed", 0)
+	} else {
+		x.api.metrics.Outcome("append", "appended", len(r.Events))
+	}
+	views := make([]appendedView, len(r.Events))
+	for i, e := range r.Events {
+		views[i] = appendedView{ID: e.ID, Stream: name, Name: e.Name, Sequence: e.Sequence, EventID: e.EventID}
+	}
+	return views
+}
+
+// routeStream mounts an operation on a stream. The mux takes a segment that is an escaped slash for the end of the path, so
+// that the stream of that name has a path of its own.
+func (a *API) routeStream(op operation) {
+	a.route(op)
+	op.Path, op.Hidden = strings.Replace(op.Path, "{stream}", "%2F", 1), true
+	a.route(op)
+}
+
+// streamName reads the stream from the path: 1 to 255 characters, any.
+func (x *exchange) streamName() (string, error) {
+	name := x.r.PathValue("stream")
+	if name == "" { // see routeStream; an empty segment is no path
+		name = "/"
+	}
+	return checkedName("path.stream", name)
+}
+
+// checkedName answers a stream's or an event's name.
+func checkedName(location, name string) (string, error) {
+	if !utf8.ValidString(name) {
+		return "", invalid(location, "is not UTF-8")
+	}
+	if n := utf8.RuneCountInString(name); n < 1 || n > stream.MaxName {
+		return "", invalid(location, "want 1 to %d characters", stream.MaxName)
+	}
+	return name, nil
+}
+
+// uuidHeader reads who asks.
+func (x *exchange) uuidHeader(name string) (stream.UUID, error) {
+	location := "header." + name
+	values := x.r.Header.Values(name)
+	if len(values) != 1 {
+		return stream.UUID{}, invalid(location, "is needed, once")
+	}
+	id, err := stream.ParseUUID(values[0])
+	if err != nil {
+		return id, invalid(location, "%v", err)
+	}
+	return id, nil
+}
+
+// streamProblem answers what a client may know of an error of package stream.
+func streamProblem(err error) error {
+	if order, ok := errors.AsType[*stream.OutOfOrderError](err); ok {
+		return problem(CodeConflict, "sequence %d of %s is not the next to acknowledge, sequence %d is",
+			order.This, strconv.Quote(order.Name), order.Next)
+	}
+	switch {
+	case errors.Is(err, stream.ErrLocked):
+		return problem(CodeLocked, "the stream is another producer's; nothing was stored")
+	case errors.Is(err, stream.ErrNoStream):
+		return problem(CodeNotFound, "there is no stream of this name")
+	case errors.Is(err, stream.ErrNoEvent):
+		return problem(CodeNotFound, "there is no event with this id")
+	case errors.Is(err, stream.ErrBeyond):
+		return problem(CodeImpossible, "the offset lies beyond the last sequence of this event name").at("body.offset")
+	case errors.Is(err, stream.ErrTooManyNames):
+		return problem(CodeTooLarge, "too many event names at once; send fewer at a time").at("body")
+	}
+	return err
+}
+
+func streamParam() *huma.Param {
+	p, most := pathParam("stream", "The stream's name, URL-encoded"), stream.MaxName
+	p.Schema.MaxLength = &most
+	return p
+}
+
+func idHeader(name, doc string) *huma.Param {
+	return &huma.Param{Name: name, In: "header", Description: doc, Required: true, Schema: uuidSchema("")}
+}
+
+func uuidSchema(doc string) *huma.Schema {
+	return &huma.Schema{Type: "string", Format: "uuid", Description: doc}
+}
