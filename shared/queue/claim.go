@@ -120,7 +120,7 @@ type claim struct {
 
 	picks    []place
 	starts   []start
-	stale    []place     // of tasks that are not what the entry was made for
+	stale    []staleEntry
 	held     []holding   // that a rule or a limit keeps
 	left     []place     // not tried: the limit of the queue is reached, or their time has not come
 	ends     []unstarted // that are not to be started any more
@@ -136,6 +136,12 @@ type unstarted struct {
 	why  string
 }
 
+// staleEntry is one whose task is not what the entry was made for.
+type staleEntry struct {
+	place
+	task *store.Item // as it was read; nil: there is none
+}
+
 // start is one task to be started.
 type start struct {
 	place   place
@@ -146,6 +152,7 @@ type start struct {
 	token   string
 	payload json.RawMessage // where it is kept apart
 	unique  store.Op        // that takes the unique key late; of no kind if none is taken
+	guard   store.Op        // see guardHolder; of no kind if there is nothing to guard
 }
 
 func (c *claim) run(ctx context.Context) ([]Lease, error) {
@@ -293,12 +300,9 @@ func (c *claim) fetchPayloads(ctx context.Context) (err error) {
 
 // judge decides about one pick.
 func (c *claim) judge(ctx context.Context, p place, item *store.Item, now int64) error {
-	if item == nil || item.Version < p.Of { // the write that made both is not wholly visible yet
-		c.left, c.conflict = append(c.left, p), true
-		return nil
-	}
-	if item.Version != p.Of {
-		c.stale = append(c.stale, p)
+	if item == nil || item.Version != p.Of {
+		c.stale = append(c.stale, staleEntry{p, item})
+		c.conflict = c.conflict || item == nil || item.Version < p.Of // perhaps its write is not wholly visible yet
 		return nil
 	}
 	var t task.Task
@@ -308,7 +312,7 @@ func (c *claim) judge(ctx context.Context, p place, item *store.Item, now int64)
 	job, declared := c.set.JobOf(t.Job)
 	switch {
 	case !t.State.Queued():
-		c.stale = append(c.stale, p)
+		c.stale = append(c.stale, staleEntry{p, item})
 	case c.full:
 		c.left = append(c.left, p)
 	case c.rules.holds(t.Job):
@@ -332,9 +336,9 @@ func (c *claim) admitLate(ctx context.Context, p place, t *task.Task, version in
 	if err != nil {
 		return unavailable("look up a unique key", err)
 	}
-	cond := store.Absent
+	cond, guard := store.Absent, store.Op{}
 	if items[0] != nil {
-		holder, _, err := c.q.load(ctx, task.ID(items[0].Value).UUID())
+		holder, seen, err := c.q.load(ctx, task.ID(items[0].Value).UUID())
 		if err != nil && !errors.Is(err, ErrNoTask) {
 			return err
 		}
@@ -342,7 +346,7 @@ func (c *claim) admitLate(ctx context.Context, p place, t *task.Task, version in
 			c.ends = append(c.ends, unstarted{t.ID, task.Drop, "another one was under way: " + string(items[0].Value)})
 			return nil
 		}
-		cond = store.VersionIs(items[0].Version)
+		cond, guard = store.VersionIs(items[0].Version), guardHolder(items[0], seen)
 	}
 	if c.takes(key) {
 		c.left = append(c.left, p)
@@ -352,6 +356,7 @@ func (c *claim) admitLate(ctx context.Context, p place, t *task.Task, version in
 	c.admit(p, t, version, job, now)
 	if len(c.starts) > before {
 		c.starts[before].unique = store.Put(store.Item{Key: key, Value: []byte(t.ID)}, cond)
+		c.starts[before].guard = guard
 	}
 	return nil
 }
@@ -402,8 +407,10 @@ func (c *claim) ops(r journal.Receipt) []store.Op {
 			store.Delete(s.place.key, store.Always),
 			store.Put(store.Item{Key: leaseKey(s.token), Version: 1, Value: encode(&s.lease)}, store.Always),
 		)
-		if s.unique.Kind != 0 {
-			ops = append(ops, s.unique)
+		for _, op := range []store.Op{s.unique, s.guard} {
+			if op.Kind != 0 {
+				ops = append(ops, op)
+			}
 		}
 		for _, permit := range s.lease.Permits {
 			ops = append(ops, store.Put(store.Item{Key: permit.key(), Value: []byte(s.token)}, store.Absent))
@@ -437,10 +444,17 @@ func (c *claim) clean(ctx context.Context) (err error) {
 }
 
 // discard removes entries that mean nothing any more, unless a newer one stands there.
-func (q *Queue) discard(ctx context.Context, stale []place) {
-	for _, p := range stale {
-		op := store.Delete(p.key, store.VersionIs(p.version))
-		err := q.store.Write(ctx, store.Write{Token: q.token(), Ops: []store.Op{op}})
+//
+// Race: what a write changes may become visible one by one, so that a new entry may be seen before its task. The removal
+// rests on the task as it was read, which no write that is under way lets pass.
+func (q *Queue) discard(ctx context.Context, stale []staleEntry) {
+	for _, s := range stale {
+		seen := store.Absent
+		if s.task != nil {
+			seen = store.VersionIs(s.task.Version)
+		}
+		ops := []store.Op{store.Delete(s.key, store.VersionIs(s.version)), store.Check(taskKey(s.UUID), seen)}
+		err := q.store.Write(ctx, store.Write{Token: q.token(), Ops: ops})
 		if err != nil && store.AsConflict(err) == nil {
 			q.forget() // it will be met again
 		}

@@ -78,6 +78,7 @@ type adding struct {
 	same     int  // index of an earlier one of this request with the same unique key; -1: none
 	held     bool // the unique item is there, with this version, and holds nothing any more
 	version  int64
+	guard    store.Op // see guardHolder
 }
 
 func (q *Queue) addition(set *definition.Set, once *Once, news []New) (*addition, error) {
@@ -272,6 +273,9 @@ func (a *addition) ops(r journal.Receipt) []store.Op {
 				cond = store.VersionIs(t.version)
 			}
 			ops = append(ops, store.Put(store.Item{Key: uniqueKey(t.task.Job, t.task.Unique), Value: []byte(t.task.ID)}, cond))
+			if t.held && t.guard.Kind != 0 {
+				ops = append(ops, t.guard)
+			}
 		}
 		if p := a.places[i]; p != nil {
 			p.Of = r.Position
@@ -356,7 +360,7 @@ func (t *adding) meet(ctx context.Context, q *Queue, found *store.Item) error {
 		t.existing = true
 		return decode(found, &t.task)
 	}
-	holder, _, err := q.load(ctx, task.ID(found.Value).UUID())
+	holder, seen, err := q.load(ctx, task.ID(found.Value).UUID())
 	if err != nil && !errors.Is(err, ErrNoTask) {
 		return err
 	}
@@ -364,8 +368,22 @@ func (t *adding) meet(ctx context.Context, q *Queue, found *store.Item) error {
 		t.task, t.existing = holder, true
 		return nil
 	}
-	t.held, t.version = true, found.Version
+	t.held, t.version, t.guard = true, found.Version, guardHolder(found, seen)
 	return nil
+}
+
+// guardHolder answers an operation for the case that the holder of a unique key seems to be gone, or older than the key:
+// the write that made both may not be wholly visible yet. What takes the key then rests on the task as it was read, 0: none,
+// which no write that is under way lets pass. Otherwise the operation is of no kind.
+func guardHolder(key *store.Item, seen int64) store.Op {
+	if seen >= key.Version {
+		return store.Op{}
+	}
+	cond := store.Absent
+	if seen > 0 {
+		cond = store.VersionIs(seen)
+	}
+	return store.Check(taskKey(task.ID(key.Value).UUID()), cond)
 }
 
 func (a *addition) answer() Enqueued {

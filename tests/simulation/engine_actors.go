@@ -67,6 +67,18 @@ func (a *actor) rest(most time.Duration) {
 	time.Sleep(time.Duration(a.luck.Int64N(int64(most))) + time.Nanosecond)
 }
 
+// meet pauses, and now and then until a moment at which others come too.
+func (a *actor) meet(most time.Duration) {
+	a.rest(most)
+	if a.chance(35) {
+		gone := time.Since(a.run.began)
+		time.Sleep(gone.Truncate(meeting) + meeting - gone)
+	}
+}
+
+// meeting is how often actors meet.
+const meeting = 80 * time.Millisecond
+
 func (a *actor) chance(percent int) bool { return a.luck.IntN(100) < percent }
 
 // producer enqueues.
@@ -74,7 +86,7 @@ func (r *engineRun) producer(name string, at int) {
 	a := r.actor(name, at)
 	r.busy.Go(func() {
 		for n := range r.plan.requests {
-			a.rest(r.plan.think)
+			a.meet(r.plan.think)
 			a.enqueue(n)
 		}
 	})
@@ -156,7 +168,7 @@ func (r *engineRun) worker(name string, at int) {
 	a := r.actor(name, at)
 	r.upkeep.Go(func() {
 		for !r.is(&r.over) {
-			a.rest(r.plan.think)
+			a.meet(r.plan.think)
 			a.work(1 + a.luck.IntN(3))
 		}
 	})

@@ -67,7 +67,7 @@ func drawEngine(seed uint64) enginePlan {
 	p.faults.Twice, p.faults.Waste = some(0.1), some(0.1)
 	p.faults.Echo, p.faults.EchoWithin = some(0.1), time.Second
 	p.faults.Lag = time.Duration(some(30)) * time.Millisecond
-	p.faults.Apart = time.Duration(some(14)) * time.Millisecond
+	p.faults.Apart = time.Duration(some(60)) * time.Millisecond
 	p.faults.Freeze, p.faults.FreezeOnWire = some(0.01), some(0.02)
 	p.faults.Frozen = faulty.Spread{Min: 200 * time.Millisecond, Max: 900 * time.Millisecond}
 	return p
