@@ -86,6 +86,14 @@ func checkPattern(pattern string) error {
 	return nil
 }
 
+// ValidPattern answers what is wrong with a pattern for [Match], if anything.
+func ValidPattern(pattern string) error {
+	if !strings.HasPrefix(pattern, "/") {
+		return errors.New("a pattern of jobs begins with a slash")
+	}
+	return checkPattern(pattern)
+}
+
 // Weight answers how many turns a fairness key has to another's one: the weight of exactly that key, or else of the nearest
 // pattern that means it (see [Match]), at one level before any depth; or else 1.
 func (q Queue) Weight(key string) int {

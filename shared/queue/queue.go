@@ -62,6 +62,7 @@ type Queue struct {
 	promoting turnstile
 	known     directory
 	stopped   listeners
+	waiters   waiters
 	alarm     alarm
 }
 
@@ -129,6 +130,7 @@ func (q *Queue) pause(ctx context.Context) {
 
 // ring rings the bell. A ring that fails is left to the sweep: the work is in the store.
 func (q *Queue) ring(ctx context.Context, rings []bell.Ring) {
+	rings = q.waiters.hear(rings, q.now())
 	if q.bell == nil || len(rings) == 0 {
 		return
 	}

@@ -1,0 +1,70 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/millrace/millrace/shared/store"
+	"github.com/millrace/millrace/shared/task"
+)
+
+// Running answers how many tasks each instance runs, by its name as a [Claimer]; those that run none are not there. It
+// reads every lease.
+func (q *Queue) Running(ctx context.Context) (map[string]int, error) {
+	running := map[string]int{}
+	for _, shard := range leaseShards {
+		r := store.Range{Table: store.Work, Partition: "lease/" + string(shard)}
+		for {
+			page, err := q.store.Query(ctx, r)
+			if err != nil {
+				return nil, unavailable("read leases", err)
+			}
+			for i := range page.Items {
+				var l lease
+				if err := decode(&page.Items[i], &l); err != nil {
+					return nil, err
+				}
+				running[l.Instance]++
+			}
+			if !page.More || len(page.Items) == 0 {
+				break
+			}
+			r.From = page.Items[len(page.Items)-1].Key.Sort + "\x00"
+		}
+	}
+	return running, nil
+}
+
+// leaseLost begins the message of a task whose lease ran out.
+const leaseLost = "the lease ran out"
+
+// Refused notes in a task's log that a result came after its lease had run out: its worker was cut off, and may have done
+// its work all the same. Nothing else is changed. It is noted once, at the end of the attempt's lines; nothing is noted of
+// a result that was taken before and is only repeated.
+func (q *Queue) Refused(ctx context.Context, token string, outcome Outcome) error {
+	uuid, attempt, err := parseToken(token)
+	if err != nil {
+		return err
+	}
+	t, _, err := q.load(ctx, uuid)
+	if errors.Is(err, ErrNoTask) {
+		return nil // its history is gone
+	}
+	if err != nil {
+		return err
+	}
+	if attempt > t.Attempt || t.State == task.Running && t.Lease == token ||
+		attempt == t.Attempt && !strings.HasPrefix(t.Message, leaseLost) {
+		return nil
+	}
+	line := q.logLine(Line{Level: "warn", Message: fmt.Sprintf("a result (%s) of attempt %d came after its lease had run out, and was refused", outcome, attempt)})
+	sort := fmt.Sprintf("%08x-%s-fff", attempt, "ffffffffffff") // after all that the attempt has logged
+	op := store.Put(store.Item{Key: work(logPartition(uuid), sort), Version: 1, Value: encode([]logged{line})}, store.Absent)
+	err = q.store.Write(ctx, store.Write{Token: q.token(), Ops: []store.Op{op}})
+	if store.AsConflict(err) != nil {
+		return nil // it was noted before
+	}
+	return unavailable("note a refused result", err)
+}
