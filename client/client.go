@@ -90,6 +90,7 @@ type call struct {
 	kind   string        // media type of body; default JSON
 	key    string        // Idempotency-Key, if any
 	wait   time.Duration // how long the server may take on purpose
+	header [2]string     // name and value of a further header, if any
 }
 
 // reply is an answer of 2xx.
@@ -139,6 +140,9 @@ func (c *Client) request(ctx context.Context, q call) (*http.Request, error) {
 	}
 	if q.key != "" {
 		request.Header.Set("Idempotency-Key", q.key)
+	}
+	if q.header[0] != "" {
+		request.Header.Set(q.header[0], q.header[1])
 	}
 	return request, nil
 }

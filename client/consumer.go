@@ -1,0 +1,87 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+)
+
+// Consumer handles the events of a stream one after the other, and acknowledges each that was handled.
+type Consumer struct {
+	Client *Client
+	ID     string // a UUID, such as [KeptID] answers
+	Stream string
+	Name   string // of the events; empty: all, in the stream's order
+	Limit  int    // events per request; 0: the server's default
+
+	// OnFailure is told of each failure of the handler, before the event is handled again after wait. Optional.
+	OnFailure func(e *StreamEvent, err error, wait time.Duration)
+}
+
+// consumeWait is how long the server is asked to wait for events.
+const consumeWait = 60 * time.Second
+
+// Run handles events until ctx ends or a request is refused for good; it answers why it ended. An event that handle answers
+// nil for is acknowledged; any other is handled again, the same one, after a pause that grows: events are never left out.
+// An event may be handled twice where the acknowledgement was lost, so that handle should be idempotent.
+func (c *Consumer) Run(ctx context.Context, handle func(context.Context, *StreamEvent) error) error {
+	q := StreamQuery{Stream: c.Stream, Consumer: c.ID, Name: c.Name, Limit: c.Limit, Wait: consumeWait}
+	outage := newPause()
+	for {
+		events, err := c.Client.ReadStream(ctx, q)
+		switch {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case err == nil:
+			outage = newPause()
+			err = c.handle(ctx, events, handle)
+		}
+		if err == nil {
+			continue
+		}
+		if ctx.Err() != nil || !Temporary(err) {
+			return err
+		}
+		if err := sleep(ctx, outage.next(err)); err != nil { // longer than the client's patience, but not for good
+			return err
+		}
+	}
+}
+
+func (c *Consumer) handle(ctx context.Context, events []StreamEvent, handle func(context.Context, *StreamEvent) error) error {
+	for i := range events {
+		if err := c.one(ctx, &events[i], handle); err != nil {
+			return err
+		}
+		_, err := c.Client.Acknowledge(ctx, c.ID, c.Stream, events[i].Event.ID)
+		if refused, ok := errors.AsType[*Error](err); ok && refused.Status == http.StatusConflict {
+			return nil // the offset was moved meanwhile: what is next is read again
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// one handles an event until that succeeds.
+func (c *Consumer) one(ctx context.Context, e *StreamEvent, handle func(context.Context, *StreamEvent) error) error {
+	for pause := newPause(); ; {
+		err := handle(ctx, e)
+		if err == nil {
+			return nil
+		}
+		if ctx.Err() != nil {
+			return fmt.Errorf("client: handle %s: %w", e.Event.ID, err)
+		}
+		wait := pause.next(err)
+		if c.OnFailure != nil {
+			c.OnFailure(e, err, wait)
+		}
+		if err := sleep(ctx, wait); err != nil {
+			return err
+		}
+	}
+}

@@ -1,0 +1,209 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/millrace/millrace/shared/event"
+)
+
+// StreamEvent is an event of a stream (seed 003).
+type StreamEvent struct {
+	Event    StreamFact      `json:"event"`
+	System   StreamSystem    `json:"system"`
+	Trigger  StreamTrigger   `json:"trigger"`
+	Payload  json.RawMessage `json:"payload"`            // an object
+	Sequence int64           `json:"sequence,omitempty"` // of its name, from 1 without a gap; given by the server
+	EventID  event.ID        `json:"eventId,omitempty"`  // on the journal; given by the server
+	Stream   string          `json:"stream,omitempty"`   // where an event is asked for by its id
+}
+
+// StreamFact says what happened.
+type StreamFact struct {
+	ID      string `json:"id,omitempty"` // a UUID, given by the server
+	Name    string `json:"name"`         // in past tense, at most 255 characters
+	Version int64  `json:"version,omitempty"`
+}
+
+// StreamSystem says where it happened.
+type StreamSystem struct {
+	ID       string `json:"id"` // a UUID
+	Name     string `json:"name"`
+	Time     string `json:"time"`     // ISO 8601
+	Timezone string `json:"timezone"` // of the IANA database
+}
+
+// StreamTrigger says why it happened.
+type StreamTrigger struct {
+	Type string `json:"type"` // automatic or manual
+	Name string `json:"name"` // a script's path, or a user's name
+}
+
+// Appended says where an event went.
+type Appended struct {
+	ID       string   `json:"id"`
+	Stream   string   `json:"stream"`
+	Name     string   `json:"name"`
+	Sequence int64    `json:"sequence"`
+	EventID  event.ID `json:"eventId"`
+}
+
+func streamPath(stream string) string { return v1 + "streams/" + segment(stream) }
+
+// segment escapes a name so that it is one segment of a path, whatever it holds: dots alone would be taken for folders.
+func segment(name string) string {
+	switch name {
+	case ".":
+		return "%2E"
+	case "..":
+		return "%2E%2E"
+	}
+	return url.PathEscape(name)
+}
+
+// AppendToStream appends events to a stream, all or none, in their order. The first producer of a stream owns it; others
+// are refused with 423. key makes the append happen once within 24 hours, over any number of calls; without one it is sent
+// once.
+func (c *Client) AppendToStream(ctx context.Context, producer, stream, key string, events ...StreamEvent) (all []Appended, err error) {
+	body, err := json.Marshal(events)
+	if err != nil {
+		return nil, fmt.Errorf("client: append to %s: %w", stream, err)
+	}
+	patience := c.patience
+	if key == "" {
+		patience = -1
+	}
+	q := call{
+		method: http.MethodPost, path: streamPath(stream) + "/events:batch", body: body, key: key,
+		header: [2]string{"X-Producer-ID", producer},
+	}
+	answer, err := c.repeat(ctx, q, patience)
+	if err == nil {
+		err = answer.decode(&all)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("client: append to %s: %w", stream, err)
+	}
+	return all, nil
+}
+
+// StreamQuery asks for what a consumer has not acknowledged.
+type StreamQuery struct {
+	Stream   string
+	Consumer string        // a UUID
+	Name     string        // of the events; empty: all, in the stream's order
+	Limit    int           // 0: the server's default, 100
+	Wait     time.Duration // how long the server waits for a first event
+}
+
+// ReadStream answers the oldest events that a consumer has not acknowledged.
+func (c *Client) ReadStream(ctx context.Context, q StreamQuery) (events []StreamEvent, err error) {
+	query := url.Values{}
+	if q.Name != "" {
+		query.Set("eventName", q.Name)
+	}
+	if q.Limit > 0 {
+		query.Set("limit", fmt.Sprint(q.Limit))
+	}
+	if q.Wait > 0 {
+		query.Set("timeout", fmt.Sprintf("%dms", q.Wait.Milliseconds()))
+	}
+	answer, err := c.repeat(ctx, call{
+		method: http.MethodGet, path: streamPath(q.Stream) + "/events", query: query, wait: q.Wait,
+		header: [2]string{"X-Consumer-ID", q.Consumer},
+	}, c.patience)
+	if err == nil {
+		err = answer.decode(&events)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("client: read %s: %w", q.Stream, err)
+	}
+	return events, nil
+}
+
+// Acknowledge says that a consumer is done with an event, and answers its offset. An event that is not the next of its name
+// is a conflict (409); one that is acknowledged already is none.
+func (c *Client) Acknowledge(ctx context.Context, consumer, stream, id string) (offset int64, err error) {
+	path := streamPath(stream) + "/events/" + url.PathEscape(id)
+	offset, err = c.offset(ctx, consumer, path, map[string]string{"action": "ACK"})
+	if err != nil {
+		return 0, fmt.Errorf("client: acknowledge %s of %s: %w", id, stream, err)
+	}
+	return offset, nil
+}
+
+// MoveOffset sets a consumer's offset of an event name: back, so that events are read again, or up. 0 is the beginning;
+// beyond the last sequence is refused with 422.
+func (c *Client) MoveOffset(ctx context.Context, consumer, stream, eventName string, to int64) error {
+	_, err := c.offset(ctx, consumer, streamPath(stream)+"/offsets", map[string]any{"eventName": eventName, "offset": to})
+	if err != nil {
+		return fmt.Errorf("client: move the offset of %s: %w", stream, err)
+	}
+	return nil
+}
+
+func (c *Client) offset(ctx context.Context, consumer, path string, body any) (int64, error) {
+	text, err := json.Marshal(body)
+	if err != nil {
+		return 0, err
+	}
+	answer, err := c.repeat(ctx, call{
+		method: http.MethodPost, path: path, body: text, header: [2]string{"X-Consumer-ID", consumer},
+	}, c.patience)
+	var moved struct {
+		Offset int64 `json:"offset"`
+	}
+	if err == nil {
+		err = answer.decode(&moved)
+	}
+	return moved.Offset, err
+}
+
+// StreamEvent answers an event of any stream by its id.
+func (c *Client) StreamEvent(ctx context.Context, id string) (e StreamEvent, err error) {
+	if err := c.get(ctx, v1+"events/"+url.PathEscape(id), &e); err != nil {
+		return e, fmt.Errorf("client: event %s: %w", id, err)
+	}
+	return e, nil
+}
+
+// Stream is a stream as lists show it.
+type Stream struct {
+	Stream   string       `json:"stream"`
+	Producer string       `json:"producer"`
+	Events   int64        `json:"events"`
+	Names    []StreamName `json:"names"`
+	More     bool         `json:"more_names,omitempty"`
+}
+
+// StreamName is an event name of a stream.
+type StreamName struct {
+	Name     string `json:"name"`
+	Sequence int64  `json:"sequence"` // of its last event
+}
+
+// Streams yields all streams by name, page after page. An error is the last it yields.
+func (c *Client) Streams(ctx context.Context) iter.Seq2[Stream, error] {
+	return pages[Stream](ctx, c, "streams", "streams", v1+"streams", url.Values{}, 0)
+}
+
+// StreamConsumer is how far a consumer is with an event name.
+type StreamConsumer struct {
+	Consumer  string  `json:"consumer"`
+	Stream    string  `json:"stream"`
+	EventName string  `json:"eventName"`
+	Offset    int64   `json:"offset"`
+	Behind    int64   `json:"behind"`
+	Consumed  float64 `json:"consumedPercentage"`
+	MovedAt   Time    `json:"movedAt"`
+}
+
+// StreamConsumers yields the consumers of a stream, page after page. An error is the last it yields.
+func (c *Client) StreamConsumers(ctx context.Context, stream string) iter.Seq2[StreamConsumer, error] {
+	return pages[StreamConsumer](ctx, c, "consumers of "+stream, "consumers", v1+"consumers", url.Values{"stream": {stream}}, 0)
+}
