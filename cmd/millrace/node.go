@@ -100,6 +100,7 @@ func (n *node) api() http.Handler {
 		api.Emit(n.journal), api.Events(n.journal), api.Objects(n.journal),
 		api.Enqueue(n.queue, n.definitions), api.Tasks(n.queue, n.definitions), api.Handlers(n.queue, n.definitions),
 		api.Define(n.definitions),
+		n.streams(),
 		api.Schedules(n.schedules, n.queue, n.definitions),
 		api.Operations(api.Probes{Ready: n.ready, Metrics: metrics.Handler()}))
 }

@@ -1,0 +1,35 @@
+package main
+
+import (
+	"context"
+
+	"github.com/millrace/millrace/client"
+)
+
+// consumerCommand shows who consumes streams.
+type consumerCommand struct {
+	List consumerList `cmd:"" help:"List the consumers of a stream: offset, how far behind, how much is consumed."`
+}
+
+type consumerList struct {
+	remote
+	format
+	Stream string `arg:"" help:"Name of the stream."`
+}
+
+// Run prints the consumers.
+func (l consumerList) Run(ctx context.Context, c console) error {
+	server, err := l.dial(c)
+	if err != nil {
+		return err
+	}
+	defer server.Close()
+	all, err := collect(server.StreamConsumers(ctx, l.Stream))
+	if err != nil {
+		return err
+	}
+	return list(c, l.format, "consumers", all, "CONSUMER\tEVENT NAME\tOFFSET\tBEHIND\tCONSUMED\tMOVED",
+		func(s *client.StreamConsumer) []any {
+			return []any{s.Consumer, s.EventName, s.Offset, s.Behind, percent(s.Consumed), s.MovedAt.Local().Format(timeLayout)}
+		})
+}

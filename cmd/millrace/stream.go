@@ -1,0 +1,423 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/millrace/millrace/client"
+	"github.com/millrace/millrace/shared/event"
+)
+
+// streamCommand is all that can be done with streams from outside.
+type streamCommand struct {
+	Append streamAppend `cmd:"" help:"Append events to a stream, which is made by its first."`
+	Read   streamRead   `cmd:"" help:"Print what this consumer has not acknowledged."`
+	Ack    streamAck    `cmd:"" help:"Acknowledge an event: this consumer is done with it."`
+	Tail   streamTail   `cmd:"" help:"Print what is appended, to one stream or to all, as it comes."`
+	List   streamList   `cmd:"" help:"List the streams, their owners and their event names."`
+	Replay streamReplay `cmd:"" help:"Move this consumer's offset, back so that events are read again."`
+}
+
+// identity is the file in which an id is kept, one for each user of a machine if none is named.
+func identity(file, otherwise string) (string, error) {
+	if file != "" {
+		return file, nil
+	}
+	dir, err := os.UserConfigDir()
+	if err != nil {
+		return "", misused("no place to keep an id: name a file by --id-file")
+	}
+	return filepath.Join(dir, "millrace", otherwise), nil
+}
+
+type streamAppend struct {
+	remote
+	format
+	Stream  string   `arg:"" help:"Name of the stream."`
+	Name    string   `arg:"" optional:"" help:"What happened, in past tense, such as \"Order was placed\"."`
+	Payload []string `arg:"" optional:"" name:"field" help:"NAME=TEXT of the payload, or NAME:=JSON."`
+	File    string   `short:"f" help:"Read events from a file, one whole event as JSON a line; - is standard input." placeholder:"FILE"`
+	Batch   int      `help:"Events per append: each batch is appended as a whole or not at all." default:"100"`
+	IDFile  string   `name:"id-file" help:"Where the producer's id is kept; made if it is not there. Default: in your configuration folder." placeholder:"FILE"`
+	System  string   `help:"Name of this system in the events. Default: the host's name."`
+	Version int64    `help:"Version of the event's structure." default:"1"`
+	Once    string   `help:"A key of your choice: repeated within 24 hours with the same events, nothing is appended twice." placeholder:"KEY"`
+}
+
+func (streamAppend) Help() string {
+	return `Examples:
+
+    millrace stream append orders "Order was placed" order=17 total:=12.5
+    millrace stream append orders --file events.jsonl
+
+A stream belongs to the producer that began it: whoever has another id is told so (exit status 4). The id is kept in a file.`
+}
+
+// Run appends the events and prints where they went.
+func (a streamAppend) Run(ctx context.Context, c console) error {
+	if (a.Name == "") == (a.File == "") || a.Batch < 1 || a.Batch > 1000 {
+		return misused("give either an event name or --file, and --batch from 1 to 1000")
+	}
+	server, err := a.dial(c)
+	if err != nil {
+		return err
+	}
+	defer server.Close()
+	file, err := identity(a.IDFile, "producer-id")
+	if err != nil {
+		return err
+	}
+	producer, err := client.NewProducer(server, a.Stream, file)
+	if err != nil {
+		return err
+	}
+	events, err := a.events(c, file)
+	if err != nil {
+		return err
+	}
+	for n := 0; len(events) > 0; n++ {
+		batch := events[:min(a.Batch, len(events))]
+		if err := a.send(ctx, c, producer, batch, n); err != nil {
+			return err
+		}
+		events = events[len(batch):]
+	}
+	return nil
+}
+
+func (a streamAppend) send(ctx context.Context, c console, p *client.Producer, batch []client.StreamEvent, n int) error {
+	var all []client.Appended
+	var err error
+	if a.Once == "" {
+		all, err = p.Append(ctx, batch...)
+	} else {
+		all, err = p.AppendOnce(ctx, a.Once+"-"+strconv.Itoa(n), batch...)
+	}
+	if err != nil {
+		return err
+	}
+	switch a.Output {
+	case "json":
+		return printJSON(c.out, all)
+	case "jsonl":
+		return printLines(c.out, all)
+	}
+	for _, e := range all {
+		if _, err := fmt.Fprintf(c.out, "%s  %s %d\n", e.ID, e.Name, e.Sequence); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// events answers the one event of the arguments, or those of the file.
+func (a streamAppend) events(c console, idFile string) ([]client.StreamEvent, error) {
+	if a.File != "" {
+		return readStreamEvents(c, a.File)
+	}
+	payload, err := payloadOf(a.Payload)
+	if err != nil {
+		return nil, err
+	}
+	system, err := client.KeptID(idFile + "-system")
+	if err != nil {
+		return nil, err
+	}
+	at, zone := client.Now()
+	return []client.StreamEvent{{
+		Event:   client.StreamFact{Name: a.Name, Version: a.Version},
+		System:  client.StreamSystem{ID: system, Name: a.systemName(), Time: at, Timezone: zone},
+		Trigger: client.StreamTrigger{Type: "manual", Name: userName()},
+		Payload: payload,
+	}}, nil
+}
+
+// payloadOf answers the object that NAME=TEXT and NAME:=JSON make.
+func payloadOf(fields []string) (json.RawMessage, error) {
+	object := map[string]json.RawMessage{}
+	for _, field := range fields {
+		name, value, found := strings.Cut(field, "=")
+		raw, isJSON := strings.CutSuffix(name, ":")
+		if !found || raw == "" {
+			return nil, misused("%q is no field, want NAME=TEXT or NAME:=JSON", field)
+		}
+		if !isJSON {
+			value = quote(value)
+		}
+		if !json.Valid([]byte(value)) {
+			return nil, misused("%q: %s is not JSON", field, value)
+		}
+		object[raw] = json.RawMessage(value)
+	}
+	return json.Marshal(object)
+}
+
+func (a streamAppend) systemName() string {
+	if a.System != "" {
+		return a.System
+	}
+	if host, err := os.Hostname(); err == nil && host != "" {
+		return host
+	}
+	return "unnamed"
+}
+
+func userName() string {
+	if u, err := user.Current(); err == nil && u.Username != "" {
+		return u.Username
+	}
+	return "unnamed"
+}
+
+// readStreamEvents reads whole events.
+func readStreamEvents(c console, name string) ([]client.StreamEvent, error) {
+	in := c.in
+	if name != "-" {
+		file, err := os.Open(name)
+		if err != nil {
+			return nil, usageError{err}
+		}
+		defer file.Close()
+		in = file
+	}
+	var all []client.StreamEvent
+	for d := json.NewDecoder(in); ; {
+		var e client.StreamEvent
+		err := d.Decode(&e)
+		if errors.Is(err, io.EOF) {
+			return all, nil
+		}
+		if err != nil {
+			return nil, misused("%s: event %d: %v", name, len(all)+1, err)
+		}
+		all = append(all, e)
+	}
+}
+
+// consuming are the flags of a consumer.
+type consuming struct {
+	remote
+	Stream   string `arg:"" help:"Name of the stream."`
+	Consumer string `help:"The consumer's UUID. Default: the id in --id-file." placeholder:"UUID"`
+	IDFile   string `name:"id-file" help:"Where the consumer's id is kept; made if it is not there. Default: in your configuration folder." placeholder:"FILE"`
+}
+
+func (f consuming) consumer() (string, error) {
+	if f.Consumer != "" {
+		return f.Consumer, nil
+	}
+	file, err := identity(f.IDFile, "consumer-id")
+	if err != nil {
+		return "", err
+	}
+	return client.KeptID(file)
+}
+
+type streamRead struct {
+	consuming
+	format
+	Name  string        `help:"Only events of this name. Default: of all, in the stream's order."`
+	Limit int           `short:"n" help:"At most so many." default:"100" placeholder:"N"`
+	Wait  time.Duration `help:"How long to wait for a first event." placeholder:"TIME"`
+	Ack   bool          `help:"Acknowledge each once it is printed."`
+}
+
+// Run prints the events.
+func (r streamRead) Run(ctx context.Context, c console) error {
+	server, err := r.dial(c)
+	if err != nil {
+		return err
+	}
+	defer server.Close()
+	id, err := r.consumer()
+	if err != nil {
+		return err
+	}
+	events, err := server.ReadStream(ctx, client.StreamQuery{Stream: r.Stream, Consumer: id, Name: r.Name, Limit: r.Limit, Wait: r.Wait})
+	if err != nil {
+		return err
+	}
+	if err := printStream(c, r.format, events); err != nil || !r.Ack {
+		return err
+	}
+	for _, e := range events {
+		if _, err := server.Acknowledge(ctx, id, r.Stream, e.Event.ID); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func printStream(c console, f format, events []client.StreamEvent) error {
+	switch f.Output {
+	case "json":
+		return printJSON(c.out, events)
+	case "jsonl":
+		return printLines(c.out, events)
+	}
+	for i := range events {
+		if _, err := fmt.Fprintln(c.out, streamLine(&events[i])); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func streamLine(e *client.StreamEvent) string {
+	return fmt.Sprintf("%s  %s  %s %d  %s", e.Event.ID, e.EventID.Time().Local().Format("15:04:05.000000"), e.Event.Name, e.Sequence, e.Payload)
+}
+
+type streamAck struct {
+	consuming
+	ID string `arg:"" help:"Id of the event, the next one of its name."`
+}
+
+// Run acknowledges the event.
+func (a streamAck) Run(ctx context.Context, c console) error {
+	server, err := a.dial(c)
+	if err != nil {
+		return err
+	}
+	defer server.Close()
+	id, err := a.consumer()
+	if err != nil {
+		return err
+	}
+	offset, err := server.Acknowledge(ctx, id, a.Stream, a.ID)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(c.out, offset)
+	return err
+}
+
+type streamReplay struct {
+	consuming
+	Name   string `arg:"" help:"Name of the events."`
+	Offset int64  `arg:"" help:"The last sequence that counts as acknowledged; 0 is the beginning."`
+}
+
+// Run moves the offset.
+func (r streamReplay) Run(ctx context.Context, c console) error {
+	server, err := r.dial(c)
+	if err != nil {
+		return err
+	}
+	defer server.Close()
+	id, err := r.consumer()
+	if err != nil {
+		return err
+	}
+	return server.MoveOffset(ctx, id, r.Stream, r.Name, r.Offset)
+}
+
+type streamList struct {
+	remote
+	format
+}
+
+// Run prints the streams.
+func (l streamList) Run(ctx context.Context, c console) error {
+	server, err := l.dial(c)
+	if err != nil {
+		return err
+	}
+	defer server.Close()
+	all, err := collect(server.Streams(ctx))
+	if err != nil {
+		return err
+	}
+	return list(c, l.format, "streams", all, "STREAM\tPRODUCER\tEVENTS\tNAMES", func(s *client.Stream) []any {
+		names := strconv.Itoa(len(s.Names))
+		if s.More {
+			names += "+"
+		}
+		return []any{s.Stream, s.Producer, s.Events, names}
+	})
+}
+
+type streamTail struct {
+	remote
+	format
+	Stream string        `arg:"" optional:"" help:"Name of the stream. Default: all streams."`
+	After  *int64        `help:"EventId to begin after; 0 is the beginning. Default: only what comes from now on." placeholder:"ID"`
+	Count  int           `short:"n" help:"End after so many events." placeholder:"N"`
+	Idle   time.Duration `help:"End when no event has come for so long." placeholder:"TIME"`
+}
+
+func (streamTail) Help() string {
+	return `Nobody's offset is moved. What is printed follows the journal, which tells of each append; it goes back as far as the journal does.`
+}
+
+// Run prints events until ctx ends, which is no failure.
+func (t streamTail) Run(ctx context.Context, c console) error {
+	server, err := t.dial(c)
+	if err != nil {
+		return err
+	}
+	defer server.Close()
+	q := client.Query{Types: []string{event.StreamAppended}, Wait: t.Idle}
+	if t.After != nil {
+		q.After = event.ID(*t.After)
+	} else {
+		now, err := server.Snapshot(ctx, nowhere)
+		if err != nil {
+			return err
+		}
+		q.After = now.EventID
+	}
+	printed := 0
+	for step, err := range server.Follow(ctx, q) {
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case err != nil:
+			return err
+		case len(step.Events) == 0 && step.Snapshot == nil && t.Idle > 0:
+			return nil
+		}
+		for i := range step.Events {
+			if e := &step.Events[i]; t.Stream != "" && e.Key.Path != t.Stream {
+				continue
+			}
+			if err := t.show(ctx, server, c, &step.Events[i]); err != nil {
+				return err
+			}
+			if printed++; printed == t.Count {
+				return nil
+			}
+		}
+	}
+	return nil
+}
+
+// show fetches and prints the event that the journal tells of.
+func (t streamTail) show(ctx context.Context, server *client.Client, c console, told *event.Event) error {
+	var where struct {
+		ID string `json:"id"`
+	}
+	if err := json.Unmarshal([]byte("{"+string(told.Fields)+"}"), &where); err != nil {
+		return err
+	}
+	e, err := server.StreamEvent(ctx, where.ID)
+	if err != nil {
+		return err
+	}
+	if t.Output != "table" {
+		return printLines(c.out, []client.StreamEvent{e})
+	}
+	_, err = fmt.Fprintf(c.out, "%s  %s\n", e.Stream, streamLine(&e))
+	return err
+}
+
+// percent is a share as people read it.
+func percent(share float64) string { return strconv.FormatFloat(share, 'f', -1, 64) + " %" }

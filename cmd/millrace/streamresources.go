@@ -1,0 +1,16 @@
+package main
+
+import (
+	"github.com/millrace/millrace/shared/api"
+	"github.com/millrace/millrace/shared/stream"
+)
+
+// streams mounts all that can be done with streams.
+func (n *node) streams() api.Resource {
+	s := stream.Open(stream.Options{Store: n.store, Journal: n.journal})
+	return func(a *api.API) {
+		for _, mount := range []api.Resource{api.Append(s), api.Streams(s), api.Acknowledge(s)} {
+			mount(a)
+		}
+	}
+}
