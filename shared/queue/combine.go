@@ -72,16 +72,27 @@ func (q *Queue) write(ctx context.Context, parts ...part) []error {
 	return errs
 }
 
-// lead writes what waits until nothing does.
+// lead writes what waits until nothing does: one write by the caller, and what has come meanwhile in the background, so
+// that nobody works for others for as long as they come.
 func (q *Queue) lead(ctx context.Context) {
-	for {
-		q.combiner.gather()
-		batch := q.combiner.take()
-		if batch == nil {
-			return
-		}
-		q.writeTogether(ctx, batch)
+	batch := q.next()
+	if batch == nil {
+		return
 	}
+	q.writeTogether(ctx, batch)
+	if batch = q.next(); batch == nil {
+		return
+	}
+	go func() {
+		for ; batch != nil; batch = q.next() {
+			q.writeTogether(ctx, batch)
+		}
+	}()
+}
+
+func (q *Queue) next() []*joined {
+	q.combiner.gather()
+	return q.combiner.take()
 }
 
 // gather lets whoever can run join, for as long as that brings parts.

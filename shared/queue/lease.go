@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"strconv"
 	"strings"
 	"sync"
@@ -102,7 +103,7 @@ func (q *Queue) Heartbeat(ctx context.Context, token string, b Beat) (Alive, err
 			return Alive{}, err
 		}
 		alive, err := q.extend(ctx, token, &h, b)
-		if store.AsConflict(err) == nil && !again(err) || try == tries {
+		if store.AsConflict(err) == nil && !errors.Is(err, store.ErrBusy) || try == tries {
 			return alive, unavailable("extend a lease", err)
 		}
 		q.pause(ctx)
@@ -122,8 +123,13 @@ func (q *Queue) extend(ctx context.Context, token string, h *heldLease, b Beat) 
 	}
 	ops := q.logOps(h, &next, b.Lines)
 	item := store.Item{Key: leaseKey(token), Version: h.version + 1, Value: encode(&next)}
-	ops = append(ops, store.Put(item, store.VersionIs(h.version)))
-	if err := q.store.Write(ctx, store.Write{Token: q.token(), Ops: ops}); err != nil {
+	w := store.Write{Token: q.token(), Ops: append(ops, store.Put(item, store.VersionIs(h.version)))}
+	err := q.store.Write(ctx, w)
+	for try := 0; errors.Is(err, store.ErrUnknown) && try < tries && ctx.Err() == nil; try++ {
+		q.pause(ctx)
+		err = q.store.Write(ctx, w) // the very same, so that no line is there twice
+	}
+	if err != nil {
 		return Alive{}, err
 	}
 	q.leases.drop(token)

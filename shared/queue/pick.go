@@ -84,13 +84,19 @@ func (c *claim) contend(ctx context.Context, found []place) ([]place, error) {
 	}
 }
 
+// counts reports whether a mark still means something. One that would do so for longer than any is made for is of a clock
+// that runs ahead.
+func (t *taken) counts(now int64) bool {
+	return t != nil && t.Until > now && t.Until <= now+2*takenFor.Microseconds()
+}
+
 func head(places []place, n int) []place { return places[:min(n, len(places))] }
 
 // untaken leaves out what others have marked.
 func untaken(places []place, now int64) []place {
 	free, to := make([]place, 0, len(places)), ""
 	for _, p := range places {
-		if p.Taken != nil && p.Taken.Until > now {
+		if p.Taken.counts(now) {
 			to = max(to, p.Taken.To)
 		}
 		if p.key.Sort > to {
