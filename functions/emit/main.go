@@ -1,4 +1,5 @@
-// Command emit is the function that takes custom events: POST /jobscheduler/master/api/event.
+// Command emit is the function that takes events: custom ones, POST /jobscheduler/master/api/event, and those of streams,
+// POST /api/v1/streams/{stream}/events.
 package main
 
 import (
@@ -7,10 +8,12 @@ import (
 	"github.com/millrace/millrace/shared/host"
 	"github.com/millrace/millrace/shared/service"
 	"github.com/millrace/millrace/shared/store/dynamo"
+	"github.com/millrace/millrace/shared/stream"
 )
 
 func main() { service.Main(config.Openers{"dynamodb": dynamo.OpenPrefix}, function) }
 
 func function(s *service.Service) host.Function {
-	return s.Function("emit", s.API(api.Emit(s.Journal)))
+	streams := stream.Open(stream.Options{Store: s.Store, Journal: s.Journal})
+	return s.Function("emit", s.API(api.Emit(s.Journal), api.Append(streams)))
 }

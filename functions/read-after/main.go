@@ -1,4 +1,5 @@
-// Command read-after is the function that answers events of every kind: GET /jobscheduler/master/api/event.
+// Command read-after is the function that answers events: those of every kind, GET /jobscheduler/master/api/event, and those
+// of streams, with lists of streams and of their consumers.
 package main
 
 import (
@@ -7,10 +8,12 @@ import (
 	"github.com/millrace/millrace/shared/host"
 	"github.com/millrace/millrace/shared/service"
 	"github.com/millrace/millrace/shared/store/dynamo"
+	"github.com/millrace/millrace/shared/stream"
 )
 
 func main() { service.Main(config.Openers{"dynamodb": dynamo.OpenPrefix}, function) }
 
 func function(s *service.Service) host.Function {
-	return s.Function("read-after", s.API(api.Events(s.Journal)))
+	streams := stream.Open(stream.Options{Store: s.Store, Journal: s.Journal})
+	return s.Function("read-after", s.API(api.Events(s.Journal), api.Streams(streams)))
 }

@@ -30,7 +30,7 @@ func Tokens() []api.Token {
 
 // Order is the order of the functions in which the samples make sense: what is read must have been emitted.
 func Order() []string {
-	return []string{"emit", "read-after", "snapshot", "enqueue-task", "tasks", "worker", "cron", "sweep"}
+	return []string{"emit", "acknowledge", "read-after", "snapshot", "enqueue-task", "tasks", "worker", "cron", "sweep"}
 }
 
 // Of answers the cases of a function, in the order in which they make sense.

@@ -6,6 +6,7 @@ import (
 	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/store"
+	"github.com/millrace/millrace/shared/stream"
 )
 
 // declared is what the samples' tasks are of. They are for instances, of which there are none: so they stay where they are.
@@ -28,6 +29,19 @@ func Declare(ctx context.Context, s store.Store) error {
 	}
 	j := journal.Open(s, journal.Options{})
 	defer func() { _ = j.Close() }()
-	_, err = definition.OpenBook(definition.BookOptions{Store: s, Journal: j}).Apply(ctx, set, definition.FromFile)
+	if _, err := definition.OpenBook(definition.BookOptions{Store: s, Journal: j}).Apply(ctx, set, definition.FromFile); err != nil {
+		return err
+	}
+	return fill(ctx, stream.Open(stream.Options{Store: s, Journal: j}))
+}
+
+// fill appends to the stream that the samples read.
+func fill(ctx context.Context, s *stream.Streams) error {
+	a := stream.Append{Stream: "demo / newsletter", Producer: stream.UUID{6: 0x40, 8: 0x80, 15: 1}}
+	for _, name := range []string{"Subscription initiated", "Subscription initiated", "Subscription confirmed"} {
+		a.Events = append(a.Events, stream.Event{Name: name, Version: 1, Body: []byte(`"system":{"id":"2480b859-e08a-4414-9c7d-003bc1a4c238",` +
+			`"name":"codello alvine","time":"2021-03-10T22:13:32Z","timezone":"UTC"},"trigger":{"type":"manual","name":"max"},"payload":{}`)})
+	}
+	_, err := s.Append(ctx, a)
 	return err
 }
