@@ -120,8 +120,11 @@ func (m *merge) page(ctx context.Context) (Page, error) {
 }
 
 // at answers a task's sort key.
-func (m *merge) at(t *task.Task) string {
-	if m.l.History {
+func (m *merge) at(t *task.Task) string { return m.l.CursorAfter(t) }
+
+// CursorAfter answers the cursor from which the list goes on behind a task of it.
+func (l *JobListing) CursorAfter(t *task.Task) string {
+	if l.History {
 		return historyKey(t).Sort
 	}
 	return t.ID.UUID()

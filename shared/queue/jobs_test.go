@@ -314,4 +314,3 @@ func TestPurge(t *testing.T) {
 	}
 	b.end(running, queue.Result{Outcome: queue.OK})
 }
-

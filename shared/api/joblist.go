@@ -1,0 +1,239 @@
+package api
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/millrace/millrace/shared/definition"
+	"github.com/millrace/millrace/shared/queue"
+	"github.com/millrace/millrace/shared/task"
+)
+
+// jobType is what a list of jobs is asked for (seed 004).
+type jobType struct {
+	name    string
+	history bool
+	states  []task.State
+}
+
+// jobTypes are all there are; the first is the default.
+var jobTypes = []jobType{
+	{"ALL", false, []task.State{task.Waiting, task.Ready, task.Running}},
+	{"ACTIVE", false, []task.State{task.Running}},
+	{"QUEUED", false, []task.State{task.Waiting, task.Ready}},
+	{"HISTORY", true, []task.State{task.Succeeded, task.Failed, task.Rejected, task.Stopped, task.Dropped, task.Missing}},
+	{"CANCELLED", true, []task.State{task.Failed, task.Rejected, task.Stopped, task.Dropped}},
+	{"SUCCEEDED", true, []task.State{task.Succeeded}},
+	{"STOPPED", true, []task.State{task.Stopped}},
+	{"GIVEN_UP", true, []task.State{task.Failed}},
+	{"ERROR", true, []task.State{task.Rejected}},
+	{"DROPPED", true, []task.State{task.Dropped}},
+}
+
+// jobTypeOf answers the type of that name.
+func jobTypeOf(location, name string) (jobType, error) {
+	if name == "" {
+		return jobTypes[0], nil
+	}
+	i := slices.IndexFunc(jobTypes, func(t jobType) bool { return t.name == name })
+	if i < 0 {
+		return jobType{}, invalid(location, "want one of %s", strings.Join(namesOfTypes(), ", "))
+	}
+	return jobTypes[i], nil
+}
+
+func namesOfTypes() []string {
+	names := make([]string, len(jobTypes))
+	for i := range jobTypes {
+		names[i] = jobTypes[i].name
+	}
+	return names
+}
+
+func (j *jobs) mountLists(a *API) {
+	list := pageOf(object("", members{"jobs": listOf(ref("JobDetail"))}, false, "jobs"))
+	about := "Those that are not finished by creation, oldest first; the history by the end, newest first. CANCELLED are those that " +
+		"ended otherwise than by success."
+	a.route(operation{
+		Operation: huma.Operation{
+			Method: http.MethodGet, Path: jobsPath, OperationID: "jobs", Tags: []string{"Jobs"}, Summary: "Jobs of all topics, or of one",
+			Description: about + " A page costs a query of each of sixteen partitions, of one partition where a topic is given.",
+			Parameters:  append([]*huma.Param{queryParam("type", "", false, typeSchema()), queryParam("topic", "", false, topicSchema())}, pageParams()...),
+			Responses:   list, Errors: []int{400, 503},
+		},
+		right: Read, handle: j.list,
+	})
+	a.route(operation{
+		Operation: huma.Operation{
+			Method: http.MethodPost, Path: jobsPath + "/search", OperationID: "searchJobs", Tags: []string{"Jobs"}, Summary: "Search for jobs",
+			Description: about + " A job is found if all members of one template hold. An answer may be short of the limit, or empty, and go on.",
+			Parameters:  pageParams(),
+			RequestBody: jsonBody(ref("JobSearch"), map[string]any{"type": "GIVEN_UP", "templates": []any{map[string]any{">=parcel": 17}}}),
+			Responses:   list, Errors: []int{400, 413, 415, 503},
+		},
+		right: Read, handle: j.search,
+	})
+}
+
+func typeSchema() *huma.Schema {
+	s := &huma.Schema{Type: "string", Default: jobTypes[0].name}
+	for _, name := range namesOfTypes() {
+		s.Enum = append(s.Enum, name)
+	}
+	return s
+}
+
+func jobSearchSchema() *huma.Schema {
+	most := maxTemplates
+	templates := listOf(object("Each member is a condition: an operator (=, <, <=, >, >=, or none for =) before the name of a field of the "+
+		"job, or else of a property; properties.NAME is always a property", nil, true))
+	templates.MaxItems = &most
+	return object("What is sought", members{"type": typeSchema(), "topic": topicSchema(), "templates": templates}, false)
+}
+
+func (j *jobs) list(x *exchange) error {
+	q, err := x.query()
+	if err != nil {
+		return err
+	}
+	name, _, err := q.one("type")
+	if err != nil {
+		return err
+	}
+	kind, err := jobTypeOf("query.type", name)
+	if err != nil {
+		return err
+	}
+	topic, given, err := q.one("topic")
+	if err != nil {
+		return err
+	}
+	if given && !definition.ValidTopic(topic) {
+		return invalid("query.topic", "%s is no topic", quoted(topic))
+	}
+	return j.answer(x, q, kind, topic, nil)
+}
+
+func (j *jobs) search(x *exchange) error {
+	q, err := x.query()
+	if err != nil {
+		return err
+	}
+	b := take()
+	defer b.give()
+	if err := x.read(b); err != nil {
+		return err
+	}
+	body, err := parseBody(b.bytes)
+	if err != nil {
+		return err
+	}
+	kind, topic := jobTypes[0], ""
+	var sought templates
+	err = readObject("body", body,
+		member{name: "type", read: func(location string, value jsontext.Value) error {
+			name, err := readText(location, value)
+			if err == nil && name == "" {
+				name = "nothing"
+			}
+			if err == nil {
+				kind, err = jobTypeOf(location, name)
+			}
+			return err
+		}},
+		member{name: "topic", read: func(location string, value jsontext.Value) (err error) {
+			if topic, err = readText(location, value); err == nil && !definition.ValidTopic(topic) {
+				err = invalid(location, "%s is no topic", quoted(topic))
+			}
+			return err
+		}},
+		member{name: "templates", read: sought.read},
+	)
+	if err != nil {
+		return err
+	}
+	return j.answer(x, q, kind, topic, sought)
+}
+
+// answer answers a page.
+func (j *jobs) answer(x *exchange, q query, kind jobType, topic string, sought templates) (err error) {
+	l := queue.JobListing{History: kind.history, States: kind.states}
+	if topic != "" {
+		l.Topic = queue.TopicPath(topic)
+	}
+	if l.Limit, err = q.page(); err != nil {
+		return err
+	}
+	if l.Cursor, err = q.cursor(); err != nil {
+		return err
+	}
+	now := time.Now().UnixMicro()
+	var failed error
+	if len(sought) > 0 {
+		l.Match = func(t *task.Task) bool {
+			found, err := j.matches(x, sought, t, now)
+			if err != nil {
+				failed = err
+			}
+			return found
+		}
+	}
+	page, err := j.jobEngine.Jobs(x.r.Context(), l)
+	if err != nil {
+		return ofCursor(err)
+	}
+	if failed != nil {
+		return failed
+	}
+	views, cursor, err := j.views(x, &page, &l, now)
+	if err != nil {
+		return err
+	}
+	x.next(q, cursor)
+	return x.value(http.StatusOK, map[string][]jobDetail{"jobs": views})
+}
+
+// matches reports whether a job is sought; properties that are kept apart are fetched if they are spoken of.
+func (j *jobs) matches(x *exchange, sought templates, t *task.Task, now int64) (bool, error) {
+	if t.Apart > 0 && t.Payload == nil && sought.ofProperties() {
+		whole, err := j.engine.Get(x.r.Context(), t.ID)
+		if err != nil {
+			if isGone(err) {
+				err = nil // removed meanwhile
+			}
+			return false, err
+		}
+		*t = whole
+	}
+	return sought.match(viewJob(t, now))
+}
+
+// views answers the jobs of a page with their properties, and where the list goes on: before its end if the answer is as
+// large as the host can carry.
+func (j *jobs) views(x *exchange, page *queue.Page, l *queue.JobListing, now int64) (views []jobDetail, cursor string, err error) {
+	views = make([]jobDetail, 0, len(page.Tasks))
+	size := 0
+	for i := range page.Tasks {
+		t := &page.Tasks[i]
+		if size += max(t.Apart, len(t.Payload)) + len(t.Output) + len(t.Message); i > 0 && size > x.api.maxAnswer {
+			return views, l.CursorAfter(&page.Tasks[i-1]), nil
+		}
+		if t.Apart > 0 && t.Payload == nil {
+			whole, err := j.engine.Get(x.r.Context(), t.ID)
+			switch {
+			case isGone(err):
+				continue // removed meanwhile
+			case err != nil:
+				return nil, "", err
+			}
+			*t = whole
+		}
+		views = append(views, viewJob(t, now))
+	}
+	return views, page.Cursor, nil
+}

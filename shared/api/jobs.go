@@ -1,0 +1,247 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/millrace/millrace/shared/definition"
+	"github.com/millrace/millrace/shared/queue"
+	"github.com/millrace/millrace/shared/task"
+)
+
+// JobEngine keeps the tasks of topics; a [queue.Queue] is one.
+type JobEngine interface {
+	Engine
+	Remove(ctx context.Context, id task.ID) error
+	Jobs(ctx context.Context, l queue.JobListing) (queue.Page, error)
+	Progress(ctx context.Context, id task.ID) (*queue.Progress, error)
+}
+
+const (
+	jobsPath = v1 + "/jobs"
+	jobPath  = jobsPath + "/{id}"
+)
+
+// jobs is what the operations on jobs share.
+type jobs struct {
+	submission
+	jobEngine JobEngine
+}
+
+// Jobs mounts the jobs of topics (seed 004): adding them, looking at one, listing and searching, stopping and removing.
+func Jobs(e JobEngine, d Definitions) Resource {
+	return func(a *API) {
+		j := &jobs{submission: submission{engine: e, definitions: d}, jobEngine: e}
+		schemas := a.typed.OpenAPI().Components.Schemas.Map()
+		schemas["NewJob"], schemas["JobDetail"], schemas["JobSearch"] = newJobSchema(), jobDetailSchema(), jobSearchSchema()
+		j.mountAdd(a)
+		j.mountLists(a)
+		j.mountOne(a)
+	}
+}
+
+func (j *jobs) mountAdd(a *API) {
+	op := operation{
+		Operation: huma.Operation{
+			Method: http.MethodPost, Path: jobsPath, OperationID: "addJob", Tags: []string{"Jobs"}, Summary: "Add a job to a topic",
+			Description: "201 with the new job, or 200 with the one that holds the unique key. A topic needs no declared job: what no " +
+				"instance and no target can run waits until one can.",
+			Parameters:  []*huma.Param{idempotencyKey()},
+			RequestBody: jsonBody(ref("NewJob"), map[string]any{"topic": "mail/send", "properties": map[string]any{"to": "ada@example.com"}}),
+			Responses:   answers(http.StatusCreated, typeJSON, ref("JobDetail")),
+			Errors:      []int{400, 409, 413, 415, 422, 503},
+		},
+		right: Produce, handle: j.add,
+	}
+	op.Responses["200"] = answers(http.StatusOK, typeJSON, ref("JobDetail"))["200"]
+	op.Responses["200"].Description = "The job that holds the unique key"
+	a.route(op)
+}
+
+func (j *jobs) add(x *exchange) error {
+	b := take()
+	defer b.give()
+	if err := x.read(b); err != nil {
+		return err
+	}
+	body, err := parseBody(b.bytes)
+	if err != nil {
+		return err
+	}
+	n, err := readNewJob(body)
+	if err != nil {
+		return err
+	}
+	answer, err := j.submission.add(x, b.bytes, n)
+	if err != nil {
+		return err
+	}
+	status, added := http.StatusCreated, &answer.Tasks[0]
+	if added.Existing {
+		status = http.StatusOK
+	}
+	if added.Task.Apart > 0 && added.Task.Payload == nil {
+		if added.Task, err = j.engine.Get(x.r.Context(), added.Task.ID); err != nil {
+			return err
+		}
+	}
+	return x.value(status, viewJob(&added.Task, time.Now().UnixMicro()))
+}
+
+func (j *jobs) mountOne(a *API) {
+	mount := func(method, path, id, summary, description string, right Right, responses map[string]*huma.Response, errs []int, h func(*exchange) error) {
+		a.route(operation{
+			Operation: huma.Operation{
+				Method: method, Path: path, OperationID: id, Tags: []string{"Jobs"}, Summary: summary, Description: description,
+				Parameters: []*huma.Param{pathParam("id", "The job's id")}, Responses: responses, Errors: errs,
+			},
+			right: right, handle: h,
+		})
+	}
+	mount(http.MethodGet, jobPath, "job", "A job", "Any other task too, by its id.", ReadTask,
+		answers(http.StatusOK, typeJSON, ref("JobDetail")), []int{404, 503}, j.show)
+	mount(http.MethodDelete, jobPath, "removeJob", "Remove a job",
+		"One that is not finished goes to the history as DROPPED, even while it runs; a finished one leaves the history.", Operate,
+		empty(), []int{404, 503}, j.remove)
+	mount(http.MethodPost, jobPath+"/stop", "stopJob", "Stop a job",
+		"One that is queued is STOPPED at once; one that runs when its worker answers the request.", Operate,
+		empty(), []int{404, 409, 503}, j.stop)
+}
+
+func (j *jobs) show(x *exchange) error {
+	found, err := x.findAny(j.engine)
+	if err != nil {
+		return err
+	}
+	v := viewJob(&found, time.Now().UnixMicro())
+	if found.State == task.Running {
+		p, err := j.jobEngine.Progress(x.r.Context(), found.ID)
+		if err != nil {
+			return err
+		}
+		v.Progress = viewProgress(p)
+	}
+	return x.value(http.StatusOK, v)
+}
+
+func (j *jobs) remove(x *exchange) error {
+	found, err := x.find(j.engine, task.Job)
+	if err != nil {
+		return err
+	}
+	if err := j.jobEngine.Remove(x.r.Context(), found.ID); err != nil {
+		return err
+	}
+	return x.done()
+}
+
+func (j *jobs) stop(x *exchange) error {
+	found, err := x.find(j.engine, task.Job)
+	if err != nil {
+		return err
+	}
+	if _, err := j.engine.Stop(x.r.Context(), found.ID); err != nil {
+		return err
+	}
+	return x.done()
+}
+
+// jobDetail is a job with all that is known of it.
+type jobDetail struct {
+	ID             task.ID          `json:"id"`
+	Topic          string           `json:"topic,omitempty"`
+	Job            string           `json:"job"`
+	State          task.Status      `json:"state"`
+	Queue          string           `json:"queue"`
+	Priority       int64            `json:"priority"`
+	CreatedAt      string           `json:"created_at"`
+	RunAt          string           `json:"run_at,omitempty"`
+	StartedAt      string           `json:"started_at,omitempty"`
+	FinishedAt     string           `json:"finished_at,omitempty"`
+	Attempt        int              `json:"attempt"`
+	Retries        int              `json:"retries"`
+	Unique         string           `json:"unique,omitempty"`
+	FairnessKey    string           `json:"fairness_key,omitempty"`
+	Concurrency    *concurrencyView `json:"concurrency,omitempty"`
+	PreferInstance string           `json:"prefer_instance,omitempty"`
+	Schedule       string           `json:"schedule,omitempty"`
+	Instance       string           `json:"instance,omitempty"`
+	Message        string           `json:"message,omitempty"`
+	Output         json.RawMessage  `json:"output,omitempty"`
+	Properties     json.RawMessage  `json:"properties,omitempty"`
+	Progress       *progressView    `json:"progress,omitempty"`
+}
+
+type concurrencyView struct {
+	Key   string `json:"key"`
+	Limit int    `json:"limit"`
+}
+
+type progressView struct {
+	Step    int    `json:"step"`
+	Steps   int    `json:"steps"`
+	ETA     string `json:"eta,omitempty"`
+	Message string `json:"message,omitempty"`
+}
+
+func viewJob(t *task.Task, now int64) jobDetail {
+	v := jobDetail{
+		ID: t.ID, Job: t.Job, State: t.StateAt(now, false).In(t.Dialect), Queue: t.Queue, Priority: t.Priority,
+		CreatedAt: stampOf(t.Created), RunAt: stampOf(t.NotBefore), StartedAt: stampOf(t.Started), FinishedAt: stampOf(t.Finished),
+		Attempt: t.Attempt, Retries: max(t.Attempts-1, -1), Unique: t.Unique, FairnessKey: t.Fairness, PreferInstance: t.Prefer,
+		Schedule: t.Schedule, Instance: t.Instance, Message: t.Message, Output: t.Output, Properties: t.Payload,
+	}
+	v.Topic, _ = queue.TopicOf(t.Job)
+	if c := t.Concurrency; c != nil {
+		v.Concurrency = &concurrencyView{c.Key, c.Limit}
+	}
+	return v
+}
+
+func viewProgress(p *queue.Progress) *progressView {
+	if p == nil {
+		return nil
+	}
+	v := &progressView{Step: p.Step, Steps: p.Steps, Message: p.Message}
+	if !p.ETA.IsZero() {
+		v.ETA = p.ETA.UTC().Format(timeLayout)
+	}
+	return v
+}
+
+func jobDetailSchema() *huma.Schema {
+	shown := jobSchema()
+	for name, schema := range (members{
+		"topic": text("Not there where it is no topic's"), "run_at": dateTime("Not before; of a job that failed, its next attempt"),
+		"started_at": dateTime("The newest attempt's start"), "finished_at": dateTime(""), "attempt": whole("How often it was started", 0),
+		"retries": whole("How often it is tried again at most; -1 has no end", -1), "unique": text(""), "fairness_key": text(""),
+		"concurrency": concurrencySchema(), "prefer_instance": text(""), "schedule": text("Name of the schedule that made it"),
+		"instance": text("Who runs or ran it last"), "message": text("What the newest attempt ended with"),
+		"output": {Description: "Of its success: any JSON"}, "properties": {Description: "As they were given"},
+		"progress": object("What a running one has told", members{
+			"step": whole("", 0), "steps": whole("", 0), "eta": dateTime(""), "message": text(""),
+		}, false, "step", "steps"),
+	}) {
+		shown.Properties[name] = schema
+	}
+	shown.Description = "A job. What it has not is not there"
+	shown.Required = append(slices.Clone(shown.Required), "attempt", "retries")
+	return shown
+}
+
+func concurrencySchema() *huma.Schema {
+	limit, most := whole("How many with the key may run at once", 1), float64(maxConcurrency)
+	limit.Maximum = &most
+	return object("", members{"key": shortText(""), "limit": limit}, false, "key", "limit")
+}
+
+// shortText describes a text of 1 to 255 characters.
+func shortText(doc string) *huma.Schema {
+	least, most := 1, definition.MaxName
+	return &huma.Schema{Type: "string", Description: doc, MinLength: &least, MaxLength: &most}
+}

@@ -1,0 +1,185 @@
+package api
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/millrace/millrace/shared/definition"
+	"github.com/millrace/millrace/shared/event"
+	"github.com/millrace/millrace/shared/queue"
+	"github.com/millrace/millrace/shared/task"
+)
+
+const (
+	maxConcurrency = 10_000
+	maxRetries     = 1_000_000
+	maxPriority    = 1<<53 - 1 // what every client can carry
+	lastYear       = 3999      // that a job may wait for
+)
+
+// newJob is what a client says of a job.
+type newJob struct {
+	queue.New
+	retries *int64
+	delay   *time.Duration
+}
+
+// readNewJob reads the request for a job.
+func readNewJob(body jsontext.Value) (queue.New, error) {
+	n := newJob{New: queue.New{Dialect: task.Job}}
+	var retries int64
+	var delay time.Duration
+	err := readObject("body", body,
+		member{name: "topic", required: true, read: n.topic},
+		member{name: "properties", read: n.properties},
+		integerMember("priority", -maxPriority, maxPriority, &n.Priority),
+		member{name: "run_at", read: n.runAt},
+		noted(integerMember("retries", -1, maxRetries, &retries), func() { n.retries = &retries }),
+		noted(lengthMember("retry_delay", &delay), func() { n.delay = &delay }),
+		member{name: "unique", read: n.unique},
+		textMember("fairness_key", definition.MaxName, &n.Fairness),
+		member{name: "concurrency", read: n.concurrency},
+		textMember("prefer_instance", definition.MaxName, &n.Prefer),
+	)
+	if n.retries != nil {
+		if n.Attempts = -1; retries >= 0 {
+			n.Attempts = int(retries) + 1
+		}
+	}
+	if n.delay != nil {
+		n.RetryDelay = max(delay, 1) // none is the default, not none at all
+	}
+	return n.New, err
+}
+
+func (n *newJob) topic(location string, value jsontext.Value) error {
+	topic, err := readText(location, value)
+	if err != nil {
+		return err
+	}
+	if !definition.ValidTopic(topic) {
+		return invalid(location, "%s is no topic: one is of letters, digits, _ and -, in segments with a slash between them", quoted(topic))
+	}
+	n.Job = queue.TopicPath(topic)
+	return nil
+}
+
+// quoted answers a text of the client's so that it may stand in a sentence.
+func quoted(text string) string {
+	if len(text) > 100 {
+		text = strings.ToValidUTF8(text[:100], "") + "…"
+	}
+	return strconv.Quote(text)
+}
+
+func (n *newJob) properties(location string, value jsontext.Value) error {
+	if value.Kind() != '{' {
+		return invalid(location, "want an object, not %s", kindOfJSON(value))
+	}
+	if len(value) > queue.MaxPayload {
+		return problem(CodeTooLarge, "more than %d bytes", queue.MaxPayload).at(location)
+	}
+	compact := value.Clone()
+	err := compact.Compact()
+	n.Payload = []byte(compact)
+	return err
+}
+
+func (n *newJob) runAt(location string, value jsontext.Value) error {
+	if err := timeMember("", &n.NotBefore).read(location, value); err != nil {
+		return err
+	}
+	if n.NotBefore.Year() > lastYear {
+		return invalid(location, "want a time up to the year %d", lastYear)
+	}
+	return nil
+}
+
+// unique is a key, or a key and for how long it is held from now at least.
+func (n *newJob) unique(location string, value jsontext.Value) error {
+	key := textMember("key", definition.MaxName, &n.Unique)
+	if value.Kind() == '"' {
+		return key.read(location, value)
+	}
+	if value.Kind() != '{' {
+		return invalid(location, "want a text, or an object with key and window, not %s", kindOfJSON(value))
+	}
+	key.required = true
+	return readObject(location, value, key, lengthMember("window", &n.UniqueWindow))
+}
+
+func (n *newJob) concurrency(location string, value jsontext.Value) error {
+	var limit int64
+	n.Concurrency = &task.Concurrency{}
+	key, most := textMember("key", definition.MaxName, &n.Concurrency.Key), integerMember("limit", 1, maxConcurrency, &limit)
+	key.required, most.required = true, true
+	err := readObject(location, value, key, most)
+	n.Concurrency.Limit = int(limit)
+	return err
+}
+
+// integerMember is a whole number in a range.
+func integerMember(name string, least, most int64, into *int64) member {
+	return member{name: name, read: func(location string, value jsontext.Value) error {
+		n, err := strconv.ParseInt(string(value), 10, 64)
+		if err != nil || n < least || n > most {
+			return invalid(location, "want a whole number from %d to %d", least, most)
+		}
+		*into = n
+		return nil
+	}}
+}
+
+// lengthMember is a duration, a number of seconds or a text.
+func lengthMember(name string, into *time.Duration) member {
+	return member{name: name, read: func(location string, value jsontext.Value) error {
+		length := string(value)
+		if value.Kind() != '0' {
+			var err error
+			if length, err = readText(location, value); err != nil {
+				return invalid(location, "want a duration: seconds, or a text such as 200ms, 60s, 5m, 1h2m3s, 7d, PT1M")
+			}
+		}
+		var err error
+		if *into, err = event.ParseDuration(length); err != nil {
+			return invalid(location, "%v", err)
+		}
+		return nil
+	}}
+}
+
+// noted tells that a member was there.
+func noted(m member, note func()) member {
+	read := m.read
+	m.read = func(location string, value jsontext.Value) error {
+		note()
+		return read(location, value)
+	}
+	return m
+}
+
+func newJobSchema() *huma.Schema {
+	bounded := func(doc string, least, most float64) *huma.Schema {
+		s := whole(doc, least)
+		s.Maximum = &most
+		return s
+	}
+	return object("A job for a topic", members{
+		"topic": topicSchema(), "properties": object("What the job is given, up to 256 KiB", nil, true),
+		"priority": bounded("Higher is better; default 0", -maxPriority, maxPriority), "run_at": dateTime("Not before; default: at once"),
+		"retries":     bounded("Default: what its job or its queue says, or 10; -1 has no end", -1, maxRetries),
+		"retry_delay": span("Between attempts; default: what its job or its queue says, or 2s"),
+		"unique": {Description: "While a job of the topic with this key is unfinished, or its window runs, that one is the answer",
+			OneOf: []*huma.Schema{shortText(""), object("", members{"key": shortText(""), "window": span("The key is held so long from the creation")}, false, "key")}},
+		"fairness_key": shortText("Whose turn it takes in a round-robin queue; default: the topic's"), "concurrency": concurrencySchema(),
+		"prefer_instance": shortText("Name of the instance that should run it, if it can"),
+	}, false, "topic")
+}
+
+func topicSchema() *huma.Schema {
+	return &huma.Schema{Type: "string", Description: "Segments of letters, digits, _ and -", Pattern: `^[A-Za-z0-9_-]+(/[A-Za-z0-9_-]+)*$`, MinLength: new(1), MaxLength: new(490)}
+}

@@ -1,0 +1,226 @@
+package api
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/millrace/millrace/shared/queue"
+)
+
+const (
+	maxTemplates  = 20
+	maxConditions = 20
+	propertyRoot  = "properties."
+)
+
+// templates are what is sought: a job of which one template holds, and of that each condition (seed 004).
+type templates [][]condition
+
+// condition compares a field of a job, or one of its properties, with a value.
+type condition struct {
+	operator string // =, <, <=, > or >=
+	name     string
+	field    bool // of the job; otherwise a property
+	value    any
+}
+
+// operators in the order in which they are looked for.
+var operators = []string{"<=", ">=", "<", ">", "="}
+
+// read reads the templates. An empty one says nothing and is left out.
+func (ts *templates) read(location string, value jsontext.Value) error {
+	if none := bytes.TrimSpace(value[1:]); value.Kind() == '[' && bytes.Equal(none, []byte("]")) {
+		return nil
+	}
+	fields := jobFields()
+	return readList(location, value, maxTemplates, func(location string, value jsontext.Value) error {
+		if value.Kind() != '{' {
+			return invalid(location, "want an object, not %s", kindOfJSON(value))
+		}
+		d := jsontext.NewDecoder(bytes.NewBuffer(value))
+		_, _ = d.ReadToken() // the value has been read before, so it is well formed
+		var all []condition
+		for d.PeekKind() == '"' {
+			token, _ := d.ReadToken()
+			key := token.String()
+			operand, _ := d.ReadValue()
+			c, err := readCondition(location+"."+key, key, operand, fields)
+			if err != nil {
+				return err
+			}
+			if all = append(all, c); len(all) > maxConditions {
+				return invalid(location, "has more than %d conditions", maxConditions)
+			}
+		}
+		if len(all) > 0 {
+			*ts = append(*ts, all)
+		}
+		return nil
+	})
+}
+
+func readCondition(location, key string, operand jsontext.Value, fields map[string]bool) (condition, error) {
+	c := condition{operator: "=", name: key}
+	for _, operator := range operators {
+		if name, ok := strings.CutPrefix(key, operator); ok {
+			c.operator, c.name = operator, name
+			break
+		}
+	}
+	c.field = fields[c.name]
+	c.name = strings.TrimPrefix(c.name, propertyRoot)
+	if c.name == "" {
+		return c, invalid(location, "names no field and no property")
+	}
+	var err error
+	if c.value, err = decodeAny(operand); err != nil {
+		return c, invalid(location, "cannot be read")
+	}
+	if c.operator != "=" && !ordered(c.value) {
+		return c, invalid(location, "want a number or a text to compare by %s", c.operator)
+	}
+	return c, nil
+}
+
+// decodeAny reads any JSON; numbers stay as they are written.
+func decodeAny(text []byte) (value any, err error) {
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	err = d.Decode(&value)
+	return value, err
+}
+
+func ordered(value any) bool {
+	switch value.(type) {
+	case json.Number, string:
+		return true
+	}
+	return false
+}
+
+// jobFields are the names that mean the job itself.
+func jobFields() map[string]bool {
+	names := map[string]bool{}
+	for name := range jobDetailSchema().Properties {
+		names[name] = name != "properties"
+	}
+	return names
+}
+
+// ofProperties reports whether any condition may speak of a property.
+func (ts templates) ofProperties() bool {
+	for _, all := range ts {
+		if slices.ContainsFunc(all, func(c condition) bool { return !c.field }) {
+			return true
+		}
+	}
+	return false
+}
+
+// match reports whether one of the templates holds.
+func (ts templates) match(v jobDetail) (bool, error) {
+	properties, err := membersOf(v.Properties)
+	if err != nil {
+		return false, err
+	}
+	v.Properties = nil
+	text, err := json.Marshal(v)
+	if err != nil {
+		return false, err
+	}
+	fields, err := membersOf(text)
+	if err != nil {
+		return false, err
+	}
+	for _, all := range ts {
+		if !slices.ContainsFunc(all, func(c condition) bool { return !c.holds(fields, properties) }) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// membersOf answers the members of an object; none of what is no object.
+func membersOf(text []byte) (map[string]any, error) {
+	if len(text) == 0 {
+		return nil, nil
+	}
+	value, err := decodeAny(text)
+	all, _ := value.(map[string]any)
+	return all, err
+}
+
+// holds compares the job's value with the template's: the job's stands on the left. What is not there, or cannot be
+// compared, does not hold.
+func (c *condition) holds(fields, properties map[string]any) bool {
+	from := properties
+	if c.field {
+		from = fields
+	}
+	value, there := from[c.name]
+	if !there {
+		return false
+	}
+	order, ok := compare(value, c.value, c.field && strings.HasSuffix(c.name, "_at"))
+	if !ok {
+		return c.operator == "=" && reflect.DeepEqual(value, c.value)
+	}
+	switch c.operator {
+	case "<":
+		return order < 0
+	case "<=":
+		return order <= 0
+	case ">":
+		return order > 0
+	case ">=":
+		return order >= 0
+	default:
+		return order == 0
+	}
+}
+
+// compare orders two numbers, two texts or, as texts, two times.
+func compare(a, b any, times bool) (order int, ok bool) {
+	switch a := a.(type) {
+	case json.Number:
+		if b, is := b.(json.Number); is {
+			return compareNumbers(a, b)
+		}
+	case string:
+		b, is := b.(string)
+		if !is {
+			return 0, false
+		}
+		if !times {
+			return strings.Compare(a, b), true
+		}
+		at, badA := time.Parse(time.RFC3339, a)
+		than, badB := time.Parse(time.RFC3339, b)
+		return at.Compare(than), errors.Join(badA, badB) == nil
+	}
+	return 0, false
+}
+
+// compareNumbers compares whole numbers of 64 bits exactly, others as far as a float64 can tell them apart.
+func compareNumbers(a, b json.Number) (order int, ok bool) {
+	m, badM := strconv.ParseInt(string(a), 10, 64)
+	n, badN := strconv.ParseInt(string(b), 10, 64)
+	if badM == nil && badN == nil {
+		return cmp.Compare(m, n), true
+	}
+	x, badX := a.Float64()
+	y, badY := b.Float64()
+	return cmp.Compare(x, y), badX == nil && badY == nil
+}
+
+// isGone reports whether there is no such task any more.
+func isGone(err error) bool { return errors.Is(err, queue.ErrNoTask) }
