@@ -107,6 +107,8 @@ var shifts = []struct {
 	{"Antarctica/Troll", "2024-10-27 01:00:00", 6},
 	{"Asia/Pyongyang", "2018-05-04 15:00:00", 5},
 	{"America/Scoresbysund", "2024-03-31 00:00:00", 5},
+	{"Europe/Berlin", "2040-12-31 12:00:00", 14},       // the last day of a leap year beyond the table, see periodAt
+	{"Australia/Lord_Howe", "2040-12-31 12:00:00", 14}, // where it is summer
 	{"UTC", "2024-02-29 12:00:00", 14},
 }
 

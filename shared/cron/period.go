@@ -36,6 +36,11 @@ func (t Timetable) periodAt(instant int64) period {
 	if !end.IsZero() {
 		p.end = end.Unix()
 	}
+	if p.end <= instant {
+		// For years beyond a zone's table, package time splits periods where a year of UTC ends, and takes every year to have
+		// 365 days. On the last day of a leap year that end is past.
+		p.end = (instant/day + 1) * day
+	}
 	return p
 }
 
