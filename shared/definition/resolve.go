@@ -35,13 +35,11 @@ func (s *Set) QueueOf(name string) Queue {
 }
 
 // QueueForTopic answers the name of the queue that takes a topic: the first that names it, or [MainQueue]. Patterns are
-// those of [MatchTopic].
+// those of [MatchTopic]; {0} in the name of a queue is what the pattern leaves open, with . for each slash.
 func (s *Set) QueueForTopic(topic string) string {
 	for i := range s.Queues {
-		for _, pattern := range s.Queues[i].Topics {
-			if MatchTopic(pattern, topic) {
-				return s.Queues[i].Name
-			}
+		if name, ok := s.Queues[i].nameFor(topic); ok {
+			return name
 		}
 	}
 	return MainQueue
@@ -57,6 +55,9 @@ type index struct {
 func (x *index) queue(name string) Queue {
 	if q, declared := x.queues[name]; declared {
 		return q
+	}
+	if q, ok := x.set.family(name); ok {
+		return q.withDefaults()
 	}
 	return Queue{Name: name}.withDefaults()
 }

@@ -1,0 +1,68 @@
+package definition
+
+import "strings"
+
+// A queue whose name has {0} is a family of queues: {0} stands for what a topic has where the queue's pattern has its
+// wildcard, with . for each slash (seed 004). So {name: "mail-{0}", topics: ["mail/*"]} gives mail/a/b the queue mail-a.b.
+const wildcard = "{0}"
+
+// nameFor answers the name of the queue for a topic that one of its patterns means; ok is false where none does.
+func (q *Queue) nameFor(topic string) (name string, ok bool) {
+	for _, pattern := range q.Topics {
+		if MatchTopic(pattern, topic) {
+			return strings.ReplaceAll(q.Name, wildcard, restOf(pattern, topic)), true
+		}
+	}
+	return "", false
+}
+
+// restOf answers what of a topic a pattern leaves open, as it stands in a name.
+func restOf(pattern, topic string) string {
+	rest := topic
+	if root, kind := topicPatternRoot(pattern); root != "" {
+		if rest = ""; kind != 0 {
+			rest = strings.TrimPrefix(topic, root+"/")
+		}
+	}
+	return strings.ReplaceAll(rest, "/", ".")
+}
+
+// member answers whether name is one of the family's queues.
+func (q *Queue) member(name string) bool {
+	n := strings.Count(q.Name, wildcard)
+	if n == 0 || strings.Contains(name, "/") || name == SyncQueue || name == EventQueue || name == MainQueue {
+		return false
+	}
+	before, _, _ := strings.Cut(q.Name, wildcard)
+	open := len(name) - (len(q.Name) - n*len(wildcard))
+	if open < 0 || open%n != 0 || !strings.HasPrefix(name, before) {
+		return false
+	}
+	rest := name[len(before) : len(before)+open/n]
+	if strings.ReplaceAll(q.Name, wildcard, rest) != name {
+		return false
+	}
+	topic := strings.ReplaceAll(rest, ".", "/")
+	for _, pattern := range q.Topics {
+		root, kind := topicPatternRoot(pattern)
+		if root != "" && kind != 0 {
+			root += "/"
+		}
+		if kind == 0 && rest == "" || kind != 0 && MatchTopic(pattern, root+topic) && ValidTopic(root+topic) {
+			return true
+		}
+	}
+	return false
+}
+
+// family answers the declared queue that stands for one of that name.
+func (s *Set) family(name string) (Queue, bool) {
+	for i := range s.Queues {
+		if s.Queues[i].member(name) {
+			q := s.Queues[i]
+			q.Name = name
+			return q, true
+		}
+	}
+	return Queue{}, false
+}
