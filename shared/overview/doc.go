@@ -9,5 +9,5 @@ import "github.com/millrace/millrace/shared/journal"
 // Folds are the folds of all kinds of objects. Each bears the name of the type that its elements have, such as
 // "ObjectOverview"; the elements are JSON objects.
 func Folds() []journal.Fold {
-	return []journal.Fold{Objects(), Orders(), Jobs(), JobChains(), Tasks(), TaskCounts(), FileBased()}
+	return []journal.Fold{Objects(), Orders(), Jobs(), JobChains(), Tasks(), TaskCounts(), Work(), FileBased()}
 }

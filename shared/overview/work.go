@@ -1,0 +1,164 @@
+package overview
+
+import (
+	"bytes"
+	"encoding/binary"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/millrace/millrace/shared/event"
+	"github.com/millrace/millrace/shared/journal"
+)
+
+// WorkName is the name of the fold [Work].
+const WorkName = "Work"
+
+// Done is what a job's tasks have come to: a value of the fold [Work].
+type Done struct {
+	Queued, Active              int64
+	Finished, Failed, Cancelled int64 // successes; attempts that are tried again; other ends
+	Starts, Waited              int64 // how often a task was started, and how long all of them had waited, in microseconds
+	Ends, Processed             int64 // successes, and how long all of them took, in microseconds
+}
+
+// fields are the numbers in the order of a value. New ones are added at the end.
+func (d *Done) fields() [9]*int64 {
+	return [...]*int64{&d.Queued, &d.Active, &d.Finished, &d.Failed, &d.Cancelled, &d.Starts, &d.Waited, &d.Ends, &d.Processed}
+}
+
+// ReadDone reads a value of the fold [Work]. ok is false for those by which the fold remembers single tasks.
+func ReadDone(key string, value []byte) (d Done, ok bool) {
+	if strings.HasPrefix(key, openTask) {
+		return d, false
+	}
+	for i, field := range d.fields() {
+		if 8*i+8 <= len(value) {
+			*field = int64(binary.LittleEndian.Uint64(value[8*i:]))
+		}
+	}
+	return d, true
+}
+
+func (d *Done) value() []byte {
+	value := make([]byte, 0, 8*len(d.fields()))
+	for _, field := range d.fields() {
+		value = binary.LittleEndian.AppendUint64(value, uint64(*field))
+	}
+	return value
+}
+
+// openTask is what the keys of single tasks begin with, whose start or due time is remembered; a job's path begins with /.
+const openTask = "task "
+
+// Work is the fold of how much work jobs had and how long it took, by the job's path; [ReadDone] reads its values. A task
+// waits from when it may start: its creation, which its id tells, the time that was asked for, or that of its next attempt.
+// Times are those of the events. It remembers single tasks only while they run or wait for a time.
+func Work() journal.Fold {
+	return journal.Fold{Name: WorkName, Apply: func(state *journal.State, e *event.Event) {
+		switch e.Type {
+		case "TaskAdded", "TaskStarted", "TaskEnded", "TaskClosed":
+			work(state, e)
+		}
+	}}
+}
+
+func work(state *journal.State, e *event.Event) {
+	before := state.Get(e.Key.Path)
+	d, _ := ReadDone(e.Key.Path, before)
+	task := openTask + e.Key.TaskID
+	switch e.Type {
+	case "TaskAdded":
+		d.Queued++
+		remember(state, task, timeAtEnd(e.Fields, `"notBefore":"`))
+	case "TaskStarted":
+		d.Queued, d.Active = d.Queued-1, d.Active+1
+		since := remembered(state, task)
+		if since == 0 {
+			since = createdAt(e.Key.TaskID)
+		}
+		if since > 0 {
+			d.Starts, d.Waited = d.Starts+1, d.Waited+max(int64(e.ID)-since, 0)
+		}
+		remember(state, task, int64(e.ID))
+	case "TaskEnded": // TaskClosed follows, unless it is tried again
+		d.Queued, d.Active = d.Queued+1, d.Active-1
+		d.ended(e, remembered(state, task))
+		state.Delete(task)
+		if again := timeAtEnd(e.Fields, `"retryAt":"`); again != 0 {
+			remember(state, task, max(again, int64(e.ID)))
+		}
+	case "TaskClosed":
+		d.Queued--
+		d.closed(closedAs(e.Fields))
+		state.Delete(task)
+	}
+	path := e.Key.Path
+	if before == nil {
+		path = strings.Clone(path) // the event's text is not to be kept
+	}
+	state.Put(path, d.value())
+}
+
+func (d *Done) ended(e *event.Event, started int64) {
+	switch {
+	case bytes.Contains(e.Fields, []byte(`"outcome":"again"`)): // that was no attempt
+	case bytes.Contains(e.Fields, []byte(`"retryAt":`)):
+		d.Failed++
+	case started > 0 && bytes.Contains(e.Fields, []byte(`"outcome":"ok"`)):
+		d.Ends, d.Processed = d.Ends+1, d.Processed+max(int64(e.ID)-started, 0)
+	}
+}
+
+func (d *Done) closed(state string) {
+	switch state {
+	case "succeeded":
+		d.Finished++
+	case "missing": // it never was work
+	default:
+		d.Cancelled++
+	}
+}
+
+func remember(state *journal.State, task string, at int64) {
+	if at != 0 {
+		state.Put(task, binary.LittleEndian.AppendUint64(nil, uint64(at)))
+	}
+}
+
+func remembered(state *journal.State, task string) int64 {
+	if value := state.Get(task); len(value) == 8 {
+		return int64(binary.LittleEndian.Uint64(value))
+	}
+	return 0
+}
+
+// timeAtEnd reads a time that is the last of an event's fields, in microseconds; 0 if it is not there.
+func timeAtEnd(fields []byte, name string) int64 {
+	at := bytes.LastIndex(fields, []byte(name))
+	if at < 0 {
+		return 0
+	}
+	text, _, _ := bytes.Cut(fields[at+len(name):], []byte{'"'})
+	when, err := time.Parse(time.RFC3339, string(text))
+	if err != nil {
+		return 0
+	}
+	return when.UnixMicro()
+}
+
+// createdAt reads a task's creation from its id, in microseconds: it ends in a UUID of version 7 whose 12 bits after the
+// version are the microseconds within the millisecond; 0 if it does not.
+func createdAt(id string) int64 {
+	const length = 36
+	if len(id) < length {
+		return 0
+	}
+	uuid := id[len(id)-length:]
+	milli, bad := strconv.ParseInt(uuid[:8]+uuid[9:13], 16, 64)
+	micro, worse := strconv.ParseInt(uuid[15:18], 16, 64)
+	if bad != nil || worse != nil {
+		return 0
+	}
+	return milli*1000 + micro
+}

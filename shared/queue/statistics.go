@@ -1,0 +1,83 @@
+package queue
+
+import (
+	"cmp"
+	"context"
+	"strings"
+	"time"
+
+	"github.com/millrace/millrace/shared/definition"
+	"github.com/millrace/millrace/shared/overview"
+)
+
+// Statistics are what tasks have come to since the journal began (seed 004). They are a fold of the journal: no counter is
+// written beside the tasks.
+type Statistics struct {
+	Queued, Active int64 // now
+	Finished       int64 // successes
+	Failed         int64 // attempts that failed and are tried again
+	Cancelled      int64 // given up, rejected, stopped or removed
+	Waiting        time.Duration // on average, from when a task might start to its start
+	Processing     time.Duration // on average, of a success
+	done           overview.Done // what the averages are of
+}
+
+// Processed is how many attempts have ended.
+func (s *Statistics) Processed() int64 { return s.Finished + s.Failed + s.Cancelled }
+
+// add adds a job's.
+func (s *Statistics) add(d *overview.Done) {
+	sum := &s.done
+	sum.Starts, sum.Waited, sum.Ends, sum.Processed = sum.Starts+d.Starts, sum.Waited+d.Waited, sum.Ends+d.Ends, sum.Processed+d.Processed
+	s.Queued, s.Active = s.Queued+max(d.Queued, 0), s.Active+max(d.Active, 0)
+	s.Finished, s.Failed, s.Cancelled = s.Finished+d.Finished, s.Failed+d.Failed, s.Cancelled+d.Cancelled
+	if sum.Starts > 0 {
+		s.Waiting = time.Duration(sum.Waited/sum.Starts) * time.Microsecond
+	}
+	if sum.Ends > 0 {
+		s.Processing = time.Duration(sum.Processed/sum.Ends) * time.Microsecond
+	}
+}
+
+// Add adds those of other jobs; averages are of all of them.
+func (s *Statistics) Add(more Statistics) {
+	d := more.done
+	d.Queued, d.Active, d.Finished, d.Failed, d.Cancelled = more.Queued, more.Active, more.Finished, more.Failed, more.Cancelled
+	s.add(&d)
+}
+
+// Statistics answers those of the jobs whose paths begin with prefix, by path.
+func (q *Queue) Statistics(ctx context.Context, prefix string) (map[string]Statistics, error) {
+	all := map[string]Statistics{}
+	_, err := q.journal.Snapshot(ctx, overview.WorkName, func(key string, value []byte) {
+		d, ok := overview.ReadDone(key, value)
+		if !ok || !strings.HasPrefix(key, prefix) {
+			return
+		}
+		var s Statistics
+		s.add(&d)
+		all[key] = s
+	})
+	return all, err
+}
+
+// QueueStatistics answers those of the queues, by name: of the jobs that belong to them as they are declared now.
+func (q *Queue) QueueStatistics(ctx context.Context) (map[string]Statistics, error) {
+	set, err := q.definitions.Current(ctx)
+	if err != nil {
+		return nil, err
+	}
+	jobs, err := q.Statistics(ctx, "/")
+	if err != nil {
+		return nil, err
+	}
+	queues := map[string]Statistics{}
+	for path, of := range jobs {
+		job, _ := set.JobOf(path)
+		name := cmp.Or(job.Queue, definition.MainQueue)
+		s := queues[name]
+		s.Add(of)
+		queues[name] = s
+	}
+	return queues, nil
+}
