@@ -16,6 +16,8 @@
 //	     an item changed with events is the fold of its events, in the journal's order
 //	     a read sees what was acknowledged before it began; every reader reaches the end
 //
+// RunStreams does the same for streams: I7, I8 and I9.
+//
 // The mutants folder takes the protocol's rules out one by one; each removal must be caught.
 //
 //	go test ./tests/simulation -run Invariants -seeds 5000       many runs, some 80 a second
