@@ -28,6 +28,7 @@ import (
 type mutant struct {
 	rule  string
 	seeds int
+	test  string // that must catch it
 	hunks []hunk
 }
 
@@ -121,12 +122,17 @@ func (m mutant) overlay(dir string) (string, error) {
 // violation is the line by which a child tells what it caught.
 var violation = regexp.MustCompile(`seed (\d+) violates (.*)`)
 
-// TestMutants takes out each rule in turn, and demands that the simulation notices.
-func TestMutants(t *testing.T) {
+// TestMutants takes out each of the journal's rules in turn, and demands that the simulation notices.
+func TestMutants(t *testing.T) { testMutants(t, "mutants", "TestInvariants") }
+
+// TestMutantsOfTasks does the same for the task engine.
+func TestMutantsOfTasks(t *testing.T) { testMutants(t, "mutants/queue", "TestTaskInvariants") }
+
+func testMutants(t *testing.T, folder, test string) {
 	if testing.Short() {
 		t.Skip("builds the simulation once for each rule")
 	}
-	files, err := filepath.Glob("mutants/*.patch")
+	files, err := filepath.Glob(folder + "/*.patch")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no mutants: %v", err)
 	}
@@ -138,6 +144,7 @@ func TestMutants(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			m.test = test
 			m.demandCaught(t)
 		})
 	}
@@ -154,7 +161,7 @@ func (m mutant) demandCaught(t *testing.T) {
 	if output, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%s: build: %v\n%s", m.rule, err, output)
 	}
-	child := exec.CommandContext(t.Context(), binary, "-test.run=^TestInvariants$", "-test.timeout=8m", fmt.Sprintf("-seeds=%d", m.seeds))
+	child := exec.CommandContext(t.Context(), binary, "-test.run=^"+m.test+"$", "-test.timeout=8m", fmt.Sprintf("-seeds=%d", m.seeds))
 	output, err := child.CombinedOutput()
 	caught := violation.FindSubmatch(output)
 	if err == nil || caught == nil {

@@ -1,0 +1,184 @@
+package queue_test
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/millrace/millrace/shared/journal"
+	"github.com/millrace/millrace/shared/queue"
+	"github.com/millrace/millrace/shared/store"
+	"github.com/millrace/millrace/shared/task"
+)
+
+// shared is a store that other processes reach too: the engine then settles everything there.
+type shared struct{ store.Store }
+
+// Exclusive answers false.
+func (shared) Exclusive() bool { return false }
+
+// another answers an engine of another process over the bench's store.
+func (b *bench) another() *bench {
+	b.t.Helper()
+	o := &bench{t: b.t, store: shared{b.store}, clock: b.clock}
+	o.journal = journal.Open(o.store, journal.Options{Now: b.clock.now})
+	o.Queue = queue.Open(queue.Options{Store: o.store, Journal: o.journal, Definitions: fixed{ways()}, Now: b.clock.now})
+	return o
+}
+
+// bothWays runs a test with a process that has the store to itself, and with one that shares it.
+func bothWays(t *testing.T, test func(t *testing.T, b *bench)) {
+	t.Helper()
+	for name, alone := range map[string]bool{"alone": true, "shared": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setupWith(t, ways())
+			if !alone {
+				b = b.another()
+			}
+			test(t, b)
+		})
+	}
+}
+
+// before is the order that is promised: priority, then creation, then id.
+func before(a, b *task.Task) int {
+	return cmp.Or(cmp.Compare(b.Priority, a.Priority), cmp.Compare(a.Created, b.Created), cmp.Compare(a.ID.UUID(), b.ID.UUID()))
+}
+
+// fillAtRandom enqueues n tasks of random priority, in batches.
+func (b *bench) fillAtRandom(n, priorities int) {
+	b.t.Helper()
+	luck := rand.New(rand.NewPCG(1, 2))
+	for n > 0 {
+		news := make([]queue.New, min(n, queue.MaxBatch))
+		for i := range news {
+			news[i] = queue.New{Dialect: task.Job, Job: "/plain", Priority: luck.Int64N(int64(priorities)) - 3}
+		}
+		b.enqueue(news...)
+		n -= len(news)
+	}
+}
+
+func TestOneWorkerStartsTasksInExactOrder(t *testing.T) {
+	t.Parallel()
+	bothWays(t, func(t *testing.T, b *bench) {
+		n := 10_000
+		if testing.Short() {
+			n = 1000
+		}
+		b.fillAtRandom(n, 50)
+		var last *task.Task
+		started := 0
+		for leases := b.claim(10); len(leases) > 0; leases = b.claim(10) {
+			for i := range leases {
+				now := &leases[i].Task
+				if last != nil && before(last, now) >= 0 {
+					t.Fatalf("priority %d of %d was started after %d of %d", now.Priority, now.Created, last.Priority, last.Created)
+				}
+				if last != nil && last.Score() < now.Score() {
+					t.Fatalf("score %d was started after %d", now.Score(), last.Score())
+				}
+				last = now
+				started++
+			}
+		}
+		if started != n {
+			t.Errorf("%d tasks were started, want %d", started, n)
+		}
+	})
+}
+
+// A task is not started while a better one is ready that no claim under way is about to start.
+func TestManyWorkersPassOverNothing(t *testing.T) {
+	t.Parallel()
+	const workers, n = 16, 1500
+	b := setupWith(t, ways())
+	b.fillAtRandom(n, 10)
+	type start struct {
+		task       task.Task
+		began, end int64 // of its claim, by a clock that counts claims
+	}
+	var ticks atomic.Int64
+	var mu sync.Mutex
+	var starts []start
+	var group sync.WaitGroup
+	for range workers {
+		group.Go(func() {
+			for {
+				began := ticks.Add(1)
+				leases, err := b.Claim(context.Background(), queue.Claimer{Instance: "i"}, 1)
+				if err != nil || len(leases) == 0 {
+					return
+				}
+				end := ticks.Add(1)
+				mu.Lock()
+				starts = append(starts, start{leases[0].Task, began, end})
+				mu.Unlock()
+			}
+		})
+	}
+	group.Wait()
+	if len(starts) != n {
+		t.Fatalf("%d tasks were started, want %d", len(starts), n)
+	}
+	for i := range starts {
+		for j := range starts {
+			worse, better := &starts[i], &starts[j]
+			if before(&better.task, &worse.task) < 0 && better.began > worse.end {
+				t.Fatalf("priority %d was started while %d was ready and no claim was about to start it",
+					worse.task.Priority, better.task.Priority)
+			}
+		}
+	}
+}
+
+// Sixteen processes on one store need few writes besides those that start tasks: who starts what is settled first.
+func TestClaimersOfOtherProcessesRarelyWriteInVain(t *testing.T) {
+	t.Parallel()
+	const workers, n = 16, 2400
+	b := setupWith(t, ways())
+	b.fillAtRandom(n, 10)
+	counted := &writes{Store: b.store}
+	b.store = counted
+	var mu sync.Mutex
+	seen := map[task.ID]bool{}
+	var group sync.WaitGroup
+	for w := range workers {
+		o := b.another()
+		group.Go(func() {
+			for {
+				leases, err := o.Claim(context.Background(), queue.Claimer{Instance: fmt.Sprint(w)}, 10)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				mu.Lock()
+				for i := range leases {
+					if seen[leases[i].Task.ID] {
+						t.Errorf("task %s was started twice", leases[i].Task.ID)
+					}
+					seen[leases[i].Task.ID] = true
+				}
+				done := len(seen) == n
+				mu.Unlock()
+				if done || len(leases) == 0 {
+					return
+				}
+			}
+		})
+	}
+	group.Wait()
+	if len(seen) != n {
+		t.Errorf("%d tasks were started, want %d: claims must not come back with nothing while tasks are ready", len(seen), n)
+	}
+	if each := float64(counted.calls.Load()) / n; each > 1.3 {
+		t.Errorf("%.2f writes for each task, want at most 1.3", each)
+	} else {
+		t.Logf("%.2f writes for each task", each)
+	}
+}

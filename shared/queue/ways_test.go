@@ -1,0 +1,48 @@
+package queue_test
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/millrace/millrace/shared/definition"
+	"github.com/millrace/millrace/shared/journal"
+	"github.com/millrace/millrace/shared/overview"
+	"github.com/millrace/millrace/shared/queue"
+	"github.com/millrace/millrace/shared/store"
+	"github.com/millrace/millrace/shared/store/memory"
+)
+
+// ways is a set with a queue of each kind.
+func ways() *definition.Set {
+	s := set()
+	for _, path := range []string{"/fair/a", "/fair/b", "/fair/c"} {
+		s.Jobs = append(s.Jobs, definition.Job{Path: path, Target: definition.Target{Go: "f"}, Queue: "fair"})
+	}
+	s.Jobs = append(s.Jobs, definition.Job{Path: "/far", Queue: "main"})
+	s.Queues = append(s.Queues, definition.Queue{
+		Name: "fair", Type: definition.RoundRobin, Weights: map[string]int{"/fair/a": 3, "/fair/b": 2},
+	})
+	return s
+}
+
+func setupWith(t *testing.T, set *definition.Set) *bench {
+	t.Helper()
+	b := &bench{t: t, store: memory.New(memory.Options{}), clock: &clock{time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}}
+	b.journal = journal.Open(b.store, journal.Options{Now: b.clock.now, Folds: overview.Folds()})
+	b.Queue = queue.Open(queue.Options{Store: b.store, Journal: b.journal, Definitions: fixed{set}, Now: b.clock.now})
+	return b
+}
+
+// writes counts the calls of Write.
+type writes struct {
+	store.Store
+	calls atomic.Int64
+}
+
+// Write counts.
+func (w *writes) Write(ctx context.Context, request store.Write) error {
+	w.calls.Add(1)
+	return w.Store.Write(ctx, request)
+}
