@@ -30,6 +30,7 @@ type commands struct {
 	Task     taskCommand     `cmd:"" help:"Enqueue tasks, look at them, follow their logs, cancel and retry them."`
 	Rule     ruleCommand     `cmd:"" help:"Hold the events of handlers: pause or block them."`
 	Schedule scheduleCommand `cmd:"" help:"Show schedules; suspend, resume, trigger and backfill them."`
+	Cron     cronCommand     `cmd:"" help:"Try out cron expressions."`
 	Stream   streamCommand   `cmd:"" help:"Append to streams, read and acknowledge them, follow and list them."`
 	Consumer consumerCommand `cmd:"" help:"Show how far the consumers of streams are."`
 	Check    checkCommand    `cmd:"" help:"Examine a server and its journal, or the data of a stopped server."`

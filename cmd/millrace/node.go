@@ -101,7 +101,7 @@ func (n *node) api() http.Handler {
 		api.Enqueue(n.queue, n.definitions), api.Tasks(n.queue, n.definitions), api.Handlers(n.queue, n.definitions), api.Jobs(n.queue, n.definitions),
 		api.Define(n.definitions),
 		n.streams(),
-		api.Schedules(n.schedules, n.queue, n.definitions),
+		api.Schedules(n.schedules, n.queue, n.definitions), api.Cron(),
 		api.Operations(api.Probes{Ready: n.ready, Metrics: metrics.Handler()}))
 }
 

@@ -18,5 +18,5 @@ func main() {
 }
 
 func function(_ context.Context, s *service.Tasks) (host.Function, error) {
-	return s.Function("define", s.API(api.Define(s.Definitions), api.Schedules(s.Schedules, s.Queue, s.Definitions))), nil
+	return s.Function("define", s.API(api.Define(s.Definitions), api.Schedules(s.Schedules, s.Queue, s.Definitions), api.Cron())), nil
 }
