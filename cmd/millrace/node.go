@@ -27,6 +27,7 @@ import (
 	"github.com/millrace/millrace/shared/store"
 	"github.com/millrace/millrace/shared/store/dynamo"
 	"github.com/millrace/millrace/shared/store/pebble"
+	"github.com/millrace/millrace/shared/topology"
 	"github.com/millrace/millrace/shared/worker"
 	"github.com/millrace/millrace/shared/worker/lambda"
 )
@@ -100,7 +101,7 @@ func (n *node) api() http.Handler {
 		api.Emit(n.journal), api.Events(n.journal), api.Objects(n.journal),
 		api.Enqueue(n.queue, n.definitions), api.Tasks(n.queue, n.definitions), api.Handlers(n.queue, n.definitions), api.Jobs(n.queue, n.definitions),
 		api.Define(n.definitions),
-		n.streams(),
+		n.streams(), api.Instances(topology.Open(topology.Options{Store: n.store}), n.queue),
 		api.Schedules(n.schedules, n.queue, n.definitions), api.Cron(),
 		api.Operations(api.Probes{Ready: n.ready, Metrics: metrics.Handler()}))
 }
@@ -250,8 +251,9 @@ func (n *node) watch(ctx context.Context, end context.CancelCauseFunc) {
 	}
 }
 
-// drain ends waiting followers; they come back to whoever takes over.
+// drain ends waiting followers and instances; they come back to whoever takes over.
 func (n *node) drain() {
+	n.queue.Drain()
 	if err := n.journal.Close(); err != nil {
 		n.log.Warn("followers may be cut off", "error", fmt.Errorf("close the journal: %w", err))
 	}

@@ -28,6 +28,7 @@ func document(version string) *huma.OpenAPI {
 			{Name: "Sync tasks", Description: "Bringing the collections of sources up to date, one task at a time for each."},
 			{Name: "Streams", Description: "Streams of events with one writer each, and how far their consumers are."},
 			{Name: "Handlers", Description: "Events for handlers on canvases, and the rules that hold them."},
+			{Name: "Instances", Description: "Processes in any language that claim tasks under a lease and run them."},
 			{Name: "Tasks", Description: "What can be asked of any task."},
 			{Name: "Operations", Description: "Whether the service is alive and well."},
 		},

@@ -7,15 +7,16 @@ type Right uint8
 
 // The rights. Operations that change something and are none of the others' are Administer.
 const (
-	Anyone     Right = iota // no token needed
-	Read                    // reads, searches, snapshots, events
-	ReadTask                // reading one task by its id
-	ReadStream              // reading a stream as one of its consumers
-	Produce                 // emit, append, enqueue, orders
-	Consume                 // acknowledging, moving one's own offsets
-	Work                    // instances, claims, leases
-	Operate                 // pause, cancel, stop, retry, remove, suspend, purge, trigger
-	Administer              // block, definitions, queues, schedules, tokens
+	Anyone       Right = iota // no token needed
+	Read                      // reads, searches, snapshots, events
+	ReadTask                  // reading one task by its id
+	ReadStream                // reading a stream as one of its consumers
+	ReadInstance              // the instances, of which a worker sees its own
+	Produce                   // emit, append, enqueue, orders
+	Consume                   // acknowledging, moving one's own offsets
+	Work                      // instances, claims, leases
+	Operate                   // pause, cancel, stop, retry, remove, suspend, purge, trigger
+	Administer                // block, definitions, queues, schedules, tokens
 )
 
 // Role is a set of rights under a name. The zero Role has none.
@@ -43,12 +44,12 @@ func allow(list ...Right) rights {
 
 // rightsOf is who may do what.
 var rightsOf = map[Role]rights{
-	Viewer:   allow(Read, ReadTask, ReadStream),
+	Viewer:   allow(Read, ReadTask, ReadStream, ReadInstance),
 	Producer: allow(ReadTask, Produce),
 	Consumer: allow(ReadStream, Consume),
-	Worker:   allow(Work),
-	Operator: allow(Read, ReadTask, ReadStream, Produce, Consume, Work, Operate),
-	Admin:    allow(Read, ReadTask, ReadStream, Produce, Consume, Work, Operate, Administer),
+	Worker:   allow(Work, ReadInstance),
+	Operator: allow(Read, ReadTask, ReadStream, ReadInstance, Produce, Consume, Work, Operate),
+	Admin:    allow(Read, ReadTask, ReadStream, ReadInstance, Produce, Consume, Work, Operate, Administer),
 }
 
 // May reports whether the role has the right. Every role, the zero one too, may do what [Anyone] may.

@@ -125,12 +125,12 @@ func TestRoles(t *testing.T) {
 func TestRights(t *testing.T) {
 	t.Parallel()
 	want := map[api.Role][]api.Right{
-		api.Viewer:   {api.Anyone, api.Read, api.ReadTask, api.ReadStream},
+		api.Viewer:   {api.Anyone, api.Read, api.ReadTask, api.ReadStream, api.ReadInstance},
 		api.Producer: {api.Anyone, api.ReadTask, api.Produce},
 		api.Consumer: {api.Anyone, api.ReadStream, api.Consume},
-		api.Worker:   {api.Anyone, api.Work},
-		api.Operator: {api.Anyone, api.Read, api.ReadTask, api.ReadStream, api.Produce, api.Consume, api.Work, api.Operate},
-		api.Admin: {api.Anyone, api.Read, api.ReadTask, api.ReadStream, api.Produce, api.Consume, api.Work, api.Operate,
+		api.Worker:   {api.Anyone, api.ReadInstance, api.Work},
+		api.Operator: {api.Anyone, api.Read, api.ReadTask, api.ReadStream, api.ReadInstance, api.Produce, api.Consume, api.Work, api.Operate},
+		api.Admin: {api.Anyone, api.Read, api.ReadTask, api.ReadStream, api.ReadInstance, api.Produce, api.Consume, api.Work, api.Operate,
 			api.Administer},
 		"": {api.Anyone},
 	}

@@ -68,3 +68,16 @@ func (q *Queue) Refused(ctx context.Context, token string, outcome Outcome) erro
 	}
 	return unavailable("note a refused result", err)
 }
+
+// Dialect answers which words speak of the task of a lease. One that is gone was of a topic.
+func (q *Queue) Dialect(ctx context.Context, token string) (task.Dialect, error) {
+	uuid, _, err := parseToken(token)
+	if err != nil {
+		return "", err
+	}
+	t, _, err := q.load(ctx, uuid)
+	if errors.Is(err, ErrNoTask) {
+		return task.Job, nil
+	}
+	return t.Dialect, err
+}

@@ -97,6 +97,7 @@ func TestArrows(t *testing.T) {
 		"shared/worker":     {"shared/awsenv", "shared/bell", "shared/definition", "shared/queue", "shared/task", "shared/worker"},
 		"shared/journal":    {"shared/event", "shared/store"},
 		"shared/stream":     {"shared/event", "shared/journal", "shared/store"},
+		"shared/topology":   {"shared/definition", "shared/journal", "shared/store"},
 		"shared/overview":   {"shared/event", "shared/journal"},
 		"shared/api":        {"shared/api", "shared/cron", "shared/definition", "shared/document", "shared/event", "shared/journal", "shared/overview", "shared/queue", "shared/schedule", "shared/stream", "shared/task", "shared/topology"},
 		"shared/host":       {},

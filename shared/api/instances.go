@@ -1,0 +1,254 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/millrace/millrace/shared/queue"
+	"github.com/millrace/millrace/shared/task"
+	"github.com/millrace/millrace/shared/topology"
+)
+
+// Topology keeps the instances; a [topology.Topology] is one.
+type Topology interface {
+	Register(ctx context.Context, n topology.New) (topology.Instance, error)
+	Get(ctx context.Context, id string) (topology.Instance, error)
+	Heartbeat(ctx context.Context, id string, c topology.Change) (topology.Instance, error)
+	Drain(ctx context.Context, id string) error
+	Leave(ctx context.Context, id string) error
+	List(ctx context.Context) ([]topology.Instance, error)
+	Leader(ctx context.Context) (topology.Leadership, error)
+}
+
+// Leaser gives tasks to instances; a [queue.Queue] is one.
+type Leaser interface {
+	Wait(by queue.Claimer) *queue.Waiting
+	Claim(ctx context.Context, by queue.Claimer, max int) ([]queue.Lease, error)
+	Heartbeat(ctx context.Context, token string, b queue.Beat) (queue.Alive, error)
+	Complete(ctx context.Context, token string, r queue.Result) (task.State, error)
+	Refused(ctx context.Context, token string, outcome queue.Outcome) error
+	Dialect(ctx context.Context, token string) (task.Dialect, error)
+	Running(ctx context.Context) (map[string]int, error)
+}
+
+// remote is the state of the operations of instances.
+type remote struct {
+	topology Topology
+	leases   Leaser
+}
+
+const (
+	instancesPath = v1 + "/instances"
+	instancePath  = instancesPath + "/{id}"
+)
+
+// Instances mounts what processes elsewhere need to run tasks: registering and heartbeats, claims, and leases.
+func Instances(t Topology, l Leaser) Resource {
+	return func(a *API) {
+		maps.Copy(a.typed.OpenAPI().Components.Schemas.Map(), instanceSchemas())
+		r := &remote{topology: t, leases: l}
+		r.mountInstances(a)
+		r.mountLeases(a)
+	}
+}
+
+func (r *remote) mountInstances(a *API) {
+	mount := func(op huma.Operation, right Right, h func(*exchange) error) {
+		op.Tags = []string{"Instances"}
+		if strings.HasPrefix(op.Path, instancePath) {
+			op.Parameters = []*huma.Param{pathParam("id", "The instance's id")}
+		}
+		a.route(operation{Operation: op, right: right, handle: h})
+	}
+	mount(huma.Operation{
+		Method: http.MethodPost, Path: instancesPath, OperationID: "register", Summary: "Register an instance",
+		Description: aboutWorkers, RequestBody: jsonBody(ref("NewInstance"), instanceExample()),
+		Responses: answers(http.StatusCreated, typeJSON, object("", members{"id": text("For all further calls"), "term": whole("Counts registrations", 1)}, false, "id", "term")),
+		Errors:    []int{400, 413, 415, 503},
+	}, Work, r.register)
+	mount(huma.Operation{
+		Method: http.MethodGet, Path: instancesPath, OperationID: "instances", Summary: "The instances that are there, the oldest first",
+		Description: "A worker's token sees those that it has registered.",
+		Responses:   answers(http.StatusOK, typeJSON, object("", members{"instances": listOf(ref("Instance"))}, false, "instances")), Errors: []int{503},
+	}, ReadInstance, r.list)
+	mount(huma.Operation{
+		Method: http.MethodPut, Path: instancePath, OperationID: "heartbeatInstance", Summary: "Say that an instance is alive",
+		Description: "Due after a third of the time until expires_at. An instance that is not heard of until then is gone: 404, and it " +
+			"registers anew. What it runs goes on: leases have heartbeats of their own.",
+		RequestBody: jsonBody(ref("InstanceChange"), map[string]any{}),
+		Responses: answers(http.StatusOK, typeJSON, object("", members{"expires_at": dateTime(""),
+			"draining": {Type: "boolean", Description: "It is to finish what it runs, and to leave"}}, false, "expires_at")),
+		Errors: []int{400, 404, 413, 415, 503},
+	}, Work, r.heartbeat)
+	mount(huma.Operation{
+		Method: http.MethodDelete, Path: instancePath, OperationID: "leave", Summary: "Leave",
+		Description: "For an instance that has finished what it ran.", Responses: empty(), Errors: []int{404, 503},
+	}, Work, r.leave)
+	mount(huma.Operation{
+		Method: http.MethodPost, Path: instancePath + "/drain", OperationID: "drainInstance", Summary: "Give an instance nothing more",
+		Description: "It hears of it by its next heartbeat.", Responses: empty(), Errors: []int{404, 503},
+	}, Operate, r.drain)
+	mount(huma.Operation{
+		Method: http.MethodPost, Path: instancePath + "/claims", OperationID: "claim", Summary: "Claim tasks",
+		Description: "Starts up to max of the best tasks that the instance can run; where none is ready, waits for one. Each is the " +
+			"instance's until expires_at.",
+		RequestBody: jsonBody(claimSchema(), map[string]any{"max": 4, "wait": "20s"}),
+		Responses:   answers(http.StatusOK, typeJSON, object("", members{"claims": listOf(ref("Claim"))}, false, "claims")),
+		Errors:      []int{400, 404, 413, 415, 503},
+	}, Work, r.claim)
+}
+
+// own answers the instance that the path names. A worker's token knows those that it has registered.
+func (r *remote) own(x *exchange) (topology.Instance, error) {
+	i, err := r.topology.Get(x.r.Context(), x.r.PathValue("id"))
+	if err == nil && !x.sees(&i) {
+		err = topology.ErrNoInstance
+	}
+	return i, ofTopology(err)
+}
+
+func (x *exchange) sees(i *topology.Instance) bool {
+	return x.token.Role != Worker || i.Owner == x.token.Name
+}
+
+// ofTopology answers an error as a client may know it.
+func ofTopology(err error) error {
+	switch {
+	case errors.Is(err, topology.ErrNoInstance):
+		return problem(CodeNotFound, "there is no such instance, or it was not heard of in time; register again")
+	case errors.Is(err, topology.ErrInvalid):
+		field, message, _ := strings.Cut(strings.TrimPrefix(err.Error(), topology.ErrInvalid.Error()+": "), ": ")
+		return invalid("body."+field, "%s", message)
+	}
+	return err
+}
+
+// object reads a body that is an object.
+func (x *exchange) object(known ...member) error {
+	b := take()
+	defer b.give()
+	if err := x.read(b); err != nil {
+		return err
+	}
+	body, err := parseBody(b.bytes)
+	if err != nil {
+		return err
+	}
+	return readObject("body", body, known...)
+}
+
+// patterns reads a list of texts.
+func patterns(into *[]string) member {
+	return member{name: "jobs", read: func(location string, value jsontext.Value) error {
+		return readList(location, value, topology.MaxJobs, func(location string, value jsontext.Value) error {
+			pattern, err := readText(location, value)
+			*into = append(*into, pattern)
+			return err
+		})
+	}}
+}
+
+func (r *remote) register(x *exchange) error {
+	n := topology.New{Owner: x.token.Name}
+	var capacity int64
+	name, jobs := textMember("name", topology.MaxName, &n.Name), patterns(&n.Jobs)
+	room := integerMember("capacity", 1, topology.MaxCapacity, &capacity)
+	name.required, jobs.required, room.required = true, true, true
+	if err := x.object(name, jobs, room); err != nil {
+		return err
+	}
+	n.Capacity = int(capacity)
+	i, err := r.topology.Register(x.r.Context(), n)
+	if err != nil {
+		return ofTopology(err)
+	}
+	return x.value(http.StatusCreated, struct {
+		ID   string `json:"id"`
+		Term int64  `json:"term"`
+	}{i.ID, i.Term})
+}
+
+func (r *remote) heartbeat(x *exchange) error {
+	var c topology.Change
+	var capacity int64
+	room := noted(integerMember("capacity", 1, topology.MaxCapacity, &capacity), func() { c.Capacity = new(int) })
+	if err := x.object(patterns(&c.Jobs), room); err != nil {
+		return err
+	}
+	if c.Capacity != nil {
+		*c.Capacity = int(capacity)
+	}
+	i, err := r.own(x)
+	if err != nil {
+		return err
+	}
+	if i, err = r.topology.Heartbeat(x.r.Context(), i.ID, c); err != nil {
+		return ofTopology(err)
+	}
+	return x.value(http.StatusOK, struct {
+		Expires  string `json:"expires_at"`
+		Draining bool   `json:"draining,omitempty"`
+	}{i.Expires.UTC().Format(timeLayout), i.Draining})
+}
+
+func (r *remote) leave(x *exchange) error {
+	i, err := r.own(x)
+	if err != nil {
+		return err
+	}
+	if err := r.topology.Leave(x.r.Context(), i.ID); err != nil {
+		return ofTopology(err)
+	}
+	return x.done()
+}
+
+func (r *remote) drain(x *exchange) error {
+	if err := r.topology.Drain(x.r.Context(), x.r.PathValue("id")); err != nil {
+		return ofTopology(err)
+	}
+	return x.done()
+}
+
+// instanceView is an instance as clients see it.
+type instanceView struct {
+	ID       string   `json:"id"`
+	Name     string   `json:"name"`
+	Jobs     []string `json:"jobs"`
+	Capacity int      `json:"capacity"`
+	Running  int      `json:"running"`
+	Leader   bool     `json:"leader"`
+	Draining bool     `json:"draining,omitempty"`
+	Expires  string   `json:"expires_at"`
+}
+
+func (r *remote) list(x *exchange) error {
+	all, err := r.topology.List(x.r.Context())
+	if err != nil {
+		return err
+	}
+	running, err := r.leases.Running(x.r.Context())
+	if err != nil {
+		return err
+	}
+	leader, err := r.topology.Leader(x.r.Context())
+	if err != nil {
+		return err
+	}
+	views := []instanceView{}
+	for _, i := range all {
+		if x.sees(&i) {
+			views = append(views, instanceView{
+				i.ID, i.Name, i.Jobs, i.Capacity, running[i.Claimer()], leader.Holder == i.ID && leader.Expires.After(time.Now()),
+				i.Draining, i.Expires.UTC().Format(timeLayout),
+			})
+		}
+	}
+	return x.value(http.StatusOK, map[string][]instanceView{"instances": views})
+}

@@ -1,0 +1,283 @@
+package api_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/millrace/millrace/shared/api"
+	"github.com/millrace/millrace/shared/journal"
+	"github.com/millrace/millrace/shared/overview"
+	"github.com/millrace/millrace/shared/queue"
+	"github.com/millrace/millrace/shared/store/memory"
+	"github.com/millrace/millrace/shared/task"
+	"github.com/millrace/millrace/shared/topology"
+)
+
+// remotes is an API for instances over an engine in earnest.
+type remotes struct {
+	bundle
+	*queue.Queue
+}
+
+func instances(t *testing.T) *remotes {
+	t.Helper()
+	r := &remotes{}
+	s := memory.New(memory.Options{})
+	j := journal.Open(s, journal.Options{Folds: overview.Folds()})
+	t.Cleanup(func() { _ = j.Close() })
+	r.Queue = queue.Open(queue.Options{Store: s, Journal: j, Definitions: definitions()})
+	more := api.NewToken("other", api.Worker, "other-secret")
+	r.api = api.New(api.Options{Tokens: append(tokens(), more)}, api.Tasks(r.Queue, definitions()),
+		api.Instances(topology.Open(topology.Options{Store: s}), r.Queue))
+	return r
+}
+
+func (r *remotes) register(t *testing.T, jobs string) (path string) {
+	t.Helper()
+	got := r.as(t, api.Worker, "POST", "/api/v1/instances", `{"name":"w","jobs":["`+jobs+`"],"capacity":4}`)
+	return "/api/v1/instances/" + into[struct{ ID string }](t, got, http.StatusCreated).ID
+}
+
+func (r *remotes) add(t *testing.T, n queue.New) task.Task {
+	t.Helper()
+	n.Dialect = task.Job
+	e, err := r.Enqueue(t.Context(), nil, n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e.Tasks[0].Task
+}
+
+type claim struct {
+	ID      string    `json:"id"`
+	Token   string    `json:"token"`
+	Job     string    `json:"job"`
+	Attempt int       `json:"attempt"`
+	Payload any       `json:"payload"`
+	Expires time.Time `json:"expires_at"`
+	Lease   float64   `json:"lease"`
+}
+
+// claims claims for the instance at a path.
+func (r *remotes) claims(t *testing.T, path, body string) []claim {
+	t.Helper()
+	return into[struct{ Claims []claim }](t, r.as(t, api.Worker, "POST", path+"/claims", body), http.StatusOK).Claims
+}
+
+func TestInstanceRunsATask(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := instances(t)
+		w := r.register(t, "/topics/a/*")
+		if got := r.claims(t, w, `{"max":4}`); len(got) != 0 {
+			t.Errorf("claims of nothing = %+v", got)
+		}
+		r.add(t, queue.New{Job: "/topics/b/c"})
+		added := r.add(t, queue.New{Job: "/topics/a/b", Payload: []byte(`{"n":1}`), Attempts: 2})
+		got := r.claims(t, w, `{"max":4}`)
+		if len(got) != 1 {
+			t.Fatalf("claims = %+v, want one", got)
+		}
+		c := got[0]
+		want := claim{string(added.ID), c.Token, "/topics/a/b", 1, map[string]any{"n": 1.0}, c.Expires, 30}
+		if diff := cmp.Diff(want, c); diff != "" {
+			t.Error(diff)
+		}
+		if left := time.Until(c.Expires).Round(time.Second); left != 30*time.Second {
+			t.Errorf("expires in %v, want 30s", left)
+		}
+		beat := `{"progress":{"step":1,"steps":2,"message":"half"},"logs":[{"message":"hello"},{"level":"error","message":"oh"}]}`
+		alive := into[struct{ Stop bool }](t, r.as(t, api.Worker, "POST", "/api/v1/leases/"+c.Token+"/heartbeat", beat), 200)
+		if alive.Stop {
+			t.Error("a stop that nobody asked for")
+		}
+		list := r.as(t, api.Viewer, "GET", "/api/v1/instances", "").body
+		for _, part := range []string{`"name":"w"`, `"running":1`, `"leader":true`, `"capacity":4`} {
+			if !strings.Contains(list, part) {
+				t.Errorf("instances = %s, want %s", list, part)
+			}
+		}
+		page, err := r.Logs(t.Context(), added.ID, queue.LogQuery{})
+		if err != nil || len(page.Lines) != 2 || page.Lines[1].Level != "error" {
+			t.Errorf("log = %+v, %v", page.Lines, err)
+		}
+		if _, err := r.Stop(t.Context(), added.ID); err != nil {
+			t.Fatal(err)
+		}
+		if got := r.as(t, api.Worker, "POST", "/api/v1/leases/"+c.Token+"/heartbeat", `{}`); !strings.Contains(got.body, `"stop":true`) {
+			t.Errorf("heartbeat = %s, want stop", got.body)
+		}
+		done := r.as(t, api.Worker, "POST", "/api/v1/leases/"+c.Token+"/complete", `{"result":"cancel"}`)
+		if state := into[struct{ State string }](t, done, 200).State; state != "STOPPED" {
+			t.Errorf("state = %s, want STOPPED", state)
+		}
+		for _, act := range []string{"/complete", "/heartbeat"} {
+			body := map[string]string{"/complete": `{"result":"ok"}`, "/heartbeat": `{}`}[act]
+			wantProblem(t, r.as(t, api.Worker, "POST", "/api/v1/leases/"+c.Token+act, body), 409, api.CodeConflict)
+			wantProblem(t, r.as(t, api.Worker, "POST", "/api/v1/leases/never"+act, body), 404, api.CodeNotFound)
+		}
+	})
+}
+
+func TestClaimWaitsAndIsWoken(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := instances(t)
+		w := r.register(t, "/topics/a/**")
+		began := time.Now()
+		if got := r.claims(t, w, `{"wait":"7s"}`); len(got) != 0 || time.Since(began) != 7*time.Second {
+			t.Errorf("claims = %v after %v, want none after 7s", got, time.Since(began))
+		}
+		began = time.Now()
+		var got []claim
+		var group sync.WaitGroup
+		group.Go(func() { got = r.claims(t, w, `{"wait":20}`) })
+		time.Sleep(3 * time.Second)
+		r.add(t, queue.New{Job: "/topics/b"})
+		r.add(t, queue.New{Job: "/topics/a/b/c"})
+		group.Wait()
+		if len(got) != 1 || time.Since(began) != 3*time.Second {
+			t.Errorf("claims = %v after %v, want one at once", got, time.Since(began))
+		}
+	})
+}
+
+// TestPartitionedInstance: what it completes after its lease had run out is refused, and told in the task's log; the task
+// runs elsewhere.
+func TestPartitionedInstance(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := instances(t)
+		first := r.register(t, "/topics/a/b")
+		added := r.add(t, queue.New{Job: "/topics/a/b", Attempts: 3})
+		lost := r.claims(t, first, `{}`)[0]
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		go r.Run(ctx)
+		time.Sleep(31 * time.Second)
+		wantProblem(t, r.as(t, api.Worker, "PUT", first, `{}`), 404, api.CodeNotFound)
+		second := r.register(t, "/topics/a/b")
+		again := r.claims(t, second, `{"wait":"1m"}`)
+		if len(again) != 1 || again[0].ID != lost.ID || again[0].Attempt != 2 {
+			t.Fatalf("claims of another instance = %+v, want the second attempt", again)
+		}
+		for range 2 {
+			wantProblem(t, r.as(t, api.Worker, "POST", "/api/v1/leases/"+lost.Token+"/complete", `{"result":"ok"}`), 409, api.CodeConflict)
+		}
+		page, err := r.Logs(t.Context(), added.ID, queue.LogQuery{})
+		if err != nil || len(page.Lines) != 1 || !strings.Contains(page.Lines[0].Message, "attempt 1 came after its lease had run out") {
+			t.Errorf("log = %+v, %v, want the late result, once", page.Lines, err)
+		}
+		done := r.as(t, api.Worker, "POST", "/api/v1/leases/"+again[0].Token+"/complete", `{"result":"ok"}`)
+		if done.StatusCode != 200 {
+			t.Errorf("complete = %d %s", done.StatusCode, done.body)
+		}
+	})
+}
+
+func TestDrainedInstanceIsGivenNothing(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := instances(t)
+		w := r.register(t, "/topics/a")
+		r.add(t, queue.New{Job: "/topics/a"})
+		if got := r.as(t, api.Operator, "POST", w+"/drain", ""); got.StatusCode != 204 {
+			t.Fatalf("drain = %d %s", got.StatusCode, got.body)
+		}
+		if got := r.claims(t, w, `{"max":4}`); len(got) != 0 {
+			t.Errorf("claims = %+v, want none", got)
+		}
+		if got := r.as(t, api.Worker, "PUT", w, `{}`); !strings.Contains(got.body, `"draining":true`) {
+			t.Errorf("heartbeat = %s, want draining", got.body)
+		}
+		if got := r.as(t, api.Worker, "DELETE", w, ""); got.StatusCode != 204 {
+			t.Errorf("leave = %d %s", got.StatusCode, got.body)
+		}
+		wantProblem(t, r.as(t, api.Worker, "DELETE", w, ""), 404, api.CodeNotFound)
+	})
+}
+
+func TestWorkersSeeTheirOwn(t *testing.T) {
+	t.Parallel()
+	r := instances(t)
+	w := r.register(t, "/topics/a")
+	ask := func(method, path, body string) reply {
+		q := request(t, "", method, path, body)
+		q.Header.Set("Authorization", "Bearer other-secret")
+		return r.do(t, q)
+	}
+	for _, call := range [][3]string{{"PUT", w, `{}`}, {"DELETE", w, ""}, {"POST", w + "/claims", `{}`}} {
+		wantProblem(t, ask(call[0], call[1], call[2]), 404, api.CodeNotFound)
+	}
+	if got := ask("GET", "/api/v1/instances", ""); got.body != `{"instances":[]}` {
+		t.Errorf("instances of another = %s", got.body)
+	}
+	for role, want := range map[api.Role]int{api.Viewer: 200, api.Worker: 200, api.Operator: 200, api.Producer: 403, api.Consumer: 403} {
+		if got := r.as(t, role, "GET", "/api/v1/instances", ""); got.StatusCode != want {
+			t.Errorf("instances for %s = %d, want %d", role, got.StatusCode, want)
+		}
+	}
+	wantProblem(t, r.as(t, api.Worker, "POST", w+"/drain", ""), 403, api.CodeForbidden)
+	wantProblem(t, r.as(t, api.Producer, "POST", "/api/v1/instances", `{}`), 403, api.CodeForbidden)
+}
+
+func TestInstanceRefusals(t *testing.T) {
+	t.Parallel()
+	r := instances(t)
+	w := r.register(t, "/topics/a")
+	for _, c := range []struct{ method, path, body, location string }{
+		{"POST", "/api/v1/instances", `{"jobs":["/a"],"capacity":1}`, "body.name"},
+		{"POST", "/api/v1/instances", `{"name":"w","jobs":["/a*"],"capacity":1}`, "body.jobs[0]"},
+		{"POST", "/api/v1/instances", `{"name":"w","jobs":[],"capacity":1}`, "body.jobs"},
+		{"POST", "/api/v1/instances", `{"name":"w","jobs":["/a"],"capacity":0}`, "body.capacity"},
+		{"PUT", w, `{"name":"other"}`, "body.name"},
+		{"POST", w + "/claims", `{"max":0}`, "body.max"},
+		{"POST", w + "/claims", `{"wait":"soon"}`, "body.wait"},
+		{"POST", "/api/v1/leases/x/heartbeat", `{"logs":[{"level":"loud","message":"m"}]}`, "body.logs[0].level"},
+		{"POST", "/api/v1/leases/x/heartbeat", `{"progress":{"step":1}}`, "body.progress.steps"},
+		{"POST", "/api/v1/leases/x/complete", `{"result":"lost"}`, "body.result"},
+		{"POST", "/api/v1/leases/x/complete", `{}`, "body.result"},
+	} {
+		wantProblem(t, r.as(t, api.Worker, c.method, c.path, c.body), 400, api.CodeInvalid, c.location)
+	}
+}
+
+// TestAThousandWait: idle instances cost nothing, and each task wakes one of them.
+func TestAThousandWait(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := instances(t)
+		w := r.register(t, "/topics/a")
+		var mu sync.Mutex
+		ran := map[string]int{}
+		var group sync.WaitGroup
+		for range 1000 {
+			group.Go(func() {
+				for _, c := range r.claims(t, w, `{"wait":"20s"}`) {
+					mu.Lock()
+					ran[c.ID]++
+					mu.Unlock()
+				}
+			})
+		}
+		synctest.Wait()
+		for i := range 300 {
+			r.add(t, queue.New{Job: "/topics/a", Payload: fmt.Appendf(nil, "%d", i)})
+		}
+		synctest.Wait()
+		mu.Lock()
+		if len(ran) != 300 {
+			t.Errorf("%d tasks were claimed at once, want 300", len(ran))
+		}
+		mu.Unlock()
+		group.Wait()
+	})
+}

@@ -1,0 +1,105 @@
+package api
+
+import (
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/millrace/millrace/shared/queue"
+	"github.com/millrace/millrace/shared/topology"
+)
+
+// This file describes what the operations of instances take and answer.
+
+const aboutWorkers = `A worker is any program that does the following; scripts/examples/worker.py is one of some hundred lines.
+
+1. POST instances {"name":"w1","jobs":["/topics/mail/*"],"capacity":4}, which answers its id.
+2. PUT instances/ID {} regularly. 404: register again. "draining": claim nothing more, and leave when all is done.
+3. While there is room: POST instances/ID/claims {"max":4,"wait":"20s"}, which answers claims as soon as there are some.
+4. For each claim: POST leases/TOKEN/heartbeat after each third of its lease, with progress and log lines if there are any.
+   "stop": stop the work, and complete with cancel. 409: the lease is over; drop the work.
+5. POST leases/TOKEN/complete {"result":"ok"}, or failed with a message. 409: it came too late; nothing was changed.
+6. DELETE instances/ID at the end.
+
+A task may be run twice, by a worker that was cut off and by another; only one result is taken.`
+
+func instanceExample() any {
+	return map[string]any{"name": "w1", "jobs": []any{"/topics/mail/*"}, "capacity": 4}
+}
+
+func beatExample() any {
+	return map[string]any{
+		"progress": map[string]any{"step": 3, "steps": 10, "eta": "2026-03-01T00:00:00Z", "message": "page 3"},
+		"logs":     []any{map[string]any{"level": "info", "message": "page 3 is done"}},
+	}
+}
+
+func claimSchema() *huma.Schema {
+	most, room := float64(maxClaims), whole("At most so many tasks; no more than the capacity", 1)
+	room.Maximum, room.Default = &most, 1
+	return object("", members{"max": room, "wait": span("How long to wait for a task; default 0, cut to what the host can")}, false)
+}
+
+func instanceMembers() members {
+	shortest, longest, most := 1, topology.MaxPattern, float64(topology.MaxCapacity)
+	name := text("Its own choice; need not be unique")
+	nameMost := topology.MaxName
+	name.MinLength, name.MaxLength = &shortest, &nameMost
+	capacity := whole("How many tasks it runs at once", 1)
+	capacity.Maximum = &most
+	pattern := &huma.Schema{Type: "string", Pattern: `^/(?:[^*]*/)?(?:[^*/][^*]*|\*\*?)?$`, MaxLength: &longest}
+	jobs := listed(pattern, topology.MaxJobs)
+	jobs.Description = "Paths of jobs: /a/b that one, /a/* those directly below /a, /a/** all below"
+	return members{"name": name, "jobs": jobs, "capacity": capacity}
+}
+
+func instanceSchemas() map[string]*huma.Schema {
+	said, shown, changed := instanceMembers(), instanceMembers(), instanceMembers()
+	delete(changed, "name")
+	shown["id"], shown["running"] = text(""), whole("Leases that it has", 0)
+	shown["leader"], shown["expires_at"] = &huma.Schema{Type: "boolean"}, dateTime("Gone if it is not heard of until then")
+	shown["draining"] = &huma.Schema{Type: "boolean", Description: "Given nothing more"}
+	return map[string]*huma.Schema{
+		"NewInstance":    object("A process that runs tasks", said, false, "name", "jobs", "capacity"),
+		"InstanceChange": object("What it can do now; {} for no change", changed, false),
+		"Instance":       object("A process that runs tasks", shown, false, "id", "name", "jobs", "capacity", "running", "leader", "expires_at"),
+		"Claim": object("The right to run a task", members{
+			"id": text("The task's id"), "token": text("For heartbeats and the result"), "job": text("The job's path"),
+			"attempt": whole("Which start of the task this is", 1), "payload": {Description: "What the task was given: any JSON"},
+			"expires_at": dateTime("Lost if there is no heartbeat until then"), "lease": {Type: "number", Description: "Its length in seconds"},
+		}, false, "id", "token", "job", "attempt", "expires_at", "lease"),
+		"Beat":   beatSchema(),
+		"Result": resultSchema(),
+	}
+}
+
+func beatSchema() *huma.Schema {
+	step := func(doc string) *huma.Schema {
+		s, most := whole(doc, 0), float64(1<<31-1)
+		s.Maximum = &most
+		return s
+	}
+	least, most := 1, queue.MaxMessage
+	level := &huma.Schema{Type: "string", Default: "info"}
+	for _, known := range levels {
+		level.Enum = append(level.Enum, known)
+	}
+	line := object("", members{"time": dateTime("Default: now"), "level": level, "message": text("")}, false, "message")
+	return object("What a heartbeat tells", members{
+		"progress": object("How far the task is", members{
+			"step": step("Done so far"), "steps": step("In all"), "eta": dateTime("When it will be done"),
+			"message": {Type: "string", MinLength: &least, MaxLength: &most},
+		}, false, "step", "steps"),
+		"logs": listed(line, maxLines),
+	}, false)
+}
+
+func resultSchema() *huma.Schema {
+	least := 1
+	told := &huma.Schema{Type: "string"}
+	for _, outcome := range outcomes {
+		told.Enum = append(told.Enum, outcome)
+	}
+	return object("How an attempt ended", members{
+		"result": told, "message": {Type: "string", Description: "Why; the first 2,000 bytes are kept", MinLength: &least},
+		"retry_delay": span("Before the next attempt; default: the task's"), "output": {Description: "Of a success: any JSON, up to 256 KiB"},
+	}, false, "result")
+}

@@ -1,0 +1,240 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/millrace/millrace/shared/queue"
+	"github.com/millrace/millrace/shared/task"
+	"github.com/millrace/millrace/shared/topology"
+)
+
+const (
+	leasePath = v1 + "/leases/{token}"
+
+	maxClaims = 100   // of one request
+	maxLines  = 1_000 // of one heartbeat
+)
+
+func (r *remote) mountLeases(a *API) {
+	token := []*huma.Param{pathParam("token", "The lease's, from a claim")}
+	a.route(operation{
+		Operation: huma.Operation{
+			Method: http.MethodPost, Path: leasePath + "/heartbeat", OperationID: "heartbeatLease", Tags: []string{"Instances"},
+			Summary: "Keep a lease, and tell how far the task is",
+			Description: "Due after a third of the lease. 409 says that the lease is over: another instance may have the task, and its " +
+				"result is not wanted any more.",
+			Parameters: token, RequestBody: jsonBody(ref("Beat"), beatExample()),
+			Responses: answers(http.StatusOK, typeJSON, object("", members{"expires_at": dateTime(""),
+				"stop": {Type: "boolean", Description: "The task is to be stopped; complete it with cancel when it is"}}, false, "expires_at", "stop")),
+			Errors: []int{400, 404, 409, 413, 415, 503},
+		},
+		right: Work, handle: r.beat,
+	})
+	a.route(operation{
+		Operation: huma.Operation{
+			Method: http.MethodPost, Path: leasePath + "/complete", OperationID: "complete", Tags: []string{"Instances"},
+			Summary: "Say how a task ended",
+			Description: "failed is tried again while attempts are left, after retry_delay if that is given; cancel is not, and is the answer " +
+				"to a stop. 409 changes nothing: the lease was over, or a result was taken before.",
+			Parameters: token, RequestBody: jsonBody(ref("Result"), map[string]any{"result": "ok", "output": map[string]any{"rows": 17}}),
+			Responses: answers(http.StatusOK, typeJSON, object("", members{"state": text("The task's state now, in its own words")}, false, "state")),
+			Errors:    []int{400, 404, 409, 413, 415, 503},
+		},
+		right: Work, handle: r.complete,
+	})
+}
+
+// claimView is a lease as its instance sees it.
+type claimView struct {
+	ID      task.ID         `json:"id"`
+	Token   string          `json:"token"`
+	Job     string          `json:"job"`
+	Attempt int             `json:"attempt"`
+	Payload json.RawMessage `json:"payload,omitempty"`
+	Expires string          `json:"expires_at"`
+	Lease   float64         `json:"lease"` // seconds
+}
+
+// claim is a long poll: it answers as soon as there is a task, or when the time to wait is over.
+func (r *remote) claim(x *exchange) error {
+	most, wait := int64(1), time.Duration(0)
+	if err := x.object(integerMember("max", 1, maxClaims, &most), lengthMember("wait", &wait)); err != nil {
+		return err
+	}
+	wait = min(wait, x.api.maxWait)
+	x.patient = wait > 0
+	over := time.NewTimer(wait)
+	defer over.Stop()
+	leases, err := r.await(x, int(most), wait > 0, over.C)
+	if err != nil {
+		return err
+	}
+	if x.r.Context().Err() != nil {
+		return r.returned(x, leases)
+	}
+	views := make([]claimView, len(leases))
+	for i := range leases {
+		l := &leases[i]
+		views[i] = claimView{
+			l.Task.ID, l.Token, l.Task.Job, l.Task.Attempt, l.Task.Payload, l.Expires.UTC().Format(timeLayout), l.Length.Seconds(),
+		}
+	}
+	return x.value(http.StatusOK, map[string][]claimView{"claims": views})
+}
+
+// await claims, again each time that something has become ready, until there are tasks or it is over.
+func (r *remote) await(x *exchange, most int, patient bool, over <-chan time.Time) ([]queue.Lease, error) {
+	for {
+		i, err := r.own(x)
+		if err != nil {
+			return nil, err
+		}
+		by := queue.Claimer{Instance: i.Claimer(), Jobs: i.Jobs}
+		w := r.leases.Wait(by)
+		leases, err := r.claimed(x, &i, by, most)
+		if err != nil || len(leases) > 0 || !patient {
+			w.End()
+			return leases, err
+		}
+		select {
+		case <-w.Ready():
+			if !w.Looks() {
+				return nil, nil
+			}
+		case <-over:
+			w.End()
+			return nil, nil
+		case <-x.r.Context().Done():
+			w.End()
+			return nil, x.r.Context().Err()
+		}
+	}
+}
+
+func (r *remote) claimed(x *exchange, i *topology.Instance, by queue.Claimer, most int) ([]queue.Lease, error) {
+	if i.Draining {
+		return nil, nil
+	}
+	return r.leases.Claim(x.r.Context(), by, min(most, i.Capacity))
+}
+
+// returned gives back what was claimed for a client that has left meanwhile: that was no attempt.
+func (r *remote) returned(x *exchange, leases []queue.Lease) error {
+	ctx := x.r.Context()
+	for i := range leases {
+		back := queue.Result{Outcome: queue.Again, RetryDelay: time.Microsecond, Message: "the instance left before it was told of the task"}
+		if _, err := r.leases.Complete(context.WithoutCancel(ctx), leases[i].Token, back); err != nil {
+			return err
+		}
+	}
+	return ctx.Err()
+}
+
+func (r *remote) beat(x *exchange) error {
+	var b queue.Beat
+	if err := x.object(progressMember(&b), linesMember(&b)); err != nil {
+		return err
+	}
+	alive, err := r.leases.Heartbeat(x.r.Context(), x.r.PathValue("token"), b)
+	if err != nil {
+		return err
+	}
+	return x.value(http.StatusOK, struct {
+		Expires string `json:"expires_at"`
+		Stop    bool   `json:"stop"`
+	}{alive.Expires.UTC().Format(timeLayout), alive.Stop})
+}
+
+func progressMember(b *queue.Beat) member {
+	return member{name: "progress", read: func(location string, value jsontext.Value) error {
+		p := &queue.Progress{}
+		var step, steps int64
+		first, last := integerMember("step", 0, 1<<31-1, &step), integerMember("steps", 0, 1<<31-1, &steps)
+		first.required, last.required = true, true
+		err := readObject(location, value, first, last, timeMember("eta", &p.ETA), textMember("message", queue.MaxMessage, &p.Message))
+		p.Step, p.Steps = int(step), int(steps)
+		b.Progress = p
+		return err
+	}}
+}
+
+// levels are those that a line of a log may have.
+var levels = []string{"debug", "info", "warn", "error"}
+
+func linesMember(b *queue.Beat) member {
+	return member{name: "logs", read: func(location string, value jsontext.Value) error {
+		return readList(location, value, maxLines, func(location string, value jsontext.Value) error {
+			var line queue.Line
+			text := member{name: "message", required: true, read: func(location string, value jsontext.Value) (err error) {
+				line.Message, err = readText(location, value)
+				return err
+			}}
+			err := readObject(location, value, timeMember("time", &line.Time), oneMember("level", &line.Level, levels), text)
+			b.Lines = append(b.Lines, line)
+			return err
+		})
+	}}
+}
+
+// oneMember is one of some texts.
+func oneMember(name string, into *string, known []string) member {
+	return member{name: name, read: func(location string, value jsontext.Value) (err error) {
+		if *into, err = readText(location, value); err != nil {
+			return err
+		}
+		for _, text := range known {
+			if text == *into {
+				return nil
+			}
+		}
+		return invalid(location, "%s is none of %q", quoted(*into), known)
+	}}
+}
+
+// outcomes are the results that a worker may tell.
+var outcomes = []string{string(queue.OK), string(queue.Failed), string(queue.Cancel)}
+
+func (r *remote) complete(x *exchange) error {
+	var result queue.Result
+	var outcome string
+	told := oneMember("result", &outcome, outcomes)
+	told.required = true
+	err := x.object(told, textMember("message", maxBody, &result.Message), lengthMember("retry_delay", &result.RetryDelay),
+		member{name: "output", read: func(location string, value jsontext.Value) error {
+			if len(value) > queue.MaxPayload {
+				return problem(CodeTooLarge, "more than %d bytes", queue.MaxPayload).at(location)
+			}
+			result.Output = json.RawMessage(value.Clone())
+			return nil
+		}})
+	if err != nil {
+		return err
+	}
+	result.Outcome = queue.Outcome(outcome)
+	if result.Outcome == queue.Failed {
+		result.Code = 1
+	}
+	token := x.r.PathValue("token")
+	state, err := r.leases.Complete(x.r.Context(), token, result)
+	if errors.Is(err, queue.ErrStale) {
+		if noted := r.leases.Refused(x.r.Context(), token, result.Outcome); noted != nil {
+			return fmt.Errorf("%w (and it was not noted: %w)", err, noted)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	dialect, err := r.leases.Dialect(x.r.Context(), token)
+	if err != nil {
+		return err
+	}
+	return x.value(http.StatusOK, map[string]task.Status{"state": state.In(dialect)})
+}
