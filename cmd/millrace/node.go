@@ -99,7 +99,7 @@ func (n *node) api() http.Handler {
 	metrics := prom.New()
 	return api.New(api.Options{Tokens: n.settings.Tokens, Log: n.log, Metrics: metrics, CanStream: true, Version: version()},
 		api.Emit(n.journal), api.Events(n.journal), api.Objects(n.journal),
-		api.Enqueue(n.queue, n.definitions), api.Tasks(n.queue, n.definitions), api.Handlers(n.queue, n.definitions), api.Jobs(n.queue, n.definitions),
+		api.Enqueue(n.queue, n.definitions), api.Tasks(n.queue, n.definitions), api.Handlers(n.queue, n.definitions), api.Jobs(n.queue, n.definitions), api.Queues(n.queue, n.definitions),
 		api.Define(n.definitions),
 		n.streams(), api.Instances(topology.Open(topology.Options{Store: n.store}), n.queue),
 		api.Schedules(n.schedules, n.queue, n.definitions), api.Cron(),

@@ -34,7 +34,7 @@ func topical(t *testing.T, yaml string) *works {
 		t.Fatal(err)
 	}
 	w := &works{Queue: queue.Open(queue.Options{Store: s, Journal: j, Definitions: book})}
-	w.api = api.New(api.Options{Tokens: tokens(), CanStream: true}, api.Tasks(w.Queue, book), api.Jobs(w.Queue, book))
+	w.api = api.New(api.Options{Tokens: tokens(), CanStream: true}, api.Tasks(w.Queue, book), api.Jobs(w.Queue, book), api.Queues(w.Queue, book))
 	return w
 }
 

@@ -66,3 +66,6 @@ func (s *Set) family(name string) (Queue, bool) {
 	}
 	return Queue{}, false
 }
+
+// JSON answers the queue as the file has it.
+func (q Queue) JSON() []byte { return encode(q) }

@@ -13,10 +13,10 @@ import (
 // Statistics are what tasks have come to since the journal began (seed 004). They are a fold of the journal: no counter is
 // written beside the tasks.
 type Statistics struct {
-	Queued, Active int64 // now
-	Finished       int64 // successes
-	Failed         int64 // attempts that failed and are tried again
-	Cancelled      int64 // given up, rejected, stopped or removed
+	Queued, Active int64         // now
+	Finished       int64         // successes
+	Failed         int64         // attempts that failed and are tried again
+	Cancelled      int64         // given up, rejected, stopped or removed
 	Waiting        time.Duration // on average, from when a task might start to its start
 	Processing     time.Duration // on average, of a success
 	done           overview.Done // what the averages are of

@@ -1,0 +1,112 @@
+package api
+
+import (
+	"maps"
+	"net/http"
+	"slices"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/millrace/millrace/shared/queue"
+)
+
+func (q *queues) mountStatistics(a *API) {
+	mount := func(path, id, summary string, parameters []*huma.Param, responses map[string]*huma.Response, errs []int, h func(*exchange) error) {
+		a.route(operation{
+			Operation: huma.Operation{
+				Method: http.MethodGet, Path: path, OperationID: id, Tags: []string{"Queues"}, Summary: summary, Parameters: parameters,
+				Description: "Since the journal began, as it adds them up.", Responses: responses, Errors: errs,
+			},
+			right: Read, handle: h,
+		})
+	}
+	topic := with(statisticsSchema().Properties, members{"topic": topicSchema()})
+	mount(v1+"/statistics", "statistics", "What the jobs of all topics have come to", nil,
+		answers(http.StatusOK, typeJSON, ref("Statistics")), []int{503}, q.total)
+	mount(v1+"/statistics/topics", "topicStatistics", "What the jobs of each topic have come to", pageParams(),
+		pageOf(object("", members{"topics": listOf(object("", topic, false, append(statisticsNames(), "topic")...))}, false, "topics")),
+		[]int{400, 503}, q.topics)
+}
+
+// statisticsView is [queue.Statistics] as clients see it.
+type statisticsView struct {
+	Queued            int64 `json:"queued"`
+	Active            int64 `json:"active"`
+	Finished          int64 `json:"finished"`
+	Failed            int64 `json:"failed"`
+	Cancelled         int64 `json:"cancelled"`
+	Processed         int64 `json:"processed"`
+	AverageWaiting    int64 `json:"average_waiting_ms"`
+	AverageProcessing int64 `json:"average_processing_ms"`
+}
+
+func viewStatistics(s queue.Statistics) statisticsView {
+	return statisticsView{
+		Queued: s.Queued, Active: s.Active, Finished: s.Finished, Failed: s.Failed, Cancelled: s.Cancelled, Processed: s.Processed(),
+		AverageWaiting: s.Waiting.Milliseconds(), AverageProcessing: s.Processing.Milliseconds(),
+	}
+}
+
+func (q *queues) total(x *exchange) error {
+	all, err := q.engine.Statistics(x.r.Context(), queue.TopicPath(""))
+	if err != nil {
+		return err
+	}
+	var sum queue.Statistics
+	for _, s := range all {
+		sum.Add(s)
+	}
+	return x.value(http.StatusOK, viewStatistics(sum))
+}
+
+// topicView is the statistics of a topic.
+type topicView struct {
+	Topic string `json:"topic"`
+	statisticsView
+}
+
+func (q *queues) topics(x *exchange) error {
+	query, err := x.query()
+	if err != nil {
+		return err
+	}
+	limit, err := query.page()
+	if err != nil {
+		return err
+	}
+	cursor, err := query.cursor()
+	if err != nil {
+		return err
+	}
+	all, err := q.engine.Statistics(x.r.Context(), queue.TopicPath(""))
+	if err != nil {
+		return err
+	}
+	views := []topicView{}
+	for _, path := range slices.Sorted(maps.Keys(all)) {
+		topic, _ := queue.TopicOf(path)
+		if topic <= cursor {
+			continue
+		}
+		if len(views) == limit {
+			x.next(query, views[limit-1].Topic)
+			break
+		}
+		views = append(views, topicView{topic, viewStatistics(all[path])})
+	}
+	return x.value(http.StatusOK, map[string][]topicView{"topics": views})
+}
+
+func statisticsNames() []string {
+	return slices.Sorted(maps.Keys(statisticsSchema().Properties))
+}
+
+func statisticsSchema() *huma.Schema {
+	all := members{
+		"queued": whole("Now", 0), "active": whole("Running now", 0), "finished": whole("Successes", 0),
+		"failed": whole("Attempts that failed and are tried again", 0), "cancelled": whole("Given up, rejected, stopped or removed", 0),
+		"processed": whole("finished + failed + cancelled", 0), "average_waiting_ms": whole("From when a job might start to its start", 0),
+		"average_processing_ms": whole("Of a success", 0),
+	}
+	return object("What tasks have come to", all, false, slices.Sorted(maps.Keys(all))...)
+}
