@@ -81,7 +81,7 @@ func whyFinished(t *task.Task) Reason {
 	case task.Succeeded:
 		r.Reason = fmt.Sprintf("It has succeeded, at attempt %d.", t.Attempt)
 	case task.Failed:
-		r.Reason = fmt.Sprintf("It has failed: its %d attempts are used up.", t.Attempt)
+		r.Reason = fmt.Sprintf("It has failed, at attempt %d, its last.", t.Attempt)
 	case task.Rejected:
 		r.Reason = fmt.Sprintf("Its handler has rejected it, at attempt %d.", t.Attempt)
 	case task.Missing:
@@ -170,7 +170,7 @@ func (q *Queue) whyLimited(ctx context.Context, t *task.Task, c definition.Queue
 		}
 		if len(used) >= key.Limit {
 			r.Code = ReasonLimitKey
-			r.Reason = fmt.Sprintf("%d tasks with the concurrency key %q run, and no more than %d may.", len(used), key.Key, key.Limit)
+			r.Reason = fmt.Sprintf("The concurrency key %q has reached its limit: %d at once.", key.Key, key.Limit)
 			r.Details["key"], r.Details["limit"], r.Details["running"] = key.Key, key.Limit, len(used)
 			return true, nil
 		}
@@ -183,7 +183,7 @@ func (q *Queue) whyLimited(ctx context.Context, t *task.Task, c definition.Queue
 		return false, err
 	}
 	r.Code = ReasonLimitQueue
-	r.Reason = fmt.Sprintf("%d tasks of the queue %s run, and no more than %d may.", len(used), c.Name, c.MaxParallel)
+	r.Reason = fmt.Sprintf("The queue %s has reached its limit: %d at once.", c.Name, c.MaxParallel)
 	r.Details["limit"], r.Details["running"] = c.MaxParallel, len(used)
 	return true, nil
 }
@@ -208,7 +208,7 @@ func (q *Queue) whyBehind(ctx context.Context, t *task.Task, c definition.Queue,
 	}
 	r.State, r.Code, r.Reason = task.Ready, ReasonNext, fmt.Sprintf("It is the next of the queue %s and starts when a worker is free.", t.Queue)
 	if ahead > 0 {
-		r.Code, r.Reason = ReasonBehind, fmt.Sprintf("%s of the queue %s come first.", count(ahead), t.Queue)
+		r.Code, r.Reason = ReasonBehind, fmt.Sprintf("In the queue %s %s first.", t.Queue, come(ahead))
 		r.Details["ahead"] = ahead
 	}
 	return nil
@@ -223,7 +223,7 @@ func (q *Queue) whyOrdered(ctx context.Context, t *task.Task, c definition.Queue
 	case len(used) > 0:
 		r.Code, r.Reason = ReasonOrdered, fmt.Sprintf("The queue %s is ordered, and an older one runs.", c.Name)
 	case ahead > 0:
-		r.Code, r.Reason = ReasonOrdered, fmt.Sprintf("The queue %s is ordered, and %s come first.", c.Name, count(ahead))
+		r.Code, r.Reason = ReasonOrdered, fmt.Sprintf("The queue %s is ordered, and %s first.", c.Name, come(ahead))
 		r.Details["ahead"], r.Details["first"] = ahead, found[0].UUID
 	default:
 		r.State, r.Code = task.Ready, ReasonNext
@@ -232,9 +232,13 @@ func (q *Queue) whyOrdered(ctx context.Context, t *task.Task, c definition.Queue
 	return nil
 }
 
-func count(n int) string {
-	if n >= lookBehind {
-		return fmt.Sprintf("%d others or more", n)
+func come(n int) string {
+	switch {
+	case n == 1:
+		return "1 other comes"
+	case n >= lookBehind:
+		return fmt.Sprintf("%d others or more come", n)
+	default:
+		return fmt.Sprintf("%d others come", n)
 	}
-	return fmt.Sprintf("%d others", n)
 }

@@ -1,0 +1,140 @@
+package queue_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/millrace/millrace/shared/queue"
+	"github.com/millrace/millrace/shared/task"
+)
+
+// why is the code and the sentence that are answered for a task.
+func (b *bench) why(id task.ID) [2]string {
+	b.t.Helper()
+	r, err := b.Why(b.t.Context(), id)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return [2]string{r.Code, r.Reason}
+}
+
+func (b *bench) one(n queue.New) task.ID {
+	b.t.Helper()
+	n.Dialect = task.Job
+	return b.enqueue(n)[0].Task.ID
+}
+
+func (b *bench) rule(path string, kind queue.RuleKind) {
+	b.t.Helper()
+	if err := b.SetRule(b.t.Context(), path, kind, true); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+func (b *bench) stop(id task.ID) {
+	b.t.Helper()
+	if _, err := b.Stop(b.t.Context(), id); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+func TestWhyTellsEveryReasonInOneSentence(t *testing.T) {
+	t.Parallel()
+	plain := queue.New{Job: "/plain"}
+	ended := func(r queue.Result) func(*bench) task.ID {
+		return func(b *bench) task.ID {
+			id := b.one(plain)
+			b.complete(b.claim(1)[0], r)
+			return id
+		}
+	}
+	tests := map[string]struct {
+		arrange func(*bench) task.ID
+		code    string
+		reason  string
+	}{
+		"running": {func(b *bench) task.ID { id := b.one(plain); b.claim(1); return id },
+			queue.ReasonRunning, "It is running: attempt 1, on i."},
+		"stopping": {func(b *bench) task.ID { id := b.one(plain); b.claim(1); b.stop(id); return id },
+			queue.ReasonStopping, "It is running and has been asked to stop; its worker has not answered yet."},
+		"succeeded": {ended(queue.Result{Outcome: queue.OK}),
+			queue.ReasonFinished, "It has succeeded, at attempt 1."},
+		"failed": {ended(queue.Result{Outcome: queue.Failed}),
+			queue.ReasonFinished, "It has failed, at attempt 1, its last."},
+		"rejected": {ended(queue.Result{Outcome: queue.Cancel}),
+			queue.ReasonFinished, "Its handler has rejected it, at attempt 1."},
+		"stopped": {func(b *bench) task.ID { id := b.one(plain); b.stop(id); return id },
+			queue.ReasonFinished, "It was stopped by request."},
+		"dropped": {func(b *bench) task.ID {
+			id := b.one(plain)
+			if err := b.Remove(b.t.Context(), id); err != nil {
+				b.t.Fatal(err)
+			}
+			return id
+		}, queue.ReasonFinished, "It was removed."},
+		"missing": {func(b *bench) task.ID { return b.one(queue.New{Job: "/gone", Missing: true}) },
+			queue.ReasonMissing, "There is no job /gone that could run it."},
+		"delayed": {func(b *bench) task.ID {
+			return b.one(queue.New{Job: "/plain", NotBefore: b.clock.now().Add(time.Hour)})
+		},
+			queue.ReasonDelayed, "It is not to start before 2026-01-01T01:00:00Z."},
+		"retrying": {func(b *bench) task.ID {
+			id := b.one(queue.New{Job: "/plain", Attempts: 2, RetryDelay: time.Minute})
+			b.complete(b.claim(1)[0], queue.Result{Outcome: queue.Failed})
+			return id
+		}, queue.ReasonRetrying, "Attempt 1 failed; the next one is at 2026-01-01T00:01:00Z."},
+		"paused": {func(b *bench) task.ID { b.rule("/plain", queue.Pause); return b.one(plain) },
+			queue.ReasonPaused, "An operator has paused /plain."},
+		"blocked": {func(b *bench) task.ID {
+			b.rule("/plain", queue.Pause)
+			b.rule("/plain", queue.Block)
+			return b.one(plain)
+		},
+			queue.ReasonBlocked, "An admin has blocked /plain."},
+		"limit of the queue": {func(b *bench) task.ID {
+			b.one(queue.New{Job: "/few"})
+			b.one(queue.New{Job: "/few"})
+			id := b.one(queue.New{Job: "/few"})
+			b.claim(5)
+			return id
+		}, queue.ReasonLimitQueue, "The queue few has reached its limit: 2 at once."},
+		"limit of a key": {func(b *bench) task.ID {
+			n := queue.New{Job: "/plain", Concurrency: &task.Concurrency{Key: "tenant", Limit: 1}}
+			b.one(n)
+			id := b.one(n)
+			b.claim(5)
+			return id
+		}, queue.ReasonLimitKey, `The concurrency key "tenant" has reached its limit: 1 at once.`},
+		"ordered, one runs": {func(b *bench) task.ID {
+			b.one(queue.New{Job: "/strict"})
+			id := b.one(queue.New{Job: "/strict"})
+			b.claim(1)
+			return id
+		}, queue.ReasonOrdered, "The queue strict is ordered, and an older one runs."},
+		"ordered, one waits": {func(b *bench) task.ID {
+			b.one(queue.New{Job: "/strict"})
+			return b.one(queue.New{Job: "/strict"})
+		}, queue.ReasonOrdered, "The queue strict is ordered, and 1 other comes first."},
+		"unassigned": {func(b *bench) task.ID { return b.one(queue.New{Job: "/far"}) },
+			queue.ReasonUnassigned, "It waits for an instance that runs /far."},
+		"behind": {func(b *bench) task.ID {
+			b.one(queue.New{Job: "/plain", Priority: 2})
+			b.one(queue.New{Job: "/plain", Priority: 1})
+			return b.one(plain)
+		}, queue.ReasonBehind, "In the queue main 2 others come first."},
+		"next": {func(b *bench) task.ID { return b.one(plain) },
+			queue.ReasonNext, "It is the next of the queue main and starts when a worker is free."},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setupWith(t, ways())
+			want := [2]string{test.code, test.reason}
+			if diff := cmp.Diff(want, b.why(test.arrange(b))); diff != "" {
+				t.Errorf("Why (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
