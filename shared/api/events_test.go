@@ -286,6 +286,23 @@ func TestEventsArriveWhileWaiting(t *testing.T) {
 	})
 }
 
+// TestEventsEndWithTheServer: a reader that waits while the server ends is told to ask again, and nobody is alarmed.
+func TestEventsEndWithTheServer(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := setup(t)
+		go func() {
+			time.Sleep(3 * time.Second)
+			b.journal.close()
+		}()
+		got := b.as(t, api.Viewer, "GET", eventPath+"?return=Wanted&after=0&timeout=PT1M", "")
+		wantProblem(t, got, 503, api.CodeUnavailable)
+		if logs := b.logs.String(); !strings.Contains(logs, "ended with the server") || strings.Contains(logs, "ERROR") {
+			t.Errorf("the end of the server is logged as %s, want no error", logs)
+		}
+	})
+}
+
 func TestEventsUnavailable(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

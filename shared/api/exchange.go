@@ -10,6 +10,8 @@ import (
 	"runtime/debug"
 	"strconv"
 	"time"
+
+	"github.com/millrace/millrace/shared/journal"
 )
 
 // The media types of answers.
@@ -198,11 +200,14 @@ func (x *exchange) name() string {
 	return x.route
 }
 
-// log tells of failures as errors, of slow requests as warnings, and of everything else at level debug. It knows the
-// token's name, never the token; neither query nor payload.
+// log tells of failures as errors, of slow requests as warnings, and of everything else at level debug: also of requests
+// cut short because the server ends, whose clients ask the next one. It knows the token's name, never the token; neither
+// query nor payload.
 func (x *exchange) log(took time.Duration) {
 	level, message := slog.LevelDebug, "request"
 	switch {
+	case errors.Is(x.cause, journal.ErrClosed):
+		message = "request ended with the server"
 	case x.status >= 500:
 		level, message = slog.LevelError, "request failed"
 	case took > x.api.slow && !x.patient:
