@@ -34,6 +34,10 @@ func statusOf(err error) int {
 	if errors.As(err, &parse) || errors.As(err, &usage) {
 		return statusUsage
 	}
+	var missing missingError
+	if errors.As(err, &missing) {
+		return statusNotFound
+	}
 	switch client.StatusOf(err) {
 	case http.StatusBadRequest:
 		return statusUsage

@@ -1,0 +1,410 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"strings"
+	"time"
+
+	"github.com/millrace/millrace/client"
+)
+
+// taskCommand is all that can be done with tasks from outside.
+type taskCommand struct {
+	Enqueue taskEnqueue `cmd:"" help:"Synchronize a collection of a source."`
+	Emit    taskEmit    `cmd:"" help:"Emit an event to a handler."`
+	List    taskList    `cmd:"" help:"List the sync tasks of a source, oldest first."`
+	Events  taskEvents  `cmd:"" help:"List the events of a handler, newest first."`
+	Show    taskShow    `cmd:"" help:"Show a task."`
+	Logs    taskLogs    `cmd:"" help:"Print the log of a sync task."`
+	Cancel  taskCancel  `cmd:"" help:"Cancel a sync task."`
+	Retry   taskRetry   `cmd:"" help:"Do a task again that has failed."`
+	Why     taskWhy     `cmd:"" help:"Say why a task is not running."`
+}
+
+type taskEnqueue struct {
+	remote
+	format
+	Source     string `arg:"" help:"Source, as it is defined."`
+	Collection string `arg:"" help:"Collection of the source."`
+	Priority   int64  `help:"Higher is sooner: 100 low, 200 as by schedule, 300 by hand." default:"300" placeholder:"N"`
+}
+
+func (taskEnqueue) Help() string {
+	return `Prints the id of the new task, or of the one that is scheduled or running for this collection already.`
+}
+
+// Run enqueues the task.
+func (e taskEnqueue) Run(ctx context.Context, c console) error {
+	if e.Priority < 1 {
+		return misused("--priority is %d, want at least 1", e.Priority)
+	}
+	server, err := e.dial(c)
+	if err != nil {
+		return err
+	}
+	defer server.Close()
+	id, existing, err := server.EnqueueSync(ctx, e.Source, e.Collection, e.Priority)
+	if err != nil {
+		return err
+	}
+	if existing {
+		c.note("%s of %s is under way already", e.Collection, e.Source)
+	}
+	if e.Output == "table" {
+		_, err = fmt.Fprintln(c.out, id)
+		return err
+	}
+	return e.one(c, map[string]any{"task_id": id, "existing": existing})
+}
+
+// handlerArgs name a handler.
+type handlerArgs struct {
+	Canvas string `arg:"" help:"Canvas of the handler."`
+	Space  string `arg:"" help:"Its space, such as WORKER."`
+	Name   string `arg:"" help:"Its name."`
+}
+
+func (h handlerArgs) handler() client.HandlerName { return client.HandlerName(h) }
+
+type taskEmit struct {
+	remote
+	format
+	handlerArgs
+	Value    string        `arg:"" help:"What the handler is given: JSON; whatever is no JSON is a text."`
+	Delay    time.Duration `help:"Not before this time is over, such as 5m." xor:"delay" placeholder:"TIME"`
+	At       time.Time     `help:"Not before then, such as 2026-01-31T12:00:00Z." xor:"delay" placeholder:"TIME"`
+	Modifier string        `help:"Modifier of the event; default _." placeholder:"TEXT"`
+}
+
+func (taskEmit) Help() string {
+	return `Examples:
+
+    millrace task emit shop WORKER mail '{"to":"you@example.org"}'
+    millrace task emit shop WORKER mail hello --delay 5m
+
+Prints the event's id. Without a handler of that name the event is recorded as missing, which is exit status 3.`
+}
+
+// Run emits the event.
+func (e taskEmit) Run(ctx context.Context, c console) error {
+	server, err := e.dial(c)
+	if err != nil {
+		return err
+	}
+	defer server.Close()
+	event := client.NewEvent{Value: json.RawMessage(e.Value), DelayUntil: e.At, Modifier: e.Modifier}
+	if !json.Valid(event.Value) {
+		event.Value = json.RawMessage(quote(e.Value))
+	}
+	if e.Delay != 0 {
+		event.DelayUntil = time.Now().Add(e.Delay)
+	}
+	emitted, err := server.EmitTo(ctx, e.handler(), event)
+	if err != nil {
+		return err
+	}
+	if e.Output == "table" {
+		_, err = fmt.Fprintln(c.out, emitted.ID)
+	} else {
+		err = e.one(c, emitted)
+	}
+	if err == nil && emitted.Status == "missing" {
+		err = missingError{e.handler()}
+	}
+	return err
+}
+
+// missingError says that an event has no handler.
+type missingError struct{ handler client.HandlerName }
+
+func (e missingError) Error() string {
+	return fmt.Sprintf("there is no handler %v: the event is recorded as missing and will not run", e.handler)
+}
+
+type taskList struct {
+	remote
+	format
+	Source     string        `arg:"" help:"Source, as it is defined."`
+	Collection string        `arg:"" optional:"" help:"Only tasks of this collection."`
+	Status     string        `help:"Only tasks of this status: SCHEDULED, RUNNING, SUCCESS, FAILED or CANCELED." placeholder:"STATUS"`
+	Last       time.Duration `help:"Only tasks created within so long before now or --end; default 24h." default:"24h" xor:"start" placeholder:"TIME"`
+	Start      time.Time     `help:"Only tasks created then or later, such as 2026-01-31T12:00:00Z." xor:"start" placeholder:"TIME"`
+	End        time.Time     `help:"Only tasks created then or earlier; default now." placeholder:"TIME"`
+	Limit      int           `help:"At most so many; default all." placeholder:"N"`
+}
+
+// Run prints the tasks.
+func (l taskList) Run(ctx context.Context, c console) error {
+	if l.Limit < 0 {
+		return misused("--limit is %d, want at least 1", l.Limit)
+	}
+	server, err := l.dial(c)
+	if err != nil {
+		return err
+	}
+	defer server.Close()
+	if l.End.IsZero() {
+		l.End = time.Now().Add(time.Minute) // the server's clock may be ahead
+	}
+	if l.Start.IsZero() {
+		l.Start = l.End.Add(-l.Last - time.Minute)
+	}
+	tasks, err := collect(server.SyncTasks(ctx, client.SyncQuery{
+		Source: l.Source, Collection: l.Collection, Status: l.Status, Start: l.Start, End: l.End, Limit: l.Limit,
+	}))
+	if err != nil {
+		return err
+	}
+	return list(c, l.format, "tasks", tasks, "CREATED\tSTATUS\tPRIORITY\tCOLLECTION\tSTARTED\tFINISHED\tID", func(t *client.SyncTask) []any {
+		return []any{when(t.CreatedAt), t.Status, t.Priority, t.Collection, when(t.StartedAt), when(t.FinishedAt), t.ID}
+	})
+}
+
+type taskEvents struct {
+	remote
+	format
+	handlerArgs
+	Status string `help:"Only events of this status: new, scheduled, locked, done, error or missing." placeholder:"STATUS"`
+	Limit  int    `help:"At most so many; default 100, 0 all." default:"100" placeholder:"N"`
+}
+
+// Run prints the events.
+func (e taskEvents) Run(ctx context.Context, c console) error {
+	if e.Limit < 0 {
+		return misused("--limit is %d, want at least 0", e.Limit)
+	}
+	server, err := e.dial(c)
+	if err != nil {
+		return err
+	}
+	defer server.Close()
+	events, err := collect(server.HandlerEvents(ctx, e.handler(), e.Status, e.Limit))
+	if err != nil {
+		return err
+	}
+	return list(c, e.format, "events", events, "ENQUEUED\tSTATUS\tRETRIES\tNOT BEFORE\tVALUE\tID", func(e *client.HandlerEvent) []any {
+		return []any{when(e.EnqueuedAt), e.Status, e.Retries, when(e.DelayUntil), brief(e.Value), e.ID}
+	})
+}
+
+type taskShow struct {
+	remote
+	format
+	ID     string `arg:"" help:"Id of a sync task, or with --canvas of an event."`
+	Canvas string `help:"Canvas of the event." placeholder:"CANVAS"`
+}
+
+// Run prints the task.
+func (s taskShow) Run(ctx context.Context, c console) error {
+	server, err := s.dial(c)
+	if err != nil {
+		return err
+	}
+	defer server.Close()
+	if s.Canvas != "" {
+		event, err := server.HandlerEvent(ctx, s.Canvas, s.ID)
+		if err != nil {
+			return err
+		}
+		return s.show(c, event)
+	}
+	task, err := server.SyncTask(ctx, s.ID)
+	if err != nil {
+		return err
+	}
+	return s.show(c, task)
+}
+
+// show prints one thing, as a table a member a line.
+func (f format) show(c console, value any) error {
+	if f.Output != "table" {
+		return f.one(c, value)
+	}
+	text, err := json.Marshal(value)
+	if err != nil {
+		return err
+	}
+	members := text[1 : len(text)-1]
+	return table(c.out, "FIELD\tVALUE", func(row func(...any)) {
+		_ = client.Members(members, func(name string, value []byte) { row(name, plain(value)) }) // just rendered
+	})
+}
+
+// one prints one thing as JSON.
+func (f format) one(c console, value any) error {
+	if f.Output == "json" {
+		return printJSON(c.out, value)
+	}
+	return printLines(c.out, []any{value})
+}
+
+type taskCancel struct {
+	remote
+	ID string `arg:"" help:"Id of the task."`
+}
+
+func (taskCancel) Help() string {
+	return `A task that is scheduled is canceled at once, a running one when its worker answers. A finished one is a conflict.`
+}
+
+// Run cancels the task.
+func (t taskCancel) Run(ctx context.Context, c console) error {
+	server, err := t.dial(c)
+	if err != nil {
+		return err
+	}
+	defer server.Close()
+	return server.CancelSync(ctx, t.ID)
+}
+
+type taskRetry struct {
+	remote
+	format
+	ID string `arg:"" help:"Id of a finished task, of whatever kind."`
+}
+
+// Run prints the id of the new task.
+func (t taskRetry) Run(ctx context.Context, c console) error {
+	server, err := t.dial(c)
+	if err != nil {
+		return err
+	}
+	defer server.Close()
+	job, err := server.Retry(ctx, t.ID)
+	if err != nil {
+		return err
+	}
+	if t.Output == "table" {
+		_, err = fmt.Fprintln(c.out, job.ID)
+		return err
+	}
+	return t.one(c, job)
+}
+
+type taskWhy struct {
+	remote
+	format
+	ID string `arg:"" help:"Id of the task, of whatever kind."`
+}
+
+// Run prints the reason.
+func (t taskWhy) Run(ctx context.Context, c console) error {
+	server, err := t.dial(c)
+	if err != nil {
+		return err
+	}
+	defer server.Close()
+	why, err := server.Why(ctx, t.ID)
+	if err != nil {
+		return err
+	}
+	if t.Output != "table" {
+		return t.one(c, why)
+	}
+	_, err = fmt.Fprintf(c.out, "%s: %s\n", why.State, why.Reason)
+	return err
+}
+
+type taskLogs struct {
+	remote
+	format
+	ID     string `arg:"" help:"Id of the task."`
+	Follow bool   `short:"f" help:"Go on until the task is finished."`
+}
+
+// Run prints the lines as they come.
+func (l taskLogs) Run(ctx context.Context, c console) error {
+	server, err := l.dial(c)
+	if err != nil {
+		return err
+	}
+	defer server.Close()
+	lines := server.SyncTaskLogs
+	if l.Follow {
+		lines = server.FollowLogs
+	}
+	if l.Output == "json" {
+		all, err := collect(lines(ctx, l.ID))
+		if err != nil {
+			return err
+		}
+		return printJSON(c.out, map[string][]client.LogLine{"logs": all})
+	}
+	return l.print(ctx, c, lines(ctx, l.ID))
+}
+
+// print prints line by line; what is followed is shown at once.
+func (l taskLogs) print(ctx context.Context, c console, lines iter.Seq2[client.LogLine, error]) error {
+	w := bufio.NewWriter(c.out)
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	for line, err := range lines {
+		switch {
+		case err != nil && l.Follow && ctx.Err() != nil:
+			return w.Flush() // who follows ends it by Ctrl-C
+		case err != nil:
+			_ = w.Flush() // the error of the lines says more
+			return err
+		case l.Output == "jsonl":
+			err = e.Encode(line)
+		default:
+			_, err = fmt.Fprintf(w, "%s  %-5s  %s\n", line.Time.Local().Format("15:04:05.000000"), line.Level, line.Message)
+		}
+		if err == nil && l.Follow {
+			err = w.Flush()
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return w.Flush()
+}
+
+// collect answers all that a list yields, never nil.
+func collect[T any](list iter.Seq2[T, error]) ([]T, error) {
+	all := []T{}
+	for element, err := range list {
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, element)
+	}
+	return all, nil
+}
+
+// list prints a list: as a table, as a document with the list under its name, or a line for each element.
+func list[T any](c console, f format, name string, all []T, heading string, cells func(*T) []any) error {
+	switch f.Output {
+	case "json":
+		return printJSON(c.out, map[string][]T{name: all})
+	case "jsonl":
+		return printLines(c.out, all)
+	}
+	return table(c.out, heading, func(row func(...any)) {
+		for i := range all {
+			row(cells(&all[i])...)
+		}
+	})
+}
+
+// when shows a time in a table.
+func when(t client.Time) string {
+	if t.IsZero() {
+		return "-"
+	}
+	return t.Local().Format("2006-01-02 15:04:05.000")
+}
+
+// brief shows the beginning of a value in a table.
+func brief(value []byte) string {
+	const most = 40
+	text := strings.Join(strings.Fields(plain(value)), " ")
+	if runes := []rune(text); len(runes) > most {
+		return string(runes[:most]) + "…"
+	}
+	return text
+}
