@@ -103,7 +103,7 @@ func (j *jobs) mountOne(a *API) {
 			right: right, handle: h,
 		})
 	}
-	mount(http.MethodGet, jobPath, "job", "A job", "Any other task too, by its id.", ReadTask,
+	mount(http.MethodGet, jobPath, "oneJob", "A job", "Any other task too, by its id.", ReadTask,
 		answers(http.StatusOK, typeJSON, ref("JobDetail")), []int{404, 503}, j.show)
 	mount(http.MethodDelete, jobPath, "removeJob", "Remove a job",
 		"One that is not finished goes to the history as DROPPED, even while it runs; a finished one leaves the history.", Operate,
