@@ -60,8 +60,12 @@ type exited int
 // run does what the arguments say and answers the exit status. It ends when ctx does.
 func run(ctx context.Context, args []string, c console) (status int) {
 	defer func() {
-		if code, ended := recover().(exited); ended {
-			status = int(code)
+		switch reason := recover().(type) {
+		case nil:
+		case exited:
+			status = int(reason)
+		default:
+			panic(reason)
 		}
 	}()
 	parser, err := kong.New(new(commands),
