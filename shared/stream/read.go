@@ -49,10 +49,10 @@ func (s *Streams) unacknowledged(ctx context.Context, n number, r Reading) ([]St
 // after the other, what is in the gap is about to be seen.
 func (s *Streams) after(ctx context.Context, n number, name string, sequence int64, limit, most int) ([]Stored, error) {
 	var all []Stored
-	bytes := 0
+	bytes, items := 0, min(limit, firstItems)
 	for {
 		page, err := s.store.Query(ctx, store.Range{
-			Table: store.Work, Partition: runPartition(n, name), From: ordinal(sequence + 1), Limit: limit - len(all),
+			Table: store.Work, Partition: runPartition(n, name), From: ordinal(sequence + 1), Limit: items,
 		})
 		if err != nil {
 			return nil, unavailable("read events", err)
@@ -75,5 +75,10 @@ func (s *Streams) after(ctx context.Context, n number, name string, sequence int
 		if !page.More || len(page.Items) == 0 {
 			return all, nil
 		}
+		each := max(len(all)/len(page.Items), 1) // as many items as seem to hold what is left
+		items = (limit - len(all) + each - 1) / each
 	}
 }
+
+// firstItems is how many items are read before it is known how many events they hold.
+const firstItems = 4

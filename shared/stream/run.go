@@ -35,8 +35,11 @@ type run struct {
 	events []Stored
 }
 
-// maxRun bounds the bytes of an item with more than one event. Reading one event reads its run.
-const maxRun = 32 << 10
+// Reading one event reads its run, so that runs are short; but a write has so many items at most, whatever its size.
+const (
+	shortRun = 8 << 10 // bytes of an item with more than one event...
+	manyRuns = 30      // ...or as many as make a write about twice so many items
+)
 
 const runFormat = 1
 

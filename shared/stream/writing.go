@@ -190,17 +190,20 @@ const (
 
 // fits answers an error for a write that no store would take. Only an append of its own can be so large.
 func (w *writing) fits() error {
-	size := 0
-	for _, a := range w.batch {
-		size += a.size()
-	}
-	if size > mostBytes {
+	if w.bytes() > mostBytes {
 		return journal.ErrTooLarge
 	}
 	if len(w.changes(journal.Receipt{})) > mostOps {
 		return ErrTooManyNames
 	}
 	return nil
+}
+
+func (w *writing) bytes() (sum int) {
+	for _, a := range w.batch {
+		sum += a.size()
+	}
+	return sum
 }
 
 // events are what the journal is told.
@@ -277,7 +280,7 @@ func (w *writing) mentioned() []string {
 // runs puts the events of a name.
 func (w *writing) runs(r journal.Receipt, name string) {
 	var events []Stored
-	size := 0
+	most, size := max(shortRun, w.bytes()/manyRuns), 0
 	flush := func() {
 		if len(events) == 0 {
 			return
@@ -290,7 +293,7 @@ func (w *writing) runs(r journal.Receipt, name string) {
 		if row.Name != name {
 			continue
 		}
-		if size += runOverhead + len(row.Body); size > maxRun {
+		if size += runOverhead + len(row.Body); size > most {
 			flush()
 			size = runOverhead + len(row.Body)
 		}
