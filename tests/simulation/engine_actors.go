@@ -216,7 +216,7 @@ func (r *engineRun) given(leases []queue.Lease, began time.Time, held map[string
 
 // execute runs a task: well, badly, too long, or not at all.
 func (a *actor) execute(e *engine, l queue.Lease) {
-	if a.chance(10) {
+	if a.chance(15) {
 		a.run.count("forgotten")
 		return
 	}
