@@ -84,10 +84,9 @@ func (a *acrossing) leap(ctx context.Context) (int64, error) {
 
 // walk takes what is wanted from a place on, until a page holds little of it. It reports whether the reading is over.
 func (a *acrossing) walk(ctx context.Context, place int64) (ended bool, err error) {
-	const page = 100
-	for {
+	for items := firstItems; ; {
 		got, err := a.s.store.Query(ctx, store.Range{
-			Table: store.Work, Partition: orderPartition(a.n), From: ordinal(place), Limit: min(page, max(a.limit-len(a.found), 10)),
+			Table: store.Work, Partition: orderPartition(a.n), From: ordinal(place), Limit: items,
 		})
 		if err != nil {
 			return true, unavailable("read a stream's order", err)
@@ -120,8 +119,13 @@ func (a *acrossing) walk(ctx context.Context, place int64) (ended bool, err erro
 		case 4*len(wanted) < looked:
 			return false, nil
 		}
+		each := max(looked/len(got.Items), 1) // as many items as seem to hold what is left
+		items = min((a.limit-len(a.found)+each-1)/each, mostItems)
 	}
 }
+
+// mostItems bounds a page of places.
+const mostItems = 100
 
 // take reads the events of spots. It ends before one that cannot be seen yet.
 func (a *acrossing) take(ctx context.Context, wanted []spot) error {
