@@ -141,7 +141,7 @@ func prepare(ctx context.Context, p *process, names, labels []string) (journal.C
 			}
 		}
 		c.Events = append(c.Events, labelled(labels[i], "/item/"+names[i], fmt.Sprintf(`,"from":%d,"to":%d`, count, count+1)))
-		ops = append(ops, store.Put(store.Item{Key: keys[i], Version: 1, Value: []byte(strconv.Itoa(count + 1))}, cond))
+		ops = append(ops, store.Put(store.Item{Key: keys[i], Value: []byte(strconv.Itoa(count + 1))}, cond))
 	}
 	c.Ops = func(journal.Receipt) []store.Op { return append([]store.Op(nil), ops...) }
 	return c, nil

@@ -1,0 +1,260 @@
+package journal
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/millrace/millrace/shared/event"
+)
+
+// holes remembers since when each missing slot is known to be due. Rule (grace, T7): it runs for each hole on its own,
+// all in parallel, or readers behind many holes fall back for ever.
+type holes struct {
+	mu  sync.Mutex
+	due map[int64]time.Time
+}
+
+// expired notes the missing positions and answers those whose grace is over, and when the next one's will be.
+func (h *holes) expired(missing []int64, grace time.Duration) (over []int64, next time.Duration) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.due == nil {
+		h.due = map[int64]time.Time{}
+	}
+	now, next := time.Now(), grace
+	for _, position := range missing {
+		since, ok := h.due[position]
+		if !ok {
+			since = now
+			h.due[position] = now
+		}
+		if left := grace - now.Sub(since); left <= 0 {
+			over = append(over, position)
+		} else {
+			next = min(next, left)
+		}
+	}
+	return over, next
+}
+
+// settled forgets holes of the range that are none any more.
+func (h *holes) settled(from, to int64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for position := range h.due {
+		if position >= from && position <= to {
+			delete(h.due, position)
+		}
+	}
+}
+
+// resolve waits for the missing slot at `from`: for its announcement, for its appearance in the store, and after the
+// grace by filling it.
+func (j *Journal) resolve(ctx context.Context, from, goal int64) ([]slot, error) {
+	to := min(goal, lastOfPage(from))
+	wait := j.timing.Grace / 64
+	over, _ := j.holes.expired(positions(from, to, nil), j.timing.Grace)
+	for {
+		if err := j.awaitSlot(ctx, from, wait, len(over) > 0); err != nil {
+			return nil, err
+		}
+		if run := j.tail.run(from, goal); run != nil {
+			j.holes.settled(from, run[len(run)-1].position)
+			return run, nil
+		}
+		p, err := j.query(ctx, from, to, len(over) == 0)
+		if err != nil {
+			return nil, err
+		}
+		var next time.Duration
+		over, next = j.holes.expired(positions(from, p.to, p.slots), j.timing.Grace)
+		if len(over) > 0 {
+			if p, err = j.fillHoles(ctx, p); err != nil {
+				return nil, err
+			}
+		}
+		if run := p.run(); len(run) > 0 {
+			j.holes.settled(from, run[len(run)-1].position)
+			j.tail.feed(run)
+			return run, nil
+		}
+		wait = min(2*wait, next)
+	}
+}
+
+// awaitSlot waits for the announcement of a slot, for some time.
+func (j *Journal) awaitSlot(ctx context.Context, position int64, wait time.Duration, now bool) error {
+	if now {
+		return ctx.Err()
+	}
+	timer := time.NewTimer(wait + j.jitter(wait/16+1)) // readers that were woken together do not query together
+	defer timer.Stop()
+	for {
+		next, changed := j.tail.end()
+		if next > position {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-timer.C:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-j.ctx.Done():
+			return ErrClosed
+		}
+	}
+}
+
+// positions answers those from `from` to `to` that none of the slots, sorted by position, has.
+func positions(from, to int64, but []slot) []int64 {
+	var missing []int64
+	for position := from; position <= to; position++ {
+		for len(but) > 0 && but[0].position < position {
+			but = but[1:]
+		}
+		if len(but) == 0 || but[0].position != position {
+			missing = append(missing, position)
+		}
+	}
+	return missing
+}
+
+// fillHoles decides the missing slots of a page whose grace is over, and answers the page with them. Slots that are
+// missing one behind the other are filled in order, so that each void carries the last id of the one before.
+func (j *Journal) fillHoles(ctx context.Context, p page) (page, error) {
+	// Rule (floor check, T6): a strong read of the sequencer shows that the slots lie above the floor, after which the
+	// slots themselves are read strongly: what is missing then was not removed.
+	k, err := j.know(ctx)
+	if err != nil {
+		return p, err
+	}
+	if k.floor >= p.from {
+		return p, fmt.Errorf("%w: position %d, floor %d", errEvicted, p.from, k.floor)
+	}
+	if p, err = j.query(ctx, p.from, p.to, false); err != nil {
+		return p, err
+	}
+	over, _ := j.holes.expired(positions(p.from, p.to, p.slots), j.timing.Grace)
+	if len(over) == 0 {
+		return p, nil
+	}
+	before, err := j.lastBefore(ctx, p.from, k)
+	if err != nil {
+		return p, err
+	}
+	return j.fillRuns(ctx, p, over, before, k)
+}
+
+// fillRuns fills runs of adjacent holes side by side.
+func (j *Journal) fillRuns(ctx context.Context, p page, over []int64, before event.ID, k known) (page, error) {
+	at := make(map[int64]slot, len(p.slots))
+	for _, s := range p.slots {
+		at[s.position] = s
+	}
+	var (
+		mu    sync.Mutex
+		group sync.WaitGroup
+		first error
+	)
+	for _, run := range adjacent(over) {
+		last := before
+		if run[0] > p.from {
+			previous, ok := at[run[0]-1]
+			if !ok {
+				continue // its predecessor is still within its grace
+			}
+			last = previous.last
+		}
+		group.Go(func() {
+			filled, err := j.fillRun(ctx, run, last, k)
+			mu.Lock()
+			defer mu.Unlock()
+			for _, s := range filled {
+				at[s.position] = s
+			}
+			if err != nil && first == nil {
+				first = err
+			}
+		})
+	}
+	group.Wait()
+	p.slots = p.slots[:0:0]
+	for position := p.from; position <= p.to; position++ {
+		if s, ok := at[position]; ok {
+			p.slots = append(p.slots, s)
+		}
+	}
+	if len(p.run()) > 0 {
+		return p, nil
+	}
+	return p, first
+}
+
+// adjacent cuts rising positions into runs without a gap.
+func adjacent(positions []int64) [][]int64 {
+	var runs [][]int64
+	for i, position := range positions {
+		if i == 0 || position != positions[i-1]+1 {
+			runs = append(runs, nil)
+		}
+		last := len(runs) - 1
+		runs[last] = append(runs[last], position)
+	}
+	return runs
+}
+
+func (j *Journal) fillRun(ctx context.Context, run []int64, last event.ID, k known) ([]slot, error) {
+	var filled []slot
+	for _, position := range run {
+		s, err := j.fill(ctx, position, last, k)
+		if err != nil {
+			return filled, err
+		}
+		j.tail.filled(s)
+		filled = append(filled, s)
+		last = s.last
+	}
+	return filled, nil
+}
+
+// fill decides a missing slot by a void. Rule (fill, T6): by the same conditional put as an event; losing it means that
+// the event is there, and is delivered.
+func (j *Journal) fill(ctx context.Context, position int64, last event.ID, k known) (slot, error) {
+	held, err := j.writeVoid(ctx, j.keys.slotOps(position, void(last)), k, position)
+	if err != nil {
+		return slot{}, j.unavailable("fill a hole", err)
+	}
+	if held == nil {
+		j.log.DebugContext(ctx, "hole filled", "position", position)
+		return slot{position: position, last: last}, nil
+	}
+	return j.decodeItem(ctx, position, held)
+}
+
+// lastBefore answers the last id below position, whose predecessor is filled or is the floor.
+func (j *Journal) lastBefore(ctx context.Context, position int64, k known) (event.ID, error) {
+	if position == 1 {
+		return 0, nil
+	}
+	if position-1 == k.floor {
+		return k.floorID, nil
+	}
+	s, err := j.slotAt(ctx, position-1)
+	if err != nil {
+		return 0, err
+	}
+	if s != nil {
+		return s.last, nil
+	}
+	now, err := j.know(ctx)
+	if err != nil {
+		return 0, err
+	}
+	if now.floor >= position-1 { // it was there, and was removed since k was known
+		return 0, fmt.Errorf("%w: position %d, floor %d", errEvicted, position-1, now.floor)
+	}
+	return 0, fmt.Errorf("%w: position %d is missing below a reader", ErrDamaged, position-1)
+}
