@@ -100,6 +100,9 @@ func (s *Store) add(g *group, p *pending) error {
 		g.cleared = g.cleared || s.recent.keeps(lower)
 		return g.batch.DeleteRange(lower, upper, nil)
 	}
+	if p.expired != nil {
+		return g.expire(s, p.expired)
+	}
 	if t := p.write.NotAfter; !t.IsZero() && g.now.After(t) {
 		return store.ErrTooLate
 	}

@@ -76,6 +76,7 @@ func Open(dir string, o Options) (*Store, error) {
 	}
 	s.publish()
 	go s.work()
+	go s.sweep()
 	return s, nil
 }
 

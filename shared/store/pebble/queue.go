@@ -15,12 +15,13 @@ const maxGroup = 8 << 20
 
 // pending is a write that waits for its group.
 type pending struct {
-	write  store.Write
-	size   int // of its values
-	remove *store.Range
-	err    error         // the answer, once it is ready
-	ready  chan struct{} // with room for one
-	gone   bool          // its caller waits no longer
+	write   store.Write
+	size    int // of its values
+	remove  *store.Range
+	expired [][]byte      // keys of items to be deleted if they are expired
+	err     error         // the answer, once it is ready
+	ready   chan struct{} // with room for one
+	gone    bool          // its caller waits no longer
 }
 
 func newPending(remove *store.Range) *pending {
