@@ -18,6 +18,14 @@
 //
 // RunStreams does the same for streams: I7, I8 and I9.
 //
+// The task engine is run in the same way, by producers, workers, operators and upkeep in several processes, or in one that
+// has the store to itself; every commit of a task is checked as it happens:
+//
+//	I11     each task is the fold of its events, and moves only as the table of its life says
+//	        what was acknowledged ends exactly once, in the processes that are there: nothing is stuck, nothing is left over
+//	        starts never exceed attempts; a lease that is over changes nothing; limits and unique keys hold at each commit
+//	        a claim that begins after a rule starts nothing that it holds; an ordered queue is never overtaken
+//
 // The mutants folder takes the protocol's rules out one by one; each removal must be caught.
 //
 //	go test ./tests/simulation -run Invariants -seeds 5000       many runs, some 80 a second

@@ -162,9 +162,10 @@ func (r *engineRun) verifyLeases() {
 
 // verifyOrder demands that no older task of an ordered queue was ready throughout the claim of a younger one.
 func (r *engineRun) verifyOrder(c claimed, started time.Time) {
+	visible := c.began.Add(-r.plan.faults.Apart) // a write is whole for everybody only then
 	for _, uuid := range r.ledger.order {
 		t := &r.ledger.tasks[uuid][0].task
-		if t.Queue == "strict" && uuid < c.lease.Task.ID.UUID() && r.ledger.queuedThrough(uuid, c.began, started) {
+		if t.Queue == "strict" && uuid < c.lease.Task.ID.UUID() && r.ledger.queuedThrough(uuid, visible, started) {
 			r.report("order", "%s was started while the older %s was ready since before the claim", c.lease.Task.ID, uuid)
 		}
 	}
