@@ -28,6 +28,9 @@ type commands struct {
 	Snapshot snapshotCommand `cmd:"" help:"Print the state that the events add up to."`
 	Apply    applyCommand    `cmd:"" help:"Put a file of definitions in force: sources, handlers, jobs, queues, schedules, job chains."`
 	Task     taskCommand     `cmd:"" help:"Enqueue tasks, look at them, follow their logs, cancel and retry them."`
+	Job      jobCommand      `cmd:"" help:"Add jobs to topics, list and search them, stop, remove and retry them."`
+	Queue    queueCommand    `cmd:"" help:"Show queues; suspend, resume and purge them, watch them at work."`
+	DLQ      dlqCommand      `cmd:"" name:"dlq" help:"Look after jobs that have failed for good: list, show and replay them."`
 	Rule     ruleCommand     `cmd:"" help:"Hold the events of handlers: pause or block them."`
 	Schedule scheduleCommand `cmd:"" help:"Show schedules; suspend, resume, trigger and backfill them."`
 	Cron     cronCommand     `cmd:"" help:"Try out cron expressions."`

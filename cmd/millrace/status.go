@@ -35,7 +35,8 @@ func statusOf(err error) int {
 		return statusUsage
 	}
 	var missing missingError
-	if errors.As(err, &missing) {
+	var noGroup noGroupError
+	if errors.As(err, &missing) || errors.As(err, &noGroup) {
 		return statusNotFound
 	}
 	switch client.StatusOf(err) {

@@ -1,0 +1,234 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/millrace/millrace/client"
+)
+
+// dlqCommand looks after jobs that have failed for good, by the shape of their errors.
+type dlqCommand struct {
+	List   dlqList   `cmd:"" help:"List the jobs that have failed, grouped by topic and by the shape of their error."`
+	Show   dlqShow   `cmd:"" help:"List the jobs of a group."`
+	Replay dlqReplay `cmd:"" help:"Do failed jobs again: counted first, then at a rate."`
+}
+
+// dlqFilter says which failed jobs.
+type dlqFilter struct {
+	Topic  string        `help:"Only jobs of this topic." placeholder:"TOPIC"`
+	State  string        `help:"Only GIVEN_UP, whose attempts are used up, or only ERROR, that were rejected." enum:"GIVEN_UP,ERROR," default:"" placeholder:"STATE"`
+	Match  string        `help:"Only jobs whose error contains this text." placeholder:"TEXT"`
+	Within time.Duration `help:"Only jobs that failed so long ago at most, such as 24h." placeholder:"TIME"`
+}
+
+// failed answers the failed jobs that the filter lets through, newest first.
+func (f dlqFilter) failed(ctx context.Context, server *client.Client) ([]client.TopicJob, error) {
+	q := client.JobQuery{Type: cmp.Or(f.State, "CANCELLED"), Topic: f.Topic}
+	var jobs []client.TopicJob
+	for job, err := range server.Jobs(ctx, q) {
+		if err != nil {
+			return nil, err
+		}
+		if f.Within > 0 && time.Since(job.FinishedAt.Time) > f.Within {
+			break
+		}
+		if (job.State == "GIVEN_UP" || job.State == "ERROR") && strings.Contains(job.Message, f.Match) {
+			jobs = append(jobs, job)
+		}
+	}
+	return jobs, nil
+}
+
+// failures are failed jobs of one topic whose errors have one shape.
+type failures struct {
+	Group  string      `json:"group"`
+	Topic  string      `json:"topic"`
+	Shape  string      `json:"shape"`
+	Count  int         `json:"count"`
+	Oldest client.Time `json:"oldest"`
+	Newest client.Time `json:"newest"`
+	Last   string      `json:"last"` // id of the newest
+
+	jobs []client.TopicJob
+}
+
+// grouped groups jobs, which come newest first; the largest group is the first.
+func grouped(jobs []client.TopicJob) []failures {
+	at := map[string]int{}
+	var groups []failures
+	for _, job := range jobs {
+		shape := shapeOf(job.Message)
+		name := groupName(job.Topic, shape)
+		i, known := at[name]
+		if !known {
+			i, at[name] = len(groups), len(groups)
+			groups = append(groups, failures{Group: name, Topic: job.Topic, Shape: shape, Newest: job.FinishedAt, Last: job.ID})
+		}
+		g := &groups[i]
+		g.Count, g.Oldest, g.jobs = g.Count+1, job.FinishedAt, append(g.jobs, job)
+	}
+	slices.SortStableFunc(groups, func(a, b failures) int { return b.Count - a.Count })
+	return groups
+}
+
+// groupName names a group by what it has in common, so that it is the same tomorrow.
+func groupName(topic, shape string) string {
+	sum := sha256.Sum256([]byte(topic + "\x00" + shape))
+	return hex.EncodeToString(sum[:4])
+}
+
+// varying are the parts of an error that tell one occurrence from another: what is quoted, ids and addresses of memory,
+// and numbers.
+var varying = []struct {
+	parts *regexp.Regexp
+	shown string
+}{
+	{regexp.MustCompile(`"[^"]*"|'[^']*'|` + "`[^`]*`" + `|“[^”]*”|«[^»]*»`), "…"},
+	{regexp.MustCompile(`\b[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}\b`), "ID"},
+	{regexp.MustCompile(`\b0x[0-9a-fA-F]+\b`), "ID"},
+	{regexp.MustCompile(`\b[0-9a-fA-F]*[0-9][0-9a-fA-F]{11,}\b|\b[0-9a-fA-F]{11,}[0-9][0-9a-fA-F]*\b`), "ID"},
+	{regexp.MustCompile(`[0-9]+([.,:][0-9]+)*`), "N"},
+	{regexp.MustCompile(`\s+`), " "},
+}
+
+// maxShape is how many bytes of a shape are kept.
+const maxShape = 200
+
+// shapeOf answers an error's text without what varies.
+func shapeOf(message string) string {
+	for _, v := range varying {
+		message = v.parts.ReplaceAllString(message, v.shown)
+	}
+	if message = strings.TrimSpace(message); message == "" {
+		return "(no message)"
+	}
+	if len(message) > maxShape {
+		message = strings.ToValidUTF8(message[:maxShape], "") + "…"
+	}
+	return message
+}
+
+type dlqList struct {
+	remote
+	format
+	dlqFilter
+}
+
+// Run prints the groups.
+func (l dlqList) Run(ctx context.Context, c console) error {
+	return l.on(c, func(server *client.Client) error {
+		jobs, err := l.failed(ctx, server)
+		if err != nil {
+			return err
+		}
+		return list(c, l.format, "groups", grouped(jobs), "GROUP\tCOUNT\tTOPIC\tNEWEST\tERROR", func(g *failures) []any {
+			return []any{g.Group, g.Count, g.Topic, when(g.Newest), g.Shape}
+		})
+	})
+}
+
+type dlqShow struct {
+	remote
+	format
+	dlqFilter
+	Group string `arg:"" help:"Group, as dlq list prints it."`
+}
+
+// Run prints the jobs of the group.
+func (s dlqShow) Run(ctx context.Context, c console) error {
+	return s.on(c, func(server *client.Client) error {
+		jobs, err := s.of(ctx, server, s.Group)
+		if err != nil {
+			return err
+		}
+		return list(c, s.format, "jobs", jobs, "FINISHED\tSTATE\tATTEMPT\tID\tERROR", func(j *client.TopicJob) []any {
+			return []any{when(j.FinishedAt), j.State, j.Attempt, j.ID, j.Message}
+		})
+	})
+}
+
+// of answers the jobs of a group; all of them where it is empty.
+func (f dlqFilter) of(ctx context.Context, server *client.Client, group string) ([]client.TopicJob, error) {
+	jobs, err := f.failed(ctx, server)
+	if err != nil || group == "" {
+		return jobs, err
+	}
+	for _, g := range grouped(jobs) {
+		if g.Group == group {
+			return g.jobs, nil
+		}
+	}
+	return nil, noGroupError(group)
+}
+
+// noGroupError says that there is no such group; it is exit status 3.
+type noGroupError string
+
+func (e noGroupError) Error() string {
+	return fmt.Sprintf("no failed job is in the group %s", string(e))
+}
+
+type dlqReplay struct {
+	remote
+	dlqFilter
+	Group string  `arg:"" optional:"" help:"Group, as dlq list prints it; default: all that the flags let through."`
+	Yes   bool    `help:"Do it. Without this, only how many there are is printed."`
+	Rate  float64 `help:"At most so many a second; default 10." default:"10" placeholder:"N"`
+}
+
+func (dlqReplay) Help() string {
+	return `Each job is added anew, with all its attempts, and its failure leaves the history. The oldest is the first. Interrupted, it
+has replayed what it counted; what is left is replayed by the same command.`
+}
+
+// Run counts the jobs, and replays them.
+func (r dlqReplay) Run(ctx context.Context, c console) error {
+	if r.Rate <= 0 {
+		return misused("--rate is %v, want more than 0", r.Rate)
+	}
+	return r.on(c, func(server *client.Client) error {
+		jobs, err := r.of(ctx, server, r.Group)
+		if err != nil {
+			return err
+		}
+		if !r.Yes {
+			_, err := fmt.Fprintf(c.out, "%d jobs would be replayed; go ahead with --yes\n", len(jobs))
+			return err
+		}
+		slices.Reverse(jobs)
+		done, err := replay(ctx, server, jobs, time.Duration(float64(time.Second)/r.Rate))
+		c.note("%d of %d jobs were replayed", done, len(jobs))
+		return err
+	})
+}
+
+// replay does jobs again, at that pace.
+func replay(ctx context.Context, server *client.Client, jobs []client.TopicJob, pace time.Duration) (done int, err error) {
+	ticker := time.NewTicker(max(pace, time.Microsecond))
+	defer ticker.Stop()
+	for _, job := range jobs {
+		if done > 0 {
+			select {
+			case <-ctx.Done():
+				return done, ctx.Err()
+			case <-ticker.C:
+			}
+		}
+		if _, err := server.Retry(ctx, job.ID); err != nil {
+			return done, err
+		}
+		done++
+		if err := server.RemoveJob(ctx, job.ID); err != nil {
+			return done, err
+		}
+	}
+	return done, nil
+}

@@ -1,0 +1,49 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/millrace/millrace/client"
+)
+
+func TestShapeOf(t *testing.T) {
+	t.Parallel()
+	for message, want := range map[string]string{
+		"":                                "(no message)",
+		"cannot reach db7:5432 after 30s": "cannot reach dbN after Ns",
+		`no customer "ada" in 'shop'`:     "no customer … in …",
+		"order 019b76da-a800-7005-8000-000000000000 is gone": "order ID is gone",
+		"panic at 0xc000123 in deadbeefcafe1234":             "panic at ID in ID",
+		"took 1.5s,  3 of 10":                                "took Ns, N of N",
+		"facade of a decade":                                 "facade of a decade",
+	} {
+		if got := shapeOf(message); got != want {
+			t.Errorf("%q = %q, want %q", message, got, want)
+		}
+	}
+}
+
+func TestGrouped(t *testing.T) {
+	t.Parallel()
+	job := func(id, topic, message string) client.TopicJob {
+		return client.TopicJob{ID: id, Topic: topic, Message: message}
+	}
+	got := grouped([]client.TopicJob{job("5", "a", "rare"), job("4", "b", "code 7"), job("3", "a", "code 1"), job("2", "a", "code 22"), job("1", "a", "code 3")})
+	type group struct {
+		Topic, Shape, Last string
+		Count              int
+	}
+	var shown []group
+	for _, g := range got {
+		shown = append(shown, group{g.Topic, g.Shape, g.Last, g.Count})
+	}
+	want := []group{{"a", "code N", "3", 3}, {"a", "rare", "5", 1}, {"b", "code N", "4", 1}}
+	if diff := cmp.Diff(want, shown); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if got[0].Group == got[2].Group {
+		t.Error("two topics share a group")
+	}
+}
