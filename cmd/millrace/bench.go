@@ -15,10 +15,11 @@ import (
 )
 
 type benchCommand struct {
-	Append benchAppendCommand `cmd:"" help:"Durable appends per second, by writers and batch size, beside what the disk can do."`
-	Read   benchReadCommand   `cmd:"" help:"Events read per second, from the beginning of the journal."`
-	Follow benchFollowCommand `cmd:"" help:"How soon a waiting follower has an event."`
-	Tasks  benchTasksCommand  `cmd:"" help:"Tasks enqueued, started and ended per second, and how soon they start."`
+	Append  benchAppendCommand  `cmd:"" help:"Durable appends per second, by writers and batch size, beside what the disk can do."`
+	Read    benchReadCommand    `cmd:"" help:"Events read per second, from the beginning of the journal."`
+	Follow  benchFollowCommand  `cmd:"" help:"How soon a waiting follower has an event."`
+	Tasks   benchTasksCommand   `cmd:"" help:"Tasks enqueued, started and ended per second, and how soon they start."`
+	Streams benchStreamsCommand `cmd:"" help:"Appends to one stream per second, single and in batches, and reading it in pages."`
 }
 
 func (benchCommand) Help() string {
@@ -28,6 +29,7 @@ func (benchCommand) Help() string {
     millrace bench read --events 1000000
     millrace bench follow --http
     millrace bench tasks --backlog 0,1000000
+    millrace bench streams --events 1000000
     millrace bench append --url http://127.0.0.1:8080
 
 Without --url everything happens in this process on a temporary embedded store: the engine alone, or with --http behind a server on
