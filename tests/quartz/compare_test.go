@@ -128,11 +128,10 @@ func (q *question) adapt(z *time.Location) bool {
 		namedStep.MatchString(q.expression),
 		repeats(z, q.after):
 		return false
-	case strings.Contains(dates, "W"): // the first time of a month is right
-		at := time.Unix(q.after, 0).In(z)
-		q.after = time.Date(at.Year(), at.Month(), 1, 0, 0, 0, 0, z).Unix() - 1
-		q.count = 1
-		return !repeats(z, q.after) && time.Unix(q.after+1, 0).In(z).Format(time.TimeOnly) == "00:00:00" // no clock is set then
+	case strings.Contains(dates, "W"): // the first time of a month is right, where midnight is
+		at := time.Unix(q.after, 0).UTC()
+		q.after = time.Date(at.Year(), at.Month(), 1, 0, 0, 0, 0, time.UTC).Unix() - 1
+		q.zone, q.count = "UTC", 1
 	}
 	return true
 }
