@@ -1,5 +1,5 @@
-// Command define is the function of what is declared: GET and PUT /api/v1/definitions, and the schedules below
-// /api/v1/schedules, with what can be done with them.
+// Command define is the function of what is declared: GET and PUT /api/v1/definitions, PUT and DELETE of queues, and the
+// schedules below /api/v1/schedules, with what can be done with them.
 package main
 
 import (
@@ -18,5 +18,8 @@ func main() {
 }
 
 func function(_ context.Context, s *service.Tasks) (host.Function, error) {
-	return s.Function("define", s.API(api.Define(s.Definitions), api.Schedules(s.Schedules, s.Queue, s.Definitions), api.Cron())), nil
+	return s.Function("define", s.API(
+		api.Define(s.Definitions), api.Queues(s.Queue, s.Definitions),
+		api.Schedules(s.Schedules, s.Queue, s.Definitions), api.Cron(),
+	)), nil
 }

@@ -1,4 +1,4 @@
-// Command enqueue-task is the function that makes tasks: POST of sync tasks, and of events for handlers.
+// Command enqueue-task is the function that makes tasks: POST of sync tasks, of events for handlers, and of jobs.
 package main
 
 import (
@@ -17,5 +17,5 @@ func main() {
 }
 
 func function(_ context.Context, s *service.Tasks) (host.Function, error) {
-	return s.Function("enqueue-task", s.API(api.Enqueue(s.Queue, s.Definitions))), nil
+	return s.Function("enqueue-task", s.API(api.Enqueue(s.Queue, s.Definitions), api.Jobs(s.Queue, s.Definitions))), nil
 }

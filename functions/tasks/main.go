@@ -1,5 +1,5 @@
-// Command tasks is the function that answers what is asked of tasks and handlers: their state, logs, lists, why they do not
-// run; and that cancels and retries them, and holds handlers by rules.
+// Command tasks is the function that answers what is asked of tasks, handlers, jobs and queues: their state, logs, lists, why
+// they do not run; and that cancels, stops, retries and removes them, holds handlers by rules, and suspends and purges queues.
 package main
 
 import (
@@ -18,5 +18,8 @@ func main() {
 }
 
 func function(_ context.Context, s *service.Tasks) (host.Function, error) {
-	return s.Function("tasks", s.API(api.Tasks(s.Queue, s.Definitions), api.Handlers(s.Queue, s.Definitions))), nil
+	return s.Function("tasks", s.API(
+		api.Tasks(s.Queue, s.Definitions), api.Handlers(s.Queue, s.Definitions),
+		api.Jobs(s.Queue, s.Definitions), api.Queues(s.Queue, s.Definitions),
+	)), nil
 }

@@ -71,7 +71,7 @@ func MainTasks(stores config.Openers, bells config.Bells, assemble func(context.
 // Function answers a function of that name that serves the handler.
 func (t *Tasks) Function(name string, handler http.Handler) host.Function {
 	f := t.Service.Function(name, handler)
-	f.Close = t.close
+	f.Drain, f.Close = t.drain, t.close
 	return f
 }
 
@@ -93,6 +93,12 @@ func (t *Tasks) Instance() string {
 		host = "unnamed"
 	}
 	return fmt.Sprintf("%s/%d", host, os.Getpid())
+}
+
+// drain ends waiting requests, those for tasks too.
+func (t *Tasks) drain() {
+	t.Queue.Drain()
+	t.Service.drain()
 }
 
 func (t *Tasks) close() error { return errors.Join(t.Queue.Close(), t.Service.close(), t.Bell.Close()) }

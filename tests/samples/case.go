@@ -29,8 +29,9 @@ func Tokens() []api.Token {
 }
 
 // Order is the order of the functions in which the samples make sense: what is read must have been emitted.
+// Define comes last: it replaces what the others' tasks are of.
 func Order() []string {
-	return []string{"emit", "acknowledge", "read-after", "snapshot", "enqueue-task", "tasks", "worker", "cron", "sweep"}
+	return []string{"emit", "acknowledge", "read-after", "snapshot", "enqueue-task", "tasks", "lease", "worker", "cron", "sweep", "define"}
 }
 
 // Of answers the cases of a function, in the order in which they make sense.

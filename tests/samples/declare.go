@@ -14,7 +14,7 @@ const declared = `
 sources:
   shop:
     target: {instances: true}
-    collections: [{name: orders}, {name: customers}]
+    collections: [{name: orders}, {name: customers, schedule: "0 0 3 * * ?"}]
 handlers:
   - {canvas: demo, space: MAIL, name: welcome, target: {instances: true}}
   - {canvas: demo, space: MAIL, name: goodbye, target: {instances: true}}

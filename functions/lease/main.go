@@ -1,0 +1,24 @@
+// Command lease is the function of processes elsewhere that run tasks: they register as instances, claim tasks, and say how
+// these go on and end. Targets that were sent a task and answered 202 report here too.
+package main
+
+import (
+	"context"
+
+	"github.com/millrace/millrace/shared/api"
+	"github.com/millrace/millrace/shared/bell/sqs"
+	"github.com/millrace/millrace/shared/config"
+	"github.com/millrace/millrace/shared/host"
+	"github.com/millrace/millrace/shared/service"
+	"github.com/millrace/millrace/shared/store/dynamo"
+	"github.com/millrace/millrace/shared/topology"
+)
+
+func main() {
+	service.MainTasks(config.Openers{"dynamodb": dynamo.OpenPrefix}, config.Bells{"sqs": sqs.OpenQueue}, function)
+}
+
+func function(_ context.Context, s *service.Tasks) (host.Function, error) {
+	instances := topology.Open(topology.Options{Store: s.Store})
+	return s.Function("lease", s.API(api.Instances(instances, s.Queue))), nil
+}
