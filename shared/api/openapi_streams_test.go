@@ -1,0 +1,42 @@
+package api_test
+
+import (
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestOpenAPIOfStreams(t *testing.T) {
+	t.Parallel()
+	doc, text := description(t, streaming(t))
+	const one = "/api/v1/streams/{stream}"
+	want := []string{
+		"/api/v1/consumers", "/api/v1/events/{id}", "/api/v1/streams", one, one + "/events", one + "/events/{id}", one + "/events:batch", one + "/offsets",
+	}
+	slices.Sort(want)
+	if diff := cmp.Diff(want, slices.Sorted(maps.Keys(doc.Paths))); diff != "" {
+		t.Error(diff)
+	}
+	for path, item := range doc.Paths {
+		for method, op := range item {
+			for _, header := range []string{"X-Producer-ID", "X-Consumer-ID"} {
+				has := slices.ContainsFunc(op.Parameters, func(p parameter) bool { return p.Name == header && p.In == "header" && p.Required })
+				demanded := header == "X-Producer-ID" && method == "post" && strings.Contains(path, "/events") && !strings.Contains(path, "{id}") ||
+					header == "X-Consumer-ID" && (method == "post" && (strings.Contains(path, "{id}") || strings.HasSuffix(path, "/offsets")) ||
+						method == "get" && strings.HasSuffix(path, "{stream}/events"))
+				if has != demanded {
+					t.Errorf("%s %s: %s is described: %v", method, path, header, has)
+				}
+			}
+		}
+	}
+	for _, found := range regexp.MustCompile(`"#/components/schemas/([^"]+)"`).FindAllStringSubmatch(text, -1) {
+		if doc.Components.Schemas[found[1]] == nil {
+			t.Errorf("no schema %s", found[1])
+		}
+	}
+}
