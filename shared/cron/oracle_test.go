@@ -115,7 +115,7 @@ var shifts = []struct {
 // TestOracle compares with brute force around every kind of shift, under both rules and in both directions.
 func TestOracle(t *testing.T) {
 	t.Parallel()
-	rounds := 16
+	rounds := 10
 	if testing.Short() {
 		rounds = 3
 	}

@@ -8,10 +8,6 @@ type set [3]uint64
 func (s *set) add(n int)      { s[n/64] |= 1 << (n % 64) }
 func (s *set) has(n int) bool { return s[n/64]>>(n%64)&1 != 0 }
 
-func (s *set) len() int {
-	return bits.OnesCount64(s[0]) + bits.OnesCount64(s[1]) + bits.OnesCount64(s[2])
-}
-
 // above answers the least member that is at least n, or -1.
 func (s *set) above(n int) int {
 	for i := n / 64; i < len(s); i++ {
