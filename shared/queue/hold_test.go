@@ -1,0 +1,59 @@
+package queue_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/millrace/millrace/shared/journal"
+	"github.com/millrace/millrace/shared/queue"
+	"github.com/millrace/millrace/shared/store"
+	"github.com/millrace/millrace/shared/task"
+)
+
+// interrupted is a store that does something else just before the first write that starts a task.
+type interrupted struct {
+	store.Store
+	meanwhile func()
+}
+
+// Write goes through, after what happens meanwhile.
+func (i *interrupted) Write(ctx context.Context, w store.Write) error {
+	for _, op := range w.Ops {
+		if strings.HasPrefix(op.Item.Key.Partition, "lease/") && i.meanwhile != nil {
+			act := i.meanwhile
+			i.meanwhile = nil
+			act()
+		}
+	}
+	return i.Store.Write(ctx, w)
+}
+
+// A task is held by one process while another, which knew nothing of the rule yet, starts it. It comes back; then the rule
+// is lifted. The entry that was held is old, and must not take the place of the new one.
+func TestAnOldEntryNeverReplacesANewerOneOfItsTask(t *testing.T) {
+	t.Parallel()
+	here := setupWith(t, ways()).another()
+	line := &interrupted{Store: here.store}
+	j := journal.Open(line, journal.Options{Now: here.clock.now})
+	there := &bench{t: t, store: line, journal: j, clock: here.clock}
+	there.Queue = queue.Open(queue.Options{Store: line, Journal: j, Definitions: fixed{ways()}, Now: here.clock.now})
+	id := here.one(queue.New{Job: "/plain", Attempts: 2})
+	line.meanwhile = func() {
+		here.rule("/plain", queue.Pause)
+		here.claim(1) // moves it away
+	}
+	leases := there.claim(1)
+	if len(leases) != 1 {
+		t.Fatal("the task was not started")
+	}
+	if state := there.complete(leases[0], queue.Result{Outcome: queue.Failed}); state != task.Ready {
+		t.Fatalf("the task is %s, want %s", state, task.Ready)
+	}
+	if err := here.SetRule(t.Context(), "/plain", queue.Pause, false); err != nil {
+		t.Fatal(err)
+	}
+	if leases := here.claim(1); len(leases) != 1 || leases[0].Task.ID != id {
+		t.Errorf("the claim answers %d leases, want that of the task that came back", len(leases))
+	}
+}
