@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -148,4 +149,32 @@ func TestStreamOutlivesKill(t *testing.T) {
 			t.Fatalf("acknowledge = %d, %v, want %d", offset, err, i+1)
 		}
 	}
+}
+
+// TestStreamCommands goes through what a producer and a consumer do on the command line.
+func TestStreamCommands(t *testing.T) {
+	t.Parallel()
+	env := append(environment(serve(t, embedded(t))), "XDG_CONFIG_HOME="+t.TempDir())
+	do := func(status int, says string, args ...string) result {
+		t.Helper()
+		r := command(t, env, "", args...)
+		if r.status != status || !strings.Contains(r.out+r.err, says) {
+			t.Fatalf("millrace %q: %+v, want %d with %q", args, r, status, says)
+		}
+		return r
+	}
+	const name = "my / orders"
+	do(0, "Order was placed 1", "stream", "append", name, "Order was placed", "order=17", "total:=12.5")
+	do(0, "Order was placed 2", "stream", "append", name, "Order was placed")
+	do(4, "another producer's", "stream", "append", "--id-file", t.TempDir()+"/id", name, "Order was placed")
+	first, _, _ := strings.Cut(do(0, `{"order":"17","total":12.5}`, "stream", "read", name, "-n", "1").out, " ")
+	do(0, "1", "stream", "ack", name, first)
+	do(0, "Order was placed 2", "stream", "read", name, "--ack")
+	do(0, "100 %", "consumer", "list", name)
+	do(0, "", "stream", "replay", name, "Order was placed", "1")
+	do(0, "Order was placed 2", "stream", "read", name)
+	do(1, "beyond", "stream", "replay", name, "Order was placed", "3")
+	do(0, name, "stream", "list")
+	do(0, "Order was placed 2", "stream", "tail", name, "--after", "0", "-n", "2")
+	do(3, "no stream", "stream", "read", "none")
 }
