@@ -43,8 +43,8 @@ func run(m *testing.M) int {
 	return containers.Run(m)
 }
 
-// functions are the services under test.
-var functions = []string{"emit", "read-after", "snapshot", "enqueue-task", "tasks", "worker", "cron", "sweep", "define"}
+// functions are the services under test; lease comes first, since the worker is told where it is.
+var functions = []string{"lease", "emit", "acknowledge", "read-after", "snapshot", "enqueue-task", "tasks", "worker", "cron", "sweep", "define"}
 
 // deployment is all functions, each a process, on the same tables and the same queue.
 type deployment struct {
@@ -76,6 +76,9 @@ func start(t *testing.T) *deployment {
 	for _, name := range functions {
 		d.requests[name] = record(t, *cfg.BaseEndpoint)
 		d.urls[name] = d.run(t, name, mustEndWell)
+		if name == "lease" {
+			d.env = append(d.env, "MILLRACE_URL="+d.urls[name])
+		}
 	}
 	return d
 }
@@ -165,10 +168,16 @@ func TestFunctionsAsServices(t *testing.T) {
 	t.Parallel()
 	d := start(t)
 	const (
-		event  = "/jobscheduler/master/api/event"
-		object = "/jobscheduler/master/api/object/"
-		token  = "Authorization: Bearer " + secret
-		isJSON = "Content-Type: application/json"
+		event    = "/jobscheduler/master/api/event"
+		object   = "/jobscheduler/master/api/object/"
+		token    = "Authorization: Bearer " + secret
+		isJSON   = "Content-Type: application/json"
+		schedule = "/api/v1/schedules/nightly"
+		stream   = "/api/v1/streams/Codello%20Newsletter%20Subscriptions"
+		consumer = "X-Consumer-ID: f3a7f4f1-6a58-4c43-9d1a-7b63ad1a2b10"
+		producer = "X-Producer-ID: 2480b859-e08a-4414-9c7d-003bc1a4c238"
+		happened = `{"event":{"name":"Subscription initiated","version":1},"trigger":{"type":"automatic","name":"/path"},"payload":{},` +
+			`"system":{"id":"2480b859-e08a-4414-9c7d-003bc1a4c238","name":"n","time":"2021-03-10T22:13:32Z","timezone":"UTC"}}`
 		event1 = "Content-Type: application/cloudevents+json"
 		ring   = `{"specversion":"1.0","id":"1","source":"/rings","type":"ring","data":{"queue":"default"}}`
 		tick   = `{"specversion":"1.0","id":"1","source":"/cron","type":"timer","data":{"tick":"sweep"}}`
@@ -192,6 +201,30 @@ func TestFunctionsAsServices(t *testing.T) {
 		{"define", "PUT", "/api/v1/definitions", "queues: [{name: q}]", []string{token, "Content-Type: application/yaml"}, 200, "added"},
 		{"define", "PUT", "/api/v1/definitions", "{}", []string{token, "Content-Type: application/yaml"}, 200, "removed"},
 		{"define", "GET", "/api/v1/definitions", "", []string{token}, 200, "{"},
+		{"define", "PUT", "/api/v1/queues/mail", `{"topics":["mail/*"]}`, []string{token, isJSON}, 201, `"mail"`},
+		{"define", "PUT", schedule, `{"cron":"0 0 3 * * ?","job":"/topics/mail/report"}`, []string{token, isJSON}, 201, `"next"`},
+		{"define", "POST", schedule + "/suspend", "", []string{token}, 204, ""},
+		{"define", "POST", schedule + "/resume", "", []string{token}, 204, ""},
+		{"define", "POST", schedule + "/trigger", "", []string{token}, 202, "task_id"},
+		{"define", "POST", schedule + "/backfill", `{"from":"2026-03-01T00:00:00Z","to":"2026-03-03T12:00:00Z"}`, []string{token, isJSON}, 202, "3"},
+		{"define", "GET", "/api/v1/schedules", "", []string{token}, 200, `"nightly"`},
+		{"cron", "POST", "/", strings.ReplaceAll(tick, "sweep", "cron"), []string{token, event1}, 204, ""},
+		{"define", "DELETE", schedule, "", []string{token}, 204, ""},
+		{"cron", "POST", "/", strings.ReplaceAll(tick, "sweep", "cron"), []string{token, event1}, 204, ""},
+		{"define", "GET", "/api/v1/cron/next?expr=0+0+3+*+*+%3F", "", []string{token}, 200, "times"},
+		{"tasks", "GET", "/api/v1/queues", "", []string{token}, 200, `"mail"`},
+		{"tasks", "GET", "/api/v1/jobs?topic=mail%2Freport", "", []string{token}, 200, `"mail/report"`},
+		{"tasks", "POST", "/api/v1/queues/mail/suspend", "", []string{token}, 204, ""},
+		{"tasks", "POST", "/api/v1/queues/mail/resume", "", []string{token}, 204, ""},
+		{"tasks", "POST", "/api/v1/queues/mail/purge", "", []string{token}, 200, `{"dropped":`},
+		{"define", "DELETE", "/api/v1/queues/mail", "", []string{token}, 204, ""},
+		{"emit", "POST", stream + "/events", happened, []string{token, isJSON, producer}, 201, `"sequence":1`},
+		{"emit", "POST", stream + "/events", happened, []string{token, isJSON, producer}, 201, `"sequence":2`},
+		{"read-after", "GET", stream + "/events", "", []string{token, consumer}, 200, `"Subscription initiated"`},
+		{"acknowledge", "POST", stream + "/offsets", `{"eventName":"Subscription initiated","offset":1}`, []string{token, isJSON, consumer}, 200, `"offset":1`},
+		{"read-after", "GET", "/api/v1/streams", "", []string{token}, 200, "Codello"},
+		{"lease", "POST", "/api/v1/instances", `{"name":"w","jobs":["/topics/*"],"capacity":1}`, []string{token, isJSON}, 201, `"term"`},
+		{"lease", "GET", "/api/v1/instances", "", []string{token}, 200, `"name":"w"`},
 		{"sweep", "POST", "/", tick, []string{event1}, 401, "unauthorized"},
 		{"sweep", "POST", "/", `{}`, []string{token, event1}, 400, "has no specversion"},
 		{"sweep", "POST", "/", tick, []string{token, event1}, 204, ""},
@@ -213,7 +246,7 @@ func TestFunctionsAsServices(t *testing.T) {
 // TestFunctionSaysWhatIsMissing: whoever starts a service wrongly learns why at once.
 func TestFunctionSaysWhatIsMissing(t *testing.T) {
 	t.Parallel()
-	withoutBell := []string{"emit", "read-after", "snapshot", "define"}
+	withoutBell := []string{"emit", "acknowledge", "read-after", "snapshot"}
 	for _, name := range functions {
 		fails(t, name, "set MILLRACE_ADMIN_TOKEN")
 		fails(t, name, "this program opens dynamodb:PREFIX", "MILLRACE_ADMIN_TOKEN=s", "MILLRACE_STORE=pebble:data")

@@ -20,10 +20,11 @@ import (
 )
 
 // target is what tasks are sent to. To the first attempt of a job named flaky it answers 500, and to that of one named slow
-// nothing, until the worker has gone.
+// nothing, until the worker has gone. That of one named patient it accepts, and goes on with it by itself.
 type target struct {
 	url  string
 	held chan struct{} // an attempt is, and waits for an answer
+	took chan attempt  // those that were accepted
 
 	mu       sync.Mutex
 	received []attempt
@@ -34,11 +35,13 @@ type attempt struct {
 	Job     string          `json:"job"`
 	Number  int             `json:"attempt"`
 	Payload json.RawMessage `json:"payload"`
+
+	Callback string `json:"callback"`
 }
 
 func receiver(t *testing.T) *target {
 	t.Helper()
-	target := &target{held: make(chan struct{}, 1)}
+	target := &target{held: make(chan struct{}, 1), took: make(chan attempt, 1)}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var a attempt
 		if err := json.NewDecoder(r.Body).Decode(&a); err != nil || r.Header.Get("Webhook-Signature") == "" {
@@ -53,6 +56,9 @@ func receiver(t *testing.T) *target {
 		case strings.HasSuffix(a.Job, "/slow") && a.Number == 1:
 			target.held <- struct{}{}
 			<-r.Context().Done()
+		case strings.HasSuffix(a.Job, "/patient"):
+			w.WriteHeader(http.StatusAccepted)
+			target.took <- a
 		}
 	}))
 	t.Cleanup(server.Close)
@@ -81,6 +87,10 @@ handlers:
   - {canvas: c, space: S, name: flaky, target: {http: {url: %[1]q}}, retry_delay: 1s}
   - {canvas: c, space: S, name: later, target: {http: {url: %[1]q}}}
   - {canvas: c, space: S, name: slow, target: {http: {url: %[1]q}}, retry_delay: 1s, lease: 2s}
+  - {canvas: c, space: S, name: patient, target: {http: {url: %[1]q}}}
+jobs:
+  - {path: /topics/clock, target: {http: {url: %[1]q}}}
+  - {path: /topics/elsewhere, target: {instances: true}}
 `, target))
 	if err != nil {
 		t.Fatal(err)
@@ -192,6 +202,92 @@ func TestAKilledWorkerCostsAnAttempt(t *testing.T) {
 	d.await(t, "/api/v1/canvases/c/events/"+event, "done", "sweep")
 	if got := target.starts("/canvases/c/S/slow"); got != 2 {
 		t.Errorf("the task was started %d times, want 2", got)
+	}
+}
+
+// TestScheduleBySQS: a schedule fires by itself, ticks made ahead and started at their time.
+func TestScheduleBySQS(t *testing.T) {
+	t.Parallel()
+	d, target := start(t), receiver(t)
+	d.declare(t, target.url)
+	d.bridge(t, func() string { return d.urls["worker"] })
+	const schedule = "/api/v1/schedules/every-three-seconds"
+	d.ask(t, http.StatusCreated, "define", "PUT", schedule, `{"cron":"0/3 * * * * ?","job":"/topics/clock"}`, nil)
+	declared := time.Now()
+	d.tick(t, "cron")
+	d.tick(t, "cron") // makes nothing twice
+	for end := declared.Add(30 * time.Second); target.starts("/topics/clock") < 2; {
+		if time.Now().After(end) {
+			t.Fatalf("%d ticks in 30 s, want 2", target.starts("/topics/clock"))
+		}
+		time.Sleep(50 * time.Millisecond) // other processes: there is nothing to wait on
+	}
+	if got, most := target.starts("/topics/clock"), int(time.Since(declared)/(3*time.Second))+1; got > most {
+		t.Errorf("%d ticks in %v, want at most %d", got, time.Since(declared), most)
+	}
+	d.ask(t, http.StatusNoContent, "define", "DELETE", schedule, "", nil)
+	d.tick(t, "cron")
+	for _, name := range []string{"define", "worker", "cron"} {
+		checkPolicy(t, name, d.requests[name])
+	}
+}
+
+// TestTargetGoesOn: a target that accepts a task says by its callback how it ended.
+func TestTargetGoesOn(t *testing.T) {
+	t.Parallel()
+	d, target := start(t), receiver(t)
+	d.declare(t, target.url)
+	d.bridge(t, func() string { return d.urls["worker"] })
+	event := d.make(t, http.StatusAccepted, "/api/v1/canvases/c/handlers/S/patient/events", `{"value":1}`)
+	lease, ok := strings.CutPrefix((<-target.took).Callback, d.urls["lease"])
+	if !ok {
+		t.Fatalf("the callback is not below %s", d.urls["lease"])
+	}
+	d.ask(t, http.StatusOK, "lease", "POST", lease+"/heartbeat", `{"progress":{"step":1,"steps":2}}`, nil)
+	d.ask(t, http.StatusOK, "lease", "POST", lease+"/complete", `{"result":"ok"}`, nil)
+	d.await(t, "/api/v1/canvases/c/events/"+event, "done")
+	checkPolicy(t, "lease", d.requests["lease"])
+}
+
+// TestInstanceBySQS: an instance claims a job that another process has added.
+func TestInstanceBySQS(t *testing.T) {
+	t.Parallel()
+	d := start(t)
+	d.declare(t, "http://192.0.2.1/")
+	const instances = "/api/v1/instances"
+	var instance, job struct{ ID string }
+	d.ask(t, http.StatusCreated, "lease", "POST", instances, `{"name":"w","jobs":["/topics/*"],"capacity":1}`, &instance)
+	d.ask(t, http.StatusCreated, "enqueue-task", "POST", "/api/v1/jobs", `{"topic":"elsewhere","properties":{"n":1}}`, &job)
+	var claimed struct{ Claims []struct{ ID, Token string } }
+	d.ask(t, http.StatusOK, "lease", "POST", instances+"/"+instance.ID+"/claims", `{"max":4,"wait":"20s"}`, &claimed)
+	if len(claimed.Claims) != 1 || claimed.Claims[0].ID != job.ID {
+		t.Fatalf("claimed %v, want the job %s", claimed.Claims, job.ID)
+	}
+	d.ask(t, http.StatusOK, "lease", "PUT", instances+"/"+instance.ID, `{}`, nil)
+	d.ask(t, http.StatusOK, "lease", "POST", "/api/v1/leases/"+claimed.Claims[0].Token+"/complete", `{"result":"ok"}`, nil)
+	d.ask(t, http.StatusNotFound, "tasks", "GET", "/api/v1/jobs/"+job.ID, "", nil) // successes of topics leave no history
+
+	d.ask(t, http.StatusCreated, "enqueue-task", "POST", "/api/v1/jobs", `{"topic":"elsewhere"}`, &job)
+	d.ask(t, http.StatusNoContent, "tasks", "DELETE", "/api/v1/jobs/"+job.ID, "", nil)
+	d.ask(t, http.StatusNoContent, "lease", "POST", instances+"/"+instance.ID+"/drain", "", nil)
+	d.ask(t, http.StatusNoContent, "lease", "DELETE", instances+"/"+instance.ID, "", nil)
+	for _, name := range []string{"enqueue-task", "tasks", "lease"} {
+		checkPolicy(t, name, d.requests[name])
+	}
+}
+
+// ask sends a request to a function, demands the status, and reads the answer into into, if it is not nil.
+func (d *deployment) ask(t *testing.T, want int, function, method, path, body string, into any) {
+	t.Helper()
+	status, answer := ask(t, method, d.urls[function]+path, body, "Authorization: Bearer "+secret, "Content-Type: application/json")
+	if status != want {
+		t.Fatalf("%s %s: answer %d %s, want %d", method, path, status, answer, want)
+	}
+	if into == nil {
+		return
+	}
+	if err := json.Unmarshal([]byte(answer), into); err != nil {
+		t.Fatalf("%s %s: answer %s: %v", method, path, answer, err)
 	}
 }
 
