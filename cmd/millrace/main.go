@@ -28,6 +28,8 @@ type commands struct {
 	Snapshot snapshotCommand `cmd:"" help:"Print the state that the events add up to."`
 	Apply    applyCommand    `cmd:"" help:"Put a file of definitions in force: sources, handlers, jobs, queues, schedules, job chains."`
 	Task     taskCommand     `cmd:"" help:"Enqueue tasks, look at them, follow their logs, cancel and retry them."`
+	Worker   workerCommand   `cmd:"" help:"Run a command for each task of some jobs, wherever there is room for it."`
+	Instance instanceCommand `cmd:"" help:"List the processes that run tasks; drain them."`
 	Job      jobCommand      `cmd:"" help:"Add jobs to topics, list and search them, stop, remove and retry them."`
 	Queue    queueCommand    `cmd:"" help:"Show queues; suspend, resume and purge them, watch them at work."`
 	DLQ      dlqCommand      `cmd:"" name:"dlq" help:"Look after jobs that have failed for good: list, show and replay them."`

@@ -1,0 +1,261 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Function does what a task asks for. Its context ends when the task is to be stopped, or is no longer this worker's; the
+// cause is [ErrStopped], [ErrLost] or [ErrDrained]. The output, if not nil, is stored as JSON.
+//
+// An error is a failed attempt, which is repeated while attempts are left; see [Reject] and [RetryAfter] for others. A panic
+// is an error.
+type Function func(ctx context.Context, t *Task) (output any, err error)
+
+// WorkerOptions say what a worker does. Jobs is needed.
+type WorkerOptions struct {
+	// Jobs are the functions by the path of their job, or by a pattern: /a/* is those directly below /a, /a/** all below. Of
+	// several that mean a job, its own path counts first, then the longest pattern.
+	Jobs map[string]Function
+
+	Name     string        // default: the host's name and the process's number
+	Capacity int           // how many tasks run at once; default 1
+	Wait     time.Duration // how long one request for tasks waits; default 20 s
+
+	// Drain is how long tasks may go on once the worker is to end; then their contexts end. Default 30 s.
+	Drain time.Duration
+
+	// OnError is told of what went wrong and is tried again or given up; default: nobody is. It may be called concurrently.
+	OnError func(error)
+}
+
+// Worker runs tasks as an instance of a server.
+type Worker struct {
+	c *Client
+	o WorkerOptions
+
+	room    chan struct{} // holds a token for each task that runs
+	running sync.WaitGroup
+
+	mu sync.Mutex
+	id string // of the instance; another one after it was not heard of for too long
+}
+
+// Worker answers a worker that has not begun.
+func (c *Client) Worker(o WorkerOptions) *Worker {
+	if o.Name == "" {
+		host, err := os.Hostname()
+		if err != nil {
+			host = "unnamed"
+		}
+		o.Name = fmt.Sprintf("%s-%d", host, os.Getpid())
+	}
+	o.Capacity = max(o.Capacity, 1)
+	if o.Wait <= 0 {
+		o.Wait = 20 * time.Second
+	}
+	if o.Drain <= 0 {
+		o.Drain = 30 * time.Second
+	}
+	if o.OnError == nil {
+		o.OnError = func(error) {}
+	}
+	return &Worker{c: c, o: o, room: make(chan struct{}, o.Capacity)}
+}
+
+// beatEvery is how often an instance says that it is alive: three times within its lease.
+const beatEvery = 10 * time.Second
+
+// Run claims tasks and runs them until ctx ends, on SIGTERM say, or the server asks the worker to drain. Then it claims no
+// more, lets those that run end, leaves, and answers nil. The error says why it could not begin, or that it may not go on.
+func (w *Worker) Run(ctx context.Context) error {
+	if err := w.register(ctx); err != nil {
+		return err
+	}
+	inner, end := context.WithCancelCause(context.WithoutCancel(ctx)) // of the tasks, which outlive ctx
+	defer end(nil)
+	claiming, stop := context.WithCancel(ctx)
+	defer stop()
+	var beats sync.WaitGroup
+	alive, dead := context.WithCancel(inner)
+	beats.Go(func() { w.beat(alive, stop) })
+	err := w.claim(claiming, inner)
+	cut := time.AfterFunc(w.o.Drain, func() { end(ErrDrained) })
+	defer cut.Stop()
+	w.running.Wait()
+	dead()
+	beats.Wait()
+	return errors.Join(err, w.leave(context.WithoutCancel(ctx)))
+}
+
+func (w *Worker) register(ctx context.Context) error {
+	body, err := json.Marshal(map[string]any{
+		"name": w.o.Name, "jobs": slices.Sorted(maps.Keys(w.o.Jobs)), "capacity": w.o.Capacity,
+	})
+	if err != nil {
+		return err
+	}
+	answer, err := w.c.repeat(ctx, call{method: http.MethodPost, path: v1 + "instances", body: body}, w.c.patience)
+	var instance struct{ ID string }
+	if err == nil {
+		err = answer.decode(&instance)
+	}
+	if err != nil {
+		return fmt.Errorf("client: register %s: %w", w.o.Name, err)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.id = instance.ID
+	return nil
+}
+
+func (w *Worker) path() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return v1 + "instances/" + url.PathEscape(w.id)
+}
+
+// beat says regularly that the worker is alive, until ctx ends, and stops the claiming when the server wants it drained.
+func (w *Worker) beat(ctx context.Context, stop func()) {
+	ticker := time.NewTicker(beatEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		answer, err := w.c.repeat(ctx, call{method: http.MethodPut, path: w.path(), body: []byte("{}")}, beatEvery)
+		var alive struct{ Draining bool }
+		if err == nil {
+			err = answer.decode(&alive)
+		}
+		if alive.Draining {
+			stop()
+		}
+		if err != nil && StatusOf(err) != http.StatusNotFound && ctx.Err() == nil { // the claims register again
+			w.o.OnError(fmt.Errorf("client: heartbeat of %s: %w", w.o.Name, err))
+		}
+	}
+}
+
+// claim claims while there is room, until ctx ends; tasks run under inner. The error says that the server refuses it.
+func (w *Worker) claim(ctx, inner context.Context) error {
+	for {
+		free := w.take(ctx)
+		if free == 0 {
+			return nil
+		}
+		claims, err := w.ask(ctx, free)
+		for range free - len(claims) {
+			<-w.room
+		}
+		for i := range claims {
+			w.running.Go(func() {
+				defer func() { <-w.room }()
+				w.run(inner, &claims[i])
+			})
+		}
+		switch status := StatusOf(err); {
+		case ctx.Err() != nil:
+			return nil
+		case status == http.StatusNotFound:
+			err = w.register(ctx) // it was not heard of for too long
+		case status == http.StatusUnauthorized, status == http.StatusForbidden:
+			return err
+		}
+		if err != nil {
+			w.o.OnError(err)
+			_ = sleep(ctx, longPause)
+		}
+	}
+}
+
+// take waits for room, and answers how much it has taken; 0: ctx has ended.
+func (w *Worker) take(ctx context.Context) (free int) {
+	select {
+	case w.room <- struct{}{}:
+	case <-ctx.Done():
+		return 0
+	}
+	if ctx.Err() != nil {
+		<-w.room
+		return 0
+	}
+	for free = 1; free < w.o.Capacity; free++ {
+		select {
+		case w.room <- struct{}{}:
+		default:
+			return free
+		}
+	}
+	return free
+}
+
+// ask asks for tasks, and waits for one.
+func (w *Worker) ask(ctx context.Context, most int) ([]claimed, error) {
+	body, err := json.Marshal(map[string]any{"max": min(most, 100), "wait": w.o.Wait.Seconds()})
+	if err != nil {
+		return nil, err
+	}
+	q := call{method: http.MethodPost, path: w.path() + "/claims", body: body, wait: w.o.Wait}
+	answer, err := w.c.repeat(ctx, q, w.c.patience)
+	var claims struct{ Claims []claimed }
+	if err == nil {
+		err = answer.decode(&claims)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("client: claim: %w", err)
+	}
+	return claims.Claims, nil
+}
+
+// leave takes the instance out; one that is gone already is no failure.
+func (w *Worker) leave(ctx context.Context) error {
+	err := w.c.act(ctx, http.MethodDelete, w.path())
+	if err != nil && StatusOf(err) != http.StatusNotFound {
+		return fmt.Errorf("client: leave: %w", err)
+	}
+	return nil
+}
+
+// function answers what runs a job: its own, or that of the longest pattern that means it.
+func (w *Worker) function(job string) Function {
+	if own, there := w.o.Jobs[job]; there {
+		return own
+	}
+	best := ""
+	for pattern := range w.o.Jobs {
+		if matches(pattern, job) && depth(pattern) > depth(best) {
+			best = pattern
+		}
+	}
+	return w.o.Jobs[best]
+}
+
+// depth orders patterns that mean the same job: the deeper root first, and one level before all below.
+func depth(pattern string) int { return len(strings.TrimSuffix(pattern, "**")) }
+
+// matches reports whether a pattern means a job, as the server sees it.
+func matches(pattern, job string) bool {
+	root, stars := strings.TrimRight(pattern, "*"), strings.Count(pattern, "*")
+	below, ok := strings.CutPrefix(job, root)
+	switch stars {
+	case 0:
+		return pattern == job
+	case 1:
+		return ok && below != "" && !strings.Contains(below, "/")
+	default:
+		return ok && below != ""
+	}
+}

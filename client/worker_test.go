@@ -1,0 +1,194 @@
+package client_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/millrace/millrace/client"
+)
+
+// tasks is a server that hands out tasks and notes what becomes of them.
+type tasks struct {
+	mu      sync.Mutex
+	waiting []map[string]any
+	results map[string]map[string]any // by token
+	beats   map[string][]string
+	answer  map[string]string // to heartbeats, by token
+	status  map[string]int
+	left    chan struct{}
+	news    chan struct{}
+}
+
+func (s *tasks) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	var body map[string]any
+	text, _ := io.ReadAll(r.Body) // to its end, so that the server notices when the client leaves
+	_ = json.Unmarshal(text, &body)
+	path := strings.Split(strings.TrimPrefix(r.URL.Path, "/api/v1/"), "/")
+	answer, status := s.do(r, path, body)
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(answer)
+}
+
+func (s *tasks) do(r *http.Request, path []string, body map[string]any) (any, int) {
+	last := path[len(path)-1]
+	if last == "claims" {
+		return s.claims(r.Context(), int(body["max"].(float64))), 200
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch token := path[1:]; {
+	case r.Method == "POST" && last == "instances":
+		return map[string]any{"id": "i1", "term": 1}, 201
+	case r.Method == "DELETE":
+		close(s.left)
+		return nil, 204
+	case last == "heartbeat":
+		text, _ := json.Marshal(body)
+		s.beats[token[0]] = append(s.beats[token[0]], string(text))
+		return json.RawMessage(s.answer[token[0]]), s.status[token[0]]
+	case last == "complete":
+		s.results[token[0]] = body
+		s.news <- struct{}{}
+		return map[string]any{"state": "SUCCEEDED"}, 200
+	}
+	return map[string]any{}, 200
+}
+
+// claims answers what waits; where nothing does, it waits for the client to leave.
+func (s *tasks) claims(ctx context.Context, most int) any {
+	s.mu.Lock()
+	n := min(most, len(s.waiting))
+	out := s.waiting[:n]
+	s.waiting = s.waiting[n:]
+	s.mu.Unlock()
+	if n == 0 {
+		<-ctx.Done()
+	}
+	return map[string]any{"claims": out}
+}
+
+func (s *tasks) add(token, job string, payload any) {
+	s.waiting = append(s.waiting, map[string]any{
+		"id": "id-" + token, "token": token, "job": job, "attempt": 1, "payload": payload, "lease": 0.06,
+	})
+	s.answer[token], s.status[token] = `{"stop":false}`, 200
+}
+
+func TestWorker(t *testing.T) {
+	t.Parallel()
+	s := &tasks{
+		results: map[string]map[string]any{}, beats: map[string][]string{}, answer: map[string]string{}, status: map[string]int{},
+		left: make(chan struct{}), news: make(chan struct{}, 10),
+	}
+	s.add("ok", "/topics/a/x", 1)
+	s.add("failed", "/topics/a/x", 2)
+	s.add("later", "/topics/a/x", 3)
+	s.add("no", "/topics/a/x", 4)
+	s.add("panic", "/topics/b", nil)
+	s.add("stopped", "/topics/b/c/d", nil)
+	s.answer["stopped"] = `{"stop":true}`
+	s.add("lost", "/topics/b/c/d", nil)
+	s.answer["lost"], s.status["lost"] = `{"code":"conflict"}`, 409
+	server := httptest.NewServer(s)
+	defer server.Close()
+	c, err := client.New(client.Options{URL: server.URL, Token: "t"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	lost := make(chan error, 1)
+	w := c.Worker(client.WorkerOptions{
+		Capacity: 3,
+		Jobs: map[string]client.Function{
+			"/topics/a/*": func(_ context.Context, t *client.Task) (any, error) {
+				switch string(t.Payload) {
+				case "2":
+					return nil, errors.New("no luck")
+				case "3":
+					return nil, client.RetryAfter(90*time.Second, errors.New("busy"))
+				case "4":
+					return nil, client.Reject(errors.New("never"))
+				}
+				t.Log("info", "at work")
+				t.Report(client.Progress{Step: 1, Steps: 2})
+				return map[string]int{"n": 7}, nil
+			},
+			"/topics/**": func(ctx context.Context, _ *client.Task) (any, error) {
+				<-ctx.Done()
+				return nil, context.Cause(ctx)
+			},
+			"/topics/b": func(context.Context, *client.Task) (any, error) { panic("oh") },
+		},
+		OnError: func(err error) {
+			if errors.Is(err, client.ErrLost) {
+				lost <- err
+			}
+		},
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error)
+	go func() { done <- w.Run(ctx) }()
+	for range 6 {
+		<-s.news
+	}
+	<-lost
+	cancel()
+	if err := <-done; err != nil {
+		t.Errorf("Run = %v, want nil after a drain", err)
+	}
+	<-s.left
+	want := map[string]map[string]any{
+		"ok":      {"result": "ok", "output": map[string]any{"n": 7.0}},
+		"failed":  {"result": "failed", "message": "no luck"},
+		"later":   {"result": "failed", "message": "busy", "retry_delay": 90.0},
+		"no":      {"result": "cancel", "message": "never"},
+		"panic":   {"result": "failed", "message": "panic: oh"},
+		"stopped": {"result": "failed", "message": client.ErrStopped.Error()},
+	}
+	if diff := cmp.Diff(want, s.results); diff != "" {
+		t.Error(diff)
+	}
+	if told := strings.Join(s.beats["ok"], ""); !strings.Contains(told, `"at work"`) || !strings.Contains(told, `"steps":2`) {
+		t.Errorf("heartbeats of a task that logs = %s", told)
+	}
+}
+
+// TestWorkerDrains: what runs when the worker is to end, ends; nothing more is claimed.
+func TestWorkerDrains(t *testing.T) {
+	t.Parallel()
+	s := &tasks{
+		results: map[string]map[string]any{}, beats: map[string][]string{}, answer: map[string]string{}, status: map[string]int{},
+		left: make(chan struct{}), news: make(chan struct{}, 10),
+	}
+	s.add("first", "/a", nil)
+	s.add("second", "/a", nil)
+	server := httptest.NewServer(s)
+	defer server.Close()
+	c, err := client.New(client.Options{URL: server.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	w := c.Worker(client.WorkerOptions{Jobs: map[string]client.Function{
+		"/a": func(inner context.Context, _ *client.Task) (any, error) {
+			cancel()
+			<-ctx.Done()
+			return nil, inner.Err()
+		},
+	}})
+	if err := w.Run(ctx); err != nil {
+		t.Errorf("Run = %v", err)
+	}
+	if diff := cmp.Diff(map[string]map[string]any{"first": {"result": "ok"}}, s.results); diff != "" {
+		t.Errorf("results: %s", diff)
+	}
+}
