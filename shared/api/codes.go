@@ -60,6 +60,34 @@ var failures = map[Code]failure{
 	CodeUnavailable:  {503, time.Second, "The store cannot be reached or is busy; nothing acknowledged is lost."},
 }
 
+// meanings are what clients are told of the errors that other packages say may happen. Without a text it is the error's own.
+var meanings = []struct {
+	err  error
+	code Code
+	text string
+	at   string // location
+}{
+	{journal.ErrIdempotencyMismatch, CodeMismatch, "this Idempotency-Key was used with another body", inKeyHeader},
+	{journal.ErrTooLarge, CodeTooLarge, "this is too large for one append; send less at a time", "body"},
+	{queue.ErrNoTask, CodeNotFound, "there is no task with this id", ""},
+	{queue.ErrNoLease, CodeNotFound, "this lease was never given", ""},
+	{queue.ErrFinished, CodeConflict, "the task is finished", ""},
+	{queue.ErrUnfinished, CodeConflict, "the task is not finished", ""},
+	{queue.ErrSucceeded, CodeConflict, "the task has succeeded", ""},
+	{queue.ErrStale, CodeConflict, "the lease is no longer valid; nothing was changed", ""},
+	{schedule.ErrNoSchedule, CodeNotFound, "there is no schedule of this name", ""},
+	{schedule.ErrRange, CodeImpossible, "", "body"},
+	{queue.ErrInvalid, CodeInvalid, "", ""},
+	{journal.ErrUnavailable, CodeUnavailable, unavailableText, ""},
+	{journal.ErrClosed, CodeUnavailable, unavailableText, ""},
+	{context.DeadlineExceeded, CodeUnavailable, unavailableText, ""},
+	{context.Canceled, CodeUnavailable, unavailableText, ""},
+	{journal.ErrUnknownOutcome, CodeUnavailable,
+		"whether this was done could not be established; try again with the same Idempotency-Key", ""},
+}
+
+const unavailableText = "the store cannot be reached or is busy; try again"
+
 // problemOf answers what a client may know of an error. What it does not recognise is [CodeInternal] and says nothing.
 func problemOf(err error) *Problem {
 	if p, ok := errors.AsType[*Problem](err); ok {
@@ -68,34 +96,19 @@ func problemOf(err error) *Problem {
 	if e, ok := errors.AsType[*event.Error](err); ok {
 		return refused(e)
 	}
-	switch {
-	case errors.Is(err, journal.ErrIdempotencyMismatch):
-		return problem(CodeMismatch, "this Idempotency-Key was used with another body").at(inKeyHeader)
-	case errors.Is(err, journal.ErrTooLarge):
-		return problem(CodeTooLarge, "this is too large for one append; send less at a time").at("body")
-	case errors.Is(err, queue.ErrNoTask):
-		return problem(CodeNotFound, "there is no task with this id")
-	case errors.Is(err, queue.ErrNoLease):
-		return problem(CodeNotFound, "this lease was never given")
-	case errors.Is(err, queue.ErrFinished):
-		return problem(CodeConflict, "the task is finished")
-	case errors.Is(err, queue.ErrUnfinished):
-		return problem(CodeConflict, "the task is not finished")
-	case errors.Is(err, queue.ErrSucceeded):
-		return problem(CodeConflict, "the task has succeeded")
-	case errors.Is(err, queue.ErrStale):
-		return problem(CodeConflict, "the lease is no longer valid; nothing was changed")
-	case errors.Is(err, schedule.ErrNoSchedule):
-		return problem(CodeNotFound, "there is no schedule of this name")
-	case errors.Is(err, schedule.ErrRange):
-		return problem(CodeImpossible, "%s", strings.TrimPrefix(err.Error(), schedule.ErrRange.Error()+": ")).at("body")
-	case errors.Is(err, queue.ErrInvalid):
-		return problem(CodeInvalid, "%s", strings.TrimPrefix(err.Error(), queue.ErrInvalid.Error()+": "))
-	case errors.Is(err, journal.ErrUnavailable), errors.Is(err, journal.ErrClosed),
-		errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
-		return problem(CodeUnavailable, "the store cannot be reached or is busy; try again")
-	case errors.Is(err, journal.ErrUnknownOutcome):
-		return problem(CodeUnavailable, "whether this was done could not be established; try again with the same Idempotency-Key")
+	for _, m := range meanings {
+		if !errors.Is(err, m.err) {
+			continue
+		}
+		text := m.text
+		if text == "" {
+			text = strings.TrimPrefix(err.Error(), m.err.Error()+": ")
+		}
+		p := problem(m.code, "%s", text)
+		if m.at != "" {
+			return p.at(m.at)
+		}
+		return p
 	}
 	return problem(CodeInternal, "an unexpected failure; the log has it under the request id")
 }

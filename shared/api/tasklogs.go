@@ -125,13 +125,8 @@ func (r *logReading) once() error {
 		if err != nil {
 			return err
 		}
-		for i := range page.Lines {
-			if before+i > 0 {
-				b.bytes = append(b.bytes, ',')
-			}
-			if err := b.line(&page.Lines[i]); err != nil {
-				return err
-			}
+		if err := b.lines(page.Lines, before > 0); err != nil {
+			return err
 		}
 		full := r.limit > 0 && r.lines >= r.limit || !r.x.api.canStream && len(b.bytes) >= r.x.api.maxAnswer
 		if page.More && !full {
@@ -151,6 +146,19 @@ func (r *logReading) once() error {
 		r.x.json(http.StatusOK, b.bytes)
 		return nil
 	}
+}
+
+// lines renders lines with commas between them, and before the first if others came before it.
+func (b *buffer) lines(lines []queue.Line, more bool) error {
+	for i := range lines {
+		if more || i > 0 {
+			b.bytes = append(b.bytes, ',')
+		}
+		if err := b.line(&lines[i]); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // send passes on what is rendered. That the client has left shows at the next reading.

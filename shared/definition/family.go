@@ -29,30 +29,44 @@ func restOf(pattern, topic string) string {
 
 // member answers whether name is one of the family's queues.
 func (q *Queue) member(name string) bool {
-	n := strings.Count(q.Name, wildcard)
-	if n == 0 || strings.Contains(name, "/") || name == SyncQueue || name == EventQueue || name == MainQueue {
+	rest, ok := q.restIn(name)
+	if !ok || strings.Contains(name, "/") || name == SyncQueue || name == EventQueue || name == MainQueue {
 		return false
 	}
-	before, _, _ := strings.Cut(q.Name, wildcard)
-	open := len(name) - (len(q.Name) - n*len(wildcard))
-	if open < 0 || open%n != 0 || !strings.HasPrefix(name, before) {
-		return false
-	}
-	rest := name[len(before) : len(before)+open/n]
-	if strings.ReplaceAll(q.Name, wildcard, rest) != name {
-		return false
-	}
-	topic := strings.ReplaceAll(rest, ".", "/")
 	for _, pattern := range q.Topics {
-		root, kind := topicPatternRoot(pattern)
-		if root != "" && kind != 0 {
-			root += "/"
-		}
-		if kind == 0 && rest == "" || kind != 0 && MatchTopic(pattern, root+topic) && ValidTopic(root+topic) {
+		if leavesOpen(pattern, rest) {
 			return true
 		}
 	}
 	return false
+}
+
+// restIn answers what stands for {0} in a name, if the name is one of the family's.
+func (q *Queue) restIn(name string) (rest string, ok bool) {
+	n := strings.Count(q.Name, wildcard)
+	if n == 0 {
+		return "", false
+	}
+	before, _, _ := strings.Cut(q.Name, wildcard)
+	open := len(name) - (len(q.Name) - n*len(wildcard))
+	if open < 0 || open%n != 0 || !strings.HasPrefix(name, before) {
+		return "", false
+	}
+	rest = name[len(before) : len(before)+open/n]
+	return rest, strings.ReplaceAll(q.Name, wildcard, rest) == name
+}
+
+// leavesOpen reports whether a pattern means a topic of which it leaves that open.
+func leavesOpen(pattern, rest string) bool {
+	root, kind := topicPatternRoot(pattern)
+	if kind == 0 {
+		return rest == ""
+	}
+	if root != "" {
+		root += "/"
+	}
+	topic := root + strings.ReplaceAll(rest, ".", "/")
+	return MatchTopic(pattern, topic) && ValidTopic(topic)
 }
 
 // family answers the declared queue that stands for one of that name.

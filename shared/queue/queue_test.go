@@ -2,6 +2,7 @@ package queue_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -119,7 +120,7 @@ func TestSmoke(t *testing.T) {
 	if s, err := b.Sweep(t.Context()); err != nil || s.Lost != 1 {
 		t.Fatal(s, err)
 	}
-	if _, err := b.Complete(t.Context(), l[0].Token, queue.Result{Outcome: queue.OK}); err != queue.ErrStale {
+	if _, err := b.Complete(t.Context(), l[0].Token, queue.Result{Outcome: queue.OK}); !errors.Is(err, queue.ErrStale) {
 		t.Fatal(err)
 	}
 	// unique

@@ -107,26 +107,31 @@ func (r *engineRun) verifyRequests() {
 			continue
 		}
 		r.count("acknowledged")
-		var ids []string
-		for _, added := range q.answer.Tasks {
-			ids = append(ids, string(added.Task.ID))
-			if len(r.ledger.tasks[added.Task.ID.UUID()]) == 0 {
-				r.report("I3", "task %s was acknowledged and is not there", added.Task.ID)
-			}
-			if added.Existing {
-				r.count("existing")
-			}
-		}
+		answer := fmt.Sprint(r.verifyAnswer(q.answer.Tasks))
 		if !q.once {
 			continue
 		}
 		r.count("once")
-		key, answer := q.labels[0]+" "+q.labels[len(q.labels)-1], fmt.Sprint(ids)
+		key := q.labels[0] + " " + q.labels[len(q.labels)-1]
 		if other, again := answers[key]; again && other != answer {
 			r.report("once", "%s was answered %s and %s", key, other, answer)
 		}
 		answers[key] = answer
 	}
+}
+
+// verifyAnswer checks that what was acknowledged is there, and answers the ids.
+func (r *engineRun) verifyAnswer(tasks []queue.Added) (ids []string) {
+	for _, added := range tasks {
+		ids = append(ids, string(added.Task.ID))
+		if len(r.ledger.tasks[added.Task.ID.UUID()]) == 0 {
+			r.report("I3", "task %s was acknowledged and is not there", added.Task.ID)
+		}
+		if added.Existing {
+			r.count("existing")
+		}
+	}
+	return ids
 }
 
 // verifyLeases checks claims and completions.
