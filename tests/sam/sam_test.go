@@ -84,16 +84,30 @@ func tokens(t *testing.T) string {
 	return string(text)
 }
 
+// TestInvokeEverySample: the first of each function by sam local invoke, the others by sam local start-lambda, in an order in
+// which each rests on those before it.
 func TestInvokeEverySample(t *testing.T) {
 	stack := build(t, map[string]string{"MILLRACE_TOKENS": tokens(t)})
-	// The first one alone: SAM makes its image then. Each function's samples rest on those of the functions before it.
-	invoke(t, stack, "snapshot", samples.Of("snapshot")[0].Name)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+	defer cancel()
+	lambda, err := stack.StartLambda(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if notes := lambda.Stop(); t.Failed() {
+			t.Log(notes)
+		}
+	}()
 	for _, function := range samples.Order() {
 		t.Run(function, func(t *testing.T) {
-			for _, c := range samples.Of(function) {
+			for i, c := range samples.Of(function) {
 				t.Run(c.Name, func(t *testing.T) {
-					t.Parallel()
-					answer, failure := invoke(t, stack, function, c.Name)
+					invoke := invokeWarm(lambda)
+					if i == 0 {
+						invoke = invokeOnce(stack)
+					}
+					answer, failure := invoke(ctx, t, function, c.Name)
 					if err := c.Check(answer, failure); err != nil {
 						t.Error(err)
 					}
@@ -103,17 +117,33 @@ func TestInvokeEverySample(t *testing.T) {
 	}
 }
 
-func invoke(t *testing.T, stack *sam.Stack, function, name string) (answer []byte, failure string) {
-	t.Helper()
-	payload, err := filepath.Abs(samples.Path(function, name))
-	if err != nil {
-		t.Fatal(err)
+// invoker invokes a function with one of its samples, and answers its answer or the text of its error.
+type invoker func(ctx context.Context, t *testing.T, function, name string) (answer []byte, failure string)
+
+func invokeOnce(stack *sam.Stack) invoker {
+	return func(ctx context.Context, t *testing.T, function, name string) (answer []byte, failure string) {
+		t.Helper()
+		payload, err := filepath.Abs(samples.Path(function, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer, failure, err = stack.Invoke(ctx, function, payload)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return answer, failure
 	}
-	answer, failure, err = stack.Invoke(t.Context(), function, payload)
-	if err != nil {
-		t.Fatal(err)
+}
+
+func invokeWarm(lambda *sam.Gateway) invoker {
+	return func(ctx context.Context, t *testing.T, function, name string) (answer []byte, failure string) {
+		t.Helper()
+		answer, failure, err := lambda.Invoke(ctx, function, samples.Payload(t, function, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return answer, failure
 	}
-	return answer, failure
 }
 
 func TestGateway(t *testing.T) {
@@ -168,6 +198,22 @@ func TestGateway(t *testing.T) {
 		{"PUT " + handler + "/rules/pause", "sample", "", 204, ""},
 		{"GET /api/v1/canvases/demo/handlers", "sample", "", 200, `"state":"pause"`},
 		{"GET /api/v1/jobs/unknown/why", "sample", "", 404, "not_found"},
+		{"POST /api/v1/jobs", "sample", `{"topic":"mail/send"}`, 201, `"mail/send"`},
+		{"GET /api/v1/jobs?topic=mail/send", "sample", "", 200, `"mail/send"`},
+		{"POST /api/v1/jobs/search", "sample", `{"topic":"mail/send"}`, 200, `"mail/send"`},
+		{"PUT /api/v1/queues/mail", "sample", `{"topics":["mail/*"]}`, 201, `"mail"`},
+		{"GET /api/v1/queues", "sample", "", 200, `"mail"`},
+		{"POST /api/v1/queues/mail/purge", "sample", "", 200, `"dropped"`},
+		{"GET /api/v1/statistics", "sample", "", 200, `"queued"`},
+		{"GET /api/v1/statistics/topics", "sample", "", 200, `"topics"`},
+		{"PUT /api/v1/schedules/nightly", "sample", `{"cron":"0 0 3 * * ?","job":"/topics/mail/report"}`, 201, `"next"`},
+		{"POST /api/v1/schedules/nightly/suspend", "sample", "", 204, ""},
+		{"GET /api/v1/schedules/sources%2Fshop%2Fcustomers", "sample", "", 200, `"sources/shop/customers"`},
+		{"GET /api/v1/schedules", "sample", "", 200, `"nightly"`},
+		{"GET /api/v1/cron/next?expr=0%200%203%20*%20*%20%3F", "sample", "", 200, `"times"`},
+		{"POST /api/v1/instances", "sample", `{"name":"w","jobs":["/topics/*"],"capacity":1}`, 201, `"term"`},
+		{"GET /api/v1/instances", "sample", "", 200, `"name":"w"`},
+		{"POST /api/v1/leases/none/complete", "sample", `{"result":"ok"}`, 404, "not_found"},
 		{"GET /api/v1/definitions", "sample", "", 200, `"welcome"`},
 		{"PUT /api/v1/definitions?dry_run=true", "sample", `{}`, 200, `"removed"`},
 	}

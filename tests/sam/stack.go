@@ -80,14 +80,20 @@ func (s *Stack) Invoke(ctx context.Context, function, payload string) (answer []
 	if err != nil {
 		return nil, "", err
 	}
+	answer, failure = outcome(out)
+	return answer, failure, nil
+}
+
+// outcome tells an answer from the text of an error.
+func outcome(out []byte) (answer []byte, failure string) {
 	out = bytes.TrimSpace(out)
 	var failed struct {
 		Message string `json:"errorMessage"`
 	}
 	if json.Unmarshal(out, &failed) == nil && failed.Message != "" {
-		return nil, failed.Message, nil
+		return nil, failed.Message
 	}
-	return out, "", nil
+	return out, ""
 }
 
 // common are the arguments that invoke and start-api both take.
