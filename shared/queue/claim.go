@@ -309,10 +309,12 @@ func (c *claim) judge(ctx context.Context, p place, item *store.Item, now int64)
 	if err := decode(item, &t); err != nil {
 		return err
 	}
+	if !t.State.Queued() {
+		c.stale = append(c.stale, staleEntry{p, item})
+		return nil
+	}
 	job, declared := c.set.JobOf(t.Job)
 	switch {
-	case !t.State.Queued():
-		c.stale = append(c.stale, staleEntry{p, item})
 	case c.full:
 		c.left = append(c.left, p)
 	case c.rules.holds(t.Job):

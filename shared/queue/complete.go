@@ -227,9 +227,24 @@ func (q *Queue) permitsFree(ctx context.Context, h *heldLease) {
 				q.log.Warn("tasks that wait for a limit are left to the sweep", "error", err)
 			}
 		} else {
-			q.ring(ctx, []bell.Ring{{Queue: h.Line}})
+			q.ring(ctx, q.ringsFor(ctx, h.Line))
 		}
 	}
+}
+
+// ringsFor answers a ring for each line of the same queue: whichever has the best task, a place is free for it.
+func (q *Queue) ringsFor(ctx context.Context, line string) []bell.Ring {
+	rings := []bell.Ring{{Queue: line}}
+	all, err := q.lines(ctx)
+	if err != nil {
+		return rings // the sweep rings for the others
+	}
+	for _, other := range all {
+		if other != line && queueOf(other) == queueOf(line) {
+			rings = append(rings, bell.Ring{Queue: other})
+		}
+	}
+	return rings
 }
 
 // ended is the event of an attempt's end.
