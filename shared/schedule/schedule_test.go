@@ -163,6 +163,82 @@ func TestTenAtOnceMakeEachTickOnce(t *testing.T) {
 	}
 }
 
+// dying is a store whose process ends with its nth call: before the store has it, or after, when the answer is lost.
+type dying struct {
+	store.Store
+	mu   sync.Mutex
+	left int
+	lost bool
+}
+
+var errDead = fmt.Errorf("%w: the process is dead", store.ErrUnavailable)
+
+// spend reports whether this call is made, and whether its answer arrives.
+func (d *dying) spend() (made, heard bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.left--
+	return d.left > 0 || d.left == 0 && d.lost, d.left > 0
+}
+
+func (d *dying) Get(ctx context.Context, keys ...store.Key) ([]*store.Item, error) {
+	if _, heard := d.spend(); !heard {
+		return nil, errDead
+	}
+	return d.Store.Get(ctx, keys...)
+}
+
+func (d *dying) Query(ctx context.Context, r store.Range) (store.Page, error) {
+	if _, heard := d.spend(); !heard {
+		return store.Page{}, errDead
+	}
+	return d.Store.Query(ctx, r)
+}
+
+func (d *dying) Write(ctx context.Context, w store.Write) error {
+	made, heard := d.spend()
+	if !made {
+		return errDead
+	}
+	if err := d.Store.Write(ctx, w); err != nil || heard {
+		return err
+	}
+	return errDead
+}
+
+func (d *dying) Reserve(ctx context.Context, key store.Key, ids int, now int64) (store.Ticket, error) {
+	if _, heard := d.spend(); !heard {
+		return store.Ticket{}, errDead
+	}
+	return d.Store.Reserve(ctx, key, ids, now)
+}
+
+// A process that makes ticks may end between any two calls to the store, or with an answer under way: whoever looks next
+// makes what is missing, and nothing twice.
+func TestKilledBetweenAnyTwoCalls(t *testing.T) {
+	t.Parallel()
+	for _, lost := range []bool{false, true} {
+		for calls := 1; ; calls++ {
+			b := setup(t, every("s", "0/7 * * * * ?"), every("u", "0/20 * * * * ?", func(s *definition.Schedule) { s.Job = "/sources/s/d" }))
+			b.look()
+			b.now = b.now.Add(time.Minute)
+			d := &dying{Store: b.store, left: calls, lost: lost}
+			j := journal.Open(d, journal.Options{Now: b.clock})
+			q := queue.Open(queue.Options{Store: d, Journal: j, Definitions: b.sets, Now: b.clock})
+			dead := schedule.Open(schedule.Options{Store: d, Journal: j, Queue: q, Definitions: b.sets, Now: b.clock})
+			_, err := dead.Make(t.Context(), b.now.Add(time.Minute))
+			_ = j.Close()
+			b.look()
+			if got, want := len(b.created(job)), 18; got != want {
+				t.Fatalf("killed at call %d (answer lost: %v): %d ticks, want %d: %q", calls, lost, got, want, b.created(job))
+			}
+			if err == nil {
+				break // it came to its end
+			}
+		}
+	}
+}
+
 func TestDownForTwoWeeks(t *testing.T) {
 	t.Parallel()
 	for misfire, want := range map[string]int{schedule.MisfireSkip: 0, schedule.MisfireOnce: 1, "": 1, schedule.MisfireAll: schedule.MaxMisfires} {
