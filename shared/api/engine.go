@@ -26,7 +26,7 @@ type Engine interface {
 	List(ctx context.Context, l queue.Listing) (queue.Page, error)
 	Logs(ctx context.Context, id task.ID, l queue.LogQuery) (queue.LogPage, error)
 	Stop(ctx context.Context, id task.ID) (running bool, err error)
-	Retry(ctx context.Context, id task.ID) (task.Task, error)
+	Retry(ctx context.Context, once *queue.Once, id task.ID) (queue.Added, error)
 	Why(ctx context.Context, id task.ID) (queue.Reason, error)
 	SetRule(ctx context.Context, path string, kind queue.RuleKind, on bool) error
 	Rules(ctx context.Context, prefix string) ([]queue.Rules, error)

@@ -33,9 +33,11 @@ func (t *taskReading) mountAny(a *API) {
 	a.route(operation{
 		Operation: huma.Operation{
 			Method: http.MethodPost, Path: v1 + "/jobs/{id}/retry", OperationID: "retry", Tags: []string{"Tasks"},
-			Summary:     "Do a task again",
-			Description: "Makes a new task of one that is finished and did not succeed; any other is a conflict.", Parameters: id,
-			Responses: answers(http.StatusCreated, typeJSON, ref("Job")), Errors: []int{404, 409, 503},
+			Summary: "Do a task again",
+			Description: "Makes a new task of one that is finished and did not succeed; any other is a conflict. Where another holds its " +
+				"unique key, that one is the answer.",
+			Parameters: append(id, idempotencyKey()),
+			Responses:  madeOrThere(ref("Job")), Errors: []int{400, 404, 409, 422, 503},
 		},
 		right: Operate, handle: t.retry,
 	})
@@ -94,14 +96,30 @@ func (t *taskReading) retry(x *exchange) error {
 	if err := t.runnable(x, &found); err != nil {
 		return err
 	}
-	again, err := t.engine.Retry(x.r.Context(), found.ID)
+	once, err := x.idempotency([]byte(found.ID))
 	if err != nil {
 		return err
 	}
-	return x.value(http.StatusCreated, jobView{
+	added, err := t.engine.Retry(x.r.Context(), once, found.ID)
+	if err != nil {
+		return err
+	}
+	again, status := &added.Task, http.StatusCreated
+	if added.Existing {
+		status = http.StatusOK
+	}
+	return x.value(status, jobView{
 		ID: again.ID, Job: again.Job, State: again.StateAt(time.Now().UnixMicro(), false).In(again.Dialect), Queue: again.Queue,
 		Priority: again.Priority, CreatedAt: stampOf(again.Created),
 	})
+}
+
+// madeOrThere describes an answer that is 201 for a new task, and 200 for the one that is there already.
+func madeOrThere(schema *huma.Schema) map[string]*huma.Response {
+	responses := answers(http.StatusCreated, typeJSON, schema)
+	responses["200"] = answers(http.StatusOK, typeJSON, schema)["200"]
+	responses["200"].Description = "The one that holds the unique key"
+	return responses
 }
 
 // runnable answers a 409 for a task that was missing its job and would again.

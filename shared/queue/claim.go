@@ -391,7 +391,7 @@ func (c *claim) admit(p place, t *task.Task, version int64, job definition.Job, 
 	s := start{place: p, task: *t, before: version, token: c.q.newToken(p.UUID, t.Attempt+1)}
 	s.task.State, _ = t.State.After(task.Start) // the state is a queued one
 	s.task.Attempt++
-	s.task.Started, s.task.Instance, s.task.Lease, s.task.NotBefore, s.task.Message = now, c.by.Instance, s.token, 0, ""
+	s.task.Started, s.task.Instance, s.task.Lease, s.task.Message = now, c.by.Instance, s.token, ""
 	s.lease = lease{
 		UUID: p.UUID, Job: t.Job, Line: c.line, Instance: c.by.Instance, Length: job.Lease,
 		Expires: now + job.Lease.Microseconds(), Permits: permits,

@@ -159,9 +159,7 @@ func (e *ending) apply(now int64) {
 	if r.RetryDelay > 0 {
 		delay = r.RetryDelay
 	}
-	if delay > 0 {
-		t.NotBefore = now + delay.Microseconds()
-	} else {
+	if t.NotBefore = now + delay.Microseconds(); delay <= 0 {
 		t.State, _ = t.State.After(task.Release)
 	}
 }

@@ -89,26 +89,27 @@ func (q *Queue) askToStop(ctx context.Context, id task.ID) error {
 	return err
 }
 
-// Retry enqueues a finished task that did not succeed once more, as a new task with all its attempts. The error is
-// [ErrUnfinished] or [ErrSucceeded] where that is not possible.
-func (q *Queue) Retry(ctx context.Context, id task.ID) (task.Task, error) {
+// Retry enqueues a finished task that did not succeed once more, as a new task with all its attempts; a unique key that
+// another holds is answered with that one. Once is as for Enqueue. The error is [ErrUnfinished] or [ErrSucceeded] where that
+// is not possible.
+func (q *Queue) Retry(ctx context.Context, once *Once, id task.ID) (Added, error) {
 	t, err := q.Get(ctx, id)
 	switch {
 	case err != nil:
-		return task.Task{}, err
+		return Added{}, err
 	case !t.State.Final():
-		return task.Task{}, ErrUnfinished
+		return Added{}, ErrUnfinished
 	case t.State == task.Succeeded:
-		return task.Task{}, ErrSucceeded
+		return Added{}, ErrSucceeded
 	}
-	answer, err := q.Enqueue(ctx, nil, New{
+	answer, err := q.Enqueue(ctx, once, New{
 		Dialect: t.Dialect, Job: t.Job, Group: t.Group, Prefix: string(id[:len(id)-len(id.UUID())]), Queue: t.Queue,
 		Priority: t.Priority, Payload: t.Payload, Modifier: t.Modifier, Unique: t.Unique, Fairness: t.Fairness,
 		Concurrency: t.Concurrency, Prefer: t.Prefer, Trace: t.Trace,
 		Attempts: t.Attempts, RetryDelay: t.RetryDelay, Thrown: t.Thrown,
 	})
 	if err != nil {
-		return task.Task{}, err
+		return Added{}, err
 	}
-	return answer.Tasks[0].Task, nil
+	return answer.Tasks[0], nil
 }

@@ -1,0 +1,49 @@
+package queue_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/millrace/millrace/shared/queue"
+	"github.com/millrace/millrace/shared/task"
+)
+
+// A task that is done again is one task, however often it is asked for with the same key; while another holds its unique key,
+// that one is the answer.
+func TestRetryIsOnceAndMindsTheUniqueKey(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	failed := b.enqueue(queue.SyncTask("S", "A", 300))[0].Task
+	b.complete(b.claim(1)[0], queue.Result{Outcome: queue.Failed})
+	once := &queue.Once{Scope: "test", Key: "k"}
+	first, err := b.Retry(t.Context(), once, failed.ID)
+	if err != nil || first.Existing {
+		t.Fatalf("Retry = %+v, %v, want a new task", first, err)
+	}
+	same, err := b.Retry(t.Context(), once, failed.ID)
+	if err != nil || same.Existing || same.Task.ID != first.Task.ID {
+		t.Errorf("Retry with the same key = %+v, %v, want %s again", same, err, first.Task.ID)
+	}
+	other, err := b.Retry(t.Context(), nil, failed.ID)
+	if err != nil || !other.Existing || other.Task.ID != first.Task.ID {
+		t.Errorf("Retry while the key is held = %+v, %v, want its holder", other, err)
+	}
+}
+
+// The time that a task was asked for stays to be seen, and then that of its next attempt.
+func TestNotBeforeStays(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	asked := b.clock.now().Add(time.Hour)
+	id := b.enqueue(queue.New{Dialect: task.Job, Job: "/strict", NotBefore: asked})[0].Task.ID
+	b.clock.advance(2 * time.Hour)
+	lease := b.claim(1)[0]
+	if got, err := b.Get(t.Context(), id); err != nil || got.NotBefore != asked.UnixMicro() {
+		t.Errorf("while it runs NotBefore = %v, %v, want %v", time.UnixMicro(got.NotBefore), err, asked)
+	}
+	b.complete(lease, queue.Result{Outcome: queue.Failed})
+	next := b.clock.now().Add(time.Minute)
+	if got, err := b.Get(t.Context(), id); err != nil || got.NotBefore != next.UnixMicro() {
+		t.Errorf("after a failure NotBefore = %v, %v, want %v", time.UnixMicro(got.NotBefore), err, next)
+	}
+}
