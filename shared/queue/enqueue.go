@@ -357,7 +357,7 @@ func (a *addition) lookUp(ctx context.Context) error {
 // meet decides whether the holder of the unique key is the answer.
 func (t *adding) meet(ctx context.Context, q *Queue, found *store.Item) error {
 	if t.fixed {
-		t.existing = true
+		t.existing, t.task = true, task.Task{} // decoding would write into the payload that was asked for, which is the caller's
 		return decode(found, &t.task)
 	}
 	holder, seen, err := q.load(ctx, task.ID(found.Value).UUID())
