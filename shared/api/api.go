@@ -53,7 +53,8 @@ type API struct {
 	maxAnswer int
 	canStream bool
 
-	description func() []byte // the OpenAPI document
+	description func() []byte   // the OpenAPI document
+	shadows     map[string]bool // patterns of paths that have no such method, see shadow
 }
 
 // MaxWait is the longest that any request may wait, whatever its host allows (seed 000).
@@ -63,6 +64,7 @@ const MaxWait = time.Hour
 func New(o Options, resources ...Resource) *API {
 	a := &API{
 		mux:       http.NewServeMux(),
+		shadows:   map[string]bool{},
 		tokens:    o.Tokens,
 		log:       o.Log,
 		metrics:   o.Metrics,

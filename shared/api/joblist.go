@@ -68,6 +68,7 @@ func (j *jobs) mountLists(a *API) {
 		},
 		right: Read, handle: j.list,
 	})
+	a.shadow(jobsPath+"/search", http.MethodGet, http.MethodDelete) // or it would be the job of that id
 	a.route(operation{
 		Operation: huma.Operation{
 			Method: http.MethodPost, Path: jobsPath + "/search", OperationID: "searchJobs", Tags: []string{"Jobs"}, Summary: "Search for jobs",

@@ -181,5 +181,5 @@ func newJobSchema() *huma.Schema {
 }
 
 func topicSchema() *huma.Schema {
-	return &huma.Schema{Type: "string", Description: "Segments of letters, digits, _ and -", Pattern: `^[A-Za-z0-9_-]+(/[A-Za-z0-9_-]+)*$`, MinLength: new(1), MaxLength: new(490)}
+	return &huma.Schema{Type: "string", Description: "Segments of letters, digits, _ and -", Pattern: `^[A-Za-z0-9_-]+(/[A-Za-z0-9_-]+)*$`, MinLength: new(1), MaxLength: new(492)}
 }

@@ -67,6 +67,16 @@ func (a *API) pattern(method, path string) string {
 	return method + " " + root + "/{path...}"
 }
 
+// shadow keeps a path from being taken for one of another operation that has a parameter in its place: these methods are
+// not offered there.
+func (a *API) shadow(path string, methods ...string) {
+	for _, method := range methods {
+		pattern := method + " " + path
+		a.mux.HandleFunc(pattern, a.elsewhere)
+		a.shadows[pattern] = true
+	}
+}
+
 // enter notes that the request has found its operation; r carries the path's values.
 func (x *exchange) enter(r *http.Request, route string) { x.r, x.route = r, route }
 
@@ -139,7 +149,8 @@ func (a *API) allowed(r *http.Request) string {
 	var found []string
 	probe := *r
 	for _, probe.Method = range methods {
-		if _, pattern := a.mux.Handler(&probe); strings.Contains(pattern, " ") { // operations' patterns have a method
+		_, pattern := a.mux.Handler(&probe)
+		if strings.Contains(pattern, " ") && !a.shadows[pattern] { // operations' patterns have a method
 			found = append(found, probe.Method)
 		}
 	}

@@ -47,3 +47,24 @@ func TestNotBeforeStays(t *testing.T) {
 		t.Errorf("after a failure NotBefore = %v, %v, want %v", time.UnixMicro(got.NotBefore), err, next)
 	}
 }
+
+// A request that is repeated with its key gets the first answer again, also when the task has left the history since.
+func TestARepeatedRequestIsAnsweredAlsoWhenItsTaskIsGone(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	once := &queue.Once{Scope: "test", Key: "k"}
+	first, err := b.Enqueue(t.Context(), once, queue.New{Dialect: task.Job, Job: "/plain"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := first.Tasks[0].Task.ID
+	for range 2 { // dropped, then removed from the history
+		if err := b.Remove(t.Context(), id); err != nil {
+			t.Fatal(err)
+		}
+	}
+	again, err := b.Enqueue(t.Context(), once, queue.New{Dialect: task.Job, Job: "/plain"})
+	if err != nil || !again.Replayed || again.Tasks[0].Task.ID != id || again.Tasks[0].Existing {
+		t.Errorf("Enqueue with the same key = %+v, %v, want %s again", again, err, id)
+	}
+}

@@ -3,6 +3,7 @@ package queue
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/millrace/millrace/shared/journal"
@@ -61,6 +62,10 @@ func (a *addition) replay(ctx context.Context, found *store.Item) error {
 	}
 	for i, earlier := range r.Tasks {
 		t, _, err := a.q.load(ctx, earlier.ID.UUID())
+		if errors.Is(err, ErrNoTask) { // it has left the history since; what was asked for is the same
+			t, err = a.tasks[i].task, nil
+			t.ID = earlier.ID
+		}
 		if err != nil {
 			return fmt.Errorf("queue: replay: %w", err)
 		}
