@@ -67,7 +67,7 @@ func TestForeignImports(t *testing.T) {
 		{"github.com/danielgtaylor/huma/v2", []string{"shared/api"}},
 		{"github.com/testcontainers/testcontainers-go", []string{"tests"}},
 		{"github.com/alecthomas/kong", []string{"cmd"}},
-		{"net/http", []string{"shared/api", "shared/host", "shared/service", "shared/store/dynamo", "shared/bell/sqs", "shared/worker", "client", "cmd", "functions", "tests"}},
+		{"net/http", []string{"shared/api", "shared/host", "shared/service", "shared/awsenv", "shared/store/dynamo", "shared/bell/sqs", "shared/worker", "client", "cmd", "functions", "tests"}},
 	}
 	for path, p := range packages(t) {
 		for _, imported := range p.Imports {

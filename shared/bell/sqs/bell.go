@@ -65,7 +65,7 @@ func Open(ctx context.Context, o Options) (*Bell, error) {
 	}
 	if cfg.HTTPClient == nil {
 		b.transport = newTransport()
-		cfg.HTTPClient = &http.Client{Transport: b.transport}
+		cfg.HTTPClient = awsenv.Client(b.transport)
 	}
 	if cfg.Retryer == nil {
 		cfg.Retryer = newRetryer

@@ -64,7 +64,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	s := &Store{prefix: o.Prefix, now: o.Now}
 	if cfg.HTTPClient == nil {
 		s.transport = newTransport()
-		cfg.HTTPClient = &http.Client{Transport: s.transport, CheckRedirect: noRedirects}
+		cfg.HTTPClient = awsenv.Client(s.transport)
 	}
 	if cfg.Retryer == nil {
 		cfg.Retryer = newRetryer
@@ -95,8 +95,6 @@ func newTransport() *http.Transport {
 		ForceAttemptHTTP2:     true,
 	}
 }
-
-func noRedirects(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 // Prefix answers the prefix of the tables' names.
 func (s *Store) Prefix() string { return s.prefix }

@@ -6,13 +6,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"strconv"
 	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/service/lambda"
 	"github.com/aws/aws-sdk-go-v2/service/lambda/types"
 
@@ -66,11 +66,22 @@ func (t *Target) open(ctx context.Context) (*lambda.Client, error) {
 	}
 	t.client = lambda.NewFromConfig(config, func(o *lambda.Options) {
 		o.Retryer = aws.NopRetryer{} // the engine counts attempts; a second request might run the function twice
-		o.HTTPClient = awshttp.NewBuildableClient().WithTransportOptions(func(transport *http.Transport) {
-			transport.MaxIdleConnsPerHost = 16
-		})
+		o.HTTPClient = awsenv.Client(newTransport())
 	})
 	return t.client, nil
+}
+
+// newTransport answers connections that wait for an answer as long as the attempt may take.
+func newTransport() *http.Transport {
+	dialer := &net.Dialer{Timeout: 5 * time.Second, KeepAlive: 30 * time.Second} // keep alive: Lambda may be silent for 15 minutes
+	return &http.Transport{
+		Proxy:               http.ProxyFromEnvironment,
+		DialContext:         dialer.DialContext,
+		TLSHandshakeTimeout: 5 * time.Second,
+		IdleConnTimeout:     50 * time.Second,
+		MaxIdleConnsPerHost: 16,
+		ForceAttemptHTTP2:   true,
+	}
 }
 
 // refused answers what a failed request means.
