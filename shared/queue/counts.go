@@ -35,18 +35,12 @@ func (q *Queue) countWaiting(ctx context.Context, prefix string, counts map[stri
 		return err
 	}
 	waiting := map[string]int64{}
-	r := store.Range{Table: store.Work, Partition: partitionDue, Eventual: true}
-	for more := true; more; {
-		var found []place
-		if found, more, err = q.places(ctx, r); err != nil {
+	for p, err := range q.entries(ctx, store.Range{Table: store.Work, Partition: partitionDue, Eventual: true}) {
+		if err != nil {
 			return err
 		}
-		more = more && len(found) > 0
-		for i := range found {
-			if strings.HasPrefix(found[i].Job, prefix) {
-				waiting[found[i].Job]++
-			}
-			r.From = found[i].key.Sort + "\x00"
+		if strings.HasPrefix(p.Job, prefix) {
+			waiting[p.Job]++
 		}
 	}
 	for path, states := range counts {

@@ -55,13 +55,12 @@ func (q *Queue) lines(ctx context.Context) ([]string, error) {
 	defer d.mu.Unlock()
 	stale := d.read == 0 || !q.store.Exclusive() && q.micro() > d.read+reread
 	if stale {
-		page, err := q.store.Query(ctx, store.Range{Table: store.Work, Partition: partitionLines})
-		if err != nil {
-			return nil, unavailable("read the lines", err)
-		}
 		d.add(definition.MainQueue)
-		for i := range page.Items {
-			d.add(string(page.Items[i].Value))
+		for item, err := range store.All(ctx, q.store, store.Range{Table: store.Work, Partition: partitionLines}) {
+			if err != nil {
+				return nil, unavailable("read the lines", err)
+			}
+			d.add(string(item.Value))
 		}
 		d.read = q.micro()
 	}

@@ -136,21 +136,16 @@ func (d *dueTimes) settle(found []place) time.Time {
 // RingDue rings the bell, with its own delay, for what falls due until then, and answers how often. It is for the cron
 // function, which thereby spares everybody else looking.
 func (q *Queue) RingDue(ctx context.Context, until time.Time) (rung int, err error) {
-	r := store.Range{Table: store.Work, Partition: partitionDue, To: stamp(until.UnixMicro() + 1)}
-	for {
-		found, more, err := q.places(ctx, r)
+	var rings []bell.Ring
+	for p, err := range q.entries(ctx, store.Range{Table: store.Work, Partition: partitionDue, To: stamp(until.UnixMicro() + 1)}) {
 		if err != nil {
 			return rung, err
 		}
-		rings := make([]bell.Ring, len(found))
-		for i := range found {
-			rings[i] = bell.Ring{Queue: found[i].line(), At: time.UnixMicro(dueTime(&found[i]))}
+		if rings = append(rings, bell.Ring{Queue: p.line(), At: time.UnixMicro(dueTime(&p))}); len(rings) == listPage {
+			q.ring(ctx, rings)
+			rung, rings = rung+len(rings), nil
 		}
-		q.ring(ctx, rings)
-		rung += len(rings)
-		if !more || len(found) == 0 {
-			return rung, nil
-		}
-		r.From = found[len(found)-1].key.Sort + "\x00"
 	}
+	q.ring(ctx, rings)
+	return rung + len(rings), nil
 }

@@ -102,12 +102,11 @@ func (q *Queue) releaseHolds(ctx context.Context) (released int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	page, err := q.store.Query(ctx, store.Range{Table: store.Work, Partition: partitionHolds})
-	if err != nil {
-		return 0, unavailable("read the holds", err)
-	}
-	for i := range page.Items {
-		n, err := q.releaseHold(ctx, &page.Items[i], rules)
+	for item, err := range store.All(ctx, q.store, store.Range{Table: store.Work, Partition: partitionHolds}) {
+		if err != nil {
+			return released, unavailable("read the holds", err)
+		}
+		n, err := q.releaseHold(ctx, item, rules)
 		if err != nil {
 			return released, err
 		}

@@ -14,25 +14,15 @@ import (
 // reads every lease.
 func (q *Queue) Running(ctx context.Context) (map[string]int, error) {
 	running := map[string]int{}
-	for _, shard := range leaseShards {
-		r := store.Range{Table: store.Work, Partition: "lease/" + string(shard)}
-		for {
-			page, err := q.store.Query(ctx, r)
-			if err != nil {
-				return nil, unavailable("read leases", err)
-			}
-			for i := range page.Items {
-				var l lease
-				if err := decode(&page.Items[i], &l); err != nil {
-					return nil, err
-				}
-				running[l.Instance]++
-			}
-			if !page.More || len(page.Items) == 0 {
-				break
-			}
-			r.From = page.Items[len(page.Items)-1].Key.Sort + "\x00"
+	for item, err := range q.allLeases(ctx) {
+		if err != nil {
+			return nil, err
 		}
+		var l lease
+		if err := decode(item, &l); err != nil {
+			return nil, err
+		}
+		running[l.Instance]++
 	}
 	return running, nil
 }

@@ -67,7 +67,7 @@ func (l *JobListing) run(group string) *run {
 		r.span.Partition, r.span.Backward = historyPartition(group), true
 	}
 	if l.Cursor != "" {
-		goOnAt(&r.span, l.Cursor)
+		r.span = r.span.Behind(l.Cursor)
 	}
 	return r
 }
@@ -172,7 +172,7 @@ func (m *merge) fill(ctx context.Context, r *run) error {
 	}
 	m.looked += len(page.Items)
 	r.seen = page.Items[len(page.Items)-1].Key.Sort
-	goOnAt(&r.span, r.seen)
+	r.span = r.span.Behind(r.seen)
 	items := page.Items
 	if m.l.History {
 		if items, err = m.past(ctx, items); err != nil {

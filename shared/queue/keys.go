@@ -52,7 +52,9 @@ func dueKey(at int64, uuid string) store.Key { return work(partitionDue, stamp(a
 
 func heldPartition(hold string) string { return "held/" + fit(hold) }
 
-func leaseKey(token string) store.Key { return work("lease/"+token[len(token)-1:], token) }
+func leaseKey(token string) store.Key { return work(leasePartition(token[len(token)-1:]), token) }
+
+func leasePartition(shard string) string { return "lease/" + shard }
 
 // leaseShards are the last characters that a token may have, over which leases are spread.
 const leaseShards = "0123456789abcdef"

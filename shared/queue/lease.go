@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"iter"
 	"strconv"
 	"strings"
 	"sync"
@@ -27,6 +28,19 @@ type lease struct {
 	Stop     bool          `json:"s,omitempty"` // somebody asked for it
 	Progress *Progress     `json:"pr,omitempty"`
 	Logged   int           `json:"lg,omitempty"` // bytes of its log
+}
+
+// allLeases answers the items of all leases.
+func (q *Queue) allLeases(ctx context.Context) iter.Seq2[*store.Item, error] {
+	return func(yield func(*store.Item, error) bool) {
+		for _, shard := range leaseShards {
+			for item, err := range store.All(ctx, q.store, store.Range{Table: store.Work, Partition: leasePartition(string(shard))}) {
+				if !yield(item, unavailable("read leases", err)) || err != nil {
+					return
+				}
+			}
+		}
+	}
 }
 
 // A token names a task, an attempt and a secret, and ends in a character that spreads leases:

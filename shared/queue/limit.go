@@ -75,20 +75,13 @@ func (pool *permitPool) readOne(ctx context.Context, q *Queue, what string) erro
 // usedPermits answers the sort keys of the places that are taken.
 func (q *Queue) usedPermits(ctx context.Context, what string) (map[string]bool, error) {
 	used := map[string]bool{}
-	r := store.Range{Table: store.Work, Partition: permitPartition(what)}
-	for {
-		page, err := q.store.Query(ctx, r)
+	for item, err := range store.All(ctx, q.store, store.Range{Table: store.Work, Partition: permitPartition(what)}) {
 		if err != nil {
 			return nil, unavailable("read a limit", err)
 		}
-		for i := range page.Items {
-			used[page.Items[i].Key.Sort] = true
-		}
-		if !page.More || len(page.Items) == 0 {
-			return used, nil
-		}
-		r.From = page.Items[len(page.Items)-1].Key.Sort + "\x00"
+		used[item.Key.Sort] = true
 	}
+	return used, nil
 }
 
 // take takes a place of each limit that concerns a task, or says which one has none.

@@ -33,18 +33,9 @@ func (q *Queue) List(ctx context.Context, l Listing) (Page, error) {
 		if _, err := task.ParseID(l.Cursor); err != nil || len(l.Cursor) != len(task.FirstUUID(0)) {
 			return Page{}, fmt.Errorf("%w: cursor %q", ErrInvalid, l.Cursor)
 		}
-		goOnAt(&r, l.Cursor)
+		r = r.Behind(l.Cursor)
 	}
 	return q.list(ctx, r, &l)
-}
-
-// goOnAt moves a range behind a sort key.
-func goOnAt(r *store.Range, last string) {
-	if r.Backward {
-		r.To = last
-	} else {
-		r.From = last + "\x00"
-	}
 }
 
 func (q *Queue) list(ctx context.Context, r store.Range, l *Listing) (Page, error) {
@@ -79,7 +70,7 @@ func (q *Queue) list(ctx context.Context, r store.Range, l *Listing) (Page, erro
 			page.Cursor = last
 			return page, nil
 		}
-		goOnAt(&r, last)
+		r = r.Behind(last)
 	}
 }
 

@@ -36,13 +36,12 @@ func (q *Queue) indexesOf(ctx context.Context, name string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	page, err := q.store.Query(ctx, store.Range{Table: store.Work, Partition: partitionHolds})
-	if err != nil {
-		return nil, unavailable("read the holds", err)
-	}
 	indexes := []string{partitionDue}
-	for i := range page.Items {
-		indexes = append(indexes, heldPartition(string(page.Items[i].Value)))
+	for item, err := range store.All(ctx, q.store, store.Range{Table: store.Work, Partition: partitionHolds}) {
+		if err != nil {
+			return nil, unavailable("read the holds", err)
+		}
+		indexes = append(indexes, heldPartition(string(item.Value)))
 	}
 	for _, line := range lines {
 		indexes = append(indexes, readyPartition(line))
@@ -52,32 +51,29 @@ func (q *Queue) indexesOf(ctx context.Context, name string) ([]string, error) {
 
 // purgeIndex drops what has an entry in an index.
 func (q *Queue) purgeIndex(ctx context.Context, index, name string) (dropped int, err error) {
-	r := store.Range{Table: store.Work, Partition: index, Limit: listPage}
-	for {
-		found, more, err := q.places(ctx, r)
-		if err != nil || len(found) == 0 {
+	batch := make([]place, 0, purgeBatch)
+	for p, err := range q.entries(ctx, store.Range{Table: store.Work, Partition: index, Limit: listPage}) {
+		if err != nil {
 			return dropped, err
 		}
-		r.From = found[len(found)-1].key.Sort + "\x00"
-		var batch []place
-		for i, p := range found {
-			if p.Queue == name {
-				batch = append(batch, p)
-			}
-			if len(batch) < purgeBatch && i < len(found)-1 || len(batch) == 0 {
-				continue
-			}
-			n, err := q.dropAll(ctx, batch)
-			dropped += n
-			if err != nil {
-				return dropped, err
-			}
-			batch = batch[:0]
+		if p.Queue == name {
+			batch = append(batch, p)
 		}
-		if !more {
-			return dropped, nil
+		if len(batch) < purgeBatch {
+			continue
 		}
+		n, err := q.dropAll(ctx, batch)
+		dropped += n
+		if err != nil {
+			return dropped, err
+		}
+		batch = batch[:0]
 	}
+	if len(batch) == 0 {
+		return dropped, nil
+	}
+	n, err := q.dropAll(ctx, batch)
+	return dropped + n, err
 }
 
 // dropAll drops the tasks of entries that still count, in one write, and removes all of the entries. Race: a task that is

@@ -39,25 +39,18 @@ func (b *rulebook) read(ctx context.Context, q *Queue) (ruleSet, error) {
 		return b.known, nil
 	}
 	set := ruleSet{}
-	r := store.Range{Table: store.Work, Partition: partitionRules}
-	for {
-		page, err := q.store.Query(ctx, r)
+	for item, err := range store.All(ctx, q.store, store.Range{Table: store.Work, Partition: partitionRules}) {
 		if err != nil {
 			return nil, unavailable("read the rules", err)
 		}
-		for i := range page.Items {
-			rule := &ruleItem{version: page.Items[i].Version}
-			if err := decode(&page.Items[i], &rule.Rules); err != nil {
-				return nil, err
-			}
-			set[rule.Path] = rule
+		rule := &ruleItem{version: item.Version}
+		if err := decode(item, &rule.Rules); err != nil {
+			return nil, err
 		}
-		if !page.More || len(page.Items) == 0 {
-			b.known = set
-			return set, nil
-		}
-		r.From = page.Items[len(page.Items)-1].Key.Sort + "\x00"
+		set[rule.Path] = rule
 	}
+	b.known = set
+	return set, nil
 }
 
 func (b *rulebook) forget() {

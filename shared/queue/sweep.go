@@ -32,28 +32,18 @@ func (q *Queue) Sweep(ctx context.Context) (Swept, error) {
 
 // sweepLeases ends what has run out, and answers when the next lease does; 0: there is none.
 func (q *Queue) sweepLeases(ctx context.Context) (lost int, next int64, err error) {
-	for _, shard := range leaseShards {
-		r := store.Range{Table: store.Work, Partition: "lease/" + string(shard)}
-		for {
-			page, err := q.store.Query(ctx, r)
-			if err != nil {
-				return lost, next, unavailable("read leases", err)
-			}
-			for i := range page.Items {
-				expires, ended, err := q.sweepLease(ctx, &page.Items[i])
-				if err != nil {
-					return lost, next, err
-				}
-				if ended {
-					lost++
-				} else if next == 0 || expires < next {
-					next = expires
-				}
-			}
-			if !page.More || len(page.Items) == 0 {
-				break
-			}
-			r.From = page.Items[len(page.Items)-1].Key.Sort + "\x00"
+	for item, err := range q.allLeases(ctx) {
+		if err != nil {
+			return lost, next, err
+		}
+		expires, ended, err := q.sweepLease(ctx, item)
+		if err != nil {
+			return lost, next, err
+		}
+		if ended {
+			lost++
+		} else if next == 0 || expires < next {
+			next = expires
 		}
 	}
 	return lost, next, nil

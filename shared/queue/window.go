@@ -3,6 +3,7 @@ package queue
 import (
 	"context"
 	"errors"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -116,6 +117,22 @@ func (q *Queue) places(ctx context.Context, r store.Range) (found []place, more 
 		found = append(found, p)
 	}
 	return found, page.More, nil
+}
+
+// entries answers the entries of an index in their order, by as many queries as they take.
+func (q *Queue) entries(ctx context.Context, r store.Range) iter.Seq2[place, error] {
+	return func(yield func(place, error) bool) {
+		for item, err := range store.All(ctx, q.store, r) {
+			if err != nil {
+				yield(place{}, unavailable("read an index", err))
+				return
+			}
+			p, err := readPlace(item)
+			if !yield(p, err) || err != nil {
+				return
+			}
+		}
+	}
 }
 
 // windows are those of all ready indexes.

@@ -52,24 +52,17 @@ func (s *stored) op() store.Op {
 // states reads what is remembered of all schedules.
 func (s *Scheduler) states(ctx context.Context) (map[string]stored, error) {
 	all := map[string]stored{}
-	r := store.Range{Table: store.Definitions, Partition: partition}
-	for {
-		page, err := s.o.Store.Query(ctx, r)
+	for item, err := range store.All(ctx, s.o.Store, store.Range{Table: store.Definitions, Partition: partition}) {
 		if err != nil {
 			return nil, fmt.Errorf("%w: read schedules: %w", journal.ErrUnavailable, err)
 		}
-		for i := range page.Items {
-			one, err := read(&page.Items[i])
-			if err != nil {
-				return nil, err
-			}
-			all[one.Name] = one
+		one, err := read(item)
+		if err != nil {
+			return nil, err
 		}
-		if !page.More || len(page.Items) == 0 {
-			return all, nil
-		}
-		r.From = page.Items[len(page.Items)-1].Key.Sort + "\x00"
+		all[one.Name] = one
 	}
+	return all, nil
 }
 
 // load reads what is remembered of one schedule; a new one begins now.

@@ -190,27 +190,19 @@ func (t *Topology) Leave(ctx context.Context, id string) error {
 // List answers the instances that are there, the oldest first, and removes what is left of those that died long ago.
 func (t *Topology) List(ctx context.Context) ([]Instance, error) {
 	var all []Instance
-	r := store.Range{Table: store.Work, Partition: partitionInstances}
-	for {
-		page, err := t.store.Query(ctx, r)
+	for item, err := range store.All(ctx, t.store, store.Range{Table: store.Work, Partition: partitionInstances}) {
 		if err != nil {
 			return nil, unavailable("read instances", err)
 		}
-		for n := range page.Items {
-			i, err := read(&page.Items[n])
-			if err != nil {
-				return nil, err
-			}
-			if i.Expires.After(t.now()) {
-				all = append(all, i)
-			} else if i.Expires.Add(keep).Before(t.now()) {
-				_ = t.write(ctx, store.Delete(page.Items[n].Key, store.VersionIs(i.version))) // the next list tries again
-			}
+		i, err := read(item)
+		if err != nil {
+			return nil, err
 		}
-		if !page.More || len(page.Items) == 0 {
-			break
+		if i.Expires.After(t.now()) {
+			all = append(all, i)
+		} else if i.Expires.Add(keep).Before(t.now()) {
+			_ = t.write(ctx, store.Delete(item.Key, store.VersionIs(i.version))) // the next list tries again
 		}
-		r.From = page.Items[len(page.Items)-1].Key.Sort + "\x00"
 	}
 	slices.SortFunc(all, func(a, b Instance) int { return cmp.Compare(a.Term, b.Term) })
 	return all, nil
