@@ -21,6 +21,7 @@ func Client(transport http.RoundTripper) aws.HTTPClient {
 
 type client struct{ http http.Client }
 
+// Do sends a request.
 func (c *client) Do(r *http.Request) (*http.Response, error) {
 	if r.Body != nil {
 		r.Body = struct{ io.ReadCloser }{r.Body}
