@@ -41,17 +41,7 @@ func (d *dueTimes) note(q *Queue, p *place) []bell.Ring {
 }
 
 // dueTime reads the time of a due entry's key.
-func dueTime(p *place) int64 {
-	var at int64
-	for _, c := range []byte(p.key.Sort[:14]) {
-		digit := int64(c - '0')
-		if c >= 'a' {
-			digit = int64(c-'a') + 10
-		}
-		at = at<<4 | digit
-	}
-	return at
-}
+func dueTime(p *place) int64 { return unstamp(p.key.Sort) }
 
 // Promote makes ready what has fallen due, and answers when something falls due next; zero if nothing does.
 func (q *Queue) Promote(ctx context.Context) (next time.Time, err error) {

@@ -55,9 +55,6 @@ func (l *JobListing) checkCursor() error {
 	return nil
 }
 
-// stampLen is how long a time in a key is.
-const stampLen = 14
-
 // run answers the tasks of a group from the cursor on.
 func (l *JobListing) run(group string) *run {
 	r := &run{group: group, more: true, span: store.Range{

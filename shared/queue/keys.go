@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"strconv"
 
 	"github.com/millrace/millrace/shared/store"
 	"github.com/millrace/millrace/shared/task"
@@ -98,8 +99,17 @@ func fit(text string) string {
 	return text[:head] + hex.EncodeToString(sum[:])
 }
 
+// stampLen is how long a time in a key is.
+const stampLen = 14
+
 // stamp answers a time in microseconds, or a virtual one, so that texts sort as numbers do.
-func stamp(n int64) string { return hexadecimal(uint64(max(n, 0)), 14) }
+func stamp(n int64) string { return hexadecimal(uint64(max(n, 0)), stampLen) }
+
+// unstamp reads the time that a sort key or a rank begins with; 0 if it begins with none.
+func unstamp(text string) int64 {
+	n, _ := strconv.ParseInt(text[:min(stampLen, len(text))], 16, 64)
+	return n
+}
 
 // hexadecimal answers the last digits of a number, with zeros before it.
 func hexadecimal(n uint64, digits int) string {

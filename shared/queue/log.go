@@ -88,27 +88,20 @@ func (q *Queue) Logs(ctx context.Context, id task.ID, l LogQuery) (LogPage, erro
 	}
 	page := LogPage{Cursor: l.After}
 	r := store.Range{Table: store.Work, Partition: logPartition(id.UUID()), From: sort}
-	for {
-		answer, err := q.store.Query(ctx, r)
+	for item, err := range store.All(ctx, q.store, r) {
 		if err != nil {
 			return LogPage{}, unavailable("read a log", err)
 		}
-		for i := range answer.Items {
-			item := &answer.Items[i]
-			if item.Key.Sort != sort {
-				skip = 0
-			}
-			full, err := page.take(item, skip, &l)
-			if err != nil || full {
-				return page, err
-			}
+		if item.Key.Sort != sort {
+			skip = 0
 		}
-		if !answer.More || len(answer.Items) == 0 {
-			page.Done = t.State.Final() // read before the lines, so that none can follow
-			return page, nil
+		full, err := page.take(item, skip, &l)
+		if err != nil || full {
+			return page, err
 		}
-		r.From = answer.Items[len(answer.Items)-1].Key.Sort + "\x00"
 	}
+	page.Done = t.State.Final() // read before the lines, so that none can follow
+	return page, nil
 }
 
 // take adds a chunk's lines from index skip; full says that the limit is reached.

@@ -3,6 +3,7 @@ package queue
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -70,7 +71,7 @@ func (q *Queue) sweepLease(ctx context.Context, item *store.Item) (expires int64
 	return l.Expires, err == nil, err
 }
 
-// ringMost is how often one sweep rings for one queue.
+// ringMost is how often one look at what is ready rings for one line.
 const ringMost = 16
 
 // ringReady rings for what is ready, in case the rings for it were lost.
@@ -80,20 +81,25 @@ func (q *Queue) ringReady(ctx context.Context) (rung int, err error) {
 		return 0, err
 	}
 	for _, name := range names {
-		page, err := q.store.Query(ctx, store.Range{
-			Table: store.Work, Partition: readyPartition(name), Limit: ringMost, Eventual: true,
-		})
+		rings, err := q.ringsReady(ctx, name)
 		if err != nil {
-			return rung, unavailable("read a ready index", err)
-		}
-		rings := make([]bell.Ring, len(page.Items))
-		for i := range rings {
-			rings[i] = bell.Ring{Queue: name}
+			return rung, err
 		}
 		q.ring(ctx, rings)
 		rung += len(rings)
 	}
 	return rung, nil
+}
+
+// ringsReady answers the rings for what is ready in a line.
+func (q *Queue) ringsReady(ctx context.Context, line string) ([]bell.Ring, error) {
+	page, err := q.store.Query(ctx, store.Range{
+		Table: store.Work, Partition: readyPartition(line), Limit: ringMost, Eventual: true,
+	})
+	if err != nil {
+		return nil, unavailable("read a ready index", err)
+	}
+	return slices.Repeat([]bell.Ring{{Queue: line}}, len(page.Items)), nil
 }
 
 // alarm is when something falls due, or a lease runs out, that this process knows of.

@@ -2,8 +2,6 @@ package queue
 
 import (
 	"context"
-	"fmt"
-	"strconv"
 	"sync"
 
 	"github.com/millrace/millrace/shared/definition"
@@ -104,10 +102,7 @@ func (v *virtualTimes) of(queue string) *virtualTime {
 // started moves a queue's virtual time to the rank that was started, and tells the store now and then: a virtual time that
 // is some strides old gives a key that comes back so many turns more.
 func (v *virtualTimes) started(ctx context.Context, q *Queue, queue, rank string) error {
-	turn, err := strconv.ParseInt(rank[:14], 16, 64)
-	if err != nil {
-		return fmt.Errorf("queue: rank %q: %w", rank, err)
-	}
+	turn := unstamp(rank)
 	v.mu.Lock()
 	t := v.of(queue)
 	t.now = max(t.now, turn)

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/millrace/millrace/shared/bell"
-	"github.com/millrace/millrace/shared/store"
 )
 
 // Waiting is an instance's interest in tasks that become ready. It begins before the instance looks for tasks, so that none
@@ -141,10 +140,8 @@ func (s *waiters) hear(rings []bell.Ring, now time.Time) []bell.Ring {
 // forInstances reports whether a line is of a job that instances run; see [lineOf].
 func forInstances(line string) bool { return strings.Contains(line, "@") }
 
-const (
-	lookEvery = time.Second // how often a process looks for what others have made ready
-	lookMost  = 16          // entries of one line that a look wakes for
-)
+// lookEvery is how often a process looks for what others have made ready.
+const lookEvery = time.Second
 
 // lookOut looks, while anybody waits, for tasks that other processes have made ready: one process costs a read of each line
 // a second, however many wait in it.
@@ -175,15 +172,9 @@ func (q *Queue) look(ctx context.Context) error {
 		if !forInstances(line) {
 			continue
 		}
-		page, err := q.store.Query(ctx, store.Range{
-			Table: store.Work, Partition: readyPartition(line), Limit: lookMost, Eventual: true,
-		})
+		rings, err := q.ringsReady(ctx, line)
 		if err != nil {
-			return unavailable("read a ready index", err)
-		}
-		rings := make([]bell.Ring, len(page.Items))
-		for i := range rings {
-			rings[i] = bell.Ring{Queue: line}
+			return err
 		}
 		q.waiters.hear(rings, q.now())
 	}
