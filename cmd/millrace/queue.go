@@ -144,7 +144,7 @@ func printTop(c console, all []client.Queue, before map[string]client.Statistics
 type queueSuspend struct{ queueArgs }
 
 func (queueSuspend) Help() string {
-	return `What runs goes on. A queue may be suspended before it is declared.`
+	return `What runs goes on. A queue may be suspended before it is declared. A name with {0} means all queues of that family.`
 }
 
 // Run suspends the queue.

@@ -92,7 +92,8 @@ func (q *queues) mountActs(a *API) {
 			Responses: responses, Errors: []int{400, 503},
 		}, Operate, h)
 	}
-	act("suspend", "suspendQueue", "Keep a queue's tasks from being started", "Those that run go on. A queue may be suspended before it is declared.",
+	act("suspend", "suspendQueue", "Keep a queue's tasks from being started", "Those that run go on. A queue may be suspended before it is declared. A name with {0} means all queues of that family, those "+
+		"to come too; a member suspended by itself as well stays so when the family is resumed.",
 		empty(), q.suspend(true))
 	act("resume", "resumeQueue", "Let a queue's tasks be started again", "", empty(), q.suspend(false))
 	act("purge", "purgeQueue", "Drop the tasks of a queue that wait", "They go to the history as DROPPED. Those that run go on.",
@@ -150,7 +151,11 @@ func (q *queues) look(ctx context.Context, wanted func(name string) bool) (map[s
 			continue
 		}
 		v := queueView{configuration: set.QueueOf(name).JSON(), standing: standing{Statistics: viewStatistics(counted[name])}}
-		if since, is := suspended[name]; is {
+		since, is := suspended[name]
+		if family, of := set.FamilyOf(name); of && !is {
+			since, is = suspended[family]
+		}
+		if is {
 			v.Suspended, v.SuspendedSince = true, since.UTC().Format(timeLayout)
 		}
 		views[name] = v

@@ -53,6 +53,32 @@ func TestQueueIsDeclaredAndTakenBack(t *testing.T) {
 	wantProblem(t, w.as(t, api.Viewer, "GET", queuesPath+"/nothing", ""), 404, api.CodeNotFound)
 }
 
+func TestFamilyActs(t *testing.T) {
+	t.Parallel()
+	w := topical(t, run("m/a", "m/b")+"queues:\n  - {name: \"m-{0}\", topics: [m/*]}\n")
+	act := func(what string, status int) {
+		t.Helper()
+		if r := w.as(t, api.Operator, "POST", queuesPath+"/m-%7B0%7D/"+what, ""); r.StatusCode != status {
+			t.Errorf("%s = %d %s, want %d", what, r.StatusCode, r.body, status)
+		}
+	}
+	w.add(t, 201, `{"topic":"m/a"}`)
+	act("suspend", 204)
+	w.add(t, 201, `{"topic":"m/b"}`)
+	for _, name := range []string{"m-%7B0%7D", "m-a", "m-b"} {
+		if got := w.queue(t, api.Viewer, "GET", name, "", 200); got["suspended"] != true || got["suspended_since"] == nil {
+			t.Errorf("queue %s = %v, want it suspended", name, got)
+		}
+	}
+	if n := len(w.claim(t)); n != 0 {
+		t.Errorf("%d jobs of a suspended family were started", n)
+	}
+	act("resume", 204)
+	if n := len(w.claim(t)); n != 2 {
+		t.Errorf("%d jobs were started, want 2", n)
+	}
+}
+
 func TestQueueActs(t *testing.T) {
 	t.Parallel()
 	w := topical(t, run("a")+"queues:\n  - {name: q, topics: [a]}\n")

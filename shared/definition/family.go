@@ -69,16 +69,28 @@ func leavesOpen(pattern, rest string) bool {
 	return MatchTopic(pattern, topic) && ValidTopic(topic)
 }
 
-// family answers the declared queue that stands for one of that name.
-func (s *Set) family(name string) (Queue, bool) {
-	for i := range s.Queues {
-		if s.Queues[i].member(name) {
-			q := s.Queues[i]
-			q.Name = name
-			return q, true
+// FamilyOf answers the name, with its {0}, of the family that a queue is a member of; ok is false for a queue of none, and for
+// one that is declared by its own name. The first family that fits is the queue's, as in [Set.QueueOf].
+func (s *Set) FamilyOf(name string) (family string, ok bool) {
+	index := s.indexed()
+	if _, own := index.queues[name]; own {
+		return "", false
+	}
+	q := index.family(name)
+	if q == nil {
+		return "", false
+	}
+	return q.Name, true
+}
+
+// family answers the declared queue that stands for one of that name; nil if none does.
+func (x *index) family(name string) *Queue {
+	for _, q := range x.families {
+		if q.member(name) {
+			return q
 		}
 	}
-	return Queue{}, false
+	return nil
 }
 
 // JSON answers the queue as the file has it.

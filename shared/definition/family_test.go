@@ -29,5 +29,21 @@ func TestQueueFamily(t *testing.T) {
 		if got := set.QueueOf(name); got.MaxParallel != 0 {
 			t.Errorf("%s is a queue of no family, got %+v", name, got)
 		}
+		if family, ok := set.FamilyOf(name); ok {
+			t.Errorf("%s is a queue of the family %s, want none", name, family)
+		}
+	}
+}
+
+func TestFamilyOf(t *testing.T) {
+	t.Parallel()
+	set := &definition.Set{Queues: []definition.Queue{{Name: "mail-{0}", Topics: []string{"mail/*"}}, {Name: "mail-urgent"}}}
+	if family, ok := set.FamilyOf("mail-a.b"); !ok || family != "mail-{0}" {
+		t.Errorf("FamilyOf = %q, %v, want mail-{0}", family, ok)
+	}
+	for _, name := range []string{"mail-urgent", "mail-{0}", "other"} { // the first is declared by itself
+		if family, ok := set.FamilyOf(name); ok {
+			t.Errorf("FamilyOf(%s) = %q, want none", name, family)
+		}
 	}
 }

@@ -2,6 +2,7 @@ package definition
 
 import (
 	"cmp"
+	"strings"
 	"time"
 )
 
@@ -47,16 +48,19 @@ func (s *Set) QueueForTopic(topic string) string {
 
 // index is a set made for looking up.
 type index struct {
-	jobs   map[string]Job // by path, with defaults
-	queues map[string]Queue
-	set    *Set
+	jobs     map[string]Job // by path, with defaults
+	queues   map[string]Queue
+	families []*Queue // those of queues whose name has {0}
+	set      *Set
 }
 
 func (x *index) queue(name string) Queue {
 	if q, declared := x.queues[name]; declared {
 		return q
 	}
-	if q, ok := x.set.family(name); ok {
+	if family := x.family(name); family != nil {
+		q := *family
+		q.Name = name
 		return q.withDefaults()
 	}
 	return Queue{Name: name}.withDefaults()
@@ -68,8 +72,12 @@ func (s *Set) indexed() *index {
 		return made
 	}
 	made := &index{jobs: map[string]Job{}, queues: map[string]Queue{}, set: s}
-	for _, q := range s.Queues {
+	for i := range s.Queues {
+		q := &s.Queues[i]
 		made.queues[q.Name] = q.withDefaults()
+		if strings.Contains(q.Name, wildcard) {
+			made.families = append(made.families, q)
+		}
 	}
 	made.addJobs()
 	s.index.Store(made)

@@ -100,7 +100,7 @@ func (q *Queue) claims(ctx context.Context, by Claimer) ([]*claim, error) {
 	if err != nil {
 		return nil, err
 	}
-	lines = rules.going(lines)
+	lines = rules.going(set, lines)
 	claims := make([]*claim, len(lines))
 	for i, line := range lines {
 		claims[i] = &claim{q: q, set: set, by: by, line: line, rules: rules}

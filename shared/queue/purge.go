@@ -12,15 +12,20 @@ import (
 // purgeBatch is how many tasks one write of a purge drops: what fits beside their entries.
 const purgeBatch = MaxBatch - 4
 
-// Purge drops the tasks of a queue that wait, for whatever they wait, and answers how many there were. Those that run go on.
-// What is enqueued meanwhile may be dropped or not. Each batch is one write; cut off, a purge has dropped what it counted.
+// Purge drops the tasks of a queue, or of a family of queues, that wait, for whatever they wait, and answers how many there
+// were. Those that run go on. What is enqueued meanwhile may be dropped or not. Each batch is one write; cut off, a purge has
+// dropped what it counted.
 func (q *Queue) Purge(ctx context.Context, name string) (dropped int, err error) {
 	indexes, err := q.indexesOf(ctx, name)
 	if err != nil {
 		return 0, err
 	}
+	means, err := q.meant(ctx, name)
+	if err != nil {
+		return 0, err
+	}
 	for _, index := range indexes {
-		n, err := q.purgeIndex(ctx, index, name)
+		n, err := q.purgeIndex(ctx, index, means)
 		dropped += n
 		if err != nil {
 			return dropped, unavailable("purge a queue", err)
@@ -50,13 +55,13 @@ func (q *Queue) indexesOf(ctx context.Context, name string) ([]string, error) {
 }
 
 // purgeIndex drops what has an entry in an index.
-func (q *Queue) purgeIndex(ctx context.Context, index, name string) (dropped int, err error) {
+func (q *Queue) purgeIndex(ctx context.Context, index string, means func(queue string) bool) (dropped int, err error) {
 	batch := make([]place, 0, purgeBatch)
 	for p, err := range q.entries(ctx, store.Range{Table: store.Work, Partition: index, Limit: listPage}) {
 		if err != nil {
 			return dropped, err
 		}
-		if p.Queue == name {
+		if means(p.Queue) {
 			batch = append(batch, p)
 		}
 		if len(batch) < purgeBatch {

@@ -105,17 +105,17 @@ func (q *Queue) whyQueued(ctx context.Context, t *task.Task) (Reason, error) {
 		r.ruled(rule.Rules)
 		return r, nil
 	}
-	if since := rules.suspended(t.Queue); !since.IsZero() {
+	set, err := q.definitions.Current(ctx)
+	if err != nil {
+		return r, err
+	}
+	if since := rules.suspended(set, t.Queue); !since.IsZero() {
 		r.Code, r.Since, r.Reason = ReasonSuspended, since, fmt.Sprintf("An operator has suspended the queue %s.", t.Queue)
 		return r, nil
 	}
 	if t.NotBefore > now {
 		r.delayed(t)
 		return r, nil
-	}
-	set, err := q.definitions.Current(ctx)
-	if err != nil {
-		return r, err
 	}
 	job, declared := set.JobOf(t.Job)
 	if !declared {

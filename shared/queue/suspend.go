@@ -7,19 +7,22 @@ import (
 	"time"
 
 	"github.com/millrace/millrace/shared/bell"
+	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/event"
 	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/store"
 )
 
 // A suspended queue is an item beside the rules, so that a claim reads both at once. Nothing is moved: whoever claims
-// passes the queue's lines by.
+// passes the queue's lines by. That of a family of queues stands for all of its members, those to come too, beside what is
+// said of a member by itself: a queue goes while neither is suspended.
 
 // suspendedRoot is what the items of suspended queues begin with; the path of a job begins with a slash.
 const suspendedRoot = "queue:"
 
-// Suspend suspends a queue or resumes it; both are idempotent. Afterwards no claim that begins starts a task of a suspended
-// queue. What runs goes on.
+// Suspend suspends a queue, or a family of queues by its name with {0}, or resumes it; both are idempotent. Afterwards no
+// claim that begins starts a task of a suspended queue. What runs goes on. A member of a family that was suspended by itself
+// too stays suspended when the family is resumed, and the other way round.
 func (q *Queue) Suspend(ctx context.Context, name string, on bool) error {
 	key := ruleKey(suspendedRoot + name)
 	_, err := q.journal.Write(ctx, func(ctx context.Context, _ *store.Conflict) (journal.Change, error) {
@@ -69,22 +72,35 @@ func (q *Queue) ringLines(ctx context.Context, name string) error {
 	return nil
 }
 
-// linesOf answers the ready indexes of a queue.
+// linesOf answers the ready indexes of a queue, or of all queues of a family.
 func (q *Queue) linesOf(ctx context.Context, name string) ([]string, error) {
 	all, err := q.lines(ctx)
 	if err != nil {
 		return nil, err
 	}
+	means, err := q.meant(ctx, name)
+	if err != nil {
+		return nil, err
+	}
 	var lines []string
 	for _, line := range all {
-		if queueOf(line) == name {
+		if means(queueOf(line)) {
 			lines = append(lines, line)
 		}
 	}
 	return lines, nil
 }
 
-// Suspended answers the queues that are suspended, and since when.
+// meant answers which queues a name means: the one that has it, or the members of that family.
+func (q *Queue) meant(ctx context.Context, name string) (means func(queue string) bool, err error) {
+	set, err := q.definitions.Current(ctx)
+	return func(queue string) bool {
+		family, _ := set.FamilyOf(queue)
+		return queue == name || family == name
+	}, err
+}
+
+// Suspended answers the queues and the families of queues that are suspended, each by its own name, and since when.
 func (q *Queue) Suspended(ctx context.Context) (map[string]time.Time, error) {
 	rules, err := q.rules.read(ctx, q)
 	if err != nil {
@@ -99,19 +115,27 @@ func (q *Queue) Suspended(ctx context.Context) (map[string]time.Time, error) {
 	return since, nil
 }
 
-// suspended answers since when a queue is suspended; zero if it is not.
-func (s ruleSet) suspended(queue string) time.Time {
+// suspended answers since when a queue is suspended, by itself or with its family; zero if it is not.
+func (s ruleSet) suspended(set *definition.Set, queue string) time.Time {
 	if rule := s[suspendedRoot+queue]; rule != nil {
 		return rule.Pause
+	}
+	if family, ok := set.FamilyOf(queue); ok {
+		if rule := s[suspendedRoot+family]; rule != nil {
+			return rule.Pause
+		}
 	}
 	return time.Time{}
 }
 
 // going answers the lines of queues that are not suspended.
-func (s ruleSet) going(lines []string) []string {
+func (s ruleSet) going(set *definition.Set, lines []string) []string {
+	if len(s) == 0 {
+		return lines
+	}
 	var going []string
 	for _, line := range lines {
-		if s.suspended(queueOf(line)).IsZero() {
+		if s.suspended(set, queueOf(line)).IsZero() {
 			going = append(going, line)
 		}
 	}

@@ -2,6 +2,7 @@ package queue_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -112,5 +113,58 @@ func TestFamilyOfQueues(t *testing.T) {
 	leases := b.claim(15)
 	if len(leases) != 2 || leases[0].Task.Queue == leases[1].Task.Queue {
 		t.Errorf("%d run, want one of each queue", len(leases))
+	}
+}
+
+// A family is suspended as a whole: its members as they are, and those to come; not a queue that is declared by itself.
+func TestSuspendedFamily(t *testing.T) {
+	t.Parallel()
+	b := topics(t, []string{"m/a", "m/b", "m/own", "other"},
+		definition.Queue{Name: "m-own", Topics: []string{"m/own"}},
+		definition.Queue{Name: "m-{0}", Topics: []string{"m/*"}})
+	suspend := func(name string, on bool) {
+		t.Helper()
+		for range 2 {
+			if err := b.Suspend(t.Context(), name, on); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	started := func() (jobs []string) {
+		t.Helper()
+		for _, l := range b.claim(15) {
+			jobs = append(jobs, l.Task.Job)
+		}
+		slices.Sort(jobs)
+		return jobs
+	}
+	a := b.add("m/a")
+	suspend("m-{0}", true)
+	b.add("m/b") // of a queue that was not there before
+	b.add("m/own")
+	b.add("other")
+	if diff := cmp.Diff([]string{"/topics/m/own", "/topics/other"}, started()); diff != "" {
+		t.Errorf("started while the family is suspended (-want +got):\n%s", diff)
+	}
+	if why, err := b.Why(t.Context(), a); err != nil || why.Code != queue.ReasonSuspended {
+		t.Errorf("Why = %v, %v", why, err)
+	}
+	suspend("m-a", true)
+	suspend("m-b", false) // which was not suspended by itself
+	if got := started(); got != nil {
+		t.Errorf("started %v, want none", got)
+	}
+	suspend("m-{0}", false)
+	if diff := cmp.Diff([]string{"/topics/m/b"}, started()); diff != "" {
+		t.Errorf("started while a member is suspended by itself (-want +got):\n%s", diff)
+	}
+	suspend("m-a", false)
+	if diff := cmp.Diff([]string{"/topics/m/a"}, started()); diff != "" {
+		t.Errorf("started in the end (-want +got):\n%s", diff)
+	}
+	b.add("m/b")
+	b.add("m/own")
+	if n, err := b.Purge(t.Context(), "m-{0}"); n != 1 || err != nil {
+		t.Errorf("Purge = %d, %v, want 1", n, err)
 	}
 }
