@@ -26,6 +26,9 @@
 //	        starts never exceed attempts; a lease that is over changes nothing; limits and unique keys hold at each commit
 //	        a claim that begins after a rule starts nothing that it holds; an ordered queue is never overtaken
 //
+// TestLoadSpreads lets real workers run tasks of very different lengths on three instances, and compares the time that it
+// takes with what no schedule can beat.
+//
 // The mutants folder takes the protocol's rules out one by one; each removal must be caught.
 //
 //	go test ./tests/simulation -run Invariants -seeds 5000       many runs, some 80 a second
