@@ -1,6 +1,7 @@
 // Package dynamo keeps the data of the storage port in DynamoDB, or in a store that speaks its API, such as DynamoDB
-// Local and LocalStack. ScyllaDB Alternator has no TransactWriteItems (scylladb/scylladb#5064): there, tickets, reads
-// and writes of one operation work, and writes of several are refused.
+// Local and LocalStack, on both of which its tests run. ScyllaDB Alternator has no TransactWriteItems
+// (scylladb/scylladb#5064): there, tickets, reads and writes of one operation work, and writes of several are refused with
+// an error that names what the server does not have.
 //
 // There are three tables, PREFIX-journal, PREFIX-work and PREFIX-definitions, with the key attributes pk and sk, on
 // demand, with x as their time-to-live attribute; package layout has the attributes of their items. There is no index.

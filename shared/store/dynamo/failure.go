@@ -50,7 +50,17 @@ func failure(operation string, tables []string, verdict, err error) error {
 		return fmt.Errorf("dynamo: %s: %w: no table %s in this region and account; deploy template.yaml, "+
 			"or call CreateTables where data may be lost", operation, verdict, where)
 	}
+	if unsupported(err) {
+		return fmt.Errorf("dynamo: %s on %s: %w: this server does not have %s, which DynamoDB, DynamoDB Local and LocalStack do: %s",
+			operation, where, verdict, operation, err.Error())
+	}
 	return fmt.Errorf("dynamo: %s on %s: %w: %s", operation, where, verdict, err.Error())
+}
+
+// unsupported reports whether a server that speaks DynamoDB's API has only part of it.
+func unsupported(err error) bool {
+	var answer smithy.APIError
+	return errors.As(err, &answer) && answer.ErrorCode() == "UnknownOperationException"
 }
 
 // errDenied is an ErrUnavailable of one's own making: the credentials have no permission for this request.

@@ -86,21 +86,30 @@ func (s *Store) settle(ctx context.Context, name string) error {
 
 // expire switches time-to-live on, unless it is: DynamoDB refuses to do that twice.
 func (s *Store) expire(ctx context.Context, name string) error {
-	now, err := s.client.DescribeTimeToLive(ctx, &dynamodb.DescribeTimeToLiveInput{TableName: aws.String(name)})
-	if err != nil {
-		return readFailure(ctx, "DescribeTimeToLive", []string{name}, err)
+	if on, err := s.expires(ctx, name); on || err != nil {
+		return err
 	}
-	if d := now.TimeToLiveDescription; d != nil && d.TimeToLiveStatus != types.TimeToLiveStatusDisabled {
-		return nil
-	}
-	_, err = s.client.UpdateTimeToLive(ctx, &dynamodb.UpdateTimeToLiveInput{
+	_, err := s.client.UpdateTimeToLive(ctx, &dynamodb.UpdateTimeToLiveInput{
 		TableName: aws.String(name),
 		TimeToLiveSpecification: &types.TimeToLiveSpecification{
 			AttributeName: aws.String(layout.Expires), Enabled: aws.Bool(true),
 		},
 	})
-	if err != nil {
-		return readFailure(ctx, "UpdateTimeToLive", []string{name}, err)
+	if err == nil {
+		return nil
 	}
-	return nil
+	if on, _ := s.expires(ctx, name); on {
+		return nil // another process was quicker
+	}
+	return readFailure(ctx, "UpdateTimeToLive", []string{name}, err)
+}
+
+// expires reports whether time-to-live is on, or about to be.
+func (s *Store) expires(ctx context.Context, name string) (bool, error) {
+	out, err := s.client.DescribeTimeToLive(ctx, &dynamodb.DescribeTimeToLiveInput{TableName: aws.String(name)})
+	if err != nil {
+		return false, readFailure(ctx, "DescribeTimeToLive", []string{name}, err)
+	}
+	d := out.TimeToLiveDescription
+	return d != nil && d.TimeToLiveStatus != types.TimeToLiveStatusDisabled, nil
 }
