@@ -97,8 +97,8 @@ func (r *remote) mountInstances(a *API) {
 	}, Operate, r.drain)
 	mount(huma.Operation{
 		Method: http.MethodPost, Path: instancePath + "/claims", OperationID: "claim", Summary: "Claim tasks",
-		Description: "Starts up to max of the best tasks that the instance can run; where none is ready, waits for one. Each is the " +
-			"instance's until expires_at.",
+		Description: "Starts up to max of the best tasks that the instance can run, while it holds fewer leases than its capacity; where " +
+			"none is ready, or it has no room, waits. Each is the instance's until expires_at.",
 		RequestBody: jsonBody(claimSchema(), map[string]any{"max": 4, "wait": "20s"}),
 		Responses:   answers(http.StatusOK, typeJSON, object("", members{"claims": listOf(ref("Claim"))}, false, "claims")),
 		Errors:      []int{400, 404, 413, 415, 503},

@@ -42,7 +42,12 @@ func instances(t *testing.T) *remotes {
 
 func (r *remotes) register(t *testing.T, jobs string) (path string) {
 	t.Helper()
-	got := r.as(t, api.Worker, "POST", "/api/v1/instances", `{"name":"w","jobs":["`+jobs+`"],"capacity":4}`)
+	return r.registerAs(t, `{"name":"w","jobs":["`+jobs+`"],"capacity":4}`)
+}
+
+func (r *remotes) registerAs(t *testing.T, instance string) (path string) {
+	t.Helper()
+	got := r.as(t, api.Worker, "POST", "/api/v1/instances", instance)
 	return "/api/v1/instances/" + into[struct{ ID string }](t, got, http.StatusCreated).ID
 }
 
@@ -173,12 +178,62 @@ func TestPartitionedInstance(t *testing.T) {
 			wantProblem(t, r.as(t, api.Worker, "POST", "/api/v1/leases/"+lost.Token+"/complete", `{"result":"ok"}`), 409, api.CodeConflict)
 		}
 		page, err := r.Logs(t.Context(), added.ID, queue.LogQuery{})
-		if err != nil || len(page.Lines) != 1 || !strings.Contains(page.Lines[0].Message, "attempt 1 came after its lease had run out") {
+		if err != nil || len(page.Lines) != 1 || !strings.Contains(page.Lines[0].Message, "attempt 1 came when its lease was over") {
 			t.Errorf("log = %+v, %v, want the late result, once", page.Lines, err)
 		}
 		done := r.as(t, api.Worker, "POST", "/api/v1/leases/"+again[0].Token+"/complete", `{"result":"ok"}`)
 		if done.StatusCode != 200 {
 			t.Errorf("complete = %d %s", done.StatusCode, done.body)
+		}
+	})
+}
+
+// TestCapacity: what an instance holds counts, not what it asks for. One that waits for room is woken when it has some; a
+// task that becomes ready meanwhile wakes another.
+func TestCapacity(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := instances(t)
+		full := r.registerAs(t, `{"name":"full","jobs":["/topics/a"],"capacity":2}`)
+		for range 5 {
+			r.add(t, queue.New{Job: "/topics/a"})
+		}
+		held := r.claims(t, full, `{"max":2}`)
+		if more := r.claims(t, full, `{"max":2}`); len(held) != 2 || len(more) != 0 {
+			t.Fatalf("claims = %d, then %d, want 2 and none", len(held), len(more))
+		}
+		began := time.Now()
+		var got []claim
+		var group sync.WaitGroup
+		group.Go(func() { got = r.claims(t, full, `{"max":2,"wait":"1m"}`) })
+		time.Sleep(3 * time.Second)
+		done := r.as(t, api.Worker, "POST", "/api/v1/leases/"+held[0].Token+"/complete", `{"result":"ok"}`)
+		if done.StatusCode != 200 {
+			t.Fatalf("complete = %d %s", done.StatusCode, done.body)
+		}
+		group.Wait()
+		if len(got) != 1 || time.Since(began) != 3*time.Second {
+			t.Errorf("claims = %v after %v, want one when there was room", got, time.Since(began))
+		}
+
+		free := r.register(t, "/topics/a")
+		r.claims(t, free, `{"max":2}`) // the rest of what waited
+		group.Go(func() {
+			if got := r.claims(t, full, `{"max":2,"wait":"5s"}`); len(got) != 0 {
+				t.Errorf("claims = %v, want none: it is full", got)
+			}
+		})
+		synctest.Wait()
+		began = time.Now()
+		group.Go(func() { got = r.claims(t, free, `{"wait":"1m"}`) })
+		synctest.Wait()
+		r.add(t, queue.New{Job: "/topics/a"})
+		group.Wait()
+		if len(got) != 1 {
+			t.Errorf("claims of another = %v, want the new task", got)
+		}
+		if list := r.as(t, api.Viewer, "GET", "/api/v1/instances", "").body; !strings.Contains(list, `"capacity":2,"running":2`) {
+			t.Errorf("instances = %s", list)
 		}
 	})
 }
@@ -255,7 +310,7 @@ func TestAThousandWait(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := instances(t)
-		w := r.register(t, "/topics/a")
+		w := r.registerAs(t, `{"name":"w","jobs":["/topics/a"],"capacity":1000}`)
 		var mu sync.Mutex
 		ran := map[string]int{}
 		var group sync.WaitGroup

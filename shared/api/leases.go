@@ -97,7 +97,7 @@ func (r *remote) await(x *exchange, most int, patient bool, over <-chan time.Tim
 		if err != nil {
 			return nil, err
 		}
-		by := queue.Claimer{Instance: i.Claimer(), Jobs: i.Jobs}
+		by := queue.Claimer{Instance: i.Claimer(), Capacity: i.Capacity, Jobs: i.Jobs}
 		w := r.leases.Wait(by)
 		leases, err := r.claimed(x, &i, by, most)
 		if err != nil || len(leases) > 0 || !patient {
@@ -123,7 +123,7 @@ func (r *remote) claimed(x *exchange, i *topology.Instance, by queue.Claimer, mo
 	if i.Draining {
 		return nil, nil
 	}
-	return r.leases.Claim(x.r.Context(), by, min(most, i.Capacity))
+	return r.leases.Claim(x.r.Context(), by, most)
 }
 
 // returned gives back what was claimed for a client that has left meanwhile: that was no attempt.

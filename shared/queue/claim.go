@@ -23,6 +23,11 @@ const rounds = 50
 // Claim starts up to max tasks, the best that the claimer may run, and answers their leases; none where none is ready.
 // What has fallen due is ready.
 func (q *Queue) Claim(ctx context.Context, by Claimer, max int) ([]Lease, error) {
+	defer q.oneByOne(by)()
+	at, max, err := q.roomFor(ctx, by, max)
+	if err != nil || max <= 0 {
+		return nil, err
+	}
 	claims, err := q.claims(ctx, by)
 	if err != nil {
 		return nil, err
@@ -32,6 +37,7 @@ func (q *Queue) Claim(ctx context.Context, by Claimer, max int) ([]Lease, error)
 		if len(leases) >= max {
 			break
 		}
+		c.permits.at = at
 		c.want = min(max-len(leases), MaxClaim)
 		started, err := c.run(context.WithoutCancel(ctx)) // what is picked is started or put back, whoever still listens
 		leases = append(leases, started...)
@@ -66,6 +72,9 @@ func (q *Queue) CompleteAndClaim(ctx context.Context, token string, r Result, by
 
 // nextClaim answers a claim that has picks; nil where none is found at once.
 func (q *Queue) nextClaim(ctx context.Context, by Claimer, max int) *claim {
+	if by.Capacity > 0 {
+		return nil // the place that is given back now is not free yet
+	}
 	claims, err := q.claims(ctx, by)
 	if err != nil {
 		return nil // Claim will say so
@@ -73,7 +82,7 @@ func (q *Queue) nextClaim(ctx context.Context, by Claimer, max int) *claim {
 	for _, c := range claims {
 		c.queue = c.set.QueueOf(queueOf(c.line))
 		if c.queue.MaxParallel > 0 {
-			continue // the place that is given back now is not free yet
+			continue // likewise
 		}
 		c.want = min(max, MaxClaim)
 		if c.picks, err = c.pick(ctx); err == nil && len(c.picks) > 0 {
@@ -124,7 +133,8 @@ type claim struct {
 	held     []holding   // that a rule or a limit keeps
 	left     []place     // not tried: the limit of the queue is reached, or their time has not come
 	ends     []unstarted // that are not to be started any more
-	full     bool        // the queue's limit is reached
+	full     bool        // a limit is reached that concerns all of them
+	load     int         // operations of what is to be started
 	permits  permitPool  // that may be taken
 	conflict bool        // somebody else was quicker
 }
@@ -215,23 +225,35 @@ func (c *claim) started(ctx context.Context, err error) ([]Lease, error) {
 
 func (c *claim) bounds() (ops, bytes int) {
 	for i := range c.picks {
-		ops += 3
-		if c.queue.MaxParallel > 0 {
-			ops++
-		}
-		if c.picks[i].Limit > 0 {
-			ops++
-		}
-		if c.picks[i].Late != "" {
-			ops++
-		}
+		ops += c.opsOf(&c.picks[i])
 	}
-	return ops, 1500 * len(c.picks)
+	return min(ops, combineOps), 1500 * len(c.picks)
+}
+
+// opsOf answers how many operations the start of a pick has at most.
+func (c *claim) opsOf(p *place) int {
+	ops := 3
+	if c.permits.at != nil {
+		ops++
+	}
+	if c.queue.MaxParallel > 0 {
+		ops++
+	}
+	if p.Limit > 0 {
+		ops++
+	}
+	if p.Late != "" {
+		ops += 2
+	}
+	return ops
 }
 
 // touches names what it picked, and the limits and the unique keys of which it takes places.
 func (c *claim) touches() []string {
 	var names []string
+	if c.permits.at != nil {
+		names = append(names, c.permits.at.what)
+	}
 	if c.queue.MaxParallel > 0 {
 		names = append(names, queueLimit(c.queue.Name))
 	}
@@ -249,10 +271,13 @@ func (c *claim) touches() []string {
 
 // prepare reads the picks' tasks and sorts them into what can be started and what cannot.
 func (c *claim) prepare(ctx context.Context, lost *store.Conflict) (journal.Change, error) {
-	c.starts, c.stale, c.held, c.left, c.ends, c.full = c.starts[:0], nil, nil, nil, nil, false
+	c.starts, c.stale, c.held, c.left, c.ends, c.full, c.load = c.starts[:0], nil, nil, nil, nil, false, 0
 	c.conflict = c.conflict || lost != nil
 	if lost != nil && c.queue.Type == definition.Ordered {
 		return journal.Change{}, errNothing // another may be the first now
+	}
+	if lost != nil {
+		c.permits.at.forget()
 	}
 	if err := c.permits.read(ctx, c.q, &c.queue, c.picks); err != nil {
 		return journal.Change{}, err
@@ -315,7 +340,7 @@ func (c *claim) judge(ctx context.Context, p place, item *store.Item, now int64)
 	}
 	job, declared := c.set.JobOf(t.Job)
 	switch {
-	case c.full:
+	case c.full, c.load+c.opsOf(&p) > combineOps:
 		c.left = append(c.left, p)
 	case c.rules.holds(t.Job):
 		c.held = append(c.held, holding{p, ruleHold(t.Job), c.rules[t.Job].key()})
@@ -377,7 +402,7 @@ func (c *claim) takes(key store.Key) bool {
 func (c *claim) admit(p place, t *task.Task, version int64, job definition.Job, now int64) {
 	permits, missing := c.permits.take(&c.queue, t.Concurrency)
 	switch missing {
-	case limitQueue:
+	case limitQueue, limitInstance:
 		c.left, c.full = append(c.left, p), true
 		return
 	case limitKey:
@@ -397,6 +422,7 @@ func (c *claim) admit(p place, t *task.Task, version int64, job definition.Job, 
 		Expires: now + job.Lease.Microseconds(), Permits: permits,
 	}
 	c.starts = append(c.starts, s)
+	c.load += c.opsOf(&p)
 }
 
 func (c *claim) ops(r journal.Receipt) []store.Op {

@@ -224,6 +224,8 @@ func (q *Queue) permitsFree(ctx context.Context, h *heldLease) {
 			if err := q.freed(ctx, key); err != nil {
 				q.log.Warn("tasks that wait for a limit are left to the sweep", "error", err)
 			}
+		} else if instance, ok := strings.CutPrefix(p.What, instanceLimit("")); ok {
+			q.waiters.empty(instance)
 		} else {
 			q.ring(ctx, q.ringsFor(ctx, h.Line))
 		}

@@ -15,7 +15,7 @@ import (
 
 // permit is one place of a limit.
 type permit struct {
-	What   string `json:"w"` // queue/NAME or key/KEY
+	What   string `json:"w"` // queue/NAME, key/KEY, or at/INSTANCE
 	Number int    `json:"n"`
 }
 
@@ -25,6 +25,7 @@ func (p permit) key() store.Key {
 
 // permitPool is what a claim knows of the places that are free.
 type permitPool struct {
+	at   *room                      // the claimer's; nil: it names no capacity
 	used map[string]map[string]bool // by what: the sort keys of places that are taken
 }
 
@@ -35,6 +36,7 @@ const (
 	nothing missing = iota
 	limitQueue
 	limitKey
+	limitInstance
 )
 
 func queueLimit(name string) string { return "queue/" + name }
@@ -44,6 +46,12 @@ func keyLimit(key string) string { return "key/" + key }
 // read finds out which places of the limits that concern these entries are taken.
 func (pool *permitPool) read(ctx context.Context, q *Queue, c *definition.Queue, picks []place) error {
 	pool.used = nil
+	if pool.at != nil {
+		if err := pool.at.read(ctx, q); err != nil {
+			return err
+		}
+		pool.used = map[string]map[string]bool{pool.at.what: pool.at.used}
+	}
 	if c.MaxParallel > 0 {
 		if err := pool.readOne(ctx, q, queueLimit(c.Name)); err != nil {
 			return err
@@ -87,6 +95,13 @@ func (q *Queue) usedPermits(ctx context.Context, what string) (map[string]bool, 
 // take takes a place of each limit that concerns a task, or says which one has none.
 func (pool *permitPool) take(c *definition.Queue, key *task.Concurrency) ([]permit, missing) {
 	var permits []permit
+	if pool.at != nil {
+		p, ok := pool.free(pool.at.what, pool.at.limit)
+		if !ok {
+			return nil, limitInstance
+		}
+		permits = append(permits, p)
+	}
 	if c.MaxParallel > 0 {
 		p, ok := pool.free(queueLimit(c.Name), c.MaxParallel)
 		if !ok {

@@ -67,6 +67,7 @@ type Once = journal.Idempotency
 // Claimer asks for tasks.
 type Claimer struct {
 	Instance string   // name of who runs them
+	Capacity int      // how many it runs at once, by the leases that it holds under that name; 0: no limit
 	Queues   []string // to take from, in this order; empty: every queue whose tasks this server runs
 	Jobs     []string // patterns of an instance's jobs; empty: the tasks that this server runs by itself
 }

@@ -39,7 +39,7 @@ func (w *Waiting) End() { w.q.waiters.leave(w, false) }
 // Looks ends the interest of one that was woken and looks again; false says that it was woken because this process is about
 // to stop.
 func (w *Waiting) Looks() bool {
-	w.q.waiters.leave(w, true)
+	w.q.waiters.leave(w, !w.q.waiters.isFull(w.by.Instance))
 	return w.line != ""
 }
 
@@ -59,6 +59,7 @@ type waiters struct {
 	all   []*Waiting
 	ended bool
 	stop  context.CancelFunc // of the look-out; nil while there is none
+	full  map[string]bool    // instances that have no room
 }
 
 func (s *waiters) enter(q *Queue, w *Waiting) {
@@ -94,13 +95,25 @@ func (s *waiters) leave(w *Waiting, looks bool) {
 // wake wakes the first that takes from the line. The caller holds mu.
 func (s *waiters) wake(line string) {
 	for i, w := range s.all {
-		if w.by.takes(line) {
-			s.all = slices.Delete(s.all, i, i+1)
-			w.line = line
-			close(w.ready)
+		if w.by.takes(line) && !s.full[w.by.Instance] {
+			s.rouse(i, line)
 			return
 		}
 	}
+}
+
+// rouse wakes one of those that wait. The caller holds mu.
+func (s *waiters) rouse(i int, line string) {
+	w := s.all[i]
+	s.all = slices.Delete(s.all, i, i+1)
+	w.line = line
+	close(w.ready)
+}
+
+func (s *waiters) isFull(instance string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.full[instance]
 }
 
 func (s *waiters) drain() {
@@ -164,6 +177,7 @@ func (q *Queue) look(ctx context.Context) error {
 	if _, err := q.Promote(ctx); err != nil {
 		return err
 	}
+	q.waiters.refill()
 	lines, err := q.lines(ctx)
 	if err != nil {
 		return err

@@ -1,0 +1,106 @@
+package queue
+
+import (
+	"context"
+	"hash/fnv"
+	"strconv"
+)
+
+// An instance runs as many tasks at once as it has said. Its places are those of a limit like any other, see limit.go: a lease
+// takes one in the write that starts the task and gives it back in the one that ends it. So however many claims it makes at
+// once, and to however many processes, it never has more; and what it lost with a lease it has again when that has run out.
+
+// room is an instance's places as a claim knows them.
+type room struct {
+	what  string
+	limit int
+	used  map[string]bool // sort keys of those that are taken; nil: to be read
+}
+
+// oneByOne lets the claims of an instance through one at a time, as far as they come to this process: two at once would choose
+// the same places, and one of them would have to begin anew. Instances share locks, since they come and go.
+func (q *Queue) oneByOne(by Claimer) (unlock func()) {
+	if by.Capacity <= 0 {
+		return func() {}
+	}
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(by.Instance)) // never fails
+	return q.limited.lock(instanceLimit(strconv.Itoa(int(h.Sum32() % 256))))
+}
+
+func instanceLimit(instance string) string { return "at/" + instance }
+
+// forget says that the places may have changed. A claimer without a limit has no room at all, which is nil.
+func (r *room) forget() {
+	if r != nil {
+		r.used = nil
+	}
+}
+
+func (r *room) read(ctx context.Context, q *Queue) (err error) {
+	if r.used == nil {
+		r.used, err = q.usedPermits(ctx, r.what)
+	}
+	return err
+}
+
+// roomFor answers the places of a claimer, nil where it names no capacity, and how many of max tasks it has room for. It costs
+// one read, and another where there is none.
+func (q *Queue) roomFor(ctx context.Context, by Claimer, max int) (*room, int, error) {
+	if by.Capacity <= 0 {
+		return nil, max, nil
+	}
+	r := &room{what: instanceLimit(by.Instance), limit: by.Capacity}
+	if err := r.read(ctx, q); err != nil {
+		return nil, 0, err
+	}
+	if len(r.used) >= r.limit {
+		q.waiters.fill(by.Instance) // Race: a place that becomes free from here on wakes it; one that did before is seen now
+		r.forget()
+		if err := r.read(ctx, q); err != nil {
+			return nil, 0, err
+		}
+	}
+	free := r.limit - len(r.used)
+	if free > 0 {
+		q.waiters.empty(by.Instance)
+	}
+	return r, min(max, free), nil
+}
+
+// fill notes that an instance has no room: it is woken for no task until it has.
+func (s *waiters) fill(instance string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.full == nil {
+		s.full = map[string]bool{}
+	}
+	s.full[instance] = true
+}
+
+// empty notes that an instance has room, and wakes it if it waits for that.
+func (s *waiters) empty(instance string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.full[instance] {
+		return
+	}
+	delete(s.full, instance)
+	for i, w := range s.all {
+		if w.by.Instance == instance {
+			s.rouse(i, roomLine)
+			return
+		}
+	}
+}
+
+// roomLine stands for the line of one that is woken since it has room: no task waits there, so that nobody else is woken
+// when it does not look.
+const roomLine = "\n"
+
+// refill takes every instance for one that may have room, since other processes end leases too.
+func (s *waiters) refill() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	clear(s.full)
+}

@@ -1,0 +1,90 @@
+package queue_test
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/millrace/millrace/shared/journal"
+	"github.com/millrace/millrace/shared/queue"
+	"github.com/millrace/millrace/shared/store/faulty"
+)
+
+// An instance never has more tasks than it has said, by whichever claims; a place is its own again when a lease ends, in
+// whatever way.
+func TestCapacityBoundsWhatAnInstanceHolds(t *testing.T) {
+	t.Parallel()
+	bothWays(t, func(t *testing.T, b *bench) {
+		for range 12 {
+			b.one(queue.New{Job: "/far", Attempts: 2})
+		}
+		by := queue.Claimer{Instance: "w/1", Capacity: 4, Jobs: []string{"/far"}}
+		claim := func(by queue.Claimer, max, want int) []queue.Lease {
+			t.Helper()
+			leases, err := b.Claim(t.Context(), by, max)
+			if err != nil || len(leases) != want {
+				t.Fatalf("Claim = %d leases, %v, want %d", len(leases), err, want)
+			}
+			return leases
+		}
+		first := claim(by, 3, 3)
+		claim(by, 3, 1)
+		claim(by, 3, 0)
+		claim(queue.Claimer{Instance: "w/2", Capacity: 2, Jobs: by.Jobs}, 15, 2) // which has places of its own
+		b.complete(first[0], queue.Result{Outcome: queue.OK})
+		b.complete(first[1], queue.Result{Outcome: queue.Failed})
+		if err := b.Remove(t.Context(), first[2].Task.ID); err != nil {
+			t.Fatal(err)
+		}
+		claim(by, 15, 3)
+		by.Capacity = 5 // which a heartbeat may say
+		claim(by, 15, 1)
+		by.Capacity = 2
+		claim(by, 15, 0)
+		b.clock.advance(time.Minute)
+		if s, err := b.Sweep(t.Context()); err != nil || s.Lost != 7 {
+			t.Fatalf("Sweep = %+v, %v, want 7 leases lost", s, err)
+		}
+		claim(by, 15, 2)
+	})
+}
+
+// Claims of one instance that several processes take at the same moment do not exceed its capacity either.
+func TestCapacityHoldsForClaimsAtOnce(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(20) {
+		synctest.Test(t, func(t *testing.T) {
+			b := setupWith(t, ways())
+			b.clock.t = time.Now()
+			for range 30 {
+				b.one(queue.New{Job: "/far"})
+			}
+			way := faulty.Spread{Min: time.Millisecond, Max: 5 * time.Millisecond}
+			service := faulty.NewService(b.store, faulty.Faults{Seed: seed, There: way, Back: way}, nil)
+			var mu sync.Mutex
+			var group sync.WaitGroup
+			held := 0
+			for w := range 6 {
+				line := service.Process(fmt.Sprint(w))
+				j := journal.Open(line, journal.Options{})
+				q := queue.Open(queue.Options{Store: line, Journal: j, Definitions: fixed{ways()}})
+				group.Go(func() {
+					defer func() { _ = j.Close() }()
+					leases, err := q.Claim(t.Context(), queue.Claimer{Instance: "w/1", Capacity: 4, Jobs: []string{"/far"}}, 3)
+					if err != nil {
+						t.Error(err)
+					}
+					mu.Lock()
+					held += len(leases)
+					mu.Unlock()
+				})
+			}
+			group.Wait()
+			if held < 1 || held > 4 {
+				t.Errorf("seed %d: %d are held, want at most 4", seed, held)
+			}
+		})
+	}
+}
