@@ -30,9 +30,9 @@ func (q *Queue) Running(ctx context.Context) (map[string]int, error) {
 // leaseLost begins the message of a task whose lease ran out.
 const leaseLost = "the lease ran out"
 
-// Refused notes in a task's log that a result came after its lease had run out: its worker was cut off, and may have done
-// its work all the same. Nothing else is changed. It is noted once, at the end of the attempt's lines; nothing is noted of
-// a result that was taken before and is only repeated.
+// Refused notes in a task's log that a result came when its lease was over: its worker was cut off, and may have done its
+// work all the same. Nothing else is changed. It is noted once, at the end of the attempt's lines; nothing is noted of a
+// result that was taken before and is only repeated, unless the next attempt has begun meanwhile.
 func (q *Queue) Refused(ctx context.Context, token string, outcome Outcome) error {
 	uuid, attempt, err := parseToken(token)
 	if err != nil {
@@ -49,7 +49,7 @@ func (q *Queue) Refused(ctx context.Context, token string, outcome Outcome) erro
 		attempt == t.Attempt && !strings.HasPrefix(t.Message, leaseLost) {
 		return nil
 	}
-	line := q.logLine(Line{Level: "warn", Message: fmt.Sprintf("a result (%s) of attempt %d came after its lease had run out, and was refused", outcome, attempt)})
+	line := q.logLine(Line{Level: "warn", Message: fmt.Sprintf("a result (%s) of attempt %d came when its lease was over, and was refused", outcome, attempt)})
 	sort := fmt.Sprintf("%08x-%s-fff", attempt, "ffffffffffff") // after all that the attempt has logged
 	op := store.Put(store.Item{Key: work(logPartition(uuid), sort), Version: 1, Value: encode([]logged{line})}, store.Absent)
 	err = q.store.Write(ctx, store.Write{Token: q.token(), Ops: []store.Op{op}})

@@ -1,0 +1,102 @@
+package queue_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/millrace/millrace/shared/definition"
+	"github.com/millrace/millrace/shared/queue"
+	"github.com/millrace/millrace/shared/task"
+)
+
+// late tells a result as a server does for a worker elsewhere, and answers the error and the messages of the task's log.
+func (b *bench) late(l queue.Lease, outcome queue.Outcome) (refused error, log []string) {
+	b.t.Helper()
+	_, refused = b.Complete(b.t.Context(), l.Token, queue.Result{Outcome: outcome})
+	if errors.Is(refused, queue.ErrStale) {
+		if err := b.Refused(b.t.Context(), l.Token, outcome); err != nil {
+			b.t.Fatal(err)
+		}
+	}
+	page, err := b.Logs(b.t.Context(), l.Task.ID, queue.LogQuery{})
+	if err != nil && !errors.Is(err, queue.ErrNoTask) {
+		b.t.Fatal(err)
+	}
+	for _, line := range page.Lines {
+		log = append(log, line.Level+": "+line.Message)
+	}
+	return refused, log
+}
+
+// A worker that was cut off comes back and tells what it has done, after its lease, whatever has become of the task since. It
+// is refused, changes nothing, and the task's log says so, once.
+func TestALateResultIsRefusedAndTold(t *testing.T) {
+	t.Parallel()
+	const line = "warn: a result (ok) of attempt 1 came when its lease was over, and was refused"
+	again := func(b *bench) queue.Lease {
+		b.clock.advance(time.Minute)
+		return b.claim(1)[0]
+	}
+	for name, c := range map[string]struct {
+		topic     string
+		meanwhile func(b *bench)
+		state     task.State // "": the task is gone
+		log       []string
+	}{
+		"it waits for the next attempt": {"kept", func(*bench) {}, task.Waiting, []string{line}},
+		"the next attempt runs":         {"kept", func(b *bench) { again(b) }, task.Running, []string{line}},
+		"the next attempt has failed": {"kept", func(b *bench) { b.end(again(b), queue.Result{Outcome: queue.Failed}) },
+			task.Waiting, []string{line}},
+		"the next attempt has logged and succeeded": {"kept", func(b *bench) {
+			next := again(b)
+			if err := b.AppendLog(b.t.Context(), next.Token, []queue.Line{{Message: "second"}}); err != nil {
+				b.t.Fatal(err)
+			}
+			b.end(next, queue.Result{Outcome: queue.OK})
+		}, task.Succeeded, []string{line, "info: second"}},
+		"it has left no history": {"gone", func(b *bench) { b.end(again(b), queue.Result{Outcome: queue.OK}) }, "", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := topics(t, []string{"kept", "gone"}, definition.Queue{Name: "k", Topics: []string{"kept"}, KeepJobs: true})
+			id := b.add(c.topic, func(n *queue.New) { n.Attempts = 3 })
+			first := b.claim(1)[0]
+			b.clock.advance(first.Length)
+			if s, err := b.Sweep(t.Context()); err != nil || s.Lost != 1 {
+				t.Fatalf("Sweep = %+v, %v, want a lost lease", s, err)
+			}
+			c.meanwhile(b)
+			before := b.events(id)
+			for range 2 {
+				refused, log := b.late(first, queue.OK)
+				if !errors.Is(refused, queue.ErrStale) {
+					t.Errorf("Complete = %v, want %v", refused, queue.ErrStale)
+				}
+				if diff := cmp.Diff(c.log, log); diff != "" {
+					t.Errorf("log (-want +got):\n%s", diff)
+				}
+			}
+			if diff := cmp.Diff(before, b.events(id)); diff != "" {
+				t.Errorf("events before and after the late result:\n%s", diff)
+			}
+			if got, err := b.Get(t.Context(), id); got.State != c.state || (err != nil) != (c.state == "") {
+				t.Errorf("Get = %q, %v, want %q", got.State, err, c.state)
+			}
+		})
+	}
+}
+
+// A result whose answer was lost is told again. That is no late one.
+func TestARepeatedResultIsNoLateOne(t *testing.T) {
+	t.Parallel()
+	b := topics(t, []string{"a"})
+	b.add("a", func(n *queue.New) { n.Attempts = 2 })
+	l := b.claim(1)[0]
+	b.end(l, queue.Result{Outcome: queue.Failed})
+	if refused, log := b.late(l, queue.Failed); !errors.Is(refused, queue.ErrStale) || log != nil {
+		t.Errorf("a result told twice: %v, log %q, want it refused and nothing noted", refused, log)
+	}
+}

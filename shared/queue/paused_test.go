@@ -1,0 +1,122 @@
+package queue_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/millrace/millrace/shared/journal"
+	"github.com/millrace/millrace/shared/queue"
+	"github.com/millrace/millrace/shared/store"
+	"github.com/millrace/millrace/shared/task"
+)
+
+// paused is a store whose user stands still once, after it has read from a partition or before it writes, while something
+// else happens.
+type paused struct {
+	store.Store
+	read      string // the partition, or how its name begins; "": before a write
+	meanwhile func()
+}
+
+func (p *paused) pause() {
+	if act := p.meanwhile; act != nil {
+		p.meanwhile = nil
+		act()
+	}
+}
+
+// Query answers what was there before the pause.
+func (p *paused) Query(ctx context.Context, r store.Range) (store.Page, error) {
+	page, err := p.Store.Query(ctx, r)
+	if p.read != "" && strings.HasPrefix(r.Partition, p.read) && len(page.Items) > 0 {
+		p.pause()
+	}
+	return page, err
+}
+
+// Write goes through after the pause.
+func (p *paused) Write(ctx context.Context, w store.Write) error {
+	if p.read == "" {
+		p.pause()
+	}
+	return p.Store.Write(ctx, w)
+}
+
+// beside answers an engine of another process whose clock stands still from now on, and that is paused at that point.
+func (b *bench) beside(read string, meanwhile func()) *bench {
+	b.t.Helper()
+	o := &bench{t: b.t, store: &paused{b.store, read, meanwhile}, clock: &clock{b.clock.t}}
+	o.journal = journal.Open(o.store, journal.Options{Now: o.clock.now})
+	b.t.Cleanup(func() { _ = o.journal.Close() })
+	o.Queue = queue.Open(queue.Options{Store: o.store, Journal: o.journal, Definitions: fixed{ways()}, Now: o.clock.now})
+	return o
+}
+
+// Two processes look after the same tasks, and the clock of one stands still in the middle of it: what the other has done
+// meanwhile is not done again, and what has begun since is left alone.
+func TestOfTwoThatSweepAtOnceNothingHappensTwice(t *testing.T) {
+	t.Parallel()
+	for name, read := range map[string]string{"it has seen a lease that ran out": "lease/", "it is about to write": ""} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setupWith(t, ways()).another()
+			id := b.one(queue.New{Job: "/plain", Attempts: 3})
+			lost := b.claim(1)[0]
+			b.clock.advance(lost.Length)
+			var second []queue.Lease
+			slow := b.beside(read, func() {
+				if s, err := b.Sweep(t.Context()); err != nil || s.Lost != 1 {
+					t.Errorf("Sweep = %+v, %v, want a lost lease", s, err)
+				}
+				b.clock.advance(time.Minute)
+				second = b.claim(1)
+			})
+			if _, err := slow.Sweep(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if len(second) != 1 || second[0].Task.Attempt != 2 {
+				t.Fatalf("%d leases in between, want the second attempt", len(second))
+			}
+			b.complete(second[0], queue.Result{Outcome: queue.OK})
+			want := []string{"TaskAdded", "TaskStarted", "TaskEnded", "TaskStarted", "TaskEnded", "TaskClosed"}
+			if diff := cmp.Diff(want, b.events(id)); diff != "" {
+				t.Errorf("events (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// The same of a task that falls due: it is started once.
+func TestOfTwoThatPromoteAtOnceATaskIsStartedOnce(t *testing.T) {
+	t.Parallel()
+	for name, read := range map[string]string{"it has seen what is due": "due", "it is about to write": ""} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setupWith(t, ways()).another()
+			due := b.clock.now().Add(time.Hour)
+			id := b.one(queue.New{Job: "/plain", NotBefore: due, Attempts: 2})
+			b.clock.t = due
+			slow := b.beside(read, func() {
+				if l := b.claim(1); len(l) != 1 || b.complete(l[0], queue.Result{Outcome: queue.Failed}) != task.Ready {
+					t.Error("the task does not run in between")
+				}
+			})
+			if _, err := slow.Promote(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			for _, who := range []*bench{slow, b} {
+				for _, l := range who.claim(5) {
+					who.complete(l, queue.Result{Outcome: queue.OK})
+				}
+			}
+			want := []string{"TaskAdded", "TaskStarted", "TaskEnded", "TaskStarted", "TaskEnded", "TaskClosed"}
+			if diff := cmp.Diff(want, b.events(id)); diff != "" {
+				t.Errorf("events (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
