@@ -50,6 +50,7 @@ func TestAQueueIsFoundByItsName(t *testing.T) {
 func TestAMissingQueueIsNamed(t *testing.T) {
 	t.Parallel()
 	cfg := containers.AWS(t)
+	containers.Queue(t) // the service is there when it answers: its first answer may take longer than a ping waits
 	b := open(t, sqs.Options{Queue: "no-such-queue", AWS: &cfg})
 	err := b.Ping(t.Context())
 	if !errors.Is(err, bell.ErrUnavailable) || !strings.Contains(err.Error(), "no queue no-such-queue") {
