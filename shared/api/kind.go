@@ -1,9 +1,8 @@
 package api
 
 import (
-	"strings"
-
 	"github.com/millrace/millrace/shared/event"
+	"github.com/millrace/millrace/shared/overview"
 )
 
 // kind is a kind of objects: what its snapshots and events are called in seed 000.
@@ -25,18 +24,18 @@ var kinds = []kind{
 	{"object", "objects", "ObjectOverview", event.CustomEvent, "the objects of custom events"},
 }
 
-// key answers the key of a snapshot's element as its events have it; a task's is there as JOB,TASKID.
+// key answers the key of a snapshot's element as its events have it.
 func (k *kind) key(name string) event.Key {
-	if comma := strings.LastIndexByte(name, ','); k.family == event.TaskEvent && comma >= 0 {
-		return event.Key{Path: name[:comma], TaskID: name[comma+1:]}
+	if k.family == event.TaskEvent {
+		return overview.TaskKey(name)
 	}
 	return event.Key{Path: name}
 }
 
 // kindOf answers the kind whose snapshots have that type, nil if there is none.
-func kindOf(overview string) *kind {
+func kindOf(snapshots string) *kind {
 	for i := range kinds {
-		if kinds[i].overview == overview {
+		if kinds[i].overview == snapshots {
 			return &kinds[i]
 		}
 	}

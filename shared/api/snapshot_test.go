@@ -69,7 +69,7 @@ func TestSnapshotByPath(t *testing.T) {
 func TestSnapshotOfTasks(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.journal.snapshots["TaskOverview"] = []object{{"/a/job,7", `{"taskId":"7"}`}, {"/b,8", `{"taskId":"8"}`}}
+	b.journal.snapshots["TaskOverview"] = []object{{"/a/job\x007", `{"taskId":"7"}`}, {"/b\x008", `{"taskId":"8"}`}}
 	for path, want := range map[string]string{"a/": `{"taskId":"7"}`, "b": `{"taskId":"8"}`, "a/job": `{"taskId":"7"}`} {
 		got := b.as(t, api.Viewer, "GET", base+"/task/"+path+"?return=TaskOverview", "")
 		if !strings.HasPrefix(got.body, `{"tasks":[`+want+`]`) {

@@ -18,49 +18,12 @@ type Fold struct {
 	// Apply changes state by one event. It is called for every event of the journal in order, must depend on nothing
 	// else, and must keep neither e nor its Fields.
 	Apply func(state *State, e *event.Event)
+	// Show appends what Snapshot shows of a key to dst, where it is not the value itself: what follows from the key need not
+	// be kept with each. nil: the value is shown.
+	Show func(dst []byte, key string, value []byte) []byte
 }
 
-// State is what a fold has made of the events so far.
-type State struct {
-	values map[string][]byte
-	sorted []string // the keys in order; nil when it must be made again
-}
-
-// Get answers the value of a key, nil if there is none. It must not be changed.
-func (s *State) Get(key string) []byte { return s.values[key] }
-
-// Put sets the value of a key. The value belongs to the state afterwards.
-func (s *State) Put(key string, value []byte) {
-	if s.values == nil {
-		s.values = map[string][]byte{}
-	}
-	if _, known := s.values[key]; !known {
-		s.sorted = nil
-	}
-	s.values[key] = value
-}
-
-// Delete removes a key, if it is there.
-func (s *State) Delete(key string) {
-	if _, known := s.values[key]; known {
-		delete(s.values, key)
-		s.sorted = nil
-	}
-}
-
-// Len answers the number of keys.
-func (s *State) Len() int { return len(s.values) }
-
-func (s *State) keys() []string {
-	if s.sorted == nil {
-		s.sorted = make([]string, 0, len(s.values))
-		for key := range s.values {
-			s.sorted = append(s.sorted, key)
-		}
-		slices.Sort(s.sorted)
-	}
-	return s.sorted
-}
+type show = func(dst []byte, key string, value []byte) []byte
 
 // view is the folds of this process, as of one position.
 type view struct {
@@ -73,48 +36,45 @@ type view struct {
 
 // Snapshot calls each for every object of a fold, in the order of their keys, and answers the EventId up to which they
 // are exact: what they do not show are the events after it. It sees every append acknowledged before the call. A value
-// must not be changed.
+// must not be changed, and is valid until each returns.
 func (j *Journal) Snapshot(ctx context.Context, fold string, each func(key string, value []byte)) (event.ID, error) {
-	objects, stamp, err := j.objects(ctx, fold)
+	state, show, stamp, err := j.objects(ctx, fold)
 	if err != nil {
 		return 0, err
 	}
-	for i, o := range objects {
-		if i%1024 == 0 && ctx.Err() != nil {
+	n := 0
+	var shown []byte
+	for key, value := range state.All() {
+		if n++; n%1024 == 0 && ctx.Err() != nil {
 			return 0, ctx.Err()
 		}
-		each(o.key, o.value)
+		if show != nil {
+			shown = show(shown[:0], key, value)
+			value = shown
+		}
+		each(key, value)
 	}
 	return stamp, nil
 }
 
-// object is one element of a snapshot.
-type object struct {
-	key   string
-	value []byte // as the fold made it; immutable
-}
-
-// objects answers what a fold holds now, and its stamp.
-func (j *Journal) objects(ctx context.Context, fold string) ([]object, event.ID, error) {
+// objects answers what a fold holds now, how it is shown, and its stamp.
+func (j *Journal) objects(ctx context.Context, fold string) (State, show, event.ID, error) {
 	v := &j.view
 	done, err := v.enter(ctx)
 	if err != nil {
-		return nil, 0, err
+		return State{}, nil, 0, err
 	}
 	defer done()
 	if err := j.advance(ctx); err != nil {
-		return nil, 0, err
+		return State{}, nil, 0, err
 	}
-	state, ok := v.states[fold]
-	if !ok {
-		return nil, 0, fmt.Errorf("%w: %s", ErrUnknownFold, fold)
+	at := slices.IndexFunc(v.folds, func(f Fold) bool { return f.Name == fold })
+	if at < 0 {
+		return State{}, nil, 0, fmt.Errorf("%w: %s", ErrUnknownFold, fold)
 	}
-	objects := make([]object, 0, state.Len())
-	for _, key := range state.keys() {
-		objects = append(objects, object{key, state.values[key]})
-	}
+	objects := v.states[fold].frozen()
 	// Rule (prefix, T9): the stamp is the last id of the prefix that was folded.
-	return objects, v.last, nil
+	return objects, v.folds[at].Show, v.last, nil
 }
 
 // advance folds everything up to the sequencer's position. It is the caller's turn.

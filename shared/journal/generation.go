@@ -185,11 +185,10 @@ func (j *Journal) storeChunks(ctx context.Context, m *manifest) error {
 		return nil
 	}
 	for index, fold := range j.view.folds {
-		state := j.view.states[fold.Name]
-		for _, key := range state.keys() {
+		for key, value := range j.view.states[fold.Name].All() {
 			buf = binary.AppendUvarint(buf, uint64(index))
 			buf = appendText(buf, key)
-			buf = appendText(buf, state.values[key])
+			buf = appendText(buf, value)
 			if err := flush(false); err != nil {
 				return err
 			}

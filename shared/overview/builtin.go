@@ -129,24 +129,38 @@ func JobChains() journal.Fold {
 // Tasks is the fold of task events: {"TYPE":"TaskOverview","taskId","jobPath","state"}, the state being the last event's
 // name without Task: Added, Started or Ended. Closed and removed tasks leave.
 //
-// Task events are the most frequent ones by far, so that nothing is parsed here.
+// Task events are the most frequent ones by far, and unfinished tasks the most numerous objects, so that nothing is parsed
+// here and only the state is kept.
 func Tasks() journal.Fold {
-	return journal.Fold{Name: "TaskOverview", Apply: func(state *journal.State, e *event.Event) {
+	return journal.Fold{Name: "TaskOverview", Show: showTask, Apply: func(state *journal.State, e *event.Event) {
 		if event.FamilyOf(e.Type) != event.TaskEvent {
 			return
 		}
-		key := e.Key.Path + "," + e.Key.TaskID
+		key := e.Key.Path + taskSeparator + e.Key.TaskID
 		if e.Type == "TaskClosed" || e.Type == "TaskRemoved" {
 			state.Delete(key)
 			return
 		}
-		value := make([]byte, 0, 96+len(key))
-		value = append(value, `{"TYPE":"TaskOverview","taskId":`...)
-		value, _ = jsontext.AppendQuote(value, e.Key.TaskID)
-		value, _ = jsontext.AppendQuote(append(value, `,"jobPath":`...), e.Key.Path)
-		value, _ = jsontext.AppendQuote(append(value, `,"state":`...), strings.TrimPrefix(e.Type, "Task"))
-		state.Put(key, append(value, '}'))
+		state.Put(key, []byte(strings.TrimPrefix(e.Type, "Task")))
 	}}
+}
+
+// taskSeparator stands between a job's path and a task's id, neither of which can have it.
+const taskSeparator = "\x00"
+
+// TaskKey reads a key of the fold [Tasks].
+func TaskKey(key string) event.Key {
+	path, id, _ := strings.Cut(key, taskSeparator)
+	return event.Key{Path: path, TaskID: id}
+}
+
+func showTask(dst []byte, key string, value []byte) []byte {
+	task := TaskKey(key)
+	dst = append(dst, `{"TYPE":"TaskOverview","taskId":`...)
+	dst, _ = jsontext.AppendQuote(dst, task.TaskID)
+	dst, _ = jsontext.AppendQuote(append(dst, `,"jobPath":`...), task.Path)
+	dst, _ = jsontext.AppendQuote(append(dst, `,"state":`...), value)
+	return append(dst, '}')
 }
 
 // fileBased is an element of the FileBasedOverview snapshot.

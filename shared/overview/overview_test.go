@@ -18,7 +18,11 @@ func fold(f journal.Fold, key string, events ...event.Event) string {
 		events[i].ID = event.ID(i + 1)
 		f.Apply(&state, &events[i])
 	}
-	return string(state.Get(key))
+	value := state.Get(key)
+	if f.Show != nil && value != nil {
+		value = f.Show(nil, key, value)
+	}
+	return string(value)
 }
 
 func custom(name, fields string) event.Event {
@@ -146,9 +150,9 @@ func TestOtherKinds(t *testing.T) {
 			`{"TYPE":"JobOverview","path":"/j","state":"running"}`},
 		{overview.JobChains(), "/c", []event.Event{{Type: "JobChainStateChanged", Key: event.Key{Path: "/c"}, Fields: []byte(`"state":"stopped"`)}},
 			`{"TYPE":"JobChainOverview","path":"/c","state":"stopped"}`},
-		{overview.Tasks(), "/j,7", []event.Event{{Type: "TaskStarted", Key: event.Key{Path: "/j", TaskID: "7"}}},
-			`{"TYPE":"TaskOverview","taskId":"7","jobPath":"/j","state":"Started"}`},
-		{overview.Tasks(), "/j,7", []event.Event{
+		{overview.Tasks(), "/j,k\x007,8", []event.Event{{Type: "TaskStarted", Key: event.Key{Path: "/j,k", TaskID: "7,8"}}},
+			`{"TYPE":"TaskOverview","taskId":"7,8","jobPath":"/j,k","state":"Started"}`},
+		{overview.Tasks(), "/j\x007", []event.Event{
 			{Type: "TaskStarted", Key: event.Key{Path: "/j", TaskID: "7"}}, {Type: "TaskClosed", Key: event.Key{Path: "/j", TaskID: "7"}}}, ``},
 		{overview.FileBased(), "Job:/j", []event.Event{{Type: "FileBasedAdded", Key: event.Key{Path: "Job:/j"}}},
 			`{"TYPE":"FileBasedOverview","path":"Job:/j","fileBasedState":"Added"}`},

@@ -1,0 +1,113 @@
+package journal
+
+import (
+	"cmp"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// State is what a fold has made of the events so far: a packed table, and what has changed since it was packed. Keys are
+// texts of any length; values are small.
+type State struct {
+	packed  table
+	changed map[string]change
+	keys    int
+}
+
+// change is what has become of a key since the table was packed.
+type change struct {
+	key    string
+	value  []byte
+	gone   bool // it was deleted
+	packed bool // the table has the key
+}
+
+func (c *change) record() record { return record{[]byte(c.key), c.value} }
+
+// unpacked is how many changes may gather before they are packed: that many, or one for so many keys.
+const (
+	unpacked      = 1024
+	keysPerChange = 16
+)
+
+// Get answers the value of a key, nil if there is none. It must not be changed.
+func (s *State) Get(key string) []byte {
+	if c, known := s.changed[key]; known {
+		return c.value
+	}
+	value, _ := s.packed.get(key)
+	return value
+}
+
+// Put sets the value of a key. Both belong to the state afterwards.
+func (s *State) Put(key string, value []byte) {
+	c := s.change(key)
+	if c.gone {
+		s.keys++
+	}
+	c.value, c.gone = value, false
+	s.note(c)
+}
+
+// Delete removes a key, if it is there.
+func (s *State) Delete(key string) {
+	c := s.change(key)
+	if c.gone {
+		return
+	}
+	s.keys--
+	if !c.packed {
+		delete(s.changed, key)
+		return
+	}
+	c.key, c.value, c.gone = strings.Clone(key), nil, true
+	s.note(c)
+}
+
+// All answers the keys and their values, in the order of the keys. A value must not be changed.
+func (s *State) All() iter.Seq2[string, []byte] {
+	return func(yield func(string, []byte) bool) {
+		for r := range s.packed.all(s.changes()) {
+			if !yield(string(r.key), r.value) {
+				return
+			}
+		}
+	}
+}
+
+// Len answers the number of keys.
+func (s *State) Len() int { return s.keys }
+
+// change answers what is known of a key; one that is not there is gone.
+func (s *State) change(key string) change {
+	if c, known := s.changed[key]; known {
+		return c
+	}
+	_, packed := s.packed.get(key)
+	return change{key: key, gone: !packed, packed: packed}
+}
+
+func (s *State) note(c change) {
+	if s.changed == nil {
+		s.changed = map[string]change{}
+	}
+	s.changed[c.key] = c
+	if len(s.changed) > max(unpacked, s.keys/keysPerChange) {
+		s.packed, s.changed = s.packed.with(s.changes()), nil
+	}
+}
+
+// changes answers what has changed, in the order of the keys.
+func (s *State) changes() []change {
+	changes := make([]change, 0, len(s.changed))
+	for _, c := range s.changed {
+		changes = append(changes, c)
+	}
+	slices.SortFunc(changes, func(a, b change) int { return cmp.Compare(a.key, b.key) })
+	return changes
+}
+
+// frozen answers the state as it is now, which later changes leave alone.
+func (s *State) frozen() State { return State{s.packed, maps.Clone(s.changed), s.keys} }
