@@ -68,3 +68,25 @@ func TestARepeatedRequestIsAnsweredAlsoWhenItsTaskIsGone(t *testing.T) {
 		t.Errorf("Enqueue with the same key = %+v, %v, want %s again", again, err, id)
 	}
 }
+
+// A target that asks to come back later is counted from its first such answer in a row, however old the task is.
+func TestPutOffSinceTheFirstAnswerInARow(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	id := b.enqueue(queue.New{Dialect: task.Job, Job: "/strict"})[0].Task.ID
+	b.clock.advance(48 * time.Hour) // it waited for its turn
+	since := b.clock.now().UnixMicro()
+	for i, step := range []struct {
+		outcome queue.Outcome
+		want    int64
+	}{
+		{queue.Again, since}, {queue.Again, since}, {queue.Failed, 0}, {queue.Again, since + (3 * time.Hour).Microseconds()},
+	} {
+		b.complete(b.claim(1)[0], queue.Result{Outcome: step.outcome, RetryDelay: time.Hour})
+		got, err := b.Get(t.Context(), id)
+		if err != nil || got.PutOff != step.want {
+			t.Errorf("%d: put off since %v, %v, want %v", i, time.UnixMicro(got.PutOff), err, time.UnixMicro(step.want))
+		}
+		b.clock.advance(time.Hour)
+	}
+}

@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -154,6 +155,9 @@ func (e *ending) apply(now int64) {
 	}
 	if r.Outcome == Again {
 		t.Attempt--
+		t.PutOff = cmp.Or(t.PutOff, now)
+	} else {
+		t.PutOff = 0
 	}
 	delay := t.RetryDelay
 	if r.RetryDelay > 0 {

@@ -35,6 +35,9 @@ type Task struct {
 
 	Attempt  int `json:"n,omitempty"` // starts so far
 	Attempts int `json:"max"`         // at most so many starts; -1: endless
+	// PutOff is since when each attempt has ended by the target asking to come back later, which is no attempt. 0: the
+	// newest one has not.
+	PutOff int64 `json:"po,omitempty"`
 	// RetryDelay is how long a failed attempt is followed by nothing.
 	RetryDelay time.Duration `json:"rd,omitempty"`
 	// Thrown says whether a thrown error (a panic, a Go error) is retried like a failure, or rejects.

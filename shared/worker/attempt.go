@@ -21,6 +21,7 @@ type Attempt struct {
 
 	Target definition.Target `json:"-"` // where it runs
 	Trace  string            `json:"-"` // traceparent of whoever enqueued the task; may be empty
+	PutOff time.Time         `json:"-"` // since when the target has only asked to come back later; zero: it has not
 }
 
 // newAttempt answers the attempt that a lease is for; url is the server's, or empty.
@@ -29,6 +30,9 @@ func newAttempt(lease *queue.Lease, target definition.Target, url string) *Attem
 	a := &Attempt{
 		ID: t.ID, Token: lease.Token, Job: t.Job, Number: t.Attempt, Payload: t.Payload,
 		CreatedAt: time.UnixMicro(t.Created).UTC(), Target: target, Trace: t.Trace,
+	}
+	if t.PutOff != 0 {
+		a.PutOff = time.UnixMicro(t.PutOff)
 	}
 	if url != "" {
 		a.Callback = url + "/api/v1/leases/" + lease.Token

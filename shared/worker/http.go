@@ -31,7 +31,7 @@ type HTTPOptions struct {
 //	2xx            done; a body of JSON up to 256 KiB is the output
 //	202            goes on there, see [Later]
 //	409, 410, 422  the task is not wanted again
-//	429, 503       the attempt is made again after Retry-After, in a day from the task's creation
+//	429, 503       the attempt is made again after Retry-After, for a day from the first such answer in a row
 //	anything else  failed; redirects are not followed
 //
 // Addresses that are not public are refused when they are dialled, after names were resolved, unless they are allowed. No
@@ -94,7 +94,7 @@ func (h *HTTP) Run(ctx context.Context, a *Attempt, log *Log) queue.Result {
 		log.Line("warn", "the response is longer than 256 KiB and was not kept")
 		body = nil
 	}
-	return resultOf(response, body, a.CreatedAt, time.Now())
+	return resultOf(response, body, a.PutOff, time.Now())
 }
 
 func (h *HTTP) request(ctx context.Context, a *Attempt) (*http.Request, error) {
@@ -122,8 +122,8 @@ func (h *HTTP) request(ctx context.Context, a *Attempt) (*http.Request, error) {
 	return request, nil
 }
 
-// resultOf answers what a response at a time means for a task of that creation.
-func resultOf(response *http.Response, body []byte, created, now time.Time) queue.Result {
+// resultOf answers what a response at a time means for a task that was put off since another; zero: it was not.
+func resultOf(response *http.Response, body []byte, putOff, now time.Time) queue.Result {
 	status := response.StatusCode
 	result := queue.Result{Outcome: queue.Failed, Code: status, Message: said(status, body)}
 	switch status {
@@ -132,7 +132,10 @@ func resultOf(response *http.Response, body []byte, created, now time.Time) queu
 	case http.StatusConflict, http.StatusGone, http.StatusUnprocessableEntity:
 		result.Outcome = queue.Cancel
 	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
-		left := patience - now.Sub(created)
+		left := patience
+		if !putOff.IsZero() {
+			left -= now.Sub(putOff)
+		}
 		if left <= 0 {
 			result.Message = "after a day of asking to wait: " + result.Message
 			return result

@@ -132,19 +132,22 @@ func TestHTTPPatience(t *testing.T) {
 		w.WriteHeader(http.StatusTooManyRequests)
 	})
 	for _, test := range []struct {
-		age  time.Duration
-		want queue.Outcome
-		most time.Duration
+		putOff time.Duration // so long, 0: not yet
+		want   queue.Outcome
+		most   time.Duration
 	}{
 		{0, queue.Again, 24 * time.Hour},
 		{23 * time.Hour, queue.Again, time.Hour},
 		{24*time.Hour + time.Second, queue.Failed, 0},
 	} {
 		e, l := newEngine(), fresh()
-		l.Task.Created -= test.age.Microseconds()
+		l.Task.Created -= (1000 * time.Hour).Microseconds() // however old it is
+		if test.putOff > 0 {
+			l.Task.PutOff = time.Now().Add(-test.putOff).UnixMicro()
+		}
 		post(t, e, newHTTP(t, true), url, 0, l)
 		if got := e.results[l.Token][0]; got.Outcome != test.want || got.RetryDelay > test.most || got.RetryDelay < test.most-time.Minute {
-			t.Errorf("%v old: %s after %v, want %s after %v", test.age, got.Outcome, got.RetryDelay, test.want, test.most)
+			t.Errorf("put off for %v: %s after %v, want %s after %v", test.putOff, got.Outcome, got.RetryDelay, test.want, test.most)
 		}
 	}
 }
