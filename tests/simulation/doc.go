@@ -24,6 +24,7 @@
 //	I11     each task is the fold of its events, and moves only as the table of its life says
 //	        what was acknowledged ends exactly once, in the processes that are there: nothing is stuck, nothing is left over
 //	        starts never exceed attempts; a lease that is over changes nothing; limits and unique keys hold at each commit
+//	        each place of a limit is one lease's, at each commit, whoever is killed
 //	        a claim that begins after a rule starts nothing that it holds; an ordered queue is never overtaken
 //
 // TestLoadSpreads lets real workers run tasks of very different lengths on three instances, and compares the time that it

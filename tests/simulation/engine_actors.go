@@ -56,10 +56,12 @@ type actor struct {
 	home *engineHome
 	name string
 	luck *rand.Rand
+	turn int64 // no other actor has it
 }
 
 func (r *engineRun) actor(name string, at int) *actor {
-	return &actor{run: r, home: r.homes[at%len(r.homes)], name: name, luck: dice(r.plan.seed, name)}
+	r.actors++
+	return &actor{run: r, home: r.homes[at%len(r.homes)], name: name, luck: dice(r.plan.seed, name), turn: r.actors}
 }
 
 // rest pauses.
@@ -78,7 +80,10 @@ func (a *actor) meet(most time.Duration) {
 }
 
 // part sees to it that those who were answered at one instant go on one after the other, in an order that is no accident.
-func (a *actor) part() { a.rest(20 * time.Microsecond) }
+func (a *actor) part() { time.Sleep(time.Duration(a.luck.Int64N(500)*turns + a.turn)) }
+
+// turns is more than there are actors.
+const turns = 40
 
 // meeting is how often actors meet.
 const meeting = 80 * time.Millisecond
@@ -151,7 +156,7 @@ func (a *actor) invent(label string, plain bool) queue.New {
 	if plain {
 		return n
 	}
-	n.Job = []string{"/plain", "/plain", "/single", "/strict", "/strict", "/few", "/fair/a", "/fair/b"}[a.luck.IntN(8)]
+	n.Job = []string{"/plain", "/plain", "/single", "/strict", "/strict", "/few", "/far", "/fair/a", "/fair/a", "/fair/b"}[a.luck.IntN(10)]
 	n.Priority = int64(a.luck.IntN(3))
 	if n.Job != "/strict" && a.chance(25) {
 		n.NotBefore = time.Now().Add(time.Duration(a.luck.Int64N(int64(longestWait))))
@@ -187,7 +192,11 @@ func (a *actor) work(max int) {
 	}
 }
 
+// claimer is somebody whose tasks a server runs, or an instance.
 func (a *actor) claimer() queue.Claimer {
+	if a.chance(30) {
+		return queue.Claimer{Instance: a.name + roomy, Capacity: room, Jobs: []string{"/far"}}
+	}
 	return queue.Claimer{Instance: a.name, Queues: []string{"main", "strict", "few", "fair"}[a.luck.IntN(4):]}
 }
 

@@ -23,6 +23,7 @@ type moment struct {
 type ledger struct {
 	store.Store
 	report func(invariant, format string, args ...any)
+	count  func(what string)
 
 	mu    sync.Mutex
 	items map[store.Key]store.Item // of the table work, as they are
@@ -30,8 +31,8 @@ type ledger struct {
 	order []string                 // UUIDs as they were first committed
 }
 
-func newLedger(base store.Store, report func(invariant, format string, args ...any)) *ledger {
-	return &ledger{Store: base, report: report, items: map[store.Key]store.Item{}, tasks: map[string][]moment{}}
+func newLedger(base store.Store, r *engineRun) *ledger {
+	return &ledger{Store: base, report: r.report, count: r.count, items: map[store.Key]store.Item{}, tasks: map[string][]moment{}}
 }
 
 // Write records what the Write did.
@@ -49,6 +50,7 @@ func (l *ledger) Write(ctx context.Context, w store.Write) error {
 	}
 	if changed {
 		l.checkLimits()
+		l.checkPlaces()
 		l.checkUnique()
 	}
 	return nil
@@ -106,26 +108,6 @@ func (l *ledger) step(uuid string, now moment) {
 func (l *ledger) now(uuid string) *moment {
 	history := l.tasks[uuid]
 	return &history[len(history)-1]
-}
-
-// checkLimits counts what runs.
-func (l *ledger) checkLimits() {
-	queues, keys := map[string]int{}, map[string]int{}
-	for _, uuid := range l.order {
-		t := &l.now(uuid).task
-		if t.State != task.Running {
-			continue
-		}
-		queues[t.Queue]++
-		if limit := limits[t.Queue]; limit > 0 && queues[t.Queue] > limit {
-			l.report("limit", "%d tasks of the queue %s run, %d may", queues[t.Queue], t.Queue, limit)
-		}
-		if c := t.Concurrency; c != nil {
-			if keys[c.Key]++; keys[c.Key] > c.Limit {
-				l.report("limit", "%d tasks with the key %s run, %d may", keys[c.Key], c.Key, c.Limit)
-			}
-		}
-	}
 }
 
 // checkUnique demands that no unique key is held twice.

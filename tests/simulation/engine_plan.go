@@ -73,14 +73,20 @@ func drawEngine(seed uint64) enginePlan {
 	return p
 }
 
-// declared is the set of definitions of every run: one queue of each policy, and one with a limit.
+// declared is the set of definitions of every run: one queue of each policy, two with a limit, and a job for instances.
 type declared struct{ set *definition.Set }
 
 // Current answers it.
 func (d declared) Current(context.Context) (*definition.Set, error) { return d.set, nil }
 
 // limits of the queues that have one.
-var limits = map[string]int{"strict": 1, "few": 2}
+var limits = map[string]int{"strict": 1, "few": 2, "fair": 3}
+
+// roomy ends the names of instances that run so many tasks at once.
+const (
+	roomy = "@instance"
+	room  = 2
+)
 
 func declare() declared {
 	here := definition.Target{Go: "f"}
@@ -89,14 +95,16 @@ func declare() declared {
 			Path: path, Queue: queue, Target: here, Attempts: attempts, RetryDelay: retryDelay, Lease: leaseLength,
 		}
 	}
+	far := job("/far", "few", 3)
+	far.Target = definition.Target{Instances: true}
 	return declared{&definition.Set{
 		Jobs: []definition.Job{
 			job("/plain", "main", 3), job("/single", "main", 1), job("/strict", "strict", 3), job("/few", "few", 2),
-			job("/fair/a", "fair", 2), job("/fair/b", "fair", 2),
+			job("/fair/a", "fair", 2), job("/fair/b", "fair", 2), far,
 		},
 		Queues: []definition.Queue{
 			{Name: "strict", Type: definition.Ordered}, {Name: "few", MaxParallel: limits["few"]},
-			{Name: "fair", Type: definition.RoundRobin, Weights: map[string]int{"/fair/a": 3}},
+			{Name: "fair", Type: definition.RoundRobin, MaxParallel: limits["fair"], Weights: map[string]int{"/fair/a": 3}},
 		},
 		Lease: leaseLength,
 	}}

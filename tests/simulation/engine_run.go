@@ -36,6 +36,7 @@ type engineRun struct {
 	ledger  *ledger
 	service *faulty.Service
 	homes   []*engineHome
+	actors  int64 // so far
 	set     declared
 
 	busy, upkeep, group sync.WaitGroup
@@ -63,7 +64,7 @@ func RunEngine(t *testing.T, seed uint64, trace func(string)) EngineReport {
 			plan: drawEngine(seed), began: time.Now(), trace: trace, ctx: t.Context(), set: declare(),
 			held: map[string]int{}, happened: map[string]int{},
 		}
-		r.ledger = newLedger(memory.New(memory.Options{}), r.report)
+		r.ledger = newLedger(memory.New(memory.Options{}), r)
 		r.service = faulty.NewService(r.ledger, r.plan.faults, r.step)
 		r.play()
 		report = EngineReport{

@@ -1,6 +1,7 @@
 package simulation
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -50,9 +51,11 @@ func (r *engineRun) runAll(e *engine) {
 	for {
 		began, held := time.Now(), r.rulesInForce()
 		leases, err := e.Claim(r.ctx, queue.Claimer{Instance: "drain"}, 5)
-		if err != nil {
+		far, farErr := e.Claim(r.ctx, queue.Claimer{Instance: "drain" + roomy, Capacity: room, Jobs: []string{"/far"}}, 5)
+		if err = errors.Join(err, farErr); err != nil {
 			r.report("liveness", "a claim fails when all is quiet: %v", err)
 		}
+		leases = append(leases, far...)
 		if len(leases) == 0 {
 			return
 		}

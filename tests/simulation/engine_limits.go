@@ -1,0 +1,71 @@
+package simulation
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/millrace/millrace/shared/store"
+	"github.com/millrace/millrace/shared/task"
+)
+
+// checkLimits counts what runs.
+func (l *ledger) checkLimits() {
+	running := map[string]int{}
+	for _, uuid := range l.order {
+		t := &l.now(uuid).task
+		if t.State != task.Running {
+			continue
+		}
+		l.runs(running, "queue", t.Queue, limits[t.Queue])
+		if c := t.Concurrency; c != nil {
+			l.runs(running, "key", c.Key, c.Limit)
+		}
+		if strings.HasSuffix(t.Instance, roomy) {
+			l.runs(running, "instance", t.Instance, room)
+		}
+	}
+}
+
+// runs counts one more that runs under a limit; 0: there is none.
+func (l *ledger) runs(running map[string]int, kind, name string, limit int) {
+	running[kind+name]++
+	switch n := running[kind+name]; {
+	case limit == 0:
+	case n > limit:
+		l.report("limit", "%d tasks of the %s %s run, %d may", n, kind, name, limit)
+	case n == limit:
+		l.count("full " + kind)
+	}
+}
+
+// checkPlaces demands that each place of a limit that is taken is one that a lease has, and each lease's place is taken: none
+// is lost, whoever dies between any two calls.
+func (l *ledger) checkPlaces() {
+	taken, wanted := 0, 0
+	for key, item := range l.items {
+		switch kind, _, _ := strings.Cut(key.Partition, "/"); kind {
+		case "permit":
+			taken++
+			if !l.holds(string(item.Value)) {
+				l.report("leak", "the place %s %s is of a lease that is over", key.Partition, key.Sort)
+			}
+		case "lease":
+			var lease struct {
+				Places []json.RawMessage `json:"p"`
+			}
+			if err := json.Unmarshal(item.Value, &lease); err != nil {
+				l.report("leak", "a lease cannot be read: %v", err)
+			}
+			wanted += len(lease.Places)
+		}
+	}
+	if taken != wanted {
+		l.report("leak", "%d places are taken, and leases have %d", taken, wanted)
+	}
+}
+
+// holds reports whether there is a lease of that token.
+func (l *ledger) holds(token string) bool {
+	_, there := l.items[store.Key{Table: store.Work, Partition: "lease/" + token[len(token)-1:], Sort: token}]
+	return there
+}
