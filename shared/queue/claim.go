@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/millrace/millrace/shared/bell"
 	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/event"
 	"github.com/millrace/millrace/shared/journal"
@@ -131,12 +132,14 @@ type claim struct {
 	starts   []start
 	stale    []staleEntry
 	held     []holding   // that a rule or a limit keeps
+	strays   []stray     // that wait for others to run them
 	left     []place     // not tried: the limit of the queue is reached, or their time has not come
 	ends     []unstarted // that are not to be started any more
 	full     bool        // a limit is reached that concerns all of them
 	load     int         // operations of what is to be started
 	permits  permitPool  // that may be taken
 	conflict bool        // somebody else was quicker
+	fresh    bool        // the set is the one in force
 }
 
 // unstarted is a queued task that ends without being started.
@@ -188,6 +191,9 @@ func (c *claim) run(ctx context.Context) ([]Lease, error) {
 			q.pause(ctx)
 		}
 	}
+	if len(c.strays) > 0 {
+		q.ring(ctx, []bell.Ring{{Queue: c.line}}) // what comes behind them may be ready
+	}
 	return nil, nil
 }
 
@@ -202,7 +208,7 @@ func (c *claim) started(ctx context.Context, err error) ([]Lease, error) {
 		if errors.Is(err, errNothing) {
 			return nil, nil
 		}
-		c.stale, c.held, c.left, c.ends = nil, nil, nil, nil
+		c.stale, c.held, c.strays, c.left, c.ends = nil, nil, nil, nil, nil
 		c.q.forget() // what was picked is found again
 		return nil, err
 	}
@@ -272,6 +278,7 @@ func (c *claim) touches() []string {
 // prepare reads the picks' tasks and sorts them into what can be started and what cannot.
 func (c *claim) prepare(ctx context.Context, lost *store.Conflict) (journal.Change, error) {
 	c.starts, c.stale, c.held, c.left, c.ends, c.full, c.load = c.starts[:0], nil, nil, nil, nil, false, 0
+	c.strays = nil
 	c.conflict = c.conflict || lost != nil
 	if lost != nil && c.queue.Type == definition.Ordered {
 		return journal.Change{}, errNothing // another may be the first now
@@ -338,7 +345,10 @@ func (c *claim) judge(ctx context.Context, p place, item *store.Item, now int64)
 		c.stale = append(c.stale, staleEntry{p, item})
 		return nil
 	}
-	job, declared := c.set.JobOf(t.Job)
+	line, job, declared, err := c.homeOf(ctx, &t)
+	if err != nil {
+		return err
+	}
 	switch {
 	case c.full, c.load+c.opsOf(&p) > combineOps:
 		c.left = append(c.left, p)
@@ -346,8 +356,10 @@ func (c *claim) judge(ctx context.Context, p place, item *store.Item, now int64)
 		c.held = append(c.held, holding{p, ruleHold(t.Job), c.rules[t.Job].key()})
 	case p.NotBefore > now: // in an ordered queue nothing overtakes it
 		c.left, c.full = append(c.left, p), true
-	case !declared && c.line == t.Queue:
+	case line != c.line && !declared && t.Dialect != task.Job:
 		c.ends = append(c.ends, unstarted{t.ID, task.Miss, "its job is no longer declared"})
+	case line != c.line:
+		c.strays = append(c.strays, stray{p, line})
 	case t.Late && t.Attempt == 0:
 		return c.admitLate(ctx, p, &t, item.Version, job, now)
 	default:
@@ -468,7 +480,10 @@ func (c *claim) clean(ctx context.Context) (err error) {
 		}
 	}
 	q.discard(ctx, c.stale)
-	return q.hold(ctx, c.held)
+	if err := q.hold(ctx, c.held); err != nil {
+		return err
+	}
+	return q.rehome(ctx, c.strays)
 }
 
 // discard removes entries that mean nothing any more, unless a newer one stands there.

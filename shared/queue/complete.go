@@ -181,6 +181,11 @@ func (e *ending) goOn(ctx context.Context, now int64) error {
 	c := e.set.QueueOf(e.task.Queue)
 	p := &place{entry: entryOf(&e.task, e.held.Line)}
 	e.place = p
+	if p.settle(e.set); p.line() != e.held.Line {
+		if err := e.q.register(ctx, p.line()); err != nil {
+			return err
+		}
+	}
 	if e.task.NotBefore > now && c.Type != definition.Ordered {
 		p.key = dueKey(e.task.NotBefore, p.UUID)
 		return nil

@@ -94,7 +94,7 @@ func (q *Queue) linesFor(ctx context.Context, by Claimer) ([]string, error) {
 
 // takes reports whether the claimer takes from a line: an instance from those of its jobs, a server from all others.
 func (by *Claimer) takes(line string) bool {
-	_, job, forInstances := strings.Cut(line, "@")
+	_, job, forInstances := splitLine(line)
 	if len(by.Jobs) == 0 || !forInstances {
 		return len(by.Jobs) == 0 && !forInstances
 	}
@@ -103,8 +103,17 @@ func (by *Claimer) takes(line string) bool {
 
 // queueOf answers the queue of a ready index.
 func queueOf(line string) string {
-	name, _, _ := strings.Cut(line, "@")
+	name, _, _ := splitLine(line)
 	return name
+}
+
+// splitLine answers the queue of a ready index and, where it is of a job that instances run, the job; see [lineOf].
+func splitLine(line string) (queue, job string, forInstances bool) {
+	at := strings.Index(line, "@/") // no name has a slash, and every path begins with one
+	if at < 0 {
+		return line, "", false
+	}
+	return line[:at], line[at+1:], true
 }
 
 func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }

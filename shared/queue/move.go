@@ -33,22 +33,23 @@ func (q *Queue) move(ctx context.Context, found []place) error {
 		byQueue[p.Queue] = append(byQueue[p.Queue], p)
 	}
 	for _, name := range names {
-		if err := q.moveIn(ctx, set.QueueOf(name), byQueue[name]); err != nil {
+		if err := q.moveIn(ctx, set, name, byQueue[name]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (q *Queue) moveIn(ctx context.Context, c definition.Queue, found []place) error {
+func (q *Queue) moveIn(ctx context.Context, set *definition.Set, name string, found []place) error {
 	entries := make([]entry, len(found))
 	for i := range found {
 		entries[i] = found[i].entry
+		entries[i].settle(set)
 		if err := q.register(ctx, entries[i].line()); err != nil {
 			return err
 		}
 	}
-	ranks, err := q.ranks(ctx, c, entries)
+	ranks, err := q.ranks(ctx, set.QueueOf(name), entries)
 	if err != nil {
 		return err
 	}

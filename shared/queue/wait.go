@@ -3,7 +3,6 @@ package queue
 import (
 	"context"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -150,8 +149,11 @@ func (s *waiters) hear(rings []bell.Ring, now time.Time) []bell.Ring {
 	return others
 }
 
-// forInstances reports whether a line is of a job that instances run; see [lineOf].
-func forInstances(line string) bool { return strings.Contains(line, "@") }
+// forInstances reports whether a line is of a job that instances run.
+func forInstances(line string) bool {
+	_, _, ok := splitLine(line)
+	return ok
+}
 
 // lookEvery is how often a process looks for what others have made ready.
 const lookEvery = time.Second

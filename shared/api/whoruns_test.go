@@ -1,0 +1,66 @@
+package api_test
+
+import (
+	"testing"
+
+	"github.com/millrace/millrace/shared/api"
+	"github.com/millrace/millrace/shared/definition"
+	"github.com/millrace/millrace/shared/journal"
+	"github.com/millrace/millrace/shared/overview"
+	"github.com/millrace/millrace/shared/queue"
+	"github.com/millrace/millrace/shared/store/memory"
+	"github.com/millrace/millrace/shared/topology"
+)
+
+// deployed is an API for jobs, definitions and instances over one store.
+func deployed(t *testing.T) (*works, *remotes) {
+	t.Helper()
+	s := memory.New(memory.Options{})
+	j := journal.Open(s, journal.Options{Folds: overview.Folds()})
+	t.Cleanup(func() { _ = j.Close() })
+	book := definition.OpenBook(definition.BookOptions{Store: s, Journal: j})
+	places := topology.Open(topology.Options{Store: s})
+	w := &works{Queue: queue.Open(queue.Options{Store: s, Journal: j, Definitions: book})}
+	w.api = api.New(api.Options{Tokens: tokens()}, api.Tasks(w.Queue, book), api.Jobs(w.Queue, book), api.Queues(w.Queue, book),
+		api.Define(book), api.Instances(places, w.Queue))
+	return w, &remotes{bundle: w.bundle, Queue: w.Queue}
+}
+
+// A job that waits goes to whoever runs its topic now: instances, this server once it is declared so, and instances again.
+func TestAJobFollowsWhoRunsItsTopic(t *testing.T) {
+	t.Parallel()
+	w, r := deployed(t)
+	declare := func(yaml string) {
+		t.Helper()
+		if got := w.as(t, api.Admin, "PUT", definitionsPath, yaml); got.StatusCode != 200 {
+			t.Fatalf("definitions = %d %s", got.StatusCode, got.body)
+		}
+	}
+	instance := r.register(t, "/topics/*")
+	first, second := w.add(t, 201, `{"topic":"a"}`)["id"].(string), w.add(t, 201, `{"topic":"a"}`)["id"].(string)
+	if why := w.why(t, first); why.Code != "unassigned" {
+		t.Errorf("why = %+v, want it unassigned", why)
+	}
+	declare(run("a"))
+	if got := r.claims(t, instance, `{"max":4}`); len(got) != 0 {
+		t.Errorf("an instance runs %v, want nothing", got)
+	}
+	if why := w.why(t, first); why.Code != "next" {
+		t.Errorf("why = %+v, want it to be the next", why)
+	}
+	lease, err := w.Claim(t.Context(), queue.Claimer{Instance: "server"}, 1)
+	if err != nil || len(lease) != 1 || string(lease[0].Task.ID) != first {
+		t.Fatalf("the server runs %v, %v, want %s", lease, err, first)
+	}
+	w.finish(t, lease[0], queue.OK)
+	declare("{}")
+	if got := w.claim(t); len(got) != 0 {
+		t.Errorf("the server runs %v, want nothing", got)
+	}
+	if got := w.job(t, second); got["state"] != "QUEUED" {
+		t.Errorf("the job is %v, want it queued", got)
+	}
+	if got := r.claims(t, instance, `{"max":4}`); len(got) != 1 || got[0].ID != second {
+		t.Errorf("the instance runs %v, want %s", got, second)
+	}
+}

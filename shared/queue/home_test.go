@@ -1,0 +1,242 @@
+package queue_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/millrace/millrace/shared/definition"
+	"github.com/millrace/millrace/shared/journal"
+	"github.com/millrace/millrace/shared/queue"
+	"github.com/millrace/millrace/shared/task"
+)
+
+// book is a set of definitions that changes. Its readers see the change late, unless they ask for the set in force.
+type book struct {
+	mu           sync.Mutex
+	old, inForce *definition.Set
+	asked        int
+}
+
+func (b *book) Current(context.Context) (*definition.Set, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.old, nil
+}
+
+func (b *book) Refresh(context.Context) (*definition.Set, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.asked++
+	return b.inForce, nil
+}
+
+// becomes changes the set; seen says whether readers see it at once.
+func (b *book) becomes(set *definition.Set, seen bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.inForce = set; seen {
+		b.old = set
+	}
+}
+
+func (b *book) refreshed() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.asked
+}
+
+// server is a set in which this server runs these topics; others are run by instances.
+func server(topics ...string) *definition.Set {
+	d := &definition.Set{}
+	for _, topic := range topics {
+		d.Jobs = append(d.Jobs, definition.Job{Path: queue.TopicPath(topic), Target: definition.Target{Go: "f"}})
+	}
+	return d
+}
+
+// declaredIn answers an engine whose definitions are those of a book, alone or over a store that others share.
+func declaredIn(t *testing.T, alone bool, set *definition.Set) (*bench, *book) {
+	t.Helper()
+	d := &book{old: set, inForce: set}
+	b := setupWith(t, set)
+	if !alone {
+		b.store = shared{b.store}
+	}
+	b.journal = journal.Open(b.store, journal.Options{Now: b.clock.now})
+	b.Queue = queue.Open(queue.Options{Store: b.store, Journal: b.journal, Definitions: d, Now: b.clock.now})
+	t.Cleanup(func() { _ = b.journal.Close() })
+	return b, d
+}
+
+func eitherWay(t *testing.T, test func(t *testing.T, alone bool)) {
+	t.Helper()
+	for name, alone := range map[string]bool{"alone": true, "shared": false} {
+		t.Run(name, func(t *testing.T) { t.Parallel(); test(t, alone) })
+	}
+}
+
+// byInstance claims as an instance that runs every topic.
+func (b *bench) byInstance(n int) []queue.Lease {
+	b.t.Helper()
+	leases, err := b.Claim(b.t.Context(), queue.Claimer{Instance: "w/1", Jobs: []string{"/topics/**"}}, n)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return leases
+}
+
+// ids answers the tasks of leases.
+func ids(leases []queue.Lease) (all []task.ID) {
+	for i := range leases {
+		all = append(all, leases[i].Task.ID)
+	}
+	return all
+}
+
+// A topic that instances run, or would run, gets a target of this server: what waits is run by it, in order, whether an
+// instance meets it first or the sweep does.
+func TestWhatWaitsMovesToTheServer(t *testing.T) {
+	t.Parallel()
+	for _, sweep := range []bool{true, false} {
+		t.Run(fmt.Sprintf("sweep=%v", sweep), func(t *testing.T) {
+			t.Parallel()
+			eitherWay(t, func(t *testing.T, alone bool) {
+				b, d := declaredIn(t, alone, server())
+				var want []task.ID
+				for range 100 {
+					want = append(want, b.add("a"))
+				}
+				other := b.add("b")
+				if got := b.claim(1); len(got) != 0 {
+					t.Fatalf("%d leases of a topic for instances", len(got))
+				}
+				d.becomes(server("a"), true)
+				if sweep {
+					s, err := b.Sweep(t.Context())
+					if err != nil || s.Moved != len(want) {
+						t.Errorf("Sweep = %+v, %v, want %d moved", s, err, len(want))
+					}
+					if s, err = b.Sweep(t.Context()); err != nil || s.Moved != 0 {
+						t.Errorf("a second sweep moved %d, %v, want none", s.Moved, err)
+					}
+				} else if diff := cmp.Diff([]task.ID{other}, ids(b.byInstance(15))); diff != "" {
+					t.Errorf("what the instance runs (-want +got):\n%s", diff)
+				}
+				var got []task.ID
+				for leases := b.claim(10); len(leases) > 0; leases = b.claim(10) {
+					got = append(got, ids(leases)...)
+				}
+				if diff := cmp.Diff(want, got); diff != "" {
+					t.Errorf("what the server runs (-want +got):\n%s", diff)
+				}
+			})
+		})
+	}
+}
+
+// The target is taken away again: instances run what waits, whatever it waits for, and nothing ends as missing. The event of
+// a handler that is gone does.
+func TestWhatWaitsMovesToInstances(t *testing.T) {
+	t.Parallel()
+	eitherWay(t, func(t *testing.T, alone bool) {
+		with := server("a")
+		with.Handlers = set().Handlers
+		b, d := declaredIn(t, alone, with)
+		ready := b.add("a")
+		retried := b.add("a")
+		delayed := b.add("a", func(n *queue.New) { n.NotBefore = b.clock.now().Add(time.Minute) })
+		missed := b.enqueue(queue.New{Dialect: task.Event, Job: "/canvases/c/WORKER/x"})[0].Task.ID
+		leases := b.claim(2)
+		d.becomes(server(), false) // which this process has not heard of yet
+		b.end(leases[1], queue.Result{Outcome: queue.Failed})
+		b.end(leases[0], queue.Result{Outcome: queue.Failed})
+		d.becomes(server(), true)
+		b.clock.advance(time.Hour)
+		if got := b.claim(15); len(got) != 0 {
+			t.Errorf("the server runs %v, want nothing", ids(got))
+		}
+		got := map[task.ID]bool{}
+		for _, l := range b.byInstance(15) {
+			got[l.Task.ID] = true
+		}
+		if diff := cmp.Diff(map[task.ID]bool{ready: true, retried: true, delayed: true}, got); diff != "" {
+			t.Errorf("what the instance runs (-want +got):\n%s", diff)
+		}
+		if got, err := b.Get(t.Context(), missed); err != nil || got.State != task.Missing {
+			t.Errorf("the event of a handler that is gone is %s, %v, want %s", got.State, err, task.Missing)
+		}
+	})
+}
+
+// While one process has heard of a change and another has not, nothing is passed to and fro between their lines, and nothing
+// ends as missing: whoever is to move an entry looks at the set that is in force.
+func TestNothingIsMovedByAnOldSet(t *testing.T) {
+	t.Parallel()
+	b, d := declaredIn(t, false, server())
+	d.becomes(server("a"), false)
+	counted := &writes{Store: b.store}
+	there := queue.Open(queue.Options{Store: counted, Journal: journal.Open(counted, journal.Options{Now: b.clock.now}), Definitions: &book{
+		old: server("a"), inForce: server("a"),
+	}, Now: b.clock.now})
+	added, err := there.Enqueue(t.Context(), nil, queue.New{Dialect: task.Job, Job: "/topics/a"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := b.byInstance(1); len(got) != 0 {
+		t.Errorf("an instance runs %v", ids(got))
+	}
+	leases := b.claim(1) // by a process that takes the job for one of instances
+	if diff := cmp.Diff([]task.ID{added.Tasks[0].Task.ID}, ids(leases)); diff != "" {
+		t.Errorf("what the server runs (-want +got):\n%s", diff)
+	}
+	if n := d.refreshed(); n != 1 {
+		t.Errorf("the set in force was asked for %d times, want once", n)
+	}
+}
+
+// An instance and a server wait for tasks; each change of who runs a topic reaches whoever waits, once, and everything comes to
+// rest.
+func TestAMoveWakesWhoeverWaits(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b, d := declaredIn(t, true, server("a"))
+		b.clock.t = time.Now()
+		by := queue.Claimer{Instance: "w/1", Jobs: []string{"/topics/**"}}
+		w := b.Wait(by)
+		b.add("a")
+		d.becomes(server(), true)
+		if got := b.claim(5); len(got) != 0 {
+			t.Fatalf("the server runs %v", ids(got))
+		}
+		select {
+		case <-w.Ready():
+		default:
+			t.Fatal("the instance was not woken")
+		}
+		if !w.Looks() {
+			t.Error("it is not to look")
+		}
+		w = b.Wait(by)
+		d.becomes(server("a"), true)
+		for range 3 {
+			if _, err := b.Sweep(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		select {
+		case <-w.Ready():
+			t.Error("the instance was woken for what it does not run")
+		default:
+		}
+		w.End()
+		if got := b.claim(5); len(got) != 1 {
+			t.Errorf("the server runs %d, want 1", len(got))
+		}
+	})
+}
