@@ -30,7 +30,8 @@ type Options struct {
 
 const (
 	memTableSize   = 32 << 20
-	cacheSize      = 64 << 20
+	blockSpace     = 64 << 20
+	cacheSize      = blockSpace + 2*memTableSize // Pebble takes the memtables' room out of the cache's
 	defaultMinFree = 64 << 20
 )
 
