@@ -19,7 +19,7 @@ schedules:
 `))
 	fmt.Println(err)
 	// Output:
-	// millrace.yaml:7: queues[0].parallel: unknown, want one of keep_jobs, max_parallel, name, retries, retry_delay, topics, type, weights
+	// millrace.yaml:7: queues[0].parallel: unknown, want one of keep_jobs, max_parallel, name, ranking, retries, retry_delay, topics, type, weights
 	// millrace.yaml:9: schedules[0].cron: cron expression "0 0 25 * * ?", character 5: hours go from 0 to 23
 }
 

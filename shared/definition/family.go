@@ -85,7 +85,7 @@ func (s *Set) FamilyOf(name string) (family string, ok bool) {
 
 // family answers the declared queue that stands for one of that name; nil if none does.
 func (x *index) family(name string) *Queue {
-	for _, q := range x.families {
+	for _, q := range x.ranked {
 		if q.member(name) {
 			return q
 		}

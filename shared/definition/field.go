@@ -62,17 +62,25 @@ func retries(to **int) document.Visit {
 	}
 }
 
+func ranking(to *int) document.Visit {
+	return func(d *document.Document, n *document.Node, path string) { *to, _ = d.Integer(n, path) }
+}
+
 // parallel reads how many tasks may run at once: a number from 1, or a share of this machine's cores, such as 0.5, which
-// is at least one task (seed 004).
+// is at least one task, or -1 for one task a core (seed 004).
 func parallel(to *int) document.Visit {
 	return func(d *document.Document, n *document.Node, path string) {
+		if n.Value == "-1" {
+			*to = runtime.NumCPU()
+			return
+		}
 		number := d.Number(n, path)
 		switch {
 		case number == 0: // found fault with before
 		case number < 1:
 			*to = max(1, int(math.Round(number*float64(runtime.NumCPU()))))
 		case number != math.Trunc(number) || number > math.MaxInt32:
-			d.Fail(n, path, "want a whole number from 1, or a share of the cores, such as 0.5")
+			d.Fail(n, path, "want a whole number from 1, a share of the cores, such as 0.5, or -1 for as many as there are")
 		default:
 			*to = int(number)
 		}

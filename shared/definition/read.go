@@ -187,6 +187,7 @@ func (r *reader) queue(d *document.Document, n *document.Node, path string) {
 		"topics": each(func(d *document.Document, n *document.Node, path string) {
 			q.Topics = append(q.Topics, topicPattern(d, n, path))
 		}),
+		"ranking":      ranking(&q.Ranking),
 		"type":         word(&kind, string(Unordered), string(Ordered), string(RoundRobin)),
 		"max_parallel": parallel(&q.MaxParallel),
 		"retries":      retries(&q.Retries),

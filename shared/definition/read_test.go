@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -121,9 +122,9 @@ func TestReadWhatIsOnlyJSON(t *testing.T) {
 
 func TestReadAShareOfTheCores(t *testing.T) {
 	t.Parallel()
-	got := read(t, "queues: [{name: a, max_parallel: 0.5}, {name: b, max_parallel: 0.0001}]").Queues
-	if got[0].MaxParallel < 1 || got[1].MaxParallel != 1 {
-		t.Errorf("max_parallel = %d, %d, want some and 1", got[0].MaxParallel, got[1].MaxParallel)
+	got := read(t, "queues: [{name: a, max_parallel: 0.5}, {name: b, max_parallel: 0.0001}, {name: c, max_parallel: -1}]").Queues
+	if got[0].MaxParallel < 1 || got[1].MaxParallel != 1 || got[2].MaxParallel != runtime.NumCPU() {
+		t.Errorf("max_parallel = %d, %d, %d, want some, 1 and %d", got[0].MaxParallel, got[1].MaxParallel, got[2].MaxParallel, runtime.NumCPU())
 	}
 }
 
@@ -184,6 +185,8 @@ func TestReadRefuses(t *testing.T) {
 		{"queues: [{name: q}, {name: q}]", "the queue q is declared twice"},
 		{"queues: [{name: q, type: fast}]", "is none of unordered, ordered, round-robin"},
 		{"queues: [{name: q, max_parallel: 0}]", "is not a number above 0"},
+		{"queues: [{name: q, max_parallel: -2}]", "is not a number above 0"},
+		{"queues: [{name: q, ranking: high}]", "ranking: \"high\" is not an integer"},
 		{"queues: [{name: q, max_parallel: 1.5}]", "want a whole number from 1"},
 		{"queues: [{name: q, max_parallel: .inf}]", "is not a number"},
 		{"queues: [{name: q, max_parallel: 1e99}]", "want a whole number from 1"},

@@ -2,7 +2,7 @@ package definition
 
 import (
 	"cmp"
-	"strings"
+	"slices"
 	"time"
 )
 
@@ -35,11 +35,14 @@ func (s *Set) QueueOf(name string) Queue {
 	return s.indexed().queue(name)
 }
 
-// QueueForTopic answers the name of the queue that takes a topic: the first that names it, or [MainQueue]. Patterns are
-// those of [MatchTopic]; {0} in the name of a queue is what the pattern leaves open, with . for each slash.
-func (s *Set) QueueForTopic(topic string) string {
-	for i := range s.Queues {
-		if name, ok := s.Queues[i].nameFor(topic); ok {
+// QueueForTopic answers the name of the queue that takes a topic: of those that name it the one that ranks highest, among
+// equals the first, or [MainQueue]. Patterns are those of [MatchTopic]; {0} in the name of a queue is what the pattern
+// leaves open, with . for each slash.
+func (s *Set) QueueForTopic(topic string) string { return s.indexed().queueForTopic(topic) }
+
+func (x *index) queueForTopic(topic string) string {
+	for _, q := range x.ranked {
+		if name, ok := q.nameFor(topic); ok {
 			return name
 		}
 	}
@@ -48,10 +51,10 @@ func (s *Set) QueueForTopic(topic string) string {
 
 // index is a set made for looking up.
 type index struct {
-	jobs     map[string]Job // by path, with defaults
-	queues   map[string]Queue
-	families []*Queue // those of queues whose name has {0}
-	set      *Set
+	jobs   map[string]Job // by path, with defaults
+	queues map[string]Queue
+	ranked []*Queue // as they are looked through, the highest ranking first
+	set    *Set
 }
 
 func (x *index) queue(name string) Queue {
@@ -74,11 +77,9 @@ func (s *Set) indexed() *index {
 	made := &index{jobs: map[string]Job{}, queues: map[string]Queue{}, set: s}
 	for i := range s.Queues {
 		q := &s.Queues[i]
-		made.queues[q.Name] = q.withDefaults()
-		if strings.Contains(q.Name, wildcard) {
-			made.families = append(made.families, q)
-		}
+		made.queues[q.Name], made.ranked = q.withDefaults(), append(made.ranked, q)
 	}
+	slices.SortStableFunc(made.ranked, func(a, b *Queue) int { return cmp.Compare(b.Ranking, a.Ranking) })
 	made.addJobs()
 	s.index.Store(made)
 	return made
@@ -129,7 +130,7 @@ func (x *index) withQueue(j Job) Job {
 
 // ofTopic answers the job of a topic with the defaults of seed 004: 11 attempts, 2 s apart, and a thrown error rejects.
 func (x *index) ofTopic(j Job, topic string) Job {
-	j.Queue = cmp.Or(j.Queue, x.set.QueueForTopic(topic))
+	j.Queue = cmp.Or(j.Queue, x.queueForTopic(topic))
 	j = j.retriedAs(x.queue(j.Queue))
 	j.Attempts = cmp.Or(j.Attempts, DefaultRetries+1)
 	j.RetryDelay = cmp.Or(j.RetryDelay, DefaultRetryDelay)

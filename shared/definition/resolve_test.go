@@ -92,6 +92,17 @@ func TestQueueForTopic(t *testing.T) {
 	}
 }
 
+func TestTheHighestRankingQueueTakesATopic(t *testing.T) {
+	t.Parallel()
+	set := read(t, "queues: [{name: low, topics: [a/*], ranking: -1}, {name: first, topics: [a/*]}, {name: second, topics: [a/*]}, "+
+		"{name: 'high-{0}', topics: [a/b*], ranking: 7}]")
+	for topic, want := range map[string]string{"a/c": "first", "a/b/c": "high-c"} {
+		if got := set.QueueForTopic(topic); got != want {
+			t.Errorf("QueueForTopic(%s) = %s, want %s", topic, got, want)
+		}
+	}
+}
+
 func BenchmarkJobOf(b *testing.B) {
 	set, err := definition.Read("f", []byte(resolved))
 	if err != nil {

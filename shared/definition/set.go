@@ -112,6 +112,7 @@ const (
 type Queue struct {
 	Name        string         `json:"name"`
 	Topics      []string       `json:"topics,omitempty"`      // see [Set.QueueForTopic]
+	Ranking     int            `json:"ranking,omitzero"`      // the highest takes a topic that several name; default 0
 	Type        QueueType      `json:"type,omitzero"`         // default unordered
 	MaxParallel int            `json:"max_parallel,omitzero"` // 0: no limit; of an ordered queue always 1
 	Retries     *int           `json:"retries,omitzero"`      // default 10; -1 endless
