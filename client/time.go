@@ -4,20 +4,19 @@ import (
 	"encoding/json"
 	"fmt"
 	"time"
+
+	"github.com/millrace/millrace/shared/event"
 )
 
 // Time is a time of the server; zero where it has not been reached.
 type Time struct{ time.Time }
-
-// timeLayout is RFC 3339 in UTC with six decimals.
-const timeLayout = "2006-01-02T15:04:05.000000Z"
 
 // MarshalJSON answers the time as the server does: "" for zero.
 func (t Time) MarshalJSON() ([]byte, error) {
 	if t.IsZero() {
 		return []byte(`""`), nil
 	}
-	return t.UTC().AppendFormat(nil, `"`+timeLayout+`"`), nil
+	return event.AppendTime(nil, t.Time), nil
 }
 
 // UnmarshalJSON reads what MarshalJSON writes.

@@ -12,9 +12,6 @@ import (
 // typeBatch is the media type of a batch of CloudEvents (CloudEvents 1.0, JSON format, 4).
 const typeBatch = "application/cloudevents-batch+json"
 
-// timeLayout is how times look in JSON: RFC 3339 in UTC with six decimals.
-const timeLayout = "2006-01-02T15:04:05.000000Z"
-
 // appendBatch appends an answer as a batch of CloudEvents. A torn one is a single CloudEvent of type Torn, as nothing
 // else can be said in a batch.
 func appendBatch(dst []byte, answer *journal.Answer, stamp event.ID, withKey bool) []byte {
@@ -41,9 +38,9 @@ func appendCloudEvent(dst []byte, e *event.Event, withKey bool) []byte {
 		dst = append(dst, `,"subject":`...)
 		dst, _ = jsontext.AppendQuote(dst, subject(e.Key)) // keys are UTF-8
 	}
-	dst = append(dst, `,"time":"`...)
-	dst = e.ID.Time().AppendFormat(dst, timeLayout)
-	dst = append(dst, `","datacontenttype":"application/json","data":`...)
+	dst = append(dst, `,"time":`...)
+	dst = event.AppendTime(dst, e.ID.Time())
+	dst = append(dst, `,"datacontenttype":"application/json","data":`...)
 	dst = e.AppendJSON(dst, withKey)
 	return append(dst, '}')
 }

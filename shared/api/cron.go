@@ -59,7 +59,7 @@ func (x *exchange) fires(now time.Time) error {
 	}
 	times := []string{}
 	for at, found := table.Next(after); found && len(times) < count; at, found = table.Next(at) {
-		times = append(times, at.UTC().Format(timeLayout))
+		times = append(times, formatTime(at))
 	}
 	return x.value(http.StatusOK, struct {
 		Times       []string `json:"times"`

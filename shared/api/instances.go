@@ -195,7 +195,7 @@ func (r *remote) heartbeat(x *exchange) error {
 	return x.value(http.StatusOK, struct {
 		Expires  string `json:"expires_at"`
 		Draining bool   `json:"draining,omitempty"`
-	}{i.Expires.UTC().Format(timeLayout), i.Draining})
+	}{formatTime(i.Expires), i.Draining})
 }
 
 func (r *remote) leave(x *exchange) error {
@@ -246,7 +246,7 @@ func (r *remote) list(x *exchange) error {
 		if x.sees(&i) {
 			views = append(views, instanceView{
 				i.ID, i.Name, i.Jobs, i.Capacity, running[i.Claimer()], leader.Holder == i.ID && leader.Expires.After(time.Now()),
-				i.Draining, i.Expires.UTC().Format(timeLayout),
+				i.Draining, formatTime(i.Expires),
 			})
 		}
 	}

@@ -209,7 +209,7 @@ func viewProgress(p *queue.Progress) *progressView {
 	}
 	v := &progressView{Step: p.Step, Steps: p.Steps, Message: p.Message}
 	if !p.ETA.IsZero() {
-		v.ETA = p.ETA.UTC().Format(timeLayout)
+		v.ETA = formatTime(p.ETA)
 	}
 	return v
 }

@@ -84,7 +84,7 @@ func (r *remote) claim(x *exchange) error {
 	for i := range leases {
 		l := &leases[i]
 		views[i] = claimView{
-			l.Task.ID, l.Token, l.Task.Job, l.Task.Attempt, l.Task.Payload, l.Expires.UTC().Format(timeLayout), l.Length.Seconds(),
+			l.Task.ID, l.Token, l.Task.Job, l.Task.Attempt, l.Task.Payload, formatTime(l.Expires), l.Length.Seconds(),
 		}
 	}
 	return x.value(http.StatusOK, map[string][]claimView{"claims": views})
@@ -150,7 +150,7 @@ func (r *remote) beat(x *exchange) error {
 	return x.value(http.StatusOK, struct {
 		Expires string `json:"expires_at"`
 		Stop    bool   `json:"stop"`
-	}{alive.Expires.UTC().Format(timeLayout), alive.Stop})
+	}{formatTime(alive.Expires), alive.Stop})
 }
 
 func progressMember(b *queue.Beat) member {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/millrace/millrace/shared/event"
 	"github.com/millrace/millrace/shared/queue"
 )
 
@@ -85,12 +86,15 @@ func (x *exchange) next(q query, cursor string) {
 	x.Header().Set("Link", "<"+x.r.URL.EscapedPath()+"?"+values.Encode()+`>; rel="next"`)
 }
 
-// stamp answers a time of the engine, microseconds since 1970, as clients see it; "" for one that has not been reached.
+// formatTime answers a time as clients see it.
+func formatTime(t time.Time) string { return t.UTC().Format(event.TimeLayout) }
+
+// stampOf does the same for one of the engine, microseconds since 1970; "" for one that has not been reached.
 func stampOf(micro int64) string {
 	if micro == 0 {
 		return ""
 	}
-	return time.UnixMicro(micro).UTC().Format(timeLayout)
+	return formatTime(time.UnixMicro(micro))
 }
 
 // pageParams describes limit and cursor.

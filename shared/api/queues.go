@@ -156,7 +156,7 @@ func (q *queues) look(ctx context.Context, wanted func(name string) bool) (map[s
 			since, is = suspended[family]
 		}
 		if is {
-			v.Suspended, v.SuspendedSince = true, since.UTC().Format(timeLayout)
+			v.Suspended, v.SuspendedSince = true, formatTime(since)
 		}
 		views[name] = v
 	}

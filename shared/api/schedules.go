@@ -105,15 +105,15 @@ func (c *scheduling) view(ctx context.Context, s *schedule.Status) (scheduleView
 		Overlap: s.Overlap, Suspended: s.Suspended, Description: s.Words, Next: []string{}, Warnings: append([]string{}, s.Warnings...),
 	}
 	if !s.Date.IsZero() {
-		v.Date = s.Date.Format(timeLayout)
+		v.Date = formatTime(s.Date)
 	}
 	for _, at := range s.Next {
-		v.Next = append(v.Next, at.Format(timeLayout))
+		v.Next = append(v.Next, formatTime(at))
 	}
 	if s.FiredAt.IsZero() {
 		return v, nil
 	}
-	v.Last = &lastView{FiredAt: s.FiredAt.Format(timeLayout), TaskID: s.Task}
+	v.Last = &lastView{FiredAt: formatTime(s.FiredAt), TaskID: s.Task}
 	t, err := c.tasks.Get(ctx, s.Task)
 	if errors.Is(err, queue.ErrNoTask) {
 		v.Last.TaskID = "" // its history was removed

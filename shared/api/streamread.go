@@ -291,7 +291,7 @@ func (s *streamReading) consumers(x *exchange) error {
 	for i, l := range all {
 		views = append(views, lagView{
 			Consumer: l.Consumer, Stream: name, EventName: l.Name, Offset: l.Offset, Behind: l.Last - l.Offset,
-			Consumed: share(l.Offset, l.Last), MovedAt: l.Moved.UTC().Format(timeLayout),
+			Consumed: share(l.Offset, l.Last), MovedAt: formatTime(l.Moved),
 		})
 		x.goesOn(q, more && i == len(all)-1, l.Cursor)
 	}

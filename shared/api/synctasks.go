@@ -98,28 +98,7 @@ func (s *submission) wanted(x *exchange) (n queue.New, content []byte, err error
 		return n, nil, err
 	}
 	content = []byte(strings.Join([]string{source, collection, strconv.FormatInt(priority, 10)}, "\x00"))
-	return syncTask(source, collection, priority), content, nil
-}
-
-// syncTask answers a request for a sync task. There is one at a time for each collection.
-func syncTask(source, collection string, priority int64) queue.New {
-	return queue.New{
-		Dialect: task.Sync, Job: definition.CollectionPath(source, collection), Group: sourcePath(source),
-		Prefix: idPart(source) + "_" + idPart(collection) + "_", Priority: priority, Unique: "sync",
-	}
-}
-
-// sourcePath is the group that a source's tasks are listed under.
-func sourcePath(source string) string { return "/sources/" + source }
-
-// idPart answers a name as it may stand in an id: what would need escaping in a URL becomes _.
-func idPart(name string) string {
-	return strings.Map(func(r rune) rune {
-		if r < 128 && (isToken(byte(r)) || r == '~') {
-			return r
-		}
-		return '_'
-	}, name)
+	return queue.SyncTask(source, collection, priority), content, nil
 }
 
 // declared answers a 404 unless the source, and the collection if one is named, are defined.
@@ -177,7 +156,7 @@ type syncView struct {
 
 func viewSync(t *task.Task) syncView {
 	return syncView{
-		ID: t.ID, Source: strings.TrimPrefix(t.ListedUnder(), sourcePath("")), Collection: collectionOf(t), Priority: t.Priority,
+		ID: t.ID, Source: strings.TrimPrefix(t.ListedUnder(), queue.SourcePath("")), Collection: collectionOf(t), Priority: t.Priority,
 		CreatedAt: stampOf(t.Created), StartedAt: stampOf(t.Started), FinishedAt: stampOf(t.Finished),
 		Status: t.State.In(task.Sync), Score: scoreOf(t),
 	}
@@ -307,7 +286,7 @@ func (t *taskReading) listSync(x *exchange) error {
 		return err
 	}
 	page, err := t.engine.List(x.r.Context(), queue.Listing{
-		Group: sourcePath(s.source), From: s.start, To: s.end, Limit: s.limit, Cursor: s.cursor, Match: s.match,
+		Group: queue.SourcePath(s.source), From: s.start, To: s.end, Limit: s.limit, Cursor: s.cursor, Match: s.match,
 	})
 	if err != nil {
 		return ofCursor(err)

@@ -296,7 +296,7 @@ type lineView struct {
 }
 
 func (b *buffer) line(l *queue.Line) error {
-	return b.json(lineView{l.Time.UTC().Format(timeLayout), l.Message, l.Level})
+	return b.json(lineView{formatTime(l.Time), l.Message, l.Level})
 }
 
 func logLineSchema() *huma.Schema {

@@ -67,11 +67,11 @@ func (t *taskReading) why(x *exchange) error {
 func viewReason(r queue.Reason, d task.Dialect) whyView {
 	v := whyView{State: r.State.In(d), Reason: r.Reason, Code: r.Code, Details: map[string]any{}}
 	if !r.Since.IsZero() {
-		v.Since = r.Since.UTC().Format(timeLayout)
+		v.Since = formatTime(r.Since)
 	}
 	for name, detail := range r.Details {
 		if at, is := detail.(time.Time); is {
-			detail = at.UTC().Format(timeLayout)
+			detail = formatTime(at)
 		}
 		v.Details[name] = detail
 	}

@@ -11,11 +11,15 @@ import (
 // SOURCE_COLLECTION_UUID, in which characters that a URL would escape are _.
 func SyncTask(source, collection string, priority int64) New {
 	return New{
-		Dialect: task.Sync, Job: definition.CollectionPath(source, collection), Group: "/sources/" + source,
+		Dialect: task.Sync, Job: definition.CollectionPath(source, collection), Group: SourcePath(source),
 		Prefix: idPart(source) + "_" + idPart(collection) + "_", Priority: priority, Unique: "sync",
 	}
 }
 
+// SourcePath answers the group that a source's tasks are listed under ([Listing]).
+func SourcePath(source string) string { return "/sources/" + source }
+
+// idPart answers a name as it may stand in an id.
 func idPart(name string) string {
 	return strings.Map(func(r rune) rune {
 		if 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("-_.~", r) {

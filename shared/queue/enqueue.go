@@ -444,9 +444,7 @@ func appendText(dst []byte, text string) []byte {
 	return append(dst, quoted...)
 }
 
-// appendTime appends a time as clients read it (RFC 3339, UTC, microseconds).
+// appendTime appends a time of the engine, microseconds since 1970, as clients read it.
 func appendTime(dst []byte, micro int64) []byte {
-	dst = append(dst, '"')
-	dst = time.UnixMicro(micro).UTC().AppendFormat(dst, "2006-01-02T15:04:05.000000Z")
-	return append(dst, '"')
+	return event.AppendTime(dst, time.UnixMicro(micro))
 }

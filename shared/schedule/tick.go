@@ -59,15 +59,15 @@ func (p *plan) told(d ticks) []event.Event {
 	key := event.Key{Path: "Schedule:/" + p.Name}
 	var events []event.Event
 	if d.missed {
-		fields := appendTime([]byte(`"from":`), d.from)
-		fields = appendTime(append(fields, `,"to":`...), d.to)
+		fields := event.AppendTime([]byte(`"from":`), d.from)
+		fields = event.AppendTime(append(fields, `,"to":`...), d.to)
 		fields = append(fields, `,"misfire":"`+p.misfire()+`"`...)
 		events = append(events, event.Event{Type: "ScheduleMissed", Key: key, Fields: fields})
 	}
 	if n := len(d.times); n > 0 {
 		fields := append([]byte(`"ticks":`), strconv.Itoa(n)...)
-		fields = appendTime(append(fields, `,"from":`...), d.times[0])
-		fields = appendTime(append(fields, `,"at":`...), d.times[n-1])
+		fields = event.AppendTime(append(fields, `,"from":`...), d.times[0])
+		fields = event.AppendTime(append(fields, `,"at":`...), d.times[n-1])
 		events = append(events, event.Event{Type: "ScheduleFired", Key: key, Fields: fields})
 	}
 	return events
@@ -78,8 +78,4 @@ func (p *plan) misfire() string {
 		return MisfireOnce
 	}
 	return p.Misfire
-}
-
-func appendTime(dst []byte, t time.Time) []byte {
-	return append(t.UTC().AppendFormat(append(dst, '"'), "2006-01-02T15:04:05.000000Z"), '"')
 }
