@@ -16,6 +16,7 @@ const queuesPath = v1 + "queues"
 type Queue struct {
 	Name           string         `json:"name"`
 	Topics         []string       `json:"topics,omitempty"`
+	Ranking        int            `json:"ranking,omitempty"`
 	Type           string         `json:"type"` // unordered, ordered or round-robin
 	MaxParallel    int            `json:"max_parallel,omitempty"`
 	Retries        *int           `json:"retries,omitempty"`
