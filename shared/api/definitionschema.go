@@ -112,7 +112,7 @@ func declaredSource() *huma.Schema {
 		"dst": choice("Default cron", "cron", "quartz"),
 	}, false, "name")
 	return object("", members{
-		"target": ref("Target"), "collections": listOf(collection), "timeout": span("How long one attempt may take"), "lease": span("Of its tasks"),
+		"target": ref("Target"), "collections": listOf(collection), "timeout": span("How long one attempt may take; default a day"), "lease": span("Of its tasks"),
 	}, false, "collections")
 }
 
@@ -134,7 +134,7 @@ func attempting() members {
 	return members{
 		"target": ref("Target"), "attempts": {Type: "integer", Description: "At least 1; -1 has no end"},
 		"retry_delay": span("Between attempts"), "on_error": choice("What a thrown error does", "retry", "reject"),
-		"timeout": span("How long one attempt may take"), "lease": span("How long it is held without a heartbeat"),
+		"timeout": span("How long one attempt may take; default a day"), "lease": span("How long it is held without a heartbeat"),
 	}
 }
 

@@ -9,6 +9,10 @@ import (
 // DefaultLease is how long a task is held without a heartbeat if nothing else is said.
 const DefaultLease = 30 * time.Second
 
+// DefaultTimeout is how long one attempt may take if nothing else is said: whatever hangs comes to an end, and hardly
+// anything that works is cut off.
+const DefaultTimeout = 24 * time.Hour
+
 // What a queue does with a task of a topic that says nothing else (seed 004).
 const (
 	DefaultRetries    = 10
@@ -23,7 +27,7 @@ func (s *Set) JobOf(path string) (job Job, ok bool) {
 	if ok {
 		return job, true
 	}
-	job.Lease = cmp.Or(s.Lease, DefaultLease)
+	job.Lease, job.Timeout = cmp.Or(s.Lease, DefaultLease), DefaultTimeout
 	if topic, is := topicOf(path); is {
 		job = index.ofTopic(job, topic)
 	}
@@ -88,7 +92,7 @@ func (s *Set) indexed() *index {
 func (x *index) addJobs() {
 	s := x.set
 	add := func(j Job) {
-		j.Lease = cmp.Or(j.Lease, s.Lease, DefaultLease)
+		j.Lease, j.Timeout = cmp.Or(j.Lease, s.Lease, DefaultLease), cmp.Or(j.Timeout, DefaultTimeout)
 		x.jobs[j.Path] = j
 	}
 	for name, source := range s.Sources {

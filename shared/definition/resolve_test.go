@@ -9,6 +9,8 @@ import (
 	"github.com/millrace/millrace/shared/definition"
 )
 
+const day = 24 * time.Hour
+
 const resolved = `
 sources: {crm: {target: {go: f}, collections: [{name: users}], timeout: 5m}}
 handlers: [{canvas: c, space: s, name: n, target: {go: g}}, {canvas: c, space: s, name: m, attempts: 7, retry_delay: 1s, on_error: reject, lease: 9s}]
@@ -30,12 +32,12 @@ func TestJobOf(t *testing.T) {
 	run := func(name string) definition.Target { return definition.Target{Go: name} }
 	for path, want := range map[string]definition.Job{
 		"/sources/crm/users": {Target: run("f"), Queue: "sync-tasks", Attempts: 1, Timeout: 5 * time.Minute, Lease: lease},
-		"/canvases/c/s/n":    {Target: run("g"), Queue: "handler-events", Attempts: 3, RetryDelay: 5 * time.Minute, Lease: lease},
-		"/canvases/c/s/m":    {Queue: "handler-events", Attempts: 7, RetryDelay: time.Second, OnError: "reject", Lease: 9 * time.Second},
-		"/topics/a/b":        {Target: run("h"), Queue: "q", Attempts: 3, RetryDelay: 5 * time.Second, OnError: "reject", Lease: lease},
-		"/topics/a/c":        {Queue: "slow", Attempts: 3, RetryDelay: 2 * time.Second, OnError: "reject", Lease: lease},
-		"/folder/job":        {Queue: "slow", Attempts: -1, Lease: lease},
-		"/plain":             {Lease: lease},
+		"/canvases/c/s/n":    {Target: run("g"), Queue: "handler-events", Attempts: 3, RetryDelay: 5 * time.Minute, Timeout: day, Lease: lease},
+		"/canvases/c/s/m":    {Queue: "handler-events", Attempts: 7, RetryDelay: time.Second, OnError: "reject", Timeout: day, Lease: 9 * time.Second},
+		"/topics/a/b":        {Target: run("h"), Queue: "q", Attempts: 3, RetryDelay: 5 * time.Second, OnError: "reject", Timeout: day, Lease: lease},
+		"/topics/a/c":        {Queue: "slow", Attempts: 3, RetryDelay: 2 * time.Second, OnError: "reject", Timeout: day, Lease: lease},
+		"/folder/job":        {Queue: "slow", Attempts: -1, Timeout: day, Lease: lease},
+		"/plain":             {Timeout: day, Lease: lease},
 	} {
 		want.Path = path
 		got, ok := set.JobOf(path)
@@ -49,10 +51,10 @@ func TestJobOfWhatIsNotDeclared(t *testing.T) {
 	t.Parallel()
 	set := read(t, resolved)
 	for path, want := range map[string]definition.Job{
-		"/sources/crm/other": {Lease: 20 * time.Second},
-		"/sources/crm":       {Lease: 20 * time.Second},
-		"/topics/a/x":        {Queue: "q", Attempts: 3, RetryDelay: 5 * time.Second, OnError: "reject", Lease: 20 * time.Second},
-		"/topics/b":          {Queue: "slow", Attempts: -1, RetryDelay: 2 * time.Second, OnError: "reject", Lease: 20 * time.Second},
+		"/sources/crm/other": {Timeout: day, Lease: 20 * time.Second},
+		"/sources/crm":       {Timeout: day, Lease: 20 * time.Second},
+		"/topics/a/x":        {Queue: "q", Attempts: 3, RetryDelay: 5 * time.Second, OnError: "reject", Timeout: day, Lease: 20 * time.Second},
+		"/topics/b":          {Queue: "slow", Attempts: -1, RetryDelay: 2 * time.Second, OnError: "reject", Timeout: day, Lease: 20 * time.Second},
 	} {
 		got, ok := set.JobOf(path)
 		if diff := cmp.Diff(want, got); diff != "" || ok {
@@ -60,7 +62,7 @@ func TestJobOfWhatIsNotDeclared(t *testing.T) {
 		}
 	}
 	got, _ := new(definition.Set).JobOf("/topics/b")
-	want := definition.Job{Queue: "main", Attempts: 11, RetryDelay: 2 * time.Second, OnError: "reject", Lease: definition.DefaultLease}
+	want := definition.Job{Queue: "main", Attempts: 11, RetryDelay: 2 * time.Second, OnError: "reject", Timeout: day, Lease: definition.DefaultLease}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("JobOf(a topic) of nothing (-want +got):\n%s", diff)
 	}

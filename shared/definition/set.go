@@ -87,7 +87,7 @@ type Job struct {
 	Attempts   int           `json:"attempts,omitzero"` // 0: the dialect's or the queue's default; -1: endless
 	RetryDelay time.Duration `json:"retry_delay,omitzero"`
 	OnError    string        `json:"on_error,omitzero"`
-	Timeout    time.Duration `json:"timeout,omitzero"` // how long one attempt may take; default: no end
+	Timeout    time.Duration `json:"timeout,omitzero"` // how long one attempt may take; default [DefaultTimeout]
 	Lease      time.Duration `json:"lease,omitzero"`   // how long it is held without a heartbeat; default: the set's
 }
 

@@ -28,6 +28,8 @@ type lease struct {
 	Stop     bool          `json:"s,omitempty"` // somebody asked for it
 	Progress *Progress     `json:"pr,omitempty"`
 	Logged   int           `json:"lg,omitempty"` // bytes of its log
+	// Allowed is the job's timeout where heartbeats no longer help, since the attempt has taken longer.
+	Allowed time.Duration `json:"al,omitempty"`
 }
 
 // allLeases answers the items of all leases.
@@ -131,7 +133,9 @@ const tries = 8
 // same version; one of them lands, the others read again.
 func (q *Queue) extend(ctx context.Context, token string, h *heldLease, b Beat) (Alive, error) {
 	next := h.lease
-	next.Expires = q.micro() + next.Length.Microseconds()
+	if err := q.prolong(ctx, &next, &h.task); err != nil {
+		return Alive{}, err
+	}
 	if b.Progress != nil {
 		next.Progress = b.Progress
 	}
@@ -149,6 +153,29 @@ func (q *Queue) extend(ctx context.Context, token string, h *heldLease, b Beat) 
 	q.leases.drop(token)
 	q.wake(next.Expires)
 	return Alive{Expires: time.UnixMicro(next.Expires), Stop: next.Stop}, nil
+}
+
+// prolong lets a lease run for its length from now, and for no longer than that beyond the timeout of the task's job: its
+// worker has the time to say itself that the attempt took too long; one that doesn't is not believed for ever.
+func (q *Queue) prolong(ctx context.Context, l *lease, t *task.Task) error {
+	set, err := q.definitions.Current(ctx)
+	if err != nil {
+		return err
+	}
+	job, _ := set.JobOf(t.Job)
+	l.Expires, l.Allowed = q.micro()+l.Length.Microseconds(), 0
+	if last := t.Started + (job.Timeout + l.Length).Microseconds(); l.Expires > last {
+		l.Expires, l.Allowed = last, job.Timeout
+	}
+	return nil
+}
+
+// ranOut answers how an attempt ended whose lease ran out.
+func (l *lease) ranOut() Result {
+	if l.Allowed > 0 {
+		return Result{Outcome: Failed, Message: "it took longer than the " + l.Allowed.String() + " allowed"}
+	}
+	return Result{Outcome: lost, Message: leaseLost + ": its worker was not heard of for " + l.Length.String()}
 }
 
 // AppendLog appends lines to the log of a leased task, and extends the lease by the way.

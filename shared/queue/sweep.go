@@ -63,7 +63,7 @@ func (q *Queue) sweepLease(ctx context.Context, item *store.Item) (expires int64
 		return l.Expires, false, nil
 	}
 	token := item.Key.Sort
-	_, err = q.end(ctx, token, Result{Outcome: lost, Message: leaseLost + ": its worker was not heard of for " + l.Length.String()}, l.Expires)
+	_, err = q.end(ctx, token, l.ranOut(), l.Expires)
 	if errors.Is(err, ErrStale) || errors.Is(err, ErrNoLease) {
 		return 0, true, nil // its worker was quicker
 	}
