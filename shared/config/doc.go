@@ -13,6 +13,7 @@
 //
 //	tokens: [{name: ci, role: producer, sha256: HEX}]
 //	journal: {retention: {events: 1000000, age: 7d}}
+//	history: {age: 90d}
 //	targets: {allow_private: false}
 //
 // and those that package definition describes: sources, handlers, jobs, queues, schedules, job_chains, lease.

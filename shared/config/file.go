@@ -12,7 +12,7 @@ import (
 func (s *Settings) parse(name string, text []byte) error {
 	set := new(definition.Set)
 	err := document.Read(name, text, func(d *document.Document, n *document.Node, _ string) {
-		definition.ReadSections(d, n, set, document.Fields{"tokens": s.tokens, "journal": s.journal, "targets": s.targets})
+		definition.ReadSections(d, n, set, document.Fields{"tokens": s.tokens, "journal": s.journal, "history": s.history, "targets": s.targets})
 	})
 	s.Definitions, s.Lease = set, cmp.Or(set.Lease, defaultLease)
 	return err
@@ -25,6 +25,12 @@ func (s *Settings) journal(d *document.Document, n *document.Node, path string) 
 			"age":    func(d *document.Document, n *document.Node, path string) { s.Retention.Age = d.Duration(n, path) },
 		})
 	}})
+}
+
+func (s *Settings) history(d *document.Document, n *document.Node, path string) {
+	d.Object(n, path, document.Fields{
+		"age": func(d *document.Document, n *document.Node, path string) { s.History.Age = d.Duration(n, path) },
+	})
 }
 
 func (s *Settings) targets(d *document.Document, n *document.Node, path string) {

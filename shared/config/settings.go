@@ -20,6 +20,7 @@ type Settings struct {
 	Bell      string      // URL for [OpenBell]; empty where MILLRACE_BELL is not set
 	Tokens    []api.Token // at least one, each of its own name and secret
 	Retention Retention
+	History   History
 	Targets   Targets
 	Lease     time.Duration // how long an instance holds a task without a heartbeat; default 30 s
 	Level     slog.Level    // default info
@@ -33,6 +34,11 @@ type Settings struct {
 type Retention struct {
 	Events int64
 	Age    time.Duration
+}
+
+// History bounds the history of topics: finished tasks older than the age are removed. Zero means that they are kept.
+type History struct {
+	Age time.Duration
 }
 
 // Targets bounds where tasks may be sent.

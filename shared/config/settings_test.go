@@ -59,10 +59,12 @@ func TestLoad(t *testing.T) {
 		{"everything in the file", env{"MILLRACE_CONFIG": `
 tokens: [{name: ci, role: producer, sha256: ` + hash + `}]
 journal: {retention: {events: 1_000, age: 36h}}
+history: {age: 90d}
 targets: {allow_private: true}
 lease: 45
 `}, config.Settings{
 			Tokens: []api.Token{ci}, Retention: config.Retention{Events: 1000, Age: 36 * time.Hour},
+			History: config.History{Age: 90 * 24 * time.Hour},
 			Targets: config.Targets{AllowPrivate: true}, Lease: 45 * time.Second,
 			Definitions: &definition.Set{Lease: 45 * time.Second},
 		}},
@@ -114,6 +116,7 @@ func TestLoadRefuses(t *testing.T) {
 		{"null", file("lease:\n"), ":1: lease: want a duration"},
 		{"bad duration", file("lease: soon\n"), `:1: lease: "soon" is not a duration`},
 		{"no duration", file("lease: 0\n"), "lease: want more than 0"},
+		{"bad age of the history", file("history: {age: old}\n"), "history.age: "},
 		{"bad count", file("journal: {retention: {events: many}}\n"), `events: "many" is not an integer from 1`},
 		{"count of none", file("journal: {retention: {events: 0}}\n"), `events: "0" is not`},
 		{"bad boolean", file("targets: {allow_private: yes}\n"), `"yes" is neither true nor false`},

@@ -35,6 +35,7 @@ type Options struct {
 	Now         func() time.Time // default time.Now
 	Log         *slog.Logger     // default: discards
 	Random      io.Reader        // what ids and tokens are made of; default crypto/rand
+	History     time.Duration    // how long finished tasks of topics are kept that leave a history; default: for ever
 }
 
 // Queue is one process's access to the tasks of a store. Its methods may be called concurrently.
@@ -46,6 +47,7 @@ type Queue struct {
 	now         func() time.Time
 	log         *slog.Logger
 	randomness  io.Reader
+	history     time.Duration
 
 	process string // the random part of this process's write tokens
 	tokens  atomic.Uint64
@@ -70,7 +72,7 @@ type Queue struct {
 func Open(o Options) *Queue {
 	q := &Queue{
 		store: o.Store, journal: o.Journal, definitions: o.Definitions, bell: o.Bell, now: o.Now, log: o.Log,
-		randomness: o.Random,
+		randomness: o.Random, history: o.History,
 	}
 	if q.now == nil {
 		q.now = time.Now

@@ -56,7 +56,10 @@ func (r *removal) prepare(ctx context.Context, _ *store.Conflict) (journal.Chang
 		}
 	}
 	if r.was {
-		return journal.Change{Events: []event.Event{removed(&r.task)}, Ops: forget(&r.task, version)}, nil
+		return journal.Change{
+			Events: []event.Event{removed(&r.task)},
+			Ops:    func(journal.Receipt) []store.Op { return forget(&r.task, version) },
+		}, nil
 	}
 	return r.drop(version), nil
 }

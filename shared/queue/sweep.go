@@ -16,20 +16,22 @@ type Swept struct {
 	Lost     int // leases that had run out
 	Released int // tasks that were held by nothing any more
 	Moved    int // tasks that are run by others now than when they became ready
+	Removed  int // finished tasks that the history has kept for long enough
 	Rung     int // for tasks that are ready
 }
 
 // Sweep looks after what was left behind by processes that died and rings that were lost: it ends leases that have run
-// out, releases what nothing holds any longer, makes ready what has fallen due, moves what others run now, and rings for what
-// is ready. It may run in several processes at once, and be cut off anywhere.
+// out, releases what nothing holds any longer, makes ready what has fallen due, moves what others run now, rings for what is
+// ready, and cleans the history. It may run in several processes at once, and be cut off anywhere.
 func (q *Queue) Sweep(ctx context.Context) (Swept, error) {
 	var s Swept
-	var errs [5]error
+	var errs [6]error
 	s.Lost, _, errs[0] = q.sweepLeases(ctx)
 	s.Released, errs[1] = q.releaseHolds(ctx)
 	_, errs[2] = q.Promote(ctx)
 	s.Moved, errs[3] = q.rehomeLines(ctx)
 	s.Rung, errs[4] = q.ringReady(ctx)
+	s.Removed, errs[5] = q.sweepHistory(ctx)
 	return s, errors.Join(errs[:]...)
 }
 

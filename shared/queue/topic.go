@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/millrace/millrace/shared/definition"
-	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/store"
 	"github.com/millrace/millrace/shared/task"
 )
@@ -99,18 +98,16 @@ func conclude(t *task.Task, gone bool, cond store.Condition) []store.Op {
 }
 
 // forget are the operations that remove a finished task for good.
-func forget(t *task.Task, version int64) func(journal.Receipt) []store.Op {
-	return func(journal.Receipt) []store.Op {
-		uuid := t.ID.UUID()
-		ops := []store.Op{store.Delete(taskKey(uuid), store.VersionIs(version))}
-		if ofTopic(t) {
-			ops = append(ops, store.Delete(historyKey(t), store.Always))
-		}
-		if t.Apart > 0 {
-			ops = append(ops, store.Delete(payloadKey(uuid), store.Always))
-		}
-		return ops
+func forget(t *task.Task, version int64) []store.Op {
+	uuid := t.ID.UUID()
+	ops := []store.Op{store.Delete(taskKey(uuid), store.VersionIs(version))}
+	if ofTopic(t) {
+		ops = append(ops, store.Delete(historyKey(t), store.Always))
 	}
+	if t.Apart > 0 {
+		ops = append(ops, store.Delete(payloadKey(uuid), store.Always))
+	}
+	return ops
 }
 
 // dropLog removes the log of a task that is gone, as far as it gets.
