@@ -69,8 +69,8 @@ func (n NewJob) MarshalJSON() ([]byte, error) {
 	return json.Marshal(body)
 }
 
-// TopicJob is a job of a topic.
-type TopicJob struct {
+// Job is a job of a topic, or any other task with what it has of one.
+type Job struct {
 	ID             string          `json:"id"`
 	Topic          string          `json:"topic,omitempty"`
 	Job            string          `json:"job"`   // path of what runs it
@@ -105,7 +105,7 @@ type JobProgress struct {
 
 // AddJob adds a job, once however often the request has to be sent. Existing says that the unique key is held by the job
 // that is answered.
-func (c *Client) AddJob(ctx context.Context, n NewJob) (job TopicJob, existing bool, err error) {
+func (c *Client) AddJob(ctx context.Context, n NewJob) (job Job, existing bool, err error) {
 	body, err := json.Marshal(n)
 	var answer reply
 	if err == nil {
@@ -115,7 +115,7 @@ func (c *Client) AddJob(ctx context.Context, n NewJob) (job TopicJob, existing b
 		err = answer.decode(&job)
 	}
 	if err != nil {
-		return TopicJob{}, false, fmt.Errorf("client: add a job to %s: %w", n.Topic, err)
+		return Job{}, false, fmt.Errorf("client: add a job to %s: %w", n.Topic, err)
 	}
 	return job, answer.status == http.StatusOK, nil
 }
@@ -123,7 +123,7 @@ func (c *Client) AddJob(ctx context.Context, n NewJob) (job TopicJob, existing b
 func jobURL(id string) string { return jobsPath + "/" + url.PathEscape(id) }
 
 // Job answers a job by its id, or any other task.
-func (c *Client) Job(ctx context.Context, id string) (job TopicJob, err error) {
+func (c *Client) Job(ctx context.Context, id string) (job Job, err error) {
 	if err := c.get(ctx, jobURL(id), &job); err != nil {
 		return job, fmt.Errorf("client: job %s: %w", id, err)
 	}
@@ -158,7 +158,7 @@ type JobQuery struct {
 // Jobs yields the jobs that the query selects, page after page: those that are not finished by creation, the history newest
 // first. In a template, a member is a condition: an operator (=, <, <=, >, >=) before the name of a field or a property. An
 // error is the last it yields.
-func (c *Client) Jobs(ctx context.Context, q JobQuery) iter.Seq2[TopicJob, error] {
+func (c *Client) Jobs(ctx context.Context, q JobQuery) iter.Seq2[Job, error] {
 	if len(q.Templates) == 0 {
 		query := url.Values{}
 		if q.Type != "" {
@@ -167,17 +167,17 @@ func (c *Client) Jobs(ctx context.Context, q JobQuery) iter.Seq2[TopicJob, error
 		if q.Topic != "" {
 			query.Set("topic", q.Topic)
 		}
-		return pages[TopicJob](ctx, c, "jobs", "jobs", jobsPath, query, q.Limit)
+		return pages[Job](ctx, c, "jobs", "jobs", jobsPath, query, q.Limit)
 	}
-	return func(yield func(TopicJob, error) bool) {
-		if err := c.searchJobs(ctx, q, func(j TopicJob) bool { return yield(j, nil) }); err != nil {
-			yield(TopicJob{}, fmt.Errorf("client: search jobs: %w", err))
+	return func(yield func(Job, error) bool) {
+		if err := c.searchJobs(ctx, q, func(j Job) bool { return yield(j, nil) }); err != nil {
+			yield(Job{}, fmt.Errorf("client: search jobs: %w", err))
 		}
 	}
 }
 
 // searchJobs calls each with what is found, until it answers false.
-func (c *Client) searchJobs(ctx context.Context, q JobQuery, each func(TopicJob) bool) error {
+func (c *Client) searchJobs(ctx context.Context, q JobQuery, each func(Job) bool) error {
 	body, err := json.Marshal(q)
 	if err != nil {
 		return err
@@ -192,7 +192,7 @@ func (c *Client) searchJobs(ctx context.Context, q JobQuery, each func(TopicJob)
 			return err
 		}
 		var list struct {
-			Jobs []TopicJob `json:"jobs"`
+			Jobs []Job `json:"jobs"`
 		}
 		if err := answer.decode(&list); err != nil {
 			return err

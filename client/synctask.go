@@ -93,16 +93,6 @@ func (c *Client) CancelSync(ctx context.Context, id string) error {
 	return nil
 }
 
-// Job is a new task of whatever kind.
-type Job struct {
-	ID        string `json:"id"`
-	Job       string `json:"job"` // path of what runs it
-	State     string `json:"state"`
-	Queue     string `json:"queue"`
-	Priority  int64  `json:"priority"`
-	CreatedAt Time   `json:"created_at"`
-}
-
 // Retry makes a new task of one that is finished and did not succeed; any other is a conflict (409). It is sent once: a
 // failure leaves open whether there is a new task.
 func (c *Client) Retry(ctx context.Context, id string) (job Job, err error) {

@@ -30,9 +30,9 @@ type dlqFilter struct {
 }
 
 // failed answers the failed jobs that the filter lets through, newest first.
-func (f dlqFilter) failed(ctx context.Context, server *client.Client) ([]client.TopicJob, error) {
+func (f dlqFilter) failed(ctx context.Context, server *client.Client) ([]client.Job, error) {
 	q := client.JobQuery{Type: cmp.Or(f.State, "CANCELLED"), Topic: f.Topic}
-	var jobs []client.TopicJob
+	var jobs []client.Job
 	for job, err := range server.Jobs(ctx, q) {
 		if err != nil {
 			return nil, err
@@ -57,11 +57,11 @@ type failures struct {
 	Newest client.Time `json:"newest"`
 	Last   string      `json:"last"` // id of the newest
 
-	jobs []client.TopicJob
+	jobs []client.Job
 }
 
 // grouped groups jobs, which come newest first; the largest group is the first.
-func grouped(jobs []client.TopicJob) []failures {
+func grouped(jobs []client.Job) []failures {
 	at := map[string]int{}
 	var groups []failures
 	for _, job := range jobs {
@@ -149,14 +149,14 @@ func (s dlqShow) Run(ctx context.Context, c console) error {
 		if err != nil {
 			return err
 		}
-		return list(c, s.format, "jobs", jobs, "FINISHED\tSTATE\tATTEMPT\tID\tERROR", func(j *client.TopicJob) []any {
+		return list(c, s.format, "jobs", jobs, "FINISHED\tSTATE\tATTEMPT\tID\tERROR", func(j *client.Job) []any {
 			return []any{when(j.FinishedAt), j.State, j.Attempt, j.ID, j.Message}
 		})
 	})
 }
 
 // of answers the jobs of a group; all of them where it is empty.
-func (f dlqFilter) of(ctx context.Context, server *client.Client, group string) ([]client.TopicJob, error) {
+func (f dlqFilter) of(ctx context.Context, server *client.Client, group string) ([]client.Job, error) {
 	jobs, err := f.failed(ctx, server)
 	if err != nil || group == "" {
 		return jobs, err
@@ -211,7 +211,7 @@ func (r dlqReplay) Run(ctx context.Context, c console) error {
 }
 
 // replay does jobs again, at that pace.
-func replay(ctx context.Context, server *client.Client, jobs []client.TopicJob, pace time.Duration) (done int, err error) {
+func replay(ctx context.Context, server *client.Client, jobs []client.Job, pace time.Duration) (done int, err error) {
 	ticker := time.NewTicker(max(pace, time.Microsecond))
 	defer ticker.Stop()
 	for _, job := range jobs {

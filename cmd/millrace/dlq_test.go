@@ -27,10 +27,10 @@ func TestShapeOf(t *testing.T) {
 
 func TestGrouped(t *testing.T) {
 	t.Parallel()
-	job := func(id, topic, message string) client.TopicJob {
-		return client.TopicJob{ID: id, Topic: topic, Message: message}
+	job := func(id, topic, message string) client.Job {
+		return client.Job{ID: id, Topic: topic, Message: message}
 	}
-	got := grouped([]client.TopicJob{job("5", "a", "rare"), job("4", "b", "code 7"), job("3", "a", "code 1"), job("2", "a", "code 22"), job("1", "a", "code 3")})
+	got := grouped([]client.Job{job("5", "a", "rare"), job("4", "b", "code 7"), job("3", "a", "code 1"), job("2", "a", "code 22"), job("1", "a", "code 3")})
 	type group struct {
 		Topic, Shape, Last string
 		Count              int

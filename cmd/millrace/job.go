@@ -129,7 +129,7 @@ func printJobs(ctx context.Context, c console, server *client.Client, f format, 
 	if err != nil {
 		return err
 	}
-	return list(c, f, "jobs", jobs, "CREATED\tSTATE\tTOPIC\tQUEUE\tPRIORITY\tATTEMPT\tFINISHED\tID", func(j *client.TopicJob) []any {
+	return list(c, f, "jobs", jobs, "CREATED\tSTATE\tTOPIC\tQUEUE\tPRIORITY\tATTEMPT\tFINISHED\tID", func(j *client.Job) []any {
 		return []any{when(j.CreatedAt), j.State, j.Topic, j.Queue, j.Priority, j.Attempt, when(j.FinishedAt), j.ID}
 	})
 }

@@ -56,7 +56,7 @@ func namesOfTypes() []string {
 }
 
 func (j *jobs) mountLists(a *API) {
-	list := pageOf(object("", members{"jobs": listOf(ref("JobDetail"))}, false, "jobs"))
+	list := pageOf(object("", members{"jobs": listOf(ref("Job"))}, false, "jobs"))
 	about := "Those that are not finished by creation, oldest first; the history by the end, newest first. CANCELLED are those that " +
 		"ended otherwise than by success."
 	a.route(operation{
@@ -196,7 +196,7 @@ func (j *jobs) answer(x *exchange, q query, kind jobType, topic string, sought t
 		return err
 	}
 	x.next(q, cursor)
-	return x.value(http.StatusOK, map[string][]jobDetail{"jobs": views})
+	return x.value(http.StatusOK, map[string][]jobView{"jobs": views})
 }
 
 // matches reports whether a job is sought; properties that are kept apart are fetched if they are spoken of.
@@ -216,8 +216,8 @@ func (j *jobs) matches(x *exchange, sought templates, t *task.Task, now int64) (
 
 // views answers the jobs of a page with their properties, and where the list goes on: before its end if the answer is as
 // large as the host can carry.
-func (j *jobs) views(x *exchange, page *queue.Page, l *queue.JobListing, now int64) (views []jobDetail, cursor string, err error) {
-	views = make([]jobDetail, 0, len(page.Tasks))
+func (j *jobs) views(x *exchange, page *queue.Page, l *queue.JobListing, now int64) (views []jobView, cursor string, err error) {
+	views = make([]jobView, 0, len(page.Tasks))
 	size := 0
 	for i := range page.Tasks {
 		t := &page.Tasks[i]

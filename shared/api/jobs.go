@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
-	"slices"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -38,7 +37,7 @@ func Jobs(e JobEngine, d Definitions) Resource {
 	return func(a *API) {
 		j := &jobs{submission: submission{engine: e, definitions: d}, jobEngine: e}
 		schemas := a.typed.OpenAPI().Components.Schemas.Map()
-		schemas["NewJob"], schemas["JobDetail"], schemas["JobSearch"] = newJobSchema(), jobDetailSchema(), jobSearchSchema()
+		schemas["NewJob"], schemas["Job"], schemas["JobSearch"] = newJobSchema(), jobSchema(), jobSearchSchema()
 		j.mountAdd(a)
 		j.mountLists(a)
 		j.mountOne(a)
@@ -53,12 +52,12 @@ func (j *jobs) mountAdd(a *API) {
 				"instance and no target can run waits until one can.",
 			Parameters:  []*huma.Param{idempotencyKey()},
 			RequestBody: jsonBody(ref("NewJob"), map[string]any{"topic": "mail/send", "properties": map[string]any{"to": "ada@example.com"}}),
-			Responses:   answers(http.StatusCreated, typeJSON, ref("JobDetail")),
+			Responses:   answers(http.StatusCreated, typeJSON, ref("Job")),
 			Errors:      []int{400, 409, 413, 415, 422, 503},
 		},
 		right: Produce, handle: j.add,
 	}
-	op.Responses["200"] = answers(http.StatusOK, typeJSON, ref("JobDetail"))["200"]
+	op.Responses["200"] = answers(http.StatusOK, typeJSON, ref("Job"))["200"]
 	op.Responses["200"].Description = "The job that holds the unique key"
 	a.route(op)
 }
@@ -81,16 +80,21 @@ func (j *jobs) add(x *exchange) error {
 	if err != nil {
 		return err
 	}
-	status, added := http.StatusCreated, &answer.Tasks[0]
+	return x.made(j.engine, &answer.Tasks[0])
+}
+
+// made answers a new task, or the one that was there already.
+func (x *exchange) made(e Engine, added *queue.Added) (err error) {
+	status, t := http.StatusCreated, added.Task
 	if added.Existing {
 		status = http.StatusOK
 	}
-	if added.Task.Apart > 0 && added.Task.Payload == nil {
-		if added.Task, err = j.engine.Get(x.r.Context(), added.Task.ID); err != nil {
+	if t.Apart > 0 && t.Payload == nil {
+		if t, err = e.Get(x.r.Context(), t.ID); err != nil {
 			return err
 		}
 	}
-	return x.value(status, viewJob(&added.Task, time.Now().UnixMicro()))
+	return x.value(status, viewJob(&t, time.Now().UnixMicro()))
 }
 
 func (j *jobs) mountOne(a *API) {
@@ -104,7 +108,7 @@ func (j *jobs) mountOne(a *API) {
 		})
 	}
 	mount(http.MethodGet, jobPath, "oneJob", "A job", "Any other task too, by its id.", ReadTask,
-		answers(http.StatusOK, typeJSON, ref("JobDetail")), []int{404, 503}, j.show)
+		answers(http.StatusOK, typeJSON, ref("Job")), []int{404, 503}, j.show)
 	mount(http.MethodDelete, jobPath, "removeJob", "Remove a job",
 		"One that is not finished goes to the history as DROPPED, even while it runs; a finished one leaves the history.", Operate,
 		empty(), []int{404, 503}, j.remove)
@@ -151,8 +155,8 @@ func (j *jobs) stop(x *exchange) error {
 	return x.done()
 }
 
-// jobDetail is a job with all that is known of it.
-type jobDetail struct {
+// jobView is a job with all that is known of it.
+type jobView struct {
 	ID             task.ID          `json:"id"`
 	Topic          string           `json:"topic,omitempty"`
 	Job            string           `json:"job"`
@@ -189,14 +193,16 @@ type progressView struct {
 	Message string `json:"message,omitempty"`
 }
 
-func viewJob(t *task.Task, now int64) jobDetail {
-	v := jobDetail{
+func viewJob(t *task.Task, now int64) jobView {
+	v := jobView{
 		ID: t.ID, Job: t.Job, State: t.StateAt(now, false).In(t.Dialect), Queue: t.Queue, Priority: t.Priority,
 		CreatedAt: stampOf(t.Created), RunAt: stampOf(t.NotBefore), StartedAt: stampOf(t.Started), FinishedAt: stampOf(t.Finished),
 		Attempt: t.Attempt, Retries: max(t.Attempts-1, -1), Unique: t.Unique, FairnessKey: t.Fairness, PreferInstance: t.Prefer,
 		Schedule: t.Schedule, Instance: t.Instance, Message: t.Message, Output: t.Output, Properties: t.Payload,
 	}
-	v.Topic, _ = queue.TopicOf(t.Job)
+	if topic, ok := queue.TopicOf(t.Job); ok {
+		v.Topic = topic
+	}
 	if c := t.Concurrency; c != nil {
 		v.Concurrency = &concurrencyView{c.Key, c.Limit}
 	}
@@ -214,9 +220,10 @@ func viewProgress(p *queue.Progress) *progressView {
 	return v
 }
 
-func jobDetailSchema() *huma.Schema {
-	shown := jobSchema()
-	for name, schema := range (members{
+func jobSchema() *huma.Schema {
+	return object("A task. What it has not is not there", members{
+		"id": text(""), "job": text("Path of what runs it"), "state": text("In the words of its kind"), "queue": text(""),
+		"priority": {Type: "integer"}, "created_at": dateTime(""),
 		"topic": text("Not there where it is no topic's"), "run_at": dateTime("Not before; of a job that failed, its next attempt"),
 		"started_at": dateTime("The newest attempt's start"), "finished_at": dateTime(""), "attempt": whole("How often it was started", 0),
 		"retries": whole("How often it is tried again at most; -1 has no end", -1), "unique": text(""), "fairness_key": text(""),
@@ -226,12 +233,7 @@ func jobDetailSchema() *huma.Schema {
 		"progress": object("What a running one has told", members{
 			"step": whole("", 0), "steps": whole("", 0), "eta": dateTime(""), "message": text(""),
 		}, false, "step", "steps"),
-	}) {
-		shown.Properties[name] = schema
-	}
-	shown.Description = "A job. What it has not is not there"
-	shown.Required = append(slices.Clone(shown.Required), "attempt", "retries")
-	return shown
+	}, false, "id", "job", "state", "queue", "priority", "created_at", "attempt", "retries")
 }
 
 func concurrencySchema() *huma.Schema {

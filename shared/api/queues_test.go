@@ -177,7 +177,7 @@ func TestOpenAPIOfJobsHolds(t *testing.T) {
 	w.claim(t)
 	w.as(t, api.Operator, "POST", queuesPath+"/q/suspend", "")
 	for schema, answer := range map[string]string{
-		"JobDetail":  w.as(t, api.Viewer, "GET", jobsPath+"/"+first, "").body,
+		"Job":        w.as(t, api.Viewer, "GET", jobsPath+"/"+first, "").body,
 		"Queue":      w.as(t, api.Viewer, "GET", queuesPath+"/q", "").body,
 		"Statistics": w.as(t, api.Viewer, "GET", "/api/v1/statistics", "").body,
 	} {

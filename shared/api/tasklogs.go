@@ -23,7 +23,7 @@ const (
 func (t *taskReading) mountLogs(a *API) {
 	op := huma.Operation{
 		Method: http.MethodGet, Path: syncPath + "/{id}/logs", OperationID: "syncTaskLogs", Tags: []string{"Sync tasks"},
-		Summary: "A task's log",
+		Summary: "A task's log, whatever kind of task it is",
 		Description: "Lines in their order. With follow=true and Accept: text/event-stream, as they come until the task is finished, " +
 			"then an event named end; Last-Event-ID goes on.",
 		Parameters: append([]*huma.Param{
@@ -64,7 +64,7 @@ func (t *taskReading) logs(x *exchange) error {
 	if err != nil {
 		return err
 	}
-	found, err := x.find(t.engine, task.Sync)
+	found, err := x.findAny(t.engine)
 	if err != nil {
 		return err
 	}

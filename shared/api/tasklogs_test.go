@@ -93,6 +93,16 @@ func messages(t *testing.T, r reply) string {
 }
 
 // A log is whole where the host can carry it, and goes on by Link where it cannot.
+func TestLogsOfOtherTasks(t *testing.T) {
+	t.Parallel()
+	w := working(t)
+	event := w.emit(t, "mail", `{"value":1}`).ID
+	w.say(t, w.claim(t)[0], queue.Line{Time: epoch, Level: "info", Message: "line 0 <&>"})
+	if got := messages(t, w.as(t, api.Viewer, "GET", "/api/v1/tasks/"+event+"/logs", "")); got != "0" {
+		t.Errorf("lines %s of a handler event, want 0", got)
+	}
+}
+
 func TestLongLogs(t *testing.T) {
 	t.Parallel()
 	const n = 12_345

@@ -110,7 +110,7 @@ func ordered(value any) bool {
 // jobFields are the names that mean the job itself.
 func jobFields() map[string]bool {
 	names := map[string]bool{}
-	for name := range jobDetailSchema().Properties {
+	for name := range jobSchema().Properties {
 		names[name] = name != "properties"
 	}
 	return names
@@ -127,7 +127,7 @@ func (ts templates) ofProperties() bool {
 }
 
 // match reports whether one of the templates holds.
-func (ts templates) match(v jobDetail) (bool, error) {
+func (ts templates) match(v jobView) (bool, error) {
 	properties, err := membersOf(v.Properties)
 	if err != nil {
 		return false, err

@@ -78,16 +78,6 @@ func viewReason(r queue.Reason, d task.Dialect) whyView {
 	return v
 }
 
-// jobView is any task, in the fewest words.
-type jobView struct {
-	ID        task.ID     `json:"id"`
-	Job       string      `json:"job"`
-	State     task.Status `json:"state"`
-	Queue     string      `json:"queue"`
-	Priority  int64       `json:"priority"`
-	CreatedAt string      `json:"created_at"`
-}
-
 func (t *taskReading) retry(x *exchange) error {
 	found, err := x.findAny(t.engine)
 	if err != nil {
@@ -104,14 +94,7 @@ func (t *taskReading) retry(x *exchange) error {
 	if err != nil {
 		return err
 	}
-	again, status := &added.Task, http.StatusCreated
-	if added.Existing {
-		status = http.StatusOK
-	}
-	return x.value(status, jobView{
-		ID: again.ID, Job: again.Job, State: again.StateAt(time.Now().UnixMicro(), false).In(again.Dialect), Queue: again.Queue,
-		Priority: again.Priority, CreatedAt: stampOf(again.Created),
-	})
+	return x.made(t.engine, &added)
 }
 
 // madeOrThere describes an answer that is 201 for a new task, and 200 for the one that is there already.
@@ -147,11 +130,4 @@ func whySchema() *huma.Schema {
 		}},
 		"since": dateTime("Since when this has been so, where that is known"), "details": object("What the sentence speaks of", nil, true),
 	}, false, "state", "reason", "code", "details")
-}
-
-func jobSchema() *huma.Schema {
-	return object("A task", members{
-		"id": text(""), "job": text("Path of what runs it"), "state": text("In the words of its kind"), "queue": text(""),
-		"priority": {Type: "integer"}, "created_at": dateTime(""),
-	}, false, "id", "job", "state", "queue", "priority", "created_at")
 }

@@ -53,7 +53,7 @@ func TestRetry(t *testing.T) {
 	again := into[map[string]any](t, retry(), 201)
 	want := map[string]any{
 		"id": again["id"], "job": "/sources/shop/orders", "state": "SCHEDULED", "queue": "sync-tasks", "priority": 300.0,
-		"created_at": again["created_at"],
+		"created_at": again["created_at"], "attempt": 0.0, "retries": 0.0, "unique": "sync",
 	}
 	if diff := cmp.Diff(want, again); diff != "" {
 		t.Error(diff)
