@@ -1,5 +1,6 @@
 // Command emit is the function that takes events: custom ones, POST /jobscheduler/master/api/event, and those of streams,
-// POST /api/v1/streams/{stream}/events.
+// POST /api/v1/streams/{stream}/events. Where a stream's name holds slashes it takes acknowledgements too, since no gateway can
+// tell the two apart.
 package main
 
 import (
@@ -15,5 +16,5 @@ func main() { service.Main(config.Openers{"dynamodb": dynamo.OpenPrefix}, functi
 
 func function(s *service.Service) host.Function {
 	streams := stream.Open(stream.Options{Store: s.Store, Journal: s.Journal})
-	return s.Function("emit", s.API(api.Emit(s.Journal), api.Append(streams)))
+	return s.Function("emit", s.API(api.Emit(s.Journal), api.Append(streams), api.Acknowledge(streams)))
 }

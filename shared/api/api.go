@@ -123,13 +123,21 @@ func cleaned(r *http.Request) *http.Request {
 	if strings.HasSuffix(escaped, "/") && clean != "/" {
 		clean += "/"
 	}
-	unescaped, err := url.PathUnescape(clean)
+	if moved, err := at(r, clean); err == nil {
+		return moved
+	}
+	return r
+}
+
+// at answers the request for another path, which is escaped.
+func at(r *http.Request, escaped string) (*http.Request, error) {
+	unescaped, err := url.PathUnescape(escaped)
 	if err != nil {
-		return r
+		return nil, err
 	}
 	r = r.WithContext(r.Context())
 	u := *r.URL
-	u.Path, u.RawPath = unescaped, clean
+	u.Path, u.RawPath = unescaped, escaped
 	r.URL = &u
-	return r
+	return r, nil
 }

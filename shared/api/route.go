@@ -127,9 +127,13 @@ func newTyped(a *API, version string) huma.API {
 var methods = []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"}
 
 // elsewhere answers what no operation takes: 405 where the path has other methods, 404 where it has none. OPTIONS asks
-// for just that, and is told.
+// for just that, and is told. A name may have lost the escapes of its slashes on the way; with them it is an operation's.
 func (a *API) elsewhere(w http.ResponseWriter, r *http.Request) {
 	x := w.(*exchange)
+	if whole, ok := a.joined(r); ok {
+		a.mux.ServeHTTP(x, whole)
+		return
+	}
 	allow := a.allowed(r)
 	switch {
 	case allow == "":
@@ -149,8 +153,7 @@ func (a *API) allowed(r *http.Request) string {
 	var found []string
 	probe := *r
 	for _, probe.Method = range methods {
-		_, pattern := a.mux.Handler(&probe)
-		if strings.Contains(pattern, " ") && !a.shadows[pattern] { // operations' patterns have a method
+		if a.taken(&probe) {
 			found = append(found, probe.Method)
 		}
 	}
@@ -158,4 +161,10 @@ func (a *API) allowed(r *http.Request) string {
 		return ""
 	}
 	return strings.Join(append(found, http.MethodOptions), ", ")
+}
+
+// taken reports whether an operation takes the request.
+func (a *API) taken(r *http.Request) bool {
+	_, pattern := a.mux.Handler(r)
+	return strings.Contains(pattern, " ") && !a.shadows[pattern] // operations' patterns have a method
 }

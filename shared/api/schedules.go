@@ -34,7 +34,10 @@ type scheduling struct {
 	book Editor
 }
 
-const schedulePath = v1 + "/schedules/{name}"
+const (
+	schedulesPath = v1 + "/schedules"
+	schedulePath  = schedulesPath + "/{name}"
+)
 
 // Schedules mounts the schedules: what they are and when they fire, declaring them, and acting on them.
 func Schedules(s Scheduler, e Engine, b Editor) Resource {
@@ -46,7 +49,7 @@ func Schedules(s Scheduler, e Engine, b Editor) Resource {
 				Method: method, Path: path, OperationID: id, Tags: []string{"Schedules"}, Summary: summary,
 				Responses: responses, Errors: errs,
 			}
-			if path != v1+"/schedules" {
+			if path != schedulesPath {
 				op.Parameters = []*huma.Param{pathParam("name", "The schedule's name; that of a collection's is sources/SOURCE/COLLECTION, escaped")}
 			}
 			switch id {
@@ -58,7 +61,7 @@ func Schedules(s Scheduler, e Engine, b Editor) Resource {
 			a.route(operation{Operation: op, right: right, handle: h})
 		}
 		one := answers(http.StatusOK, typeJSON, ref("Schedule"))
-		mount(http.MethodGet, v1+"/schedules", "schedules", "All schedules", Read,
+		mount(http.MethodGet, schedulesPath, "schedules", "All schedules", Read,
 			answers(http.StatusOK, typeJSON, object("", members{"schedules": listOf(ref("Schedule"))}, false, "schedules")), []int{400, 503}, c.list)
 		mount(http.MethodGet, schedulePath, "schedule", "A schedule", Read, one, []int{404, 503}, c.get)
 		put := maps.Clone(one)

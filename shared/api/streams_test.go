@@ -150,6 +150,40 @@ func TestStreamNames(t *testing.T) {
 	wantProblem(t, b.as(t, api.Producer, "POST", streams+"%FF/events", happened("n"), "X-Producer-ID", producer1), 400, api.CodeInvalid, "path.stream")
 }
 
+// A gateway may have unescaped the slashes of a name.
+func TestStreamNamesUnescaped(t *testing.T) {
+	t.Parallel()
+	b := streaming(t)
+	for _, name := range []string{"a/b", "a/b/c", "a / b", "a/events/b"} {
+		path := streams + strings.ReplaceAll(escapeAll(name), "%2F", "/")
+		sent := into[appended](t, b.as(t, api.Producer, "POST", path+"/events", happened("n"), "X-Producer-ID", producer1), 201)
+		if sent.Stream != name {
+			t.Errorf("%q: appended to %q", name, sent.Stream)
+		}
+		batch := into[[]appended](t, b.as(t, api.Producer, "POST", path+"/events:batch", "["+happened("n")+"]", "X-Producer-ID", producer1), 201)
+		if len(batch) != 1 || batch[0].Stream != name {
+			t.Errorf("%q: appended %+v", name, batch)
+		}
+		if got := b.as(t, api.Viewer, "GET", path, ""); !strings.Contains(got.body, `"events":2,`) {
+			t.Errorf("%q: %s", name, got.body)
+		}
+		if got := b.as(t, api.Consumer, "GET", path+"/events", "", "X-Consumer-ID", consumer1); !strings.Contains(got.body, sent.ID) {
+			t.Errorf("%q: read %s", name, got.body)
+		}
+		got := b.as(t, api.Consumer, "POST", path+"/events/"+sent.ID, `{"action":"ACK"}`, "X-Consumer-ID", consumer1)
+		if want := `{"offset":1}`; got.body != want {
+			t.Errorf("%q: acknowledged %s, want %s", name, got.body, want)
+		}
+		wantProblem(t, b.as(t, api.Viewer, "POST", path+"/offsets", ""), 403, api.CodeForbidden)
+	}
+	for _, target := range []string{"POST a/b", "PATCH a/b/events", "GET a/b/"} {
+		method, path, _ := strings.Cut(target, " ")
+		if got := b.as(t, api.Viewer, method, streams+path, ""); got.StatusCode != 404 {
+			t.Errorf("%s is answered %d %s", target, got.StatusCode, got.body)
+		}
+	}
+}
+
 // escapeAll escapes every byte, dots too.
 func escapeAll(name string) string {
 	var b strings.Builder

@@ -209,7 +209,12 @@ func TestGateway(t *testing.T) {
 		{"PUT /api/v1/schedules/nightly", "sample", `{"cron":"0 0 3 * * ?","job":"/topics/mail/report"}`, 201, `"next"`},
 		{"POST /api/v1/schedules/nightly/suspend", "sample", "", 204, ""},
 		{"GET /api/v1/schedules/nightly", "sample", "", 200, `"nightly"`},
-		{"GET /api/v1/schedules", "sample", "", 200, `"sources/shop/customers"`}, // by its own path: sam local unescapes slashes
+		{"GET /api/v1/schedules", "sample", "", 200, `"sources/shop/customers"`},
+		{"GET /api/v1/schedules/sources%2Fshop%2Fcustomers", "sample", "", 200, `"sources/shop/customers"`}, // sam local unescapes slashes
+		{"POST /api/v1/schedules/sources%2Fshop%2Fcustomers/resume", "sample", "", 204, ""},
+		{"POST /api/v1/streams/a%2Fb/events", "sample", "{}", 400, "X-Producer-ID"},
+		{"POST /api/v1/streams/a%2Fb/offsets", "sample", "{}", 400, "X-Consumer-ID"},
+		{"GET /api/v1/streams/a%2Fb", "sample", "", 404, "no stream of this name"},
 		{"GET /api/v1/cron/next?expr=0%200%203%20*%20*%20%3F", "sample", "", 200, `"times"`},
 		{"POST /api/v1/instances", "sample", `{"name":"w","jobs":["/topics/*"],"capacity":1}`, 201, `"term"`},
 		{"GET /api/v1/instances", "sample", "", 200, `"name":"w"`},

@@ -1,0 +1,30 @@
+package api
+
+import (
+	"net/http"
+	"strings"
+)
+
+// slashed are the roots below which names may hold slashes. In a URL these are escaped, but gateways unescape them: API
+// Gateway's HTTP APIs hand a path over decoded, and so does sam local start-api.
+var slashed = [...]string{schedulesPath, streamsPath}
+
+// joined answers the request for a name whose slashes came unescaped: the shortest with which the path is an operation's.
+// Slashes side by side, or at an end of the name, must come escaped.
+func (a *API) joined(r *http.Request) (joined *http.Request, ok bool) {
+	for _, root := range slashed {
+		rest, below := strings.CutPrefix(r.URL.EscapedPath(), root+"/")
+		if !below {
+			continue
+		}
+		parts := strings.Split(rest, "/")
+		for n := 2; n <= len(parts) && parts[n-1] != ""; n++ {
+			name := strings.Join(parts[:n], "%2F")
+			try, err := at(r, root+"/"+strings.Join(append([]string{name}, parts[n:]...), "/"))
+			if err == nil && a.taken(try) {
+				return try, true
+			}
+		}
+	}
+	return nil, false
+}
