@@ -47,8 +47,9 @@ type Worker struct {
 	room    chan struct{} // holds a token for each task that runs
 	running sync.WaitGroup
 
-	mu sync.Mutex
-	id string // of the instance; another one after it was not heard of for too long
+	mu    sync.Mutex
+	id    string        // of the instance; another one after it was not heard of for too long
+	lease time.Duration // for which it is there without being heard of
 }
 
 // Worker answers a worker that has not begun.
@@ -73,8 +74,8 @@ func (c *Client) Worker(o WorkerOptions) *Worker {
 	return &Worker{c: c, o: o, room: make(chan struct{}, o.Capacity)}
 }
 
-// beatEvery is how often an instance says that it is alive: three times within its lease.
-const beatEvery = 10 * time.Second
+// usualLease is that of instances where the server does not say.
+const usualLease = 30 * time.Second
 
 // Run claims tasks and runs them until ctx ends, on SIGTERM say, or the server asks the worker to drain. Then it claims no
 // more, lets those that run end, leaves, and answers nil. The error says why it could not begin, or that it may not go on.
@@ -106,7 +107,10 @@ func (w *Worker) register(ctx context.Context) error {
 		return err
 	}
 	answer, err := w.c.repeat(ctx, call{method: http.MethodPost, path: v1 + "instances", body: body}, w.c.patience)
-	var instance struct{ ID string }
+	var instance struct {
+		ID    string
+		Lease float64 // seconds
+	}
 	if err == nil {
 		err = answer.decode(&instance)
 	}
@@ -115,8 +119,18 @@ func (w *Worker) register(ctx context.Context) error {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.id = instance.ID
+	w.id, w.lease = instance.ID, usualLease
+	if instance.Lease > 0 {
+		w.lease = time.Duration(instance.Lease * float64(time.Second))
+	}
 	return nil
+}
+
+// beatEvery answers how often the instance says that it is alive: three times within its lease.
+func (w *Worker) beatEvery() time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return max(w.lease/3, 10*time.Millisecond)
 }
 
 func (w *Worker) path() string {
@@ -127,15 +141,12 @@ func (w *Worker) path() string {
 
 // beat says regularly that the worker is alive, until ctx ends, and stops the claiming when the server wants it drained.
 func (w *Worker) beat(ctx context.Context, stop func()) {
-	ticker := time.NewTicker(beatEvery)
-	defer ticker.Stop()
 	for {
-		select {
-		case <-ctx.Done():
+		every := w.beatEvery()
+		if sleep(ctx, every) != nil {
 			return
-		case <-ticker.C:
 		}
-		answer, err := w.c.repeat(ctx, call{method: http.MethodPut, path: w.path(), body: []byte("{}")}, beatEvery)
+		answer, err := w.c.repeat(ctx, call{method: http.MethodPut, path: w.path(), body: []byte("{}")}, every)
 		var alive struct{ Draining bool }
 		if err == nil {
 			err = answer.decode(&alive)

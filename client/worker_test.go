@@ -27,6 +27,8 @@ type tasks struct {
 	status  map[string]int
 	left    chan struct{}
 	news    chan struct{}
+	alive   int // heartbeats of the instance
+	drain   int // of those, the one that is told to drain
 }
 
 func (s *tasks) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -48,7 +50,10 @@ func (s *tasks) do(r *http.Request, path []string, body map[string]any) (any, in
 	defer s.mu.Unlock()
 	switch token := path[1:]; {
 	case r.Method == "POST" && last == "instances":
-		return map[string]any{"id": "i1", "term": 1}, 201
+		return map[string]any{"id": "i1", "term": 1, "lease": 0.06}, 201
+	case r.Method == "PUT":
+		s.alive++
+		return map[string]any{"lease": 0.06, "draining": s.alive == s.drain}, 200
 	case r.Method == "DELETE":
 		close(s.left)
 		return nil, 204
@@ -190,5 +195,26 @@ func TestWorkerDrains(t *testing.T) {
 	}
 	if diff := cmp.Diff(map[string]map[string]any{"first": {"result": "ok"}}, s.results); diff != "" {
 		t.Errorf("results: %s", diff)
+	}
+}
+
+// TestWorkerBeats: an instance is heard of three times within the lease that the server grants, and ends when it is told to.
+func TestWorkerBeats(t *testing.T) {
+	t.Parallel()
+	s := &tasks{drain: 3, left: make(chan struct{})}
+	server := httptest.NewServer(s)
+	defer server.Close()
+	c, err := client.New(client.Options{URL: server.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second) // what a lease of 30 s would have to be waited for
+	defer cancel()
+	w := c.Worker(client.WorkerOptions{Jobs: map[string]client.Function{"/a": nil}})
+	if err := w.Run(ctx); err != nil {
+		t.Errorf("Run = %v, want nil: it was told to drain", err)
+	}
+	if ctx.Err() != nil || s.alive != 3 {
+		t.Errorf("%d heartbeats until %v, want 3 and the end", s.alive, ctx.Err())
 	}
 }

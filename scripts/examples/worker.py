@@ -85,10 +85,10 @@ class Instance:
         status, answer = call("POST", "instances", self.body)
         if status != 201:
             sys.exit("registering was answered with %d" % status)
-        self.path = "instances/" + answer["id"]
+        self.path, self.lease = "instances/" + answer["id"], answer["lease"]
 
     def beat(self, over):
-        while not over.wait(10):
+        while not over.wait(self.lease / 3):
             status, answer = call("PUT", self.path, {})
             if status == 200 and answer.get("draining"):
                 ending.set()

@@ -70,7 +70,7 @@ func (r *remote) mountInstances(a *API) {
 	mount(huma.Operation{
 		Method: http.MethodPost, Path: instancesPath, OperationID: "register", Summary: "Register an instance",
 		Description: aboutWorkers, RequestBody: jsonBody(ref("NewInstance"), instanceExample()),
-		Responses: answers(http.StatusCreated, typeJSON, object("", members{"id": text("For all further calls"), "term": whole("Counts registrations", 1)}, false, "id", "term")),
+		Responses: answers(http.StatusCreated, typeJSON, object("", members{"id": text("For all further calls"), "term": whole("Counts registrations", 1), "lease": instanceLease()}, false, "id", "term", "lease")),
 		Errors:    []int{400, 413, 415, 503},
 	}, Work, r.register)
 	mount(huma.Operation{
@@ -80,11 +80,11 @@ func (r *remote) mountInstances(a *API) {
 	}, ReadInstance, r.list)
 	mount(huma.Operation{
 		Method: http.MethodPut, Path: instancePath, OperationID: "heartbeatInstance", Summary: "Say that an instance is alive",
-		Description: "Due after a third of the time until expires_at. An instance that is not heard of until then is gone: 404, and it " +
+		Description: "Due after a third of the lease. An instance that is not heard of until then is gone: 404, and it " +
 			"registers anew. What it runs goes on: leases have heartbeats of their own.",
 		RequestBody: jsonBody(ref("InstanceChange"), map[string]any{}),
-		Responses: answers(http.StatusOK, typeJSON, object("", members{"expires_at": dateTime(""),
-			"draining": {Type: "boolean", Description: "It is to finish what it runs, and to leave"}}, false, "expires_at")),
+		Responses: answers(http.StatusOK, typeJSON, object("", members{"expires_at": dateTime(""), "lease": instanceLease(),
+			"draining": {Type: "boolean", Description: "It is to finish what it runs, and to leave"}}, false, "expires_at", "lease")),
 		Errors: []int{400, 404, 413, 415, 503},
 	}, Work, r.heartbeat)
 	mount(huma.Operation{
@@ -170,9 +170,10 @@ func (r *remote) register(x *exchange) error {
 		return ofTopology(err)
 	}
 	return x.value(http.StatusCreated, struct {
-		ID   string `json:"id"`
-		Term int64  `json:"term"`
-	}{i.ID, i.Term})
+		ID    string  `json:"id"`
+		Term  int64   `json:"term"`
+		Lease float64 `json:"lease"` // seconds
+	}{i.ID, i.Term, i.Lease.Seconds()})
 }
 
 func (r *remote) heartbeat(x *exchange) error {
@@ -193,9 +194,10 @@ func (r *remote) heartbeat(x *exchange) error {
 		return ofTopology(err)
 	}
 	return x.value(http.StatusOK, struct {
-		Expires  string `json:"expires_at"`
-		Draining bool   `json:"draining,omitempty"`
-	}{formatTime(i.Expires), i.Draining})
+		Expires  string  `json:"expires_at"`
+		Lease    float64 `json:"lease"` // seconds
+		Draining bool    `json:"draining,omitempty"`
+	}{formatTime(i.Expires), i.Lease.Seconds(), i.Draining})
 }
 
 func (r *remote) leave(x *exchange) error {

@@ -48,7 +48,14 @@ func (r *remotes) register(t *testing.T, jobs string) (path string) {
 func (r *remotes) registerAs(t *testing.T, instance string) (path string) {
 	t.Helper()
 	got := r.as(t, api.Worker, "POST", "/api/v1/instances", instance)
-	return "/api/v1/instances/" + into[struct{ ID string }](t, got, http.StatusCreated).ID
+	i := into[struct {
+		ID    string
+		Lease float64
+	}](t, got, http.StatusCreated)
+	if i.Lease != topology.DefaultLease.Seconds() {
+		t.Errorf("a new instance's lease = %v s, want %v", i.Lease, topology.DefaultLease)
+	}
+	return "/api/v1/instances/" + i.ID
 }
 
 func (r *remotes) add(t *testing.T, n queue.New) task.Task {
@@ -250,7 +257,7 @@ func TestDrainedInstanceIsGivenNothing(t *testing.T) {
 		if got := r.claims(t, w, `{"max":4}`); len(got) != 0 {
 			t.Errorf("claims = %+v, want none", got)
 		}
-		if got := r.as(t, api.Worker, "PUT", w, `{}`); !strings.Contains(got.body, `"draining":true`) {
+		if got := r.as(t, api.Worker, "PUT", w, `{}`); !strings.Contains(got.body, `"lease":30,"draining":true`) {
 			t.Errorf("heartbeat = %s, want draining", got.body)
 		}
 		if got := r.as(t, api.Worker, "DELETE", w, ""); got.StatusCode != 204 {

@@ -11,8 +11,8 @@ import (
 
 const aboutWorkers = `A worker is any program that does the following; scripts/examples/worker.py is one of some hundred lines.
 
-1. POST instances {"name":"w1","jobs":["/topics/mail/*"],"capacity":4}, which answers its id.
-2. PUT instances/ID {} regularly. 404: register again. "draining": claim nothing more, and leave when all is done.
+1. POST instances {"name":"w1","jobs":["/topics/mail/*"],"capacity":4}, which answers its id and its lease.
+2. PUT instances/ID {} after each third of that lease. 404: register again. "draining": claim nothing more, and leave when all is done.
 3. While there is room: POST instances/ID/claims {"max":4,"wait":"20s"}, which answers claims as soon as there are some.
 4. For each claim: POST leases/TOKEN/heartbeat after each third of its lease, with progress and log lines if there are any.
    "stop": stop the work, and complete with cancel. 409: the lease is over; drop the work.
@@ -36,6 +36,10 @@ func claimSchema() *huma.Schema {
 	most, room := float64(maxClaims), whole("At most so many tasks; no more than the capacity", 1)
 	room.Maximum, room.Default = &most, 1
 	return object("", members{"max": room, "wait": span("How long to wait for a task; default 0, cut to what the host can")}, false)
+}
+
+func instanceLease() *huma.Schema {
+	return &huma.Schema{Type: "number", Description: "For how many seconds it is there without being heard of"}
 }
 
 func instanceMembers() members {

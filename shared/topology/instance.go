@@ -24,6 +24,9 @@ type Instance struct {
 	Expires  time.Time `json:"x"`           // when it is taken for dead if it is not heard of until then
 	Draining bool      `json:"d,omitempty"` // it is to finish what it runs, and is given nothing more
 
+	// Lease is how long it is there without being heard of; it is told to whoever registers or sends a heartbeat, and not kept.
+	Lease time.Duration `json:"-"`
+
 	version int64
 }
 
@@ -47,7 +50,7 @@ type Change struct {
 // Register takes an instance in, and lets it lead if nobody does. It is there until its lease ends, which heartbeats extend.
 // Names need not be unique, since a process that died may come back before its lease has ended.
 func (t *Topology) Register(ctx context.Context, n New) (Instance, error) {
-	i := Instance{ID: t.newID(), Name: n.Name, Jobs: n.Jobs, Capacity: n.Capacity, Owner: n.Owner}
+	i := Instance{ID: t.newID(), Name: n.Name, Jobs: n.Jobs, Capacity: n.Capacity, Owner: n.Owner, Lease: t.lease}
 	if err := i.check(); err != nil {
 		return Instance{}, err
 	}
@@ -136,7 +139,7 @@ func (t *Topology) Heartbeat(ctx context.Context, id string, c Change) (Instance
 		if c.Capacity != nil {
 			i.Capacity = *c.Capacity
 		}
-		i.Expires = t.now().Add(t.lease)
+		i.Expires, i.Lease = t.now().Add(t.lease), t.lease
 		return i.check()
 	})
 	if err != nil || i.Draining {
