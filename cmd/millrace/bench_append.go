@@ -2,12 +2,16 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
+
+	"github.com/millrace/millrace/shared/host"
 )
 
 type benchAppendCommand struct {
@@ -23,7 +27,7 @@ func (b benchAppendCommand) Run(ctx context.Context, c console) error {
 	if err != nil {
 		return err
 	}
-	r := &results{heading: "WRITERS\tBATCH\tEVENTS/S\tAPPENDS/S\tP50\tP99\tDISK/S\tHTTP/S"}
+	r := &results{heading: "WRITERS\tBATCH\tEVENTS/S\tAPPENDS/S\tP50\tP99\tDISK/S\tHTTP/S\tAT MOST"}
 	for _, batch := range b.Batch {
 		for _, writers := range b.Writers {
 			if err = b.measure(ctx, bed, r, writers, batch); err != nil {
@@ -31,7 +35,7 @@ func (b benchAppendCommand) Run(ctx context.Context, c console) error {
 			}
 		}
 	}
-	names := []string{"writers", "batch", "events_per_s", "appends_per_s", "p50_ms", "p99_ms", "disk_per_s", "http_per_s"}
+	names := []string{"writers", "batch", "events_per_s", "appends_per_s", "p50_ms", "p99_ms", "disk_per_s", "http_per_s", "at_most_per_s"}
 	return closing(r.print(c.out, b.format, names), bed)
 }
 
@@ -51,28 +55,54 @@ func (b benchAppendCommand) measure(ctx context.Context, bed *bed, r *results, w
 	}
 	appends := float64(len(laps)) / elapsed.Seconds()
 	r.add(writers, batch, rate(appends*float64(batch)), rate(appends),
-		took(quantile(laps, 0.5)), took(quantile(laps, 0.99)), rate(disk), rate(stack))
+		took(quantile(laps, 0.5)), took(quantile(laps, 0.99)), rate(disk), rate(stack), rate(atMost(writers, disk, stack)))
 	return nil
 }
 
+// atMost answers how many appends a second could be made if they took nothing but the disk and the HTTP stack; 0 of what
+// was not measured is no bound.
+func atMost(writers int, disk, stack float64) float64 {
+	switch {
+	case disk == 0 || stack == 0:
+		return disk + stack
+	case writers == 1:
+		return 1 / (1/disk + 1/stack)
+	default:
+		return min(disk, stack)
+	}
+}
+
 // stackFloor measures the same requests with a server that reads them and answers at once; 0 where HTTP is not measured.
-func (b benchAppendCommand) stackFloor(ctx context.Context, writers, batch int) (float64, error) {
+func (b benchAppendCommand) stackFloor(ctx context.Context, writers, batch int) (perSecond float64, err error) {
 	if !b.HTTP {
 		return 0, nil
 	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	idle, err := startChild(ctx, nil, "bench", "stack", "--batch", strconv.Itoa(batch))
 	if err != nil {
 		return 0, err
 	}
-	idle := &http.Server{Handler: answerIDs(batch), ReadHeaderTimeout: time.Second}
-	go func() { _ = idle.Serve(listener) }() // ends with Close
-	defer idle.Close()
-	s, err := dialSubject("http://"+listener.Addr().String(), "idle")
+	defer func() { err = errors.Join(err, idle.stop()) }()
+	s, err := dialSubject(idle.url, "idle")
 	if err != nil {
 		return 0, err
 	}
 	laps, elapsed, err := hammer(ctx, s, writers, batch, b.Size, b.Duration/3)
 	return float64(len(laps)) / elapsed.Seconds(), err
+}
+
+// benchStackCommand is the HTTP host with nothing behind it.
+type benchStackCommand struct {
+	Batch int `default:"1"`
+}
+
+// Run serves until ctx ends.
+func (b benchStackCommand) Run(ctx context.Context, c console) error {
+	listener, err := listen("127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(c.out, ready, "http://"+listener.Addr().String())
+	return host.Server{Handler: answerIDs(b.Batch), Log: silent()}.Serve(ctx, listener)
 }
 
 // answerIDs answers every request as if it had appended so many events.

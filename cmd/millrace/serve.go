@@ -40,7 +40,7 @@ func (s serveCommand) Run(ctx context.Context, c console) error {
 		return err
 	}
 	return serve(ctx, c, settings, s.Listen, func(url string) {
-		fmt.Fprintf(c.out, "millrace is ready at %s\n", url)
+		fmt.Fprintf(c.out, ready, url)
 	})
 }
 

@@ -1,0 +1,24 @@
+package main
+
+import (
+	"os"
+	"strings"
+	"testing"
+)
+
+// TestMain makes the test's binary stand for the program where a test has it started: what it is told to do then is a
+// command, not a flag of tests.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && !strings.HasPrefix(os.Args[1], "-") {
+		main()
+	}
+	os.Exit(m.Run())
+}
+
+func TestAChildThatDoesNotStartSaysWhy(t *testing.T) {
+	t.Parallel()
+	_, err := startChild(t.Context(), []string{"MILLRACE_ADMIN_TOKEN=", "MILLRACE_TOKENS=", "MILLRACE_CONFIG="}, "serve")
+	if err == nil || !strings.Contains(err.Error(), "token") {
+		t.Errorf("startChild = %v, want what the program printed: that there is no token", err)
+	}
+}
