@@ -5,9 +5,11 @@ package main
 import (
 	"context"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/millrace/millrace/shared/api"
+	"github.com/millrace/millrace/shared/bell"
 	"github.com/millrace/millrace/shared/bell/sqs"
 	"github.com/millrace/millrace/shared/config"
 	"github.com/millrace/millrace/shared/host"
@@ -41,12 +43,7 @@ func function(ctx context.Context, s *service.Tasks) (host.Function, error) {
 	f.Guard = func(next http.Handler) http.Handler { return operations.Guard(api.Operate, next) }
 	f.Messages = func(ctx context.Context, batch []host.Message) []host.Failure {
 		rings, failures := sort(batch)
-		if err := run(ctx, runner, queue.Claimer{Instance: s.Instance()}, len(rings)); err != nil {
-			for _, m := range rings {
-				failures = append(failures, host.Failure{ID: m.ID, Err: err})
-			}
-		}
-		return failures
+		return append(failures, run(ctx, runner, queue.Claimer{Instance: s.Instance()}, rings)...)
 	}
 	return f, nil
 }
@@ -64,25 +61,60 @@ func targets(ctx context.Context, s *service.Tasks) (worker.Targets, error) {
 	return worker.Targets{HTTP: webhooks, Lambda: &lambda.Target{}}, nil
 }
 
+// heard is a ring and the message that it came with.
+type heard struct {
+	bell.Ring
+	id string
+}
+
 // sort tells rings from what is none, which comes again until SQS puts it aside.
-func sort(batch []host.Message) (rings []host.Message, failures []host.Failure) {
+func sort(batch []host.Message) (rings []heard, failures []host.Failure) {
 	for _, m := range batch {
-		if _, err := sqs.Parse(m.Body); err != nil {
+		ring, err := sqs.Parse(m.Body)
+		if err != nil {
 			failures = append(failures, host.Failure{ID: m.ID, Err: err})
 			continue
 		}
-		rings = append(rings, m)
+		rings = append(rings, heard{ring, m.ID})
 	}
 	return rings, failures
 }
 
-// run runs up to that many tasks to their ends. Rings that find nothing have done their duty.
-func run(ctx context.Context, runner *worker.Runner, by queue.Claimer, tasks int) error {
+// run runs up to as many tasks as there are rings to their ends, at once or at the time of a ring that comes early. Rings
+// that find nothing have done their duty.
+func run(ctx context.Context, runner *worker.Runner, by queue.Claimer, rings []heard) (failures []host.Failure) {
 	if deadline, limited := ctx.Deadline(); limited {
 		within, cancel := context.WithDeadline(ctx, deadline.Add(-spare))
 		defer cancel()
 		ctx = within
 	}
-	_, err := runner.RunBatch(ctx, by, tasks)
-	return err
+	var runs sync.WaitGroup
+	failed := make(chan host.Failure, len(rings))
+	start := func(rings []heard) {
+		runs.Go(func() {
+			worker.AwaitRing(ctx, rings[0].Ring)
+			if _, err := runner.RunBatch(ctx, by, len(rings)); err != nil {
+				for _, ring := range rings {
+					failed <- host.Failure{ID: ring.id, Err: err}
+				}
+			}
+		})
+	}
+	var due []heard
+	for now, i := time.Now(), 0; i < len(rings); i++ {
+		if rings[i].At.After(now) {
+			start(rings[i : i+1])
+		} else {
+			due = append(due, rings[i])
+		}
+	}
+	if len(due) > 0 {
+		start(due)
+	}
+	runs.Wait()
+	close(failed)
+	for f := range failed {
+		failures = append(failures, f)
+	}
+	return failures
 }

@@ -20,8 +20,8 @@ var ErrClosed = errors.New("bell: closed")
 type Ring struct {
 	// Queue is where to look first.
 	Queue string
-	// At is when; zero or past: now. A ring may come late, and up to a second early. One for more than [MaxDelay] ahead comes
-	// after MaxDelay.
+	// At is when; zero or past: now. A ring may come late, and up to a second early: whoever hears it waits for its time. One
+	// for more than [MaxDelay] ahead comes after MaxDelay.
 	At time.Time
 }
 

@@ -2,14 +2,17 @@ package queue_test
 
 import (
 	"context"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/millrace/millrace/shared/bell"
+	"github.com/millrace/millrace/shared/bell/local"
 	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/queue"
 	"github.com/millrace/millrace/shared/store/memory"
+	"github.com/millrace/millrace/shared/store/meter"
 	"github.com/millrace/millrace/shared/task"
 )
 
@@ -60,4 +63,46 @@ func TestRunStartsNothingLateAndDoesNothingBetween(t *testing.T) {
 			})
 		})
 	}
+}
+
+// An engine that has nothing to do but wait asks nothing of its store: it knows when the next thing falls due. Once a minute
+// it looks whether something was left behind.
+func TestWaitingCostsNoStorageCalls(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := meter.New(memory.New(memory.Options{}))
+		j := journal.Open(s, journal.Options{})
+		defer func() { _ = j.Close() }()
+		b := local.New()
+		defer func() { _ = b.Close() }()
+		q := queue.Open(queue.Options{Store: s, Journal: j, Bell: b, Definitions: fixed{set()}})
+		ctx, cancel := context.WithCancel(t.Context())
+		var group sync.WaitGroup
+		group.Go(func() { q.Run(ctx) })
+		defer group.Wait()
+		defer cancel()
+		begun := time.Now()
+		if _, err := q.Enqueue(ctx, nil, queue.New{Dialect: task.Job, Job: "/plain", NotBefore: begun.Add(400 * 24 * time.Hour)}); err != nil {
+			t.Fatal(err)
+		}
+		if leases, err := q.Claim(ctx, queue.Claimer{}, 1); err != nil || len(leases) != 0 { // as a worker does that finds nothing
+			t.Fatalf("Claim = %v, %v, want nothing", leases, err)
+		}
+		time.Sleep(time.Second)
+		sweeps := 0
+		for second := range 600 {
+			s.Reset()
+			time.Sleep(time.Second)
+			synctest.Wait()
+			calls := s.Usage().Total().Calls
+			if calls > 0 && (second+2)%60 == 0 { // the sweep
+				sweeps++
+			} else if calls > 0 {
+				t.Errorf("second %d: %d storage calls, want none: %+v", second, calls, s.Usage())
+			}
+		}
+		if sweeps != 10 {
+			t.Errorf("%d sweeps in ten minutes, want 10", sweeps)
+		}
+	})
 }

@@ -78,7 +78,7 @@ func (p *Pool) work(ctx, runs context.Context, lease queue.Lease) {
 
 // hire finds tasks for workers that are free, and starts them, until ctx ends or the bell is closed.
 func (p *Pool) hire(ctx context.Context, start func(queue.Lease)) error {
-	busy, ear := 0, ear{bell: p.o.Bell}
+	busy, ear := 0, newEar(p.o.Bell)
 	var pause backoff
 	for {
 		busy -= p.free(ctx, busy)
@@ -135,26 +135,6 @@ func claim(ctx context.Context, engine Engine, by queue.Claimer, limit int) ([]q
 	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), claimTime)
 	defer done()
 	return engine.Claim(ctx, by, limit)
-}
-
-// ear listens to the bell. Rings for tasks that busy workers have met on their own wait there in any number: as long as
-// nothing is found for a full hand of rings, the next is twice as large.
-type ear struct {
-	bell  bell.Receiver
-	heard int // rings of the last time, if that were as many as were asked for
-}
-
-// maxRings is how many are asked for at most.
-const maxRings = 1 << 16
-
-func (e *ear) listen(ctx context.Context, free int) error {
-	limit := min(max(free, 2*e.heard), maxRings)
-	rings, err := e.bell.Receive(ctx, limit)
-	e.heard = 0
-	if len(rings) == limit {
-		e.heard = limit
-	}
-	return err
 }
 
 // backoff is how long was slept last.

@@ -29,6 +29,13 @@ func (e *engine) add(n int) (tokens []string) {
 	return tokens
 }
 
+// count answers how many tasks have ended.
+func (e *engine) count() int {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return len(e.results)
+}
+
 func runner(e *engine, f worker.Function) *worker.Runner {
 	return worker.NewRunner(worker.Options{
 		Engine: e, Definitions: declared(definition.Target{Go: "f"}, 0), Targets: worker.Targets{Go: worker.Functions{"f": f}},
@@ -66,6 +73,44 @@ func TestPoolRunsEveryTaskOnce(t *testing.T) {
 			if n := len(e.results[token]); n != 1 {
 				t.Errorf("a task ended %d times, want once", n)
 			}
+		}
+		if err := stop(); err != nil {
+			t.Errorf("Run = %v, want nil", err)
+		}
+	})
+}
+
+// A ring that comes early is kept for its time, and does not hold up one for now.
+func TestPoolKeepsEarlyRings(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		e, ring := newEngine(), make(rings, 10)
+		stop := start(t, worker.NewPool(worker.PoolOptions{Runner: runner(e, nothing), Bell: ring}))
+		synctest.Wait()
+		ring <- bell.Ring{At: time.Now().Add(700 * time.Millisecond)}
+		synctest.Wait()
+		e.add(1)
+		ring <- bell.Ring{}
+		synctest.Wait()
+		if n := e.count(); n != 1 {
+			t.Errorf("%d tasks have ended by the ring for now, want 1", n)
+		}
+		e.add(1)
+		time.Sleep(699 * time.Millisecond)
+		synctest.Wait()
+		if n := e.count(); n != 1 {
+			t.Errorf("%d tasks have ended before the time of the early ring, want 1", n)
+		}
+		time.Sleep(time.Millisecond)
+		synctest.Wait()
+		if n := e.count(); n != 2 {
+			t.Errorf("%d tasks have ended at the time of the early ring, want 2", n)
+		}
+		ring <- bell.Ring{At: time.Now().Add(time.Hour)} // clocks that differ, or a delay beyond what the bell keeps
+		e.add(1)
+		synctest.Wait()
+		if n := e.count(); n != 3 {
+			t.Errorf("%d tasks have ended by a ring for an hour later, want 3: it is as one for now", n)
 		}
 		if err := stop(); err != nil {
 			t.Errorf("Run = %v, want nil", err)

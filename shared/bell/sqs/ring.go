@@ -104,8 +104,8 @@ func (b *Bell) entries(rings []bell.Ring) []types.SendMessageBatchRequestEntry {
 	return entries
 }
 
-// delay counts in whole seconds, upwards: a ring that comes early finds nothing, and then nobody looks in time.
+// delay counts in whole seconds, downwards: whoever hears a ring early waits for its time, and nobody can make up for one
+// that comes late.
 func delay(at, now time.Time) int32 {
-	ahead := min(max(at.Sub(now), 0), bell.MaxDelay)
-	return int32((ahead + time.Second - 1) / time.Second)
+	return int32(min(max(at.Sub(now), 0), bell.MaxDelay) / time.Second)
 }

@@ -83,15 +83,15 @@ func TestWhatIsNoRingStaysInTheQueue(t *testing.T) {
 	}
 }
 
-func TestDelaysAreRoundedUp(t *testing.T) {
+func TestDelaysAreRoundedDown(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 1, 2, 3, 4, 5, 600_000_000, time.UTC)
 	b, w := over(t, sqs.Options{Now: func() time.Time { return now }}, func(_ string, body map[string]any) (int, any) {
 		return http.StatusOK, taken(body)
 	})
 	for ahead, want := range map[time.Duration]float64{
-		-time.Hour: 0, 0: 0, time.Microsecond: 1, time.Second: 1, 1001 * time.Millisecond: 2,
-		899500 * time.Millisecond: 900, bell.MaxDelay: 900, 400 * 24 * time.Hour: 900,
+		-time.Hour: 0, 0: 0, 999 * time.Millisecond: 0, time.Second: 1, 1999 * time.Millisecond: 1,
+		899500 * time.Millisecond: 899, bell.MaxDelay: 900, 400 * 24 * time.Hour: 900,
 	} {
 		before := len(w.entries())
 		if err := b.Ring(t.Context(), bell.Ring{Queue: "/a", At: now.Add(ahead)}); err != nil {
