@@ -37,10 +37,6 @@ func (w *worker) start(t *testing.T, s *process.Server) {
 	}
 }
 
-func commandWorker() *worker {
-	return &worker{command: []string{os.Getenv(binaryVariable), "worker", "--jobs", "/canvases/**", "--capacity", "4", "--", "cat"}}
-}
-
 func pythonWorker(t *testing.T) *worker {
 	t.Helper()
 	python, err := exec.LookPath("python3")
@@ -95,36 +91,6 @@ func ended(t *testing.T, c *client.Client, ids []string) map[string]life {
 		}
 	}
 	return told
-}
-
-// TestKillWorkers kills workers with signal 9 while they run tasks: each task ends once.
-func TestKillWorkers(t *testing.T) {
-	t.Parallel()
-	s := serve(t, embedded(t), declared(t, remoteHandler))
-	c := dial(t, s)
-	workers := []*worker{commandWorker(), commandWorker(), commandWorker()}
-	for _, w := range workers {
-		w.start(t, s)
-	}
-	var ids []string
-	for round := range 5 {
-		ids = append(ids, giveWork(t, c, 60)...)
-		w := workers[round%len(workers)]
-		if err := w.Process.Kill(); err != nil {
-			t.Fatal(err)
-		}
-		_ = w.Wait() // it was killed
-		w.start(t, s)
-	}
-	again := 0
-	told := ended(t, c, ids)
-	for _, id := range ids {
-		again += told[id].started - 1
-	}
-	for _, w := range workers {
-		w.drain(t)
-	}
-	t.Logf("%d tasks, %d starts were repeated", len(ids), again)
 }
 
 // TestPythonWorker runs the example in Python.
