@@ -73,7 +73,7 @@ func openNode(ctx context.Context, settings config.Settings, log *slog.Logger) (
 	n.definitions = definition.OpenBook(definition.BookOptions{Store: n.store, Journal: n.journal})
 	n.queue = queue.Open(queue.Options{
 		Store: n.store, Journal: n.journal, Definitions: n.definitions, Bell: n.bell, Log: log,
-		History: settings.History.Age,
+		Named: topology.Open(topology.Options{Store: n.store}).Named, History: settings.History.Age,
 	})
 	n.schedules = schedule.Open(schedule.Options{
 		Store: n.store, Journal: n.journal, Queue: n.queue, Definitions: n.definitions, Log: log,

@@ -97,7 +97,7 @@ func (r *remote) await(x *exchange, most int, patient bool, over <-chan time.Tim
 		if err != nil {
 			return nil, err
 		}
-		by := queue.Claimer{Instance: i.Claimer(), Capacity: i.Capacity, Jobs: i.Jobs}
+		by := i.Claims()
 		w := r.leases.Wait(by)
 		leases, err := r.claimed(x, &i, by, most)
 		if err != nil || len(leases) > 0 || !patient {

@@ -176,7 +176,7 @@ func newJobSchema() *huma.Schema {
 		"unique": {Description: "While a job of the topic with this key is unfinished, or its window runs, that one is the answer",
 			OneOf: []*huma.Schema{shortText(""), object("", members{"key": shortText(""), "window": span("The key is held so long from the creation")}, false, "key")}},
 		"fairness_key": shortText("Whose turn it takes in a round-robin queue; default: the topic's"), "concurrency": concurrencySchema(),
-		"prefer_instance": shortText("Name of the instance that should run it, if it can"),
+		"prefer_instance": shortText("Name of the instance that should run it, if it can: it is kept for that for 5 s, unless that has no room"),
 	}, false, "topic")
 }
 

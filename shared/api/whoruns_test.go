@@ -3,6 +3,8 @@ package api_test
 import (
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/millrace/millrace/shared/api"
 	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/journal"
@@ -20,7 +22,7 @@ func deployed(t *testing.T) (*works, *remotes) {
 	t.Cleanup(func() { _ = j.Close() })
 	book := definition.OpenBook(definition.BookOptions{Store: s, Journal: j})
 	places := topology.Open(topology.Options{Store: s})
-	w := &works{Queue: queue.Open(queue.Options{Store: s, Journal: j, Definitions: book})}
+	w := &works{Queue: queue.Open(queue.Options{Store: s, Journal: j, Definitions: book, Named: places.Named})}
 	w.api = api.New(api.Options{Tokens: tokens()}, api.Tasks(w.Queue, book), api.Jobs(w.Queue, book), api.Queues(w.Queue, book),
 		api.Define(book), api.Instances(places, w.Queue))
 	return w, &remotes{bundle: w.bundle, Queue: w.Queue}
@@ -63,4 +65,37 @@ func TestAJobFollowsWhoRunsItsTopic(t *testing.T) {
 	if got := r.claims(t, instance, `{"max":4}`); len(got) != 1 || got[0].ID != second {
 		t.Errorf("the instance runs %v, want %s", got, second)
 	}
+}
+
+// A job is kept for the instance that it prefers, if that has room and is to be given jobs; else it is anybody's.
+func TestPreferredInstance(t *testing.T) {
+	t.Parallel()
+	w, r := deployed(t)
+	mine := r.registerAs(t, `{"name":"mine","jobs":["/topics/*"],"capacity":2}`)
+	other := r.registerAs(t, `{"name":"other","jobs":["/topics/*"],"capacity":10}`)
+	add := func() string {
+		t.Helper()
+		return w.add(t, 201, `{"topic":"a","prefer_instance":"mine"}`)["id"].(string)
+	}
+	claims := func(instance string, want ...string) {
+		t.Helper()
+		var got []string
+		for _, c := range r.claims(t, instance, `{"max":10}`) {
+			got = append(got, c.ID)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("claims of %s (-want +got):\n%s", instance, diff)
+		}
+	}
+	first := add()
+	claims(other)
+	claims(mine, first)
+	second := add()
+	claims(mine, second)
+	claims(other, add()) // the instance is full
+	gone := r.registerAs(t, `{"name":"gone","jobs":["/topics/*"],"capacity":2}`)
+	if got := w.as(t, api.Operator, "POST", gone+"/drain", ""); got.StatusCode != 204 {
+		t.Fatalf("drain = %d %s", got.StatusCode, got.body)
+	}
+	claims(other, w.add(t, 201, `{"topic":"a","prefer_instance":"gone"}`)["id"].(string))
 }

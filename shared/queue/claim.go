@@ -46,6 +46,11 @@ func (q *Queue) Claim(ctx context.Context, by Claimer, max int) ([]Lease, error)
 			return nil, err
 		}
 	}
+	if len(claims) > 0 && at.isFull() {
+		if err := q.passOn(ctx, &by, claims[0].rules); err != nil {
+			q.log.Warn("tasks that prefer an instance without room are passed on late", "instance", by.Instance, "error", err)
+		}
+	}
 	return leases, nil
 }
 
@@ -110,10 +115,11 @@ func (q *Queue) claims(ctx context.Context, by Claimer) ([]*claim, error) {
 	if err != nil {
 		return nil, err
 	}
-	lines = rules.going(set, lines)
+	lines = rules.going(set, append(rules.preferring(&by), lines...))
 	claims := make([]*claim, len(lines))
 	for i, line := range lines {
 		claims[i] = &claim{q: q, set: set, by: by, line: line, rules: rules}
+		claims[i].home, _ = splitPreferred(line)
 	}
 	return claims, nil
 }
@@ -125,6 +131,7 @@ type claim struct {
 	queue definition.Queue
 	by    Claimer
 	line  string
+	home  string // the line that its entries go back to: itself, unless it is kept for an instance
 	rules ruleSet
 	want  int
 
@@ -251,7 +258,7 @@ func (c *claim) opsOf(p *place) int {
 	if p.Late != "" {
 		ops += 2
 	}
-	return ops
+	return ops + len(p.twin())
 }
 
 // touches names what it picked, and the limits and the unique keys of which it takes places.
@@ -356,9 +363,9 @@ func (c *claim) judge(ctx context.Context, p place, item *store.Item, now int64)
 		c.held = append(c.held, holding{p, ruleHold(t.Job), c.rules[t.Job].key()})
 	case p.NotBefore > now: // in an ordered queue nothing overtakes it
 		c.left, c.full = append(c.left, p), true
-	case line != c.line && !declared && t.Dialect != task.Job:
+	case line != c.home && !declared && t.Dialect != task.Job:
 		c.ends = append(c.ends, unstarted{t.ID, task.Miss, "its job is no longer declared"})
-	case line != c.line:
+	case line != c.home:
 		c.strays = append(c.strays, stray{p, line})
 	case t.Late && t.Attempt == 0:
 		return c.admitLate(ctx, p, &t, item.Version, job, now)
@@ -430,7 +437,7 @@ func (c *claim) admit(p place, t *task.Task, version int64, job definition.Job, 
 	s.task.Attempt++
 	s.task.Started, s.task.Instance, s.task.Lease, s.task.Message = now, c.by.Instance, s.token, ""
 	s.lease = lease{
-		UUID: p.UUID, Job: t.Job, Line: c.line, Instance: c.by.Instance, Length: job.Lease,
+		UUID: p.UUID, Job: t.Job, Line: c.home, Instance: c.by.Instance, Length: job.Lease,
 		Expires: now + job.Lease.Microseconds(), Permits: permits,
 	}
 	c.starts = append(c.starts, s)
@@ -447,6 +454,7 @@ func (c *claim) ops(r journal.Receipt) []store.Op {
 			store.Delete(s.place.key, store.Always),
 			store.Put(store.Item{Key: leaseKey(s.token), Version: 1, Value: encode(&s.lease)}, store.Always),
 		)
+		ops = append(ops, s.place.twin()...)
 		for _, op := range []store.Op{s.unique, s.guard} {
 			if op.Kind != 0 {
 				ops = append(ops, op)

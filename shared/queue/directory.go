@@ -98,6 +98,12 @@ func (by *Claimer) takes(line string) bool {
 	if len(by.Jobs) == 0 || !forInstances {
 		return len(by.Jobs) == 0 && !forInstances
 	}
+	_, name := splitPreferred(line)
+	return (name == "" || name == by.Name) && by.runs(job)
+}
+
+// runs reports whether an instance runs a job.
+func (by *Claimer) runs(job string) bool {
 	return slices.ContainsFunc(by.Jobs, func(pattern string) bool { return definition.Match(pattern, job) })
 }
 
@@ -113,7 +119,8 @@ func splitLine(line string) (queue, job string, forInstances bool) {
 	if at < 0 {
 		return line, "", false
 	}
-	return line[:at], line[at+1:], true
+	job, _ = splitPreferred(line[at+1:])
+	return line[:at], job, true
 }
 
 func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }

@@ -46,7 +46,7 @@ func (q *Queue) Enqueue(ctx context.Context, once *Once, news ...New) (Enqueued,
 		q.doubt(err)
 		return Enqueued{}, err
 	default:
-		q.announce(ctx, a.places)
+		q.announce(ctx, append(a.places, a.standIns...))
 	}
 	return a.answer(), nil
 }
@@ -64,6 +64,7 @@ type addition struct {
 	onceCond store.Condition // of the item that remembers the answer
 	replayed bool
 	places   []*place // of the entries that were written
+	standIns []*place // of those among them that are kept for an instance
 }
 
 // adding is one task of it.
@@ -187,7 +188,7 @@ func (a *addition) bounds() (ops, bytes int) {
 	for i := range a.tasks {
 		bytes += len(a.tasks[i].payload) + len(a.tasks[i].task.Payload) + 1000
 	}
-	return 4*len(a.tasks) + 1, bytes
+	return 4*len(a.tasks) + 1 + a.hints(), bytes
 }
 
 // touches names the unique keys, the idempotency key, and the ids that are given.
@@ -216,7 +217,7 @@ func (t *adding) fresh() bool { return !t.existing && t.same < 0 }
 
 // locate finds the entries' keys, queue by queue.
 func (a *addition) locate(ctx context.Context) error {
-	a.places = make([]*place, len(a.tasks))
+	a.places, a.standIns = make([]*place, len(a.tasks)), nil
 	byQueue := map[string][]int{}
 	for i := range a.tasks {
 		t := &a.tasks[i]
@@ -248,7 +249,35 @@ func (a *addition) locate(ctx context.Context) error {
 			a.places[i].key = work(readyPartition(a.tasks[i].line), ranks[n])
 		}
 	}
+	return a.keep(ctx)
+}
+
+// keep keeps entries that are ready for the instances that their tasks prefer, as many as the write has room for.
+func (a *addition) keep(ctx context.Context) error {
+	o, most := a.q.offers(a.set), a.hints()
+	for i, p := range a.places {
+		if p == nil || p.key.Partition == partitionDue || len(a.standIns) == most {
+			continue
+		}
+		kept, standIn, err := o.offer(ctx, &p.entry, p.key.Sort)
+		if err != nil {
+			return err
+		}
+		if kept != nil {
+			a.places[i], a.standIns = kept, append(a.standIns, standIn)
+		}
+	}
 	return nil
+}
+
+// hints answers how many of the tasks may be kept for instances at most.
+func (a *addition) hints() (n int) {
+	for i := range a.tasks {
+		if a.tasks[i].task.Prefer != "" {
+			n++
+		}
+	}
+	return min(n, max(0, combineOps-4*len(a.tasks)-1))
 }
 
 // ops are the items of all tasks. Their number per task is at most 4, see MaxBatch.
@@ -282,6 +311,11 @@ func (a *addition) ops(r journal.Receipt) []store.Op {
 			p.version = entryVersion(p.Of, 0)
 			ops = append(ops, p.put(p.key, store.Always))
 		}
+	}
+	for _, p := range a.standIns {
+		p.Of = r.Position
+		p.version = entryVersion(p.Of, 0)
+		ops = append(ops, p.put(p.key, store.Always))
 	}
 	return ops
 }

@@ -25,6 +25,10 @@ type entry struct {
 	// NotBefore is set in an ordered queue, where a task that waits for its next attempt keeps its place.
 	NotBefore int64  `json:"nb,omitempty"`
 	Taken     *taken `json:"tk,omitempty"`
+
+	Prefer string `json:"pi,omitempty"` // the instance that the task prefers; see prefer.go
+	Until  int64  `json:"pu,omitempty"` // of an entry that is kept for it: when its stand-in is due
+	Rank   string `json:"pr,omitempty"` // of a stand-in: its rank
 }
 
 // taken says that a claimer, across processes, is about to start this entry and those up to another.
@@ -41,7 +45,7 @@ type place struct {
 }
 
 func entryOf(t *task.Task, line string) entry {
-	e := entry{UUID: t.ID.UUID(), Job: t.Job, Queue: t.Queue, Priority: t.Priority}
+	e := entry{UUID: t.ID.UUID(), Job: t.Job, Queue: t.Queue, Priority: t.Priority, Prefer: prefers(t)}
 	if line != t.Queue {
 		e.Line = line
 	}

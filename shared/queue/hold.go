@@ -25,13 +25,13 @@ func limitHold(key string) string { return "key/" + key }
 // nothing; the entry stays where it was.
 func (q *Queue) hold(ctx context.Context, held []holding) error {
 	for _, h := range held {
-		e := h.entry
-		e.Taken = nil
+		e := h.single()
 		ops := []store.Op{
 			store.Delete(h.key, store.VersionIs(h.version)),
 			e.put(work(heldPartition(h.hold), e.order()), store.Always),
 			store.Put(store.Item{Key: work(partitionHolds, fit(h.hold)), Version: q.created(), Value: []byte(h.hold)}, store.Always),
 		}
+		ops = append(ops, h.twin()...)
 		if h.rule != nil {
 			ops = append(ops, store.Check(ruleKey(h.rule.Path), store.VersionIs(h.rule.version)))
 		}

@@ -50,7 +50,7 @@ func (q *Queue) inForce(ctx context.Context) (*definition.Set, error) {
 // picked, or if the job seems to be gone. So a claim reads that set once at most, and never where everything is in its place.
 func (c *claim) homeOf(ctx context.Context, t *task.Task) (line string, job definition.Job, declared bool, err error) {
 	line, job, declared = home(c.set, t.Queue, t.Job)
-	if line == c.line || c.fresh {
+	if line == c.home || c.fresh {
 		return line, job, declared, nil
 	}
 	set, err := c.q.inForce(ctx)
@@ -76,8 +76,8 @@ func (q *Queue) rehome(ctx context.Context, strays []stray) error {
 			if err := q.register(ctx, s.home); err != nil {
 				return err
 			}
-			e := s.entry
-			if e.Line, e.Taken = s.home, nil; e.Line == e.Queue {
+			e := s.single()
+			if e.Line = s.home; e.Line == e.Queue {
 				e.Line = ""
 			}
 			to := place{entry: e, key: work(readyPartition(s.home), s.key.Sort), version: entryVersion(e.Of, 0)}

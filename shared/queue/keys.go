@@ -23,7 +23,7 @@ import (
 //	permit/WHAT       NUMBER        one of a limit's places, taken by a lease
 //	unique/HASH       -             which task holds a unique key
 //	once/HASH         -             what an idempotency key was answered
-//	rules             PATH          pause and block, and which queues are suspended
+//	rules             PATH          pause and block, which queues are suspended, and for which instances tasks are kept
 //	lines, holds      NAME          which ready indexes and holds there may be
 //	turn/QUEUE        KEY           sequencer: where a fairness key's next turn is
 //	turns             QUEUE         sequencer: its floor is the queue's virtual time

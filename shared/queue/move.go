@@ -13,6 +13,7 @@ const moves = 30
 // moving is an entry on its way to a ready index.
 type moving struct {
 	from, to place
+	standIn  *place          // goes with it, where it is kept for an instance
 	cond     store.Condition // of what stands where it goes
 	gone     bool            // somebody else has moved it
 	late     bool            // a newer entry of the task stands there
@@ -43,22 +44,53 @@ func (q *Queue) move(ctx context.Context, found []place) error {
 func (q *Queue) moveIn(ctx context.Context, set *definition.Set, name string, found []place) error {
 	entries := make([]entry, len(found))
 	for i := range found {
-		entries[i] = found[i].entry
+		if entries[i] = found[i].entry; found[i].Rank != "" {
+			entries[i] = found[i].single()
+		}
 		entries[i].settle(set)
 		if err := q.register(ctx, entries[i].line()); err != nil {
 			return err
 		}
 	}
-	ranks, err := q.ranks(ctx, set.QueueOf(name), entries)
+	ranks, err := q.ranksOf(ctx, set.QueueOf(name), found, entries)
 	if err != nil {
 		return err
 	}
-	way := make([]moving, len(found))
+	way, o := make([]moving, len(found)), q.offers(set)
 	for i := range found {
-		to := place{entry: entries[i], key: work(readyPartition(entries[i].line()), ranks[i]), version: entryVersion(entries[i].Of, 0)}
+		e := &entries[i]
+		to := place{entry: *e, key: work(readyPartition(e.line()), ranks[i]), version: entryVersion(e.Of, 0)}
 		way[i] = moving{from: found[i], to: to, cond: store.Absent}
+		kept, standIn, err := o.offer(ctx, e, ranks[i])
+		if err != nil {
+			return err
+		}
+		if kept != nil {
+			way[i].to, way[i].standIn = *kept, standIn
+		}
 	}
 	return q.carry(ctx, way)
+}
+
+// ranksOf answers where entries belong in the ready index: a stand-in at the rank that it was given, the others at new ones.
+func (q *Queue) ranksOf(ctx context.Context, c definition.Queue, found []place, entries []entry) ([]string, error) {
+	ranks := make([]string, len(found))
+	var fresh []entry
+	for i := range found {
+		if ranks[i] = found[i].Rank; ranks[i] == "" {
+			fresh = append(fresh, entries[i])
+		}
+	}
+	given, err := q.ranks(ctx, c, fresh)
+	if err != nil {
+		return nil, err
+	}
+	for i := range ranks {
+		if ranks[i] == "" {
+			ranks[i], given = given[0], given[1:]
+		}
+	}
+	return ranks, nil
 }
 
 // carry writes the moves. Race: a task that was started from its old place while it was moved, and has come back, has a
@@ -85,7 +117,7 @@ func (q *Queue) carry(ctx context.Context, way []moving) error {
 	var moved []*place
 	for i := range way {
 		if m := &way[i]; !m.gone && !m.late {
-			moved = append(moved, &m.to)
+			moved = append(moved, &m.to, m.standIn)
 		}
 	}
 	q.announce(ctx, moved)
@@ -100,8 +132,15 @@ func movingOps(way []moving) (ops []store.Op, of []*moving) {
 			continue
 		}
 		ops, of = append(ops, store.Delete(m.from.key, store.VersionIs(m.from.version))), append(of, m)
-		if !m.late {
-			ops, of = append(ops, m.to.put(m.to.key, m.cond)), append(of, m)
+		for _, op := range m.from.twin() {
+			ops, of = append(ops, op), append(of, m)
+		}
+		if m.late {
+			continue
+		}
+		ops, of = append(ops, m.to.put(m.to.key, m.cond)), append(of, m)
+		if m.standIn != nil {
+			ops, of = append(ops, m.standIn.put(m.standIn.key, store.Always)), append(of, m)
 		}
 	}
 	return ops, of

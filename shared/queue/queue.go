@@ -35,7 +35,10 @@ type Options struct {
 	Now         func() time.Time // default time.Now
 	Log         *slog.Logger     // default: discards
 	Random      io.Reader        // what ids and tokens are made of; default crypto/rand
-	History     time.Duration    // how long finished tasks of topics are kept that leave a history; default: for ever
+	// Named answers the instances of a name that may be given tasks. Default: a task waits for the instance that it prefers,
+	// whether there is one or not.
+	Named   func(ctx context.Context, name string) ([]Claimer, error)
+	History time.Duration // how long finished tasks of topics are kept that leave a history; default: for ever
 }
 
 // Queue is one process's access to the tasks of a store. Its methods may be called concurrently.
@@ -47,6 +50,7 @@ type Queue struct {
 	now         func() time.Time
 	log         *slog.Logger
 	randomness  io.Reader
+	named       func(ctx context.Context, name string) ([]Claimer, error)
 	history     time.Duration
 
 	process string // the random part of this process's write tokens
@@ -72,7 +76,7 @@ type Queue struct {
 func Open(o Options) *Queue {
 	q := &Queue{
 		store: o.Store, journal: o.Journal, definitions: o.Definitions, bell: o.Bell, now: o.Now, log: o.Log,
-		randomness: o.Random, history: o.History,
+		randomness: o.Random, named: o.Named, history: o.History,
 	}
 	if q.now == nil {
 		q.now = time.Now

@@ -27,7 +27,7 @@ type New struct {
 	UniqueWindow time.Duration // the key is held so long from the creation, even when the task is finished
 	Fairness     string        // default: Job
 	Concurrency  *task.Concurrency
-	Prefer       string
+	Prefer       string // name of the instance that should run it, if it can; see [PreferFor]
 	Trace        string
 
 	// Same makes several requests one: a task of the group with the same text and the same NotBefore, which it then needs, is
@@ -66,7 +66,8 @@ type Once = journal.Idempotency
 
 // Claimer asks for tasks.
 type Claimer struct {
-	Instance string   // name of who runs them
+	Instance string   // what tasks and their events call who runs them
+	Name     string   // by which tasks prefer an instance; empty: none does
 	Capacity int      // how many it runs at once, by the leases that it holds under that name; 0: no limit
 	Queues   []string // to take from, in this order; empty: every queue whose tasks this server runs
 	Jobs     []string // patterns of an instance's jobs; empty: the tasks that this server runs by itself

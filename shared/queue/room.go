@@ -37,6 +37,9 @@ func (r *room) forget() {
 	}
 }
 
+// isFull reports whether no place is left, as far as is known.
+func (r *room) isFull() bool { return r != nil && len(r.used) >= r.limit }
+
 func (r *room) read(ctx context.Context, q *Queue) (err error) {
 	if r.used == nil {
 		r.used, err = q.usedPermits(ctx, r.what)
@@ -54,7 +57,7 @@ func (q *Queue) roomFor(ctx context.Context, by Claimer, max int) (*room, int, e
 	if err := r.read(ctx, q); err != nil {
 		return nil, 0, err
 	}
-	if len(r.used) >= r.limit {
+	if r.isFull() {
 		q.waiters.fill(by.Instance) // Race: a place that becomes free from here on wakes it; one that did before is seen now
 		r.forget()
 		if err := r.read(ctx, q); err != nil {

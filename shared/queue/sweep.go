@@ -25,13 +25,14 @@ type Swept struct {
 // ready, and cleans the history. It may run in several processes at once, and be cut off anywhere.
 func (q *Queue) Sweep(ctx context.Context) (Swept, error) {
 	var s Swept
-	var errs [6]error
+	var errs [7]error
 	s.Lost, _, errs[0] = q.sweepLeases(ctx)
 	s.Released, errs[1] = q.releaseHolds(ctx)
 	_, errs[2] = q.Promote(ctx)
 	s.Moved, errs[3] = q.rehomeLines(ctx)
 	s.Rung, errs[4] = q.ringReady(ctx)
 	s.Removed, errs[5] = q.sweepHistory(ctx)
+	errs[6] = q.sweepPreferred(ctx)
 	return s, errors.Join(errs[:]...)
 }
 

@@ -141,6 +141,13 @@ type windows struct {
 	lines map[string]*window
 }
 
+// drop forgets a line that nothing waits in. What is added to it meanwhile is found in the store.
+func (w *windows) drop(line string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.lines, line)
+}
+
 func (w *windows) of(line string) *window {
 	w.mu.RLock()
 	found := w.lines[line]

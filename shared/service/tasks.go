@@ -15,6 +15,7 @@ import (
 	"github.com/millrace/millrace/shared/host"
 	"github.com/millrace/millrace/shared/queue"
 	"github.com/millrace/millrace/shared/schedule"
+	"github.com/millrace/millrace/shared/topology"
 )
 
 // Tasks is a service with what is declared and the queue of tasks on its store.
@@ -32,7 +33,7 @@ func NewTasks(s *Service, b bell.Line) *Tasks {
 	t.Definitions = definition.OpenBook(definition.BookOptions{Store: s.Store, Journal: s.Journal})
 	t.Queue = queue.Open(queue.Options{
 		Store: s.Store, Journal: s.Journal, Definitions: t.Definitions, Bell: b, Log: s.Log,
-		History: s.Settings.History.Age,
+		Named: topology.Open(topology.Options{Store: s.Store}).Named, History: s.Settings.History.Age,
 	})
 	t.Schedules = schedule.Open(schedule.Options{
 		Store: s.Store, Journal: s.Journal, Queue: t.Queue, Definitions: t.Definitions, Log: s.Log,

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/millrace/millrace/shared/definition"
+	"github.com/millrace/millrace/shared/queue"
 	"github.com/millrace/millrace/shared/store"
 )
 
@@ -32,6 +33,27 @@ type Instance struct {
 
 // Claimer is what an instance is called in tasks and their events: its name, and its id.
 func (i *Instance) Claimer() string { return i.Name + "/" + i.ID }
+
+// Claims answers how the instance asks for tasks.
+func (i *Instance) Claims() queue.Claimer {
+	return queue.Claimer{Instance: i.Claimer(), Name: i.Name, Capacity: i.Capacity, Jobs: i.Jobs}
+}
+
+// Named answers how those instances of a name ask for tasks that may be given some: that are there and do not drain. It reads
+// all instances.
+func (t *Topology) Named(ctx context.Context, name string) ([]queue.Claimer, error) {
+	all, err := t.List(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var named []queue.Claimer
+	for n := range all {
+		if i := &all[n]; i.Name == name && !i.Draining {
+			named = append(named, i.Claims())
+		}
+	}
+	return named, nil
+}
 
 // New is a request to register.
 type New struct {

@@ -97,12 +97,12 @@ func TestArrows(t *testing.T) {
 		"shared/worker":     {"shared/awsenv", "shared/bell", "shared/definition", "shared/queue", "shared/task", "shared/worker"},
 		"shared/journal":    {"shared/event", "shared/store"},
 		"shared/stream":     {"shared/event", "shared/journal", "shared/store"},
-		"shared/topology":   {"shared/definition", "shared/journal", "shared/store"},
+		"shared/topology":   {"shared/definition", "shared/journal", "shared/queue", "shared/store"},
 		"shared/overview":   {"shared/event", "shared/journal"},
 		"shared/api":        {"shared/api", "shared/cron", "shared/definition", "shared/document", "shared/event", "shared/journal", "shared/overview", "shared/queue", "shared/schedule", "shared/stream", "shared/task", "shared/topology"},
 		"shared/host":       {},
 		"shared/config":     {"shared/api", "shared/bell", "shared/definition", "shared/document", "shared/event", "shared/store"},
-		"shared/service":    {"shared/api", "shared/bell", "shared/config", "shared/definition", "shared/host", "shared/journal", "shared/overview", "shared/queue", "shared/schedule", "shared/store"},
+		"shared/service":    {"shared/api", "shared/bell", "shared/config", "shared/definition", "shared/host", "shared/journal", "shared/overview", "shared/queue", "shared/schedule", "shared/store", "shared/topology"},
 		"client":            {"client", "shared/event"},
 	}
 	for path, p := range packages(t) {

@@ -1,0 +1,227 @@
+package queue
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/millrace/millrace/shared/definition"
+	"github.com/millrace/millrace/shared/store"
+	"github.com/millrace/millrace/shared/task"
+)
+
+// A task may name the instance that should run it, if it can. That is a hint, and it expires: for [PreferFor] from when the
+// task may first start, its entry stands in an index that only instances of that name take from, and another, its stand-in,
+// is due at the end of that time, when it takes the place in the line that the task would have had. Whichever is met first
+// removes the other. So what has no hint waits behind nothing and costs what it did; a task that has one costs 4 WCU more.
+//
+// There is no hint where nobody of that name could start the task now: it is gone, drains, runs other jobs, or is full. An
+// ordered queue has none either, nor has a later attempt.
+
+// PreferFor is how long a task is kept for the instance that it prefers.
+const PreferFor = 5 * time.Second
+
+// preferred answers the index of those entries of a line that are kept for an instance. It is not among the lines: who claims
+// finds it among the rules, which are read anyway, so that names that nobody uses any more cost nothing.
+func preferred(line, name string) string { return line + "\n" + name }
+
+// splitPreferred answers the line and the name; no path has a control character.
+func splitPreferred(line string) (home, name string) {
+	home, name, _ = strings.Cut(line, "\n")
+	return home, name
+}
+
+// offers decide for the entries of one write which of them are kept for the instance that their tasks prefer.
+type offers struct {
+	q    *Queue
+	set  *definition.Set
+	room map[[2]string]int // by name and job: how many more tasks instances of that name could start
+}
+
+func (q *Queue) offers(set *definition.Set) *offers {
+	return &offers{q: q, set: set, room: map[[2]string]int{}}
+}
+
+// offer turns an entry that becomes ready into one that is kept for an instance, and answers its stand-in; both are nil where
+// there is no hint.
+func (o *offers) offer(ctx context.Context, e *entry, rank string) (kept, standIn *place, err error) {
+	if e.Prefer == "" || !forInstances(e.line()) || o.set.QueueOf(e.Queue).Type == definition.Ordered {
+		return nil, nil, nil
+	}
+	who := [2]string{e.Prefer, e.Job}
+	room, known := o.room[who]
+	if !known {
+		if room, err = o.q.roomAt(ctx, e.Prefer, e.Job); err != nil {
+			return nil, nil, err
+		}
+	}
+	if o.room[who] = room - 1; room <= 0 {
+		return nil, nil, nil
+	}
+	until := o.q.micro() + PreferFor.Microseconds()
+	line := preferred(e.line(), e.Prefer)
+	if err := o.q.signpost(ctx, line); err != nil {
+		return nil, nil, err
+	}
+	kept = &place{entry: *e, key: work(readyPartition(line), rank), version: entryVersion(e.Of, 0)}
+	kept.Line, kept.Until = line, until
+	standIn = &place{entry: *e, key: dueKey(until, e.UUID), version: entryVersion(e.Of, 0)}
+	standIn.Rank = rank
+	return kept, standIn, nil
+}
+
+// plenty is room without a limit.
+const plenty = 1 << 30
+
+// roomAt answers how many tasks of a job the instances of a name could start now.
+func (q *Queue) roomAt(ctx context.Context, name, job string) (room int, err error) {
+	if q.named == nil {
+		return plenty, nil
+	}
+	all, err := q.named(ctx, name)
+	if err != nil {
+		return 0, err
+	}
+	for i := range all {
+		by := &all[i]
+		if !by.runs(job) {
+			continue
+		}
+		if by.Capacity <= 0 {
+			return plenty, nil
+		}
+		used, err := q.usedPermits(ctx, instanceLimit(by.Instance))
+		if err != nil {
+			return 0, err
+		}
+		room += max(0, by.Capacity-len(used))
+	}
+	return room, nil
+}
+
+// passOn lets what is kept for an instance go, as far as one move takes it, when the instance has taken all that it has room for
+// and no other of its name could start more.
+func (q *Queue) passOn(ctx context.Context, by *Claimer, rules ruleSet) error {
+	for _, line := range rules.preferring(by) {
+		home, name := splitPreferred(line)
+		_, job, _ := splitLine(line)
+		found, _, err := q.places(ctx, store.Range{Table: store.Work, Partition: readyPartition(line), Limit: moves})
+		if err != nil || len(found) == 0 {
+			return err
+		}
+		if room, err := q.roomAt(ctx, name, job); err != nil || room > 0 {
+			return err
+		}
+		strays := make([]stray, len(found))
+		for i := range found {
+			strays[i] = stray{found[i], home}
+		}
+		if err := q.rehome(ctx, strays); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// twin answers the operation that removes the other entry of a task that prefers an instance, if it has two.
+func (p *place) twin() []store.Op {
+	switch {
+	case p.Until > 0:
+		return []store.Op{store.Delete(dueKey(p.Until, p.UUID), store.Always)}
+	case p.Rank != "":
+		return []store.Op{store.Delete(work(readyPartition(preferred(p.line(), p.Prefer)), p.Rank), store.Always)}
+	}
+	return nil
+}
+
+// single answers an entry as it is without a hint.
+func (e entry) single() entry {
+	if e.Line != "" {
+		e.Line, _ = splitPreferred(e.Line)
+	}
+	e.Prefer, e.Until, e.Rank, e.Taken = "", 0, "", nil
+	return e
+}
+
+// preferRoot is what the items begin with that say which lines are kept for instances.
+const preferRoot = "prefer:"
+
+// signpost says, before an entry is kept for an instance, that there are such. Race: a sweep that removes it meanwhile costs
+// the task its hint, not its turn.
+func (q *Queue) signpost(ctx context.Context, line string) error {
+	rules, err := q.rules.read(ctx, q)
+	if err != nil || rules[preferRoot+line] != nil {
+		return err
+	}
+	item := store.Item{Key: ruleKey(preferRoot + line), Version: q.created(), Value: encode(Rules{Path: preferRoot + line})}
+	err = q.store.Write(ctx, store.Write{Token: q.token(), Ops: []store.Op{store.Put(item, store.Always)}})
+	q.rules.forget()
+	return unavailable("say that tasks prefer an instance", err)
+}
+
+// preferring answers the lines that are kept for a claimer. They are the first that it takes from.
+func (s ruleSet) preferring(by *Claimer) (lines []string) {
+	if by.Name == "" {
+		return nil
+	}
+	for path := range s {
+		if line, ok := strings.CutPrefix(path, preferRoot); ok && by.takes(line) {
+			lines = append(lines, line)
+		}
+	}
+	slices.Sort(lines)
+	return lines
+}
+
+// sweepPreferred removes what is left in lines that are kept for instances, of tasks that ended without being started, and the
+// signposts of those that are empty. It costs a read for each there is.
+func (q *Queue) sweepPreferred(ctx context.Context) error {
+	rules, err := q.rules.read(ctx, q)
+	if err != nil {
+		return err
+	}
+	old := q.micro() - sweepEvery.Microseconds()
+	for path, rule := range rules {
+		line, ok := strings.CutPrefix(path, preferRoot)
+		if !ok || rule.version > old {
+			continue
+		}
+		found, _, err := q.places(ctx, store.Range{Table: store.Work, Partition: readyPartition(line), Limit: moves})
+		if err != nil {
+			return err
+		}
+		ops := leftovers(found, old)
+		if len(found) == 0 {
+			q.windows.drop(line)
+			ops = []store.Op{store.Delete(ruleKey(path), store.VersionIs(rule.version))}
+		}
+		if len(ops) == 0 {
+			continue
+		}
+		err = q.store.Write(ctx, store.Write{Token: q.token(), Ops: ops})
+		q.rules.forget()
+		if err != nil && store.AsConflict(err) == nil {
+			return unavailable("forget what was kept for an instance", err)
+		}
+	}
+	return nil
+}
+
+// leftovers are the operations that remove entries whose time has long been over.
+func leftovers(found []place, old int64) (ops []store.Op) {
+	for i := range found {
+		if p := &found[i]; p.Until < old {
+			ops = append(ops, store.Delete(p.key, store.VersionIs(p.version)))
+		}
+	}
+	return ops
+}
+
+// prefers answers the name that the entry of a task carries: until its first attempt.
+func prefers(t *task.Task) string {
+	if t.Attempt > 0 {
+		return ""
+	}
+	return t.Prefer
+}
