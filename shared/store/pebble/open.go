@@ -88,7 +88,7 @@ func (s *Store) open() (err error) {
 			err = s.gaveUp(r)
 		}
 	}()
-	watched := &watchedFS{FS: s.fs, fail: s.fail}
+	watched := &watchedFS{FS: s.fs, fail: s.fail, zeros: make([]byte, extension)}
 	s.db, err = pebble.Open(s.dir, s.options(watched))
 	watched.armed.Store(true)
 	return err

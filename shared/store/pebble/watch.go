@@ -1,6 +1,7 @@
 package pebble
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"sync/atomic"
@@ -14,6 +15,7 @@ type watchedFS struct {
 	vfs.FS
 	fail  func(reason string)
 	armed atomic.Bool // once the store is open: Open answers errors
+	zeros []byte      // what a log is extended by
 }
 
 func (w *watchedFS) check(what, name string, err error) error {
@@ -45,7 +47,11 @@ func (w *watchedFS) watch(name string, file vfs.File, err error) (vfs.File, erro
 	if err := w.check("create", name, err); err != nil {
 		return nil, err
 	}
-	return &watchedFile{File: file, fs: w, name: name}, nil
+	info, err := file.Stat()
+	if err := w.check("look at", name, err); err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return &watchedLog{watchedFile: watchedFile{File: file, fs: w, name: name}, room: info.Size()}, nil
 }
 
 // OpenDir opens a directory, whose sync makes new logs durable.
@@ -64,12 +70,6 @@ type watchedFile struct {
 	vfs.File
 	fs   *watchedFS
 	name string
-}
-
-// Write adds to a log.
-func (f *watchedFile) Write(p []byte) (int, error) {
-	n, err := f.File.Write(p)
-	return n, f.fs.check("write", f.name, err)
 }
 
 // Sync makes a file or a directory durable.
@@ -92,3 +92,31 @@ func (f *watchedFile) Stat() (vfs.FileInfo, error) {
 
 // Close ends a log; no error of a write may be lost with it.
 func (f *watchedFile) Close() error { return f.fs.check("close", f.name, f.File.Close()) }
+
+// watchedLog is a log of Pebble's. It is extended by zeros, many at a time, which are then written over: a sync of bytes that
+// the file has already takes two thirds of one that must note a new length too. A log that Pebble uses again has them from
+// before. Readers take zeros for the end, as they take what another log has left.
+type watchedLog struct {
+	watchedFile
+	end  int64 // of what is written
+	room int64 // end of the file
+}
+
+// extension is how many zeros are written at once: some thousand appends of a few hundred bytes.
+const extension = 1 << 20
+
+// Write adds to the log.
+func (l *watchedLog) Write(p []byte) (int, error) {
+	l.end += int64(len(p))
+	if l.end > l.room {
+		l.extend()
+	}
+	n, err := l.File.Write(p)
+	return n, l.fs.check("write", l.name, err)
+}
+
+// extend writes zeros behind what is about to be written. Where that fails, as on a full disk, the log grows with each write.
+func (l *watchedLog) extend() {
+	n, _ := l.File.WriteAt(l.fs.zeros, l.end)
+	l.room = l.end + int64(n)
+}
