@@ -81,7 +81,7 @@ func (b bench) open(ctx context.Context) (*bed, error) {
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
-	return &bed{engine{n.journal}, dir, func() error { return errors.Join(n.close(), os.RemoveAll(dir)) }}, nil
+	return &bed{engine{n.Journal}, dir, func() error { return errors.Join(n.Close(), os.RemoveAll(dir)) }}, nil
 }
 
 // serveApart serves a fresh store in a process of its own.

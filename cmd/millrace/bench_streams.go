@@ -56,8 +56,8 @@ func (b benchStreamsCommand) on(ctx context.Context, do func(dir string, s *stre
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, n.close()) }()
-	return do(dir, stream.Open(stream.Options{Store: n.store, Journal: n.journal}))
+	defer func() { err = errors.Join(err, n.Close()) }()
+	return do(dir, stream.Open(stream.Options{Store: n.Store, Journal: n.Journal}))
 }
 
 // events answers an append of so many events of so many names in turn.

@@ -77,10 +77,10 @@ func (b benchTasksCommand) bed(ctx context.Context) (*taskBed, error) {
 	}
 	payload, err := json.Marshal(strings.Repeat("x", max(b.Size-2, 0)))
 	bed := &taskBed{node: n, dir: dir, payload: payload}
-	return bed, errors.Join(err, n.declare(ctx))
+	return bed, errors.Join(err, n.Declare(ctx))
 }
 
-func (bed *taskBed) remove() error { return errors.Join(bed.close(), os.RemoveAll(bed.dir)) }
+func (bed *taskBed) remove() error { return errors.Join(bed.Close(), os.RemoveAll(bed.dir)) }
 
 // enqueue adds n tasks through so many producers, with priorities if mixed.
 func (b benchTasksCommand) enqueue(ctx context.Context, bed *taskBed, n, producers int, mixed bool) error {
@@ -95,7 +95,7 @@ func (b benchTasksCommand) enqueue(ctx context.Context, bed *taskBed, n, produce
 			if mixed {
 				t.Priority = i * 7919 % 1000
 			}
-			if _, err := bed.queue.Enqueue(ctx, nil, t); err != nil {
+			if _, err := bed.Queue.Enqueue(ctx, nil, t); err != nil {
 				return err
 			}
 		}
@@ -117,9 +117,9 @@ func (b benchTasksCommand) work(ctx context.Context, bed *taskBed, n, workers in
 		return nil, nil
 	}}
 	return worker.NewPool(worker.PoolOptions{
-		Workers: workers, Bell: bed.bell, Claimer: queue.Claimer{Instance: "bench", Queues: []string{definition.MainQueue}},
+		Workers: workers, Bell: bed.Bell, Claimer: queue.Claimer{Instance: "bench", Queues: []string{definition.MainQueue}},
 		Runner: worker.NewRunner(worker.Options{
-			Engine: bed.queue, Definitions: bed.definitions, Targets: worker.Targets{Go: functions},
+			Engine: bed.Queue, Definitions: bed.Definitions, Targets: worker.Targets{Go: functions},
 		}),
 	}).Run(ctx)
 }
@@ -182,7 +182,7 @@ func (b benchTasksCommand) one(ctx context.Context, r *results) (err error) {
 // inTurn lets one worker claim tasks as many at a time as it may, and answers them in the order in which it ran them.
 func inTurn(ctx context.Context, bed *taskBed, n int) (ids []task.ID, err error) {
 	for len(ids) < n {
-		leases, err := bed.queue.Claim(ctx, queue.Claimer{Instance: "bench", Queues: []string{definition.MainQueue}}, queue.MaxClaim)
+		leases, err := bed.Queue.Claim(ctx, queue.Claimer{Instance: "bench", Queues: []string{definition.MainQueue}}, queue.MaxClaim)
 		if err != nil {
 			return nil, err
 		}
@@ -190,7 +190,7 @@ func inTurn(ctx context.Context, bed *taskBed, n int) (ids []task.ID, err error)
 			ids = append(ids, leases[i].Task.ID)
 		}
 		if err := together(ctx, len(leases), func(ctx context.Context, i int) error {
-			_, err := bed.queue.Complete(ctx, leases[i].Token, queue.Result{Outcome: queue.OK})
+			_, err := bed.Queue.Complete(ctx, leases[i].Token, queue.Result{Outcome: queue.OK})
 			return err
 		}); err != nil {
 			return nil, err
@@ -203,7 +203,7 @@ func inTurn(ctx context.Context, bed *taskBed, n int) (ids []task.ID, err error)
 func countInversions(ctx context.Context, bed *taskBed, ids []task.ID) (n int, err error) {
 	var before task.Task
 	for i, id := range ids {
-		t, err := bed.queue.Get(ctx, id)
+		t, err := bed.Queue.Get(ctx, id)
 		if err != nil {
 			return n, err
 		}
@@ -264,7 +264,7 @@ func (b benchTasksCommand) wait(ctx context.Context, bed *taskBed, n int) error 
 			for k := range news {
 				news[k] = queue.New{Dialect: task.Job, Job: benchIdle, Queue: "idle", Payload: bed.payload}
 			}
-			if _, err := bed.queue.Enqueue(ctx, nil, news...); err != nil {
+			if _, err := bed.Queue.Enqueue(ctx, nil, news...); err != nil {
 				return err
 			}
 		}
@@ -290,7 +290,7 @@ func (b benchTasksCommand) pace(ctx context.Context, bed *taskBed, n int, sent *
 		}
 		group.Go(func() { // an open loop: a slow answer delays nobody
 			sent.Store(i, time.Now())
-			_, _ = bed.queue.Enqueue(ctx, nil, queue.New{Dialect: task.Job, Job: benchJob, Priority: 1, Payload: payload})
+			_, _ = bed.Queue.Enqueue(ctx, nil, queue.New{Dialect: task.Job, Job: benchJob, Priority: 1, Payload: payload})
 		})
 	}
 	return nil

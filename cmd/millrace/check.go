@@ -71,16 +71,16 @@ func (k checkCommand) offline(ctx context.Context, r *report) error {
 	if err != nil {
 		return r.note("store", "", err)
 	}
-	v, err := n.journal.Verify(ctx)
+	v, err := n.Journal.Verify(ctx)
 	found := fmt.Sprintf("%d events in %d slots, %d of them void, above the floor at %d; ids rise from %d to %d",
 		v.Events, v.Slots, v.Voids, v.Floor, v.FirstID, v.LastID)
 	err = r.note("journal", found, err)
 	if err == nil && k.Restored {
 		var begins event.ID
-		begins, err = n.journal.Restored(ctx)
+		begins, err = n.Journal.Restored(ctx)
 		err = r.note("restored", fmt.Sprintf("the journal begins anew at %d; every earlier EventId is torn", begins), err)
 	}
-	return errors.Join(err, n.close())
+	return errors.Join(err, n.Close())
 }
 
 // report collects findings.

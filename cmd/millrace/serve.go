@@ -72,10 +72,10 @@ func serve(ctx context.Context, c console, settings config.Settings, address str
 	if err != nil {
 		return err
 	}
-	if err := n.store.Ping(ctx); err != nil {
+	if err := n.Store.Ping(ctx); err != nil {
 		log.Warn("the store cannot be used; requests are answered 503 until it can", "store", settings.Store, "error", err)
 	}
-	return errors.Join(n.serve(ctx, address, ready), n.close())
+	return errors.Join(n.serve(ctx, address, ready), n.Close())
 }
 
 // listen binds the address; where that fails it says what to do.

@@ -7,7 +7,7 @@ import (
 
 // streams mounts all that can be done with streams.
 func (n *node) streams() api.Resource {
-	s := stream.Open(stream.Options{Store: n.store, Journal: n.journal})
+	s := stream.Open(stream.Options{Store: n.Store, Journal: n.Journal})
 	return func(a *api.API) {
 		for _, mount := range []api.Resource{api.Append(s), api.Streams(s), api.Acknowledge(s)} {
 			mount(a)

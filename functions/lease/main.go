@@ -11,7 +11,6 @@ import (
 	"github.com/millrace/millrace/shared/host"
 	"github.com/millrace/millrace/shared/service"
 	"github.com/millrace/millrace/shared/store/dynamo"
-	"github.com/millrace/millrace/shared/topology"
 )
 
 func main() {
@@ -19,6 +18,5 @@ func main() {
 }
 
 func function(_ context.Context, s *service.Tasks) (host.Function, error) {
-	instances := topology.Open(topology.Options{Store: s.Store})
-	return s.Function("lease", s.API(api.Instances(instances, s.Queue))), nil
+	return s.Function("lease", s.API(api.Instances(s.Instances, s.Queue))), nil
 }

@@ -50,15 +50,8 @@ func function(ctx context.Context, s *service.Tasks) (host.Function, error) {
 
 // targets are what a function can run tasks on: no commands, since those are for the machine that was set up for them.
 func targets(ctx context.Context, s *service.Tasks) (worker.Targets, error) {
-	secret, err := service.SigningSecret(ctx, s.Store, s.Place.Env("MILLRACE_SIGNING_SECRET"))
-	if err != nil {
-		return worker.Targets{}, err
-	}
-	webhooks, err := worker.NewHTTP(worker.HTTPOptions{Secret: secret, AllowPrivate: s.Settings.Targets.AllowPrivate})
-	if err != nil {
-		return worker.Targets{}, err
-	}
-	return worker.Targets{HTTP: webhooks, Lambda: &lambda.Target{}}, nil
+	webhooks, err := s.Webhooks(ctx)
+	return worker.Targets{HTTP: webhooks, Lambda: &lambda.Target{}}, err
 }
 
 // heard is a ring and the message that it came with.

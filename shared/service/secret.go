@@ -12,9 +12,9 @@ import (
 // secretKey is where the signing secret lies that was made at the first start.
 var secretKey = store.Key{Table: store.Definitions, Partition: "secret", Sort: "signing"}
 
-// SigningSecret answers what webhooks are signed with: given, if it is not empty; otherwise the one in the store, which is
+// signingSecret answers what webhooks are signed with: given, if it is not empty; otherwise the one in the store, which is
 // made when it is first asked for and kept.
-func SigningSecret(ctx context.Context, s store.Store, given string) (string, error) {
+func signingSecret(ctx context.Context, s store.Store, given string) (string, error) {
 	if given != "" {
 		return given, nil
 	}

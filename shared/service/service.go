@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"os"
@@ -25,8 +26,7 @@ type Service struct {
 }
 
 // New answers a service over a store, which belongs to it.
-func New(place host.Place, settings config.Settings, s store.Store) *Service {
-	log := config.Logger(os.Stderr, settings.Level)
+func New(place host.Place, settings config.Settings, s store.Store, log *slog.Logger) *Service {
 	return &Service{
 		Store: s, Log: log, Place: place, Settings: settings,
 		Journal: journal.Open(s, journal.Options{
@@ -56,12 +56,12 @@ func open(ctx context.Context, place host.Place, openers config.Openers) (*Servi
 	if err != nil {
 		return nil, err
 	}
-	return New(place, settings, opened), nil
+	return New(place, settings, opened, config.Logger(os.Stderr, settings.Level)), nil
 }
 
 // Function answers a function of that name that serves the handler.
 func (s *Service) Function(name string, handler http.Handler) host.Function {
-	return host.Function{Name: name, HTTP: handler, Drain: s.drain, Close: s.close, Log: s.Log}
+	return host.Function{Name: name, HTTP: handler, Drain: s.Drain, Close: s.Close, Log: s.Log}
 }
 
 // API answers these resources and health checks over HTTP.
@@ -74,7 +74,12 @@ func (s *Service) api(ready func(context.Context) error, resources []api.Resourc
 	}, append(resources, api.Operations(api.Probes{Ready: ready}))...)
 }
 
-// drain ends waiting requests; close reports what goes wrong.
-func (s *Service) drain() { _ = s.Journal.Close() }
+// Drain ends the requests that wait for events.
+func (s *Service) Drain() {
+	if err := s.Journal.Close(); err != nil {
+		s.Log.Warn("followers may be cut off", "error", fmt.Errorf("close the journal: %w", err))
+	}
+}
 
-func (s *Service) close() error { return errors.Join(s.Journal.Close(), s.Store.Close()) }
+// Close releases the journal, then the store.
+func (s *Service) Close() error { return errors.Join(s.Journal.Close(), s.Store.Close()) }

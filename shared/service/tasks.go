@@ -16,6 +16,7 @@ import (
 	"github.com/millrace/millrace/shared/queue"
 	"github.com/millrace/millrace/shared/schedule"
 	"github.com/millrace/millrace/shared/topology"
+	"github.com/millrace/millrace/shared/worker"
 )
 
 // Tasks is a service with what is declared and the queue of tasks on its store.
@@ -25,15 +26,16 @@ type Tasks struct {
 	Definitions *definition.Book
 	Queue       *queue.Queue
 	Schedules   *schedule.Scheduler
+	Instances   *topology.Topology
 }
 
 // NewTasks answers the queue over a service. The service and the bell belong to it.
 func NewTasks(s *Service, b bell.Line) *Tasks {
-	t := &Tasks{Service: s, Bell: b}
+	t := &Tasks{Service: s, Bell: b, Instances: topology.Open(topology.Options{Store: s.Store})}
 	t.Definitions = definition.OpenBook(definition.BookOptions{Store: s.Store, Journal: s.Journal})
 	t.Queue = queue.Open(queue.Options{
 		Store: s.Store, Journal: s.Journal, Definitions: t.Definitions, Bell: b, Log: s.Log,
-		Named: topology.Open(topology.Options{Store: s.Store}).Named, History: s.Settings.History.Age,
+		Named: t.Instances.Named, History: s.Settings.History.Age,
 	})
 	t.Schedules = schedule.Open(schedule.Options{
 		Store: s.Store, Journal: s.Journal, Queue: t.Queue, Definitions: t.Definitions, Log: s.Log,
@@ -41,13 +43,29 @@ func NewTasks(s *Service, b bell.Line) *Tasks {
 	return t
 }
 
-// Declare applies the definitions of the function's own configuration, if they differ from those that were applied last.
+// Declare applies the definitions of the process's own configuration, if they differ from those that were applied last.
 func (t *Tasks) Declare(ctx context.Context) error {
 	if t.Settings.Definitions == nil {
 		return nil
 	}
-	_, err := t.Definitions.ApplyFile(ctx, t.Settings.Definitions)
-	return err
+	changes, err := t.Definitions.ApplyFile(ctx, t.Settings.Definitions)
+	if err != nil {
+		return err
+	}
+	if !changes.Empty() {
+		t.Log.Info("definitions were applied",
+			"added", len(changes.Added), "replaced", len(changes.Replaced), "removed", len(changes.Removed))
+	}
+	return nil
+}
+
+// Webhooks answers the target of tasks that go to other servers, which signs with the deployment's secret.
+func (t *Tasks) Webhooks(ctx context.Context) (*worker.HTTP, error) {
+	secret, err := signingSecret(ctx, t.Store, t.Place.Env("MILLRACE_SIGNING_SECRET"))
+	if err != nil {
+		return nil, err
+	}
+	return worker.NewHTTP(worker.HTTPOptions{Secret: secret, AllowPrivate: t.Settings.Targets.AllowPrivate})
 }
 
 // MainTasks runs a function that has to do with tasks, as [Main] does.
@@ -59,12 +77,12 @@ func MainTasks(stores config.Openers, bells config.Bells, assemble func(context.
 		}
 		b, err := config.OpenBell(ctx, s.Settings.Bell, bells)
 		if err != nil {
-			return host.Function{}, errors.Join(err, s.close())
+			return host.Function{}, errors.Join(err, s.Close())
 		}
 		tasks := NewTasks(s, b)
 		f, err := assemble(ctx, tasks)
 		if err != nil {
-			return host.Function{}, errors.Join(err, tasks.close())
+			return host.Function{}, errors.Join(err, tasks.Close())
 		}
 		return f, nil
 	})
@@ -73,13 +91,18 @@ func MainTasks(stores config.Openers, bells config.Bells, assemble func(context.
 // Function answers a function of that name that serves the handler.
 func (t *Tasks) Function(name string, handler http.Handler) host.Function {
 	f := t.Service.Function(name, handler)
-	f.Drain, f.Close = t.drain, t.close
+	f.Drain, f.Close = t.Drain, t.Close
 	return f
 }
 
 // API answers these resources and health checks over HTTP; it is ready when both the store and the bell are.
 func (t *Tasks) API(resources ...api.Resource) *api.API {
-	return t.api(func(ctx context.Context) error { return errors.Join(t.Store.Ping(ctx), t.Bell.Ping(ctx)) }, resources)
+	return t.api(t.Ready, resources)
+}
+
+// Ready answers what is wrong with the store or the bell.
+func (t *Tasks) Ready(ctx context.Context) error {
+	return errors.Join(t.Store.Ping(ctx), t.Bell.Ping(ctx))
 }
 
 // URL answers where clients reach the API, without a slash at its end; empty where MILLRACE_URL does not say.
@@ -97,10 +120,11 @@ func (t *Tasks) Instance() string {
 	return fmt.Sprintf("%s/%d", host, os.Getpid())
 }
 
-// drain ends waiting requests, those for tasks too.
-func (t *Tasks) drain() {
+// Drain ends waiting requests, those for tasks too.
+func (t *Tasks) Drain() {
 	t.Queue.Drain()
-	t.Service.drain()
+	t.Service.Drain()
 }
 
-func (t *Tasks) close() error { return errors.Join(t.Queue.Close(), t.Service.close(), t.Bell.Close()) }
+// Close releases everything, the store and the bell last.
+func (t *Tasks) Close() error { return errors.Join(t.Queue.Close(), t.Service.Close(), t.Bell.Close()) }

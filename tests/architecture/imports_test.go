@@ -102,7 +102,7 @@ func TestArrows(t *testing.T) {
 		"shared/api":        {"shared/api", "shared/cron", "shared/definition", "shared/document", "shared/event", "shared/journal", "shared/overview", "shared/queue", "shared/schedule", "shared/stream", "shared/task", "shared/topology"},
 		"shared/host":       {},
 		"shared/config":     {"shared/api", "shared/bell", "shared/definition", "shared/document", "shared/event", "shared/store"},
-		"shared/service":    {"shared/api", "shared/bell", "shared/config", "shared/definition", "shared/host", "shared/journal", "shared/overview", "shared/queue", "shared/schedule", "shared/store", "shared/topology"},
+		"shared/service":    {"shared/api", "shared/bell", "shared/config", "shared/definition", "shared/host", "shared/journal", "shared/overview", "shared/queue", "shared/schedule", "shared/store", "shared/topology", "shared/worker"},
 		"client":            {"client", "shared/event"},
 	}
 	for path, p := range packages(t) {

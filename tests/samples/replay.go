@@ -2,6 +2,7 @@ package samples
 
 import (
 	"context"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -45,7 +46,7 @@ func fresh(t *testing.T) *service.Service {
 	}
 	seed(t, s)
 	place := host.PlaceOf(func(name string) string { return map[string]string{"AWS_LAMBDA_RUNTIME_API": "test"}[name] })
-	return service.New(place, config.Settings{Tokens: Tokens()}, s)
+	return service.New(place, config.Settings{Tokens: Tokens()}, s, slog.New(slog.DiscardHandler))
 }
 
 func invoke(t *testing.T, function string, f host.Function) {
