@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strconv"
 	"time"
 
@@ -170,9 +171,10 @@ type start struct {
 	version int64 // afterwards
 	lease   lease
 	token   string
-	payload json.RawMessage // where it is kept apart
-	unique  store.Op        // that takes the unique key late; of no kind if none is taken
-	guard   store.Op        // see guardHolder; of no kind if there is nothing to guard
+	values  struct{ task, lease []byte } // of their items
+	payload json.RawMessage              // where it is kept apart
+	unique  store.Op                     // that takes the unique key late; of no kind if none is taken
+	guard   store.Op                     // see guardHolder; of no kind if there is nothing to guard
 }
 
 func (c *claim) run(ctx context.Context) ([]Lease, error) {
@@ -241,6 +243,12 @@ func (c *claim) bounds() (ops, bytes int) {
 		ops += c.opsOf(&c.picks[i])
 	}
 	return min(ops, combineOps), 1500 * len(c.picks)
+}
+
+// private: a task that was picked is this claim's, unless it is removed meanwhile. Places of limits and unique keys are not.
+func (c *claim) private() bool {
+	return c.permits.at == nil && c.queue.MaxParallel == 0 &&
+		!slices.ContainsFunc(c.picks, func(p place) bool { return p.Limit > 0 || p.Late != "" })
 }
 
 // opsOf answers how many operations the start of a pick has at most.
@@ -440,6 +448,7 @@ func (c *claim) admit(p place, t *task.Task, version int64, job definition.Job, 
 		UUID: p.UUID, Job: t.Job, Line: c.home, Instance: c.by.Instance, Length: job.Lease,
 		Expires: now + job.Lease.Microseconds(), Permits: permits,
 	}
+	s.values.task, s.values.lease = encode(&s.task), encode(&s.lease)
 	c.starts = append(c.starts, s)
 	c.load += c.opsOf(&p)
 }
@@ -450,9 +459,9 @@ func (c *claim) ops(r journal.Receipt) []store.Op {
 		s := &c.starts[i]
 		s.version = r.Position
 		ops = append(ops,
-			store.Put(store.Item{Key: taskKey(s.lease.UUID), Value: encode(&s.task)}, store.VersionIs(s.before)),
+			store.Put(store.Item{Key: taskKey(s.lease.UUID), Value: s.values.task}, store.VersionIs(s.before)),
 			store.Delete(s.place.key, store.Always),
-			store.Put(store.Item{Key: leaseKey(s.token), Version: 1, Value: encode(&s.lease)}, store.Always),
+			store.Put(store.Item{Key: leaseKey(s.token), Version: 1, Value: s.values.lease}, store.Always),
 		)
 		ops = append(ops, s.place.twin()...)
 		for _, op := range []store.Op{s.unique, s.guard} {

@@ -23,24 +23,56 @@ type part interface {
 
 	// touches names the items that no two parts of one write may have in common.
 	touches() []string
+
+	// private says that what prepare reads is hardly changed by others while the part waits, so that its caller may
+	// prepare it at once and beside others, instead of the one who writes for all.
+	private() bool
 }
 
 // joined is a part that waits for its write.
 type joined struct {
 	part
-	err  error
-	done chan struct{}
+	change     journal.Change // if it is prepared
+	prepared   bool
+	over       bool // it failed before it waited
+	ops, bytes int
+	touched    []string
+	err        error
+	done       chan struct{}
+}
+
+// join prepares a part if it is private, and measures it.
+func join(ctx context.Context, p part) *joined {
+	j := &joined{part: p, done: make(chan struct{})}
+	if p.private() {
+		if j.change, j.err = p.prepare(ctx, nil); j.err != nil {
+			j.over = true
+			return j
+		}
+		j.prepared = true
+	}
+	j.ops, j.bytes = p.bounds()
+	j.touched = p.touches()
+	return j
 }
 
 // combiner gathers parts into writes.
 type combiner struct {
 	mu      sync.Mutex
 	waiting []*joined
+	ops     int // of those that wait
 	writers int
+	shared  bool // the store is: other processes use it, and each write is a request of its own
 }
 
-// maxWriters is how many combined writes are under way at once: while one is being made durable, the next is prepared.
+// maxWriters is how many combined writes are under way at once. A store that is this process's alone makes durable at once
+// whatever comes meanwhile: there one writer and larger writes do best, as long as all that waits fits in one.
 const maxWriters = 2
+
+// leads reports whether one who has just joined is to write.
+func (c *combiner) leads() bool {
+	return c.writers == 0 || c.writers < maxWriters && (c.shared || c.ops > combineOps)
+}
 
 const (
 	combineOps   = store.MaxOps - 10 // the journal adds its own
@@ -49,27 +81,38 @@ const (
 
 // write writes parts, in one write if they fit. The error is that of the first part that has one; each part has its own.
 func (q *Queue) write(ctx context.Context, parts ...part) []error {
+	ctx = context.WithoutCancel(ctx) // a write that has begun ends, whoever still listens
 	mine := make([]*joined, len(parts))
 	for i, p := range parts {
-		mine[i] = &joined{part: p, done: make(chan struct{})}
+		mine[i] = join(ctx, p)
 	}
-	c := &q.combiner
-	c.mu.Lock()
-	c.waiting = append(c.waiting, mine...)
-	lead := c.writers < maxWriters
-	if lead {
-		c.writers++
-	}
-	c.mu.Unlock()
-	if lead {
-		q.lead(context.WithoutCancel(ctx))
+	if q.combiner.enter(mine) {
+		q.lead(ctx)
 	}
 	errs := make([]error, len(mine))
 	for i, j := range mine {
-		<-j.done // a write that has begun ends, whoever still listens
+		if !j.over {
+			<-j.done
+		}
 		errs[i] = j.err
 	}
 	return errs
+}
+
+// enter adds parts to those that wait, except such as have failed already, and reports whether the caller is to write.
+func (c *combiner) enter(parts []*joined) (lead bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, j := range parts {
+		if !j.over {
+			c.waiting = append(c.waiting, j)
+			c.ops += j.ops
+		}
+	}
+	if lead = len(c.waiting) > 0 && c.leads(); lead {
+		c.writers++
+	}
+	return lead
 }
 
 // lead writes what waits until nothing does: one write by the caller, and what has come meanwhile in the background, so
@@ -117,22 +160,27 @@ func (c *combiner) take() []*joined {
 		c.writers--
 		return nil
 	}
-	var batch, rest []*joined
+	batch, rest := make([]*joined, 0, len(c.waiting)), c.waiting[:0]
 	touched := map[string]bool{}
 	ops, bytes := 0, 0
 	for _, j := range c.waiting {
-		n, size := j.bounds()
-		if len(batch) > 0 && (ops+n > combineOps || bytes+size > combineBytes) || overlaps(touched, j.touches()) {
+		other := overlaps(touched, j.touched)
+		if other {
+			j.prepared = false // what it rests on is about to change
+		}
+		if other || len(batch) > 0 && (ops+j.ops > combineOps || bytes+j.bytes > combineBytes) {
 			rest = append(rest, j)
 			continue
 		}
 		batch = append(batch, j)
-		ops, bytes = ops+n, bytes+size
-		for _, name := range j.touches() {
+		ops, bytes = ops+j.ops, bytes+j.bytes
+		for _, name := range j.touched {
 			touched[name] = true
 		}
 	}
+	clear(c.waiting[len(rest):])
 	c.waiting = rest
+	c.ops -= ops
 	return batch
 }
 
@@ -153,7 +201,11 @@ func (q *Queue) writeTogether(ctx context.Context, batch []*joined) {
 		var ops []func(journal.Receipt) []store.Op
 		var still []*joined
 		for _, j := range live {
-			change, err := j.prepare(ctx, lost)
+			change, err := j.change, error(nil)
+			if !j.prepared {
+				change, err = j.prepare(ctx, lost)
+			}
+			j.prepared = false // for once
 			if err != nil {
 				j.err = err
 				continue

@@ -46,8 +46,9 @@ type ending struct {
 	held  heldLease
 	task  task.Task // afterwards
 	step  task.Step
-	place *place // of the entry, where the task goes on
-	gone  bool   // it leaves no history
+	place *place     // of the entry, where the task goes on
+	gone  bool       // it leaves no history
+	item  []store.Op // of the task, less the entry
 }
 
 func (q *Queue) ending(ctx context.Context, token string, r Result, unless int64) (*ending, error) {
@@ -85,12 +86,18 @@ func (e *ending) ended(ctx context.Context, err error) (task.State, error) {
 }
 
 func (e *ending) bounds() (ops, bytes int) {
-	ops = 4 + maxConclude
-	if h, kept := e.q.leases.of(e.token); kept {
-		ops = 1 + maxConclude + len(h.Permits)
+	ops = 2 + len(e.held.Permits) // the lease and the task
+	if e.result.Outcome != OK || ofTopic(&e.task) {
+		ops++ // its entry, its history, or its payload
+	}
+	if e.task.Unique != "" {
+		ops++
 	}
 	return ops, 2000 + len(e.result.Output)
 }
+
+// private: a task that runs is its worker's.
+func (e *ending) private() bool { return true }
 
 // touches names the lease.
 func (e *ending) touches() []string { return []string{e.token} }
@@ -121,6 +128,7 @@ func (e *ending) prepare(ctx context.Context, lost *store.Conflict) (journal.Cha
 	} else if err := e.goOn(ctx, now); err != nil {
 		return journal.Change{}, err
 	}
+	e.item = e.taskOps()
 	return journal.Change{Events: events, Ops: e.ops}, nil
 }
 
@@ -199,15 +207,21 @@ func (e *ending) goOn(ctx context.Context, now int64) error {
 }
 
 func (e *ending) ops(r journal.Receipt) []store.Op {
-	ops := e.held.giveBack(e.token)
-	if e.place == nil {
-		return append(ops, conclude(&e.task, e.gone, store.VersionIs(e.held.taskVersion))...)
+	ops := append(e.held.giveBack(e.token), e.item...)
+	if e.place != nil {
+		e.place.Of = r.Position
+		e.place.version = entryVersion(r.Position, 0)
+		ops = append(ops, e.place.put(e.place.key, store.Always))
 	}
-	e.place.Of = r.Position
-	e.place.version = entryVersion(r.Position, 0)
-	return append(ops,
-		store.Put(store.Item{Key: taskKey(e.held.UUID), Value: encode(&e.task)}, store.VersionIs(e.held.taskVersion)),
-		e.place.put(e.place.key, store.Always))
+	return ops
+}
+
+func (e *ending) taskOps() []store.Op {
+	cond := store.VersionIs(e.held.taskVersion)
+	if e.place == nil {
+		return conclude(&e.task, e.gone, cond)
+	}
+	return []store.Op{store.Put(store.Item{Key: taskKey(e.held.UUID), Value: encode(&e.task)}, cond)}
 }
 
 // announce tells of a task that goes on, and wakes whoever waited for the places that are free now.

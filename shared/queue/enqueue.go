@@ -72,7 +72,8 @@ type adding struct {
 	task     task.Task
 	line     string
 	prefix   string
-	fixed    bool // the id says what the task is: one that has it is the same
+	fixed    bool   // the id says what the task is: one that has it is the same
+	value    []byte // of its item
 	payload  json.RawMessage
 	existing bool
 	existed  bool // the first answer said so, where this repeats it
@@ -163,6 +164,7 @@ func (a *addition) prepare(ctx context.Context, lost *store.Conflict) (journal.C
 	var c journal.Change
 	for i := range a.tasks {
 		if t := &a.tasks[i]; t.fresh() {
+			t.value = encode(&t.task)
 			c.Events = append(c.Events, added(&t.task))
 			if t.task.State == task.Missing {
 				c.Events = append(c.Events, closed(&t.task))
@@ -185,11 +187,26 @@ func (a *addition) prepare(ctx context.Context, lost *store.Conflict) (journal.C
 }
 
 func (a *addition) bounds() (ops, bytes int) {
-	for i := range a.tasks {
-		bytes += len(a.tasks[i].payload) + len(a.tasks[i].task.Payload) + 1000
+	ops = a.hints()
+	if a.once != nil {
+		ops++
 	}
-	return 4*len(a.tasks) + 1 + a.hints(), bytes
+	for i := range a.tasks {
+		t := &a.tasks[i]
+		ops += 2
+		if t.payload != nil {
+			ops++
+		}
+		if t.claims() {
+			ops += 2
+		}
+		bytes += len(t.payload) + len(t.task.Payload) + 1000
+	}
+	return ops, bytes
 }
+
+// private: nobody else knows of a task that is new.
+func (a *addition) private() bool { return len(a.touches()) == 0 }
 
 // touches names the unique keys, the idempotency key, and the ids that are given.
 func (a *addition) touches() []string {
@@ -292,7 +309,7 @@ func (a *addition) ops(r journal.Receipt) []store.Op {
 			continue
 		}
 		uuid := t.task.ID.UUID()
-		ops = append(ops, store.Put(store.Item{Key: taskKey(uuid), Value: encode(&t.task)}, a.q.fresh(t.fixed)))
+		ops = append(ops, store.Put(store.Item{Key: taskKey(uuid), Value: t.value}, a.q.fresh(t.fixed)))
 		if t.payload != nil {
 			ops = append(ops, store.Put(store.Item{Key: payloadKey(uuid), Value: t.payload}, store.Always))
 		}

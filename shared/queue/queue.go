@@ -92,6 +92,7 @@ func Open(o Options) *Queue {
 	q.process = fmt.Sprintf("q%x", b)
 	q.alarm.set = make(chan struct{}, 1)
 	q.rules.mu, q.known.mu = newLatch(), newLatch()
+	q.combiner.shared = !o.Store.Exclusive()
 	return q
 }
 
