@@ -113,7 +113,10 @@ func (n *node) upkeep(ctx context.Context) {
 	if n.Settings.Bell == "" {
 		pause = upkeepUnrung
 	}
-	group.Go(func() { every(ctx, pause, n.sweepTasks) })
+	group.Go(func() {
+		n.sweepTasks(ctx) // nobody may have rung for what falls due before the first pause is over
+		every(ctx, pause, n.sweepTasks)
+	})
 	every(ctx, upkeepShared, n.sweepJournal)
 }
 
