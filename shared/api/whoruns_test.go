@@ -22,7 +22,7 @@ func deployed(t *testing.T) (*works, *remotes) {
 	t.Cleanup(func() { _ = j.Close() })
 	book := definition.OpenBook(definition.BookOptions{Store: s, Journal: j})
 	places := topology.Open(topology.Options{Store: s})
-	w := &works{Queue: queue.Open(queue.Options{Store: s, Journal: j, Definitions: book, Named: places.Named})}
+	w := &works{Queue: queue.Open(queue.Options{Store: s, Journal: j, Definitions: book, Instances: places.Claimers})}
 	w.api = api.New(api.Options{Tokens: tokens()}, api.Tasks(w.Queue, book), api.Jobs(w.Queue, book), api.Queues(w.Queue, book),
 		api.Define(book), api.Instances(places, w.Queue))
 	return w, &remotes{bundle: w.bundle, Queue: w.Queue}

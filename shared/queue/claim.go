@@ -87,7 +87,6 @@ func (q *Queue) nextClaim(ctx context.Context, by Claimer, max int) *claim {
 		return nil // Claim will say so
 	}
 	for _, c := range claims {
-		c.queue = c.set.QueueOf(queueOf(c.line))
 		if c.queue.MaxParallel > 0 {
 			continue // likewise
 		}
@@ -99,7 +98,8 @@ func (q *Queue) nextClaim(ctx context.Context, by Claimer, max int) *claim {
 	return nil
 }
 
-// claims answers a claim of each line that the claimer takes from, after making ready what has fallen due.
+// claims answers a claim of each queue that the claimer takes from, after making ready what has fallen due; first of all one of
+// each line that is kept for it.
 func (q *Queue) claims(ctx context.Context, by Claimer) ([]*claim, error) {
 	if _, err := q.Promote(ctx); err != nil {
 		return nil, err
@@ -116,23 +116,34 @@ func (q *Queue) claims(ctx context.Context, by Claimer) ([]*claim, error) {
 	if err != nil {
 		return nil, err
 	}
-	lines = rules.going(set, append(rules.preferring(&by), lines...))
-	claims := make([]*claim, len(lines))
-	for i, line := range lines {
-		claims[i] = &claim{q: q, set: set, by: by, line: line, rules: rules}
-		claims[i].home, _ = splitPreferred(line)
+	var claims []*claim
+	add := func(line string) *claim {
+		c := &claim{q: q, set: set, by: by, lines: []string{line}, rules: rules, queue: set.QueueOf(queueOf(line))}
+		claims = append(claims, c)
+		return c
+	}
+	for _, line := range rules.going(set, rules.preferring(&by)) {
+		add(line)
+	}
+	byQueue := map[string]*claim{}
+	for _, line := range rules.going(set, lines) {
+		name, _, forInstances := splitLine(line)
+		if c := byQueue[name]; c != nil {
+			c.lines = append(c.lines, line)
+		} else if c = add(line); forInstances { // of those that servers take from, each queue has one
+			byQueue[name] = c
+		}
 	}
 	return claims, nil
 }
 
-// claim is one attempt to start tasks of one line.
+// claim is one attempt to start tasks of one queue.
 type claim struct {
 	q     *Queue
 	set   *definition.Set
 	queue definition.Queue
 	by    Claimer
-	line  string
-	home  string // the line that its entries go back to: itself, unless it is kept for an instance
+	lines []string // of the queue, that the claimer takes from
 	rules ruleSet
 	want  int
 
@@ -179,7 +190,6 @@ type start struct {
 
 func (c *claim) run(ctx context.Context) ([]Lease, error) {
 	q := c.q
-	c.queue = c.set.QueueOf(queueOf(c.line))
 	if c.queue.MaxParallel > 0 && q.store.Exclusive() {
 		defer q.limited.lock(c.queue.Name)() // two claims of this process would choose the same permits
 	}
@@ -200,8 +210,8 @@ func (c *claim) run(ctx context.Context) ([]Lease, error) {
 			q.pause(ctx)
 		}
 	}
-	if len(c.strays) > 0 {
-		q.ring(ctx, []bell.Ring{{Queue: c.line}}) // what comes behind them may be ready
+	for i := range c.strays {
+		q.ring(ctx, []bell.Ring{{Queue: c.strays[i].line()}}) // what comes behind it may be ready
 	}
 	return nil, nil
 }
@@ -360,7 +370,7 @@ func (c *claim) judge(ctx context.Context, p place, item *store.Item, now int64)
 		c.stale = append(c.stale, staleEntry{p, item})
 		return nil
 	}
-	line, job, declared, err := c.homeOf(ctx, &t)
+	line, job, declared, err := c.homeOf(ctx, &p, &t)
 	if err != nil {
 		return err
 	}
@@ -371,9 +381,9 @@ func (c *claim) judge(ctx context.Context, p place, item *store.Item, now int64)
 		c.held = append(c.held, holding{p, ruleHold(t.Job), c.rules[t.Job].key()})
 	case p.NotBefore > now: // in an ordered queue nothing overtakes it
 		c.left, c.full = append(c.left, p), true
-	case line != c.home && !declared && t.Dialect != task.Job:
+	case line != p.home() && !declared && t.Dialect != task.Job:
 		c.ends = append(c.ends, unstarted{t.ID, task.Miss, "its job is no longer declared"})
-	case line != c.home:
+	case line != p.home():
 		c.strays = append(c.strays, stray{p, line})
 	case t.Late && t.Attempt == 0:
 		return c.admitLate(ctx, p, &t, item.Version, job, now)
@@ -445,7 +455,7 @@ func (c *claim) admit(p place, t *task.Task, version int64, job definition.Job, 
 	s.task.Attempt++
 	s.task.Started, s.task.Instance, s.task.Lease, s.task.Message = now, c.by.Instance, s.token, ""
 	s.lease = lease{
-		UUID: p.UUID, Job: t.Job, Line: c.home, Instance: c.by.Instance, Length: job.Lease,
+		UUID: p.UUID, Job: t.Job, Line: p.home(), Instance: c.by.Instance, Length: job.Lease,
 		Expires: now + job.Lease.Microseconds(), Permits: permits,
 	}
 	s.values.task, s.values.lease = encode(&s.task), encode(&s.lease)
@@ -485,9 +495,8 @@ func (c *claim) clean(ctx context.Context) (err error) {
 		}
 	}()
 	if q.store.Exclusive() {
-		w := q.windows.of(c.line)
 		for _, p := range c.left {
-			w.add(p)
+			q.windows.of(p.line()).add(p)
 		}
 	}
 	for _, end := range c.ends {

@@ -67,6 +67,26 @@ func (q *Queue) lines(ctx context.Context) ([]string, error) {
 	return sortedKeys(d.names), nil
 }
 
+// linesNow answers the lines of a queue, those too that another process has just registered: it costs a read where there are
+// other processes.
+func (q *Queue) linesNow(ctx context.Context, queue string) ([]string, error) {
+	if q.store.Exclusive() {
+		all, err := q.lines(ctx)
+		return slices.DeleteFunc(all, func(line string) bool { return queueOf(line) != queue }), err
+	}
+	lines := []string{queue}
+	r := store.Range{Table: store.Work, Partition: partitionLines, From: fit(queue), To: fit(queue + "@0")} // "@0" is next to "@/"
+	for item, err := range store.All(ctx, q.store, r) {
+		if err != nil {
+			return nil, unavailable("read the lines of a queue", err)
+		}
+		if line := string(item.Value); line != queue && queueOf(line) == queue {
+			lines = append(lines, line)
+		}
+	}
+	return lines, nil
+}
+
 // linesFor answers the ready indexes that a claimer takes from. Where it names no queues, each claim begins with another.
 func (q *Queue) linesFor(ctx context.Context, by Claimer) ([]string, error) {
 	if len(by.Queues) > 0 {
@@ -105,6 +125,16 @@ func (by *Claimer) takes(line string) bool {
 // runs reports whether an instance runs a job.
 func (by *Claimer) runs(job string) bool {
 	return slices.ContainsFunc(by.Jobs, func(pattern string) bool { return definition.Match(pattern, job) })
+}
+
+// served reports whether there is somebody who takes from a line.
+func (q *Queue) served(ctx context.Context, line string) (bool, error) {
+	_, job, forInstances := splitLine(line)
+	if !forInstances || q.instances == nil {
+		return true, nil
+	}
+	all, err := q.instances(ctx)
+	return slices.ContainsFunc(all, func(by Claimer) bool { return by.runs(job) }), err
 }
 
 // queueOf answers the queue of a ready index.

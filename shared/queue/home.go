@@ -48,9 +48,9 @@ func (q *Queue) inForce(ctx context.Context) (*definition.Set, error) {
 
 // homeOf answers the line of a picked task, and its job: by the set in force if it seems to be another than where it was
 // picked, or if the job seems to be gone. So a claim reads that set once at most, and never where everything is in its place.
-func (c *claim) homeOf(ctx context.Context, t *task.Task) (line string, job definition.Job, declared bool, err error) {
+func (c *claim) homeOf(ctx context.Context, p *place, t *task.Task) (line string, job definition.Job, declared bool, err error) {
 	line, job, declared = home(c.set, t.Queue, t.Job)
-	if line == c.home || c.fresh {
+	if line == p.home() || c.fresh {
 		return line, job, declared, nil
 	}
 	set, err := c.q.inForce(ctx)

@@ -2,6 +2,7 @@ package queue
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -9,27 +10,49 @@ import (
 	"github.com/millrace/millrace/shared/store"
 )
 
-// pick answers the best entries of the line that nobody else is starting, at most as many as are wanted.
+// pick answers the best entries of the lines that nobody else is starting, at most as many as are wanted. The lines of a queue
+// are one order: ranks are compared over all of them.
 func (c *claim) pick(ctx context.Context) ([]place, error) {
 	switch {
 	case c.queue.Type == definition.Ordered:
 		return c.first(ctx)
 	case c.q.store.Exclusive():
-		return c.q.windows.of(c.line).take(ctx, c.q, c.line, c.want)
+		return c.q.windows.best(ctx, c.q, c.lines, c.want)
 	default:
 		return c.win(ctx)
 	}
 }
 
-// first answers the head of an ordered queue of which nothing runs. It is read from the store, and after the limit: the
-// task that runs may come back to its place at any time, and nothing may overtake it then.
+// first answers the head of an ordered queue of which nothing runs, if the claimer may run it. It is read from the store, and
+// after the limit: the task that runs may come back to its place at any time, and nothing may overtake it then. It costs a read
+// of each line of the queue.
 func (c *claim) first(ctx context.Context) ([]place, error) {
 	used, err := c.q.usedPermits(ctx, queueLimit(c.queue.Name))
 	if err != nil || len(used) > 0 {
 		return nil, err
 	}
-	found, _, err := c.q.places(ctx, store.Range{Table: store.Work, Partition: readyPartition(c.line), Limit: 1})
-	return found, err
+	lines, err := c.q.linesNow(ctx, c.queue.Name)
+	if err != nil {
+		return nil, err
+	}
+	var heads []place
+	for _, line := range lines {
+		found, _, err := c.q.places(ctx, store.Range{Table: store.Work, Partition: readyPartition(line), Limit: 1})
+		if err != nil {
+			return nil, err
+		}
+		heads = append(heads, found...)
+	}
+	slices.SortFunc(heads, byRank)
+	for i := range heads {
+		if slices.Contains(c.lines, heads[i].line()) {
+			return heads[i : i+1], nil
+		}
+		if served, err := c.q.served(ctx, heads[i].line()); err != nil || served {
+			return nil, err // it is another's
+		}
+	}
+	return nil, nil
 }
 
 // takenFor is how long a claimer that took entries has them to itself.
@@ -46,21 +69,50 @@ const lookAhead = 64
 func (c *claim) win(ctx context.Context) ([]place, error) {
 	q := c.q
 	if c.conflict {
-		q.rivals.met(c.line, q.micro())
+		q.rivals.met(c.queue.Name, q.micro())
 	}
-	rivals, limit := q.rivals.lately(c.line, q.micro()), c.want
+	rivals, limit := q.rivals.lately(c.queue.Name, q.micro()), c.want
 	if rivals {
 		limit += lookAhead
 	}
-	found, _, err := q.places(ctx, store.Range{Table: store.Work, Partition: readyPartition(c.line), Limit: limit})
-	if err != nil {
-		return nil, err
+	var found []place
+	for _, line := range c.lines {
+		of, _, err := q.places(ctx, store.Range{Table: store.Work, Partition: readyPartition(line), Limit: limit})
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, of...)
 	}
-	free := untaken(found, q.micro())
+	free := c.free(found)
 	if !rivals && len(free) == len(found) {
 		return head(free, c.want), nil
 	}
 	return c.contend(ctx, found)
+}
+
+// free leaves out what others have marked, and answers the rest in its order.
+func (c *claim) free(found []place) []place {
+	if len(c.lines) == 1 {
+		return untaken(found, c.q.micro())
+	}
+	var free []place
+	for _, line := range byLine(found) {
+		free = append(free, untaken(line, c.q.micro())...)
+	}
+	slices.SortStableFunc(free, byRank)
+	return free
+}
+
+// byLine parts entries that were read line by line.
+func byLine(found []place) (lines [][]place) {
+	for len(found) > 0 {
+		n := 1
+		for n < len(found) && found[n].key.Partition == found[0].key.Partition {
+			n++
+		}
+		lines, found = append(lines, found[:n]), found[n:]
+	}
+	return lines
 }
 
 // contend takes a block of the entries found.
@@ -68,18 +120,18 @@ func (c *claim) contend(ctx context.Context, found []place) ([]place, error) {
 	q := c.q
 	skip := 0
 	for {
-		free := untaken(found, q.micro())
+		free := c.free(found)
 		if len(free) == 0 {
 			return nil, nil
 		}
 		free = free[min(skip, len(free)-1):]
 		block := head(free, c.want)
-		won, rival, err := q.mark(ctx, block)
-		if err != nil || won {
+		lost, rival, err := q.mark(ctx, block)
+		if err != nil || lost == nil {
 			return block, err
 		}
-		q.rivals.met(c.line, q.micro())
-		found = behind(found, rival, block[0])
+		q.rivals.met(c.queue.Name, q.micro())
+		found = behind(found, rival, *lost)
 		skip = int(q.random() % uint32(skip+2))
 	}
 }
@@ -106,43 +158,56 @@ func untaken(places []place, now int64) []place {
 	return free
 }
 
-// behind answers the entries after those that a rival has marked; without a mark, after the one that was lost.
+// behind answers the entries but those that a rival has marked; without a mark, but the one that was lost.
 func behind(places []place, rival *taken, lost place) []place {
 	to := lost.key.Sort
 	if rival != nil {
 		to = max(to, rival.To)
 	}
-	for i := range places {
-		if places[i].key.Sort > to {
-			return places[i:]
-		}
-	}
-	return nil
+	return slices.DeleteFunc(places, func(p place) bool { return p.key.Partition == lost.key.Partition && p.key.Sort <= to })
 }
 
-// mark marks a block. Race: of several claimers that read the same head, the entry's version lets one through.
-func (q *Queue) mark(ctx context.Context, block []place) (won bool, rival *taken, err error) {
-	first := &block[0]
-	marked := first.entry
-	marked.Taken = &taken{Until: q.micro() + takenFor.Microseconds(), To: block[len(block)-1].key.Sort}
-	item := store.Item{Key: first.key, Version: first.version + 1, Value: encode(marked)}
-	err = q.store.Write(ctx, store.Write{
-		Token: q.token(), Ops: []store.Op{store.Put(item, store.VersionIs(first.version))},
-	})
+// mark marks a block, in each of its lines, and answers what was lost; nil if the block is won. Race: of several claimers that
+// read the same head, the entry's version lets one through.
+func (q *Queue) mark(ctx context.Context, block []place) (lost *place, rival *taken, err error) {
+	firsts := marked(block, q.micro()+takenFor.Microseconds())
+	ops := make([]store.Op, len(firsts))
+	for n, p := range firsts {
+		item := store.Item{Key: p.key, Version: p.version + 1, Value: encode(p.entry)}
+		ops[n] = store.Put(item, store.VersionIs(p.version))
+	}
+	err = q.store.Write(ctx, store.Write{Token: q.token(), Ops: ops})
 	conflict := store.AsConflict(err)
 	switch {
 	case err == nil:
-		first.entry, first.version = marked, item.Version
-		return true, nil, nil
+		for _, p := range firsts {
+			p.version++
+		}
+		return nil, nil, nil
 	case conflict == nil:
-		return false, nil, unavailable("take an entry", err)
+		return nil, nil, unavailable("take an entry", err)
 	}
-	if found, _ := conflict.At(0); found != nil {
+	lost = firsts[conflict.Failed[0].Op]
+	if found := conflict.Failed[0].Found; found != nil {
 		if p, err := readPlace(found); err == nil {
-			return false, p.Taken, nil
+			rival = p.Taken
 		}
 	}
-	return false, nil, nil
+	return lost, rival, nil
+}
+
+// marked marks the first entry of each line of a block as taken up to its last one, and answers them.
+func marked(block []place, until int64) (firsts []*place) {
+	for i := range block {
+		p := &block[i]
+		at := slices.IndexFunc(firsts, func(first *place) bool { return first.key.Partition == p.key.Partition })
+		if at < 0 {
+			at, firsts = len(firsts), append(firsts, p)
+			p.Taken = &taken{Until: until}
+		}
+		firsts[at].Taken.To = p.key.Sort
+	}
+	return firsts
 }
 
 // rivals remember when claimers of other processes were met last, by line.

@@ -76,16 +76,16 @@ const plenty = 1 << 30
 
 // roomAt answers how many tasks of a job the instances of a name could start now.
 func (q *Queue) roomAt(ctx context.Context, name, job string) (room int, err error) {
-	if q.named == nil {
+	if q.instances == nil {
 		return plenty, nil
 	}
-	all, err := q.named(ctx, name)
+	all, err := q.instances(ctx)
 	if err != nil {
 		return 0, err
 	}
 	for i := range all {
 		by := &all[i]
-		if !by.runs(job) {
+		if by.Name != name || !by.runs(job) {
 			continue
 		}
 		if by.Capacity <= 0 {
@@ -133,6 +133,12 @@ func (p *place) twin() []store.Op {
 		return []store.Op{store.Delete(work(readyPartition(preferred(p.line(), p.Prefer)), p.Rank), store.Always)}
 	}
 	return nil
+}
+
+// home answers the line that an entry is of: where it stands, or where it would if it were not kept for an instance.
+func (e *entry) home() string {
+	line, _ := splitPreferred(e.line())
+	return line
 }
 
 // single answers an entry as it is without a hint.

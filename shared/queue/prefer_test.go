@@ -40,19 +40,12 @@ func preferences(t *testing.T, alone bool, instances ...queue.Claimer) *preferri
 	p.meter = meter.New(p.store)
 	p.store = p.meter
 	p.journal = journal.Open(p.store, journal.Options{Now: p.clock.now})
-	p.Queue = queue.Open(queue.Options{Store: p.store, Journal: p.journal, Definitions: fixed{d}, Now: p.clock.now, Named: p.named})
+	p.Queue = queue.Open(queue.Options{Store: p.store, Journal: p.journal, Definitions: fixed{d}, Now: p.clock.now, Instances: p.there})
 	t.Cleanup(func() { _ = p.journal.Close() })
 	return p
 }
 
-func (p *preferring) named(_ context.Context, name string) (found []queue.Claimer, _ error) {
-	for _, by := range p.instances {
-		if by.Name == name {
-			found = append(found, by)
-		}
-	}
-	return found, nil
-}
+func (p *preferring) there(context.Context) ([]queue.Claimer, error) { return p.instances, nil }
 
 func (p *preferring) by(by queue.Claimer, n int) []queue.Lease {
 	p.t.Helper()

@@ -35,10 +35,9 @@ type Options struct {
 	Now         func() time.Time // default time.Now
 	Log         *slog.Logger     // default: discards
 	Random      io.Reader        // what ids and tokens are made of; default crypto/rand
-	// Named answers the instances of a name that may be given tasks. Default: a task waits for the instance that it prefers,
-	// whether there is one or not.
-	Named   func(ctx context.Context, name string) ([]Claimer, error)
-	History time.Duration // how long finished tasks of topics are kept that leave a history; default: for ever
+	// Instances answers those that may be given tasks. Default: every job has one, and every name that a task prefers.
+	Instances func(ctx context.Context) ([]Claimer, error)
+	History   time.Duration // how long finished tasks of topics are kept that leave a history; default: for ever
 }
 
 // Queue is one process's access to the tasks of a store. Its methods may be called concurrently.
@@ -50,7 +49,7 @@ type Queue struct {
 	now         func() time.Time
 	log         *slog.Logger
 	randomness  io.Reader
-	named       func(ctx context.Context, name string) ([]Claimer, error)
+	instances   func(ctx context.Context) ([]Claimer, error)
 	history     time.Duration
 
 	process string // the random part of this process's write tokens
@@ -76,7 +75,7 @@ type Queue struct {
 func Open(o Options) *Queue {
 	q := &Queue{
 		store: o.Store, journal: o.Journal, definitions: o.Definitions, bell: o.Bell, now: o.Now, log: o.Log,
-		randomness: o.Random, named: o.Named, history: o.History,
+		randomness: o.Random, instances: o.Instances, history: o.History,
 	}
 	if q.now == nil {
 		q.now = time.Now

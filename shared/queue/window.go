@@ -61,16 +61,76 @@ func (w *window) forget() {
 	w.bound, w.whole = w.entries[keep-1].key.Sort, false
 }
 
-// take removes up to n of the best entries.
-func (w *window) take(ctx context.Context, q *Queue, line string, n int) ([]place, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if len(w.entries) == 0 && !w.whole {
-		if err := w.fill(ctx, q, line); err != nil {
+// best removes up to n of the best entries of several lines.
+func (w *windows) best(ctx context.Context, q *Queue, lines []string, n int) (taken []place, _ error) {
+	if len(lines) == 1 {
+		return w.of(lines[0]).take(ctx, q, lines[0], n, "")
+	}
+	for len(taken) < n {
+		line, next, err := w.ahead(ctx, q, lines)
+		var more []place
+		if err == nil && line != "" {
+			more, err = w.of(line).take(ctx, q, line, n-len(taken), next)
+		}
+		if err != nil {
+			q.forget() // what was taken is found again
 			return nil, err
 		}
+		if line == "" {
+			break
+		}
+		taken = append(taken, more...)
+	}
+	return taken, nil
+}
+
+// ahead answers the line whose head is the best of all, "" where all are empty, and the rank of the next line's; "" for none.
+func (w *windows) ahead(ctx context.Context, q *Queue, lines []string) (line, next string, err error) {
+	first := ""
+	for _, other := range lines {
+		rank, err := w.of(other).head(ctx, q, other)
+		switch {
+		case err != nil:
+			return "", "", err
+		case rank == "":
+		case first == "" || rank < first:
+			line, first, next = other, rank, first
+		case next == "" || rank < next:
+			next = rank
+		}
+	}
+	return line, next, nil
+}
+
+// head answers the rank of the best entry; "" if there is none.
+func (w *window) head(ctx context.Context, q *Queue, line string) (rank string, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err := w.refill(ctx, q, line); err != nil || len(w.entries) == 0 {
+		return "", err
+	}
+	return w.entries[0].key.Sort, nil
+}
+
+// refill reads on where what is here is used up.
+func (w *window) refill(ctx context.Context, q *Queue, line string) error {
+	if len(w.entries) > 0 || w.whole {
+		return nil
+	}
+	return w.fill(ctx, q, line)
+}
+
+// take removes up to n of the best entries, of those that rank before next unless that is "".
+func (w *window) take(ctx context.Context, q *Queue, line string, n int, next string) ([]place, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err := w.refill(ctx, q, line); err != nil {
+		return nil, err
 	}
 	n = min(n, len(w.entries))
+	for next != "" && n > 0 && w.entries[n-1].key.Sort > next {
+		n--
+	}
 	if n == 0 {
 		return nil, nil
 	}

@@ -39,20 +39,19 @@ func (i *Instance) Claims() queue.Claimer {
 	return queue.Claimer{Instance: i.Claimer(), Name: i.Name, Capacity: i.Capacity, Jobs: i.Jobs}
 }
 
-// Named answers how those instances of a name ask for tasks that may be given some: that are there and do not drain. It reads
-// all instances.
-func (t *Topology) Named(ctx context.Context, name string) ([]queue.Claimer, error) {
+// Claimers answers how those instances ask for tasks that may be given some: that are there and do not drain.
+func (t *Topology) Claimers(ctx context.Context) ([]queue.Claimer, error) {
 	all, err := t.List(ctx)
 	if err != nil {
 		return nil, err
 	}
-	var named []queue.Claimer
+	var claimers []queue.Claimer
 	for n := range all {
-		if i := &all[n]; i.Name == name && !i.Draining {
-			named = append(named, i.Claims())
+		if i := &all[n]; !i.Draining {
+			claimers = append(claimers, i.Claims())
 		}
 	}
-	return named, nil
+	return claimers, nil
 }
 
 // New is a request to register.

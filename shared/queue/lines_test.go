@@ -1,0 +1,148 @@
+package queue_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/millrace/millrace/shared/definition"
+	"github.com/millrace/millrace/shared/journal"
+	"github.com/millrace/millrace/shared/queue"
+	"github.com/millrace/millrace/shared/store/faulty"
+	"github.com/millrace/millrace/shared/task"
+)
+
+// Tasks of several topics wait in several lines; an instance takes them in the one order of their queue all the same: by
+// priority, then creation. It takes those that it can run only.
+func TestOneOrderOverTheLinesOfAQueue(t *testing.T) {
+	t.Parallel()
+	eitherWay(t, func(t *testing.T, alone bool) {
+		b, _ := declaredIn(t, alone, server())
+		luck := rand.New(rand.NewPCG(1, 2))
+		var want []task.Task
+		for i := range 300 {
+			id := b.add(fmt.Sprintf("t/%d", i%7), func(n *queue.New) { n.Priority = luck.Int64N(5) })
+			added, err := b.Get(t.Context(), id)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if i%7 != 3 {
+				want = append(want, added)
+			}
+		}
+		slices.SortFunc(want, func(x, y task.Task) int { return before(&x, &y) })
+		var jobs []string
+		for i := range 7 {
+			if i != 3 {
+				jobs = append(jobs, fmt.Sprintf("/topics/t/%d", i))
+			}
+		}
+		var got, wanted []task.ID
+		for len(got) < len(want) {
+			leases, err := b.Claim(t.Context(), queue.Claimer{Instance: "w/1", Jobs: jobs}, 1+luck.IntN(15))
+			if err != nil || len(leases) == 0 {
+				t.Fatalf("Claim = %d leases, %v, after %d", len(leases), err, len(got))
+			}
+			got = append(got, ids(leases)...)
+		}
+		for i := range want {
+			wanted = append(wanted, want[i].ID)
+		}
+		if diff := cmp.Diff(wanted, got); diff != "" {
+			t.Errorf("order of the starts (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// An ordered queue waits for its oldest task while there is an instance that could run it, and not for one that nobody can.
+func TestOrderedQueueWaitsForWhoCanRunItsHead(t *testing.T) {
+	t.Parallel()
+	eitherWay(t, func(t *testing.T, alone bool) {
+		p := preferences(t, alone)
+		var there []queue.Claimer
+		p.ordered(alone, func(context.Context) ([]queue.Claimer, error) { return there, nil })
+		a := queue.Claimer{Instance: "a/1", Jobs: []string{"/topics/o/a"}}
+		b := queue.Claimer{Instance: "b/1", Jobs: []string{"/topics/o/b"}}
+		first, second, third := p.add("o/a"), p.add("o/b"), p.add("o/a")
+		there = []queue.Claimer{a, b}
+		p.want(b, "the other takes")
+		there = []queue.Claimer{b}
+		leases := p.want(b, "the other takes while nobody runs the first", second)
+		there = []queue.Claimer{a, b}
+		p.want(a, "the first takes while one runs")
+		p.done(leases)
+		p.done(p.want(a, "the first takes", first))
+		p.want(a, "the first takes", third)
+	})
+}
+
+// ordered replaces the engine by one with an ordered queue.
+func (p *preferring) ordered(alone bool, instances func(context.Context) ([]queue.Claimer, error)) {
+	d := &definition.Set{Queues: []definition.Queue{{Name: "o", Topics: []string{"o/*"}, Type: definition.Ordered}}}
+	p.Queue = queue.Open(queue.Options{
+		Store: p.store, Journal: p.journal, Definitions: fixed{d}, Now: p.clock.now, Instances: instances,
+	})
+}
+
+// Instances of several processes that take from the same lines start each task once, and rarely write in vain.
+func TestRivalsOverSeveralLines(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const workers, n = 8, 960
+		b, d := declaredIn(t, false, server())
+		b.clock.t = time.Now()
+		for i := range n {
+			b.add(fmt.Sprintf("t/%d", i%5))
+		}
+		counted := &writes{Store: b.store}
+		way := faulty.Spread{Min: time.Millisecond, Max: 5 * time.Millisecond}
+		service := faulty.NewService(counted, faulty.Faults{Seed: 1, There: way, Back: way}, nil)
+		var mu sync.Mutex
+		started := map[task.ID]int{}
+		var group sync.WaitGroup
+		for w := range workers {
+			line := service.Process(fmt.Sprint(w))
+			j := journal.Open(line, journal.Options{})
+			q := queue.Open(queue.Options{Store: line, Journal: j, Definitions: d})
+			group.Go(func() {
+				defer func() { _ = j.Close() }()
+				for {
+					leases, err := q.Claim(t.Context(), queue.Claimer{Instance: fmt.Sprint(w), Jobs: []string{"/topics/**"}}, 10)
+					if err != nil {
+						t.Error(err)
+					}
+					if len(leases) == 0 {
+						return
+					}
+					mu.Lock()
+					for i := range leases {
+						started[leases[i].Task.ID]++
+					}
+					mu.Unlock()
+					time.Sleep(20 * time.Millisecond)
+				}
+			})
+		}
+		group.Wait()
+		for id, times := range started {
+			if times > 1 {
+				t.Errorf("task %s was started %d times", id, times)
+			}
+		}
+		if len(started) != n {
+			t.Errorf("%d tasks were started, want %d", len(started), n)
+		}
+		if each := float64(counted.calls.Load()) / n; each > 3 {
+			t.Errorf("%.2f writes for each task, want at most 3", each)
+		} else {
+			t.Logf("%.2f writes for each task", each)
+		}
+	})
+}
