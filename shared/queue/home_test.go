@@ -140,6 +140,29 @@ func TestWhatWaitsMovesToTheServer(t *testing.T) {
 	}
 }
 
+// What is due, or tried again, goes to whoever runs it at that time, without a detour.
+func TestWhatWaitsForItsTimeGoesToTheServer(t *testing.T) {
+	t.Parallel()
+	eitherWay(t, func(t *testing.T, alone bool) {
+		b, d := declaredIn(t, alone, server())
+		again := b.add("a", func(n *queue.New) { n.RetryDelay = time.Minute })
+		b.end(b.byInstance(1)[0], queue.Result{Outcome: queue.Failed})
+		delayed := b.add("a", func(n *queue.New) { n.NotBefore = b.clock.now().Add(time.Minute) })
+		at := b.add("b", func(n *queue.New) { n.RetryDelay = time.Microsecond })
+		lease := b.byInstance(1)[0]
+		d.becomes(server("a", "b"), true)
+		b.end(lease, queue.Result{Outcome: queue.Failed})
+		b.clock.advance(time.Hour)
+		got := map[task.ID]bool{}
+		for _, l := range b.claim(15) {
+			got[l.Task.ID] = true
+		}
+		if diff := cmp.Diff(map[task.ID]bool{again: true, delayed: true, at: true}, got); diff != "" {
+			t.Errorf("what the server runs (-want +got):\n%s", diff)
+		}
+	})
+}
+
 // The target is taken away again: instances run what waits, whatever it waits for, and nothing ends as missing. The event of
 // a handler that is gone does.
 func TestWhatWaitsMovesToInstances(t *testing.T) {

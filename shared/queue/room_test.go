@@ -88,3 +88,45 @@ func TestCapacityHoldsForClaimsAtOnce(t *testing.T) {
 		})
 	}
 }
+
+// A task that becomes ready wakes one that waits. If that turns out to have no room, the next is woken; and it itself is woken
+// when it has room.
+func TestWhoHasNoRoomPassesTheWakeOn(t *testing.T) {
+	t.Parallel()
+	b := setupWith(t, ways())
+	full, free := queue.Claimer{Instance: "full/1", Capacity: 1, Jobs: []string{"/far"}}, queue.Claimer{Instance: "free/1", Capacity: 1, Jobs: []string{"/far"}}
+	claim := func(by queue.Claimer, want int) []queue.Lease {
+		t.Helper()
+		leases, err := b.Claim(t.Context(), by, 1)
+		if err != nil || len(leases) != want {
+			t.Fatalf("Claim = %d leases, %v, want %d", len(leases), err, want)
+		}
+		return leases
+	}
+	woken := func(w *queue.Waiting) bool {
+		select {
+		case <-w.Ready():
+			return true
+		default:
+			return false
+		}
+	}
+	b.one(queue.New{Job: "/far"})
+	held := claim(full, 1)
+	first, second := b.Wait(full), b.Wait(free)
+	b.one(queue.New{Job: "/far"})
+	claim(full, 0)
+	if !woken(first) || woken(second) || !first.Looks() {
+		t.Fatal("the first that waits was not woken, or not alone")
+	}
+	if !woken(second) {
+		t.Fatal("the wake was not passed on")
+	}
+	second.End()
+	first = b.Wait(full)
+	b.complete(held[0], queue.Result{Outcome: queue.OK})
+	if !woken(first) || !first.Looks() {
+		t.Fatal("it was not woken when it had room")
+	}
+	claim(full, 1)
+}
