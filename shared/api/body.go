@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // maxBody is how large the body of a request may be.
@@ -19,6 +21,25 @@ func (x *exchange) read(b *buffer) error {
 		return err
 	}
 	return x.readPlain(b)
+}
+
+// parsed reads the request's JSON into b and answers its value, which outlives b.
+func (x *exchange) parsed(b *buffer) (jsontext.Value, error) {
+	if err := x.read(b); err != nil {
+		return nil, err
+	}
+	return parseBody(b.bytes)
+}
+
+// object reads a body that is an object.
+func (x *exchange) object(known ...member) error {
+	b := take()
+	defer b.give()
+	body, err := x.parsed(b)
+	if err != nil {
+		return err
+	}
+	return readObject("body", body, known...)
 }
 
 // readPlain reads a body of any type into b, as it is. The error is a 415 if it is encoded, a 413 if it is too large.

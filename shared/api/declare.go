@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 
@@ -15,6 +16,28 @@ import (
 // Editor changes single objects of the set in force; a [definition.Book] is one.
 type Editor interface {
 	Edit(ctx context.Context, from definition.Origin, change func(inForce *definition.Set) (*definition.Set, error)) (definition.Changes, error)
+}
+
+// put declares the object that the body is, and answers it by show: with 201 where there was none of the name.
+func (x *exchange) put(e Editor, section, name string, show func(x *exchange, status int) error) error {
+	b := take()
+	defer b.give()
+	if err := x.read(b); err != nil {
+		return err
+	}
+	body, err := objectNamed(b.bytes, name)
+	if err != nil {
+		return err
+	}
+	there, err := x.declare(e, section, name, body)
+	switch {
+	case err != nil:
+		return err
+	case there:
+		return show(x, http.StatusOK)
+	default:
+		return show(x, http.StatusCreated)
+	}
 }
 
 // declare puts one named object into a section of the set in force, or takes it out where body is nil, and answers whether

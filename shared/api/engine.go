@@ -68,6 +68,38 @@ func (x *exchange) findAny(e Engine) (task.Task, error) {
 	return e.Get(x.r.Context(), id)
 }
 
+// fill fetches a task's payload if it is kept apart.
+func (x *exchange) fill(e Engine, t *task.Task) error {
+	if t.Apart == 0 || t.Payload != nil {
+		return nil
+	}
+	whole, err := e.Get(x.r.Context(), t.ID)
+	if err == nil {
+		*t = whole
+	}
+	return err
+}
+
+// each calls show with the tasks of a page, their payloads fetched, and answers where the list goes on: before the page's end,
+// behind the last one shown, if the answer is as large as the host can carry.
+func (x *exchange) each(e Engine, page *queue.Page, after func(*task.Task) string, show func(*task.Task)) (cursor string, err error) {
+	size := 0
+	for i := range page.Tasks {
+		t := &page.Tasks[i]
+		if size += max(t.Apart, len(t.Payload)) + len(t.Output) + len(t.Message); i > 0 && size > x.api.maxAnswer {
+			return after(&page.Tasks[i-1]), nil
+		}
+		switch err := x.fill(e, t); {
+		case errors.Is(err, queue.ErrNoTask): // removed meanwhile
+		case err != nil:
+			return "", err
+		default:
+			show(t)
+		}
+	}
+	return page.Cursor, nil
+}
+
 // submission is what the operations that enqueue tasks share.
 type submission struct {
 	engine      Engine

@@ -3,7 +3,6 @@ package api
 import (
 	"context"
 	"encoding/json"
-	"maps"
 	"net/http"
 	"slices"
 	"time"
@@ -147,31 +146,13 @@ func (h *handlerReading) events(x *exchange) error {
 		return ofCursor(err)
 	}
 	views := []eventView{}
-	cursor, err := h.rows(x, &page, func(t *task.Task) { views = append(views, viewEvent(t, name, now, held)) })
+	byID := func(t *task.Task) string { return t.ID.UUID() }
+	cursor, err := x.each(h.engine, &page, byID, func(t *task.Task) { views = append(views, viewEvent(t, name, now, held)) })
 	if err != nil {
 		return err
 	}
 	x.next(q, cursor)
 	return x.value(http.StatusOK, map[string][]eventView{"events": views})
-}
-
-// rows calls each with the tasks of a page, their payloads fetched, and answers where the list goes on: before its end if
-// the answer is as large as the host can carry.
-func (h *handlerReading) rows(x *exchange, page *queue.Page, each func(*task.Task)) (cursor string, err error) {
-	size := 0
-	for i := range page.Tasks {
-		t := &page.Tasks[i]
-		if size += t.Apart + len(t.Payload); i > 0 && size > x.api.maxAnswer {
-			return page.Tasks[i-1].ID.UUID(), nil
-		}
-		if t.Apart > 0 {
-			if *t, err = h.engine.Get(x.r.Context(), t.ID); err != nil {
-				return "", err
-			}
-		}
-		each(t)
-	}
-	return page.Cursor, nil
 }
 
 func (h *handlerReading) mountHandlers(a *API) {
@@ -201,15 +182,7 @@ func (h *handlerReading) handlers(x *exchange) error {
 	if err != nil {
 		return err
 	}
-	q, err := x.query()
-	if err != nil {
-		return err
-	}
-	limit, err := q.page()
-	if err != nil {
-		return err
-	}
-	cursor, err := q.cursor()
+	q, limit, cursor, err := x.paging()
 	if err != nil {
 		return err
 	}
@@ -218,15 +191,7 @@ func (h *handlerReading) handlers(x *exchange) error {
 		return err
 	}
 	views := []handlerView{}
-	for _, path := range slices.Sorted(maps.Keys(all)) {
-		if path <= cursor {
-			continue
-		}
-		if len(views) == limit {
-			last := handlerName{canvas, views[limit-1].Space, views[limit-1].Name}
-			x.next(q, last.path())
-			break
-		}
+	for _, path := range keysAfter(x, q, all, cursor, limit) {
 		view := all[path]
 		if view.OldestWait, err = h.oldestWait(x.r.Context(), path, view.Counts); err != nil {
 			return err

@@ -132,10 +132,7 @@ type addedView struct {
 func (s *submission) event(x *exchange) error {
 	b := take()
 	defer b.give()
-	if err := x.read(b); err != nil {
-		return err
-	}
-	body, err := parseBody(b.bytes)
+	body, err := x.parsed(b)
 	if err != nil {
 		return err
 	}
@@ -153,10 +150,7 @@ func (s *submission) event(x *exchange) error {
 func (s *submission) events(x *exchange) error {
 	b := take()
 	defer b.give()
-	if err := x.read(b); err != nil {
-		return err
-	}
-	body, err := parseBody(b.bytes)
+	body, err := x.parsed(b)
 	if err != nil {
 		return err
 	}

@@ -130,20 +130,6 @@ func ofTopology(err error) error {
 	return err
 }
 
-// object reads a body that is an object.
-func (x *exchange) object(known ...member) error {
-	b := take()
-	defer b.give()
-	if err := x.read(b); err != nil {
-		return err
-	}
-	body, err := parseBody(b.bytes)
-	if err != nil {
-		return err
-	}
-	return readObject("body", body, known...)
-}
-
 // patterns reads a list of texts.
 func patterns(into *[]string) member {
 	return member{name: "jobs", read: func(location string, value jsontext.Value) error {

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"errors"
 	"net/http"
 	"slices"
 	"strings"
@@ -125,18 +126,9 @@ func (j *jobs) search(x *exchange) error {
 	if err != nil {
 		return err
 	}
-	b := take()
-	defer b.give()
-	if err := x.read(b); err != nil {
-		return err
-	}
-	body, err := parseBody(b.bytes)
-	if err != nil {
-		return err
-	}
 	kind, topic := jobTypes[0], ""
 	var sought templates
-	err = readObject("body", body,
+	err = x.object(
 		member{name: "type", read: func(location string, value jsontext.Value) error {
 			name, err := readText(location, value)
 			if err == nil && name == "" {
@@ -191,7 +183,8 @@ func (j *jobs) answer(x *exchange, q query, kind jobType, topic string, sought t
 	if failed != nil {
 		return failed
 	}
-	views, cursor, err := j.views(x, &page, &l, now)
+	views := make([]jobView, 0, len(page.Tasks))
+	cursor, err := x.each(j.engine, &page, l.CursorAfter, func(t *task.Task) { views = append(views, viewJob(t, now)) })
 	if err != nil {
 		return err
 	}
@@ -201,40 +194,13 @@ func (j *jobs) answer(x *exchange, q query, kind jobType, topic string, sought t
 
 // matches reports whether a job is sought; properties that are kept apart are fetched if they are spoken of.
 func (j *jobs) matches(x *exchange, sought templates, t *task.Task, now int64) (bool, error) {
-	if t.Apart > 0 && t.Payload == nil && sought.ofProperties() {
-		whole, err := j.engine.Get(x.r.Context(), t.ID)
-		if err != nil {
-			if isGone(err) {
-				err = nil // removed meanwhile
-			}
+	if sought.ofProperties() {
+		switch err := x.fill(j.engine, t); {
+		case errors.Is(err, queue.ErrNoTask):
+			return false, nil // removed meanwhile
+		case err != nil:
 			return false, err
 		}
-		*t = whole
 	}
 	return sought.match(viewJob(t, now))
-}
-
-// views answers the jobs of a page with their properties, and where the list goes on: before its end if the answer is as
-// large as the host can carry.
-func (j *jobs) views(x *exchange, page *queue.Page, l *queue.JobListing, now int64) (views []jobView, cursor string, err error) {
-	views = make([]jobView, 0, len(page.Tasks))
-	size := 0
-	for i := range page.Tasks {
-		t := &page.Tasks[i]
-		if size += max(t.Apart, len(t.Payload)) + len(t.Output) + len(t.Message); i > 0 && size > x.api.maxAnswer {
-			return views, l.CursorAfter(&page.Tasks[i-1]), nil
-		}
-		if t.Apart > 0 && t.Payload == nil {
-			whole, err := j.engine.Get(x.r.Context(), t.ID)
-			switch {
-			case isGone(err):
-				continue // removed meanwhile
-			case err != nil:
-				return nil, "", err
-			}
-			*t = whole
-		}
-		views = append(views, viewJob(t, now))
-	}
-	return views, page.Cursor, nil
 }

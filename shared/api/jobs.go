@@ -65,10 +65,7 @@ func (j *jobs) mountAdd(a *API) {
 func (j *jobs) add(x *exchange) error {
 	b := take()
 	defer b.give()
-	if err := x.read(b); err != nil {
-		return err
-	}
-	body, err := parseBody(b.bytes)
+	body, err := x.parsed(b)
 	if err != nil {
 		return err
 	}
@@ -84,15 +81,13 @@ func (j *jobs) add(x *exchange) error {
 }
 
 // made answers a new task, or the one that was there already.
-func (x *exchange) made(e Engine, added *queue.Added) (err error) {
+func (x *exchange) made(e Engine, added *queue.Added) error {
 	status, t := http.StatusCreated, added.Task
 	if added.Existing {
 		status = http.StatusOK
 	}
-	if t.Apart > 0 && t.Payload == nil {
-		if t, err = e.Get(x.r.Context(), t.ID); err != nil {
-			return err
-		}
+	if err := x.fill(e, &t); err != nil {
+		return err
 	}
 	return x.value(status, viewJob(&t, time.Now().UnixMicro()))
 }

@@ -2,8 +2,10 @@ package api
 
 import (
 	"errors"
+	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"time"
 
@@ -69,6 +71,29 @@ func ofCursor(err error) error {
 		return badCursor()
 	}
 	return err
+}
+
+// paging reads what every list is asked for.
+func (x *exchange) paging() (q query, limit int, cursor string, err error) {
+	if q, err = x.query(); err != nil {
+		return q, 0, "", err
+	}
+	if limit, err = q.page(); err != nil {
+		return q, 0, "", err
+	}
+	cursor, err = q.cursor()
+	return q, limit, cursor, err
+}
+
+// keysAfter answers a page of a map's keys, in order, and tells where the list goes on.
+func keysAfter[V any](x *exchange, q query, all map[string]V, cursor string, limit int) []string {
+	keys := slices.Sorted(maps.Keys(all))
+	keys = slices.DeleteFunc(keys, func(key string) bool { return key <= cursor })
+	if len(keys) > limit {
+		keys = keys[:limit]
+		x.next(q, keys[limit-1])
+	}
+	return keys
 }
 
 // next tells where the list goes on (RFC 8288). A token that came with the query is not repeated.

@@ -164,15 +164,7 @@ func (q *queues) look(ctx context.Context, wanted func(name string) bool) (map[s
 }
 
 func (q *queues) list(x *exchange) error {
-	query, err := x.query()
-	if err != nil {
-		return err
-	}
-	limit, err := query.page()
-	if err != nil {
-		return err
-	}
-	cursor, err := query.cursor()
+	query, limit, cursor, err := x.paging()
 	if err != nil {
 		return err
 	}
@@ -180,14 +172,9 @@ func (q *queues) list(x *exchange) error {
 	if err != nil {
 		return err
 	}
-	names := slices.Sorted(maps.Keys(all))
-	if len(names) > limit {
-		names = names[:limit]
-		x.next(query, names[limit-1])
-	}
-	views := make([]queueView, len(names))
-	for i, name := range names {
-		views[i] = all[name]
+	views := []queueView{}
+	for _, name := range keysAfter(x, query, all, cursor, limit) {
+		views = append(views, all[name])
 	}
 	return x.value(http.StatusOK, map[string][]queueView{"queues": views})
 }
@@ -216,23 +203,7 @@ func (q *queues) put(x *exchange) error {
 	if err != nil {
 		return err
 	}
-	b := take()
-	defer b.give()
-	if err := x.read(b); err != nil {
-		return err
-	}
-	body, err := objectNamed(b.bytes, name)
-	if err != nil {
-		return err
-	}
-	there, err := x.declare(q.book, "queues", name, body)
-	if err != nil {
-		return err
-	}
-	if there {
-		return q.show(x, http.StatusOK)
-	}
-	return q.show(x, http.StatusCreated)
+	return x.put(q.book, "queues", name, q.show)
 }
 
 func (q *queues) remove(x *exchange) error {

@@ -66,15 +66,7 @@ type topicView struct {
 }
 
 func (q *queues) topics(x *exchange) error {
-	query, err := x.query()
-	if err != nil {
-		return err
-	}
-	limit, err := query.page()
-	if err != nil {
-		return err
-	}
-	cursor, err := query.cursor()
+	query, limit, cursor, err := x.paging()
 	if err != nil {
 		return err
 	}
@@ -82,17 +74,14 @@ func (q *queues) topics(x *exchange) error {
 	if err != nil {
 		return err
 	}
-	views := []topicView{}
-	for _, path := range slices.Sorted(maps.Keys(all)) {
+	topics := map[string]queue.Statistics{}
+	for path, statistics := range all {
 		topic, _ := queue.TopicOf(path)
-		if topic <= cursor {
-			continue
-		}
-		if len(views) == limit {
-			x.next(query, views[limit-1].Topic)
-			break
-		}
-		views = append(views, topicView{topic, viewStatistics(all[path])})
+		topics[topic] = statistics
+	}
+	views := []topicView{}
+	for _, topic := range keysAfter(x, query, topics, cursor, limit) {
+		views = append(views, topicView{topic, viewStatistics(topics[topic])})
 	}
 	return x.value(http.StatusOK, map[string][]topicView{"topics": views})
 }

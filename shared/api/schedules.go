@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/millrace/millrace/shared/queue"
 	"github.com/millrace/millrace/shared/schedule"
@@ -155,23 +154,7 @@ func (c *scheduling) show(x *exchange, status int) error {
 }
 
 func (c *scheduling) put(x *exchange) error {
-	b := take()
-	defer b.give()
-	if err := x.read(b); err != nil {
-		return err
-	}
-	body, err := objectNamed(b.bytes, x.r.PathValue("name"))
-	if err != nil {
-		return err
-	}
-	there, err := x.declare(c.book, "schedules", x.r.PathValue("name"), body)
-	if err != nil {
-		return err
-	}
-	if there {
-		return c.show(x, http.StatusOK)
-	}
-	return c.show(x, http.StatusCreated)
+	return x.put(c.book, "schedules", x.r.PathValue("name"), c.show)
 }
 
 func (c *scheduling) delete(x *exchange) error {
@@ -203,20 +186,10 @@ func (c *scheduling) trigger(x *exchange) error {
 }
 
 func (c *scheduling) backfill(x *exchange) error {
-	b := take()
-	defer b.give()
-	if err := x.read(b); err != nil {
-		return err
-	}
-	var value jsontext.Value
-	value, err := parseBody(b.bytes)
-	if err != nil {
-		return err
-	}
 	var from, to time.Time
 	first, last := timeMember("from", &from), timeMember("to", &to)
 	first.required, last.required = true, true
-	if err := readObject("body", value, first, last); err != nil {
+	if err := x.object(first, last); err != nil {
 		return err
 	}
 	n, err := c.schedules.Backfill(x.r.Context(), x.r.PathValue("name"), from, to)

@@ -89,9 +89,9 @@ func (x *exchange) whoseOffset() (name string, consumer stream.UUID, err error) 
 
 // readAction reads the one thing that can be done with an event, in JSON or as a form.
 func (x *exchange) readAction() error {
-	b := take()
-	defer b.give()
 	if kind, _, err := mime.ParseMediaType(first(x.r.Header, "Content-Type")); err == nil && kind == typeForm {
+		b := take()
+		defer b.give()
 		if err := x.readPlain(b); err != nil {
 			return err
 		}
@@ -109,14 +109,7 @@ func (x *exchange) readAction() error {
 		}
 		return checkAction("body.action", values["action"][0])
 	}
-	if err := x.read(b); err != nil {
-		return err
-	}
-	value, err := parseBody(b.bytes)
-	if err != nil {
-		return err
-	}
-	return readObject("body", value, checkedMember("action", checkAction))
+	return x.object(checkedMember("action", checkAction))
 }
 
 func checkAction(location, action string) error {
@@ -131,20 +124,11 @@ func (m *moving) move(x *exchange) error {
 	if err != nil {
 		return err
 	}
-	b := take()
-	defer b.give()
-	if err := x.read(b); err != nil {
-		return err
-	}
-	value, err := parseBody(b.bytes)
-	if err != nil {
-		return err
-	}
 	var eventName string
 	var offset int64
 	of := nameMember(&eventName)
 	of.name = "eventName"
-	if err := readObject("body", value, of, offsetMember(&offset)); err != nil {
+	if err := x.object(of, offsetMember(&offset)); err != nil {
 		return err
 	}
 	if err := m.offsets.Move(x.r.Context(), name, consumer, eventName, offset); err != nil {

@@ -198,13 +198,7 @@ func viewStream(o *stream.Overview) streamView {
 
 // listing reads what a list is asked for. Cursors are texts of the store, which may hold anything.
 func (x *exchange) listing() (q query, after string, limit int, err error) {
-	if q, err = x.query(); err != nil {
-		return q, "", 0, err
-	}
-	if limit, err = q.page(); err != nil {
-		return q, "", 0, err
-	}
-	cursor, err := q.cursor()
+	q, limit, cursor, err := x.paging()
 	if err != nil {
 		return q, "", 0, err
 	}

@@ -12,8 +12,6 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
-
-	"github.com/millrace/millrace/shared/queue"
 )
 
 const (
@@ -221,6 +219,3 @@ func compareNumbers(a, b json.Number) (order int, ok bool) {
 	y, badY := b.Float64()
 	return cmp.Compare(x, y), badX == nil && badY == nil
 }
-
-// isGone reports whether there is no such task any more.
-func isGone(err error) bool { return errors.Is(err, queue.ErrNoTask) }
