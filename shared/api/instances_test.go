@@ -231,7 +231,6 @@ func TestCapacity(t *testing.T) {
 			}
 		})
 		synctest.Wait()
-		began = time.Now()
 		group.Go(func() { got = r.claims(t, free, `{"wait":"1m"}`) })
 		synctest.Wait()
 		r.add(t, queue.New{Job: "/topics/a"})

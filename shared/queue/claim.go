@@ -370,13 +370,20 @@ func (c *claim) judge(ctx context.Context, p place, item *store.Item, now int64)
 		c.stale = append(c.stale, staleEntry{p, item})
 		return nil
 	}
-	line, job, declared, err := c.homeOf(ctx, &p, &t)
+	if c.full || c.load+c.opsOf(&p) > combineOps {
+		c.left = append(c.left, p)
+		return nil
+	}
+	return c.judgeQueued(ctx, p, &t, item.Version, now)
+}
+
+// judgeQueued decides about a pick whose task waits.
+func (c *claim) judgeQueued(ctx context.Context, p place, t *task.Task, version, now int64) error {
+	line, job, declared, err := c.homeOf(ctx, &p, t)
 	if err != nil {
 		return err
 	}
 	switch {
-	case c.full, c.load+c.opsOf(&p) > combineOps:
-		c.left = append(c.left, p)
 	case c.rules.holds(t.Job):
 		c.held = append(c.held, holding{p, ruleHold(t.Job), c.rules[t.Job].key()})
 	case p.NotBefore > now: // in an ordered queue nothing overtakes it
@@ -386,9 +393,9 @@ func (c *claim) judge(ctx context.Context, p place, item *store.Item, now int64)
 	case line != p.home():
 		c.strays = append(c.strays, stray{p, line})
 	case t.Late && t.Attempt == 0:
-		return c.admitLate(ctx, p, &t, item.Version, job, now)
+		return c.admitLate(ctx, p, t, version, job, now)
 	default:
-		c.admit(p, &t, item.Version, job, now)
+		c.admit(p, t, version, job, now)
 	}
 	return nil
 }
