@@ -20,6 +20,8 @@ type benchCommand struct {
 	Follow  benchFollowCommand  `cmd:"" help:"How soon a waiting follower has an event."`
 	Tasks   benchTasksCommand   `cmd:"" help:"Tasks enqueued, started and ended per second, and how soon they start."`
 	Streams benchStreamsCommand `cmd:"" help:"Appends to one stream per second, single and in batches, and reading it in pages."`
+	Claims  benchClaimsCommand  `cmd:"" help:"Tasks claimed and ended per second by remote workers over HTTP, beside what the HTTP stack can do."`
+	Idle    benchIdleCommand    `cmd:"" help:"What workers that wait for tasks cost a server: memory, and processor time."`
 	Stack   benchStackCommand   `cmd:"" hidden:"" help:"Serve nothing: what bench append --http compares with."`
 }
 
@@ -31,6 +33,8 @@ func (benchCommand) Help() string {
     millrace bench follow --http
     millrace bench tasks --backlog 0,1000000
     millrace bench streams --events 1000000
+    millrace bench claims --workers 1,16 --batch 1,32
+    millrace bench idle --workers 1000
     millrace bench append --url http://127.0.0.1:8080
 
 Without --url everything happens on this machine with a temporary embedded store: the engine alone, in this process, or with --http
@@ -86,14 +90,20 @@ func (b bench) open(ctx context.Context) (*bed, error) {
 
 // serveApart serves a fresh store in a process of its own.
 func serveApart(ctx context.Context, dir, place string) (*bed, error) {
-	secret := rand.Text()
-	env := []string{"MILLRACE_ADMIN_TOKEN=" + secret, "MILLRACE_CONFIG=", "MILLRACE_TOKENS=", "MILLRACE_LOG=error"}
-	server, err := startChild(ctx, env, "serve", "--listen", "127.0.0.1:0", "--store", place)
+	server, secret, err := startServer(ctx, place)
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
 	s, err := dialSubject(server.url, secret)
 	return &bed{s, dir, func() error { return errors.Join(server.stop(), os.RemoveAll(dir)) }}, err
+}
+
+// startServer serves a store in a process of its own, and answers the token to show there.
+func startServer(ctx context.Context, place string) (server *child, secret string, err error) {
+	secret = rand.Text()
+	env := []string{"MILLRACE_ADMIN_TOKEN=" + secret, "MILLRACE_CONFIG=", "MILLRACE_TOKENS=", "MILLRACE_LOG=error"}
+	server, err = startChild(ctx, env, "serve", "--listen", "127.0.0.1:0", "--store", place)
+	return server, secret, err
 }
 
 // silent is the log of what has no log.

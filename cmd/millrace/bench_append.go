@@ -73,10 +73,15 @@ func atMost(writers int, disk, stack float64) float64 {
 }
 
 // stackFloor measures the same requests with a server that reads them and answers at once; 0 where HTTP is not measured.
-func (b benchAppendCommand) stackFloor(ctx context.Context, writers, batch int) (perSecond float64, err error) {
+func (b benchAppendCommand) stackFloor(ctx context.Context, writers, batch int) (float64, error) {
 	if !b.HTTP {
 		return 0, nil
 	}
+	return stackRate(ctx, writers, batch, b.Size, b.Duration/3)
+}
+
+// stackRate answers how many requests with so many events a second are answered if the server only reads them.
+func stackRate(ctx context.Context, writers, batch, size int, duration time.Duration) (perSecond float64, err error) {
 	idle, err := startChild(ctx, nil, "bench", "stack", "--batch", strconv.Itoa(batch))
 	if err != nil {
 		return 0, err
@@ -86,7 +91,7 @@ func (b benchAppendCommand) stackFloor(ctx context.Context, writers, batch int) 
 	if err != nil {
 		return 0, err
 	}
-	laps, elapsed, err := hammer(ctx, s, writers, batch, b.Size, b.Duration/3)
+	laps, elapsed, err := hammer(ctx, s, writers, batch, size, duration)
 	return float64(len(laps)) / elapsed.Seconds(), err
 }
 

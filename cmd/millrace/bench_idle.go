@@ -1,0 +1,225 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/millrace/millrace/client"
+)
+
+type benchIdleCommand struct {
+	format
+	Dir      string        `help:"Where to make the temporary store. Default: the system's directory for temporary files." placeholder:"DIR"`
+	Workers  int           `help:"How many wait." default:"1000"`
+	Duration time.Duration `help:"How long each case takes." default:"20s"`
+}
+
+func (benchIdleCommand) Help() string {
+	return `Two cases, each with a server in a process of its own: POLLS, claims that wait and do nothing else; and WORKERS, those of package
+client, which wait 20 s at a time and send a heartbeat every 10 s. CPU is the part of one core that the server uses. MEMORY is what it
+has resident for each of them, beyond what it had without any, at the start of the measurement, and LATER at its end; likewise its
+goroutines.`
+}
+
+// settle is how long those that wait have to get there before the measurement begins.
+const settle = 3 * time.Second
+
+// Run measures both cases and prints a row for each.
+func (b benchIdleCommand) Run(ctx context.Context, c console) error {
+	r := &results{heading: "CASE\tWAITING\tCPU\tREQUESTS/S\tMEMORY\tLATER\tGOROUTINES\tLATER"}
+	err := errors.Join(b.measure(ctx, r, "polls", poll), b.measure(ctx, r, "workers", stay))
+	names := []string{"case", "waiting", "cpu", "requests_per_s", "memory_each", "memory_each_later", "goroutines_each", "goroutines_each_later"}
+	return errors.Join(err, r.print(c.out, b.format, names))
+}
+
+// waiter waits for tasks that never come, until ctx ends.
+type waiter func(ctx context.Context, o client.Options, name string) error
+
+// measure has waiters at a fresh server.
+func (b benchIdleCommand) measure(ctx context.Context, r *results, name string, wait waiter) (err error) {
+	dir, err := os.MkdirTemp(b.Dir, "millrace-bench-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	server, secret, err := startServer(ctx, "pebble:"+dir+"/store")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, server.stop()) }()
+	o := client.Options{URL: server.url, Token: secret}
+	observer, err := client.New(o)
+	if err != nil {
+		return err
+	}
+	without, err := used(ctx, observer)
+	if err != nil {
+		return err
+	}
+	o.HTTP = &http.Client{Transport: wideTransport(2 * b.Workers)}
+	waiting, end := context.WithCancel(ctx)
+	return together(ctx, b.Workers+1, func(ctx context.Context, i int) error {
+		if i < b.Workers {
+			err := wait(waiting, o, fmt.Sprint("bench-", i))
+			if waiting.Err() != nil {
+				return nil // it was over
+			}
+			return errors.Join(errors.New("a worker did not wait to the end"), err)
+		}
+		defer end()
+		return b.watch(ctx, r, name, observer, without)
+	})
+}
+
+// watch measures the server while they wait.
+func (b benchIdleCommand) watch(ctx context.Context, r *results, name string, observer *client.Client, without usage) error {
+	for registered := 0.0; registered < float64(b.Workers); {
+		now, err := used(ctx, observer)
+		if err != nil {
+			return err
+		}
+		registered = now.requests - without.requests
+		if err := pause(ctx, settle/10); err != nil {
+			return err
+		}
+	}
+	if err := pause(ctx, settle); err != nil {
+		return err
+	}
+	first, err := used(ctx, observer)
+	if err != nil {
+		return err
+	}
+	if err := pause(ctx, b.Duration); err != nil {
+		return err
+	}
+	last, err := used(ctx, observer)
+	if err != nil {
+		return err
+	}
+	r.add(name, b.Workers, share((last.cpu-first.cpu)/b.Duration.Seconds()),
+		rate(max(0, last.requests-first.requests-1)/b.Duration.Seconds()), // but for the first look
+		b.memory(without, first), b.memory(without, last), b.goroutines(without, first), b.goroutines(without, last))
+	return nil
+}
+
+// memory answers what each of those that wait adds.
+func (b benchIdleCommand) memory(without, with usage) kibibytes {
+	return kibibytes((with.memory - without.memory) / float64(b.Workers) / 1024)
+}
+
+func (b benchIdleCommand) goroutines(without, with usage) float64 {
+	return math.Round(10*(with.goroutines-without.goroutines)/float64(b.Workers)) / 10
+}
+
+// pause waits, or answers why ctx ended before.
+func pause(ctx context.Context, length time.Duration) error {
+	select {
+	case <-time.After(length):
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// poll registers an instance and has it wait in one request.
+func poll(ctx context.Context, o client.Options, name string) error {
+	var instance struct{ ID string }
+	const instances = "/api/v1/instances"
+	about := map[string]any{"name": name, "jobs": []string{benchTopic}, "capacity": 1}
+	if err := post(ctx, o, instances, about, &instance); err != nil {
+		return err
+	}
+	return post(ctx, o, instances+"/"+instance.ID+"/claims", map[string]any{"max": 1, "wait": "1h"}, nil)
+}
+
+// post sends an object and reads the answer into into, if it is not nil.
+func post(ctx context.Context, o client.Options, path string, object map[string]any, into any) error {
+	body, err := json.Marshal(object)
+	if err != nil {
+		return err
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, o.URL+path, bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	request.Header.Set("Authorization", "Bearer "+o.Token)
+	request.Header.Set("Content-Type", "application/json")
+	answer, err := o.HTTP.Do(request)
+	if err != nil {
+		return err
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode/100 != 2 {
+		return fmt.Errorf("POST %s: %s", path, answer.Status)
+	}
+	if into == nil {
+		return nil
+	}
+	return json.NewDecoder(answer.Body).Decode(into)
+}
+
+// stay waits as a worker does.
+func stay(ctx context.Context, o client.Options, name string) error {
+	c, err := client.New(o)
+	if err != nil {
+		return err
+	}
+	return c.Worker(client.WorkerOptions{Name: name, Jobs: map[string]client.Function{benchTopic: nothing}}).Run(ctx)
+}
+
+// usage is what a server says of itself.
+type usage struct {
+	cpu        float64 // seconds
+	memory     float64 // bytes resident
+	goroutines float64
+	requests   float64 // that were answered
+}
+
+// used reads a server's /metrics.
+func used(ctx context.Context, c *client.Client) (usage, error) {
+	text, _, err := c.Get(ctx, "/metrics")
+	if err != nil {
+		return usage{}, err
+	}
+	var u usage
+	known := map[string]*float64{
+		"process_cpu_seconds_total": &u.cpu, "process_resident_memory_bytes": &u.memory, "go_goroutines": &u.goroutines,
+		"millrace_http_request_duration_seconds_count": &u.requests, // of each route
+	}
+	for line := range strings.Lines(string(text)) {
+		words := strings.Split(strings.TrimSpace(line), " ")
+		name, _, _ := strings.Cut(words[0], "{")
+		sum, ok := known[name]
+		if !ok {
+			continue
+		}
+		value, err := strconv.ParseFloat(words[len(words)-1], 64)
+		if err != nil {
+			return usage{}, fmt.Errorf("/metrics: %q: %w", line, err)
+		}
+		*sum += value
+	}
+	return u, nil
+}
+
+// share is a part of a whole, shown as a percentage.
+type share float64
+
+// String shows it for people.
+func (s share) String() string { return fmt.Sprintf("%.1f %%", 100*float64(s)) }
+
+// kibibytes is a little memory.
+type kibibytes float64
+
+// String shows it for people.
+func (k kibibytes) String() string { return fmt.Sprintf("%.1f KiB", float64(k)) }
