@@ -32,24 +32,21 @@ sections tokens, journal, history and targets are only taken from the server's o
 
 // Run applies the file and prints what has changed.
 func (a applyCommand) Run(ctx context.Context, c console) error {
-	server, err := a.dial(c)
-	if err != nil {
-		return err
-	}
-	defer server.Close()
-	text, err := a.read(c)
-	if err != nil {
-		return usageError{err}
-	}
-	before, err := server.Definitions(ctx)
-	if err != nil {
-		return err
-	}
-	changes, err := server.Apply(ctx, text, a.DryRun)
-	if err != nil {
-		return a.located(err)
-	}
-	return a.print(c, changes, differences(before, text))
+	return a.on(c, func(server *client.Client) error {
+		text, err := a.read(c)
+		if err != nil {
+			return usageError{err}
+		}
+		before, err := server.Definitions(ctx)
+		if err != nil {
+			return err
+		}
+		changes, err := server.Apply(ctx, text, a.DryRun)
+		if err != nil {
+			return a.located(err)
+		}
+		return a.print(c, changes, differences(before, text))
+	})
 }
 
 func (a applyCommand) read(c console) ([]byte, error) {

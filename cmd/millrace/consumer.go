@@ -19,17 +19,14 @@ type consumerList struct {
 
 // Run prints the consumers.
 func (l consumerList) Run(ctx context.Context, c console) error {
-	server, err := l.dial(c)
-	if err != nil {
-		return err
-	}
-	defer server.Close()
-	all, err := collect(server.StreamConsumers(ctx, l.Stream))
-	if err != nil {
-		return err
-	}
-	return list(c, l.format, "consumers", all, "CONSUMER\tEVENT NAME\tOFFSET\tBEHIND\tCONSUMED\tMOVED",
-		func(s *client.StreamConsumer) []any {
-			return []any{s.Consumer, s.EventName, s.Offset, s.Behind, percent(s.Consumed), s.MovedAt.Local().Format(timeLayout)}
-		})
+	return l.on(c, func(server *client.Client) error {
+		all, err := collect(server.StreamConsumers(ctx, l.Stream))
+		if err != nil {
+			return err
+		}
+		return list(c, l.format, "consumers", all, "CONSUMER\tEVENT NAME\tOFFSET\tBEHIND\tCONSUMED\tMOVED",
+			func(s *client.StreamConsumer) []any {
+				return []any{s.Consumer, s.EventName, s.Offset, s.Behind, percent(s.Consumed), s.MovedAt.Local().Format(timeLayout)}
+			})
+	})
 }

@@ -29,6 +29,16 @@ func (r remote) dial(c console) (*client.Client, error) {
 	return connected, nil
 }
 
+// on does something with the server.
+func (r remote) on(c console, do func(*client.Client) error) error {
+	server, err := r.dial(c)
+	if err != nil {
+		return err
+	}
+	defer server.Close()
+	return do(server)
+}
+
 // outage keeps a console from being flooded while a server is away.
 type outage struct{ told atomic.Int64 }
 

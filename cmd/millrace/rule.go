@@ -40,12 +40,9 @@ func (ruleClear) Help() string {
 func (r ruleClear) Run(ctx context.Context, c console) error { return r.turn(ctx, c, false) }
 
 func (r ruleArgs) turn(ctx context.Context, c console, on bool) error {
-	server, err := r.dial(c)
-	if err != nil {
-		return err
-	}
-	defer server.Close()
-	return server.SetRule(ctx, r.handler(), r.Rule, on)
+	return r.on(c, func(server *client.Client) error {
+		return server.SetRule(ctx, r.handler(), r.Rule, on)
+	})
 }
 
 type ruleList struct {
@@ -57,26 +54,23 @@ type ruleList struct {
 
 // Run prints the handlers.
 func (r ruleList) Run(ctx context.Context, c console) error {
-	server, err := r.dial(c)
-	if err != nil {
-		return err
-	}
-	defer server.Close()
-	all, err := collect(server.Handlers(ctx, r.Canvas))
-	if err != nil {
-		return err
-	}
-	kept := all[:0]
-	for _, h := range all {
-		if !r.Held || h.State != "run" {
-			kept = append(kept, h)
+	return r.on(c, func(server *client.Client) error {
+		all, err := collect(server.Handlers(ctx, r.Canvas))
+		if err != nil {
+			return err
 		}
-	}
-	return list(c, r.format, "handlers", kept, "SPACE\tNAME\tSTATE\tNEW\tSCHEDULED\tLOCKED\tDONE\tERROR\tMISSING\tOLDEST WAIT",
-		func(h *client.Handler) []any {
-			n := h.Counts
-			return []any{h.Space, h.Name, h.State, n["new"], n["scheduled"], n["locked"], n["done"], n["error"], n["missing"], waited(h.OldestWait)}
-		})
+		kept := all[:0]
+		for _, h := range all {
+			if !r.Held || h.State != "run" {
+				kept = append(kept, h)
+			}
+		}
+		return list(c, r.format, "handlers", kept, "SPACE\tNAME\tSTATE\tNEW\tSCHEDULED\tLOCKED\tDONE\tERROR\tMISSING\tOLDEST WAIT",
+			func(h *client.Handler) []any {
+				n := h.Counts
+				return []any{h.Space, h.Name, h.State, n["new"], n["scheduled"], n["locked"], n["done"], n["error"], n["missing"], waited(h.OldestWait)}
+			})
+	})
 }
 
 // waited shows a wait in a table.

@@ -25,16 +25,6 @@ type named struct {
 	Name string `arg:"" help:"The schedule's name; that of a collection's is sources/SOURCE/COLLECTION."`
 }
 
-// on does something with the server.
-func (r remote) on(c console, do func(*client.Client) error) error {
-	server, err := r.dial(c)
-	if err != nil {
-		return err
-	}
-	defer server.Close()
-	return do(server)
-}
-
 type scheduleList struct {
 	remote
 	format

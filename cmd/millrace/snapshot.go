@@ -24,16 +24,13 @@ Every object shows the fields of its events, the newest winning. The snapshot's 
 
 // Run prints the snapshot.
 func (s snapshotCommand) Run(ctx context.Context, c console) error {
-	server, err := s.dial(c)
-	if err != nil {
-		return err
-	}
-	defer server.Close()
-	snapshot, err := server.Snapshot(ctx, s.Path)
-	if err != nil {
-		return err
-	}
-	return s.print(c, snapshot)
+	return s.on(c, func(server *client.Client) error {
+		snapshot, err := server.Snapshot(ctx, s.Path)
+		if err != nil {
+			return err
+		}
+		return s.print(c, snapshot)
+	})
 }
 
 func (s snapshotCommand) print(c console, snapshot client.Snapshot) error {

@@ -67,31 +67,28 @@ func (a streamAppend) Run(ctx context.Context, c console) error {
 	if (a.Name == "") == (a.File == "") || a.Batch < 1 || a.Batch > 1000 {
 		return misused("give either an event name or --file, and --batch from 1 to 1000")
 	}
-	server, err := a.dial(c)
-	if err != nil {
-		return err
-	}
-	defer server.Close()
-	file, err := identity(a.IDFile, "producer-id")
-	if err != nil {
-		return err
-	}
-	producer, err := client.NewProducer(server, a.Stream, file)
-	if err != nil {
-		return err
-	}
-	events, err := a.events(c, file)
-	if err != nil {
-		return err
-	}
-	for n := 0; len(events) > 0; n++ {
-		batch := events[:min(a.Batch, len(events))]
-		if err := a.send(ctx, c, producer, batch, n); err != nil {
+	return a.on(c, func(server *client.Client) error {
+		file, err := identity(a.IDFile, "producer-id")
+		if err != nil {
 			return err
 		}
-		events = events[len(batch):]
-	}
-	return nil
+		producer, err := client.NewProducer(server, a.Stream, file)
+		if err != nil {
+			return err
+		}
+		events, err := a.events(c, file)
+		if err != nil {
+			return err
+		}
+		for n := 0; len(events) > 0; n++ {
+			batch := events[:min(a.Batch, len(events))]
+			if err := a.send(ctx, c, producer, batch, n); err != nil {
+				return err
+			}
+			events = events[len(batch):]
+		}
+		return nil
+	})
 }
 
 func (a streamAppend) send(ctx context.Context, c console, p *client.Producer, batch []client.StreamEvent, n int) error {
@@ -222,6 +219,17 @@ func (f consuming) consumer() (string, error) {
 	return client.KeptID(file)
 }
 
+// as calls do with a server and the consumer's id.
+func (f consuming) as(c console, do func(server *client.Client, consumer string) error) error {
+	return f.on(c, func(server *client.Client) error {
+		id, err := f.consumer()
+		if err != nil {
+			return err
+		}
+		return do(server, id)
+	})
+}
+
 type streamRead struct {
 	consuming
 	format
@@ -233,28 +241,21 @@ type streamRead struct {
 
 // Run prints the events.
 func (r streamRead) Run(ctx context.Context, c console) error {
-	server, err := r.dial(c)
-	if err != nil {
-		return err
-	}
-	defer server.Close()
-	id, err := r.consumer()
-	if err != nil {
-		return err
-	}
-	events, err := server.ReadStream(ctx, client.StreamQuery{Stream: r.Stream, Consumer: id, Name: r.Name, Limit: r.Limit, Wait: r.Wait})
-	if err != nil {
-		return err
-	}
-	if err := printStream(c, r.format, events); err != nil || !r.Ack {
-		return err
-	}
-	for _, e := range events {
-		if _, err := server.Acknowledge(ctx, id, r.Stream, e.Event.ID); err != nil {
+	return r.as(c, func(server *client.Client, id string) error {
+		events, err := server.ReadStream(ctx, client.StreamQuery{Stream: r.Stream, Consumer: id, Name: r.Name, Limit: r.Limit, Wait: r.Wait})
+		if err != nil {
 			return err
 		}
-	}
-	return nil
+		if err := printStream(c, r.format, events); err != nil || !r.Ack {
+			return err
+		}
+		for _, e := range events {
+			if _, err := server.Acknowledge(ctx, id, r.Stream, e.Event.ID); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
 func printStream(c console, f format, events []client.StreamEvent) error {
@@ -283,21 +284,14 @@ type streamAck struct {
 
 // Run acknowledges the event.
 func (a streamAck) Run(ctx context.Context, c console) error {
-	server, err := a.dial(c)
-	if err != nil {
+	return a.as(c, func(server *client.Client, id string) error {
+		offset, err := server.Acknowledge(ctx, id, a.Stream, a.ID)
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintln(c.out, offset)
 		return err
-	}
-	defer server.Close()
-	id, err := a.consumer()
-	if err != nil {
-		return err
-	}
-	offset, err := server.Acknowledge(ctx, id, a.Stream, a.ID)
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintln(c.out, offset)
-	return err
+	})
 }
 
 type streamReplay struct {
@@ -308,16 +302,9 @@ type streamReplay struct {
 
 // Run moves the offset.
 func (r streamReplay) Run(ctx context.Context, c console) error {
-	server, err := r.dial(c)
-	if err != nil {
-		return err
-	}
-	defer server.Close()
-	id, err := r.consumer()
-	if err != nil {
-		return err
-	}
-	return server.MoveOffset(ctx, id, r.Stream, r.Name, r.Offset)
+	return r.as(c, func(server *client.Client, id string) error {
+		return server.MoveOffset(ctx, id, r.Stream, r.Name, r.Offset)
+	})
 }
 
 type streamList struct {
@@ -327,21 +314,18 @@ type streamList struct {
 
 // Run prints the streams.
 func (l streamList) Run(ctx context.Context, c console) error {
-	server, err := l.dial(c)
-	if err != nil {
-		return err
-	}
-	defer server.Close()
-	all, err := collect(server.Streams(ctx))
-	if err != nil {
-		return err
-	}
-	return list(c, l.format, "streams", all, "STREAM\tPRODUCER\tEVENTS\tNAMES", func(s *client.Stream) []any {
-		names := strconv.Itoa(len(s.Names))
-		if s.More {
-			names += "+"
+	return l.on(c, func(server *client.Client) error {
+		all, err := collect(server.Streams(ctx))
+		if err != nil {
+			return err
 		}
-		return []any{s.Stream, s.Producer, s.Events, names}
+		return list(c, l.format, "streams", all, "STREAM\tPRODUCER\tEVENTS\tNAMES", func(s *client.Stream) []any {
+			names := strconv.Itoa(len(s.Names))
+			if s.More {
+				names += "+"
+			}
+			return []any{s.Stream, s.Producer, s.Events, names}
+		})
 	})
 }
 
@@ -360,11 +344,10 @@ func (streamTail) Help() string {
 
 // Run prints events until ctx ends, which is no failure.
 func (t streamTail) Run(ctx context.Context, c console) error {
-	server, err := t.dial(c)
-	if err != nil {
-		return err
-	}
-	defer server.Close()
+	return t.on(c, func(server *client.Client) error { return t.print(ctx, server, c) })
+}
+
+func (t streamTail) print(ctx context.Context, server *client.Client, c console) error {
 	q := client.Query{Types: []string{event.StreamAppended}, Wait: t.Idle}
 	if t.After != nil {
 		q.After = event.ID(*t.After)

@@ -42,23 +42,20 @@ func (e taskEnqueue) Run(ctx context.Context, c console) error {
 	if e.Priority < 1 {
 		return misused("--priority is %d, want at least 1", e.Priority)
 	}
-	server, err := e.dial(c)
-	if err != nil {
-		return err
-	}
-	defer server.Close()
-	id, existing, err := server.EnqueueSync(ctx, e.Source, e.Collection, e.Priority)
-	if err != nil {
-		return err
-	}
-	if existing {
-		c.note("%s of %s is under way already", e.Collection, e.Source)
-	}
-	if e.Output == "table" {
-		_, err = fmt.Fprintln(c.out, id)
-		return err
-	}
-	return e.one(c, map[string]any{"task_id": id, "existing": existing})
+	return e.on(c, func(server *client.Client) error {
+		id, existing, err := server.EnqueueSync(ctx, e.Source, e.Collection, e.Priority)
+		if err != nil {
+			return err
+		}
+		if existing {
+			c.note("%s of %s is under way already", e.Collection, e.Source)
+		}
+		if e.Output == "table" {
+			_, err = fmt.Fprintln(c.out, id)
+			return err
+		}
+		return e.one(c, map[string]any{"task_id": id, "existing": existing})
+	})
 }
 
 // handlerArgs name a handler.
@@ -91,31 +88,28 @@ Prints the event's id. Without a handler of that name the event is recorded as m
 
 // Run emits the event.
 func (e taskEmit) Run(ctx context.Context, c console) error {
-	server, err := e.dial(c)
-	if err != nil {
+	return e.on(c, func(server *client.Client) error {
+		event := client.NewEvent{Value: json.RawMessage(e.Value), DelayUntil: e.At, Modifier: e.Modifier}
+		if !json.Valid(event.Value) {
+			event.Value = json.RawMessage(quote(e.Value))
+		}
+		if e.Delay != 0 {
+			event.DelayUntil = time.Now().Add(e.Delay)
+		}
+		emitted, err := server.EmitTo(ctx, e.handler(), event)
+		if err != nil {
+			return err
+		}
+		if e.Output == "table" {
+			_, err = fmt.Fprintln(c.out, emitted.ID)
+		} else {
+			err = e.one(c, emitted)
+		}
+		if err == nil && emitted.Status == "missing" {
+			err = missingError{e.handler()}
+		}
 		return err
-	}
-	defer server.Close()
-	event := client.NewEvent{Value: json.RawMessage(e.Value), DelayUntil: e.At, Modifier: e.Modifier}
-	if !json.Valid(event.Value) {
-		event.Value = json.RawMessage(quote(e.Value))
-	}
-	if e.Delay != 0 {
-		event.DelayUntil = time.Now().Add(e.Delay)
-	}
-	emitted, err := server.EmitTo(ctx, e.handler(), event)
-	if err != nil {
-		return err
-	}
-	if e.Output == "table" {
-		_, err = fmt.Fprintln(c.out, emitted.ID)
-	} else {
-		err = e.one(c, emitted)
-	}
-	if err == nil && emitted.Status == "missing" {
-		err = missingError{e.handler()}
-	}
-	return err
+	})
 }
 
 // missingError says that an event has no handler.
@@ -142,25 +136,22 @@ func (l taskList) Run(ctx context.Context, c console) error {
 	if l.Limit < 0 {
 		return misused("--limit is %d, want at least 1", l.Limit)
 	}
-	server, err := l.dial(c)
-	if err != nil {
-		return err
-	}
-	defer server.Close()
-	if l.End.IsZero() {
-		l.End = time.Now().Add(time.Minute) // the server's clock may be ahead
-	}
-	if l.Start.IsZero() {
-		l.Start = l.End.Add(-l.Last - time.Minute)
-	}
-	tasks, err := collect(server.SyncTasks(ctx, client.SyncQuery{
-		Source: l.Source, Collection: l.Collection, Status: l.Status, Start: l.Start, End: l.End, Limit: l.Limit,
-	}))
-	if err != nil {
-		return err
-	}
-	return list(c, l.format, "tasks", tasks, "CREATED\tSTATUS\tPRIORITY\tCOLLECTION\tSTARTED\tFINISHED\tID", func(t *client.SyncTask) []any {
-		return []any{when(t.CreatedAt), t.Status, t.Priority, t.Collection, when(t.StartedAt), when(t.FinishedAt), t.ID}
+	return l.on(c, func(server *client.Client) error {
+		if l.End.IsZero() {
+			l.End = time.Now().Add(time.Minute) // the server's clock may be ahead
+		}
+		if l.Start.IsZero() {
+			l.Start = l.End.Add(-l.Last - time.Minute)
+		}
+		tasks, err := collect(server.SyncTasks(ctx, client.SyncQuery{
+			Source: l.Source, Collection: l.Collection, Status: l.Status, Start: l.Start, End: l.End, Limit: l.Limit,
+		}))
+		if err != nil {
+			return err
+		}
+		return list(c, l.format, "tasks", tasks, "CREATED\tSTATUS\tPRIORITY\tCOLLECTION\tSTARTED\tFINISHED\tID", func(t *client.SyncTask) []any {
+			return []any{when(t.CreatedAt), t.Status, t.Priority, t.Collection, when(t.StartedAt), when(t.FinishedAt), t.ID}
+		})
 	})
 }
 
@@ -177,17 +168,14 @@ func (e taskEvents) Run(ctx context.Context, c console) error {
 	if e.Limit < 0 {
 		return misused("--limit is %d, want at least 0", e.Limit)
 	}
-	server, err := e.dial(c)
-	if err != nil {
-		return err
-	}
-	defer server.Close()
-	events, err := collect(server.HandlerEvents(ctx, e.handler(), e.Status, e.Limit))
-	if err != nil {
-		return err
-	}
-	return list(c, e.format, "events", events, "ENQUEUED\tSTATUS\tRETRIES\tNOT BEFORE\tVALUE\tID", func(e *client.HandlerEvent) []any {
-		return []any{when(e.EnqueuedAt), e.Status, e.Retries, when(e.DelayUntil), brief(e.Value), e.ID}
+	return e.on(c, func(server *client.Client) error {
+		events, err := collect(server.HandlerEvents(ctx, e.handler(), e.Status, e.Limit))
+		if err != nil {
+			return err
+		}
+		return list(c, e.format, "events", events, "ENQUEUED\tSTATUS\tRETRIES\tNOT BEFORE\tVALUE\tID", func(e *client.HandlerEvent) []any {
+			return []any{when(e.EnqueuedAt), e.Status, e.Retries, when(e.DelayUntil), brief(e.Value), e.ID}
+		})
 	})
 }
 
@@ -200,23 +188,20 @@ type taskShow struct {
 
 // Run prints the task.
 func (s taskShow) Run(ctx context.Context, c console) error {
-	server, err := s.dial(c)
-	if err != nil {
-		return err
-	}
-	defer server.Close()
-	if s.Canvas != "" {
-		event, err := server.HandlerEvent(ctx, s.Canvas, s.ID)
+	return s.on(c, func(server *client.Client) error {
+		if s.Canvas != "" {
+			event, err := server.HandlerEvent(ctx, s.Canvas, s.ID)
+			if err != nil {
+				return err
+			}
+			return s.show(c, event)
+		}
+		task, err := server.SyncTask(ctx, s.ID)
 		if err != nil {
 			return err
 		}
-		return s.show(c, event)
-	}
-	task, err := server.SyncTask(ctx, s.ID)
-	if err != nil {
-		return err
-	}
-	return s.show(c, task)
+		return s.show(c, task)
+	})
 }
 
 // show prints one thing, as a table a member a line.
@@ -253,12 +238,9 @@ func (taskCancel) Help() string {
 
 // Run cancels the task.
 func (t taskCancel) Run(ctx context.Context, c console) error {
-	server, err := t.dial(c)
-	if err != nil {
-		return err
-	}
-	defer server.Close()
-	return server.CancelSync(ctx, t.ID)
+	return t.on(c, func(server *client.Client) error {
+		return server.CancelSync(ctx, t.ID)
+	})
 }
 
 type taskRetry struct {
@@ -269,20 +251,17 @@ type taskRetry struct {
 
 // Run prints the id of the new task.
 func (t taskRetry) Run(ctx context.Context, c console) error {
-	server, err := t.dial(c)
-	if err != nil {
-		return err
-	}
-	defer server.Close()
-	job, err := server.Retry(ctx, t.ID)
-	if err != nil {
-		return err
-	}
-	if t.Output == "table" {
-		_, err = fmt.Fprintln(c.out, job.ID)
-		return err
-	}
-	return t.one(c, job)
+	return t.on(c, func(server *client.Client) error {
+		job, err := server.Retry(ctx, t.ID)
+		if err != nil {
+			return err
+		}
+		if t.Output == "table" {
+			_, err = fmt.Fprintln(c.out, job.ID)
+			return err
+		}
+		return t.one(c, job)
+	})
 }
 
 type taskWhy struct {
@@ -293,20 +272,17 @@ type taskWhy struct {
 
 // Run prints the reason.
 func (t taskWhy) Run(ctx context.Context, c console) error {
-	server, err := t.dial(c)
-	if err != nil {
+	return t.on(c, func(server *client.Client) error {
+		why, err := server.Why(ctx, t.ID)
+		if err != nil {
+			return err
+		}
+		if t.Output != "table" {
+			return t.one(c, why)
+		}
+		_, err = fmt.Fprintf(c.out, "%s: %s\n", why.State, why.Reason)
 		return err
-	}
-	defer server.Close()
-	why, err := server.Why(ctx, t.ID)
-	if err != nil {
-		return err
-	}
-	if t.Output != "table" {
-		return t.one(c, why)
-	}
-	_, err = fmt.Fprintf(c.out, "%s: %s\n", why.State, why.Reason)
-	return err
+	})
 }
 
 type taskLogs struct {
@@ -318,23 +294,20 @@ type taskLogs struct {
 
 // Run prints the lines as they come.
 func (l taskLogs) Run(ctx context.Context, c console) error {
-	server, err := l.dial(c)
-	if err != nil {
-		return err
-	}
-	defer server.Close()
-	lines := server.SyncTaskLogs
-	if l.Follow {
-		lines = server.FollowLogs
-	}
-	if l.Output == "json" {
-		all, err := collect(lines(ctx, l.ID))
-		if err != nil {
-			return err
+	return l.on(c, func(server *client.Client) error {
+		lines := server.SyncTaskLogs
+		if l.Follow {
+			lines = server.FollowLogs
 		}
-		return printJSON(c.out, map[string][]client.LogLine{"logs": all})
-	}
-	return l.print(ctx, c, lines(ctx, l.ID))
+		if l.Output == "json" {
+			all, err := collect(lines(ctx, l.ID))
+			if err != nil {
+				return err
+			}
+			return printJSON(c.out, map[string][]client.LogLine{"logs": all})
+		}
+		return l.print(ctx, c, lines(ctx, l.ID))
+	})
 }
 
 // print prints line by line; what is followed is shown at once.
