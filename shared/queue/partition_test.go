@@ -12,8 +12,8 @@ import (
 	"github.com/millrace/millrace/shared/task"
 )
 
-// late tells a result as a server does for a worker elsewhere, and answers the error and the messages of the task's log.
-func (b *bench) late(l queue.Lease, outcome queue.Outcome) (refused error, log []string) {
+// late tells a result as a server does for a worker elsewhere, and answers the messages of the task's log and the error.
+func (b *bench) late(l queue.Lease, outcome queue.Outcome) (log []string, refused error) {
 	b.t.Helper()
 	_, refused = b.Complete(b.t.Context(), l.Token, queue.Result{Outcome: outcome})
 	if errors.Is(refused, queue.ErrStale) {
@@ -28,7 +28,7 @@ func (b *bench) late(l queue.Lease, outcome queue.Outcome) (refused error, log [
 	for _, line := range page.Lines {
 		log = append(log, line.Level+": "+line.Message)
 	}
-	return refused, log
+	return log, refused
 }
 
 // A worker that was cut off comes back and tells what it has done, after its lease, whatever has become of the task since. It
@@ -71,7 +71,7 @@ func TestALateResultIsRefusedAndTold(t *testing.T) {
 			c.meanwhile(b)
 			before := b.events(id)
 			for range 2 {
-				refused, log := b.late(first, queue.OK)
+				log, refused := b.late(first, queue.OK)
 				if !errors.Is(refused, queue.ErrStale) {
 					t.Errorf("Complete = %v, want %v", refused, queue.ErrStale)
 				}
@@ -96,7 +96,7 @@ func TestARepeatedResultIsNoLateOne(t *testing.T) {
 	b.add("a", func(n *queue.New) { n.Attempts = 2 })
 	l := b.claim(1)[0]
 	b.end(l, queue.Result{Outcome: queue.Failed})
-	if refused, log := b.late(l, queue.Failed); !errors.Is(refused, queue.ErrStale) || log != nil {
+	if log, refused := b.late(l, queue.Failed); !errors.Is(refused, queue.ErrStale) || log != nil {
 		t.Errorf("a result told twice: %v, log %q, want it refused and nothing noted", refused, log)
 	}
 }
