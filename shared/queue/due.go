@@ -126,11 +126,16 @@ func (d *dueTimes) settle(found []place) time.Time {
 // RingDue rings the bell, with its own delay, for what falls due until then, and answers how often. It is for the cron
 // function, which thereby spares everybody else looking.
 func (q *Queue) RingDue(ctx context.Context, until time.Time) (rung int, err error) {
+	set, err := q.definitions.Current(ctx)
+	if err != nil {
+		return 0, err
+	}
 	var rings []bell.Ring
 	for p, err := range q.entries(ctx, store.Range{Table: store.Work, Partition: partitionDue, To: stamp(until.UnixMicro() + 1)}) {
 		if err != nil {
 			return rung, err
 		}
+		p.settle(set) // where it goes when its time comes
 		if rings = append(rings, bell.Ring{Queue: p.line(), At: time.UnixMicro(dueTime(&p))}); len(rings) == listPage {
 			q.ring(ctx, rings)
 			rung, rings = rung+len(rings), nil

@@ -65,7 +65,7 @@ func (e *ear) keep(rings []bell.Ring) (kept int) {
 	for _, ring := range rings {
 		if early := time.Until(ring.At); early > 0 && early <= mostEarly {
 			kept++
-			time.AfterFunc(early, func() {
+			time.AfterFunc(early+slack, func() {
 				select {
 				case e.due <- struct{}{}:
 				default: // one look is for all
@@ -79,13 +79,16 @@ func (e *ear) keep(rings []bell.Ring) (kept int) {
 // mostEarly is how early a ring may come, and as much again for a clock that is behind.
 const mostEarly = 2 * time.Second
 
+// slack is for a clock that is set back a little while a timer runs: who looks too early finds nothing.
+const slack = time.Millisecond
+
 // AwaitRing waits until the time of a ring that came early, or until ctx ends. It is for a host that hears rings itself.
 func AwaitRing(ctx context.Context, ring bell.Ring) {
 	early := time.Until(ring.At)
 	if early <= 0 || early > mostEarly {
 		return
 	}
-	timer := time.NewTimer(early)
+	timer := time.NewTimer(early + slack)
 	defer timer.Stop()
 	select {
 	case <-timer.C:

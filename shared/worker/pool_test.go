@@ -101,7 +101,7 @@ func TestPoolKeepsEarlyRings(t *testing.T) {
 		if n := e.count(); n != 1 {
 			t.Errorf("%d tasks have ended before the time of the early ring, want 1", n)
 		}
-		time.Sleep(time.Millisecond)
+		time.Sleep(2 * time.Millisecond)
 		synctest.Wait()
 		if n := e.count(); n != 2 {
 			t.Errorf("%d tasks have ended at the time of the early ring, want 2", n)
