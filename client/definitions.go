@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -29,13 +28,9 @@ func (c *Client) Apply(ctx context.Context, document []byte, dryRun bool) (Chang
 	if dryRun {
 		q.query = url.Values{"dry_run": {"true"}}
 	}
-	answer, err := c.repeat(ctx, q, c.patience)
-	if err != nil {
-		return Changes{}, fmt.Errorf("client: apply: %w", err)
-	}
 	var changes Changes
-	if err := json.Unmarshal(answer.body, &changes); err != nil {
-		return Changes{}, fmt.Errorf("client: apply: answer: %w", err)
+	if _, err := c.ask(ctx, q, &changes); err != nil {
+		return Changes{}, fmt.Errorf("client: apply: %w", err)
 	}
 	return changes, nil
 }

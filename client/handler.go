@@ -48,11 +48,7 @@ type EmittedTo struct {
 func (c *Client) EmitTo(ctx context.Context, h HandlerName, e NewEvent) (emitted EmittedTo, err error) {
 	body, err := json.Marshal(e)
 	if err == nil {
-		var answer reply
-		q := call{method: http.MethodPost, path: h.path() + "/events", body: body, key: c.ownKey()}
-		if answer, err = c.repeat(ctx, q, c.patience); err == nil {
-			err = answer.decode(&emitted)
-		}
+		_, err = c.ask(ctx, call{method: http.MethodPost, path: h.path() + "/events", body: body, key: c.ownKey()}, &emitted)
 	}
 	if err != nil {
 		return EmittedTo{}, fmt.Errorf("client: emit to %v: %w", h, err)

@@ -7,7 +7,6 @@ import (
 	"iter"
 	"net/http"
 	"net/url"
-	"strconv"
 	"time"
 
 	"github.com/millrace/millrace/shared/event"
@@ -109,10 +108,7 @@ func (c *Client) AddJob(ctx context.Context, n NewJob) (job Job, existing bool, 
 	body, err := json.Marshal(n)
 	var answer reply
 	if err == nil {
-		answer, err = c.repeat(ctx, call{method: http.MethodPost, path: jobsPath, body: body, key: c.ownKey()}, c.patience)
-	}
-	if err == nil {
-		err = answer.decode(&job)
+		answer, err = c.ask(ctx, call{method: http.MethodPost, path: jobsPath, body: body, key: c.ownKey()}, &job)
 	}
 	if err != nil {
 		return Job{}, false, fmt.Errorf("client: add a job to %s: %w", n.Topic, err)
@@ -169,43 +165,10 @@ func (c *Client) Jobs(ctx context.Context, q JobQuery) iter.Seq2[Job, error] {
 		}
 		return pages[Job](ctx, c, "jobs", "jobs", jobsPath, query, q.Limit)
 	}
-	return func(yield func(Job, error) bool) {
-		if err := c.searchJobs(ctx, q, func(j Job) bool { return yield(j, nil) }); err != nil {
-			yield(Job{}, fmt.Errorf("client: search jobs: %w", err))
-		}
-	}
-}
-
-// searchJobs calls each with what is found, until it answers false.
-func (c *Client) searchJobs(ctx context.Context, q JobQuery, each func(Job) bool) error {
 	body, err := json.Marshal(q)
 	if err != nil {
-		return err
+		return func(yield func(Job, error) bool) { yield(Job{}, fmt.Errorf("client: search jobs: %w", err)) }
 	}
-	query := url.Values{}
-	for left := q.Limit; ; {
-		if q.Limit > 0 {
-			query.Set("limit", strconv.Itoa(min(left, maxPage)))
-		}
-		answer, err := c.repeat(ctx, call{method: http.MethodPost, path: jobsPath + "/search", query: query, body: body}, c.patience)
-		if err != nil {
-			return err
-		}
-		var list struct {
-			Jobs []Job `json:"jobs"`
-		}
-		if err := answer.decode(&list); err != nil {
-			return err
-		}
-		for _, j := range list.Jobs {
-			if !each(j) {
-				return nil
-			}
-		}
-		next := cursorOf(answer.header.Get("Link"))
-		if left -= len(list.Jobs); next == "" || q.Limit > 0 && left <= 0 {
-			return nil
-		}
-		query.Set("cursor", next)
-	}
+	search := call{method: http.MethodPost, path: jobsPath + "/search", query: url.Values{}, body: body}
+	return pagesOf[Job](ctx, c, "search jobs", "jobs", search, q.Limit)
 }

@@ -3,6 +3,7 @@ package client_test
 import (
 	"encoding/json"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -70,4 +71,30 @@ func TestJobs(t *testing.T) {
 	if diff := cmp.Diff(want, s.asked); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
+}
+
+func TestRetry(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c, s := speak(t,
+			answer{status: 503}, answer{status: 201, body: `{"id":"2"}`}, answer{status: 201, body: `{"id":"3"}`},
+			answer{status: 409},
+		)
+		if job, err := c.Retry(t.Context(), "1/2"); job.ID != "2" || err != nil {
+			t.Errorf("Retry = %v, %v", job, err)
+		}
+		if s.keys[0] == "" || s.keys[0] != s.keys[1] {
+			t.Errorf("keys = %q, want one for the request and its repetition", s.keys)
+		}
+		if job, err := c.RetryOnce(t.Context(), "k", "1"); job.ID != "3" || err != nil || s.keys[2] != "k" {
+			t.Errorf("RetryOnce = %v, %v under %q", job, err, s.keys[2])
+		}
+		if _, err := c.RetryOnce(t.Context(), "k", "1"); client.StatusOf(err) != 409 {
+			t.Errorf("RetryOnce = %v, want a 409", err)
+		}
+		want := []string{"POST /api/v1/jobs/1%2F2/retry", "POST /api/v1/jobs/1%2F2/retry", "POST /api/v1/jobs/1/retry", "POST /api/v1/jobs/1/retry"}
+		if diff := cmp.Diff(want, s.asked); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	})
 }

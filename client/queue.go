@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"iter"
 	"net/http"
@@ -75,14 +74,10 @@ func (c *Client) SuspendQueue(ctx context.Context, name string, on bool) error {
 
 // PurgeQueue drops the tasks of a queue that wait, and answers how many there were.
 func (c *Client) PurgeQueue(ctx context.Context, name string) (dropped int, err error) {
-	answer, err := c.repeat(ctx, call{method: http.MethodPost, path: queueURL(name) + "/purge", wait: time.Hour}, c.patience)
 	var purged struct {
 		Dropped int `json:"dropped"`
 	}
-	if err == nil {
-		err = json.Unmarshal(answer.body, &purged)
-	}
-	if err != nil {
+	if _, err := c.ask(ctx, call{method: http.MethodPost, path: queueURL(name) + "/purge", wait: time.Hour}, &purged); err != nil {
 		return 0, fmt.Errorf("client: purge queue %s: %w", name, err)
 	}
 	return purged.Dropped, nil

@@ -80,12 +80,8 @@ func (c *Client) BackfillSchedule(ctx context.Context, name string, from, to tim
 		return 0, err
 	}
 	q := call{method: http.MethodPost, path: schedulePath(name) + "/backfill", body: body}
-	answer, err := c.repeat(ctx, q, c.patience)
 	var made struct{ Ticks int }
-	if err == nil {
-		err = answer.decode(&made)
-	}
-	if err != nil {
+	if _, err := c.ask(ctx, q, &made); err != nil {
 		return 0, fmt.Errorf("client: backfill %s: %w", name, err)
 	}
 	return made.Ticks, nil

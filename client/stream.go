@@ -113,13 +113,10 @@ func (c *Client) ReadStream(ctx context.Context, q StreamQuery) (events []Stream
 	if q.Wait > 0 {
 		query.Set("timeout", fmt.Sprintf("%dms", q.Wait.Milliseconds()))
 	}
-	answer, err := c.repeat(ctx, call{
+	_, err = c.ask(ctx, call{
 		method: http.MethodGet, path: streamPath(q.Stream) + "/events", query: query, wait: q.Wait,
 		header: [2]string{"X-Consumer-ID", q.Consumer},
-	}, c.patience)
-	if err == nil {
-		err = answer.decode(&events)
-	}
+	}, &events)
 	if err != nil {
 		return nil, fmt.Errorf("client: read %s: %w", q.Stream, err)
 	}
@@ -152,15 +149,10 @@ func (c *Client) offset(ctx context.Context, consumer, path string, body any) (i
 	if err != nil {
 		return 0, err
 	}
-	answer, err := c.repeat(ctx, call{
-		method: http.MethodPost, path: path, body: text, header: [2]string{"X-Consumer-ID", consumer},
-	}, c.patience)
 	var moved struct {
 		Offset int64 `json:"offset"`
 	}
-	if err == nil {
-		err = answer.decode(&moved)
-	}
+	_, err = c.ask(ctx, call{method: http.MethodPost, path: path, body: text, header: [2]string{"X-Consumer-ID", consumer}}, &moved)
 	return moved.Offset, err
 }
 

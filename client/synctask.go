@@ -32,13 +32,10 @@ func (c *Client) EnqueueSync(ctx context.Context, source, collection string, pri
 	if priority != 0 {
 		query.Set("priority", strconv.FormatInt(priority, 10))
 	}
-	answer, err := c.repeat(ctx, call{method: http.MethodPost, path: v1 + "tasks", query: query, key: c.ownKey()}, c.patience)
 	var task struct {
 		ID string `json:"task_id"`
 	}
-	if err == nil {
-		err = answer.decode(&task)
-	}
+	answer, err := c.ask(ctx, call{method: http.MethodPost, path: v1 + "tasks", query: query, key: c.ownKey()}, &task)
 	if err != nil {
 		return "", false, fmt.Errorf("client: enqueue %s of %s: %w", collection, source, err)
 	}
@@ -93,14 +90,16 @@ func (c *Client) CancelSync(ctx context.Context, id string) error {
 	return nil
 }
 
-// Retry makes a new task of one that is finished and did not succeed; any other is a conflict (409). It is sent once: a
-// failure leaves open whether there is a new task.
-func (c *Client) Retry(ctx context.Context, id string) (job Job, err error) {
-	answer, err := c.repeat(ctx, call{method: http.MethodPost, path: v1 + "jobs/" + url.PathEscape(id) + "/retry"}, -1)
-	if err == nil {
-		err = answer.decode(&job)
-	}
-	if err != nil {
+// Retry makes a new task of one that is finished and did not succeed, once however often the request has to be sent; any other
+// is a conflict (409).
+func (c *Client) Retry(ctx context.Context, id string) (Job, error) {
+	return c.RetryOnce(ctx, c.ownKey(), id)
+}
+
+// RetryOnce does the same under a key of the caller's: called again with it within 24 hours, it answers the task made first.
+func (c *Client) RetryOnce(ctx context.Context, key, id string) (job Job, err error) {
+	q := call{method: http.MethodPost, path: jobURL(id) + "/retry", key: key}
+	if _, err := c.ask(ctx, q, &job); err != nil {
 		return Job{}, fmt.Errorf("client: retry %s: %w", id, err)
 	}
 	return job, nil

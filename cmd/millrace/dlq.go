@@ -222,7 +222,7 @@ func replay(ctx context.Context, server *client.Client, jobs []client.Job, pace 
 			case <-ticker.C:
 			}
 		}
-		if _, err := server.Retry(ctx, job.ID); err != nil {
+		if _, err := server.RetryOnce(ctx, "replay-"+job.ID, job.ID); err != nil { // or what is cut short here would be done twice
 			return done, err
 		}
 		done++

@@ -1,6 +1,9 @@
 package main
 
 import (
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -45,5 +48,38 @@ func TestGrouped(t *testing.T) {
 	}
 	if got[0].Group == got[2].Group {
 		t.Error("two topics share a group")
+	}
+}
+
+// What was replayed and could not be taken from the history is not done twice when it is replayed again.
+func TestReplayIsCutShort(t *testing.T) {
+	t.Parallel()
+	var keys []string
+	removable := false
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.Method == http.MethodPost:
+			keys = append(keys, r.URL.Path+" "+r.Header.Get("Idempotency-Key"))
+			_, _ = io.WriteString(w, `{"id":"2"}`)
+		case !removable:
+			w.WriteHeader(http.StatusInternalServerError)
+		}
+	}))
+	defer server.Close()
+	c, err := client.New(client.Options{URL: server.URL, Token: "t"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	jobs := []client.Job{{ID: "1"}}
+	if _, err := replay(t.Context(), c, jobs, 0); err == nil {
+		t.Error("replay = nil, want why the job is still there")
+	}
+	removable = true
+	if done, err := replay(t.Context(), c, jobs, 0); done != 1 || err != nil {
+		t.Errorf("replay = %d, %v", done, err)
+	}
+	if diff := cmp.Diff([]string{"/api/v1/jobs/1/retry replay-1", "/api/v1/jobs/1/retry replay-1"}, keys); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
