@@ -54,17 +54,22 @@ func deploy(t *testing.T) *deployment {
 
 func open(t *testing.T, s store.Store, c *clock) *deployment {
 	t.Helper()
+	return openWith(t, s, c, nothing{})
+}
+
+func openWith(t *testing.T, s store.Store, c *clock, definitions queue.Definitions) *deployment {
+	t.Helper()
 	d := &deployment{t: t, meter: meter.New(s), clock: c}
 	d.journal = journal.Open(d.meter, journal.Options{Now: c.now})
 	t.Cleanup(func() { _ = d.journal.Close() })
-	d.Queue = queue.Open(queue.Options{Store: d.meter, Journal: d.journal, Definitions: nothing{}, Now: c.now})
+	d.Queue = queue.Open(queue.Options{Store: d.meter, Journal: d.journal, Definitions: definitions, Now: c.now})
 	d.topology = topology.Open(topology.Options{Store: d.meter, Now: c.now})
 	return d
 }
 
 func (d *deployment) register(name string, jobs ...string) *topology.Instance {
 	d.t.Helper()
-	i, err := d.topology.Register(d.t.Context(), topology.New{Name: name, Jobs: jobs, Capacity: 4})
+	i, err := d.topology.Register(d.t.Context(), topology.New{Name: name, Jobs: jobs, Capacity: 8})
 	if err != nil {
 		d.t.Fatal(err)
 	}
@@ -74,7 +79,7 @@ func (d *deployment) register(name string, jobs ...string) *topology.Instance {
 // claim claims for an instance.
 func (d *deployment) claim(i *topology.Instance, max int) []queue.Lease {
 	d.t.Helper()
-	leases, err := d.Claim(d.t.Context(), queue.Claimer{Instance: i.Claimer(), Jobs: i.Jobs}, max)
+	leases, err := d.Claim(d.t.Context(), queue.Claimer{Instance: i.Claimer(), Capacity: i.Capacity, Jobs: i.Jobs}, max)
 	if err != nil {
 		d.t.Fatal(err)
 	}
