@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"time"
 
@@ -156,15 +157,16 @@ func (a *actor) invent(label string, plain bool) queue.New {
 	if plain {
 		return n
 	}
-	n.Job = []string{"/plain", "/plain", "/single", "/strict", "/strict", "/few", "/far", "/fair/a", "/fair/a", "/fair/b"}[a.luck.IntN(10)]
+	n.Job = []string{"/plain", "/plain", "/single", "/strict", "/strict", "/few", "/far/few", "/far/strict", "/fair/a", "/fair/b"}[a.luck.IntN(10)]
 	n.Priority = int64(a.luck.IntN(3))
-	if n.Job != "/strict" && a.chance(25) {
+	ordered := strings.HasSuffix(n.Job, "/strict")
+	if !ordered && a.chance(25) {
 		n.NotBefore = time.Now().Add(time.Duration(a.luck.Int64N(int64(longestWait))))
 	}
 	switch {
 	case a.chance(40):
 		n.Unique = n.Job + fmt.Sprint(a.luck.IntN(2))
-	case n.Job != "/strict" && a.chance(25):
+	case !ordered && a.chance(25):
 		n.Concurrency = &task.Concurrency{Key: "k", Limit: 1}
 	}
 	if a.chance(10) {
@@ -195,7 +197,7 @@ func (a *actor) work(max int) {
 // claimer is somebody whose tasks a server runs, or an instance.
 func (a *actor) claimer() queue.Claimer {
 	if a.chance(30) {
-		return queue.Claimer{Instance: a.name + roomy, Capacity: room, Jobs: []string{"/far"}}
+		return queue.Claimer{Instance: a.name + roomy, Capacity: room, Jobs: []string{"/far/*"}}
 	}
 	return queue.Claimer{Instance: a.name, Queues: []string{"main", "strict", "few", "fair"}[a.luck.IntN(4):]}
 }

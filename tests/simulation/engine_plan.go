@@ -73,7 +73,7 @@ func drawEngine(seed uint64) enginePlan {
 	return p
 }
 
-// declared is the set of definitions of every run: one queue of each policy, two with a limit, and a job for instances.
+// declared is the set of definitions of every run: one queue of each policy, two with a limit. Instances have a share in two of them.
 type declared struct{ set *definition.Set }
 
 // Current answers it.
@@ -95,12 +95,12 @@ func declare() declared {
 			Path: path, Queue: queue, Target: here, Attempts: attempts, RetryDelay: retryDelay, Lease: leaseLength,
 		}
 	}
-	far := job("/far", "few", 3)
-	far.Target = definition.Target{Instances: true}
+	far, next := job("/far/few", "few", 3), job("/far/strict", "strict", 3)
+	far.Target, next.Target = definition.Target{Instances: true}, definition.Target{Instances: true}
 	return declared{&definition.Set{
 		Jobs: []definition.Job{
 			job("/plain", "main", 3), job("/single", "main", 1), job("/strict", "strict", 3), job("/few", "few", 2),
-			job("/fair/a", "fair", 2), job("/fair/b", "fair", 2), far,
+			job("/fair/a", "fair", 2), job("/fair/b", "fair", 2), far, next,
 		},
 		Queues: []definition.Queue{
 			{Name: "strict", Type: definition.Ordered}, {Name: "few", MaxParallel: limits["few"]},

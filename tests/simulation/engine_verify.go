@@ -51,7 +51,7 @@ func (r *engineRun) runAll(e *engine) {
 	for {
 		began, held := time.Now(), r.rulesInForce()
 		leases, err := e.Claim(r.ctx, queue.Claimer{Instance: "drain"}, 5)
-		far, farErr := e.Claim(r.ctx, queue.Claimer{Instance: "drain" + roomy, Capacity: room, Jobs: []string{"/far"}}, 5)
+		far, farErr := e.Claim(r.ctx, queue.Claimer{Instance: "drain" + roomy, Capacity: room, Jobs: []string{"/far/*"}}, 5)
 		if err = errors.Join(err, farErr); err != nil {
 			r.report("liveness", "a claim fails when all is quiet: %v", err)
 		}
