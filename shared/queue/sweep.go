@@ -175,6 +175,17 @@ func (a *alarm) clear() {
 	a.at = 0
 }
 
+// over reports whether the time has come, and clears the alarm if so.
+func (a *alarm) over(now int64) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.at == 0 || a.at > now {
+		return false
+	}
+	a.at = 0
+	return true
+}
+
 // sleep waits until the alarm.
 func (q *Queue) sleep(ctx context.Context, timer *time.Timer, sweep *time.Ticker) {
 	for {

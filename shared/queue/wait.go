@@ -159,7 +159,8 @@ func forInstances(line string) bool {
 const lookEvery = time.Second
 
 // lookOut looks, while anybody waits, for tasks that other processes have made ready: one process costs a read of each line
-// a second, however many wait in it.
+// a second, however many wait in it. It ends leases that run out, too, so that those who wait have their tasks at once and
+// need not wait for the next sweep.
 func (q *Queue) lookOut(ctx context.Context) {
 	ticker := time.NewTicker(lookEvery)
 	defer ticker.Stop()
@@ -175,7 +176,26 @@ func (q *Queue) lookOut(ctx context.Context) {
 	}
 }
 
+// endLeases ends what has run out if a lease is over that this process has given or seen; else it asks the store nothing.
+func (q *Queue) endLeases(ctx context.Context) error {
+	now := q.micro()
+	if !q.alarm.over(now) {
+		return nil
+	}
+	_, next, err := q.sweepLeases(ctx)
+	switch {
+	case err != nil:
+		q.wake(now) // at the next look
+	case next != 0:
+		q.wake(next)
+	}
+	return err
+}
+
 func (q *Queue) look(ctx context.Context) error {
+	if err := q.endLeases(ctx); err != nil {
+		return err
+	}
 	if _, err := q.Promote(ctx); err != nil {
 		return err
 	}

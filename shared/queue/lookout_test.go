@@ -1,0 +1,55 @@
+package queue_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/millrace/millrace/shared/definition"
+	"github.com/millrace/millrace/shared/journal"
+	"github.com/millrace/millrace/shared/queue"
+	"github.com/millrace/millrace/shared/store/memory"
+	"github.com/millrace/millrace/shared/store/meter"
+	"github.com/millrace/millrace/shared/task"
+)
+
+// TestWhoWaitsHasTheTaskOfADeadInstance: as soon as its lease is over, without a sweep, though other processes share the
+// store; and waiting costs no look at the leases while none is over.
+func TestWhoWaitsHasTheTaskOfADeadInstance(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := meter.New(shared{memory.New(memory.Options{})})
+		b := &bench{t: t, store: m, journal: journal.Open(m, journal.Options{})}
+		defer b.journal.Close()
+		b.Queue = queue.Open(queue.Options{Store: m, Journal: b.journal, Definitions: fixed{&definition.Set{}}})
+		defer b.Drain()
+		added := b.enqueue(queue.New{Dialect: task.Job, Job: "/topics/a", Attempts: 2, RetryDelay: time.Microsecond})
+		dead := b.byInstance(1)[0]
+
+		began := time.Now()
+		w := b.Wait(queue.Claimer{Instance: "w/2", Jobs: []string{"/topics/**"}})
+		select {
+		case <-w.Ready():
+		case <-time.After(10 * dead.Length):
+			t.Fatal("the waiting instance was not woken")
+		}
+		if took := time.Since(began); took < dead.Length || took > dead.Length+3*time.Second {
+			t.Errorf("the waiting instance was woken after %v, want soon after the lease of %v", took, dead.Length)
+		}
+		w.Looks()
+		again := b.byInstance(1)
+		if len(again) != 1 || again[0].Task.ID != added[0].Task.ID || again[0].Task.Attempt != 2 {
+			t.Fatalf("claimed %+v, want the second attempt at the task", again)
+		}
+		b.complete(again[0], queue.Result{Outcome: queue.OK})
+
+		idle := b.Wait(queue.Claimer{Instance: "w/2", Jobs: []string{"/topics/**"}})
+		defer idle.End()
+		time.Sleep(again[0].Length + 3*time.Second) // the alarm for the lease that is gone has rung
+		m.Reset()
+		time.Sleep(time.Minute)
+		if u := m.Usage(); u.Total().Calls > 3*60 {
+			t.Errorf("a minute of waiting took %d calls of the store, want at most three a second", u.Total().Calls)
+		}
+	})
+}
