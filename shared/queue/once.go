@@ -13,22 +13,20 @@ import (
 
 // answered is what an idempotency key is remembered by.
 type answered struct {
-	Fingerprint []byte `json:"f"`
-	Tasks       []struct {
-		ID       task.ID `json:"id"`
-		Existing bool    `json:"x,omitempty"`
-	} `json:"t"`
+	Fingerprint []byte         `json:"f"`
+	Tasks       []answeredTask `json:"t"`
+}
+
+type answeredTask struct {
+	ID       task.ID `json:"id"`
+	Existing bool    `json:"x,omitempty"`
 }
 
 // onceOp remembers the answer beside the tasks. That an earlier one has expired is found out by whoever meets it.
 func (a *addition) onceOp() store.Op {
 	r := answered{Fingerprint: a.once.Fingerprint[:]}
-	r.Tasks = make([]struct {
-		ID       task.ID `json:"id"`
-		Existing bool    `json:"x,omitempty"`
-	}, len(a.tasks))
-	for i, t := range a.answer().Tasks {
-		r.Tasks[i].ID, r.Tasks[i].Existing = t.Task.ID, t.Existing
+	for _, t := range a.answer().Tasks {
+		r.Tasks = append(r.Tasks, answeredTask{t.Task.ID, t.Existing})
 	}
 	item := store.Item{Key: onceKey(a.once), Value: encode(r), Expires: a.q.now().Add(journal.OnceFor)}
 	return store.Put(item, a.onceCond)
