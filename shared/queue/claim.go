@@ -239,6 +239,7 @@ func (c *claim) started(ctx context.Context, err error) ([]Lease, error) {
 			leases[i].Task.Payload = s.payload
 		}
 		c.q.leases.keep(s)
+		c.q.permits.change(s.lease.Permits, true)
 		c.q.wake(s.lease.Expires)
 	}
 	if c.queue.Type == definition.RoundRobin {
@@ -255,9 +256,10 @@ func (c *claim) bounds() (ops, bytes int) {
 	return min(ops, combineOps), 1500 * len(c.picks)
 }
 
-// private: a task that was picked is this claim's, unless it is removed meanwhile. Places of limits and unique keys are not.
+// private: a task that was picked is this claim's, unless it is removed meanwhile; so are an instance's places, whose claims
+// come one by one, where there is no other process. Places of other limits and unique keys are not.
 func (c *claim) private() bool {
-	return c.permits.at == nil && c.queue.MaxParallel == 0 &&
+	return (c.permits.at == nil || c.q.store.Exclusive()) && c.queue.MaxParallel == 0 &&
 		!slices.ContainsFunc(c.picks, func(p place) bool { return p.Limit > 0 || p.Late != "" })
 }
 
@@ -310,6 +312,7 @@ func (c *claim) prepare(ctx context.Context, lost *store.Conflict) (journal.Chan
 	}
 	if lost != nil {
 		c.permits.at.forget()
+		c.q.permits.forget()
 	}
 	if err := c.permits.read(ctx, c.q, &c.queue, c.picks); err != nil {
 		return journal.Change{}, err

@@ -76,7 +76,7 @@ func (e *ending) ended(ctx context.Context, err error) (task.State, error) {
 		return task.Running, nil
 	}
 	if err != nil {
-		if e.place != nil {
+		if e.place != nil || len(e.held.Permits) > 0 {
 			e.q.doubt(err)
 		}
 		return "", err
@@ -242,6 +242,7 @@ func (e *ending) announce(ctx context.Context) {
 
 // permitsFree wakes whoever waits for the places that a lease has given back.
 func (q *Queue) permitsFree(ctx context.Context, h *heldLease) {
+	q.permits.change(h.Permits, false)
 	for _, p := range h.Permits {
 		if key, ok := strings.CutPrefix(p.What, "key/"); ok {
 			if err := q.freed(ctx, key); err != nil {

@@ -80,18 +80,6 @@ func (pool *permitPool) readOne(ctx context.Context, q *Queue, what string) erro
 	return err
 }
 
-// usedPermits answers the sort keys of the places that are taken.
-func (q *Queue) usedPermits(ctx context.Context, what string) (map[string]bool, error) {
-	used := map[string]bool{}
-	for item, err := range store.All(ctx, q.store, store.Range{Table: store.Work, Partition: permitPartition(what)}) {
-		if err != nil {
-			return nil, unavailable("read a limit", err)
-		}
-		used[item.Key.Sort] = true
-	}
-	return used, nil
-}
-
 // take takes a place of each limit that concerns a task, or says which one has none.
 func (pool *permitPool) take(c *definition.Queue, key *task.Concurrency) ([]permit, missing) {
 	var permits []permit

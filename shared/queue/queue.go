@@ -59,6 +59,7 @@ type Queue struct {
 	combiner  combiner
 	windows   windows
 	leases    leases
+	permits   permits
 	rules     rulebook
 	virtual   virtualTimes
 	due       dueTimes

@@ -238,6 +238,7 @@ func (q *Queue) doubt(err error) {
 func (q *Queue) forget() {
 	q.rules.forget()
 	q.due.forget()
+	q.permits.forget()
 	for _, line := range q.windows.all() {
 		line.forgetAll()
 	}
