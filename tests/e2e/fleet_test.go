@@ -40,7 +40,7 @@ func TestSharedFleet(t *testing.T) {
 		s.Env = append(s.Env, "AWS_ENDPOINT_URL="+containers.LocalStack(t), "AWS_REGION=us-east-1", "AWS_ACCESS_KEY_ID=test",
 			"AWS_SECRET_ACCESS_KEY=test", "MILLRACE_BELL=sqs:"+queue)
 	})
-	sail(t, s, number(t, sharedFleetVariable, 400))
+	sail(t, s, number(t, sharedFleetVariable, 200))
 }
 
 // number answers what a variable says, or else what it is by default: less where tests are to be short.
