@@ -54,7 +54,7 @@ type completed struct {
 // actor has a home and luck of its own.
 type actor struct {
 	run  *engineRun
-	home *engineHome
+	home *home[*engine]
 	name string
 	luck *rand.Rand
 	turn int64 // no other actor has it
@@ -125,7 +125,7 @@ func (a *actor) enqueue(n int) {
 		tries = 6
 	}
 	for range tries {
-		e := a.home.engine()
+		e := a.home.now()
 		answer, err := e.Enqueue(a.run.ctx, once, news...)
 		a.part()
 		if q.outcome = judge(e, err); q.outcome == Acknowledged {
@@ -188,7 +188,7 @@ func (r *engineRun) worker(name string, at int) {
 
 // work claims and runs what it is given.
 func (a *actor) work(max int) {
-	e := a.home.engine()
+	e := a.home.now()
 	for _, l := range a.claim(e, max) {
 		a.execute(e, l)
 	}
@@ -267,7 +267,7 @@ func (a *actor) remote(e *engine) *engine {
 	if len(a.run.homes) == 1 || a.chance(70) {
 		return e
 	}
-	return a.run.homes[a.luck.IntN(len(a.run.homes))].engine()
+	return a.run.homes[a.luck.IntN(len(a.run.homes))].now()
 }
 
 func (a *actor) complete(e *engine, l queue.Lease, result queue.Result) {
@@ -341,7 +341,7 @@ func (r *engineRun) operator(name string, at int) {
 }
 
 func (a *actor) rule(path string, on bool) {
-	e := a.home.engine()
+	e := a.home.now()
 	kind := queue.Pause
 	if a.chance(30) {
 		kind = queue.Block
@@ -362,7 +362,7 @@ func (a *actor) stop() {
 		return
 	}
 	id := tasks[a.luck.IntN(len(tasks))].ID
-	running, err := a.home.engine().Stop(a.run.ctx, id)
+	running, err := a.home.now().Stop(a.run.ctx, id)
 	a.part()
 	a.run.count("stopped")
 	a.run.note("%s: stop %s: %v %v", a.name, id, running, err)
@@ -374,7 +374,7 @@ func (r *engineRun) caretaker(kind string, at int) {
 	r.upkeep.Go(func() {
 		for !r.is(&r.over) {
 			a.rest(4 * r.plan.think)
-			e := a.home.engine()
+			e := a.home.now()
 			if kind == "sweep" {
 				swept, _ := e.Sweep(r.ctx)
 				for range swept.Lost {

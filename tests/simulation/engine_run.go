@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -35,7 +36,7 @@ type engineRun struct {
 	ctx     context.Context
 	ledger  *ledger
 	service *faulty.Service
-	homes   []*engineHome
+	homes   []*home[*engine]
 	actors  int64 // so far
 	set     declared
 
@@ -76,7 +77,7 @@ func RunEngine(t *testing.T, seed uint64, trace func(string)) EngineReport {
 
 func (r *engineRun) play() {
 	for i := range r.plan.processes {
-		r.homes = append(r.homes, &engineHome{run: r, name: fmt.Sprintf("p%d", i)})
+		r.homes = append(r.homes, r.home(fmt.Sprintf("p%d", i)))
 	}
 	for i := range 3 {
 		r.producer(fmt.Sprintf("producer%d", i), i)
@@ -97,6 +98,7 @@ func (r *engineRun) play() {
 	time.Sleep(settling)
 	r.drain()
 	for _, h := range r.homes {
+		r.happened["crashes"] += max(h.lives-1, 0)
 		h.close()
 	}
 	r.group.Wait()
@@ -147,75 +149,25 @@ func (r *engineRun) report(invariant, format string, args ...any) {
 	}
 }
 
-// engineHome is a place where engines live, one after the other.
-type engineHome struct {
-	run  *engineRun
-	name string
-
-	mu      sync.Mutex
-	lives   int
-	current *engine
-}
-
 // engine is one life: a line to the store, a journal, and a queue.
 type engine struct {
 	*queue.Queue
+	wire
 	journal *journal.Journal
-	line    *faulty.Store
 }
 
-func (e *engine) crashed() bool {
-	select {
-	case <-e.line.Crashed():
-		return true
-	default:
-		return false
-	}
-}
+// Close ends both, the queue first.
+func (e *engine) Close() error { return errors.Join(e.Queue.Close(), e.journal.Close()) }
 
-// engine answers the one that lives here now, after the time it takes to start a new one if need be.
-func (h *engineHome) engine() *engine {
-	h.mu.Lock()
-	crashed := h.current != nil && h.current.crashed()
-	h.mu.Unlock()
-	if crashed {
-		time.Sleep(restart)
-	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.current == nil || h.current.crashed() {
-		h.close()
-		h.start()
-	}
-	return h.current
-}
-
-func (h *engineHome) start() {
-	h.lives++
-	name := fmt.Sprintf("%s.%d", h.name, h.lives)
-	line := h.run.service.Process(name)
-	if h.run.is(&h.run.calm) {
-		line.Settle()
-	}
-	h.current = h.run.open(line, name)
-	if h.lives > 1 {
-		h.run.count("crashes")
-	}
-}
-
-// close ends the current life without waiting for what it still does.
-func (h *engineHome) close() {
-	if life := h.current; life != nil {
-		h.run.group.Go(func() { _ = life.Close(); _ = life.journal.Close() })
-	}
-}
-
-func (h *engineHome) settle() {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.current != nil {
-		h.current.line.Settle()
-	}
+// home answers one of the run's homes.
+func (r *engineRun) home(name string) *home[*engine] {
+	return &home[*engine]{name: name, group: &r.group, start: func(name string) *engine {
+		line := r.service.Process(name)
+		if r.is(&r.calm) {
+			line.Settle()
+		}
+		return r.open(line, name)
+	}}
 }
 
 // private is a line to a store that nobody else can reach.
@@ -238,7 +190,7 @@ func (r *engineRun) open(line *faulty.Store, name string) *engine {
 	q := queue.Open(queue.Options{
 		Store: s, Journal: j, Definitions: r.set, Now: c.now, Bell: deaf{}, Random: &source{dice(r.plan.seed, name+" random")},
 	})
-	return &engine{Queue: q, journal: j, line: line}
+	return &engine{Queue: q, journal: j, wire: wire{line}}
 }
 
 // deaf is a bell that is never heard: nothing but promptness may rest on rings.

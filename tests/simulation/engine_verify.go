@@ -20,14 +20,14 @@ func (r *engineRun) drain() {
 	for _, path := range ruled {
 		for _, kind := range []queue.RuleKind{queue.Pause, queue.Block} {
 			r.ruling(path, false)
-			if err := a.home.engine().SetRule(r.ctx, path, kind, false); err != nil {
+			if err := a.home.now().SetRule(r.ctx, path, kind, false); err != nil {
 				r.report("liveness", "a rule cannot be lifted when all is quiet: %v", err)
 			}
 		}
 	}
 	for round := 0; round < 40; round++ {
 		for _, h := range r.homes {
-			e := h.engine()
+			e := h.now()
 			if _, err := e.Sweep(r.ctx); err != nil {
 				r.report("liveness", "a sweep fails when all is quiet: %v", err)
 			}

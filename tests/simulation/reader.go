@@ -37,7 +37,7 @@ type segment struct {
 // reader follows the journal to its end.
 type reader struct {
 	run    *run
-	home   *home
+	home   *home[*process]
 	name   string
 	habit  habit
 	luck   *rand.Rand
@@ -62,7 +62,7 @@ func (rd *reader) wait() {
 }
 
 func (rd *reader) request() {
-	p := rd.home.process()
+	p := rd.home.now()
 	if rd.habit.stateless {
 		p = p.stateless()
 		defer func() { _ = p.Close() }()
@@ -117,7 +117,7 @@ func (rd *reader) take(a journal.Answer, err error, began time.Time) bool {
 
 // restart begins anew behind a snapshot.
 func (rd *reader) restart() {
-	p := rd.home.process()
+	p := rd.home.now()
 	if stamp, ok := rd.run.snapshot(p); ok {
 		rd.cursor = stamp
 	}
@@ -144,7 +144,7 @@ func (r *run) backward(name string, at int, h habit) {
 	r.followers.Go(func() {
 		for !r.closing() {
 			time.Sleep(time.Duration(luck.Int64N(int64(h.pause))) + time.Microsecond)
-			p, acked := place.process(), r.newestAck()
+			p, acked := place.now(), r.newestAck()
 			answer, err := p.ReadNewest(r.ctx, journal.Request{Match: h.match(), Limit: h.limit})
 			if err != nil || p.crashed() {
 				continue

@@ -56,7 +56,7 @@ type run struct {
 	cancel  context.CancelFunc
 	audit   *audit
 	service *faulty.Service
-	homes   []*home
+	homes   []*home[*process]
 
 	writers, followers, group sync.WaitGroup
 
@@ -127,7 +127,7 @@ func (r *run) note(format string, args ...any) {
 
 func (r *run) play() {
 	for i := range r.plan.processes {
-		r.homes = append(r.homes, &home{run: r, name: fmt.Sprintf("p%d", i)})
+		r.homes = append(r.homes, r.home(fmt.Sprintf("p%d", i)))
 	}
 	r.populate()
 	r.writers.Wait()

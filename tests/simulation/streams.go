@@ -75,7 +75,7 @@ func producerID(n int) stream.UUID { return stream.UUID{6: 0x40, 8: 0x80, 15: by
 
 func (s *streamRun) play() {
 	for i := range s.plan.processes {
-		s.homes = append(s.homes, &home{run: s.run, name: fmt.Sprintf("p%d", i)})
+		s.homes = append(s.homes, s.home(fmt.Sprintf("p%d", i)))
 	}
 	s.produce("a0", 0, 1, "")
 	s.produce("a1", 1, 1, "")
@@ -100,8 +100,8 @@ func (s *streamRun) play() {
 }
 
 // at answers the access to streams of the process that lives in a home.
-func (s *streamRun) at(h *home) (*stream.Streams, *process) {
-	p := h.process()
+func (s *streamRun) at(h *home[*process]) (*stream.Streams, *process) {
+	p := h.now()
 	return s.of(p), p
 }
 
@@ -134,7 +134,7 @@ func (s *streamRun) produce(name string, at, id int, twin string) {
 	})
 }
 
-func (s *streamRun) append(h *home, luck *rand.Rand, to string, id int, labels []string, mine *rand.Rand) {
+func (s *streamRun) append(h *home[*process], luck *rand.Rand, to string, id int, labels []string, mine *rand.Rand) {
 	a := stream.Append{
 		Stream: to, Producer: producerID(id), Once: &journal.Idempotency{Scope: "simulation", Key: labels[0], Fingerprint: [32]byte{1}},
 	}

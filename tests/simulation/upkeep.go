@@ -52,7 +52,7 @@ func (r *run) sweeper(name string, at int) {
 	r.followers.Go(func() {
 		for !r.closing() {
 			time.Sleep(10*time.Millisecond + time.Duration(luck.Int64N(int64(r.plan.upkeep))))
-			p := place.process()
+			p := place.now()
 			if _, err := p.Sweep(r.ctx); errors.Is(err, journal.ErrDamaged) && !p.crashed() {
 				r.report("I10", "sweep: %v", err)
 			}
@@ -67,7 +67,7 @@ func (r *run) collector(name string, at int) {
 	r.followers.Go(func() {
 		for !r.closing() {
 			time.Sleep(20*time.Millisecond + time.Duration(luck.Int64N(int64(250*time.Millisecond))))
-			p := place.process()
+			p := place.now()
 			if luck.IntN(2) == 0 {
 				p = p.stateless()
 				_, _ = r.snapshot(p)

@@ -24,7 +24,9 @@ func (r *run) aftermath() {
 		if _, err := p.Sweep(r.ctx); err != nil {
 			r.report("liveness", "sweep: %v", err)
 		}
-		w := &writer{run: r, home: &home{run: r, current: p}, name: "w" + strconv.Itoa(7+visit), luck: dice(r.plan.seed, "late")}
+		place := r.home("")
+		place.lives, place.current = 1, p
+		w := &writer{run: r, home: place, name: "w" + strconv.Itoa(7+visit), luck: dice(r.plan.seed, "late")}
 		for n := range 12 {
 			plain(w, n)
 		}

@@ -34,7 +34,7 @@ type emission struct {
 // writer appends; in the home's process of the moment.
 type writer struct {
 	run  *run
-	home *home
+	home *home[*process]
 	name string
 	luck *rand.Rand
 }
@@ -75,7 +75,7 @@ func plain(w *writer, n int) {
 	if w.run.plan.large && n%4 == 1 {
 		events[0].Fields = append(events[0].Fields, padding...)
 	}
-	p := w.home.process()
+	p := w.home.now()
 	receipt, err := p.Emit(w.run.ctx, events, nil)
 	w.told(p, labels, receipt, err)
 }
@@ -91,7 +91,7 @@ func once(twins string) func(*writer, int) {
 		events := []event.Event{labelled(label, "/k/0", "")}
 		key := &journal.Idempotency{Scope: "simulation", Key: label, Fingerprint: [32]byte{1}}
 		for range 8 {
-			p := w.home.process()
+			p := w.home.now()
 			receipt, err := p.Emit(w.run.ctx, events, key)
 			if err == nil && !p.crashed() {
 				w.told(p, []string{label}, receipt, nil)
@@ -114,7 +114,7 @@ func change(w *writer, n int) {
 	for i := range names {
 		labels = append(labels, fmt.Sprintf("%s-%d-%d", w.name, n, i))
 	}
-	p := w.home.process()
+	p := w.home.now()
 	receipt, err := p.Write(w.run.ctx, func(ctx context.Context, _ *store.Conflict) (journal.Change, error) {
 		return prepare(ctx, p, names, labels)
 	})
