@@ -9,6 +9,10 @@ type waiting struct {
 	head   int
 }
 
+// maxRings is how many rings wait for a queue at most: more than a process has workers, who look for more work whenever they
+// have found some. Otherwise whoever wakes beside a large backlog would take a ring for each of its tasks first.
+const maxRings = 4096
+
 func (w *waiting) empty() bool { return len(w.counts) == 0 }
 
 func (w *waiting) add(queue string, n int) {
@@ -18,7 +22,7 @@ func (w *waiting) add(queue string, n int) {
 	if w.counts[queue] == 0 {
 		w.turns = append(w.turns, queue)
 	}
-	w.counts[queue] += n
+	w.counts[queue] = min(w.counts[queue]+n, maxRings)
 }
 
 // take answers up to limit rings, one of each queue in turn.
