@@ -59,7 +59,7 @@ func (c *claim) first(ctx context.Context) ([]place, error) {
 const takenFor = 3 * time.Second
 
 // lookAhead is how many entries beyond those wanted a claimer reads where it has rivals, so as to find some that they have
-// not taken.
+// not taken. Where there are so many that all of these are, it reads on by pages of four times as many.
 const lookAhead = 64
 
 // win settles by one plain conditional write who may start the best entries, where other processes claim too; writers
@@ -75,19 +75,64 @@ func (c *claim) win(ctx context.Context) ([]place, error) {
 	if rivals {
 		limit += lookAhead
 	}
-	var found []place
-	for _, line := range c.lines {
-		of, _, err := q.places(ctx, store.Range{Table: store.Work, Partition: readyPartition(line), Limit: limit})
+	for ahead := c.beginnings(); ; limit = c.want + 4*lookAhead {
+		found, err := c.look(ctx, ahead, limit)
 		if err != nil {
 			return nil, err
 		}
-		found = append(found, of...)
+		free := c.free(found)
+		if !rivals && len(free) == len(found) {
+			return head(free, c.want), nil
+		}
+		// Where all that was found is others' already, the next may be found behind it.
+		if won, err := c.contend(ctx, found); err != nil || len(won) > 0 || len(ahead) == 0 {
+			return won, err
+		}
 	}
-	free := c.free(found)
-	if !rivals && len(free) == len(found) {
-		return head(free, c.want), nil
+}
+
+// beginnings are the lines, to be looked at from their heads.
+func (c *claim) beginnings() map[string]string {
+	ahead := make(map[string]string, len(c.lines))
+	for _, line := range c.lines {
+		ahead[line] = ""
 	}
-	return c.contend(ctx, found)
+	return ahead
+}
+
+// look reads a page of each line that ahead says to look at from a sort key, and has ahead say where those go on that have
+// more.
+func (c *claim) look(ctx context.Context, ahead map[string]string, limit int) ([]place, error) {
+	var found []place
+	for _, line := range c.lines {
+		from, on := ahead[line]
+		if !on {
+			continue
+		}
+		of, more, err := c.q.places(ctx, store.Range{
+			Table: store.Work, Partition: readyPartition(line), From: from, Limit: limit,
+		})
+		if err != nil {
+			return nil, err
+		}
+		if found = append(found, of...); more && len(of) > 0 {
+			ahead[line] = c.q.beyond(of)
+		} else {
+			delete(ahead, line)
+		}
+	}
+	return found, nil
+}
+
+// beyond answers where to look behind entries and what is marked with them.
+func (q *Queue) beyond(places []place) (from string) {
+	last := places[len(places)-1].key.Sort
+	for _, p := range places {
+		if p.Taken.counts(q.micro()) {
+			last = max(last, p.Taken.To)
+		}
+	}
+	return last + "\x00"
 }
 
 // free leaves out what others have marked, and answers the rest in its order.
@@ -115,7 +160,7 @@ func byLine(found []place) (lines [][]place) {
 	return lines
 }
 
-// contend takes a block of the entries found.
+// contend takes a block of the entries found: the first, or, of a claimer that others were quicker than, one of the next.
 func (c *claim) contend(ctx context.Context, found []place) ([]place, error) {
 	q := c.q
 	skip := 0
@@ -124,7 +169,7 @@ func (c *claim) contend(ctx context.Context, found []place) ([]place, error) {
 		if len(free) == 0 {
 			return nil, nil
 		}
-		free = free[min(skip, len(free)-1):]
+		free = free[min(skip*c.want, len(free)-1):]
 		block := head(free, c.want)
 		lost, rival, err := q.mark(ctx, block)
 		if err != nil || lost == nil {
