@@ -27,11 +27,11 @@ func (benchIdleCommand) Help() string {
 	return `Two cases, each with a server in a process of its own: POLLS, claims that wait and do nothing else; and WORKERS, those of package
 client, which wait 20 s at a time and send a heartbeat every 10 s. CPU is the part of one core that the server uses. MEMORY is what it
 has resident for each of them, beyond what it had without any, at the start of the measurement, and LATER at its end; likewise its
-goroutines.`
+goroutines. What is resident includes garbage that is still to be collected; with GOGC=20 in the environment there is little of it.`
 }
 
-// settle is how long those that wait have to get there before the measurement begins.
-const settle = 3 * time.Second
+// settle is how long those that wait have to get there, and to send their first heartbeats, before the measurement begins.
+const settle = 12 * time.Second
 
 // Run measures both cases and prints a row for each.
 func (b benchIdleCommand) Run(ctx context.Context, c console) error {
@@ -88,7 +88,7 @@ func (b benchIdleCommand) watch(ctx context.Context, r *results, name string, ob
 			return err
 		}
 		registered = now.requests - without.requests
-		if err := pause(ctx, settle/10); err != nil {
+		if err := pause(ctx, time.Second/10); err != nil {
 			return err
 		}
 	}
