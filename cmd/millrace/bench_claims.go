@@ -33,7 +33,7 @@ type benchClaimsCommand struct {
 func (benchClaimsCommand) Help() string {
 	return `The workers are those of package client, all in this process; the server is a process of its own. A task counts when its end is
 acknowledged; it does nothing. Its start and its end are each durable before they are answered. PER CLAIM is how many tasks a claim
-brought. HTTP/S is how many requests a second a server takes from as many callers if it answers at once, DISK/S how many records go to
+brought, CPU PER TASK the server's processor time. HTTP/S is how many requests a second a server takes from as many callers if it answers at once, DISK/S how many records go to
 the disk from so many writers; both are measured just before.`
 }
 
@@ -56,7 +56,7 @@ func (b benchClaimsCommand) Run(ctx context.Context, c console) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, server.stop()) }()
-	r := &results{heading: "WORKERS\tBATCH\tTASKS/S\tPER CLAIM\tREQUESTS/S\tHTTP/S\tDISK/S"}
+	r := &results{heading: "WORKERS\tBATCH\tTASKS/S\tPER CLAIM\tREQUESTS/S\tCPU PER TASK\tHTTP/S\tDISK/S"}
 	left := int64(b.Tasks)
 	for _, batch := range b.Batch {
 		for _, workers := range b.Workers {
@@ -69,7 +69,7 @@ func (b benchClaimsCommand) Run(ctx context.Context, c console) (err error) {
 			}
 		}
 	}
-	names := []string{"workers", "batch", "tasks_per_s", "tasks_per_claim", "requests_per_s", "http_per_s", "disk_per_s"}
+	names := []string{"workers", "batch", "tasks_per_s", "tasks_per_claim", "requests_per_s", "cpu_ms_per_task", "http_per_s", "disk_per_s"}
 	return r.print(c.out, b.format, names)
 }
 
@@ -124,7 +124,7 @@ func (b benchClaimsCommand) measure(ctx context.Context, r *results, dir string,
 	completed := count.completed.Load()
 	each := math.Round(10*float64(completed)/float64(max(1, count.claims.Load()))) / 10
 	r.add(workers, batch, rate(float64(completed)/elapsed.Seconds()), each,
-		rate(float64(count.all.Load())/elapsed.Seconds()), rate(stack), rate(disk))
+		rate(float64(count.all.Load())/elapsed.Seconds()), took(int64(count.cpu)/max(1, completed)), rate(stack), rate(disk))
 	return completed, nil
 }
 
@@ -137,6 +137,10 @@ func claims(ctx context.Context, o client.Options, workers, batch int, duration 
 		return nil, 0, err
 	}
 	defer c.Close()
+	before, err := used(ctx, c)
+	if err != nil {
+		return nil, 0, err
+	}
 	working, cancel := context.WithTimeout(ctx, duration)
 	defer cancel()
 	var elapsed time.Duration
@@ -154,7 +158,12 @@ func claims(ctx context.Context, o client.Options, workers, batch int, duration 
 			Jobs: map[string]client.Function{benchTopic: nothing},
 		}).Run(working)
 	})
-	return count, elapsed, errors.Join(err, trouble.err)
+	if err = errors.Join(err, trouble.err); err != nil {
+		return nil, 0, err
+	}
+	after, err := used(ctx, c)
+	count.cpu = time.Duration((after.cpu - before.cpu) * float64(time.Second))
+	return count, elapsed, err
 }
 
 // nothing is what a task does.
@@ -172,6 +181,7 @@ type requestCount struct {
 	next                   *http.Transport
 	stopped                atomic.Bool
 	all, claims, completed atomic.Int64
+	cpu                    time.Duration // of the server, meanwhile
 }
 
 // RoundTrip implements [http.RoundTripper].
