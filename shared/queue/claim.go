@@ -157,6 +157,7 @@ type claim struct {
 	full     bool        // a limit is reached that concerns all of them
 	load     int         // operations of what is to be started
 	permits  permitPool  // that may be taken
+	order    int64       // version of the item that counts the starts of an ordered queue, see first
 	conflict bool        // somebody else was quicker
 	fresh    bool        // the set is the one in force
 }
@@ -270,6 +271,9 @@ func (c *claim) opsOf(p *place) int {
 		ops++
 	}
 	if c.queue.MaxParallel > 0 {
+		ops++
+	}
+	if c.takesOrder() {
 		ops++
 	}
 	if p.Limit > 0 {
@@ -492,6 +496,13 @@ func (c *claim) ops(r journal.Receipt) []store.Op {
 		for _, permit := range s.lease.Permits {
 			ops = append(ops, store.Put(store.Item{Key: permit.key(), Value: []byte(s.token)}, store.Absent))
 		}
+	}
+	if c.takesOrder() && len(c.starts) > 0 {
+		cond := store.Absent
+		if c.order > 0 {
+			cond = store.VersionIs(c.order)
+		}
+		ops = append(ops, store.Put(store.Item{Key: orderKey(c.queue.Name)}, cond))
 	}
 	return ops
 }

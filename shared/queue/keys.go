@@ -25,6 +25,7 @@ import (
 //	once/HASH         -             what an idempotency key was answered
 //	rules             PATH          pause and block, which queues are suspended, and for which instances tasks are kept
 //	lines, holds      NAME          which ready indexes and holds there may be
+//	orders            QUEUE         counts the starts of an ordered queue
 //	turn/QUEUE        KEY           sequencer: where a fairness key's next turn is
 //	turns             QUEUE         sequencer: its floor is the queue's virtual time
 const (
@@ -69,6 +70,8 @@ func onceKey(once *Once) store.Key { return work("once/"+digest(once.Scope, once
 func ruleKey(path string) store.Key { return work(partitionRules, fit(path)) }
 
 func logPartition(uuid string) string { return "log/" + uuid }
+
+func orderKey(queue string) store.Key { return work("orders", fit(queue)) }
 
 func turnKey(queue, turn string) store.Key { return work("turn/"+fit(queue), fit(turn)) }
 

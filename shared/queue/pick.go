@@ -26,7 +26,13 @@ func (c *claim) pick(ctx context.Context) ([]place, error) {
 // first answers the head of an ordered queue of which nothing runs, if the claimer may run it. It is read from the store, and
 // after the limit: the task that runs may come back to its place at any time, and nothing may overtake it then. It costs a read
 // of each line of the queue.
+//
+// Race: between the reads of the limit and of the head another process may start the task before the head, which may be back at
+// its place when this one starts what it has found. So each start counts the queue's starts up from what was read before both.
 func (c *claim) first(ctx context.Context) ([]place, error) {
+	if err := c.readOrder(ctx); err != nil {
+		return nil, err
+	}
 	used, err := c.q.usedPermits(ctx, queueLimit(c.queue.Name))
 	if err != nil || len(used) > 0 {
 		return nil, err
@@ -53,6 +59,26 @@ func (c *claim) first(ctx context.Context) ([]place, error) {
 		}
 	}
 	return nil, nil
+}
+
+// takesOrder reports whether a start counts the queue's starts: where one process has the store to itself, its claims from a
+// queue with a limit come one by one.
+func (c *claim) takesOrder() bool {
+	return c.queue.Type == definition.Ordered && !c.q.store.Exclusive()
+}
+
+func (c *claim) readOrder(ctx context.Context) error {
+	if !c.takesOrder() {
+		return nil
+	}
+	items, err := c.q.store.Get(ctx, orderKey(c.queue.Name))
+	if err != nil {
+		return unavailable("read the order of a queue", err)
+	}
+	if c.order = 0; items[0] != nil {
+		c.order = items[0].Version
+	}
+	return nil
 }
 
 // takenFor is how long a claimer that took entries has them to itself.
