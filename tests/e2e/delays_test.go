@@ -24,8 +24,9 @@ handlers:
   - {canvas: c, space: WORKER, name: h, target: {command: [sh, -c, "exec cat >/dev/null"]}}
 `
 
-// late is how long after its time a delayed task may start here: a second on a quiet machine, and what a busy one takes.
-const late = 3 * time.Second
+// late is how long after its time a delayed task may start here. On a quiet machine it is well below a second, which the test
+// tells; on a busy one the emulator alone takes longer. What is only found by the next sweep is a minute late.
+const late = 30 * time.Second
 
 // TestDelaysFrom1To20Seconds: what is delayed starts at its time, and never before, whether one process keeps the time or
 // SQS does.
