@@ -96,6 +96,30 @@ func TestOneWorkerStartsTasksInExactOrder(t *testing.T) {
 	})
 }
 
+// A claim starts as many as it is asked for, though a write holds fewer; an instance's, no more than it has room for.
+func TestOneClaimStartsMoreThanOneWriteHolds(t *testing.T) {
+	t.Parallel()
+	bothWays(t, func(t *testing.T, b *bench) {
+		b.fillAtRandom(3*queue.MaxClaim, 5)
+		leases := b.claim(2*queue.MaxClaim + 2)
+		if len(leases) != 2*queue.MaxClaim+2 {
+			t.Fatalf("%d tasks were started, want %d", len(leases), 2*queue.MaxClaim+2)
+		}
+		for i := 1; i < len(leases); i++ {
+			if before(&leases[i-1].Task, &leases[i].Task) >= 0 {
+				t.Errorf("task %d was started out of order", i)
+			}
+		}
+		for range 3 * queue.MaxClaim {
+			b.one(queue.New{Job: "/far"})
+		}
+		by := queue.Claimer{Instance: "w", Capacity: queue.MaxClaim + 3, Jobs: []string{"/far"}}
+		if leases, err := b.Claim(t.Context(), by, 100); err != nil || len(leases) != by.Capacity {
+			t.Errorf("Claim = %d leases, %v, want %d", len(leases), err, by.Capacity)
+		}
+	})
+}
+
 // A task is not started while a better one is ready that no claim under way is about to start.
 func TestManyWorkersPassOverNothing(t *testing.T) {
 	t.Parallel()

@@ -1,0 +1,413 @@
+package queue
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/millrace/millrace/shared/definition"
+	"github.com/millrace/millrace/shared/journal"
+	"github.com/millrace/millrace/shared/store"
+	"github.com/millrace/millrace/shared/task"
+)
+
+// addition is one Enqueue under way.
+type addition struct {
+	q     *Queue
+	once  *Once
+	tasks []adding
+	set   *definition.Set
+
+	onceCond store.Condition // of the item that remembers the answer
+	replayed bool
+	places   []*place // of the entries that were written
+	standIns []*place // of those among them that are kept for an instance
+}
+
+// adding is one task of it.
+type adding struct {
+	task     task.Task
+	line     string
+	prefix   string
+	fixed    bool   // the id says what the task is: one that has it is the same
+	value    []byte // of its item
+	payload  json.RawMessage
+	existing bool
+	existed  bool // the first answer said so, where this repeats it
+	same     int  // index of an earlier one of this request with the same unique key; -1: none
+	held     bool // the unique item is there, with this version, and holds nothing any more
+	version  int64
+	guard    store.Op // see guardHolder
+}
+
+func (q *Queue) addition(set *definition.Set, once *Once, news []New) (*addition, error) {
+	if len(news) == 0 || len(news) > MaxBatch {
+		return nil, fmt.Errorf("%w: %d tasks at once, want 1 to %d", ErrInvalid, len(news), MaxBatch)
+	}
+	a := &addition{q: q, once: once, set: set, tasks: make([]adding, len(news)), onceCond: store.Absent}
+	unique := map[[2]string]int{}
+	for i := range news {
+		if err := a.add(i, &news[i]); err != nil {
+			return nil, err
+		}
+		t := &a.tasks[i]
+		t.same = -1
+		if !t.claims() {
+			continue
+		}
+		key := [2]string{t.task.Job, t.task.Unique}
+		if first, twice := unique[key]; twice {
+			t.same = first
+		} else {
+			unique[key] = i
+		}
+	}
+	return a, nil
+}
+
+func (a *addition) add(i int, n *New) error {
+	if n.Job == "" || n.Job[0] != '/' {
+		return fmt.Errorf("%w: job %q, want a path that begins with /", ErrInvalid, n.Job)
+	}
+	if len(n.Payload) > MaxPayload {
+		return fmt.Errorf("%w: payload of %d bytes, at most %d", ErrInvalid, len(n.Payload), MaxPayload)
+	}
+	if n.Attempts < -1 {
+		return fmt.Errorf("%w: attempts %d, want at least 1, or -1 for endless", ErrInvalid, n.Attempts)
+	}
+	job, declared := a.set.JobOf(n.Job)
+	if !declared {
+		job.Path = n.Job
+	}
+	created := a.q.created()
+	now := created
+	if n.Same != "" {
+		created = n.NotBefore.UnixMicro()
+	}
+	t := task.Task{
+		Dialect: n.Dialect, Job: n.Job, Group: cmp.Or(n.Group, topicGroup(n.Job)), Queue: cmp.Or(n.Queue, job.Queue, definition.MainQueue),
+		State: task.Ready, Priority: n.Priority, Created: created,
+		Attempts: cmp.Or(n.Attempts, job.Attempts, 1), RetryDelay: cmp.Or(n.RetryDelay, job.RetryDelay),
+		Thrown: cmp.Or(n.Thrown, task.OnThrown(job.OnError)), Fairness: n.Fairness, Unique: n.Unique,
+		Concurrency: n.Concurrency, Prefer: n.Prefer, Modifier: n.Modifier, Trace: n.Trace, Payload: n.Payload, Schedule: n.Schedule, Late: n.Late,
+	}
+	if n.Same != "" {
+		t.ID = n.ID()
+	} else {
+		t.ID = task.NewID(n.Prefix, t.ListedUnder(), created, a.q.random())
+	}
+	if n.NotBefore.UnixMicro() > now {
+		t.State, t.NotBefore = task.Waiting, n.NotBefore.UnixMicro()
+	}
+	if n.UniqueWindow > 0 {
+		t.UniqueUntil = created + n.UniqueWindow.Microseconds()
+	}
+	if n.Missing {
+		t.State, t.Finished = task.Missing, created
+	}
+	a.tasks[i] = adding{task: t, prefix: n.Prefix, fixed: n.Same != "", line: lineOf(t.Queue, job, declared)}
+	if len(n.Payload) > inline {
+		a.tasks[i].payload = n.Payload
+		a.tasks[i].task.Payload, a.tasks[i].task.Apart = nil, len(n.Payload)
+	}
+	return nil
+}
+
+// prepare answers the tasks' events and items; after a conflict it finds out what was in the way.
+func (a *addition) prepare(ctx context.Context, lost *store.Conflict) (journal.Change, error) {
+	if err := a.resolve(ctx, lost); err != nil {
+		return journal.Change{}, err
+	}
+	var c journal.Change
+	for i := range a.tasks {
+		if t := &a.tasks[i]; t.fresh() {
+			t.value = encode(&t.task)
+			c.Events = append(c.Events, added(&t.task))
+			if t.task.State == task.Missing {
+				c.Events = append(c.Events, closed(&t.task))
+			}
+		}
+	}
+	if len(c.Events) == 0 {
+		if a.once != nil && !a.replayed {
+			if err := a.remember(ctx); err != nil {
+				return c, err
+			}
+		}
+		return c, errNothing
+	}
+	if err := a.locate(ctx); err != nil {
+		return c, err
+	}
+	c.Ops = a.ops
+	return c, nil
+}
+
+func (a *addition) bounds() (ops, bytes int) {
+	ops = a.hints()
+	if a.once != nil {
+		ops++
+	}
+	for i := range a.tasks {
+		t := &a.tasks[i]
+		ops += 2
+		if t.payload != nil {
+			ops++
+		}
+		if t.claims() {
+			ops += 2
+		}
+		bytes += len(t.payload) + len(t.task.Payload) + 1000
+	}
+	return ops, bytes
+}
+
+// private: nobody else knows of a task that is new.
+func (a *addition) private() bool { return len(a.touches()) == 0 }
+
+// touches names the unique keys, the idempotency key, and the ids that are given.
+func (a *addition) touches() []string {
+	var names []string
+	for i := range a.tasks {
+		t := &a.tasks[i]
+		if t.claims() && t.same < 0 {
+			names = append(names, uniqueKey(t.task.Job, t.task.Unique).Partition)
+		}
+		if t.fixed {
+			names = append(names, t.task.ID.UUID())
+		}
+	}
+	if a.once != nil {
+		names = append(names, onceKey(a.once).Partition)
+	}
+	return names
+}
+
+// claims reports whether the task takes its unique key now.
+func (t *adding) claims() bool { return t.task.Unique != "" && !t.task.Late }
+
+// fresh reports whether the task is to be written.
+func (t *adding) fresh() bool { return !t.existing && t.same < 0 }
+
+// locate finds the entries' keys, queue by queue.
+func (a *addition) locate(ctx context.Context) error {
+	a.places, a.standIns = make([]*place, len(a.tasks)), nil
+	byQueue := map[string][]int{}
+	for i := range a.tasks {
+		t := &a.tasks[i]
+		if !t.fresh() || t.task.State == task.Missing {
+			continue
+		}
+		p := &place{entry: entryOf(&t.task, t.line)}
+		a.places[i] = p
+		if t.task.State == task.Waiting {
+			p.key = dueKey(t.task.NotBefore, p.UUID)
+		} else {
+			byQueue[t.task.Queue] = append(byQueue[t.task.Queue], i)
+		}
+	}
+	for _, name := range sortedKeys(byQueue) {
+		list := byQueue[name]
+		entries := make([]entry, len(list))
+		for n, i := range list {
+			entries[n] = a.places[i].entry
+			if err := a.q.register(ctx, a.tasks[i].line); err != nil {
+				return err
+			}
+		}
+		ranks, err := a.q.ranks(ctx, a.set.QueueOf(name), entries)
+		if err != nil {
+			return err
+		}
+		for n, i := range list {
+			a.places[i].key = work(readyPartition(a.tasks[i].line), ranks[n])
+		}
+	}
+	return a.keep(ctx)
+}
+
+// keep keeps entries that are ready for the instances that their tasks prefer, as many as the write has room for.
+func (a *addition) keep(ctx context.Context) error {
+	o, most := a.q.offers(a.set), a.hints()
+	for i, p := range a.places {
+		if p == nil || p.key.Partition == partitionDue || len(a.standIns) == most {
+			continue
+		}
+		kept, standIn, err := o.offer(ctx, &p.entry, p.key.Sort)
+		if err != nil {
+			return err
+		}
+		if kept != nil {
+			a.places[i], a.standIns = kept, append(a.standIns, standIn)
+		}
+	}
+	return nil
+}
+
+// hints answers how many of the tasks may be kept for instances at most.
+func (a *addition) hints() (n int) {
+	for i := range a.tasks {
+		if a.tasks[i].task.Prefer != "" {
+			n++
+		}
+	}
+	return min(n, max(0, combineOps-4*len(a.tasks)-1))
+}
+
+// ops are the items of all tasks. Their number per task is at most 4, see MaxBatch.
+func (a *addition) ops(r journal.Receipt) []store.Op {
+	ops := make([]store.Op, 0, 3*len(a.tasks)+1)
+	if a.once != nil {
+		ops = append(ops, a.onceOp())
+	}
+	for i := range a.tasks {
+		t := &a.tasks[i]
+		if !t.fresh() {
+			continue
+		}
+		uuid := t.task.ID.UUID()
+		ops = append(ops, store.Put(store.Item{Key: taskKey(uuid), Value: t.value}, a.q.fresh(t.fixed)))
+		if t.payload != nil {
+			ops = append(ops, store.Put(store.Item{Key: payloadKey(uuid), Value: t.payload}, store.Always))
+		}
+		if t.claims() {
+			cond := store.Absent
+			if t.held {
+				cond = store.VersionIs(t.version)
+			}
+			ops = append(ops, store.Put(store.Item{Key: uniqueKey(t.task.Job, t.task.Unique), Value: []byte(t.task.ID)}, cond))
+			if t.held && t.guard.Kind != 0 {
+				ops = append(ops, t.guard)
+			}
+		}
+		if p := a.places[i]; p != nil {
+			p.Of = r.Position
+			p.version = entryVersion(p.Of, 0)
+			ops = append(ops, p.put(p.key, store.Always))
+		}
+	}
+	for _, p := range a.standIns {
+		p.Of = r.Position
+		p.version = entryVersion(p.Of, 0)
+		ops = append(ops, p.put(p.key, store.Always))
+	}
+	return ops
+}
+
+// fresh is the condition of a new task. Another process might make the same id, within one microsecond and with the same
+// random bits; a process that is alone gives each microsecond once, and saves the search.
+func (q *Queue) fresh(fixed bool) store.Condition {
+	if q.store.Exclusive() && !fixed {
+		return store.Always
+	}
+	return store.Absent
+}
+
+// resolve finds out what is there already: the holders of unique keys are looked up, since being asked for what is under
+// way is the usual case and a write that fails costs more than a read; the rest shows when it fails a write.
+func (a *addition) resolve(ctx context.Context, lost *store.Conflict) error {
+	if lost != nil {
+		for _, failure := range lost.Failed {
+			if failure.Found == nil {
+				continue
+			}
+			if a.once != nil && failure.Found.Key == onceKey(a.once) {
+				return a.replay(ctx, failure.Found)
+			}
+			a.rename(failure.Found.Key)
+		}
+	}
+	return a.lookUp(ctx)
+}
+
+// rename gives a task whose very id is taken another, unless the id makes it the same task.
+func (a *addition) rename(key store.Key) {
+	for i := range a.tasks {
+		if t := &a.tasks[i]; t.fresh() && !t.fixed && key == taskKey(t.task.ID.UUID()) {
+			t.task.ID = task.NewID(t.prefix, t.task.ListedUnder(), t.task.Created, a.q.random())
+		}
+	}
+}
+
+// lookUp finds who holds the unique keys that are asked for, and which of the tasks that are to be made once were.
+func (a *addition) lookUp(ctx context.Context) error {
+	var keys []store.Key
+	var of []*adding
+	for i := range a.tasks {
+		t := &a.tasks[i]
+		switch {
+		case !t.fresh():
+		case t.fixed:
+			keys, of = append(keys, taskKey(t.task.ID.UUID())), append(of, t)
+		case t.claims():
+			keys, of = append(keys, uniqueKey(t.task.Job, t.task.Unique)), append(of, t)
+		}
+	}
+	if len(keys) == 0 {
+		return nil
+	}
+	items, err := a.q.store.Get(ctx, keys...)
+	if err != nil {
+		return unavailable("look up a unique key", err)
+	}
+	for i, item := range items {
+		of[i].held = false
+		if item == nil {
+			continue
+		}
+		if err := of[i].meet(ctx, a.q, item); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// meet decides whether the holder of the unique key is the answer.
+func (t *adding) meet(ctx context.Context, q *Queue, found *store.Item) error {
+	if t.fixed {
+		t.existing, t.task = true, task.Task{} // decoding would write into the payload that was asked for, which is the caller's
+		return decode(found, &t.task)
+	}
+	holder, seen, err := q.load(ctx, task.ID(found.Value).UUID())
+	if err != nil && !errors.Is(err, ErrNoTask) {
+		return err
+	}
+	if err == nil && (!holder.State.Final() || holder.UniqueUntil > q.micro()) {
+		t.task, t.existing = holder, true
+		return nil
+	}
+	t.held, t.version, t.guard = true, found.Version, guardHolder(found, seen)
+	return nil
+}
+
+// guardHolder answers an operation for the case that the holder of a unique key seems to be gone, or older than the key:
+// the write that made both may not be wholly visible yet. What takes the key then rests on the task as it was read, 0: none,
+// which no write that is under way lets pass. Otherwise the operation is of no kind.
+func guardHolder(key *store.Item, seen int64) store.Op {
+	if seen >= key.Version {
+		return store.Op{}
+	}
+	cond := store.Absent
+	if seen > 0 {
+		cond = store.VersionIs(seen)
+	}
+	return store.Check(taskKey(task.ID(key.Value).UUID()), cond)
+}
+
+func (a *addition) answer() Enqueued {
+	e := Enqueued{Replayed: a.replayed, Tasks: make([]Added, len(a.tasks))}
+	for i := range a.tasks {
+		t := &a.tasks[i]
+		e.Tasks[i] = Added{Task: t.task, Existing: t.existing}
+		if a.replayed {
+			e.Tasks[i].Existing = t.existed
+		} else if t.same >= 0 {
+			e.Tasks[i] = Added{Task: a.tasks[t.same].task, Existing: true}
+		} else if t.payload != nil {
+			e.Tasks[i].Task.Payload = t.payload
+		}
+	}
+	return e
+}
