@@ -169,7 +169,7 @@ func TestManyWorkersPassOverNothing(t *testing.T) {
 func TestClaimersOfOtherProcessesRarelyWriteInVain(t *testing.T) {
 	t.Parallel()
 	t.Run("16 processes", func(t *testing.T) { t.Parallel(); claimAtOnce(t, 16, 10, 2400, 1.3) })
-	t.Run("60 processes", func(t *testing.T) { t.Parallel(); claimAtOnce(t, 60, 16, 6000, 3) })
+	t.Run("60 processes", func(t *testing.T) { t.Parallel(); claimAtOnce(t, 60, queue.MaxClaim, 6000, 3) })
 }
 
 func claimAtOnce(t *testing.T, workers, each, n int, most float64) {
