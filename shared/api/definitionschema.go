@@ -83,10 +83,6 @@ func pathSchema(doc string) *huma.Schema {
 	return &huma.Schema{Type: "string", Description: doc, MaxLength: &most, Pattern: `^(/[^/]+)+$`}
 }
 
-func choice(doc string, words ...any) *huma.Schema {
-	return &huma.Schema{Type: "string", Description: doc, Enum: words}
-}
-
 func declaredTarget() *huma.Schema {
 	one := func(name string, schema *huma.Schema) *huma.Schema {
 		return object("", members{name: schema}, false, name)

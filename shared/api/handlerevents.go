@@ -284,7 +284,7 @@ func handlerSchema() *huma.Schema {
 	}
 	return object("A handler", members{
 		"name": text(""), "space": text(""),
-		"state":          {Type: "string", Description: "block wins over pause", Enum: []any{"run", "pause", "block"}},
+		"state":          choice("block wins over pause", "run", "pause", "block"),
 		"counts":         object("Of its events, by status", counts, false, names...),
 		"oldest_wait_ms": whole("Since the oldest waiting event was emitted; not there where none waits", 0),
 	}, false, "name", "space", "state", "counts")

@@ -127,16 +127,17 @@ func newTyped(a *API, version string) huma.API {
 var methods = []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"}
 
 // elsewhere answers what no operation takes: 405 where the path has other methods, 404 where it has none. OPTIONS asks
-// for just that, and is told. A name may have lost the escapes of its slashes on the way; with them it is an operation's.
+// for just that, and is told. Where the path has no operation at all, a name may have lost the escapes of its slashes on the
+// way; with them it is an operation's.
 func (a *API) elsewhere(w http.ResponseWriter, r *http.Request) {
 	x := w.(*exchange)
-	if whole, ok := a.joined(r); ok {
-		a.mux.ServeHTTP(x, whole)
-		return
-	}
 	allow := a.allowed(r)
 	switch {
 	case allow == "":
+		if whole, ok := a.joined(r); ok {
+			a.mux.ServeHTTP(x, whole)
+			return
+		}
 		x.fail(problem(CodeNotFound, "there is nothing at this path"))
 	case r.Method == http.MethodOptions:
 		x.Header().Set("Allow", allow)

@@ -17,7 +17,15 @@ func whole(doc string, least float64) *huma.Schema {
 	return &huma.Schema{Type: "integer", Description: doc, Minimum: &least}
 }
 
-func constant(value string) *huma.Schema { return &huma.Schema{Type: "string", Enum: []any{value}} }
+func constant(value string) *huma.Schema { return choice("", value) }
+
+func choice(doc string, words ...string) *huma.Schema {
+	s := text(doc)
+	for _, word := range words {
+		s.Enum = append(s.Enum, word)
+	}
+	return s
+}
 
 func listOf(item *huma.Schema) *huma.Schema { return &huma.Schema{Type: "array", Items: item} }
 

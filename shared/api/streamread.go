@@ -331,7 +331,7 @@ func streamEventMembers() members {
 			"id": uuidSchema(""), "name": some(""), "time": some("ISO 8601, on the source system"), "timezone": some("Of the IANA database"),
 		}, false, "id", "name", "time", "timezone"),
 		"trigger": object("Why it happened", members{
-			"type": {Type: "string", Enum: []any{"automatic", "manual"}}, "name": some("A script's path, or a user's name"),
+			"type": choice("", "automatic", "manual"), "name": some("A script's path, or a user's name"),
 		}, false, "type", "name"),
 		"payload": {Type: "object", AdditionalProperties: true},
 	}

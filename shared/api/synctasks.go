@@ -325,7 +325,7 @@ func taskSchemas() map[string]*huma.Schema {
 		"LogLine":      logLineSchema(),
 		"HandlerEvent": handlerEventSchema(status(task.Event)),
 		"NewEvent":     newEventSchema(),
-		"EventAdded": object("", members{"id": text(""), "status": {Type: "string", Enum: []any{"new", "missing"}}}, false,
+		"EventAdded": object("", members{"id": text(""), "status": choice("", "new", "missing")}, false,
 			"id", "status"),
 		"Handler": handlerSchema(),
 		"Why":     whySchema(),

@@ -301,6 +301,6 @@ func (b *buffer) line(l *queue.Line) error {
 
 func logLineSchema() *huma.Schema {
 	return object("", members{
-		"time": dateTime(""), "message": text(""), "level": {Type: "string", Enum: []any{"info", "error", "warn", "debug"}},
+		"time": dateTime(""), "message": text(""), "level": choice("", "info", "error", "warn", "debug"),
 	}, false, "time", "message", "level")
 }

@@ -123,11 +123,7 @@ func (t *taskReading) runnable(x *exchange, found *task.Task) error {
 func whySchema() *huma.Schema {
 	return object("", members{
 		"state": text("The task's state, in the words of its kind"), "reason": text("One sentence"),
-		"code": {Type: "string", Description: "Stable and machine-readable", Enum: []any{
-			queue.ReasonRunning, queue.ReasonStopping, queue.ReasonFinished, queue.ReasonMissing, queue.ReasonDelayed, queue.ReasonRetrying,
-			queue.ReasonPaused, queue.ReasonBlocked, queue.ReasonLimitQueue, queue.ReasonLimitKey, queue.ReasonOrdered,
-			queue.ReasonUnassigned, queue.ReasonBehind, queue.ReasonNext,
-		}},
+		"code":  choice("Stable and machine-readable", queue.ReasonCodes()...),
 		"since": dateTime("Since when this has been so, where that is known"), "details": object("What the sentence speaks of", nil, true),
 	}, false, "state", "reason", "code", "details")
 }

@@ -29,6 +29,14 @@ const (
 	ReasonNext       = "next"        // it is the next of its queue
 )
 
+// ReasonCodes answers all codes of a [Reason].
+func ReasonCodes() []string {
+	return []string{
+		ReasonRunning, ReasonStopping, ReasonFinished, ReasonMissing, ReasonDelayed, ReasonRetrying, ReasonPaused, ReasonBlocked,
+		ReasonSuspended, ReasonLimitQueue, ReasonLimitKey, ReasonOrdered, ReasonUnassigned, ReasonBehind, ReasonNext,
+	}
+}
+
 // Why answers why a task is not running, or that it is, in one sentence.
 func (q *Queue) Why(ctx context.Context, id task.ID) (Reason, error) {
 	t, err := q.Get(ctx, id)

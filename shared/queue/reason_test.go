@@ -93,6 +93,12 @@ func TestWhyTellsEveryReasonInOneSentence(t *testing.T) {
 			return b.one(plain)
 		},
 			queue.ReasonBlocked, "An admin has blocked /plain."},
+		"suspended": {func(b *bench) task.ID {
+			if err := b.Suspend(b.t.Context(), "few", true); err != nil {
+				b.t.Fatal(err)
+			}
+			return b.one(queue.New{Job: "/few"})
+		}, queue.ReasonSuspended, "An operator has suspended the queue few."},
 		"limit of the queue": {func(b *bench) task.ID {
 			b.one(queue.New{Job: "/few"})
 			b.one(queue.New{Job: "/few"})
@@ -127,7 +133,9 @@ func TestWhyTellsEveryReasonInOneSentence(t *testing.T) {
 		"next": {func(b *bench) task.ID { return b.one(plain) },
 			queue.ReasonNext, "It is the next of the queue main and starts when a worker is free."},
 	}
+	told := map[string]bool{}
 	for name, test := range tests {
+		told[test.code] = true
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := setupWith(t, ways())
@@ -136,5 +144,10 @@ func TestWhyTellsEveryReasonInOneSentence(t *testing.T) {
 				t.Errorf("Why (-want +got):\n%s", diff)
 			}
 		})
+	}
+	for _, code := range queue.ReasonCodes() {
+		if !told[code] {
+			t.Errorf("nothing shows the reason %q", code)
+		}
 	}
 }
