@@ -20,7 +20,13 @@ const rounds = 50
 // Claim starts up to max tasks, the best that the claimer may run, and answers their leases; none where none is ready.
 // What has fallen due is ready.
 func (q *Queue) Claim(ctx context.Context, by Claimer, max int) ([]Lease, error) {
-	defer q.oneByOne(by)()
+	if by.Capacity > 0 {
+		return q.claimInTurn(ctx, by, max)
+	}
+	return q.claim(ctx, by, max)
+}
+
+func (q *Queue) claim(ctx context.Context, by Claimer, max int) ([]Lease, error) {
 	at, max, err := q.roomFor(ctx, by, max)
 	if err != nil || max <= 0 {
 		return nil, err

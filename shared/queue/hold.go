@@ -87,7 +87,7 @@ func (q *Queue) freed(ctx context.Context, key string) error {
 		return err
 	}
 	n := 0
-	for n < len(found) && len(used)+n < found[n].Limit {
+	for n < len(found) && used.count()+n < found[n].Limit {
 		n++
 	}
 	if n == 0 {

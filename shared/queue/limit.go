@@ -25,8 +25,8 @@ func (p permit) key() store.Key {
 
 // permitPool is what a claim knows of the places that are free.
 type permitPool struct {
-	at   *room                      // the claimer's; nil: it names no capacity
-	used map[string]map[string]bool // by what: the sort keys of places that are taken
+	at   *room                // the claimer's; nil: it names no capacity
+	used map[string]*occupied // by what
 }
 
 // missing says which limit is reached.
@@ -50,7 +50,7 @@ func (pool *permitPool) read(ctx context.Context, q *Queue, c *definition.Queue,
 		if err := pool.at.read(ctx, q); err != nil {
 			return err
 		}
-		pool.used = map[string]map[string]bool{pool.at.what: pool.at.used}
+		pool.used = map[string]*occupied{pool.at.what: pool.at.used}
 	}
 	if c.MaxParallel > 0 {
 		if err := pool.readOne(ctx, q, queueLimit(c.Name)); err != nil {
@@ -74,7 +74,7 @@ func (pool *permitPool) readOne(ctx context.Context, q *Queue, what string) erro
 	}
 	used, err := q.usedPermits(ctx, what)
 	if pool.used == nil {
-		pool.used = map[string]map[string]bool{}
+		pool.used = map[string]*occupied{}
 	}
 	pool.used[what] = used
 	return err
@@ -105,22 +105,14 @@ func (pool *permitPool) take(c *definition.Queue, key *task.Concurrency) ([]perm
 		permits = append(permits, p)
 	}
 	for _, p := range permits {
-		pool.used[p.What][p.key().Sort] = true
+		pool.used[p.What].take(p.Number)
 	}
 	return permits, nothing
 }
 
 func (pool *permitPool) free(what string, limit int) (permit, bool) {
-	if len(pool.used[what]) >= limit {
-		return permit{}, false // the limit may have been higher when the others were taken
-	}
-	for n := range limit {
-		p := permit{what, n}
-		if !pool.used[what][p.key().Sort] {
-			return p, true
-		}
-	}
-	return permit{}, false
+	number, ok := pool.used[what].lowest(limit)
+	return permit{what, number}, ok
 }
 
 // turnstile lets one at a time through, by name.

@@ -2,7 +2,6 @@ package queue
 
 import (
 	"context"
-	"maps"
 	"sync"
 
 	"github.com/millrace/millrace/shared/store"
@@ -13,15 +12,15 @@ import (
 // never a place too many: each is taken under the condition that it is free.
 type permits struct {
 	mu      sync.Mutex
-	used    map[string]map[string]bool // sort keys
-	changes int                        // so that what was read before a change is not kept
+	used    map[string]*occupied
+	changes int // so that what was read before a change is not kept
 }
 
 // maxPermits is how many limits are remembered.
 const maxPermits = 4096
 
-// usedPermits answers the sort keys of the places that are taken, for the caller to keep.
-func (q *Queue) usedPermits(ctx context.Context, what string) (map[string]bool, error) {
+// usedPermits answers the places that are taken, for the caller to keep.
+func (q *Queue) usedPermits(ctx context.Context, what string) (*occupied, error) {
 	if !q.store.Exclusive() {
 		return q.readPermits(ctx, what)
 	}
@@ -36,34 +35,41 @@ func (q *Queue) usedPermits(ctx context.Context, what string) (map[string]bool, 
 	return used, err
 }
 
-func (q *Queue) readPermits(ctx context.Context, what string) (map[string]bool, error) {
-	used := map[string]bool{}
+func (q *Queue) readPermits(ctx context.Context, what string) (*occupied, error) {
+	used := &occupied{}
 	for item, err := range store.All(ctx, q.store, store.Range{Table: store.Work, Partition: permitPartition(what)}) {
 		if err != nil {
 			return nil, unavailable("read a limit", err)
 		}
-		used[item.Key.Sort] = true
+		number, err := placeNumber(item.Key)
+		if err != nil {
+			return nil, unavailable("read a limit", err)
+		}
+		used.take(number)
 	}
 	return used, nil
 }
 
-func (s *permits) of(what string) (used map[string]bool, changes int) {
+func (s *permits) of(what string) (used *occupied, changes int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return maps.Clone(s.used[what]), s.changes
+	if used = s.used[what]; used != nil {
+		used = used.clone()
+	}
+	return used, s.changes
 }
 
 // keep keeps what was read when there had been so many changes.
-func (s *permits) keep(what string, used map[string]bool, changes int) {
+func (s *permits) keep(what string, used *occupied, changes int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.changes != changes {
 		return
 	}
 	if s.used == nil || len(s.used) >= maxPermits {
-		s.used = map[string]map[string]bool{}
+		s.used = map[string]*occupied{}
 	}
-	s.used[what] = maps.Clone(used)
+	s.used[what] = used.clone()
 }
 
 // change notes places that a write has taken or given back.
@@ -78,9 +84,9 @@ func (s *permits) change(all []permit, taken bool) {
 		switch used := s.used[p.What]; {
 		case used == nil:
 		case taken:
-			used[p.key().Sort] = true
+			used.take(p.Number)
 		default:
-			delete(used, p.key().Sort)
+			used.giveBack(p.Number)
 		}
 	}
 }

@@ -34,7 +34,7 @@ func (c *claim) first(ctx context.Context) ([]place, error) {
 		return nil, err
 	}
 	used, err := c.q.usedPermits(ctx, queueLimit(c.queue.Name))
-	if err != nil || len(used) > 0 {
+	if err != nil || used.count() > 0 {
 		return nil, err
 	}
 	lines, err := c.q.linesNow(ctx, c.queue.Name)

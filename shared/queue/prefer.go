@@ -95,7 +95,7 @@ func (q *Queue) roomAt(ctx context.Context, name, job string) (room int, err err
 		if err != nil {
 			return 0, err
 		}
-		room += max(0, by.Capacity-len(used))
+		room += max(0, by.Capacity-used.count())
 	}
 	return room, nil
 }

@@ -65,6 +65,7 @@ type Queue struct {
 	due       dueTimes
 	rivals    rivals
 	limited   turnstile
+	crowds    crowds
 	promoting turnstile
 	known     directory
 	stopped   listeners

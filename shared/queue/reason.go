@@ -180,10 +180,10 @@ func (q *Queue) whyLimited(ctx context.Context, t *task.Task, c definition.Queue
 		if err != nil {
 			return false, err
 		}
-		if len(used) >= key.Limit {
+		if used.count() >= key.Limit {
 			r.Code = ReasonLimitKey
 			r.Reason = fmt.Sprintf("The concurrency key %q has reached its limit: %d at once.", key.Key, key.Limit)
-			r.Details["key"], r.Details["limit"], r.Details["running"] = key.Key, key.Limit, len(used)
+			r.Details["key"], r.Details["limit"], r.Details["running"] = key.Key, key.Limit, used.count()
 			return true, nil
 		}
 	}
@@ -191,12 +191,12 @@ func (q *Queue) whyLimited(ctx context.Context, t *task.Task, c definition.Queue
 		return false, nil
 	}
 	used, err := q.usedPermits(ctx, queueLimit(c.Name))
-	if err != nil || len(used) < c.MaxParallel {
+	if err != nil || used.count() < c.MaxParallel {
 		return false, err
 	}
 	r.Code = ReasonLimitQueue
 	r.Reason = fmt.Sprintf("The queue %s has reached its limit: %d at once.", c.Name, c.MaxParallel)
-	r.Details["limit"], r.Details["running"] = c.MaxParallel, len(used)
+	r.Details["limit"], r.Details["running"] = c.MaxParallel, used.count()
 	return true, nil
 }
 
@@ -232,7 +232,7 @@ func (q *Queue) whyOrdered(ctx context.Context, t *task.Task, c definition.Queue
 		return err
 	}
 	switch {
-	case len(used) > 0:
+	case used.count() > 0:
 		r.Code, r.Reason = ReasonOrdered, fmt.Sprintf("The queue %s is ordered, and an older one runs.", c.Name)
 	case ahead > 0:
 		r.Code, r.Reason = ReasonOrdered, fmt.Sprintf("The queue %s is ordered, and %s first.", c.Name, come(ahead))

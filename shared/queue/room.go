@@ -1,10 +1,6 @@
 package queue
 
-import (
-	"context"
-	"hash/fnv"
-	"strconv"
-)
+import "context"
 
 // An instance runs as many tasks at once as it has said. Its places are those of a limit like any other, see limit.go: a lease
 // takes one in the write that starts the task and gives it back in the one that ends it. So however many claims it makes at
@@ -14,18 +10,7 @@ import (
 type room struct {
 	what  string
 	limit int
-	used  map[string]bool // sort keys of those that are taken; nil: to be read
-}
-
-// oneByOne lets the claims of an instance through one at a time, as far as they come to this process: two at once would choose
-// the same places, and one of them would have to begin anew. Instances share locks, since they come and go.
-func (q *Queue) oneByOne(by Claimer) (unlock func()) {
-	if by.Capacity <= 0 {
-		return func() {}
-	}
-	h := fnv.New32a()
-	_, _ = h.Write([]byte(by.Instance)) // never fails
-	return q.limited.lock(instanceLimit(strconv.Itoa(int(h.Sum32() % 256))))
+	used  *occupied // nil: to be read
 }
 
 func instanceLimit(instance string) string { return "at/" + instance }
@@ -38,7 +23,7 @@ func (r *room) forget() {
 }
 
 // isFull reports whether no place is left, as far as is known.
-func (r *room) isFull() bool { return r != nil && len(r.used) >= r.limit }
+func (r *room) isFull() bool { return r != nil && r.used != nil && r.used.count() >= r.limit }
 
 func (r *room) read(ctx context.Context, q *Queue) (err error) {
 	if r.used == nil {
@@ -64,7 +49,7 @@ func (q *Queue) roomFor(ctx context.Context, by Claimer, max int) (*room, int, e
 			return nil, 0, err
 		}
 	}
-	free := r.limit - len(r.used)
+	free := r.limit - r.used.count()
 	if free > 0 {
 		q.waiters.empty(by.Instance)
 	}

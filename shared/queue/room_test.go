@@ -1,6 +1,7 @@
 package queue_test
 
 import (
+	"context"
 	"fmt"
 	"sync"
 	"testing"
@@ -10,6 +11,7 @@ import (
 	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/queue"
 	"github.com/millrace/millrace/shared/store/faulty"
+	"github.com/millrace/millrace/shared/task"
 )
 
 // An instance never has more tasks than it has said, by whichever claims; a place is its own again when a lease ends, in
@@ -87,6 +89,58 @@ func TestCapacityHoldsForClaimsAtOnce(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Claims that an instance makes at the same moment go together: one that is under way, and then one write for all others, each
+// of which has what it asked for while there is room. Nothing is started for one who has left meanwhile.
+func TestClaimsOfOneInstanceGoTogether(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := setupWith(t, ways())
+		b.clock.t = time.Now()
+		for range 20 {
+			b.one(queue.New{Job: "/far"})
+		}
+		counted := &writes{Store: b.store}
+		way := faulty.Spread{Min: time.Millisecond, Max: time.Millisecond}
+		line := faulty.NewService(counted, faulty.Faults{There: way, Back: way}, nil).Process("w")
+		j := journal.Open(line, journal.Options{})
+		q := queue.Open(queue.Options{Store: line, Journal: j, Definitions: fixed{ways()}})
+		defer func() { _ = j.Close() }()
+		by := queue.Claimer{Instance: "w/1", Capacity: 12, Jobs: []string{"/far"}}
+		left, leave := context.WithCancel(t.Context())
+		var mu sync.Mutex
+		var group sync.WaitGroup
+		started, got := map[task.ID]bool{}, map[int]int{}
+		claim := func(ctx context.Context) {
+			leases, err := q.Claim(ctx, by, 1)
+			if err != nil && ctx.Err() == nil {
+				t.Error(err)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			got[len(leases)]++
+			for i := range leases {
+				started[leases[i].Task.ID] = true
+			}
+		}
+		for n := range 15 {
+			group.Go(func() { claim(t.Context()) })
+			if n == 7 {
+				synctest.Wait()
+				group.Go(func() { claim(left) })
+			}
+		}
+		synctest.Wait()
+		leave()
+		group.Wait()
+		if len(started) != 12 || got[1] != 12 || got[0] != 4 {
+			t.Errorf("%d tasks are started, claims had %v, want 12 with one task and 4 with none", len(started), got)
+		}
+		if n := counted.calls.Load(); n != 2 {
+			t.Errorf("%d writes, want 2", n)
+		}
+	})
 }
 
 // A task that becomes ready wakes one that waits. If that turns out to have no room, the next is woken; and it itself is woken

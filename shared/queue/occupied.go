@@ -1,0 +1,59 @@
+package queue
+
+import (
+	"math/bits"
+	"slices"
+	"strconv"
+
+	"github.com/millrace/millrace/shared/store"
+)
+
+// occupied are the places of a limit that are taken: a set of small numbers, as the lowest that is free is always the next.
+type occupied struct {
+	words []uint64
+	n     int
+}
+
+// count answers how many places are taken.
+func (o *occupied) count() int { return o.n }
+
+func (o *occupied) clone() *occupied { return &occupied{slices.Clone(o.words), o.n} }
+
+// lowest answers the first free place below limit. None is below a limit that was higher when so many were taken.
+func (o *occupied) lowest(limit int) (number int, ok bool) {
+	if o.n >= limit {
+		return 0, false
+	}
+	for i, word := range o.words {
+		if free := bits.TrailingZeros64(^word); free < 64 {
+			return i*64 + free, i*64+free < limit
+		}
+	}
+	return len(o.words) * 64, len(o.words)*64 < limit
+}
+
+func (o *occupied) take(number int) {
+	for len(o.words) <= number/64 {
+		o.words = append(o.words, 0)
+	}
+	if word, bit := &o.words[number/64], uint64(1)<<(number%64); *word&bit == 0 {
+		*word |= bit
+		o.n++
+	}
+}
+
+func (o *occupied) giveBack(number int) {
+	if number/64 >= len(o.words) {
+		return
+	}
+	if word, bit := &o.words[number/64], uint64(1)<<(number%64); *word&bit != 0 {
+		*word &^= bit
+		o.n--
+	}
+}
+
+// placeNumber reads the number of a limit's place out of its key.
+func placeNumber(key store.Key) (int, error) {
+	n, err := strconv.ParseUint(key.Sort, 16, 31)
+	return int(n), err
+}
