@@ -7,21 +7,25 @@ import (
 	"testing"
 	"time"
 
+	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/queue"
 	"github.com/millrace/millrace/shared/store/pebble"
 	"github.com/millrace/millrace/shared/task"
 )
 
-func openPebble(b *testing.B) *queue.Queue {
+// openPebble answers an engine on an embedded store, of whose tasks at most limit run at once, all with 0.
+func openPebble(b *testing.B, limit int) *queue.Queue {
 	b.Helper()
+	jobs := set()
+	jobs.Queues = append(jobs.Queues, definition.Queue{Name: definition.MainQueue, MaxParallel: limit})
 	s, err := pebble.Open(b.TempDir(), pebble.Options{})
 	if err != nil {
 		b.Fatal(err)
 	}
 	j := journal.Open(s, journal.Options{})
 	b.Cleanup(func() { j.Close(); s.Close() })
-	return queue.Open(queue.Options{Store: s, Journal: j, Definitions: fixed{set()}})
+	return queue.Open(queue.Options{Store: s, Journal: j, Definitions: fixed{jobs}})
 }
 
 var payload = []byte(`"` + fmt.Sprintf("%0254d", 1) + `"`)
@@ -70,7 +74,7 @@ func drain(b *testing.B, q *queue.Queue, n, workers, batch int) {
 }
 
 func BenchmarkEnqueue(b *testing.B) {
-	q := openPebble(b)
+	q := openPebble(b, 0)
 	b.ResetTimer()
 	began := time.Now()
 	fill(b, q, b.N, 16)
@@ -78,20 +82,20 @@ func BenchmarkEnqueue(b *testing.B) {
 }
 
 func BenchmarkDrain(b *testing.B) {
-	for _, batch := range []int{1} {
-		b.Run(fmt.Sprint(batch), func(b *testing.B) {
-			q := openPebble(b)
+	for _, limit := range []int{0, 15, 1000} {
+		b.Run(fmt.Sprint("limit=", limit), func(b *testing.B) {
+			q := openPebble(b, limit)
 			fill(b, q, b.N, 64)
 			b.ResetTimer()
 			began := time.Now()
-			drain(b, q, b.N, 16, batch)
+			drain(b, q, b.N, 16, 1)
 			b.ReportMetric(float64(b.N)/time.Since(began).Seconds(), "tasks/s")
 		})
 	}
 }
 
 func BenchmarkBoth(b *testing.B) {
-	q := openPebble(b)
+	q := openPebble(b, 0)
 	b.ResetTimer()
 	began := time.Now()
 	var group sync.WaitGroup

@@ -64,12 +64,12 @@ func (q *Queue) CompleteAndClaim(ctx context.Context, token string, r Result, by
 	if err != nil {
 		return "", nil, err
 	}
-	next := q.nextClaim(ctx, by, max)
+	next, chosen := q.nextClaim(ctx, by, max)
 	if next == nil {
 		state, err := e.ended(ctx, q.write(ctx, e)[0])
 		return state, nil, err
 	}
-	errs := q.write(ctx, e, next)
+	errs := q.send(ctx, join(ctx, e), chosen)
 	leases, claimErr := next.started(ctx, errs[1])
 	if cleanErr := next.clean(context.WithoutCancel(ctx)); claimErr != nil || cleanErr != nil {
 		q.log.Warn("the next task was not claimed", "error", errors.Join(claimErr, cleanErr))
@@ -78,25 +78,25 @@ func (q *Queue) CompleteAndClaim(ctx context.Context, token string, r Result, by
 	return state, leases, err
 }
 
-// nextClaim answers a claim that has picks; nil where none is found at once.
-func (q *Queue) nextClaim(ctx context.Context, by Claimer, max int) *claim {
+// nextClaim answers a claim that has chosen; nil where nothing is found at once.
+func (q *Queue) nextClaim(ctx context.Context, by Claimer, max int) (*claim, *joined) {
 	if by.Capacity > 0 {
-		return nil // the place that is given back now is not free yet
+		return nil, nil // the place that is given back now is not free yet
 	}
 	claims, err := q.claims(ctx, by)
 	if err != nil {
-		return nil // Claim will say so
+		return nil, nil // Claim will say so
 	}
 	for _, c := range claims {
-		if c.queue.MaxParallel > 0 {
+		if c.queue.MaxParallel > 0 && !c.reserves() {
 			continue // likewise
 		}
 		c.want = min(max, MaxClaim)
-		if c.picks, err = c.pick(ctx); err == nil && len(c.picks) > 0 {
-			return c
+		if chosen, err := c.choose(ctx); err == nil && chosen != nil {
+			return c, chosen
 		}
 	}
-	return nil
+	return nil, nil
 }
 
 // claims answers a claim of each queue that the claimer takes from, after making ready what has fallen due; first of all one of
@@ -120,6 +120,9 @@ func (q *Queue) claims(ctx context.Context, by Claimer) ([]*claim, error) {
 	var claims []*claim
 	add := func(line string) *claim {
 		c := &claim{q: q, set: set, by: by, lines: []string{line}, rules: rules, queue: set.QueueOf(queueOf(line))}
+		if c.queue.MaxParallel > 0 && c.queue.Type != definition.Ordered && q.store.Exclusive() {
+			c.permits.shared = &q.permits
+		}
 		claims = append(claims, c)
 		return c
 	}
@@ -177,16 +180,15 @@ func (c *claim) upTo(ctx context.Context, max int) (leases []Lease, err error) {
 
 func (c *claim) run(ctx context.Context) ([]Lease, error) {
 	q := c.q
-	if c.queue.MaxParallel > 0 && q.store.Exclusive() {
-		defer q.limited.lock(c.queue.Name)() // two claims of this process would choose the same permits
+	if c.queue.Type == definition.Ordered && q.store.Exclusive() {
+		defer q.limited.lock(c.queue.Name)() // two claims of this process would choose the same task
 	}
 	for range rounds {
-		picks, err := c.pick(ctx)
-		if err != nil || len(picks) == 0 {
+		chosen, err := c.choose(ctx)
+		if err != nil || chosen == nil {
 			return nil, err
 		}
-		c.picks = picks
-		leases, err := c.start(ctx)
+		leases, err := c.started(ctx, q.send(ctx, chosen)[0])
 		if cleanErr := c.clean(ctx); err == nil {
 			err = cleanErr
 		}
@@ -203,14 +205,49 @@ func (c *claim) run(ctx context.Context) ([]Lease, error) {
 	return nil, nil
 }
 
-// start starts what it can of the picks, in one write.
-func (c *claim) start(ctx context.Context) ([]Lease, error) {
-	return c.started(ctx, c.q.write(ctx, c)[0])
+// reserves reports whether a claim reserves its places of the queue, so that others need not wait until it is written.
+func (c *claim) reserves() bool { return c.permits.shared != nil }
+
+// choose picks what is to be started in one write; nil if there is nothing.
+//
+// Race: of two claims of a queue with a limit, the one with the better picks must have the last place, and what the other puts
+// back must be found by whoever is told that a place is free. So they choose one after the other.
+func (c *claim) choose(ctx context.Context) (*joined, error) {
+	if c.reserves() {
+		defer c.q.limited.lock(c.queue.Name)()
+	}
+	var err error
+	if c.picks, err = c.pick(ctx); err != nil || len(c.picks) == 0 {
+		return nil, err
+	}
+	chosen := join(ctx, c)
+	c.putBack()
+	return chosen, nil
+}
+
+// putBack puts back what was not tried.
+func (c *claim) putBack() {
+	if c.q.store.Exclusive() {
+		for _, p := range c.left {
+			c.q.windows.of(p.line()).add(p)
+		}
+	}
+	c.left = nil
+}
+
+// unreserve gives back the places that were reserved and are not taken, and wakes whoever was turned away for them.
+func (c *claim) unreserve(ctx context.Context) {
+	reserved := c.permits.reserved
+	c.permits.reserved = nil
+	if c.q.permits.unreserve(reserved) {
+		c.q.ring(ctx, c.q.ringsFor(ctx, c.lines[0]))
+	}
 }
 
 // started answers the leases of a write that has ended with that error.
 func (c *claim) started(ctx context.Context, err error) ([]Lease, error) {
 	if err != nil {
+		defer c.unreserve(ctx)
 		if errors.Is(err, errNothing) {
 			return nil, nil
 		}
@@ -229,6 +266,8 @@ func (c *claim) started(ctx context.Context, err error) ([]Lease, error) {
 		c.q.permits.change(s.lease.Permits, true)
 		c.q.wake(s.lease.Expires)
 	}
+	c.q.permits.unreserve(c.permits.reserved)
+	c.permits.reserved = nil
 	if c.queue.Type == definition.RoundRobin {
 		last := c.starts[len(c.starts)-1].place.key.Sort
 		_ = c.q.virtual.started(ctx, c.q, c.queue.Name, last) // a hint; the next start tells again
@@ -244,9 +283,10 @@ func (c *claim) clean(ctx context.Context) (err error) {
 			q.forget() // what was picked and not dealt with is found again
 		}
 	}()
-	if q.store.Exclusive() {
-		for _, p := range c.left {
-			q.windows.of(p.line()).add(p)
+	if len(c.left) > 0 {
+		c.putBack()
+		if c.reserves() { // a place may have become free while they were not to be found
+			q.ring(ctx, q.ringsFor(ctx, c.lines[0]))
 		}
 	}
 	for _, end := range c.ends {

@@ -43,6 +43,7 @@ type joined struct {
 
 // join prepares a part if it is private, and measures it.
 func join(ctx context.Context, p part) *joined {
+	ctx = context.WithoutCancel(ctx)
 	j := &joined{part: p, done: make(chan struct{})}
 	if p.private() {
 		if j.change, j.err = p.prepare(ctx, nil); j.err != nil {
@@ -81,11 +82,16 @@ const (
 
 // write writes parts, in one write if they fit. The error is that of the first part that has one; each part has its own.
 func (q *Queue) write(ctx context.Context, parts ...part) []error {
-	ctx = context.WithoutCancel(ctx) // a write that has begun ends, whoever still listens
 	mine := make([]*joined, len(parts))
 	for i, p := range parts {
 		mine[i] = join(ctx, p)
 	}
+	return q.send(ctx, mine...)
+}
+
+// send is write, of parts that are joined.
+func (q *Queue) send(ctx context.Context, mine ...*joined) []error {
+	ctx = context.WithoutCancel(ctx) // a write that has begun ends, whoever still listens
 	if q.combiner.enter(mine) {
 		q.lead(ctx)
 	}

@@ -25,8 +25,10 @@ func (p permit) key() store.Key {
 
 // permitPool is what a claim knows of the places that are free.
 type permitPool struct {
-	at   *room                // the claimer's; nil: it names no capacity
-	used map[string]*occupied // by what
+	at       *room                // the claimer's; nil: it names no capacity
+	used     map[string]*occupied // by what
+	shared   *permits             // where places of the queue are reserved; nil: they are chosen by what was read alone
+	reserved []permit
 }
 
 // missing says which limit is reached.
@@ -90,13 +92,6 @@ func (pool *permitPool) take(c *definition.Queue, key *task.Concurrency) ([]perm
 		}
 		permits = append(permits, p)
 	}
-	if c.MaxParallel > 0 {
-		p, ok := pool.free(queueLimit(c.Name), c.MaxParallel)
-		if !ok {
-			return nil, limitQueue
-		}
-		permits = append(permits, p)
-	}
 	if key != nil {
 		p, ok := pool.free(keyLimit(key.Key), key.Limit)
 		if !ok {
@@ -104,10 +99,30 @@ func (pool *permitPool) take(c *definition.Queue, key *task.Concurrency) ([]perm
 		}
 		permits = append(permits, p)
 	}
+	if c.MaxParallel > 0 {
+		p, ok := pool.ofQueue(c)
+		if !ok {
+			return nil, limitQueue
+		}
+		permits = append(permits, p)
+	}
 	for _, p := range permits {
 		pool.used[p.What].take(p.Number)
 	}
 	return permits, nothing
+}
+
+// ofQueue answers a place of the queue, reserved if claims of this process choose them side by side.
+func (pool *permitPool) ofQueue(c *definition.Queue) (permit, bool) {
+	what := queueLimit(c.Name)
+	if pool.shared == nil {
+		return pool.free(what, c.MaxParallel)
+	}
+	number, ok := pool.shared.reserve(what, c.MaxParallel, pool.used[what])
+	if ok {
+		pool.reserved = append(pool.reserved, permit{what, number})
+	}
+	return permit{what, number}, ok
 }
 
 func (pool *permitPool) free(what string, limit int) (permit, bool) {

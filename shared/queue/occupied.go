@@ -17,6 +17,20 @@ type occupied struct {
 // count answers how many places are taken.
 func (o *occupied) count() int { return o.n }
 
+// with answers the places that are taken in either; other may be nil.
+func (o *occupied) with(other *occupied) *occupied {
+	if other == nil {
+		return o
+	}
+	all := o.clone()
+	for i, word := range other.words {
+		for ; word != 0; word &= word - 1 {
+			all.take(i*64 + bits.TrailingZeros64(word))
+		}
+	}
+	return all
+}
+
 func (o *occupied) clone() *occupied { return &occupied{slices.Clone(o.words), o.n} }
 
 // lowest answers the first free place below limit. None is below a limit that was higher when so many were taken.

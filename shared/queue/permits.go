@@ -14,6 +14,9 @@ type permits struct {
 	mu      sync.Mutex
 	used    map[string]*occupied
 	changes int // so that what was read before a change is not kept
+
+	reserved   map[string]*occupied // by starts that are being written
+	turnedAway map[string]bool      // of what somebody found none free while some were reserved
 }
 
 // maxPermits is how many limits are remembered.
@@ -97,4 +100,48 @@ func (s *permits) forget() {
 	defer s.mu.Unlock()
 	s.changes++
 	s.used = nil
+}
+
+// reserve reserves the lowest place that is neither taken nor reserved. seen are those that are taken, as the caller read them,
+// for the case that they are not remembered: then it may turn out that the place is taken.
+func (s *permits) reserve(what string, limit int, seen *occupied) (number int, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if used := s.used[what]; used != nil {
+		seen = used
+	}
+	if s.reserved == nil {
+		s.reserved, s.turnedAway = map[string]*occupied{}, map[string]bool{}
+	}
+	mine := s.reserved[what]
+	if number, ok = seen.with(mine).lowest(limit); !ok {
+		if mine != nil {
+			s.turnedAway[what] = true
+		}
+		return 0, false
+	}
+	if mine == nil {
+		mine = &occupied{}
+		s.reserved[what] = mine
+	}
+	mine.take(number)
+	return number, true
+}
+
+// unreserve gives back what was reserved, whether it is taken now or not, and reports whether anybody was turned away meanwhile.
+func (s *permits) unreserve(all []permit) (turnedAway bool) {
+	if len(all) == 0 {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, p := range all {
+		turnedAway = turnedAway || s.turnedAway[p.What]
+		mine := s.reserved[p.What]
+		if mine.giveBack(p.Number); mine.count() == 0 {
+			delete(s.reserved, p.What)
+			delete(s.turnedAway, p.What)
+		}
+	}
+	return turnedAway
 }

@@ -49,9 +49,10 @@ func (c *claim) bounds() (ops, bytes int) {
 }
 
 // private: a task that was picked is this claim's, unless it is removed meanwhile; so are an instance's places, whose claims
-// come one by one, where there is no other process. Places of other limits and unique keys are not.
+// come one by one, where there is no other process, and a queue's places if they are reserved. Places of other limits and unique
+// keys are not.
 func (c *claim) private() bool {
-	return (c.permits.at == nil || c.q.store.Exclusive()) && c.queue.MaxParallel == 0 &&
+	return (c.permits.at == nil || c.q.store.Exclusive()) && (c.queue.MaxParallel == 0 || c.reserves()) &&
 		!slices.ContainsFunc(c.picks, func(p place) bool { return p.Limit > 0 || p.Late != "" })
 }
 
@@ -82,7 +83,7 @@ func (c *claim) touches() []string {
 	if c.permits.at != nil {
 		names = append(names, c.permits.at.what)
 	}
-	if c.queue.MaxParallel > 0 {
+	if c.queue.MaxParallel > 0 && !c.reserves() {
 		names = append(names, queueLimit(c.queue.Name))
 	}
 	for i := range c.picks {
@@ -101,6 +102,7 @@ func (c *claim) touches() []string {
 func (c *claim) prepare(ctx context.Context, lost *store.Conflict) (journal.Change, error) {
 	c.starts, c.stale, c.held, c.left, c.ends, c.full, c.load = c.starts[:0], nil, nil, nil, nil, false, 0
 	c.strays = nil
+	c.unreserve(ctx)
 	c.conflict = c.conflict || lost != nil
 	if lost != nil && c.queue.Type == definition.Ordered {
 		return journal.Change{}, errNothing // another may be the first now
