@@ -69,3 +69,37 @@ func handOver(waiting chan<- chan<- struct{}, stop <-chan struct{}) {
 		}
 	}
 }
+
+// twoSyncs measures, so many times at an even pace, how long the disk below dir takes for a record and then another one, each
+// on the disk before it goes on. The file has its length before.
+func twoSyncs(dir string, size, perSecond, times int) (laps []time.Duration, err error) {
+	file, err := os.CreateTemp(dir, "floor-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.Remove(file.Name())
+	defer file.Close()
+	if _, err := file.Write(make([]byte, 2*size*times)); err != nil {
+		return nil, err
+	}
+	if err := file.Sync(); err != nil {
+		return nil, err
+	}
+	ticker := time.NewTicker(time.Second / time.Duration(max(perSecond, 1)))
+	defer ticker.Stop()
+	record := make([]byte, size)
+	for i := range times {
+		<-ticker.C
+		began := time.Now()
+		for k := range 2 {
+			if _, err := file.WriteAt(record, int64((2*i+k)*size)); err != nil {
+				return nil, err
+			}
+			if err := syncData(file); err != nil {
+				return nil, err
+			}
+		}
+		laps = append(laps, time.Since(began))
+	}
+	return laps, nil
+}
