@@ -3,8 +3,10 @@ package api
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -76,7 +78,8 @@ func (r *remote) mountInstances(a *API) {
 	mount(huma.Operation{
 		Method: http.MethodGet, Path: instancesPath, OperationID: "instances", Summary: "The instances that are there, the oldest first",
 		Description: "A worker's token sees those that it has registered.",
-		Responses:   answers(http.StatusOK, typeJSON, object("", members{"instances": listOf(ref("Instance"))}, false, "instances")), Errors: []int{503},
+		Parameters:  pageParams(),
+		Responses:   pageOf(object("", members{"instances": listOf(ref("Instance"))}, false, "instances")), Errors: []int{400, 503},
 	}, ReadInstance, r.list)
 	mount(huma.Operation{
 		Method: http.MethodPut, Path: instancePath, OperationID: "heartbeatInstance", Summary: "Say that an instance is alive",
@@ -217,10 +220,16 @@ type instanceView struct {
 }
 
 func (r *remote) list(x *exchange) error {
+	query, limit, cursor, err := x.paging()
+	if err != nil {
+		return err
+	}
 	all, err := r.topology.List(x.r.Context())
 	if err != nil {
 		return err
 	}
+	all = slices.DeleteFunc(all, func(i topology.Instance) bool { return !x.sees(&i) })
+	all = listAfter(x, query, all, func(i *topology.Instance) string { return fmt.Sprintf("%016x", i.Term) }, cursor, limit)
 	running, err := r.leases.Running(x.r.Context())
 	if err != nil {
 		return err
@@ -231,12 +240,10 @@ func (r *remote) list(x *exchange) error {
 	}
 	views := []instanceView{}
 	for _, i := range all {
-		if x.sees(&i) {
-			views = append(views, instanceView{
-				i.ID, i.Name, i.Jobs, i.Capacity, running[i.Claimer()], leader.Holder == i.ID && leader.Expires.After(time.Now()),
-				i.Draining, formatTime(i.Expires),
-			})
-		}
+		views = append(views, instanceView{
+			i.ID, i.Name, i.Jobs, i.Capacity, running[i.Claimer()], leader.Holder == i.ID && leader.Expires.After(time.Now()),
+			i.Draining, formatTime(i.Expires),
+		})
 	}
 	return x.value(http.StatusOK, map[string][]instanceView{"instances": views})
 }

@@ -87,13 +87,17 @@ func (x *exchange) paging() (q query, limit int, cursor string, err error) {
 
 // keysAfter answers a page of a map's keys, in order, and tells where the list goes on.
 func keysAfter[V any](x *exchange, q query, all map[string]V, cursor string, limit int) []string {
-	keys := slices.Sorted(maps.Keys(all))
-	keys = slices.DeleteFunc(keys, func(key string) bool { return key <= cursor })
-	if len(keys) > limit {
-		keys = keys[:limit]
-		x.next(q, keys[limit-1])
+	return listAfter(x, q, slices.Sorted(maps.Keys(all)), func(key *string) string { return *key }, cursor, limit)
+}
+
+// listAfter answers a page of a list that is in order by a key, and tells where it goes on.
+func listAfter[V any](x *exchange, q query, all []V, key func(*V) string, cursor string, limit int) []V {
+	all = slices.DeleteFunc(all, func(v V) bool { return key(&v) <= cursor })
+	if len(all) > limit {
+		all = all[:limit]
+		x.next(q, key(&all[limit-1]))
 	}
-	return keys
+	return all
 }
 
 // next tells where the list goes on (RFC 8288). A token that came with the query is not repeated.

@@ -48,6 +48,7 @@ func Schedules(s Scheduler, e Engine, b Editor) Resource {
 				Method: method, Path: path, OperationID: id, Tags: []string{"Schedules"}, Summary: summary,
 				Responses: responses, Errors: errs,
 			}
+			op.Parameters = pageParams()
 			if path != schedulesPath {
 				op.Parameters = []*huma.Param{pathParam("name", "The schedule's name; that of a collection's is sources/SOURCE/COLLECTION, escaped")}
 			}
@@ -61,7 +62,7 @@ func Schedules(s Scheduler, e Engine, b Editor) Resource {
 		}
 		one := answers(http.StatusOK, typeJSON, ref("Schedule"))
 		mount(http.MethodGet, schedulesPath, "schedules", "All schedules", Read,
-			answers(http.StatusOK, typeJSON, object("", members{"schedules": listOf(ref("Schedule"))}, false, "schedules")), []int{400, 503}, c.list)
+			pageOf(object("", members{"schedules": listOf(ref("Schedule"))}, false, "schedules")), []int{400, 503}, c.list)
 		mount(http.MethodGet, schedulePath, "schedule", "A schedule", Read, one, []int{404, 503}, c.get)
 		put := maps.Clone(one)
 		maps.Copy(put, answers(http.StatusCreated, typeJSON, ref("Schedule")))
@@ -126,10 +127,15 @@ func (c *scheduling) view(ctx context.Context, s *schedule.Status) (scheduleView
 }
 
 func (c *scheduling) list(x *exchange) error {
+	query, limit, cursor, err := x.paging()
+	if err != nil {
+		return err
+	}
 	all, err := c.schedules.List(x.r.Context())
 	if err != nil {
 		return err
 	}
+	all = listAfter(x, query, all, func(s *schedule.Status) string { return s.Name }, cursor, limit)
 	views := make([]scheduleView, len(all))
 	for i := range all {
 		if views[i], err = c.view(x.r.Context(), &all[i]); err != nil {
