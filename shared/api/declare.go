@@ -4,10 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"net/http"
 	"slices"
-	"strings"
 
 	"github.com/millrace/millrace/shared/definition"
 	reading "github.com/millrace/millrace/shared/document"
@@ -18,8 +16,11 @@ type Editor interface {
 	Edit(ctx context.Context, from definition.Origin, change func(inForce *definition.Set) (*definition.Set, error)) (definition.Changes, error)
 }
 
+// edit makes another set of the one in force, and answers whether an object was there before.
+type edit func(inForce *definition.Set) (after *definition.Set, there bool, err error)
+
 // put declares the object that the body is, and answers it by show: with 201 where there was none of the name.
-func (x *exchange) put(e Editor, section, name string, show func(x *exchange, status int) error) error {
+func (x *exchange) put(e Editor, name string, into func(*definition.Set, []byte) (*definition.Set, bool, error), show func(x *exchange, status int) error) error {
 	b := take()
 	defer b.give()
 	if err := x.read(b); err != nil {
@@ -29,10 +30,10 @@ func (x *exchange) put(e Editor, section, name string, show func(x *exchange, st
 	if err != nil {
 		return err
 	}
-	there, err := x.declare(e, section, name, body)
+	there, err := x.declare(e, func(inForce *definition.Set) (*definition.Set, bool, error) { return into(inForce, body) })
 	switch {
 	case err != nil:
-		return err
+		return ofBody(err)
 	case there:
 		return show(x, http.StatusOK)
 	default:
@@ -40,68 +41,41 @@ func (x *exchange) put(e Editor, section, name string, show func(x *exchange, st
 	}
 }
 
-// declare puts one named object into a section of the set in force, or takes it out where body is nil, and answers whether
-// one was there. The set as a whole is read anew, so that the same rules hold as for a file.
-func (x *exchange) declare(e Editor, section, name string, body []byte) (there bool, err error) {
-	index := 0
-	_, err = e.Edit(x.r.Context(), definition.FromAPI, func(inForce *definition.Set) (*definition.Set, error) {
-		document := map[string]json.RawMessage{}
-		var list []json.RawMessage
-		if err := errors.Join(json.Unmarshal(inForce.JSON(), &document), unmarshalIf(document[section], &list)); err != nil {
-			return nil, fmt.Errorf("the set in force cannot be taken apart: %w", err)
-		}
-		index = slices.IndexFunc(list, func(element json.RawMessage) bool { return nameIn(element) == name })
-		there = index >= 0
-		switch {
-		case body == nil && !there:
-			return inForce, nil
-		case body == nil:
-			list = slices.Delete(list, index, index+1)
-		case there:
-			list[index] = body
-		default:
-			index, list = len(list), append(list, body)
-		}
-		text, err := json.Marshal(list)
-		if err != nil {
-			return nil, err
-		}
-		document[section] = text
-		if text, err = json.Marshal(document); err != nil {
-			return nil, err
-		}
-		return definition.Read("body", text)
+// declare puts what an edit makes in force.
+func (x *exchange) declare(e Editor, change edit) (there bool, err error) {
+	_, err = e.Edit(x.r.Context(), definition.FromAPI, func(inForce *definition.Set) (after *definition.Set, err error) {
+		after, there, err = change(inForce)
+		return after, err
 	})
-	return there, declareProblem(err, fmt.Sprintf("%s[%d]", section, index))
+	return there, err
 }
 
-func unmarshalIf(text json.RawMessage, into any) error {
-	if text == nil {
-		return nil
-	}
-	return json.Unmarshal(text, into)
+// remove takes an object out of the set in force, and answers whether it was there.
+func (x *exchange) remove(e Editor, name string, outOf func(*definition.Set, string) (*definition.Set, bool)) (there bool, err error) {
+	there, err = x.declare(e, func(inForce *definition.Set) (*definition.Set, bool, error) {
+		after, there := outOf(inForce, name)
+		return after, there, nil
+	})
+	return there, definitionProblem(err)
 }
 
-func nameIn(element json.RawMessage) string {
-	var named struct{ Name string }
-	_ = json.Unmarshal(element, &named) // what has none is not it
-	return named.Name
-}
-
-// declareProblem answers what a client may know of an object that was refused; its place in the set is the body.
-func declareProblem(err error, place string) error {
+// ofBody answers what a client may know of an object that was refused.
+func ofBody(err error) error {
 	malformed, ok := errors.AsType[*reading.Error](err)
 	if !ok {
 		return definitionProblem(err)
 	}
 	mistakes := slices.Clone(malformed.Mistakes)
 	for i := range mistakes {
-		if rest, ok := strings.CutPrefix(mistakes[i].Path, place); ok {
-			mistakes[i].Path = strings.TrimPrefix(rest, ".")
-			mistakes[i].Line = 0
-		}
+		mistakes[i].Line = 0 // the body was written anew
 	}
 	return mistaken(problem(CodeInvalid, "nothing was changed"), mistakes)
+}
+
+func nameIn(object []byte) string {
+	var named struct{ Name string }
+	_ = json.Unmarshal(object, &named) // what has none is not it
+	return named.Name
 }
 
 // objectNamed answers a body that is an object with the name that the path has.
@@ -117,7 +91,7 @@ func objectNamed(body []byte, name string) ([]byte, error) {
 	if err := json.Unmarshal(value, &members); err != nil {
 		return nil, invalid("body", "want an object")
 	}
-	if said := members["name"]; said != nil && nameIn(json.RawMessage(value)) != name {
+	if said := members["name"]; said != nil && nameIn(value) != name {
 		return nil, invalid("body.name", "is not the name in the path; leave it out")
 	}
 	if members["name"], err = json.Marshal(name); err != nil {

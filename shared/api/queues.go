@@ -203,12 +203,12 @@ func (q *queues) put(x *exchange) error {
 	if err != nil {
 		return err
 	}
-	return x.put(q.book, "queues", name, q.show)
+	return x.put(q.book, name, (*definition.Set).PutQueue, q.show)
 }
 
 func (q *queues) remove(x *exchange) error {
 	name := x.r.PathValue("name")
-	there, err := x.declare(q.book, "queues", name, nil)
+	there, err := x.remove(q.book, name, (*definition.Set).WithoutQueue)
 	if err != nil {
 		return err
 	}

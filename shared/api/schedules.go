@@ -10,6 +10,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/queue"
 	"github.com/millrace/millrace/shared/schedule"
 	"github.com/millrace/millrace/shared/task"
@@ -160,11 +161,11 @@ func (c *scheduling) show(x *exchange, status int) error {
 }
 
 func (c *scheduling) put(x *exchange) error {
-	return x.put(c.book, "schedules", x.r.PathValue("name"), c.show)
+	return x.put(c.book, x.r.PathValue("name"), (*definition.Set).PutSchedule, c.show)
 }
 
 func (c *scheduling) delete(x *exchange) error {
-	there, err := x.declare(c.book, "schedules", x.r.PathValue("name"), nil)
+	there, err := x.remove(c.book, x.r.PathValue("name"), (*definition.Set).WithoutSchedule)
 	if err != nil {
 		return err
 	}

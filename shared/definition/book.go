@@ -33,6 +33,7 @@ type Book struct {
 
 	newest  atomic.Pointer[reading]
 	reading sync.Mutex
+	editing chan struct{} // holds something while a change is being written: of two at once one would begin anew
 }
 
 // reading is a set as it was at some time.
@@ -52,7 +53,7 @@ const (
 
 // OpenBook answers a book. Nothing is read yet.
 func OpenBook(o BookOptions) *Book {
-	b := &Book{store: o.Store, journal: o.Journal, now: o.Now, age: o.Age}
+	b := &Book{store: o.Store, journal: o.Journal, now: o.Now, age: o.Age, editing: make(chan struct{}, 1)}
 	if b.now == nil {
 		b.now = time.Now
 	}
@@ -134,34 +135,47 @@ func (b *Book) Plan(ctx context.Context, set *Set, from Origin) (Changes, error)
 
 // plan answers the changes, if they are allowed.
 func plan(inForce, set *Set, from Origin) (Changes, error) {
-	if _, err := Read("definitions", set.JSON()); err != nil {
-		return Changes{}, err
+	if !set.sound {
+		if _, err := Read("definitions", set.JSON()); err != nil {
+			return Changes{}, err
+		}
 	}
-	if commands := set.newCommands(inForce); from != FromFile && len(commands) > 0 {
+	before, after := inForce.objects(), set.objects()
+	if commands := newCommands(before, after); from != FromFile && len(commands) > 0 {
 		return Changes{}, &FileOnly{commands}
 	}
-	return Diff(inForce, set), nil
+	return diff(before, after), nil
 }
 
 // apply writes what change makes of the entry in force.
 func (b *Book) apply(ctx context.Context, from Origin, change func(entry) (entry, error)) (Changes, error) {
+	select {
+	case b.editing <- struct{}{}:
+		defer func() { <-b.editing }()
+	case <-ctx.Done():
+		return Changes{}, ctx.Err()
+	}
 	var changes Changes
-	_, err := b.journal.Write(ctx, func(ctx context.Context, _ *store.Conflict) (journal.Change, error) {
-		before, err := b.load(ctx, nil)
+	var after entry
+	began := b.now()
+	receipt, err := b.journal.Write(ctx, func(ctx context.Context, _ *store.Conflict) (journal.Change, error) {
+		before, err := b.load(ctx, b.newest.Load())
 		if err != nil {
 			return journal.Change{}, err
 		}
-		after, err := change(before)
+		after, err = change(before)
 		if err != nil {
 			return journal.Change{}, err
 		}
 		if changes, err = plan(before.set, after.set, from); err != nil {
 			return journal.Change{}, err
 		}
-		if after.file == before.file && after.set.Equal(before.set) {
+		if after.file == before.file && changes.Empty() && after.set.Equal(before.set) {
 			return journal.Change{}, errUnchanged
 		}
-		return after.change(before, changes.events())
+		change, parts, err := after.change(before, changes.events())
+		after.parts = parts
+		return change, err
 	})
 	switch {
 	case err == errUnchanged: //nolint:errorlint // it is ours, and comes back as it is
@@ -169,9 +183,17 @@ func (b *Book) apply(ctx context.Context, from Origin, change func(entry) (entry
 	case err != nil:
 		return Changes{}, fmt.Errorf("definition: apply: %w", err)
 	}
-	_, err = b.Refresh(ctx)
-	if err != nil {
-		b.newest.Store(nil) // it is in force: the next to ask reads it
-	}
+	after.set, after.version = after.set.copy(), receipt.Position
+	after.set.sound = true
+	b.learn(&reading{after, began})
 	return changes, nil
+}
+
+// learn takes a set that was in force for the newest, unless a newer one is known.
+func (b *Book) learn(r *reading) {
+	b.reading.Lock()
+	defer b.reading.Unlock()
+	if known := b.newest.Load(); known == nil || known.version < r.version {
+		b.newest.Store(r)
+	}
 }

@@ -33,5 +33,6 @@ func decode(text []byte) (*Set, error) {
 	if err := json.Unmarshal(text, s, json.WithUnmarshalers(readDurations)); err != nil {
 		return nil, fmt.Errorf("%w: %w", errDamaged, err)
 	}
+	s.sound = true // or it would not be in force
 	return s, nil
 }

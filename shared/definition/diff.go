@@ -3,6 +3,7 @@ package definition
 import (
 	"bytes"
 	"cmp"
+	"reflect"
 	"slices"
 	"strconv"
 
@@ -23,18 +24,20 @@ type Changes struct {
 func (c Changes) Empty() bool { return len(c.Added)+len(c.Replaced)+len(c.Removed) == 0 }
 
 // Diff answers what changes when the set after takes the place of before.
-func Diff(before, after *Set) Changes {
+func Diff(before, after *Set) Changes { return diff(before.objects(), after.objects()) }
+
+func diff(before, after []object) Changes {
 	c := Changes{Added: []string{}, Replaced: []string{}, Removed: []string{}}
-	old := map[string][]byte{}
-	for _, o := range before.objects() {
-		old[o.key] = encode(o.value)
+	old := map[string]any{}
+	for _, o := range before {
+		old[o.key] = o.value
 	}
-	for _, o := range after.objects() {
+	for _, o := range after {
 		was, there := old[o.key]
 		switch {
 		case !there:
 			c.Added = append(c.Added, o.key)
-		case !bytes.Equal(was, encode(o.value)):
+		case !reflect.DeepEqual(was, o.value) && !bytes.Equal(encode(was), encode(o.value)):
 			c.Replaced = append(c.Replaced, o.key)
 		}
 		delete(old, o.key)

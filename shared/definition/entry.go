@@ -130,16 +130,16 @@ func unavailable(err error) error {
 	return fmt.Errorf("definition: read: %w: %w", journal.ErrUnavailable, err)
 }
 
-// change answers the write that puts e in the place of before.
-func (e entry) change(before entry, events []event.Event) (journal.Change, error) {
+// change answers the write that puts e in the place of before, in so many parts.
+func (e entry) change(before entry, events []event.Event) (_ journal.Change, parts int, _ error) {
 	text := e.set.JSON()
-	parts := (len(text) + partBytes - 1) / partBytes
+	parts = (len(text) + partBytes - 1) / partBytes
 	if size, most := len(text)+sizeOf(events), maxParts*partBytes+maxEvents; parts > maxParts || size > most {
-		return journal.Change{}, fmt.Errorf("%w: %d bytes with the events, at most %d", ErrTooLarge, size, most)
+		return journal.Change{}, 0, fmt.Errorf("%w: %d bytes with the events, at most %d", ErrTooLarge, size, most)
 	}
 	value, err := json.Marshal(head{Parts: parts, File: e.file})
 	if err != nil {
-		return journal.Change{}, err
+		return journal.Change{}, 0, err
 	}
 	// Closes the race between two who apply: whoever comes second has read what the first replaced.
 	unchanged := store.Absent
@@ -156,7 +156,7 @@ func (e entry) change(before entry, events []event.Event) (journal.Change, error
 			ops = append(ops, store.Delete(partKey(i), store.Always))
 		}
 		return ops
-	}}, nil
+	}}, parts, nil
 }
 
 // sizeOf answers about how many bytes events take.

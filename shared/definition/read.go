@@ -48,6 +48,7 @@ func Read(name string, text []byte) (*Set, error) {
 	case len(only) > 0:
 		return nil, &FileOnly{only}
 	}
+	set.sound = true
 	return set, nil
 }
 
@@ -74,6 +75,7 @@ func ReadSections(d *document.Document, n *document.Node, into *Set, others docu
 type reader struct {
 	set    *Set
 	names  map[string]bool // taken ones, each with its kind before it
+	beside *Set            // that what is read is to be part of; nil: none
 	checks []func()        // of what refers to other parts, when all of them are read
 }
 
@@ -88,7 +90,23 @@ func (r *reader) claim(d *document.Document, n *document.Node, path, kind, name 
 	r.names[kind+" "+name] = true
 }
 
-func (r *reader) declared(kind, name string) bool { return r.names[kind+" "+name] }
+func (r *reader) declared(kind, name string) bool {
+	return r.names[kind+" "+name] || r.beside != nil && r.beside.declares(kind, name)
+}
+
+// declares reports whether the set declares a queue, or what runs the tasks of a path.
+func (s *Set) declares(kind, name string) bool {
+	switch kind {
+	case "queue":
+		_, declared := s.indexed().queues[name]
+		return declared
+	case "job":
+		_, declared := s.indexed().jobs[name]
+		return declared
+	default:
+		return false
+	}
+}
 
 // finally runs a check when everything has been read.
 func (r *reader) finally(check func()) { r.checks = append(r.checks, check) }

@@ -16,6 +16,7 @@ type Set struct {
 	JobChains []JobChain        `json:"job_chains,omitempty"`
 	Lease     time.Duration     `json:"lease,omitzero"` // default 30 s
 
+	sound bool                  // it was read as a whole, or made of such a set by an edit that leaves it right
 	index atomic.Pointer[index] // made when the set is first asked
 }
 

@@ -91,14 +91,14 @@ func instances(to *Target) document.Visit {
 	}
 }
 
-// newCommands lists what in set runs a command that the same object does not run in force.
-func (s *Set) newCommands(inForce *Set) []document.Mistake {
+// newCommands lists what after runs a command that the same object does not run before.
+func newCommands(before, after []object) []document.Mistake {
 	known := map[string][]string{}
-	for _, o := range inForce.objects() {
+	for _, o := range before {
 		known[o.key] = o.command()
 	}
 	var found []document.Mistake
-	for _, o := range s.objects() {
+	for _, o := range after {
 		if command := o.command(); command != nil && !slices.Equal(command, known[o.key]) {
 			found = append(found, document.Mistake{
 				Path: o.place + ".target.command", Message: "new commands are for the server's own file",

@@ -146,6 +146,9 @@ func (s *Scheduler) Suspend(ctx context.Context, name string, on bool) error {
 	if errors.Is(err, errBeaten) {
 		return nil
 	}
+	if err == nil && !on {
+		s.resumed.Store(true)
+	}
 	return err
 }
 

@@ -4,13 +4,15 @@ import (
 	"context"
 	"errors"
 	"time"
+
+	"github.com/millrace/millrace/shared/definition"
 )
 
 // Ahead is how long before its time a tick's task is made.
 const Ahead = 75 * time.Second
 
-// pause is how often Run looks at the definitions.
-const pause = 2 * time.Second
+// pause is how often Run looks whether there is anything new. It bounds how late the first ticks of a new schedule are.
+const pause = 500 * time.Millisecond
 
 // Run makes ticks, each some time before it falls due, until ctx ends. It is for a process that is always there; elsewhere
 // the function cron calls Make each minute.
@@ -18,8 +20,12 @@ func (s *Scheduler) Run(ctx context.Context) {
 	ticker := time.NewTicker(pause)
 	defer ticker.Stop()
 	var next time.Time
+	var looked *definition.Set // the set in force at the last look
 	for {
-		if now := s.o.Now(); next.IsZero() || !now.Before(next) || s.changed(ctx) {
+		set, err := s.o.Definitions.Current(ctx)
+		changed := err == nil && set != looked
+		if now := s.o.Now(); !now.Before(next) || changed || s.resumed.Swap(false) {
+			looked = set
 			made, err := s.Make(ctx, now.Add(Ahead))
 			if err != nil && !errors.Is(err, context.Canceled) {
 				s.o.Log.Warn("not every schedule could be looked after; it is tried again", "error", err)
@@ -35,12 +41,4 @@ func (s *Scheduler) Run(ctx context.Context) {
 		case <-ticker.C:
 		}
 	}
-}
-
-// changed reports whether another set is in force than the one that was compiled.
-func (s *Scheduler) changed(ctx context.Context) bool {
-	set, err := s.o.Definitions.Current(ctx)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return err == nil && set != s.of
 }

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"reflect"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/millrace/millrace/shared/definition"
@@ -41,7 +43,8 @@ type Options struct {
 
 // Scheduler is one process's access to the schedules. Its methods may be called concurrently, and in many processes.
 type Scheduler struct {
-	o Options
+	o       Options
+	resumed atomic.Bool // a schedule goes on that may be due before all that Run knows of
 
 	mu    sync.Mutex
 	of    *definition.Set
@@ -71,8 +74,13 @@ func (s *Scheduler) compiled(ctx context.Context) (map[string]*plan, error) {
 	if s.of == set {
 		return s.plans, nil
 	}
+	before := s.plans
 	s.of, s.plans = set, map[string]*plan{}
 	for _, declared := range All(set) {
+		if p := before[declared.Name]; p != nil && reflect.DeepEqual(p.Schedule, declared) {
+			s.plans[declared.Name] = p
+			continue
+		}
 		p, err := compile(declared)
 		if err != nil {
 			s.o.Log.Error("a schedule cannot be followed", "schedule", declared.Name, "error", err)

@@ -1,0 +1,93 @@
+package definition
+
+import (
+	"slices"
+
+	"github.com/millrace/millrace/shared/document"
+)
+
+// Sets are edited by making another one. What is put into a sound set is read like a file, and looks up in the set what it
+// refers to; so it costs by what is put, and the whole need not be read anew.
+
+// PutSchedule answers the set with a schedule, read from a JSON object, in the place of the one of its name, or behind all
+// others. The error is a [*document.Error] with paths within the object.
+func (s *Set) PutSchedule(text []byte) (after *Set, replaced bool, err error) {
+	one, err := s.readBeside(text, (*reader).schedule)
+	if err != nil {
+		return nil, false, err
+	}
+	after = s.copy()
+	after.Schedules, replaced = putNamed(s.Schedules, one.Schedules[0], scheduleName)
+	return after, replaced, nil
+}
+
+// PutQueue is PutSchedule of a queue.
+func (s *Set) PutQueue(text []byte) (after *Set, replaced bool, err error) {
+	one, err := s.readBeside(text, (*reader).queue)
+	if err != nil {
+		return nil, false, err
+	}
+	after = s.copy()
+	after.Queues, replaced = putNamed(s.Queues, one.Queues[0], queueName)
+	return after, replaced, nil
+}
+
+// WithoutSchedule answers the set without the schedule of that name, and whether it was there.
+func (s *Set) WithoutSchedule(name string) (after *Set, removed bool) {
+	after = s.copy()
+	after.Schedules, removed = withoutNamed(s.Schedules, name, scheduleName)
+	return after, removed
+}
+
+// WithoutQueue is WithoutSchedule of a queue. Jobs may still name it: the set is read as a whole when it is applied.
+func (s *Set) WithoutQueue(name string) (after *Set, removed bool) {
+	after = s.copy()
+	after.sound = false
+	after.Queues, removed = withoutNamed(s.Queues, name, queueName)
+	return after, removed
+}
+
+func scheduleName(s *Schedule) string { return s.Name }
+
+func queueName(q *Queue) string { return q.Name }
+
+// copy answers a set that declares the same; what it has in common with s is not to be changed.
+func (s *Set) copy() *Set {
+	return &Set{
+		Sources: s.Sources, Handlers: s.Handlers, Jobs: s.Jobs, Queues: s.Queues, Schedules: s.Schedules, JobChains: s.JobChains,
+		Lease: s.Lease, sound: s.sound,
+	}
+}
+
+// readBeside reads one object that is to be part of the set.
+func (s *Set) readBeside(text []byte, read func(*reader, *document.Document, *document.Node, string)) (*Set, error) {
+	r := &reader{set: new(Set), names: map[string]bool{}, beside: s}
+	err := document.Read("body", text, func(d *document.Document, n *document.Node, path string) {
+		read(r, d, n, path)
+		for _, check := range r.checks {
+			check()
+		}
+	})
+	return r.set, err
+}
+
+func putNamed[T any](all []T, one T, name func(*T) string) (after []T, replaced bool) {
+	after = slices.Clone(all)
+	if at := indexOf(all, name(&one), name); at >= 0 {
+		after[at] = one
+		return after, true
+	}
+	return append(after, one), false
+}
+
+func withoutNamed[T any](all []T, wanted string, name func(*T) string) (after []T, removed bool) {
+	at := indexOf(all, wanted, name)
+	if at < 0 {
+		return all, false
+	}
+	return slices.Concat(all[:at], all[at+1:]), true
+}
+
+func indexOf[T any](all []T, wanted string, name func(*T) string) int {
+	return slices.IndexFunc(all, func(one T) bool { return name(&one) == wanted })
+}
