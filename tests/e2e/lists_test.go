@@ -98,7 +98,10 @@ func (w web) ask(method, path, body string, headers ...string) (http.Header, str
 	return header, answer
 }
 
-func (w web) get(path string) (int, http.Header, string) { w.t.Helper(); return w.send("GET", path, "") }
+func (w web) get(path string) (int, http.Header, string) {
+	w.t.Helper()
+	return w.send("GET", path, "")
+}
 
 func (w web) send(method, path, body string, headers ...string) (int, http.Header, string) {
 	w.t.Helper()
