@@ -117,7 +117,8 @@ func (p *plan) lastTick(state state, now time.Time) time.Time {
 }
 
 // Suspend keeps a schedule from firing, or lets it go on from now; ticks that passed meanwhile are not made up for. Those
-// that were made already, up to two minutes ahead, still run. Both are idempotent.
+// that were made already still run: some seconds' ahead where one process has the store to itself, elsewhere up to two
+// minutes'. Both are idempotent.
 func (s *Scheduler) Suspend(ctx context.Context, name string, on bool) error {
 	if _, err := s.plan(ctx, name); err != nil {
 		return err

@@ -11,12 +11,20 @@ import (
 // Ahead is how long before its time a tick's task is made.
 const Ahead = 75 * time.Second
 
+// aheadAlone is the same in a process that has the store to itself, where looking costs nothing: what an operator suspends or
+// declares anew then holds almost at once.
+const aheadAlone = 3 * time.Second
+
 // pause is how often Run looks whether there is anything new. It bounds how late the first ticks of a new schedule are.
 const pause = 500 * time.Millisecond
 
 // Run makes ticks, each some time before it falls due, until ctx ends. It is for a process that is always there; elsewhere
 // the function cron calls Make each minute.
 func (s *Scheduler) Run(ctx context.Context) {
+	ahead := Ahead
+	if s.o.Store.Exclusive() {
+		ahead = aheadAlone
+	}
 	ticker := time.NewTicker(pause)
 	defer ticker.Stop()
 	var next time.Time
@@ -26,13 +34,13 @@ func (s *Scheduler) Run(ctx context.Context) {
 		changed := err == nil && set != looked
 		if now := s.o.Now(); !now.Before(next) || changed || s.resumed.Swap(false) {
 			looked = set
-			made, err := s.Make(ctx, now.Add(Ahead))
+			made, err := s.Make(ctx, now.Add(ahead))
 			if err != nil && !errors.Is(err, context.Canceled) {
 				s.o.Log.Warn("not every schedule could be looked after; it is tried again", "error", err)
 			}
-			next = now.Add(Ahead / 3)
-			if err == nil && !made.Next.IsZero() && made.Next.Add(-Ahead/2).After(next) {
-				next = made.Next.Add(-Ahead / 2)
+			next = now.Add(ahead / 3)
+			if err == nil && !made.Next.IsZero() && made.Next.Add(-ahead/2).After(next) {
+				next = made.Next.Add(-ahead / 2)
 			}
 		}
 		select {

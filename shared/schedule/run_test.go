@@ -50,8 +50,12 @@ func TestRunNoticesWhatIsNew(t *testing.T) {
 		if err := s.Suspend(ctx, "often", true); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(time.Hour)
+		synctest.Wait()
 		before := len(b.created(job))
+		time.Sleep(time.Hour)
+		if got := len(b.created(job)); before > 10 || got != before {
+			t.Errorf("a schedule that is suspended has %d ticks, and later %d, want a few, and no more", before, got)
+		}
 		if err := s.Suspend(ctx, "often", false); err != nil {
 			t.Fatal(err)
 		}
