@@ -33,6 +33,7 @@ type Topology interface {
 type Leaser interface {
 	Wait(by queue.Claimer) *queue.Waiting
 	Claim(ctx context.Context, by queue.Claimer, max int) ([]queue.Lease, error)
+	Rouse(instance string)
 	Heartbeat(ctx context.Context, token string, b queue.Beat) (queue.Alive, error)
 	Complete(ctx context.Context, token string, r queue.Result) (task.State, error)
 	Refused(ctx context.Context, token string, outcome queue.Outcome) error
@@ -182,6 +183,9 @@ func (r *remote) heartbeat(x *exchange) error {
 	if i, err = r.topology.Heartbeat(x.r.Context(), i.ID, c); err != nil {
 		return ofTopology(err)
 	}
+	if c.Jobs != nil || c.Capacity != nil {
+		r.leases.Rouse(i.Claimer())
+	}
 	return x.value(http.StatusOK, struct {
 		Expires  string  `json:"expires_at"`
 		Lease    float64 `json:"lease"` // seconds
@@ -197,6 +201,7 @@ func (r *remote) leave(x *exchange) error {
 	if err := r.topology.Leave(x.r.Context(), i.ID); err != nil {
 		return ofTopology(err)
 	}
+	r.leases.Rouse(i.Claimer()) // its claims that wait find that it is gone
 	return x.done()
 }
 

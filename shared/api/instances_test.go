@@ -244,6 +244,43 @@ func TestCapacity(t *testing.T) {
 	})
 }
 
+// A claim that waits follows what the instance says meanwhile: other jobs, more capacity, that it leaves.
+func TestAClaimThatWaitsFollowsItsInstance(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := instances(t)
+		for _, job := range []string{"/topics/a", "/topics/a", "/topics/b"} {
+			r.add(t, queue.New{Job: job})
+		}
+		w := r.registerAs(t, `{"name":"w","jobs":["/topics/a"],"capacity":1}`)
+		r.claims(t, w, `{}`)
+		for _, change := range []string{`{"capacity":2}`, `{"capacity":3,"jobs":["/topics/b"]}`} {
+			var got []claim
+			var group sync.WaitGroup
+			began := time.Now()
+			group.Go(func() { got = r.claims(t, w, `{"wait":"20s"}`) })
+			time.Sleep(3 * time.Second)
+			if beat := r.as(t, api.Worker, "PUT", w, change); beat.StatusCode != 200 {
+				t.Fatalf("heartbeat = %d %s", beat.StatusCode, beat.body)
+			}
+			group.Wait()
+			if len(got) != 1 || time.Since(began) != 3*time.Second {
+				t.Errorf("%s: claims = %v after %v, want one at once", change, got, time.Since(began))
+			}
+		}
+		var left reply
+		var group sync.WaitGroup
+		began := time.Now()
+		group.Go(func() { left = r.as(t, api.Worker, "POST", w+"/claims", `{"wait":"20s"}`) })
+		time.Sleep(3 * time.Second)
+		r.as(t, api.Worker, "DELETE", w, "")
+		group.Wait()
+		if left.StatusCode != 404 || time.Since(began) != 3*time.Second {
+			t.Errorf("a claim of an instance that left = %d after %v, want 404 at once", left.StatusCode, time.Since(began))
+		}
+	})
+}
+
 func TestDrainedInstanceIsGivenNothing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

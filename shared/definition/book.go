@@ -22,6 +22,9 @@ type BookOptions struct {
 	Journal Writer
 	Now     func() time.Time // default time.Now
 	Age     time.Duration    // how old the set that [Book.Current] answers may be; default 5 s
+
+	// Changed is told what this book has changed, once it is in force; default: nobody is.
+	Changed func(context.Context, Changes)
 }
 
 // Book keeps the set that is in force, in the store. Its methods may be called concurrently, and by many processes.
@@ -30,6 +33,7 @@ type Book struct {
 	journal Writer
 	now     func() time.Time
 	age     time.Duration
+	changed func(context.Context, Changes)
 
 	newest  atomic.Pointer[reading]
 	reading sync.Mutex
@@ -53,7 +57,7 @@ const (
 
 // OpenBook answers a book. Nothing is read yet.
 func OpenBook(o BookOptions) *Book {
-	b := &Book{store: o.Store, journal: o.Journal, now: o.Now, age: o.Age, editing: make(chan struct{}, 1)}
+	b := &Book{store: o.Store, journal: o.Journal, now: o.Now, age: o.Age, changed: o.Changed, editing: make(chan struct{}, 1)}
 	if b.now == nil {
 		b.now = time.Now
 	}
@@ -186,6 +190,9 @@ func (b *Book) apply(ctx context.Context, from Origin, change func(entry) (entry
 	after.set, after.version = after.set.copy(), receipt.Position
 	after.set.sound = true
 	b.learn(&reading{after, began})
+	if b.changed != nil {
+		b.changed(ctx, changes)
+	}
 	return changes, nil
 }
 

@@ -123,6 +123,26 @@ func TestApply(t *testing.T) {
 	}
 }
 
+// Who asked for it is told of each change, once it is in force, and of nothing else.
+func TestChangesAreTold(t *testing.T) {
+	t.Parallel()
+	shelf := newShelf(t)
+	var told []definition.Changes
+	var b *definition.Book
+	b = definition.OpenBook(definition.BookOptions{Store: shelf.store, Journal: shelf.journal, Changed: func(_ context.Context, c definition.Changes) {
+		if len(current(t, b).Queues) != 1 {
+			t.Error("told of what is not in force")
+		}
+		told = append(told, c)
+	}})
+	for range 2 {
+		apply(t, b, "queues: [{name: q}]")
+	}
+	if len(told) != 1 || len(told[0].Added) != 1 || told[0].OnlySchedules() {
+		t.Errorf("told of %+v, want one queue", told)
+	}
+}
+
 func TestApplyOfTheSameChangesNothing(t *testing.T) {
 	t.Parallel()
 	s := newShelf(t)

@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/go-json-experiment/json"
 
@@ -22,6 +23,18 @@ type Changes struct {
 
 // Empty reports whether no object differs.
 func (c Changes) Empty() bool { return len(c.Added)+len(c.Replaced)+len(c.Removed) == 0 }
+
+// OnlySchedules reports whether nothing differs but schedules.
+func (c Changes) OnlySchedules() bool {
+	for _, keys := range [][]string{c.Added, c.Replaced, c.Removed} {
+		for _, key := range keys {
+			if !strings.HasPrefix(key, "Schedule:") {
+				return false
+			}
+		}
+	}
+	return true
+}
 
 // Diff answers what changes when the set after takes the place of before.
 func Diff(before, after *Set) Changes { return diff(before.objects(), after.objects()) }

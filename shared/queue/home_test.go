@@ -99,6 +99,45 @@ func ids(leases []queue.Lease) (all []task.ID) {
 	return all
 }
 
+// What waits follows new definitions at once: who waits is woken when a limit is raised, and tasks move to whoever runs them now.
+func TestWhatWaitsFollowsNewDefinitions(t *testing.T) {
+	t.Parallel()
+	limited := func(n int, topics ...string) *definition.Set {
+		set := server(topics...)
+		set.Queues = []definition.Queue{{Name: definition.MainQueue, MaxParallel: n}}
+		return set
+	}
+	b, d := declaredIn(t, true, limited(1))
+	var want []task.ID
+	for range 4 {
+		want = append(want, b.add("a"))
+	}
+	if got := b.byInstance(4); len(got) != 1 {
+		t.Fatalf("%d leases, want 1: that is the limit", len(got))
+	}
+	w := b.Wait(queue.Claimer{Instance: "w/1", Jobs: []string{"/topics/**"}})
+	d.becomes(limited(2), true)
+	if err := b.Redeclared(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-w.Ready():
+		w.Looks()
+	default:
+		t.Error("nobody was woken when the limit was raised")
+	}
+	if diff := cmp.Diff(want[1:2], ids(b.byInstance(4))); diff != "" {
+		t.Errorf("started when the limit was raised (-want +got):\n%s", diff)
+	}
+	d.becomes(limited(3, "a"), true)
+	if err := b.Redeclared(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want[2:3], ids(b.claim(4))); diff != "" {
+		t.Errorf("started by the server, which runs the topic now (-want +got):\n%s", diff)
+	}
+}
+
 // A topic that instances run, or would run, gets a target of this server: what waits is run by it, in order, whether an
 // instance meets it first or the sweep does.
 func TestWhatWaitsMovesToTheServer(t *testing.T) {

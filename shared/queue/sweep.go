@@ -76,6 +76,14 @@ func (q *Queue) sweepLease(ctx context.Context, item *store.Item) (expires int64
 	return l.Expires, err == nil, err
 }
 
+// Redeclared looks at what waits by definitions that have just changed: moves what others run now, and rings for what is ready,
+// of which more may be started than before. What it leaves undone the next [Queue.Sweep] does.
+func (q *Queue) Redeclared(ctx context.Context) error {
+	_, moveErr := q.rehomeLines(ctx)
+	_, ringErr := q.ringReady(ctx)
+	return errors.Join(moveErr, ringErr)
+}
+
 // ringMost is how often one look at what is ready rings for one line.
 const ringMost = 16
 

@@ -49,6 +49,9 @@ func (q *Queue) Wait(by Claimer) *Waiting {
 	return w
 }
 
+// Rouse wakes whoever waits as an instance: what it may claim has changed.
+func (q *Queue) Rouse(instance string) { q.waiters.rouseAll(instance) }
+
 // Drain ends every [Queue.Wait], those to come too: for a process that is about to stop.
 func (q *Queue) Drain() { q.waiters.drain() }
 
@@ -107,6 +110,18 @@ func (s *waiters) rouse(i int, line string) {
 	s.all = slices.Delete(s.all, i, i+1)
 	w.line = line
 	close(w.ready)
+}
+
+// rouseAll wakes those that wait as an instance.
+func (s *waiters) rouseAll(instance string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.full, instance)
+	for i := len(s.all) - 1; i >= 0; i-- {
+		if s.all[i].by.Instance == instance {
+			s.rouse(i, roomLine)
+		}
+	}
 }
 
 func (s *waiters) isFull(instance string) bool {

@@ -32,7 +32,7 @@ type Tasks struct {
 // NewTasks answers the queue over a service. The service and the bell belong to it.
 func NewTasks(s *Service, b bell.Line) *Tasks {
 	t := &Tasks{Service: s, Bell: b, Instances: topology.Open(topology.Options{Store: s.Store})}
-	t.Definitions = definition.OpenBook(definition.BookOptions{Store: s.Store, Journal: s.Journal})
+	t.Definitions = definition.OpenBook(definition.BookOptions{Store: s.Store, Journal: s.Journal, Changed: t.redeclared})
 	t.Queue = queue.Open(queue.Options{
 		Store: s.Store, Journal: s.Journal, Definitions: t.Definitions, Bell: b, Log: s.Log,
 		Instances: t.Instances.Claimers, History: s.Settings.History.Age,
@@ -41,6 +41,16 @@ func NewTasks(s *Service, b bell.Line) *Tasks {
 		Store: s.Store, Journal: s.Journal, Queue: t.Queue, Definitions: t.Definitions, Log: s.Log,
 	})
 	return t
+}
+
+// redeclared has the queue follow what was changed.
+func (t *Tasks) redeclared(ctx context.Context, c definition.Changes) {
+	if c.OnlySchedules() {
+		return // which say nothing of tasks that wait
+	}
+	if err := t.Queue.Redeclared(context.WithoutCancel(ctx)); err != nil {
+		t.Log.Warn("tasks that wait follow the new definitions late", "error", err)
+	}
 }
 
 // Declare applies the definitions of the process's own configuration, if they differ from those that were applied last.
