@@ -92,7 +92,15 @@ func (q *Queue) nextClaim(ctx context.Context, by Claimer, max int) (*claim, *jo
 			continue // likewise
 		}
 		c.want = min(max, MaxClaim)
-		if chosen, err := c.choose(ctx); err == nil && chosen != nil {
+		chosen, err := c.choose(ctx)
+		switch {
+		case err != nil || chosen == nil:
+		case chosen.over: // nothing of it can be started
+			_, err := c.started(ctx, chosen.err)
+			if err := errors.Join(err, c.clean(context.WithoutCancel(ctx))); err != nil {
+				q.log.Warn("the next task was not claimed", "queue", c.queue.Name, "error", err)
+			}
+		default:
 			return c, chosen
 		}
 	}

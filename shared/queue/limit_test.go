@@ -116,3 +116,31 @@ func TestWhoWasTurnedAwayForAFailedStartIsWoken(t *testing.T) {
 		}
 	})
 }
+
+// A worker that goes on takes the next task that may run in the write that ends the one before, also where the first queue that
+// it takes from has reached its limit.
+func TestTheNextTaskIsTakenPastAFullQueue(t *testing.T) {
+	t.Parallel()
+	b := setupWith(t, ways())
+	for range 3 {
+		b.one(queue.New{Job: "/few"})
+		b.one(queue.New{Job: "/plain"})
+	}
+	counted := &writes{Store: b.store}
+	j := journal.Open(counted, journal.Options{Now: b.clock.now})
+	t.Cleanup(func() { _ = j.Close() })
+	q := queue.Open(queue.Options{Store: counted, Journal: j, Definitions: fixed{ways()}, Now: b.clock.now})
+	by := queue.Claimer{Instance: "w", Queues: []string{"few", definition.MainQueue}}
+	leases, err := q.Claim(t.Context(), by, 3)
+	if err != nil || len(leases) != 3 || leases[2].Task.Job != "/plain" {
+		t.Fatalf("Claim = %v, %v, want two of the queue that is full then, and another", leases, err)
+	}
+	before := counted.calls.Load()
+	_, next, err := q.CompleteAndClaim(t.Context(), leases[2].Token, queue.Result{Outcome: queue.OK}, by, 1)
+	if err != nil || len(next) != 1 || next[0].Task.Job != "/plain" {
+		t.Fatalf("CompleteAndClaim = %v, %v, want the next of the other queue", next, err)
+	}
+	if n := counted.calls.Load() - before; n != 1 {
+		t.Errorf("%d writes, want 1", n)
+	}
+}
