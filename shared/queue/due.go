@@ -68,7 +68,11 @@ func (q *Queue) Promote(ctx context.Context) (next time.Time, err error) {
 			due++
 		}
 		if due == 0 {
-			return q.due.settle(found), nil
+			next = q.due.settle(found)
+			if q.store.Exclusive() && !next.IsZero() {
+				q.wake(next.UnixMicro()) // Race: Run may have asked while this look was under way, and been told of nothing
+			}
+			return next, nil
 		}
 		if err := q.move(ctx, found[:due]); err != nil {
 			return time.Time{}, err
