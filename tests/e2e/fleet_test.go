@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"context"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -78,7 +79,7 @@ func sail(t *testing.T, s *process.Server, tasks int) {
 	}
 	kills := 0
 	for goal := rand.N(tasksPerKill); goal < tasks; goal += 1 + rand.N(2*tasksPerKill) {
-		l.await(t, goal)
+		l.await(t, c, goal)
 		w := workers[rand.N(len(workers))]
 		if err := w.Process.Kill(); err != nil {
 			t.Fatal(err)
@@ -88,7 +89,7 @@ func sail(t *testing.T, s *process.Server, tasks int) {
 		kills++
 	}
 	producers.Wait()
-	l.await(t, tasks)
+	l.await(t, c, tasks)
 	elapsed := time.Since(began)
 	for _, w := range workers {
 		w.drain(t)
@@ -176,7 +177,7 @@ func (l *logbook) add(step client.Step, err error) {
 }
 
 // await waits until so many tasks have ended.
-func (l *logbook) await(t *testing.T, tasks int) {
+func (l *logbook) await(t *testing.T, c *client.Client, tasks int) {
 	t.Helper()
 	const patience = 3 * time.Minute // without any task ending
 	stuck := time.NewTimer(patience)
@@ -198,8 +199,27 @@ func (l *logbook) await(t *testing.T, tasks int) {
 		select {
 		case <-l.news:
 		case <-stuck.C:
+			l.explain(t, c)
 			t.Fatalf("%d tasks have ended, of %d, and for %v none more", closed, tasks, patience)
 		}
+	}
+}
+
+// explain says what the server knows of some of the tasks that have not ended.
+func (l *logbook) explain(t *testing.T, c *client.Client) {
+	t.Helper()
+	l.mu.Lock()
+	open := maps.Clone(l.lives)
+	l.mu.Unlock()
+	maps.DeleteFunc(open, func(_ string, one life) bool { return one.closed > 0 })
+	most := 10
+	for id, one := range open {
+		if most--; most < 0 {
+			return
+		}
+		job, err := c.Job(t.Context(), id)
+		why, whyErr := c.Why(t.Context(), id)
+		t.Logf("task %s: started %d times: %+v, %v; why: %+v, %v", id, one.started, job, err, why, whyErr)
 	}
 }
 

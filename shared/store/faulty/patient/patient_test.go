@@ -1,7 +1,9 @@
 package patient_test
 
 import (
+	"context"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/millrace/millrace/shared/store"
@@ -14,4 +16,33 @@ func TestConformance(t *testing.T) {
 	t.Parallel()
 	open := func(*testing.T) store.Store { return patient.New(memory.New(memory.Options{}), 1, 5*time.Millisecond) }
 	storetest.Run(t, open, storetest.Capabilities{Exclusive: true, Costly: true, Apart: true})
+}
+
+// slow is a store that takes a minute for a Write.
+type slow struct {
+	store.Store
+	writes int
+}
+
+func (s *slow) Write(ctx context.Context, w store.Write) error {
+	s.writes++
+	time.Sleep(time.Minute)
+	return s.Store.Write(ctx, w)
+}
+
+// TestTheWaitGrows: where no answer comes within the wait, there is an end to it, and not many writes are asked for in vain.
+func TestTheWaitGrows(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		base := &slow{Store: memory.New(memory.Options{})}
+		s := patient.New(base, 1, time.Millisecond)
+		item := store.Item{Key: store.Key{Table: store.Work, Partition: "p", Sort: "s"}, Version: 1}
+		w := store.Write{Token: "w", Ops: []store.Op{store.Put(item, store.Absent)}}
+		if err := s.Write(t.Context(), w); err != nil || base.writes > 50 {
+			t.Errorf("Write = %v after %d tries, want nil after one a doubling of the wait", err, base.writes)
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
 }
