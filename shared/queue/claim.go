@@ -228,6 +228,7 @@ func (c *claim) choose(ctx context.Context) (*joined, error) {
 	if c.picks, err = c.pick(ctx); err != nil || len(c.picks) == 0 {
 		return nil, err
 	}
+	c.starts = c.starts[:0]
 	chosen := join(ctx, c)
 	c.putBack()
 	return chosen, nil

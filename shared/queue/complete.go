@@ -99,8 +99,11 @@ func (e *ending) bounds() (ops, bytes int) {
 // private: a task that runs is its worker's.
 func (e *ending) private() bool { return true }
 
-// touches names the lease.
-func (e *ending) touches() []string { return []string{e.token} }
+// touches names the task, which a claim that does not know of its start yet may have picked too.
+func (e *ending) touches() []string {
+	uuid, _, _ := strings.Cut(e.token, ".")
+	return []string{uuid}
+}
 
 func (e *ending) prepare(ctx context.Context, lost *store.Conflict) (journal.Change, error) {
 	var err error

@@ -116,13 +116,11 @@ func (d *dueTimes) settle(found []place) time.Time {
 	if len(found) == 0 {
 		return timeOf(d.next)
 	}
-	first := dueTime(&found[0])
-	if d.next == 0 || first < d.next {
+	if first := dueTime(&found[0]); d.next == 0 || first < d.next {
 		d.next = first
 	}
-	d.passed = found[0].key.Sort
-	if d.next < first {
-		d.passed = stamp(d.next)
+	if d.known { // else all is to be read again
+		d.passed = stamp(d.next) // what was noted meanwhile may be due in the same microsecond
 	}
 	return timeOf(d.next)
 }

@@ -100,6 +100,9 @@ func (c *claim) touches() []string {
 
 // prepare reads the picks' tasks and sorts them into what can be started and what cannot.
 func (c *claim) prepare(ctx context.Context, lost *store.Conflict) (journal.Change, error) {
+	if lost != nil || len(c.starts) > 0 { // what was read for an earlier preparation holds the places that it took
+		c.permits.at.forget()
+	}
 	c.starts, c.stale, c.held, c.left, c.ends, c.full, c.load = c.starts[:0], nil, nil, nil, nil, false, 0
 	c.strays = nil
 	c.unreserve(ctx)
@@ -108,7 +111,6 @@ func (c *claim) prepare(ctx context.Context, lost *store.Conflict) (journal.Chan
 		return journal.Change{}, errNothing // another may be the first now
 	}
 	if lost != nil {
-		c.permits.at.forget()
 		c.q.permits.forget()
 	}
 	if err := c.permits.read(ctx, c.q, &c.queue, c.picks); err != nil {

@@ -28,7 +28,7 @@ const (
 	windowMost = 2048 // entries kept; beyond, the worse half is forgotten
 )
 
-// add notes an entry that was stored after the window was filled.
+// add notes an entry that was stored after the window was filled, unless a newer one has come first.
 func (w *window) add(p place) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -41,7 +41,9 @@ func (w *window) add(p place) {
 	} else {
 		at, there := slices.BinarySearchFunc(w.entries, p, byRank)
 		if there {
-			w.entries[at] = p
+			if p.version > w.entries[at].version {
+				w.entries[at] = p
+			}
 			return
 		}
 		w.entries = slices.Insert(w.entries, at, p)

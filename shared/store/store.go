@@ -179,7 +179,8 @@ type Ticket struct {
 
 // Store keeps items. All methods may be called concurrently. Errors are those of errors.go.
 //
-// A method whose context ends answers the context's error if nothing was sent, and for Write [ErrUnknown] otherwise.
+// A method whose context ends answers the context's error if nothing was sent, and for Write [ErrUnknown] otherwise; an
+// Exclusive store's Write then waits until it is decided, and answers that.
 type Store interface {
 	// Get reads items by key, strongly consistent: it sees every Write acknowledged before the call. The answer has one
 	// element per key in the keys' order, nil where there is no item. Each item is read at one moment, different items
@@ -229,7 +230,9 @@ type Store interface {
 	// Date answers the store's own idea of the time, which is compared with the callers' clocks.
 	Date(ctx context.Context) (time.Time, error)
 
-	// Exclusive says that no other process can reach the data, so that nothing changes without passing this Store.
+	// Exclusive says that no other process can reach the data, so that nothing changes without passing this Store: what its
+	// process remembers is what is stored. So a Write of it is decided when it answers; it is unknown only if the Store has
+	// failed for good.
 	Exclusive() bool
 
 	// Ping answers nil if the store can be reached and used.

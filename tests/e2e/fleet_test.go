@@ -2,11 +2,13 @@ package e2e_test
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"math/rand/v2"
 	"os"
 	"os/exec"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -92,6 +94,7 @@ func sail(t *testing.T, s *process.Server, tasks int) {
 	l.await(t, c, tasks)
 	elapsed := time.Since(began)
 	for _, w := range workers {
+		eventually(t, "the worker that was started last is there, and hears signals", func() bool { return w.registered(t, c) })
 		w.drain(t)
 	}
 	again := l.judge(t, asked.ids)
@@ -107,6 +110,20 @@ func smallWorker(t *testing.T) *worker {
 		t.Fatal(err)
 	}
 	return &worker{command: []string{os.Getenv(binaryVariable), "worker", "--jobs", "/canvases/**", "--capacity", "4", "--", nothing}}
+}
+
+// registered reports whether a worker is one of the server's instances.
+func (w *worker) registered(t *testing.T, c *client.Client) bool {
+	t.Helper()
+	for i, err := range c.Instances(t.Context()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.HasSuffix(i.Name, fmt.Sprintf("-%d", w.Process.Pid)) {
+			return true
+		}
+	}
+	return false
 }
 
 // emitShare emits one producer's share of so many tasks.

@@ -25,7 +25,7 @@ func (s *Store) Write(ctx context.Context, w store.Write) (err error) {
 	}
 	p.write, p.size = w, sizeOf(w)
 	err = s.commit(ctx, p)
-	if !p.gone && s.failure.get() == nil { // otherwise the committer may still hold it
+	if s.failure.get() == nil { // otherwise the committer may still hold it
 		*p = pending{ready: p.ready}
 		s.queue.used.Put(p)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -149,7 +150,7 @@ func (p *positions) count() int {
 }
 
 // TestCallersThatWaitNoLonger: behind a disk that stands still, a write that has not left ends with its context's error
-// and has no effect; one that has left is unknown.
+// and has no effect; one that has left is waited for, so that nobody takes what it will have changed for unchanged.
 func TestCallersThatWaitNoLonger(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -158,18 +159,25 @@ func TestCallersThatWaitNoLonger(t *testing.T) {
 		g := closedGate(&tr)
 		ctx, cancel := context.WithCancel(t.Context())
 		var sent, queued, patient error
+		var answered atomic.Bool
 		var group sync.WaitGroup
-		group.Go(func() { sent = s.Write(ctx, put(slot(1), "sent")) })
+		group.Go(func() {
+			sent = s.Write(ctx, put(slot(1), "sent"))
+			answered.Store(true)
+		})
 		<-g.reached
 		group.Go(func() { queued = s.Write(ctx, put(slot(2), "queued")) })
 		group.Go(func() { patient = s.Write(t.Context(), put(slot(3), "patient")) })
 		synctest.Wait() // until all of them wait
 		cancel()
 		synctest.Wait()
+		if answered.Load() {
+			t.Error("Write has answered before it was decided")
+		}
 		close(g.opened)
 		group.Wait()
-		if !errors.Is(sent, store.ErrUnknown) {
-			t.Errorf("Write = %v of what has left, want ErrUnknown", sent)
+		if sent != nil {
+			t.Errorf("Write = %v of what has left, want success", sent)
 		}
 		if !errors.Is(queued, context.Canceled) || errors.Is(queued, store.ErrUnknown) {
 			t.Errorf("Write = %v of what waited, want context.Canceled", queued)

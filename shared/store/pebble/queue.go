@@ -21,7 +21,6 @@ type pending struct {
 	expired [][]byte      // keys of items to be deleted if they are expired
 	err     error         // the answer, once it is ready
 	ready   chan struct{} // with room for one
-	gone    bool          // its caller waits no longer
 }
 
 func newPending(remove *store.Range) *pending {
@@ -46,16 +45,23 @@ func (q *queue) open() {
 	q.some, q.stop, q.stopped = make(chan struct{}, 1), make(chan struct{}), make(chan struct{})
 }
 
-// commit has p committed with its group.
+// commit has p committed with its group. Whoever waits no longer leaves as long as the committer has not taken it; then its
+// fate is waited for, since what a process remembers of a store of its own rests on knowing it.
 func (s *Store) commit(ctx context.Context, p *pending) error {
 	s.queue.join(p)
-	select {
-	case <-p.ready:
-		return p.err
-	case <-s.failure.dead:
-		return s.lost()
-	case <-ctx.Done():
-		return s.queue.withdraw(ctx, p)
+	left := ctx.Done()
+	for {
+		select {
+		case <-p.ready:
+			return p.err
+		case <-s.failure.dead:
+			return s.lost()
+		case <-left:
+			if s.queue.withdraw(p) {
+				return ctx.Err()
+			}
+			left = nil
+		}
 	}
 }
 
@@ -74,16 +80,15 @@ func (q *queue) join(p *pending) {
 	}
 }
 
-// withdraw ends a write whose caller waits no longer. What the committer has taken may still be applied.
-func (q *queue) withdraw(ctx context.Context, p *pending) error {
+// withdraw takes back a write, and reports whether that was in time: the committer had not taken it, and never will.
+func (q *queue) withdraw(p *pending) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if at := slices.Index(q.waiting, p); at >= 0 {
+	at := slices.Index(q.waiting, p)
+	if at >= 0 {
 		q.waiting = slices.Delete(q.waiting, at, at+1)
-		return ctx.Err()
 	}
-	p.gone = true
-	return fmt.Errorf("%w: %w", store.ErrUnknown, ctx.Err())
+	return at >= 0
 }
 
 // gather lets whoever can run join the group instead of waiting for the next, for as long as that brings writers: the one

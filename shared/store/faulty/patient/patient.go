@@ -13,10 +13,11 @@ import (
 type Store struct {
 	store.Store             // a line that is slow, busy and doubling, but tells the truth at once
 	lossy       store.Store // a line that also loses requests and answers
+	wait        time.Duration
 }
 
-// New puts a bad network between base and its caller, who waits so long for an answer before asking again: longer than
-// base takes for one, or there is no end to it. Closing the Store closes base.
+// New puts a bad network between base and its caller, who waits so long for the first answer before asking again, and twice
+// as long each time that none came: what is asked again in vain is work for base too. Closing the Store closes base.
 func New(base store.Store, seed uint64, wait time.Duration) *Store {
 	way := faulty.Spread{Max: 20 * time.Microsecond, Rare: 0.02, RareMax: time.Millisecond}
 	slow := faulty.Faults{
@@ -25,22 +26,29 @@ func New(base store.Store, seed uint64, wait time.Duration) *Store {
 	}
 	lossy := faulty.Faults{
 		Seed: seed, There: way, Back: way, Busy: 0.05, Twice: 0.1,
-		LoseRequest: 0.05, LoseAnswer: 0.1, Timeout: wait, Echo: 0.1, EchoWithin: time.Millisecond,
+		LoseRequest: 0.05, LoseAnswer: 0.1, Echo: 0.1, EchoWithin: time.Millisecond,
 	}
 	return &Store{
 		Store: faulty.New(base, slow),
 		lossy: faulty.NewService(base, lossy, nil).Process("lossy"),
+		wait:  wait,
 	}
 }
 
 // Write sends w until it has an outcome. A Write that has a put with the condition Absent goes where answers get lost,
 // since its token tells whether it was applied.
 func (s *Store) Write(ctx context.Context, w store.Write) error {
-	line := s.Store
+	send := func() error { return s.Store.Write(ctx, w) }
 	if repeatable(w) {
-		line = s.lossy
+		wait := s.wait
+		send = func() error {
+			patience, end := context.WithTimeout(ctx, wait)
+			defer end()
+			wait *= 2
+			return s.lossy.Write(patience, w)
+		}
 	}
-	_, err := again(func() (struct{}, error) { return struct{}{}, line.Write(ctx, w) })
+	_, err := again(ctx, func() (struct{}, error) { return struct{}{}, send() })
 	return err
 }
 
@@ -55,44 +63,44 @@ func repeatable(w store.Write) bool {
 
 // Get reads items by key.
 func (s *Store) Get(ctx context.Context, keys ...store.Key) ([]*store.Item, error) {
-	return again(func() ([]*store.Item, error) { return s.Store.Get(ctx, keys...) })
+	return again(ctx, func() ([]*store.Item, error) { return s.Store.Get(ctx, keys...) })
 }
 
 // Query reads a range.
 func (s *Store) Query(ctx context.Context, r store.Range) (store.Page, error) {
-	return again(func() (store.Page, error) { return s.Store.Query(ctx, r) })
+	return again(ctx, func() (store.Page, error) { return s.Store.Query(ctx, r) })
 }
 
 // Remove deletes a range.
 func (s *Store) Remove(ctx context.Context, r store.Range) error {
-	_, err := again(func() (struct{}, error) { return struct{}{}, s.Store.Remove(ctx, r) })
+	_, err := again(ctx, func() (struct{}, error) { return struct{}{}, s.Store.Remove(ctx, r) })
 	return err
 }
 
 // Reserve takes a ticket.
 func (s *Store) Reserve(ctx context.Context, key store.Key, ids int, now int64) (store.Ticket, error) {
-	return again(func() (store.Ticket, error) { return s.Store.Reserve(ctx, key, ids, now) })
+	return again(ctx, func() (store.Ticket, error) { return s.Store.Reserve(ctx, key, ids, now) })
 }
 
 // Sequence reads a sequencer.
 func (s *Store) Sequence(ctx context.Context, key store.Key, eventual bool) (store.Sequence, error) {
-	return again(func() (store.Sequence, error) { return s.Store.Sequence(ctx, key, eventual) })
+	return again(ctx, func() (store.Sequence, error) { return s.Store.Sequence(ctx, key, eventual) })
 }
 
 // Raise moves a floor up.
 func (s *Store) Raise(ctx context.Context, key store.Key, position, id int64) error {
-	_, err := again(func() (struct{}, error) { return struct{}{}, s.Store.Raise(ctx, key, position, id) })
+	_, err := again(ctx, func() (struct{}, error) { return struct{}{}, s.Store.Raise(ctx, key, position, id) })
 	return err
 }
 
 // Date answers the store's date.
 func (s *Store) Date(ctx context.Context) (time.Time, error) {
-	return again(func() (time.Time, error) { return s.Store.Date(ctx) })
+	return again(ctx, func() (time.Time, error) { return s.Store.Date(ctx) })
 }
 
 // Ping asks whether the store can be used.
 func (s *Store) Ping(ctx context.Context) error {
-	_, err := again(func() (struct{}, error) { return struct{}{}, s.Store.Ping(ctx) })
+	_, err := again(ctx, func() (struct{}, error) { return struct{}{}, s.Store.Ping(ctx) })
 	return err
 }
 
@@ -100,12 +108,12 @@ func (s *Store) Ping(ctx context.Context) error {
 func (s *Store) Close() error { return errors.Join(s.lossy.Close(), s.Store.Close()) }
 
 // again asks until the answer is an outcome, or the caller's context has ended.
-func again[T any](ask func() (T, error)) (T, error) {
+func again[T any](ctx context.Context, ask func() (T, error)) (T, error) {
 	for {
 		answer, err := ask()
-		gone := errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
-		retry := errors.Is(err, store.ErrBusy) || errors.Is(err, store.ErrUnavailable) || errors.Is(err, store.ErrUnknown)
-		if gone || !retry {
+		retry := errors.Is(err, store.ErrBusy) || errors.Is(err, store.ErrUnavailable) || errors.Is(err, store.ErrUnknown) ||
+			errors.Is(err, context.DeadlineExceeded) // of the wait for an answer
+		if ctx.Err() != nil || !retry {
 			return answer, err
 		}
 	}

@@ -1,0 +1,86 @@
+package queue_test
+
+import (
+	"context"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/millrace/millrace/shared/definition"
+	"github.com/millrace/millrace/shared/journal"
+	"github.com/millrace/millrace/shared/queue"
+	"github.com/millrace/millrace/shared/store/pebble"
+)
+
+// TestCallersLeaveAtAnyMoment: those who wait for tasks leave, as the connections of workers that are killed do, in the middle
+// of making ready what has fallen due and of starting it. Nothing is forgotten for that: every task ends, each completion is
+// taken.
+func TestCallersLeaveAtAnyMoment(t *testing.T) {
+	t.Parallel()
+	s, err := pebble.Open(t.TempDir(), pebble.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	j := journal.Open(s, journal.Options{})
+	defer j.Close()
+	q := queue.Open(queue.Options{Store: s, Journal: j, Definitions: fixed{&definition.Set{}}})
+	const tasks, attempts = 300, 30
+	for range tasks {
+		if _, err := q.Enqueue(t.Context(), nil, queue.New{Job: "/topics/a", Queue: "main", Attempts: attempts}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	var group sync.WaitGroup
+	defer group.Wait()
+	defer stop()
+	group.Go(func() { q.Run(ctx) })
+	var ended atomic.Int64
+	all := make(chan struct{})
+	for range 12 {
+		group.Go(func() {
+			for ctx.Err() == nil {
+				for _, l := range claimFor(ctx, q, rand.N(2*time.Millisecond)) {
+					r := queue.Result{Outcome: queue.Failed, RetryDelay: 1 + rand.N(3*time.Millisecond)}
+					if l.Task.Attempt == attempts {
+						r.Outcome = queue.OK
+					}
+					if _, err := q.Complete(context.WithoutCancel(ctx), l.Token, r); err != nil {
+						t.Errorf("Complete = %v", err)
+					}
+					if r.Outcome == queue.OK && ended.Add(1) == tasks {
+						close(all)
+					}
+				}
+			}
+		})
+	}
+	select {
+	case <-all:
+	case <-time.After(5 * time.Minute):
+		t.Errorf("%d of %d tasks have ended, and the others do not", ended.Load(), tasks)
+	}
+}
+
+// claimFor waits for tasks for so long.
+func claimFor(ctx context.Context, q *queue.Queue, patience time.Duration) []queue.Lease {
+	by := queue.Claimer{Instance: "i", Jobs: []string{"/topics/**"}}
+	ctx, leave := context.WithTimeout(ctx, patience)
+	defer leave()
+	w := q.Wait(by)
+	leases, err := q.Claim(ctx, by, 4)
+	if err != nil || len(leases) > 0 {
+		w.End()
+		return leases
+	}
+	select {
+	case <-w.Ready():
+		w.Looks()
+	case <-ctx.Done():
+		w.End()
+	}
+	return nil
+}
