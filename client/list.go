@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
+	"maps"
 	"net/http"
 	"net/url"
 	"strings"
@@ -51,6 +52,8 @@ func pages[T any](ctx context.Context, c *Client, what, name, path string, query
 func pagesOf[T any](ctx context.Context, c *Client, what, name string, q call, most int) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		var none T
+		q := q
+		q.query = maps.Clone(q.query) // or a second walk would begin where the first ended
 		for left := most; ; {
 			if most > 0 {
 				q.query.Set("limit", fmt.Sprint(min(left, maxPage)))

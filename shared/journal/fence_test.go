@@ -18,7 +18,7 @@ const farAhead = int64(1) << 60
 // change writes one event with those operations.
 func change(t *testing.T, j *journal.Journal, ops ...store.Op) (journal.Receipt, error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	return j.Write(ctx, func(context.Context, *store.Conflict) (journal.Change, error) {
 		return journal.Change{

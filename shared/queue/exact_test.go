@@ -14,7 +14,6 @@ import (
 	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/queue"
 	"github.com/millrace/millrace/shared/store"
-	"github.com/millrace/millrace/shared/store/faulty"
 	"github.com/millrace/millrace/shared/task"
 )
 
@@ -168,61 +167,15 @@ func TestManyWorkersPassOverNothing(t *testing.T) {
 // take as many as they can, none comes back with nothing while tasks are ready.
 func TestClaimersOfOtherProcessesRarelyWriteInVain(t *testing.T) {
 	t.Parallel()
-	t.Run("16 processes", func(t *testing.T) { t.Parallel(); claimAtOnce(t, 16, 10, 2400, 1.3) })
-	t.Run("60 processes", func(t *testing.T) { t.Parallel(); claimAtOnce(t, 60, queue.MaxClaim, 6000, 3) })
-}
-
-func claimAtOnce(t *testing.T, workers, each, n int, most float64) {
-	synctest.Test(t, func(t *testing.T) {
-		b := setupWith(t, ways())
-		b.clock.t = time.Now()
-		b.fillAtRandom(n, 10)
-		counted := &writes{Store: b.store}
-		way := faulty.Spread{Min: time.Millisecond, Max: 5 * time.Millisecond}
-		service := faulty.NewService(counted, faulty.Faults{Seed: 1, There: way, Back: way}, nil)
-		var mu sync.Mutex
-		started := map[task.ID]int{}
-		var group sync.WaitGroup
-		for w := range workers {
-			line := service.Process(fmt.Sprint(w))
-			j := journal.Open(line, journal.Options{})
-			q := queue.Open(queue.Options{Store: line, Journal: j, Definitions: fixed{ways()}})
-			group.Go(func() {
-				defer func() { _ = j.Close() }()
-				for {
-					leases, err := q.Claim(t.Context(), queue.Claimer{Instance: fmt.Sprint(w)}, each)
-					if err != nil {
-						t.Error(err)
-					}
-					mu.Lock()
-					if left := n - len(started); len(leases) == 0 && left > workers*each {
-						t.Errorf("a claim came back with nothing while %d tasks were ready, and others were about to start %d at most", left, workers*each)
-					}
-					if len(leases) == 0 {
-						mu.Unlock()
-						return
-					}
-					for i := range leases {
-						started[leases[i].Task.ID]++
-					}
-					mu.Unlock()
-					time.Sleep(20 * time.Millisecond)
-				}
+	for _, r := range []rivals{{processes: 16, each: 10, tasks: 2400, writes: 1.3}, {processes: 60, each: queue.MaxClaim, tasks: 6000, writes: 3}} {
+		t.Run(fmt.Sprint(r.processes, " processes"), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				b := setupWith(t, ways())
+				b.clock.t = time.Now()
+				b.fillAtRandom(r.tasks, 10)
+				r.race(b, fixed{ways()})
 			})
-		}
-		group.Wait()
-		for id, times := range started {
-			if times > 1 {
-				t.Errorf("task %s was started %d times", id, times)
-			}
-		}
-		if len(started) != n {
-			t.Errorf("%d tasks were started, want %d: claims came back with nothing while tasks were ready", len(started), n)
-		}
-		if writes := float64(counted.calls.Load()) / float64(n); writes > most {
-			t.Errorf("%.2f writes for each task, want at most %v", writes, most)
-		} else {
-			t.Logf("%.2f writes for each task", writes)
-		}
-	})
+		})
+	}
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,9 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/millrace/millrace/shared/definition"
-	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/queue"
-	"github.com/millrace/millrace/shared/store/faulty"
 	"github.com/millrace/millrace/shared/task"
 )
 
@@ -95,54 +92,12 @@ func (p *preferring) ordered(alone bool, instances func(context.Context) ([]queu
 func TestRivalsOverSeveralLines(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		const workers, n = 8, 960
 		b, d := declaredIn(t, false, server())
 		b.clock.t = time.Now()
-		for i := range n {
+		r := rivals{processes: 8, each: 10, tasks: 960, writes: 3, jobs: []string{"/topics/**"}}
+		for i := range r.tasks {
 			b.add(fmt.Sprintf("t/%d", i%5))
 		}
-		counted := &writes{Store: b.store}
-		way := faulty.Spread{Min: time.Millisecond, Max: 5 * time.Millisecond}
-		service := faulty.NewService(counted, faulty.Faults{Seed: 1, There: way, Back: way}, nil)
-		var mu sync.Mutex
-		started := map[task.ID]int{}
-		var group sync.WaitGroup
-		for w := range workers {
-			line := service.Process(fmt.Sprint(w))
-			j := journal.Open(line, journal.Options{})
-			q := queue.Open(queue.Options{Store: line, Journal: j, Definitions: d})
-			group.Go(func() {
-				defer func() { _ = j.Close() }()
-				for {
-					leases, err := q.Claim(t.Context(), queue.Claimer{Instance: fmt.Sprint(w), Jobs: []string{"/topics/**"}}, 10)
-					if err != nil {
-						t.Error(err)
-					}
-					if len(leases) == 0 {
-						return
-					}
-					mu.Lock()
-					for i := range leases {
-						started[leases[i].Task.ID]++
-					}
-					mu.Unlock()
-					time.Sleep(20 * time.Millisecond)
-				}
-			})
-		}
-		group.Wait()
-		for id, times := range started {
-			if times > 1 {
-				t.Errorf("task %s was started %d times", id, times)
-			}
-		}
-		if len(started) != n {
-			t.Errorf("%d tasks were started, want %d", len(started), n)
-		}
-		if each := float64(counted.calls.Load()) / n; each > 3 {
-			t.Errorf("%.2f writes for each task, want at most 3", each)
-		} else {
-			t.Logf("%.2f writes for each task", each)
-		}
+		r.race(b, d)
 	})
 }

@@ -26,7 +26,7 @@ type result struct {
 // command runs the program with an environment of its own and waits for it.
 func command(t *testing.T, env []string, input string, args ...string) result {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	c := exec.CommandContext(ctx, os.Getenv(binaryVariable), args...)
 	c.Env = append([]string{"HOME=" + t.TempDir(), "PATH=" + os.Getenv("PATH")}, env...)
@@ -142,7 +142,7 @@ func TestExitStatus(t *testing.T) {
 func TestFollowCommandGoesOn(t *testing.T) {
 	t.Parallel()
 	s := serve(t, embedded(t))
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	c := exec.CommandContext(ctx, os.Getenv(binaryVariable), "follow", "--after", "0", "--count", "40", "--output", "jsonl")
 	c.Env = append(os.Environ(), environment(s)...)

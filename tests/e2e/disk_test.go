@@ -108,9 +108,9 @@ func intact(t *testing.T, c *client.Client, w *witness.Witness) {
 // eventually waits until something is so.
 func eventually(t *testing.T, what string, so func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); !so(); {
+	for deadline := time.Now().Add(2 * time.Minute); !so(); {
 		if time.Now().After(deadline) {
-			t.Fatalf("after 30 s it is not so that %s", what)
+			t.Fatalf("after two minutes it is not so that %s", what)
 		}
 		<-time.After(10 * time.Millisecond)
 	}

@@ -138,10 +138,10 @@ func (l *loading) doubted(e event.Event) bool {
 // await waits until so many events are acknowledged.
 func (l *loading) await(t *testing.T, count int) {
 	t.Helper()
-	deadline := time.Now().Add(time.Minute)
+	deadline := time.Now().Add(3 * time.Minute)
 	for l.witness.Count() < count {
 		if time.Now().After(deadline) {
-			t.Fatalf("%d events acknowledged after a minute, want %d", l.witness.Count(), count)
+			t.Fatalf("%d events acknowledged after three minutes, want %d", l.witness.Count(), count)
 		}
 		<-time.After(time.Millisecond)
 	}

@@ -98,9 +98,9 @@ func closedGate(tr *trouble) *gate {
 // eventually waits until something is so.
 func eventually(tb testing.TB, what string, so func() bool) {
 	tb.Helper()
-	for deadline := time.Now().Add(30 * time.Second); !so(); {
+	for deadline := time.Now().Add(2 * time.Minute); !so(); {
 		if time.Now().After(deadline) {
-			tb.Fatalf("after 30 s it is not so that %s", what)
+			tb.Fatalf("after two minutes it is not so that %s", what)
 		}
 		<-time.After(time.Millisecond)
 	}

@@ -1,0 +1,90 @@
+package queue_test
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/millrace/millrace/shared/journal"
+	"github.com/millrace/millrace/shared/queue"
+	"github.com/millrace/millrace/shared/store/faulty"
+	"github.com/millrace/millrace/shared/task"
+)
+
+// rivals are processes that claim at once from one store, each over a line of its own that takes a while.
+type rivals struct {
+	processes int
+	jobs      []string // that they run, each as an instance; none: as servers
+	each      int      // tasks that a claim asks for
+	tasks     int      // that are ready
+	writes    float64  // that each task may take, at most
+}
+
+// race lets them claim what is ready in b until they get nothing. Each task must be started once, and nobody get nothing while some are left.
+func (r *rivals) race(b *bench, d queue.Definitions) {
+	b.t.Helper()
+	counted := &writes{Store: b.store}
+	way := faulty.Spread{Min: time.Millisecond, Max: 5 * time.Millisecond}
+	service := faulty.NewService(counted, faulty.Faults{Seed: 1, There: way, Back: way}, nil)
+	tally := &starts{times: map[task.ID]int{}}
+	var group sync.WaitGroup
+	for n := range r.processes {
+		line := service.Process(fmt.Sprint(n))
+		j := journal.Open(line, journal.Options{})
+		q := queue.Open(queue.Options{Store: line, Journal: j, Definitions: d})
+		group.Go(func() {
+			defer func() { _ = j.Close() }()
+			for {
+				leases, err := q.Claim(b.t.Context(), queue.Claimer{Instance: fmt.Sprint(n), Jobs: r.jobs}, r.each)
+				if err != nil {
+					b.t.Error(err)
+				}
+				left := r.tasks - tally.add(leases)
+				if under := r.processes * r.each; len(leases) == 0 && left > under {
+					b.t.Errorf("a claim came back with nothing while %d tasks were ready, and others were about to start %d at most", left, under)
+				}
+				if len(leases) == 0 {
+					return
+				}
+				time.Sleep(20 * time.Millisecond)
+			}
+		})
+	}
+	group.Wait()
+	tally.judge(b.t, r.tasks)
+	if writes := float64(counted.calls.Load()) / float64(r.tasks); writes > r.writes {
+		b.t.Errorf("%.2f writes for each task, want at most %v", writes, r.writes)
+	} else {
+		b.t.Logf("%.2f writes for each task", writes)
+	}
+}
+
+// starts counts how often each task was started.
+type starts struct {
+	mu    sync.Mutex
+	times map[task.ID]int
+}
+
+// add notes the starts of a claim, and answers how many tasks were started so far.
+func (s *starts) add(leases []queue.Lease) (tasks int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := range leases {
+		s.times[leases[i].Task.ID]++
+	}
+	return len(s.times)
+}
+
+// judge checks that so many tasks were started, each once.
+func (s *starts) judge(t *testing.T, tasks int) {
+	t.Helper()
+	for id, times := range s.times {
+		if times > 1 {
+			t.Errorf("task %s was started %d times", id, times)
+		}
+	}
+	if len(s.times) != tasks {
+		t.Errorf("%d tasks were started, want %d: claims came back with nothing while tasks were ready", len(s.times), tasks)
+	}
+}
