@@ -129,13 +129,13 @@ func (r *remote) claimed(x *exchange, i *topology.Instance, by queue.Claimer, mo
 // returned gives back what was claimed for a client that has left meanwhile: that was no attempt.
 func (r *remote) returned(x *exchange, leases []queue.Lease) error {
 	ctx := x.r.Context()
+	left := ctx.Err()
 	for i := range leases {
 		back := queue.Result{Outcome: queue.Again, RetryDelay: time.Microsecond, Message: "the instance left before it was told of the task"}
-		if _, err := r.leases.Complete(context.WithoutCancel(ctx), leases[i].Token, back); err != nil {
-			return err
-		}
+		_, err := r.leases.Complete(context.WithoutCancel(ctx), leases[i].Token, back)
+		left = errors.Join(left, err)
 	}
-	return ctx.Err()
+	return left
 }
 
 func (r *remote) beat(x *exchange) error {
