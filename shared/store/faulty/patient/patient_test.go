@@ -2,6 +2,7 @@ package patient_test
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -21,11 +22,11 @@ func TestConformance(t *testing.T) {
 // slow is a store that takes a minute for a Write.
 type slow struct {
 	store.Store
-	writes int
+	writes atomic.Int64
 }
 
 func (s *slow) Write(ctx context.Context, w store.Write) error {
-	s.writes++
+	s.writes.Add(1)
 	time.Sleep(time.Minute)
 	return s.Store.Write(ctx, w)
 }
@@ -38,8 +39,8 @@ func TestTheWaitGrows(t *testing.T) {
 		s := patient.New(base, 1, time.Millisecond)
 		item := store.Item{Key: store.Key{Table: store.Work, Partition: "p", Sort: "s"}, Version: 1}
 		w := store.Write{Token: "w", Ops: []store.Op{store.Put(item, store.Absent)}}
-		if err := s.Write(t.Context(), w); err != nil || base.writes > 50 {
-			t.Errorf("Write = %v after %d tries, want nil after one a doubling of the wait", err, base.writes)
+		if err := s.Write(t.Context(), w); err != nil || base.writes.Load() > 50 {
+			t.Errorf("Write = %v after %d tries, want nil after one for each doubling of the wait", err, base.writes.Load())
 		}
 		if err := s.Close(); err != nil {
 			t.Error(err)
