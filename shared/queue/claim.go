@@ -273,7 +273,7 @@ func (c *claim) started(ctx context.Context, err error) ([]Lease, error) {
 		}
 		c.q.leases.keep(s)
 		c.q.permits.change(s.lease.Permits, true)
-		c.q.wake(s.lease.Expires)
+		c.q.wakeForLease(s.lease.Expires)
 	}
 	c.q.permits.unreserve(c.permits.reserved)
 	c.permits.reserved = nil

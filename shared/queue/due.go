@@ -31,7 +31,7 @@ func (d *dueTimes) note(q *Queue, p *place) []bell.Ring {
 		}
 		d.passed = min(d.passed, p.key.Sort)
 		d.mu.Unlock()
-		q.wake(at)
+		q.wakeForDue(at)
 		return nil
 	}
 	if at > q.micro()+ringAhead.Microseconds() {
@@ -52,6 +52,7 @@ func (q *Queue) Promote(ctx context.Context) (next time.Time, err error) {
 	defer func() {
 		if err != nil {
 			q.due.forget() // what is due next was not found out
+			q.wakeForDue(q.micro() + time.Second.Microseconds())
 		}
 	}()
 	for {
@@ -68,16 +69,29 @@ func (q *Queue) Promote(ctx context.Context) (next time.Time, err error) {
 			due++
 		}
 		if due == 0 {
-			next = q.due.settle(found)
-			if q.store.Exclusive() && !next.IsZero() {
-				q.wake(next.UnixMicro()) // Race: Run may have asked while this look was under way, and been told of nothing
-			}
-			return next, nil
+			return q.dueNext(found, now), nil
 		}
 		if err := q.move(ctx, found[:due]); err != nil {
 			return time.Time{}, err
 		}
+		q.due.passOver(found[due-1].key.Sort)
 	}
+}
+
+// dueNext answers when something falls due next, after a look that has found nothing due yet.
+func (q *Queue) dueNext(found []place, now int64) time.Time {
+	var first int64
+	if len(found) > 0 {
+		first = dueTime(&found[0])
+	}
+	if !q.store.Exclusive() {
+		return timeOf(first)
+	}
+	first = q.due.settle(first, now)
+	if first != 0 {
+		q.wakeForDue(first) // Race: Run may have asked while this look was under way, and been told of nothing
+	}
+	return timeOf(first)
 }
 
 func timeOf(micro int64) time.Time {
@@ -109,20 +123,32 @@ func (d *dueTimes) begin() (from string) {
 	return d.passed
 }
 
-// settle notes what a look has found to be due later.
-func (d *dueTimes) settle(found []place) time.Time {
+// passOver notes that a look has left nothing below a sort key but what was noted meanwhile.
+func (d *dueTimes) passOver(below string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if len(found) == 0 {
-		return timeOf(d.next)
-	}
-	if first := dueTime(&found[0]); d.next == 0 || first < d.next {
-		d.next = first
+	d.pass(below)
+}
+
+func (d *dueTimes) pass(below string) {
+	if d.next != 0 {
+		below = min(below, stamp(d.next)) // others may be due in the same microsecond
 	}
 	if d.known { // else all is to be read again
-		d.passed = stamp(d.next) // what was noted meanwhile may be due in the same microsecond
+		d.passed = below
 	}
-	return timeOf(d.next)
+}
+
+// settle notes that a look has found nothing to be due before first, 0 for nothing at all, and answers when something is: that
+// may have been noted meanwhile. It saves the next look the search over all that was ever due.
+func (d *dueTimes) settle(first, now int64) (next int64) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if first != 0 && (d.next == 0 || first < d.next) {
+		d.next = first
+	}
+	d.pass(stamp(max(first, now)))
+	return d.next
 }
 
 // RingDue rings the bell, with its own delay, for what falls due until then, and answers how often. It is for the cron

@@ -151,7 +151,7 @@ func (q *Queue) extend(ctx context.Context, token string, h *heldLease, b Beat) 
 		return Alive{}, err
 	}
 	q.leases.drop(token)
-	q.wake(next.Expires)
+	q.wakeForLease(next.Expires)
 	return Alive{Expires: time.UnixMicro(next.Expires), Stop: next.Stop}, nil
 }
 

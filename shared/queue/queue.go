@@ -70,7 +70,7 @@ type Queue struct {
 	known     directory
 	stopped   listeners
 	waiters   waiters
-	alarm     alarm
+	alarms    alarms
 }
 
 // Open answers a Queue. Nothing is read or written yet.
@@ -91,7 +91,7 @@ func Open(o Options) *Queue {
 	var b [10]byte
 	q.randomBytes(b[:])
 	q.process = fmt.Sprintf("q%x", b)
-	q.alarm.set = make(chan struct{}, 1)
+	q.alarms.set = make(chan struct{}, 1)
 	q.rules.mu, q.known.mu = newLatch(), newLatch()
 	q.combiner.shared = !o.Store.Exclusive()
 	return q

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/millrace/millrace/shared/bell"
@@ -115,30 +114,6 @@ func (q *Queue) ringsReady(ctx context.Context, line string) ([]bell.Ring, error
 	return slices.Repeat([]bell.Ring{{Queue: line}}, len(page.Items)), nil
 }
 
-// alarm is when something falls due, or a lease runs out, that this process knows of.
-type alarm struct {
-	mu  sync.Mutex
-	at  int64
-	set chan struct{} // with room for one
-}
-
-// wake sees to it that Run looks at that time in microseconds, at the latest.
-func (q *Queue) wake(at int64) {
-	a := &q.alarm
-	a.mu.Lock()
-	earlier := a.at == 0 || at < a.at
-	if earlier {
-		a.at = at
-	}
-	a.mu.Unlock()
-	if earlier {
-		select {
-		case a.set <- struct{}{}:
-		default:
-		}
-	}
-}
-
 // sweepEvery is how often Run sweeps all, in case something was left behind.
 const sweepEvery = time.Minute
 
@@ -150,22 +125,28 @@ func (q *Queue) Run(ctx context.Context) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	q.try("sweep", func() error { _, err := q.Sweep(ctx); return err })
+	q.wakeForDue(q.micro())
+	q.wakeForLease(q.micro())
 	for ctx.Err() == nil {
-		q.alarm.clear()
-		q.try("promote what is due", func() error {
-			next, err := q.Promote(ctx)
-			if !next.IsZero() {
-				q.wake(next.UnixMicro())
-			}
-			return err
-		})
-		q.try("end leases", func() error {
-			_, next, err := q.sweepLeases(ctx)
-			if next != 0 {
-				q.wake(next)
-			}
-			return err
-		})
+		now := q.micro()
+		if q.alarms.over(&q.alarms.due, now) {
+			q.try("promote what is due", func() error {
+				next, err := q.Promote(ctx)
+				if !next.IsZero() {
+					q.wakeForDue(next.UnixMicro())
+				}
+				return err
+			})
+		}
+		if q.alarms.over(&q.alarms.leases, now) {
+			q.try("end leases", func() error {
+				_, next, err := q.sweepLeases(ctx)
+				if next != 0 {
+					q.wakeForLease(next)
+				}
+				return err
+			})
+		}
 		q.sleep(ctx, timer, sweep)
 	}
 }
@@ -173,34 +154,16 @@ func (q *Queue) Run(ctx context.Context) {
 func (q *Queue) try(doing string, act func() error) {
 	if err := act(); err != nil && !errors.Is(err, context.Canceled) {
 		q.log.Warn("upkeep of tasks failed; it is tried again", "doing", doing, "error", err)
-		q.wake(q.micro() + time.Second.Microseconds())
+		again := q.micro() + time.Second.Microseconds()
+		q.wakeForDue(again)
+		q.wakeForLease(again)
 	}
 }
 
-func (a *alarm) clear() {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.at = 0
-}
-
-// over reports whether the time has come, and clears the alarm if so.
-func (a *alarm) over(now int64) bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.at == 0 || a.at > now {
-		return false
-	}
-	a.at = 0
-	return true
-}
-
-// sleep waits until the alarm.
+// sleep waits until the next alarm.
 func (q *Queue) sleep(ctx context.Context, timer *time.Timer, sweep *time.Ticker) {
 	for {
-		q.alarm.mu.Lock()
-		at := q.alarm.at
-		q.alarm.mu.Unlock()
-		wait := sweepEvery
+		at, wait := q.alarms.next(), sweepEvery
 		if at != 0 {
 			wait = max(0, time.Duration(at-q.micro())*time.Microsecond)
 		}
@@ -212,7 +175,7 @@ func (q *Queue) sleep(ctx context.Context, timer *time.Timer, sweep *time.Ticker
 			return
 		case <-sweep.C:
 			q.try("sweep", func() error { _, err := q.Sweep(ctx); return err })
-		case <-q.alarm.set: // it may be earlier now
+		case <-q.alarms.set: // it may be earlier now
 		}
 	}
 }

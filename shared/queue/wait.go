@@ -194,15 +194,15 @@ func (q *Queue) lookOut(ctx context.Context) {
 // endLeases ends what has run out if a lease is over that this process has given or seen; else it asks the store nothing.
 func (q *Queue) endLeases(ctx context.Context) error {
 	now := q.micro()
-	if !q.alarm.over(now) {
+	if !q.alarms.over(&q.alarms.leases, now) {
 		return nil
 	}
 	_, next, err := q.sweepLeases(ctx)
 	switch {
 	case err != nil:
-		q.wake(now) // at the next look
+		q.wakeForLease(now) // at the next look
 	case next != 0:
-		q.wake(next)
+		q.wakeForLease(next)
 	}
 	return err
 }

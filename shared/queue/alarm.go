@@ -1,0 +1,56 @@
+package queue
+
+import "sync"
+
+// alarms are when this process has something to look after, as far as it knows. Due entries and leases have one each: looking
+// at the ones need not cost a look at the others.
+type alarms struct {
+	mu          sync.Mutex
+	due, leases alarm
+	set         chan struct{} // with room for one: an alarm is earlier than before
+}
+
+// alarm is a time in microseconds; 0: there is nothing.
+type alarm int64
+
+// wakeForDue sees to it that somebody looks at what is due at that time in microseconds, at the latest.
+func (q *Queue) wakeForDue(at int64) { q.alarms.wake(&q.alarms.due, at) }
+
+// wakeForLease does the same for leases that run out.
+func (q *Queue) wakeForLease(at int64) { q.alarms.wake(&q.alarms.leases, at) }
+
+func (s *alarms) wake(a *alarm, at int64) {
+	s.mu.Lock()
+	earlier := *a == 0 || alarm(at) < *a
+	if earlier {
+		*a = alarm(at)
+	}
+	s.mu.Unlock()
+	if earlier {
+		select {
+		case s.set <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// over reports whether the time has come, and clears the alarm if so.
+func (s *alarms) over(a *alarm, now int64) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if *a == 0 || *a > alarm(now) {
+		return false
+	}
+	*a = 0
+	return true
+}
+
+// next answers the earliest alarm; 0: none.
+func (s *alarms) next() int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.due == 0 || s.leases != 0 && s.leases < s.due {
+		return int64(s.leases)
+	}
+	return int64(s.due)
+}
