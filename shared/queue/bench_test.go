@@ -1,6 +1,7 @@
 package queue_test
 
 import (
+	"context"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -103,4 +104,48 @@ func BenchmarkBoth(b *testing.B) {
 	drain(b, q, b.N, 16, 1)
 	group.Wait()
 	b.ReportMetric(float64(b.N)/time.Since(began).Seconds(), "tasks/s")
+}
+
+// BenchmarkAgain has tasks that are put off by a millisecond each time they are started: how fast they become ready again, however
+// often that was.
+func BenchmarkAgain(b *testing.B) {
+	for _, tasks := range []int{4, 256} {
+		b.Run(fmt.Sprint("tasks=", tasks), func(b *testing.B) {
+			q := openPebble(b, 0)
+			ctx, stop := context.WithCancel(b.Context())
+			var upkeep sync.WaitGroup
+			defer upkeep.Wait()
+			defer stop()
+			upkeep.Go(func() { q.Run(ctx) })
+			for range tasks {
+				if _, err := q.Enqueue(ctx, nil, queue.New{Job: "/topics/a", Queue: "main"}); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ResetTimer()
+			began := time.Now()
+			putOff(b, q, b.N, 16)
+			b.ReportMetric(float64(b.N)/time.Since(began).Seconds(), "tasks/s")
+		})
+	}
+}
+
+func putOff(b *testing.B, q *queue.Queue, n, workers int) {
+	var group sync.WaitGroup
+	var done atomic.Int64
+	for range workers {
+		group.Go(func() {
+			for done.Load() < int64(n) {
+				leases := claimFor(b.Context(), q, 100*time.Millisecond)
+				for i := range leases {
+					done.Add(1)
+					again := queue.Result{Outcome: queue.Again, RetryDelay: time.Millisecond}
+					if _, err := q.Complete(b.Context(), leases[i].Token, again); err != nil {
+						b.Error(err)
+					}
+				}
+			}
+		})
+	}
+	group.Wait()
 }
