@@ -106,3 +106,40 @@ func TestWaitingCostsNoStorageCalls(t *testing.T) {
 		}
 	})
 }
+
+// What an engine remembers of a store of its own may be wrong, for whatever reason: here another one changes the store behind its
+// back. It is right again after a minute.
+func TestNoMistakeOutlivesASweep(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := memory.New(memory.Options{})
+		var engines [2]*queue.Queue
+		for i := range engines {
+			j := journal.Open(s, journal.Options{})
+			defer func() { _ = j.Close() }()
+			engines[i] = queue.Open(queue.Options{Store: s, Journal: j, Definitions: fixed{set()}})
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		var group sync.WaitGroup
+		defer group.Wait()
+		defer cancel()
+		group.Go(func() { engines[0].Run(ctx) })
+		synctest.Wait()
+		claim := func() int {
+			leases, err := engines[0].Claim(ctx, queue.Claimer{}, 1)
+			if err != nil {
+				t.Error(err)
+			}
+			return len(leases)
+		}
+		before := claim()
+		if _, err := engines[1].Enqueue(ctx, nil, queue.New{Dialect: task.Job, Job: "/plain"}); err != nil {
+			t.Fatal(err)
+		}
+		behind := claim()
+		time.Sleep(time.Minute + time.Second)
+		if got := [3]int{before, behind, claim()}; got != [3]int{0, 0, 1} {
+			t.Errorf("claims brought %v tasks, want none, none since it is not known, and one after a sweep", got)
+		}
+	})
+}

@@ -124,7 +124,7 @@ func (q *Queue) Run(ctx context.Context) {
 	defer sweep.Stop()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
-	q.try("sweep", func() error { _, err := q.Sweep(ctx); return err })
+	q.try("sweep", func() error { return q.sweepAnew(ctx) })
 	q.wakeForDue(q.micro())
 	q.wakeForLease(q.micro())
 	for ctx.Err() == nil {
@@ -151,6 +151,13 @@ func (q *Queue) Run(ctx context.Context) {
 	}
 }
 
+// sweepAnew sweeps, and has all that is remembered of the store read again: no mistake in it outlives a sweep.
+func (q *Queue) sweepAnew(ctx context.Context) error {
+	q.forget()
+	_, err := q.Sweep(ctx)
+	return err
+}
+
 func (q *Queue) try(doing string, act func() error) {
 	if err := act(); err != nil && !errors.Is(err, context.Canceled) {
 		q.log.Warn("upkeep of tasks failed; it is tried again", "doing", doing, "error", err)
@@ -174,7 +181,7 @@ func (q *Queue) sleep(ctx context.Context, timer *time.Timer, sweep *time.Ticker
 		case <-timer.C:
 			return
 		case <-sweep.C:
-			q.try("sweep", func() error { _, err := q.Sweep(ctx); return err })
+			q.try("sweep", func() error { return q.sweepAnew(ctx) })
 		case <-q.alarms.set: // it may be earlier now
 		}
 	}
