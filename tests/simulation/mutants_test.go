@@ -127,7 +127,8 @@ func TestMutants(t *testing.T) { testMutants(t, "mutants", "TestInvariants") }
 // TestMutantsOfTasks does the same for the task engine.
 func TestMutantsOfTasks(t *testing.T) { testMutants(t, "mutants/queue", "TestTaskInvariants") }
 
-// testMutants plays the product as it is first: a mutant is caught only by what the product itself does not do.
+// testMutants plays the product as it is first, where the test itself plays fewer seeds: a mutant is caught only by what the
+// product does not do.
 func testMutants(t *testing.T, folder, test string) {
 	if testing.Short() {
 		t.Skip("builds the simulation once for each rule")
@@ -146,7 +147,9 @@ func testMutants(t *testing.T, folder, test string) {
 		mutants[strings.TrimSuffix(filepath.Base(file), ".patch")] = m
 		most = max(most, m.seeds)
 	}
-	demandRight(t, test, most)
+	if uint64(most) > *seeds {
+		demandRight(t, test, most)
+	}
 	for name, m := range mutants {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
