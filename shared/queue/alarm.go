@@ -2,16 +2,13 @@ package queue
 
 import "sync"
 
-// alarms are when this process has something to look after, as far as it knows. Due entries and leases have one each: looking
-// at the ones need not cost a look at the others.
+// alarms are when this process has something to look after, as far as it knows, in microseconds; 0: there is nothing. Due entries
+// and leases have one each: looking at the ones need not cost a look at the others.
 type alarms struct {
 	mu          sync.Mutex
-	due, leases alarm
+	due, leases int64
 	set         chan struct{} // with room for one: an alarm is earlier than before
 }
-
-// alarm is a time in microseconds; 0: there is nothing.
-type alarm int64
 
 // wakeForDue sees to it that somebody looks at what is due at that time in microseconds, at the latest.
 func (q *Queue) wakeForDue(at int64) { q.alarms.wake(&q.alarms.due, at) }
@@ -19,11 +16,11 @@ func (q *Queue) wakeForDue(at int64) { q.alarms.wake(&q.alarms.due, at) }
 // wakeForLease does the same for leases that run out.
 func (q *Queue) wakeForLease(at int64) { q.alarms.wake(&q.alarms.leases, at) }
 
-func (s *alarms) wake(a *alarm, at int64) {
+func (s *alarms) wake(a *int64, at int64) {
 	s.mu.Lock()
-	earlier := *a == 0 || alarm(at) < *a
+	earlier := *a == 0 || at < *a
 	if earlier {
-		*a = alarm(at)
+		*a = at
 	}
 	s.mu.Unlock()
 	if earlier {
@@ -35,10 +32,10 @@ func (s *alarms) wake(a *alarm, at int64) {
 }
 
 // over reports whether the time has come, and clears the alarm if so.
-func (s *alarms) over(a *alarm, now int64) bool {
+func (s *alarms) over(a *int64, now int64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if *a == 0 || *a > alarm(now) {
+	if *a == 0 || *a > now {
 		return false
 	}
 	*a = 0
@@ -50,7 +47,7 @@ func (s *alarms) next() int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.due == 0 || s.leases != 0 && s.leases < s.due {
-		return int64(s.leases)
+		return s.leases
 	}
-	return int64(s.due)
+	return s.due
 }

@@ -16,7 +16,7 @@ import (
 )
 
 // openPebble answers an engine on an embedded store, of whose tasks at most limit run at once, all with 0.
-func openPebble(b *testing.B, limit int) *queue.Queue {
+func openPebble(b testing.TB, limit int) *queue.Queue {
 	b.Helper()
 	jobs := set()
 	jobs.Queues = append(jobs.Queues, definition.Queue{Name: definition.MainQueue, MaxParallel: limit})

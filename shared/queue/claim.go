@@ -228,7 +228,7 @@ func (c *claim) choose(ctx context.Context) (*joined, error) {
 	if c.picks, err = c.pick(ctx); err != nil || len(c.picks) == 0 {
 		return nil, err
 	}
-	c.starts = c.starts[:0]
+	c.starts = c.starts[:0] // of the write before: prepare takes what is there for an earlier preparation of this one
 	chosen := join(ctx, c)
 	c.putBack()
 	return chosen, nil

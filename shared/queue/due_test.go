@@ -20,7 +20,7 @@ type slowLook struct {
 
 func (s *slowLook) Query(ctx context.Context, r store.Range) (store.Page, error) {
 	if r.Partition == "due" {
-		s.once.Do(func() { time.Sleep(time.Second) })
+		s.once.Do(func() { time.Sleep(time.Second) }) // of virtual time
 	}
 	return s.Store.Query(ctx, r)
 }

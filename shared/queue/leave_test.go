@@ -8,10 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/millrace/millrace/shared/definition"
-	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/queue"
-	"github.com/millrace/millrace/shared/store/pebble"
 )
 
 // TestCallersLeaveAtAnyMoment: those who wait for tasks leave, as the connections of workers that are killed do, in the middle
@@ -19,14 +16,7 @@ import (
 // completion is taken.
 func TestCallersLeaveAtAnyMoment(t *testing.T) {
 	t.Parallel()
-	s, err := pebble.Open(t.TempDir(), pebble.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
-	j := journal.Open(s, journal.Options{})
-	defer j.Close()
-	q := queue.Open(queue.Options{Store: s, Journal: j, Definitions: fixed{&definition.Set{}}})
+	q := openPebble(t, 0)
 	const attempts = 30
 	tasks := 300
 	if testing.Short() {

@@ -21,7 +21,8 @@ type rivals struct {
 	writes    float64  // that each task may take, at most
 }
 
-// race lets them claim what is ready in b until they get nothing. Each task must be started once, and nobody get nothing while some are left.
+// race lets them claim what is ready in b until they get nothing. Each task must be started once, and nobody get nothing while
+// some are left. It is for virtual time.
 func (r *rivals) race(b *bench, d queue.Definitions) {
 	b.t.Helper()
 	counted := &writes{Store: b.store}
@@ -47,7 +48,7 @@ func (r *rivals) race(b *bench, d queue.Definitions) {
 				if len(leases) == 0 {
 					return
 				}
-				time.Sleep(20 * time.Millisecond)
+				time.Sleep(20 * time.Millisecond) // of virtual time: what was claimed is done
 			}
 		})
 	}

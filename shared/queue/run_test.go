@@ -137,7 +137,7 @@ func TestNoMistakeOutlivesASweep(t *testing.T) {
 			t.Fatal(err)
 		}
 		behind := claim()
-		time.Sleep(time.Minute + time.Second)
+		time.Sleep(time.Minute + time.Second) // of virtual time
 		if got := [3]int{before, behind, claim()}; got != [3]int{0, 0, 1} {
 			t.Errorf("claims brought %v tasks, want none, none since it is not known, and one after a sweep", got)
 		}

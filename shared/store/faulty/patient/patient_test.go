@@ -27,7 +27,7 @@ type slow struct {
 
 func (s *slow) Write(ctx context.Context, w store.Write) error {
 	s.writes.Add(1)
-	time.Sleep(time.Minute)
+	time.Sleep(time.Minute) // of virtual time
 	return s.Store.Write(ctx, w)
 }
 
