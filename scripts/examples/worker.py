@@ -16,7 +16,7 @@ import urllib.error
 import urllib.request
 
 BASE = os.environ.get("MILLRACE_URL", "http://127.0.0.1:8080") + "/api/v1/"
-TOKEN = os.environ.get("MILLRACE_TOKEN", "")
+TOKEN = os.environ.get("MILLRACE_TOKEN") or os.environ.get("MILLRACE_ADMIN_TOKEN", "")  # as the command line
 ending = threading.Event()
 
 
