@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -74,13 +75,18 @@ func quartz(t *testing.T) string {
 			leaveOut(t, "install Java 17 and Maven")
 		}
 	}
-	fetch := exec.CommandContext(t.Context(), "../../scripts/quartz")
-	out, err := fetch.Output()
+	jar, err := fetched()
 	if err != nil {
 		leaveOut(t, fmt.Sprintf("Maven could not fetch it: %v%s", err, stderrOf(err)))
 	}
-	return strings.TrimSpace(string(out))
+	return jar
 }
+
+// fetched is once for all tests, which run side by side: Maven's own repository does not bear several that fetch the same.
+var fetched = sync.OnceValues(func() (string, error) {
+	out, err := exec.Command("../../scripts/quartz").Output() //nolint:noctx // it outlives the test that asks first
+	return strings.TrimSpace(string(out)), err
+})
 
 // leaveOut skips the test, which with CI=true is a failure, and adds it to the list of what was left out.
 func leaveOut(t *testing.T, missing string) {
