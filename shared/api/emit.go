@@ -59,11 +59,7 @@ func (e *emission) handle(x *exchange) error {
 	if err != nil {
 		return err
 	}
-	once, err := x.idempotency(b.bytes)
-	if err != nil {
-		return err
-	}
-	leave, err := e.flight.enter(once)
+	once, leave, err := e.flight.once(x, b.bytes)
 	if err != nil {
 		return err
 	}
@@ -80,7 +76,7 @@ func (e *emission) handle(x *exchange) error {
 // emitted answers the ids, rendered into b; the same ones for a repeated request.
 func (x *exchange) emitted(b *buffer, r journal.Receipt) {
 	if r.Replayed {
-		x.Header().Set("Idempotent-Replayed", "true")
+		x.replayed(true)
 		x.api.metrics.Outcome("emit", "replayed", 0)
 	} else {
 		x.api.metrics.Outcome("emit", "appended", r.Count)

@@ -26,7 +26,7 @@ type Engine interface {
 	List(ctx context.Context, l queue.Listing) (queue.Page, error)
 	Logs(ctx context.Context, id task.ID, l queue.LogQuery) (queue.LogPage, error)
 	Stop(ctx context.Context, id task.ID) (running bool, err error)
-	Retry(ctx context.Context, once *queue.Once, id task.ID) (queue.Added, error)
+	Retry(ctx context.Context, once *queue.Once, id task.ID) (queue.Enqueued, error)
 	Why(ctx context.Context, id task.ID) (queue.Reason, error)
 	SetRule(ctx context.Context, path string, kind queue.RuleKind, on bool) error
 	Rules(ctx context.Context, prefix string) ([]queue.Rules, error)
@@ -109,11 +109,7 @@ type submission struct {
 
 // add enqueues tasks. What says the same thing again under the same Idempotency-Key must have the same content.
 func (s *submission) add(x *exchange, content []byte, news ...queue.New) (queue.Enqueued, error) {
-	once, err := x.idempotency(content)
-	if err != nil {
-		return queue.Enqueued{}, err
-	}
-	leave, err := s.flight.enter(once)
+	once, leave, err := s.flight.once(x, content)
 	if err != nil {
 		return queue.Enqueued{}, err
 	}
@@ -123,7 +119,7 @@ func (s *submission) add(x *exchange, content []byte, news ...queue.New) (queue.
 	case err != nil:
 		x.api.metrics.Outcome("enqueue", string(problemOf(err).Code), 0)
 	case answer.Replayed:
-		x.Header().Set("Idempotent-Replayed", "true")
+		x.replayed(true)
 		x.api.metrics.Outcome("enqueue", "replayed", 0)
 	default:
 		x.api.metrics.Outcome("enqueue", "added", len(answer.Tasks))

@@ -18,6 +18,22 @@ type flight struct {
 
 type flightKey struct{ scope, key string }
 
+// once answers the request's idempotency, with its key taken until leave is called; nil if it asks for none.
+func (f *flight) once(x *exchange, content []byte) (once *journal.Idempotency, leave func(), err error) {
+	if once, err = x.idempotency(content); err != nil {
+		return nil, nil, err
+	}
+	leave, err = f.enter(once)
+	return once, leave, err
+}
+
+// replayed says in the answer's header whether it is an earlier one.
+func (x *exchange) replayed(is bool) {
+	if is {
+		x.Header().Set("Idempotent-Replayed", "true")
+	}
+}
+
 // enter takes the key until the answer is called; a 409 says that another request has it. No key is always free.
 func (f *flight) enter(once *journal.Idempotency) (leave func(), err error) {
 	if once == nil {

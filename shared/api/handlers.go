@@ -199,7 +199,7 @@ func (s *submission) emit(x *exchange, body []byte, all ...newEvent) ([]addedVie
 	for i := range answer.Tasks {
 		t := &answer.Tasks[i].Task
 		views[i] = addedView{t.ID, "new"}
-		if t.State == task.Missing && t.Finished == t.Created { // from the beginning, as it was answered first
+		if t.State == task.Missing {
 			views[i].Status = "missing"
 		}
 	}

@@ -45,6 +45,7 @@ type Leaser interface {
 type remote struct {
 	topology Topology
 	leases   Leaser
+	flight   flight
 }
 
 const (
@@ -72,9 +73,9 @@ func (r *remote) mountInstances(a *API) {
 	}
 	mount(huma.Operation{
 		Method: http.MethodPost, Path: instancesPath, OperationID: "register", Summary: "Register an instance",
-		Description: aboutWorkers, RequestBody: jsonBody(ref("NewInstance"), instanceExample()),
+		Description: aboutWorkers, Parameters: []*huma.Param{idempotencyKey()}, RequestBody: jsonBody(ref("NewInstance"), instanceExample()),
 		Responses: answers(http.StatusCreated, typeJSON, object("", members{"id": text("For all further calls"), "term": whole("Counts registrations", 1), "lease": instanceLease()}, false, "id", "term", "lease")),
-		Errors:    []int{400, 413, 415, 503},
+		Errors:    []int{400, 409, 413, 415, 422, 503},
 	}, Work, r.register)
 	mount(huma.Operation{
 		Method: http.MethodGet, Path: instancesPath, OperationID: "instances", Summary: "The instances that are there, the oldest first",
@@ -151,14 +152,27 @@ func (r *remote) register(x *exchange) error {
 	name, jobs := textMember("name", topology.MaxName, &n.Name), patterns(&n.Jobs)
 	room := integerMember("capacity", 1, topology.MaxCapacity, &capacity)
 	name.required, jobs.required, room.required = true, true, true
-	if err := x.object(name, jobs, room); err != nil {
+	b := take()
+	defer b.give()
+	body, err := x.parsed(b)
+	if err != nil {
+		return err
+	}
+	if err := readObject("body", body, name, jobs, room); err != nil {
 		return err
 	}
 	n.Capacity = int(capacity)
+	once, leave, err := r.flight.once(x, b.bytes)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	n.Once = once
 	i, err := r.topology.Register(x.r.Context(), n)
 	if err != nil {
 		return ofTopology(err)
 	}
+	x.replayed(i.Replayed)
 	return x.value(http.StatusCreated, struct {
 		ID    string  `json:"id"`
 		Term  int64   `json:"term"`

@@ -77,11 +77,12 @@ func (j *jobs) add(x *exchange) error {
 	if err != nil {
 		return err
 	}
-	return x.made(j.engine, &answer.Tasks[0])
+	return x.made(j.engine, &answer)
 }
 
 // made answers a new task, or the one that was there already.
-func (x *exchange) made(e Engine, added *queue.Added) error {
+func (x *exchange) made(e Engine, answer *queue.Enqueued) error {
+	added := &answer.Tasks[0]
 	status, t := http.StatusCreated, added.Task
 	if added.Existing {
 		status = http.StatusOK

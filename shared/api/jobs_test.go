@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -82,9 +84,38 @@ func TestAddJob(t *testing.T) {
 	if other := w.add(t, 201, `{"topic":"b/c","unique":"u"}`); other["id"] == got["id"] || other["retries"] != 10.0 {
 		t.Errorf("another topic's = %v", other)
 	}
-	first := w.add(t, 201, `{"topic":"a"}`, "Idempotency-Key", "1")
-	if again := w.add(t, 201, `{"topic":"a"}`, "Idempotency-Key", "1"); again["id"] != first["id"] {
-		t.Errorf("the same request made another job")
+}
+
+// The same request under the same key is given the first answer again, whatever has become of the job and of what it rests on.
+func TestAddJobOnce(t *testing.T) {
+	t.Parallel()
+	for name, body := range map[string]string{
+		"plain":   `{"topic":"a"}`,
+		"delayed": `{"topic":"a","run_at":"2000-01-01T01:00:00Z"}`,
+		"unique":  `{"topic":"a","unique":"u","properties":{"n":1}}`,
+		"large":   `{"topic":"a","properties":{"text":"` + strings.Repeat("x", 10_000) + `"}}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) { // it is midnight, 2000-01-01
+				w := topical(t, run("a"))
+				again := func() job { return w.add(t, 201, body, "Idempotency-Key", "k") }
+				first := again()
+				answers := map[string]job{"waits": again()}
+				time.Sleep(2 * time.Hour)
+				leases := w.claim(t)
+				answers["runs"] = again()
+				w.finish(t, leases[0], queue.OK)
+				answers["has left"] = again()
+				w.add(t, 201, `{"topic":"a","unique":"u"}`)
+				answers["has left, and another one holds its unique key"] = again()
+				for when, got := range answers {
+					if diff := cmp.Diff(first, got); diff != "" {
+						t.Errorf("again when the job %s (-first +again):\n%s", when, diff)
+					}
+				}
+			})
+		})
 	}
 }
 

@@ -21,7 +21,7 @@ type Scheduler interface {
 	List(ctx context.Context) ([]schedule.Status, error)
 	Get(ctx context.Context, name string) (schedule.Status, error)
 	Suspend(ctx context.Context, name string, on bool) error
-	Trigger(ctx context.Context, name string) (task.ID, error)
+	Trigger(ctx context.Context, once *queue.Once, name string) (queue.Enqueued, error)
 	Backfill(ctx context.Context, name string, from, to time.Time) (int, error)
 }
 
@@ -31,7 +31,8 @@ type scheduling struct {
 	tasks     interface {
 		Get(ctx context.Context, id task.ID) (task.Task, error)
 	}
-	book Editor
+	book   Editor
+	flight flight
 }
 
 const (
@@ -54,6 +55,8 @@ func Schedules(s Scheduler, e Engine, b Editor) Resource {
 				op.Parameters = []*huma.Param{pathParam("name", "The schedule's name; that of a collection's is sources/SOURCE/COLLECTION, escaped")}
 			}
 			switch id {
+			case "triggerSchedule":
+				op.Parameters = append(op.Parameters, idempotencyKey())
 			case "putSchedule":
 				op.RequestBody = jsonBody(declaredSchedule(), map[string]any{"cron": "0 0 12 * * ?", "job": "/topics/a/b"})
 			case "backfillSchedule":
@@ -72,7 +75,7 @@ func Schedules(s Scheduler, e Engine, b Editor) Resource {
 		mount(http.MethodPost, schedulePath+"/suspend", "suspendSchedule", "Keep it from firing", Operate, empty(), []int{404, 503}, c.suspend(true))
 		mount(http.MethodPost, schedulePath+"/resume", "resumeSchedule", "Let it fire again, from now", Operate, empty(), []int{404, 503}, c.suspend(false))
 		mount(http.MethodPost, schedulePath+"/trigger", "triggerSchedule", "Make a task of it now", Operate,
-			answers(http.StatusAccepted, typeJSON, ref("TaskID")), []int{404, 503}, c.trigger)
+			answers(http.StatusAccepted, typeJSON, ref("TaskID")), []int{400, 404, 409, 422, 503}, c.trigger)
 		mount(http.MethodPost, schedulePath+"/backfill", "backfillSchedule", "Make the ticks of a range, both ends included", Operate,
 			answers(http.StatusAccepted, typeJSON, object("", members{"ticks": whole("How many ticks the range has", 1)}, false, "ticks")),
 			[]int{400, 404, 413, 415, 422, 503}, c.backfill)
@@ -161,7 +164,10 @@ func (c *scheduling) show(x *exchange, status int) error {
 }
 
 func (c *scheduling) put(x *exchange) error {
-	return x.put(c.book, x.r.PathValue("name"), (*definition.Set).PutSchedule, c.show)
+	put := func(s *definition.Set, text []byte) (*definition.Set, bool, error) {
+		return s.PutSchedule(text, time.Now())
+	}
+	return x.put(c.book, x.r.PathValue("name"), put, c.show)
 }
 
 func (c *scheduling) delete(x *exchange) error {
@@ -185,11 +191,18 @@ func (c *scheduling) suspend(on bool) func(*exchange) error {
 }
 
 func (c *scheduling) trigger(x *exchange) error {
-	id, err := c.schedules.Trigger(x.r.Context(), x.r.PathValue("name"))
+	name := x.r.PathValue("name")
+	once, leave, err := c.flight.once(x, []byte(name))
 	if err != nil {
 		return err
 	}
-	return x.value(http.StatusAccepted, map[string]task.ID{"task_id": id})
+	defer leave()
+	answer, err := c.schedules.Trigger(x.r.Context(), once, name)
+	if err != nil {
+		return err
+	}
+	x.replayed(answer.Replayed)
+	return x.value(http.StatusAccepted, map[string]task.ID{"task_id": answer.Tasks[0].Task.ID})
 }
 
 func (c *scheduling) backfill(x *exchange) error {

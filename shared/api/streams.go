@@ -147,7 +147,7 @@ func (x *exchange) onceInStream(ask stream.Append, body []byte) (*journal.Idempo
 
 func (x *exchange) appended(name string, r stream.Receipt) []appendedView {
 	if r.Replayed {
-		x.Header().Set("Idempotent-Replayed", "true")
+		x.replayed(true)
 		x.api.metrics.Outcome("append", "replayed", 0)
 	} else {
 		x.api.metrics.Outcome("append", "appended", len(r.Events))

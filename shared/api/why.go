@@ -90,11 +90,12 @@ func (t *taskReading) retry(x *exchange) error {
 	if err != nil {
 		return err
 	}
-	added, err := t.engine.Retry(x.r.Context(), once, found.ID)
+	answer, err := t.engine.Retry(x.r.Context(), once, found.ID)
 	if err != nil {
 		return err
 	}
-	return x.made(t.engine, &added)
+	x.replayed(answer.Replayed)
+	return x.made(t.engine, &answer)
 }
 
 // madeOrThere describes an answer that is 201 for a new task, and 200 for the one that is there already.

@@ -3,6 +3,7 @@ package definition_test
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/millrace/millrace/shared/definition"
 )
@@ -22,7 +23,7 @@ func BenchmarkEdit(b *testing.B) {
 			b.ResetTimer()
 			for i := range b.N {
 				_, err := book.Edit(b.Context(), definition.FromAPI, func(in *definition.Set) (*definition.Set, error) {
-					after, _, err := in.PutSchedule([]byte(fmt.Sprintf(`{"name":"s%d","cron":"0 0 %d * * ?","job":"/topics/a/b"}`, i%n, i%24)))
+					after, _, err := in.PutSchedule([]byte(fmt.Sprintf(`{"name":"s%d","cron":"0 0 %d * * ?","job":"/topics/a/b"}`, i%n, i%24)), time.Now())
 					return after, err
 				})
 				if err != nil {

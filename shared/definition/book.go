@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/millrace/millrace/shared/document"
 	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/store"
 )
@@ -101,7 +102,7 @@ func (b *Book) read(ctx context.Context) (*Set, error) {
 
 // Apply puts a set in the place of the one in force, all of it or nothing, with the events of what changes. A set equal to
 // the one in force changes nothing. The error is a [*document.Error] for a set that [Read] would refuse, [*FileOnly] for new
-// commands that do not come from the server's file, or one of the journal's.
+// commands, or one of the journal's. What does not come from the server's file is refused for new dates that have passed, too.
 func (b *Book) Apply(ctx context.Context, set *Set, from Origin) (Changes, error) {
 	return b.Edit(ctx, from, func(*Set) (*Set, error) { return set, nil })
 }
@@ -134,11 +135,11 @@ func (b *Book) Plan(ctx context.Context, set *Set, from Origin) (Changes, error)
 	if err != nil {
 		return Changes{}, err
 	}
-	return plan(inForce, set, from)
+	return b.plan(inForce, set, from)
 }
 
-// plan answers the changes, if they are allowed.
-func plan(inForce, set *Set, from Origin) (Changes, error) {
+// plan answers the changes, if they are allowed. A server's file may have dates that have passed: it outlives them.
+func (b *Book) plan(inForce, set *Set, from Origin) (Changes, error) {
 	if !set.sound {
 		if _, err := Read("definitions", set.JSON()); err != nil {
 			return Changes{}, err
@@ -147,6 +148,9 @@ func plan(inForce, set *Set, from Origin) (Changes, error) {
 	before, after := inForce.objects(), set.objects()
 	if commands := newCommands(before, after); from != FromFile && len(commands) > 0 {
 		return Changes{}, &FileOnly{commands}
+	}
+	if past := pastDates(before, after, b.now()); from != FromFile && len(past) > 0 {
+		return Changes{}, &document.Error{Name: "definitions", Mistakes: past}
 	}
 	return diff(before, after), nil
 }
@@ -171,7 +175,7 @@ func (b *Book) apply(ctx context.Context, from Origin, change func(entry) (entry
 		if err != nil {
 			return journal.Change{}, err
 		}
-		if changes, err = plan(before.set, after.set, from); err != nil {
+		if changes, err = b.plan(before.set, after.set, from); err != nil {
 			return journal.Change{}, err
 		}
 		if after.file == before.file && changes.Empty() && after.set.Equal(before.set) {

@@ -97,6 +97,45 @@ func apply(t testing.TB, b *definition.Book, text string) definition.Changes {
 	return changes
 }
 
+// A date that has passed is refused where it is declared. One that has passed since, and the server's file, may stay.
+func TestDatesThatHavePassed(t *testing.T) {
+	t.Parallel()
+	s := newShelf(t)
+	b := s.open()
+	dated := func(at time.Time, more string) string {
+		return fmt.Sprintf(`{"schedules": [{"name": "s", "date": "%s", "job": "/topics/t"%s}]}`, at.UTC().Format(time.RFC3339), more)
+	}
+	refused := func(text string) {
+		t.Helper()
+		set, err := definition.Read("f", []byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, planned := b.Plan(t.Context(), set, definition.FromAPI)
+		_, applied := b.Apply(t.Context(), set, definition.FromAPI)
+		for name, err := range map[string]error{"Plan": planned, "Apply": applied} {
+			if malformed, ok := errors.AsType[*document.Error](err); !ok || malformed.Mistakes[0].Path != "schedules[0].date" {
+				t.Errorf("%s() = %v, want a mistake in the date", name, err)
+			}
+		}
+	}
+	refused(dated(s.now, ""))
+	soon := s.now.Add(time.Minute)
+	apply(t, b, dated(soon, ""))
+	s.now = soon.Add(time.Hour)
+	apply(t, b, dated(soon, ""))
+	apply(t, b, dated(soon, `, "payload": 5`))
+	refused(dated(soon.Add(time.Second), ""))
+
+	file, err := definition.Read("f", []byte(dated(soon.Add(time.Second), "")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.ApplyFile(t.Context(), file); err != nil {
+		t.Errorf("ApplyFile() = %v", err)
+	}
+}
+
 func TestApply(t *testing.T) {
 	t.Parallel()
 	s := newShelf(t)

@@ -7,9 +7,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/go-json-experiment/json"
 
+	"github.com/millrace/millrace/shared/document"
 	"github.com/millrace/millrace/shared/event"
 )
 
@@ -121,6 +123,32 @@ func (s *Set) objects() []object {
 	}
 	slices.SortStableFunc(all, func(a, b object) int { return cmp.Compare(a.key, b.key) })
 	return all
+}
+
+// pastDates lists the schedules of after whose date had passed before it was declared. One that has passed since stays.
+func pastDates(before, after []object, now time.Time) []document.Mistake {
+	declared := map[string]time.Time{}
+	for _, o := range before {
+		if s, is := o.value.(Schedule); is {
+			declared[o.key] = s.Date
+		}
+	}
+	var found []document.Mistake
+	for _, o := range after {
+		if s, is := o.value.(Schedule); is && s.tooLate(declared[o.key], now) {
+			found = append(found, s.pastDate(o.place+"."))
+		}
+	}
+	return found
+}
+
+// tooLate reports whether the schedule has a date that has passed, and that is not the one it had before.
+func (s *Schedule) tooLate(before, now time.Time) bool {
+	return !s.Date.IsZero() && !s.Date.After(now) && !s.Date.Equal(before)
+}
+
+func (s *Schedule) pastDate(in string) document.Mistake {
+	return document.Mistake{Path: in + "date", Message: s.Date.Format(time.RFC3339) + " is past, want a time to come"}
 }
 
 func at(section string, i int) string { return section + "[" + strconv.Itoa(i) + "]" }

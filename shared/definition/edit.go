@@ -2,6 +2,7 @@ package definition
 
 import (
 	"slices"
+	"time"
 
 	"github.com/millrace/millrace/shared/document"
 )
@@ -10,18 +11,25 @@ import (
 // refers to; so it costs by what is put, and the whole need not be read anew.
 
 // PutSchedule answers the set with a schedule, read from a JSON object, in the place of the one of its name, or behind all
-// others. The error is a [*document.Error] with paths within the object.
-func (s *Set) PutSchedule(text []byte) (after *Set, replaced bool, err error) {
+// others. The error is a [*document.Error] with paths within the object; a new date must be after now.
+func (s *Set) PutSchedule(text []byte, now time.Time) (after *Set, replaced bool, err error) {
 	one, err := s.readBeside(text, (*reader).schedule)
 	if err != nil {
 		return nil, false, err
+	}
+	var before time.Time
+	if at := indexOf(s.Schedules, one.Schedules[0].Name, scheduleName); at >= 0 {
+		before = s.Schedules[at].Date
+	}
+	if put := &one.Schedules[0]; put.tooLate(before, now) {
+		return nil, false, &document.Error{Name: "body", Mistakes: []document.Mistake{put.pastDate("")}}
 	}
 	after = s.copy()
 	after.Schedules, replaced = putNamed(s.Schedules, one.Schedules[0], scheduleName)
 	return after, replaced, nil
 }
 
-// PutQueue is PutSchedule of a queue.
+// PutQueue is [Set.PutSchedule] of a queue.
 func (s *Set) PutQueue(text []byte) (after *Set, replaced bool, err error) {
 	one, err := s.readBeside(text, (*reader).queue)
 	if err != nil {

@@ -3,6 +3,7 @@ package definition_test
 import (
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -18,7 +19,7 @@ func TestEditsAreAsTheFile(t *testing.T) {
 		return func(s *definition.Set) (*definition.Set, bool, error) { return s.PutQueue([]byte(text)) }
 	}
 	schedule := func(text string) func(*definition.Set) (*definition.Set, bool, error) {
-		return func(s *definition.Set) (*definition.Set, bool, error) { return s.PutSchedule([]byte(text)) }
+		return func(s *definition.Set) (*definition.Set, bool, error) { return s.PutSchedule([]byte(text), today) }
 	}
 	for name, test := range map[string]struct {
 		edit  func(*definition.Set) (*definition.Set, bool, error)
@@ -73,6 +74,9 @@ func TestEditsAreAsTheFile(t *testing.T) {
 	}
 }
 
+// today is when schedules are put, in the second that a date has passed.
+var today = time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
+
 func TestEditsRefuse(t *testing.T) {
 	t.Parallel()
 	b := newShelf(t).open()
@@ -82,11 +86,14 @@ func TestEditsRefuse(t *testing.T) {
 		want string
 	}{
 		"a job that is not declared": {func(s *definition.Set) (*definition.Set, bool, error) {
-			return s.PutSchedule([]byte(`{"name":"a","cron":"@daily","job":"/y"}`))
+			return s.PutSchedule([]byte(`{"name":"a","cron":"@daily","job":"/y"}`), today)
 		}, `job: no job "/y" is declared`},
 		"a mistake of its own": {func(s *definition.Set) (*definition.Set, bool, error) {
 			return s.PutQueue([]byte(`{"name":"a","max_parallel":"x"}`))
 		}, "max_parallel"},
+		"a date that has passed": {func(s *definition.Set) (*definition.Set, bool, error) {
+			return s.PutSchedule([]byte(`{"name":"a","date":"2026-03-01T12:00:00Z","job":"/x"}`), today)
+		}, "date: 2026-03-01T12:00:00Z is past, want a time to come"},
 		"what a job names": {func(s *definition.Set) (*definition.Set, bool, error) {
 			after, there := s.WithoutQueue("q")
 			return after, there, nil

@@ -65,7 +65,7 @@ func TestReadListsMistakes(t *testing.T) {
 		},
 		"{\"name\": \"a\",\n\n \"wait\":\n 0}": {{4, "wait", "want more than 0"}},
 		"name: a\nlabels:\n- a\n- [b]\n- null": {{4, "labels[1]", "want a text"}, {5, "labels[2]", "want a text"}},
-		"fast: yes":                            {{1, "fast", `"yes" is neither true nor false`}, {1, "", "name is missing"}},
+		"fast: yes":                            {{1, "fast", `"yes" is neither true nor false`}, {1, "name", "is missing"}},
 		"name: a\nname: b":                     {{2, "name", "given twice"}},
 		"name: a\n---\nname: b":                {{2, "", "want one YAML document, found more"}},
 		"name: a\nb: [":                        {{2, "", "not YAML: did not find expected node content"}},
@@ -85,7 +85,7 @@ func TestReadListsMistakes(t *testing.T) {
 func TestErrorHasALineForEachMistake(t *testing.T) {
 	t.Parallel()
 	_, err := readParcel("foo: 1\ncount: x\n")
-	want := "f:1: foo: unknown, want one of count, fast, kind, labels, name, wait\nf:1: name is missing\nf:2: count: \"x\" is not an integer from 1"
+	want := "f:1: foo: unknown, want one of count, fast, kind, labels, name, wait\nf:1: name: is missing\nf:2: count: \"x\" is not an integer from 1"
 	if err == nil || err.Error() != want {
 		t.Errorf("Read() = %v, want\n%s", err, want)
 	}

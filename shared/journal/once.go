@@ -22,7 +22,8 @@ type Idempotency struct {
 	Fingerprint [sha256.Size]byte // of the content; the same key with another is refused
 }
 
-func (i *Idempotency) digest() string {
+// Digest answers a short text that stands for the scope and the key.
+func (i *Idempotency) Digest() string {
 	sum := sha256.Sum256([]byte(i.Scope + "\x00" + i.Key))
 	return hex.EncodeToString(sum[:])
 }
@@ -30,7 +31,7 @@ func (i *Idempotency) digest() string {
 // emitOnce puts an item for the key beside the slot. Rule (unique things, T11): the item is in the same Write; that
 // nothing was found in the journal would prove nothing.
 func (j *Journal) emitOnce(ctx context.Context, events []event.Event, once *Idempotency) (Receipt, error) {
-	key := j.keys.once(once.digest())
+	key := j.keys.once(once.Digest())
 	var replay *Receipt
 	receipt, err := j.Write(ctx, func(_ context.Context, lost *store.Conflict) (Change, error) {
 		cond := store.Absent

@@ -20,6 +20,7 @@ type addition struct {
 	tasks []adding
 	set   *definition.Set
 
+	asked    []task.Task     // the tasks as the request alone makes them; only where once is given
 	onceCond store.Condition // of the item that remembers the answer
 	replayed bool
 	places   []*place // of the entries that were written
@@ -62,6 +63,11 @@ func (q *Queue) addition(set *definition.Set, once *Once, news []New) (*addition
 			t.same = first
 		} else {
 			unique[key] = i
+		}
+	}
+	if once != nil {
+		for i := range a.tasks {
+			a.asked = append(a.asked, a.tasks[i].task)
 		}
 	}
 	return a, nil

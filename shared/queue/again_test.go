@@ -17,15 +17,15 @@ func TestRetryIsOnceAndMindsTheUniqueKey(t *testing.T) {
 	b.complete(b.claim(1)[0], queue.Result{Outcome: queue.Failed})
 	once := &queue.Once{Scope: "test", Key: "k"}
 	first, err := b.Retry(t.Context(), once, failed.ID)
-	if err != nil || first.Existing {
+	if err != nil || first.Tasks[0].Existing || first.Replayed {
 		t.Fatalf("Retry = %+v, %v, want a new task", first, err)
 	}
 	same, err := b.Retry(t.Context(), once, failed.ID)
-	if err != nil || same.Existing || same.Task.ID != first.Task.ID {
-		t.Errorf("Retry with the same key = %+v, %v, want %s again", same, err, first.Task.ID)
+	if err != nil || !same.Replayed || same.Tasks[0].Task.ID != first.Tasks[0].Task.ID {
+		t.Errorf("Retry with the same key = %+v, %v, want %s again", same, err, first.Tasks[0].Task.ID)
 	}
 	other, err := b.Retry(t.Context(), nil, failed.ID)
-	if err != nil || !other.Existing || other.Task.ID != first.Task.ID {
+	if err != nil || !other.Tasks[0].Existing || other.Tasks[0].Task.ID != first.Tasks[0].Task.ID {
 		t.Errorf("Retry while the key is held = %+v, %v, want its holder", other, err)
 	}
 }

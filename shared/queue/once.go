@@ -17,16 +17,24 @@ type answered struct {
 	Tasks       []answeredTask `json:"t"`
 }
 
+// answeredTask is what the request does not say of a task that it has made, or the task that was there already.
 type answeredTask struct {
-	ID       task.ID `json:"id"`
-	Existing bool    `json:"x,omitempty"`
+	ID        task.ID    `json:"id"`
+	Existing  bool       `json:"x,omitempty"`
+	Created   int64      `json:"c,omitempty"` // microseconds since 1970
+	NotBefore int64      `json:"n,omitempty"` // microseconds since 1970
+	State     task.State `json:"s,omitempty"`
 }
 
 // onceOp remembers the answer beside the tasks. That an earlier one has expired is found out by whoever meets it.
 func (a *addition) onceOp() store.Op {
 	r := answered{Fingerprint: a.once.Fingerprint[:]}
 	for _, t := range a.answer().Tasks {
-		r.Tasks = append(r.Tasks, answeredTask{t.Task.ID, t.Existing})
+		if t.Existing {
+			r.Tasks = append(r.Tasks, answeredTask{ID: t.Task.ID, Existing: true})
+		} else {
+			r.Tasks = append(r.Tasks, answeredTask{t.Task.ID, false, t.Task.Created, t.Task.NotBefore, t.Task.State})
+		}
 	}
 	item := store.Item{Key: onceKey(a.once), Value: encode(r), Expires: a.q.now().Add(journal.OnceFor)}
 	return store.Put(item, a.onceCond)
@@ -45,7 +53,8 @@ func (a *addition) remember(ctx context.Context) error {
 	return unavailable("remember an answer", err)
 }
 
-// replay answers what an earlier request with the same key was answered.
+// replay answers what an earlier request with the same key was answered: the tasks that it made as they were then, and those
+// that were there already as they are now.
 func (a *addition) replay(ctx context.Context, found *store.Item) error {
 	if found.Expires.Before(a.q.now()) {
 		a.onceCond = store.VersionIs(found.Version)
@@ -59,16 +68,28 @@ func (a *addition) replay(ctx context.Context, found *store.Item) error {
 		return journal.ErrIdempotencyMismatch
 	}
 	for i, earlier := range r.Tasks {
-		t, _, err := a.q.load(ctx, earlier.ID.UUID())
-		if errors.Is(err, ErrNoTask) { // it has left the history since; what was asked for is the same
-			t, err = a.tasks[i].task, nil
-			t.ID = earlier.ID
+		t := a.asked[i]
+		t.ID, t.Created, t.NotBefore, t.State = earlier.ID, earlier.Created, earlier.NotBefore, earlier.State
+		if large := a.tasks[i].payload; large != nil {
+			t.Payload = large
 		}
-		if err != nil {
-			return fmt.Errorf("queue: replay: %w", err)
+		if earlier.Existing {
+			var err error
+			if t, err = a.q.there(ctx, t); err != nil {
+				return fmt.Errorf("queue: replay: %w", err)
+			}
 		}
 		a.tasks[i] = adding{task: t, existing: true, same: -1, existed: earlier.Existing}
 	}
 	a.replayed = true
 	return nil
+}
+
+// there answers a task as it is, or as it is given where it has left the history.
+func (q *Queue) there(ctx context.Context, gone task.Task) (task.Task, error) {
+	t, _, err := q.load(ctx, gone.ID.UUID())
+	if errors.Is(err, ErrNoTask) {
+		return gone, nil
+	}
+	return t, err
 }

@@ -89,27 +89,23 @@ func (q *Queue) askToStop(ctx context.Context, id task.ID) error {
 	return err
 }
 
-// Retry enqueues a finished task that did not succeed once more, as a new task with all its attempts; a unique key that
+// Retry enqueues a finished task that did not succeed once more, as one new task with all its attempts; a unique key that
 // another holds is answered with that one. Once is as for Enqueue. The error is [ErrUnfinished] or [ErrSucceeded] where that
 // is not possible.
-func (q *Queue) Retry(ctx context.Context, once *Once, id task.ID) (Added, error) {
+func (q *Queue) Retry(ctx context.Context, once *Once, id task.ID) (Enqueued, error) {
 	t, err := q.Get(ctx, id)
 	switch {
 	case err != nil:
-		return Added{}, err
+		return Enqueued{}, err
 	case !t.State.Final():
-		return Added{}, ErrUnfinished
+		return Enqueued{}, ErrUnfinished
 	case t.State == task.Succeeded:
-		return Added{}, ErrSucceeded
+		return Enqueued{}, ErrSucceeded
 	}
-	answer, err := q.Enqueue(ctx, once, New{
+	return q.Enqueue(ctx, once, New{
 		Dialect: t.Dialect, Job: t.Job, Group: t.Group, Prefix: string(id[:len(id)-len(id.UUID())]), Queue: t.Queue,
 		Priority: t.Priority, Payload: t.Payload, Modifier: t.Modifier, Unique: t.Unique, Fairness: t.Fairness,
 		Concurrency: t.Concurrency, Prefer: t.Prefer, Trace: t.Trace,
 		Attempts: t.Attempts, RetryDelay: t.RetryDelay, Thrown: t.Thrown,
 	})
-	if err != nil {
-		return Added{}, err
-	}
-	return answer.Tasks[0], nil
 }

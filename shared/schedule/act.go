@@ -153,19 +153,16 @@ func (s *Scheduler) Suspend(ctx context.Context, name string, on bool) error {
 	return err
 }
 
-// Trigger makes a task of a schedule now, and answers it. A sync task that is under way is the answer itself.
-func (s *Scheduler) Trigger(ctx context.Context, name string) (task.ID, error) {
+// Trigger makes a task of a schedule now, and answers it; once, if not nil, makes that happen once for all calls with the same
+// one. A sync task that is under way is the answer itself.
+func (s *Scheduler) Trigger(ctx context.Context, once *queue.Once, name string) (queue.Enqueued, error) {
 	p, err := s.plan(ctx, name)
 	if err != nil {
-		return "", err
+		return queue.Enqueued{}, err
 	}
 	n := p.tick(s.o.Now())
 	n.Same, n.NotBefore, n.Late, n.Concurrency = "", time.Time{}, false, nil
-	answer, err := s.o.Queue.Enqueue(ctx, nil, n)
-	if err != nil {
-		return "", err
-	}
-	return answer.Tasks[0].Task.ID, nil
+	return s.o.Queue.Enqueue(ctx, once, n)
 }
 
 // MaxBackfill is how many ticks a backfill may make.

@@ -347,7 +347,7 @@ func TestSuspendResumeTriggerBackfill(t *testing.T) {
 	if err != nil || len(st.Next) != 5 || !st.Next[0].Equal(b.now.Add(time.Hour)) {
 		t.Errorf("Get = %+v, %v", st, err)
 	}
-	if _, err := b.Trigger(ctx, "s"); err != nil || len(b.created(job)) != 1 {
+	if _, err := b.Trigger(ctx, nil, "s"); err != nil || len(b.created(job)) != 1 {
 		t.Errorf("Trigger: %v, tasks %q", err, b.created(job))
 	}
 	n, err := b.Backfill(ctx, "s", b.now.Add(-2*time.Hour), b.now)

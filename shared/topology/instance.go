@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/millrace/millrace/shared/definition"
+	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/queue"
 	"github.com/millrace/millrace/shared/store"
 )
@@ -27,6 +28,8 @@ type Instance struct {
 
 	// Lease is how long it is there without being heard of; it is told to whoever registers or sends a heartbeat, and not kept.
 	Lease time.Duration `json:"-"`
+
+	Replayed bool `json:"-"` // an earlier request of the same idempotency was answered this
 
 	version int64
 }
@@ -60,6 +63,10 @@ type New struct {
 	Jobs     []string
 	Capacity int
 	Owner    string
+
+	// Once makes it happen once for all requests with the same one: later ones are answered ID and Term of the first's
+	// instance, be it there still or not. Nil: each counts.
+	Once *journal.Idempotency
 }
 
 // Change is what a heartbeat may change; nil leaves a field as it is.
@@ -80,10 +87,12 @@ func (t *Topology) Register(ctx context.Context, n New) (Instance, error) {
 		return Instance{}, unavailable("number an instance", err)
 	}
 	i.Term, i.Expires, i.version = ticket.Position, t.now().Add(t.lease), 1
-	if err := t.write(ctx, i.put(store.Absent)); err != nil {
-		return Instance{}, unavailable("register an instance", err)
+	if err := t.admit(ctx, &i, n.Once); err != nil {
+		return Instance{}, err
 	}
-	_, err = t.Lead(ctx, i.ID)
+	if !i.Replayed {
+		_, err = t.Lead(ctx, i.ID)
+	}
 	return i, err
 }
 

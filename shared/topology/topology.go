@@ -80,12 +80,14 @@ func (t *Topology) newID() string {
 
 // Where things lie in the table work:
 //
-//	instances   ID   an instance
-//	leader      -    who leads; its version is the term
-//	instances   #    sequencer: how often an instance has registered
+//	instances   ID    an instance
+//	instances   #     sequencer: how often an instance has registered
+//	leader      -     who leads; its version is the term
+//	registered  HASH  what an idempotency key was answered
 const (
 	partitionInstances = "instances"
 	partitionLeader    = "leader"
+	partitionOnce      = "registered"
 )
 
 func instanceKey(id string) store.Key {

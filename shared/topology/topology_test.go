@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/store"
 	"github.com/millrace/millrace/shared/store/memory"
 	"github.com/millrace/millrace/shared/topology"
@@ -36,6 +37,37 @@ func (b *bench) register(name string) topology.Instance {
 		b.t.Fatal(err)
 	}
 	return i
+}
+
+// A registration with an idempotency key happens once within a day, also where it is repeated by another process.
+func TestRegisterOnce(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	other := topology.Open(topology.Options{Store: b.store, Now: func() time.Time { return b.at }})
+	ask := func(by *topology.Topology, capacity int) (topology.Instance, error) {
+		once := &journal.Idempotency{Scope: "s", Key: "k", Fingerprint: [32]byte{byte(capacity)}}
+		return by.Register(t.Context(), topology.New{Name: "a", Jobs: []string{"/a/*"}, Capacity: capacity, Once: once})
+	}
+	first, err := ask(b.Topology, 2)
+	if err != nil || first.Replayed {
+		t.Fatalf("Register = %+v, %v", first, err)
+	}
+	if again, err := ask(other, 2); err != nil || !again.Replayed || again.ID != first.ID || again.Term != first.Term {
+		t.Errorf("Register with the same key = %+v, %v, want %s again", again, err, first.ID)
+	}
+	if _, err := ask(other, 3); !errors.Is(err, journal.ErrIdempotencyMismatch) {
+		t.Errorf("Register of another capacity with the same key = %v, want ErrIdempotencyMismatch", err)
+	}
+	if diff := cmp.Diff([]string{"a"}, b.names()); diff != "" {
+		t.Errorf("instances (-want +got):\n%s", diff)
+	}
+	b.at = b.at.Add(journal.OnceFor + time.Second)
+	if later, err := ask(other, 2); err != nil || later.Replayed || later.ID == first.ID {
+		t.Errorf("Register a day later = %+v, %v, want another", later, err)
+	}
+	if again, err := ask(b.Topology, 2); err != nil || !again.Replayed {
+		t.Errorf("Register once more = %+v, %v, want that again", again, err)
+	}
 }
 
 func (b *bench) beat(id string) error {

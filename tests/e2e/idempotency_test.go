@@ -1,0 +1,85 @@
+package e2e_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+
+	"github.com/millrace/millrace/tests/containers"
+	"github.com/millrace/millrace/tests/process"
+)
+
+// creation is a request that creates, and another of the same route.
+type creation struct{ path, body, otherPath, otherBody string }
+
+// TestCreationsHappenOnce: whatever creates is answered the same again under its Idempotency-Key, and refused with another
+// content; under another key it is another request.
+func TestCreationsHappenOnce(t *testing.T) {
+	t.Parallel()
+	for name, started := range map[string]func(*testing.T) *process.Server{
+		"embedded": func(t *testing.T) *process.Server { return serve(t, embedded(t)) },
+		"DynamoDB": func(t *testing.T) *process.Server {
+			return serve(t, "dynamodb:"+tables(t), func(s *process.Server) {
+				s.Env = append(s.Env, "AWS_ENDPOINT_URL="+containers.LocalStack(t), "AWS_REGION=us-east-1", "AWS_ACCESS_KEY_ID=test",
+					"AWS_SECRET_ACCESS_KEY=test")
+			})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := web{t: t, s: started(t)}
+			w.ask("PUT", "/api/v1/definitions", `{"sources":{"s":{"target":{"instances":true},"collections":[{"name":"c"},{"name":"d"}]}},`+
+				`"schedules":[{"name":"s","cron":"@daily","job":"/topics/t"},{"name":"r","cron":"@daily","job":"/topics/t"}]}`)
+			for _, c := range []creation{
+				{"/jobscheduler/master/api/event", `[{"TYPE":"A"}]`, "", `[{"TYPE":"B"}]`},
+				{"/api/v1/streams/x/events", happening, "", happening + " "},
+				{"/api/v1/streams/x/events:batch", "[" + happening + "]", "", "[" + happening + "," + happening + "]"},
+				{"/api/v1/tasks?source=s&collection=c", "", "/api/v1/tasks?source=s&collection=d", ""},
+				{"/api/v1/canvases/c/handlers/W/h/events", `{"value":1}`, "", `{"value":2}`},
+				{"/api/v1/canvases/c/handlers/W/h/events:batch", `[{"value":1}]`, "", `[{"value":2}]`},
+				{"/api/v1/jobs", `{"topic":"t"}`, "", `{"topic":"u"}`},
+				{"/api/v1/jobs/" + w.stopped() + "/retry", "", "/api/v1/jobs/" + w.stopped() + "/retry", ""},
+				{"/api/v1/schedules/s/trigger", "", "/api/v1/schedules/r/trigger", ""},
+				{"/api/v1/instances", `{"name":"i","jobs":["/x"],"capacity":1}`, "", `{"name":"i","jobs":["/x"],"capacity":2}`},
+			} {
+				w.once(c)
+			}
+		})
+	}
+}
+
+func (w web) once(c creation) {
+	w.t.Helper()
+	if c.otherPath == "" {
+		c.otherPath = c.path
+	}
+	ask := func(path, body, key string) (int, string, string) {
+		status, header, answer := w.send("POST", path, body, "Idempotency-Key", key, "X-Producer-ID", id(0))
+		return status, answer, header.Get("Idempotent-Replayed")
+	}
+	status, first, replayed := ask(c.path, c.body, "k")
+	if status/100 != 2 || replayed != "" {
+		w.t.Errorf("POST %s is answered %d %s, replayed %q", c.path, status, first, replayed)
+	}
+	if again, second, replayed := ask(c.path, c.body, "k"); again != status || second != first || replayed != "true" {
+		w.t.Errorf("POST %s is answered %d %s, then %d %s, replayed %q", c.path, status, first, again, second, replayed)
+	}
+	if status, answer, _ := ask(c.otherPath, c.otherBody, "k"); status != 422 {
+		w.t.Errorf("POST %s with the key of another content is answered %d %s", c.otherPath, status, answer)
+	}
+	if status, other, _ := ask(c.otherPath, c.otherBody, "l"); status/100 != 2 || other == first {
+		w.t.Errorf("POST %s with a key of its own is answered %d %s", c.otherPath, status, other)
+	}
+}
+
+// stopped answers a job that has ended and may be retried.
+func (w web) stopped() (id string) {
+	w.t.Helper()
+	_, answer := w.ask("POST", "/api/v1/jobs", `{"topic":"stopped"}`)
+	var job struct{ ID string }
+	if err := json.Unmarshal([]byte(answer), &job); err != nil {
+		w.t.Fatal(err)
+	}
+	w.ask("POST", fmt.Sprintf("/api/v1/jobs/%s/stop", job.ID), "")
+	return job.ID
+}
