@@ -1,13 +1,16 @@
 // Command millrace is the server and its clients in one program.
 //
-//	millrace serve      the server, everything in one process
-//	millrace dev        the same to try things out: a data directory of its own, a token printed once
-//	millrace emit       append events: one from arguments, many from a file or standard input
-//	millrace follow     print events as they come, through restarts
-//	millrace snapshot   print the state that the events add up to
-//	millrace check      examine a server, or the data directory of a stopped one
-//	millrace bench      measure appending, reading and following
-//	millrace version    which build this is
+//	serve, dev                the server, everything in one process; dev to try things out
+//	tables                    create the tables of a store on DynamoDB Local or LocalStack
+//	check                     examine a server, or the data directory of a stopped one
+//	emit, follow, snapshot    the journal
+//	apply, cron, schedule     definitions, expressions and what fires by them
+//	task, job, queue, dlq     work: add it, look at it, act on it
+//	rule                      pause and block handlers
+//	worker, instance          run work anywhere, and see who does
+//	stream, consumer          streams and how far their readers are
+//	bench                     measure all that
+//	version                   which build this is
 //
 // Exit status: 0 ok, 1 failed, 2 usage, 3 not found, 4 conflict, 5 not allowed.
 package main

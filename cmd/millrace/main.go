@@ -47,6 +47,7 @@ type commands struct {
 	Cron     cronCommand     `cmd:"" help:"Try out cron expressions."`
 	Stream   streamCommand   `cmd:"" help:"Append to streams, read and acknowledge them, follow and list them."`
 	Consumer consumerCommand `cmd:"" help:"Show how far the consumers of streams are."`
+	Tables   tablesCommand   `cmd:"" help:"Create the tables of a store on DynamoDB Local or LocalStack."`
 	Check    checkCommand    `cmd:"" help:"Examine a server and its journal, or the data of a stopped server."`
 	Bench    benchCommand    `cmd:"" help:"Measure appending, reading and following."`
 	Version  versionCommand  `cmd:"" help:"Print which build this is."`

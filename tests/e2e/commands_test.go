@@ -125,7 +125,8 @@ func TestExitStatus(t *testing.T) {
 		"serve what is no store": {
 			[]string{"MILLRACE_ADMIN_TOKEN=x"}, "", []string{"serve", "--store", "redis:x"}, 1, "pebble:DIRECTORY",
 		},
-		"check of nothing": {nil, "", []string{"check", "--data", "/nowhere"}, 2, "/nowhere"},
+		"tables of what has none": {nil, "", []string{"tables", "--store", "pebble:x"}, 2, "dynamodb:PREFIX"},
+		"check of nothing":        {nil, "", []string{"check", "--data", "/nowhere"}, 2, "/nowhere"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -11,7 +11,6 @@ import (
 
 	"github.com/millrace/millrace/client"
 	"github.com/millrace/millrace/shared/event"
-	"github.com/millrace/millrace/shared/store/dynamo"
 	"github.com/millrace/millrace/tests/containers"
 	"github.com/millrace/millrace/tests/process"
 	"github.com/millrace/millrace/tests/witness"
@@ -48,17 +47,13 @@ func TestLostDatabase(t *testing.T) {
 	intact(t, c, &w)
 }
 
-// tables makes the tables of a journal and answers their prefix.
+// tables creates the tables of a store, as a user does, and answers their prefix.
 func tables(t *testing.T) string {
 	t.Helper()
 	prefix := containers.Prefix()
-	config := containers.AWS(t)
-	store, err := dynamo.Open(t.Context(), dynamo.Options{Prefix: prefix, AWS: &config})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(store.CreateTables(t.Context()), store.Close()); err != nil {
-		t.Fatal(err)
+	env := []string{"AWS_ENDPOINT_URL=" + containers.LocalStack(t), "AWS_REGION=us-east-1", "AWS_ACCESS_KEY_ID=test", "AWS_SECRET_ACCESS_KEY=test"}
+	if r := command(t, env, "", "tables", "--store", "dynamodb:"+prefix); r.status != 0 || !strings.Contains(r.out, prefix) {
+		t.Fatalf("millrace tables: %+v", r)
 	}
 	return prefix
 }

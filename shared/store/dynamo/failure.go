@@ -48,7 +48,7 @@ func failure(operation string, tables []string, verdict, err error) error {
 	where := strings.Join(tables, ", ")
 	if missing := (*types.ResourceNotFoundException)(nil); errors.As(err, &missing) {
 		return fmt.Errorf("dynamo: %s: %w: no table %s in this region and account; deploy template.yaml, "+
-			"or call CreateTables where data may be lost", operation, verdict, where)
+			"or, where data may be lost, run millrace tables", operation, verdict, where)
 	}
 	if unsupported(err) {
 		return fmt.Errorf("dynamo: %s on %s: %w: this server does not have %s, which DynamoDB, DynamoDB Local and LocalStack do: %s",
