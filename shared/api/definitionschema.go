@@ -158,7 +158,7 @@ func declaredQueue() *huma.Schema {
 func declaredSchedule() *huma.Schema {
 	return object("Tasks at regular times", members{
 		"name": nameSchema(""), "cron": text("Quartz, classic, @daily and its kin, @every 90s; this or date"),
-		"date": dateTime("The only time at which it fires"), "timezone": text("IANA name; default UTC"),
+		"date": dateTime("The only time at which it fires; a new one is not past"), "timezone": text("IANA name; default UTC"),
 		"dst": choice("Default cron", "cron", "quartz"), "job": pathSchema("A collection's, a handler's or a job's path, or a topic's"),
 		"payload": {Description: "Of its tasks"}, "misfire": choice("Default once", "skip", "once", "all"),
 		"overlap": choice("Default allow", "allow", "skip", "queue"),

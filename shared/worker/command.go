@@ -48,7 +48,9 @@ func (c Command) Run(ctx context.Context, a *Attempt, log *Log) queue.Result {
 	defer runtime.UnlockOSThread()
 	if err := cmd.Start(); err != nil {
 		output.abandon()
-		return notStarted(a.Target.Command[0], err)
+		result := notStarted(a.Target.Command[0], err)
+		log.explain(&result)
+		return result
 	}
 	output.started()
 	exited := make(chan struct{})

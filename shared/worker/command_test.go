@@ -47,9 +47,12 @@ func TestCommandResults(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got, _ := shell(t, test.script)
+			got, log := shell(t, test.script)
 			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Errorf("result (-want +got):\n%s", diff)
+			}
+			if len(log) > 0 {
+				t.Errorf("the log is %q, want just what the program writes", log)
 			}
 		})
 	}
@@ -68,6 +71,7 @@ func TestCommandThatDoesNotExist(t *testing.T) {
 			t.Errorf("%s: %s with %d, want failed with %d", command, got.Outcome, got.Code, code)
 		}
 		contains(t, "the message", got.Message, "the program "+command+" cannot be started: ")
+		explained(t, e, lease("/job", 1).Token, got)
 	}
 }
 
@@ -189,6 +193,7 @@ func TestCommandTimeout(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("result (-want +got):\n%s", diff)
 	}
+	explained(t, e, lease("/job", 1).Token, got)
 }
 
 // TestCommandLeavesNothingBehind: what still runs in the group when the program ends, ends too, and is not waited for.

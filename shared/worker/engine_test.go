@@ -145,6 +145,21 @@ func (e *engine) messages(token string) []string {
 	return all
 }
 
+// explained demands that the log ends by saying how the attempt failed, if it has, and else has no error in it.
+func explained(t *testing.T, e *engine, token string, r queue.Result) {
+	t.Helper()
+	var wrong []string
+	for _, line := range e.messages(token) {
+		if message, is := strings.CutPrefix(line, "error "); is {
+			wrong = append(wrong, message)
+		}
+	}
+	well := r.Outcome == "" || r.Outcome == queue.OK || r.Outcome == queue.Again
+	if well && len(wrong) > 0 || !well && (len(wrong) == 0 || wrong[len(wrong)-1] != r.Message) {
+		t.Errorf("errors in the log: %q, of an attempt that ended with %q %s", wrong, r.Outcome, r.Message)
+	}
+}
+
 // definitions are a set that never changes.
 type definitions struct{ set *definition.Set }
 

@@ -104,6 +104,7 @@ func TestHTTPResults(t *testing.T) {
 			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Errorf("result (-want +got):\n%s", diff)
 			}
+			explained(t, e, l.Token, got)
 			if calls != 1 {
 				t.Errorf("%d requests, want 1", calls)
 			}

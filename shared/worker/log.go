@@ -40,7 +40,8 @@ type Log struct {
 	wake     chan struct{} // enough waits, or the log is closed
 	sent     chan struct{} // closed when everything was handed over
 	closed   bool
-	dead     bool // the lease is over: nobody takes lines
+	dead     bool   // the lease is over: nobody takes lines
+	fault    string // the newest error
 }
 
 func newLog(h *hold, limit int) *Log { return &Log{hold: h, max: limit} }
@@ -59,6 +60,9 @@ func (l *Log) Line(level, message string) {
 	defer l.mu.Unlock()
 	if l.changed == nil {
 		l.changed = sync.NewCond(&l.mu)
+	}
+	if level == "error" {
+		l.fault = line.Message
 	}
 	cost := len(line.Message) + lineCost
 	for l.size > 0 && l.size+cost > logAhead && !l.closed && !l.dead {
@@ -147,6 +151,20 @@ func (l *Log) over() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.dead || l.closed && len(l.lines) == 0
+}
+
+// explain adds how the attempt has failed, if it has, and the newest error does not say so.
+func (l *Log) explain(r *queue.Result) {
+	switch r.Outcome {
+	case queue.OK, queue.Again, Later:
+		return
+	}
+	l.mu.Lock()
+	said := strings.HasPrefix(l.fault, r.Message)
+	l.mu.Unlock()
+	if !said {
+		l.Error("%s", r.Message)
+	}
 }
 
 // close hands over what waits, and then takes no more. It returns when that is done or the lease is over.

@@ -70,12 +70,20 @@ func (r *Runner) run(ctx context.Context, lease queue.Lease, next func() *queue.
 	return leases
 }
 
-// attempt runs the task and answers how that ended.
-func (r *Runner) attempt(run context.Context, cancel context.CancelCauseFunc, lease *queue.Lease, log *Log) queue.Result {
+// attempt runs the task and answers how that ended. What has failed says why in its log; a program that ended by itself has said
+// what it had to say.
+func (r *Runner) attempt(run context.Context, cancel context.CancelCauseFunc, lease *queue.Lease, log *Log) (result queue.Result) {
 	job, target, problem := r.find(run, &lease.Task)
 	if target == nil {
+		log.explain(&problem)
 		return problem
 	}
+	defer func() {
+		cut := context.Cause(run)
+		if !errors.Is(cut, ErrStopped) && (cut != nil || job.Target.Command == nil) {
+			log.explain(&result)
+		}
+	}()
 	if job.Timeout > 0 {
 		timer := time.AfterFunc(job.Timeout, func() { cancel(ErrTimeout) })
 		defer timer.Stop()

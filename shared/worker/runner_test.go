@@ -36,12 +36,14 @@ func TestFunctionResults(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got := runFunction(t, newEngine(), 0, func(context.Context, *worker.Attempt, *worker.Log) (json.RawMessage, error) {
+			e := newEngine()
+			got := runFunction(t, e, 0, func(context.Context, *worker.Attempt, *worker.Log) (json.RawMessage, error) {
 				return test.output, test.err
 			})
 			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Errorf("result (-want +got):\n%s", diff)
 			}
+			explained(t, e, lease("/job", 1).Token, got)
 		})
 	}
 }
@@ -122,9 +124,11 @@ func TestNothingToRunOn(t *testing.T) {
 			r := worker.NewRunner(worker.Options{
 				Engine: e, Definitions: declared(test.target, 0), Targets: worker.Targets{Go: worker.Functions{}},
 			})
-			if diff := cmp.Diff(test.want, only(t, e, r, lease(test.job, 1))); diff != "" {
+			l := lease(test.job, 1)
+			if diff := cmp.Diff(test.want, only(t, e, r, l)); diff != "" {
 				t.Errorf("result (-want +got):\n%s", diff)
 			}
+			explained(t, e, l.Token, test.want)
 		})
 	}
 }
