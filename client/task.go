@@ -239,7 +239,7 @@ func resultOf(output any, err error) result {
 	if err == nil {
 		return result{Result: "ok", Output: output}
 	}
-	r := result{Result: "failed", Message: err.Error()}
+	r := result{Result: "failed", Message: cutText(err.Error())}
 	var refused rejection
 	var later delayed
 	switch {
@@ -251,7 +251,7 @@ func resultOf(output any, err error) result {
 	return r
 }
 
-// complete tells what is left to tell, and the result. An output that is no JSON makes it a failure.
+// complete tells what is left to tell, and the result. An output that is no JSON, or too large, makes it a failure.
 func (w *Worker) complete(ctx context.Context, c *claimed, t *Task, r result) error {
 	if !t.silent() {
 		if _, err := w.tell(ctx, c, t, w.c.patience); err != nil {
@@ -266,5 +266,8 @@ func (w *Worker) complete(ctx context.Context, c *claimed, t *Task, r result) er
 		return err
 	}
 	_, err = w.c.repeat(ctx, call{method: http.MethodPost, path: leasePath(c) + "/complete", body: body}, w.c.patience)
+	if StatusOf(err) == http.StatusRequestEntityTooLarge && r.Output != nil {
+		return w.complete(ctx, c, t, result{Result: "failed", Message: "the output is too large: more than 256 KiB as JSON"})
+	}
 	return err
 }

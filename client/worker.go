@@ -106,7 +106,7 @@ func (w *Worker) register(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	answer, err := w.c.repeat(ctx, call{method: http.MethodPost, path: v1 + "instances", body: body}, w.c.patience)
+	answer, err := w.c.repeat(ctx, call{method: http.MethodPost, path: v1 + "instances", body: body, key: w.c.ownKey()}, w.c.patience)
 	var instance struct {
 		ID    string
 		Lease float64 // seconds

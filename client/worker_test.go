@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -61,6 +62,8 @@ func (s *tasks) do(r *http.Request, path []string, body map[string]any) (any, in
 		text, _ := json.Marshal(body)
 		s.beats[token[0]] = append(s.beats[token[0]], string(text))
 		return json.RawMessage(s.answer[token[0]]), s.status[token[0]]
+	case last == "complete" && len(fmt.Sprint(body["output"])) > 256<<10:
+		return map[string]any{"code": "too_large"}, 413
 	case last == "complete":
 		s.results[token[0]] = body
 		s.news <- struct{}{}
@@ -99,6 +102,7 @@ func TestWorker(t *testing.T) {
 	s.add("failed", "/topics/a/x", 2)
 	s.add("later", "/topics/a/x", 3)
 	s.add("no", "/topics/a/x", 4)
+	s.add("large", "/topics/a/x", 5)
 	s.add("panic", "/topics/b", nil)
 	s.add("stopped", "/topics/b/c/d", nil)
 	s.answer["stopped"] = `{"stop":true}`
@@ -122,6 +126,8 @@ func TestWorker(t *testing.T) {
 					return nil, client.RetryAfter(90*time.Second, errors.New("busy"))
 				case "4":
 					return nil, client.Reject(errors.New("never"))
+				case "5":
+					return strings.Repeat("x", 300<<10), nil
 				}
 				t.Log("info", "at work")
 				t.Report(client.Progress{Step: 1, Steps: 2})
@@ -142,7 +148,7 @@ func TestWorker(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error)
 	go func() { done <- w.Run(ctx) }()
-	for range 6 {
+	for range 7 {
 		<-s.news
 	}
 	<-lost
@@ -156,6 +162,7 @@ func TestWorker(t *testing.T) {
 		"failed":  {"result": "failed", "message": "no luck"},
 		"later":   {"result": "failed", "message": "busy", "retry_delay": 90.0},
 		"no":      {"result": "cancel", "message": "never"},
+		"large":   {"result": "failed", "message": "the output is too large: more than 256 KiB as JSON"},
 		"panic":   {"result": "failed", "message": "panic: oh"},
 		"stopped": {"result": "failed", "message": client.ErrStopped.Error()},
 	}

@@ -64,7 +64,7 @@ def run(task, room):
     keeper.start()
     try:
         result = {"result": "ok", "output": work(task, stop)}
-        line = {"level": "info", "message": "payload: %s" % json.dumps(task.get("payload"))}
+        line = {"level": "info", "message": "payload: %.1000s" % json.dumps(task.get("payload"))}
         call("POST", lease + "/heartbeat", {"logs": [line], "progress": {"step": 1, "steps": 1}})
     except Exception as failure:
         result = {"result": "cancel" if stop.is_set() else "failed", "message": repr(failure)}

@@ -69,7 +69,7 @@ func ofBody(err error) error {
 	for i := range mistakes {
 		mistakes[i].Line = 0 // the body was written anew
 	}
-	return mistaken(problem(CodeInvalid, "nothing was changed"), mistakes)
+	return mistaken(problem(codeOf(mistakes), "nothing was changed"), mistakes)
 }
 
 func nameIn(object []byte) string {

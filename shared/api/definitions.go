@@ -121,7 +121,7 @@ func (x *exchange) readDocument(b *buffer) error {
 // definitionProblem answers what a client may know of a set that was refused: every mistake with its line.
 func definitionProblem(err error) error {
 	if malformed, ok := errors.AsType[*reading.Error](err); ok {
-		return mistaken(problem(CodeInvalid, "nothing was applied"), malformed.Mistakes)
+		return mistaken(problem(codeOf(malformed.Mistakes), "nothing was applied"), malformed.Mistakes)
 	}
 	if only, ok := errors.AsType[*definition.FileOnly](err); ok {
 		return mistaken(problem(CodeImpossible, "nothing was applied"), only.Mistakes)
@@ -130,6 +130,14 @@ func definitionProblem(err error) error {
 		return problem(CodeTooLarge, "the set is too large").at("body")
 	}
 	return err
+}
+
+// codeOf answers what is wrong with a text: it is malformed, or has something that is too large.
+func codeOf(mistakes []reading.Mistake) Code {
+	if slices.ContainsFunc(mistakes, func(m reading.Mistake) bool { return m.TooLarge }) {
+		return CodeTooLarge
+	}
+	return CodeInvalid
 }
 
 // maxMistakes is how many mistakes one answer lists; a text of nothing else must not be answered by a longer one.

@@ -73,6 +73,8 @@ func TestPutDefinitionsRefuses(t *testing.T) {
 			[]string{"body.jobs[0].target.command new commands are for the server's own file"}},
 		{"dry run", "application/json", "?dry_run=yes", `{}`, 400, []string{"query.dry_run want true or false"}},
 		{"media type", "text/plain", "", `{}`, 415, []string{"header.Content-Type want application/yaml or application/json in UTF-8"}},
+		{"a payload's size", "application/json", "", `{"schedules":[{"name":"s","cron":"@daily","job":"/topics/a","payload":"` + strings.Repeat("a", 256<<10) + `"}]}`, 413,
+			[]string{"body.schedules[0].payload line 1: more than 262144 bytes"}},
 		{"size", "application/json", "", `{"a":"` + strings.Repeat("a", 1<<20) + `"}`, 413, []string{"body more than 1048576 bytes"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

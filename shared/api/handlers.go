@@ -111,8 +111,8 @@ func readNewEvent(location string, value jsontext.Value) (e newEvent, err error)
 	e.modifier = anyModifier
 	err = readObject(location, value,
 		member{name: "value", required: true, read: func(location string, value jsontext.Value) error {
-			if len(value) > queue.MaxPayload {
-				return problem(CodeTooLarge, "more than %d bytes", queue.MaxPayload).at(location)
+			if err := limited(location, value); err != nil {
+				return err
 			}
 			e.value = value.Clone()
 			return e.value.Compact()

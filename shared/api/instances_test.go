@@ -346,6 +346,14 @@ func TestInstanceRefusals(t *testing.T) {
 	} {
 		wantProblem(t, r.as(t, api.Worker, c.method, c.path, c.body), 400, api.CodeInvalid, c.location)
 	}
+	large := strings.Repeat("x", 256<<10)
+	for _, c := range []struct{ act, body, location string }{
+		{"heartbeat", `{"logs":[{"message":"` + large + `"}]}`, "body.logs[0].message"},
+		{"complete", `{"result":"failed","message":"` + large + `"}`, "body.message"},
+		{"complete", `{"result":"ok","output":"` + large + `"}`, "body.output"},
+	} {
+		wantProblem(t, r.as(t, api.Worker, "POST", "/api/v1/leases/x/"+c.act, c.body), 413, api.CodeTooLarge, c.location)
+	}
 }
 
 // TestAThousandWait: idle instances cost nothing, and each task wakes one of them.

@@ -209,8 +209,8 @@ func (r *remote) complete(x *exchange) error {
 	told.required = true
 	err := x.object(told, textMember("message", maxBody, &result.Message), lengthMember("retry_delay", &result.RetryDelay),
 		member{name: "output", read: func(location string, value jsontext.Value) error {
-			if len(value) > queue.MaxPayload {
-				return problem(CodeTooLarge, "more than %d bytes", queue.MaxPayload).at(location)
+			if err := limited(location, value); err != nil {
+				return err
 			}
 			result.Output = json.RawMessage(value.Clone())
 			return nil

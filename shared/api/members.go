@@ -11,6 +11,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/millrace/millrace/shared/queue"
 )
 
 // This file reads bodies of JSON strictly: whatever is unknown, missing or of the wrong type is refused with its location.
@@ -161,9 +163,20 @@ func timeMember(name string, into *time.Time) member {
 	}}
 }
 
+// limited answers a 413 for what is larger than any single value may be.
+func limited(location string, value jsontext.Value) error {
+	if len(value) > queue.MaxPayload {
+		return problem(CodeTooLarge, "more than %d bytes", queue.MaxPayload).at(location)
+	}
+	return nil
+}
+
 func readText(location string, value jsontext.Value) (string, error) {
 	if value.Kind() != '"' {
 		return "", invalid(location, "want a text, not %s", kindOfJSON(value))
+	}
+	if err := limited(location, value); err != nil {
+		return "", err
 	}
 	text, err := jsontext.AppendUnquote(nil, value)
 	if err != nil {

@@ -80,8 +80,8 @@ func (n *newJob) properties(location string, value jsontext.Value) error {
 	if value.Kind() != '{' {
 		return invalid(location, "want an object, not %s", kindOfJSON(value))
 	}
-	if len(value) > queue.MaxPayload {
-		return problem(CodeTooLarge, "more than %d bytes", queue.MaxPayload).at(location)
+	if err := limited(location, value); err != nil {
+		return err
 	}
 	compact := value.Clone()
 	err := compact.Compact()

@@ -59,16 +59,16 @@ func TestReadOfYAMLAndJSON(t *testing.T) {
 func TestReadListsMistakes(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string][]document.Mistake{
-		"- a": {{1, "", "want fields (count, fast, kind, labels, name, wait)"}},
+		"- a": {{Line: 1, Path: "", Message: "want fields (count, fast, kind, labels, name, wait)"}},
 		"count: 0\nname: a\nkind: bag\n": {
-			{1, "count", `"0" is not an integer from 1`}, {3, "kind", `"bag" is none of box, letter`},
+			{Line: 1, Path: "count", Message: `"0" is not an integer from 1`}, {Line: 3, Path: "kind", Message: `"bag" is none of box, letter`},
 		},
-		"{\"name\": \"a\",\n\n \"wait\":\n 0}": {{4, "wait", "want more than 0"}},
-		"name: a\nlabels:\n- a\n- [b]\n- null": {{4, "labels[1]", "want a text"}, {5, "labels[2]", "want a text"}},
-		"fast: yes":                            {{1, "fast", `"yes" is neither true nor false`}, {1, "name", "is missing"}},
-		"name: a\nname: b":                     {{2, "name", "given twice"}},
-		"name: a\n---\nname: b":                {{2, "", "want one YAML document, found more"}},
-		"name: a\nb: [":                        {{2, "", "not YAML: did not find expected node content"}},
+		"{\"name\": \"a\",\n\n \"wait\":\n 0}": {{Line: 4, Path: "wait", Message: "want more than 0"}},
+		"name: a\nlabels:\n- a\n- [b]\n- null": {{Line: 4, Path: "labels[1]", Message: "want a text"}, {Line: 5, Path: "labels[2]", Message: "want a text"}},
+		"fast: yes":                            {{Line: 1, Path: "fast", Message: `"yes" is neither true nor false`}, {Line: 1, Path: "name", Message: "is missing"}},
+		"name: a\nname: b":                     {{Line: 2, Path: "name", Message: "given twice"}},
+		"name: a\n---\nname: b":                {{Line: 2, Path: "", Message: "want one YAML document, found more"}},
+		"name: a\nb: [":                        {{Line: 2, Path: "", Message: "not YAML: did not find expected node content"}},
 	} {
 		_, err := readParcel(text)
 		var e *document.Error

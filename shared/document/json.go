@@ -3,6 +3,7 @@ package document
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"math"
 	"strings"
 
@@ -81,6 +82,12 @@ type writer struct {
 	failed   bool
 }
 
+func (w *writer) tooLarge(n *Node) {
+	message := fmt.Sprintf("more than %d bytes", w.most)
+	w.document.mistakes = append(w.document.mistakes, Mistake{Line: n.Line, Path: w.path, Message: message, TooLarge: true})
+	w.failed = true
+}
+
 func (w *writer) fail(n *Node, format string, args ...any) {
 	if !w.failed {
 		w.document.Fail(n, w.path, format, args...)
@@ -95,7 +102,7 @@ func (w *writer) value(n *Node, depth int) {
 	case depth == maxDepth:
 		w.fail(n, "nested more than %d deep", maxDepth)
 	case len(w.bytes) > w.most:
-		w.fail(n, "more than %d bytes", w.most)
+		w.tooLarge(n)
 	case n.Kind == yaml.MappingNode:
 		w.object(n, depth)
 	case n.Kind == yaml.SequenceNode:
@@ -103,8 +110,8 @@ func (w *writer) value(n *Node, depth int) {
 	default:
 		w.scalar(n)
 	}
-	if depth == 0 && len(w.bytes) > w.most {
-		w.fail(n, "more than %d bytes", w.most)
+	if depth == 0 && !w.failed && len(w.bytes) > w.most {
+		w.tooLarge(n)
 	}
 }
 

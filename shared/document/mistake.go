@@ -10,6 +10,8 @@ type Mistake struct {
 	Line    int    // from 1; 0 where it is not known
 	Path    string // such as handlers[2].name; empty for the document as a whole
 	Message string
+
+	TooLarge bool // it is well formed, but larger than what is taken
 }
 
 // String answers the path, if any, and the message.

@@ -59,7 +59,7 @@ func TestAMissingTableIsNamedWithTheWayToCreateIt(t *testing.T) {
 	t.Parallel()
 	s, _ := answering(t, 400, "ResourceNotFoundException", "")
 	err := s.Ping(t.Context())
-	for _, want := range []string{"test-journal", "template.yaml", "CreateTables"} {
+	for _, want := range []string{"test-journal", "template.yaml", "millrace tables"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("Ping = %q, want it to say %q", err, want)
 		}
