@@ -36,7 +36,7 @@ type Retention struct {
 	Age    time.Duration
 }
 
-// History bounds the history of topics: finished tasks older than the age are removed. Zero means that they are kept.
+// History bounds the history: tasks that were finished longer ago than the age are removed. Zero means that they are kept.
 type History struct {
 	Age time.Duration
 }

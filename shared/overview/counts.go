@@ -17,7 +17,7 @@ const TaskCountsName = "TaskCounts"
 var counted = []string{"ready", "running", "succeeded", "failed", "rejected", "stopped", "dropped", "missing"}
 
 // TaskCounts is the fold of how many tasks of each state a job has, by the job's path; [ReadTaskCounts] reads its values.
-// Whether a queued task waits or is ready is no event: all of them are counted as ready.
+// Whether a queued task waits or is ready is no event: all of them are counted as ready. What has left the history is not counted.
 func TaskCounts() journal.Fold {
 	return journal.Fold{Name: TaskCountsName, Apply: func(state *journal.State, e *event.Event) {
 		from, to := "", ""
@@ -29,7 +29,9 @@ func TaskCounts() journal.Fold {
 		case "TaskEnded": // TaskClosed follows, unless it is tried again
 			from, to = "running", "ready"
 		case "TaskClosed":
-			from, to = "ready", closedAs(e.Fields)
+			from, to = "ready", stateIn(e.Fields)
+		case "TaskRemoved": // with a state: out of the history, in which it was counted
+			from = stateIn(e.Fields)
 		default:
 			return
 		}
@@ -52,8 +54,8 @@ func add(value []byte, name string, n uint64) {
 	}
 }
 
-// closedAs reads the state of a TaskClosed event, which is its first field.
-func closedAs(fields []byte) string {
+// stateIn reads the state that an event says, which is its first field; "": it says none.
+func stateIn(fields []byte) string {
 	text, ok := strings.CutPrefix(string(fields), `"state":"`)
 	if name, _, ends := strings.Cut(text, `"`); ok && ends {
 		return name

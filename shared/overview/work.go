@@ -90,7 +90,7 @@ func work(state *journal.State, e *event.Event) {
 		}
 	case "TaskClosed":
 		d.Queued--
-		d.closed(closedAs(e.Fields))
+		d.closed(stateIn(e.Fields))
 		state.Delete(task)
 	}
 	path := e.Key.Path

@@ -287,5 +287,7 @@ func ended(t *task.Task, outcome Outcome) event.Event {
 
 // closed is the event of a task that is finished.
 func closed(t *task.Task) event.Event {
-	return event.Event{Type: "TaskClosed", Key: keyOf(t), Fields: []byte(`"state":"` + string(t.State) + `"`)}
+	return event.Event{Type: "TaskClosed", Key: keyOf(t), Fields: stateField(t)}
 }
+
+func stateField(t *task.Task) []byte { return []byte(`"state":"` + string(t.State) + `"`) }

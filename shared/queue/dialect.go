@@ -16,6 +16,15 @@ func SyncTask(source, collection string, priority int64) New {
 	}
 }
 
+// listOf answers the group that the tasks of a job are listed under, other than those of topics.
+func listOf(job string) string {
+	if rest, is := strings.CutPrefix(job, SourcePath("")); is {
+		source, _, _ := strings.Cut(rest, "/")
+		return SourcePath(source)
+	}
+	return job
+}
+
 // SourcePath answers the group that a source's tasks are listed under ([Listing]).
 func SourcePath(source string) string { return "/sources/" + source }
 

@@ -37,7 +37,7 @@ type Options struct {
 	Random      io.Reader        // what ids and tokens are made of; default crypto/rand
 	// Instances answers those that may be given tasks. Default: every job has one, and every name that a task prefers.
 	Instances func(ctx context.Context) ([]Claimer, error)
-	History   time.Duration // how long finished tasks of topics are kept that leave a history; default: for ever
+	History   time.Duration // how long finished tasks are kept that leave a history; default: for ever
 }
 
 // Queue is one process's access to the tasks of a store. Its methods may be called concurrently.
@@ -51,6 +51,7 @@ type Queue struct {
 	randomness  io.Reader
 	instances   func(ctx context.Context) ([]Claimer, error)
 	history     time.Duration
+	leftover    leftover
 
 	process string // the random part of this process's write tokens
 	tokens  atomic.Uint64

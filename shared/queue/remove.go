@@ -58,7 +58,7 @@ func (r *removal) prepare(ctx context.Context, _ *store.Conflict) (journal.Chang
 	}
 	if r.was {
 		return journal.Change{
-			Events: []event.Event{removed(&r.task)},
+			Events: []event.Event{forgotten(&r.task)},
 			Ops:    func(journal.Receipt) []store.Op { return forget(&r.task, version) },
 		}, nil
 	}
@@ -109,7 +109,12 @@ func (h *heldLease) giveBack(token string) []store.Op {
 	return ops
 }
 
-// removed is the event of a task that was removed: dropped, or out of the history.
+// removed is the event of a task that was dropped.
 func removed(t *task.Task) event.Event {
 	return event.Event{Type: "TaskRemoved", Key: keyOf(t)}
+}
+
+// forgotten is the event of a task that has left the history, with the state that it had there.
+func forgotten(t *task.Task) event.Event {
+	return event.Event{Type: "TaskRemoved", Key: keyOf(t), Fields: stateField(t)}
 }

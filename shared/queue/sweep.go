@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/millrace/millrace/shared/bell"
@@ -23,15 +24,22 @@ type Swept struct {
 // out, releases what nothing holds any longer, makes ready what has fallen due, moves what others run now, rings for what is
 // ready, and cleans the history. It may run in several processes at once, and be cut off anywhere.
 func (q *Queue) Sweep(ctx context.Context) (Swept, error) {
+	s, err := q.upkeep(ctx)
+	var cleaned error
+	s.Removed, cleaned = q.sweepHistory(ctx)
+	return s, errors.Join(err, cleaned)
+}
+
+// upkeep is a sweep of all but the history.
+func (q *Queue) upkeep(ctx context.Context) (Swept, error) {
 	var s Swept
-	var errs [7]error
+	var errs [6]error
 	s.Lost, _, errs[0] = q.sweepLeases(ctx)
 	s.Released, errs[1] = q.releaseHolds(ctx)
 	_, errs[2] = q.Promote(ctx)
 	s.Moved, errs[3] = q.rehomeLines(ctx)
 	s.Rung, errs[4] = q.ringReady(ctx)
-	s.Removed, errs[5] = q.sweepHistory(ctx)
-	errs[6] = q.sweepPreferred(ctx)
+	errs[5] = q.sweepPreferred(ctx)
 	return s, errors.Join(errs[:]...)
 }
 
@@ -117,13 +125,16 @@ func (q *Queue) ringsReady(ctx context.Context, line string) ([]bell.Ring, error
 // sweepEvery is how often Run sweeps all, in case something was left behind.
 const sweepEvery = time.Minute
 
-// Run promotes what falls due and ends leases that run out, each at its time, until ctx ends. It is for a process that has
-// the store to itself; elsewhere the functions cron and sweep do it. Between those times it does nothing.
+// Run promotes what falls due and ends leases that run out, each at its time, and sweeps once a minute, until ctx ends. It is for
+// a process that has the store to itself; elsewhere the functions cron and sweep do it. Between those times it does nothing.
 func (q *Queue) Run(ctx context.Context) {
 	sweep := time.NewTicker(sweepEvery)
 	defer sweep.Stop()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
+	var cleaning sync.WaitGroup
+	cleaning.Go(func() { q.cleanHistory(ctx) })
+	defer cleaning.Wait()
 	q.try("sweep", func() error { return q.sweepAnew(ctx) })
 	q.wakeForDue(q.micro())
 	q.wakeForLease(q.micro())
@@ -154,7 +165,7 @@ func (q *Queue) Run(ctx context.Context) {
 // sweepAnew sweeps, and has all that is remembered of the store read again: no mistake in it outlives a sweep.
 func (q *Queue) sweepAnew(ctx context.Context) error {
 	q.forget()
-	_, err := q.Sweep(ctx)
+	_, err := q.upkeep(ctx)
 	return err
 }
 
