@@ -26,8 +26,8 @@ const (
 	historyBatch  = 20               // tasks that one write removes
 )
 
-// cleanHistory sweeps the history once a minute, until nothing is left that is too old or ctx ends. It is beside [Queue.Run],
-// which must not wait for it.
+// cleanHistory sweeps the history each minute, and at once again where a sweep has removed as much as it may, until ctx ends. It
+// goes beside what [Queue.Run] does at its time.
 func (q *Queue) cleanHistory(ctx context.Context) {
 	if q.history <= 0 {
 		return
