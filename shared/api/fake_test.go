@@ -23,6 +23,7 @@ type fakeJournal struct {
 	floor     event.ID
 	fail      error
 	hold      chan struct{} // if not nil, Emit waits for it
+	slow      time.Duration // each read takes so long
 	changed   chan struct{}
 	snapshots map[string][]object // by fold
 	emits     int
@@ -112,6 +113,13 @@ func (f *fakeJournal) read(r journal.Request) (journal.Answer, chan struct{}, er
 }
 
 func (f *fakeJournal) ReadAfter(ctx context.Context, r journal.Request) (journal.Answer, error) {
+	if f.slow > 0 {
+		select {
+		case <-time.After(f.slow):
+		case <-ctx.Done():
+			return journal.Answer{}, ctx.Err()
+		}
+	}
 	over := time.After(r.Timeout)
 	asked := r.After
 	for {

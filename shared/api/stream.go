@@ -112,11 +112,6 @@ func (s *outflow) begin(form string) {
 // follow goes on until the client leaves, the timeout is over, the limit is reached or the stream is torn.
 func (s *outflow) follow(q *question) error {
 	ctx := s.x.r.Context()
-	if q.bounded {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, q.timeout)
-		defer cancel()
-	}
 	ask := q.request(s.x)
 	ask.Timeout, ask.Limit = 0, 0 // the stream's own to keep
 	ask.MaxBytes = min(ask.MaxBytes, chunk)
@@ -124,6 +119,14 @@ func (s *outflow) follow(q *question) error {
 	defer s.x.waiting(-1)
 	if s.push() != nil { // the client shall know at once that it is listening
 		return nil
+	}
+	if q.bounded {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, q.timeout)
+		defer cancel()
+		if more, err := s.atOnce(&ask); err != nil || !more {
+			return err
+		}
 	}
 	for answer, err := range s.journal.Follow(ctx, ask, heartbeat) {
 		if err != nil {
@@ -135,6 +138,26 @@ func (s *outflow) follow(q *question) error {
 		}
 	}
 	return nil
+}
+
+// atOnce sends what is there already, however short the time and however slow the store; ask then asks for what comes after it.
+func (s *outflow) atOnce(ask *journal.Request) (more bool, err error) {
+	answer, err := s.journal.ReadAfter(s.x.r.Context(), *ask)
+	if err != nil {
+		return false, over(s.x.r.Context(), err)
+	}
+	n := len(answer.Events)
+	if n == 0 && !answer.Torn {
+		ask.After = answer.LastEventID
+		return true, nil
+	}
+	_ = s.x.measured("follow", &answer, nil)
+	more = s.add(&answer)
+	if s.push() != nil || !more {
+		return false, nil
+	}
+	ask.After = answer.Events[n-1].ID
+	return true, nil
 }
 
 // over answers nil where err only says that the stream is over: its time is up, its client has left, or the journal is

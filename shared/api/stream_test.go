@@ -169,6 +169,21 @@ func TestStreamAtOnce(t *testing.T) {
 	})
 }
 
+// What is there when a stream begins comes, also where the store takes longer to read it than the stream may last.
+func TestStreamOfASlowStore(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := setup(t)
+		b.emit(t, `[{"TYPE":"A"},{"TYPE":"B"}]`)
+		b.journal.slow = time.Second
+		got := b.as(t, api.Viewer, "GET", eventPath+"?after=0&timeout=200ms", "", "Accept", ndjson)
+		want := fmt.Sprintf("{\"eventId\":%d,\"TYPE\":\"A\"}\n{\"eventId\":%d,\"TYPE\":\"B\"}\n", id(0), id(1))
+		if diff := cmp.Diff(want, got.body); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
 func TestStreamRefused(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
