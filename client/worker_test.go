@@ -215,7 +215,7 @@ func TestWorkerBeats(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second) // what a lease of 30 s would have to be waited for
+	ctx, cancel := context.WithTimeout(t.Context(), 25*time.Second) // less than thrice a third of 30 s
 	defer cancel()
 	w := c.Worker(client.WorkerOptions{Jobs: map[string]client.Function{"/a": nil}})
 	if err := w.Run(ctx); err != nil {

@@ -183,7 +183,6 @@ func TestDrain(t *testing.T) {
 		t.Fatal(err)
 	}
 	answered := make(chan error, 1)
-	began := time.Now()
 	go func() {
 		_, err := impatient(t, s).Read(t.Context(), client.Query{Wait: time.Minute})
 		answered <- err
@@ -193,6 +192,7 @@ func TestDrain(t *testing.T) {
 		return err == nil && strings.Contains(string(text), "millrace_followers 1")
 	}
 	eventually(t, "the follower waits", metrics)
+	began := time.Now()
 	if err := s.Stop(); err != nil {
 		t.Errorf("the server ended badly: %v", err)
 	}

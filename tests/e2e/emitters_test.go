@@ -66,7 +66,7 @@ func TestWaitingFollowerIsWoken(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 40*time.Second) // less than its poll would wait
 	defer cancel()
 	select {
 	case answer := <-got:
@@ -74,6 +74,6 @@ func TestWaitingFollowerIsWoken(t *testing.T) {
 			t.Errorf("got %v, want event %d", answer.Events, ids[0])
 		}
 	case <-ctx.Done():
-		t.Error("the follower was not woken within 10 s")
+		t.Error("the follower was not woken within 40 s")
 	}
 }

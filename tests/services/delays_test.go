@@ -15,8 +15,9 @@ import (
 	"github.com/millrace/millrace/shared/task"
 )
 
-// late is how long after its time a delayed task may start here: a second on a quiet machine, and what a busy one takes.
-const late = 3 * time.Second
+// late is how long after its time a delayed task may start here. On a quiet machine it is well below a second, which the test
+// tells; on a busy one the emulator alone takes longer. What nobody rings for is not started at all.
+const late = 30 * time.Second
 
 // fixed is a set of definitions that does not change.
 type fixed struct{ set *definition.Set }
@@ -66,7 +67,7 @@ func (d *deployment) delayedLongAgo(t *testing.T, at time.Time, delay time.Durat
 // judgeStarts judges by the journal when tasks were started: an EventId is a time.
 func judgeStarts(t *testing.T, j *journal.Journal, due map[string]time.Time) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	var sum, worst time.Duration
 	var after event.ID
