@@ -7,7 +7,6 @@ import (
 
 	"github.com/millrace/millrace/client"
 	"github.com/millrace/millrace/tests/containers"
-	"github.com/millrace/millrace/tests/process"
 )
 
 const shared = `
@@ -20,10 +19,7 @@ handlers:
 func TestTwoServersShareTheWork(t *testing.T) {
 	t.Parallel()
 	prefix, queue := tables(t), containers.Queue(t)
-	on := func(s *process.Server) {
-		s.Env = append(s.Env, "AWS_ENDPOINT_URL="+containers.LocalStack(t), "AWS_REGION=us-east-1", "AWS_ACCESS_KEY_ID=test",
-			"AWS_SECRET_ACCESS_KEY=test", "MILLRACE_BELL=sqs:"+queue, "MILLRACE_WORKERS=2")
-	}
+	on := onLocalStack(t, "MILLRACE_BELL=sqs:"+queue, "MILLRACE_WORKERS=2")
 	first := serve(t, "dynamodb:"+prefix, on, declared(t, shared))
 	serve(t, "dynamodb:"+prefix, on, declared(t, shared))
 	c, handler := dial(t, first), client.HandlerName{Canvas: "c", Space: "WORKER", Name: "h"}

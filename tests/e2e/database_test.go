@@ -51,11 +51,23 @@ func TestLostDatabase(t *testing.T) {
 func tables(t *testing.T) string {
 	t.Helper()
 	prefix := containers.Prefix()
-	env := []string{"AWS_ENDPOINT_URL=" + containers.LocalStack(t), "AWS_REGION=us-east-1", "AWS_ACCESS_KEY_ID=test", "AWS_SECRET_ACCESS_KEY=test"}
-	if r := command(t, env, "", "tables", "--store", "dynamodb:"+prefix); r.status != 0 || !strings.Contains(r.out, prefix) {
+	if r := command(t, localStack(t), "", "tables", "--store", "dynamodb:"+prefix); r.status != 0 || !strings.Contains(r.out, prefix) {
 		t.Fatalf("millrace tables: %+v", r)
 	}
 	return prefix
+}
+
+// localStack answers the variables that have a program find its AWS in LocalStack.
+func localStack(t *testing.T) []string {
+	t.Helper()
+	return []string{"AWS_ENDPOINT_URL=" + containers.LocalStack(t), "AWS_REGION=us-east-1", "AWS_ACCESS_KEY_ID=test", "AWS_SECRET_ACCESS_KEY=test"}
+}
+
+// onLocalStack configures a server whose AWS is there, with more variables.
+func onLocalStack(t *testing.T, more ...string) func(*process.Server) {
+	t.Helper()
+	env := append(localStack(t), more...)
+	return func(s *process.Server) { s.Env = append(s.Env, env...) }
 }
 
 // wire passes connections on to a server, unless it is cut.

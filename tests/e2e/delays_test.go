@@ -152,9 +152,5 @@ func judgeStarts(t *testing.T, s *process.Server, due map[string]time.Time) {
 // bySQS configures a server in LocalStack with a queue of its own.
 func bySQS(t *testing.T) func(*process.Server) {
 	t.Helper()
-	env := []string{
-		"AWS_ENDPOINT_URL=" + containers.LocalStack(t), "AWS_REGION=us-east-1", "AWS_ACCESS_KEY_ID=test", "AWS_SECRET_ACCESS_KEY=test",
-		"MILLRACE_BELL=sqs:" + containers.Queue(t),
-	}
-	return func(s *process.Server) { s.Env = append(s.Env, env...) }
+	return onLocalStack(t, "MILLRACE_BELL=sqs:"+containers.Queue(t))
 }

@@ -39,10 +39,7 @@ func TestFleet(t *testing.T) {
 func TestSharedFleet(t *testing.T) {
 	t.Parallel()
 	prefix, queue := tables(t), containers.Queue(t)
-	s := serve(t, "dynamodb:"+prefix, declared(t, remoteHandler), func(s *process.Server) {
-		s.Env = append(s.Env, "AWS_ENDPOINT_URL="+containers.LocalStack(t), "AWS_REGION=us-east-1", "AWS_ACCESS_KEY_ID=test",
-			"AWS_SECRET_ACCESS_KEY=test", "MILLRACE_BELL=sqs:"+queue)
-	})
+	s := serve(t, "dynamodb:"+prefix, declared(t, remoteHandler), onLocalStack(t, "MILLRACE_BELL=sqs:"+queue))
 	sail(t, s, number(t, sharedFleetVariable, 200))
 }
 

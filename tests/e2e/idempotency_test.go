@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/millrace/millrace/tests/containers"
 	"github.com/millrace/millrace/tests/process"
 )
 
@@ -19,10 +18,7 @@ func TestCreationsHappenOnce(t *testing.T) {
 	for name, started := range map[string]func(*testing.T) *process.Server{
 		"embedded": func(t *testing.T) *process.Server { return serve(t, embedded(t)) },
 		"DynamoDB": func(t *testing.T) *process.Server {
-			return serve(t, "dynamodb:"+tables(t), func(s *process.Server) {
-				s.Env = append(s.Env, "AWS_ENDPOINT_URL="+containers.LocalStack(t), "AWS_REGION=us-east-1", "AWS_ACCESS_KEY_ID=test",
-					"AWS_SECRET_ACCESS_KEY=test")
-			})
+			return serve(t, "dynamodb:"+tables(t), onLocalStack(t))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

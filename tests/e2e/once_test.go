@@ -28,11 +28,7 @@ func TestAHundredAskForOneTask(t *testing.T) {
 			return []*process.Server{serve(t, embedded(t), d)}
 		},
 		"DynamoDB, two servers": func(t *testing.T, d func(*process.Server)) []*process.Server {
-			on := func(s *process.Server) {
-				s.Env = append(s.Env, "AWS_ENDPOINT_URL="+containers.LocalStack(t), "AWS_REGION=us-east-1", "AWS_ACCESS_KEY_ID=test",
-					"AWS_SECRET_ACCESS_KEY=test")
-			}
-			url := "dynamodb:" + tables(t)
+			on, url := onLocalStack(t), "dynamodb:"+tables(t)
 			return []*process.Server{serve(t, url, on, d), serve(t, url, on, d)}
 		},
 	} {
