@@ -102,7 +102,7 @@ func TestAddJobOnce(t *testing.T) {
 				again := func() job { return w.add(t, 201, body, "Idempotency-Key", "k") }
 				first := again()
 				answers := map[string]job{"waits": again()}
-				time.Sleep(2 * time.Hour)
+				time.Sleep(2 * time.Hour) // of virtual time
 				leases := w.claim(t)
 				answers["runs"] = again()
 				w.finish(t, leases[0], queue.OK)

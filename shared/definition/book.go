@@ -146,11 +146,13 @@ func (b *Book) plan(inForce, set *Set, from Origin) (Changes, error) {
 		}
 	}
 	before, after := inForce.objects(), set.objects()
-	if commands := newCommands(before, after); from != FromFile && len(commands) > 0 {
-		return Changes{}, &FileOnly{commands}
-	}
-	if past := pastDates(before, after, b.now()); from != FromFile && len(past) > 0 {
-		return Changes{}, &document.Error{Name: "definitions", Mistakes: past}
+	if from != FromFile {
+		if commands := newCommands(before, after); len(commands) > 0 {
+			return Changes{}, &FileOnly{commands}
+		}
+		if past := pastDates(before, after, b.now()); len(past) > 0 {
+			return Changes{}, &document.Error{Name: "definitions", Mistakes: past}
+		}
 	}
 	return diff(before, after), nil
 }

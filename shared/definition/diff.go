@@ -100,7 +100,7 @@ type object struct {
 	target *Target // of those that have one
 }
 
-// objects answers everything that is declared.
+// objects answers everything that is declared, by key.
 func (s *Set) objects() []object {
 	var all []object
 	for name, source := range s.Sources {
@@ -127,15 +127,17 @@ func (s *Set) objects() []object {
 
 // pastDates lists the schedules of after whose date had passed before it was declared. One that has passed since stays.
 func pastDates(before, after []object, now time.Time) []document.Mistake {
-	declared := map[string]time.Time{}
-	for _, o := range before {
-		if s, is := o.value.(Schedule); is {
-			declared[o.key] = s.Date
-		}
-	}
 	var found []document.Mistake
 	for _, o := range after {
-		if s, is := o.value.(Schedule); is && s.tooLate(declared[o.key], now) {
+		s, is := o.value.(Schedule)
+		if !is || s.Date.IsZero() {
+			continue
+		}
+		var was Schedule
+		if at, there := slices.BinarySearchFunc(before, o.key, func(b object, key string) int { return cmp.Compare(b.key, key) }); there {
+			was, _ = before[at].value.(Schedule)
+		}
+		if s.tooLate(was.Date, now) {
 			found = append(found, s.pastDate(o.place+"."))
 		}
 	}

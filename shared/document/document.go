@@ -165,7 +165,8 @@ func resolve(n *Node) *Node {
 	return n
 }
 
-// Need demands that a mapping has these keys: a mistake is where the value would be. What is no mapping has been found fault with before.
+// Need demands that a mapping has these keys: a mistake is where the value would be. What is no mapping has been found fault
+// with before.
 func (d *Document) Need(n *Node, path string, keys ...string) {
 	if n = resolve(n); n.Kind != yaml.MappingNode {
 		return

@@ -17,7 +17,8 @@ const TaskCountsName = "TaskCounts"
 var counted = []string{"ready", "running", "succeeded", "failed", "rejected", "stopped", "dropped", "missing"}
 
 // TaskCounts is the fold of how many tasks of each state a job has, by the job's path; [ReadTaskCounts] reads its values.
-// Whether a queued task waits or is ready is no event: all of them are counted as ready. What has left the history is not counted.
+// Whether a queued task waits or is ready is no event: all of them are counted as ready. What has left the history is not
+// counted.
 func TaskCounts() journal.Fold {
 	return journal.Fold{Name: TaskCountsName, Apply: func(state *journal.State, e *event.Event) {
 		from, to := "", ""

@@ -79,7 +79,7 @@ func (q *Queue) sweepHistory(ctx context.Context) (removed int, err error) {
 	for _, group := range lists {
 		hash := task.GroupHash(group)
 		r := store.Range{Partition: groupPartition(hash), To: task.FirstUUID(before)}
-		if err := sweep(group, int(hash)%historyRounds, r, finishedBefore(before)); err != nil {
+		if err := sweep(group, int(hash%uint32(historyRounds)), r, finishedBefore(before)); err != nil {
 			return removed, err
 		}
 	}

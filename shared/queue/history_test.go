@@ -225,11 +225,11 @@ func TestRunCleansTheHistory(t *testing.T) {
 			}
 			return len(page.Tasks)
 		}
-		time.Sleep(59 * time.Minute)
+		time.Sleep(59 * time.Minute) // of virtual time
 		if n := left(); n != 1000 {
 			t.Errorf("%d of 1000 events are there before their time", n)
 		}
-		time.Sleep(18 * time.Minute)
+		time.Sleep(18 * time.Minute) // of virtual time
 		if n := left(); n != 0 {
 			t.Errorf("%d events are there after their time", n)
 		}

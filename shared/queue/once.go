@@ -30,11 +30,11 @@ type answeredTask struct {
 func (a *addition) onceOp() store.Op {
 	r := answered{Fingerprint: a.once.Fingerprint[:]}
 	for _, t := range a.answer().Tasks {
-		if t.Existing {
-			r.Tasks = append(r.Tasks, answeredTask{ID: t.Task.ID, Existing: true})
-		} else {
-			r.Tasks = append(r.Tasks, answeredTask{t.Task.ID, false, t.Task.Created, t.Task.NotBefore, t.Task.State})
+		one := answeredTask{ID: t.Task.ID, Existing: t.Existing}
+		if !t.Existing {
+			one.Created, one.NotBefore, one.State = t.Task.Created, t.Task.NotBefore, t.Task.State
 		}
+		r.Tasks = append(r.Tasks, one)
 	}
 	item := store.Item{Key: onceKey(a.once), Value: encode(r), Expires: a.q.now().Add(journal.OnceFor)}
 	return store.Put(item, a.onceCond)
