@@ -124,10 +124,7 @@ func (b *Book) parts(ctx context.Context, e entry) (*Set, error) {
 }
 
 func unavailable(err error) error {
-	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
-		return err
-	}
-	return fmt.Errorf("definition: read: %w: %w", journal.ErrUnavailable, err)
+	return journal.Failure("read the definitions", err)
 }
 
 // change answers the write that puts e in the place of before, in so many parts.

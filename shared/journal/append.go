@@ -246,7 +246,9 @@ func (a *attempt) abandon(ctx context.Context) (outcome, error) {
 		return landed, nil
 	case err == nil:
 		return refused, a.failure()
-	case !a.inFlight: // nothing of mine was ever applied; the hole is for readers to fill
+	case !a.inFlight && a.invalid != nil: // likewise, and nothing of mine was ever applied; the hole is for readers to fill
+		return refused, a.failure()
+	case !a.inFlight:
 		return refused, a.j.unavailable("write a slot", err)
 	default:
 		return undecided, fmt.Errorf("%w: position %d: %w", ErrUnknownOutcome, a.ticket.Position, err)
@@ -309,10 +311,7 @@ func (j *Journal) unavailable(doing string, err error) error {
 	if j.ctx.Err() != nil {
 		return fmt.Errorf("%w: %s: %w", ErrClosed, doing, err)
 	}
-	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
-		return err
-	}
-	return fmt.Errorf("%w: %s: %w", ErrUnavailable, doing, err)
+	return Failure(doing, err)
 }
 
 // pause waits a little longer after each try, at random so that contenders part.

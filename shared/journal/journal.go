@@ -30,8 +30,13 @@ var (
 	// ErrIdempotencyMismatch is returned by Emit when the idempotency key was used with another fingerprint.
 	ErrIdempotencyMismatch = errors.New("journal: the idempotency key was used with another content")
 
-	// ErrTooLarge is returned by appends whose events do not fit into one slot (2.7 MiB).
+	// ErrTooLarge is returned by appends whose events do not fit into one slot (2.7 MiB), or that change items which are
+	// larger than the store takes. Nothing was changed, and repeating it does not help.
 	ErrTooLarge = errors.New("journal: too large for one append")
+
+	// ErrInvalid is returned by appends that the store does not take for another reason. Nothing was changed, and repeating it
+	// does not help.
+	ErrInvalid = errors.New("journal: the store does not take this")
 
 	// ErrUnknownFold is returned by Snapshot for a name that Options.Folds does not have.
 	ErrUnknownFold = errors.New("journal: no such fold")

@@ -42,7 +42,7 @@ func (s *stored) cond() store.Condition {
 }
 
 func (s *stored) op() store.Op {
-	value, err := json.Marshal(&s.state)
+	value, err := store.Encode(&s.state)
 	if err != nil {
 		panic(err) // a struct of numbers and texts
 	}

@@ -29,6 +29,10 @@ var (
 	// ErrInvalid is returned for requests that break a limit of this package.
 	ErrInvalid = errors.New("store: invalid request")
 
+	// ErrTooLarge is returned for a Write with a value, or with values together, that are larger than the limits of this
+	// package. It is an [ErrInvalid] too.
+	ErrTooLarge = fmt.Errorf("%w: too large", ErrInvalid)
+
 	// ErrClosed is returned after Close.
 	ErrClosed = errors.New("store: closed")
 

@@ -22,7 +22,7 @@ func (w Write) Validate() error {
 		total += len(op.Item.Value)
 	}
 	if total > MaxWriteBytes {
-		return fmt.Errorf("%w: %d bytes of values, at most %d", ErrInvalid, total, MaxWriteBytes)
+		return fmt.Errorf("%w: %d bytes of values, at most %d", ErrTooLarge, total, MaxWriteBytes)
 	}
 	return w.distinct()
 }
@@ -51,7 +51,7 @@ func (op Op) validate() error {
 			return fmt.Errorf("%w: version %d, want at least 1", ErrInvalid, op.Item.Version)
 		}
 		if len(op.Item.Value) > MaxValue {
-			return fmt.Errorf("%w: value of %d bytes, at most %d", ErrInvalid, len(op.Item.Value), MaxValue)
+			return fmt.Errorf("%w: value of %d bytes, at most %d", ErrTooLarge, len(op.Item.Value), MaxValue)
 		}
 	case OpDelete:
 	case OpCheck:

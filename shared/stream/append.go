@@ -184,19 +184,24 @@ func (s *share) add(a *addition) bool {
 	return s.events <= sharedEvents && s.bytes <= sharedBytes && len(s.names) <= sharedNames && len(s.keys) <= sharedNames
 }
 
-// write appends a batch and answers everybody in it.
+// write appends a batch and answers everybody in it. What the store does not take together is written in halves, one after the
+// other.
 func (l *lane) write(batch []*addition) {
 	w := &writing{lane: l, batch: batch}
 	receipt, err := l.streams.journal.Write(context.Background(), w.prepare)
-	if len(w.batch) == 0 { // each has been answered otherwise
-		return
-	}
-	if err != nil {
+	n := len(w.batch)
+	switch {
+	case n == 0: // each has been answered otherwise
+	case err == nil:
+		w.landed(receipt)
+	case n > 1 && journal.Refused(err): // one of them is at fault perhaps, and not the others
+		l.fresh = false
+		l.write(w.batch[: n/2 : n/2])
+		l.write(w.batch[n/2:])
+	default:
 		l.fresh = false
 		for _, a := range w.batch {
 			a.finish(Receipt{}, err)
 		}
-		return
 	}
-	w.landed(receipt)
 }

@@ -87,7 +87,7 @@ type offset struct {
 }
 
 func encode(value any) []byte {
-	text, err := json.Marshal(value)
+	text, err := store.Encode(value)
 	if err != nil {
 		panic(err) // a struct of this package
 	}

@@ -120,13 +120,8 @@ func (s *Streams) head(ctx context.Context, name string) (head, error) {
 
 // unavailable wraps what the store said so that callers need not know its errors.
 func unavailable(doing string, err error) error {
-	switch {
-	case err == nil:
-		return nil
-	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
-		return err
-	case errors.Is(err, store.ErrUnknown):
+	if errors.Is(err, store.ErrUnknown) && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) {
 		return fmt.Errorf("%w: %s: %w", journal.ErrUnknownOutcome, doing, err)
 	}
-	return fmt.Errorf("%w: %s: %w", journal.ErrUnavailable, doing, err)
+	return journal.Failure(doing, err)
 }

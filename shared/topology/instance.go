@@ -121,7 +121,7 @@ func (i *Instance) check() error {
 const keep = time.Hour
 
 func (i *Instance) put(cond store.Condition) store.Op {
-	value, err := json.Marshal(i)
+	value, err := store.Encode(i)
 	if err != nil {
 		panic(err) // a struct of texts and numbers
 	}

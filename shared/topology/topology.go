@@ -5,7 +5,6 @@ import (
 	crand "crypto/rand"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"io"
 	"strconv"
 	"sync/atomic"
@@ -130,8 +129,5 @@ func wait(ctx context.Context) bool {
 
 // unavailable wraps what the store said so that callers need not know the store's errors; nil stays nil.
 func unavailable(doing string, err error) error {
-	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
-		return err
-	}
-	return fmt.Errorf("%w: %s: %w", journal.ErrUnavailable, doing, err)
+	return journal.Failure(doing, err)
 }
