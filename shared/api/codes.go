@@ -69,6 +69,7 @@ var meanings = []struct {
 }{
 	{journal.ErrIdempotencyMismatch, CodeMismatch, "this Idempotency-Key was used with another body", inKeyHeader},
 	{journal.ErrTooLarge, CodeTooLarge, "this is too large for one append; send less at a time", "body"},
+	{queue.ErrTooLarge, CodeTooLarge, "", "body"},
 	{queue.ErrNoTask, CodeNotFound, "there is no task with this id", ""},
 	{queue.ErrNoLease, CodeNotFound, "this lease was never given", ""},
 	{queue.ErrFinished, CodeConflict, "the task is finished", ""},
@@ -78,6 +79,7 @@ var meanings = []struct {
 	{schedule.ErrNoSchedule, CodeNotFound, "there is no schedule of this name", ""},
 	{schedule.ErrRange, CodeImpossible, "", "body"},
 	{queue.ErrInvalid, CodeInvalid, "", ""},
+	{journal.ErrInvalid, CodeInvalid, "the store does not take this", ""},
 	{journal.ErrUnavailable, CodeUnavailable, unavailableText, ""},
 	{journal.ErrClosed, CodeUnavailable, unavailableText, ""},
 	{context.DeadlineExceeded, CodeUnavailable, unavailableText, ""},

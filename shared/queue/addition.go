@@ -43,18 +43,37 @@ type adding struct {
 	guard    store.Op // see guardHolder
 }
 
-func (q *Queue) addition(set *definition.Set, once *Once, news []New) (*addition, error) {
+// additions returns what is to be written for a request, in as many parts as it takes: one in general.
+func (q *Queue) additions(set *definition.Set, once *Once, news []New) ([]*addition, error) {
 	if len(news) == 0 || len(news) > MaxBatch {
 		return nil, fmt.Errorf("%w: %d tasks at once, want 1 to %d", ErrInvalid, len(news), MaxBatch)
 	}
-	a := &addition{q: q, once: once, set: set, tasks: make([]adding, len(news)), onceCond: store.Absent}
-	unique := map[[2]string]int{}
+	tasks := make([]adding, len(news))
+	var all []*addition
+	from, size := 0, 0
 	for i := range news {
-		if err := a.add(i, &news[i]); err != nil {
+		t, err := q.adding(set, &news[i])
+		if err != nil {
 			return nil, err
 		}
+		tasks[i] = t
+		if size += t.size(); size > MaxTogether {
+			all = append(all, q.addition(set, once, tasks[from:i]))
+			from, size = i, t.size()
+		}
+	}
+	if once != nil && from > 0 {
+		return nil, fmt.Errorf("%w: %d tasks with their payloads: more than %d bytes under one idempotency key; send fewer at once",
+			ErrTooLarge, len(news), MaxTogether)
+	}
+	return append(all, q.addition(set, once, tasks[from:])), nil
+}
+
+func (q *Queue) addition(set *definition.Set, once *Once, tasks []adding) *addition {
+	a := &addition{q: q, once: once, set: set, tasks: tasks, onceCond: store.Absent}
+	unique := map[[2]string]int{}
+	for i := range a.tasks {
 		t := &a.tasks[i]
-		t.same = -1
 		if !t.claims() {
 			continue
 		}
@@ -70,24 +89,25 @@ func (q *Queue) addition(set *definition.Set, once *Once, news []New) (*addition
 			a.asked = append(a.asked, a.tasks[i].task)
 		}
 	}
-	return a, nil
+	return a
 }
 
-func (a *addition) add(i int, n *New) error {
+// adding returns one task of a request.
+func (q *Queue) adding(set *definition.Set, n *New) (adding, error) {
 	if n.Job == "" || n.Job[0] != '/' {
-		return fmt.Errorf("%w: job %q, want a path that begins with /", ErrInvalid, n.Job)
+		return adding{}, fmt.Errorf("%w: job %q, want a path that begins with /", ErrInvalid, n.Job)
 	}
-	if len(n.Payload) > MaxPayload {
-		return fmt.Errorf("%w: payload of %d bytes, at most %d", ErrInvalid, len(n.Payload), MaxPayload)
+	if err := checkPayload(n.Payload); err != nil {
+		return adding{}, err
 	}
 	if n.Attempts < -1 {
-		return fmt.Errorf("%w: attempts %d, want at least 1, or -1 for endless", ErrInvalid, n.Attempts)
+		return adding{}, fmt.Errorf("%w: attempts %d, want at least 1, or -1 for endless", ErrInvalid, n.Attempts)
 	}
-	job, declared := a.set.JobOf(n.Job)
+	job, declared := set.JobOf(n.Job)
 	if !declared {
 		job.Path = n.Job
 	}
-	created := a.q.created()
+	created := q.created()
 	now := created
 	if n.Same != "" {
 		created = n.NotBefore.UnixMicro()
@@ -102,7 +122,7 @@ func (a *addition) add(i int, n *New) error {
 	if n.Same != "" {
 		t.ID = n.ID()
 	} else {
-		t.ID = task.NewID(n.Prefix, t.ListedUnder(), created, a.q.random())
+		t.ID = task.NewID(n.Prefix, t.ListedUnder(), created, q.random())
 	}
 	if n.NotBefore.UnixMicro() > now {
 		t.State, t.NotBefore = task.Waiting, n.NotBefore.UnixMicro()
@@ -113,13 +133,17 @@ func (a *addition) add(i int, n *New) error {
 	if n.Missing {
 		t.State, t.Finished = task.Missing, created
 	}
-	a.tasks[i] = adding{task: t, prefix: n.Prefix, fixed: n.Same != "", line: lineOf(t.Queue, job, declared)}
+	a := adding{task: t, prefix: n.Prefix, fixed: n.Same != "", line: lineOf(t.Queue, job, declared), same: -1}
 	if len(n.Payload) > inline {
-		a.tasks[i].payload = n.Payload
-		a.tasks[i].task.Payload, a.tasks[i].task.Apart = nil, len(n.Payload)
+		a.payload = n.Payload
+		a.task.Payload, a.task.Apart = nil, len(n.Payload)
 	}
-	return nil
+	a.value = encode(&a.task)
+	return a, n.checkTexts(len(a.value) - len(a.task.Payload))
 }
+
+// size returns at most how many bytes of a write are the task's: its entry says less than its item does.
+func (t *adding) size() int { return len(t.payload) + 2*len(t.value) }
 
 // prepare answers the tasks' events and items; after a conflict it finds out what was in the way.
 func (a *addition) prepare(ctx context.Context, lost *store.Conflict) (journal.Change, error) {
@@ -129,7 +153,6 @@ func (a *addition) prepare(ctx context.Context, lost *store.Conflict) (journal.C
 	var c journal.Change
 	for i := range a.tasks {
 		if t := &a.tasks[i]; t.fresh() {
-			t.value = encode(&t.task)
 			c.Events = append(c.Events, added(&t.task))
 			if t.task.State == task.Missing {
 				c.Events = append(c.Events, closed(&t.task))
@@ -165,7 +188,7 @@ func (a *addition) bounds() (ops, bytes int) {
 		if t.claims() {
 			ops += 2
 		}
-		bytes += len(t.payload) + len(t.task.Payload) + 1000
+		bytes += t.size()
 	}
 	return ops, bytes
 }
@@ -333,6 +356,7 @@ func (a *addition) rename(key store.Key) {
 	for i := range a.tasks {
 		if t := &a.tasks[i]; t.fresh() && !t.fixed && key == taskKey(t.task.ID.UUID()) {
 			t.task.ID = task.NewID(t.prefix, t.task.ListedUnder(), t.task.Created, a.q.random())
+			t.value = encode(&t.task)
 		}
 	}
 }

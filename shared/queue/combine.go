@@ -2,7 +2,6 @@ package queue
 
 import (
 	"context"
-	"errors"
 	"runtime"
 	"sync"
 
@@ -201,8 +200,33 @@ func overlaps(touched map[string]bool, names []string) bool {
 
 // writeTogether writes a batch and tells each of its parts how it went.
 func (q *Queue) writeTogether(ctx context.Context, batch []*joined) {
-	live := batch
-	_, err := q.journal.Write(ctx, func(ctx context.Context, lost *store.Conflict) (journal.Change, error) {
+	q.writeSound(ctx, batch)
+	for _, j := range batch {
+		close(j.done)
+	}
+}
+
+// writeSound writes a batch. What the store does not take together is written in halves, so that a part that no store would take
+// is refused alone, and none beside it.
+func (q *Queue) writeSound(ctx context.Context, batch []*joined) {
+	live, err := q.writeOnce(ctx, batch)
+	if n := len(live); n > 1 && journal.Refused(err) {
+		q.writeSound(ctx, live[:n/2])
+		q.writeSound(ctx, live[n/2:])
+		return
+	}
+	if journal.Refused(err) {
+		err = unavailable("write tasks", err)
+	}
+	for _, j := range live {
+		j.err = err
+	}
+}
+
+// writeOnce writes a batch, and returns those of its parts that the outcome is of: the others have an error of their own.
+func (q *Queue) writeOnce(ctx context.Context, batch []*joined) (live []*joined, err error) {
+	live = batch
+	_, err = q.journal.Write(ctx, func(ctx context.Context, lost *store.Conflict) (journal.Change, error) {
 		var events []event.Event
 		var ops []func(journal.Receipt) []store.Op
 		var still []*joined
@@ -230,12 +254,5 @@ func (q *Queue) writeTogether(ctx context.Context, batch []*joined) {
 			return all
 		}}, nil
 	})
-	if err != nil && !errors.Is(err, errNothing) {
-		for _, j := range live {
-			j.err = err
-		}
-	}
-	for _, j := range batch {
-		close(j.done)
-	}
+	return live, err
 }

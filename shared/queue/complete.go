@@ -57,8 +57,12 @@ func (q *Queue) ending(ctx context.Context, token string, r Result, unless int64
 	default:
 		return nil, fmt.Errorf("%w: result %q, want ok, failed or cancel", ErrInvalid, r.Outcome)
 	}
-	if len(r.Output) > MaxPayload || r.RetryDelay < 0 {
-		return nil, fmt.Errorf("%w: output over %d bytes, or a negative retry delay", ErrInvalid, MaxPayload)
+	if r.RetryDelay < 0 {
+		return nil, fmt.Errorf("%w: retry_delay: it is negative", ErrInvalid)
+	}
+	var err error
+	if r.Output, err = outputOf(r.Output); err != nil {
+		return nil, err
 	}
 	set, err := q.definitions.Current(ctx)
 	if err != nil {
@@ -93,7 +97,13 @@ func (e *ending) bounds() (ops, bytes int) {
 	if e.task.Unique != "" {
 		ops++
 	}
-	return ops, 2000 + len(e.result.Output)
+	for i := range e.item {
+		bytes += len(e.item[i].Item.Value)
+	}
+	if e.place != nil {
+		bytes *= 2 // its entry says less than the task does
+	}
+	return ops, bytes + 1000
 }
 
 // private: a task that runs is its worker's.
@@ -158,7 +168,7 @@ func (e *ending) apply(now int64) {
 	t.State, _ = t.State.After(e.step) // it is running
 	t.Message, t.Code = cut(r.Message), r.Code
 	if e.step == task.Succeed {
-		t.Output = outputOf(r.Output)
+		t.Output = r.Output
 	}
 	if e.step != task.Retry {
 		t.Finished = now

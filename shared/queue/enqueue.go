@@ -1,8 +1,8 @@
 package queue
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"strconv"
 	"time"
@@ -16,34 +16,45 @@ const (
 	// MaxBatch is how many tasks one Enqueue may add: what one write to the store can hold, whatever they ask for.
 	MaxBatch = 24
 
-	// MaxPayload is how large a payload may be, in bytes.
-	MaxPayload = 256 << 10
-
 	// inline is up to which size a payload travels with its task: each change of a task writes all of it again.
 	inline = 600
 )
 
 // Enqueue adds up to [MaxBatch] tasks, all of them or none. Once, if not nil, makes it happen once for all calls with the
-// same key.
+// same key. Tasks that take more than [MaxTogether] with their payloads go in several writes: after an error, those of some
+// may be there. With Once, where that would not do, they are [ErrTooLarge].
 func (q *Queue) Enqueue(ctx context.Context, once *Once, news ...New) (Enqueued, error) {
 	set, err := q.definitions.Current(ctx)
 	if err != nil {
 		return Enqueued{}, err
 	}
-	a, err := q.addition(set, once, news)
+	additions, err := q.additions(set, once, news)
 	if err != nil {
 		return Enqueued{}, err
 	}
-	err = q.write(ctx, a)[0]
-	switch {
-	case errors.Is(err, errNothing): // every task was there already
-	case err != nil:
-		q.doubt(err)
-		return Enqueued{}, err
-	default:
-		q.announce(ctx, append(a.places, a.standIns...))
+	parts := make([]part, len(additions))
+	for i, a := range additions {
+		parts[i] = a
 	}
-	return a.answer(), nil
+	all, failed := Enqueued{Replayed: true}, error(nil)
+	for i, err := range q.write(ctx, parts...) {
+		a := additions[i]
+		switch {
+		case errors.Is(err, errNothing): // every task was there already
+		case err != nil:
+			q.doubt(err)
+			failed = cmp.Or(failed, err)
+			continue
+		default:
+			q.announce(ctx, append(a.places, a.standIns...))
+		}
+		some := a.answer()
+		all.Tasks, all.Replayed = append(all.Tasks, some.Tasks...), all.Replayed && some.Replayed
+	}
+	if failed != nil {
+		return Enqueued{}, failed
+	}
+	return all, nil
 }
 
 // errNothing ends a write that turns out to have nothing to do.
@@ -83,13 +94,7 @@ func added(t *task.Task) event.Event {
 
 func keyOf(t *task.Task) event.Key { return event.Key{Path: t.Job, TaskID: string(t.ID)} }
 
-func appendText(dst []byte, text string) []byte {
-	quoted, err := json.Marshal(text)
-	if err != nil {
-		return append(dst, `""`...) // cannot be: a string always has JSON
-	}
-	return append(dst, quoted...)
-}
+func appendText(dst []byte, text string) []byte { return append(dst, encode(text)...) }
 
 // appendTime appends a time of the engine, microseconds since 1970, as clients read it.
 func appendTime(dst []byte, micro int64) []byte {

@@ -1,8 +1,6 @@
 package queue
 
 import (
-	"encoding/json"
-
 	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/store"
 	"github.com/millrace/millrace/shared/task"
@@ -101,11 +99,3 @@ func readPlace(item *store.Item) (place, error) {
 
 // order answers the sort key in a held index: by priority, then creation.
 func (e *entry) order() string { return byPriority(e.Priority, e.UUID) }
-
-func encode(value any) []byte {
-	text, err := json.Marshal(value)
-	if err != nil {
-		panic(err) // structs of this package, whose raw JSON was checked when it came in
-	}
-	return text
-}

@@ -1,6 +1,9 @@
 package queue
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+)
 
 // What the methods of a Queue answer when they do not answer nil, besides the errors of package journal.
 var (
@@ -25,4 +28,8 @@ var (
 
 	// ErrInvalid is returned for a request that breaks a rule of this package; its text names the field.
 	ErrInvalid = errors.New("queue: invalid request")
+
+	// ErrTooLarge is returned for a request of which a part takes more bytes than are stored of it; its text names the field, the
+	// size and the limit. It is an [ErrInvalid] too.
+	ErrTooLarge = fmt.Errorf("%w: too large", ErrInvalid)
 )

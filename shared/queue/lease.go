@@ -3,7 +3,6 @@ package queue
 import (
 	"context"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"iter"
 	"strconv"
@@ -137,12 +136,17 @@ func (q *Queue) extend(ctx context.Context, token string, h *heldLease, b Beat) 
 		return Alive{}, err
 	}
 	if b.Progress != nil {
-		next.Progress = b.Progress
+		p := *b.Progress
+		p.Message = cut(p.Message)
+		next.Progress = &p
 	}
-	ops := q.logOps(h, &next, b.Lines)
+	ops, err := q.logOps(h, &next, b.Lines)
+	if err != nil {
+		return Alive{}, err
+	}
 	item := store.Item{Key: leaseKey(token), Version: h.version + 1, Value: encode(&next)}
 	w := store.Write{Token: q.token(), Ops: append(ops, store.Put(item, store.VersionIs(h.version)))}
-	err := q.store.Write(ctx, w)
+	err = q.store.Write(ctx, w)
 	for try := 0; errors.Is(err, store.ErrUnknown) && try < tries && ctx.Err() == nil; try++ {
 		q.pause(ctx)
 		err = q.store.Write(ctx, w) // the very same, so that no line is there twice
@@ -195,14 +199,6 @@ func (q *Queue) Progress(ctx context.Context, id task.ID) (*Progress, error) {
 		return nil, nil // it has ended meanwhile
 	}
 	return h.Progress, nil
-}
-
-// outputOf answers a result's output if it is JSON.
-func outputOf(raw json.RawMessage) json.RawMessage {
-	if len(raw) == 0 || !json.Valid(raw) {
-		return nil
-	}
-	return raw
 }
 
 // leases are those that this process has given and nobody has changed since, as far as it knows: what rests on them saves

@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -12,11 +13,11 @@ import (
 )
 
 const (
-	// MaxLog is how many bytes of log a task keeps in each attempt; a last line says that there was more.
+	// MaxLog is how many bytes of log a task keeps in each attempt, see [Line.Size]; a last line says that there was more.
 	MaxLog = 16 << 20
 
 	maxChunk = 200 << 10 // bytes of one item
-	maxLine  = 64 << 10  // bytes of one message
+	maxLine  = 64 << 10  // bytes of one message within an item; what is longer is cut, visibly
 )
 
 // logged is a line as it is stored.
@@ -26,54 +27,60 @@ type logged struct {
 	Message string `json:"m"`
 }
 
+// lineCost is what a line takes besides its message, about.
+const lineCost = 40
+
+// Size returns what a line counts for in [MaxLog]: its message as it is stored, and 40 bytes.
+func (l *Line) Size() int { return TextSize(l.Message) + lineCost }
+
 // logOps are the operations that append lines. The lease's version numbers the chunks, so that they stand in the order in
 // which the worker sent them, whoever took them.
-func (q *Queue) logOps(h *heldLease, next *lease, lines []Line) []store.Op {
+func (q *Queue) logOps(h *heldLease, next *lease, lines []Line) ([]store.Op, error) {
 	if len(lines) == 0 || next.Logged >= MaxLog {
-		return nil
+		return nil, nil
 	}
 	var ops []store.Op
-	var chunk []logged
-	size := 0
+	var chunk []byte
 	flush := func() {
-		if len(chunk) == 0 {
-			return
-		}
 		sort := fmt.Sprintf("%08x-%012x-%03x", h.task.Attempt, h.version+1, len(ops))
-		ops = append(ops, store.Put(store.Item{Key: work(logPartition(h.UUID), sort), Version: 1, Value: encode(chunk)}, store.Always))
-		chunk, size = nil, 0
+		item := store.Item{Key: work(logPartition(h.UUID), sort), Version: 1, Value: append(chunk, ']')}
+		ops, chunk = append(ops, store.Put(item, store.Always)), nil
 	}
+	size := 0
 	for _, line := range lines {
-		l := q.logLine(line)
-		if next.Logged += len(l.Message) + 40; next.Logged >= MaxLog {
-			l = logged{At: l.At, Level: "warn", Message: fmt.Sprintf("the log is cut off here: it has reached %d MiB", MaxLog>>20)}
-		}
-		if size += len(l.Message) + 40; size > maxChunk {
-			flush()
-			size = len(l.Message) + 40
-		}
-		if chunk = append(chunk, l); next.Logged >= MaxLog {
+		if next.Logged >= MaxLog {
 			break
 		}
+		kept := q.logLine(line)
+		if next.Logged += TextSize(kept.Message) + lineCost; next.Logged >= MaxLog {
+			kept.Level, kept.Message = "warn", fmt.Sprintf("the log is cut off here: it has reached %d MiB", MaxLog>>20)
+		}
+		l := encode(kept)
+		if size += len(l); size > MaxTogether {
+			return nil, fmt.Errorf("%w: logs: more than %d bytes as they are stored; send fewer lines at once", ErrTooLarge, MaxTogether)
+		}
+		if len(chunk) > 0 && len(chunk)+len(l) > maxChunk {
+			flush()
+		}
+		if len(chunk) == 0 {
+			chunk = append(chunk, '[')
+		} else {
+			chunk = append(chunk, ',')
+		}
+		chunk = append(chunk, l...)
 	}
 	flush()
-	return ops
+	return ops, nil
 }
 
+// logLine returns a line as it is stored.
 func (q *Queue) logLine(line Line) logged {
 	at := line.Time
 	if at.IsZero() {
 		at = q.now()
 	}
-	message := strings.ToValidUTF8(line.Message, "\uFFFD")
-	if len(message) > maxLine {
-		message = strings.ToValidUTF8(message[:maxLine], "") + "… (cut)"
-	}
-	level := line.Level
-	if level == "" {
-		level = "info"
-	}
-	return logged{At: at.UnixMicro(), Level: level, Message: message}
+	message := CutText(strings.ToValidUTF8(line.Message, "\uFFFD"), maxLine, "… (cut)")
+	return logged{At: at.UnixMicro(), Level: cmp.Or(line.Level, "info"), Message: message}
 }
 
 // Logs answers lines of a task's log, in their order.

@@ -195,15 +195,22 @@ func decode(item *store.Item, target any) error {
 	return nil
 }
 
-// unavailable wraps what the store said so that callers need not know the store's errors; nil stays nil.
+// unavailable wraps what the store said so that callers need not know the store's errors; nil stays nil. What the store does
+// not take is [ErrInvalid].
 func unavailable(doing string, err error) error {
 	switch {
 	case err == nil, errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded),
-		errors.Is(err, journal.ErrUnavailable), errors.Is(err, ErrStale), errors.Is(err, ErrNoLease), errors.Is(err, ErrNoTask),
+		errors.Is(err, journal.ErrUnavailable), errors.Is(err, ErrInvalid), errors.Is(err, ErrStale), errors.Is(err, ErrNoLease), errors.Is(err, ErrNoTask),
 		errors.Is(err, ErrFinished), errors.Is(err, errDamaged):
 		return err
 	}
-	return fmt.Errorf("%w: %s: %w", journal.ErrUnavailable, doing, err)
+	switch err = journal.Failure(doing, err); {
+	case errors.Is(err, journal.ErrTooLarge):
+		return fmt.Errorf("%w: %w", ErrTooLarge, err)
+	case errors.Is(err, journal.ErrInvalid):
+		return fmt.Errorf("%w: %w", ErrInvalid, err)
+	}
+	return err
 }
 
 // again reports whether a write of one item may simply be repeated: it rests on a version, so that it cannot happen twice.

@@ -11,13 +11,12 @@ import (
 )
 
 const (
-	maxLine  = 32 << 10 // bytes of one line; what is longer is cut, visibly
+	maxLine  = 32 << 10 // bytes of one line as it is stored; what is longer is cut, visibly
 	cutMark  = "… (cut: the line is longer than 32 KiB)"
 	logChunk = 32 << 10               // bytes that are worth a request
 	logDelay = 500 * time.Millisecond // how long a line waits for company
 	logAhead = 256 << 10              // bytes that wait; who writes more waits for the engine
 	logBatch = 128 << 10              // bytes of one request at most: one item of the store
-	lineCost = 40                     // what the engine counts for a line, beside its message
 
 	// maxLog leaves room below the engine's own limit for the line that says what was left out.
 	maxLog = queue.MaxLog - 4<<10
@@ -52,7 +51,7 @@ func (l *Log) Info(format string, args ...any) { l.Line("info", fmt.Sprintf(form
 // Error adds a line of level error, made like fmt.Sprintf does.
 func (l *Log) Error(format string, args ...any) { l.Line("error", fmt.Sprintf(format, args...)) }
 
-// Line adds a line of a level: debug, info, warn or error. A message over 32 KiB is cut, and what is not UTF-8 replaced.
+// Line adds a line of a level: debug, info, warn or error. A message over 32 KiB as it is stored is cut, and what is not UTF-8 replaced.
 // It waits while the engine is far behind.
 func (l *Log) Line(level, message string) {
 	line := queue.Line{Time: time.Now(), Level: level, Message: tidy(message)}
@@ -64,7 +63,7 @@ func (l *Log) Line(level, message string) {
 	if level == "error" {
 		l.fault = line.Message
 	}
-	cost := len(line.Message) + lineCost
+	cost := line.Size()
 	for l.size > 0 && l.size+cost > logAhead && !l.closed && !l.dead {
 		l.changed.Wait()
 	}
@@ -136,8 +135,8 @@ func (l *Log) take() []queue.Line {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	n, size := 0, 0
-	for n < len(l.lines) && (n == 0 || size+len(l.lines[n].Message)+lineCost <= logBatch) {
-		size += len(l.lines[n].Message) + lineCost
+	for n < len(l.lines) && (n == 0 || size+l.lines[n].Size() <= logBatch) {
+		size += l.lines[n].Size()
 		n++
 	}
 	lines := l.lines[:n:n]
@@ -188,11 +187,7 @@ func (l *Log) close() {
 
 // tidy answers a message as it may be kept.
 func tidy(message string) string {
-	message = strings.ToValidUTF8(message, string(utf8.RuneError))
-	if len(message) <= maxLine {
-		return message
-	}
-	return cutText(message[:maxLine]) + cutMark
+	return queue.CutText(strings.ToValidUTF8(message, string(utf8.RuneError)), maxLine, cutMark)
 }
 
 // cutText removes what a cut has left of the last character.

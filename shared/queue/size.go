@@ -1,0 +1,141 @@
+package queue
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/millrace/millrace/shared/store"
+)
+
+// What is bounded is bounded by the bytes that are stored, since a store's items and writes are. A task's item holds its output,
+// its message and what says which task it is, and a write as many items as were asked for together: so that each of them fits,
+// however it is spelled, its parts are bounded here.
+const (
+	// MaxPayload is how large a payload may be, and an output: bytes of JSON.
+	MaxPayload = 256 << 10
+
+	// MaxTexts is how many bytes all the texts of a task may take together in its item: its job, its keys, its names.
+	MaxTexts = 16 << 10
+
+	// MaxTogether is how many bytes one write takes of what was asked for at once: tasks with their payloads, lines of a log.
+	// Tasks that are more go in several writes.
+	MaxTogether = 5 << 19 // 2.5 MiB: a store's write holds 3
+)
+
+// tooLarge is the error of a field of a request.
+func tooLarge(field string, size, most int) error {
+	return fmt.Errorf("%w: %s: %d bytes as it is stored, at most %d", ErrTooLarge, field, size, most)
+}
+
+// checkPayload returns an [ErrInvalid] for what cannot be a payload.
+func checkPayload(raw json.RawMessage) error {
+	switch {
+	case len(raw) > MaxPayload:
+		return tooLarge("payload", len(raw), MaxPayload)
+	case len(raw) > 0 && !isJSON(raw):
+		return fmt.Errorf("%w: payload: it is not JSON in UTF-8", ErrInvalid)
+	}
+	return nil
+}
+
+// isJSON reports whether raw is JSON that every client can read.
+func isJSON(raw []byte) bool { return utf8.Valid(raw) && json.Valid(raw) }
+
+// outputOf returns a result's output as it is stored; nil if it is not JSON.
+func outputOf(raw json.RawMessage) (json.RawMessage, error) {
+	if len(raw) == 0 || !isJSON(raw) {
+		return nil, nil
+	}
+	if len(raw) <= MaxPayload { // its spaces go when it is encoded
+		return raw, nil
+	}
+	var b bytes.Buffer
+	if err := json.Compact(&b, raw); err != nil {
+		return nil, nil
+	}
+	if b.Len() > MaxPayload {
+		return nil, tooLarge("output", b.Len(), MaxPayload)
+	}
+	return b.Bytes(), nil
+}
+
+// text is a field of a request.
+type text struct{ field, text string }
+
+// texts are those that a task keeps.
+func (n *New) texts() [10]text {
+	key := ""
+	if n.Concurrency != nil {
+		key = n.Concurrency.Key
+	}
+	return [...]text{
+		{"job", n.Job}, {"group", n.Group}, {"prefix", n.Prefix}, {"queue", n.Queue}, {"modifier", n.Modifier}, {"unique", n.Unique},
+		{"fairness", n.Fairness}, {"concurrency", key}, {"prefer", n.Prefer}, {"schedule", n.Schedule},
+	}
+}
+
+// checkTexts returns an [ErrInvalid] for texts that no key can hold, or that take so many bytes together that the item of a
+// task has no room for its output. size is what that item takes without its payload.
+func (n *New) checkTexts(size int) error {
+	var longest text
+	for _, t := range n.texts() {
+		if !utf8.ValidString(t.text) {
+			return fmt.Errorf("%w: %s: it is not UTF-8", ErrInvalid, t.field)
+		}
+		if TextSize(t.text) > TextSize(longest.text) {
+			longest = t
+		}
+	}
+	if size > MaxTexts {
+		return fmt.Errorf("%w: with %d bytes of %s, the longest of its texts, a task takes %d as it is stored, at most %d",
+			ErrTooLarge, TextSize(longest.text), longest.field, size, MaxTexts)
+	}
+	return nil
+}
+
+// TextSize returns how many bytes a text takes within an item, see [store.Encode].
+func TextSize(text string) (size int) {
+	for i, r := range text {
+		size += runeSize(r, text[i:])
+	}
+	return size
+}
+
+// runeSize returns how many bytes the first character of a text takes within an item.
+func runeSize(r rune, rest string) int {
+	switch {
+	case strings.ContainsRune("\"\\\b\f\n\r\t", r):
+		return 2
+	case r < 0x20, r == '\u2028', r == '\u2029':
+		return 6
+	case r == utf8.RuneError && !strings.HasPrefix(rest, "\uFFFD"): // not UTF-8
+		return 6
+	default:
+		return utf8.RuneLen(r)
+	}
+}
+
+// CutText returns a text that takes at most so many bytes within an item: the text itself, or its beginning, and a mark behind
+// that.
+func CutText(text string, most int, mark string) string {
+	if 6*len(text) <= most || TextSize(text) <= most {
+		return text
+	}
+	for i, r := range text {
+		if most -= runeSize(r, text[i:]); most < 0 {
+			return text[:i] + mark
+		}
+	}
+	return text
+}
+
+func encode(value any) []byte {
+	text, err := store.Encode(value)
+	if err != nil {
+		panic(err) // structs of this package, whose raw JSON was checked when it came in
+	}
+	return text
+}
