@@ -1,0 +1,60 @@
+package journal_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/millrace/millrace/shared/event"
+	"github.com/millrace/millrace/shared/journal"
+	"github.com/millrace/millrace/shared/store"
+	"github.com/millrace/millrace/shared/store/memory"
+)
+
+// picky is a store that does not take everything that its limits allow.
+type picky struct{ store.Store }
+
+// Write refuses values with the word poison.
+func (p picky) Write(ctx context.Context, w store.Write) error {
+	for _, op := range w.Ops {
+		if bytes.Contains(op.Item.Value, []byte("poison")) {
+			return fmt.Errorf("%w: poison", store.ErrInvalid)
+		}
+	}
+	return p.Store.Write(ctx, w)
+}
+
+// TestWhatTheStoreDoesNotTakeIsNotCalledUnavailable: repeating it cannot help, so that nobody is told to; and the slot is given
+// up, so that readers need not wait for it.
+func TestWhatTheStoreDoesNotTakeIsNotCalledUnavailable(t *testing.T) {
+	t.Parallel()
+	key := store.Key{Table: store.Work, Partition: "p", Sort: "s"}
+	for name, test := range map[string]struct {
+		value []byte
+		want  error
+	}{
+		"an item that is too large": {bytes.Repeat([]byte("x"), store.MaxValue+1), journal.ErrTooLarge},
+		"another reason":            {[]byte("poison"), journal.ErrInvalid},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			j := open(t, picky{memory.New(memory.Options{})}, journal.Options{})
+			_, err := change(t, j, store.Put(store.Item{Key: key, Value: test.value}, store.Always))
+			if !errors.Is(err, test.want) || !errors.Is(err, store.ErrInvalid) || errors.Is(err, journal.ErrUnavailable) {
+				t.Fatalf("Write = %v, want %v", err, test.want)
+			}
+			if !journal.Refused(err) {
+				t.Errorf("Refused(%v) = false", err)
+			}
+			if _, err := j.Emit(t.Context(), []event.Event{custom(2)}, nil); err != nil {
+				t.Fatal(err)
+			}
+			answer, err := j.ReadAfter(t.Context(), journal.Request{})
+			if err != nil || len(answer.Events) != 1 {
+				t.Errorf("ReadAfter = %d events, %v, want the one that was taken", len(answer.Events), err)
+			}
+		})
+	}
+}
