@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -95,5 +96,65 @@ func finished(t *testing.T, engine *queue.Queue, id task.ID) task.Task {
 		if got.State.Final() {
 			return got
 		}
+	}
+}
+
+// TestWhatEncodesLargeIsKept: a log of XML, a result of HTML and other texts that many encoders spell at length are kept by the
+// engine at the first try, and a result that it cannot keep fails the attempt at once and says so.
+func TestWhatEncodesLargeIsKept(t *testing.T) {
+	t.Parallel()
+	html := `"` + strings.Repeat("<td>12</td>", 200<<10/11) + `"`
+	for name, test := range map[string]struct {
+		lines  []string
+		output string
+		want   task.State
+		said   string
+	}{
+		"a log of XML":           {slices.Repeat([]string{strings.Repeat("<c>1</c>", 512)}, 40), `1`, task.Succeeded, ""},
+		"a log of control bytes": {slices.Repeat([]string{strings.Repeat("\x01\u2028", 4096)}, 40), `1`, task.Succeeded, ""},
+		"a result of HTML":       {nil, html, task.Succeeded, ""},
+		"a result at the limit":  {nil, `"` + strings.Repeat("<", queue.MaxPayload-2) + `"`, task.Succeeded, ""},
+		"a result that is too large": {
+			nil, `"` + strings.Repeat("<", queue.MaxPayload-1) + `"`, task.Failed, "output: 262145 bytes as it is stored, at most 262144",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			set := definitions{&definition.Set{Jobs: []definition.Job{{Path: "/go", Target: definition.Target{Go: "f"}, Attempts: 1}}}}
+			s, bell := memory.New(memory.Options{}), local.New()
+			engine := queue.Open(queue.Options{Store: s, Journal: journal.Open(s, journal.Options{}), Definitions: set, Bell: bell})
+			r := worker.NewRunner(worker.Options{Engine: engine, Definitions: set, Targets: worker.Targets{
+				Go: worker.Functions{"f": func(_ context.Context, _ *worker.Attempt, log *worker.Log) (json.RawMessage, error) {
+					for _, line := range test.lines {
+						log.Info("%s", line)
+					}
+					return json.RawMessage(test.output), nil
+				}},
+			}})
+			added, err := engine.Enqueue(t.Context(), nil, queue.New{Dialect: task.Job, Job: "/go"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			stop := start(t, worker.NewPool(worker.PoolOptions{Runner: r, Bell: bell}))
+			ended := finished(t, engine, added.Tasks[0].Task.ID)
+			if err := stop(); err != nil {
+				t.Errorf("Run = %v, want nil", err)
+			}
+			if ended.State != test.want || ended.Attempt != 1 || !strings.Contains(ended.Message, test.said) {
+				t.Fatalf("%s at attempt %d: %s", ended.State, ended.Attempt, ended.Message)
+			}
+			if test.want == task.Succeeded && string(ended.Output) != test.output {
+				t.Errorf("an output of %d bytes, want %d", len(ended.Output), len(test.output))
+			}
+			page, err := engine.Logs(t.Context(), ended.ID, queue.LogQuery{})
+			if err != nil || test.lines != nil && len(page.Lines) != len(test.lines) {
+				t.Fatalf("%d lines, want %d: %v", len(page.Lines), len(test.lines), err)
+			}
+			for i := range test.lines {
+				if begun, cut := strings.CutSuffix(page.Lines[i].Message, "… (cut: the line is longer than 32 KiB)"); begun != test.lines[i] && !(cut && strings.HasPrefix(test.lines[i], begun)) {
+					t.Errorf("line %d came back as %.60q", i, page.Lines[i].Message)
+				}
+			}
+		})
 	}
 }
