@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -108,6 +109,10 @@ func (a *actor) enqueue(n int) {
 		count += a.luck.IntN(4)
 	}
 	q := request{once: a.chance(20)}
+	burden := a.burden()
+	if burden == heavy && !q.once {
+		count = 2 * heavies // so many are too large for one write
+	}
 	var news []queue.New
 	for i := range count {
 		label := fmt.Sprintf("%s-%d-%d", a.name, n, i)
@@ -115,7 +120,11 @@ func (a *actor) enqueue(n int) {
 			label = fmt.Sprintf("once-%d-%d", n, i)
 		}
 		q.labels = append(q.labels, label)
-		news = append(news, a.invent(label, q.once))
+		n := a.invent(label, q.once)
+		if !q.once {
+			n.Payload = burden.on(n.Payload)
+		}
+		news = append(news, n)
 	}
 	var once *queue.Once
 	tries := 1
@@ -128,6 +137,9 @@ func (a *actor) enqueue(n int) {
 		e := a.home.now()
 		answer, err := e.Enqueue(a.run.ctx, once, news...)
 		a.part()
+		if isNew := func(t queue.Added) bool { return !t.Existing }; !q.once && (err != nil || slices.ContainsFunc(answer.Tasks, isNew)) {
+			a.run.verifyBurden("an enqueue", burden, e, err)
+		}
 		if q.outcome = judge(e, err); q.outcome == Acknowledged {
 			q.answer = answer
 			break
@@ -242,7 +254,8 @@ func (a *actor) execute(e *engine, l queue.Lease) {
 		if e = a.remote(e); e.crashed() {
 			return
 		}
-		alive, err := e.Heartbeat(a.run.ctx, l.Token, queue.Beat{Progress: &queue.Progress{Step: 1}})
+		alive, err := e.Heartbeat(a.run.ctx, l.Token, queue.Beat{Progress: &queue.Progress{Step: 1}, Lines: a.lines()})
+		a.run.verifyBurden("a heartbeat", light, e, err)
 		if errors.Is(err, queue.ErrStale) {
 			break
 		}
@@ -272,6 +285,11 @@ func (a *actor) remote(e *engine) *engine {
 
 func (a *actor) complete(e *engine, l queue.Lease, result queue.Result) {
 	result.Message = fmt.Sprintf("%s %d", a.name, a.luck.Uint64())
+	burden := light
+	if result.Outcome == queue.OK {
+		burden = a.burden()
+		result.Output = burden.on([]byte(`"done"`))
+	}
 	c := completed{lease: l, message: result.Message}
 	var err error
 	var leases []queue.Lease
@@ -284,6 +302,14 @@ func (a *actor) complete(e *engine, l queue.Lease, result queue.Result) {
 	a.part()
 	if e.crashed() {
 		return
+	}
+	a.run.verifyBurden("a completion", burden, e, err)
+	if errors.Is(err, queue.ErrInvalid) { // a worker says so
+		result.Outcome, result.Output = queue.Failed, nil
+		c.state, err = e.Complete(a.run.ctx, l.Token, result)
+		if a.part(); e.crashed() {
+			return
+		}
 	}
 	c.known = err == nil
 	c.refused = errors.Is(err, queue.ErrStale) || errors.Is(err, queue.ErrNoLease)

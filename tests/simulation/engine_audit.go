@@ -39,6 +39,9 @@ func newLedger(base store.Store, r *engineRun) *ledger {
 func (l *ledger) Write(ctx context.Context, w store.Write) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if err := distaste(w); err != nil {
+		return err
+	}
 	if err := l.Store.Write(ctx, w); err != nil {
 		return err
 	}

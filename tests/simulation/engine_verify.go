@@ -60,7 +60,11 @@ func (r *engineRun) runAll(e *engine) {
 			return
 		}
 		r.given(leases, began, held)
-		for _, l := range leases {
+		for i, l := range leases {
+			if i == 0 {
+				_, err := e.Complete(r.ctx, l.Token, queue.Result{Outcome: queue.OK, Output: bad.on(nil)})
+				r.verifyRefused(err)
+			}
 			if _, err := e.Complete(r.ctx, l.Token, queue.Result{Outcome: queue.OK}); err != nil {
 				r.report("liveness", "a task cannot be completed when all is quiet: %v", err)
 			}
