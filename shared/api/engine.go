@@ -31,7 +31,7 @@ type Engine interface {
 	SetRule(ctx context.Context, path string, kind queue.RuleKind, on bool) error
 	Rules(ctx context.Context, prefix string) ([]queue.Rules, error)
 	Counts(ctx context.Context, prefix string) (map[string]map[task.State]int64, error)
-	OldestWaiting(ctx context.Context, group string) (time.Time, error)
+	OldestWaiting(ctx context.Context, prefix string) (map[string]time.Time, error)
 }
 
 // Definitions answer what is declared; a [definition.Book] does.

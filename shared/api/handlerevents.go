@@ -190,11 +190,16 @@ func (h *handlerReading) handlers(x *exchange) error {
 	if err != nil {
 		return err
 	}
+	oldest, err := h.engine.OldestWaiting(x.r.Context(), canvasPrefix(canvas))
+	if err != nil {
+		return err
+	}
 	views := []handlerView{}
 	for _, path := range keysAfter(x, q, all, cursor, limit) {
 		view := all[path]
-		if view.OldestWait, err = h.oldestWait(x.r.Context(), path, view.Counts); err != nil {
-			return err
+		if since, waits := oldest[path]; waits {
+			wait := max(time.Since(since).Milliseconds(), 0)
+			view.OldestWait = &wait
 		}
 		views = append(views, *view)
 	}
@@ -251,19 +256,6 @@ func see(all map[string]*handlerView, path string) *handlerView {
 	}
 	all[path] = v
 	return v
-}
-
-// oldestWait answers for how many milliseconds the oldest waiting event has waited; nil if none waits.
-func (h *handlerReading) oldestWait(ctx context.Context, path string, counts map[task.Status]int64) (*int64, error) {
-	if counts[task.Waiting.In(task.Event)]+counts[task.Ready.In(task.Event)] == 0 {
-		return nil, nil
-	}
-	since, err := h.engine.OldestWaiting(ctx, path)
-	if err != nil || since.IsZero() {
-		return nil, err
-	}
-	wait := max(time.Since(since).Milliseconds(), 0)
-	return &wait, nil
 }
 
 func handlerEventSchema(status *huma.Schema) *huma.Schema {

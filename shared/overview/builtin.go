@@ -1,6 +1,7 @@
 package overview
 
 import (
+	"bytes"
 	"encoding/json"
 	"strings"
 
@@ -126,13 +127,16 @@ func JobChains() journal.Fold {
 	})
 }
 
+// TasksName is the name of the fold [Tasks].
+const TasksName = "TaskOverview"
+
 // Tasks is the fold of task events: {"TYPE":"TaskOverview","taskId","jobPath","state"}, the state being the last event's
 // name without Task: Added, Started or Ended. Closed and removed tasks leave.
 //
 // Task events are the most frequent ones by far, and unfinished tasks the most numerous objects, so that nothing is parsed
 // here and only the state is kept.
 func Tasks() journal.Fold {
-	return journal.Fold{Name: "TaskOverview", Show: showTask, Apply: func(state *journal.State, e *event.Event) {
+	return journal.Fold{Name: TasksName, Show: showTask, Apply: func(state *journal.State, e *event.Event) {
 		if event.FamilyOf(e.Type) != event.TaskEvent {
 			return
 		}
@@ -153,6 +157,9 @@ func TaskKey(key string) event.Key {
 	path, id, _ := strings.Cut(key, taskSeparator)
 	return event.Key{Path: path, TaskID: id}
 }
+
+// IsStarted reports whether a task runs, by what is shown of it in the fold [Tasks].
+func IsStarted(shown []byte) bool { return bytes.HasSuffix(shown, []byte(`"state":"Started"}`)) }
 
 func showTask(dst []byte, key string, value []byte) []byte {
 	task := TaskKey(key)

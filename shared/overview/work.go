@@ -40,6 +40,16 @@ func ReadDone(key string, value []byte) (d Done, ok bool) {
 	return d, true
 }
 
+// ReadStart reads a value by which the fold [Work] remembers a single task: the id, and since when it runs, or from when it may
+// start where that is not its creation, in microseconds since 1970. ok is false for the values of jobs.
+func ReadStart(key string, value []byte) (id string, at int64, ok bool) {
+	id, ok = strings.CutPrefix(key, openTask)
+	if !ok || len(value) != 8 {
+		return "", 0, false
+	}
+	return id, int64(binary.LittleEndian.Uint64(value)), true
+}
+
 func (d *Done) value() []byte {
 	value := make([]byte, 0, 8*len(d.fields()))
 	for _, field := range d.fields() {
@@ -75,7 +85,7 @@ func work(state *journal.State, e *event.Event) {
 		d.Queued, d.Active = d.Queued-1, d.Active+1
 		since := remembered(state, task)
 		if since == 0 {
-			since = createdAt(e.Key.TaskID)
+			since = CreatedAt(e.Key.TaskID)
 		}
 		if since > 0 {
 			d.Starts, d.Waited = d.Starts+1, d.Waited+max(int64(e.ID)-since, 0)
@@ -147,9 +157,9 @@ func timeAtEnd(fields []byte, name string) int64 {
 	return when.UnixMicro()
 }
 
-// createdAt reads a task's creation from its id, in microseconds: it ends in a UUID of version 7 whose 12 bits after the
+// CreatedAt reads a task's creation from its id, in microseconds since 1970: it ends in a UUID of version 7 whose 12 bits after the
 // version are the microseconds within the millisecond; 0 if it does not.
-func createdAt(id string) int64 {
+func CreatedAt(id string) int64 {
 	const length = 36
 	if len(id) < length {
 		return 0

@@ -3,7 +3,6 @@ package queue
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/millrace/millrace/shared/store"
 	"github.com/millrace/millrace/shared/task"
@@ -71,23 +70,5 @@ func (q *Queue) list(ctx context.Context, r store.Range, l *Listing) (Page, erro
 			return page, nil
 		}
 		r = r.Behind(last)
-	}
-}
-
-// OldestWaiting answers the creation of the oldest queued task of a group; zero if none is queued.
-func (q *Queue) OldestWaiting(ctx context.Context, group string) (time.Time, error) {
-	l := Listing{Group: group, Limit: 1, Match: func(t *task.Task) bool { return t.State.Queued() }}
-	for {
-		page, err := q.List(ctx, l)
-		if err != nil {
-			return time.Time{}, err
-		}
-		if len(page.Tasks) > 0 {
-			return time.UnixMicro(page.Tasks[0].Created), nil
-		}
-		if page.Cursor == "" {
-			return time.Time{}, nil
-		}
-		l.Cursor = page.Cursor
 	}
 }
