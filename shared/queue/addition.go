@@ -214,8 +214,10 @@ func (a *addition) touches() []string {
 	return names
 }
 
-// claims reports whether the task takes its unique key now.
-func (t *adding) claims() bool { return t.task.Unique != "" && !t.task.Late }
+// claims reports whether the task takes its unique key now. A missing one takes none: it never runs.
+func (t *adding) claims() bool {
+	return t.task.Unique != "" && !t.task.Late && t.task.State != task.Missing
+}
 
 // fresh reports whether the task is to be written.
 func (t *adding) fresh() bool { return !t.existing && t.same < 0 }

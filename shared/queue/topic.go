@@ -4,6 +4,7 @@ import (
 	"context"
 	"hash/fnv"
 	"strings"
+	"time"
 
 	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/store"
@@ -75,7 +76,7 @@ func historyKey(t *task.Task) store.Key {
 // maxConclude is how many operations conclude answers at most.
 const maxConclude = 3
 
-// conclude are the operations on a task that is finished: it is kept, or gone, and its unique key is free.
+// conclude are the operations on a task that is finished: it is kept, or gone, and its unique key is free, or will be.
 func conclude(t *task.Task, gone bool, cond store.Condition) []store.Op {
 	uuid := t.ID.UUID()
 	ops := make([]store.Op, 0, maxConclude)
@@ -91,10 +92,24 @@ func conclude(t *task.Task, gone bool, cond store.Condition) []store.Op {
 			ops = append(ops, store.Put(store.Item{Key: historyKey(t), Value: encode(past{t.Job, t.State})}, store.Always))
 		}
 	}
-	if t.HoldsUnique() && t.UniqueUntil <= t.Finished {
-		ops = append(ops, store.Delete(uniqueKey(t.Job, t.Unique), store.Always)) // ours while unfinished
+	if t.HoldsUnique() {
+		ops = append(ops, leaveUnique(t)) // ours while unfinished
 	}
 	return ops
+}
+
+// uniqueSpare is how much longer than it is held a unique key's item stays for the store to remove: more than clocks differ.
+const uniqueSpare = time.Hour
+
+// leaveUnique answers the operation on the unique key of a task that has ended: it is free, or held for the rest of its window,
+// after which the store removes its item, whatever has become of the task.
+func leaveUnique(t *task.Task) store.Op {
+	key := uniqueKey(t.Job, t.Unique)
+	if t.UniqueUntil <= t.Finished {
+		return store.Delete(key, store.Always)
+	}
+	until := time.UnixMicro(t.UniqueUntil).Add(uniqueSpare)
+	return store.Put(store.Item{Key: key, Value: []byte(t.ID), Expires: until}, store.Always)
 }
 
 // forget are the operations that remove a finished task for good.
