@@ -31,7 +31,7 @@ type NewEvent struct {
 
 // MarshalJSON answers the event as the server takes it.
 func (e NewEvent) MarshalJSON() ([]byte, error) {
-	return json.Marshal(struct {
+	return encode(struct {
 		Value      json.RawMessage `json:"value"`
 		DelayUntil Time            `json:"delay_until,omitzero"`
 		Modifier   string          `json:"modifier,omitempty"`
@@ -46,7 +46,7 @@ type EmittedTo struct {
 
 // EmitTo emits an event to a handler, once however often it has to be sent.
 func (c *Client) EmitTo(ctx context.Context, h HandlerName, e NewEvent) (emitted EmittedTo, err error) {
-	body, err := json.Marshal(e)
+	body, err := encode(e)
 	if err == nil {
 		_, err = c.ask(ctx, call{method: http.MethodPost, path: h.path() + "/events", body: body, key: c.ownKey()}, &emitted)
 	}

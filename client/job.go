@@ -65,7 +65,7 @@ func (n NewJob) MarshalJSON() ([]byte, error) {
 	case n.Unique != "":
 		body.Unique = n.Unique
 	}
-	return json.Marshal(body)
+	return encode(body)
 }
 
 // Job is a job of a topic, or any other task with what it has of one.
@@ -105,7 +105,7 @@ type JobProgress struct {
 // AddJob adds a job, once however often the request has to be sent. Existing says that the unique key is held by the job
 // that is answered.
 func (c *Client) AddJob(ctx context.Context, n NewJob) (job Job, existing bool, err error) {
-	body, err := json.Marshal(n)
+	body, err := encode(n)
 	var answer reply
 	if err == nil {
 		answer, err = c.ask(ctx, call{method: http.MethodPost, path: jobsPath, body: body, key: c.ownKey()}, &job)

@@ -70,7 +70,7 @@ func segment(name string) string {
 // are refused with 423. key makes the append happen once within 24 hours, over any number of calls; without one it is sent
 // once.
 func (c *Client) AppendToStream(ctx context.Context, producer, stream, key string, events ...StreamEvent) (all []Appended, err error) {
-	body, err := json.Marshal(events)
+	body, err := encode(events)
 	if err != nil {
 		return nil, fmt.Errorf("client: append to %s: %w", stream, err)
 	}
@@ -145,7 +145,7 @@ func (c *Client) MoveOffset(ctx context.Context, consumer, stream, eventName str
 }
 
 func (c *Client) offset(ctx context.Context, consumer, path string, body any) (int64, error) {
-	text, err := json.Marshal(body)
+	text, err := encode(body)
 	if err != nil {
 		return 0, err
 	}
