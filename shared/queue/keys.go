@@ -26,7 +26,7 @@ import (
 //	rules             PATH          pause and block, which queues are suspended, and for which instances tasks are kept
 //	lines, holds      NAME          which ready indexes and holds there may be
 //	orders            QUEUE         counts the starts of an ordered queue
-//	turn/QUEUE        KEY           sequencer: where a fairness key's next turn is
+//	turn/QUEUE        KEY           sequencer: where a fairness key's next turn is; see store.Passing
 //	turns             QUEUE         sequencer: its floor is the queue's virtual time
 const (
 	partitionDue   = "due"
@@ -73,7 +73,8 @@ func logPartition(uuid string) string { return "log/" + uuid }
 
 func orderKey(queue string) store.Key { return work("orders", fit(queue)) }
 
-func turnKey(queue, turn string) store.Key { return work("turn/"+fit(queue), fit(turn)) }
+// turnKey names a sequencer that the store forgets when its key has not been heard of for [store.PassingFor].
+func turnKey(queue, turn string) store.Key { return work(store.Passing+fit(queue), fit(turn)) }
 
 func turnsKey(queue string) store.Key { return work("turns", fit(queue)) }
 

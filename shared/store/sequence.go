@@ -2,8 +2,19 @@ package store
 
 import (
 	"fmt"
+	"strings"
 	"time"
 )
+
+// Passing is what the partitions of sequencers in the table [Work] begin with of which there may be any number, and which come
+// and go. Where nobody has reserved of one for [PassingFor], a backend may forget it: it then begins anew. All others stay.
+const (
+	Passing    = "turn/"
+	PassingFor = 30 * 24 * time.Hour
+)
+
+// IsPassing reports whether the sequencer of a key may be forgotten, see [Passing].
+func (k Key) IsPassing() bool { return k.Table == Work && strings.HasPrefix(k.Partition, Passing) }
 
 // ClockLead is how far ahead of a sequencer's last id, and of the store's date, a caller's clock may be.
 const ClockLead = time.Hour

@@ -217,7 +217,7 @@ type Store interface {
 	// repeated freely. Where now is more than an hour ahead of LastID, the backend first compares it with Date and
 	// answers [ErrClock] if it is more than an hour ahead of that too; ids beyond [MaxID] are refused with [ErrClock].
 	//
-	// A sequencer is not an item: Get and Write do not reach it. A backend may lose reservations in a crash as long as
+	// A sequencer is not an item: Get and Write do not reach it. It stays for ever, unless it is one that is [Passing]. A backend may lose reservations in a crash as long as
 	// everything written since is lost with them.
 	Reserve(ctx context.Context, key Key, ids int, now int64) (Ticket, error)
 

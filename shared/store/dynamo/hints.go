@@ -1,6 +1,7 @@
 package dynamo
 
 import (
+	"maps"
 	"sync"
 
 	"github.com/millrace/millrace/shared/store"
@@ -9,8 +10,11 @@ import (
 // hintAge is how far ids may be behind the clock for a ticket to go on from them, in microseconds.
 const hintAge = 20_000
 
+// maxHints is of how many sequencers something is known, and of those that are being reserved of.
+const maxHints = 10_000
+
 // hints is what this process knows of its sequencers: enough to guess the right request for a ticket. It decides nothing;
-// a wrong guess costs a refused request. There are as many as there are journals.
+// a wrong guess costs a refused request.
 type hints struct {
 	mu    sync.Mutex
 	known map[store.Key]*hint
@@ -31,6 +35,9 @@ func (h *hints) begin(key store.Key, now int64) branch {
 	}
 	k := h.known[key]
 	if k == nil {
+		if len(h.known) >= maxHints {
+			maps.DeleteFunc(h.known, func(_ store.Key, k *hint) bool { return k.pending == 0 })
+		}
 		k = &hint{}
 		h.known[key] = k
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -134,8 +135,13 @@ func (r *reservation) send(ctx context.Context, b branch) (state store.Sequence,
 
 // express sets the branch's update and condition.
 func (r *reservation) express(in *dynamodb.UpdateItemInput, b branch) {
-	const atNow = "SET #last = :last ADD " + layout.Position + " :one"
 	values := in.ExpressionAttributeValues
+	atNow, goOn := "SET #last = :last", ""
+	if r.key.IsPassing() { // the tables' time to live removes it when it is idle
+		atNow, goOn = atNow+", "+layout.Expires+" = :until", "SET "+layout.Expires+" = :until "
+		values[":until"] = number(layout.Seconds(time.Now().Add(store.PassingFor)))
+	}
+	atNow += " ADD " + layout.Position + " :one"
 	switch b {
 	case ahead:
 		in.UpdateExpression = aws.String(atNow)
@@ -146,7 +152,7 @@ func (r *reservation) express(in *dynamodb.UpdateItemInput, b branch) {
 		in.ConditionExpression = aws.String("attribute_not_exists(#last) OR #last < :now")
 		values[":last"], values[":now"] = number(r.now+r.ids-1), number(r.now)
 	case reached:
-		in.UpdateExpression = aws.String("ADD " + layout.Position + " :one, #last :ids")
+		in.UpdateExpression = aws.String(goOn + "ADD " + layout.Position + " :one, #last :ids")
 		in.ConditionExpression = aws.String("#last BETWEEN :low AND :high")
 		values[":ids"], values[":low"], values[":high"] = number(r.ids), number(r.now-hintAge), number(store.MaxID-r.ids)
 	}

@@ -87,6 +87,7 @@ func (s *Store) flush(g *group, group []*pending) error {
 	}
 	g.remember(s.recent)
 	s.publish()
+	s.trim()
 	return nil
 }
 
@@ -102,6 +103,9 @@ func (s *Store) add(g *group, p *pending) error {
 	}
 	if p.expired != nil {
 		return g.expire(s, p.expired)
+	}
+	if p.idle != nil {
+		return s.drop(g.batch, p.idle)
 	}
 	if t := p.write.NotAfter; !t.IsZero() && g.now.After(t) {
 		return store.ErrTooLate

@@ -51,15 +51,31 @@ func (s *Store) sweepChunk(from []byte) (next []byte, err error) {
 	}
 	defer s.leave(&err)
 	expired, next, err := s.expired(from)
-	if err != nil || len(expired) == 0 {
-		return next, err
-	}
-	p := newPending(nil)
-	p.expired = expired
-	if err := s.commit(ctx, p); err != nil {
+	if err != nil {
 		return nil, err
 	}
-	return next, nil
+	if len(expired) > 0 {
+		p := newPending(nil)
+		p.expired = expired
+		if err := s.commit(ctx, p); err != nil {
+			return nil, err
+		}
+	}
+	if next == nil {
+		err = s.sweepIdle(ctx)
+	}
+	return next, err
+}
+
+// sweepIdle removes sequencers that may be forgotten, at the end of a pass.
+func (s *Store) sweepIdle(ctx context.Context) error {
+	idle, err := s.idle()
+	if err != nil || len(idle) == 0 {
+		return err
+	}
+	p := newPending(nil)
+	p.idle = idle
+	return s.commit(ctx, p)
 }
 
 // expired answers the keys of a chunk's expired items, and where the next chunk begins.

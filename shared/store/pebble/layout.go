@@ -125,20 +125,27 @@ func (e *entry) item(k store.Key) *store.Item {
 	}
 }
 
-func appendSequence(buf []byte, s store.Sequence) []byte {
+// appendSequence appends a sequencer's value: its numbers as varints. used, when it was used last, is left out where it is 0.
+func appendSequence(buf []byte, s store.Sequence, used int64) []byte {
 	for _, n := range [...]int64{s.Position, s.LastID, s.FloorPosition, s.FloorID} {
 		buf = binary.AppendVarint(buf, n)
 	}
-	return buf
+	if used == 0 {
+		return buf
+	}
+	return binary.AppendVarint(buf, used)
 }
 
-func parseSequence(buf []byte) (s store.Sequence, err error) {
-	for _, target := range [...]*int64{&s.Position, &s.LastID, &s.FloorPosition, &s.FloorID} {
+func parseSequence(buf []byte) (s store.Sequence, used int64, err error) {
+	for _, target := range [...]*int64{&s.Position, &s.LastID, &s.FloorPosition, &s.FloorID, &used} {
+		if target == &used && len(buf) == 0 {
+			break
+		}
 		value, n := binary.Varint(buf)
 		if n <= 0 {
-			return s, errLayout
+			return s, used, errLayout
 		}
 		*target, buf = value, buf[n:]
 	}
-	return s, nil
+	return s, used, nil
 }

@@ -91,12 +91,13 @@ func TestExpiryIsCutToTheSecond(t *testing.T) {
 // FuzzEntry: whatever a file holds, it is read or refused.
 func FuzzEntry(f *testing.F) {
 	f.Add(appendItem(nil, &store.Item{Version: 1, Token: "token", Value: []byte("value")}))
-	f.Add(appendSequence(nil, store.Sequence{Position: 7, LastID: 1 << 50}))
+	f.Add(appendSequence(nil, store.Sequence{Position: 7, LastID: 1 << 50}, 0))
+	f.Add(appendSequence(nil, store.Sequence{Position: 7, LastID: 1 << 50}, 1<<40))
 	f.Add([]byte{2, 0, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 1})
 	f.Fuzz(func(_ *testing.T, data []byte) {
 		if e, err := parseEntry(data); err == nil {
 			_ = e.item(store.Key{})
 		}
-		_, _ = parseSequence(data)
+		_, _, _ = parseSequence(data)
 	})
 }

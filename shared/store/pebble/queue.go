@@ -19,6 +19,7 @@ type pending struct {
 	size    int // of its values
 	remove  *store.Range
 	expired [][]byte      // keys of items to be deleted if they are expired
+	idle    [][]byte      // keys of sequencers to be deleted if nobody has reserved of them
 	err     error         // the answer, once it is ready
 	ready   chan struct{} // with room for one
 }

@@ -1,9 +1,11 @@
 package pebble
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"sync"
 	"time"
 
@@ -22,23 +24,28 @@ type sequences struct {
 
 type sequencer struct {
 	store.Sequence
-	key   []byte
-	dirty bool
+	key     []byte
+	dirty   bool
+	passing bool  // it may be forgotten when it is idle for long
+	used    int64 // of one that is passing: when somebody reserved of it last, in seconds since 1970
 }
+
+// maxSequencers is how many sequencers stay in memory when a commit has stored them as they are; where there are more, those go.
+const maxSequencers = 10_000
 
 // sequencer answers the sequencer of a key, reading it the first time. The lock is held.
 func (s *Store) sequencer(key store.Key) (*sequencer, error) {
 	if q, ok := s.sequences.all[key]; ok {
 		return q, nil
 	}
-	q := &sequencer{key: append([]byte{kindSequencer}, appendKey(nil, kindOf(key.Table), key)...)}
+	q := &sequencer{key: append([]byte{kindSequencer}, appendKey(nil, kindOf(key.Table), key)...), passing: key.IsPassing()}
 	found, closer, err := s.db.Get(q.key)
 	switch {
 	case errors.Is(err, pebble.ErrNotFound):
 	case err != nil:
 		return nil, s.readError(key, err)
 	default:
-		q.Sequence, err = parseSequence(found)
+		q.Sequence, q.used, err = parseSequence(found)
 		_ = closer.Close() // releases memory only
 		if err != nil {
 			return nil, s.readError(key, err)
@@ -80,7 +87,9 @@ func (s *Store) Reserve(ctx context.Context, key store.Key, ids int, now int64) 
 		return store.Ticket{}, err
 	}
 	t.Sent = sent
-	q.Sequence = t.Sequence
+	if q.Sequence = t.Sequence; q.passing {
+		q.used = sent.Unix()
+	}
 	s.touch(q)
 	return t, nil
 }
@@ -149,11 +158,73 @@ func (s *Store) save(batch *pebble.Batch) error {
 	defer s.sequences.mu.Unlock()
 	var value [64]byte
 	for _, q := range s.sequences.dirty {
-		if err := batch.Set(q.key, appendSequence(value[:0], q.Sequence), nil); err != nil {
+		if err := batch.Set(q.key, appendSequence(value[:0], q.Sequence, q.used), nil); err != nil {
 			return err
 		}
 		q.dirty = false
 	}
 	s.sequences.dirty = s.sequences.dirty[:0]
+	return nil
+}
+
+// trim forgets sequencers that are stored as they are, where there are many. It is called when what was saved is committed.
+func (s *Store) trim() {
+	s.sequences.mu.Lock()
+	defer s.sequences.mu.Unlock()
+	if len(s.sequences.all) > maxSequencers {
+		s.sequences.forget()
+	}
+}
+
+// forget drops those that are stored as they are. The lock is held.
+func (q *sequences) forget() {
+	maps.DeleteFunc(q.all, func(_ store.Key, one *sequencer) bool { return !one.dirty })
+}
+
+// idle answers the keys of sequencers that may be removed.
+func (s *Store) idle() (keys [][]byte, err error) {
+	snap := s.snapshot()
+	defer snap.release()
+	from := append([]byte{kindSequencer, kindWork}, store.Passing...)
+	to := bytes.Clone(from)
+	to[len(to)-1]++
+	iter, err := snap.NewIter(&pebble.IterOptions{LowerBound: from, UpperBound: to})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, iter.Close()) }()
+	before := time.Now().Add(-store.PassingFor).Unix()
+	for ok := iter.First(); ok && len(keys) < chunkKeys; ok = iter.Next() {
+		value, err := iter.ValueAndErr()
+		if err != nil {
+			return nil, err
+		}
+		if _, used, err := parseSequence(value); err != nil {
+			return nil, err
+		} else if used != 0 && used < before {
+			keys = append(keys, bytes.Clone(iter.Key()))
+		}
+	}
+	return keys, nil
+}
+
+// drop deletes idle sequencers, but for those that somebody has reserved of meanwhile. What was read of one before it is deleted
+// only goes on from there.
+func (s *Store) drop(batch *pebble.Batch, keys [][]byte) error {
+	s.sequences.mu.Lock()
+	defer s.sequences.mu.Unlock()
+	s.sequences.forget()
+	used := map[string]bool{}
+	for _, q := range s.sequences.dirty {
+		used[string(q.key)] = true
+	}
+	for _, key := range keys {
+		if used[string(key)] {
+			continue
+		}
+		if err := batch.Delete(key, nil); err != nil {
+			return err
+		}
+	}
 	return nil
 }
