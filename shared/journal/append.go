@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -246,10 +247,8 @@ func (a *attempt) abandon(ctx context.Context) (outcome, error) {
 		return landed, nil
 	case err == nil:
 		return refused, a.failure()
-	case !a.inFlight && a.invalid != nil: // likewise, and nothing of mine was ever applied; the hole is for readers to fill
-		return refused, a.failure()
-	case !a.inFlight:
-		return refused, a.j.unavailable("write a slot", err)
+	case !a.inFlight: // nothing of mine was ever applied; the hole is for readers to fill
+		return refused, a.j.unavailable("write a slot", cmp.Or(a.invalid, err))
 	default:
 		return undecided, fmt.Errorf("%w: position %d: %w", ErrUnknownOutcome, a.ticket.Position, err)
 	}
