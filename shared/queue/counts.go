@@ -50,7 +50,7 @@ func (q *Queue) countWaiting(ctx context.Context, prefix string, counts map[stri
 	return nil
 }
 
-// delayed answers how many tasks wait for a time to come, by their jobs.
+// delayed returns how many tasks wait for a time to come, by their jobs.
 func (q *Queue) delayed(ctx context.Context, prefix string) (map[string]int64, error) {
 	now, until := q.micro(), map[string]bool{}
 	_, err := q.journal.Snapshot(ctx, overview.WorkName, func(key string, value []byte) {
@@ -81,7 +81,7 @@ func (q *Queue) eachQueued(ctx context.Context, prefix string, each func(event.K
 	return err
 }
 
-// OldestWaiting answers the creation of the oldest queued task of each job whose path begins with prefix and that has one, by
+// OldestWaiting returns the creation of the oldest queued task of each job whose path begins with prefix and that has one, by
 // path. Like Counts, it costs by the tasks that are not finished, and a second look at what the process knows of them.
 func (q *Queue) OldestWaiting(ctx context.Context, prefix string) (map[string]time.Time, error) {
 	oldest := map[string]time.Time{}

@@ -25,7 +25,7 @@ import (
 	"github.com/millrace/millrace/shared/task"
 )
 
-// over answers an engine over a store.
+// over returns an engine over a store.
 func over(t *testing.T, s store.Store) *bench {
 	t.Helper()
 	b := &bench{t: t, store: s, clock: &clock{time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}}
@@ -263,7 +263,7 @@ func TestTasksThatAreTooLargeForOneWriteGoInSeveral(t *testing.T) {
 	})
 }
 
-// talk answers lines of 48 KiB, each of which takes 64 KiB at most.
+// talk returns lines of 48 KiB, each of which takes 64 KiB at most.
 func talk(n int) []queue.Line {
 	lines := make([]queue.Line, n)
 	for i := range lines {

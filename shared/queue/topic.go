@@ -101,7 +101,7 @@ func conclude(t *task.Task, gone bool, cond store.Condition) []store.Op {
 // uniqueSpare is how much longer than it is held a unique key's item stays for the store to remove: more than clocks differ.
 const uniqueSpare = time.Hour
 
-// leaveUnique answers the operation on the unique key of a task that has ended: it is free, or held for the rest of its window,
+// leaveUnique returns the operation on the unique key of a task that has ended: it is free, or held for the rest of its window,
 // after which the store removes its item, whatever has become of the task.
 func leaveUnique(t *task.Task) store.Op {
 	key := uniqueKey(t.Job, t.Unique)

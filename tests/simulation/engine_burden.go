@@ -43,7 +43,7 @@ func (a *actor) burden() burden {
 
 var heavyText = strings.Repeat("<", queue.MaxPayload-2)
 
-// on answers the value with its burden.
+// on returns the value with its burden.
 func (b burden) on(value []byte) []byte {
 	switch b {
 	case heavy:
@@ -57,7 +57,7 @@ func (b burden) on(value []byte) []byte {
 	}
 }
 
-// lines answers what a worker logs: nothing in general, or lines that take more in an item than they have bytes.
+// lines returns what a worker logs: nothing in general, or lines that take more in an item than they have bytes.
 func (a *actor) lines() []queue.Line {
 	if !a.chance(5) {
 		return nil
@@ -69,7 +69,7 @@ func (a *actor) lines() []queue.Line {
 	return lines
 }
 
-// distaste answers an error for what the store does not take.
+// distaste returns an error for what the store does not take.
 func distaste(w store.Write) error {
 	for i := range w.Ops {
 		if bytes.Contains(w.Ops[i].Item.Value, []byte(distasteful)) {

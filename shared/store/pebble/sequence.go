@@ -181,7 +181,7 @@ func (q *sequences) forget() {
 	maps.DeleteFunc(q.all, func(_ store.Key, one *sequencer) bool { return !one.dirty })
 }
 
-// idle answers the keys of sequencers that may be removed.
+// idle returns the keys of sequencers that may be removed.
 func (s *Store) idle() (keys [][]byte, err error) {
 	snap := s.snapshot()
 	defer snap.release()
