@@ -77,9 +77,10 @@ type Queue struct {
 // Open answers a Queue. Nothing is read or written yet.
 func Open(o Options) *Queue {
 	q := &Queue{
-		store: o.Store, journal: o.Journal, definitions: o.Definitions, bell: o.Bell, now: o.Now, log: o.Log,
+		journal: o.Journal, definitions: o.Definitions, bell: o.Bell, now: o.Now, log: o.Log,
 		randomness: o.Random, instances: o.Instances, history: o.History,
 	}
+	q.store = &patient{o.Store, q}
 	if q.now == nil {
 		q.now = time.Now
 	}
@@ -127,9 +128,14 @@ func (q *Queue) random() uint32 {
 	return binary.BigEndian.Uint32(b[:])
 }
 
+// shortPause is how long those who were in each other's way pause at most, at first.
+const shortPause = 8 * time.Millisecond
+
 // pause parts contenders.
-func (q *Queue) pause(ctx context.Context) {
-	timer := time.NewTimer(time.Duration(q.random()) % (8 * time.Millisecond))
+func (q *Queue) pause(ctx context.Context) { q.pauseUpTo(ctx, shortPause) }
+
+func (q *Queue) pauseUpTo(ctx context.Context, most time.Duration) {
+	timer := time.NewTimer(time.Duration(q.random()) % most)
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():
@@ -204,11 +210,6 @@ func unavailable(doing string, err error) error {
 		return err
 	}
 	return fmt.Errorf("%w: %s: %w", journal.ErrUnavailable, doing, err)
-}
-
-// again reports whether a write of one item may simply be repeated: it rests on a version, so that it cannot happen twice.
-func again(err error) bool {
-	return errors.Is(err, store.ErrBusy) || errors.Is(err, store.ErrUnknown)
 }
 
 // Close ends what runs in the background.

@@ -19,7 +19,7 @@ func (q *Queue) Stop(ctx context.Context, id task.ID) (running bool, err error) 
 			return false, err
 		}
 		err = q.askToStop(ctx, id)
-		if store.AsConflict(err) == nil && !again(err) && !errors.Is(err, errMoved) || try == tries {
+		if store.AsConflict(err) == nil && !errors.Is(err, store.ErrUnknown) && !errors.Is(err, errMoved) || try == tries {
 			return true, unavailable("ask a task to stop", err)
 		}
 		q.pause(ctx)
