@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"cmp"
 	"context"
 	crand "crypto/rand"
 	"encoding/binary"
@@ -38,6 +39,9 @@ type Options struct {
 	// Instances answers those that may be given tasks. Default: every job has one, and every name that a task prefers.
 	Instances func(ctx context.Context) ([]Claimer, error)
 	History   time.Duration // how long finished tasks are kept that leave a history; default: for ever
+	// Quiet is how long nothing was added to a line, the ready index of a queue or of a job of instances, before it is forgotten
+	// if it is empty. Default 15 minutes: far longer than a write takes, and than clocks of processes may differ.
+	Quiet time.Duration
 }
 
 // Queue is one process's access to the tasks of a store. Its methods may be called concurrently.
@@ -51,6 +55,7 @@ type Queue struct {
 	randomness  io.Reader
 	instances   func(ctx context.Context) ([]Claimer, error)
 	history     time.Duration
+	quiet       time.Duration
 	leftover    leftover
 
 	process string // the random part of this process's write tokens
@@ -79,6 +84,7 @@ func Open(o Options) *Queue {
 	q := &Queue{
 		journal: o.Journal, definitions: o.Definitions, bell: o.Bell, now: o.Now, log: o.Log,
 		randomness: o.Random, instances: o.Instances, history: o.History,
+		quiet: cmp.Or(o.Quiet, 15*time.Minute),
 	}
 	q.store = &patient{o.Store, q}
 	if q.now == nil {
