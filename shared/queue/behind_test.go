@@ -157,7 +157,7 @@ func (b *backlog) keep(kind string) {
 // others are put out of the way, some fifty with each write.
 func TestAReadyTaskStartsBehindWhateverIsHeld(t *testing.T) {
 	t.Parallel()
-	size := 20_000
+	size := 30_000
 	if testing.Short() {
 		size = 2000
 	}
