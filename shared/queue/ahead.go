@@ -8,7 +8,7 @@ import (
 )
 
 // Where other processes claim too, a claim reads past what says by itself that it cannot be started: what a rule holds, and what
-// needs a place of a concurrency key that it has found to have none. Reading an entry costs a thousandth of moving it out of the
+// needs a place of a concurrency key that it has found to have none. Reading an entry costs a hundredth of moving it out of the
 // way; so a task behind a hundred thousand that are paused is found by some twenty reads, and those who claim move them by and
 // by, some in each claim.
 
@@ -18,6 +18,7 @@ type ahead struct {
 	from   map[string]string // by partition: where to go on; one that is not there has been read to its end
 	full   map[string]bool   // concurrency keys that had no place left
 	passed []place           // what was read past and is to be put out of the way, as many as one claim remembers
+	more   bool              // there was more
 }
 
 const (
@@ -111,7 +112,7 @@ func (c *claim) lookIn(ctx context.Context, line string, limit int) (found []pla
 // pass remembers entries that were read past.
 func (a *ahead) pass(places []place) {
 	n := min(len(places), passedMost-len(a.passed))
-	a.passed = append(a.passed, places[:n]...)
+	a.passed, a.more = append(a.passed, places[:n]...), a.more || n < len(places)
 }
 
 // goBehind goes on behind entries of which all are others' already.

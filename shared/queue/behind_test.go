@@ -157,19 +157,20 @@ func (b *backlog) keep(kind string) {
 // others are put out of the way, some fifty with each write.
 func TestAReadyTaskStartsBehindWhateverIsHeld(t *testing.T) {
 	t.Parallel()
-	size := 30_000
-	if testing.Short() {
-		size = 2000
-	}
-	if os.Getenv("CI") == "true" {
-		size = 100_000
-	}
+	sizes := map[string]int{"memory": 30_000, "shared": 30_000, "pebble": 5000}
 	for kind, n := range map[string]queue.New{
 		"paused": {}, "limited": {Concurrency: &task.Concurrency{Key: "k", Limit: 1}}, "stopped": {},
 	} {
 		for name, open := range stores {
 			t.Run(kind+"/"+name, func(t *testing.T) {
 				t.Parallel()
+				size := sizes[name]
+				switch {
+				case testing.Short():
+					size = 2000
+				case os.Getenv("CI") == "true":
+					size = 100_000
+				}
 				b := newBacklog(t, open(t), size)
 				behind := b.fill(n)
 				b.keep(kind)

@@ -18,7 +18,8 @@ const (
 	// idleRounds is how often one claim looks again where it found something, and neither started nor tidied any of it.
 	idleRounds = 50
 
-	// claimFor is how long one claim works its way through what cannot be started; then another goes on.
+	// claimFor is how long one claim works its way through what cannot be started; then another goes on. It is less than a lease
+	// lasts, since some of its tasks may have been started before.
 	claimFor = 10 * time.Second
 
 	// maxReach is how many entries one round looks at, at most.
@@ -135,8 +136,11 @@ func (q *Queue) claims(ctx context.Context, by Claimer) ([]*claim, error) {
 		return nil, err
 	}
 	var claims []*claim
+	until := q.now().Add(claimFor)
 	add := func(line string) *claim {
-		c := &claim{q: q, set: set, by: by, lines: []string{line}, rules: rules, queue: set.QueueOf(queueOf(line))}
+		c := &claim{
+			q: q, set: set, by: by, lines: []string{line}, rules: rules, queue: set.QueueOf(queueOf(line)), until: until,
+		}
 		if c.queue.MaxParallel > 0 && c.queue.Type != definition.Ordered && q.store.Exclusive() {
 			c.permits.shared = &q.permits
 		}
@@ -166,6 +170,7 @@ type claim struct {
 	by    Claimer
 	lines []string // of the queue, that the claimer takes from
 	rules ruleSet
+	until time.Time // when it gives up
 	want  int
 	reach int   // how many entries to look at for them
 	ahead ahead // how far the lines have been read, where other processes claim too
@@ -213,19 +218,23 @@ func (c *claim) run(ctx context.Context) ([]Lease, error) {
 	if c.queue.Type == definition.Ordered && q.store.Exclusive() {
 		defer q.limited.lock(c.queue.Name)() // two claims of this process would choose the same task
 	}
-	began, work := q.now(), context.WithoutCancel(ctx) // what is picked is started or put back, whoever still listens
-	for idle := 0; idle < idleRounds && ctx.Err() == nil && q.now().Sub(began) < claimFor; {
+	work := context.WithoutCancel(ctx) // what is picked is started or put back, whoever still listens
+	for idle := 0; idle < idleRounds && ctx.Err() == nil && q.now().Before(c.until); {
 		chosen, err := c.choose(work)
-		if err != nil || chosen == nil {
+		if err == nil && chosen == nil {
 			c.handOver(work)
+		}
+		if err != nil || chosen == nil {
 			return nil, err
 		}
 		leases, err := c.started(work, q.send(work, chosen)[0])
 		if cleanErr := c.clean(work); err == nil {
 			err = cleanErr
 		}
-		if err != nil || len(leases) > 0 || c.full {
+		if len(leases) > 0 {
 			c.handOver(work)
+		}
+		if err != nil || len(leases) > 0 || c.full {
 			return leases, err
 		}
 		if c.tidied > 0 {
@@ -247,7 +256,7 @@ func (c *claim) run(ctx context.Context) ([]Lease, error) {
 
 // handOver rings where the claim has seen more that is in the way than it has tidied.
 func (c *claim) handOver(ctx context.Context) {
-	if len(c.ahead.passed) > 0 {
+	if len(c.ahead.passed) > 0 || c.ahead.more {
 		c.q.ring(ctx, ringsOf(c.lines))
 	}
 }
