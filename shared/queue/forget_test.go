@@ -29,7 +29,7 @@ func families() *definition.Set {
 	return d
 }
 
-// inFamilies answers an engine of those, on a store that is metered.
+// inFamilies returns an engine of those, on a store that is metered.
 func inFamilies(t *testing.T, alone bool) (*bench, *meter.Meter) {
 	t.Helper()
 	b := setupWith(t, families())
@@ -50,7 +50,7 @@ func (b *bench) open(d *definition.Set) {
 	b.Queue = queue.Open(queue.Options{Store: b.store, Journal: b.journal, Definitions: fixed{d}, Now: b.clock.now})
 }
 
-// member answers a task of one queue of a family.
+// member returns a task of one queue of a family.
 func member(family string, i int) queue.New {
 	return queue.New{
 		Dialect: task.Job, Job: fmt.Sprintf("/topics/%s/%d", family, i), Queue: fmt.Sprintf("%s-%d", family, i), Attempts: 2, RetryDelay: time.Nanosecond,
