@@ -40,7 +40,7 @@ type Options struct {
 	Instances func(ctx context.Context) ([]Claimer, error)
 	History   time.Duration // how long finished tasks are kept that leave a history; default: for ever
 	// Quiet is how long nothing was added to a line, the ready index of a queue or of a job of instances, before it is forgotten
-	// if it is empty. Default 15 minutes: far longer than a write takes, and than clocks of processes may differ.
+	// if it is empty. Default 30 minutes: far longer than a write takes, and than clocks of processes may differ.
 	Quiet time.Duration
 }
 
@@ -84,7 +84,7 @@ func Open(o Options) *Queue {
 	q := &Queue{
 		journal: o.Journal, definitions: o.Definitions, bell: o.Bell, now: o.Now, log: o.Log,
 		randomness: o.Random, instances: o.Instances, history: o.History,
-		quiet: cmp.Or(o.Quiet, 15*time.Minute),
+		quiet: cmp.Or(o.Quiet, 30*time.Minute),
 	}
 	q.store = &patient{o.Store, q}
 	if q.now == nil {
