@@ -96,7 +96,11 @@ func (j *Journal) reserve(ctx context.Context, events int) (store.Ticket, error)
 		if err == nil {
 			return t, nil
 		}
-		if errors.Is(err, store.ErrClock) || errors.Is(err, store.ErrClosed) || try == maxSends {
+		patience := maxSends
+		if errors.Is(err, store.ErrBusy) { // others take tickets too: their turn ends
+			patience = maxTries
+		}
+		if errors.Is(err, store.ErrClock) || errors.Is(err, store.ErrClosed) || try >= patience {
 			return t, j.unavailable("take a ticket", err)
 		}
 		j.pause(ctx, try)

@@ -14,8 +14,17 @@ import (
 // MaxClaim is how many tasks a claim starts at once: what one write to the store can hold, permits and all.
 const MaxClaim = 15
 
-// rounds bounds how often one claim looks again where what it found could not be started.
-const rounds = 50
+const (
+	// idleRounds is how often one claim looks again where it found something, and neither started nor tidied any of it.
+	idleRounds = 50
+
+	// claimFor is how long one claim works its way through what cannot be started; then another goes on. It is less than a lease
+	// lasts, since some of its tasks may have been started before.
+	claimFor = 10 * time.Second
+
+	// maxReach is how many entries one round looks at, at most.
+	maxReach = windowFill
+)
 
 // Claim starts up to max tasks, the best that the claimer may run, and answers their leases; none where none is ready.
 // What has fallen due is ready.
@@ -41,8 +50,7 @@ func (q *Queue) claim(ctx context.Context, by Claimer, max int) ([]Lease, error)
 			break
 		}
 		c.permits.at = at
-		// What is picked is started or put back, whoever still listens.
-		started, err := c.upTo(context.WithoutCancel(ctx), max-len(leases))
+		started, err := c.upTo(ctx, max-len(leases))
 		leases = append(leases, started...)
 		if err != nil && len(leases) == 0 {
 			return nil, err
@@ -71,7 +79,9 @@ func (q *Queue) CompleteAndClaim(ctx context.Context, token string, r Result, by
 	}
 	errs := q.send(ctx, join(ctx, e), chosen)
 	leases, claimErr := next.started(ctx, errs[1])
-	if cleanErr := next.clean(context.WithoutCancel(ctx)); claimErr != nil || cleanErr != nil {
+	cleanErr := next.clean(context.WithoutCancel(ctx))
+	next.handOver(ctx)
+	if claimErr != nil || cleanErr != nil {
 		q.log.Warn("the next task was not claimed", "error", errors.Join(claimErr, cleanErr))
 	}
 	state, err := e.ended(ctx, errs[0])
@@ -91,7 +101,7 @@ func (q *Queue) nextClaim(ctx context.Context, by Claimer, max int) (*claim, *jo
 		if c.queue.MaxParallel > 0 && !c.reserves() {
 			continue // likewise
 		}
-		c.want = min(max, MaxClaim)
+		c.begin(min(max, MaxClaim))
 		chosen, err := c.choose(ctx)
 		switch {
 		case err != nil || chosen == nil:
@@ -126,8 +136,11 @@ func (q *Queue) claims(ctx context.Context, by Claimer) ([]*claim, error) {
 		return nil, err
 	}
 	var claims []*claim
+	until := q.now().Add(claimFor)
 	add := func(line string) *claim {
-		c := &claim{q: q, set: set, by: by, lines: []string{line}, rules: rules, queue: set.QueueOf(queueOf(line))}
+		c := &claim{
+			q: q, set: set, by: by, lines: []string{line}, rules: rules, queue: set.QueueOf(queueOf(line)), until: until,
+		}
 		if c.queue.MaxParallel > 0 && c.queue.Type != definition.Ordered && q.store.Exclusive() {
 			c.permits.shared = &q.permits
 		}
@@ -157,27 +170,31 @@ type claim struct {
 	by    Claimer
 	lines []string // of the queue, that the claimer takes from
 	rules ruleSet
+	until time.Time // when it gives up
 	want  int
+	reach int   // how many entries to look at for them
+	ahead ahead // how far the lines have been read, where other processes claim too
 
 	picks    []place
 	starts   []start
-	stale    []staleEntry
-	held     []holding   // that a rule or a limit keeps
-	strays   []stray     // that wait for others to run them
-	left     []place     // not tried: the limit of the queue is reached, or their time has not come
-	ends     []unstarted // that are not to be started any more
-	full     bool        // a limit is reached that concerns all of them
-	load     int         // operations of what is to be started
-	permits  permitPool  // that may be taken
-	order    int64       // version of the item that counts the starts of an ordered queue, see first
-	conflict bool        // somebody else was quicker
-	fresh    bool        // the set is the one in force
+	stale    []*staleEntry
+	held     []holding    // that a rule or a limit keeps
+	strays   []stray      // that wait for others to run them
+	left     []place      // not tried: enough are started, the limit of the queue is reached, or their time has not come
+	ends     []*finishing // that are not to be started any more
+	tidied   int          // how many of these the last round has put out of the way
+	full     bool         // a limit is reached that concerns all of them
+	load     int          // operations of what is to be started
+	permits  permitPool   // that may be taken
+	order    int64        // version of the item that counts the starts of an ordered queue, see first
+	conflict bool         // somebody else was quicker
+	fresh    bool         // the set is the one in force
 }
 
 // upTo starts up to max tasks, in as many writes as that takes.
 func (c *claim) upTo(ctx context.Context, max int) (leases []Lease, err error) {
 	for len(leases) < max {
-		c.want = min(max-len(leases), MaxClaim)
+		c.begin(min(max-len(leases), MaxClaim))
 		started, err := c.run(ctx)
 		if leases = append(leases, started...); err != nil || len(started) < c.want {
 			return leases, err
@@ -186,31 +203,70 @@ func (c *claim) upTo(ctx context.Context, max int) (leases []Lease, err error) {
 	return leases, nil
 }
 
+// begin begins to look for so many tasks to start in one write.
+func (c *claim) begin(want int) {
+	c.want, c.reach, c.ahead = want, want, ahead{}
+	if c.queue.Type == definition.Ordered {
+		c.reach = 1
+	}
+}
+
+// run starts what one write can. It works its way through what is held, stale or astray for as long as it gets on, further each
+// time, and hands the rest over when it has done so for long enough, or nobody listens any more.
 func (c *claim) run(ctx context.Context) ([]Lease, error) {
 	q := c.q
 	if c.queue.Type == definition.Ordered && q.store.Exclusive() {
 		defer q.limited.lock(c.queue.Name)() // two claims of this process would choose the same task
 	}
-	for range rounds {
-		chosen, err := c.choose(ctx)
+	work := context.WithoutCancel(ctx) // what is picked is started or put back, whoever still listens
+	for idle := 0; idle < idleRounds && ctx.Err() == nil && q.now().Before(c.until); {
+		chosen, err := c.choose(work)
+		if err == nil && chosen == nil {
+			c.handOver(work)
+		}
 		if err != nil || chosen == nil {
 			return nil, err
 		}
-		leases, err := c.started(ctx, q.send(ctx, chosen)[0])
-		if cleanErr := c.clean(ctx); err == nil {
+		leases, err := c.started(work, q.send(work, chosen)[0])
+		if cleanErr := c.clean(work); err == nil {
 			err = cleanErr
+		}
+		if len(leases) > 0 {
+			c.handOver(work)
 		}
 		if err != nil || len(leases) > 0 || c.full {
 			return leases, err
 		}
+		if c.tidied > 0 {
+			c.reach = min(2*c.reach, maxReach)
+		} else {
+			idle++
+		}
+		if c.conflict || c.tidied == 0 {
+			q.pause(work)
+		}
 		if c.conflict {
-			q.pause(ctx)
+			q.rivals.met(c.queue.Name, q.micro())
+			c.conflict = false
 		}
 	}
-	for i := range c.strays {
-		q.ring(ctx, []bell.Ring{{Queue: c.strays[i].line()}}) // what comes behind it may be ready
-	}
+	q.ring(work, ringsOf(c.lines)) // what comes behind may be ready
 	return nil, nil
+}
+
+// handOver rings where the claim has seen more that is in the way than it has tidied.
+func (c *claim) handOver(ctx context.Context) {
+	if len(c.ahead.passed) > 0 || c.ahead.more {
+		c.q.ring(ctx, ringsOf(c.lines))
+	}
+}
+
+func ringsOf(lines []string) []bell.Ring {
+	rings := make([]bell.Ring, len(lines))
+	for i, line := range lines {
+		rings[i] = bell.Ring{Queue: line}
+	}
+	return rings
 }
 
 // reserves reports whether a claim reserves its places of the queue, so that others need not wait until it is written.
@@ -230,18 +286,29 @@ func (c *claim) choose(ctx context.Context) (*joined, error) {
 	}
 	c.starts = c.starts[:0] // of the write before: prepare takes what is there for an earlier preparation of this one
 	chosen := join(ctx, c)
-	c.putBack()
+	c.putBack(ctx)
 	return chosen, nil
 }
 
-// putBack puts back what was not tried.
-func (c *claim) putBack() {
-	if c.q.store.Exclusive() {
-		for _, p := range c.left {
-			c.q.windows.of(p.line()).add(p)
+// putBack puts back what was not tried, and rings for what others have looked for in vain meanwhile.
+func (c *claim) putBack(ctx context.Context) {
+	left := c.left
+	c.left = nil
+	if len(left) == 0 {
+		return
+	}
+	if !c.q.store.Exclusive() {
+		c.q.unmark(ctx, left)
+		return
+	}
+	var rings []bell.Ring
+	for _, p := range left {
+		c.q.windows.of(p.line()).add(p)
+		if !c.full && len(rings) < ringMost {
+			rings = append(rings, bell.Ring{Queue: p.line()})
 		}
 	}
-	c.left = nil
+	c.q.ring(ctx, rings)
 }
 
 // unreserve gives back the places that were reserved and are not taken, and wakes whoever was turned away for them.
@@ -292,39 +359,83 @@ func (c *claim) clean(ctx context.Context) (err error) {
 			q.forget() // what was picked and not dealt with is found again
 		}
 	}()
+	c.tidied = 0
 	if len(c.left) > 0 {
-		c.putBack()
+		c.putBack(ctx)
 		if c.reserves() { // a place may have become free while they were not to be found
 			q.ring(ctx, q.ringsFor(ctx, c.lines[0]))
 		}
 	}
-	for _, end := range c.ends {
-		err := q.finish(ctx, end.id, end.step, end.why)
-		if err != nil && !errors.Is(err, ErrFinished) && !errors.Is(err, errRunning) {
-			return err
-		}
-	}
-	q.discard(ctx, c.stale)
-	if err := q.hold(ctx, c.held); err != nil {
+	if err := c.end(ctx); err != nil {
 		return err
 	}
+	removed := q.discard(ctx, c.stale)
+	c.tidied += removed
+	c.conflict = c.conflict || removed < len(c.stale)
+	if err := c.hold(ctx); err != nil {
+		return err
+	}
+	c.tidied += len(c.strays)
 	return q.rehome(ctx, c.strays)
 }
 
-// discard removes entries that mean nothing any more, unless a newer one stands there.
-//
-// Race: what a write changes may become visible one by one, so that a new entry may be seen before its task. The removal
-// rests on the task as it was read, which no write that is under way lets pass.
-func (q *Queue) discard(ctx context.Context, stale []staleEntry) {
-	for _, s := range stale {
-		seen := store.Absent
-		if s.task != nil {
-			seen = store.VersionIs(s.task.Version)
-		}
-		ops := []store.Op{store.Delete(s.key, store.VersionIs(s.version)), store.Check(taskKey(s.UUID), seen)}
-		err := q.store.Write(ctx, store.Write{Token: q.token(), Ops: ops})
-		if err != nil && store.AsConflict(err) == nil {
-			q.forget() // it will be met again
+// end ends what is not to be started any more, many in one write.
+func (c *claim) end(ctx context.Context) error {
+	if len(c.ends) == 0 {
+		return nil
+	}
+	parts := make([]part, len(c.ends))
+	for i, f := range c.ends {
+		parts[i] = f
+	}
+	for _, err := range c.q.write(ctx, parts...) {
+		switch {
+		case err == nil:
+			c.tidied++
+		case !errors.Is(err, ErrFinished) && !errors.Is(err, errRunning) && !errors.Is(err, ErrNoTask):
+			return err
 		}
 	}
+	return nil
 }
+
+// hold moves what a rule or a limit keeps. Where a rule has changed, the claim goes by the new ones, from the beginning.
+func (c *claim) hold(ctx context.Context) error {
+	moved, lifted, err := c.q.hold(ctx, c.held)
+	c.tidied += moved
+	c.conflict = c.conflict || moved < len(c.held)
+	if err == nil && lifted {
+		c.ahead = ahead{}
+		c.rules, err = c.q.rules.read(ctx, c.q)
+	}
+	return err
+}
+
+// discard removes entries that mean nothing any more, unless a newer one stands there, and returns how many it has removed.
+func (q *Queue) discard(ctx context.Context, stale []*staleEntry) (removed int) {
+	if err := writeBundles(ctx, q, stale, nothingElse); err != nil {
+		q.forget() // they will be met again
+		return 0
+	}
+	for _, s := range stale {
+		if !s.gone {
+			removed++
+		}
+	}
+	return removed
+}
+
+// Race: what a write changes may become visible one by one, so that a new entry may be seen before its task. The removal
+// rests on the task as it was read, which no write that is under way lets pass.
+func (s *staleEntry) ops() []store.Op {
+	if s.gone {
+		return nil
+	}
+	seen := store.Absent
+	if s.task != nil {
+		seen = store.VersionIs(s.task.Version)
+	}
+	return []store.Op{store.Delete(s.key, store.VersionIs(s.version)), store.Check(taskKey(s.UUID), seen)}
+}
+
+func (s *staleEntry) meet(store.OpKind, *store.Item) { s.gone = true }

@@ -202,14 +202,13 @@ func (e *ending) goOn(ctx context.Context, now int64) error {
 	c := e.set.QueueOf(e.task.Queue)
 	p := &place{entry: entryOf(&e.task, e.held.Line)}
 	e.place = p
-	if p.settle(e.set); p.line() != e.held.Line {
-		if err := e.q.register(ctx, p.line()); err != nil {
-			return err
-		}
-	}
+	p.settle(e.set)
 	if e.task.NotBefore > now && c.Type != definition.Ordered {
 		p.key = dueKey(e.task.NotBefore, p.UUID)
 		return nil
+	}
+	if err := e.q.register(ctx, p.line()); err != nil {
+		return err
 	}
 	p.NotBefore = e.task.NotBefore
 	ranks, err := e.q.ranks(ctx, c, []entry{p.entry})

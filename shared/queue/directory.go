@@ -11,34 +11,54 @@ import (
 	"github.com/millrace/millrace/shared/store"
 )
 
-// directory is the names of the lines in which tasks have ever waited.
+// directory is the names of the lines in which tasks wait, or did a while ago; see forget.go.
 type directory struct {
 	mu    latch
-	names map[string]bool // registered by this process, or read
-	read  int64           // when, in microseconds
-	turn  int             // which queue is first at the next claim
+	names map[string]bool  // that were read, or registered since
+	noted map[string]int64 // when this process registered them, in microseconds
+	read  int64            // when, in microseconds
+	turn  int              // which queue is first at the next claim
 }
 
 // reread is how old, in microseconds, a reading of the directory may be.
 const reread = 10_000_000
 
-// register notes that tasks wait in a line, before the first does.
+// constant reports whether a line is in the directory for ever, without an item.
+func constant(name string) bool {
+	return name == definition.MainQueue || name == definition.SyncQueue || name == definition.EventQueue
+}
+
+// register notes that tasks wait in a line, before one does. What this process has noted holds for a while.
 func (q *Queue) register(ctx context.Context, name string) error {
-	d := &q.known
-	d.mu.Lock()
-	known := d.names[name]
-	d.mu.Unlock()
-	if known {
+	if constant(name) || q.known.notedWithin(name, q.micro(), q.registered()) {
 		return nil
 	}
-	item := store.Item{Key: work(partitionLines, fit(name)), Version: 1, Value: []byte(name)}
+	return q.registerAnew(ctx, name)
+}
+
+func (q *Queue) registerAnew(ctx context.Context, name string) error {
+	noted := q.created()
+	item := store.Item{Key: work(partitionLines, fit(name)), Version: noted, Value: []byte(name)}
 	if err := q.store.Write(ctx, store.Write{Token: q.token(), Ops: []store.Op{store.Put(item, store.Always)}}); err != nil {
 		return unavailable("register a line", err)
 	}
+	d := &q.known
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if d.noted == nil {
+		d.noted = map[string]int64{}
+	}
 	d.add(name)
+	d.noted[name] = noted
 	return nil
+}
+
+// notedWithin reports whether this process has registered a line so short a time ago, in microseconds.
+func (d *directory) notedWithin(name string, now, within int64) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	at, noted := d.noted[name]
+	return noted && now-at < within && at-now < within // clocks may be set back
 }
 
 func (d *directory) add(name string) {
@@ -48,22 +68,33 @@ func (d *directory) add(name string) {
 	d.names[name] = true
 }
 
+// drop forgets a line.
+func (d *directory) drop(name string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.names, name)
+	delete(d.noted, name)
+}
+
 // lines answers the names of all lines that tasks may wait in.
 func (q *Queue) lines(ctx context.Context) ([]string, error) {
 	d := &q.known
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	stale := d.read == 0 || !q.store.Exclusive() && q.micro() > d.read+reread
-	if stale {
-		d.add(definition.MainQueue)
-		for item, err := range store.All(ctx, q.store, store.Range{Table: store.Work, Partition: partitionLines}) {
-			if err != nil {
-				return nil, unavailable("read the lines", err)
-			}
-			d.add(string(item.Value))
-		}
-		d.read = q.micro()
+	now := q.micro()
+	if d.read != 0 && (q.store.Exclusive() || now <= d.read+min(reread, q.registered())) {
+		return sortedKeys(d.names), nil
 	}
+	d.names = nil
+	d.add(definition.MainQueue)
+	for item, err := range store.All(ctx, q.store, store.Range{Table: store.Work, Partition: partitionLines}) {
+		if err != nil {
+			d.read = 0
+			return nil, unavailable("read the lines", err)
+		}
+		d.add(string(item.Value))
+	}
+	d.read = now
 	return sortedKeys(d.names), nil
 }
 

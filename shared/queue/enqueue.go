@@ -74,6 +74,7 @@ func (q *Queue) announce(ctx context.Context, places []*place) {
 		if q.store.Exclusive() {
 			q.windows.of(p.line()).add(*p)
 		}
+		q.confirm(ctx, p.line())
 		rings = append(rings, bell.Ring{Queue: p.line()})
 	}
 	q.ring(ctx, rings)

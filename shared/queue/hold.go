@@ -21,39 +21,62 @@ func ruleHold(path string) string { return "rule/" + path }
 
 func limitHold(key string) string { return "key/" + key }
 
-// hold moves entries to where they are held. Race: a rule lifted meanwhile refuses the move, so that nothing is held for
-// nothing; the entry stays where it was.
-func (q *Queue) hold(ctx context.Context, held []holding) error {
+// hold moves entries to where they are held, and returns how many it has moved; lifted says that a rule has changed and holds
+// them perhaps no more.
+func (q *Queue) hold(ctx context.Context, held []holding) (moved int, lifted bool, err error) {
+	byHold := map[string][]holding{}
 	for _, h := range held {
-		e := h.single()
-		ops := []store.Op{
-			store.Delete(h.key, store.VersionIs(h.version)),
-			e.put(work(heldPartition(h.hold), e.order()), store.Always),
-			store.Put(store.Item{Key: work(partitionHolds, fit(h.hold)), Version: q.created(), Value: []byte(h.hold)}, store.Always),
+		byHold[h.hold] = append(byHold[h.hold], h)
+	}
+	for _, hold := range sortedKeys(byHold) {
+		n, refused, err := q.holdTogether(ctx, byHold[hold])
+		if moved, lifted = moved+n, lifted || refused; err != nil {
+			return moved, lifted, err
 		}
-		ops = append(ops, h.twin()...)
+	}
+	return moved, lifted, nil
+}
+
+// holdTogether moves entries that one rule or one limit holds. Race: a rule lifted meanwhile refuses the move, so that nothing
+// is held for nothing; the entries stay where they were.
+func (q *Queue) holdTogether(ctx context.Context, held []holding) (moved int, refused bool, err error) {
+	first := &held[0]
+	way := make([]*moving, len(held))
+	for i := range held {
+		e := held[i].single()
+		to := place{entry: e, key: work(heldPartition(first.hold), e.order()), version: entryVersion(e.Of, 0)}
+		way[i] = &moving{from: held[i].place, to: to, cond: store.Absent}
+	}
+	err = writeBundles(ctx, q, way, first.also(q))
+	if store.AsConflict(err) != nil {
+		q.forget() // what was picked is found again, and the rules are read anew
+		return 0, true, nil
+	}
+	if err == nil && first.rule == nil {
+		err = q.freed(ctx, first.Key) // the place may have become free before the entries were here to be let go
+	}
+	if err != nil {
+		q.doubt(err)
+		return 0, false, unavailable("hold entries", err)
+	}
+	for _, m := range way {
+		if !m.gone {
+			moved++
+		}
+	}
+	return moved, false, nil
+}
+
+// also returns what is written whenever entries are held: that there is such a hold, each time anew, see releaseHold, and that
+// the rule is still in force.
+func (h *holding) also(q *Queue) func() []store.Op {
+	return func() []store.Op {
+		hold := store.Item{Key: work(partitionHolds, fit(h.hold)), Version: q.created(), Value: []byte(h.hold)}
+		ops := []store.Op{store.Put(hold, store.Always)}
 		if h.rule != nil {
 			ops = append(ops, store.Check(ruleKey(h.rule.Path), store.VersionIs(h.rule.version)))
 		}
-		err := q.store.Write(ctx, store.Write{Token: q.token(), Ops: ops})
-		if err == nil && h.rule == nil {
-			err = q.freed(ctx, h.Key) // the place may have become free before the entry was here to be let go
-		}
-		if conflict := store.AsConflict(err); conflict != nil {
-			q.notHeld(h, conflict)
-		} else if err != nil {
-			q.doubt(err)
-			return unavailable("hold an entry", err)
-		}
-	}
-	return nil
-}
-
-// notHeld looks why a move was refused: the rule has changed, or somebody else has moved the entry.
-func (q *Queue) notHeld(h holding, conflict *store.Conflict) {
-	q.rules.forget()
-	if _, gone := conflict.At(0); !gone && q.store.Exclusive() {
-		q.windows.of(h.line()).add(h.place)
+		return ops
 	}
 }
 

@@ -71,7 +71,7 @@ type stray struct {
 // rehome moves entries to the lines that they belong to. They keep their ranks, which are those of their queue.
 func (q *Queue) rehome(ctx context.Context, strays []stray) error {
 	for chunk := range slices.Chunk(strays, moves) {
-		way := make([]moving, len(chunk))
+		way := make([]*moving, len(chunk))
 		for i, s := range chunk {
 			if err := q.register(ctx, s.home); err != nil {
 				return err
@@ -81,7 +81,7 @@ func (q *Queue) rehome(ctx context.Context, strays []stray) error {
 				e.Line = ""
 			}
 			to := place{entry: e, key: work(readyPartition(s.home), s.key.Sort), version: entryVersion(e.Of, 0)}
-			way[i] = moving{from: s.place, to: to, cond: store.Absent}
+			way[i] = &moving{from: s.place, to: to, cond: store.Absent}
 		}
 		if err := q.carry(ctx, way); err != nil {
 			return err

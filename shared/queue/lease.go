@@ -118,7 +118,7 @@ func (q *Queue) Heartbeat(ctx context.Context, token string, b Beat) (Alive, err
 			return Alive{}, err
 		}
 		alive, err := q.extend(ctx, token, &h, b)
-		if store.AsConflict(err) == nil && !errors.Is(err, store.ErrBusy) || try == tries {
+		if store.AsConflict(err) == nil || try == tries {
 			return alive, unavailable("extend a lease", err)
 		}
 		q.pause(ctx)

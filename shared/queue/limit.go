@@ -45,8 +45,9 @@ func queueLimit(name string) string { return "queue/" + name }
 
 func keyLimit(key string) string { return "key/" + key }
 
-// read finds out which places of the limits that concern these entries are taken.
-func (pool *permitPool) read(ctx context.Context, q *Queue, c *definition.Queue, picks []place) error {
+// read finds out which places of the claimer's and the queue's limits are taken. Those of concurrency keys are read as they are
+// asked for.
+func (pool *permitPool) read(ctx context.Context, q *Queue, c *definition.Queue) error {
 	pool.used = nil
 	if pool.at != nil {
 		if err := pool.at.read(ctx, q); err != nil {
@@ -55,17 +56,7 @@ func (pool *permitPool) read(ctx context.Context, q *Queue, c *definition.Queue,
 		pool.used = map[string]*occupied{pool.at.what: pool.at.used}
 	}
 	if c.MaxParallel > 0 {
-		if err := pool.readOne(ctx, q, queueLimit(c.Name)); err != nil {
-			return err
-		}
-	}
-	for i := range picks {
-		if picks[i].Limit == 0 {
-			continue
-		}
-		if err := pool.readOne(ctx, q, keyLimit(picks[i].Key)); err != nil {
-			return err
-		}
+		return pool.readOne(ctx, q, queueLimit(c.Name))
 	}
 	return nil
 }

@@ -7,10 +7,10 @@ import (
 	"github.com/millrace/millrace/shared/store"
 )
 
-// moves is how many entries one write moves.
+// moves is how many entries are read and moved at once.
 const moves = 30
 
-// moving is an entry on its way to a ready index.
+// moving is an entry on its way to another index.
 type moving struct {
 	from, to place
 	standIn  *place          // goes with it, where it is kept for an instance
@@ -56,11 +56,11 @@ func (q *Queue) moveIn(ctx context.Context, set *definition.Set, name string, fo
 	if err != nil {
 		return err
 	}
-	way, o := make([]moving, len(found)), q.offers(set)
+	way, o := make([]*moving, len(found)), q.offers(set)
 	for i := range found {
 		e := &entries[i]
 		to := place{entry: *e, key: work(readyPartition(e.line()), ranks[i]), version: entryVersion(e.Of, 0)}
-		way[i] = moving{from: found[i], to: to, cond: store.Absent}
+		way[i] = &moving{from: found[i], to: to, cond: store.Absent}
 		kept, standIn, err := o.offer(ctx, e, ranks[i])
 		if err != nil {
 			return err
@@ -93,30 +93,16 @@ func (q *Queue) ranksOf(ctx context.Context, c definition.Queue, found []place, 
 	return ranks, nil
 }
 
-// carry writes the moves. Race: a task that was started from its old place while it was moved, and has come back, has a
-// newer entry where this one goes; that one stays.
-func (q *Queue) carry(ctx context.Context, way []moving) error {
-	for try := 0; ; try++ {
-		ops, of := movingOps(way)
-		if len(ops) == 0 {
-			return nil
-		}
-		err := q.store.Write(ctx, store.Write{Token: q.token(), Ops: ops})
-		conflict := store.AsConflict(err)
-		if err != nil && (conflict == nil || try == tries) {
-			q.doubt(err)
-			return unavailable("move entries", err)
-		}
-		if err == nil {
-			break
-		}
-		for _, failure := range conflict.Failed {
-			of[failure.Op].meet(ops[failure.Op].Kind, failure.Found)
-		}
+// carry writes the moves, and tells of them. Race: a task that was started from its old place while it was moved, and has come
+// back, has a newer entry where this one goes; that one stays.
+func (q *Queue) carry(ctx context.Context, way []*moving) error {
+	if err := writeBundles(ctx, q, way, nothingElse); err != nil {
+		q.doubt(err)
+		return unavailable("move entries", err)
 	}
 	var moved []*place
-	for i := range way {
-		if m := &way[i]; !m.gone && !m.late {
+	for _, m := range way {
+		if !m.gone && !m.late {
 			moved = append(moved, &m.to, m.standIn)
 		}
 	}
@@ -124,29 +110,22 @@ func (q *Queue) carry(ctx context.Context, way []moving) error {
 	return nil
 }
 
-// movingOps answers the operations, and whose each of them is.
-func movingOps(way []moving) (ops []store.Op, of []*moving) {
-	for i := range way {
-		m := &way[i]
-		if m.gone {
-			continue
-		}
-		ops, of = append(ops, store.Delete(m.from.key, store.VersionIs(m.from.version))), append(of, m)
-		for _, op := range m.from.twin() {
-			ops, of = append(ops, op), append(of, m)
-		}
-		if m.late {
-			continue
-		}
-		ops, of = append(ops, m.to.put(m.to.key, m.cond)), append(of, m)
-		if m.standIn != nil {
-			ops, of = append(ops, m.standIn.put(m.standIn.key, store.Always)), append(of, m)
-		}
+func (m *moving) ops() []store.Op {
+	if m.gone {
+		return nil
 	}
-	return ops, of
+	ops := append(make([]store.Op, 0, 4), store.Delete(m.from.key, store.VersionIs(m.from.version)))
+	ops = append(ops, m.from.twin()...)
+	if m.late {
+		return ops
+	}
+	ops = append(ops, m.to.put(m.to.key, m.cond))
+	if m.standIn != nil {
+		ops = append(ops, m.standIn.put(m.standIn.key, store.Always))
+	}
+	return ops
 }
 
-// meet takes notice of what was in the way.
 func (m *moving) meet(kind store.OpKind, found *store.Item) {
 	switch {
 	case kind == store.OpDelete:

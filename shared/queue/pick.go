@@ -17,7 +17,7 @@ func (c *claim) pick(ctx context.Context) ([]place, error) {
 	case c.queue.Type == definition.Ordered:
 		return c.first(ctx)
 	case c.q.store.Exclusive():
-		return c.q.windows.best(ctx, c.q, c.lines, c.want)
+		return c.q.windows.best(ctx, c.q, c.lines, c.reach)
 	default:
 		return c.win(ctx)
 	}
@@ -41,24 +41,63 @@ func (c *claim) first(ctx context.Context) ([]place, error) {
 	if err != nil {
 		return nil, err
 	}
-	var heads []place
+	mine, others, err := c.heads(ctx, lines)
+	if err != nil {
+		return nil, err
+	}
+	for i := range others {
+		before, _ := slices.BinarySearchFunc(mine, others[i], byRank)
+		if before == len(mine) {
+			break
+		}
+		if served, err := c.q.served(ctx, others[i].line()); err != nil || served {
+			return mine[:before], err // what comes next is another's
+		}
+	}
+	return mine, nil
+}
+
+// heads reads the best entries of a queue's lines, in their order: those that the claimer takes from, as far as their order is
+// known, and the first of each other line.
+func (c *claim) heads(ctx context.Context, lines []string) (mine, others []place, err error) {
+	known := ""
 	for _, line := range lines {
-		found, _, err := c.q.places(ctx, store.Range{Table: store.Work, Partition: readyPartition(line), Limit: 1})
-		if err != nil {
-			return nil, err
+		takes, limit := slices.Contains(c.lines, line), 1
+		if takes {
+			limit = c.reach
 		}
-		heads = append(heads, found...)
+		found, more, err := c.q.places(ctx, store.Range{Table: store.Work, Partition: readyPartition(line), Limit: limit})
+		switch {
+		case err != nil:
+			return nil, nil, err
+		case !takes:
+			others = append(others, found...)
+			continue
+		case more && len(found) > 0:
+			known = earlier(known, found[len(found)-1].key.Sort)
+		}
+		mine = append(mine, found...)
 	}
-	slices.SortFunc(heads, byRank)
-	for i := range heads {
-		if slices.Contains(c.lines, heads[i].line()) {
-			return heads[i : i+1], nil
-		}
-		if served, err := c.q.served(ctx, heads[i].line()); err != nil || served {
-			return nil, err // it is another's
-		}
+	slices.SortFunc(mine, byRank)
+	slices.SortFunc(others, byRank)
+	return head(upTo(mine, known), c.reach), others, nil
+}
+
+// earlier returns the lesser of two ranks; "" is none.
+func earlier(a, b string) string {
+	if a == "" || b != "" && b < a {
+		return b
 	}
-	return nil, nil
+	return a
+}
+
+// upTo returns the entries up to a rank, of all that are sorted by it; "" is no bound.
+func upTo(sorted []place, rank string) []place {
+	n := len(sorted)
+	for rank != "" && n > 0 && sorted[n-1].key.Sort > rank {
+		n--
+	}
+	return sorted[:n]
 }
 
 // takesOrder reports whether a start counts the queue's starts: where one process has the store to itself, its claims from a
@@ -93,61 +132,25 @@ const lookAhead = 64
 // entries as taken up to the last; whoever reads or meets the mark goes on behind it. A mark is no right: it ends by
 // itself, and the task's own condition decides. While nobody else was met lately the mark is left out.
 func (c *claim) win(ctx context.Context) ([]place, error) {
-	q := c.q
-	if c.conflict {
-		q.rivals.met(c.queue.Name, q.micro())
-	}
-	rivals, limit := q.rivals.lately(c.queue.Name, q.micro()), c.want
+	rivals, limit := c.q.rivals.lately(c.queue.Name, c.q.micro()), c.reach
 	if rivals {
 		limit += lookAhead
 	}
-	for ahead := c.beginnings(); ; limit = c.want + 4*lookAhead {
-		found, err := c.look(ctx, ahead, limit)
+	for ; ; limit = c.reach + 4*lookAhead {
+		found, marks, err := c.look(ctx, limit)
 		if err != nil {
 			return nil, err
 		}
-		free := c.free(found)
-		if !rivals && len(free) == len(found) {
-			return head(free, c.want), nil
+		if !rivals && !marks {
+			return c.withPassed(head(c.free(found), c.reach)), nil
 		}
 		// Where all that was found is others' already, the next may be found behind it.
-		if won, err := c.contend(ctx, found); err != nil || len(won) > 0 || len(ahead) == 0 {
-			return won, err
+		won, err := c.contend(ctx, found)
+		if err != nil || len(won) > 0 || len(found) == 0 {
+			return c.withPassed(won), err
 		}
+		c.ahead.goBehind(c.q, found)
 	}
-}
-
-// beginnings are the lines, to be looked at from their heads.
-func (c *claim) beginnings() map[string]string {
-	ahead := make(map[string]string, len(c.lines))
-	for _, line := range c.lines {
-		ahead[line] = ""
-	}
-	return ahead
-}
-
-// look reads a page of each line that ahead says to look at from a sort key, and has ahead say where those go on that have
-// more.
-func (c *claim) look(ctx context.Context, ahead map[string]string, limit int) ([]place, error) {
-	var found []place
-	for _, line := range c.lines {
-		from, on := ahead[line]
-		if !on {
-			continue
-		}
-		of, more, err := c.q.places(ctx, store.Range{
-			Table: store.Work, Partition: readyPartition(line), From: from, Limit: limit,
-		})
-		if err != nil {
-			return nil, err
-		}
-		if found = append(found, of...); more && len(of) > 0 {
-			ahead[line] = c.q.beyond(of)
-		} else {
-			delete(ahead, line)
-		}
-	}
-	return found, nil
 }
 
 // beyond answers where to look behind entries and what is marked with them.
@@ -161,16 +164,15 @@ func (q *Queue) beyond(places []place) (from string) {
 	return last + "\x00"
 }
 
-// free leaves out what others have marked, and answers the rest in its order.
+// free leaves out what others have marked and what says by itself that it cannot be started, and returns the rest in its order.
 func (c *claim) free(found []place) []place {
-	if len(c.lines) == 1 {
-		return untaken(found, c.q.micro())
-	}
 	var free []place
 	for _, line := range byLine(found) {
-		free = append(free, untaken(line, c.q.micro())...)
+		free = append(free, slices.DeleteFunc(untaken(line, c.q.micro()), c.passes)...)
 	}
-	slices.SortStableFunc(free, byRank)
+	if len(c.lines) > 1 {
+		slices.SortStableFunc(free, byRank)
+	}
 	return free
 }
 
@@ -195,8 +197,8 @@ func (c *claim) contend(ctx context.Context, found []place) ([]place, error) {
 		if len(free) == 0 {
 			return nil, nil
 		}
-		free = free[min(skip*c.want, len(free)-1):]
-		block := head(free, c.want)
+		free = free[min(skip*c.reach, len(free)-1):]
+		block := head(free, c.reach)
 		lost, rival, err := q.mark(ctx, block)
 		if err != nil || lost == nil {
 			return block, err
@@ -265,6 +267,20 @@ func (q *Queue) mark(ctx context.Context, block []place) (lost *place, rival *ta
 		}
 	}
 	return lost, rival, nil
+}
+
+// unmark takes the marks off entries that were not started, so that others find them and what is marked with them.
+func (q *Queue) unmark(ctx context.Context, left []place) {
+	var ops []store.Op
+	for _, p := range left {
+		if p.Taken.counts(q.micro()) && len(ops) < store.MaxOps {
+			p.Taken = nil
+			ops = append(ops, store.Put(store.Item{Key: p.key, Version: p.version + 1, Value: encode(p.entry)}, store.VersionIs(p.version)))
+		}
+	}
+	if len(ops) > 0 { // in vain where others were quicker: a mark ends by itself
+		_ = q.store.Write(ctx, store.Write{Token: q.token(), Ops: ops})
+	}
 }
 
 // marked marks the first entry of each line of a block as taken up to its last one, and answers them.

@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"cmp"
 	"context"
 	crand "crypto/rand"
 	"encoding/binary"
@@ -38,6 +39,9 @@ type Options struct {
 	// Instances answers those that may be given tasks. Default: every job has one, and every name that a task prefers.
 	Instances func(ctx context.Context) ([]Claimer, error)
 	History   time.Duration // how long finished tasks are kept that leave a history; default: for ever
+	// Quiet is how long nothing was added to a line, the ready index of a queue or of a job of instances, before it is forgotten
+	// if it is empty. Default 30 minutes: far longer than a write takes, and than clocks of processes may differ.
+	Quiet time.Duration
 }
 
 // Queue is one process's access to the tasks of a store. Its methods may be called concurrently.
@@ -51,6 +55,7 @@ type Queue struct {
 	randomness  io.Reader
 	instances   func(ctx context.Context) ([]Claimer, error)
 	history     time.Duration
+	quiet       time.Duration
 	leftover    leftover
 
 	process string // the random part of this process's write tokens
@@ -77,9 +82,11 @@ type Queue struct {
 // Open answers a Queue. Nothing is read or written yet.
 func Open(o Options) *Queue {
 	q := &Queue{
-		store: o.Store, journal: o.Journal, definitions: o.Definitions, bell: o.Bell, now: o.Now, log: o.Log,
+		journal: o.Journal, definitions: o.Definitions, bell: o.Bell, now: o.Now, log: o.Log,
 		randomness: o.Random, instances: o.Instances, history: o.History,
+		quiet: cmp.Or(o.Quiet, 30*time.Minute),
 	}
+	q.store = &patient{o.Store, q}
 	if q.now == nil {
 		q.now = time.Now
 	}
@@ -127,9 +134,14 @@ func (q *Queue) random() uint32 {
 	return binary.BigEndian.Uint32(b[:])
 }
 
+// shortPause is how long those who were in each other's way pause at most, at first.
+const shortPause = 8 * time.Millisecond
+
 // pause parts contenders.
-func (q *Queue) pause(ctx context.Context) {
-	timer := time.NewTimer(time.Duration(q.random()) % (8 * time.Millisecond))
+func (q *Queue) pause(ctx context.Context) { q.pauseUpTo(ctx, shortPause) }
+
+func (q *Queue) pauseUpTo(ctx context.Context, most time.Duration) {
+	timer := time.NewTimer(time.Duration(q.random()) % most)
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():
@@ -211,11 +223,6 @@ func unavailable(doing string, err error) error {
 		return fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
 	return err
-}
-
-// again reports whether a write of one item may simply be repeated: it rests on a version, so that it cannot happen twice.
-func again(err error) bool {
-	return errors.Is(err, store.ErrBusy) || errors.Is(err, store.ErrUnknown)
 }
 
 // Close ends what runs in the background.

@@ -14,17 +14,11 @@ import (
 	"github.com/millrace/millrace/shared/task"
 )
 
-// unstarted is a queued task that ends without being started.
-type unstarted struct {
-	id   task.ID
-	step task.Step
-	why  string
-}
-
 // staleEntry is one whose task is not what the entry was made for.
 type staleEntry struct {
 	place
 	task *store.Item // as it was read; nil: there is none
+	gone bool        // or it is none any more
 }
 
 // start is one task to be started.
@@ -45,7 +39,7 @@ func (c *claim) bounds() (ops, bytes int) {
 	for i := range c.picks {
 		ops += c.opsOf(&c.picks[i])
 	}
-	return min(ops, combineOps), 1500 * len(c.picks)
+	return min(ops, combineOps), 1500 * min(len(c.picks), c.want)
 }
 
 // private: a task that was picked is this claim's, unless it is removed meanwhile; so are an instance's places, whose claims
@@ -113,7 +107,7 @@ func (c *claim) prepare(ctx context.Context, lost *store.Conflict) (journal.Chan
 	if lost != nil {
 		c.q.permits.forget()
 	}
-	if err := c.permits.read(ctx, c.q, &c.queue, c.picks); err != nil {
+	if err := c.permits.read(ctx, c.q, &c.queue); err != nil {
 		return journal.Change{}, err
 	}
 	keys := make([]store.Key, len(c.picks))
@@ -160,7 +154,7 @@ func (c *claim) fetchPayloads(ctx context.Context) (err error) {
 // judge decides about one pick.
 func (c *claim) judge(ctx context.Context, p place, item *store.Item, now int64) error {
 	if item == nil || item.Version != p.Of {
-		c.stale = append(c.stale, staleEntry{p, item})
+		c.stale = append(c.stale, &staleEntry{place: p, task: item})
 		c.conflict = c.conflict || item == nil || item.Version < p.Of // perhaps its write is not wholly visible yet
 		return nil
 	}
@@ -169,10 +163,10 @@ func (c *claim) judge(ctx context.Context, p place, item *store.Item, now int64)
 		return err
 	}
 	if !t.State.Queued() {
-		c.stale = append(c.stale, staleEntry{p, item})
+		c.stale = append(c.stale, &staleEntry{place: p, task: item})
 		return nil
 	}
-	if c.full || c.load+c.opsOf(&p) > combineOps {
+	if c.full || len(c.starts) == c.want || c.load+c.opsOf(&p) > combineOps {
 		c.left = append(c.left, p)
 		return nil
 	}
@@ -191,15 +185,20 @@ func (c *claim) judgeQueued(ctx context.Context, p place, t *task.Task, version,
 	case p.NotBefore > now: // in an ordered queue nothing overtakes it
 		c.left, c.full = append(c.left, p), true
 	case line != p.home() && !declared && t.Dialect != task.Job:
-		c.ends = append(c.ends, unstarted{t.ID, task.Miss, "its job is no longer declared"})
+		c.finish(t, version, task.Miss, "its job is no longer declared")
 	case line != p.home():
 		c.strays = append(c.strays, stray{p, line})
 	case t.Late && t.Attempt == 0:
 		return c.admitLate(ctx, p, t, version, job, now)
 	default:
-		c.admit(p, t, version, job, now)
+		return c.admit(ctx, p, t, version, job, now)
 	}
 	return nil
+}
+
+// finish notes a task that is to end without being started.
+func (c *claim) finish(t *task.Task, version int64, step task.Step, why string) {
+	c.ends = append(c.ends, &finishing{q: c.q, task: *t, version: version, step: step, why: why})
 }
 
 // admitLate starts a task that takes its unique key only now, unless another has it.
@@ -216,7 +215,7 @@ func (c *claim) admitLate(ctx context.Context, p place, t *task.Task, version in
 			return err
 		}
 		if err == nil && !holder.State.Final() || c.takes(key) {
-			c.ends = append(c.ends, unstarted{t.ID, task.Drop, "another one was under way: " + string(items[0].Value)})
+			c.finish(t, version, task.Drop, "another one was under way: "+string(items[0].Value))
 			return nil
 		}
 		cond, guard = store.VersionIs(items[0].Version), guardHolder(items[0], seen)
@@ -226,7 +225,9 @@ func (c *claim) admitLate(ctx context.Context, p place, t *task.Task, version in
 		return nil
 	}
 	before := len(c.starts)
-	c.admit(p, t, version, job, now)
+	if err := c.admit(ctx, p, t, version, job, now); err != nil {
+		return err
+	}
 	if len(c.starts) > before {
 		c.starts[before].unique = store.Put(store.Item{Key: key, Value: []byte(t.ID)}, cond)
 		c.starts[before].guard = guard
@@ -245,19 +246,25 @@ func (c *claim) takes(key store.Key) bool {
 }
 
 // admit starts a task if the limits allow it.
-func (c *claim) admit(p place, t *task.Task, version int64, job definition.Job, now int64) {
+func (c *claim) admit(ctx context.Context, p place, t *task.Task, version int64, job definition.Job, now int64) error {
+	if t.Concurrency != nil {
+		if err := c.permits.readOne(ctx, c.q, keyLimit(t.Concurrency.Key)); err != nil {
+			return err
+		}
+	}
 	permits, missing := c.permits.take(&c.queue, t.Concurrency)
 	switch missing {
 	case limitQueue, limitInstance:
 		c.left, c.full = append(c.left, p), true
-		return
+		return nil
 	case limitKey:
 		if t.Concurrency.Skip {
-			c.ends = append(c.ends, unstarted{t.ID, task.Drop, "the one before was still running"})
-			return
+			c.finish(t, version, task.Drop, "the one before was still running")
+			return nil
 		}
+		c.occupied(t.Concurrency.Key)
 		c.held = append(c.held, holding{place: p, hold: limitHold(t.Concurrency.Key)})
-		return
+		return nil
 	}
 	s := start{place: p, task: *t, before: version, token: c.q.newToken(p.UUID, t.Attempt+1)}
 	s.task.State, _ = t.State.After(task.Start) // the state is a queued one
@@ -270,6 +277,7 @@ func (c *claim) admit(p place, t *task.Task, version int64, job definition.Job, 
 	s.values.task, s.values.lease = encode(&s.task), encode(&s.lease)
 	c.starts = append(c.starts, s)
 	c.load += c.opsOf(&p)
+	return nil
 }
 
 func (c *claim) ops(r journal.Receipt) []store.Op {

@@ -19,7 +19,7 @@ func (q *Queue) Stop(ctx context.Context, id task.ID) (running bool, err error) 
 			return false, err
 		}
 		err = q.askToStop(ctx, id)
-		if store.AsConflict(err) == nil && !again(err) && !errors.Is(err, errMoved) || try == tries {
+		if store.AsConflict(err) == nil && !errors.Is(err, store.ErrUnknown) && !errors.Is(err, errMoved) || try == tries {
 			return true, unavailable("ask a task to stop", err)
 		}
 		q.pause(ctx)
@@ -33,24 +33,44 @@ var (
 
 // finish ends a task that is queued. Its entry is left to whoever meets it.
 func (q *Queue) finish(ctx context.Context, id task.ID, step task.Step, message string) error {
-	_, err := q.journal.Write(ctx, func(ctx context.Context, _ *store.Conflict) (journal.Change, error) {
-		t, version, err := q.load(ctx, id.UUID())
-		switch {
-		case err != nil:
-			return journal.Change{}, err
-		case t.State.Final():
-			return journal.Change{}, ErrFinished
-		case t.State == task.Running:
-			return journal.Change{}, errRunning
-		}
-		t.State, _ = t.State.After(step) // every queued state has it
-		t.Finished, t.Message = q.micro(), message
-		return journal.Change{Events: finished(&t, step), Ops: func(journal.Receipt) []store.Op {
-			return conclude(&t, false, store.VersionIs(version))
-		}}, nil
-	})
-	return err
+	return q.write(ctx, &finishing{q: q, task: task.Task{ID: id}, step: step, why: message})[0]
 }
+
+// finishing is the end of one task that is queued and will not be started.
+type finishing struct {
+	q       *Queue
+	task    task.Task // as it is written, once it is prepared; before that, as it was read, or its id alone
+	version int64     // as which it was read; 0: it is to be read
+	step    task.Step
+	why     string
+}
+
+func (f *finishing) prepare(ctx context.Context, lost *store.Conflict) (_ journal.Change, err error) {
+	version := f.version
+	if f.version = 0; version == 0 || lost != nil {
+		if f.task, version, err = f.q.load(ctx, f.task.ID.UUID()); err != nil {
+			return journal.Change{}, err
+		}
+	}
+	switch t := &f.task; {
+	case t.State.Final():
+		return journal.Change{}, ErrFinished
+	case t.State == task.Running:
+		return journal.Change{}, errRunning
+	}
+	f.task.State, _ = f.task.State.After(f.step) // every queued state has it
+	f.task.Finished, f.task.Message = f.q.micro(), f.why
+	return journal.Change{Events: finished(&f.task, f.step), Ops: func(journal.Receipt) []store.Op {
+		return conclude(&f.task, false, store.VersionIs(version))
+	}}, nil
+}
+
+func (f *finishing) bounds() (ops, bytes int) { return maxConclude, 3000 }
+
+func (f *finishing) touches() []string { return []string{f.task.ID.UUID()} }
+
+// private: a task that is queued may be started by others at any time.
+func (f *finishing) private() bool { return false }
 
 // finished are the events of a task that ends without having been started. A tick that is not run is told of as such.
 func finished(t *task.Task, step task.Step) []event.Event {

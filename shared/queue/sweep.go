@@ -33,13 +33,14 @@ func (q *Queue) Sweep(ctx context.Context) (Swept, error) {
 // upkeep is a sweep of all but the history.
 func (q *Queue) upkeep(ctx context.Context) (Swept, error) {
 	var s Swept
-	var errs [6]error
+	var errs [7]error
 	s.Lost, _, errs[0] = q.sweepLeases(ctx)
 	s.Released, errs[1] = q.releaseHolds(ctx)
 	_, errs[2] = q.Promote(ctx)
 	s.Moved, errs[3] = q.rehomeLines(ctx)
 	s.Rung, errs[4] = q.ringReady(ctx)
 	errs[5] = q.sweepPreferred(ctx)
+	_, errs[6] = q.forgetLines(ctx)
 	return s, errors.Join(errs[:]...)
 }
 

@@ -104,6 +104,13 @@ func (s *waiters) wake(line string) {
 	}
 }
 
+// take reports whether any that waits takes from a line.
+func (s *waiters) take(line string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.ContainsFunc(s.all, func(w *Waiting) bool { return w.by.takes(line) })
+}
+
 // rouse wakes one of those that wait. The caller holds mu.
 func (s *waiters) rouse(i int, line string) {
 	w := s.all[i]
@@ -220,7 +227,7 @@ func (q *Queue) look(ctx context.Context) error {
 		return err
 	}
 	for _, line := range lines {
-		if !forInstances(line) {
+		if !forInstances(line) || !q.waiters.take(line) {
 			continue
 		}
 		rings, err := q.ringsReady(ctx, line)

@@ -231,10 +231,12 @@ func (w *windows) of(line string) *window {
 // doubt forgets what this process believes to be in the store if an error leaves it open what a write has done; all of it
 // is read again.
 func (q *Queue) doubt(err error) {
-	if !errors.Is(err, journal.ErrUnavailable) && !errors.Is(err, journal.ErrUnknownOutcome) && !again(err) {
-		return
+	for _, open := range []error{journal.ErrUnavailable, journal.ErrUnknownOutcome, store.ErrUnknown, store.ErrBusy} {
+		if errors.Is(err, open) {
+			q.forget()
+			return
+		}
 	}
-	q.forget()
 }
 
 func (q *Queue) forget() {

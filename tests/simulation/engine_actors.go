@@ -11,6 +11,7 @@ import (
 
 	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/queue"
+	"github.com/millrace/millrace/shared/store"
 	"github.com/millrace/millrace/shared/task"
 )
 
@@ -140,6 +141,7 @@ func (a *actor) enqueue(n int) {
 		if isNew := func(t queue.Added) bool { return !t.Existing }; !q.once && (err != nil || slices.ContainsFunc(answer.Tasks, isNew)) {
 			a.run.verifyBurden("an enqueue", burden, e, err)
 		}
+		a.run.notBusy("enqueue", err)
 		if q.outcome = judge(e, err); q.outcome == Acknowledged {
 			q.answer = answer
 			break
@@ -198,6 +200,46 @@ func (r *engineRun) worker(name string, at int) {
 	})
 }
 
+// stormy is a worker that is woken at the same moments as others of its kind, within microseconds.
+func (r *engineRun) stormy(name string, at int) {
+	a := r.actor(name, at)
+	r.upkeep.Go(func() {
+		for !r.is(&r.over) {
+			gone := time.Since(r.began)
+			time.Sleep(gone.Truncate(stormEvery) + stormEvery - gone)
+			a.part()
+			r.count("stormed")
+			a.work(1)
+		}
+	})
+}
+
+// stormEvery is how often the stormy workers are woken.
+const stormEvery = 300 * time.Millisecond
+
+// seldom uses a queue of its own, with pauses in which it may just have been forgotten.
+func (r *engineRun) seldom(name string, at int) {
+	a := r.actor(name, at)
+	r.busy.Go(func() {
+		for n := range 3 {
+			label := fmt.Sprintf("%s-%d", name, n)
+			_, err := a.home.now().Enqueue(r.ctx, nil, queue.New{Dialect: task.Job, Job: "/seldom", Payload: []byte(`"` + label + `"`)})
+			a.part()
+			r.notBusy("enqueue", err)
+			r.note("%s: enqueue %s: %v", a.name, label, err)
+			time.Sleep(quiet * 4 / 5)
+			a.rest(quiet / 2)
+		}
+	})
+}
+
+// notBusy demands that nothing fails because the store was busy now and then.
+func (r *engineRun) notBusy(doing string, err error) {
+	if errors.Is(err, store.ErrBusy) {
+		r.report("busy", "%s: %v", doing, err)
+	}
+}
+
 // work claims and runs what it is given.
 func (a *actor) work(max int) {
 	e := a.home.now()
@@ -221,6 +263,7 @@ func (a *actor) claim(e *engine, max int) []queue.Lease {
 	if e.crashed() {
 		return nil
 	}
+	a.run.notBusy("claim", err)
 	a.run.given(leases, began, held)
 	a.run.note("%s: claimed %d, %v", a.name, len(leases), err)
 	return leases
@@ -255,6 +298,7 @@ func (a *actor) execute(e *engine, l queue.Lease) {
 			return
 		}
 		alive, err := e.Heartbeat(a.run.ctx, l.Token, queue.Beat{Progress: &queue.Progress{Step: 1}, Lines: a.lines()})
+		a.run.notBusy("beat", err)
 		a.run.verifyBurden("a heartbeat", light, e, err)
 		if errors.Is(err, queue.ErrStale) {
 			break
@@ -303,6 +347,7 @@ func (a *actor) complete(e *engine, l queue.Lease, result queue.Result) {
 	if e.crashed() {
 		return
 	}
+	a.run.notBusy("complete", err)
 	a.run.verifyBurden("a completion", burden, e, err)
 	if errors.Is(err, queue.ErrInvalid) { // a worker says so
 		result.Outcome, result.Output = queue.Failed, nil
@@ -375,6 +420,7 @@ func (a *actor) rule(path string, on bool) {
 	a.run.ruling(path, false)
 	err := e.SetRule(a.run.ctx, path, kind, on)
 	a.part()
+	a.run.notBusy("rule", err)
 	a.run.note("%s: %s %s %v: %v", a.name, kind, path, on, err)
 	if on && judge(e, err) == Acknowledged {
 		a.run.count("ruled")
@@ -390,6 +436,7 @@ func (a *actor) stop() {
 	id := tasks[a.luck.IntN(len(tasks))].ID
 	running, err := a.home.now().Stop(a.run.ctx, id)
 	a.part()
+	a.run.notBusy("stop", err)
 	a.run.count("stopped")
 	a.run.note("%s: stop %s: %v %v", a.name, id, running, err)
 }
@@ -402,14 +449,17 @@ func (r *engineRun) caretaker(kind string, at int) {
 			a.rest(4 * r.plan.think)
 			e := a.home.now()
 			if kind == "sweep" {
-				swept, _ := e.Sweep(r.ctx)
+				swept, err := e.Sweep(r.ctx)
+				r.notBusy("sweep", err)
 				for range swept.Lost {
 					r.count("lost")
 				}
 				continue
 			}
-			_, _ = e.Promote(r.ctx)
-			_, _ = e.RingDue(r.ctx, time.Now().Add(longestWait))
+			_, err := e.Promote(r.ctx)
+			r.notBusy("promote", err)
+			_, err = e.RingDue(r.ctx, time.Now().Add(longestWait))
+			r.notBusy("ring", err)
 		}
 	})
 }

@@ -14,6 +14,7 @@ const (
 	leaseLength = 600 * time.Millisecond
 	retryDelay  = 120 * time.Millisecond
 	longestWait = 2 * time.Second // that a task is asked to be delayed
+	quiet       = 2 * time.Second // after which an empty line is forgotten: longer than clocks differ and a write takes, together
 )
 
 // enginePlan is what a seed decides about a run of the task engine.
@@ -25,6 +26,9 @@ type enginePlan struct {
 	think     time.Duration // anybody's longest pause
 	skew      time.Duration // of clocks, either way
 	rules     bool          // operators pause and block
+	storm     int           // workers that are woken at the same moments, besides the others
+	seldom    bool          // somebody uses a queue about as often as it is forgotten
+	heap      bool          // in the end, many tasks are paused before one that is not
 	faults    faulty.Faults
 	timing    journal.Timing
 }
@@ -57,6 +61,10 @@ func drawEngine(seed uint64) enginePlan {
 		SignatureLife: signatureLife,
 		Busy:          some(0.05), Unavailable: some(0.03), Crash: some(0.008),
 	}
+	if d.IntN(5) == 0 {
+		p.storm = 6 + d.IntN(7)
+	}
+	p.seldom, p.heap = d.IntN(8) == 0, d.IntN(8) == 0
 	if p.alone {
 		p.processes = 1
 		return p
@@ -100,7 +108,7 @@ func declare() declared {
 	return declared{&definition.Set{
 		Jobs: []definition.Job{
 			job("/plain", "main", 3), job("/single", "main", 1), job("/strict", "strict", 3), job("/few", "few", 2),
-			job("/fair/a", "fair", 2), job("/fair/b", "fair", 2), far, next,
+			job("/fair/a", "fair", 2), job("/fair/b", "fair", 2), far, next, job("/seldom", "seldom", 2), job("/heap", "main", 1),
 		},
 		Queues: []definition.Queue{
 			{Name: "strict", Type: definition.Ordered}, {Name: "few", MaxParallel: limits["few"]},

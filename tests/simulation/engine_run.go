@@ -86,6 +86,12 @@ func (r *engineRun) play() {
 		r.worker(fmt.Sprintf("worker%d", i), i)
 	}
 	r.operator("operator", 1)
+	for i := range r.plan.storm {
+		r.stormy(fmt.Sprintf("storm%d", i), i)
+	}
+	if r.plan.seldom {
+		r.seldom("seldom", 2)
+	}
 	r.caretaker("sweep", 2)
 	r.caretaker("cron", 0)
 	r.busy.Wait()
@@ -189,6 +195,7 @@ func (r *engineRun) open(line *faulty.Store, name string) *engine {
 	j := journal.Open(s, journal.Options{Now: c.now, Timing: r.plan.timing, Jitter: jitter(r.plan.seed, name)})
 	q := queue.Open(queue.Options{
 		Store: s, Journal: j, Definitions: r.set, Now: c.now, Bell: deaf{}, Random: &source{dice(r.plan.seed, name+" random")},
+		Quiet: quiet,
 	})
 	return &engine{Queue: q, journal: j, wire: wire{line}}
 }

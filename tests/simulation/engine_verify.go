@@ -25,6 +25,9 @@ func (r *engineRun) drain() {
 			}
 		}
 	}
+	if r.plan.heap {
+		r.heap(a)
+	}
 	for round := 0; round < 40; round++ {
 		for _, h := range r.homes {
 			e := h.now()
@@ -44,6 +47,39 @@ func (r *engineRun) drain() {
 	if left := r.ledger.remains(); len(left) > 0 {
 		r.report("leak", "%d items are left when every task has ended: %s", len(left), left[0])
 	}
+}
+
+// heap pauses many tasks, the first of a queue, and demands that one claim starts the last of it all the same.
+func (r *engineRun) heap(a *actor) {
+	e := a.home.now()
+	demand := func(err error) {
+		if err != nil {
+			r.report("liveness", "tasks cannot be heaped when all is quiet: %v", err)
+		}
+	}
+	demand(e.SetRule(r.ctx, "/heap", queue.Pause, true))
+	for n := range 4 {
+		news := make([]queue.New, 15)
+		for i := range news {
+			news[i] = queue.New{Dialect: task.Job, Job: "/heap", Priority: 9, Payload: fmt.Appendf(nil, `"heap-%d-%d"`, n, i)}
+		}
+		_, err := e.Enqueue(r.ctx, nil, news...)
+		demand(err)
+	}
+	_, err := e.Enqueue(r.ctx, nil, queue.New{Dialect: task.Job, Job: "/plain", Priority: -9, Payload: []byte(`"behind"`)})
+	demand(err)
+	began, held := time.Now(), r.rulesInForce()
+	leases, err := e.Claim(r.ctx, queue.Claimer{Instance: "drain", Queues: []string{"main"}}, 1)
+	demand(err)
+	if len(leases) == 0 {
+		r.report("starved", "a claim starts nothing while a task is ready behind others that are held")
+	}
+	r.given(leases, began, held)
+	for _, l := range leases {
+		_, err := e.Complete(r.ctx, l.Token, queue.Result{Outcome: queue.OK})
+		demand(err)
+	}
+	demand(e.SetRule(r.ctx, "/heap", queue.Pause, false))
 }
 
 // runAll runs whatever can be claimed.

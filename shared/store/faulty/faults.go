@@ -17,8 +17,11 @@ type Faults struct {
 
 	LoseRequest float64 // the request never arrives; the caller waits for Timeout
 	LoseAnswer  float64 // the request is applied, the caller waits for Timeout
-	Busy        float64 // the service throttles: ErrBusy
+	Busy        float64 // the service throttles, whatever is asked: ErrBusy
 	Unavailable float64 // no connection: ErrUnavailable, nothing is sent
+
+	// BusyAt is the number of the one call of a process, of any kind and from 1 on, that is answered ErrBusy for certain; 0: none.
+	BusyAt int
 
 	// Twice is the chance that a request is applied twice at once: a client library's retry. Waste is the same for a
 	// reservation, whose caller learns of the second.

@@ -26,6 +26,7 @@ type Store struct {
 
 	mu      sync.Mutex
 	luck    luck
+	begun   int       // calls
 	frozen  time.Time // the process stands still until then
 	calm    bool      // it will not freeze again
 	crashed chan struct{}
@@ -73,6 +74,13 @@ func (s *Store) isCrashed() bool {
 	}
 }
 
+// Calls returns how many calls of all kinds the process has made.
+func (s *Store) Calls() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.begun
+}
+
 // Settle ends the faults of this line: requests begun from now on neither fail nor freeze nor crash. They still take
 // their time, and eventual reads still lag.
 func (s *Store) Settle() {
@@ -94,7 +102,10 @@ func (s *Store) begin(ctx context.Context, c call) (fate, Faults, error) {
 		return fate{}, Faults{}, store.ErrClosed
 	}
 	s.calls.Add(1)
-	return s.faults.draw(s.luck.next(c)), s.faults, nil
+	s.begun++
+	f := s.faults.draw(s.luck.next(c))
+	f.busy = f.busy || s.begun == s.faults.BusyAt
+	return f, s.faults, nil
 }
 
 // answer is what the service says to a request.

@@ -383,3 +383,50 @@ func TestCloseEndsTheLine(t *testing.T) {
 	wantError(t, "Ping of the base", base.Ping(t.Context()), store.ErrClosed)
 	wantError(t, "Close again", s.Close(), nil)
 }
+
+// A store may be busy whatever it is asked, and has done nothing then.
+func TestCallsOfEveryKindMayBeBusy(t *testing.T) {
+	t.Parallel()
+	in := store.Range{Table: store.Work, Partition: "p"}
+	calls := map[string]func(s *faulty.Store, t *testing.T) error{
+		"Get":   func(s *faulty.Store, t *testing.T) error { _, err := s.Get(t.Context(), key("1")); return err },
+		"Query": func(s *faulty.Store, t *testing.T) error { _, err := s.Query(t.Context(), in); return err },
+		"Write of one": func(s *faulty.Store, t *testing.T) error {
+			return s.Write(t.Context(), put("a", "1", 1, store.Always))
+		},
+		"Write of several": func(s *faulty.Store, t *testing.T) error {
+			w := put("a", "1", 1, store.Always)
+			w.Ops = append(w.Ops, put("a", "2", 1, store.Always).Ops...)
+			return s.Write(t.Context(), w)
+		},
+		"Remove": func(s *faulty.Store, t *testing.T) error { return s.Remove(t.Context(), in) },
+		"Reserve": func(s *faulty.Store, t *testing.T) error {
+			_, err := s.Reserve(t.Context(), key("q"), 1, 1)
+			return err
+		},
+		"Sequence": func(s *faulty.Store, t *testing.T) error {
+			_, err := s.Sequence(t.Context(), key("q"), true)
+			return err
+		},
+		"Raise": func(s *faulty.Store, t *testing.T) error { return s.Raise(t.Context(), key("q"), 1, 1) },
+		"Date":  func(s *faulty.Store, t *testing.T) error { _, err := s.Date(t.Context()); return err },
+	}
+	for name, ask := range calls {
+		t.Run(name, func(t *testing.T) {
+			under(t, faulty.Faults{BusyAt: 1}, func(t *testing.T, s *faulty.Store, base store.Store) {
+				wantError(t, "the first", base.Write(t.Context(), put("before", "1", 1, store.Absent)), nil)
+				wantError(t, "the call", ask(s, t), store.ErrBusy)
+				if got := held(t, base, "1"); got != "before" {
+					t.Errorf("base holds %q, want what was there before", got)
+				}
+				if ticket, err := base.Sequence(t.Context(), key("q"), false); err != nil || ticket != (store.Sequence{}) {
+					t.Errorf("the sequencer is at %+v, %v, want untouched", ticket, err)
+				}
+				wantError(t, "the same call again", ask(s, t), nil)
+				if n := s.Calls(); n != 2 {
+					t.Errorf("%d calls, want 2", n)
+				}
+			})
+		})
+	}
+}

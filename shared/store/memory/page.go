@@ -46,7 +46,14 @@ func (p *page) put(item store.Item) {
 }
 
 func (p *page) remove(sort string) {
-	if at, found := p.index(sort); found {
+	at, found := p.index(sort)
+	switch {
+	case !found:
+	case at < len(p.items)/2: // the fewer move: a queue is used up from its head
+		copy(p.items[1:at+1], p.items[:at])
+		p.items[0] = store.Item{}
+		p.items = p.items[1:]
+	default:
 		p.items = slices.Delete(p.items, at, at+1)
 	}
 }

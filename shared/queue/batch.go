@@ -1,0 +1,77 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/millrace/millrace/shared/store"
+)
+
+// bundle is operations that are written together or not at all. Many bundles share a write, and one whose conditions do not
+// hold does not keep the others back.
+type bundle interface {
+	// ops are the operations, of keys that differ; none once there is nothing to do any more.
+	ops() []store.Op
+	// meet takes notice of what was found where a condition of ops did not hold; nil: nothing.
+	meet(kind store.OpKind, found *store.Item)
+}
+
+// errContended is returned where others were quicker each time.
+var errContended = errors.New("queue: contended")
+
+// writeBundles writes them in their order, as many in one write as it holds, and in each write what also returns. The error is
+// a conflict where a condition of also does not hold: what is left then is not written.
+func writeBundles[B bundle](ctx context.Context, q *Queue, all []B, also func() []store.Op) error {
+	for len(all) > 0 {
+		n, err := writeSome(ctx, q, all, also())
+		if err != nil {
+			return err
+		}
+		all = all[n:]
+	}
+	return nil
+}
+
+// writeSome writes the first of the bundles, and returns how many it has dealt with.
+func writeSome[B bundle](ctx context.Context, q *Queue, all []B, also []store.Op) (n int, err error) {
+	n = len(all)
+	for range tries {
+		var ops []store.Op
+		var of []int
+		if ops, of, n = pack(all[:n], also); len(of) == 0 {
+			return n, nil
+		}
+		err := q.store.Write(ctx, store.Write{Token: q.token(), Ops: ops})
+		conflict := store.AsConflict(err)
+		if conflict == nil || conflict.Failed[0].Op < len(also) {
+			return n, err
+		}
+		for _, failure := range conflict.Failed {
+			all[of[failure.Op-len(also)]].meet(ops[failure.Op].Kind, failure.Found)
+		}
+	}
+	return n, errContended
+}
+
+// pack returns the operations of the first n bundles, as many as one write holds beside also, and of which of them each
+// operation behind those is. Two bundles that touch the same item do not share a write: a task may have been met twice.
+func pack[B bundle](all []B, also []store.Op) (ops []store.Op, of []int, n int) {
+	ops = slices.Clone(also)
+	seen := make(map[store.Key]bool, min(4*len(all), store.MaxOps))
+	for i, b := range all {
+		own := b.ops()
+		twice := slices.ContainsFunc(own, func(op store.Op) bool { return seen[op.Item.Key] })
+		if i > 0 && (twice || len(ops)+len(own) > store.MaxOps) {
+			return ops, of, i
+		}
+		for _, op := range own {
+			ops, of = append(ops, op), append(of, i)
+			seen[op.Item.Key] = true
+		}
+	}
+	return ops, of, len(all)
+}
+
+// nothingElse is for bundles that are written by themselves.
+func nothingElse() []store.Op { return nil }

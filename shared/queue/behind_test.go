@@ -1,0 +1,272 @@
+package queue_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/millrace/millrace/shared/bell"
+	"github.com/millrace/millrace/shared/definition"
+	"github.com/millrace/millrace/shared/journal"
+	"github.com/millrace/millrace/shared/queue"
+	"github.com/millrace/millrace/shared/store"
+	"github.com/millrace/millrace/shared/store/memory"
+	"github.com/millrace/millrace/shared/store/meter"
+	"github.com/millrace/millrace/shared/store/pebble"
+	"github.com/millrace/millrace/shared/task"
+)
+
+// backlog is tasks of one job that cannot be started, all of them before one of another job that can.
+type backlog struct {
+	*bench
+	meter *meter.Meter
+	bell  *rung
+	size  int
+}
+
+// rung is a bell that counts.
+type rung struct{ rings atomic.Int64 }
+
+// Ring counts.
+func (r *rung) Ring(_ context.Context, rings ...bell.Ring) error {
+	r.rings.Add(int64(len(rings)))
+	return nil
+}
+
+// Ping returns nil.
+func (r *rung) Ping(context.Context) error { return nil }
+
+// Close does nothing.
+func (r *rung) Close() error { return nil }
+
+// stores are the kinds of store that an engine works on.
+var stores = map[string]func(t *testing.T) store.Store{
+	"memory": func(*testing.T) store.Store { return memory.New(memory.Options{}) },
+	"shared": func(*testing.T) store.Store { return shared{memory.New(memory.Options{})} },
+	"pebble": func(t *testing.T) store.Store {
+		s, err := pebble.Open(t.TempDir(), pebble.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = s.Close() })
+		return s
+	},
+}
+
+func newBacklog(t *testing.T, s store.Store, size int) *backlog {
+	b := &backlog{bench: setupWith(t, ways()), meter: meter.New(s), bell: &rung{}, size: size}
+	b.store = b.meter
+	b.open()
+	return b
+}
+
+// open opens another engine, which knows nothing of what was done before.
+func (b *backlog) open() {
+	d := ways()
+	d.Jobs = append(d.Jobs, definition.Job{Path: "/held", Target: definition.Target{Go: "f"}})
+	b.journal = journal.Open(b.store, journal.Options{Now: b.clock.now})
+	b.t.Cleanup(func() { _ = b.journal.Close() })
+	b.Queue = queue.Open(queue.Options{Store: b.store, Journal: b.journal, Definitions: fixed{d}, Now: b.clock.now, Bell: b.bell})
+}
+
+// fill enqueues the backlog, and then the task behind it.
+func (b *backlog) fill(n queue.New) (behind task.ID) {
+	b.t.Helper()
+	n.Dialect, n.Job = task.Job, "/held"
+	var group sync.WaitGroup
+	const producers = 8
+	for range producers {
+		group.Go(func() {
+			for left := b.size / producers; left > 0; {
+				news := make([]queue.New, min(left, queue.MaxBatch))
+				for i := range news {
+					news[i] = n
+				}
+				if _, err := b.Enqueue(b.t.Context(), nil, news...); err != nil {
+					b.t.Error(err)
+					return
+				}
+				left -= len(news)
+			}
+		})
+	}
+	group.Wait()
+	return b.enqueue(queue.New{Dialect: task.Job, Job: "/plain"})[0].Task.ID
+}
+
+// stopAll writes each task of the backlog as one that was stopped.
+func (b *backlog) stopAll() {
+	b.t.Helper()
+	var ops []store.Op
+	write := func() {
+		if err := b.store.Write(b.t.Context(), store.Write{Token: fmt.Sprint("stop", b.clock.t, ops[0].Item.Key), Ops: ops}); err != nil {
+			b.t.Fatal(err)
+		}
+		ops = nil
+	}
+	r := store.Range{Table: store.Work, Partition: fmt.Sprintf("task/%08x", task.GroupHash("/held"))}
+	for item, err := range store.All(b.t.Context(), b.store, r) {
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		var t task.Task
+		if err := json.Unmarshal(item.Value, &t); err != nil {
+			b.t.Fatal(err)
+		}
+		t.State = task.Stopped
+		value, err := json.Marshal(t)
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		ops = append(ops, store.Put(store.Item{Key: item.Key, Version: item.Version + 1, Value: value}, store.Always))
+		if len(ops) == store.MaxOps {
+			write()
+		}
+	}
+	if len(ops) > 0 {
+		write()
+	}
+}
+
+// keep makes the backlog one that cannot be started.
+func (b *backlog) keep(kind string) {
+	b.t.Helper()
+	switch kind {
+	case "paused":
+		if err := b.SetRule(b.t.Context(), "/held", queue.Pause, true); err != nil {
+			b.t.Fatal(err)
+		}
+	case "limited":
+		if leases := b.claim(1); len(leases) != 1 {
+			b.t.Fatalf("%d leases, want the first", len(leases))
+		}
+	case "stopped":
+		b.stopAll()
+	}
+	b.open()
+	b.meter.Reset()
+}
+
+// However many tasks of a job stand before it that a rule or a limit keeps, or that were stopped, another's task that is ready
+// starts within one claim. Where processes share the store, and their entries say so, these are read past, by thousands; all
+// others are put out of the way, some fifty with each write.
+func TestAReadyTaskStartsBehindWhateverIsHeld(t *testing.T) {
+	t.Parallel()
+	sizes := map[string]int{"memory": 30_000, "shared": 30_000, "pebble": 5000}
+	for kind, n := range map[string]queue.New{
+		"paused": {}, "limited": {Concurrency: &task.Concurrency{Key: "k", Limit: 1}}, "stopped": {},
+	} {
+		for name, open := range stores {
+			t.Run(kind+"/"+name, func(t *testing.T) {
+				t.Parallel()
+				size := sizes[name]
+				switch {
+				case testing.Short():
+					size = 2000
+				case os.Getenv("CI") == "true":
+					size = 100_000
+				}
+				b := newBacklog(t, open(t), size)
+				behind := b.fill(n)
+				b.keep(kind)
+				got := b.claim(1)
+				u := b.meter.Reset()
+				if len(got) != 1 || got[0].Task.ID != behind {
+					t.Errorf("Claim = %d leases behind %d, want that of %s", len(got), size, behind)
+				}
+				t.Logf("behind %d %s tasks a claim made %d queries, %d reads, %d writes: %.0f RCU and %d WCU",
+					size, kind, u.Query.Calls, u.Get.Calls, u.Write.Calls, u.Total().RCU, u.Total().WCU)
+				most := 60 + size/30
+				if name == "shared" && kind != "stopped" {
+					most = 40 + size/1000
+				}
+				if calls := u.Total().Calls; calls > most {
+					t.Errorf("a claim behind %d %s tasks made %d calls, want at most %d", size, kind, calls, most)
+				}
+			})
+		}
+	}
+}
+
+// What one claim has read past is put out of the way by those after it; each rings until that is done.
+func TestWhatAClaimReadsPastIsTidiedByAndBy(t *testing.T) {
+	t.Parallel()
+	const size = 2000
+	b := newBacklog(t, stores["shared"](t), size)
+	b.fill(queue.New{})
+	for range 9 {
+		b.enqueue(queue.New{Dialect: task.Job, Job: "/plain"})
+	}
+	b.keep("paused")
+	claims := 0
+	for b.bell.rings.Swap(1) > 0 && claims < 10 {
+		b.bell.rings.Store(0)
+		if claims++; len(b.claim(1)) != 1 {
+			t.Fatalf("claim %d found nothing", claims)
+		}
+	}
+	if claims > 6 {
+		t.Errorf("%d claims rang, want at most six to put %d entries out of the way", claims, size)
+	}
+	b.meter.Reset()
+	if got, u := b.claim(1), b.meter.Reset(); len(got) != 1 || u.Write.Calls != 1 || u.Query.Calls > 6 {
+		t.Errorf("afterwards a claim has %d leases by %d queries and %d writes, want one by one write", len(got), u.Query.Calls, u.Write.Calls)
+	}
+	if err := b.SetRule(t.Context(), "/held", queue.Pause, false); err != nil {
+		t.Fatal(err)
+	}
+	released := 0
+	for leases := b.claim(15); len(leases) > 0; leases = b.claim(15) {
+		for _, l := range leases {
+			if l.Task.Job == "/held" {
+				released++
+			}
+		}
+	}
+	if released != size {
+		t.Errorf("%d tasks start once the rule is lifted, want %d", released, size)
+	}
+}
+
+// tardy is a store whose writes take a while by the clock of its user.
+type tardy struct {
+	store.Store
+	clock *clock
+	each  time.Duration
+}
+
+// Write takes its time.
+func (s *tardy) Write(ctx context.Context, w store.Write) error {
+	s.clock.advance(s.each)
+	return s.Store.Write(ctx, w)
+}
+
+// A claim does not work without end at what is in its way: it rings, so that somebody goes on.
+func TestAClaimThatGivesUpRings(t *testing.T) {
+	t.Parallel()
+	for name, open := range stores {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBacklog(t, open(t), 2000)
+			behind := b.fill(queue.New{})
+			b.keep("stopped")
+			b.store = &tardy{b.store, b.clock, time.Second}
+			b.open()
+			for claims := 0; ; claims++ {
+				b.bell.rings.Store(0)
+				got := b.claim(1)
+				switch {
+				case len(got) == 1 && got[0].Task.ID == behind && claims > 0:
+					return
+				case len(got) > 0 || b.bell.rings.Load() == 0 || claims == 10:
+					t.Fatalf("claim %d: %d leases, %d rings, want none and a ring until one has the task behind", claims, len(got), b.bell.rings.Load())
+				}
+			}
+		})
+	}
+}

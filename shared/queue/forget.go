@@ -1,0 +1,88 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/millrace/millrace/shared/store"
+)
+
+// A line that is empty is forgotten once nothing was added to it for a while, so that what a claim and a sweep read follows what
+// waits now, not what ever did. Its item in the directory says when it was registered last; who adds to a line has registered it
+// a much shorter time ago, each process by its own clock, and does so again if its write took long. So between the last that can
+// have been added by what was noted and the time at which the line is forgotten, most of [Options.Quiet] has passed: more than
+// clocks differ, and than a write takes.
+
+// registered is how long, in microseconds, a process relies on having registered a line.
+func (q *Queue) registered() int64 { return (q.quiet / 6).Microseconds() }
+
+// confirm registers a line again to which something was added, if that took so long that it may have been forgotten.
+func (q *Queue) confirm(ctx context.Context, line string) {
+	if _, name := splitPreferred(line); name != "" || constant(line) || q.known.notedWithin(line, q.micro(), 2*q.registered()) {
+		return
+	}
+	if err := q.registerAnew(ctx, line); err != nil {
+		q.log.Warn("a task that waits may be found late", "line", line, "error", err)
+	}
+}
+
+// forgetLines forgets the lines that are empty and quiet. It costs a read of each that was not registered lately.
+func (q *Queue) forgetLines(ctx context.Context) (forgotten int, err error) {
+	quiet := func(item *store.Item, now time.Time) bool { return item.Version < now.Add(-q.quiet).UnixMicro() }
+	var date time.Time
+	for item, err := range store.All(ctx, q.store, store.Range{Table: store.Work, Partition: partitionLines}) {
+		if err != nil {
+			return forgotten, unavailable("read the lines", err)
+		}
+		if !quiet(item, q.now()) {
+			continue
+		}
+		if date.IsZero() { // a clock that runs ahead forgets nothing that others have just registered
+			if date, err = q.store.Date(ctx); err != nil {
+				return forgotten, unavailable("ask for the date", err)
+			}
+		}
+		if !quiet(item, date) {
+			continue
+		}
+		done, err := q.forgetLine(ctx, item)
+		if err != nil {
+			return forgotten, err
+		}
+		if done {
+			forgotten++
+		}
+	}
+	return forgotten, nil
+}
+
+// forgetLine forgets one line if it is empty. Race: whoever registers it meanwhile has written the item anew; what was added
+// without that, by a write that took long, is seen by the second look.
+func (q *Queue) forgetLine(ctx context.Context, item *store.Item) (forgotten bool, err error) {
+	line := string(item.Value)
+	if empty, err := q.isEmpty(ctx, line); err != nil || !empty {
+		return false, err
+	}
+	op := store.Delete(item.Key, store.VersionIs(item.Version))
+	err = q.store.Write(ctx, store.Write{Token: q.token(), Ops: []store.Op{op}})
+	if store.AsConflict(err) != nil {
+		return false, nil
+	}
+	if err != nil {
+		return false, unavailable("forget a line", err)
+	}
+	q.known.drop(line)
+	q.windows.drop(line)
+	empty, err := q.isEmpty(ctx, line)
+	if err != nil || !empty {
+		return false, errors.Join(err, q.registerAnew(ctx, line))
+	}
+	return true, nil
+}
+
+// isEmpty reports whether nothing waits in a line.
+func (q *Queue) isEmpty(ctx context.Context, line string) (bool, error) {
+	page, err := q.store.Query(ctx, store.Range{Table: store.Work, Partition: readyPartition(line), Limit: 1})
+	return err == nil && len(page.Items) == 0, unavailable("read a line", err)
+}
