@@ -97,6 +97,19 @@ func (q *Queue) SetRule(ctx context.Context, path string, kind RuleKind, on bool
 		return err
 	}
 	_, err = q.release(ctx, ruleHold(path), releaseAtOnce)
+	return errors.Join(err, q.ringUnheld(ctx, path))
+}
+
+// ringUnheld rings for tasks of a job that no claim has met while they were held, in the queue that the job has now.
+func (q *Queue) ringUnheld(ctx context.Context, path string) error {
+	set, err := q.definitions.Current(ctx)
+	if err != nil {
+		return err
+	}
+	job, _ := set.JobOf(path)
+	line, _, _ := home(set, job.Queue, path)
+	rings, err := q.ringsReady(ctx, line)
+	q.ring(ctx, rings)
 	return err
 }
 
