@@ -29,6 +29,9 @@ const (
 	spare = 2 * grace
 )
 
+// workers is how many tasks run at once; SQS hands over as many rings at most, see template.yaml.
+const workers = 10
+
 func function(ctx context.Context, s *service.Tasks) (host.Function, error) {
 	targets, err := targets(ctx, s)
 	if err != nil {
@@ -41,6 +44,7 @@ func function(ctx context.Context, s *service.Tasks) (host.Function, error) {
 func over(s *service.Tasks, targets worker.Targets) host.Function {
 	hearer := hearer{bell: s.Bell, log: s.Log, by: queue.Claimer{Instance: s.Instance()}, runner: worker.NewRunner(worker.Options{
 		Engine: s.Queue, Definitions: s.Definitions, Targets: targets, URL: s.URL(), Grace: grace, Log: s.Log, Bell: s.Bell,
+		Workers: workers,
 	})}
 	operations := s.API()
 	f := s.Function("worker", operations)

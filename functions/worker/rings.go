@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"runtime/debug"
-	"sync"
 	"time"
 
 	"github.com/millrace/millrace/shared/bell"
@@ -43,53 +42,34 @@ type hearer struct {
 	log    *slog.Logger
 }
 
-// hear has a worker for each ring run tasks to their ends, at once or from the time of a ring that comes early. Rings that find
-// nothing have done their duty. The failures are rings that nobody could follow, nor ring afresh.
+// hear runs tasks for rings to their ends, at once or from the time of a ring that comes early. Rings that find nothing have done
+// their duty. The failures are rings that nobody could follow, nor ring afresh.
 func (h *hearer) hear(ctx context.Context, rings []heard) (failures []host.Failure) {
 	if deadline, limited := ctx.Deadline(); limited {
 		within, cancel := context.WithDeadline(ctx, deadline.Add(-spare))
 		defer cancel()
 		ctx = within
 	}
-	var runs sync.WaitGroup
-	failed := make(chan host.Failure, len(rings))
-	start := func(rings []heard) {
-		runs.Go(func() {
-			if err := h.follow(ctx, rings); err != nil {
-				for _, f := range h.ringAgain(ctx, rings, err) {
-					failed <- f
-				}
-			}
-		})
+	if err := h.follow(ctx, rings); err != nil {
+		return h.ringAgain(ctx, rings, err)
 	}
-	var due []heard
-	for now, i := time.Now(), 0; i < len(rings); i++ {
-		if rings[i].At.After(now) {
-			start(rings[i : i+1])
-		} else {
-			due = append(due, rings[i])
-		}
-	}
-	if len(due) > 0 {
-		start(due)
-	}
-	runs.Wait()
-	close(failed)
-	for f := range failed {
-		failures = append(failures, f)
-	}
-	return failures
+	return nil
 }
 
-// follow runs tasks for rings of the same time. A panic becomes its error: it concerns these rings alone.
+// follow runs tasks for rings. A panic becomes its error.
 func (h *hearer) follow(ctx context.Context, rings []heard) (err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
 			err = fmt.Errorf("worker: panic: %v\n%s", cause, debug.Stack())
 		}
 	}()
-	worker.AwaitRing(ctx, rings[0].Ring)
-	_, err = h.runner.RunBatch(ctx, h.by, len(rings))
+	var early []bell.Ring
+	for now, i := time.Now(), 0; i < len(rings); i++ {
+		if rings[i].At.After(now) {
+			early = append(early, rings[i].Ring)
+		}
+	}
+	_, err = h.runner.RunBatch(ctx, h.by, len(rings)-len(early), early...)
 	return err
 }
 

@@ -5,32 +5,41 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/millrace/millrace/shared/bell"
+	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/queue"
 )
 
-// RunBatch has up to n workers, one for each ring that was heard, run tasks until none is found, and returns when all have
-// ended, with how many tasks they ran. It is for a host that counts its own workers, such as Lambda. The error is that of
-// claiming; what was claimed before it was run.
+// RunBatch runs tasks for n rings that were heard, and for early ones from their times on, a worker for each, until none is
+// found. It returns when all have ended, with how many there were. It is for a host that counts its own workers, such as Lambda.
+// The error is that of claiming; what was claimed before it was run.
 //
 // A worker that has ended a task goes on with the next while there is time for it: as much as the timeout of its job, or half
 // of what the batch has where the job may take longer than that. Where ctx has no deadline, it goes on for a minute. ctx
 // should end some seconds before the host stops: attempts of the first tasks that have not ended then fail, see [Runner.Run];
 // those of further ones go back to their queue and cost no attempt.
 //
-// For each task that it finds beyond those that were rung for, up to n, a batch rings for another worker, so that more come
-// while there is more to do; and so does each worker that has no time for what is left. So there are no more rings than tasks,
-// and they end with them.
-func (r *Runner) RunBatch(ctx context.Context, by queue.Claimer, n int) (ran int, err error) {
+// A batch that finds more than was rung for has as many workers as the options allow. If there is work for all of them, it
+// rings once for another batch; and once if it has no time for what is left. So more come while there is more to do, there are
+// far fewer rings than tasks, and they end with them.
+func (r *Runner) RunBatch(ctx context.Context, by queue.Claimer, n int, early ...bell.Ring) (ran int, err error) {
 	if ctx.Err() != nil {
 		return 0, errNoTime
 	}
-	b := &batch{runner: r, by: by, ctx: ctx, shift: newShift(ctx), ended: make(chan bool, n)}
-	b.rings.Store(int64(n))
-	err = b.hire(n)
+	rings := n + len(early)
+	b := &batch{runner: r, by: by, ctx: ctx, shift: newShift(ctx), more: max(0, r.o.Workers-rings)}
+	b.news = make(chan news, 2*(rings+b.more)+1) // nobody waits to tell
+	for _, ring := range early {
+		go func() {
+			AwaitRing(ctx, ring)
+			b.news <- news{busy: -1, free: 1, look: true}
+		}()
+	}
+	err = b.hire(n, len(early))
 	return int(b.ran.Load()), err
 }
 
@@ -42,16 +51,25 @@ type batch struct {
 	by     queue.Claimer
 	ctx    context.Context
 	shift  shift
-	ended  chan bool // a worker has; whether it would go on
+	more   int // workers that it may have beyond those that were rung for
+	news   chan news
 
-	rings atomic.Int64 // that may still be sent for what was found beyond what was rung for
-	dry   atomic.Bool  // nothing was found, or claiming has failed
-	ran   atomic.Int64
+	dry         atomic.Bool // nothing was found, or claiming has failed
+	ran         atomic.Int64
+	grown, left sync.Once
+}
+
+// news tells of a change among workers.
+type news struct {
+	busy, free int  // how many more
+	look       bool // something new may be found
+	grown      bool // there is more than was rung for
 }
 
 // hire finds tasks for workers that are free until there are none, and waits until all have ended.
-func (b *batch) hire(free int) (err error) {
-	for busy, late := 0, false; ; late = true {
+func (b *batch) hire(free, busy int) (err error) {
+	var late, grown bool
+	for {
 		for free > 0 && !b.dry.Load() && b.ctx.Err() == nil {
 			var leases []queue.Lease
 			leases, err = claim(b.ctx, b.runner.o.Engine, b.by, free)
@@ -61,12 +79,21 @@ func (b *batch) hire(free int) (err error) {
 			free, busy = free-len(leases), busy+len(leases)
 			b.dry.Store(err != nil || len(leases) == 0)
 		}
+		if grown && free == 0 {
+			b.ring()
+			grown = false
+		}
 		if busy == 0 {
+			if free > 0 && !b.dry.Load() { // ctx has ended
+				b.left.Do(b.ring)
+			}
 			return err
 		}
-		for first := true; first || len(b.ended) > 0; first = false { // one claim is for all that have ended
-			if busy--; <-b.ended {
-				free++
+		for first := true; first || len(b.news) > 0; first = false { // one claim is for all who are free
+			n := <-b.news
+			busy, free, late, grown = busy+n.busy, free+n.free, late || !n.look, grown || n.grown
+			if n.look {
+				b.dry.Store(false)
 			}
 		}
 	}
@@ -74,26 +101,28 @@ func (b *batch) hire(free int) (err error) {
 
 // employ has a worker begin with a task. A panic of the engine costs its attempt, and nobody else anything.
 func (b *batch) employ(lease queue.Lease, late bool) {
-	goesOn := false
+	ends := news{busy: -1}
 	defer func() {
 		if cause := recover(); cause != nil {
 			b.runner.o.Log.Error("panic", "cause", fmt.Sprint(cause), "stack", string(debug.Stack()))
 		}
-		b.ended <- goesOn
+		b.news <- ends
 	}()
-	goesOn = b.work(lease, late)
+	if b.work(lease, late) {
+		ends.free = 1
+	}
 }
 
-// work runs a task and those that are claimed with its end and theirs, and reports whether to go on. Late ones are those
-// that are begun when others have ended.
+// work runs a task and those that are claimed with its end and theirs, and reports whether to look for others. Late ones are
+// those that are begun when others have ended.
 func (b *batch) work(lease queue.Lease, late bool) (goesOn bool) {
 	for ; ; late = true {
 		if late && !b.hasTime(&lease) {
 			b.runner.giveBack(b.ctx, lease) // which rings for it
 			return false
 		}
-		if late && b.rings.Add(-1) >= 0 {
-			b.ring(&lease)
+		if late {
+			b.grown.Do(func() { b.news <- news{free: b.more, grown: true} })
 		}
 		next := b.run(lease, late)
 		b.ran.Add(1)
@@ -103,7 +132,7 @@ func (b *batch) work(lease queue.Lease, late bool) (goesOn bool) {
 		lease = next[0]
 	}
 	if goesOn = b.goesOn(&lease); !goesOn && !b.dry.Load() {
-		b.ring(&lease)
+		b.left.Do(b.ring)
 	}
 	return goesOn
 }
@@ -139,14 +168,14 @@ func (b *batch) hasTime(lease *queue.Lease) bool {
 	return b.shift.allows(job.Timeout)
 }
 
-// ring asks for another worker.
-func (b *batch) ring(lease *queue.Lease) {
+// ring asks for another batch. Where to look is what all batches do alike.
+func (b *batch) ring() {
 	o := &b.runner.o
 	if o.Bell == nil {
 		return
 	}
-	if err := o.Bell.Ring(context.WithoutCancel(b.ctx), bell.Ring{Queue: lease.Task.Queue}); err != nil {
-		o.Log.Warn("no other worker was rung for; the sweep rings again", "queue", lease.Task.Queue, "error", err)
+	if err := o.Bell.Ring(context.WithoutCancel(b.ctx), bell.Ring{Queue: definition.MainQueue}); err != nil {
+		o.Log.Warn("no other worker was rung for; the sweep rings again", "error", err)
 	}
 }
 

@@ -23,7 +23,8 @@ type Options struct {
 	Grace       time.Duration // how long an attempt may take to end after its context has; default 10 s
 	MaxLog      int           // bytes of log that an attempt keeps; default and at most: what the engine keeps, about 16 MiB
 	Log         *slog.Logger  // default: discards
-	Bell        bell.Bell     // by which [Runner.RunBatch] asks for more workers; default: it asks for none
+	Bell        bell.Bell     // by which [Runner.RunBatch] asks for another batch; default: it asks for none
+	Workers     int           // that a batch of [Runner.RunBatch] may have; default: one for each ring
 }
 
 // Runner runs leases. Its methods may be called concurrently.
