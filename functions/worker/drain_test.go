@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"log/slog"
@@ -41,15 +42,15 @@ const (
 
 // deployment is the function as Lambda runs it, in processes that share a store and a queue of rings.
 type deployment struct {
-	t     *testing.T
-	store *meter.Meter
-	bell  bell.Line
-	luck  faulty.Faults // of the bell
+	t      *testing.T
+	store  *meter.Meter
+	bell   bell.Line
+	length time.Duration // of a task, about
 
-	ran      sync.Map // how often, by payload
-	count    atomic.Int64
-	invoked  atomic.Int64
-	messages atomic.Int64
+	down           atomic.Pointer[error]
+	ran            sync.Map // payloads
+	count          atomic.Int64
+	invoked, rings atomic.Int64
 }
 
 // shared is a store that other processes may reach too.
@@ -58,10 +59,10 @@ type shared struct{ store.Store }
 // Exclusive answers false.
 func (shared) Exclusive() bool { return false }
 
-func deploy(t *testing.T, luck faulty.Faults) *deployment {
+func deploy(t *testing.T, length time.Duration, luck faulty.Faults) *deployment {
 	t.Helper()
-	d := &deployment{t: t, store: meter.New(shared{memory.New(memory.Options{})})}
-	d.bell = faulty.New(local.New(), 1, luck, nil)
+	d := &deployment{t: t, length: length, store: meter.New(shared{memory.New(memory.Options{})})}
+	d.bell = post{faulty.New(local.New(), 1, luck, nil)}
 	set := &definition.Set{Jobs: []definition.Job{{Path: "/work", Target: definition.Target{Go: "f"}}}}
 	s := d.process()
 	defer func() { _ = s.Close() }()
@@ -71,17 +72,59 @@ func deploy(t *testing.T, luck faulty.Faults) *deployment {
 	return d
 }
 
-// kept is a bell that is not closed with the process that rings it.
-type kept struct{ bell.Line }
+// post is a bell that carries messages, as SQS does: those who hear it are handed their bodies. It is not closed with a process.
+type post struct{ bell.Line }
+
+// Ring sends messages.
+func (p post) Ring(ctx context.Context, rings ...bell.Ring) error {
+	messages := make([]bell.Ring, len(rings))
+	for i, ring := range rings {
+		messages[i] = bell.Ring{Queue: sqs.Format(ring), At: ring.At}
+	}
+	return p.Line.Ring(ctx, messages...)
+}
 
 // Close does nothing.
-func (kept) Close() error { return nil }
+func (post) Close() error { return nil }
 
-// process starts one.
-func (d *deployment) process() *service.Tasks {
+// outage is a store whose queries fail now and then.
+type outage struct {
+	store.Store
+	down *atomic.Pointer[error]
+}
+
+// errPanic has queries panic.
+var errPanic = errors.New("panic")
+
+// Query fails if it is told to.
+func (o outage) Query(ctx context.Context, r store.Range) (store.Page, error) {
+	switch err := o.down.Load(); {
+	case err == nil:
+		return o.Store.Query(ctx, r)
+	case errors.Is(*err, errPanic):
+		panic(*err)
+	default:
+		return store.Page{}, *err
+	}
+}
+
+// fail has the queries of workers fail from now on; nil: no longer.
+func (d *deployment) fail(err error) {
+	if err == nil {
+		d.down.Store(nil)
+		return
+	}
+	d.down.Store(&err)
+}
+
+// process starts one of a worker.
+func (d *deployment) process() *service.Tasks { return d.over(outage{d.store, &d.down}) }
+
+// over starts a process over a store.
+func (d *deployment) over(s store.Store) *service.Tasks {
 	place := host.PlaceOf(func(name string) string { return map[string]string{"AWS_LAMBDA_RUNTIME_API": "test"}[name] })
 	place.Metrics = nil
-	return service.NewTasks(service.New(place, config.Settings{}, unclosed{d.store}, slog.New(slog.DiscardHandler)), kept{d.bell})
+	return service.NewTasks(service.New(place, config.Settings{}, unclosed{s}, slog.New(slog.DiscardHandler)), d.bell)
 }
 
 // unclosed is a store that is not closed with the process that uses it.
@@ -95,7 +138,7 @@ func (d *deployment) wait(n int) {
 	d.t.Helper()
 	j := journal.Open(d.store, journal.Options{})
 	defer func() { _ = j.Close() }()
-	s := d.process()
+	s := d.over(d.store)
 	defer func() { _ = s.Close() }()
 	q := queue.Open(queue.Options{Store: d.store, Journal: j, Definitions: s.Definitions})
 	for from := 0; from < n; from += queue.MaxBatch {
@@ -112,7 +155,7 @@ func (d *deployment) wait(n int) {
 // sweep does what the function sweep does for tasks.
 func (d *deployment) sweep() {
 	d.t.Helper()
-	s := d.process()
+	s := d.over(d.store)
 	defer func() { _ = s.Close() }()
 	if _, err := s.Queue.Sweep(d.t.Context()); err != nil {
 		d.t.Error(err)
@@ -146,14 +189,14 @@ func (d *deployment) serve(ctx context.Context) {
 func (d *deployment) invoke(invoker *host.Invoker, rings []bell.Ring) {
 	var event events.SQSEvent
 	for i, ring := range rings {
-		event.Records = append(event.Records, events.SQSMessage{MessageId: fmt.Sprint(i), EventSource: "aws:sqs", Body: sqs.Format(ring)})
+		event.Records = append(event.Records, events.SQSMessage{MessageId: fmt.Sprint(i), EventSource: "aws:sqs", Body: ring.Queue})
 	}
 	payload, err := json.Marshal(event)
 	if err != nil {
 		d.t.Error(err)
 	}
 	d.invoked.Add(1)
-	d.messages.Add(int64(len(rings)))
+	d.rings.Add(int64(len(rings)))
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
 	answer, err := invoker.Invoke(ctx, payload)
@@ -162,20 +205,51 @@ func (d *deployment) invoke(invoker *host.Invoker, rings []bell.Ring) {
 	}
 }
 
-// run takes a second, more or less.
+// run takes as long as tasks do, give or take a half.
 func (d *deployment) run(ctx context.Context, a *worker.Attempt, _ *worker.Log) (json.RawMessage, error) {
-	h := fnv.New32a()
+	h := fnv.New64a()
 	_, _ = h.Write(a.Payload)
 	select {
-	case <-time.After(500*time.Millisecond + time.Duration(h.Sum32()%1000)*time.Millisecond):
+	case <-time.After(d.length/2 + time.Duration(h.Sum64()%uint64(d.length))):
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	if times, again := d.ran.LoadOrStore(string(a.Payload), 1); again {
-		d.t.Errorf("task %s ran again, after %v", a.Payload, times)
+	if _, again := d.ran.LoadOrStore(string(a.Payload), true); again {
+		d.t.Errorf("task %s ran again", a.Payload)
 	}
 	d.count.Add(1)
 	return nil, nil
+}
+
+// drain answers how long n tasks that wait take from the first sweep on. Further ones come each minute, if they do.
+func (d *deployment) drain(n int, sweeps bool) (took time.Duration) {
+	d.t.Helper()
+	ctx, stop := context.WithCancel(d.t.Context())
+	done := make(chan struct{})
+	go func() { d.serve(ctx); close(done) }()
+	d.store.Reset()
+	began := time.Now()
+	d.sweep()
+	for swept := began; d.count.Load() < int64(n) && time.Since(began) < 3*time.Hour; {
+		time.Sleep(100 * time.Millisecond)
+		if sweeps && time.Since(swept) >= time.Minute {
+			swept = time.Now()
+			d.sweep()
+		}
+	}
+	took = time.Since(began)
+	time.Sleep(bell.MaxDelay)
+	last := d.invoked.Load()
+	time.Sleep(bell.MaxDelay)
+	if again := d.invoked.Load() - last; again > 0 {
+		d.t.Errorf("the function was invoked %d times when all was long done", again)
+	}
+	stop()
+	<-done
+	if got := d.count.Load(); got != int64(n) {
+		d.t.Errorf("%d tasks ran, want %d", got, n)
+	}
+	return took
 }
 
 // TestABacklogWithoutRingsDrainsAtTheWorkersPace: one sweep is enough, however long the queue is, and each task costs what it
@@ -185,26 +259,51 @@ func TestABacklogWithoutRingsDrainsAtTheWorkersPace(t *testing.T) {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			cryptotest.SetGlobalRandom(t, 1)
 			synctest.Test(t, func(t *testing.T) {
-				d := deploy(t, faulty.Faults{})
+				d := deploy(t, time.Second, faulty.Faults{})
 				d.wait(n)
-				ctx, stop := context.WithCancel(t.Context())
-				done := make(chan struct{})
-				go func() { d.serve(ctx); close(done) }()
-				d.store.Reset()
-				began := time.Now()
-				d.sweep()
-				for d.count.Load() < int64(n) && time.Since(began) < time.Hour {
-					time.Sleep(100 * time.Millisecond)
+				took := d.drain(n, false)
+				u, rings := d.store.Usage(), d.rings.Load()
+				calls, wcu := float64(u.Total().Calls)/float64(n), float64(u.Total().WCU)/float64(n)
+				t.Logf("%d tasks of a second took %v with %d invocations for %d rings; each cost %.2f calls, %.2f WCU",
+					n, took, d.invoked.Load(), rings, calls, wcu)
+				if pace := time.Duration(n) * time.Second / (concurrency * batchSize); took > pace+10*time.Second {
+					t.Errorf("it took %v, want %v and the time in which workers become more", took, pace)
 				}
-				took := time.Since(began)
-				time.Sleep(time.Minute)
-				u := d.store.Usage()
-				synctest.Wait()
-				stop()
-				<-done
-				t.Logf("%d of %d tasks of a second took %v with %d invocations for %d rings; each cost %.1f calls: %+v",
-					d.count.Load(), n, took, d.invoked.Load(), d.messages.Load(), float64(u.Total().Calls)/float64(n), u)
+				if calls > 7.5 || wcu > 14.5 || rings > 40 {
+					t.Errorf("each task cost %.2f calls and %.2f WCU, and all together %d rings, want 7.5, 14.5 and 40 at most", calls, wcu, rings)
+				}
 			})
 		})
 	}
+}
+
+// TestABacklogOutlastsInvocations: workers whose time ends see to it that others take their places.
+func TestABacklogOutlastsInvocations(t *testing.T) {
+	cryptotest.SetGlobalRandom(t, 1)
+	synctest.Test(t, func(t *testing.T) {
+		const n = 3_000
+		d := deploy(t, 100*time.Second, faulty.Faults{})
+		d.wait(n)
+		took, pace := d.drain(n, true), n*100*time.Second/(concurrency*batchSize)
+		t.Logf("%d tasks of 100 s took %v with %d invocations for %d rings, where all workers at work take %v",
+			n, took, d.invoked.Load(), d.rings.Load(), pace)
+		if took > pace*3/2 {
+			t.Errorf("it took %v, want little more than %v", took, pace)
+		}
+	})
+}
+
+// TestABacklogDrainsWithABadBell: where rings are lost and doubled, each sweep brings some more workers.
+func TestABacklogDrainsWithABadBell(t *testing.T) {
+	cryptotest.SetGlobalRandom(t, 1)
+	synctest.Test(t, func(t *testing.T) {
+		const n = 10_000
+		d := deploy(t, time.Second, faulty.Faults{Lose: 0.7, Double: 0.2, Late: 0.3, Delay: time.Minute, Fail: 0.2})
+		d.wait(n)
+		took := d.drain(n, true)
+		t.Logf("%d tasks of a second took %v with %d invocations for %d rings", n, took, d.invoked.Load(), d.rings.Load())
+		if took > 5*time.Minute {
+			t.Errorf("it took %v, want at most 5 minutes", took)
+		}
+	})
 }

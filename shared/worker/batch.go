@@ -24,8 +24,8 @@ import (
 // those of further ones go back to their queue and cost no attempt.
 //
 // A batch that finds more than was rung for has as many workers as the options allow. If there is work for all of them, it
-// rings once for another batch; and once if it has no time for what is left. So more come while there is more to do, there are
-// far fewer rings than tasks, and they end with them.
+// rings once for another batch, so that more come while there is more to do. Each worker that has no time for what is left
+// rings for one in its place. So there are far fewer rings than tasks, and they end with them.
 func (r *Runner) RunBatch(ctx context.Context, by queue.Claimer, n int, early ...bell.Ring) (ran int, err error) {
 	if ctx.Err() != nil {
 		return 0, errNoTime
@@ -54,9 +54,9 @@ type batch struct {
 	more   int // workers that it may have beyond those that were rung for
 	news   chan news
 
-	dry         atomic.Bool // nothing was found, or claiming has failed
-	ran         atomic.Int64
-	grown, left sync.Once
+	dry   atomic.Bool // nothing was found, or claiming has failed
+	ran   atomic.Int64
+	grown sync.Once
 }
 
 // news tells of a change among workers.
@@ -85,7 +85,7 @@ func (b *batch) hire(free, busy int) (err error) {
 		}
 		if busy == 0 {
 			if free > 0 && !b.dry.Load() { // ctx has ended
-				b.left.Do(b.ring)
+				b.ring()
 			}
 			return err
 		}
@@ -132,7 +132,7 @@ func (b *batch) work(lease queue.Lease, late bool) (goesOn bool) {
 		lease = next[0]
 	}
 	if goesOn = b.goesOn(&lease); !goesOn && !b.dry.Load() {
-		b.left.Do(b.ring)
+		b.ring()
 	}
 	return goesOn
 }
@@ -168,7 +168,7 @@ func (b *batch) hasTime(lease *queue.Lease) bool {
 	return b.shift.allows(job.Timeout)
 }
 
-// ring asks for another batch. Where to look is what all batches do alike.
+// ring asks for another worker. Whichever queue was rung for, all of them look everywhere.
 func (b *batch) ring() {
 	o := &b.runner.o
 	if o.Bell == nil {
