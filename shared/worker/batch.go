@@ -118,7 +118,8 @@ func (b *batch) employ(lease queue.Lease, late bool) {
 func (b *batch) work(lease queue.Lease, late bool) (goesOn bool) {
 	for ; ; late = true {
 		if late && !b.hasTime(&lease) {
-			b.runner.giveBack(b.ctx, lease) // which rings for it
+			b.runner.giveBack(b.ctx, lease)
+			b.ring()
 			return false
 		}
 		if late {

@@ -166,9 +166,9 @@ func TestABatchGivesBackWhatItHasNoTimeFor(t *testing.T) {
 		e := newEngine()
 		e.of("/hasty", 9)
 		next := e.of("/lengthy", 1)[0]
-		r, _ := lasting(e, 0, map[string]time.Duration{"/hasty": 5 * time.Second, "/lengthy": 50 * time.Second})
-		if ran, err := r.RunBatch(timed(t, 100*time.Second), queue.Claimer{}, 1); ran != 9 || err != nil {
-			t.Errorf("RunBatch = %d, %v, want 9", ran, err)
+		r, bell := lasting(e, 0, map[string]time.Duration{"/hasty": 5 * time.Second, "/lengthy": 50 * time.Second})
+		if ran, err := r.RunBatch(timed(t, 100*time.Second), queue.Claimer{}, 1); ran != 9 || err != nil || bell.rung != 2 {
+			t.Errorf("RunBatch = %d, %v, with %d rings, want 9 tasks and 2 rings", ran, err, bell.rung)
 		}
 		if got := e.results[next]; len(got) != 1 || got[0].Outcome != queue.Again {
 			t.Errorf("results %+v, want one: %s", got, queue.Again)

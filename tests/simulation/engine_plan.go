@@ -25,6 +25,8 @@ type enginePlan struct {
 	think     time.Duration // anybody's longest pause
 	skew      time.Duration // of clocks, either way
 	rules     bool          // operators pause and block
+	backlog   int           // tasks that wait in the end and whose rings are lost
+	awake     time.Duration // how long a worker may run that is woken for them
 	faults    faulty.Faults
 	timing    journal.Timing
 }
@@ -50,6 +52,9 @@ func drawEngine(seed uint64) enginePlan {
 		timing: journal.Timing{
 			Grace: grace, Age: age, RemoveAfter: removeAfter, Poll: 20 * time.Millisecond, Call: 200 * time.Millisecond,
 		},
+	}
+	if d := dice(seed, "backlog"); d.IntN(4) == 0 {
+		p.backlog, p.awake = 10+d.IntN(20), time.Duration(200+d.IntN(1500))*time.Millisecond
 	}
 	way := faulty.Spread{Min: 500 * time.Microsecond, Max: 6 * time.Millisecond}
 	p.faults = faulty.Faults{
