@@ -1,11 +1,13 @@
 package queue
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strings"
 	"time"
 
+	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/event"
 	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/store"
@@ -107,7 +109,7 @@ func (q *Queue) ringUnheld(ctx context.Context, path string) error {
 		return err
 	}
 	job, _ := set.JobOf(path)
-	line, _, _ := home(set, job.Queue, path)
+	line, _, _ := home(set, cmp.Or(job.Queue, definition.MainQueue), path)
 	rings, err := q.ringsReady(ctx, line)
 	q.ring(ctx, rings)
 	return err
