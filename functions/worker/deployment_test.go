@@ -53,7 +53,7 @@ type deployment struct {
 // shared is a store that other processes may reach too.
 type shared struct{ store.Store }
 
-// Exclusive answers false.
+// Exclusive returns false.
 func (shared) Exclusive() bool { return false }
 
 func deploy(t *testing.T, length time.Duration, luck faulty.Faults) *deployment {
@@ -221,7 +221,7 @@ func (d *deployment) run(ctx context.Context, a *worker.Attempt, _ *worker.Log) 
 	return nil, nil
 }
 
-// drain answers how long n tasks that wait take from the first sweep on. Further ones come each minute, if they do.
+// drain returns how long n tasks that wait take from the first sweep on. Further ones come each minute, if they do.
 func (d *deployment) drain(n int, sweeps bool) (took time.Duration) {
 	d.t.Helper()
 	stop := d.start()
@@ -250,7 +250,7 @@ func (d *deployment) start() (stop func()) {
 	return func() { cancel(); <-done }
 }
 
-// await waits until n tasks have run, and answers how long that takes. Meanwhile is called ten times a second.
+// await waits until n tasks have run, and returns how long that takes. Meanwhile is called ten times a second.
 func (d *deployment) await(n int, meanwhile func(since time.Duration)) (took time.Duration) {
 	d.t.Helper()
 	const step = 100 * time.Millisecond

@@ -73,11 +73,11 @@ func TestABacklogDrainsWithABadBell(t *testing.T) {
 func TestWhatIsLetGoDrainsAtTheWorkersPace(t *testing.T) {
 	t.Parallel()
 	const n = 1_000
-	for name, hold := range map[string]func(q *queue.Queue, ctx context.Context, on bool) error{
-		"a queue that is resumed": func(q *queue.Queue, ctx context.Context, on bool) error {
+	for name, hold := range map[string]func(ctx context.Context, q *queue.Queue, on bool) error{
+		"a queue that is resumed": func(ctx context.Context, q *queue.Queue, on bool) error {
 			return q.Suspend(ctx, definition.MainQueue, on)
 		},
-		"a pause that is lifted": func(q *queue.Queue, ctx context.Context, on bool) error {
+		"a pause that is lifted": func(ctx context.Context, q *queue.Queue, on bool) error {
 			return q.SetRule(ctx, "/work", queue.Pause, on)
 		},
 	} {
@@ -85,7 +85,7 @@ func TestWhatIsLetGoDrainsAtTheWorkersPace(t *testing.T) {
 			d := deploy(t, time.Second, faulty.Faults{})
 			s := d.over(d.store)
 			defer func() { _ = s.Close() }()
-			if err := hold(s.Queue, t.Context(), true); err != nil {
+			if err := hold(t.Context(), s.Queue, true); err != nil {
 				t.Fatal(err)
 			}
 			stop := d.start()
@@ -95,7 +95,7 @@ func TestWhatIsLetGoDrainsAtTheWorkersPace(t *testing.T) {
 			if got := d.count.Load(); got != 0 {
 				t.Errorf("%s: %d tasks ran before", name, got)
 			}
-			if err := hold(s.Queue, t.Context(), false); err != nil {
+			if err := hold(t.Context(), s.Queue, false); err != nil {
 				t.Fatal(err)
 			}
 			took := d.await(n, func(time.Duration) {})

@@ -32,7 +32,7 @@ func (c *counter) Ring(_ context.Context, rings ...bell.Ring) error {
 func (*counter) Ping(context.Context) error { return nil }
 func (*counter) Close() error               { return nil }
 
-// lasting answers a runner whose attempts take so long as their jobs say, and what counts its rings. /hasty may take 20 s, /lengthy
+// lasting returns a runner whose attempts take so long as their jobs say, and what counts its rings. /hasty may take 20 s, /lengthy
 // a minute, and /endless any time. Batches have that many workers at most.
 func lasting(e *engine, workers int, takes map[string]time.Duration) (*worker.Runner, *counter) {
 	c, target := &counter{}, definition.Target{Go: "f"}
@@ -52,7 +52,7 @@ func lasting(e *engine, workers int, takes map[string]time.Duration) (*worker.Ru
 	}), c
 }
 
-// of adds n tasks of a job, and answers their tokens.
+// of adds n tasks of a job, and returns their tokens.
 func (e *engine) of(job string, n int) (tokens []string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -117,7 +117,7 @@ func TestEarlyRingsOfABatch(t *testing.T) {
 
 func bellRing(at time.Time) bell.Ring { return bell.Ring{Queue: "main", At: at} }
 
-// timed answers a context that ends after d.
+// timed returns a context that ends after d.
 func timed(t *testing.T, d time.Duration) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), d)

@@ -23,7 +23,7 @@ type ears struct {
 	rings int
 }
 
-// listen begins to hear rings, or ends that, and answers how many were heard.
+// listen begins to hear rings, or ends that, and returns how many were heard.
 func (e *ears) listen(open bool) (heard int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -43,7 +43,7 @@ func (e *ears) Ring(_ context.Context, rings ...bell.Ring) error {
 	return nil
 }
 
-// Ping answers nil.
+// Ping returns nil.
 func (*ears) Ping(context.Context) error { return nil }
 
 // Close does nothing.
@@ -82,7 +82,7 @@ func (r *engineRun) backlog() {
 	r.count("backlogs")
 }
 
-// wake is an invocation of the function that hears the bell, and answers how often it rings for others. What the engine rings
+// wake is an invocation of the function that hears the bell, and returns how often it rings for others. What the engine rings
 // for meanwhile is lost.
 func (a *actor) wake() (rung int) {
 	r, own := a.run, &ears{open: true}
