@@ -11,6 +11,7 @@ import (
 	"github.com/millrace/millrace/shared/bell/faulty"
 	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/queue"
+	"github.com/millrace/millrace/shared/task"
 )
 
 // TestABacklogWithoutRingsDrainsAtTheWorkersPace: one sweep is enough, however long the queue is, and each task costs what it
@@ -104,4 +105,33 @@ func TestWhatIsLetGoDrainsAtTheWorkersPace(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestATaskByItselfCostsOneLookForAnother: where each ring finds its task and nothing else.
+func TestATaskByItselfCostsOneLookForAnother(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const n = 100
+		d := deploy(t, time.Second, faulty.Faults{})
+		s := d.over(d.store)
+		defer func() { _ = s.Close() }()
+		stop := d.start()
+		defer stop()
+		for i := range n + 1 {
+			if _, err := s.Queue.Enqueue(t.Context(), nil, queue.New{Dialect: task.Job, Job: "/work", Payload: fmt.Append(nil, i)}); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(5 * time.Second)
+			if i == 0 { // what a process does once is behind it
+				d.store.Reset()
+			}
+		}
+		u := d.store.Usage().Total()
+		calls, wcu, rcu := float64(u.Calls)/n, float64(u.WCU)/n, u.RCU/n
+		t.Logf("each task cost %.2f calls, %.2f WCU and %.2f RCU, and %d rings", calls, wcu, rcu, d.rings.Load())
+		if calls > 19.5 || wcu > 23 || rcu > 13.5 || d.rings.Load() != n+1 {
+			t.Errorf("each task cost %.2f calls, %.2f WCU and %.2f RCU, want 19.5, 23 and 13.5 at most; %d rings, want %d",
+				calls, wcu, rcu, d.rings.Load(), n+1)
+		}
+	})
 }

@@ -138,7 +138,8 @@ func (b *batch) work(lease queue.Lease, late bool) (goesOn bool) {
 	return goesOn
 }
 
-// run runs a task and claims the next with its end.
+// run runs a task, and claims the next with its end if there was more than was rung for: mostly there is not, and then one claim
+// finds that out for all.
 func (b *batch) run(lease queue.Lease, late bool) []queue.Lease {
 	ctx := b.ctx
 	if late && b.shift.limited {
@@ -147,7 +148,7 @@ func (b *batch) run(lease queue.Lease, late bool) []queue.Lease {
 		ctx = within
 	}
 	return b.runner.run(ctx, lease, func() *queue.Claimer {
-		if !b.goesOn(&lease) {
+		if !late || !b.goesOn(&lease) {
 			return nil
 		}
 		return &b.by
