@@ -23,6 +23,8 @@ type Ring struct {
 	// At is when; zero or past: now. A ring may come late, and up to a second early: whoever hears it waits for its time. One
 	// for more than [MaxDelay] ahead comes after MaxDelay.
 	At time.Time
+	// Again: it is rung afresh, since whoever heard it could not look. Bells need not keep it.
+	Again bool
 }
 
 // Bell wakes workers. Rings may be lost, doubled, reordered and late: nothing but promptness rests on them. All methods

@@ -1,11 +1,13 @@
 package queue
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strings"
 	"time"
 
+	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/event"
 	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/store"
@@ -97,6 +99,19 @@ func (q *Queue) SetRule(ctx context.Context, path string, kind RuleKind, on bool
 		return err
 	}
 	_, err = q.release(ctx, ruleHold(path), releaseAtOnce)
+	return errors.Join(err, q.ringUnheld(ctx, path))
+}
+
+// ringUnheld rings for tasks of a job that no claim has met while they were held, in the queue that the job has now.
+func (q *Queue) ringUnheld(ctx context.Context, path string) error {
+	set, err := q.definitions.Current(ctx)
+	if err != nil {
+		return err
+	}
+	job, _ := set.JobOf(path)
+	line, _, _ := home(set, cmp.Or(job.Queue, definition.MainQueue), path)
+	rings, err := q.ringsReady(ctx, line)
+	q.ring(ctx, rings)
 	return err
 }
 

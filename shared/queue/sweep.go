@@ -92,16 +92,25 @@ func (q *Queue) Redeclared(ctx context.Context) error {
 	return errors.Join(moveErr, ringErr)
 }
 
-// ringMost is how often one look at what is ready rings for one line.
+// ringMost is how often one look at what is ready rings for one line. Whoever hears that goes on while there is more, and rings
+// for others.
 const ringMost = 16
 
-// ringReady rings for what is ready, in case the rings for it were lost.
+// ringReady rings for what is ready, in case the rings for it were lost. What is suspended is rung for when it is resumed.
 func (q *Queue) ringReady(ctx context.Context) (rung int, err error) {
 	names, err := q.lines(ctx)
 	if err != nil {
 		return 0, err
 	}
-	for _, name := range names {
+	rules, err := q.rules.read(ctx, q)
+	if err != nil {
+		return 0, err
+	}
+	set, err := q.definitions.Current(ctx)
+	if err != nil {
+		return 0, err
+	}
+	for _, name := range rules.going(set, names) {
 		rings, err := q.ringsReady(ctx, name)
 		if err != nil {
 			return rung, err

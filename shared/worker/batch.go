@@ -2,27 +2,212 @@ package worker
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
 	"sync"
+	"sync/atomic"
+	"time"
 
+	"github.com/millrace/millrace/shared/bell"
+	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/queue"
 )
 
-// RunBatch claims up to n tasks, runs them at once, and returns when all have ended, with how many they were. It is for a
-// host that counts its own workers, such as Lambda. The error is that of claiming; what was claimed before it was run.
+// RunBatch runs tasks for n rings that were heard, and for early ones from their times on, a worker for each, until none is
+// found. It returns when all have ended, with how many there were. It is for a host that counts its own workers, such as Lambda.
+// The error is that of claiming; what was claimed before it was run.
 //
-// ctx should end some seconds before the host stops: attempts that have not ended then fail, see [Runner.Run].
-func (r *Runner) RunBatch(ctx context.Context, by queue.Claimer, n int) (ran int, err error) {
-	var runs sync.WaitGroup
-	defer runs.Wait()
-	for ran < n && ctx.Err() == nil {
-		leases, err := claim(ctx, r.o.Engine, by, n-ran)
-		for _, lease := range leases {
-			runs.Go(func() { r.Run(ctx, lease) })
+// A worker that has ended a task goes on with the next while there is time for it: as much as the timeout of its job, or half
+// of what the batch has where the job may take longer than that. Where ctx has no deadline, it goes on for a minute. ctx
+// should end some seconds before the host stops: attempts of the first tasks that have not ended then fail, see [Runner.Run];
+// those of further ones go back to their queue and cost no attempt.
+//
+// A batch that finds more than was rung for has as many workers as the options allow. If there is work for all of them, it
+// rings once for another batch, so that more come while there is more to do. Each worker that has no time for what is left
+// rings for one in its place. So there are far fewer rings than tasks, and they end with them.
+func (r *Runner) RunBatch(ctx context.Context, by queue.Claimer, n int, early ...bell.Ring) (ran int, err error) {
+	if ctx.Err() != nil {
+		return 0, errNoTime
+	}
+	rings := n + len(early)
+	b := &batch{runner: r, by: by, ctx: ctx, shift: newShift(ctx), more: max(0, r.o.Workers-rings)}
+	b.news = make(chan news, 2*(rings+b.more)+1) // nobody waits to tell
+	for _, ring := range early {
+		go func() {
+			AwaitRing(ctx, ring)
+			b.news <- news{busy: -1, free: 1, look: true}
+		}()
+	}
+	err = b.hire(n, len(early))
+	return int(b.ran.Load()), err
+}
+
+var errNoTime = errors.New("worker: the host leaves no time to run a task")
+
+// batch is workers that run tasks side by side.
+type batch struct {
+	runner *Runner
+	by     queue.Claimer
+	ctx    context.Context
+	shift  shift
+	more   int // workers that it may have beyond those that were rung for
+	news   chan news
+
+	dry   atomic.Bool // nothing was found, or claiming has failed
+	ran   atomic.Int64
+	grown sync.Once
+}
+
+// news tells of a change among workers.
+type news struct {
+	busy, free int  // how many more
+	look       bool // something new may be found
+	grown      bool // there is more than was rung for
+}
+
+// hire finds tasks for workers that are free until there are none, and waits until all have ended.
+func (b *batch) hire(free, busy int) (err error) {
+	var late, grown bool
+	for {
+		for free > 0 && !b.dry.Load() && b.ctx.Err() == nil {
+			var leases []queue.Lease
+			leases, err = claim(b.ctx, b.runner.o.Engine, b.by, free)
+			for _, lease := range leases {
+				go b.employ(lease, late)
+			}
+			free, busy = free-len(leases), busy+len(leases)
+			b.dry.Store(err != nil || len(leases) == 0)
 		}
-		ran += len(leases)
-		if err != nil || len(leases) == 0 {
-			return ran, err
+		if grown && free == 0 {
+			b.ring()
+			grown = false
+		}
+		if busy == 0 {
+			if free > 0 && !b.dry.Load() { // ctx has ended
+				b.ring()
+			}
+			return err
+		}
+		for first := true; first || len(b.news) > 0; first = false { // one claim is for all who are free
+			n := <-b.news
+			busy, free, late, grown = busy+n.busy, free+n.free, late || !n.look, grown || n.grown
+			if n.look {
+				b.dry.Store(false)
+			}
 		}
 	}
-	return ran, nil
+}
+
+// employ has a worker begin with a task. A panic of the engine costs its attempt, and nobody else anything.
+func (b *batch) employ(lease queue.Lease, late bool) {
+	ends := news{busy: -1}
+	defer func() {
+		if cause := recover(); cause != nil {
+			b.runner.o.Log.Error("panic", "cause", fmt.Sprint(cause), "stack", string(debug.Stack()))
+		}
+		b.news <- ends
+	}()
+	if b.work(lease, late) {
+		ends.free = 1
+	}
+}
+
+// work runs a task and those that are claimed with its end and theirs, and reports whether to look for others. Late ones are
+// those that are begun when others have ended.
+func (b *batch) work(lease queue.Lease, late bool) (goesOn bool) {
+	for ; ; late = true {
+		if late && !b.hasTime(&lease) {
+			b.runner.giveBack(b.ctx, lease)
+			b.ring()
+			return false
+		}
+		if late {
+			b.grown.Do(func() { b.news <- news{free: b.more, grown: true} })
+		}
+		next := b.run(lease, late)
+		b.ran.Add(1)
+		if len(next) == 0 {
+			break
+		}
+		lease = next[0]
+	}
+	if goesOn = b.goesOn(&lease); !goesOn && !b.dry.Load() {
+		b.ring()
+	}
+	return goesOn
+}
+
+// run runs a task, and claims the next with its end if there was more than was rung for: mostly there is not, and then one claim
+// finds that out for all.
+func (b *batch) run(lease queue.Lease, late bool) []queue.Lease {
+	ctx := b.ctx
+	if late && b.shift.limited {
+		within, end := context.WithDeadlineCause(ctx, b.shift.ends, ErrShutdown)
+		defer end()
+		ctx = within
+	}
+	return b.runner.run(ctx, lease, func() *queue.Claimer {
+		if !late || !b.goesOn(&lease) {
+			return nil
+		}
+		return &b.by
+	})
+}
+
+// goesOn reports whether to look for a task after one like this.
+func (b *batch) goesOn(lease *queue.Lease) bool {
+	return !b.dry.Load() && b.ctx.Err() == nil && b.hasTime(lease)
+}
+
+// hasTime reports whether a task of that kind can be begun now.
+func (b *batch) hasTime(lease *queue.Lease) bool {
+	set, err := b.runner.o.Definitions.Current(b.ctx)
+	if err != nil {
+		return false
+	}
+	job, _ := set.JobOf(lease.Task.Job)
+	return b.shift.allows(job.Timeout)
+}
+
+// ring asks for another worker. Whichever queue was rung for, all of them look everywhere.
+func (b *batch) ring() {
+	o := &b.runner.o
+	if o.Bell == nil {
+		return
+	}
+	if err := o.Bell.Ring(context.WithoutCancel(b.ctx), bell.Ring{Queue: definition.MainQueue}); err != nil {
+		o.Log.Warn("no other worker was rung for; the sweep rings again", "error", err)
+	}
+}
+
+// shift is the time that a batch has.
+type shift struct {
+	began, ends time.Time
+	limited     bool // by the host
+}
+
+// goOnFor is how long a batch goes on where its host sets no limit: whoever handed the rings over may wait for an answer.
+const goOnFor = time.Minute
+
+func newShift(ctx context.Context) shift {
+	now := time.Now()
+	deadline, limited := ctx.Deadline()
+	if !limited {
+		return shift{began: now, ends: now.Add(goOnFor)}
+	}
+	// Before ctx ends, so that it is known which of the two has.
+	return shift{began: now, ends: deadline.Add(-min(time.Second, deadline.Sub(now)/10)), limited: true}
+}
+
+// allows reports whether there is time for an attempt that may take so long.
+func (s shift) allows(timeout time.Duration) bool {
+	left, whole := time.Until(s.ends), s.ends.Sub(s.began)
+	switch {
+	case !s.limited:
+		return left > 0
+	case timeout > whole: // no batch has so much
+		return left >= whole/2
+	}
+	return left >= timeout
 }

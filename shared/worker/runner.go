@@ -8,6 +8,7 @@ import (
 	"runtime/debug"
 	"time"
 
+	"github.com/millrace/millrace/shared/bell"
 	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/queue"
 	"github.com/millrace/millrace/shared/task"
@@ -22,6 +23,8 @@ type Options struct {
 	Grace       time.Duration // how long an attempt may take to end after its context has; default 10 s
 	MaxLog      int           // bytes of log that an attempt keeps; default and at most: what the engine keeps, about 16 MiB
 	Log         *slog.Logger  // default: discards
+	Bell        bell.Bell     // by which [Runner.RunBatch] asks for another batch; default: it asks for none
+	Workers     int           // that a batch of [Runner.RunBatch] may have; default: one for each ring
 }
 
 // Runner runs leases. Its methods may be called concurrently.
@@ -68,6 +71,16 @@ func (r *Runner) run(ctx context.Context, lease queue.Lease, next func() *queue.
 		r.o.Log.Warn("how a task ended could not be told", "task", string(lease.Task.ID), "attempt", lease.Task.Attempt, "error", err)
 	}
 	return leases
+}
+
+// giveBack lets a task that was not begun go back to its queue, with the attempts it had.
+func (r *Runner) giveBack(ctx context.Context, lease queue.Lease) {
+	h := newHold(ctx, r.o.Engine, &lease, func(error) {})
+	defer h.release()
+	back := queue.Result{Outcome: queue.Again, RetryDelay: time.Microsecond, Message: "its worker had too little time left for it"}
+	if _, err := h.complete(back, nil); err != nil {
+		r.o.Log.Warn("a task could not be given back", "task", string(lease.Task.ID), "attempt", lease.Task.Attempt, "error", err)
+	}
 }
 
 // attempt runs the task and answers how that ended. What has failed says why in its log; a program that ended by itself has said

@@ -29,6 +29,8 @@ type enginePlan struct {
 	storm     int           // workers that are woken at the same moments, besides the others
 	seldom    bool          // somebody uses a queue about as often as it is forgotten
 	heap      bool          // in the end, many tasks are paused before one that is not
+	backlog   int           // tasks that wait in the end and whose rings are lost
+	awake     time.Duration // how long a worker may run that is woken for them
 	faults    faulty.Faults
 	timing    journal.Timing
 }
@@ -54,6 +56,9 @@ func drawEngine(seed uint64) enginePlan {
 		timing: journal.Timing{
 			Grace: grace, Age: age, RemoveAfter: removeAfter, Poll: 20 * time.Millisecond, Call: 200 * time.Millisecond,
 		},
+	}
+	if d := dice(seed, "backlog"); d.IntN(4) == 0 {
+		p.backlog, p.awake = 10+d.IntN(20), time.Duration(200+d.IntN(1500))*time.Millisecond
 	}
 	way := faulty.Spread{Min: 500 * time.Microsecond, Max: 6 * time.Millisecond}
 	p.faults = faulty.Faults{

@@ -11,7 +11,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/millrace/millrace/shared/bell"
 	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/queue"
 	"github.com/millrace/millrace/shared/store"
@@ -39,6 +38,7 @@ type engineRun struct {
 	homes   []*home[*engine]
 	actors  int64 // so far
 	set     declared
+	ears    ears
 
 	busy, upkeep, group sync.WaitGroup
 
@@ -102,6 +102,7 @@ func (r *engineRun) play() {
 		h.settle()
 	}
 	time.Sleep(settling)
+	r.backlog()
 	r.drain()
 	for _, h := range r.homes {
 		r.happened["crashes"] += max(h.lives-1, 0)
@@ -194,20 +195,8 @@ func (r *engineRun) open(line *faulty.Store, name string) *engine {
 	}
 	j := journal.Open(s, journal.Options{Now: c.now, Timing: r.plan.timing, Jitter: jitter(r.plan.seed, name)})
 	q := queue.Open(queue.Options{
-		Store: s, Journal: j, Definitions: r.set, Now: c.now, Bell: deaf{}, Random: &source{dice(r.plan.seed, name+" random")},
+		Store: s, Journal: j, Definitions: r.set, Now: c.now, Bell: &r.ears, Random: &source{dice(r.plan.seed, name+" random")},
 		Quiet: quiet,
 	})
 	return &engine{Queue: q, journal: j, wire: wire{line}}
 }
-
-// deaf is a bell that is never heard: nothing but promptness may rest on rings.
-type deaf struct{}
-
-// Ring loses every ring, and says so.
-func (deaf) Ring(context.Context, ...bell.Ring) error { return bell.ErrUnavailable }
-
-// Ping answers nil.
-func (deaf) Ping(context.Context) error { return nil }
-
-// Close does nothing.
-func (deaf) Close() error { return nil }

@@ -1,4 +1,4 @@
-// Package sqs is a bell by way of one standard queue of Amazon SQS: each ring is a message, {"queue":NAME,"at":TIME}.
+// Package sqs is a bell by way of one standard queue of Amazon SQS: each ring is a message, {"queue":NAME,"at":TIME,"again":BOOLEAN}.
 //
 // SQS keeps the delay of a ring, in whole seconds up to 15 minutes. It delivers a message at least once and in no order,
 // which is all that the port asks for. Who hears rings is a Lambda function with the queue as its event source, which

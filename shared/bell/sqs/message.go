@@ -15,15 +15,17 @@ import (
 type message struct {
 	Queue *string   `json:"queue"`
 	At    time.Time `json:"at,omitzero"`
+	Again bool      `json:"again,omitzero"`
 }
 
-// Format answers the body of a ring's message: {"queue":"/a","at":"2026-01-02T03:04:05.6Z"}, without at where it is for now.
+// Format returns the body of a ring's message: {"queue":"/a","at":"2026-01-02T03:04:05.6Z","again":true}, without at where it
+// is for now, and without again where it is rung for the first time.
 func Format(r bell.Ring) string {
 	var body bytes.Buffer
 	encoder := json.NewEncoder(&body)
 	encoder.SetEscapeHTML(false) // SQS counts bytes
-	if err := encoder.Encode(message{&r.Queue, r.At.UTC()}); err != nil {
-		return Format(bell.Ring{Queue: r.Queue}) // a year that RFC 3339 has no digits for
+	if err := encoder.Encode(message{&r.Queue, r.At.UTC(), r.Again}); err != nil {
+		return Format(bell.Ring{Queue: r.Queue, Again: r.Again}) // a year that RFC 3339 has no digits for
 	}
 	return string(bytes.TrimSpace(body.Bytes()))
 }
@@ -41,5 +43,5 @@ func Parse(body []byte) (bell.Ring, error) {
 	if m.Queue == nil {
 		return bell.Ring{}, errors.New("sqs: not the message of a ring: it names no queue")
 	}
-	return bell.Ring{Queue: *m.Queue, At: m.At}, nil
+	return bell.Ring{Queue: *m.Queue, At: m.At, Again: m.Again}, nil
 }

@@ -21,6 +21,7 @@ func TestFormat(t *testing.T) {
 		{bell.Ring{Queue: "/a"}, `{"queue":"/a"}`},
 		{bell.Ring{}, `{"queue":""}`},
 		{bell.Ring{Queue: `<"ü">`, At: at}, `{"queue":"<\"ü\">","at":"2026-01-02T03:04:05.6Z"}`},
+		{bell.Ring{Queue: "/a", Again: true}, `{"queue":"/a","again":true}`},
 		{bell.Ring{Queue: "/a", At: time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)}, `{"queue":"/a"}`},
 	} {
 		if got := sqs.Format(c.ring); got != c.want {
@@ -31,11 +32,11 @@ func TestFormat(t *testing.T) {
 
 func TestParse(t *testing.T) {
 	t.Parallel()
-	got, err := sqs.Parse([]byte(` {"queue":"/a","at":"2026-01-02T03:04:05.6Z","later":1} `))
+	got, err := sqs.Parse([]byte(` {"queue":"/a","at":"2026-01-02T03:04:05.6Z","again":true,"later":1} `))
 	if err != nil {
 		t.Fatalf("Parse = %v, want nil", err)
 	}
-	want := bell.Ring{Queue: "/a", At: time.Date(2026, 1, 2, 3, 4, 5, 600_000_000, time.UTC)}
+	want := bell.Ring{Queue: "/a", At: time.Date(2026, 1, 2, 3, 4, 5, 600_000_000, time.UTC), Again: true}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("ring (-want +got):\n%s", diff)
 	}
@@ -49,6 +50,7 @@ func TestParse(t *testing.T) {
 // What is understood is understood the same after it was written again.
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(`{"queue":"/a","at":"2026-01-02T03:04:05.6Z"}`))
+	f.Add([]byte(`{"queue":"/a","again":true}`))
 	f.Add([]byte(`{"queue":"\u0000<","Queue":"b"}`))
 	f.Fuzz(func(t *testing.T, body []byte) {
 		first, err := sqs.Parse(body)
@@ -59,7 +61,7 @@ func FuzzParse(f *testing.F) {
 			t.Errorf("Parse(%s) = %q, want UTF-8", body, first.Queue)
 		}
 		second, err := sqs.Parse([]byte(sqs.Format(first)))
-		if err != nil || first.Queue != second.Queue || !first.At.Equal(second.At) && !second.At.IsZero() {
+		if err != nil || first.Queue != second.Queue || first.Again != second.Again || !first.At.Equal(second.At) && !second.At.IsZero() {
 			t.Errorf("Parse(Format(%+v)) = %+v, %v", first, second, err)
 		}
 	})

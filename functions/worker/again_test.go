@@ -1,0 +1,108 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/millrace/millrace/shared/bell"
+	"github.com/millrace/millrace/shared/bell/faulty"
+	"github.com/millrace/millrace/shared/bell/sqs"
+	"github.com/millrace/millrace/shared/host"
+	"github.com/millrace/millrace/shared/store"
+	"github.com/millrace/millrace/shared/worker"
+)
+
+// notes is a bell that notes what it is rung for.
+type notes struct {
+	bell.Line
+	rung []bell.Ring
+	err  error
+}
+
+// Ring notes.
+func (n *notes) Ring(_ context.Context, rings ...bell.Ring) error {
+	n.rung = append(n.rung, rings...)
+	return n.err
+}
+
+// TestRingsThatCannotBeFollowedAreRungAfresh: once, some seconds later, and their messages are done with. What then fails again
+// is left to the sweep, and what cannot be rung for to the queue of the messages.
+func TestRingsThatCannotBeFollowedAreRungAfresh(t *testing.T) {
+	t.Parallel()
+	down := errors.New("SQS is down")
+	for name, broken := range map[string]error{"busy": store.ErrBusy, "unavailable": store.ErrUnavailable, "panics": errPanic} {
+		for _, unheard := range []error{nil, down} {
+			t.Run(fmt.Sprint(name, unheard), func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) {
+					d := deploy(t, time.Second, faulty.Faults{})
+					d.wait(3)
+					s, n := d.process(), &notes{err: unheard}
+					defer func() { _ = s.Close() }()
+					n.Line, s.Bell = s.Bell, n
+					d.fail(broken)
+					f := over(s, worker.Targets{})
+					now := time.Now()
+					got := f.Messages(timed(t), []host.Message{
+						{ID: "1", Body: []byte(sqs.Format(bell.Ring{Queue: "a"}))},
+						{ID: "2", Body: []byte(sqs.Format(bell.Ring{Queue: "b", Again: true}))},
+						{ID: "3", Body: []byte(sqs.Format(bell.Ring{Queue: "c", At: now.Add(time.Second)}))},
+						{ID: "4", Body: []byte("none")},
+					})
+					var failed []string
+					for _, failure := range got {
+						failed = append(failed, failure.ID)
+					}
+					want := []string{"4"}
+					if unheard != nil {
+						want = []string{"4", "1", "2", "3"}
+					}
+					if diff := cmp.Diff(want, failed); diff != "" {
+						t.Errorf("failures (-want +got):\n%s", diff)
+					}
+					for i, ring := range n.rung {
+						if after := ring.At.Sub(now); after < 2*time.Second || after > 12*time.Second {
+							t.Errorf("a ring comes after %v, want 2 to 10 s", after)
+						}
+						n.rung[i].At = time.Time{}
+					}
+					if diff := cmp.Diff([]bell.Ring{{Queue: "a", Again: true}, {Queue: "c", Again: true}}, n.rung); diff != "" {
+						t.Errorf("rung (-want +got):\n%s", diff)
+					}
+				})
+			})
+		}
+	}
+}
+
+func timed(t *testing.T) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), timeout)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// TestAnOutageIsOver: the rings of before are enough, when it did not last, and else the sweep's.
+func TestAnOutageIsOver(t *testing.T) {
+	t.Parallel()
+	for _, lasts := range []time.Duration{time.Second, time.Hour} {
+		synctest.Test(t, func(t *testing.T) {
+			d := deploy(t, time.Second, faulty.Faults{})
+			d.wait(1_000)
+			d.fail(store.ErrBusy)
+			time.AfterFunc(lasts, func() { d.fail(nil) })
+			if took := d.drain(1_000, lasts > time.Minute); took > lasts+90*time.Second {
+				t.Errorf("after an outage of %v it took %v", lasts, took)
+			}
+			if most := int64(100 + 40*lasts/time.Minute); d.rings.Load() > most {
+				t.Errorf("%d rings in an outage of %v, want at most %d", d.rings.Load(), lasts, most)
+			}
+		})
+	}
+}

@@ -1,0 +1,265 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+
+	"github.com/millrace/millrace/shared/bell"
+	"github.com/millrace/millrace/shared/bell/faulty"
+	"github.com/millrace/millrace/shared/bell/local"
+	"github.com/millrace/millrace/shared/bell/sqs"
+	"github.com/millrace/millrace/shared/config"
+	"github.com/millrace/millrace/shared/definition"
+	"github.com/millrace/millrace/shared/host"
+	"github.com/millrace/millrace/shared/queue"
+	"github.com/millrace/millrace/shared/service"
+	"github.com/millrace/millrace/shared/store"
+	"github.com/millrace/millrace/shared/store/memory"
+	"github.com/millrace/millrace/shared/store/meter"
+	"github.com/millrace/millrace/shared/task"
+	"github.com/millrace/millrace/shared/worker"
+)
+
+// What Lambda is told in template.yaml.
+const (
+	timeout     = 900 * time.Second
+	batchSize   = 10
+	concurrency = 16
+)
+
+// deployment is the function as Lambda runs it, in processes that share a store and a queue of rings.
+type deployment struct {
+	t      *testing.T
+	store  *meter.Meter
+	bell   bell.Line
+	length time.Duration // of a task, about
+
+	down           atomic.Pointer[error]
+	ran            sync.Map // payloads
+	count          atomic.Int64
+	invoked, rings atomic.Int64
+}
+
+// shared is a store that other processes may reach too.
+type shared struct{ store.Store }
+
+// Exclusive returns false.
+func (shared) Exclusive() bool { return false }
+
+func deploy(t *testing.T, length time.Duration, luck faulty.Faults) *deployment {
+	t.Helper()
+	d := &deployment{t: t, length: length, store: meter.New(shared{memory.New(memory.Options{})})}
+	d.bell = post{faulty.New(local.New(), 1, luck, nil)}
+	set := &definition.Set{Jobs: []definition.Job{{Path: "/work", Target: definition.Target{Go: "f"}}}}
+	s := d.process()
+	defer func() { _ = s.Close() }()
+	if _, err := s.Definitions.Apply(t.Context(), set, definition.FromFile); err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// post is a bell that carries messages, as SQS does: those who hear it are handed their bodies. It is not closed with a process.
+type post struct{ bell.Line }
+
+// Ring sends messages.
+func (p post) Ring(ctx context.Context, rings ...bell.Ring) error {
+	messages := make([]bell.Ring, len(rings))
+	for i, ring := range rings {
+		messages[i] = bell.Ring{Queue: sqs.Format(ring), At: ring.At}
+	}
+	return p.Line.Ring(ctx, messages...)
+}
+
+// Close does nothing.
+func (post) Close() error { return nil }
+
+// outage is a store whose queries fail now and then.
+type outage struct {
+	store.Store
+	down *atomic.Pointer[error]
+}
+
+// errPanic has queries panic.
+var errPanic = errors.New("panic")
+
+// Query fails if it is told to.
+func (o outage) Query(ctx context.Context, r store.Range) (store.Page, error) {
+	switch err := o.down.Load(); {
+	case err == nil:
+		return o.Store.Query(ctx, r)
+	case errors.Is(*err, errPanic):
+		panic(*err)
+	default:
+		return store.Page{}, *err
+	}
+}
+
+// fail has the queries of workers fail from now on; nil: no longer.
+func (d *deployment) fail(err error) {
+	if err == nil {
+		d.down.Store(nil)
+		return
+	}
+	d.down.Store(&err)
+}
+
+// process starts one of a worker.
+func (d *deployment) process() *service.Tasks { return d.over(outage{d.store, &d.down}) }
+
+// over starts a process over a store.
+func (d *deployment) over(s store.Store) *service.Tasks {
+	place := host.PlaceOf(func(name string) string { return map[string]string{"AWS_LAMBDA_RUNTIME_API": "test"}[name] })
+	place.Metrics = nil
+	return service.NewTasks(service.New(place, config.Settings{}, unclosed{s}, slog.New(slog.DiscardHandler)), d.bell)
+}
+
+// unclosed is a store that is not closed with the process that uses it.
+type unclosed struct{ store.Store }
+
+// Close does nothing.
+func (unclosed) Close() error { return nil }
+
+// wait has n tasks wait, of whose rings none is heard.
+func (d *deployment) wait(n int) {
+	d.t.Helper()
+	s := d.over(d.store)
+	defer func() { _ = s.Close() }()
+	s.Queue = queue.Open(queue.Options{Store: d.store, Journal: s.Journal, Definitions: s.Definitions})
+	d.enqueue(s.Queue, n)
+}
+
+func (d *deployment) enqueue(q *queue.Queue, n int) {
+	d.t.Helper()
+	for from := 0; from < n; from += queue.MaxBatch {
+		var news []queue.New
+		for i := from; i < min(n, from+queue.MaxBatch); i++ {
+			news = append(news, queue.New{Dialect: task.Job, Job: "/work", Payload: fmt.Append(nil, i)})
+		}
+		if _, err := q.Enqueue(d.t.Context(), nil, news...); err != nil {
+			d.t.Fatal(err)
+		}
+	}
+}
+
+// sweep does what the function sweep does for tasks.
+func (d *deployment) sweep() {
+	d.t.Helper()
+	s := d.over(d.store)
+	defer func() { _ = s.Close() }()
+	if _, err := s.Queue.Sweep(d.t.Context()); err != nil {
+		d.t.Error(err)
+	}
+}
+
+// serve invokes the function for what is rung, as Lambda's event source does, until ctx ends.
+func (d *deployment) serve(ctx context.Context) {
+	var pollers sync.WaitGroup
+	for range concurrency {
+		pollers.Go(func() {
+			s := d.process()
+			defer func() { _ = s.Close() }()
+			invoker, err := host.NewInvoker(over(s, worker.Targets{Go: worker.Functions{"f": d.run}}))
+			if err != nil {
+				d.t.Error(err)
+				return
+			}
+			for {
+				rings, err := d.bell.Receive(ctx, batchSize)
+				if err != nil {
+					return
+				}
+				d.invoke(invoker, rings)
+			}
+		})
+	}
+	pollers.Wait()
+}
+
+func (d *deployment) invoke(invoker *host.Invoker, rings []bell.Ring) {
+	var event events.SQSEvent
+	for i, ring := range rings {
+		event.Records = append(event.Records, events.SQSMessage{MessageId: fmt.Sprint(i), EventSource: "aws:sqs", Body: ring.Queue})
+	}
+	payload, err := json.Marshal(event)
+	if err != nil {
+		d.t.Error(err)
+	}
+	d.invoked.Add(1)
+	d.rings.Add(int64(len(rings)))
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
+	defer cancel()
+	answer, err := invoker.Invoke(ctx, payload)
+	if want := `{"batchItemFailures":[]}`; err != nil || string(answer) != want {
+		d.t.Errorf("Invoke = %s, %v, want %s", answer, err, want)
+	}
+}
+
+// run takes as long as tasks do, give or take a half.
+func (d *deployment) run(ctx context.Context, a *worker.Attempt, _ *worker.Log) (json.RawMessage, error) {
+	h := fnv.New64a()
+	_, _ = h.Write(a.Payload)
+	select {
+	case <-time.After(d.length/2 + time.Duration(h.Sum64()%uint64(d.length))):
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	if _, again := d.ran.LoadOrStore(string(a.Payload), true); again {
+		d.t.Errorf("task %s ran again", a.Payload)
+	}
+	d.count.Add(1)
+	return nil, nil
+}
+
+// drain returns how long n tasks that wait take from the first sweep on. Further ones come each minute, if they do.
+func (d *deployment) drain(n int, sweeps bool) (took time.Duration) {
+	d.t.Helper()
+	stop := d.start()
+	defer stop()
+	d.store.Reset()
+	d.sweep()
+	took = d.await(n, func(since time.Duration) {
+		if sweeps && since%time.Minute == 0 {
+			d.sweep()
+		}
+	})
+	time.Sleep(bell.MaxDelay)
+	last := d.invoked.Load()
+	time.Sleep(bell.MaxDelay)
+	if again := d.invoked.Load() - last; again > 0 {
+		d.t.Errorf("the function was invoked %d times when all was long done", again)
+	}
+	return took
+}
+
+// start serves until stop is called.
+func (d *deployment) start() (stop func()) {
+	ctx, cancel := context.WithCancel(d.t.Context())
+	done := make(chan struct{})
+	go func() { d.serve(ctx); close(done) }()
+	return func() { cancel(); <-done }
+}
+
+// await waits until n tasks have run, and returns how long that takes. Meanwhile is called ten times a second.
+func (d *deployment) await(n int, meanwhile func(since time.Duration)) (took time.Duration) {
+	d.t.Helper()
+	const step = 100 * time.Millisecond
+	for ; d.count.Load() < int64(n) && took < 3*time.Hour; took += step {
+		time.Sleep(step)
+		meanwhile(took + step)
+	}
+	if got := d.count.Load(); got != int64(n) {
+		d.t.Errorf("%d tasks ran, want %d", got, n)
+	}
+	return took
+}

@@ -1,0 +1,253 @@
+package worker_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/millrace/millrace/shared/bell"
+	"github.com/millrace/millrace/shared/definition"
+	"github.com/millrace/millrace/shared/journal"
+	"github.com/millrace/millrace/shared/queue"
+	"github.com/millrace/millrace/shared/worker"
+)
+
+// counter is a bell that counts.
+type counter struct {
+	mu   sync.Mutex
+	rung int
+	err  error
+}
+
+func (c *counter) Ring(_ context.Context, rings ...bell.Ring) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.rung += len(rings)
+	return c.err
+}
+func (*counter) Ping(context.Context) error { return nil }
+func (*counter) Close() error               { return nil }
+
+// lasting returns a runner whose attempts take so long as their jobs say, and what counts its rings. /hasty may take 20 s, /lengthy
+// a minute, and /endless any time. Batches have that many workers at most.
+func lasting(e *engine, workers int, takes map[string]time.Duration) (*worker.Runner, *counter) {
+	c, target := &counter{}, definition.Target{Go: "f"}
+	return worker.NewRunner(worker.Options{
+		Engine: e, Bell: c, Workers: workers, Definitions: definitions{&definition.Set{Jobs: []definition.Job{
+			{Path: "/hasty", Target: target, Timeout: 20 * time.Second}, {Path: "/lengthy", Target: target, Timeout: time.Minute},
+			{Path: "/endless", Target: target},
+		}}},
+		Targets: worker.Targets{Go: worker.Functions{"f": func(ctx context.Context, a *worker.Attempt, _ *worker.Log) (json.RawMessage, error) {
+			select {
+			case <-time.After(takes[a.Job]):
+				return nil, nil
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			}
+		}}},
+	}), c
+}
+
+// of adds n tasks of a job, and returns their tokens.
+func (e *engine) of(job string, n int) (tokens []string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for range n {
+		l := lease(job, len(e.ready))
+		e.ready, tokens = append(e.ready, l), append(tokens, l.Token)
+	}
+	return tokens
+}
+
+// TestABatchGoesOn: its workers do what is there, however many rings were lost. It has as many workers as it may once it has found
+// more than was rung for, and rings for another batch if there is work for all of them.
+func TestABatchGoesOn(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct{ tasks, rings, workers, rung, seconds int }{
+		{0, 10, 10, 0, 0},
+		{7, 10, 10, 0, 1},
+		{10, 10, 10, 0, 1},
+		{1000, 10, 10, 1, 100},
+		{1000, 10, 0, 1, 100},
+		{100, 1, 0, 1, 100},
+		{101, 1, 10, 1, 11},
+		{5, 1, 10, 0, 2},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			e, start := newEngine(), time.Now()
+			e.of("/hasty", test.tasks)
+			r, bell := lasting(e, test.workers, map[string]time.Duration{"/hasty": time.Second})
+			ran, err := r.RunBatch(timed(t, time.Hour), queue.Claimer{}, test.rings)
+			if ran != test.tasks || err != nil || len(e.results) != test.tasks || bell.rung != test.rung {
+				t.Errorf("%+v: RunBatch = %d, %v, with %d tasks ended and %d rings", test, ran, err, len(e.results), bell.rung)
+			}
+			if took := time.Since(start); took != time.Duration(test.seconds)*time.Second {
+				t.Errorf("%+v: took %v", test, took)
+			}
+		})
+	}
+}
+
+// TestEarlyRingsOfABatch: each is a worker from its time on, however little there was to do before.
+func TestEarlyRingsOfABatch(t *testing.T) {
+	t.Parallel()
+	for due := range 2 {
+		synctest.Test(t, func(t *testing.T) {
+			e, start := newEngine(), time.Now()
+			r, bell := lasting(e, 0, nil)
+			time.AfterFunc(900*time.Millisecond, func() { e.of("/hasty", 2) })
+			at := start.Add(time.Second)
+			ran, err := r.RunBatch(timed(t, time.Hour), queue.Claimer{}, due, bellRing(at), bellRing(at), bellRing(at.Add(time.Second/2)))
+			if took := time.Since(start); ran != 2 || err != nil || bell.rung != 0 || took < 1500*time.Millisecond {
+				t.Errorf("RunBatch = %d, %v, after %v and %d rings, want 2 tasks, and no rings", ran, err, took, bell.rung)
+			}
+			e.of("/hasty", 1)
+			ctx, cancel := context.WithCancel(t.Context())
+			time.AfterFunc(time.Second/2, cancel)
+			if ran, err := r.RunBatch(ctx, queue.Claimer{}, 0, bellRing(time.Now().Add(time.Second))); ran != 0 || err != nil || bell.rung != 1 {
+				t.Errorf("RunBatch = %d, %v, with %d rings, want none that ran, and a ring for whom there was no time", ran, err, bell.rung)
+			}
+		})
+	}
+}
+
+func bellRing(at time.Time) bell.Ring { return bell.Ring{Queue: "main", At: at} }
+
+// timed returns a context that ends after d.
+func timed(t *testing.T, d time.Duration) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), d)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// TestABatchGoesOnWhileThereIsTime: as much as the next task's job may need, or half of what the batch has. A worker that leaves
+// something rings for another.
+func TestABatchGoesOnWhileThereIsTime(t *testing.T) {
+	t.Parallel()
+	for job, want := range map[string]int{ // tasks of 5 s, in a batch of 100 s less its margin of a second
+		"/hasty":   16, // the last begins after 75 s, when 24 are left
+		"/lengthy": 8,  // after 35 s
+		"/endless": 10, // after 45 s
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			e := newEngine()
+			e.of(job, 100)
+			r, bell := lasting(e, 0, map[string]time.Duration{job: 5 * time.Second})
+			if ran, err := r.RunBatch(timed(t, 100*time.Second), queue.Claimer{}, 1); ran != want || err != nil || bell.rung != 2 {
+				t.Errorf("%s: RunBatch = %d, %v, and %d rings; want %d tasks and a ring when it goes on, and one when it ends",
+					job, ran, err, bell.rung, want)
+			}
+		})
+	}
+}
+
+// TestABatchWithoutADeadlineGoesOnForAMinute: whoever delivers rings to a plain host waits for its answer.
+func TestABatchWithoutADeadlineGoesOnForAMinute(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		e := newEngine()
+		e.of("/endless", 100)
+		r, bell := lasting(e, 0, map[string]time.Duration{"/endless": 25 * time.Second})
+		if ran, err := r.RunBatch(t.Context(), queue.Claimer{}, 2); ran != 6 || err != nil || bell.rung != 3 {
+			t.Errorf("RunBatch = %d, %v, and %d rings; want 6 tasks and 3 rings", ran, err, bell.rung)
+		}
+	})
+}
+
+// TestABatchGivesBackWhatItHasNoTimeFor: a task that it finds late keeps its attempt for a worker with more time.
+func TestABatchGivesBackWhatItHasNoTimeFor(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		e := newEngine()
+		e.of("/hasty", 9)
+		next := e.of("/lengthy", 1)[0]
+		r, bell := lasting(e, 0, map[string]time.Duration{"/hasty": 5 * time.Second, "/lengthy": 50 * time.Second})
+		if ran, err := r.RunBatch(timed(t, 100*time.Second), queue.Claimer{}, 1); ran != 9 || err != nil || bell.rung != 2 {
+			t.Errorf("RunBatch = %d, %v, with %d rings, want 9 tasks and 2 rings", ran, err, bell.rung)
+		}
+		if got := e.results[next]; len(got) != 1 || got[0].Outcome != queue.Again {
+			t.Errorf("results %+v, want one: %s", got, queue.Again)
+		}
+	})
+}
+
+// TestTheEndOfABatch: whoever had all of its time has failed; whoever had less goes back, and keeps its attempt.
+func TestTheEndOfABatch(t *testing.T) {
+	t.Parallel()
+	for job, want := range map[string]queue.Outcome{"": queue.Failed, "/hasty": queue.Again} {
+		synctest.Test(t, func(t *testing.T) {
+			e := newEngine()
+			if job != "" {
+				e.of(job, 1)
+			}
+			token := e.of("/endless", 1)[0]
+			r, _ := lasting(e, 0, map[string]time.Duration{"/hasty": time.Second, "/endless": time.Hour})
+			if _, err := r.RunBatch(timed(t, 100*time.Second), queue.Claimer{}, 1); err != nil {
+				t.Error(err)
+			}
+			if got := e.results[token]; len(got) != 1 || got[0].Outcome != want {
+				t.Errorf("after %q: results %+v, want one: %s", job, got, want)
+			}
+		})
+	}
+}
+
+// TestABatchThatCannotClaimEnds: with what it has run, and why.
+func TestABatchThatCannotClaimEnds(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		e := newEngine()
+		e.of("/hasty", 100)
+		r, bell := lasting(e, 0, map[string]time.Duration{"/hasty": time.Second})
+		bell.err = errDisk // costs nothing but promptness
+		e.claim = func(limit int) error {
+			if limit < 25 {
+				return journal.ErrUnavailable
+			}
+			return nil
+		}
+		if ran, err := r.RunBatch(timed(t, time.Hour), queue.Claimer{}, 30); ran != queue.MaxClaim || !errors.Is(err, journal.ErrUnavailable) {
+			t.Errorf("RunBatch = %d, %v, want %d, %v", ran, err, queue.MaxClaim, journal.ErrUnavailable)
+		}
+		if ran, err := r.RunBatch(timed(t, 0), queue.Claimer{}, 1); ran != 0 || err == nil {
+			t.Errorf("RunBatch without any time = %d, %v, want an error", ran, err)
+		}
+	})
+}
+
+// TestABatchLooksNoMoreWhenNothingIsLeft: the last of its workers cost no claims.
+func TestABatchLooksNoMoreWhenNothingIsLeft(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		e := newEngine()
+		e.of("/hasty", 10)
+		r, _ := lasting(e, 0, nil)
+		if ran, err := r.RunBatch(timed(t, time.Hour), queue.Claimer{}, 10); ran != 10 || err != nil || len(e.claims) > 2 {
+			t.Errorf("RunBatch = %d, %v with %d claims, want 10 tasks with 2 claims", ran, err, len(e.claims))
+		}
+	})
+}
+
+// TestAPanicOfTheEngineEndsAWorkerOnly: the others of its process go on.
+func TestAPanicOfTheEngineEndsAWorkerOnly(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		e := newEngine()
+		tokens := e.of("/hasty", 10)
+		e.complete = func(token string, _ queue.Result) error {
+			if token == tokens[0] {
+				panic("as told")
+			}
+			return nil
+		}
+		r, _ := lasting(e, 0, nil)
+		if ran, err := r.RunBatch(timed(t, time.Hour), queue.Claimer{}, 2); ran < 8 || err != nil { // one may have been claimed with it
+			t.Errorf("RunBatch = %d, %v, want 8 or 9", ran, err)
+		}
+	})
+}

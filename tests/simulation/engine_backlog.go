@@ -1,0 +1,106 @@
+package simulation
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/millrace/millrace/shared/bell"
+	"github.com/millrace/millrace/shared/queue"
+	"github.com/millrace/millrace/shared/task"
+	"github.com/millrace/millrace/shared/worker"
+)
+
+// mostSweeps are those in which a backlog without rings must be worked off.
+const mostSweeps = 2
+
+// ears are a bell whose rings are heard now and then.
+type ears struct {
+	mu    sync.Mutex
+	open  bool
+	rings int
+}
+
+// listen begins to hear rings, or ends that, and returns how many were heard.
+func (e *ears) listen(open bool) (heard int) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	heard = e.rings
+	e.open, e.rings = open, 0
+	return heard
+}
+
+// Ring is lost, and says so, unless somebody listens.
+func (e *ears) Ring(_ context.Context, rings ...bell.Ring) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if !e.open {
+		return bell.ErrUnavailable
+	}
+	e.rings += len(rings)
+	return nil
+}
+
+// Ping returns nil.
+func (*ears) Ping(context.Context) error { return nil }
+
+// Close does nothing.
+func (*ears) Close() error { return nil }
+
+// backlog has tasks wait whose rings are lost, among what the run has left, with its rules in force. Then sweeps ring, of whose rings
+// one is heard, and those of the worker that it wakes: they must lead to all that there is to do.
+func (r *engineRun) backlog() {
+	if r.plan.backlog == 0 {
+		return
+	}
+	a := r.actor("backlog", 1)
+	for n := range r.plan.backlog {
+		label := fmt.Sprintf("backlog-%d", n)
+		answer, err := a.home.now().Enqueue(r.ctx, nil, queue.New{Dialect: task.Job, Job: "/single", Payload: []byte(`"` + label + `"`)})
+		if err != nil {
+			r.report("liveness", "a task cannot be enqueued when all is quiet: %v", err)
+		}
+		r.requests = append(r.requests, request{labels: []string{label}, outcome: Acknowledged, answer: answer})
+	}
+	for range mostSweeps {
+		r.ears.listen(true)
+		if _, err := a.home.now().Sweep(r.ctx); err != nil {
+			r.report("liveness", "a sweep fails when all is quiet: %v", err)
+		}
+		for woken := r.ears.listen(false); woken > 0; {
+			woken = a.wake()
+		}
+		time.Sleep(leaseLength)
+	}
+	for _, t := range r.ledger.unfinished() {
+		if t.Job == "/single" {
+			r.report("backlog", "task %s waits after %d sweeps, of %d tasks whose rings were lost", t.ID, mostSweeps, r.plan.backlog)
+		}
+	}
+	r.count("backlogs")
+}
+
+// wake is an invocation of the function that hears the bell, and returns how often it rings for others. What the engine rings
+// for meanwhile is lost.
+func (a *actor) wake() (rung int) {
+	r, own := a.run, &ears{open: true}
+	e := r.homes[a.luck.IntN(len(r.homes))].now()
+	runner := worker.NewRunner(worker.Options{
+		Engine: e, Definitions: r.set, Bell: own, Grace: 100 * time.Millisecond,
+		Targets: worker.Targets{Go: worker.Functions{"f": func(context.Context, *worker.Attempt, *worker.Log) (json.RawMessage, error) {
+			a.rest(leaseLength / 3)
+			return nil, nil
+		}}},
+	})
+	ctx, end := context.WithTimeout(r.ctx, r.plan.awake)
+	defer end()
+	ran, err := runner.RunBatch(ctx, queue.Claimer{Instance: a.name}, 1)
+	if err != nil {
+		r.report("liveness", "a worker cannot claim when all is quiet: %v", err)
+	}
+	rung = own.listen(false)
+	r.note("%s: woken, ran %d, rang %d", a.name, ran, rung)
+	return rung
+}
