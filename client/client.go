@@ -90,24 +90,32 @@ type call struct {
 	kind   string        // media type of body; default JSON
 	key    string        // Idempotency-Key, if any
 	wait   time.Duration // how long the server may take on purpose
+	within time.Duration // beyond that, one attempt may take so long; default attemptTime
 	header [2]string     // name and value of a further header, if any
 }
 
 // reply is an answer of 2xx.
 type reply struct {
+	sent   time.Time // when the request was, that was answered
 	status int
 	header http.Header
 	body   []byte
 }
 
 // send sends the request once. An answer other than 2xx is an [*Error].
-func (c *Client) send(ctx context.Context, q call) (reply, error) {
-	ctx, cancel := context.WithTimeout(ctx, q.wait+attemptTime)
+func (c *Client) send(outer context.Context, q call) (reply, error) {
+	ctx, cancel := context.WithTimeout(outer, q.wait+cmp.Or(q.within, attemptTime))
 	defer cancel()
+	defer func() {
+		if ctx.Err() != nil && outer.Err() == nil {
+			c.http.CloseIdleConnections() // where one connection is dead, those beside it may be; the next attempt makes a new one
+		}
+	}()
 	request, err := c.request(ctx, q)
 	if err != nil {
 		return reply{}, err
 	}
+	sent := time.Now()
 	response, err := c.http.Do(request)
 	if err != nil {
 		return reply{}, err
@@ -120,7 +128,7 @@ func (c *Client) send(ctx context.Context, q call) (reply, error) {
 	if response.StatusCode/100 != 2 {
 		return reply{}, failure(response, body)
 	}
-	return reply{response.StatusCode, response.Header, body}, nil
+	return reply{sent, response.StatusCode, response.Header, body}, nil
 }
 
 func (c *Client) request(ctx context.Context, q call) (*http.Request, error) {
