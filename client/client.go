@@ -3,12 +3,15 @@ package client
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math"
 	"net/http"
 	"net/url"
 	"strings"
+	"sync/atomic"
+	"syscall"
 	"time"
 )
 
@@ -37,6 +40,10 @@ type Options struct {
 	// first answer, its patience has no end.
 	Patience time.Duration
 
+	// Refused is how long a call is repeated while nothing listens at the server's address, until the server has answered for the
+	// first time; default and at most: Patience.
+	Refused time.Duration
+
 	// OnRetry, if set, is told of each failure that is about to be repeated after wait.
 	OnRetry func(err error, wait time.Duration)
 }
@@ -47,6 +54,8 @@ type Client struct {
 	token    string
 	http     *http.Client
 	patience time.Duration
+	refused  time.Duration // 0: no other than patience
+	answered atomic.Bool   // the server has been there
 	onRetry  func(error, time.Duration)
 }
 
@@ -59,7 +68,7 @@ func New(o Options) (*Client, error) {
 	if (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
 		return nil, fmt.Errorf("client: %q is no URL of a server, such as http://127.0.0.1:8080", o.URL)
 	}
-	c := &Client{url: u, token: o.Token, http: o.HTTP, patience: o.Patience, onRetry: o.OnRetry}
+	c := &Client{url: u, token: o.Token, http: o.HTTP, patience: o.Patience, refused: o.Refused, onRetry: o.OnRetry}
 	if c.http == nil {
 		c.http = &http.Client{Transport: transport()}
 	}
@@ -121,6 +130,7 @@ func (c *Client) send(outer context.Context, q call) (reply, error) {
 		return reply{}, err
 	}
 	defer response.Body.Close()
+	c.answered.Store(true)
 	body, err := io.ReadAll(response.Body)
 	if err != nil {
 		return reply{}, fmt.Errorf("%w: %w", errBrokenOff, err)
@@ -181,7 +191,7 @@ func (c *Client) repeat(ctx context.Context, q call, patience time.Duration) (re
 			return answer, nil
 		}
 		wait := pause.next(err)
-		if ctx.Err() != nil || !Temporary(err) || wait > patience-time.Since(began) {
+		if ctx.Err() != nil || !Temporary(err) || wait > c.atMost(patience, err)-time.Since(began) {
 			return reply{}, err
 		}
 		c.onRetry(err, wait)
@@ -189,6 +199,14 @@ func (c *Client) repeat(ctx context.Context, q call, patience time.Duration) (re
 			return reply{}, err
 		}
 	}
+}
+
+// atMost answers the patience that a failure leaves.
+func (c *Client) atMost(patience time.Duration, err error) time.Duration {
+	if c.refused > 0 && errors.Is(err, syscall.ECONNREFUSED) && !c.answered.Load() {
+		return min(patience, c.refused)
+	}
+	return patience
 }
 
 // sleep waits, or answers why ctx ended before.
