@@ -1,9 +1,9 @@
 # The targets call scripts/, one script for each job. `make` alone lists them.
 .DEFAULT_GOAL := help
-.PHONY: help demo run test lint bench build invoke deploy clean
+.PHONY: help demo run test test-short fuzz lint bench build invoke deploy clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: ## real events from many writers, followers reading along, a kill -9, and a reckoning of what everybody saw
 	@scripts/demo
@@ -13,6 +13,12 @@ run: ## start a server to try things out; prints its address and token
 
 test: ## every test that this machine can run; says what it left out
 	@scripts/test
+
+test-short: ## a first verdict within two minutes: go vet, and the tests of every package with small numbers
+	@scripts/test-short
+
+fuzz: ## each fuzz test for a while: make fuzz TIME=10m NAME=ParseSeq
+	@scripts/fuzz "$(or $(TIME),1m)" "$(NAME)"
 
 lint: ## formatting, static checks, the module file
 	@scripts/lint

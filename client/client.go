@@ -3,12 +3,15 @@ package client
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math"
 	"net/http"
 	"net/url"
 	"strings"
+	"sync/atomic"
+	"syscall"
 	"time"
 )
 
@@ -37,6 +40,10 @@ type Options struct {
 	// first answer, its patience has no end.
 	Patience time.Duration
 
+	// Refused is how long a call is repeated while nothing listens at the server's address, until the server has answered for the
+	// first time; default and at most: Patience.
+	Refused time.Duration
+
 	// OnRetry, if set, is told of each failure that is about to be repeated after wait.
 	OnRetry func(err error, wait time.Duration)
 }
@@ -47,6 +54,8 @@ type Client struct {
 	token    string
 	http     *http.Client
 	patience time.Duration
+	refused  time.Duration // 0: no other than patience
+	answered atomic.Bool   // the server has been there
 	onRetry  func(error, time.Duration)
 }
 
@@ -59,7 +68,7 @@ func New(o Options) (*Client, error) {
 	if (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
 		return nil, fmt.Errorf("client: %q is no URL of a server, such as http://127.0.0.1:8080", o.URL)
 	}
-	c := &Client{url: u, token: o.Token, http: o.HTTP, patience: o.Patience, onRetry: o.OnRetry}
+	c := &Client{url: u, token: o.Token, http: o.HTTP, patience: o.Patience, refused: o.Refused, onRetry: o.OnRetry}
 	if c.http == nil {
 		c.http = &http.Client{Transport: transport()}
 	}
@@ -90,29 +99,38 @@ type call struct {
 	kind   string        // media type of body; default JSON
 	key    string        // Idempotency-Key, if any
 	wait   time.Duration // how long the server may take on purpose
+	within time.Duration // beyond that, one attempt may take so long; default attemptTime
 	header [2]string     // name and value of a further header, if any
 }
 
 // reply is an answer of 2xx.
 type reply struct {
+	sent   time.Time // when the request was, that was answered
 	status int
 	header http.Header
 	body   []byte
 }
 
 // send sends the request once. An answer other than 2xx is an [*Error].
-func (c *Client) send(ctx context.Context, q call) (reply, error) {
-	ctx, cancel := context.WithTimeout(ctx, q.wait+attemptTime)
+func (c *Client) send(outer context.Context, q call) (reply, error) {
+	ctx, cancel := context.WithTimeout(outer, q.wait+cmp.Or(q.within, attemptTime))
 	defer cancel()
+	defer func() {
+		if ctx.Err() != nil && outer.Err() == nil {
+			c.http.CloseIdleConnections() // where one connection is dead, those beside it may be; the next attempt makes a new one
+		}
+	}()
 	request, err := c.request(ctx, q)
 	if err != nil {
 		return reply{}, err
 	}
+	sent := time.Now()
 	response, err := c.http.Do(request)
 	if err != nil {
 		return reply{}, err
 	}
 	defer response.Body.Close()
+	c.answered.Store(true)
 	body, err := io.ReadAll(response.Body)
 	if err != nil {
 		return reply{}, fmt.Errorf("%w: %w", errBrokenOff, err)
@@ -120,7 +138,7 @@ func (c *Client) send(ctx context.Context, q call) (reply, error) {
 	if response.StatusCode/100 != 2 {
 		return reply{}, failure(response, body)
 	}
-	return reply{response.StatusCode, response.Header, body}, nil
+	return reply{sent, response.StatusCode, response.Header, body}, nil
 }
 
 func (c *Client) request(ctx context.Context, q call) (*http.Request, error) {
@@ -173,7 +191,7 @@ func (c *Client) repeat(ctx context.Context, q call, patience time.Duration) (re
 			return answer, nil
 		}
 		wait := pause.next(err)
-		if ctx.Err() != nil || !Temporary(err) || wait > patience-time.Since(began) {
+		if ctx.Err() != nil || !Temporary(err) || wait > c.atMost(patience, err)-time.Since(began) {
 			return reply{}, err
 		}
 		c.onRetry(err, wait)
@@ -181,6 +199,14 @@ func (c *Client) repeat(ctx context.Context, q call, patience time.Duration) (re
 			return reply{}, err
 		}
 	}
+}
+
+// atMost answers the patience that a failure leaves.
+func (c *Client) atMost(patience time.Duration, err error) time.Duration {
+	if c.refused > 0 && errors.Is(err, syscall.ECONNREFUSED) && !c.answered.Load() {
+		return min(patience, c.refused)
+	}
+	return patience
 }
 
 // sleep waits, or answers why ctx ended before.

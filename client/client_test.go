@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net"
 	"net/http"
+	"os"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -272,5 +275,52 @@ func TestNewRefusesWhatIsNoServer(t *testing.T) {
 		if _, err := client.New(client.Options{URL: url}); err == nil {
 			t.Errorf("New(%q) = nil, want an error", url)
 		}
+	}
+}
+
+// refusing is a server at whose address nothing listens, except that the nth request is answered.
+type refusing struct{ left int }
+
+func (r *refusing) RoundTrip(request *http.Request) (*http.Response, error) {
+	if r.left--; r.left == 0 {
+		return &http.Response{StatusCode: 404, Body: http.NoBody, Request: request}, nil
+	}
+	return nil, &net.OpError{Op: "dial", Net: "tcp", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}
+}
+
+// Where nothing listens, a call is given up sooner, until the server has been there once.
+func TestARefusedConnectionIsGivenUpSooner(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		refused     time.Duration
+		answers     int // with the nth request, which is of the first call
+		least, most time.Duration
+	}{
+		"soon":                 {2 * time.Second, 0, 0, 2 * time.Second},
+		"default":              {0, 0, 7 * time.Second, 10 * time.Second},
+		"once it was answered": {2 * time.Second, 3, 7 * time.Second, 10 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				c, err := client.New(client.Options{
+					URL: "http://server", HTTP: &http.Client{Transport: &refusing{test.answers}},
+					Patience: 10 * time.Second, Refused: test.refused,
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if test.answers > 0 {
+					if _, err := c.SyncTask(t.Context(), "x"); client.StatusOf(err) != 404 {
+						t.Fatalf("the first = %v, want 404", err)
+					}
+				}
+				began := time.Now()
+				_, err = c.SyncTask(t.Context(), "x")
+				if took := time.Since(began); !errors.Is(err, syscall.ECONNREFUSED) || took < test.least || took > test.most {
+					t.Errorf("%v after %v, want a refused connection after %v to %v", err, took, test.least, test.most)
+				}
+			})
+		})
 	}
 }

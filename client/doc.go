@@ -1,5 +1,6 @@
 // Package client speaks to a Millrace server over HTTP: it emits events, reads them, follows them and takes snapshots; it
-// enqueues tasks, looks at them and holds handlers; it appends to streams ([Producer]) and consumes them ([Consumer]).
+// enqueues tasks, looks at them and holds handlers; it appends to streams ([Producer]) and consumes them ([Consumer]); it runs
+// tasks as an instance ([Worker]).
 //
 // What it repeats by itself is always safe to repeat: reads, and what carries an Idempotency-Key. A follower made
 // by [Client.Follow] outlives restarts of the server and failures of the network, and takes a new snapshot where events

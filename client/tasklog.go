@@ -68,7 +68,7 @@ func (f *logFollower) follow(ctx context.Context) error {
 			continue
 		}
 		wait := pause.next(err)
-		impatient := !f.answered && wait > f.client.patience-time.Since(began)
+		impatient := !f.answered && wait > f.client.atMost(f.client.patience, err)-time.Since(began)
 		if err != nil && (ctx.Err() != nil || !Temporary(err) || impatient) {
 			return err
 		}

@@ -16,7 +16,8 @@ import (
 )
 
 // Function does what a task asks for. Its context ends when the task is to be stopped, or is no longer this worker's; the
-// cause is [ErrStopped], [ErrLost] or [ErrDrained]. The output, if not nil, is stored as JSON.
+// cause is [ErrStopped], [ErrLost] or [ErrDrained]. The output, if not nil, is stored as JSON. What it returns after the lease is
+// over is not reported, since the task may run elsewhere by then.
 //
 // An error is a failed attempt, which is repeated while attempts are left; see [Reject] and [RetryAfter] for others. A panic
 // is an error.
@@ -28,9 +29,12 @@ type WorkerOptions struct {
 	// several that mean a job, its own path counts first, then the longest pattern.
 	Jobs map[string]Function
 
-	Name     string        // default: the host's name and the process's number
-	Capacity int           // how many tasks run at once; default 1
-	Wait     time.Duration // how long one request for tasks waits; default 20 s
+	Name     string // default: the host's name and the process's number
+	Capacity int    // how many tasks run at once; default 1
+
+	// Wait is how long one request for tasks waits; default: a third of the instance's lease. Where it is longer, tasks whose
+	// answer is lost on the way may cost an attempt.
+	Wait time.Duration
 
 	// Drain is how long tasks may go on once the worker is to end; then their contexts end. Default 30 s.
 	Drain time.Duration
@@ -61,10 +65,7 @@ func (c *Client) Worker(o WorkerOptions) *Worker {
 		}
 		o.Name = fmt.Sprintf("%s-%d", host, os.Getpid())
 	}
-	o.Capacity = max(o.Capacity, 1)
-	if o.Wait <= 0 {
-		o.Wait = 20 * time.Second
-	}
+	o.Capacity, o.Wait = max(o.Capacity, 1), max(o.Wait, 0)
 	if o.Drain <= 0 {
 		o.Drain = 30 * time.Second
 	}
@@ -121,13 +122,13 @@ func (w *Worker) register(ctx context.Context) error {
 	defer w.mu.Unlock()
 	w.id, w.lease = instance.ID, usualLease
 	if instance.Lease > 0 {
-		w.lease = time.Duration(instance.Lease * float64(time.Second))
+		w.lease = seconds(instance.Lease)
 	}
 	return nil
 }
 
-// beatEvery answers how often the instance says that it is alive: three times within its lease.
-func (w *Worker) beatEvery() time.Duration {
+// third is a third of the instance's lease: how often it says that it is alive, and how long one attempt at that may take.
+func (w *Worker) third() time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return max(w.lease/3, 10*time.Millisecond)
@@ -141,12 +142,9 @@ func (w *Worker) path() string {
 
 // beat says regularly that the worker is alive, until ctx ends, and stops the claiming when the server wants it drained.
 func (w *Worker) beat(ctx context.Context, stop func()) {
-	for {
-		every := w.beatEvery()
-		if sleep(ctx, every) != nil {
-			return
-		}
-		answer, err := w.c.repeat(ctx, call{method: http.MethodPut, path: w.path(), body: []byte("{}")}, every)
+	for wait, pause := w.third(), newPause(); sleep(ctx, wait) == nil; {
+		wait = w.third()
+		answer, err := w.c.send(ctx, call{method: http.MethodPut, path: w.path(), body: []byte("{}"), within: wait})
 		var alive struct{ Draining bool }
 		if err == nil {
 			err = answer.decode(&alive)
@@ -154,81 +152,17 @@ func (w *Worker) beat(ctx context.Context, stop func()) {
 		if alive.Draining {
 			stop()
 		}
-		if err != nil && StatusOf(err) != http.StatusNotFound && ctx.Err() == nil { // the claims register again
-			w.o.OnError(fmt.Errorf("client: heartbeat of %s: %w", w.o.Name, err))
-		}
-	}
-}
-
-// claim claims while there is room, until ctx ends; tasks run under inner. The error says that the server refuses it.
-func (w *Worker) claim(ctx, inner context.Context) error {
-	for {
-		free := w.take(ctx)
-		if free == 0 {
-			return nil
-		}
-		claims, err := w.ask(ctx, free)
-		for range free - len(claims) {
-			<-w.room
-		}
-		for i := range claims {
-			w.running.Go(func() {
-				defer func() { <-w.room }()
-				w.run(inner, &claims[i])
-			})
-		}
-		switch status := StatusOf(err); {
+		switch {
 		case ctx.Err() != nil:
-			return nil
-		case status == http.StatusNotFound:
-			err = w.register(ctx) // it was not heard of for too long
-		case status == http.StatusUnauthorized, status == http.StatusForbidden:
-			return err
-		}
-		if err != nil {
-			w.o.OnError(err)
-			_ = sleep(ctx, longPause)
-		}
-	}
-}
-
-// take waits for room, and answers how much it has taken; 0: ctx has ended.
-func (w *Worker) take(ctx context.Context) (free int) {
-	select {
-	case w.room <- struct{}{}:
-	case <-ctx.Done():
-		return 0
-	}
-	if ctx.Err() != nil {
-		<-w.room
-		return 0
-	}
-	for free = 1; free < w.o.Capacity; free++ {
-		select {
-		case w.room <- struct{}{}:
+		case Temporary(err):
+			wait = pause.next(err)
+			w.c.onRetry(err, wait)
+		case err != nil && StatusOf(err) != http.StatusNotFound: // the claims register again
+			w.o.OnError(fmt.Errorf("client: heartbeat of %s: %w", w.o.Name, err))
 		default:
-			return free
+			pause = newPause()
 		}
 	}
-	return free
-}
-
-// ask asks for tasks, and waits for one.
-func (w *Worker) ask(ctx context.Context, most int) ([]claimed, error) {
-	body, err := json.Marshal(map[string]any{"max": min(most, 100), "wait": w.o.Wait.Seconds()})
-	if err != nil {
-		return nil, err
-	}
-	q := call{method: http.MethodPost, path: w.path() + "/claims", body: body, wait: w.o.Wait}
-	answer, err := w.c.repeat(ctx, q, w.c.patience)
-	var claims struct{ Claims []claimed }
-	if err == nil {
-		err = answer.decode(&claims)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("client: claim: %w", err)
-	}
-	return claims.Claims, nil
 }
 
 // leave takes the instance out; one that is gone already is no failure.

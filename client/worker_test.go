@@ -7,10 +7,10 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -32,6 +32,13 @@ type tasks struct {
 	drain   int // of those, the one that is told to drain
 }
 
+func newTasks() *tasks {
+	return &tasks{
+		results: map[string]map[string]any{}, beats: map[string][]string{}, answer: map[string]string{}, status: map[string]int{},
+		left: make(chan struct{}), news: make(chan struct{}, 10),
+	}
+}
+
 func (s *tasks) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	var body map[string]any
 	text, _ := io.ReadAll(r.Body) // to its end, so that the server notices when the client leaves
@@ -45,16 +52,17 @@ func (s *tasks) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (s *tasks) do(r *http.Request, path []string, body map[string]any) (any, int) {
 	last := path[len(path)-1]
 	if last == "claims" {
-		return s.claims(r.Context(), int(body["max"].(float64))), 200
+		wait, _ := body["wait"].(float64)
+		return s.claims(r.Context(), int(body["max"].(float64)), time.Duration(wait*float64(time.Second))), 200
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch token := path[1:]; {
 	case r.Method == "POST" && last == "instances":
-		return map[string]any{"id": "i1", "term": 1, "lease": 0.06}, 201
+		return map[string]any{"id": "i1", "term": 1, "lease": 30}, 201
 	case r.Method == "PUT":
 		s.alive++
-		return map[string]any{"lease": 0.06, "draining": s.alive == s.drain}, 200
+		return map[string]any{"lease": 30, "draining": s.alive == s.drain}, 200
 	case r.Method == "DELETE":
 		close(s.left)
 		return nil, 204
@@ -72,156 +80,144 @@ func (s *tasks) do(r *http.Request, path []string, body map[string]any) (any, in
 	return map[string]any{}, 200
 }
 
-// claims answers what waits; where nothing does, it waits for the client to leave.
-func (s *tasks) claims(ctx context.Context, most int) any {
+// claims answers what waits; where nothing does, it waits.
+func (s *tasks) claims(ctx context.Context, most int, wait time.Duration) any {
 	s.mu.Lock()
 	n := min(most, len(s.waiting))
 	out := s.waiting[:n]
 	s.waiting = s.waiting[n:]
 	s.mu.Unlock()
 	if n == 0 {
-		<-ctx.Done()
+		select {
+		case <-ctx.Done():
+		case <-time.After(wait):
+		}
 	}
 	return map[string]any{"claims": out}
 }
 
 func (s *tasks) add(token, job string, payload any) {
 	s.waiting = append(s.waiting, map[string]any{
-		"id": "id-" + token, "token": token, "job": job, "attempt": 1, "payload": payload, "lease": 0.06,
+		"id": "id-" + token, "token": token, "job": job, "attempt": 1, "payload": payload, "lease": 30,
 	})
 	s.answer[token], s.status[token] = `{"stop":false}`, 200
 }
 
 func TestWorker(t *testing.T) {
 	t.Parallel()
-	s := &tasks{
-		results: map[string]map[string]any{}, beats: map[string][]string{}, answer: map[string]string{}, status: map[string]int{},
-		left: make(chan struct{}), news: make(chan struct{}, 10),
-	}
-	s.add("ok", "/topics/a/x", 1)
-	s.add("failed", "/topics/a/x", 2)
-	s.add("later", "/topics/a/x", 3)
-	s.add("no", "/topics/a/x", 4)
-	s.add("large", "/topics/a/x", 5)
-	s.add("panic", "/topics/b", nil)
-	s.add("stopped", "/topics/b/c/d", nil)
-	s.answer["stopped"] = `{"stop":true}`
-	s.add("lost", "/topics/b/c/d", nil)
-	s.answer["lost"], s.status["lost"] = `{"code":"conflict"}`, 409
-	server := httptest.NewServer(s)
-	defer server.Close()
-	c, err := client.New(client.Options{URL: server.URL, Token: "t"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	lost := make(chan error, 1)
-	w := c.Worker(client.WorkerOptions{
-		Capacity: 3,
-		Jobs: map[string]client.Function{
-			"/topics/a/*": func(_ context.Context, t *client.Task) (any, error) {
-				switch string(t.Payload) {
-				case "2":
-					return nil, errors.New("no luck")
-				case "3":
-					return nil, client.RetryAfter(90*time.Second, errors.New("busy"))
-				case "4":
-					return nil, client.Reject(errors.New("never"))
-				case "5":
-					return strings.Repeat("x", 300<<10), nil
+	synctest.Test(t, func(t *testing.T) {
+		s := newTasks()
+		s.add("ok", "/topics/a/x", 1)
+		s.add("failed", "/topics/a/x", 2)
+		s.add("later", "/topics/a/x", 3)
+		s.add("no", "/topics/a/x", 4)
+		s.add("large", "/topics/a/x", 5)
+		s.add("panic", "/topics/b", nil)
+		s.add("stopped", "/topics/b/c/d", nil)
+		s.answer["stopped"] = `{"stop":true}`
+		s.add("lost", "/topics/b/c/d", nil)
+		s.answer["lost"], s.status["lost"] = `{"code":"conflict"}`, 409
+		c, _ := serve(t, s, client.Options{Token: "t"})
+		lost := make(chan error, 1)
+		w := c.Worker(client.WorkerOptions{
+			Capacity: 3,
+			Jobs: map[string]client.Function{
+				"/topics/a/*": func(_ context.Context, t *client.Task) (any, error) {
+					switch string(t.Payload) {
+					case "2":
+						return nil, errors.New("no luck")
+					case "3":
+						return nil, client.RetryAfter(90*time.Second, errors.New("busy"))
+					case "4":
+						return nil, client.Reject(errors.New("never"))
+					case "5":
+						return strings.Repeat("x", 300<<10), nil
+					}
+					t.Log("info", "at work")
+					t.Report(client.Progress{Step: 1, Steps: 2})
+					return map[string]int{"n": 7}, nil
+				},
+				"/topics/**": func(ctx context.Context, _ *client.Task) (any, error) {
+					<-ctx.Done()
+					return nil, context.Cause(ctx)
+				},
+				"/topics/b": func(context.Context, *client.Task) (any, error) { panic("oh") },
+			},
+			OnError: func(err error) {
+				if errors.Is(err, client.ErrLost) {
+					lost <- err
 				}
-				t.Log("info", "at work")
-				t.Report(client.Progress{Step: 1, Steps: 2})
-				return map[string]int{"n": 7}, nil
 			},
-			"/topics/**": func(ctx context.Context, _ *client.Task) (any, error) {
-				<-ctx.Done()
-				return nil, context.Cause(ctx)
-			},
-			"/topics/b": func(context.Context, *client.Task) (any, error) { panic("oh") },
-		},
-		OnError: func(err error) {
-			if errors.Is(err, client.ErrLost) {
-				lost <- err
-			}
-		},
+		})
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error)
+		go func() { done <- w.Run(ctx) }()
+		for range 7 {
+			<-s.news
+		}
+		<-lost
+		cancel()
+		if err := <-done; err != nil {
+			t.Errorf("Run = %v, want nil after a drain", err)
+		}
+		<-s.left
+		want := map[string]map[string]any{
+			"ok":      {"result": "ok", "output": map[string]any{"n": 7.0}},
+			"failed":  {"result": "failed", "message": "no luck"},
+			"later":   {"result": "failed", "message": "busy", "retry_delay": 90.0},
+			"no":      {"result": "cancel", "message": "never"},
+			"large":   {"result": "failed", "message": "the output is too large: more than 256 KiB as JSON"},
+			"panic":   {"result": "failed", "message": "panic: oh"},
+			"stopped": {"result": "failed", "message": client.ErrStopped.Error()},
+		}
+		if diff := cmp.Diff(want, s.results); diff != "" {
+			t.Error(diff)
+		}
+		if told := strings.Join(s.beats["ok"], ""); !strings.Contains(told, `"at work"`) || !strings.Contains(told, `"steps":2`) {
+			t.Errorf("heartbeats of a task that logs = %s", told)
+		}
 	})
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan error)
-	go func() { done <- w.Run(ctx) }()
-	for range 7 {
-		<-s.news
-	}
-	<-lost
-	cancel()
-	if err := <-done; err != nil {
-		t.Errorf("Run = %v, want nil after a drain", err)
-	}
-	<-s.left
-	want := map[string]map[string]any{
-		"ok":      {"result": "ok", "output": map[string]any{"n": 7.0}},
-		"failed":  {"result": "failed", "message": "no luck"},
-		"later":   {"result": "failed", "message": "busy", "retry_delay": 90.0},
-		"no":      {"result": "cancel", "message": "never"},
-		"large":   {"result": "failed", "message": "the output is too large: more than 256 KiB as JSON"},
-		"panic":   {"result": "failed", "message": "panic: oh"},
-		"stopped": {"result": "failed", "message": client.ErrStopped.Error()},
-	}
-	if diff := cmp.Diff(want, s.results); diff != "" {
-		t.Error(diff)
-	}
-	if told := strings.Join(s.beats["ok"], ""); !strings.Contains(told, `"at work"`) || !strings.Contains(told, `"steps":2`) {
-		t.Errorf("heartbeats of a task that logs = %s", told)
-	}
 }
 
 // TestWorkerDrains: what runs when the worker is to end, ends; nothing more is claimed.
 func TestWorkerDrains(t *testing.T) {
 	t.Parallel()
-	s := &tasks{
-		results: map[string]map[string]any{}, beats: map[string][]string{}, answer: map[string]string{}, status: map[string]int{},
-		left: make(chan struct{}), news: make(chan struct{}, 10),
-	}
-	s.add("first", "/a", nil)
-	s.add("second", "/a", nil)
-	server := httptest.NewServer(s)
-	defer server.Close()
-	c, err := client.New(client.Options{URL: server.URL})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	w := c.Worker(client.WorkerOptions{Jobs: map[string]client.Function{
-		"/a": func(inner context.Context, _ *client.Task) (any, error) {
-			cancel()
-			<-ctx.Done()
-			return nil, inner.Err()
-		},
-	}})
-	if err := w.Run(ctx); err != nil {
-		t.Errorf("Run = %v", err)
-	}
-	if diff := cmp.Diff(map[string]map[string]any{"first": {"result": "ok"}}, s.results); diff != "" {
-		t.Errorf("results: %s", diff)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		s := newTasks()
+		s.add("first", "/a", nil)
+		s.add("second", "/a", nil)
+		c, _ := serve(t, s, client.Options{})
+		ctx, cancel := context.WithCancel(t.Context())
+		w := c.Worker(client.WorkerOptions{Jobs: map[string]client.Function{
+			"/a": func(inner context.Context, _ *client.Task) (any, error) {
+				cancel()
+				<-ctx.Done()
+				return nil, inner.Err()
+			},
+		}})
+		if err := w.Run(ctx); err != nil {
+			t.Errorf("Run = %v", err)
+		}
+		if diff := cmp.Diff(map[string]map[string]any{"first": {"result": "ok"}}, s.results); diff != "" {
+			t.Errorf("results: %s", diff)
+		}
+	})
 }
 
 // TestWorkerBeats: an instance is heard of three times within the lease that the server grants, and ends when it is told to.
 func TestWorkerBeats(t *testing.T) {
 	t.Parallel()
-	s := &tasks{drain: 3, left: make(chan struct{})}
-	server := httptest.NewServer(s)
-	defer server.Close()
-	c, err := client.New(client.Options{URL: server.URL})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), 25*time.Second) // less than thrice a third of 30 s
-	defer cancel()
-	w := c.Worker(client.WorkerOptions{Jobs: map[string]client.Function{"/a": nil}})
-	if err := w.Run(ctx); err != nil {
-		t.Errorf("Run = %v, want nil: it was told to drain", err)
-	}
-	if ctx.Err() != nil || s.alive != 3 {
-		t.Errorf("%d heartbeats until %v, want 3 and the end", s.alive, ctx.Err())
-	}
+	synctest.Test(t, func(t *testing.T) {
+		s := newTasks()
+		s.drain = 3
+		c, _ := serve(t, s, client.Options{})
+		began := time.Now()
+		w := c.Worker(client.WorkerOptions{Jobs: map[string]client.Function{"/a": nil}})
+		if err := w.Run(t.Context()); err != nil {
+			t.Errorf("Run = %v, want nil: it was told to drain", err)
+		}
+		if took := time.Since(began); took != 30*time.Second || s.alive != 3 {
+			t.Errorf("%d heartbeats and the end after %v, want 3 and 30s", s.alive, took)
+		}
+	})
 }

@@ -50,7 +50,7 @@ type commands struct {
 	Tables   tablesCommand   `cmd:"" help:"Create the tables of a store on DynamoDB Local or LocalStack."`
 	Check    checkCommand    `cmd:"" help:"Examine a server and its journal, or the data of a stopped server."`
 	Bench    benchCommand    `cmd:"" help:"Measure appending, reading and following."`
-	Version  versionCommand  `cmd:"" help:"Print which build this is."`
+	Version  versionCommand  `cmd:"" help:"Print the version, and the commit that it was built from."`
 }
 
 const description = `A journal of events and a scheduler of tasks: whatever happens is an event, whatever must be done is a task.

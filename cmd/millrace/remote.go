@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"sync/atomic"
 	"time"
@@ -11,18 +12,27 @@ import (
 // remote are the flags of a command that speaks to a server.
 type remote struct {
 	URL      string        `help:"Where the server is; default http://127.0.0.1:8080." env:"MILLRACE_URL" default:"http://127.0.0.1:8080" placeholder:"URL"`
-	Patience time.Duration `help:"How long to try again while the server is away; default 10s." default:"10s" placeholder:"TIME"`
+	Patience time.Duration `help:"How long to try again while the server is away; default 10s, and 2s if nothing listens there at first." placeholder:"TIME"`
 	Token    string        `help:"Token to show." env:"MILLRACE_TOKEN,MILLRACE_ADMIN_TOKEN" placeholder:"TOKEN"`
 }
 
 var errNoToken = errors.New("no token: set MILLRACE_TOKEN (\"millrace dev\" prints one)")
+
+// How long to try again, unless the user says so: a server that restarts is back before refusal is over.
+const (
+	patience = 10 * time.Second
+	refusal  = 2 * time.Second
+)
 
 // dial answers a client of the server, which says on the console when it has to wait for it.
 func (r remote) dial(c console) (*client.Client, error) {
 	if r.Token == "" {
 		return nil, usageError{errNoToken}
 	}
-	connected, err := client.New(client.Options{URL: r.URL, Token: r.Token, Patience: r.Patience, OnRetry: new(outage).notice(c)})
+	connected, err := client.New(client.Options{
+		URL: r.URL, Token: r.Token, OnRetry: new(outage).notice(c),
+		Patience: cmp.Or(r.Patience, patience), Refused: cmp.Or(r.Patience, refusal),
+	})
 	if err != nil {
 		return nil, usageError{err}
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 
 	"github.com/alecthomas/kong"
 
@@ -68,7 +69,7 @@ func explain(err error) string {
 	hint := ""
 	switch status := client.StatusOf(err); {
 	case client.IsUnreachable(err):
-		hint = `no server answers there; start one with "millrace dev" or set MILLRACE_URL`
+		hint = fmt.Sprintf(`no server answers at %s; start one with "millrace dev", or set MILLRACE_URL to where it is`, addressOf(err))
 	case status == http.StatusUnauthorized:
 		hint = "set MILLRACE_TOKEN to a token that the server knows"
 	case status == http.StatusForbidden:
@@ -80,4 +81,14 @@ func explain(err error) string {
 		return err.Error()
 	}
 	return err.Error() + "\n  " + hint
+}
+
+// addressOf answers which server could not be reached.
+func addressOf(err error) string {
+	if failed, ok := errors.AsType[*url.Error](err); ok {
+		if at, err := url.Parse(failed.URL); err == nil {
+			return at.Scheme + "://" + at.Host
+		}
+	}
+	return "its address"
 }

@@ -1,27 +1,44 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"runtime"
 	"runtime/debug"
 )
 
+// release is the version that this source is, or becomes: the newest in CHANGELOG.md.
+const release = "0.1.0"
+
 type versionCommand struct{ format }
 
-// Run prints the version.
+// Run prints the version, and the commit that it was built from.
 func (v versionCommand) Run(c console) error {
 	if v.Output != "table" {
-		return printJSON(c.out, map[string]string{"version": version(), "go": runtime.Version(), "platform": runtime.GOOS + "/" + runtime.GOARCH})
+		return printJSON(c.out, map[string]string{
+			"version": version(), "commit": commit(), "go": runtime.Version(), "platform": runtime.GOOS + "/" + runtime.GOARCH,
+		})
 	}
-	_, err := fmt.Fprintf(c.out, "millrace %s (%s, %s/%s)\n", version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	_, err := fmt.Fprintf(c.out, "millrace %s (%s, %s, %s/%s)\n", version(), commit(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 	return err
 }
 
-// version answers what the build says of itself: the module's version, or the commit.
-func version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "unknown"
+// version returns the version as the API tells it, too.
+func version() string { return release }
+
+// commit returns the first digits of the commit that the build was made from, with a "+" where files had been changed; "unknown" where
+// the build does not say.
+func commit() string {
+	said := map[string]string{}
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, s := range info.Settings {
+			said[s.Key] = s.Value
+		}
 	}
-	return info.Main.Version
+	digits := said["vcs.revision"]
+	digits = cmp.Or(digits[:min(12, len(digits))], "unknown")
+	if said["vcs.modified"] == "true" {
+		digits += "+"
+	}
+	return digits
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/millrace/millrace/shared/journal"
 )
 
 // maxBody is how large the body of a request may be.
@@ -40,6 +42,20 @@ func (x *exchange) object(known ...member) error {
 		return err
 	}
 	return readObject("body", body, known...)
+}
+
+// objectOnce is object of a request that may carry an Idempotency-Key, which it has until leave is called.
+func (x *exchange) objectOnce(f *flight, known ...member) (once *journal.Idempotency, leave func(), err error) {
+	b := take()
+	defer b.give()
+	body, err := x.parsed(b)
+	if err == nil {
+		err = readObject("body", body, known...)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	return f.once(x, b.bytes)
 }
 
 // readPlain reads a body of any type into b, as it is. The error is a 415 if it is encoded, a 413 if it is too large.

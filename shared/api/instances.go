@@ -66,7 +66,7 @@ func Instances(t Topology, l Leaser) Resource {
 func (r *remote) mountInstances(a *API) {
 	mount := func(op huma.Operation, right Right, h func(*exchange) error) {
 		op.Tags = []string{"Instances"}
-		if strings.HasPrefix(op.Path, instancePath) {
+		if strings.HasPrefix(op.Path, instancePath) && op.Parameters == nil {
 			op.Parameters = []*huma.Param{pathParam("id", "The instance's id")}
 		}
 		a.route(operation{Operation: op, right: right, handle: h})
@@ -103,10 +103,12 @@ func (r *remote) mountInstances(a *API) {
 	mount(huma.Operation{
 		Method: http.MethodPost, Path: instancePath + "/claims", OperationID: "claim", Summary: "Claim tasks",
 		Description: "Starts up to max of the best tasks that the instance can run, while it holds fewer leases than its capacity; where " +
-			"none is ready, or it has no room, waits. Each is the instance's until expires_at.",
+			"none is ready, or it has no room, waits. Each is the instance's until expires_at. Repeated with its Idempotency-Key, because " +
+			"the answer was lost say, it has the same claims again, each extended, as far as they are still held: that costs no attempt.",
+		Parameters:  []*huma.Param{pathParam("id", "The instance's id"), idempotencyKey()},
 		RequestBody: jsonBody(claimSchema(), map[string]any{"max": 4, "wait": "20s"}),
-		Responses:   answers(http.StatusOK, typeJSON, object("", members{"claims": listOf(ref("Claim"))}, false, "claims")),
-		Errors:      []int{400, 404, 413, 415, 503},
+		Responses:   answers(http.StatusOK, typeJSON, claimsSchema()),
+		Errors:      []int{400, 404, 409, 413, 415, 422, 503},
 	}, Work, r.claim)
 }
 

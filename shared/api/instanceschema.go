@@ -9,13 +9,15 @@ import (
 
 // This file describes what the operations of instances take and answer.
 
-const aboutWorkers = `A worker is any program that does the following; scripts/examples/worker.py is one of some hundred lines.
+const aboutWorkers = `A worker is any program that does the following; scripts/examples/worker.py is one of some 150 lines.
 
 1. POST instances {"name":"w1","jobs":["/topics/mail/*"],"capacity":4}, which answers its id and its lease.
 2. PUT instances/ID {} after each third of that lease. 404: register again. "draining": claim nothing more, and leave when all is done.
-3. While there is room: POST instances/ID/claims {"max":4,"wait":"20s"}, which answers claims as soon as there are some.
+3. While there is room: POST instances/ID/claims {"max":4,"wait":"10s"}, which answers claims as soon as there are some. Give it an
+   Idempotency-Key of its own, and repeat it with that while it is not answered: so a lost answer costs no attempt.
 4. For each claim: POST leases/TOKEN/heartbeat after each third of its lease, with progress and log lines if there are any.
-   "stop": stop the work, and complete with cancel. 409: the lease is over; drop the work.
+   "stop": stop the work, and complete with cancel. 409: the lease is over; drop the work. So it is when no heartbeat was
+   answered for the length of the lease, counted from when the last one that was answered was sent: give up each after a third.
 5. POST leases/TOKEN/complete {"result":"ok"}, or failed with a message. 409: it came too late; nothing was changed.
 6. DELETE instances/ID at the end.
 
@@ -36,6 +38,13 @@ func claimSchema() *huma.Schema {
 	most, room := float64(maxClaims), whole("At most so many tasks; no more than the capacity", 1)
 	room.Maximum, room.Default = &most, 1
 	return object("", members{"max": room, "wait": span("How long to wait for a task; default 0, cut to what the host can")}, false)
+}
+
+func claimsSchema() *huma.Schema {
+	return object("", members{
+		"claims": listOf(ref("Claim")),
+		"waited": {Type: "number", Description: "How many seconds after the request they were granted, at least"},
+	}, false, "claims", "waited")
 }
 
 func instanceLease() *huma.Schema {

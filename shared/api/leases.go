@@ -13,7 +13,6 @@ import (
 
 	"github.com/millrace/millrace/shared/queue"
 	"github.com/millrace/millrace/shared/task"
-	"github.com/millrace/millrace/shared/topology"
 )
 
 const (
@@ -66,14 +65,16 @@ type claimView struct {
 // claim is a long poll: it answers as soon as there is a task, or when the time to wait is over.
 func (r *remote) claim(x *exchange) error {
 	most, wait := int64(1), time.Duration(0)
-	if err := x.object(integerMember("max", 1, maxClaims, &most), lengthMember("wait", &wait)); err != nil {
+	once, leave, err := x.objectOnce(&r.flight, integerMember("max", 1, maxClaims, &most), lengthMember("wait", &wait))
+	if err != nil {
 		return err
 	}
+	defer leave()
 	wait = min(wait, x.api.maxWait)
 	x.patient = wait > 0
 	over := time.NewTimer(wait)
 	defer over.Stop()
-	leases, err := r.await(x, int(most), wait > 0, over.C)
+	leases, granted, err := r.await(x, once, int(most), wait > 0, over.C)
 	if err != nil {
 		return err
 	}
@@ -87,43 +88,46 @@ func (r *remote) claim(x *exchange) error {
 			l.Task.ID, l.Token, l.Task.Job, l.Task.Attempt, l.Task.Payload, formatTime(l.Expires), l.Length.Seconds(),
 		}
 	}
-	return x.value(http.StatusOK, map[string][]claimView{"claims": views})
+	x.replayed(len(leases) > 0 && leases[0].Replayed)
+	return x.value(http.StatusOK, struct {
+		Claims []claimView `json:"claims"`
+		Waited float64     `json:"waited"` // seconds
+	}{views, granted.Sub(x.began).Seconds()})
 }
 
-// await claims, again each time that something has become ready, until there are tasks or it is over.
-func (r *remote) await(x *exchange, most int, patient bool, over <-chan time.Time) ([]queue.Lease, error) {
+// await claims, again each time that something has become ready, until there are tasks or it is over. They were granted not
+// before the time that it answers.
+func (r *remote) await(x *exchange, once *queue.Once, most int, patient bool, over <-chan time.Time) ([]queue.Lease, time.Time, error) {
 	for {
 		i, err := r.own(x)
 		if err != nil {
-			return nil, err
+			return nil, time.Time{}, err
 		}
 		by := i.Claims()
+		by.Once = once
+		if i.Draining {
+			most = 0 // but what it was given before
+		}
 		w := r.leases.Wait(by)
-		leases, err := r.claimed(x, &i, by, most)
+		asked := time.Now()
+		leases, err := r.leases.Claim(x.r.Context(), by, most)
 		if err != nil || len(leases) > 0 || !patient {
 			w.End()
-			return leases, err
+			return leases, asked, err
 		}
 		select {
 		case <-w.Ready():
 			if !w.Looks() {
-				return nil, nil
+				return nil, asked, nil
 			}
 		case <-over:
 			w.End()
-			return nil, nil
+			return nil, asked, nil
 		case <-x.r.Context().Done():
 			w.End()
-			return nil, x.r.Context().Err()
+			return nil, asked, x.r.Context().Err()
 		}
 	}
-}
-
-func (r *remote) claimed(x *exchange, i *topology.Instance, by queue.Claimer, most int) ([]queue.Lease, error) {
-	if i.Draining {
-		return nil, nil
-	}
-	return r.leases.Claim(x.r.Context(), by, most)
 }
 
 // returned gives back what was claimed for a client that has left meanwhile: that was no attempt.

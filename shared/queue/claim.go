@@ -27,16 +27,18 @@ const (
 )
 
 // Claim starts up to max tasks, the best that the claimer may run, and answers their leases; none where none is ready.
-// What has fallen due is ready.
+// What has fallen due is ready. A claim with a key that was made before with another content is
+// [journal.ErrIdempotencyMismatch].
 func (q *Queue) Claim(ctx context.Context, by Claimer, max int) ([]Lease, error) {
 	if by.Capacity > 0 {
 		return q.claimInTurn(ctx, by, max)
 	}
-	return q.claim(ctx, by, max)
+	return q.claim(ctx, by, nil, max)
 }
 
-func (q *Queue) claim(ctx context.Context, by Claimer, max int) ([]Lease, error) {
-	at, max, err := q.roomFor(ctx, by, max)
+// claim is Claim; at are the claimer's places, nil where it names no capacity.
+func (q *Queue) claim(ctx context.Context, by Claimer, at *room, max int) ([]Lease, error) {
+	max, err := q.roomFor(ctx, at, &by, max)
 	if err != nil || max <= 0 {
 		return nil, err
 	}

@@ -91,9 +91,12 @@ func (q *Queue) claimTogether(all []*asking, max int) {
 	if len(all) > 1 {
 		ctx = context.WithoutCancel(ctx) // it is the others' claim too
 	}
-	leases, err := q.claim(ctx, all[0].by, max)
-	for _, a := range all {
+	leases, err := q.claimOnce(ctx, all[0].by, max)
+	for i, a := range all {
 		n := min(a.max, len(leases))
+		if i == len(all)-1 {
+			n = len(leases) // what is given again may be more than is asked for now
+		}
 		a.leases, leases = slices.Clip(leases[:n]), leases[n:]
 		a.err, a.done = err, true
 	}

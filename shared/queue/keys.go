@@ -20,7 +20,7 @@ import (
 //	held/HOLD         ORDER         entry of a task that a rule or a limit keeps
 //	history/GROUP     TIME UUID     entry of a finished task of a topic
 //	lease/SHARD       TOKEN         the right to run a task
-//	permit/WHAT       NUMBER        one of a limit's places, taken by a lease
+//	permit/WHAT       NUMBER        one of a limit's places, taken by a lease; an instance's says by which claim
 //	unique/HASH       -             which task holds a unique key
 //	once/HASH         -             what an idempotency key was answered
 //	rules             PATH          pause and block, which queues are suspended, and for which instances tasks are kept

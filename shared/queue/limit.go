@@ -17,6 +17,7 @@ import (
 type permit struct {
 	What   string `json:"w"` // queue/NAME, key/KEY, or at/INSTANCE
 	Number int    `json:"n"`
+	holder string // what its item holds: the token of the lease that takes it, and perhaps the mark of a claim
 }
 
 func (p permit) key() store.Key {
@@ -111,14 +112,14 @@ func (pool *permitPool) ofQueue(c *definition.Queue) (permit, bool) {
 	}
 	number, ok := pool.shared.reserve(what, c.MaxParallel, pool.used[what])
 	if ok {
-		pool.reserved = append(pool.reserved, permit{what, number})
+		pool.reserved = append(pool.reserved, permit{What: what, Number: number})
 	}
-	return permit{what, number}, ok
+	return permit{What: what, Number: number}, ok
 }
 
 func (pool *permitPool) free(what string, limit int) (permit, bool) {
 	number, ok := pool.used[what].lowest(limit)
-	return permit{what, number}, ok
+	return permit{What: what, Number: number}, ok
 }
 
 // turnstile lets one at a time through, by name.

@@ -12,6 +12,7 @@ import (
 type occupied struct {
 	words []uint64
 	n     int
+	keyed []keyedPlace // those of them that a claim with a key has taken
 }
 
 // count answers how many places are taken.
@@ -31,7 +32,9 @@ func (o *occupied) with(other *occupied) *occupied {
 	return all
 }
 
-func (o *occupied) clone() *occupied { return &occupied{slices.Clone(o.words), o.n} }
+func (o *occupied) clone() *occupied {
+	return &occupied{slices.Clone(o.words), o.n, slices.Clone(o.keyed)}
+}
 
 // lowest answers the first free place below limit. None is below a limit that was higher when so many were taken.
 func (o *occupied) lowest(limit int) (number int, ok bool) {
@@ -63,6 +66,7 @@ func (o *occupied) giveBack(number int) {
 	if word, bit := &o.words[number/64], uint64(1)<<(number%64); *word&bit != 0 {
 		*word &^= bit
 		o.n--
+		o.keyed = slices.DeleteFunc(o.keyed, func(k keyedPlace) bool { return k.number == number })
 	}
 }
 

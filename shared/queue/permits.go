@@ -48,7 +48,7 @@ func (q *Queue) readPermits(ctx context.Context, what string) (*occupied, error)
 		if err != nil {
 			return nil, unavailable("read a limit", err)
 		}
-		used.take(number)
+		used.takeFor(number, string(item.Value))
 	}
 	return used, nil
 }
@@ -87,7 +87,7 @@ func (s *permits) change(all []permit, taken bool) {
 		switch used := s.used[p.What]; {
 		case used == nil:
 		case taken:
-			used.take(p.Number)
+			used.takeFor(p.Number, p.holder)
 		default:
 			used.giveBack(p.Number)
 		}

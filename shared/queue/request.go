@@ -61,7 +61,7 @@ type Enqueued struct {
 	Replayed bool // an earlier request with the same idempotency key answered
 }
 
-// Once makes an Enqueue happen once.
+// Once makes an Enqueue, or a claim, happen once.
 type Once = journal.Idempotency
 
 // Claimer asks for tasks.
@@ -71,6 +71,10 @@ type Claimer struct {
 	Capacity int      // how many it runs at once, by the leases that it holds under that name; 0: no limit
 	Queues   []string // to take from, in this order; empty: every queue whose tasks this server runs
 	Jobs     []string // patterns of an instance's jobs; empty: the tasks that this server runs by itself
+
+	// Once is the claim's key: while leases that a claim of the same instance with the same key was given are held, those are
+	// given again, and extended. It needs a Capacity. Nil: each claim counts.
+	Once *Once
 }
 
 // Lease is the right to run a task until a time, and to say how it ended.
@@ -79,6 +83,8 @@ type Lease struct {
 	Task    task.Task // as started; with its payload
 	Expires time.Time
 	Length  time.Duration // of the lease; a heartbeat is due after a third of it
+
+	Replayed bool // an earlier claim with the same key was given it
 }
 
 // Beat is what a heartbeat tells.

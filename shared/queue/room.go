@@ -10,6 +10,7 @@ import "context"
 type room struct {
 	what  string
 	limit int
+	mark  string    // of the claim, see [markOf]
 	used  *occupied // nil: to be read
 }
 
@@ -32,28 +33,31 @@ func (r *room) read(ctx context.Context, q *Queue) (err error) {
 	return err
 }
 
-// roomFor answers the places of a claimer, nil where it names no capacity, and how many of max tasks it has room for. It costs
-// one read, and another where there is none.
-func (q *Queue) roomFor(ctx context.Context, by Claimer, max int) (*room, int, error) {
-	if by.Capacity <= 0 {
-		return nil, max, nil
+// roomOf answers the places of a claimer that names a capacity.
+func roomOf(by *Claimer) *room {
+	return &room{what: instanceLimit(by.Instance), limit: by.Capacity, mark: markOf(by.Once)}
+}
+
+// roomFor answers for how many of max tasks a claimer has room. It costs one read, and another where there is none.
+func (q *Queue) roomFor(ctx context.Context, r *room, by *Claimer, max int) (int, error) {
+	if r == nil {
+		return max, nil
 	}
-	r := &room{what: instanceLimit(by.Instance), limit: by.Capacity}
 	if err := r.read(ctx, q); err != nil {
-		return nil, 0, err
+		return 0, err
 	}
 	if r.isFull() {
 		q.waiters.fill(by.Instance) // Race: a place that becomes free from here on wakes it; one that did before is seen now
 		r.forget()
 		if err := r.read(ctx, q); err != nil {
-			return nil, 0, err
+			return 0, err
 		}
 	}
 	free := r.limit - r.used.count()
 	if free > 0 {
 		q.waiters.empty(by.Instance)
 	}
-	return r, min(max, free), nil
+	return min(max, free), nil
 }
 
 // fill notes that an instance has no room: it is woken for no task until it has.

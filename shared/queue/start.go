@@ -118,6 +118,10 @@ func (c *claim) prepare(ctx context.Context, lost *store.Conflict) (journal.Chan
 	if err != nil {
 		return journal.Change{}, unavailable("read tasks", err)
 	}
+	if c.permits.at.repeats() {
+		c.full = true
+		return journal.Change{}, errNothing // the same claim was made elsewhere meanwhile
+	}
 	now := c.q.micro()
 	for i := range c.picks {
 		if err := c.judge(ctx, c.picks[i], items[i], now); err != nil {
@@ -267,6 +271,9 @@ func (c *claim) admit(ctx context.Context, p place, t *task.Task, version int64,
 		return nil
 	}
 	s := start{place: p, task: *t, before: version, token: c.q.newToken(p.UUID, t.Attempt+1)}
+	for i := range permits {
+		permits[i].holder = c.permits.at.holder(&permits[i], s.token)
+	}
 	s.task.State, _ = t.State.After(task.Start) // the state is a queued one
 	s.task.Attempt++
 	s.task.Started, s.task.Instance, s.task.Lease, s.task.Message = now, c.by.Instance, s.token, ""
@@ -297,7 +304,7 @@ func (c *claim) ops(r journal.Receipt) []store.Op {
 			}
 		}
 		for _, permit := range s.lease.Permits {
-			ops = append(ops, store.Put(store.Item{Key: permit.key(), Value: []byte(s.token)}, store.Absent))
+			ops = append(ops, store.Put(store.Item{Key: permit.key(), Value: []byte(permit.holder)}, store.Absent))
 		}
 	}
 	if c.takesOrder() && len(c.starts) > 0 {

@@ -20,6 +20,7 @@ import (
 type engine struct {
 	claim     func(max int) error
 	heartbeat func(token string) error
+	hanging   int // so many heartbeats are not answered
 	complete  func(token string, r queue.Result) error
 	appendLog func(token string, lines []queue.Line) error
 
@@ -67,7 +68,12 @@ func (e *engine) Claim(ctx context.Context, _ queue.Claimer, limit int) ([]queue
 	return leases, ctx.Err()
 }
 
-func (e *engine) Heartbeat(_ context.Context, token string, _ queue.Beat) (queue.Alive, error) {
+func (e *engine) Heartbeat(ctx context.Context, token string, _ queue.Beat) (queue.Alive, error) {
+	if e.hanging > 0 {
+		e.hanging--
+		<-ctx.Done()
+		return queue.Alive{}, ctx.Err()
+	}
 	if e.heartbeat != nil {
 		if err := e.heartbeat(token); err != nil {
 			return queue.Alive{}, err

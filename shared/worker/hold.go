@@ -34,7 +34,10 @@ func newHold(ctx context.Context, engine Engine, lease *queue.Lease, cancel cont
 	h.mu.Lock() // the timer's function sees it set
 	defer h.mu.Unlock()
 	h.until = time.Now().Add(h.length)
-	h.timer = time.AfterFunc(h.length/3, h.beat)
+	if left := time.Until(lease.Expires); left > 0 && left < h.length {
+		h.until = time.Now().Add(left) // it was granted before the claim was done with all else
+	}
+	h.timer = time.AfterFunc(time.Until(h.until)-h.length*2/3, h.beat)
 	return h
 }
 
@@ -42,6 +45,8 @@ func newHold(ctx context.Context, engine Engine, lease *queue.Lease, cancel cont
 func (h *hold) beat() {
 	ctx, done := h.while()
 	defer done()
+	ctx, cancel := context.WithTimeout(ctx, h.length/3) // so that two calls that hang do not lose the lease
+	defer cancel()
 	sent := time.Now()
 	alive, err := h.engine.Heartbeat(ctx, h.token, queue.Beat{})
 	switch {
@@ -87,7 +92,7 @@ func (h *hold) after(d time.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if !h.released {
-		h.timer.Reset(d)
+		h.timer.Reset(min(d, time.Until(h.until)))
 	}
 }
 

@@ -230,38 +230,64 @@ func TestSuccessStandsWhenAStopCame(t *testing.T) {
 func TestLostLease(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
-		err  error
-		want time.Duration
+		err     error
+		hanging int
+		expires time.Duration // from now, by the lease
+		want    time.Duration
 	}{
-		"stale":       {queue.ErrStale, 10 * time.Second},
-		"unavailable": {journal.ErrUnavailable, 31 * time.Second},
+		"stale":       {queue.ErrStale, 0, 30 * time.Second, 10 * time.Second},
+		"unavailable": {journal.ErrUnavailable, 0, 30 * time.Second, 30 * time.Second},
+		"hanging":     {nil, 1000, 30 * time.Second, 30 * time.Second},
+		"slow claim":  {nil, 1000, 23 * time.Second, 23 * time.Second},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				e, start := newEngine(), time.Now()
-				e.heartbeat = func(string) error { return test.err }
+				e.heartbeat, e.hanging = func(string) error { return test.err }, test.hanging
 				e.complete = func(string, queue.Result) error { return test.err }
 				var cause error
+				var over time.Duration
 				r := worker.NewRunner(worker.Options{
 					Engine: e, Definitions: declared(definition.Target{Go: "f"}, 0),
 					Targets: worker.Targets{Go: worker.Functions{"f": func(ctx context.Context, _ *worker.Attempt, _ *worker.Log) (json.RawMessage, error) {
 						<-ctx.Done()
-						cause = context.Cause(ctx)
+						cause, over = context.Cause(ctx), time.Since(start)
 						return nil, nil
 					}}},
 				})
-				r.Run(t.Context(), lease("/job", 1))
+				l := lease("/job", 1)
+				l.Expires = start.Add(test.expires)
+				r.Run(t.Context(), l)
 				if !errors.Is(cause, worker.ErrLost) {
 					t.Errorf("cause %v, want %v", cause, worker.ErrLost)
 				}
-				if took := time.Since(start); took > test.want {
-					t.Errorf("it took %v, want at most %v", took, test.want)
+				if over != test.want || time.Since(start) != test.want {
+					t.Errorf("the context ended after %v and all after %v, want %v", over, time.Since(start), test.want)
 				}
 			})
 		})
 	}
+}
+
+// TestAHeartbeatThatHangsLosesNoLease: it is given up after a third of the lease.
+func TestAHeartbeatThatHangsLosesNoLease(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		e := newEngine()
+		e.hanging = 1
+		got := runFunction(t, e, 0, func(ctx context.Context, _ *worker.Attempt, _ *worker.Log) (json.RawMessage, error) {
+			select {
+			case <-ctx.Done():
+			case <-time.After(time.Minute):
+			}
+			return nil, context.Cause(ctx)
+		})
+		if got.Outcome != queue.OK {
+			t.Errorf("outcome %q, want %q", got.Outcome, queue.OK)
+		}
+	})
 }
 
 func TestCompletionIsRepeatedWhileTheLeaseMayLive(t *testing.T) {

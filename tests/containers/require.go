@@ -17,9 +17,12 @@ const (
 )
 
 // Require returns if containers can be started. Otherwise it skips the test, saying what it takes; in continuous
-// integration (CI=true) it fails it.
+// integration (CI=true) it fails it. Short tests start none, since that takes minutes.
 func Require(t testing.TB) {
 	t.Helper()
+	if testing.Short() && os.Getenv(EndpointVariable) == "" {
+		t.Skip("left out of -short: needs a container, which takes minutes to start")
+	}
 	if err := engine(); err != nil {
 		leaveOut(t, err)
 	}

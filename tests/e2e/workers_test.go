@@ -29,8 +29,13 @@ type worker struct {
 
 func (w *worker) start(t *testing.T, s *process.Server) {
 	t.Helper()
+	w.startAt(t, s.URL())
+}
+
+func (w *worker) startAt(t *testing.T, url string) {
+	t.Helper()
 	w.Cmd = exec.CommandContext(t.Context(), w.command[0], w.command[1:]...)
-	w.Env = append(os.Environ(), "MILLRACE_URL="+s.URL(), "MILLRACE_TOKEN="+token)
+	w.Env = append(os.Environ(), "MILLRACE_URL="+url, "MILLRACE_TOKEN="+token)
 	w.Stderr = &w.printed
 	if err := w.Start(); err != nil {
 		t.Fatal(err)

@@ -70,6 +70,9 @@ func readAnswer(t *testing.T, line string) (a answer) {
 // quartz answers the path of Quartz, or skips the test where it cannot be had.
 func quartz(t *testing.T) string {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("left out of -short: needs the network for Quartz, and a Java runtime for each test")
+	}
 	for _, program := range []string{"java", "mvn"} {
 		if _, err := exec.LookPath(program); err != nil {
 			leaveOut(t, "install Java 17 and Maven")

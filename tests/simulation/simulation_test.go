@@ -12,7 +12,7 @@ import (
 
 var (
 	oneSeed   = flag.Uint64("seed", 0, "play this seed alone, with a trace under -v")
-	seeds     = flag.Uint64("seeds", 0, "how many seeds to play; by default 300, and 5000 with CI=true")
+	seeds     = flag.Uint64("seeds", 0, "how many seeds to play; by default 300, 50 with -short, and 5000 with CI=true")
 	goOn      = flag.Bool("goon", false, "go on after a seed that violates an invariant, and count them")
 	firstSeed = flag.Uint64("first", 1, "the first of them")
 )
@@ -23,8 +23,10 @@ func TestMain(m *testing.M) {
 	flag.Parse()
 	runtime.GOMAXPROCS(1)
 	if *seeds == 0 {
-		*seeds = 300
-		if os.Getenv("CI") == "true" {
+		switch *seeds = 300; {
+		case testing.Short():
+			*seeds = 50
+		case os.Getenv("CI") == "true":
 			*seeds = 5000
 		}
 	}

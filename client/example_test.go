@@ -1,0 +1,152 @@
+package client_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http/httptest"
+
+	"github.com/millrace/millrace/client"
+	"github.com/millrace/millrace/shared/api"
+	"github.com/millrace/millrace/shared/definition"
+	"github.com/millrace/millrace/shared/event"
+	"github.com/millrace/millrace/shared/journal"
+	"github.com/millrace/millrace/shared/overview"
+	"github.com/millrace/millrace/shared/queue"
+	"github.com/millrace/millrace/shared/store/memory"
+	"github.com/millrace/millrace/shared/topology"
+)
+
+// nothing declares nothing: the jobs of topics need no declaration.
+type nothing struct{}
+
+// Current returns an empty set.
+func (nothing) Current(context.Context) (*definition.Set, error) { return new(definition.Set), nil }
+
+// Refresh is Current.
+func (n nothing) Refresh(ctx context.Context) (*definition.Set, error) { return n.Current(ctx) }
+
+// server starts a server in this process; elsewhere it is "millrace serve", at an address of its own.
+func server() (url string, end func()) {
+	s := memory.New(memory.Options{})
+	j := journal.Open(s, journal.Options{Folds: overview.Folds()})
+	q := queue.Open(queue.Options{Store: s, Journal: j, Definitions: nothing{}})
+	handler := api.New(api.Options{Tokens: []api.Token{api.NewToken("me", api.Admin, "secret")}},
+		api.Emit(j), api.Events(j), api.Objects(j), api.Jobs(q, nothing{}),
+		api.Instances(topology.Open(topology.Options{Store: s}), q))
+	http := httptest.NewServer(handler)
+	return http.URL, func() {
+		http.Close()
+		_ = j.Close()
+	}
+}
+
+// Events are emitted; a snapshot says what they add up to, and where to go on.
+func Example() {
+	url, end := server()
+	defer end()
+	ctx := context.Background()
+	c, err := client.New(client.Options{URL: url, Token: "secret"})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer c.Close()
+
+	parcel := event.Key{Path: "/parcels/17"}
+	_, err = c.Emit(ctx, []event.Event{
+		{Type: "ParcelAccepted", Key: parcel, Fields: []byte(`"carrier":"dhl"`)},
+		{Type: "ParcelMoved", Key: parcel, Fields: []byte(`"to":"Bremen"`)},
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	snapshot, err := c.Snapshot(ctx, "/parcels/")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, o := range snapshot.Objects {
+		fmt.Println(o.Key.Path, o.LastType, string(o.Fields))
+	}
+	later, err := c.Read(ctx, client.Query{After: snapshot.EventID})
+	fmt.Println(len(later.Events), "events since", err)
+	// Output:
+	// /parcels/17 ParcelMoved "carrier":"dhl","to":"Bremen"
+	// 0 events since <nil>
+}
+
+// A follower sees each event once, in order, across failures of the network and restarts of the server.
+func ExampleClient_Follow() {
+	url, end := server()
+	defer end()
+	ctx := context.Background()
+	c, err := client.New(client.Options{URL: url, Token: "secret"})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer c.Close()
+	go func() {
+		for _, place := range []string{"Bremen", "Kiel"} {
+			_, _ = c.Emit(ctx, []event.Event{{Type: "ParcelMoved", Key: event.Key{Path: "/parcels/17"}, Fields: fmt.Appendf(nil, `"to":%q`, place)}})
+		}
+	}()
+	seen := 0
+	for step, err := range c.Follow(ctx, client.Query{Types: []string{"ParcelMoved"}}) {
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		for _, e := range step.Events {
+			fmt.Println(e.Type, string(e.Fields))
+			seen++
+		}
+		if seen == 2 {
+			break
+		}
+	}
+	// Output:
+	// ParcelMoved "to":"Bremen"
+	// ParcelMoved "to":"Kiel"
+}
+
+// A worker runs the jobs of a topic, here until it has run one of each kind.
+func ExampleClient_Worker() {
+	url, end := server()
+	defer end()
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+	c, err := client.New(client.Options{URL: url, Token: "secret"})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer c.Close()
+	for n, properties := range []string{`{"to":"ada"}`, `{"to":"nobody"}`} {
+		_, _, err := c.AddJob(ctx, client.NewJob{Topic: "mail/send", Properties: []byte(properties), Priority: int64(-n)})
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+	}
+	run := 0
+	err = c.Worker(client.WorkerOptions{Jobs: map[string]client.Function{
+		"/topics/mail/*": func(_ context.Context, t *client.Task) (any, error) {
+			if run++; run == 2 {
+				defer stop()
+			}
+			fmt.Println("attempt", t.Attempt, "at", string(t.Payload))
+			if string(t.Payload) == `{"to":"nobody"}` {
+				return nil, client.Reject(errors.New("there is nobody")) // trying again would not help
+			}
+			return map[string]bool{"sent": true}, nil
+		},
+	}}).Run(ctx)
+	fmt.Println("the worker has left:", err)
+	// Output:
+	// attempt 1 at {"to":"ada"}
+	// attempt 1 at {"to":"nobody"}
+	// the worker has left: <nil>
+}

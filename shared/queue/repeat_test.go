@@ -1,0 +1,165 @@
+package queue_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/millrace/millrace/shared/journal"
+	"github.com/millrace/millrace/shared/queue"
+	"github.com/millrace/millrace/shared/store"
+	"github.com/millrace/millrace/shared/store/memory"
+	"github.com/millrace/millrace/shared/store/meter"
+	"github.com/millrace/millrace/shared/task"
+)
+
+// keyed is a claimer whose claim has a key.
+func keyed(key string, capacity int) queue.Claimer {
+	return queue.Claimer{Instance: "w/1", Capacity: capacity, Jobs: []string{"/far"}, Once: &queue.Once{Scope: "test", Key: key}}
+}
+
+// what answers the tasks of leases, with their tokens and attempts.
+func what(leases []queue.Lease) []string {
+	var all []string
+	for _, l := range leases {
+		all = append(all, fmt.Sprint(l.Task.ID, " ", l.Token, " ", l.Task.Attempt, " ", string(l.Task.Payload)))
+	}
+	return all
+}
+
+// A claim that is repeated with its key is given what it was given, as far as that is still held, extended; also by a process that
+// was started since. That is no attempt, and takes no further place.
+func TestARepeatedClaimIsGivenTheSame(t *testing.T) {
+	t.Parallel()
+	bothWays(t, func(t *testing.T, b *bench) {
+		large := fmt.Appendf(nil, `"%0*d"`, 200<<10, 1)
+		for i := range 8 {
+			n := queue.New{Job: "/far", Attempts: 2, Payload: fmt.Append(nil, i)}
+			if i == 1 {
+				n.Payload = large // which is kept apart
+			}
+			b.one(n)
+		}
+		claim := func(q *queue.Queue, by queue.Claimer, max, want int, again bool) []queue.Lease {
+			t.Helper()
+			leases, err := q.Claim(t.Context(), by, max)
+			if err != nil || len(leases) != want {
+				t.Fatalf("Claim = %d leases, %v, want %d", len(leases), err, want)
+			}
+			for _, l := range leases {
+				if l.Replayed != again {
+					t.Errorf("lease %s: replayed %v, want %v", l.Token, l.Replayed, again)
+				}
+			}
+			return leases
+		}
+		first := claim(b.Queue, keyed("k", 4), 3, 3, false)
+		b.clock.advance(20 * time.Second)
+		same := claim(b.Queue, keyed("k", 4), 3, 3, true)
+		if diff := cmp.Diff(what(first), what(same)); diff != "" {
+			t.Errorf("the repeated claim (-first +again):\n%s", diff)
+		}
+		if left := same[0].Expires.Sub(b.clock.now()); left != same[0].Length {
+			t.Errorf("it lasts for %v more, want %v", left, same[0].Length)
+		}
+		b.clock.advance(20 * time.Second) // the first answer's leases would be over
+
+		other := keyed("k", 4)
+		other.Once.Fingerprint[0] = 1
+		if leases, err := b.Claim(t.Context(), other, 2); !errors.Is(err, journal.ErrIdempotencyMismatch) || len(leases) > 0 {
+			t.Errorf("with the key and another content = %d leases, %v, want %v", len(leases), err, journal.ErrIdempotencyMismatch)
+		}
+		claim(b.Queue, keyed("l", 4), 3, 1, false) // there is room for one more
+		elsewhere := keyed("k", 1)
+		elsewhere.Instance = "w/2"
+		claim(b.Queue, elsewhere, 1, 1, false) // keys are the instance's own
+
+		b.complete(first[0], queue.Result{Outcome: queue.OK})
+		restarted := b.restarted()
+		same = claim(restarted, keyed("k", 4), 3, 2, true)
+		if diff := cmp.Diff(what(first[1:]), what(same)); diff != "" {
+			t.Errorf("after a restart (-first +again):\n%s", diff)
+		}
+		for _, l := range same {
+			if _, err := restarted.Complete(t.Context(), l.Token, queue.Result{Outcome: queue.OK}); err != nil {
+				t.Error(err)
+			}
+		}
+		last := claim(restarted, keyed("k", 4), 3, 3, false)
+		if last[0].Task.Attempt != 1 {
+			t.Errorf("attempt %d, want 1", last[0].Task.Attempt)
+		}
+	})
+}
+
+// restarted answers a process that comes after this one, on the same store.
+func (b *bench) restarted() *queue.Queue {
+	j := journal.Open(b.store, journal.Options{Now: b.clock.now})
+	b.t.Cleanup(func() { _ = j.Close() })
+	return queue.Open(queue.Options{Store: b.store, Journal: j, Definitions: fixed{ways()}, Now: b.clock.now})
+}
+
+// Where the same claim is executed by two processes at once, one of them gives what the other was given.
+func TestTheSameClaimInTwoProcesses(t *testing.T) {
+	t.Parallel()
+	b := setupWith(t, ways()).another()
+	for range 8 {
+		b.one(queue.New{Job: "/far", Attempts: 2})
+	}
+	var first []queue.Lease
+	slow := &interrupted{Store: b.store, meanwhile: func() {
+		var err error
+		if first, err = b.Claim(t.Context(), keyed("k", 6), 2); err != nil {
+			t.Error(err)
+		}
+	}}
+	j := journal.Open(slow, journal.Options{Now: b.clock.now})
+	defer func() { _ = j.Close() }()
+	q := queue.Open(queue.Options{Store: slow, Journal: j, Definitions: fixed{ways()}, Now: b.clock.now})
+	second, err := q.Claim(t.Context(), keyed("k", 6), 2)
+	if err != nil || len(first) != 2 {
+		t.Fatalf("claims = %d and %d leases, %v", len(first), len(second), err)
+	}
+	if diff := cmp.Diff(what(first), what(second)); diff != "" {
+		t.Errorf("the second (-first +second):\n%s", diff)
+	}
+}
+
+// A key costs a claim nothing.
+func TestAKeyCostsAClaimNothing(t *testing.T) {
+	t.Parallel()
+	for name, base := range map[string]store.Store{"alone": memory.New(memory.Options{}), "shared": shared{memory.New(memory.Options{})}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setupWith(t, ways())
+			m := meter.New(base)
+			b.store = m
+			b.Queue = b.restarted()
+			for range 20 {
+				b.one(queue.New{Dialect: task.Job, Job: "/far"})
+			}
+			cost := func(by queue.Claimer) meter.Usage {
+				leases, err := b.Claim(t.Context(), by, 2)
+				if err != nil || len(leases) != 2 {
+					t.Fatalf("Claim = %d leases, %v, want 2", len(leases), err)
+				}
+				for _, l := range leases {
+					b.complete(l, queue.Result{Outcome: queue.OK})
+				}
+				return m.Reset()
+			}
+			plain := keyed("", 4)
+			plain.Once = nil
+			cost(plain) // what is read once in a while is behind us
+			want := cost(plain)
+			for n := range 3 {
+				if diff := cmp.Diff(fmt.Sprintf("%+v", want), fmt.Sprintf("%+v", cost(keyed(fmt.Sprint(n), 4)))); diff != "" {
+					t.Errorf("claim %d (-without +with a key):\n%s", n, diff)
+				}
+			}
+		})
+	}
+}
