@@ -160,7 +160,7 @@ func declaredSchedule() *huma.Schema {
 		"name": nameSchema(""), "cron": text("Quartz, classic, @daily and its kin, @every 90s; this or date"),
 		"date": dateTime("The only time at which it fires; a new one is not past"), "timezone": text("IANA name; default UTC"),
 		"dst": choice("Default cron", "cron", "quartz"), "job": pathSchema("A collection's, a handler's or a job's path, or a topic's"),
-		"payload": {Description: "Of its tasks"}, "misfire": choice("Default once", "skip", "once", "all"),
+		"payload": {Description: "Of its tasks"}, "misfire": choice("What becomes of ticks that nobody could make in time: none, the newest, or all up to 1,000; default once", "skip", "once", "all"),
 		"overlap": choice("Default allow", "allow", "skip", "queue"),
 	}, false, "name", "job")
 }

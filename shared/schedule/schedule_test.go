@@ -19,6 +19,7 @@ import (
 	"github.com/millrace/millrace/shared/schedule"
 	"github.com/millrace/millrace/shared/store"
 	"github.com/millrace/millrace/shared/store/memory"
+	"github.com/millrace/millrace/shared/task"
 )
 
 // declared is the set in force, until a test puts another in its place.
@@ -75,15 +76,26 @@ func (b *bed) look() schedule.Made {
 	return made
 }
 
-// created answers when the tasks of a group were due, in order.
+// ticks returns the tasks of a group, in the order of their ticks.
+func (b *bed) ticks(group string) (all []task.Task) {
+	b.t.Helper()
+	for l := (queue.Listing{Group: group, Limit: 1000}); ; {
+		page, err := b.queue.List(b.t.Context(), l)
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		all = append(all, page.Tasks...)
+		if l.Cursor = page.Cursor; l.Cursor == "" {
+			return all
+		}
+	}
+}
+
+// created returns the times of a group's ticks, in order.
 func (b *bed) created(group string) (times []string) {
 	b.t.Helper()
-	page, err := b.queue.List(b.t.Context(), queue.Listing{Group: group, Limit: 1000})
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	for _, t := range page.Tasks {
-		times = append(times, time.UnixMicro(t.Created).UTC().Format("02 15:04:05"))
+	for _, t := range b.ticks(group) {
+		times = append(times, time.UnixMicro(t.ID.Time()).UTC().Format("02 15:04:05"))
 	}
 	return times
 }
@@ -236,28 +248,6 @@ func TestKilledBetweenAnyTwoCalls(t *testing.T) {
 				break // it came to its end
 			}
 		}
-	}
-}
-
-func TestDownForTwoWeeks(t *testing.T) {
-	t.Parallel()
-	for misfire, want := range map[string]int{schedule.MisfireSkip: 0, schedule.MisfireOnce: 1, "": 1, schedule.MisfireAll: schedule.MaxMisfires} {
-		t.Run("misfire "+misfire, func(t *testing.T) {
-			t.Parallel()
-			b := setup(t, every("s", "0/5 * * * * ?", func(s *definition.Schedule) { s.Misfire = misfire }))
-			b.look()
-			before := len(b.created(job))
-			b.now = b.now.Add(14 * 24 * time.Hour)
-			b.look()
-			onTime := int((schedule.Late + time.Minute) / (5 * time.Second))
-			if got := len(b.created(job)) - before - onTime - 1; got != want {
-				t.Errorf("%d ticks were made up for, want %d", got, want)
-			}
-			told := b.events("s")
-			if len(told) != 3 || told[1][:15] != "ScheduleMissed " {
-				t.Errorf("events %q, want what was missed between what was fired", told)
-			}
-		})
 	}
 }
 

@@ -46,6 +46,8 @@ type Scheduler struct {
 	o       Options
 	resumed atomic.Bool // a schedule goes on that may be due before all that Run knows of
 
+	presence presence
+
 	mu    sync.Mutex
 	of    *definition.Set
 	plans map[string]*plan
@@ -109,15 +111,18 @@ func (s *Scheduler) Make(ctx context.Context, until time.Time) (Made, error) {
 	if err != nil {
 		return Made{}, err
 	}
-	look := &look{s: s, until: until, now: s.o.Now()}
+	look := &look{s: s, window: s.window(until)}
 	look.run(ctx, plans, known)
+	if look.errs == nil {
+		s.presence.note(look.now)
+	}
 	return look.made, errors.Join(look.errs...)
 }
 
 // look is one look at all schedules.
 type look struct {
-	s          *Scheduler
-	now, until time.Time
+	s *Scheduler
+	window
 
 	mu   sync.Mutex
 	made Made
@@ -175,22 +180,21 @@ func (l *look) note(ticks int, next time.Time, more bool) {
 
 // advance makes the ticks of one schedule and remembers it.
 func (l *look) advance(ctx context.Context, p *plan, state stored) {
-	made, err := l.s.advance(ctx, p, state, l.now, l.until)
+	made, err := l.s.advance(ctx, p, &state, l.window)
 	if err != nil {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		l.errs = append(l.errs, fmt.Errorf("schedule %s: %w", p.Name, err))
 		return
 	}
-	state.Until = l.until.UnixMicro()
 	next, ok := p.next(&state.state)
 	l.note(made, next, ok)
 }
 
 // advance makes the ticks first, each of which is made once by its id, and then remembers up to when: cut off between the
 // two, the next look makes none twice.
-func (s *Scheduler) advance(ctx context.Context, p *plan, state stored, now, until time.Time) (made int, err error) {
-	d, firedAt := p.dueFrom(&state, now, until)
+func (s *Scheduler) advance(ctx context.Context, p *plan, state *stored, w window) (made int, err error) {
+	d, firedAt := p.dueFrom(state, w)
 	for i := 0; i < len(d.times); i += queue.MaxBatch {
 		batch := d.times[i:min(i+queue.MaxBatch, len(d.times))]
 		answer, err := s.make(ctx, p, batch)
@@ -204,23 +208,23 @@ func (s *Scheduler) advance(ctx context.Context, p *plan, state stored, now, unt
 		}
 	}
 	state.FiredAt = firedAt
-	state.Until = until.UnixMicro()
-	if len(d.times) >= maxTicks {
-		state.Until = d.times[len(d.times)-1].UnixMicro()
+	state.Until = w.until.UnixMicro()
+	if d.more {
+		state.Until = firedAt
 	}
-	return made, s.remember(ctx, &state, p.told(d))
+	return made, s.remember(ctx, state, p.told(d))
 }
 
 // dueFrom works out the ticks that are due, and what the newest of all is then. A handler's interval begins with the state
 // that is remembered of it, so that every process means the same time.
-func (p *plan) dueFrom(state *stored, now, until time.Time) (d ticks, firedAt int64) {
+func (p *plan) dueFrom(state *stored, w window) (d ticks, firedAt int64) {
 	switch {
 	case p.interval > 0 && state.version == 0:
 		return d, 0
 	case p.interval > 0:
-		return p.dueAgain(&state.state, now, until)
+		return p.dueAgain(&state.state, w)
 	}
-	d = p.due(at(state.Until), now, until)
+	d = p.due(at(state.Until), w)
 	if n := len(d.times); n > 0 {
 		return d, d.times[n-1].UnixMicro()
 	}
