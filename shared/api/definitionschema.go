@@ -43,9 +43,12 @@ func definitionSchemas() map[string]*huma.Schema {
 		list.Description = doc
 		return list
 	}
+	warnings := listOf(text(""))
+	warnings.Description = "What is likely not meant in schedules: that one never fires again, say"
 	return map[string]*huma.Schema{
 		"DefinitionChanges": object("What changed, by the keys of the objects", members{
 			"added": keys("New ones"), "replaced": keys("Changed ones"), "removed": keys("Those that are gone"),
+			"warnings": warnings,
 		}, false, "added", "replaced", "removed"),
 		"Definitions": object("What is declared, as a whole", members{
 			"sources":    named("Sources by their names (seed 001)", declaredSource()),

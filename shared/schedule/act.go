@@ -73,10 +73,8 @@ func (s *Scheduler) status(p *plan, state state) Status {
 	st := Status{
 		Schedule: p.Schedule, Suspended: state.Suspended, Words: p.words,
 	}
-	if p.interval == 0 {
-		st.Warnings = p.table.Warnings()
-	}
 	now := s.o.Now()
+	st.Warnings = p.warnings(now)
 	st.FiredAt = p.lastTick(state, now)
 	if !st.FiredAt.IsZero() {
 		tick := p.tick(st.FiredAt)
@@ -86,6 +84,31 @@ func (s *Scheduler) status(p *plan, state state) Status {
 		st.Next = append(st.Next, next.UTC())
 	}
 	return st
+}
+
+// warnings says what about the schedule is likely not meant.
+func (p *plan) warnings(now time.Time) []string {
+	if p.interval > 0 {
+		return nil
+	}
+	return p.table.Warnings(now)
+}
+
+// Warnings says of each schedule of a set what is likely not meant, by name: that it never fires again, say. Now is the time to
+// judge by.
+func Warnings(set *definition.Set, now time.Time) []string {
+	all := []string{}
+	for _, declared := range All(set) {
+		p, err := compile(declared)
+		if err != nil {
+			continue // it was refused before, with its reason
+		}
+		for _, w := range p.warnings(now) {
+			all = append(all, "schedule "+declared.Name+": "+w)
+		}
+	}
+	slices.Sort(all)
+	return all
 }
 
 // after answers the first tick after a time.

@@ -21,7 +21,7 @@ type plan struct {
 type table interface {
 	Next(after time.Time) (time.Time, bool)
 	Previous(before time.Time) (time.Time, bool)
-	Warnings() []string
+	Warnings(now time.Time) []string
 }
 
 // date is the table of a schedule that fires once.
@@ -33,8 +33,13 @@ func (d date) Next(after time.Time) (time.Time, bool) { return d.Time, d.After(a
 // Previous answers the date if it is earlier.
 func (d date) Previous(before time.Time) (time.Time, bool) { return d.Time, d.Before(before) }
 
-// Warnings answers none.
-func (d date) Warnings() []string { return nil }
+// Warnings says that it is over, if it is.
+func (d date) Warnings(now time.Time) []string {
+	if d.After(now) {
+		return nil
+	}
+	return []string{"it never fires again: its only time was " + d.Format(time.RFC3339)}
+}
 
 // compile reads a schedule. The error names what cannot be read.
 func compile(s definition.Schedule) (*plan, error) {
@@ -48,11 +53,9 @@ func compile(s definition.Schedule) (*plan, error) {
 	if err != nil {
 		return nil, fmt.Errorf("schedule %s: %w", s.Name, err)
 	}
-	zone := time.UTC
-	if s.Timezone != "" {
-		if zone, err = time.LoadLocation(s.Timezone); err != nil {
-			return nil, fmt.Errorf("schedule %s: %w", s.Name, err)
-		}
+	zone, err := cron.Zone(s.Timezone)
+	if err != nil {
+		return nil, fmt.Errorf("schedule %s: %w", s.Name, err)
 	}
 	saving, err := cron.ParseSaving(s.DST)
 	if err != nil {

@@ -390,12 +390,21 @@ func TestACronHandlerCountsFromItsLastRun(t *testing.T) {
 func TestADateFiresOnce(t *testing.T) {
 	t.Parallel()
 	b := setup(t, definition.Schedule{Name: "s", Date: time.Date(2026, 3, 1, 12, 30, 0, 0, time.UTC), Job: job})
+	before, err := b.Get(t.Context(), "s")
+	if err != nil {
+		t.Fatal(err)
+	}
 	for range 60 {
 		b.look()
 		b.now = b.now.Add(time.Minute)
 	}
 	if diff := cmp.Diff([]string{"01 12:30:00"}, b.created(job)); diff != "" {
 		t.Errorf("ticks (-want +got):\n%s", diff)
+	}
+	after, err := b.Get(t.Context(), "s")
+	if want := "it never fires again: its only time was 2026-03-01T12:30:00Z"; err != nil || len(before.Warnings) != 0 ||
+		len(after.Warnings) != 1 || after.Warnings[0] != want {
+		t.Errorf("warnings before %q and after %q, %v, want none and %q", before.Warnings, after.Warnings, err, want)
 	}
 }
 
