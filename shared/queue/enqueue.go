@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strconv"
 	"time"
 
@@ -29,6 +30,9 @@ func (q *Queue) Enqueue(ctx context.Context, once *Once, news ...New) (Enqueued,
 	set, err := q.definitions.Current(ctx)
 	if err != nil {
 		return Enqueued{}, err
+	}
+	if slices.ContainsFunc(news, func(n New) bool { return !n.NotBefore.IsZero() }) {
+		_ = q.mayDecide(ctx) // a clock that is off is made up for by q.now, once it is known
 	}
 	a, err := q.addition(set, once, news)
 	if err != nil {

@@ -146,6 +146,9 @@ func (s *Scheduler) Suspend(ctx context.Context, name string, on bool) error {
 	if _, err := s.plan(ctx, name); err != nil {
 		return err
 	}
+	if err := s.mayDecide(ctx); err != nil {
+		return err
+	}
 	kind := "ScheduleResumed"
 	if on {
 		kind = "ScheduleSuspended"

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/millrace/millrace/shared/clock"
 	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/event"
 	"github.com/millrace/millrace/shared/journal"
@@ -37,7 +38,8 @@ type Options struct {
 	Journal     *journal.Journal // on the same store
 	Queue       Engine           // on the same store
 	Definitions queue.Definitions
-	Now         func() time.Time // default time.Now
+	Clock       *clock.Watch     // what says whether this process's clock may decide for others; default: it may
+	Now         func() time.Time // default: that of Clock
 	Log         *slog.Logger     // default: discards
 }
 
@@ -56,7 +58,7 @@ type Scheduler struct {
 // Open answers a Scheduler. Nothing is read or written yet.
 func Open(o Options) *Scheduler {
 	if o.Now == nil {
-		o.Now = time.Now
+		o.Now = o.Clock.Now
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -101,10 +103,13 @@ type Made struct {
 
 // Make makes the ticks that fall due until then, as tasks that wait for their time. It may run in several processes at
 // once, twice for the same time, and be cut off anywhere: each tick is one task. A schedule that fails stops no other; the
-// error joins what failed.
+// error joins what failed. It is a [clock.Skew] where the process's clock is off: nothing is made then, and nothing given up.
 func (s *Scheduler) Make(ctx context.Context, until time.Time) (Made, error) {
 	plans, err := s.compiled(ctx)
 	if err != nil || len(plans) == 0 {
+		return Made{}, err
+	}
+	if err := s.mayDecide(ctx); err != nil {
 		return Made{}, err
 	}
 	known, err := s.states(ctx)
@@ -117,6 +122,14 @@ func (s *Scheduler) Make(ctx context.Context, until time.Time) (Made, error) {
 		s.presence.note(look.now)
 	}
 	return look.made, errors.Join(look.errs...)
+}
+
+// mayDecide returns nil if this process may decide by its clock which ticks have come.
+func (s *Scheduler) mayDecide(ctx context.Context) error {
+	if err := s.o.Clock.Check(ctx); err != nil {
+		return fmt.Errorf("%w: schedules: %w", journal.ErrUnavailable, err)
+	}
+	return nil
 }
 
 // look is one look at all schedules.
