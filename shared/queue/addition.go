@@ -88,10 +88,6 @@ func (a *addition) add(i int, n *New) error {
 		job.Path = n.Job
 	}
 	created := a.q.created()
-	now := created
-	if n.Same != "" {
-		created = n.NotBefore.UnixMicro()
-	}
 	t := task.Task{
 		Dialect: n.Dialect, Job: n.Job, Group: cmp.Or(n.Group, topicGroup(n.Job)), Queue: cmp.Or(n.Queue, job.Queue, definition.MainQueue),
 		State: task.Ready, Priority: n.Priority, Created: created,
@@ -104,8 +100,12 @@ func (a *addition) add(i int, n *New) error {
 	} else {
 		t.ID = task.NewID(n.Prefix, t.ListedUnder(), created, a.q.random())
 	}
-	if n.NotBefore.UnixMicro() > now {
-		t.State, t.NotBefore = task.Waiting, n.NotBefore.UnixMicro()
+	later := n.NotBefore.UnixMicro() > created
+	if later {
+		t.State = task.Waiting
+	}
+	if later || n.Same != "" {
+		t.NotBefore = n.NotBefore.UnixMicro()
 	}
 	if n.UniqueWindow > 0 {
 		t.UniqueUntil = created + n.UniqueWindow.Microseconds()

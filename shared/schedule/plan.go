@@ -13,7 +13,8 @@ import (
 type plan struct {
 	definition.Schedule
 	table    table
-	words    string        // a description
+	words    string // a description
+	spec     spec
 	interval time.Duration // of a cron handler of seed 002, which fires so long after it fired last; it has no table
 }
 
@@ -43,6 +44,14 @@ func (d date) Warnings(now time.Time) []string {
 
 // compile reads a schedule. The error names what cannot be read.
 func compile(s definition.Schedule) (*plan, error) {
+	p, err := parse(s)
+	if err == nil {
+		p.spec = specOf(&s)
+	}
+	return p, err
+}
+
+func parse(s definition.Schedule) (*plan, error) {
 	if !s.Date.IsZero() {
 		return &plan{Schedule: s, table: date{s.Date}, words: "Once, at " + s.Date.Format(time.RFC3339)}, nil
 	}

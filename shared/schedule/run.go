@@ -18,13 +18,17 @@ const aheadAlone = 3 * time.Second
 // pause is how often Run looks whether there is anything new. It bounds how late the first ticks of a new schedule are.
 const pause = 500 * time.Millisecond
 
+func (s *Scheduler) ahead() time.Duration {
+	if s.o.Store.Exclusive() {
+		return aheadAlone
+	}
+	return Ahead
+}
+
 // Run makes ticks, each some time before it falls due, until ctx ends. It is for a process that is always there; elsewhere
 // the function cron calls Make each minute.
 func (s *Scheduler) Run(ctx context.Context) {
-	ahead := Ahead
-	if s.o.Store.Exclusive() {
-		ahead = aheadAlone
-	}
+	ahead := s.ahead()
 	ticker := time.NewTicker(pause)
 	defer ticker.Stop()
 	var next time.Time

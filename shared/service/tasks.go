@@ -59,8 +59,13 @@ func (s *Service) measured(offset time.Duration) {
 	s.Place.Metrics.Outcome("clock", outcome, 0)
 }
 
-// redeclared has the queue follow what was changed.
+// redeclared has the schedules and the queue follow what was changed.
 func (t *Tasks) redeclared(ctx context.Context, c definition.Changes) {
+	if c.Schedules() {
+		if err := t.Schedules.Redeclared(context.WithoutCancel(ctx)); err != nil {
+			t.Log.Warn("schedules follow the new definitions late", "error", err)
+		}
+	}
 	if c.OnlySchedules() {
 		return // which say nothing of tasks that wait
 	}
