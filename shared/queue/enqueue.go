@@ -32,7 +32,9 @@ func (q *Queue) Enqueue(ctx context.Context, once *Once, news ...New) (Enqueued,
 		return Enqueued{}, err
 	}
 	if slices.ContainsFunc(news, func(n New) bool { return !n.NotBefore.IsZero() }) {
-		_ = q.mayDecide(ctx) // a clock that is off is made up for by q.now, once it is known
+		if err := q.compareClock(ctx); err != nil {
+			return Enqueued{}, err
+		}
 	}
 	a, err := q.addition(set, once, news)
 	if err != nil {

@@ -109,6 +109,16 @@ func (q *Queue) mayDecide(ctx context.Context) error {
 	return unavailable("go by this process's clock", q.clock.Check(ctx))
 }
 
+// compareClock has this process's clock compared with the store's date, so that q.now makes up for what it is off by: that does for
+// what concerns a single task. The error says that nothing is known of it.
+func (q *Queue) compareClock(ctx context.Context) error {
+	err := q.clock.Check(ctx)
+	if _, skewed := errors.AsType[*clock.Skew](err); skewed {
+		return nil
+	}
+	return unavailable("compare this process's clock", err)
+}
+
 // created answers the time in microseconds, each time a later one.
 func (q *Queue) created() int64 {
 	for {

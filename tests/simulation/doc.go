@@ -24,6 +24,8 @@
 //	I11     each task is the fold of its events, and moves only as the table of its life says
 //	        what was acknowledged ends exactly once, in the processes that are there: nothing is stuck, nothing is left over
 //	        starts never exceed attempts; a lease that is over changes nothing; limits and unique keys hold at each commit
+//	        where one clock goes wrong by half a minute or a quarter of an hour, or the only one jumps, no lease is ended and no
+//	        task started before its time
 //	        each place of a limit is one lease's, at each commit, whoever is killed
 //	        a claim that begins after a rule starts nothing that it holds; an ordered queue is never overtaken
 //

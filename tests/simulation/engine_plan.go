@@ -24,14 +24,22 @@ type enginePlan struct {
 	requests  int           // per producer
 	think     time.Duration // anybody's longest pause
 	skew      time.Duration // of clocks, either way
-	rules     bool          // operators pause and block
+	wrong     wrong
+	rules     bool // operators pause and block
 	faults    faulty.Faults
 	timing    journal.Timing
 }
 
-// drawEngine decides each kind of fault on its own, as draw does. A process that has the store to itself has no network:
-// its requests fail, and it dies, but none lands late.
+// drawEngine decides everything.
 func drawEngine(seed uint64) enginePlan {
+	p := drawFaults(seed)
+	drawWrong(&p)
+	return p
+}
+
+// drawFaults decides each kind of fault on its own, as draw does. A process that has the store to itself has no network:
+// its requests fail, and it dies, but none lands late.
+func drawFaults(seed uint64) enginePlan {
 	d := dice(seed, "engine")
 	some := func(most float64) float64 {
 		if d.IntN(3) == 0 {
