@@ -16,7 +16,8 @@
 //	     an item changed with events is the fold of its events, in the journal's order
 //	     a read sees what was acknowledged before it began; every reader reaches the end
 //
-// RunStreams does the same for streams: I7, I8 and I9.
+// RunStreams does the same for streams: I7, I8 and I9. RunSchedules lets several processes make the ticks of a schedule, most
+// often with one clock that is off: each tick is one task, and none is dropped that was not late.
 //
 // The task engine is run in the same way, by producers, workers, operators and upkeep in several processes, or in one that
 // has the store to itself; every commit of a task is checked as it happens:
