@@ -15,6 +15,7 @@ type Changes struct {
 	Added    []string `json:"added"`
 	Replaced []string `json:"replaced"`
 	Removed  []string `json:"removed"`
+	Warnings []string `json:"warnings,omitempty"` // what is likely not meant in schedules: that one never fires again, say
 }
 
 // Apply puts the definitions of a document in YAML or JSON in the place of those in force, all of them or none; a dry run

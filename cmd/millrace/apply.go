@@ -123,6 +123,9 @@ func (a applyCommand) print(c console, changes client.Changes, inside map[string
 			fmt.Fprintf(c.out, "    %s: %s → %s\n", d.Name, orNone(d.Before), orNone(d.After))
 		}
 	}
+	for _, warning := range changes.Warnings {
+		c.note("warning: %s", warning)
+	}
 	said := fmt.Sprintf("%d added, %d replaced, %d removed", len(changes.Added), len(changes.Replaced), len(changes.Removed))
 	if a.DryRun {
 		said += "; nothing was changed, as this was a dry run"

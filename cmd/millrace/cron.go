@@ -76,10 +76,10 @@ func (n cronNext) find(now time.Time) (*firesReport, error) {
 		return nil, err
 	}
 	table := expression.In(zone, saving)
-	r := &firesReport{Times: []time.Time{}, Description: expression.Describe(), FiresPerDay: expression.FiresPerDay(), Warnings: append([]string{}, table.Warnings()...)}
 	if !n.After.IsZero() {
 		now = n.After
 	}
+	r := &firesReport{Times: []time.Time{}, Description: expression.Describe(), FiresPerDay: expression.FiresPerDay(), Warnings: append([]string{}, table.Warnings(now)...)}
 	for at, found := table.Next(now); found && len(r.Times) < n.Count; at, found = table.Next(at) {
 		r.Times = append(r.Times, at)
 	}

@@ -75,6 +75,7 @@ func (n *node) stores(log *slog.Logger) config.Openers {
 
 func (n *node) api() http.Handler {
 	metrics := prom.New()
+	metrics.Clock(n.Clock.Offset)
 	return api.New(api.Options{Tokens: n.Settings.Tokens, Log: n.Log, Metrics: metrics, CanStream: true, Version: version()},
 		api.Emit(n.Journal), api.Events(n.Journal), api.Objects(n.Journal),
 		api.Enqueue(n.Queue, n.Definitions), api.Tasks(n.Queue, n.Definitions), api.Handlers(n.Queue, n.Definitions), api.Jobs(n.Queue, n.Definitions), api.Queues(n.Queue, n.Definitions),
@@ -135,7 +136,7 @@ func every(ctx context.Context, pause time.Duration, do func(context.Context)) {
 }
 
 func (n *node) sweepJournal(ctx context.Context) {
-	if _, err := n.Journal.Sweep(ctx); err != nil && ctx.Err() == nil {
+	if err := n.SweepJournal(ctx); err != nil && ctx.Err() == nil {
 		n.Log.Warn("upkeep of the journal failed; it is tried again", "error", err)
 	}
 }
@@ -143,7 +144,7 @@ func (n *node) sweepJournal(ctx context.Context) {
 func (n *node) sweepTasks(ctx context.Context) {
 	_, err := n.Queue.Sweep(ctx)
 	if err == nil {
-		_, err = n.Queue.RingDue(ctx, time.Now().Add(2*upkeepShared))
+		_, err = n.Queue.RingDue(ctx, n.Clock.Now().Add(2*upkeepShared))
 	}
 	if err != nil && ctx.Err() == nil {
 		n.Log.Warn("upkeep of tasks failed; it is tried again", "error", err)

@@ -29,7 +29,7 @@ func function(_ context.Context, s *service.Tasks) (host.Function, error) {
 	f := s.Function("cron", operations)
 	f.Guard = func(next http.Handler) http.Handler { return operations.Guard(api.Operate, next) }
 	f.Tick = func(ctx context.Context, _ host.Tick) error {
-		until := time.Now().Add(ahead)
+		until := s.Clock.Now().Add(ahead)
 		declared := s.Declare(ctx)
 		_, made := s.Schedules.Make(ctx, until)
 		_, rung := s.Queue.RingDue(ctx, until)

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/millrace/millrace/shared/api"
+	"github.com/millrace/millrace/shared/clock"
 	"github.com/millrace/millrace/shared/event"
 	"github.com/millrace/millrace/shared/journal"
 )
@@ -123,6 +124,20 @@ func TestFailureInTheMiddle(t *testing.T) {
 		}
 	}()
 	b.as(t, api.Viewer, "GET", eventPath+"?after=0", "", "Accept", ndjson)
+}
+
+// A process whose clock is off is not ready, and says by how much to everybody.
+func TestReadinessOfAClock(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.api = api.New(api.Options{Log: b.log()}, api.Operations(api.Probes{
+		Ready: func(context.Context) error { return errors.Join(nil, &clock.Skew{Offset: -15 * time.Minute}) },
+	}))
+	got := b.as(t, "", "GET", "/readyz", "")
+	wantProblem(t, got, 503, api.CodeUnavailable)
+	if !strings.Contains(got.body, `"detail":"not ready to serve: the clock of this process is 15m0s behind the store's`) {
+		t.Errorf("readyz = %s, want the difference", got.body)
+	}
 }
 
 func TestReadiness(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/millrace/millrace/shared/clock"
 	"github.com/millrace/millrace/shared/event"
 	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/queue"
@@ -97,6 +98,9 @@ func problemOf(err error) *Problem {
 	}
 	if e, ok := errors.AsType[*event.Error](err); ok {
 		return refused(e)
+	}
+	if skew, ok := errors.AsType[*clock.Skew](err); ok {
+		return problem(CodeUnavailable, "%v", skew)
 	}
 	for _, m := range meanings {
 		if !errors.Is(err, m.err) {

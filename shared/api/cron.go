@@ -66,7 +66,7 @@ func (x *exchange) fires(now time.Time) error {
 		Description string   `json:"description"`
 		FiresPerDay float64  `json:"fires_per_day"`
 		Warnings    []string `json:"warnings"`
-	}{times, expression.Describe(), expression.FiresPerDay(), append([]string{}, table.Warnings()...)})
+	}{times, expression.Describe(), expression.FiresPerDay(), append([]string{}, table.Warnings(after)...)})
 }
 
 // timetable reads expr, tz and dst.
@@ -82,9 +82,12 @@ func (q query) timetable() (*cron.Expression, cron.Timetable, error) {
 	if err != nil {
 		return refused("expr", err)
 	}
-	name, _, err := q.one("tz")
+	name, given, err := q.one("tz")
 	if err != nil {
 		return nil, cron.Timetable{}, err
+	}
+	if given && name == "" {
+		return nil, cron.Timetable{}, invalid("query.tz", "is empty, want a name of the IANA database, as Europe/Berlin")
 	}
 	zone, err := cron.Zone(name)
 	if err != nil {

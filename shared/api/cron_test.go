@@ -51,6 +51,9 @@ func TestCronNext(t *testing.T) {
 		{cronNext("expr", "0 0 0 30 2 ?"), fires{
 			Times: []string{}, Description: "At 00:00 on the 30th of February",
 			Warnings: []string{"it never fires: no day from 1970 to 2099 matches"}}},
+		{cronNext("expr", "0 0 12 1 1 ? 2024", "after", "2024-01-01T12:00:00Z"), fires{
+			Times: []string{}, Description: "At 12:00 on the 1st of January in 2024", FiresPerDay: 1. / 366,
+			Warnings: []string{"it never fires again: its last time was 2024-01-01T12:00:00Z"}}},
 	} {
 		reply := cronAPI().as(t, api.Viewer, http.MethodGet, test.target, "")
 		var got fires
@@ -81,7 +84,11 @@ func TestCronNextRefuses(t *testing.T) {
 		{cronNext("expr", "0 0 25 * * ?"), "query.expr", "character 5: hours go from 0 to 23"},
 		{cronNext("expr", "0 0 12 * * *"), "query.expr", `must be \"?\"`},
 		{cronNext("expr", "@daily", "tz", "Mars/Olympus"), "query.tz", "IANA"},
-		{cronNext("expr", "@daily", "tz", "Local"), "query.tz", "name one"},
+		{cronNext("expr", "@daily", "tz", "Local"), "query.tz", "IANA"},
+		{cronNext("expr", "@daily", "tz", "localtime"), "query.tz", "IANA"},
+		{cronNext("expr", "@daily", "tz", "posix/UTC"), "query.tz", "IANA"},
+		{cronNext("expr", "@daily", "tz", "+02:00"), "query.tz", "IANA"},
+		{cronNext("expr", "@daily", "tz", ""), "query.tz", "is empty"},
 		{cronNext("expr", "@daily", "after", "yesterday"), "query.after", "RFC 3339"},
 		{cronNext("expr", "@daily", "count", "0"), "query.count", "from 1 to 1000"},
 		{cronNext("expr", "@daily", "count", "1001"), "query.count", "from 1 to 1000"},

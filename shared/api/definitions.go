@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -10,11 +9,13 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/millrace/millrace/shared/definition"
 	reading "github.com/millrace/millrace/shared/document"
+	"github.com/millrace/millrace/shared/schedule"
 )
 
 // Book keeps the definitions in force; a [definition.Book] is one.
@@ -81,12 +82,10 @@ func (x *exchange) putDefinitions(b Book) error {
 	if err != nil {
 		return definitionProblem(err)
 	}
-	answer, err := json.Marshal(changes)
-	if err != nil {
-		return err
-	}
-	x.json(http.StatusOK, answer)
-	return nil
+	return x.value(http.StatusOK, struct {
+		definition.Changes
+		Warnings []string `json:"warnings,omitempty"`
+	}{changes, schedule.Warnings(set, time.Now())})
 }
 
 // dryRun reads whether nothing is to be changed.

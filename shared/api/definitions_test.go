@@ -45,6 +45,11 @@ func TestPutDefinitions(t *testing.T) {
 			t.Errorf("PUT %s = %d %s, want %s", step.body, got.StatusCode, got.body, step.want)
 		}
 	}
+	over := b.as(t, api.Admin, "PUT", definitionsPath+"?dry_run=true", `{"schedules":[{"name":"s","cron":"@daily","job":"/topics/a"},`+
+		`{"name":"t","cron":"0 0 12 1 1 ? 2020","job":"/topics/a"}]}`)
+	if want := `"warnings":["schedule t: it never fires again: its last time was 2020-01-01T12:00:00Z"]`; !strings.Contains(over.body, want) {
+		t.Errorf("PUT of a schedule that is over = %d %s, want %s", over.StatusCode, over.body, want)
+	}
 	shown := b.as(t, api.Viewer, "GET", definitionsPath, "")
 	if want := `{"jobs":[{"path":"/a","timeout":"1m30s"}],"lease":"5s"}`; shown.StatusCode != http.StatusOK || shown.body != want {
 		t.Errorf("GET = %d %s, want %s", shown.StatusCode, shown.body, want)
@@ -71,6 +76,10 @@ func TestPutDefinitionsRefuses(t *testing.T) {
 		{"tokens", "application/json", "", `{"tokens":[]}`, 422, []string{"body.tokens line 1: this section is for the server's own file"}},
 		{"a command", "application/json", "?dry_run=true", `{"jobs":[{"path":"/a","target":{"command":["ls"]}}]}`, 422,
 			[]string{"body.jobs[0].target.command new commands are for the server's own file"}},
+		{"zones of the host", "application/yaml", "", "sources: {s: {target: {go: f}, collections: [{name: c, schedule: '@daily', timezone: localtime}]}}\n" +
+			"schedules: [{name: s, cron: '@daily', job: /topics/a, timezone: posix/UTC}]", 400, []string{
+			`body.sources.s.collections[0].timezone line 1: time zone "localtime": want a name of the IANA database, as Europe/Berlin`,
+			`body.schedules[0].timezone line 2: time zone "posix/UTC": want a name of the IANA database, as Europe/Berlin`}},
 		{"dry run", "application/json", "?dry_run=yes", `{}`, 400, []string{"query.dry_run want true or false"}},
 		{"media type", "text/plain", "", `{}`, 415, []string{"header.Content-Type want application/yaml or application/json in UTF-8"}},
 		{"a payload's size", "application/json", "", `{"schedules":[{"name":"s","cron":"@daily","job":"/topics/a","payload":"` + strings.Repeat("a", 256<<10) + `"}]}`, 413,

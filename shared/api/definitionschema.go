@@ -43,9 +43,12 @@ func definitionSchemas() map[string]*huma.Schema {
 		list.Description = doc
 		return list
 	}
+	warnings := listOf(text(""))
+	warnings.Description = "What is likely not meant in schedules: that one never fires again, say"
 	return map[string]*huma.Schema{
 		"DefinitionChanges": object("What changed, by the keys of the objects", members{
 			"added": keys("New ones"), "replaced": keys("Changed ones"), "removed": keys("Those that are gone"),
+			"warnings": warnings,
 		}, false, "added", "replaced", "removed"),
 		"Definitions": object("What is declared, as a whole", members{
 			"sources":    named("Sources by their names (seed 001)", declaredSource()),
@@ -160,7 +163,7 @@ func declaredSchedule() *huma.Schema {
 		"name": nameSchema(""), "cron": text("Quartz, classic, @daily and its kin, @every 90s; this or date"),
 		"date": dateTime("The only time at which it fires; a new one is not past"), "timezone": text("IANA name; default UTC"),
 		"dst": choice("Default cron", "cron", "quartz"), "job": pathSchema("A collection's, a handler's or a job's path, or a topic's"),
-		"payload": {Description: "Of its tasks"}, "misfire": choice("Default once", "skip", "once", "all"),
+		"payload": {Description: "Of its tasks"}, "misfire": choice("What becomes of ticks that nobody could make in time: none, the newest, or all up to 1,000; default once", "skip", "once", "all"),
 		"overlap": choice("Default allow", "allow", "skip", "queue"),
 	}, false, "name", "job")
 }

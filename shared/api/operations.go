@@ -2,10 +2,13 @@ package api
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 
 	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/millrace/millrace/shared/clock"
 )
 
 // Probes are what [Operations] asks about the process. The zero value of each field leaves its part out.
@@ -39,7 +42,7 @@ func Operations(p Probes) Resource {
 		}, func(context.Context, *struct{}) (*status, error) { return ok(), nil })
 		register(a, Anyone, huma.Operation{
 			Method: http.MethodGet, Path: "/readyz", OperationID: "readyz", Tags: []string{"Operations"},
-			Summary: "Can it serve?", Description: "Asks the store.", Errors: []int{http.StatusServiceUnavailable},
+			Summary: "Can it serve?", Description: "Asks the store and the bell, and whether the process's clock is right.", Errors: []int{http.StatusServiceUnavailable},
 		}, func(ctx context.Context, _ *struct{}) (*status, error) { return p.ready(ctx) })
 		if p.Metrics != nil {
 			a.mountMetrics(p.Metrics)
@@ -52,9 +55,17 @@ func (p Probes) ready(ctx context.Context) (*status, error) {
 		return ok(), nil
 	}
 	if err := p.Ready(ctx); err != nil {
-		return nil, fmt.Errorf("%w: %w", problem(CodeUnavailable, "not ready to serve"), err)
+		return nil, fmt.Errorf("%w: %w", problem(CodeUnavailable, "not ready to serve%s", p.reason(err)), err)
 	}
 	return ok(), nil
+}
+
+// reason returns what everybody may know of why the process is not ready: that its clock is off. The rest is in the log.
+func (Probes) reason(err error) string {
+	if skew, ok := errors.AsType[*clock.Skew](err); ok {
+		return ": " + skew.Error()
+	}
+	return ""
 }
 
 func (a *API) mountMetrics(metrics http.Handler) {

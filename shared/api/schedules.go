@@ -77,7 +77,7 @@ func Schedules(s Scheduler, e Engine, b Editor) Resource {
 		mount(http.MethodPost, schedulePath+"/trigger", "triggerSchedule", "Make a task of it now", Operate,
 			answers(http.StatusAccepted, typeJSON, ref("TaskID")), []int{400, 404, 409, 422, 503}, c.trigger)
 		mount(http.MethodPost, schedulePath+"/backfill", "backfillSchedule", "Make the ticks of a range, both ends included", Operate,
-			answers(http.StatusAccepted, typeJSON, object("", members{"ticks": whole("How many ticks the range has", 1)}, false, "ticks")),
+			answers(http.StatusAccepted, typeJSON, object("", members{"ticks": whole("How many ticks of the range were made: those that were not there already", 0)}, false, "ticks")),
 			[]int{400, 404, 413, 415, 422, 503}, c.backfill)
 	}
 }

@@ -231,6 +231,8 @@ func TestStreamEventRules(t *testing.T) {
 		{`"Europe/Berlin"`, `"Europe/Bielefeld"`, "body.system.timezone"},
 		{`"Europe/Berlin"`, `""`, "body.system.timezone"},
 		{`"Europe/Berlin"`, `"Local"`, "body.system.timezone"},
+		{`"Europe/Berlin"`, `"localtime"`, "body.system.timezone"},
+		{`"Europe/Berlin"`, `"right/Europe/Berlin"`, "body.system.timezone"},
 		{`"manual"`, `"system"`, "body.trigger.type"},
 		{`"max"`, `""`, "body.trigger.name"},
 		{`"payload":{"a":[1, "<&>"]}`, `"payload":[1]`, "body.payload"},

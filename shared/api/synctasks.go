@@ -229,7 +229,7 @@ func describeSyncList() huma.Operation {
 		Summary: "The tasks of a source, by creation, oldest first",
 		Parameters: append([]*huma.Param{
 			queryParam("source", "", true, text("")),
-			queryParam("start", "Created then or later", true, dateTime("")), queryParam("end", "Created then or earlier", true, dateTime("")),
+			queryParam("start", "Created then or later; of a schedule's ticks, those of that time or later", true, dateTime("")), queryParam("end", "Created then or earlier; of a schedule's ticks, those of that time or earlier", true, dateTime("")),
 			queryParam("collection", "Only of this collection", false, text("")), queryParam("status", "", false, status),
 		}, pageParams()...),
 		Responses: pageOf(object("", members{"tasks": listOf(ref("SyncTask"))}, false, "tasks")), Errors: []int{400, 404, 503},

@@ -89,12 +89,16 @@ func TestWarnings(t *testing.T) {
 	t.Parallel()
 	const never = "it never fires: no day from 1970 to 2099 matches"
 	berlin := zone(t, "Europe/Berlin")
+	now := time.Date(2023, 12, 31, 11, 0, 0, 0, time.UTC)
 	for _, test := range []struct {
 		expression string
 		zone       *time.Location
 		saving     cron.Saving
 		want       []string
 	}{
+		{"0 0 12 31 12 ? 2023", nil, cron.Cron, nil},
+		{"0 0 12 31 12 ? 2023", berlin, cron.Cron, []string{"it never fires again: its last time was 2023-12-31T12:00:00+01:00"}},
+		{"* * * * * ? 2020-2022", nil, cron.Cron, []string{"it never fires again: its last time was 2022-12-31T23:59:59Z"}},
 		{"0 0 12 * * ?", nil, cron.Cron, nil},
 		{"* * * * * ?", nil, cron.Cron, nil},
 		{"@every 1s", nil, cron.Cron, nil},
@@ -113,7 +117,7 @@ func TestWarnings(t *testing.T) {
 		{"* 2 * * *", nil, cron.Cron, []string{"it fires every minute of an hour, 60 times a day: for once in the hour, let the minutes be 0"}},
 		{"0 0 13 * 5", nil, cron.Cron, []string{"it fires on the days of the month and also on the days of the week: a day need match only one of the two fields"}},
 	} {
-		got := parse(t, test.expression).In(test.zone, test.saving).Warnings()
+		got := parse(t, test.expression).In(test.zone, test.saving).Warnings(now)
 		if diff := cmp.Diff(test.want, got); diff != "" {
 			t.Errorf("Warnings of %s:\n%s", test.expression, diff)
 		}

@@ -55,7 +55,7 @@ func ExampleTimetable_Warnings() {
 		return
 	}
 	fmt.Println(x.Describe(), "-", x.FiresPerDay(), "times a day")
-	for _, warning := range x.In(nil, cron.Cron).Warnings() {
+	for _, warning := range x.In(nil, cron.Cron).Warnings(time.Now()) {
 		fmt.Println(warning)
 	}
 	// Output:

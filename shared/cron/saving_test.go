@@ -100,7 +100,11 @@ func TestZone(t *testing.T) {
 			t.Errorf("Zone(%q) = %v", name, err)
 		}
 	}
-	for _, name := range []string{"Local", "Mars/Olympus", "../etc/passwd", "Europe/", "/etc/localtime"} {
+	for _, name := range []string{
+		"Local", "localtime", "posixrules", "posix/Europe/Berlin", "right/Europe/Berlin", "Factory", "+02:00", "UTC+2", "-05",
+		"europe/berlin", " UTC", "UTC ", "Europe/Berlin/", "Europe//Berlin", "Etc/../UTC", "zone.tab", "tzdata.zi",
+		"Mars/Olympus", "../etc/passwd", "Europe/", "/etc/localtime",
+	} {
 		if z, err := cron.Zone(name); err == nil {
 			t.Errorf("Zone(%q) = %v, want an error", name, z)
 		}

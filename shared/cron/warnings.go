@@ -3,11 +3,12 @@ package cron
 import (
 	"fmt"
 	"math/bits"
+	"time"
 )
 
-// Warnings says what about the timetable is likely not meant: that it never fires; that it fires every second, or every
-// minute, of an hour; that day of month and day of week are alternatives. It is empty for most.
-func (t Timetable) Warnings() []string {
+// Warnings says what about the timetable is likely not meant: that it never fires, or not again after now; that it fires every
+// second, or every minute, of an hour; that day of month and day of week are alternatives. It is empty for most.
+func (t Timetable) Warnings(now time.Time) []string {
 	x := t.x
 	if x.every > 0 {
 		return nil
@@ -17,6 +18,10 @@ func (t Timetable) Warnings() []string {
 	}
 	if _, found := t.next(-shift); !found {
 		return []string{"it never fires: the clock of the time zone skips all its times"}
+	}
+	if _, found := t.Next(now); !found {
+		last, _ := t.Previous(now.Add(time.Second))
+		return []string{"it never fires again: its last time was " + last.Format(time.RFC3339)}
 	}
 	var all []string
 	if w := x.warnOften(); w != "" {

@@ -194,7 +194,7 @@ func (b *Book) apply(ctx context.Context, from Origin, change func(entry) (entry
 		return Changes{}, fmt.Errorf("definition: apply: %w", err)
 	}
 	after.set, after.version = after.set.copy(), receipt.Position
-	after.set.sound = true
+	after.set.sound, after.set.revision = true, after.version
 	b.learn(&reading{after, began})
 	if b.changed != nil {
 		b.changed(ctx, changes)

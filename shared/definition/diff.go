@@ -38,6 +38,14 @@ func (c Changes) OnlySchedules() bool {
 	return true
 }
 
+// Schedules reports whether anything differs that may have a schedule: it, a source with its collections, or a handler.
+func (c Changes) Schedules() bool {
+	scheduled := func(key string) bool {
+		return strings.HasPrefix(key, "Schedule:") || strings.HasPrefix(key, "Source:") || strings.HasPrefix(key, "Handler:")
+	}
+	return slices.ContainsFunc(slices.Concat(c.Added, c.Replaced, c.Removed), scheduled)
+}
+
 // Diff answers what changes when the set after takes the place of before.
 func Diff(before, after *Set) Changes { return diff(before.objects(), after.objects()) }
 

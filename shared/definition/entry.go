@@ -99,7 +99,9 @@ func (b *Book) loadOnce(ctx context.Context, known *reading) (e entry, whole boo
 	if known != nil && known.version == e.version {
 		return known.entry, true, nil
 	}
-	e.set, err = b.parts(ctx, e)
+	if e.set, err = b.parts(ctx, e); e.set != nil {
+		e.set.revision = e.version
+	}
 	return e, e.set != nil, err
 }
 

@@ -16,9 +16,15 @@ type Set struct {
 	JobChains []JobChain        `json:"job_chains,omitempty"`
 	Lease     time.Duration     `json:"lease,omitzero"` // default 30 s
 
+	revision int64 // see Revision
+
 	sound bool                  // it was read as a whole, or made of such a set by an edit that leaves it right
 	index atomic.Pointer[index] // made when the set is first asked
 }
+
+// Revision returns which set this is of those that were put in force one after the other: a later one's is higher. It is 0 of a set
+// that was never in force.
+func (s *Set) Revision() int64 { return s.revision }
 
 // Target is where a task runs; at most one of its fields is set. None: on an instance.
 type Target struct {

@@ -108,10 +108,6 @@ func (q *Queue) adding(set *definition.Set, n *New) (adding, error) {
 		job.Path = n.Job
 	}
 	created := q.created()
-	now := created
-	if n.Same != "" {
-		created = n.NotBefore.UnixMicro()
-	}
 	t := task.Task{
 		Dialect: n.Dialect, Job: n.Job, Group: cmp.Or(n.Group, topicGroup(n.Job)), Queue: cmp.Or(n.Queue, job.Queue, definition.MainQueue),
 		State: task.Ready, Priority: n.Priority, Created: created,
@@ -124,8 +120,12 @@ func (q *Queue) adding(set *definition.Set, n *New) (adding, error) {
 	} else {
 		t.ID = task.NewID(n.Prefix, t.ListedUnder(), created, q.random())
 	}
-	if n.NotBefore.UnixMicro() > now {
-		t.State, t.NotBefore = task.Waiting, n.NotBefore.UnixMicro()
+	later := n.NotBefore.UnixMicro() > created
+	if later {
+		t.State = task.Waiting
+	}
+	if later || n.Same != "" {
+		t.NotBefore = n.NotBefore.UnixMicro()
 	}
 	if n.UniqueWindow > 0 {
 		t.UniqueUntil = created + n.UniqueWindow.Microseconds()

@@ -126,6 +126,9 @@ func (e *ending) prepare(ctx context.Context, lost *store.Conflict) (journal.Cha
 			return journal.Change{}, err
 		}
 	}
+	if err := e.q.compareClock(ctx); err != nil {
+		return journal.Change{}, err
+	}
 	now := e.q.micro()
 	if e.unless != 0 && e.held.Expires > now {
 		return journal.Change{}, errNothing // a heartbeat came first

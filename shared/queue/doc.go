@@ -5,5 +5,5 @@
 // exactly one entry in an index: ready, due, held or leased; which one is decided by that entry's own condition, so that
 // nothing needs repair after a crash. While it is kept for an instance that it prefers, it has two.
 //
-// It imports bell, definition, event, journal, store and task.
+// It imports bell, clock, definition, event, journal, store and task.
 package queue

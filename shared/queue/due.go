@@ -43,10 +43,14 @@ func (d *dueTimes) note(q *Queue, p *place) []bell.Ring {
 // dueTime reads the time of a due entry's key.
 func dueTime(p *place) int64 { return unstamp(p.key.Sort) }
 
-// Promote makes ready what has fallen due, and answers when something falls due next; zero if nothing does.
+// Promote makes ready what has fallen due, and answers when something falls due next; zero if nothing does. The error is a
+// [clock.Skew] where the process's clock is off; so it is for every claim then, whose leases others would not hold to.
 func (q *Queue) Promote(ctx context.Context) (next time.Time, err error) {
 	if at, known := q.due.upcoming(); known && q.store.Exclusive() && (at == 0 || at > q.micro()) {
 		return timeOf(at), nil
+	}
+	if err := q.mayDecide(ctx); err != nil {
+		return time.Time{}, err
 	}
 	defer q.promoting.lock("due")()
 	defer func() {

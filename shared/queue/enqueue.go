@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"strconv"
 	"time"
 
@@ -27,6 +28,11 @@ func (q *Queue) Enqueue(ctx context.Context, once *Once, news ...New) (Enqueued,
 	set, err := q.definitions.Current(ctx)
 	if err != nil {
 		return Enqueued{}, err
+	}
+	if slices.ContainsFunc(news, func(n New) bool { return !n.NotBefore.IsZero() }) {
+		if err := q.compareClock(ctx); err != nil {
+			return Enqueued{}, err
+		}
 	}
 	additions, err := q.additions(set, once, news)
 	if err != nil {

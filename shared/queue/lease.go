@@ -167,6 +167,9 @@ func (q *Queue) prolong(ctx context.Context, l *lease, t *task.Task) error {
 		return err
 	}
 	job, _ := set.JobOf(t.Job)
+	if err := q.compareClock(ctx); err != nil {
+		return err
+	}
 	l.Expires, l.Allowed = q.micro()+l.Length.Microseconds(), 0
 	if last := t.Started + (job.Timeout + l.Length).Microseconds(); l.Expires > last {
 		l.Expires, l.Allowed = last, job.Timeout

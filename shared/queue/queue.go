@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace/shared/bell"
+	"github.com/millrace/millrace/shared/clock"
 	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/store"
@@ -33,7 +34,8 @@ type Options struct {
 	Journal     *journal.Journal // on the same store
 	Definitions Definitions
 	Bell        bell.Bell        // default: none is rung
-	Now         func() time.Time // default time.Now
+	Clock       *clock.Watch     // what says whether this process's clock may decide for others; default: it may
+	Now         func() time.Time // default: that of Clock
 	Log         *slog.Logger     // default: discards
 	Random      io.Reader        // what ids and tokens are made of; default crypto/rand
 	// Instances answers those that may be given tasks. Default: every job has one, and every name that a task prefers.
@@ -50,6 +52,7 @@ type Queue struct {
 	journal     *journal.Journal
 	definitions Definitions
 	bell        bell.Bell
+	clock       *clock.Watch
 	now         func() time.Time
 	log         *slog.Logger
 	randomness  io.Reader
@@ -82,13 +85,13 @@ type Queue struct {
 // Open answers a Queue. Nothing is read or written yet.
 func Open(o Options) *Queue {
 	q := &Queue{
-		journal: o.Journal, definitions: o.Definitions, bell: o.Bell, now: o.Now, log: o.Log,
+		journal: o.Journal, definitions: o.Definitions, bell: o.Bell, clock: o.Clock, now: o.Now, log: o.Log,
 		randomness: o.Random, instances: o.Instances, history: o.History,
 		quiet: cmp.Or(o.Quiet, 30*time.Minute),
 	}
 	q.store = &patient{o.Store, q}
 	if q.now == nil {
-		q.now = time.Now
+		q.now = o.Clock.Now
 	}
 	if q.log == nil {
 		q.log = slog.New(slog.DiscardHandler)
@@ -107,6 +110,21 @@ func Open(o Options) *Queue {
 
 // micro answers the time in microseconds since 1970.
 func (q *Queue) micro() int64 { return q.now().UnixMicro() }
+
+// mayDecide returns nil if this process may decide by its clock what falls due and which leases are over, for all others.
+func (q *Queue) mayDecide(ctx context.Context) error {
+	return unavailable("go by this process's clock", q.clock.Check(ctx))
+}
+
+// compareClock has this process's clock compared with the store's date, so that q.now makes up for what it is off by: that does for
+// what concerns a single task. The error says that nothing is known of it.
+func (q *Queue) compareClock(ctx context.Context) error {
+	err := q.clock.Check(ctx)
+	if _, skewed := errors.AsType[*clock.Skew](err); skewed {
+		return nil
+	}
+	return unavailable("compare this process's clock", err)
+}
 
 // created answers the time in microseconds, each time a later one.
 func (q *Queue) created() int64 {

@@ -122,6 +122,9 @@ func (c *claim) prepare(ctx context.Context, lost *store.Conflict) (journal.Chan
 		c.full = true
 		return journal.Change{}, errNothing // the same claim was made elsewhere meanwhile
 	}
+	if err := c.q.mayDecide(ctx); err != nil { // the clock may have jumped since the claim began
+		return journal.Change{}, err
+	}
 	now := c.q.micro()
 	for i := range c.picks {
 		if err := c.judge(ctx, c.picks[i], items[i], now); err != nil {

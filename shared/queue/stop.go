@@ -76,7 +76,7 @@ func (f *finishing) private() bool { return false }
 func finished(t *task.Task, step task.Step) []event.Event {
 	events := []event.Event{closed(t)}
 	if t.Schedule != "" && step == task.Drop {
-		fields := appendTime([]byte(`"at":`), t.Created)
+		fields := appendTime([]byte(`"at":`), t.ID.Time())
 		fields = appendText(append(fields, `,"reason":`...), t.Message)
 		events = append(events, event.Event{Type: "ScheduleSkipped", Key: event.Key{Path: "Schedule:/" + t.Schedule}, Fields: fields})
 	}

@@ -23,7 +23,12 @@ type Swept struct {
 // Sweep looks after what was left behind by processes that died and rings that were lost: it ends leases that have run
 // out, releases what nothing holds any longer, makes ready what has fallen due, moves what others run now, rings for what is
 // ready, and cleans the history. It may run in several processes at once, and be cut off anywhere.
+//
+// The error is a [clock.Skew], and nothing is done, where the process's clock is off.
 func (q *Queue) Sweep(ctx context.Context) (Swept, error) {
+	if err := q.mayDecide(ctx); err != nil {
+		return Swept{}, err
+	}
 	s, err := q.upkeep(ctx)
 	var cleaned error
 	s.Removed, cleaned = q.sweepHistory(ctx)
@@ -46,6 +51,9 @@ func (q *Queue) upkeep(ctx context.Context) (Swept, error) {
 
 // sweepLeases ends what has run out, and answers when the next lease does; 0: there is none.
 func (q *Queue) sweepLeases(ctx context.Context) (lost int, next int64, err error) {
+	if err := q.mayDecide(ctx); err != nil {
+		return 0, 0, err
+	}
 	for item, err := range q.allLeases(ctx) {
 		if err != nil {
 			return lost, next, err
@@ -70,8 +78,8 @@ func (q *Queue) sweepLease(ctx context.Context, item *store.Item) (expires int64
 	if err := decode(item, &l); err != nil {
 		return 0, false, err
 	}
-	if l.Expires > q.micro() {
-		return l.Expires, false, nil
+	if at := q.over(&l); at > q.micro() {
+		return at, false, nil
 	}
 	token := item.Key.Sort
 	_, err = q.end(ctx, token, l.ranOut(), l.Expires)
@@ -82,6 +90,15 @@ func (q *Queue) sweepLease(ctx context.Context, item *store.Item) (expires int64
 		q.log.Warn("a lease ran out", "task_id", l.UUID, "job", l.Job, "instance", l.Instance)
 	}
 	return l.Expires, err == nil, err
+}
+
+// over returns when a lease is over: when it runs out, and not before its holder had the time to be heard of since the clock
+// has jumped.
+func (q *Queue) over(l *lease) int64 {
+	if left := l.Length - q.clock.Steady(); left > 0 {
+		return max(l.Expires, q.micro()+left.Microseconds())
+	}
+	return l.Expires
 }
 
 // Redeclared looks at what waits by definitions that have just changed: moves what others run now, and rings for what is ready,

@@ -2,7 +2,6 @@ package schedule
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -29,7 +28,7 @@ type Status struct {
 
 // List answers all schedules by name.
 func (s *Scheduler) List(ctx context.Context) ([]Status, error) {
-	plans, err := s.compiled(ctx)
+	a, err := s.compiled(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -37,8 +36,8 @@ func (s *Scheduler) List(ctx context.Context) ([]Status, error) {
 	if err != nil {
 		return nil, err
 	}
-	all := make([]Status, 0, len(plans))
-	for name, p := range plans {
+	all := make([]Status, 0, len(a.plans))
+	for name, p := range a.plans {
 		all = append(all, s.status(p, states[name].state))
 	}
 	slices.SortFunc(all, func(a, b Status) int { return strings.Compare(a.Name, b.Name) })
@@ -56,11 +55,11 @@ func (s *Scheduler) Get(ctx context.Context, name string) (Status, error) {
 }
 
 func (s *Scheduler) plan(ctx context.Context, name string) (*plan, error) {
-	plans, err := s.compiled(ctx)
+	a, err := s.compiled(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if p := plans[name]; p != nil {
+	if p := a.plans[name]; p != nil {
 		return p, nil
 	}
 	return nil, ErrNoSchedule
@@ -73,10 +72,8 @@ func (s *Scheduler) status(p *plan, state state) Status {
 	st := Status{
 		Schedule: p.Schedule, Suspended: state.Suspended, Words: p.words,
 	}
-	if p.interval == 0 {
-		st.Warnings = p.table.Warnings()
-	}
 	now := s.o.Now()
+	st.Warnings = p.warnings(now)
 	st.FiredAt = p.lastTick(state, now)
 	if !st.FiredAt.IsZero() {
 		tick := p.tick(st.FiredAt)
@@ -86,6 +83,31 @@ func (s *Scheduler) status(p *plan, state state) Status {
 		st.Next = append(st.Next, next.UTC())
 	}
 	return st
+}
+
+// warnings says what about the schedule is likely not meant.
+func (p *plan) warnings(now time.Time) []string {
+	if p.interval > 0 {
+		return nil
+	}
+	return p.table.Warnings(now)
+}
+
+// Warnings says of each schedule of a set what is likely not meant, by name: that it never fires again, say. Now is the time to
+// judge by.
+func Warnings(set *definition.Set, now time.Time) []string {
+	all := []string{}
+	for _, declared := range All(set) {
+		p, err := compile(declared)
+		if err != nil {
+			continue // it was refused before, with its reason
+		}
+		for _, w := range p.warnings(now) {
+			all = append(all, "schedule "+declared.Name+": "+w)
+		}
+	}
+	slices.Sort(all)
+	return all
 }
 
 // after answers the first tick after a time.
@@ -102,9 +124,10 @@ func (p *plan) after(state state, at time.Time) (time.Time, bool) {
 // lastTick answers the newest tick whose time has come; zero: none has. Ticks are made ahead of their time.
 func (p *plan) lastTick(state state, now time.Time) time.Time {
 	last := at(state.FiredAt)
-	if p.interval > 0 && last.After(now) {
+	for p.interval > 0 && last.After(now) {
 		last = last.Add(-p.interval)
-	} else if last.After(now) {
+	}
+	if last.After(now) {
 		var ok bool
 		if last, ok = p.table.Previous(now.Add(time.Nanosecond)); !ok {
 			return time.Time{}
@@ -117,17 +140,20 @@ func (p *plan) lastTick(state state, now time.Time) time.Time {
 }
 
 // Suspend keeps a schedule from firing, or lets it go on from now; ticks that passed meanwhile are not made up for. Those
-// that were made already still run: some seconds' ahead where one process has the store to itself, elsewhere up to two
-// minutes'. Both are idempotent.
+// that were made ahead leave, except for what is due already. Both are idempotent.
 func (s *Scheduler) Suspend(ctx context.Context, name string, on bool) error {
-	if _, err := s.plan(ctx, name); err != nil {
+	p, err := s.plan(ctx, name)
+	if err != nil {
+		return err
+	}
+	if err := s.mayDecide(ctx); err != nil {
 		return err
 	}
 	kind := "ScheduleResumed"
 	if on {
 		kind = "ScheduleSuspended"
 	}
-	_, err := s.o.Journal.Write(ctx, func(ctx context.Context, _ *store.Conflict) (journal.Change, error) {
+	_, err = s.o.Journal.Write(ctx, func(ctx context.Context, _ *store.Conflict) (journal.Change, error) {
 		state, err := s.load(ctx, name)
 		if err != nil {
 			return journal.Change{}, err
@@ -144,13 +170,18 @@ func (s *Scheduler) Suspend(ctx context.Context, name string, on bool) error {
 			Ops:    func(journal.Receipt) []store.Op { return []store.Op{state.op()} },
 		}, nil
 	})
-	if errors.Is(err, errBeaten) {
+	if err = ignoreBeaten(err); err != nil {
+		return err
+	}
+	if !on {
+		s.resumed.Store(true)
 		return nil
 	}
-	if err == nil && !on {
-		s.resumed.Store(true)
+	state, err := s.load(ctx, name)
+	if err != nil || !state.Suspended {
+		return err
 	}
-	return err
+	return s.suspended(ctx, p, &state, s.o.Now())
 }
 
 // Trigger makes a task of a schedule now, and answers it; once, if not nil, makes that happen once for all calls with the same
@@ -168,9 +199,9 @@ func (s *Scheduler) Trigger(ctx context.Context, once *queue.Once, name string) 
 // MaxBackfill is how many ticks a backfill may make.
 const MaxBackfill = 1000
 
-// Backfill makes the ticks of a schedule from one time to another, both inclusive, at once, and answers how many they are.
-// Ticks that were made before are not made again. The error is [ErrRange] if there is none, or more than [MaxBackfill].
-func (s *Scheduler) Backfill(ctx context.Context, name string, from, to time.Time) (int, error) {
+// Backfill makes the ticks of a schedule from one time to another, both inclusive, at once, and returns how many of them are new:
+// ticks that were made before are not made again. The error is [ErrRange] if there is none, or more than [MaxBackfill].
+func (s *Scheduler) Backfill(ctx context.Context, name string, from, to time.Time) (made int, err error) {
 	p, err := s.plan(ctx, name)
 	if err != nil {
 		return 0, err
@@ -197,10 +228,5 @@ func (s *Scheduler) Backfill(ctx context.Context, name string, from, to time.Tim
 		queued.Overlap = OverlapQueue
 		p = &queued
 	}
-	for i := 0; i < len(times); i += queue.MaxBatch {
-		if _, err := s.make(ctx, p, times[i:min(i+queue.MaxBatch, len(times))]); err != nil {
-			return 0, err
-		}
-	}
-	return len(times), nil
+	return s.make(ctx, p, times)
 }

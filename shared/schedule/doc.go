@@ -5,5 +5,5 @@
 // beside it, a schedule's item remembers up to when its ticks were made. Every decision is an event on the journal, with the
 // key Schedule:/NAME: ScheduleFired, ScheduleMissed, and ScheduleSkipped where the tick before was still running.
 //
-// It imports cron, definition, event, journal, queue, store and task.
+// It imports clock, cron, definition, event, journal, queue, store and task.
 package schedule

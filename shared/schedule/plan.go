@@ -9,24 +9,12 @@ import (
 	"github.com/millrace/millrace/shared/definition"
 )
 
-// What becomes of ticks whose time has passed while nobody could make them.
-const (
-	MisfireSkip = "skip" // nothing
-	MisfireOnce = "once" // one task, at once; the default
-	MisfireAll  = "all"  // a task for each, at once, but for no more than MaxMisfires
-)
-
-// MaxMisfires is how many missed ticks of a schedule are made up for at most, the newest.
-const MaxMisfires = 100
-
-// Late is how long a tick may be overdue and still count as on time.
-const Late = 2 * time.Minute
-
 // plan is a schedule that can be worked with.
 type plan struct {
 	definition.Schedule
 	table    table
-	words    string        // a description
+	words    string // a description
+	spec     spec
 	interval time.Duration // of a cron handler of seed 002, which fires so long after it fired last; it has no table
 }
 
@@ -34,7 +22,7 @@ type plan struct {
 type table interface {
 	Next(after time.Time) (time.Time, bool)
 	Previous(before time.Time) (time.Time, bool)
-	Warnings() []string
+	Warnings(now time.Time) []string
 }
 
 // date is the table of a schedule that fires once.
@@ -46,11 +34,24 @@ func (d date) Next(after time.Time) (time.Time, bool) { return d.Time, d.After(a
 // Previous answers the date if it is earlier.
 func (d date) Previous(before time.Time) (time.Time, bool) { return d.Time, d.Before(before) }
 
-// Warnings answers none.
-func (d date) Warnings() []string { return nil }
+// Warnings says that it is over, if it is.
+func (d date) Warnings(now time.Time) []string {
+	if d.After(now) {
+		return nil
+	}
+	return []string{"it never fires again: its only time was " + d.Format(time.RFC3339)}
+}
 
 // compile reads a schedule. The error names what cannot be read.
 func compile(s definition.Schedule) (*plan, error) {
+	p, err := parse(s)
+	if err == nil {
+		p.spec = specOf(&s)
+	}
+	return p, err
+}
+
+func parse(s definition.Schedule) (*plan, error) {
 	if !s.Date.IsZero() {
 		return &plan{Schedule: s, table: date{s.Date}, words: "Once, at " + s.Date.Format(time.RFC3339)}, nil
 	}
@@ -61,11 +62,9 @@ func compile(s definition.Schedule) (*plan, error) {
 	if err != nil {
 		return nil, fmt.Errorf("schedule %s: %w", s.Name, err)
 	}
-	zone := time.UTC
-	if s.Timezone != "" {
-		if zone, err = time.LoadLocation(s.Timezone); err != nil {
-			return nil, fmt.Errorf("schedule %s: %w", s.Name, err)
-		}
+	zone, err := cron.Zone(s.Timezone)
+	if err != nil {
+		return nil, fmt.Errorf("schedule %s: %w", s.Name, err)
 	}
 	saving, err := cron.ParseSaving(s.DST)
 	if err != nil {
@@ -77,9 +76,10 @@ func compile(s definition.Schedule) (*plan, error) {
 // ticks are those that are to be made of a schedule now.
 type ticks struct {
 	times  []time.Time
-	missed bool      // the first of them, or none, stands for ticks that were missed
+	missed bool      // the first of them, or none, stand for ticks that were missed
 	from   time.Time // the first that was missed, if any
 	to     time.Time // the last that was missed
+	more   bool      // there are others, which the next look makes
 }
 
 // next answers the first tick after those that were made.
@@ -95,52 +95,40 @@ func (p *plan) next(state *state) (time.Time, bool) {
 
 // dueAgain works out the ticks of a cron handler (seed 002): each an interval after the last. One that is late counts from
 // when it is run; what was missed before it is not made up for.
-func (p *plan) dueAgain(state *state, now, until time.Time) (d ticks, firedAt int64) {
+func (p *plan) dueAgain(state *state, w window) (d ticks, firedAt int64) {
 	s := *state
-	for next, _ := p.next(&s); !next.After(until) && len(d.times) < maxTicks; next, _ = p.next(&s) {
+	for next, _ := p.next(&s); !next.After(w.until) && len(d.times) < maxTicks; next, _ = p.next(&s) {
 		d.times = append(d.times, next)
-		if s.FiredAt = next.UnixMicro(); next.Before(now.Add(-Late)) {
-			s.FiredAt = now.UnixMicro()
+		if s.FiredAt = next.UnixMicro(); next.Before(w.onTime) {
+			s.FiredAt = w.now.UnixMicro()
 		}
 	}
 	return d, s.FiredAt
 }
 
-// due works out the ticks after one time up to another. Those that are later than Late by now were missed.
-func (p *plan) due(after, now, until time.Time) ticks {
+// due works out the ticks after a time. Those before w.onTime were missed.
+func (p *plan) due(after time.Time, w window) ticks {
 	var d ticks
-	limit := now.Add(-Late)
-	if first, ok := p.table.Next(after); ok && first.Before(limit) {
+	if first, ok := p.table.Next(after); ok && first.Before(w.onTime) {
 		d.from = first
-		d.to, _ = p.table.Previous(limit)
+		d.to, _ = p.table.Previous(w.onTime)
 		d.missed = true
 		d.times = p.madeUp(d.from, d.to)
 		after = d.to
 	}
-	for at, ok := p.table.Next(after); ok && !at.After(until) && len(d.times) < maxTicks; at, ok = p.table.Next(at) {
+	most := len(d.times) + maxTicks
+	for at, ok := p.table.Next(after); ok && !at.After(w.until); at, ok = p.table.Next(at) {
+		if len(d.times) == most {
+			d.more = true
+			break
+		}
 		d.times = append(d.times, at)
 	}
 	return d
 }
 
-// maxTicks bounds what is made at once; the rest follows with the next look.
+// maxTicks bounds what is made at once of the ticks that are on time; the rest follows with the next look.
 const maxTicks = 200
-
-// madeUp answers which of the missed ticks get a task.
-func (p *plan) madeUp(from, to time.Time) []time.Time {
-	switch p.Misfire {
-	case MisfireSkip:
-		return nil
-	case MisfireAll:
-		var back []time.Time
-		for at, ok := to, true; ok && !at.Before(from) && len(back) < MaxMisfires; at, ok = p.table.Previous(at) {
-			back = append([]time.Time{at}, back...)
-		}
-		return back
-	default:
-		return []time.Time{to}
-	}
-}
 
 // All answers every schedule of a set: those of its own section, those of the sources' collections, which are named
 // sources/SOURCE/COLLECTION, and the handlers with an interval, which are named canvases/CANVAS/SPACE/NAME.

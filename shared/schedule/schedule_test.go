@@ -19,6 +19,7 @@ import (
 	"github.com/millrace/millrace/shared/schedule"
 	"github.com/millrace/millrace/shared/store"
 	"github.com/millrace/millrace/shared/store/memory"
+	"github.com/millrace/millrace/shared/task"
 )
 
 // declared is the set in force, until a test puts another in its place.
@@ -59,10 +60,32 @@ func setup(t *testing.T, schedules ...definition.Schedule) *bed {
 func (b *bed) clock() time.Time { return b.now }
 
 // open answers the scheduler of one more process, with a clock of its own.
-func (b *bed) open(now func() time.Time) *schedule.Scheduler {
-	return schedule.Open(schedule.Options{
-		Store: b.store, Journal: b.journal, Queue: b.queue, Definitions: b.sets, Now: now,
-	})
+func (b *bed) open(now func() time.Time) *schedule.Scheduler { return b.openOn(b.queue, now) }
+
+// openOn is open, with an engine of its own.
+func (b *bed) openOn(q schedule.Engine, now func() time.Time) *schedule.Scheduler {
+	return schedule.Open(schedule.Options{Store: b.store, Journal: b.journal, Queue: q, Definitions: b.sets, Now: now})
+}
+
+// besides is an engine beside which something happens once tasks were added.
+type besides struct {
+	*queue.Queue
+	act func()
+}
+
+func (e *besides) Enqueue(ctx context.Context, once *queue.Once, news ...queue.New) (queue.Enqueued, error) {
+	answer, err := e.Queue.Enqueue(ctx, once, news...)
+	if e.act != nil {
+		e.act()
+		e.act = nil
+	}
+	return answer, err
+}
+
+// made makes what falls due until then.
+func (b *bed) made(until time.Time) error {
+	_, err := b.Make(b.t.Context(), until)
+	return err
 }
 
 // look makes what falls due in the next minute.
@@ -75,15 +98,26 @@ func (b *bed) look() schedule.Made {
 	return made
 }
 
-// created answers when the tasks of a group were due, in order.
+// ticks returns the tasks of a group, in the order of their ticks.
+func (b *bed) ticks(group string) (all []task.Task) {
+	b.t.Helper()
+	for l := (queue.Listing{Group: group, Limit: 1000}); ; {
+		page, err := b.queue.List(b.t.Context(), l)
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		all = append(all, page.Tasks...)
+		if l.Cursor = page.Cursor; l.Cursor == "" {
+			return all
+		}
+	}
+}
+
+// created returns the times of a group's ticks, in order.
 func (b *bed) created(group string) (times []string) {
 	b.t.Helper()
-	page, err := b.queue.List(b.t.Context(), queue.Listing{Group: group, Limit: 1000})
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	for _, t := range page.Tasks {
-		times = append(times, time.UnixMicro(t.Created).UTC().Format("02 15:04:05"))
+	for _, t := range b.ticks(group) {
+		times = append(times, time.UnixMicro(t.ID.Time()).UTC().Format("02 15:04:05"))
 	}
 	return times
 }
@@ -239,28 +273,6 @@ func TestKilledBetweenAnyTwoCalls(t *testing.T) {
 	}
 }
 
-func TestDownForTwoWeeks(t *testing.T) {
-	t.Parallel()
-	for misfire, want := range map[string]int{schedule.MisfireSkip: 0, schedule.MisfireOnce: 1, "": 1, schedule.MisfireAll: schedule.MaxMisfires} {
-		t.Run("misfire "+misfire, func(t *testing.T) {
-			t.Parallel()
-			b := setup(t, every("s", "0/5 * * * * ?", func(s *definition.Schedule) { s.Misfire = misfire }))
-			b.look()
-			before := len(b.created(job))
-			b.now = b.now.Add(14 * 24 * time.Hour)
-			b.look()
-			onTime := int((schedule.Late + time.Minute) / (5 * time.Second))
-			if got := len(b.created(job)) - before - onTime - 1; got != want {
-				t.Errorf("%d ticks were made up for, want %d", got, want)
-			}
-			told := b.events("s")
-			if len(told) != 3 || told[1][:15] != "ScheduleMissed " {
-				t.Errorf("events %q, want what was missed between what was fired", told)
-			}
-		})
-	}
-}
-
 func TestACollectionTicksWhenItsTurnComesAndOverlapsNothing(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -352,8 +364,8 @@ func TestSuspendResumeTriggerBackfill(t *testing.T) {
 	}
 	n, err := b.Backfill(ctx, "s", b.now.Add(-2*time.Hour), b.now)
 	again, againErr := b.Backfill(ctx, "s", b.now.Add(-2*time.Hour), b.now)
-	if n != 3 || again != 3 || err != nil || againErr != nil || len(b.created(job)) != 4 {
-		t.Errorf("Backfill = %d and %d, %v, %v, tasks %q, want both ends, once", n, again, err, againErr, b.created(job))
+	if n != 3 || again != 0 || err != nil || againErr != nil || len(b.created(job)) != 4 {
+		t.Errorf("Backfill = %d and %d, %v, %v, tasks %q, want both ends, and once", n, again, err, againErr, b.created(job))
 	}
 	for name, r := range map[string][2]time.Time{
 		"backwards": {b.now, b.now.Add(-time.Hour)}, "future": {b.now, b.now.Add(time.Hour)},
@@ -400,12 +412,21 @@ func TestACronHandlerCountsFromItsLastRun(t *testing.T) {
 func TestADateFiresOnce(t *testing.T) {
 	t.Parallel()
 	b := setup(t, definition.Schedule{Name: "s", Date: time.Date(2026, 3, 1, 12, 30, 0, 0, time.UTC), Job: job})
+	before, err := b.Get(t.Context(), "s")
+	if err != nil {
+		t.Fatal(err)
+	}
 	for range 60 {
 		b.look()
 		b.now = b.now.Add(time.Minute)
 	}
 	if diff := cmp.Diff([]string{"01 12:30:00"}, b.created(job)); diff != "" {
 		t.Errorf("ticks (-want +got):\n%s", diff)
+	}
+	after, err := b.Get(t.Context(), "s")
+	if want := "it never fires again: its only time was 2026-03-01T12:30:00Z"; err != nil || len(before.Warnings) != 0 ||
+		len(after.Warnings) != 1 || after.Warnings[0] != want {
+		t.Errorf("warnings before %q and after %q, %v, want none and %q", before.Warnings, after.Warnings, err, want)
 	}
 }
 

@@ -6,15 +6,18 @@ import (
 	"fmt"
 	"log/slog"
 	"reflect"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/millrace/millrace/shared/clock"
 	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/event"
 	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/queue"
 	"github.com/millrace/millrace/shared/store"
+	"github.com/millrace/millrace/shared/task"
 )
 
 // What the methods of a Scheduler answer when they do not answer nil, besides the errors of packages journal and queue.
@@ -29,6 +32,7 @@ var (
 // Engine takes tasks; a [queue.Queue] is one.
 type Engine interface {
 	Enqueue(ctx context.Context, once *queue.Once, news ...queue.New) (queue.Enqueued, error)
+	Withdraw(ctx context.Context, ids ...task.ID) (int, error)
 }
 
 // Options of a Scheduler. All but Now and Log are needed.
@@ -37,7 +41,8 @@ type Options struct {
 	Journal     *journal.Journal // on the same store
 	Queue       Engine           // on the same store
 	Definitions queue.Definitions
-	Now         func() time.Time // default time.Now
+	Clock       *clock.Watch     // what says whether this process's clock may decide for others; default: it may
+	Now         func() time.Time // default: that of Clock
 	Log         *slog.Logger     // default: discards
 }
 
@@ -46,15 +51,28 @@ type Scheduler struct {
 	o       Options
 	resumed atomic.Bool // a schedule goes on that may be due before all that Run knows of
 
-	mu    sync.Mutex
-	of    *definition.Set
-	plans map[string]*plan
+	presence presence
+
+	mu     sync.Mutex
+	of     *definition.Set
+	agenda agenda
 }
+
+// agenda is what a set declares of schedules.
+type agenda struct {
+	revision int64 // of the set
+	plans    map[string]*plan
+	broken   map[string]bool // those that cannot be read
+	empties  bool            // the set before had some, and this one has none
+}
+
+// declares reports whether there is a schedule of that name, be it one that cannot be followed.
+func (a *agenda) declares(name string) bool { return a.plans[name] != nil || a.broken[name] }
 
 // Open answers a Scheduler. Nothing is read or written yet.
 func Open(o Options) *Scheduler {
 	if o.Now == nil {
-		o.Now = time.Now
+		o.Now = o.Clock.Now
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -62,33 +80,35 @@ func Open(o Options) *Scheduler {
 	return &Scheduler{o: o}
 }
 
-// compiled answers the plans of the set in force, by name. One that cannot be read is left out and told of; it stops no
-// other.
-func (s *Scheduler) compiled(ctx context.Context) (map[string]*plan, error) {
+// compiled returns the agenda of the set in force. A schedule that cannot be read is told of; it stops no other.
+func (s *Scheduler) compiled(ctx context.Context) (agenda, error) {
 	set, err := s.o.Definitions.Current(ctx)
 	if err != nil {
-		return nil, err
+		return agenda{}, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.of == set {
-		return s.plans, nil
+		return s.agenda, nil
 	}
-	before := s.plans
-	s.of, s.plans = set, map[string]*plan{}
+	before := s.agenda.plans
+	a := agenda{revision: set.Revision(), plans: map[string]*plan{}, broken: map[string]bool{}}
 	for _, declared := range All(set) {
 		if p := before[declared.Name]; p != nil && reflect.DeepEqual(p.Schedule, declared) {
-			s.plans[declared.Name] = p
+			a.plans[declared.Name] = p
 			continue
 		}
 		p, err := compile(declared)
 		if err != nil {
 			s.o.Log.Error("a schedule cannot be followed", "schedule", declared.Name, "error", err)
+			a.broken[declared.Name] = true
 			continue
 		}
-		s.plans[declared.Name] = p
+		a.plans[declared.Name] = p
 	}
-	return s.plans, nil
+	a.empties = len(before) > 0 && len(a.plans) == 0
+	s.of, s.agenda = set, a
+	return a, nil
 }
 
 // Made says what a look at the schedules did.
@@ -99,25 +119,55 @@ type Made struct {
 
 // Make makes the ticks that fall due until then, as tasks that wait for their time. It may run in several processes at
 // once, twice for the same time, and be cut off anywhere: each tick is one task. A schedule that fails stops no other; the
-// error joins what failed.
+// error joins what failed. It is a [clock.Skew] where the process's clock is off: nothing is made then, and nothing given up.
 func (s *Scheduler) Make(ctx context.Context, until time.Time) (Made, error) {
-	plans, err := s.compiled(ctx)
-	if err != nil || len(plans) == 0 {
+	a, err := s.compiled(ctx)
+	if err != nil || len(a.plans) == 0 && !a.empties {
+		return Made{}, err
+	}
+	return s.look(ctx, a, until)
+}
+
+// Redeclared has the schedules follow definitions that have just changed: what was made ahead of those that were removed or
+// declared anew leaves, and what falls due soon is made.
+func (s *Scheduler) Redeclared(ctx context.Context) error {
+	a, err := s.compiled(ctx)
+	if err != nil {
+		return err
+	}
+	_, err = s.look(ctx, a, s.o.Now().Add(s.ahead()))
+	return err
+}
+
+func (s *Scheduler) look(ctx context.Context, a agenda, until time.Time) (Made, error) {
+	if err := s.mayDecide(ctx); err != nil {
 		return Made{}, err
 	}
 	known, err := s.states(ctx)
 	if err != nil {
 		return Made{}, err
 	}
-	look := &look{s: s, until: until, now: s.o.Now()}
-	look.run(ctx, plans, known)
+	look := &look{s: s, agenda: a, window: s.window(until)}
+	look.run(ctx, known)
+	if look.errs == nil {
+		s.presence.note(look.now)
+	}
 	return look.made, errors.Join(look.errs...)
+}
+
+// mayDecide returns nil if this process may decide by its clock which ticks have come.
+func (s *Scheduler) mayDecide(ctx context.Context) error {
+	if err := s.o.Clock.Check(ctx); err != nil {
+		return fmt.Errorf("%w: schedules: %w", journal.ErrUnavailable, err)
+	}
+	return nil
 }
 
 // look is one look at all schedules.
 type look struct {
-	s          *Scheduler
-	now, until time.Time
+	s *Scheduler
+	agenda
+	window
 
 	mu   sync.Mutex
 	made Made
@@ -127,10 +177,17 @@ type look struct {
 // together is how many schedules are worked on at once: their writes go together then.
 const together = 32
 
-func (l *look) run(ctx context.Context, plans map[string]*plan, known map[string]stored) {
+func (l *look) run(ctx context.Context, known map[string]stored) {
 	gate := make(chan struct{}, together)
 	var group sync.WaitGroup
-	for name, p := range plans {
+	work := func(name string, do func() error) {
+		gate <- struct{}{}
+		group.Go(func() {
+			defer func() { <-gate }()
+			l.failed(name, do())
+		})
+	}
+	for name, p := range l.plans {
 		state, there := known[name]
 		if !there {
 			state = stored{state: stateOf(name, l.now)}
@@ -138,23 +195,39 @@ func (l *look) run(ctx context.Context, plans map[string]*plan, known map[string
 		if there && l.idle(p, &state) {
 			continue
 		}
-		gate <- struct{}{}
-		group.Go(func() {
-			defer func() { <-gate }()
-			l.advance(ctx, p, state)
-		})
+		work(name, func() error { return l.advance(ctx, p, state) })
+	}
+	for name, state := range known {
+		if !l.declares(name) && state.Revision <= l.revision {
+			work(name, func() error { return l.s.retire(ctx, &state, l.now) })
+		}
 	}
 	group.Wait()
+}
+
+// failed notes what went wrong with a schedule, if anything did.
+func (l *look) failed(name string, err error) {
+	if err != nil {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.errs = append(l.errs, fmt.Errorf("schedule %s: %w", name, err))
+	}
 }
 
 func stateOf(name string, now time.Time) state {
 	return state{Name: name, Since: now.UnixMicro(), Until: now.UnixMicro()}
 }
 
-// idle reports whether nothing of a schedule falls due in this look, and notes when something does.
+// idle reports whether there is nothing to do for a schedule in this look, and notes when something falls due. What was made by a
+// newer set than this process knows is left to those who know it.
 func (l *look) idle(p *plan, state *stored) bool {
-	if state.Suspended {
+	switch {
+	case state.Revision > l.revision:
 		return true
+	case state.Suspended:
+		return state.Until <= l.now.UnixMicro()
+	case !state.follows(p):
+		return false
 	}
 	next, ok := p.next(&state.state)
 	if ok && !next.After(l.until) {
@@ -173,27 +246,69 @@ func (l *look) note(ticks int, next time.Time, more bool) {
 	}
 }
 
-// advance makes the ticks of one schedule and remembers it.
-func (l *look) advance(ctx context.Context, p *plan, state stored) {
-	made, err := l.s.advance(ctx, p, state, l.now, l.until)
-	if err != nil {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		l.errs = append(l.errs, fmt.Errorf("schedule %s: %w", p.Name, err))
-		return
+// advance makes the ticks of one schedule and remembers it. Before that, what was made ahead by another declaration leaves, as it does
+// of one that is suspended.
+func (l *look) advance(ctx context.Context, p *plan, state stored) error {
+	if state.Suspended {
+		return l.s.suspended(ctx, p, &state, l.now)
 	}
-	state.Until = l.until.UnixMicro()
+	if !state.follows(p) {
+		if err := l.s.retract(ctx, p, &state, l.now); err != nil {
+			return err
+		}
+	}
+	state.Of, state.Revision = &p.spec, l.revision
+	made, err := l.s.advance(ctx, p, &state, l.window)
+	if err != nil {
+		return err
+	}
 	next, ok := p.next(&state.state)
 	l.note(made, next, ok)
+	return nil
 }
 
 // advance makes the ticks first, each of which is made once by its id, and then remembers up to when: cut off between the
 // two, the next look makes none twice.
-func (s *Scheduler) advance(ctx context.Context, p *plan, state stored, now, until time.Time) (made int, err error) {
-	d, firedAt := p.dueFrom(&state, now, until)
-	for i := 0; i < len(d.times); i += queue.MaxBatch {
-		batch := d.times[i:min(i+queue.MaxBatch, len(d.times))]
-		answer, err := s.make(ctx, p, batch)
+func (s *Scheduler) advance(ctx context.Context, p *plan, state *stored, w window) (made int, err error) {
+	d, firedAt := p.dueFrom(state, w)
+	if made, err = s.make(ctx, p, d.times); err != nil {
+		return made, err
+	}
+	state.FiredAt = firedAt
+	state.Until = w.until.UnixMicro()
+	if d.more {
+		state.Until = firedAt
+	}
+	if err = s.remember(ctx, state, p.told(d)); errors.Is(err, errBeaten) {
+		err = s.yield(ctx, p, d.times, w.now)
+	}
+	return made, err
+}
+
+// dueFrom works out the ticks that are due, and what the newest of all is then. A handler's interval begins with the state
+// that is remembered of it, so that every process means the same time.
+func (p *plan) dueFrom(state *stored, w window) (d ticks, firedAt int64) {
+	switch {
+	case p.interval > 0 && state.version == 0:
+		return d, 0
+	case p.interval > 0:
+		return p.dueAgain(&state.state, w)
+	}
+	d = p.due(at(state.Until), w)
+	if n := len(d.times); n > 0 {
+		return d, d.times[n-1].UnixMicro()
+	}
+	return d, state.FiredAt
+}
+
+// make enqueues ticks, and returns how many of them are new.
+func (s *Scheduler) make(ctx context.Context, p *plan, times []time.Time) (made int, err error) {
+	for batch := range slices.Chunk(times, queue.MaxBatch) {
+		news := make([]queue.New, len(batch))
+		for i, at := range batch {
+			news[i] = p.tick(at)
+		}
+		answer, err := s.o.Queue.Enqueue(ctx, nil, news...)
 		if err != nil {
 			return made, err
 		}
@@ -203,41 +318,11 @@ func (s *Scheduler) advance(ctx context.Context, p *plan, state stored, now, unt
 			}
 		}
 	}
-	state.FiredAt = firedAt
-	state.Until = until.UnixMicro()
-	if len(d.times) >= maxTicks {
-		state.Until = d.times[len(d.times)-1].UnixMicro()
-	}
-	return made, s.remember(ctx, &state, p.told(d))
-}
-
-// dueFrom works out the ticks that are due, and what the newest of all is then. A handler's interval begins with the state
-// that is remembered of it, so that every process means the same time.
-func (p *plan) dueFrom(state *stored, now, until time.Time) (d ticks, firedAt int64) {
-	switch {
-	case p.interval > 0 && state.version == 0:
-		return d, 0
-	case p.interval > 0:
-		return p.dueAgain(&state.state, now, until)
-	}
-	d = p.due(at(state.Until), now, until)
-	if n := len(d.times); n > 0 {
-		return d, d.times[n-1].UnixMicro()
-	}
-	return d, state.FiredAt
-}
-
-// make enqueues ticks.
-func (s *Scheduler) make(ctx context.Context, p *plan, times []time.Time) (queue.Enqueued, error) {
-	news := make([]queue.New, len(times))
-	for i, at := range times {
-		news[i] = p.tick(at)
-	}
-	return s.o.Queue.Enqueue(ctx, nil, news...)
+	return made, nil
 }
 
 // remember writes a schedule's state with the events of what was decided. Race: of two looks at once, one writes; the other
-// has made the same ticks, which are there already, and its state is refused.
+// has made the same ticks, which are there already, and its state is refused with errBeaten.
 func (s *Scheduler) remember(ctx context.Context, state *stored, events []event.Event) error {
 	_, err := s.o.Journal.Write(ctx, func(_ context.Context, lost *store.Conflict) (journal.Change, error) {
 		if lost != nil {
@@ -245,9 +330,6 @@ func (s *Scheduler) remember(ctx context.Context, state *stored, events []event.
 		}
 		return journal.Change{Events: events, Ops: func(journal.Receipt) []store.Op { return []store.Op{state.op()} }}, nil
 	})
-	if errors.Is(err, errBeaten) {
-		return nil
-	}
 	return err
 }
 

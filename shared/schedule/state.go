@@ -17,6 +17,8 @@ type state struct {
 	Until     int64  `json:"u"` // ticks up to then were made, or given up
 	Suspended bool   `json:"s,omitempty"`
 	FiredAt   int64  `json:"f,omitempty"` // the newest tick that was made
+	Of        *spec  `json:"o,omitempty"` // by what they were made; nil: it is not known, so by what is in force
+	Revision  int64  `json:"r,omitempty"` // of the set that was in force then
 }
 
 const partition = "schedules"

@@ -7,9 +7,11 @@ import (
 	"net/http"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/millrace/millrace/shared/api"
 	"github.com/millrace/millrace/shared/bell"
+	"github.com/millrace/millrace/shared/clock"
 	"github.com/millrace/millrace/shared/config"
 	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/host"
@@ -22,6 +24,7 @@ import (
 // Tasks is a service with what is declared and the queue of tasks on its store.
 type Tasks struct {
 	*Service
+	Clock       *clock.Watch
 	Bell        bell.Line
 	Definitions *definition.Book
 	Queue       *queue.Queue
@@ -31,20 +34,38 @@ type Tasks struct {
 
 // NewTasks answers the queue over a service. The service and the bell belong to it.
 func NewTasks(s *Service, b bell.Line) *Tasks {
-	t := &Tasks{Service: s, Bell: b, Instances: topology.Open(topology.Options{Store: s.Store})}
+	watch := clock.Open(s.Store, clock.Options{Log: s.Log, Compared: s.measured})
+	t := &Tasks{Service: s, Clock: watch, Bell: b, Instances: topology.Open(topology.Options{Store: s.Store, Clock: watch})}
 	t.Definitions = definition.OpenBook(definition.BookOptions{Store: s.Store, Journal: s.Journal, Changed: t.redeclared})
 	t.Queue = queue.Open(queue.Options{
-		Store: s.Store, Journal: s.Journal, Definitions: t.Definitions, Bell: b, Log: s.Log,
+		Store: s.Store, Journal: s.Journal, Definitions: t.Definitions, Bell: b, Clock: watch, Log: s.Log,
 		Instances: t.Instances.Claimers, History: s.Settings.History.Age,
 	})
 	t.Schedules = schedule.Open(schedule.Options{
-		Store: s.Store, Journal: s.Journal, Queue: t.Queue, Definitions: t.Definitions, Log: s.Log,
+		Store: s.Store, Journal: s.Journal, Queue: t.Queue, Definitions: t.Definitions, Clock: watch, Log: s.Log,
 	})
 	return t
 }
 
-// redeclared has the queue follow what was changed.
+// measured counts a comparison of the clock, where the host takes measurements.
+func (s *Service) measured(offset time.Duration) {
+	if s.Place.Metrics == nil {
+		return
+	}
+	outcome := "right"
+	if offset.Abs() > clock.Tolerance {
+		outcome = "off"
+	}
+	s.Place.Metrics.Outcome("clock", outcome, 0)
+}
+
+// redeclared has the schedules and the queue follow what was changed.
 func (t *Tasks) redeclared(ctx context.Context, c definition.Changes) {
+	if c.Schedules() {
+		if err := t.Schedules.Redeclared(context.WithoutCancel(ctx)); err != nil {
+			t.Log.Warn("schedules follow the new definitions late", "error", err)
+		}
+	}
 	if c.OnlySchedules() {
 		return // which say nothing of tasks that wait
 	}
@@ -105,14 +126,23 @@ func (t *Tasks) Function(name string, handler http.Handler) host.Function {
 	return f
 }
 
-// API answers these resources and health checks over HTTP; it is ready when both the store and the bell are.
+// API answers these resources and health checks over HTTP; it is ready when the store, the bell and the clock are.
 func (t *Tasks) API(resources ...api.Resource) *api.API {
 	return t.api(t.Ready, resources)
 }
 
-// Ready answers what is wrong with the store or the bell.
+// Ready answers what is wrong with the store, the bell or this process's clock.
 func (t *Tasks) Ready(ctx context.Context) error {
-	return errors.Join(t.Store.Ping(ctx), t.Bell.Ping(ctx))
+	return errors.Join(t.Store.Ping(ctx), t.Bell.Ping(ctx), t.Clock.Check(ctx))
+}
+
+// SweepJournal sweeps the journal, unless this process's clock is off: what it evicts is gone for all.
+func (t *Tasks) SweepJournal(ctx context.Context) error {
+	if err := t.Clock.Check(ctx); err != nil {
+		return err
+	}
+	_, err := t.Journal.Sweep(ctx)
+	return err
 }
 
 // URL answers where clients reach the API, without a slash at its end; empty where MILLRACE_URL does not say.

@@ -72,6 +72,15 @@ func ParseID(text string) (ID, error) {
 // UUID answers the id without its prefix. Among the tasks of a group it sorts by creation.
 func (id ID) UUID() string { return string(id[len(id)-uuidLen:]) }
 
+// Time returns the creation time that the id was made of, in microseconds since 1970; of a schedule's tick, the tick's time.
+func (id ID) Time() int64 {
+	var b [8]byte
+	uuid := id.UUID()
+	_, _ = hex.Decode(b[:], []byte(uuid[:8]+uuid[9:13]+uuid[14:18])) // an ID is well formed
+	n := binary.BigEndian.Uint64(b[:])
+	return int64(n>>16)*1000 + int64(n&0xFFF)
+}
+
 // Group answers the hash of the task's group, as [GroupHash] gives it.
 func (id ID) Group() uint32 {
 	var b [8]byte

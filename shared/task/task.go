@@ -27,7 +27,7 @@ type Task struct {
 
 	State    State `json:"st"`
 	Priority int64 `json:"pri,omitempty"` // higher is better
-	Created  int64 `json:"at"`
+	Created  int64 `json:"at"`            // when it was made; of a schedule's tick that may be before its time, which its id tells
 	// NotBefore is when the task may start at the earliest: the time asked for, or that of the next attempt.
 	NotBefore int64 `json:"nb,omitempty"`
 	Started   int64 `json:"sa,omitempty"` // the newest attempt's start

@@ -5,5 +5,5 @@
 // One of the instances leads, under a term that grows with each change (Gray and Cheriton's leases; terms as in Raft).
 // What must happen under one leader only is written together with [Leadership.Fence].
 //
-// It imports definition, journal (for the error of a store that is away), queue (for what a claim is) and store.
+// It imports clock, definition, journal (for the error of a store that is away), queue (for what a claim is) and store.
 package topology

@@ -82,11 +82,12 @@ func (t *Topology) Register(ctx context.Context, n New) (Instance, error) {
 	if err := i.check(); err != nil {
 		return Instance{}, err
 	}
-	ticket, err := t.store.Reserve(ctx, termKey, 1, t.now().UnixMicro())
+	now, _ := t.time(ctx)
+	ticket, err := t.store.Reserve(ctx, termKey, 1, now.UnixMicro())
 	if err != nil {
 		return Instance{}, unavailable("number an instance", err)
 	}
-	i.Term, i.Expires, i.version = ticket.Position, t.now().Add(t.lease), 1
+	i.Term, i.Expires, i.version = ticket.Position, now.Add(t.lease), 1
 	if err := t.admit(ctx, &i, n.Once); err != nil {
 		return Instance{}, err
 	}
@@ -149,7 +150,7 @@ func (t *Topology) Get(ctx context.Context, id string) (Instance, error) {
 		return Instance{}, ErrNoInstance
 	}
 	i, err := read(items[0])
-	if err == nil && !i.Expires.After(t.now()) {
+	if now, _ := t.time(ctx); err == nil && !i.Expires.After(now) {
 		return Instance{}, ErrNoInstance
 	}
 	return i, err
@@ -169,7 +170,8 @@ func (t *Topology) Heartbeat(ctx context.Context, id string, c Change) (Instance
 		if c.Capacity != nil {
 			i.Capacity = *c.Capacity
 		}
-		i.Expires, i.Lease = t.now().Add(t.lease), t.lease
+		now, _ := t.time(ctx)
+		i.Expires, i.Lease = now.Add(t.lease), t.lease
 		return i.check()
 	})
 	if err != nil || i.Draining {
@@ -222,6 +224,7 @@ func (t *Topology) Leave(ctx context.Context, id string) error {
 
 // List answers the instances that are there, the oldest first, and removes what is left of those that died long ago.
 func (t *Topology) List(ctx context.Context) ([]Instance, error) {
+	now, off := t.time(ctx)
 	var all []Instance
 	for item, err := range store.All(ctx, t.store, store.Range{Table: store.Work, Partition: partitionInstances}) {
 		if err != nil {
@@ -231,9 +234,9 @@ func (t *Topology) List(ctx context.Context) ([]Instance, error) {
 		if err != nil {
 			return nil, err
 		}
-		if i.Expires.After(t.now()) {
+		if i.Expires.After(now) {
 			all = append(all, i)
-		} else if i.Expires.Add(keep).Before(t.now()) {
+		} else if off == nil && i.Expires.Add(keep).Before(now) {
 			_ = t.write(ctx, store.Delete(item.Key, store.VersionIs(i.version))) // the next list tries again
 		}
 	}

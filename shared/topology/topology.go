@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/millrace/millrace/shared/clock"
 	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/store"
 )
@@ -39,7 +40,8 @@ var (
 type Options struct {
 	Store  store.Store
 	Lease  time.Duration    // default [DefaultLease]
-	Now    func() time.Time // default time.Now
+	Clock  *clock.Watch     // what this process's clock is compared by; default: nothing
+	Now    func() time.Time // default: that of Clock
 	Random io.Reader        // what ids are made of; default crypto/rand
 }
 
@@ -47,6 +49,7 @@ type Options struct {
 type Topology struct {
 	store   store.Store
 	lease   time.Duration
+	clock   *clock.Watch
 	now     func() time.Time
 	random  io.Reader
 	process string
@@ -55,18 +58,24 @@ type Topology struct {
 
 // Open answers a Topology. Nothing is read or written yet.
 func Open(o Options) *Topology {
-	t := &Topology{store: o.Store, lease: o.Lease, now: o.Now, random: o.Random}
+	t := &Topology{store: o.Store, lease: o.Lease, clock: o.Clock, now: o.Now, random: o.Random}
 	if t.lease <= 0 {
 		t.lease = DefaultLease
 	}
 	if t.now == nil {
-		t.now = time.Now
+		t.now = o.Clock.Now
 	}
 	if t.random == nil {
 		t.random = crand.Reader
 	}
 	t.process = "i" + t.newID()
 	return t
+}
+
+// time returns the time, and nil if this process's clock may decide for others by it.
+func (t *Topology) time(ctx context.Context) (now time.Time, off error) {
+	off = t.clock.Check(ctx)
+	return t.now(), off
 }
 
 func (t *Topology) newID() string {

@@ -16,7 +16,8 @@
 //	     an item changed with events is the fold of its events, in the journal's order
 //	     a read sees what was acknowledged before it began; every reader reaches the end
 //
-// RunStreams does the same for streams: I7, I8 and I9.
+// RunStreams does the same for streams: I7, I8 and I9. RunSchedules lets several processes make the ticks of a schedule, most
+// often with one clock that is off: each tick is one task, and none is dropped that was not late.
 //
 // The task engine is run in the same way, by producers, workers, operators and upkeep in several processes, or in one that
 // has the store to itself; every commit of a task is checked as it happens:
@@ -24,6 +25,8 @@
 //	I11     each task is the fold of its events, and moves only as the table of its life says
 //	        what was acknowledged ends exactly once, in the processes that are there: nothing is stuck, nothing is left over
 //	        starts never exceed attempts; a lease that is over changes nothing; limits and unique keys hold at each commit
+//	        where one clock goes wrong by half a minute or a quarter of an hour, or the only one jumps, no lease is ended and no
+//	        task started before its time
 //	        each place of a limit is one lease's, at each commit, whoever is killed
 //	        a claim that begins after a rule starts nothing that it holds; an ordered queue is never overtaken
 //

@@ -24,6 +24,7 @@ type ledger struct {
 	store.Store
 	report func(invariant, format string, args ...any)
 	count  func(what string)
+	times  timekeeper
 
 	mu    sync.Mutex
 	items map[store.Key]store.Item // of the table work, as they are
@@ -32,7 +33,7 @@ type ledger struct {
 }
 
 func newLedger(base store.Store, r *engineRun) *ledger {
-	return &ledger{Store: base, report: r.report, count: r.count, items: map[store.Key]store.Item{}, tasks: map[string][]moment{}}
+	return &ledger{Store: base, report: r.report, count: r.count, times: timekeeper{r, map[string]time.Time{}}, items: map[store.Key]store.Item{}, tasks: map[string][]moment{}}
 }
 
 // Write records what the Write did.
@@ -71,6 +72,9 @@ func (l *ledger) look(ctx context.Context, key store.Key) (isTask bool) {
 	}
 	before, was := l.items[key]
 	l.items[key] = *found[0]
+	if strings.HasPrefix(key.Partition, "lease/") {
+		l.times.lease(key.Sort, expiryOf(found[0]))
+	}
 	if !strings.HasPrefix(key.Partition, "task/") || was && before.Version == found[0].Version {
 		return false
 	}
@@ -94,6 +98,7 @@ func (l *ledger) step(uuid string, now moment) {
 		return
 	}
 	was := history[len(history)-1]
+	l.times.step(&was.task, &now.task)
 	switch from, to := &was.task, &now.task; {
 	case now.version <= was.version:
 		l.report("fence", "task %s went from position %d back to %d", uuid, was.version, now.version)

@@ -31,13 +31,21 @@ type enginePlan struct {
 	heap      bool          // in the end, many tasks are paused before one that is not
 	backlog   int           // tasks that wait in the end and whose rings are lost
 	awake     time.Duration // how long a worker may run that is woken for them
+	wrong     wrong
 	faults    faulty.Faults
 	timing    journal.Timing
 }
 
-// drawEngine decides each kind of fault on its own, as draw does. A process that has the store to itself has no network:
-// its requests fail, and it dies, but none lands late.
+// drawEngine decides everything.
 func drawEngine(seed uint64) enginePlan {
+	p := drawFaults(seed)
+	drawWrong(&p)
+	return p
+}
+
+// drawFaults decides each kind of fault on its own, as draw does. A process that has the store to itself has no network:
+// its requests fail, and it dies, but none lands late.
+func drawFaults(seed uint64) enginePlan {
 	d := dice(seed, "engine")
 	some := func(most float64) float64 {
 		if d.IntN(3) == 0 {

@@ -185,7 +185,7 @@ func (private) Exclusive() bool { return true }
 
 // open starts an engine over a line.
 func (r *engineRun) open(line *faulty.Store, name string) *engine {
-	c := clock{seed: r.plan.seed, name: name, skew: r.plan.skew, began: r.began}
+	c := skewed{seed: r.plan.seed, name: name, skew: r.plan.skew, began: r.began}
 	if r.plan.alone {
 		c.name = "alone" // the machine's clock outlives the process
 	}
@@ -193,9 +193,10 @@ func (r *engineRun) open(line *faulty.Store, name string) *engine {
 	if r.plan.alone {
 		s = private{line}
 	}
-	j := journal.Open(s, journal.Options{Now: c.now, Timing: r.plan.timing, Jitter: jitter(r.plan.seed, name)})
+	now, watch := r.clockOf(name, c, s)
+	j := journal.Open(s, journal.Options{Now: now, Timing: r.plan.timing, Jitter: jitter(r.plan.seed, name)})
 	q := queue.Open(queue.Options{
-		Store: s, Journal: j, Definitions: r.set, Now: c.now, Bell: &r.ears, Random: &source{dice(r.plan.seed, name+" random")},
+		Store: s, Journal: j, Definitions: r.set, Clock: watch, Now: nowBy(now, watch), Bell: &r.ears, Random: &source{dice(r.plan.seed, name+" random")},
 		Quiet: quiet,
 	})
 	return &engine{Queue: q, journal: j, wire: wire{line}}

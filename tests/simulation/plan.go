@@ -89,15 +89,15 @@ func jitter(seed uint64, name string) func(time.Duration) time.Duration {
 	}
 }
 
-// clock is a process's wall clock: off by a skew that changes now and then, also backwards.
-type clock struct {
+// skewed is a process's wall clock: off by a skew that changes now and then, also backwards.
+type skewed struct {
 	seed  uint64
 	name  string
 	skew  time.Duration
 	began time.Time
 }
 
-func (c clock) now() time.Time {
+func (c skewed) now() time.Time {
 	now := time.Now()
 	phase := uint64(now.Sub(c.began) / (700 * time.Millisecond))
 	d := dice(c.seed+phase<<32, c.name)

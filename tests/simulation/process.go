@@ -25,7 +25,7 @@ func (r *run) home(name string) *home[*process] {
 
 // open starts a process over a line.
 func (r *run) open(line *faulty.Store, name string) *process {
-	c := clock{seed: r.plan.seed, name: name, skew: r.plan.skew, began: r.began}
+	c := skewed{seed: r.plan.seed, name: name, skew: r.plan.skew, began: r.began}
 	o := journal.Options{
 		Now: c.now, Folds: []journal.Fold{newest},
 		Retention: journal.Retention{Events: r.plan.keep}, Timing: r.plan.timing,

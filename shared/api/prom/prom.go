@@ -52,6 +52,14 @@ func New() *Metrics {
 // Register adds a collector, the engine's own measurements say.
 func (m *Metrics) Register(c prometheus.Collector) error { return m.registry.Register(c) }
 
+// Clock measures how far the process's clock is off the store's date, by a function that says it; 0 within what is tolerated.
+func (m *Metrics) Clock(offset func() time.Duration) {
+	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "millrace_clock_offset_seconds",
+		Help: "How far this process's clock is ahead of the store's date, negative where it is behind; 0 while it is right.",
+	}, func() float64 { return offset().Seconds() }))
+}
+
 // Handler answers the measurements in the text format.
 func (m *Metrics) Handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})

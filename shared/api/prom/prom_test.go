@@ -20,6 +20,7 @@ func TestMetrics(t *testing.T) {
 	m.Outcome("emit", "appended", 5)
 	m.Outcome("read", "empty", 0)
 	m.Following(+1)
+	m.Clock(func() time.Duration { return -1500 * time.Millisecond })
 	w := httptest.NewRecorder()
 	m.Handler().ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
 	body, err := io.ReadAll(w.Result().Body)
@@ -33,6 +34,7 @@ func TestMetrics(t *testing.T) {
 		`millrace_operations_total{operation="read",outcome="empty"} 1`,
 		`millrace_events_total{operation="emit"} 5`,
 		`millrace_followers 1`,
+		`millrace_clock_offset_seconds -1.5`,
 	} {
 		if !strings.Contains(string(body), line+"\n") {
 			t.Errorf("no line %s", line)

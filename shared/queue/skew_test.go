@@ -1,0 +1,133 @@
+package queue_test
+
+import (
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	clocks "github.com/millrace/millrace/shared/clock"
+	"github.com/millrace/millrace/shared/journal"
+	"github.com/millrace/millrace/shared/queue"
+	"github.com/millrace/millrace/shared/store/memory"
+	"github.com/millrace/millrace/shared/store/meter"
+	"github.com/millrace/millrace/shared/task"
+)
+
+// compared is one more process on a store that it shares, whose clock goes ahead of the store's.
+func compared(t *testing.T, on *bench, ahead time.Duration) *bench {
+	t.Helper()
+	o := &bench{t: t, store: on.store, journal: on.journal}
+	o.Queue = queue.Open(queue.Options{
+		Store: o.store, Journal: o.journal, Definitions: fixed{set()},
+		Clock: clocks.Open(o.store, clocks.Options{Now: func() time.Time { return time.Now().Add(ahead) }}),
+	})
+	return o
+}
+
+func TestAProcessWhoseClockIsOffDecidesNothing(t *testing.T) {
+	t.Parallel()
+	for _, ahead := range []time.Duration{15 * time.Minute, 31 * time.Second, -31 * time.Second, -15 * time.Minute} {
+		t.Run(ahead.String(), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) { besideOneThatIsOff(t, ahead) })
+		})
+	}
+}
+
+func besideOneThatIsOff(t *testing.T, ahead time.Duration) {
+	b := &bench{t: t, store: shared{memory.New(memory.Options{})}}
+	b.journal = journal.Open(b.store, journal.Options{})
+	b, off := compared(t, b, 0), compared(t, b, ahead)
+	later := time.Now().Add(10 * time.Minute)
+	b.enqueue(queue.New{Dialect: task.Job, Job: "/plain"})
+	running := b.claim(1)[0]
+	b.enqueue(queue.New{Dialect: task.Job, Job: "/plain"}, queue.New{Dialect: task.Job, Job: "/plain", NotBefore: later})
+	off.enqueue(queue.New{Dialect: task.Job, Job: "/plain", NotBefore: later})
+
+	refused := func(doing string, err error) {
+		t.Helper()
+		if _, skewed := errors.AsType[*clocks.Skew](err); !skewed || !errors.Is(err, journal.ErrUnavailable) {
+			t.Errorf("%s = %v, want a refusal for the clock", doing, err)
+		}
+	}
+	_, err := off.Sweep(t.Context())
+	refused("Sweep", err)
+	_, err = off.Promote(t.Context())
+	refused("Promote", err)
+	_, err = off.Claim(t.Context(), queue.Claimer{Instance: "off"}, 5)
+	refused("Claim", err)
+
+	time.Sleep(20 * time.Second)
+	if _, err := off.Heartbeat(t.Context(), running.Token, queue.Beat{}); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(27 * time.Second)
+	if s, err := b.Sweep(t.Context()); err != nil || s.Lost != 0 {
+		t.Errorf("a right clock's sweep lost %d leases, %v, after a heartbeat by the process that is off", s.Lost, err)
+	}
+	if ready := b.claim(5); len(ready) != 1 {
+		t.Errorf("%d tasks are ready, want the one that is not for later", len(ready))
+	}
+	time.Sleep(5 * time.Second)
+	if s, err := b.Sweep(t.Context()); err != nil || s.Lost != 1 {
+		t.Errorf("a right clock's sweep lost %d leases, %v, want the one that was not heard of", s.Lost, err)
+	}
+	if err := b.journal.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// A process that has the store to itself, and whose clock jumps, ends no lease before its holder had its length to be heard of.
+func TestALeaseOutlivesAJumpOfTheOnlyClock(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ahead := time.Duration(0)
+		s := memory.New(memory.Options{})
+		j := journal.Open(s, journal.Options{})
+		b := &bench{t: t, store: s, journal: j}
+		b.Queue = queue.Open(queue.Options{
+			Store: s, Journal: j, Definitions: fixed{set()},
+			Clock: clocks.Open(s, clocks.Options{Now: func() time.Time { return time.Now().Add(ahead) }}),
+		})
+		b.enqueue(queue.New{Dialect: task.Job, Job: "/plain"}, queue.New{Dialect: task.Job, Job: "/plain"})
+		leases := b.claim(2)
+		time.Sleep(10 * time.Second)
+		ahead = 15 * time.Minute
+		for n, want := range []int{0, 0, 0, 1} { // one is heard of, the other is not
+			if swept, err := b.Sweep(t.Context()); err != nil || swept.Lost != want {
+				t.Errorf("%d s after the jump %d leases were lost, %v, want %d", 10*n, swept.Lost, err, want)
+			}
+			if _, err := b.Heartbeat(t.Context(), leases[0].Token, queue.Beat{}); err != nil {
+				t.Error(err)
+			}
+			time.Sleep(10 * time.Second)
+		}
+		b.complete(leases[0], queue.Result{Outcome: queue.OK})
+		if err := j.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// To know that the clock is right costs a call of the store once a minute at most.
+func TestTheClockCostsACallAMinute(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := meter.New(shared{memory.New(memory.Options{})})
+		j := journal.Open(m, journal.Options{})
+		b := &bench{t: t, store: m, journal: j}
+		b.Queue = queue.Open(queue.Options{Store: m, Journal: j, Definitions: fixed{set()}, Clock: clocks.Open(m, clocks.Options{})})
+		for range 5 * 60 {
+			b.enqueue(queue.New{Dialect: task.Job, Job: "/plain"})
+			b.complete(b.claim(1)[0], queue.Result{Outcome: queue.OK})
+			time.Sleep(time.Second)
+		}
+		if asked := m.Usage().Date.Calls; asked > 5 {
+			t.Errorf("300 tasks in five minutes asked for the date %d times, want 5", asked)
+		}
+		if err := j.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}

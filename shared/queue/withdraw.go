@@ -1,0 +1,70 @@
+package queue
+
+import (
+	"context"
+	"slices"
+
+	"github.com/millrace/millrace/shared/event"
+	"github.com/millrace/millrace/shared/journal"
+	"github.com/millrace/millrace/shared/store"
+	"github.com/millrace/millrace/shared/task"
+)
+
+// Withdraw takes back tasks that were never started, as though nobody had asked for them: they leave no history, and a request
+// with the same id makes them anew. It returns how many there were. Those that run, have run or are not there stay as they are.
+// Each batch is one write; cut off, it may be repeated.
+func (q *Queue) Withdraw(ctx context.Context, ids ...task.ID) (withdrawn int, err error) {
+	for batch := range slices.Chunk(ids, purgeBatch) {
+		n, err := q.withdraw(ctx, batch)
+		withdrawn += n
+		if err != nil {
+			q.doubt(err)
+			return withdrawn, unavailable("withdraw tasks", err)
+		}
+	}
+	return withdrawn, nil
+}
+
+// withdraw takes back tasks in one write. Race: one that is started meanwhile refuses the write, which then looks again.
+func (q *Queue) withdraw(ctx context.Context, ids []task.ID) (withdrawn int, err error) {
+	keys := make([]store.Key, len(ids))
+	for i, id := range ids {
+		keys[i] = taskKey(id.UUID())
+	}
+	_, err = q.journal.Write(ctx, func(ctx context.Context, _ *store.Conflict) (journal.Change, error) {
+		withdrawn = 0
+		items, err := q.store.Get(ctx, keys...)
+		if err != nil {
+			return journal.Change{}, unavailable("read tasks", err)
+		}
+		var events []event.Event
+		var ops []store.Op
+		for i, item := range items {
+			if item == nil {
+				continue
+			}
+			var t task.Task
+			if err := decode(item, &t); err != nil {
+				return journal.Change{}, err
+			}
+			if t.ID != ids[i] || !t.State.Queued() || t.Attempt > 0 {
+				continue
+			}
+			t.State, _ = t.State.After(task.Drop) // every queued state has it
+			t.Finished = q.micro()
+			entry := store.Delete(dueKey(t.NotBefore, t.ID.UUID()), store.Always) // elsewhere it is left to whoever meets it
+			entry.Item.Version = entryVersion(item.Version, 0)                    // outside the journal's order
+			events = append(events, closed(&t), forgotten(&t))
+			ops = append(append(ops, conclude(&t, true, store.VersionIs(item.Version))...), entry)
+			withdrawn++
+		}
+		if withdrawn == 0 {
+			return journal.Change{}, errNothing
+		}
+		return journal.Change{Events: events, Ops: func(journal.Receipt) []store.Op { return ops }}, nil
+	})
+	if err == errNothing { //nolint:errorlint // it is ours, and comes back as it is
+		err = nil
+	}
+	return withdrawn, err
+}

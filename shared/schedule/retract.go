@@ -1,0 +1,138 @@
+package schedule
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/millrace/millrace/shared/definition"
+	"github.com/millrace/millrace/shared/journal"
+	"github.com/millrace/millrace/shared/store"
+	"github.com/millrace/millrace/shared/task"
+)
+
+// Ticks that were made ahead of their time leave when their schedule is suspended, removed or declared anew. Whoever does that takes
+// them back; if it is cut off, the next look does, since the state tells by what they were made.
+
+// spec is by what the ticks of a schedule were made: enough to know that it was declared anew, and to name them.
+type spec struct {
+	Cron     string `json:"c,omitempty"`
+	Date     int64  `json:"d,omitempty"` // microseconds since 1970
+	Timezone string `json:"z,omitempty"`
+	DST      string `json:"s,omitempty"`
+	Job      string `json:"j"`
+	Rest     string `json:"r"` // a hash of what else their tasks have of it
+}
+
+func specOf(s *definition.Schedule) spec {
+	rest := sha256.Sum256(slices.Concat([]byte(s.Overlap+"\x00"), s.Payload))
+	of := spec{Cron: s.Cron, Timezone: s.Timezone, DST: s.DST, Job: s.Job, Rest: hex.EncodeToString(rest[:8])}
+	if !s.Date.IsZero() {
+		of.Date = s.Date.UnixMicro()
+	}
+	return of
+}
+
+// plan returns a plan that has the same ticks; the error says why there is none any more.
+func (of *spec) plan(name string) (*plan, error) {
+	s := definition.Schedule{Name: name, Cron: of.Cron, Timezone: of.Timezone, DST: of.DST, Job: of.Job}
+	if of.Date != 0 {
+		s.Date = at(of.Date)
+	}
+	return compile(s)
+}
+
+// follows reports whether what was made of the schedule so far was made by this plan.
+func (s *state) follows(p *plan) bool { return s.Of == nil || *s.Of == p.spec }
+
+// ahead returns the ids of the ticks that are later than now, of those that were made.
+func (p *plan) ahead(state *state, now time.Time) (ids []task.ID) {
+	name := func(at time.Time) {
+		tick := p.tick(at)
+		ids = append(ids, tick.ID())
+	}
+	if p.interval > 0 {
+		for last := at(state.FiredAt); last.After(now); last = last.Add(-p.interval) {
+			name(last)
+		}
+		return ids
+	}
+	until := at(state.Until)
+	for next, ok := p.table.Next(now); ok && !next.After(until); next, ok = p.table.Next(next) {
+		name(next)
+	}
+	return ids
+}
+
+// retract takes back the ticks of a schedule that were made ahead, and has the state be as of now. What runs already stays, and what
+// is due. The plan is the one in force, nil if there is none; the state is not written yet.
+func (s *Scheduler) retract(ctx context.Context, p *plan, state *stored, now time.Time) error {
+	if state.Of != nil {
+		if made, err := state.Of.plan(state.Name); err == nil {
+			p = made
+		}
+	}
+	if p != nil {
+		if _, err := s.o.Queue.Withdraw(ctx, p.ahead(&state.state, now)...); err != nil {
+			return err
+		}
+		if last := p.lastTick(state.state, now); last.IsZero() {
+			state.FiredAt = 0
+		} else {
+			state.FiredAt = last.UnixMicro()
+		}
+	}
+	state.Until = min(state.Until, now.UnixMicro())
+	return nil
+}
+
+// suspended takes back what was made ahead of a schedule that is suspended.
+func (s *Scheduler) suspended(ctx context.Context, p *plan, state *stored, now time.Time) error {
+	if err := s.retract(ctx, p, state, now); err != nil {
+		return err
+	}
+	return ignoreBeaten(s.remember(ctx, state, nil))
+}
+
+// retire takes back what was made ahead of a schedule that is declared no longer, and forgets it.
+func (s *Scheduler) retire(ctx context.Context, state *stored, now time.Time) error {
+	if err := s.retract(ctx, nil, state, now); err != nil {
+		return err
+	}
+	_, err := s.o.Journal.Write(ctx, func(_ context.Context, lost *store.Conflict) (journal.Change, error) {
+		if lost != nil {
+			return journal.Change{}, errBeaten
+		}
+		return journal.Change{Ops: func(journal.Receipt) []store.Op {
+			return []store.Op{store.Delete(key(state.Name), state.cond())}
+		}}, nil
+	})
+	return ignoreBeaten(err)
+}
+
+// yield takes back ticks that were made beside a suspension, a removal or a new declaration: the state was written by another
+// meanwhile.
+func (s *Scheduler) yield(ctx context.Context, p *plan, times []time.Time, now time.Time) error {
+	state, err := s.load(ctx, p.Name)
+	if err != nil || state.version != 0 && !state.Suspended && state.follows(p) {
+		return err
+	}
+	var ids []task.ID
+	for _, at := range times {
+		if tick := p.tick(at); at.After(now) {
+			ids = append(ids, tick.ID())
+		}
+	}
+	_, err = s.o.Queue.Withdraw(ctx, ids...)
+	return err
+}
+
+func ignoreBeaten(err error) error {
+	if errors.Is(err, errBeaten) {
+		return nil
+	}
+	return err
+}

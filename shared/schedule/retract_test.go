@@ -1,0 +1,188 @@
+package schedule_test
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/millrace/millrace/shared/definition"
+	"github.com/millrace/millrace/shared/queue"
+	"github.com/millrace/millrace/shared/task"
+)
+
+// leaving is what becomes of the ticks that were made ahead: act is done at 12:00:25, when those of :10 and :20 are due, the first
+// of them runs, and those of :30 to :15 of the next minute were made.
+func leaving(t *testing.T, alone bool, act func(b *bed, s definition.Schedule)) *bed {
+	t.Helper()
+	b := setup(t)
+	if !alone {
+		b.store = shared{b.store}
+	}
+	s := every("s", "0/10 * * * * ?")
+	b.declare(s)
+	b.Scheduler = b.open(b.clock)
+	if _, err := b.Make(t.Context(), b.now.Add(75*time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	b.now = b.now.Add(25 * time.Second)
+	if leases, err := b.queue.Claim(t.Context(), queue.Claimer{Queues: []string{definition.MainQueue}}, 1); err != nil || len(leases) != 1 {
+		t.Fatalf("Claim = %v, %v", leases, err)
+	}
+	act(b, s)
+	return b
+}
+
+// declare puts schedules in force.
+func (b *bed) declare(schedules ...definition.Schedule) {
+	b.sets.set = &definition.Set{Schedules: schedules, Jobs: b.sets.set.Jobs}
+}
+
+func (b *bed) try(err error) {
+	b.t.Helper()
+	if err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// Ticks that were made ahead leave with a suspension, a removal or another expression; what is due, or runs, stays. Whoever takes
+// them back leaves nothing: each is made again where it is due after all.
+func TestTicksMadeAheadLeave(t *testing.T) {
+	t.Parallel()
+	due := []string{"01 12:00:10", "01 12:00:20"}
+	every20 := every("s", "5/20 * * * * ?")
+	for name, test := range map[string]struct {
+		act  func(b *bed, s definition.Schedule)
+		want []string
+	}{
+		"suspended": {func(b *bed, _ definition.Schedule) { b.try(b.Suspend(t.Context(), "s", true)) }, due},
+		"suspended and resumed": {func(b *bed, _ definition.Schedule) {
+			b.try(b.Suspend(t.Context(), "s", true))
+			b.now = b.now.Add(10 * time.Second)
+			b.try(b.Suspend(t.Context(), "s", false))
+			_, err := b.Make(t.Context(), b.now.Add(25*time.Second))
+			b.try(err)
+		}, append(due[:2:2], "01 12:00:40", "01 12:00:50", "01 12:01:00")},
+		"removed": {func(b *bed, _ definition.Schedule) {
+			b.declare()
+			b.try(b.Redeclared(t.Context()))
+		}, due},
+		"removed by another process": {func(b *bed, s definition.Schedule) {
+			b.declare(every("other", "0 0 0 1 1 ?"))
+			_, err := b.open(b.clock).Make(t.Context(), b.now)
+			b.try(err)
+		}, due},
+		"removed and declared again": {func(b *bed, s definition.Schedule) {
+			b.declare()
+			b.try(b.Redeclared(t.Context()))
+			b.now = b.now.Add(10 * time.Minute)
+			b.declare(s)
+			_, err := b.Make(t.Context(), b.now.Add(10*time.Second))
+			b.try(err)
+		}, append(due[:2:2], "01 12:10:30")},
+		"another expression": {func(b *bed, _ definition.Schedule) {
+			b.declare(every20)
+			_, err := b.Make(t.Context(), b.now.Add(40*time.Second))
+			b.try(err)
+		}, append(due[:2:2], "01 12:00:45", "01 12:01:05")},
+		"another payload": {func(b *bed, s definition.Schedule) {
+			s.Payload = json.RawMessage(`"new"`)
+			b.declare(s)
+			_, err := b.Make(t.Context(), b.now.Add(10*time.Second))
+			b.try(err)
+			for _, tick := range b.ticks(job)[2:] {
+				if string(tick.Payload) != `"new"` {
+					b.t.Errorf("a tick has the payload %s, want the new one", tick.Payload)
+				}
+			}
+		}, append(due[:2:2], "01 12:00:30")},
+	} {
+		for way, alone := range map[string]bool{"alone": true, "shared": false} {
+			t.Run(name+", "+way, func(t *testing.T) {
+				t.Parallel()
+				b := leaving(t, alone, test.act)
+				if diff := cmp.Diff(test.want, b.created(job)); diff != "" {
+					t.Errorf("ticks (-want +got):\n%s", diff)
+				}
+				before := len(b.created(job))
+				b.now = b.now.Add(5 * time.Minute) // nothing is left that would become a task
+				leases, err := b.queue.Claim(t.Context(), queue.Claimer{Queues: []string{definition.MainQueue}}, 20)
+				if err != nil || len(leases) != before-1 {
+					t.Errorf("%d ticks run later, %v, want %d", len(leases), err, before-1)
+				}
+			})
+		}
+	}
+}
+
+// Two that act at once leave none: the process that makes ticks beside a suspension takes back what it made.
+func TestTicksMadeBesideASuspensionLeave(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	s := every("s", "0/10 * * * * ?")
+	b.declare(s)
+	if _, err := b.Make(t.Context(), b.now.Add(15*time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	beside := &besides{Queue: b.queue, act: func() { b.try(b.Suspend(t.Context(), "s", true)) }}
+	if _, err := b.openOn(beside, b.clock).Make(t.Context(), b.now.Add(time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	if got := b.created(job); len(got) != 0 {
+		t.Errorf("ticks %q of a schedule that is suspended", got)
+	}
+}
+
+// A process that does not know the newest definitions yet leaves what was made by them alone.
+func TestAProcessThatIsBehindLeavesSchedulesAlone(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	book := definition.OpenBook(definition.BookOptions{Store: b.store, Journal: b.journal, Now: b.clock})
+	put := func(schedules ...definition.Schedule) *definition.Set {
+		t.Helper()
+		_, err := book.Apply(t.Context(), &definition.Set{Schedules: schedules, Jobs: b.sets.set.Jobs}, definition.FromFile)
+		b.try(err)
+		set, err := book.Refresh(t.Context())
+		b.try(err)
+		return set
+	}
+	old := put(every("s", "0/10 * * * * ?"), every("t", "0 0 0 1 1 ?"))
+	b.sets.set = put(every("s", "0/20 * * * * ?"), every("u", "0/20 * * * * ?"))
+	if _, err := b.Make(t.Context(), b.now.Add(time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	want := b.created(job)
+	b.sets.set = old
+	if _, err := b.open(b.clock).Make(t.Context(), b.now.Add(time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, b.created(job)); diff != "" || len(want) != 6 {
+		t.Errorf("ticks after a look by the old definitions (-want +got):\n%s", diff)
+	}
+}
+
+// A tick was created when it was made, and is to run at its time; it keeps its place among the others by that.
+func TestWhenATickWasMadeAndIsToRun(t *testing.T) {
+	t.Parallel()
+	b := setup(t, every("s", "0 0 * * * ?"))
+	b.try(b.made(b.now))
+	b.now = time.Date(2026, 3, 1, 12, 59, 10, 0, time.UTC)
+	b.try(b.made(b.now.Add(time.Minute)))
+	if _, err := b.Backfill(t.Context(), "s", b.now.Add(-6*time.Hour), b.now.Add(-5*time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	type times struct{ Created, RunAt string }
+	text := func(micro int64) string { return time.UnixMicro(micro).UTC().Truncate(time.Second).Format("15:04:05") }
+	var got []times
+	for _, tick := range b.ticks(job) {
+		got = append(got, times{text(tick.Created), text(tick.NotBefore)})
+		if (tick.State == task.Waiting) != (tick.NotBefore > b.now.UnixMicro()) {
+			t.Errorf("the tick of %s is %s", text(tick.NotBefore), tick.State)
+		}
+	}
+	want := []times{{"12:59:10", "07:00:00"}, {"12:59:10", "13:00:00"}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("ticks (-want +got):\n%s", diff)
+	}
+}

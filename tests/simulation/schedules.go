@@ -1,0 +1,148 @@
+package simulation
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"testing/cryptotest"
+	"testing/synctest"
+	"time"
+
+	"github.com/millrace/millrace/shared/definition"
+	"github.com/millrace/millrace/shared/queue"
+	"github.com/millrace/millrace/shared/schedule"
+	"github.com/millrace/millrace/shared/store/faulty"
+	"github.com/millrace/millrace/shared/store/memory"
+)
+
+// How schedules are simulated: each process looks after them at least so often, for so long.
+const (
+	lookAfter = 20 * time.Second
+	ticking   = 4 * time.Minute
+)
+
+// planner is one life of a process that makes ticks.
+type planner struct {
+	*engine
+	*schedule.Scheduler
+	now func() time.Time
+}
+
+// Close ends its engine.
+func (p *planner) Close() error { return p.engine.Close() }
+
+// RunSchedules plays several processes that make the ticks of one schedule for some minutes, one of them with a clock that is off in
+// most runs, and demands that each tick is one task, and that none is missing: none was late.
+func RunSchedules(t *testing.T, seed uint64) EngineReport {
+	t.Helper()
+	var report EngineReport
+	cryptotest.SetGlobalRandom(t, seed)
+	synctest.Test(t, func(t *testing.T) {
+		r := &engineRun{plan: drawSchedules(seed), began: time.Now(), ctx: t.Context(), held: map[string]int{}, happened: map[string]int{}}
+		r.set = declared{&definition.Set{
+			Jobs:      []definition.Job{{Path: "/tick", Target: definition.Target{Go: "f"}}},
+			Schedules: []definition.Schedule{{Name: "s", Cron: "0/5 * * * * ?", Job: "/tick", Misfire: schedule.MisfireSkip}},
+		}}
+		r.ledger = newLedger(memory.New(memory.Options{}), r)
+		r.service = faulty.NewService(r.ledger, r.plan.faults, r.step)
+		r.tick()
+		report = EngineReport{Violations: r.violations, Tasks: len(r.ledger.order), Happened: r.happened, Lines: r.lines, Digest: r.digest}
+	})
+	return report
+}
+
+// drawSchedules is a plan with several processes, the clock of one of which goes wrong in four runs of five.
+func drawSchedules(seed uint64) enginePlan {
+	p := drawFaults(seed)
+	for n := uint64(1); p.alone; n++ { // there is no other clock to be wrong by
+		p = drawFaults(seed + n<<32)
+	}
+	p.seed, p.skew = seed, 0
+	d := dice(seed, "schedules")
+	by := []time.Duration{0, 15 * time.Minute, 30 * time.Second, -30 * time.Second, -15 * time.Minute}
+	p.wrong = wrong{home: "p0", by: by[d.IntN(len(by))], from: time.Duration(d.Int64N(int64(ticking)))}
+	if d.IntN(2) == 0 {
+		p.wrong.from = 0
+	}
+	return p
+}
+
+// tick lets every process look until the time is over.
+func (r *engineRun) tick() {
+	var homes []*home[*planner]
+	for i := range r.plan.processes {
+		h := &home[*planner]{name: fmt.Sprintf("p%d", i), group: &r.group, start: r.planner}
+		homes = append(homes, h)
+		luck := dice(r.plan.seed, h.name+" looks")
+		r.busy.Go(func() {
+			for time.Since(r.began) < ticking {
+				p := h.now()
+				made, err := p.Make(r.ctx, p.now().Add(schedule.Ahead))
+				r.note("%s: made %d, %v", h.name, made.Ticks, err)
+				time.Sleep(time.Duration(luck.Int64N(int64(lookAfter))))
+			}
+		})
+	}
+	r.busy.Wait()
+	r.mark(&r.calm)
+	for _, h := range homes {
+		h.settle()
+	}
+	time.Sleep(settling)
+	r.verifyTicks(homes[0].now())
+	for _, h := range homes {
+		r.happened["crashes"] += max(h.lives-1, 0)
+		h.close()
+	}
+	r.group.Wait()
+}
+
+// planner starts a process.
+func (r *engineRun) planner(name string) *planner {
+	line := r.service.Process(name)
+	if r.is(&r.calm) {
+		line.Settle()
+	}
+	now, watch := r.clockOf(name, skewed{seed: r.plan.seed, name: name, began: r.began}, line)
+	e := r.open(line, name)
+	return &planner{engine: e, now: nowBy(now, watch), Scheduler: schedule.Open(schedule.Options{
+		Store: line, Journal: e.journal, Queue: e.Queue, Definitions: r.set, Clock: watch, Now: nowBy(now, watch),
+	})}
+}
+
+// verifyTicks demands a task for each tick since the first, up to now, and no other.
+func (r *engineRun) verifyTicks(p *planner) {
+	page, err := p.times(r.ctx, "/tick")
+	if err != nil {
+		r.report("liveness", "the ticks cannot be listed when all is quiet: %v", err)
+		return
+	}
+	seen := map[time.Time]bool{}
+	first := time.Time{}
+	for _, at := range page {
+		if seen[at] {
+			r.report("tick", "the tick of %v is two tasks", at.Sub(r.began))
+		}
+		if seen[at] = true; first.IsZero() || at.Before(first) {
+			first = at
+		}
+	}
+	if first.IsZero() || first.Sub(r.began) > ticking/2 { // it begins when it is looked at first, which may fail some times
+		r.report("tick", "the first tick is that of %v", first.Sub(r.began))
+		return
+	}
+	for at := first; at.Before(time.Now()); at = at.Add(5 * time.Second) {
+		if !seen[at] {
+			r.report("tick", "the tick of %v was dropped", at.Sub(r.began))
+		}
+	}
+}
+
+// times returns the times of the ticks of a job, in order.
+func (p *planner) times(ctx context.Context, job string) (times []time.Time, err error) {
+	page, err := p.Queue.List(ctx, queue.Listing{Group: job, Limit: 1000})
+	for i := range page.Tasks {
+		times = append(times, time.UnixMicro(page.Tasks[i].ID.Time()))
+	}
+	return times, err
+}
