@@ -122,7 +122,7 @@ func (h *hold) beat(ctx context.Context) (more, stop bool, err error) {
 	ctx, cancel := context.WithDeadline(context.WithoutCancel(ctx), h.until)
 	defer cancel()
 	told, more := h.task.tell()
-	body, err := json.Marshal(told)
+	body, err := encode(told)
 	if err != nil {
 		return false, false, err
 	}
@@ -167,7 +167,7 @@ func resultOf(output any, err error) result {
 func (h *hold) complete(ctx context.Context, r result) error {
 	for !h.task.silent() {
 		told, _ := h.task.tell()
-		body, err := json.Marshal(told)
+		body, err := encode(told)
 		if err == nil {
 			_, err = h.c.repeat(ctx, h.call("/heartbeat", body), h.c.patience)
 		}
@@ -175,7 +175,7 @@ func (h *hold) complete(ctx context.Context, r result) error {
 			return err
 		}
 	}
-	body, err := json.Marshal(r)
+	body, err := encode(r)
 	if err != nil {
 		body, err = json.Marshal(result{Result: "failed", Message: "the output has no JSON: " + err.Error()})
 	}
