@@ -8,6 +8,7 @@
 //	position.go  keys and pages of slots
 //	slot.go      the bytes of a slot
 //	append.go    tickets, write-once slots, abandonment
+//	told.go      conflicts of stores that do not say what they found
 //	read.go      the contiguous prefix, holes, the search for an EventId
 //	tail.go      what this process knows of the newest slots; waking followers
 //	fold.go      snapshots: folds of the journal
