@@ -49,3 +49,45 @@ func heap() uint64 {
 	runtime.ReadMemStats(&m)
 	return m.HeapAlloc
 }
+
+// Followers that are far behind take memory by what they are given, not by what there is: with a hundred that begin at once,
+// it counts. Not parallel: it measures what is allocated.
+func TestAFollowerFarBehindTakesMemoryByWhatItIsGiven(t *testing.T) {
+	s := memory.New(memory.Options{})
+	writer := open(t, s, journal.Options{})
+	const slots, perSlot = 300, 40
+	for range slots {
+		var events []event.Event
+		for range perSlot {
+			events = append(events, event.Event{Type: "E", Fields: []byte(`"text":"` + strings.Repeat("x", 1000) + `"`)})
+		}
+		if _, err := writer.Emit(t.Context(), events, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	follower := open(t, s, journal.Options{})
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	seen, most := 0, uint64(0)
+	before := allocated()
+	for a, err := range follower.Follow(ctx, journal.Request{MaxBytes: 64 << 10}, time.Hour) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		now := allocated()
+		most, before = max(most, now-before), now
+		if seen += len(a.Events); seen == slots*perSlot {
+			cancel()
+			break
+		}
+	}
+	if most > 1<<20 {
+		t.Errorf("an answer of 64 KiB takes up to %d KiB to make", most>>10)
+	}
+}
+
+func allocated() uint64 {
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.TotalAlloc
+}
