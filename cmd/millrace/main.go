@@ -13,11 +13,6 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// garbage is how much garbage there may be before it is collected, in percent of what is in use. What is in use is little and
-// does not grow with what is stored; collecting it as often as is usual takes a tenth of the processor time of a busy server.
-// The variable GOGC says otherwise.
-const garbage = 400
-
 func main() {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(garbage)

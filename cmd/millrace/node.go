@@ -172,6 +172,7 @@ func (n *node) serve(ctx context.Context, address string, ready func(url string)
 	var group sync.WaitGroup
 	group.Go(func() { n.upkeep(ctx) })
 	group.Go(func() { n.watch(ctx, cancel) })
+	group.Go(func() { tendMemory(ctx) })
 	group.Go(func() {
 		if err := pool.Run(ctx); err != nil {
 			n.Log.Error("tasks are no longer run", "error", err)

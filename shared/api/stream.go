@@ -20,7 +20,7 @@ const (
 const (
 	heartbeat    = 15 * time.Second // of silence, after which a stream shows that it lives (api.md)
 	writeTimeout = 30 * time.Second // for a client to take what was written
-	chunk        = 256 << 10        // bytes of events that a stream renders before it sends them
+	chunk        = 64 << 10         // bytes of events that a stream renders before it sends them: what a slow follower costs
 )
 
 // framing is how events lie in a stream. Each method appends to dst.
@@ -83,7 +83,7 @@ type outflow struct {
 	withKey bool
 	left    int      // events still wanted; negative: no bound
 	seen    event.ID // up to which the client knows that all was read
-	bytes   []byte
+	buffer  *buffer  // rendered, not sent; nil between two sends: a follower that waits keeps nothing
 }
 
 // stream answers with events as they come or, where the host cannot, with those that are there.
@@ -187,8 +187,9 @@ func (s *outflow) finite(q *question, form string) error {
 
 // add renders an answer; false says that the stream ends with it.
 func (s *outflow) add(answer *journal.Answer) (more bool) {
+	out := s.out()
 	if answer.Torn {
-		s.bytes = s.frames.torn(s.bytes, s.journal.Stamp(0))
+		*out = s.frames.torn(*out, s.journal.Stamp(0))
 		return false
 	}
 	for i := range answer.Events {
@@ -196,13 +197,21 @@ func (s *outflow) add(answer *journal.Answer) (more bool) {
 			break
 		}
 		s.left--
-		s.bytes = s.frames.event(s.bytes, &answer.Events[i], s.withKey)
+		*out = s.frames.event(*out, &answer.Events[i], s.withKey)
 		s.seen = answer.Events[i].ID
 	}
 	if len(answer.Events) == 0 {
-		s.bytes = s.frames.beat(s.bytes, s.passed(answer.LastEventID))
+		*out = s.frames.beat(*out, s.passed(answer.LastEventID))
 	}
 	return s.left != 0
+}
+
+// out is where to render.
+func (s *outflow) out() *[]byte {
+	if s.buffer == nil {
+		s.buffer = take()
+	}
+	return &s.buffer.bytes
 }
 
 // passed answers the id if the client does not know it yet, 0 otherwise.
@@ -214,13 +223,17 @@ func (s *outflow) passed(id event.ID) event.ID {
 	return id
 }
 
-// push sends what is rendered. The error says that the client is gone, or takes nothing any more.
+// push sends what is rendered. The error says that the client is gone, or took nothing for writeTimeout: its stream ends
+// without its end, in the middle of what it did not take, so that it knows to come back and to go on from the last id.
 func (s *outflow) push() error {
 	out := s.x.unhurried()
-	if _, err := s.x.Write(s.bytes); err != nil {
-		return err
+	if b := s.buffer; b != nil {
+		s.buffer = nil
+		defer b.give()
+		if _, err := s.x.Write(b.bytes); err != nil {
+			return err
+		}
 	}
-	s.bytes = s.bytes[:0]
 	if err := out.Flush(); err != nil && !errors.Is(err, http.ErrNotSupported) {
 		return err
 	}

@@ -209,7 +209,8 @@ func (r *logReading) stream(s *outflow, page queue.LogPage) error {
 			idle, pause = 0, lookSoon
 		} else if idle >= heartbeat {
 			idle = 0
-			s.bytes = append(s.bytes, ":\n\n"...)
+			out := s.out()
+			*out = append(*out, ":\n\n"...)
 		}
 		if s.push() != nil || over {
 			return nil
@@ -244,8 +245,8 @@ func (r *logReading) finite(s *outflow) error {
 		if _, err := r.render(s, &page); err != nil {
 			return err
 		}
-		if len(s.bytes) == 0 {
-			s.bytes = append(s.bytes, ":\n\n"...)
+		if out := s.out(); len(*out) == 0 {
+			*out = append(*out, ":\n\n"...)
 		}
 		s.begin(typeSSE)
 		_ = s.push() // the client has left; there is nobody to tell
@@ -271,7 +272,8 @@ func (r *logReading) render(s *outflow, page *queue.LogPage) (over bool, err err
 	if over {
 		b.bytes = append(b.bytes, "event: end\ndata: {}\n\n"...)
 	}
-	s.bytes = append(s.bytes, b.bytes...)
+	out := s.out()
+	*out = append(*out, b.bytes...)
 	b.bytes = b.bytes[:0]
 	return over, nil
 }

@@ -224,14 +224,19 @@ func (a *attempt) send(ctx context.Context) error {
 	return a.j.call(ctx, a.write)
 }
 
-// call writes, bounded in time where the store is across a network.
+// call writes, bounded in time where the store is across a network. A conflict says what was found where there must be
+// nothing, whether the store tells or not.
 func (j *Journal) call(ctx context.Context, w store.Write) error {
 	if j.store.Exclusive() {
 		return j.store.Write(ctx, w)
 	}
 	ctx, cancel := context.WithTimeout(ctx, j.timing.Call)
 	defer cancel()
-	return j.store.Write(ctx, w)
+	err := j.store.Write(ctx, w)
+	if conflict := store.AsConflict(err); conflict != nil {
+		return j.told(ctx, w, conflict)
+	}
+	return err
 }
 
 // abandon decides the attempt by writing a void into its own slot. Rule (only the slot decides, T3): the void's answer

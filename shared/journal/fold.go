@@ -32,6 +32,9 @@ type view struct {
 	states map[string]*State // by fold
 	ledger
 	loaded bool
+
+	since int64 // above this position it is known which keys have changed
+	swept bool  // this process keeps the generations up to date, and needs to know
 }
 
 // Snapshot calls each for every object of a fold, in the order of their keys, and answers the EventId up to which they
@@ -127,11 +130,43 @@ func (v *view) enter(ctx context.Context) (done func(), err error) {
 func (v *view) apply(s *slot) {
 	for _, fold := range v.folds {
 		state := v.states[fold.Name]
+		state.at = 0
+		if s.position > v.since {
+			state.at = s.position
+		}
 		for i := range s.events {
 			fold.Apply(state, &s.events[i])
 		}
 	}
 	v.count(s)
+	if !v.swept && v.touched() > maxTouched {
+		v.since = unknown
+		v.trim(unknown)
+	}
+}
+
+// maxTouched bounds the keys that a process remembers as changed as long as it does not sweep.
+const maxTouched = 1 << 16
+
+func (v *view) touched() (n int) {
+	for _, state := range v.states {
+		n += len(state.touched)
+	}
+	return n
+}
+
+// trim forgets what has changed up to a position: it is stored.
+func (v *view) trim(position int64) {
+	v.since = max(v.since, position)
+	for _, state := range v.states {
+		state.trim(position)
+	}
+}
+
+// forgetChanges begins to remember what changes from now on.
+func (v *view) forgetChanges() {
+	v.trim(unknown)
+	v.since = v.position
 }
 
 // reset empties the view, to begin behind a position.
@@ -141,13 +176,4 @@ func (v *view) reset(l ledger) {
 		v.states[fold.Name] = &State{}
 	}
 	v.ledger = l
-}
-
-// objects answers how many keys all states have.
-func (v *view) objects() int {
-	n := 0
-	for _, state := range v.states {
-		n += state.Len()
-	}
-	return n
 }

@@ -39,12 +39,12 @@ func (h *holes) expired(missing []int64, grace time.Duration) (over []int64, nex
 	return over, next
 }
 
-// settled forgets holes of the range that are none any more.
-func (h *holes) settled(from, to int64) {
+// settled forgets the holes that are none any more, every position up to `to` being filled.
+func (h *holes) settled(to int64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for position := range h.due {
-		if position >= from && position <= to {
+		if position <= to {
 			delete(h.due, position)
 		}
 	}
@@ -61,7 +61,7 @@ func (j *Journal) resolve(ctx context.Context, from, goal int64) ([]slot, error)
 			return nil, err
 		}
 		if run := j.tail.run(from, goal); run != nil {
-			j.holes.settled(from, run[len(run)-1].position)
+			j.holes.settled(run[len(run)-1].position)
 			return run, nil
 		}
 		p, err := j.query(ctx, from, to, len(over) == 0)
@@ -76,7 +76,7 @@ func (j *Journal) resolve(ctx context.Context, from, goal int64) ([]slot, error)
 			}
 		}
 		if run := p.run(); len(run) > 0 {
-			j.holes.settled(from, run[len(run)-1].position)
+			j.holes.settled(run[len(run)-1].position)
 			j.tail.feed(run)
 			return run, nil
 		}

@@ -89,6 +89,10 @@ type Options struct {
 	Retention Retention
 	Timing    Timing
 
+	// Chunk is the size of the items that snapshot generations are stored in, in bytes. Default 256 KiB; simulations give
+	// less, so that little state takes many.
+	Chunk int
+
 	// Jitter draws a pause between 0 and its argument, by which contenders part; default at random. Simulations give one
 	// that repeats itself.
 	Jitter func(time.Duration) time.Duration
@@ -102,6 +106,7 @@ type Journal struct {
 	log    *slog.Logger
 	timing Timing
 	jitter func(time.Duration) time.Duration
+	chunk  int
 	tail   *tail
 	holes  holes
 	found  located
@@ -119,6 +124,7 @@ type Journal struct {
 // Open answers a Journal over s, which the caller closes after the Journal. Nothing is read or written yet.
 func Open(s store.Store, o Options) *Journal {
 	orDefault(&o.Name, Main)
+	orDefault(&o.Chunk, chunkSize)
 	if o.Now == nil {
 		o.Now = time.Now
 	}
@@ -131,7 +137,7 @@ func Open(s store.Store, o Options) *Journal {
 	j := &Journal{
 		store: s, now: o.Now, log: o.Log.With("journal", o.Name),
 		timing: o.Timing.withDefaults(), keep: o.Retention.withDefaults(),
-		tail: newTail(), process: crand.Text()[:16], jitter: o.Jitter,
+		tail: newTail(), process: crand.Text()[:16], jitter: o.Jitter, chunk: o.Chunk,
 	}
 	j.keys.name = o.Name
 	j.view.folds, j.view.turn = o.Folds, make(chan struct{}, 1)

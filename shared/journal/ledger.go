@@ -12,6 +12,7 @@ type ledger struct {
 	position int64    // the newest slot counted
 	last     event.ID // its last id
 	events   int64    // since the journal's beginning
+	bytes    int64    // of them
 	marks    []mark   // rising
 }
 
@@ -28,6 +29,9 @@ const maxMarks = 1024
 func (l *ledger) count(s *slot) {
 	l.position, l.last = s.position, s.last
 	l.events += int64(len(s.events))
+	for i := range s.events {
+		l.bytes += int64(s.events[i].Size())
+	}
 	if n := len(l.marks); n == 0 || s.position-l.marks[n-1].Position >= l.spacing() {
 		l.marks = append(l.marks, mark{s.position, l.events, s.last})
 	}
@@ -73,12 +77,13 @@ type ledgerJSON struct {
 	Position int64    `json:"position"`
 	Last     event.ID `json:"last"`
 	Events   int64    `json:"events"`
+	Bytes    int64    `json:"bytes"`
 	Marks    []mark   `json:"marks"`
 }
 
 // MarshalJSON keeps a ledger in a generation's manifest.
 func (l ledger) MarshalJSON() ([]byte, error) {
-	return json.Marshal(ledgerJSON{l.position, l.last, l.events, l.marks})
+	return json.Marshal(ledgerJSON{l.position, l.last, l.events, l.bytes, l.marks})
 }
 
 // UnmarshalJSON reads what MarshalJSON wrote.
@@ -87,6 +92,6 @@ func (l *ledger) UnmarshalJSON(data []byte) error {
 	if err := json.Unmarshal(data, &in); err != nil {
 		return err
 	}
-	*l = ledger{in.Position, in.Last, in.Events, in.Marks}
+	*l = ledger{in.Position, in.Last, in.Events, in.Bytes, in.Marks}
 	return nil
 }

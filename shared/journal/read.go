@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -118,6 +119,7 @@ type reader struct {
 	last    event.ID // the last id of the slot below next; unknownID before the first
 
 	delivered int64 // the slot of the last event that matched
+	each      int   // bytes of a slot, about
 }
 
 // open answers a reader behind r.After, and the position that a read beginning now must reach: that of the sequencer,
@@ -138,8 +140,8 @@ func (j *Journal) open(ctx context.Context, r Request) (rd *reader, goal int64, 
 func (rd *reader) scan(ctx context.Context, goal int64) (Answer, error) {
 	var a Answer
 	bytes, began := 0, time.Now()
-	for rd.next <= goal {
-		run, err := rd.j.slots(ctx, rd.next, goal)
+	for span := rd.span(); rd.next <= goal; span *= 2 {
+		run, err := rd.j.slots(ctx, rd.next, min(goal, rd.next+span-1))
 		if errors.Is(err, errEvicted) {
 			if torn, err := rd.skipEvicted(ctx); torn || err != nil {
 				return Answer{Torn: torn, LastEventID: rd.scanned}, err
@@ -149,6 +151,7 @@ func (rd *reader) scan(ctx context.Context, goal int64) (Answer, error) {
 		if err != nil {
 			return a, err
 		}
+		rd.weigh(run)
 		if a.Events == nil && rd.r.Match == nil {
 			a.Events = make([]event.Event, 0, rd.room(run, goal))
 		}
@@ -162,6 +165,25 @@ func (rd *reader) scan(ctx context.Context, goal int64) (Answer, error) {
 		}
 	}
 	return rd.end(a), nil
+}
+
+// span returns how many slots are to be read at first, so that an answer which is bounded in bytes does not take many times
+// its size in memory: readers that are far behind may be many. It grows where less matches than was thought.
+func (rd *reader) span() int64 {
+	if rd.r.MaxBytes == 0 {
+		return pageSize
+	}
+	const atFirst = 4 << 10
+	return min(pageSize, 1+int64(rd.r.MaxBytes/cmp.Or(rd.each, atFirst)))
+}
+
+// weigh notes how large slots are.
+func (rd *reader) weigh(run []slot) {
+	bytes := 0
+	for i := range run {
+		bytes += run[i].size()
+	}
+	rd.each = bytes / len(run)
 }
 
 // take adds a slot's matching events and reports whether the answer is full.
@@ -238,11 +260,15 @@ func (rd *reader) room(run []slot, goal int64) int {
 	for i := range run {
 		events += len(run[i].events)
 	}
-	all := events * int(min(goal-rd.next+1, 64*pageSize)) / len(run)
+	slots := min(goal-rd.next+1, 64*pageSize)
+	if rd.r.MaxBytes > 0 {
+		slots = min(slots, 1+int64(rd.r.MaxBytes/rd.each))
+	}
+	all := events * int(slots) / len(run)
 	if rd.r.Limit > 0 {
 		return min(all, rd.r.Limit)
 	}
-	return max(events, min(all, 64*pageSize))
+	return min(all, 64*pageSize)
 }
 
 // ReadNewest answers the newest events first, at most Limit of them, down to After. It never waits for new ones. It is

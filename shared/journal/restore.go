@@ -30,18 +30,32 @@ func (j *Journal) Restored(ctx context.Context) (event.ID, error) {
 	if err := j.advance(ctx); err != nil {
 		return 0, err
 	}
-	_, version, err := j.newest(ctx)
-	if err != nil {
-		return 0, err
-	}
-	if err := j.generate(ctx, version); err != nil {
+	if err := j.generate(ctx, t.Position); err != nil {
 		return 0, j.unavailable("store a generation", err)
-	}
-	if m, _, err := j.newest(ctx); err != nil || m.Ledger.position < t.Position {
-		return 0, errors.Join(fmt.Errorf("%w: another process keeps the journal; end it first", ErrUnavailable), err)
 	}
 	if err := j.store.Raise(ctx, j.keys.sequencer(), t.Position, t.LastID); err != nil {
 		return 0, j.unavailable("raise the floor", err)
 	}
 	return event.ID(t.LastID), nil
+}
+
+// generate stores a complete generation that reaches a position at least. It is the caller's turn.
+func (j *Journal) generate(ctx context.Context, position int64) error {
+	for {
+		m, err := j.current(ctx)
+		if err != nil {
+			return err
+		}
+		if m, err = j.extend(ctx, m); err != nil {
+			return err
+		}
+		if m.position() >= position {
+			return nil
+		}
+		if b := j.view.base(m); b != nil {
+			if _, err := j.storeBase(ctx, b); err != nil {
+				return err
+			}
+		}
+	}
 }

@@ -3,6 +3,7 @@ package journal
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -33,78 +34,41 @@ type Swept struct {
 	Removed    int64    // up to this position slots have been removed
 }
 
-// Sweep does the journal's upkeep once: folds what is new, stores a generation if one is due, moves the floor, and
-// removes slots that the floor has passed long ago. It may run in several processes at once, and be cut off anywhere.
+// Sweep does the journal's upkeep once: folds what is new, brings the stored generation up to date if that is due, moves the
+// floor, and removes slots that the floor has passed long ago. It may run in several processes at once, and be cut off
+// anywhere; what it has no time for, by ctx's deadline, the next one goes on with.
 func (j *Journal) Sweep(ctx context.Context) (Swept, error) {
+	newest, kept := j.keepGenerations(ctx)
+	if kept != nil && newest == 0 {
+		return Swept{}, kept
+	}
+	// A base that cannot be stored does not keep the floor from moving to what is.
 	done, err := j.view.enter(ctx)
 	if err != nil {
-		return Swept{}, err
+		return Swept{}, errors.Join(kept, err)
 	}
 	defer done()
-	if err := j.advance(ctx); err != nil {
-		return Swept{}, err
-	}
-	newest, err := j.generation(ctx)
-	if err != nil {
-		return Swept{}, err
-	}
 	seq, err := j.raiseFloor(ctx, newest)
 	if err != nil {
-		return Swept{}, err
+		return Swept{}, errors.Join(kept, err)
 	}
 	removed, err := j.removeEvicted(ctx, seq.FloorPosition)
 	v := &j.view
 	return Swept{
-		Position: v.position, Events: v.events, Generation: newest.Ledger.position,
+		Position: v.position, Events: v.events, Generation: newest,
 		Floor: seq.FloorPosition, FloorID: event.ID(seq.FloorID), Removed: removed,
-	}, err
-}
-
-// generation answers the newest generation, after storing one if it is due.
-func (j *Journal) generation(ctx context.Context) (manifest, error) {
-	m, version, err := j.newest(ctx)
-	if err != nil || !j.due(m) {
-		return m, err
-	}
-	if err := j.generate(ctx, version); err != nil {
-		return m, j.unavailable("store a generation", err)
-	}
-	if m, _, err = j.newest(ctx); err != nil {
-		return m, err
-	}
-	if err := j.dropGenerations(ctx, m.ID); err != nil {
-		return m, j.unavailable("remove old generations", err)
-	}
-	return m, nil
-}
-
-// due decides whether a generation is worth its price: when a fold is new, when there is more to fold behind the newest
-// one than it costs to store one, or when retention needs it, since the floor never passes it.
-func (j *Journal) due(m manifest) bool {
-	v := &j.view
-	behind := v.events - m.Ledger.events
-	switch {
-	case v.position <= m.Ledger.position:
-		return false
-	case !m.covers(v.folds):
-		return true
-	case behind >= max(10_000, int64(v.objects())):
-		return true
-	case v.events-m.Ledger.events >= max(1, j.keep.Events/2):
-		return true
-	}
-	return m.Ledger.last.Time().Before(j.now().Add(-j.keep.Age / 2))
+	}, errors.Join(kept, err)
 }
 
 // raiseFloor moves the floor as retention asks. Rule (retention, T5): over filled slots only, which the prefix that
 // was folded is, and never past the newest complete generation.
-func (j *Journal) raiseFloor(ctx context.Context, newest manifest) (store.Sequence, error) {
+func (j *Journal) raiseFloor(ctx context.Context, newest int64) (store.Sequence, error) {
 	seq, err := j.sequence(ctx)
 	if err != nil {
 		return seq, err
 	}
 	tooOld := event.IDAt(j.now().Add(-j.keep.Age))
-	floor := j.view.evictable(j.keep, tooOld, min(newest.Ledger.position, j.view.position))
+	floor := j.view.evictable(j.keep, tooOld, min(newest, j.view.position))
 	if floor.Position <= seq.FloorPosition {
 		return seq, nil
 	}
@@ -154,7 +118,8 @@ func (j *Journal) removeEvicted(ctx context.Context, floor int64) (int64, error)
 	if version > 0 {
 		cond = store.VersionIs(version)
 	}
-	err = j.put(ctx, store.Item{Key: j.keys.upkeep(), Version: version + 1, Value: value}, cond)
+	item := store.Item{Key: j.keys.upkeep(), Version: version + 1, Value: value}
+	err = j.put(ctx, store.Write{Token: j.token(), Ops: []store.Op{store.Put(item, cond)}})
 	if store.AsConflict(err) != nil {
 		return removed, nil // another sweep notes the same
 	}

@@ -14,6 +14,9 @@ type State struct {
 	packed  table
 	changed map[string]change
 	keys    int
+
+	at      int64            // the position of what changes it now; 0: nobody needs to know
+	touched map[string]int64 // the keys that were changed, and where last
 }
 
 // change is what has become of a key since the table was packed.
@@ -34,11 +37,15 @@ const (
 
 // Get answers the value of a key, nil if there is none. It must not be changed.
 func (s *State) Get(key string) []byte {
-	if c, known := s.changed[key]; known {
-		return c.value
-	}
-	value, _ := s.packed.get(key)
+	value, _ := s.find(key)
 	return value
+}
+
+func (s *State) find(key string) (value []byte, there bool) {
+	if c, known := s.changed[key]; known {
+		return c.value, !c.gone
+	}
+	return s.packed.get(key)
 }
 
 // Put sets the value of a key. Both belong to the state afterwards.
@@ -48,6 +55,7 @@ func (s *State) Put(key string, value []byte) {
 		s.keys++
 	}
 	c.value, c.gone = value, false
+	s.touch(key)
 	s.note(c)
 }
 
@@ -58,19 +66,44 @@ func (s *State) Delete(key string) {
 		return
 	}
 	s.keys--
+	key = strings.Clone(key)
+	s.touch(key)
 	if !c.packed {
 		delete(s.changed, key)
 		return
 	}
-	c.key, c.value, c.gone = strings.Clone(key), nil, true
+	c.key, c.value, c.gone = key, nil, true
 	s.note(c)
 }
 
+func (s *State) touch(key string) {
+	if s.at == 0 {
+		return
+	}
+	if s.touched == nil {
+		s.touched = map[string]int64{}
+	}
+	s.touched[key] = s.at
+}
+
+// trim forgets which keys were changed up to a position.
+func (s *State) trim(position int64) {
+	maps.DeleteFunc(s.touched, func(_ string, at int64) bool { return at <= position })
+	if len(s.touched) == 0 {
+		s.touched = nil // a map keeps the room of what was deleted
+	}
+}
+
 // All answers the keys and their values, in the order of the keys. A value must not be changed.
-func (s *State) All() iter.Seq2[string, []byte] {
+func (s *State) All() iter.Seq2[string, []byte] { return s.from("") }
+
+// from is All from a key on, whether it is there or not.
+func (s *State) from(key string) iter.Seq2[string, []byte] {
 	return func(yield func(string, []byte) bool) {
-		for r := range s.packed.all(s.changes()) {
-			if !yield(string(r.key), r.value) {
+		changes := s.changes()
+		at, _ := slices.BinarySearchFunc(changes, key, func(c change, key string) int { return cmp.Compare(c.key, key) })
+		for r := range s.packed.from(key).all(changes[at:]) {
+			if string(r.key) >= key && !yield(string(r.key), r.value) {
 				return
 			}
 		}
@@ -110,4 +143,6 @@ func (s *State) changes() []change {
 }
 
 // frozen answers the state as it is now, which later changes leave alone.
-func (s *State) frozen() State { return State{s.packed, maps.Clone(s.changed), s.keys} }
+func (s *State) frozen() State {
+	return State{packed: s.packed, changed: maps.Clone(s.changed), keys: s.keys}
+}

@@ -41,6 +41,12 @@ func first(block []byte) []byte {
 	return in.slice()
 }
 
+// from leaves out the blocks that end before a key.
+func (t table) from(key string) table {
+	n := sort.Search(len(t), func(i int) bool { return string(first(t[i])) > key })
+	return t[max(0, n-1):]
+}
+
 // get answers a key's value; ok is false if it is not there.
 func (t table) get(key string) (value []byte, ok bool) {
 	n := sort.Search(len(t), func(i int) bool { return string(first(t[i])) > key })

@@ -26,6 +26,7 @@ type tail struct {
 	ring    []slot             // the newest slots, contiguous, up to next-1
 	bytes   int                // of their events
 	parked  map[int64]slot     // announced slots above a position that is still missing
+	waits   int                // bytes of their events
 	changed chan struct{}      // closed when next grows; nil while nobody waits
 	waiting int                // how many wait, for whom the journal polls
 	stop    context.CancelFunc // ends the polling
@@ -43,14 +44,30 @@ func (t *tail) filled(s slot) {
 	case t.next == 0 || s.position < t.next:
 		return
 	case s.position > t.next:
-		if len(t.parked) < tailSlots { // beyond that, readers find it in the store
-			t.parked[s.position] = s
-		}
+		t.park(s)
 		return
 	}
 	t.push(s)
 	t.drain()
 	t.wake()
+}
+
+// park keeps a slot until those before it are there. Beyond the bounds, readers find it in the store.
+func (t *tail) park(s slot) {
+	_, twice := t.parked[s.position]
+	if size := s.size(); !twice && len(t.parked) < tailSlots && t.waits+size <= tailBytes {
+		t.parked[s.position] = s
+		t.waits += size
+	}
+}
+
+// unpark takes a slot out, if it is there.
+func (t *tail) unpark(position int64) (s slot, ok bool) {
+	if s, ok = t.parked[position]; ok {
+		delete(t.parked, position)
+		t.waits -= s.size()
+	}
+	return s, ok
 }
 
 // feed adds a contiguous run read from the store.
@@ -60,6 +77,7 @@ func (t *tail) feed(run []slot) {
 	before := t.next
 	for _, s := range run {
 		if t.next > 0 && s.position == t.next {
+			t.unpark(s.position)
 			t.push(s)
 		}
 	}
@@ -79,7 +97,7 @@ func (t *tail) start(next int64, last event.ID) {
 	t.next, t.last, t.ring, t.bytes = next, last, nil, 0
 	for position := range t.parked {
 		if position < next {
-			delete(t.parked, position)
+			t.unpark(position)
 		}
 	}
 	t.drain()
@@ -88,11 +106,10 @@ func (t *tail) start(next int64, last event.ID) {
 
 func (t *tail) drain() {
 	for len(t.parked) > 0 {
-		s, ok := t.parked[t.next]
+		s, ok := t.unpark(t.next)
 		if !ok {
 			return
 		}
-		delete(t.parked, t.next)
 		t.push(s)
 	}
 }

@@ -31,8 +31,11 @@ func signingSecret(ctx context.Context, s store.Store, given string) (string, er
 	// Race: of several processes that start at once, the first one's secret counts.
 	op := store.Put(store.Item{Key: secretKey, Version: 1, Value: []byte(made)}, store.Absent)
 	err = s.Write(ctx, store.Write{Token: rand.Text(), Ops: []store.Op{op}})
-	if conflict := store.AsConflict(err); conflict != nil {
-		return string(conflict.Failed[0].Found.Value), nil
+	if store.AsConflict(err) != nil {
+		items, err = s.Get(ctx, secretKey)
+		if err == nil && items[0] != nil {
+			return string(items[0].Value), nil
+		}
 	}
 	if err != nil {
 		return "", fmt.Errorf("service: keep the signing secret: %w", err)

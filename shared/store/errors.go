@@ -51,15 +51,19 @@ type Conflict struct {
 
 // Failure names one operation whose condition failed, and what was found in its place.
 type Failure struct {
-	Op    int   // index in Write.Ops
-	Found *Item // nil: no item
+	Op int // index in Write.Ops
+
+	// Found is the item that was there; nil: there was none, or the store does not tell. Some that speak DynamoDB's API do
+	// not, as long as they lack ReturnValuesOnConditionCheckFailure. So nothing follows from nil, and whom it matters to reads
+	// the item. After a failed [Absent], nil can only mean that the store does not tell.
+	Found *Item
 }
 
 // Error names the first operation that failed.
 func (c *Conflict) Error() string {
 	first := c.Failed[0]
 	if first.Found == nil {
-		return fmt.Sprintf("store: conflict: op %d: no item", first.Op)
+		return fmt.Sprintf("store: conflict: op %d: no item, or one that the store does not tell", first.Op)
 	}
 	return fmt.Sprintf("store: conflict: op %d: found version %d of %v", first.Op, first.Found.Version, first.Found.Key)
 }

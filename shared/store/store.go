@@ -120,7 +120,8 @@ func Check(key Key, cond Condition) Op { return Op{Kind: OpCheck, Item: Item{Key
 type Write struct {
 	// Token, non-empty and unique to this Write, lets a backend tell a repeated request from another's: when the Write is
 	// sent again (by the caller, or by a client library's silent retry) and an item that it puts is found carrying this
-	// token, the Write has been applied, and is answered as such.
+	// token, the Write has been applied, and is answered as such. A backend that does not learn what a failed condition found
+	// (see [Failure]) cannot tell, and returns the Conflict.
 	Token string
 
 	// Ops are at least 1 and at most [MaxOps], each with a key of its own.

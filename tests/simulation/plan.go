@@ -67,6 +67,7 @@ func draw(seed uint64) plan {
 		Freeze: some(0.02), FreezeOnWire: some(0.04),
 		Frozen: faulty.Spread{Min: 200 * time.Millisecond, Max: 900 * time.Millisecond, Rare: some(0.6), RareMax: longestFreeze},
 		Crash:  some(0.01),
+		Untold: dice(seed, "untold").IntN(6) == 0,
 	}
 	return p
 }

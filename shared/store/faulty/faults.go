@@ -31,6 +31,10 @@ type Faults struct {
 	Echo       float64
 	EchoWithin time.Duration
 
+	// Untold: a failed condition does not say what it found, as with servers that lack ReturnValuesOnConditionCheckFailure.
+	// So a Write that is repeated after it was applied meets itself, and is a conflict.
+	Untold bool
+
 	// Lag bounds how old an eventual read's view of each item is. Each item has a lag of its own, drawn for each read, so
 	// that one read's view is not older than the next one's in any order.
 	Lag time.Duration

@@ -430,3 +430,19 @@ func TestCallsOfEveryKindMayBeBusy(t *testing.T) {
 		})
 	}
 }
+
+func TestAConflictThatIsUntoldBringsNoItem(t *testing.T) {
+	under(t, faulty.Faults{Untold: true}, func(t *testing.T, s *faulty.Store, _ store.Store) {
+		w := put("a", "1", 1, store.Absent)
+		wantError(t, "Write", s.Write(t.Context(), w), nil)
+		for what, again := range map[string]store.Write{
+			"the same Write again": w, "another": put("b", "1", 1, store.Absent), "one of a newer": put("c", "1", 3, store.VersionIs(2)),
+		} {
+			conflict := store.AsConflict(s.Write(t.Context(), again))
+			if conflict == nil || len(conflict.Failed) != 1 || conflict.Failed[0].Found != nil {
+				t.Errorf("%s: %v, want a conflict that does not tell", what, conflict)
+			}
+		}
+		wantError(t, "Write under what holds", s.Write(t.Context(), put("d", "1", 2, store.VersionIs(1))), nil)
+	})
+}

@@ -53,6 +53,40 @@ func (s *Service) remembers() bool { return s.recent.keep > 0 }
 
 // write applies w now, and answers when its effect is wholly visible.
 func (s *Service) write(ctx context.Context, w store.Write, d *dice) (visible time.Time, err error) {
+	if s.faults.Untold {
+		if err := s.untold(ctx, w); err != nil {
+			return time.Now(), err
+		}
+	}
+	return s.apply(ctx, w, d)
+}
+
+// untold returns the conflict of a Write whose conditions do not hold, without the items that were found. The base would
+// have known a repeated Write by its token.
+func (s *Service) untold(ctx context.Context, w store.Write) error {
+	keys := make([]store.Key, len(w.Ops))
+	for i, op := range w.Ops {
+		keys[i] = op.Item.Key
+	}
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	items, err := s.base.Get(ctx, keys...)
+	if err != nil {
+		return certain(err)
+	}
+	var c store.Conflict
+	for i, op := range w.Ops {
+		if !op.Cond.Holds(items[i]) {
+			c.Failed = append(c.Failed, store.Failure{Op: i})
+		}
+	}
+	if c.Failed != nil {
+		return &c
+	}
+	return nil
+}
+
+func (s *Service) apply(ctx context.Context, w store.Write, d *dice) (visible time.Time, err error) {
 	if !s.remembers() {
 		return time.Now(), s.base.Write(ctx, w)
 	}

@@ -60,3 +60,18 @@ func write(w store.Write, before []*store.Item) (wcu int, rcu float64) {
 	}
 	return wcu, 0
 }
+
+// WriteUnits returns the WCU that writing or deleting an item costs, twice of which a transaction takes; nil is no item.
+func WriteUnits(item *store.Item) int { return units(size(item), writeUnit) }
+
+// ReadUnits returns the RCU that reading items together costs.
+func ReadUnits(eventual bool, items ...*store.Item) float64 {
+	total := 0
+	for _, item := range items {
+		total += size(item)
+	}
+	if eventual {
+		return float64(units(total, readUnit)) / 2
+	}
+	return float64(units(total, readUnit))
+}

@@ -1,0 +1,252 @@
+package journal
+
+import (
+	"context"
+	"slices"
+	"time"
+)
+
+// keepGenerations brings the stored generations up to date, and returns the position that the newest reaches, 0 if there is none
+// or that is not known. The view's turn is taken for each step anew, so that snapshots
+// need not wait for a base that takes minutes, and is kept up to date meanwhile. A sweep that has no time left, or is cut off,
+// leaves the rest of a base to the next one.
+func (j *Journal) keepGenerations(ctx context.Context) (newest int64, err error) {
+	var longest time.Duration
+	for {
+		began := time.Now()
+		m, b, amended, err := j.lay(ctx)
+		newest = max(newest, m.position())
+		if err == nil && b != nil && hasTime(ctx, longest) {
+			var goesOn bool
+			if goesOn, err = j.storeBase(ctx, b); goesOn {
+				longest = max(longest, time.Since(began))
+				continue
+			}
+		}
+		if err == nil && amended && hasTime(ctx, longest) {
+			err = j.dropLayers(ctx)
+		}
+		if err != nil {
+			return newest, j.unavailable("store a generation", err)
+		}
+		return newest, nil
+	}
+}
+
+// hasTime reports whether ctx leaves time for a step that may take as long as the longest so far, and for what follows.
+func hasTime(ctx context.Context, longest time.Duration) bool {
+	deadline, bounded := ctx.Deadline()
+	return ctx.Err() == nil && (!bounded || time.Until(deadline) > 2*longest+time.Second)
+}
+
+// base is what the next layer of a base is made from.
+type base struct {
+	building
+	position int64
+	states   []State // in the order of the folds
+}
+
+// lay takes the view's turn to fold what is new, and to lay up changes if that is due. It returns the manifest, and what there
+// is to be done for a base, nil for nothing.
+func (j *Journal) lay(ctx context.Context) (m manifest, b *base, amended bool, err error) {
+	v := &j.view
+	done, err := v.enter(ctx)
+	if err != nil {
+		return m, nil, false, err
+	}
+	defer done()
+	v.swept = true
+	if m, err = j.current(ctx); err != nil {
+		return m, nil, false, err
+	}
+	if j.due(&m) {
+		if m, err = j.extend(ctx, m); err != nil {
+			return manifest{}, nil, false, err
+		}
+		amended = true
+	}
+	v.trim(m.tip(v.folds, v.since))
+	return m, v.base(m), amended, nil
+}
+
+// current folds what is new and reads the manifest. It is the caller's turn. A view that does not know what has changed since
+// a generation begins anew with that.
+func (j *Journal) current(ctx context.Context) (m manifest, err error) {
+	v := &j.view
+	for range 2 {
+		if err = j.advance(ctx); err != nil {
+			return m, err
+		}
+		if m, _, err = j.manifest(ctx); err != nil {
+			return m, err
+		}
+		if len(m.chains(v.folds)) == 0 || m.tip(v.folds, v.since) != unknown {
+			break
+		}
+		v.loaded = false
+	}
+	return m, nil
+}
+
+// base returns what the next layer of a base is made from; nil if there is none to be stored.
+func (v *view) base(m manifest) *base {
+	if m.Next == nil || m.Next.Whole || !m.Next.of(v.folds) || v.position < m.Next.From {
+		return nil
+	}
+	b := &base{building: *m.Next, position: v.position}
+	for _, fold := range v.folds {
+		b.states = append(b.states, v.states[fold.Name].frozen())
+	}
+	return b
+}
+
+// due decides whether changes are worth their price: when there are no generations with these folds, when there is enough to
+// fold behind them, when retention needs it, since the floor never passes them, or when a base is only to be completed.
+func (j *Journal) due(m *manifest) bool {
+	v := &j.view
+	chains := m.chains(v.folds)
+	if len(chains) == 0 && (m.Newest == nil || !m.Newest.covers(v.folds)) {
+		return v.position > 0
+	}
+	if m.Next != nil && m.Next.Whole && m.Next.of(v.folds) {
+		return true
+	}
+	newest := m.Newest
+	if len(chains) > 0 {
+		newest = chains[0]
+	}
+	l := &newest.Ledger
+	if v.position <= l.position {
+		return false
+	}
+	events := v.events - l.events
+	return events >= min(changesAfter, max(1, j.keep.Events/2)) || v.bytes-l.bytes >= changesAfterBytes ||
+		l.last.Time().Before(j.now().Add(-j.keep.Age/2))
+}
+
+// extend stores what has changed and lays it upon the generations that it is known for. Where there are none, or there is too
+// much of it, a base is begun. It is the caller's turn.
+func (j *Journal) extend(ctx context.Context, m manifest) (manifest, error) {
+	v := &j.view
+	notAfter := j.named()
+	from, records := v.changesFor(&m)
+	changes, err := j.storeLayer(ctx, v.position, records)
+	if err != nil {
+		return m, err
+	}
+	fresh := &building{ID: j.token(), From: v.position}
+	fresh.Folds, fresh.Ledger = names(v.folds), v.ledger
+	m, err = j.amend(ctx, notAfter, func(m *manifest) bool { return m.extend(v, from, changes, fresh, j.chunk) })
+	if err == nil && from == unknown {
+		v.forgetChanges() // all there is to be known is what changes from now on
+	}
+	return m, err
+}
+
+// extend lays changes upon every generation that reaches from, completes the next one if it can be, and puts fresh in its
+// place if a base is due.
+func (m *manifest) extend(v *view, from int64, changes []layer, fresh *building, chunk int) (changed bool) {
+	for _, g := range m.chains(v.folds) {
+		if tip := g.Ledger.position; from <= tip && tip < v.position {
+			g.Changes, g.Ledger = append(g.Changes, changes...), v.ledger
+			changed = true
+		}
+	}
+	// Rule (complete): a base counts once the changes above it reach its newest layer.
+	if n := m.Next; n != nil && n.Whole && n.Ledger.position >= n.Until {
+		m.Newest, m.Next, changed = &n.generation, nil, true
+	}
+	if m.begins(v, from, fresh.ID, chunk) {
+		m.Next, changed = fresh, true
+	}
+	return changed
+}
+
+// begins reports whether a base is to be begun from the view. Rule (forward): never below the newest generation, which the
+// floor may have reached.
+func (m *manifest) begins(v *view, from int64, id string, chunk int) bool {
+	switch {
+	case v.position < m.position() || m.Next != nil && m.Next.ID == id:
+		return false
+	case from == unknown: // nothing can be laid upon what there is
+		return true
+	case m.Next != nil && m.Next.of(v.folds):
+		return false
+	}
+	return m.Newest == nil || !m.Newest.of(v.folds) || m.Newest.baseDue(chunk)
+}
+
+// storeBase stores one more layer of a base; goesOn is false if another process is at it.
+func (j *Journal) storeBase(ctx context.Context, b *base) (goesOn bool, err error) {
+	notAfter := j.named()
+	records, fold, key := b.records(j.chunk * layerChunks)
+	layers, err := j.storeLayer(ctx, b.position, records)
+	if err != nil {
+		return false, err
+	}
+	_, err = j.amend(ctx, notAfter, func(m *manifest) bool {
+		n := m.Next
+		if n == nil || n.ID != b.ID || n.Whole || len(n.Base) != len(b.Base) {
+			return false
+		}
+		n.Base = append(n.Base, layers...)
+		n.Fold, n.Key, n.Whole = fold, []byte(key), fold == len(b.states)
+		n.Until = max(n.Until, b.position)
+		goesOn = true
+		return true
+	})
+	return goesOn, err
+}
+
+// records returns the next layer's, at least so many bytes if there are, and where the one after it begins.
+func (b *base) records(size int) (records []byte, fold int, next string) {
+	from := string(b.Key)
+	for fold = b.Fold; fold < len(b.states); fold++ {
+		for key, value := range b.states[fold].from(from) {
+			if len(records) >= size {
+				return records, fold, key
+			}
+			records = appendRecord(records, fold, key, value, false)
+		}
+		from = ""
+	}
+	return records, fold, ""
+}
+
+// changesFor returns what has changed since the oldest generation for which that is known and not too much, and that one's
+// position; unknown if there is none.
+func (v *view) changesFor(m *manifest) (from int64, records []byte) {
+	for from = m.tip(v.folds, v.since); from != unknown; from = m.tip(v.folds, from+1) {
+		if records = v.changes(from); len(records) <= maxChanges {
+			return from, records
+		}
+	}
+	return unknown, nil
+}
+
+// changes returns the records of the keys that have changed above a position.
+func (v *view) changes(above int64) (records []byte) {
+	for index, fold := range v.folds {
+		state := v.states[fold.Name]
+		var keys []string
+		for key, position := range state.touched {
+			if position > above {
+				keys = append(keys, key)
+			}
+		}
+		slices.Sort(keys)
+		for _, key := range keys {
+			value, there := state.find(key)
+			records = appendRecord(records, index, key, value, !there)
+		}
+	}
+	return records
+}
+
+func names(folds []Fold) []string {
+	all := make([]string, len(folds))
+	for i, f := range folds {
+		all[i] = f.Name
+	}
+	return all
+}

@@ -1,0 +1,227 @@
+package limited
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/millrace/millrace/shared/store"
+	"github.com/millrace/millrace/shared/store/meter"
+)
+
+// Limits are what a store takes, in units a second. The zero value of each field means its default.
+type Limits struct {
+	PartitionWrites, PartitionReads float64       // of each partition key; default 1,000 and 3,000
+	TableWrites, TableReads         float64       // of each table; default 4,000 and 12,000
+	Burst                           time.Duration // for how long what is not used is saved; default 1 s
+	Latency                         time.Duration // of a request; default 5 ms
+}
+
+func (l Limits) withDefaults() Limits {
+	for value, otherwise := range map[*float64]float64{
+		&l.PartitionWrites: 1000, &l.PartitionReads: 3000, &l.TableWrites: 4000, &l.TableReads: 12000,
+	} {
+		if *value == 0 {
+			*value = otherwise
+		}
+	}
+	if l.Burst == 0 {
+		l.Burst = time.Second
+	}
+	if l.Latency == 0 {
+		l.Latency = 5 * time.Millisecond
+	}
+	return l
+}
+
+// Store is a store that many processes share, held to limits.
+type Store struct {
+	store.Store
+	limits Limits
+
+	mu     sync.Mutex
+	writes map[owner]*bucket
+	reads  map[owner]*bucket
+	busy   int
+}
+
+// owner is whose units are counted: a partition key's, or with an empty one a whole table's.
+type owner struct {
+	table     store.Table
+	partition string
+}
+
+// New holds inner to limits. Closing the Store closes inner.
+func New(inner store.Store, limits Limits) *Store {
+	return &Store{Store: inner, limits: limits.withDefaults(), writes: map[owner]*bucket{}, reads: map[owner]*bucket{}}
+}
+
+// TurnedAway returns how many requests found too little left.
+func (s *Store) TurnedAway() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.busy
+}
+
+// Exclusive is false: limits are those of a store across a network.
+func (s *Store) Exclusive() bool { return false }
+
+// Write takes the units of each operation from its partition and its table.
+func (s *Store) Write(ctx context.Context, w store.Write) error {
+	if err := w.Validate(); err != nil {
+		return err
+	}
+	if err := rest(ctx, s.limits.Latency); err != nil {
+		return err
+	}
+	items, err := s.Store.Get(ctx, keysOf(w)...)
+	if err != nil {
+		return errors.Join(store.ErrUnavailable, err)
+	}
+	var bill charges
+	for i, op := range w.Ops {
+		units := meter.WriteUnits(items[i])
+		if op.Kind == store.OpPut {
+			put := op.Item
+			put.Token = w.Token
+			units = max(units, meter.WriteUnits(&put))
+		}
+		if len(w.Ops) > 1 {
+			units *= 2
+		}
+		bill = append(bill, charge{op.Item.Key, float64(units)})
+	}
+	if !s.pay(s.writes, bill, s.limits.PartitionWrites, s.limits.TableWrites) {
+		return store.ErrBusy
+	}
+	return s.Store.Write(ctx, w)
+}
+
+func keysOf(w store.Write) []store.Key {
+	keys := make([]store.Key, len(w.Ops))
+	for i, op := range w.Ops {
+		keys[i] = op.Item.Key
+	}
+	return keys
+}
+
+// Get takes the units of each item from its partition and its table.
+func (s *Store) Get(ctx context.Context, keys ...store.Key) ([]*store.Item, error) {
+	return insist(ctx, s, func() ([]*store.Item, bool, error) {
+		items, err := s.Store.Get(ctx, keys...)
+		if err != nil {
+			return nil, true, err
+		}
+		var bill charges
+		for i, key := range keys {
+			bill = append(bill, charge{key, float64(meter.ReadUnits(false, items[i]))})
+		}
+		return items, s.pay(s.reads, bill, s.limits.PartitionReads, s.limits.TableReads), nil
+	})
+}
+
+// Query takes the units of what it returns.
+func (s *Store) Query(ctx context.Context, r store.Range) (store.Page, error) {
+	return insist(ctx, s, func() (store.Page, bool, error) {
+		page, err := s.Store.Query(ctx, r)
+		if err != nil {
+			return page, true, err
+		}
+		return page, s.payQuery(r, page.Items), nil
+	})
+}
+
+func (s *Store) payQuery(r store.Range, items []store.Item) bool {
+	found := make([]*store.Item, len(items))
+	for i := range items {
+		found[i] = &items[i]
+	}
+	key := store.Key{Table: r.Table, Partition: r.Partition}
+	bill := charges{{key, meter.ReadUnits(r.Eventual, found...)}}
+	return s.pay(s.reads, bill, s.limits.PartitionReads, s.limits.TableReads)
+}
+
+// Remove takes the units of a Query, and of each item that it deletes.
+func (s *Store) Remove(ctx context.Context, r store.Range) error {
+	r.Backward, r.Limit, r.Eventual = false, 0, false
+	for item, err := range store.All(ctx, s, r) {
+		if err != nil {
+			return err
+		}
+		_, err = insist(ctx, s, func() (struct{}, bool, error) {
+			bill := charges{{item.Key, float64(meter.WriteUnits(item))}}
+			return struct{}{}, s.pay(s.writes, bill, s.limits.PartitionWrites, s.limits.TableWrites), nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return s.Store.Remove(ctx, r)
+}
+
+// Reserve takes one write unit.
+func (s *Store) Reserve(ctx context.Context, key store.Key, ids int, now int64) (store.Ticket, error) {
+	return insist(ctx, s, func() (t store.Ticket, paid bool, err error) {
+		if paid = s.pay(s.writes, charges{{key, 1}}, s.limits.PartitionWrites, s.limits.TableWrites); paid {
+			t, err = s.Store.Reserve(ctx, key, ids, now)
+		}
+		return t, paid, err
+	})
+}
+
+// Sequence takes one read unit, or a half.
+func (s *Store) Sequence(ctx context.Context, key store.Key, eventual bool) (store.Sequence, error) {
+	return insist(ctx, s, func() (q store.Sequence, paid bool, err error) {
+		bill := charges{{key, meter.ReadUnits(eventual)}}
+		if paid = s.pay(s.reads, bill, s.limits.PartitionReads, s.limits.TableReads); paid {
+			q, err = s.Store.Sequence(ctx, key, eventual)
+		}
+		return q, paid, err
+	})
+}
+
+// Raise takes one write unit.
+func (s *Store) Raise(ctx context.Context, key store.Key, position, id int64) error {
+	_, err := insist(ctx, s, func() (struct{}, bool, error) {
+		if !s.pay(s.writes, charges{{key, 1}}, s.limits.PartitionWrites, s.limits.TableWrites) {
+			return struct{}{}, false, nil
+		}
+		return struct{}{}, true, s.Store.Raise(ctx, key, position, id)
+	})
+	return err
+}
+
+// tries and pauses of the calls that are harmless when doubled, as package dynamo makes them.
+const (
+	tries      = 5
+	firstPause = 25 * time.Millisecond
+)
+
+// insist asks until it is paid for, some times.
+func insist[T any](ctx context.Context, s *Store, ask func() (answer T, paid bool, err error)) (T, error) {
+	var none T
+	for try := range tries {
+		if err := rest(ctx, s.limits.Latency); err != nil {
+			return none, err
+		}
+		if answer, paid, err := ask(); paid {
+			return answer, err
+		}
+		if err := rest(ctx, firstPause<<try); err != nil {
+			return none, err
+		}
+	}
+	return none, store.ErrBusy
+}
+
+func rest(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
+}
