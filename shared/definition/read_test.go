@@ -308,3 +308,20 @@ func FuzzRead(f *testing.F) {
 		}
 	})
 }
+
+// TestTimesInJSON: a date has six decimals and is in UTC, however it was written.
+func TestTimesInJSON(t *testing.T) {
+	t.Parallel()
+	for written, want := range map[string]string{
+		"2099-03-01T12:00:00Z": "2099-03-01T12:00:00.000000Z", "2099-03-01T12:00:00.5+01:00": "2099-03-01T11:00:00.500000Z",
+		"2099-03-01T12:00:00.123456789Z": "2099-03-01T12:00:00.123456Z",
+	} {
+		set, err := definition.Read("f", []byte(`{"schedules": [{"name": "s", "date": "`+written+`", "job": "/topics/t"}]}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := string(set.JSON()); !strings.Contains(got, `"date":"`+want+`"`) {
+			t.Errorf("%s is shown as %s, want %s", written, got, want)
+		}
+	}
+}

@@ -162,6 +162,7 @@ func TestHTTPRequest(t *testing.T) {
 		body, _ = io.ReadAll(r.Body)
 	})
 	e, l := newEngine(), fresh()
+	l.Task.Created = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC).UnixMicro()
 	l.Task.Trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 	post(t, e, newHTTP(t, true), url, 0, l)
 
@@ -188,7 +189,7 @@ func TestHTTPRequest(t *testing.T) {
 	}
 	wantBody := map[string]any{
 		"id": string(l.Task.ID), "token": l.Token, "job": "/job", "attempt": 1.0, "payload": map[string]any{"n": 1.0},
-		"created_at": time.UnixMicro(l.Task.Created).UTC().Format(time.RFC3339Nano), "callback": "https://millrace.example/api/v1/leases/" + l.Token,
+		"created_at": "2026-01-02T03:04:05.000000Z", "callback": "https://millrace.example/api/v1/leases/" + l.Token,
 	}
 	if diff := cmp.Diff(wantBody, sent); diff != "" {
 		t.Errorf("body (-want +got):\n%s", diff)
