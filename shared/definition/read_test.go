@@ -211,7 +211,7 @@ func TestReadRefuses(t *testing.T) {
 		{"schedules: [{name: s, cron: '@daily', job: /topics/a, payload: }]", "want a value"},
 		{"schedules: [{name: s, cron: '@daily', job: /topics/a, payload: {a: 1, a: 2}}]", `"a" is given twice`},
 		{"schedules: [{name: s, cron: '@daily', job: /topics/a, payload: {a: .nan}}]", "JSON has no number"},
-		{"schedules: [{name: s, cron: '@daily', job: /topics/a, payload: &p [*p]}]", "nested more than 100 deep"},
+		{"schedules: [{name: s, cron: '@daily', job: /topics/a, payload: &p [*p]}]", "is nested deeper than 100 levels"},
 		{"schedules: [{name: s, cron: '@daily', job: /topics/a, payload: {<<: {a: 1}}}]", "merge keys"},
 		{"job_chains: [{path: /c}]", "nodes: is missing"},
 		{"job_chains: [{path: '/c,1', nodes: []}]", "no comma"},

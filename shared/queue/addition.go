@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	"github.com/millrace/millrace/shared/definition"
+	"github.com/millrace/millrace/shared/event"
 	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/store"
 	"github.com/millrace/millrace/shared/task"
@@ -79,6 +80,9 @@ func (a *addition) add(i int, n *New) error {
 	}
 	if len(n.Payload) > MaxPayload {
 		return fmt.Errorf("%w: payload of %d bytes, at most %d", ErrInvalid, len(n.Payload), MaxPayload)
+	}
+	if problem := event.DepthProblem(n.Payload); problem != "" {
+		return fmt.Errorf("%w: payload %s", ErrInvalid, problem)
 	}
 	if n.Attempts < -1 {
 		return fmt.Errorf("%w: attempts %d, want at least 1, or -1 for endless", ErrInvalid, n.Attempts)

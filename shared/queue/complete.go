@@ -60,6 +60,9 @@ func (q *Queue) ending(ctx context.Context, token string, r Result, unless int64
 	if len(r.Output) > MaxPayload || r.RetryDelay < 0 {
 		return nil, fmt.Errorf("%w: output over %d bytes, or a negative retry delay", ErrInvalid, MaxPayload)
 	}
+	if problem := event.DepthProblem(r.Output); problem != "" {
+		return nil, fmt.Errorf("%w: output %s", ErrInvalid, problem)
+	}
 	set, err := q.definitions.Current(ctx)
 	if err != nil {
 		return nil, err
