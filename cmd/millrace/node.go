@@ -16,6 +16,7 @@ import (
 	"github.com/millrace/millrace/shared/bell/sqs"
 	"github.com/millrace/millrace/shared/config"
 	"github.com/millrace/millrace/shared/host"
+	"github.com/millrace/millrace/shared/overview"
 	"github.com/millrace/millrace/shared/queue"
 	"github.com/millrace/millrace/shared/service"
 	"github.com/millrace/millrace/shared/store"
@@ -75,7 +76,7 @@ func (n *node) stores(log *slog.Logger) config.Openers {
 
 func (n *node) api() http.Handler {
 	metrics := prom.New()
-	return api.New(api.Options{Tokens: n.Settings.Tokens, Log: n.Log, Metrics: metrics, CanStream: true, Version: version()},
+	return api.New(api.Options{Tokens: n.Settings.Tokens, Log: n.Log, Metrics: metrics, CanStream: true, Version: version(), Missing: overview.Unmade()},
 		api.Emit(n.Journal), api.Events(n.Journal), api.Objects(n.Journal),
 		api.Enqueue(n.Queue, n.Definitions), api.Tasks(n.Queue, n.Definitions), api.Handlers(n.Queue, n.Definitions), api.Jobs(n.Queue, n.Definitions), api.Queues(n.Queue, n.Definitions),
 		api.Define(n.Definitions),

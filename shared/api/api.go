@@ -33,6 +33,10 @@ type Options struct {
 	// Slow is from when on a request that need not wait is logged as a warning. Default 1 s.
 	Slow time.Duration
 
+	// Missing names the overviews that this server does not have, such as OrderOverview: asking for one is answered 404.
+	// Default: none.
+	Missing []string
+
 	// Version of the program, for the description. Default "dev".
 	Version string
 }
@@ -52,6 +56,7 @@ type API struct {
 	maxWait   time.Duration
 	maxAnswer int
 	canStream bool
+	missing   []string
 
 	description func() []byte   // the OpenAPI document
 	shadows     map[string]bool // patterns of paths that have no such method, see shadow
@@ -72,6 +77,7 @@ func New(o Options, resources ...Resource) *API {
 		maxWait:   min(orElse(o.MaxWait, MaxWait), MaxWait),
 		maxAnswer: orElse(o.MaxAnswer, 4<<20),
 		canStream: o.CanStream,
+		missing:   o.Missing,
 	}
 	if a.log == nil {
 		a.log = slog.New(slog.DiscardHandler)

@@ -70,7 +70,7 @@ func (s *Service) API(resources ...api.Resource) *api.API { return s.api(s.Store
 func (s *Service) api(ready func(context.Context) error, resources []api.Resource) *api.API {
 	return api.New(api.Options{
 		Tokens: s.Settings.Tokens, Log: s.Log, Metrics: s.Place.Metrics,
-		MaxWait: s.Place.MaxWait, MaxAnswer: s.Place.MaxAnswer, CanStream: s.Place.Streams,
+		MaxWait: s.Place.MaxWait, MaxAnswer: s.Place.MaxAnswer, CanStream: s.Place.Streams, Missing: overview.Unmade(),
 	}, append(resources, api.Operations(api.Probes{Ready: ready}))...)
 }
 

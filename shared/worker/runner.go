@@ -150,6 +150,7 @@ func judge(run context.Context, job definition.Job, result queue.Result) queue.R
 		return result
 	}
 	said := result.Message
+	result.Code = 0 // it was ended, and so returned nothing
 	switch cause := context.Cause(run); {
 	case errors.Is(cause, ErrStopped):
 		result.Outcome, result.Message = queue.Cancel, "stopped, as was asked for"
