@@ -82,7 +82,7 @@ func (n *node) api() http.Handler {
 		api.Define(n.Definitions),
 		n.streams(), api.Instances(n.Instances, n.Queue),
 		api.Schedules(n.Schedules, n.Queue, n.Definitions), api.Cron(),
-		api.Operations(api.Probes{Ready: n.Ready, Metrics: metrics.Handler()}))
+		api.Operations(api.Probes{Ready: n.Ready, Metrics: metrics.Handler(), OpenMetrics: n.Settings.Metrics.Open}))
 }
 
 // pool answers the workers of this process, whose callbacks go to url.
