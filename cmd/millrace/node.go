@@ -38,6 +38,7 @@ const (
 type node struct {
 	*service.Tasks
 	handler http.Handler
+	drain   time.Duration   // how long a stop may take
 	failed  <-chan struct{} // closed when the store can no longer be used; nil where that cannot be
 }
 
@@ -45,7 +46,7 @@ var errFailed = errors.New("the store has failed and must be opened by a new pro
 
 // openNode opens the store and the bell that the settings name and puts the engine and the API on them.
 func openNode(ctx context.Context, settings config.Settings, log *slog.Logger) (*node, error) {
-	n := &node{}
+	n := &node{drain: cmp.Or(settings.Drain, host.DefaultDrain)}
 	opened, err := config.OpenStore(ctx, settings.Store, n.stores(log))
 	if err != nil {
 		return nil, err
@@ -76,7 +77,7 @@ func (n *node) stores(log *slog.Logger) config.Openers {
 
 func (n *node) api() http.Handler {
 	metrics := prom.New()
-	return api.New(api.Options{Tokens: n.Settings.Tokens, Log: n.Log, Metrics: metrics, CanStream: true, Version: version(), Missing: overview.Unmade()},
+	return api.New(api.Options{Tokens: n.Settings.Tokens, Log: n.Log, Metrics: metrics, CanStream: true, Version: version(), Missing: overview.Unmade(), Stopping: n.Stopping},
 		api.Emit(n.Journal), api.Events(n.Journal), api.Objects(n.Journal),
 		api.Enqueue(n.Queue, n.Definitions), api.Tasks(n.Queue, n.Definitions), api.Handlers(n.Queue, n.Definitions), api.Jobs(n.Queue, n.Definitions), api.Queues(n.Queue, n.Definitions),
 		api.Define(n.Definitions),
@@ -85,18 +86,21 @@ func (n *node) api() http.Handler {
 		api.Operations(api.Probes{Ready: n.Ready, Metrics: metrics.Handler(), OpenMetrics: n.Settings.Metrics.Open}))
 }
 
-// pool answers the workers of this process, whose callbacks go to url.
+// pool answers the workers of this process, whose callbacks go to url. When it is told to stop, what runs may go on for three
+// eighths of the time for that, and has as much again to end; the rest is for giving it back.
 func (n *node) pool(ctx context.Context, url string) (*worker.Pool, error) {
 	webhooks, err := n.Webhooks(ctx)
 	if err != nil {
 		return nil, err
 	}
 	runner := worker.NewRunner(worker.Options{
-		Engine: n.Queue, Definitions: n.Definitions, URL: url, Log: n.Log,
-		Targets: worker.Targets{HTTP: webhooks, Command: worker.Command{}, Lambda: &lambda.Target{}, Go: worker.Functions{}},
+		Engine: n.Queue, Definitions: n.Definitions, URL: url, Log: n.Log, LastGrace: n.drain * 3 / 8,
+		Targets: worker.Targets{
+			HTTP: webhooks, Command: worker.Command{LastGrace: n.drain / 4}, Lambda: &lambda.Target{}, Go: worker.Functions{},
+		},
 	})
 	return worker.NewPool(worker.PoolOptions{
-		Runner: runner, Bell: n.Bell, Workers: n.Settings.Workers, Claimer: queue.Claimer{Instance: n.Instance()},
+		Runner: runner, Bell: n.Bell, Workers: n.Settings.Workers, Claimer: queue.Claimer{Instance: n.Instance()}, Grace: n.drain * 3 / 8,
 	}), nil
 }
 
@@ -177,7 +181,7 @@ func (n *node) serve(ctx context.Context, address string, ready func(url string)
 			n.Log.Error("tasks are no longer run", "error", err)
 		}
 	})
-	err = host.Server{Handler: n.handler, Log: n.Log, OnDrain: n.Drain}.Serve(ctx, listener)
+	err = host.Server{Handler: n.handler, Log: n.Log, OnDrain: n.Drain, DrainTime: n.drain * 7 / 8}.Serve(ctx, listener)
 	if errors.Is(context.Cause(ctx), errFailed) {
 		err = errors.Join(errFailed, err)
 	}

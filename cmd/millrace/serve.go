@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"syscall"
+	"time"
 
 	"github.com/millrace/millrace/shared/config"
 )
@@ -17,6 +18,7 @@ type serveCommand struct {
 	Data   string `help:"Directory of the embedded store; default millrace-data." placeholder:"DIR" xor:"store"`
 	Store  string `help:"Store to use instead: pebble:DIR or dynamodb:PREFIX ($MILLRACE_STORE)." placeholder:"URL" xor:"store"`
 	Bell   string `help:"How workers are woken: local, or sqs:QUEUE where several processes share a store ($MILLRACE_BELL)." placeholder:"URL"`
+	Drain  string `help:"How long a stop may take in all; default 8s ($MILLRACE_DRAIN, or drain in millrace.yaml)." placeholder:"DURATION"`
 	Config string `help:"Path of millrace.yaml." env:"MILLRACE_CONFIG" placeholder:"FILE"`
 }
 
@@ -30,7 +32,11 @@ func (serveCommand) Help() string {
     millrace serve --store dynamodb:millrace --config millrace.yaml
 
 Tokens come from MILLRACE_ADMIN_TOKEN, MILLRACE_TOKENS and the configuration file; without any, the server does not start. Logs
-go to standard error, as JSON unless that is a terminal; MILLRACE_LOG sets the level. SIGTERM lets requests under way end.`
+go to standard error, as JSON unless that is a terminal; MILLRACE_LOG sets the level.
+
+SIGTERM ends it within --drain: no connection is accepted and no task claimed any more, and long polls and streams end at once.
+Other requests may take seven eighths of that time, tasks of this process three eighths; then those are stopped and go back to
+their queues with the attempts they had.`
 }
 
 // Run serves until ctx ends.
@@ -51,6 +57,8 @@ func (s serveCommand) env(name string) string {
 		return s.storeURL()
 	case "MILLRACE_BELL":
 		return cmp.Or(s.Bell, os.Getenv(name))
+	case "MILLRACE_DRAIN":
+		return cmp.Or(s.Drain, os.Getenv(name))
 	case "MILLRACE_CONFIG":
 		return s.Config
 	}
@@ -75,7 +83,23 @@ func serve(ctx context.Context, c console, settings config.Settings, address str
 	if err := n.Store.Ping(ctx); err != nil {
 		log.Warn("the store cannot be used; requests are answered 503 until it can", "store", settings.Store, "error", err)
 	}
-	return errors.Join(n.serve(ctx, address, ready), n.Close())
+	ended := make(chan error, 1)
+	go func() { ended <- errors.Join(n.serve(ctx, address, ready), n.Close()) }()
+	late, cancel := over(ctx, n.drain)
+	defer cancel()
+	select {
+	case err := <-ended:
+		return err
+	case <-late.Done():
+		return fmt.Errorf("not everything had ended %s after the signal to stop; what still ran is left to its lease", n.drain)
+	}
+}
+
+// over returns a context that ends when ctx has been over for so long.
+func over(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+	late, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	context.AfterFunc(ctx, func() { time.AfterFunc(d, cancel) })
+	return late, cancel
 }
 
 // listen binds the address; where that fails it says what to do.

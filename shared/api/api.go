@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -30,6 +31,9 @@ type Options struct {
 	// like long polls: what is there, then the end.
 	CanStream bool
 
+	// Stopping ends when the host is to stop: whoever follows a log is let go then. Default: never.
+	Stopping context.Context
+
 	// Slow is from when on a request that need not wait is logged as a warning. Default 1 s.
 	Slow time.Duration
 
@@ -57,6 +61,7 @@ type API struct {
 	maxAnswer int
 	canStream bool
 	missing   []string
+	stopping  context.Context
 
 	description func() []byte   // the OpenAPI document
 	shadows     map[string]bool // patterns of paths that have no such method, see shadow
@@ -78,9 +83,13 @@ func New(o Options, resources ...Resource) *API {
 		maxAnswer: orElse(o.MaxAnswer, 4<<20),
 		canStream: o.CanStream,
 		missing:   o.Missing,
+		stopping:  o.Stopping,
 	}
 	if a.log == nil {
 		a.log = slog.New(slog.DiscardHandler)
+	}
+	if a.stopping == nil {
+		a.stopping = context.Background()
 	}
 	if a.metrics == nil {
 		a.metrics = unmeasured{}

@@ -20,6 +20,7 @@ type Options struct {
 	Targets     Targets
 	URL         string        // of this server, without a slash at its end: where callbacks go; default: none are offered
 	Grace       time.Duration // how long an attempt may take to end after its context has; default 10 s
+	LastGrace   time.Duration // the same, where the worker shuts down; default: Grace
 	MaxLog      int           // bytes of log that an attempt keeps; default and at most: what the engine keeps, about 16 MiB
 	Log         *slog.Logger  // default: discards
 }
@@ -31,6 +32,9 @@ type Runner struct{ o Options }
 func NewRunner(o Options) *Runner {
 	if o.Grace <= 0 {
 		o.Grace = 10 * time.Second
+	}
+	if o.LastGrace <= 0 {
+		o.LastGrace = o.Grace
 	}
 	if o.MaxLog <= 0 || o.MaxLog > maxLog {
 		o.MaxLog = maxLog
@@ -100,13 +104,17 @@ func (r *Runner) attempt(run context.Context, cancel context.CancelCauseFunc, le
 		cancel(ErrStopped)
 	case <-run.Done():
 	}
-	grace := time.NewTimer(r.o.Grace)
+	patience := r.o.Grace
+	if errors.Is(context.Cause(run), ErrShutdown) {
+		patience = r.o.LastGrace
+	}
+	grace := time.NewTimer(patience)
 	defer grace.Stop()
 	select {
 	case result := <-ended:
 		return judge(run, job, result)
 	case <-grace.C:
-		log.Error("the attempt did not end within %v of its context, and is left to itself", r.o.Grace)
+		log.Error("the attempt did not end within %v of its context, and is left to itself", patience)
 		return judge(run, job, failed("it did not end"))
 	}
 }
