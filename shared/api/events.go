@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"errors"
 	"iter"
 	"net/http"
 	"strconv"
@@ -155,9 +154,6 @@ func (x *exchange) poll(j Reader, q *question) (journal.Answer, error) {
 		defer x.waiting(-1)
 	}
 	answer, err := j.ReadAfter(x.r.Context(), ask)
-	if ask.Timeout > 0 && errors.Is(err, journal.ErrClosed) { // the process ends, and so does the wait
-		answer, err = journal.Answer{LastEventID: q.after}, nil
-	}
 	return answer, x.measured("read", &answer, err)
 }
 

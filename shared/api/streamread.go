@@ -3,7 +3,6 @@ package api
 import (
 	"context"
 	"encoding/base64"
-	"errors"
 	"math"
 	"net/http"
 	"strconv"
@@ -14,7 +13,6 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/stream"
 )
 
@@ -76,7 +74,7 @@ func (s *streamReading) events(x *exchange) error {
 		defer x.waiting(-1)
 	}
 	found, err := s.streams.Read(x.r.Context(), ask)
-	if ended := ask.Timeout > 0 && errors.Is(err, journal.ErrClosed); err != nil && !ended { // as the process ends, so does the wait
+	if err != nil {
 		return streamProblem(err)
 	}
 	x.api.metrics.Outcome("read_stream", map[bool]string{true: "empty", false: "events"}[len(found) == 0], len(found))
