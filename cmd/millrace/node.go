@@ -38,7 +38,6 @@ const (
 type node struct {
 	*service.Tasks
 	handler http.Handler
-	drain   time.Duration   // how long a stop may take
 	failed  <-chan struct{} // closed when the store can no longer be used; nil where that cannot be
 }
 
@@ -46,7 +45,7 @@ var errFailed = errors.New("the store has failed and must be opened by a new pro
 
 // openNode opens the store and the bell that the settings name and puts the engine and the API on them.
 func openNode(ctx context.Context, settings config.Settings, log *slog.Logger) (*node, error) {
-	n := &node{drain: cmp.Or(settings.Drain, host.DefaultDrain)}
+	n := &node{}
 	opened, err := config.OpenStore(ctx, settings.Store, n.stores(log))
 	if err != nil {
 		return nil, err
@@ -94,13 +93,13 @@ func (n *node) pool(ctx context.Context, url string) (*worker.Pool, error) {
 		return nil, err
 	}
 	runner := worker.NewRunner(worker.Options{
-		Engine: n.Queue, Definitions: n.Definitions, URL: url, Log: n.Log, LastGrace: n.drain * 3 / 8,
+		Engine: n.Queue, Definitions: n.Definitions, URL: url, Log: n.Log, LastGrace: n.Settings.Drain * 3 / 8,
 		Targets: worker.Targets{
-			HTTP: webhooks, Command: worker.Command{LastGrace: n.drain / 4}, Lambda: &lambda.Target{}, Go: worker.Functions{},
+			HTTP: webhooks, Command: worker.Command{LastGrace: n.Settings.Drain / 4}, Lambda: &lambda.Target{}, Go: worker.Functions{},
 		},
 	})
 	return worker.NewPool(worker.PoolOptions{
-		Runner: runner, Bell: n.Bell, Workers: n.Settings.Workers, Claimer: queue.Claimer{Instance: n.Instance()}, Grace: n.drain * 3 / 8,
+		Runner: runner, Bell: n.Bell, Workers: n.Settings.Workers, Claimer: queue.Claimer{Instance: n.Instance()}, Grace: n.Settings.Drain * 3 / 8,
 	}), nil
 }
 
@@ -155,39 +154,27 @@ func (n *node) sweepTasks(ctx context.Context) {
 	}
 }
 
-// serve listens, says so by ready, and serves until ctx ends and what is under way has been answered. A store that has
-// failed ends it too, with an error: whoever watches over the process starts it again.
-func (n *node) serve(ctx context.Context, address string, ready func(url string)) error {
-	listener, err := listen(address)
-	if err != nil {
-		return err
-	}
-	url := "http://" + listener.Addr().String()
+// run declares what is to be declared, says by ready that it serves at url, and works until ctx ends. A store that has failed
+// ends ctx, by end: whoever watches over the process starts it again.
+func (n *node) run(ctx context.Context, end context.CancelCauseFunc, url string, ready func()) error {
 	if err := n.Declare(ctx); err != nil {
-		return errors.Join(err, listener.Close())
+		return err
 	}
 	pool, err := n.pool(ctx, cmp.Or(n.URL(), url))
 	if err != nil {
-		return errors.Join(err, listener.Close())
+		return err
 	}
-	ready(url)
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
+	ready()
 	var group sync.WaitGroup
 	group.Go(func() { n.upkeep(ctx) })
-	group.Go(func() { n.watch(ctx, cancel) })
+	group.Go(func() { n.watch(ctx, end) })
 	group.Go(func() {
 		if err := pool.Run(ctx); err != nil {
 			n.Log.Error("tasks are no longer run", "error", err)
 		}
 	})
-	err = host.Server{Handler: n.handler, Log: n.Log, OnDrain: n.Drain, DrainTime: n.drain * 7 / 8}.Serve(ctx, listener)
-	if errors.Is(context.Cause(ctx), errFailed) {
-		err = errors.Join(errFailed, err)
-	}
-	cancel(nil)
 	group.Wait()
-	return err
+	return nil
 }
 
 // watch ends the serving when the store has failed.

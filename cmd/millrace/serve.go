@@ -5,12 +5,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"os"
 	"syscall"
 	"time"
 
 	"github.com/millrace/millrace/shared/config"
+	"github.com/millrace/millrace/shared/host"
 )
 
 type serveCommand struct {
@@ -73,26 +75,55 @@ func (s serveCommand) storeURL() string {
 	return cmp.Or(s.Store, os.Getenv("MILLRACE_STORE"), "pebble:"+defaultData)
 }
 
-// serve runs a node with these settings until ctx ends.
+// serve runs a node with these settings until ctx ends, and what is under way then has ended or has had its time.
 func serve(ctx context.Context, c console, settings config.Settings, address string, ready func(url string)) error {
-	log := config.Logger(c.err, settings.Level)
-	n, err := openNode(ctx, settings, log)
+	settings.Drain = cmp.Or(settings.Drain, host.DefaultDrain)
+	listener, err := listen(address)
 	if err != nil {
 		return err
 	}
-	if err := n.Store.Ping(ctx); err != nil {
-		log.Warn("the store cannot be used; requests are answered 503 until it can", "store", settings.Store, "error", err)
-	}
 	ended := make(chan error, 1)
-	go func() { ended <- errors.Join(n.serve(ctx, address, ready), n.Close()) }()
-	late, cancel := over(ctx, n.drain)
+	go func() { ended <- serveOn(ctx, listener, config.Logger(c.err, settings.Level), settings, ready) }()
+	late, cancel := over(ctx, settings.Drain)
 	defer cancel()
 	select {
 	case err := <-ended:
 		return err
 	case <-late.Done():
-		return fmt.Errorf("not everything had ended %s after the signal to stop; what still ran is left to its lease", n.drain)
+		return fmt.Errorf("not everything had ended %s after the signal to stop; what still ran is left to its lease", settings.Drain)
 	}
+}
+
+// serveOn answers requests from the start, and lets them through to a node once its store is open and it has said so by ready.
+func serveOn(ctx context.Context, listener net.Listener, log *slog.Logger, settings config.Settings, ready func(url string)) error {
+	ctx, end := context.WithCancelCause(ctx)
+	entrance := newDoor(settings, log)
+	served := make(chan error, 1)
+	go func() {
+		server := host.Server{Handler: entrance, Log: log, OnDrain: entrance.close, DrainTime: settings.Drain * 7 / 8}
+		err := server.Serve(ctx, listener)
+		end(nil) // where it has ended by itself
+		served <- err
+	}()
+	n, err := awaitNode(ctx, settings, log)
+	switch {
+	case err == nil:
+		if err := n.Store.Ping(ctx); err != nil {
+			log.Warn("the store cannot be used; requests are answered 503 until it can", "store", settings.Store, "error", err)
+		}
+		url := "http://" + listener.Addr().String()
+		err = n.run(ctx, end, url, func() { entrance.admit(n); ready(url) })
+	case ctx.Err() != nil:
+		err = nil // told to stop while it waited
+	}
+	end(nil)
+	if err = errors.Join(err, <-served); errors.Is(context.Cause(ctx), errFailed) {
+		err = errors.Join(errFailed, err)
+	}
+	if n != nil {
+		err = errors.Join(err, n.Close())
+	}
+	return err
 }
 
 // over returns a context that ends when ctx has been over for so long.

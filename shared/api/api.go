@@ -62,6 +62,7 @@ type API struct {
 	canStream bool
 	missing   []string
 	stopping  context.Context
+	unready   string // why nothing can be served yet; "": it can
 
 	description func() []byte   // the OpenAPI document
 	shadows     map[string]bool // patterns of paths that have no such method, see shadow
@@ -123,6 +124,10 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			x.fail(err)
 			return
 		}
+	}
+	if err := a.early(r.URL.Path); err != nil {
+		x.fail(err)
+		return
 	}
 	a.mux.ServeHTTP(x, r)
 }
