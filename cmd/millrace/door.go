@@ -59,7 +59,7 @@ func (d *door) close() {
 // The pauses between two attempts to open a store that the disk has too little room for.
 const (
 	firstWait = time.Second
-	lastWait  = 10 * time.Second
+	lastWait  = 5 * time.Second
 )
 
 // awaitNode opens a node, as soon as the disk has room for its store, or ctx ends.

@@ -3,7 +3,6 @@ package pebble
 import (
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"sync"
 	"syscall"
@@ -29,17 +28,23 @@ func (s *Store) mayOpen(there bool) error {
 	if there {
 		return fmt.Errorf("%w: the disk of %s has %d MiB left, %d are needed", store.ErrNoRoom, s.dir, usage.AvailBytes>>20, need>>20)
 	}
-	return fmt.Errorf("%w: the disk of %s has %d MiB left, and a new store needs %d: make room, or name a directory on another disk",
-		store.ErrUnavailable, s.dir, usage.AvailBytes>>20, need>>20)
+	return s.noStart(fmt.Errorf("the disk has %d MiB left, and a new store needs %d", usage.AvailBytes>>20, need>>20))
 }
+
+// noStart returns what keeps a new store from being made for want of room. There is nothing yet that is worth waiting for.
+func (s *Store) noStart(err error) error {
+	return fmt.Errorf("%w: %s: %w: make room, or name a directory on another disk", store.ErrUnavailable, s.dir, err)
+}
+
+// noRoom reports whether an error says that the disk is full, or the user's share of it.
+func noRoom(err error) bool { return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) }
 
 // nearest returns the directory of the store, or the one above that is there.
 func (s *Store) nearest() string {
 	dir := s.dir
 	for {
-		_, err := s.fs.Stat(dir)
 		above := s.fs.PathDir(dir)
-		if !os.IsNotExist(err) || above == dir {
+		if _, err := s.fs.Stat(dir); err == nil || above == dir {
 			return dir
 		}
 		dir = above
@@ -79,7 +84,7 @@ func (s *shortage) wait() {
 
 // note takes what came of writing to a table, and returns it.
 func (s *shortage) note(err error) error {
-	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+	if noRoom(err) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.pause = min(max(2*s.pause, firstPause), lastPause)
