@@ -62,10 +62,10 @@ const (
 	lastWait  = 5 * time.Second
 )
 
-// awaitNode opens a node, as soon as the disk has room for its store, or ctx ends.
-func awaitNode(ctx context.Context, settings config.Settings, log *slog.Logger) (*node, error) {
+// awaitNode returns what open does, once the disk has room for its store, or the error of ctx when that ends.
+func awaitNode(ctx context.Context, open func() (*node, error), log *slog.Logger) (*node, error) {
 	for pause := firstWait; ; pause = min(2*pause, lastWait) {
-		n, err := openNode(ctx, settings, log)
+		n, err := open()
 		if !errors.Is(err, store.ErrNoRoom) {
 			return n, err
 		}

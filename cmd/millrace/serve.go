@@ -105,7 +105,7 @@ func serveOn(ctx context.Context, listener net.Listener, log *slog.Logger, setti
 		end(nil) // where it has ended by itself
 		served <- err
 	}()
-	n, err := awaitNode(ctx, settings, log)
+	n, err := awaitNode(ctx, func() (*node, error) { return openNode(ctx, settings, log) }, log)
 	switch {
 	case err == nil:
 		if err := n.Store.Ping(ctx); err != nil {
