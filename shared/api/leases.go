@@ -94,6 +94,9 @@ func (r *remote) claim(x *exchange) error {
 func (r *remote) await(x *exchange, most int, patient bool, over <-chan time.Time) ([]queue.Lease, error) {
 	for {
 		i, err := r.own(x)
+		if err == nil {
+			err = ofTopology(r.topology.Extend(x.r.Context(), i.ID, i.Expires))
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -104,17 +107,31 @@ func (r *remote) await(x *exchange, most int, patient bool, over <-chan time.Tim
 			w.End()
 			return leases, err
 		}
+		if again, err := r.attend(x, &i, w, over); !again {
+			return nil, err
+		}
+	}
+}
+
+// attend waits until something has become ready; again is false if it is not to be looked for. An instance that waits is there.
+func (r *remote) attend(x *exchange, i *topology.Instance, w *queue.Waiting, over <-chan time.Time) (again bool, err error) {
+	there := time.NewTicker(topology.DefaultLease / 2)
+	defer there.Stop()
+	for {
 		select {
 		case <-w.Ready():
-			if !w.Looks() {
-				return nil, nil
-			}
+			return w.Looks(), nil
 		case <-over:
 			w.End()
-			return nil, nil
+			return false, nil
 		case <-x.r.Context().Done():
 			w.End()
-			return nil, x.r.Context().Err()
+			return false, x.r.Context().Err()
+		case <-there.C:
+			if err := r.topology.Extend(x.r.Context(), i.ID, i.Expires); err != nil {
+				w.End()
+				return false, ofTopology(err)
+			}
 		}
 	}
 }

@@ -75,6 +75,9 @@ func (e *ending) ended(ctx context.Context, err error) (task.State, error) {
 	if err == nil || errors.Is(err, ErrStale) || errors.Is(err, ErrNoLease) {
 		e.q.leases.drop(e.token)
 	}
+	if err == nil && e.result.Outcome != lost {
+		e.q.heard(ctx, e.held.Instance)
+	}
 	if errors.Is(err, errNothing) {
 		return task.Running, nil
 	}

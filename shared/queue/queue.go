@@ -37,7 +37,9 @@ type Options struct {
 	Random      io.Reader        // what ids and tokens are made of; default crypto/rand
 	// Instances answers those that may be given tasks. Default: every job has one, and every name that a task prefers.
 	Instances func(ctx context.Context) ([]Claimer, error)
-	History   time.Duration // how long finished tasks are kept that leave a history; default: for ever
+	// Heard is told who holds a lease when its holder sends a heartbeat or says how the task ended. Default: nobody is.
+	Heard   func(ctx context.Context, instance string)
+	History time.Duration // how long finished tasks are kept that leave a history; default: for ever
 }
 
 // Queue is one process's access to the tasks of a store. Its methods may be called concurrently.
@@ -50,6 +52,7 @@ type Queue struct {
 	log         *slog.Logger
 	randomness  io.Reader
 	instances   func(ctx context.Context) ([]Claimer, error)
+	heard       func(ctx context.Context, instance string)
 	history     time.Duration
 	leftover    leftover
 
@@ -78,7 +81,10 @@ type Queue struct {
 func Open(o Options) *Queue {
 	q := &Queue{
 		store: o.Store, journal: o.Journal, definitions: o.Definitions, bell: o.Bell, now: o.Now, log: o.Log,
-		randomness: o.Random, instances: o.Instances, history: o.History,
+		randomness: o.Random, instances: o.Instances, heard: o.Heard, history: o.History,
+	}
+	if q.heard == nil {
+		q.heard = func(context.Context, string) {}
 	}
 	if q.now == nil {
 		q.now = time.Now
