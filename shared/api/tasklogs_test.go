@@ -77,6 +77,11 @@ func TestTaskLogs(t *testing.T) {
 	} {
 		wantProblem(t, read(query), 400, api.CodeInvalid, location)
 	}
+	for _, whole := range []string{"limit=4", "limit=2&end=" + at + "1Z", "limit=1&start=" + at + "3Z"} { // as many as there are
+		if got := read(whole); linked(got) != "" {
+			t.Errorf("%s: the list goes on at %s, where there is nothing", whole, linked(got))
+		}
+	}
 	other := w.sync(t, "customers")
 	if got := w.as(t, api.Viewer, "GET", "/tasks/"+other+"/logs", ""); got.body != `{"logs":[]}` {
 		t.Errorf("no log = %s", got.body)
