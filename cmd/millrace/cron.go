@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace/shared/cron"
+	"github.com/millrace/millrace/shared/event"
 )
 
 // cronCommand is about cron expressions.
@@ -30,10 +31,10 @@ func (cronNext) Help() string {
 
 // firesReport is what is printed as JSON, like the answer of GET cron/next.
 type firesReport struct {
-	Times       []time.Time `json:"times"`
-	Description string      `json:"description"`
-	FiresPerDay float64     `json:"fires_per_day"`
-	Warnings    []string    `json:"warnings"`
+	Times       []event.Time `json:"times"`
+	Description string       `json:"description"`
+	FiresPerDay float64      `json:"fires_per_day"`
+	Warnings    []string     `json:"warnings"`
 }
 
 // Run prints the times on lines of their own, and notes what else there is to say.
@@ -79,9 +80,9 @@ func (n cronNext) find(now time.Time) (*firesReport, error) {
 	if !n.After.IsZero() {
 		now = n.After
 	}
-	r := &firesReport{Times: []time.Time{}, Description: expression.Describe(), FiresPerDay: expression.FiresPerDay(), Warnings: append([]string{}, table.Warnings(now)...)}
+	r := &firesReport{Times: []event.Time{}, Description: expression.Describe(), FiresPerDay: expression.FiresPerDay(), Warnings: append([]string{}, table.Warnings(now)...)}
 	for at, found := table.Next(now); found && len(r.Times) < n.Count; at, found = table.Next(at) {
-		r.Times = append(r.Times, at)
+		r.Times = append(r.Times, event.Time{Time: at})
 	}
 	return r, nil
 }

@@ -20,7 +20,7 @@ func TestCronNext(t *testing.T) {
 			"Mon 2024-04-01 02:30:00 +02:00\n", ""},
 		{"warning", []string{"0/1 * 0 ? * * *", "--after", "2021-02-10T00:00:00Z", "--count", "1"}, statusOK,
 			"Wed 2021-02-10 00:00:01 +00:00\n", "warning: it fires every second of an hour"},
-		{"jsonl", []string{"@daily", "--after", "2021-02-10T00:00:00Z", "--count", "1", "-o", "jsonl"}, statusOK, "\"2021-02-11T00:00:00Z\"\n", ""},
+		{"jsonl", []string{"@daily", "--after", "2021-02-10T00:00:00Z", "--count", "1", "-o", "jsonl"}, statusOK, "\"2021-02-11T00:00:00.000000Z\"\n", ""},
 		{"json", []string{"0 0 30 2 *", "-o", "json"}, statusOK,
 			"{\n  \"times\": [],\n  \"description\": \"At 00:00 on the 30th of February\",\n  \"fires_per_day\": 0,\n  \"warnings\": [\n" +
 				"    \"it never fires: no day from 1970 to 2099 matches\"\n  ]\n}\n", ""},

@@ -16,6 +16,7 @@ import (
 	"github.com/millrace/millrace/shared/bell/sqs"
 	"github.com/millrace/millrace/shared/config"
 	"github.com/millrace/millrace/shared/host"
+	"github.com/millrace/millrace/shared/overview"
 	"github.com/millrace/millrace/shared/queue"
 	"github.com/millrace/millrace/shared/service"
 	"github.com/millrace/millrace/shared/store"
@@ -76,27 +77,30 @@ func (n *node) stores(log *slog.Logger) config.Openers {
 func (n *node) api() http.Handler {
 	metrics := prom.New()
 	metrics.Clock(n.Clock.Offset)
-	return api.New(api.Options{Tokens: n.Settings.Tokens, Log: n.Log, Metrics: metrics, CanStream: true, Version: version()},
+	return api.New(api.Options{Tokens: n.Settings.Tokens, Log: n.Log, Metrics: metrics, CanStream: true, Version: version(), Missing: overview.Unmade(), Stopping: n.Stopping},
 		api.Emit(n.Journal), api.Events(n.Journal), api.Objects(n.Journal),
 		api.Enqueue(n.Queue, n.Definitions), api.Tasks(n.Queue, n.Definitions), api.Handlers(n.Queue, n.Definitions), api.Jobs(n.Queue, n.Definitions), api.Queues(n.Queue, n.Definitions),
 		api.Define(n.Definitions),
 		n.streams(), api.Instances(n.Instances, n.Queue),
 		api.Schedules(n.Schedules, n.Queue, n.Definitions), api.Cron(),
-		api.Operations(api.Probes{Ready: n.Ready, Metrics: metrics.Handler()}))
+		api.Operations(api.Probes{Ready: n.Ready, Metrics: metrics.Handler(), OpenMetrics: n.Settings.Metrics.Open}))
 }
 
-// pool answers the workers of this process, whose callbacks go to url.
+// pool answers the workers of this process, whose callbacks go to url. When it is told to stop, what runs may go on for three
+// eighths of the time for that, and has as much again to end; the rest is for giving it back.
 func (n *node) pool(ctx context.Context, url string) (*worker.Pool, error) {
 	webhooks, err := n.Webhooks(ctx)
 	if err != nil {
 		return nil, err
 	}
 	runner := worker.NewRunner(worker.Options{
-		Engine: n.Queue, Definitions: n.Definitions, URL: url, Log: n.Log,
-		Targets: worker.Targets{HTTP: webhooks, Command: worker.Command{}, Lambda: &lambda.Target{}, Go: worker.Functions{}},
+		Engine: n.Queue, Definitions: n.Definitions, URL: url, Log: n.Log, LastGrace: n.Settings.Drain * 3 / 8,
+		Targets: worker.Targets{
+			HTTP: webhooks, Command: worker.Command{LastGrace: n.Settings.Drain / 4}, Lambda: &lambda.Target{}, Go: worker.Functions{},
+		},
 	})
 	return worker.NewPool(worker.PoolOptions{
-		Runner: runner, Bell: n.Bell, Workers: n.Settings.Workers, Claimer: queue.Claimer{Instance: n.Instance()},
+		Runner: runner, Bell: n.Bell, Workers: n.Settings.Workers, Claimer: queue.Claimer{Instance: n.Instance()}, Grace: n.Settings.Drain * 3 / 8,
 	}), nil
 }
 
@@ -151,40 +155,28 @@ func (n *node) sweepTasks(ctx context.Context) {
 	}
 }
 
-// serve listens, says so by ready, and serves until ctx ends and what is under way has been answered. A store that has
-// failed ends it too, with an error: whoever watches over the process starts it again.
-func (n *node) serve(ctx context.Context, address string, ready func(url string)) error {
-	listener, err := listen(address)
-	if err != nil {
-		return err
-	}
-	url := "http://" + listener.Addr().String()
+// run declares what is to be declared, says by ready that it serves at url, and works until ctx ends. A store that has failed
+// ends ctx, by end: whoever watches over the process starts it again.
+func (n *node) run(ctx context.Context, end context.CancelCauseFunc, url string, ready func()) error {
 	if err := n.Declare(ctx); err != nil {
-		return errors.Join(err, listener.Close())
+		return err
 	}
 	pool, err := n.pool(ctx, cmp.Or(n.URL(), url))
 	if err != nil {
-		return errors.Join(err, listener.Close())
+		return err
 	}
-	ready(url)
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
+	ready()
 	var group sync.WaitGroup
 	group.Go(func() { n.upkeep(ctx) })
-	group.Go(func() { n.watch(ctx, cancel) })
+	group.Go(func() { n.watch(ctx, end) })
 	group.Go(func() { tendMemory(ctx) })
 	group.Go(func() {
 		if err := pool.Run(ctx); err != nil {
 			n.Log.Error("tasks are no longer run", "error", err)
 		}
 	})
-	err = host.Server{Handler: n.handler, Log: n.Log, OnDrain: n.Drain}.Serve(ctx, listener)
-	if errors.Is(context.Cause(ctx), errFailed) {
-		err = errors.Join(errFailed, err)
-	}
-	cancel(nil)
 	group.Wait()
-	return err
+	return nil
 }
 
 // watch ends the serving when the store has failed.

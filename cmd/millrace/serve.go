@@ -5,11 +5,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"os"
 	"syscall"
+	"time"
 
 	"github.com/millrace/millrace/shared/config"
+	"github.com/millrace/millrace/shared/host"
 )
 
 type serveCommand struct {
@@ -17,6 +20,7 @@ type serveCommand struct {
 	Data   string `help:"Directory of the embedded store; default millrace-data." placeholder:"DIR" xor:"store"`
 	Store  string `help:"Store to use instead: pebble:DIR or dynamodb:PREFIX ($MILLRACE_STORE)." placeholder:"URL" xor:"store"`
 	Bell   string `help:"How workers are woken: local, or sqs:QUEUE where several processes share a store ($MILLRACE_BELL)." placeholder:"URL"`
+	Drain  string `help:"How long a stop may take in all; default 8s ($MILLRACE_DRAIN, or drain in millrace.yaml)." placeholder:"DURATION"`
 	Config string `help:"Path of millrace.yaml." env:"MILLRACE_CONFIG" placeholder:"FILE"`
 }
 
@@ -30,7 +34,11 @@ func (serveCommand) Help() string {
     millrace serve --store dynamodb:millrace --config millrace.yaml
 
 Tokens come from MILLRACE_ADMIN_TOKEN, MILLRACE_TOKENS and the configuration file; without any, the server does not start. Logs
-go to standard error, as JSON unless that is a terminal; MILLRACE_LOG sets the level. SIGTERM lets requests under way end.`
+go to standard error, as JSON unless that is a terminal; MILLRACE_LOG sets the level.
+
+SIGTERM ends it within --drain: no connection is accepted and no task claimed any more, and long polls and streams end at once.
+Other requests may take seven eighths of that time, tasks of this process three eighths; then those are stopped and go back to
+their queues with the attempts they had.`
 }
 
 // Run serves until ctx ends.
@@ -51,6 +59,8 @@ func (s serveCommand) env(name string) string {
 		return s.storeURL()
 	case "MILLRACE_BELL":
 		return cmp.Or(s.Bell, os.Getenv(name))
+	case "MILLRACE_DRAIN":
+		return cmp.Or(s.Drain, os.Getenv(name))
 	case "MILLRACE_CONFIG":
 		return s.Config
 	}
@@ -65,17 +75,62 @@ func (s serveCommand) storeURL() string {
 	return cmp.Or(s.Store, os.Getenv("MILLRACE_STORE"), "pebble:"+defaultData)
 }
 
-// serve runs a node with these settings until ctx ends.
+// serve runs a node with these settings until ctx ends, and what is under way then has ended or has had its time.
 func serve(ctx context.Context, c console, settings config.Settings, address string, ready func(url string)) error {
-	log := config.Logger(c.err, settings.Level)
-	n, err := openNode(ctx, settings, log)
+	settings.Drain = cmp.Or(settings.Drain, host.DefaultDrain)
+	listener, err := listen(address)
 	if err != nil {
 		return err
 	}
-	if err := n.Store.Ping(ctx); err != nil {
-		log.Warn("the store cannot be used; requests are answered 503 until it can", "store", settings.Store, "error", err)
+	ended := make(chan error, 1)
+	go func() { ended <- serveOn(ctx, listener, config.Logger(c.err, settings.Level), settings, ready) }()
+	late, cancel := over(ctx, settings.Drain)
+	defer cancel()
+	select {
+	case err := <-ended:
+		return err
+	case <-late.Done():
+		return fmt.Errorf("not everything had ended %s after the signal to stop; what still ran is left to its lease", settings.Drain)
 	}
-	return errors.Join(n.serve(ctx, address, ready), n.Close())
+}
+
+// serveOn answers requests from the start, and lets them through to a node once its store is open and it has said so by ready.
+func serveOn(ctx context.Context, listener net.Listener, log *slog.Logger, settings config.Settings, ready func(url string)) error {
+	ctx, end := context.WithCancelCause(ctx)
+	entrance := newDoor(settings, log)
+	served := make(chan error, 1)
+	go func() {
+		server := host.Server{Handler: entrance, Log: log, OnDrain: entrance.close, DrainTime: settings.Drain * 7 / 8}
+		err := server.Serve(ctx, listener)
+		end(nil) // where it has ended by itself
+		served <- err
+	}()
+	n, err := awaitNode(ctx, func() (*node, error) { return openNode(ctx, settings, log) }, log)
+	switch {
+	case err == nil:
+		if err := n.Store.Ping(ctx); err != nil {
+			log.Warn("the store cannot be used; requests are answered 503 until it can", "store", settings.Store, "error", err)
+		}
+		url := "http://" + listener.Addr().String()
+		err = n.run(ctx, end, url, func() { entrance.admit(n); ready(url) })
+	case ctx.Err() != nil:
+		err = nil // told to stop while it waited
+	}
+	end(nil)
+	if err = errors.Join(err, <-served); errors.Is(context.Cause(ctx), errFailed) {
+		err = errors.Join(errFailed, err)
+	}
+	if n != nil {
+		err = errors.Join(err, n.Close())
+	}
+	return err
+}
+
+// over returns a context that ends when ctx has been over for so long.
+func over(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+	late, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	context.AfterFunc(ctx, func() { time.AfterFunc(d, cancel) })
+	return late, cancel
 }
 
 // listen binds the address; where that fails it says what to do.

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -30,8 +31,15 @@ type Options struct {
 	// like long polls: what is there, then the end.
 	CanStream bool
 
+	// Stopping ends when the host is to stop: whoever follows a log is let go then. Default: never.
+	Stopping context.Context
+
 	// Slow is from when on a request that need not wait is logged as a warning. Default 1 s.
 	Slow time.Duration
+
+	// Missing names the overviews that this server does not have, such as OrderOverview: asking for one is answered 404.
+	// Default: none.
+	Missing []string
 
 	// Version of the program, for the description. Default "dev".
 	Version string
@@ -52,6 +60,9 @@ type API struct {
 	maxWait   time.Duration
 	maxAnswer int
 	canStream bool
+	missing   []string
+	stopping  context.Context
+	unready   string // why nothing can be served yet; "": it can
 
 	description func() []byte   // the OpenAPI document
 	shadows     map[string]bool // patterns of paths that have no such method, see shadow
@@ -72,9 +83,14 @@ func New(o Options, resources ...Resource) *API {
 		maxWait:   min(orElse(o.MaxWait, MaxWait), MaxWait),
 		maxAnswer: orElse(o.MaxAnswer, 4<<20),
 		canStream: o.CanStream,
+		missing:   o.Missing,
+		stopping:  o.Stopping,
 	}
 	if a.log == nil {
 		a.log = slog.New(slog.DiscardHandler)
+	}
+	if a.stopping == nil {
+		a.stopping = context.Background()
 	}
 	if a.metrics == nil {
 		a.metrics = unmeasured{}
@@ -108,6 +124,10 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			x.fail(err)
 			return
 		}
+	}
+	if err := a.early(r.URL.Path); err != nil {
+		x.fail(err)
+		return
 	}
 	a.mux.ServeHTTP(x, r)
 }

@@ -145,8 +145,7 @@ func TestReadiness(t *testing.T) {
 	b := setup(t)
 	fail := errors.New("no route to the store")
 	b.api = api.New(api.Options{Log: b.log()}, api.Operations(api.Probes{
-		Ready:   func(context.Context) error { return fail },
-		Metrics: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "up 1\n") }),
+		Ready: func(context.Context) error { return fail },
 	}))
 	if got := b.as(t, "", "GET", "/healthz", ""); got.StatusCode != 200 || strings.TrimSpace(got.body) != `{"status":"ok"}` {
 		t.Errorf("healthz = %d %s", got.StatusCode, got.body)
@@ -159,8 +158,28 @@ func TestReadiness(t *testing.T) {
 	if !strings.Contains(b.logs.String(), "no route to the store") {
 		t.Errorf("the log lacks the cause: %s", b.logs)
 	}
-	if got := b.as(t, "", "GET", "/metrics", ""); got.body != "up 1\n" {
-		t.Errorf("metrics = %d %s", got.StatusCode, got.body)
+}
+
+// The metrics are for those who may read, or for anyone where that is wanted.
+func TestMetricsNeedAToken(t *testing.T) {
+	t.Parallel()
+	for _, open := range []bool{false, true} {
+		b := setup(t)
+		b.api = api.New(api.Options{Tokens: tokens(), Log: b.log()}, api.Operations(api.Probes{
+			OpenMetrics: open, Metrics: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "up 1\n") }),
+		}))
+		for role, status := range map[api.Role]int{"": 401, api.Producer: 403, api.Worker: 403, api.Viewer: 200, api.Operator: 200, api.Admin: 200} {
+			if open {
+				status = 200
+			}
+			got := b.as(t, role, "GET", "/metrics", "")
+			if got.StatusCode != status || status == 200 && got.body != "up 1\n" {
+				t.Errorf("metrics for %q, open %v = %d %s, want %d", role, open, got.StatusCode, got.body, status)
+			}
+			if status == 401 && got.Header.Get("WWW-Authenticate") == "" {
+				t.Error("no WWW-Authenticate")
+			}
+		}
 	}
 }
 

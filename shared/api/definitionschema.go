@@ -19,8 +19,8 @@ func describePutDefinitions() huma.Operation {
 		Method: http.MethodPut, Path: v1 + "/definitions", OperationID: "putDefinitions", Tags: []string{"Definitions"},
 		Summary: "Declare anew",
 		Description: "Replaces the set in force as a whole, all or nothing, and tells of each object that was added, replaced or " +
-			"removed by an event. Every mistake is listed, with its line. The sections tokens, journal, history and targets, and new " +
-			"commands, are for the server's own file: 422.",
+			"removed by an event. Every mistake is listed, with its line. The sections tokens, journal, history, targets, metrics and drain, and " +
+			"new commands, are for the server's own file: 422.",
 		Parameters: []*huma.Param{{
 			Name: "dry_run", In: "query", Description: "Only tell what would change", Schema: &huma.Schema{Type: "boolean", Default: false},
 		}},

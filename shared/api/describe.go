@@ -48,14 +48,17 @@ const pathForm = `(?:[^/|*]+(?:/[^/|*]+)*(?:/\*?)?|\*)`
 
 // returned describes what return may say of the kind: its snapshot, or the statistics, or types of its events; of no
 // kind, those of every kind.
-func returned(k *kind) *huma.Schema {
-	alone, types, families := []any{event.OrderStatisticsChanged}, []string{event.Any}, event.Families()
+func returned(a *API, k *kind) *huma.Schema {
+	types, families := []string{event.Any}, event.Families()
+	var alone []any
+	if (k == nil || k.family == event.OrderEvent) && a.offered("OrderOverview", "") == nil {
+		alone = append(alone, event.OrderStatisticsChanged)
+	}
 	if k != nil {
 		families = []event.Family{k.family}
-		if k.family != event.OrderEvent {
-			alone = nil
+		if a.offered(k.overview, "") == nil {
+			alone = append(alone, k.overview)
 		}
-		alone = append(alone, k.overview)
 	}
 	for _, family := range families {
 		types = append(append(types, string(family)), event.TypesOf(family)...)
@@ -64,8 +67,11 @@ func returned(k *kind) *huma.Schema {
 		}
 	}
 	one := &huma.Schema{Type: "string", Title: "event type", Pattern: "^(?:" + strings.Join(types, "|") + ")$"}
-	either := oneOf(listed(one, 0), listed(&huma.Schema{Type: "string", Enum: alone}, 1))
+	either := oneOf(listed(one, 0))
 	either.Type = "array"
+	if len(alone) > 0 {
+		either.OneOf = append(either.OneOf, listed(&huma.Schema{Type: "string", Enum: alone}, 1))
+	}
 	return either
 }
 
@@ -80,15 +86,15 @@ func listed(item *huma.Schema, most int) *huma.Schema {
 }
 
 // eventParams describes the query; of no kind, the parameter return may be missing.
-func eventParams(k *kind) []*huma.Param {
+func eventParams(a *API, k *kind) []*huma.Param {
 	joined, least, most := false, float64(math.MinInt32), float64(math.MaxInt32)
 	asked := &huma.Param{
-		Name: "return", In: "query", Required: k != nil, Style: "form", Explode: &joined, Schema: returned(k),
+		Name: "return", In: "query", Required: k != nil, Style: "form", Explode: &joined, Schema: returned(a, k),
 		Description: "Event types, super types and custom types, separated by commas",
 	}
 	if k == nil {
 		asked.Description += "; without it, all"
-	} else {
+	} else if a.offered(k.overview, "") == nil {
 		asked.Description += "; or " + k.overview + " for a snapshot"
 	}
 	return []*huma.Param{
@@ -117,7 +123,7 @@ func eventAnswers(others ...*huma.Schema) map[string]*huma.Response {
 	return all
 }
 
-func (k *kind) describeGet() huma.Operation {
+func (k *kind) describeGet(a *API) huma.Operation {
 	path := &huma.Param{
 		Name: "path", In: "path", Required: true, Description: "/a one object, /a/ everything below, /a/* direct children; | joins several. " +
 			"The slash after the resource is the first one's; others may be escaped",
@@ -126,23 +132,28 @@ func (k *kind) describeGet() huma.Operation {
 			{Type: "string", Pattern: `^/?` + pathForm + `(?:\|/?` + pathForm + `)*$`},
 		}},
 	}
-	return huma.Operation{
+	op := huma.Operation{
 		Method: http.MethodGet, Path: base + "/" + k.name + "/{path}", OperationID: k.name, Tags: []string{"Journal"},
 		Summary:     "Snapshot and events of " + k.what,
 		Description: "A snapshot, stamped with the eventId to go on from, or the events after it. " + aboutEvents,
-		Parameters:  append([]*huma.Param{path}, eventParams(k)...),
+		Parameters:  append([]*huma.Param{path}, eventParams(a, k)...),
 		Responses:   eventAnswers(ref(k.overview + "s")),
 		Errors:      []int{400, 404, 503},
 	}
+	if a.offered(k.overview, "") != nil {
+		op.Summary, op.Description = "Events of "+k.what, aboutEvents+" This server has no snapshot of "+k.what+"."
+		op.Responses = eventAnswers()
+	}
+	return op
 }
 
-func (k *kind) describePost() huma.Operation {
-	op := k.describeGet()
+func (k *kind) describePost(a *API) huma.Operation {
+	op := k.describeGet(a)
 	op.Method, op.Path, op.OperationID = http.MethodPost, base+"/"+k.name, k.name+"Query"
 	op.Summary += ", by a path query"
 	op.Parameters = op.Parameters[1:]
 	op.RequestBody = jsonBody(ref("PathQuery"), map[string]any{"path": "/aFolder/"})
-	op.Errors = []int{400, 413, 415, 503}
+	op.Errors = []int{400, 404, 413, 415, 503}
 	return op
 }
 

@@ -30,9 +30,9 @@ func Events(j Reader) Resource {
 				Method: http.MethodGet, Path: base + "/event", OperationID: "events", Tags: []string{"Journal"},
 				Summary:     "Events of all kinds",
 				Description: aboutEvents,
-				Parameters:  eventParams(nil),
+				Parameters:  eventParams(a, nil),
 				Responses:   eventAnswers(),
-				Errors:      []int{400, 503},
+				Errors:      []int{400, 404, 503},
 			},
 			right: Read,
 			handle: func(x *exchange) error {

@@ -206,6 +206,8 @@ func (x *exchange) name() string {
 func (x *exchange) log(took time.Duration) {
 	level, message := slog.LevelDebug, "request"
 	switch {
+	case x.api.unready != "":
+		message = "request came too early"
 	case errors.Is(x.cause, journal.ErrClosed):
 		message = "request ended with the server"
 	case x.status >= 500:

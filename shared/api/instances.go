@@ -23,6 +23,7 @@ type Topology interface {
 	Register(ctx context.Context, n topology.New) (topology.Instance, error)
 	Get(ctx context.Context, id string) (topology.Instance, error)
 	Heartbeat(ctx context.Context, id string, c topology.Change) (topology.Instance, error)
+	Extend(ctx context.Context, id string, expires time.Time) error
 	Drain(ctx context.Context, id string) error
 	Leave(ctx context.Context, id string) error
 	List(ctx context.Context) ([]topology.Instance, error)
@@ -85,8 +86,9 @@ func (r *remote) mountInstances(a *API) {
 	}, ReadInstance, r.list)
 	mount(huma.Operation{
 		Method: http.MethodPut, Path: instancePath, OperationID: "heartbeatInstance", Summary: "Say that an instance is alive",
-		Description: "Due after a third of the lease. An instance that is not heard of until then is gone: 404, and it " +
-			"registers anew. What it runs goes on: leases have heartbeats of their own.",
+		Description: "Due after a third of the lease, unless the instance claims, or keeps or completes a lease, which is as good. An " +
+			"instance that is not heard of until its lease ends is gone: 404, and it registers anew. What it runs goes on: leases have " +
+			"heartbeats of their own.",
 		RequestBody: jsonBody(ref("InstanceChange"), map[string]any{}),
 		Responses: answers(http.StatusOK, typeJSON, object("", members{"expires_at": dateTime(""), "lease": instanceLease(),
 			"draining": {Type: "boolean", Description: "It is to finish what it runs, and to leave"}}, false, "expires_at", "lease")),

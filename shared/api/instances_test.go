@@ -33,10 +33,11 @@ func instances(t *testing.T) *remotes {
 	s := memory.New(memory.Options{})
 	j := journal.Open(s, journal.Options{Folds: overview.Folds()})
 	t.Cleanup(func() { _ = j.Close() })
-	r.Queue = queue.Open(queue.Options{Store: s, Journal: j, Definitions: definitions()})
+	there := topology.Open(topology.Options{Store: s})
+	r.Queue = queue.Open(queue.Options{Store: s, Journal: j, Definitions: definitions(), Heard: there.Heard})
 	more := api.NewToken("other", api.Worker, "other-secret")
 	r.api = api.New(api.Options{Tokens: append(tokens(), more)}, api.Tasks(r.Queue, definitions()),
-		api.Instances(topology.Open(topology.Options{Store: s}), r.Queue))
+		api.Instances(there, r.Queue))
 	return r
 }
 
@@ -386,4 +387,56 @@ func TestAThousandWait(t *testing.T) {
 		mu.Unlock()
 		group.Wait()
 	})
+}
+
+// TestAnyRequestIsAHeartbeat: an instance that claims, waits for a task, keeps a lease or completes is there without saying so.
+func TestAnyRequestIsAHeartbeat(t *testing.T) {
+	t.Parallel()
+	ask := func(t *testing.T, r *remotes, path, body string) {
+		t.Helper()
+		if got := r.as(t, api.Worker, "POST", path, body); got.StatusCode != http.StatusOK {
+			t.Fatalf("POST %s = %d %s", path, got.StatusCode, got.body)
+		}
+	}
+	lease := func(t *testing.T, r *remotes, w string) string {
+		r.add(t, queue.New{Job: "/topics/a/b", Attempts: 1})
+		return "/api/v1/leases/" + r.claims(t, w, `{"max":1}`)[0].Token
+	}
+	for name, stay := range map[string]func(*testing.T, *remotes, string){
+		"claims": func(t *testing.T, r *remotes, w string) {
+			for range 5 {
+				time.Sleep(25 * time.Second)
+				ask(t, r, w+"/claims", `{"max":1}`)
+			}
+		},
+		"waits for a task": func(t *testing.T, r *remotes, w string) { ask(t, r, w+"/claims", `{"max":1,"wait":"130s"}`) },
+		"keeps a lease": func(t *testing.T, r *remotes, w string) {
+			held := lease(t, r, w)
+			for range 5 {
+				time.Sleep(25 * time.Second)
+				ask(t, r, held+"/heartbeat", `{}`)
+			}
+		},
+		"completes": func(t *testing.T, r *remotes, w string) {
+			for range 5 {
+				held := lease(t, r, w)
+				time.Sleep(25 * time.Second)
+				ask(t, r, held+"/complete", `{"result":"ok"}`)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				r := instances(t)
+				w := r.register(t, "/topics/**")
+				stay(t, r, w)
+				if list := r.as(t, api.Viewer, "GET", "/api/v1/instances", "").body; !strings.Contains(list, `"name":"w"`) {
+					t.Errorf("instances = %s, want it there", list)
+				}
+				time.Sleep(topology.DefaultLease)
+				wantProblem(t, r.as(t, api.Worker, "POST", w+"/claims", `{"max":1}`), 404, api.CodeNotFound)
+			})
+		})
+	}
 }

@@ -73,7 +73,7 @@ func (j *jobs) mountLists(a *API) {
 	a.route(operation{
 		Operation: huma.Operation{
 			Method: http.MethodPost, Path: jobsPath + "/search", OperationID: "searchJobs", Tags: []string{"Jobs"}, Summary: "Search for jobs",
-			Description: about + " A job is found if all members of one template hold. An answer may be short of the limit, or empty, and go on.",
+			Description: about + " A job is found if all members of one template hold. An answer may be short of the limit and go on; then there is more.",
 			Parameters:  pageParams(),
 			RequestBody: jsonBody(ref("JobSearch"), map[string]any{"type": "GIVEN_UP", "templates": []any{map[string]any{">=parcel": 17}}}),
 			Responses:   list, Errors: []int{400, 413, 415, 503},

@@ -1,6 +1,8 @@
 package api
 
 import (
+	"slices"
+
 	"github.com/millrace/millrace/shared/event"
 	"github.com/millrace/millrace/shared/overview"
 )
@@ -22,6 +24,14 @@ var kinds = []kind{
 	{"task", "tasks", "TaskOverview", event.TaskEvent, "tasks"},
 	{"fileBased", "fileBaseds", "FileBasedOverview", event.FileBasedEvent, "definitions"},
 	{"object", "objects", "ObjectOverview", event.CustomEvent, "the objects of custom events"},
+}
+
+// offered returns a 404 where the server does not have the overview that answering needs; asked is what return says.
+func (a *API) offered(overview, asked string) error {
+	if slices.Contains(a.missing, overview) {
+		return problem(CodeNotFound, "this server has no %s", asked).at("query.return")
+	}
+	return nil
 }
 
 // key answers the key of a snapshot's element as its events have it.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/millrace/millrace/shared/queue"
 	"github.com/millrace/millrace/shared/task"
+	"github.com/millrace/millrace/shared/topology"
 )
 
 const (
@@ -100,6 +101,9 @@ func (r *remote) claim(x *exchange) error {
 func (r *remote) await(x *exchange, once *queue.Once, most int, patient bool, over <-chan time.Time) ([]queue.Lease, time.Time, error) {
 	for {
 		i, err := r.own(x)
+		if err == nil {
+			err = ofTopology(r.topology.Extend(x.r.Context(), i.ID, i.Expires))
+		}
 		if err != nil {
 			return nil, time.Time{}, err
 		}
@@ -115,17 +119,31 @@ func (r *remote) await(x *exchange, once *queue.Once, most int, patient bool, ov
 			w.End()
 			return leases, asked, err
 		}
+		if again, err := r.attend(x, &i, w, over); !again {
+			return nil, asked, err
+		}
+	}
+}
+
+// attend waits until something has become ready; again is false if it is not to be looked for. An instance that waits is there.
+func (r *remote) attend(x *exchange, i *topology.Instance, w *queue.Waiting, over <-chan time.Time) (again bool, err error) {
+	there := time.NewTicker(topology.DefaultLease / 2)
+	defer there.Stop()
+	for {
 		select {
 		case <-w.Ready():
-			if !w.Looks() {
-				return nil, asked, nil
-			}
+			return w.Looks(), nil
 		case <-over:
 			w.End()
-			return nil, asked, nil
+			return false, nil
 		case <-x.r.Context().Done():
 			w.End()
-			return nil, asked, x.r.Context().Err()
+			return false, x.r.Context().Err()
+		case <-there.C:
+			if err := r.topology.Extend(x.r.Context(), i.ID, i.Expires); err != nil {
+				w.End()
+				return false, ofTopology(err)
+			}
 		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/millrace/millrace/shared/event"
 	"github.com/millrace/millrace/shared/queue"
 )
 
@@ -42,9 +43,19 @@ func parseBody(text []byte) (jsontext.Value, error) {
 		return nil, invalid("body", "more than one JSON value")
 	case wrong && errors.Is(syntax.Err, jsontext.ErrDuplicateName):
 		return nil, invalid("body"+dotted(syntax.JSONPointer), "is there twice")
+	case wrong && event.DepthProblem(text) != "":
+		return nil, invalid("body"+top(syntax.JSONPointer), "%s", event.DepthProblem(text)) // the parser gives up at some depth too
 	default:
 		return nil, invalid("body", "is not JSON in UTF-8, or is cut off")
 	}
+}
+
+// top returns the first step of a JSON pointer in the form of our locations.
+func top(p jsontext.Pointer) string {
+	for token := range p.Tokens() {
+		return dotted(jsontext.Pointer("").AppendToken(token))
+	}
+	return ""
 }
 
 // dotted answers where a JSON pointer leads in the form of our locations.
@@ -163,10 +174,13 @@ func timeMember(name string, into *time.Time) member {
 	}}
 }
 
-// limited answers a 413 for what is larger than any single value may be.
+// limited returns a 413 for what is larger than any single value may be, and a 400 for what is nested deeper.
 func limited(location string, value jsontext.Value) error {
 	if len(value) > queue.MaxPayload {
 		return problem(CodeTooLarge, "more than %d bytes", queue.MaxPayload).at(location)
+	}
+	if deep := event.DepthProblem(value); deep != "" {
+		return invalid(location, "%s", deep)
 	}
 	return nil
 }

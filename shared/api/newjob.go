@@ -169,7 +169,7 @@ func newJobSchema() *huma.Schema {
 		return s
 	}
 	return object("A job for a topic", members{
-		"topic": topicSchema(), "properties": object("What the job is given, up to 256 KiB", nil, true),
+		"topic": topicSchema(), "properties": object("What the job is given, up to 256 KiB and 100 levels", nil, true),
 		"priority": bounded("Higher is better; default 0", -maxPriority, maxPriority), "run_at": dateTime("Not before; default: at once"),
 		"retries":     bounded("Default: what its job or its queue says, or 10; -1 has no end", -1, maxRetries),
 		"retry_delay": span("Between attempts; default: what its job or its queue says, or 2s"),

@@ -18,6 +18,9 @@ type Probes struct {
 
 	// Metrics is the handler of /metrics. Without it the path does not exist.
 	Metrics http.Handler
+
+	// OpenMetrics lets anyone read /metrics. Default: it takes a token that may read, such as a viewer's.
+	OpenMetrics bool
 }
 
 // status is the body of both probes.
@@ -33,7 +36,7 @@ func ok() *status {
 	return s
 }
 
-// Operations mounts /healthz, /readyz and /metrics. All are open; they tell nothing of what is stored.
+// Operations mounts /healthz and /readyz, which are open and tell nothing of what is stored, and /metrics.
 func Operations(p Probes) Resource {
 	return func(a *API) {
 		register(a, Anyone, huma.Operation{
@@ -45,7 +48,7 @@ func Operations(p Probes) Resource {
 			Summary: "Can it serve?", Description: "Asks the store and the bell, and whether the process's clock is right.", Errors: []int{http.StatusServiceUnavailable},
 		}, func(ctx context.Context, _ *struct{}) (*status, error) { return p.ready(ctx) })
 		if p.Metrics != nil {
-			a.mountMetrics(p.Metrics)
+			a.mountMetrics(p)
 		}
 	}
 }
@@ -68,15 +71,20 @@ func (Probes) reason(err error) string {
 	return ""
 }
 
-func (a *API) mountMetrics(metrics http.Handler) {
+func (a *API) mountMetrics(p Probes) {
+	right := Read // the names of routes and operations, and how much is done, are not for everybody
+	if p.OpenMetrics {
+		right = Anyone
+	}
 	a.route(operation{
 		Operation: huma.Operation{
 			Method: http.MethodGet, Path: "/metrics", OperationID: "metrics", Tags: []string{"Operations"},
 			Summary:   "Measurements in the Prometheus text format",
 			Responses: answers(http.StatusOK, "text/plain", text("One measurement a line")),
 		},
+		right: right,
 		handle: func(x *exchange) error {
-			metrics.ServeHTTP(x, x.r)
+			p.Metrics.ServeHTTP(x, x.r)
 			return nil
 		},
 	})

@@ -13,14 +13,14 @@ func Objects(j Reader) Resource {
 	return func(a *API) {
 		for i := range kinds {
 			k := &kinds[i]
-			a.route(operation{Operation: k.describeGet(), right: Read, handle: func(x *exchange) error {
+			a.route(operation{Operation: k.describeGet(a), right: Read, handle: func(x *exchange) error {
 				paths, err := event.ParsePath(x.r.PathValue("path"))
 				if err != nil {
 					return err
 				}
 				return k.answer(x, j, paths)
 			}})
-			a.route(operation{Operation: k.describePost(), right: Read, handle: func(x *exchange) error {
+			a.route(operation{Operation: k.describePost(a), right: Read, handle: func(x *exchange) error {
 				b := take()
 				defer b.give()
 				if err := x.read(b); err != nil {
@@ -69,6 +69,9 @@ func (x *exchange) snapshot(j Reader, q *question) error {
 	k := kindOf(q.filter.Types.Overview())
 	if k == nil || k.family != q.filter.Family {
 		return invalid("query.return", "%s is a snapshot, which has a path of its own", q.filter.Types.Overview())
+	}
+	if err := x.api.offered(k.overview, k.overview); err != nil {
+		return err
 	}
 	b := take()
 	defer b.give()

@@ -144,3 +144,47 @@ func TestStatisticsWait(t *testing.T) {
 		}
 	})
 }
+
+// An overview that the server does not have is not found, and not offered. Events of its objects are.
+func TestMissingOverviews(t *testing.T) {
+	t.Parallel()
+	b := setup(t, func(o *api.Options) { o.Missing = []string{"OrderOverview", "JobChainOverview"} })
+	for target, status := range map[string]int{
+		"order/?return=OrderOverview":                             404,
+		"jobChain/a?return=JobChainOverview":                      404,
+		"order/?return=OrderStatisticsChanged":                    404,
+		"order/?return=OrderStatisticsChanged&after=0&timeout=1h": 404, // at once
+		"event?return=OrderStatisticsChanged":                     404,
+		"order/?return=OrderEvent&after=0":                        200,
+		"job/?return=JobOverview":                                 200,
+		"task/?return=TaskOverview":                               200,
+		"order/?return=JobChainOverview":                          400,
+	} {
+		got := b.as(t, api.Viewer, "GET", base+"/"+target, "")
+		if got.StatusCode != status {
+			t.Errorf("GET %s = %d %s, want %d", target, got.StatusCode, got.body, status)
+		}
+		if status == 404 {
+			wantProblem(t, got, 404, api.CodeNotFound, "query.return")
+		}
+	}
+	wantProblem(t, b.as(t, api.Viewer, "POST", base+"/order?return=OrderOverview", `{}`), 404, api.CodeNotFound, "query.return")
+	doc, _ := description(t, b)
+	for path, item := range doc.Paths {
+		for _, op := range item {
+			for _, p := range op.Parameters {
+				if p.Name != "return" {
+					continue
+				}
+				for _, name := range []string{"OrderOverview", "JobChainOverview", "OrderStatisticsChanged"} {
+					if p.Schema.offers([]string{name}) {
+						t.Errorf("%s offers %s", path, name)
+					}
+				}
+				if !p.Schema.offers([]string{"Event"}) {
+					t.Errorf("%s does not offer events", path)
+				}
+			}
+		}
+	}
+}

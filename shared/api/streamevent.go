@@ -177,7 +177,7 @@ func checkPayload(location string, value jsontext.Value) error {
 	if value.Kind() != '{' {
 		return invalid(location, "want an object, not %s", kindOfJSON(value))
 	}
-	return nil
+	return limited(location, value)
 }
 
 // checkedMember is a text that must be there and pass a check.

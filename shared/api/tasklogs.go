@@ -194,11 +194,19 @@ func (r *logReading) follow() error {
 		return err
 	}
 	s.begin(typeSSE)
-	return r.stream(s, page)
+	ctx, cancel := x.untilStopped()
+	defer cancel()
+	return r.stream(ctx, s, page)
 }
 
-func (r *logReading) stream(s *outflow, page queue.LogPage) error {
-	ctx := r.x.r.Context()
+// untilStopped returns the request's context, which ends when the host is to stop too.
+func (x *exchange) untilStopped() (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(x.r.Context())
+	stop := context.AfterFunc(x.api.stopping, cancel)
+	return ctx, func() { stop(); cancel() }
+}
+
+func (r *logReading) stream(ctx context.Context, s *outflow, page queue.LogPage) error {
 	idle, pause := time.Duration(0), lookSoon
 	for {
 		over, err := r.render(s, &page)
@@ -232,8 +240,10 @@ func (r *logReading) stream(s *outflow, page queue.LogPage) error {
 
 // finite answers the first lines that come while the host lets the request wait.
 func (r *logReading) finite(s *outflow) error {
-	ctx, cancel := context.WithTimeout(r.x.r.Context(), r.x.api.maxWait)
+	ctx, cancel := r.x.untilStopped()
 	defer cancel()
+	ctx, done := context.WithTimeout(ctx, r.x.api.maxWait)
+	defer done()
 	for {
 		page, err := r.next(r.x.r.Context())
 		if err != nil {

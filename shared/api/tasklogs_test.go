@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"strings"
@@ -75,6 +76,11 @@ func TestTaskLogs(t *testing.T) {
 		"cursor=x": "query.cursor",
 	} {
 		wantProblem(t, read(query), 400, api.CodeInvalid, location)
+	}
+	for _, whole := range []string{"limit=4", "limit=2&end=" + at + "1Z", "limit=1&start=" + at + "3Z"} { // as many as there are
+		if got := read(whole); linked(got) != "" {
+			t.Errorf("%s: the list goes on at %s, where there is nothing", whole, linked(got))
+		}
 	}
 	other := w.sync(t, "customers")
 	if got := w.as(t, api.Viewer, "GET", "/tasks/"+other+"/logs", ""); got.body != `{"logs":[]}` {
@@ -208,6 +214,27 @@ func TestFollowLogsInPieces(t *testing.T) {
 		w.finish(t, lease, queue.OK)
 		if got := follow(); got.body != "event: end\ndata: {}\n\n" {
 			t.Errorf("the end = %q", got.body)
+		}
+	})
+}
+
+// Whoever follows a log is let go when the server is to stop, and goes on from the last line elsewhere.
+func TestFollowedLogsEndWithTheServer(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		stopping, stop := context.WithCancel(t.Context())
+		w := working(t, func(o *api.Options) { o.Stopping = stopping })
+		id, _ := w.logged(t, 2)
+		followed := make(chan reply)
+		go func() {
+			followed <- w.as(t, api.Viewer, "GET", "/tasks/"+id+"/logs?follow=true", "", "Accept", eventStream)
+		}()
+		synctest.Wait()
+		began := time.Now()
+		stop()
+		got := <-followed
+		if took := time.Since(began); took != 0 || got.StatusCode != 200 || !strings.Contains(got.body, "line 1") || strings.Contains(got.body, "event: end") {
+			t.Errorf("after %v: %d %s, want the lines, and no end of the log", took, got.StatusCode, got.body)
 		}
 	})
 }

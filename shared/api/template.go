@@ -79,6 +79,9 @@ func readCondition(location, key string, operand jsontext.Value, fields map[stri
 	if c.name == "" {
 		return c, invalid(location, "names no field and no property")
 	}
+	if err := limited(location, operand); err != nil {
+		return c, err
+	}
 	var err error
 	if c.value, err = decodeAny(operand); err != nil {
 		return c, invalid(location, "cannot be read")

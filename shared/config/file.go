@@ -12,7 +12,10 @@ import (
 func (s *Settings) parse(name string, text []byte) error {
 	set := new(definition.Set)
 	err := document.Read(name, text, func(d *document.Document, n *document.Node, _ string) {
-		definition.ReadSections(d, n, set, document.Fields{"tokens": s.tokens, "journal": s.journal, "history": s.history, "targets": s.targets})
+		definition.ReadSections(d, n, set, document.Fields{
+			"tokens": s.tokens, "journal": s.journal, "history": s.history, "targets": s.targets,
+			"metrics": s.metrics, "drain": func(d *document.Document, n *document.Node, path string) { s.Drain = d.Duration(n, path) },
+		})
 	})
 	s.Definitions, s.Lease = set, cmp.Or(set.Lease, defaultLease)
 	return err
@@ -36,6 +39,12 @@ func (s *Settings) history(d *document.Document, n *document.Node, path string) 
 func (s *Settings) targets(d *document.Document, n *document.Node, path string) {
 	d.Object(n, path, document.Fields{
 		"allow_private": func(d *document.Document, n *document.Node, path string) { s.Targets.AllowPrivate = d.Boolean(n, path) },
+	})
+}
+
+func (s *Settings) metrics(d *document.Document, n *document.Node, path string) {
+	d.Object(n, path, document.Fields{
+		"open": func(d *document.Document, n *document.Node, path string) { s.Metrics.Open = d.Boolean(n, path) },
 	})
 }
 

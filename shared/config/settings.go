@@ -12,6 +12,7 @@ import (
 	"github.com/millrace/millrace/shared/api"
 	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/document"
+	"github.com/millrace/millrace/shared/event"
 )
 
 // Settings are what an operator can say.
@@ -22,6 +23,8 @@ type Settings struct {
 	Retention Retention
 	History   History
 	Targets   Targets
+	Metrics   Metrics
+	Drain     time.Duration // how long a stop may take, see [host.Server]; 0: its default
 	Lease     time.Duration // how long an instance holds a task without a heartbeat; default 30 s
 	Level     slog.Level    // default info
 	Workers   int           // how many tasks this process runs at once; 0: the pool's default
@@ -46,6 +49,11 @@ type Targets struct {
 	AllowPrivate bool // permits private and link-local addresses
 }
 
+// Metrics says who may read /metrics.
+type Metrics struct {
+	Open bool // anyone; default: tokens of roles that may read
+}
+
 const (
 	defaultLease = 30 * time.Second
 	maxWorkers   = 10_000
@@ -66,6 +74,7 @@ func Load(env func(string) string) (Settings, error) {
 		settings.loadAdmin(env("MILLRACE_ADMIN_TOKEN")),
 		settings.loadLevel(env("MILLRACE_LOG")),
 		settings.loadWorkers(env("MILLRACE_WORKERS")),
+		settings.loadDrain(env("MILLRACE_DRAIN")),
 	)
 	if err == nil {
 		err = settings.checkTokens()
@@ -130,6 +139,18 @@ func (s *Settings) loadWorkers(text string) error {
 		return fmt.Errorf("config: MILLRACE_WORKERS is %q, want a whole number from 1 to %d", text, maxWorkers)
 	}
 	s.Workers = n
+	return nil
+}
+
+func (s *Settings) loadDrain(text string) error {
+	if text == "" {
+		return nil
+	}
+	drain, err := event.ParseDuration(text)
+	if err != nil || drain <= 0 {
+		return fmt.Errorf("config: MILLRACE_DRAIN is %q, want a duration of more than 0, such as 8s", text)
+	}
+	s.Drain = drain
 	return nil
 }
 

@@ -52,6 +52,8 @@ func TestLoad(t *testing.T) {
 			"MILLRACE_ADMIN_TOKEN": "s3cret", "MILLRACE_STORE": "pebble:data", "MILLRACE_BELL": "sqs:q", "MILLRACE_LOG": "debug",
 		},
 			config.Settings{Store: "pebble:data", Bell: "sqs:q", Tokens: []api.Token{admin}, Lease: 30 * time.Second, Level: slog.LevelDebug}},
+		{"the environment counts more than the file", env{"MILLRACE_ADMIN_TOKEN": "s3cret", "MILLRACE_DRAIN": "3s", "MILLRACE_CONFIG": "drain: 20s"},
+			config.Settings{Tokens: []api.Token{admin}, Lease: 30 * time.Second, Drain: 3 * time.Second, Definitions: &definition.Set{}}},
 		{"tokens as JSON", env{"MILLRACE_TOKENS": `[{"name":"ci","role":"producer","sha256":"` + hash + `"}]`},
 			config.Settings{Tokens: []api.Token{ci}, Lease: 30 * time.Second}},
 		{"tokens as YAML", env{"MILLRACE_TOKENS": "- {name: ci, role: producer, sha256: " + hash + "}"},
@@ -61,10 +63,13 @@ tokens: [{name: ci, role: producer, sha256: ` + hash + `}]
 journal: {retention: {events: 1_000, age: 36h}}
 history: {age: 90d}
 targets: {allow_private: true}
+metrics: {open: true}
+drain: 20s
 lease: 45
 `}, config.Settings{
 			Tokens: []api.Token{ci}, Retention: config.Retention{Events: 1000, Age: 36 * time.Hour},
 			History: config.History{Age: 90 * 24 * time.Hour},
+			Metrics: config.Metrics{Open: true}, Drain: 20 * time.Second,
 			Targets: config.Targets{AllowPrivate: true}, Lease: 45 * time.Second,
 			Definitions: &definition.Set{Lease: 45 * time.Second},
 		}},
@@ -120,6 +125,9 @@ func TestLoadRefuses(t *testing.T) {
 		{"bad count", file("journal: {retention: {events: many}}\n"), `events: "many" is not an integer from 1`},
 		{"count of none", file("journal: {retention: {events: 0}}\n"), `events: "0" is not`},
 		{"bad boolean", file("targets: {allow_private: yes}\n"), `"yes" is neither true nor false`},
+		{"bad openness", file("metrics: {open: yes}\n"), `metrics.open: "yes" is neither true nor false`},
+		{"no time to stop", file("drain: 0\n"), "drain: want more than 0"},
+		{"no time to stop in the environment", env{"MILLRACE_ADMIN_TOKEN": "s", "MILLRACE_DRAIN": "0"}, `MILLRACE_DRAIN is "0"`},
 		{"bad role", file("tokens: [{name: a, role: boss, sha256: " + hash + "}]\n"), `tokens[0].role: api: no role "boss", want viewer`},
 		{"bad hash", file("tokens: [{name: a, role: viewer, sha256: abc}]\n"), "sha256sum"},
 		{"half a token", file("tokens:\n- {name: a, role: viewer, sha256: " + hash + "}\n- {name: b}\n"), ":3: tokens[1]: a token has a name, a role and a sha256"},

@@ -24,6 +24,14 @@ var readDurations = json.UnmarshalFromFunc(func(d *jsontext.Decoder, to *time.Du
 	return err
 })
 
+// times are written as everywhere, see [event.TimeLayout].
+var times = json.MarshalToFunc(func(e *jsontext.Encoder, t time.Time) error {
+	return e.WriteValue(event.AppendTime(nil, t))
+})
+
+// written are the values that JSON has forms of its own for.
+var written = json.JoinMarshalers(durations, times)
+
 // JSON answers the set as the file has it: [Read] answers the same set for it.
 func (s *Set) JSON() []byte { return encode(s) }
 

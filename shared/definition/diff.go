@@ -165,7 +165,7 @@ func at(section string, i int) string { return section + "[" + strconv.Itoa(i) +
 
 // encode renders what is declared as JSON that [Read] takes: durations as 1m30s, names in order.
 func encode(value any) []byte {
-	text, err := json.Marshal(value, json.Deterministic(true), json.WithMarshalers(durations))
+	text, err := json.Marshal(value, json.Deterministic(true), json.WithMarshalers(written))
 	if err != nil {
 		panic(err) // structs of texts, numbers and payloads that were read
 	}

@@ -149,7 +149,7 @@ func date(to *time.Time) document.Visit {
 			d.Fail(n, path, "%q is no time such as 2026-03-01T12:00:00Z", text)
 			return
 		}
-		*to = at.UTC()
+		*to = at.UTC().Truncate(time.Microsecond)
 	}
 }
 

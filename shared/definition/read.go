@@ -8,7 +8,7 @@ import (
 )
 
 // serverSections are the sections of the file that are about the server itself.
-var serverSections = []string{"tokens", "journal", "history", "targets"}
+var serverSections = []string{"tokens", "journal", "history", "targets", "metrics", "drain"}
 
 // FileOnly says that something is said that only the server's own file may say.
 type FileOnly struct{ Mistakes []document.Mistake }

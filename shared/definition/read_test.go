@@ -211,7 +211,7 @@ func TestReadRefuses(t *testing.T) {
 		{"schedules: [{name: s, cron: '@daily', job: /topics/a, payload: }]", "want a value"},
 		{"schedules: [{name: s, cron: '@daily', job: /topics/a, payload: {a: 1, a: 2}}]", `"a" is given twice`},
 		{"schedules: [{name: s, cron: '@daily', job: /topics/a, payload: {a: .nan}}]", "JSON has no number"},
-		{"schedules: [{name: s, cron: '@daily', job: /topics/a, payload: &p [*p]}]", "nested more than 100 deep"},
+		{"schedules: [{name: s, cron: '@daily', job: /topics/a, payload: &p [*p]}]", "is nested deeper than 100 levels"},
 		{"schedules: [{name: s, cron: '@daily', job: /topics/a, payload: {<<: {a: 1}}}]", "merge keys"},
 		{"job_chains: [{path: /c}]", "nodes: is missing"},
 		{"job_chains: [{path: '/c,1', nodes: []}]", "no comma"},
@@ -307,4 +307,21 @@ func FuzzRead(f *testing.F) {
 			t.Errorf("Read(%q) does not read its own JSON %s: %v", text, set.JSON(), err)
 		}
 	})
+}
+
+// TestTimesInJSON: a date has six decimals and is in UTC, however it was written.
+func TestTimesInJSON(t *testing.T) {
+	t.Parallel()
+	for written, want := range map[string]string{
+		"2099-03-01T12:00:00Z": "2099-03-01T12:00:00.000000Z", "2099-03-01T12:00:00.5+01:00": "2099-03-01T11:00:00.500000Z",
+		"2099-03-01T12:00:00.123456789Z": "2099-03-01T12:00:00.123456Z",
+	} {
+		set, err := definition.Read("f", []byte(`{"schedules": [{"name": "s", "date": "`+written+`", "job": "/topics/t"}]}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := string(set.JSON()); !strings.Contains(got, `"date":"`+want+`"`) {
+			t.Errorf("%s is shown as %s, want %s", written, got, want)
+		}
+	}
 }

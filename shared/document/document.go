@@ -83,6 +83,10 @@ func unreadable(err error) *Mistake {
 		m.Line, _ = strconv.Atoi(found[1]) // digits
 		m.Message = strings.TrimPrefix(err.Error(), found[0])
 	}
+	if strings.HasPrefix(m.Message, "exceeded max depth") {
+		m.Message = deeper // than the parser goes, and so than any value may be
+		return m
+	}
 	m.Message = "not YAML: " + m.Message
 	return m
 }

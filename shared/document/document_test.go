@@ -113,7 +113,7 @@ func TestJSON(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		"[.inf]": "JSON has no number", "&a [*a]": "nested more than 100 deep", "{a: 1, a: 2}": "given twice", "? [a]\n: b": "a text before",
+		"[.inf]": "JSON has no number", "&a [*a]": "is nested deeper than 100 levels", "{a: 1, a: 2}": "given twice", "? [a]\n: b": "a text before",
 		"[" + strings.Repeat("x,", 1<<20) + "]": "more than",
 	} {
 		if got, err := asJSON(text); err == nil || !strings.Contains(err.Error(), want) {

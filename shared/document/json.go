@@ -9,6 +9,8 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/millrace/millrace/shared/event"
 )
 
 // fromJSON answers the tree of a text that is valid JSON.
@@ -59,8 +61,8 @@ func (t *tree) fill(n *Node, kind yaml.Kind, end jsontext.Kind) {
 	_, _ = t.decoder.ReadToken() // its end
 }
 
-// maxDepth is how deep values of any shape may be nested.
-const maxDepth = 100
+// deeper is what is wrong with a value of more levels than JSON may have anywhere.
+var deeper = fmt.Sprintf("is nested deeper than %d levels", event.MaxDepth)
 
 // JSON answers a value of any shape as compact JSON, its members in their order; nil where there is a mistake. It may be
 // at most so many bytes long.
@@ -99,8 +101,8 @@ func (w *writer) value(n *Node, depth int) {
 	n = resolve(n)
 	switch {
 	case w.failed:
-	case depth == maxDepth:
-		w.fail(n, "nested more than %d deep", maxDepth)
+	case depth == event.MaxDepth && n.Kind != yaml.ScalarNode:
+		w.fail(n, "%s", deeper)
 	case len(w.bytes) > w.most:
 		w.tooLarge(n)
 	case n.Kind == yaml.MappingNode:

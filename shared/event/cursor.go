@@ -173,11 +173,15 @@ func malformed(text []byte, name string) *Error {
 	if !ok {
 		return refuse(Invalid, name, "has more after the end of its JSON value, "+position(text, end))
 	}
+	at := name + location(syntax.JSONPointer)
+	if problem := DepthProblem(text); problem != "" {
+		return refuse(Invalid, at, problem) // the parser gives up at some depth too
+	}
 	reason := syntax.Err
 	if errors.Is(err, io.ErrUnexpectedEOF) {
 		reason = errors.New("it ends too early")
 	}
-	return refuse(Invalid, name+location(syntax.JSONPointer), fmt.Sprintf("is not valid JSON, %s: %v", position(text, syntax.ByteOffset), reason))
+	return refuse(Invalid, at, fmt.Sprintf("is not valid JSON, %s: %v", position(text, syntax.ByteOffset), reason))
 }
 
 // position says where in a text an offset is, as an editor shows it.

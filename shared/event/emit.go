@@ -10,7 +10,6 @@ const (
 	MaxEvents = 10_000    // events in one body
 	MaxSize   = 256 << 10 // bytes of one event, by [Event.Size]
 	MaxKey    = 1024      // bytes of a key
-	MaxDepth  = 100       // levels of objects and arrays in a field; clients' parsers give up at some depth
 )
 
 // ParseEvents reads the body of `POST event`: a JSON array of at least one object {"TYPE":"…","key":"…",…}. TYPE is
@@ -129,8 +128,8 @@ func (e *emission) key(value []byte) {
 
 // field keeps a member of the event whose fields begin at start.
 func (e *emission) field(start int, name, value []byte) {
-	if e.depth > MaxDepth {
-		e.refuse(Invalid, "."+shorten(string(unquote(name))), fmt.Sprintf("is nested %d levels deep: at most %d are possible", e.depth, MaxDepth))
+	if problem := tooDeep(e.depth); problem != "" {
+		e.refuse(Invalid, "."+shorten(string(unquote(name))), problem)
 	}
 	e.memory = appendField(e.memory, start, name, value)
 }

@@ -9,3 +9,9 @@ const TimeLayout = "2006-01-02T15:04:05.000000Z"
 func AppendTime(dst []byte, t time.Time) []byte {
 	return append(t.UTC().AppendFormat(append(dst, '"'), TimeLayout), '"')
 }
+
+// Time is a time that JSON shows as [TimeLayout] says, trailing zeros too. It is read as RFC 3339 of any zone.
+type Time struct{ time.Time }
+
+// MarshalJSON returns the time as a JSON string.
+func (t Time) MarshalJSON() ([]byte, error) { return AppendTime(nil, t.Time), nil }

@@ -31,6 +31,9 @@ type Function struct {
 	// Drain, if set, is called once when a plain host begins to stop: waiting requests and streams should end soon.
 	Drain func()
 
+	// DrainTime is how long a plain host may take to stop; default [DefaultDrain].
+	DrainTime time.Duration
+
 	// Close, if set, releases what the function holds, after the last request.
 	Close func() error
 

@@ -62,7 +62,7 @@ func runPlain(ctx context.Context, place Place, f Function) error {
 		return err
 	}
 	f.log().Info("listening", "address", listener.Addr().String())
-	return Server{Handler: handler, Log: f.log(), OnDrain: f.Drain}.Serve(ctx, listener)
+	return Server{Handler: handler, Log: f.log(), OnDrain: f.Drain, DrainTime: f.DrainTime}.Serve(ctx, listener)
 }
 
 // Listen binds the port on all interfaces, as container platforms expect; an empty port is 8080.

@@ -16,9 +16,11 @@ const (
 	readTimeout   = time.Minute // of headers and body; net/http lifts it once the body has been read
 	idleTimeout   = 2 * time.Minute
 	maxHeader     = 64 << 10
-	defaultDrain  = 8 * time.Second // container platforms kill 10 s after SIGTERM
-	lastMoment    = time.Second     // for handlers to notice that their context has ended
+	lastMoment    = 8 // what part of a drain is for handlers to notice that their context has ended
 )
+
+// DefaultDrain is how long a stop may take: container platforms kill 10 s after SIGTERM.
+const DefaultDrain = 8 * time.Second
 
 // Server serves HTTP/1.1 and HTTP/2 without TLS until its context ends, and then drains: it takes no more connections, lets
 // the requests under way end, cancels those that have not ended in time, and returns.
@@ -29,7 +31,8 @@ type Server struct {
 	// OnDrain, if set, is called when draining begins, so that long polls and streams can be ended at once.
 	OnDrain func()
 
-	// DrainTime is how long requests under way may take; default 8 s.
+	// DrainTime is how long draining may take in all; default [DefaultDrain]. Requests under way are cancelled when an eighth
+	// of it is left.
 	DrainTime time.Duration
 }
 
@@ -71,12 +74,12 @@ func (s Server) server(requests context.Context) *http.Server {
 func (s Server) drain(server *http.Server, cancel context.CancelFunc) error {
 	limit := s.DrainTime
 	if limit == 0 {
-		limit = defaultDrain
+		limit = DefaultDrain
 	}
 	s.Log.Info("draining", "limit", limit)
-	cut := time.AfterFunc(limit, cancel)
+	cut := time.AfterFunc(limit-limit/lastMoment, cancel)
 	defer cut.Stop()
-	ctx, end := context.WithTimeout(context.Background(), limit+lastMoment)
+	ctx, end := context.WithTimeout(context.Background(), limit)
 	defer end()
 	err := server.Shutdown(ctx)
 	if errors.Is(err, context.DeadlineExceeded) {

@@ -139,9 +139,9 @@ func TestServeDrains(t *testing.T) {
 		mistake bool
 	}{
 		{"a request that ends by itself", 5 * time.Second, false, true, 200, 6 * time.Second, false},
-		{"a long poll that is told", time.Hour, true, true, 200, time.Second, false},
-		{"a long poll that is not", time.Hour, false, true, 410, 9 * time.Second, false},
-		{"a handler that hangs", time.Hour, false, false, 0, 10 * time.Second, true},
+		{"a long poll that is told", time.Hour, true, true, 200, 10 * time.Millisecond, false},
+		{"a long poll that is not", time.Hour, false, true, 410, 7600 * time.Millisecond, false},
+		{"a handler that hangs", time.Hour, false, false, 0, 8 * time.Second, true},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -11,3 +11,6 @@ import "github.com/millrace/millrace/shared/journal"
 func Folds() []journal.Fold {
 	return []journal.Fold{Objects(), Orders(), Jobs(), JobChains(), Tasks(), TaskCounts(), Work(), FileBased()}
 }
+
+// Unmade names the folds of objects that nothing in this program makes yet, so that a server has no overview of them.
+func Unmade() []string { return []string{"OrderOverview", "JobChainOverview"} }

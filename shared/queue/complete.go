@@ -76,6 +76,9 @@ func (e *ending) ended(ctx context.Context, err error) (task.State, error) {
 	if err == nil || errors.Is(err, ErrStale) || errors.Is(err, ErrNoLease) {
 		e.q.leases.drop(e.token)
 	}
+	if err == nil && e.result.Outcome != lost {
+		e.q.heard(ctx, e.held.Instance)
+	}
 	if errors.Is(err, errNothing) {
 		return task.Running, nil
 	}
@@ -286,11 +289,13 @@ func (q *Queue) ringsFor(ctx context.Context, line string) []bell.Ring {
 	return rings
 }
 
-// ended is the event of an attempt's end.
+// ended is the event of an attempt's end, with the return code where something was returned.
 func ended(t *task.Task, outcome Outcome) event.Event {
-	fields := append(make([]byte, 0, 96), `"returnCode":`...)
-	fields = strconv.AppendInt(fields, int64(t.Code), 10)
-	fields = appendText(append(fields, `,"outcome":`...), string(outcome))
+	fields := make([]byte, 0, 96)
+	if outcome == OK || t.Code != 0 { // only a success returns 0; where nothing was returned, it would read as one
+		fields = append(strconv.AppendInt(append(fields, `"returnCode":`...), int64(t.Code), 10), ',')
+	}
+	fields = appendText(append(fields, `"outcome":`...), string(outcome))
 	if !t.State.Final() {
 		fields = appendTime(append(fields, `,"retryAt":`...), max(t.NotBefore, 1))
 	}

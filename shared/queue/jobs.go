@@ -74,7 +74,6 @@ type run struct {
 	group string
 	span  store.Range
 	found []listed // in the order of the list, not answered yet
-	seen  string   // the sort key up to which everything was looked at
 	more  bool     // there is more behind it
 }
 
@@ -92,7 +91,7 @@ type merge struct {
 	looked int
 }
 
-// page answers as many as are wanted, or fewer and a cursor where they are rare.
+// page returns as many as are wanted, or fewer and a cursor where they are rare. Behind a cursor there is one more at least.
 func (m *merge) page(ctx context.Context) (Page, error) {
 	var p Page
 	for {
@@ -103,11 +102,7 @@ func (m *merge) page(ctx context.Context) (Page, error) {
 		if first == nil {
 			return p, nil
 		}
-		if len(first.found) == 0 { // it was looked for long enough
-			p.Cursor = first.seen
-			return p, nil
-		}
-		if len(p.Tasks) == m.l.Limit {
+		if len(p.Tasks) == m.l.Limit || len(p.Tasks) > 0 && m.looked >= maxListed {
 			p.Cursor = m.at(&p.Tasks[len(p.Tasks)-1])
 			return p, nil
 		}
@@ -127,32 +122,20 @@ func (l *JobListing) CursorAfter(t *task.Task) string {
 	return t.ID.UUID()
 }
 
-// first answers the run whose next task is the first of all: nil at the end, one that has none where too many were looked
-// at. What was found up to there has been answered.
+// first returns the run whose next task is the first of all; nil at the end.
 func (m *merge) first(ctx context.Context) (*run, error) {
 	var best *run
 	for _, r := range m.runs {
-		for len(r.found) == 0 && r.more && (m.looked < maxListed || r.seen == "") {
+		for len(r.found) == 0 && r.more {
 			if err := m.fill(ctx, r); err != nil {
 				return nil, err
 			}
 		}
-		if len(r.found) == 0 && !r.more {
-			continue
-		}
-		if best == nil || m.before(r.next(), best.next()) {
+		if len(r.found) > 0 && (best == nil || m.before(r.found[0].at, best.found[0].at)) {
 			best = r
 		}
 	}
 	return best, nil
-}
-
-// next is the least sort key that the run's next task can have.
-func (r *run) next() string {
-	if len(r.found) > 0 {
-		return r.found[0].at
-	}
-	return r.seen
 }
 
 // before reports whether a comes before b in the list.
@@ -168,8 +151,7 @@ func (m *merge) fill(ctx context.Context, r *run) error {
 		return nil
 	}
 	m.looked += len(page.Items)
-	r.seen = page.Items[len(page.Items)-1].Key.Sort
-	r.span = r.span.Behind(r.seen)
+	r.span = r.span.Behind(page.Items[len(page.Items)-1].Key.Sort)
 	items := page.Items
 	if m.l.History {
 		if items, err = m.past(ctx, items); err != nil {

@@ -119,6 +119,9 @@ func (q *Queue) Heartbeat(ctx context.Context, token string, b Beat) (Alive, err
 		}
 		alive, err := q.extend(ctx, token, &h, b)
 		if store.AsConflict(err) == nil || try == tries {
+			if err == nil {
+				q.heard(ctx, h.Instance)
+			}
 			return alive, unavailable("extend a lease", err)
 		}
 		q.pause(ctx)

@@ -11,10 +11,10 @@ import (
 const (
 	maxList   = 1000
 	listPage  = 250
-	maxListed = 5000 // tasks that one answer looks at, so that a rare match costs several requests, not one endless one
+	maxListed = 5000 // tasks that one answer looks at, if it has found some: where matches are rare, it is short of the limit
 )
 
-// List answers tasks of a group by their creation.
+// List returns tasks of a group by their creation. Behind the cursor of a page there is one more at least.
 func (q *Queue) List(ctx context.Context, l Listing) (Page, error) {
 	if l.Limit < 1 || l.Limit > maxList {
 		return Page{}, fmt.Errorf("%w: limit %d, want 1 to %d", ErrInvalid, l.Limit, maxList)
@@ -54,21 +54,17 @@ func (q *Queue) list(ctx context.Context, r store.Range, l *Listing) (Page, erro
 			if t.ListedUnder() != l.Group || l.Match != nil && !l.Match(&t) {
 				continue
 			}
-			if page.Tasks = append(page.Tasks, t); len(page.Tasks) == l.Limit {
-				if answer.More || i+1 < len(answer.Items) {
-					page.Cursor = item.Key.Sort
-				}
+			if n := len(page.Tasks); n == l.Limit || n > 0 && looked > maxListed {
+				page.Cursor = page.Tasks[n-1].ID.UUID() // there is one more at least
+				return page, nil
+			}
+			if page.Tasks = append(page.Tasks, t); l.one {
 				return page, nil
 			}
 		}
 		if !answer.More || len(answer.Items) == 0 {
 			return page, nil
 		}
-		last := answer.Items[len(answer.Items)-1].Key.Sort
-		if looked >= maxListed {
-			page.Cursor = last
-			return page, nil
-		}
-		r = r.Behind(last)
+		r = r.Behind(answer.Items[len(answer.Items)-1].Key.Sort)
 	}
 }

@@ -118,12 +118,12 @@ func (p *LogPage) take(item *store.Item, skip int, l *LogQuery) (full bool, err 
 		return false, fmt.Errorf("queue: log of %s: %w", item.Key.Partition, err)
 	}
 	for n := skip; n < len(chunk); n++ {
-		if l.Limit > 0 && len(p.Lines) == l.Limit {
-			p.More = true
-			return true, nil
-		}
 		at := time.UnixMicro(chunk[n].At).UTC()
 		if (l.From.IsZero() || !at.Before(l.From)) && (l.To.IsZero() || !at.After(l.To)) {
+			if l.Limit > 0 && len(p.Lines) == l.Limit {
+				p.More = true
+				return true, nil
+			}
 			p.Lines = append(p.Lines, Line{Time: at, Level: chunk[n].Level, Message: chunk[n].Message})
 		}
 		p.Cursor = fmt.Sprintf("%s.%d", item.Key.Sort, n+1)

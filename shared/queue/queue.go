@@ -40,7 +40,9 @@ type Options struct {
 	Random      io.Reader        // what ids and tokens are made of; default crypto/rand
 	// Instances answers those that may be given tasks. Default: every job has one, and every name that a task prefers.
 	Instances func(ctx context.Context) ([]Claimer, error)
-	History   time.Duration // how long finished tasks are kept that leave a history; default: for ever
+	// Heard is told who holds a lease when its holder sends a heartbeat or says how the task ended. Default: nobody is.
+	Heard   func(ctx context.Context, instance string)
+	History time.Duration // how long finished tasks are kept that leave a history; default: for ever
 	// Quiet is how long nothing was added to a line, the ready index of a queue or of a job of instances, before it is forgotten
 	// if it is empty. Default 30 minutes: far longer than a write takes, and than clocks of processes may differ.
 	Quiet time.Duration
@@ -57,6 +59,7 @@ type Queue struct {
 	log         *slog.Logger
 	randomness  io.Reader
 	instances   func(ctx context.Context) ([]Claimer, error)
+	heard       func(ctx context.Context, instance string)
 	history     time.Duration
 	quiet       time.Duration
 	leftover    leftover
@@ -86,8 +89,11 @@ type Queue struct {
 func Open(o Options) *Queue {
 	q := &Queue{
 		journal: o.Journal, definitions: o.Definitions, bell: o.Bell, clock: o.Clock, now: o.Now, log: o.Log,
-		randomness: o.Random, instances: o.Instances, history: o.History,
+		randomness: o.Random, instances: o.Instances, heard: o.Heard, history: o.History,
 		quiet: cmp.Or(o.Quiet, 30*time.Minute),
+	}
+	if q.heard == nil {
+		q.heard = func(context.Context, string) {}
 	}
 	q.store = &patient{o.Store, q}
 	if q.now == nil {

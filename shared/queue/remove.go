@@ -69,7 +69,7 @@ func (r *removal) prepare(ctx context.Context, _ *store.Conflict) (journal.Chang
 func (r *removal) drop(version int64) journal.Change {
 	t := &r.task
 	t.State, _ = t.State.After(task.Drop) // every unfinished state has it
-	t.Finished = r.q.micro()
+	t.Finished, t.Code = r.q.micro(), 0
 	var events []event.Event
 	if r.runs {
 		events = append(events, ended(t, dropped))

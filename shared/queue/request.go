@@ -160,6 +160,8 @@ type Listing struct {
 	Limit    int       // 1 to 1,000
 	Cursor   string
 	Match    func(*task.Task) bool // nil: all
+
+	one bool // the first is all that is wanted: whether there are more is not asked
 }
 
 // Page is an answer to a Listing.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/millrace/millrace/shared/event"
 	"github.com/millrace/millrace/shared/store"
 )
 
@@ -32,6 +33,9 @@ func tooLarge(field string, size, most int) error {
 
 // checkPayload returns an [ErrInvalid] for what cannot be a payload.
 func checkPayload(raw json.RawMessage) error {
+	if problem := event.DepthProblem(raw); problem != "" {
+		return fmt.Errorf("%w: payload %s", ErrInvalid, problem)
+	}
 	switch {
 	case len(raw) > MaxPayload:
 		return tooLarge("payload", len(raw), MaxPayload)
@@ -46,6 +50,9 @@ func isJSON(raw []byte) bool { return utf8.Valid(raw) && json.Valid(raw) }
 
 // outputOf returns a result's output as it is stored; nil if it is not JSON.
 func outputOf(raw json.RawMessage) (json.RawMessage, error) {
+	if problem := event.DepthProblem(raw); problem != "" {
+		return nil, fmt.Errorf("%w: output %s", ErrInvalid, problem)
+	}
 	if len(raw) == 0 || !isJSON(raw) {
 		return nil, nil
 	}

@@ -23,11 +23,16 @@ type Service struct {
 	Log      *slog.Logger
 	Place    host.Place
 	Settings config.Settings
+
+	Stopping context.Context // ends with Drain
+	stop     context.CancelFunc
 }
 
 // New answers a service over a store, which belongs to it.
 func New(place host.Place, settings config.Settings, s store.Store, log *slog.Logger) *Service {
+	stopping, stop := context.WithCancel(context.Background())
 	return &Service{
+		Stopping: stopping, stop: stop,
 		Store: s, Log: log, Place: place, Settings: settings,
 		Journal: journal.Open(s, journal.Options{
 			Log: log, Folds: overview.Folds(), Retention: journal.Retention(settings.Retention),
@@ -61,7 +66,7 @@ func open(ctx context.Context, place host.Place, openers config.Openers) (*Servi
 
 // Function answers a function of that name that serves the handler.
 func (s *Service) Function(name string, handler http.Handler) host.Function {
-	return host.Function{Name: name, HTTP: handler, Drain: s.Drain, Close: s.Close, Log: s.Log}
+	return host.Function{Name: name, HTTP: handler, Drain: s.Drain, DrainTime: s.Settings.Drain, Close: s.Close, Log: s.Log}
 }
 
 // API answers these resources and health checks over HTTP.
@@ -70,12 +75,14 @@ func (s *Service) API(resources ...api.Resource) *api.API { return s.api(s.Store
 func (s *Service) api(ready func(context.Context) error, resources []api.Resource) *api.API {
 	return api.New(api.Options{
 		Tokens: s.Settings.Tokens, Log: s.Log, Metrics: s.Place.Metrics,
-		MaxWait: s.Place.MaxWait, MaxAnswer: s.Place.MaxAnswer, CanStream: s.Place.Streams,
+		MaxWait: s.Place.MaxWait, MaxAnswer: s.Place.MaxAnswer, CanStream: s.Place.Streams, Missing: overview.Unmade(),
+		Stopping: s.Stopping,
 	}, append(resources, api.Operations(api.Probes{Ready: ready}))...)
 }
 
-// Drain ends the requests that wait for events.
+// Drain ends the requests that wait for events or follow a log.
 func (s *Service) Drain() {
+	s.stop()
 	if err := s.Journal.Close(); err != nil {
 		s.Log.Warn("followers may be cut off", "error", fmt.Errorf("close the journal: %w", err))
 	}

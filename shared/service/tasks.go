@@ -39,7 +39,7 @@ func NewTasks(s *Service, b bell.Line) *Tasks {
 	t.Definitions = definition.OpenBook(definition.BookOptions{Store: s.Store, Journal: s.Journal, Changed: t.redeclared})
 	t.Queue = queue.Open(queue.Options{
 		Store: s.Store, Journal: s.Journal, Definitions: t.Definitions, Bell: b, Clock: watch, Log: s.Log,
-		Instances: t.Instances.Claimers, History: s.Settings.History.Age,
+		Instances: t.Instances.Claimers, Heard: t.Instances.Heard, History: s.Settings.History.Age,
 	})
 	t.Schedules = schedule.Open(schedule.Options{
 		Store: s.Store, Journal: s.Journal, Queue: t.Queue, Definitions: t.Definitions, Clock: watch, Log: s.Log,

@@ -39,6 +39,10 @@ var (
 	// ErrDamaged is returned by a backend's Open when the data cannot be read or belongs to something else.
 	ErrDamaged = errors.New("store: damaged or foreign data")
 
+	// ErrNoRoom is returned by a backend's Open when the data cannot be opened for want of room on the disk. It can be tried
+	// again when there is more.
+	ErrNoRoom = errors.New("store: too little room on the disk")
+
 	// ErrLocked is returned by a backend's Open when another process has the data open.
 	ErrLocked = errors.New("store: in use by another process")
 )

@@ -162,8 +162,28 @@ func (s *Streams) offsetsOf(ctx context.Context, n number, consumer UUID) (all [
 }
 
 func (s *Streams) page(ctx context.Context, partition, from, to string, limit int) (store.Page, error) {
-	page, err := s.store.Query(ctx, store.Range{Table: store.Work, Partition: partition, From: from, To: to, Limit: limit})
-	return page, unavailable("list", err)
+	r := store.Range{Table: store.Work, Partition: partition, From: from, To: to}
+	if limit == 0 {
+		page, err := s.store.Query(ctx, r)
+		return page, unavailable("list", err)
+	}
+	var page store.Page
+	for len(page.Items) <= limit { // one more tells whether there are more
+		r.Limit = limit + 1 - len(page.Items)
+		next, err := s.store.Query(ctx, r)
+		if err != nil {
+			return store.Page{}, unavailable("list", err)
+		}
+		page.Items = append(page.Items, next.Items...)
+		if !next.More || len(next.Items) == 0 {
+			break
+		}
+		r = r.Behind(next.Items[len(next.Items)-1].Key.Sort)
+	}
+	if page.More = len(page.Items) > limit; page.More {
+		page.Items = page.Items[:limit]
+	}
+	return page, nil
 }
 
 // next answers the least text above one; of none, none.

@@ -174,8 +174,11 @@ func (t *Topology) Heartbeat(ctx context.Context, id string, c Change) (Instance
 		i.Expires, i.Lease = now.Add(t.lease), t.lease
 		return i.check()
 	})
-	if err != nil || i.Draining {
+	if err != nil {
 		return i, err
+	}
+	if t.told.note(id, i.Expires); i.Draining {
+		return i, nil
 	}
 	_, err = t.Lead(ctx, id)
 	return i, err

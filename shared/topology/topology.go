@@ -54,6 +54,7 @@ type Topology struct {
 	random  io.Reader
 	process string
 	writes  atomic.Uint64
+	told    told
 }
 
 // Open answers a Topology. Nothing is read or written yet.

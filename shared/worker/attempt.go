@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace/shared/definition"
+	"github.com/millrace/millrace/shared/event"
 	"github.com/millrace/millrace/shared/queue"
 	"github.com/millrace/millrace/shared/task"
 )
@@ -16,7 +17,7 @@ type Attempt struct {
 	Job       string          `json:"job"`
 	Number    int             `json:"attempt"` // from 1
 	Payload   json.RawMessage `json:"payload"`
-	CreatedAt time.Time       `json:"created_at"`         // in UTC, to the microsecond
+	CreatedAt event.Time      `json:"created_at"`         // in UTC, to the microsecond
 	Callback  string          `json:"callback,omitempty"` // full URL of the lease; empty where the server does not know its own
 
 	Target definition.Target `json:"-"` // where it runs
@@ -29,7 +30,7 @@ func newAttempt(lease *queue.Lease, target definition.Target, url string) *Attem
 	t := &lease.Task
 	a := &Attempt{
 		ID: t.ID, Token: lease.Token, Job: t.Job, Number: t.Attempt, Payload: t.Payload,
-		CreatedAt: time.UnixMicro(t.Created).UTC(), Target: target, Trace: t.Trace,
+		CreatedAt: event.Time{Time: time.UnixMicro(t.Created).UTC()}, Target: target, Trace: t.Trace,
 	}
 	if t.PutOff != 0 {
 		a.PutOff = time.UnixMicro(t.PutOff)

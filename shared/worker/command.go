@@ -2,6 +2,7 @@ package worker
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,9 +25,10 @@ import (
 // number if a signal ended it); any but 0 is a failure. When the attempt must end, the whole group gets SIGTERM, and
 // SIGKILL after the grace. What the program leaves running in its group ends with it.
 type Command struct {
-	Grace time.Duration // from SIGTERM to SIGKILL; default 5 s, which is within the Runner's
-	Dir   string        // default: the server's
-	Env   []string      // default: the server's, without the variables of Millrace itself, which hold its secrets
+	Grace     time.Duration // from SIGTERM to SIGKILL; default 5 s, which is within the Runner's
+	LastGrace time.Duration // the same, where the worker shuts down; default: Grace
+	Dir       string        // default: the server's
+	Env       []string      // default: the server's, without the variables of Millrace itself, which hold its secrets
 }
 
 // Run runs the program that the attempt's target names.
@@ -74,9 +76,9 @@ func (c Command) watch(ctx context.Context, cmd *exec.Cmd, exited <-chan struct{
 		return
 	case <-ctx.Done():
 	}
-	grace := c.Grace
-	if grace <= 0 {
-		grace = 5 * time.Second
+	grace := cmp.Or(max(c.Grace, 0), 5*time.Second)
+	if errors.Is(context.Cause(ctx), ErrShutdown) {
+		grace = cmp.Or(max(c.LastGrace, 0), grace)
 	}
 	terminateGroup(cmd)
 	timer := time.NewTimer(grace)

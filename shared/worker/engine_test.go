@@ -45,7 +45,7 @@ func newEngine() *engine {
 
 // lease answers one for a task of a job.
 func lease(job string, n int) queue.Lease {
-	created := time.Date(2026, 1, 2, 3, 4, 5, 678_901_000, time.UTC).UnixMicro()
+	created := time.Date(2026, 1, 2, 3, 4, 5, 678_900_000, time.UTC).UnixMicro()
 	id := task.NewID("", job, created, uint32(n))
 	return queue.Lease{
 		Token: fmt.Sprintf("%s.1.secret", id), Length: 30 * time.Second,

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -28,7 +27,7 @@ type HTTPOptions struct {
 // HTTP posts attempts to addresses, as JSON signed by Standard Webhooks (https://www.standardwebhooks.com); the webhook-id
 // is the task's id and the attempt. It is a [Target].
 //
-//	2xx            done; a body of JSON up to 256 KiB is the output
+//	2xx            done; a body of JSON up to 256 KiB and 100 levels is the output
 //	202            goes on there, see [Later]
 //	409, 410, 422  the task is not wanted again
 //	429, 503       the attempt is made again after Retry-After, for a day from the first such answer in a row
@@ -42,10 +41,10 @@ type HTTP struct {
 }
 
 const (
-	maxAnswer  = 256 << 10      // bytes of a response's body
-	maxSaid    = 500            // bytes of it that a message cites
-	patience   = 24 * time.Hour // how long a target may answer 429 and 503
-	leastDelay = time.Second    // between two of these
+	maxAnswer  = queue.MaxPayload // bytes of a response's body
+	maxSaid    = 500              // bytes of it that a message cites
+	patience   = 24 * time.Hour   // how long a target may answer 429 and 503
+	leastDelay = time.Second      // between two of these
 )
 
 // NewHTTP answers an HTTP target. The error is that of a secret that cannot be one.
@@ -90,11 +89,11 @@ func (h *HTTP) Run(ctx context.Context, a *Attempt, log *Log) queue.Result {
 	if err != nil {
 		return failed("reading the response: " + err.Error())
 	}
-	if len(body) > maxAnswer {
-		log.Line("warn", "the response is longer than 256 KiB and was not kept")
-		body = nil
+	result := resultOf(response, body, a.PutOff, time.Now())
+	if result.Outcome == queue.OK {
+		result.Output = Output(body, log)
 	}
-	return resultOf(response, body, a.PutOff, time.Now())
+	return result
 }
 
 func (h *HTTP) request(ctx context.Context, a *Attempt) (*http.Request, error) {
@@ -144,18 +143,10 @@ func resultOf(response *http.Response, body []byte, putOff, now time.Time) queue
 		result.RetryDelay = min(retryAfter(response.Header.Get("Retry-After"), now), max(left, leastDelay))
 	default:
 		if status >= 200 && status < 300 {
-			return queue.Result{Outcome: queue.OK, Output: outputOf(body)}
+			return queue.Result{Outcome: queue.OK}
 		}
 	}
 	return result
-}
-
-// outputOf answers a body that is JSON.
-func outputOf(body []byte) json.RawMessage {
-	if body = bytes.TrimSpace(body); len(body) == 0 || !json.Valid(body) {
-		return nil
-	}
-	return body
 }
 
 // said tells of a response that is not a success.

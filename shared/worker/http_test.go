@@ -69,6 +69,7 @@ func TestHTTPResults(t *testing.T) {
 		"output":                {201, nil, " {\"a\": 1}\n", queue.Result{Outcome: queue.OK, Output: json.RawMessage(`{"a": 1}`)}},
 		"not JSON":              {200, nil, "<p>thanks</p>", queue.Result{Outcome: queue.OK}},
 		"too long":              {200, nil, `"` + strings.Repeat("x", 256<<10) + `"`, queue.Result{Outcome: queue.OK}},
+		"too deep":              {200, nil, strings.Repeat("[", 101) + strings.Repeat("]", 101), queue.Result{Outcome: queue.OK}},
 		"conflict":              {409, nil, "", queue.Result{Outcome: queue.Cancel, Code: 409, Message: "HTTP 409 Conflict"}},
 		"gone":                  {410, nil, "", queue.Result{Outcome: queue.Cancel, Code: 410, Message: "HTTP 410 Gone"}},
 		"unprocessable":         {422, nil, "no name", queue.Result{Outcome: queue.Cancel, Code: 422, Message: "HTTP 422 Unprocessable Entity: no name"}},
@@ -162,6 +163,7 @@ func TestHTTPRequest(t *testing.T) {
 		body, _ = io.ReadAll(r.Body)
 	})
 	e, l := newEngine(), fresh()
+	l.Task.Created = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC).UnixMicro()
 	l.Task.Trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 	post(t, e, newHTTP(t, true), url, 0, l)
 
@@ -188,7 +190,7 @@ func TestHTTPRequest(t *testing.T) {
 	}
 	wantBody := map[string]any{
 		"id": string(l.Task.ID), "token": l.Token, "job": "/job", "attempt": 1.0, "payload": map[string]any{"n": 1.0},
-		"created_at": time.UnixMicro(l.Task.Created).UTC().Format(time.RFC3339Nano), "callback": "https://millrace.example/api/v1/leases/" + l.Token,
+		"created_at": "2026-01-02T03:04:05.000000Z", "callback": "https://millrace.example/api/v1/leases/" + l.Token,
 	}
 	if diff := cmp.Diff(wantBody, sent); diff != "" {
 		t.Errorf("body (-want +got):\n%s", diff)
@@ -313,4 +315,24 @@ func FuzzHTTPResponse(f *testing.F) {
 			t.Errorf("%d: completed %d times", status, n)
 		}
 	})
+}
+
+// TestHTTPOutputThatIsNotKept: what is too large or too deep is left out, and the attempt's log says so.
+func TestHTTPOutputThatIsNotKept(t *testing.T) {
+	t.Parallel()
+	for body, want := range map[string]string{
+		strings.Repeat("[", 100) + strings.Repeat("]", 100):   "",
+		strings.Repeat("[", 1000) + strings.Repeat("]", 1000): "the response is nested 1000 levels deep: at most 100 are possible, and was not kept",
+		`"` + strings.Repeat("x", 256<<10) + `"`:              "the response is longer than 256 KiB and was not kept",
+	} {
+		e, l := newEngine(), fresh()
+		post(t, e, newHTTP(t, true), serve(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, body) }), 0, l)
+		got := e.results[l.Token][0]
+		if got.Outcome != queue.OK || (got.Output == nil) != (want != "") {
+			t.Errorf("%.10s…: %s with an output of %d bytes", body, got.Outcome, len(got.Output))
+		}
+		if said := strings.Join(e.messages(l.Token), "\n"); !strings.Contains(said, want) || want == "" && said != "" {
+			t.Errorf("%.10s…: the log is %q, want %q", body, said, want)
+		}
+	}
 }

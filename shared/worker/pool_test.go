@@ -187,6 +187,36 @@ func TestPoolDrains(t *testing.T) {
 	}
 }
 
+// TestPoolDrainsInTime: what does not hear that it is to end is left to itself when the time for that is over, and given back.
+func TestPoolDrainsInTime(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		e := newEngine()
+		token := e.add(1)[0]
+		deaf := make(chan struct{})
+		r := worker.NewRunner(worker.Options{
+			Engine: e, Definitions: declared(definition.Target{Go: "f"}, 0), LastGrace: 3 * time.Second,
+			Targets: worker.Targets{Go: worker.Functions{"f": func(context.Context, *worker.Attempt, *worker.Log) (json.RawMessage, error) {
+				<-deaf
+				return nil, nil
+			}}},
+		})
+		stop := start(t, worker.NewPool(worker.PoolOptions{Workers: 1, Bell: make(rings), Runner: r, Grace: 2 * time.Second}))
+		synctest.Wait()
+		began := time.Now()
+		if err := stop(); err != nil {
+			t.Errorf("Run = %v, want nil", err)
+		}
+		if took := time.Since(began); took != 5*time.Second {
+			t.Errorf("it took %v, want 5s", took)
+		}
+		if got := e.results[token]; len(got) != 1 || got[0].Outcome != queue.Again {
+			t.Errorf("results %+v, want that it is given back", got)
+		}
+		close(deaf)
+	})
+}
+
 func TestPoolOutlivesAStoreThatIsAway(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

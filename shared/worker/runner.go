@@ -21,6 +21,7 @@ type Options struct {
 	Targets     Targets
 	URL         string        // of this server, without a slash at its end: where callbacks go; default: none are offered
 	Grace       time.Duration // how long an attempt may take to end after its context has; default 10 s
+	LastGrace   time.Duration // the same, where the worker shuts down; default: Grace
 	MaxLog      int           // bytes of log that an attempt keeps; default and at most: what the engine keeps, about 16 MiB
 	Log         *slog.Logger  // default: discards
 	Bell        bell.Bell     // by which [Runner.RunBatch] asks for another batch; default: it asks for none
@@ -34,6 +35,9 @@ type Runner struct{ o Options }
 func NewRunner(o Options) *Runner {
 	if o.Grace <= 0 {
 		o.Grace = 10 * time.Second
+	}
+	if o.LastGrace <= 0 {
+		o.LastGrace = o.Grace
 	}
 	if o.MaxLog <= 0 || o.MaxLog > maxLog {
 		o.MaxLog = maxLog
@@ -113,13 +117,17 @@ func (r *Runner) attempt(run context.Context, cancel context.CancelCauseFunc, le
 		cancel(ErrStopped)
 	case <-run.Done():
 	}
-	grace := time.NewTimer(r.o.Grace)
+	patience := r.o.Grace
+	if errors.Is(context.Cause(run), ErrShutdown) {
+		patience = r.o.LastGrace
+	}
+	grace := time.NewTimer(patience)
 	defer grace.Stop()
 	select {
 	case result := <-ended:
 		return judge(run, job, result)
 	case <-grace.C:
-		log.Error("the attempt did not end within %v of its context, and is left to itself", r.o.Grace)
+		log.Error("the attempt did not end within %v of its context, and is left to itself", patience)
 		return judge(run, job, failed("it did not end"))
 	}
 }
@@ -163,6 +171,7 @@ func judge(run context.Context, job definition.Job, result queue.Result) queue.R
 		return result
 	}
 	said := result.Message
+	result.Code = 0 // it was ended, and so returned nothing
 	switch cause := context.Cause(run); {
 	case errors.Is(cause, ErrStopped):
 		result.Outcome, result.Message = queue.Cancel, "stopped, as was asked for"

@@ -99,7 +99,7 @@ func TestAttempt(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := `{"id":"` + string(l.Task.ID) + `","token":"` + l.Token + `","job":"/job","attempt":1,"payload":{"n":1},` +
-		`"created_at":"2026-01-02T03:04:05.678901Z","callback":"https://example.com/api/v1/leases/` + l.Token + `"}`
+		`"created_at":"2026-01-02T03:04:05.678900Z","callback":"https://example.com/api/v1/leases/` + l.Token + `"}`
 	if diff := cmp.Diff(want, string(text)); diff != "" {
 		t.Errorf("JSON (-want +got):\n%s", diff)
 	}

@@ -95,7 +95,7 @@ func TestArrows(t *testing.T) {
 		"shared/definition": {"shared/cron", "shared/document", "shared/event", "shared/journal", "shared/store"},
 		"shared/queue":      {"shared/bell", "shared/clock", "shared/definition", "shared/event", "shared/journal", "shared/overview", "shared/store", "shared/task"},
 		"shared/schedule":   {"shared/clock", "shared/cron", "shared/definition", "shared/event", "shared/journal", "shared/queue", "shared/store", "shared/task"},
-		"shared/worker":     {"shared/awsenv", "shared/bell", "shared/definition", "shared/queue", "shared/task", "shared/worker"},
+		"shared/worker":     {"shared/awsenv", "shared/bell", "shared/definition", "shared/event", "shared/queue", "shared/task", "shared/worker"},
 		"shared/journal":    {"shared/event", "shared/store"},
 		"shared/stream":     {"shared/event", "shared/journal", "shared/store"},
 		"shared/topology":   {"shared/clock", "shared/definition", "shared/journal", "shared/queue", "shared/store"},

@@ -1,11 +1,14 @@
 package e2e_test
 
 import (
+	"bytes"
 	"errors"
 	"io/fs"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -52,6 +55,65 @@ func TestFullDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	intact(t, c, &w)
+}
+
+// TestStartOnAFullDisk: a server that is started while its disk is full waits for room, says so in a line now and then, and
+// tells whoever asks; with room it serves what was there. A new one says what it needs and ends.
+func TestStartOnAFullDisk(t *testing.T) {
+	t.Parallel()
+	disk := smallDisk(t)
+	var log bytes.Buffer // read when the server has ended
+	s := serve(t, "pebble:"+filepath.Join(disk, "store"))
+	var w witness.Witness
+	emitSome(t, impatient(t, s), &w, 0, 50)
+	if err := s.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	ballast := filepath.Join(disk, "ballast")
+	fill(t, ballast)
+	s.Log = &log
+	started := make(chan error, 1)
+	go func() { started <- s.Start(t.Context()) }()
+	get := func(path string) int {
+		answer, err := http.DefaultClient.Do(newRequest(t, s, "GET", path, ""))
+		if err != nil {
+			return 0
+		}
+		_ = answer.Body.Close()
+		return answer.StatusCode
+	}
+	eventually(t, "the server is alive", func() bool { return get("/healthz") == 200 })
+	for _, path := range []string{"/readyz", "/jobscheduler/master/api/event?after=0", "/metrics", "/openapi.json", "/api/v1/nowhere"} {
+		if got := get(path); got != 503 {
+			t.Errorf("GET %s = %d while there is no room, want 503", path, got)
+		}
+	}
+	if err := os.Remove(ballast); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-started; err != nil {
+		t.Fatal(err)
+	}
+	intact(t, impatient(t, s), &w)
+	if err := s.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(log.String(), "\n"); n == 0 || n > 100 || !strings.Contains(log.String(), "the disk of") {
+		t.Errorf("%d lines were logged, want one for each pause: %.2000s", n, &log)
+	}
+
+	fill(t, ballast)
+	r := command(t, []string{"MILLRACE_ADMIN_TOKEN=x"}, "", "serve", "--listen", "127.0.0.1:0", "--data", filepath.Join(disk, "new"))
+	if r.status != 1 || !strings.Contains(r.err, "make room") {
+		t.Errorf("a first start on a full disk: %+v, want that it says what it needs", r)
+	}
+	if err := os.Remove(ballast); err != nil {
+		t.Fatal(err)
+	}
+	s.Log = nil
+	if err := s.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // TestDiskFillsUnderLoad: even where the disk fills up from one moment to the next, so that writes fail half way, nothing

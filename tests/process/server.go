@@ -85,11 +85,14 @@ func (s *Server) Kill() error {
 
 // Stop asks the server to end, and answers what was wrong with how it did.
 func (s *Server) Stop() error {
-	if err := s.command.Process.Signal(syscall.SIGTERM); err != nil {
+	if err := s.Signal(); err != nil {
 		return err
 	}
 	return s.command.Wait()
 }
+
+// Signal asks the server to end, and does not wait.
+func (s *Server) Signal() error { return s.command.Process.Signal(syscall.SIGTERM) }
 
 // Client answers a client of the server.
 func (s *Server) Client(o client.Options) (*client.Client, error) {

@@ -31,7 +31,7 @@ func (s *Store) claim() error {
 		return s.openError(err)
 	}
 	if slices.Contains(names, marker) {
-		return s.readMarker()
+		return errors.Join(s.readMarker(), s.mayOpen(true))
 	}
 	for _, name := range names {
 		if name != unfinished && name != "lost+found" {
@@ -39,7 +39,13 @@ func (s *Store) claim() error {
 				store.ErrDamaged, s.dir, name, marker)
 		}
 	}
+	if err := s.mayOpen(false); err != nil {
+		return err
+	}
 	if err := s.mark(); err != nil {
+		if noRoom(err) {
+			return s.noStart(err)
+		}
 		return s.openError(err)
 	}
 	return nil
@@ -112,7 +118,9 @@ func (s *Store) openError(err error) error {
 	case strings.Contains(err.Error(), "lock held by current process"), // of Pebble, for two stores in one process
 		errors.As(err, &locked) && !errors.As(err, &path) && (locked == syscall.EAGAIN || locked == syscall.EACCES):
 		return fmt.Errorf("%w: %s: end the other process, or name another directory", store.ErrLocked, s.dir)
-	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EROFS), errors.Is(err, syscall.EIO):
+	case noRoom(err):
+		return fmt.Errorf("%w: %s: %w", store.ErrNoRoom, s.dir, err)
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS), errors.Is(err, syscall.EIO):
 		return fmt.Errorf("%w: %s: %w", store.ErrUnavailable, s.dir, err)
 	}
 	return fmt.Errorf("%w: %s: %w", store.ErrDamaged, s.dir, err)

@@ -42,6 +42,7 @@ type Store struct {
 	fs   vfs.FS
 	log  *slog.Logger
 	disk disk
+	full shortage
 
 	published atomic.Pointer[snapshot]
 	queue     queue
@@ -55,7 +56,8 @@ type Store struct {
 }
 
 // Open opens the store in dir, which is created if it is not there. The error is [store.ErrLocked] if another process has
-// it open, and [store.ErrDamaged] if what is in it cannot be read or is not Millrace's.
+// it open, [store.ErrDamaged] if what is in it cannot be read or is not Millrace's, and [store.ErrNoRoom] if the disk has too
+// little room for it; for a store that is new, that is [store.ErrUnavailable].
 func Open(dir string, o Options) (*Store, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -68,7 +70,7 @@ func Open(dir string, o Options) (*Store, error) {
 	}
 	s := &Store{recent: newRecent(), dir: dir, fs: o.FS, log: o.Log.With("store", dir), disk: disk{minFree: o.MinFree}}
 	s.queue.open()
-	s.failure.dead = make(chan struct{})
+	s.failure.dead, s.full.over = make(chan struct{}), make(chan struct{})
 	if err := s.claim(); err != nil {
 		return nil, err
 	}
@@ -88,7 +90,7 @@ func (s *Store) open() (err error) {
 			err = s.gaveUp(r)
 		}
 	}()
-	watched := &watchedFS{FS: s.fs, fail: s.fail, zeros: make([]byte, extension)}
+	watched := &watchedFS{FS: s.fs, fail: s.fail, zeros: make([]byte, extension), shortage: &s.full}
 	s.db, err = pebble.Open(s.dir, s.options(watched))
 	watched.armed.Store(true)
 	return err
@@ -168,6 +170,7 @@ func (s *Store) Close() error {
 		return nil
 	}
 	s.closed = true
+	close(s.full.over)
 	kept := s.commit(context.Background(), newPending(nil)) // the newest reservations
 	ended := make(chan error, 1)
 	go func() { ended <- s.end() }()

@@ -16,6 +16,8 @@ type watchedFS struct {
 	fail  func(reason string)
 	armed atomic.Bool // once the store is open: Open answers errors
 	zeros []byte      // what a log is extended by
+
+	shortage *shortage // of room for tables
 }
 
 func (w *watchedFS) check(what, name string, err error) error {
@@ -28,8 +30,16 @@ func (w *watchedFS) check(what, name string, err error) error {
 
 func isLog(name string) bool { return strings.HasSuffix(name, ".log") }
 
-// Create creates a file, and watches it if it is a log.
+// Create creates a file, and watches it if it is a log or a table.
 func (w *watchedFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
+	if isTable(name) {
+		w.shortage.wait()
+		file, err := w.FS.Create(name, category)
+		if err != nil {
+			return nil, w.shortage.note(err)
+		}
+		return &table{file, w.shortage}, nil
+	}
 	file, err := w.FS.Create(name, category)
 	return w.watch(name, file, err)
 }

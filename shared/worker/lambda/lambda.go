@@ -1,7 +1,6 @@
 package lambda
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -32,7 +31,7 @@ type Target struct {
 var _ worker.Target = (*Target)(nil)
 
 // Run invokes the function.
-func (t *Target) Run(ctx context.Context, a *worker.Attempt, _ *worker.Log) queue.Result {
+func (t *Target) Run(ctx context.Context, a *worker.Attempt, log *worker.Log) queue.Result {
 	client, err := t.open(ctx)
 	if err != nil {
 		return failed(err.Error())
@@ -50,7 +49,7 @@ func (t *Target) Run(ctx context.Context, a *worker.Attempt, _ *worker.Log) queu
 	if answer.FunctionError != nil {
 		return failed(functionError(*answer.FunctionError, answer.Payload))
 	}
-	return queue.Result{Outcome: queue.OK, Output: output(answer.Payload)}
+	return queue.Result{Outcome: queue.OK, Output: output(answer.Payload, log)}
 }
 
 // open answers the client; a failure is tried again with the next task.
@@ -118,13 +117,13 @@ func functionError(kind string, payload []byte) string {
 	return said.Message
 }
 
-// output answers what the engine keeps of an answer: JSON that says something, within its limit.
-func output(payload []byte) json.RawMessage {
-	payload = bytes.TrimSpace(payload)
-	if string(payload) == "null" || len(payload) > queue.MaxPayload || !json.Valid(payload) {
+// output returns what is kept of an answer, see [worker.Output]. A function that returns nothing is answered with null.
+func output(payload []byte, log *worker.Log) json.RawMessage {
+	kept := worker.Output(payload, log)
+	if string(kept) == "null" {
 		return nil
 	}
-	return payload
+	return kept
 }
 
 func failed(message string) queue.Result {

@@ -32,7 +32,7 @@ func invoke(t *testing.T, handler http.HandlerFunc) queue.Result {
 	var target lambda.Target
 	return target.Run(t.Context(), &worker.Attempt{
 		ID: "id", Job: "/job", Number: 2, Payload: []byte(`{"n":1}`), Target: definition.Target{Lambda: &definition.LambdaTarget{ARN: arn}},
-	}, nil)
+	}, new(worker.Log))
 }
 
 func TestInvocation(t *testing.T) {
@@ -64,6 +64,7 @@ func TestResults(t *testing.T) {
 	}{
 		"output":   {200, nil, `{"a":1}`, queue.Result{Outcome: queue.OK, Output: json.RawMessage(`{"a":1}`)}},
 		"null":     {200, nil, `null`, queue.Result{Outcome: queue.OK}},
+		"too deep": {200, nil, strings.Repeat("[", 101) + strings.Repeat("]", 101), queue.Result{Outcome: queue.OK}},
 		"too long": {200, nil, `"` + strings.Repeat("x", queue.MaxPayload) + `"`, queue.Result{Outcome: queue.OK}},
 		"error": {
 			200, http.Header{"X-Amz-Function-Error": {"Unhandled"}}, `{"errorType":"Disk","errorMessage":"full"}`,

@@ -1,0 +1,81 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/millrace/millrace/shared/api"
+	"github.com/millrace/millrace/shared/config"
+	"github.com/millrace/millrace/shared/store"
+)
+
+// door is what the server's address leads to: at first an API that only says that the server is not ready, then a node's.
+type door struct {
+	mu     sync.Mutex
+	inside http.Handler
+	drain  func() // of the node; nil while there is none
+	closed bool
+}
+
+func newDoor(settings config.Settings, log *slog.Logger) *door {
+	return &door{inside: api.Unready(api.Options{Tokens: settings.Tokens, Log: log},
+		"the server is still opening its store, or waits for room on its disk; try again")}
+}
+
+// admit leads to a node from now on.
+func (d *door) admit(n *node) {
+	d.mu.Lock()
+	d.inside, d.drain = n.handler, n.Drain
+	closed := d.closed
+	d.mu.Unlock()
+	if closed {
+		n.Drain()
+	}
+}
+
+// ServeHTTP passes the request on.
+func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	d.mu.Lock()
+	inside := d.inside
+	d.mu.Unlock()
+	inside.ServeHTTP(w, r)
+}
+
+// close ends what waits at the node, if there is one, or as soon as there is.
+func (d *door) close() {
+	d.mu.Lock()
+	drain := d.drain
+	d.closed = true
+	d.mu.Unlock()
+	if drain != nil {
+		drain()
+	}
+}
+
+// The pauses between two attempts to open a store that the disk has too little room for.
+const (
+	firstWait = time.Second
+	lastWait  = 5 * time.Second
+)
+
+// awaitNode returns what open does, once the disk has room for its store, or the error of ctx when that ends.
+func awaitNode(ctx context.Context, open func() (*node, error), log *slog.Logger) (*node, error) {
+	for pause := firstWait; ; pause = min(2*pause, lastWait) {
+		n, err := open()
+		if !errors.Is(err, store.ErrNoRoom) {
+			return n, err
+		}
+		log.Warn("the store cannot be opened; requests are answered 503 until it can", "error", err, "pause", pause)
+		timer := time.NewTimer(pause)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return nil, ctx.Err()
+		}
+	}
+}

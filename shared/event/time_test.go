@@ -1,0 +1,29 @@
+package event_test
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/millrace/millrace/shared/event"
+)
+
+// TestTime: a time has six decimals and is in UTC, whatever it is of, and comes back as it was.
+func TestTime(t *testing.T) {
+	t.Parallel()
+	zone := time.FixedZone("", 3600)
+	for want, at := range map[string]time.Time{
+		`"2026-01-02T03:04:05.000000Z"`: time.Date(2026, 1, 2, 4, 4, 5, 0, zone),
+		`"2026-01-02T03:04:05.120000Z"`: time.Date(2026, 1, 2, 3, 4, 5, 120_000_000, time.UTC),
+		`"2026-01-02T03:04:05.678901Z"`: time.Date(2026, 1, 2, 3, 4, 5, 678_901_234, time.UTC),
+	} {
+		text, err := json.Marshal(event.Time{Time: at})
+		if err != nil || string(text) != want {
+			t.Errorf("Marshal(%s) = %s, %v, want %s", at, text, err, want)
+		}
+		var read event.Time
+		if err := json.Unmarshal(text, &read); err != nil || !read.Equal(at.Truncate(time.Microsecond)) {
+			t.Errorf("Unmarshal(%s) = %s, %v", text, read, err)
+		}
+	}
+}

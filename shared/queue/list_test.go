@@ -1,0 +1,54 @@
+package queue_test
+
+import (
+	"testing"
+
+	"github.com/millrace/millrace/shared/queue"
+	"github.com/millrace/millrace/shared/task"
+)
+
+// TestAPageGoesOnOnlyWhereThereIsMore: whatever is sought, and however it divides into pages, a page with a cursor has something
+// in it, and so has the next.
+func TestAPageGoesOnOnlyWhereThereIsMore(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	const n, rare = 600, 60
+	group := ""
+	for i := range n {
+		added := b.enqueue(queue.New{Dialect: task.Job, Job: "/topics/t", Priority: int64(i % rare)})
+		group = added[0].Task.ListedUnder()
+	}
+	sought := func(t *task.Task) bool { return t.Priority == 7 } // ten of them
+	for name, list := range map[string]func(limit int, cursor string) (queue.Page, error){
+		"List": func(limit int, cursor string) (queue.Page, error) {
+			return b.List(t.Context(), queue.Listing{Group: group, Limit: limit, Cursor: cursor, Match: sought})
+		},
+		"Jobs": func(limit int, cursor string) (queue.Page, error) {
+			return b.Jobs(t.Context(), queue.JobListing{States: []task.State{task.Ready}, Limit: limit, Cursor: cursor, Match: sought})
+		},
+	} {
+		for _, limit := range []int{1, 2, 3, 5, 10, 11} {
+			cursor, found := "", 0
+			for page := 0; page == 0 || cursor != ""; page++ {
+				got, err := list(limit, cursor)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if len(got.Tasks) == 0 {
+					t.Errorf("%s by %d: page %d is empty", name, limit, page)
+				}
+				found, cursor = found+len(got.Tasks), got.Cursor
+			}
+			if want := n / rare; found != want {
+				t.Errorf("%s by %d: %d were found, want %d", name, limit, found, want)
+			}
+		}
+		if got, err := list(1000, ""); err != nil || got.Cursor != "" {
+			t.Errorf("%s of all = a cursor %q, %v", name, got.Cursor, err)
+		}
+	}
+	nothing := func(*task.Task) bool { return false }
+	if got, err := b.Jobs(t.Context(), queue.JobListing{States: []task.State{task.Ready}, Limit: 1, Match: nothing}); err != nil || got.Cursor != "" {
+		t.Errorf("Jobs that there are none of = a cursor %q, %v", got.Cursor, err)
+	}
+}
