@@ -20,6 +20,7 @@ func TestMetrics(t *testing.T) {
 	m.Outcome("emit", "appended", 5)
 	m.Outcome("read", "empty", 0)
 	m.Following(+1)
+	m.Calls(func() map[string]int64 { return map[string]int64{"get": 3, "write": 4} })
 	w := httptest.NewRecorder()
 	m.Handler().ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
 	body, err := io.ReadAll(w.Result().Body)
@@ -33,6 +34,9 @@ func TestMetrics(t *testing.T) {
 		`millrace_operations_total{operation="read",outcome="empty"} 1`,
 		`millrace_events_total{operation="emit"} 5`,
 		`millrace_followers 1`,
+		`millrace_store_calls_total{method="get"} 3`,
+		`millrace_store_calls_total{method="write"} 4`,
+		`# TYPE go_gc_heap_live_bytes gauge`,
 	} {
 		if !strings.Contains(string(body), line+"\n") {
 			t.Errorf("no line %s", line)
