@@ -1,0 +1,30 @@
+// Command soak runs everything at once for a while, breaks it all the time, and then reckons up.
+//
+//	soak -millrace bin/millrace-faults -for 1h
+//
+// The server, a process of its own on an embedded store, is killed with signal 9 and started again each minute, and so are the
+// workers. Its store turns calls away, loses connections and is slow now and then. Meanwhile clients emit events under
+// idempotency keys, ask for the three kinds of tasks with priorities, delays, unique keys and limits, append to streams and consume
+// them; schedules fire each second; handlers are paused, queues and schedules suspended, jobs stopped and removed; followers read along;
+// and requests are made that must be refused.
+//
+// At the end it compares what each client was told with what the journal says. It prints what it found, leaves a summary as JSON,
+// and ends with status 1 if anything was lost, doubled, invented, late beyond what rules and outages explain, or growing.
+//
+//	plan.go         how long, how much, how often
+//	definitions.go  what the server is configured with, and what follows for each job
+//	cast.go         the processes, and when they were away
+//	worker.go       what a worker process does
+//	receiver.go     the target of tasks by HTTP, and who is told what was run
+//	load.go         clients that ask for tasks
+//	acts.go         pauses, suspensions, stops, and what must be refused
+//	events.go       clients that emit, and followers
+//	streams.go      producers and consumers
+//	ledger.go       what was acknowledged, and what the journal says
+//	ticks.go        one task for each time of a schedule
+//	spans.go        arithmetic of stretches of time
+//	lateness.go     how late tasks started, less what explains it
+//	growth.go       memory and calls of the store over time
+//	reckoning.go    what was wrong
+//	report.go       what is printed
+package main
