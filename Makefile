@@ -1,6 +1,6 @@
 # The targets call scripts/, one script for each job. `make` alone lists them.
 .DEFAULT_GOAL := help
-.PHONY: help demo run test lint bench build invoke deploy clean
+.PHONY: help demo run test soak lint bench build invoke deploy clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -13,6 +13,9 @@ run: ## start a server to try things out; prints its address and token
 
 test: ## every test that this machine can run; says what it left out
 	@scripts/test
+
+soak: ## everything at once, killed all the time, for a minute; an hour: make soak FOR=1h
+	@scripts/soak $(if $(FOR),-for $(FOR))
 
 lint: ## formatting, static checks, the module file
 	@scripts/lint

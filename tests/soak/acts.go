@@ -28,8 +28,8 @@ func (h *holds) add(name string, s span) {
 	h.all[name] = append(h.all[name], s)
 }
 
-// operate holds tasks now and then, each for a while, until ctx ends.
-func (k *clients) operate(ctx context.Context, h *holds) {
+// operate holds tasks now and then, each for a while, until ctx ends; then all are let go.
+func (k *clients) operate(ctx, calls context.Context, h *holds) {
 	handler := func(name, rule string) func(context.Context, bool) error {
 		return func(ctx context.Context, on bool) error {
 			return k.c.SetRule(ctx, client.HandlerName{Canvas: "c", Space: "S", Name: name}, rule, on)
@@ -47,9 +47,9 @@ func (k *clients) operate(ctx context.Context, h *holds) {
 		group.Go(func() {
 			for wait(ctx, time.Second+rand.N(5*time.Second)) {
 				from := micros()
-				on := !k.failed(act(context.WithoutCancel(ctx), true), name)
+				on := !k.failed(act(calls, true), name)
 				wait(ctx, 500*time.Millisecond+rand.N(3*time.Second))
-				if off := !k.failed(act(context.WithoutCancel(ctx), false), "lift: "+name); on && off {
+				if off := !k.failed(act(calls, false), "lift: "+name); on && off {
 					h.add(name, span{from, micros()})
 				}
 			}

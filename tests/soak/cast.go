@@ -35,7 +35,12 @@ type cast struct {
 	runners []*runner
 	workers []*workerProcess
 	kills   [2]int // of the server, of workers
+
+	falseStarts int // starts of the server that ended before it was ready; only havoc counts them
 }
+
+// mostStarts is how many starts of the server may end before it is ready.
+const mostStarts = 100
 
 func micros() int64 { return time.Now().UnixMicro() }
 
@@ -68,13 +73,14 @@ func assemble(ctx context.Context, p *plan, r *receiver) (*cast, error) {
 
 // startServer begins a new life of the server, which has its own luck.
 func (c *cast) startServer(ctx context.Context) error {
-	faults, err := json.Marshal(c.plan.faults(uint64(c.life())))
-	if err != nil {
-		return err
-	}
-	c.server.Env[len(c.server.Env)-1] = "MILLRACE_FAULTS=" + string(faults)
-	if err := c.server.Start(ctx); err != nil {
-		return err
+	for { // as whoever watches over a server does
+		err := c.tryServer(ctx)
+		if err == nil {
+			break
+		}
+		if c.falseStarts++; c.falseStarts == mostStarts {
+			return err
+		}
 	}
 	host, err := os.Hostname()
 	if err != nil {
@@ -112,6 +118,15 @@ func (c *cast) killServer(ctx context.Context) error {
 	defer c.mu.Unlock()
 	c.down = append(c.down, span{at, micros()})
 	return err
+}
+
+func (c *cast) tryServer(ctx context.Context) error {
+	faults, err := json.Marshal(c.plan.faults(uint64(c.life() + c.falseStarts)))
+	if err != nil {
+		return err
+	}
+	c.server.Env[len(c.server.Env)-1] = "MILLRACE_FAULTS=" + string(faults)
+	return c.server.Start(ctx)
 }
 
 // workerProcess is a worker, one life after the other.

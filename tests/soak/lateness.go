@@ -12,7 +12,8 @@ type lateness struct {
 	P50   time.Duration `json:"p50"`
 	P99   time.Duration `json:"p99"`
 	Max   time.Duration `json:"max"`
-	worst stretch
+	At    time.Time     `json:"max_at"`
+	Task  string        `json:"max_task"`
 }
 
 // circumstances are what explains that a task waits.
@@ -86,7 +87,7 @@ func measure(all []stretch, by func(stretch) int64) []lateness {
 		value := max(0, by(s))
 		values[s.line] = append(values[s.line], value)
 		if worst := found[s.line]; time.Duration(value)*time.Microsecond >= worst.Max {
-			worst.Max, worst.worst = time.Duration(value)*time.Microsecond, s
+			worst.Max, worst.At, worst.Task = time.Duration(value)*time.Microsecond, time.UnixMicro(s.to).UTC(), s.task.String()
 		}
 	}
 	var sums []lateness

@@ -43,6 +43,11 @@ func uuidOf(id string) (u uuid, ok bool) {
 	return u, err == nil && n == len(u)
 }
 
+// String returns it as it stands in ids.
+func (u uuid) String() string {
+	return fmt.Sprintf("%x-%x-%x-%x-%x", u[:4], u[4:6], u[6:8], u[8:10], u[10:])
+}
+
 // created returns the time that the id was made for, to the millisecond: of a tick, its own.
 func (u uuid) created() time.Time {
 	milli := int64(0)

@@ -36,15 +36,15 @@ func (k *clients) failed(err error, what string) bool {
 	return true
 }
 
-// pace calls do at that rate a second, from several goroutines, until ctx ends. What is under way then may end.
-func pace(ctx context.Context, goroutines int, rate float64, do func(context.Context)) {
+// pace calls do with calls at that rate a second, from several goroutines, until ctx ends. What is under way then may end.
+func pace(ctx, calls context.Context, goroutines int, rate float64, do func(context.Context)) {
 	var group sync.WaitGroup
 	defer group.Wait()
 	for range goroutines {
 		group.Go(func() {
 			mean := float64(time.Second) * float64(goroutines) / rate
 			for wait(ctx, time.Duration(mean*(0.5+rand.Float64()))) {
-				do(context.WithoutCancel(ctx))
+				do(calls)
 			}
 		})
 	}

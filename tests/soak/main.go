@@ -11,8 +11,6 @@ import (
 	"path/filepath"
 	"sync"
 	"time"
-
-	"github.com/millrace/millrace/shared/event"
 )
 
 func main() {
@@ -122,7 +120,7 @@ func (s *soak) perform(ctx context.Context) (err error) {
 	if s.cast, err = assemble(ctx, s.plan, s.receiver); err != nil {
 		return err
 	}
-	s.began = time.Now()
+	s.began = time.Now().UTC()
 	c, err := s.cast.dial()
 	if err != nil {
 		return err
@@ -143,7 +141,7 @@ func (s *soak) perform(ctx context.Context) (err error) {
 		f.begin(ctx, s.clients)
 		f.consume(following, s.clients, &readers)
 	}
-	if err := s.load(ctx, following, &readers); err != nil {
+	if err := s.load(ctx, following, leave, &readers); err != nil {
 		return err
 	}
 	s.settle(ctx)
@@ -159,8 +157,9 @@ func (s *soak) read(ctx context.Context, group *sync.WaitGroup, f *follower) {
 	group.Go(func() { f.follow(ctx, s.clients.c) })
 }
 
-// load keeps everything busy for as long as the plan says.
-func (s *soak) load(ctx, following context.Context, readers *sync.WaitGroup) error {
+// load keeps everything busy for as long as the plan says. Requests that are under way then may end; all end with following,
+// which broken ends.
+func (s *soak) load(ctx, following context.Context, broken func(), readers *sync.WaitGroup) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, s.plan.Lasting, nil)
 	defer cancel()
 	stranger, err := s.cast.stranger()
@@ -169,14 +168,16 @@ func (s *soak) load(ctx, following context.Context, readers *sync.WaitGroup) err
 	}
 	k, rate := s.clients, s.plan.Rate
 	var group sync.WaitGroup
-	group.Go(func() { pace(ctx, 8, rate, k.ask) })
-	group.Go(func() { pace(ctx, 4, rate/2, k.emit) })
-	group.Go(func() { pace(ctx, 4, 1, k.stop) })
-	group.Go(func() { pace(ctx, 1, 1, func(ctx context.Context) { k.refuse(ctx, stranger) }) })
+	group.Go(func() { pace(ctx, following, 8, rate, k.ask) })
+	group.Go(func() { pace(ctx, following, 4, rate/2, k.emit) })
+	group.Go(func() { pace(ctx, following, 4, 1, k.stop) })
+	group.Go(func() { pace(ctx, following, 1, 1, func(ctx context.Context) { k.refuse(ctx, stranger) }) })
 	for _, f := range s.flows {
-		group.Go(func() { pace(ctx, 1, rate/4/float64(len(s.flows)), func(ctx context.Context) { f.produce(ctx, k) }) })
+		group.Go(func() {
+			pace(ctx, following, 1, rate/4/float64(len(s.flows)), func(ctx context.Context) { f.produce(ctx, k) })
+		})
 	}
-	group.Go(func() { k.operate(ctx, &s.holds) })
+	group.Go(func() { k.operate(ctx, following, &s.holds) })
 	every := sampleEvery
 	if s.plan.Lasting < 10*time.Minute {
 		every = shortSamples
@@ -186,6 +187,7 @@ func (s *soak) load(ctx, following context.Context, readers *sync.WaitGroup) err
 	var fatal error
 	group.Go(func() {
 		if fatal = s.cast.havoc(ctx, s.receiver, func() { s.sampler.take(ctx) }); fatal != nil {
+			broken()
 			cancel()
 		}
 	})
@@ -267,7 +269,7 @@ func (s *soak) summarize() *summary {
 	found := &summary{
 		Plan: *s.plan, Began: s.began, Requests: s.clients.sent.Load(), Unknown: s.clients.doubts.Load(),
 		Asked: l.asked, Tasks: l.added, Ticks: s.ticks, Starts: len(l.starts), Ends: l.ends, States: l.states,
-		Events: appends.witness.Count(), Kills: s.cast.kills, Store: size(filepath.Join(s.plan.Dir, "store")), Check: s.check,
+		Events: appends.witness.Count(), Kills: s.cast.kills, False: s.cast.falseStarts, Store: size(filepath.Join(s.plan.Dir, "store")), Check: s.check,
 		Rows: rows(s.sampler.all, s.began, s.plan.bucket()), Late: why.late(l.starts), Overlong: why.overlong(l.runs),
 	}
 	found.Trends = trends(found.Rows, s.plan.Tolerate)
@@ -282,7 +284,7 @@ func (s *soak) summarize() *summary {
 	for what, all := range map[string][]lateness{"started": found.Late, "ended": found.Overlong} {
 		for _, one := range all {
 			if one.Max > s.plan.Slack {
-				l.complain("task %x of %s was %s %v late, at %s", one.worst.task, one.Path, what, one.Max, event.ID(one.worst.to).Time())
+				l.complain("task %s of %s was %s %v late, at %s", one.Task, one.Path, what, one.Max, one.At.Format(time.RFC3339Nano))
 			}
 		}
 	}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/hex"
 	"os/exec"
 	"path/filepath"
 
@@ -15,7 +14,7 @@ func (l *ledger) reckonTasks() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for u, one := range l.lives {
-		id := hex.EncodeToString(u[:])
+		id := u
 		switch {
 		case one.added != 1 || one.closed != 1 || one.running:
 			l.complain("task %s (acknowledged: %t): added %d times, started %d, closed %d, running: %t",

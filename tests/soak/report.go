@@ -24,8 +24,9 @@ type summary struct {
 	States   map[string]int `json:"states"`   // of tasks at their end
 	Events   int            `json:"events"`
 	Streams  int            `json:"stream_events"`
-	Kills    [2]int         `json:"kills"` // of the server, of workers
-	Away     time.Duration  `json:"away"`  // the server, together
+	Kills    [2]int         `json:"kills"`        // of the server, of workers
+	False    int            `json:"false_starts"` // of the server
+	Away     time.Duration  `json:"away"`         // the server, together
 	Store    int64          `json:"store_bytes"`
 	Rows     []row          `json:"rows"`
 	Trends   []trend        `json:"trends"`
@@ -49,16 +50,16 @@ func (s *summary) print(w io.Writer) {
 	for _, one := range s.Trends {
 		fmt.Fprintf(t, "%s\t%v\t%s\n", one.Name, one, word(!one.Wrong, "GROWS"))
 	}
-	fmt.Fprintf(t, "\nSTARTED LATE, at most %v beyond what rules, limits and outages explain\nJOB\tSTARTS\tP50\tP99\tMAX\n", s.Plan.Slack)
+	fmt.Fprintf(t, "\nSTARTED LATE, at most %v beyond what rules, limits and outages explain\nJOB\tSTARTS\tP50\tP99\tMAX\tAT\n", s.Plan.Slack)
 	s.printLate(t, s.Late)
-	fmt.Fprintf(t, "\nENDED LATE, at most %v beyond the work and the lease\nJOB\tATTEMPTS\tP50\tP99\tMAX\n", s.Plan.Slack)
+	fmt.Fprintf(t, "\nENDED LATE, at most %v beyond the work and the lease\nJOB\tATTEMPTS\tP50\tP99\tMAX\tAT\n", s.Plan.Slack)
 	s.printLate(t, s.Overlong)
 	_ = t.Flush()
 	fmt.Fprintf(w, `
-%d requests, %d of unknown outcome; the server was killed %d times and away for %v, workers were killed %d times
+%d requests, %d of unknown outcome; the server was killed %d times, ended %d times while it started, and was away for %v; workers were killed %d times
 %d tasks, %d of them ticks of schedules, %d of clients; %d starts; attempts %v; tasks %v
 %d events, %d stream events; the store takes %.1f MiB
-%s`, s.Requests, s.Unknown, s.Kills[0], s.Away.Round(time.Millisecond), s.Kills[1],
+%s`, s.Requests, s.Unknown, s.Kills[0], s.False, s.Away.Round(time.Millisecond), s.Kills[1],
 		s.Tasks, s.Ticks, s.Asked, s.Starts, s.Ends, s.States, s.Events, s.Streams, float64(s.Store)/(1<<20), s.Check)
 	const most = 30
 	for i, trouble := range s.Trouble {
@@ -75,8 +76,8 @@ func (s *summary) print(w io.Writer) {
 
 func (s *summary) printLate(t io.Writer, all []lateness) {
 	for _, one := range all {
-		fmt.Fprintf(t, "%s\t%d\t%v\t%v\t%v\t%s\n", one.Path, one.Count, one.P50.Round(100*time.Microsecond), one.P99.Round(time.Millisecond),
-			one.Max.Round(time.Millisecond), word(one.Max <= s.Plan.Slack, "LATE"))
+		fmt.Fprintf(t, "%s\t%d\t%v\t%v\t%v\t%v\t%s\n", one.Path, one.Count, one.P50.Round(100*time.Microsecond), one.P99.Round(time.Millisecond),
+			one.Max.Round(time.Millisecond), one.At.Sub(s.Began).Round(time.Second), word(one.Max <= s.Plan.Slack, "LATE"))
 	}
 }
 
