@@ -2,18 +2,14 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"sync"
 	"time"
 
 	"github.com/millrace/millrace/client"
-	"github.com/millrace/millrace/tests/process"
 )
 
 // runner is a process that runs tasks, from when it could until it was killed.
@@ -26,25 +22,25 @@ type runner struct {
 
 // cast are the processes.
 type cast struct {
-	plan   *plan
-	server *process.Server
-	log    *os.File
+	plan     *plan
+	receiver *receiver
+	log      *os.File
+	url      string // of the server, or of what stands before several
+	store    *storeProcess
+	balancer *balancer
 
 	mu      sync.Mutex
-	down    spans // when the server was away
 	runners []*runner
+	servers []*serverProcess
 	workers []*workerProcess
-	kills   [2]int // of the server, of workers
+	kills   [2]int // of servers and their store, of workers
 
-	falseStarts int // starts of the server that ended before it was ready; only havoc counts them
+	falseStarts int // starts of servers that ended before they were ready; only havoc counts them
 }
-
-// mostStarts is how many starts of the server may end before it is ready.
-const mostStarts = 100
 
 func micros() int64 { return time.Now().UnixMicro() }
 
-// assemble starts the server and the workers.
+// assemble starts the servers and the workers.
 func assemble(ctx context.Context, p *plan, r *receiver) (*cast, error) {
 	config := filepath.Join(p.Dir, "millrace.yaml")
 	if err := os.WriteFile(config, []byte(definitions(r.URL+"/run")), 0o600); err != nil {
@@ -54,182 +50,131 @@ func assemble(ctx context.Context, p *plan, r *receiver) (*cast, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &cast{plan: p, log: log, server: &process.Server{
-		Binary: p.Binary, Store: "pebble:" + filepath.Join(p.Dir, "store"), Token: r.token, Log: log,
-		Env: []string{"MILLRACE_CONFIG=" + config, fmt.Sprint("MILLRACE_WORKERS=", serverRoom), ""},
-	}}
-	if err := c.startServer(ctx); err != nil {
-		return nil, err
+	c := &cast{plan: p, receiver: r, log: log}
+	url, dir := "", filepath.Join(p.Dir, "store")
+	if url = "pebble:" + dir; p.Servers > 1 {
+		if c.store, err = startStore(dir, log); err != nil {
+			return c, err
+		}
+		url = "remote:" + c.store.address
+	}
+	for n := range p.Servers {
+		s := newServer(c, n, url, config)
+		c.servers = append(c.servers, s)
+		if err := s.start(ctx); err != nil {
+			return c, err
+		}
+	}
+	if c.url = c.servers[0].URL(); p.Servers > 1 {
+		if c.balancer, err = balance(c.servers); err != nil {
+			return c, err
+		}
+		c.url = c.balancer.url
 	}
 	for n := range p.Workers {
-		w := &workerProcess{number: n}
+		w := &workerProcess{cast: c, number: n}
 		c.workers = append(c.workers, w)
-		if err := c.startWorker(w, r); err != nil {
+		if err := w.start(); err != nil {
 			return c, err
 		}
 	}
 	return c, nil
 }
 
-// startServer begins a new life of the server, which has its own luck.
-func (c *cast) startServer(ctx context.Context) error {
-	for { // as whoever watches over a server does
-		err := c.tryServer(ctx)
-		if err == nil {
-			break
-		}
-		if c.falseStarts++; c.falseStarts == mostStarts {
-			return err
-		}
-	}
-	host, err := os.Hostname()
-	if err != nil {
-		host = "unnamed"
-	}
+// born notes a runner.
+func (c *cast) born(r runner) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.runners = append(c.runners, &runner{
-		name: fmt.Sprintf("%s/%d", host, c.server.PID()), pool: byServer, room: serverRoom, alive: span{from: micros()},
-	})
-	return nil
+	r.alive = span{from: micros()}
+	c.runners = append(c.runners, &r)
 }
 
 // died notes that a runner is no more since a moment.
-func (c *cast) died(pool pool, name string, at int64) {
+func (c *cast) died(name string, at int64, which int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	for _, r := range c.runners {
-		if r.pool == pool && r.alive.to == 0 && (name == "" || r.name == name) {
+		if r.name == name && r.alive.to == 0 {
 			r.alive.to = at
 		}
 	}
+	c.kills[which]++
 }
 
-// killServer kills the server and starts it again.
-func (c *cast) killServer(ctx context.Context) error {
-	at := micros()
-	if err := c.server.Kill(); err != nil {
-		return err
+// down returns when no server was there, until now.
+func (c *cast) down(began int64) spans {
+	end := micros()
+	var up []spans
+	for _, s := range c.servers {
+		up = append(up, spans{{began, end}}.without(union(s.down)))
 	}
-	c.mu.Lock()
-	c.died(byServer, "", at)
-	c.kills[0]++
-	c.mu.Unlock()
-	err := c.startServer(ctx)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.down = append(c.down, span{at, micros()})
-	return err
+	return nowhere(up, began, end)
 }
 
-func (c *cast) tryServer(ctx context.Context) error {
-	faults, err := json.Marshal(c.plan.faults(uint64(c.life() + c.falseStarts)))
-	if err != nil {
-		return err
-	}
-	c.server.Env[len(c.server.Env)-1] = "MILLRACE_FAULTS=" + string(faults)
-	return c.server.Start(ctx)
-}
-
-// workerProcess is a worker, one life after the other.
-type workerProcess struct {
-	number  int
-	life    int
-	command *exec.Cmd
-	stdin   io.Closer
-}
-
-func (w *workerProcess) name() string { return fmt.Sprintf("%s%d.%d", workerPrefix, w.number, w.life) }
-
-func (c *cast) startWorker(w *workerProcess, r *receiver) error {
-	self, err := os.Executable()
-	if err != nil {
-		return err
-	}
-	w.life++
-	w.command = exec.Command(self, "worker")
-	w.command.Env = append(os.Environ(), workerURL+"="+c.server.URL(), workerToken+"="+r.token, workerName+"="+w.name(), workerReport+"="+r.URL+"/ran")
-	w.command.Stderr = c.log
-	if w.stdin, err = w.command.StdinPipe(); err != nil {
-		return err
-	}
-	if err := w.command.Start(); err != nil {
-		return err
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.runners = append(c.runners, &runner{name: w.name(), pool: byWorkers, room: capacity, alive: span{from: micros()}})
-	return nil
-}
-
-// killWorker kills a worker and starts it again.
-func (c *cast) killWorker(w *workerProcess, r *receiver) error {
-	at := micros()
-	if err := w.command.Process.Kill(); err != nil {
-		return fmt.Errorf("worker %s: %w", w.name(), err)
-	}
-	_ = w.command.Wait() // it was killed
-	_ = w.stdin.Close()
-	c.mu.Lock()
-	c.died(byWorkers, w.name(), at)
-	c.kills[1]++
-	c.mu.Unlock()
-	return c.startWorker(w, r)
-}
-
-// havoc kills processes until ctx ends: the server and each worker once in every so much time, evenly spread. before is called
-// ahead of each kill of the server.
-func (c *cast) havoc(ctx context.Context, r *receiver, before func()) error {
+// havoc kills processes until ctx ends: each once in every so much time, evenly spread. Of several servers the first is left
+// alone, so that there is one whose memory shows what grows over its life. before is called ahead of each kill of a server.
+func (c *cast) havoc(ctx context.Context, before func()) error {
 	if c.plan.Every == 0 {
 		return nil
 	}
-	beat := c.plan.Every / time.Duration(len(c.workers)+1)
-	ticker := time.NewTicker(beat)
+	calls := context.WithoutCancel(ctx)
+	var kills []func() error
+	for _, w := range c.workers {
+		kills = append(kills, w.kill)
+	}
+	for _, s := range c.servers[min(1, len(c.servers)-1):] {
+		kills = append(kills, func() error { before(); return s.kill(calls) })
+	}
+	if c.store != nil {
+		kills = append(kills, func() error { before(); return c.store.kill() })
+	}
+	ticker := time.NewTicker(c.plan.Every / time.Duration(len(kills)))
 	defer ticker.Stop()
-	for n := 1; ; n++ {
+	for n := 0; ; n++ {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-ticker.C:
 		}
-		var err error
-		if which := n % (len(c.workers) + 1); which == 0 {
-			before()
-			err = c.killServer(context.WithoutCancel(ctx))
-		} else {
-			err = c.killWorker(c.workers[which-1], r)
-		}
-		if err != nil {
+		if err := kills[n%len(kills)](); err != nil {
 			return err
 		}
 	}
 }
 
-// dismiss ends all processes, and returns what was wrong with how the server did.
-func (c *cast) dismiss() error {
+// dismiss ends all processes, and returns what was wrong with how the servers did.
+func (c *cast) dismiss() (err error) {
 	for _, w := range c.workers {
-		_ = w.command.Process.Kill()
-		_ = w.command.Wait()
-		_ = w.stdin.Close()
+		_ = w.end()
 	}
-	err := c.server.Stop()
-	if err != nil {
-		err = fmt.Errorf("the server ended badly after SIGTERM: %w", err)
+	for _, s := range c.servers {
+		if bad := s.Stop(); bad != nil {
+			err = errors.Join(err, fmt.Errorf("server %d ended badly after SIGTERM: %w", s.number, bad))
+		}
+	}
+	if c.balancer != nil {
+		c.balancer.close()
+	}
+	if c.store != nil {
+		_ = c.store.end()
 	}
 	return errors.Join(err, c.log.Close())
 }
 
 // dial returns a client that waits long for a server that is away.
-func (c *cast) dial() (*client.Client, error) {
-	return c.server.Client(client.Options{Patience: 2 * time.Minute})
+func (c *cast) dial(token string) (*client.Client, error) {
+	return client.New(client.Options{URL: c.url, Token: token, Patience: 2 * time.Minute})
 }
 
-// stranger returns a client whose token the server does not know.
-func (c *cast) stranger() (*client.Client, error) {
-	return client.New(client.Options{URL: c.server.URL(), Token: "unknown", Patience: 2 * time.Minute})
-}
-
-// life returns which life of the server this is.
-func (c *cast) life() int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.kills[0]
+// sampler returns what asks each of the servers.
+func (c *cast) sampler(l *ledger) (*sampler, error) {
+	s := &sampler{ledger: l}
+	for _, server := range c.servers {
+		direct, err := server.Client(client.Options{Patience: -1})
+		if err != nil {
+			return nil, err
+		}
+		s.members = append(s.members, &member{c: direct, life: server.lives.Load})
+	}
+	return s, nil
 }

@@ -14,6 +14,8 @@
 //	plan.go         how long, how much, how often
 //	definitions.go  what the server is configured with, and what follows for each job
 //	cast.go         the processes, and when they were away
+//	servers.go      servers, and what stands before several
+//	children.go     workers, and the store that several servers share
 //	worker.go       what a worker process does
 //	receiver.go     the target of tasks by HTTP, and who is told what was run
 //	load.go         clients that ask for tasks

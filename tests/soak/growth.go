@@ -24,41 +24,58 @@ type sample struct {
 	emitted    int     // events that were acknowledged
 }
 
-// sampler asks the server.
+// sampler asks the servers.
 type sampler struct {
-	c      *client.Client
-	ledger *ledger
-	life   func() int // which life of the server this is
+	ledger  *ledger
+	members []*member
 
-	mu     sync.Mutex
-	all    []sample
-	was    int
-	cpu    float64 // of earlier lives
-	calls  float64 // of earlier lives
-	latest sample
+	mu  sync.Mutex
+	all []sample
 }
 
-// take takes a sample, if the server answers.
+// member is one of the servers. What it counts begins at nothing with each of its lives.
+type member struct {
+	c      *client.Client
+	life   func() int64
+	was    int64
+	before sample // of earlier lives
+	latest sample // the same, and this life
+}
+
+// take takes a sample, if every server answers.
 func (s *sampler) take(ctx context.Context) {
-	life := s.life()
-	text, _, err := s.c.Get(ctx, "/metrics")
-	if err != nil || life != s.life() {
-		return
-	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	now := sample{at: time.Now(), emitted: appends.witness.Count()}
 	_, now.closed = s.ledger.count()
+	for _, m := range s.members {
+		if !m.take(ctx) {
+			return
+		}
+		now.rss, now.live, now.goroutines = now.rss+m.latest.rss, now.live+m.latest.live, now.goroutines+m.latest.goroutines
+		now.cpu, now.calls = now.cpu+m.latest.cpu, now.calls+m.latest.calls
+	}
+	s.all = append(s.all, now)
+}
+
+// take asks one server, and reports whether it answered.
+func (m *member) take(ctx context.Context) bool {
+	life := m.life()
+	text, _, err := m.c.Get(ctx, "/metrics")
+	if err != nil || life != m.life() {
+		return false
+	}
+	var now sample
 	read(string(text), map[string]*float64{
 		"process_resident_memory_bytes": &now.rss, "go_gc_heap_live_bytes": &now.live, "go_goroutines": &now.goroutines,
 		"process_cpu_seconds_total": &now.cpu, "millrace_store_calls_total": &now.calls,
 	})
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if life != s.was {
-		s.was, s.cpu, s.calls = life, s.latest.cpu, s.latest.calls
+	if life != m.was {
+		m.was, m.before = life, m.latest
 	}
-	now.cpu, now.calls = now.cpu+s.cpu, now.calls+s.calls
-	s.latest = now
-	s.all = append(s.all, now)
+	now.cpu, now.calls = now.cpu+m.before.cpu, now.calls+m.before.calls
+	m.latest = now
+	return true
 }
 
 // read adds up the values of metrics in Prometheus's text format, over all their labels.

@@ -29,7 +29,7 @@ type circumstances struct {
 // explain works out what explains waiting.
 func explain(l *ledger, c *cast, h *holds, began, end int64) *circumstances {
 	why := &circumstances{
-		began: began, end: end, down: union(c.down), nobody: map[pool]spans{}, held: map[string]spans{}, full: map[int8]spans{},
+		began: began, end: end, down: c.down(began), nobody: map[pool]spans{}, held: map[string]spans{}, full: map[int8]spans{},
 		excuses: map[int8]spans{},
 	}
 	able := map[pool][]spans{}

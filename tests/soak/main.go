@@ -17,18 +17,22 @@ func main() {
 	if len(os.Args) == 2 && os.Args[1] == "worker" {
 		end(runWorker())
 	}
+	if len(os.Args) == 4 && os.Args[1] == "store" {
+		end(runStore(os.Args[2], os.Args[3]))
+	}
 	p := &plan{}
 	flag.StringVar(&p.Binary, "millrace", "bin/millrace-faults", "the program, built with the tag faults")
 	flag.DurationVar(&p.Lasting, "for", time.Minute, "how long there is load")
 	flag.Float64Var(&p.Rate, "rate", 40, "requests for tasks a second")
 	flag.DurationVar(&p.Every, "kill", 0, "how often the server and each worker are killed; default: each minute, in short runs six times; negative: never")
 	flag.IntVar(&p.Workers, "workers", 3, "worker processes")
+	flag.IntVar(&p.Servers, "servers", 1, "server processes; above 1 they share a store, which is a process of its own and is killed too")
 	flag.Uint64Var(&p.Seed, "seed", uint64(time.Now().UnixNano()), "of the faults of the store")
 	flag.Float64Var(&p.Faults, "faults", 0.002, "the chance that a call of the store is turned away as busy; half of it: unavailable; twice: up to 200 ms slow")
 	flag.DurationVar(&p.Slack, "slack", 10*time.Second, "how late a task may be beyond what explains it; for a noisy machine")
 	flag.Float64Var(&p.Tolerate, "tolerate", 0, "what may grow by how much; default 0.25, in runs below ten minutes 1")
-	flag.StringVar(&p.Dir, "dir", "", "where to work; default: a temporary folder, which is kept where something was wrong")
-	output := flag.String("summary", "", "where to write the summary as JSON; default: soak.json in the folder")
+	flag.StringVar(&p.Dir, "dir", "", "where to work; default: a temporary folder, which is removed unless something was wrong")
+	output := flag.String("summary", "soak.json", "where to write the summary as JSON")
 	flag.Parse()
 	p.complete()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -62,7 +66,8 @@ var errWrong = errors.New("something was wrong, see above")
 
 // run does everything and prints what came of it.
 func run(ctx context.Context, p *plan, output string) (err error) {
-	if p.Dir == "" {
+	temporary := p.Dir == ""
+	if temporary {
 		if p.Dir, err = os.MkdirTemp("", "millrace-soak-"); err != nil {
 			return err
 		}
@@ -77,17 +82,17 @@ func run(ctx context.Context, p *plan, output string) (err error) {
 	}
 	found := s.summarize()
 	found.print(os.Stdout)
-	if output == "" {
-		output = filepath.Join(p.Dir, "soak.json")
-	}
 	if err := found.save(output); err != nil {
 		return err
 	}
 	if len(found.Trouble) > 0 {
-		fmt.Printf("seed %d; logs, store and summary are in %s\n", p.Seed, p.Dir)
+		fmt.Printf("seed %d; the servers' log and their store are in %s\n", p.Seed, p.Dir)
 		return errWrong
 	}
-	return os.RemoveAll(filepath.Join(p.Dir, "store"))
+	if temporary {
+		return os.RemoveAll(p.Dir)
+	}
+	return nil
 }
 
 // soak is one run.
@@ -121,13 +126,15 @@ func (s *soak) perform(ctx context.Context) (err error) {
 		return err
 	}
 	s.began = time.Now().UTC()
-	c, err := s.cast.dial()
+	c, err := s.cast.dial(s.receiver.token)
 	if err != nil {
 		return err
 	}
 	defer c.Close()
 	s.clients = &clients{plan: s.plan, c: c, ledger: s.ledger}
-	s.sampler = &sampler{c: c, ledger: s.ledger, life: s.cast.life}
+	if s.sampler, err = s.cast.sampler(s.ledger); err != nil {
+		return err
+	}
 	following, leave := context.WithCancel(ctx)
 	var readers sync.WaitGroup
 	defer readers.Wait()
@@ -162,7 +169,7 @@ func (s *soak) read(ctx context.Context, group *sync.WaitGroup, f *follower) {
 func (s *soak) load(ctx, following context.Context, broken func(), readers *sync.WaitGroup) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, s.plan.Lasting, nil)
 	defer cancel()
-	stranger, err := s.cast.stranger()
+	stranger, err := s.cast.dial("unknown")
 	if err != nil {
 		return err
 	}
@@ -186,7 +193,7 @@ func (s *soak) load(ctx, following context.Context, broken func(), readers *sync
 	group.Go(func() { s.progress(ctx, following, readers) })
 	var fatal error
 	group.Go(func() {
-		if fatal = s.cast.havoc(ctx, s.receiver, func() { s.sampler.take(ctx) }); fatal != nil {
+		if fatal = s.cast.havoc(ctx, func() { s.sampler.take(ctx) }); fatal != nil {
 			broken()
 			cancel()
 		}
@@ -237,7 +244,7 @@ func (s *soak) settle(ctx context.Context) {
 
 // reckon compares what clients were told with what there is.
 func (s *soak) reckon(ctx context.Context) {
-	s.ticks = s.ledger.reckonTicks(s.began, s.suspended, union(s.cast.down))
+	s.ticks = s.ledger.reckonTicks(s.began, s.suspended, s.cast.down(s.began.UnixMicro()))
 	s.ledger.reckonTasks()
 	s.clients.reckonRest(ctx)
 	s.clients.reckonFollowers(ctx, s.followers)

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"text/tabwriter"
 	"time"
 )
@@ -53,7 +54,7 @@ func (s *summary) print(w io.Writer) {
 	fmt.Fprintf(t, "\nSTARTED LATE, at most %v beyond what rules, limits and outages explain\nJOB\tSTARTS\tP50\tP99\tMAX\tAT\n", s.Plan.Slack)
 	s.printLate(t, s.Late)
 	fmt.Fprintf(t, "\nENDED LATE, at most %v beyond the work and the lease\nJOB\tATTEMPTS\tP50\tP99\tMAX\tAT\n", s.Plan.Slack)
-	s.printLate(t, s.Overlong)
+	s.printLate(t, slices.DeleteFunc(slices.Clone(s.Overlong), func(one lateness) bool { return one.Max == 0 }))
 	_ = t.Flush()
 	fmt.Fprintf(w, `
 %d requests, %d of unknown outcome; the server was killed %d times, ended %d times while it started, and was away for %v; workers were killed %d times

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"strings"
@@ -27,10 +26,7 @@ const workerPrefix = "soak-"
 
 // runWorker runs tasks until it is killed, or whoever started it has gone, whose end of the standard input then closes.
 func runWorker() error {
-	go func() {
-		_, _ = io.Copy(io.Discard, os.Stdin)
-		os.Exit(1)
-	}()
+	go leaveWithParent()
 	c, err := client.New(client.Options{URL: os.Getenv(workerURL), Token: os.Getenv(workerToken), Patience: time.Minute})
 	if err != nil {
 		return err
