@@ -11,6 +11,17 @@
 // At the end it compares what each client was told with what the journal says. It prints what it found, leaves a summary as JSON,
 // and ends with status 1 if anything was lost, doubled, invented, late beyond what rules and outages explain, or growing.
 //
+// With several servers (-servers 3) they share a store that is a process of its own and is killed too; calls and answers get lost
+// between them, and some are repeated. The first server is left alone, so that what grows over its life shows.
+//
+// The first table has a row for each life of the server: tasks that ended and events that were acknowledged, a second; the most memory
+// that servers had resident, of their heaps in use, and goroutines; calls of the store for each task that ended, whatever they were
+// for; processor time of the servers, a second. GROWTH is that of a straight line through these rows but the first sixth of them, from
+// its first to its last, with its standard error. STARTED LATE is how long tasks that were ready, by their time or the delay
+// before their next attempt, waited for a start, less the time in which the server was away, nobody who runs such tasks had room,
+// an operator held them, or as many ran as may at once; and when the worst of them was started. ENDED LATE is how much longer
+// attempts took than their work and their lease.
+//
 //	plan.go         how long, how much, how often
 //	definitions.go  what the server is configured with, and what follows for each job
 //	cast.go         the processes, and when they were away
