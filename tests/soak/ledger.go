@@ -200,6 +200,10 @@ func (l *ledger) see(e *event.Event) {
 }
 
 func (l *ledger) seeAdded(one *life, u uuid, e *event.Event) {
+	if one.line >= 0 && lines[one.line].policy == atMost && one.closed == one.added && one.starts == 0 && one.state == "dropped" {
+		l.ticks[one.line][u.created().Unix()]-- // it left with a suspension, and is made again since that was lifted in time
+		*one = life{}
+	}
 	one.added++
 	l.added++
 	one.line = int8(lineOf(e.Key.Path))
