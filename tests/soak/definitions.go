@@ -19,6 +19,7 @@ type line struct {
 	pool     pool
 	attempts int
 	limit    int    // how many run at once; 0: as many as there is room for
+	ordered  bool   // one that is to be tried again keeps its place, and the others wait
 	held     string // the name under which pauses and suspensions are noted that hold these tasks
 	policy   policy // of the schedule that makes them
 }
@@ -49,7 +50,7 @@ var lines = []line{
 	{path: "/topics/hosts/long", pool: byWorkers, attempts: attempts},
 	{path: "/topics/hosts/limited", pool: byWorkers, attempts: attempts, limit: 2},
 	{path: "/topics/narrow/one", pool: byWorkers, attempts: attempts, limit: 3},
-	{path: "/topics/row/one", pool: byWorkers, attempts: attempts, limit: 1},
+	{path: "/topics/row/one", pool: byWorkers, attempts: attempts, limit: 1, ordered: true},
 	{path: "/topics/fair/one", pool: byWorkers, attempts: attempts},
 	{path: "/topics/held/one", pool: byWorkers, attempts: attempts, held: "suspend"},
 	{path: "/topics/tick/all", pool: byWorkers, attempts: attempts, policy: everyOne},

@@ -19,7 +19,7 @@
 // for; processor time of the servers, a second. GROWTH is that of a straight line through these rows but the first sixth of them, from
 // its first to its last, with its standard error. STARTED LATE is how long tasks that were ready, by their time or the delay
 // before their next attempt, waited for a start, less the time in which the server was away, nobody who runs such tasks had room,
-// an operator held them, or as many ran as may at once; and when the worst of them was started. ENDED LATE is how much longer
+// an operator held them, or as many ran as may at once (the time counts from when a place was free); and when the worst of them was started. ENDED LATE is how much longer
 // attempts took than their work and their lease.
 //
 //	plan.go         how long, how much, how often

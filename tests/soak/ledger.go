@@ -77,6 +77,7 @@ type ledger struct {
 	runs     []stretch           // from when an attempt was started until it had ended
 	rooms    map[string][]change // tasks that run by who runs them
 	limits   map[int8][]change   // tasks that run by line, where it is limited
+	freed    map[int8]int64      // when the last task of a limited line ended, or what it keeps its place for is over
 	ticks    map[int8]map[int64]int
 	trouble  []string
 	last     event.ID
@@ -87,7 +88,7 @@ type ledger struct {
 func newLedger() *ledger {
 	return &ledger{
 		lives: map[uuid]*life{}, ends: map[string]int{}, states: map[string]int{},
-		rooms: map[string][]change{}, limits: map[int8][]change{}, ticks: map[int8]map[int64]int{},
+		rooms: map[string][]change{}, limits: map[int8][]change{}, freed: map[int8]int64{}, ticks: map[int8]map[int64]int{},
 	}
 }
 
@@ -183,13 +184,16 @@ func (l *ledger) see(e *event.Event) {
 		}
 		one.running, one.started = true, at
 		one.starts++
-		l.starts = append(l.starts, stretch{one.line, one.readyAt, at, u})
+		l.starts = append(l.starts, stretch{one.line, max(one.readyAt, l.freed[one.line]), at, u})
 		l.occupy(one, at, +1)
 	case "TaskEnded":
 		outcome := text(e, "outcome")
 		l.ends[outcome]++
 		l.seeEnded(one, u, at)
 		one.readyAt = max(at, moment(e, "retryAt"))
+		if one.line >= 0 && lines[one.line].ordered {
+			l.freed[one.line] = one.readyAt // nothing overtakes it
+		}
 	case "TaskClosed":
 		one.closed++
 		one.state = text(e, "state")
@@ -239,6 +243,9 @@ func (l *ledger) occupy(one *life, at int64, by int) {
 	l.rooms[who] = append(l.rooms[who], change{at, by})
 	if one.line >= 0 && lines[one.line].limit > 0 {
 		l.limits[one.line] = append(l.limits[one.line], change{at, by})
+		if by < 0 {
+			l.freed[one.line] = max(at, l.freed[one.line])
+		}
 	}
 }
 
