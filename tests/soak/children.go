@@ -2,6 +2,8 @@ package main
 
 import (
 	"bufio"
+	"context"
+	"crypto/rand"
 	"fmt"
 	"io"
 	"net"
@@ -9,6 +11,7 @@ import (
 	"os/exec"
 	"strings"
 
+	"github.com/millrace/millrace/shared/store"
 	"github.com/millrace/millrace/shared/store/pebble"
 	"github.com/millrace/millrace/shared/store/remote"
 )
@@ -132,5 +135,22 @@ func runStore(dir, address string) error {
 		return err
 	}
 	fmt.Println(listener.Addr())
-	return remote.Serve(listener, s)
+	return remote.Serve(listener, durable{s})
+}
+
+// durable is an embedded store whose reservations outlive a crash before they are answered. Otherwise they ride on the next
+// commit, which is enough where whoever holds a ticket dies with the store; here others hold them.
+type durable struct{ store.Store }
+
+// Reserve takes a ticket, and has it committed.
+func (d durable) Reserve(ctx context.Context, key store.Key, ids int, now int64) (store.Ticket, error) {
+	t, err := d.Store.Reserve(ctx, key, ids, now)
+	if err != nil {
+		return t, err
+	}
+	mark := store.Item{Key: store.Key{Table: store.Journal, Partition: "soak", Sort: "reserved"}, Version: 1}
+	if err := d.Write(ctx, store.Write{Token: rand.Text(), Ops: []store.Op{store.Put(mark, store.Always)}}); err != nil {
+		return store.Ticket{}, fmt.Errorf("%w: %w", store.ErrUnavailable, err)
+	}
+	return t, nil
 }

@@ -206,7 +206,7 @@ func (l *ledger) see(e *event.Event) {
 func (l *ledger) seeAdded(one *life, u uuid, e *event.Event) {
 	if one.line >= 0 && lines[one.line].policy == atMost && one.closed == one.added && one.starts == 0 && one.state == "dropped" {
 		l.ticks[one.line][u.created().Unix()]-- // it left with a suspension, and is made again since that was lifted in time
-		*one = life{ran: one.ran} // which may be heard of before this is
+		*one = life{ran: one.ran}               // which may be heard of before this is
 	}
 	one.added++
 	l.added++
