@@ -1,6 +1,6 @@
 # The targets call scripts/, one script for each job. `make` alone lists them.
 .DEFAULT_GOAL := help
-.PHONY: help demo run test test-short fuzz lint bench build invoke deploy clean
+.PHONY: help demo run test test-short soak fuzz lint bench build invoke deploy clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -19,6 +19,9 @@ test-short: ## a first verdict within two minutes: go vet, and the tests of ever
 
 fuzz: ## each fuzz test for a while: make fuzz TIME=10m NAME=ParseSeq
 	@scripts/fuzz "$(or $(TIME),1m)" "$(NAME)"
+
+soak: ## everything at once, killed all the time, for a minute; an hour: make soak FOR=1h
+	@scripts/soak $(if $(FOR),-for $(FOR))
 
 lint: ## formatting, static checks, the module file
 	@scripts/lint

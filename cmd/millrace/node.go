@@ -22,6 +22,7 @@ import (
 	"github.com/millrace/millrace/shared/store"
 	"github.com/millrace/millrace/shared/store/dynamo"
 	"github.com/millrace/millrace/shared/store/pebble"
+	"github.com/millrace/millrace/shared/store/tally"
 	"github.com/millrace/millrace/shared/worker"
 	"github.com/millrace/millrace/shared/worker/lambda"
 )
@@ -37,6 +38,7 @@ const (
 // node is all of Millrace in one process.
 type node struct {
 	*service.Tasks
+	calls   *tally.Store // the store, counted
 	handler http.Handler
 	failed  <-chan struct{} // closed when the store can no longer be used; nil where that cannot be
 }
@@ -46,16 +48,17 @@ var errFailed = errors.New("the store has failed and must be opened by a new pro
 // openNode opens the store and the bell that the settings name and puts the engine and the API on them.
 func openNode(ctx context.Context, settings config.Settings, log *slog.Logger) (*node, error) {
 	n := &node{}
-	opened, err := config.OpenStore(ctx, settings.Store, n.stores(log))
+	opened, err := config.OpenStore(ctx, settings.Store, rigged(n.stores(log)))
 	if err != nil {
 		return nil, err
 	}
+	n.calls = tally.New(opened)
 	b, err := config.OpenBell(ctx, settings.Bell, config.Bells{"local": local.Open, "sqs": sqs.OpenQueue})
 	if err != nil {
 		return nil, errors.Join(err, opened.Close())
 	}
 	place := host.Place{Env: os.Getenv, Streams: true}
-	n.Tasks = service.NewTasks(service.New(place, settings, opened, log), b)
+	n.Tasks = service.NewTasks(service.New(place, settings, n.calls, log), b)
 	n.handler = n.api()
 	return n, nil
 }
@@ -77,6 +80,7 @@ func (n *node) stores(log *slog.Logger) config.Openers {
 func (n *node) api() http.Handler {
 	metrics := prom.New()
 	metrics.Clock(n.Clock.Offset)
+	metrics.Calls(n.calls.Calls)
 	return api.New(api.Options{Tokens: n.Settings.Tokens, Log: n.Log, Metrics: metrics, CanStream: true, Version: version(), Missing: overview.Unmade(), Stopping: n.Stopping},
 		api.Emit(n.Journal), api.Events(n.Journal), api.Objects(n.Journal),
 		api.Enqueue(n.Queue, n.Definitions), api.Tasks(n.Queue, n.Definitions), api.Handlers(n.Queue, n.Definitions), api.Jobs(n.Queue, n.Definitions), api.Queues(n.Queue, n.Definitions),

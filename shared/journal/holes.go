@@ -234,7 +234,8 @@ func (j *Journal) fill(ctx context.Context, position int64, last event.ID, k kno
 	return j.decodeItem(ctx, position, held)
 }
 
-// lastBefore answers the last id below position, whose predecessor is filled or is the floor.
+// lastBefore answers the last id below position. Whoever goes backward begins with a page's first slot, so that the one before it
+// may be missing too: then that is settled first, from the nearest slot below that is there.
 func (j *Journal) lastBefore(ctx context.Context, position int64, k known) (event.ID, error) {
 	if position == 1 {
 		return 0, nil
@@ -256,5 +257,32 @@ func (j *Journal) lastBefore(ctx context.Context, position int64, k known) (even
 	if now.floor >= position-1 { // it was there, and was removed since k was known
 		return 0, fmt.Errorf("%w: position %d, floor %d", errEvicted, position-1, now.floor)
 	}
-	return 0, fmt.Errorf("%w: position %d is missing below a reader", ErrDamaged, position-1)
+	from, err := j.missingFrom(ctx, position-1, now.floor)
+	if err != nil {
+		return 0, err
+	}
+	run, err := j.span(ctx, min(from, position-1), position-1) // it may have come meanwhile
+	if err != nil {
+		return 0, err
+	}
+	return run[len(run)-1].last, nil
+}
+
+// missingFrom returns the first of the missing slots that end at position: the one below it is there, or is the floor.
+func (j *Journal) missingFrom(ctx context.Context, position, floor int64) (int64, error) {
+	for position > floor+1 {
+		first := max(pageOf(position)*pageSize, floor+1)
+		p, err := j.query(ctx, first, position, false)
+		if err != nil {
+			return 0, err
+		}
+		if n := len(p.slots); n > 0 {
+			return p.slots[n-1].position + 1, nil
+		}
+		if first == floor+1 {
+			return first, nil
+		}
+		position = first - 1
+	}
+	return position, nil
 }

@@ -127,6 +127,39 @@ func TestHoleIsFilledAfterGrace(t *testing.T) {
 	})
 }
 
+// TestHolesAcrossPages: whoever goes backward from holes that lie on both sides of a page's beginning settles them all, however many.
+func TestHolesAcrossPages(t *testing.T) {
+	t.Parallel()
+	for _, holes := range []int{2, 258, 600} {
+		synctest.Test(t, func(t *testing.T) {
+			s := memory.New(memory.Options{})
+			j := open(t, s, journal.Options{})
+			var last event.ID
+			for range 254 { // a page has 256 positions, and the first has no 0
+				receipt, err := j.Emit(t.Context(), []event.Event{custom(1)}, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				last = receipt.EventIDs()[0]
+			}
+			key := store.Key{Table: store.Journal, Partition: "H#main", Sort: "0"}
+			for range holes {
+				if _, err := s.Reserve(t.Context(), key, 1, time.Now().UnixMicro()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			began := time.Now()
+			a, err := j.ReadNewest(t.Context(), journal.Request{Limit: 1})
+			if err != nil || len(a.Events) != 1 || a.Events[0].ID != last {
+				t.Errorf("%d holes: ReadNewest = %v, %v, want the event %d", holes, a, err, last)
+			}
+			if waited := time.Since(began); waited > 2*time.Second {
+				t.Errorf("%d holes: waited %v", holes, waited)
+			}
+		})
+	}
+}
+
 func TestRetentionTearsAndKeepsSnapshots(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -71,6 +71,9 @@ func (s *Server) await(ctx context.Context, out io.Reader) error {
 // URL answers where the server is.
 func (s *Server) URL() string { return s.url }
 
+// PID returns the number of the process that was started last.
+func (s *Server) PID() int { return s.command.Process.Pid }
+
 // Kill ends the server as a power cut would, with signal 9.
 func (s *Server) Kill() error {
 	if err := s.command.Process.Kill(); err != nil {

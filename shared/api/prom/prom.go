@@ -5,6 +5,7 @@ package prom
 
 import (
 	"net/http"
+	"regexp"
 	"strconv"
 	"time"
 
@@ -45,8 +46,34 @@ func New() *Metrics {
 		}),
 	}
 	m.registry.MustRegister(m.requests, m.operations, m.events, m.following,
-		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+		collectors.NewGoCollector(collectors.WithGoCollectorRuntimeMetrics(liveHeap)), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
+}
+
+// liveHeap is the memory that the last collection of garbage found in use, without what has become garbage since.
+var liveHeap = collectors.GoRuntimeMetricsRule{Matcher: regexp.MustCompile(`^/gc/heap/live:bytes$`)}
+
+// Calls adds the counter millrace_store_calls_total: how often each method of the store was called, as calls tells by name
+// whenever somebody looks.
+func (m *Metrics) Calls(calls func() map[string]int64) {
+	m.registry.MustRegister(storeCalls{calls, prometheus.NewDesc(
+		"millrace_store_calls_total", "Calls of the store by method, whatever came of them.", []string{"method"}, nil)})
+}
+
+// storeCalls is a collector of counters that somebody else keeps.
+type storeCalls struct {
+	calls func() map[string]int64
+	desc  *prometheus.Desc
+}
+
+// Describe implements prometheus.Collector.
+func (c storeCalls) Describe(descriptions chan<- *prometheus.Desc) { descriptions <- c.desc }
+
+// Collect implements prometheus.Collector.
+func (c storeCalls) Collect(metrics chan<- prometheus.Metric) {
+	for method, n := range c.calls() {
+		metrics <- prometheus.MustNewConstMetric(c.desc, prometheus.CounterValue, float64(n), method)
+	}
 }
 
 // Register adds a collector, the engine's own measurements say.

@@ -21,6 +21,7 @@ func TestMetrics(t *testing.T) {
 	m.Outcome("read", "empty", 0)
 	m.Following(+1)
 	m.Clock(func() time.Duration { return -1500 * time.Millisecond })
+	m.Calls(func() map[string]int64 { return map[string]int64{"get": 3, "write": 4} })
 	w := httptest.NewRecorder()
 	m.Handler().ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
 	body, err := io.ReadAll(w.Result().Body)
@@ -35,6 +36,9 @@ func TestMetrics(t *testing.T) {
 		`millrace_events_total{operation="emit"} 5`,
 		`millrace_followers 1`,
 		`millrace_clock_offset_seconds -1.5`,
+		`millrace_store_calls_total{method="get"} 3`,
+		`millrace_store_calls_total{method="write"} 4`,
+		`# TYPE go_gc_heap_live_bytes gauge`,
 	} {
 		if !strings.Contains(string(body), line+"\n") {
 			t.Errorf("no line %s", line)

@@ -9,7 +9,7 @@
 // A [Service] is the far side; each [Store] that it hands out is one process's own line to it, with its own luck. All
 // waiting is done by package time, so that under testing/synctest it is virtual. What happens to a request depends
 // on the seed, the process's name, the method, the key and how often that was called before, and on nothing else: a
-// run whose callers are deterministic is the same run each time.
+// run whose callers are deterministic is the same run each time (but for [Faults.InTurn]).
 //
 // The package imports store and the standard library.
 package faulty

@@ -82,10 +82,16 @@ func (f Faults) draw(d *dice) fate {
 type luck struct {
 	seed    uint64
 	process string
-	thrown  map[uint64]uint64 // how often each call was made
+	inTurn  bool
+	turns   uint64            // requests so far, in turn
+	thrown  map[uint64]uint64 // how often each call was made, otherwise
 }
 
 func (l *luck) next(c call) *dice {
+	if l.inTurn {
+		l.turns++
+		return newDice(call{}.number(l.seed, l.process), l.turns)
+	}
 	number := c.number(l.seed, l.process)
 	l.thrown[number]++
 	return newDice(number, l.thrown[number])

@@ -7,6 +7,10 @@ import "time"
 type Faults struct {
 	Seed uint64
 
+	// InTurn draws each request's luck by when it comes, not by what it asks for: for runs whose callers are not
+	// deterministic anyway, and that last so long that what each call has had cannot be remembered.
+	InTurn bool
+
 	// There and Back are the times that a request and its answer take.
 	There, Back Spread
 	// Timeout is how long a caller waits for an answer; 0 means for ever. The request may still land afterwards.

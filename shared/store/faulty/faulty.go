@@ -47,7 +47,7 @@ func New(base store.Store, faults Faults) *Store {
 func (s *Service) Process(name string) *Store {
 	return &Store{
 		service: s, faults: s.faults, process: name,
-		luck:    luck{seed: s.faults.Seed, process: name, thrown: map[uint64]uint64{}},
+		luck:    luck{seed: s.faults.Seed, process: name, inTurn: s.faults.InTurn, thrown: map[uint64]uint64{}},
 		crashed: make(chan struct{}),
 	}
 }
