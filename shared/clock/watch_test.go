@@ -58,7 +58,7 @@ func TestAClockThatIsOffIsRefused(t *testing.T) {
 				if off != refused || off && (skew.Offset-ahead).Abs() > 3*time.Second {
 					t.Fatalf("Check = %v, want an error %v", err, refused)
 				}
-				if now := c.Now().Sub(time.Now()).Abs(); now > clock.Tolerance {
+				if now := time.Until(c.Now()).Abs(); now > clock.Tolerance {
 					t.Errorf("Now is off by %v", now)
 				}
 				w.ahead = 0

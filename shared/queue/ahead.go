@@ -83,10 +83,12 @@ func (c *claim) look(ctx context.Context, limit int) (found []place, marks bool,
 func (c *claim) lookIn(ctx context.Context, line string, limit int) (found []place, more bool, err error) {
 	r := store.Range{Table: store.Work, Partition: readyPartition(line), Limit: limit}
 	from := c.ahead.from
-	for on := true; ; r.Limit = widePage {
-		if r.From, on = from[r.Partition]; !on {
+	for ; ; r.Limit = widePage {
+		next, on := from[r.Partition]
+		if !on {
 			return nil, false, nil
 		}
+		r.From = next
 		page, more, err := c.q.places(ctx, r)
 		if err != nil {
 			return nil, false, err

@@ -222,38 +222,52 @@ func (c *claim) run(ctx context.Context) ([]Lease, error) {
 	}
 	work := context.WithoutCancel(ctx) // what is picked is started or put back, whoever still listens
 	for idle := 0; idle < idleRounds && ctx.Err() == nil && q.now().Before(c.until); {
-		chosen, err := c.choose(work)
-		if err == nil && chosen == nil {
-			c.handOver(work)
-		}
-		if err != nil || chosen == nil {
-			return nil, err
-		}
-		leases, err := c.started(work, q.send(work, chosen)[0])
-		if cleanErr := c.clean(work); err == nil {
-			err = cleanErr
-		}
-		if len(leases) > 0 {
-			c.handOver(work)
-		}
-		if err != nil || len(leases) > 0 || c.full {
+		leases, over, err := c.round(work)
+		if over {
 			return leases, err
 		}
-		if c.tidied > 0 {
-			c.reach = min(2*c.reach, maxReach)
-		} else {
+		if !c.goOn(work) {
 			idle++
-		}
-		if c.conflict || c.tidied == 0 {
-			q.pause(work)
-		}
-		if c.conflict {
-			q.rivals.met(c.queue.Name, q.micro())
-			c.conflict = false
 		}
 	}
 	q.ring(work, ringsOf(c.lines)) // what comes behind may be ready
 	return nil, nil
+}
+
+// round picks entries once and starts those that may be started; over says that there is nothing more to look for.
+func (c *claim) round(ctx context.Context) (leases []Lease, over bool, err error) {
+	chosen, err := c.choose(ctx)
+	if err != nil {
+		return nil, true, err
+	}
+	if chosen == nil {
+		c.handOver(ctx)
+		return nil, true, nil
+	}
+	leases, err = c.started(ctx, c.q.send(ctx, chosen)[0])
+	if cleanErr := c.clean(ctx); err == nil {
+		err = cleanErr
+	}
+	if len(leases) > 0 {
+		c.handOver(ctx)
+	}
+	return leases, err != nil || len(leases) > 0 || c.full, err
+}
+
+// goOn prepares for another round, and reports whether the last one has put anything out of the way.
+func (c *claim) goOn(ctx context.Context) (progress bool) {
+	progress = c.tidied > 0
+	if progress {
+		c.reach = min(2*c.reach, maxReach)
+	}
+	if c.conflict || !progress {
+		c.q.pause(ctx)
+	}
+	if c.conflict {
+		c.q.rivals.met(c.queue.Name, c.q.micro())
+		c.conflict = false
+	}
+	return progress
 }
 
 // handOver rings where the claim has seen more that is in the way than it has tidied.

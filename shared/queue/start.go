@@ -94,18 +94,9 @@ func (c *claim) touches() []string {
 
 // prepare reads the picks' tasks and sorts them into what can be started and what cannot.
 func (c *claim) prepare(ctx context.Context, lost *store.Conflict) (journal.Change, error) {
-	if lost != nil || len(c.starts) > 0 { // what was read for an earlier preparation holds the places that it took
-		c.permits.at.forget()
-	}
-	c.starts, c.stale, c.held, c.left, c.ends, c.full, c.load = c.starts[:0], nil, nil, nil, nil, false, 0
-	c.strays = nil
-	c.unreserve(ctx)
-	c.conflict = c.conflict || lost != nil
+	c.prepareAnew(ctx, lost)
 	if lost != nil && c.queue.Type == definition.Ordered {
 		return journal.Change{}, errNothing // another may be the first now
-	}
-	if lost != nil {
-		c.q.permits.forget()
 	}
 	if err := c.permits.read(ctx, c.q, &c.queue); err != nil {
 		return journal.Change{}, err
@@ -125,14 +116,8 @@ func (c *claim) prepare(ctx context.Context, lost *store.Conflict) (journal.Chan
 	if err := c.q.mayDecide(ctx); err != nil { // the clock may have jumped since the claim began
 		return journal.Change{}, err
 	}
-	now := c.q.micro()
-	for i := range c.picks {
-		if err := c.judge(ctx, c.picks[i], items[i], now); err != nil {
-			return journal.Change{}, err
-		}
-	}
-	if len(c.starts) == 0 {
-		return journal.Change{}, errNothing
+	if err := c.judgeAll(ctx, items); err != nil {
+		return journal.Change{}, err
 	}
 	if err := c.fetchPayloads(ctx); err != nil {
 		return journal.Change{}, err
@@ -142,6 +127,34 @@ func (c *claim) prepare(ctx context.Context, lost *store.Conflict) (journal.Chan
 		change.Events[i] = startedEvent(&c.starts[i].task)
 	}
 	return change, nil
+}
+
+// prepareAnew forgets what an earlier preparation found.
+func (c *claim) prepareAnew(ctx context.Context, lost *store.Conflict) {
+	if lost != nil || len(c.starts) > 0 { // what was read for an earlier preparation holds the places that it took
+		c.permits.at.forget()
+	}
+	c.starts, c.stale, c.held, c.left, c.ends, c.full, c.load = c.starts[:0], nil, nil, nil, nil, false, 0
+	c.strays = nil
+	c.unreserve(ctx)
+	if lost != nil {
+		c.conflict = true
+		c.q.permits.forget()
+	}
+}
+
+// judgeAll decides about all picks. The error is [errNothing] if none can be started.
+func (c *claim) judgeAll(ctx context.Context, items []*store.Item) error {
+	now := c.q.micro()
+	for i := range c.picks {
+		if err := c.judge(ctx, c.picks[i], items[i], now); err != nil {
+			return err
+		}
+	}
+	if len(c.starts) == 0 {
+		return errNothing
+	}
+	return nil
 }
 
 // fetchPayloads reads the payloads that are kept apart before their tasks are started: a start is an attempt.

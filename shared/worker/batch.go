@@ -71,13 +71,9 @@ func (b *batch) hire(free, busy int) (err error) {
 	var late, grown bool
 	for {
 		for free > 0 && !b.dry.Load() && b.ctx.Err() == nil {
-			var leases []queue.Lease
-			leases, err = claim(b.ctx, b.runner.o.Engine, b.by, free)
-			for _, lease := range leases {
-				go b.employ(lease, late)
-			}
-			free, busy = free-len(leases), busy+len(leases)
-			b.dry.Store(err != nil || len(leases) == 0)
+			var found int
+			found, err = b.find(free, late)
+			free, busy = free-found, busy+found
 		}
 		if grown && free == 0 {
 			b.ring()
@@ -97,6 +93,16 @@ func (b *batch) hire(free, busy int) (err error) {
 			}
 		}
 	}
+}
+
+// find claims tasks for so many free workers, who begin with them, and returns how many there were.
+func (b *batch) find(free int, late bool) (found int, err error) {
+	leases, err := claim(b.ctx, b.runner.o.Engine, b.by, free)
+	for _, lease := range leases {
+		go b.employ(lease, late)
+	}
+	b.dry.Store(err != nil || len(leases) == 0)
+	return len(leases), err
 }
 
 // employ has a worker begin with a task. A panic of the engine costs its attempt, and nobody else anything.

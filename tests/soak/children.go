@@ -94,7 +94,6 @@ type storeProcess struct {
 	dir     string
 	address string // the same after each start
 	log     io.Writer
-	cast    *cast
 }
 
 func startStore(dir string, log io.Writer) (*storeProcess, error) {

@@ -108,10 +108,10 @@ func (f *flow) consume(ctx context.Context, k *clients, group *sync.WaitGroup) {
 // at the end.
 func (f *flow) saw(k *clients, e *eye, got *client.StreamEvent) {
 	name, next := got.Event.Name, e.next[got.Event.Name]+1
-	switch {
-	case got.Sequence == next:
+	switch got.Sequence {
+	case next:
 		e.next[name] = next
-	case got.Sequence == next-1:
+	case next - 1:
 		e.again++
 	default:
 		k.ledger.wrong("stream %q: a consumer of %q got sequence %d of %q, want %d", f.name, e.Name, got.Sequence, name, next)

@@ -2,6 +2,7 @@ package remote
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/rpc"
 	"sync"
@@ -68,7 +69,7 @@ func (s *Store) call(ctx context.Context, r *Request, lost error) (*Answer, erro
 	select {
 	case <-ctx.Done():
 		go func() { <-done; s.calls.Done() }()
-		if lost == store.ErrUnknown {
+		if errors.Is(lost, store.ErrUnknown) {
 			return nil, fmt.Errorf("%w: %w", lost, ctx.Err())
 		}
 		return nil, ctx.Err()
