@@ -7,11 +7,12 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 )
 
-// Client answers what sends the SDK's requests over a transport. Redirects are not followed.
+// Client returns an HTTP client for the SDK over a transport. It does not follow redirects.
 //
-// As soon as an answer's head is there, the SDK closes the request's body, and a closed body answers io.EOF as an error of
-// its WriteTo. If net/http still looks whether the body has more than it said, it takes that for a failed request and cuts
-// the connection, in the middle of a long answer (smithy-go 1.28, safeWriteToReadCloser). Bodies are sent without WriteTo.
+// The SDK closes a request's body as soon as the head of the response arrives, and the WriteTo of a closed body returns
+// io.EOF as an error. If net/http is still checking that the body has no more bytes than declared, it takes that for a
+// failed request and closes the connection, in the middle of a long response (smithy-go 1.28, safeWriteToReadCloser). So
+// the client hides the bodies' WriteTo.
 func Client(transport http.RoundTripper) aws.HTTPClient {
 	return &client{http.Client{
 		Transport:     transport,

@@ -9,7 +9,7 @@ import (
 	"github.com/millrace/millrace/shared/awsenv"
 )
 
-// body can write itself, as the bodies of the SDK can.
+// body implements io.WriterTo, as the bodies of the SDK do.
 type body struct{ *bytes.Reader }
 
 func (body) Close() error { return nil }

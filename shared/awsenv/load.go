@@ -15,20 +15,20 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials/endpointcreds"
 )
 
-// containerHost is where Amazon ECS answers a container's credentials.
+// containerHost is the address of a container's credentials on Amazon ECS.
 const containerHost = "http://169.254.170.2"
 
-// Load answers the SDK's configuration from the standard variables, for every host that a function runs on:
+// Load returns the SDK's configuration from the standard variables, for every host that a function runs on:
 //
 //   - AWS_REGION, AWS_DEFAULT_REGION
 //   - AWS_ENDPOINT_URL, AWS_ENDPOINT_URL_DYNAMODB and its like, AWS_IGNORE_CONFIGURED_ENDPOINT_URLS
 //   - AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN: Lambda, and anywhere by hand
 //   - AWS_CONTAINER_CREDENTIALS_RELATIVE_URI, …_FULL_URI, AWS_CONTAINER_AUTHORIZATION_TOKEN, …_TOKEN_FILE: ECS, App
 //     Runner, Pod Identity on EKS
-//   - else the role of the EC2 instance, unless AWS_EC2_METADATA_DISABLED is true
+//   - otherwise the role of the EC2 instance (AWS_EC2_METADATA_DISABLED=true disables it)
 //
-// Variables that ask for another way of signing in (AWS_PROFILE, AWS_WEB_IDENTITY_TOKEN_FILE) are an error rather than
-// ignored. The SDK's config module knows these ways; its configuration can be used in place of this one.
+// Variables that ask for another way of signing in (AWS_PROFILE, AWS_WEB_IDENTITY_TOKEN_FILE) are an error. The SDK's
+// config module supports these ways; its configuration can be used in place of this one.
 func Load(context.Context) (aws.Config, error) {
 	cfg := aws.Config{
 		Region:        first("AWS_REGION", "AWS_DEFAULT_REGION"),
@@ -57,16 +57,17 @@ func first(names ...string) string {
 	return ""
 }
 
-// endpoints tells each service of its own endpoint, by the interface that the SDK looks for among ConfigSources.
+// endpoints returns the configured endpoint of each service. The SDK looks for its interface in ConfigSources.
 type endpoints struct{}
 
-// GetServiceBaseEndpoint answers AWS_ENDPOINT_URL_SERVICE, the service's id in capitals with underscores for spaces.
+// GetServiceBaseEndpoint returns AWS_ENDPOINT_URL_SERVICE; SERVICE is the service's id in capitals with underscores for
+// spaces.
 func (endpoints) GetServiceBaseEndpoint(_ context.Context, service string) (string, bool, error) {
 	value := os.Getenv("AWS_ENDPOINT_URL_" + strings.ReplaceAll(strings.ToUpper(service), " ", "_"))
 	return value, value != "", nil
 }
 
-// GetIgnoreConfiguredEndpoints reports whether the endpoint variables are to be passed over.
+// GetIgnoreConfiguredEndpoints reports whether the endpoint variables are to be ignored.
 func (endpoints) GetIgnoreConfiguredEndpoints(context.Context) (bool, bool, error) {
 	return ignoreEndpoints(), true, nil
 }
@@ -75,7 +76,7 @@ func ignoreEndpoints() bool {
 	return strings.EqualFold(os.Getenv("AWS_IGNORE_CONFIGURED_ENDPOINT_URLS"), "true")
 }
 
-// signIn chooses where credentials come from, in the order of the SDK's own chain.
+// signIn chooses the source of credentials, in the order of the SDK's own chain.
 func signIn() (aws.CredentialsProvider, error) {
 	if id, secret := os.Getenv("AWS_ACCESS_KEY_ID"), os.Getenv("AWS_SECRET_ACCESS_KEY"); id != "" && secret != "" {
 		return credentials.NewStaticCredentialsProvider(id, secret, os.Getenv("AWS_SESSION_TOKEN")), nil
@@ -103,15 +104,15 @@ func containerCredentials(endpoint string) aws.CredentialsProvider {
 		o.AuthorizationToken = os.Getenv("AWS_CONTAINER_AUTHORIZATION_TOKEN")
 		if file := os.Getenv("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"); file != "" {
 			o.AuthorizationTokenProvider = endpointcreds.TokenProviderFunc(func() (string, error) {
-				token, err := os.ReadFile(file) // read each time: it is renewed
+				token, err := os.ReadFile(file) // at each call, since the file is renewed
 				return string(token), err
 			})
 		}
 	})
 }
 
-// trusted refuses to ask for credentials in the clear anywhere but on this machine and at the addresses where ECS and EKS
-// answer them.
+// trusted returns an error if credentials would be fetched in the clear, except from this machine or from the addresses
+// where ECS and EKS provide them.
 func trusted(endpoint string) error {
 	u, err := url.Parse(endpoint)
 	if err != nil {

@@ -67,7 +67,7 @@ func TestLoadEndpoints(t *testing.T) {
 			}
 			for _, name := range []string{"AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_DYNAMODB"} {
 				if _, set := c.variables[name]; !set {
-					os.Unsetenv(name) // variables has set it for the test to restore
+					os.Unsetenv(name) // variables has set it, so that the test restores it
 				}
 			}
 			cfg, err := awsenv.Load(t.Context())

@@ -6,38 +6,39 @@ import (
 	"time"
 )
 
-// MaxDelay is the longest delay that every bell keeps by itself (SQS: 15 minutes). What is due later is rung for later.
+// MaxDelay is the longest delay that every notifier keeps by itself (SQS: 15 minutes). A notification for later is sent
+// again later.
 const MaxDelay = 15 * time.Minute
 
-// ErrUnavailable is returned when the bell cannot be reached. The work is safe in the store; the sweep rings for
-// it again.
+// ErrUnavailable is returned when the notifier cannot be reached. The tasks are safe in the store; the sweep sends the
+// notification again.
 var ErrUnavailable = errors.New("bell: unavailable")
 
-// ErrClosed is returned by every method after Close.
+// ErrClosed is returned by every method but Close after Close.
 var ErrClosed = errors.New("bell: closed")
 
-// Ring asks for a worker's attention: there may be a task to start. It carries no task and no order.
+// Ring is a notification for workers: there may be a task to start. It carries no task and no order.
 type Ring struct {
-	// Queue is where to look first.
+	// Queue is the queue to look in first.
 	Queue string
-	// At is when; zero or past: now. A ring may come late, and up to a second early: whoever hears it waits for its time. One
-	// for more than [MaxDelay] ahead comes after MaxDelay.
+	// At is when the notification is due; zero or past: now. It may come late, and up to a second early: the receiver
+	// waits for its time. One that is due more than [MaxDelay] ahead comes after MaxDelay.
 	At time.Time
-	// Again: it is rung afresh, since whoever heard it could not look. Bells need not keep it.
+	// Again says that the notification is repeated, because the receiver could not look. Notifiers need not preserve it.
 	Again bool
 }
 
-// Bell wakes workers. Rings may be lost, doubled, reordered and late: nothing but promptness rests on them. All methods
-// may be called concurrently.
+// Bell is a notifier that wakes workers. Notifications may be lost, doubled, reordered and late: only promptness depends
+// on them. All methods may be called concurrently.
 type Bell interface {
-	// Ring rings once for each of rings, which may be none. An error means that some were perhaps not rung: the context's
+	// Ring sends each of rings once; there may be none. An error means that some were perhaps not sent: the context's
 	// error, [ErrClosed] or [ErrUnavailable].
 	Ring(ctx context.Context, rings ...Ring) error
 
-	// Ping answers nil if the bell can be rung.
+	// Ping returns nil if the notifier can be reached.
 	Ping(ctx context.Context) error
 
-	// Close releases the bell; rings under way may be lost. Afterwards all methods answer [ErrClosed], but for Close itself,
-	// which does nothing more.
+	// Close releases the notifier; notifications under way may be lost. Afterwards all methods return [ErrClosed], except
+	// Close, which does nothing.
 	Close() error
 }

@@ -1,6 +1,6 @@
-// Package bell is the port by which whoever makes a task ready wakes those who run tasks. The tasks themselves, and their
-// order, are in the store: a ring says only that it is worth looking.
+// Package bell is the port of the notifier (bell), by which processes that make tasks ready wake the workers. The tasks
+// and their order are in the store: a notification (ring) says only that it is worth looking.
 //
-// Package local rings within a process, package sqs through a queue of SQS; package belltest is the conformance suite of
-// both. This package imports only the standard library.
+// Package local notifies within a process, package sqs through a queue of SQS, package faulty adds faults to a notifier
+// for tests; package belltest is the conformance suite. This package imports only the standard library.
 package bell

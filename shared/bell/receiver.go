@@ -2,18 +2,19 @@ package bell
 
 import "context"
 
-// Receiver is the side of a bell on which workers wait. Its methods may be called concurrently; a ring is heard by one of
-// those who wait.
+// Receiver is the side of a notifier on which workers wait. Its methods may be called concurrently; each notification goes
+// to one of the callers.
 type Receiver interface {
-	// Receive waits until there is a ring, without asking again and again, and answers from 1 to limit of them, in no order
-	// that means anything; limit is at least 1. Rings answered are gone. Their At may be zero even if they were rung for a time.
+	// Receive waits, without polling by the caller, until there is a notification, and returns from 1 to limit of them, in
+	// no particular order; limit is at least 1. It returns each of them once. Their At may be zero even if they were sent
+	// with a time.
 	//
-	// It ends with the context's error, with [ErrClosed] after Close, or with [ErrUnavailable], after which a caller should
-	// wait a little before the next call.
+	// It returns the context's error, [ErrClosed] after Close, or [ErrUnavailable], after which a caller should wait a
+	// little before the next call.
 	Receive(ctx context.Context, limit int) ([]Ring, error)
 }
 
-// Line is a bell with both its ends.
+// Line is a notifier with both its sides.
 type Line interface {
 	Bell
 	Receiver

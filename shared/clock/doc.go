@@ -1,10 +1,11 @@
-// Package clock says whether this process's clock may decide for others. Ticks of schedules, the ends of leases and what is due are
-// decided by time, for every process of a deployment: one whose clock is some minutes ahead would give up the ticks in between as
-// missed, and end everybody's leases. So whoever decides such a thing asks a [Watch] first, which compares the clock with
-// the store's date, and refuses beyond a few seconds. What a process does for its own tasks goes on, by the store's time.
+// Package clock checks whether this process's clock may be used for decisions about others. Ticks of schedules, ends of
+// leases and due tasks depend on time, for all processes of a deployment: one whose clock is some minutes ahead would skip
+// the ticks in between as missed, and end the leases of others. Before such a decision a process asks a [Watch], which
+// compares the clock with the store's date, and refuses if they differ by more than [Tolerance]. Work on the process's own
+// tasks continues, with the store's time.
 //
-// Where one process has the store to itself there is no other clock. It can only jump: then leases are not taken for
-// over before those who hold them have had the time to say that they are there.
+// If one process has the store to itself, there is no other clock, but its clock can jump: then leases are not taken as
+// expired before their holders have had time to extend them.
 //
 // It imports store.
 package clock

@@ -11,22 +11,22 @@ import (
 	"github.com/millrace/millrace/shared/store"
 )
 
-// Tolerance is by how much a process's clock may differ from the store's date, which may be in whole seconds. It is also what
-// counts as a jump.
+// Tolerance is by how much a process's clock may differ from the store's date, which may be in whole seconds. A greater
+// step of the clock counts as a jump.
 const Tolerance = 5 * time.Second
 
-// every is how long a comparison with the store's date holds, unless the clock jumps.
+// every is how long a comparison with the store's date is valid, unless the clock jumps.
 const every = time.Minute
 
-// precision is how much later than a store's date it may be really.
+// precision is how much later than a store's date its real time may be.
 const precision = time.Second
 
-// Skew is the error of a process whose clock is off.
+// Skew is the error of a process whose clock is off by more than [Tolerance].
 type Skew struct {
-	Offset time.Duration // how far it is ahead of the store's date, at least; negative: behind
+	Offset time.Duration // how far the clock is ahead of the store's date, at least; negative: behind
 }
 
-// Error names the difference.
+// Error returns the difference and how to mend it.
 func (s *Skew) Error() string {
 	way := "ahead of"
 	if s.Offset < 0 {
@@ -36,41 +36,42 @@ func (s *Skew) Error() string {
 		"decides nothing by time", s.Offset.Abs().Round(time.Millisecond), way)
 }
 
-// Options of a Watch. The zero value of each field means its default.
+// Options are the options of a Watch. The zero value of each field means its default.
 type Options struct {
-	Now      func() time.Time           // the clock; default time.Now
-	Log      *slog.Logger               // default: discards
-	Compared func(offset time.Duration) // is told of each comparison, 0 being within what can be told apart; default: nobody is
+	Now func() time.Time // the clock; default time.Now
+	Log *slog.Logger     // default: discards
+	// Compared is called with the offset after each comparison; 0 means none that can be told. Default: none.
+	Compared func(offset time.Duration)
 }
 
-// Watch compares this process's clock with the date of its store: when it is asked first, then once a minute at most, and whenever
-// the clock has jumped, which the monotonic clock shows. A nil Watch trusts the clock, and returns the machine's. Its methods may
+// Watch compares this process's clock with the date of its store: at the first use, then at most once a minute, and
+// whenever the clock has jumped relative to the monotonic clock. A nil Watch trusts the machine's clock. Its methods may
 // be called concurrently.
 type Watch struct {
 	store     store.Store
 	o         Options
 	began     time.Time
-	comparing chan struct{} // holds a token while nobody compares
+	comparing chan struct{} // holds a token while no comparison runs
 
 	mu     sync.Mutex
-	last   reading       // of the last comparison, or since when a clock without another to compare it with runs evenly
-	known  bool          // offset is
+	last   reading       // of the last comparison or jump; of a process alone, renewed each minute
+	known  bool          // whether offset is known
 	offset time.Duration // by the last comparison
-	jumped time.Duration // when the clock jumped last, on the monotonic clock
+	jumped time.Duration // the time of the last jump, on the monotonic clock
 }
 
-// reading is both clocks at one moment.
+// reading holds both clocks at one moment.
 type reading struct {
 	wall time.Time
 	mono time.Duration
 }
 
-// drift returns how much further the wall clock went than the monotonic one since an earlier reading.
+// drift returns how much further the wall clock advanced than the monotonic one since an earlier reading.
 func (r reading) drift(since reading) time.Duration {
 	return r.wall.Sub(since.wall) - (r.mono - since.mono)
 }
 
-// Open returns a Watch over a store. Nothing is asked of the store yet.
+// Open returns a Watch over a store. It does not call the store yet.
 func Open(s store.Store, o Options) *Watch {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -89,7 +90,7 @@ func Open(s store.Store, o Options) *Watch {
 
 func (w *Watch) read() reading { return reading{w.o.Now().Round(0), time.Since(w.began)} }
 
-// Now returns the time: the clock's, less what it is known to be off by.
+// Now returns the time: the clock's, less its known [Watch.Offset].
 func (w *Watch) Now() time.Time {
 	if w == nil {
 		return time.Now()
@@ -97,7 +98,8 @@ func (w *Watch) Now() time.Time {
 	return w.o.Now().Add(-w.Offset())
 }
 
-// Offset returns how far the clock is known to be ahead of the store's date, negative where it is behind; 0 within [Tolerance].
+// Offset returns how far the clock is known to be ahead of the store's date, negative if it is behind; 0 within
+// [Tolerance].
 func (w *Watch) Offset() time.Duration {
 	if w == nil {
 		return 0
@@ -110,9 +112,9 @@ func (w *Watch) Offset() time.Duration {
 	return w.offset
 }
 
-// Check returns nil if the clock may decide for others. Otherwise the error is a [Skew], or says that the store could not be asked
-// when nothing was known, or when the clock had jumped. It costs a call of the store once a minute at most; of one that a
-// process has to itself, none.
+// Check returns nil if the clock may be used for decisions about others. Otherwise the error is a [Skew], or the store's
+// error if the date could not be read and either nothing was known or the clock had jumped. It calls the store at most
+// once a minute; never if the process has the store to itself.
 func (w *Watch) Check(ctx context.Context) error {
 	if w == nil || w.alone() {
 		return nil
@@ -128,7 +130,7 @@ func (w *Watch) Check(ctx context.Context) error {
 	return nil
 }
 
-// Steady returns for how long the clock has gone evenly, as far as this process has seen it: since it jumped last.
+// Steady returns how long the clock has advanced evenly, as far as this process has seen it: the time since its last jump.
 func (w *Watch) Steady() time.Duration {
 	if w == nil {
 		return math.MaxInt64
@@ -141,25 +143,26 @@ func (w *Watch) Steady() time.Duration {
 
 func (w *Watch) alone() bool { return w.store.Exclusive() }
 
-// look sees whether the clock has jumped, and reports whether anything is known of it, and whether that still holds.
+// look checks whether the clock has jumped. It reports whether an offset is known, and whether it is still valid.
 func (w *Watch) look() (known, fresh bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	now := w.read()
 	if drift := now.drift(w.last); drift.Abs() > Tolerance {
-		if w.alone() { // others are compared anew, and that says it
+		if w.alone() { // with others the next comparison logs it
 			w.o.Log.Warn("the clock of this process has jumped", "by", drift)
 		}
 		w.jumped, w.known, w.last = now.mono, false, now
 	}
 	age := now.mono - w.last.mono
-	if w.alone() && age > every { // what is drift over a long time is no jump
+	if w.alone() && age > every { // drift over a long time is no jump
 		w.last = now
 	}
 	return w.known, w.known && age <= every
 }
 
-// compare asks the store. While another does, who knows something already goes by that, and so does who cannot ask it.
+// compare reads the store's date. If an offset is known, compare does not wait for a concurrent comparison, and ignores
+// errors.
 func (w *Watch) compare(ctx context.Context, known bool) error {
 	if known {
 		select {
@@ -177,7 +180,7 @@ func (w *Watch) compare(ctx context.Context, known bool) error {
 	defer func() { w.comparing <- struct{}{} }()
 	known, fresh := w.look()
 	if fresh {
-		return nil // by who was quicker
+		return nil // a concurrent comparison was faster
 	}
 	before := w.read()
 	date, err := w.store.Date(ctx)
@@ -191,8 +194,8 @@ func (w *Watch) compare(ctx context.Context, known bool) error {
 	return nil
 }
 
-// settle notes what a comparison has shown: how far off the clock is at least, given when the store was asked and when it
-// answered.
+// settle records the result of a comparison: how far off the clock is at least, from the readings before and after the
+// store's call.
 func (w *Watch) settle(before, after reading, date time.Time) {
 	var offset time.Duration
 	if ahead := before.wall.Sub(date) - precision; ahead > 0 {
@@ -203,7 +206,7 @@ func (w *Watch) settle(before, after reading, date time.Time) {
 	w.mu.Lock()
 	was := w.offset.Abs() > Tolerance
 	w.last, w.known, w.offset = after, true, offset
-	if after.drift(before).Abs() > Tolerance { // it has jumped meanwhile
+	if after.drift(before).Abs() > Tolerance { // it has jumped during the call
 		w.known = false
 	}
 	w.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 	"github.com/millrace/millrace/shared/store/memory"
 )
 
-// dated is a store that others reach too, with a date that may be off, slow to come, or not to be had.
+// dated is a store that other processes use too, with a date that may be off, slow, or unavailable.
 type dated struct {
 	store.Store
 	alone bool
@@ -70,7 +70,7 @@ func TestAClockThatIsOffIsRefused(t *testing.T) {
 	}
 }
 
-// What is known holds for a minute, and no longer than until the clock jumps.
+// A comparison is valid for a minute, or until the clock jumps.
 func TestTheStoreIsAskedOnceAMinute(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -88,7 +88,7 @@ func TestTheStoreIsAskedOnceAMinute(t *testing.T) {
 		if err := c.Check(t.Context()); err == nil {
 			t.Error("Check = nil after the clock has jumped")
 		}
-		d.off = w.ahead // the machine was asleep, and with it the monotonic clock: both clocks have gone on
+		d.off = w.ahead // the machine was asleep, and so was the monotonic clock: both clocks have advanced
 		w.ahead += 10 * time.Second
 		d.off = w.ahead
 		if err := c.Check(t.Context()); err != nil {
@@ -97,7 +97,8 @@ func TestTheStoreIsAskedOnceAMinute(t *testing.T) {
 	})
 }
 
-// A store that cannot be asked makes a clock that was right not wrong; one that has jumped, or was never compared, is not trusted.
+// If the store is unavailable, a clock that was right is still trusted; one that has jumped, or was never compared, is
+// not.
 func TestAStoreThatCannotBeAsked(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -122,7 +123,7 @@ func TestAStoreThatCannotBeAsked(t *testing.T) {
 	})
 }
 
-// The clock of a process that has the store to itself is the only one. It is seen to jump, and costs no call.
+// The clock of a process that has the store to itself is the only one. Jumps are noticed, at no call of the store.
 func TestAClockAlone(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

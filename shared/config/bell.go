@@ -8,11 +8,11 @@ import (
 	"github.com/millrace/millrace/shared/bell"
 )
 
-// Bells are the bells that a program can open, by the scheme of their URLs.
+// Bells are the notifiers (bells) that a program can open, by the scheme of their URLs.
 type Bells map[string]func(ctx context.Context, place string) (bell.Line, error)
 
-// OpenBell opens the bell at url, such as local or sqs:millrace-rings. Without a URL it is the one in this process, if the
-// program has it.
+// OpenBell opens the notifier at url, such as local or sqs:millrace-rings. Without a URL it opens local, if openers has
+// it.
 func OpenBell(ctx context.Context, url string, openers Bells) (bell.Line, error) {
 	scheme, place, _ := strings.Cut(url, ":")
 	if url == "" {
@@ -32,5 +32,5 @@ func OpenBell(ctx context.Context, url string, openers Bells) (bell.Line, error)
 	return opened, nil
 }
 
-// String lists the forms of URL that can be opened.
+// String returns the forms of URL that can be opened.
 func (b Bells) String() string { return forms(b) }

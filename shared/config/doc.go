@@ -1,14 +1,14 @@
-// Package config reads what operators say: environment variables and the file millrace.yaml, both strictly. Every mistake
-// is reported with its place and what would be right, all of them at once.
+// Package config reads the operator's settings: environment variables and the file millrace.yaml, both strictly. All
+// mistakes are reported at once, each with its place and what would be right.
 //
 //	MILLRACE_STORE        where the data is: pebble:DIR or dynamodb:PREFIX
-//	MILLRACE_BELL         how workers are woken: local (default, where there is one process) or sqs:QUEUE
+//	MILLRACE_BELL         how workers are notified: local (default, where there is one process) or sqs:QUEUE
 //	MILLRACE_ADMIN_TOKEN  the secret of the token named admin
-//	MILLRACE_TOKENS       more tokens, as the list under tokens in the file
-//	MILLRACE_CONFIG       path of millrace.yaml; or its text, where that begins with {, for hosts without files
+//	MILLRACE_TOKENS       more tokens, in the form of the list under tokens in the file
+//	MILLRACE_CONFIG       path of millrace.yaml; or its text, if that begins with {, for hosts without files
 //	MILLRACE_LOG          debug, info (default), warn or error
-//	MILLRACE_DRAIN        how long a stop may take in all; default 8s
-//	MILLRACE_WORKERS      how many tasks a process runs at once, where it runs any; default 16
+//	MILLRACE_DRAIN        how long a stop may take in all, more than 0; default 8s
+//	MILLRACE_WORKERS      how many tasks a process runs at once, if it runs any; 1 to 10000, default 16
 //
 // The file has these sections, all of them optional:
 //
@@ -21,6 +21,6 @@
 //
 // and those that package definition describes: sources, handlers, jobs, queues, schedules, job_chains, lease.
 //
-// The package imports api (for roles), bell, definition, document, event (for durations) and store. It opens both by what it is handed, so that a
-// program links only the backends that its main names.
+// The package imports api (for roles), bell, definition, document, event (for durations) and store. It opens stores and
+// notifiers with functions from its caller, so that a program links only the backends that its main names.
 package config

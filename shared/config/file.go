@@ -8,7 +8,7 @@ import (
 	"github.com/millrace/millrace/shared/document"
 )
 
-// parse reads millrace.yaml.
+// parse reads the text of millrace.yaml; name is used in messages.
 func (s *Settings) parse(name string, text []byte) error {
 	set := new(definition.Set)
 	err := document.Read(name, text, func(d *document.Document, n *document.Node, _ string) {

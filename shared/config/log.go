@@ -6,7 +6,7 @@ import (
 	"os"
 )
 
-// Logger answers a logger that writes text to a terminal, and JSON, a line each, to everything else.
+// Logger returns a logger that writes text to a terminal, and lines of JSON to everything else.
 func Logger(w io.Writer, level slog.Level) *slog.Logger {
 	options := &slog.HandlerOptions{Level: level}
 	if isTerminal(w) {

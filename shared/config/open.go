@@ -10,10 +10,10 @@ import (
 	"github.com/millrace/millrace/shared/store"
 )
 
-// Opener opens a backend at the place that a store's URL names after its scheme.
+// Opener opens a backend; place is the part of a store's URL after the scheme and the colon.
 type Opener func(ctx context.Context, place string) (store.Store, error)
 
-// Openers are the backends that a program can open, by the scheme of their URLs.
+// Openers are the stores that a program can open, by the scheme of their URLs.
 type Openers map[string]Opener
 
 // OpenStore opens the store at url, such as pebble:data or dynamodb:millrace.
@@ -35,10 +35,10 @@ func OpenStore(ctx context.Context, url string, openers Openers) (store.Store, e
 	return opened, nil
 }
 
-// String lists the forms of URL that can be opened.
+// String returns the forms of URL that can be opened.
 func (o Openers) String() string { return forms(o) }
 
-// forms lists the forms of URL with these schemes.
+// forms returns the forms of URL with these schemes, joined by "or".
 func forms[T any](openers map[string]T) string {
 	all := slices.Sorted(maps.Keys(openers))
 	for i, scheme := range all {

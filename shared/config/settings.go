@@ -15,43 +15,43 @@ import (
 	"github.com/millrace/millrace/shared/event"
 )
 
-// Settings are what an operator can say.
+// Settings are the operator's settings, checked.
 type Settings struct {
-	Store     string      // URL for [OpenStore]; empty where MILLRACE_STORE is not set
-	Bell      string      // URL for [OpenBell]; empty where MILLRACE_BELL is not set
-	Tokens    []api.Token // at least one, each of its own name and secret
+	Store     string      // URL for [OpenStore]; empty if MILLRACE_STORE is not set
+	Bell      string      // URL for [OpenBell]; empty if MILLRACE_BELL is not set
+	Tokens    []api.Token // at least one; names and secrets are unique
 	Retention Retention
 	History   History
 	Targets   Targets
 	Metrics   Metrics
-	Drain     time.Duration // how long a stop may take, see [host.Server]; 0: its default
-	Lease     time.Duration // how long an instance holds a task without a heartbeat; default 30 s
-	Level     slog.Level    // default info
-	Workers   int           // how many tasks this process runs at once; 0: the pool's default
+	Drain     time.Duration // how long a stop may take, see [host.Server]; 0: its default, 8 s
+	Lease     time.Duration // how long a task is held without a heartbeat unless its job has a lease; default 30 s
+	Level     slog.Level    // default [slog.LevelInfo]
+	Workers   int           // how many tasks this process runs at once, 1 to 10,000; 0: the pool's default, 16
 
-	// Definitions are what the file declares; nil without a file.
+	// Definitions are what the file declares; nil if there is no file.
 	Definitions *definition.Set
 }
 
-// Retention bounds the journal: events beyond either limit are evicted. Zero means the journal's default.
+// Retention bounds the journal: events that exceed either limit are evicted. Zero means the journal's default.
 type Retention struct {
-	Events int64
-	Age    time.Duration
+	Events int64         // the newest so many events are kept; default 1,000,000
+	Age    time.Duration // events not older than this are kept; default 7 days
 }
 
-// History bounds the history: tasks that were finished longer ago than the age are removed. Zero means that they are kept.
+// History bounds the history of finished tasks.
 type History struct {
-	Age time.Duration
+	Age time.Duration // tasks that finished longer ago are removed; 0: never
 }
 
-// Targets bounds where tasks may be sent.
+// Targets bounds the addresses that tasks may be sent to.
 type Targets struct {
-	AllowPrivate bool // permits private and link-local addresses
+	AllowPrivate bool // permits private and link-local addresses; default false
 }
 
 // Metrics says who may read /metrics.
 type Metrics struct {
-	Open bool // anyone; default: tokens of roles that may read
+	Open bool // anyone may; default: only tokens whose role may read
 }
 
 const (
@@ -59,13 +59,13 @@ const (
 	maxWorkers   = 10_000
 )
 
-// adminName is the name of the token that MILLRACE_ADMIN_TOKEN sets.
+// adminName is the name of the token that MILLRACE_ADMIN_TOKEN defines.
 const adminName = "admin"
 
 var errNoToken = errors.New("config: there is no token, so nobody could do anything: set MILLRACE_ADMIN_TOKEN to a secret of " +
 	"your choice, or list tokens in MILLRACE_TOKENS or in the file that MILLRACE_CONFIG names")
 
-// Load reads the environment, and the file that MILLRACE_CONFIG names. Its error has a line for every mistake.
+// Load reads the environment, and the file that MILLRACE_CONFIG names. Its error has a line for each mistake.
 func Load(env func(string) string) (Settings, error) {
 	settings := Settings{Store: env("MILLRACE_STORE"), Bell: env("MILLRACE_BELL"), Lease: defaultLease}
 	err := errors.Join(
@@ -85,7 +85,7 @@ func Load(env func(string) string) (Settings, error) {
 	return settings, nil
 }
 
-// loadFile reads the configuration at path, or in path itself where that is no path but an object.
+// loadFile reads the configuration at path; if path begins with {, it is the configuration itself.
 func (s *Settings) loadFile(path string) error {
 	if path == "" {
 		return nil
@@ -154,8 +154,8 @@ func (s *Settings) loadDrain(text string) error {
 	return nil
 }
 
-// checkTokens demands what tokens from several places must be together: names tell clients apart, in logs and in the scope
-// of their idempotency keys.
+// checkTokens checks the tokens of all sources together: names must be unique, since they distinguish clients in logs and
+// in the scope of idempotency keys; so must secrets.
 func (s *Settings) checkTokens() error {
 	if len(s.Tokens) == 0 {
 		return errNoToken

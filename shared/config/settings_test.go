@@ -17,7 +17,7 @@ import (
 
 const hash = "2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b" // of "secret"
 
-// env is an environment; an entry MILLRACE_CONFIG holds the text of the file.
+// env is an environment; its entry MILLRACE_CONFIG holds the text of the file.
 type env map[string]string
 
 func load(t *testing.T, e env) (config.Settings, error) {

@@ -18,13 +18,14 @@ func (x *Expression) readClassic(text string, words []word) (err error) {
 		return err
 	}
 	x.days.dates, x.days.weekdays = uint32(dates)<<1, uint8(weekdays)
-	// A field that leaves all open leaves the choice to the other. If both are restricted either will do (POSIX).
+	// A day field that allows all days leaves the choice to the other one. If both are restricted, a day must match one of
+	// them (POSIX).
 	x.days.byDate = !anyDate || anyWeekday
 	x.days.byWeekday = !anyWeekday
 	return nil
 }
 
-// readClassicDays reads a day field, and answers whether it leaves all days open: whether "*", "?" or "*/1" is in it.
+// readClassicDays reads a day field, and reports whether it allows all days: whether "*", "?" or "*/1" is in it.
 func readClassicDays(r *reader) (found uint64, open bool, err error) {
 	all := set{}
 	r.fill(&all, r.min, r.max, 1)

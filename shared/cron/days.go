@@ -1,22 +1,22 @@
 package cron
 
-// days says which days of a month match. Days of the month are bits 1 to 31, offsets from its end bits 0 to 30, days
-// of the week bits 0 to 6 with Sunday as 0.
+// days says which days of a month match. Days of the month are bits 1 to 31, offsets from its end bits 0 to 30, days of
+// the week bits 0 to 6 with Sunday as 0.
 type days struct {
-	byDate    bool // the fields by date count
-	byWeekday bool // the fields by weekday count; with both, a day need match one
+	byDate    bool // the fields by date apply
+	byWeekday bool // the fields by weekday apply; if both do, a day must match one of them
 
-	dates       uint32 // the nth
-	nearest     uint32 // nW: the weekday nearest to the nth, in the same month
-	fromEnd     uint32 // L-n
-	nearestFrom uint32 // L-nW
+	dates       uint32 // the nth day
+	nearest     uint32 // nW: the weekday (Monday to Friday) nearest to the nth day, in the same month
+	fromEnd     uint32 // L-n: the nth day before the last
+	nearestFrom uint32 // L-nW: the weekday nearest to that day
 
-	weekdays     uint8    // each of them
-	lastWeekdays uint8    // nL: the last of them in the month
-	nthWeekdays  [5]uint8 // n#m: the mth of them in the month, at m-1
+	weekdays     uint8    // each such day of the month
+	lastWeekdays uint8    // nL: the last such day of the month
+	nthWeekdays  [5]uint8 // n#m: the mth such day of the month, at index m-1
 }
 
-// in answers the days of a month that match, as bits 1 to 31.
+// in returns the days of a month that match, as bits 1 to 31.
 func (d *days) in(year, month int) uint32 {
 	length := lengthOf(year, month)
 	var found uint32
@@ -32,10 +32,10 @@ func (d *days) in(year, month int) uint32 {
 	return found & span(1, length)
 }
 
-// span is the bits from first to last.
+// span returns the bits from first to last.
 func span(first, last int) uint32 { return uint32(below(last+1) &^ below(first)) }
 
-// specialDates answers the days that L and W mean in a month of that length, which begins on that weekday.
+// specialDates returns the days that L and W select in a month of that length that begins on that weekday.
 func (d *days) specialDates(length, begins int) uint32 {
 	var found uint32
 	for rest := uint64(d.fromEnd); rest != 0; rest &= rest - 1 {
@@ -54,7 +54,7 @@ func (d *days) specialDates(length, begins int) uint32 {
 	return found
 }
 
-// nearestWeekday answers the day from Monday to Friday that is nearest to the nth and in the same month.
+// nearestWeekday returns the day from Monday to Friday that is nearest to the nth and in the same month.
 func nearestWeekday(n, length, begins int) int {
 	switch (begins + n - 1) % 7 {
 	case 6: // Saturday
@@ -72,7 +72,7 @@ func nearestWeekday(n, length, begins int) int {
 	}
 }
 
-// onWeekdays answers the days that the day-of-week field means.
+// onWeekdays returns the days that the day-of-week field selects.
 func (d *days) onWeekdays(length, begins int) uint32 {
 	found := repeat(d.weekdays, begins)
 	if d.lastWeekdays != 0 {
@@ -86,9 +86,9 @@ func (d *days) onWeekdays(length, begins int) uint32 {
 	return found
 }
 
-// repeat answers all days of a month, beginning on that weekday, that fall on weekdays.
+// repeat returns all days that fall on weekdays, of a month that begins on that weekday.
 func repeat(weekdays uint8, begins int) uint32 {
 	week := uint64(weekdays)
-	week = (week>>begins | week<<(7-begins)) & (1<<7 - 1) // now bit 0 is the month's first day
+	week = (week>>begins | week<<(7-begins)) & (1<<7 - 1) // bit 0 is now the month's first day
 	return uint32(week * (1 | 1<<7 | 1<<14 | 1<<21 | 1<<28) << 1)
 }

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Describe says in English when the expression fires, such as "At 12:00 on Monday to Friday".
+// Describe returns in English when the expression fires, such as "At 12:00 on Monday to Friday".
 func (x *Expression) Describe() string {
 	text := ""
 	if x.every > 0 {
@@ -21,7 +21,7 @@ func (x *Expression) Describe() string {
 // mostListed is how many times of day are listed one by one.
 const mostListed = 6
 
-// timeInWords answers at what times of a day.
+// timeInWords returns the times of a day.
 func (x *Expression) timeInWords() string {
 	hours, minutes, seconds := units24(x.hours), units60(x.minutes, "minute"), units60(x.seconds, "second")
 	if x.timesADay() <= mostListed {
@@ -48,7 +48,7 @@ func (x *Expression) timeInWords() string {
 	}
 }
 
-// timesOfDay lists all times of a day, with seconds where any are not 0.
+// timesOfDay returns all times of a day, with seconds if any of them is not 0.
 func (x *Expression) timesOfDay() (times []string) {
 	for at := x.nextInDay(0); at >= 0; at = x.nextInDay(at + 1) {
 		text := fmt.Sprintf("%02d:%02d", at/hour, at/minute%60)
@@ -62,13 +62,13 @@ func (x *Expression) timesOfDay() (times []string) {
 	return times
 }
 
-// unitSet is which seconds, minutes or hours match.
+// unitSet is the seconds, minutes or hours that match.
 type unitSet struct {
 	values uint64
-	count  int
-	name   string
-	start  int // the first
-	step   int // between them, if they go on evenly to the end; else 0
+	count  int    // of the unit's values: 24 or 60
+	name   string // of the unit: hour, minute or second
+	start  int    // the first value
+	step   int    // the distance of values if they are evenly spaced over the whole range, otherwise 0
 }
 
 func units24(values uint64) unitSet              { return unitsOf(values, 24, "hour") }
@@ -94,7 +94,7 @@ func (u unitSet) all() bool    { return u.step == 1 }
 func (u unitSet) isZero() bool { return u.values == 1 }
 func (u unitSet) isList() bool { return u.step == 0 }
 
-// head says when, as the beginning of a description: "every 5 minutes", "at minute 30".
+// head returns the beginning of a description: "every 5 minutes", "at minute 30".
 func (u unitSet) head() string {
 	switch {
 	case u.all():
@@ -108,7 +108,7 @@ func (u unitSet) head() string {
 	}
 }
 
-// part says of which larger units something is: "every hour", "hours 9 to 17", "every 2nd hour".
+// part returns the larger units that something is part of: "every hour", "hours 9 to 17", "every 2nd hour".
 func (u unitSet) part() string {
 	switch {
 	case u.all():
@@ -129,7 +129,7 @@ func (u unitSet) list() string {
 	return u.name + "s " + and(runs(set{u.values}, func(n int) string { return fmt.Sprint(n) }))
 }
 
-// runs answers the members of a set, three or more in a row as "a to b".
+// runs returns the members of a set in words, three or more in a row as "a to b".
 func runs(s set, name func(int) string) (texts []string) {
 	for first := s.above(0); first >= 0; {
 		last := first
@@ -158,7 +158,7 @@ func and(texts []string) string {
 	return strings.Join(texts[:last], ", ") + " and " + texts[last]
 }
 
-// ordinal answers "1st", "2nd" and so on.
+// ordinal returns "1st", "2nd" and so on.
 func ordinal(n int) string {
 	suffix := "th"
 	if n/10%10 != 1 {
@@ -174,7 +174,7 @@ func ordinal(n int) string {
 	return fmt.Sprint(n, suffix)
 }
 
-// lengthInWords answers "hour", "90 minutes" or "1 day 12 hours".
+// lengthInWords returns "hour", "90 minutes" or "1 day 12 hours".
 func lengthInWords(length time.Duration) string {
 	var parts []string
 	rest := int64(length / time.Second)

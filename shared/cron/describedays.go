@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// daysInWords answers on which days, with a space or comma before it; empty if that goes without saying.
+// daysInWords returns the days, with a space before them; empty if the time of day implies them.
 func (x *Expression) daysInWords() string {
 	everyMonth := x.months == 1<<12-1
 	month := "the month"
@@ -26,7 +26,7 @@ func (x *Expression) daysInWords() string {
 	return text
 }
 
-// inWords answers which days of a month, and whether the month was named; an empty text means every day.
+// inWords returns the days of a month, and whether the text names the month; an empty text means every day.
 func (d *days) inWords(month string) (string, bool) {
 	byDate, byWeekday := d.byDate && d.dates != allDates, d.byWeekday && d.weekdays != allWeekdays
 	dates, weekdays := d.datesInWords()+" of "+month, and(d.weekdaysInWords())
@@ -35,7 +35,7 @@ func (d *days) inWords(month string) (string, bool) {
 		weekdays += " of " + month
 	}
 	switch {
-	case d.byDate && d.byWeekday: // either will do
+	case d.byDate && d.byWeekday: // one of the two is enough
 		return " on " + dates + " or on " + weekdays, true
 	case byDate:
 		return " on " + dates, true
@@ -51,7 +51,7 @@ const (
 	allWeekdays = 1<<7 - 1
 )
 
-// datesInWords lists days of the month: by number, from the end, and nearest to either.
+// datesInWords returns the days of the month: by number, from the end, and nearest to either.
 func (d *days) datesInWords() string {
 	texts := runs(set{uint64(d.dates)}, func(n int) string { return "the " + ordinal(n) })
 	each(d.nearest, func(n int) { texts = append(texts, "the weekday nearest to the "+ordinal(n)) })
@@ -83,7 +83,7 @@ func beforeLast(n int) string {
 	}
 }
 
-// weekdaysInWords lists days of the week, Monday first.
+// weekdaysInWords returns the days of the week, Monday first.
 func (d *days) weekdaysInWords() []string {
 	fromMonday := d.weekdays>>1 | d.weekdays&1<<6
 	texts := runs(set{uint64(fromMonday)}, func(n int) string { return time.Weekday((n + 1) % 7).String() })

@@ -6,30 +6,31 @@ import (
 	"unicode/utf8"
 )
 
-// Error says where an expression is wrong, and why.
+// Error says where an expression is wrong, and why. [Parse] returns it.
 type Error struct {
 	// Expression is the text as it was given.
 	Expression string
-	// Offset is where in Expression the fault lies, in bytes from 0; its length where something is missing at the end.
+	// Offset is the place of the mistake in Expression, in bytes from 0; the length of Expression where something is
+	// missing at the end.
 	Offset int
-	// Reason says what is wrong and, where it is short, what would be right.
+	// Reason says what is wrong and, if that is short, what would be right.
 	Reason string
 }
 
-// Error answers the expression, the character (from 1) and the reason.
+// Error returns the expression, the character (from 1) and the reason.
 func (e *Error) Error() string {
 	return fmt.Sprintf("cron expression %q, character %d: %s", shorten(e.Expression), e.Character(), e.Reason)
 }
 
-// Character answers where the fault lies in characters, from 1, as people count.
+// Character returns the place of the mistake in characters, from 1.
 func (e *Error) Character() int { return utf8.RuneCountInString(e.Expression[:e.Offset]) + 1 }
 
-// refuse answers an error about what stands at the offset.
+// refuse returns an error about the text at the offset.
 func refuse(expression string, offset int, reason string, args ...any) *Error {
 	return &Error{Expression: expression, Offset: offset, Reason: fmt.Sprintf(reason, args...)}
 }
 
-// shorten keeps quotations of what a client sent short.
+// shorten cuts a quotation of what a client sent to 80 bytes.
 func shorten(text string) string {
 	const most = 80
 	if len(text) <= most {

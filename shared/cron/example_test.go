@@ -49,7 +49,7 @@ func ExampleTimetable_Between() {
 }
 
 func ExampleTimetable_Warnings() {
-	x, err := cron.Parse("0/1 * 0 ? * * *") // the example of seed 001, which says "every minute"
+	x, err := cron.Parse("0/1 * 0 ? * * *") // an example of EventNative's task scheduler, which says "every minute"
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -5,25 +5,25 @@ import (
 	"time"
 )
 
-// Expression is a cron expression that was read. It is immutable, comparable once dereferenced, and safe for concurrent
-// use. It has no time zone; [Expression.In] gives it one.
+// Expression is a parsed cron expression. It is immutable, comparable once dereferenced, and safe for concurrent use. It
+// has no time zone; [Expression.In] gives it one.
 type Expression struct {
-	text    string        // as String answers it
+	text    string        // as String returns it
 	classic bool          // five fields, or short for five
-	every   time.Duration // of "@every", else 0
+	every   time.Duration // of "@every", otherwise 0
 
 	fields
-	first, last moment // of all that fire, if any does
+	first, last moment // the earliest and the latest moment that match, if any does
 	fires       bool   // whether any local time matches
 }
 
-// MaxLength is how long an expression may be, in bytes.
+// MaxLength is the greatest length of an expression, in bytes.
 const MaxLength = 1000
 
-// String answers the expression as [Parse] reads it: with single spaces, fields in upper case, "@" forms in lower case.
+// String returns the expression as [Parse] reads it: with single spaces, fields in upper case, "@" forms in lower case.
 func (x *Expression) String() string { return x.text }
 
-// Parse reads an expression. The package's comment says of what form; what is wrong is refused by an [*Error].
+// Parse reads an expression of a form that the package's comment lists. It returns an [*Error] if the text is wrong.
 func Parse(text string) (*Expression, error) {
 	if len(text) > MaxLength {
 		return nil, refuse(text, 0, "it is longer than %d bytes", MaxLength)
@@ -41,7 +41,7 @@ func Parse(text string) (*Expression, error) {
 	return x, nil
 }
 
-// read finds out by the number of words which language it is.
+// read chooses the language by the number of words.
 func (x *Expression) read(text string, words []word) error {
 	if len(words) == 0 {
 		return refuse(text, len(text), "it is empty")
@@ -64,7 +64,7 @@ func (x *Expression) read(text string, words []word) error {
 	return refuse(text, words[7].offset, "want at most 7 fields, not %d", len(words))
 }
 
-// word is what stands between spaces.
+// word is a part of the text between spaces.
 type word struct {
 	text   string
 	offset int
@@ -87,7 +87,7 @@ func split(text string) []word {
 	return words
 }
 
-// join answers the words of a valid expression in their normal form.
+// join returns the words of a valid expression in their normal form.
 func join(words []word) string {
 	texts := make([]string, len(words))
 	for i, w := range words {

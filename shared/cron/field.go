@@ -1,16 +1,16 @@
 package cron
 
-// field is one kind of field: its name in messages, its values, and their names.
+// field describes one kind of field: its name in messages, its values, and the names of the values.
 type field struct {
 	name     string
 	min, max int
-	names    string // of the values from origin on, three letters each
+	names    string // of the values from origin on, three letters each; empty: none
 	origin   int
-	wraps    bool // ranges may go on from the greatest value to the least
+	wraps    bool // ranges may continue from the greatest value to the least
 	maxStep  int
 }
 
-// The kinds of fields. Days of the week are numbered differently in the two languages.
+// The kinds of fields. The two languages number the days of the week differently.
 var (
 	secondField  = field{name: "seconds", max: 59, wraps: true, maxStep: 59}
 	minuteField  = field{name: "minutes", max: 59, wraps: true, maxStep: 59}
@@ -25,7 +25,7 @@ var (
 
 const weekdayNames = "SUNMONTUEWEDTHUFRISAT"
 
-// highest is the greatest number that may be written: in classic expressions Sunday is 0 or 7.
+// highest returns the greatest number that may be written: in classic expressions Sunday is 0 or 7.
 func (f *field) highest() int {
 	if f == &classicWeekdayField {
 		return 7
@@ -33,7 +33,7 @@ func (f *field) highest() int {
 	return f.max
 }
 
-// fill adds the values from first to last, each step, as their distance from min. It wraps if last is below first.
+// fill adds every step-th value from first to last, as its distance from min. It wraps if last is below first.
 func (f *field) fill(into *set, first, last, step int) {
 	count := f.max - f.min + 1
 	if last < first {

@@ -2,7 +2,7 @@ package cron
 
 import "math/bits"
 
-// FiresPerDay answers how often the expression fires on an average day of the years that it names, by the calendar
+// FiresPerDay returns how many times the expression fires on an average day of the years that it names, by the calendar
 // alone: 1 for a daily one, 1/7 for a weekly one, 0 if it never fires.
 func (x *Expression) FiresPerDay() float64 {
 	if x.every > 0 {
@@ -26,10 +26,10 @@ func (x *Expression) FiresPerDay() float64 {
 	return float64(x.timesADay()*matching) / float64(all)
 }
 
-// timesADay answers how often the expression fires on a day on which it does.
+// timesADay returns how many times the expression fires on a day on which it does.
 func (f *fields) timesADay() int {
 	return bits.OnesCount64(f.seconds) * bits.OnesCount64(f.minutes) * bits.OnesCount64(f.hours)
 }
 
-// calendarCycle is after how many years dates fall on the same days of the week again.
+// calendarCycle is the number of years after which dates fall on the same days of the week again.
 const calendarCycle = 28

@@ -8,8 +8,8 @@ import (
 	"github.com/millrace/millrace/shared/cron"
 )
 
-// Whatever the text: no panic; a refusal has a place and a reason; what is accepted keeps its meaning as a string, and
-// answers times in order, forward and backward.
+// For any text: no panic; a refusal has a place and a reason; an accepted expression keeps its meaning as a string, and
+// returns times in order, forward and backward.
 func FuzzParse(f *testing.F) {
 	for _, text := range []string{
 		"0/1 * 0 ? * * *", "0 0 12 L-3W,LW,15W,*/7 JAN-MAR ? 2024-2030/2", "0 0 0 ? * 2#1,FRIL,L,SAT-MON/2", "*/5 0-7 13,30-2 * 0,7",
@@ -50,7 +50,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// Searches that look at the most months and the most changes of the clock, which still take less than a millisecond.
+// The searches that examine the most months and the most changes of the clock take less than a millisecond.
 func TestSearchIsBounded(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -69,7 +69,7 @@ func TestSearchIsBounded(t *testing.T) {
 		for _, name := range []string{"UTC", "Europe/Berlin", "Africa/Casablanca"} {
 			table := parse(t, test.expression).In(zone(t, name), test.saving)
 			fastest := time.Hour
-			for range 20 { // others use this machine, too
+			for range 20 { // other processes use this machine too
 				began := time.Now()
 				_, _ = table.Next(time.Unix(0, 0))
 				_, _ = table.Previous(time.Unix(4_200_000_000, 0))

@@ -29,7 +29,7 @@ func zone(t testing.TB, name string) *time.Location {
 	return z
 }
 
-// times answers the next n times after a time in UTC, as text.
+// times returns the next n times after a time in UTC, as text.
 func times(t testing.TB, table cron.Timetable, after string, n int) []string {
 	t.Helper()
 	at, err := time.Parse(layout, after)
@@ -59,7 +59,7 @@ func TestNext(t *testing.T) {
 	}{
 		{"0 0 12 * * ?", "2024-02-28 12:00:00", []string{"2024-02-29 12:00:00", "2024-03-01 12:00:00"}},
 		{"0 0 12 * * ?", "2024-02-28 11:59:59", []string{"2024-02-28 12:00:00"}},
-		{"0/1 * 0 ? * * *", "2021-02-10 00:59:58", []string{"2021-02-10 00:59:59", "2021-02-11 00:00:00", "2021-02-11 00:00:01"}}, // seed 001
+		{"0/1 * 0 ? * * *", "2021-02-10 00:59:58", []string{"2021-02-10 00:59:59", "2021-02-11 00:00:00", "2021-02-11 00:00:01"}}, // an example of EventNative's task scheduler
 		{"0 0/5 * ? * * *", "2021-02-10 00:58:00", []string{"2021-02-10 01:00:00", "2021-02-10 01:05:00"}},
 		{"15,45 10-12 22-2/3 * * ?", "2024-01-01 00:00:00", []string{
 			"2024-01-01 01:10:15", "2024-01-01 01:10:45", "2024-01-01 01:11:15", "2024-01-01 01:11:45", "2024-01-01 01:12:15",

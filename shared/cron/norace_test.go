@@ -2,5 +2,5 @@
 
 package cron_test
 
-// raced says that the race detector watches, under which measurements mean nothing.
+// raced reports whether the race detector is on, which makes measurements meaningless.
 const raced = false

@@ -12,13 +12,13 @@ import (
 	"github.com/millrace/millrace/shared/cron/crontest"
 )
 
-// instant is one second as a clock of some zone shows it.
+// instant is one second and what the clock of some zone shows then.
 type instant struct {
 	at    int64
 	local time.Time // in UTC, for its fields
 }
 
-// seconds answers every second of a time and what the zone's clock shows then.
+// seconds returns every second of a time and what the zone's clock shows then.
 func seconds(zone *time.Location, from, to time.Time) []instant {
 	var all []instant
 	for at := from.Unix(); at <= to.Unix(); at++ {
@@ -29,8 +29,8 @@ func seconds(zone *time.Location, from, to time.Time) []instant {
 	return all
 }
 
-// brute answers when a sample fires, by the words of the contract, looking at every second. Times that the clock skips
-// or repeats at the edges of the span it cannot know, so callers leave a margin.
+// brute returns when a sample fires, by the definitions, examining every second. It cannot know which times the clock
+// skips or repeats at the edges of the span, so callers leave a margin.
 func brute(s *crontest.Sample, span []instant, saving cron.Saving) []int64 {
 	recurs := true
 	for h := range 24 {
@@ -78,7 +78,7 @@ func matchesIn(s *crontest.Sample, hour int) bool {
 	return false
 }
 
-// shifts are times at which clocks were set, each awkward in another way.
+// shifts are times at which clocks were set, each difficult in another way.
 var shifts = []struct {
 	zone string
 	at   string // about
@@ -99,8 +99,8 @@ var shifts = []struct {
 	{"Pacific/Kwajalein", "1993-08-20 12:00:00", 50},  // the same, in 1993
 	{"Asia/Kathmandu", "1985-12-31 18:30:00", 5},      // a quarter of an hour skipped, for good
 	{"Africa/Monrovia", "1972-01-07 00:44:30", 5},     // 44 minutes and 30 seconds
-	{"Africa/Casablanca", "2025-02-23 02:00:00", 5},   // for Ramadan, the other way round
-	{"Europe/Dublin", "2024-03-31 01:00:00", 5},       // where winter is the exception
+	{"Africa/Casablanca", "2025-02-23 02:00:00", 5},   // for Ramadan, in the opposite direction
+	{"Europe/Dublin", "2024-03-31 01:00:00", 5},       // where winter time is the exception
 	{"Europe/Moscow", "2014-10-25 22:00:00", 5},       // an hour back without daylight saving
 	{"America/Caracas", "2007-12-09 07:00:00", 5},     // half an hour back
 	{"Antarctica/Troll", "2024-03-31 01:00:00", 6},    // two hours
@@ -173,7 +173,7 @@ func backward(table cron.Timetable, from, to time.Time) (all []int64) {
 	return all
 }
 
-// shown answers them as text.
+// shown returns instants as text.
 func shown(z *time.Location, all []int64) []string {
 	var texts []string
 	for _, at := range all {

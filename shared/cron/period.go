@@ -5,23 +5,23 @@ import (
 	"time"
 )
 
-// period is a time during which a zone's clock is not changed.
+// period is a time during which a zone's offset does not change.
 type period struct {
-	begin, end int64 // in Unix seconds, the end not in it
-	offset     int64 // of the clock from UTC
+	begin, end int64 // in Unix seconds; end is not part of it
+	offset     int64 // of the zone's clock from UTC, in seconds
 }
 
-// The ends of time, far from what any zone's rules change and from overflow.
+// The ends of time, beyond all changes of zones and far from overflow.
 const (
 	dawn int64 = math.MinInt64 / 4
 	doom int64 = math.MaxInt64 / 4
 )
 
-// shift is more than any two offsets of a zone differ by: clocks are set by no more than a day, and offsets lie between
-// -16 h and +16 h.
+// shift is more than any two offsets of a zone differ by: a clock is set by at most a day, and offsets lie between -16 h
+// and +16 h.
 const shift = 36 * hour
 
-// periodAt answers the period of an instant.
+// periodAt returns the period that an instant lies in.
 func (t Timetable) periodAt(instant int64) period {
 	if t.zone == time.UTC {
 		return period{dawn, doom, 0}
@@ -37,24 +37,27 @@ func (t Timetable) periodAt(instant int64) period {
 		p.end = end.Unix()
 	}
 	if p.end <= instant {
-		// For years beyond a zone's table, package time splits periods where a year of UTC ends, and takes every year to have
-		// 365 days. On the last day of a leap year that end is past.
+		// For years beyond a zone's table, package time splits periods at the ends of UTC years and counts 365 days for
+		// each year. On the last day of a leap year that end is in the past.
 		p.end = (instant/day + 1) * day
 	}
 	return p
 }
 
-// window is the local times for which a period is responsible: those from begin up to end fire in it, each at its
-// instant, or at the period's beginning if the clock skipped it there.
+// window is the range of local times that belong to a period: those from begin up to end fire in it, each at its instant,
+// or at the period's beginning if the clock skipped it there.
 type window struct{ begin, end moment }
 
-// window answers what the period is responsible for under the timetable's rule; near is a local time that may be near
-// the window's limits.
+// window returns the range of the period under the timetable's rule. Its limits are exact where near, a local time, may be
+// near them.
 //
-// Where the clock jumps from a to b, the period before ends at the local time a, the one after begins at b. By the rule
-// Cron the one after is responsible from a on, whether b is later (the skipped times are its, and late) or earlier (the
-// repeated times have been). By the rule Quartz, and for what recurs, it is responsible from b on; by the rule Quartz the
-// one before only up to b, so that repeated times are left to the one after.
+// Where the clock jumps from a to b, the period before ends at the local time a, and the period after begins at b.
+//
+// Under the rule Cron the range after begins at a. If b is later, it includes the skipped times, which fire late; if b is
+// earlier, it excludes the repeated times, which have fired. For expressions that recur it begins at b.
+//
+// Under the rule Quartz the range after begins at b, and the range before ends at b if that is earlier, so that repeated
+// times belong to the period after.
 func (t Timetable) window(p period, near moment) window {
 	w := window{p.begin + p.offset, p.end + p.offset}
 	switch {

@@ -41,7 +41,7 @@ func TestPrevious(t *testing.T) {
 	}
 }
 
-// Fractions of a second neither hide a time nor show it twice.
+// A fraction of a second neither hides a time nor returns it twice.
 func TestFractions(t *testing.T) {
 	t.Parallel()
 	table := parse(t, "* * * * * ?").In(nil, cron.Cron)
@@ -62,7 +62,7 @@ func TestFractions(t *testing.T) {
 	}
 }
 
-// No time is too early or too late to be asked about.
+// No time is too early or too late to ask about.
 func TestExtremes(t *testing.T) {
 	t.Parallel()
 	for _, expression := range []string{"* * * * * ?", "@every 1h", "0 0 0 29 2 ?"} {
@@ -81,7 +81,7 @@ func TestExtremes(t *testing.T) {
 	}
 }
 
-// Between the years, in UTC, Next and Previous are what a walk over days and seconds finds.
+// In the supported years, in UTC, Next and Previous return what a walk over days and seconds finds.
 func TestCalendar(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(7, 7))
@@ -110,7 +110,7 @@ func TestCalendar(t *testing.T) {
 	}
 }
 
-// walk finds the next time of a sample day by day, second by second, up to the end of 2099.
+// walk returns the next time of a sample, found day by day, second by second, up to the end of 2099.
 func walk(s *crontest.Sample, after time.Time) (time.Time, bool) {
 	for d := after.Truncate(24 * time.Hour); d.Year() < 2100; d = d.AddDate(0, 0, 1) {
 		if !s.MatchDay(d) {

@@ -28,7 +28,7 @@ func (x *Expression) readQuartz(text string, words []word) (err error) {
 	return err
 }
 
-// readField reads a field whose values fit one word.
+// readField reads a field whose values fit into one word.
 func readField(text string, w word, f *field) (uint64, error) {
 	found, err := readerOf(text, w, f).values()
 	return found[0], err
@@ -48,10 +48,10 @@ func everyYear() set {
 	return all
 }
 
-// unspecified reports whether the field is "?", and steps over it.
+// unspecified reports whether the field is "?", and if so moves behind it.
 func (r *reader) unspecified() bool { return r.end-r.pos == 1 && r.take('?') }
 
-// readDates reads the days of the month, and answers whether they are specified.
+// readDates reads the days of the month, and reports whether they are specified.
 func (d *days) readDates(r *reader) (bool, error) {
 	if r.unspecified() {
 		return false, nil
@@ -88,7 +88,7 @@ func (d *days) readDate(r *reader, plain *set) error {
 	return nil
 }
 
-// readLast reads what follows an L among the days of the month.
+// readLast reads what follows an L in the days of the month.
 func (d *days) readLast(r *reader) error {
 	n := 0
 	if r.take('-') {
@@ -109,7 +109,7 @@ func (d *days) readLast(r *reader) error {
 	return r.single("L")
 }
 
-// single refuses a range or a step of what stands for a single day.
+// single refuses a range or a step after an item that means a single day.
 func (r *reader) single(form string) error {
 	if c := r.peek(); c == '-' || c == '/' {
 		return r.refuse(r.pos, "%s takes neither a range nor a step", form)
@@ -117,7 +117,7 @@ func (r *reader) single(form string) error {
 	return nil
 }
 
-// readWeekdays reads the days of the week, and answers whether they are specified.
+// readWeekdays reads the days of the week, and reports whether they are specified.
 func (d *days) readWeekdays(r *reader) (bool, error) {
 	if r.unspecified() {
 		return false, nil
@@ -128,7 +128,7 @@ func (d *days) readWeekdays(r *reader) (bool, error) {
 	return true, err
 }
 
-// readWeekday reads an item: L, which is Saturday, nL, n#m, or a plain one.
+// readWeekday reads an item: L (which is Saturday), nL, n#m, or a plain one.
 func (d *days) readWeekday(r *reader, plain *set) error {
 	if r.take('L') {
 		plain.add(weekdayField.max - weekdayField.min)

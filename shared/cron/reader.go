@@ -2,23 +2,23 @@ package cron
 
 import "strings"
 
-// reader reads one field, from left to right, and knows where it is in the whole expression.
+// reader reads one field, from left to right, and keeps its place in the whole expression.
 type reader struct {
 	*field
 	expression string
-	pos, end   int // of what is left of the field
+	pos, end   int // the rest of the field
 }
 
 func readerOf(expression string, w word, f *field) *reader {
 	return &reader{f, expression, w.offset, w.offset + len(w.text)}
 }
 
-// refuse answers an error about what stands at the offset.
+// refuse returns an error about the text at the offset.
 func (r *reader) refuse(offset int, reason string, args ...any) error {
 	return refuse(r.expression, offset, reason, args...)
 }
 
-// peek answers the next character in upper case, 0 at the end.
+// peek returns the next character in upper case, or 0 at the end.
 func (r *reader) peek() byte {
 	if r.pos >= r.end {
 		return 0
@@ -33,7 +33,7 @@ func upper(c byte) byte {
 	return c
 }
 
-// take steps over the next character if it is c.
+// take moves behind the next character and returns true, if that is c.
 func (r *reader) take(c byte) bool {
 	if r.peek() != c {
 		return false
@@ -42,10 +42,10 @@ func (r *reader) take(c byte) bool {
 	return true
 }
 
-// atItemEnd reports whether a list's item ends here.
+// atItemEnd reports whether an item of a list ends here.
 func (r *reader) atItemEnd() bool { return r.pos >= r.end || r.expression[r.pos] == ',' }
 
-// list reads items with commas between them.
+// list reads items separated by commas.
 func (r *reader) list(item func() error) error {
 	for {
 		if r.atItemEnd() {
@@ -63,7 +63,7 @@ func (r *reader) list(item func() error) error {
 	}
 }
 
-// shown quotes the next character for a message.
+// shown returns the next character in quotes, for a message.
 func (r *reader) shown() string {
 	for _, c := range r.expression[r.pos:r.end] {
 		return "\"" + strings.ToValidUTF8(string(c), "\uFFFD") + "\""
@@ -71,7 +71,7 @@ func (r *reader) shown() string {
 	return "the end"
 }
 
-// values reads a list of plain items: values, ranges, steps. The set holds their distance from the least value.
+// values reads a list of plain items: values, ranges, steps. The set holds their distances from the least value.
 func (r *reader) values() (set, error) {
 	var found set
 	err := r.list(func() error { return r.item(&found) })
@@ -94,7 +94,8 @@ func (r *reader) item(into *set) error {
 	return nil
 }
 
-// span reads what stands before a step: the first value and the last. With a step, a single value goes on to the end.
+// span reads the part before a step: the first value and the last. A single value before a step reaches to the greatest
+// value.
 func (r *reader) span() (first, last int, err error) {
 	if r.take('*') || r.peek() == '/' {
 		return r.min, r.max, nil
@@ -115,7 +116,7 @@ func (r *reader) span() (first, last int, err error) {
 	case r.peek() == '/':
 		last = r.max
 	}
-	if first > r.max { // Sunday as 7
+	if first > r.max { // Sunday is written as 7
 		first, last = r.min, last%first
 	}
 	return first, last, nil
@@ -134,7 +135,7 @@ func (r *reader) step() (int, error) {
 	return n, nil
 }
 
-// value reads a number or a name, and checks that the field has it.
+// value reads a number or a name, and checks that it is a value of the field.
 func (r *reader) value() (int, error) {
 	begin := r.pos
 	if r.names != "" && isLetter(r.peek()) {
@@ -150,7 +151,7 @@ func (r *reader) value() (int, error) {
 	return n, nil
 }
 
-// named reads a name of three letters; an L after the name of a weekday is left for later.
+// named reads a name of three letters; it leaves an L after the name of a weekday.
 func (r *reader) named() (int, error) {
 	begin := r.pos
 	for isLetter(r.peek()) {
@@ -169,7 +170,7 @@ func (r *reader) named() (int, error) {
 	return 0, r.refuse(begin, "%s are named %s to %s, in three letters", r.name, r.names[:3], r.names[len(r.names)-3:])
 }
 
-// number reads digits; what is too large for any field is as large as matters.
+// number reads digits. A number too large for any field is capped.
 func (r *reader) number() (int, error) {
 	begin, n := r.pos, 0
 	for ; isDigit(r.peek()); r.pos++ {

@@ -10,7 +10,7 @@ import (
 	"github.com/millrace/millrace/shared/cron/crontest"
 )
 
-// What String answers is read as the same expression, in its normal form, however the text was written.
+// What String returns is parsed as the same expression, in its normal form, however the text was written.
 func TestStringParsesBack(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -32,7 +32,7 @@ func TestStringParsesBack(t *testing.T) {
 	})
 }
 
-// draw makes an expression with spaces anywhere they may be.
+// draw makes an expression with spaces wherever they are allowed.
 func draw(t *rapid.T) string {
 	number := func(n int) int { return rapid.IntRange(0, n-1).Draw(t, "n") }
 	text := ""

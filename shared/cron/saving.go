@@ -2,19 +2,19 @@ package cron
 
 import "fmt"
 
-// Saving is the rule for the local times that a zone's clock skips or repeats, mostly for daylight saving.
+// Saving is the rule for the local times that a zone's clock skips or repeats, as at the ends of daylight saving.
 type Saving uint8
 
 const (
-	// Cron is the default. An expression that names hours fires at a skipped time when the clock goes on, and at a
-	// repeated time only the first time. One that fires in all 24 hours is taken to recur: it fires at every instant at
-	// which the clock shows a time that matches, twice in a repeated hour, and not for an hour that was skipped.
+	// Cron is the default. An expression that does not fire in all 24 hours fires for a skipped time when the clock jumps,
+	// and for a repeated time only the first time. One that fires in all 24 hours recurs: it fires at every instant at
+	// which the clock shows a matching time, twice in a repeated hour, and not for a skipped hour.
 	Cron Saving = iota
-	// Quartz is as Quartz does: what is skipped is lost, what is repeated fires the second time.
+	// Quartz is the rule of Quartz: a skipped time does not fire, a repeated time fires the second time.
 	Quartz
 )
 
-// String answers the name of the rule, as [ParseSaving] reads it.
+// String returns the name of the rule, as [ParseSaving] reads it: "cron" or "quartz".
 func (s Saving) String() string {
 	if s == Quartz {
 		return "quartz"
@@ -22,7 +22,7 @@ func (s Saving) String() string {
 	return "cron"
 }
 
-// ParseSaving reads the name of a rule; the empty name is [Cron].
+// ParseSaving reads the name of a rule, "cron" or "quartz"; the empty name is [Cron].
 func ParseSaving(name string) (Saving, error) {
 	switch name {
 	case "", "cron":

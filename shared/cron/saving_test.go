@@ -70,7 +70,7 @@ func TestSaving(t *testing.T) {
 	}
 }
 
-// hourIn reads a day, or a day and an hour, of a zone.
+// hourIn parses a day, or a day and an hour, of a zone.
 func hourIn(t *testing.T, z *time.Location, text string) time.Time {
 	t.Helper()
 	layout := "2006-01-02 15"[:len(text)]

@@ -1,6 +1,6 @@
 package cron
 
-// fields is what an expression with fields says: the local times at which it fires.
+// fields is the parsed form of an expression with fields: the local times at which it fires.
 type fields struct {
 	seconds, minutes, hours uint64
 	months                  uint64 // bit 0 is January
@@ -8,8 +8,8 @@ type fields struct {
 	days                    days
 }
 
-// next answers the first moment at or after m, and whether there is one. It looks at a month at most once, so at no
-// more than 1,560.
+// next returns the first moment at or after m that matches, and whether there is one. It examines each month at most once,
+// so at most 1,560.
 func (f *fields) next(m moment) (moment, bool) {
 	if m < 0 {
 		m = 0
@@ -31,7 +31,7 @@ func (f *fields) next(m moment) (moment, bool) {
 	return momentOf(d, f.nextInDay(0)), true
 }
 
-// previous answers the last moment at or before m, and whether there is one; it is bounded as next is.
+// previous returns the last moment at or before m that matches, and whether there is one; it is bounded as next is.
 func (f *fields) previous(m moment) (moment, bool) {
 	if m >= horizon {
 		m = horizon - 1
@@ -62,7 +62,7 @@ func (f *fields) onDay(d date) bool {
 	return f.years.has(d.year) && f.months>>d.month&1 != 0 && f.days.in(d.year, d.month)>>d.day&1 != 0
 }
 
-// nextDay answers the first day after d on which the expression fires.
+// nextDay returns the first day after d on which the expression fires.
 func (f *fields) nextDay(d date) (date, bool) {
 	for {
 		if year := f.years.above(d.year); year < 0 {
@@ -87,9 +87,9 @@ func (f *fields) nextDay(d date) (date, bool) {
 	}
 }
 
-// previousDay answers the last day before d on which the expression fires.
+// previousDay returns the last day before d on which the expression fires.
 func (f *fields) previousDay(d date) (date, bool) {
-	const all = 32 // beyond the end of any month
+	const all = 32 // greater than the last day of any month
 	for {
 		if year := f.years.beneath(d.year); year < 0 {
 			return date{}, false
@@ -113,7 +113,7 @@ func (f *fields) previousDay(d date) (date, bool) {
 	}
 }
 
-// nextInDay answers the first second of a day, at or after second, at which the expression fires, or -1.
+// nextInDay returns the first second of a day, at or after second, at which the expression fires, or -1.
 func (f *fields) nextInDay(second int) int {
 	h, m, s := second/hour, second/minute%60, second%60
 	if at := least(f.hours, h); at != h {
@@ -131,7 +131,7 @@ func (f *fields) nextInDay(second int) int {
 	return combine(least(f.hours, h+1), least(f.minutes, 0), least(f.seconds, 0))
 }
 
-// previousInDay answers the last second of a day, at or before second, at which the expression fires, or -1.
+// previousInDay returns the last second of a day, at or before second, at which the expression fires, or -1.
 func (f *fields) previousInDay(second int) int {
 	h, m, s := second/hour, second/minute%60, second%60
 	if at := greatest(f.hours, h); at != h {
@@ -149,7 +149,7 @@ func (f *fields) previousInDay(second int) int {
 	return combine(greatest(f.hours, h-1), greatest(f.minutes, 59), greatest(f.seconds, 59))
 }
 
-// combine answers the second of the day, or -1 if there is no such hour.
+// combine returns the second of the day, or -1 if there is no such hour.
 func combine(h, m, s int) int {
 	if h < 0 {
 		return -1

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// shorts are what the names that begin with "@" stand for.
+// shorts maps the names that begin with "@" to the expressions that they stand for.
 var shorts = map[string]string{
 	"@yearly":   "0 0 1 1 *",
 	"@annually": "0 0 1 1 *",
@@ -16,7 +16,7 @@ var shorts = map[string]string{
 	"@hourly":   "0 * * * *",
 }
 
-// readShort reads "@daily" and its kin, or "@every" with a length of time.
+// readShort reads "@daily" and the like, or "@every" with a length of time.
 func (x *Expression) readShort(text string, words []word) (err error) {
 	name := strings.ToLower(words[0].text)
 	if name == "@every" {
@@ -46,13 +46,13 @@ func (x *Expression) readEvery(text string, words []word) error {
 	return err
 }
 
-// units are those of lengths of time, the larger first.
+// units are the units of lengths of time, the larger first.
 var units = [...]struct {
 	letter byte
 	length int64 // in seconds
 }{{'D', day}, {'H', hour}, {'M', minute}, {'S', 1}}
 
-// readLength reads numbers with units, the larger first, or a number of seconds: at least a second, at most the whole
+// readLength reads numbers with units, the larger first, or a number of seconds: at least a second, less than the whole
 // time in which expressions fire.
 func readLength(text string, w word) (time.Duration, error) {
 	r := readerOf(text, w, &field{name: "the length of time"})

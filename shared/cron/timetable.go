@@ -13,7 +13,7 @@ type Timetable struct {
 	saving Saving
 }
 
-// In answers the expression's timetable in a zone; nil is UTC.
+// In returns the expression's timetable in a zone; nil is UTC.
 func (x *Expression) In(zone *time.Location, saving Saving) Timetable {
 	if zone == nil {
 		zone = time.UTC
@@ -21,13 +21,13 @@ func (x *Expression) In(zone *time.Location, saving Saving) Timetable {
 	return Timetable{x, zone, saving}
 }
 
-// Next answers the first time after a time, in the timetable's zone, and false if there is none up to the end of 2099.
-// It allocates nothing.
+// Next returns the first time after the given one, in the timetable's zone, and false if there is none up to the end of
+// 2099. It allocates nothing.
 func (t Timetable) Next(after time.Time) (time.Time, bool) {
 	return t.at(t.next(clamp(after.Unix()) + 1))
 }
 
-// Previous answers the last time before a time, in the timetable's zone, and false if there is none since 1970. It
+// Previous returns the last time before the given one, in the timetable's zone, and false if there is none since 1970. It
 // allocates nothing.
 func (t Timetable) Previous(before time.Time) (time.Time, bool) {
 	last := clamp(before.Unix())
@@ -37,7 +37,7 @@ func (t Timetable) Previous(before time.Time) (time.Time, bool) {
 	return t.at(t.previous(last))
 }
 
-// Between goes through the times from one time to another, both included, in order.
+// Between returns an iterator over the times from one time to another, both included, in order.
 func (t Timetable) Between(from, to time.Time) iter.Seq[time.Time] {
 	return func(yield func(time.Time) bool) {
 		at, found := t.Next(from.Add(-1))
@@ -47,7 +47,7 @@ func (t Timetable) Between(from, to time.Time) iter.Seq[time.Time] {
 	}
 }
 
-// clamp brings an instant close to those at which anything may fire in any zone, so that no sum overflows.
+// clamp limits an instant to the range in which anything may fire in any zone, so that no sum overflows.
 func clamp(u int64) int64 { return min(max(u, -shift), horizon+shift) }
 
 func (t Timetable) at(instant int64, found bool) (time.Time, bool) {
@@ -57,7 +57,7 @@ func (t Timetable) at(instant int64, found bool) (time.Time, bool) {
 	return time.Unix(instant, 0).In(t.zone), true
 }
 
-// next answers the first instant at or after u at which the timetable fires.
+// next returns the first instant at or after u at which the timetable fires.
 func (t Timetable) next(u int64) (int64, bool) {
 	if t.x.every > 0 {
 		return t.x.nextMultiple(u)
@@ -67,7 +67,7 @@ func (t Timetable) next(u int64) (int64, bool) {
 		w := t.window(p, u+p.offset)
 		from := max(u+p.offset, w.begin)
 		if u == p.begin {
-			from = w.begin // the skipped times are now
+			from = w.begin // the skipped times fire now
 		}
 		m, found := t.x.next(from)
 		if !found {
@@ -81,8 +81,8 @@ func (t Timetable) next(u int64) (int64, bool) {
 	return 0, false
 }
 
-// skipAhead answers where the search goes on if no local time fires in what is left of p, and none before m. Times may
-// be repeated just after p; a while later no clock shows anything but times up to m.
+// skipAhead returns where the search continues if no local time fires in the rest of p, and none before m. Just after p
+// times may be repeated; later, until m-shift, no clock shows m or a later time.
 func skipAhead(p period, u int64, m moment) int64 {
 	if p.end-u < shift {
 		return p.end
@@ -90,7 +90,7 @@ func skipAhead(p period, u int64, m moment) int64 {
 	return max(p.end, m-shift)
 }
 
-// previous answers the last instant at or before u at which the timetable fires.
+// previous returns the last instant at or before u at which the timetable fires.
 func (t Timetable) previous(u int64) (int64, bool) {
 	if t.x.every > 0 {
 		return t.x.previousMultiple(u)
@@ -118,14 +118,14 @@ func skipBack(p period, u int64, m moment) int64 {
 	return min(p.begin-1, m+shift)
 }
 
-// nextMultiple answers the first multiple of the length of "@every" that is at least u.
+// nextMultiple returns the first multiple of the length of "@every" that is at least u.
 func (x *Expression) nextMultiple(u int64) (int64, bool) {
 	every := int64(x.every / time.Second)
 	n := (max(u, 0) + every - 1) / every * every
 	return n, n < horizon
 }
 
-// previousMultiple answers the last multiple of the length of "@every" that is at most u.
+// previousMultiple returns the last multiple of the length of "@every" that is at most u.
 func (x *Expression) previousMultiple(u int64) (int64, bool) {
 	every := int64(x.every / time.Second)
 	return min(u, horizon-1) / every * every, u >= 0

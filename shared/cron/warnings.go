@@ -6,8 +6,9 @@ import (
 	"time"
 )
 
-// Warnings says what about the timetable is likely not meant: that it never fires, or not again after now; that it fires every
-// second, or every minute, of an hour; that day of month and day of week are alternatives. It is empty for most.
+// Warnings returns what about the timetable is probably a mistake: that it never fires, or not again after now; that it
+// fires every second, or every minute, of an hour; that day of month and day of week are alternatives. It is empty for
+// most.
 func (t Timetable) Warnings(now time.Time) []string {
 	x := t.x
 	if x.every > 0 {
@@ -33,7 +34,7 @@ func (t Timetable) Warnings(now time.Time) []string {
 	return all
 }
 
-// warnOften notices a "*" where a 0 was probably meant: in a smaller unit than one that is restricted.
+// warnOften returns a warning if a "*" stands where 0 was probably meant: in a smaller unit than one that is restricted.
 func (x *Expression) warnOften() string {
 	const every60 = 1<<60 - 1
 	minutes, hours := bits.OnesCount64(x.minutes), bits.OnesCount64(x.hours)

@@ -5,19 +5,19 @@ import (
 	"regexp"
 	"slices"
 	"time"
-	_ "time/tzdata" // hosts need not have the zones: container images often don't
+	_ "time/tzdata" // hosts may lack the zones; container images often do
 )
 
-// names is the form of the IANA database's names, whose parts all begin with a capital letter. What else a host keeps beside
-// its zones, as localtime, posixrules, posix/… and right/…, does not.
+// names is the form of the IANA database's names, whose parts all begin with a capital letter. Other files that hosts keep
+// beside their zones, such as localtime, posixrules, posix/… and right/…, do not have it.
 var names = regexp.MustCompile(`^[A-Z][A-Za-z0-9_+-]*(/[A-Z][A-Za-z0-9_+-]*)*$`)
 
-// unnamed have that form, and mean no place: what the host has set, and that nothing was set.
+// unnamed are names of that form that are not places: what the host has set, and that nothing was set.
 var unnamed = []string{"Local", "Factory"}
 
-// Zone returns the time zone of an IANA name such as "Europe/Berlin". The empty name is UTC. The error says what is wanted; it
-// does not depend on the host, nor does the zone: names that mean what a host has set are refused, as are offsets. The rules of
-// a zone are the host's, where it has them, which may be newer, or else those built in.
+// Zone returns the time zone of an IANA name such as "Europe/Berlin". The empty name is UTC. Names that mean what a host
+// has set are refused, as are offsets, so neither the zone nor the error depends on the host. The rules of a zone are the
+// host's if it has them, since they may be newer, otherwise those built in.
 func Zone(name string) (*time.Location, error) {
 	if name == "" {
 		return time.UTC, nil

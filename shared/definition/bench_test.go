@@ -8,7 +8,7 @@ import (
 	"github.com/millrace/millrace/shared/definition"
 )
 
-// An edit of one schedule where there are many costs by what is there, since the set is written as a whole.
+// An edit of one schedule of many costs as much as the whole set, which is written anew.
 func BenchmarkEdit(b *testing.B) {
 	for _, n := range []int{100, 2000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {

@@ -17,18 +17,19 @@ type Writer interface {
 	Write(ctx context.Context, prepare journal.Prepare) (journal.Receipt, error)
 }
 
-// BookOptions are what a [Book] needs. Store and Journal must be given, the journal on the same store.
+// BookOptions are the options of a [Book].
 type BookOptions struct {
-	Store   store.Store
-	Journal Writer
+	Store   store.Store      // required
+	Journal Writer           // required; on the same store
 	Now     func() time.Time // default time.Now
-	Age     time.Duration    // how old the set that [Book.Current] answers may be; default 5 s
+	Age     time.Duration    // how old the set that [Book.Current] returns may be; 0: 5 s
 
-	// Changed is told what this book has changed, once it is in force; default: nobody is.
+	// Changed is called with the changes that this book has made, once they are in force; default: none.
 	Changed func(context.Context, Changes)
 }
 
-// Book keeps the set that is in force, in the store. Its methods may be called concurrently, and by many processes.
+// Book is the catalog of definitions: it keeps the set that is in force, in the store. Its methods may be called
+// concurrently, and by many processes.
 type Book struct {
 	store   store.Store
 	journal Writer
@@ -38,25 +39,25 @@ type Book struct {
 
 	newest  atomic.Pointer[reading]
 	reading sync.Mutex
-	editing chan struct{} // holds something while a change is being written: of two at once one would begin anew
+	editing chan struct{} // full while a change is being written: one of two concurrent changes would have to start over
 }
 
-// reading is a set as it was at some time.
+// reading is a set and when it was read.
 type reading struct {
 	entry
 	at time.Time
 }
 
-// Origin says where a set comes from.
+// Origin says where a set comes from. Only the server's own file may declare commands: see [FileOnly].
 type Origin uint8
 
-// The origins. The server's own file may say what others may not: see [FileOnly].
+// The origins: the HTTP API, and the server's own file.
 const (
 	FromAPI Origin = iota
 	FromFile
 )
 
-// OpenBook answers a book. Nothing is read yet.
+// OpenBook returns a book. It reads nothing yet.
 func OpenBook(o BookOptions) *Book {
 	b := &Book{store: o.Store, journal: o.Journal, now: o.Now, age: o.Age, changed: o.Changed, editing: make(chan struct{}, 1)}
 	if b.now == nil {
@@ -68,8 +69,8 @@ func OpenBook(o BookOptions) *Book {
 	return b
 }
 
-// Current answers the set in force, or the one that was some seconds ago. The first call reads it; later ones do not wait
-// while one of them reads it anew.
+// Current returns the set in force, or the one that was in force some seconds ago, see [BookOptions]. The first call reads
+// it; later calls do not wait while one of them reads it again.
 func (b *Book) Current(ctx context.Context) (*Set, error) {
 	known := b.newest.Load()
 	if known == nil {
@@ -82,14 +83,14 @@ func (b *Book) Current(ctx context.Context) (*Set, error) {
 	return b.read(ctx)
 }
 
-// Refresh reads the set that is in force now: for what was not found in the current one.
+// Refresh reads and returns the set that is in force now. Use it for names that the current one lacks.
 func (b *Book) Refresh(ctx context.Context) (*Set, error) {
 	b.reading.Lock()
 	defer b.reading.Unlock()
 	return b.read(ctx)
 }
 
-// read is called by one at a time, so that what was read later is not replaced by what was read before.
+// read must not be called concurrently, so that an older set does not replace a newer one.
 func (b *Book) read(ctx context.Context) (*Set, error) {
 	began := b.now()
 	e, err := b.load(ctx, b.newest.Load())
@@ -100,15 +101,16 @@ func (b *Book) read(ctx context.Context) (*Set, error) {
 	return e.set, nil
 }
 
-// Apply puts a set in the place of the one in force, all of it or nothing, with the events of what changes. A set equal to
-// the one in force changes nothing. The error is a [*document.Error] for a set that [Read] would refuse, [*FileOnly] for new
-// commands, or one of the journal's. What does not come from the server's file is refused for new dates that have passed, too.
+// Apply replaces the set in force, all of it or nothing, and appends the events of the changes. A set equal to the one in
+// force changes nothing. The error is a [*document.Error] for a set that [Read] would refuse, [*FileOnly] for new commands
+// unless from is [FromFile], or one of the journal's. Unless from is [FromFile], new dates that have passed are refused
+// too.
 func (b *Book) Apply(ctx context.Context, set *Set, from Origin) (Changes, error) {
 	return b.Edit(ctx, from, func(*Set) (*Set, error) { return set, nil })
 }
 
-// Edit is [Book.Apply] of the set that change makes of the one in force. It must not change what it is given, and is called
-// again when another edit came between; an error of its own ends the edit.
+// Edit is [Book.Apply] of the set that change makes of the one in force. The function change must not modify its argument;
+// it is called again if a concurrent edit was faster, and its error ends the edit.
 func (b *Book) Edit(ctx context.Context, from Origin, change func(inForce *Set) (*Set, error)) (Changes, error) {
 	return b.apply(ctx, from, func(e entry) (entry, error) {
 		set, err := change(e.set)
@@ -117,8 +119,9 @@ func (b *Book) Edit(ctx context.Context, from Origin, change func(inForce *Set) 
 	})
 }
 
-// ApplyFile applies what the server's file declares, if that is not what it declared when it was applied last: what was
-// applied since by other ways outlives a restart. A file without declarations counts as applied in the beginning.
+// ApplyFile applies what the server's file declares, unless that is what the file declared when it was applied last: so
+// changes made through the API since then survive a restart. A file without declarations counts as applied in the
+// beginning.
 func (b *Book) ApplyFile(ctx context.Context, set *Set) (Changes, error) {
 	digest := set.digest()
 	return b.apply(ctx, FromFile, func(e entry) (entry, error) {
@@ -129,7 +132,7 @@ func (b *Book) ApplyFile(ctx context.Context, set *Set) (Changes, error) {
 	})
 }
 
-// Plan answers what [Book.Apply] would change, or its error, and changes nothing.
+// Plan returns what [Book.Apply] would change, or its error, and changes nothing.
 func (b *Book) Plan(ctx context.Context, set *Set, from Origin) (Changes, error) {
 	inForce, err := b.Refresh(ctx)
 	if err != nil {
@@ -138,7 +141,8 @@ func (b *Book) Plan(ctx context.Context, set *Set, from Origin) (Changes, error)
 	return b.plan(inForce, set, from)
 }
 
-// plan answers the changes, if they are allowed. A server's file may have dates that have passed: it outlives them.
+// plan returns the changes if they are allowed. A server's file may have dates that have passed, since it stays in use
+// after them.
 func (b *Book) plan(inForce, set *Set, from Origin) (Changes, error) {
 	if !set.sound {
 		if _, err := Read("definitions", set.JSON()); err != nil {
@@ -157,7 +161,7 @@ func (b *Book) plan(inForce, set *Set, from Origin) (Changes, error) {
 	return diff(before, after), nil
 }
 
-// apply writes what change makes of the entry in force.
+// apply writes the entry that change makes of the one in force.
 func (b *Book) apply(ctx context.Context, from Origin, change func(entry) (entry, error)) (Changes, error) {
 	select {
 	case b.editing <- struct{}{}:
@@ -188,7 +192,7 @@ func (b *Book) apply(ctx context.Context, from Origin, change func(entry) (entry
 		return change, err
 	})
 	switch {
-	case err == errUnchanged: //nolint:errorlint // it is ours, and comes back as it is
+	case err == errUnchanged: //nolint:errorlint // it is ours and is not wrapped
 		return changes, nil
 	case err != nil:
 		return Changes{}, fmt.Errorf("definition: apply: %w", err)
@@ -202,7 +206,7 @@ func (b *Book) apply(ctx context.Context, from Origin, change func(entry) (entry
 	return changes, nil
 }
 
-// learn takes a set that was in force for the newest, unless a newer one is known.
+// learn makes r the newest known set, unless a newer one is known.
 func (b *Book) learn(r *reading) {
 	b.reading.Lock()
 	defer b.reading.Unlock()

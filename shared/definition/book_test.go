@@ -20,7 +20,7 @@ import (
 	"github.com/millrace/millrace/shared/store/memory"
 )
 
-// counted counts the reads of a store, and fails them on demand.
+// counted is a store that counts reads, and fails them on demand.
 type counted struct {
 	store.Store
 	gets   atomic.Int32
@@ -61,7 +61,7 @@ func (s *shelf) open() *definition.Book {
 	return definition.OpenBook(definition.BookOptions{Store: s.store, Journal: s.journal, Now: func() time.Time { return s.now }})
 }
 
-// events answers all there are, as TYPE and key.
+// events returns all events, as TYPE and key.
 func (s *shelf) events(t testing.TB) []string {
 	t.Helper()
 	answer, err := s.journal.ReadAfter(t.Context(), journal.Request{})
@@ -97,7 +97,8 @@ func apply(t testing.TB, b *definition.Book, text string) definition.Changes {
 	return changes
 }
 
-// A date that has passed is refused where it is declared. One that has passed since, and the server's file, may stay.
+// A date that has passed is refused when it is declared. One that has passed since, and one in the server's file, may
+// stay.
 func TestDatesThatHavePassed(t *testing.T) {
 	t.Parallel()
 	s := newShelf(t)
@@ -162,7 +163,7 @@ func TestApply(t *testing.T) {
 	}
 }
 
-// Who asked for it is told of each change, once it is in force, and of nothing else.
+// Changed is called with each change, once it is in force, and with nothing else.
 func TestChangesAreTold(t *testing.T) {
 	t.Parallel()
 	shelf := newShelf(t)
@@ -332,7 +333,7 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// large answers a set whose JSON needs several items.
+// large returns a set whose JSON needs several items.
 func large(n int) *definition.Set {
 	s := new(definition.Set)
 	for i := range n {
@@ -379,7 +380,7 @@ func TestASetOfManyObjects(t *testing.T) {
 	}
 }
 
-// A set that is replaced while it is read is read again: never half of each.
+// A set that is replaced while it is read is read again, never half of each.
 func TestASetThatIsReplacedWhileItIsRead(t *testing.T) {
 	t.Parallel()
 	s := newShelf(t)
@@ -406,7 +407,7 @@ func TestASetThatIsReplacedWhileItIsRead(t *testing.T) {
 	}
 }
 
-// An edit that another one overtakes is made again, of what the other left.
+// An edit that a concurrent one overtakes is repeated on the other's result.
 func TestAnEditIsMadeOfTheNewest(t *testing.T) {
 	t.Parallel()
 	for _, before := range []string{"{}", "jobs: [{path: /before}]"} {
@@ -453,7 +454,7 @@ func TestEditsAtOnce(t *testing.T) {
 	}
 }
 
-// Whatever is applied in turn, the events tell of it, and the newest is in force.
+// Whatever is applied in sequence, the events describe it, and the newest set is in force.
 func TestAppliesInTurn(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {

@@ -10,7 +10,7 @@ import (
 	"github.com/millrace/millrace/shared/event"
 )
 
-// durations are written as [event.ParseDuration] reads them.
+// durations writes durations in the form that [event.ParseDuration] reads.
 var durations = json.MarshalToFunc(func(e *jsontext.Encoder, d time.Duration) error {
 	return e.WriteToken(jsontext.String(event.FormatDuration(d)))
 })
@@ -24,23 +24,23 @@ var readDurations = json.UnmarshalFromFunc(func(d *jsontext.Decoder, to *time.Du
 	return err
 })
 
-// times are written as everywhere, see [event.TimeLayout].
+// times writes times in the form of [event.TimeLayout].
 var times = json.MarshalToFunc(func(e *jsontext.Encoder, t time.Time) error {
 	return e.WriteValue(event.AppendTime(nil, t))
 })
 
-// written are the values that JSON has forms of its own for.
+// written are the marshalers of values whose JSON differs from the default.
 var written = json.JoinMarshalers(durations, times)
 
-// JSON answers the set as the file has it: [Read] answers the same set for it.
+// JSON returns the set as JSON in the form of the file: [Read] of it returns an equal set.
 func (s *Set) JSON() []byte { return encode(s) }
 
-// decode reads what JSON wrote. Members that it does not know are left out: a newer version wrote them.
+// decode parses what JSON returned. It ignores unknown members, which a newer version wrote.
 func decode(text []byte) (*Set, error) {
 	s := new(Set)
 	if err := json.Unmarshal(text, s, json.WithUnmarshalers(readDurations)); err != nil {
 		return nil, fmt.Errorf("%w: %w", errDamaged, err)
 	}
-	s.sound = true // or it would not be in force
+	s.sound = true // only sound sets are stored
 	return s, nil
 }

@@ -15,18 +15,18 @@ import (
 	"github.com/millrace/millrace/shared/event"
 )
 
-// Changes is how one set differs from another: the keys of objects as events have them, such as Source:/NAME, sorted. A
-// handler's is Handler:/CANVAS/SPACE/NAME.
+// Changes are the differences of two sets: the sorted keys of objects as events have them, such as Source:/NAME. A
+// handler's key is Handler:/CANVAS/SPACE/NAME.
 type Changes struct {
-	Added    []string `json:"added"`
-	Replaced []string `json:"replaced"`
-	Removed  []string `json:"removed"`
+	Added    []string `json:"added"`    // only in the later set
+	Replaced []string `json:"replaced"` // in both, with different values
+	Removed  []string `json:"removed"`  // only in the earlier set
 }
 
-// Empty reports whether no object differs.
+// Empty reports whether there are no differences.
 func (c Changes) Empty() bool { return len(c.Added)+len(c.Replaced)+len(c.Removed) == 0 }
 
-// OnlySchedules reports whether nothing differs but schedules.
+// OnlySchedules reports whether all differences are schedules.
 func (c Changes) OnlySchedules() bool {
 	for _, keys := range [][]string{c.Added, c.Replaced, c.Removed} {
 		for _, key := range keys {
@@ -38,7 +38,8 @@ func (c Changes) OnlySchedules() bool {
 	return true
 }
 
-// Schedules reports whether anything differs that may have a schedule: it, a source with its collections, or a handler.
+// Schedules reports whether an object differs that is, or may have, a schedule: a schedule, a source with its collections,
+// or a handler.
 func (c Changes) Schedules() bool {
 	scheduled := func(key string) bool {
 		return strings.HasPrefix(key, "Schedule:") || strings.HasPrefix(key, "Source:") || strings.HasPrefix(key, "Handler:")
@@ -46,7 +47,7 @@ func (c Changes) Schedules() bool {
 	return slices.ContainsFunc(slices.Concat(c.Added, c.Replaced, c.Removed), scheduled)
 }
 
-// Diff answers what changes when the set after takes the place of before.
+// Diff returns the changes from the set before to the set after.
 func Diff(before, after *Set) Changes { return diff(before.objects(), after.objects()) }
 
 func diff(before, after []object) Changes {
@@ -74,7 +75,8 @@ func diff(before, after []object) Changes {
 	return c
 }
 
-// Equal reports whether both sets declare the same, in the same order: of queues, the first takes a topic.
+// Equal reports whether both sets declare the same, in the same order. The order matters: among queues, the first takes a
+// topic.
 func (s *Set) Equal(other *Set) bool {
 	if s == nil || other == nil {
 		return s == other
@@ -82,7 +84,8 @@ func (s *Set) Equal(other *Set) bool {
 	return bytes.Equal(s.JSON(), other.JSON())
 }
 
-// events answers the changes as events (seed 000): what goes first, then what comes, each activated at once.
+// events returns the changes as events of JobScheduler's event API: removals first, then replacements, then additions.
+// Each replacement and addition is followed by its activation.
 func (c Changes) events() []event.Event {
 	all := make([]event.Event, 0, 2*(len(c.Added)+len(c.Replaced))+len(c.Removed))
 	add := func(kind, key string) { all = append(all, event.Event{Type: kind, Key: event.Key{Path: key}}) }
@@ -102,13 +105,13 @@ func (c Changes) events() []event.Event {
 
 // object is one declared thing.
 type object struct {
-	key    string  // as events have it
-	place  string  // in the document
-	value  any     // what is compared
-	target *Target // of those that have one
+	key    string  // as in events
+	place  string  // its path in the document
+	value  any     // compared with the value in the other set
+	target *Target // nil for kinds that have no target
 }
 
-// objects answers everything that is declared, by key.
+// objects returns everything that is declared, sorted by key.
 func (s *Set) objects() []object {
 	var all []object
 	for name, source := range s.Sources {
@@ -133,7 +136,8 @@ func (s *Set) objects() []object {
 	return all
 }
 
-// pastDates lists the schedules of after whose date had passed before it was declared. One that has passed since stays.
+// pastDates returns a mistake for each schedule of after whose date is not after now, unless before has it with the same
+// date.
 func pastDates(before, after []object, now time.Time) []document.Mistake {
 	var found []document.Mistake
 	for _, o := range after {
@@ -152,7 +156,7 @@ func pastDates(before, after []object, now time.Time) []document.Mistake {
 	return found
 }
 
-// tooLate reports whether the schedule has a date that has passed, and that is not the one it had before.
+// tooLate reports whether the schedule has a date that is not after now, and that is not the one it had before.
 func (s *Schedule) tooLate(before, now time.Time) bool {
 	return !s.Date.IsZero() && !s.Date.After(now) && !s.Date.Equal(before)
 }
@@ -163,11 +167,11 @@ func (s *Schedule) pastDate(in string) document.Mistake {
 
 func at(section string, i int) string { return section + "[" + strconv.Itoa(i) + "]" }
 
-// encode renders what is declared as JSON that [Read] takes: durations as 1m30s, names in order.
+// encode renders a value as JSON in the form that [Read] reads: durations as 1m30s, names in order.
 func encode(value any) []byte {
 	text, err := json.Marshal(value, json.Deterministic(true), json.WithMarshalers(written))
 	if err != nil {
-		panic(err) // structs of texts, numbers and payloads that were read
+		panic(err) // structs of texts, numbers and parsed payloads always marshal
 	}
 	return text
 }

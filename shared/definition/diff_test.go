@@ -39,7 +39,7 @@ schedules: [{name: s, cron: "@daily", job: /b}]
 	}
 }
 
-// sets draws a set that may be declared.
+// sets draws valid sets.
 func sets() *rapid.Generator[*definition.Set] {
 	names := rapid.StringMatching(`[a-d]`)
 	return rapid.Custom(func(t *rapid.T) *definition.Set {
@@ -60,7 +60,7 @@ func sets() *rapid.Generator[*definition.Set] {
 	})
 }
 
-// keys are those of everything in a set.
+// keys returns the keys of all objects of a set.
 func keys(s *definition.Set) map[string]bool {
 	all := map[string]bool{}
 	for _, key := range definition.Diff(new(definition.Set), s).Added {

@@ -11,11 +11,12 @@ import (
 
 // Difference is one member of an object that differs between two sets.
 type Difference struct {
-	Name          string
-	Before, After string // JSON; empty where the member is not there
+	Name          string // of the member, as in the file
+	Before, After string // JSON; empty where the object lacks the member
 }
 
-// Differences answers what differs in each object that [Diff] calls replaced, by its key, the members in order of their names.
+// Differences returns the differing members of each object that [Diff] calls replaced, by its key, in the order of their
+// names.
 func Differences(before, after *Set) map[string][]Difference {
 	old := map[string][]byte{}
 	for _, o := range before.objects() {
@@ -32,11 +33,11 @@ func Differences(before, after *Set) map[string][]Difference {
 	return all
 }
 
-// members answers those of an object that encode has written.
+// members returns the members of an object that encode wrote.
 func members(text []byte) map[string]jsontext.Value {
 	var m map[string]jsontext.Value
 	if err := json.Unmarshal(text, &m); err != nil {
-		panic(err) // an object of this package
+		panic(err) // encode wrote an object
 	}
 	return m
 }

@@ -7,10 +7,10 @@ import (
 	"github.com/millrace/millrace/shared/document"
 )
 
-// Sets are edited by making another one. What is put into a sound set is read like a file, and looks up in the set what it
-// refers to; so it costs by what is put, and the whole need not be read anew.
+// A set is edited by making another one. An object that is put into a sound set is read alone, and what it refers to is
+// looked up in the set; so the cost of reading is that of the object, not of the set.
 
-// PutSchedule answers the set with a schedule, read from a JSON object, in the place of the one of its name, or behind all
+// PutSchedule returns the set with a schedule, read from a JSON object, in the place of the one of its name or after all
 // others. The error is a [*document.Error] with paths within the object; a new date must be after now.
 func (s *Set) PutSchedule(text []byte, now time.Time) (after *Set, replaced bool, err error) {
 	one, err := s.readBeside(text, (*reader).schedule)
@@ -40,14 +40,15 @@ func (s *Set) PutQueue(text []byte) (after *Set, replaced bool, err error) {
 	return after, replaced, nil
 }
 
-// WithoutSchedule answers the set without the schedule of that name, and whether it was there.
+// WithoutSchedule returns the set without the schedule of that name, and whether the schedule was in it.
 func (s *Set) WithoutSchedule(name string) (after *Set, removed bool) {
 	after = s.copy()
 	after.Schedules, removed = withoutNamed(s.Schedules, name, scheduleName)
 	return after, removed
 }
 
-// WithoutQueue is WithoutSchedule of a queue. Jobs may still name it: the set is read as a whole when it is applied.
+// WithoutQueue is WithoutSchedule of a queue. Jobs may still name the queue, so the whole set is checked when it is
+// applied.
 func (s *Set) WithoutQueue(name string) (after *Set, removed bool) {
 	after = s.copy()
 	after.sound = false
@@ -59,7 +60,7 @@ func scheduleName(s *Schedule) string { return s.Name }
 
 func queueName(q *Queue) string { return q.Name }
 
-// copy answers a set that declares the same; what it has in common with s is not to be changed.
+// copy returns a set that declares the same. It shares its parts with s; they must not be modified.
 func (s *Set) copy() *Set {
 	return &Set{
 		Sources: s.Sources, Handlers: s.Handlers, Jobs: s.Jobs, Queues: s.Queues, Schedules: s.Schedules, JobChains: s.JobChains,
@@ -67,7 +68,7 @@ func (s *Set) copy() *Set {
 	}
 }
 
-// readBeside reads one object that is to be part of the set.
+// readBeside reads one object that is to become part of the set.
 func (s *Set) readBeside(text []byte, read func(*reader, *document.Document, *document.Node, string)) (*Set, error) {
 	r := &reader{set: new(Set), names: map[string]bool{}, beside: s}
 	err := document.Read("body", text, func(d *document.Document, n *document.Node, path string) {

@@ -11,7 +11,7 @@ import (
 	"github.com/millrace/millrace/shared/document"
 )
 
-// Edits make just the set that the file would that says the same, and leave the one that they are made of as it was.
+// An edit makes the same set as a file with the same content would, and leaves the set that it started from unchanged.
 func TestEditsAreAsTheFile(t *testing.T) {
 	t.Parallel()
 	const before = `{jobs: [{path: /x, queue: q}], queues: [{name: q}, {name: r}], schedules: [{name: a, cron: "@daily", job: /x}, {name: b, cron: "@daily", job: /topics/t}]}`
@@ -74,7 +74,7 @@ func TestEditsAreAsTheFile(t *testing.T) {
 	}
 }
 
-// today is when schedules are put, in the second that a date has passed.
+// today is when schedules are put: the second of a date that has passed.
 var today = time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
 
 func TestEditsRefuse(t *testing.T) {

@@ -14,41 +14,41 @@ import (
 	"github.com/millrace/millrace/shared/store"
 )
 
-// The set is stored as a head and as many parts as it needs, since an item ends at 400 KB on DynamoDB. All of them are
-// written together, and carry the position of that write as their version.
+// The set is stored as a head and as many parts as it needs, since an item of DynamoDB has at most 400 KB. All of them are
+// written together, and have the position of that write as their version.
 const (
 	partition = "set"
 	headSort  = "0"
 	partBytes = store.MaxValue
-	maxParts  = 7 // with the head and the events within one write
+	maxParts  = 7 // with the head and the events in one write
 
-	maxEvents  = store.MaxWriteBytes - maxParts*partBytes - 16<<10 // bytes of events beside so many parts
-	eventBytes = 32                                                // what an event takes beside its type and its key
+	maxEvents  = store.MaxWriteBytes - maxParts*partBytes - 16<<10 // bytes of events beside maxParts parts
+	eventBytes = 32                                                // bytes of an event beside its type and its key
 )
 
 var (
 	errUnchanged = errors.New("definition: nothing to write")
 	errDamaged   = errors.New("definition: the stored set cannot be read: damaged, or written by a newer version")
 
-	// ErrTooLarge is returned for a set beyond what one write can hold, some 2.5 MB with the events of what changes.
+	// ErrTooLarge is returned for a set that does not fit into one write, some 2.5 MB with the events of what changes.
 	ErrTooLarge = errors.New("definition: the set is too large")
 )
 
-// entry is what is stored: a set, and of which file it was made.
+// entry is what is stored: a set, and the digest of the file that was applied last.
 type entry struct {
 	set     *Set
-	file    string // digest of what the server's file declared when it was applied last
+	file    string // of what the server's file declared when it was applied last
 	version int64  // 0: nothing is stored
 	parts   int
 }
 
-// head is the head's value.
+// head is the value of the head's item.
 type head struct {
 	Parts int    `json:"parts"`
 	File  string `json:"file"`
 }
 
-// digest answers a name of what a set declares.
+// digest returns a hash of what the set declares, in hexadecimal.
 func (s *Set) digest() string {
 	sum := sha256.Sum256(s.JSON())
 	return hex.EncodeToString(sum[:])
@@ -62,16 +62,16 @@ func partKey(i int) store.Key {
 	return store.Key{Table: store.Definitions, Partition: partition, Sort: "1." + strconv.Itoa(i)}
 }
 
-// nothing is in force before anything was applied.
+// nothing returns the entry that is in force before anything was applied.
 func nothing() entry {
 	empty := new(Set)
 	return entry{set: empty, file: empty.digest()}
 }
 
-// maxLoads is how often a set that is being replaced is read again.
+// maxLoads is how many times load tries to read a set that is being replaced.
 const maxLoads = 20
 
-// load reads what is stored. What known has is not read again; nil knows nothing.
+// load reads the stored entry. It returns known instead if that has the same version; known may be nil.
 func (b *Book) load(ctx context.Context, known *reading) (entry, error) {
 	for range maxLoads {
 		e, whole, err := b.loadOnce(ctx, known)
@@ -82,7 +82,7 @@ func (b *Book) load(ctx context.Context, known *reading) (entry, error) {
 	return entry{}, fmt.Errorf("definition: read: %w: it is replaced all the time", journal.ErrUnavailable)
 }
 
-// loadOnce answers false where it read a part of another version than the head: the set was replaced in between.
+// loadOnce returns false if it read a part of another version than the head's, because the set was replaced in between.
 func (b *Book) loadOnce(ctx context.Context, known *reading) (e entry, whole bool, err error) {
 	items, err := b.store.Get(ctx, headKey())
 	if err != nil {
@@ -105,7 +105,7 @@ func (b *Book) loadOnce(ctx context.Context, known *reading) (e entry, whole boo
 	return e, e.set != nil, err
 }
 
-// parts reads the set, nil if the parts are no longer those of the entry.
+// parts reads the set; it returns nil if the parts are no longer those of the entry.
 func (b *Book) parts(ctx context.Context, e entry) (*Set, error) {
 	keys := make([]store.Key, e.parts)
 	for i := range keys {
@@ -129,7 +129,7 @@ func unavailable(err error) error {
 	return journal.Failure("read the definitions", err)
 }
 
-// change answers the write that puts e in the place of before, in so many parts.
+// change returns the write that replaces before by e, and the number of parts.
 func (e entry) change(before entry, events []event.Event) (_ journal.Change, parts int, _ error) {
 	text := e.set.JSON()
 	parts = (len(text) + partBytes - 1) / partBytes
@@ -140,7 +140,7 @@ func (e entry) change(before entry, events []event.Event) (_ journal.Change, par
 	if err != nil {
 		return journal.Change{}, 0, err
 	}
-	// Closes the race between two who apply: whoever comes second has read what the first replaced.
+	// Closes the race between two concurrent applies: the second one has read what the first replaced.
 	unchanged := store.Absent
 	if before.version > 0 {
 		unchanged = store.VersionIs(before.version)
@@ -158,7 +158,7 @@ func (e entry) change(before entry, events []event.Event) (_ journal.Change, par
 	}}, parts, nil
 }
 
-// sizeOf answers about how many bytes events take.
+// sizeOf returns the approximate size of events in bytes.
 func sizeOf(events []event.Event) int {
 	size := 0
 	for i := range events {

@@ -2,11 +2,12 @@ package definition
 
 import "strings"
 
-// A queue whose name has {0} is a family of queues: {0} stands for what a topic has where the queue's pattern has its
-// wildcard, with . for each slash (seed 004). So {name: "mail-{0}", topics: ["mail/*"]} gives mail/a/b the queue mail-a.b.
+// A queue whose name has {0} is a family of queues, as in Sling's job handling: {0} stands for the part of a topic that
+// the wildcard of the queue's pattern matches, with . for each slash. So {name: "mail-{0}", topics: ["mail/*"]} puts
+// mail/a/b into the queue mail-a.b.
 const wildcard = "{0}"
 
-// nameFor answers the name of the queue for a topic that one of its patterns means; ok is false where none does.
+// nameFor returns the name of the queue for a topic that one of its patterns matches; ok is false if none does.
 func (q *Queue) nameFor(topic string) (name string, ok bool) {
 	for _, pattern := range q.Topics {
 		if MatchTopic(pattern, topic) {
@@ -16,7 +17,8 @@ func (q *Queue) nameFor(topic string) (name string, ok bool) {
 	return "", false
 }
 
-// restOf answers what of a topic a pattern leaves open, as it stands in a name.
+// restOf returns the part of a topic that the wildcard of a pattern matches, in the form used in a name; of a pattern
+// without wildcard, "".
 func restOf(pattern, topic string) string {
 	rest := topic
 	if root, kind := topicPatternRoot(pattern); root != "" {
@@ -27,7 +29,7 @@ func restOf(pattern, topic string) string {
 	return strings.ReplaceAll(rest, "/", ".")
 }
 
-// member answers whether name is one of the family's queues.
+// member reports whether name is one of the family's queues.
 func (q *Queue) member(name string) bool {
 	rest, ok := q.restIn(name)
 	if !ok || strings.Contains(name, "/") || name == SyncQueue || name == EventQueue || name == MainQueue {
@@ -41,7 +43,7 @@ func (q *Queue) member(name string) bool {
 	return false
 }
 
-// restIn answers what stands for {0} in a name, if the name is one of the family's.
+// restIn returns what stands for {0} in a name, if the name is of the family's form.
 func (q *Queue) restIn(name string) (rest string, ok bool) {
 	n := strings.Count(q.Name, wildcard)
 	if n == 0 {
@@ -56,7 +58,7 @@ func (q *Queue) restIn(name string) (rest string, ok bool) {
 	return rest, strings.ReplaceAll(q.Name, wildcard, rest) == name
 }
 
-// leavesOpen reports whether a pattern means a topic of which it leaves that open.
+// leavesOpen reports whether a pattern matches a topic with that rest in the place of its wildcard.
 func leavesOpen(pattern, rest string) bool {
 	root, kind := topicPatternRoot(pattern)
 	if kind == 0 {
@@ -69,8 +71,8 @@ func leavesOpen(pattern, rest string) bool {
 	return MatchTopic(pattern, topic) && ValidTopic(topic)
 }
 
-// FamilyOf answers the name, with its {0}, of the family that a queue is a member of; ok is false for a queue of none, and for
-// one that is declared by its own name. The first family that fits is the queue's, as in [Set.QueueOf].
+// FamilyOf returns the name, with its {0}, of the family that a queue belongs to; ok is false for a queue of no family,
+// and for one that is declared by its own name. If several families fit, the first counts, as in [Set.QueueOf].
 func (s *Set) FamilyOf(name string) (family string, ok bool) {
 	index := s.indexed()
 	if _, own := index.queues[name]; own {
@@ -83,7 +85,7 @@ func (s *Set) FamilyOf(name string) (family string, ok bool) {
 	return q.Name, true
 }
 
-// family answers the declared queue that stands for one of that name; nil if none does.
+// family returns the declared queue whose family a name belongs to, or nil.
 func (x *index) family(name string) *Queue {
 	for _, q := range x.ranked {
 		if q.member(name) {
@@ -93,5 +95,5 @@ func (x *index) family(name string) *Queue {
 	return nil
 }
 
-// JSON answers the queue as the file has it.
+// JSON returns the queue as JSON in the form of the file.
 func (q Queue) JSON() []byte { return encode(q) }

@@ -13,10 +13,10 @@ import (
 	"github.com/millrace/millrace/shared/document"
 )
 
-// maxPayload is how many bytes of JSON a schedule may give its tasks: any value is at most so large.
+// maxPayload is the size limit of a schedule's payload, in bytes of JSON: the same as of any task's payload.
 const maxPayload = 256 << 10
 
-// each reads a list whose elements are all read the same way.
+// each reads a list; element reads each of its elements.
 func each(element document.Visit) document.Visit {
 	return func(d *document.Document, n *document.Node, path string) { d.List(n, path, element) }
 }
@@ -25,7 +25,7 @@ func duration(to *time.Duration) document.Visit {
 	return func(d *document.Document, n *document.Node, path string) { *to = d.Duration(n, path) }
 }
 
-// pause reads a duration that may be zero, which differs from none.
+// pause reads a duration that may be zero; nil means that none was given.
 func pause(to **time.Duration) document.Visit {
 	return func(d *document.Document, n *document.Node, path string) {
 		if length, ok := d.Length(n, path); ok {
@@ -67,7 +67,7 @@ func ranking(to *int) document.Visit {
 }
 
 // parallel reads how many tasks may run at once: a number from 1, or a share of this machine's cores, such as 0.5, which
-// is at least one task, or -1 for one task a core (seed 004).
+// is at least one task, or -1 for one task per core (as in Sling's job handling).
 func parallel(to *int) document.Visit {
 	return func(d *document.Document, n *document.Node, path string) {
 		if n.Value == "-1" {
@@ -76,7 +76,7 @@ func parallel(to *int) document.Visit {
 		}
 		number := d.Number(n, path)
 		switch {
-		case number == 0: // found fault with before
+		case number == 0: // Number has reported it
 		case number < 1:
 			*to = max(1, int(math.Round(number*float64(runtime.NumCPU()))))
 		case number != math.Trunc(number) || number > math.MaxInt32:
@@ -122,7 +122,7 @@ func cronExpression(to *string) document.Visit {
 	}
 }
 
-// interval reads one of [Intervals], in any case, as the original does.
+// interval reads one of [Intervals], in any case, as Dark does.
 func interval(to *string) document.Visit {
 	return func(d *document.Document, n *document.Node, path string) {
 		text := d.Text(n, path)

@@ -8,13 +8,13 @@ import (
 	"github.com/millrace/millrace/shared/document"
 )
 
-// MaxName is how many bytes a name may have, MaxPath how many a job's path.
+// MaxName is the greatest length of a name in bytes, MaxPath that of a job's path.
 const (
 	MaxName = 255
 	MaxPath = 500
 )
 
-// name reads the name of something; it becomes a segment of paths.
+// name reads a name, which becomes a segment of paths.
 func name(to *string) document.Visit {
 	return func(d *document.Document, n *document.Node, path string) {
 		text := d.Text(n, path)
@@ -32,8 +32,8 @@ func checkName(d *document.Document, n *document.Node, path, text string) bool {
 	return err == nil
 }
 
-// ValidName answers nil for what may be the name of a source, a collection, a handler, a queue or a schedule: 1 to 255
-// bytes of visible text without a slash.
+// ValidName returns nil if text may be the name of a source, a collection, a handler, a queue or a schedule: 1 to
+// [MaxName] bytes without slashes and control characters.
 func ValidName(text string) error {
 	switch {
 	case text == "" || len(text) > MaxName:
@@ -46,7 +46,8 @@ func ValidName(text string) error {
 	return nil
 }
 
-// ValidPath answers nil for what may be the path of a job or a job chain: /a/b, with no empty segments.
+// ValidPath returns nil if text may be the path of a job or a job chain: /a/b, at most [MaxPath] bytes, without empty
+// segments and control characters.
 func ValidPath(text string) error {
 	switch {
 	case !strings.HasPrefix(text, "/"):
@@ -61,7 +62,7 @@ func ValidPath(text string) error {
 	return nil
 }
 
-// anyJobPath reads a path that tasks may have.
+// anyJobPath reads a path that a task may have.
 func anyJobPath(to *string) document.Visit {
 	return func(d *document.Document, n *document.Node, path string) {
 		text := d.Text(n, path)
@@ -93,7 +94,7 @@ func jobPath(to *string) document.Visit {
 	}
 }
 
-// chainPath reads the path of a job chain. Orders are named PATH,ID, so that it has no comma.
+// chainPath reads the path of a job chain. It has no comma, since orders are named PATH,ID.
 func chainPath(to *string) document.Visit {
 	return func(d *document.Document, n *document.Node, path string) {
 		anyJobPath(to)(d, n, path)

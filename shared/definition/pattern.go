@@ -5,12 +5,13 @@ import (
 	"strings"
 )
 
-// topicRoot is where the jobs of topics are (seed 004).
+// topicRoot begins the paths of topics' jobs.
 const topicRoot = "/topics/"
 
 func topicOf(path string) (topic string, ok bool) { return strings.CutPrefix(path, topicRoot) }
 
-// ValidTopic reports whether text is a topic: segments of letters, digits, _ and - with a slash between them (seed 004).
+// ValidTopic reports whether text is a topic, as in Sling's job handling: segments of letters, digits, _ and - separated
+// by slashes, so many bytes that the path of its job has at most [MaxPath].
 func ValidTopic(text string) bool {
 	if text == "" || len(topicRoot)+len(text) > MaxPath {
 		return false
@@ -29,13 +30,14 @@ func ValidTopic(text string) bool {
 	return after != '/'
 }
 
-// validTopicPattern reports whether text is what a queue may name topics by.
+// validTopicPattern reports whether text is a pattern for [MatchTopic].
 func validTopicPattern(text string) bool {
 	root, _ := topicPatternRoot(text)
 	return text == "*" || ValidTopic(root)
 }
 
-// topicPatternRoot answers the topic above those that a pattern means, and the pattern's last character.
+// topicPatternRoot returns the topic above those that a pattern matches, and the wildcard at its end; of a pattern without
+// one, the pattern and 0.
 func topicPatternRoot(pattern string) (root string, kind byte) {
 	if pattern == "" {
 		return "", 0
@@ -47,8 +49,8 @@ func topicPatternRoot(pattern string) (root string, kind byte) {
 	return pattern, 0
 }
 
-// MatchTopic reports whether a queue that names topics by pattern takes the topic (seed 004): "a/b" that topic alone, "a/*"
-// and "a*" those at any depth below a, "a/." and "a." the direct children of a, "*" all.
+// MatchTopic reports whether a queue with that pattern takes the topic, as in Sling's job handling: "a/b" matches that
+// topic alone, "a/*" and "a*" those at any depth below a, "a/." and "a." the direct children of a, "*" all.
 func MatchTopic(pattern, topic string) bool {
 	if pattern == "*" {
 		return true
@@ -61,8 +63,8 @@ func MatchTopic(pattern, topic string) bool {
 	return ok && below != "" && (kind == '*' || !strings.Contains(below, "/"))
 }
 
-// Match reports whether a pattern of weights or of an instance's jobs means the path: "/a/b" that alone, "/a/*" the direct
-// children of /a, "/a/**" all below it; never /a itself.
+// Match reports whether a pattern of weights or of an instance's jobs matches the path: "/a/b" that path alone, "/a/*" the
+// direct children of /a, "/a/**" all below it; never /a itself.
 func Match(pattern, path string) bool {
 	root, deep := strings.CutSuffix(pattern, "**")
 	if !deep {
@@ -77,7 +79,7 @@ func Match(pattern, path string) bool {
 
 var errPattern = errors.New("a pattern ends in /* for one level or in /** for all below, and has no other *")
 
-// checkPattern answers nil for what [Match] takes; the root of a pattern may be empty.
+// checkPattern returns an error if pattern is not one for [Match]; the part before the wildcard may be empty.
 func checkPattern(pattern string) error {
 	root := strings.TrimSuffix(strings.TrimSuffix(pattern, "*"), "*")
 	if pattern == "" || strings.Contains(root, "*") || root != pattern && root != "" && !strings.HasSuffix(root, "/") {
@@ -86,7 +88,8 @@ func checkPattern(pattern string) error {
 	return nil
 }
 
-// ValidPattern answers what is wrong with a pattern for [Match], if anything.
+// ValidPattern returns an error if pattern is not one of an instance's jobs: a pattern for [Match] that begins with a
+// slash.
 func ValidPattern(pattern string) error {
 	if !strings.HasPrefix(pattern, "/") {
 		return errors.New("a pattern of jobs begins with a slash")
@@ -94,8 +97,8 @@ func ValidPattern(pattern string) error {
 	return checkPattern(pattern)
 }
 
-// Weight answers how many turns a fairness key has to another's one: the weight of exactly that key, or else of the nearest
-// pattern that means it (see [Match]), at one level before any depth; or else 1.
+// Weight returns how many turns a fairness key has for another's one: the weight of exactly that key; otherwise that of
+// the longest pattern that matches it (see [Match]), one for direct children before one for any depth; otherwise 1.
 func (q Queue) Weight(key string) int {
 	if weight, exact := q.Weights[key]; exact {
 		return weight

@@ -7,19 +7,19 @@ import (
 	"github.com/millrace/millrace/shared/document"
 )
 
-// serverSections are the sections of the file that are about the server itself.
+// serverSections are the sections of the file that configure the server itself.
 var serverSections = []string{"tokens", "journal", "history", "targets", "metrics", "drain"}
 
-// FileOnly says that something is said that only the server's own file may say.
+// FileOnly is the error about parts that only the server's own file may have.
 type FileOnly struct{ Mistakes []document.Mistake }
 
-// Error names the first.
+// Error names the first of them.
 func (e *FileOnly) Error() string {
 	return "definition: only the server's own file may say this: " + e.Mistakes[0].String()
 }
 
-// Read reads a set from YAML or JSON. What is malformed is refused by a [*document.Error] that lists every mistake; a text
-// that would be right in the server's own file, but has sections about the server itself, by [*FileOnly].
+// Read reads a set from YAML or JSON. It returns a [*document.Error] with every mistake if the text is malformed, and a
+// [*FileOnly] if the text is right but for sections that configure the server itself.
 func Read(name string, text []byte) (*Set, error) {
 	set, visited := new(Set), false
 	var only []document.Mistake
@@ -52,7 +52,7 @@ func Read(name string, text []byte) (*Set, error) {
 	return set, nil
 }
 
-// ReadSections reads the sections that make a set into it. Others reads what else the file may have.
+// ReadSections reads the sections of a set into it. Others are the further sections that the file may have.
 func ReadSections(d *document.Document, n *document.Node, into *Set, others document.Fields) {
 	r := &reader{set: into, names: map[string]bool{}}
 	sections := document.Fields{
@@ -71,18 +71,18 @@ func ReadSections(d *document.Document, n *document.Node, into *Set, others docu
 	}
 }
 
-// reader reads a set.
+// reader is the state while a set is read.
 type reader struct {
 	set    *Set
-	names  map[string]bool // taken ones, each with its kind before it
-	beside *Set            // that what is read is to be part of; nil: none
-	checks []func()        // of what refers to other parts, when all of them are read
+	names  map[string]bool // those in use, after their kind and a space
+	beside *Set            // the set that the object read is to become part of; nil: none
+	checks []func()        // of references to other parts, run when all parts have been read
 }
 
-// claim notes a name of that kind; it is a mistake if it is taken.
+// claim reserves a name of that kind; a name that is in use is a mistake.
 func (r *reader) claim(d *document.Document, n *document.Node, path, kind, name string) {
 	if name == "" {
-		return // found fault with before
+		return // the reader of the name has reported it
 	}
 	if r.names[kind+" "+name] {
 		d.Fail(n, path, "the %s %s is declared twice", kind, name)
@@ -94,7 +94,7 @@ func (r *reader) declared(kind, name string) bool {
 	return r.names[kind+" "+name] || r.beside != nil && r.beside.declares(kind, name)
 }
 
-// declares reports whether the set declares a queue, or what runs the tasks of a path.
+// declares reports whether the set declares a queue, or a job for the path.
 func (s *Set) declares(kind, name string) bool {
 	switch kind {
 	case "queue":
@@ -108,7 +108,7 @@ func (s *Set) declares(kind, name string) bool {
 	}
 }
 
-// finally runs a check when everything has been read.
+// finally adds a check that runs when everything has been read.
 func (r *reader) finally(check func()) { r.checks = append(r.checks, check) }
 
 func (r *reader) sources(d *document.Document, n *document.Node, path string) {
@@ -189,8 +189,7 @@ func (r *reader) job(d *document.Document, n *document.Node, path string) {
 	r.set.Jobs = append(r.set.Jobs, j)
 }
 
-// checkQueue demands that a queue is declared, or one of those that are always there: a name that is misspelt would
-// be a queue without limits.
+// checkQueue refuses a queue that is neither declared nor built in, since a misspelt name would be a queue without limits.
 func (r *reader) checkQueue(d *document.Document, n *document.Node, path, name string) {
 	if name != "" && !r.declared("queue", name) && !slices.Contains([]string{SyncQueue, EventQueue, MainQueue}, name) {
 		d.Fail(n, path, "no queue %q is declared", name)
@@ -245,7 +244,7 @@ func (r *reader) schedule(d *document.Document, n *document.Node, path string) {
 	r.set.Schedules = append(r.set.Schedules, s)
 }
 
-// checkJob demands that a path leads to something that is declared; topics need not be.
+// checkJob refuses a path that nothing is declared for; topics need no declaration.
 func (r *reader) checkJob(d *document.Document, n *document.Node, path, job string) {
 	if topic, ok := topicOf(job); ok && ValidTopic(topic) {
 		return

@@ -19,7 +19,7 @@ func (r *reader) chain(d *document.Document, n *document.Node, path string) {
 	r.set.JobChains = append(r.set.JobChains, c)
 }
 
-// nodes are those of one job chain. An order may come back to a node, so that cycles are no mistake.
+// nodes are the nodes of one job chain. An order may return to a node, so cycles are allowed.
 type nodes struct {
 	known  map[string]bool
 	checks []func()
@@ -49,7 +49,7 @@ func (all *nodes) id(to *string) document.Visit {
 	}
 }
 
-// refer reads the id of another node, which may come later.
+// refer reads the id of another node, which may be declared later.
 func (all *nodes) refer(to *string) document.Visit {
 	return func(d *document.Document, n *document.Node, path string) {
 		*to = d.Text(n, path)

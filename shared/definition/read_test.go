@@ -266,7 +266,7 @@ func TestReadRefusesTheServersSections(t *testing.T) {
 	}
 }
 
-// A small text must not make much work by aliases of aliases.
+// A small text must not cause much work by aliases of aliases.
 func TestReadBoundsAliases(t *testing.T) {
 	t.Parallel()
 	var bomb strings.Builder
@@ -309,7 +309,7 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// TestTimesInJSON: a date has six decimals and is in UTC, however it was written.
+// TestTimesInJSON: a date has six decimals and is in UTC, whatever its form in the file.
 func TestTimesInJSON(t *testing.T) {
 	t.Parallel()
 	for written, want := range map[string]string{

@@ -6,21 +6,22 @@ import (
 	"time"
 )
 
-// DefaultLease is how long a task is held without a heartbeat if nothing else is said.
+// DefaultLease is how long a task is held without a heartbeat unless its job or the set has a lease.
 const DefaultLease = 30 * time.Second
 
-// DefaultTimeout is how long one attempt may take if nothing else is said: whatever hangs comes to an end, and hardly
-// anything that works is cut off.
+// DefaultTimeout is how long one attempt may take unless its job has a timeout. It ends attempts that hang, and is long
+// enough for almost all others.
 const DefaultTimeout = 24 * time.Hour
 
-// What a queue does with a task of a topic that says nothing else (seed 004).
+// How failed tasks of a topic are retried unless the job or the queue has other values, as in Sling's job handling.
 const (
 	DefaultRetries    = 10
 	DefaultRetryDelay = 2 * time.Second
 )
 
-// JobOf answers what runs the tasks of a path: a collection of a source, a handler, or a job, with their defaults. ok is
-// false where nothing is declared; of a topic the job then still says its queue, and what that says of retries.
+// JobOf returns the job that runs the tasks of a path, with its defaults: that of a collection of a source, of a handler,
+// or a declared one. ok is false if none is declared; the job then has the default lease and timeout, and for a topic its
+// queue and retries.
 func (s *Set) JobOf(path string) (job Job, ok bool) {
 	index := s.indexed()
 	job, ok = index.jobs[path]
@@ -34,14 +35,15 @@ func (s *Set) JobOf(path string) (job Job, ok bool) {
 	return job, false
 }
 
-// QueueOf answers the queue of that name as declared, or one of the queues that are always there, or one by default.
+// QueueOf returns the queue of that name with its defaults: as declared, as a member of a declared family, or with the
+// defaults only.
 func (s *Set) QueueOf(name string) Queue {
 	return s.indexed().queue(name)
 }
 
-// QueueForTopic answers the name of the queue that takes a topic: of those that name it the one that ranks highest, among
-// equals the first, or [MainQueue]. Patterns are those of [MatchTopic]; {0} in the name of a queue is what the pattern
-// leaves open, with . for each slash.
+// QueueForTopic returns the name of the queue that takes a topic: of the queues with a pattern that matches it the one of
+// highest ranking, among equals the first; if there is none, [MainQueue]. See [MatchTopic] for patterns; {0} in the name
+// of a queue is replaced by what the pattern's wildcard matches, with . for each slash.
 func (s *Set) QueueForTopic(topic string) string { return s.indexed().queueForTopic(topic) }
 
 func (x *index) queueForTopic(topic string) string {
@@ -53,11 +55,11 @@ func (x *index) queueForTopic(topic string) string {
 	return MainQueue
 }
 
-// index is a set made for looking up.
+// index holds a set's parts for lookup.
 type index struct {
 	jobs   map[string]Job // by path, with defaults
 	queues map[string]Queue
-	ranked []*Queue // as they are looked through, the highest ranking first
+	ranked []*Queue // by ranking, highest first
 	set    *Set
 }
 
@@ -73,7 +75,7 @@ func (x *index) queue(name string) Queue {
 	return Queue{Name: name}.withDefaults()
 }
 
-// indexed answers the index. Those who ask first at once may make it twice.
+// indexed returns the index. Concurrent first calls may each build it.
 func (s *Set) indexed() *index {
 	if made := s.index.Load(); made != nil {
 		return made
@@ -121,7 +123,7 @@ func (h Handler) job() Job {
 	}
 }
 
-// withQueue answers a job with what its queue says.
+// withQueue returns a job with the values of its queue filled in.
 func (x *index) withQueue(j Job) Job {
 	if topic, ok := topicOf(j.Path); ok {
 		return x.ofTopic(j, topic)
@@ -132,7 +134,8 @@ func (x *index) withQueue(j Job) Job {
 	return j
 }
 
-// ofTopic answers the job of a topic with the defaults of seed 004: 11 attempts, 2 s apart, and a thrown error rejects.
+// ofTopic returns the job of a topic with the defaults of Sling's job handling: 11 attempts, 2 s apart, and a thrown error
+// rejects.
 func (x *index) ofTopic(j Job, topic string) Job {
 	j.Queue = cmp.Or(j.Queue, x.queueForTopic(topic))
 	j = j.retriedAs(x.queue(j.Queue))
@@ -142,7 +145,7 @@ func (x *index) ofTopic(j Job, topic string) Job {
 	return j
 }
 
-// retriedAs fills in what the queue says and the job does not.
+// retriedAs returns the job with attempts and delay from the queue where the job has none.
 func (j Job) retriedAs(q Queue) Job {
 	if q.Retries != nil && j.Attempts == 0 {
 		if j.Attempts = -1; *q.Retries >= 0 {
@@ -155,10 +158,10 @@ func (j Job) retriedAs(q Queue) Job {
 	return j
 }
 
-// Path answers the path of the handler's job.
+// Path returns the path of the handler's job.
 func (h Handler) Path() string { return "/canvases/" + h.Canvas + "/" + h.Space + "/" + h.Name }
 
-// CollectionPath answers the path of a collection's job.
+// CollectionPath returns the path of a collection's job.
 func CollectionPath(source, collection string) string { return "/sources/" + source + "/" + collection }
 
 func (q Queue) withDefaults() Queue {

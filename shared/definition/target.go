@@ -9,10 +9,10 @@ import (
 	"github.com/millrace/millrace/shared/document"
 )
 
-// functionARN is the name of a Lambda function, with or without a version or an alias.
+// functionARN matches the ARN of a Lambda function, with or without a version or an alias.
 var functionARN = regexp.MustCompile(`^arn:aws[a-z-]*:lambda:[a-z0-9-]+:\d{12}:function:[A-Za-z0-9_-]{1,64}(:(\$LATEST|[A-Za-z0-9_-]{1,128}))?$`)
 
-// target reads where a task runs: exactly one of the kinds.
+// target reads where a task runs; exactly one kind must be given.
 func target(to *Target) document.Visit {
 	return func(d *document.Document, n *document.Node, path string) {
 		kinds := 0
@@ -67,7 +67,7 @@ func lambdaTarget(to *Target) document.Visit {
 	}
 }
 
-// command reads a program and its arguments; these may be empty texts.
+// command reads a program and its arguments; arguments may be empty texts.
 func command(to *Target) document.Visit {
 	return func(d *document.Document, n *document.Node, path string) {
 		d.List(n, path, func(d *document.Document, n *document.Node, path string) {
@@ -91,7 +91,7 @@ func instances(to *Target) document.Visit {
 	}
 }
 
-// newCommands lists what after runs a command that the same object does not run before.
+// newCommands returns a mistake for each object of after with a command that the same object of before does not have.
 func newCommands(before, after []object) []document.Mistake {
 	known := map[string][]string{}
 	for _, o := range before {

@@ -15,27 +15,27 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Node is a value in a document, and knows its line.
+// Node is a value in a document, with its line.
 type Node = yaml.Node
 
-// Visit takes a node; path says where in the document it is, such as journal.retention or tokens[2].name.
+// Visit reads a node; path is its place in the document, such as journal.retention or tokens[2].name.
 type Visit func(d *Document, n *Node, path string)
 
-// Fields are the keys that an object may have.
+// Fields are the keys that an object may have, each with the function that reads its value.
 type Fields map[string]Visit
 
-// Document is a text being read, and the mistakes found in it so far.
+// Document is a text that is being read, with the mistakes found so far.
 type Document struct {
-	json     bool // types are told apart
+	json     bool // the text is JSON, so that scalars have types
 	mistakes []Mistake
 	visited  int
 }
 
-// maxVisits bounds the work that a small text can ask for by aliases of aliases.
+// maxVisits bounds the work that a small text can cause by aliases of aliases.
 const maxVisits = 1_000_000
 
-// Read takes one document in YAML or JSON; name is that of its file or variable, for messages. Root is not called for a
-// text that holds nothing. The error is an [*Error].
+// Read reads one document in YAML or JSON; name is that of its file or variable, for messages. It calls root with the
+// document's root, unless the text is empty. The error is an [*Error].
 func Read(name string, text []byte, root Visit) error {
 	d := &Document{json: jsontext.Value(text).IsValid()}
 	n, err := parse(text, d.json)
@@ -52,10 +52,10 @@ func Read(name string, text []byte, root Visit) error {
 	return nil
 }
 
-// parse answers the root of the document, nil if there is none.
+// parse returns the root of the document, or nil if there is none.
 func parse(text []byte, isJSON bool) (*Node, *Mistake) {
 	if isJSON {
-		return fromJSON(text), nil // YAML has not all of JSON's escapes
+		return fromJSON(text), nil // YAML lacks some of JSON's escapes
 	}
 	decoder := yaml.NewDecoder(bytes.NewReader(text))
 	var n, more Node
@@ -74,7 +74,7 @@ func parse(text []byte, isJSON bool) (*Node, *Mistake) {
 	return nil, &Mistake{Line: more.Line, Message: "want one YAML document, found more"}
 }
 
-// ofLine is how the parser of YAML says where it stopped.
+// ofLine matches the beginning of the YAML parser's errors, with the line.
 var ofLine = regexp.MustCompile(`^yaml: line (\d+): `)
 
 func unreadable(err error) *Mistake {
@@ -84,22 +84,22 @@ func unreadable(err error) *Mistake {
 		m.Message = strings.TrimPrefix(err.Error(), found[0])
 	}
 	if strings.HasPrefix(m.Message, "exceeded max depth") {
-		m.Message = deeper // than the parser goes, and so than any value may be
+		m.Message = deeper // the parser's own limit lies beyond event.MaxDepth
 		return m
 	}
 	m.Message = "not YAML: " + m.Message
 	return m
 }
 
-// Fail notes a mistake at a node.
+// Fail records a mistake at a node.
 func (d *Document) Fail(n *Node, path, format string, args ...any) {
 	d.mistakes = append(d.mistakes, Mistake{Line: n.Line, Path: path, Message: fmt.Sprintf(format, args...)})
 }
 
-// OK reports whether no mistake was found yet.
+// OK reports whether no mistake has been found yet.
 func (d *Document) OK() bool { return len(d.mistakes) == 0 }
 
-// enter counts a visit; it answers false when there were too many.
+// enter counts a visit; it returns false after maxVisits.
 func (d *Document) enter(n *Node, path string) bool {
 	d.visited++
 	if d.visited == maxVisits {
@@ -108,7 +108,7 @@ func (d *Document) enter(n *Node, path string) bool {
 	return d.visited < maxVisits
 }
 
-// Object visits the fields of a mapping; those that it may not have, or has twice, are mistakes.
+// Object visits the fields of a mapping; a field that is not in may, or is given twice, is a mistake.
 func (d *Document) Object(n *Node, path string, may Fields) {
 	d.Map(n, path, known(may), func(key, value *Node, at string) {
 		visit := may[key.Value]
@@ -120,8 +120,8 @@ func (d *Document) Object(n *Node, path string, may Fields) {
 	})
 }
 
-// Map visits the entries of a mapping whose keys are names of the document's own; a name given twice is a mistake. Names
-// says what they are.
+// Map visits the entries of a mapping whose keys are names of the document's own choice; a name given twice is a mistake.
+// Names describes the keys in the message for a node that is no mapping.
 func (d *Document) Map(n *Node, path, names string, each func(key, value *Node, at string)) {
 	if n = resolve(n); n.Kind != yaml.MappingNode {
 		d.Fail(n, path, "want fields (%s)", names)
@@ -161,7 +161,7 @@ func (d *Document) List(n *Node, path string, each Visit) {
 	}
 }
 
-// resolve follows an alias to what it stands for.
+// resolve returns the node that an alias refers to; of other nodes, the node itself.
 func resolve(n *Node) *Node {
 	if n.Kind == yaml.AliasNode {
 		return n.Alias
@@ -169,8 +169,8 @@ func resolve(n *Node) *Node {
 	return n
 }
 
-// Need demands that a mapping has these keys: a mistake is where the value would be. What is no mapping has been found fault
-// with before.
+// Need records a mistake for each of the keys that a mapping lacks. It ignores nodes that are no mapping, which Object or
+// Map has reported.
 func (d *Document) Need(n *Node, path string, keys ...string) {
 	if n = resolve(n); n.Kind != yaml.MappingNode {
 		return

@@ -13,7 +13,7 @@ import (
 	"github.com/millrace/millrace/shared/document"
 )
 
-// parcel is what the documents of these tests say.
+// parcel is the content of the documents in these tests.
 type parcel struct {
 	Name   string
 	Count  int64
@@ -91,7 +91,7 @@ func TestErrorHasALineForEachMistake(t *testing.T) {
 	}
 }
 
-// asJSON answers a document as JSON.
+// asJSON returns a document as JSON.
 func asJSON(text string) (got json.RawMessage, err error) {
 	err = document.Read("f", []byte(text), func(d *document.Document, n *document.Node, path string) {
 		got = d.JSON(n, path, 1<<20)
@@ -122,7 +122,7 @@ func TestJSON(t *testing.T) {
 	}
 }
 
-// FuzzJSON: what is JSON stays what it is, and whatever comes out is JSON.
+// FuzzJSON: JSON stays the same, and whatever is returned is JSON.
 func FuzzJSON(f *testing.F) {
 	f.Add("{\"a\": [1, \"\\ud83d\\ude00\", null, true, 1e400, -0.0], \"\": {}}")
 	f.Add("{a: [1, *b], &b c: !!int \"3\"}")
@@ -143,7 +143,7 @@ func FuzzJSON(f *testing.F) {
 	})
 }
 
-// sameJSON compares but for how texts are escaped.
+// sameJSON compares values regardless of how texts are escaped.
 func sameJSON(a, b jsontext.Value) bool {
 	options := jsontext.CanonicalizeRawFloats(false)
 	return a.Format(options, jsontext.PreserveRawStrings(false)) == nil &&

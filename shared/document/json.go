@@ -13,17 +13,17 @@ import (
 	"github.com/millrace/millrace/shared/event"
 )
 
-// fromJSON answers the tree of a text that is valid JSON.
+// fromJSON returns the node tree of a text that is valid JSON.
 func fromJSON(text []byte) *Node {
 	t := tree{decoder: jsontext.NewDecoder(bytes.NewReader(text)), text: text, line: 1}
 	return t.value()
 }
 
-// tree builds nodes of what a decoder reads.
+// tree builds nodes from the tokens of a decoder.
 type tree struct {
 	decoder *jsontext.Decoder
 	text    []byte
-	read    int // how much of text is counted in line
+	read    int // up to where in text the lines are counted
 	line    int
 }
 
@@ -58,14 +58,14 @@ func (t *tree) fill(n *Node, kind yaml.Kind, end jsontext.Kind) {
 	for t.decoder.PeekKind() != end {
 		n.Content = append(n.Content, t.value())
 	}
-	_, _ = t.decoder.ReadToken() // its end
+	_, _ = t.decoder.ReadToken() // the closing bracket
 }
 
-// deeper is what is wrong with a value of more levels than JSON may have anywhere.
+// deeper is the message about a value of more levels than [event.MaxDepth].
 var deeper = fmt.Sprintf("is nested deeper than %d levels", event.MaxDepth)
 
-// JSON answers a value of any shape as compact JSON, its members in their order; nil where there is a mistake. It may be
-// at most so many bytes long.
+// JSON returns a value of any shape as compact JSON, its members in their order, of at most most bytes; nil if there is a
+// mistake.
 func (d *Document) JSON(n *Node, path string, most int) json.RawMessage {
 	w := &writer{document: d, path: path, most: most}
 	w.value(n, 0)
@@ -173,7 +173,7 @@ func (w *writer) scalar(n *Node) {
 	}
 }
 
-// number keeps the digits of what is a number in JSON too, so that none is lost.
+// number copies the digits of a number that is valid JSON, so that none is lost.
 func (w *writer) number(n *Node) {
 	if v := jsontext.Value(n.Value); v.Kind() == '0' && v.IsValid() {
 		w.bytes = append(w.bytes, n.Value...)

@@ -5,16 +5,17 @@ import (
 	"strings"
 )
 
-// Mistake is one thing that is wrong in a document.
+// Mistake is one error in a document.
 type Mistake struct {
-	Line    int    // from 1; 0 where it is not known
-	Path    string // such as handlers[2].name; empty for the document as a whole
+	Line int    // from 1; 0 if unknown
+	Path string // such as handlers[2].name; empty for the document as a whole
+	// Message says what is wrong.
 	Message string
 
-	TooLarge bool // it is well formed, but larger than what is taken
+	TooLarge bool // the value is well formed, but larger than allowed
 }
 
-// String answers the path, if any, and the message.
+// String returns the path, if any, and the message.
 func (m Mistake) String() string {
 	if m.Path == "" {
 		return m.Message
@@ -22,13 +23,13 @@ func (m Mistake) String() string {
 	return m.Path + ": " + m.Message
 }
 
-// Error is all that is wrong in a document, in the order of the lines.
+// Error holds all mistakes of a document, in the order of the lines; at least one.
 type Error struct {
 	Name     string // of the file or variable
 	Mistakes []Mistake
 }
 
-// Error answers a line for each mistake: NAME:LINE: PATH: MESSAGE.
+// Error returns a line for each mistake: NAME:LINE: PATH: MESSAGE.
 func (e *Error) Error() string {
 	var b strings.Builder
 	for i, m := range e.Mistakes {

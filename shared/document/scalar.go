@@ -12,7 +12,7 @@ import (
 	"github.com/millrace/millrace/shared/event"
 )
 
-// The types that JSON tells apart. YAML's plain scalars are whatever they are wanted as.
+// The types of JSON's scalars. A plain scalar of YAML is read as whatever type is wanted.
 const (
 	textTag    = "!!str"
 	numberTag  = "!!float"
@@ -20,7 +20,7 @@ const (
 	nullTag    = "!!null"
 )
 
-// scalar answers what a scalar says, if it is not empty; in JSON it must have one of the types.
+// scalar returns the text of a scalar that is not empty; in JSON it must have one of the types.
 func (d *Document) scalar(n *Node, path, want string, types ...string) string {
 	n = resolve(n)
 	if n.Kind != yaml.ScalarNode || n.ShortTag() == nullTag || n.Value == "" || d.json && !slices.Contains(types, n.Tag) {
@@ -30,10 +30,10 @@ func (d *Document) scalar(n *Node, path, want string, types ...string) string {
 	return n.Value
 }
 
-// Text reads a text that is not empty. In YAML, what looks like a number or a truth value is a text too.
+// Text reads a text that is not empty. In YAML a plain number or boolean is a text too.
 func (d *Document) Text(n *Node, path string) string { return d.scalar(n, path, "a text", textTag) }
 
-// Word reads a text that may be empty, where it is in quotes.
+// Word reads a text, which may be empty if it is in quotes.
 func (d *Document) Word(n *Node, path string) string {
 	if n = resolve(n); n.Kind == yaml.ScalarNode && n.Value == "" && n.ShortTag() == textTag {
 		return ""
@@ -41,7 +41,7 @@ func (d *Document) Word(n *Node, path string) string {
 	return d.Text(n, path)
 }
 
-// OneOf reads one of these words.
+// OneOf reads one of these words; "" is returned with a mistake.
 func (d *Document) OneOf(n *Node, path string, words ...string) string {
 	text := d.Text(n, path)
 	for _, word := range words {
@@ -55,7 +55,7 @@ func (d *Document) OneOf(n *Node, path string, words ...string) string {
 	return ""
 }
 
-// Count reads an integer from 1.
+// Count reads an integer from 1 to the largest int64.
 func (d *Document) Count(n *Node, path string) int64 {
 	text := d.scalar(n, path, "a number", numberTag)
 	number, ok := integer(text)
@@ -65,7 +65,7 @@ func (d *Document) Count(n *Node, path string) int64 {
 	return number
 }
 
-// Integer reads an integer of at most 32 bits.
+// Integer reads an integer of at most 32 bits with sign.
 func (d *Document) Integer(n *Node, path string) (number int, ok bool) {
 	text := d.scalar(n, path, "a number", numberTag)
 	if text == "" {
@@ -79,7 +79,7 @@ func (d *Document) Integer(n *Node, path string) (number int, ok bool) {
 	return int(read), true
 }
 
-// Number reads a number above zero.
+// Number reads a finite number above zero.
 func (d *Document) Number(n *Node, path string) float64 {
 	text := d.scalar(n, path, "a number", numberTag)
 	number, err := strconv.ParseFloat(text, 64)
@@ -104,7 +104,7 @@ func (d *Document) Boolean(n *Node, path string) bool {
 	return text == "true"
 }
 
-// Duration reads a duration above zero, as [event.ParseDuration] takes it.
+// Duration reads a duration above zero, in a form of [event.ParseDuration].
 func (d *Document) Duration(n *Node, path string) time.Duration {
 	length, ok := d.Length(n, path)
 	if ok && length == 0 {
@@ -113,7 +113,7 @@ func (d *Document) Duration(n *Node, path string) time.Duration {
 	return length
 }
 
-// Length reads a duration that may be zero.
+// Length reads a duration that may be zero, in a form of [event.ParseDuration].
 func (d *Document) Length(n *Node, path string) (length time.Duration, ok bool) {
 	text := d.scalar(n, path, "a duration", textTag, numberTag)
 	if text == "" {

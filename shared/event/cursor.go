@@ -12,17 +12,17 @@ import (
 )
 
 // cursor walks over a text that jsontext has found to be valid JSON: UTF-8, names unique. So it needs no errors of its
-// own, and no allocations.
+// own, and allocates only for names with escapes.
 type cursor struct {
 	text []byte
 	at   int
 
-	// depth is that of the value taken last: 0 of what is no object or array, 1 of one without others in it.
+	// depth is the depth of the value taken last: 0 of one that is no object or array, 1 of one without others in it.
 	depth int
 }
 
-// open answers a cursor before the first value of the text, or the error that says where the text is no JSON, with
-// locations that begin with name.
+// open returns a cursor before the first value of the text. Where the text is not JSON, it returns an error that says at
+// which place, with locations that begin with name.
 func open(text []byte, name string) (*cursor, *Error) {
 	if !jsontext.Value(text).IsValid() {
 		return nil, malformed(text, name)
@@ -30,7 +30,7 @@ func open(text []byte, name string) (*cursor, *Error) {
 	return &cursor{text: text}, nil
 }
 
-// kind answers the first byte of the next value: one of `{["tfn-0123456789`.
+// kind returns the first byte of the next value: one of `{["tfn-0123456789`.
 func (c *cursor) kind() byte {
 	for c.text[c.at] <= ' ' {
 		c.at++
@@ -38,8 +38,8 @@ func (c *cursor) kind() byte {
 	return c.text[c.at]
 }
 
-// enter goes into the object or array that comes next; it reports whether there is a first element, and else goes
-// behind it.
+// enter moves into the object or array that comes next. It reports whether there is a first element; if not, it moves
+// behind the object or array.
 func (c *cursor) enter() bool {
 	c.kind()
 	c.at++
@@ -50,14 +50,14 @@ func (c *cursor) enter() bool {
 	return true
 }
 
-// next goes on to the next element; it reports whether there is one, and else goes behind the object or array.
+// next moves to the next element. It reports whether there is one; if not, it moves behind the object or array.
 func (c *cursor) next() bool {
 	k := c.kind()
 	c.at++
 	return k == ','
 }
 
-// name takes the name of an object's member with its colon: as it stands, and as it is meant.
+// name takes the name of an object's member and its colon. It returns the name as it is written and unquoted.
 func (c *cursor) name() (raw, meant []byte) {
 	c.kind()
 	raw = c.text[c.at:endOfString(c.text, c.at)]
@@ -67,7 +67,7 @@ func (c *cursor) name() (raw, meant []byte) {
 	return raw, unquote(raw)
 }
 
-// value takes the next value as it stands.
+// value takes the next value and returns it as it is written.
 func (c *cursor) value() []byte {
 	k, start := c.kind(), c.at
 	c.depth = 0
@@ -91,7 +91,7 @@ func endOfString(text []byte, at int) int {
 	return at + 1
 }
 
-// endOfGroup answers the end of an object or array, and how deep it goes.
+// endOfGroup returns the end of an object or array, and its depth.
 func endOfGroup(text []byte, at int) (end, deepest int) {
 	for depth := 0; ; at++ {
 		switch text[at] {
@@ -115,7 +115,7 @@ func endOfWord(text []byte, at int) int {
 	return at
 }
 
-// appendCompact appends a valid value without the spaces between its tokens, and otherwise as it stands.
+// appendCompact appends a valid value without the spaces between its tokens; all else stays as it is written.
 func appendCompact(dst, value []byte) []byte {
 	start := 0
 	for at := 0; at < len(value); at++ {
@@ -130,7 +130,7 @@ func appendCompact(dst, value []byte) []byte {
 	return append(dst, value[start:]...)
 }
 
-// unquote answers what a valid JSON string means; it allocates only if there are escapes.
+// unquote returns the content of a valid JSON string. It allocates only if there are escapes.
 func unquote(raw []byte) []byte {
 	inner := raw[1 : len(raw)-1]
 	if bytes.IndexByte(inner, '\\') < 0 {
@@ -140,7 +140,7 @@ func unquote(raw []byte) []byte {
 	return meant
 }
 
-// kindName says what a value is, from its first byte.
+// kindName names the kind of a value by its first byte.
 func kindName(first byte) string {
 	switch first {
 	case '{':
@@ -158,7 +158,7 @@ func kindName(first byte) string {
 	}
 }
 
-// malformed says where a text is not what jsontext accepts.
+// malformed returns an error that says where a text is not what jsontext accepts.
 func malformed(text []byte, name string) *Error {
 	if len(bytes.TrimSpace(text)) == 0 {
 		return refuse(Invalid, name, "is empty: JSON is needed")
@@ -175,7 +175,7 @@ func malformed(text []byte, name string) *Error {
 	}
 	at := name + location(syntax.JSONPointer)
 	if problem := DepthProblem(text); problem != "" {
-		return refuse(Invalid, at, problem) // the parser gives up at some depth too
+		return refuse(Invalid, at, problem) // the parser has a limit of its own too
 	}
 	reason := syntax.Err
 	if errors.Is(err, io.ErrUnexpectedEOF) {
@@ -184,7 +184,7 @@ func malformed(text []byte, name string) *Error {
 	return refuse(Invalid, at, fmt.Sprintf("is not valid JSON, %s: %v", position(text, syntax.ByteOffset), reason))
 }
 
-// position says where in a text an offset is, as an editor shows it.
+// position says where in a text an offset is: offset, line and column, as an editor shows them.
 func position(text []byte, offset int64) string {
 	before := text[:min(int(offset), len(text))]
 	line := bytes.Count(before, []byte("\n")) + 1
@@ -192,7 +192,7 @@ func position(text []byte, offset int64) string {
 	return fmt.Sprintf("at offset %d (line %d, column %d)", offset, line, column)
 }
 
-// location writes a JSON pointer in the form of problems' locations, such as "[2].key".
+// location renders a JSON pointer as problems' locations are written, such as "[2].key".
 func location(pointer jsontext.Pointer) string {
 	var b strings.Builder
 	for token := range pointer.Tokens() {

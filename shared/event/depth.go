@@ -2,12 +2,12 @@ package event
 
 import "fmt"
 
-// MaxDepth is how many levels of objects and arrays a value may have, wherever JSON comes in: a field of an event, a payload, an
-// output. Clients' parsers give up at some depth, and then cannot read the lists that the value is in.
+// MaxDepth is how many levels of objects and arrays a value may have, wherever JSON comes in: a field of an event, a
+// payload, an output. Clients' parsers give up at some depth, and then cannot read the lists that contain the value.
 const MaxDepth = 100
 
-// DepthProblem returns what is wrong with a JSON value of more than [MaxDepth] levels, as the end of a sentence that names it; ""
-// where nothing is. A text without objects or arrays has no level. What is not JSON is not found fault with.
+// DepthProblem returns what is wrong with a JSON value of more than [MaxDepth] levels, as the end of a sentence whose
+// subject is the value, or "". A text without objects or arrays has no level. A text that is not JSON is no problem here.
 func DepthProblem(value []byte) string {
 	if len(value) <= 2*MaxDepth { // each level has a bracket at both ends
 		return ""
@@ -15,7 +15,7 @@ func DepthProblem(value []byte) string {
 	return tooDeep(depthOf(value))
 }
 
-// tooDeep returns the problem of a value of so many levels.
+// tooDeep returns the problem of a value of that depth, or "".
 func tooDeep(depth int) string {
 	if depth <= MaxDepth {
 		return ""
@@ -23,7 +23,7 @@ func tooDeep(depth int) string {
 	return fmt.Sprintf("is nested %d levels deep: at most %d are possible", depth, MaxDepth)
 }
 
-// depthOf counts levels. The text may be cut off or no JSON at all.
+// depthOf returns the number of levels. The text may be cut off or no JSON at all.
 func depthOf(text []byte) (deepest int) {
 	depth, quoted := 0, false
 	for at := 0; at < len(text); at++ {

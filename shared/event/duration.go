@@ -16,9 +16,9 @@ import (
 //   - numbers with units, the larger first: "200ms", "60s", "5m", "1h2m3s", "7d";
 //   - ISO 8601: "PT1M", "P1D", "PT0.123S", "P1DT2H", "P2W"; not years and months, which have no fixed length.
 //
-// Only the last number may have decimals; those finer than a nanosecond are cut off. Letters may be of either case, as
-// in the original of seed 000. Negative durations and those beyond 292 years are refused. Errors are plain: they say
-// what is wrong and quote the text, and leave it to the caller to say where it was.
+// Only the last number may have decimals; those finer than a nanosecond are cut off. Letters may be of either case, as in
+// JobScheduler's event API. Negative durations and those beyond 292 years are refused. Errors say what is wrong and quote
+// the text; the caller adds where it was.
 func ParseDuration(text string) (time.Duration, error) {
 	d, err := parseDuration(strings.ToLower(text))
 	if err != nil {
@@ -27,7 +27,7 @@ func ParseDuration(text string) (time.Duration, error) {
 	return d, nil
 }
 
-// The reasons why a text is no duration.
+// The reasons why a text is not a duration.
 var (
 	errDurationForm     = errors.New(`give seconds, as "60", units, as "1h2m3s", "200ms" or "7d", or ISO 8601, as "PT1M"`)
 	errDurationNegative = errors.New("it is negative")
@@ -85,14 +85,14 @@ type unit struct {
 
 const day = 24 * time.Hour
 
-// The units of each form, the larger first.
+// The units of each form, in the order in which they must be given.
 var (
 	shortUnits = [...]unit{{"d", day}, {"h", time.Hour}, {"m", time.Minute}, {"s", time.Second}, {"ms", time.Millisecond}}
 	dateUnits  = [...]unit{{"w", 7 * day}, {"d", day}}
 	clockUnits = [...]unit{{"h", time.Hour}, {"m", time.Minute}, {"s", time.Second}}
 )
 
-// sum adds numbers with units up; the units are the larger first, each at most once.
+// sum adds numbers with units up. The larger units come first, each at most once.
 func sum(s string, units []unit) (time.Duration, error) {
 	var total time.Duration
 	next, decimals := 0, false
@@ -121,7 +121,7 @@ func sum(s string, units []unit) (time.Duration, error) {
 	return total, nil
 }
 
-// multiply answers number, in decimal, times length.
+// multiply returns the decimal number times length.
 func multiply(number string, length time.Duration) (time.Duration, error) {
 	whole, fraction, point := strings.Cut(number, ".")
 	if whole == "" || point && fraction == "" || strings.Contains(fraction, ".") {
@@ -139,8 +139,8 @@ func multiply(number string, length time.Duration) (time.Duration, error) {
 	return d + part, nil
 }
 
-// fractionOf answers length times 0.digits, cut to nanoseconds. Digits after the eighteenth say less than a thousandth
-// of a nanosecond even of weeks.
+// fractionOf returns length times 0.digits, cut to nanoseconds. Digits after the eighteenth are ignored: they are less
+// than a thousandth of a nanosecond even of weeks.
 func fractionOf(digits string, length time.Duration) time.Duration {
 	var numerator, denominator uint64 = 0, 1
 	for _, c := range []byte(digits[:min(len(digits), 18)]) {
@@ -156,7 +156,7 @@ func fractionOf(digits string, length time.Duration) time.Duration {
 func FormatDuration(d time.Duration) string {
 	switch {
 	case d < 0:
-		return "-" + formatUnits(uint64(-d)) // of the smallest Duration, too, the conversion gives the magnitude
+		return "-" + formatUnits(uint64(-d)) // right for the smallest Duration too: the conversion gives its magnitude
 	case d == 0:
 		return "0s"
 	default:
@@ -188,7 +188,7 @@ func formatUnits(ns uint64) string {
 
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
-// span cuts s after its longest beginning of bytes that are in.
+// span splits s after its longest prefix of bytes for which in is true.
 func span(s string, in func(byte) bool) (string, string) {
 	for i := range len(s) {
 		if !in(s[i]) {
@@ -198,7 +198,7 @@ func span(s string, in func(byte) bool) (string, string) {
 	return s, ""
 }
 
-// shorten keeps quotations of what a client sent short.
+// shorten cuts a quotation of what a client sent to 40 bytes.
 func shorten(text string) string {
 	const most = 40
 	if len(text) <= most {

@@ -14,7 +14,7 @@ const day = 24 * time.Hour
 func TestParseDuration(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]time.Duration{
-		// Seed 000 and its original.
+		// As in JobScheduler's event API.
 		"60":       time.Minute,
 		"60s":      time.Minute,
 		"111.5":    111500 * time.Millisecond,

@@ -12,13 +12,13 @@ const (
 	MaxKey    = 1024      // bytes of a key
 )
 
-// ParseEvents reads the body of `POST event`: a JSON array of at least one object {"TYPE":"…","key":"…",…}. TYPE is
-// the name of a custom type that may be emitted ([CheckEmittable]); key, a string of 1 to [MaxKey] bytes, may be
-// missing; eventId is the journal's to give and is refused. All other members are the event's own fields, of any type,
-// and are kept as they are written, in their order, without spaces between tokens.
+// ParseEvents reads the body of `POST event`: a JSON array of 1 to [MaxEvents] objects {"TYPE":"…","key":"…",…}. TYPE is
+// the name of a custom type that may be emitted ([CheckEmittable]); key, a string of 1 to [MaxKey] bytes, is optional;
+// eventId is refused, since the journal gives it. All other members are the event's own fields, of any type, and are kept
+// as they are written, in their order, without spaces between tokens.
 //
-// The error is an [*Error] with locations such as "body[2].key", that names everything that is wrong up to a bound; of
-// malformed JSON, of a name given twice in one object too, the first only. The events share no memory with the body.
+// The error is an [*Error] with locations such as "body[2].key". It names the first 20 things that are wrong; of malformed
+// JSON, and of a name given twice in one object, the first only. The events share no memory with the body.
 func ParseEvents(body []byte) ([]Event, error) {
 	c, refused := open(body, "body")
 	if refused != nil {
@@ -43,15 +43,15 @@ func ParseEvents(body []byte) ([]Event, error) {
 	return e.events, nil
 }
 
-// emission is the reading of one body.
+// emission is the state while one body is read.
 type emission struct {
 	*cursor
 	problems
-	memory []byte // holds the fields of all events; as long as the body from the start, so that it never moves
+	memory []byte // holds the fields of all events; its capacity is that of the body, so that it never moves
 	events []Event
 }
 
-// event reads the next event; where it is wrong, too, it is counted, for the locations.
+// event reads the next event. An invalid one is counted too, for the locations of later ones.
 func (e *emission) event() {
 	e.events = append(e.events, Event{})
 	if k := e.kind(); k != '{' {
@@ -90,7 +90,7 @@ func (e *emission) event() {
 
 func (e *emission) last() *Event { return &e.events[len(e.events)-1] }
 
-// refuse adds a problem at a part of the last event.
+// refuse adds a problem with a part of the last event.
 func (e *emission) refuse(reason Reason, part, message string) {
 	e.add(reason, "body["+strconv.Itoa(len(e.events)-1)+"]"+part, message)
 }
@@ -102,7 +102,7 @@ func (e *emission) typeName(value []byte) {
 	}
 	name := unquote(value)
 	if n := len(e.events); n > 1 && e.reason == 0 && e.events[n-2].Type == string(name) {
-		e.last().Type = e.events[n-2].Type // batches are often of one type: check and keep it once
+		e.last().Type = e.events[n-2].Type // batches are often of one type: check and keep the name once
 		return
 	}
 	e.last().Type = string(name)
@@ -134,7 +134,7 @@ func (e *emission) field(start int, name, value []byte) {
 	e.memory = appendField(e.memory, start, name, value)
 }
 
-// appendField appends a member, with a comma if the event whose fields begin at start has one already.
+// appendField appends a member, after a comma unless it is the first of the event whose fields begin at start.
 func appendField(memory []byte, start int, name, value []byte) []byte {
 	if len(memory) > start {
 		memory = append(memory, ',')

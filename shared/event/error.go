@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// Reason says of what kind a refusal is, so that a host can answer with the right status.
+// Reason is the kind of a refusal; it decides the HTTP status of the response.
 type Reason uint8
 
-// The reasons, the gravest first: where several things are wrong with one body, the gravest reason is the error's.
+// The reasons, the gravest first. Where several things are wrong with one body, the gravest reason is the error's.
 const (
 	// Invalid: malformed, of the wrong type, missing or unknown; HTTP 400.
 	Invalid Reason = iota + 1
@@ -18,7 +18,7 @@ const (
 	Unprocessable
 )
 
-// String answers the reason's name in lower case.
+// String returns the reason's name in lower case.
 func (r Reason) String() string {
 	switch r {
 	case Invalid:
@@ -40,13 +40,14 @@ type Problem struct {
 	Message string
 }
 
-// Error is the refusal of what a client sent. Its problems are at least one, in the order of the text.
+// Error is the refusal of what a client sent. It has at least one problem; problems are in the order of the text. Reason
+// is the gravest one.
 type Error struct {
 	Reason   Reason
 	Problems []Problem
 }
 
-// Error answers the problems with their locations, joined by semicolons.
+// Error returns the problems with their locations, joined by semicolons.
 func (e *Error) Error() string {
 	var b strings.Builder
 	for i, p := range e.Problems {
@@ -60,7 +61,7 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
-// ReasonOf answers the reason of an [*Error] in err's chain, or 0 if there is none.
+// ReasonOf returns the reason of an [*Error] in err's chain, or 0 if there is none.
 func ReasonOf(err error) Reason {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Reason
@@ -68,12 +69,12 @@ func ReasonOf(err error) Reason {
 	return 0
 }
 
-// refuse answers an error with a single problem.
+// refuse returns an error with a single problem.
 func refuse(reason Reason, location, message string) *Error {
 	return &Error{Reason: reason, Problems: []Problem{{Location: location, Message: message}}}
 }
 
-// problems collects what is wrong with one text, up to a bound: nobody reads the hundredth.
+// problems collects what is wrong with one text, up to maxProblems.
 type problems struct {
 	reason Reason
 	list   []Problem
@@ -90,7 +91,7 @@ func (p *problems) add(reason Reason, location, message string) {
 	}
 }
 
-// err answers nil if nothing was added.
+// err returns nil if nothing was added.
 func (p *problems) err() error {
 	if len(p.list) == 0 {
 		return nil

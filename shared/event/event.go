@@ -7,32 +7,33 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// ID is an EventId: microseconds since 1970-01-01 00:00 UTC, made strictly rising along the journal, at most 2^53 so
-// that it is exact as a JavaScript number (seed 000). 0 is before every event.
+// ID is an EventId: microseconds since 1970-01-01 00:00 UTC, made strictly rising along the journal, at most 2^53 so that
+// it is exact as a JavaScript number (as in JobScheduler's event API). 0 is before every event.
 type ID int64
 
-// MaxID is the largest EventId, the end of JavaScript's exact integers (seed 000). It is the year 2255.
+// MaxID is the largest EventId, 2^53: the end of JavaScript's exact integers. As a time it is in the year 2255.
 const MaxID ID = 1 << 53
 
-// IDAt answers the EventId of the instant t.
+// IDAt returns the EventId of the instant t.
 func IDAt(t time.Time) ID { return ID(t.UnixMicro()) }
 
-// Time answers the instant that the id encodes, to the microsecond.
+// Time returns the instant that the id encodes, to the microsecond, in UTC.
 func (id ID) Time() time.Time { return time.UnixMicro(int64(id)).UTC() }
 
-// Key names the object that an event is about.
+// Key names the object that an event is about. The zero Key means none.
 type Key struct {
 	// Path is the object's path: "/CHAIN,ORDER" of an order, "/JOB" of a task's job, "Job:/NAME" of a file based object,
-	// or what the emitter of a custom event says. Empty: the event has no key.
+	// or what the emitter of a custom event says, up to [MaxKey] bytes. Empty: the event has no key.
 	Path string
 	// TaskID, if not empty, makes this the key of a task, in JSON {"jobPath":Path,"taskId":TaskID}.
 	TaskID string
 }
 
-// IsZero reports whether there is no key, as in a scheduler event.
+// IsZero reports whether there is no key, as in a SchedulerEvent.
 func (k Key) IsZero() bool { return k == Key{} }
 
-// AppendJSON appends the key as JSON: a string, of a task an object. It does not allocate if dst has room.
+// AppendJSON appends the key as JSON: an object if it is a task's, otherwise a string. It does not allocate if dst has the
+// capacity.
 func (k Key) AppendJSON(dst []byte) []byte {
 	if k.TaskID == "" {
 		return appendString(dst, k.Path)
@@ -46,18 +47,19 @@ func (k Key) AppendJSON(dst []byte) []byte {
 
 // Event is one fact on the journal.
 type Event struct {
-	ID   ID // 0 until the journal has given one
-	Type string
+	ID   ID     // 0 until the journal has given one
+	Type string // 1 to [MaxName] bytes, see [CheckName]
 	Key  Key
 
 	// Fields are the event's own fields as JSON members without the braces around them, such as
-	// `"nodeId":"BB","taskId":"9"`; empty where there are none. They never hold eventId, key or TYPE. Immutable.
+	// `"nodeId":"BB","taskId":"9"`; empty where there are none. They never hold eventId, key or TYPE, and must not be
+	// changed.
 	Fields []byte
 }
 
-// AppendJSON appends the event as a JSON object, in the order eventId, key, TYPE, fields. An ID of 0 and an absent key
-// are left out, and so is the key where withKey is false, as in answers about a single object (seed 000). It does not
-// allocate if dst has room.
+// AppendJSON appends the event as a JSON object, in the order eventId, key, TYPE, fields. An ID of 0 and an absent key are
+// left out. The key is also left out where withKey is false, as in responses about a single object (as in JobScheduler's
+// event API). It does not allocate if dst has the capacity.
 func (e *Event) AppendJSON(dst []byte, withKey bool) []byte {
 	dst = append(dst, '{')
 	if e.ID != 0 {
@@ -79,8 +81,8 @@ func (e *Event) AppendJSON(dst []byte, withKey bool) []byte {
 	return append(dst, '}')
 }
 
-// Size answers the bytes of the event as JSON, give or take the escapes in its key. It serves for limits and for the
-// capacity of buffers.
+// Size returns the number of bytes of the event as JSON, without regard to escapes in its key. It serves for limits and
+// for the capacity of buffers.
 func (e *Event) Size() int {
 	const frame = len(`{"eventId":1478257656606001,"key":"","TYPE":"",}`)
 	const task = len(`{"jobPath":"","taskId":}`)
@@ -91,12 +93,12 @@ func (e *Event) Size() int {
 	return n
 }
 
-// MarshalJSON answers the event as by [Event.AppendJSON], with its key.
+// MarshalJSON returns the event as [Event.AppendJSON] writes it, with its key.
 func (e Event) MarshalJSON() ([]byte, error) {
 	return e.AppendJSON(make([]byte, 0, e.Size()), true), nil
 }
 
-// appendString appends s as a JSON string. Bytes that are no UTF-8 become U+FFFD: parsers refuse them, so they can only
+// appendString appends s as a JSON string. Bytes that are not UTF-8 become U+FFFD; parsers refuse them, so they can only
 // come from code.
 func appendString(dst []byte, s string) []byte {
 	dst, _ = jsontext.AppendQuote(dst, s)

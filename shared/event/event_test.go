@@ -10,7 +10,7 @@ import (
 	"github.com/millrace/millrace/shared/event"
 )
 
-// The seed's last section: the id is a time stamp in microseconds.
+// An id is a time stamp in microseconds.
 func TestIDEncodesTime(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2016, 11, 4, 11, 7, 35, 827_000_999, time.FixedZone("", 3600))

@@ -7,7 +7,7 @@ import (
 	"github.com/millrace/millrace/shared/event"
 )
 
-// An emission becomes events, which the journal gives ids and answers to followers.
+// An emission becomes events, to which the journal gives ids and which followers receive.
 func Example() {
 	events, err := event.ParseEvents([]byte(`[{"TYPE": "PackageInstalled", "key": "/core/linux", "version": "6.12"}]`))
 	if err != nil {

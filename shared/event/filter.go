@@ -2,24 +2,24 @@ package event
 
 import "strings"
 
-// Filter is what a follower asks to see: events of the selected types, about the selected objects.
+// Filter selects what a follower sees: events of the selected types, about the selected objects.
 type Filter struct {
 	// Types are the event types; restrict them to Family with [Selection.Within].
 	Types Selection
-	// Family says how the keys are read; "" means that keys do not matter, and Paths is ignored.
+	// Family says how the keys are read; "" means that keys do not matter, so that Paths is ignored.
 	Family Family
 	// Paths selects the objects by their paths.
 	Paths PathQuery
 }
 
-// Match reports whether the event is asked for. It does not allocate.
+// Match reports whether the filter selects the event. It does not allocate.
 func (f *Filter) Match(e *Event) bool {
 	return f.Types.Match(e.Type) && (f.Family == "" || f.Paths.MatchKey(f.Family, e.Key))
 }
 
-// OmitsKey reports whether the answer leaves keys out: where only one key is possible (seed 000). That is a query for a
-// single path, but of orders it needs the order's id, "/CHAIN,ORDER"; and a job has several tasks, a path several file
-// based objects, so their events always have keys.
+// OmitsKey reports whether the response leaves keys out, because only one key is possible: as in JobScheduler's event API,
+// for a query of a single path. Of orders that path needs the order's id, "/CHAIN,ORDER". Events of tasks and of file
+// based objects always have keys, since a job has several tasks and a path several file based objects.
 func (f *Filter) OmitsKey() bool {
 	path, single := f.Paths.Single()
 	switch f.Family {
@@ -32,9 +32,9 @@ func (f *Filter) OmitsKey() bool {
 	}
 }
 
-// MatchKey reports whether the object that a key of that family names is selected (seed 000): orders by the path of
-// their chain, or by all of "/CHAIN,ORDER"; file based objects by what follows the type in "Job:/NAME"; tasks by the
-// path of their job; others by the whole key. It does not allocate.
+// MatchKey reports whether the query selects the object that a key of that family names (as in JobScheduler's event API):
+// orders by the path of their chain, or by all of "/CHAIN,ORDER"; file based objects by what follows the type in
+// "Job:/NAME"; tasks by the path of their job; others by the whole key. It does not allocate.
 func (q PathQuery) MatchKey(family Family, key Key) bool {
 	switch family {
 	case OrderEvent:

@@ -22,7 +22,7 @@ func TestMatchKey(t *testing.T) {
 		{"/f/chain,1", event.OrderEvent, path("/f/chain,11"), false},
 		{"/f/chain,1|/f/chain,2", event.OrderEvent, path("/f/chain,2"), true},
 		{"/f/chain,a/b", event.OrderEvent, path("/f/chain,a/b"), true},
-		{"/f/*", event.OrderEvent, path("/f/chain,a/b"), true}, // the slash of an order's id is no folder
+		{"/f/*", event.OrderEvent, path("/f/chain,a/b"), true}, // the slash in an order's id does not make a folder
 		{"/f/chain/", event.OrderEvent, path("/f/chain,1"), false},
 		{"/", event.OrderEvent, path("/f/chain,1"), true},
 		{"/f/", event.FileBasedEvent, path("Job:/f/job"), true},

@@ -11,7 +11,7 @@ import (
 	"github.com/millrace/millrace/shared/event"
 )
 
-// What ParseEvents accepts keeps its meaning: rendered, it is JSON that means what the body meant, and is read back as
+// What ParseEvents accepts keeps its meaning: it is rendered as JSON that means what the body meant, and is parsed back to
 // the same events.
 func FuzzParseEvents(f *testing.F) {
 	for _, body := range []string{
@@ -41,7 +41,7 @@ func FuzzParseEvents(f *testing.F) {
 
 func sameEvent(a, b event.Event) bool { return cmp.Equal(a, b) }
 
-// anyOf decodes with numbers as they are written.
+// anyOf decodes JSON with numbers as they are written.
 func anyOf(t *testing.T, text []byte) any {
 	t.Helper()
 	d := json.NewDecoder(strings.NewReader(string(text)))
@@ -118,7 +118,7 @@ func FuzzParseReturn(f *testing.F) {
 	})
 }
 
-// A query selects what a plain reading of the rules selects.
+// A query selects what a literal reading of the rules selects.
 func FuzzParsePath(f *testing.F) {
 	for _, c := range [][2]string{{"/a/", "/a/b"}, {"/a/*|b", "/a/b/c"}, {"", ""}, {"*", "x"}, {"/a,1", "/a,1"}, {"a//b", "/"}, {"/é/", "/é/x"}} {
 		f.Add(c[0], c[1])
@@ -157,7 +157,7 @@ func selects(path, object string) bool {
 	return object == path
 }
 
-// What a body asks for by one path without "|" is what a URL asks for by it.
+// A body with one path without "|" selects what a URL with that path selects.
 func FuzzParsePathBody(f *testing.F) {
 	for _, body := range []string{`{}`, `{"path":"/a/"}`, `{"paths":["/a","/b/*"]}`, `{"path":1}`, `{"paths":[]}`, `{"x":[{}],"path":"/"}`} {
 		f.Add([]byte(body))
@@ -179,7 +179,7 @@ func FuzzParsePathBody(f *testing.F) {
 	})
 }
 
-// What is accepted is not negative, and is written such that it is read back exactly.
+// What is accepted is not negative, and is formatted such that it is parsed back exactly.
 func FuzzParseDuration(f *testing.F) {
 	for _, text := range []string{"60", "111.5", "1h2m3s", "200ms", "7d", "PT0.123S", "P1DT2H", "P1Y", ".1", "-1", "9223372036.854775807", "P2W"} {
 		f.Add(text)

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Any is the top of the hierarchy of event types: the super type of all (seed 000).
+// Any is the top of the hierarchy of event types: the super type of all (as in JobScheduler's event API).
 const Any = "Event"
 
 // Family is a type directly below [Any]. It says what the keys of its events look like.
@@ -25,11 +25,11 @@ const (
 
 // Types that code outside this package writes or looks for.
 const (
-	// StreamAppended tells that an event was appended to a stream (seed 003).
+	// StreamAppended is the type of the event that an append to a stream makes.
 	StreamAppended = "StreamAppended"
-	// VariablesCustomEvent is the one built-in type that clients may emit, as in the original of seed 000.
+	// VariablesCustomEvent is the one built-in type that clients may emit, as in JobScheduler's event API.
 	VariablesCustomEvent = "VariablesCustomEvent"
-	// OrderStatisticsChanged is asked for by name only and is never on the journal (seed 000).
+	// OrderStatisticsChanged is computed when it is asked for by name, and is never on the journal.
 	OrderStatisticsChanged = "OrderStatisticsChanged"
 )
 
@@ -51,7 +51,7 @@ var hierarchy = [...]struct {
 	{CustomEvent, []string{VariablesCustomEvent}},
 }
 
-// overviews are the types of snapshots that `return` may ask for, with the family of the events that change them.
+// overviews are the types of snapshots that `return` may ask for, each with the family of the events that change them.
 var overviews = [...]struct {
 	name   string
 	family Family
@@ -64,7 +64,7 @@ var overviews = [...]struct {
 	{"ObjectOverview", CustomEvent},
 }
 
-// familyPrefixes begin the names that are kept for built-in types. JobChain begins with Job.
+// familyPrefixes are the beginnings of names that are reserved for built-in types. JobChain begins with Job.
 var familyPrefixes = [...]string{"Order", "Job", "Task", "FileBased", "Scheduler", "Stream"}
 
 // BuiltIn reports whether name is in the hierarchy: [Any], a family, or a built-in type below one.
@@ -73,8 +73,8 @@ func BuiltIn(name string) bool {
 	return found || name == Any
 }
 
-// FamilyOf answers the family that the type belongs to; of a family, itself; of [Any], none (""). A name that is not
-// built in is a custom type, so its family is [CustomEvent].
+// FamilyOf returns the family that the type belongs to; of a family, itself; of [Any], "". A name that is not built in is
+// a custom type, so its family is [CustomEvent].
 func FamilyOf(name string) Family {
 	if name == Any {
 		return ""
@@ -85,7 +85,7 @@ func FamilyOf(name string) Family {
 	return CustomEvent
 }
 
-// find looks a family or a type below one up in the table.
+// find looks up a family, or a type below one, in the table.
 func find(name string) (Family, bool) {
 	for i := range hierarchy {
 		if string(hierarchy[i].family) == name || slices.Contains(hierarchy[i].types, name) {
@@ -95,7 +95,7 @@ func find(name string) (Family, bool) {
 	return "", false
 }
 
-// Supers answers the types above name, the nearest first: of OrderStarted, OrderEvent and Event; of Event, none.
+// Supers returns the types above name, the nearest first: of OrderStarted, OrderEvent and Event; of Event, none.
 func Supers(name string) []string {
 	family := FamilyOf(name)
 	switch {
@@ -108,7 +108,7 @@ func Supers(name string) []string {
 	}
 }
 
-// TypesOf answers the built-in types directly below a family, in the order of api.md; of an unknown family, none.
+// TypesOf returns the built-in types directly below a family, in the order of the table above; of an unknown family, none.
 func TypesOf(family Family) []string {
 	for i := range hierarchy {
 		if hierarchy[i].family == family {
@@ -118,7 +118,7 @@ func TypesOf(family Family) []string {
 	return nil
 }
 
-// Families answers all families, in the order of api.md.
+// Families returns all families, in the order of the table above.
 func Families() []Family {
 	families := make([]Family, len(hierarchy))
 	for i := range hierarchy {
@@ -127,8 +127,8 @@ func Families() []Family {
 	return families
 }
 
-// RemovesObject reports whether an event of that custom type ends the object that its key names, as every type does
-// whose name ends in "Removed".
+// RemovesObject reports whether events of that type end the object that their key names: custom types whose names end in
+// "Removed" do.
 func RemovesObject(name string) bool {
 	return strings.HasSuffix(name, "Removed") && FamilyOf(name) == CustomEvent
 }

@@ -9,9 +9,9 @@ import (
 // MaxName is the length of the longest type name, in bytes.
 const MaxName = 255
 
-// CheckName says what is wrong with name as the name of an event type, built in or custom: it begins with an ASCII
-// letter, holds ASCII letters, digits and "_.-:" only, and has at most [MaxName] bytes. Whether such a type may be
-// emitted or asked for is another question. The error has no location; it is nil if nothing is wrong.
+// CheckName returns an error if name is not well formed as the name of an event type, built in or custom: it begins with
+// an ASCII letter, holds ASCII letters, digits and "_.-:" only, and has at most [MaxName] bytes. It does not check whether
+// such a type may be emitted or asked for. The error's location is "TYPE".
 func CheckName(name string) error {
 	if message := nameProblem(name); message != "" {
 		return refuse(Invalid, "TYPE", message)
@@ -19,9 +19,9 @@ func CheckName(name string) error {
 	return nil
 }
 
-// CheckEmittable says why events of a type may not be emitted by clients: with reason [Invalid] if the name is
-// malformed, with [Unprocessable] if it is built in (but [VariablesCustomEvent]), the name of a snapshot, or begins like
-// a built-in family.
+// CheckEmittable returns an error if clients may not emit events of that type: of reason [Invalid] if the name is
+// malformed, of [Unprocessable] if it is built in (other than [VariablesCustomEvent]), the name of a snapshot, or begins
+// like a built-in family.
 func CheckEmittable(name string) error {
 	if reason, message := emitProblem(name); message != "" {
 		return refuse(reason, "TYPE", message)
@@ -29,7 +29,7 @@ func CheckEmittable(name string) error {
 	return nil
 }
 
-// nameProblem answers "" if the name is well formed.
+// nameProblem returns what is wrong with the form of the name, or "".
 func nameProblem(name string) string {
 	switch {
 	case name == "":
@@ -86,7 +86,7 @@ func isOverview(name string) bool {
 	return false
 }
 
-// familyPrefix answers the prefix of the built-in family that the name begins like, "" if none.
+// familyPrefix returns the reserved prefix that the name begins with, or "".
 func familyPrefix(name string) string {
 	for _, prefix := range familyPrefixes {
 		if strings.HasPrefix(name, prefix) {

@@ -29,7 +29,7 @@ func (e *Event) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// ParseSeq reads an answer as [Seq.AppendJSON] writes it; members that it does not know are left out. Its errors are
+// ParseSeq reads a response as [Seq.AppendJSON] writes it and ignores members that it does not know. Its errors are
 // [*Error] with locations such as "answer.eventSnapshots[2].TYPE".
 func ParseSeq(text []byte) (Seq, error) {
 	r, err := read(text, "answer")
@@ -43,11 +43,11 @@ func ParseSeq(text []byte) (Seq, error) {
 	return s, nil
 }
 
-// reading is the reading of what a server has answered. It ends at the first thing that is wrong; locations are
-// completed on the way back.
+// reading is the state while a server's response is read. It ends at the first error; each caller prefixes its part of the
+// location.
 type reading struct {
 	*cursor
-	memory []byte // holds the fields of all events; as long as the text from the start, so that it never moves
+	memory []byte // holds the fields of all events; its capacity is that of the text, so that it never moves
 }
 
 func read(text []byte, name string) (*reading, *Error) {
@@ -166,7 +166,7 @@ func (r *reading) key() (Key, *Error) {
 	return k, err
 }
 
-// object reads an object, each of its members by a call of member, which takes the value.
+// object reads an object. It calls member for each member, which must take the value.
 func (r *reading) object(member func(raw, name []byte) *Error) *Error {
 	if err := r.want('{'); err != nil {
 		return err
@@ -204,7 +204,7 @@ func (r *reading) want(first byte) *Error {
 	return nil
 }
 
-// under answers the error with locations that begin with where.
+// under returns the error with where before each location.
 func (e *Error) under(where string) *Error {
 	for i := range e.Problems {
 		e.Problems[i].Location = where + e.Problems[i].Location

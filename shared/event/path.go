@@ -10,7 +10,7 @@ import (
 // MaxPaths is the largest number of paths in one query.
 const MaxPaths = 1000
 
-// PathQuery selects objects by path (seed 000):
+// PathQuery selects objects by path (as in JobScheduler's event API):
 //
 //	/a      the object /a
 //	/a/     everything below /a, at any depth; not /a itself
@@ -18,18 +18,18 @@ const MaxPaths = 1000
 //	/*      what is directly below the root
 //	/       everything
 //
-// A key that does not begin with a slash, as a custom event's may, is taken as if it did. The zero PathQuery selects
-// nothing. It is immutable.
+// A key without a leading slash, which a custom event may have, is matched as if it had one. The zero PathQuery selects
+// nothing. A PathQuery is immutable.
 type PathQuery struct {
 	all    bool
 	single string // the only path, if it names a single object
 
-	// reaches says what is selected by each path asked for; the paths are without the leading slash, those of folders
-	// with a trailing one.
+	// reaches has the parts of the query by path. Paths are without the leading slash; those of folders have a trailing
+	// one.
 	reaches map[string]reach
 }
 
-// reach is a set of what a query asks for at one path.
+// reach is a set of what a query selects at one path.
 type reach uint8
 
 const (
@@ -41,9 +41,9 @@ const (
 // AllPaths selects every object.
 func AllPaths() PathQuery { return PathQuery{all: true} }
 
-// ParsePath reads the path query of a GET, the part of the URL's path (unescaped) after the resource's name: of
-// "order/aFolder/|/b", "/aFolder/|/b". The leading slash of each path may be missing; nothing at all means everything.
-// Refusals are [Invalid], at "path".
+// ParsePath reads the path query of a GET, which is the part of the URL's path (unescaped) after the resource's name: of
+// "order/aFolder/|/b", "/aFolder/|/b". The leading slash of each path is optional; "" means everything. Refusals are
+// [Invalid], at "path".
 func ParsePath(remainder string) (PathQuery, error) {
 	if remainder == "" {
 		return AllPaths(), nil
@@ -63,7 +63,7 @@ func ParsePath(remainder string) (PathQuery, error) {
 	return queryOf(paths, func(int) string { return "path" })
 }
 
-// queryOf compiles paths that begin with a slash; location says where the path of an index was.
+// queryOf compiles paths; location returns the location of the path of an index.
 func queryOf(paths []string, location func(int) string) (PathQuery, error) {
 	if len(paths) > MaxPaths {
 		return PathQuery{}, refuse(Invalid, location(MaxPaths),
@@ -87,7 +87,7 @@ func queryOf(paths []string, location func(int) string) (PathQuery, error) {
 	return q, nil
 }
 
-// pathProblem answers "" if the path is well formed.
+// pathProblem returns what is wrong with the form of the path, or "".
 func pathProblem(path string) string {
 	switch {
 	case path == "":
@@ -122,11 +122,11 @@ func (q *PathQuery) add(path string) {
 // All reports whether the query selects every object.
 func (q PathQuery) All() bool { return q.all }
 
-// Single answers the path of the only object that the query can select; ok is false where it may be several.
+// Single returns the path of the only object that the query can select; ok is false if it can select several.
 func (q PathQuery) Single() (path string, ok bool) { return q.single, q.single != "" }
 
-// Match reports whether the object of that path is selected. The empty path is selected by a query for everything
-// only. It does not allocate; its time depends on the depth of path, not on the length of the query.
+// Match reports whether the query selects the object of that path. Only a query for everything selects the empty path. It
+// does not allocate; its time depends on the depth of path, not on the length of the query.
 func (q PathQuery) Match(path string) bool {
 	if q.all {
 		return true
@@ -138,10 +138,11 @@ func (q PathQuery) Match(path string) bool {
 	return q.matchObject(path) || q.matchFolders(path)
 }
 
-// matchObject looks the path itself up.
+// matchObject reports whether the query names the path itself.
 func (q PathQuery) matchObject(path string) bool { return q.reaches[path]&itself != 0 }
 
-// matchFolders looks each folder on the way down to path up; the root, the empty folder, is the first.
+// matchFolders reports whether the query selects the path by a folder that it lies in, from the root (the empty folder)
+// down.
 func (q PathQuery) matchFolders(path string) bool {
 	for at := 0; at < len(path); {
 		slash := strings.IndexByte(path[at:], '/')

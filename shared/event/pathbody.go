@@ -27,11 +27,11 @@ func ParsePathBody(body []byte) (PathQuery, error) {
 	}
 }
 
-// pathBody is the reading of one body.
+// pathBody is the state while one body is read.
 type pathBody struct {
 	*cursor
 	problems
-	given string // path or paths, once it was there
+	given string // "path" or "paths", whichever has been read
 	paths []string
 }
 
@@ -63,7 +63,7 @@ func (b *pathBody) member() {
 	}
 }
 
-// path takes a path, of which only queryOf knows whether it is well formed.
+// path reads a path; queryOf checks its form later.
 func (b *pathBody) path() {
 	if k := b.kind(); k != '"' {
 		b.add(Invalid, b.location(len(b.paths)), "must be a string, not "+kindName(k))

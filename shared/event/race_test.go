@@ -2,5 +2,6 @@
 
 package event_test
 
-// raceDetector: under it, a sync.Pool forgets on purpose, so what rests on jsontext's pools allocates more.
+// raceDetector: with the race detector a sync.Pool drops items at random, so code that uses jsontext's pools allocates
+// more.
 const raceDetector = true

@@ -7,31 +7,31 @@ import (
 	"strings"
 )
 
-// Kind says what the parameter `return` asks for.
+// Kind is what the parameter `return` asks for.
 type Kind uint8
 
 // The kinds.
 const (
 	SelectsEvents     Kind = iota + 1 // events of the selected types
-	SelectsOverview                   // a snapshot; [Selection.Overview] says of what
-	SelectsStatistics                 // [OrderStatisticsChanged], computed on the fly
+	SelectsOverview                   // a snapshot; [Selection.Overview] returns its type
+	SelectsStatistics                 // [OrderStatisticsChanged], computed on request
 )
 
-// Selection is what the parameter `return` asks for: event types, or a snapshot, or the order statistics. The zero
-// Selection selects nothing. It is immutable.
+// Selection is the value of the parameter `return`: event types, or a snapshot, or the order statistics. The zero
+// Selection selects nothing. A Selection is immutable.
 type Selection struct {
 	kind   Kind
 	names  []string // as asked for
 	listed map[string]struct{}
-	rest   bool // selects what is not listed, instead of what is
+	rest   bool // selects the types that are not in listed, instead of those that are
 }
 
 // Everything selects events of every type, as `return=Event` does.
 func Everything() Selection { return compile([]string{Any}, "") }
 
-// ParseReturn reads the value of the parameter `return`: a comma list of event types, super types and custom types
-// (seed 000); or the type of one snapshot, such as OrderOverview; or [OrderStatisticsChanged]. A name that is not built
-// in means a custom type, unless it begins like a built-in family.
+// ParseReturn reads the value of the parameter `return`: event types, super types and custom types, separated by commas
+// (as in JobScheduler's event API); or the type of one snapshot, such as OrderOverview; or [OrderStatisticsChanged]. A
+// name that is not built in means a custom type, unless it begins like a built-in family.
 //
 // Refused with [Invalid], at "query.return": an empty list or element, malformed names, unknown names that begin like a
 // family, and a snapshot or the statistics together with anything else.
@@ -55,7 +55,7 @@ func ParseReturn(list string) (Selection, error) {
 	return compile(names, ""), nil
 }
 
-// selectProblem answers "" if the name can be asked for.
+// selectProblem returns why the name cannot be asked for, or "".
 func selectProblem(name string) string {
 	switch {
 	case name == "":
@@ -82,10 +82,10 @@ func kindOf(name string) Kind {
 	}
 }
 
-// Kind answers what is asked for.
+// Kind returns what is asked for; 0 of the zero Selection.
 func (s Selection) Kind() Kind { return s.kind }
 
-// Overview answers the type of the snapshot that is asked for, such as "OrderOverview"; "" if none is.
+// Overview returns the type of the snapshot that is asked for, such as "OrderOverview", or "".
 func (s Selection) Overview() string {
 	if s.kind != SelectsOverview {
 		return ""
@@ -93,15 +93,15 @@ func (s Selection) Overview() string {
 	return s.names[0]
 }
 
-// Match reports whether events of that type are selected. It does not allocate, and takes the same time however long
-// the list was.
+// Match reports whether events of that type are selected. It does not allocate; its time does not depend on the length of
+// the list.
 func (s Selection) Match(typeName string) bool {
 	_, listed := s.listed[typeName]
 	return listed != s.rest
 }
 
-// Within restricts the selection to one family, for a resource that has events of that family only. It refuses, with
-// [Invalid] at "query.return", a name under which that family has nothing.
+// Within returns the selection restricted to one family, for a resource that has events of that family only. It refuses,
+// with [Invalid] at "query.return", a name that belongs to another family.
 func (s Selection) Within(family Family) (Selection, error) {
 	for _, name := range s.names {
 		if f := familyAsked(name); f != "" && f != family {
@@ -114,7 +114,7 @@ func (s Selection) Within(family Family) (Selection, error) {
 	return compile(s.names, family), nil
 }
 
-// familyAsked answers the family that a name in `return` belongs to, "" for all of them.
+// familyAsked returns the family that a name in `return` belongs to; "" of [Any].
 func familyAsked(name string) Family {
 	if name == OrderStatisticsChanged {
 		return OrderEvent
@@ -127,9 +127,9 @@ func familyAsked(name string) Family {
 	return FamilyOf(name)
 }
 
-// compile makes a set of types of the names; within, if not empty, is the only family of interest.
+// compile makes a Selection of names, restricted to the family within unless that is "".
 //
-// Custom types have no list, so where all of them are selected, the set is of what is not: the other built-in types.
+// Custom types cannot be listed. Where all of them are selected, listed therefore holds the built-in types that are not.
 func compile(names []string, within Family) Selection {
 	if within == "" && slices.Contains(names, Any) {
 		return Selection{kind: SelectsEvents, names: names, rest: true}
@@ -151,7 +151,7 @@ func compile(names []string, within Family) Selection {
 	return s
 }
 
-// leaves answers the built-in types below name; of a type that has none below, itself.
+// leaves returns the built-in types below name; of a type that has none below, itself.
 func leaves(name string) []string {
 	switch {
 	case name == Any:
@@ -167,7 +167,7 @@ func leaves(name string) []string {
 	}
 }
 
-// complement answers the built-in types that are not listed.
+// complement returns the built-in types that are not listed.
 func complement(listed map[string]struct{}) map[string]struct{} {
 	others := make(map[string]struct{})
 	for _, name := range leaves(Any) {

@@ -2,20 +2,20 @@ package event
 
 import "strconv"
 
-// SeqKind is the variant of an answer to a follower (seed 000).
+// SeqKind is the variant of a response to a follower (as in JobScheduler's event API).
 type SeqKind uint8
 
 // The variants.
 const (
-	// NonEmpty holds events.
+	// NonEmpty: the response holds events.
 	NonEmpty SeqKind = iota + 1
-	// Empty: no event came in time; go on after LastEventID.
+	// Empty: no event came in time; continue after LastEventID.
 	Empty
 	// Torn: events after the one asked for have been evicted; read a snapshot and begin again.
 	Torn
 )
 
-// String answers the variant's TYPE in JSON.
+// String returns the variant's TYPE in JSON; "" of an unknown one.
 func (k SeqKind) String() string {
 	switch k {
 	case NonEmpty:
@@ -29,24 +29,24 @@ func (k SeqKind) String() string {
 	}
 }
 
-// Seq is an answer to a follower, seed 000's EventSeq.
+// Seq is a response to a follower, JobScheduler's EventSeq.
 type Seq struct {
-	Kind SeqKind
-	// EventID is a time stamp of the answer without further meaning; it is never to be used as `after`.
+	Kind SeqKind // the variant
+	// EventID is a time stamp of the response. It must not be used as `after`.
 	EventID ID
-	// LastEventID, of [Empty] only, is where to go on: the last event looked at, selected or not.
+	// LastEventID, of [Empty] only, is where to continue: the last event looked at, selected or not.
 	LastEventID ID
-	// Events, of [NonEmpty] only, are at least one, in the order of the answer.
+	// Events, of [NonEmpty] only, are at least one, in the order of the journal.
 	Events []Event
 }
 
-// AppendJSON appends the answer as a JSON object:
+// AppendJSON appends the response as a JSON object:
 //
 //	{"TYPE":"NonEmpty","eventId":N,"eventSnapshots":[…]}
 //	{"TYPE":"Empty","eventId":N,"lastEventId":M}
 //	{"TYPE":"Torn","eventId":N}
 //
-// The events' keys are left out where withKeys is false. It does not allocate if dst has room.
+// The events' keys are left out where withKeys is false. It does not allocate if dst has the capacity.
 func (s *Seq) AppendJSON(dst []byte, withKeys bool) []byte {
 	dst = append(dst, `{"TYPE":"`...)
 	dst = append(dst, s.Kind.String()...)
@@ -63,7 +63,7 @@ func (s *Seq) AppendJSON(dst []byte, withKeys bool) []byte {
 	return append(dst, '}')
 }
 
-// AppendEvents appends events as a JSON array: in an answer, or without ids as the body of `POST event`.
+// AppendEvents appends events as a JSON array: in a response, or without ids as the body of `POST event`.
 func AppendEvents(dst []byte, events []Event, withKeys bool) []byte {
 	dst = append(dst, '[')
 	for i := range events {
@@ -75,7 +75,8 @@ func AppendEvents(dst []byte, events []Event, withKeys bool) []byte {
 	return append(dst, ']')
 }
 
-// Size answers the bytes of the answer as JSON, give or take escapes: the capacity to begin [Seq.AppendJSON] with.
+// Size returns the number of bytes of the response as JSON, without regard to escapes: the capacity to begin
+// [Seq.AppendJSON] with.
 func (s *Seq) Size() int {
 	n := len(`{"TYPE":"NonEmpty","eventId":1478257702567000,"lastEventId":1478257702567000,"eventSnapshots":[]}`)
 	for i := range s.Events {

@@ -8,7 +8,7 @@ import (
 	"github.com/millrace/millrace/shared/event"
 )
 
-// seedSeqs are the variants of seed 000 with their JSON; of NonEmpty, the first events of the seed's example.
+// seedSeqs are the variants with their JSON; the events are those of an example of JobScheduler's event API.
 var seedSeqs = []struct {
 	seq  event.Seq
 	text string

@@ -8,7 +8,7 @@ import (
 	"github.com/millrace/millrace/shared/event"
 )
 
-// TestTime: a time has six decimals and is in UTC, whatever it is of, and comes back as it was.
+// A time has six decimals and is in UTC, whatever its zone, and is parsed back unchanged.
 func TestTime(t *testing.T) {
 	t.Parallel()
 	zone := time.FixedZone("", 3600)

@@ -16,7 +16,7 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 )
 
-// serve answers one request of an HTTP API, payload format 2.0.
+// serve handles one request of an HTTP API, payload format 2.0.
 func (i *Invoker) serve(ctx context.Context, in *events.APIGatewayV2HTTPRequest) ([]byte, error) {
 	w := &recorder{header: http.Header{}}
 	r, err := request(ctx, in)
@@ -36,7 +36,7 @@ func (i *Invoker) serve(ctx context.Context, in *events.APIGatewayV2HTTPRequest)
 	return w.response()
 }
 
-// request makes a server's request of the payload.
+// request converts the payload to a server's request.
 func request(ctx context.Context, in *events.APIGatewayV2HTTPRequest) (*http.Request, error) {
 	body := []byte(in.Body)
 	if in.IsBase64Encoded {
@@ -68,8 +68,8 @@ func request(ctx context.Context, in *events.APIGatewayV2HTTPRequest) (*http.Req
 	return r, nil
 }
 
-// target answers the URL asked for. The path is kept as it was sent where it is validly escaped, so that a slash inside a
-// name stays apart from one between names; some gateways hand it over unescaped.
+// target returns the request's URL. A path that is validly escaped is kept as RawPath, so that a slash inside a name
+// differs from one between names; some gateways pass it unescaped.
 func target(in *events.APIGatewayV2HTTPRequest) *url.URL {
 	raw := in.RawPath
 	if stage := in.RequestContext.Stage; stage != "" && stage != "$default" {
@@ -85,20 +85,20 @@ func target(in *events.APIGatewayV2HTTPRequest) *url.URL {
 	return u
 }
 
-// recorder keeps an answer until it is whole.
+// recorder buffers a response until it is complete.
 type recorder struct {
 	header http.Header
 	status int
-	sent   http.Header // as it was when the status was written
+	sent   http.Header // the headers when the status was written
 	body   bytes.Buffer
 }
 
-// Header answers the headers to be sent.
+// Header returns the headers to be sent.
 func (w *recorder) Header() http.Header { return w.header }
 
-// WriteHeader keeps the first final status, and the headers as they are then.
+// WriteHeader records the first final status, and the headers at that time.
 func (w *recorder) WriteHeader(status int) {
-	if w.status != 0 || status < http.StatusOK { // informational answers don't pass the gateway
+	if w.status != 0 || status < http.StatusOK { // informational responses don't pass the gateway
 		return
 	}
 	w.status, w.sent = status, w.header.Clone()
@@ -110,14 +110,14 @@ func (w *recorder) Write(p []byte) (int, error) {
 	return w.body.Write(p)
 }
 
-// reset forgets what was recorded.
+// reset discards what was recorded.
 func (w *recorder) reset() { *w = recorder{header: http.Header{}} }
 
-// maxQuoted is the size from which on a body goes in Base64, which always grows it by a third: quoting text inside JSON can
-// double it.
+// maxQuoted is the size in bytes above which a body is sent in Base64, which adds a third: as text inside JSON it could
+// double.
 const maxQuoted = 1 << 20
 
-// response answers the payload that API Gateway expects: several values of a header joined, cookies apart, and everything
+// response returns the payload that API Gateway expects: several values of a header joined, cookies apart, and every body
 // that is not short text in Base64.
 func (w *recorder) response() ([]byte, error) {
 	w.WriteHeader(http.StatusOK)
@@ -137,7 +137,7 @@ func (w *recorder) response() ([]byte, error) {
 	return json.Marshal(out)
 }
 
-// isText reports whether the body can be carried inside a JSON string as it is.
+// isText reports whether the body can be put into a JSON string unencoded.
 func isText(header http.Header, body []byte) bool {
 	if len(body) == 0 {
 		return true

@@ -7,7 +7,8 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 )
 
-// batch hands SQS messages to the function and answers those to be delivered again, as ReportBatchItemFailures asks for.
+// batch passes SQS messages to the function and returns those to be delivered again, in the form of
+// ReportBatchItemFailures.
 func (i *Invoker) batch(ctx context.Context, records []events.SQSMessage) events.SQSEventResponse {
 	messages := make([]Message, len(records))
 	for n, record := range records {
@@ -30,8 +31,8 @@ func attributes(record events.SQSMessage) map[string]string {
 	return all
 }
 
-// take runs the function's Messages and logs each failure. After a panic it is not known which messages were done, so all
-// of them come again.
+// take runs the function's Messages and logs each failure. After a panic it is unknown which messages were processed, so
+// all of them fail.
 func (f Function) take(ctx context.Context, batch []Message) (failures []Failure) {
 	defer func() {
 		if cause := recover(); cause != nil {

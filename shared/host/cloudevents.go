@@ -12,17 +12,17 @@ import (
 	"time"
 )
 
-// cloudEvent is what a trigger says, of the attributes of CloudEvents 1.0.
+// cloudEvent holds the attributes of CloudEvents 1.0 that triggers use.
 type cloudEvent struct {
 	ID, Type string
 	Time     time.Time
 	Data     []byte
-	Extra    map[string]string // type, source, subject and extensions
+	Extra    map[string]string // type, source, subject and extensions, by name
 }
 
-// cloudEvents reads the body in the mode that the headers tell: structured, batched or binary.
+// cloudEvents reads the body in the mode that the headers declare: structured, batched or binary.
 func cloudEvents(header http.Header, body []byte) ([]cloudEvent, error) {
-	kind, _, _ := mime.ParseMediaType(header.Get("Content-Type")) // what cannot be parsed is none of the two
+	kind, _, _ := mime.ParseMediaType(header.Get("Content-Type")) // a type that cannot be parsed is neither of the two
 	switch {
 	case kind == "application/cloudevents+json":
 		event, err := structured(body)
@@ -71,7 +71,7 @@ func structured(body []byte) (cloudEvent, error) {
 	return newCloudEvent(attributes, data)
 }
 
-// dataOf takes the data out of the members: JSON as it is, a string without its quotes, or Base64.
+// dataOf removes the data from the members and returns it: JSON as it is, the content of a string, or decoded Base64.
 func dataOf(members map[string]json.RawMessage) ([]byte, error) {
 	plain, encoded := members["data"], members["data_base64"]
 	delete(members, "data")
@@ -93,7 +93,7 @@ func dataOf(members map[string]json.RawMessage) ([]byte, error) {
 	return plain, nil
 }
 
-// binary reads the mode in which the attributes are headers and the body is the data.
+// binary reads the mode in which attributes are headers and the body is the data.
 func binary(header http.Header, body []byte) ([]cloudEvent, error) {
 	attributes := map[string]string{}
 	for name, values := range header {
@@ -105,7 +105,7 @@ func binary(header http.Header, body []byte) ([]cloudEvent, error) {
 	return []cloudEvent{event}, err
 }
 
-// newCloudEvent checks the attributes that every event has and takes out those that have a field of their own.
+// newCloudEvent checks the attributes that every event has, and moves those with a field of their own.
 func newCloudEvent(attributes map[string]string, data []byte) (cloudEvent, error) {
 	for _, required := range []string{"specversion", "id", "source", "type"} {
 		if attributes[required] == "" {

@@ -7,9 +7,9 @@ import (
 
 var errUnguarded = errors.New("host: a function with a tick or messages needs a Guard on a plain host")
 
-// NewHandler answers what a plain host serves for the function: its HTTP handler, and CloudEvents sent with POST to "/",
-// where Knative, Eventarc and their like deliver them. A function without an HTTP handler answers /healthz and /readyz
-// besides, without a token.
+// NewHandler returns what a plain host serves for the function: its HTTP handler, and CloudEvents sent with POST to "/",
+// where Knative, Eventarc and the like deliver them. It returns an error for a function with a tick or messages but no
+// Guard.
 func NewHandler(f Function) (http.Handler, error) {
 	if err := f.check(); err != nil {
 		return nil, err

@@ -13,7 +13,7 @@ import (
 // Invoker runs a function's Lambda invocations. It implements lambda.Handler.
 type Invoker struct{ f Function }
 
-// NewInvoker answers the invoker of a function, or what is wrong with the function.
+// NewInvoker returns the invoker of a function, or an error if the function has nothing to run.
 func NewInvoker(f Function) (*Invoker, error) {
 	if err := f.check(); err != nil {
 		return nil, err
@@ -21,8 +21,8 @@ func NewInvoker(f Function) (*Invoker, error) {
 	return &Invoker{f: f}, nil
 }
 
-// payload is any event that a function may be invoked with: the kinds have no field of different meaning in common except
-// version, "2.0" of an HTTP API's request and "0" of EventBridge.
+// payload is the union of the events that a function may be invoked with. The kinds share no field of different meaning
+// except version, "2.0" of an HTTP API's request and "0" of EventBridge.
 type payload struct {
 	events.APIGatewayV2HTTPRequest
 	Records    []events.SQSMessage `json:"Records"`
@@ -32,7 +32,8 @@ type payload struct {
 	Time       time.Time           `json:"time"`
 }
 
-// Invoke answers one invocation. Its context ends a little before Lambda's own deadline, so that an answer still gets out.
+// Invoke handles one invocation. The context of the function ends a little before Lambda's deadline, so that there is time
+// for a response.
 func (i *Invoker) Invoke(ctx context.Context, raw []byte) ([]byte, error) {
 	ctx, cancel := withMargin(ctx)
 	defer cancel()
@@ -53,10 +54,10 @@ func (i *Invoker) Invoke(ctx context.Context, raw []byte) ([]byte, error) {
 	return nil, fmt.Errorf("host: %s takes %s, and this payload is %s", i.f.Name, i.f.takes(), p.kind())
 }
 
-// margin is what is kept of an invocation's time for answering.
+// margin is the part of an invocation's time that is reserved for the response.
 const margin = time.Second
 
-// withMargin takes the margin, or a tenth where there is less than ten times that, off the time that is left.
+// withMargin ends the context earlier by the margin, or by a tenth of the time left if that is less.
 func withMargin(ctx context.Context) (context.Context, context.CancelFunc) {
 	deadline, ok := ctx.Deadline()
 	if !ok {
@@ -65,7 +66,7 @@ func withMargin(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithDeadline(ctx, deadline.Add(-min(margin, time.Until(deadline)/10)))
 }
 
-// takes lists what the function can be invoked with, for people who invoked it with something else.
+// takes lists what the function can be invoked with, for an error message.
 func (f Function) takes() string {
 	var kinds []string
 	if f.HTTP != nil {
@@ -80,7 +81,7 @@ func (f Function) takes() string {
 	return strings.Join(kinds, " and ")
 }
 
-// kind says what the payload seems to be.
+// kind describes the payload, for an error message.
 func (p *payload) kind() string {
 	switch {
 	case p.Version == "2.0" && p.RequestContext.HTTP.Method != "":

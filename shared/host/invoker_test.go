@@ -110,7 +110,7 @@ func TestInvokeBatchPanicFailsAll(t *testing.T) {
 	}
 }
 
-// TestInvokeBatchWithoutFailures checks the empty list: Lambda takes a null for a failed batch.
+// TestInvokeBatchWithoutFailures checks the empty list: Lambda would take null for a failed batch.
 func TestInvokeBatchWithoutFailures(t *testing.T) {
 	t.Parallel()
 	f := host.Function{Messages: func(context.Context, []host.Message) []host.Failure { return nil }}

@@ -12,12 +12,12 @@ import (
 	"github.com/aws/aws-lambda-go/lambda"
 )
 
-// Build makes the function for the place where it will run: it reads its settings and opens its store.
+// Build makes the function for the place in which it will run: it reads the settings and opens the store.
 type Build func(ctx context.Context, place Place) (Function, error)
 
-// Main builds a function and runs it until the process is told to stop (SIGTERM or SIGINT). It is all that the main of a
-// function does. Where the function cannot be built or the port cannot be bound, it says why on standard error and exits
-// with status 1.
+// Main builds a function and runs it until the process gets SIGTERM or SIGINT. It is all that the main of a function does.
+// If the function cannot be built or the port cannot be bound, it writes the reason to standard error and exits with
+// status 1.
 func Main(build Build) {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	err := run(ctx, PlaceOf(os.Getenv), build)
@@ -42,7 +42,8 @@ func run(ctx context.Context, place Place, build Build) (err error) {
 	return runPlain(ctx, place, f)
 }
 
-// runLambda serves invocations; the runtime ends the process itself, so it only returns where the function is no function.
+// runLambda serves invocations. The runtime ends the process itself, so runLambda only returns an invalid function's
+// error.
 func runLambda(ctx context.Context, f Function) error {
 	invoker, err := NewInvoker(f)
 	if err != nil {
@@ -65,7 +66,7 @@ func runPlain(ctx context.Context, place Place, f Function) error {
 	return Server{Handler: handler, Log: f.log(), OnDrain: f.Drain, DrainTime: f.DrainTime}.Serve(ctx, listener)
 }
 
-// Listen binds the port on all interfaces, as container platforms expect; an empty port is 8080.
+// Listen listens on the port on all interfaces, as container platforms expect; an empty port means 8080.
 func Listen(port string) (net.Listener, error) {
 	if port == "" {
 		port = "8080"

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Metrics receives what the API measures; api.Metrics says what each method means.
+// Metrics receives the API's measurements. It has the same methods as api.Metrics, which describes them.
 type Metrics interface {
 	Request(route string, status int, took time.Duration)
 	Outcome(operation, outcome string, events int)
@@ -18,30 +18,30 @@ type Metrics interface {
 const namespace = "Millrace"
 
 // EmbeddedMetrics writes measurements as log lines in CloudWatch's embedded metric format, from which CloudWatch makes
-// metrics without a request. It is safe for concurrent use.
+// metrics without requests. It is safe for concurrent use.
 type EmbeddedMetrics struct {
 	mu  sync.Mutex
 	out io.Writer
 }
 
-// NewEmbeddedMetrics answers metrics that write to what becomes the function's log.
+// NewEmbeddedMetrics returns metrics that write to out, which must become the function's log.
 func NewEmbeddedMetrics(out io.Writer) *EmbeddedMetrics { return &EmbeddedMetrics{out: out} }
 
-// Request writes the duration of a request by route and status; its count is the metric's number of samples.
+// Request writes a request's duration in milliseconds by route and status; the number of samples counts the requests.
 func (m *EmbeddedMetrics) Request(route string, status int, took time.Duration) {
 	m.write([]string{"route", "status"}, []metric{{"duration", "Milliseconds"}}, map[string]any{
 		"route": route, "status": status, "duration": float64(took.Microseconds()) / 1000,
 	})
 }
 
-// Outcome writes how many events an operation moved, by outcome.
+// Outcome writes the number of events of an operation, by outcome.
 func (m *EmbeddedMetrics) Outcome(operation, outcome string, events int) {
 	m.write([]string{"operation", "outcome"}, []metric{{"events", "Count"}}, map[string]any{
 		"operation": operation, "outcome": outcome, "events": events,
 	})
 }
 
-// Following is not written: on Lambda each process serves one request, and CloudWatch counts those itself.
+// Following writes nothing: on Lambda each process serves one request, and CloudWatch counts those itself.
 func (m *EmbeddedMetrics) Following(int) {}
 
 type metric struct{ Name, Unit string }
@@ -59,5 +59,5 @@ func (m *EmbeddedMetrics) write(dimensions []string, metrics []metric, members m
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	_, _ = m.out.Write(append(line, '\n')) // measurements are not worth a failure
+	_, _ = m.out.Write(append(line, '\n')) // a lost measurement is no failure
 }

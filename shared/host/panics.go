@@ -8,12 +8,12 @@ import (
 	"runtime/debug"
 )
 
-// serveWhole runs the handler on a recorder. A panic becomes a 500 in place of whatever was recorded: nothing of it has left
-// yet. Plain hosts need no such wall, net/http has one.
+// serveWhole runs the handler on a recorder. A panic replaces what was recorded by a 500, since nothing has been sent yet.
+// Plain hosts do not need this: net/http recovers itself.
 func serveWhole(handler http.Handler, w *recorder, r *http.Request, log *slog.Logger) {
 	defer func() {
 		if cause := recover(); cause != nil {
-			if err, is := cause.(error); !is || !errors.Is(err, http.ErrAbortHandler) { // whoever threw that one has logged why
+			if err, is := cause.(error); !is || !errors.Is(err, http.ErrAbortHandler) { // which is logged where it is thrown
 				logPanic(log, cause)
 			}
 			w.reset()

@@ -5,7 +5,7 @@ import (
 	"net/http"
 )
 
-// problem writes an RFC 9457 answer in the shape of all others of the API.
+// problem writes an RFC 9457 response in the same form as the API's.
 func problem(w http.ResponseWriter, status int, code, detail string) {
 	body, err := json.Marshal(map[string]any{
 		"type": "about:blank", "title": http.StatusText(status), "status": status,
@@ -16,5 +16,5 @@ func problem(w http.ResponseWriter, status int, code, detail string) {
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
 	w.WriteHeader(status)
-	_, _ = w.Write(body) // a client that has gone needs no answer
+	_, _ = w.Write(body) // the client may have gone
 }

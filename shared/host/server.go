@@ -10,33 +10,33 @@ import (
 	"time"
 )
 
-// Timeouts of the plain server. There is none for writing: a stream of events lasts as long as its client stays.
+// Timeouts of the plain server. There is none for writing, since a stream of events lasts as long as its client stays.
 const (
 	headerTimeout = 10 * time.Second
 	readTimeout   = time.Minute // of headers and body; net/http lifts it once the body has been read
 	idleTimeout   = 2 * time.Minute
 	maxHeader     = 64 << 10
-	lastMoment    = 8 // what part of a drain is for handlers to notice that their context has ended
+	lastMoment    = 8 // 1/lastMoment of a drain is left for handlers after their context has ended
 )
 
-// DefaultDrain is how long a stop may take: container platforms kill 10 s after SIGTERM.
+// DefaultDrain is how long a stop may take by default: container platforms kill 10 s after SIGTERM.
 const DefaultDrain = 8 * time.Second
 
-// Server serves HTTP/1.1 and HTTP/2 without TLS until its context ends, and then drains: it takes no more connections, lets
-// the requests under way end, cancels those that have not ended in time, and returns.
+// Server serves HTTP/1.1 and HTTP/2 without TLS until its context ends, and then drains: it accepts no more connections,
+// lets running requests end, cancels those that do not end in time, and returns.
 type Server struct {
-	Handler http.Handler
-	Log     *slog.Logger
+	Handler http.Handler // required
+	Log     *slog.Logger // required
 
-	// OnDrain, if set, is called when draining begins, so that long polls and streams can be ended at once.
+	// OnDrain, if set, is called when draining begins, to end long polls and streams at once.
 	OnDrain func()
 
-	// DrainTime is how long draining may take in all; default [DefaultDrain]. Requests under way are cancelled when an eighth
-	// of it is left.
+	// DrainTime is how long draining may take in all; 0: [DefaultDrain]. Running requests are cancelled when an eighth of
+	// it is left.
 	DrainTime time.Duration
 }
 
-// Serve answers requests on the listener until ctx ends. It answers nil after a drain in which every request ended.
+// Serve serves requests on the listener until ctx ends. It returns nil after a drain in which every request ended.
 func (s Server) Serve(ctx context.Context, listener net.Listener) error {
 	requests, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()

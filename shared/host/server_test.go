@@ -16,7 +16,7 @@ import (
 	"github.com/millrace/millrace/shared/host"
 )
 
-// pipes is a listener in memory, so that virtual time applies to connections.
+// pipes is a listener in memory, so that connections use virtual time.
 type pipes struct {
 	accept chan net.Conn
 	once   sync.Once
@@ -41,7 +41,7 @@ func (p *pipes) dial() net.Conn {
 	return client
 }
 
-// ask sends a request's text and answers the status.
+// ask sends a request's text and returns the response's status.
 func ask(t *testing.T, conn net.Conn, text string) int {
 	t.Helper()
 	if _, err := fmt.Fprint(conn, text); err != nil {
@@ -57,7 +57,7 @@ func ask(t *testing.T, conn net.Conn, text string) int {
 
 const get = "GET / HTTP/1.1\r\nHost: h\r\n\r\n"
 
-// serving runs a server in a bubble of virtual time; stop ends it and answers what Serve did.
+// serving runs a server in a bubble of virtual time; stop ends it and returns what Serve returned.
 func serving(t *testing.T, s host.Server) (p *pipes, stop func() error) {
 	t.Helper()
 	s.Log = quiet

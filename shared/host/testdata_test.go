@@ -19,7 +19,7 @@ import (
 
 var quiet = slog.New(slog.DiscardHandler)
 
-// invoker answers the invoker of a function that has all three entries unless f says otherwise.
+// invoker returns the invoker of a function that has all three entries unless f says otherwise.
 func invoker(t *testing.T, f host.Function) *host.Invoker {
 	t.Helper()
 	f.Name, f.Log = "sample", quiet
@@ -52,7 +52,7 @@ func call(t *testing.T, handler http.HandlerFunc, in events.APIGatewayV2HTTPRequ
 	return out
 }
 
-// published reads the payloads that aws-lambda-go has on record from the services themselves, by file name.
+// published returns the recorded payloads of aws-lambda-go, by file name.
 func published(t *testing.T) map[string][]byte {
 	t.Helper()
 	dir, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/aws/aws-lambda-go").Output()
@@ -87,7 +87,7 @@ func TestInvokePublishedPayloads(t *testing.T) {
 	}
 	for name, raw := range published(t) {
 		if strings.HasPrefix(name, "apigw-v2-custom-authorizer-v2") {
-			continue // the question of an authorizer looks like the request it is about
+			continue // an authorizer's request looks like the request that it is about
 		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// tick runs the function's tick; a panic becomes its error.
+// tick runs the function's tick; a panic is returned as an error.
 func (f Function) tick(ctx context.Context, name string, at time.Time) (err error) {
 	defer func() {
 		if cause := recover(); cause != nil {

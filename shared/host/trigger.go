@@ -10,11 +10,11 @@ import (
 	"time"
 )
 
-// maxCloudEvents bounds the body of a delivery; what triggers send is small.
+// maxCloudEvents is the size limit of a delivery's body in bytes; triggers send small ones.
 const maxCloudEvents = 1 << 20
 
-// receive answers a delivery: 204 when all of it is done, 400 when it is not understood, which senders don't repeat, and 500
-// when it failed, so that it comes again as a whole.
+// receive handles a delivery and responds with 204 when all of it is processed, with 400 when it is malformed, which
+// senders don't repeat, and with 500 when it failed, so that all of it is delivered again.
 func (f Function) receive(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxCloudEvents))
 	if err != nil {
@@ -39,7 +39,8 @@ func (f Function) receive(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// sort tells ticks from messages: a tick's data names it, as in {"tick":"sweep"}, or its type is that of a ping source.
+// sort separates ticks from messages: a tick's data names it, as in {"tick":"sweep"}, or its type is that of a ping
+// source.
 func (f Function) sort(received []cloudEvent) (ticks []Tick, messages []Message, err error) {
 	for _, event := range received {
 		tick, isTick := event.tick(f.Name)
@@ -65,7 +66,7 @@ func (f Function) takesEvents() string {
 	return "ticks and messages"
 }
 
-// tick answers the tick that the event is. Knative's PingSource may send no data at all.
+// tick returns the event as a tick; ok is false if it is none. Knative's PingSource may send no data at all.
 func (e cloudEvent) tick(function string) (Tick, bool) {
 	var data struct {
 		Tick *string   `json:"tick"`

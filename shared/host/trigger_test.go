@@ -14,13 +14,13 @@ import (
 	"github.com/millrace/millrace/shared/host"
 )
 
-// taken is what reached a function.
+// taken is what a function received.
 type taken struct {
 	Ticks    []host.Tick
 	Messages []host.Message
 }
 
-// delivery posts a CloudEvent to a function and answers what came of it.
+// delivery posts a CloudEvent to a function and returns the response.
 func delivery(t *testing.T, f host.Function, header map[string]string, content string) *httptest.ResponseRecorder {
 	t.Helper()
 	f.Name, f.Log = "sample", quiet
@@ -40,7 +40,7 @@ func delivery(t *testing.T, f host.Function, header map[string]string, content s
 	return w
 }
 
-// collector answers a function that takes everything, and what it took.
+// collector returns a function that accepts everything, and what it received.
 func collector() (host.Function, *taken) {
 	all := &taken{}
 	return host.Function{

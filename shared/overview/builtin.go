@@ -11,8 +11,8 @@ import (
 	"github.com/millrace/millrace/shared/journal"
 )
 
-// kind makes a fold of the events of a family: an element for each key, changed by step, which answers false when the
-// object leaves.
+// kind returns a projection of a family's events with an element for each key. For each event it calls step, which updates
+// the element, or returns false if the element is to be removed.
 func kind[T any](name string, family event.Family, key func(event.Key) string, step func(*T, *event.Event) bool) journal.Fold {
 	return journal.Fold{Name: name, Apply: func(state *journal.State, e *event.Event) {
 		if event.FamilyOf(e.Type) != family {
@@ -21,7 +21,7 @@ func kind[T any](name string, family event.Family, key func(event.Key) string, s
 		var element T
 		at := key(e.Key)
 		if before := state.Get(at); before != nil {
-			_ = json.Unmarshal(before, &element) // written by the line below
+			_ = json.Unmarshal(before, &element) // the bytes are those that Put stores below
 		}
 		if !step(&element, e) {
 			state.Delete(at)
@@ -35,10 +35,10 @@ func kind[T any](name string, family event.Family, key func(event.Key) string, s
 
 func path(k event.Key) string { return k.Path }
 
-// fields reads what an event says into the members of target that it names.
+// fields decodes the fields of an event into target; fields that target does not name are ignored.
 func fields(e *event.Event, target any) {
 	text := make([]byte, 0, len(e.Fields)+2)
-	_ = json.Unmarshal(append(append(append(text, '{'), e.Fields...), '}'), target) // other members and types are left
+	_ = json.Unmarshal(append(append(append(text, '{'), e.Fields...), '}'), target) // a field of the wrong type is ignored too
 }
 
 // order is an element of the OrderOverview snapshot.
@@ -53,7 +53,7 @@ type order struct {
 	Variables  json.RawMessage `json:"variables,omitempty"`
 }
 
-// Orders is the fold of order events. Finished and removed orders leave.
+// Orders returns the projection of order events. Finished and removed orders are removed from it.
 func Orders() journal.Fold {
 	return kind("OrderOverview", event.OrderEvent, path, func(o *order, e *event.Event) bool {
 		if o.TYPE == "" {
@@ -113,28 +113,28 @@ func (s *stateful) step(name string, e *event.Event) bool {
 	return true
 }
 
-// Jobs is the fold of job events.
+// Jobs returns the projection of job events: the state of each job.
 func Jobs() journal.Fold {
 	return kind("JobOverview", event.JobEvent, path, func(s *stateful, e *event.Event) bool {
 		return s.step("JobOverview", e)
 	})
 }
 
-// JobChains is the fold of job chain events.
+// JobChains returns the projection of job chain events: the state of each chain.
 func JobChains() journal.Fold {
 	return kind("JobChainOverview", event.JobChainEvent, path, func(s *stateful, e *event.Event) bool {
 		return s.step("JobChainOverview", e)
 	})
 }
 
-// TasksName is the name of the fold [Tasks].
+// TasksName is the name of the projection [Tasks].
 const TasksName = "TaskOverview"
 
-// Tasks is the fold of task events: {"TYPE":"TaskOverview","taskId","jobPath","state"}, the state being the last event's
-// name without Task: Added, Started or Ended. Closed and removed tasks leave.
+// Tasks returns the projection of task events: {"TYPE":"TaskOverview","taskId","jobPath","state"}. The state is the last
+// event's name without Task: Added, Started or Ended. Closed and removed tasks are removed from it.
 //
-// Task events are the most frequent ones by far, and unfinished tasks the most numerous objects, so that nothing is parsed
-// here and only the state is kept.
+// Task events are by far the most frequent, and unfinished tasks the most numerous objects, so Apply parses nothing and
+// stores only the state.
 func Tasks() journal.Fold {
 	return journal.Fold{Name: TasksName, Show: showTask, Apply: func(state *journal.State, e *event.Event) {
 		if event.FamilyOf(e.Type) != event.TaskEvent {
@@ -149,16 +149,16 @@ func Tasks() journal.Fold {
 	}}
 }
 
-// taskSeparator stands between a job's path and a task's id, neither of which can have it.
+// taskSeparator separates a job's path from a task's id; neither can contain it.
 const taskSeparator = "\x00"
 
-// TaskKey reads a key of the fold [Tasks].
+// TaskKey returns the event key that a key of the projection [Tasks] stands for.
 func TaskKey(key string) event.Key {
 	path, id, _ := strings.Cut(key, taskSeparator)
 	return event.Key{Path: path, TaskID: id}
 }
 
-// IsStarted reports whether a task runs, by what is shown of it in the fold [Tasks].
+// IsStarted reports whether a task runs, by its element of the projection [Tasks].
 func IsStarted(shown []byte) bool { return bytes.HasSuffix(shown, []byte(`"state":"Started"}`)) }
 
 func showTask(dst []byte, key string, value []byte) []byte {
@@ -177,7 +177,7 @@ type fileBased struct {
 	FileBasedState string `json:"fileBasedState"`
 }
 
-// FileBased is the fold of the definitions' events. Removed ones leave.
+// FileBased returns the projection of the events of definitions. Removed objects are removed from it.
 func FileBased() journal.Fold {
 	return kind("FileBasedOverview", event.FileBasedEvent, path, func(f *fileBased, e *event.Event) bool {
 		*f = fileBased{"FileBasedOverview", e.Key.Path, strings.TrimPrefix(e.Type, "FileBased")}

@@ -10,15 +10,15 @@ import (
 	"github.com/millrace/millrace/shared/journal"
 )
 
-// TaskCountsName is the name of the fold [TaskCounts].
+// TaskCountsName is the name of the projection [TaskCounts].
 const TaskCountsName = "TaskCounts"
 
-// counted are the states that tasks are counted in, in the order of a value's numbers. New ones are added at the end.
+// counted are the states in which tasks are counted, in the order of a value's numbers. Append new ones at the end.
 var counted = []string{"ready", "running", "succeeded", "failed", "rejected", "stopped", "dropped", "missing"}
 
-// TaskCounts is the fold of how many tasks of each state a job has, by the job's path; [ReadTaskCounts] reads its values.
-// Whether a queued task waits or is ready is no event: all of them are counted as ready. What has left the history is not
-// counted.
+// TaskCounts returns the projection with the number of tasks of each state, by the job's path; [ReadTaskCounts] parses its
+// values. Whether a queued task waits or is ready is no event, so all queued tasks count as ready. Tasks removed from the
+// history are not counted.
 func TaskCounts() journal.Fold {
 	return journal.Fold{Name: TaskCountsName, Apply: func(state *journal.State, e *event.Event) {
 		from, to := "", ""
@@ -27,11 +27,11 @@ func TaskCounts() journal.Fold {
 			to = "ready"
 		case "TaskStarted":
 			from, to = "ready", "running"
-		case "TaskEnded": // TaskClosed follows, unless it is tried again
+		case "TaskEnded": // TaskClosed follows, unless there is another attempt
 			from, to = "running", "ready"
 		case "TaskClosed":
 			from, to = "ready", stateIn(e.Fields)
-		case "TaskRemoved": // with a state: out of the history, in which it was counted
+		case "TaskRemoved": // with a state it is a removal from the history, in which the task was counted
 			from = stateIn(e.Fields)
 		default:
 			return
@@ -42,7 +42,7 @@ func TaskCounts() journal.Fold {
 		add(after, from, ^uint64(0))
 		add(after, to, 1)
 		if before == nil {
-			e.Key.Path = strings.Clone(e.Key.Path) // the event's text is not to be kept
+			e.Key.Path = strings.Clone(e.Key.Path) // must not keep the event's text in memory
 		}
 		state.Put(e.Key.Path, after)
 	}}
@@ -55,7 +55,7 @@ func add(value []byte, name string, n uint64) {
 	}
 }
 
-// stateIn reads the state that an event says, which is its first field; "": it says none.
+// stateIn returns the state in an event's fields, of which it is usually the first; "" if there is none.
 func stateIn(fields []byte) string {
 	text, ok := strings.CutPrefix(string(fields), `"state":"`)
 	if name, _, ends := strings.Cut(text, `"`); ok && ends {
@@ -64,11 +64,12 @@ func stateIn(fields []byte) string {
 	var closed struct {
 		State string `json:"state"`
 	}
-	_ = json.Unmarshal(slices.Concat([]byte{'{'}, fields, []byte{'}'}), &closed) // without one it counts for nothing
+	_ = json.Unmarshal(slices.Concat([]byte{'{'}, fields, []byte{'}'}), &closed) // stays empty if there is none
 	return closed.State
 }
 
-// ReadTaskCounts answers how many tasks a value of the fold [TaskCounts] counts in each state that has any.
+// ReadTaskCounts returns the number of tasks in each state from a value of the projection [TaskCounts]. States without
+// tasks are absent.
 func ReadTaskCounts(value []byte) map[string]int64 {
 	counts := map[string]int64{}
 	for i, name := range counted {

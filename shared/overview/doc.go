@@ -1,16 +1,17 @@
-// Package overview makes of events what snapshots show: one fold for each kind of object of seed 000. A further kind of
-// snapshot is a further fold in [Folds].
+// Package overview holds the projections of the journal: what snapshots and statistics are computed from, one fold of
+// events for each kind of object of JobScheduler's event API, and some of Millrace's own. [Folds] lists them all.
 //
-// It does no I/O; it imports event, and journal for the type of a fold.
+// It does no I/O; it imports event, journal for the type of a fold, and a JSON tokenizer.
 package overview
 
 import "github.com/millrace/millrace/shared/journal"
 
-// Folds are the folds of all kinds of objects. Each bears the name of the type that its elements have, such as
-// "ObjectOverview"; the elements are JSON objects.
+// Folds returns all projections. Those of objects have the name of their elements' type, such as "ObjectOverview", and
+// their elements are JSON objects; [TaskCounts] and [Work] hold numbers.
 func Folds() []journal.Fold {
 	return []journal.Fold{Objects(), Orders(), Jobs(), JobChains(), Tasks(), TaskCounts(), Work(), FileBased()}
 }
 
-// Unmade names the folds of objects that nothing in this program makes yet, so that a server has no overview of them.
+// Unmade returns the names of the projections whose objects nothing in this program creates yet, so that a server cannot
+// show them.
 func Unmade() []string { return []string{"OrderOverview", "JobChainOverview"} }

@@ -11,8 +11,8 @@ import (
 	"github.com/millrace/millrace/shared/task"
 )
 
-// What waits is remembered for snapshots: a million tasks in some tens of bytes each, with hardly a pointer among them. A
-// serving process holds no more of a task than this.
+// Waiting tasks are kept in memory for snapshots: a million tasks in some tens of bytes each, with almost no pointers. A
+// serving process keeps no more of a task than this.
 func TestAWaitingTaskIsSmall(t *testing.T) { // not parallel: it measures the heap
 	const tasks, bound = 1_000_000, 64
 	states := make([]journal.State, len(overview.Folds()))

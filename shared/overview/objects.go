@@ -11,8 +11,8 @@ import (
 	"github.com/millrace/millrace/shared/journal"
 )
 
-// Objects is the fold of custom events: of each key, what its events say of it, their fields merged and the newest
-// winning. An event whose type ends in `Removed` removes its key, which comes back with its next event.
+// Objects returns the projection of custom events: for each key the merged fields of its events, of which the newest value
+// counts. An event whose type ends in `Removed` removes its key, which reappears with its next event.
 func Objects() journal.Fold {
 	return journal.Fold{Name: "ObjectOverview", Apply: func(state *journal.State, e *event.Event) {
 		switch {
@@ -25,10 +25,10 @@ func Objects() journal.Fold {
 	}}
 }
 
-// own are the members that an overview has of itself. Fields of these names are not taken from events.
+// own are the members that each element has itself. Fields of these names are not copied from events.
 var own = [...]string{`"TYPE"`, `"key"`, `"eventId"`, `"lastType"`}
 
-// object answers the overview of the event's key: the fields of before, an overview or nil, overlaid with the event's.
+// object returns the element of the event's key: the fields of before, an element or nil, overwritten by the event's.
 func object(before []byte, e *event.Event) []byte {
 	fields := newMembers(e.Fields)
 	value := make([]byte, 0, len(before)+len(e.Fields)+128)
@@ -58,16 +58,16 @@ func isOwn(name []byte) bool {
 	return false
 }
 
-// member is one name and value of a JSON object.
+// member is one member of a JSON object.
 type member struct {
 	name []byte // as JSON
-	text []byte // both, as JSON
-	used bool
+	text []byte // name and value, as JSON
+	used bool   // written already
 }
 
 type members []member
 
-// newest answers the member that overlays m: the one here of the same name, which is then used, or m itself.
+// newest returns the member that replaces m: the one in ms of the same name, which is marked as used, or m itself.
 func (ms members) newest(m member) member {
 	for i := range ms {
 		if bytes.Equal(ms[i].name, m.name) {
@@ -78,8 +78,8 @@ func (ms members) newest(m member) member {
 	return m
 }
 
-// newMembers cuts a JSON object, or members without the braces around them, into members. The journal holds compact,
-// valid JSON only.
+// newMembers splits a JSON object, or members without the braces around them, into members. The input is compact and
+// valid, as all JSON on the journal.
 func newMembers(object []byte) members {
 	if len(object) > 0 && object[0] == '{' {
 		object = object[1 : len(object)-1]
@@ -94,7 +94,7 @@ func newMembers(object []byte) members {
 	return all
 }
 
-// scan answers what comes before the first stop that is outside of strings, objects and arrays.
+// scan returns the text before the first stop that is outside of strings, objects and arrays.
 func scan(text []byte, stop byte) []byte {
 	depth := 0
 	for i := 0; i < len(text); i++ {

@@ -11,7 +11,7 @@ import (
 	"github.com/millrace/millrace/shared/overview"
 )
 
-// fold applies events, numbered from 1, and answers a key's element; "" if there is none.
+// fold applies events, numbered from 1, and returns a key's element; "" if there is none.
 func fold(f journal.Fold, key string, events ...event.Event) string {
 	var state journal.State
 	for i := range events {
@@ -67,7 +67,7 @@ func TestObjects(t *testing.T) {
 	}
 }
 
-// FuzzObjects: whatever JSON the fields are, the overview is JSON that holds them.
+// FuzzObjects: for any JSON in the fields, the element is JSON that contains them.
 func FuzzObjects(f *testing.F) {
 	f.Add(`{"a":1,"b":"x"}`, `{"a":[{"c":"]"}]}`)
 	f.Add(`{"":{}}`, `{"\"":"\\\\"}`)
@@ -79,7 +79,7 @@ func FuzzObjects(f *testing.F) {
 			if json.Unmarshal([]byte(text), &fields) != nil || fields == nil {
 				return
 			}
-			compact, err := json.Marshal(fields) // compact and without doubles, as the journal holds them
+			compact, err := json.Marshal(fields) // compact and without duplicates, as on the journal
 			if err != nil {
 				t.Fatal(err)
 			}

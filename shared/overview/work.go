@@ -11,23 +11,27 @@ import (
 	"github.com/millrace/millrace/shared/journal"
 )
 
-// WorkName is the name of the fold [Work].
+// WorkName is the name of the projection [Work].
 const WorkName = "Work"
 
-// Done is what a job's tasks have come to: a value of the fold [Work].
+// Done is what has become of a job's tasks: a value of the projection [Work]. Queued and Active are numbers of tasks now,
+// the other fields are totals.
 type Done struct {
-	Queued, Active              int64
-	Finished, Failed, Cancelled int64 // successes; attempts that are tried again; other ends
-	Starts, Waited              int64 // how often a task was started, and how long all of them had waited, in microseconds
-	Ends, Processed             int64 // successes, and how long all of them took, in microseconds
+	// Queued is the number of unfinished tasks that do not run, Active that of tasks that run.
+	Queued, Active int64
+	// Finished counts tasks that succeeded, Failed attempts that failed and are repeated, Cancelled tasks that ended
+	// otherwise, except missing ones.
+	Finished, Failed, Cancelled int64
+	Starts, Waited              int64 // starts, and the time that tasks had waited before them, in microseconds
+	Ends, Processed             int64 // successful attempts, and the time that they took, in microseconds
 }
 
-// fields are the numbers in the order of a value. New ones are added at the end.
+// fields returns the numbers in the order of a value. Append new ones at the end.
 func (d *Done) fields() [9]*int64 {
 	return [...]*int64{&d.Queued, &d.Active, &d.Finished, &d.Failed, &d.Cancelled, &d.Starts, &d.Waited, &d.Ends, &d.Processed}
 }
 
-// ReadDone reads a value of the fold [Work]. ok is false for those by which the fold remembers single tasks.
+// ReadDone parses a value of the projection [Work]. ok is false for values about single tasks, which [ReadStart] parses.
 func ReadDone(key string, value []byte) (d Done, ok bool) {
 	if strings.HasPrefix(key, openTask) {
 		return d, false
@@ -40,8 +44,8 @@ func ReadDone(key string, value []byte) (d Done, ok bool) {
 	return d, true
 }
 
-// ReadStart reads a value by which the fold [Work] remembers a single task: the id, and since when it runs, or from when it may
-// start where that is not its creation, in microseconds since 1970. ok is false for the values of jobs.
+// ReadStart parses a value of the projection [Work] about a single task: its id and a time in microseconds since 1970: the
+// start if the task runs, otherwise the time from which it may start. ok is false for values about jobs.
 func ReadStart(key string, value []byte) (id string, at int64, ok bool) {
 	id, ok = strings.CutPrefix(key, openTask)
 	if !ok || len(value) != 8 {
@@ -58,12 +62,12 @@ func (d *Done) value() []byte {
 	return value
 }
 
-// openTask is what the keys of single tasks begin with, whose start or due time is remembered; a job's path begins with /.
+// openTask begins the keys of single tasks, of which a start or due time is stored; a job's path begins with /.
 const openTask = "task "
 
-// Work is the fold of how much work jobs had and how long it took, by the job's path; [ReadDone] reads its values. A task
-// waits from when it may start: its creation, which its id tells, the time that was asked for, or that of its next attempt.
-// Times are those of the events. It remembers single tasks only while they run or wait for a time.
+// Work returns the projection with the amount and duration of work, by the job's path; [ReadDone] parses its values. A
+// task waits from the time when it may start: its creation, which its id contains, the time that was asked for, or the
+// time of its next attempt. Times are those of the events. Single tasks are stored only while they run or wait for a time.
 func Work() journal.Fold {
 	return journal.Fold{Name: WorkName, Apply: func(state *journal.State, e *event.Event) {
 		switch e.Type {
@@ -91,7 +95,7 @@ func work(state *journal.State, e *event.Event) {
 			d.Starts, d.Waited = d.Starts+1, d.Waited+max(int64(e.ID)-since, 0)
 		}
 		remember(state, task, int64(e.ID))
-	case "TaskEnded": // TaskClosed follows, unless it is tried again
+	case "TaskEnded": // TaskClosed follows, unless there is another attempt
 		d.Queued, d.Active = d.Queued+1, d.Active-1
 		d.ended(e, remembered(state, task))
 		state.Delete(task)
@@ -105,14 +109,14 @@ func work(state *journal.State, e *event.Event) {
 	}
 	path := e.Key.Path
 	if before == nil {
-		path = strings.Clone(path) // the event's text is not to be kept
+		path = strings.Clone(path) // must not keep the event's text in memory
 	}
 	state.Put(path, d.value())
 }
 
 func (d *Done) ended(e *event.Event, started int64) {
 	switch {
-	case bytes.Contains(e.Fields, []byte(`"outcome":"again"`)): // that was no attempt
+	case bytes.Contains(e.Fields, []byte(`"outcome":"again"`)): // the target asked to come back later, which is no attempt
 	case bytes.Contains(e.Fields, []byte(`"retryAt":`)):
 		d.Failed++
 	case started > 0 && bytes.Contains(e.Fields, []byte(`"outcome":"ok"`)):
@@ -124,7 +128,7 @@ func (d *Done) closed(state string) {
 	switch state {
 	case "succeeded":
 		d.Finished++
-	case "missing": // it never was work
+	case "missing": // there was no work to cancel
 	default:
 		d.Cancelled++
 	}
@@ -143,7 +147,7 @@ func remembered(state *journal.State, task string) int64 {
 	return 0
 }
 
-// timeAtEnd reads a time that is the last of an event's fields, in microseconds; 0 if it is not there.
+// timeAtEnd returns the time in the last of an event's fields, in microseconds since 1970; 0 if that field is not there.
 func timeAtEnd(fields []byte, name string) int64 {
 	at := bytes.LastIndex(fields, []byte(name))
 	if at < 0 {
@@ -157,8 +161,8 @@ func timeAtEnd(fields []byte, name string) int64 {
 	return when.UnixMicro()
 }
 
-// CreatedAt reads a task's creation from its id, in microseconds since 1970: it ends in a UUID of version 7 whose 12 bits after the
-// version are the microseconds within the millisecond; 0 if it does not.
+// CreatedAt returns a task's creation time from its id, in microseconds since 1970; 0 if the id does not end in a UUID of
+// version 7 whose 12 bits after the version are the microseconds within the millisecond.
 func CreatedAt(id string) int64 {
 	const length = 36
 	if len(id) < length {

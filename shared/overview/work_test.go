@@ -10,7 +10,7 @@ import (
 	"github.com/millrace/millrace/shared/overview"
 )
 
-// Created at 1767225600000000 (2026-01-01T00:00:00Z) plus 5 µs.
+// Both ids were created at 1767225600000000 (2026-01-01T00:00:00Z) plus 5 µs.
 const first, second = "019b76da-a800-7005-8000-000000000000", "S_C_019b76da-a800-7005-8000-000000000001"
 
 func TestWork(t *testing.T) {

@@ -1,5 +1,6 @@
-// Package service is what every process is made of: its settings, the store they name, the journal on it, and the task engine on
-// both.
+// Package service assembles what every process consists of: its settings, the store that they name, the journal on it, and
+// the task engine on both.
 //
-// It imports the engine's packages and what serves them, and no backend: a main hands over those it links.
+// It imports api, bell, clock, config, definition, host, journal, overview, queue, schedule, store, topology and worker,
+// and no backend: a main passes those that it links.
 package service

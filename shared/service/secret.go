@@ -9,11 +9,11 @@ import (
 	"github.com/millrace/millrace/shared/store"
 )
 
-// secretKey is where the signing secret lies that was made at the first start.
+// secretKey is the key of the generated signing secret.
 var secretKey = store.Key{Table: store.Definitions, Partition: "secret", Sort: "signing"}
 
-// signingSecret answers what webhooks are signed with: given, if it is not empty; otherwise the one in the store, which is
-// made when it is first asked for and kept.
+// signingSecret returns the secret that webhooks are signed with: given, if it is not empty; otherwise the one in the
+// store, which the first call generates.
 func signingSecret(ctx context.Context, s store.Store, given string) (string, error) {
 	if given != "" {
 		return given, nil
@@ -28,7 +28,7 @@ func signingSecret(ctx context.Context, s store.Store, given string) (string, er
 	key := make([]byte, 32)
 	_, _ = rand.Read(key) // never fails
 	made := "whsec_" + base64.StdEncoding.EncodeToString(key)
-	// Race: of several processes that start at once, the first one's secret counts.
+	// Race: several processes may start at once; the first one's secret is kept.
 	op := store.Put(store.Item{Key: secretKey, Version: 1, Value: []byte(made)}, store.Absent)
 	err = s.Write(ctx, store.Write{Token: rand.Text(), Ops: []store.Op{op}})
 	if store.AsConflict(err) != nil {

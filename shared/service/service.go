@@ -16,7 +16,7 @@ import (
 	"github.com/millrace/millrace/shared/store"
 )
 
-// Service is a journal with what belongs to it, for one function in one place.
+// Service is a journal with its store and settings, for one function on one host. Its fields are set by [New].
 type Service struct {
 	Store    store.Store
 	Journal  *journal.Journal
@@ -28,7 +28,7 @@ type Service struct {
 	stop     context.CancelFunc
 }
 
-// New answers a service over a store, which belongs to it.
+// New returns a service over a store, which the service closes.
 func New(place host.Place, settings config.Settings, s store.Store, log *slog.Logger) *Service {
 	stopping, stop := context.WithCancel(context.Background())
 	return &Service{
@@ -40,7 +40,8 @@ func New(place host.Place, settings config.Settings, s store.Store, log *slog.Lo
 	}
 }
 
-// Main runs a function: assemble makes it of the service that the environment describes, whose store is one of openers.
+// Main runs a function: assemble makes it from the service that the environment describes; its store is opened by one of
+// openers.
 func Main(openers config.Openers, assemble func(*Service) host.Function) {
 	host.Main(func(ctx context.Context, place host.Place) (host.Function, error) {
 		s, err := open(ctx, place, openers)
@@ -51,7 +52,7 @@ func Main(openers config.Openers, assemble func(*Service) host.Function) {
 	})
 }
 
-// open answers the service that the environment describes.
+// open returns the service that the environment describes.
 func open(ctx context.Context, place host.Place, openers config.Openers) (*Service, error) {
 	settings, err := config.Load(place.Env)
 	if err != nil {
@@ -64,12 +65,12 @@ func open(ctx context.Context, place host.Place, openers config.Openers) (*Servi
 	return New(place, settings, opened, config.Logger(os.Stderr, settings.Level)), nil
 }
 
-// Function answers a function of that name that serves the handler.
+// Function returns a function of that name that serves the handler.
 func (s *Service) Function(name string, handler http.Handler) host.Function {
 	return host.Function{Name: name, HTTP: handler, Drain: s.Drain, DrainTime: s.Settings.Drain, Close: s.Close, Log: s.Log}
 }
 
-// API answers these resources and health checks over HTTP.
+// API returns an API with these resources and health checks. It is ready when the store is.
 func (s *Service) API(resources ...api.Resource) *api.API { return s.api(s.Store.Ping, resources) }
 
 func (s *Service) api(ready func(context.Context) error, resources []api.Resource) *api.API {
@@ -88,5 +89,5 @@ func (s *Service) Drain() {
 	}
 }
 
-// Close releases the journal, then the store.
+// Close closes the journal, then the store.
 func (s *Service) Close() error { return errors.Join(s.Journal.Close(), s.Store.Close()) }

@@ -21,7 +21,8 @@ import (
 	"github.com/millrace/millrace/shared/worker"
 )
 
-// Tasks is a service with what is declared and the queue of tasks on its store.
+// Tasks is a service with the definitions, the queue of tasks and its schedules on the same store. Its fields are set by
+// [NewTasks].
 type Tasks struct {
 	*Service
 	Clock       *clock.Watch
@@ -32,7 +33,7 @@ type Tasks struct {
 	Instances   *topology.Topology
 }
 
-// NewTasks answers the queue over a service. The service and the bell belong to it.
+// NewTasks returns the queue and its parts over a service. It closes the service and the notifier.
 func NewTasks(s *Service, b bell.Line) *Tasks {
 	watch := clock.Open(s.Store, clock.Options{Log: s.Log, Compared: s.measured})
 	t := &Tasks{Service: s, Clock: watch, Bell: b, Instances: topology.Open(topology.Options{Store: s.Store, Clock: watch})}
@@ -47,7 +48,7 @@ func NewTasks(s *Service, b bell.Line) *Tasks {
 	return t
 }
 
-// measured counts a comparison of the clock, where the host takes measurements.
+// measured counts a comparison of the clock, if the host collects measurements.
 func (s *Service) measured(offset time.Duration) {
 	if s.Place.Metrics == nil {
 		return
@@ -59,7 +60,7 @@ func (s *Service) measured(offset time.Duration) {
 	s.Place.Metrics.Outcome("clock", outcome, 0)
 }
 
-// redeclared has the schedules and the queue follow what was changed.
+// redeclared updates the schedules and the queue after a change of definitions.
 func (t *Tasks) redeclared(ctx context.Context, c definition.Changes) {
 	if c.Schedules() {
 		if err := t.Schedules.Redeclared(context.WithoutCancel(ctx)); err != nil {
@@ -67,14 +68,14 @@ func (t *Tasks) redeclared(ctx context.Context, c definition.Changes) {
 		}
 	}
 	if c.OnlySchedules() {
-		return // which say nothing of tasks that wait
+		return // schedules do not affect waiting tasks
 	}
 	if err := t.Queue.Redeclared(context.WithoutCancel(ctx)); err != nil {
 		t.Log.Warn("tasks that wait follow the new definitions late", "error", err)
 	}
 }
 
-// Declare applies the definitions of the process's own configuration, if they differ from those that were applied last.
+// Declare applies the definitions of the process's configuration, if they differ from those that were applied last.
 func (t *Tasks) Declare(ctx context.Context) error {
 	if t.Settings.Definitions == nil {
 		return nil
@@ -90,7 +91,7 @@ func (t *Tasks) Declare(ctx context.Context) error {
 	return nil
 }
 
-// Webhooks answers the target of tasks that go to other servers, which signs with the deployment's secret.
+// Webhooks returns the target for tasks that are sent to other servers. It signs with the deployment's secret.
 func (t *Tasks) Webhooks(ctx context.Context) (*worker.HTTP, error) {
 	secret, err := signingSecret(ctx, t.Store, t.Place.Env("MILLRACE_SIGNING_SECRET"))
 	if err != nil {
@@ -99,7 +100,7 @@ func (t *Tasks) Webhooks(ctx context.Context) (*worker.HTTP, error) {
 	return worker.NewHTTP(worker.HTTPOptions{Secret: secret, AllowPrivate: t.Settings.Targets.AllowPrivate})
 }
 
-// MainTasks runs a function that has to do with tasks, as [Main] does.
+// MainTasks runs a function that needs [Tasks], as [Main] does for others.
 func MainTasks(stores config.Openers, bells config.Bells, assemble func(context.Context, *Tasks) (host.Function, error)) {
 	host.Main(func(ctx context.Context, place host.Place) (host.Function, error) {
 		s, err := open(ctx, place, stores)
@@ -119,24 +120,24 @@ func MainTasks(stores config.Openers, bells config.Bells, assemble func(context.
 	})
 }
 
-// Function answers a function of that name that serves the handler.
+// Function returns a function of that name that serves the handler.
 func (t *Tasks) Function(name string, handler http.Handler) host.Function {
 	f := t.Service.Function(name, handler)
 	f.Drain, f.Close = t.Drain, t.Close
 	return f
 }
 
-// API answers these resources and health checks over HTTP; it is ready when the store, the bell and the clock are.
+// API returns an API with these resources and health checks. It is ready when the store, the notifier and the clock are.
 func (t *Tasks) API(resources ...api.Resource) *api.API {
 	return t.api(t.Ready, resources)
 }
 
-// Ready answers what is wrong with the store, the bell or this process's clock.
+// Ready returns an error if the store or the notifier cannot be reached, or if this process's clock is off.
 func (t *Tasks) Ready(ctx context.Context) error {
 	return errors.Join(t.Store.Ping(ctx), t.Bell.Ping(ctx), t.Clock.Check(ctx))
 }
 
-// SweepJournal sweeps the journal, unless this process's clock is off: what it evicts is gone for all.
+// SweepJournal sweeps the journal, unless this process's clock is off, since evicted events are lost for all processes.
 func (t *Tasks) SweepJournal(ctx context.Context) error {
 	if err := t.Clock.Check(ctx); err != nil {
 		return err
@@ -145,13 +146,13 @@ func (t *Tasks) SweepJournal(ctx context.Context) error {
 	return err
 }
 
-// URL answers where clients reach the API, without a slash at its end; empty where MILLRACE_URL does not say.
+// URL returns the address of the API, without a slash at its end; empty if MILLRACE_URL is not set.
 func (t *Tasks) URL() string { return strings.TrimSuffix(t.Place.Env("MILLRACE_URL"), "/") }
 
-// Instance names this process among those that run tasks.
+// Instance returns the name of this process among those that run tasks.
 func (t *Tasks) Instance() string {
 	if stream := t.Place.Env("AWS_LAMBDA_LOG_STREAM_NAME"); stream != "" {
-		return stream // where its log is
+		return stream // names its log
 	}
 	host, err := os.Hostname()
 	if err != nil {
@@ -160,11 +161,11 @@ func (t *Tasks) Instance() string {
 	return fmt.Sprintf("%s/%d", host, os.Getpid())
 }
 
-// Drain ends waiting requests, those for tasks too.
+// Drain ends waiting requests, including those for tasks.
 func (t *Tasks) Drain() {
 	t.Queue.Drain()
 	t.Service.Drain()
 }
 
-// Close releases everything, the store and the bell last.
+// Close closes everything, the store and the notifier last.
 func (t *Tasks) Close() error { return errors.Join(t.Queue.Close(), t.Service.Close(), t.Bell.Close()) }

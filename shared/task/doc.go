@@ -1,4 +1,5 @@
-// Package task is the unit of work: its identity, its life as a table of states and steps, and how each dialect shows it.
+// Package task defines the unit of work: its identity, its states and the steps between them, and its words in each
+// dialect (docs/dialects.md).
 //
 // It does no I/O, knows no clock, and imports only the standard library.
 package task

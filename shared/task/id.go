@@ -7,11 +7,11 @@ import (
 	"hash/fnv"
 )
 
-// ID names a task everywhere. It ends in a UUID of version 7 (RFC 9562) in lower case, from which alone the place of the
-// task in the store follows; a dialect may put a prefix before it, as seed 001 does with SOURCE_COLLECTION_.
+// ID names a task everywhere. It ends in a UUID of version 7 (RFC 9562) in lower case, which alone determines the task's
+// place in the store; a dialect may put a prefix before it, as EventNative's task scheduler does with SOURCE_COLLECTION_.
 //
-// Of the UUID's free bits, 12 hold the creation time's microseconds within its millisecond, 30 the hash of the task's
-// group, and 32 are random. So a group's tasks are listed in the order of their creation without an index.
+// Of the UUID's free bits, 12 hold the microseconds of the creation time within its millisecond, 30 the hash of the task's
+// group, and 32 are random. So a group's tasks can be listed in the order of creation without an index.
 type ID string
 
 const uuidLen = 36
@@ -19,8 +19,8 @@ const uuidLen = 36
 // ErrID is returned for a text that does not end in an id of this package.
 var ErrID = errors.New("task: not a task id")
 
-// NewID answers an id for a task of that group, created at that time in microseconds since 1970. The random bits tell
-// apart what several processes create in one microsecond.
+// NewID returns an id for a task of that group, created at that time in microseconds since 1970. The random bits
+// distinguish ids that several processes create in one microsecond.
 func NewID(prefix, group string, created int64, random uint32) ID {
 	return newID(prefix, GroupHash(group), created, random)
 }
@@ -44,7 +44,7 @@ func appendUUID(text []byte, b [16]byte) []byte {
 	return text
 }
 
-// ParseID answers text as an ID if it may be one. The error is [ErrID].
+// ParseID returns text as an ID if it ends in a UUID of version 7; otherwise the error is [ErrID].
 func ParseID(text string) (ID, error) {
 	if len(text) < uuidLen {
 		return "", ErrID
@@ -69,10 +69,10 @@ func ParseID(text string) (ID, error) {
 	return ID(text), nil
 }
 
-// UUID answers the id without its prefix. Among the tasks of a group it sorts by creation.
+// UUID returns the id without its prefix. UUIDs of a group's tasks sort by creation.
 func (id ID) UUID() string { return string(id[len(id)-uuidLen:]) }
 
-// Time returns the creation time that the id was made of, in microseconds since 1970; of a schedule's tick, the tick's time.
+// Time returns the creation time in the id, in microseconds since 1970; of a schedule's tick, the tick's time.
 func (id ID) Time() int64 {
 	var b [8]byte
 	uuid := id.UUID()
@@ -81,7 +81,7 @@ func (id ID) Time() int64 {
 	return int64(n>>16)*1000 + int64(n&0xFFF)
 }
 
-// Group answers the hash of the task's group, as [GroupHash] gives it.
+// Group returns the hash of the task's group, as [GroupHash] computes it.
 func (id ID) Group() uint32 {
 	var b [8]byte
 	uuid := id.UUID()
@@ -89,7 +89,7 @@ func (id ID) Group() uint32 {
 	return binary.BigEndian.Uint32(b[:]) &^ (3 << 30)
 }
 
-// GroupHash answers 30 bits of a hash (FNV-1a) of a group's name.
+// GroupHash returns 30 bits of a hash (FNV-1a) of a group's name.
 func GroupHash(group string) uint32 {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(group)) // never fails
@@ -97,5 +97,6 @@ func GroupHash(group string) uint32 {
 	return (sum ^ sum>>30) & (1<<30 - 1)
 }
 
-// FirstUUID answers the least UUID of all ids created at that time in microseconds or later: the bound of a listing.
+// FirstUUID returns the least UUID of ids created at that time, in microseconds since 1970, or later: the lower bound of a
+// listing.
 func FirstUUID(created int64) string { return newID("", 0, max(created, 0), 0).UUID() }

@@ -1,42 +1,42 @@
 package task
 
-// State is where a task stands in its life.
+// State is the state of a task.
 type State string
 
-// The states. A task is [Waiting] for a time, a rule, a capability or a limit; what it waits for is not part of the state,
-// so that the passing of time changes nothing that is stored: a task whose time has come and that nothing holds is
-// [Ready], whatever was written last.
+// The states. A task is [Waiting] for a time, a rule, a capability or a limit; which of them is not part of the state, so
+// that the passing of time changes nothing that is stored: a task that is due and that nothing holds is [Ready], whatever
+// state is stored. See [Task.StateAt].
 const (
 	Waiting   State = "waiting"
 	Ready     State = "ready"
 	Running   State = "running"
 	Succeeded State = "succeeded"
-	Failed    State = "failed"   // attempts used up
-	Rejected  State = "rejected" // the handler said no
-	Stopped   State = "stopped"  // by request
-	Dropped   State = "dropped"  // removed
-	Missing   State = "missing"  // there is no such job
+	Failed    State = "failed"   // all attempts are used
+	Rejected  State = "rejected" // the handler refused it
+	Stopped   State = "stopped"  // on request
+	Dropped   State = "dropped"  // removed, or skipped for a taken key or limit
+	Missing   State = "missing"  // it has no job
 )
 
-// Step is what may happen to a task.
+// Step is a transition between states.
 type Step string
 
 // The steps.
 const (
 	Wait    Step = "wait"    // something begins to hold it
 	Release Step = "release" // nothing holds it any longer
-	Start   Step = "start"   // a lease is given
-	Succeed Step = "succeed" // the handler is done
-	Retry   Step = "retry"   // the attempt failed or its lease was lost, and attempts are left
-	Fail    Step = "fail"    // the same, and none is left
-	Reject  Step = "reject"  // the handler does not want to see it again
+	Start   Step = "start"   // a worker gets a lease
+	Succeed Step = "succeed" // the handler has succeeded
+	Retry   Step = "retry"   // the attempt failed or its lease expired, and attempts are left
+	Fail    Step = "fail"    // the same, and no attempts are left
+	Reject  Step = "reject"  // the handler refuses it for good
 	Stop    Step = "stop"    // a request to stop took effect
-	Drop    Step = "drop"    // it is removed, even while it runs
-	Miss    Step = "miss"    // its job is not there, or no longer
+	Drop    Step = "drop"    // it is removed, possibly while it runs
+	Miss    Step = "miss"    // its job is not declared, or no longer
 )
 
-// machine is the whole life of a task: from each state, the steps there are and where they lead. A state that is not
-// here is final.
+// machine is the table of a task's life: for each state, the possible steps and the states that they lead to. A state
+// without an entry is final.
 var machine = map[State]map[Step]State{
 	Waiting: {Release: Ready, Start: Running, Stop: Stopped, Drop: Dropped, Miss: Missing},
 	Ready:   {Wait: Waiting, Start: Running, Stop: Stopped, Drop: Dropped, Miss: Missing},
@@ -45,14 +45,14 @@ var machine = map[State]map[Step]State{
 	},
 }
 
-// After answers the state that a step leads to; ok is false where the step is not possible.
+// After returns the state that a step leads to; ok is false if the step is not possible in s.
 func (s State) After(step Step) (next State, ok bool) {
 	next, ok = machine[s][step]
 	return next, ok
 }
 
-// Final reports whether nothing can happen to the task any more.
+// Final reports whether no step is possible in the state.
 func (s State) Final() bool { return machine[s] == nil }
 
-// Queued reports whether the task waits to be started.
+// Queued reports whether a task in the state is not yet started: [Waiting] or [Ready].
 func (s State) Queued() bool { return s == Waiting || s == Ready }

@@ -1,9 +1,9 @@
 package task
 
-// Status is a state in a dialect's words.
+// Status is a state in the words of a dialect.
 type Status string
 
-// statuses are the dialects' words for each state. An order's step is spoken of as a job is.
+// statuses are the words of the dialects for each state. An order's step has the words of a job.
 var statuses = map[State]struct{ sync, event, job Status }{
 	Waiting:   {"SCHEDULED", "new", "QUEUED"},
 	Ready:     {"SCHEDULED", "scheduled", "QUEUED"},
@@ -16,7 +16,7 @@ var statuses = map[State]struct{ sync, event, job Status }{
 	Missing:   {"FAILED", "missing", "QUEUED"},
 }
 
-// In answers the state in a dialect's words.
+// In returns the state in the words of a dialect.
 func (s State) In(d Dialect) Status {
 	words := statuses[s]
 	switch d {

@@ -14,19 +14,19 @@ import (
 	"github.com/millrace/millrace/shared/bell"
 )
 
-// Capabilities say what a bell is able to, beyond the contract or to which extent. What is declared is asserted.
+// Capabilities describe a notifier, and say what it does beyond the contract. The suite asserts what is declared.
 type Capabilities struct {
-	// Open answers a bell that nobody else rings; the suite closes it.
+	// Open returns a notifier that nobody else uses; the suite closes it.
 	Open func(t *testing.T) bell.Line
 
-	// Unreachable answers a bell that cannot be reached; nil where that cannot be.
+	// Unreachable returns a notifier that cannot be reached; nil if there is no such state.
 	Unreachable func(t *testing.T) bell.Line
 
-	// Virtual runs each case in a bubble of testing/synctest, with all delays up to MaxDelay. Otherwise the suite takes real
-	// time, and only short delays are tried.
+	// Virtual runs each case in a bubble of testing/synctest, with all delays up to MaxDelay. Otherwise the suite takes
+	// real time and tests short delays only.
 	Virtual bool
 
-	// Exact says that no ring is doubled.
+	// Exact says that no notification is doubled.
 	Exact bool
 }
 
@@ -62,7 +62,7 @@ func Run(t *testing.T, able Capabilities) {
 
 type suite struct{ Capabilities }
 
-// isolate runs a case on a bell of its own.
+// isolate runs a case on a notifier of its own.
 func (s *suite) isolate(t *testing.T, run func(*testing.T, bell.Line)) {
 	t.Parallel()
 	body := func(t *testing.T) {
@@ -77,13 +77,13 @@ func (s *suite) isolate(t *testing.T, run func(*testing.T, bell.Line)) {
 	body(t)
 }
 
-// patience is how long a case waits for what must come.
+// patience is how long a case waits for a notification that must come.
 const patience = 40 * time.Second
 
-// prompt is how long a case waits for what must come without delay; it is less than bells poll.
+// prompt is how long a case waits for what must come without delay; it is less than a long poll.
 const prompt = 15 * time.Second
 
-// delays are those that a case can wait for.
+// delays returns the delays that a case can wait for.
 func (s *suite) delays() []time.Duration {
 	if s.Virtual {
 		return []time.Duration{time.Millisecond, time.Second, 90 * time.Second, bell.MaxDelay}
@@ -98,7 +98,7 @@ func ring(t *testing.T, b bell.Bell, rings ...bell.Ring) {
 	}
 }
 
-// hear receives until every queue was heard as often as wanted, and demands what the bell promises about more.
+// hear receives until every queue was received as often as wanted; if the notifier is exact, not more often.
 func (s *suite) hear(t *testing.T, b bell.Receiver, want map[string]int) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), bell.MaxDelay+patience)
@@ -135,7 +135,7 @@ func covers(heard, want map[string]int) bool {
 	return true
 }
 
-// silent demands that there is no ring, where that can be known at no cost of time.
+// silent asserts that there are no more notifications, if time is virtual.
 func (s *suite) silent(t *testing.T, b bell.Receiver) {
 	t.Helper()
 	if !s.Virtual {
@@ -148,7 +148,7 @@ func (s *suite) silent(t *testing.T, b bell.Receiver) {
 	}
 }
 
-// name answers one that no other case uses.
+// name returns a queue's name that no other case uses.
 func name() string { return "/" + rand.Text()[:8] }
 
 func ended() context.Context {
@@ -157,5 +157,5 @@ func ended() context.Context {
 	return ctx
 }
 
-// repeated answers n rings of a queue.
+// repeated returns n notifications of a queue.
 func repeated(queue string, n int) []bell.Ring { return slices.Repeat([]bell.Ring{{Queue: queue}}, n) }

@@ -1,4 +1,5 @@
-// Package belltest is the conformance suite of the bell port: a case for each sentence of its contract, of that name.
+// Package belltest is the conformance suite of the notifier port (bell): a case for each sentence of its contract, of that
+// name.
 //
 // It imports bell, testing and go-cmp.
 package belltest

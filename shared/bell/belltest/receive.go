@@ -10,7 +10,7 @@ import (
 	"github.com/millrace/millrace/shared/bell"
 )
 
-// answer is what a Receive came back with.
+// answer is the result of a Receive.
 type answer struct {
 	rings []bell.Ring
 	err   error
@@ -36,7 +36,7 @@ func (s *suite) waits(t *testing.T, b bell.Line) {
 	}
 }
 
-// settle lets time pass in which nothing must be heard.
+// settle asserts that nothing is received for some time.
 func (s *suite) settle(t *testing.T, heard <-chan answer) {
 	t.Helper()
 	quiet := 200 * time.Millisecond
@@ -122,7 +122,7 @@ func (s *suite) wakesAsMany(t *testing.T, b bell.Line) {
 	}
 }
 
-// soon answers what is heard before long.
+// soon returns what is received within prompt.
 func soon(t *testing.T, heard <-chan answer) answer {
 	t.Helper()
 	select {
@@ -145,7 +145,7 @@ func (s *suite) takesNoRingAlong(t *testing.T, b bell.Line) {
 		leaving, staying := receive(ctx, b), receive(t.Context(), b)
 		go cancel()
 		ring(t, b, bell.Ring{Queue: queue})
-		if got := <-leaving; got.err == nil { // it was faster, so that the other waits
+		if got := <-leaving; got.err == nil { // it was faster, so the other one still waits
 			ring(t, b, bell.Ring{Queue: queue})
 		}
 		if got := <-staying; got.err != nil {

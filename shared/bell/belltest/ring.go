@@ -36,7 +36,7 @@ func (s *suite) pastIsNow(t *testing.T, b bell.Line) {
 		ring(t, b, bell.Ring{Queue: queue, At: at})
 	}
 	s.hear(t, b, map[string]int{queue: 4})
-	if took := time.Since(now); s.Virtual && s.Exact && took > 2*time.Hour { // silence takes an hour
+	if took := time.Since(now); s.Virtual && s.Exact && took > 2*time.Hour { // silent takes an hour
 		t.Errorf("heard after %v, want at once", took)
 	}
 }
@@ -52,7 +52,7 @@ func (s *suite) notEarly(t *testing.T, b bell.Line) {
 	}
 }
 
-// await receives until a queue is heard.
+// await receives until a notification of the queue comes.
 func (s *suite) await(t *testing.T, b bell.Receiver, queue string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), bell.MaxDelay+patience)
@@ -83,7 +83,7 @@ func (s *suite) clamped(t *testing.T, b bell.Line) {
 	queue := name()
 	ring(t, b, bell.Ring{Queue: queue, At: time.Now().Add(400 * 24 * time.Hour)})
 	if !s.Virtual {
-		return // it was taken, at least
+		return // it was accepted, at least
 	}
 	start := time.Now()
 	s.await(t, b, queue)
@@ -147,7 +147,7 @@ func (s *suite) unavailable(t *testing.T, _ bell.Line) {
 	}
 }
 
-// all demands an error of every method but Close.
+// all asserts that every method but Close returns the error.
 func all(t *testing.T, b bell.Line, want error) {
 	t.Helper()
 	if err := b.Ring(t.Context(), bell.Ring{Queue: name()}); !errors.Is(err, want) {

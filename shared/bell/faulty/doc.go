@@ -1,6 +1,7 @@
-// Package faulty puts bad luck in front of any bell: rings are lost, doubled, late and out of order, and a call may fail
-// though all was rung. All of it keeps the port's contract, and what becomes of a ring depends on nothing but the seed, its
-// queue and how many rings of that queue came before. So a run whose callers are deterministic is the same each time.
+// Package faulty adds faults to any notifier (bell), for tests: notifications are lost, doubled, late and out of order,
+// and a call may fail although all were sent. All of this is within the port's contract. What happens to a notification
+// depends only on the seed, its queue and the number of earlier ones of that queue, so a run with deterministic callers is
+// reproducible.
 //
 // The package imports bell and the standard library.
 package faulty

@@ -11,16 +11,16 @@ import (
 	"github.com/millrace/millrace/shared/bell"
 )
 
-// Faults are how often what goes wrong; chances are from 0 to 1. The zero value has none.
+// Faults are the probabilities of faults, from 0 to 1. The zero value has none.
 type Faults struct {
-	Lose   float64       // a ring is lost
-	Double float64       // a ring comes once more, and each of those perhaps once more; less than 1
-	Late   float64       // a ring comes late, by anything up to Delay; then others overtake it
-	Delay  time.Duration // up to MaxDelay
-	Fail   float64       // a call answers ErrUnavailable; its rings go the ways they would have gone
+	Lose   float64       // a notification is lost
+	Double float64       // a notification comes once more, and each copy perhaps once more; less than 1
+	Late   float64       // a notification comes late, by less than Delay, so that others overtake it
+	Delay  time.Duration // above 0 for Late to have an effect; the due time is limited to [bell.MaxDelay] ahead
+	Fail   float64       // a call returns ErrUnavailable; its notifications are treated as in any other call
 }
 
-// Bell rings another, with faults.
+// Bell is a notifier with faults in front of another one.
 type Bell struct {
 	base   bell.Line
 	seed   uint64
@@ -28,13 +28,14 @@ type Bell struct {
 	now    func() time.Time
 
 	mu    sync.Mutex
-	rung  map[string]uint64 // rings so far, by queue
+	rung  map[string]uint64 // notifications so far, by queue
 	calls uint64
 }
 
 var _ bell.Line = (*Bell)(nil)
 
-// New answers a bell that rings base, with luck drawn from seed. Delays are counted from now; default: time.Now.
+// New returns a notifier that forwards to base, with faults drawn from seed. Delays are counted from now; default:
+// time.Now.
 func New(base bell.Line, seed uint64, faults Faults, now func() time.Time) *Bell {
 	if now == nil {
 		now = time.Now
@@ -42,7 +43,7 @@ func New(base bell.Line, seed uint64, faults Faults, now func() time.Time) *Bell
 	return &Bell{base: base, seed: seed, faults: faults, now: now, rung: map[string]uint64{}}
 }
 
-// Ring rings what is not lost.
+// Ring forwards the notifications that are not lost.
 func (b *Bell) Ring(ctx context.Context, rings ...bell.Ring) error {
 	passed, failed := b.draw(rings)
 	if err := b.base.Ring(ctx, passed...); err != nil {
@@ -54,7 +55,7 @@ func (b *Bell) Ring(ctx context.Context, rings ...bell.Ring) error {
 	return nil
 }
 
-// draw decides the fate of each ring, and of the call.
+// draw decides what happens to each notification, and whether the call fails.
 func (b *Bell) draw(rings []bell.Ring) (passed []bell.Ring, failed bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -74,7 +75,7 @@ func (b *Bell) draw(rings []bell.Ring) (passed []bell.Ring, failed bool) {
 	return passed, happens(b.dice("call", "", b.calls), b.faults.Fail)
 }
 
-// late puts a ring off, by no more than a bell keeps.
+// late delays a notification, up to [bell.MaxDelay] from now.
 func (b *Bell) late(dice *rand.Rand, ring bell.Ring, now time.Time) bell.Ring {
 	if !happens(dice, b.faults.Late) || b.faults.Delay <= 0 {
 		return ring
@@ -89,7 +90,7 @@ func (b *Bell) late(dice *rand.Rand, ring bell.Ring, now time.Time) bell.Ring {
 	return ring
 }
 
-// dice answers the luck of the nth of its kind.
+// dice returns the random numbers for the nth event of a kind.
 func (b *Bell) dice(kind, queue string, n uint64) *rand.Rand {
 	h := fnv.New64a()
 	fmt.Fprintf(h, "%s\x00%s\x00%d", kind, queue, n)
@@ -98,12 +99,12 @@ func (b *Bell) dice(kind, queue string, n uint64) *rand.Rand {
 
 func happens(dice *rand.Rand, chance float64) bool { return chance > 0 && dice.Float64() < chance }
 
-// Receive hears what reached the other side.
+// Receive receives from the base.
 func (b *Bell) Receive(ctx context.Context, limit int) ([]bell.Ring, error) {
 	return b.base.Receive(ctx, limit)
 }
 
-// Ping asks the base.
+// Ping pings the base.
 func (b *Bell) Ping(ctx context.Context) error { return b.base.Ping(ctx) }
 
 // Close closes the base.

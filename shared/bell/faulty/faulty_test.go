@@ -34,7 +34,8 @@ func TestConformanceOfABellThatIsSlowAndRepeats(t *testing.T) {
 	})
 }
 
-// heard rings for 1,000 queues, and answers what came, with the time at which it came, and the calls that failed.
+// heard sends notifications for 1,000 queues, and returns those received, with their times, and the number of calls that
+// failed.
 func heard(t *testing.T, seed uint64, faults faulty.Faults) (all []string, failed int) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -66,7 +67,7 @@ func TestARunIsTheSameEachTime(t *testing.T) {
 	faults := faulty.Faults{Lose: 0.2, Double: 0.2, Late: 0.5, Delay: time.Hour, Fail: 0.1}
 	first, failed := heard(t, 7, faults)
 	again, failedAgain := heard(t, 7, faults)
-	// Rings that come at the same moment do so in no order.
+	// Notifications of the same moment come in no order.
 	slices.Sort(first)
 	slices.Sort(again)
 	if diff := cmp.Diff(first, again); diff != "" || failed != failedAgain {

@@ -9,24 +9,24 @@ import (
 	"github.com/millrace/millrace/shared/bell"
 )
 
-// Bell is a [bell.Line] within one process. The zero value is not usable; see [New].
+// Bell is a [bell.Line] within one process. Make one with [New].
 type Bell struct {
-	wake chan struct{} // holds a token while somebody should look at due; closed by Close
+	wake chan struct{} // holds a token while a receiver should look at due; closed by Close
 
 	mu     sync.Mutex
 	closed bool
 	due    waiting
 	later  schedule
-	timer  *time.Timer // runs expire; nil until something is rung for later
-	set    time.Time   // when the timer fires; zero: it does not
+	timer  *time.Timer // runs expire; nil until a notification for later was sent
+	set    time.Time   // when the timer fires; zero: the timer is not set
 }
 
 var _ bell.Line = (*Bell)(nil)
 
-// New answers a bell that nobody has rung.
+// New returns a notifier without notifications.
 func New() *Bell { return &Bell{wake: make(chan struct{}, 1)} }
 
-// Open answers a bell for the URL "local:"; the place behind the colon must be empty.
+// Open returns a notifier for the URL "local:"; place, the part after the colon, must be empty.
 func Open(_ context.Context, place string) (bell.Line, error) {
 	if place != "" {
 		return nil, fmt.Errorf("local: the bell in this process has no place, but %q was given", place)
@@ -34,7 +34,7 @@ func Open(_ context.Context, place string) (bell.Line, error) {
 	return New(), nil
 }
 
-// Ring rings; it never waits.
+// Ring adds the notifications; it never waits.
 func (b *Bell) Ring(ctx context.Context, rings ...bell.Ring) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("local: ring: %w", err)
@@ -57,7 +57,7 @@ func (b *Bell) Ring(ctx context.Context, rings ...bell.Ring) error {
 	return nil
 }
 
-// clamp keeps a time within what the port promises.
+// clamp limits a time to what the port promises.
 func clamp(at, now time.Time) time.Time {
 	if limit := now.Add(bell.MaxDelay); at.After(limit) {
 		return limit
@@ -65,9 +65,9 @@ func clamp(at, now time.Time) time.Time {
 	return at
 }
 
-// Receive answers what was rung, by turns between queues.
+// Receive returns the notifications of the queues in turn.
 func (b *Bell) Receive(ctx context.Context, limit int) ([]bell.Ring, error) {
-	if err := ctx.Err(); err != nil { // only here: who was woken takes what there is, or hands the token on
+	if err := ctx.Err(); err != nil { // not checked later: a receiver that was woken takes what there is, or passes the token on
 		return nil, fmt.Errorf("local: receive: %w", err)
 	}
 	for {
@@ -93,7 +93,7 @@ func (b *Bell) take(limit int) ([]bell.Ring, error) {
 	return rings, nil
 }
 
-// notify leaves a token for the next who waits, if there is something for it.
+// notify leaves a token for the next receiver, if there are notifications.
 func (b *Bell) notify() {
 	if b.due.empty() {
 		return
@@ -104,7 +104,7 @@ func (b *Bell) notify() {
 	}
 }
 
-// arm sets the timer to what comes first.
+// arm sets the timer to the earliest notification for later.
 func (b *Bell) arm(now time.Time) {
 	first := b.later.first()
 	if first.IsZero() || !b.set.IsZero() && !first.Before(b.set) {
@@ -118,7 +118,7 @@ func (b *Bell) arm(now time.Time) {
 	b.timer.Reset(first.Sub(now))
 }
 
-// expire moves what has fallen due. The timer may be early where the clock was set back; then it is set again.
+// expire moves what has become due. If the timer fires early, because the clock was set back, it is set again.
 func (b *Bell) expire() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -132,7 +132,7 @@ func (b *Bell) expire() {
 	b.arm(now)
 }
 
-// Ping answers nil until Close.
+// Ping returns nil until Close.
 func (b *Bell) Ping(ctx context.Context) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -142,7 +142,7 @@ func (b *Bell) Ping(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// Close forgets all rings and ends every Receive. Further calls of it do nothing.
+// Close drops all notifications and ends every Receive. Further calls of it do nothing.
 func (b *Bell) Close() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -1,8 +1,8 @@
-// Package local is a bell within one process: whoever waits in Receive is woken at once, and nothing is lost before
-// Close, but for rings beyond the 4096 that wait for a queue already.
+// Package local is a notifier (bell) within one process: a caller of Receive is woken at once, and nothing is lost before
+// Close, except notifications beyond 4096 for one queue.
 //
-// Its memory does not grow with the number of rings. Those that wait are one number for each queue; those for a later
-// time are one entry for each queue and 20 ms. One timer serves all of them.
+// Its memory does not grow with the number of notifications. Due ones are one number per queue; those for later are one
+// entry per queue and 20 ms. One timer serves all of them.
 //
 // The package imports bell and the standard library.
 package local

@@ -13,12 +13,12 @@ func Example() {
 	line := local.New()
 	defer line.Close()
 
-	// Whoever makes tasks ready:
+	// A process that makes tasks ready:
 	if err := line.Ring(ctx, bell.Ring{Queue: "mail"}, bell.Ring{Queue: "mail"}, bell.Ring{Queue: "reports"}); err != nil {
 		fmt.Println(err)
 	}
 
-	// Whoever runs them, with room for ten more:
+	// A process with free workers for ten tasks:
 	rings, err := line.Receive(ctx, 10)
 	if err != nil {
 		fmt.Println(err)

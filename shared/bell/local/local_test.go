@@ -45,7 +45,7 @@ func TestARingForLaterComesWithinTwentyMilliseconds(t *testing.T) {
 		b := local.New()
 		defer b.Close()
 		now := time.Now()
-		// Soonest last, so that the timer is set anew each time.
+		// The earliest comes last, so that the timer is set again each time.
 		for _, delay := range []time.Duration{bell.MaxDelay, 77777 * time.Microsecond, time.Microsecond} {
 			if err := b.Ring(t.Context(), bell.Ring{Queue: fmt.Sprint(delay), At: now.Add(delay)}); err != nil {
 				t.Fatal(err)

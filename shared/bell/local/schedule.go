@@ -5,16 +5,16 @@ import (
 	"time"
 )
 
-// step is how far apart moments of a schedule are. A ring comes at the first of them that is not before its time.
+// step is the resolution of a schedule. A notification comes at the first multiple that is not before its time.
 const step = 20 * time.Millisecond
 
-// schedule is the rings for later, soonest first.
+// schedule holds the notifications for later, the earliest first.
 type schedule struct {
 	counts map[moment]int
 	order  byTime // the keys of counts
 }
 
-// moment is when to ring for a queue.
+// moment is a time to notify of a queue.
 type moment struct {
 	at    int64 // in steps since 1970
 	queue string
@@ -33,7 +33,7 @@ func (s *schedule) add(queue string, at time.Time) {
 	s.counts[m]++
 }
 
-// first answers the soonest moment; zero if there is none.
+// first returns the earliest moment; zero if there is none.
 func (s *schedule) first() time.Time {
 	if len(s.order) == 0 {
 		return time.Time{}
@@ -41,7 +41,7 @@ func (s *schedule) first() time.Time {
 	return s.order[0].time()
 }
 
-// release moves what is due to w.
+// release moves the notifications that are due to w.
 func (s *schedule) release(now time.Time, w *waiting) {
 	for len(s.order) > 0 && !s.first().After(now) {
 		m := heap.Pop(&s.order).(moment)
@@ -50,7 +50,7 @@ func (s *schedule) release(now time.Time, w *waiting) {
 	}
 }
 
-// byTime is a heap.
+// byTime implements heap.Interface.
 type byTime []moment
 
 func (h byTime) Len() int           { return len(h) }
@@ -60,7 +60,7 @@ func (h byTime) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
 // Push adds x, a moment.
 func (h *byTime) Push(x any) { *h = append(*h, x.(moment)) }
 
-// Pop takes the last out.
+// Pop removes and returns the last element.
 func (h *byTime) Pop() any {
 	last := len(*h) - 1
 	m := (*h)[last]

@@ -2,15 +2,16 @@ package local
 
 import "github.com/millrace/millrace/shared/bell"
 
-// waiting is how many rings wait for each queue, and whose turn it is.
+// waiting counts the due notifications of each queue, and holds the order of the queues' turns.
 type waiting struct {
-	counts map[string]int // of queues with at least one
-	turns  []string       // the keys of counts, each once; next from head on
+	counts map[string]int // of queues with at least one notification
+	turns  []string       // the keys of counts, each once; the next one is at head
 	head   int
 }
 
-// maxRings is how many rings wait for a queue at most: more than a process has workers, who look for more work whenever they
-// have found some. Otherwise whoever wakes beside a large backlog would take a ring for each of its tasks first.
+// maxRings is how many notifications of a queue are kept at most: more than a process has workers, and each worker looks
+// for more tasks after it found one. Without it a receiver beside a large backlog would receive a notification for each
+// task.
 const maxRings = 4096
 
 func (w *waiting) empty() bool { return len(w.counts) == 0 }
@@ -25,7 +26,7 @@ func (w *waiting) add(queue string, n int) {
 	w.counts[queue] = min(w.counts[queue]+n, maxRings)
 }
 
-// take answers up to limit rings, one of each queue in turn.
+// take removes and returns up to limit notifications, one of each queue in turn.
 func (w *waiting) take(limit int) []bell.Ring {
 	var rings []bell.Ring
 	for len(rings) < limit && !w.empty() {
@@ -40,7 +41,7 @@ func (w *waiting) take(limit int) []bell.Ring {
 	return rings
 }
 
-// next takes the queue whose turn it is out of turns, whose front it reclaims once that is the larger part.
+// next removes and returns the queue whose turn it is. It reclaims the front of turns once that is more than half of it.
 func (w *waiting) next() string {
 	queue := w.turns[w.head]
 	w.turns[w.head] = ""

@@ -18,39 +18,40 @@ import (
 	"github.com/millrace/millrace/shared/bell"
 )
 
-// Options of a Bell.
+// Options are the options of a Bell.
 type Options struct {
-	// Queue is the URL of a standard queue, or its name in the account and region of the credentials. Required.
+	// Queue is the URL of a standard queue, or its name (1 to 80 bytes) in the account and region of the credentials.
+	// Required.
 	Queue string
 
-	// AWS is the configuration of the SDK: region, endpoint, credentials. The default is that of [awsenv.Load].
+	// AWS is the configuration of the SDK: region, endpoint, credentials; default: what [awsenv.Load] returns.
 	AWS *aws.Config
 
 	// Now is the clock by which delays are counted; default time.Now.
 	Now func() time.Time
 }
 
-// Bell is a [bell.Line] through SQS, for any number of processes.
+// Bell is a [bell.Line] over SQS, for any number of processes.
 type Bell struct {
 	client *sqs.Client
 	now    func() time.Time
-	name   string // of the queue, where its URL must be asked for
+	name   string // of the queue; empty if its URL is configured
 
-	url atomic.Pointer[string] // nil: not asked for yet
+	url atomic.Pointer[string] // nil: not yet known
 
 	life      context.Context // ends with Close
 	end       context.CancelFunc
-	transport *http.Transport // ours to close; nil where the caller brought a client
+	transport *http.Transport // closed by Close; nil if the caller's configuration has a client
 }
 
 var _ bell.Line = (*Bell)(nil)
 
-// OpenQueue opens the queue of that URL or name, with everything else from the environment.
+// OpenQueue opens the queue of that URL or name, configured by the environment. See [awsenv.Load].
 func OpenQueue(ctx context.Context, queue string) (bell.Line, error) {
 	return Open(ctx, Options{Queue: queue})
 }
 
-// Open answers a Bell without sending a request. A missing queue shows with the first call, or with [Bell.Ping].
+// Open returns a Bell without sending a request. If the queue does not exist, the first call and [Bell.Ping] say so.
 func Open(ctx context.Context, o Options) (*Bell, error) {
 	b := &Bell{now: o.Now}
 	if b.now == nil {
@@ -77,7 +78,7 @@ func Open(ctx context.Context, o Options) (*Bell, error) {
 
 var validName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,80}$`)
 
-// locate tells URLs from names.
+// locate stores the queue's URL or its name.
 func (b *Bell) locate(queue string) error {
 	switch {
 	case strings.HasSuffix(queue, ".fifo"):
@@ -99,7 +100,7 @@ func configuration(ctx context.Context, given *aws.Config) (aws.Config, error) {
 	return awsenv.Load(ctx)
 }
 
-// queue answers the queue's URL, which is asked for until it is known.
+// queue returns the queue's URL, which it asks SQS for until it is known.
 func (b *Bell) queue(ctx context.Context) (*string, error) {
 	if known := b.url.Load(); known != nil {
 		return known, nil
@@ -112,7 +113,7 @@ func (b *Bell) queue(ctx context.Context) (*string, error) {
 	return found.QueueUrl, nil
 }
 
-// Ping asks for the age of the queue, which takes a connection, credentials and the queue.
+// Ping asks for the creation time of the queue, which takes a connection, credentials and the queue.
 func (b *Bell) Ping(ctx context.Context) error {
 	return b.call(ctx, "ping", pingTimeout, func(ctx context.Context) error {
 		url, err := b.queue(ctx)
@@ -135,14 +136,14 @@ func (b *Bell) Close() error {
 	return nil
 }
 
-// How long calls may take, repetitions included. Nothing hangs on a ring, so that whoever rings does not wait long.
+// Time limits of calls, retries included. No task depends on a notification, so its sender does not wait long.
 const (
 	ringTimeout    = 5 * time.Second
 	pingTimeout    = 5 * time.Second
 	receiveTimeout = longPoll + 10*time.Second
 )
 
-// call runs an operation and says in the port's words why it failed.
+// call runs an operation and translates its failure into the port's errors.
 func (b *Bell) call(ctx context.Context, operation string, timeout time.Duration, run func(context.Context) error) error {
 	within, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -172,6 +173,6 @@ func (b *Bell) unavailable(operation string, err error) error {
 		return fmt.Errorf("sqs: %s: %w: no queue %s in this region and account; deploy template.yaml, or create it",
 			operation, bell.ErrUnavailable, where)
 	}
-	// The cause is not wrapped: the end of our own patience must not look like the end of the caller's context.
+	// The cause is not wrapped, since the end of our timeout must not look like the end of the caller's context.
 	return fmt.Errorf("sqs: %s on %s: %w: %s", operation, where, bell.ErrUnavailable, err.Error())
 }

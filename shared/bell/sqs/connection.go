@@ -10,8 +10,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
 )
 
-// newTransport answers the connections of one Bell. How long an answer may take is for each call to say, since one of
-// them waits on purpose.
+// newTransport returns the HTTP transport of one Bell. Its calls set their own timeouts, since a long poll takes longer
+// than the others.
 func newTransport() *http.Transport {
 	dialer := &net.Dialer{Timeout: 2 * time.Second, KeepAlive: 30 * time.Second}
 	return &http.Transport{
@@ -24,8 +24,8 @@ func newTransport() *http.Transport {
 	}
 }
 
-// Attempts of a request, and pauses between them. The SDK's own pauses begin at up to two seconds, which is long for who
-// waits for an answer to an enqueue.
+// Attempts of a request, and pauses between them. The SDK's own pauses begin at up to two seconds, too long for a client
+// that waits for the response to an enqueue.
 const (
 	maxAttempts = 3
 	longPause   = 200 * time.Millisecond

@@ -11,26 +11,26 @@ import (
 	"github.com/millrace/millrace/shared/bell"
 )
 
-// message is the body of a ring's message.
+// message is the body of a notification's message.
 type message struct {
 	Queue *string   `json:"queue"`
 	At    time.Time `json:"at,omitzero"`
 	Again bool      `json:"again,omitzero"`
 }
 
-// Format returns the body of a ring's message: {"queue":"/a","at":"2026-01-02T03:04:05.6Z","again":true}, without at where it
-// is for now, and without again where it is rung for the first time.
+// Format returns the body of a notification's message: {"queue":"/a","at":"2026-01-02T03:04:05.6Z","again":true}, without
+// at if it is due now, and without again if it is sent for the first time.
 func Format(r bell.Ring) string {
 	var body bytes.Buffer
 	encoder := json.NewEncoder(&body)
 	encoder.SetEscapeHTML(false) // SQS counts bytes
 	if err := encoder.Encode(message{&r.Queue, r.At.UTC(), r.Again}); err != nil {
-		return Format(bell.Ring{Queue: r.Queue, Again: r.Again}) // a year that RFC 3339 has no digits for
+		return Format(bell.Ring{Queue: r.Queue, Again: r.Again}) // its year cannot be written in RFC 3339
 	}
 	return string(bytes.TrimSpace(body.Bytes()))
 }
 
-// Parse reads a body that [Format] made. Members that it does not know are left alone, for those who come after us.
+// Parse parses a body that [Format] returned. It ignores unknown members, which newer versions may write.
 func Parse(body []byte) (bell.Ring, error) {
 	var m message
 	decoder := json.NewDecoder(bytes.NewReader(body))

@@ -47,7 +47,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// What is understood is understood the same after it was written again.
+// A message that is parsed is parsed to the same notification after it was formatted again.
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(`{"queue":"/a","at":"2026-01-02T03:04:05.6Z"}`))
 	f.Add([]byte(`{"queue":"/a","again":true}`))

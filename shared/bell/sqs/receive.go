@@ -12,13 +12,14 @@ import (
 	"github.com/millrace/millrace/shared/bell"
 )
 
-// longPoll is how long SQS holds a request for messages that are not there yet; the most that it does.
+// longPoll is how long SQS holds a request while there are no messages; 20 s is its maximum.
 const longPoll = 20 * time.Second
 
-// Receive waits by long polling, and deletes what it answers: a ring that its hearer dies with is lost, and the sweep
-// rings again. Messages that are no rings stay, so that the queue's redrive policy moves them to its dead-letter queue.
+// Receive waits by long polling, and deletes the messages that it returns: if the receiver dies, they are lost, and the
+// sweep sends them again. Messages that are no notifications stay, so that the queue's redrive policy moves them to its
+// dead-letter queue.
 //
-// Price: a request for each 20 s of silence; two for up to ten rings.
+// Price: a request per 20 s without notifications; two for up to ten notifications.
 func (b *Bell) Receive(ctx context.Context, limit int) ([]bell.Ring, error) {
 	for {
 		var rings []bell.Ring
@@ -32,7 +33,7 @@ func (b *Bell) Receive(ctx context.Context, limit int) ([]bell.Ring, error) {
 	}
 }
 
-// poll answers what one request has to answer, perhaps nothing.
+// poll returns the notifications of one request, possibly none.
 func (b *Bell) poll(ctx context.Context, limit int) ([]bell.Ring, error) {
 	url, err := b.queue(ctx)
 	if err != nil {
@@ -48,12 +49,12 @@ func (b *Bell) poll(ctx context.Context, limit int) ([]bell.Ring, error) {
 	if len(heard) == 0 {
 		return nil, nil
 	}
-	// What is not deleted is rung again, which is allowed; so a failure is none.
+	// A message that is not deleted is delivered again, which the port allows; so a failure is ignored.
 	_, _ = b.client.DeleteMessageBatch(ctx, &sqs.DeleteMessageBatchInput{QueueUrl: url, Entries: heard})
 	return rings, nil
 }
 
-// sort answers the rings among messages, and how to delete those.
+// sort returns the notifications among messages, and the entries that delete them.
 func sort(messages []types.Message) (rings []bell.Ring, heard []types.DeleteMessageBatchRequestEntry) {
 	for n, m := range messages {
 		ring, err := Parse([]byte(aws.ToString(m.Body)))

@@ -17,13 +17,13 @@ import (
 )
 
 const (
-	maxBatch = 10 // messages that one request may carry
-	parallel = 8  // requests of one call under way at once
+	maxBatch = 10 // messages in one request at most
+	parallel = 8  // concurrent requests of one call at most
 )
 
-// Ring sends a message for each ring, ten to a request.
+// Ring sends a message for each notification, ten to a request.
 //
-// Price: one request for each ten rings.
+// Price: one request per ten notifications.
 func (b *Bell) Ring(ctx context.Context, rings ...bell.Ring) error {
 	return b.call(ctx, "ring", ringTimeout, func(ctx context.Context) error {
 		if len(rings) == 0 {
@@ -37,7 +37,7 @@ func (b *Bell) Ring(ctx context.Context, rings ...bell.Ring) error {
 	})
 }
 
-// sendAll sends batches side by side. One that fails does not keep the others back.
+// sendAll sends the batches concurrently. All are sent even if one fails.
 func (b *Bell) sendAll(ctx context.Context, url *string, rings []bell.Ring) error {
 	var (
 		senders sync.WaitGroup
@@ -60,8 +60,8 @@ func (b *Bell) sendAll(ctx context.Context, url *string, rings []bell.Ring) erro
 	return failed
 }
 
-// send sends one batch. SQS takes messages one by one: those it did not take are sent once more. A request that failed as
-// a whole was already repeated by the SDK.
+// send sends one batch. SQS accepts or refuses each message: refused ones are sent once more. A request that failed as a
+// whole has already been retried by the SDK.
 func (b *Bell) send(ctx context.Context, url *string, entries []types.SendMessageBatchRequestEntry) error {
 	left, err := b.attempt(ctx, url, entries)
 	if err != nil || len(left) == 0 {
@@ -80,7 +80,7 @@ func (b *Bell) send(ctx context.Context, url *string, entries []types.SendMessag
 	return nil
 }
 
-// attempt answers the messages that were not taken, by their ids, and why.
+// attempt returns the messages that SQS refused, by their ids, and why.
 func (b *Bell) attempt(ctx context.Context, url *string, entries []types.SendMessageBatchRequestEntry) (map[string]error, error) {
 	out, err := b.client.SendMessageBatch(ctx, &sqs.SendMessageBatchInput{QueueUrl: url, Entries: entries})
 	if err != nil {
@@ -104,8 +104,8 @@ func (b *Bell) entries(rings []bell.Ring) []types.SendMessageBatchRequestEntry {
 	return entries
 }
 
-// delay counts in whole seconds, downwards: whoever hears a ring early waits for its time, and nobody can make up for one
-// that comes late.
+// delay returns whole seconds, rounded down: the receiver waits if a notification comes early, but a late one cannot be
+// made up for.
 func delay(at, now time.Time) int32 {
 	return int32(min(max(at.Sub(now), 0), bell.MaxDelay) / time.Second)
 }

@@ -20,7 +20,7 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(containers.Run(m)) }
 
-// emulated opens a fresh queue in LocalStack.
+// emulated opens a new queue in LocalStack.
 func emulated(t *testing.T) *sqs.Bell {
 	t.Helper()
 	cfg := containers.AWS(t)
@@ -37,7 +37,7 @@ func open(t *testing.T, o sqs.Options) *sqs.Bell {
 	return b
 }
 
-// nowhere is a configuration without anything behind it.
+// nowhere returns a configuration whose endpoint does not exist.
 func nowhere() aws.Config {
 	return aws.Config{
 		Region:      "us-east-1",
@@ -45,7 +45,7 @@ func nowhere() aws.Config {
 	}
 }
 
-// wire is a client that answers in place of SQS, and remembers what it was asked.
+// wire is an HTTP client that responds in place of SQS, and records the requests.
 type wire struct {
 	answer func(operation string, body map[string]any) (status int, answer any)
 
@@ -58,7 +58,7 @@ type request struct {
 	body      map[string]any
 }
 
-// Do answers one request.
+// Do responds to one request.
 func (w *wire) Do(req *http.Request) (*http.Response, error) {
 	r := request{operation: strings.TrimPrefix(req.Header.Get("X-Amz-Target"), "AmazonSQS.")}
 	if err := json.NewDecoder(req.Body).Decode(&r.body); err != nil {
@@ -79,7 +79,7 @@ func (w *wire) Do(req *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// operations answers the names of what was asked, in order.
+// operations returns the names of the requests' operations, in order.
 func (w *wire) operations() (names []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -89,7 +89,7 @@ func (w *wire) operations() (names []string) {
 	return names
 }
 
-// entries answers the entries of all batches that were asked for, in order.
+// entries returns the entries of all batches sent, in order.
 func (w *wire) entries() (all []map[string]any) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -107,7 +107,7 @@ func entriesOf(body map[string]any) (entries []map[string]any) {
 	return entries
 }
 
-// taken is SQS's answer to a batch all of which it took.
+// taken returns SQS's response to a batch of which it accepted all messages except those.
 func taken(body map[string]any, except ...string) any {
 	type failed struct {
 		Id, Code, Message string
@@ -129,7 +129,7 @@ func taken(body map[string]any, except ...string) any {
 	return answer
 }
 
-// over opens a bell whose requests are answered by the function.
+// over opens a notifier whose requests the function responds to.
 func over(t *testing.T, o sqs.Options, answer func(operation string, body map[string]any) (int, any)) (*sqs.Bell, *wire) {
 	t.Helper()
 	w := &wire{answer: answer}

@@ -50,7 +50,7 @@ func TestAQueueIsFoundByItsName(t *testing.T) {
 func TestAMissingQueueIsNamed(t *testing.T) {
 	t.Parallel()
 	cfg := containers.AWS(t)
-	containers.Queue(t) // the service is there when it answers: its first answer may take longer than a ping waits
+	containers.Queue(t) // waits until the service is up: its first response may take longer than a ping's timeout
 	b := open(t, sqs.Options{Queue: "no-such-queue", AWS: &cfg})
 	err := b.Ping(t.Context())
 	if !errors.Is(err, bell.ErrUnavailable) || !strings.Contains(err.Error(), "no queue no-such-queue") {
@@ -169,7 +169,7 @@ func TestReceiveAsksAgainWhenAPollIsEmpty(t *testing.T) {
 	polls := 0
 	b, w := over(t, sqs.Options{}, func(operation string, _ map[string]any) (int, any) {
 		if operation == "DeleteMessageBatch" {
-			return http.StatusServiceUnavailable, nil // and the ring was heard all the same
+			return http.StatusServiceUnavailable, nil // the notification is received all the same
 		}
 		if polls++; polls < 3 {
 			return http.StatusOK, map[string]any{}

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// values are those that a field may have.
+// values describes the values that a field may have.
 type values struct {
 	min, max, step int
 	names          string // of the values from min on, three letters each
@@ -32,7 +32,7 @@ func (v values) random(source Source) int {
 	return v.min + source(v.max-v.min+1)
 }
 
-// show writes a value as a number, sometimes with a zero before it, or by its name in some case.
+// show returns a value as a number, sometimes with a zero before it, or by its name in some case.
 func (v values) show(source Source, n int) string {
 	if v.names == "" || source(2) == 0 {
 		if n < 10 && source(8) == 0 {
@@ -54,7 +54,7 @@ func inSomeCase(source Source, text string) string {
 	}
 }
 
-// list makes one item or several.
+// list makes one or several items.
 func list(source Source, v values) (string, match) {
 	text, found := item(source, v)
 	for source(3) == 0 {
@@ -86,7 +86,7 @@ func item(source Source, v values) (string, match) {
 	}
 }
 
-// span makes a range from a, wrapping where that is allowed, and answers its end.
+// span makes a range from a, which wraps where that is allowed, and returns its end too.
 func (v values) span(source Source, a int) (string, int) {
 	b := v.random(source)
 	if v.min == 1970 {
@@ -95,13 +95,13 @@ func (v values) span(source Source, a int) (string, int) {
 	return v.show(source, a) + "-" + v.show(source, b), b
 }
 
-// distance answers how far it is from a up to n, going on from the greatest value to the least.
+// distance returns how far it is from a up to n, where the least value follows the greatest.
 func (v values) distance(a, n int) int {
 	count := v.max - v.min + 1
 	return (n - a + count) % count
 }
 
-// dayList makes one item or several of a day field.
+// dayList makes one or several items of a day field.
 func dayList(source Source, item func(Source) (string, dayMatch)) (string, dayMatch) {
 	text, found := item(source)
 	for source(3) == 0 {
@@ -134,7 +134,7 @@ func dateItem(source Source) (string, dayMatch) {
 	}
 }
 
-// weekdayItem makes a day of the week, perhaps only the last or the mth in the month.
+// weekdayItem makes a day of the week, perhaps only the last or the mth of the month.
 func weekdayItem(source Source) (string, dayMatch) {
 	n, m := 1+source(7), 1+source(5)
 	on := func(t time.Time) bool { return int(t.Weekday()) == n-1 }
@@ -153,10 +153,10 @@ func weekdayItem(source Source) (string, dayMatch) {
 	}
 }
 
-// lastDay answers the last day of t's month.
+// lastDay returns the last day of t's month.
 func lastDay(t time.Time) int { return time.Date(t.Year(), t.Month()+1, 0, 0, 0, 0, 0, time.UTC).Day() }
 
-// nearest answers the day from Monday to Friday of t's month that is nearest to the nth; 0 if there is no nth.
+// nearest returns the day from Monday to Friday of t's month that is nearest to the nth; 0 if there is no nth.
 func nearest(t time.Time, n int) int {
 	if n < 1 || n > lastDay(t) {
 		return 0

@@ -6,16 +6,16 @@ import (
 	"time"
 )
 
-// Source answers a random number from 0 to n-1.
+// Source returns a random number from 0 to n-1.
 type Source func(n int) int
 
-// Sample is a random expression.
+// Sample is a random expression with predicates of its meaning.
 type Sample struct {
-	Text string
+	Text string // the expression
 
 	second, minute, hour, month, year match
 	date, weekday                     dayMatch
-	eitherDay                         bool // one of the day fields suffices
+	eitherDay                         bool // a match of one of the two day fields is enough
 }
 
 type (
@@ -23,7 +23,7 @@ type (
 	dayMatch func(t time.Time) bool
 )
 
-// Match reports whether the expression fires when a clock shows what t shows.
+// Match reports whether the expression fires when a clock shows the date and time of t.
 func (s *Sample) Match(t time.Time) bool {
 	return s.MatchClock(t.Clock()) && s.MatchDay(t)
 }
@@ -44,7 +44,7 @@ func (s *Sample) MatchDay(t time.Time) bool {
 	return s.date(t) && s.weekday(t)
 }
 
-// Quartz makes an expression of six or seven fields.
+// Quartz returns a random expression of six or seven fields.
 func Quartz(source Source) *Sample {
 	s := &Sample{month: anything, year: fires, date: anyDay, weekday: anyDay}
 	seconds, minutes, hours := s.clock(source)
@@ -64,7 +64,7 @@ func Quartz(source Source) *Sample {
 	return s
 }
 
-// Classic makes an expression of five fields.
+// Classic returns a random expression of five fields.
 func Classic(source Source) *Sample {
 	s := &Sample{month: anything, year: fires, date: anyDay, weekday: anyDay}
 	_, minutes, hours := s.clock(source)
@@ -87,8 +87,7 @@ func Classic(source Source) *Sample {
 	return s
 }
 
-// clock makes the fields of the time of day. Few values are likelier than they would be by chance: who writes a cron
-// expression means a few times.
+// clock makes the fields of the time of day. Single values are likelier than by chance, as in real expressions.
 func (s *Sample) clock(source Source) (seconds, minutes, hours string) {
 	seconds, s.second = few(source, secondValues)
 	minutes, s.minute = few(source, minuteValues)
@@ -112,8 +111,8 @@ func anything(int) bool     { return true }
 func anyDay(time.Time) bool { return true }
 func fires(year int) bool   { return 1970 <= year && year <= 2099 }
 
-// Near makes an expression of which some times are likely to be near what the clock shows at t: its days match that day
-// or all days, or it is any other.
+// Near returns a random expression of which some times are likely to be near the date and time of t: its hours may begin
+// near it, and its days are all days or one near it.
 func Near(source Source, t time.Time) *Sample {
 	s := &Sample{month: anything, year: fires, date: anyDay, weekday: anyDay}
 	seconds, minutes, hours := s.clock(source)
