@@ -8,9 +8,10 @@ import (
 	"time"
 )
 
-// claim claims while there is room, until ctx ends; tasks run under inner. The error says that the server refuses it.
+// claim claims tasks for the free slots, until ctx ends; tasks run under inner. It returns an error if the server refuses the
+// token or the registration.
 func (w *Worker) claim(ctx, inner context.Context) error {
-	var asked *call // that was not answered: it comes again as it was, and so do tasks whose answer was lost
+	var asked *call // a claim without a response: it is repeated unchanged, and its response has the tasks of a lost one
 	for {
 		free := w.take(ctx)
 		if free == 0 {
@@ -36,7 +37,7 @@ func (w *Worker) claim(ctx, inner context.Context) error {
 		case ctx.Err() != nil:
 			return nil
 		case status == http.StatusNotFound:
-			err = w.register(ctx) // it was not heard of for too long
+			err = w.register(ctx) // its lease is over
 		case status == http.StatusUnauthorized, status == http.StatusForbidden:
 			return err
 		}
@@ -47,7 +48,7 @@ func (w *Worker) claim(ctx, inner context.Context) error {
 	}
 }
 
-// take waits for room, and answers how much it has taken; 0: ctx has ended.
+// take waits for a free slot, takes all that are free, and returns how many; 0: ctx has ended.
 func (w *Worker) take(ctx context.Context) (free int) {
 	select {
 	case w.room <- struct{}{}:
@@ -68,7 +69,7 @@ func (w *Worker) take(ctx context.Context) (free int) {
 	return free
 }
 
-// claims answers a request for so many tasks, with a key under which it may be repeated.
+// claims returns a request for at most so many tasks, with a key under which it may be repeated.
 func (w *Worker) claims(most int) *call {
 	wait := cmp.Or(w.o.Wait, w.third())
 	return &call{
@@ -77,7 +78,7 @@ func (w *Worker) claims(most int) *call {
 	}
 }
 
-// ask asks for tasks, and waits for one.
+// ask sends a claim, and returns the granted tasks.
 func (w *Worker) ask(ctx context.Context, q call) ([]claimed, error) {
 	answer, err := w.c.repeat(ctx, q, w.c.patience)
 	var granted struct {

@@ -15,10 +15,10 @@ import (
 	"time"
 )
 
-// base is where the journal's calls are (seed 000).
+// base is the path of the journal's calls, as in JobScheduler's event API.
 const base = "/jobscheduler/master/api/"
 
-// attemptTime bounds one request, beyond the time that the server was asked to wait.
+// attemptTime bounds one attempt, beyond the time that the server was asked to wait.
 const attemptTime = 30 * time.Second
 
 // maxIdle is how many connections are kept for further requests, so that many goroutines may share one Client.
@@ -26,25 +26,25 @@ const maxIdle = 256
 
 // Options of a Client.
 type Options struct {
-	// URL is where the server is, such as http://127.0.0.1:8080. Required.
+	// URL is the server's, such as http://127.0.0.1:8080. Required.
 	URL string
 
-	// Token is shown with each request. A server without it answers 401 to nearly everything.
+	// Token is sent with each request as a bearer token. Default: none, with which nearly all requests are refused with 401.
 	Token string
 
-	// HTTP sends the requests; default: a client of its own that keeps connections open.
+	// HTTP sends the requests; default: a client of its own that keeps up to 256 idle connections open.
 	HTTP *http.Client
 
 	// Patience is how long a call is repeated while the server cannot be reached or is busy; default 30 s. Negative:
-	// nothing is repeated, and appends carry no Idempotency-Key unless the caller gives one. Once a follower has had its
-	// first answer, its patience has no end.
+	// nothing is repeated, and appends carry no Idempotency-Key unless the caller gives one. After a follower's first
+	// response, its patience has no end.
 	Patience time.Duration
 
-	// Refused is how long a call is repeated while nothing listens at the server's address, until the server has answered for the
-	// first time; default and at most: Patience.
+	// Refused is how long a call is repeated while nothing listens at the server's address, until the first response of the
+	// server; default and at most: Patience.
 	Refused time.Duration
 
-	// OnRetry, if set, is told of each failure that is about to be repeated after wait.
+	// OnRetry, if set, is called for each failure after which the request is repeated after wait. It may be called concurrently.
 	OnRetry func(err error, wait time.Duration)
 }
 
@@ -54,12 +54,12 @@ type Client struct {
 	token    string
 	http     *http.Client
 	patience time.Duration
-	refused  time.Duration // 0: no other than patience
-	answered atomic.Bool   // the server has been there
+	refused  time.Duration // 0: patience
+	answered atomic.Bool   // the server has responded
 	onRetry  func(error, time.Duration)
 }
 
-// New answers a client of the server at o.URL. Nothing is sent yet; the error says what is wrong with the URL.
+// New returns a client of the server at o.URL. Nothing is sent yet; the error says what is wrong with the URL.
 func New(o Options) (*Client, error) {
 	u, err := url.Parse(strings.TrimRight(o.URL, "/"))
 	if err != nil {
@@ -90,7 +90,7 @@ func transport() *http.Transport {
 // Close drops the connections that are kept open.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 
-// call is one request, as often as it is sent.
+// call is one request, which may be sent several times.
 type call struct {
 	method string
 	path   string // below the server's URL, escaped
@@ -98,26 +98,26 @@ type call struct {
 	body   []byte
 	kind   string        // media type of body; default JSON
 	key    string        // Idempotency-Key, if any
-	wait   time.Duration // how long the server may take on purpose
-	within time.Duration // beyond that, one attempt may take so long; default attemptTime
+	wait   time.Duration // how long the server is asked to wait
+	within time.Duration // how long one attempt may take beyond that; default attemptTime
 	header [2]string     // name and value of a further header, if any
 }
 
-// reply is an answer of 2xx.
+// reply is a response of status 2xx.
 type reply struct {
-	sent   time.Time // when the request was, that was answered
+	sent   time.Time // when its request was sent
 	status int
 	header http.Header
 	body   []byte
 }
 
-// send sends the request once. An answer other than 2xx is an [*Error].
+// send sends the request once. For a status other than 2xx the error is an [*Error].
 func (c *Client) send(outer context.Context, q call) (reply, error) {
 	ctx, cancel := context.WithTimeout(outer, q.wait+cmp.Or(q.within, attemptTime))
 	defer cancel()
 	defer func() {
 		if ctx.Err() != nil && outer.Err() == nil {
-			c.http.CloseIdleConnections() // where one connection is dead, those beside it may be; the next attempt makes a new one
+			c.http.CloseIdleConnections() // the other idle connections may be dead too; the next attempt makes a new one
 		}
 	}()
 	request, err := c.request(ctx, q)
@@ -165,8 +165,7 @@ func (c *Client) request(ctx context.Context, q call) (*http.Request, error) {
 	return request, nil
 }
 
-// Get answers the body of an operational page such as /readyz or /openapi.json, and the time that the server says it is;
-// zero if it does not say.
+// Get returns the body of an operational page such as /readyz or /openapi.json, and the response's Date; zero if it has none.
 func (c *Client) Get(ctx context.Context, path string) ([]byte, time.Time, error) {
 	answer, err := c.send(ctx, call{method: http.MethodGet, path: path})
 	if err != nil {
@@ -179,10 +178,10 @@ func (c *Client) Get(ctx context.Context, path string) ([]byte, time.Time, error
 	return answer.body, date, nil
 }
 
-// endless is the patience of a follower.
+// endless is the patience of a follower after its first response.
 const endless time.Duration = math.MaxInt64
 
-// repeat sends the request until it is answered, refused for good, or ctx or patience ends; negative patience: once.
+// repeat sends the request until it succeeds, is refused for good, or ctx or patience ends; negative patience: once.
 func (c *Client) repeat(ctx context.Context, q call, patience time.Duration) (reply, error) {
 	began := time.Now()
 	for pause := newPause(); ; {
@@ -201,7 +200,7 @@ func (c *Client) repeat(ctx context.Context, q call, patience time.Duration) (re
 	}
 }
 
-// atMost answers the patience that a failure leaves.
+// atMost returns the patience after a failure.
 func (c *Client) atMost(patience time.Duration, err error) time.Duration {
 	if c.refused > 0 && errors.Is(err, syscall.ECONNREFUSED) && !c.answered.Load() {
 		return min(patience, c.refused)
@@ -209,7 +208,7 @@ func (c *Client) atMost(patience time.Duration, err error) time.Duration {
 	return patience
 }
 
-// sleep waits, or answers why ctx ended before.
+// sleep waits, or returns the cause why ctx ended before.
 func sleep(ctx context.Context, wait time.Duration) error {
 	timer := time.NewTimer(wait)
 	defer timer.Stop()

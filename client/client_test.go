@@ -20,7 +20,7 @@ import (
 	"github.com/millrace/millrace/shared/event"
 )
 
-// script is a server that gives one answer after the other, and notes what it was asked.
+// script is a server that sends one response after the other, and records the requests.
 type script struct {
 	mu      sync.Mutex
 	answers []answer
@@ -278,7 +278,7 @@ func TestNewRefusesWhatIsNoServer(t *testing.T) {
 	}
 }
 
-// refusing is a server at whose address nothing listens, except that the nth request is answered.
+// refusing is a server at whose address nothing listens, except that the nth request gets a response.
 type refusing struct{ left int }
 
 func (r *refusing) RoundTrip(request *http.Request) (*http.Response, error) {
@@ -288,7 +288,7 @@ func (r *refusing) RoundTrip(request *http.Request) (*http.Response, error) {
 	return nil, &net.OpError{Op: "dial", Net: "tcp", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}
 }
 
-// Where nothing listens, a call is given up sooner, until the server has been there once.
+// Where nothing listens, a call is given up sooner, until the server's first response.
 func TestARefusedConnectionIsGivenUpSooner(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {

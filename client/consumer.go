@@ -8,23 +8,24 @@ import (
 	"time"
 )
 
-// Consumer handles the events of a stream one after the other, and acknowledges each that was handled.
+// Consumer handles the events of a stream one after the other, and acknowledges each that was handled. Client, ID and Stream
+// are required.
 type Consumer struct {
-	Client *Client
-	ID     string // a UUID, such as [KeptID] answers
-	Stream string
-	Name   string // of the events; empty: all, in the stream's order
-	Limit  int    // events per request; 0: the server's default
+	Client *Client // sends the requests
+	ID     string  // a UUID, such as [KeptID] returns
+	Stream string  // the stream's name
+	Name   string  // of the events; empty: all, in the stream's order
+	Limit  int     // events per request, at most 1,000; 0: the server's default, 100
 
-	// OnFailure is told of each failure of the handler, before the event is handled again after wait. Optional.
+	// OnFailure, if set, is called for each failure of the handler, before the event is handled again after wait.
 	OnFailure func(e *StreamEvent, err error, wait time.Duration)
 }
 
 // consumeWait is how long the server is asked to wait for events.
 const consumeWait = 60 * time.Second
 
-// Run handles events until ctx ends or a request is refused for good; it answers why it ended. An event that handle answers
-// nil for is acknowledged; any other is handled again, the same one, after a pause that grows: events are never left out.
+// Run handles events until ctx ends or a request is refused for good; it returns why it ended. When handle returns nil, the
+// event is acknowledged; otherwise the same event is handled again, after a pause that grows to 2 s: no event is left out.
 // An event may be handled twice where the acknowledgement was lost, so that handle should be idempotent.
 func (c *Consumer) Run(ctx context.Context, handle func(context.Context, *StreamEvent) error) error {
 	q := StreamQuery{Stream: c.Stream, Consumer: c.ID, Name: c.Name, Limit: c.Limit, Wait: consumeWait}
@@ -44,7 +45,7 @@ func (c *Consumer) Run(ctx context.Context, handle func(context.Context, *Stream
 		if ctx.Err() != nil || !Temporary(err) {
 			return err
 		}
-		if err := sleep(ctx, outage.next(err)); err != nil { // longer than the client's patience, but not for good
+		if err := sleep(ctx, outage.next(err)); err != nil { // the outage exceeds the client's patience, but not the consumer's
 			return err
 		}
 	}
@@ -57,7 +58,7 @@ func (c *Consumer) handle(ctx context.Context, events []StreamEvent, handle func
 		}
 		_, err := c.Client.Acknowledge(ctx, c.ID, c.Stream, events[i].Event.ID)
 		if refused, ok := errors.AsType[*Error](err); ok && refused.Status == http.StatusConflict {
-			return nil // the offset was moved meanwhile: what is next is read again
+			return nil // the offset was moved meanwhile: read again from there
 		}
 		if err != nil {
 			return err

@@ -10,7 +10,7 @@ import (
 	"github.com/millrace/millrace/shared/event"
 )
 
-// decodeAnswer reads an event sequence of seed 000: NonEmpty, Empty or Torn.
+// decodeAnswer reads an event sequence as in JobScheduler's event API: NonEmpty, Empty or Torn.
 func decodeAnswer(body []byte, q Query) (Answer, error) {
 	seq, err := event.ParseSeq(body)
 	if err != nil {
@@ -19,7 +19,7 @@ func decodeAnswer(body []byte, q Query) (Answer, error) {
 	answer := Answer{Events: seq.Events, Torn: seq.Kind == event.Torn, Last: max(seq.LastEventID, q.After)}
 	for i := range answer.Events {
 		if e := &answer.Events[i]; e.Key.IsZero() {
-			e.Key.Path = q.Path // the events of a single object leave it out
+			e.Key.Path = q.Path // the events of a single object have no key
 		}
 	}
 	if n := len(answer.Events); n > 0 {
@@ -83,7 +83,7 @@ func Members(fields []byte, each func(name string, value []byte)) error {
 	return nil
 }
 
-// appendMember appends a member to those that are there.
+// appendMember appends a member to others, with a comma between.
 func appendMember(b []byte, name string, value json.RawMessage) []byte {
 	quoted, err := json.Marshal(name)
 	if err != nil {

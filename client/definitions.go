@@ -7,20 +7,20 @@ import (
 	"net/url"
 )
 
-// definitions is where the definitions are.
+// definitions is the path of the definitions.
 const definitions = "/api/v1/definitions"
 
-// Changes are the keys of the objects that putting definitions in force has added, replaced and removed, such as Job:/NAME.
+// Changes are the keys of the objects that an Apply has added, replaced and removed, such as Job:/NAME.
 type Changes struct {
-	Added    []string `json:"added"`
-	Replaced []string `json:"replaced"`
-	Removed  []string `json:"removed"`
-	Warnings []string `json:"warnings,omitempty"` // what is likely not meant in schedules: that one never fires again, say
+	Added    []string `json:"added"`              // were not in force
+	Replaced []string `json:"replaced"`           // in force and different
+	Removed  []string `json:"removed"`            // no longer in force
+	Warnings []string `json:"warnings,omitempty"` // likely mistakes in schedules, such as one that never fires again
 }
 
-// Apply puts the definitions of a document in YAML or JSON in the place of those in force, all of them or none; a dry run
-// only tells what it would change. What is wrong in the document is in [Error.Fields], each with its line. It may be
-// repeated: what is in force already changes nothing, so that an answer that was lost leaves no changes to tell of.
+// Apply replaces the definitions in force by those of a document in YAML or JSON, all of them or none; a dry run
+// only returns what would change. The document's mistakes are in [Error.Fields], each with its line. It may be
+// repeated: definitions in force already change nothing, so that after a lost response the Changes are empty.
 func (c *Client) Apply(ctx context.Context, document []byte, dryRun bool) (Changes, error) {
 	if document == nil {
 		document = []byte{}
@@ -36,7 +36,7 @@ func (c *Client) Apply(ctx context.Context, document []byte, dryRun bool) (Chang
 	return changes, nil
 }
 
-// Definitions answers what is in force, as JSON that [Client.Apply] takes.
+// Definitions returns the definitions in force, as JSON that [Client.Apply] accepts.
 func (c *Client) Definitions(ctx context.Context) ([]byte, error) {
 	answer, err := c.repeat(ctx, call{method: http.MethodGet, path: definitions}, c.patience)
 	if err != nil {

@@ -2,9 +2,9 @@
 // enqueues tasks, looks at them and holds handlers; it appends to streams ([Producer]) and consumes them ([Consumer]); it runs
 // tasks as an instance ([Worker]).
 //
-// What it repeats by itself is always safe to repeat: reads, and what carries an Idempotency-Key. A follower made
-// by [Client.Follow] outlives restarts of the server and failures of the network, and takes a new snapshot where events
-// were evicted before it came to read them.
+// It repeats by itself only what is safe to repeat: reads, requests with an Idempotency-Key, and requests that change nothing
+// when doubled. A follower made by [Client.Follow] outlives restarts of the server and failures of the network, and takes a new
+// snapshot where events were evicted before it read them.
 //
 // It imports the standard library and shared/event.
 package client

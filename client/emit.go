@@ -11,9 +11,9 @@ import (
 	"github.com/millrace/millrace/shared/event"
 )
 
-// Emit appends custom events, all or none, next to each other, and answers their EventIds in the same order. It makes an
-// Idempotency-Key of its own, so that the append happens once however often it had to be sent. An error that is
-// [Temporary] says that patience ended and the outcome is not known.
+// Emit appends custom events, all or none, next to each other, and returns their EventIds in the same order. It makes an
+// Idempotency-Key of its own, so that the append happens once however often it is sent. An error that is
+// [Temporary] means that patience ended and the outcome is unknown.
 func (c *Client) Emit(ctx context.Context, events []event.Event) ([]event.ID, error) {
 	key := ""
 	if c.patience >= 0 {
@@ -24,8 +24,8 @@ func (c *Client) Emit(ctx context.Context, events []event.Event) ([]event.ID, er
 }
 
 // EmitOnce is Emit with a key of the caller's: within 24 hours, the same events under the same key are appended once and
-// answered alike, over any number of calls and processes; replayed says that they were there before the request that was
-// answered. Other events under that key are refused with 422.
+// get the same ids, over any number of calls and processes; replayed says that an earlier request appended them. Other events
+// under that key are refused with 422. With an empty key the request is sent once.
 func (c *Client) EmitOnce(ctx context.Context, key string, events []event.Event) (ids []event.ID, replayed bool, err error) {
 	patience := c.patience
 	if key == "" {
@@ -45,7 +45,7 @@ func (c *Client) EmitOnce(ctx context.Context, key string, events []event.Event)
 	return answer.EventIDs, answered.header.Get("Idempotent-Replayed") == "true", nil
 }
 
-// withoutIDs answers events that the journal is to give ids to, whether or not they have some from elsewhere.
+// withoutIDs returns the events without ids, so that the journal gives them new ones.
 func withoutIDs(events []event.Event) []event.Event {
 	fresh := slices.Clone(events)
 	for i := range fresh {

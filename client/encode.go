@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 )
 
-// encode returns a value as the JSON of a request. What matters within HTML only is not escaped: each of `<`, `>` and `&` would
-// take six bytes, and a value that the server takes would become one that it refuses as too large.
+// encode returns a value as the JSON of a request. It does not escape `<`, `>` and `&`: each would take six bytes, and a value
+// within the server's limits would be refused as too large.
 func encode(value any) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)

@@ -8,7 +8,7 @@ import (
 	"github.com/millrace/millrace/client"
 )
 
-// TestValuesAreSentAsTheyAreSpelled: a value up to the server's limit does not grow beyond it on the way.
+// TestValuesAreSentAsTheyAreSpelled: a value up to the server's limit does not grow beyond it when it is encoded.
 func TestValuesAreSentAsTheyAreSpelled(t *testing.T) {
 	t.Parallel()
 	value := json.RawMessage(`{"html":"<td>1 & 2</td>"}`)
@@ -20,7 +20,7 @@ func TestValuesAreSentAsTheyAreSpelled(t *testing.T) {
 	if _, _, err := c.AddJob(t.Context(), client.NewJob{Topic: "t", Properties: value}); err != nil {
 		t.Error(err)
 	}
-	_, _ = c.AppendToStream(t.Context(), "p", "s", "", client.StreamEvent{Payload: value}) // what it was answered is another test's
+	_, _ = c.AppendToStream(t.Context(), "p", "s", "", client.StreamEvent{Payload: value}) // the response is another test's matter
 	if len(s.asked) != 3 {
 		t.Fatalf("asked %q", s.asked)
 	}

@@ -12,27 +12,27 @@ import (
 	"time"
 )
 
-// Error is a refusal by the server: its problem detail (RFC 9457).
+// Error is a response of the server with a status other than 2xx: its problem detail (RFC 9457).
 type Error struct {
-	Status    int    `json:"status"`
-	Code      string `json:"code"`   // stable and machine-readable, such as invalid, unauthorized, unavailable
-	Detail    string `json:"detail"` // for people
-	RequestID string `json:"request_id"`
+	Status    int    `json:"status"`     // HTTP status
+	Code      string `json:"code"`       // stable and machine-readable, such as invalid, unauthorized, unavailable
+	Detail    string `json:"detail"`     // for people
+	RequestID string `json:"request_id"` // as in the server's log
 
-	// Fields are those at fault.
+	// Fields are the invalid parts of the request.
 	Fields []Field `json:"errors"`
 
 	// RetryAfter is how long the server asks to wait before the request is repeated; 0: it does not say.
 	RetryAfter time.Duration `json:"-"`
 }
 
-// Field is a part of the request that the server found fault with.
+// Field is an invalid part of the request.
 type Field struct {
 	Location string `json:"location"` // such as body[2].key or query.after
-	Message  string `json:"message"`
+	Message  string `json:"message"`  // what is wrong with it
 }
 
-// Error answers the status, the detail, and where it helps the fields.
+// Error returns the status, the detail, and the fields' messages that the detail lacks.
 func (e *Error) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d %s", e.Status, http.StatusText(e.Status))
@@ -47,7 +47,7 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
-// failure answers what an answer other than 2xx says. A body that is no problem detail (from a proxy, say) is left out.
+// failure returns the error of a response other than 2xx. A body that is no problem detail (from a proxy, say) is left out.
 func failure(response *http.Response, body []byte) *Error {
 	e := new(Error)
 	if err := json.Unmarshal(body, e); err != nil {
@@ -60,8 +60,8 @@ func failure(response *http.Response, body []byte) *Error {
 	return e
 }
 
-// Temporary reports whether the same request may well succeed later: the server was not reached, the answer broke off, or
-// it is busy, restarting, or still at work on the first request with the same key.
+// Temporary reports whether the same request may succeed later: the server was not reached, the response broke off, or
+// the server is busy, restarting, or still handling the first request with the same key.
 func Temporary(err error) bool {
 	var e *Error
 	if !errors.As(err, &e) {
@@ -76,17 +76,18 @@ func Temporary(err error) bool {
 	return false
 }
 
-// errBrokenOff says that an answer began and did not end.
+// errBrokenOff is the error of a response that began and did not end.
 var errBrokenOff = errors.New("the answer broke off")
 
-// IsUnreachable reports whether err says that no answer came from the server at all.
+// IsUnreachable reports whether err says that the server sent no response at all. A certificate that cannot be verified is
+// none of these errors.
 func IsUnreachable(err error) bool {
 	var transport *url.Error
 	var certificate *tls.CertificateVerificationError
 	return errors.As(err, &transport) && !errors.As(err, &certificate)
 }
 
-// StatusOf answers the HTTP status of a refusal, 0 if err is none.
+// StatusOf returns the HTTP status of an [*Error] in err's chain, 0 if there is none.
 func StatusOf(err error) int {
 	var e *Error
 	if errors.As(err, &e) {

@@ -41,7 +41,7 @@ func server() (url string, end func()) {
 	}
 }
 
-// Events are emitted; a snapshot says what they add up to, and where to go on.
+// Events are emitted; a snapshot has the state after them, and the EventId from which to read on.
 func Example() {
 	url, end := server()
 	defer end()

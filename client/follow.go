@@ -12,23 +12,23 @@ import (
 // followWait is how long a follower asks the server to wait for an event by default.
 const followWait = time.Minute
 
-// Step is what a follower learns at once.
+// Step is what one read of a follower returns.
 type Step struct {
 	// Events are the next ones that matched, in rising order of their ids; perhaps none.
 	Events []event.Event
 
-	// Snapshot is not nil where events were evicted before the follower read them: it takes the place of all that the
-	// follower knew, and the next events are those after its EventID.
+	// Snapshot is not nil where events were evicted before the follower read them: it replaces all that the follower knew,
+	// and the next events are those after its EventID.
 	Snapshot *Snapshot
 
-	// Last is where the follower stands now: a later one that begins here misses nothing and sees nothing twice.
+	// Last is the EventId up to which the follower has read: a later one with it as Query.After misses and repeats nothing.
 	Last event.ID
 }
 
-// Follow yields every event that the query selects, each once and in order, until ctx ends or the caller breaks off. It
+// Follow yields every event that the query selects, each once and in order, until ctx ends or the caller breaks the loop. It
 // outlives failures of the network, restarts of the server and, by a new snapshot, the eviction of events; only the first
-// answer must come before the client's patience ends. The one error it yields, as its last, is a refusal that
-// repetition would not cure, or the end of ctx.
+// response must come before the client's patience ends. The one error it yields, as its last, is a refusal that
+// is not [Temporary], the end of patience before the first response, or the end of ctx.
 func (c *Client) Follow(ctx context.Context, q Query) iter.Seq2[Step, error] {
 	return func(yield func(Step, error) bool) {
 		if q.Wait == 0 {

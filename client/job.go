@@ -14,28 +14,29 @@ import (
 
 const jobsPath = v1 + "jobs"
 
-// NewJob is a job for a topic (seed 004). Zero values are the server's defaults.
+// NewJob is a job for a topic, as in Sling's job handling. Zero values are the server's defaults; Topic is required. Keys and
+// names have at most 255 characters.
 type NewJob struct {
-	Topic          string
+	Topic          string          // segments of letters, digits, _ and -, with slashes between
 	Properties     json.RawMessage // an object, up to 256 KiB
-	Priority       int64
-	RunAt          time.Time
-	Retries        *int // -1: no end
-	RetryDelay     *time.Duration
-	Unique         string        // while a job of the topic with this key is unfinished, that one is the answer
-	UniqueWindow   time.Duration // and for so long from the creation
-	FairnessKey    string
-	Concurrency    *JobConcurrency
-	PreferInstance string
+	Priority       int64           // higher is better; default 0; from -(2^53-1) to 2^53-1
+	RunAt          time.Time       // not before; default: at once
+	Retries        *int            // 0 to 1,000,000; -1: no end; default: what its job or its queue says, or 10
+	RetryDelay     *time.Duration  // between attempts; default: what its job or its queue says, or 2 s
+	Unique         string          // while a job of the topic with this key is unfinished, AddJob returns that one
+	UniqueWindow   time.Duration   // how long from the creation the key is held at least; default 0
+	FairnessKey    string          // whose turn it takes in a round-robin queue; default: the topic's
+	Concurrency    *JobConcurrency // default: no limit
+	PreferInstance string          // the name of the instance that should run it: it is kept for that for 5 s
 }
 
-// JobConcurrency limits how many jobs with a key run at once.
+// JobConcurrency limits how many jobs with a key run at once: 1 to 10,000.
 type JobConcurrency struct {
 	Key   string `json:"key"`
-	Limit int    `json:"limit"`
+	Limit int    `json:"limit"` // 1 to 10,000
 }
 
-// MarshalJSON answers the job as the server takes it.
+// MarshalJSON returns the job as the body of a request.
 func (n NewJob) MarshalJSON() ([]byte, error) {
 	type window struct {
 		Key    string `json:"key"`
@@ -68,42 +69,42 @@ func (n NewJob) MarshalJSON() ([]byte, error) {
 	return encode(body)
 }
 
-// Job is a job of a topic, or any other task with what it has of one.
+// Job is a job of a topic, or any other task with the fields that apply to it.
 type Job struct {
 	ID             string          `json:"id"`
-	Topic          string          `json:"topic,omitempty"`
-	Job            string          `json:"job"`   // path of what runs it
-	State          string          `json:"state"` // QUEUED, ACTIVE, SUCCEEDED, STOPPED, GIVEN_UP, ERROR or DROPPED
+	Topic          string          `json:"topic,omitempty"` // empty if it is not a topic's
+	Job            string          `json:"job"`             // path of the job
+	State          string          `json:"state"`           // QUEUED, ACTIVE, SUCCEEDED, STOPPED, GIVEN_UP, ERROR or DROPPED
 	Queue          string          `json:"queue"`
-	Priority       int64           `json:"priority"`
+	Priority       int64           `json:"priority"` // higher is better
 	CreatedAt      Time            `json:"created_at"`
-	RunAt          Time            `json:"run_at,omitzero"`
-	StartedAt      Time            `json:"started_at,omitzero"`
-	FinishedAt     Time            `json:"finished_at,omitzero"`
-	Attempt        int             `json:"attempt"`
-	Retries        int             `json:"retries"`
+	RunAt          Time            `json:"run_at,omitzero"`      // not before; zero: at once
+	StartedAt      Time            `json:"started_at,omitzero"`  // zero until then
+	FinishedAt     Time            `json:"finished_at,omitzero"` // zero until then
+	Attempt        int             `json:"attempt"`              // from 1; 0 before the first
+	Retries        int             `json:"retries"`              // how often it is tried again at most; -1: no end
 	Unique         string          `json:"unique,omitempty"`
 	FairnessKey    string          `json:"fairness_key,omitempty"`
 	Concurrency    *JobConcurrency `json:"concurrency,omitempty"`
 	PreferInstance string          `json:"prefer_instance,omitempty"`
-	Schedule       string          `json:"schedule,omitempty"`
-	Instance       string          `json:"instance,omitempty"`
-	Message        string          `json:"message,omitempty"`
-	Output         json.RawMessage `json:"output,omitempty"`
-	Properties     json.RawMessage `json:"properties,omitempty"`
-	Progress       *JobProgress    `json:"progress,omitempty"`
+	Schedule       string          `json:"schedule,omitempty"`   // the schedule that made it, if any
+	Instance       string          `json:"instance,omitempty"`   // the instance that runs it, or ran it last
+	Message        string          `json:"message,omitempty"`    // what the newest attempt ended with
+	Output         json.RawMessage `json:"output,omitempty"`     // of a success, up to 256 KiB
+	Properties     json.RawMessage `json:"properties,omitempty"` // its payload
+	Progress       *JobProgress    `json:"progress,omitempty"`   // the newest report; nil: none
 }
 
-// JobProgress is how far a running job says it is.
+// JobProgress is what a running job reports of its progress.
 type JobProgress struct {
-	Step    int    `json:"step"`
-	Steps   int    `json:"steps"`
-	ETA     Time   `json:"eta,omitzero"`
+	Step    int    `json:"step"`         // done so far
+	Steps   int    `json:"steps"`        // in all
+	ETA     Time   `json:"eta,omitzero"` // when it will be done
 	Message string `json:"message,omitempty"`
 }
 
-// AddJob adds a job, once however often the request has to be sent. Existing says that the unique key is held by the job
-// that is answered.
+// AddJob adds a job, once however often the request is sent. existing says that the returned job was there before, and holds the
+// unique key.
 func (c *Client) AddJob(ctx context.Context, n NewJob) (job Job, existing bool, err error) {
 	body, err := encode(n)
 	var answer reply
@@ -118,7 +119,7 @@ func (c *Client) AddJob(ctx context.Context, n NewJob) (job Job, existing bool, 
 
 func jobURL(id string) string { return jobsPath + "/" + url.PathEscape(id) }
 
-// Job answers a job by its id, or any other task.
+// Job returns a job by its id, or any other task.
 func (c *Client) Job(ctx context.Context, id string) (job Job, err error) {
 	if err := c.get(ctx, jobURL(id), &job); err != nil {
 		return job, fmt.Errorf("client: job %s: %w", id, err)
@@ -128,14 +129,14 @@ func (c *Client) Job(ctx context.Context, id string) (job Job, err error) {
 
 // RemoveJob drops a job that is not finished, even while it runs; a finished one leaves the history.
 func (c *Client) RemoveJob(ctx context.Context, id string) error {
-	// It is not repeated: what was done unheard would be done to the history too.
+	// It is not repeated: after a lost response, the repetition would remove the dropped job from the history too.
 	if _, err := c.repeat(ctx, call{method: http.MethodDelete, path: jobURL(id)}, -1); err != nil {
 		return fmt.Errorf("client: remove job %s: %w", id, err)
 	}
 	return nil
 }
 
-// StopJob stops a job: at once if it is queued; one that runs is asked to. A finished one is a conflict (409).
+// StopJob stops a job: at once if it is queued; one that runs is asked to stop. A finished one is a conflict (409).
 func (c *Client) StopJob(ctx context.Context, id string) error {
 	if err := c.act(ctx, http.MethodPost, jobURL(id)+"/stop"); err != nil {
 		return fmt.Errorf("client: stop job %s: %w", id, err)
@@ -145,10 +146,10 @@ func (c *Client) StopJob(ctx context.Context, id string) error {
 
 // JobQuery selects jobs.
 type JobQuery struct {
-	Type      string           `json:"type,omitempty"`  // ALL (default), ACTIVE, QUEUED, HISTORY, CANCELLED, SUCCEEDED, …
-	Topic     string           `json:"topic,omitempty"` // empty: all
-	Templates []map[string]any `json:"templates,omitempty"`
-	Limit     int              `json:"-"` // at most so many; 0: all
+	Type      string           `json:"type,omitempty"`      // ALL (default), ACTIVE, QUEUED, HISTORY, CANCELLED, SUCCEEDED, …
+	Topic     string           `json:"topic,omitempty"`     // empty: all
+	Templates []map[string]any `json:"templates,omitempty"` // see [Client.Jobs]; none: all jobs
+	Limit     int              `json:"-"`                   // at most so many; 0: all
 }
 
 // Jobs yields the jobs that the query selects, page after page: those that are not finished by creation, the history newest

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// claimed is a lease as the server grants it.
+// claimed is a lease in the response to a claim.
 type claimed struct {
 	ID      string          `json:"id"`
 	Token   string          `json:"token"`
@@ -22,8 +22,8 @@ type claimed struct {
 	granted time.Time // not before this, by the clock of this process
 }
 
-// hold is a lease that this worker has. By the worker's own clock it lasts for its length from when the request was sent that
-// granted or extended it: the server counts from later on.
+// hold is a lease that this worker has. By the worker's own clock it begins when the request that granted or extended it was
+// sent; the server counts from a later moment.
 type hold struct {
 	c      *Client
 	task   *Task
@@ -45,14 +45,14 @@ func (w *Worker) hold(c *claimed) *hold {
 
 func seconds(n float64) time.Duration { return time.Duration(n * float64(time.Second)) }
 
-// call is a request under the lease. One attempt may take a third of it, so that two dead connections do not lose it.
+// call returns a request under the lease. One attempt may take a third of it, so that two dead connections do not lose it.
 func (h *hold) call(act string, body []byte) call {
 	return call{method: http.MethodPost, path: h.path + act, body: body, within: h.length / 3}
 }
 
 func (h *hold) over() bool { return !time.Now().Before(h.until) }
 
-// run runs a task, keeps its lease meanwhile, and says how it ended, unless the lease was over by then.
+// run runs a task, extends its lease meanwhile, and reports its result, unless the lease was over by then.
 func (w *Worker) run(ctx context.Context, c *claimed) {
 	h := w.hold(c)
 	ctx, end := context.WithCancelCause(ctx)
@@ -70,7 +70,7 @@ func (w *Worker) run(ctx context.Context, c *claimed) {
 	}
 }
 
-// call calls the job's function; a panic of it is an error.
+// call calls the job's function; a panic of it becomes an error.
 func (w *Worker) call(ctx context.Context, t *Task) (output any, err error) {
 	defer func() {
 		if reason := recover(); reason != nil {
@@ -117,7 +117,7 @@ func (h *hold) keep(ctx context.Context, done <-chan struct{}, end context.Cance
 	}
 }
 
-// beat sends one heartbeat, once; more says that it could not tell all.
+// beat sends one heartbeat, once; more says that there is more to send.
 func (h *hold) beat(ctx context.Context) (more, stop bool, err error) {
 	ctx, cancel := context.WithDeadline(context.WithoutCancel(ctx), h.until)
 	defer cancel()
@@ -139,7 +139,7 @@ func (h *hold) beat(ctx context.Context) (more, stop bool, err error) {
 	return more, alive.Stop, err
 }
 
-// result is how an attempt ended, as the server takes it.
+// result is the result of an attempt, as the body of a request.
 type result struct {
 	Result     string  `json:"result"`
 	Message    string  `json:"message,omitempty"`
@@ -163,7 +163,8 @@ func resultOf(output any, err error) result {
 	return r
 }
 
-// complete tells what is left to tell, and the result. An output that is no JSON, or too large, makes it a failure.
+// complete sends the remaining log lines and progress, and the result. An output without a JSON form, or too large, makes it a
+// failure.
 func (h *hold) complete(ctx context.Context, r result) error {
 	for !h.task.silent() {
 		told, _ := h.task.tell()

@@ -17,10 +17,10 @@ import (
 	"github.com/millrace/millrace/client"
 )
 
-// fate is what becomes of a request.
+// fate is how the server handles a request.
 type fate func(w http.ResponseWriter, r *http.Request)
 
-// answered is a request that is answered in full, after a while.
+// answeredAfter responds with body after d.
 func answeredAfter(d time.Duration, body string) fate {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		time.Sleep(d)
@@ -30,22 +30,21 @@ func answeredAfter(d time.Duration, body string) fate {
 
 func answeredBy(body string) fate { return answeredAfter(0, body) }
 
-// hangs is a request that is taken and never answered.
+// hangs reads a request and never responds.
 func hangs(_ http.ResponseWriter, r *http.Request) {
 	_, _ = io.Copy(io.Discard, r.Body) // to its end, so that the server notices when the client leaves
 	<-r.Context().Done()
 }
 
-// breaks is a request whose connection breaks before the answer.
+// breaks closes the connection before a response.
 func breaks(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
 
-// stage is a server whose answers are written down beforehand, by the last part of the path: the last of a list comes again and
-// again.
+// stage is a server with prepared responses, by the last part of the path; the last of a list is repeated.
 type stage struct {
 	mu    sync.Mutex
 	began time.Time
 	plays map[string][]fate
-	seen  map[string][]string // when, with which key, and with what body requests came
+	seen  map[string][]string // time, key and body of each request
 }
 
 func (s *stage) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -66,8 +65,8 @@ func (s *stage) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 const aClaim = `{"claims":[{"id":"x","token":"t","job":"/a","attempt":1,"lease":30}],"waited":0}`
 
-// perform runs a worker of one task against the stage until the task has ended and been told of, or not, and answers when its
-// context ended and why.
+// perform runs a worker against a stage until its one task has ended and its result is reported or lost. It returns the stage and
+// the worker's errors.
 func perform(t *testing.T, plays map[string][]fate, task func(context.Context) (any, error)) (s *stage, failures []error) {
 	t.Helper()
 	s = &stage{began: time.Now(), plays: plays, seen: map[string][]string{}}
@@ -120,8 +119,8 @@ func TestOneDeadConnectionLosesNoLease(t *testing.T) {
 	})
 }
 
-// The context of a task ends when its lease is over by the worker's own clock, counted from before the request was sent that
-// granted or extended it; what the task returns then is not reported.
+// The context of a task ends when its lease is over by the worker's own clock, counted from when the request that granted or
+// extended it was sent; what the task returns then is not reported.
 func TestATaskEndsWithItsLease(t *testing.T) {
 	t.Parallel()
 	refused := func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) }
@@ -169,7 +168,7 @@ func TestATaskEndsWithItsLease(t *testing.T) {
 	}
 }
 
-// What a heartbeat could not tell is told by the next, and a result does not wait until heartbeats come through.
+// What a failed heartbeat carried is sent by the next, and a result does not wait for heartbeats to succeed.
 func TestWhatWasNotToldIsToldLater(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -252,7 +251,7 @@ func TestAConnectionThatIsDeadTakesItsNeighboursAlong(t *testing.T) {
 	})
 }
 
-// A claim is repeated as it was, with its key, until it is answered; the next one has another key.
+// A claim is repeated unchanged, with its key, until it has a response; the next one has another key.
 func TestAClaimIsRepeatedWithItsKey(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

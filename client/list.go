@@ -11,10 +11,10 @@ import (
 	"strings"
 )
 
-// v1 is where the calls lie that are not the journal's.
+// v1 is the path of all calls but the journal's.
 const v1 = "/api/v1/"
 
-// ask sends a request that may be repeated, and reads its answer into a value.
+// ask sends a request that may be repeated, and decodes the response into a value.
 func (c *Client) ask(ctx context.Context, q call, into any) (reply, error) {
 	answer, err := c.repeat(ctx, q, c.patience)
 	if err == nil {
@@ -23,13 +23,13 @@ func (c *Client) ask(ctx context.Context, q call, into any) (reply, error) {
 	return answer, err
 }
 
-// get reads the answer of a GET into a value.
+// get decodes the response to a GET into a value.
 func (c *Client) get(ctx context.Context, path string, into any) error {
 	_, err := c.ask(ctx, call{method: http.MethodGet, path: path}, into)
 	return err
 }
 
-// act sends a request that may be repeated, since doing it twice is as good as once.
+// act sends an idempotent request, which may be repeated.
 func (c *Client) act(ctx context.Context, method, path string) error {
 	_, err := c.repeat(ctx, call{method: method, path: path}, c.patience)
 	return err
@@ -42,18 +42,18 @@ func (r reply) decode(into any) error {
 	return nil
 }
 
-// pages yields the elements of a list, reading one page after the other, until most are yielded; 0: all. The one error, as
-// the last, says why it goes on no further.
+// pages yields the elements of a list, reading one page after the other, until most are yielded; 0: all. An error is the last
+// it yields.
 func pages[T any](ctx context.Context, c *Client, what, name, path string, query url.Values, most int) iter.Seq2[T, error] {
 	return pagesOf[T](ctx, c, what, name, call{method: http.MethodGet, path: path, query: query}, most)
 }
 
-// pagesOf does the same for a list that is asked for by any call.
+// pagesOf does the same for a list that is the response to any call.
 func pagesOf[T any](ctx context.Context, c *Client, what, name string, q call, most int) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		var none T
 		q := q
-		q.query = maps.Clone(q.query) // or a second walk would begin where the first ended
+		q.query = maps.Clone(q.query) // or a second iteration would begin where the first ended
 		for left := most; ; {
 			if most > 0 {
 				q.query.Set("limit", fmt.Sprint(min(left, maxPage)))
@@ -76,10 +76,10 @@ func pagesOf[T any](ctx context.Context, c *Client, what, name string, q call, m
 	}
 }
 
-// maxPage is the longest list that the server gives at once.
+// maxPage is the server's limit on the elements of a page.
 const maxPage = 1000
 
-// page reads one page of a list and answers the cursor of the next, "" at the end.
+// page reads one page of a list and returns it and the cursor of the next, "" at the end.
 func page[T any](ctx context.Context, c *Client, name string, q call) (elements []T, next string, err error) {
 	var list map[string][]T
 	answer, err := c.ask(ctx, q, &list)
@@ -89,7 +89,7 @@ func page[T any](ctx context.Context, c *Client, name string, q call) (elements 
 	return list[name], cursorOf(answer.header.Get("Link")), nil
 }
 
-// cursorOf answers where a list goes on, by its header Link.
+// cursorOf returns the cursor of the next page from the header Link, "" if there is none.
 func cursorOf(link string) string {
 	target, rel, _ := strings.Cut(strings.TrimPrefix(link, "<"), ">")
 	if !strings.Contains(rel, `rel="next"`) {

@@ -11,7 +11,7 @@ import (
 	"github.com/millrace/millrace/client"
 )
 
-// network carries connections to one server within a test's bubble, and may lose them without telling anybody.
+// network carries connections to one server within a test's bubble, and may lose them without an error at either end.
 type network struct {
 	accept chan net.Conn
 	closed chan struct{}
@@ -29,7 +29,7 @@ type line struct {
 	once sync.Once
 }
 
-// serve answers a client of a server within the bubble of t, and the network between them.
+// serve returns a client of a server within the bubble of t, and the network between them.
 func serve(t *testing.T, handler http.Handler, o client.Options) (*client.Client, *network) {
 	t.Helper()
 	n := &network{accept: make(chan net.Conn), closed: make(chan struct{})}
@@ -67,7 +67,7 @@ func (n *network) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	return l, nil
 }
 
-// lose has every connection that there is carry nothing any more, as when a router between the two forgets them. It answers how many.
+// lose makes every present connection carry nothing any more, as when a router between the two forgets them. It returns how many.
 func (n *network) lose() int {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -128,5 +128,5 @@ func (n *network) Close() error {
 	return nil
 }
 
-// Addr is of no use.
+// Addr returns a fixed address.
 func (n *network) Addr() net.Addr { return &net.UnixAddr{Name: "server"} }

@@ -12,8 +12,8 @@ const (
 	longPause  = 2 * time.Second
 )
 
-// pause answers how long to wait after each failure: twice as long each time, at random between half and the whole, so
-// that many clients do not come back together; or what the server asked for, if that is longer.
+// pause computes how long to wait after each failure: a random time between half of a bound and the bound, which doubles each
+// time, so that many clients do not return together; or the server's Retry-After, if that is longer.
 type pause struct{ bound time.Duration }
 
 func newPause() *pause { return &pause{bound: firstPause} }

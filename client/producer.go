@@ -19,7 +19,7 @@ type Producer struct {
 	id     string
 }
 
-// NewProducer answers a producer of a stream with the id in the file, which is made if it is not there.
+// NewProducer returns a producer of a stream with the id in the file, see [KeptID].
 func NewProducer(c *Client, stream, file string) (*Producer, error) {
 	id, err := KeptID(file)
 	if err != nil {
@@ -28,11 +28,11 @@ func NewProducer(c *Client, stream, file string) (*Producer, error) {
 	return &Producer{c, stream, id}, nil
 }
 
-// ID answers the producer's id.
+// ID returns the producer's id, a UUID.
 func (p *Producer) ID() string { return p.id }
 
-// Append appends events, all or none, in their order, once however often the request had to be sent. An error that is
-// [Temporary] says that patience ended and the outcome is not known.
+// Append appends events, all or none, in their order, once however often the request is sent. An error that is
+// [Temporary] means that patience ended and the outcome is unknown.
 func (p *Producer) Append(ctx context.Context, events ...StreamEvent) ([]Appended, error) {
 	return p.client.AppendToStream(ctx, p.id, p.stream, p.client.ownKey(), events...)
 }
@@ -43,8 +43,7 @@ func (p *Producer) AppendOnce(ctx context.Context, key string, events ...StreamE
 	return p.client.AppendToStream(ctx, p.id, p.stream, key, events...)
 }
 
-// KeptID answers the id in a file. Where there is no file it makes one, with a fresh id: processes that do so at once get
-// the same.
+// KeptID returns the id in a file. Where there is no file it makes one, with a fresh id: concurrent processes get the same.
 func KeptID(file string) (string, error) {
 	id, err := readID(file)
 	if err == nil || !errors.Is(err, fs.ErrNotExist) {
@@ -59,7 +58,7 @@ func KeptID(file string) (string, error) {
 	return readID(file)
 }
 
-// readID reads what writeID has written.
+// readID reads an id that writeID has written.
 func readID(file string) (string, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -72,7 +71,7 @@ func readID(file string) (string, error) {
 	return id, nil
 }
 
-// writeID makes the file as a whole, under its name only when it is complete; fs.ErrExist says that there is one.
+// writeID makes the file, under its name only when it is complete; the error is fs.ErrExist if there is one.
 func writeID(file, id string) error {
 	draft, err := os.CreateTemp(filepath.Dir(file), filepath.Base(file)+".*")
 	if err != nil {
@@ -86,7 +85,7 @@ func writeID(file, id string) error {
 	return os.Link(draft.Name(), file)
 }
 
-// newUUID answers a random UUID (RFC 9562, version 4).
+// newUUID returns a random UUID (RFC 9562, version 4).
 func newUUID() string {
 	var b [16]byte
 	_, _ = rand.Read(b[:]) // never fails
@@ -94,7 +93,7 @@ func newUUID() string {
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }
 
-// Now answers the time and the time zone of this system as an event has them.
+// Now returns the time and the time zone of this system in the form of [StreamSystem].
 func Now() (at, timezone string) {
 	now := time.Now()
 	zone := now.Location().String()

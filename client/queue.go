@@ -11,35 +11,35 @@ import (
 
 const queuesPath = v1 + "queues"
 
-// Queue is what is declared of a queue, and how it stands.
+// Queue is a queue's declaration, its state and its statistics.
 type Queue struct {
 	Name           string         `json:"name"`
-	Topics         []string       `json:"topics,omitempty"`
-	Ranking        int            `json:"ranking,omitempty"`
-	Type           string         `json:"type"` // unordered, ordered or round-robin
-	MaxParallel    int            `json:"max_parallel,omitempty"`
-	Retries        *int           `json:"retries,omitempty"`
-	RetryDelay     string         `json:"retry_delay,omitempty"`
-	KeepJobs       bool           `json:"keep_jobs,omitempty"`
-	Weights        map[string]int `json:"weights,omitempty"`
-	Suspended      bool           `json:"suspended"`
-	SuspendedSince Time           `json:"suspended_since,omitzero"`
+	Topics         []string       `json:"topics,omitempty"`         // patterns of the topics whose jobs it takes
+	Ranking        int            `json:"ranking,omitempty"`        // the highest takes a topic that several name; default 0
+	Type           string         `json:"type"`                     // unordered, ordered or round-robin
+	MaxParallel    int            `json:"max_parallel,omitempty"`   // how many of its tasks run at once; 0: no limit
+	Retries        *int           `json:"retries,omitempty"`        // nil: the default, 10; -1: no end
+	RetryDelay     string         `json:"retry_delay,omitempty"`    // such as 2s, the default
+	KeepJobs       bool           `json:"keep_jobs,omitempty"`      // successes stay in the history
+	Weights        map[string]int `json:"weights,omitempty"`        // of a round-robin queue, by fairness key or pattern; default 1
+	Suspended      bool           `json:"suspended"`                // its tasks are not started
+	SuspendedSince Time           `json:"suspended_since,omitzero"` // zero if it is not suspended
 	Statistics     Statistics     `json:"statistics"`
 }
 
-// Statistics are what tasks have come to since the journal began.
+// Statistics count tasks since the journal began.
 type Statistics struct {
-	Queued            int64 `json:"queued"`
-	Active            int64 `json:"active"`
-	Finished          int64 `json:"finished"` // successes
-	Failed            int64 `json:"failed"`   // attempts that are tried again
-	Cancelled         int64 `json:"cancelled"`
-	Processed         int64 `json:"processed"`
-	AverageWaiting    int64 `json:"average_waiting_ms"`
-	AverageProcessing int64 `json:"average_processing_ms"`
+	Queued            int64 `json:"queued"`                // now
+	Active            int64 `json:"active"`                // running now
+	Finished          int64 `json:"finished"`              // successes
+	Failed            int64 `json:"failed"`                // attempts that are tried again
+	Cancelled         int64 `json:"cancelled"`             // given up, rejected, stopped or removed
+	Processed         int64 `json:"processed"`             // ended attempts: Finished, Failed and Cancelled together
+	AverageWaiting    int64 `json:"average_waiting_ms"`    // milliseconds, from when a task might start to its start
+	AverageProcessing int64 `json:"average_processing_ms"` // milliseconds, of a success
 }
 
-// TopicStatistics are those of a topic.
+// TopicStatistics are the [Statistics] of a topic.
 type TopicStatistics struct {
 	Topic string `json:"topic"`
 	Statistics
@@ -52,7 +52,7 @@ func (c *Client) Queues(ctx context.Context) iter.Seq2[Queue, error] {
 	return pages[Queue](ctx, c, "queues", "queues", queuesPath, url.Values{}, 0)
 }
 
-// Queue answers a queue.
+// Queue returns a queue by its name.
 func (c *Client) Queue(ctx context.Context, name string) (q Queue, err error) {
 	if err := c.get(ctx, queueURL(name), &q); err != nil {
 		return q, fmt.Errorf("client: queue %s: %w", name, err)
@@ -60,7 +60,7 @@ func (c *Client) Queue(ctx context.Context, name string) (q Queue, err error) {
 	return q, nil
 }
 
-// SuspendQueue keeps a queue's tasks from being started, or lets them be started again. What runs goes on.
+// SuspendQueue suspends a queue, so that its tasks are not started, or resumes it. Running tasks go on.
 func (c *Client) SuspendQueue(ctx context.Context, name string, on bool) error {
 	act := "resume"
 	if on {
@@ -72,7 +72,7 @@ func (c *Client) SuspendQueue(ctx context.Context, name string, on bool) error {
 	return nil
 }
 
-// PurgeQueue drops the tasks of a queue that wait, and answers how many there were.
+// PurgeQueue drops the waiting tasks of a queue, and returns how many there were.
 func (c *Client) PurgeQueue(ctx context.Context, name string) (dropped int, err error) {
 	var purged struct {
 		Dropped int `json:"dropped"`

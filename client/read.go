@@ -13,34 +13,36 @@ import (
 	"github.com/millrace/millrace/shared/event"
 )
 
-// Query asks for events.
+// Query selects events.
 type Query struct {
-	// After is the EventId to go on from: of a snapshot, or of the last event read; 0: the beginning.
+	// After is the EventId after which to read: that of a snapshot, or of the last event read; 0: the beginning.
 	After event.ID
 
-	// Types are the event types wanted, super types too; none: every event.
+	// Types are the selected event types, super types too; none: every event.
 	Types []string
 
 	// Path, if not empty, selects by key: "/a" one object, "/a/" everything below, "/a/*" its direct children, several
 	// joined by "|". Only custom events are selected then.
 	Path string
 
-	// Limit is the most events of one answer; 0: as many as the server gives. Negative: the newest ones, newest first.
+	// Limit is the most events of one response, within 32 bits; 0: as many as the server returns. Negative: the newest ones,
+	// newest first.
 	Limit int
 
-	// Wait is how long the server may wait for the first event; 0: not at all. A follower waits a minute by default.
+	// Wait is how long the server waits for the first event, cut to its own limit; 0: not at all. A follower's default is a
+	// minute.
 	Wait time.Duration
 }
 
-// Answer is what one read found.
+// Answer is the result of one read.
 type Answer struct {
 	// Events are those that matched: in rising order of their ids, or in falling order for a negative limit.
 	Events []event.Event
 
-	// Last is the EventId to go on from.
+	// Last is the EventId for the next Query.After.
 	Last event.ID
 
-	// Torn says that events after Query.After were evicted, so that only a new snapshot tells the state.
+	// Torn says that events after Query.After were evicted, so that only a new snapshot has the state.
 	Torn bool
 }
 
@@ -81,7 +83,7 @@ func (q Query) call() call {
 	return call{method: http.MethodPost, path: base + "object", query: values, body: pathQuery(q.Path), wait: q.Wait}
 }
 
-// pathQuery answers the body that asks for what path selects; in a body nothing needs escaping.
+// pathQuery returns the body of a request for what path selects; in a body nothing needs escaping.
 func pathQuery(path string) []byte {
 	if path == "" {
 		return []byte("{}")

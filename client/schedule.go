@@ -12,22 +12,22 @@ import (
 
 // Schedule makes tasks at regular times.
 type Schedule struct {
-	Name        string          `json:"name"` // a collection's is sources/SOURCE/COLLECTION
-	Cron        string          `json:"cron"`
-	Timezone    string          `json:"timezone,omitempty"`
-	Job         string          `json:"job"` // path of a collection, a handler or a job
-	Payload     json.RawMessage `json:"payload,omitempty"`
-	Misfire     string          `json:"misfire,omitempty"`
-	Overlap     string          `json:"overlap,omitempty"`
-	Suspended   bool            `json:"suspended"`
-	Description string          `json:"description"` // of the expression, in words
-	Next        []Time          `json:"next"`        // the next five times
+	Name        string          `json:"name"`               // a collection's is sources/SOURCE/COLLECTION
+	Cron        string          `json:"cron"`               // an expression; empty for one that fires once
+	Timezone    string          `json:"timezone,omitempty"` // of the IANA database; default UTC
+	Job         string          `json:"job"`                // path of a collection, a handler or a job
+	Payload     json.RawMessage `json:"payload,omitempty"`  // of its tasks
+	Misfire     string          `json:"misfire,omitempty"`  // skip, once (default) or all
+	Overlap     string          `json:"overlap,omitempty"`  // allow (default), skip or queue
+	Suspended   bool            `json:"suspended"`          // it does not fire
+	Description string          `json:"description"`        // of the expression, in words
+	Next        []Time          `json:"next"`               // the next five times
 	Last        *struct {
 		FiredAt Time   `json:"fired_at"`
 		Outcome string `json:"outcome,omitempty"` // the state of its task
 		TaskID  string `json:"task_id,omitempty"`
 	} `json:"last,omitempty"` // the newest tick; nil: none
-	Warnings []string `json:"warnings"`
+	Warnings []string `json:"warnings"` // likely mistakes
 }
 
 func schedulePath(name string) string { return v1 + "schedules/" + url.PathEscape(name) }
@@ -37,7 +37,7 @@ func (c *Client) Schedules(ctx context.Context) iter.Seq2[Schedule, error] {
 	return pages[Schedule](ctx, c, "schedules", "schedules", v1+"schedules", url.Values{}, 0)
 }
 
-// Schedule answers a schedule by its name.
+// Schedule returns a schedule by its name.
 func (c *Client) Schedule(ctx context.Context, name string) (s Schedule, err error) {
 	if err := c.get(ctx, schedulePath(name), &s); err != nil {
 		return s, fmt.Errorf("client: schedule %s: %w", name, err)
@@ -45,7 +45,7 @@ func (c *Client) Schedule(ctx context.Context, name string) (s Schedule, err err
 	return s, nil
 }
 
-// SuspendSchedule keeps a schedule from firing, or lets it fire again from now on.
+// SuspendSchedule suspends a schedule, so that it does not fire, or resumes it from now on.
 func (c *Client) SuspendSchedule(ctx context.Context, name string, on bool) error {
 	act := "/resume"
 	if on {
@@ -57,7 +57,7 @@ func (c *Client) SuspendSchedule(ctx context.Context, name string, on bool) erro
 	return nil
 }
 
-// TriggerSchedule makes a task of a schedule now, and answers its id. It is not repeated where its answer is lost.
+// TriggerSchedule makes a task of a schedule now, and returns its id. It is sent once, since each request makes a task.
 func (c *Client) TriggerSchedule(ctx context.Context, name string) (id string, err error) {
 	answer, err := c.send(ctx, call{method: http.MethodPost, path: schedulePath(name) + "/trigger"})
 	var made struct {
@@ -72,7 +72,7 @@ func (c *Client) TriggerSchedule(ctx context.Context, name string) (id string, e
 	return made.TaskID, nil
 }
 
-// BackfillSchedule makes the ticks of a schedule from one time to another, both inclusive, and answers how many they are.
+// BackfillSchedule makes the ticks of a schedule from one time to another, both inclusive, and returns how many they are.
 // Ticks that were made before are not made again.
 func (c *Client) BackfillSchedule(ctx context.Context, name string, from, to time.Time) (ticks int, err error) {
 	body, err := json.Marshal(map[string]Time{"from": {from}, "to": {to}})

@@ -19,7 +19,7 @@ type Snapshot struct {
 	EventID event.ID
 }
 
-// Object is what the custom events of one key say: their fields merged, the newest winning (ObjectOverview).
+// Object is the projection of one key's custom events: their fields merged, the newest winning (ObjectOverview on the wire).
 type Object struct {
 	Key      event.Key
 	EventID  event.ID // of its newest event
@@ -27,7 +27,7 @@ type Object struct {
 	Fields   []byte   // JSON members without the braces around them
 }
 
-// MarshalJSON answers the snapshot as the server does.
+// MarshalJSON returns the snapshot in the server's form.
 func (s Snapshot) MarshalJSON() ([]byte, error) {
 	b := []byte(`{"objects":[`)
 	for i := range s.Objects {
@@ -39,7 +39,7 @@ func (s Snapshot) MarshalJSON() ([]byte, error) {
 	return append(strconv.AppendInt(append(b, `],"eventId":`...), int64(s.EventID), 10), '}'), nil
 }
 
-// MarshalJSON answers the object as the server does.
+// MarshalJSON returns the object in the server's form.
 func (o Object) MarshalJSON() ([]byte, error) { return o.appendJSON(nil), nil }
 
 func (o *Object) appendJSON(b []byte) []byte {
@@ -52,7 +52,7 @@ func (o *Object) appendJSON(b []byte) []byte {
 	return append(b, '}')
 }
 
-// Snapshot takes a snapshot of the objects that path selects, as [Query.Path] does; empty: of all.
+// Snapshot returns a snapshot of the objects that path selects, as [Query.Path] does; empty: of all.
 func (c *Client) Snapshot(ctx context.Context, path string) (Snapshot, error) {
 	snapshot, err := c.snapshot(ctx, path, c.patience)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/millrace/millrace/shared/event"
 )
 
-// State is what a follower knows of objects: a snapshot, and the custom events that came after it. It is for one goroutine.
+// State is a follower's fold of objects: a snapshot, and the custom events after it. It is for one goroutine.
 //
 //	state := client.StateOf(snapshot)
 //	for step, err := range c.Follow(ctx, client.Query{After: snapshot.EventID}) {
@@ -24,7 +24,7 @@ type State struct {
 	objects map[string]Object
 }
 
-// StateOf answers the state that a snapshot shows. The zero Snapshot is the state before the first event.
+// StateOf returns the state of a snapshot. The zero Snapshot is the state before the first event.
 func StateOf(s Snapshot) *State {
 	state := &State{objects: make(map[string]Object, len(s.Objects))}
 	for _, o := range s.Objects {
@@ -52,7 +52,7 @@ func (s *State) Apply(e event.Event) error {
 	return nil
 }
 
-// merge answers the old members with the values of the new ones, and those that are only new behind them.
+// merge returns the old members with the values of the new ones, followed by those that are only new.
 func merge(old, changed []byte) ([]byte, error) {
 	values := map[string][]byte{}
 	if err := Members(changed, func(name string, value []byte) { values[name] = value }); err != nil {
@@ -77,12 +77,12 @@ func merge(old, changed []byte) ([]byte, error) {
 	return merged, err
 }
 
-// Objects answers the state in the order of the keys.
+// Objects returns the objects in the order of their keys.
 func (s *State) Objects() []Object {
 	return slices.SortedFunc(maps.Values(s.objects), func(a, b Object) int { return strings.Compare(a.Key.Path, b.Key.Path) })
 }
 
-// Equal reports whether the two say the same: the order of fields does not count.
+// Equal reports whether two objects are equal, whatever the order of their fields.
 func (o Object) Equal(other Object) bool {
 	if o.Key != other.Key || o.EventID != other.EventID || o.LastType != other.LastType {
 		return false

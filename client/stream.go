@@ -12,22 +12,22 @@ import (
 	"github.com/millrace/millrace/shared/event"
 )
 
-// StreamEvent is an event of a stream (seed 003).
+// StreamEvent is an event of a stream, as in the event server. Sequence, EventID and Stream are empty in an append.
 type StreamEvent struct {
 	Event    StreamFact      `json:"event"`
 	System   StreamSystem    `json:"system"`
 	Trigger  StreamTrigger   `json:"trigger"`
 	Payload  json.RawMessage `json:"payload"`            // an object
-	Sequence int64           `json:"sequence,omitempty"` // of its name, from 1 without a gap; given by the server
-	EventID  event.ID        `json:"eventId,omitempty"`  // on the journal; given by the server
-	Stream   string          `json:"stream,omitempty"`   // where an event is asked for by its id
+	Sequence int64           `json:"sequence,omitempty"` // of its name, from 1 without a gap; set by the server
+	EventID  event.ID        `json:"eventId,omitempty"`  // on the journal; set by the server
+	Stream   string          `json:"stream,omitempty"`   // set only by [Client.StreamEvent]
 }
 
 // StreamFact says what happened.
 type StreamFact struct {
-	ID      string `json:"id,omitempty"` // a UUID, given by the server
-	Name    string `json:"name"`         // in past tense, at most 255 characters
-	Version int64  `json:"version,omitempty"`
+	ID      string `json:"id,omitempty"`      // a UUID, set by the server
+	Name    string `json:"name"`              // in past tense, at most 255 characters
+	Version int64  `json:"version,omitempty"` // of the event's format, at least 1; default 1
 }
 
 // StreamSystem says where it happened.
@@ -49,13 +49,13 @@ type Appended struct {
 	ID       string   `json:"id"`
 	Stream   string   `json:"stream"`
 	Name     string   `json:"name"`
-	Sequence int64    `json:"sequence"`
-	EventID  event.ID `json:"eventId"`
+	Sequence int64    `json:"sequence"` // of its name, from 1 without a gap
+	EventID  event.ID `json:"eventId"`  // on the journal
 }
 
 func streamPath(stream string) string { return v1 + "streams/" + segment(stream) }
 
-// segment escapes a name so that it is one segment of a path, whatever it holds: dots alone would be taken for folders.
+// segment escapes a name so that it is one segment of a path; "." and ".." would be taken for folders.
 func segment(name string) string {
 	switch name {
 	case ".":
@@ -66,9 +66,9 @@ func segment(name string) string {
 	return url.PathEscape(name)
 }
 
-// AppendToStream appends events to a stream, all or none, in their order. The first producer of a stream owns it; others
-// are refused with 423. key makes the append happen once within 24 hours, over any number of calls; without one it is sent
-// once.
+// AppendToStream appends 1 to 1,000 events to a stream, all or none, in their order. The first producer of a stream owns it;
+// others are refused with 423. key makes the append happen once within 24 hours, over any number of calls; without one the
+// request is sent once.
 func (c *Client) AppendToStream(ctx context.Context, producer, stream, key string, events ...StreamEvent) (all []Appended, err error) {
 	body, err := encode(events)
 	if err != nil {
@@ -92,16 +92,16 @@ func (c *Client) AppendToStream(ctx context.Context, producer, stream, key strin
 	return all, nil
 }
 
-// StreamQuery asks for what a consumer has not acknowledged.
+// StreamQuery selects the events that a consumer has not acknowledged.
 type StreamQuery struct {
 	Stream   string
 	Consumer string        // a UUID
 	Name     string        // of the events; empty: all, in the stream's order
-	Limit    int           // 0: the server's default, 100
-	Wait     time.Duration // how long the server waits for a first event
+	Limit    int           // at most so many, up to 1,000; 0: the server's default, 100
+	Wait     time.Duration // how long the server waits for a first event; 0: not at all
 }
 
-// ReadStream answers the oldest events that a consumer has not acknowledged.
+// ReadStream returns the oldest events that a consumer has not acknowledged.
 func (c *Client) ReadStream(ctx context.Context, q StreamQuery) (events []StreamEvent, err error) {
 	query := url.Values{}
 	if q.Name != "" {
@@ -123,7 +123,7 @@ func (c *Client) ReadStream(ctx context.Context, q StreamQuery) (events []Stream
 	return events, nil
 }
 
-// Acknowledge says that a consumer is done with an event, and answers its offset. An event that is not the next of its name
+// Acknowledge notes that a consumer is done with an event, and returns its offset. An event that is not the next of its name
 // is a conflict (409); one that is acknowledged already is none.
 func (c *Client) Acknowledge(ctx context.Context, consumer, stream, id string) (offset int64, err error) {
 	path := streamPath(stream) + "/events/" + url.PathEscape(id)
@@ -134,8 +134,8 @@ func (c *Client) Acknowledge(ctx context.Context, consumer, stream, id string) (
 	return offset, nil
 }
 
-// MoveOffset sets a consumer's offset of an event name: back, so that events are read again, or up. 0 is the beginning;
-// beyond the last sequence is refused with 422.
+// MoveOffset sets a consumer's offset of an event name: back, so that events are read again, or up. 0 is the beginning; an
+// offset beyond the last sequence is refused with 422.
 func (c *Client) MoveOffset(ctx context.Context, consumer, stream, eventName string, to int64) error {
 	_, err := c.offset(ctx, consumer, streamPath(stream)+"/offsets", map[string]any{"eventName": eventName, "offset": to})
 	if err != nil {
@@ -156,7 +156,7 @@ func (c *Client) offset(ctx context.Context, consumer, path string, body any) (i
 	return moved.Offset, err
 }
 
-// StreamEvent answers an event of any stream by its id.
+// StreamEvent returns an event of any stream by its id.
 func (c *Client) StreamEvent(ctx context.Context, id string) (e StreamEvent, err error) {
 	if err := c.get(ctx, v1+"events/"+url.PathEscape(id), &e); err != nil {
 		return e, fmt.Errorf("client: event %s: %w", id, err)
@@ -164,13 +164,13 @@ func (c *Client) StreamEvent(ctx context.Context, id string) (e StreamEvent, err
 	return e, nil
 }
 
-// Stream is a stream as lists show it.
+// Stream is a stream in a list.
 type Stream struct {
 	Stream   string       `json:"stream"`
-	Producer string       `json:"producer"`
-	Events   int64        `json:"events"`
-	Names    []StreamName `json:"names"`
-	More     bool         `json:"more_names,omitempty"`
+	Producer string       `json:"producer"`             // a UUID
+	Events   int64        `json:"events"`               // how many it has
+	Names    []StreamName `json:"names"`                // the first 100, by name
+	More     bool         `json:"more_names,omitempty"` // there are further names
 }
 
 // StreamName is an event name of a stream.
@@ -184,15 +184,15 @@ func (c *Client) Streams(ctx context.Context) iter.Seq2[Stream, error] {
 	return pages[Stream](ctx, c, "streams", "streams", v1+"streams", url.Values{}, 0)
 }
 
-// StreamConsumer is how far a consumer is with an event name.
+// StreamConsumer is a consumer's offset of an event name.
 type StreamConsumer struct {
 	Consumer  string  `json:"consumer"`
 	Stream    string  `json:"stream"`
 	EventName string  `json:"eventName"`
-	Offset    int64   `json:"offset"`
-	Behind    int64   `json:"behind"`
-	Consumed  float64 `json:"consumedPercentage"`
-	MovedAt   Time    `json:"movedAt"`
+	Offset    int64   `json:"offset"`             // the last sequence acknowledged
+	Behind    int64   `json:"behind"`             // events not acknowledged yet
+	Consumed  float64 `json:"consumedPercentage"` // 0 to 100
+	MovedAt   Time    `json:"movedAt"`            // when the offset changed last
 }
 
 // StreamConsumers yields the consumers of a stream, page after page. An error is the last it yields.

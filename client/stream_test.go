@@ -22,7 +22,7 @@ import (
 	"github.com/millrace/millrace/shared/stream"
 )
 
-// streams serves streams; every request for which bad answers true is carried out, and its answer is lost.
+// streams serves streams; every request for which bad returns true is performed, and its response is lost.
 func streams(t *testing.T, bad func(*http.Request) bool) *client.Client {
 	t.Helper()
 	s := memory.New(memory.Options{})
@@ -57,7 +57,7 @@ func fact(name string, n int) client.StreamEvent {
 	}
 }
 
-// Whatever answers are lost: each event is appended once, and handled in order until it is acknowledged.
+// Whichever responses are lost, each event is appended once, and handled in order until it is acknowledged.
 func TestProduceAndConsumeThroughLoss(t *testing.T) {
 	t.Parallel()
 	var requests atomic.Int64

@@ -12,21 +12,21 @@ import (
 	"time"
 )
 
-// SyncTask is the synchronization of a collection (seed 001).
+// SyncTask is the synchronization of a collection, as in EventNative's task scheduler.
 type SyncTask struct {
 	ID         string      `json:"id"`
 	Source     string      `json:"source"`
 	Collection string      `json:"collection"`
-	Priority   int64       `json:"priority"`
+	Priority   int64       `json:"priority"` // at least 1; higher is better
 	CreatedAt  Time        `json:"created_at"`
 	StartedAt  Time        `json:"started_at"`  // zero until then
 	FinishedAt Time        `json:"finished_at"` // zero until then
 	Status     string      `json:"status"`      // SCHEDULED, RUNNING, SUCCESS, FAILED or CANCELED
-	Score      json.Number `json:"score"`
+	Score      json.Number `json:"score"`       // priority*10^12 - created_at in seconds since 1970
 }
 
-// EnqueueSync asks for a collection to be synchronized; priority 0 is the server's default, 300. Existing says that it is
-// scheduled or running already, by the task of that id.
+// EnqueueSync enqueues the synchronization of a collection, and returns its task's id; priority is at least 1, 0 is the server's
+// default, 300. existing says that the collection is scheduled or running already, by the task of that id.
 func (c *Client) EnqueueSync(ctx context.Context, source, collection string, priority int64) (id string, existing bool, err error) {
 	query := url.Values{"source": {source}, "collection": {collection}}
 	if priority != 0 {
@@ -42,7 +42,7 @@ func (c *Client) EnqueueSync(ctx context.Context, source, collection string, pri
 	return task.ID, answer.status == http.StatusOK, nil
 }
 
-// ownKey answers an Idempotency-Key for a request that may have to be sent again.
+// ownKey returns an Idempotency-Key for a request that may be repeated, "" for a client that repeats nothing.
 func (c *Client) ownKey() string {
 	if c.patience < 0 {
 		return ""
@@ -50,7 +50,7 @@ func (c *Client) ownKey() string {
 	return rand.Text()
 }
 
-// SyncTask answers a task by its id.
+// SyncTask returns a task by its id.
 func (c *Client) SyncTask(ctx context.Context, id string) (task SyncTask, err error) {
 	if err := c.get(ctx, v1+"tasks/"+url.PathEscape(id), &task); err != nil {
 		return task, fmt.Errorf("client: task %s: %w", id, err)
@@ -60,7 +60,7 @@ func (c *Client) SyncTask(ctx context.Context, id string) (task SyncTask, err er
 
 // SyncQuery selects tasks of a source.
 type SyncQuery struct {
-	Source     string
+	Source     string    // required
 	Start, End time.Time // of creation, both inclusive
 	Collection string    // empty: all
 	Status     string    // empty: all
@@ -81,7 +81,7 @@ func (c *Client) SyncTasks(ctx context.Context, q SyncQuery) iter.Seq2[SyncTask,
 	return pages[SyncTask](ctx, c, "tasks of "+q.Source, "tasks", v1+"tasks", query, q.Limit)
 }
 
-// CancelSync cancels a task: at once if it is scheduled; a running one when its worker answers. A finished one is a
+// CancelSync cancels a task: at once if it is scheduled; a running one when its worker completes it. A finished one is a
 // conflict (409).
 func (c *Client) CancelSync(ctx context.Context, id string) error {
 	if err := c.act(ctx, http.MethodPost, v1+"tasks/"+url.PathEscape(id)+"/cancel"); err != nil {
@@ -90,13 +90,13 @@ func (c *Client) CancelSync(ctx context.Context, id string) error {
 	return nil
 }
 
-// Retry makes a new task of one that is finished and did not succeed, once however often the request has to be sent; any other
+// Retry makes a new task of one that is finished and did not succeed, once however often the request is sent; any other
 // is a conflict (409).
 func (c *Client) Retry(ctx context.Context, id string) (Job, error) {
 	return c.RetryOnce(ctx, c.ownKey(), id)
 }
 
-// RetryOnce does the same under a key of the caller's: called again with it within 24 hours, it answers the task made first.
+// RetryOnce is Retry with a key of the caller's: called again with it within 24 hours, it returns the task made first.
 func (c *Client) RetryOnce(ctx context.Context, key, id string) (job Job, err error) {
 	q := call{method: http.MethodPost, path: jobURL(id) + "/retry", key: key}
 	if _, err := c.ask(ctx, q, &job); err != nil {
@@ -108,13 +108,13 @@ func (c *Client) RetryOnce(ctx context.Context, key, id string) (job Job, err er
 // Why is the reason why a task is not running, or that it is.
 type Why struct {
 	State   string         `json:"state"`
-	Reason  string         `json:"reason"` // one sentence
-	Code    string         `json:"code"`   // stable
-	Since   Time           `json:"since,omitzero"`
-	Details map[string]any `json:"details"`
+	Reason  string         `json:"reason"`         // one sentence
+	Code    string         `json:"code"`           // stable
+	Since   Time           `json:"since,omitzero"` // zero: not known
+	Details map[string]any `json:"details"`        // the parts of the sentence
 }
 
-// Why answers why a task is not running, whatever kind of task it is.
+// Why returns why a task of any kind is not running.
 func (c *Client) Why(ctx context.Context, id string) (why Why, err error) {
 	if err := c.get(ctx, v1+"jobs/"+url.PathEscape(id)+"/why", &why); err != nil {
 		return why, fmt.Errorf("client: why %s: %w", id, err)

@@ -10,14 +10,14 @@ import (
 
 // Why a task's context ended.
 var (
-	// ErrStopped says that somebody asked for the task to be stopped. Any error is the answer.
+	// ErrStopped says that the task is asked to stop. The function obeys by returning any error.
 	ErrStopped = errors.New("client: the task is to be stopped")
 
 	// ErrLost says that the lease is over, since the server says so or could not be reached for its length: the task may run
-	// elsewhere, and what this worker makes of it is not reported.
+	// elsewhere, and its result here is not reported.
 	ErrLost = errors.New("client: the task's lease is over")
 
-	// ErrDrained says that the worker ends, and has waited long enough.
+	// ErrDrained says that the worker ends, and has waited for WorkerOptions.Drain.
 	ErrDrained = errors.New("client: the worker ends")
 )
 
@@ -26,7 +26,7 @@ type rejection struct{ error }
 
 func (r rejection) Unwrap() error { return r.error }
 
-// Reject wraps an error after which the task is not to be tried again, whatever attempts are left.
+// Reject returns an error, wrapping err, after which the task is not tried again even if attempts are left.
 func Reject(err error) error { return rejection{err} }
 
 // delayed is an error after which the next attempt waits.
@@ -37,20 +37,20 @@ type delayed struct {
 
 func (d delayed) Unwrap() error { return d.error }
 
-// RetryAfter wraps an error after which the next attempt waits so long, instead of what the job says.
+// RetryAfter returns an error, wrapping err, after which the next attempt waits so long instead of the job's retry delay.
 func RetryAfter(by time.Duration, err error) error { return delayed{err, by} }
 
 // Task is an attempt at a task that a [Worker] runs. Its methods may be called concurrently.
 type Task struct {
 	ID      string
-	Job     string // path
-	Attempt int    // from 1
-	Payload json.RawMessage
+	Job     string          // the job's path
+	Attempt int             // from 1
+	Payload json.RawMessage // JSON; nil: none
 
 	mu       sync.Mutex
 	lines    []logLine
 	progress *Progress
-	much     chan struct{} // with room for one: there is much to tell
+	much     chan struct{} // buffered, 1: a heartbeat is to be sent at once
 }
 
 type logLine struct {
@@ -59,22 +59,23 @@ type logLine struct {
 	Message string `json:"message"`
 }
 
-// Progress is how far a task is.
+// Progress is what a task reports of its progress.
 type Progress struct {
-	Step    int    `json:"step"`
-	Steps   int    `json:"steps"`
-	ETA     Time   `json:"eta,omitzero"`
-	Message string `json:"message,omitempty"`
+	Step    int    `json:"step"`              // done so far, from 0
+	Steps   int    `json:"steps"`             // in all
+	ETA     Time   `json:"eta,omitzero"`      // when it will be done
+	Message string `json:"message,omitempty"` // at most 2,000 characters
 }
 
-// What one heartbeat carries, well below the megabyte that a request may have; so much is sent without waiting for its time.
+// The bounds of one heartbeat, well below the megabyte that a request may have. When they are reached it is sent at once.
 const (
 	linesAtOnce = 500
 	bytesAtOnce = 128 << 10
 	maxMessage  = 32 << 10 // of one line; the rest is cut off
 )
 
-// Log adds a line to the task's log; level is debug, info, warn or error. It is sent with the next heartbeat.
+// Log adds a line to the task's log; level is debug, info, warn or error, and a message is cut after 32 KiB. It is sent with the
+// next heartbeat.
 func (t *Task) Log(level, message string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -84,7 +85,7 @@ func (t *Task) Log(level, message string) {
 	}
 }
 
-// fits answers how many lines go with the next heartbeat. The caller holds mu.
+// fits returns how many lines go with the next heartbeat. The caller holds mu.
 func (t *Task) fits() int {
 	bytes := 0
 	for n := range t.lines {
@@ -95,7 +96,7 @@ func (t *Task) fits() int {
 	return len(t.lines)
 }
 
-// cutText shortens what would not fit in a request with its neighbours.
+// cutText shortens a text to maxMessage bytes.
 func cutText(text string) string {
 	if len(text) > maxMessage {
 		return text[:maxMessage] + "…"
@@ -103,14 +104,14 @@ func cutText(text string) string {
 	return text
 }
 
-// Report says how far the task is. It is sent with the next heartbeat, the newest only.
+// Report reports the task's progress. The newest report is sent with the next heartbeat.
 func (t *Task) Report(p Progress) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.progress = &p
 }
 
-// hurry has the heartbeat come now. The caller holds mu.
+// hurry makes the next heartbeat be sent at once. The caller holds mu.
 func (t *Task) hurry() {
 	select {
 	case t.much <- struct{}{}:
@@ -118,13 +119,13 @@ func (t *Task) hurry() {
 	}
 }
 
-// news is what one heartbeat tells.
+// news is the body of a heartbeat.
 type news struct {
 	Progress *Progress `json:"progress,omitempty"`
 	Lines    []logLine `json:"logs,omitempty"`
 }
 
-// tell takes what there is to tell; more says that there is more than one heartbeat carries.
+// tell removes and returns what the next heartbeat carries; more says that there is more than that.
 func (t *Task) tell() (n news, more bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -134,7 +135,7 @@ func (t *Task) tell() (n news, more bool) {
 	return n, len(t.lines) > 0
 }
 
-// untold puts back what a heartbeat could not tell.
+// untold puts back what a failed heartbeat carried.
 func (t *Task) untold(n news) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

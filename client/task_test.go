@@ -13,7 +13,7 @@ import (
 	"github.com/millrace/millrace/client"
 )
 
-// speak answers a client of a scripted server.
+// speak returns a client of a scripted server.
 func speak(t *testing.T, answers ...answer) (*client.Client, *script) {
 	t.Helper()
 	s := &script{answers: answers}
@@ -49,7 +49,7 @@ func TestEnqueueSync(t *testing.T) {
 const aTask = `{"id":"x","source":"s","collection":"c","priority":300,"created_at":"2021-03-10T22:13:32.433956Z",` +
 	`"started_at":"","finished_at":"","status":"SCHEDULED","score":299998384582788}`
 
-// What a client reads is what it shows.
+// A task is encoded as it was decoded.
 func TestSyncTaskAsTheServerHasIt(t *testing.T) {
 	t.Parallel()
 	c, _ := speak(t, answer{status: 200, body: aTask}, answer{status: 404, body: `{"code":"not_found","detail":"none"}`})
@@ -102,7 +102,7 @@ func TestEmitTo(t *testing.T) {
 	}
 }
 
-// A follower comes back where it was, and yields each line once.
+// A follower reconnects where it was, and yields each line once.
 func TestFollowLogs(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -21,7 +21,7 @@ type LogLine struct {
 	Level   string `json:"level"` // info, error, warn or debug
 }
 
-// SyncTaskLogs yields the log of a task as it is. An error is the last it yields.
+// SyncTaskLogs yields the log of a task so far. An error is the last it yields.
 func (c *Client) SyncTaskLogs(ctx context.Context, id string) iter.Seq2[LogLine, error] {
 	return pages[LogLine](ctx, c, "log of "+id, "logs", logPath(id), url.Values{}, 0)
 }
@@ -29,7 +29,7 @@ func (c *Client) SyncTaskLogs(ctx context.Context, id string) iter.Seq2[LogLine,
 func logPath(id string) string { return v1 + "tasks/" + url.PathEscape(id) + "/logs" }
 
 // FollowLogs yields the log of a task as it is written, until the task is finished. It outlives restarts of the server and
-// failures of the network, and yields each line once. An error is the last it yields; only the first answer must come before
+// failures of the network, and yields each line once. An error is the last it yields; only the first response must come before
 // the client's patience ends.
 func (c *Client) FollowLogs(ctx context.Context, id string) iter.Seq2[LogLine, error] {
 	return func(yield func(LogLine, error) bool) {
@@ -40,7 +40,7 @@ func (c *Client) FollowLogs(ctx context.Context, id string) iter.Seq2[LogLine, e
 	}
 }
 
-// errEnough says that the caller has broken off.
+// errEnough says that the caller has broken the loop.
 var errEnough = errors.New("enough")
 
 // logFollower follows one log over any number of connections.
@@ -49,9 +49,9 @@ type logFollower struct {
 	path     string
 	yield    func(LogLine, error) bool
 	after    string    // Last-Event-ID
-	pending  []LogLine // read, but not yet behind an id: if the connection breaks now, they come again
-	answered bool
-	ended    bool // the server has said so
+	pending  []LogLine // read, but not yet followed by an id: after a broken connection they are read again
+	answered bool      // the server has responded with 200
+	ended    bool      // the server has sent the event "end"
 }
 
 func (f *logFollower) follow(ctx context.Context) error {
@@ -137,7 +137,7 @@ func (f *logFollower) read(body io.Reader) error {
 	return nil
 }
 
-// hand hands on the lines that an id has confirmed.
+// hand yields the pending lines, which an id has confirmed.
 func (f *logFollower) hand() error {
 	for _, line := range f.pending {
 		if !f.yield(line, nil) {

@@ -11,7 +11,7 @@ import (
 // Time is a time of the server; zero where it has not been reached.
 type Time struct{ time.Time }
 
-// MarshalJSON answers the time as the server does: "" for zero.
+// MarshalJSON returns the time in the server's form: "" for zero.
 func (t Time) MarshalJSON() ([]byte, error) {
 	if t.IsZero() {
 		return []byte(`""`), nil
@@ -19,7 +19,7 @@ func (t Time) MarshalJSON() ([]byte, error) {
 	return event.AppendTime(nil, t.Time), nil
 }
 
-// UnmarshalJSON reads what MarshalJSON writes.
+// UnmarshalJSON reads the form of MarshalJSON.
 func (t *Time) UnmarshalJSON(text []byte) error {
 	var at string
 	if err := json.Unmarshal(text, &at); err != nil {

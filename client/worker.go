@@ -15,31 +15,31 @@ import (
 	"time"
 )
 
-// Function does what a task asks for. Its context ends when the task is to be stopped, or is no longer this worker's; the
-// cause is [ErrStopped], [ErrLost] or [ErrDrained]. The output, if not nil, is stored as JSON. What it returns after the lease is
-// over is not reported, since the task may run elsewhere by then.
+// Function runs a task. Its context ends when the task is asked to stop, or is no longer this worker's; the cause is
+// [ErrStopped], [ErrLost] or [ErrDrained]. The output, if not nil, is stored as JSON of at most 256 KiB. What it returns after
+// the lease is over is not reported, since the task may run elsewhere by then.
 //
-// An error is a failed attempt, which is repeated while attempts are left; see [Reject] and [RetryAfter] for others. A panic
-// is an error.
+// An error is a failed attempt, which is repeated while attempts are left, unless [Reject] wraps it; [RetryAfter] sets the
+// pause. A panic counts as an error.
 type Function func(ctx context.Context, t *Task) (output any, err error)
 
-// WorkerOptions say what a worker does. Jobs is needed.
+// WorkerOptions are the options of a Worker. Jobs is required.
 type WorkerOptions struct {
-	// Jobs are the functions by the path of their job, or by a pattern: /a/* is those directly below /a, /a/** all below. Of
-	// several that mean a job, its own path counts first, then the longest pattern.
+	// Jobs are the functions by the path of their job, or by a pattern: /a/* means those directly below /a, /a/** all below.
+	// Of several that match a job, its own path is taken first, then the longest pattern. At least 1, at most 100.
 	Jobs map[string]Function
 
-	Name     string // default: the host's name and the process's number
-	Capacity int    // how many tasks run at once; default 1
+	Name     string // 1 to 255 characters; default HOST-PID
+	Capacity int    // how many tasks run at once, 1 to 10,000; default 1
 
-	// Wait is how long one request for tasks waits; default: a third of the instance's lease. Where it is longer, tasks whose
-	// answer is lost on the way may cost an attempt.
+	// Wait is how long the server waits for a task in one request; default: a third of the instance's lease. If it is longer,
+	// a lost response may cost its tasks an attempt.
 	Wait time.Duration
 
-	// Drain is how long tasks may go on once the worker is to end; then their contexts end. Default 30 s.
+	// Drain is how long running tasks may go on when the worker ends; then their contexts end. Default 30 s.
 	Drain time.Duration
 
-	// OnError is told of what went wrong and is tried again or given up; default: nobody is. It may be called concurrently.
+	// OnError, if set, is called for each error, whether what failed is tried again or given up. It may be called concurrently.
 	OnError func(error)
 }
 
@@ -52,11 +52,11 @@ type Worker struct {
 	running sync.WaitGroup
 
 	mu    sync.Mutex
-	id    string        // of the instance; another one after it was not heard of for too long
-	lease time.Duration // for which it is there without being heard of
+	id    string        // of the instance; a new one after its lease was over
+	lease time.Duration // of the instance
 }
 
-// Worker answers a worker that has not begun.
+// Worker returns a Worker that does nothing before Run.
 func (c *Client) Worker(o WorkerOptions) *Worker {
 	if o.Name == "" {
 		host, err := os.Hostname()
@@ -75,11 +75,12 @@ func (c *Client) Worker(o WorkerOptions) *Worker {
 	return &Worker{c: c, o: o, room: make(chan struct{}, o.Capacity)}
 }
 
-// usualLease is that of instances where the server does not say.
+// usualLease is the lease of an instance or a task if the server does not say.
 const usualLease = 30 * time.Second
 
-// Run claims tasks and runs them until ctx ends, on SIGTERM say, or the server asks the worker to drain. Then it claims no
-// more, lets those that run end, leaves, and answers nil. The error says why it could not begin, or that it may not go on.
+// Run claims tasks and runs them until ctx ends, for example on SIGTERM, or the server asks the worker to drain. Then it claims
+// no more, lets the running tasks end, leaves, and returns nil. The error says why it could not begin, or that the server
+// refuses it.
 func (w *Worker) Run(ctx context.Context) error {
 	if err := w.register(ctx); err != nil {
 		return err
@@ -127,7 +128,7 @@ func (w *Worker) register(ctx context.Context) error {
 	return nil
 }
 
-// third is a third of the instance's lease: how often it says that it is alive, and how long one attempt at that may take.
+// third returns a third of the instance's lease: the time between heartbeats, and how long one attempt at one may take.
 func (w *Worker) third() time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -140,7 +141,7 @@ func (w *Worker) path() string {
 	return v1 + "instances/" + url.PathEscape(w.id)
 }
 
-// beat says regularly that the worker is alive, until ctx ends, and stops the claiming when the server wants it drained.
+// beat sends the instance's heartbeats until ctx ends, and stops the claiming when the server asks the worker to drain.
 func (w *Worker) beat(ctx context.Context, stop func()) {
 	for wait, pause := w.third(), newPause(); sleep(ctx, wait) == nil; {
 		wait = w.third()
@@ -165,7 +166,7 @@ func (w *Worker) beat(ctx context.Context, stop func()) {
 	}
 }
 
-// leave takes the instance out; one that is gone already is no failure.
+// leave removes the instance; it is no error if it is gone already.
 func (w *Worker) leave(ctx context.Context) error {
 	err := w.c.act(ctx, http.MethodDelete, w.path())
 	if err != nil && StatusOf(err) != http.StatusNotFound {
@@ -174,7 +175,7 @@ func (w *Worker) leave(ctx context.Context) error {
 	return nil
 }
 
-// function answers what runs a job: its own, or that of the longest pattern that means it.
+// function returns the function of a job: its own, or that of the longest pattern that matches it.
 func (w *Worker) function(job string) Function {
 	if own, there := w.o.Jobs[job]; there {
 		return own
@@ -188,10 +189,10 @@ func (w *Worker) function(job string) Function {
 	return w.o.Jobs[best]
 }
 
-// depth orders patterns that mean the same job: the deeper root first, and one level before all below.
+// depth orders patterns that match the same job: the deeper root first, and one level before all below.
 func depth(pattern string) int { return len(strings.TrimSuffix(pattern, "**")) }
 
-// matches reports whether a pattern means a job, as the server sees it.
+// matches reports whether a pattern matches a job, by the server's rules.
 func matches(pattern, job string) bool {
 	root, stars := strings.TrimRight(pattern, "*"), strings.Count(pattern, "*")
 	below, ok := strings.CutPrefix(job, root)

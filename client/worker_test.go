@@ -18,7 +18,7 @@ import (
 	"github.com/millrace/millrace/client"
 )
 
-// tasks is a server that hands out tasks and notes what becomes of them.
+// tasks is a server that grants tasks and records their heartbeats and results.
 type tasks struct {
 	mu      sync.Mutex
 	waiting []map[string]any
@@ -80,7 +80,7 @@ func (s *tasks) do(r *http.Request, path []string, body map[string]any) (any, in
 	return map[string]any{}, 200
 }
 
-// claims answers what waits; where nothing does, it waits.
+// claims returns the waiting tasks, and waits for one if there is none.
 func (s *tasks) claims(ctx context.Context, most int, wait time.Duration) any {
 	s.mu.Lock()
 	n := min(most, len(s.waiting))
@@ -179,7 +179,7 @@ func TestWorker(t *testing.T) {
 	})
 }
 
-// TestWorkerDrains: what runs when the worker is to end, ends; nothing more is claimed.
+// TestWorkerDrains: when the worker is to end, its running tasks finish and nothing more is claimed.
 func TestWorkerDrains(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -204,7 +204,7 @@ func TestWorkerDrains(t *testing.T) {
 	})
 }
 
-// TestWorkerBeats: an instance is heard of three times within the lease that the server grants, and ends when it is told to.
+// TestWorkerBeats: a worker sends three heartbeats within the lease that the server grants, and ends when it is asked to drain.
 func TestWorkerBeats(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

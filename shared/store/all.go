@@ -5,8 +5,8 @@ import (
 	"iter"
 )
 
-// All answers the items of a range in its order, by as many queries as they take; Limit is the length of one. An error is
-// the last that it answers. Items may be written while it goes on: what lies ahead is seen as it is by then.
+// All returns the items of a range in its order, by as many queries as they take; Range.Limit bounds each query. It ends after
+// the first error. Items that are written meanwhile ahead of the position reached are seen.
 func All(ctx context.Context, s Store, r Range) iter.Seq2[*Item, error] {
 	return func(yield func(*Item, error) bool) {
 		for {
@@ -28,7 +28,7 @@ func All(ctx context.Context, s Store, r Range) iter.Seq2[*Item, error] {
 	}
 }
 
-// Behind answers what of the range follows a sort key, in the range's direction.
+// Behind returns the part of the range that follows a sort key, in the range's direction.
 func (r Range) Behind(sort string) Range {
 	if r.Backward {
 		r.To = sort

@@ -5,9 +5,11 @@
 // written for DynamoDB's strengths and is natural on an ordered key-value store. Everything above it, the whole of
 // Millrace, is written once.
 //
-// Backends live below this package: pebble (one process, embedded), dynamo (DynamoDB and stores that speak its API).
-// Wrappers: faulty (faults by seed), meter (DynamoDB's price of each call). Every backend and every wrapper passes the
-// suite in storetest, in which each sentence of the contract below is a case of that name.
+// Backends live below this package: pebble (one process, embedded), dynamo (DynamoDB and stores that speak its API), memory
+// (the reference, for tests), remote (another process's store, for tests).
+// Wrappers: faulty (faults from a random seed), meter (DynamoDB's price of each call), limited (DynamoDB's throughput), tally
+// (counts of calls). Every backend and every wrapper passes the suite in storetest, in which each sentence of the contract below
+// is a case of that name.
 //
 // The package imports only the standard library.
 package store

@@ -6,10 +6,9 @@ import (
 	"sync"
 )
 
-// Encode returns a value as the JSON that items hold. What matters within HTML only is not escaped, and raw JSON stays as it is
-// spelled but for its spaces, so that a text takes about as many bytes as it has: each of `<`, `>` and `&` would take six.
-// Control characters take up to six; whoever bounds texts counts what this returns. The error is that of a value that has
-// no JSON, such as raw JSON that is none.
+// Encode returns a value as the JSON that items hold. It does not escape `<`, `>` and `&`, which would take six bytes each, and
+// keeps the spelling of raw JSON except its spaces. Control characters take up to six bytes, so bound a text by the length of
+// what Encode returns. The error is that of a value without a JSON form, such as invalid raw JSON.
 func Encode(value any) ([]byte, error) {
 	e, _ := encoders.Get().(*encoder)
 	defer encoders.Put(e)
@@ -32,7 +31,7 @@ var encoders = sync.Pool{New: func() any {
 	return e
 }}
 
-// Write appends; the encoder does it once for each value.
+// Write appends; the JSON encoder calls it once for each value.
 func (e *encoder) Write(p []byte) (int, error) {
 	e.written = append(e.written, p...)
 	return len(p), nil

@@ -5,14 +5,14 @@ import (
 	"fmt"
 )
 
-// What a Store answers when it does not answer nil. They are compared with errors.Is.
+// The errors of a Store, to be compared with errors.Is.
 var (
 	// ErrUnknown is returned by Write when the request may have been applied, may still be, or never was: a timeout, a
 	// broken connection, a server error.
 	ErrUnknown = errors.New("store: outcome unknown")
 
-	// ErrBusy is returned when the store turned the request away for now (throttling, a transaction conflict); this
-	// request has had and will have no effect.
+	// ErrBusy is returned when the store refuses the request for now (throttling, a transaction conflict); this request
+	// has had and will have no effect.
 	ErrBusy = errors.New("store: busy")
 
 	// ErrUnavailable is returned by reads and Reserve when the store cannot be reached, and by Write when it is certain
@@ -39,8 +39,8 @@ var (
 	// ErrDamaged is returned by a backend's Open when the data cannot be read or belongs to something else.
 	ErrDamaged = errors.New("store: damaged or foreign data")
 
-	// ErrNoRoom is returned by a backend's Open when the data cannot be opened for want of room on the disk. It can be tried
-	// again when there is more.
+	// ErrNoRoom is returned by a backend's Open when the disk has too little space to open the data. Open can be tried again
+	// when there is more.
 	ErrNoRoom = errors.New("store: too little room on the disk")
 
 	// ErrLocked is returned by a backend's Open when another process has the data open.
@@ -55,11 +55,11 @@ type Conflict struct {
 
 // Failure names one operation whose condition failed, and what was found in its place.
 type Failure struct {
-	Op int // index in Write.Ops
+	Op int // index in Write.Ops, from 0
 
-	// Found is the item that was there; nil: there was none, or the store does not tell. Some that speak DynamoDB's API do
-	// not, as long as they lack ReturnValuesOnConditionCheckFailure. So nothing follows from nil, and whom it matters to reads
-	// the item. After a failed [Absent], nil can only mean that the store does not tell.
+	// Found is the item that was there; nil if there was none or the store does not tell: some stores that speak DynamoDB's API
+	// lack ReturnValuesOnConditionCheckFailure. So nothing follows from nil; a caller that has to know reads the item.
+	// After a failed [Absent], nil can only mean that the store does not tell.
 	Found *Item
 }
 
@@ -72,7 +72,7 @@ func (c *Conflict) Error() string {
 	return fmt.Sprintf("store: conflict: op %d: found version %d of %v", first.Op, first.Found.Version, first.Found.Key)
 }
 
-// At answers what was found by the operation with that index, and whether its condition failed at all.
+// At returns what the operation with that index found, and whether its condition failed at all.
 func (c *Conflict) At(op int) (found *Item, failed bool) {
 	for _, f := range c.Failed {
 		if f.Op == op {
@@ -82,7 +82,7 @@ func (c *Conflict) At(op int) (found *Item, failed bool) {
 	return nil, false
 }
 
-// AsConflict finds a Conflict in err's chain; nil if there is none.
+// AsConflict returns the Conflict in err's chain; nil if there is none.
 func AsConflict(err error) *Conflict {
 	var c *Conflict
 	if errors.As(err, &c) {

@@ -8,7 +8,7 @@ import (
 	"github.com/millrace/millrace/shared/store/memory"
 )
 
-// A write is applied as a whole if all of its conditions hold; otherwise nothing of it is, and the conflict says what is there.
+// A write is applied as a whole if all its conditions hold; otherwise nothing is applied, and the Conflict holds what was found.
 func Example() {
 	ctx := context.Background()
 	s := memory.New(memory.Options{})
@@ -22,7 +22,7 @@ func Example() {
 
 	err = s.Write(ctx, store.Write{Token: "transfer", Ops: []store.Op{
 		store.Put(store.Item{Key: key("ada"), Version: 2, Value: []byte("70")}, store.VersionIs(1)),
-		store.Put(store.Item{Key: key("bob"), Version: 3, Value: []byte("30")}, store.VersionIs(2)), // somebody else was to have changed it
+		store.Put(store.Item{Key: key("bob"), Version: 3, Value: []byte("30")}, store.VersionIs(2)), // fails: it is 1
 	}})
 	found, failed := store.AsConflict(err).At(1)
 	fmt.Println("refused:", failed, "version", found.Version)

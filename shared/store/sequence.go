@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Passing is what the partitions of sequencers in the table [Work] begin with of which there may be any number, and which come
-// and go. Where nobody has reserved of one for [PassingFor], a backend may forget it: it then begins anew. All others stay.
+// Passing is the prefix of a partition, in the table [Work], whose sequencer is temporary. After [PassingFor] (30 days) without
+// a Reserve a backend may forget it: it then begins at 0 again. All other sequencers stay.
 const (
 	Passing    = "turn/"
 	PassingFor = 30 * 24 * time.Hour
@@ -19,9 +19,9 @@ func (k Key) IsPassing() bool { return k.Table == Work && strings.HasPrefix(k.Pa
 // ClockLead is how far ahead of a sequencer's last id, and of the store's date, a caller's clock may be.
 const ClockLead = time.Hour
 
-// Reserve answers the ticket that follows s: the next position, and ids from max(now, LastID+1) on. Rule (ticket): never
-// the bare clock, which may stand still or step back. Ids beyond [MaxID] are refused with [ErrClock]. Whether now may be
-// used at all is for [Sequence.Leads] to say.
+// Reserve returns the ticket that follows s: the next position, and ids (at least 1) from max(now, LastID+1) on; now is in
+// microseconds since 1970. Rule (ticket): never the bare clock, which may stand still or step back. Ids beyond [MaxID] are
+// refused with [ErrClock]. The caller checks now by [Sequence.Leads] first.
 func (s Sequence) Reserve(ids int, now int64) (Ticket, error) {
 	if ids < 1 {
 		return Ticket{}, fmt.Errorf("%w: %d ids, want at least 1", ErrInvalid, ids)
@@ -36,10 +36,11 @@ func (s Sequence) Reserve(ids int, now int64) (Ticket, error) {
 	return Ticket{Sequence: s, FirstID: first, Sends: 1}, nil
 }
 
-// Leads reports whether now is so far ahead of the last id that it must be compared with the store's date.
+// Leads reports whether now, in microseconds since 1970, is more than [ClockLead] ahead of the last id, so that it must be
+// compared with the store's date.
 func (s Sequence) Leads(now int64) bool { return now-s.LastID > ClockLead.Microseconds() }
 
-// CheckClock compares a caller's clock, in microseconds since 1970, with the store's date. The error is [ErrClock].
+// CheckClock returns [ErrClock] if a caller's clock, in microseconds since 1970, is more than [ClockLead] ahead of the store's date.
 func CheckClock(now int64, date time.Time) error {
 	if lead := now - date.UnixMicro(); lead > ClockLead.Microseconds() {
 		return fmt.Errorf("%w: the clock of this process is %v ahead of the store's date; set it right",

@@ -16,7 +16,8 @@ const (
 	Definitions Table = "definitions"
 )
 
-// Key names one item. Sort orders the items of a Partition bytewise. Both are non-empty valid UTF-8.
+// Key names one item. Sort orders the items of a Partition bytewise. Both are valid UTF-8 of 1 to [MaxPartition] and [MaxSort]
+// bytes.
 type Key struct {
 	Table     Table
 	Partition string
@@ -34,7 +35,7 @@ type Item struct {
 	// Token names the Write that put the item. It is set by the backend from [Write.Token].
 	Token string
 
-	// Value is opaque to the store and immutable: neither side changes it once handed over.
+	// Value is opaque to the store, at most [MaxValue] bytes, and immutable: neither side changes it once handed over.
 	Value []byte
 
 	// Expires, if not zero, permits the backend to remove the item at any later time, or never; precision is a second. An
@@ -73,7 +74,7 @@ func (c Condition) IsAlways() bool { return c.kind == always }
 // IsAbsent reports whether the condition is [Absent].
 func (c Condition) IsAbsent() bool { return c.kind == absent }
 
-// Version answers the version that a [VersionIs] condition asks for; ok is false for the other conditions.
+// Version returns the version that a [VersionIs] condition asks for; ok is false for the other conditions.
 func (c Condition) Version() (version int64, ok bool) { return c.version, c.kind == versionIs }
 
 // Holds reports whether the condition holds for the item found, nil meaning none.
@@ -101,8 +102,8 @@ const (
 // Op is one part of a [Write]: a put, a delete, or a check that changes nothing.
 type Op struct {
 	Kind OpKind
-	Item Item // of a delete and a check, only the Key counts
-	Cond Condition
+	Item Item      // of a delete and a check, only the Key counts
+	Cond Condition // default [Always], which a check may not have
 }
 
 // Put stores item in place of whatever has its key, if cond holds.
@@ -120,15 +121,15 @@ func Check(key Key, cond Condition) Op { return Op{Kind: OpCheck, Item: Item{Key
 type Write struct {
 	// Token, non-empty and unique to this Write, lets a backend tell a repeated request from another's: when the Write is
 	// sent again (by the caller, or by a client library's silent retry) and an item that it puts is found carrying this
-	// token, the Write has been applied, and is answered as such. A backend that does not learn what a failed condition found
-	// (see [Failure]) cannot tell, and returns the Conflict.
+	// token, the Write has been applied, and the backend returns nil. A backend that does not learn what a failed condition
+	// found (see [Failure]) cannot tell, and returns the Conflict.
 	Token string
 
-	// Ops are at least 1 and at most [MaxOps], each with a key of its own.
+	// Ops holds 1 to [MaxOps] operations, each on a different key.
 	Ops []Op
 
 	// NotAfter, if not zero, is the last moment (on the monotonic clock) at which a request may leave this process. A
-	// backend checks it immediately before each request is signed and sent, and answers [ErrTooLate] afterwards.
+	// backend checks it immediately before each request is signed and sent, and returns [ErrTooLate] afterwards.
 	NotAfter time.Time
 }
 
@@ -147,12 +148,12 @@ type Range struct {
 	Table     Table
 	Partition string
 	From, To  string
-	Backward  bool
-	Limit     int  // at most so many items; 0 means as many as the backend gives at once
-	Eventual  bool // permits an answer that lacks recent writes, at half the price
+	Backward  bool // in falling order of Sort
+	Limit     int  // at most so many items in a page; 0 means as many as the backend returns at once
+	Eventual  bool // permits a result that lacks recent writes, at half the price
 }
 
-// Page is an answer to a Query, in the order of the Range.
+// Page is the result of a Query, in the order of the Range.
 type Page struct {
 	Items []Item
 	// More says that the range may hold items beyond the last one here, because of Limit or of the backend's own bound.
@@ -170,20 +171,20 @@ type Sequence struct {
 	FloorID       int64
 }
 
-// Ticket is an answer to Reserve: a position nobody else has, and ids nobody else has.
+// Ticket is the result of Reserve: a position nobody else has, and ids nobody else has.
 type Ticket struct {
 	Sequence           // as after the reservation, so Position is the ticket's own and LastID the last of its ids
 	FirstID  int64     // the first of its ids
-	Sends    int       // requests that the reservation took; 1 when the likelier branch was right
+	Sends    int       // requests that the reservation took, at least 1
 	Sent     time.Time // when the first request left, on the monotonic clock: the ticket's age counts from here
 }
 
 // Store keeps items. All methods may be called concurrently. Errors are those of errors.go.
 //
-// A method whose context ends answers the context's error if nothing was sent, and for Write [ErrUnknown] otherwise; an
-// Exclusive store's Write then waits until it is decided, and answers that.
+// A method whose context ends returns the context's error if nothing was sent. Otherwise Write returns [ErrUnknown]; an
+// Exclusive store's Write waits until it is decided, and returns its outcome.
 type Store interface {
-	// Get reads items by key, strongly consistent: it sees every Write acknowledged before the call. The answer has one
+	// Get reads items by key, strongly consistent: it sees every Write acknowledged before the call. It returns one
 	// element per key in the keys' order, nil where there is no item. Each item is read at one moment, different items
 	// perhaps at different moments.
 	Get(ctx context.Context, keys ...Key) ([]*Item, error)
@@ -192,8 +193,8 @@ type Store interface {
 	// before the call.
 	Query(ctx context.Context, r Range) (Page, error)
 
-	// Write applies the operations as a whole if every condition holds; what it answers nil for is durable and is seen
-	// by every strong read that starts afterwards, and nothing of it is seen by anyone before it is durable.
+	// Write applies the operations as a whole if every condition holds. When it returns nil, the Write is durable and is seen
+	// by every strong read that starts afterwards; nothing of it is seen by anyone before it is durable.
 	//
 	// Otherwise the error is one of:
 	//   - [*Conflict]: conditions failed; this request applied nothing and never will.
@@ -214,31 +215,31 @@ type Store interface {
 	// Reserve takes the next position of the sequencer that key names and ids new ids, ids ≥ 1, in one atomic step. The
 	// first id is max(now, LastID+1), now being the caller's clock in microseconds since 1970; where reservations contend,
 	// a backend may take LastID+1 although now is some milliseconds ahead of it. Positions are dense from
-	// 1; two tickets never share a position or an id. A reservation whose answer is lost wastes a position and is
+	// 1; two tickets never share a position or an id. A reservation whose response is lost wastes a position and is
 	// repeated freely. Where now is more than an hour ahead of LastID, the backend first compares it with Date and
-	// answers [ErrClock] if it is more than an hour ahead of that too; ids beyond [MaxID] are refused with [ErrClock].
+	// returns [ErrClock] if it is more than an hour ahead of that too; ids beyond [MaxID] are refused with [ErrClock].
 	//
-	// A sequencer is not an item: Get and Write do not reach it. It stays for ever, unless it is one that is [Passing]. A backend may lose reservations in a crash as long as
-	// everything written since is lost with them.
+	// A sequencer is not an item: Get and Write do not reach it. It stays for ever, unless it is [Passing]. A backend may
+	// lose reservations in a crash as long as everything written since is lost with them.
 	Reserve(ctx context.Context, key Key, ids int, now int64) (Ticket, error)
 
-	// Sequence reads a sequencer; unless eventual, it sees every Reserve and Raise answered before the call.
+	// Sequence reads a sequencer; unless eventual, it sees every Reserve and Raise that returned before the call.
 	Sequence(ctx context.Context, key Key, eventual bool) (Sequence, error)
 
 	// Raise moves the floor of a sequencer up. A floor at or above position stays as it is, without an error.
 	Raise(ctx context.Context, key Key, position, id int64) error
 
-	// Date answers the store's own idea of the time, which is compared with the callers' clocks.
+	// Date returns the store's own time, which is compared with the callers' clocks.
 	Date(ctx context.Context) (time.Time, error)
 
-	// Exclusive says that no other process can reach the data, so that nothing changes without passing this Store: what its
-	// process remembers is what is stored. So a Write of it is decided when it answers; it is unknown only if the Store has
-	// failed for good.
+	// Exclusive reports that no other process can reach the data, so that nothing changes without passing this Store: what its
+	// process remembers is what is stored. A Write is decided when it returns; it is unknown only if the Store has failed for
+	// good.
 	Exclusive() bool
 
-	// Ping answers nil if the store can be reached and used.
+	// Ping returns nil if the store can be reached and used.
 	Ping(ctx context.Context) error
 
-	// Close releases the store. Calls under way end first; later ones answer [ErrClosed].
+	// Close releases the store. Calls under way end first; later ones return [ErrClosed].
 	Close() error
 }

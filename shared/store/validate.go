@@ -5,8 +5,8 @@ import (
 	"unicode/utf8"
 )
 
-// Validate checks w against the limits of this package. Every backend calls it before anything else, so that what is
-// refused on one is refused on all. The error is [ErrInvalid] and names the operation.
+// Validate checks w against the limits of this package. Every backend calls it before anything else, so that all refuse the
+// same. The error is [ErrInvalid] and names the operation.
 func (w Write) Validate() error {
 	if w.Token == "" {
 		return fmt.Errorf("%w: a write needs a token", ErrInvalid)
@@ -81,7 +81,7 @@ func (k Key) Validate() error {
 }
 
 // Mine reports whether a conflict shows that w has been applied before: an item that w puts was found carrying w's
-// token. Backends call it before they answer a conflict.
+// token. Backends call it before they return a Conflict.
 func (w Write) Mine(c *Conflict) bool {
 	for _, f := range c.Failed {
 		if w.Ops[f.Op].Kind == OpPut && f.Found != nil && f.Found.Token == w.Token {

@@ -7,11 +7,11 @@ import (
 	"github.com/millrace/millrace/shared/store"
 )
 
-// across answers what a consumer has not acknowledged of any name, in the stream's order.
+// across returns what a consumer has not acknowledged of any name, in the stream's order.
 //
-// It begins at the least place of the names' next events, and goes on through the places from there. Where a page of them
-// holds nothing that is wanted it leaps, in the same way. So what it costs rests on how many names have something to
-// read, not on how many events lie before or between.
+// It begins at the least place of the names' next events, and reads the places from there. Where less than a quarter of a
+// page is wanted it leaps to the next such place. So its cost depends on how many names have something to read, not on how
+// many events lie before or between.
 func (s *Streams) across(ctx context.Context, n number, r Reading) ([]Stored, error) {
 	a := &acrossing{s: s, n: n, limit: r.Limit, most: r.MaxBytes, next: map[string]int64{}, open: map[string]struct{}{}}
 	if err := a.begin(ctx, r.Consumer); err != nil {
@@ -33,13 +33,13 @@ type acrossing struct {
 	n     number
 	limit int
 	most  int                 // bytes
-	next  map[string]int64    // the sequence that is wanted next, by name; 1 where there is none
+	next  map[string]int64    // the sequence that is wanted next, by name; none means 1
 	open  map[string]struct{} // names that may have more
 	found []Stored
 	bytes int
 }
 
-// begin finds out which names have something that the consumer has not acknowledged.
+// begin reads which names have something that the consumer has not acknowledged.
 func (a *acrossing) begin(ctx context.Context, consumer UUID) error {
 	names, err := a.s.allNames(ctx, a.n)
 	if err != nil {
@@ -62,7 +62,7 @@ func (a *acrossing) begin(ctx context.Context, consumer UUID) error {
 
 func (a *acrossing) wanted(name string) int64 { return max(a.next[name], 1) }
 
-// leap answers the least place of an event that is wanted, 0 if there is none.
+// leap returns the least place of an event that is wanted, 0 if there is none.
 func (a *acrossing) leap(ctx context.Context) (int64, error) {
 	least := int64(math.MaxInt64)
 	for name := range a.open {
@@ -82,7 +82,8 @@ func (a *acrossing) leap(ctx context.Context) (int64, error) {
 	return least, nil
 }
 
-// walk takes what is wanted from a place on, until a page holds little of it. It reports whether the reading is over.
+// walk takes the wanted events from a place on, until less than a quarter of a page is wanted. It reports whether the reading
+// is over.
 func (a *acrossing) walk(ctx context.Context, place int64) (ended bool, err error) {
 	for items := firstItems; ; {
 		got, err := a.s.store.Query(ctx, store.Range{
@@ -98,7 +99,7 @@ func (a *acrossing) walk(ctx context.Context, place int64) (ended bool, err erro
 			if err := decode(&got.Items[i], &p); err != nil {
 				return true, err
 			}
-			if p.First > place { // what is in the gap is about to be seen
+			if p.First > place { // the gap is about to become visible
 				return true, a.take(ctx, wanted)
 			}
 			for _, at := range p.spots(place) {
@@ -119,7 +120,7 @@ func (a *acrossing) walk(ctx context.Context, place int64) (ended bool, err erro
 		case 4*len(wanted) < looked:
 			return false, nil
 		}
-		each := max(looked/len(got.Items), 1) // as many items as seem to hold what is left
+		each := max(looked/len(got.Items), 1) // an estimate of how many items hold the rest
 		items = min((a.limit-len(a.found)+each-1)/each, mostItems)
 	}
 }
@@ -127,7 +128,7 @@ func (a *acrossing) walk(ctx context.Context, place int64) (ended bool, err erro
 // mostItems bounds a page of places.
 const mostItems = 100
 
-// take reads the events of spots. It ends before one that cannot be seen yet.
+// take reads the events of spots. It ends before one that is not visible yet.
 func (a *acrossing) take(ctx context.Context, wanted []spot) error {
 	read := map[string][]Stored{}
 	count := map[string]int{}

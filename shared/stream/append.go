@@ -9,34 +9,34 @@ import (
 	"github.com/millrace/millrace/shared/store"
 )
 
-// Append asks for events at the end of a stream, all or none.
+// Append is a request to append events to the end of a stream, all or none.
 type Append struct {
-	Stream   string // 1 to [MaxName] characters
-	Producer UUID   // who must own the stream, or begins it
-	Events   []Event
-	Once     *journal.Idempotency // nil: every call counts
+	Stream   string               // 1 to [MaxName] characters
+	Producer UUID                 // who must own the stream, or begins it
+	Events   []Event              // 1 to [MaxBatch], in this order; the caller checks that
+	Once     *journal.Idempotency // makes the append happen once within [journal.OnceFor]; nil: every call counts
 }
 
 // Appended says where one event went.
 type Appended struct {
 	ID       UUID
 	Name     string
-	Sequence int64
-	EventID  event.ID
+	Sequence int64    // of its name, dense from 1
+	EventID  event.ID // of StreamAppended on the journal
 }
 
 // Receipt says where the events of an append went, in their order.
 type Receipt struct {
 	Events   []Appended
-	Replayed bool // an earlier append with the same idempotency key answered
+	Replayed bool // this is the receipt of an earlier append with the same idempotency key
 }
 
-// Append appends events. Calls for one stream that come at once share a write: the next one takes all that have come while
-// one was under way. An append that has begun is not undone by the end of ctx.
+// Append appends events. Concurrent calls for one stream share writes: while one write is under way, the calls for the next
+// gather. The end of ctx does not undo an append that has begun.
 //
 // The error is ErrLocked for a foreign producer, journal.ErrIdempotencyMismatch for a key used with another content,
-// ErrTooManyNames or journal.ErrTooLarge for what no single write can hold; journal.ErrUnknownOutcome if it could not be
-// established whether the events are there.
+// ErrTooManyNames or journal.ErrTooLarge for what no single write can hold; journal.ErrUnknownOutcome if it is not known
+// whether the events are there.
 func (s *Streams) Append(ctx context.Context, a Append) (Receipt, error) {
 	if err := ctx.Err(); err != nil {
 		return Receipt{}, err
@@ -51,10 +51,10 @@ func (s *Streams) Append(ctx context.Context, a Append) (Receipt, error) {
 	}
 }
 
-// addition is one append and its answer.
+// addition is one append and its result.
 type addition struct {
 	Append
-	done    chan struct{} // closed when receipt and err are there
+	done    chan struct{} // closed when receipt and err are set
 	receipt Receipt
 	err     error
 	expired int64 // the version of an idempotency item that may be replaced; 0: there must be none
@@ -65,7 +65,7 @@ func (a *addition) finish(r Receipt, err error) {
 	close(a.done)
 }
 
-// size is about how many bytes of the write are this append's, the slot's part included.
+// size returns roughly how many bytes of the write are this append's, the slot's part included.
 func (a *addition) size() int {
 	size := 0
 	for i := range a.Events {
@@ -74,11 +74,11 @@ func (a *addition) size() int {
 	return size
 }
 
-// slotOverhead is about how many bytes a StreamAppended takes besides names.
+// slotOverhead is roughly how many bytes a StreamAppended takes besides names.
 const slotOverhead = 200
 
-// lane is a stream's appends of this process: one write after the other, so that they do not fail by each other. What it
-// knows of the stream is a guess that each write's conditions test.
+// lane writes this process's appends to a stream, one write after the other, so that they do not conflict with each other.
+// What it remembers of the stream may be outdated; each write's conditions check it.
 type lane struct {
 	streams *Streams
 	stream  string
@@ -88,17 +88,17 @@ type lane struct {
 	running bool
 
 	// Of the lane's one goroutine:
-	fresh bool // what follows was true when it was read or written
-	exist bool // there is the stream
+	fresh bool // the fields below were true when they were read or written
+	exist bool // the stream exists
 	head  head
 	at    int64 // version of the head
 	names map[string]state
 }
 
-// state is what is known of an event name; version 0 says that it is new.
+// state is the last sequence of an event name and its item's version; version 0 means that the name is new.
 type state struct{ last, version int64 }
 
-// lane puts an addition into its stream's lane, and sets that going.
+// lane puts an addition into its stream's lane, and starts the lane if it does not run.
 func (s *Streams) lane(stream string, a *addition) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -119,7 +119,7 @@ func (s *Streams) lane(stream string, a *addition) {
 	}
 }
 
-// forget drops the lanes in which nothing happens. Whoever adds holds s.mu, so that none is dropped that is about to go.
+// forget drops the lanes that do not run. The caller holds s.mu, without which nothing is added to a lane.
 func (s *Streams) forget() {
 	for name, l := range s.lanes {
 		l.mu.Lock()
@@ -137,14 +137,14 @@ func (l *lane) run() {
 	}
 }
 
-// What appends that share a write come to at most.
+// The bounds of appends that share a write.
 const (
 	sharedEvents = 1000
 	sharedBytes  = 256 << 10
 	sharedNames  = 16
 )
 
-// take answers what the next write is made of: all that wait, as far as one write holds them; nil ends the run.
+// take returns the appends of the next write: all that wait, of one producer, as far as one write holds them; nil ends the run.
 func (l *lane) take() []*addition {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -161,14 +161,14 @@ func (l *lane) take() []*addition {
 	return batch
 }
 
-// share is what a batch has come to.
+// share is the size of a batch so far.
 type share struct {
 	events, bytes int
 	names         map[string]struct{}
 	keys          map[store.Key]struct{} // of idempotency, of which a write has each once
 }
 
-// add counts an append in, and reports whether there is room for it beside others.
+// add counts an append, and reports whether the batch still fits into a shared write.
 func (s *share) add(a *addition) bool {
 	s.events, s.bytes = s.events+len(a.Events), s.bytes+a.size()
 	for i := range a.Events {
@@ -184,17 +184,17 @@ func (s *share) add(a *addition) bool {
 	return s.events <= sharedEvents && s.bytes <= sharedBytes && len(s.names) <= sharedNames && len(s.keys) <= sharedNames
 }
 
-// write appends a batch and answers everybody in it. What the store does not take together is written in halves, one after the
+// write appends a batch and finishes each of its additions. A batch that the store refuses is written in halves, one after the
 // other.
 func (l *lane) write(batch []*addition) {
 	w := &writing{lane: l, batch: batch}
 	receipt, err := l.streams.journal.Write(context.Background(), w.prepare)
 	n := len(w.batch)
 	switch {
-	case n == 0: // each has been answered otherwise
+	case n == 0: // all are finished already
 	case err == nil:
 		w.landed(receipt)
-	case n > 1 && journal.Refused(err): // one of them is at fault perhaps, and not the others
+	case n > 1 && journal.Refused(err): // perhaps because of one of them
 		l.fresh = false
 		l.write(w.batch[: n/2 : n/2])
 		l.write(w.batch[n/2:])

@@ -50,7 +50,7 @@ func TestTwentyProducersRaceForAStream(t *testing.T) {
 	})
 }
 
-// appended answers what the journal tells of streams.
+// appended returns the journal's events of streams.
 func (b *bench) appended() []event.Event {
 	b.t.Helper()
 	a, err := b.journal.ReadAfter(b.t.Context(), journal.Request{})
@@ -74,7 +74,7 @@ func TestAForeignAppendTakesNoSequence(t *testing.T) {
 	})
 }
 
-// The sequences are dense, and in the order of the journal, when many appends come at once through several processes.
+// The sequences are dense, and in the order of the journal, under concurrent appends of several processes.
 func TestConcurrentAppends(t *testing.T) {
 	t.Parallel()
 	on(t, func(t *testing.T, b *bench) {
@@ -188,7 +188,7 @@ func TestOneKeyUsedAtOnceAppendsOnce(t *testing.T) {
 	})
 }
 
-// What follows all streams learns from the journal what was appended, and finds it by its id.
+// A follower of the journal sees what is appended to all streams, and finds each event by its id.
 func TestTheJournalTells(t *testing.T) {
 	t.Parallel()
 	on(t, func(t *testing.T, b *bench) {

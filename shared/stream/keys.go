@@ -14,16 +14,16 @@ import (
 
 // Where things lie in the table work; N is the number of a stream:
 //
-//	streams            STREAM          that there is this stream
-//	stream/STREAM      -               its head
+//	streams            STREAM          marks that the stream exists
+//	stream/=STREAM     -               its head
 //	stream-names/N     NAME            the last sequence of an event name
 //	stream-order/N     LAST PLACE      which events have the places up to this one
 //	stream/N/NAME      LAST SEQUENCE   events with the sequences up to this one
-//	offsets/N          CONSUMER NAME   a consumer's offset
-//	append/HASH        -               what an idempotency key was answered
+//	offsets/N          CONSUMER=NAME   a consumer's offset
+//	append/HASH        -               the receipt of an idempotency key
 //
-// No two names meet: a name is the whole rest of its key, as it is, after parts of fixed length. Where a sort key would be
-// too long, it holds the name's hash under a mark of its own.
+// Keys of different names differ: a name is the rest of its key, unchanged, after parts of fixed length. Where the sort key
+// of an offset would be too long, it holds the name's hash behind "#" in place of "=".
 const (
 	partitionStreams = "streams"
 	only             = "-"
@@ -46,7 +46,7 @@ func runPartition(n number, name string) string { return "stream/" + n.String() 
 
 func offsetPartition(n number) string { return "offsets/" + n.String() }
 
-// offsetSort begins with the consumer, so that what one consumer has is a range.
+// offsetSort returns the sort key of an offset. It begins with the consumer, so that the offsets of one consumer are a range.
 func offsetSort(consumer UUID, name string) string {
 	const most = store.MaxSort - 64
 	if len(name) <= most {
@@ -63,22 +63,22 @@ func onceKey(once *journal.Idempotency) store.Key {
 	return work("append/"+hex.EncodeToString(sum[:]), only)
 }
 
-// ordinal answers a place or a sequence so that texts sort as numbers do.
+// ordinal returns a place or a sequence as a text that sorts as the number does.
 func ordinal(n int64) string { return fmt.Sprintf("%014x", n) }
 
-// head is what is known of a stream as a whole.
+// head is the item of a stream as a whole.
 type head struct {
 	Number   number `json:"n"`
 	Producer UUID   `json:"p"`
-	Last     int64  `json:"l"` // the place of its last event, and so how many it has
+	Last     int64  `json:"l"` // the place of its last event, which is how many it has
 }
 
-// named is what is known of an event name in a stream.
+// named is the item of an event name in a stream.
 type named struct {
 	Last int64 `json:"l"` // its last sequence
 }
 
-// offset is how far a consumer is with an event name.
+// offset is the item of a consumer's offset of an event name.
 type offset struct {
 	Consumer UUID      `json:"c"`
 	Name     string    `json:"n"`

@@ -7,11 +7,11 @@ import (
 	"github.com/millrace/millrace/shared/store"
 )
 
-// Overview is a stream as lists show it.
+// Overview is a stream in a list.
 type Overview struct {
 	Stream   string
 	Producer UUID
-	Events   int64
+	Events   int64       // how many it has
 	Names    []NameCount // by name
 	More     bool        // there are further names
 }
@@ -19,13 +19,14 @@ type Overview struct {
 // NameCount is an event name of a stream.
 type NameCount struct {
 	Name     string
-	Sequence int64 // its last, and so how many it has
+	Sequence int64 // its last, which is how many events it has
 }
 
 // listedNames is how many names each stream of a list shows.
 const listedNames = 100
 
-// List answers streams by name, behind one; more says that there are others.
+// List returns at most limit streams by name, those behind after; 0 means all that the store returns at once. more says that
+// there are others.
 func (s *Streams) List(ctx context.Context, after string, limit int) (all []Overview, more bool, err error) {
 	page, err := s.page(ctx, partitionStreams, next(after), "", limit)
 	if err != nil {
@@ -41,7 +42,7 @@ func (s *Streams) List(ctx context.Context, after string, limit int) (all []Over
 	return all, page.More, nil
 }
 
-// Describe answers a stream, with as many of its names behind one.
+// Describe returns a stream, with at most limit of its names behind after. The error is ErrNoStream if there is none.
 func (s *Streams) Describe(ctx context.Context, stream, after string, limit int) (Overview, error) {
 	h, err := s.head(ctx, stream)
 	if err != nil {
@@ -81,17 +82,17 @@ func (s *Streams) allNames(ctx context.Context, n number) (all []NameCount, err 
 	return all, nil
 }
 
-// Lag is how far a consumer is with an event name.
+// Lag is a consumer's offset of an event name, and how many events the name has.
 type Lag struct {
 	Consumer UUID
 	Name     string
-	Offset   int64
-	Last     int64 // the name's last sequence
-	Moved    time.Time
-	Cursor   string // where a list goes on behind it
+	Offset   int64     // the last sequence acknowledged; 0: none
+	Last     int64     // the name's last sequence
+	Moved    time.Time // when the offset changed last
+	Cursor   string    // for the argument after of [Streams.Consumers]
 }
 
-// Consumers answers how far the consumers of a stream are, by consumer and name, behind a cursor.
+// Consumers returns the offsets of the consumers of a stream, by consumer and name: at most limit, behind a cursor.
 func (s *Streams) Consumers(ctx context.Context, stream, after string, limit int) (all []Lag, more bool, err error) {
 	n, err := s.find(ctx, stream)
 	if err != nil {
@@ -111,7 +112,7 @@ func (s *Streams) Consumers(ctx context.Context, stream, after string, limit int
 	return all, page.More, s.lastOf(ctx, n, all)
 }
 
-// lastOf fills in the last sequence of each name.
+// lastOf sets the last sequence of each name.
 func (s *Streams) lastOf(ctx context.Context, n number, all []Lag) error {
 	var keys []store.Key
 	index := map[string]int{}
@@ -140,7 +141,7 @@ func (s *Streams) lastOf(ctx context.Context, n number, all []Lag) error {
 	return nil
 }
 
-// offsetsOf answers all offsets of one consumer in a stream.
+// offsetsOf returns all offsets of one consumer in a stream.
 func (s *Streams) offsetsOf(ctx context.Context, n number, consumer UUID) (all []offset, err error) {
 	from, to := offsetPrefix(consumer), offsetPrefix(consumer)+"~"
 	for more := true; more; {
@@ -168,7 +169,7 @@ func (s *Streams) page(ctx context.Context, partition, from, to string, limit in
 		return page, unavailable("list", err)
 	}
 	var page store.Page
-	for len(page.Items) <= limit { // one more tells whether there are more
+	for len(page.Items) <= limit { // one more than asked for, to learn whether there are more
 		r.Limit = limit + 1 - len(page.Items)
 		next, err := s.store.Query(ctx, r)
 		if err != nil {
@@ -186,7 +187,7 @@ func (s *Streams) page(ctx context.Context, partition, from, to string, limit in
 	return page, nil
 }
 
-// next answers the least text above one; of none, none.
+// next returns the least text above one; "" for "".
 func next(text string) string {
 	if text == "" {
 		return ""

@@ -11,7 +11,7 @@ import (
 	"github.com/millrace/millrace/shared/stream"
 )
 
-// names are those that others mix up.
+// names are those that careless keys confuse.
 var names = []string{
 	"a", "ab", "abc", "bc", "c", "a b", "a/b", "a/", "/", "//", "-", "=", "#", `"`, `'; DROP TABLE streams; --`, "\x00", "a\x00", "\x00a", "%2F", "ü",
 	"u\u0308", "\U0010FFFF", strings.Repeat("\U0010FFFF", 255), strings.Repeat("\U0010FFFF", 254) + "x",

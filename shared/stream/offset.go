@@ -10,7 +10,7 @@ import (
 	"github.com/millrace/millrace/shared/store"
 )
 
-// offset reads a consumer's offset of a name, 0 where it has none, and the item's version.
+// offset returns a consumer's offset of a name, 0 where it has none, and the item's version.
 func (s *Streams) offset(ctx context.Context, n number, consumer UUID, name string) (offset, int64, error) {
 	none := offset{Consumer: consumer, Name: name}
 	items, err := s.store.Get(ctx, work(offsetPartition(n), offsetSort(consumer, name)))
@@ -21,11 +21,11 @@ func (s *Streams) offset(ctx context.Context, n number, consumer UUID, name stri
 	return o, items[0].Version, decode(items[0], &o)
 }
 
-// maxMoves is how often a change of an offset is tried that others get ahead of.
+// maxMoves is how often a change of an offset is tried that conflicts with others.
 const maxMoves = 20
 
-// move changes an offset to what `to` makes of it. Offsets are nobody else's, and no event: they are written without the
-// journal, each change resting on the version before.
+// move changes an offset to what `to` returns for it. Offsets are no events: they are written without the journal, each
+// change under the condition that the version is the one that was read.
 func (s *Streams) move(ctx context.Context, n number, consumer UUID, name string, to func(now int64) (int64, error)) (int64, error) {
 	for try := range maxMoves {
 		o, version, err := s.offset(ctx, n, consumer, name)
@@ -47,7 +47,7 @@ func (s *Streams) move(ctx context.Context, n number, consumer UUID, name string
 		case err == nil:
 			return target, nil
 		case store.AsConflict(err) != nil, errors.Is(err, store.ErrBusy):
-		case errors.Is(err, store.ErrUnknown) && ctx.Err() == nil: // it is read what has become of it
+		case errors.Is(err, store.ErrUnknown) && ctx.Err() == nil: // the next try reads whether it was applied
 		default:
 			return 0, unavailable("move an offset", err)
 		}
@@ -58,8 +58,8 @@ func (s *Streams) move(ctx context.Context, n number, consumer UUID, name string
 	return 0, journal.ErrUnavailable
 }
 
-// Acknowledge says that a consumer is done with an event, and answers its offset. An event acknowledged already changes
-// nothing; one that is not the next of its name is an [*OutOfOrderError]; ErrNoStream and ErrNoEvent say what is not there.
+// Acknowledge notes that a consumer is done with an event, and returns its offset. An event acknowledged already changes
+// nothing; one that is not the next of its name is an [*OutOfOrderError]; ErrNoStream and ErrNoEvent say what is missing.
 func (s *Streams) Acknowledge(ctx context.Context, stream string, consumer, id UUID) (int64, error) {
 	n, err := s.find(ctx, stream)
 	if err != nil {
@@ -84,8 +84,8 @@ func (s *Streams) Acknowledge(ctx context.Context, stream string, consumer, id U
 	})
 }
 
-// Move sets a consumer's offset of a name: back, so that events are read again, or up. It may be 0 and at most the name's
-// last sequence, or the error is ErrBeyond; ErrNoStream says that there is no such stream.
+// Move sets a consumer's offset of a name: back, so that events are read again, or up. It is from 0 to the name's last
+// sequence, otherwise the error is ErrBeyond; ErrNoStream says that there is no such stream.
 func (s *Streams) Move(ctx context.Context, stream string, consumer UUID, name string, to int64) error {
 	n, err := s.find(ctx, stream)
 	if err != nil {

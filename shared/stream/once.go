@@ -9,7 +9,7 @@ import (
 	"github.com/millrace/millrace/shared/store"
 )
 
-// answered is what an idempotency key is remembered by: where the events went. Their sequences are read there.
+// answered is the item of an idempotency key: where the events went. Their sequences are read there.
 type answered struct {
 	Fingerprint []byte   `json:"f"`
 	Number      number   `json:"n"`
@@ -18,8 +18,8 @@ type answered struct {
 	Count       int      `json:"c"`
 }
 
-// onceOp remembers the answer beside the events. Rule (unique things, T11): that an earlier one is there is found out by
-// the write.
+// onceOp returns the put of the idempotency key's item. Rule (unique things): it is part of the events' write, whose condition
+// finds an earlier one.
 func (a *addition) onceOp(s *Streams, n number, place int64, first event.ID) store.Op {
 	cond := store.Absent
 	if a.expired > 0 {
@@ -29,7 +29,7 @@ func (a *addition) onceOp(s *Streams, n number, place int64, first event.ID) sto
 	return store.Put(store.Item{Key: onceKey(a.Once), Value: value, Expires: s.now().Add(journal.OnceFor)}, cond)
 }
 
-// earlier answers what the append was answered before, by the item of its key; done is false if that has expired.
+// earlier returns the receipt of the earlier append, from the item of its key; done is false if that has expired.
 func (a *addition) earlier(ctx context.Context, s *Streams, found *store.Item) (r Receipt, done bool, err error) {
 	if found.Expires.Before(s.now()) {
 		a.expired = found.Version
@@ -42,7 +42,7 @@ func (a *addition) earlier(ctx context.Context, s *Streams, found *store.Item) (
 	if !bytes.Equal(was.Fingerprint, a.Once.Fingerprint[:]) || was.Count != len(a.Events) {
 		return r, true, journal.ErrIdempotencyMismatch
 	}
-	_, p, _, err := s.locate(ctx, eventID(was.Number, was.Place)) // one write put all of them into one item
+	_, p, _, err := s.locate(ctx, eventID(was.Number, was.Place)) // one write puts all of them into one item
 	if err != nil {
 		return r, true, err
 	}

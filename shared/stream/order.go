@@ -8,7 +8,7 @@ import (
 	"github.com/millrace/millrace/shared/store"
 )
 
-// places says which events have the places from First on. Its key has the last of them.
+// places lists the events at the places from First on. Its key has the last place.
 type places struct {
 	Stream string    `json:"s"`
 	First  int64     `json:"f"`
@@ -23,7 +23,7 @@ type spanned struct {
 	Count int64 `json:"c"`
 }
 
-// add says that the next place is that of an event.
+// add gives the next place to an event.
 func (p *places) add(name string, sequence int64) {
 	if last := len(p.Spans) - 1; last >= 0 {
 		s := &p.Spans[last]
@@ -45,14 +45,14 @@ func (p *places) add(name string, sequence int64) {
 	p.Spans = append(p.Spans, spanned{Name: index, First: sequence, Count: 1})
 }
 
-// spot is an event's place, and what is there.
+// spot is an event's place, name and sequence.
 type spot struct {
 	place    int64
 	name     string
 	sequence int64
 }
 
-// spots answers what has the places from one on.
+// spots returns the events at the places from one on.
 func (p *places) spots(from int64) []spot {
 	var all []spot
 	place := p.First
@@ -67,7 +67,7 @@ func (p *places) spots(from int64) []spot {
 	return all
 }
 
-// placesAt answers the item that holds a place of a stream.
+// placesAt returns the item that holds a place of a stream; ErrNoEvent if there is none.
 func (s *Streams) placesAt(ctx context.Context, n number, place int64) (places, error) {
 	var p places
 	page, err := s.store.Query(ctx, store.Range{
@@ -88,12 +88,12 @@ func (s *Streams) placesAt(ctx context.Context, n number, place int64) (places, 
 	return p, nil
 }
 
-// visible is how long after one item of a write another may still be invisible, about, on stores whose writes of several
+// visible is roughly how long after one item of a write another may still be invisible, on stores whose writes of several
 // items show one item after the other.
 const visible = 50 * time.Millisecond
 
-// locate finds the place of the event with that UUID. What is not there is looked for twice, as the event may have been
-// read already while its place cannot be seen yet.
+// locate finds the place of the event with that UUID. A missing place is looked for twice, as the event may have been
+// read already while its place is not visible yet.
 func (s *Streams) locate(ctx context.Context, id UUID) (n number, p places, at spot, err error) {
 	n, place, ok := id.split()
 	if !ok {
@@ -120,7 +120,7 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// Get answers the event with that UUID, and the name of its stream. The error is ErrNoEvent if there is none.
+// Get returns the event with that UUID, and the name of its stream. The error is ErrNoEvent if there is none.
 func (s *Streams) Get(ctx context.Context, id UUID) (Stored, string, error) {
 	n, p, at, err := s.locate(ctx, id)
 	if err != nil {

@@ -7,17 +7,18 @@ import (
 	"github.com/millrace/millrace/shared/store"
 )
 
-// Reading asks for what a consumer has not acknowledged.
+// Reading is a request for what a consumer has not acknowledged.
 type Reading struct {
 	Stream   string
 	Consumer UUID
 	Name     string        // of the events; empty: all names, in the stream's order
 	Limit    int           // at least 1
-	MaxBytes int           // of bodies, about; 0: 4 MiB
-	Timeout  time.Duration // how long to wait for a first event
+	MaxBytes int           // bytes of bodies after which it ends; default 4 MiB
+	Timeout  time.Duration // how long to wait for a first event; default 0, not at all
 }
 
-// Read answers events that the consumer has not acknowledged, the oldest first, no more than Limit and MaxBytes. What it costs depends on how many it answers, not on where they are. The error is ErrNoStream where there is no
+// Read returns events that the consumer has not acknowledged, the oldest first, at most Limit; it ends with the event that
+// reaches MaxBytes. Its cost depends on how many it returns, not on where they are. The error is ErrNoStream where there is no
 // such stream.
 func (s *Streams) Read(ctx context.Context, r Reading) ([]Stored, error) {
 	if r.MaxBytes <= 0 {
@@ -45,8 +46,8 @@ func (s *Streams) unacknowledged(ctx context.Context, n number, r Reading) ([]St
 	return s.after(ctx, n, r.Name, o.Offset, r.Limit, r.MaxBytes)
 }
 
-// after answers the events of a name behind a sequence. It ends before a gap: on stores that show the items of a write one
-// after the other, what is in the gap is about to be seen.
+// after returns the events of a name behind a sequence. It ends before a gap: on stores that show the items of a write one
+// after the other, the gap is about to become visible.
 func (s *Streams) after(ctx context.Context, n number, name string, sequence int64, limit, most int) ([]Stored, error) {
 	var all []Stored
 	bytes, items := 0, min(limit, firstItems)
@@ -75,10 +76,10 @@ func (s *Streams) after(ctx context.Context, n number, name string, sequence int
 		if !page.More || len(page.Items) == 0 {
 			return all, nil
 		}
-		each := max(len(all)/len(page.Items), 1) // as many items as seem to hold what is left
+		each := max(len(all)/len(page.Items), 1) // an estimate of how many items hold the rest
 		items = (limit - len(all) + each - 1) / each
 	}
 }
 
-// firstItems is how many items are read before it is known how many events they hold.
+// firstItems is how many items are read first, before it is known how many events an item holds.
 const firstItems = 4

@@ -19,7 +19,7 @@ import (
 	"github.com/millrace/millrace/shared/stream"
 )
 
-// picky is a store that does not take everything that its limits allow, and is slow, so that writes are shared.
+// picky is a store that refuses some writes within the limits, and is slow, so that writes are shared.
 type picky struct{ store.Store }
 
 // Write refuses values with the word poison.
@@ -33,8 +33,8 @@ func (p picky) Write(ctx context.Context, w store.Write) error {
 	return p.Store.Write(ctx, w)
 }
 
-// TestNoAppendIsRefusedBesideOneThatTheStoreDoesNotTake: appends to a stream share writes; one that no store takes is refused
-// alone, and leaves no gap.
+// TestNoAppendIsRefusedBesideOneThatTheStoreDoesNotTake: of appends that share a write, only the one that the store refuses
+// fails, and leaves no gap.
 func TestNoAppendIsRefusedBesideOneThatTheStoreDoesNotTake(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -66,8 +66,8 @@ func TestNoAppendIsRefusedBesideOneThatTheStoreDoesNotTake(t *testing.T) {
 	})
 }
 
-// TestAPayloadIsTakenHoweverItIsSpelled: an event of a stream up to the limit of a value is taken and comes back as it was, with
-// names of whatever characters beside it; what no item holds is told as too large, not as a store that cannot be reached.
+// TestAPayloadIsTakenHoweverItIsSpelled: an event of a stream up to the limit of a value is stored and read back unchanged, with
+// names of any characters; for a larger one the error is ErrTooLarge, not that of a store that cannot be reached.
 func TestAPayloadIsTakenHoweverItIsSpelled(t *testing.T) {
 	t.Parallel()
 	on(t, func(t *testing.T, b *bench) {

@@ -9,12 +9,12 @@ import (
 	"github.com/millrace/millrace/shared/store"
 )
 
-// Event is one to be appended.
+// Event is an event to be appended.
 type Event struct {
 	Name    string // 1 to [MaxName] characters
 	Version int64  // at least 1
-	// Body is the members of the event besides "event": system, trigger and payload, as JSON members without braces
-	// around them. Immutable.
+	// Body holds the members of the event besides "event": system, trigger and payload, as JSON members without braces
+	// around them. It is immutable.
 	Body []byte
 }
 
@@ -35,10 +35,11 @@ type run struct {
 	events []Stored
 }
 
-// Reading one event reads its run, so that runs are short; but a write has so many items at most, whatever its size.
+// Reading one event reads its run, so that runs are short; but a write holds a bounded number of items, whatever its size.
+// A run of several events has at most max(shortRun, bytes of the write / manyRuns) bytes.
 const (
-	shortRun = 8 << 10 // bytes of an item with more than one event...
-	manyRuns = 30      // ...or as many as make a write about twice so many items
+	shortRun = 8 << 10
+	manyRuns = 30
 )
 
 const runFormat = 1
@@ -46,7 +47,7 @@ const runFormat = 1
 // runOverhead is at most how many bytes an event takes besides its body.
 const runOverhead = 4 * binary.MaxVarintLen64
 
-// encodeRun answers: format (one byte), first sequence, count, then per event place, EventId, version, body; numbers as
+// encodeRun returns: format (one byte), first sequence, count, then per event place, EventId, version, body; numbers as
 // unsigned varints, the body after its length.
 func encodeRun(first int64, events []Stored) []byte {
 	size := 1 + 2*binary.MaxVarintLen64

@@ -16,10 +16,10 @@ const (
 	reactivated = "Subscription reactivated"
 )
 
-// table is the events of the seed's example, in its order.
+// table holds the events of the event server's example of consumer offsets, in its order.
 var table = []string{initiated, initiated, confirmed, aborted, initiated, confirmed, canceled, reactivated}
 
-// The table and the walk of eleven steps are those of seed 003, "What is the consumer offset?".
+// The table and the walk of eleven steps are the event server's example of consumer offsets.
 func TestSeedTable(t *testing.T) {
 	t.Parallel()
 	on(t, func(t *testing.T, b *bench) {
@@ -65,7 +65,7 @@ func TestSeedWalk(t *testing.T) {
 	})
 }
 
-// offsetIs demands where the consumer is; one without an offset is at 0.
+// offsetIs demands the consumer's offset; one that has none is at 0.
 func (b *bench) offsetIs(name string, want int64) {
 	b.t.Helper()
 	all, _, err := b.Consumers(b.t.Context(), newsletter, "", 100)

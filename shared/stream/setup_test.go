@@ -13,7 +13,7 @@ import (
 	"github.com/millrace/millrace/shared/stream"
 )
 
-// bench is streams and what a test needs to look at them.
+// bench holds streams, and the store and the journal below them.
 type bench struct {
 	*stream.Streams
 	t       testing.TB
@@ -51,7 +51,7 @@ func setup(t testing.TB, s store.Store) *bench {
 	return b
 }
 
-// process answers another process's access to the same streams.
+// process returns another process's access to the same streams.
 func (b *bench) process() (*stream.Streams, *journal.Journal) {
 	j := journal.Open(b.store, journal.Options{})
 	b.t.Cleanup(func() { _ = j.Close() })
@@ -71,7 +71,7 @@ var (
 	consumer = uuid(0xC)
 )
 
-// named answers an event whose body says which one of its name it is.
+// named returns an event whose body holds its number n.
 func named(name string, n int) stream.Event {
 	return stream.Event{Name: name, Version: 1, Body: fmt.Appendf(nil, `"payload":{"n":%d}`, n)}
 }
@@ -90,7 +90,7 @@ func (b *bench) append(to string, names ...string) []stream.Appended {
 	return all
 }
 
-// read answers what a consumer gets, as NAME SEQUENCE.
+// read returns what a consumer reads, and each event as NAME SEQUENCE.
 func (b *bench) read(from, name string, limit int) (all []stream.Stored, labels []string) {
 	b.t.Helper()
 	all, err := b.Read(b.t.Context(), stream.Reading{Stream: from, Consumer: consumer, Name: name, Limit: limit})

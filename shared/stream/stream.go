@@ -11,7 +11,7 @@ import (
 	"github.com/millrace/millrace/shared/store"
 )
 
-// What the methods of a Streams answer when they do not answer nil, besides the errors of package journal.
+// The errors of a Streams, besides those of package journal.
 var (
 	// ErrLocked is returned by Append where the stream is another producer's; nothing was stored.
 	ErrLocked = errors.New("stream: the stream is another producer's")
@@ -31,33 +31,33 @@ var (
 
 // OutOfOrderError is returned by Acknowledge for an event that is not the next one.
 type OutOfOrderError struct {
-	Name       string
-	Next, This int64 // the sequence that would be right, and that of the event
+	Name       string // of the event
+	Next, This int64  // the sequence to acknowledge next, and that of the event
 }
 
-// Error names both sequences.
+// Error returns a text that names both sequences.
 func (e *OutOfOrderError) Error() string {
 	return fmt.Sprintf("stream: sequence %d is not the next to acknowledge, %d is", e.This, e.Next)
 }
 
 // Limits of streams.
 const (
-	MaxName  = 255  // characters of a stream's or an event's name (seed 003)
+	MaxName  = 255  // characters of a stream's or an event's name, as in the event server
 	MaxBatch = 1000 // events in one append
 )
 
-// Journal is what streams ask of a journal; a [journal.Journal] does it.
+// Journal holds the methods of a [journal.Journal] that streams use.
 type Journal interface {
 	Write(ctx context.Context, prepare journal.Prepare) (journal.Receipt, error)
 	ReadAfter(ctx context.Context, r journal.Request) (journal.Answer, error)
 	ReadNewest(ctx context.Context, r journal.Request) (journal.Answer, error)
 }
 
-// Options of a Streams. Store and Journal are needed.
+// Options of a Streams. Store and Journal are required.
 type Options struct {
 	Store   store.Store
 	Journal Journal
-	Now     func() time.Time // default time.Now; for the expiry of idempotency keys and the time of offsets
+	Now     func() time.Time // the clock for the expiry of idempotency keys and the time of offsets; default time.Now
 }
 
 // Streams gives access to all streams in a store. Its methods may be called concurrently.
@@ -68,13 +68,13 @@ type Streams struct {
 
 	mu    sync.Mutex
 	lanes map[string]*lane  // of streams that are appended to
-	known map[string]number // of streams that are read; a stream keeps its number for good
+	known map[string]number // of streams that are read; a stream's number never changes
 }
 
-// maxRemembered bounds what is kept of streams in memory. Beyond it, what is known is read again.
+// maxRemembered bounds the numbers, the names and the lanes in memory. Beyond it they are dropped and read again.
 const maxRemembered = 4096
 
-// Open answers the streams in a store. Nothing is read or written yet, and nothing is to be closed.
+// Open returns the streams in a store. Nothing is read or written yet, and there is nothing to close.
 func Open(o Options) *Streams {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -84,7 +84,7 @@ func Open(o Options) *Streams {
 	}
 }
 
-// find answers the number of the stream of that name.
+// find returns the number of the stream of that name.
 func (s *Streams) find(ctx context.Context, name string) (number, error) {
 	s.mu.Lock()
 	n, known := s.known[name]
@@ -118,7 +118,7 @@ func (s *Streams) head(ctx context.Context, name string) (head, error) {
 	return h, decode(items[0], &h)
 }
 
-// unavailable wraps what the store said so that callers need not know its errors.
+// unavailable returns the journal's error for one of the store's, so that callers need not know those; nil for nil.
 func unavailable(doing string, err error) error {
 	if errors.Is(err, store.ErrUnknown) && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) {
 		return fmt.Errorf("%w: %s: %w", journal.ErrUnknownOutcome, doing, err)

@@ -9,7 +9,7 @@ import (
 // UUID names a producer, a consumer or an event (RFC 9562).
 //
 // The UUID of an event is of version 8: 60 bits of its stream's number, which is drawn at random when the stream begins,
-// and 62 bits of its place in the stream. So an event is found by its UUID without an index of them.
+// and 62 bits of its place in the stream. So an event is found by its UUID without an index.
 type UUID [16]byte
 
 // ErrUUID is returned by ParseUUID.
@@ -28,7 +28,7 @@ func ParseUUID(text string) (UUID, error) {
 	return u, nil
 }
 
-// String answers the UUID in lower case.
+// String returns the UUID in lower case.
 func (u UUID) String() string {
 	text := make([]byte, 0, 36)
 	for i, b := range u {
@@ -40,16 +40,16 @@ func (u UUID) String() string {
 	return string(text)
 }
 
-// MarshalText answers [UUID.String].
+// MarshalText returns [UUID.String].
 func (u UUID) MarshalText() ([]byte, error) { return []byte(u.String()), nil }
 
-// UnmarshalText reads what [ParseUUID] does.
+// UnmarshalText reads the form that [ParseUUID] reads.
 func (u *UUID) UnmarshalText(text []byte) (err error) {
 	*u, err = ParseUUID(string(text))
 	return err
 }
 
-// number is a stream's own, of 60 bits. Keys hold it in place of the stream's name.
+// number is a stream's number, of 60 bits. Keys hold it in place of the stream's name.
 type number uint64
 
 const (
@@ -58,7 +58,7 @@ const (
 	variant    = 1 << 63 // the two highest bits are 10
 )
 
-// eventID answers the UUID of the event at a place of a stream.
+// eventID returns the UUID of the event at a place of a stream.
 func eventID(n number, place int64) UUID {
 	var u UUID
 	high := uint64(n)>>12<<16 | version8 | uint64(n)&0xFFF
@@ -67,7 +67,7 @@ func eventID(n number, place int64) UUID {
 	return u
 }
 
-// split answers where the event with that UUID is; ok is false for one that no event can have.
+// split returns the stream's number and the place of the event with that UUID; ok is false if no event can have it.
 func (u UUID) split() (n number, place int64, ok bool) {
 	high, low := binary.BigEndian.Uint64(u[:8]), binary.BigEndian.Uint64(u[8:])
 	n, place = number(high>>16<<12|high&0xFFF), int64(low&^(3<<62))

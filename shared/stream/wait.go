@@ -9,8 +9,8 @@ import (
 	"github.com/millrace/millrace/shared/journal"
 )
 
-// wait reads again whenever the journal tells of an append that the reading asks for, until there is something or time is
-// up. The journal wakes those that wait in the process of an append, and looks for what others append.
+// wait reads again whenever the journal has an append that the reading asks for, until there is something or time is up. The
+// journal notifies waiting readers of appends in their own process, and polls for those of others.
 func (s *Streams) wait(ctx context.Context, n number, r Reading) ([]Stored, error) {
 	deadline := time.Now().Add(r.Timeout)
 	field := append(nameField(r.Name), ',')
@@ -22,7 +22,7 @@ func (s *Streams) wait(ctx context.Context, n number, r Reading) ([]Stored, erro
 		if err != nil {
 			return nil, err
 		}
-		// What was appended before newest is found here, what is appended after it by the journal.
+		// What was appended before newest is found here, what is appended later by the journal.
 		found, err := s.unacknowledged(ctx, n, r)
 		if err != nil || len(found) > 0 {
 			return found, err
@@ -42,7 +42,7 @@ func (s *Streams) wait(ctx context.Context, n number, r Reading) ([]Stored, erro
 		if err != nil || len(found) > 0 {
 			return found, err
 		}
-		if err := pause(ctx, visible); err != nil { // it is there, and about to be seen
+		if err := pause(ctx, visible); err != nil { // it is stored, and about to become visible
 			return nil, err
 		}
 	}

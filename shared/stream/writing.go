@@ -18,11 +18,11 @@ import (
 // writing is one write of a lane.
 type writing struct {
 	lane  *lane
-	batch []*addition // those that have not been answered yet
+	batch []*addition // those that are not finished yet
 	ops   []store.Op  // of the last attempt
 	rows  []row
 	next  head
-	names map[string]state // what the write makes of them; their versions are the slot's position
+	names map[string]state // the names' new last sequences, and their versions before the write
 }
 
 // row is one event of the write.
@@ -34,7 +34,7 @@ type row struct {
 // errNothing ends a write for which nothing is left to do.
 var errNothing = errors.New("stream: nothing to write")
 
-// prepare reads what the write rests on and answers the change.
+// prepare reads the items that the write depends on and returns the change.
 func (w *writing) prepare(ctx context.Context, lost *store.Conflict) (journal.Change, error) {
 	if lost != nil {
 		w.learn(ctx, lost)
@@ -55,7 +55,7 @@ func (w *writing) prepare(ctx context.Context, lost *store.Conflict) (journal.Ch
 	return journal.Change{Events: w.events(), Ops: w.changes}, nil
 }
 
-// learn takes in why an attempt failed: somebody has used an idempotency key before, or has appended meanwhile.
+// learn handles the conflict of an attempt: an idempotency key was used before, or another process has appended.
 func (w *writing) learn(ctx context.Context, lost *store.Conflict) {
 	for _, failed := range lost.Failed {
 		if failed.Op >= len(w.ops) || !w.replay(ctx, w.ops[failed.Op].Item.Key, failed.Found) {
@@ -64,7 +64,7 @@ func (w *writing) learn(ctx context.Context, lost *store.Conflict) {
 	}
 }
 
-// replay answers the append whose idempotency key was found used; it reports whether it was one of those.
+// replay finishes the append whose idempotency key was found used; it reports whether key is one of the batch.
 func (w *writing) replay(ctx context.Context, key store.Key, found *store.Item) bool {
 	i := slices.IndexFunc(w.batch, func(a *addition) bool { return a.Once != nil && onceKey(a.Once) == key })
 	if i < 0 {
@@ -81,7 +81,7 @@ func (w *writing) replay(ctx context.Context, key store.Key, found *store.Item) 
 	return true
 }
 
-// refuse answers those whom the stream is not open to. All of a batch are of one producer.
+// refuse finishes the batch with ErrLocked if the stream is another producer's. All of a batch are of one producer.
 func (w *writing) refuse() {
 	if !w.lane.exist || w.lane.head.Producer == w.batch[0].Producer {
 		return
@@ -92,7 +92,7 @@ func (w *writing) refuse() {
 	w.batch = nil
 }
 
-// look reads what the lane does not know yet: the head, and the names of a batch.
+// look reads what the lane does not remember: the head, and the names of a batch.
 func (l *lane) look(ctx context.Context, batch []*addition) error {
 	if !l.fresh || !l.exist {
 		if err := l.lookAtHead(ctx); err != nil || !l.exist {
@@ -174,21 +174,21 @@ func (w *writing) arrange() {
 	}
 }
 
-// draw answers the number of a new stream. That it is nobody else's is seen by the write, which demands that the stream's
-// first places are free.
+// draw returns a random number for a new stream. The write makes it unique: its condition is that the number's first places are
+// free.
 func draw() number {
 	var b [8]byte
 	_, _ = rand.Read(b[:]) // never fails
 	return number(binary.BigEndian.Uint64(b[:]) >> (64 - numberBits))
 }
 
-// What one write can hold, less what the journal adds to it.
+// The bounds of one write, less what the journal adds to it.
 const (
 	mostOps   = store.MaxOps - 9
 	mostBytes = 2600 << 10
 )
 
-// fits answers an error for a write that no store would take. Only an append of its own can be so large.
+// fits returns an error for a write beyond the bounds. Only a single append can be so large.
 func (w *writing) fits() error {
 	if w.bytes() > mostBytes {
 		return journal.ErrTooLarge
@@ -206,7 +206,7 @@ func (w *writing) bytes() (sum int) {
 	return sum
 }
 
-// events are what the journal is told.
+// events returns the write's events on the journal.
 func (w *writing) events() []event.Event {
 	all := make([]event.Event, len(w.rows))
 	for i, r := range w.rows {
@@ -223,13 +223,13 @@ func (w *writing) events() []event.Event {
 	return all
 }
 
-// nameField is how the fields of StreamAppended begin.
+// nameField returns the beginning of the fields of StreamAppended.
 func nameField(name string) []byte {
 	field, _ := jsontext.AppendQuote([]byte(`"name":`), name) // names are UTF-8
 	return field
 }
 
-// changes are the write's operations besides the slot.
+// changes returns the write's operations besides the slot.
 func (w *writing) changes(r journal.Receipt) []store.Op {
 	n := w.next.Number
 	headCond := store.Absent
@@ -264,7 +264,7 @@ func (w *writing) changes(r journal.Receipt) []store.Op {
 	return slices.Clone(w.ops)
 }
 
-// mentioned answers the names of the write in the order of their first events.
+// mentioned returns the names of the write in the order of their first events.
 func (w *writing) mentioned() []string {
 	seen := make(map[string]struct{}, len(w.names))
 	names := make([]string, 0, len(w.names))
@@ -306,7 +306,7 @@ func (w *writing) put(key store.Key, value []byte, cond store.Condition) {
 	w.ops = append(w.ops, store.Put(store.Item{Key: key, Value: value}, cond))
 }
 
-// landed keeps what the write has made true, and answers everybody.
+// landed updates the lane after a successful write, and finishes its additions.
 func (w *writing) landed(receipt journal.Receipt) {
 	l := w.lane
 	l.exist, l.head, l.at = true, w.next, receipt.Position

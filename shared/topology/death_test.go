@@ -20,7 +20,7 @@ import (
 const deathCalls = 5
 
 // TestADeathCostsWhatWasRunning kills one of three instances while a thousand tasks wait, and a million. What it ran runs
-// elsewhere after its leases, for the same calls of the store, whether the server has the store to itself or shares it.
+// elsewhere after its leases, for the same number of calls of the store, whether the store is exclusive or shared.
 func TestADeathCostsWhatWasRunning(t *testing.T) {
 	t.Parallel()
 	few, many := 1000, 1_000_000
@@ -40,10 +40,10 @@ func TestADeathCostsWhatWasRunning(t *testing.T) {
 	}
 }
 
-// calls are how often methods of the store were called.
+// calls counts the calls of the store's methods.
 type calls struct{ Get, Query, Write, Reserve, Others int }
 
-// Calls adds them up.
+// Calls returns their sum.
 func (c calls) Calls() int { return c.Get + c.Query + c.Write + c.Reserve + c.Others }
 
 func callsOf(u meter.Usage) calls {
@@ -52,7 +52,7 @@ func callsOf(u meter.Usage) calls {
 	return c
 }
 
-// deaths answers what deaths cost over a backlog, by how the server holds the store and how many tasks the dead one ran.
+// deaths returns what deaths cost over a backlog, by whether the store is exclusive and by how many tasks the dead one ran.
 func deaths(t *testing.T, backlog int) map[string]map[int]calls {
 	t.Helper()
 	base, c := memory.New(memory.Options{}), &clock{time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
@@ -71,7 +71,7 @@ func deaths(t *testing.T, backlog int) map[string]map[int]calls {
 	return cost
 }
 
-// death lets one of three instances die while it runs tasks, and answers what it costs until all of them run elsewhere.
+// death lets one of three instances die while it runs tasks, and returns the calls until all of them run elsewhere.
 func (d *deployment) death(running int) calls {
 	d.t.Helper()
 	dead := d.register("dead", "/topics/*")

@@ -21,10 +21,10 @@ import (
 // nothing is a set of definitions that declares nothing: every job is one that instances run.
 type nothing struct{}
 
-// Current answers it.
+// Current returns an empty set.
 func (nothing) Current(context.Context) (*definition.Set, error) { return &definition.Set{}, nil }
 
-// deployment is one server process with tasks and instances, over a store that tells what is asked of it.
+// deployment is one server process with tasks and instances, over a store that counts its calls.
 type deployment struct {
 	*queue.Queue
 	topology *topology.Topology
@@ -42,10 +42,10 @@ func (c *clock) now() time.Time { return c.at }
 // shared is a store that other processes reach too.
 type shared struct{ store.Store }
 
-// Exclusive answers false.
+// Exclusive returns false.
 func (shared) Exclusive() bool { return false }
 
-// deploy answers a process over a store of its own.
+// deploy returns a process over a store of its own.
 func deploy(t *testing.T) *deployment {
 	t.Helper()
 	c := &clock{time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
@@ -86,7 +86,7 @@ func (d *deployment) claim(i *topology.Instance, max int) []queue.Lease {
 	return leases
 }
 
-// complete ends leases well.
+// complete ends leases with success.
 func (d *deployment) complete(leases ...queue.Lease) {
 	d.t.Helper()
 	for _, l := range leases {
@@ -96,7 +96,7 @@ func (d *deployment) complete(leases ...queue.Lease) {
 	}
 }
 
-// beat says that an instance, and what it runs, are alive.
+// beat sends the heartbeats of an instance and of what it runs.
 func (d *deployment) beat(i *topology.Instance, leases ...queue.Lease) {
 	d.t.Helper()
 	if _, err := d.topology.Heartbeat(d.t.Context(), i.ID, topology.Change{}); err != nil {
@@ -118,7 +118,7 @@ func (d *deployment) sweep() queue.Swept {
 	return s
 }
 
-// add adds n tasks of a topic, and answers the id of the last.
+// add adds n tasks of a topic, and returns the id of the last.
 func (d *deployment) add(topic string, n int) (last task.ID) {
 	d.t.Helper()
 	for n > 0 {
@@ -136,7 +136,7 @@ func (d *deployment) add(topic string, n int) (last task.ID) {
 	return last
 }
 
-// told answers what the journal says of a task, in order: the types of its events, with the outcome of each attempt.
+// told returns the journal's events of a task, in order: their types, with the outcome of each attempt.
 func (d *deployment) told(id task.ID) []string {
 	d.t.Helper()
 	answer, err := d.journal.ReadAfter(d.t.Context(), journal.Request{Match: func(e *event.Event) bool { return e.Key.TaskID == string(id) }})

@@ -1,9 +1,10 @@
-// Package topology keeps the instances: processes elsewhere that claim tasks of certain jobs and run them. An instance is
-// there for as long as it is heard of. Nothing of a task rests on it: tasks are leased one by one, so that an instance's
-// death costs what it was running, however long the queue is.
+// Package topology keeps the membership: the instances, which are processes elsewhere that claim tasks of certain jobs and
+// run them. An instance is a member under a lease that its heartbeats and requests extend. Tasks have leases of their own, so
+// that an instance's death costs what it was running, however long the queue is.
 //
-// One of the instances leads, under a term that grows with each change (Gray and Cheriton's leases; terms as in Raft).
+// One of the instances leads, under a term that grows with each new leader (Gray and Cheriton's leases; terms as in Raft).
 // What must happen under one leader only is written together with [Leadership.Fence].
 //
-// It imports clock, definition, journal (for the error of a store that is away), queue (for what a claim is) and store.
+// It imports clock, definition, journal (for the error of an unavailable store, and for idempotency keys), queue (for
+// [queue.Claimer]) and store.
 package topology

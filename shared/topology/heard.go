@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Extend keeps an instance that has sent a request, which is as good as a heartbeat: once a third of its lease is over, as far
-// as this process knows, it is extended. The error is that of [Topology.Heartbeat].
+// Extend extends the lease of an instance that has sent a request, as a heartbeat does, once a third of it is over as far as
+// this process knows. expires is the end that the caller knows. The error is that of [Topology.Heartbeat].
 func (t *Topology) Extend(ctx context.Context, id string, expires time.Time) error {
 	if later := t.told.of(id); later.After(expires) {
 		expires = later
@@ -21,25 +21,25 @@ func (t *Topology) Extend(ctx context.Context, id string, expires time.Time) err
 	return err
 }
 
-// Heard does the same for whoever is called so in tasks, see [Instance.Claimer]; one that is gone, or is no instance, is left
-// alone. Where the store is away the next request does it.
+// Heard does the same for the instance with that name in tasks, see [Instance.Claimer]. It does nothing for one that is gone
+// or is no instance. If the store is unavailable, the next request extends the lease.
 func (t *Topology) Heard(ctx context.Context, claimer string) {
 	id := claimer[strings.LastIndexByte(claimer, '/')+1:]
 	if !validID(id) {
 		return
 	}
 	if err := t.Extend(ctx, id, time.Time{}); errors.Is(err, ErrNoInstance) {
-		t.told.note(id, t.now().Add(t.lease)) // it is not looked for at each request
+		t.told.note(id, t.now().Add(t.lease)) // so that it is not read at each request
 	}
 }
 
-// told is until when instances live, as far as this process has told them.
+// told remembers the ends of leases that this process has extended.
 type told struct {
 	mu    sync.Mutex
 	until map[string]time.Time
 }
 
-// maxTold bounds what is remembered; what is forgotten is read again.
+// maxTold bounds what is remembered; at the bound all is dropped, and read again.
 const maxTold = 10_000
 
 func (s *told) of(id string) time.Time {

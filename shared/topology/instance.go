@@ -17,32 +17,32 @@ import (
 
 // Instance is a process that claims tasks of certain jobs.
 type Instance struct {
-	ID       string    `json:"-"`
-	Name     string    `json:"n"`           // its own choice; several may have the same
-	Jobs     []string  `json:"j"`           // patterns of the jobs that it can run, see [definition.Match]
-	Capacity int       `json:"c"`           // how many tasks it runs at once
+	ID       string    `json:"-"`           // 16 hexadecimal digits, random
+	Name     string    `json:"n"`           // its own choice, 1 to [MaxName] characters; several may have the same
+	Jobs     []string  `json:"j"`           // 1 to [MaxJobs] patterns of the jobs that it can run, see [definition.Match]
+	Capacity int       `json:"c"`           // how many tasks it runs at once, 1 to [MaxCapacity]
 	Owner    string    `json:"o,omitempty"` // the client that has registered it
-	Term     int64     `json:"t"`           // which registration of all this is: a later one has a higher term
-	Expires  time.Time `json:"x"`           // when it is taken for dead if it is not heard of until then
-	Draining bool      `json:"d,omitempty"` // it is to finish what it runs, and is given nothing more
+	Term     int64     `json:"t"`           // the number of its registration, from 1; a later one has a higher term
+	Expires  time.Time `json:"x"`           // the end of its lease, after which it counts as dead
+	Draining bool      `json:"d,omitempty"` // it is to finish what it runs, and gets no more tasks
 
-	// Lease is how long it is there without being heard of; it is told to whoever registers or sends a heartbeat, and not kept.
+	// Lease is the length of its lease. It is set by Register and Heartbeat, and not stored.
 	Lease time.Duration `json:"-"`
 
-	Replayed bool `json:"-"` // an earlier request of the same idempotency was answered this
+	Replayed bool `json:"-"` // an earlier request with the same idempotency key made it; only ID and Term are that one's
 
 	version int64
 }
 
-// Claimer is what an instance is called in tasks and their events: its name, and its id.
+// Claimer returns the instance's name in tasks and their events: NAME/ID.
 func (i *Instance) Claimer() string { return i.Name + "/" + i.ID }
 
-// Claims answers how the instance asks for tasks.
+// Claims returns the instance as a claimer of tasks.
 func (i *Instance) Claims() queue.Claimer {
 	return queue.Claimer{Instance: i.Claimer(), Name: i.Name, Capacity: i.Capacity, Jobs: i.Jobs}
 }
 
-// Claimers answers how those instances ask for tasks that may be given some: that are there and do not drain.
+// Claimers returns the instances that may claim tasks: those whose lease lasts and that do not drain.
 func (t *Topology) Claimers(ctx context.Context) ([]queue.Claimer, error) {
 	all, err := t.List(ctx)
 	if err != nil {
@@ -57,15 +57,15 @@ func (t *Topology) Claimers(ctx context.Context) ([]queue.Claimer, error) {
 	return claimers, nil
 }
 
-// New is a request to register.
+// New is a request to register; its fields are those of [Instance].
 type New struct {
 	Name     string
 	Jobs     []string
 	Capacity int
 	Owner    string
 
-	// Once makes it happen once for all requests with the same one: later ones are answered ID and Term of the first's
-	// instance, be it there still or not. Nil: each counts.
+	// Once makes requests with the same key register one instance within [journal.OnceFor]: later ones return ID and Term of
+	// the first's instance, whether or not that still exists. Nil: each registers one.
 	Once *journal.Idempotency
 }
 
@@ -75,7 +75,7 @@ type Change struct {
 	Capacity *int
 }
 
-// Register takes an instance in, and lets it lead if nobody does. It is there until its lease ends, which heartbeats extend.
+// Register adds an instance, and makes it the leader if there is none. It stays until its lease ends, which heartbeats extend.
 // Names need not be unique, since a process that died may come back before its lease has ended.
 func (t *Topology) Register(ctx context.Context, n New) (Instance, error) {
 	i := Instance{ID: t.newID(), Name: n.Name, Jobs: n.Jobs, Capacity: n.Capacity, Owner: n.Owner, Lease: t.lease}
@@ -97,7 +97,7 @@ func (t *Topology) Register(ctx context.Context, n New) (Instance, error) {
 	return i, err
 }
 
-// check answers an [ErrInvalid] for what an instance cannot be.
+// check returns an [ErrInvalid] for a field outside its bounds.
 func (i *Instance) check() error {
 	switch n := utf8.RuneCountInString(i.Name); {
 	case n < 1 || n > MaxName:
@@ -118,7 +118,7 @@ func (i *Instance) check() error {
 	return nil
 }
 
-// keep is how much longer than its lease an item stays for the backend to remove.
+// keep is how long after its lease an instance's item expires, or is removed by [Topology.List].
 const keep = time.Hour
 
 func (i *Instance) put(cond store.Condition) store.Op {
@@ -137,7 +137,7 @@ func read(item *store.Item) (Instance, error) {
 	return i, nil
 }
 
-// Get answers an instance that is there. The error is [ErrNoInstance] if it is not.
+// Get returns an instance. The error is [ErrNoInstance] if there is none or its lease is over.
 func (t *Topology) Get(ctx context.Context, id string) (Instance, error) {
 	if !validID(id) {
 		return Instance{}, ErrNoInstance
@@ -156,12 +156,13 @@ func (t *Topology) Get(ctx context.Context, id string) (Instance, error) {
 	return i, err
 }
 
-// validID reports whether a text can be an instance's id: no other need be looked up.
+// validID reports whether a text can be an instance's id: 16 hexadecimal digits in lower case.
 func validID(id string) bool {
 	return len(id) == 16 && !slices.ContainsFunc([]byte(id), func(c byte) bool { return (c < '0' || c > '9') && (c < 'a' || c > 'f') })
 }
 
-// Heartbeat says that an instance is alive, and perhaps what it can do now.
+// Heartbeat extends an instance's lease, changes what c says, and makes it the leader if there is none. The error is
+// [ErrNoInstance] if its lease is over.
 func (t *Topology) Heartbeat(ctx context.Context, id string, c Change) (Instance, error) {
 	i, err := t.change(ctx, id, func(i *Instance) error {
 		if c.Jobs != nil {
@@ -184,8 +185,7 @@ func (t *Topology) Heartbeat(ctx context.Context, id string, c Change) (Instance
 	return i, err
 }
 
-// Drain asks an instance to finish what it runs and to leave. It is given no more tasks, and hears of it by its next
-// heartbeat.
+// Drain asks an instance to finish what it runs and to leave. It gets no more tasks, and learns of it by its next heartbeat.
 func (t *Topology) Drain(ctx context.Context, id string) error {
 	_, err := t.change(ctx, id, func(i *Instance) error {
 		i.Draining = true
@@ -194,8 +194,8 @@ func (t *Topology) Drain(ctx context.Context, id string) error {
 	return err
 }
 
-// change changes an instance. Race: a heartbeat, a request to drain and another heartbeat rest on the same version; one of
-// them lands, the others read again.
+// change changes an instance. Race: of a heartbeat, a request to drain and another heartbeat that read the same version, one is
+// applied and the others read again.
 func (t *Topology) change(ctx context.Context, id string, change func(*Instance) error) (Instance, error) {
 	for try := 0; ; try++ {
 		i, err := t.Get(ctx, id)
@@ -214,7 +214,7 @@ func (t *Topology) change(ctx context.Context, id string, change func(*Instance)
 	}
 }
 
-// Leave takes an instance out. What it runs still is lost when those leases end.
+// Leave removes an instance. The tasks that it still runs are lost when their leases end.
 func (t *Topology) Leave(ctx context.Context, id string) error {
 	if _, err := t.Get(ctx, id); err != nil {
 		return err
@@ -225,7 +225,7 @@ func (t *Topology) Leave(ctx context.Context, id string) error {
 	return t.resign(ctx, id)
 }
 
-// List answers the instances that are there, the oldest first, and removes what is left of those that died long ago.
+// List returns the instances whose lease lasts, the oldest registration first, and removes the items of those that died long ago.
 func (t *Topology) List(ctx context.Context) ([]Instance, error) {
 	now, off := t.time(ctx)
 	var all []Instance

@@ -12,15 +12,15 @@ import (
 // Leadership is who leads, until when, and under which term.
 type Leadership struct {
 	Holder  string    `json:"h"` // the id of an instance; "" where nobody has ever led
-	Expires time.Time `json:"x"`
+	Expires time.Time `json:"x"` // the end of its lease
 	Term    int64     `json:"-"` // grows by one with each new leader; 0 before the first
 }
 
-// Fence is an operation that holds while this term lasts. A write that has it is refused once somebody else leads, however
-// late it comes and whatever the clocks say.
+// Fence returns an operation that holds while this term lasts. A write that has it is refused once another instance leads,
+// however late it comes and whatever the clocks say.
 func (l Leadership) Fence() store.Op { return store.Check(leaderKey, store.VersionIs(l.Term)) }
 
-// Leader answers who leads; nobody does where Expires has passed.
+// Leader returns who leads; nobody does where Expires has passed.
 func (t *Topology) Leader(ctx context.Context) (Leadership, error) {
 	items, err := t.store.Get(ctx, leaderKey)
 	if err != nil {
@@ -37,11 +37,11 @@ func (t *Topology) Leader(ctx context.Context) (Leadership, error) {
 	return l, nil
 }
 
-// Lead makes an instance the leader if nobody else is, extends its lease if it is, and answers who leads.
+// Lead makes an instance the leader if nobody else is, extends its lease if half of it is over, and returns who leads.
 //
-// Race: of two that take the same ended lease, one has the next term and the other reads again. A leader that extends its
-// lease late keeps its term unless somebody has taken the next; whoever took it wins, since extending leaves the version as
-// it is. So two may believe to lead, but only one of their fences holds.
+// Race: of two that take the same ended lease, one gets the next term and the other reads again. A leader that extends its
+// lease late keeps its term unless another has taken the next, which then conflicts with the extension. So two may believe to
+// lead, but only one of their fences holds.
 func (t *Topology) Lead(ctx context.Context, id string) (Leadership, error) {
 	for try := 0; ; try++ {
 		l, err := t.Leader(ctx)
@@ -68,7 +68,7 @@ func (t *Topology) Lead(ctx context.Context, id string) (Leadership, error) {
 	}
 }
 
-// resign ends the lease of a leader, so that the next need not wait for its end. The term stays until then.
+// resign ends the lease of a leader now, so that the next need not wait for its end. The term stays until another leads.
 func (t *Topology) resign(ctx context.Context, id string) error {
 	l, err := t.Leader(ctx)
 	if err != nil || l.Holder != id {

@@ -10,14 +10,15 @@ import (
 	"github.com/millrace/millrace/shared/store"
 )
 
-// answered is what an idempotency key is remembered by.
+// answered is the item of an idempotency key: the instance that it registered.
 type answered struct {
 	Fingerprint []byte `json:"f"`
 	ID          string `json:"i"`
 	Term        int64  `json:"t"`
 }
 
-// admit writes a new instance, beside its key if it has one. Of a key that has been answered, i becomes the answer.
+// admit writes a new instance, together with its idempotency key if it has one. If the key was used before, i gets ID and Term
+// of the earlier instance.
 func (t *Topology) admit(ctx context.Context, i *Instance, once *journal.Idempotency) error {
 	if once == nil {
 		return unavailable("register an instance", t.write(ctx, i.put(store.Absent)))

@@ -21,7 +21,7 @@ import (
 // queues are definitions of queues alone: every job is one that instances run.
 type queues []definition.Queue
 
-// Current answers them.
+// Current returns them.
 func (q queues) Current(context.Context) (*definition.Set, error) {
 	return &definition.Set{Queues: q}, nil
 }
@@ -59,7 +59,7 @@ func (a *trio) pass(d time.Duration) {
 
 func (a *trio) all() []queue.Lease { return slices.Concat(a.running...) }
 
-// end ends the oldest lease of the first instance that has one, on the next one's server, and answers its task.
+// end ends the oldest lease of the first instance that has one, on the next one's server, and returns its task.
 func (a *trio) end(outcome queue.Outcome) *task.Task {
 	a.t.Helper()
 	for n := range a.running {
@@ -76,7 +76,7 @@ func (a *trio) end(outcome queue.Outcome) *task.Task {
 	return nil
 }
 
-// lose lets the leases that are held run out.
+// lose lets the held leases expire.
 func (a *trio) lose() {
 	a.t.Helper()
 	a.clock.at = a.clock.at.Add(definition.DefaultLease)
@@ -84,8 +84,8 @@ func (a *trio) lose() {
 	a.servers[0].sweep()
 }
 
-// An instance that runs several jobs takes the best of them all, by priority and then by creation, whether its server has the
-// store to itself or shares it.
+// An instance that runs several jobs takes the best task of them all, by priority and then by creation, whether the store is
+// exclusive or shared.
 func TestAnInstanceTakesTheBestOfAllItsJobs(t *testing.T) {
 	t.Parallel()
 	for name, s := range map[string]store.Store{"alone": memory.New(memory.Options{}), "shared": shared{memory.New(memory.Options{})}} {
@@ -129,7 +129,7 @@ func TestAnInstanceTakesTheBestOfAllItsJobs(t *testing.T) {
 func TestInstancesKeepTheOrderOfAQueueOfSeveralTopics(t *testing.T) {
 	t.Parallel()
 	a := three(t, definition.Queue{Name: "ordered", Topics: []string{"o/*"}, Type: definition.Ordered})
-	a.pass(time.Second) // every server knows the jobs that there are, and there are more soon
+	a.pass(time.Second) // every server has read the jobs so far; more are added below
 	var want, got []task.ID
 	for n := range 40 {
 		a.clock.at = a.clock.at.Add(time.Millisecond)
@@ -154,8 +154,8 @@ func TestInstancesKeepTheOrderOfAQueueOfSeveralTopics(t *testing.T) {
 	}
 }
 
-// A round-robin queue of ten topics with a limit of five: instances with room for more run five at once and never six, by
-// turns, however many tasks one of the topics has and whoever dies.
+// A round-robin queue of ten topics with a limit of five: instances with more free slots run five at once and never six, in
+// turns, however many tasks one of the topics has and whichever instance dies.
 func TestInstancesRunAsManyOfAQueueAsItMay(t *testing.T) {
 	t.Parallel()
 	a := three(t, definition.Queue{Name: "turns", Topics: []string{"r/."}, Type: definition.RoundRobin, MaxParallel: 5})

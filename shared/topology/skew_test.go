@@ -10,8 +10,8 @@ import (
 	"github.com/millrace/millrace/shared/topology"
 )
 
-// A process whose clock is off takes nobody for dead, neither an instance nor the leader, and what it notes of those that it
-// hears of holds for the others.
+// A process whose clock is wrong takes nobody for dead, neither an instance nor the leader, and the leases that it extends hold
+// for other processes.
 func TestAProcessWhoseClockIsOffEvictsNobody(t *testing.T) {
 	t.Parallel()
 	for _, ahead := range []time.Duration{48 * time.Hour, 31 * time.Second, -31 * time.Second} {

@@ -15,34 +15,33 @@ import (
 	"github.com/millrace/millrace/shared/store"
 )
 
-// DefaultLease is how long an instance is there without being heard of.
+// DefaultLease is how long an instance stays a member without a heartbeat or a request.
 const DefaultLease = 30 * time.Second
 
-// Limits of what an instance may say.
+// The bounds of an instance's fields.
 const (
-	MaxName     = 255 // characters
-	MaxJobs     = 100 // patterns
-	MaxPattern  = 512 // bytes of one
-	MaxCapacity = 10_000
+	MaxName     = 255    // characters
+	MaxJobs     = 100    // patterns
+	MaxPattern  = 512    // bytes of one
+	MaxCapacity = 10_000 // tasks at once
 )
 
-// What the methods of a Topology answer when they do not answer nil, besides [journal.ErrUnavailable].
+// The errors of a Topology, besides [journal.ErrUnavailable] and [journal.ErrIdempotencyMismatch].
 var (
-	// ErrNoInstance is returned for an instance that was never there, has left, or was not heard of for its lease. It may
-	// register again.
+	// ErrNoInstance is returned for an instance that never existed, has left, or whose lease is over. It may register again.
 	ErrNoInstance = errors.New("topology: no such instance")
 
-	// ErrInvalid is returned for a request that breaks a rule; its text names the field.
+	// ErrInvalid is returned for a field outside its bounds; its text names the field.
 	ErrInvalid = errors.New("topology: invalid request")
 )
 
-// Options of a Topology. Store is needed.
+// Options of a Topology. Store is required.
 type Options struct {
 	Store  store.Store
-	Lease  time.Duration    // default [DefaultLease]
-	Clock  *clock.Watch     // what this process's clock is compared by; default: nothing
+	Lease  time.Duration    // the length of instances' leases and of the leader's; default [DefaultLease]
+	Clock  *clock.Watch     // compares this process's clock with the store's; default: not compared
 	Now    func() time.Time // default: that of Clock
-	Random io.Reader        // what ids are made of; default crypto/rand
+	Random io.Reader        // the source of ids; default crypto/rand
 }
 
 // Topology is one process's access to the instances. Its methods may be called concurrently, and in many processes.
@@ -57,7 +56,7 @@ type Topology struct {
 	told    told
 }
 
-// Open answers a Topology. Nothing is read or written yet.
+// Open returns a Topology. Nothing is read or written yet.
 func Open(o Options) *Topology {
 	t := &Topology{store: o.Store, lease: o.Lease, clock: o.Clock, now: o.Now, random: o.Random}
 	if t.lease <= 0 {
@@ -73,7 +72,7 @@ func Open(o Options) *Topology {
 	return t
 }
 
-// time returns the time, and nil if this process's clock may decide for others by it.
+// time returns the time, and nil if this process's clock agrees with the store's, so that leases of others may be judged by it.
 func (t *Topology) time(ctx context.Context) (now time.Time, off error) {
 	off = t.clock.Check(ctx)
 	return t.now(), off
@@ -90,9 +89,9 @@ func (t *Topology) newID() string {
 // Where things lie in the table work:
 //
 //	instances   ID    an instance
-//	instances   #     sequencer: how often an instance has registered
+//	instances   #     sequencer: its position counts registrations
 //	leader      -     who leads; its version is the term
-//	registered  HASH  what an idempotency key was answered
+//	registered  HASH  an idempotency key, and the instance that it registered
 const (
 	partitionInstances = "instances"
 	partitionLeader    = "leader"
@@ -109,11 +108,11 @@ var (
 )
 
 const (
-	tries = 8 // how often a write is repeated whose outcome is open, or that lost to another
+	tries = 8 // how often a write is repeated whose outcome is unknown, or that conflicts with another
 	pause = 5 * time.Millisecond
 )
 
-// write writes operations of which each rests on a version, so that they may be repeated.
+// write writes operations whose conditions make it safe to repeat them.
 func (t *Topology) write(ctx context.Context, ops ...store.Op) (err error) {
 	w := store.Write{Token: t.process + strconv.FormatUint(t.writes.Add(1), 36), Ops: ops}
 	for range tries {
@@ -125,7 +124,7 @@ func (t *Topology) write(ctx context.Context, ops ...store.Op) (err error) {
 	return err
 }
 
-// wait waits a moment; false: ctx has ended.
+// wait waits for a pause; false means that ctx has ended.
 func wait(ctx context.Context) bool {
 	timer := time.NewTimer(pause)
 	defer timer.Stop()
@@ -137,7 +136,7 @@ func wait(ctx context.Context) bool {
 	}
 }
 
-// unavailable wraps what the store said so that callers need not know the store's errors; nil stays nil.
+// unavailable returns the journal's error for one of the store's, so that callers need not know those; nil for nil.
 func unavailable(doing string, err error) error {
 	return journal.Failure(doing, err)
 }

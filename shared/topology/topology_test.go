@@ -15,7 +15,7 @@ import (
 	"github.com/millrace/millrace/shared/topology"
 )
 
-// bench is a topology and the hand on its clock.
+// bench is a topology and its clock, which the test sets.
 type bench struct {
 	*topology.Topology
 	t     *testing.T
@@ -171,7 +171,7 @@ func TestRegisterRefuses(t *testing.T) {
 	}
 }
 
-// TestTwoLeaders pauses a leader's clock: it believes to lead, and so does the next. Only one of their writes lands.
+// TestTwoLeaders pauses a leader's clock: it believes to lead, and so does the next. Only one of their writes is applied.
 func TestTwoLeaders(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -187,7 +187,7 @@ func TestTwoLeaders(t *testing.T) {
 	if l := b.leader(); l.Holder != first.ID {
 		t.Fatalf("Leader = %+v, want the first until its lease ends", l)
 	}
-	b.at = b.at.Add(15 * time.Second) // the first was not heard of meanwhile
+	b.at = b.at.Add(15 * time.Second) // without a heartbeat of the first
 	if err := b.beat(second.ID); err != nil {
 		t.Fatal(err)
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/millrace/millrace/shared/topology"
 )
 
-// TestATaskThatNobodyRunsWaitsAndSaysWhy: it is given to nobody else, and runs when an instance that can appears, or when
-// one that is there learns to.
+// TestATaskThatNobodyRunsWaitsAndSaysWhy: no other instance gets it, and it runs when an instance for its job registers, or
+// when a registered one adds the job.
 func TestATaskThatNobodyRunsWaitsAndSaysWhy(t *testing.T) {
 	t.Parallel()
 	for name, appear := range map[string]func(d *deployment, other *topology.Instance) *topology.Instance{
@@ -42,7 +42,7 @@ func TestATaskThatNobodyRunsWaitsAndSaysWhy(t *testing.T) {
 			if err != nil || why.Code != queue.ReasonUnassigned || why.Reason != "It waits for an instance that runs /topics/rare/kind." {
 				t.Errorf("Why = %+v, %v, want that it waits for an instance", why, err)
 			}
-			other = d.register("other", "/topics/common") // it has not been heard of for a day
+			other = d.register("other", "/topics/common") // its lease ended a day ago
 			if leases := d.claim(appear(d, other), 4); len(leases) != 1 || leases[0].Task.ID != id {
 				t.Errorf("%d tasks were given to the instance that can run it, want the one", len(leases))
 			}
@@ -50,7 +50,7 @@ func TestATaskThatNobodyRunsWaitsAndSaysWhy(t *testing.T) {
 	}
 }
 
-// TestATaskThatKillsItsInstanceEndsAfterItsAttempts: each start is one, whether or not anybody is left to say how it ended.
+// TestATaskThatKillsItsInstanceEndsAfterItsAttempts: each start counts as an attempt, also if no instance reports its end.
 func TestATaskThatKillsItsInstanceEndsAfterItsAttempts(t *testing.T) {
 	t.Parallel()
 	d := deploy(t)
@@ -82,7 +82,7 @@ func TestATaskThatKillsItsInstanceEndsAfterItsAttempts(t *testing.T) {
 	if diff := cmp.Diff(want, d.told(id)); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
 	}
-	// Its unique key and its place are free.
+	// Its unique key and its place of the limit are free.
 	next, err := d.Enqueue(t.Context(), nil, queue.New{
 		Dialect: task.Job, Job: "/topics/deadly", Unique: "one", Concurrency: &task.Concurrency{Key: "k", Limit: 1},
 	})

@@ -15,7 +15,7 @@ import (
 	"github.com/millrace/millrace/shared/store/memory"
 )
 
-// The same calls, whatever they are, have the same answers from DynamoDB and from the store in memory.
+// The same random calls return the same from DynamoDB and from the store in memory.
 func TestAgreesWithTheStoreInMemory(t *testing.T) {
 	t.Parallel()
 	real := emulated(t, nil)
@@ -159,7 +159,7 @@ func (h *history) remove(t *rapid.T) {
 
 func (h *history) reserve(t *rapid.T) {
 	key := h.key(t)
-	// In steps that are not within the 20 ms for which a contended ticket goes on from ids behind the clock.
+	// In steps of more than the 20 ms within which a contended ticket may take ids behind the clock.
 	h.clock += rapid.SampledFrom([]int64{-30_000, 0, 30_000, 60_000}).Draw(t, "time passes")
 	now, ids := time.Now().Add(-time.Hour).UnixMicro()+h.clock, rapid.IntRange(0, 3).Draw(t, "ids")
 	want, err := h.model.Reserve(h.ctx, key, ids, now)

@@ -11,7 +11,7 @@ import (
 	"github.com/millrace/millrace/shared/store"
 )
 
-// withoutTransactions is a network behind which a server has no transactions, as ScyllaDB's Alternator.
+// withoutTransactions is the network of a server without transactions, such as ScyllaDB Alternator.
 func withoutTransactions(t *testing.T) func(*http.Request, int64) (*http.Response, error) {
 	return func(req *http.Request, _ int64) (*http.Response, error) {
 		if strings.HasSuffix(req.Header.Get("X-Amz-Target"), ".TransactWriteItems") {

@@ -20,7 +20,7 @@ const (
 	longPause   = time.Second
 )
 
-// newRetryer answers the SDK's standard decisions on what to repeat, with our pauses.
+// newRetryer returns the SDK's standard retryer with the attempts and pauses of this file.
 func newRetryer() aws.Retryer {
 	return retry.NewStandard(func(o *retry.StandardOptions) {
 		o.MaxAttempts = maxAttempts
@@ -30,8 +30,8 @@ func newRetryer() aws.Retryer {
 	})
 }
 
-// pause answers how long to wait after the attempt with that index: anything up to a bound that doubles, so that those
-// who were turned away together do not come back together.
+// pause returns how long to wait after the attempt with that index: a random time up to a bound that doubles, so that callers
+// that were throttled together do not return together.
 func pause(attempt int) time.Duration {
 	bound := longPause
 	if shift := max(attempt, 0); shift < 6 {
@@ -40,7 +40,7 @@ func pause(attempt int) time.Duration {
 	return rand.N(bound) + time.Millisecond
 }
 
-// wait pauses after the attempt with that index, or answers the context's error.
+// wait pauses after the attempt with that index, or returns the context's error.
 func wait(ctx context.Context, attempt int) error {
 	timer := time.NewTimer(pause(attempt))
 	defer timer.Stop()
@@ -59,8 +59,8 @@ type patience struct {
 	attempt   int // attempts in a row that did nothing
 }
 
-// goOn reports that nothing is left, or answers nil when the rest may be asked for: at once after some of it was done,
-// after ever longer pauses while none is, until it gives up with [store.ErrBusy].
+// goOn reports done when nothing is left. Otherwise it returns nil when the rest may be asked for: at once after some of it was
+// done, after ever longer pauses while none is, until it returns [store.ErrBusy].
 func (p *patience) goOn(ctx context.Context, left int) (done bool, err error) {
 	if left == 0 {
 		return true, nil

@@ -11,7 +11,7 @@ import (
 	"github.com/millrace/millrace/shared/store"
 )
 
-// miserly answers batches as DynamoDB does when it is short of something: the first request of each kind is left wholly
+// miserly responds to batches as DynamoDB does when it throttles: the first request of each kind is left wholly
 // unprocessed, of each later one only one element is done.
 func miserly(t *testing.T, kind string) func(*http.Request, int64) (*http.Response, error) {
 	t.Helper()
@@ -38,7 +38,7 @@ func miserly(t *testing.T, kind string) func(*http.Request, int64) (*http.Respon
 	}
 }
 
-// member answers the RequestItems of a request.
+// member returns the RequestItems of a request.
 func member(t *testing.T, body []byte) json.RawMessage {
 	t.Helper()
 	var request struct{ RequestItems json.RawMessage }
@@ -48,7 +48,7 @@ func member(t *testing.T, body []byte) json.RawMessage {
 	return request.RequestItems
 }
 
-// split answers a request for the first element and one for the others; of one table.
+// split returns a request for the first element and one for the others; of one table.
 func split(t *testing.T, kind string, body []byte) (one, rest []byte) {
 	t.Helper()
 	var request struct {
@@ -81,7 +81,7 @@ func split(t *testing.T, kind string, body []byte) (one, rest []byte) {
 	return one, rest
 }
 
-// merged answers the response with what is left unprocessed.
+// merged returns the response with what is left unprocessed.
 func merged(t *testing.T, resp *http.Response, field string, rest []byte) *http.Response {
 	t.Helper()
 	var content map[string]json.RawMessage

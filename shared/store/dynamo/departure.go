@@ -14,17 +14,17 @@ import (
 	"github.com/millrace/millrace/shared/store"
 )
 
-// departure watches the attempts of one request leave the process, as the last step before each is signed: whatever may
+// departure checks and counts the attempts of one request, as the last step before each is signed: whatever may
 // take time, such as fetching credentials or waiting between attempts, is over by then. Connecting is not, but the
-// signature already bounds how long a request may linger: DynamoDB refuses it after some minutes.
+// signature already bounds how long a request may be on its way: DynamoDB refuses it after some minutes.
 type departure struct {
 	now      func() time.Time
 	notAfter time.Time // zero: no limit
 
 	sends     int         // attempts that were signed
-	first     time.Time   // when the first of them was about to be
-	asked     atomic.Bool // a connection was wanted
-	connected atomic.Bool // and was had
+	first     time.Time   // when the first of them was about to be signed
+	asked     atomic.Bool // a connection was requested
+	connected atomic.Bool // a connection was obtained
 }
 
 func (s *Store) departure() *departure { return &departure{now: s.now} }

@@ -32,7 +32,7 @@ func (c *clock) Advance(d time.Duration) {
 	c.now = c.now.Add(d)
 }
 
-// slowSignIn takes its time for credentials, the last thing that happens before a request is signed.
+// slowSignIn is slow to return credentials, the last step before a request is signed.
 type slowSignIn struct {
 	clock *clock
 	takes time.Duration

@@ -15,16 +15,25 @@
 //	reserve.go      UpdateItem: tickets
 //	sequence.go     GetItem, UpdateItem: the state and the floor of a sequencer
 //	remove.go       Query, BatchWriteItem
-//	ping.go         GetItem: is it there, and what is its date
-//	tables.go       CreateTable, UpdateTimeToLive: development and tests only
+//	ping.go         GetItem: whether the tables can be reached, and the server's date
+//	tables.go       CreateTable, DescribeTable, UpdateTimeToLive, DescribeTimeToLive: development and tests only
 //
-// Who repeats what: reads, Reserve, Raise and Remove are harmless when doubled, and the SDK repeats them. A Write is
-// sent exactly once by a call, because it must not leave after its NotAfter and because only its caller knows whether it
-// is still wanted. Tokens make a Write that arrives twice all the same apply once.
+// And besides:
+//
+//	store.go      options, opening and closing
+//	item.go       items as attributes
+//	hints.go      a guess of the right request for a ticket
+//	departure.go  whether and when a request left the process
+//	backoff.go    attempts and pauses
+//	failure.go    errors as those of the port
+//
+// Who repeats what: reads, Reserve, Raise and Remove are harmless when doubled, and the SDK repeats them. A call sends its
+// Write once, because it must not leave after its NotAfter and because only the caller knows whether it is still wanted.
+// By its token, a Write that arrives twice is still applied once.
 //
 // Prices below are in DynamoDB's capacity units: WCU, for 1 KB written; RCU, for 4 KB read with strong consistency,
 // half of it otherwise. Package meter computes them.
 //
-// The package imports layout, store and the AWS SDK; not the SDK's config module, which would add 2 MB to each function
+// The package imports layout, store, awsenv and the AWS SDK; not the SDK's config module, which would add 2 MB to each function
 // binary for ways of signing in that a function does not use.
 package dynamo

@@ -13,8 +13,8 @@ import (
 	"github.com/millrace/millrace/shared/store"
 )
 
-// readFailure says in the port's words why a request that is harmless to repeat failed. Its outcome does not matter, so
-// everything that is not understood is [store.ErrUnavailable].
+// readFailure returns the port's error for a failed request that is harmless to repeat. Its outcome does not matter, so
+// every unknown error is [store.ErrUnavailable].
 func readFailure(ctx context.Context, operation string, tables []string, err error) error {
 	verdict := verdict(err)
 	switch {
@@ -27,9 +27,9 @@ func readFailure(ctx context.Context, operation string, tables []string, err err
 	return failure(operation, tables, verdict, err)
 }
 
-// writeFailure says in the port's words what became of a request that may change something. Only an answer that is
-// understood, or the certainty that nothing was sent, settles it; all else is [store.ErrUnknown], which therefore does
-// not wrap the context's error: that one would say that nothing was sent.
+// writeFailure returns the port's error for a failed request that may change something. Only a known response, or the
+// certainty that nothing was sent, decides the outcome; all else is [store.ErrUnknown], which does not wrap the context's
+// error: that would say that nothing was sent.
 func writeFailure(ctx context.Context, operation string, tables []string, err error, d *departure) error {
 	verdict := verdict(err)
 	switch {
@@ -63,10 +63,10 @@ func unsupported(err error) bool {
 	return errors.As(err, &answer) && answer.ErrorCode() == "UnknownOperationException"
 }
 
-// errDenied is an ErrUnavailable of one's own making: the credentials have no permission for this request.
+// errDenied is an ErrUnavailable: the credentials have no permission for this request.
 var errDenied = fmt.Errorf("%w: no permission", store.ErrUnavailable)
 
-// verdict answers the port's error for what the store said, and nil if it said nothing that is understood.
+// verdict returns the port's error for DynamoDB's response; nil if there was none or it decides nothing.
 func verdict(err error) error {
 	if errors.Is(err, store.ErrTooLate) {
 		return store.ErrTooLate
@@ -84,9 +84,9 @@ func verdict(err error) error {
 	return nil
 }
 
-// verdicts are the answers with a meaning of their own. The value nil says: no outcome.
+// verdicts are the port's errors by DynamoDB's error codes. The value nil means that the outcome is unknown.
 //
-// TransactionInProgressException is one of those: it speaks of an earlier request with the same token, perhaps this very
+// TransactionInProgressException is one of those: it is about an earlier request with the same token, perhaps this very
 // one delivered twice. So is an internal error: "the request may or may not have succeeded" (Error handling with
 // DynamoDB, Amazon DynamoDB Developer Guide).
 var verdicts = map[string]error{
@@ -116,8 +116,8 @@ var verdicts = map[string]error{
 	"RequestTimeoutException":        nil,
 }
 
-// statusVerdict judges by the HTTP status alone: credentials, permissions and missing tables are refusals (4xx), after
-// which nothing happens; the rest is open.
+// statusVerdict returns the port's error for an HTTP status alone: credentials, permissions and missing tables are refusals
+// (4xx), after which nothing happens; nil, for all others, means that the outcome is unknown.
 func statusVerdict(status int) error {
 	switch {
 	case status == http.StatusRequestTimeout:

@@ -158,7 +158,7 @@ func TestWriteWhoseConnectionBreaksIsUnknown(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer listener.Close()
-	go func() { // hangs up on everybody, having read a little
+	go func() { // closes each connection after reading a little
 		for {
 			conn, err := listener.Accept()
 			if err != nil {

@@ -62,7 +62,7 @@ func (s *Store) getMany(ctx context.Context, keys []store.Key) ([]*store.Item, e
 	return items, nil
 }
 
-// getBatch reads the keys of one batch into found. What DynamoDB leaves unprocessed, because of its 16 MB per answer or
+// getBatch reads the keys of one batch into found. What DynamoDB leaves unprocessed, because of its 16 MB per response or
 // because it throttles, is asked for again.
 func (s *Store) getBatch(ctx context.Context, keys []store.Key, found map[store.Key]*store.Item) error {
 	wanted, names := s.batchOf(keys)
@@ -87,10 +87,10 @@ func (s *Store) getBatch(ctx context.Context, keys []store.Key, found map[store.
 	}
 }
 
-// place is where an item lies in DynamoDB.
+// place is an item's table and key in DynamoDB.
 type place struct{ table, partition, sort string }
 
-// batchOf answers the keys by their places, each once because BatchGetItem refuses doubles, and the names of their
+// batchOf returns the keys by their places, each once because BatchGetItem refuses duplicates, and the names of their
 // tables.
 func (s *Store) batchOf(keys []store.Key) (wanted map[place]store.Key, tables []string) {
 	wanted = make(map[place]store.Key, len(keys))
@@ -117,7 +117,7 @@ func requestItems(wanted map[place]store.Key) map[string]types.KeysAndAttributes
 	return requests
 }
 
-// collect puts the items of an answer into found.
+// collect puts the items of a response into found.
 func collect(answers map[string][]attributes, wanted map[place]store.Key, found map[store.Key]*store.Item) error {
 	for table, items := range answers {
 		for _, a := range items {

@@ -7,14 +7,14 @@ import (
 	"github.com/millrace/millrace/shared/store"
 )
 
-// hintAge is how far ids may be behind the clock for a ticket to go on from them, in microseconds.
+// hintAge is how far, in microseconds, ids may be behind the clock for a contended ticket to take the next id.
 const hintAge = 20_000
 
-// maxHints is of how many sequencers something is known, and of those that are being reserved of.
+// maxHints is how many sequencers are known; those with a reservation under way may exceed it.
 const maxHints = 10_000
 
-// hints is what this process knows of its sequencers: enough to guess the right request for a ticket. It decides nothing;
-// a wrong guess costs a refused request.
+// hints is what this process knows of its sequencers, for a guess of the right request for a ticket. A wrong guess costs a
+// refused request.
 type hints struct {
 	mu    sync.Mutex
 	known map[store.Key]*hint
@@ -26,7 +26,7 @@ type hint struct {
 	behind  int64 // the clock when a reservation was last refused for being behind the ids
 }
 
-// begin counts a reservation in and guesses its first branch.
+// begin notes that a reservation begins and guesses its first branch.
 func (h *hints) begin(key store.Key, now int64) branch {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -49,7 +49,7 @@ func (h *hints) begin(key store.Key, now int64) branch {
 	return ahead
 }
 
-// end counts a reservation out and keeps what it has shown; last is 0 if it failed.
+// end notes that a reservation ended, its last id (0 if it failed), and whether it was refused for being behind the ids.
 func (h *hints) end(key store.Key, now, last int64, behind bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

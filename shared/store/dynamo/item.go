@@ -11,7 +11,7 @@ import (
 	"github.com/millrace/millrace/shared/store/dynamo/layout"
 )
 
-// attributes are an item, or a part of one, as the SDK has it.
+// attributes are an item, or a part of one, in the SDK's form.
 type attributes = map[string]types.AttributeValue
 
 func text(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
@@ -28,7 +28,7 @@ func sequencerKey(key store.Key) attributes {
 	return attributes{layout.Partition: text(layout.SequencerPartition(key)), layout.Sort: text(key.Sort)}
 }
 
-// encode answers the attributes of an item that is put by the Write with that token.
+// encode returns the attributes of an item that is put by the Write with that token.
 func encode(item store.Item, token string) attributes {
 	a := itemKey(item.Key)
 	a[layout.Version] = number(item.Version)
@@ -42,7 +42,7 @@ func encode(item store.Item, token string) attributes {
 	return a
 }
 
-// decode answers the item that was found under key, nil for no attributes.
+// decode returns the item that was found under key, nil for no attributes.
 func decode(key store.Key, a attributes) (*store.Item, error) {
 	if len(a) == 0 {
 		return nil, nil
@@ -71,7 +71,7 @@ func decode(key store.Key, a attributes) (*store.Item, error) {
 	return item, nil
 }
 
-// integer answers the number under that name, 0 if there is none.
+// integer returns the number under that name, 0 if there is none.
 func integer(a attributes, name string) (int64, error) {
 	value, ok := a[name].(*types.AttributeValueMemberN)
 	if !ok {
@@ -84,7 +84,7 @@ func integer(a attributes, name string) (int64, error) {
 	return n, nil
 }
 
-// sortOf answers the sort key among attributes.
+// sortOf returns the sort key among attributes, "" if there is none.
 func sortOf(a attributes) string {
 	if value, ok := a[layout.Sort].(*types.AttributeValueMemberS); ok {
 		return value.Value

@@ -8,7 +8,7 @@ import (
 	"github.com/millrace/millrace/shared/store"
 )
 
-// TestAPassingSequencerCountsLikeAnyOther: that it goes when it is idle changes nothing of what it gives, in each of the requests
+// TestAPassingSequencerCountsLikeAnyOther: a passing sequencer returns the same tickets as any other, in each of the requests
 // by which a ticket is taken.
 func TestAPassingSequencerCountsLikeAnyOther(t *testing.T) {
 	t.Parallel()

@@ -13,11 +13,11 @@ import (
 	"github.com/millrace/millrace/shared/store"
 )
 
-// tables are those of the port.
+// tables are the port's tables.
 var tables = [...]store.Table{store.Journal, store.Work, store.Definitions}
 
 // Ping reads an item that is not there from each table: that takes a connection, credentials, tables and permissions.
-// A function that may use only some of the tables is as it should be; one that may use none is not.
+// It returns nil for a function that may use only some of the tables; one that may use none gets an error.
 //
 // Price: 1.5 RCU.
 func (s *Store) Ping(ctx context.Context) error {
@@ -43,7 +43,7 @@ func (s *Store) Ping(ctx context.Context) error {
 	return nil
 }
 
-// Date answers the Date header of a response: UTC, in whole seconds, as of when DynamoDB answered.
+// Date returns the Date header of a response: UTC, in whole seconds, as of when DynamoDB sent it.
 //
 // Price: 0.5 RCU.
 func (s *Store) Date(ctx context.Context) (time.Time, error) {
@@ -66,7 +66,7 @@ func (s *Store) date(ctx context.Context, table store.Table) (time.Time, error) 
 	return date.UTC(), nil
 }
 
-// touch sends the cheapest request there is.
+// touch sends the cheapest request: an eventual GetItem of a key without an item.
 func (s *Store) touch(ctx context.Context, table store.Table) (*dynamodb.GetItemOutput, error) {
 	name := s.table(table)
 	out, err := s.client.GetItem(ctx, &dynamodb.GetItemInput{

@@ -12,11 +12,11 @@ import (
 	"github.com/millrace/millrace/shared/store/dynamo/layout"
 )
 
-// Query reads by Query, a page of at most 1 MB of items at a time; it answers the first page that has items.
+// Query reads by Query, a page of at most 1 MB of items at a time; it returns the first page that has items.
 //
 // Price: 1 RCU for each 4 KB of the items' sum, at least 1; half of it when the range is Eventual. A range that holds
 // nothing because its ends are crossed costs nothing. An item that lies exactly at To, where both ends are set, is read
-// and paid for but not answered.
+// and paid for but not returned.
 func (s *Store) Query(ctx context.Context, r store.Range) (store.Page, error) {
 	if err := s.enter(); err != nil {
 		return store.Page{}, err
@@ -79,7 +79,7 @@ func (s *Store) queryInput(r store.Range) *dynamodb.QueryInput {
 	return in
 }
 
-// bounds answers the condition on the sort key, and adds its values.
+// bounds returns the condition on the sort key, and adds its values.
 func bounds(r store.Range, values attributes) string {
 	if r.From != "" {
 		values[":f"] = text(cut(r.From))
@@ -101,7 +101,7 @@ func bounds(r store.Range, values attributes) string {
 	}
 }
 
-// cut answers the end of a range, shortened to what can be a sort key. No sort key lies between the two but the shortened
+// cut returns the end of a range, shortened to what can be a sort key. Between the two lie no sort keys except the shortened
 // end itself, or, where a character was cut through, those that begin with it.
 func cut(end string) string {
 	if len(end) <= store.MaxSort {

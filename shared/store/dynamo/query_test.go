@@ -67,7 +67,7 @@ func TestQueryGoesOnToThePageThatHasItems(t *testing.T) {
 	}
 }
 
-// The ends of a range may be longer than a sort key, as the one that goes on after the longest key is.
+// The ends of a range may be longer than a sort key, as in the range behind the longest key.
 func TestQueryWithEndsLongerThanASortKey(t *testing.T) {
 	t.Parallel()
 	s := emulated(t, nil)

@@ -17,7 +17,7 @@ const maxBatchWrite = 25
 
 // Remove finds the keys by Query and deletes them by BatchWriteItem, 25 at a time.
 //
-// Price: that of a Query, by the whole items' bytes although only keys are answered, and 1 WCU for each KB of each item.
+// Price: that of a Query, by the whole items' bytes although only keys are returned, and 1 WCU for each KB of each item.
 func (s *Store) Remove(ctx context.Context, r store.Range) error {
 	if err := s.enter(); err != nil {
 		return err

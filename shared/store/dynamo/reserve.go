@@ -18,13 +18,13 @@ import (
 const maxBranches = 6
 
 // Reserve takes a ticket by one UpdateItem in the usual case. DynamoDB cannot compute a maximum, so there are two
-// requests for two cases, each with the condition that its case is given: the clock is ahead of the ids, and the first
-// id is now; or the ids have reached now, and the first id is the next. The likelier is sent first; a refused one brings
-// the sequencer's state, which says what to send next.
+// requests for two cases, each under its case's condition: the clock is ahead of the ids, and the first
+// id is now; or the ids have reached now, and the first id is the next. The likelier is sent first; the response to a refused
+// one has the sequencer's state, from which the next request follows.
 //
-// Many tickets at once overtake each other on the way, so that nearly each second one would be refused for a clock that is
-// a fraction of a millisecond behind the ids. So while tickets are contended, and the ids are known to be less than 20 ms
-// behind now, the next id is taken in any case; ids are then up to that much older than the clock.
+// Concurrent tickets overtake each other on the way, so that nearly every second one would be refused for a clock that is
+// a fraction of a millisecond behind the ids. So while tickets are contended, and the ids are known to be at most 20 ms
+// behind now, the next id is taken; ids are then up to 20 ms older than the clock.
 //
 // Price: 1 WCU for each of the ticket's Sends, and 0.5 RCU when the clock must be compared with the store's date, which
 // is so for the first reservation, and for one after an idle hour.
@@ -51,8 +51,8 @@ type branch int
 
 const (
 	ahead   branch = iota // the ids are behind now, by an hour at most: begin at now
-	begin                 // the ids are behind now, or there are none yet, and that is known to be right: begin at now
-	reached               // the ids have reached now, or nearly: go on from them
+	begin                 // the ids are behind now, or there are none yet, and the clock has been checked: begin at now
+	reached               // the ids have reached now, or are at most hintAge behind it: take the next
 )
 
 // reservation is a ticket in the making.
@@ -83,7 +83,7 @@ func (r *reservation) run(ctx context.Context, next branch) (store.Ticket, error
 	return store.Ticket{}, fmt.Errorf("dynamo: reserve %v: %w: refused %d times", r.key, store.ErrBusy, maxBranches)
 }
 
-// after chooses the branch for the state that a refused request has shown.
+// after chooses the branch for the state in the response to a refused request.
 func (r *reservation) after(ctx context.Context, state store.Sequence) (branch, error) {
 	if state.LastID >= r.now {
 		r.behind = true
@@ -105,8 +105,8 @@ func (r *reservation) after(ctx context.Context, state store.Sequence) (branch, 
 	return begin, nil
 }
 
-// send asks for the ticket by one branch. The condition closes the race with every other writer of the sequencer: the
-// first id is right for the state that the update meets, whatever was known of it before.
+// send requests the ticket by one branch. The condition closes the race with every other writer of the sequencer: the
+// first id is right for the state that the update meets.
 func (r *reservation) send(ctx context.Context, b branch) (state store.Sequence, refused bool, err error) {
 	if b != reached && r.now+r.ids-1 > store.MaxID {
 		return state, false, fmt.Errorf("dynamo: reserve %v: %w: ids from %d", r.key, store.ErrClock, r.now)
@@ -137,7 +137,7 @@ func (r *reservation) send(ctx context.Context, b branch) (state store.Sequence,
 func (r *reservation) express(in *dynamodb.UpdateItemInput, b branch) {
 	values := in.ExpressionAttributeValues
 	atNow, goOn := "SET #last = :last", ""
-	if r.key.IsPassing() { // the tables' time to live removes it when it is idle
+	if r.key.IsPassing() { // time-to-live removes it when it is idle
 		atNow, goOn = atNow+", "+layout.Expires+" = :until", "SET "+layout.Expires+" = :until "
 		values[":until"] = number(layout.Seconds(time.Now().Add(store.PassingFor)))
 	}

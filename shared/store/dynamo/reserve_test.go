@@ -15,7 +15,7 @@ import (
 	"github.com/millrace/millrace/shared/store"
 )
 
-// tickets reserves with these clocks one after the other and answers the first ids and sends.
+// tickets reserves with these clocks one after the other and returns the first ids and sends.
 func tickets(t *testing.T, s store.Store, ids int, clocks ...int64) (firsts []int64, sends []int) {
 	t.Helper()
 	for i, now := range clocks {
@@ -234,7 +234,7 @@ func TestASequencerIsNoItem(t *testing.T) {
 	}
 }
 
-// A refused request comes back with what is there, so the next one is right: no read between them.
+// The response to a refused request has the sequencer's state, so that no read is needed before the next.
 func TestAReservationReadsNothingBetweenItsRequests(t *testing.T) {
 	t.Parallel()
 	var updates, others atomic.Int64

@@ -21,7 +21,7 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(containers.Run(m)) }
 
-// wire is a client whose requests are counted and pass through a function; it stands for the network.
+// wire is the HTTP client of a test: it counts requests and passes them through a function.
 type wire struct {
 	sent   atomic.Int64
 	around func(req *http.Request, n int64) (*http.Response, error)
@@ -31,7 +31,7 @@ func (w *wire) Do(req *http.Request) (*http.Response, error) { return w.around(r
 
 var errLost = errors.New("wire: connection reset by peer")
 
-// deliver sends a copy of a request and reads the whole answer.
+// deliver sends a copy of a request and reads the whole response.
 func deliver(t *testing.T, req *http.Request, body []byte) *http.Response {
 	t.Helper()
 	again := req.Clone(req.Context())
@@ -52,7 +52,7 @@ func bodyOf(req *http.Request) []byte {
 	return body
 }
 
-// answer is one of DynamoDB's: of an error where the code is not empty.
+// answer returns a response of DynamoDB's: an error if the code is not empty.
 func answer(status int, code, rest string) *http.Response {
 	body := "{" + rest + "}"
 	if code != "" {
@@ -65,13 +65,13 @@ func answer(status int, code, rest string) *http.Response {
 	}
 }
 
-// answering opens a store whose every request gets the same answer.
+// answering opens a store whose every request gets the same response.
 func answering(t *testing.T, status int, code, rest string) (*dynamo.Store, *wire) {
 	w := &wire{around: func(*http.Request, int64) (*http.Response, error) { return answer(status, code, rest), nil }}
 	return over(t, w, nowhere()), w
 }
 
-// nowhere is a configuration without anything behind it.
+// nowhere returns a configuration that leads to no server.
 func nowhere() aws.Config {
 	return aws.Config{
 		Region:      "us-east-1",
@@ -102,7 +102,7 @@ func sameTables(t *testing.T, s *dynamo.Store) dynamo.Options {
 	return dynamo.Options{Prefix: s.Prefix(), AWS: &cfg}
 }
 
-// emulated opens a store with fresh tables in LocalStack whose requests pass through around once the tables are there.
+// emulated opens a store with fresh tables in LocalStack. Once the tables are there, its requests pass through around.
 func emulated(t *testing.T, around func(req *http.Request, n int64) (*http.Response, error)) *dynamo.Store {
 	t.Helper()
 	cfg, prefix := containers.AWS(t), containers.Prefix()

@@ -16,14 +16,15 @@ import (
 
 // Options of a Store.
 type Options struct {
-	// Prefix of the tables' names: PREFIX-journal, PREFIX-work, PREFIX-definitions. Required.
+	// Prefix of the tables' names: PREFIX-journal, PREFIX-work, PREFIX-definitions. Required: 1 to 243 letters, digits, '_',
+	// '-' and '.'.
 	Prefix string
 
 	// AWS is the configuration of the SDK: region, endpoint, credentials. The default is that of [awsenv.Load]. A program
 	// that wants profiles, SSO or web identities loads it with the SDK's config module.
 	AWS *aws.Config
 
-	// Now is the clock that a Write's NotAfter is held against and that a Ticket's Sent is read from; it must have a
+	// Now is the clock that a Write's NotAfter is compared with and that a Ticket's Sent is read from; it must have a
 	// monotonic reading. The default is time.Now.
 	Now func() time.Time
 }
@@ -35,7 +36,7 @@ type Store struct {
 	now    func() time.Time
 	hints  hints
 
-	transport *http.Transport // ours to close; nil when the caller brought a client
+	transport *http.Transport // closed by Close; nil when the caller brought a client
 
 	calls  sync.RWMutex // held for reading by each call, for writing by Close
 	closed bool
@@ -43,13 +44,13 @@ type Store struct {
 
 var _ store.Store = (*Store)(nil)
 
-// OpenPrefix opens the tables of that prefix, with everything else from the environment.
+// OpenPrefix opens the tables of that prefix, with all other options at their defaults.
 func OpenPrefix(ctx context.Context, prefix string) (store.Store, error) {
 	return Open(ctx, Options{Prefix: prefix})
 }
 
-// Open answers a Store without sending a request: a function's first request is its first need. Missing tables show with
-// the first call, or with [Store.Ping].
+// Open returns a Store without sending a request, so that a function starts fast. Missing tables show with the first call, or
+// with [Store.Ping].
 func Open(ctx context.Context, o Options) (*Store, error) {
 	if err := validPrefix(o.Prefix); err != nil {
 		return nil, err
@@ -80,7 +81,7 @@ func configuration(ctx context.Context, given *aws.Config) (aws.Config, error) {
 	return awsenv.Load(ctx)
 }
 
-// newTransport answers the connections of one Store. DynamoDB answers in milliseconds, so that an answer that takes
+// newTransport returns the connections of one Store. DynamoDB responds in milliseconds, so that a response that takes
 // seconds will not come; and a process that serves hundreds of followers must not dial for each.
 func newTransport() *http.Transport {
 	dialer := &net.Dialer{Timeout: 2 * time.Second, KeepAlive: 30 * time.Second}
@@ -96,10 +97,10 @@ func newTransport() *http.Transport {
 	}
 }
 
-// Prefix answers the prefix of the tables' names.
+// Prefix returns the prefix of the tables' names.
 func (s *Store) Prefix() string { return s.prefix }
 
-// Exclusive is false: any process with the right credentials reaches the tables.
+// Exclusive returns false: any process with the right credentials reaches the tables.
 func (s *Store) Exclusive() bool { return false }
 
 // Close waits for the calls under way and releases the connections. Further calls of it do nothing.

@@ -14,7 +14,7 @@ import (
 	"github.com/millrace/millrace/shared/store/dynamo/layout"
 )
 
-// prefixes are those with which every table name has DynamoDB's 3 to 255 characters.
+// prefixes matches the prefixes with which every table name has DynamoDB's 3 to 255 characters.
 var prefixes = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,243}$`)
 
 func validPrefix(prefix string) error {
@@ -25,7 +25,7 @@ func validPrefix(prefix string) error {
 	return nil
 }
 
-// table answers the name of a table of the port.
+// table returns DynamoDB's name of a table of the port.
 func (s *Store) table(t store.Table) string { return s.prefix + "-" + string(t) }
 
 // CreateTables creates those of the three tables that are missing, on demand and with time-to-live, and waits until they
@@ -99,7 +99,7 @@ func (s *Store) expire(ctx context.Context, name string) error {
 		return nil
 	}
 	if on, _ := s.expires(ctx, name); on {
-		return nil // another process was quicker
+		return nil // another process switched it on
 	}
 	return readFailure(ctx, "UpdateTimeToLive", []string{name}, err)
 }

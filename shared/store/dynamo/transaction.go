@@ -21,9 +21,9 @@ import (
 // transact applies several operations at once. Each condition closes the race that it closes alone; together they also
 // close those between the items: no other writer comes between one operation and the next.
 //
-// The request's own token makes DynamoDB answer a request that arrives twice within ten minutes, other than by our doing,
-// with the outcome of the first: without it the second would meet the first under way and answer a conflict between
-// transactions, and we would say that nothing was applied. Beyond these ten minutes, and for writes of one operation,
+// The request's own token makes DynamoDB respond to a request that arrives twice within ten minutes with the outcome of the
+// first: without it the second could meet the first under way, and its response would be a conflict between
+// transactions, which this package reports as nothing applied. Beyond these ten minutes, and for writes of one operation,
 // the tokens in the items decide.
 func (s *Store) transact(ctx context.Context, w store.Write, d *departure) error {
 	in := &dynamodb.TransactWriteItemsInput{ClientRequestToken: aws.String(s.requestToken(w))}
@@ -65,8 +65,8 @@ func (s *Store) transactItem(op store.Op, token string) types.TransactWriteItem 
 	}
 }
 
-// canceled answers for a transaction of which nothing was applied. DynamoDB gives one reason for each operation. A failed
-// condition outweighs contention on other operations: it is known to have failed, whatever the others would have done.
+// canceled returns the error of a transaction of which nothing was applied, or nil if an earlier sending of it was. DynamoDB
+// gives one reason for each operation. A failed condition outweighs contention on other operations: its result is known.
 func (s *Store) canceled(w store.Write, canceled *types.TransactionCanceledException) error {
 	var failed []store.Failure
 	var other types.CancellationReason
@@ -94,7 +94,7 @@ func (s *Store) canceled(w store.Write, canceled *types.TransactionCanceledExcep
 		fmt.Errorf("canceled: %s: %s", aws.ToString(other.Code), aws.ToString(other.Message)))
 }
 
-// heavier prefers the error that repeating the Write does not mend.
+// heavier returns the error that persists when the Write is repeated.
 func heavier(a, b error) error {
 	if b == nil || errors.Is(a, store.ErrInvalid) {
 		return a
@@ -113,7 +113,7 @@ func (s *Store) tablesOf(w store.Write) []string {
 	return names
 }
 
-// requestToken answers the idempotency token of the request: a hash of the Write's own token and of everything in it, as
+// requestToken returns the idempotency token of the request: a hash of the Write's own token and of everything in it, since
 // DynamoDB refuses a token that it has seen, in any table of the account, with other bytes. At most 36 characters are
 // allowed.
 func (s *Store) requestToken(w store.Write) string {

@@ -13,8 +13,8 @@ import (
 )
 
 // Write puts or deletes one item by PutItem or DeleteItem, and applies several operations by TransactWriteItems. A lone
-// check is a strongly consistent GetItem whose item is held against the condition here: a condition on one item is
-// decided at one moment either way, and a read costs less, leaves no doubt about its outcome and is in nobody's way.
+// check is a strongly consistent GetItem whose item is compared with the condition here: a condition on one item is
+// decided at one moment either way, and a read costs less, has no unknown outcome and conflicts with no transaction.
 //
 // Price: of one operation, 1 WCU for each KB of the item as it was or as it becomes, whichever is larger, at least 1; of
 // several, 2 for each KB of each. A failed condition costs the same. A lone check costs 1 RCU for each 4 KB.
@@ -42,7 +42,7 @@ func (s *Store) Write(ctx context.Context, w store.Write) error {
 }
 
 // put closes the race between two writers of one item: of those that found it absent, or found the same version, one
-// succeeds; the others get what it wrote.
+// succeeds; the others get a Conflict with its item.
 func (s *Store) put(ctx context.Context, w store.Write, d *departure) error {
 	op := w.Ops[0]
 	table, demand := s.table(op.Item.Key.Table), demandOf(op.Cond)
@@ -56,8 +56,8 @@ func (s *Store) put(ctx context.Context, w store.Write, d *departure) error {
 	return s.single(ctx, w, d, "PutItem", table, err)
 }
 
-// delete closes the race between a deleter and a writer of one item: it removes the version that its caller has seen, or
-// nothing.
+// delete closes the race between a deleter and a writer of one item: under VersionIs it removes the version that its caller
+// has seen, or nothing.
 func (s *Store) delete(ctx context.Context, w store.Write, d *departure) error {
 	op := w.Ops[0]
 	table, demand := s.table(op.Item.Key.Table), demandOf(op.Cond)
@@ -71,7 +71,7 @@ func (s *Store) delete(ctx context.Context, w store.Write, d *departure) error {
 	return s.single(ctx, w, d, "DeleteItem", table, err)
 }
 
-// single answers for a Write of one operation.
+// single returns the result of a Write of one operation.
 func (s *Store) single(ctx context.Context, w store.Write, d *departure, operation, table string, err error) error {
 	if err == nil {
 		return nil
@@ -87,7 +87,7 @@ func (s *Store) single(ctx context.Context, w store.Write, d *departure, operati
 	return conflict(w, []store.Failure{{Op: 0, Found: found}})
 }
 
-// conflict answers for failed conditions: nil if they failed because w has been applied before.
+// conflict returns the Conflict for failed conditions; nil if they failed because w has been applied before.
 func conflict(w store.Write, failed []store.Failure) error {
 	c := &store.Conflict{Failed: failed}
 	if w.Mine(c) {
@@ -96,7 +96,7 @@ func conflict(w store.Write, failed []store.Failure) error {
 	return c
 }
 
-// check reads what a lone check asks about. Only reading, it may be repeated by the SDK.
+// check applies a lone check by a read, which the SDK may repeat.
 func (s *Store) check(ctx context.Context, op store.Op, d *departure) error {
 	found, err := s.getOne(ctx, op.Item.Key, d.watch)
 	if err != nil {
@@ -108,7 +108,7 @@ func (s *Store) check(ctx context.Context, op store.Op, d *departure) error {
 	return &store.Conflict{Failed: []store.Failure{{Op: 0, Found: found}}}
 }
 
-// demand is a condition as a request has it; empty for [store.Always].
+// demand is a condition in the form of a request; empty for [store.Always].
 type demand struct {
 	expression *string
 	values     attributes

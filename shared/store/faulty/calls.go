@@ -39,7 +39,7 @@ func (s *Store) Write(ctx context.Context, w store.Write) error {
 		return err
 	}
 	sent := w
-	sent.NotAfter = time.Time{} // speaks of leaving this process, not of arriving
+	sent.NotAfter = time.Time{} // is about leaving this process, not about arriving
 	r := request[struct{}]{
 		call: writeCall(w), lost: store.ErrUnknown, notAfter: w.NotAfter,
 		land: func(ctx context.Context, d *dice) (a answer[struct{}]) {
@@ -54,7 +54,7 @@ func (s *Store) Write(ctx context.Context, w store.Write) error {
 	return err
 }
 
-// conditional reports whether w demands anything, so that a late repetition cannot undo later Writes.
+// conditional reports whether w has a condition, so that a late repetition cannot undo later Writes.
 func conditional(w store.Write) bool {
 	for _, op := range w.Ops {
 		if !op.Cond.IsAlways() {
@@ -64,7 +64,7 @@ func conditional(w store.Write) bool {
 	return false
 }
 
-// Remove deletes a range. Where it answers an error, all, some or nothing may be gone.
+// Remove deletes a range. When it returns an error, all, some or no items may be gone.
 func (s *Store) Remove(ctx context.Context, r store.Range) error {
 	_, err := send(ctx, s, request[struct{}]{
 		call: rangeCall("Remove", r), lost: store.ErrUnavailable,
@@ -76,7 +76,7 @@ func (s *Store) Remove(ctx context.Context, r store.Range) error {
 	return err
 }
 
-// Reserve takes a ticket. A lost answer wastes a position; so does a request that is applied twice.
+// Reserve takes a ticket. A lost response wastes a position; so does a request that is applied twice.
 func (s *Store) Reserve(ctx context.Context, key store.Key, ids int, now int64) (store.Ticket, error) {
 	sent := time.Now()
 	ticket, err := send(ctx, s, request[store.Ticket]{
@@ -104,7 +104,7 @@ func (s *Store) Sequence(ctx context.Context, key store.Key, eventual bool) (sto
 	})
 }
 
-// Raise moves a floor up. Where it answers an error, the floor may have moved.
+// Raise moves a floor up. When it returns an error, the floor may have moved.
 func (s *Store) Raise(ctx context.Context, key store.Key, position, id int64) error {
 	_, err := send(ctx, s, request[struct{}]{
 		call: call{method: "Raise", key: key}, lost: store.ErrUnavailable,
@@ -116,7 +116,7 @@ func (s *Store) Raise(ctx context.Context, key store.Key, position, id int64) er
 	return err
 }
 
-// Date answers the service's date when the request lands.
+// Date returns the service's date when the request lands.
 func (s *Store) Date(ctx context.Context) (time.Time, error) {
 	return send(ctx, s, request[time.Time]{
 		call: call{method: "Date"}, lost: store.ErrUnavailable,
@@ -127,10 +127,10 @@ func (s *Store) Date(ctx context.Context) (time.Time, error) {
 	})
 }
 
-// Exclusive answers what the base says if this Store is its only user, and false if it is one process of many.
+// Exclusive returns the base's Exclusive if this Store is its only user, and false if it is one process of many.
 func (s *Store) Exclusive() bool { return s.exclusive }
 
-// Ping asks the base, over the network.
+// Ping calls the base's Ping over the network.
 func (s *Store) Ping(ctx context.Context) error {
 	_, err := send(ctx, s, request[struct{}]{
 		call: call{method: "Ping"}, lost: store.ErrUnavailable,

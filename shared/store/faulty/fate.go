@@ -8,7 +8,7 @@ import (
 	"github.com/millrace/millrace/shared/store"
 )
 
-// dice are one request's own source of luck.
+// dice are one request's own random numbers.
 type dice struct{ *rand.Rand }
 
 func (d *dice) happens(chance float64) bool { return chance > 0 && d.Float64() < chance }
@@ -20,13 +20,13 @@ func (d *dice) between(low, high time.Duration) time.Duration {
 	return low + time.Duration(d.Int64N(int64(high-low)))
 }
 
-// call names what a process asks for.
+// call names a call of a process.
 type call struct {
 	method string
 	key    store.Key
 }
 
-// number answers the same number for the same call of the same process in every run.
+// number returns the same number for the same call of the same process in every run.
 func (c call) number(seed uint64, process string) uint64 {
 	h := fnv.New64a()
 	for _, part := range [...]string{process, c.method, string(c.key.Table), c.key.Partition, c.key.Sort} {
@@ -78,7 +78,7 @@ func (f Faults) draw(d *dice) fate {
 	return was
 }
 
-// luck hands out dice, one pair per request.
+// luck makes the dice of each request.
 type luck struct {
 	seed    uint64
 	process string

@@ -9,14 +9,14 @@ import (
 	"github.com/millrace/millrace/shared/store"
 )
 
-// ErrCrashed is what every call of a crashed process answers. A real process would not live to see it; to code that
-// does, its store is closed.
+// ErrCrashed is returned by every call of a crashed process. A real process would not see it; to code that does, the store is
+// closed.
 var ErrCrashed = fmt.Errorf("faulty: the process has crashed: %w", store.ErrClosed)
 
 // restTime is how long a call of a crashed process takes, so that a loop that retries it makes time pass.
 const restTime = 100 * time.Millisecond
 
-// Store is one process's line to a [Service]. It is a store.Store to the code of that process.
+// Store is one process's connection to a [Service]. It is a store.Store to the code of that process.
 type Store struct {
 	service   *Service
 	faults    Faults
@@ -26,8 +26,8 @@ type Store struct {
 
 	mu      sync.Mutex
 	luck    luck
-	begun   int       // calls
-	frozen  time.Time // the process stands still until then
+	begun   int       // calls so far
+	frozen  time.Time // the process is frozen until then
 	calm    bool      // it will not freeze again
 	crashed chan struct{}
 	closed  bool
@@ -43,7 +43,7 @@ func New(base store.Store, faults Faults) *Store {
 	return s
 }
 
-// Process answers a process's own line to the service. Processes of different names have different luck.
+// Process returns a process's own connection to the service. Processes of different names draw different faults.
 func (s *Service) Process(name string) *Store {
 	return &Store{
 		service: s, faults: s.faults, process: name,
@@ -52,8 +52,8 @@ func (s *Service) Process(name string) *Store {
 	}
 }
 
-// Crash kills the process: every call, those under way too, answers [ErrCrashed], and has no effect unless its request
-// has left already; that one may still land. Crashing twice is crashing once.
+// Crash kills the process: every call, those under way too, returns [ErrCrashed], and has no effect unless its request
+// has left already; that one may still land. A second Crash does nothing.
 func (s *Store) Crash() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -62,7 +62,7 @@ func (s *Store) Crash() {
 	}
 }
 
-// Crashed is closed when the process dies.
+// Crashed returns a channel that is closed when the process dies.
 func (s *Store) Crashed() <-chan struct{} { return s.crashed }
 
 func (s *Store) isCrashed() bool {
@@ -81,7 +81,7 @@ func (s *Store) Calls() int {
 	return s.begun
 }
 
-// Settle ends the faults of this line: requests begun from now on neither fail nor freeze nor crash. They still take
+// Settle ends the faults of this connection: requests begun from now on neither fail nor freeze nor crash. They still take
 // their time, and eventual reads still lag.
 func (s *Store) Settle() {
 	s.mu.Lock()
@@ -91,7 +91,7 @@ func (s *Store) Settle() {
 	s.faults, s.calm = calm, true
 }
 
-// begin counts a call in and throws its dice.
+// begin counts a call and draws its fate.
 func (s *Store) begin(ctx context.Context, c call) (fate, Faults, error) {
 	if err := ctx.Err(); err != nil {
 		return fate{}, Faults{}, err
@@ -108,11 +108,11 @@ func (s *Store) begin(ctx context.Context, c call) (fate, Faults, error) {
 	return f, s.faults, nil
 }
 
-// answer is what the service says to a request.
+// answer is the service's response to a request.
 type answer[T any] struct {
 	value T
 	err   error
-	leave time.Time // when the answer leaves; zero for at once
+	leave time.Time // when the response leaves; zero for at once
 }
 
 // request is one call to the service.
@@ -121,15 +121,15 @@ type request[T any] struct {
 	notAfter time.Time
 	// land applies the request at the service. It may run when nobody waits for it any more.
 	land func(context.Context, *dice) answer[T]
-	// reserves: the request is a reservation, which is not the same when it is repeated.
+	// reserves: the request is a reservation, whose repetition takes another ticket.
 	reserves bool
 	// echo applies the request once more, later; nil if it must not.
 	echo func(context.Context, *dice)
-	// lost is what the caller learns when there is no answer.
+	// lost is the caller's error when there is no response.
 	lost error
 }
 
-// send carries a request to the service and its answer back, or not.
+// send carries a request to the service and its response back, with the faults that it draws.
 func send[T any](ctx context.Context, s *Store, r request[T]) (T, error) {
 	var none T
 	f, faults, err := s.begin(ctx, r.call)
@@ -165,7 +165,7 @@ func send[T any](ctx context.Context, s *Store, r request[T]) (T, error) {
 	return got, err
 }
 
-// depart puts the request on its way.
+// depart sends the request; it lands after the drawn times.
 func depart[T any](ctx context.Context, s *Store, r request[T], f fate, faults Faults, signed time.Time) <-chan answer[T] {
 	answers := make(chan answer[T], 1)
 	if f.lost {
@@ -200,7 +200,7 @@ func depart[T any](ctx context.Context, s *Store, r request[T], f fate, faults F
 	return answers
 }
 
-// await waits for the answer, as long as the caller does.
+// await waits for the response, at most for Timeout or until ctx ends.
 func await[T any](ctx context.Context, s *Store, r request[T], f fate, faults Faults, answers <-chan answer[T]) (none T, err error) {
 	var late <-chan time.Time
 	if faults.Timeout > 0 {
@@ -226,13 +226,13 @@ func await[T any](ctx context.Context, s *Store, r request[T], f fate, faults Fa
 		return none, ErrCrashed
 	}
 	if ctx.Err() != nil {
-		time.Sleep(f.wake) // one cancellation ends many calls; they return one after the other, in no accidental order
+		time.Sleep(f.wake) // one cancellation ends many calls: each returns at a drawn moment, so that their order is repeatable
 		return none, fmt.Errorf("%w: %w", r.lost, ctx.Err())
 	}
 	return none, r.lost
 }
 
-// turnAway answers a request that the service does not take.
+// turnAway returns the error of a request that the service refuses.
 func (s *Store) turnAway(ctx context.Context, c call, f fate) error {
 	err := store.ErrUnavailable
 	if f.busy {
@@ -250,7 +250,7 @@ func (s *Store) turnAway(ctx context.Context, c call, f fate) error {
 	return err
 }
 
-// freeze makes the whole process stand still for a while.
+// freeze makes the whole process stand still for d.
 func (s *Store) freeze(d time.Duration) {
 	if d <= 0 {
 		return
@@ -266,8 +266,8 @@ func (s *Store) freeze(d time.Duration) {
 	s.tell(call{method: "-"}, "process frozen for "+d.String(), nil)
 }
 
-// thaw waits until the process moves, and answers ErrCrashed if it never will again. Calls wake a moment apart, so that
-// their order is no accident.
+// thaw waits until the process is no longer frozen, and returns ErrCrashed if it has crashed. Calls wake at drawn moments, so
+// that their order is repeatable.
 func (s *Store) thaw(wake time.Duration) error {
 	for {
 		s.mu.Lock()

@@ -28,7 +28,7 @@ func put(token, sort string, version int64, cond store.Condition) store.Write {
 	}}
 }
 
-// under plays f with a store behind faults, and the store itself.
+// under runs f with a store behind faults, and the store itself.
 func under(t *testing.T, faults faulty.Faults, f func(t *testing.T, s *faulty.Store, base store.Store)) {
 	t.Helper()
 	t.Parallel()
@@ -38,7 +38,7 @@ func under(t *testing.T, faults faulty.Faults, f func(t *testing.T, s *faulty.St
 	})
 }
 
-// held answers the value of a key, empty for none.
+// held returns the value of a key, empty for none.
 func held(t *testing.T, s store.Store, sort string) string {
 	t.Helper()
 	items, err := s.Get(t.Context(), key(sort))
@@ -384,7 +384,7 @@ func TestCloseEndsTheLine(t *testing.T) {
 	wantError(t, "Close again", s.Close(), nil)
 }
 
-// A store may be busy whatever it is asked, and has done nothing then.
+// A call of any method may return ErrBusy, and has done nothing then.
 func TestCallsOfEveryKindMayBeBusy(t *testing.T) {
 	t.Parallel()
 	in := store.Range{Table: store.Work, Partition: "p"}

@@ -8,7 +8,7 @@ import (
 	"github.com/millrace/millrace/shared/store"
 )
 
-// version is what a key held from a moment on; a nil item is a hole.
+// version is what a key held from a moment on; a nil item means none.
 type version struct {
 	from time.Time
 	item *store.Item
@@ -19,8 +19,8 @@ type partition struct {
 	name  string
 }
 
-// recent remembers the versions of items that changed a short while ago or are about to become visible, so that reads
-// can be shown the past. Whatever it does not know is as the base has it.
+// recent holds the versions of items that changed a short while ago or are about to become visible, so that reads
+// can return the past. All other items are read from the base.
 type recent struct {
 	keep  time.Duration
 	pages map[partition]map[string][]version
@@ -56,7 +56,7 @@ func (r *recent) noteRemoval(rng store.Range, now time.Time) {
 	}
 }
 
-// forget drops what no read can be shown any more.
+// forget drops the versions that no read can return any more.
 func (r *recent) forget(now time.Time) {
 	for len(r.order) > 0 && r.order[0].at.Before(now) {
 		r.drop(r.order[0].key, now)
@@ -81,7 +81,7 @@ func (r *recent) drop(key store.Key, now time.Time) {
 	}
 }
 
-// view answers what key held at a moment; known is false where that is what the base holds.
+// view returns what key held at a moment; known is false where that is what the base holds.
 func (r *recent) view(key store.Key, moment time.Time) (item *store.Item, known bool) {
 	return viewOf(r.pages[partition{table: key.Table, name: key.Partition}][key.Sort], moment)
 }
@@ -99,7 +99,7 @@ func viewOf(versions []version, moment time.Time) (item *store.Item, known bool)
 	return item, true
 }
 
-// known answers the sorts of the range that have recent versions, in order.
+// known returns the sort keys of the range that have recent versions, in order.
 func (r *recent) known(rng store.Range) []string {
 	var sorts []string
 	for sort := range r.pages[partition{table: rng.Table, name: rng.Partition}] {
@@ -115,8 +115,8 @@ func within(r store.Range, sort string) bool {
 	return sort >= r.From && (r.To == "" || sort < r.To)
 }
 
-// overlay puts past versions in place of present items: page answers rng with as many more items as there are
-// sorts, and the result is what rng would have answered had each sort held what past says.
+// overlay puts past versions in place of present items. page is the page of rng with a limit larger by len(past); the result
+// is the page of rng as if each sort key held what past says.
 func overlay(rng store.Range, page store.Page, past map[string]*store.Item) store.Page {
 	items := slices.DeleteFunc(page.Items, func(item store.Item) bool {
 		_, replaced := past[item.Key.Sort]

@@ -10,13 +10,13 @@ import (
 	"github.com/millrace/millrace/shared/store"
 )
 
-// Service is a store behind a network: the far side, which all processes share.
+// Service is a store behind a network, which all processes share.
 type Service struct {
 	base   store.Store
 	faults Faults
 	trace  func(Step)
 
-	mu        sync.RWMutex // orders Writes with what recent remembers of them
+	mu        sync.RWMutex // orders Writes with their versions in recent
 	recent    recent
 	locked    map[store.Key]time.Time // by a Write whose items are becoming visible
 	sequences map[store.Key][]reading
@@ -33,12 +33,12 @@ type Step struct {
 	At      time.Time
 	Process string
 	Call    string // method and key
-	What    string
-	Err     error
+	What    string // such as "landed"
+	Err     error  // nil for success
 }
 
-// NewService puts base behind a network. The base stays the caller's to close. The trace, if not nil, is told of
-// everything that happens; it is called concurrently.
+// NewService puts base behind a network. The caller closes base. The trace, if not nil, is called with each step of each
+// request, concurrently.
 func NewService(base store.Store, faults Faults, trace func(Step)) *Service {
 	return &Service{
 		base: base, faults: faults, trace: trace,
@@ -48,10 +48,10 @@ func NewService(base store.Store, faults Faults, trace func(Step)) *Service {
 	}
 }
 
-// remembers reports whether reads may be shown anything but the present.
+// remembers reports whether reads may return old versions.
 func (s *Service) remembers() bool { return s.recent.keep > 0 }
 
-// write applies w now, and answers when its effect is wholly visible.
+// write applies w now, and returns when its effect is wholly visible.
 func (s *Service) write(ctx context.Context, w store.Write, d *dice) (visible time.Time, err error) {
 	if s.faults.Untold {
 		if err := s.untold(ctx, w); err != nil {
@@ -191,7 +191,7 @@ func (s *Service) query(ctx context.Context, r store.Range, d *dice) (store.Page
 	return overlay(r, page, past), nil
 }
 
-// past answers the items of the range that a read is shown otherwise than the base has them.
+// past returns the items of the range for which a read returns another version than the base has; nil for no item.
 func (s *Service) past(r store.Range, d *dice) map[string]*store.Item {
 	past := map[string]*store.Item{}
 	now := time.Now()
@@ -266,7 +266,7 @@ func (s *Service) sequence(ctx context.Context, key store.Key, eventual bool, d 
 	return sequence, nil
 }
 
-// certain turns a read's error into that of a Write that was not sent.
+// certain returns the error of a Write that was not sent for a read's error.
 func certain(err error) error {
 	if errors.Is(err, store.ErrBusy) {
 		return store.ErrBusy

@@ -6,7 +6,7 @@ import (
 	"github.com/millrace/millrace/shared/store"
 )
 
-// bucket is what an owner has left.
+// bucket holds the units that an owner has left.
 type bucket struct {
 	units float64
 	at    time.Time

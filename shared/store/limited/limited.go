@@ -10,12 +10,12 @@ import (
 	"github.com/millrace/millrace/shared/store/meter"
 )
 
-// Limits are what a store takes, in units a second. The zero value of each field means its default.
+// Limits are the units a second that a store accepts, and its times. The zero value of each field means its default.
 type Limits struct {
 	PartitionWrites, PartitionReads float64       // of each partition key; default 1,000 and 3,000
 	TableWrites, TableReads         float64       // of each table; default 4,000 and 12,000
-	Burst                           time.Duration // for how long what is not used is saved; default 1 s
-	Latency                         time.Duration // of a request; default 5 ms
+	Burst                           time.Duration // how long unused units are saved; default 1 s
+	Latency                         time.Duration // the time that each try of a call takes; default 5 ms
 }
 
 func (l Limits) withDefaults() Limits {
@@ -46,7 +46,7 @@ type Store struct {
 	busy   int
 }
 
-// owner is whose units are counted: a partition key's, or with an empty one a whole table's.
+// owner names what units are counted for: a partition key, or a whole table if partition is empty.
 type owner struct {
 	table     store.Table
 	partition string
@@ -57,14 +57,14 @@ func New(inner store.Store, limits Limits) *Store {
 	return &Store{Store: inner, limits: limits.withDefaults(), writes: map[owner]*bucket{}, reads: map[owner]*bucket{}}
 }
 
-// TurnedAway returns how many requests found too little left.
+// TurnedAway returns how many requests were throttled.
 func (s *Store) TurnedAway() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.busy
 }
 
-// Exclusive is false: limits are those of a store across a network.
+// Exclusive returns false: the limits are those of a store across a network.
 func (s *Store) Exclusive() bool { return false }
 
 // Write takes the units of each operation from its partition and its table.
@@ -192,13 +192,13 @@ func (s *Store) Raise(ctx context.Context, key store.Key, position, id int64) er
 	return err
 }
 
-// tries and pauses of the calls that are harmless when doubled, as package dynamo makes them.
+// The tries and pauses of calls that are safe to repeat, as in package dynamo.
 const (
 	tries      = 5
 	firstPause = 25 * time.Millisecond
 )
 
-// insist asks until it is paid for, some times.
+// insist repeats a call until its units are paid for, at most tries times; then it returns ErrBusy.
 func insist[T any](ctx context.Context, s *Store, ask func() (answer T, paid bool, err error)) (T, error) {
 	var none T
 	for try := range tries {

@@ -23,10 +23,10 @@ var _ store.Store = (*Store)(nil)
 
 // Options of a Store. The zero value of each field means its default.
 type Options struct {
-	Date func() time.Time // what [Store.Date] answers; default time.Now
+	Date func() time.Time // what [Store.Date] returns; default time.Now
 }
 
-// New answers an empty store.
+// New returns an empty store.
 func New(o Options) *Store {
 	if o.Date == nil {
 		o.Date = time.Now
@@ -133,7 +133,7 @@ func (s *Store) Remove(ctx context.Context, r store.Range) error {
 	return nil
 }
 
-// Date answers what Options.Date answers.
+// Date returns what Options.Date returns.
 func (s *Store) Date(ctx context.Context) (time.Time, error) {
 	unlock, err := s.enter(ctx)
 	if err != nil {
@@ -143,10 +143,10 @@ func (s *Store) Date(ctx context.Context) (time.Time, error) {
 	return s.date(), nil
 }
 
-// Exclusive answers true: the data cannot be reached but through this Store.
+// Exclusive returns true: the data cannot be reached but through this Store.
 func (s *Store) Exclusive() bool { return true }
 
-// Ping answers nil until Close.
+// Ping returns nil until Close.
 func (s *Store) Ping(ctx context.Context) error {
 	unlock, err := s.enter(ctx)
 	if err != nil {
@@ -164,7 +164,7 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// enter takes the lock for one call, or says why there is none.
+// enter takes the lock for one call; the error is that of an ended context or of a closed store.
 func (s *Store) enter(ctx context.Context) (unlock func(), err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err

@@ -7,7 +7,7 @@ import (
 	"github.com/millrace/millrace/shared/store"
 )
 
-// pageBytes bounds the values of one answer to a Query, as DynamoDB does, so that callers must go on after More.
+// pageBytes bounds the values of one Page, as DynamoDB does, so that callers must go on after More.
 const pageBytes = 1 << 20
 
 type partition struct {
@@ -20,7 +20,7 @@ type page struct {
 	items []store.Item
 }
 
-// index answers where sort is, or would be.
+// index returns where sort is, or would be inserted.
 func (p *page) index(sort string) (at int, found bool) {
 	return slices.BinarySearchFunc(p.items, sort, func(item store.Item, sort string) int {
 		return strings.Compare(item.Key.Sort, sort)
@@ -49,7 +49,7 @@ func (p *page) remove(sort string) {
 	at, found := p.index(sort)
 	switch {
 	case !found:
-	case at < len(p.items)/2: // the fewer move: a queue is used up from its head
+	case at < len(p.items)/2: // move the shorter part: a queue is used up from its head
 		copy(p.items[1:at+1], p.items[:at])
 		p.items[0] = store.Item{}
 		p.items = p.items[1:]
@@ -63,7 +63,7 @@ func (p *page) removeRange(from, to string) {
 	p.items = slices.Delete(p.items, low, high)
 }
 
-// bounds answers the half-open run of indexes whose Sort lies in [from, to).
+// bounds returns the half-open run of indexes whose Sort lies in [from, to).
 func (p *page) bounds(from, to string) (low, high int) {
 	low, high = 0, len(p.items)
 	if from != "" {

@@ -9,7 +9,7 @@ import (
 	"github.com/millrace/millrace/shared/store/storetest"
 )
 
-// A meter changes nothing in what it measures.
+// A meter changes nothing in the calls that it prices.
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	storetest.Run(t, func(*testing.T) store.Store { return meter.New(memory.New(memory.Options{})) },

@@ -1,4 +1,4 @@
-// Package meter tells what the use of a store would cost in DynamoDB.
+// Package meter computes what the calls of a store would cost in DynamoDB.
 //
 // It wraps any store and adds up write and read capacity units (WCU, RCU) from the bytes of the items, by DynamoDB's
 // published rules, for the requests that package dynamo would send. Emulators report consumed capacity wrongly, and real
@@ -13,8 +13,8 @@
 //   - A strong read costs 1 RCU for each 4 KB, begun or whole, an eventual one half of it. A get is rounded up item by
 //     item, a query once for each page of 1 MB. Finding nothing costs as much as 4 KB.
 //
-// What an item was before it is replaced or deleted, only the store knows, so the meter looks there before such a write.
-// These looks are not counted, but they are made: the meter is for tests and benchmarks, not for production.
+// The size of an item before it is replaced or deleted is known only to the store, so the meter reads it before such a write.
+// These reads are not counted, but they are made: the meter is for tests and benchmarks, not for production.
 //
-// The package imports store and the layout of package dynamo; not the AWS SDK.
+// The package imports store, the layout of package dynamo and the standard library; not the AWS SDK.
 package meter

@@ -20,17 +20,17 @@ type Meter struct {
 
 var _ store.Store = (*Meter)(nil)
 
-// New answers a meter in front of inner.
+// New returns a Meter in front of inner. Closing it closes inner.
 func New(inner store.Store) *Meter { return &Meter{inner: inner} }
 
-// Usage answers what the calls cost that ended since New or Reset.
+// Usage returns what the calls that ended since New or Reset cost.
 func (m *Meter) Usage() Usage {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.usage
 }
 
-// Reset begins at nothing again and answers the usage until then.
+// Reset sets the usage to zero and returns what it was.
 func (m *Meter) Reset() Usage {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -46,7 +46,7 @@ func (m *Meter) count(method *Cost, wcu int, rcu float64) {
 	*method = method.Plus(Cost{Calls: 1, WCU: wcu, RCU: rcu})
 }
 
-// free reports whether a call that ended with this error had no price: it was not sent, or was turned away.
+// free reports whether a call that ended with this error had no price: it was not sent, or was refused.
 func free(err error) bool {
 	for _, unsent := range []error{
 		store.ErrBusy, store.ErrUnavailable, store.ErrTooLate, store.ErrInvalid, store.ErrClosed,
@@ -76,7 +76,7 @@ func (m *Meter) Get(ctx context.Context, keys ...store.Key) ([]*store.Item, erro
 	return items, err
 }
 
-// Query is priced by the sum of the items answered.
+// Query is priced by the sum of the items returned.
 func (m *Meter) Query(ctx context.Context, r store.Range) (store.Page, error) {
 	answer, err := m.inner.Query(ctx, r)
 	rcu := 0.0
@@ -90,7 +90,8 @@ func (m *Meter) Query(ctx context.Context, r store.Range) (store.Page, error) {
 // crossed reports whether the ends of a range leave nothing between them, so that no request is sent.
 func crossed(r store.Range) bool { return r.To != "" && r.From >= r.To }
 
-// Write is priced by what it puts and by what it meets. An unknown outcome is priced as if it had been applied.
+// Write is priced by the items that it puts and those it replaces or deletes. An unknown outcome is priced as if it had been
+// applied.
 func (m *Meter) Write(ctx context.Context, w store.Write) error {
 	before := m.before(ctx, w)
 	err := m.inner.Write(ctx, w)
@@ -107,7 +108,7 @@ func (m *Meter) Write(ctx context.Context, w store.Write) error {
 	return err
 }
 
-// before looks up the items that a Write's operations may replace, delete or check; nil elsewhere.
+// before reads the items that a Write's operations may replace, delete or check; nil elsewhere.
 func (m *Meter) before(ctx context.Context, w store.Write) []*store.Item {
 	before := make([]*store.Item, len(w.Ops))
 	if w.Validate() != nil {
@@ -117,7 +118,7 @@ func (m *Meter) before(ctx context.Context, w store.Write) []*store.Item {
 	var ops []int
 	for i, op := range w.Ops {
 		if op.Kind == store.OpPut && op.Cond.IsAbsent() {
-			continue // it meets nothing, or the conflict brings what it met
+			continue // there is no item, or the conflict holds it
 		}
 		keys, ops = append(keys, op.Item.Key), append(ops, i)
 	}
@@ -149,7 +150,7 @@ func (m *Meter) Remove(ctx context.Context, r store.Range) error {
 	return err
 }
 
-// all looks up every item of a range.
+// all reads every item of a range.
 func (m *Meter) all(ctx context.Context, r store.Range) ([]store.Item, error) {
 	r.Backward, r.Limit, r.Eventual = false, 0, false
 	var items []store.Item
@@ -227,7 +228,7 @@ func priceIf(err error, rcu float64) float64 {
 	return rcu
 }
 
-// Exclusive is that of the store behind.
+// Exclusive returns that of the store behind.
 func (m *Meter) Exclusive() bool { return m.inner.Exclusive() }
 
 // Close closes the store behind.

@@ -18,14 +18,14 @@ const overhead = (2 + 1) + (2 + 1) + (1 + 2) + (1 + 1) + 1
 
 func key(sort string) store.Key { return store.Key{Table: store.Work, Partition: "p", Sort: sort} }
 
-// item is one of exactly that many bytes.
+// item returns an item of exactly that many bytes.
 func item(sort string, bytes int) store.Item {
 	return store.Item{Key: key(sort), Version: 1, Value: make([]byte, bytes-overhead)}
 }
 
 func write(ops ...store.Op) store.Write { return store.Write{Token: "t", Ops: ops} }
 
-// filled answers a meter over items that cost nothing yet.
+// filled returns a meter over items that cost nothing yet.
 func filled(t *testing.T, items ...store.Item) *meter.Meter {
 	t.Helper()
 	m := meter.New(memory.New(memory.Options{}))
@@ -176,7 +176,7 @@ func TestRemovePrices(t *testing.T) {
 	}
 }
 
-// deaf is a store that turns every Write and Reserve away with one error, after taking that many requests for a ticket.
+// deaf is a store that refuses every Write and Reserve with one error, after taking that many requests for a ticket.
 type deaf struct {
 	store.Store
 	err   error

@@ -11,10 +11,10 @@ const (
 	page      = 1 << 20 // bytes that one Query reads at most
 )
 
-// units answers how many units of that size the bytes take, at least 1.
+// units returns how many units of that size the bytes take, at least 1.
 func units(bytes, size int) int { return max(1, (bytes+size-1)/size) }
 
-// size answers the bytes of an item, 0 for none.
+// size returns the bytes of an item, 0 for none.
 func size(item *store.Item) int {
 	if item == nil {
 		return 0
@@ -22,10 +22,10 @@ func size(item *store.Item) int {
 	return layout.Size(*item)
 }
 
-// strong is the price of one strong read of an item.
+// strong returns the price of one strong read of an item.
 func strong(item *store.Item) float64 { return float64(units(size(item), readUnit)) }
 
-// scan is the price of reading items in order: each page ends with the item that fills its 1 MB, and is rounded up once.
+// scan returns the price of reading items in order: each page ends with the item that fills its 1 MB, and is rounded up once.
 func scan(items []store.Item, eventual bool) float64 {
 	total, pageBytes := 0, 0
 	for _, item := range items {
@@ -41,7 +41,7 @@ func scan(items []store.Item, eventual bool) float64 {
 	return float64(total)
 }
 
-// write is the price of a Write that meets these items, one for each operation, nil where there is none.
+// write returns the price of a Write of which before holds the items that were there, one for each operation, nil for none.
 func write(w store.Write, before []*store.Item) (wcu int, rcu float64) {
 	if len(w.Ops) == 1 && w.Ops[0].Kind == store.OpCheck {
 		return 0, strong(before[0]) // package dynamo reads and compares
@@ -61,10 +61,12 @@ func write(w store.Write, before []*store.Item) (wcu int, rcu float64) {
 	return wcu, 0
 }
 
-// WriteUnits returns the WCU that writing or deleting an item costs, twice of which a transaction takes; nil is no item.
+// WriteUnits returns the WCU that writing or deleting an item costs, at least 1; nil means no item. A transaction takes twice
+// as many.
 func WriteUnits(item *store.Item) int { return units(size(item), writeUnit) }
 
-// ReadUnits returns the RCU that reading items together costs.
+// ReadUnits returns the RCU that reading items together costs: at least 1, or half of it for an eventual read. A nil item
+// means none.
 func ReadUnits(eventual bool, items ...*store.Item) float64 {
 	total := 0
 	for _, item := range items {

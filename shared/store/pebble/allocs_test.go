@@ -10,7 +10,7 @@ import (
 	"github.com/millrace/millrace/shared/store"
 )
 
-// TestAllocations: what is asked often leaves little to the garbage collector. It runs alone, as counting demands.
+// TestAllocations: frequent calls allocate little. It runs alone, since it counts allocations.
 func TestAllocations(t *testing.T) {
 	s := openOn(t, vfs.NewMem())
 	partition := slot(0).Partition

@@ -10,7 +10,7 @@ import (
 	"github.com/millrace/millrace/shared/store"
 )
 
-// Write applies w together with whatever else waits, with one sync for all.
+// Write applies w together with the other writes that wait, with one sync for all.
 func (s *Store) Write(ctx context.Context, w store.Write) (err error) {
 	if err := w.Validate(); err != nil {
 		return err
@@ -51,7 +51,7 @@ func (s *Store) Remove(ctx context.Context, r store.Range) (err error) {
 	return s.commit(ctx, newPending(&r))
 }
 
-// apply commits a group and gives each of its writes its answer.
+// apply commits a group and sets the error of each of its writes.
 func (s *Store) apply(group []*pending) {
 	if err := s.room(); err != nil {
 		answer(group, err)
@@ -72,8 +72,8 @@ func answer(group []*pending, err error) {
 	}
 }
 
-// flush checks a group's conditions and commits and shows what holds. An error means that it is not known whether that
-// is durable.
+// flush checks a group's conditions, and commits and publishes the writes whose conditions hold. An error means that it is not
+// known whether they are durable.
 func (s *Store) flush(g *group, group []*pending) error {
 	g.begin(s.db)
 	for _, p := range group {
@@ -138,7 +138,7 @@ func (s *Store) add(g *group, p *pending) error {
 	return g.put(first, p.write)
 }
 
-// group is a batch under construction, and what it changes: writes later in the group rest on it.
+// group is a batch under construction and its changes, on which later writes of the group are checked.
 type group struct {
 	batch *pebble.Batch
 	now   time.Time        // when it began
@@ -149,7 +149,7 @@ type group struct {
 	seed  maphash.Seed
 	value []byte
 
-	cleared bool // a range of items that may be remembered is deleted
+	cleared bool // a range is deleted whose items [recent] may hold
 }
 
 type span struct{ from, to int }
@@ -177,7 +177,7 @@ func (g *group) end() {
 	g.item = g.item[:0]
 }
 
-// key encodes a key and answers it.
+// key encodes a key and returns where its bytes lie.
 func (g *group) key(k store.Key) span {
 	from := len(g.bytes)
 	g.bytes = appendKey(g.bytes, kindOf(k.Table), k)
@@ -187,7 +187,7 @@ func (g *group) key(k store.Key) span {
 
 func (g *group) text(s span) []byte { return g.bytes[s.from:s.to:s.to] }
 
-// find answers the item of an operation's key, nil if there is none.
+// find returns the item of an operation's key, nil if there is none.
 func (g *group) find(s *Store, key span, op *store.Op) (*store.Item, error) {
 	if c := g.changed(key); c != nil {
 		return copyOf(c.item), nil
@@ -208,7 +208,7 @@ func copyOf(item *store.Item) *store.Item {
 	return &copied
 }
 
-// remember tells of the changes, in their order.
+// remember puts the changes into r, in their order.
 func (g *group) remember(r *recent) {
 	r.commit.Add(1)
 	if g.cleared {
@@ -221,7 +221,7 @@ func (g *group) remember(r *recent) {
 	}
 }
 
-// changed answers what the group has done to a key so far, nil for nothing.
+// changed returns the group's newest change of a key, nil if there is none.
 func (g *group) changed(key span) *change {
 	at, ok := g.index[maphash.Bytes(g.seed, g.text(key))]
 	for ok && at >= 0 {

@@ -16,15 +16,15 @@ import (
 )
 
 const (
-	// marker is the file that says that a directory is ours, and by what it holds how it is laid out. It is written before
-	// anything else and read before Pebble touches the directory, which would take over any other program's Pebble.
+	// marker is the file that shows that a directory is Millrace's; its content names the format. It is written before
+	// anything else, and read before Pebble touches the directory: Pebble would take over another program's database.
 	marker = "MILLRACE"
 	format = "millrace 1\n"
 
 	unfinished = marker + ".new" // what a crash while marking leaves
 )
 
-// claim marks a new directory as ours, and refuses one that belongs to something else.
+// claim marks a new directory as Millrace's, and refuses one that belongs to something else.
 func (s *Store) claim() error {
 	names, err := s.fs.List(s.dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) && !os.IsNotExist(err) {
@@ -66,7 +66,7 @@ func (s *Store) readMarker() error {
 	return nil
 }
 
-// mark writes the marker durably: under another name first, so that it is whole or not there.
+// mark writes the marker durably: under another name first, so that it is complete or absent.
 func (s *Store) mark() error {
 	if err := s.mkdir(s.dir); err != nil {
 		return err
@@ -86,7 +86,7 @@ func (s *Store) mark() error {
 	return s.sync(s.dir)
 }
 
-// mkdir creates a directory and those it lies in, each of them durably.
+// mkdir creates a directory and its parents, each of them durably.
 func (s *Store) mkdir(path string) error {
 	if _, err := s.fs.Stat(path); err == nil {
 		return nil

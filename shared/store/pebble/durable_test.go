@@ -136,7 +136,7 @@ func (p *positions) add(n int64) {
 	p.list = append(p.list, n)
 }
 
-// newest answers the n that were added last.
+// newest returns the n that were added last.
 func (p *positions) newest(n int) []int64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -149,8 +149,8 @@ func (p *positions) count() int {
 	return len(p.list)
 }
 
-// TestCallersThatWaitNoLonger: behind a disk that stands still, a write that has not left ends with its context's error
-// and has no effect; one that has left is waited for, so that nobody takes what it will have changed for unchanged.
+// TestCallersThatWaitNoLonger: behind a disk that hangs, a write that the committer has not taken ends with its context's error
+// and has no effect; one that it has taken is waited for, so that its outcome is known.
 func TestCallersThatWaitNoLonger(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -189,7 +189,7 @@ func TestCallersThatWaitNoLonger(t *testing.T) {
 		if diff := cmp.Diff([]bool{true, false, true}, got); diff != "" {
 			t.Errorf("what is stored (-want +got):\n%s", diff)
 		}
-		for n := range int64(10) { // nothing of those who left is mistaken for an answer
+		for n := range int64(10) { // no result of the withdrawn writes is mistaken for theirs
 			mustWrite(t, s, put(slot(10+n), "later"))
 			if find(t, s, slot(10+n)) == nil {
 				t.Errorf("slot %d was acknowledged and is not there", 10+n)
@@ -198,7 +198,7 @@ func TestCallersThatWaitNoLonger(t *testing.T) {
 	})
 }
 
-// TestTooLateInTheQueue: a write whose NotAfter passes while it waits for a disk that stands still is not made.
+// TestTooLateInTheQueue: a write whose NotAfter passes while it waits for a disk that hangs is not applied.
 func TestTooLateInTheQueue(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

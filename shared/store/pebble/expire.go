@@ -15,11 +15,11 @@ const (
 	passPause  = time.Hour   // between two passes over all items
 	chunkPause = time.Second // between two chunks of a pass
 	chunkKeys  = 10_000      // looked at in a chunk, at most
-	chunkBytes = 4 << 20     // read in a chunk, at most, but for the last item
+	chunkBytes = 4 << 20     // read in a chunk, at most, except the last item
 )
 
-// sweep removes what has expired, pass after pass, until the store is closed or has failed. It goes slowly, so that
-// nobody waits for it: the contract permits removal, and demands none.
+// sweep removes expired items, pass after pass, until the store is closed or has failed. It pauses between chunks, so that
+// nobody waits for it: the contract permits removal and does not require it.
 func (s *Store) sweep() {
 	var next []byte // where the pass goes on, nil at its beginning
 	for {
@@ -43,7 +43,7 @@ func (s *Store) sweep() {
 	}
 }
 
-// sweepChunk removes the expired items of one chunk and answers where the next begins, nil after the last or an error.
+// sweepChunk removes the expired items of one chunk and returns where the next begins, nil after the last or an error.
 func (s *Store) sweepChunk(from []byte) (next []byte, err error) {
 	ctx := context.Background()
 	if err := s.enter(ctx); err != nil {
@@ -78,7 +78,7 @@ func (s *Store) sweepIdle(ctx context.Context) error {
 	return s.commit(ctx, p)
 }
 
-// expired answers the keys of a chunk's expired items, and where the next chunk begins.
+// expired returns the keys of a chunk's expired items, and where the next chunk begins.
 func (s *Store) expired(from []byte) (keys [][]byte, next []byte, err error) {
 	snap := s.snapshot()
 	defer snap.release()
@@ -114,7 +114,7 @@ func (s *Store) expired(from []byte) (keys [][]byte, next []byte, err error) {
 // over reports whether the entry has expired.
 func (e *entry) over(now time.Time) bool { return e.expires != 0 && e.expires < now.Unix() }
 
-// expire deletes those of the keys that are expired still: what was written since, in this group too, stays.
+// expire deletes those of the keys that are still expired; items written since, in this group too, stay.
 func (g *group) expire(s *Store, keys [][]byte) error {
 	for _, key := range keys {
 		from := len(g.bytes)

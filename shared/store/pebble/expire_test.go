@@ -11,8 +11,8 @@ import (
 	"github.com/millrace/millrace/shared/store"
 )
 
-// TestExpiredItemsAreRemoved: what has expired goes with the next pass, which takes more than one chunk; what was given a
-// later end meanwhile stays, and so does what never expires.
+// TestExpiredItemsAreRemoved: expired items go with the next pass, which takes more than one chunk; items whose expiry was
+// moved meanwhile stay, and so do those that never expire.
 func TestExpiredItemsAreRemoved(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -12,11 +12,11 @@ import (
 	"github.com/millrace/millrace/shared/store"
 )
 
-// failure remembers that Pebble can no longer be used, as after a sync that failed: what is on the disk then is not
-// known until it is opened again.
+// failure holds why Pebble can no longer be used, such as a failed sync: what is on the disk is then unknown until the store
+// is opened again.
 type failure struct {
 	once sync.Once
-	dead chan struct{} // closed with it, for those who wait
+	dead chan struct{} // closed when err is set
 	err  atomic.Pointer[error]
 }
 
@@ -35,23 +35,23 @@ func (f *failure) set(reason string) {
 	})
 }
 
-// Failed is closed when the store can no longer be used and only a new process can open it again.
+// Failed returns a channel that is closed when the store can no longer be used and only a new process can open it again.
 func (s *Store) Failed() <-chan struct{} { return s.failure.dead }
 
-// logger passes on what Pebble says.
+// logger receives Pebble's log.
 type logger struct{ s *Store }
 
-// Infof is for Pebble's chatter about its files.
+// Infof drops Pebble's reports about its files.
 func (l logger) Infof(string, ...any) {}
 
-// Errorf is for what Pebble tries again, such as a compaction.
+// Errorf logs errors of what Pebble tries again, such as a compaction.
 func (l logger) Errorf(format string, args ...any) {
 	l.s.log.Error("store", "message", strings.TrimSpace(fmt.Sprintf(format, args...)))
 }
 
-// Fatalf is called where Pebble cannot go on, and must not return. It does not end the process: calls answer that the
-// store has failed. A call that met it by itself is left by a panic, which [Store.leave] recovers from. The committer and
-// Pebble's own goroutines stand still, since they may hold Pebble's locks; nobody waits for them then.
+// Fatalf is called where Pebble cannot go on, and must not return. It does not end the process: all calls then return that the
+// store has failed. On the goroutine of a call it panics, and [Store.leave] recovers. The committer and Pebble's own
+// goroutines block for ever, since they may hold Pebble's locks; nobody waits for them then.
 func (l logger) Fatalf(format string, args ...any) {
 	l.s.fail(strings.TrimSpace(fmt.Sprintf(format, args...)))
 	if withinCall() {
@@ -65,7 +65,7 @@ func (s *Store) fail(reason string) {
 	s.failure.set(reason)
 }
 
-// abandoned is the panic by which a call is left.
+// abandoned is the panic value by which Fatalf leaves a call.
 type abandoned struct{}
 
 // withinCall reports whether this goroutine runs a method of a Store for a caller.
@@ -83,7 +83,7 @@ func withinCall() (within bool) {
 	return within
 }
 
-// gaveUp answers for a panic by which a call was left. Other panics are mistakes, and not ours to hide.
+// gaveUp returns the error for a recovered [abandoned]. It panics again with any other value, which is a bug.
 func (s *Store) gaveUp(r any) error {
 	if r != (abandoned{}) {
 		panic(r)
@@ -91,7 +91,7 @@ func (s *Store) gaveUp(r any) error {
 	return s.failure.get()
 }
 
-// disk watches the room that is left, since Pebble cannot go on once a write of its log fails.
+// disk checks the free space, since Pebble cannot go on once a write of its log fails.
 type disk struct {
 	minFree uint64
 	mu      sync.Mutex
@@ -99,10 +99,10 @@ type disk struct {
 	err     error
 }
 
-// roomFor is how long an answer about the room holds; minFree outlasts what can be written meanwhile.
+// roomFor is how long a measurement of the free space is used; minFree exceeds what can be written meanwhile.
 const roomFor = 50 * time.Millisecond
 
-// room answers an error if the disk is almost full.
+// room returns an error if the disk is almost full.
 func (s *Store) room() error {
 	d := &s.disk
 	d.mu.Lock()
@@ -119,7 +119,7 @@ func (s *Store) measure() error {
 		if os.IsNotExist(err) {
 			return fmt.Errorf("%w: %s is gone: %w", store.ErrUnavailable, s.dir, err)
 		}
-		return nil // a file system that cannot say
+		return nil // a file system that does not tell
 	}
 	if usage.AvailBytes < s.disk.minFree {
 		return fmt.Errorf("%w: the disk of %s has %d MiB left, %d are needed",

@@ -16,7 +16,7 @@ import (
 	"github.com/millrace/millrace/shared/store/pebble"
 )
 
-// TestBrokenDisk: whatever operation of the disk fails, every call is answered, no write is acknowledged that is not
+// TestBrokenDisk: whatever operation of the disk fails, every call returns, no write is acknowledged that is not
 // there afterwards, the store says that it has failed, and it can be opened again.
 func TestBrokenDisk(t *testing.T) {
 	t.Parallel()
@@ -91,7 +91,7 @@ func writeUntilFailed(t *testing.T, s *pebble.Store) (acknowledged []int64) {
 	return acknowledged
 }
 
-// isDead demands that every method answers that the store cannot be used.
+// isDead demands that every method returns that the store cannot be used.
 func isDead(t *testing.T, s *pebble.Store) {
 	t.Helper()
 	ctx := t.Context()
@@ -111,7 +111,7 @@ func isDead(t *testing.T, s *pebble.Store) {
 	}
 }
 
-// TestFilesThatVanish: a read that needs a file which somebody has deleted is answered.
+// TestFilesThatVanish: a read that needs a deleted file returns.
 func TestFilesThatVanish(t *testing.T) {
 	t.Parallel()
 	disk := vfs.NewMem()
@@ -135,14 +135,14 @@ func TestFilesThatVanish(t *testing.T) {
 			}
 		}
 	}
-	// Pebble may have opened the file, or may hold the block, by the time it is gone; what must never come is no item.
+	// Pebble may have opened the file or hold the block before it is deleted, so either the item or an error; never no item.
 	found, err := again.Get(t.Context(), slot(0))
 	if err == nil && (found[0] == nil || string(found[0].Value) != value) || err != nil && !errors.Is(err, store.ErrUnavailable) {
 		t.Errorf("Get = %v, want the item or ErrUnavailable", err)
 	}
 }
 
-// smallDisk is a file system that says how much room it has.
+// smallDisk is a file system whose free space the test sets.
 type smallDisk struct {
 	vfs.FS
 	free atomic.Uint64
@@ -152,7 +152,7 @@ func (d *smallDisk) GetDiskUsage(string) (vfs.DiskUsage, error) {
 	return vfs.DiskUsage{AvailBytes: d.free.Load()}, nil
 }
 
-// TestFullDisk: while there is no room, writes and reservations are refused and change nothing, reads go on; with room
+// TestFullDisk: while there is no space, writes and reservations are refused and change nothing, reads go on; with space
 // again, so do writes.
 func TestFullDisk(t *testing.T) {
 	t.Parallel()

@@ -48,7 +48,7 @@ func TestKill(t *testing.T) {
 	}
 }
 
-// killAfter starts a child, kills it once it has acknowledged so many writes, and answers all that it acknowledged.
+// killAfter starts a child, kills it once it has acknowledged so many writes, and returns all that it acknowledged.
 func killAfter(t *testing.T, dir string, count int) (acknowledged []int64) {
 	t.Helper()
 	child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestKill$")

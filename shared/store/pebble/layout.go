@@ -14,7 +14,7 @@ import (
 //	kind  partition with 00 as 00 FF  00 01  sort
 //
 // The terminator sorts before every continuation of a partition, so that partitions never interleave and the items of
-// one lie in the order of their sort keys. A sequencer has the kind of its own, and is not an item.
+// one lie in the order of their sort keys. A sequencer's key is kindSequencer followed by a key like an item's.
 //
 // A value is version and expiry (seconds since 1970, 0 for never) as varints, the token's length and the token, and
 // the item's value.
@@ -42,7 +42,7 @@ func appendKey(buf []byte, kind byte, k store.Key) []byte {
 	return append(appendPartition(buf, kind, k.Partition), k.Sort...)
 }
 
-// appendPartition appends what the keys of a partition's items begin with.
+// appendPartition appends the prefix of the keys of a partition's items.
 func appendPartition(buf []byte, kind byte, partition string) []byte {
 	buf = append(buf, kind)
 	for i := range len(partition) {
@@ -54,7 +54,7 @@ func appendPartition(buf []byte, kind byte, partition string) []byte {
 	return append(buf, 0, 1)
 }
 
-// bounds answers the range of keys that r selects: from lower up to but not including upper.
+// bounds returns the range of keys that r selects: from lower up to but not including upper.
 func bounds(r store.Range) (lower, upper []byte) {
 	prefix := appendPartition(nil, kindOf(r.Table), r.Partition)
 	lower = append(bytes.Clone(prefix), r.From...)
@@ -73,7 +73,7 @@ func appendItem(buf []byte, i *store.Item) []byte {
 	return append(buf, i.Value...)
 }
 
-// entry is a value taken apart, without a copy.
+// entry is a parsed value; its fields point into the buffer.
 type entry struct {
 	version, expires int64
 	token, value     []byte
@@ -108,7 +108,7 @@ func atSecond(seconds int64) time.Time {
 	return time.Unix(seconds, 0)
 }
 
-// toSecond answers t as it is read back.
+// toSecond returns t as it is read back.
 func toSecond(t time.Time) time.Time { return atSecond(secondsOf(t)) }
 
 func secondsOf(t time.Time) int64 {
@@ -125,7 +125,8 @@ func (e *entry) item(k store.Key) *store.Item {
 	}
 }
 
-// appendSequence appends a sequencer's value: its numbers as varints. used, when it was used last, is left out where it is 0.
+// appendSequence appends a sequencer's value: its numbers as varints. used, the time of its last use in seconds since 1970, is
+// left out where it is 0.
 func appendSequence(buf []byte, s store.Sequence, used int64) []byte {
 	for _, n := range [...]int64{s.Position, s.LastID, s.FloorPosition, s.FloorID} {
 		buf = binary.AppendVarint(buf, n)

@@ -9,7 +9,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 )
 
-// logSize answers the bytes of all logs.
+// logSize returns the bytes of all logs.
 func logSize(t *testing.T, fs vfs.FS) (size int64) {
 	t.Helper()
 	names, err := fs.List("data/store")

@@ -20,18 +20,18 @@ import (
 type Options struct {
 	Log *slog.Logger // default: nothing is logged
 
-	// MinFree is how much room the disk must have for a write to be accepted; below it, writes answer
-	// [store.ErrUnavailable] and change nothing, until there is room again. Default 64 MiB.
+	// MinFree is how many bytes must be free on the disk for a write to be accepted; below it, writes return
+	// [store.ErrUnavailable] and change nothing, until there is space again. Default 64 MiB.
 	MinFree uint64
 
-	// FS is the file system. Default: the machine's. Tests inject faults through it.
+	// FS is the file system; tests inject faults through it. Default [vfs.Default].
 	FS vfs.FS
 }
 
 const (
 	memTableSize   = 32 << 20
 	blockSpace     = 64 << 20
-	cacheSize      = blockSpace + 2*memTableSize // Pebble takes the memtables' room out of the cache's
+	cacheSize      = blockSpace + 2*memTableSize // Pebble takes the memtables' memory out of the cache's
 	defaultMinFree = 64 << 20
 )
 
@@ -57,7 +57,7 @@ type Store struct {
 
 // Open opens the store in dir, which is created if it is not there. The error is [store.ErrLocked] if another process has
 // it open, [store.ErrDamaged] if what is in it cannot be read or is not Millrace's, and [store.ErrNoRoom] if the disk has too
-// little room for it; for a store that is new, that is [store.ErrUnavailable].
+// little space for it, or [store.ErrUnavailable] if the store would be new.
 func Open(dir string, o Options) (*Store, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -83,7 +83,7 @@ func Open(dir string, o Options) (*Store, error) {
 	return s, nil
 }
 
-// open opens Pebble, which leaves by a panic where files are missing.
+// open opens Pebble, which panics where files are missing.
 func (s *Store) open() (err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -129,7 +129,7 @@ func (s *Store) enter(ctx context.Context) error {
 	return err
 }
 
-// leave ends a call. One that Pebble gave up answers that the store has failed.
+// leave ends a call. If Pebble gave it up by a panic, err becomes that of the failed store.
 func (s *Store) leave(err *error) {
 	s.closing.RUnlock()
 	if r := recover(); r != nil {
@@ -137,7 +137,7 @@ func (s *Store) leave(err *error) {
 	}
 }
 
-// Date answers this machine's time: one process has no other.
+// Date returns this machine's time: one process has no other.
 func (s *Store) Date(ctx context.Context) (_ time.Time, err error) {
 	if err := s.enter(ctx); err != nil {
 		return time.Time{}, err
@@ -146,10 +146,10 @@ func (s *Store) Date(ctx context.Context) (_ time.Time, err error) {
 	return time.Now(), nil
 }
 
-// Exclusive answers true: the lock keeps other processes out.
+// Exclusive returns true: the lock keeps other processes out.
 func (s *Store) Exclusive() bool { return true }
 
-// Ping answers nil while writes are accepted.
+// Ping returns nil while writes are accepted.
 func (s *Store) Ping(ctx context.Context) (err error) {
 	if err := s.enter(ctx); err != nil {
 		return err
@@ -158,7 +158,7 @@ func (s *Store) Ping(ctx context.Context) (err error) {
 	return s.room()
 }
 
-// Close ends the store after the calls under way. Of a store that has failed it answers why; what failed may hold
+// Close ends the store after the calls under way. If the store has failed, Close returns why: the failed goroutine may hold
 // Pebble's locks for ever, and only the end of the process releases the directory.
 func (s *Store) Close() error {
 	if err := s.failure.get(); err != nil {

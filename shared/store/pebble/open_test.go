@@ -44,7 +44,7 @@ func TestOpenForeign(t *testing.T) {
 	}
 }
 
-// TestOpenAnotherPebble: another program's Pebble is refused before Pebble touches it, and is as it was.
+// TestOpenAnotherPebble: another program's Pebble database is refused before Pebble touches it, and stays unchanged.
 func TestOpenAnotherPebble(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -129,7 +129,7 @@ func TestOpenAfterCrashWhileNew(t *testing.T) {
 	mustWrite(t, openOn(t, disk), put(slot(1), "x"))
 }
 
-// refused demands that the directory is not opened, and what the error says.
+// refused demands that the directory is not opened, and checks the error's text.
 func refused(t *testing.T, dir string, want error, says ...string) {
 	t.Helper()
 	s, err := pebble.Open(dir, pebble.Options{})

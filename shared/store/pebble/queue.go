@@ -20,22 +20,22 @@ type pending struct {
 	remove  *store.Range
 	expired [][]byte      // keys of items to be deleted if they are expired
 	idle    [][]byte      // keys of sequencers to be deleted if nobody has reserved of them
-	err     error         // the answer, once it is ready
-	ready   chan struct{} // with room for one
+	err     error         // what commit returns, set before ready
+	ready   chan struct{} // buffered, 1: receives one element when the group is done
 }
 
 func newPending(remove *store.Range) *pending {
 	return &pending{remove: remove, ready: make(chan struct{}, 1)}
 }
 
-// queue holds the writes that wait while the committer is busy with the group before them. It is a goroutine of its own,
-// so that it may stand still with a broken disk while those who wait are answered.
+// queue holds the writes that wait while the committer is busy with the group before them. The committer is a goroutine of its
+// own, so that it may block on a broken disk while the waiting calls return.
 type queue struct {
 	mu      sync.Mutex
 	waiting []*pending
 	spare   []*pending    // the group before last, to be used again
 	used    sync.Pool     // pending writes to be used again
-	some    chan struct{} // with room for one: somebody waits
+	some    chan struct{} // buffered, 1: notifies the committer that a write waits
 	stop    chan struct{} // closed by Close
 	stopped chan struct{} // closed by the committer
 
@@ -46,8 +46,8 @@ func (q *queue) open() {
 	q.some, q.stop, q.stopped = make(chan struct{}, 1), make(chan struct{}), make(chan struct{})
 }
 
-// commit has p committed with its group. Whoever waits no longer leaves as long as the committer has not taken it; then its
-// fate is waited for, since what a process remembers of a store of its own rests on knowing it.
+// commit has p committed with its group. When ctx ends, p is withdrawn if the committer has not taken it yet; otherwise commit
+// waits for the outcome, which an Exclusive store must know.
 func (s *Store) commit(ctx context.Context, p *pending) error {
 	s.queue.join(p)
 	left := ctx.Done()
@@ -66,7 +66,7 @@ func (s *Store) commit(ctx context.Context, p *pending) error {
 	}
 }
 
-// lost is the answer of a write under way when the store failed.
+// lost returns the error of a write that was under way when the store failed.
 func (s *Store) lost() error { return fmt.Errorf("%w: %w", store.ErrUnknown, s.failure.get()) }
 
 func (q *queue) join(p *pending) {
@@ -81,7 +81,7 @@ func (q *queue) join(p *pending) {
 	}
 }
 
-// withdraw takes back a write, and reports whether that was in time: the committer had not taken it, and never will.
+// withdraw takes back a write, and reports whether that was in time: the committer had not taken it, and will not.
 func (q *queue) withdraw(p *pending) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -92,9 +92,8 @@ func (q *queue) withdraw(p *pending) bool {
 	return at >= 0
 }
 
-// gather lets whoever can run join the group instead of waiting for the next, for as long as that brings writers: the one
-// that woke the committer would otherwise sync alone, with a whole processor's writers behind it. Where nobody else can
-// run, as with a single writer, it takes no time.
+// gather yields to other goroutines for as long as that brings further writers into the group: the write that woke the
+// committer would otherwise be synced alone, with all others in the next group. With a single writer it takes no time.
 func (q *queue) gather() {
 	for before := -1; ; {
 		q.mu.Lock()
@@ -108,7 +107,7 @@ func (q *queue) gather() {
 	}
 }
 
-// take answers the writes that come next.
+// take removes and returns the writes of the next group.
 func (q *queue) take() []*pending {
 	q.mu.Lock()
 	defer q.mu.Unlock()

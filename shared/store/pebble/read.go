@@ -13,13 +13,13 @@ import (
 	"github.com/millrace/millrace/shared/store"
 )
 
-// pageBytes is how much a Query without a limit answers at once, as DynamoDB does.
+// pageBytes is how many bytes of values and texts a Query returns at once, roughly as DynamoDB does.
 const pageBytes = 1 << 20
 
-// snapshot is what is durable, as of one commit. Pebble itself shows a batch before its sync.
+// snapshot is a view of what is durable as of one commit. Pebble itself shows a batch before its sync.
 type snapshot struct {
 	*pebble.Snapshot
-	commit int64 // how many commits it shows
+	commit int64 // the number of commits that it shows
 	refs   atomic.Int32
 }
 
@@ -32,7 +32,7 @@ func (s *Store) publish() {
 	}
 }
 
-// snapshot answers the newest snapshot; the caller releases it.
+// snapshot returns the newest snapshot; the caller releases it.
 func (s *Store) snapshot() *snapshot {
 	for {
 		snap := s.published.Load()
@@ -148,13 +148,13 @@ type scan struct {
 	spots  []spot
 }
 
-// spot says where an item's parts end in the scan's buffers.
+// spot holds an item's numbers and where its parts end in the scan's buffers.
 type spot struct {
 	version, expires   int64
 	sort, token, value int
 }
 
-// pageSizes are those of a page read lately: whoever reads one page mostly reads the next, of about the same size.
+// pageSizes are the sizes of the newest page: the next one is mostly of about the same size.
 type pageSizes struct{ items, values, texts atomic.Int64 }
 
 func (z *pageSizes) note(p *scan) {
@@ -163,8 +163,8 @@ func (z *pageSizes) note(p *scan) {
 	z.texts.Store(int64(len(p.texts)))
 }
 
-// newScan answers a scan with room for a page like the last. Values outlive the scan, so that a page of few items must
-// not hold the room of many.
+// newScan returns a scan with buffers for a page like the last. Values outlive the scan, so that a page of few items must
+// not keep the buffers of many.
 func (s *Store) newScan(prefix int, r store.Range) scan {
 	z := &s.pageSizes
 	items := int(z.items.Load())
@@ -213,7 +213,7 @@ func (p *scan) full() bool {
 func (p *scan) items() []store.Item {
 	texts, values := string(p.texts), p.values
 	if cap(values) > 2*len(values) {
-		values = slices.Clone(values) // the room was for a larger page
+		values = slices.Clone(values) // the buffer was for a larger page
 	}
 	items := make([]store.Item, len(p.spots))
 	text, value := 0, 0

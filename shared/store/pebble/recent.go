@@ -8,9 +8,9 @@ import (
 	"github.com/millrace/millrace/shared/store"
 )
 
-// recent holds items that were written or read lately, so that a write whose condition rests on what was just read, as
-// nearly all do, costs the committer no search. It is changed before a commit is published, so that whoever sees the
-// commit sees it here too. Slots of the journal are written once and not kept: they would push out everything else.
+// recent holds items that were written or read lately, so that the committer finds an item that was just read without a
+// search; nearly all conditions are on such items. It is changed before a commit is published, so that readers of the
+// commit find it here too. Slots of the journal are written once and not kept: they would push out everything else.
 type recent struct {
 	seed   maphash.Seed
 	commit atomic.Int64 // the newest commit that is noted here, or being noted
@@ -22,7 +22,7 @@ type recentShard struct {
 	young, old map[string]remembered
 }
 
-// remembered is what a key has been since a commit.
+// remembered is the state of a key since a commit.
 type remembered struct {
 	item   *store.Item // nil: known to be absent
 	commit int64
@@ -42,7 +42,7 @@ func (r *recent) shard(key []byte) *recentShard {
 	return &r.shards[maphash.Bytes(r.seed, key)%uint64(len(r.shards))]
 }
 
-// get answers an item as of a commit, nil if it is known to be absent. What a later commit has made of it is not known.
+// get returns an item as of a commit, nil if it is known to be absent. It is not known if a later commit has changed it.
 func (r *recent) get(key []byte, commit int64) (item *store.Item, known bool) {
 	s := r.shard(key)
 	s.mu.Lock()
@@ -56,7 +56,7 @@ func (r *recent) get(key []byte, commit int64) (item *store.Item, known bool) {
 	return found.item, known && found.commit <= commit
 }
 
-// put notes what a commit has made of a key.
+// put notes the state of a key after the newest commit, nil for deleted.
 func (r *recent) put(key []byte, item *store.Item) {
 	s := r.shard(key)
 	s.mu.Lock()
@@ -69,8 +69,8 @@ func (r *recent) put(key []byte, item *store.Item) {
 	s.add(string(key), remembered{item, r.commit.Load()})
 }
 
-// fill notes what was read as of a commit, unless a newer one has begun to be noted. One that begins afterwards waits for
-// the shard, and overwrites.
+// fill notes an item that was read as of a commit, unless a newer commit has begun to be noted. One that begins afterwards waits
+// for the shard's mutex, and overwrites.
 func (r *recent) fill(key []byte, item *store.Item, commit int64) {
 	if item != nil && len(item.Value) > recentBytes {
 		return

@@ -13,13 +13,13 @@ import (
 	"github.com/millrace/millrace/shared/store"
 )
 
-// mayOpen returns an error if the disk has too little room to open the store: [store.ErrNoRoom] where there is one already, and
-// what to do where this is its first start. Opening writes what the logs hold into tables, and Pebble repeats at once, and for
-// ever, what the disk has no room for.
+// mayOpen returns an error if the disk has too little space to open the store: [store.ErrNoRoom] if the store exists, otherwise
+// an error that says what to do. Opening writes the logs' contents into tables, and Pebble repeats for ever, without a pause,
+// what the disk has no space for.
 func (s *Store) mayOpen(there bool) error {
 	usage, err := s.fs.GetDiskUsage(s.nearest())
 	if err != nil {
-		return nil // a file system that cannot say
+		return nil // a file system that does not tell
 	}
 	need := s.disk.minFree
 	if usage.AvailBytes >= need {
@@ -31,7 +31,7 @@ func (s *Store) mayOpen(there bool) error {
 	return s.noStart(fmt.Errorf("the disk has %d MiB left, and a new store needs %d", usage.AvailBytes>>20, need>>20))
 }
 
-// noStart returns what keeps a new store from being made for want of room. There is nothing yet that is worth waiting for.
+// noStart returns the error for a new store on a disk without space. It is not ErrNoRoom, since no data is worth waiting for.
 func (s *Store) noStart(err error) error {
 	return fmt.Errorf("%w: %s: %w: make room, or name a directory on another disk", store.ErrUnavailable, s.dir, err)
 }
@@ -39,7 +39,7 @@ func (s *Store) noStart(err error) error {
 // noRoom reports whether an error says that the disk is full, or the user's share of it.
 func noRoom(err error) bool { return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) }
 
-// nearest returns the directory of the store, or the one above that is there.
+// nearest returns the directory of the store, or its nearest parent that exists.
 func (s *Store) nearest() string {
 	dir := s.dir
 	for {
@@ -51,22 +51,22 @@ func (s *Store) nearest() string {
 	}
 }
 
-// The pauses between two attempts to write a table to a disk without room.
+// The pauses between two attempts to write a table to a disk without space.
 const (
 	firstPause = 100 * time.Millisecond
 	lastPause  = 5 * time.Second
 )
 
-// shortage makes Pebble pause, longer each time, before it repeats a table that the disk had no room for.
+// shortage makes Pebble pause, longer each time, before it repeats a table that the disk had no space for.
 type shortage struct {
 	mu    sync.Mutex
 	pause time.Duration // before the next table; 0: none
-	over  chan struct{} // closed when the store is: there is no use in waiting then
+	over  chan struct{} // closed by Close, which ends the waiting
 }
 
 func isTable(name string) bool { return strings.HasSuffix(name, ".sst") }
 
-// wait waits as long as the last table asks for.
+// wait waits for the current pause.
 func (s *shortage) wait() {
 	s.mu.Lock()
 	pause := s.pause
@@ -82,7 +82,7 @@ func (s *shortage) wait() {
 	}
 }
 
-// note takes what came of writing to a table, and returns it.
+// note doubles the pause if err, of writing to a table, says that the disk is full. It returns err.
 func (s *shortage) note(err error) error {
 	if noRoom(err) {
 		s.mu.Lock()
@@ -92,7 +92,7 @@ func (s *shortage) note(err error) error {
 	return err
 }
 
-// end notes that a table is written.
+// end notes the result of a table's last sync: without an error the pause ends.
 func (s *shortage) end(err error) error {
 	if err == nil {
 		s.mu.Lock()

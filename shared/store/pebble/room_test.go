@@ -16,7 +16,7 @@ import (
 	"github.com/millrace/millrace/shared/store/pebble"
 )
 
-// TestOpenOnAFullDisk: a store that is there can be opened later, one that is new says what it needs and leaves nothing behind.
+// TestOpenOnAFullDisk: a store that exists can be opened later; the error of a new one says what it needs, and no file is left.
 func TestOpenOnAFullDisk(t *testing.T) {
 	t.Parallel()
 	disk := &smallDisk{FS: vfs.NewMem()}
@@ -44,8 +44,8 @@ func TestOpenOnAFullDisk(t *testing.T) {
 	}
 }
 
-// TestTablesOnAFullDisk: while tables cannot be written for want of room, Pebble repeats them with pauses, which the log shows, and
-// nothing is lost; with room again they are written.
+// TestTablesOnAFullDisk: while the disk has no space for tables, Pebble repeats them with pauses, which the log shows, and
+// nothing is lost; with space again they are written.
 func TestTablesOnAFullDisk(t *testing.T) {
 	t.Parallel()
 	disk, tr := vfs.NewMem(), &trouble{}

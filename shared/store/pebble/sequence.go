@@ -14,8 +14,8 @@ import (
 	"github.com/millrace/millrace/shared/store"
 )
 
-// sequences are the sequencers in use. They live in memory: a reservation costs no I/O, and rides on the next commit.
-// A crash loses the reservations since, together with everything that was written under them.
+// sequences are the sequencers in use. They live in memory: a reservation costs no I/O, and is stored with the next commit.
+// A crash loses the reservations since the last commit, together with everything that was written under them.
 type sequences struct {
 	mu    sync.Mutex
 	all   map[store.Key]*sequencer
@@ -26,14 +26,14 @@ type sequencer struct {
 	store.Sequence
 	key     []byte
 	dirty   bool
-	passing bool  // it may be forgotten when it is idle for long
-	used    int64 // of one that is passing: when somebody reserved of it last, in seconds since 1970
+	passing bool  // it may be removed after [store.PassingFor] without a Reserve
+	used    int64 // if passing: the time of the last Reserve, in seconds since 1970
 }
 
-// maxSequencers is how many sequencers stay in memory when a commit has stored them as they are; where there are more, those go.
+// maxSequencers is how many sequencers stay in memory. After a commit that leaves more, those without unsaved changes are dropped.
 const maxSequencers = 10_000
 
-// sequencer answers the sequencer of a key, reading it the first time. The lock is held.
+// sequencer returns the sequencer of a key, reading it the first time. The lock is held.
 func (s *Store) sequencer(key store.Key) (*sequencer, error) {
 	if q, ok := s.sequences.all[key]; ok {
 		return q, nil
@@ -58,8 +58,8 @@ func (s *Store) sequencer(key store.Key) (*sequencer, error) {
 	return q, nil
 }
 
-// Reserve takes the next position and ids new ids, in memory. On a full disk it gives none: what was to be written there
-// could not be, and readers would wait for it.
+// Reserve takes the next position and ids new ids, in memory. On a full disk it returns an error: the slot could not be written,
+// and readers would wait for it.
 func (s *Store) Reserve(ctx context.Context, key store.Key, ids int, now int64) (t store.Ticket, err error) {
 	if err := key.Validate(); err != nil {
 		return store.Ticket{}, err
@@ -152,7 +152,7 @@ func (s *Store) raise(key store.Key, position, id int64) error {
 	return nil
 }
 
-// save adds the sequencers that have moved to a batch. They are at least as far as any write of the batch.
+// save adds the changed sequencers to a batch. Their positions are at least those of any write in the batch.
 func (s *Store) save(batch *pebble.Batch) error {
 	s.sequences.mu.Lock()
 	defer s.sequences.mu.Unlock()
@@ -167,7 +167,7 @@ func (s *Store) save(batch *pebble.Batch) error {
 	return nil
 }
 
-// trim forgets sequencers that are stored as they are, where there are many. It is called when what was saved is committed.
+// trim drops sequencers without unsaved changes from memory, if there are more than maxSequencers. It is called after a commit.
 func (s *Store) trim() {
 	s.sequences.mu.Lock()
 	defer s.sequences.mu.Unlock()
@@ -176,7 +176,7 @@ func (s *Store) trim() {
 	}
 }
 
-// forget drops those that are stored as they are. The lock is held.
+// forget drops the sequencers without unsaved changes from memory. The lock is held.
 func (q *sequences) forget() {
 	maps.DeleteFunc(q.all, func(_ store.Key, one *sequencer) bool { return !one.dirty })
 }
@@ -208,8 +208,8 @@ func (s *Store) idle() (keys [][]byte, err error) {
 	return keys, nil
 }
 
-// drop deletes idle sequencers, but for those that somebody has reserved of meanwhile. What was read of one before it is deleted
-// only goes on from there.
+// drop deletes idle sequencers, except those with a reservation since. A sequencer that is read again before the deletion is
+// committed goes on from what was read.
 func (s *Store) drop(batch *pebble.Batch, keys [][]byte) error {
 	s.sequences.mu.Lock()
 	defer s.sequences.mu.Unlock()

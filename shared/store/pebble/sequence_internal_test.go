@@ -10,7 +10,7 @@ import (
 	"github.com/millrace/millrace/shared/store"
 )
 
-// TestManySequencersGoOnWhereTheyAre: not all of them are kept in memory, and those that are not are read again.
+// TestManySequencersGoOnWhereTheyAre: sequencers that are not kept in memory are read again.
 func TestManySequencersGoOnWhereTheyAre(t *testing.T) {
 	t.Parallel()
 	s, err := Open("data/store", Options{FS: vfs.NewMem()})
@@ -42,8 +42,8 @@ func TestManySequencersGoOnWhereTheyAre(t *testing.T) {
 	}
 }
 
-// TestIdleSequencersThatArePassingAreForgotten: of a passing one that nobody has reserved of for long nothing is left; others go
-// on, and those that are not passing do for ever.
+// TestIdleSequencersThatArePassingAreForgotten: a passing sequencer without a recent reservation is removed; others go on, and
+// those that are not passing stay for ever.
 func TestIdleSequencersThatArePassingAreForgotten(t *testing.T) {
 	t.Parallel()
 	s, err := Open("data/store", Options{FS: vfs.NewMem()})

@@ -57,7 +57,7 @@ func find(tb testing.TB, s *pebble.Store, key store.Key) *store.Item {
 	return items[0]
 }
 
-// trouble makes operations of a file system fail, or wait, once it is told to.
+// trouble makes operations of a file system fail or wait, once the test sets it.
 type trouble struct {
 	cause atomic.Pointer[func(errorfs.Op) error]
 }

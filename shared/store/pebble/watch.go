@@ -9,15 +9,15 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// watchedFS keeps from Pebble the errors after which it would end the process: those of its log. Whoever meets one, the
-// committer or Pebble's writer of the log, reports it and stands still; those who wait for them are answered.
+// watchedFS keeps errors of the log's files from Pebble, which would end the process. The goroutine that meets one, the
+// committer or Pebble's writer of the log, reports it and blocks for ever; the calls that wait for it return an error.
 type watchedFS struct {
 	vfs.FS
 	fail  func(reason string)
-	armed atomic.Bool // once the store is open: Open answers errors
+	armed atomic.Bool // set once the store is open: until then Open returns the errors
 	zeros []byte      // what a log is extended by
 
-	shortage *shortage // of room for tables
+	shortage *shortage // of disk space for tables
 }
 
 func (w *watchedFS) check(what, name string, err error) error {
@@ -73,7 +73,7 @@ func (w *watchedFS) OpenDir(name string) (vfs.File, error) {
 	return &watchedFile{File: file, fs: w, name: name}, nil
 }
 
-// Unwrap answers the file system that is watched.
+// Unwrap returns the file system that is watched.
 func (w *watchedFS) Unwrap() vfs.FS { return w.FS }
 
 type watchedFile struct {
@@ -94,7 +94,7 @@ func (f *watchedFile) SyncTo(length int64) (bool, error) {
 	return full, f.fs.check("sync", f.name, err)
 }
 
-// Stat answers the size of a log.
+// Stat returns the size of a log.
 func (f *watchedFile) Stat() (vfs.FileInfo, error) {
 	info, err := f.File.Stat()
 	return info, f.fs.check("look at", f.name, err)
@@ -103,9 +103,9 @@ func (f *watchedFile) Stat() (vfs.FileInfo, error) {
 // Close ends a log; no error of a write may be lost with it.
 func (f *watchedFile) Close() error { return f.fs.check("close", f.name, f.File.Close()) }
 
-// watchedLog is a log of Pebble's. It is extended by zeros, many at a time, which are then written over: a sync of bytes that
-// the file has already takes two thirds of one that must note a new length too. A log that Pebble uses again has them from
-// before. Readers take zeros for the end, as they take what another log has left.
+// watchedLog is a log of Pebble's. It is extended by many zeros at a time, which are then overwritten: a sync takes two thirds
+// of the time if the file's length stays. A log that Pebble reuses has its length already. Readers take zeros for the end, as
+// they take the remains of an older log.
 type watchedLog struct {
 	watchedFile
 	end  int64 // of what is written

@@ -11,7 +11,7 @@ import (
 	"github.com/millrace/millrace/shared/store"
 )
 
-// Store is one process's line to a store that another one serves.
+// Store is one process's connection to a store that another process serves.
 type Store struct {
 	address string
 
@@ -23,11 +23,11 @@ type Store struct {
 
 var _ store.Store = (*Store)(nil)
 
-// Open returns a line to the store that is served at a TCP address. It is there when the first call needs it, and again after
-// it broke off.
+// Open returns a Store for the one that is served at a TCP address, HOST:PORT. The first call connects; after a broken
+// connection the next call connects again.
 func Open(address string) *Store { return &Store{address: address} }
 
-// connect returns the connection, and makes one if need be.
+// connect returns the connection, and dials if there is none.
 func (s *Store) connect() (*rpc.Client, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -45,7 +45,7 @@ func (s *Store) connect() (*rpc.Client, error) {
 	return s.line, nil
 }
 
-// broken forgets a connection.
+// broken closes and drops a connection.
 func (s *Store) broken(line *rpc.Client) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -55,7 +55,7 @@ func (s *Store) broken(line *rpc.Client) {
 	}
 }
 
-// call sends a request. lost is the error where no answer came.
+// call sends a request. lost is the error where no response came.
 func (s *Store) call(ctx context.Context, r *Request, lost error) (*Answer, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -109,7 +109,7 @@ func (s *Store) Query(ctx context.Context, r store.Range) (store.Page, error) {
 	return page, nil
 }
 
-// Write implements store.Store. A Write whose answer does not come has an unknown outcome, unless no connection could be made.
+// Write implements store.Store. A Write without a response has an unknown outcome, unless no connection could be made.
 func (s *Store) Write(ctx context.Context, w store.Write) error {
 	if err := w.Validate(); err != nil {
 		return err
@@ -167,7 +167,7 @@ func (s *Store) Ping(ctx context.Context) error {
 	return err
 }
 
-// Exclusive is false: others may reach the store too.
+// Exclusive returns false: other processes may reach the store too.
 func (s *Store) Exclusive() bool { return false }
 
 // Close waits for the calls under way and drops the connection.

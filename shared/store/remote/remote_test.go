@@ -28,7 +28,7 @@ func serve(t *testing.T, s store.Store) (address string) {
 	return listener.Addr().String()
 }
 
-// TestConformance: several lines to one store are as good as the store.
+// TestConformance: several connections to one store pass the suite like the store.
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	address := serve(t, memory.New(memory.Options{}))
@@ -39,7 +39,7 @@ func TestConformance(t *testing.T) {
 	}, storetest.Capabilities{})
 }
 
-// TestNobodyServes: what was not sent is unavailable, and may be tried again.
+// TestNobodyServes: a call that was not sent returns ErrUnavailable, and may be tried again.
 func TestNobodyServes(t *testing.T) {
 	t.Parallel()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

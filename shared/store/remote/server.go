@@ -8,8 +8,8 @@ import (
 	"github.com/millrace/millrace/shared/store"
 )
 
-// Serve serves a store on the listener until that is closed, and returns why it ended. Connections go on until their clients
-// leave. The store stays the caller's to close.
+// Serve serves a store on the listener until that is closed, and returns why it ended. Connections stay until their clients
+// close them. The caller closes the store.
 func Serve(listener net.Listener, s store.Store) error {
 	server := rpc.NewServer()
 	if err := server.RegisterName(service, &owner{s}); err != nil {
@@ -27,7 +27,7 @@ func Serve(listener net.Listener, s store.Store) error {
 // owner calls the store for others.
 type owner struct{ store store.Store }
 
-// Call does what a request asks for. Its error is always nil; that of the store is in the answer.
+// Call performs a request. Its error is always nil; that of the store is in a.
 func (o *owner) Call(r *Request, a *Answer) error {
 	if err := o.call(context.Background(), r, a); err != nil {
 		a.fail(err)

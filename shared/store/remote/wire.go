@@ -32,7 +32,7 @@ type op struct {
 	Version int64
 }
 
-// Answer is what came of a call, exported for package net/rpc.
+// Answer is the response to a call, exported for package net/rpc; each uses the fields that it needs.
 type Answer struct {
 	Items    []item
 	More     bool
@@ -45,7 +45,7 @@ type Answer struct {
 	Text     string
 }
 
-// item is one that may not be there.
+// item is a store.Item or none.
 type item struct {
 	There bool
 	store.Item
@@ -57,12 +57,12 @@ type failure struct {
 	Found item
 }
 
-// kinds are the errors that keep their meaning over the network.
+// kinds are the errors that errors.Is finds on the other side too.
 var kinds = []error{
 	store.ErrUnknown, store.ErrBusy, store.ErrUnavailable, store.ErrTooLate, store.ErrClock, store.ErrInvalid, store.ErrClosed,
 }
 
-// wrapped is an error of the store at the other end.
+// wrapped is an error of the served store.
 type wrapped struct {
 	kind error
 	text string

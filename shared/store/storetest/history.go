@@ -12,7 +12,7 @@ import (
 	"github.com/millrace/millrace/shared/store/memory"
 )
 
-// history has the store and the oracle go through the same random operations and demands the same answers.
+// history runs the same random operations on the store and on the one in memory and demands the same results.
 func (s *suite) history(t *testing.T) {
 	t.Parallel()
 	steps := 60

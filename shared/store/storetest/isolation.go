@@ -10,7 +10,7 @@ import (
 	"github.com/millrace/millrace/shared/store"
 )
 
-// isolation has readers look on while writes of many items follow each other.
+// isolation has readers read while writes of many items follow each other.
 func (s *suite) isolation(t *testing.T) {
 	if s.able.Apart {
 		t.Skip("the items of a Write may become visible one after the other")
@@ -39,7 +39,7 @@ func (s *suite) isolation(t *testing.T) {
 	})
 }
 
-// watch writes all items of a partition again and again, each time with the next version, while look reads the version
+// watch writes all items of a partition repeatedly, each time with the next version, while look reads the version
 // of one item and then that of another.
 func (s *suite) watch(t *testing.T, look func(keys []store.Key) (first, second int64, err error)) {
 	t.Helper()
@@ -83,7 +83,7 @@ func (s *suite) watch(t *testing.T, look func(keys []store.Key) (first, second i
 	group.Wait()
 }
 
-// versionOf answers the version of an item, 0 if there is none.
+// versionOf returns the version of an item, 0 if there is none.
 func (s *suite) versionOf(t *testing.T, k store.Key) (int64, error) {
 	found, err := s.store.Get(t.Context(), k)
 	if err != nil || found[0] == nil {
@@ -93,7 +93,7 @@ func (s *suite) versionOf(t *testing.T, k store.Key) (int64, error) {
 }
 
 // CloseUnderWrites checks a durable backend: each of the writes under way while it is closed either ends first, and is
-// there after it is opened again, or answers ErrClosed and is not.
+// there after it is opened again, or returns ErrClosed and is not.
 func CloseUnderWrites(t *testing.T, open func(t *testing.T) store.Store) {
 	t.Helper()
 	s := &suite{store: open(t), run: "closing"}

@@ -46,7 +46,7 @@ func (s *suite) concurrency(t *testing.T) {
 	})
 }
 
-// race has all write at once, each until it has an outcome, and answers the one that won.
+// race has all callers write at once, each until it has an outcome, and returns the one that won.
 func (s *suite) race(t *testing.T, callers int, make func(n int) store.Write) int {
 	t.Helper()
 	var winners atomic.Int64

@@ -199,7 +199,7 @@ func (s *suite) query(t *testing.T) {
 }
 
 // letters stores the items a to e in a partition, together with one elsewhere that is never removed: without it, a
-// request that a bad network repeats would bring back what a case has removed.
+// request that a bad network repeats would restore what a case has removed.
 func (s *suite) letters(t *testing.T) string {
 	t.Helper()
 	p := s.partition()

@@ -12,19 +12,19 @@ import (
 	"github.com/millrace/millrace/shared/store"
 )
 
-// Capabilities say what a backend is able to beyond the contract, or to which extent. What is declared is asserted.
+// Capabilities say what a backend does beyond the contract, or how it differs within it. What is declared is asserted.
 type Capabilities struct {
-	Exclusive bool // what Exclusive answers
+	Exclusive bool // what Exclusive returns
 
-	// Costly makes the suite do with fewer random histories and fewer concurrent callers, since every call takes long.
+	// Costly makes the suite use fewer random histories and fewer concurrent callers, since every call takes long.
 	Costly bool
 
 	// Apart says that the items of a Write may become visible one after the other while it is under way, as those of
-	// DynamoDB's transactions do; all of them are once it is answered.
+	// DynamoDB's transactions do; all of them are when it returns.
 	Apart bool
 }
 
-// Run runs the suite on stores that open answers; open closes them when the test ends. They may share their data.
+// Run runs the suite on stores that open returns and closes when the test ends. They may share their data.
 func Run(t *testing.T, open func(t *testing.T) store.Store, able Capabilities) {
 	s := &suite{store: open(t), open: open, able: able, run: rand.Text()[:10]}
 	groups := map[string]func(*testing.T){
@@ -44,10 +44,10 @@ type suite struct {
 	next  atomic.Int64
 }
 
-// partition answers one that no other case has.
+// partition returns a partition that no other case has.
 func (s *suite) partition() string { return fmt.Sprintf("%s-%d", s.run, s.next.Add(1)) }
 
-// fresh answers a key that no other case has.
+// fresh returns a key that no other case has.
 func (s *suite) fresh() store.Key { return key(s.partition(), "a") }
 
 func key(partition, sort string) store.Key {
@@ -58,7 +58,7 @@ func item(k store.Key, version int64, value string) store.Item {
 	return store.Item{Key: k, Version: version, Value: []byte(value)}
 }
 
-// write makes a Write with a token of its own.
+// write returns a Write with a token of its own.
 func write(ops ...store.Op) store.Write { return store.Write{Token: rand.Text(), Ops: ops} }
 
 func (s *suite) must(t *testing.T, w store.Write) {
@@ -75,7 +75,7 @@ func (s *suite) put(t *testing.T, items ...store.Item) {
 	}
 }
 
-// holds demands what is stored under a key: a value, or "" for no item.
+// holds demands the value stored under a key, "" for no item, and returns the item.
 func (s *suite) holds(t *testing.T, k store.Key, want string) *store.Item {
 	t.Helper()
 	found, err := s.store.Get(t.Context(), k)
@@ -113,5 +113,5 @@ func cases(t *testing.T, all map[string]func(*testing.T)) {
 	}
 }
 
-// micros is a plausible clock.
+// micros returns this machine's time in microseconds since 1970.
 func micros() int64 { return time.Now().UnixMicro() }

@@ -87,7 +87,7 @@ func (s *suite) refused(t *testing.T, w store.Write, ops ...int) {
 	_ = s.conflictOf(t, w, ops...)
 }
 
-// conflictOf demands the same, and answers it.
+// conflictOf demands a conflict of exactly these operations, and returns it.
 func (s *suite) conflictOf(t *testing.T, w store.Write, ops ...int) *store.Conflict {
 	t.Helper()
 	err := s.store.Write(t.Context(), w)

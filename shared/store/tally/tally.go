@@ -1,7 +1,7 @@
 // Package tally counts the calls of a store.
 //
-// It is cheap enough to stand in front of every store in use; what calls cost on DynamoDB is told by package meter, in tests.
-// The package imports store.
+// It is cheap enough to stand in front of every store in use; package meter returns the price of calls on DynamoDB, in tests.
+// The package imports store and the standard library.
 package tally
 
 import (
@@ -19,10 +19,10 @@ type Store struct {
 	get, query, write, remove, reserve, sequence, raise, date, ping atomic.Int64
 }
 
-// New returns a tally in front of inner, which is closed with it.
+// New returns a Store that counts the calls of inner. Closing it closes inner.
 func New(inner store.Store) *Store { return &Store{Store: inner} }
 
-// Calls returns how often each method of the port was called so far, whatever came of it, by its name in lower case.
+// Calls returns how often each method of the port was called so far, failures included, by its name in lower case.
 func (s *Store) Calls() map[string]int64 {
 	return map[string]int64{
 		"get": s.get.Load(), "query": s.query.Load(), "write": s.write.Load(), "remove": s.remove.Load(),

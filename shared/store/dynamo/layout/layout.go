@@ -27,8 +27,8 @@ const (
 	FloorID       = "fid"  // N, missing before the first floor
 )
 
-// Partition keys that start with the mark are ours. A sequencer is no item of the port, so it must not be found under
-// any key that an item can have; the few items whose own partition starts with the mark move aside.
+// Partition keys that start with a tilde are reserved. A sequencer is not an item of the port, so it must not be found under
+// any key that an item can have; items whose own partition starts with a tilde get a reserved prefix of their own.
 const (
 	mark            = "~"
 	markedItem      = mark + "i"
@@ -37,7 +37,7 @@ const (
 	hashedSequencer = mark + "t"
 )
 
-// ItemPartition answers the partition key under which items of that partition are stored: the partition itself, unless
+// ItemPartition returns the partition key under which items of that partition are stored: the partition itself, unless
 // it starts with a tilde.
 func ItemPartition(partition string) string {
 	if !strings.HasPrefix(partition, mark) {
@@ -46,7 +46,7 @@ func ItemPartition(partition string) string {
 	return marked(markedItem, hashedItem, partition)
 }
 
-// SequencerPartition answers the partition key under which a sequencer is stored.
+// SequencerPartition returns the partition key under which a sequencer is stored.
 func SequencerPartition(key store.Key) string {
 	return marked(markedSequencer, hashedSequencer, key.Partition)
 }
@@ -61,8 +61,8 @@ func marked(prefix, hashed, partition string) string {
 	return hashed + hex.EncodeToString(sum[:])
 }
 
-// Seconds answers an item's expiry as its time-to-live attribute: seconds since 1970, rounded up, because the item must
-// not go before its time.
+// Seconds returns an item's expiry as its time-to-live attribute: seconds since 1970, rounded up, because the item must
+// not be removed before it expires.
 func Seconds(expires time.Time) int64 {
 	seconds := expires.Unix()
 	if expires.Nanosecond() > 0 {

@@ -7,7 +7,7 @@ import (
 	"github.com/millrace/millrace/shared/store"
 )
 
-// Size answers the bytes of an item as DynamoDB counts them for capacity: the UTF-8 bytes of each attribute's name, and
+// Size returns the bytes of an item as DynamoDB counts them for capacity: the UTF-8 bytes of each attribute's name, and
 // of strings; the bytes of binaries; numbers by [NumberSize]. Source: "DynamoDB item sizes and formats", Amazon DynamoDB
 // Developer Guide. The 100 bytes of overhead per item are a matter of storage, not of capacity.
 func Size(item store.Item) int {
@@ -23,7 +23,7 @@ func Size(item store.Item) int {
 	return size
 }
 
-// SequencerSize answers the bytes of a sequencer's item.
+// SequencerSize returns the bytes of a sequencer's item.
 func SequencerSize(key store.Key, state store.Sequence) int {
 	size := len(Partition) + len(SequencerPartition(key)) + len(Sort) + len(key.Sort)
 	for name, value := range map[string]int64{
@@ -36,7 +36,7 @@ func SequencerSize(key store.Key, state store.Sequence) int {
 	return size
 }
 
-// NumberSize answers the bytes of a number: one for each two significant digits, and one more; leading and trailing
+// NumberSize returns the bytes of a number: one for each two significant digits, and one more; leading and trailing
 // zeros are not significant; a sign takes one more byte. The guide calls this approximate.
 func NumberSize(n int64) int {
 	digits, negative := strings.CutPrefix(strconv.FormatInt(n, 10), "-")

@@ -1,4 +1,6 @@
-// Package patient hides from a caller what it need not see of a store behind faults, by asking again where the port says
-// that this is safe. What is left is what the port's contract promises, so that the conformance suite can be run on any
-// backend behind a bad network. It is a test's tool: the product decides for itself what to ask again.
+// Package patient hides the faults of a store from its caller, by repeating calls where the port's contract says that this is
+// safe, so that the conformance suite can run on any backend behind a bad network. It is for tests: the product decides for
+// itself what to repeat.
+//
+// The package imports store, store/faulty and the standard library.
 package patient

@@ -9,15 +9,16 @@ import (
 	"github.com/millrace/millrace/shared/store/faulty"
 )
 
-// Store asks again.
+// Store repeats calls until they have an outcome.
 type Store struct {
-	store.Store             // a line that is slow, busy and doubling, but tells the truth at once
-	lossy       store.Store // a line that also loses requests and answers
+	store.Store             // slow, busy and repeating, but each outcome is known
+	lossy       store.Store // also loses requests and responses
 	wait        time.Duration
 }
 
-// New puts a bad network between base and its caller, who waits so long for the first answer before asking again, and twice
-// as long each time that none came: what is asked again in vain is work for base too. Closing the Store closes base.
+// New puts a bad network, drawn from a random seed, between base and its caller. A Write waits so long for its first response
+// before it is repeated, and twice as long each further time, since repetitions are work for base too. Closing the Store
+// closes base.
 func New(base store.Store, seed uint64, wait time.Duration) *Store {
 	way := faulty.Spread{Max: 20 * time.Microsecond, Rare: 0.02, RareMax: time.Millisecond}
 	slow := faulty.Faults{
@@ -35,7 +36,7 @@ func New(base store.Store, seed uint64, wait time.Duration) *Store {
 	}
 }
 
-// Write sends w until it has an outcome. A Write that has a put with the condition Absent goes where answers get lost,
+// Write sends w until it has an outcome. A Write that has a put with the condition Absent is sent where responses get lost,
 // since its token tells whether it was applied.
 func (s *Store) Write(ctx context.Context, w store.Write) error {
 	send := func() error { return s.Store.Write(ctx, w) }
@@ -93,26 +94,26 @@ func (s *Store) Raise(ctx context.Context, key store.Key, position, id int64) er
 	return err
 }
 
-// Date answers the store's date.
+// Date returns the store's date.
 func (s *Store) Date(ctx context.Context) (time.Time, error) {
 	return again(ctx, func() (time.Time, error) { return s.Store.Date(ctx) })
 }
 
-// Ping asks whether the store can be used.
+// Ping returns nil if the store can be used.
 func (s *Store) Ping(ctx context.Context) error {
 	_, err := again(ctx, func() (struct{}, error) { return struct{}{}, s.Store.Ping(ctx) })
 	return err
 }
 
-// Close closes both lines and the base.
+// Close closes both connections and the base.
 func (s *Store) Close() error { return errors.Join(s.lossy.Close(), s.Store.Close()) }
 
-// again asks until the answer is an outcome, or the caller's context has ended.
+// again repeats a call until it has an outcome, or the caller's context has ended.
 func again[T any](ctx context.Context, ask func() (T, error)) (T, error) {
 	for {
 		answer, err := ask()
 		retry := errors.Is(err, store.ErrBusy) || errors.Is(err, store.ErrUnavailable) || errors.Is(err, store.ErrUnknown) ||
-			errors.Is(err, context.DeadlineExceeded) // of the wait for an answer
+			errors.Is(err, context.DeadlineExceeded) // of the wait for a response
 		if ctx.Err() != nil || !retry {
 			return answer, err
 		}

@@ -31,7 +31,7 @@ func (s *slow) Write(ctx context.Context, w store.Write) error {
 	return s.Store.Write(ctx, w)
 }
 
-// TestTheWaitGrows: where no answer comes within the wait, there is an end to it, and not many writes are asked for in vain.
+// TestTheWaitGrows: a Write that takes longer than the first wait still ends, after few repetitions.
 func TestTheWaitGrows(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
