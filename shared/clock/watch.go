@@ -128,12 +128,15 @@ func (w *Watch) Check(ctx context.Context) error {
 	return nil
 }
 
-// Steady returns for how long the clock has gone evenly, as far as this process has seen it: since it jumped last.
+// Steady returns for how long the clock has gone evenly, as far as this process has seen it: since it jumped last. A jump is over
+// once the clock was compared with the store's date: a machine that sleeps between two looks jumps before each.
 func (w *Watch) Steady() time.Duration {
 	if w == nil {
 		return math.MaxInt64
 	}
-	w.look()
+	if compared, _ := w.look(); compared {
+		return math.MaxInt64
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return time.Since(w.began) - w.jumped
