@@ -22,13 +22,16 @@ func (t *Topology) Extend(ctx context.Context, id string, expires time.Time) err
 }
 
 // Heard does the same for whoever is called so in tasks, see [Instance.Claimer]; one that is gone, or is no instance, is left
-// alone. Where the store is away the next request does it.
+// alone. Of requests that come at once, one does it; where the store is away or busy, one some seconds later.
 func (t *Topology) Heard(ctx context.Context, claimer string) {
 	id := claimer[strings.LastIndexByte(claimer, '/')+1:]
 	if !validID(id) {
 		return
 	}
-	if err := t.Extend(ctx, id, time.Time{}); errors.Is(err, ErrNoInstance) {
+	if !t.told.begin(id, t.now(), t.lease) {
+		return
+	}
+	if _, err := t.Heartbeat(ctx, id, Change{}); errors.Is(err, ErrNoInstance) {
 		t.told.note(id, t.now().Add(t.lease)) // it is not looked for at each request
 	}
 }
@@ -46,6 +49,16 @@ func (s *told) of(id string) time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.until[id]
+}
+
+// begin reports whether an instance is to be told that it lives on. Others need not tell it for a tenth of its lease.
+func (s *told) begin(id string, now time.Time, lease time.Duration) bool {
+	soon := now.Add(lease * 2 / 3)
+	if s.of(id).After(soon) {
+		return false
+	}
+	s.note(id, soon.Add(lease/10))
+	return true
 }
 
 func (s *told) note(id string, until time.Time) {
