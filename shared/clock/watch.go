@@ -130,12 +130,12 @@ func (w *Watch) Check(ctx context.Context) error {
 }
 
 // Steady returns for how long the clock has gone evenly, as far as this process has seen it: since it jumped last. A jump is over
-// once the clock was compared with the store's date: a machine that sleeps between two looks jumps before each.
+// once the store's date has shown the clock to be right: a machine that sleeps between two looks jumps before each.
 func (w *Watch) Steady() time.Duration {
 	if w == nil {
 		return math.MaxInt64
 	}
-	if compared, _ := w.look(); compared {
+	if compared, _ := w.look(); compared && w.Offset() == 0 {
 		return math.MaxInt64
 	}
 	w.mu.Lock()
