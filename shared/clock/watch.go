@@ -2,6 +2,7 @@ package clock
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"math"
@@ -131,11 +132,15 @@ func (w *Watch) Check(ctx context.Context) error {
 }
 
 // Steady returns how long the clock has advanced evenly, as far as this process has seen it: the time since its last jump.
+// A jump is over once the store's date has shown the clock to be right: a machine that sleeps between two looks jumps before
+// each.
 func (w *Watch) Steady() time.Duration {
 	if w == nil {
 		return math.MaxInt64
 	}
-	w.look()
+	if compared, _ := w.look(); compared && w.Offset() == 0 {
+		return math.MaxInt64
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return time.Since(w.began) - w.jumped
@@ -182,8 +187,10 @@ func (w *Watch) compare(ctx context.Context, known bool) error {
 	if fresh {
 		return nil // a concurrent comparison was faster
 	}
-	before := w.read()
-	date, err := w.store.Date(ctx)
+	before, date, err := w.ask(ctx)
+	for try := 0; !known && errors.Is(err, store.ErrBusy) && try < busyTries && wait(ctx, firstPause<<try); try++ {
+		before, date, err = w.ask(ctx)
+	}
 	switch {
 	case err != nil && known:
 		return nil
@@ -192,6 +199,31 @@ func (w *Watch) compare(ctx context.Context, known bool) error {
 	}
 	w.settle(before, w.read(), date)
 	return nil
+}
+
+// A store that is busy is asked again before nothing may be decided: for two seconds in all.
+const (
+	busyTries  = 8
+	firstPause = 8 * time.Millisecond // the next is twice as long, and so on
+)
+
+// ask returns the store's date, and the reading when it was asked.
+func (w *Watch) ask(ctx context.Context) (before reading, date time.Time, err error) {
+	before = w.read()
+	date, err = w.store.Date(ctx)
+	return before, date, err
+}
+
+// wait waits; false: ctx has ended.
+func wait(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
+	}
 }
 
 // settle records the result of a comparison: how far off the clock is at least, from the readings before and after the

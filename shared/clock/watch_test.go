@@ -19,6 +19,7 @@ type dated struct {
 	off   time.Duration
 	slow  time.Duration
 	err   error
+	busy  int // how often it is busy yet
 	asked int
 }
 
@@ -29,6 +30,10 @@ func (d *dated) Date(context.Context) (time.Time, error) {
 	time.Sleep(d.slow)
 	date := time.Now().Add(d.off).Truncate(time.Second)
 	time.Sleep(d.slow)
+	if d.busy > 0 {
+		d.busy--
+		return date, store.ErrBusy
+	}
 	return date, d.err
 }
 
@@ -119,6 +124,27 @@ func TestAStoreThatCannotBeAsked(t *testing.T) {
 		w.ahead = time.Minute
 		if err := c.Check(t.Context()); !errors.Is(err, store.ErrUnavailable) {
 			t.Errorf("Check after a jump = %v, want the store's error", err)
+		}
+	})
+}
+
+// A store that is busy is asked again, but not for ever, and only while nothing is known.
+func TestAStoreThatIsBusyIsAskedAgain(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c, d, _ := open()
+		d.busy = 100
+		if err := c.Check(t.Context()); !errors.Is(err, store.ErrBusy) || d.asked > 10 {
+			t.Errorf("Check of a store that stays busy = %v after %d calls, want its error and 10 calls at most", err, d.asked)
+		}
+		d.busy = 3
+		if err := c.Check(t.Context()); err != nil {
+			t.Errorf("Check of a store that is busy for a moment = %v", err)
+		}
+		time.Sleep(2 * time.Minute)
+		d.busy, d.asked = 1, 0
+		if err := c.Check(t.Context()); err != nil || d.asked != 1 {
+			t.Errorf("Check of a clock that is known = %v, %d calls, want one", err, d.asked)
 		}
 	})
 }

@@ -22,7 +22,8 @@ type ahead struct {
 }
 
 const (
-	widePage   = 4000 // entries of a read where those before could not be started
+	widePage   = 4000 // entries of a read at most, where those before could not be started
+	widen      = 16   // how many times as many each read has as the one before, so that few in the way cost little
 	passedMost = 4800 // entries that one claim remembers to tidy
 )
 
@@ -83,7 +84,7 @@ func (c *claim) look(ctx context.Context, limit int) (found []place, marks bool,
 func (c *claim) lookIn(ctx context.Context, line string, limit int) (found []place, more bool, err error) {
 	r := store.Range{Table: store.Work, Partition: readyPartition(line), Limit: limit}
 	from := c.ahead.from
-	for ; ; r.Limit = widePage {
+	for ; ; r.Limit = min(widen*r.Limit, widePage) {
 		next, on := from[r.Partition]
 		if !on {
 			return nil, false, nil

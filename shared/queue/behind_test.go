@@ -193,6 +193,25 @@ func TestAReadyTaskStartsBehindWhateverIsHeld(t *testing.T) {
 	}
 }
 
+// A task that is held costs a claim a short look behind it, however many are ready there.
+func TestAFewThatAreHeldCostAClaimLittle(t *testing.T) {
+	t.Parallel()
+	b := newBacklog(t, stores["shared"](t), 8)
+	b.fill(queue.New{})
+	for range 200 {
+		news := make([]queue.New, queue.MaxBatch)
+		for i := range news {
+			news[i] = queue.New{Dialect: task.Job, Job: "/plain"}
+		}
+		b.enqueue(news...)
+	}
+	b.keep("paused")
+	got, u := b.claim(1), b.meter.Reset()
+	if len(got) != 1 || u.Query.RCU > 25 {
+		t.Errorf("a claim has %d leases by %d queries of %.0f RCU, want one, and 25 RCU at most", len(got), u.Query.Calls, u.Query.RCU)
+	}
+}
+
 // What one claim has read past is put out of the way by those after it; each rings until that is done.
 func TestWhatAClaimReadsPastIsTidiedByAndBy(t *testing.T) {
 	t.Parallel()

@@ -358,6 +358,7 @@ func (c *claim) started(ctx context.Context, err error) ([]Lease, error) {
 		c.q.permits.change(s.lease.Permits, true)
 		c.q.wakeForLease(s.lease.Expires)
 	}
+	c.permits.at.begin()
 	c.q.permits.unreserve(c.permits.reserved)
 	c.permits.reserved = nil
 	if c.queue.Type == definition.RoundRobin {

@@ -46,7 +46,7 @@ func (s *crowds) enter(a *asking) latch {
 }
 
 // take answers claims that go together with the first one that waits: as many as one write holds, of the same claimer. Nothing
-// is claimed for one who has left; none may be left.
+// is claimed for one who has left; none may be left. One with a key goes by itself: the next with that key is to have the same.
 func (s *crowds) take(instance string) (together []*asking, max int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -57,7 +57,7 @@ func (s *crowds) take(instance string) (together []*asking, max int) {
 			a.done = true
 			continue
 		}
-		if len(together) > 0 && (max+a.max > MaxClaim || !reflect.DeepEqual(a.by, together[0].by)) {
+		if len(together) > 0 && (a.by.Once != nil || max+a.max > MaxClaim || !reflect.DeepEqual(a.by, together[0].by)) {
 			rest = append(rest, a)
 			continue
 		}

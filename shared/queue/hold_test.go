@@ -11,10 +11,10 @@ import (
 	"github.com/millrace/millrace/shared/task"
 )
 
-// interrupted is a store that does something else just before the first write that starts a task.
+// interrupted is a store that does something else just before the first write that starts a task, and after it.
 type interrupted struct {
 	store.Store
-	meanwhile func()
+	meanwhile, then func()
 }
 
 // Write goes through, after what happens meanwhile.
@@ -24,6 +24,9 @@ func (i *interrupted) Write(ctx context.Context, w store.Write) error {
 			act := i.meanwhile
 			i.meanwhile = nil
 			act()
+			if i.then != nil {
+				defer i.then()
+			}
 		}
 	}
 	return i.Store.Write(ctx, w)

@@ -46,10 +46,10 @@ func (o *occupied) takeFor(number int, holder string) {
 	}
 }
 
-// repeats reports whether a claim with the same mark has taken places, as far as is known.
+// repeats reports whether another claim with the same mark has taken places, as far as is known. One that has started tasks goes on.
 func (r *room) repeats() bool {
 	tokens, _ := r.repeated()
-	return len(tokens) > 0
+	return len(tokens) > 0 && !r.began
 }
 
 // repeated answers the leases of the same claim, as far as is known. The error says that the key was used with another content.

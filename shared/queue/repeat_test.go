@@ -3,14 +3,18 @@ package queue_test
 import (
 	"errors"
 	"fmt"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/queue"
 	"github.com/millrace/millrace/shared/store"
+	"github.com/millrace/millrace/shared/store/faulty"
 	"github.com/millrace/millrace/shared/store/memory"
 	"github.com/millrace/millrace/shared/store/meter"
 	"github.com/millrace/millrace/shared/task"
@@ -126,6 +130,77 @@ func TestTheSameClaimInTwoProcesses(t *testing.T) {
 	if diff := cmp.Diff(what(first), what(second)); diff != "" {
 		t.Errorf("the second (-first +second):\n%s", diff)
 	}
+}
+
+// A claim with a key that goes on to another queue is not taken for its own repetition when a write of it is refused: it goes on,
+// and what it has picked there is started.
+func TestAClaimWithAKeyGoesOnToTheNextQueue(t *testing.T) {
+	t.Parallel()
+	bothWays(t, func(t *testing.T, b *bench) {
+		set := ways()
+		set.Jobs = append(set.Jobs, definition.Job{Path: "/other", Queue: "other"})
+		b.open(set)
+		var ids []task.ID
+		for _, job := range []string{"/far", "/other"} {
+			ids = append(ids, b.one(queue.New{Job: job}))
+			b.one(queue.New{Job: job})
+		}
+		second := &interrupted{Store: b.store}
+		first := &interrupted{Store: second, meanwhile: func() {}}
+		there := &bench{t: t, store: first, clock: b.clock}
+		there.open(set)
+		first.then = func() { // the first queue's are started
+			second.meanwhile = func() {
+				for _, id := range ids {
+					if _, err := b.Stop(t.Context(), id); err != nil {
+						t.Error(err)
+					}
+				}
+			}
+		}
+		by := keyed("k", 6)
+		by.Jobs = append(by.Jobs, "/other")
+		leases, err := there.Claim(t.Context(), by, 4)
+		if err != nil || len(leases) != 3 {
+			t.Errorf("Claim = %d leases, %v, want the 3 that were not cancelled", len(leases), err)
+		}
+		again, err := there.Claim(t.Context(), by, 4)
+		if err != nil || len(again) != 3 {
+			t.Errorf("the repeated claim = %d leases, %v, want the same 3", len(again), err)
+		}
+	})
+}
+
+// A claim that is repeated while it waits for its turn has the same tasks as it, and starts no others.
+func TestAClaimIsRepeatedWhileItWaits(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := setupWith(t, ways())
+		b.clock.t = time.Now()
+		for range 8 {
+			b.one(queue.New{Job: "/far"})
+		}
+		way := faulty.Spread{Min: time.Millisecond, Max: time.Millisecond}
+		line := faulty.NewService(b.store, faulty.Faults{There: way, Back: way}, nil).Process("w")
+		j := journal.Open(line, journal.Options{})
+		q := queue.Open(queue.Options{Store: line, Journal: j, Definitions: fixed{ways()}})
+		defer func() { _ = j.Close() }()
+		var group sync.WaitGroup
+		got := make([][]queue.Lease, 3)
+		for i, key := range []string{"before", "k", "k"} {
+			group.Go(func() {
+				var err error
+				if got[i], err = q.Claim(t.Context(), keyed(key, 8), 2); err != nil || len(got[i]) != 2 {
+					t.Errorf("claim %d = %d leases, %v, want 2", i, len(got[i]), err)
+				}
+			})
+			synctest.Wait()
+		}
+		group.Wait()
+		if diff := cmp.Diff(what(got[1]), what(got[2])); diff != "" {
+			t.Errorf("the repeated claim (-first +again):\n%s", diff)
+		}
+	})
 }
 
 // A key costs a claim nothing.

@@ -11,6 +11,7 @@ type room struct {
 	what  string
 	limit int
 	mark  string    // of the claim, see [markOf]
+	began bool      // the claim has started tasks, which have the mark too
 	used  *occupied // nil: to be read
 }
 
@@ -20,6 +21,13 @@ func instanceLimit(instance string) string { return "at/" + instance }
 func (r *room) forget() {
 	if r != nil {
 		r.used = nil
+	}
+}
+
+// begin notes that the claim has started tasks.
+func (r *room) begin() {
+	if r != nil {
+		r.began = true
 	}
 }
 

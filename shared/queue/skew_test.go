@@ -110,6 +110,33 @@ func TestALeaseOutlivesAJumpOfTheOnlyClock(t *testing.T) {
 	})
 }
 
+// A function's machine sleeps between its invocations, and its monotonic clock with it, so that each sweep sees a jump. The store's
+// date says that the clock is right all the same: a lease that is over is ended.
+func TestASweepThatSleepsBetweenItsLooksEndsLeases(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		asleep := time.Duration(0)
+		now := func() time.Time { return time.Now().Add(asleep) }
+		s := shared{memory.New(memory.Options{Date: now})}
+		j := journal.Open(s, journal.Options{Now: now})
+		b := &bench{t: t, store: s, journal: j}
+		b.Queue = queue.Open(queue.Options{
+			Store: s, Journal: j, Definitions: fixed{set()}, Clock: clocks.Open(s, clocks.Options{Now: now}),
+		})
+		b.enqueue(queue.New{Dialect: task.Job, Job: "/plain"})
+		b.claim(1)
+		for n, want := range []int{0, 1, 0} { // the lease lasts for 30 s
+			asleep += 20 * time.Second
+			if swept, err := b.Sweep(t.Context()); err != nil || swept.Lost != want {
+				t.Errorf("sweep %d lost %d leases, %v, want %d", n, swept.Lost, err, want)
+			}
+		}
+		if err := j.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // To know that the clock is right costs a call of the store once a minute at most.
 func TestTheClockCostsACallAMinute(t *testing.T) {
 	t.Parallel()

@@ -110,7 +110,7 @@ func (c *claim) prepare(ctx context.Context, lost *store.Conflict) (journal.Chan
 		return journal.Change{}, unavailable("read tasks", err)
 	}
 	if c.permits.at.repeats() {
-		c.full = true
+		c.left, c.full = c.picks, true
 		return journal.Change{}, errNothing // the same claim was made elsewhere meanwhile
 	}
 	if err := c.q.mayDecide(ctx); err != nil { // the clock may have jumped since the claim began

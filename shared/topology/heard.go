@@ -22,13 +22,16 @@ func (t *Topology) Extend(ctx context.Context, id string, expires time.Time) err
 }
 
 // Heard does the same for the instance with that name in tasks, see [Instance.Claimer]. It does nothing for one that is gone
-// or is no instance. If the store is unavailable, the next request extends the lease.
+// or is no instance. Of requests that come at once, one does it; if the store is unavailable or busy, one some seconds later does.
 func (t *Topology) Heard(ctx context.Context, claimer string) {
 	id := claimer[strings.LastIndexByte(claimer, '/')+1:]
 	if !validID(id) {
 		return
 	}
-	if err := t.Extend(ctx, id, time.Time{}); errors.Is(err, ErrNoInstance) {
+	if !t.told.begin(id, t.now(), t.lease) {
+		return
+	}
+	if _, err := t.Heartbeat(ctx, id, Change{}); errors.Is(err, ErrNoInstance) {
 		t.told.note(id, t.now().Add(t.lease)) // so that it is not read at each request
 	}
 }
@@ -46,6 +49,16 @@ func (s *told) of(id string) time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.until[id]
+}
+
+// begin reports whether an instance is to be told that it lives on. Others need not tell it for a tenth of its lease.
+func (s *told) begin(id string, now time.Time, lease time.Duration) bool {
+	soon := now.Add(lease * 2 / 3)
+	if s.of(id).After(soon) {
+		return false
+	}
+	s.note(id, soon.Add(lease/10))
+	return true
 }
 
 func (s *told) note(id string, until time.Time) {

@@ -76,13 +76,16 @@ type timekeeper struct {
 // may be so old, and an answer takes a while.
 const off = 3 * time.Second
 
-// lease notes a lease that was written: it holds about for its length from now.
+// lease notes a lease that was written: it holds about for its length from now, where that has changed.
 func (k *timekeeper) lease(token string, expires time.Time) {
 	if k.run.plan.wrong.by == 0 {
 		return
 	}
 	if k.run.plan.alone && expires.After(time.Now().Add(off)) {
 		expires = expires.Add(-k.run.plan.wrong.by)
+	}
+	if expires.Equal(k.until[token]) {
+		return // a request to stop leaves it as it is, be it over
 	}
 	if left := time.Until(expires); left.Abs() > off {
 		k.run.report("clock", "the lease %s was written to end %v from now", token, left)
