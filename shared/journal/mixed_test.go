@@ -24,7 +24,9 @@ type reaching struct {
 
 // Write writes, and takes notice.
 func (r *reaching) Write(ctx context.Context, w store.Write) error {
-	var m struct{ Newest struct{ Ledger struct{ Position int64 } } }
+	var m struct {
+		Newest struct{ Ledger struct{ Position int64 } }
+	}
 	manifest := w.Ops[0].Item.Key.Sort == "newest"
 	if manifest && r.left > 0 {
 		if r.left--; r.left == 0 {
