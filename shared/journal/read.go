@@ -140,7 +140,7 @@ func (j *Journal) open(ctx context.Context, r Request) (rd *reader, goal int64, 
 func (rd *reader) scan(ctx context.Context, goal int64) (Answer, error) {
 	var a Answer
 	bytes, began := 0, time.Now()
-	for span := rd.span(); rd.next <= goal; span *= 2 {
+	for span := rd.span(); rd.next <= goal; span = min(2*span, pageSize) {
 		run, err := rd.j.slots(ctx, rd.next, min(goal, rd.next+span-1))
 		if errors.Is(err, errEvicted) {
 			if torn, err := rd.skipEvicted(ctx); torn || err != nil {

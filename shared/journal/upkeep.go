@@ -152,8 +152,9 @@ func (m *manifest) extend(v *view, from int64, changes []layer, fresh *building,
 			changed = true
 		}
 	}
-	// Rule (complete): a base counts once the changes above it reach its newest layer.
-	if n := m.Next; n != nil && n.Whole && n.Ledger.position >= n.Until {
+	// Rule (complete): a base counts once the changes above it reach its newest layer, and the newest generation, which others
+	// may have brought further, and the floor with it.
+	if n := m.Next; n != nil && n.Whole && n.Ledger.position >= max(n.Until, m.position()) {
 		m.Newest, m.Next, changed = &n.generation, nil, true
 	}
 	if m.begins(v, from, fresh.ID, chunk) {

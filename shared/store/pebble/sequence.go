@@ -193,19 +193,25 @@ func (s *Store) idle() (keys [][]byte, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, iter.Close()) }()
-	before := time.Now().Add(-store.PassingFor).Unix()
+	now := time.Now()
 	for ok := iter.First(); ok && len(keys) < chunkKeys; ok = iter.Next() {
 		value, err := iter.ValueAndErr()
 		if err != nil {
 			return nil, err
 		}
-		if _, used, err := parseSequence(value); err != nil {
+		if is, err := isIdle(value, now); err != nil {
 			return nil, err
-		} else if used != 0 && used < before {
+		} else if is {
 			keys = append(keys, bytes.Clone(iter.Key()))
 		}
 	}
 	return keys, nil
+}
+
+// isIdle reports whether a sequencer that is passing may be removed, by its value.
+func isIdle(value []byte, now time.Time) (bool, error) {
+	_, used, err := parseSequence(value)
+	return used != 0 && used < now.Add(-store.PassingFor).Unix(), err
 }
 
 // drop deletes idle sequencers, except those with a reservation since. A sequencer that is read again before the deletion is
@@ -222,9 +228,26 @@ func (s *Store) drop(batch *pebble.Batch, keys [][]byte) error {
 		if used[string(key)] {
 			continue
 		}
-		if err := batch.Delete(key, nil); err != nil {
+		if err := s.dropIdle(batch, key); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// dropIdle deletes a sequencer if it is idle still.
+func (s *Store) dropIdle(batch *pebble.Batch, key []byte) error {
+	value, closer, err := s.db.Get(key)
+	if errors.Is(err, pebble.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	is, err := isIdle(value, time.Now())
+	_ = closer.Close() // releases memory only
+	if err != nil || !is {
+		return err
+	}
+	return batch.Delete(key, nil)
 }

@@ -70,21 +70,23 @@ func TestIdleSequencersThatArePassingAreForgotten(t *testing.T) {
 	turn := func(name string) store.Key {
 		return store.Key{Table: store.Work, Partition: store.Passing + "q", Sort: name}
 	}
-	idle, reserved := turn("idle"), turn("reserved")
+	idle, reserved, saved := turn("idle"), turn("reserved"), turn("saved")
 	stay := []store.Key{
 		{Table: store.Work, Partition: "turns", Sort: "q"}, {Table: store.Journal, Partition: store.Passing + "q", Sort: "idle"}, turn("used"),
 	}
-	for _, key := range append(stay, idle, reserved) {
+	for _, key := range append(stay, idle, reserved, saved) {
 		reserve(key)
 	}
-	for _, key := range []store.Key{idle, reserved} { // long ago
+	for _, key := range []store.Key{idle, reserved, saved} { // long ago
 		s.sequences.all[key].used -= int64((store.PassingFor + time.Hour).Seconds())
 	}
 	commit()
 	keys, err := s.idle()
-	if err != nil || len(keys) != 2 {
-		t.Fatalf("%d sequencers are idle, %v, want 2", len(keys), err)
+	if err != nil || len(keys) != 3 {
+		t.Fatalf("%d sequencers are idle, %v, want 3", len(keys), err)
 	}
+	reserve(saved) // after they were looked at
+	commit()
 	reserve(reserved) // just before they are deleted
 	p := newPending(nil)
 	p.idle = keys
@@ -96,8 +98,10 @@ func TestIdleSequencersThatArePassingAreForgotten(t *testing.T) {
 			t.Errorf("the sequencer %v goes on with %+v", key, ticket)
 		}
 	}
-	if ticket := reserve(reserved); ticket.Position != 3 || ticket.FirstID != 9 {
-		t.Errorf("one that was reserved of meanwhile goes on with %+v", ticket)
+	for _, key := range []store.Key{reserved, saved} {
+		if ticket := reserve(key); ticket.Position != 3 || ticket.FirstID != 9 {
+			t.Errorf("%s, which was reserved of meanwhile, goes on with %+v", key.Sort, ticket)
+		}
 	}
 	if ticket := reserve(idle); ticket.Position != 1 || ticket.FirstID != 7 {
 		t.Errorf("one that was idle gives %+v, want to begin anew", ticket)
