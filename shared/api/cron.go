@@ -24,7 +24,7 @@ func Cron() Resource {
 			Operation: huma.Operation{
 				Method: http.MethodGet, Path: v1 + "/cron/next", OperationID: "cronNext", Tags: []string{"Schedules"},
 				Summary: "When does an expression fire?",
-				Description: "The next times of a cron expression, without declaring anything. What is wrong with an expression is answered " +
+				Description: "The next times of a cron expression, without declaring anything. An expression that is wrong is refused " +
 					"with the character and the reason.",
 				Parameters: cronParams(),
 				Responses:  answers(http.StatusOK, typeJSON, ref("Fires")),
@@ -36,7 +36,7 @@ func Cron() Resource {
 	}
 }
 
-// fires answers when the expression asked about fires; now is what after is by default.
+// fires responds with the times at which the expression in the query fires; now is the default of after.
 func (x *exchange) fires(now time.Time) error {
 	q, err := x.query()
 	if err != nil {

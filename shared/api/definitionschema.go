@@ -8,7 +8,7 @@ import (
 	"github.com/millrace/millrace/shared/definition"
 )
 
-// This file describes what operations on definitions take and answer.
+// This file describes what operations on definitions take and return.
 
 func describePutDefinitions() huma.Operation {
 	body := jsonBody(ref("Definitions"), definitionsExample())
@@ -18,8 +18,8 @@ func describePutDefinitions() huma.Operation {
 	return huma.Operation{
 		Method: http.MethodPut, Path: v1 + "/definitions", OperationID: "putDefinitions", Tags: []string{"Definitions"},
 		Summary: "Declare anew",
-		Description: "Replaces the set in force as a whole, all or nothing, and tells of each object that was added, replaced or " +
-			"removed by an event. Every mistake is listed, with its line. The sections tokens, journal, history, targets, metrics and drain, and " +
+		Description: "Replaces the set in force as a whole, all or nothing, and emits an event for each object that was added, replaced or " +
+			"removed. Every mistake is listed, with its line. The sections tokens, journal, history, targets, metrics and drain, and " +
 			"new commands, are for the server's own file: 422.",
 		Parameters: []*huma.Param{{
 			Name: "dry_run", In: "query", Description: "Only tell what would change", Schema: &huma.Schema{Type: "boolean", Default: false},
@@ -51,7 +51,7 @@ func definitionSchemas() map[string]*huma.Schema {
 			"warnings": warnings,
 		}, false, "added", "replaced", "removed"),
 		"Definitions": object("What is declared, as a whole", members{
-			"sources":    named("Sources by their names (seed 001)", declaredSource()),
+			"sources":    named("Sources by their names, whose collections are brought up to date by sync tasks", declaredSource()),
 			"handlers":   listOf(declaredHandler()),
 			"jobs":       listOf(declaredJob()),
 			"queues":     listOf(declaredQueue()),
@@ -116,19 +116,19 @@ func declaredSource() *huma.Schema {
 }
 
 func declaredHandler() *huma.Schema {
-	return object("A handler of events (seed 002)", with(attempting(), members{
+	return object("A handler of events on a canvas", with(attempting(), members{
 		"canvas": nameSchema(""), "space": nameSchema(""), "name": nameSchema(""),
 		"interval": text("Daily, Weekly, Fortnightly, Every 1hr, Every 12hrs or Every 1min: it gets an event so long after it ran last"),
 	}), false, "canvas", "space", "name")
 }
 
 func declaredJob() *huma.Schema {
-	return object("What tasks of a path are run by", with(attempting(), members{
-		"path": pathSchema("Topics (seed 004) lie below /topics/"), "queue": nameSchema("Default: of a topic the one that names it, or main"),
+	return object("What runs the tasks of a path", with(attempting(), members{
+		"path": pathSchema("The job of the topic a/b is /topics/a/b"), "queue": nameSchema("Default: the queue that names the topic, or else main"),
 	}), false, "path")
 }
 
-// attempting are the members of whatever says how tasks are run.
+// attempting returns the members of whatever says how tasks are run.
 func attempting() members {
 	return members{
 		"target": ref("Target"), "attempts": {Type: "integer", Description: "At least 1; -1 has no end"},
@@ -172,5 +172,5 @@ func declaredChain() *huma.Schema {
 	node := object("A station; without a job it is an end", members{
 		"id": nameSchema(""), "job": pathSchema(""), "next": nameSchema("Where an order goes on"), "error": nameSchema("Where it goes after a failure"),
 	}, false, "id")
-	return object("A way of orders through several jobs (seed 000)", members{"path": pathSchema("Without a comma"), "nodes": listOf(node)}, false, "path", "nodes")
+	return object("A job chain: the way of orders through several jobs", members{"path": pathSchema("Without a comma"), "nodes": listOf(node)}, false, "path", "nodes")
 }

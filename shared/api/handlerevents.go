@@ -13,7 +13,7 @@ import (
 	"github.com/millrace/millrace/shared/task"
 )
 
-// Handlers mounts the calls about handlers (seed 002): their events, how they stand, and the rules that hold them.
+// Handlers mounts the calls about handlers, as Dark has them: their events, their state, and the rules that hold them.
 func Handlers(e Engine, d Definitions) Resource {
 	return func(a *API) {
 		h := &handlerReading{engine: e, definitions: d}
@@ -51,7 +51,7 @@ func (h *handlerReading) mountEvents(a *API) {
 	})
 }
 
-// eventView is the row of seed 002.
+// eventView is an event of a handler as clients see it, with the columns of Dark's events.
 type eventView struct {
 	ID              task.ID         `json:"id"`
 	Status          task.Status     `json:"status"`
@@ -168,7 +168,7 @@ func (h *handlerReading) mountHandlers(a *API) {
 	})
 }
 
-// handlerView is how a handler stands.
+// handlerView is a handler as clients see it: its state, and its events counted by status.
 type handlerView struct {
 	Name       string                `json:"name"`
 	Space      string                `json:"space"`
@@ -206,7 +206,7 @@ func (h *handlerReading) handlers(x *exchange) error {
 	return x.value(http.StatusOK, map[string][]handlerView{"handlers": views})
 }
 
-// look answers all handlers of a canvas by path.
+// look returns all handlers of a canvas by path.
 func (h *handlerReading) look(ctx context.Context, canvas string) (map[string]*handlerView, error) {
 	set, err := h.definitions.Current(ctx)
 	if err != nil {
@@ -241,7 +241,7 @@ func (h *handlerReading) look(ctx context.Context, canvas string) (map[string]*h
 	return all, nil
 }
 
-// see answers the view of the handler of that path, a new one if it is not there yet; nil if no handler can have it.
+// see returns the view of the handler of that path, a new one if it is not there yet; nil if no handler can have the path.
 func see(all map[string]*handlerView, path string) *handlerView {
 	if v := all[path]; v != nil {
 		return v

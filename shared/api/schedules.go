@@ -223,7 +223,7 @@ func backfillSchema() *huma.Schema {
 	return object("", members{"from": dateTime("The first time"), "to": dateTime("The last time, not in the future")}, false, "from", "to")
 }
 
-// scheduleSchemas describes what the operations on schedules answer.
+// scheduleSchemas describes what the operations on schedules return.
 func scheduleSchemas() map[string]*huma.Schema {
 	s := declaredSchedule()
 	shown := maps.Clone(s.Properties)
