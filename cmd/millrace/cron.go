@@ -15,7 +15,7 @@ type cronCommand struct {
 
 type cronNext struct {
 	format
-	Expression string    `arg:"" name:"expr" help:"The expression, in quotes: 6 or 7 fields are Quartz, 5 classic cron; or @daily and its kin, or @every 90s."`
+	Expression string    `arg:"" name:"expr" help:"The expression, in quotes: 6 or 7 fields are Quartz, 5 classic cron; or @daily and the like, or @every 90s."`
 	TZ         string    `name:"tz" help:"Time zone; default UTC." placeholder:"ZONE"`
 	After      time.Time `help:"Times after this one; default now." placeholder:"TIME"`
 	Count      int       `help:"How many times." default:"5" placeholder:"N"`

@@ -31,7 +31,7 @@ type Options struct {
 	// poll: what is there, then the end. Default: false.
 	CanStream bool
 
-	// Stopping ends when the host is to stop: whoever follows a log is let go then. Default: never.
+	// Stopping ends when the host is to stop: streams of logs end then. Default: never.
 	Stopping context.Context
 
 	// Slow is how long a request that need not wait may take before it is logged as a warning. Default 1 s.

@@ -125,7 +125,7 @@ func cronParams() []*huma.Param {
 	expression := text("")
 	expression.Examples = []any{"0 0/5 9-17 ? * MON-FRI"}
 	return []*huma.Param{
-		queryParam("expr", "6 or 7 fields are Quartz, 5 classic cron; or @daily and its kin, or @every 90s", true, expression),
+		queryParam("expr", "6 or 7 fields are Quartz, 5 classic cron; or @daily and the like, or @every 90s", true, expression),
 		queryParam("tz", "IANA name of the time zone; default UTC", false, text("")),
 		queryParam("after", "The times are after this one; default now", false, dateTime("")),
 		queryParam("count", "How many times are wanted", false, count),
@@ -140,6 +140,6 @@ func firesSchema() *huma.Schema {
 		"times":         listOf(dateTime("")),
 		"description":   text("The expression in words"),
 		"fires_per_day": {Type: "number", Description: "On an average day of the years that the expression names"},
-		"warnings":      listOf(text("What is likely not meant")),
+		"warnings":      listOf(text("A likely mistake")),
 	}, false, "times", "description", "fires_per_day", "warnings")
 }

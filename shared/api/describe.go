@@ -185,7 +185,7 @@ func stamp() *huma.Schema { return eventID("Time stamp of the response; never to
 
 func seqSchema() *huma.Schema {
 	s := oneOf(ref("NonEmpty"), ref("Empty"), ref("Torn"))
-	s.Description = "What happened since"
+	s.Description = "What happened after the EventId given"
 	return s
 }
 

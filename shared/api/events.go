@@ -191,7 +191,7 @@ func seqOf(answer *journal.Answer, stamp event.ID) event.Seq {
 	}
 }
 
-// last returns the newest id that the answer tells of, below which its stamp must not be; 0 if it tells of none but the
+// last returns the newest id in what was read, below which its stamp must not be; 0 if there is none but the
 // after of the request.
 func last(answer *journal.Answer, after event.ID) event.ID {
 	newest := event.ID(0)

@@ -160,7 +160,7 @@ func (h *handlerReading) mountHandlers(a *API) {
 		Operation: huma.Operation{
 			Method: http.MethodGet, Path: canvasPath + "/handlers", OperationID: "handlers", Tags: []string{"Handlers"},
 			Summary:     "The handlers of a canvas",
-			Description: "Those that are defined, those that a rule holds, and those that events are missing.",
+			Description: "Those that are defined, those that a rule holds, and those that are missing but have events.",
 			Parameters:  append([]*huma.Param{pathParam("canvas", "")}, pageParams()...),
 			Responses:   pageOf(object("", members{"handlers": listOf(ref("Handler"))}, false, "handlers")), Errors: []int{400, 503},
 		},
@@ -261,9 +261,10 @@ func see(all map[string]*handlerView, path string) *handlerView {
 func handlerEventSchema(status *huma.Schema) *huma.Schema {
 	return object("An event of a handler", members{
 		"id": text(""), "status": status, "canvas": text(""), "space": text(""), "name": text(""), "modifier": text(""),
-		"value": {Description: "Any JSON"}, "retries": whole("How often it was tried again", 0), "delay_until": dateTime("Not before"),
-		"enqueued_at": dateTime(""), "last_processed_at": dateTime("Not there until then"),
-		"dequeued_by": text("Who runs or ran it last; not there until then"),
+		"value": {Description: "Any JSON"}, "retries": whole("How often it was tried again", 0),
+		"delay_until": dateTime("It does not start before this time"),
+		"enqueued_at": dateTime(""), "last_processed_at": dateTime("Left out until it was started"),
+		"dequeued_by": text("The process that runs or ran it last; left out until it was started"),
 	}, false, "id", "status", "canvas", "space", "name", "modifier", "value", "retries", "delay_until", "enqueued_at")
 }
 
@@ -278,6 +279,6 @@ func handlerSchema() *huma.Schema {
 		"name": text(""), "space": text(""),
 		"state":          choice("block wins over pause", "run", "pause", "block"),
 		"counts":         object("Of its events, by status", counts, false, names...),
-		"oldest_wait_ms": whole("Since the oldest waiting event was emitted; not there where none waits", 0),
+		"oldest_wait_ms": whole("Milliseconds since the oldest waiting event was emitted; left out where none waits", 0),
 	}, false, "name", "space", "state", "counts")
 }

@@ -216,7 +216,7 @@ func newEventSchema() *huma.Schema {
 	least, most := 1, maxModifier
 	return object("An event for a handler", members{
 		"value":       {Description: "What the handler is given: any JSON, up to 256 KiB"},
-		"delay_until": dateTime("Not before; default: at once"),
+		"delay_until": dateTime("It does not start before this time; default: at once"),
 		"modifier":    {Type: "string", Default: anyModifier, MinLength: &least, MaxLength: &most},
 	}, false, "value")
 }

@@ -79,7 +79,7 @@ func (r *remote) mountInstances(a *API) {
 		Errors:    []int{400, 409, 413, 415, 422, 503},
 	}, Work, r.register)
 	mount(huma.Operation{
-		Method: http.MethodGet, Path: instancesPath, OperationID: "instances", Summary: "The instances that are there, the oldest first",
+		Method: http.MethodGet, Path: instancesPath, OperationID: "instances", Summary: "The instances, the oldest first",
 		Description: "A worker's token sees those that it has registered.",
 		Parameters:  pageParams(),
 		Responses:   pageOf(object("", members{"instances": listOf(ref("Instance"))}, false, "instances")), Errors: []int{400, 503},
@@ -95,12 +95,12 @@ func (r *remote) mountInstances(a *API) {
 		Errors: []int{400, 404, 413, 415, 503},
 	}, Work, r.heartbeat)
 	mount(huma.Operation{
-		Method: http.MethodDelete, Path: instancePath, OperationID: "leave", Summary: "Leave",
+		Method: http.MethodDelete, Path: instancePath, OperationID: "leave", Summary: "Remove an instance",
 		Description: "For an instance that has finished what it ran.", Responses: empty(), Errors: []int{404, 503},
 	}, Work, r.leave)
 	mount(huma.Operation{
-		Method: http.MethodPost, Path: instancePath + "/drain", OperationID: "drainInstance", Summary: "Give an instance nothing more",
-		Description: "It hears of it by its next heartbeat.", Responses: empty(), Errors: []int{404, 503},
+		Method: http.MethodPost, Path: instancePath + "/drain", OperationID: "drainInstance", Summary: "Drain an instance: give it no more tasks",
+		Description: "The response to its next heartbeat tells it.", Responses: empty(), Errors: []int{404, 503},
 	}, Operate, r.drain)
 	mount(huma.Operation{
 		Method: http.MethodPost, Path: instancePath + "/claims", OperationID: "claim", Summary: "Claim tasks",

@@ -69,7 +69,7 @@ func instanceSchemas() map[string]*huma.Schema {
 	delete(changed, "name")
 	shown["id"], shown["running"] = text(""), whole("Leases that it has", 0)
 	shown["leader"], shown["expires_at"] = &huma.Schema{Type: "boolean"}, dateTime("Gone if it sends nothing until then")
-	shown["draining"] = &huma.Schema{Type: "boolean", Description: "Given nothing more"}
+	shown["draining"] = &huma.Schema{Type: "boolean", Description: "It is given no more tasks"}
 	return map[string]*huma.Schema{
 		"NewInstance":    object("A process that runs tasks", said, false, "name", "jobs", "capacity"),
 		"InstanceChange": object("What it can do now; {} for no change", changed, false),

@@ -103,7 +103,7 @@ func (j *jobs) mountOne(a *API) {
 			right: right, handle: h,
 		})
 	}
-	mount(http.MethodGet, jobPath, "oneJob", "A job", "Any other task too, by its id.", ReadTask,
+	mount(http.MethodGet, jobPath, "oneJob", "A job", "Shows any other task too, by its id.", ReadTask,
 		answers(http.StatusOK, typeJSON, ref("Job")), []int{404, 503}, j.show)
 	mount(http.MethodDelete, jobPath, "removeJob", "Remove a job",
 		"One that is not finished goes to the history as DROPPED, even while it runs; a finished one leaves the history.", Operate,
@@ -220,13 +220,14 @@ func jobSchema() *huma.Schema {
 	return object("A task. Members that do not apply are left out", members{
 		"id": text(""), "job": text("Path of what runs it"), "state": text("In the words of its kind"), "queue": text(""),
 		"priority": {Type: "integer"}, "created_at": dateTime(""),
-		"topic": text("Not there where it is no topic's"), "run_at": dateTime("Not before; of a job that failed, its next attempt"),
+		"topic":      text("Left out if its job is not a topic's"),
+		"run_at":     dateTime("It does not start before this time; of a job that failed, its next attempt's"),
 		"started_at": dateTime("The newest attempt's start"), "finished_at": dateTime(""), "attempt": whole("How often it was started", 0),
 		"retries": whole("How often it is tried again at most; -1 has no end", -1), "unique": text(""), "fairness_key": text(""),
 		"concurrency": concurrencySchema(), "prefer_instance": text(""), "schedule": text("Name of the schedule that made it"),
-		"instance": text("Who runs or ran it last"), "message": text("What the newest attempt ended with"),
-		"output": {Description: "Of its success: any JSON"}, "properties": {Description: "As they were given"},
-		"progress": object("What a running one has told", members{
+		"instance": text("The process that runs or ran it last"), "message": text("The message with which the newest attempt ended"),
+		"output": {Description: "The result of a success: any JSON"}, "properties": {Description: "As they were given"},
+		"progress": object("How far a running task is, as its worker has reported", members{
 			"step": whole("", 0), "steps": whole("", 0), "eta": dateTime(""), "message": text(""),
 		}, false, "step", "steps"),
 	}, false, "id", "job", "state", "queue", "priority", "created_at", "attempt", "retries")

@@ -23,7 +23,7 @@ var kinds = []kind{
 	{"jobChain", "jobChains", "JobChainOverview", event.JobChainEvent, "job chains"},
 	{"task", "tasks", "TaskOverview", event.TaskEvent, "tasks"},
 	{"fileBased", "fileBaseds", "FileBasedOverview", event.FileBasedEvent, "definitions"},
-	{"object", "objects", "ObjectOverview", event.CustomEvent, "the objects of custom events"},
+	{"object", "objects", "ObjectOverview", event.CustomEvent, "objects of custom events"},
 }
 
 // offered returns a 404 if the server does not have the projection that the response needs; asked is the value of return.

@@ -28,9 +28,9 @@ func (r *remote) mountLeases(a *API) {
 	a.route(operation{
 		Operation: huma.Operation{
 			Method: http.MethodPost, Path: leasePath + "/heartbeat", OperationID: "heartbeatLease", Tags: []string{"Instances"},
-			Summary: "Keep a lease, and tell how far the task is",
+			Summary: "Keep a lease, and report how far the task is",
 			Description: "Due after a third of the lease. 409 says that the lease is over: another instance may have the task, and its " +
-				"result is not wanted any more.",
+				"result is no longer accepted.",
 			Parameters: token, RequestBody: jsonBody(ref("Beat"), beatExample()),
 			Responses: answers(http.StatusOK, typeJSON, object("", members{"expires_at": dateTime(""),
 				"stop": {Type: "boolean", Description: "The task is to be stopped; complete it with cancel when it is"}}, false, "expires_at", "stop")),
@@ -41,7 +41,7 @@ func (r *remote) mountLeases(a *API) {
 	a.route(operation{
 		Operation: huma.Operation{
 			Method: http.MethodPost, Path: leasePath + "/complete", OperationID: "complete", Tags: []string{"Instances"},
-			Summary: "Say how a task ended",
+			Summary: "Complete a task: report how it ended",
 			Description: "A failed task is tried again while attempts are left, after retry_delay if that is given. cancel is not tried again, and is " +
 				"how a worker responds to a stop. 409 changes nothing: the lease was over, or a result was taken before.",
 			Parameters: token, RequestBody: jsonBody(ref("Result"), map[string]any{"result": "ok", "output": map[string]any{"rows": 17}}),

@@ -170,12 +170,12 @@ func newJobSchema() *huma.Schema {
 	}
 	return object("A job for a topic", members{
 		"topic": topicSchema(), "properties": object("What the job is given, up to 256 KiB and 100 levels", nil, true),
-		"priority": bounded("Higher is better; default 0", -maxPriority, maxPriority), "run_at": dateTime("Not before; default: at once"),
+		"priority": bounded("Higher is better; default 0", -maxPriority, maxPriority), "run_at": dateTime("It does not start before this time; default: at once"),
 		"retries":     bounded("Default: what its job or its queue says, or 10; -1 has no end", -1, maxRetries),
-		"retry_delay": span("Between attempts; default: what its job or its queue says, or 2s"),
+		"retry_delay": span("The pause between attempts; default: what its job or its queue says, or 2s"),
 		"unique": {Description: "While a job of the topic with this key is unfinished, or its window runs, that job is returned instead of a new one",
-			OneOf: []*huma.Schema{shortText(""), object("", members{"key": shortText(""), "window": span("The key is held so long from the creation")}, false, "key")}},
-		"fairness_key": shortText("Whose turn it takes in a round-robin queue; default: the topic's"), "concurrency": concurrencySchema(),
+			OneOf: []*huma.Schema{shortText(""), object("", members{"key": shortText(""), "window": span("The key is held for at least this time from the creation on")}, false, "key")}},
+		"fairness_key": shortText("Keys take turns in a round-robin queue; default: the topic"), "concurrency": concurrencySchema(),
 		"prefer_instance": shortText("Name of the instance that should run it, if it can: the job is kept for it for 5 s, unless it has no free slot"),
 	}, false, "topic")
 }

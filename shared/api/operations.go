@@ -63,7 +63,7 @@ func (p Probes) ready(ctx context.Context) (*status, error) {
 	return ok(), nil
 }
 
-// reason returns what everybody may know of why the process is not ready: that its clock is off. The rest is in the log.
+// reason returns the public part of why the process is not ready: that its clock is off. The rest is in the log.
 func (Probes) reason(err error) string {
 	if skew, ok := errors.AsType[*clock.Skew](err); ok {
 		return ": " + skew.Error()

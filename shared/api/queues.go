@@ -80,8 +80,8 @@ func (q *queues) mountDeclared(a *API) {
 		Responses:   put, Errors: []int{400, 413, 415, 422, 503},
 	}, Administer, q.put)
 	mountQueue(a, huma.Operation{
-		Method: http.MethodDelete, Path: queuePath, OperationID: "deleteQueue", Summary: "Take a queue out of what is declared",
-		Description: "Its tasks stay in it, and are run as those of a queue by default.", Responses: empty(), Errors: []int{404, 503},
+		Method: http.MethodDelete, Path: queuePath, OperationID: "deleteQueue", Summary: "Remove the declaration of a queue",
+		Description: "Its tasks stay in it, and run as in a queue with default settings.", Responses: empty(), Errors: []int{404, 503},
 	}, Administer, q.remove)
 }
 
@@ -246,7 +246,7 @@ func (q *queues) purge(x *exchange) error {
 func queueSchema() *huma.Schema {
 	s := declaredQueue()
 	for name, schema := range (members{
-		"suspended": {Type: "boolean"}, "suspended_since": dateTime("Not there unless it is"), "statistics": ref("Statistics"),
+		"suspended": {Type: "boolean"}, "suspended_since": dateTime("Left out unless it is suspended"), "statistics": ref("Statistics"),
 	}) {
 		s.Properties[name] = schema
 	}

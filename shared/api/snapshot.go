@@ -36,7 +36,7 @@ func Objects(j Reader) Resource {
 	}
 }
 
-// answer responds with what is asked of the objects that paths selects: a snapshot, statistics or events.
+// answer responds about the objects that paths selects: with a snapshot, statistics or events, whichever is asked for.
 func (k *kind) answer(x *exchange, j Reader, paths event.PathQuery) error {
 	q, err := x.ask("")
 	if err != nil {

@@ -76,7 +76,7 @@ func (t *taskReading) logs(x *exchange) error {
 	return r.once()
 }
 
-// read reads what is asked for.
+// read reads the parameters of the query.
 func (r *logReading) read(q query) (follow bool, err error) {
 	if r.ask.From, err = q.time("start"); err != nil {
 		return false, err

@@ -125,6 +125,6 @@ func whySchema() *huma.Schema {
 	return object("", members{
 		"state": text("The task's state, in the words of its kind"), "reason": text("One sentence"),
 		"code":  choice("Stable and machine-readable", queue.ReasonCodes()...),
-		"since": dateTime("Since when this has been so, where that is known"), "details": object("What the sentence speaks of", nil, true),
+		"since": dateTime("Since when this has been so, where that is known"), "details": object("The values that the sentence names", nil, true),
 	}, false, "state", "reason", "code", "details")
 }
