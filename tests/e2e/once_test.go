@@ -84,8 +84,8 @@ type fixedSet struct{ set *definition.Set }
 
 func (f fixedSet) Current(context.Context) (*definition.Set, error) { return f.set, nil }
 
-// TestTenCronFunctionsAtOnce: however many processes make a schedule's ticks at the same time, with clocks seconds apart, each tick is one
-// task, on both stores.
+// TestTenCronFunctionsAtOnce: however many processes make a schedule's ticks at the same time, with clocks seconds apart, each
+// tick is one task, on both stores.
 func TestTenCronFunctionsAtOnce(t *testing.T) {
 	t.Parallel()
 	for name, open := range map[string]func(*testing.T) store.Store{

@@ -25,8 +25,8 @@ type Gateway struct {
 // StartAPI starts the gateway with one warm container for each function, and waits until it responds.
 func (s *Stack) StartAPI(ctx context.Context) (*Gateway, error) { return s.start(ctx, "start-api") }
 
-// StartLambda starts sam local start-lambda, which takes invocations as Lambda does. Each takes a fraction of the time that sam local invoke takes,
-// which starts SAM and a container each time.
+// StartLambda starts sam local start-lambda, which takes invocations as Lambda does. Each takes a fraction of the time that sam
+// local invoke takes, which starts SAM and a container each time.
 func (s *Stack) StartLambda(ctx context.Context) (*Gateway, error) {
 	return s.start(ctx, "start-lambda")
 }
