@@ -26,8 +26,8 @@ func (applyCommand) Help() string {
     millrace apply definitions.yaml
 
 The file replaces what is in force as a whole, all or nothing: what it does not declare is removed. Each object that changes is
-printed: + added, ~ replaced (with what differs in it), - removed. Every mistake is printed with its line. Commands and the
-sections tokens, journal, history and targets are only taken from the server's own file, when it starts.`
+printed: + added, ~ replaced (with what differs in it), - removed. Every mistake is printed with its line. New commands and the
+sections tokens, journal, history, targets, metrics and drain are only taken from the server's own file, when it starts.`
 }
 
 // Run applies the file and prints what has changed.
@@ -56,7 +56,7 @@ func (a applyCommand) read(c console) ([]byte, error) {
 	return os.ReadFile(a.File)
 }
 
-// mistakes is a refusal of a file, told by its lines.
+// mistakes is the refusal of a file, with a text that names its lines.
 type mistakes struct {
 	refusal error
 	text    string
@@ -65,7 +65,7 @@ type mistakes struct {
 func (m mistakes) Error() string { return m.text }
 func (m mistakes) Unwrap() error { return m.refusal }
 
-// located answers a refusal with a line FILE:LINE: PATH: MESSAGE for each mistake.
+// located returns a refusal with a line FILE:LINE: PATH: MESSAGE for each mistake.
 func (a applyCommand) located(err error) error {
 	var refused *client.Error
 	if !errors.As(err, &refused) || len(refused.Fields) == 0 {
@@ -93,8 +93,8 @@ func (a applyCommand) located(err error) error {
 	return mistakes{err, b.String()}
 }
 
-// differences answers what differs in each object of two documents, by its key. It is told beside what the server says has
-// changed, which alone counts.
+// differences returns what differs in each object of two documents, by its key. It only adds detail: which objects have changed
+// is for the server to say.
 func differences(before, after []byte) map[string][]definition.Difference {
 	old, err := definition.Read("the server", before)
 	if err != nil {

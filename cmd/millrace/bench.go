@@ -41,9 +41,9 @@ Without --url everything happens on this machine with a temporary embedded store
 behind a server in a process of its own on the loopback interface, as clients have it. Every append is durable before it counts.
 
 The columns beside the rates of bench append are what was possible in the same seconds: DISK/S, records a second that go to a
-growing file with one fdatasync for all that wait; HTTP/S, the same requests to a server that reads them and answers at once, also
-in a process of its own; AT MOST, what follows: the lesser of the two, or, with one writer, which waits for the one before it begins
-the other, one after the other.`
+growing file with one fdatasync for all that wait; HTTP/S, the same requests to a server that reads them and responds at once, also
+in a process of its own; AT MOST, the bound that follows from both: the lesser of the two, or, with one writer, which waits for each
+before it begins the other, the rate of both one after the other.`
 }
 
 // bench are the flags of every measurement.
@@ -56,14 +56,14 @@ type bench struct {
 	Size  int    `help:"Bytes of an event." default:"256"`
 }
 
-// bed is what is measured.
+// bed is the journal that is measured, and what belongs to it.
 type bed struct {
 	subject
-	dir   string // on the disk that is measured; "" of a server elsewhere
+	dir   string // on the disk that is measured; "" for a server elsewhere
 	close func() error
 }
 
-// closing closes the bed after everything else, and answers both errors.
+// closing closes the bed after everything else, and returns both errors.
 func closing(err error, bed *bed) error { return errors.Join(err, bed.close()) }
 
 // open prepares what the flags ask for.
@@ -98,7 +98,7 @@ func serveApart(ctx context.Context, dir, place string) (*bed, error) {
 	return &bed{s, dir, func() error { return errors.Join(server.stop(), os.RemoveAll(dir)) }}, err
 }
 
-// startServer serves a store in a process of its own, and answers the token to show there.
+// startServer serves a store in a process of its own, and returns the token to show there.
 func startServer(ctx context.Context, place string) (server *child, secret string, err error) {
 	secret = rand.Text()
 	env := []string{"MILLRACE_ADMIN_TOKEN=" + secret, "MILLRACE_CONFIG=", "MILLRACE_TOKENS=", "MILLRACE_LOG=error"}
@@ -106,7 +106,7 @@ func startServer(ctx context.Context, place string) (server *child, secret strin
 	return server, secret, err
 }
 
-// silent is the log of what has no log.
+// silent returns a logger that discards everything.
 func silent() *slog.Logger { return slog.New(slog.DiscardHandler) }
 
 // sample makes events of a size; the field n numbers them from first.

@@ -39,7 +39,7 @@ func (b benchAppendCommand) Run(ctx context.Context, c console) error {
 	return closing(r.print(c.out, b.format, names), bed)
 }
 
-// measure measures one case, and just before it what the disk and the HTTP stack could do at most.
+// measure measures one case, and just before it the most that the disk and the HTTP stack can do.
 func (b benchAppendCommand) measure(ctx context.Context, bed *bed, r *results, writers, batch int) error {
 	disk, err := diskFloor(bed.dir, writers, b.Size*batch, b.Duration/3)
 	if err != nil {
@@ -59,8 +59,8 @@ func (b benchAppendCommand) measure(ctx context.Context, bed *bed, r *results, w
 	return nil
 }
 
-// atMost answers how many appends a second could be made if they took nothing but the disk and the HTTP stack; 0 of what
-// was not measured is no bound.
+// atMost returns how many appends a second could be made if they took nothing but the disk and the HTTP stack; a rate of 0 was
+// not measured and is no bound.
 func atMost(writers int, disk, stack float64) float64 {
 	switch {
 	case disk == 0 || stack == 0:
@@ -72,7 +72,7 @@ func atMost(writers int, disk, stack float64) float64 {
 	}
 }
 
-// stackFloor measures the same requests with a server that reads them and answers at once; 0 where HTTP is not measured.
+// stackFloor measures the same requests with a server that reads them and responds at once; 0 where HTTP is not measured.
 func (b benchAppendCommand) stackFloor(ctx context.Context, writers, batch int) (float64, error) {
 	if !b.HTTP {
 		return 0, nil
@@ -80,7 +80,7 @@ func (b benchAppendCommand) stackFloor(ctx context.Context, writers, batch int) 
 	return stackRate(ctx, writers, batch, b.Size, b.Duration/3)
 }
 
-// stackRate answers how many requests with so many events a second are answered if the server only reads them.
+// stackRate returns how many requests a second, with that many events each, get a response if the server only reads them.
 func stackRate(ctx context.Context, writers, batch, size int, duration time.Duration) (perSecond float64, err error) {
 	idle, err := startChild(ctx, nil, "bench", "stack", "--batch", strconv.Itoa(batch))
 	if err != nil {
@@ -110,7 +110,7 @@ func (b benchStackCommand) Run(ctx context.Context, c console) error {
 	return host.Server{Handler: answerIDs(b.Batch), Log: silent()}.Serve(ctx, listener)
 }
 
-// answerIDs answers every request as if it had appended so many events.
+// answerIDs responds to every request as if it had appended that many events.
 func answerIDs(count int) http.HandlerFunc {
 	ids := strings.Repeat(",1478257656606001", count)
 	answer := []byte(`{"eventIds":[` + ids[1:] + `]}`)
@@ -124,7 +124,7 @@ func answerIDs(count int) http.HandlerFunc {
 	}
 }
 
-// hammer lets writers append as fast as they can and answers how long each append took, sorted.
+// hammer lets writers append as fast as they can and returns how long each append took, sorted.
 func hammer(ctx context.Context, s subject, writers, batch, size int, duration time.Duration) ([]time.Duration, time.Duration, error) {
 	each := make([][]time.Duration, writers)
 	began := time.Now()
@@ -146,7 +146,7 @@ func hammer(ctx context.Context, s subject, writers, batch, size int, duration t
 	return laps, elapsed, err
 }
 
-// quantile answers the value below which that part of the sorted values lies; 0 of none.
+// quantile returns the value below which that part of the sorted values lies; 0 if there are none.
 func quantile(sorted []time.Duration, part float64) time.Duration {
 	if len(sorted) == 0 {
 		return 0

@@ -105,7 +105,7 @@ func (b benchClaimsCommand) fill(ctx context.Context, place string) error {
 	return errors.Join(err, n.Close())
 }
 
-// measure measures one case, and just before it what the disk and the HTTP stack could do at most. It answers how many
+// measure measures one case, and just before it the most that the disk and the HTTP stack can do. It returns how many
 // tasks were run.
 func (b benchClaimsCommand) measure(ctx context.Context, r *results, dir string, o client.Options, workers, batch int) (int64, error) {
 	callers := workers * batch
@@ -128,7 +128,7 @@ func (b benchClaimsCommand) measure(ctx context.Context, r *results, dir string,
 	return completed, nil
 }
 
-// claims lets workers run tasks for a while, each so many at once, and answers what was asked of the server meanwhile.
+// claims lets workers run tasks for a while, each that many at once, and returns the requests to the server meanwhile.
 func claims(ctx context.Context, o client.Options, workers, batch int, duration time.Duration) (*requestCount, time.Duration, error) {
 	count := &requestCount{next: wideTransport(workers * (batch + 2))}
 	o.HTTP = &http.Client{Transport: count}
@@ -166,17 +166,17 @@ func claims(ctx context.Context, o client.Options, workers, batch int, duration 
 	return count, elapsed, err
 }
 
-// nothing is what a task does.
+// nothing is the function that tasks run.
 func nothing(context.Context, *client.Task) (any, error) { return nil, nil }
 
-// wideTransport answers an HTTP transport that keeps so many connections.
+// wideTransport returns an HTTP transport that keeps that many connections.
 func wideTransport(connections int) *http.Transport {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.MaxIdleConns, t.MaxIdleConnsPerHost = connections, connections
 	return t
 }
 
-// requestCount counts the requests that were answered well, until it is stopped.
+// requestCount counts the requests that succeeded, until it is stopped.
 type requestCount struct {
 	next                   *http.Transport
 	stopped                atomic.Bool

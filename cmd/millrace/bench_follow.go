@@ -119,7 +119,7 @@ func (r *race) see(events []event.Event, now time.Time) bool {
 	return r.left == 0
 }
 
-// since answers how long events took to be seen from some moment, sorted. Seen before it was acknowledged is 0.
+// since returns how long events took to be seen from some moment, sorted. One that was seen before that moment counts 0.
 func (r *race) since(moment func(*lap) time.Time) []time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -30,7 +30,7 @@ has resident for each of them, beyond what it had without any, at the start of t
 goroutines. What is resident includes garbage that is still to be collected; with GOGC=20 in the environment there is little of it.`
 }
 
-// settle is how long those that wait have to get there, and to send their first heartbeats, before the measurement begins.
+// settle is how long the waiters have to connect, and to send their first heartbeats, before the measurement begins.
 const settle = 12 * time.Second
 
 // Run measures both cases and prints a row for each.
@@ -44,7 +44,7 @@ func (b benchIdleCommand) Run(ctx context.Context, c console) error {
 // waiter waits for tasks that never come, until ctx ends.
 type waiter func(ctx context.Context, o client.Options, name string) error
 
-// measure has waiters at a fresh server.
+// measure measures a fresh server with waiters.
 func (b benchIdleCommand) measure(ctx context.Context, r *results, name string, wait waiter) (err error) {
 	dir, err := os.MkdirTemp(b.Dir, "millrace-bench-")
 	if err != nil {
@@ -112,7 +112,7 @@ func (b benchIdleCommand) watch(ctx context.Context, r *results, name string, ob
 	return nil
 }
 
-// memory answers what each of those that wait adds.
+// memory returns the memory that each waiter adds.
 func (b benchIdleCommand) memory(without, with usage) kibibytes {
 	return kibibytes((with.memory - without.memory) / float64(b.Workers) / 1024)
 }
@@ -121,7 +121,7 @@ func (b benchIdleCommand) goroutines(without, with usage) float64 {
 	return math.Round(10*(with.goroutines-without.goroutines)/float64(b.Workers)) / 10
 }
 
-// pause waits, or answers why ctx ended before.
+// pause waits; if ctx ends before, it returns why.
 func pause(ctx context.Context, length time.Duration) error {
 	select {
 	case <-time.After(length):
@@ -142,7 +142,7 @@ func poll(ctx context.Context, o client.Options, name string) error {
 	return post(ctx, o, instances+"/"+instance.ID+"/claims", map[string]any{"max": 1, "wait": "1h"}, nil)
 }
 
-// post sends an object and reads the answer into into, if it is not nil.
+// post sends an object and reads the response into into, if it is not nil.
 func post(ctx context.Context, o client.Options, path string, object map[string]any, into any) error {
 	body, err := json.Marshal(object)
 	if err != nil {
@@ -177,12 +177,12 @@ func stay(ctx context.Context, o client.Options, name string) error {
 	return c.Worker(client.WorkerOptions{Name: name, Jobs: map[string]client.Function{benchTopic: nothing}}).Run(ctx)
 }
 
-// usage is what a server says of itself.
+// usage is a server's own measurements.
 type usage struct {
 	cpu        float64 // seconds
 	memory     float64 // bytes resident
 	goroutines float64
-	requests   float64 // that were answered
+	requests   float64 // those that are finished
 }
 
 // used reads a server's /metrics.

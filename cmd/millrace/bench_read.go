@@ -53,7 +53,7 @@ func fill(ctx context.Context, s subject, count, size int) error {
 	})
 }
 
-// readAll reads the journal to its end and answers how many events it has, and the most memory that was in use while the
+// readAll reads the journal to its end and returns how many events it has, and the most memory that was in use while the
 // first half of the events expected was read, and while the second was: alike if reading much takes no more than reading
 // little.
 func readAll(ctx context.Context, s subject, expected int) (events int, elapsed time.Duration, heap [2]size, err error) {
@@ -70,8 +70,8 @@ func readAll(ctx context.Context, s subject, expected int) (events int, elapsed 
 	}
 }
 
-// liveHeap answers what the last garbage collection found in use in this process: the caches of an embedded store too, and
-// no garbage.
+// liveHeap returns the memory that the last garbage collection found in use in this process: the caches of an embedded store
+// too, and no garbage.
 func liveHeap() size {
 	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	metrics.Read(live)

@@ -28,7 +28,7 @@ func TestReadingTakesNoMoreMemoryTheLongerItLasts(t *testing.T) {
 	}
 }
 
-// mostHeap reads the whole journal and answers the most memory that was in use meanwhile.
+// mostHeap reads the whole journal and returns the most memory that was in use meanwhile.
 func mostHeap(t *testing.T, bed *bed, events int) size {
 	t.Helper()
 	read, _, heap, err := readAll(t.Context(), bed, events)

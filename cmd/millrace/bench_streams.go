@@ -60,7 +60,7 @@ func (b benchStreamsCommand) on(ctx context.Context, do func(dir string, s *stre
 	return do(dir, stream.Open(stream.Options{Store: n.Store, Journal: n.Journal}))
 }
 
-// events answers an append of so many events of so many names in turn.
+// events returns an append of that many events of that many names in turn.
 func (b benchStreamsCommand) events(count, names int) stream.Append {
 	a := stream.Append{Stream: "bench", Producer: stream.UUID{15: 1}}
 	body := append([]byte(`"payload":{"x":"`), bytes.Repeat([]byte{'x'}, max(b.Size-20, 0))...)

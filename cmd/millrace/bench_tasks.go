@@ -163,7 +163,7 @@ func (b benchTasksCommand) timed(r *results, bed *taskBed, name string, do func(
 	return nil
 }
 
-// heapNow answers what is in use in this process now.
+// heapNow returns the memory in use in this process now.
 func heapNow() size {
 	runtime.GC()
 	runtime.GC() // what pools keep goes with the second
@@ -192,7 +192,7 @@ func (b benchTasksCommand) one(ctx context.Context, r *results) (err error) {
 	return err
 }
 
-// inTurn lets one worker claim tasks as many at a time as it may, and answers them in the order in which it ran them.
+// inTurn lets one worker claim tasks as many at a time as it may, and returns them in the order in which it ran them.
 func inTurn(ctx context.Context, bed *taskBed, n int) (ids []task.ID, err error) {
 	for len(ids) < n {
 		leases, err := bed.Queue.Claim(ctx, queue.Claimer{Instance: "bench", Queues: []string{definition.MainQueue}}, queue.MaxClaim)
@@ -238,7 +238,7 @@ func (b benchTasksCommand) latency(ctx context.Context, r *results, backlog int)
 	if err := b.wait(ctx, bed, backlog); err != nil {
 		return err
 	}
-	early := b.Rate // of the first second, in which the process makes itself at home
+	early := b.Rate // those of the first second, in which the process warms up, are left out
 	n := early + max(1, int(b.Duration.Seconds()*float64(b.Rate)))
 	disk, err := twoSyncs(bed.dir, b.Size, b.Rate, n-early)
 	if err != nil {
@@ -312,7 +312,7 @@ func (b benchTasksCommand) pace(ctx context.Context, bed *taskBed, n int, sent *
 		if err != nil {
 			return err
 		}
-		group.Go(func() { // an open loop: a slow answer delays nobody
+		group.Go(func() { // an open loop: a slow response delays no other request
 			sent.Store(i, time.Now())
 			_, _ = bed.Queue.Enqueue(ctx, nil, queue.New{Dialect: task.Job, Job: benchJob, Priority: 1, Payload: payload})
 		})

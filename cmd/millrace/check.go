@@ -27,8 +27,8 @@ func (checkCommand) Help() string {
     millrace check --data /var/lib/millrace     the data of a stopped server
     millrace check --data DIR --restored        the same, before a server starts on a restored backup
 
-A server is asked whether it is ready and lets this token in, and what time it has; its whole journal is read, and a snapshot with
-the events after it is compared with a later snapshot. Offline, every slot of the journal is read and verified.`
+Of a running server it checks that it is ready, accepts this token and has the right time; it reads the whole journal, and compares
+a snapshot with the events after it with a later snapshot. Offline, every slot of the journal is read and verified.`
 }
 
 // Run examines and prints a line for each finding. It fails if any of them is bad.
@@ -65,7 +65,7 @@ func (k checkCommand) offline(ctx context.Context, r *report) error {
 		url = "pebble:" + k.Data
 	}
 	if _, err := os.Stat(k.Data); k.Data != "" && err != nil {
-		return usageError{err} // which opening would create
+		return usageError{err} // opening the store would create the directory
 	}
 	n, err := openNode(ctx, config.Settings{Store: url}, silent())
 	if err != nil {
@@ -94,7 +94,7 @@ type finding struct {
 	Detail string `json:"detail"`
 }
 
-// note adds a finding and answers its error.
+// note adds a finding and returns its error.
 func (r *report) note(check, detail string, err error) error {
 	if err != nil {
 		detail = err.Error()

@@ -14,8 +14,8 @@ import (
 // ready is the line by which a server says where it is.
 const ready = "millrace is ready at %s\n"
 
-// child is a server that runs as a process of its own, so that it shares neither scheduler nor memory with whoever
-// measures it.
+// child is a server that runs as a process of its own, so that it shares neither scheduler nor memory with the process
+// that measures it.
 type child struct {
 	command *exec.Cmd
 	url     string

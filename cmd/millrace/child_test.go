@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestMain makes the test's binary stand for the program where a test has it started: what it is told to do then is a
-// command, not a flag of tests.
+// TestMain makes the test's binary act as the program where a test starts it: its arguments are then a command, not flags
+// of tests.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && !strings.HasPrefix(os.Args[1], "-") {
 		main()

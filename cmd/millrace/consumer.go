@@ -6,7 +6,7 @@ import (
 	"github.com/millrace/millrace/client"
 )
 
-// consumerCommand shows who consumes streams.
+// consumerCommand shows the consumers of streams.
 type consumerCommand struct {
 	List consumerList `cmd:"" help:"List the consumers of a stream: offset, how far behind, how much is consumed."`
 }

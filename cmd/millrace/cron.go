@@ -15,7 +15,7 @@ type cronCommand struct {
 
 type cronNext struct {
 	format
-	Expression string    `arg:"" name:"expr" help:"The expression, in quotes: 6 or 7 fields are Quartz, 5 classic cron; or @daily and its kin, or @every 90s."`
+	Expression string    `arg:"" name:"expr" help:"The expression, in quotes: 6 or 7 fields are Quartz, 5 classic cron; or @daily and the like, or @every 90s."`
 	TZ         string    `name:"tz" help:"Time zone; default UTC." placeholder:"ZONE"`
 	After      time.Time `help:"Times after this one; default now." placeholder:"TIME"`
 	Count      int       `help:"How many times." default:"5" placeholder:"N"`
@@ -29,7 +29,7 @@ func (cronNext) Help() string {
     millrace cron next "30 2 * * *" --tz Europe/Berlin --after 2027-03-27T00:00:00Z --dst quartz`
 }
 
-// firesReport is what is printed as JSON, like the answer of GET cron/next.
+// firesReport is what is printed as JSON, like the response of GET cron/next.
 type firesReport struct {
 	Times       []event.Time `json:"times"`
 	Description string       `json:"description"`
@@ -37,7 +37,7 @@ type firesReport struct {
 	Warnings    []string     `json:"warnings"`
 }
 
-// Run prints the times on lines of their own, and notes what else there is to say.
+// Run prints the times on lines of their own, and notes the description and the warnings.
 func (n cronNext) Run(c console) error {
 	found, err := n.find(time.Now())
 	if err != nil {
@@ -59,7 +59,7 @@ func (n cronNext) Run(c console) error {
 	return nil
 }
 
-// find asks the timetable; now is what --after is by default.
+// find returns the times and what else is known of the expression; now is the default of --after.
 func (n cronNext) find(now time.Time) (*firesReport, error) {
 	if n.Count < 1 {
 		return nil, fmt.Errorf("--count is %d, want at least 1", n.Count)
@@ -87,7 +87,7 @@ func (n cronNext) find(now time.Time) (*firesReport, error) {
 	return r, nil
 }
 
-// perDay says how often something happens, in the unit in which it is often.
+// perDay returns how often something happens: times a day, or once in some days.
 func perDay(n float64) string {
 	switch {
 	case n == 0:

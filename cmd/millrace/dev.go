@@ -47,12 +47,12 @@ func (d devCommand) Run(ctx context.Context, c console) (err error) {
 	return serve(ctx, c, settings, d.Listen, func(url string) { welcome(c, url, token) })
 }
 
-// demonstration is what there is to try things out with.
+// demonstration is the definitions that the server starts with.
 //
 //go:embed dev.yaml
 var demonstration []byte
 
-// env answers the environment of a server that needs none.
+// env returns the server's environment: its store, its token and its log level, and nothing else.
 func (d devCommand) env(token string) func(string) string {
 	return func(name string) string {
 		switch name {

@@ -26,10 +26,10 @@ type dlqFilter struct {
 	Topic  string        `help:"Only jobs of this topic." placeholder:"TOPIC"`
 	State  string        `help:"Only GIVEN_UP, whose attempts are used up, or only ERROR, that were rejected." enum:"GIVEN_UP,ERROR," default:"" placeholder:"STATE"`
 	Match  string        `help:"Only jobs whose error contains this text." placeholder:"TEXT"`
-	Within time.Duration `help:"Only jobs that failed so long ago at most, such as 24h." placeholder:"TIME"`
+	Within time.Duration `help:"Only jobs that failed within this time before now, such as 24h." placeholder:"TIME"`
 }
 
-// failed answers the failed jobs that the filter lets through, newest first.
+// failed returns the failed jobs that the filter selects, newest first.
 func (f dlqFilter) failed(ctx context.Context, server *client.Client) ([]client.Job, error) {
 	q := client.JobQuery{Type: cmp.Or(f.State, "CANCELLED"), Topic: f.Topic}
 	var jobs []client.Job
@@ -79,7 +79,7 @@ func grouped(jobs []client.Job) []failures {
 	return groups
 }
 
-// groupName names a group by what it has in common, so that it is the same tomorrow.
+// groupName names a group by what its jobs have in common, so that later calls give it the same name.
 func groupName(topic, shape string) string {
 	sum := sha256.Sum256([]byte(topic + "\x00" + shape))
 	return hex.EncodeToString(sum[:4])
@@ -102,7 +102,7 @@ var varying = []struct {
 // maxShape is how many bytes of a shape are kept.
 const maxShape = 200
 
-// shapeOf answers an error's text without what varies.
+// shapeOf returns an error's text without the parts that vary.
 func shapeOf(message string) string {
 	for _, v := range varying {
 		message = v.parts.ReplaceAllString(message, v.shown)
@@ -155,7 +155,7 @@ func (s dlqShow) Run(ctx context.Context, c console) error {
 	})
 }
 
-// of answers the jobs of a group; all of them where it is empty.
+// of returns the jobs of a group; all that the filter selects where group is empty.
 func (f dlqFilter) of(ctx context.Context, server *client.Client, group string) ([]client.Job, error) {
 	jobs, err := f.failed(ctx, server)
 	if err != nil || group == "" {
@@ -179,14 +179,14 @@ func (e noGroupError) Error() string {
 type dlqReplay struct {
 	remote
 	dlqFilter
-	Group string  `arg:"" optional:"" help:"Group, as dlq list prints it; default: all that the flags let through."`
+	Group string  `arg:"" optional:"" help:"Group, as dlq list prints it; default: all that the flags select."`
 	Yes   bool    `help:"Do it. Without this, only how many there are is printed."`
 	Rate  float64 `help:"At most so many a second; default 10." default:"10" placeholder:"N"`
 }
 
 func (dlqReplay) Help() string {
-	return `Each job is added anew, with all its attempts, and its failure leaves the history. The oldest is the first. Interrupted, it
-has replayed what it counted; what is left is replayed by the same command.`
+	return `Each job is added anew, with all its attempts, and its failure leaves the history. The oldest is the first. If it is interrupted,
+it prints how many jobs were replayed; the same command replays the rest.`
 }
 
 // Run counts the jobs, and replays them.
@@ -222,7 +222,7 @@ func replay(ctx context.Context, server *client.Client, jobs []client.Job, pace 
 			case <-ticker.C:
 			}
 		}
-		if _, err := server.RetryOnce(ctx, "replay-"+job.ID, job.ID); err != nil { // or what is cut short here would be done twice
+		if _, err := server.RetryOnce(ctx, "replay-"+job.ID, job.ID); err != nil { // once: a replay that is cut off here must not be done twice
 			return done, err
 		}
 		done++

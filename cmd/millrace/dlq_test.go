@@ -51,7 +51,7 @@ func TestGrouped(t *testing.T) {
 	}
 }
 
-// What was replayed and could not be taken from the history is not done twice when it is replayed again.
+// A job that was replayed and could not be removed from the history is not done twice when it is replayed again.
 func TestReplayIsCutShort(t *testing.T) {
 	t.Parallel()
 	var keys []string

@@ -7,9 +7,9 @@
 //	apply, cron, schedule     definitions, expressions and what fires by them
 //	task, job, queue, dlq     work: add it, look at it, act on it
 //	rule                      pause and block handlers
-//	worker, instance          run work anywhere, and see who does
-//	stream, consumer          streams and how far their readers are
-//	bench                     measure all that
+//	worker, instance          run work anywhere, and see the processes that do
+//	stream, consumer          streams and how far their consumers are
+//	bench                     measure the journal, tasks and streams
 //	version                   which build this is
 //
 // Exit status: 0 ok, 1 failed, 2 usage, 3 not found, 4 conflict, 5 not allowed.

@@ -13,20 +13,20 @@ import (
 	"github.com/millrace/millrace/shared/store"
 )
 
-// door is what the server's address leads to: at first an API that only says that the server is not ready, then a node's.
+// door is the handler at the server's address: at first an API that only says that the server is not ready, then a node's.
 type door struct {
 	mu     sync.Mutex
 	inside http.Handler
-	drain  func() // of the node; nil while there is none
+	drain  func() // the node's; nil while there is none
 	closed bool
 }
 
 func newDoor(settings config.Settings, log *slog.Logger) *door {
 	return &door{inside: api.Unready(api.Options{Tokens: settings.Tokens, Log: log},
-		"the server is still opening its store, or waits for room on its disk; try again")}
+		"the server is still opening its store, or waits for free space on its disk; try again")}
 }
 
-// admit leads to a node from now on.
+// admit passes requests to a node from now on.
 func (d *door) admit(n *node) {
 	d.mu.Lock()
 	d.inside, d.drain = n.handler, n.Drain
@@ -45,7 +45,7 @@ func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	inside.ServeHTTP(w, r)
 }
 
-// close ends what waits at the node, if there is one, or as soon as there is.
+// close drains the node: at once if there is one, else as soon as it is admitted.
 func (d *door) close() {
 	d.mu.Lock()
 	drain := d.drain
@@ -56,20 +56,20 @@ func (d *door) close() {
 	}
 }
 
-// The pauses between two attempts to open a store that the disk has too little room for.
+// The pauses between two attempts to open a store for which the disk has too little space.
 const (
 	firstWait = time.Second
 	lastWait  = 5 * time.Second
 )
 
-// awaitNode returns what open does, once the disk has room for its store, or the error of ctx when that ends.
+// awaitNode calls open until the disk has space for the store, and returns what it returns then, or the error of ctx when that ends.
 func awaitNode(ctx context.Context, open func() (*node, error), log *slog.Logger) (*node, error) {
 	for pause := firstWait; ; pause = min(2*pause, lastWait) {
 		n, err := open()
 		if !errors.Is(err, store.ErrNoRoom) {
 			return n, err
 		}
-		log.Warn("the store cannot be opened; requests are answered 503 until it can", "error", err, "pause", pause)
+		log.Warn("the store cannot be opened; requests get a 503 until it can", "error", err, "pause", pause)
 		timer := time.NewTimer(pause)
 		select {
 		case <-timer.C:

@@ -18,7 +18,7 @@ import (
 	"github.com/millrace/millrace/shared/store"
 )
 
-// TestAwaitNode: while the disk has no room, the store is tried again with growing pauses, and a line for each.
+// TestAwaitNode: while the disk has no free space, the store is tried again with growing pauses, and a line is logged for each.
 func TestAwaitNode(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -49,7 +49,7 @@ func TestAwaitNode(t *testing.T) {
 	})
 }
 
-// TestDoor: before there is a node, the server is alive and cannot do anything; what needs a token needs it all the same.
+// TestDoor: before there is a node, the server is alive and responds 503 to the rest; paths that need a token still need it.
 func TestDoor(t *testing.T) {
 	t.Parallel()
 	d := newDoor(config.Settings{Tokens: []api.Token{api.NewToken("admin", api.Admin, "s")}}, slog.New(slog.DiscardHandler))

@@ -20,7 +20,7 @@ type emitCommand struct {
 	Fields []string `arg:"" optional:"" name:"field" help:"NAME=TEXT, or NAME:=JSON for numbers, objects and the like."`
 	File   string   `short:"f" help:"Read events from a file, one JSON object a line; - is standard input." placeholder:"FILE"`
 	Batch  int      `help:"Events per append: each batch is appended as a whole or not at all." default:"100"`
-	Once   string   `help:"A key of your choice: repeated within 24 hours with the same events, nothing is appended twice." placeholder:"KEY"`
+	Once   string   `help:"A key of your choice: if the command is repeated with it and the same events within 24 hours, nothing is appended twice." placeholder:"KEY"`
 	Quiet  bool     `short:"q" help:"Print no ids."`
 }
 
@@ -53,7 +53,7 @@ func (e emitCommand) Run(ctx context.Context, c console) error {
 	return e.emit(ctx, server, c, next)
 }
 
-// batches answers a function that answers the next batch, io.EOF after the last.
+// batches returns a function that returns the next batch, io.EOF after the last.
 func (e emitCommand) batches(c console) (next func() ([]event.Event, error), done func(), err error) {
 	nothing := func() {}
 	switch {
@@ -112,7 +112,7 @@ func (e emitCommand) emit(ctx context.Context, server *client.Client, c console,
 	}
 }
 
-// afterSome says how far an emission came before it failed.
+// afterSome adds to an error how many events were appended before it.
 func afterSome(err error, total int) error {
 	if total == 0 {
 		return err
@@ -133,7 +133,7 @@ func (e emitCommand) send(ctx context.Context, server *client.Client, events []e
 		return false, err
 	}
 	if len(ids) != len(events) {
-		return false, fmt.Errorf("the server answered %d ids for %d events", len(ids), len(events))
+		return false, fmt.Errorf("the server returned %d ids for %d events", len(ids), len(events))
 	}
 	for i := range events {
 		events[i].ID = ids[i]
@@ -141,7 +141,7 @@ func (e emitCommand) send(ctx context.Context, server *client.Client, events []e
 	return replayed, nil
 }
 
-// emitted prints what was appended.
+// emitted prints the events that were appended.
 type emitted struct {
 	console
 	emitCommand

@@ -10,7 +10,7 @@ import (
 	"github.com/millrace/millrace/shared/event"
 )
 
-// online asks a server.
+// online examines a running server.
 func (k checkCommand) online(ctx context.Context, c console, r *report) error {
 	server, err := k.dial(c)
 	if err != nil {
@@ -38,11 +38,11 @@ func (k checkCommand) online(ctx context.Context, c console, r *report) error {
 // maxSkew is how far a server's clock may be from this one's before it is called wrong.
 const maxSkew = 10 * time.Second
 
-// reach checks that the server answers, is ready, and has the right time.
+// reach checks that the server responds, is ready, and has the right time.
 func reach(ctx context.Context, server *client.Client, r *report) error {
 	began := time.Now()
 	_, date, err := server.Get(ctx, "/readyz")
-	if err := r.note("server", fmt.Sprintf("ready, answers in %s", time.Since(began).Round(10*time.Microsecond)), err); err != nil {
+	if err := r.note("server", fmt.Sprintf("ready, responds in %s", time.Since(began).Round(10*time.Microsecond)), err); err != nil {
 		return err
 	}
 	skew := date.Sub(began).Round(time.Second)
@@ -53,14 +53,14 @@ func reach(ctx context.Context, server *client.Client, r *report) error {
 	return r.note("clock", "agrees with this machine's", wrong)
 }
 
-// journalSeen is what reading a whole journal found.
+// journalSeen is what was found while a whole journal was read.
 type journalSeen struct {
 	torn        bool
 	events      int
 	first, last event.ID
 }
 
-// String says it for people.
+// String returns it as a sentence for people.
 func (j journalSeen) String() string {
 	if j.events == 0 {
 		return "empty"
@@ -72,8 +72,8 @@ func (j journalSeen) String() string {
 	return text
 }
 
-// readJournal reads every event that is there and checks that ids rise. Where the oldest were evicted, a snapshot is
-// where to begin.
+// readJournal reads every event that is there and checks that ids rise. Where the oldest were evicted, it begins at the
+// oldest that are left.
 func readJournal(ctx context.Context, server *client.Client) (journalSeen, error) {
 	var seen journalSeen
 	for q := (client.Query{}); ; {
@@ -100,8 +100,8 @@ func readJournal(ctx context.Context, server *client.Client) (journalSeen, error
 	}
 }
 
-// retained answers an EventId near the oldest events that are still there: a journal says that it is torn for every id
-// below its floor, so the floor is found by halving.
+// retained returns an EventId near the oldest events that are still there: a journal says that it is torn for every id
+// below its floor, so the floor is found by bisection.
 func retained(ctx context.Context, server *client.Client) (event.ID, error) {
 	newest, err := server.Read(ctx, client.Query{Limit: -1})
 	if err != nil {
@@ -167,7 +167,7 @@ func compare(ctx context.Context, server *client.Client, before client.Snapshot)
 	return sameObjects(state.Objects(), after.Objects)
 }
 
-// sameObjects answers the first difference.
+// sameObjects returns the first difference as an error, nil if there is none.
 func sameObjects(folded, shown []client.Object) error {
 	for i := range max(len(folded), len(shown)) {
 		switch {

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestCheckFindsWhatIsWrong lets check loose on servers that lie.
+// TestCheckFindsWhatIsWrong runs check on servers whose responses are wrong.
 func TestCheckFindsWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	const good = `{"eventId":4,"TYPE":"A","key":"/x","n":1},{"eventId":7,"TYPE":"A","key":"/x","n":2}`

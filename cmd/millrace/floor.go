@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// diskFloor measures how many records a second the disk below dir takes from so many writers, if nothing else had to be
-// done: all that wait are written to the end of one file, and acknowledged by one sync. 0 where there is no dir.
+// diskFloor returns how many records of size bytes a second the disk below dir takes from that many writers, if nothing else
+// had to be done: all that wait are written to the end of one file, and acknowledged by one sync. 0 if dir is "".
 func diskFloor(dir string, writers, size int, duration time.Duration) (float64, error) {
 	if dir == "" {
 		return 0, nil
@@ -21,7 +21,7 @@ func diskFloor(dir string, writers, size int, duration time.Duration) (float64, 
 	return commitTogether(file, writers, size, duration)
 }
 
-// commitTogether lets writers hand records to one committer for a while and answers the records per second.
+// commitTogether lets writers hand records to one committer for a while and returns the records per second.
 func commitTogether(file *os.File, writers, size int, duration time.Duration) (float64, error) {
 	waiting, stop := make(chan chan<- struct{}, writers), make(chan struct{})
 	var group sync.WaitGroup
@@ -70,8 +70,8 @@ func handOver(waiting chan<- chan<- struct{}, stop <-chan struct{}) {
 	}
 }
 
-// twoSyncs measures, so many times at an even pace, how long the disk below dir takes for a record and then another one, each
-// on the disk before it goes on. The file has its length before.
+// twoSyncs measures, that many times at an even pace, how long the disk below dir takes for two records, one after the other,
+// each with a sync of its own. The file has its full length before.
 func twoSyncs(dir string, size, perSecond, times int) (laps []time.Duration, err error) {
 	file, err := os.CreateTemp(dir, "floor-")
 	if err != nil {

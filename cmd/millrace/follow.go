@@ -36,7 +36,7 @@ When the server goes away, follow waits for it and goes on where it was: no even
 evicted before they could be read, the new state is printed in their place.`
 }
 
-// Run prints events until ctx ends, which is no failure.
+// Run prints events until ctx ends, which is not an error.
 func (f followCommand) Run(ctx context.Context, c console) error {
 	server, err := f.dial(c)
 	if err != nil {
@@ -59,7 +59,7 @@ func (f followCommand) query() client.Query {
 	return client.Query{Types: f.Return, Path: f.Path, Limit: f.Limit, Wait: f.Idle}
 }
 
-// newest prints what a negative limit asks for.
+// newest prints the newest events, as a negative limit asks.
 func (f followCommand) newest(ctx context.Context, server *client.Client, out *eventPrinter) error {
 	q := f.query()
 	q.Wait = 0
@@ -100,7 +100,7 @@ func (f followCommand) follow(ctx context.Context, server *client.Client, out *e
 	return nil
 }
 
-// begin answers where to follow from: after, or the newest state, which is printed if wanted.
+// begin returns the query to follow by: after --after, or else after the newest state, which is printed if wanted.
 func (f followCommand) begin(ctx context.Context, server *client.Client, out *eventPrinter) (client.Query, error) {
 	q := f.query()
 	if f.After != nil {
@@ -130,7 +130,7 @@ type eventPrinter struct {
 	format
 	console console
 	w       *bufio.Writer
-	all     []any // of --output json, which is one document
+	all     []any // what --output json prints as one document
 }
 
 func (p *eventPrinter) events(events []event.Event) error {
@@ -167,7 +167,7 @@ func (p *eventPrinter) snapshot(s *client.Snapshot) error {
 	return p.w.Flush()
 }
 
-// row prints one line; its columns are of fixed width, as nobody knows what is to come.
+// row prints one line; its columns are of fixed width, since the lines to come are not known.
 func (p *eventPrinter) row(id event.ID, typeName string, key event.Key, fields []byte) {
 	fmt.Fprintf(p.w, "%d  %s  %-18s  %-28s  %s\n", id, id.Time().Local().Format("15:04:05.000000"), typeName, keyText(key), fieldsText(fields))
 }

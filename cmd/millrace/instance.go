@@ -7,9 +7,9 @@ import (
 	"github.com/millrace/millrace/client"
 )
 
-// instanceCommand shows the processes that run tasks, and sends them away.
+// instanceCommand shows the processes that run tasks, and drains them.
 type instanceCommand struct {
-	List  instanceList  `cmd:"" help:"List the instances that are there: what they can run, and how much of it they do."`
+	List  instanceList  `cmd:"" help:"List the instances: what they can run, and how many tasks they run."`
 	Drain instanceDrain `cmd:"" help:"Have an instance finish what it runs, and leave."`
 }
 

@@ -30,8 +30,8 @@ type jobAdd struct {
 	At          time.Time     `help:"Not before then, such as 2026-01-31T12:00:00Z." xor:"delay" placeholder:"TIME"`
 	Retries     *int          `help:"How often it is tried again; -1 has no end. Default: as its queue says." placeholder:"N"`
 	RetryDelay  *string       `help:"Between attempts, such as 30s." placeholder:"TIME"`
-	Unique      string        `help:"While a job of the topic with this key is unfinished, that one is the answer." placeholder:"KEY"`
-	Window      time.Duration `help:"The unique key is held for so long from now at least." placeholder:"TIME"`
+	Unique      string        `help:"While a job of the topic with this key is unfinished, that one's id is printed and none is added." placeholder:"KEY"`
+	Window      time.Duration `help:"The unique key is held for at least this time from now on." placeholder:"TIME"`
 	Fairness    string        `help:"Whose turn it takes in a round-robin queue." placeholder:"KEY"`
 	Concurrency string        `help:"Key of which no more than --at-once run." placeholder:"KEY"`
 	AtOnce      int           `help:"How many with the concurrency key may run at once; default 1." default:"1" placeholder:"N"`
@@ -205,7 +205,7 @@ func (a jobArgs) each(c console, do func(server *client.Client, id string) error
 type jobStop struct{ jobArgs }
 
 func (jobStop) Help() string {
-	return `A job that is queued is stopped at once, one that runs when its worker answers. A finished one is a conflict.`
+	return `A queued job is stopped at once, a running one when its worker reports that it has stopped. A finished one is a conflict.`
 }
 
 // Run stops the jobs.

@@ -19,13 +19,13 @@ const (
 	maxBatch = 900 << 10
 )
 
-// lines reads events, one JSON object a line, and answers them in batches.
+// lines reads events, one JSON object a line, and returns them in batches.
 type lines struct {
 	name    string
 	scanner *bufio.Scanner
 	line    int
 	batch   int
-	kept    *event.Event // read, and too large for the batch before
+	kept    *event.Event // read already, but too large for the batch before
 }
 
 func newLines(r io.Reader, name string, batch int) *lines {
@@ -34,7 +34,7 @@ func newLines(r io.Reader, name string, batch int) *lines {
 	return &lines{name: name, scanner: s, batch: batch}
 }
 
-// next answers the next batch, io.EOF when there is none.
+// next returns the next batch, io.EOF when there is none.
 func (l *lines) next() ([]event.Event, error) {
 	var batch []event.Event
 	size := 0
@@ -55,7 +55,7 @@ func (l *lines) next() ([]event.Event, error) {
 	return batch, nil
 }
 
-// event answers the next event; empty lines are passed over.
+// event returns the next event, io.EOF when there is none; empty lines are skipped.
 func (l *lines) event() (*event.Event, error) {
 	if e := l.kept; e != nil {
 		l.kept = nil
@@ -117,7 +117,7 @@ func eventOf(typeName, key string, fields []string) (event.Event, error) {
 	return *e, nil
 }
 
-// isTerminal reports whether somebody would have to type what is read.
+// isTerminal reports whether r is a terminal.
 func isTerminal(r io.Reader) bool {
 	file, is := r.(*os.File)
 	if !is {
@@ -127,7 +127,7 @@ func isTerminal(r io.Reader) bool {
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
-// quote answers s as a JSON string.
+// quote returns s as a JSON string.
 func quote(s string) string {
 	quoted, err := json.Marshal(s)
 	if err != nil {

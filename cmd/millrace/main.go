@@ -23,7 +23,7 @@ func main() {
 	os.Exit(status)
 }
 
-// commands are all that the program can do.
+// commands are the program's commands.
 type commands struct {
 	Serve    serveCommand    `cmd:"" help:"Run the server, everything in one process."`
 	Dev      devCommand      `cmd:"" help:"Run a server to try things out; prints a token and an address."`
@@ -32,7 +32,7 @@ type commands struct {
 	Snapshot snapshotCommand `cmd:"" help:"Print the state that the events add up to."`
 	Apply    applyCommand    `cmd:"" help:"Put a file of definitions in force: sources, handlers, jobs, queues, schedules, job chains."`
 	Task     taskCommand     `cmd:"" help:"Enqueue tasks, look at them, follow their logs, cancel and retry them."`
-	Worker   workerCommand   `cmd:"" help:"Run a command for each task of some jobs, wherever there is room for it."`
+	Worker   workerCommand   `cmd:"" help:"Run a command for each task of some jobs, on any machine."`
 	Instance instanceCommand `cmd:"" help:"List the processes that run tasks; drain them."`
 	Job      jobCommand      `cmd:"" help:"Add jobs to topics, list and search them, stop, remove and retry them."`
 	Queue    queueCommand    `cmd:"" help:"Show queues; suspend, resume and purge them, watch them at work."`
@@ -44,7 +44,7 @@ type commands struct {
 	Consumer consumerCommand `cmd:"" help:"Show how far the consumers of streams are."`
 	Tables   tablesCommand   `cmd:"" help:"Create the tables of a store on DynamoDB Local or LocalStack."`
 	Check    checkCommand    `cmd:"" help:"Examine a server and its journal, or the data of a stopped server."`
-	Bench    benchCommand    `cmd:"" help:"Measure appending, reading and following."`
+	Bench    benchCommand    `cmd:"" help:"Measure the journal, tasks, streams and workers."`
 	Version  versionCommand  `cmd:"" help:"Print the version, and the commit that it was built from."`
 }
 
@@ -53,7 +53,7 @@ const description = `A journal of events and a scheduler of tasks: whatever happ
 Begin with "millrace dev". The clients find their server by MILLRACE_URL and show it MILLRACE_TOKEN.
 Exit status: 0 ok, 1 failed, 2 usage, 3 not found, 4 conflict, 5 not allowed.`
 
-// console is where a command reads and prints.
+// console is the input and the outputs of a command.
 type console struct {
 	in       io.Reader
 	out, err io.Writer
@@ -64,10 +64,10 @@ func (c console) note(format string, args ...any) {
 	fmt.Fprintf(c.err, "millrace: "+format+"\n", args...)
 }
 
-// exited is thrown where kong wants to end the process, after --help.
+// exited is the panic with which kong, after --help, ends a command instead of the process.
 type exited int
 
-// run does what the arguments say and answers the exit status. It ends when ctx does.
+// run does what the arguments say and returns the exit status. It ends when ctx does.
 func run(ctx context.Context, args []string, c console) (status int) {
 	defer func() {
 		switch reason := recover().(type) {

@@ -8,24 +8,24 @@ import (
 	"time"
 )
 
-// A server that is busy may have garbage of garbage percent of what is in use: little is in use, it does not grow with what
-// is stored, and collecting as often as is usual takes a tenth of the processor time. Where much is in use, as with folds of
-// many objects, so much garbage would be a burden, and a limit for all of it would let the collector run all the time: so it may
-// have spareGarbage beyond what is usual. The variable GOGC says otherwise.
+// The server's GOGC, in percent of the memory in use: garbage while little is in use, since collecting at the usual rate takes
+// a tenth of the processor time. Where much is in use, as with folds of many objects, that much garbage would be a burden, and a
+// memory limit would let the collector run all the time: there it is usualGarbage, and spareGarbage bytes more. The variable GOGC
+// overrides all this.
 const (
 	garbage      = 400
 	usualGarbage = 100
 	spareGarbage = 64 << 20
 )
 
-// What is free is given back to the system when there is much of it and the server has become quiet. The runtime keeps what
-// the last collection aimed at, and where nothing is allocated it does not collect anew for minutes.
+// Free memory is given back to the system when there is much of it and the server has become quiet. The runtime by itself keeps
+// as much as the last collection aimed at, and where nothing is allocated it does not collect anew for minutes.
 const (
 	lookAtMemory = 10 * time.Second
 	muchFree     = 32 << 20
 )
 
-// tendMemory holds the process to that until ctx ends.
+// tendMemory sets the collector's rate and gives memory back, as said above, until ctx ends.
 func tendMemory(ctx context.Context) {
 	if os.Getenv("GOGC") != "" {
 		return
@@ -41,16 +41,16 @@ func tendMemory(ctx context.Context) {
 	})
 }
 
-// garbagePercent returns how much garbage there may be, in percent of what is in use.
+// garbagePercent returns how much garbage there may be, in percent of the live bytes.
 func garbagePercent(live uint64) int {
 	return usualGarbage + min(garbage-usualGarbage, int(100*spareGarbage/max(live, 1)))
 }
 
-// memory is what the runtime says of itself, in bytes.
+// memory is the runtime's own figures, in bytes.
 type memory struct {
 	allocated uint64 // ever
 	live      uint64 // as of the last collection
-	free      uint64 // garbage, and what is free and not given back
+	free      uint64 // garbage, and free memory that is not given back
 }
 
 func readMemory() memory {

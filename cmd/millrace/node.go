@@ -27,12 +27,12 @@ import (
 	"github.com/millrace/millrace/shared/worker/lambda"
 )
 
-// How often the upkeep runs. An embedded store costs nothing to look at, so that what retention promises is kept to the
-// second; elsewhere each look is paid for.
+// How often the upkeep runs. An embedded store costs nothing to read, so that retention is kept to the second; elsewhere each
+// read is paid for.
 const (
 	upkeepEmbedded = time.Second
 	upkeepShared   = time.Minute
-	upkeepUnrung   = 2 * time.Second // where other processes cannot ring this one's bell
+	upkeepUnrung   = 2 * time.Second // where other processes cannot notify this one, since no notifier (bell) is set
 )
 
 // node is all of Millrace in one process.
@@ -40,12 +40,12 @@ type node struct {
 	*service.Tasks
 	calls   *tally.Store // the store, counted
 	handler http.Handler
-	failed  <-chan struct{} // closed when the store can no longer be used; nil where that cannot be
+	failed  <-chan struct{} // closed when the store can no longer be used; nil where that cannot happen
 }
 
 var errFailed = errors.New("the store has failed and must be opened by a new process: see the log, and start again")
 
-// openNode opens the store and the bell that the settings name and puts the engine and the API on them.
+// openNode opens the store and the notifier (bell) that the settings name, and builds the engine and the API on them.
 func openNode(ctx context.Context, settings config.Settings, log *slog.Logger) (*node, error) {
 	n := &node{}
 	opened, err := config.OpenStore(ctx, settings.Store, rigged(n.stores(log)))
@@ -90,8 +90,8 @@ func (n *node) api() http.Handler {
 		api.Operations(api.Probes{Ready: n.Ready, Metrics: metrics.Handler(), OpenMetrics: n.Settings.Metrics.Open}))
 }
 
-// pool answers the workers of this process, whose callbacks go to url. When it is told to stop, what runs may go on for three
-// eighths of the time for that, and has as much again to end; the rest is for giving it back.
+// pool returns the workers of this process, whose callbacks go to url. When it is told to stop, running tasks may go on for three
+// eighths of the drain time, and have as much again to stop; the rest is for giving them back.
 func (n *node) pool(ctx context.Context, url string) (*worker.Pool, error) {
 	webhooks, err := n.Webhooks(ctx)
 	if err != nil {
@@ -108,13 +108,13 @@ func (n *node) pool(ctx context.Context, url string) (*worker.Pool, error) {
 	}), nil
 }
 
-// upkeep does regularly what functions do elsewhere when a timer of the platform tells them, until ctx ends.
+// upkeep does until ctx ends what on Lambda the functions sweep and cron do at each tick.
 func (n *node) upkeep(ctx context.Context) {
 	var group sync.WaitGroup
 	defer group.Wait()
 	group.Go(func() { n.Schedules.Run(ctx) })
 	if n.Store.Exclusive() {
-		group.Go(func() { n.Queue.Run(ctx) }) // it knows when there is something to do
+		group.Go(func() { n.Queue.Run(ctx) }) // it knows itself when something falls due
 		every(ctx, upkeepEmbedded, n.sweepJournal)
 		return
 	}
@@ -123,13 +123,13 @@ func (n *node) upkeep(ctx context.Context) {
 		pause = upkeepUnrung
 	}
 	group.Go(func() {
-		n.sweepTasks(ctx) // nobody may have rung for what falls due before the first pause is over
+		n.sweepTasks(ctx) // there may be no notification of tasks that fall due before the first pause is over
 		every(ctx, pause, n.sweepTasks)
 	})
 	every(ctx, upkeepShared, n.sweepJournal)
 }
 
-// every does something at an even pace until ctx ends.
+// every calls do at an even pace until ctx ends.
 func every(ctx context.Context, pause time.Duration, do func(context.Context)) {
 	ticker := time.NewTicker(pause)
 	defer ticker.Stop()
@@ -159,8 +159,8 @@ func (n *node) sweepTasks(ctx context.Context) {
 	}
 }
 
-// run declares what is to be declared, says by ready that it serves at url, and works until ctx ends. A store that has failed
-// ends ctx, by end: whoever watches over the process starts it again.
+// run applies the server's own definitions, calls ready when it can serve at url, and runs tasks and the upkeep until ctx ends.
+// When the store has failed it calls end: the process ends, for its supervisor to start it again.
 func (n *node) run(ctx context.Context, end context.CancelCauseFunc, url string, ready func()) error {
 	if err := n.Declare(ctx); err != nil {
 		return err

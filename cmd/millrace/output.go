@@ -85,7 +85,7 @@ func fieldsText(members []byte) string {
 	return b.String()
 }
 
-// plain answers a JSON text without its quotes, if it reads the same without.
+// plain returns a JSON text without its quotes, if it reads the same without.
 func plain(value []byte) string {
 	var text string
 	if json.Unmarshal(value, &text) != nil || text == "" || strings.ContainsAny(text, " \t\r\n\"=") {
@@ -94,7 +94,7 @@ func plain(value []byte) string {
 	return text
 }
 
-// count says how many there are of something.
+// count returns a number with its noun, such as "1 event" or "2 events".
 func count(n int, what string) string {
 	if n != 1 {
 		what += "s"

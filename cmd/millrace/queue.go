@@ -10,7 +10,7 @@ import (
 
 // queueCommand shows queues and acts on them.
 type queueCommand struct {
-	List    queueList    `cmd:"" help:"List the queues and how they stand."`
+	List    queueList    `cmd:"" help:"List the queues, with their states and statistics."`
 	Show    queueShow    `cmd:"" help:"Print a queue."`
 	Top     queueTop     `cmd:"" help:"Watch the queues at work."`
 	Suspend queueSuspend `cmd:"" help:"Keep a queue's tasks from being started."`
@@ -78,18 +78,18 @@ func (s queueShow) Run(ctx context.Context, c console) error {
 
 type queueTop struct {
 	remote
-	Every time.Duration `help:"How often to look; default 2s." default:"2s" placeholder:"TIME"`
-	Times int           `short:"n" help:"Look so often, then end; default until interrupted." placeholder:"N"`
+	Every time.Duration `help:"How often to print the table; default 2s." default:"2s" placeholder:"TIME"`
+	Times int           `short:"n" help:"Print so many tables, then end; default until interrupted." placeholder:"N"`
 }
 
 func (queueTop) Help() string {
-	return `ENDED/S and MORE/S are since the look before: how many attempts have ended a second, and how many more wait.`
+	return `ENDED/S and MORE/S are per second since the table before: how many attempts have ended, and by how many the waiting tasks grew.`
 }
 
-// clearScreen begins a look anew on a terminal (ECMA-48).
+// clearScreen clears a terminal (ECMA-48).
 const clearScreen = "\x1b[H\x1b[2J"
 
-// Run prints a table for each look.
+// Run prints the table again and again.
 func (t queueTop) Run(ctx context.Context, c console) error {
 	if t.Every < 100*time.Millisecond {
 		return misused("--every is %v, want at least 100ms", t.Every)
@@ -125,7 +125,7 @@ func (t queueTop) Run(ctx context.Context, c console) error {
 	})
 }
 
-// printTop prints how the queues stand, and what has happened since before.
+// printTop prints the state of the queues, and the rates since the table before.
 func printTop(c console, all []client.Queue, before map[string]client.Statistics, since time.Duration) error {
 	return table(c.out, "QUEUE\tSTATE\tQUEUED\tACTIVE\tENDED/S\tMORE/S\tWAITING\tPROCESSING", func(row func(...any)) {
 		for i := range all {
@@ -144,7 +144,7 @@ func printTop(c console, all []client.Queue, before map[string]client.Statistics
 type queueSuspend struct{ queueArgs }
 
 func (queueSuspend) Help() string {
-	return `What runs goes on. A queue may be suspended before it is declared. A name with {0} means all queues of that family.`
+	return `Running tasks go on. A queue may be suspended before it is declared. A name with {0} means all queues of that family.`
 }
 
 // Run suspends the queue.
@@ -165,7 +165,7 @@ type queuePurge struct {
 }
 
 func (queuePurge) Help() string {
-	return `The tasks go to the history as DROPPED. Those that run go on.`
+	return `The tasks go to the history as DROPPED. Running tasks go on.`
 }
 
 // Run purges the queue.

@@ -18,13 +18,14 @@ type remote struct {
 
 var errNoToken = errors.New("no token: set MILLRACE_TOKEN (\"millrace dev\" prints one)")
 
-// How long to try again, unless the user says so: a server that restarts is back before refusal is over.
+// How long to try again, unless --patience is given: patience while the server is away, refusal if nothing listens there at first;
+// a server that restarts is back before that.
 const (
 	patience = 10 * time.Second
 	refusal  = 2 * time.Second
 )
 
-// dial answers a client of the server, which says on the console when it has to wait for it.
+// dial returns a client of the server, which says on the console when it has to wait for it.
 func (r remote) dial(c console) (*client.Client, error) {
 	if r.Token == "" {
 		return nil, usageError{errNoToken}
@@ -39,7 +40,7 @@ func (r remote) dial(c console) (*client.Client, error) {
 	return connected, nil
 }
 
-// on does something with the server.
+// on calls do with a client of the server, and closes that.
 func (r remote) on(c console, do func(*client.Client) error) error {
 	server, err := r.dial(c)
 	if err != nil {
@@ -52,7 +53,7 @@ func (r remote) on(c console, do func(*client.Client) error) error {
 // outage keeps a console from being flooded while a server is away.
 type outage struct{ told atomic.Int64 }
 
-// quiet is how long nothing more is said of failures.
+// quiet is the least time between two notes about failures.
 const quiet = 10 * time.Second
 
 func (o *outage) notice(c console) func(error, time.Duration) {

@@ -40,7 +40,7 @@ func (r *results) print(w io.Writer, f format, names []string) error {
 // rate is a number per second, shown with thousands apart.
 type rate float64
 
-// String shows it for people; 0 is what was not measured.
+// String returns it for people; 0, which was not measured, is "-".
 func (r rate) String() string {
 	if r == 0 {
 		return "-"
@@ -58,7 +58,7 @@ type took time.Duration
 // String shows it for people.
 func (t took) String() string { return fmt.Sprintf("%.2f ms", float64(t)/float64(time.Millisecond)) }
 
-// MarshalJSON answers milliseconds.
+// MarshalJSON returns milliseconds.
 func (t took) MarshalJSON() ([]byte, error) {
 	return strconv.AppendFloat(nil, float64(t)/float64(time.Millisecond), 'f', 3, 64), nil
 }
@@ -69,5 +69,5 @@ type unmeasured struct{}
 // String shows it for people.
 func (unmeasured) String() string { return "-" }
 
-// MarshalJSON answers null.
+// MarshalJSON returns null.
 func (unmeasured) MarshalJSON() ([]byte, error) { return []byte("null"), nil }

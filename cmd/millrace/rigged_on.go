@@ -14,10 +14,11 @@ import (
 	shared "github.com/millrace/millrace/shared/store/remote"
 )
 
-// faultsVariable holds what goes wrong between the engine and its store, as JSON of [faulty.Faults].
+// faultsVariable names the environment variable with the faults between the engine and its store, as JSON of [faulty.Faults].
 const faultsVariable = "MILLRACE_FAULTS"
 
-// rigged returns the stores behind a bad network, as the environment says, and one more: remote:HOST:PORT. Only programs built for tests have it.
+// rigged returns the stores with the faults that the environment names, and one more: remote:HOST:PORT. Only programs built for
+// tests have it.
 func rigged(stores config.Openers) config.Openers {
 	stores["remote"] = func(_ context.Context, place string) (store.Store, error) { return shared.Open(place), nil }
 	all := config.Openers{}

@@ -12,7 +12,7 @@ import (
 type ruleCommand struct {
 	Set   ruleSet   `cmd:"" help:"Hold a handler's events."`
 	Clear ruleClear `cmd:"" help:"Let a handler's events go again."`
-	List  ruleList  `cmd:"" help:"List the handlers of a canvas and how they stand."`
+	List  ruleList  `cmd:"" help:"List the handlers of a canvas, with their states and counts."`
 }
 
 type ruleArgs struct {

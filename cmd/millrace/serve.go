@@ -24,7 +24,7 @@ type serveCommand struct {
 	Config string `help:"Path of millrace.yaml." env:"MILLRACE_CONFIG" placeholder:"FILE"`
 }
 
-// defaultData is where the embedded store lies if nothing else is said.
+// defaultData is the directory of the embedded store if none is given.
 const defaultData = "millrace-data"
 
 func (serveCommand) Help() string {
@@ -37,7 +37,7 @@ Tokens come from MILLRACE_ADMIN_TOKEN, MILLRACE_TOKENS and the configuration fil
 go to standard error, as JSON unless that is a terminal; MILLRACE_LOG sets the level.
 
 SIGTERM ends it within --drain: no connection is accepted and no task claimed any more, and long polls and streams end at once.
-Other requests may take seven eighths of that time, tasks of this process three eighths; then those are stopped and go back to
+Other requests may take seven eighths of that time, tasks of this process three eighths; then the tasks are stopped and go back to
 their queues with the attempts they had.`
 }
 
@@ -52,7 +52,7 @@ func (s serveCommand) Run(ctx context.Context, c console) error {
 	})
 }
 
-// env answers the environment with the flags laid over it.
+// env returns the value of an environment variable, or of the flag that overrides it.
 func (s serveCommand) env(name string) string {
 	switch name {
 	case "MILLRACE_STORE":
@@ -67,7 +67,7 @@ func (s serveCommand) env(name string) string {
 	return os.Getenv(name)
 }
 
-// storeURL answers the store to open: what a flag says counts more than the environment.
+// storeURL returns the store to open: a flag overrides the environment.
 func (s serveCommand) storeURL() string {
 	if s.Data != "" {
 		return "pebble:" + s.Data
@@ -75,7 +75,7 @@ func (s serveCommand) storeURL() string {
 	return cmp.Or(s.Store, os.Getenv("MILLRACE_STORE"), "pebble:"+defaultData)
 }
 
-// serve runs a node with these settings until ctx ends, and what is under way then has ended or has had its time.
+// serve runs a node with these settings until ctx ends, and then until what is under way has ended or the drain time is over.
 func serve(ctx context.Context, c console, settings config.Settings, address string, ready func(url string)) error {
 	settings.Drain = cmp.Or(settings.Drain, host.DefaultDrain)
 	listener, err := listen(address)
@@ -94,7 +94,7 @@ func serve(ctx context.Context, c console, settings config.Settings, address str
 	}
 }
 
-// serveOn answers requests from the start, and lets them through to a node once its store is open and it has said so by ready.
+// serveOn serves requests from the start, and passes them to a node once its store is open.
 func serveOn(ctx context.Context, listener net.Listener, log *slog.Logger, settings config.Settings, ready func(url string)) error {
 	ctx, end := context.WithCancelCause(ctx)
 	entrance := newDoor(settings, log)
@@ -102,14 +102,14 @@ func serveOn(ctx context.Context, listener net.Listener, log *slog.Logger, setti
 	go func() {
 		server := host.Server{Handler: entrance, Log: log, OnDrain: entrance.close, DrainTime: settings.Drain * 7 / 8}
 		err := server.Serve(ctx, listener)
-		end(nil) // where it has ended by itself
+		end(nil) // in case it has ended by itself
 		served <- err
 	}()
 	n, err := awaitNode(ctx, func() (*node, error) { return openNode(ctx, settings, log) }, log)
 	switch {
 	case err == nil:
 		if err := n.Store.Ping(ctx); err != nil {
-			log.Warn("the store cannot be used; requests are answered 503 until it can", "store", settings.Store, "error", err)
+			log.Warn("the store cannot be used; requests get a 503 until it can", "store", settings.Store, "error", err)
 		}
 		url := "http://" + listener.Addr().String()
 		err = n.run(ctx, end, url, func() { entrance.admit(n); ready(url) })
@@ -133,7 +133,7 @@ func over(ctx context.Context, d time.Duration) (context.Context, context.Cancel
 	return late, cancel
 }
 
-// listen binds the address; where that fails it says what to do.
+// listen binds the address; its error says what to do about it.
 func listen(address string) (net.Listener, error) {
 	listener, err := net.Listen("tcp", address)
 	if errors.Is(err, syscall.EADDRINUSE) {

@@ -19,7 +19,7 @@ func (snapshotCommand) Help() string {
     millrace snapshot /packages/ --output json
     millrace follow --after "$(millrace snapshot --output json | jq .eventId)"
 
-Every object shows the fields of its events, the newest winning. The snapshot's eventId is where to follow from.`
+Every object shows the fields of its events, of which the newest win. The snapshot's eventId is where to follow from.`
 }
 
 // Run prints the snapshot.

@@ -28,7 +28,7 @@ func (e usageError) Unwrap() error { return e.error }
 
 func misused(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 
-// statusOf is the one table from errors to exit statuses.
+// statusOf returns the exit status of an error; it is the one table for that.
 func statusOf(err error) int {
 	var parse *kong.ParseError
 	var usage usageError
@@ -83,7 +83,7 @@ func explain(err error) string {
 	return err.Error() + "\n  " + hint
 }
 
-// addressOf answers which server could not be reached.
+// addressOf returns the address of the server that could not be reached.
 func addressOf(err error) string {
 	if failed, ok := errors.AsType[*url.Error](err); ok {
 		if at, err := url.Parse(failed.URL); err == nil {

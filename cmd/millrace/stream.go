@@ -17,11 +17,11 @@ import (
 	"github.com/millrace/millrace/shared/event"
 )
 
-// streamCommand is all that can be done with streams from outside.
+// streamCommand is the commands for streams.
 type streamCommand struct {
-	Append streamAppend `cmd:"" help:"Append events to a stream, which is made by its first."`
+	Append streamAppend `cmd:"" help:"Append events to a stream, which the first event creates."`
 	Read   streamRead   `cmd:"" help:"Print what this consumer has not acknowledged."`
-	Ack    streamAck    `cmd:"" help:"Acknowledge an event: this consumer is done with it."`
+	Ack    streamAck    `cmd:"" help:"Acknowledge an event, which this consumer has processed."`
 	Tail   streamTail   `cmd:"" help:"Print what is appended, to one stream or to all, as it comes."`
 	List   streamList   `cmd:"" help:"List the streams, their owners and their event names."`
 	Replay streamReplay `cmd:"" help:"Move this consumer's offset, back so that events are read again."`
@@ -50,7 +50,7 @@ type streamAppend struct {
 	IDFile  string   `name:"id-file" help:"Where the producer's id is kept; made if it is not there. Default: in your configuration folder." placeholder:"FILE"`
 	System  string   `help:"Name of this system in the events. Default: the host's name."`
 	Version int64    `help:"Version of the event's structure." default:"1"`
-	Once    string   `help:"A key of your choice: repeated within 24 hours with the same events, nothing is appended twice." placeholder:"KEY"`
+	Once    string   `help:"A key of your choice: if the command is repeated with it and the same events within 24 hours, nothing is appended twice." placeholder:"KEY"`
 }
 
 func (streamAppend) Help() string {
@@ -59,7 +59,7 @@ func (streamAppend) Help() string {
     millrace stream append orders "Order was placed" order=17 total:=12.5
     millrace stream append orders --file events.jsonl
 
-A stream belongs to the producer that began it: whoever has another id is told so (exit status 4). The id is kept in a file.`
+A stream belongs to the producer that began it: one with another id is refused (exit status 4). The id is kept in a file.`
 }
 
 // Run appends the events and prints where they went.
@@ -116,7 +116,7 @@ func (a streamAppend) send(ctx context.Context, c console, p *client.Producer, b
 	return nil
 }
 
-// events answers the one event of the arguments, or those of the file.
+// events returns the one event of the arguments, or those of the file.
 func (a streamAppend) events(c console, idFile string) ([]client.StreamEvent, error) {
 	if a.File != "" {
 		return readStreamEvents(c, a.File)
@@ -138,7 +138,7 @@ func (a streamAppend) events(c console, idFile string) ([]client.StreamEvent, er
 	}}, nil
 }
 
-// payloadOf answers the object that NAME=TEXT and NAME:=JSON make.
+// payloadOf returns the object that NAME=TEXT and NAME:=JSON make.
 func payloadOf(fields []string) (json.RawMessage, error) {
 	object := map[string]json.RawMessage{}
 	for _, field := range fields {
@@ -219,7 +219,7 @@ func (f consuming) consumer() (string, error) {
 	return client.KeptID(file)
 }
 
-// as calls do with a server and the consumer's id.
+// as calls do with a client of the server and the consumer's id.
 func (f consuming) as(c console, do func(server *client.Client, consumer string) error) error {
 	return f.on(c, func(server *client.Client) error {
 		id, err := f.consumer()
@@ -339,10 +339,10 @@ type streamTail struct {
 }
 
 func (streamTail) Help() string {
-	return `Nobody's offset is moved. What is printed follows the journal, which tells of each append; it goes back as far as the journal does.`
+	return `It moves no consumer's offset. It follows the journal, which has an event for each append, and goes back as far as the journal does.`
 }
 
-// Run prints events until ctx ends, which is no failure.
+// Run prints events until ctx ends, which is not an error.
 func (t streamTail) Run(ctx context.Context, c console) error {
 	return t.on(c, func(server *client.Client) error { return t.print(ctx, server, c) })
 }
@@ -402,5 +402,5 @@ func (t streamTail) show(ctx context.Context, server *client.Client, c console, 
 	return err
 }
 
-// percent is a share as people read it.
+// percent returns a share with the sign %.
 func percent(share float64) string { return strconv.FormatFloat(share, 'f', -1, 64) + " %" }

@@ -5,7 +5,7 @@ import (
 	"github.com/millrace/millrace/shared/stream"
 )
 
-// streams mounts all that can be done with streams.
+// streams mounts the operations on streams.
 func (n *node) streams() api.Resource {
 	s := stream.Open(stream.Options{Store: n.Store, Journal: n.Journal})
 	return func(a *api.API) {

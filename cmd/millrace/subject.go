@@ -9,7 +9,7 @@ import (
 	"github.com/millrace/millrace/shared/journal"
 )
 
-// subject is the journal that is measured, by whatever way.
+// subject is the journal that is measured, in this process or over HTTP.
 type subject interface {
 	emit(ctx context.Context, events []event.Event) error
 	read(ctx context.Context, after event.ID) (events int, last event.ID, err error)
@@ -48,7 +48,7 @@ func (e engine) follow(ctx context.Context, each func([]event.Event)) error {
 // server is a journal behind HTTP.
 type server struct{ *client.Client }
 
-// dialSubject answers a client that repeats nothing: what is measured is what was asked for.
+// dialSubject returns a client that repeats no request, so that only first attempts are measured.
 func dialSubject(url, token string) (subject, error) {
 	c, err := client.New(client.Options{URL: url, Token: token, Patience: -1})
 	return server{c}, err

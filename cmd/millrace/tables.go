@@ -12,7 +12,7 @@ import (
 )
 
 type tablesCommand struct {
-	Store string `help:"Whose tables they are: dynamodb:PREFIX ($MILLRACE_STORE)." placeholder:"URL"`
+	Store string `help:"Store that the tables are for: dynamodb:PREFIX ($MILLRACE_STORE)." placeholder:"URL"`
 }
 
 func (tablesCommand) Help() string {

@@ -12,16 +12,16 @@ import (
 	"github.com/millrace/millrace/client"
 )
 
-// taskCommand is all that can be done with tasks from outside.
+// taskCommand is the commands for sync tasks, events of handlers, and tasks of any kind.
 type taskCommand struct {
 	Enqueue taskEnqueue `cmd:"" help:"Synchronize a collection of a source."`
 	Emit    taskEmit    `cmd:"" help:"Emit an event to a handler."`
 	List    taskList    `cmd:"" help:"List the sync tasks of a source, oldest first."`
 	Events  taskEvents  `cmd:"" help:"List the events of a handler, newest first."`
 	Show    taskShow    `cmd:"" help:"Show a task."`
-	Logs    taskLogs    `cmd:"" help:"Print the log of a sync task."`
+	Logs    taskLogs    `cmd:"" help:"Print the log of a task."`
 	Cancel  taskCancel  `cmd:"" help:"Cancel a sync task."`
-	Retry   taskRetry   `cmd:"" help:"Do a task again that has failed."`
+	Retry   taskRetry   `cmd:"" help:"Do a finished task again that did not succeed."`
 	Why     taskWhy     `cmd:"" help:"Say why a task is not running."`
 }
 
@@ -71,7 +71,7 @@ type taskEmit struct {
 	remote
 	format
 	handlerArgs
-	Value    string        `arg:"" help:"What the handler is given: JSON; whatever is no JSON is a text."`
+	Value    string        `arg:"" help:"What the handler is given: JSON; anything else is taken as a text."`
 	Delay    time.Duration `help:"Not before this time is over, such as 5m." xor:"delay" placeholder:"TIME"`
 	At       time.Time     `help:"Not before then, such as 2026-01-31T12:00:00Z." xor:"delay" placeholder:"TIME"`
 	Modifier string        `help:"Modifier of the event; default _." placeholder:"TEXT"`
@@ -125,7 +125,7 @@ type taskList struct {
 	Source     string        `arg:"" help:"Source, as it is defined."`
 	Collection string        `arg:"" optional:"" help:"Only tasks of this collection."`
 	Status     string        `help:"Only tasks of this status: SCHEDULED, RUNNING, SUCCESS, FAILED or CANCELED." placeholder:"STATUS"`
-	Last       time.Duration `help:"Only tasks created within so long before now or --end; default 24h." default:"24h" xor:"start" placeholder:"TIME"`
+	Last       time.Duration `help:"Only tasks created within this time before now or --end; default 24h." default:"24h" xor:"start" placeholder:"TIME"`
 	Start      time.Time     `help:"Only tasks created then or later, such as 2026-01-31T12:00:00Z." xor:"start" placeholder:"TIME"`
 	End        time.Time     `help:"Only tasks created then or earlier; default now." placeholder:"TIME"`
 	Limit      int           `help:"At most so many; default all." placeholder:"N"`
@@ -204,7 +204,7 @@ func (s taskShow) Run(ctx context.Context, c console) error {
 	})
 }
 
-// show prints one thing, as a table a member a line.
+// show prints one value; as a table, with a line for each member.
 func (f format) show(c console, value any) error {
 	if f.Output != "table" {
 		return f.one(c, value)
@@ -219,7 +219,7 @@ func (f format) show(c console, value any) error {
 	})
 }
 
-// one prints one thing as JSON.
+// one prints one value as JSON.
 func (f format) one(c console, value any) error {
 	if f.Output == "json" {
 		return printJSON(c.out, value)
@@ -233,7 +233,7 @@ type taskCancel struct {
 }
 
 func (taskCancel) Help() string {
-	return `A task that is scheduled is canceled at once, a running one when its worker answers. A finished one is a conflict.`
+	return `A scheduled task is canceled at once, a running one when its worker reports that it has stopped. A finished one is a conflict.`
 }
 
 // Run cancels the task.
@@ -310,7 +310,7 @@ func (l taskLogs) Run(ctx context.Context, c console) error {
 	})
 }
 
-// print prints line by line; what is followed is shown at once.
+// print prints line by line; with --follow, each at once.
 func (l taskLogs) print(ctx context.Context, c console, lines iter.Seq2[client.LogLine, error]) error {
 	w := bufio.NewWriter(c.out)
 	e := json.NewEncoder(w)
@@ -318,7 +318,7 @@ func (l taskLogs) print(ctx context.Context, c console, lines iter.Seq2[client.L
 	for line, err := range lines {
 		switch {
 		case err != nil && l.Follow && ctx.Err() != nil:
-			return w.Flush() // who follows ends it by Ctrl-C
+			return w.Flush() // ended by Ctrl-C, as following is
 		case err != nil:
 			_ = w.Flush() // the error of the lines says more
 			return err
@@ -337,7 +337,7 @@ func (l taskLogs) print(ctx context.Context, c console, lines iter.Seq2[client.L
 	return w.Flush()
 }
 
-// collect answers all that a list yields, never nil.
+// collect returns all that a list yields, never nil.
 func collect[T any](list iter.Seq2[T, error]) ([]T, error) {
 	all := []T{}
 	for element, err := range list {

@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// together runs n of them at once, each with its number, and waits for all. The first error ends the context of the
-// others and is answered.
+// together runs n calls of run at once, each with its number, and waits for all. The first error ends the context of the
+// others and is returned.
 func together(ctx context.Context, n int, run func(ctx context.Context, i int) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

@@ -23,11 +23,11 @@ func (v versionCommand) Run(c console) error {
 	return err
 }
 
-// version returns the version as the API tells it, too.
+// version returns the version, which is also the API's.
 func version() string { return release }
 
-// commit returns the first digits of the commit that the build was made from, with a "+" where files had been changed; "unknown" where
-// the build does not say.
+// commit returns the first 12 digits of the commit that the build was made from, with a "+" where files had been changed;
+// "unknown" where the build has no such information.
 func commit() string {
 	said := map[string]string{}
 	if info, ok := debug.ReadBuildInfo(); ok {

@@ -16,7 +16,7 @@ import (
 	"github.com/millrace/millrace/client"
 )
 
-// workerCommand runs a command for each task of some jobs, wherever there is room for it.
+// workerCommand runs a command for each task of some jobs, as an instance on any machine.
 type workerCommand struct {
 	remote
 	Jobs     []string      `required:"" help:"Paths of jobs, or patterns: /a/* those directly below /a, /a/** all below." placeholder:"PATTERN"`
@@ -54,7 +54,7 @@ func (w workerCommand) Run(ctx context.Context, c console) error {
 	})
 }
 
-// killAfter is how long a command that is to stop has to do so.
+// killAfter is how long a command has to stop after SIGTERM.
 const killAfter = 5 * time.Second
 
 // run runs the command for one task.
@@ -95,7 +95,7 @@ func logTo(t *client.Task, level string) *lineLog {
 				t.Log(level, line)
 			}
 			if err != nil {
-				return // it was closed
+				return // the pipe was closed
 			}
 		}
 	})

@@ -1,5 +1,5 @@
 // Command acknowledge is the function by which consumers of streams move their offsets: acknowledging an event, and moving
-// an offset back or up.
+// an offset backward or forward.
 package main
 
 import (

@@ -1,6 +1,6 @@
 // Command cron is the function that looks ahead at each tick, to the tick after the next: it makes the tasks of schedules
-// that fire until then, and rings the bell for whatever falls due, with SQS's own delay, so that tasks start at their time and
-// nobody looks for them in between.
+// that fire until then, and sends notifications (rings) of the tasks that fall due, with SQS's own delay, so that tasks start at
+// their time and no process looks for them in between.
 package main
 
 import (
@@ -21,7 +21,8 @@ func main() {
 	service.MainTasks(config.Openers{"dynamodb": dynamo.OpenPrefix}, config.Bells{"sqs": sqs.OpenQueue}, function)
 }
 
-// ahead covers the time until the next tick: a minute, of which a scheduler that keeps to the minute makes almost two.
+// ahead covers the time until the tick after the next: EventBridge Scheduler keeps to the minute only, so that two ticks may be
+// almost two minutes apart.
 const ahead = 150 * time.Second
 
 func function(_ context.Context, s *service.Tasks) (host.Function, error) {

@@ -1,5 +1,5 @@
-// Command lease is the function of processes elsewhere that run tasks: they register as instances, claim tasks, and say how
-// these go on and end. Targets that were sent a task and answered 202 report here too.
+// Command lease is the function for processes elsewhere that run tasks: they register as instances, claim tasks, and report
+// progress and results. Targets that responded with 202 to a task report here too.
 package main
 
 import (

@@ -1,4 +1,4 @@
-// Command read-after is the function that answers events: those of every kind, GET /jobscheduler/master/api/event, and those
+// Command read-after is the function that serves events: those of every kind, GET /jobscheduler/master/api/event, and those
 // of streams, with lists of streams and of their consumers.
 package main
 

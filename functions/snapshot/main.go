@@ -1,5 +1,5 @@
-// Command snapshot is the function that answers objects and their events: GET and POST of order, job, jobChain, task,
-// fileBased and object below /jobscheduler/master/api. It also answers for every path that leads nowhere.
+// Command snapshot is the function that serves objects and their events: GET and POST of order, job, jobChain, task,
+// fileBased and object below /jobscheduler/master/api. It also responds to every path that no function has.
 package main
 
 import (

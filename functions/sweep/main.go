@@ -1,6 +1,7 @@
 // Command sweep is the function that keeps the store in order at each tick. Of the journal, it stores a snapshot generation
 // when one is due, moves the floor that retention sets, and removes slots that were evicted long ago. Of the tasks, it
-// takes back those whose lease has run out, releases what nothing holds any longer, and rings for what is ready.
+// takes back those whose lease has run out, releases those that nothing holds any longer, and sends notifications (rings) of
+// those that are ready.
 package main
 
 import (
@@ -25,7 +26,7 @@ func function(_ context.Context, s *service.Tasks) (host.Function, error) {
 	f := s.Function("sweep", operations)
 	f.Guard = func(next http.Handler) http.Handler { return operations.Guard(api.Operate, next) }
 	f.Tick = func(ctx context.Context, _ host.Tick) error {
-		_, tasks := s.Queue.Sweep(ctx) // first, since somebody waits for it
+		_, tasks := s.Queue.Sweep(ctx) // first, since tasks wait for it
 		return errors.Join(tasks, s.SweepJournal(ctx))
 	}
 	return f, nil

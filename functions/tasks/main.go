@@ -1,5 +1,5 @@
-// Command tasks is the function that answers what is asked of tasks, handlers, jobs and queues: their state, logs, lists, why
-// they do not run; and that cancels, stops, retries and removes them, holds handlers by rules, and suspends and purges queues.
+// Command tasks is the function that shows tasks, handlers, jobs and queues: their state, logs, lists, and why they do not run;
+// and that cancels, stops, retries and removes tasks, holds handlers by rules, and suspends and purges queues.
 package main
 
 import (

@@ -18,21 +18,21 @@ import (
 	"github.com/millrace/millrace/shared/worker"
 )
 
-// notes is a bell that notes what it is rung for.
+// notes is a notifier (bell) that records its notifications.
 type notes struct {
 	bell.Line
 	rung []bell.Ring
 	err  error
 }
 
-// Ring notes.
+// Ring records the notifications.
 func (n *notes) Ring(_ context.Context, rings ...bell.Ring) error {
 	n.rung = append(n.rung, rings...)
 	return n.err
 }
 
-// TestRingsThatCannotBeFollowedAreRungAfresh: once, some seconds later, and their messages are done with. What then fails again
-// is left to the sweep, and what cannot be rung for to the queue of the messages.
+// TestRingsThatCannotBeFollowedAreRungAfresh: they are sent once more, some seconds later, and their messages are deleted. Those
+// that then fail again are left to the sweep, and those that cannot be sent to SQS's own redelivery.
 func TestRingsThatCannotBeFollowedAreRungAfresh(t *testing.T) {
 	t.Parallel()
 	down := errors.New("SQS is down")
@@ -88,7 +88,7 @@ func timed(t *testing.T) context.Context {
 	return ctx
 }
 
-// TestAnOutageIsOver: the rings of before are enough, when it did not last, and else the sweep's.
+// TestAnOutageIsOver: after a short outage the notifications from before are enough; after a long one, the sweep's are.
 func TestAnOutageIsOver(t *testing.T) {
 	t.Parallel()
 	for _, lasts := range []time.Duration{time.Second, time.Hour} {

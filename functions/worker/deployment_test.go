@@ -30,14 +30,14 @@ import (
 	"github.com/millrace/millrace/shared/worker"
 )
 
-// What Lambda is told in template.yaml.
+// The settings of the function in template.yaml.
 const (
 	timeout     = 900 * time.Second
 	batchSize   = 10
 	concurrency = 16
 )
 
-// deployment is the function as Lambda runs it, in processes that share a store and a queue of rings.
+// deployment is the function as Lambda runs it, in processes that share a store and a queue of notifications.
 type deployment struct {
 	t      *testing.T
 	store  *meter.Meter
@@ -69,7 +69,7 @@ func deploy(t *testing.T, length time.Duration, luck faulty.Faults) *deployment 
 	return d
 }
 
-// post is a bell that carries messages, as SQS does: those who hear it are handed their bodies. It is not closed with a process.
+// post is a notifier (bell) that carries messages, as SQS does: the functions get their bodies. It is not closed with a process.
 type post struct{ bell.Line }
 
 // Ring sends messages.
@@ -90,7 +90,7 @@ type outage struct {
 	down *atomic.Pointer[error]
 }
 
-// errPanic has queries panic.
+// errPanic makes queries panic.
 var errPanic = errors.New("panic")
 
 // Query fails if it is told to.
@@ -105,7 +105,7 @@ func (o outage) Query(ctx context.Context, r store.Range) (store.Page, error) {
 	}
 }
 
-// fail has the queries of workers fail from now on; nil: no longer.
+// fail makes the queries of workers fail from now on; nil: no longer.
 func (d *deployment) fail(err error) {
 	if err == nil {
 		d.down.Store(nil)
@@ -130,7 +130,7 @@ type unclosed struct{ store.Store }
 // Close does nothing.
 func (unclosed) Close() error { return nil }
 
-// wait has n tasks wait, of whose rings none is heard.
+// wait adds n tasks whose notifications are lost.
 func (d *deployment) wait(n int) {
 	d.t.Helper()
 	s := d.over(d.store)
@@ -152,7 +152,7 @@ func (d *deployment) enqueue(q *queue.Queue, n int) {
 	}
 }
 
-// sweep does what the function sweep does for tasks.
+// sweep runs the part of the function sweep that is for tasks.
 func (d *deployment) sweep() {
 	d.t.Helper()
 	s := d.over(d.store)
@@ -162,7 +162,7 @@ func (d *deployment) sweep() {
 	}
 }
 
-// serve invokes the function for what is rung, as Lambda's event source does, until ctx ends.
+// serve invokes the function with the messages, as Lambda's event source does, until ctx ends.
 func (d *deployment) serve(ctx context.Context) {
 	var pollers sync.WaitGroup
 	for range concurrency {
@@ -221,7 +221,7 @@ func (d *deployment) run(ctx context.Context, a *worker.Attempt, _ *worker.Log) 
 	return nil, nil
 }
 
-// drain returns how long n tasks that wait take from the first sweep on. Further ones come each minute, if they do.
+// drain returns how long n waiting tasks take from the first sweep on. With sweeps, a further one comes each minute.
 func (d *deployment) drain(n int, sweeps bool) (took time.Duration) {
 	d.t.Helper()
 	stop := d.start()

@@ -40,7 +40,7 @@ func TestABacklogWithoutRingsDrainsAtTheWorkersPace(t *testing.T) {
 	}
 }
 
-// TestABacklogOutlastsInvocations: workers whose time ends see to it that others take their places.
+// TestABacklogOutlastsInvocations: workers whose time ends send a notification for another in their place.
 func TestABacklogOutlastsInvocations(t *testing.T) {
 	cryptotest.SetGlobalRandom(t, 1)
 	synctest.Test(t, func(t *testing.T) {
@@ -56,7 +56,7 @@ func TestABacklogOutlastsInvocations(t *testing.T) {
 	})
 }
 
-// TestABacklogDrainsWithABadBell: where rings are lost and doubled, each sweep brings some more workers.
+// TestABacklogDrainsWithABadBell: where notifications are lost and doubled, each sweep brings some more workers.
 func TestABacklogDrainsWithABadBell(t *testing.T) {
 	cryptotest.SetGlobalRandom(t, 1)
 	synctest.Test(t, func(t *testing.T) {
@@ -71,7 +71,7 @@ func TestABacklogDrainsWithABadBell(t *testing.T) {
 	})
 }
 
-// TestWhatIsLetGoDrainsAtTheWorkersPace: all rings were heard, for nothing, while a queue was suspended or a job was paused.
+// TestWhatIsLetGoDrainsAtTheWorkersPace: all notifications came, in vain, while a queue was suspended or a job was paused.
 func TestWhatIsLetGoDrainsAtTheWorkersPace(t *testing.T) {
 	t.Parallel()
 	const n = 1_000
@@ -108,7 +108,7 @@ func TestWhatIsLetGoDrainsAtTheWorkersPace(t *testing.T) {
 	}
 }
 
-// TestATaskByItselfCostsOneLookForAnother: where each ring finds its task and nothing else.
+// TestATaskByItselfCostsOneLookForAnother: each notification finds its task, and the worker looks once for another.
 func TestATaskByItselfCostsOneLookForAnother(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -123,7 +123,7 @@ func TestATaskByItselfCostsOneLookForAnother(t *testing.T) {
 				t.Fatal(err)
 			}
 			time.Sleep(5 * time.Second)
-			if i == 0 { // what a process does once is behind it
+			if i == 0 { // the work that a process does only once is done
 				d.store.Reset()
 			}
 		}

@@ -1,6 +1,6 @@
-// Command worker is the function that starts tasks when the bell rings: as many as a batch of messages has rings, the best
-// that there are, whichever queue was rung for. It runs them side by side, goes on with others while there are some and there is
-// time, and returns when all have ended.
+// Command worker is the function that starts tasks when it is notified: as many as a batch of messages has notifications (rings),
+// the best that there are, whichever queue a notification names. It runs them side by side, goes on with others while there are
+// some and there is time, and returns when all have ended.
 package main
 
 import (
@@ -23,13 +23,13 @@ func main() {
 	service.MainTasks(config.Openers{"dynamodb": dynamo.OpenPrefix}, config.Bells{"sqs": sqs.OpenQueue}, function)
 }
 
-// Lambda ends the process soon after the context. What still runs then is ended in time for the engine to be told.
+// Lambda ends the process soon after the context. Tasks that still run are ended before that, in time for the engine to be told.
 const (
 	grace = 5 * time.Second
 	spare = 2 * grace
 )
 
-// workers is how many tasks run at once; SQS hands over as many rings at most, see template.yaml.
+// workers is how many tasks run at once; SQS hands over that many notifications at most, see BatchSize in template.yaml.
 const workers = 10
 
 func function(ctx context.Context, s *service.Tasks) (host.Function, error) {
@@ -56,7 +56,8 @@ func over(s *service.Tasks, targets worker.Targets) host.Function {
 	return f
 }
 
-// targets are what a function can run tasks on: no commands, since those are for the machine that was set up for them.
+// targets returns the targets that a function can run tasks on: no commands, since those are for the machine that was set up for
+// them.
 func targets(ctx context.Context, s *service.Tasks) (worker.Targets, error) {
 	webhooks, err := s.Webhooks(ctx)
 	return worker.Targets{HTTP: webhooks, Lambda: &lambda.Target{}}, err

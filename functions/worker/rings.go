@@ -15,13 +15,13 @@ import (
 	"github.com/millrace/millrace/shared/worker"
 )
 
-// heard is a ring and the message that it came with.
+// heard is a notification (ring) and the id of the message that it came with.
 type heard struct {
 	bell.Ring
 	id string
 }
 
-// sort tells rings from what is none, which comes again until SQS puts it aside.
+// sort parses messages. One that is no notification fails, and comes again until SQS moves it to the dead-letter queue.
 func sort(batch []host.Message) (rings []heard, failures []host.Failure) {
 	for _, m := range batch {
 		ring, err := sqs.Parse(m.Body)
@@ -34,7 +34,7 @@ func sort(batch []host.Message) (rings []heard, failures []host.Failure) {
 	return rings, failures
 }
 
-// hearer runs tasks for rings.
+// hearer runs tasks for notifications.
 type hearer struct {
 	runner *worker.Runner
 	by     queue.Claimer
@@ -42,8 +42,8 @@ type hearer struct {
 	log    *slog.Logger
 }
 
-// hear runs tasks for rings to their ends, at once or from the time of a ring that comes early. Rings that find nothing have done
-// their duty. The failures are rings that nobody could follow, nor ring afresh.
+// hear runs tasks for notifications to their ends, at once or, for one that comes early, from its time on. One that finds no task
+// succeeds. The failures are notifications that could neither be followed nor sent again.
 func (h *hearer) hear(ctx context.Context, rings []heard) (failures []host.Failure) {
 	if deadline, limited := ctx.Deadline(); limited {
 		within, cancel := context.WithDeadline(ctx, deadline.Add(-spare))
@@ -56,7 +56,7 @@ func (h *hearer) hear(ctx context.Context, rings []heard) (failures []host.Failu
 	return nil
 }
 
-// follow runs tasks for rings. A panic becomes its error.
+// follow runs tasks for notifications. A panic becomes its error.
 func (h *hearer) follow(ctx context.Context, rings []heard) (err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
@@ -73,13 +73,13 @@ func (h *hearer) follow(ctx context.Context, rings []heard) (err error) {
 	return err
 }
 
-// ringAgain rings afresh, some seconds from now, for rings that could not be followed, and returns those that could not be rung
-// for either. A message that is handed back instead is not seen before its visibility timeout has passed, which is longer than
-// anything that a worker may do. What was rung afresh already is left to the sweep, which rings each minute for what is
-// ready: so an outage does not have the same messages go round until it ends.
+// ringAgain sends notifications that could not be followed once more, for some seconds from now, and returns those that could not
+// be sent either. A message that is handed back instead is invisible until its visibility timeout is over, which is longer than
+// the longest run of a worker. Those that were sent once more already are left to the sweep, which notifies each minute of what is
+// ready: so the same messages do not go round for as long as an outage lasts.
 func (h *hearer) ringAgain(ctx context.Context, rings []heard, cause error) (failures []host.Failure) {
 	var again []bell.Ring
-	at := time.Now().Add(2*time.Second + rand.N(8*time.Second)) // apart from others that failed with it
+	at := time.Now().Add(2*time.Second + rand.N(8*time.Second)) // at random, apart from others that failed at the same time
 	for _, ring := range rings {
 		if !ring.Again {
 			again = append(again, bell.Ring{Queue: ring.Queue, At: at, Again: true})

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// preferred answers which of the offered media types the client wants most by its Accept headers (RFC 9110, 12.5.1):
+// preferred returns which of the offered media types the client wants most by its Accept headers (RFC 9110, 12.5.1):
 // the one of the highest quality, the earlier offer where several are wanted alike. A client that wants none of them,
 // or says nothing, gets the first.
 func preferred(h http.Header, offers ...string) string {
@@ -43,7 +43,7 @@ func mediaRanges(values []string) []mediaRange {
 	return ranges
 }
 
-// qOf answers the weight; one that is malformed counts as 1.
+// qOf returns the weight; one that is missing or malformed counts as 1.
 func qOf(params map[string]string) float64 {
 	text, given := params["q"]
 	if q, err := strconv.ParseFloat(text, 64); given && err == nil && q >= 0 && q <= 1 {
@@ -52,7 +52,7 @@ func qOf(params map[string]string) float64 {
 	return 1
 }
 
-// quality answers what the most specific range that matches says.
+// quality returns the weight of the most specific range that matches the offer, 0 if none does.
 func quality(ranges []mediaRange, offer string) float64 {
 	family, _, _ := strings.Cut(offer, "/")
 	for _, pattern := range []string{offer, family + "/*", "*/*"} {

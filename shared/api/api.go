@@ -16,32 +16,32 @@ import (
 // Options of an API. The zero value of each field means its default; the zero Options know no token, so that only what
 // [Anyone] may do is open.
 type Options struct {
-	Tokens  []Token      // who is let in
+	Tokens  []Token      // the tokens that are accepted; default: none
 	Log     *slog.Logger // default: discards
 	Metrics Metrics      // default: none
 
 	// MaxWait is the longest that the host lets a request wait; longer timeouts are cut to it. Default, and at most: 1 h.
 	MaxWait time.Duration
 
-	// MaxAnswer is how many bytes of events one answer carries, about; a longer answer is cut after an event, and the
+	// MaxAnswer is about how many bytes of events one response carries; a longer one is cut after an event, and the
 	// client goes on from there. Default 4 MiB.
 	MaxAnswer int
 
-	// CanStream says that the host passes on what is written as it is written. Where it cannot, streams are answered
-	// like long polls: what is there, then the end.
+	// CanStream says that the host passes on what is written as it is written. Where it cannot, a stream is a long
+	// poll: what is there, then the end. Default: false.
 	CanStream bool
 
-	// Stopping ends when the host is to stop: whoever follows a log is let go then. Default: never.
+	// Stopping ends when the host is to stop: streams of logs end then. Default: never.
 	Stopping context.Context
 
-	// Slow is from when on a request that need not wait is logged as a warning. Default 1 s.
+	// Slow is how long a request that need not wait may take before it is logged as a warning. Default 1 s.
 	Slow time.Duration
 
-	// Missing names the overviews that this server does not have, such as OrderOverview: asking for one is answered 404.
+	// Missing names the projections that this server does not have, such as OrderOverview: a request for one gets a 404.
 	// Default: none.
 	Missing []string
 
-	// Version of the program, for the description. Default "dev".
+	// Version is the program's, for the description. Default "dev".
 	Version string
 }
 
@@ -68,10 +68,10 @@ type API struct {
 	shadows     map[string]bool // patterns of paths that have no such method, see shadow
 }
 
-// MaxWait is the longest that any request may wait, whatever its host allows (seed 000).
+// MaxWait is the longest that any request may wait, whatever its host allows (as in JobScheduler's event API).
 const MaxWait = time.Hour
 
-// New answers an API of these resources, with its description at /openapi.json and /docs.
+// New returns an API of these resources, with its description at /openapi.json and /docs.
 func New(o Options, resources ...Resource) *API {
 	a := &API{
 		mux:       http.NewServeMux(),
@@ -113,7 +113,7 @@ func orElse[T comparable](value, otherwise T) T {
 	return value
 }
 
-// ServeHTTP answers one request. Whatever a resource does, the answer has a request id, failures are problems, and
+// ServeHTTP serves one request. Whatever a resource does, the response has a request id, failures are problems, and
 // nothing below a guarded path is reached without a token.
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x := a.begin(w, r)
@@ -132,8 +132,8 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a.mux.ServeHTTP(x, r)
 }
 
-// cleaned answers the request for what its path means without double slashes and dots. The mux would redirect there,
-// which costs a round trip, and clients that do not follow an answer: order//a/ is written easily.
+// cleaned returns the request with its path free of double slashes and dots. The mux would redirect there, which costs
+// a round trip, and fails for clients that do not follow redirects: order//a/ is written easily.
 func cleaned(r *http.Request) *http.Request {
 	escaped := r.URL.EscapedPath()
 	if !strings.Contains(escaped, "//") && !strings.Contains(escaped, "/.") {
@@ -149,7 +149,7 @@ func cleaned(r *http.Request) *http.Request {
 	return r
 }
 
-// at answers the request for another path, which is escaped.
+// at returns the request with another path, which is escaped.
 func at(r *http.Request, escaped string) (*http.Request, error) {
 	unescaped, err := url.PathUnescape(escaped)
 	if err != nil {

@@ -110,7 +110,7 @@ func TestPanic(t *testing.T) {
 	}
 }
 
-// An answer that has begun cannot become a problem; it is broken off, so that nobody takes it for whole.
+// A response that has begun cannot become a problem; it is broken off, so that no client takes it for whole.
 func TestFailureInTheMiddle(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -126,7 +126,7 @@ func TestFailureInTheMiddle(t *testing.T) {
 	b.as(t, api.Viewer, "GET", eventPath+"?after=0", "", "Accept", ndjson)
 }
 
-// A process whose clock is off is not ready, and says by how much to everybody.
+// A process whose clock is off is not ready, and tells every client by how much.
 func TestReadinessOfAClock(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -160,7 +160,7 @@ func TestReadiness(t *testing.T) {
 	}
 }
 
-// The metrics are for those who may read, or for anyone where that is wanted.
+// The metrics take a token that may read, or none where they are declared open.
 func TestMetricsNeedAToken(t *testing.T) {
 	t.Parallel()
 	for _, open := range []bool{false, true} {
@@ -202,7 +202,7 @@ func TestLog(t *testing.T) {
 	}
 }
 
-// Whoever leaves while waiting is no failure of the server; a host that ends the request tells the client to come back.
+// A client that leaves while it waits is no failure of the server; a host that ends the request tells the client to come back.
 func TestClientLeaves(t *testing.T) {
 	t.Parallel()
 	m := &measured{}

@@ -12,8 +12,8 @@ import (
 // typeBatch is the media type of a batch of CloudEvents (CloudEvents 1.0, JSON format, 4).
 const typeBatch = "application/cloudevents-batch+json"
 
-// appendBatch appends an answer as a batch of CloudEvents. A torn one is a single CloudEvent of type Torn, as nothing
-// else can be said in a batch.
+// appendBatch appends what was read as a batch of CloudEvents. A torn one is a single CloudEvent of type Torn, as
+// nothing else can be said in a batch.
 func appendBatch(dst []byte, answer *journal.Answer, stamp event.ID, withKey bool) []byte {
 	dst = append(dst, '[')
 	if answer.Torn {

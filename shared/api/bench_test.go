@@ -16,14 +16,14 @@ import (
 	"github.com/millrace/millrace/shared/journal"
 )
 
-// still is a journal that takes everything and keeps nothing, so that only the API's own cost is measured.
+// still is a journal that accepts everything and keeps nothing, so that only the API's own cost is measured.
 type still struct{}
 
 func (still) Emit(_ context.Context, events []event.Event, _ *journal.Idempotency) (journal.Receipt, error) {
 	return journal.Receipt{FirstID: firstID, Count: len(events)}, nil
 }
 
-// bare reads and answers the same bytes with nothing but net/http: what no API can be faster than.
+// bare reads and writes the same bytes with nothing but net/http: no API can be faster.
 func bare(w http.ResponseWriter, r *http.Request) {
 	body := make([]byte, r.ContentLength)
 	if _, err := io.ReadFull(r.Body, body); err != nil {
@@ -71,7 +71,7 @@ func post(b *testing.B, address string) {
 	})
 }
 
-// roundTrip sends a request and reads its answer, which has a length below 1,000.
+// roundTrip sends a request and reads its response, whose body has a length below 1,000.
 func roundTrip(out io.Writer, in *bufio.Reader, message []byte) error {
 	if _, err := out.Write(message); err != nil {
 		return err

@@ -13,7 +13,7 @@ import (
 	"github.com/millrace/millrace/shared/journal"
 )
 
-// maxBody is how large the body of a request may be.
+// maxBody is how many bytes the body of a request may have.
 const maxBody = 1 << 20
 
 // read reads the request's JSON into b. The error is a 415 if it says that it is something else, a 413 if it is too
@@ -25,7 +25,7 @@ func (x *exchange) read(b *buffer) error {
 	return x.readPlain(b)
 }
 
-// parsed reads the request's JSON into b and answers its value, which outlives b.
+// parsed reads the request's JSON into b and returns its value, which outlives b.
 func (x *exchange) parsed(b *buffer) (jsontext.Value, error) {
 	if err := x.read(b); err != nil {
 		return nil, err
@@ -44,7 +44,7 @@ func (x *exchange) object(known ...member) error {
 	return readObject("body", body, known...)
 }
 
-// objectOnce is object of a request that may carry an Idempotency-Key, which it has until leave is called.
+// objectOnce is object for a request that may carry an Idempotency-Key, which is taken until leave is called.
 func (x *exchange) objectOnce(f *flight, known ...member) (once *journal.Idempotency, leave func(), err error) {
 	b := take()
 	defer b.give()
@@ -91,10 +91,10 @@ func (x *exchange) readAll(b *buffer) (err error) {
 
 func tooLarge() error { return problem(CodeTooLarge, "more than %d bytes", maxBody).at("body") }
 
-// cutOff answers a 400 without the reason, which speaks of the connection.
+// cutOff returns a 400 without the reason, which tells about the connection.
 func cutOff() error { return invalid("body", "ended before its length, or came too late") }
 
-// wantsJSON answers nil for a body in JSON, or of no type said.
+// wantsJSON returns nil if the body's type is JSON or is not given, a 415 otherwise.
 func wantsJSON(h http.Header) error {
 	said := first(h, "Content-Type")
 	if said == "" || said == typeJSON {

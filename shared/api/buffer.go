@@ -2,15 +2,15 @@ package api
 
 import "sync"
 
-// buffer is bytes that an answer is rendered into, used again for the next one.
+// buffer is bytes that a response is rendered into, used again for the next one.
 type buffer struct{ bytes []byte }
 
 var buffers = sync.Pool{New: func() any { return &buffer{make([]byte, 0, 1024)} }}
 
-// maxKept is the capacity beyond which a buffer is not kept: one huge answer must not hold its memory for good.
+// maxKept is the capacity in bytes beyond which a buffer is not kept: one huge response must not hold its memory for good.
 const maxKept = 1 << 20
 
-// take answers an empty buffer. Whoever takes it gives it back.
+// take returns an empty buffer. Whoever takes it gives it back.
 func take() *buffer { return buffers.Get().(*buffer) }
 
 func (b *buffer) give() {

@@ -14,8 +14,8 @@ import (
 	"github.com/millrace/millrace/shared/queue"
 )
 
-// A claim that is repeated with its Idempotency-Key has the first answer again, also when the instance is to take nothing more; with
-// another body it is refused, and while the first waits it is told so.
+// A claim that is repeated with its Idempotency-Key gets the first response again, also when the instance is to take nothing more;
+// with another body, or while the first still waits, it is refused.
 func TestAClaimIsRepeatedByItsKey(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -56,14 +56,14 @@ func TestAClaimIsRepeatedByItsKey(t *testing.T) {
 		synctest.Wait()
 		wantProblem(t, keyed(`{"wait":5}`, "l"), 409, api.CodeInProgress, "header.Idempotency-Key")
 		group.Wait()
-		time.Sleep(20 * time.Second) // 30 s after the first answer, and extended since
+		time.Sleep(20 * time.Second) // 30 s after the first response, and extended since
 		if got := r.as(t, api.Worker, "POST", "/api/v1/leases/"+first[0].Token+"/complete", `{"result":"ok"}`); got.StatusCode != 200 {
 			t.Errorf("complete = %d %s", got.StatusCode, got.body)
 		}
 	})
 }
 
-// The answer says how long the claim had waited for its tasks, so that a worker knows since when it has them at least.
+// The response says how long the claim had waited for its tasks, so that a worker knows since when it has them at least.
 func TestAClaimSaysHowLongItWaited(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -16,7 +16,7 @@ import (
 // Code says what kind of failure a [Problem] is. Codes are stable: clients, exit statuses and retries rest on them.
 type Code string
 
-// The codes.
+// The codes. The table failures has the status and the meaning of each.
 const (
 	CodeInvalid      Code = "invalid"
 	CodeUnauthorized Code = "unauthorized"
@@ -35,7 +35,7 @@ const (
 	CodeUnavailable  Code = "unavailable"
 )
 
-// failure is what a code means.
+// failure is what a code means over HTTP.
 type failure struct {
 	status  int
 	retry   time.Duration // what Retry-After says; 0: nothing
@@ -61,7 +61,7 @@ var failures = map[Code]failure{
 	CodeUnavailable:  {503, time.Second, "The store cannot be reached or is busy; nothing acknowledged is lost."},
 }
 
-// meanings are what clients are told of the errors that other packages say may happen. Without a text it is the error's own.
+// meanings are what clients are told of the errors of other packages. Where text is empty, it is the error's own.
 var meanings = []struct {
 	err  error
 	code Code
@@ -91,7 +91,7 @@ var meanings = []struct {
 
 const unavailableText = "the store cannot be reached or is busy; try again"
 
-// problemOf answers what a client may know of an error. What it does not recognise is [CodeInternal] and says nothing.
+// problemOf returns what a client may know of an error. One that it does not recognise is [CodeInternal] without details.
 func problemOf(err error) *Problem {
 	if p, ok := errors.AsType[*Problem](err); ok {
 		return p
@@ -119,7 +119,7 @@ func problemOf(err error) *Problem {
 	return problem(CodeInternal, "an unexpected failure; the log has it under the request id")
 }
 
-// refused answers what package event has found wrong, field by field.
+// refused returns what package event has found wrong, field by field.
 func refused(e *event.Error) *Problem {
 	code := CodeInvalid
 	switch e.Reason {

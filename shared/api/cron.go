@@ -24,7 +24,7 @@ func Cron() Resource {
 			Operation: huma.Operation{
 				Method: http.MethodGet, Path: v1 + "/cron/next", OperationID: "cronNext", Tags: []string{"Schedules"},
 				Summary: "When does an expression fire?",
-				Description: "The next times of a cron expression, without declaring anything. What is wrong with an expression is answered " +
+				Description: "The next times of a cron expression, without declaring anything. An expression that is wrong is refused " +
 					"with the character and the reason.",
 				Parameters: cronParams(),
 				Responses:  answers(http.StatusOK, typeJSON, ref("Fires")),
@@ -36,7 +36,7 @@ func Cron() Resource {
 	}
 }
 
-// fires answers when the expression asked about fires; now is what after is by default.
+// fires responds with the times at which the expression in the query fires; now is the default of after.
 func (x *exchange) fires(now time.Time) error {
 	q, err := x.query()
 	if err != nil {
@@ -125,7 +125,7 @@ func cronParams() []*huma.Param {
 	expression := text("")
 	expression.Examples = []any{"0 0/5 9-17 ? * MON-FRI"}
 	return []*huma.Param{
-		queryParam("expr", "6 or 7 fields are Quartz, 5 classic cron; or @daily and its kin, or @every 90s", true, expression),
+		queryParam("expr", "6 or 7 fields are Quartz, 5 classic cron; or @daily and the like, or @every 90s", true, expression),
 		queryParam("tz", "IANA name of the time zone; default UTC", false, text("")),
 		queryParam("after", "The times are after this one; default now", false, dateTime("")),
 		queryParam("count", "How many times are wanted", false, count),
@@ -140,6 +140,6 @@ func firesSchema() *huma.Schema {
 		"times":         listOf(dateTime("")),
 		"description":   text("The expression in words"),
 		"fires_per_day": {Type: "number", Description: "On an average day of the years that the expression names"},
-		"warnings":      listOf(text("What is likely not meant")),
+		"warnings":      listOf(text("A likely mistake")),
 	}, false, "times", "description", "fires_per_day", "warnings")
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/millrace/millrace/shared/api"
 )
 
-// fires is an answer of cron/next.
+// fires is a response of cron/next.
 type fires struct {
 	Times       []string `json:"times"`
 	Description string   `json:"description"`

@@ -16,10 +16,10 @@ type Editor interface {
 	Edit(ctx context.Context, from definition.Origin, change func(inForce *definition.Set) (*definition.Set, error)) (definition.Changes, error)
 }
 
-// edit makes another set of the one in force, and answers whether an object was there before.
+// edit makes another set of the one in force, and returns whether the object was there before.
 type edit func(inForce *definition.Set) (after *definition.Set, there bool, err error)
 
-// put declares the object that the body is, and answers it by show: with 201 where there was none of the name.
+// put declares the object that the body is, and responds by show: with 201 where there was none of the name.
 func (x *exchange) put(e Editor, name string, into func(*definition.Set, []byte) (*definition.Set, bool, error), show func(x *exchange, status int) error) error {
 	b := take()
 	defer b.give()
@@ -41,7 +41,7 @@ func (x *exchange) put(e Editor, name string, into func(*definition.Set, []byte)
 	}
 }
 
-// declare puts what an edit makes in force.
+// declare puts the set that change makes in force.
 func (x *exchange) declare(e Editor, change edit) (there bool, err error) {
 	_, err = e.Edit(x.r.Context(), definition.FromAPI, func(inForce *definition.Set) (after *definition.Set, err error) {
 		after, there, err = change(inForce)
@@ -50,7 +50,7 @@ func (x *exchange) declare(e Editor, change edit) (there bool, err error) {
 	return there, err
 }
 
-// remove takes an object out of the set in force, and answers whether it was there.
+// remove takes an object out of the set in force, and returns whether it was there.
 func (x *exchange) remove(e Editor, name string, outOf func(*definition.Set, string) (*definition.Set, bool)) (there bool, err error) {
 	there, err = x.declare(e, func(inForce *definition.Set) (*definition.Set, bool, error) {
 		after, there := outOf(inForce, name)
@@ -59,7 +59,7 @@ func (x *exchange) remove(e Editor, name string, outOf func(*definition.Set, str
 	return there, definitionProblem(err)
 }
 
-// ofBody answers what a client may know of an object that was refused.
+// ofBody returns what a client may know of an object that was refused.
 func ofBody(err error) error {
 	malformed, ok := errors.AsType[*reading.Error](err)
 	if !ok {
@@ -74,11 +74,11 @@ func ofBody(err error) error {
 
 func nameIn(object []byte) string {
 	var named struct{ Name string }
-	_ = json.Unmarshal(object, &named) // what has none is not it
+	_ = json.Unmarshal(object, &named) // without a name it is ""
 	return named.Name
 }
 
-// objectNamed answers a body that is an object with the name that the path has.
+// objectNamed returns the body, which is an object, with the name that the path has.
 func objectNamed(body []byte, name string) ([]byte, error) {
 	value, err := parseBody(body)
 	if err != nil {

@@ -117,7 +117,7 @@ func (x *exchange) readDocument(b *buffer) error {
 	return x.readPlain(b)
 }
 
-// definitionProblem answers what a client may know of a set that was refused: every mistake with its line.
+// definitionProblem returns what a client may know of a set that was refused: every mistake with its line.
 func definitionProblem(err error) error {
 	if malformed, ok := errors.AsType[*reading.Error](err); ok {
 		return mistaken(problem(codeOf(malformed.Mistakes), "nothing was applied"), malformed.Mistakes)
@@ -131,7 +131,7 @@ func definitionProblem(err error) error {
 	return err
 }
 
-// codeOf answers what is wrong with a text: it is malformed, or has something that is too large.
+// codeOf returns [CodeTooLarge] if one of the mistakes is that something is too large, [CodeInvalid] otherwise.
 func codeOf(mistakes []reading.Mistake) Code {
 	if slices.ContainsFunc(mistakes, func(m reading.Mistake) bool { return m.TooLarge }) {
 		return CodeTooLarge
@@ -139,7 +139,7 @@ func codeOf(mistakes []reading.Mistake) Code {
 	return CodeInvalid
 }
 
-// maxMistakes is how many mistakes one answer lists; a text of nothing else must not be answered by a longer one.
+// maxMistakes is how many mistakes one response lists, so that it does not grow larger than the request.
 const maxMistakes = 1000
 
 func mistaken(p *Problem, mistakes []reading.Mistake) *Problem {

@@ -8,7 +8,7 @@ import (
 	"github.com/millrace/millrace/shared/definition"
 )
 
-// This file describes what operations on definitions take and answer.
+// This file describes what operations on definitions take and return.
 
 func describePutDefinitions() huma.Operation {
 	body := jsonBody(ref("Definitions"), definitionsExample())
@@ -17,9 +17,9 @@ func describePutDefinitions() huma.Operation {
 	}
 	return huma.Operation{
 		Method: http.MethodPut, Path: v1 + "/definitions", OperationID: "putDefinitions", Tags: []string{"Definitions"},
-		Summary: "Declare anew",
-		Description: "Replaces the set in force as a whole, all or nothing, and tells of each object that was added, replaced or " +
-			"removed by an event. Every mistake is listed, with its line. The sections tokens, journal, history, targets, metrics and drain, and " +
+		Summary: "Replace what is declared",
+		Description: "Replaces the set in force as a whole, all or nothing, and emits an event for each object that was added, replaced or " +
+			"removed. Every mistake is listed, with its line. The sections tokens, journal, history, targets, metrics and drain, and " +
 			"new commands, are for the server's own file: 422.",
 		Parameters: []*huma.Param{{
 			Name: "dry_run", In: "query", Description: "Only tell what would change", Schema: &huma.Schema{Type: "boolean", Default: false},
@@ -44,14 +44,14 @@ func definitionSchemas() map[string]*huma.Schema {
 		return list
 	}
 	warnings := listOf(text(""))
-	warnings.Description = "What is likely not meant in schedules: that one never fires again, say"
+	warnings.Description = "Likely mistakes in schedules, such as that one never fires again"
 	return map[string]*huma.Schema{
 		"DefinitionChanges": object("What changed, by the keys of the objects", members{
 			"added": keys("New ones"), "replaced": keys("Changed ones"), "removed": keys("Those that are gone"),
 			"warnings": warnings,
 		}, false, "added", "replaced", "removed"),
 		"Definitions": object("What is declared, as a whole", members{
-			"sources":    named("Sources by their names (seed 001)", declaredSource()),
+			"sources":    named("Sources by their names, whose collections are brought up to date by sync tasks", declaredSource()),
 			"handlers":   listOf(declaredHandler()),
 			"jobs":       listOf(declaredJob()),
 			"queues":     listOf(declaredQueue()),
@@ -116,24 +116,25 @@ func declaredSource() *huma.Schema {
 }
 
 func declaredHandler() *huma.Schema {
-	return object("A handler of events (seed 002)", with(attempting(), members{
+	return object("A handler of events on a canvas", with(attempting(), members{
 		"canvas": nameSchema(""), "space": nameSchema(""), "name": nameSchema(""),
 		"interval": text("Daily, Weekly, Fortnightly, Every 1hr, Every 12hrs or Every 1min: it gets an event so long after it ran last"),
 	}), false, "canvas", "space", "name")
 }
 
 func declaredJob() *huma.Schema {
-	return object("What tasks of a path are run by", with(attempting(), members{
-		"path": pathSchema("Topics (seed 004) lie below /topics/"), "queue": nameSchema("Default: of a topic the one that names it, or main"),
+	return object("What runs the tasks of a path", with(attempting(), members{
+		"path": pathSchema("The job of the topic a/b is /topics/a/b"), "queue": nameSchema("Default: the queue that names the topic, or else main"),
 	}), false, "path")
 }
 
-// attempting are the members of whatever says how tasks are run.
+// attempting returns the members of whatever says how tasks are run.
 func attempting() members {
 	return members{
 		"target": ref("Target"), "attempts": {Type: "integer", Description: "At least 1; -1 has no end"},
-		"retry_delay": span("Between attempts"), "on_error": choice("What a thrown error does", "retry", "reject"),
-		"timeout": span("How long one attempt may take; default a day"), "lease": span("How long it is held without a heartbeat"),
+		"retry_delay": span("The pause between attempts"),
+		"on_error":    choice("Whether a task whose target throws an error is tried again or rejected", "retry", "reject"),
+		"timeout":     span("How long one attempt may take; default a day"), "lease": span("How long it is held without a heartbeat"),
 	}
 }
 
@@ -150,21 +151,23 @@ func declaredQueue() *huma.Schema {
 		"topics":       listOf(text("A topic; a/* all below a, a/. its children, * all")),
 		"type":         choice("Default unordered", "unordered", "ordered", "round-robin"),
 		"max_parallel": {Type: "number", Description: "From 1, a share of the cores, such as 0.5, or -1 for as many as there are; default: no limit"},
-		"ranking":      {Type: "integer", Default: 0, Description: "The highest takes a topic that several queues name; among equals the first"},
+		"ranking":      {Type: "integer", Default: 0, Description: "Of several queues that name a topic, the one with the highest ranking gets its jobs; among equals the first"},
 		"retries":      whole("Default 10; -1 has no end", -1),
 		"retry_delay":  span("Default 2s"),
-		"keep_jobs":    {Type: "boolean", Description: "Keep those that succeeded in the history"},
+		"keep_jobs":    {Type: "boolean", Description: "Whether the history keeps jobs that succeeded"},
 		"weights":      named("By fairness key, or by a pattern: /a/* one level, /a/** all below", whole("", 1)),
 	}, false, "name")
 }
 
 func declaredSchedule() *huma.Schema {
 	return object("Tasks at regular times", members{
-		"name": nameSchema(""), "cron": text("Quartz, classic, @daily and its kin, @every 90s; this or date"),
-		"date": dateTime("The only time at which it fires; a new one is not past"), "timezone": text("IANA name; default UTC"),
-		"dst": choice("Default cron", "cron", "quartz"), "job": pathSchema("A collection's, a handler's or a job's path, or a topic's"),
-		"payload": {Description: "Of its tasks"}, "misfire": choice("What becomes of ticks that nobody could make in time: none, the newest, or all up to 1,000; default once", "skip", "once", "all"),
-		"overlap": choice("Default allow", "allow", "skip", "queue"),
+		"name": nameSchema(""), "cron": text("6 or 7 fields are Quartz, 5 classic cron; or @daily and the like, or @every 90s. Either this or date"),
+		"date":     dateTime("The only time at which it fires; in a new schedule it must not be past"),
+		"timezone": text("IANA name; default UTC"),
+		"dst":      choice("Default cron", "cron", "quartz"), "job": pathSchema("A collection's, a handler's or a job's path, or a topic's"),
+		"payload": {Description: "What its tasks are given: any JSON"},
+		"misfire": choice("Which of the ticks that were missed are made later: none, the newest, or all up to 1,000; default once", "skip", "once", "all"),
+		"overlap": choice("What a tick's task does while that of an earlier tick runs: runs too, is dropped, or waits; default allow", "allow", "skip", "queue"),
 	}, false, "name", "job")
 }
 
@@ -172,5 +175,5 @@ func declaredChain() *huma.Schema {
 	node := object("A station; without a job it is an end", members{
 		"id": nameSchema(""), "job": pathSchema(""), "next": nameSchema("Where an order goes on"), "error": nameSchema("Where it goes after a failure"),
 	}, false, "id")
-	return object("A way of orders through several jobs (seed 000)", members{"path": pathSchema("Without a comma"), "nodes": listOf(node)}, false, "path", "nodes")
+	return object("A job chain: the way of orders through several jobs", members{"path": pathSchema("Without a comma"), "nodes": listOf(node)}, false, "path", "nodes")
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/millrace/millrace/shared/queue"
 )
 
-// nested is an object of so many levels.
+// nested returns an object of that many levels.
 func nested(depth int) string {
 	return strings.Repeat(`{"a":`, depth-1) + "{}" + strings.Repeat("}", depth-1)
 }
@@ -20,7 +20,7 @@ type ask struct {
 	name, method, path string
 	before, after      string // of the value
 	location           string
-	status             int // of what is not too deep
+	status             int // of a value that is not too deep
 	role               api.Role
 	header             []string
 }

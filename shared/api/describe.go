@@ -10,10 +10,10 @@ import (
 	"github.com/millrace/millrace/shared/event"
 )
 
-// This file describes the journal's operations: their parameters, bodies and answers.
+// This file describes the journal's operations: their parameters, bodies and responses.
 
-const aboutEvents = `Events after the EventId given by after, oldest first; waits for the first one as long as timeout says. The answer
-is NonEmpty, Empty or Torn. Go on after the last event read, or after lastEventId; never after the answer's own eventId.
+const aboutEvents = `Events after the EventId given by after, oldest first; waits for the first one as long as timeout says. The response
+is NonEmpty, Empty or Torn. Go on after the last event read, or after lastEventId; never after the response's own eventId.
 Torn means that events after the one given have been evicted: read a snapshot and begin again.
 
 With Accept text/event-stream or application/x-ndjson the events come as a stream until the timeout, if there is one, is
@@ -46,8 +46,8 @@ func durations() *huma.Schema {
 // pathForm matches one path of a query, without its leading slash.
 const pathForm = `(?:[^/|*]+(?:/[^/|*]+)*(?:/\*?)?|\*)`
 
-// returned describes what return may say of the kind: its snapshot, or the statistics, or types of its events; of no
-// kind, those of every kind.
+// returned describes the values of the parameter return for a kind: its snapshot, the statistics, or types of its
+// events; for no kind, the types of every kind.
 func returned(a *API, k *kind) *huma.Schema {
 	types, families := []string{event.Any}, event.Families()
 	var alone []any
@@ -85,7 +85,7 @@ func listed(item *huma.Schema, most int) *huma.Schema {
 	return list
 }
 
-// eventParams describes the query; of no kind, the parameter return may be missing.
+// eventParams describes the query; for no kind, the parameter return may be missing.
 func eventParams(a *API, k *kind) []*huma.Param {
 	joined, least, most := false, float64(math.MinInt32), float64(math.MaxInt32)
 	asked := &huma.Param{
@@ -108,7 +108,7 @@ func eventParams(a *API, k *kind) []*huma.Param {
 	}
 }
 
-// eventAnswers describes the forms in which events come; others are answers beside them.
+// eventAnswers describes the forms in which events come; others are further forms of the response in JSON.
 func eventAnswers(others ...*huma.Schema) map[string]*huma.Response {
 	seq := ref("Events")
 	if len(others) > 0 {
@@ -157,7 +157,7 @@ func (k *kind) describePost(a *API) huma.Operation {
 	return op
 }
 
-// journalSchemas describes what these operations take and answer.
+// journalSchemas describes what these operations take and return.
 func journalSchemas() map[string]*huma.Schema {
 	all := map[string]*huma.Schema{
 		"Event":      eventSchema(),
@@ -181,11 +181,11 @@ func journalSchemas() map[string]*huma.Schema {
 	return all
 }
 
-func stamp() *huma.Schema { return eventID("Time stamp of the answer; never to be used as after") }
+func stamp() *huma.Schema { return eventID("Time stamp of the response; never to be used as after") }
 
 func seqSchema() *huma.Schema {
 	s := oneOf(ref("NonEmpty"), ref("Empty"), ref("Torn"))
-	s.Description = "What happened since"
+	s.Description = "What happened after the EventId given"
 	return s
 }
 

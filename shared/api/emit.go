@@ -12,7 +12,7 @@ import (
 	"github.com/millrace/millrace/shared/journal"
 )
 
-// base is where the calls of seed 000 lie.
+// base is the path of the calls of JobScheduler's event API.
 const base = "/jobscheduler/master/api"
 
 // Emitter appends events; a [journal.Journal] is one.
@@ -22,7 +22,7 @@ type Emitter interface {
 
 // Emit mounts POST event: custom events, appended all at once or not at all.
 //
-// This is the hottest operation, so it reads, parses and answers without reflection.
+// This is the most frequent operation, so it reads, parses and renders without reflection.
 func Emit(j Emitter) Resource {
 	return func(a *API) {
 		e := &emission{journal: j}
@@ -31,7 +31,7 @@ func Emit(j Emitter) Resource {
 				Method: http.MethodPost, Path: base + "/event", OperationID: "emit", Tags: []string{"Journal"},
 				Summary: "Emit events",
 				Description: "Appends custom events, all or none, in the order given. The same Idempotency-Key and body within 24 h " +
-					"gives the first answer again.",
+					"gives the first response again.",
 				Parameters:  []*huma.Param{idempotencyKey()},
 				RequestBody: jsonBody(ref("Emission"), emissionExample()),
 				Responses:   answers(http.StatusCreated, typeJSON, ref("Emitted")),
@@ -73,7 +73,7 @@ func (e *emission) handle(x *exchange) error {
 	return nil
 }
 
-// emitted answers the ids, rendered into b; the same ones for a repeated request.
+// emitted responds with the ids, rendered into b; a repeated request gets the same ones.
 func (x *exchange) emitted(b *buffer, r journal.Receipt) {
 	if r.Replayed {
 		x.replayed(true)
@@ -92,10 +92,10 @@ func (x *exchange) emitted(b *buffer, r journal.Receipt) {
 	x.json(http.StatusCreated, b.bytes)
 }
 
-// maxKey is how long an Idempotency-Key may be.
+// maxKey is how many characters an Idempotency-Key may have.
 const maxKey = 255
 
-// idempotency answers the request's, nil if it asks for none. Keys are visible ASCII, of the token and this route.
+// idempotency returns the request's idempotency, nil if it has no key. Keys are visible ASCII; their scope is the token and the route.
 func (x *exchange) idempotency(body []byte) (*journal.Idempotency, error) {
 	values := x.r.Header["Idempotency-Key"]
 	if len(values) == 0 {

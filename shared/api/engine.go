@@ -16,7 +16,7 @@ import (
 	"github.com/millrace/millrace/shared/task"
 )
 
-// v1 is where the calls lie that are not those of seed 000.
+// v1 is the path of all other calls but those of JobScheduler's event API.
 const v1 = "/api/v1"
 
 // Engine keeps tasks; a [queue.Queue] is one.
@@ -34,14 +34,14 @@ type Engine interface {
 	OldestWaiting(ctx context.Context, prefix string) (map[string]time.Time, error)
 }
 
-// Definitions answer what is declared; a [definition.Book] does.
+// Definitions returns what is declared; a [definition.Book] is one.
 type Definitions interface {
-	Current(ctx context.Context) (*definition.Set, error) // as it was some seconds ago, perhaps
-	Refresh(ctx context.Context) (*definition.Set, error) // as it is
+	Current(ctx context.Context) (*definition.Set, error) // the set in force, perhaps as it was some seconds ago
+	Refresh(ctx context.Context) (*definition.Set, error) // the set in force now
 }
 
-// search answers what is declared, as it is now where the current set has not what is sought: another process may have
-// declared it a moment ago.
+// search returns what is declared; it reads that anew if the current set does not have what is sought, since another
+// process may have declared it a moment ago.
 func search(ctx context.Context, d Definitions, has func(*definition.Set) bool) (*definition.Set, error) {
 	set, err := d.Current(ctx)
 	if err != nil || has(set) {
@@ -50,7 +50,7 @@ func search(ctx context.Context, d Definitions, has func(*definition.Set) bool) 
 	return d.Refresh(ctx)
 }
 
-// find answers the task whose id the path holds, if it is one of the dialect. Any other id is a 404, malformed ones too.
+// find returns the task whose id the path holds, if it is one of the dialect. Any other id is a 404, malformed ones too.
 func (x *exchange) find(e Engine, dialect task.Dialect) (task.Task, error) {
 	t, err := x.findAny(e)
 	if err == nil && t.Dialect != dialect {
@@ -59,7 +59,7 @@ func (x *exchange) find(e Engine, dialect task.Dialect) (task.Task, error) {
 	return t, err
 }
 
-// findAny answers the task whose id the path holds.
+// findAny returns the task whose id the path holds.
 func (x *exchange) findAny(e Engine) (task.Task, error) {
 	id, err := task.ParseID(x.r.PathValue("id"))
 	if errors.Is(err, task.ErrID) {
@@ -80,8 +80,8 @@ func (x *exchange) fill(e Engine, t *task.Task) error {
 	return err
 }
 
-// each calls show with the tasks of a page, their payloads fetched, and answers where the list goes on: before the page's end,
-// behind the last one shown, if the answer is as large as the host can carry.
+// each calls show with the tasks of a page, their payloads fetched, and returns where the list goes on: before the page's end,
+// after the last one shown, if the response is as large as the host can carry.
 func (x *exchange) each(e Engine, page *queue.Page, after func(*task.Task) string, show func(*task.Task)) (cursor string, err error) {
 	size := 0
 	for i := range page.Tasks {
@@ -107,7 +107,7 @@ type submission struct {
 	flight      flight
 }
 
-// add enqueues tasks. What says the same thing again under the same Idempotency-Key must have the same content.
+// add enqueues tasks. A request that repeats an Idempotency-Key must have the same content.
 func (s *submission) add(x *exchange, content []byte, news ...queue.New) (queue.Enqueued, error) {
 	once, leave, err := s.flight.once(x, content)
 	if err != nil {
@@ -150,7 +150,7 @@ func (s *submission) enqueue(x *exchange, once *queue.Once, news []queue.New) (q
 	return all, nil
 }
 
-// traceOf answers the traceparent of a request, "" if there is none that is one (W3C Trace Context).
+// traceOf returns the traceparent of a request, "" if there is none or it is malformed (W3C Trace Context).
 func traceOf(h http.Header) string {
 	trace := first(h, "Traceparent")
 	if len(trace) != len("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01") || trace[:3] != "00-" {
@@ -166,7 +166,7 @@ func traceOf(h http.Header) string {
 	return trace
 }
 
-// answer answers a value as JSON.
+// value responds with a value as JSON.
 func (x *exchange) value(status int, value any) error {
 	b := take()
 	defer b.give()
@@ -194,7 +194,7 @@ func (b *buffer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// done answers that an act took effect, and nothing else.
+// done responds with a 204: the act took effect, and there is nothing more to say.
 func (x *exchange) done() error {
 	x.WriteHeader(http.StatusNoContent)
 	return nil
@@ -220,7 +220,7 @@ var states = []task.State{
 	task.Waiting, task.Ready, task.Running, task.Succeeded, task.Failed, task.Rejected, task.Stopped, task.Dropped, task.Missing,
 }
 
-// statusesOf answers a dialect's words, each once.
+// statusesOf returns a dialect's words for the states, each once.
 func statusesOf(d task.Dialect) []task.Status {
 	var all []task.Status
 	for _, state := range states {

@@ -22,7 +22,7 @@ type Reader interface {
 	Stamp(atLeast event.ID) event.ID
 }
 
-// Events mounts GET event: the events of all kinds of objects, as one answer, a stream or a batch.
+// Events mounts GET event: the events of all kinds of objects, as one response, a stream or a batch.
 func Events(j Reader) Resource {
 	return func(a *API) {
 		a.route(operation{
@@ -56,7 +56,7 @@ type question struct {
 	bounded bool // a timeout was given
 }
 
-// ask reads what the query asks for; otherwise is what return means where it is missing, "" that it must be there.
+// ask reads what the query asks for; otherwise is the default of the parameter return, "" if it must be given.
 func (x *exchange) ask(otherwise string) (*question, error) {
 	query, err := x.query()
 	if err != nil {
@@ -85,7 +85,7 @@ func (q *question) request(x *exchange) journal.Request {
 	}
 }
 
-// answer reads the events that q asks for and answers them in the form that the client prefers.
+// answer reads the events that q asks for and responds in the form that the client prefers.
 func (x *exchange) answer(j Reader, q *question) error {
 	form := preferred(x.r.Header, typeJSON, typeSSE, typeNDJSON, typeBatch)
 	if form != typeJSON {
@@ -105,8 +105,8 @@ func (x *exchange) answer(j Reader, q *question) error {
 	return x.once(j, q, form)
 }
 
-// resume takes what the client has seen last, from the header by which event streams go on; it is newer than the
-// after of the URL that the stream was first opened with.
+// resume reads the last id that the client has seen from the header Last-Event-ID; it is newer than the after in the
+// URL with which the stream was first opened.
 func (q *question) resume(h http.Header) (err error) {
 	if seen := first(h, "Last-Event-Id"); seen != "" {
 		q.started = true
@@ -115,14 +115,14 @@ func (q *question) resume(h http.Header) (err error) {
 	return err
 }
 
-// head answers what a GET would, without the events: nobody would see them, so there is nothing to wait for.
+// head responds as a GET does, without the events: the client would not get them, so there is nothing to wait for.
 func (x *exchange) head(form string) error {
 	x.Header()["Content-Type"] = []string{form}
 	x.WriteHeader(http.StatusOK)
 	return nil
 }
 
-// once answers what is there, waiting for the first event as long as q says.
+// once responds with what is there, after waiting for the first event as long as q says.
 func (x *exchange) once(j Reader, q *question, form string) error {
 	answer, err := x.poll(j, q)
 	if err != nil {
@@ -157,7 +157,7 @@ func (x *exchange) poll(j Reader, q *question) (journal.Answer, error) {
 	return answer, x.measured("read", &answer, err)
 }
 
-// measured counts what came of reading, and answers err.
+// measured counts what came of reading, and returns err.
 func (x *exchange) measured(operation string, answer *journal.Answer, err error) error {
 	outcome := "events"
 	switch {
@@ -179,7 +179,7 @@ func (x *exchange) waiting(change int) {
 	x.unhurried()
 }
 
-// seqOf answers the answer as seed 000 has it.
+// seqOf returns what was read as NonEmpty, Empty or Torn, as in JobScheduler's event API.
 func seqOf(answer *journal.Answer, stamp event.ID) event.Seq {
 	switch {
 	case answer.Torn:
@@ -191,8 +191,8 @@ func seqOf(answer *journal.Answer, stamp event.ID) event.Seq {
 	}
 }
 
-// last is the newest id that the answer tells of, below which its stamp must not be; an after that is only given back is
-// none.
+// last returns the newest id in what was read, below which its stamp must not be; 0 if there is none but the
+// after of the request.
 func last(answer *journal.Answer, after event.ID) event.ID {
 	newest := event.ID(0)
 	if answer.LastEventID > after {

@@ -20,7 +20,7 @@ const three = `[{"TYPE":"Added","key":"/a/x","n":1},{"TYPE":"Changed","key":"/a/
 
 func id(n int) event.ID { return firstID + event.ID(n) }
 
-// seq is seed 000's answer.
+// seq is the response of JobScheduler's event API.
 type seq struct {
 	TYPE           string
 	EventID        event.ID `json:"eventId"`
@@ -286,7 +286,7 @@ func TestEventsArriveWhileWaiting(t *testing.T) {
 	})
 }
 
-// TestEventsEndWithTheServer: a reader that waits while the server ends is told to ask again, and nobody is alarmed.
+// TestEventsEndWithTheServer: a reader that waits while the server ends is told to ask again, and no error is logged.
 func TestEventsEndWithTheServer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 )
 
 func ExampleNew() {
-	journal := newFake() // a journal.Journal in earnest
+	journal := newFake() // in production, a journal.Journal
 	handler := api.New(
 		api.Options{Tokens: []api.Token{api.NewToken("ci", api.Operator, "secret")}},
 		api.Emit(journal), api.Events(journal), api.Objects(journal), api.Operations(api.Probes{}),

@@ -14,16 +14,16 @@ import (
 	"github.com/millrace/millrace/shared/journal"
 )
 
-// The media types of answers.
+// The media types of responses.
 const (
 	typeJSON    = "application/json"
 	typeProblem = "application/problem+json"
 )
 
-// statusGone is logged and counted, never sent, where a client left before its answer.
+// statusGone is logged and counted, never sent, where a client left before the response.
 const statusGone = 499
 
-// exchange is one request and its answer. It is the ResponseWriter that everything behind the API writes to.
+// exchange is one request and its response. It is the ResponseWriter that everything behind the API writes to.
 type exchange struct {
 	http.ResponseWriter
 	r   *http.Request
@@ -34,8 +34,8 @@ type exchange struct {
 	route   string // pattern of the operation, "" until it is known
 	began   time.Time
 	status  int   // sent; 0: nothing yet
-	size    int64 // bytes of the answer's body
-	cause   error // the inside of a failure, for the log
+	size    int64 // bytes of the response's body
+	cause   error // the error behind a failure, for the log
 	patient bool  // it waits or streams by intention, so is not slow
 }
 
@@ -45,7 +45,7 @@ var (
 	noStore = []string{"no-store"}
 )
 
-// begin answers the exchange of a request, with the headers that every answer has.
+// begin returns the exchange of a request, with the headers that every response has.
 func (a *API) begin(w http.ResponseWriter, r *http.Request) *exchange {
 	x := &exchange{ResponseWriter: w, r: r, api: a, id: requestID(r), began: time.Now()}
 	h := w.Header()
@@ -55,7 +55,7 @@ func (a *API) begin(w http.ResponseWriter, r *http.Request) *exchange {
 	return x
 }
 
-// requestID answers the client's X-Request-Id if it is one to repeat in logs, or a fresh one.
+// requestID returns the client's X-Request-Id if it is fit for logs, or a fresh one.
 func requestID(r *http.Request) string {
 	id := first(r.Header, "X-Request-Id")
 	if len(id) < 1 || len(id) > 64 {
@@ -109,7 +109,7 @@ func (x *exchange) identify() error {
 	return problem(CodeUnauthorized, "this token is not known")
 }
 
-// demand answers nil if whoever asks may do that, a 401 or a 403 otherwise.
+// demand returns nil if the client has the right, a 401 or a 403 otherwise.
 func (x *exchange) demand(right Right) error {
 	if right == Anyone {
 		return nil
@@ -123,10 +123,10 @@ func (x *exchange) demand(right Right) error {
 	return nil
 }
 
-// json answers with a body that is JSON already.
+// json responds with a body that is JSON already.
 func (x *exchange) json(status int, body []byte) { x.bytes(status, typeJSON, body) }
 
-// bytes answers with a whole body of that media type.
+// bytes responds with a whole body of that media type.
 func (x *exchange) bytes(status int, kind string, body []byte) {
 	h := x.Header()
 	h["Content-Type"] = []string{kind}
@@ -135,8 +135,8 @@ func (x *exchange) bytes(status int, kind string, body []byte) {
 	_, _ = x.Write(body) // the client has left; there is nobody to tell
 }
 
-// fail answers with the problem that err is. Where the answer has begun it is broken off, so that the client sees that
-// it is not whole.
+// fail responds with the problem that err is. A response that has begun is broken off, so that the client sees that it
+// is not whole.
 func (x *exchange) fail(err error) {
 	x.cause = err
 	if x.status != 0 {
@@ -148,8 +148,8 @@ func (x *exchange) fail(err error) {
 	}
 }
 
-// left reports whether the failure is that the client has left. Where the host ended the request instead, the client is
-// still there for the answer; nobody can tell the two apart.
+// left reports whether the failure is that the client has left. It is true also where the host ended the request and the
+// client still waits for the response: the two cannot be told apart.
 func (x *exchange) left(err error) bool {
 	return errors.Is(err, context.Canceled) && x.r.Context().Err() != nil
 }
@@ -181,7 +181,7 @@ func (x *exchange) end() {
 	}
 }
 
-// crash answers what is still to be thrown: nothing if the client could be told, or the signal to break off.
+// crash logs a panic and returns what is still to be thrown: nil if the client could be told, or the signal to break off.
 func (x *exchange) crash(reason any) any {
 	x.api.log.Error("handler panicked",
 		"request_id", x.id, "route", x.name(), "reason", reason, "stack", string(debug.Stack()))
@@ -192,7 +192,7 @@ func (x *exchange) crash(reason any) any {
 	return nil
 }
 
-// name is the route, or "none": paths that lead nowhere are the client's words and have no place in measurements.
+// name returns the route, or "none": paths that lead nowhere are the client's words and have no place in measurements.
 func (x *exchange) name() string {
 	if x.route == "" {
 		return "none"
@@ -200,9 +200,8 @@ func (x *exchange) name() string {
 	return x.route
 }
 
-// log tells of failures as errors, of slow requests as warnings, and of everything else at level debug: also of requests
-// cut short because the server ends, whose clients ask the next one. It knows the token's name, never the token; neither
-// query nor payload.
+// log logs failures as errors, slow requests as warnings, and everything else at level debug: also requests cut short
+// because the server ends, whose clients ask the next one. It logs the token's name, never the token, the query or a payload.
 func (x *exchange) log(took time.Duration) {
 	level, message := slog.LevelDebug, "request"
 	switch {

@@ -13,8 +13,8 @@ import (
 	"github.com/millrace/millrace/shared/journal"
 )
 
-// fakeJournal is a journal in memory that can be told to fail, to be torn and to hold other snapshots than it folds. What
-// it stands for is tested where it is: here it is the surface that matters.
+// fakeJournal is a journal in memory that can be told to fail, to be torn and to hold given snapshots. The real journal is
+// tested in its own package; here the HTTP surface is.
 type fakeJournal struct {
 	mu        sync.Mutex
 	events    []event.Event
@@ -29,7 +29,7 @@ type fakeJournal struct {
 	emits     int
 }
 
-// firstID is what the fake's ids count from.
+// firstID is the first of the fake's ids.
 const firstID = event.ID(1_478_257_655_827_000)
 
 // object is one element of a snapshot.
@@ -76,7 +76,7 @@ func (f *fakeJournal) Emit(ctx context.Context, events []event.Event, once *jour
 	return receipt, nil
 }
 
-// close makes everything answer ErrClosed, waiting readers too.
+// close makes every call return ErrClosed, those of waiting readers too.
 func (f *fakeJournal) close() {
 	f.mu.Lock()
 	defer f.mu.Unlock()

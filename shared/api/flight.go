@@ -6,11 +6,11 @@ import (
 	"github.com/millrace/millrace/shared/journal"
 )
 
-// inKeyHeader is where problems with the key are located.
+// inKeyHeader is the location of problems with the key.
 const inKeyHeader = "header.Idempotency-Key"
 
-// flight is the idempotency keys that requests of this process are at work on. Between processes the journal decides;
-// here the second of two is told at once.
+// flight is the idempotency keys of requests under way in this process. Between processes the journal decides; here the
+// second of two requests is refused at once.
 type flight struct {
 	mu   sync.Mutex
 	keys map[flightKey]struct{}
@@ -18,7 +18,7 @@ type flight struct {
 
 type flightKey struct{ scope, key string }
 
-// once answers the request's idempotency, with its key taken until leave is called; nil if it asks for none.
+// once returns the request's idempotency, with its key taken until leave is called; nil if it has no key.
 func (f *flight) once(x *exchange, content []byte) (once *journal.Idempotency, leave func(), err error) {
 	if once, err = x.idempotency(content); err != nil {
 		return nil, nil, err
@@ -27,14 +27,14 @@ func (f *flight) once(x *exchange, content []byte) (once *journal.Idempotency, l
 	return once, leave, err
 }
 
-// replayed says in the answer's header whether it is an earlier one.
+// replayed sets the header that says that the response is an earlier one, if it is.
 func (x *exchange) replayed(is bool) {
 	if is {
 		x.Header().Set("Idempotent-Replayed", "true")
 	}
 }
 
-// enter takes the key until the answer is called; a 409 says that another request has it. No key is always free.
+// enter takes the key until leave is called; a 409 says that another request has it. Without a key it always succeeds.
 func (f *flight) enter(once *journal.Idempotency) (leave func(), err error) {
 	if once == nil {
 		return func() {}, nil

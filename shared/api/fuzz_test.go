@@ -10,7 +10,7 @@ import (
 	"github.com/millrace/millrace/shared/api"
 )
 
-// Whatever is sent, the answer is no failure of the server, and every refusal is a whole problem.
+// Whatever is sent, the response is no failure of the server, and every refusal is a complete problem.
 func FuzzRequest(f *testing.F) {
 	f.Add("GET", "event", "return=Event&after=0&limit=3", "", "application/json")
 	f.Add("GET", "order/aFolder/|/b", "return=OrderOverview", "", "text/event-stream;q=0.5, */*")

@@ -2,8 +2,8 @@ package api
 
 import "net/http"
 
-// Guard answers next behind the API's own check that whoever asks has the right; others get a 401 or a 403. It is for what
-// a host serves beside the resources, such as deliveries of triggers.
+// Guard returns a handler that checks, as the API does, that the client has the right, and then calls next; others get a
+// 401 or a 403. It is for what a host serves beside the resources, such as deliveries of triggers.
 func (a *API) Guard(right Right, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		x := a.begin(w, r)

@@ -13,7 +13,7 @@ import (
 	"github.com/millrace/millrace/shared/task"
 )
 
-// Handlers mounts the calls about handlers (seed 002): their events, how they stand, and the rules that hold them.
+// Handlers mounts the calls about handlers, as Dark has them: their events, their state, and the rules that hold them.
 func Handlers(e Engine, d Definitions) Resource {
 	return func(a *API) {
 		h := &handlerReading{engine: e, definitions: d}
@@ -51,7 +51,7 @@ func (h *handlerReading) mountEvents(a *API) {
 	})
 }
 
-// eventView is the row of seed 002.
+// eventView is an event of a handler as clients see it, with the columns of Dark's events.
 type eventView struct {
 	ID              task.ID         `json:"id"`
 	Status          task.Status     `json:"status"`
@@ -160,7 +160,7 @@ func (h *handlerReading) mountHandlers(a *API) {
 		Operation: huma.Operation{
 			Method: http.MethodGet, Path: canvasPath + "/handlers", OperationID: "handlers", Tags: []string{"Handlers"},
 			Summary:     "The handlers of a canvas",
-			Description: "Those that are defined, those that a rule holds, and those that events are missing.",
+			Description: "Those that are defined, those that a rule holds, and those that are missing but have events.",
 			Parameters:  append([]*huma.Param{pathParam("canvas", "")}, pageParams()...),
 			Responses:   pageOf(object("", members{"handlers": listOf(ref("Handler"))}, false, "handlers")), Errors: []int{400, 503},
 		},
@@ -168,7 +168,7 @@ func (h *handlerReading) mountHandlers(a *API) {
 	})
 }
 
-// handlerView is how a handler stands.
+// handlerView is a handler as clients see it: its state, and its events counted by status.
 type handlerView struct {
 	Name       string                `json:"name"`
 	Space      string                `json:"space"`
@@ -206,7 +206,7 @@ func (h *handlerReading) handlers(x *exchange) error {
 	return x.value(http.StatusOK, map[string][]handlerView{"handlers": views})
 }
 
-// look answers all handlers of a canvas by path.
+// look returns all handlers of a canvas by path.
 func (h *handlerReading) look(ctx context.Context, canvas string) (map[string]*handlerView, error) {
 	set, err := h.definitions.Current(ctx)
 	if err != nil {
@@ -241,7 +241,7 @@ func (h *handlerReading) look(ctx context.Context, canvas string) (map[string]*h
 	return all, nil
 }
 
-// see answers the view of the handler of that path, a new one if it is not there yet; nil if no handler can have it.
+// see returns the view of the handler of that path, a new one if it is not there yet; nil if no handler can have the path.
 func see(all map[string]*handlerView, path string) *handlerView {
 	if v := all[path]; v != nil {
 		return v
@@ -261,9 +261,10 @@ func see(all map[string]*handlerView, path string) *handlerView {
 func handlerEventSchema(status *huma.Schema) *huma.Schema {
 	return object("An event of a handler", members{
 		"id": text(""), "status": status, "canvas": text(""), "space": text(""), "name": text(""), "modifier": text(""),
-		"value": {Description: "Any JSON"}, "retries": whole("How often it was tried again", 0), "delay_until": dateTime("Not before"),
-		"enqueued_at": dateTime(""), "last_processed_at": dateTime("Not there until then"),
-		"dequeued_by": text("Who runs or ran it last; not there until then"),
+		"value": {Description: "Any JSON"}, "retries": whole("How often it was tried again", 0),
+		"delay_until": dateTime("It does not start before this time"),
+		"enqueued_at": dateTime(""), "last_processed_at": dateTime("Left out until it was started"),
+		"dequeued_by": text("The process that runs or ran it last; left out until it was started"),
 	}, false, "id", "status", "canvas", "space", "name", "modifier", "value", "retries", "delay_until", "enqueued_at")
 }
 
@@ -278,6 +279,6 @@ func handlerSchema() *huma.Schema {
 		"name": text(""), "space": text(""),
 		"state":          choice("block wins over pause", "run", "pause", "block"),
 		"counts":         object("Of its events, by status", counts, false, names...),
-		"oldest_wait_ms": whole("Since the oldest waiting event was emitted; not there where none waits", 0),
+		"oldest_wait_ms": whole("Milliseconds since the oldest waiting event was emitted; left out where none waits", 0),
 	}, false, "name", "space", "state", "counts")
 }

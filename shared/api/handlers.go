@@ -22,7 +22,7 @@ const (
 	maxEvents   = 1000 // of one batch
 	maxModifier = 255  // characters
 
-	anyModifier = "_" // of an event that has none (seed 002)
+	anyModifier = "_" // of an event that has none
 )
 
 // handlerName names a handler: its name in a space of a canvas.
@@ -40,7 +40,7 @@ func (x *exchange) handler() (h handlerName, err error) {
 	return h, err
 }
 
-// named reads a name that is a segment of the path: one that something could be defined by.
+// named reads a name that is a segment of the path, and checks that something can be defined by it.
 func (x *exchange) named(parameter string) (string, error) {
 	name := x.r.PathValue(parameter)
 	if !utf8.ValidString(name) {
@@ -52,7 +52,7 @@ func (x *exchange) named(parameter string) (string, error) {
 	return name, nil
 }
 
-// path is that of the handler's job.
+// path returns the path of the handler's job.
 func (h handlerName) path() string {
 	return definition.Handler{Canvas: h.canvas, Space: h.space, Name: h.name}.Path()
 }
@@ -60,7 +60,7 @@ func (h handlerName) path() string {
 // canvasPrefix is what the paths of all handlers of a canvas begin with.
 func canvasPrefix(canvas string) string { return "/canvases/" + canvas + "/" }
 
-// handlerOf answers whose job has that path.
+// handlerOf returns the handler whose job has that path.
 func handlerOf(path string) (h handlerName, ok bool) {
 	rest, ok := strings.CutPrefix(path, "/canvases/")
 	if !ok {
@@ -123,7 +123,7 @@ func readNewEvent(location string, value jsontext.Value) (e newEvent, err error)
 	return e, err
 }
 
-// addedView is the answer to an event.
+// addedView is an event that was emitted, as clients see it.
 type addedView struct {
 	ID     task.ID     `json:"id"`
 	Status task.Status `json:"status"`
@@ -216,7 +216,7 @@ func newEventSchema() *huma.Schema {
 	least, most := 1, maxModifier
 	return object("An event for a handler", members{
 		"value":       {Description: "What the handler is given: any JSON, up to 256 KiB"},
-		"delay_until": dateTime("Not before; default: at once"),
+		"delay_until": dateTime("It does not start before this time; default: at once"),
 		"modifier":    {Type: "string", Default: anyModifier, MinLength: &least, MaxLength: &most},
 	}, false, "value")
 }

@@ -27,7 +27,7 @@ func (w *works) emit(t *testing.T, name, body string) emitted {
 	return into[emitted](t, w.as(t, api.Producer, "POST", handlerOf(name)+"/events", body), 202)
 }
 
-// row is an event as seed 002 has it.
+// row is an event of a handler as a client reads it.
 type row struct {
 	ID              string
 	Status          string
@@ -48,7 +48,7 @@ func (w *works) row(t *testing.T, id string) row {
 	return into[row](t, w.as(t, api.Viewer, "GET", shop+"/events/"+id, ""), 200)
 }
 
-// The life of an event in the seed's words: three attempts, five minutes apart.
+// The life of an event in Dark's words: three attempts, five minutes apart.
 func TestHandlerEventLife(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -236,7 +236,7 @@ func TestHandlerEventBatch(t *testing.T) {
 	}
 }
 
-// The first answer is given again, whatever has become of the event.
+// A repeated request gets the first response again, whatever has become of the event.
 func TestHandlerEventOnce(t *testing.T) {
 	t.Parallel()
 	w := working(t)
@@ -311,7 +311,7 @@ func TestListHandlerEvents(t *testing.T) {
 	}
 }
 
-// Large values make the answers shorter, not larger than the host can carry.
+// Large values make pages shorter, not larger than the host can carry.
 func TestListLargeHandlerEvents(t *testing.T) {
 	t.Parallel()
 	w := working(t, func(o *api.Options) { o.MaxAnswer = 300_000 })

@@ -79,7 +79,7 @@ func (r *remote) mountInstances(a *API) {
 		Errors:    []int{400, 409, 413, 415, 422, 503},
 	}, Work, r.register)
 	mount(huma.Operation{
-		Method: http.MethodGet, Path: instancesPath, OperationID: "instances", Summary: "The instances that are there, the oldest first",
+		Method: http.MethodGet, Path: instancesPath, OperationID: "instances", Summary: "The instances, the oldest first",
 		Description: "A worker's token sees those that it has registered.",
 		Parameters:  pageParams(),
 		Responses:   pageOf(object("", members{"instances": listOf(ref("Instance"))}, false, "instances")), Errors: []int{400, 503},
@@ -87,7 +87,7 @@ func (r *remote) mountInstances(a *API) {
 	mount(huma.Operation{
 		Method: http.MethodPut, Path: instancePath, OperationID: "heartbeatInstance", Summary: "Say that an instance is alive",
 		Description: "Due after a third of the lease, unless the instance claims, or keeps or completes a lease, which is as good. An " +
-			"instance that is not heard of until its lease ends is gone: 404, and it registers anew. What it runs goes on: leases have " +
+			"instance that sends nothing until its lease ends is gone: 404, and it registers anew. What it runs goes on: leases have " +
 			"heartbeats of their own.",
 		RequestBody: jsonBody(ref("InstanceChange"), map[string]any{}),
 		Responses: answers(http.StatusOK, typeJSON, object("", members{"expires_at": dateTime(""), "lease": instanceLease(),
@@ -95,18 +95,19 @@ func (r *remote) mountInstances(a *API) {
 		Errors: []int{400, 404, 413, 415, 503},
 	}, Work, r.heartbeat)
 	mount(huma.Operation{
-		Method: http.MethodDelete, Path: instancePath, OperationID: "leave", Summary: "Leave",
+		Method: http.MethodDelete, Path: instancePath, OperationID: "leave", Summary: "Remove an instance",
 		Description: "For an instance that has finished what it ran.", Responses: empty(), Errors: []int{404, 503},
 	}, Work, r.leave)
 	mount(huma.Operation{
-		Method: http.MethodPost, Path: instancePath + "/drain", OperationID: "drainInstance", Summary: "Give an instance nothing more",
-		Description: "It hears of it by its next heartbeat.", Responses: empty(), Errors: []int{404, 503},
+		Method: http.MethodPost, Path: instancePath + "/drain", OperationID: "drainInstance", Summary: "Drain an instance: give it no more tasks",
+		Description: "The response to its next heartbeat tells it.", Responses: empty(), Errors: []int{404, 503},
 	}, Operate, r.drain)
 	mount(huma.Operation{
 		Method: http.MethodPost, Path: instancePath + "/claims", OperationID: "claim", Summary: "Claim tasks",
 		Description: "Starts up to max of the best tasks that the instance can run, while it holds fewer leases than its capacity; where " +
-			"none is ready, or it has no room, waits. Each is the instance's until expires_at. Repeated with its Idempotency-Key, because " +
-			"the answer was lost say, it has the same claims again, each extended, as far as they are still held: that costs no attempt.",
+			"none is ready, or it has no free slot, waits. Each is the instance's until expires_at. A request that is repeated with its " +
+			"Idempotency-Key, say because the response was lost, returns the same claims again, each extended, as far as they are still held: " +
+			"that costs no attempt.",
 		Parameters:  []*huma.Param{pathParam("id", "The instance's id"), idempotencyKey()},
 		RequestBody: jsonBody(claimSchema(), map[string]any{"max": 4, "wait": "20s"}),
 		Responses:   answers(http.StatusOK, typeJSON, claimsSchema()),
@@ -114,7 +115,7 @@ func (r *remote) mountInstances(a *API) {
 	}, Work, r.claim)
 }
 
-// own answers the instance that the path names. A worker's token knows those that it has registered.
+// own returns the instance that the path names. A worker's token sees only those that it has registered.
 func (r *remote) own(x *exchange) (topology.Instance, error) {
 	i, err := r.topology.Get(x.r.Context(), x.r.PathValue("id"))
 	if err == nil && !x.sees(&i) {
@@ -127,7 +128,7 @@ func (x *exchange) sees(i *topology.Instance) bool {
 	return x.token.Role != Worker || i.Owner == x.token.Name
 }
 
-// ofTopology answers an error as a client may know it.
+// ofTopology returns an error of package topology as a client may know it.
 func ofTopology(err error) error {
 	switch {
 	case errors.Is(err, topology.ErrNoInstance):
@@ -139,7 +140,7 @@ func ofTopology(err error) error {
 	return err
 }
 
-// patterns reads a list of texts.
+// patterns reads the list of patterns in the member jobs.
 func patterns(into *[]string) member {
 	return member{name: "jobs", read: func(location string, value jsontext.Value) error {
 		return readList(location, value, topology.MaxJobs, func(location string, value jsontext.Value) error {
@@ -219,7 +220,7 @@ func (r *remote) leave(x *exchange) error {
 	if err := r.topology.Leave(x.r.Context(), i.ID); err != nil {
 		return ofTopology(err)
 	}
-	r.leases.Rouse(i.Claimer()) // its claims that wait find that it is gone
+	r.leases.Rouse(i.Claimer()) // so that its waiting claims find that it is gone
 	return x.done()
 }
 

@@ -21,7 +21,7 @@ import (
 	"github.com/millrace/millrace/shared/topology"
 )
 
-// remotes is an API for instances over an engine in earnest.
+// remotes is an API for instances over a real engine.
 type remotes struct {
 	bundle
 	*queue.Queue
@@ -163,8 +163,8 @@ func TestClaimWaitsAndIsWoken(t *testing.T) {
 	})
 }
 
-// TestPartitionedInstance: what it completes after its lease had run out is refused, and told in the task's log; the task
-// runs elsewhere.
+// TestPartitionedInstance: a task that it completes after its lease had run out is refused, with a line in the task's log; the
+// task runs elsewhere.
 func TestPartitionedInstance(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -196,8 +196,8 @@ func TestPartitionedInstance(t *testing.T) {
 	})
 }
 
-// TestCapacity: what an instance holds counts, not what it asks for. One that waits for room is woken when it has some; a
-// task that becomes ready meanwhile wakes another.
+// TestCapacity: the leases that an instance holds count, not what it asks for. One that waits for a free slot is woken when it
+// has one; a task that becomes ready meanwhile wakes another.
 func TestCapacity(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -245,7 +245,7 @@ func TestCapacity(t *testing.T) {
 	})
 }
 
-// A claim that waits follows what the instance says meanwhile: other jobs, more capacity, that it leaves.
+// A claim that waits takes account of changes of the instance meanwhile: other jobs, more capacity, that it leaves.
 func TestAClaimThatWaitsFollowsItsInstance(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -389,7 +389,7 @@ func TestAThousandWait(t *testing.T) {
 	})
 }
 
-// TestAnyRequestIsAHeartbeat: an instance that claims, waits for a task, keeps a lease or completes is there without saying so.
+// TestAnyRequestIsAHeartbeat: an instance that claims, waits for a task, keeps a lease or completes needs no heartbeat of its own.
 func TestAnyRequestIsAHeartbeat(t *testing.T) {
 	t.Parallel()
 	ask := func(t *testing.T, r *remotes, path, body string) {

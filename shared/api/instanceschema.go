@@ -7,17 +7,17 @@ import (
 	"github.com/millrace/millrace/shared/topology"
 )
 
-// This file describes what the operations of instances take and answer.
+// This file describes what the operations of instances take and return.
 
 const aboutWorkers = `A worker is any program that does the following; scripts/examples/worker.py is one of some 150 lines.
 
-1. POST instances {"name":"w1","jobs":["/topics/mail/*"],"capacity":4}, which answers its id and its lease.
+1. POST instances {"name":"w1","jobs":["/topics/mail/*"],"capacity":4}, which returns its id and its lease.
 2. PUT instances/ID {} after each third of that lease. 404: register again. "draining": claim nothing more, and leave when all is done.
-3. While there is room: POST instances/ID/claims {"max":4,"wait":"10s"}, which answers claims as soon as there are some. Give it an
-   Idempotency-Key of its own, and repeat it with that while it is not answered: so a lost answer costs no attempt.
+3. While it runs fewer tasks than its capacity: POST instances/ID/claims {"max":4,"wait":"10s"}, which returns claims as soon as there
+   are some. Give it an Idempotency-Key of its own, and repeat it with that key until it gets a response: so a lost one costs no attempt.
 4. For each claim: POST leases/TOKEN/heartbeat after each third of its lease, with progress and log lines if there are any.
-   "stop": stop the work, and complete with cancel. 409: the lease is over; drop the work. So it is when no heartbeat was
-   answered for the length of the lease, counted from when the last one that was answered was sent: give up each after a third.
+   "stop": stop the work, and complete with cancel. 409: the lease is over; drop the work. It is over too when no heartbeat got
+   a response for the length of the lease, counted from when the last one that did was sent: give up each after a third.
 5. POST leases/TOKEN/complete {"result":"ok"}, or failed with a message. 409: it came too late; nothing was changed.
 6. DELETE instances/ID at the end.
 
@@ -43,12 +43,12 @@ func claimSchema() *huma.Schema {
 func claimsSchema() *huma.Schema {
 	return object("", members{
 		"claims": listOf(ref("Claim")),
-		"waited": {Type: "number", Description: "How many seconds after the request they were granted, at least"},
+		"waited": {Type: "number", Description: "Seconds from the request until the claims were granted, at least"},
 	}, false, "claims", "waited")
 }
 
 func instanceLease() *huma.Schema {
-	return &huma.Schema{Type: "number", Description: "For how many seconds it is there without being heard of"}
+	return &huma.Schema{Type: "number", Description: "For how many seconds the instance lasts without a request of its own"}
 }
 
 func instanceMembers() members {
@@ -68,8 +68,8 @@ func instanceSchemas() map[string]*huma.Schema {
 	said, shown, changed := instanceMembers(), instanceMembers(), instanceMembers()
 	delete(changed, "name")
 	shown["id"], shown["running"] = text(""), whole("Leases that it has", 0)
-	shown["leader"], shown["expires_at"] = &huma.Schema{Type: "boolean"}, dateTime("Gone if it is not heard of until then")
-	shown["draining"] = &huma.Schema{Type: "boolean", Description: "Given nothing more"}
+	shown["leader"], shown["expires_at"] = &huma.Schema{Type: "boolean"}, dateTime("Gone if it sends nothing until then")
+	shown["draining"] = &huma.Schema{Type: "boolean", Description: "It is given no more tasks"}
 	return map[string]*huma.Schema{
 		"NewInstance":    object("A process that runs tasks", said, false, "name", "jobs", "capacity"),
 		"InstanceChange": object("What it can do now; {} for no change", changed, false),

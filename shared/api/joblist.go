@@ -15,7 +15,7 @@ import (
 	"github.com/millrace/millrace/shared/task"
 )
 
-// jobType is what a list of jobs is asked for (seed 004).
+// jobType is one of the types of jobs that a list may be asked for, as in Sling's job handling.
 type jobType struct {
 	name    string
 	history bool
@@ -36,7 +36,7 @@ var jobTypes = []jobType{
 	{"DROPPED", true, []task.State{task.Dropped}},
 }
 
-// jobTypeOf answers the type of that name.
+// jobTypeOf returns the type of that name, the default for "".
 func jobTypeOf(location, name string) (jobType, error) {
 	if name == "" {
 		return jobTypes[0], nil
@@ -58,7 +58,7 @@ func namesOfTypes() []string {
 
 func (j *jobs) mountLists(a *API) {
 	list := pageOf(object("", members{"jobs": listOf(ref("Job"))}, false, "jobs"))
-	about := "Those that are not finished by creation, oldest first; the history by the end, newest first. CANCELLED are those that " +
+	about := "Jobs that are not finished come by creation, oldest first; the history comes by its end, newest first. CANCELLED are those that " +
 		"ended otherwise than by success."
 	a.route(operation{
 		Operation: huma.Operation{
@@ -73,7 +73,7 @@ func (j *jobs) mountLists(a *API) {
 	a.route(operation{
 		Operation: huma.Operation{
 			Method: http.MethodPost, Path: jobsPath + "/search", OperationID: "searchJobs", Tags: []string{"Jobs"}, Summary: "Search for jobs",
-			Description: about + " A job is found if all members of one template hold. An answer may be short of the limit and go on; then there is more.",
+			Description: about + " A job is found if all members of one template hold. A page may hold fewer jobs than limit although there are more; the header Link says so.",
 			Parameters:  pageParams(),
 			RequestBody: jsonBody(ref("JobSearch"), map[string]any{"type": "GIVEN_UP", "templates": []any{map[string]any{">=parcel": 17}}}),
 			Responses:   list, Errors: []int{400, 413, 415, 503},
@@ -153,7 +153,7 @@ func (j *jobs) search(x *exchange) error {
 	return j.answer(x, q, kind, topic, sought)
 }
 
-// answer answers a page.
+// answer responds with a page.
 func (j *jobs) answer(x *exchange, q query, kind jobType, topic string, sought templates) (err error) {
 	l := queue.JobListing{History: kind.history, States: kind.states}
 	if topic != "" {
@@ -192,7 +192,7 @@ func (j *jobs) answer(x *exchange, q query, kind jobType, topic string, sought t
 	return x.value(http.StatusOK, map[string][]jobView{"jobs": views})
 }
 
-// matches reports whether a job is sought; properties that are kept apart are fetched if they are spoken of.
+// matches reports whether a template holds for a job; properties that are kept apart are fetched if a condition needs them.
 func (j *jobs) matches(x *exchange, sought templates, t *task.Task, now int64) (bool, error) {
 	if sought.ofProperties() {
 		switch err := x.fill(j.engine, t); {

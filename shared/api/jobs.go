@@ -32,7 +32,7 @@ type jobs struct {
 	jobEngine JobEngine
 }
 
-// Jobs mounts the jobs of topics (seed 004): adding them, looking at one, listing and searching, stopping and removing.
+// Jobs mounts the jobs of topics, as in Sling's job handling: adding, showing, listing, searching, stopping and removing them.
 func Jobs(e JobEngine, d Definitions) Resource {
 	return func(a *API) {
 		j := &jobs{submission: submission{engine: e, definitions: d}, jobEngine: e}
@@ -48,7 +48,7 @@ func (j *jobs) mountAdd(a *API) {
 	op := operation{
 		Operation: huma.Operation{
 			Method: http.MethodPost, Path: jobsPath, OperationID: "addJob", Tags: []string{"Jobs"}, Summary: "Add a job to a topic",
-			Description: "201 with the new job, or 200 with the one that holds the unique key. A topic needs no declared job: what no " +
+			Description: "201 with the new job, or 200 with the one that holds the unique key. A topic needs no declared job: a job that no " +
 				"instance and no target can run waits until one can.",
 			Parameters:  []*huma.Param{idempotencyKey()},
 			RequestBody: jsonBody(ref("NewJob"), map[string]any{"topic": "mail/send", "properties": map[string]any{"to": "ada@example.com"}}),
@@ -80,7 +80,7 @@ func (j *jobs) add(x *exchange) error {
 	return x.made(j.engine, &answer)
 }
 
-// made answers a new task, or the one that was there already.
+// made responds with a new task, or the one that was there already.
 func (x *exchange) made(e Engine, answer *queue.Enqueued) error {
 	added := &answer.Tasks[0]
 	status, t := http.StatusCreated, added.Task
@@ -103,13 +103,13 @@ func (j *jobs) mountOne(a *API) {
 			right: right, handle: h,
 		})
 	}
-	mount(http.MethodGet, jobPath, "oneJob", "A job", "Any other task too, by its id.", ReadTask,
+	mount(http.MethodGet, jobPath, "oneJob", "A job", "Shows any other task too, by its id.", ReadTask,
 		answers(http.StatusOK, typeJSON, ref("Job")), []int{404, 503}, j.show)
 	mount(http.MethodDelete, jobPath, "removeJob", "Remove a job",
 		"One that is not finished goes to the history as DROPPED, even while it runs; a finished one leaves the history.", Operate,
 		empty(), []int{404, 503}, j.remove)
 	mount(http.MethodPost, jobPath+"/stop", "stopJob", "Stop a job",
-		"One that is queued is STOPPED at once; one that runs when its worker answers the request.", Operate,
+		"A queued job is STOPPED at once, a running one when its worker reports that it has stopped.", Operate,
 		empty(), []int{404, 409, 503}, j.stop)
 }
 
@@ -217,16 +217,17 @@ func viewProgress(p *queue.Progress) *progressView {
 }
 
 func jobSchema() *huma.Schema {
-	return object("A task. What it has not is not there", members{
+	return object("A task. Members that do not apply are left out", members{
 		"id": text(""), "job": text("Path of what runs it"), "state": text("In the words of its kind"), "queue": text(""),
 		"priority": {Type: "integer"}, "created_at": dateTime(""),
-		"topic": text("Not there where it is no topic's"), "run_at": dateTime("Not before; of a job that failed, its next attempt"),
+		"topic":      text("Left out if its job is not a topic's"),
+		"run_at":     dateTime("It does not start before this time; of a job that failed, its next attempt's"),
 		"started_at": dateTime("The newest attempt's start"), "finished_at": dateTime(""), "attempt": whole("How often it was started", 0),
 		"retries": whole("How often it is tried again at most; -1 has no end", -1), "unique": text(""), "fairness_key": text(""),
 		"concurrency": concurrencySchema(), "prefer_instance": text(""), "schedule": text("Name of the schedule that made it"),
-		"instance": text("Who runs or ran it last"), "message": text("What the newest attempt ended with"),
-		"output": {Description: "Of its success: any JSON"}, "properties": {Description: "As they were given"},
-		"progress": object("What a running one has told", members{
+		"instance": text("The process that runs or ran it last"), "message": text("The message with which the newest attempt ended"),
+		"output": {Description: "The result of a success: any JSON"}, "properties": {Description: "As they were given"},
+		"progress": object("How far a running task is, as its worker has reported", members{
 			"step": whole("", 0), "steps": whole("", 0), "eta": dateTime(""), "message": text(""),
 		}, false, "step", "steps"),
 	}, false, "id", "job", "state", "queue", "priority", "created_at", "attempt", "retries")

@@ -86,7 +86,7 @@ func TestAddJob(t *testing.T) {
 	}
 }
 
-// The same request under the same key is given the first answer again, whatever has become of the job and of what it rests on.
+// The same request under the same key gets the first response again, whatever has become of the job and of the definitions.
 func TestAddJobOnce(t *testing.T) {
 	t.Parallel()
 	for name, body := range map[string]string{

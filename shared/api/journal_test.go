@@ -16,7 +16,7 @@ import (
 	"github.com/millrace/millrace/shared/store/memory"
 )
 
-// real is an API over a journal in earnest, on a store in memory.
+// real is an API over a real journal, on a store in memory.
 func real(t *testing.T) *bundle {
 	t.Helper()
 	j := journal.Open(memory.New(memory.Options{}), journal.Options{Folds: overview.Folds()})
@@ -24,7 +24,7 @@ func real(t *testing.T) *bundle {
 	return &bundle{api: api.New(api.Options{Tokens: tokens(), CanStream: true}, api.Emit(j), api.Events(j), api.Objects(j))}
 }
 
-// The way of seed 000: read a snapshot, then the events after it, and go on after the last event read.
+// As clients of JobScheduler's event API do: read a snapshot, then the events after it, and go on after the last event read.
 func TestSnapshotThenEvents(t *testing.T) {
 	t.Parallel()
 	b := real(t)

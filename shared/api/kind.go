@@ -7,11 +7,11 @@ import (
 	"github.com/millrace/millrace/shared/overview"
 )
 
-// kind is a kind of objects: what its snapshots and events are called in seed 000.
+// kind is a kind of objects: what its snapshots and events are called in JobScheduler's event API.
 type kind struct {
 	name     string // in paths
 	plural   string // in snapshots
-	overview string // the type of a snapshot's elements, and the fold that makes them
+	overview string // the type of a snapshot's elements, and the name of the projection that makes them
 	family   event.Family
 	what     string // for the documentation
 }
@@ -23,10 +23,10 @@ var kinds = []kind{
 	{"jobChain", "jobChains", "JobChainOverview", event.JobChainEvent, "job chains"},
 	{"task", "tasks", "TaskOverview", event.TaskEvent, "tasks"},
 	{"fileBased", "fileBaseds", "FileBasedOverview", event.FileBasedEvent, "definitions"},
-	{"object", "objects", "ObjectOverview", event.CustomEvent, "the objects of custom events"},
+	{"object", "objects", "ObjectOverview", event.CustomEvent, "objects of custom events"},
 }
 
-// offered returns a 404 where the server does not have the overview that answering needs; asked is what return says.
+// offered returns a 404 if the server does not have the projection that the response needs; asked is the value of return.
 func (a *API) offered(overview, asked string) error {
 	if slices.Contains(a.missing, overview) {
 		return problem(CodeNotFound, "this server has no %s", asked).at("query.return")
@@ -34,7 +34,7 @@ func (a *API) offered(overview, asked string) error {
 	return nil
 }
 
-// key answers the key of a snapshot's element as its events have it.
+// key returns the key of a snapshot's element as its events have it.
 func (k *kind) key(name string) event.Key {
 	if k.family == event.TaskEvent {
 		return overview.TaskKey(name)
@@ -42,7 +42,7 @@ func (k *kind) key(name string) event.Key {
 	return event.Key{Path: name}
 }
 
-// kindOf answers the kind whose snapshots have that type, nil if there is none.
+// kindOf returns the kind whose snapshots have that type, nil if there is none.
 func kindOf(snapshots string) *kind {
 	for i := range kinds {
 		if kinds[i].overview == snapshots {

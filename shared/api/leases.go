@@ -28,9 +28,9 @@ func (r *remote) mountLeases(a *API) {
 	a.route(operation{
 		Operation: huma.Operation{
 			Method: http.MethodPost, Path: leasePath + "/heartbeat", OperationID: "heartbeatLease", Tags: []string{"Instances"},
-			Summary: "Keep a lease, and tell how far the task is",
+			Summary: "Keep a lease, and report how far the task is",
 			Description: "Due after a third of the lease. 409 says that the lease is over: another instance may have the task, and its " +
-				"result is not wanted any more.",
+				"result is no longer accepted.",
 			Parameters: token, RequestBody: jsonBody(ref("Beat"), beatExample()),
 			Responses: answers(http.StatusOK, typeJSON, object("", members{"expires_at": dateTime(""),
 				"stop": {Type: "boolean", Description: "The task is to be stopped; complete it with cancel when it is"}}, false, "expires_at", "stop")),
@@ -41,9 +41,9 @@ func (r *remote) mountLeases(a *API) {
 	a.route(operation{
 		Operation: huma.Operation{
 			Method: http.MethodPost, Path: leasePath + "/complete", OperationID: "complete", Tags: []string{"Instances"},
-			Summary: "Say how a task ended",
-			Description: "failed is tried again while attempts are left, after retry_delay if that is given; cancel is not, and is the answer " +
-				"to a stop. 409 changes nothing: the lease was over, or a result was taken before.",
+			Summary: "Complete a task: report how it ended",
+			Description: "A failed task is tried again while attempts are left, after retry_delay if that is given. cancel is not tried again, and is " +
+				"how a worker responds to a stop. 409 changes nothing: the lease was over, or a result was taken before.",
 			Parameters: token, RequestBody: jsonBody(ref("Result"), map[string]any{"result": "ok", "output": map[string]any{"rows": 17}}),
 			Responses: answers(http.StatusOK, typeJSON, object("", members{"state": text("The task's state now, in its own words")}, false, "state")),
 			Errors:    []int{400, 404, 409, 413, 415, 503},
@@ -63,7 +63,7 @@ type claimView struct {
 	Lease   float64         `json:"lease"` // seconds
 }
 
-// claim is a long poll: it answers as soon as there is a task, or when the time to wait is over.
+// claim is a long poll: it responds as soon as there is a task, or when the time to wait is over.
 func (r *remote) claim(x *exchange) error {
 	most, wait := int64(1), time.Duration(0)
 	once, leave, err := x.objectOnce(&r.flight, integerMember("max", 1, maxClaims, &most), lengthMember("wait", &wait))
@@ -96,8 +96,8 @@ func (r *remote) claim(x *exchange) error {
 	}{views, granted.Sub(x.began).Seconds()})
 }
 
-// await claims, again each time that something has become ready, until there are tasks or it is over. They were granted not
-// before the time that it answers.
+// await claims, again each time that something has become ready, until there are tasks or the time is over. The claims were
+// not granted before the time that it returns.
 func (r *remote) await(x *exchange, once *queue.Once, most int, patient bool, over <-chan time.Time) ([]queue.Lease, time.Time, error) {
 	for {
 		i, err := r.own(x)
@@ -110,7 +110,7 @@ func (r *remote) await(x *exchange, once *queue.Once, most int, patient bool, ov
 		by := i.Claims()
 		by.Once = once
 		if i.Draining {
-			most = 0 // but what it was given before
+			most = 0 // it gets only what an earlier request of the same key got
 		}
 		w := r.leases.Wait(by)
 		asked := time.Now()
@@ -125,7 +125,8 @@ func (r *remote) await(x *exchange, once *queue.Once, most int, patient bool, ov
 	}
 }
 
-// attend waits until something has become ready; again is false if it is not to be looked for. An instance that waits is there.
+// attend waits until something has become ready; again is false if no more claim is to be tried. It keeps the instance, which
+// sends nothing while it waits, from expiring.
 func (r *remote) attend(x *exchange, i *topology.Instance, w *queue.Waiting, over <-chan time.Time) (again bool, err error) {
 	there := time.NewTicker(topology.DefaultLease / 2)
 	defer there.Stop()
@@ -148,7 +149,7 @@ func (r *remote) attend(x *exchange, i *topology.Instance, w *queue.Waiting, ove
 	}
 }
 
-// returned gives back what was claimed for a client that has left meanwhile: that was no attempt.
+// returned gives back what was claimed for a client that has left meanwhile, so that it counts as no attempt.
 func (r *remote) returned(x *exchange, leases []queue.Lease) error {
 	ctx := x.r.Context()
 	left := ctx.Err()
@@ -188,7 +189,7 @@ func progressMember(b *queue.Beat) member {
 	}}
 }
 
-// levels are those that a line of a log may have.
+// levels are the levels that a line of a log may have.
 var levels = []string{"debug", "info", "warn", "error"}
 
 func linesMember(b *queue.Beat) member {
@@ -206,7 +207,7 @@ func linesMember(b *queue.Beat) member {
 	}}
 }
 
-// oneMember is one of some texts.
+// oneMember is a member that is one of the known texts.
 func oneMember(name string, into *string, known []string) member {
 	return member{name: name, read: func(location string, value jsontext.Value) (err error) {
 		if *into, err = readText(location, value); err != nil {

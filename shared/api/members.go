@@ -18,14 +18,14 @@ import (
 
 // This file reads bodies of JSON strictly: whatever is unknown, missing or of the wrong type is refused with its location.
 
-// member is one that an object may have.
+// member is a member that an object may have, and how it is read.
 type member struct {
 	name     string
 	required bool
 	read     func(location string, value jsontext.Value) error
 }
 
-// parseBody answers the one JSON value that a body is.
+// parseBody returns the one JSON value that a body is.
 func parseBody(text []byte) (jsontext.Value, error) {
 	d := jsontext.NewDecoder(bytes.NewBuffer(text))
 	value, err := d.ReadValue()
@@ -58,7 +58,7 @@ func top(p jsontext.Pointer) string {
 	return ""
 }
 
-// dotted answers where a JSON pointer leads in the form of our locations.
+// dotted returns a JSON pointer in the form of our locations.
 func dotted(p jsontext.Pointer) string {
 	var b strings.Builder
 	for token := range p.Tokens() {
@@ -131,7 +131,7 @@ func readList(location string, value jsontext.Value, most int, each func(locatio
 	return nil
 }
 
-// kindOfJSON names what a value is.
+// kindOfJSON returns the name of a value's type, for messages.
 func kindOfJSON(value jsontext.Value) string {
 	switch value.Kind() {
 	case 'n':
@@ -149,7 +149,7 @@ func kindOfJSON(value jsontext.Value) string {
 	}
 }
 
-// textMember is a text of 1 to most characters.
+// textMember is a member that is a text of 1 to most characters.
 func textMember(name string, most int, into *string) member {
 	return member{name: name, read: func(location string, value jsontext.Value) (err error) {
 		if *into, err = readText(location, value); err != nil {
@@ -162,7 +162,7 @@ func textMember(name string, most int, into *string) member {
 	}}
 }
 
-// timeMember is a time as [parseTime] takes it.
+// timeMember is a member that is a time as [parseTime] takes it.
 func timeMember(name string, into *time.Time) member {
 	return member{name: name, read: func(location string, value jsontext.Value) error {
 		text, err := readText(location, value)
@@ -174,7 +174,7 @@ func timeMember(name string, into *time.Time) member {
 	}}
 }
 
-// limited returns a 413 for what is larger than any single value may be, and a 400 for what is nested deeper.
+// limited returns a 413 for a value that is larger than any single one may be, and a 400 for one that is nested deeper.
 func limited(location string, value jsontext.Value) error {
 	if len(value) > queue.MaxPayload {
 		return problem(CodeTooLarge, "more than %d bytes", queue.MaxPayload).at(location)

@@ -17,8 +17,8 @@ import (
 const (
 	maxConcurrency = 10_000
 	maxRetries     = 1_000_000
-	maxPriority    = 1<<53 - 1 // what every client can carry
-	lastYear       = 3999      // that a job may wait for
+	maxPriority    = 1<<53 - 1 // the largest number that is exact in every client
+	lastYear       = 3999      // the last one for which a job may wait
 )
 
 // newJob is what a client says of a job.
@@ -51,7 +51,7 @@ func readNewJob(body jsontext.Value) (queue.New, error) {
 		}
 	}
 	if n.delay != nil {
-		n.RetryDelay = max(delay, 1) // none is the default, not none at all
+		n.RetryDelay = max(delay, 1) // 0 would mean the default, not no delay
 	}
 	return n.New, err
 }
@@ -68,7 +68,7 @@ func (n *newJob) topic(location string, value jsontext.Value) error {
 	return nil
 }
 
-// quoted answers a text of the client's so that it may stand in a sentence.
+// quoted returns a text of the client's, quoted and cut to 100 bytes, so that it may stand in a sentence.
 func quoted(text string) string {
 	if len(text) > 100 {
 		text = strings.ToValidUTF8(text[:100], "") + "…"
@@ -99,7 +99,7 @@ func (n *newJob) runAt(location string, value jsontext.Value) error {
 	return nil
 }
 
-// unique is a key, or a key and for how long it is held from now at least.
+// unique reads a key, or a key and the time for which it is held from now on at least.
 func (n *newJob) unique(location string, value jsontext.Value) error {
 	key := textMember("key", definition.MaxName, &n.Unique)
 	if value.Kind() == '"' {
@@ -122,7 +122,7 @@ func (n *newJob) concurrency(location string, value jsontext.Value) error {
 	return err
 }
 
-// integerMember is a whole number in a range.
+// integerMember is a member that is a whole number in a range.
 func integerMember(name string, least, most int64, into *int64) member {
 	return member{name: name, read: func(location string, value jsontext.Value) error {
 		n, err := strconv.ParseInt(string(value), 10, 64)
@@ -134,7 +134,7 @@ func integerMember(name string, least, most int64, into *int64) member {
 	}}
 }
 
-// lengthMember is a duration, a number of seconds or a text.
+// lengthMember is a member that is a duration: a number of seconds, or a text.
 func lengthMember(name string, into *time.Duration) member {
 	return member{name: name, read: func(location string, value jsontext.Value) error {
 		length := string(value)
@@ -152,7 +152,7 @@ func lengthMember(name string, into *time.Duration) member {
 	}}
 }
 
-// noted tells that a member was there.
+// noted returns the member with a call of note when it is there.
 func noted(m member, note func()) member {
 	read := m.read
 	m.read = func(location string, value jsontext.Value) error {
@@ -170,13 +170,13 @@ func newJobSchema() *huma.Schema {
 	}
 	return object("A job for a topic", members{
 		"topic": topicSchema(), "properties": object("What the job is given, up to 256 KiB and 100 levels", nil, true),
-		"priority": bounded("Higher is better; default 0", -maxPriority, maxPriority), "run_at": dateTime("Not before; default: at once"),
+		"priority": bounded("Higher is better; default 0", -maxPriority, maxPriority), "run_at": dateTime("It does not start before this time; default: at once"),
 		"retries":     bounded("Default: what its job or its queue says, or 10; -1 has no end", -1, maxRetries),
-		"retry_delay": span("Between attempts; default: what its job or its queue says, or 2s"),
-		"unique": {Description: "While a job of the topic with this key is unfinished, or its window runs, that one is the answer",
-			OneOf: []*huma.Schema{shortText(""), object("", members{"key": shortText(""), "window": span("The key is held so long from the creation")}, false, "key")}},
-		"fairness_key": shortText("Whose turn it takes in a round-robin queue; default: the topic's"), "concurrency": concurrencySchema(),
-		"prefer_instance": shortText("Name of the instance that should run it, if it can: it is kept for that for 5 s, unless that has no room"),
+		"retry_delay": span("The pause between attempts; default: what its job or its queue says, or 2s"),
+		"unique": {Description: "While a job of the topic with this key is unfinished, or its window runs, that job is returned instead of a new one",
+			OneOf: []*huma.Schema{shortText(""), object("", members{"key": shortText(""), "window": span("The key is held for at least this time from the creation on")}, false, "key")}},
+		"fairness_key": shortText("Keys take turns in a round-robin queue; default: the topic"), "concurrency": concurrencySchema(),
+		"prefer_instance": shortText("Name of the instance that should run it, if it can: the job is kept for it for 5 s, unless it has no free slot"),
 	}, false, "topic")
 }
 

@@ -11,7 +11,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 )
 
-// document answers the frame that operations are added to as they are mounted.
+// document returns the frame that operations are added to as they are mounted.
 func document(version string) *huma.OpenAPI {
 	schemas := huma.NewMapRegistry("#/components/schemas/", huma.DefaultSchemaNamer)
 	return &huma.OpenAPI{
@@ -25,12 +25,16 @@ func document(version string) *huma.OpenAPI {
 		Servers: []*huma.Server{{URL: "/"}},
 		Tags: []*huma.Tag{
 			{Name: "Journal", Description: "Events in the order they happened, and snapshots to start following from."},
-			{Name: "Sync tasks", Description: "Bringing the collections of sources up to date, one task at a time for each."},
-			{Name: "Streams", Description: "Streams of events with one writer each, and how far their consumers are."},
-			{Name: "Handlers", Description: "Events for handlers on canvases, and the rules that hold them."},
+			{Name: "Jobs", Description: "Jobs of topics: adding them, searching for them, stopping and removing them."},
+			{Name: "Queues", Description: "How tasks wait and how many run: declaring, suspending and purging queues, and statistics."},
 			{Name: "Instances", Description: "Processes in any language that claim tasks under a lease and run them."},
-			{Name: "Tasks", Description: "What can be asked of any task."},
-			{Name: "Operations", Description: "Whether the service is alive and well."},
+			{Name: "Tasks", Description: "Calls for any task, of whatever kind: why it is not running, and doing it again."},
+			{Name: "Sync tasks", Description: "Bringing the collections of sources up to date, one task at a time for each."},
+			{Name: "Handlers", Description: "Events for handlers on canvases, and the rules that hold them."},
+			{Name: "Schedules", Description: "Tasks at regular times, and when a cron expression fires."},
+			{Name: "Streams", Description: "Streams of events with one writer each, and how far their consumers are."},
+			{Name: "Definitions", Description: "What is declared: sources, handlers, jobs, queues, schedules and job chains, as one document."},
+			{Name: "Operations", Description: "Whether the service is alive and well, and its measurements."},
 		},
 		Components: &huma.Components{Schemas: schemas, SecuritySchemes: map[string]*huma.SecurityScheme{
 			"bearer": {Type: "http", Scheme: "bearer", Description: "Authorization: Bearer TOKEN"},
@@ -47,8 +51,8 @@ Times are RFC 3339 in UTC with six decimals. EventIds are integers up to 2^53, s
 Durations are seconds (60), or as 200ms, 60s, 5m, 1h2m3s, 7d, or ISO 8601 (PT1M). Failures are application/problem+json
 with a stable code.`
 
-// described completes what an operation says of itself: who may call it, and what its failures look like. Statuses in
-// op.Errors are those beyond the ones that any operation can answer.
+// described completes the description of an operation: who may call it, and what its failures look like. Statuses in
+// op.Errors are those beyond the ones that any operation can return.
 func described(op huma.Operation, right Right) huma.Operation {
 	statuses := append([]int{http.StatusInternalServerError}, op.Errors...)
 	op.Security = []map[string][]string{}
@@ -65,11 +69,11 @@ func described(op huma.Operation, right Right) huma.Operation {
 	for _, status := range statuses {
 		op.Responses[strconv.Itoa(status)] = failed(status)
 	}
-	op.Errors = nil // huma would describe them as its own
+	op.Errors = nil // huma would describe them in its own way
 	return op
 }
 
-// failed describes the answers of a status: the codes it may carry, and its headers.
+// failed describes the response of a failure's status: a problem, and its headers.
 func failed(status int) *huma.Response {
 	r := &huma.Response{
 		Description: http.StatusText(status),
@@ -108,7 +112,7 @@ func (a *API) describe() []byte {
 	return body
 }
 
-// explainCodes lists every code, and what it means for the page.
+// explainCodes adds every code to the schema, and its meaning for the page.
 func explainCodes(problem *huma.Schema) {
 	meanings := map[string]string{}
 	for code, f := range failures {

@@ -55,7 +55,7 @@ func TestOpenAPIOfTasks(t *testing.T) {
 	}
 }
 
-// Answers have the members that their schemas name, and no others.
+// Responses have the members that their schemas name, and no others.
 func TestOpenAPIOfTasksHolds(t *testing.T) {
 	t.Parallel()
 	w := working(t)
@@ -92,7 +92,7 @@ func TestOpenAPIOfTasksHolds(t *testing.T) {
 	}
 }
 
-// element answers the first of a list of one.
+// element returns the first of a list of one.
 func element(body string) string {
 	return body[strings.Index(body, "[")+1 : strings.LastIndex(body, "]")]
 }

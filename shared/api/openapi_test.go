@@ -3,6 +3,8 @@ package api_test
 import (
 	"encoding/json"
 	"maps"
+	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"regexp"
 	"slices"
@@ -17,6 +19,7 @@ import (
 
 type document struct {
 	OpenAPI    string
+	Tags       []struct{ Name, Description string }
 	Paths      map[string]map[string]operation
 	Components struct{ Schemas map[string]any }
 }
@@ -88,7 +91,7 @@ func TestOpenAPI(t *testing.T) {
 	}
 }
 
-// Every operation says who may call it and what its failures look like.
+// Every operation names who may call it and what its failures look like.
 func TestOpenAPIFailures(t *testing.T) {
 	t.Parallel()
 	doc, _ := description(t, setup(t))
@@ -119,7 +122,36 @@ func TestOpenAPIFailures(t *testing.T) {
 	}
 }
 
-// What the patterns of parameters match is what the operations take.
+// Each tag that an operation has is declared with a description, and each that is declared is used.
+func TestOpenAPITags(t *testing.T) {
+	t.Parallel()
+	h := api.New(api.Options{},
+		api.Emit(nil), api.Events(nil), api.Objects(nil), api.Enqueue(nil, nil), api.Tasks(nil, nil), api.Handlers(nil, nil),
+		api.Jobs(nil, nil), api.Queues(nil, nil), api.Define(nil), api.Append(nil), api.Streams(nil), api.Acknowledge(nil),
+		api.Instances(nil, nil), api.Schedules(nil, nil, nil), api.Cron(), api.Operations(api.Probes{Metrics: http.NotFoundHandler()}))
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/openapi.json", nil))
+	var doc document
+	if err := json.Unmarshal(w.Body.Bytes(), &doc); err != nil {
+		t.Fatalf("openapi.json = %d: %v", w.Code, err)
+	}
+	declared, used := map[string]bool{}, map[string]bool{}
+	for _, tag := range doc.Tags {
+		declared[tag.Name] = tag.Description != ""
+	}
+	for _, item := range doc.Paths {
+		for _, op := range item {
+			for _, tag := range op.Tags {
+				used[tag] = true
+			}
+		}
+	}
+	if diff := cmp.Diff(used, declared); diff != "" {
+		t.Errorf("tags (-used +declared)\n%s", diff)
+	}
+}
+
+// The patterns of parameters match exactly what the operations accept.
 func TestOpenAPIPatterns(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -151,7 +183,7 @@ func TestOpenAPIPatterns(t *testing.T) {
 	}
 }
 
-// What the description offers for return is what is taken.
+// The values that the description offers for the parameter return are those that are accepted.
 func TestOpenAPIReturns(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -11,9 +11,9 @@ import (
 	"github.com/millrace/millrace/shared/clock"
 )
 
-// Probes are what [Operations] asks about the process. The zero value of each field leaves its part out.
+// Probes are the checks and measurements of the process that [Operations] mounts. The zero value of each field leaves its part out.
 type Probes struct {
-	// Ready answers nil if requests can be served: the store and whatever else is needed can be reached.
+	// Ready returns nil if requests can be served: the store and whatever else is needed can be reached. Default: always.
 	Ready func(context.Context) error
 
 	// Metrics is the handler of /metrics. Without it the path does not exist.
@@ -45,7 +45,7 @@ func Operations(p Probes) Resource {
 		}, func(context.Context, *struct{}) (*status, error) { return ok(), nil })
 		register(a, Anyone, huma.Operation{
 			Method: http.MethodGet, Path: "/readyz", OperationID: "readyz", Tags: []string{"Operations"},
-			Summary: "Can it serve?", Description: "Asks the store and the bell, and whether the process's clock is right.", Errors: []int{http.StatusServiceUnavailable},
+			Summary: "Can it serve?", Description: "Checks that the store, and the queue that wakes workers if there is one, can be reached, and that the process's clock is right.", Errors: []int{http.StatusServiceUnavailable},
 		}, func(ctx context.Context, _ *struct{}) (*status, error) { return p.ready(ctx) })
 		if p.Metrics != nil {
 			a.mountMetrics(p)
@@ -63,7 +63,7 @@ func (p Probes) ready(ctx context.Context) (*status, error) {
 	return ok(), nil
 }
 
-// reason returns what everybody may know of why the process is not ready: that its clock is off. The rest is in the log.
+// reason returns the public part of why the process is not ready: that its clock is off. The rest is in the log.
 func (Probes) reason(err error) string {
 	if skew, ok := errors.AsType[*clock.Skew](err); ok {
 		return ": " + skew.Error()

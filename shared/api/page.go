@@ -15,13 +15,13 @@ import (
 	"github.com/millrace/millrace/shared/queue"
 )
 
-// How many elements a list has (api.md, "Durations and lists").
+// How many elements a page of a list has.
 const (
 	maxPage     = 1000
 	defaultPage = 100
 )
 
-// needed answers a parameter that must be there and not empty.
+// needed returns a parameter that must be there and not empty.
 func (q query) needed(name string) (string, error) {
 	value, _, err := q.one(name)
 	if err == nil && value == "" {
@@ -52,7 +52,7 @@ func (q query) time(name string) (time.Time, error) {
 	return parseTime("query."+name, value)
 }
 
-// cursor reads where an earlier answer ended; "" at the beginning.
+// cursor reads where an earlier page ended; "" at the beginning.
 func (q query) cursor() (string, error) {
 	value, given, err := q.one("cursor")
 	if given && value == "" && err == nil {
@@ -65,7 +65,7 @@ func badCursor() *Problem {
 	return invalid("query.cursor", "is none of these lists'; take it from the header Link of an answer")
 }
 
-// ofCursor answers err, which may say that a cursor is none, as a client may know it.
+// ofCursor returns err as a client may know it: it may say that the cursor is malformed.
 func ofCursor(err error) error {
 	if errors.Is(err, queue.ErrInvalid) {
 		return badCursor()
@@ -85,12 +85,12 @@ func (x *exchange) paging() (q query, limit int, cursor string, err error) {
 	return q, limit, cursor, err
 }
 
-// keysAfter answers a page of a map's keys, in order, and tells where the list goes on.
+// keysAfter returns a page of a map's keys, in order, and tells the client where the list goes on.
 func keysAfter[V any](x *exchange, q query, all map[string]V, cursor string, limit int) []string {
 	return listAfter(x, q, slices.Sorted(maps.Keys(all)), func(key *string) string { return *key }, cursor, limit)
 }
 
-// listAfter answers a page of a list that is in order by a key, and tells where it goes on.
+// listAfter returns a page of a list that is in order by a key, and tells the client where it goes on.
 func listAfter[V any](x *exchange, q query, all []V, key func(*V) string, cursor string, limit int) []V {
 	all = slices.DeleteFunc(all, func(v V) bool { return key(&v) <= cursor })
 	if len(all) > limit {
@@ -100,7 +100,7 @@ func listAfter[V any](x *exchange, q query, all []V, key func(*V) string, cursor
 	return all
 }
 
-// next tells where the list goes on (RFC 8288). A token that came with the query is not repeated.
+// next tells in the header Link where the list goes on (RFC 8288). A token in the query is not repeated.
 func (x *exchange) next(q query, cursor string) {
 	if cursor == "" {
 		return
@@ -115,10 +115,10 @@ func (x *exchange) next(q query, cursor string) {
 	x.Header().Set("Link", "<"+x.r.URL.EscapedPath()+"?"+values.Encode()+`>; rel="next"`)
 }
 
-// formatTime answers a time as clients see it.
+// formatTime returns a time as clients see it.
 func formatTime(t time.Time) string { return t.UTC().Format(event.TimeLayout) }
 
-// stampOf does the same for one of the engine, microseconds since 1970; "" for one that has not been reached.
+// stampOf returns the same for a time of the engine, in microseconds since 1970; "" for 0, which is not reached yet.
 func stampOf(micro int64) string {
 	if micro == 0 {
 		return ""
@@ -132,11 +132,11 @@ func pageParams() []*huma.Param {
 	limit.Maximum, limit.Default = &most, defaultPage
 	return []*huma.Param{
 		{Name: "limit", In: "query", Description: "At most so many elements", Schema: limit},
-		{Name: "cursor", In: "query", Description: "Where an earlier answer ended, from its header Link", Schema: text("")},
+		{Name: "cursor", In: "query", Description: "Where an earlier page ended, from its header Link", Schema: text("")},
 	}
 }
 
-// listed describes the answer of a list, which may go on.
+// pageOf describes the response of a list, which may go on.
 func pageOf(schema *huma.Schema) map[string]*huma.Response {
 	all := answers(http.StatusOK, typeJSON, schema)
 	all["200"].Headers["Link"] = &huma.Param{Schema: text(`Where the list goes on: <URL>; rel="next". Not there at its end`)}

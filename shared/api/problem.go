@@ -9,7 +9,7 @@ import (
 )
 
 // Problem is a failure as clients see it: a problem detail of RFC 9457, with a stable code, the fields at fault, and
-// message, which repeats detail for clients of seed 001. It is an error; handlers return it.
+// message, which repeats detail for clients of EventNative's task API. It is an error; handlers return it.
 type Problem struct {
 	Type      string       `json:"type" format:"uri-reference" doc:"Where the code is explained"`
 	Title     string       `json:"title" doc:"The status in words"`
@@ -30,7 +30,7 @@ type FieldError struct {
 	Message  string `json:"message"`
 }
 
-// problem answers a failure of that code.
+// problem returns a failure of that code.
 func problem(code Code, format string, args ...any) *Problem {
 	f, detail := failures[code], fmt.Sprintf(format, args...)
 	return &Problem{
@@ -47,21 +47,21 @@ func (p *Problem) at(location string) *Problem {
 	return p
 }
 
-// invalid answers a 400 that names the field.
+// invalid returns a 400 that names the field.
 func invalid(location, format string, args ...any) *Problem {
 	return problem(CodeInvalid, format, args...).at(location)
 }
 
-// Error answers the code and the detail.
+// Error returns the code and the detail.
 func (p *Problem) Error() string { return string(p.Code) + ": " + p.Detail }
 
-// GetStatus makes a Problem an error that huma understands.
+// GetStatus returns the status; with it, a Problem is an error that huma understands.
 func (p *Problem) GetStatus() int { return p.Status }
 
-// ContentType answers problem+json whatever was negotiated.
+// ContentType returns application/problem+json, whatever was negotiated.
 func (p *Problem) ContentType(string) string { return typeProblem }
 
-// GetHeaders answers the headers that belong to the failure.
+// GetHeaders returns the headers that belong to the failure.
 func (p *Problem) GetHeaders() http.Header {
 	h := http.Header{}
 	switch {

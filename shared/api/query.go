@@ -11,7 +11,7 @@ import (
 // query is the parameters of a URL. Unknown ones are ignored; a known one may be given once.
 type query struct{ values url.Values }
 
-// query answers the request's parameters; a 400 says that they are not well formed.
+// query returns the request's parameters; a 400 says that they are not well formed.
 func (x *exchange) query() (query, error) {
 	values, err := url.ParseQuery(x.r.URL.RawQuery)
 	if err != nil {
@@ -20,7 +20,7 @@ func (x *exchange) query() (query, error) {
 	return query{values}, nil
 }
 
-// one answers a parameter's value and whether it is there; a 400 says that it is there twice.
+// one returns a parameter's value and whether it is there; a 400 says that it is there more than once.
 func (q query) one(name string) (value string, given bool, err error) {
 	switch values := q.values[name]; len(values) {
 	case 0:
@@ -77,7 +77,7 @@ func (q query) timeout(most time.Duration) (wait time.Duration, given bool, err 
 	return min(wait, most), true, nil
 }
 
-// selection reads return; otherwise is what it means where it is missing, "" that it must be there.
+// selection reads the parameter return; otherwise is its default, "" if it must be given.
 func (q query) selection(otherwise string) (event.Selection, error) {
 	value, given, err := q.one("return")
 	if err != nil {

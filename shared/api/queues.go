@@ -23,7 +23,7 @@ type QueueEngine interface {
 	QueueStatistics(ctx context.Context) (map[string]queue.Statistics, error)
 }
 
-// QueueBook answers what is declared, and changes it; a [definition.Book] does.
+// QueueBook returns what is declared, and changes it; a [definition.Book] is one.
 type QueueBook interface {
 	Definitions
 	Editor
@@ -40,7 +40,7 @@ type queues struct {
 	book   QueueBook
 }
 
-// Queues mounts the queues (seed 004): their configuration, suspending and purging them, and statistics.
+// Queues mounts the queues, as in Sling's job handling: their configuration, suspending and purging them, and statistics.
 func Queues(e QueueEngine, b QueueBook) Resource {
 	return func(a *API) {
 		schemas := a.typed.OpenAPI().Components.Schemas.Map()
@@ -52,7 +52,7 @@ func Queues(e QueueEngine, b QueueBook) Resource {
 	}
 }
 
-// mountQueue mounts an operation on queues; one whose path has a name says what it is.
+// mountQueue mounts an operation on queues, with the parameter name where its path has one.
 func mountQueue(a *API, op huma.Operation, right Right, h func(*exchange) error) {
 	op.Tags = []string{"Queues"}
 	if op.Path != queuesPath {
@@ -75,13 +75,13 @@ func (q *queues) mountDeclared(a *API) {
 	}, Read, q.get)
 	mountQueue(a, huma.Operation{
 		Method: http.MethodPut, Path: queuePath, OperationID: "putQueue", Summary: "Declare a queue",
-		Description: "{0} in the name stands for what of a topic the queue's pattern leaves open, so that each has a queue of its own.",
+		Description: "{0} in the name stands for the part of a topic that the queue's pattern leaves open, so that each such part has a queue of its own.",
 		RequestBody: jsonBody(declaredQueue(), map[string]any{"topics": []string{"mail/*"}, "type": "ordered"}),
 		Responses:   put, Errors: []int{400, 413, 415, 422, 503},
 	}, Administer, q.put)
 	mountQueue(a, huma.Operation{
-		Method: http.MethodDelete, Path: queuePath, OperationID: "deleteQueue", Summary: "Take a queue out of what is declared",
-		Description: "Its tasks stay in it, and are run as those of a queue by default.", Responses: empty(), Errors: []int{404, 503},
+		Method: http.MethodDelete, Path: queuePath, OperationID: "deleteQueue", Summary: "Remove the declaration of a queue",
+		Description: "Its tasks stay in it, and run as in a queue with default settings.", Responses: empty(), Errors: []int{404, 503},
 	}, Administer, q.remove)
 }
 
@@ -92,15 +92,15 @@ func (q *queues) mountActs(a *API) {
 			Responses: responses, Errors: []int{400, 503},
 		}, Operate, h)
 	}
-	act("suspend", "suspendQueue", "Keep a queue's tasks from being started", "Those that run go on. A queue may be suspended before it is declared. A name with {0} means all queues of that family, those "+
-		"to come too; a member suspended by itself as well stays so when the family is resumed.",
+	act("suspend", "suspendQueue", "Keep a queue's tasks from being started", "Tasks that run go on. A queue may be suspended before it is declared. A name with {0} means all queues of that family, also "+
+		"those to come; a member that is suspended by itself as well stays so when the family is resumed.",
 		empty(), q.suspend(true))
 	act("resume", "resumeQueue", "Let a queue's tasks be started again", "", empty(), q.suspend(false))
-	act("purge", "purgeQueue", "Drop the tasks of a queue that wait", "They go to the history as DROPPED. Those that run go on.",
+	act("purge", "purgeQueue", "Drop the tasks of a queue that wait", "They go to the history as DROPPED. Tasks that run go on.",
 		answers(http.StatusOK, typeJSON, object("", members{"dropped": whole("How many", 0)}, false, "dropped")), q.purge)
 }
 
-// queueView is a queue as clients see it: what is declared of it, as in the definitions, and how it stands.
+// queueView is a queue as clients see it: its declaration, as in the definitions, and its state.
 type queueView struct {
 	configuration json.RawMessage
 	standing
@@ -112,7 +112,7 @@ type standing struct {
 	Statistics     statisticsView `json:"statistics"`
 }
 
-// MarshalJSON answers the members of both.
+// MarshalJSON returns one object with the members of both.
 func (v queueView) MarshalJSON() ([]byte, error) {
 	rest, err := json.Marshal(v.standing)
 	if err != nil {
@@ -121,7 +121,7 @@ func (v queueView) MarshalJSON() ([]byte, error) {
 	return slices.Concat(v.configuration[:len(v.configuration)-1], []byte{','}, rest[1:]), nil
 }
 
-// look answers the queues of which a name is wanted, by name.
+// look returns the queues whose names are wanted, by name.
 func (q *queues) look(ctx context.Context, wanted func(name string) bool) (map[string]queueView, error) {
 	set, err := q.book.Refresh(ctx)
 	if err != nil {
@@ -246,11 +246,11 @@ func (q *queues) purge(x *exchange) error {
 func queueSchema() *huma.Schema {
 	s := declaredQueue()
 	for name, schema := range (members{
-		"suspended": {Type: "boolean"}, "suspended_since": dateTime("Not there unless it is"), "statistics": ref("Statistics"),
+		"suspended": {Type: "boolean"}, "suspended_since": dateTime("Left out unless it is suspended"), "statistics": ref("Statistics"),
 	}) {
 		s.Properties[name] = schema
 	}
-	s.Description = "A queue: what is declared of it, and how it stands"
+	s.Description = "A queue: its declaration, and its state"
 	s.Required = append(slices.Clone(s.Required), "suspended", "statistics")
 	return s
 }

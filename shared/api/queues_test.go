@@ -168,7 +168,7 @@ func TestQueueStatistics(t *testing.T) {
 	})
 }
 
-// Answers about jobs and queues have the members that their schemas name, and no others.
+// Responses about jobs and queues have the members that their schemas name, and no others.
 func TestOpenAPIOfJobsHolds(t *testing.T) {
 	t.Parallel()
 	w := topical(t, run("a"))

@@ -15,15 +15,15 @@ func (q *queues) mountStatistics(a *API) {
 		a.route(operation{
 			Operation: huma.Operation{
 				Method: http.MethodGet, Path: path, OperationID: id, Tags: []string{"Queues"}, Summary: summary, Parameters: parameters,
-				Description: "Since the journal began, as it adds them up.", Responses: responses, Errors: errs,
+				Description: "Since the journal began.", Responses: responses, Errors: errs,
 			},
 			right: Read, handle: h,
 		})
 	}
 	topic := with(statisticsSchema().Properties, members{"topic": topicSchema()})
-	mount(v1+"/statistics", "statistics", "What the jobs of all topics have come to", nil,
+	mount(v1+"/statistics", "statistics", "Statistics of the jobs of all topics", nil,
 		answers(http.StatusOK, typeJSON, ref("Statistics")), []int{503}, q.total)
-	mount(v1+"/statistics/topics", "topicStatistics", "What the jobs of each topic have come to", pageParams(),
+	mount(v1+"/statistics/topics", "topicStatistics", "Statistics of the jobs of each topic", pageParams(),
 		pageOf(object("", members{"topics": listOf(object("", topic, false, append(statisticsNames(), "topic")...))}, false, "topics")),
 		[]int{400, 503}, q.topics)
 }
@@ -92,10 +92,10 @@ func statisticsNames() []string {
 
 func statisticsSchema() *huma.Schema {
 	all := members{
-		"queued": whole("Now", 0), "active": whole("Running now", 0), "finished": whole("Successes", 0),
+		"queued": whole("Waiting now", 0), "active": whole("Running now", 0), "finished": whole("Successes", 0),
 		"failed": whole("Attempts that failed and are tried again", 0), "cancelled": whole("Given up, rejected, stopped or removed", 0),
-		"processed": whole("finished + failed + cancelled", 0), "average_waiting_ms": whole("From when a job might start to its start", 0),
-		"average_processing_ms": whole("Of a success", 0),
+		"processed": whole("finished + failed + cancelled", 0), "average_waiting_ms": whole("Milliseconds from when a task might start to its start", 0),
+		"average_processing_ms": whole("Milliseconds from the start to the end of a success", 0),
 	}
-	return object("What tasks have come to", all, false, slices.Sorted(maps.Keys(all))...)
+	return object("How many tasks wait, run and have ended, and how long that took", all, false, slices.Sorted(maps.Keys(all))...)
 }

@@ -2,10 +2,10 @@ package api
 
 import "fmt"
 
-// Right is what an operation demands of whoever asks for it. Each operation has exactly one.
+// Right is what an operation demands of the client. Each operation has exactly one.
 type Right uint8
 
-// The rights. Operations that change something and are none of the others' are Administer.
+// The rights. An operation that changes something and falls under no other right demands Administer.
 const (
 	Anyone       Right = iota // no token needed
 	Read                      // reads, searches, snapshots, events
@@ -22,7 +22,7 @@ const (
 // Role is a set of rights under a name. The zero Role has none.
 type Role string
 
-// The roles of a token.
+// The roles of a token. The table rightsOf has the rights of each.
 const (
 	Viewer   Role = "viewer"
 	Producer Role = "producer"
@@ -42,7 +42,7 @@ func allow(list ...Right) rights {
 	return set
 }
 
-// rightsOf is who may do what.
+// rightsOf has the rights of each role.
 var rightsOf = map[Role]rights{
 	Viewer:   allow(Read, ReadTask, ReadStream, ReadInstance),
 	Producer: allow(ReadTask, Produce),
@@ -55,7 +55,7 @@ var rightsOf = map[Role]rights{
 // May reports whether the role has the right. Every role, the zero one too, may do what [Anyone] may.
 func (r Role) May(right Right) bool { return right == Anyone || rightsOf[r]&(1<<right) != 0 }
 
-// ParseRole answers the role of that name; the error lists the names there are.
+// ParseRole returns the role of that name; the error lists the names there are.
 func ParseRole(name string) (Role, error) {
 	if _, known := rightsOf[Role(name)]; !known {
 		return "", fmt.Errorf("api: no role %q, want viewer, producer, consumer, worker, operator or admin", name)

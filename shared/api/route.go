@@ -18,7 +18,7 @@ type operation struct {
 	handle func(*exchange) error
 }
 
-// route mounts an operation that reads its request and writes its answer itself, because it is too hot or too
+// route mounts an operation that reads its request and writes its response itself, because it is too frequent or too
 // particular for reflection. A path that ends in {path} takes all that is left, slashes too, escaped or not.
 func (a *API) route(op operation) {
 	handle := func(w http.ResponseWriter, r *http.Request) {
@@ -54,7 +54,7 @@ func (a *API) announce(op huma.Operation, right Right) {
 	}
 }
 
-// pattern answers what the mux is to match.
+// pattern returns what the mux is to match.
 func (a *API) pattern(method, path string) string {
 	if strings.HasSuffix(path, "/") {
 		return method + " " + path + "{$}"
@@ -67,8 +67,8 @@ func (a *API) pattern(method, path string) string {
 	return method + " " + root + "/{path...}"
 }
 
-// shadow keeps a path from being taken for one of another operation that has a parameter in its place: these methods are
-// not offered there.
+// shadow keeps a path from matching another operation's that has a parameter in its place: these methods are not offered
+// at the path.
 func (a *API) shadow(path string, methods ...string) {
 	for _, method := range methods {
 		pattern := method + " " + path
@@ -105,7 +105,7 @@ func register[I, O any](a *API, right Right, op huma.Operation, h func(context.C
 // exchangeKey finds the exchange in the context of a typed operation.
 type exchangeKey struct{}
 
-// refuse answers err as the Problem that huma is to write, and keeps its cause for the log.
+// refuse returns err as the Problem that huma is to write, and keeps its cause for the log.
 func (x *exchange) refuse(err error) *Problem {
 	x.cause = err
 	p := problemOf(err)
@@ -113,7 +113,7 @@ func (x *exchange) refuse(err error) *Problem {
 	return p
 }
 
-// newTyped answers huma on a's mux, without the defaults that do not suit: no schema links in bodies, no pages of its
+// newTyped returns huma on a's mux, without the defaults that do not suit: no schema links in bodies, no pages of its
 // own that load from elsewhere.
 func newTyped(a *API, version string) huma.API {
 	return humago.New(a.mux, huma.Config{
@@ -126,9 +126,9 @@ func newTyped(a *API, version string) huma.API {
 // methods are those that an operation may have, in the order of Allow.
 var methods = []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"}
 
-// elsewhere answers what no operation takes: 405 where the path has other methods, 404 where it has none. OPTIONS asks
-// for just that, and is told. Where the path has no operation at all, a name may have lost the escapes of its slashes on the
-// way; with them it is an operation's.
+// elsewhere responds to what no operation takes: 405 where the path has other methods, 404 where it has none, and to
+// OPTIONS with the methods. Where the path has no operation at all, a name may have lost the escapes of its slashes on the
+// way; then the request goes to the operation that has it with them.
 func (a *API) elsewhere(w http.ResponseWriter, r *http.Request) {
 	x := w.(*exchange)
 	allow := a.allowed(r)

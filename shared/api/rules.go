@@ -8,7 +8,7 @@ import (
 	"github.com/millrace/millrace/shared/queue"
 )
 
-// mountRules mounts a path for each kind of rule, since they are not everybody's (seed 002): operators pause, admins block.
+// mountRules mounts a path for each kind of rule, since they demand different rights, as in Dark: operators pause, admins block.
 func (h *handlerReading) mountRules(a *API) {
 	for kind, right := range map[queue.RuleKind]Right{queue.Pause: Operate, queue.Block: Administer} {
 		for method, on := range map[string]bool{http.MethodPut: true, http.MethodDelete: false} {
@@ -38,7 +38,7 @@ func (h *handlerReading) rule(x *exchange, kind queue.RuleKind, on bool) error {
 	return x.done()
 }
 
-// empty describes the answer of an act that has nothing to say.
+// empty describes the response of an act that returns nothing.
 func empty() map[string]*huma.Response {
 	return map[string]*huma.Response{"204": {
 		Description: http.StatusText(http.StatusNoContent),

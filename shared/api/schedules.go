@@ -72,9 +72,9 @@ func Schedules(s Scheduler, e Engine, b Editor) Resource {
 		maps.Copy(put, answers(http.StatusCreated, typeJSON, ref("Schedule")))
 		mount(http.MethodPut, schedulePath, "putSchedule", "Declare a schedule", Administer, put, []int{400, 413, 415, 503}, c.put)
 		mount(http.MethodDelete, schedulePath, "deleteSchedule", "End a schedule", Administer, empty(), []int{404, 503}, c.delete)
-		mount(http.MethodPost, schedulePath+"/suspend", "suspendSchedule", "Keep it from firing", Operate, empty(), []int{404, 503}, c.suspend(true))
-		mount(http.MethodPost, schedulePath+"/resume", "resumeSchedule", "Let it fire again, from now", Operate, empty(), []int{404, 503}, c.suspend(false))
-		mount(http.MethodPost, schedulePath+"/trigger", "triggerSchedule", "Make a task of it now", Operate,
+		mount(http.MethodPost, schedulePath+"/suspend", "suspendSchedule", "Keep a schedule from firing", Operate, empty(), []int{404, 503}, c.suspend(true))
+		mount(http.MethodPost, schedulePath+"/resume", "resumeSchedule", "Let a schedule fire again, from now on", Operate, empty(), []int{404, 503}, c.suspend(false))
+		mount(http.MethodPost, schedulePath+"/trigger", "triggerSchedule", "Make a task of a schedule now", Operate,
 			answers(http.StatusAccepted, typeJSON, ref("TaskID")), []int{400, 404, 409, 422, 503}, c.trigger)
 		mount(http.MethodPost, schedulePath+"/backfill", "backfillSchedule", "Make the ticks of a range, both ends included", Operate,
 			answers(http.StatusAccepted, typeJSON, object("", members{"ticks": whole("How many ticks of the range were made: those that were not there already", 0)}, false, "ticks")),
@@ -223,7 +223,7 @@ func backfillSchema() *huma.Schema {
 	return object("", members{"from": dateTime("The first time"), "to": dateTime("The last time, not in the future")}, false, "from", "to")
 }
 
-// scheduleSchemas describes what the operations on schedules answer.
+// scheduleSchemas describes what the operations on schedules return.
 func scheduleSchemas() map[string]*huma.Schema {
 	s := declaredSchedule()
 	shown := maps.Clone(s.Properties)

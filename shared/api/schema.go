@@ -9,7 +9,7 @@ import (
 	"github.com/millrace/millrace/shared/event"
 )
 
-// This file describes what the journal's operations take and answer, where they are not structs that huma could look at.
+// This file describes what operations take and return where they are not structs that huma could look at.
 
 func text(doc string) *huma.Schema { return &huma.Schema{Type: "string", Description: doc} }
 
@@ -40,7 +40,7 @@ func object(doc string, all members, more bool, required ...string) *huma.Schema
 	return &huma.Schema{Type: "object", Description: doc, Properties: all, AdditionalProperties: more, Required: required}
 }
 
-// answers describes the one answer of success.
+// answers describes the one response of success.
 func answers(status int, kind string, schema *huma.Schema) map[string]*huma.Response {
 	return map[string]*huma.Response{strconv.Itoa(status): {
 		Description: http.StatusText(status),
@@ -60,7 +60,7 @@ func eventID(doc string) *huma.Schema {
 	return s
 }
 
-// headerKey describes Idempotency-Key.
+// idempotencyKey describes the header Idempotency-Key.
 func idempotencyKey() *huma.Param {
 	least, most := 1, maxKey
 	return &huma.Param{

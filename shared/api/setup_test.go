@@ -48,13 +48,14 @@ func (b *bundle) log() *slog.Logger {
 	return slog.New(slog.NewJSONHandler(b.logs, &slog.HandlerOptions{Level: slog.LevelDebug}))
 }
 
-// reply is an answer as a client sees it.
+// reply is a response as a client sees it.
 type reply struct {
 	*http.Response
 	body string
 }
 
-// as answers a request for that role; headers are name and value in turn. An empty role sends no token.
+// as sends a request with the token of that role, and returns the response; headers are name and value in turn. An empty role
+// sends no token.
 func (b *bundle) as(t *testing.T, role api.Role, method, target, body string, headers ...string) reply {
 	t.Helper()
 	return b.do(t, request(t, role, method, target, body, headers...))

@@ -9,9 +9,9 @@ import (
 // Gateway's HTTP APIs hand a path over decoded, and so does sam local start-api.
 var slashed = [...]string{schedulesPath, streamsPath}
 
-// joined answers the request for a name whose slashes came unescaped: the shortest with which the path is an operation's.
-// Slashes side by side, or at an end of the name, must come escaped, and so must those of a name that makes the path another
-// operation's, as a stream's "a/events/b" does.
+// joined returns the request with the slashes of a name escaped that came unescaped; the name is the shortest with which the
+// path is an operation's. Slashes side by side, or at an end of the name, must come escaped, and so must those of a name that
+// makes the path another operation's, as a stream's "a/events/b" does.
 func (a *API) joined(r *http.Request) (joined *http.Request, ok bool) {
 	for _, root := range slashed {
 		rest, below := strings.CutPrefix(r.URL.EscapedPath(), root+"/")

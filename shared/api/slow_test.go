@@ -34,8 +34,8 @@ func (p pipes) Addr() net.Addr { return &net.UnixAddr{Name: "pipe"} }
 
 var eventLine = regexp.MustCompile(`(?m)^(?:id: |\{"eventId":)(\d+)`)
 
-// A follower that takes nothing for half a minute is let go. Its stream breaks off, rather than end as one that is over, and
-// goes on where it was when the follower comes back.
+// A follower that takes nothing for half a minute is disconnected. Its stream is cut off without a proper end, and goes on where
+// it was when the follower comes back.
 func TestAFollowerThatDoesNotReadIsLetGoAndGoesOn(t *testing.T) {
 	t.Parallel()
 	for _, form := range []string{sse, ndjson} {
@@ -79,7 +79,7 @@ func TestAFollowerThatDoesNotReadIsLetGoAndGoesOn(t *testing.T) {
 	}
 }
 
-// resumed demands that what was taken, and what follows the last event that was taken as a whole, are all events.
+// resumed checks that the events that were taken, and those after the last one that was taken as a whole, are all events.
 func resumed(t *testing.T, b *bundle, taken []byte, form string, events int) {
 	t.Helper()
 	taken = taken[:bytes.LastIndexByte(taken, '\n')+1] // of the last event, perhaps only its id

@@ -36,7 +36,7 @@ func Objects(j Reader) Resource {
 	}
 }
 
-// answer answers what is asked of the objects that paths selects: a snapshot, statistics or events.
+// answer responds about the objects that paths selects: with a snapshot, statistics or events, whichever is asked for.
 func (k *kind) answer(x *exchange, j Reader, paths event.PathQuery) error {
 	q, err := x.ask("")
 	if err != nil {
@@ -49,7 +49,7 @@ func (k *kind) answer(x *exchange, j Reader, paths event.PathQuery) error {
 	return x.answered(j, q)
 }
 
-// answered answers a snapshot, statistics or events, whichever is asked for.
+// answered responds with a snapshot, statistics or events, whichever is asked for.
 func (x *exchange) answered(j Reader, q *question) error {
 	switch q.filter.Types.Kind() {
 	case event.SelectsOverview:
@@ -61,10 +61,10 @@ func (x *exchange) answered(j Reader, q *question) error {
 	}
 }
 
-// maxHeld is how much of a snapshot is held back before it is sent on.
+// maxHeld is how many bytes of a snapshot are held back before they are sent on.
 const maxHeld = 64 << 10
 
-// snapshot answers the objects as they are, stamped with the EventId to go on from.
+// snapshot responds with the objects as they are, stamped with the EventId to go on from.
 func (x *exchange) snapshot(j Reader, q *question) error {
 	k := kindOf(q.filter.Types.Overview())
 	if k == nil || k.family != q.filter.Family {
@@ -102,7 +102,7 @@ func (x *exchange) snapshot(j Reader, q *question) error {
 	return nil
 }
 
-// pass sends on what is rendered if it is more than so many bytes, so that memory does not grow with the answer.
+// pass sends on what is rendered if it is more than held bytes, so that memory does not grow with the response.
 func (x *exchange) pass(b *buffer, held int) {
 	if len(b.bytes) <= held {
 		return

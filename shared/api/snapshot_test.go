@@ -78,7 +78,7 @@ func TestSnapshotOfTasks(t *testing.T) {
 	}
 }
 
-// A snapshot larger than what is held back is sent on as it is read, and is whole all the same.
+// A snapshot larger than what is held back is sent on as it is read, and is complete all the same.
 func TestSnapshotLarge(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -145,7 +145,7 @@ func TestStatisticsWait(t *testing.T) {
 	})
 }
 
-// An overview that the server does not have is not found, and not offered. Events of its objects are.
+// A projection that the server does not have is not found, and not in the description. Events of its objects are.
 func TestMissingOverviews(t *testing.T) {
 	t.Parallel()
 	b := setup(t, func(o *api.Options) { o.Missing = []string{"OrderOverview", "JobChainOverview"} })

@@ -9,8 +9,8 @@ import (
 	"github.com/millrace/millrace/shared/journal"
 )
 
-// orderStatistics counts orders by what they are doing, under the names of seed 000's original. What no order of this
-// scheduler can be is always 0.
+// orderStatistics counts orders by what they are doing, under the names of JobScheduler's event API. A state that no
+// order of this scheduler can have is always 0.
 type orderStatistics struct {
 	Total                   int `json:"total"`
 	NotPlanned              int `json:"notPlanned"`
@@ -28,7 +28,7 @@ type orderStatistics struct {
 	FileOrder               int `json:"fileOrder"`
 }
 
-// orderOverview is what statistics look at in an order's snapshot.
+// orderOverview is the part of an order's snapshot that statistics use.
 type orderOverview struct {
 	OrderState string `json:"orderState"`
 	Suspended  bool   `json:"suspended"`
@@ -60,8 +60,8 @@ func (s *orderStatistics) count(value []byte) error {
 	return nil
 }
 
-// statistics answers exactly one event without a key, computed on the fly: at once, or with after and timeout at the
-// next event of an order, or when the time is over (seed 000).
+// statistics responds with exactly one event without a key, computed on the fly: at once, or with after and timeout at
+// the next event of an order, or when the time is over (as in JobScheduler's event API).
 func (x *exchange) statistics(j Reader, q *question) error {
 	if err := x.api.offered("OrderOverview", event.OrderStatisticsChanged); err != nil {
 		return err
@@ -92,8 +92,8 @@ func (x *exchange) statistics(j Reader, q *question) error {
 	return nil
 }
 
-// awaitOrder waits for an event of the orders asked for. That the stream is torn is no hindrance: what is counted is
-// what is.
+// awaitOrder waits for an event of the orders asked for. It does not matter if after is torn: what is counted is the
+// present state.
 func (x *exchange) awaitOrder(j Reader, q *question) error {
 	orders, err := event.Everything().Within(event.OrderEvent)
 	if err != nil {
@@ -106,7 +106,7 @@ func (x *exchange) awaitOrder(j Reader, q *question) error {
 	return err
 }
 
-// countOrders counts the orders that paths selects as they are at the EventId answered.
+// countOrders counts the orders that paths selects as they are at the EventId returned.
 func (x *exchange) countOrders(j Reader, paths event.PathQuery) (*orderStatistics, event.ID, error) {
 	counted, failed := &orderStatistics{}, error(nil)
 	id, err := j.Snapshot(x.r.Context(), "OrderOverview", func(key string, value []byte) {

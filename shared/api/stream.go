@@ -18,16 +18,16 @@ const (
 )
 
 const (
-	heartbeat    = 15 * time.Second // of silence, after which a stream shows that it lives (api.md)
+	heartbeat    = 15 * time.Second // of silence, after which a stream shows that it lives
 	writeTimeout = 30 * time.Second // for a client to take what was written
-	chunk        = 64 << 10         // bytes of events that a stream renders before it sends them: what a slow follower costs
+	chunk        = 64 << 10         // bytes of events that a stream renders before it sends them: the memory of a slow follower
 )
 
 // framing is how events lie in a stream. Each method appends to dst.
 type framing interface {
 	event(dst []byte, e *event.Event, withKey bool) []byte
 	torn(dst []byte, at event.ID) []byte
-	// beat shows that the stream lives. If passed is not 0, all up to that id has been read and nothing of it was wanted.
+	// beat shows that the stream lives. If passed is not 0, all up to that id has been read, and the filter took none of it.
 	beat(dst []byte, passed event.ID) []byte
 }
 
@@ -49,8 +49,8 @@ func (sse) torn(dst []byte, at event.ID) []byte {
 	return append(dst, "\n\n"...)
 }
 
-// beat is a comment. An id without data is no event, but moves the client's Last-Event-ID on, so that a client that
-// wants little does not become torn.
+// beat appends a comment. An id without data is no event, but moves the client's Last-Event-ID on, so that a client whose
+// filter takes little does not become torn.
 func (sse) beat(dst []byte, passed event.ID) []byte {
 	dst = append(dst, ":\n"...)
 	if passed != 0 {
@@ -82,11 +82,11 @@ type outflow struct {
 	frames  framing
 	withKey bool
 	left    int      // events still wanted; negative: no bound
-	seen    event.ID // up to which the client knows that all was read
-	buffer  *buffer  // rendered, not sent; nil between two sends: a follower that waits keeps nothing
+	seen    event.ID // the client knows that all was read up to here
+	buffer  *buffer  // rendered, not sent; nil between two sends, so that a follower that waits keeps no memory
 }
 
-// stream answers with events as they come or, where the host cannot, with those that are there.
+// stream responds with events as they come or, where the host cannot, with those that are there.
 func (x *exchange) stream(j Reader, q *question, form string, frames framing) error {
 	if q.limit < 0 && form == typeSSE {
 		return invalid("query.limit", "an event stream goes forward: its client would go on from the last id, the oldest")
@@ -113,7 +113,7 @@ func (s *outflow) begin(form string) {
 func (s *outflow) follow(q *question) error {
 	ctx := s.x.r.Context()
 	ask := q.request(s.x)
-	ask.Timeout, ask.Limit = 0, 0 // the stream's own to keep
+	ask.Timeout, ask.Limit = 0, 0 // the stream keeps both itself
 	ask.MaxBytes = min(ask.MaxBytes, chunk)
 	s.x.waiting(+1)
 	defer s.x.waiting(-1)
@@ -160,7 +160,7 @@ func (s *outflow) atOnce(ask *journal.Request) (more bool, err error) {
 	return true, nil
 }
 
-// over answers nil where err only says that the stream is over: its time is up, its client has left, or the journal is
+// over returns nil if err only says that the stream is over: its time is up, its client has left, or the journal is
 // closed because the process ends. The client comes back and goes on.
 func over(ctx context.Context, err error) error {
 	if ctx.Err() != nil || errors.Is(err, journal.ErrClosed) {
@@ -169,7 +169,7 @@ func over(ctx context.Context, err error) error {
 	return err
 }
 
-// finite answers with what is there after a long poll. Without a timeout it waits as long as the host lets it, as an
+// finite responds with what is there after a long poll. Without a timeout it waits as long as the host lets it, as an
 // endless stream would.
 func (s *outflow) finite(q *question, form string) error {
 	if !q.bounded {
@@ -185,7 +185,7 @@ func (s *outflow) finite(q *question, form string) error {
 	return nil
 }
 
-// add renders an answer; false says that the stream ends with it.
+// add renders what was read; false says that the stream ends with it.
 func (s *outflow) add(answer *journal.Answer) (more bool) {
 	out := s.out()
 	if answer.Torn {
@@ -206,7 +206,7 @@ func (s *outflow) add(answer *journal.Answer) (more bool) {
 	return s.left != 0
 }
 
-// out is where to render.
+// out returns the memory to render into.
 func (s *outflow) out() *[]byte {
 	if s.buffer == nil {
 		s.buffer = take()
@@ -214,7 +214,7 @@ func (s *outflow) out() *[]byte {
 	return &s.buffer.bytes
 }
 
-// passed answers the id if the client does not know it yet, 0 otherwise.
+// passed returns the id if the client does not know it yet, 0 otherwise.
 func (s *outflow) passed(id event.ID) event.ID {
 	if id <= s.seen {
 		return 0
@@ -223,8 +223,8 @@ func (s *outflow) passed(id event.ID) event.ID {
 	return id
 }
 
-// push sends what is rendered. The error says that the client is gone, or took nothing for writeTimeout: its stream ends
-// without its end, in the middle of what it did not take, so that it knows to come back and to go on from the last id.
+// push sends what is rendered. The error says that the client is gone, or took nothing for writeTimeout: its stream is cut
+// off without a proper end, so that the client knows to come back and to go on from the last id.
 func (s *outflow) push() error {
 	out := s.x.unhurried()
 	if b := s.buffer; b != nil {
@@ -240,15 +240,15 @@ func (s *outflow) push() error {
 	return nil
 }
 
-// unhurried gives the answer time from now on: the server's WriteTimeout counts from the request and may be over. Hosts
-// that know no deadlines have limits of their own.
+// unhurried gives the response writeTimeout from now on: the server's WriteTimeout counts from the request and may be over.
+// Hosts without deadlines have limits of their own.
 func (x *exchange) unhurried() *http.ResponseController {
 	out := http.NewResponseController(x)
 	_ = out.SetWriteDeadline(time.Now().Add(writeTimeout))
 	return out
 }
 
-// framingOf answers how a stream of the media type is framed; nil: it is none.
+// framingOf returns how a stream of the media type is framed; nil if it is no stream's.
 func framingOf(kind string) framing {
 	switch kind {
 	case typeSSE:

@@ -81,7 +81,7 @@ func TestStreamUntilClientLeaves(t *testing.T) {
 	})
 }
 
-// A process that ends lets its streams end, too, without breaking them off.
+// A process that ends lets its streams end properly, without cutting them off.
 func TestStreamEndsWithTheJournal(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -111,7 +111,7 @@ func TestStreamResumes(t *testing.T) {
 	}
 }
 
-// A follower that wants little is told how far was read, so that it does not become torn by going back.
+// A follower whose filter takes little is told how far was read, so that it is not torn when it comes back.
 func TestStreamMovesOn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -155,7 +155,7 @@ func TestStreamLimit(t *testing.T) {
 	}
 }
 
-// A timeout of 0 is what is there, and the end.
+// With a timeout of 0, the stream has what is there, and ends.
 func TestStreamAtOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -169,7 +169,7 @@ func TestStreamAtOnce(t *testing.T) {
 	})
 }
 
-// What is there when a stream begins comes, also where the store takes longer to read it than the stream may last.
+// The events that are there when a stream begins are sent even if the store takes longer to read them than the stream may last.
 func TestStreamOfASlowStore(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -14,13 +14,13 @@ import (
 	"github.com/millrace/millrace/shared/stream"
 )
 
-// Offsets are moved by consumers; a [stream.Streams] keeps them.
+// Offsets keeps the offsets that consumers move; a [stream.Streams] is one.
 type Offsets interface {
 	Acknowledge(ctx context.Context, name string, consumer, id stream.UUID) (int64, error)
 	Move(ctx context.Context, name string, consumer stream.UUID, eventName string, to int64) error
 }
 
-// Acknowledge mounts the calls by which consumers move their offsets (seed 003).
+// Acknowledge mounts the calls by which consumers of streams move their offsets.
 func Acknowledge(o Offsets) Resource {
 	return func(a *API) {
 		m := &moving{o}
@@ -41,7 +41,7 @@ func Acknowledge(o Offsets) Resource {
 			Operation: huma.Operation{
 				Method: http.MethodPost, Path: streamPath + "/offsets", OperationID: "moveOffset", Tags: []string{"Streams"},
 				Summary:     "Move an offset",
-				Description: "Back, so that events are read again, or up, so that events are left out. 0 is the beginning.",
+				Description: "Backward, so that events are read again, or forward, so that events are left out. 0 is the beginning.",
 				Parameters:  params,
 				RequestBody: jsonBody(object("", members{"eventName": text(""), "offset": whole("", 0)}, false, "eventName", "offset"),
 					map[string]any{"eventName": "Subscription initiated", "offset": 0}),

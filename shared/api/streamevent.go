@@ -13,7 +13,7 @@ import (
 	"github.com/millrace/millrace/shared/stream"
 )
 
-// This file reads an event of seed 003, "Basic event structure". Each of its rules is a 400 at the member that breaks it.
+// This file reads an event of a stream, strictly: whatever breaks the schema StreamEvent is a 400 at the member that does.
 
 // zones are the time zones that were found to be known: finding one reads a file.
 type zones struct{ known sync.Map }
@@ -65,7 +65,7 @@ func (z *zones) streamEvent(location string, value jsontext.Value) (stream.Event
 	return e, err
 }
 
-// joined renders the members besides "event", in the seed's order, without spaces between tokens.
+// joined renders the members besides "event" in a fixed order, without spaces between tokens.
 func joined(parts map[string]jsontext.Value) ([]byte, error) {
 	var b bytes.Buffer
 	for i, name := range []string{"system", "trigger", "payload"} {
@@ -125,7 +125,7 @@ func (z *zones) checkSystem(location string, value jsontext.Value) error {
 	)
 }
 
-// check takes the names of the IANA database, and no abbreviation of what a host has set.
+// check accepts the names of the IANA database, and no names that depend on the host.
 func (z *zones) check(location, name string) error {
 	if _, known := z.known.Load(name); known {
 		return nil
@@ -180,7 +180,7 @@ func checkPayload(location string, value jsontext.Value) error {
 	return limited(location, value)
 }
 
-// checkedMember is a text that must be there and pass a check.
+// checkedMember is a member that is a text, must be there and passes a check.
 func checkedMember(name string, check func(location, text string) error) member {
 	return member{name: name, required: true, read: func(location string, value jsontext.Value) error {
 		text, err := readText(location, value)

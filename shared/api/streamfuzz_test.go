@@ -9,7 +9,7 @@ import (
 	"github.com/millrace/millrace/shared/api"
 )
 
-// Whatever is sent is stored as it was meant, or refused with a reason; never a failure of the server.
+// Whatever is sent is stored unchanged, or refused with a reason; it is never a failure of the server.
 func FuzzStreamEvent(f *testing.F) {
 	f.Add("s", happened("n"))
 	f.Add("a/b", happened(" \u0000 "))

@@ -16,7 +16,7 @@ import (
 	"github.com/millrace/millrace/shared/stream"
 )
 
-// StreamReader answers what is asked of streams; a [stream.Streams] does.
+// StreamReader reads streams; a [stream.Streams] is one.
 type StreamReader interface {
 	Read(ctx context.Context, r stream.Reading) ([]stream.Stored, error)
 	Get(ctx context.Context, id stream.UUID) (stream.Stored, string, error)
@@ -25,7 +25,7 @@ type StreamReader interface {
 	Consumers(ctx context.Context, name, after string, limit int) ([]stream.Lag, bool, error)
 }
 
-// Streams mounts the calls that read streams (seed 003): a consumer's events, and lists.
+// Streams mounts the calls that read streams: a consumer's events, and lists.
 func Streams(s StreamReader) Resource {
 	return func(a *API) {
 		for name, schema := range streamSchemas() {
@@ -118,7 +118,7 @@ func (x *exchange) streamQuestion() (ask stream.Reading, err error) {
 	return ask, err
 }
 
-// appendStored appends an event as seed 003 has it, with its sequence and its EventId; of, if not empty, is its stream.
+// appendStored appends an event as it was given, with its sequence and its EventId; of, if not empty, is its stream.
 func appendStored(dst []byte, e *stream.Stored, of string) []byte {
 	dst = append(dst, `{"event":{"id":"`...)
 	dst = append(dst, e.ID.String()...)
@@ -196,7 +196,7 @@ func viewStream(o *stream.Overview) streamView {
 	return v
 }
 
-// listing reads what a list is asked for. Cursors are texts of the store, which may hold anything.
+// listing reads what a list is asked for. Cursors are base64 of a name or key, which may hold any character.
 func (x *exchange) listing() (q query, after string, limit int, err error) {
 	q, limit, cursor, err := x.paging()
 	if err != nil {
@@ -209,7 +209,7 @@ func (x *exchange) listing() (q query, after string, limit int, err error) {
 	return q, string(text), limit, nil
 }
 
-// maxCursor is the longest sort key that a list goes on behind.
+// maxCursor is how many bytes a cursor may have once it is decoded: the longest sort key.
 const maxCursor = 1023
 
 func (x *exchange) goesOn(q query, more bool, after string) {
@@ -292,7 +292,7 @@ func (s *streamReading) consumers(x *exchange) error {
 	return x.value(http.StatusOK, map[string][]lagView{"consumers": views})
 }
 
-// share answers a part in percent, to two decimals, rounded down so that only all is 100.
+// share returns a part in percent, to two decimals, rounded down so that only the whole is 100.
 func share(part, of int64) float64 {
 	if of == 0 {
 		return 100
@@ -304,7 +304,7 @@ func streamSchemas() map[string]*huma.Schema {
 	event := streamEventMembers()
 	event["event"] = object("", members{"id": uuidSchema(""), "name": text(""), "version": whole("", 1)}, false, "id", "name", "version")
 	event["sequence"], event["eventId"] = whole("Of its name, from 1 without a gap", 1), eventID("Of StreamAppended on the journal")
-	event["stream"] = text("Where an event is asked for by its UUID")
+	event["stream"] = text("The stream's name; only where an event is asked for by its UUID")
 	return map[string]*huma.Schema{
 		"StoredEvent": object("An event of a stream", event, false, "event", "system", "trigger", "payload", "sequence", "eventId"),
 		"Stream": object("A stream", members{
@@ -343,7 +343,7 @@ func streamEventSchemas() map[string]*huma.Schema {
 	name.MinLength, name.MaxLength, version.Default = &least, &most, 1
 	event["event"] = object("", members{"name": name, "version": version}, false, "name")
 	return map[string]*huma.Schema{
-		"StreamEvent": object("An event to append (seed 003)", event, false, "event", "system", "trigger", "payload"),
+		"StreamEvent": object("An event to append", event, false, "event", "system", "trigger", "payload"),
 		"Appended": object("Where an event went", members{
 			"id": uuidSchema("The event's"), "stream": text(""), "name": text(""), "sequence": whole("Of its name, from 1 without a gap", 1),
 			"eventId": eventID("Of StreamAppended on the journal"),

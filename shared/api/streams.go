@@ -16,25 +16,25 @@ import (
 	"github.com/millrace/millrace/shared/stream"
 )
 
-// Where streams are.
+// The paths of streams.
 const (
 	streamsPath      = v1 + "/streams"
 	streamPath       = streamsPath + "/{stream}"
 	streamEventsPath = streamPath + "/events"
 )
 
-// The headers that say who asks (seed 003).
+// The headers that say which producer or consumer asks.
 const (
 	producerHeader = "X-Producer-ID"
 	consumerHeader = "X-Consumer-ID"
 )
 
-// Appender appends to streams; a [stream.Streams] does.
+// Appender appends to streams; a [stream.Streams] is one.
 type Appender interface {
 	Append(ctx context.Context, a stream.Append) (stream.Receipt, error)
 }
 
-// Append mounts the calls that append to streams (seed 003): one event, and several at once.
+// Append mounts the calls that append to streams: one event, and several at once.
 func Append(s Appender) Resource {
 	return func(a *API) {
 		p := &appending{streams: s}
@@ -45,7 +45,7 @@ func Append(s Appender) Resource {
 			Method: http.MethodPost, Path: streamEventsPath, OperationID: "appendToStream", Tags: []string{"Streams"},
 			Summary: "Append an event to a stream",
 			Description: "The first producer of a stream owns it; any other's events are not stored, and take no sequence. " +
-				"The same Idempotency-Key and body within 24 h gives the first answer again.",
+				"The same Idempotency-Key and body within 24 h gives the first response again.",
 			Parameters:  []*huma.Param{streamParam(), idHeader(producerHeader, "Whose stream it is"), idempotencyKey()},
 			RequestBody: jsonBody(ref("StreamEvent"), streamEventExample()),
 			Responses:   answers(http.StatusCreated, typeJSON, ref("Appended")),
@@ -99,7 +99,7 @@ func (p *appending) batch(x *exchange) error {
 	return x.value(http.StatusCreated, views)
 }
 
-// append reads a request, appends what it holds and answers where that went.
+// append reads a request, appends the events that it holds and returns where they went.
 func (p *appending) append(x *exchange, parse func([]byte) ([]stream.Event, error)) ([]appendedView, error) {
 	var ask stream.Append
 	var err error
@@ -134,7 +134,7 @@ func (p *appending) append(x *exchange, parse func([]byte) ([]stream.Event, erro
 	return x.appended(ask.Stream, receipt), nil
 }
 
-// onceInStream answers the request's idempotency: keys are the stream's too, content is whose it is too.
+// onceInStream returns the request's idempotency: its scope names the stream too, its fingerprint covers the producer too.
 func (x *exchange) onceInStream(ask stream.Append, body []byte) (*journal.Idempotency, error) {
 	once, err := x.idempotency(body)
 	if once == nil || err != nil {
@@ -176,7 +176,7 @@ func (x *exchange) streamName() (string, error) {
 	return checkedName("path.stream", name)
 }
 
-// checkedName answers a stream's or an event's name.
+// checkedName returns the name of a stream or an event if it is a valid one.
 func checkedName(location, name string) (string, error) {
 	if !utf8.ValidString(name) {
 		return "", invalid(location, "is not UTF-8")
@@ -201,7 +201,7 @@ func (x *exchange) uuidHeader(name string) (stream.UUID, error) {
 	return id, nil
 }
 
-// streamProblem answers what a client may know of an error of package stream.
+// streamProblem returns what a client may know of an error of package stream.
 func streamProblem(err error) error {
 	if order, ok := errors.AsType[*stream.OutOfOrderError](err); ok {
 		return problem(CodeConflict, "sequence %d of %s is not the next to acknowledge, sequence %d is",

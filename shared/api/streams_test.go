@@ -35,7 +35,7 @@ const (
 	consumer1 = "f3a7f4f1-6a58-4c43-9d1a-7b63ad1a2b10"
 )
 
-// happened is an event of the seed with that name.
+// happened returns an event with that name.
 func happened(name string) string {
 	quoted, err := json.Marshal(name)
 	if err != nil {
@@ -84,7 +84,7 @@ func (b *bundle) ack(t *testing.T, from, id, body string, headers ...string) rep
 
 const doAck = `{"action":"ACK"}`
 
-// The walk of eleven steps of seed 003, over HTTP.
+// A walk of eleven steps through a stream: appending, reading, acknowledging and going back, over HTTP.
 func TestStreamWalk(t *testing.T) {
 	t.Parallel()
 	b := streaming(t)
@@ -210,7 +210,7 @@ func TestStreamEventRules(t *testing.T) {
 	t.Parallel()
 	b := streaming(t)
 	rules := []struct {
-		from, to string // what is changed in a right event
+		from, to string // the change that makes a valid event invalid
 		location string
 	}{
 		{`"name":"n"`, `"name":""`, "body.event.name"},

@@ -15,16 +15,16 @@ import (
 	"github.com/millrace/millrace/shared/task"
 )
 
-// Where sync tasks are: with everything else, and where seed 001 has them.
+// The paths of sync tasks: with everything else, and where EventNative's task scheduler has them.
 const (
 	syncPath = v1 + "/tasks"
 	seedPath = "/tasks"
 )
 
-// byHand is the priority of a task that is asked for without one (seed 001).
+// byHand is the priority of a task that is asked for without one.
 const byHand = 300
 
-// Enqueue mounts the calls that make tasks: POST of sync tasks (seed 001), and of events for handlers (seed 002).
+// Enqueue mounts the calls that make tasks: POST of sync tasks, and of events for handlers.
 func Enqueue(e Engine, d Definitions) Resource {
 	return func(a *API) {
 		s := &submission{engine: e, definitions: d}
@@ -59,7 +59,7 @@ func (s *submission) mountSync(a *API) {
 	a.route(op)
 }
 
-// sync enqueues a sync task, or answers the one under way.
+// sync enqueues a sync task, and responds with its id or that of the one under way.
 func (s *submission) sync(x *exchange) error {
 	n, content, err := s.wanted(x)
 	if err != nil {
@@ -76,7 +76,7 @@ func (s *submission) sync(x *exchange) error {
 	return x.value(status, map[string]task.ID{"task_id": added.Task.ID})
 }
 
-// wanted answers the task that the query asks for, and that query in one form.
+// wanted returns the task that the query asks for, and the query's values in one form, for the fingerprint.
 func (s *submission) wanted(x *exchange) (n queue.New, content []byte, err error) {
 	q, err := x.query()
 	if err != nil {
@@ -101,7 +101,7 @@ func (s *submission) wanted(x *exchange) (n queue.New, content []byte, err error
 	return queue.SyncTask(source, collection, priority), content, nil
 }
 
-// declared answers a 404 unless the source, and the collection if one is named, are defined.
+// declared returns a 404 unless the source, and the collection if one is named, are defined.
 func declared(ctx context.Context, d Definitions, source, collection string) error {
 	unknown := func(set *definition.Set) error { return undeclared(set, source, collection) }
 	set, err := search(ctx, d, func(set *definition.Set) bool { return unknown(set) == nil })
@@ -141,7 +141,7 @@ func (q query) priority() (int64, error) {
 	return int64(n), nil
 }
 
-// syncView is a sync task as seed 001 shows it.
+// syncView is a sync task as EventNative's task API shows it.
 type syncView struct {
 	ID         task.ID     `json:"id"`
 	Source     string      `json:"source"`
@@ -164,7 +164,7 @@ func viewSync(t *task.Task) syncView {
 
 func collectionOf(t *task.Task) string { return strings.TrimPrefix(t.Job, t.ListedUnder()+"/") }
 
-// scoreOf answers priority*10^12 - created_at_unix (seed 001), exact for any priority.
+// scoreOf returns priority*10^12 - created_at_unix, as EventNative's task scheduler does, exact for any priority.
 func scoreOf(t *task.Task) *big.Int {
 	score := new(big.Int).Mul(big.NewInt(t.Priority), big.NewInt(1_000_000_000_000))
 	return score.Sub(score, big.NewInt(t.Created/1_000_000))
@@ -196,7 +196,7 @@ func (t *taskReading) mountSync(a *API) {
 		Operation: huma.Operation{
 			Method: http.MethodPost, Path: syncPath + "/{id}/cancel", OperationID: "cancelSyncTask", Tags: []string{"Sync tasks"},
 			Summary: "Cancel a sync task",
-			Description: "A task that is scheduled is CANCELED at once, a running one when its worker answers the stop. " +
+			Description: "A task that is scheduled is CANCELED at once, a running one when its worker reports that it has stopped. " +
 				"A finished one is a conflict.",
 			Parameters: []*huma.Param{pathParam("id", "The task's id")},
 			Responses:  answers(http.StatusOK, typeJSON, object("", members{"status": constant("ok")}, false, "status")),
@@ -304,7 +304,7 @@ func (s *syncQuery) match(t *task.Task) bool {
 		(s.status == "" || t.State.In(task.Sync) == s.status)
 }
 
-// taskSchemas describes what the operations about tasks take and answer.
+// taskSchemas describes what the operations about tasks take and return.
 func taskSchemas() map[string]*huma.Schema {
 	status := func(d task.Dialect) *huma.Schema {
 		s := &huma.Schema{Type: "string"}

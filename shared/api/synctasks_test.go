@@ -14,7 +14,7 @@ import (
 	"github.com/millrace/millrace/shared/queue"
 )
 
-// syncTask is a sync task as a client of seed 001 reads it.
+// syncTask is a sync task as a client of EventNative's task API reads it.
 type syncTask struct {
 	ID         string
 	Source     string
@@ -62,7 +62,7 @@ func TestSyncTaskLife(t *testing.T) {
 	})
 }
 
-// While a collection is under way, the answer is 200 with its task; after any end there is a new one.
+// While a collection is under way, the response is 200 with its task; after any end there is a new one.
 func TestOneSyncTaskAtATime(t *testing.T) {
 	t.Parallel()
 	ends := map[string]func(w *works, t *testing.T, id string){
@@ -155,7 +155,7 @@ func TestSyncTaskRefused(t *testing.T) {
 	}
 }
 
-// A token in the query lets nobody in but readers.
+// A token in the query is good for reading only.
 func TestSyncTaskTokenInQuery(t *testing.T) {
 	t.Parallel()
 	w := working(t)
@@ -168,7 +168,7 @@ func TestSyncTaskTokenInQuery(t *testing.T) {
 	}
 }
 
-// The same key answers alike; what it was first used for counts.
+// The same key gets the same response; the request for which it was first used counts.
 func TestSyncTaskOnce(t *testing.T) {
 	t.Parallel()
 	w := working(t)
@@ -232,7 +232,7 @@ func TestCancelSyncTask(t *testing.T) {
 	wantProblem(t, cancel(id), 409, api.CodeConflict)
 }
 
-// listed answers the list of the shop's tasks, of any time unless the query says one.
+// listed returns the list of the shop's tasks, of any time unless the query says one.
 func (w *works) listed(t *testing.T, query string) []syncTask {
 	t.Helper()
 	got := w.as(t, api.Viewer, "GET", "/tasks/?source=shop&"+anyTime(query), "")

@@ -14,7 +14,7 @@ import (
 // logPage is how many lines are read at once.
 const logPage = 1000
 
-// How often a log that is followed is looked at: soon after lines have come, more and more seldom while none do.
+// How often a log that is followed is read: soon after lines have come, ever more seldom while none do.
 const (
 	lookSoon = 50 * time.Millisecond
 	lookLate = time.Second
@@ -76,7 +76,7 @@ func (t *taskReading) logs(x *exchange) error {
 	return r.once()
 }
 
-// read reads what is asked for.
+// read reads the parameters of the query.
 func (r *logReading) read(q query) (follow bool, err error) {
 	if r.ask.From, err = q.time("start"); err != nil {
 		return false, err
@@ -114,8 +114,8 @@ func (r *logReading) next(ctx context.Context) (queue.LogPage, error) {
 	return page, nil
 }
 
-// once answers the lines there are: where the host passes on what is written, all of them, otherwise as many as it can
-// carry.
+// once responds with the lines there are: all of them where the host passes on what is written, otherwise as many as it
+// can carry.
 func (r *logReading) once() error {
 	b := r.held
 	b.bytes = append(b.bytes, `{"logs":[`...)
@@ -173,8 +173,8 @@ func (r *logReading) send(begun bool) (sent bool) {
 	return true
 }
 
-// follow answers lines as they come, until the task is finished or the client leaves. A host that cannot pass them on
-// answers the first that come; the client asks again.
+// follow responds with lines as they come, until the task is finished or the client leaves. A host that cannot stream
+// sends the first that come; the client asks again.
 func (r *logReading) follow() error {
 	x := r.x
 	if x.r.Method == http.MethodHead {
@@ -189,7 +189,7 @@ func (r *logReading) follow() error {
 	if !x.api.canStream {
 		return r.finite(s)
 	}
-	page, err := r.next(x.r.Context()) // before the answer begins, so that it can still be refused
+	page, err := r.next(x.r.Context()) // before the response begins, so that the request can still be refused
 	if err != nil {
 		return err
 	}
@@ -238,7 +238,7 @@ func (r *logReading) stream(ctx context.Context, s *outflow, page queue.LogPage)
 	}
 }
 
-// finite answers the first lines that come while the host lets the request wait.
+// finite responds with the first lines that come while the host lets the request wait.
 func (r *logReading) finite(s *outflow) error {
 	ctx, cancel := r.x.untilStopped()
 	defer cancel()

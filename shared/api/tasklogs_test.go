@@ -17,7 +17,7 @@ import (
 
 type logLine struct{ Time, Message, Level string }
 
-// logged answers a running task with that many lines, one each second from 2000-01-01, and its lease.
+// logged returns a running task with that many lines, one each second from 2000-01-01, and its lease.
 func (w *works) logged(t *testing.T, n int) (id string, lease queue.Lease) {
 	t.Helper()
 	id = w.sync(t, "orders")
@@ -88,7 +88,7 @@ func TestTaskLogs(t *testing.T) {
 	}
 }
 
-// messages joins the numbers of an answer's lines.
+// messages joins the numbers of a response's lines.
 func messages(t *testing.T, r reply) string {
 	t.Helper()
 	var all []string
@@ -141,7 +141,7 @@ func TestLongLogs(t *testing.T) {
 
 const eventStream = "text/event-stream"
 
-// Whoever follows sees each line when it comes, and the end.
+// A client that follows a log sees each line when it comes, and the end.
 func TestFollowLogs(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -191,7 +191,7 @@ func TestFollowLogs(t *testing.T) {
 	})
 }
 
-// A host that cannot stream answers when there is something to say; the client comes back.
+// A host that cannot stream responds when there are lines; the client comes back.
 func TestFollowLogsInPieces(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -218,7 +218,7 @@ func TestFollowLogsInPieces(t *testing.T) {
 	})
 }
 
-// Whoever follows a log is let go when the server is to stop, and goes on from the last line elsewhere.
+// A stream of a log ends when the server is to stop, and its client goes on from the last line elsewhere.
 func TestFollowedLogsEndWithTheServer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -17,7 +17,7 @@ import (
 	"github.com/millrace/millrace/shared/task"
 )
 
-// works is an API over an engine in earnest, on a store in memory, and a hand to work its tasks with.
+// works is an API over a real engine, on a store in memory, with helpers that work its tasks.
 type works struct {
 	bundle
 	*queue.Queue
@@ -58,7 +58,7 @@ func working(t *testing.T, change ...func(*api.Options)) *works {
 	return w
 }
 
-// sync enqueues a sync task of the shop and answers its id.
+// sync enqueues a sync task of the shop and returns its id.
 func (w *works) sync(t *testing.T, collection string) string {
 	t.Helper()
 	got := w.as(t, api.Producer, "POST", "/api/v1/tasks?source=shop&collection="+collection, "")
@@ -67,7 +67,7 @@ func (w *works) sync(t *testing.T, collection string) string {
 	}](t, got, 201).ID
 }
 
-// claim starts the tasks there are and answers their leases.
+// claim starts the tasks there are and returns their leases.
 func (w *works) claim(t *testing.T) []queue.Lease {
 	t.Helper()
 	leases, err := w.Claim(t.Context(), queue.Claimer{Instance: "hand"}, 100)
@@ -84,7 +84,7 @@ func (w *works) finish(t *testing.T, l queue.Lease, o queue.Outcome) {
 	}
 }
 
-// into reads an answer of that status.
+// into reads a response of that status.
 func into[T any](t *testing.T, r reply, status int) T {
 	t.Helper()
 	var value T
@@ -97,7 +97,7 @@ func into[T any](t *testing.T, r reply, status int) T {
 	return value
 }
 
-// linked answers the URL of the next page, "" if the list ends.
+// linked returns the URL of the next page, "" if the list ends.
 func linked(r reply) string {
 	url, _, _ := strings.Cut(strings.TrimPrefix(r.Header.Get("Link"), "<"), ">")
 	return url
@@ -142,7 +142,7 @@ func TestTaskRoles(t *testing.T) {
 	}
 }
 
-// An id that is none, and one that nobody has, are the same to whoever asks.
+// A malformed id and one that no task has are the same to clients.
 func TestUnknownTasks(t *testing.T) {
 	t.Parallel()
 	w := working(t)

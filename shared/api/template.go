@@ -20,7 +20,7 @@ const (
 	propertyRoot  = "properties."
 )
 
-// templates are what is sought: a job of which one template holds, and of that each condition (seed 004).
+// templates select jobs, as in Sling's job handling: a job is found if all conditions of one template hold.
 type templates [][]condition
 
 // condition compares a field of a job, or one of its properties, with a value.
@@ -34,7 +34,7 @@ type condition struct {
 // operators in the order in which they are looked for.
 var operators = []string{"<=", ">=", "<", ">", "="}
 
-// read reads the templates. An empty one says nothing and is left out.
+// read reads the templates. One without conditions is left out.
 func (ts *templates) read(location string, value jsontext.Value) error {
 	if none := bytes.TrimSpace(value[1:]); value.Kind() == '[' && bytes.Equal(none, []byte("]")) {
 		return nil
@@ -108,7 +108,7 @@ func ordered(value any) bool {
 	return false
 }
 
-// jobFields are the names that mean the job itself.
+// jobFields returns the names that mean a field of the job itself.
 func jobFields() map[string]bool {
 	names := map[string]bool{}
 	for name := range jobSchema().Properties {
@@ -117,7 +117,7 @@ func jobFields() map[string]bool {
 	return names
 }
 
-// ofProperties reports whether any condition may speak of a property.
+// ofProperties reports whether any condition is about a property.
 func (ts templates) ofProperties() bool {
 	for _, all := range ts {
 		if slices.ContainsFunc(all, func(c condition) bool { return !c.field }) {
@@ -150,7 +150,7 @@ func (ts templates) match(v jobView) (bool, error) {
 	return false, nil
 }
 
-// membersOf answers the members of an object; none of what is no object.
+// membersOf returns the members of an object, none for any other value.
 func membersOf(text []byte) (map[string]any, error) {
 	if len(text) == 0 {
 		return nil, nil
@@ -160,8 +160,8 @@ func membersOf(text []byte) (map[string]any, error) {
 	return all, err
 }
 
-// holds compares the job's value with the template's: the job's stands on the left. What is not there, or cannot be
-// compared, does not hold.
+// holds reports whether the job's value, on the left, compares with the condition's as its operator says. It is false
+// where the job has no such value, or the two cannot be compared.
 func (c *condition) holds(fields, properties map[string]any) bool {
 	from := properties
 	if c.field {

@@ -10,14 +10,14 @@ import (
 	"strings"
 )
 
-// Token lets its bearer in. The secret itself is kept nowhere.
+// Token lets its bearer in. Only the secret's hash is kept.
 type Token struct {
 	Name   string   // for logs and the scope of idempotency keys; not secret
 	Role   Role     // what the bearer may do
 	SHA256 [32]byte // of the secret
 }
 
-// NewToken answers the token whose secret is given in clear.
+// NewToken returns the token whose secret is given in clear.
 func NewToken(name string, role Role, secret string) Token {
 	return Token{Name: name, Role: role, SHA256: sha256.Sum256([]byte(secret))}
 }
@@ -37,7 +37,7 @@ func ParseHash(text string) ([32]byte, error) {
 // tokens are all that are known.
 type tokens []Token
 
-// find answers the token with that secret, nil if there is none. It compares with every token, in constant time each,
+// find returns the token with that secret, nil if there is none. It compares with every token, in constant time each,
 // so that the time taken tells nothing about them.
 func (all tokens) find(secret string) *Token {
 	if secret == "" {
@@ -53,8 +53,8 @@ func (all tokens) find(secret string) *Token {
 	return found
 }
 
-// secretOf answers the secret that a request presents: as bearer token, as password of Basic, in X-Admin-Token, or for
-// GET as the query's token (seed 001). The first of them that is there counts. Empty: none.
+// secretOf returns the secret that a request presents: as bearer token, as password of Basic, in X-Admin-Token, or for
+// GET as the query's token (as EventNative's task API takes it). The first of them that is there counts. Empty: none.
 func secretOf(r *http.Request) string {
 	if auth := first(r.Header, "Authorization"); auth != "" {
 		scheme, rest, _ := strings.Cut(auth, " ")
@@ -74,7 +74,7 @@ func secretOf(r *http.Request) string {
 	return ""
 }
 
-// first answers the first value of a header named in canonical form, without the cost of finding that form.
+// first returns the first value of a header named in canonical form, without the cost of finding that form.
 func first(h http.Header, canonical string) string {
 	if values := h[canonical]; len(values) > 0 {
 		return values[0]
@@ -82,8 +82,7 @@ func first(h http.Header, canonical string) string {
 	return ""
 }
 
-// guarded reports whether nothing at all below the path may be learned without a token: not even that it is unknown, or
-// that a method is wrong.
+// guarded reports whether the path tells nothing without a token: not even that it is unknown, or that a method is wrong.
 func guarded(path string) bool {
 	return below(path, "/jobscheduler") || below(path, "/api") || below(path, "/tasks")
 }

@@ -121,7 +121,7 @@ func TestRoles(t *testing.T) {
 	}
 }
 
-// The table of rights, in the words of api.md.
+// The table of rights.
 func TestRights(t *testing.T) {
 	t.Parallel()
 	want := map[api.Role][]api.Right{

@@ -2,8 +2,8 @@ package api
 
 import "net/http"
 
-// Unready returns the API of a server that is not ready to serve yet: /healthz is answered, and everything else with a 503 that
-// says why and when to come back; below guarded paths, for those who show a token.
+// Unready returns the API of a server that is not ready to serve yet: it serves /healthz, and responds to everything else with a
+// 503 that says why and when to come back; below guarded paths, only to clients with a token.
 func Unready(o Options, why string) http.Handler {
 	a := New(o, Operations(Probes{}))
 	a.unready = why

@@ -28,7 +28,7 @@ func deployed(t *testing.T) (*works, *remotes) {
 	return w, &remotes{bundle: w.bundle, Queue: w.Queue}
 }
 
-// A job that waits goes to whoever runs its topic now: instances, this server once it is declared so, and instances again.
+// A job that waits goes to those that run its topic now: instances, this server once it is declared so, and instances again.
 func TestAJobFollowsWhoRunsItsTopic(t *testing.T) {
 	t.Parallel()
 	w, r := deployed(t)
@@ -67,7 +67,7 @@ func TestAJobFollowsWhoRunsItsTopic(t *testing.T) {
 	}
 }
 
-// A job is kept for the instance that it prefers, if that has room and is to be given jobs; else it is anybody's.
+// A job is kept for the instance that it prefers, if that has a free slot and may be given jobs; otherwise any instance may claim it.
 func TestPreferredInstance(t *testing.T) {
 	t.Parallel()
 	w, r := deployed(t)

@@ -10,8 +10,8 @@ import (
 	"github.com/millrace/millrace/shared/task"
 )
 
-// Tasks mounts what can be asked of tasks: sync tasks one by one and by their source, their logs, cancelling them
-// (seed 001), and for any task why it is not running, and doing it again.
+// Tasks mounts the calls about tasks: sync tasks one by one and by their source, and cancelling them; for any task its
+// log, why it is not running, and doing it again.
 func Tasks(e Engine, d Definitions) Resource {
 	return func(a *API) {
 		t := &taskReading{engine: e, definitions: d}
@@ -35,7 +35,7 @@ func (t *taskReading) mountAny(a *API) {
 			Method: http.MethodPost, Path: v1 + "/jobs/{id}/retry", OperationID: "retry", Tags: []string{"Tasks"},
 			Summary: "Do a task again",
 			Description: "Makes a new task of one that is finished and did not succeed; any other is a conflict. Where another holds its " +
-				"unique key, that one is the answer.",
+				"unique key, that one is returned.",
 			Parameters: append(id, idempotencyKey()),
 			Responses:  madeOrThere(ref("Job")), Errors: []int{400, 404, 409, 422, 503},
 		},
@@ -98,7 +98,7 @@ func (t *taskReading) retry(x *exchange) error {
 	return x.made(t.engine, &answer)
 }
 
-// madeOrThere describes an answer that is 201 for a new task, and 200 for the one that is there already.
+// madeOrThere describes a response that is 201 for a new task, and 200 for the one that is there already.
 func madeOrThere(schema *huma.Schema) map[string]*huma.Response {
 	responses := answers(http.StatusCreated, typeJSON, schema)
 	responses["200"] = answers(http.StatusOK, typeJSON, schema)["200"]
@@ -106,7 +106,7 @@ func madeOrThere(schema *huma.Schema) map[string]*huma.Response {
 	return responses
 }
 
-// runnable answers a 409 for a task that was missing its job and would again.
+// runnable returns a 409 for a task whose job was missing and still is.
 func (t *taskReading) runnable(x *exchange, found *task.Task) error {
 	if found.State != task.Missing {
 		return nil
@@ -125,6 +125,6 @@ func whySchema() *huma.Schema {
 	return object("", members{
 		"state": text("The task's state, in the words of its kind"), "reason": text("One sentence"),
 		"code":  choice("Stable and machine-readable", queue.ReasonCodes()...),
-		"since": dateTime("Since when this has been so, where that is known"), "details": object("What the sentence speaks of", nil, true),
+		"since": dateTime("Since when this has been so, where that is known"), "details": object("The values that the sentence names", nil, true),
 	}, false, "state", "reason", "code", "details")
 }

@@ -11,14 +11,14 @@ import (
 
 const module = "github.com/millrace/millrace/"
 
-// pkg is what the rules look at of a package, its tests left out.
+// pkg is the part of a package that the rules check; its tests are left out.
 type pkg struct {
 	ImportPath string
 	Imports    []string // direct
 	Deps       []string // all
 }
 
-// packages answers every package of the module by its path inside it.
+// packages returns every package of the module by its path inside it.
 func packages(t *testing.T) map[string]pkg {
 	t.Helper()
 	cmd := exec.Command("go", "list", "-json=ImportPath,Imports,Deps", "./...")
@@ -53,7 +53,7 @@ func within(path string, roots ...string) bool {
 	return false
 }
 
-// TestForeignImports: what is costly or ties us to somebody is imported in few places.
+// TestForeignImports: dependencies that are costly or tie us to a vendor are imported in few places.
 func TestForeignImports(t *testing.T) {
 	t.Parallel()
 	rules := []struct {
@@ -130,7 +130,7 @@ func TestArrows(t *testing.T) {
 	}
 }
 
-// layer answers the part of the tree whose rule applies to a package.
+// layer returns the part of the tree whose rule applies to a package.
 func layer(path string) string {
 	parts := strings.SplitN(path, "/", 3)
 	if parts[0] != "shared" || len(parts) < 2 {
@@ -139,7 +139,7 @@ func layer(path string) string {
 	return parts[0] + "/" + parts[1]
 }
 
-// TestCoresDoNoIO: what decides is pure, so that it can be tested without a world around it.
+// TestCoresDoNoIO: packages that decide do no input or output, so that they can be tested by themselves.
 func TestCoresDoNoIO(t *testing.T) {
 	t.Parallel()
 	all := packages(t)
@@ -152,7 +152,7 @@ func TestCoresDoNoIO(t *testing.T) {
 	}
 }
 
-// TestFunctionsStaySmall: Lambda binaries link neither the embedded store nor what only plain hosts need.
+// TestFunctionsStaySmall: Lambda binaries link neither the embedded store nor packages that only plain hosts need.
 func TestFunctionsStaySmall(t *testing.T) {
 	t.Parallel()
 	found := 0

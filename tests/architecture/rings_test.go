@@ -6,7 +6,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// TestRingsReachTheWorker: the queue, its dead letters and the worker are as AWS wants them together: visibility of six
+// TestRingsReachTheWorker: the queue of notifications, its dead letters and the worker fit together as AWS asks: visibility of six
 // times the function's timeout, so that no message comes again while it is being worked on, and failures reported one by
 // one ("Using Lambda with Amazon SQS", AWS Lambda Developer Guide).
 func TestRingsReachTheWorker(t *testing.T) {

@@ -14,7 +14,7 @@ import (
 	"github.com/millrace/millrace/shared/store/dynamo/layout"
 )
 
-// template is what the checks look at of template.yaml; its short tags (!Ref and such) are read as plain values.
+// template is the part of template.yaml that is checked; its short tags (!Ref and such) are read as plain values.
 type template struct {
 	Resources map[string]struct {
 		Type           string    `yaml:"Type"`

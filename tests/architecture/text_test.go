@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// foreign are things that only make sense on somebody's own machine or network: absolute paths of home and work folders,
+// foreign are things that only make sense on one machine or network: absolute paths of home and work folders,
 // and hosts of package registries.
 var foreign = regexp.MustCompile(strings.Join([]string{
 	`(^|[\s"'=(:])/(root|` + `home|Users|` + `work)/[a-z]`,

@@ -12,7 +12,7 @@ import (
 	"github.com/millrace/millrace/shared/store/dynamo"
 )
 
-// AWS answers a configuration of the SDK whose requests go to LocalStack.
+// AWS returns a configuration of the SDK whose requests go to LocalStack.
 func AWS(t testing.TB) aws.Config {
 	t.Helper()
 	return aws.Config{
@@ -22,10 +22,10 @@ func AWS(t testing.TB) aws.Config {
 	}
 }
 
-// Prefix answers a table prefix that no other test has.
+// Prefix returns a table prefix that no other test has.
 func Prefix() string { return "t" + strings.ToLower(rand.Text()[:12]) }
 
-// Dynamo answers a store in DynamoDB with fresh tables, closed when the test ends.
+// Dynamo returns a store in DynamoDB with fresh tables, closed when the test ends.
 func Dynamo(t testing.TB) *dynamo.Store {
 	t.Helper()
 	cfg := AWS(t)

@@ -25,7 +25,7 @@ var shared struct {
 	err       error
 }
 
-// Run runs the tests and ends the container that they started, if any. It answers the exit code.
+// Run runs the tests and ends the container that they started, if any. It returns the exit code.
 func Run(m *testing.M) int {
 	shared.Lock()
 	shared.owned = true
@@ -34,7 +34,7 @@ func Run(m *testing.M) int {
 	return m.Run()
 }
 
-// LocalStack answers the endpoint of LocalStack, such as http://localhost:32768. See [Require] for what happens when
+// LocalStack returns the endpoint of LocalStack, such as http://localhost:32768. See [Require] for what happens when
 // there is no Docker engine.
 func LocalStack(t testing.TB) (endpoint string) {
 	t.Helper()

@@ -39,7 +39,7 @@ func leaveOut(t testing.TB, err error) {
 	t.Skip("left out: " + missing)
 }
 
-// engine answers nil if a Docker engine answers.
+// engine returns nil if a Docker engine responds.
 func engine() (err error) {
 	defer func() { // the library panics where it finds no engine at all
 		if r := recover(); r != nil {

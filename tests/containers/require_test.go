@@ -11,7 +11,7 @@ import (
 	"github.com/millrace/millrace/tests/containers"
 )
 
-// told is a test that only listens.
+// told is a test that only records what it is told.
 type told struct {
 	testing.TB
 	failed, skipped string

@@ -8,7 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 )
 
-// Queue answers the URL of a fresh standard queue of SQS, without a dead-letter queue, deleted when the test ends.
+// Queue returns the URL of a fresh standard queue of SQS, without a dead-letter queue, deleted when the test ends.
 func Queue(t testing.TB) (url string) {
 	t.Helper()
 	client := sqs.NewFromConfig(AWS(t))

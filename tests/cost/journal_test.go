@@ -26,7 +26,7 @@ type metered struct {
 	last  event.ID // of its newest event
 }
 
-// setup answers a journal that has begun: its first append is behind it, and so is the comparison of the clock with the
+// setup returns a journal that has begun: its first append is behind it, and so is the comparison of the clock with the
 // store's date, which is made once for each idle hour.
 func setup(t *testing.T) *metered {
 	t.Helper()
@@ -55,7 +55,7 @@ func small() event.Event {
 	return event.Event{Type: "OrderFinished", Key: event.Key{Path: "/chain,order"}, Fields: []byte(`"nodeId":"END"`)}
 }
 
-// sized answers an event whose JSON, with its EventId, has that many bytes.
+// sized returns an event whose JSON, with its EventId, has that many bytes.
 func sized(size int) event.Event {
 	e := small()
 	e.ID = event.MaxID
@@ -91,7 +91,7 @@ func TestABatchOf25EventsOf300BytesCosts8WCU(t *testing.T) {
 	}
 }
 
-// watched is a store that tells of each read of a sequencer after it was made, and priced.
+// watched is a store that reports each read of a sequencer after it was made, and priced.
 type watched struct {
 	store.Store
 	read func(eventual bool)

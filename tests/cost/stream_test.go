@@ -17,7 +17,7 @@ var (
 	streamConsumer = stream.UUID{15: 2}
 )
 
-// streams answers access to streams on a store whose cost is known.
+// streams returns access to streams on a store whose cost is known.
 func streams(m *metered) *stream.Streams {
 	return stream.Open(stream.Options{Store: m.meter, Journal: m.Journal})
 }
@@ -106,7 +106,7 @@ func TestAPageOfAStreamCostsTheSameAnywhere(t *testing.T) {
 		}
 		t.Logf("name %q: %v", name, costs)
 	}
-	// A consumer that is at the end of one name and at the beginning of another does not pay for what lies between.
+	// A consumer that is at the end of one name and at the beginning of another does not pay for the events between.
 	if err := s.Move(t.Context(), "s", streamConsumer, "Thing 0 happened", 0); err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,7 @@ var expressions = []struct{ quartz, classic string }{
 	{"0 0 0 1 1 ?", "0 0 0 1 1 *"}, // go-quartz takes the 29th of February for the 1st of March,
 }
 
-// next answers the first time after another.
+// next returns the first time after another.
 type next func(after time.Time) time.Time
 
 func millrace(t testing.TB, expression string, zone *time.Location) next {

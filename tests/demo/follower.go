@@ -11,7 +11,7 @@ import (
 	"github.com/millrace/millrace/shared/event"
 )
 
-// part is what a follower asks for, and in plain words what it must therefore see.
+// part is what a follower asks for, and a predicate of the events that it must therefore see.
 type part struct {
 	name  string
 	query client.Query
@@ -40,7 +40,7 @@ func parts() []part {
 	}
 }
 
-// follower reads along.
+// follower reads the journal while it grows.
 type follower struct {
 	part
 	saw     []event.Event
@@ -51,7 +51,7 @@ type follower struct {
 	ended   chan struct{}
 }
 
-// at answers where the follower is.
+// at returns where the follower is.
 func (f *follower) at() event.ID { return event.ID(f.last.Load()) }
 
 // follow lets every follower begin at the beginning of the journal; they end with ctx.

@@ -139,7 +139,7 @@ func (p *performance) snapshot(ctx context.Context, when string) error {
 	return nil
 }
 
-// await waits until every follower has come to the end of the journal. Whoever does not is found out by the reckoning.
+// await waits until every follower has come to the end of the journal. One that does not in time fails the reckoning.
 func (p *performance) await(ctx context.Context) {
 	journal := p.witness.Journal(nil)
 	end := journal[len(journal)-1].ID

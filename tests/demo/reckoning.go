@@ -13,7 +13,7 @@ import (
 
 var errWrong = errors.New("something was wrong, see above")
 
-// reckon prints what everybody saw, and answers an error if anything was wrong.
+// reckon prints what each follower saw, and returns an error if anything was wrong.
 func (p *performance) reckon(log []event.Event) error {
 	t := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 	right := p.reckonFollowers(t)

@@ -22,7 +22,7 @@ import (
 // work is the second act: tasks whose commands do something on this machine, run by one worker, so that their order shows.
 type work struct {
 	server *process.Server
-	dir    string // with the gate that the worker is kept busy by
+	dir    string // has the gate, a file that keeps the worker busy
 	events string // the file that is worked on
 	began  time.Time
 	wrong  bool
@@ -182,7 +182,7 @@ func (w *work) firstLine(ctx context.Context, id string) (string, error) {
 	return log.Logs[0].Level + ": " + log.Logs[0].Message[:min(len(log.Logs[0].Message), 60)], nil
 }
 
-// handlerEvent is a row of seed 002 as the API shows it.
+// handlerEvent is an event of a handler as the API shows it.
 type handlerEvent struct {
 	Status, Name string
 	Value        json.RawMessage
@@ -263,7 +263,7 @@ func (w *work) showEvents(ctx context.Context, id string) error {
 	return nil
 }
 
-// until asks again and again.
+// until polls until something is so.
 func (w *work) until(ctx context.Context, done func() (bool, error)) error {
 	ticker := time.NewTicker(10 * time.Millisecond)
 	defer ticker.Stop()
@@ -283,7 +283,7 @@ func (w *work) post(ctx context.Context, path, body string, into any) error {
 	return w.call(ctx, http.MethodPost, path, body, into)
 }
 
-// call asks the server, and reads its answer into what is not nil.
+// call sends a request to the server, and reads the response into the value, if that is not nil.
 func (w *work) call(ctx context.Context, method, path, body string, into any) error {
 	u, err := url.Parse(w.server.URL() + path)
 	if err != nil {

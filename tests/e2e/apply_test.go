@@ -31,7 +31,7 @@ func TestApply(t *testing.T) {
 		name, input  string
 		args         []string
 		status       int
-		out, message string // all of the output, a part of what is said
+		out, message string // all of the output, a part of the message
 	}{
 		{"dry run", "", []string{good, "--dry-run"}, 0, "+ Job:/topics/a\n+ Source:/crm\n", "2 added, 0 replaced, 0 removed; nothing was changed"},
 		{"apply", "", []string{good}, 0, "+ Job:/topics/a\n+ Source:/crm\n", "2 added, 0 replaced, 0 removed\n"},
@@ -52,7 +52,7 @@ func TestApply(t *testing.T) {
 	}
 }
 
-// TestTheServersFile: it is applied when it differs from the last one that was, and what was applied since stays otherwise.
+// TestTheServersFile: the file is applied when it differs from the last one that was; otherwise what was applied since stays.
 func TestTheServersFile(t *testing.T) {
 	t.Parallel()
 	store := embedded(t)

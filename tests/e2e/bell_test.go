@@ -14,8 +14,8 @@ handlers:
   - {canvas: c, space: WORKER, name: h, target: {command: [sleep, "0.3"]}}
 `
 
-// TestTwoServersShareTheWork: servers on one store ring each other by way of SQS, so that what one of them is given runs on
-// both, at once and, where it is delayed, at its time.
+// TestTwoServersShareTheWork: servers on one store notify each other by way of SQS, so that tasks of one of them run on
+// both, at once and, where they are delayed, at their time.
 func TestTwoServersShareTheWork(t *testing.T) {
 	t.Parallel()
 	prefix, queue := tables(t), containers.Queue(t)

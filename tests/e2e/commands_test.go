@@ -17,7 +17,7 @@ import (
 	"github.com/millrace/millrace/tests/process"
 )
 
-// result is what a command came to.
+// result is the outcome of a command.
 type result struct {
 	status   int
 	out, err string
@@ -92,7 +92,7 @@ func TestCommands(t *testing.T) {
 	}
 }
 
-// TestExitStatus: what went wrong is told by the exit status, and said in words that help.
+// TestExitStatus: each failure has its exit status, and a message that helps.
 func TestExitStatus(t *testing.T) {
 	t.Parallel()
 	env := environment(serve(t, embedded(t)))
@@ -175,7 +175,7 @@ func TestFollowCommandGoesOn(t *testing.T) {
 	}
 }
 
-// TestDrain: told to stop, the server lets waiting followers go at once and ends well.
+// TestDrain: when it is told to stop, the server ends the long polls of followers at once and exits with status 0.
 func TestDrain(t *testing.T) {
 	t.Parallel()
 	s := &process.Server{Binary: os.Getenv(binaryVariable), Store: embedded(t), Token: token}

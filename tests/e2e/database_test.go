@@ -16,7 +16,7 @@ import (
 	"github.com/millrace/millrace/tests/witness"
 )
 
-// TestLostDatabase: while DynamoDB cannot be reached, everything is answered 503 with Retry-After; nothing acknowledged is
+// TestLostDatabase: while DynamoDB cannot be reached, every request gets a 503 with Retry-After; nothing acknowledged is
 // lost, and with the connection back the same server goes on.
 func TestLostDatabase(t *testing.T) {
 	t.Parallel()
@@ -47,7 +47,7 @@ func TestLostDatabase(t *testing.T) {
 	intact(t, c, &w)
 }
 
-// tables creates the tables of a store, as a user does, and answers their prefix.
+// tables creates the tables of a store, as a user does, and returns their prefix.
 func tables(t *testing.T) string {
 	t.Helper()
 	prefix := containers.Prefix()
@@ -57,7 +57,7 @@ func tables(t *testing.T) string {
 	return prefix
 }
 
-// localStack answers the variables that have a program find its AWS in LocalStack.
+// localStack returns the environment variables by which a program uses LocalStack as AWS.
 func localStack(t *testing.T) []string {
 	t.Helper()
 	return []string{"AWS_ENDPOINT_URL=" + containers.LocalStack(t), "AWS_REGION=us-east-1", "AWS_ACCESS_KEY_ID=test", "AWS_SECRET_ACCESS_KEY=test"}
@@ -70,7 +70,7 @@ func onLocalStack(t *testing.T, more ...string) func(*process.Server) {
 	return func(s *process.Server) { s.Env = append(s.Env, env...) }
 }
 
-// wire passes connections on to a server, unless it is cut.
+// wire is a proxy that passes connections on to a server, unless it is cut.
 type wire struct {
 	address string
 	target  string
@@ -81,7 +81,7 @@ type wire struct {
 	group sync.WaitGroup
 }
 
-// connect answers a wire to an endpoint, which ends with the test.
+// connect returns a wire to an endpoint, which ends with the test.
 func connect(t *testing.T, endpoint string) *wire {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

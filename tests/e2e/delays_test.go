@@ -25,10 +25,10 @@ handlers:
 `
 
 // late is how long after its time a delayed task may start here. On a quiet machine it is well below a second, which the test
-// tells; on a busy one the emulator alone takes longer. What is only found by the next sweep is a minute late.
+// logs; on a busy one the emulator alone takes longer. A task that only the next sweep finds is a minute late.
 const late = 30 * time.Second
 
-// TestDelaysFrom1To20Seconds: what is delayed starts at its time, and never before, whether one process keeps the time or
+// TestDelaysFrom1To20Seconds: a delayed task starts at its time, and never before, whether one process keeps the time or
 // SQS does.
 func TestDelaysFrom1To20Seconds(t *testing.T) {
 	t.Parallel()
@@ -58,8 +58,8 @@ func delayed(t *testing.T, s *process.Server) {
 	judgeStarts(t, s, due)
 }
 
-// TestDelaysBeyondSQS: what was delayed long ago, for longer than SQS keeps a message, starts at its time. The clock of the
-// process that was asked for it is as far behind, and is gone when the time comes.
+// TestDelaysBeyondSQS: a task that was delayed for longer than SQS keeps a message starts at its time. It was added by a
+// process whose clock is that far behind, and which has ended when the time comes.
 func TestDelaysBeyondSQS(t *testing.T) {
 	t.Parallel()
 	t.Run("embedded", func(t *testing.T) {

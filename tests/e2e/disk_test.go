@@ -18,8 +18,8 @@ import (
 	"github.com/millrace/millrace/tests/witness"
 )
 
-// TestFullDisk: while the disk is full, appends are answered 503 with Retry-After, reads go on; nothing acknowledged is
-// lost, and with room again appends go on too.
+// TestFullDisk: while the disk is full, appends get a 503 with Retry-After, reads go on; nothing acknowledged is
+// lost, and with free space again appends go on too.
 func TestFullDisk(t *testing.T) {
 	t.Parallel()
 	disk := smallDisk(t)
@@ -57,8 +57,8 @@ func TestFullDisk(t *testing.T) {
 	intact(t, c, &w)
 }
 
-// TestStartOnAFullDisk: a server that is started while its disk is full waits for room, says so in a line now and then, and
-// tells whoever asks; with room it serves what was there. A new one says what it needs and ends.
+// TestStartOnAFullDisk: a server that is started while its disk is full waits for free space, logs that now and then, and
+// tells its clients; with free space it serves what was there. One without data says how much it needs and ends.
 func TestStartOnAFullDisk(t *testing.T) {
 	t.Parallel()
 	disk := smallDisk(t)
@@ -117,7 +117,7 @@ func TestStartOnAFullDisk(t *testing.T) {
 }
 
 // TestDiskFillsUnderLoad: even where the disk fills up from one moment to the next, so that writes fail half way, nothing
-// acknowledged is lost. The server may end, and starts again when there is room.
+// acknowledged is lost. The server may end, and starts again when there is free space.
 func TestDiskFillsUnderLoad(t *testing.T) {
 	t.Parallel()
 	disk := smallDisk(t)
@@ -148,7 +148,7 @@ func TestDiskFillsUnderLoad(t *testing.T) {
 	}
 }
 
-// impatient answers a client that repeats nothing.
+// impatient returns a client that repeats nothing.
 func impatient(t *testing.T, s *process.Server) *client.Client {
 	t.Helper()
 	c, err := s.Client(client.Options{Patience: -1})
@@ -178,7 +178,7 @@ func eventually(t *testing.T, what string, so func() bool) {
 	}
 }
 
-// smallDisk mounts a file system of its own, which takes the right to. Continuous integration leaves nothing out.
+// smallDisk mounts a file system of its own. It skips the test without the right to mount, and fails it with CI=true.
 func smallDisk(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()

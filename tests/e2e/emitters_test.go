@@ -12,7 +12,7 @@ import (
 )
 
 // TestManyEmitters: 16 emitters append 200 events each; ids strictly rise for every follower, whatever its page size, and
-// nobody misses anything (I1, I2, I3).
+// none misses anything (rising ids, complete followers, acknowledged once).
 func TestManyEmitters(t *testing.T) {
 	t.Parallel()
 	const emitters, each = 16, 200

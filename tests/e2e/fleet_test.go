@@ -43,7 +43,7 @@ func TestSharedFleet(t *testing.T) {
 	sail(t, s, number(t, sharedFleetVariable, 200))
 }
 
-// number answers what a variable says, or else what it is by default: less where tests are to be short.
+// number returns what a variable says, or else what it is by default: less where tests are to be short.
 func number(t *testing.T, variable string, otherwise int) int {
 	t.Helper()
 	text := os.Getenv(variable)
@@ -60,7 +60,7 @@ func number(t *testing.T, variable string, otherwise int) int {
 	return n
 }
 
-// sail runs so many tasks on ten workers of which one is killed every now and then.
+// sail runs that many tasks on ten workers of which one is killed every now and then.
 func sail(t *testing.T, s *process.Server, tasks int) {
 	t.Helper()
 	c := dial(t, s)
@@ -143,7 +143,7 @@ type logbook struct {
 	failed int // tasks that did not end well
 	closed int
 	err    error
-	news   chan struct{} // with room for one
+	news   chan struct{} // of capacity one
 }
 
 // keepLog follows the tasks until the test ends.
@@ -237,7 +237,7 @@ func (l *logbook) explain(t *testing.T, c *client.Client) {
 	}
 }
 
-// judge checks that what was acknowledged is what happened, once, and answers how many starts were repeated.
+// judge checks that what was acknowledged is what happened, once, and returns how many starts were repeated.
 func (l *logbook) judge(t *testing.T, acknowledged map[string]bool) (again int) {
 	t.Helper()
 	l.mu.Lock()
@@ -256,7 +256,7 @@ func (l *logbook) judge(t *testing.T, acknowledged map[string]bool) (again int) 
 	return again
 }
 
-// idle checks that no instance is held to run anything.
+// idle checks that, as the server sees it, no instance runs anything.
 func idle(t *testing.T, c *client.Client) {
 	t.Helper()
 	for i, err := range c.Instances(t.Context()) {

@@ -11,8 +11,8 @@ import (
 // creation is a request that creates, and another of the same route.
 type creation struct{ path, body, otherPath, otherBody string }
 
-// TestCreationsHappenOnce: whatever creates is answered the same again under its Idempotency-Key, and refused with another
-// content; under another key it is another request.
+// TestCreationsHappenOnce: a request that creates gets the same response again under its Idempotency-Key, and is refused with
+// other content; under another key it is another request.
 func TestCreationsHappenOnce(t *testing.T) {
 	t.Parallel()
 	for name, started := range map[string]func(*testing.T) *process.Server{
@@ -68,7 +68,7 @@ func (w web) once(c creation) {
 	}
 }
 
-// stopped answers a job that has ended and may be retried.
+// stopped returns a job that has ended and may be retried.
 func (w web) stopped() (id string) {
 	w.t.Helper()
 	_, answer := w.ask("POST", "/api/v1/jobs", `{"topic":"stopped"}`)

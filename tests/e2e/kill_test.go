@@ -16,7 +16,7 @@ import (
 )
 
 // TestKillUnderLoad kills the server with signal 9 again and again while emitters append and followers read: every
-// acknowledged event is there once and in order, and followers go on by themselves (I2, I3).
+// acknowledged event is there once and in order, and followers go on by themselves (complete followers, acknowledged once).
 func TestKillUnderLoad(t *testing.T) {
 	t.Parallel()
 	rounds := 12
@@ -53,7 +53,7 @@ func TestKillUnderLoad(t *testing.T) {
 	}
 }
 
-// TestStopUnderLoad: told to stop, the server ends well under load too, and what it acknowledged is there.
+// TestStopUnderLoad: a server that is told to stop exits with status 0 under load too, and what it acknowledged is there.
 func TestStopUnderLoad(t *testing.T) {
 	t.Parallel()
 	s := serve(t, embedded(t))
@@ -70,15 +70,15 @@ func TestStopUnderLoad(t *testing.T) {
 	judge(t, &l.witness, l.doubted, followers...)
 }
 
-// loading is emitters at work: of each two, one repeats what had no answer, with its Idempotency-Key, and one has no key
-// and never knows.
+// loading is emitters at work: of each two, one repeats an append that got no response, with its Idempotency-Key, and one has
+// no key and does not repeat it.
 type loading struct {
 	witness witness.Witness
 	cancel  context.CancelFunc
 	group   sync.WaitGroup
 
 	mu     sync.Mutex
-	doubts map[string]bool // keys of events whose append had no answer
+	doubts map[string]bool // keys of events whose append got no response
 }
 
 func load(t *testing.T, s *process.Server, emitters int) *loading {
@@ -128,7 +128,7 @@ func (l *loading) doubt(events []event.Event) {
 	}
 }
 
-// doubted reports whether nobody knows if the event was to be there.
+// doubted reports whether it is not known if the event was appended.
 func (l *loading) doubted(e event.Event) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -40,7 +40,7 @@ func TestLinearizable(t *testing.T) {
 	})
 }
 
-// linearizable lets writers and readers loose on journals of several processes over one store, and checks the history.
+// linearizable runs writers and readers on journals of several processes over one store, and checks the history.
 func linearizable(t *testing.T, s store.Store, processes, each int) {
 	t.Helper()
 	h := &history{began: time.Now()}
@@ -69,7 +69,7 @@ func linearizable(t *testing.T, s store.Store, processes, each int) {
 	}
 }
 
-// history is what clients asked for and were answered, and when.
+// history is the calls of clients, their results, and when they began and ended.
 type history struct {
 	began      time.Time
 	mu         sync.Mutex

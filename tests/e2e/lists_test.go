@@ -24,7 +24,7 @@ func lists(stream string) map[string]string {
 	}
 }
 
-// TestLists: each list goes on by pages of any size from 1 to 1,000, and has in them just what it has at once.
+// TestLists: each list can be read by pages of any size from 1 to 1,000, and has in them just what it has in one page.
 func TestLists(t *testing.T) {
 	t.Parallel()
 	s := serve(t, embedded(t))
@@ -88,7 +88,7 @@ type web struct {
 	s *process.Server
 }
 
-// ask sends a request that must be taken.
+// ask sends a request that must succeed.
 func (w web) ask(method, path, body string, headers ...string) (http.Header, string) {
 	w.t.Helper()
 	status, header, answer := w.send(method, path, body, headers...)
@@ -126,7 +126,7 @@ func (w web) send(method, path, body string, headers ...string) (int, http.Heade
 	return answer.StatusCode, answer.Header, string(text)
 }
 
-// page answers the elements of a page, without what changes by itself, and the path of the next; "" if it is the last.
+// page returns the elements of a page, without what changes by itself, and the path of the next; "" if it is the last.
 func (w web) page(path, member string) (elements []string, next string) {
 	w.t.Helper()
 	header, body := w.ask("GET", path, "")

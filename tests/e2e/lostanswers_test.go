@@ -20,11 +20,11 @@ handlers:
   - {canvas: c, space: WORKER, name: h, target: {instances: true}, attempts: 3}
 `
 
-// thief is a proxy that drops the answer of each claim that was given tasks, once: the server has sent it, the worker never sees it.
+// thief is a proxy that drops the response of each claim that was given tasks, once: the server has sent it, the worker never sees it.
 type thief struct {
 	mu     sync.Mutex
 	stolen map[string]bool // by the claim's key
-	first  func()          // is done with the first that is dropped
+	first  func()          // called before the first response is dropped
 }
 
 var errStolen = errors.New("dropped")
@@ -49,7 +49,7 @@ func (p *thief) steal(answer *http.Response) error {
 	return errStolen
 }
 
-// steals answers the address of a thief before a server, which is killed and started again with the first answer that is lost.
+// steals returns the address of a thief before a server, which is killed and started again with the first response that is lost.
 func steals(t *testing.T, s *process.Server) (*thief, string) {
 	t.Helper()
 	target, err := url.Parse(s.URL())
@@ -69,8 +69,8 @@ func steals(t *testing.T, s *process.Server) (*thief, string) {
 	return p, server.URL
 }
 
-// TestLostAnswersOfClaimsCostNoAttempt runs workers whose claims are executed and not answered, at first by a server that is killed
-// then: each repeats its claim, is given the same tasks, and runs each once, at the first attempt.
+// TestLostAnswersOfClaimsCostNoAttempt runs workers whose claims are executed and get no response, the first since the server is
+// killed: each repeats its claim, is given the same tasks, and runs each once, at the first attempt.
 func TestLostAnswersOfClaimsCostNoAttempt(t *testing.T) {
 	t.Parallel()
 	for name, command := range map[string]func(t *testing.T) *worker{

@@ -19,8 +19,8 @@ import (
 	"github.com/millrace/millrace/tests/process"
 )
 
-// TestAHundredAskForOneTask: of a hundred requests at once for a collection, one makes a task and all others are answered
-// with it, also where they come by two servers; when it has ended the collection is free.
+// TestAHundredAskForOneTask: of a hundred requests at once for a collection, one makes a task and all others get its id, also
+// where they come by two servers; when it has ended the collection is free.
 func TestAHundredAskForOneTask(t *testing.T) {
 	t.Parallel()
 	for name, servers := range map[string]func(*testing.T, func(*process.Server)) []*process.Server{
@@ -53,7 +53,7 @@ func TestAHundredAskForOneTask(t *testing.T) {
 	}
 }
 
-// askAtOnce asks for the collection so often, and answers the ids and how many of them were new.
+// askAtOnce sends that many requests for the collection at once, and returns the ids and how many of them were new.
 func askAtOnce(t *testing.T, servers []*process.Server, times int) (ids map[string]bool, made int) {
 	t.Helper()
 	var mu sync.Mutex
@@ -84,8 +84,8 @@ type fixedSet struct{ set *definition.Set }
 
 func (f fixedSet) Current(context.Context) (*definition.Set, error) { return f.set, nil }
 
-// TestTenCronFunctionsAtOnce: however many look after a schedule at the same time, with clocks seconds apart, each tick is one
-// task, on both stores.
+// TestTenCronFunctionsAtOnce: however many processes make a schedule's ticks at the same time, with clocks seconds apart, each
+// tick is one task, on both stores.
 func TestTenCronFunctionsAtOnce(t *testing.T) {
 	t.Parallel()
 	for name, open := range map[string]func(*testing.T) store.Store{

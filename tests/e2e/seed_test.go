@@ -20,7 +20,8 @@ import (
 	"github.com/millrace/millrace/shared/store/memory"
 )
 
-// scene is the JobScheduler of seed 000's example, with its own clock, so that EventIds are the seed's.
+// scene is a server with the orders of an example of JobScheduler's event API, with a clock of its own, so that EventIds are the
+// example's.
 type scene struct {
 	t       *testing.T
 	clock   atomic.Int64 // EventId of now
@@ -30,7 +31,7 @@ type scene struct {
 
 const (
 	stamp     = 1478257655827000 // of the snapshot in the example
-	answered  = 1478257702567000 // of the answer with events
+	answered  = 1478257702567000 // of the response with events
 	firstStep = 1478257656606001
 )
 
@@ -66,7 +67,7 @@ func (s *scene) happens(id event.ID, typeName, path, fields string) {
 	}
 }
 
-// example plays what the seed's example is about: orders in /aFolder, and one elsewhere.
+// example appends the events of the example: of orders in /aFolder, and of one elsewhere.
 func (s *scene) example() {
 	s.t.Helper()
 	s.happens(stamp-3, "OrderAdded", "/aFolder/test-ax,114", `"nodeId":"A"`)
@@ -81,7 +82,7 @@ func (s *scene) example() {
 	s.clock.Store(answered)
 }
 
-// ask sends a request, in the seed's own notation, and answers the body.
+// ask sends a request and returns the body of the response.
 func (s *scene) ask(method, path, body string) string {
 	s.t.Helper()
 	request, err := http.NewRequestWithContext(s.t.Context(), method, s.url+path, strings.NewReader(body))
@@ -104,7 +105,7 @@ func (s *scene) ask(method, path, body string) string {
 	return string(answer)
 }
 
-// same checks that an answer is that JSON, member for member and in the same order.
+// same checks that a response is that JSON, member for member and in the same order.
 func (s *scene) same(want, got string) {
 	s.t.Helper()
 	if diff := cmp.Diff(indented(s.t, want), indented(s.t, got)); diff != "" {
@@ -121,7 +122,7 @@ func indented(t *testing.T, text string) string {
 	return b.String()
 }
 
-// eventsAfterSnapshot is the seed's answer NonEmpty, the dots left out.
+// eventsAfterSnapshot is the example's response NonEmpty.
 const eventsAfterSnapshot = `{
   "TYPE": "NonEmpty",
   "eventId": 1478257702567000,
@@ -133,7 +134,7 @@ const eventsAfterSnapshot = `{
   ]
 }`
 
-// TestSeedSnapshot: the seed's first request, in both its forms.
+// TestSeedSnapshot: the example's first request, a snapshot, in both its forms.
 func TestSeedSnapshot(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, journal.Retention{})
@@ -161,7 +162,7 @@ func TestSeedSnapshot(t *testing.T) {
 	}
 }
 
-// TestSeedEvents: the seed's second request, in both its forms, with every notation of the time to wait.
+// TestSeedEvents: the example's second request, the events after it, in both its forms, with every notation of the time to wait.
 func TestSeedEvents(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, journal.Retention{})
@@ -173,7 +174,7 @@ func TestSeedEvents(t *testing.T) {
 	s.same(eventsAfterSnapshot, s.ask("GET", "order/aFolder/?return=OrderEvent&after=1478257655827000", ""))
 }
 
-// TestSeedFollowsOn: after processing the events, the next request begins behind the last of them, and limit cuts answers.
+// TestSeedFollowsOn: after processing the events, the next request begins after the last of them, and limit cuts responses.
 func TestSeedFollowsOn(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, journal.Retention{})
@@ -189,7 +190,7 @@ func TestSeedFollowsOn(t *testing.T) {
 		s.ask("GET", "order/aFolder/test-ax,117?return=OrderNodeChanged&after=1478257655827000", ""))
 }
 
-// TestSeedEmpty: no event came in time; the answer says where to go on, beyond events that were not asked for.
+// TestSeedEmpty: no event came in time; the response says where to go on, after events that were not asked for.
 func TestSeedEmpty(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, journal.Retention{})
@@ -202,7 +203,7 @@ func TestSeedEmpty(t *testing.T) {
 		s.ask("GET", "order/aFolder/?return=Event&after=1478257702567001", ""))
 }
 
-// TestSeedTorn: the server has forgotten the EventId; a new snapshot is where to begin again.
+// TestSeedTorn: the events after the EventId were evicted; the client begins again with a new snapshot.
 func TestSeedTorn(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, journal.Retention{Age: time.Minute})
@@ -249,7 +250,7 @@ func TestSeedHierarchy(t *testing.T) {
 	}
 }
 
-// TestSeedStatistics: OrderStatisticsChanged is computed on the spot: one event without a key, which is not in the stream.
+// TestSeedStatistics: OrderStatisticsChanged is computed for each request: one event without a key, which is not on the journal.
 func TestSeedStatistics(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, journal.Retention{})

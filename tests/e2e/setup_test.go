@@ -64,10 +64,10 @@ func serve(t *testing.T, store string, change ...func(*process.Server)) *process
 	return s
 }
 
-// embedded answers the URL of a fresh embedded store.
+// embedded returns the URL of a fresh embedded store.
 func embedded(t *testing.T) string { return "pebble:" + t.TempDir() + "/store" }
 
-// dial answers a client that waits long for a server that is away.
+// dial returns a client that waits long for a server that is away.
 func dial(t *testing.T, s *process.Server) *client.Client {
 	t.Helper()
 	c, err := s.Client(client.Options{Patience: time.Minute})
@@ -78,7 +78,7 @@ func dial(t *testing.T, s *process.Server) *client.Client {
 	return c
 }
 
-// made answers the nth event of a writer. No other event has its key.
+// made returns the nth event of a writer. No other event has its key.
 func made(writer, n int) event.Event {
 	return event.Event{
 		Type: "Made" + strconv.Itoa(n%3), Key: event.Key{Path: fmt.Sprintf("/writers/%d/%d", writer, n)},
@@ -86,7 +86,7 @@ func made(writer, n int) event.Event {
 	}
 }
 
-// follower reads along from the beginning.
+// follower reads the journal from its beginning while it grows.
 type follower struct {
 	query client.Query
 	match func(*event.Event) bool
@@ -124,7 +124,7 @@ func (f *follower) run(ctx context.Context, c *client.Client) {
 	}
 }
 
-// seen answers what the follower has seen once it has come to an id.
+// seen returns what the follower has seen once it has come to an id.
 func (f *follower) seen(t *testing.T, end event.ID) []event.Event {
 	t.Helper()
 	var saw []event.Event
@@ -141,7 +141,7 @@ func (f *follower) seen(t *testing.T, end event.ID) []event.Event {
 }
 
 // judge checks that every follower saw what was acknowledged and matches, and nothing else but what is doubted: events of
-// which nobody knows whether they were to be there.
+// which it is not known whether they were appended.
 func judge(t *testing.T, w *witness.Witness, doubted func(event.Event) bool, followers ...*follower) {
 	t.Helper()
 	journal := w.Journal(nil)
@@ -154,10 +154,10 @@ func judge(t *testing.T, w *witness.Witness, doubted func(event.Event) bool, fol
 	}
 }
 
-// nothing is what is doubted where every append was answered.
+// nothing is the doubted events where every append got a response.
 func nothing(event.Event) bool { return false }
 
-// everyWay answers followers with every page size and kind of filter.
+// everyWay returns followers with every page size and kind of filter.
 func everyWay() []*follower {
 	var all []*follower
 	for _, limit := range []int{0, 1, 3, 7} {

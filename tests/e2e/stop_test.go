@@ -17,14 +17,14 @@ import (
 	"github.com/millrace/millrace/tests/process"
 )
 
-// A program that does not end when it is told to, and says when it has begun.
+// A command that ignores the signal to end, and prints a line when it has begun.
 const deaf = `
 sources:
   s: {target: {command: [sh, -c, "trap '' TERM; echo begun; while :; do sleep 1; done"]}, collections: [{name: a}]}
 `
 
-// TestStopWithALongCommand: told to stop, the server ends within the time for that, however long a program would go on. What ran
-// goes back to its queue with the attempt that it had, and runs again when a server is there.
+// TestStopWithALongCommand: a server that is told to stop ends within its drain time, however long a command would go on. Its task
+// goes back to the queue with the attempt that it had, and runs again when a server is there.
 func TestStopWithALongCommand(t *testing.T) {
 	t.Parallel()
 	s := &process.Server{Binary: os.Getenv(binaryVariable), Store: embedded(t), Token: token, Env: []string{"MILLRACE_DRAIN=2s"}}
@@ -82,7 +82,7 @@ func begun(t *testing.T, c *client.Client, id string) bool {
 	return false
 }
 
-// TestStopEndsWhatWaits: told to stop, the server lets whoever waits for something go at once, each with an end that is whole.
+// TestStopEndsWhatWaits: a server that is told to stop ends all waiting requests at once, each with a complete response.
 func TestStopEndsWhatWaits(t *testing.T) {
 	t.Parallel()
 	s := &process.Server{Binary: os.Getenv(binaryVariable), Store: embedded(t), Token: token, Env: []string{"MILLRACE_DRAIN=60s"}}
@@ -134,7 +134,8 @@ func TestStopEndsWhatWaits(t *testing.T) {
 const streamEvent = `{"event":{"name":"n"},"system":{"id":"2480b859-e08a-4414-9c7d-003bc1a4c238","name":"s","time":"2021-03-10T22:13:32Z",
 	"timezone":"Europe/Berlin"},"trigger":{"type":"manual","name":"max"},"payload":{}}`
 
-// wholly sends a request and returns what was wrong with the end of its answer: a success, or when to come back.
+// wholly sends a request and returns what was wrong with the response: it must be complete, and a success or one that says when
+// to come back.
 func wholly(r *http.Request) error {
 	answer, err := http.DefaultClient.Do(r)
 	if err != nil {
@@ -163,7 +164,7 @@ func newRequest(t *testing.T, s *process.Server, method, path, body string, head
 	return r
 }
 
-// post sends a request that must create something, and returns the answer's body.
+// post sends a request that must create something, and returns the response's body.
 func post(t *testing.T, s *process.Server, path, body string, headers ...string) string {
 	t.Helper()
 	answer, err := http.DefaultClient.Do(newRequest(t, s, "POST", path, body, headers...))

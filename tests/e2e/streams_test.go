@@ -29,7 +29,7 @@ func streamFact(name string, n int) client.StreamEvent {
 	}
 }
 
-// onDynamo answers clients of servers that share tables in LocalStack.
+// onDynamo returns clients of servers that share tables in LocalStack.
 func onDynamo(t *testing.T, servers int) []*client.Client {
 	t.Helper()
 	endpoint, prefix := containers.LocalStack(t), tables(t)
@@ -81,8 +81,8 @@ func TestConcurrentStreamAppends(t *testing.T) {
 	}
 }
 
-// TestProducersRaceForAStream: of 20 producers that begin a stream at once, one owns it; the others are told 423, and
-// nothing of theirs is there.
+// TestProducersRaceForAStream: of 20 producers that begin a stream at once, one owns it; the others get a 423, and no event
+// of theirs is stored.
 func TestProducersRaceForAStream(t *testing.T) {
 	t.Parallel()
 	for name, open := range map[string]func(*testing.T) []*client.Client{

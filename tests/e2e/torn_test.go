@@ -11,7 +11,7 @@ import (
 )
 
 // TestFollowerBehindRetention: a follower that comes too late gets the state, and goes on from there; together they make
-// what a snapshot shows (I6, I10).
+// what a snapshot shows (torn is true, snapshot and events).
 func TestFollowerBehindRetention(t *testing.T) {
 	t.Parallel()
 	config := filepath.Join(t.TempDir(), "millrace.yaml")

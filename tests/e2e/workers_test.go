@@ -62,7 +62,7 @@ func (w *worker) drain(t *testing.T) {
 	}
 }
 
-// giveWork emits events to the handler and answers their ids.
+// giveWork emits events to the handler and returns their ids.
 func giveWork(t *testing.T, c *client.Client, n int) []string {
 	t.Helper()
 	ids := make([]string, n)

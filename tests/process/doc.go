@@ -1,2 +1,2 @@
-// Package process runs millrace as it is run in earnest: as a process of its own, which can be stopped and killed.
+// Package process runs millrace as in production: as a process of its own, which can be stopped and killed.
 package process

@@ -4,5 +4,5 @@ package process
 
 import "os/exec"
 
-// endWithParent does nothing where the system has no such service.
+// endWithParent does nothing: the system cannot end a process with its parent.
 func endWithParent(*exec.Cmd) {}

@@ -16,14 +16,14 @@ import (
 	"github.com/millrace/millrace/client"
 )
 
-// Server is a millrace serve, and what it needs to be started again where it was.
+// Server is a process of millrace serve, which can be started again at the same address. Binary, Store and Token must be set.
 type Server struct {
 	Binary string    // the program
 	Store  string    // URL of its store, such as pebble:DIR
 	Token  string    // the admin token
-	Env    []string  // more of the environment, NAME=VALUE
-	Wrap   []string  // a command, with arguments, that runs the program
-	Log    io.Writer // takes what it prints to standard error; default: kept for failures to start
+	Env    []string  // further environment variables, NAME=VALUE; default: none
+	Wrap   []string  // a command, with arguments, that runs the program; default: none
+	Log    io.Writer // gets what it prints to standard error; default: kept for failures to start
 
 	url     string // http://HOST:PORT, the same after each start
 	command *exec.Cmd
@@ -68,7 +68,7 @@ func (s *Server) await(ctx context.Context, out io.Reader) error {
 	return fmt.Errorf("the server did not start: %w: %s", errors.Join(s.command.Wait(), ctx.Err()), s.stderr.String())
 }
 
-// URL answers where the server is.
+// URL returns the server's address, http://HOST:PORT.
 func (s *Server) URL() string { return s.url }
 
 // PID returns the number of the process that was started last.
@@ -86,7 +86,7 @@ func (s *Server) Kill() error {
 	return nil
 }
 
-// Stop asks the server to end, and answers what was wrong with how it did.
+// Stop asks the server to end, waits until it has, and returns an error if its exit status is not 0.
 func (s *Server) Stop() error {
 	if err := s.Signal(); err != nil {
 		return err
@@ -97,7 +97,7 @@ func (s *Server) Stop() error {
 // Signal asks the server to end, and does not wait.
 func (s *Server) Signal() error { return s.command.Process.Signal(syscall.SIGTERM) }
 
-// Client answers a client of the server.
+// Client returns a client of the server.
 func (s *Server) Client(o client.Options) (*client.Client, error) {
 	o.URL, o.Token = s.url, s.Token
 	return client.New(o)
@@ -121,7 +121,7 @@ func (t *tail) Write(p []byte) (int, error) {
 	return t.text.Write(p)
 }
 
-// String answers what was kept.
+// String returns what was kept.
 func (t *tail) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

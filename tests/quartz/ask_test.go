@@ -18,13 +18,13 @@ type question struct {
 	count            int
 }
 
-// answer is the times, in Unix seconds, or that the expression was refused.
+// answer is Quartz's reply: the times, in Unix seconds, or that the expression was refused.
 type answer struct {
 	times   []int64
 	refused bool
 }
 
-// ask puts all questions to Quartz at once.
+// ask asks Quartz all questions in one process.
 func ask(t *testing.T, questions []question) []answer {
 	t.Helper()
 	jar := quartz(t)
@@ -67,7 +67,7 @@ func readAnswer(t *testing.T, line string) (a answer) {
 	return a
 }
 
-// quartz answers the path of Quartz, or skips the test where it cannot be had.
+// quartz returns the path of Quartz, or skips the test where it cannot be had.
 func quartz(t *testing.T) string {
 	t.Helper()
 	if testing.Short() {

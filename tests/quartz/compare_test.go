@@ -74,7 +74,7 @@ func load(t *testing.T) []*time.Location {
 	return all
 }
 
-// instant answers a time from 1970 to 2099; every other is within three days of a change of the zone's clock, if it has any.
+// instant returns a time from 1970 to 2099; every other is within three days of a change of the zone's clock, if it has any.
 func instant(random *rand.Rand, z *time.Location) int64 {
 	at := random.Int64N(endOf2099)
 	if random.IntN(2) == 0 {
@@ -86,7 +86,7 @@ func instant(random *rand.Rand, z *time.Location) int64 {
 	return at
 }
 
-// next answers ours.
+// next returns the next time by package cron.
 func next(x *cron.Expression, z *time.Location, q question) (times []int64) {
 	table := x.In(z, cron.Quartz)
 	at := time.Unix(q.after, 0)
@@ -113,11 +113,11 @@ func shown(z *time.Location, times ...int64) (texts []string) {
 	return texts
 }
 
-// What Quartz refuses, though its meaning is plain: ranges from a name to a number or back, L or more than one # among
-// several days of the week.
+// Expressions that Quartz refuses, though their meaning is plain: ranges from a name to a number or back, L or more than one #
+// among several days of the week.
 var beyondQuartz = regexp.MustCompile(`(?i)[A-Z]{3}-\d|\d-[A-Z]{3}|L\S*,|,\S*L|#\S*#`)
 
-// adapt changes a question, or answers that it is not to be asked, so that none of Quartz's faults is met: TestFaults
+// adapt changes a question, or returns that it is not to be asked, so that it meets none of Quartz's faults: TestFaults
 // shows them.
 func (q *question) adapt(z *time.Location) bool {
 	fields := strings.Fields(strings.ToUpper(q.expression))

@@ -75,7 +75,8 @@ func inUTC(times []int64) (texts []string) {
 	return texts
 }
 
-// TestRefusals: what Quartz refuses we refuse, but for lists that it cannot do. What it takes by oversight we refuse, too.
+// TestRefusals: package cron refuses what Quartz refuses, but for lists that Quartz cannot do, and also what Quartz accepts by
+// oversight.
 func TestRefusals(t *testing.T) {
 	t.Parallel()
 	refusedByBoth := []string{

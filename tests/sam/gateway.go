@@ -22,11 +22,11 @@ type Gateway struct {
 	ended chan struct{}
 }
 
-// StartAPI starts the gateway with one warm container for each function, and waits until it answers.
+// StartAPI starts the gateway with one warm container for each function, and waits until it responds.
 func (s *Stack) StartAPI(ctx context.Context) (*Gateway, error) { return s.start(ctx, "start-api") }
 
-// StartLambda starts what answers invocations as Lambda does. Each takes a fraction of the time that sam local invoke takes,
-// which starts SAM and a container each time.
+// StartLambda starts sam local start-lambda, which takes invocations as Lambda does. Each takes a fraction of the time that sam
+// local invoke takes, which starts SAM and a container each time.
 func (s *Stack) StartLambda(ctx context.Context) (*Gateway, error) {
 	return s.start(ctx, "start-lambda")
 }
@@ -65,7 +65,7 @@ func (g *Gateway) await(ctx context.Context) error {
 	}
 }
 
-// Invoke invokes the function of that folder with a payload, where [Stack.StartLambda] has made the gateway. It answers as
+// Invoke invokes the function of that folder with a payload, where [Stack.StartLambda] has made the gateway. It returns what
 // [Stack.Invoke] does.
 func (g *Gateway) Invoke(ctx context.Context, function string, payload []byte) (answer []byte, failure string, err error) {
 	url := g.URL + "/2015-03-31/functions/" + LogicalID(function) + "/invocations"
@@ -89,9 +89,9 @@ func (g *Gateway) Invoke(ctx context.Context, function string, payload []byte) (
 	return answer, failure, nil
 }
 
-// Stop ends the gateway, which removes its containers, and answers what it printed.
+// Stop ends the gateway, which removes its containers, and returns what it printed.
 func (g *Gateway) Stop() string {
-	_ = g.cmd.Process.Signal(os.Interrupt) // ended already is as good
+	_ = g.cmd.Process.Signal(os.Interrupt) // an error means that it has ended already
 	<-g.ended
 	return g.notes.String()
 }

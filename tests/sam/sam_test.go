@@ -22,7 +22,7 @@ import (
 // root of the project.
 const root = "../.."
 
-// build answers the stack over fresh tables and a fresh queue, with other variables than the template's where vars says so.
+// build returns the stack over fresh tables and a fresh queue, with other variables than the template's where vars says so.
 func build(t *testing.T, vars map[string]string) *sam.Stack {
 	t.Helper()
 	if os.Getenv("MILLRACE_TEST_SAM") == "" {
@@ -50,7 +50,7 @@ func build(t *testing.T, vars map[string]string) *sam.Stack {
 	return stack
 }
 
-// tables makes fresh tables, declares what the samples need, and answers the tables' prefix.
+// tables makes fresh tables, declares what the samples need, and returns the tables' prefix.
 func tables(t *testing.T) string {
 	t.Helper()
 	cfg, prefix := containers.AWS(t), containers.Prefix()
@@ -117,7 +117,7 @@ func TestInvokeEverySample(t *testing.T) {
 	}
 }
 
-// invoker invokes a function with one of its samples, and answers its answer or the text of its error.
+// invoker invokes a function with one of its samples, and returns its response or the text of its error.
 type invoker func(ctx context.Context, t *testing.T, function, name string) (answer []byte, failure string)
 
 func invokeOnce(stack *sam.Stack) invoker {

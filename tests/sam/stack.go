@@ -22,7 +22,7 @@ type Stack struct {
 	vars       map[string]string // in place of the template's own, for variables that it declares
 }
 
-// Config of a Stack.
+// Config is what [Build] needs to know. Every field but Vars must be set.
 type Config struct {
 	Root     string            // of the project
 	Dir      string            // where to put what is built
@@ -73,8 +73,8 @@ func (s *Stack) redirect(endpoint string) error {
 	return os.WriteFile(s.file("template.yaml"), template, 0o600)
 }
 
-// Invoke runs sam local invoke for the function of that folder. It answers what the function answered, or the text of the
-// error that it ended with.
+// Invoke runs sam local invoke for the function of that folder. It returns the function's response, or the text of the
+// error with which it ended.
 func (s *Stack) Invoke(ctx context.Context, function, payload string) (answer []byte, failure string, err error) {
 	out, err := s.sam(ctx, append([]string{"local", "invoke", LogicalID(function), "--event", payload}, s.common()...)...)
 	if err != nil {
@@ -84,7 +84,7 @@ func (s *Stack) Invoke(ctx context.Context, function, payload string) (answer []
 	return answer, failure, nil
 }
 
-// outcome tells an answer from the text of an error.
+// outcome tells a response from the text of an error.
 func outcome(out []byte) (answer []byte, failure string) {
 	out = bytes.TrimSpace(out)
 	var failed struct {
@@ -101,7 +101,7 @@ func (s *Stack) common() []string {
 	return append([]string{"--template", s.file("template.yaml"), "--env-vars", s.file("vars.json")}, s.parameters...)
 }
 
-// LogicalID answers a function's name in the template: ReadAfterFunction of read-after.
+// LogicalID returns a function's name in the template: ReadAfterFunction of read-after.
 func LogicalID(function string) string {
 	var id strings.Builder
 	for word := range strings.SplitSeq(function, "-") {
@@ -110,7 +110,7 @@ func LogicalID(function string) string {
 	return id.String() + "Function"
 }
 
-// sam runs the SAM CLI and answers its standard output.
+// sam runs the SAM CLI and returns its standard output.
 func (s *Stack) sam(ctx context.Context, arguments ...string) ([]byte, error) {
 	cmd := s.command(ctx, arguments...)
 	var out, notes bytes.Buffer

@@ -12,11 +12,11 @@ import (
 	"github.com/millrace/millrace/shared/api"
 )
 
-// Case is one sample and its expected answer.
+// Case is one sample and its expected outcome.
 type Case struct {
 	Name   string // of the file, without .json
-	Status int    // of the HTTP answer; 0: a tick or a batch of messages; -1: an invocation that fails
-	Want   string // part of the answer's body, of the answer where there is none, or of the error
+	Status int    // of the HTTP response; 0: a tick or a batch of messages; -1: an invocation that fails
+	Want   string // part of the HTTP response's body, of the function's result where there is none, or of the error
 }
 
 // Tokens are what the samples authenticate with, by the secrets "sample" and "sample-ROLE".
@@ -29,12 +29,12 @@ func Tokens() []api.Token {
 }
 
 // Order is the order of the functions in which the samples make sense: what is read must have been emitted.
-// Define comes last: it replaces what the others' tasks are of.
+// Define comes last: it replaces the definitions that the others' tasks need.
 func Order() []string {
 	return []string{"emit", "acknowledge", "read-after", "snapshot", "enqueue-task", "tasks", "lease", "worker", "cron", "sweep", "define"}
 }
 
-// Of answers the cases of a function, in the order in which they make sense.
+// Of returns the cases of a function, in the order in which they make sense.
 func Of(function string) []Case {
 	if cases, found := journalCases()[function]; found {
 		return cases
@@ -42,7 +42,7 @@ func Of(function string) []Case {
 	return taskCases()[function]
 }
 
-// Check answers what is wrong with the outcome of an invocation: its answer, or the text of its error.
+// Check returns what is wrong with the outcome of an invocation: its response, or the text of its error.
 func (c Case) Check(answer []byte, failure string) error {
 	switch {
 	case c.Status < 0 && !strings.Contains(failure, c.Want):
@@ -57,7 +57,7 @@ func (c Case) Check(answer []byte, failure string) error {
 	return c.checkHTTP(answer)
 }
 
-// compact answers JSON without the spaces that SAM puts in.
+// compact returns JSON without the spaces that SAM puts in.
 func compact(answer []byte) string {
 	var compacted bytes.Buffer
 	if json.Compact(&compacted, answer) != nil {

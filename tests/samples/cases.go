@@ -1,6 +1,6 @@
 package samples
 
-// journalCases answers the cases of functions of the journal.
+// journalCases returns the cases of functions of the journal.
 func journalCases() map[string][]Case { //nolint:funlen // a table
 	return map[string][]Case{
 		"emit": {
@@ -73,7 +73,7 @@ func journalCases() map[string][]Case { //nolint:funlen // a table
 	}
 }
 
-// taskCases answers the cases of functions of tasks, and of those that look after everything.
+// taskCases returns the cases of functions of tasks, and of those that look after everything.
 func taskCases() map[string][]Case { //nolint:funlen // a table
 	return map[string][]Case{
 		"enqueue-task": {

@@ -9,7 +9,7 @@ import (
 	"github.com/millrace/millrace/shared/stream"
 )
 
-// declared is what the samples' tasks are of. They are for instances, of which there are none: so they stay where they are.
+// declared is the definitions of the samples' tasks. They run on instances, of which there are none: so they stay as they are.
 const declared = `
 sources:
   shop:

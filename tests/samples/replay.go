@@ -37,7 +37,7 @@ func ReplayTasks(t *testing.T, function string, wire func(context.Context, *serv
 	invoke(t, function, f)
 }
 
-// fresh answers a service over what the samples of emit would have left.
+// fresh returns a service over what the samples of emit would have left.
 func fresh(t *testing.T) *service.Service {
 	t.Helper()
 	s := memory.New(memory.Options{})
@@ -75,7 +75,7 @@ func invoke(t *testing.T, function string, f host.Function) {
 	}
 }
 
-// Path answers the file of a sample.
+// Path returns the file of a sample.
 func Path(function, name string) string {
 	_, here, _, _ := runtime.Caller(0)
 	return filepath.Join(filepath.Dir(here), "..", "..", "events", function, name+".json")

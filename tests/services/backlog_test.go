@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// TestABacklogWithoutRings: tasks whose rings were all lost are worked off after one sweep, at the pace of the store, though it
-// rings for sixteen at most.
+// TestABacklogWithoutRings: tasks whose notifications (rings) were all lost are worked off after one sweep, at the pace of the
+// store, though the sweep notifies of sixteen at most.
 func TestABacklogWithoutRings(t *testing.T) {
 	t.Parallel()
 	const n = 100
@@ -20,7 +20,7 @@ func TestABacklogWithoutRings(t *testing.T) {
 	var rings atomic.Int64
 	d.bridge(t, func() (worker string) {
 		if rings.Add(1) <= n {
-			return "http://127.0.0.1:1" // where nobody is
+			return "http://127.0.0.1:1" // nothing listens there
 		}
 		return d.urls["worker"]
 	})

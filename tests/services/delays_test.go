@@ -16,7 +16,7 @@ import (
 )
 
 // late is how long after its time a delayed task may start here. On a quiet machine it is well below a second, which the test
-// tells; on a busy one the emulator alone takes longer. What nobody rings for is not started at all.
+// logs; on a busy one the emulator alone takes longer. A task without a notification is not started at all.
 const late = 30 * time.Second
 
 // fixed is a set of definitions that does not change.
@@ -24,8 +24,8 @@ type fixed struct{ set *definition.Set }
 
 func (f fixed) Current(context.Context) (*definition.Set, error) { return f.set, nil }
 
-// TestDelays: what was delayed by 1 to 20 s starts at its time, rung for by the request; and what was delayed long ago, by
-// up to 400 days, rung for by one tick of cron.
+// TestDelays: tasks that were delayed by 1 to 20 s start at their time, by the request's notification; and tasks that were delayed
+// long ago, by up to 400 days, by that of one tick of cron.
 func TestDelays(t *testing.T) {
 	t.Parallel()
 	d, target := start(t), receiver(t)

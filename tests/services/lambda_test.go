@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// lambda is Lambda's runtime API for one invocation: it hands an event to a function that asks for the next, and takes the answer.
+// lambda is Lambda's runtime API for one invocation: it hands an event to a function that asks for the next, and takes the response.
 type lambda struct {
 	event    string
 	deadline time.Time
@@ -38,8 +38,8 @@ func (l *lambda) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// TestABacklogOnLambda: the function's program, as Lambda runs it, works off in one invocation what waits, however few rings it was
-// given, and leaves what it has no time for.
+// TestABacklogOnLambda: the function's program, as Lambda runs it, works off waiting tasks in one invocation, however few
+// notifications it was given, and leaves those for which it has no time.
 func TestABacklogOnLambda(t *testing.T) {
 	t.Parallel()
 	const n = 20

@@ -21,7 +21,7 @@ import (
 	"github.com/millrace/millrace/tests/sam"
 )
 
-// recorder passes requests on to AWS, or what stands for it, and notes what permissions they took.
+// recorder is a proxy to AWS or an emulator that notes what permissions requests took.
 type recorder struct {
 	url string
 
@@ -88,7 +88,7 @@ func (r *recorder) note(service, operation string, body []byte) {
 	}
 }
 
-// resource answers the name that a table has in the template.
+// resource returns the name that a table has in the template.
 func resource(table string) string {
 	switch {
 	case strings.HasSuffix(table, "-journal"):
@@ -101,7 +101,7 @@ func resource(table string) string {
 	return table
 }
 
-// checkPolicy demands that the template permits what the function did. Emulators permit everything.
+// checkPolicy checks that the template permits what the function did. Emulators permit everything.
 func checkPolicy(t *testing.T, function string, r *recorder) {
 	t.Helper()
 	allowed := permissions(t, function)
@@ -120,13 +120,13 @@ func checkPolicy(t *testing.T, function string, r *recorder) {
 	}
 }
 
-// pinged reports whether a table is one that the function has nothing to do with: readiness asks for all, and takes it that
-// some are denied.
+// pinged reports whether the function does not use a table, but only reads it for readiness, which asks for all tables and
+// accepts that some are denied.
 func pinged(table string, allowed []permission) bool {
 	return !slices.ContainsFunc(allowed, func(p permission) bool { return p.resource == table })
 }
 
-// permissions answers what the template permits a function to do.
+// permissions returns what the template permits a function to do.
 func permissions(t *testing.T, function string) []permission {
 	t.Helper()
 	text, err := os.ReadFile("../../template.yaml")

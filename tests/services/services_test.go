@@ -83,7 +83,7 @@ func start(t *testing.T) *deployment {
 	return d
 }
 
-// mustEndWell ends a service with the test and demands that it ends by itself.
+// mustEndWell ends a service with the test and checks that it exits with status 0.
 func mustEndWell(t *testing.T, cmd *exec.Cmd, notes *strings.Builder) {
 	t.Helper()
 	t.Cleanup(func() {
@@ -243,7 +243,7 @@ func TestFunctionsAsServices(t *testing.T) {
 	}
 }
 
-// TestFunctionSaysWhatIsMissing: whoever starts a service wrongly learns why at once.
+// TestFunctionSaysWhatIsMissing: a service that is configured wrongly says why, and ends at once.
 func TestFunctionSaysWhatIsMissing(t *testing.T) {
 	t.Parallel()
 	withoutBell := []string{"emit", "acknowledge", "read-after", "snapshot"}
@@ -256,7 +256,7 @@ func TestFunctionSaysWhatIsMissing(t *testing.T) {
 	}
 }
 
-// fails demands that a function ends at once and says this.
+// fails checks that a function ends at once and says this.
 func fails(t *testing.T, name, want string, env ...string) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), filepath.Join(programs, name))

@@ -19,11 +19,11 @@ import (
 	"github.com/millrace/millrace/tests/containers"
 )
 
-// target is what tasks are sent to. To the first attempt of a job named flaky it answers 500, and to that of one named slow
-// nothing, until the worker has gone. That of one named patient it accepts, and goes on with it by itself.
+// target is an HTTP target of tasks. The first attempt of a job named flaky gets a 500, and that of one named slow gets nothing
+// until the worker has gone. That of one named patient it accepts, and goes on with it by itself.
 type target struct {
 	url  string
-	held chan struct{} // an attempt is, and waits for an answer
+	held chan struct{} // an attempt has come, and waits for a response
 	took chan attempt  // those that were accepted
 
 	mu       sync.Mutex
@@ -66,7 +66,7 @@ func receiver(t *testing.T) *target {
 	return target
 }
 
-// starts answers how often a job was started.
+// starts returns how often a job was started.
 func (t *target) starts(job string) (n int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -128,7 +128,7 @@ func (d *deployment) bridge(t *testing.T, worker func() (url string)) {
 	})
 }
 
-// deliver hands a message over. One that the worker could not deal with comes again, some times.
+// deliver hands a message over. One that the worker could not process is delivered again, some times.
 func deliver(ctx context.Context, t *testing.T, worker, ring string) {
 	t.Helper()
 	status := 0
@@ -142,7 +142,7 @@ func deliver(ctx context.Context, t *testing.T, worker, ring string) {
 	}
 }
 
-// hand answers the worker's status; 0 if there is no worker.
+// hand returns the worker's status; 0 if there is no worker.
 func hand(ctx context.Context, t *testing.T, worker, ring string) (status int) {
 	t.Helper()
 	body := `{"specversion":"1.0","id":"1","source":"/rings","type":"ring","data":` + ring + `}`
@@ -289,7 +289,7 @@ func TestInstanceBySQS(t *testing.T) {
 	}
 }
 
-// ask sends a request to a function, demands the status, and reads the answer into into, if it is not nil.
+// ask sends a request to a function, checks the status, and reads the response into into, if it is not nil.
 func (d *deployment) ask(t *testing.T, want int, function, method, path, body string, into any) {
 	t.Helper()
 	status, answer := ask(t, method, d.urls[function]+path, body, "Authorization: Bearer "+secret, "Content-Type: application/json")
@@ -304,7 +304,7 @@ func (d *deployment) ask(t *testing.T, want int, function, method, path, body st
 	}
 }
 
-// make makes a task by a request to enqueue-task and answers its id.
+// make makes a task by a request to enqueue-task and returns its id.
 func (d *deployment) make(t *testing.T, want int, path, body string) (id string) {
 	t.Helper()
 	status, answer := ask(t, "POST", d.urls["enqueue-task"]+path, body, "Authorization: Bearer "+secret, "Content-Type: application/json")

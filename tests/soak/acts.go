@@ -13,7 +13,7 @@ import (
 	"github.com/millrace/millrace/shared/event"
 )
 
-// holds are the times in which an operator kept tasks from being started, by the name that the lines have for it.
+// holds are the times in which an operator kept tasks from being started, by the name in the member held of the lines.
 type holds struct {
 	mu  sync.Mutex
 	all map[string]spans
@@ -79,7 +79,7 @@ func (k *clients) stop(ctx context.Context) {
 	}
 }
 
-// refuse asks for what must be refused, and leaves no trace.
+// refuse sends requests that must be refused and change nothing.
 func (k *clients) refuse(ctx context.Context, stranger *client.Client) {
 	n := rand.Int64()
 	marked := event.Event{Type: "Made", Key: event.Key{Path: fmt.Sprint("/refused/", n)}}

@@ -14,7 +14,7 @@ import (
 
 // runner is a process that runs tasks, from when it could until it was killed.
 type runner struct {
-	name  string // as the journal says it
+	name  string // as in the journal's events
 	pool  pool
 	room  int
 	alive span // to is 0 while it lives
@@ -25,7 +25,7 @@ type cast struct {
 	plan     *plan
 	receiver *receiver
 	log      *os.File
-	url      string // of the server, or of what stands before several
+	url      string // of the server, or of the balancer before several
 	store    *storeProcess
 	balancer *balancer
 
@@ -81,7 +81,7 @@ func assemble(ctx context.Context, p *plan, r *receiver) (*cast, error) {
 	return c, nil
 }
 
-// born notes a runner.
+// born notes that a runner has been started.
 func (c *cast) born(r runner) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -89,7 +89,7 @@ func (c *cast) born(r runner) {
 	c.runners = append(c.runners, &r)
 }
 
-// died notes that a runner is no more since a moment.
+// died notes that a runner has ended at a moment.
 func (c *cast) died(name string, at int64, which int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -166,7 +166,7 @@ func (c *cast) dial(token string) (*client.Client, error) {
 	return client.New(client.Options{URL: c.url, Token: token, Patience: 2 * time.Minute})
 }
 
-// sampler returns what asks each of the servers.
+// sampler returns a sampler of all servers.
 func (c *cast) sampler(l *ledger) (*sampler, error) {
 	s := &sampler{ledger: l}
 	for _, server := range c.servers {

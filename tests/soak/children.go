@@ -16,8 +16,8 @@ import (
 	"github.com/millrace/millrace/shared/store/remote"
 )
 
-// child is this program once more, as something else. It ends when its standard input does, at the latest when this process
-// has gone.
+// child is another process of this program, in another role. It ends when its standard input does, at the latest when this process
+// has ended.
 type child struct {
 	command *exec.Cmd
 	stdin   io.Closer
@@ -51,7 +51,7 @@ func (c *child) end() error {
 	return nil
 }
 
-// leaveWithParent ends this process when whoever started it has gone.
+// leaveWithParent ends this process when the one that started it has ended.
 func leaveWithParent() {
 	_, _ = io.Copy(io.Discard, os.Stdin)
 	os.Exit(1)
@@ -137,8 +137,8 @@ func runStore(dir, address string) error {
 	return remote.Serve(listener, durable{s})
 }
 
-// durable is an embedded store whose reservations outlive a crash before they are answered. Otherwise they ride on the next
-// commit, which is enough where whoever holds a ticket dies with the store; here others hold them.
+// durable is an embedded store whose reservations are on the disk before Reserve returns. Without it they are written with the
+// next commit, which is enough where the holder of a ticket dies with the store; here other processes hold them.
 type durable struct{ store.Store }
 
 // Reserve takes a ticket, and has it committed.

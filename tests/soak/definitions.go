@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// pool is who runs a task.
+// pool is where a task runs.
 type pool uint8
 
 const (
@@ -13,12 +13,12 @@ const (
 	byWorkers
 )
 
-// line is what is known of the tasks of a job, or of those below a path.
+// line is what the checks need to know about the tasks of a job, or of those below a path.
 type line struct {
 	path     string // that of the job, or, with a slash at its end, of all below
 	pool     pool
 	attempts int
-	limit    int    // how many run at once; 0: as many as there is room for
+	limit    int    // how many run at once; 0: no limit
 	ordered  bool   // one that is to be tried again keeps its place, and the others wait
 	held     string // the name under which pauses and suspensions are noted that hold these tasks
 	policy   policy // of the schedule that makes them

@@ -21,7 +21,7 @@ type emitted struct {
 
 	mu      sync.Mutex
 	recent  []append1       // some that are emitted once more
-	doubted map[string]bool // fields of events of which nobody knows whether they are there
+	doubted map[string]bool // fields of events of which it is not known whether they were appended
 }
 
 // append1 is an append that was acknowledged.
@@ -99,7 +99,7 @@ func (e *emitted) old() (a append1, ok bool) {
 	return e.recent[rand.N(len(e.recent))], true
 }
 
-// follower reads custom events along from where it began.
+// follower reads custom events from where it began while the journal grows.
 type follower struct {
 	name  string
 	query client.Query
@@ -165,7 +165,7 @@ func late(ctx context.Context, c *client.Client) (*follower, error) {
 	}, nil
 }
 
-// at returns where the follower is.
+// at returns the last id that the follower has seen.
 func (f *follower) at() (event.ID, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

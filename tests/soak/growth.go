@@ -12,7 +12,7 @@ import (
 	"github.com/millrace/millrace/client"
 )
 
-// sample is what the server said of itself at a moment. What counts up is over all lives of the server.
+// sample is a server's own measurements at a moment. Counters go over all lives of the server.
 type sample struct {
 	at         time.Time
 	rss        float64 // bytes resident
@@ -33,7 +33,7 @@ type sampler struct {
 	all []sample
 }
 
-// member is one of the servers. What it counts begins at nothing with each of its lives.
+// member is one of the servers. Its counters begin at 0 with each of its lives.
 type member struct {
 	c      *client.Client
 	life   func() int64
@@ -42,7 +42,7 @@ type member struct {
 	latest sample // the same, and this life
 }
 
-// take takes a sample, if every server answers.
+// take takes a sample, if every server responds.
 func (s *sampler) take(ctx context.Context) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -58,7 +58,7 @@ func (s *sampler) take(ctx context.Context) {
 	s.all = append(s.all, now)
 }
 
-// take asks one server, and reports whether it answered.
+// take asks one server, and reports whether it responded.
 func (m *member) take(ctx context.Context) bool {
 	life := m.life()
 	text, _, err := m.c.Get(ctx, "/metrics")
@@ -158,7 +158,7 @@ type trend struct {
 	Wrong  bool    `json:"wrong"`
 }
 
-// String says it in a few words.
+// String returns it in a few words.
 func (t trend) String() string {
 	return fmt.Sprintf("%+.1f %% ± %.1f", 100*t.Growth, 100*t.Error)
 }

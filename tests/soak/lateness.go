@@ -16,17 +16,17 @@ type lateness struct {
 	Task  string        `json:"max_task"`
 }
 
-// circumstances are what explains that a task waits.
+// circumstances are the spans of time in which a task has a reason to wait.
 type circumstances struct {
 	began, end int64
 	down       spans            // the server is away
-	nobody     map[pool]spans   // nobody who could run it has room
+	nobody     map[pool]spans   // no process that could run it has a free slot
 	held       map[string]spans // an operator holds it
 	full       map[int8]spans   // as many run as may at once
 	excuses    map[int8]spans   // all of these together, by line
 }
 
-// explain works out what explains waiting.
+// explain works out the circumstances.
 func explain(l *ledger, c *cast, h *holds, began, end int64) *circumstances {
 	why := &circumstances{
 		began: began, end: end, down: c.down(began), nobody: map[pool]spans{}, held: map[string]spans{}, full: map[int8]spans{},
@@ -63,7 +63,7 @@ func (why *circumstances) late(starts []stretch) []lateness {
 	})
 }
 
-// overlong returns how much longer attempts took than they may: their work, and their lease, if whoever ran them has died.
+// overlong returns how much longer attempts took than they may: their work, and their lease, if the process that ran them has died.
 func (why *circumstances) overlong(runs []stretch) []lateness {
 	return measure(runs, func(s stretch) int64 {
 		may := longestWork + lease

@@ -64,7 +64,7 @@ type stretch struct {
 	task     uuid
 }
 
-// ledger holds what clients were told of tasks, and what the journal says of them.
+// ledger holds what clients were told about tasks, and what the journal says about them.
 type ledger struct {
 	mu       sync.Mutex
 	lives    map[uuid]*life
@@ -82,7 +82,7 @@ type ledger struct {
 	trouble  []string
 	last     event.ID
 	err      error
-	answered int // by the follower
+	answered int // steps that the follower has got
 }
 
 func newLedger() *ledger {

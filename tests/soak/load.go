@@ -12,7 +12,7 @@ import (
 	"github.com/millrace/millrace/client"
 )
 
-// clients are those that ask for something, and what they make of the answers.
+// clients send requests, and note the results.
 type clients struct {
 	plan   *plan
 	c      *client.Client
@@ -22,7 +22,7 @@ type clients struct {
 	doubts atomic.Int64 // requests whose outcome is not known
 }
 
-// failed notes an answer that is an error; false: there is none.
+// failed notes an error of a request, and reports whether there is one.
 func (k *clients) failed(err error, what string) bool {
 	k.sent.Add(1)
 	switch {
@@ -68,7 +68,7 @@ func chance(p float64) bool { return rand.Float64() < p }
 // pick returns one of the values at random.
 func pick[T any](all ...T) T { return all[rand.N(len(all))] }
 
-// ask asks for a task of one of the three kinds.
+// ask adds a task of one of the three kinds.
 func (k *clients) ask(ctx context.Context) {
 	switch {
 	case chance(0.15):

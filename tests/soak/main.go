@@ -158,7 +158,7 @@ func (s *soak) perform(ctx context.Context) (err error) {
 	return s.finish()
 }
 
-// read has a follower read along.
+// read starts a follower.
 func (s *soak) read(ctx context.Context, group *sync.WaitGroup, f *follower) {
 	s.followers = append(s.followers, f)
 	group.Go(func() { f.follow(ctx, s.clients.c) })
@@ -242,7 +242,7 @@ func (s *soak) settle(ctx context.Context) {
 	}
 }
 
-// reckon compares what clients were told with what there is.
+// reckon compares what clients were told with what the server has.
 func (s *soak) reckon(ctx context.Context) {
 	s.ticks = s.ledger.reckonTicks(s.began, s.suspended, s.cast.down(s.began.UnixMicro()))
 	s.ledger.reckonTasks()

@@ -36,8 +36,8 @@ const (
 	shortSamples = 2 * time.Second
 )
 
-// faults returns what the store of a server shows in one of its lives. What it has to itself knows what became of each call; what
-// others share also loses calls and answers, and repeats some.
+// faults returns the faults of a server's store in one of the server's lives. A store of its own reports the outcome of each call;
+// a shared one also loses calls and responses, and repeats some.
 func (p *plan) faults(life uint64) faulty.Faults {
 	way := faulty.Spread{Rare: p.Faults, RareMax: 200 * time.Millisecond}
 	f := faulty.Faults{Seed: p.Seed + life, InTurn: true, There: way, Back: way, Busy: p.Faults, Unavailable: p.Faults / 2}

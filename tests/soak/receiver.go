@@ -31,7 +31,7 @@ func newReceiver(l *ledger, token string) *receiver {
 	return r
 }
 
-// ran takes a worker's word.
+// ran takes a worker's report of an attempt.
 func (r *receiver) ran(_ http.ResponseWriter, q *http.Request) {
 	var id string
 	var number int

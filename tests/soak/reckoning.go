@@ -29,7 +29,7 @@ func (l *ledger) reckonTasks() {
 	}
 }
 
-// reported reports whether whoever runs a task says so: commands do not.
+// reported reports whether attempts of a task are reported by what runs them: those of commands are not.
 func (l *ledger) reported(one *life) bool {
 	return one.line >= 0 && lines[one.line].path != "/sources/commands/" && lines[one.line].path != "/canvases/c/S/command"
 }

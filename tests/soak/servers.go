@@ -32,7 +32,7 @@ func newServer(c *cast, number int, store, config string) *serverProcess {
 	}}
 }
 
-// start begins a new life, and tries again as whoever watches over a server does.
+// start begins a new life, and tries again as a supervisor does.
 func (s *serverProcess) start(ctx context.Context) error {
 	for {
 		err := s.try(ctx)
@@ -51,7 +51,7 @@ func (s *serverProcess) start(ctx context.Context) error {
 	return nil
 }
 
-// try starts the server once, with luck of its own.
+// try starts the server once, with random faults of its own.
 func (s *serverProcess) try(ctx context.Context) error {
 	luck := uint64(1000*s.number) + uint64(s.lives.Load()) + uint64(s.cast.falseStarts)
 	faults, err := json.Marshal(s.cast.plan.faults(luck))
@@ -84,14 +84,14 @@ func (s *serverProcess) kill(ctx context.Context) error {
 	return err
 }
 
-// balancer passes connections on to servers, by turns, and leaves out those that do not answer.
+// balancer passes connections on to servers, by turns, and leaves out those that do not respond.
 type balancer struct {
 	url      string
 	listener net.Listener
 	turn     atomic.Int64
 }
 
-// balance stands before the servers.
+// balance starts a balancer before the servers.
 func balance(servers []*serverProcess) (*balancer, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -110,7 +110,7 @@ func balance(servers []*serverProcess) (*balancer, error) {
 	return b, nil
 }
 
-// pass connects a client with the first server that answers, until either leaves.
+// pass connects a client with the first server that accepts, until either leaves.
 func (b *balancer) pass(client net.Conn, servers []*serverProcess) {
 	defer client.Close()
 	first := int(b.turn.Add(1))

@@ -41,7 +41,7 @@ type flow struct {
 	eyes   []*eye
 }
 
-// eye is a consumer.
+// eye is a consumer, and what it has seen.
 type eye struct {
 	client.Consumer
 	next  map[string]int64 // the sequence that must come, by event name
@@ -84,7 +84,7 @@ func (f *flow) produce(ctx context.Context, k *clients) {
 	}
 }
 
-// begin makes the stream be there, for consumers.
+// begin creates the stream, for consumers.
 func (f *flow) begin(ctx context.Context, k *clients) { f.produce(ctx, k) }
 
 // consume has the consumers read and acknowledge until ctx ends.

@@ -24,7 +24,7 @@ const (
 // workerPrefix begins the names of workers.
 const workerPrefix = "soak-"
 
-// runWorker runs tasks until it is killed, or whoever started it has gone, whose end of the standard input then closes.
+// runWorker runs tasks until it is killed, or its standard input ends with the process that started it.
 func runWorker() error {
 	go leaveWithParent()
 	c, err := client.New(client.Options{URL: os.Getenv(workerURL), Token: os.Getenv(workerToken), Patience: time.Minute})

@@ -1,3 +1,3 @@
-// Package witness remembers what a journal acknowledged and reckons up what followers saw of it: I1, I2 and I3 of the
-// design, from outside.
+// Package witness remembers what a journal acknowledged and judges what followers saw of it: it checks the invariants rising ids,
+// complete followers and acknowledged once (docs/invariants.md) from outside.
 package witness

@@ -31,14 +31,14 @@ func (w *Witness) Acknowledged(events []event.Event, ids []event.ID) {
 	w.count += len(ids)
 }
 
-// Count answers how many events were acknowledged so far.
+// Count returns how many events were acknowledged so far.
 func (w *Witness) Count() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.count
 }
 
-// Journal answers what was acknowledged and matches, in the order of the ids: what the journal must show.
+// Journal returns what was acknowledged and matches, in the order of the ids: what the journal must show.
 func (w *Witness) Journal(match func(*event.Event) bool) []event.Event {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -52,18 +52,18 @@ func (w *Witness) Journal(match func(*event.Event) bool) []event.Event {
 	return all
 }
 
-// Verdict is what is wrong with what a follower saw; the zero Verdict is that nothing is.
+// Verdict counts what is wrong with what a follower saw; the zero Verdict says that nothing is.
 type Verdict struct {
 	Missed    int // acknowledged, and never seen
 	Doubled   int // seen more than once
-	Unordered int // seen behind an event with a higher id
+	Unordered int // seen after an event with a higher id
 	Strange   int // seen, and not as it was acknowledged
 }
 
 // OK reports whether nothing is wrong.
 func (v Verdict) OK() bool { return v == Verdict{} }
 
-// String says it in a few words.
+// String returns it in a few words.
 func (v Verdict) String() string {
 	if v.OK() {
 		return "complete and in order"

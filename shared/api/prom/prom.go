@@ -23,7 +23,7 @@ type Metrics struct {
 	following  prometheus.Gauge
 }
 
-// New answers Metrics with a registry of their own, which also has the Go runtime's and the process's measurements.
+// New returns Metrics with a registry of their own, which also has the Go runtime's and the process's measurements.
 func New() *Metrics {
 	m := &Metrics{
 		registry: prometheus.NewRegistry(),
@@ -53,14 +53,14 @@ func New() *Metrics {
 // liveHeap is the memory that the last collection of garbage found in use, without what has become garbage since.
 var liveHeap = collectors.GoRuntimeMetricsRule{Matcher: regexp.MustCompile(`^/gc/heap/live:bytes$`)}
 
-// Calls adds the counter millrace_store_calls_total: how often each method of the store was called, as calls tells by name
-// whenever somebody looks.
+// Calls adds the counter millrace_store_calls_total: how often each method of the store was called. calls returns that by name;
+// it is called at each scrape.
 func (m *Metrics) Calls(calls func() map[string]int64) {
 	m.registry.MustRegister(storeCalls{calls, prometheus.NewDesc(
 		"millrace_store_calls_total", "Calls of the store by method, whatever came of them.", []string{"method"}, nil)})
 }
 
-// storeCalls is a collector of counters that somebody else keeps.
+// storeCalls is a collector of counters that are kept elsewhere.
 type storeCalls struct {
 	calls func() map[string]int64
 	desc  *prometheus.Desc
@@ -76,10 +76,11 @@ func (c storeCalls) Collect(metrics chan<- prometheus.Metric) {
 	}
 }
 
-// Register adds a collector, the engine's own measurements say.
+// Register adds a collector, such as one of the engine's own measurements.
 func (m *Metrics) Register(c prometheus.Collector) error { return m.registry.Register(c) }
 
-// Clock measures how far the process's clock is off the store's date, by a function that says it; 0 within what is tolerated.
+// Clock adds the gauge millrace_clock_offset_seconds. offset returns how far the process's clock is ahead of the store's date; 0
+// within what is tolerated.
 func (m *Metrics) Clock(offset func() time.Duration) {
 	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "millrace_clock_offset_seconds",
@@ -87,7 +88,7 @@ func (m *Metrics) Clock(offset func() time.Duration) {
 	}, func() float64 { return offset().Seconds() }))
 }
 
-// Handler answers the measurements in the text format.
+// Handler returns a handler that serves the measurements in Prometheus's text format.
 func (m *Metrics) Handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
 }

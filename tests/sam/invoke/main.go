@@ -1,4 +1,4 @@
-// Command invoke runs one function once under sam local and prints its answer: invoke FUNCTION PAYLOAD. It makes fresh
+// Command invoke runs one function once under sam local and prints its response: invoke FUNCTION PAYLOAD. It makes fresh
 // tables and a queue first, and declares what the samples need. scripts/invoke starts it with what it needs.
 package main
 
