@@ -163,16 +163,19 @@ func resultOf(output any, err error) result {
 	return r
 }
 
-// complete sends the remaining log lines and progress, and the result. An output without a JSON form, or too large, makes it a
-// failure.
-func (h *hold) complete(ctx context.Context, r result) error {
+// complete sends the remaining log lines and progress, and the result. An output without a JSON form, or one that the server
+// refuses, makes it a failure; a refusal of the rest does not keep the result back.
+func (h *hold) complete(ctx context.Context, r result) (err error) {
+	var refused error
 	for !h.task.silent() {
 		told, _ := h.task.tell()
 		body, err := encode(told)
 		if err == nil {
 			_, err = h.c.repeat(ctx, h.call("/heartbeat", body), h.c.patience)
 		}
-		if err != nil {
+		if isRefused(err) {
+			refused = err
+		} else if err != nil {
 			return err
 		}
 	}
@@ -184,8 +187,18 @@ func (h *hold) complete(ctx context.Context, r result) error {
 		return err
 	}
 	_, err = h.c.repeat(ctx, h.call("/complete", body), h.c.patience)
-	if StatusOf(err) == http.StatusRequestEntityTooLarge && r.Output != nil {
-		return h.complete(ctx, result{Result: "failed", Message: "the output is too large: more than 256 KiB as JSON"})
+	if r.Output != nil && isRefused(err) {
+		message := "the server does not take the output: " + err.Error()
+		if StatusOf(err) == http.StatusRequestEntityTooLarge {
+			message = "the output is too large: more than 256 KiB as JSON"
+		}
+		err = h.complete(ctx, result{Result: "failed", Message: message})
 	}
-	return err
+	return errors.Join(refused, err)
+}
+
+// isRefused reports whether the server does not take what a request holds.
+func isRefused(err error) bool {
+	status := StatusOf(err)
+	return status == http.StatusBadRequest || status == http.StatusRequestEntityTooLarge
 }

@@ -72,6 +72,8 @@ func (s *tasks) do(r *http.Request, path []string, body map[string]any) (any, in
 		return json.RawMessage(s.answer[token[0]]), s.status[token[0]]
 	case last == "complete" && len(fmt.Sprint(body["output"])) > 256<<10:
 		return map[string]any{"code": "too_large"}, 413
+	case last == "complete" && strings.HasPrefix(fmt.Sprint(body["output"]), strings.Repeat("[", 101)):
+		return map[string]any{"code": "invalid", "detail": "body.output: is nested too deep"}, 400
 	case last == "complete":
 		s.results[token[0]] = body
 		s.news <- struct{}{}
@@ -218,6 +220,45 @@ func TestWorkerBeats(t *testing.T) {
 		}
 		if took := time.Since(began); took != 30*time.Second || s.alive != 3 {
 			t.Errorf("%d heartbeats and the end after %v, want 3 and 30s", s.alive, took)
+		}
+	})
+}
+
+// TestARefusalDoesNotKeepAResultBack: neither an output nor a progress that the server does not take leaves the task to its lease.
+func TestARefusalDoesNotKeepAResultBack(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newTasks()
+		s.add("deep", "/deep", nil)
+		s.add("told", "/told", nil)
+		s.answer["told"], s.status["told"] = `{"code":"invalid","detail":"body.progress: want at least 0"}`, 400
+		c, _ := serve(t, s, client.Options{})
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		w := c.Worker(client.WorkerOptions{
+			Jobs: map[string]client.Function{
+				"/deep": func(context.Context, *client.Task) (any, error) {
+					return json.RawMessage(strings.Repeat("[", 101) + strings.Repeat("]", 101)), nil
+				},
+				"/told": func(_ context.Context, t *client.Task) (any, error) {
+					t.Report(client.Progress{Step: -1, Steps: -1})
+					return 1, nil
+				},
+			},
+		})
+		done := make(chan error)
+		go func() { done <- w.Run(ctx) }()
+		time.Sleep(time.Minute) // of the bubble
+		cancel()
+		if err := <-done; err != nil {
+			t.Errorf("Run = %v", err)
+		}
+		want := map[string]map[string]any{
+			"deep": {"result": "failed", "message": "the server does not take the output: 400 Bad Request: body.output: is nested too deep"},
+			"told": {"result": "ok", "output": 1.0},
+		}
+		if diff := cmp.Diff(want, s.results); diff != "" {
+			t.Error(diff)
 		}
 	})
 }

@@ -217,6 +217,10 @@ func isIdle(value []byte, now time.Time) (bool, error) {
 // drop deletes idle sequencers, except those with a reservation since. A sequencer that is read again before the deletion is
 // committed goes on from what was read.
 func (s *Store) drop(batch *pebble.Batch, keys [][]byte) error {
+	still, err := s.stillIdle(keys)
+	if err != nil {
+		return err
+	}
 	s.sequences.mu.Lock()
 	defer s.sequences.mu.Unlock()
 	s.sequences.forget()
@@ -224,30 +228,36 @@ func (s *Store) drop(batch *pebble.Batch, keys [][]byte) error {
 	for _, q := range s.sequences.dirty {
 		used[string(q.key)] = true
 	}
-	for _, key := range keys {
+	for _, key := range still {
 		if used[string(key)] {
 			continue
 		}
-		if err := s.dropIdle(batch, key); err != nil {
+		if err := batch.Delete(key, nil); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// dropIdle deletes a sequencer if it is idle still.
-func (s *Store) dropIdle(batch *pebble.Batch, key []byte) error {
-	value, closer, err := s.db.Get(key)
-	if errors.Is(err, pebble.ErrNotFound) {
-		return nil
+// stillIdle returns the keys of those that are stored as idle. It is called by who commits, so that this stays so.
+func (s *Store) stillIdle(keys [][]byte) (still [][]byte, err error) {
+	now := time.Now()
+	for _, key := range keys {
+		value, closer, err := s.db.Get(key)
+		if errors.Is(err, pebble.ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		is, err := isIdle(value, now)
+		_ = closer.Close() // releases memory only
+		if err != nil {
+			return nil, err
+		}
+		if is {
+			still = append(still, key)
+		}
 	}
-	if err != nil {
-		return err
-	}
-	is, err := isIdle(value, time.Now())
-	_ = closer.Close() // releases memory only
-	if err != nil || !is {
-		return err
-	}
-	return batch.Delete(key, nil)
+	return still, nil
 }
