@@ -252,6 +252,48 @@ func TestWhatAClaimReadsPastIsTidiedByAndBy(t *testing.T) {
 	}
 }
 
+// distant is a store whose queries take a while by the clock of its user.
+type distant struct {
+	store.Store
+	clock *clock
+}
+
+// Query takes its time.
+func (s *distant) Query(ctx context.Context, r store.Range) (store.Page, error) {
+	s.clock.advance(time.Second)
+	return s.Store.Query(ctx, r)
+}
+
+// Where there are so many queues that one look at each takes longer than a claim works, it looks at each, and rings for none in which
+// there is nothing: those who heard that would do the same.
+func TestAClaimOfVeryManyQueuesRingsForNothing(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"memory", "shared"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBacklog(t, stores[name](t), 0)
+			for n := range 30 {
+				b.one(queue.New{Job: "/plain", Queue: fmt.Sprint("q", n)})
+			}
+			for range 2 {
+				for _, l := range b.claim(15) {
+					b.complete(l, queue.Result{Outcome: queue.OK})
+				}
+			}
+			b.store = &distant{b.store, b.clock}
+			b.open()
+			b.bell.rings.Store(0)
+			if got := b.claim(1); len(got) > 0 || b.bell.rings.Load() > 0 {
+				t.Errorf("a claim of 30 empty queues has %d leases and %d rings, want none", len(got), b.bell.rings.Load())
+			}
+			b.one(queue.New{Job: "/plain", Queue: "q7"})
+			if got := b.claim(1); len(got) != 1 {
+				t.Errorf("a claim has %d leases, want that of the only task", len(got))
+			}
+		})
+	}
+}
+
 // tardy is a store whose writes take a while by the clock of its user.
 type tardy struct {
 	store.Store

@@ -48,8 +48,8 @@ func (q *Queue) claim(ctx context.Context, by Claimer, at *room, max int) ([]Lea
 	}
 	var leases []Lease
 	for _, c := range claims {
-		if len(leases) >= max {
-			break
+		if len(leases) >= max || len(leases) > 0 && !q.now().Before(c.until) {
+			break // whoever has some asks again
 		}
 		c.permits.at = at
 		started, err := c.upTo(ctx, max-len(leases))
@@ -214,14 +214,16 @@ func (c *claim) begin(want int) {
 }
 
 // run starts what one write can. It works its way through what is held, stale or astray for as long as it gets on, further each
-// time, and hands the rest over when it has done so for long enough, or nobody listens any more.
+// time, and hands the rest over when it has done so for long enough, or nobody listens any more. However late it is, it looks
+// once: to ring for what nobody has looked at would go on for ever where there are very many queues, and nothing in them.
 func (c *claim) run(ctx context.Context) ([]Lease, error) {
 	q := c.q
 	if c.queue.Type == definition.Ordered && q.store.Exclusive() {
 		defer q.limited.lock(c.queue.Name)() // two claims of this process would choose the same task
 	}
 	work := context.WithoutCancel(ctx) // what is picked is started or put back, whoever still listens
-	for idle := 0; idle < idleRounds && ctx.Err() == nil && q.now().Before(c.until); {
+	met := false                       // something that is in the way
+	for idle := 0; idle < idleRounds && ctx.Err() == nil && (!met || q.now().Before(c.until)); met = true {
 		leases, over, err := c.round(work)
 		if over {
 			return leases, err
@@ -230,7 +232,9 @@ func (c *claim) run(ctx context.Context) ([]Lease, error) {
 			idle++
 		}
 	}
-	q.ring(work, ringsOf(c.lines)) // what comes behind may be ready
+	if met {
+		q.ring(work, ringsOf(c.lines)) // what comes behind may be ready
+	}
 	return nil, nil
 }
 

@@ -31,6 +31,9 @@ func (q *Queue) Enqueue(ctx context.Context, once *Once, news ...New) (Enqueued,
 	}
 	if slices.ContainsFunc(news, func(n New) bool { return !n.NotBefore.IsZero() }) {
 		if err := q.compareClock(ctx); err != nil {
+			if _, invalid := q.additions(set, once, news); invalid != nil { // which is so whatever the time is
+				return Enqueued{}, invalid
+			}
 			return Enqueued{}, err
 		}
 	}

@@ -1,6 +1,7 @@
 package queue_test
 
 import (
+	"context"
 	"errors"
 	"testing"
 	"testing/synctest"
@@ -9,6 +10,7 @@ import (
 	clocks "github.com/millrace/millrace/shared/clock"
 	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/queue"
+	"github.com/millrace/millrace/shared/store"
 	"github.com/millrace/millrace/shared/store/memory"
 	"github.com/millrace/millrace/shared/store/meter"
 	"github.com/millrace/millrace/shared/task"
@@ -135,6 +137,29 @@ func TestASweepThatSleepsBetweenItsLooksEndsLeases(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// dateless is a store that does not tell its date.
+type dateless struct{ store.Store }
+
+// Date fails.
+func (dateless) Date(context.Context) (time.Time, error) { return time.Time{}, store.ErrUnavailable }
+
+// What is not valid is told as such, also where nothing is known of the clock.
+func TestWhatIsInvalidIsToldWhereTheDateIsNot(t *testing.T) {
+	t.Parallel()
+	s := dateless{shared{memory.New(memory.Options{})}}
+	j := journal.Open(s, journal.Options{})
+	defer func() { _ = j.Close() }()
+	q := queue.Open(queue.Options{Store: s, Journal: j, Definitions: fixed{set()}, Clock: clocks.Open(s, clocks.Options{})})
+	n := queue.New{Dialect: task.Job, Job: "/plain", NotBefore: time.Now().Add(time.Hour)}
+	if _, err := q.Enqueue(t.Context(), nil, n); !errors.Is(err, journal.ErrUnavailable) {
+		t.Errorf("Enqueue = %v, want %v", err, journal.ErrUnavailable)
+	}
+	n.Attempts = -2
+	if _, err := q.Enqueue(t.Context(), nil, n); !errors.Is(err, queue.ErrInvalid) {
+		t.Errorf("Enqueue of what is not valid = %v, want %v", err, queue.ErrInvalid)
+	}
 }
 
 // To know that the clock is right costs a call of the store once a minute at most.
