@@ -112,10 +112,11 @@ func (e *ending) bounds() (ops, bytes int) {
 // private: a task that runs is its worker's.
 func (e *ending) private() bool { return true }
 
-// touches names the task, which a claim that does not know of its start yet may have picked too.
+// touches names the task, which a claim that does not know of its start yet may have picked too, and its unique key, which an
+// enqueue may ask for.
 func (e *ending) touches() []string {
 	uuid, _, _ := strings.Cut(e.token, ".")
-	return []string{uuid}
+	return withUnique(&e.task, uuid)
 }
 
 func (e *ending) prepare(ctx context.Context, lost *store.Conflict) (journal.Change, error) {

@@ -67,7 +67,15 @@ func (f *finishing) prepare(ctx context.Context, lost *store.Conflict) (_ journa
 
 func (f *finishing) bounds() (ops, bytes int) { return maxConclude, 3000 }
 
-func (f *finishing) touches() []string { return []string{f.task.ID.UUID()} }
+func (f *finishing) touches() []string { return withUnique(&f.task, f.task.ID.UUID()) }
+
+// withUnique returns the names of a task that ends, and of its unique key, as far as it is known: the end of a task may write both.
+func withUnique(t *task.Task, uuid string) []string {
+	if t.Unique == "" {
+		return []string{uuid}
+	}
+	return []string{uuid, uniqueKey(t.Job, t.Unique).Partition}
+}
 
 // private: a task that is queued may be started by others at any time.
 func (f *finishing) private() bool { return false }
