@@ -51,12 +51,12 @@ const pathForm = `(?:[^/|*]+(?:/[^/|*]+)*(?:/\*?)?|\*)`
 func returned(a *API, k *kind) *huma.Schema {
 	types, families := []string{event.Any}, event.Families()
 	var alone []any
-	if (k == nil || k.family == event.OrderEvent) && a.offered("OrderOverview", "") == nil {
+	if k == nil || k.family == event.OrderEvent {
 		alone = append(alone, event.OrderStatisticsChanged)
 	}
 	if k != nil {
 		families = []event.Family{k.family}
-		if a.offered(k.overview, "") == nil {
+		if a.offered(k.overview) == nil {
 			alone = append(alone, k.overview)
 		}
 	}
@@ -94,7 +94,7 @@ func eventParams(a *API, k *kind) []*huma.Param {
 	}
 	if k == nil {
 		asked.Description += "; without it, all"
-	} else if a.offered(k.overview, "") == nil {
+	} else if a.offered(k.overview) == nil {
 		asked.Description += "; or " + k.overview + " for a snapshot"
 	}
 	return []*huma.Param{
@@ -140,7 +140,7 @@ func (k *kind) describeGet(a *API) huma.Operation {
 		Responses:   eventAnswers(ref(k.overview + "s")),
 		Errors:      []int{400, 404, 503},
 	}
-	if a.offered(k.overview, "") != nil {
+	if a.offered(k.overview) != nil {
 		op.Summary, op.Description = "Events of "+k.what, aboutEvents+" This server has no snapshot of "+k.what+"."
 		op.Responses = eventAnswers()
 	}

@@ -26,10 +26,10 @@ var kinds = []kind{
 	{"object", "objects", "ObjectOverview", event.CustomEvent, "objects of custom events"},
 }
 
-// offered returns a 404 if the server does not have the projection that the response needs; asked is the value of return.
-func (a *API) offered(overview, asked string) error {
+// offered returns a 404 if the server does not have the projection that the response needs.
+func (a *API) offered(overview string) error {
 	if slices.Contains(a.missing, overview) {
-		return problem(CodeNotFound, "this server has no %s", asked).at("query.return")
+		return problem(CodeNotFound, "this server has no %s", overview).at("query.return")
 	}
 	return nil
 }

@@ -70,7 +70,7 @@ func (x *exchange) snapshot(j Reader, q *question) error {
 	if k == nil || k.family != q.filter.Family {
 		return invalid("query.return", "%s is a snapshot, which has a path of its own", q.filter.Types.Overview())
 	}
-	if err := x.api.offered(k.overview, k.overview); err != nil {
+	if err := x.api.offered(k.overview); err != nil {
 		return err
 	}
 	b := take()

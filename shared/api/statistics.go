@@ -63,9 +63,6 @@ func (s *orderStatistics) count(value []byte) error {
 // statistics responds with exactly one event without a key, computed on the fly: at once, or with after and timeout at
 // the next event of an order, or when the time is over (as in JobScheduler's event API).
 func (x *exchange) statistics(j Reader, q *question) error {
-	if err := x.api.offered("OrderOverview", event.OrderStatisticsChanged); err != nil {
-		return err
-	}
 	if q.started && q.timeout > 0 {
 		if err := x.awaitOrder(j, q); err != nil {
 			return err
