@@ -11,15 +11,15 @@ import (
 	"github.com/millrace/millrace/shared/store"
 )
 
-// Receipt says where an append went. It may precede the events' visibility by an older append that is still under way.
+// Receipt says where an append went. Its events become visible once all older appends have ended.
 type Receipt struct {
-	Position int64
+	Position int64    // of the slot, from 1
 	FirstID  event.ID // the events' ids are FirstID, FirstID+1, … in their order
-	Count    int
-	Replayed bool // an earlier append with the same Idempotency answered
+	Count    int      // of events; may be 0
+	Replayed bool     // this is the receipt of an earlier append with the same Idempotency
 }
 
-// EventIDs answers the ids of the appended events in their order.
+// EventIDs returns the ids of the appended events in their order.
 func (r Receipt) EventIDs() []event.ID {
 	ids := make([]event.ID, r.Count)
 	for i := range ids {
@@ -30,16 +30,17 @@ func (r Receipt) EventIDs() []event.ID {
 
 // Change is what a journalled write does: events, and changes of other items, all or nothing.
 type Change struct {
+	// Events are written in one slot, at most 2.7 MiB of them; their ids are set by the append.
 	Events []event.Event
 
-	// Ops answers the changes of other items, each condition resting on what was read before. Items are given the
+	// Ops returns the changes of other items, each under a condition on what was read before. Items are given the
 	// slot's position as their Version, so that item order is journal order. An operation of any kind whose item has a
 	// Version already stands outside that order: for items that are also changed without the journal, such as leases.
 	// Nil: only the events are written.
 	Ops func(Receipt) []store.Op
 }
 
-// Prepare reads what a change rests on and answers the change. It is called again when what it read has changed
+// Prepare reads what a change rests on and returns the change. It is called again when what it read has changed
 // meanwhile; lost is nil at first, and then says which of Ops failed and what was found.
 type Prepare func(ctx context.Context, lost *store.Conflict) (Change, error)
 
@@ -48,8 +49,8 @@ const (
 	maxSends = 4  // sends of one request to a store that cannot be reached
 )
 
-// Emit appends events in one slot, once for all calls with the same Idempotency; nil means every call counts. It is
-// not undone by the end of ctx once it has begun.
+// Emit appends events in one slot, once for all calls with the same Idempotency; if once is nil, every call appends. It
+// is not undone by the end of ctx once it has begun.
 func (j *Journal) Emit(ctx context.Context, events []event.Event, once *Idempotency) (Receipt, error) {
 	if once == nil {
 		return j.Write(ctx, func(context.Context, *store.Conflict) (Change, error) { return Change{Events: events}, nil })
@@ -57,12 +58,13 @@ func (j *Journal) Emit(ctx context.Context, events []event.Event, once *Idempote
 	return j.emitOnce(ctx, events, once)
 }
 
-// Write appends events together with changes of other items.
+// Write appends events together with changes of other items: all or nothing. It takes a new ticket when what prepare
+// read has changed; the error is [ErrUnavailable] after 30 of them. It is not undone by the end of ctx once it has begun.
 func (j *Journal) Write(ctx context.Context, prepare Prepare) (Receipt, error) {
 	if err := ctx.Err(); err != nil {
 		return Receipt{}, err
 	}
-	ctx = context.WithoutCancel(ctx) // a writer with a ticket in hand ends its slot, whoever still listens
+	ctx = context.WithoutCancel(ctx) // a writer that has a ticket decides its slot, even if its caller has gone
 	var lost *store.Conflict
 	for try := range maxTries {
 		// Rule (fence): what the write rests on is read first, the ticket taken after.
@@ -97,7 +99,7 @@ func (j *Journal) reserve(ctx context.Context, events int) (store.Ticket, error)
 			return t, nil
 		}
 		patience := maxSends
-		if errors.Is(err, store.ErrBusy) { // others take tickets too: their turn ends
+		if errors.Is(err, store.ErrBusy) { // others are taking tickets, which ends soon
 			patience = maxTries
 		}
 		if errors.Is(err, store.ErrClock) || errors.Is(err, store.ErrClosed) || try >= patience {
@@ -152,14 +154,14 @@ func (j *Journal) attempt(t store.Ticket, change Change) *attempt {
 	}
 	ops = append(ops, j.keys.slotOps(t.Position, value)...)
 	a.slotOp = len(ops) - 1
-	// Rule (age, T4): no slot is written on knowledge older than Age.
+	// Rule (age): no slot is written on knowledge older than Age.
 	a.write = store.Write{Token: j.token(), Ops: ops, NotAfter: t.Sent.Add(j.timing.Age)}
 	return a
 }
 
-// fence gives the changed items the slot's position as their version. Rule (fence, T2): a ticket that is not above the
-// version it replaces is not used, or item order would not be journal order. Items that are changed without the journal
-// too have a version of their own and no place in that order.
+// fence gives the changed items the slot's position as their version. Rule (fence): a ticket that is not above the
+// version it replaces is not used, or item order would not be journal order. Items that are also changed without the
+// journal have a version of their own and no place in that order.
 func (a *attempt) fence(ops []store.Op) {
 	for i := range ops {
 		if ops[i].Item.Version != 0 {
@@ -173,8 +175,8 @@ func (a *attempt) fence(ops []store.Op) {
 	}
 }
 
-// run writes the slot, and whatever happens leaves it decided if it can: a slot that nobody will write makes every
-// reader wait for the grace.
+// run writes the slot, or decides it by a void if it can: a slot that nobody will write makes every reader wait for the
+// grace.
 func (a *attempt) run(ctx context.Context) (outcome, error) {
 	if a.invalid != nil {
 		_, _ = a.abandon(ctx)
@@ -195,11 +197,11 @@ func (a *attempt) run(ctx context.Context) (outcome, error) {
 }
 
 // judge says whether err decides the attempt, and otherwise whether to give the slot up (refused) or to send again.
-// Rule (only the slot decides, T3): a timeout, throttling, a conflict on another item are no outcome.
+// Rule (only the slot decides): a timeout, throttling, a conflict on another item are no outcome.
 func (a *attempt) judge(err error, try int) (result outcome, decided bool) {
 	if conflict := store.AsConflict(err); conflict != nil {
 		if _, failed := conflict.At(a.slotOp); failed {
-			return refused, true // and it is not mine, or the store had said so
+			return refused, true // another write's: were it this one's, the store would have returned success
 		}
 		a.lost = conflict
 		return refused, false
@@ -224,8 +226,8 @@ func (a *attempt) send(ctx context.Context) error {
 	return a.j.call(ctx, a.write)
 }
 
-// call writes, bounded in time where the store is across a network. A conflict says what was found where there must be
-// nothing, whether the store tells or not.
+// call writes, within Timing.Call where other processes share the store. A conflict says what was found where there must
+// be nothing, even if the store does not.
 func (j *Journal) call(ctx context.Context, w store.Write) error {
 	if j.store.Exclusive() {
 		return j.store.Write(ctx, w)
@@ -239,7 +241,7 @@ func (j *Journal) call(ctx context.Context, w store.Write) error {
 	return err
 }
 
-// abandon decides the attempt by writing a void into its own slot. Rule (only the slot decides, T3): the void's answer
+// abandon decides the attempt by writing a void into its own slot. Rule (only the slot decides): what the slot then holds
 // is the outcome, since an earlier send of the write may have landed, or may be about to.
 func (a *attempt) abandon(ctx context.Context) (outcome, error) {
 	if !a.inFlight && (errors.Is(a.invalid, store.ErrUnavailable) || errors.Is(a.invalid, store.ErrClosed)) {
@@ -263,7 +265,7 @@ func (a *attempt) abandon(ctx context.Context) (outcome, error) {
 	}
 }
 
-// failure is the error of an attempt that is definitely not applied: nil where another ticket may do better.
+// failure returns the error of an attempt that is definitely not applied; nil if it is worth trying with another ticket.
 func (a *attempt) failure() error {
 	if a.invalid == nil || errors.Is(a.invalid, ErrTooLarge) {
 		return a.invalid
@@ -271,8 +273,8 @@ func (a *attempt) failure() error {
 	return a.j.unavailable("write a slot", a.invalid)
 }
 
-// writeVoid writes a void under k's right, renewing the right as it ages. It answers the item that the slot holds
-// instead, nil if the void was written.
+// writeVoid writes a void as long as k permits it, and reads the sequencer again when that is over. It returns the item
+// that the slot holds instead, nil if the void was written.
 func (j *Journal) writeVoid(ctx context.Context, ops []store.Op, k known, position int64) (*store.Item, error) {
 	token := j.token()
 	for try := 0; try < 3*maxSends; try++ {
@@ -302,7 +304,7 @@ func (j *Journal) writeVoid(ctx context.Context, ops []store.Op, k known, positi
 	return nil, fmt.Errorf("%w: a void at %d", store.ErrUnavailable, position)
 }
 
-// evicted reads a slot below the floor: it may have been removed, and must not be written again.
+// evicted reads a slot below the floor, which must not be written again. The error is [store.ErrUnknown] if it was removed.
 func (j *Journal) evicted(ctx context.Context, position int64) (*store.Item, error) {
 	items, err := j.store.Get(ctx, j.keys.slot(position))
 	if err != nil {
@@ -314,7 +316,7 @@ func (j *Journal) evicted(ctx context.Context, position int64) (*store.Item, err
 	return items[0], nil
 }
 
-// unavailable wraps what the store said so that callers need not know the store's errors.
+// unavailable wraps an error of the store so that callers need not know the store's errors; ErrClosed after Close.
 func (j *Journal) unavailable(doing string, err error) error {
 	if j.ctx.Err() != nil {
 		return fmt.Errorf("%w: %s: %w", ErrClosed, doing, err)
@@ -322,7 +324,7 @@ func (j *Journal) unavailable(doing string, err error) error {
 	return Failure(doing, err)
 }
 
-// pause waits a little longer after each try, at random so that contenders part.
+// pause waits after a try: a random time, up to 4 ms at first and twice as long with each try, at most 512 ms.
 func (j *Journal) pause(ctx context.Context, try int) {
 	ceiling := 4 * time.Millisecond << min(try, 7)
 	timer := time.NewTimer(j.jitter(ceiling) + time.Microsecond)

@@ -31,7 +31,7 @@ func embedded(b *testing.B) *journal.Journal {
 	return j
 }
 
-// sized answers n events of about 256 bytes.
+// sized returns n events of about 256 bytes.
 func sized(n int) []event.Event {
 	events := make([]event.Event, n)
 	for i := range events {
@@ -105,7 +105,7 @@ func BenchmarkRead(b *testing.B) {
 	b.ReportMetric(b.Elapsed().Seconds()*1e9/float64(read), "ns/event")
 }
 
-// BenchmarkFollow measures from the beginning of an append to its arrival at a waiting follower, 500 times a second.
+// BenchmarkFollow measures the time from the beginning of an append to its arrival at a waiting follower, 500 times a second.
 func BenchmarkFollow(b *testing.B) {
 	j := embedded(b)
 	arrived := make(chan time.Time, 1)

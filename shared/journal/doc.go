@@ -3,23 +3,34 @@
 //
 // It is a shared log after CORFU (Balakrishnan et al., NSDI 2012): a sequencer hands out tickets, each a position and
 // fresh EventIds; slots, one per position, are written once; a position whose writer died is filled with a void by
-// whoever waits for it. Only the contiguous run of filled slots exists for readers.
+// a reader that waits for it. Only the contiguous run of filled slots exists for readers.
 //
-//	position.go  keys and pages of slots
-//	slot.go      the bytes of a slot
-//	append.go    tickets, write-once slots, abandonment
-//	told.go      conflicts of stores that do not say what they found
-//	read.go      the contiguous prefix, holes, the search for an EventId
-//	tail.go      what this process knows of the newest slots; waking followers
-//	fold.go      snapshots: folds of the journal
+//	journal.go     opening a journal, its options and errors
+//	position.go    keys and pages of slots
+//	slot.go        the bytes of a slot
+//	append.go      tickets, write-once slots, abandonment
+//	told.go        conflicts of stores that do not say what they found
+//	once.go        appends with an idempotency key
+//	failure.go     what callers get for an error of the store
+//	read.go        reading and following
+//	slots.go       the contiguous run of slots
+//	holes.go       waiting for missing slots, and filling them
+//	locate.go      the search for an EventId
+//	tail.go        the newest slots in memory; waking followers
+//	fold.go        snapshots: folds of the journal
+//	state.go       what a fold keeps: values by key
+//	table.go       the packed form of that
+//	ledger.go      counts of events, from which retention finds its slot
 //	generation.go  stored snapshots, from which a fold starts: their bases, and the changes above them
-//	layer.go     what a generation is made of: records in chunks
-//	upkeep.go    how changes are laid up and a base is stored, step by step
-//	drop.go      the removal of what no generation needs
-//	retention.go the floor, and the removal of what lies below it
+//	layer.go       what a generation is made of: records in chunks
+//	upkeep.go      storing changes and bases, step by step
+//	drop.go        the removal of layers that no generation needs
+//	retention.go   the floor, and the removal of what lies below it
+//	restore.go     a new beginning after a restore from a backup
+//	verify.go      the check of every slot
 //
-// The rules that make this safe are marked "Rule:" where they are kept; the simulator in tests/simulation removes each
-// of them in turn and shows what breaks.
+// The rules that make this safe are those of docs/journal-protocol.md. The code names each where it keeps it, as in
+// "Rule (fence)"; the simulator in tests/simulation removes each of them in turn and shows what breaks.
 //
 // The package imports event and store, and the standard library.
 package journal

@@ -13,7 +13,7 @@ import (
 // olderPrefix begins the names of generations of an older layout, each in a partition of its own. Nothing is read of them.
 const olderPrefix = "all#"
 
-// dropLayers removes the layers that no generation has had for RemoveAfter, by the store's date. Rule (removal): never
+// dropLayers removes the layers that no generation has named for RemoveAfter, by the store's date. Rule (removal): never
 // earlier, since the manifest may be about to name them.
 func (j *Journal) dropLayers(ctx context.Context) error {
 	var found []*store.Item
@@ -62,7 +62,7 @@ func (m *manifest) layers() map[string]bool {
 	return needed
 }
 
-// dropLayer notes that a layer is not needed, or removes it if that was noted long ago.
+// dropLayer notes that a layer is not needed, or removes it if that was noted RemoveAfter ago.
 func (j *Journal) dropLayer(ctx context.Context, item *store.Item, date time.Time) error {
 	if id, older := strings.CutPrefix(item.Key.Sort, olderPrefix); older {
 		if err := j.store.Remove(ctx, store.Range{Table: store.Journal, Partition: j.keys.chunks(id)}); err != nil {

@@ -43,7 +43,7 @@ func Example() {
 	// all read: true
 }
 
-// With a key, the same append happens once, however often it is asked for.
+// With a key, the same append happens once, however often it is repeated.
 func ExampleJournal_Emit_once() {
 	ctx := context.Background()
 	j := journal.Open(memory.New(memory.Options{}), journal.Options{})
@@ -62,7 +62,7 @@ func ExampleJournal_Emit_once() {
 	// journal: the idempotency key was used with another content
 }
 
-// A follower goes on where it was; here it has seen enough after two events.
+// A follower reads on where it stopped; here it ends after two events.
 func ExampleJournal_Follow() {
 	ctx := context.Background()
 	j := journal.Open(memory.New(memory.Options{}), journal.Options{})

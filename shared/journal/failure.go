@@ -8,9 +8,9 @@ import (
 	"github.com/millrace/millrace/shared/store"
 )
 
-// Failure returns what callers are told of an error that the store has returned, so that they need not know the store's own:
-// [ErrTooLarge] or [ErrInvalid] of a write that no repetition gets through, [ErrUnavailable] of everything else. Nil and the
-// end of a context stay what they are. doing says what was tried, such as "read a task".
+// Failure wraps an error of the store, so that callers need not know the store's errors: in [ErrTooLarge] or [ErrInvalid] if
+// the store will never take the write, otherwise in [ErrUnavailable]. Nil, the end of a context and what is wrapped already
+// are returned as they are. doing says what was tried, such as "read a task".
 func Failure(doing string, err error) error {
 	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || Refused(err) {
 		return err
@@ -25,6 +25,6 @@ func Failure(doing string, err error) error {
 	return fmt.Errorf("%w: %s: %w", kind, doing, err)
 }
 
-// Refused reports whether a write was refused for what it holds: it has changed nothing, and making it again changes nothing
-// either.
+// Refused reports whether an error is [ErrTooLarge] or [ErrInvalid]: the write was refused for what it holds, has changed
+// nothing, and will be refused again.
 func Refused(err error) bool { return errors.Is(err, ErrTooLarge) || errors.Is(err, ErrInvalid) }

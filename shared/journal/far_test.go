@@ -11,7 +11,7 @@ import (
 	"github.com/millrace/millrace/shared/store/memory"
 )
 
-// What is wanted may lie behind any number of slots that hold none of it, in the store or in memory.
+// Events that match may lie behind any number of slots without any, in the store or in memory.
 func TestAReadPassesAnyNumberOfSlots(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

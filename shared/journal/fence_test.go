@@ -15,7 +15,7 @@ import (
 // farAhead is a version that no ticket reaches.
 const farAhead = int64(1) << 60
 
-// change writes one event with those operations.
+// change writes one event together with ops.
 func change(t *testing.T, j *journal.Journal, ops ...store.Op) (journal.Receipt, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -27,8 +27,8 @@ func change(t *testing.T, j *journal.Journal, ops ...store.Op) (journal.Receipt,
 	})
 }
 
-// TestFence: an item without a version of its own is given the slot's position, and refused where it is ahead of it; one
-// with a version of its own keeps it, and is written, checked and deleted whatever the ticket.
+// TestFence: an item without a version of its own is given the slot's position, and refused if the version it replaces is
+// not below that; one with a version of its own keeps it, and is written, checked and deleted whatever the ticket.
 func TestFence(t *testing.T) {
 	t.Parallel()
 	key := store.Key{Table: store.Work, Partition: "lease", Sort: "1"}
@@ -76,7 +76,7 @@ func TestFence(t *testing.T) {
 	}
 }
 
-// exempt marks an operation as standing outside the journal's order.
+// exempt marks an operation as one outside the journal's order.
 func exempt(op store.Op) store.Op {
 	op.Item.Version = 1
 	return op

@@ -9,37 +9,36 @@ import (
 	"github.com/millrace/millrace/shared/event"
 )
 
-// Fold turns events into the state that a snapshot shows: a value for each key. It is all that a new kind of snapshot
-// needs.
+// Fold turns events into the state that a snapshot shows: a value for each key. A new kind of snapshot needs nothing else.
 type Fold struct {
-	// Name is what Snapshot is asked for. It is kept with stored generations: a fold that changes what it makes of events
+	// Name is the argument of Snapshot. It is stored with generations: a fold that changes what it makes of events
 	// takes a new name.
 	Name string
 	// Apply changes state by one event. It is called for every event of the journal in order, must depend on nothing
 	// else, and must keep neither e nor its Fields.
 	Apply func(state *State, e *event.Event)
-	// Show appends what Snapshot shows of a key to dst, where it is not the value itself: what follows from the key need not
-	// be kept with each. nil: the value is shown.
+	// Show appends to dst what Snapshot shows of a key, so that the value need not keep what follows from the key. nil: the
+	// value itself is shown.
 	Show func(dst []byte, key string, value []byte) []byte
 }
 
 type show = func(dst []byte, key string, value []byte) []byte
 
-// view is the folds of this process, as of one position.
+// view holds the states of this process's folds, as of one position.
 type view struct {
-	turn   chan struct{} // held by who reads or changes the view, across calls to the store
+	turn   chan struct{} // a mutex that ends with a context: it is held across calls to the store
 	folds  []Fold
 	states map[string]*State // by fold
 	ledger
 	loaded bool
 
 	since int64 // above this position it is known which keys have changed
-	swept bool  // this process keeps the generations up to date, and needs to know
+	swept bool  // this process has swept, and remembers all changed keys for the generations
 }
 
-// Snapshot calls each for every object of a fold, in the order of their keys, and answers the EventId up to which they
-// are exact: what they do not show are the events after it. It sees every append acknowledged before the call. A value
-// must not be changed, and is valid until each returns.
+// Snapshot calls each for every object of a fold, in the order of their keys, and returns the EventId of the last event
+// that they show. It sees every append acknowledged before the call. A value must not be changed, and is valid until
+// each returns. The error is [ErrUnknownFold] if there is no such fold.
 func (j *Journal) Snapshot(ctx context.Context, fold string, each func(key string, value []byte)) (event.ID, error) {
 	state, show, stamp, err := j.objects(ctx, fold)
 	if err != nil {
@@ -60,7 +59,7 @@ func (j *Journal) Snapshot(ctx context.Context, fold string, each func(key strin
 	return stamp, nil
 }
 
-// objects answers what a fold holds now, how it is shown, and its stamp.
+// objects returns a fold's state, its Show, and its stamp.
 func (j *Journal) objects(ctx context.Context, fold string) (State, show, event.ID, error) {
 	v := &j.view
 	done, err := v.enter(ctx)
@@ -76,11 +75,11 @@ func (j *Journal) objects(ctx context.Context, fold string) (State, show, event.
 		return State{}, nil, 0, fmt.Errorf("%w: %s", ErrUnknownFold, fold)
 	}
 	objects := v.states[fold].frozen()
-	// Rule (prefix, T9): the stamp is the last id of the prefix that was folded.
+	// Rule (prefix): the stamp is the last id of the prefix that was folded.
 	return objects, v.folds[at].Show, v.last, nil
 }
 
-// advance folds everything up to the sequencer's position. It is the caller's turn.
+// advance folds everything up to the sequencer's position. The caller holds the view.
 func (j *Journal) advance(ctx context.Context) error {
 	seq, err := j.sequence(ctx)
 	if err != nil {
@@ -94,7 +93,7 @@ func (j *Journal) advance(ctx context.Context) error {
 		if try == 2 {
 			return fmt.Errorf("%w: the floor overtakes this process", ErrUnavailable)
 		}
-		j.view.loaded = false // fell behind the floor: a newer generation is there
+		j.view.loaded = false // the floor has passed the view: there is a newer generation
 	}
 }
 
@@ -117,7 +116,7 @@ func (j *Journal) advanceTo(ctx context.Context, goal int64) error {
 	return nil
 }
 
-// enter waits for the view's turn, as long as ctx lives.
+// enter takes the view, which done gives back; it waits as long as ctx lives.
 func (v *view) enter(ctx context.Context) (done func(), err error) {
 	select {
 	case v.turn <- struct{}{}:
@@ -155,7 +154,7 @@ func (v *view) touched() (n int) {
 	return n
 }
 
-// trim forgets what has changed up to a position: it is stored.
+// trim forgets what has changed up to a position, which is stored.
 func (v *view) trim(position int64) {
 	v.since = max(v.since, position)
 	for _, state := range v.states {
@@ -163,13 +162,13 @@ func (v *view) trim(position int64) {
 	}
 }
 
-// forgetChanges begins to remember what changes from now on.
+// forgetChanges forgets all changed keys, and remembers those that change from now on.
 func (v *view) forgetChanges() {
 	v.trim(unknown)
 	v.since = v.position
 }
 
-// reset empties the view, to begin behind a position.
+// reset empties the view, to fold from behind the ledger's position.
 func (v *view) reset(l ledger) {
 	v.states = make(map[string]*State, len(v.folds))
 	for _, fold := range v.folds {

@@ -12,17 +12,17 @@ import (
 	"github.com/millrace/millrace/shared/store"
 )
 
-// A generation is the stored state of all folds as of one position, from which a process starts to fold, and behind which
-// slots may be evicted. It is made of layers, laid one upon the other: those of its base hold every key, those of changes what
-// has changed since. So a generation is brought up to date by what has changed, however large the state is, and a base is
-// stored anew only when the changes have grown to its size.
+// generation is the stored state of all folds as of one position, from which a process starts to fold, and up to which
+// slots may be evicted. It is made of layers that are applied in order: those of its base hold every key, those of changes
+// what has changed since. So a generation is brought up to date by storing what has changed, however large the state is, and
+// a base is stored anew only when the changes have grown to its size.
 //
 // A base is stored layer by layer, each as of the moment at which it was stored, by as many sweeps and processes as it takes
 // (a fuzzy checkpoint: Gray and Reuter, Transaction Processing, 11.3). That is right because the changes since it was begun
-// are laid above it: a key that has changed since its layer was stored is among them, any other is the same at every moment.
+// are applied above it: a key that has changed since its layer was stored is among them, any other has been the same throughout.
 //
 //	G#NAME            newest    the manifest
-//	G#NAME            layer#ID  every layer begun, needed or not, so that none is left behind
+//	G#NAME            layer#ID  every layer begun, needed or not, so that each can be removed
 //	G#NAME#ID#000001  0         a layer's chunks, each in a partition of its own, since DynamoDB writes 1 MB a second to one
 type generation struct {
 	Folds   []string `json:"folds"`
@@ -31,32 +31,32 @@ type generation struct {
 	Ledger  ledger   `json:"ledger"` // as of the newest changes
 }
 
-// building is a generation whose base is being stored, while its changes are laid up already.
+// building is a generation whose base is being stored, while its changes are stored already.
 type building struct {
 	generation
 	ID    string `json:"id"`
 	From  int64  `json:"from"`  // the position at which it was begun: no layer is older
 	Until int64  `json:"until"` // the position of the newest layer, which the changes must reach
-	Fold  int    `json:"fold"`  // the next layer begins with this one of the folds,
+	Fold  int    `json:"fold"`  // the next layer begins in this one of the folds,
 	Key   []byte `json:"key"`   // at this key
 	Whole bool   `json:"whole"` // all layers of the base are stored
 }
 
-// manifest says which generations there are. It changes as a whole, by conditional writes of one item. What is not
-// understood in it, such as the manifest of an older layout, is no generation.
+// manifest says which generations there are. It changes as a whole, by conditional writes of one item. Fields that are
+// not known, such as those of an older layout, are ignored.
 type manifest struct {
 	Newest *generation `json:"newest,omitempty"`
 	Next   *building   `json:"next,omitempty"` // takes the place of Newest once it is complete
 }
 
-// When changes are stored and when a base is. A process that starts folds at most changesAfter events, or changesAfterBytes,
-// and what has come since the newest sweep.
+// When changes and bases are stored. A process that starts folds at most changesAfter events, or changesAfterBytes of them,
+// and what was appended since the newest sweep.
 const (
 	changesAfter      = 4096
 	changesAfterBytes = 4 << 20
 
 	maxLayers  = 512      // of changes above a base
-	maxChanges = 64 << 20 // bytes of one of them; a base that is begun anew can be stored in parts
+	maxChanges = 64 << 20 // bytes of one of them; beyond that a new base is begun, which can be stored in parts
 )
 
 const newestSort = "newest"
@@ -83,8 +83,8 @@ func (j *Journal) manifest(ctx context.Context) (m manifest, version int64, err 
 	return m, items[0].Version, nil
 }
 
-// amend changes the manifest, and again as long as other processes do meanwhile. change returns false if there is nothing
-// to be done, as it must where it is called after it has been applied.
+// amend changes the manifest, and tries again while other processes change it. change returns false if there is nothing
+// to be done, as it must when it has been applied already.
 func (j *Journal) amend(ctx context.Context, notAfter time.Time, change func(*manifest) bool) (manifest, error) {
 	for {
 		m, version, err := j.manifest(ctx)
@@ -107,7 +107,7 @@ func (j *Journal) amend(ctx context.Context, notAfter time.Time, change func(*ma
 	}
 }
 
-// of reports whether a generation has just these folds, so that their changes can be laid upon it.
+// of reports whether a generation has exactly these folds, so that their changes can be added to it.
 func (g *generation) of(folds []Fold) bool {
 	return slices.EqualFunc(g.Folds, folds, func(name string, f Fold) bool { return name == f.Name })
 }
@@ -128,8 +128,8 @@ func (m *manifest) chains(folds []Fold) (chains []*generation) {
 	return chains
 }
 
-// tip returns the lowest position, at or above least, from which on changes can be laid upon a generation; unknown if there
-// is none.
+// tip returns the lowest position, at or above least, from which changes can be added to a generation; unknown if there is
+// none.
 func (m *manifest) tip(folds []Fold, least int64) int64 {
 	tip := unknown
 	for _, g := range m.chains(folds) {
@@ -140,7 +140,7 @@ func (m *manifest) tip(folds []Fold, least int64) int64 {
 	return tip
 }
 
-// position is that of the newest complete generation, 0 if there is none.
+// position returns that of the newest complete generation, 0 if there is none.
 func (m *manifest) position() int64 {
 	if m.Newest == nil {
 		return 0
@@ -148,7 +148,7 @@ func (m *manifest) position() int64 {
 	return m.Newest.Ledger.position
 }
 
-// baseDue reports whether a base is worth its price: there is none, or its changes have grown to its size or number.
+// baseDue reports whether a new base is to be stored: the changes are as large as the base, 16 chunks at least, or maxLayers.
 func (g *generation) baseDue(chunk int) bool {
 	return len(g.Changes) >= maxLayers || sizeOf(g.Changes) >= max(sizeOf(g.Base), int64(16*chunk))
 }
@@ -157,8 +157,8 @@ func (g *generation) baseDue(chunk int) bool {
 func (j *Journal) loadNewest(ctx context.Context) error {
 	v := &j.view
 	for tried := int64(-1); ; {
-		// The floor is read before the generation, which it never passes: were a first one stored and the floor raised
-		// between two reads in the other order, the journal's beginning would seem never to have been folded.
+		// The floor is read before the generation, which it never passes. In the other order, a first generation stored and
+		// the floor raised between the two reads would make the evicted events seem to be in no generation.
 		seq, err := j.sequence(ctx)
 		if err != nil {
 			return err

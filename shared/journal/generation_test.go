@@ -122,7 +122,7 @@ func TestAGenerationOfAGigabyte(t *testing.T) {
 	})
 }
 
-// Each sweep is a process of its own, which has time for a part only, and the journal goes on meanwhile.
+// Each sweep is a process of its own, which has time for a part only, while events are appended.
 func TestABaseIsStoredByManyProcesses(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -177,7 +177,7 @@ func stores(t *testing.T) map[string]store.Store {
 	}
 }
 
-// What was put, changed and removed since a base was stored is so for a process that starts from it.
+// A process that starts from a base sees what was put, changed and removed since it was stored.
 func TestChangesAreLaidAboveABase(t *testing.T) {
 	t.Parallel()
 	for name, s := range stores(t) {
@@ -221,8 +221,8 @@ func shown(t *testing.T, j *journal.Journal, fold string) map[string]string {
 	return all
 }
 
-// However large the state is, a process that starts folds no more events than gather until changes are stored, plus those
-// since the newest sweep; and storing them costs a small part of what appending them did.
+// However large the state is, a process that starts folds at most the events after which changes are stored, and those since
+// the newest sweep; and storing changes costs a small part of what appending the events did.
 func TestAProcessThatStartsFoldsAFewEvents(t *testing.T) {
 	t.Parallel()
 	const (
@@ -288,19 +288,19 @@ func TestAProcessThatStartsFoldsAFewEvents(t *testing.T) {
 	})
 }
 
-// keeping counts what lies in the partitions of generations.
+// keeping counts the bytes in the partitions of generations.
 type keeping struct {
 	store.Store
 	t      *testing.T
 	chunks map[string]int // bytes by partition
-	refuse int            // so many writes of the manifest are turned away
+	refuse int            // so many writes of the manifest are refused
 }
 
 func (k *keeping) Write(ctx context.Context, w store.Write) error {
 	key := w.Ops[0].Item.Key
 	if key.Sort == "newest" && k.refuse > 0 {
 		k.refuse--
-		return store.ErrInvalid // as final as can be
+		return store.ErrInvalid // an error that is not tried again
 	}
 	err := k.Store.Write(ctx, w)
 	if err != nil || !strings.HasPrefix(key.Partition, "G#main#") {
@@ -321,7 +321,7 @@ func (k *keeping) bytes() (n int) {
 	return n
 }
 
-// What no generation needs is removed a day later, also what a sweep left that was cut off before it named it.
+// Layers that no generation needs are removed a day later, also those of a sweep that was cut off before it named them.
 func TestNoLayerIsLeftBehind(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -357,7 +357,7 @@ func TestNoLayerIsLeftBehind(t *testing.T) {
 	})
 }
 
-// A generation of the layout before, all in one partition, is as good as none, and goes.
+// A generation of the older layout, all in one partition, is ignored and removed.
 func TestAGenerationOfAnOlderLayoutIsRemoved(t *testing.T) {
 	t.Parallel()
 	s := memory.New(memory.Options{})
@@ -400,7 +400,7 @@ func TestAGenerationOfAnOlderLayoutIsRemoved(t *testing.T) {
 	}
 }
 
-// A generation of which part is missing is damage that is told, not waited out.
+// A generation of which a part is missing is reported as damaged, without waiting.
 func TestAMissingPartOfAGenerationIsDamage(t *testing.T) {
 	t.Parallel()
 	k := &keeping{Store: memory.New(memory.Options{}), t: t, chunks: map[string]int{}}

@@ -9,14 +9,14 @@ import (
 	"github.com/millrace/millrace/shared/event"
 )
 
-// holes remembers since when each missing slot is known to be due. Rule (grace, T7): it runs for each hole on its own,
-// all in parallel, or readers behind many holes fall back for ever.
+// holes remembers since when each missing slot is known to be due. Rule (grace): it runs for each hole on its own, all in
+// parallel, or readers behind many holes fall back for ever.
 type holes struct {
 	mu  sync.Mutex
 	due map[int64]time.Time
 }
 
-// expired notes the missing positions and answers those whose grace is over, and when the next one's will be.
+// expired notes the missing positions and returns those whose grace is over, and how long the next one's lasts.
 func (h *holes) expired(missing []int64, grace time.Duration) (over []int64, next time.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -39,7 +39,7 @@ func (h *holes) expired(missing []int64, grace time.Duration) (over []int64, nex
 	return over, next
 }
 
-// settled forgets the holes that are none any more, every position up to `to` being filled.
+// settled forgets the holes up to `to`, since every position up to there is filled.
 func (h *holes) settled(to int64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -50,8 +50,8 @@ func (h *holes) settled(to int64) {
 	}
 }
 
-// resolve waits for the missing slot at `from`: for its announcement, for its appearance in the store, and after the
-// grace by filling it.
+// resolve waits until the missing slot at `from` is announced in this process or appears in the store; after the grace it
+// fills it.
 func (j *Journal) resolve(ctx context.Context, from, goal int64) ([]slot, error) {
 	to := min(goal, lastOfPage(from))
 	wait := j.timing.Grace / 64
@@ -84,7 +84,7 @@ func (j *Journal) resolve(ctx context.Context, from, goal int64) ([]slot, error)
 	}
 }
 
-// awaitSlot waits for the announcement of a slot, for some time.
+// awaitSlot waits for the announcement of a slot, about as long as wait says; not at all if now is set.
 func (j *Journal) awaitSlot(ctx context.Context, position int64, wait time.Duration, now bool) error {
 	if now {
 		return ctx.Err()
@@ -108,7 +108,7 @@ func (j *Journal) awaitSlot(ctx context.Context, position int64, wait time.Durat
 	}
 }
 
-// positions answers those from `from` to `to` that none of the slots, sorted by position, has.
+// positions returns those from `from` to `to` that none of the slots, sorted by position, has.
 func positions(from, to int64, but []slot) []int64 {
 	var missing []int64
 	for position := from; position <= to; position++ {
@@ -122,10 +122,10 @@ func positions(from, to int64, but []slot) []int64 {
 	return missing
 }
 
-// fillHoles decides the missing slots of a page whose grace is over, and answers the page with them. Slots that are
-// missing one behind the other are filled in order, so that each void carries the last id of the one before.
+// fillHoles decides the missing slots of a page whose grace is over, and returns the page with them. Adjacent holes are
+// filled in order, so that each void carries the last id of the slot before.
 func (j *Journal) fillHoles(ctx context.Context, p page) (page, error) {
-	// Rule (floor check, T6): a strong read of the sequencer shows that the slots lie above the floor, after which the
+	// Rule (floor check): a strong read of the sequencer shows that the slots lie above the floor, after which the
 	// slots themselves are read strongly: what is missing then was not removed.
 	k, err := j.know(ctx)
 	if err != nil {
@@ -148,7 +148,7 @@ func (j *Journal) fillHoles(ctx context.Context, p page) (page, error) {
 	return j.fillRuns(ctx, p, over, before, k)
 }
 
-// fillRuns fills runs of adjacent holes side by side.
+// fillRuns fills runs of adjacent holes in parallel.
 func (j *Journal) fillRuns(ctx context.Context, p page, over []int64, before event.ID, k known) (page, error) {
 	at := make(map[int64]slot, len(p.slots))
 	for _, s := range p.slots {
@@ -220,8 +220,8 @@ func (j *Journal) fillRun(ctx context.Context, run []int64, last event.ID, k kno
 	return filled, nil
 }
 
-// fill decides a missing slot by a void. Rule (fill, T6): by the same conditional put as an event; losing it means that
-// the event is there, and is delivered.
+// fill decides a missing slot by a void. Rule (fill): by the same conditional put as an event; losing it means that the
+// event is there, and is delivered.
 func (j *Journal) fill(ctx context.Context, position int64, last event.ID, k known) (slot, error) {
 	held, err := j.writeVoid(ctx, j.keys.slotOps(position, void(last)), k, position)
 	if err != nil {
@@ -234,8 +234,8 @@ func (j *Journal) fill(ctx context.Context, position int64, last event.ID, k kno
 	return j.decodeItem(ctx, position, held)
 }
 
-// lastBefore answers the last id below position. Whoever goes backward begins with a page's first slot, so that the one before it
-// may be missing too: then that is settled first, from the nearest slot below that is there.
+// lastBefore returns the last id below position. ReadNewest begins with a page's first slot, so that the one before it may
+// be missing too: then that is decided first, from the nearest slot below that is there.
 func (j *Journal) lastBefore(ctx context.Context, position int64, k known) (event.ID, error) {
 	if position == 1 {
 		return 0, nil
@@ -261,14 +261,14 @@ func (j *Journal) lastBefore(ctx context.Context, position int64, k known) (even
 	if err != nil {
 		return 0, err
 	}
-	run, err := j.span(ctx, min(from, position-1), position-1) // it may have come meanwhile
+	run, err := j.span(ctx, min(from, position-1), position-1) // the slot may have been written meanwhile
 	if err != nil {
 		return 0, err
 	}
 	return run[len(run)-1].last, nil
 }
 
-// missingFrom returns the first of the missing slots that end at position: the one below it is there, or is the floor.
+// missingFrom returns the first position of the run of missing slots that ends at position.
 func (j *Journal) missingFrom(ctx context.Context, position, floor int64) (int64, error) {
 	for position > floor+1 {
 		first := max(pageOf(position)*pageSize, floor+1)

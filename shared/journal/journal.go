@@ -18,10 +18,10 @@ import (
 // Main is the name of the journal that exists by default.
 const Main = "main"
 
-// What a Journal answers when it does not answer nil. They are compared with errors.Is.
+// The errors of a Journal, to be compared by errors.Is.
 var (
 	// ErrUnknownOutcome is returned by appends when it could not be established whether the events are on the journal.
-	// The caller asks again with the same idempotency key, or reads.
+	// The caller tries again with the same idempotency key, or reads.
 	ErrUnknownOutcome = errors.New("journal: the outcome of the append is not known")
 
 	// ErrUnavailable is returned when the store cannot be reached or turns requests away; an append has changed nothing.
@@ -31,33 +31,34 @@ var (
 	ErrIdempotencyMismatch = errors.New("journal: the idempotency key was used with another content")
 
 	// ErrTooLarge is returned by appends whose events do not fit into one slot (2.7 MiB), or that change items which are
-	// larger than the store takes. Nothing was changed, and repeating it does not help.
+	// larger than the store takes. Nothing was changed, and a repetition fails too.
 	ErrTooLarge = errors.New("journal: too large for one append")
 
-	// ErrInvalid is returned by appends that the store does not take for another reason. Nothing was changed, and repeating it
-	// does not help.
+	// ErrInvalid is returned by appends that the store refuses for another reason. Nothing was changed, and a repetition fails
+	// too.
 	ErrInvalid = errors.New("journal: the store does not take this")
 
 	// ErrUnknownFold is returned by Snapshot for a name that Options.Folds does not have.
 	ErrUnknownFold = errors.New("journal: no such fold")
 
-	// ErrDamaged is returned by reads when a slot that must be there is missing or cannot be read.
+	// ErrDamaged is returned when a slot or a part of a generation that must be there is missing or cannot be read.
 	ErrDamaged = errors.New("journal: damaged")
 
-	// ErrClosed is returned after Close.
+	// ErrClosed is returned after Close, also by readers that were waiting.
 	ErrClosed = errors.New("journal: closed")
 )
 
-// Timing are the protocol's durations. The zero value of each means its default; only simulations set others.
+// Timing holds the protocol's durations. The zero value of each means its default; only simulations set others.
 type Timing struct {
-	// Grace is how long a reader lets a missing slot be before it fills it. Only liveness rests on it. Default 150 ms.
+	// Grace is how long a reader waits for a missing slot before it fills it. Only liveness rests on it. Default 150 ms.
 	Grace time.Duration
-	// Age is how long a ticket, or a strong read of the sequencer, permits writing slots. Default 5 s.
+	// Age is how long a ticket, or a strong read of the sequencer, permits writing slots, from the sending of the request.
+	// Default 5 s.
 	Age time.Duration
 	// RemoveAfter is how long after the floor has passed a slot it may be removed; it must exceed Age, the life of a
 	// request's signature (15 min) and the skew of clocks together. Default 24 h.
 	RemoveAfter time.Duration
-	// Poll is how often the sequencer is read while somebody waits; it grows to five times that while nothing comes.
+	// Poll is the pause between reads of the sequencer while a reader waits; it grows to five times that while nothing comes.
 	// Default 50 ms.
 	Poll time.Duration
 	// Call bounds one write to a store that other processes share. Default 2 s.
@@ -80,21 +81,21 @@ func orDefault[T comparable](value *T, otherwise T) {
 	}
 }
 
-// Options of a Journal. The zero value of each field means its default.
+// Options are those of a Journal. The zero value of each field means its default.
 type Options struct {
-	Name      string           // default Main
+	Name      string           // of the journal; several may share a store; default Main
 	Now       func() time.Time // this process's clock, from which EventIds are made; default time.Now
 	Log       *slog.Logger     // default: nothing is logged
-	Folds     []Fold           // what Snapshot can be asked for
-	Retention Retention
-	Timing    Timing
+	Folds     []Fold           // those that Snapshot can show, each with a name of its own; default: none
+	Retention Retention        // how much of the journal Sweep keeps
+	Timing    Timing           // the protocol's durations
 
 	// Chunk is the size of the items that snapshot generations are stored in, in bytes. Default 256 KiB; simulations give
-	// less, so that little state takes many.
+	// less, so that a small state takes many.
 	Chunk int
 
-	// Jitter draws a pause between 0 and its argument, by which contenders part; default at random. Simulations give one
-	// that repeats itself.
+	// Jitter returns a pause from 0 up to its argument, so that contenders do not collide again. Default: at random;
+	// simulations give one that repeats itself.
 	Jitter func(time.Duration) time.Duration
 }
 
@@ -121,7 +122,7 @@ type Journal struct {
 	group  sync.WaitGroup // the goroutines that Close waits for
 }
 
-// Open answers a Journal over s, which the caller closes after the Journal. Nothing is read or written yet.
+// Open returns a Journal on s, which the caller closes after the Journal. Nothing is read or written yet.
 func Open(s store.Store, o Options) *Journal {
 	orDefault(&o.Name, Main)
 	orDefault(&o.Chunk, chunkSize)
@@ -145,23 +146,23 @@ func Open(s store.Store, o Options) *Journal {
 	return j
 }
 
-// Close ends what runs in the background; waiting readers answer ErrClosed.
+// Close ends what runs in the background; waiting readers return ErrClosed. The error is nil.
 func (j *Journal) Close() error {
 	j.cancel()
 	j.group.Wait()
 	return nil
 }
 
-// Stamp answers an id for the time of an answer: a timestamp without a meaning for followers (seed 000), at least
-// atLeast. It is not on the journal.
+// Stamp returns an id for the time of a response: the clock's, and at least atLeast. It is a timestamp as in
+// JobScheduler's event API, is not on the journal, and means nothing to followers.
 func (j *Journal) Stamp(atLeast event.ID) event.ID { return max(event.IDAt(j.now()), atLeast) }
 
-// token answers a name that no other Write ever has.
+// token returns a token that no other Write has.
 func (j *Journal) token() string {
 	return j.process + strconv.FormatUint(j.tokens.Add(1), 36)
 }
 
-// sequence reads the sequencer, strongly consistent.
+// sequence reads the sequencer strongly.
 func (j *Journal) sequence(ctx context.Context) (store.Sequence, error) {
 	seq, err := j.store.Sequence(ctx, j.keys.sequencer(), false)
 	if err != nil {
@@ -170,14 +171,14 @@ func (j *Journal) sequence(ctx context.Context) (store.Sequence, error) {
 	return seq, nil
 }
 
-// known is what a strong read of the sequencer permits: to write slots above floor until a moment.
+// known is what a strong read of the sequencer permits: to write slots above floor until notAfter.
 type known struct {
 	floor    int64
 	floorID  event.ID
 	notAfter time.Time
 }
 
-// know reads the sequencer for the right to write slots. Rule (age, T4): it counts from the sending of the request.
+// know reads the sequencer, which permits writing slots. Rule (age): the permission counts from the sending of the request.
 func (j *Journal) know(ctx context.Context) (known, error) {
 	sent := time.Now()
 	seq, err := j.sequence(ctx)

@@ -127,7 +127,7 @@ func TestHoleIsFilledAfterGrace(t *testing.T) {
 	})
 }
 
-// TestHolesAcrossPages: whoever goes backward from holes that lie on both sides of a page's beginning settles them all, however many.
+// TestHolesAcrossPages: ReadNewest fills all holes on both sides of a page's beginning, however many.
 func TestHolesAcrossPages(t *testing.T) {
 	t.Parallel()
 	for _, holes := range []int{2, 258, 600} {

@@ -15,7 +15,7 @@ import (
 	"github.com/millrace/millrace/shared/store"
 )
 
-// layer is a part of a generation: records in the order of their keys, none of them twice, cut into chunks anywhere.
+// layer is a part of a generation: records in the order of folds and keys, each key once, cut into chunks anywhere.
 type layer struct {
 	ID     string `json:"id"` // a position and a token
 	Chunks int    `json:"chunks"`
@@ -31,18 +31,18 @@ func sizeOf(layers []layer) (bytes int64) {
 
 const (
 	chunkSize   = 256 << 10
-	layerChunks = 32 // of a base: what is stored again when a sweep is cut off
+	layerChunks = 32 // of a layer of a base, which is stored again when a sweep is cut off
 
-	// layersPerSecond is how fast layers go to a store that others use too, in bytes: half of what a new table of DynamoDB
-	// takes on demand, so that appends find room beside them.
+	// layersPerSecond is how fast layers are written to a store that other processes share, in bytes: half of what a new table
+	// of DynamoDB takes on demand, so that appends are not throttled.
 	layersPerSecond = 2 << 20
 	sideBySide      = 8  // chunks under way at once
-	chunksPerRead   = 16 // some 4 MB, of DynamoDB's 16 MB in one answer
+	chunksPerRead   = 16 // some 4 MB, of DynamoDB's 16 MB in one response
 
 	layerPrefix = "layer#"
 )
 
-// registered is what is kept of every layer begun.
+// registered is the entry of a layer that was begun.
 type registered struct {
 	Chunks int   `json:"chunks"`
 	Unused int64 `json:"unused,omitempty"` // milliseconds since 1970, when it was first found in no generation; 0: not yet
@@ -56,7 +56,7 @@ func (j *Journal) chunkKey(id string, n int) store.Key {
 	return store.Key{Table: store.Journal, Partition: fmt.Sprintf("%s#%06d", j.keys.chunks(id), n), Sort: "0"}
 }
 
-// appendRecord appends what has become of a key of the fold with that index.
+// appendRecord appends the record of a key of the fold with that index: its value, or that it is gone.
 func appendRecord(dst []byte, fold int, key string, value []byte, gone bool) []byte {
 	head := uint64(fold) << 1
 	if gone {
@@ -67,8 +67,8 @@ func appendRecord(dst []byte, fold int, key string, value []byte, gone bool) []b
 	return appendText(dst, value)
 }
 
-// storeLayer stores records as a layer; without any there is none. It counts only once the manifest names it, by a write
-// that leaves before what named returned ahead of the call.
+// storeLayer stores records as a layer; it returns none if there are no records. The layer counts only once the manifest
+// names it, by a write that is sent before the time that named returned ahead of this call.
 func (j *Journal) storeLayer(ctx context.Context, position int64, records []byte) ([]layer, error) {
 	if len(records) == 0 {
 		return nil, nil
@@ -86,8 +86,8 @@ func (j *Journal) storeLayer(ctx context.Context, position int64, records []byte
 	return []layer{l}, err
 }
 
-// named returns until when a layer that is begun now may be named by the manifest. Rule (age): a layer that nothing names is
-// removed RemoveAfter later.
+// named returns until when the manifest may begin to name a layer that is begun now. Rule (removal): a layer that nothing
+// names is removed RemoveAfter later.
 func (j *Journal) named() time.Time { return time.Now().Add(j.timing.RemoveAfter / 2) }
 
 func (j *Journal) register(ctx context.Context, id string, r registered, version int64) error {
@@ -99,7 +99,7 @@ func (j *Journal) register(ctx context.Context, id string, r registered, version
 	return j.put(ctx, store.Write{Token: j.token(), Ops: []store.Op{store.Put(item, store.Always)}})
 }
 
-// paced does something with each chunk of a layer, from 1 on, some at once and no faster than others can stand.
+// paced calls do for each chunk of a layer, from 1 on: some at once, and on a shared store no faster than layersPerSecond.
 func (j *Journal) paced(ctx context.Context, chunks, size int, do func(n int, token string) error) error {
 	var (
 		group  sync.WaitGroup
@@ -125,10 +125,10 @@ func (j *Journal) paced(ctx context.Context, chunks, size int, do func(n int, to
 	return <-failed
 }
 
-// patience is how many sends a request of the upkeep is worth to a store that turns it away: some 10 s of them.
+// patience is how often a request of the upkeep is sent to a store that throttles it: for some 10 s.
 const patience = 40
 
-// put writes what stands outside the journal's order, sending again what had no outcome.
+// put writes items outside the journal's order, and sends again what had no outcome.
 func (j *Journal) put(ctx context.Context, w store.Write) error {
 	for try := 0; ; try++ {
 		err := j.call(ctx, w)
@@ -158,7 +158,7 @@ func (j *Journal) loadLayers(ctx context.Context, g *generation) (complete bool,
 	return true, nil
 }
 
-// chunks returns a layer's chunks in order, read some ahead and side by side; nil is one that is gone.
+// chunks returns a layer's chunks in order, reading several ahead in parallel; nil stands for one that is gone.
 func (j *Journal) chunks(ctx context.Context, l layer) func(yield func([]byte, error) bool) {
 	return func(yield func([]byte, error) bool) {
 		for from := 1; from <= l.Chunks; from += sideBySide * chunksPerRead {
@@ -202,7 +202,7 @@ func (j *Journal) readChunks(ctx context.Context, id string, from, to int) ([][]
 	return values, <-failed
 }
 
-// getPatiently reads what a busy store may turn away: many processes may start at once.
+// getPatiently reads, and tries again while the store throttles: many processes may start at once.
 func (j *Journal) getPatiently(ctx context.Context, keys []store.Key) (items []*store.Item, err error) {
 	for try := range patience {
 		if items, err = j.store.Get(ctx, keys...); !errors.Is(err, store.ErrBusy) {
@@ -213,7 +213,7 @@ func (j *Journal) getPatiently(ctx context.Context, keys []store.Key) (items []*
 	return items, err
 }
 
-// loadRecords takes the whole records at the beginning of bytes and returns the rest.
+// loadRecords applies the whole records at the beginning of bytes and returns the rest.
 func (v *view) loadRecords(folds []string, bytes []byte) []byte {
 	in := input{bytes: bytes, text: unsafe.String(unsafe.SliceData(bytes), len(bytes))}
 	for at := 0; ; at = in.at {

@@ -6,24 +6,24 @@ import (
 	"github.com/millrace/millrace/shared/event"
 )
 
-// ledger counts the events of the prefix that a view has gone through, so that retention by number finds its slot
-// without reading the journal again.
+// ledger counts the events of the prefix that a view has folded, so that retention by number finds its slot without
+// reading the journal again.
 type ledger struct {
 	position int64    // the newest slot counted
 	last     event.ID // its last id
 	events   int64    // since the journal's beginning
 	bytes    int64    // of them
-	marks    []mark   // rising
+	marks    []mark   // rising by position
 }
 
-// mark notes how many events there were up to a slot, and the last id: what it takes to move the floor there.
+// mark notes how many events there were up to a slot, and its last id, so that the floor can be moved there.
 type mark struct {
 	Position int64    `json:"p"`
 	Events   int64    `json:"n"`
 	Last     event.ID `json:"l"`
 }
 
-// maxMarks bounds the marks of what is retained: retention is exact to one in maxMarks/2 of the slots it keeps.
+// maxMarks bounds the marks of a ledger: retention is exact to 1/(maxMarks/2) of the slots that it keeps.
 const maxMarks = 1024
 
 func (l *ledger) count(s *slot) {
@@ -61,7 +61,7 @@ func (l *ledger) forget(floor int64) {
 	}
 }
 
-// evictable answers the newest mark, none above goal, that lies beyond what retention keeps; zero if there is none.
+// evictable returns the newest mark, at or below goal, that retention does not keep; zero if there is none.
 func (l *ledger) evictable(keep Retention, tooOld event.ID, goal int64) mark {
 	var found mark
 	for _, m := range l.marks {
@@ -81,7 +81,7 @@ type ledgerJSON struct {
 	Marks    []mark   `json:"marks"`
 }
 
-// MarshalJSON keeps a ledger in a generation's manifest.
+// MarshalJSON returns a ledger as the manifest holds it.
 func (l ledger) MarshalJSON() ([]byte, error) {
 	return json.Marshal(ledgerJSON{l.position, l.last, l.events, l.bytes, l.marks})
 }

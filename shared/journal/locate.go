@@ -9,10 +9,10 @@ import (
 	"github.com/millrace/millrace/shared/store"
 )
 
-// locatedSize is how many recent answers are remembered: one for each of so many followers costs no search.
+// locatedSize is how many recent reads are remembered, so that as many followers go on without a search.
 const locatedSize = 4096
 
-// located remembers where recent answers ended.
+// located remembers at which positions recent reads ended.
 type located struct {
 	mu    sync.Mutex
 	at    map[event.ID]int64
@@ -44,8 +44,8 @@ func (l *located) get(id event.ID) (int64, bool) {
 	return position, ok
 }
 
-// locate answers a position such that every event after `after` lies there or above, as near as it can be had. Landing
-// too low is harmless, since a reader skips ids; landing too high never happens, since the last ids of slots never fall.
+// locate returns a position such that every event after `after` lies there or above. Too low a position is harmless, since
+// a reader skips ids; it is never too high, since the last ids of slots never fall.
 func (j *Journal) locate(ctx context.Context, after event.ID, seq store.Sequence) (int64, error) {
 	lowest := seq.FloorPosition + 1
 	if after <= event.ID(seq.FloorID) || seq.Position < lowest {
@@ -60,14 +60,14 @@ func (j *Journal) locate(ctx context.Context, after event.ID, seq store.Sequence
 	return j.search(ctx, after, seq)
 }
 
-// bound is a position whose last id is known.
+// bound is a position and its last id.
 type bound struct {
 	position int64
 	last     event.ID
 }
 
 // search looks for the first slot whose last id is above after, a missing slot counting as above: from the newest
-// backward in steps that double, then between the bounds by interpolation, since ids are times, and by halves.
+// backward in steps that double, then between the bounds by turns of interpolation, since ids are times, and of halving.
 func (j *Journal) search(ctx context.Context, after event.ID, seq store.Sequence) (int64, error) {
 	low := bound{seq.FloorPosition, event.ID(seq.FloorID)}
 	high := bound{seq.Position + 1, event.ID(seq.LastID) + 1}

@@ -12,17 +12,17 @@ import (
 	"github.com/millrace/millrace/shared/store/memory"
 )
 
-// reaching notes how far the newest generation reaches with each change of the manifest. It stops before one of those changes,
-// while others go on, and dies after it.
+// reaching notes which position the newest generation reaches with each change of the manifest. It calls then before one of
+// those changes, and refuses every write after it.
 type reaching struct {
 	store.Store
-	left int    // changes up to the one that waits; 0: none does
-	then func() // what others do meanwhile
+	left int    // changes up to the one before which then is called; 0: it is not
+	then func() // what other processes do meanwhile
 	dead bool
 	at   []int64
 }
 
-// Write writes, and takes notice.
+// Write writes, and notes changes of the manifest.
 func (r *reaching) Write(ctx context.Context, w store.Write) error {
 	var m struct {
 		Newest struct{ Ledger struct{ Position int64 } }
@@ -45,8 +45,8 @@ func (r *reaching) Write(ctx context.Context, w store.Write) error {
 	return err
 }
 
-// A process of another version, with one fold more, stores a base slowly, and dies. Others have brought their generation further
-// meanwhile, and have evicted what lies between: what takes its place may not be older.
+// A process of another version, with one fold more, stores a base slowly, and dies. Other processes have meanwhile extended
+// their generation and evicted slots up to it: the generation that replaces it must not be older.
 func TestAGenerationIsNeverReplacedByAnOlderOne(t *testing.T) {
 	t.Parallel()
 	const changes = 3 // of the manifest: a base is begun, stored and complete

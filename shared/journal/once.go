@@ -15,21 +15,21 @@ import (
 // OnceFor is how long an idempotency key is remembered.
 const OnceFor = 24 * time.Hour
 
-// Idempotency makes an append happen once, however often and through how many processes it is asked for.
+// Idempotency makes an append happen once within [OnceFor], however many calls and processes repeat it.
 type Idempotency struct {
-	Scope       string // whose key it is: a token's name and the route
-	Key         string
-	Fingerprint [sha256.Size]byte // of the content; the same key with another is refused
+	Scope       string            // whose key it is, such as a token's name and the route
+	Key         string            // unique in its scope
+	Fingerprint [sha256.Size]byte // SHA-256 of the content; with another one the error is ErrIdempotencyMismatch
 }
 
-// Digest answers a short text that stands for the scope and the key.
+// Digest returns the SHA-256 of the scope and the key, in hexadecimal.
 func (i *Idempotency) Digest() string {
 	sum := sha256.Sum256([]byte(i.Scope + "\x00" + i.Key))
 	return hex.EncodeToString(sum[:])
 }
 
-// emitOnce puts an item for the key beside the slot. Rule (unique things, T11): the item is in the same Write; that
-// nothing was found in the journal would prove nothing.
+// emitOnce puts an item for the key beside the slot. Rule (unique things): the item is in the same Write, since an earlier
+// append that is not found in the journal may be about to be written.
 func (j *Journal) emitOnce(ctx context.Context, events []event.Event, once *Idempotency) (Receipt, error) {
 	key := j.keys.once(once.Digest())
 	var replay *Receipt
@@ -61,7 +61,7 @@ func (j *Journal) emitOnce(ctx context.Context, events []event.Event, once *Idem
 	return receipt, err
 }
 
-// errReplayed ends a Write for which an earlier one has answered.
+// errReplayed ends a Write whose events an earlier append has written.
 var errReplayed = errors.New("journal: replayed")
 
 func onceValue(once *Idempotency, r Receipt) []byte {

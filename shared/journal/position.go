@@ -9,11 +9,11 @@ import (
 	"github.com/millrace/millrace/shared/store"
 )
 
-// pageSize is how many consecutive slots share a partition, so that no partition takes more than the 1,000 writes per
-// second that DynamoDB gives one, while a reader still gets many slots with one query.
+// pageSize is how many consecutive slots share a partition: few enough for the 1,000 writes per second that DynamoDB
+// allows a partition, enough for a reader to get many slots with one query.
 const pageSize = 256
 
-// positionDigits makes positions sort as text: 2^53 has 16 digits.
+// positionDigits is how many digits a position has in a sort key: 2^53 has 16.
 const positionDigits = 16
 
 // keys builds the keys of one journal's items.
@@ -29,7 +29,7 @@ type pageKey struct {
 
 func pageOf(position int64) int64 { return position / pageSize }
 
-// lastOfPage answers the last position of the page that holds position.
+// lastOfPage returns the last position of the page that holds position.
 func lastOfPage(position int64) int64 { return (pageOf(position)+1)*pageSize - 1 }
 
 // sequencer is the key of the journal's sequencer.
@@ -53,7 +53,7 @@ func (k *keys) slot(position int64) store.Key {
 	return store.Key{Table: store.Journal, Partition: k.partition(position), Sort: positionSort(position)}
 }
 
-// part is the key of a slot's n-th continuation, n ≥ 1. It sorts right behind its slot.
+// part is the key of a slot's n-th further item, n ≥ 1. It sorts right behind its slot.
 func (k *keys) part(position int64, n int) store.Key {
 	key := k.slot(position)
 	key.Sort += fmt.Sprintf(".%02d", n)
@@ -65,13 +65,13 @@ func (k *keys) once(digest string) store.Key {
 	return store.Key{Table: store.Journal, Partition: "I#" + k.name + "#" + digest, Sort: "0"}
 }
 
-// generations is the partition that lists the journal's snapshot generations.
+// generations is the partition of the manifest and of the entries of all layers.
 func (k *keys) generations() string { return "G#" + k.name }
 
-// chunks is the partition of one generation's content.
+// chunks begins the names of the partitions of a layer's chunks.
 func (k *keys) chunks(id string) string { return "G#" + k.name + "#" + id }
 
-// upkeep is the key of what sweeps remember from one to the next.
+// upkeep is the key of the removal's state, which sweeps hand on.
 func (k *keys) upkeep() store.Key {
 	return store.Key{Table: store.Journal, Partition: "U#" + k.name, Sort: "0"}
 }

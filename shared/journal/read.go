@@ -11,31 +11,32 @@ import (
 	"github.com/millrace/millrace/shared/event"
 )
 
-// scanFor bounds how long a read looks through events that do not match before it answers how far it came.
+// scanFor is how long a read scans events that do not match before it returns how far it came.
 const scanFor = 10 * time.Second
 
-// Request asks for events.
+// Request says which events are read.
 type Request struct {
 	After    event.ID                // events after this id; 0 is the beginning
 	Match    func(*event.Event) bool // nil: every event
 	Limit    int                     // at most so many events; 0: no limit
-	MaxBytes int                     // ends the answer after the event that passes this sum of sizes; 0: no bound
-	Timeout  time.Duration           // how long to wait for a first event
+	MaxBytes int                     // ends the Answer with the event whose size makes the sum this many bytes; 0: no bound
+	Timeout  time.Duration           // how long ReadAfter waits for a first event; 0: not at all
 }
 
-// Answer is what a read found.
+// Answer is the result of a read.
 type Answer struct {
 	// Events are in the order of their ids: rising for ReadAfter and Follow, falling for ReadNewest.
 	Events []event.Event
 	// LastEventID is the last id scanned, matching or not, and at least Request.After: where to go on when Events is
-	// empty. Rule (prefix, T9): it is an id of the prefix that was read, never the sequencer's.
+	// empty. Rule (prefix): it is an id of the prefix that was read, never the sequencer's.
 	LastEventID event.ID
-	// Torn: After lies below the floor, so that events after it have been evicted. The follower takes a new snapshot.
+	// Torn says that After lies below the floor, so that events after it have been evicted. The follower takes a new snapshot.
 	Torn bool
 }
 
-// ReadAfter answers the events after Request.After in order, as many as the request permits, waiting up to its Timeout
-// if there are none. It sees every append that was acknowledged before the call.
+// ReadAfter returns the events after Request.After in order, as many as the request permits, and waits up to its Timeout
+// if there are none. It sees every append that was acknowledged before the call. After 10 s of scanning, or the Timeout if
+// that is longer, it returns without events, with how far it came.
 func (j *Journal) ReadAfter(ctx context.Context, r Request) (Answer, error) {
 	var timer <-chan time.Time
 	if r.Timeout > 0 {
@@ -67,9 +68,9 @@ func (j *Journal) ReadAfter(ctx context.Context, r Request) (Answer, error) {
 	}
 }
 
-// Follow yields answers with events as they come, in order and without a gap, for as long as ctx lives; Limit and
-// MaxBytes bound each of them. After each `idle` in which nothing matched it yields an answer without events, whose
-// LastEventID tells how far it is. A torn answer or an error ends it.
+// Follow yields events as they come, in order and without a gap, for as long as ctx lives; Limit and MaxBytes bound each
+// Answer. After each `idle` in which nothing matched it yields an Answer without events, whose LastEventID is the last id
+// scanned. A torn Answer or an error ends it.
 func (j *Journal) Follow(ctx context.Context, r Request, idle time.Duration) iter.Seq2[Answer, error] {
 	return func(yield func(Answer, error) bool) {
 		rd, goal, torn, err := j.open(ctx, r)
@@ -122,8 +123,8 @@ type reader struct {
 	each      int   // bytes of a slot, about
 }
 
-// open answers a reader behind r.After, and the position that a read beginning now must reach: that of the sequencer,
-// strongly read (T12).
+// open returns a reader behind r.After, and the position that a read beginning now must reach to see every append that was
+// acknowledged before: that of the sequencer, strongly read.
 func (j *Journal) open(ctx context.Context, r Request) (rd *reader, goal int64, torn bool, err error) {
 	if j.ctx.Err() != nil {
 		return nil, 0, false, ErrClosed
@@ -167,8 +168,8 @@ func (rd *reader) scan(ctx context.Context, goal int64) (Answer, error) {
 	return rd.end(a), nil
 }
 
-// span returns how many slots are to be read at first, so that an answer which is bounded in bytes does not take many times
-// its size in memory: readers that are far behind may be many. It grows where less matches than was thought.
+// span returns how many slots to read at first, so that an Answer that is bounded in bytes does not take many times its size
+// in memory: many readers may be far behind at once. scan doubles it as it goes on.
 func (rd *reader) span() int64 {
 	if rd.r.MaxBytes == 0 {
 		return pageSize
@@ -186,7 +187,7 @@ func (rd *reader) weigh(run []slot) {
 	rd.each = bytes / len(run)
 }
 
-// take adds a slot's matching events and reports whether the answer is full.
+// take adds a slot's matching events and reports whether the Answer is full.
 func (rd *reader) take(s *slot, a *Answer, bytes *int) (full bool) {
 	for i := range s.events {
 		e := &s.events[i]
@@ -216,7 +217,7 @@ func (rd *reader) pass(s *slot) {
 	rd.scanned = max(rd.scanned, s.last)
 }
 
-// end remembers where the client will go on.
+// end sets how far the Answer goes, and remembers the position for the read that goes on there.
 func (rd *reader) end(a Answer) Answer {
 	a.LastEventID = rd.scanned
 	rd.j.found.put(rd.scanned, rd.next)
@@ -226,7 +227,7 @@ func (rd *reader) end(a Answer) Answer {
 	return a
 }
 
-// skipEvicted is asked when slots were found removed: the reader is torn, or goes on above the floor.
+// skipEvicted is called when slots were found removed: the reader is torn, or goes on above the floor.
 func (rd *reader) skipEvicted(ctx context.Context) (torn bool, err error) {
 	seq, err := rd.j.sequence(ctx)
 	if err != nil {
@@ -239,7 +240,7 @@ func (rd *reader) skipEvicted(ctx context.Context) (torn bool, err error) {
 	return false, nil
 }
 
-// wait waits until there is something to scan.
+// wait waits until there is something to scan, and reports whether there is; without a timer it returns false at once.
 func (rd *reader) wait(ctx context.Context, timer <-chan time.Time) (bool, error) {
 	if timer == nil {
 		return false, nil
@@ -248,13 +249,13 @@ func (rd *reader) wait(ctx context.Context, timer <-chan time.Time) (bool, error
 	return rd.j.await(ctx, rd.next-1, timer)
 }
 
-// known answers the newest position of the contiguous run.
+// known returns the newest position of the contiguous run that this process knows of.
 func (rd *reader) known() int64 {
 	next, _ := rd.j.tail.end()
 	return max(next, rd.next) - 1
 }
 
-// room estimates how many events an answer to goal will have, from a first run of slots.
+// room estimates how many events an Answer will hold, from a first run of slots.
 func (rd *reader) room(run []slot, goal int64) int {
 	events := 0
 	for i := range run {
@@ -271,12 +272,12 @@ func (rd *reader) room(run []slot, goal int64) int {
 	return min(all, 64*pageSize)
 }
 
-// ReadNewest answers the newest events first, at most Limit of them, down to After. It never waits for new ones. It is
-// torn only if the request sets an After below the floor.
+// ReadNewest returns the events after Request.After, the newest first, as many as Limit and MaxBytes permit. It does not
+// wait for new ones. It is torn only if After is set and lies below the floor.
 func (j *Journal) ReadNewest(ctx context.Context, r Request) (Answer, error) {
 	for try := 0; ; try++ {
 		a, err := j.readNewest(ctx, r)
-		if !errors.Is(err, errEvicted) { // otherwise it stood still while the floor went by
+		if !errors.Is(err, errEvicted) { // otherwise the floor has passed the slots that it was to read
 			return a, err
 		}
 		if try == 2 {
@@ -332,7 +333,7 @@ func takeBackward(events []event.Event, r Request, a *Answer, bytes *int) (done 
 	return false
 }
 
-// span answers all slots from one position to another.
+// span returns all slots from one position to another.
 func (j *Journal) span(ctx context.Context, from, to int64) ([]slot, error) {
 	var all []slot
 	for from <= to {

@@ -13,7 +13,7 @@ import (
 	"github.com/millrace/millrace/shared/store/memory"
 )
 
-// picky is a store that does not take everything that its limits allow.
+// picky is a store that refuses some writes that its limits allow.
 type picky struct{ store.Store }
 
 // Write refuses values with the word poison.
@@ -26,8 +26,8 @@ func (p picky) Write(ctx context.Context, w store.Write) error {
 	return p.Store.Write(ctx, w)
 }
 
-// TestWhatTheStoreDoesNotTakeIsNotCalledUnavailable: repeating it cannot help, so that nobody is told to; and the slot is given
-// up, so that readers need not wait for it.
+// TestWhatTheStoreDoesNotTakeIsNotCalledUnavailable: a repetition would fail too, so that the error must not suggest one; and
+// the slot is given up, so that readers need not wait for it.
 func TestWhatTheStoreDoesNotTakeIsNotCalledUnavailable(t *testing.T) {
 	t.Parallel()
 	key := store.Key{Table: store.Work, Partition: "p", Sort: "s"}

@@ -8,9 +8,9 @@ import (
 	"github.com/millrace/millrace/shared/event"
 )
 
-// Restored gives the journal a new identity after its data came from a backup: followers may have seen events that the
-// backup does not hold, so that every EventId handed out so far is torn from now on, and everybody takes a new snapshot.
-// It answers the EventId at which the journal begins anew; what the snapshots show is kept.
+// Restored makes every EventId handed out so far torn, after the journal's data came from a backup: followers may have seen
+// events that the backup does not hold, and must take a new snapshot. It returns the EventId at which the journal begins
+// anew; the state that snapshots show is kept.
 func (j *Journal) Restored(ctx context.Context) (event.ID, error) {
 	done, err := j.view.enter(ctx)
 	if err != nil {
@@ -21,7 +21,7 @@ func (j *Journal) Restored(ctx context.Context) (event.ID, error) {
 	if err != nil {
 		return 0, err
 	}
-	// A slot without events whose last id is of now: above whatever was handed out before the restore.
+	// A slot without events whose last id is from the clock: above all ids that were handed out before the restore.
 	w := j.keys.slotOps(t.Position, void(event.ID(t.LastID)))
 	held, err := j.writeVoid(ctx, w, known{notAfter: t.Sent.Add(j.timing.Age)}, t.Position)
 	if err != nil || held != nil {
@@ -39,7 +39,7 @@ func (j *Journal) Restored(ctx context.Context) (event.ID, error) {
 	return event.ID(t.LastID), nil
 }
 
-// generate stores a complete generation that reaches a position at least. It is the caller's turn.
+// generate stores a complete generation that reaches at least a position. The caller holds the view.
 func (j *Journal) generate(ctx context.Context, position int64) error {
 	for {
 		m, err := j.current(ctx)

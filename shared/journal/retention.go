@@ -11,11 +11,11 @@ import (
 	"github.com/millrace/millrace/shared/store"
 )
 
-// Retention says how much of the journal is kept: an event beyond either bound is evicted with the next sweep, exact to
-// one slot in 512 of those that are kept.
+// Retention says how much of the journal is kept: an event beyond either bound is evicted by the next sweep, exact to 1/512
+// of the slots that are kept. The zero value of each field means its default.
 type Retention struct {
-	Events int64         // the newest so many events, at least; default 1,000,000
-	Age    time.Duration // events not older than this; default 7 days
+	Events int64         // the newest so many are within this bound; default 1,000,000
+	Age    time.Duration // events that are not older are within this bound; default 7 days
 }
 
 func (r Retention) withDefaults() Retention {
@@ -24,25 +24,25 @@ func (r Retention) withDefaults() Retention {
 	return r
 }
 
-// Swept says what a sweep found and did.
+// Swept is the result of a sweep.
 type Swept struct {
-	Position   int64    // the newest slot
-	Events     int64    // on the journal since its beginning
-	Generation int64    // the position of the newest complete generation
-	Floor      int64    // the position of the newest evicted slot
+	Position   int64    // of the newest slot
+	Events     int64    // ever written to the journal
+	Generation int64    // the position that the newest complete generation reaches; 0: none is known
+	Floor      int64    // the position of the newest evicted slot, 0 if there is none
 	FloorID    event.ID // its last id
-	Removed    int64    // up to this position slots have been removed
+	Removed    int64    // slots up to this position have been removed
 }
 
 // Sweep does the journal's upkeep once: folds what is new, brings the stored generation up to date if that is due, moves the
-// floor, and removes slots that the floor has passed long ago. It may run in several processes at once, and be cut off
-// anywhere; what it has no time for, by ctx's deadline, the next one goes on with.
+// floor, and removes slots that the floor passed RemoveAfter ago. It may run in several processes at once, and be cut off
+// anywhere; the next one does what there was no time for before ctx's deadline.
 func (j *Journal) Sweep(ctx context.Context) (Swept, error) {
 	newest, kept := j.keepGenerations(ctx)
 	if kept != nil && newest == 0 {
 		return Swept{}, kept
 	}
-	// A base that cannot be stored does not keep the floor from moving to what is.
+	// If a base cannot be stored, the floor still moves up to the generation that is.
 	done, err := j.view.enter(ctx)
 	if err != nil {
 		return Swept{}, errors.Join(kept, err)
@@ -60,8 +60,8 @@ func (j *Journal) Sweep(ctx context.Context) (Swept, error) {
 	}, errors.Join(kept, err)
 }
 
-// raiseFloor moves the floor as retention asks. Rule (retention, T5): over filled slots only, which the prefix that
-// was folded is, and never past the newest complete generation.
+// raiseFloor moves the floor as retention asks. Rule (retention): over filled slots only, as those of the folded prefix
+// are, and never past the newest complete generation.
 func (j *Journal) raiseFloor(ctx context.Context, newest int64) (store.Sequence, error) {
 	seq, err := j.sequence(ctx)
 	if err != nil {
@@ -79,7 +79,7 @@ func (j *Journal) raiseFloor(ctx context.Context, newest int64) (store.Sequence,
 	return j.sequence(ctx)
 }
 
-// removal is what sweeps remember of the floor's way.
+// removal is what sweeps remember of the floor's moves.
 type removal struct {
 	Removed int64    `json:"removed"` // slots up to this position are gone
 	Passed  []passed `json:"passed"`
@@ -91,7 +91,7 @@ type passed struct {
 	At       int64 `json:"at"` // milliseconds since 1970
 }
 
-// removeEvicted removes the slots that the floor had passed RemoveAfter ago. Rule (removal, T5): never earlier, since a
+// removeEvicted removes the slots that the floor had passed RemoveAfter ago. Rule (removal): never earlier, since a
 // writer frozen for that long might write a removed slot anew.
 func (j *Journal) removeEvicted(ctx context.Context, floor int64) (int64, error) {
 	state, version, err := j.removal(ctx)
@@ -140,7 +140,7 @@ func (j *Journal) removal(ctx context.Context) (state removal, version int64, er
 	return state, items[0].Version, nil
 }
 
-// note adds where the floor is, at most some dozens of times per RemoveAfter, and answers up to where slots may go.
+// note adds where the floor is, at most 24 times per RemoveAfter, and returns up to which position slots may be removed.
 func (r *removal) note(floor int64, date time.Time, after time.Duration) (removable int64, changed bool) {
 	removable = r.Removed
 	for len(r.Passed) > 0 && !date.Before(time.UnixMilli(r.Passed[0].At).Add(after)) {

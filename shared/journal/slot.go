@@ -13,8 +13,8 @@ import (
 // slot is one write-once entry of the journal: the events of one append, or a void.
 type slot struct {
 	position int64
-	// last is the last EventId over all slots up to this one. Voids carry it too, so that it never falls from one slot to
-	// the next and an EventId can be searched for.
+	// last is the last EventId of all slots up to this one. Voids carry it too, so that it never falls from one slot to the
+	// next and an EventId can be searched for.
 	last   event.ID
 	events []event.Event // nil in a void
 }
@@ -27,7 +27,7 @@ type slot struct {
 // A value that is too large for one item goes on in `parts` further items, cut anywhere.
 const slotFormat = 1
 
-// maxSlotItem bounds one item of a slot; maxParts the items it goes on in.
+// maxSlotItem is how many bytes one item of a slot holds at most, maxParts how many times as many a slot does.
 const (
 	maxSlotItem = 350 << 10
 	maxParts    = 8
@@ -36,8 +36,8 @@ const (
 
 var errSlot = errors.New("journal: a slot cannot be read: damaged, or written by a newer version")
 
-// encodeSlot gives the events their ids, first upward, and answers the slot's bytes. The parts are not counted yet: that
-// byte is set by splitSlot.
+// encodeSlot returns the bytes of a slot whose events have ids from first on. The byte that counts the parts is set by
+// splitSlot.
 func encodeSlot(last, first event.ID, events []event.Event) []byte {
 	buf := make([]byte, 0, slotSize(events))
 	buf = append(buf, slotFormat)
@@ -82,7 +82,7 @@ func splitSlot(value []byte) [][]byte {
 	return items
 }
 
-// partsOf answers how many items follow the first one of a slot.
+// partsOf returns how many items follow the first one of a slot.
 func partsOf(value []byte) (int, error) {
 	if len(value) < 3 || value[0] != slotFormat {
 		return 0, errSlot
@@ -94,7 +94,7 @@ func partsOf(value []byte) (int, error) {
 	return int(value[1+n]), nil
 }
 
-// lastOf answers the last id that a slot's first item carries, without reading the events.
+// lastOf returns the last id that a slot's first item carries, without reading the events.
 func lastOf(value []byte) (event.ID, error) {
 	if len(value) < 3 || value[0] != slotFormat {
 		return 0, errSlot
@@ -180,11 +180,11 @@ func (in *input) slice() []byte {
 	return in.bytes[from:in.at:in.at]
 }
 
-// void is the content of a slot without events.
+// void returns the bytes of a slot without events.
 func void(last event.ID) []byte { return encodeSlot(last, last, nil) }
 
-// slotOps are the operations that write a slot. Rule (token, T2): the slot is written once, under Absent, and the
-// Write's token tells mine from another's.
+// slotOps returns the operations that write a slot. Rule (token): the slot is written once, under Absent, and the Write's
+// token tells this write from another's.
 func (k *keys) slotOps(position int64, value []byte) []store.Op {
 	if len(value) <= maxSlotItem {
 		return []store.Op{store.Put(store.Item{Key: k.slot(position), Version: position, Value: value}, store.Absent)}

@@ -12,15 +12,15 @@ import (
 // errEvicted says that a slot lies at or below the floor and may have been removed.
 var errEvicted = errors.New("journal: slot evicted")
 
-// slots answers the filled slots from position `from` on, contiguous, at least one and at most a page, none above goal,
-// which the caller knows to have been handed out. Rule (contiguous run, T6): it waits at a missing slot, and fills it
-// after the grace.
+// slots returns the contiguous filled slots from position `from` on, at least one and at most a page, none above goal, which
+// the caller knows to have been handed out. Rule (contiguous run): it waits at a missing slot, and fills it after the
+// grace.
 func (j *Journal) slots(ctx context.Context, from, goal int64) ([]slot, error) {
 	if run := j.tail.run(from, goal); run != nil {
 		return run, nil
 	}
 	if next, _ := j.tail.end(); from == next {
-		return j.resolve(ctx, from, goal) // most likely still under way: its announcement is quicker than a query
+		return j.resolve(ctx, from, goal) // most likely it is being written: its announcement comes sooner than a query's result
 	}
 	p, err := j.query(ctx, from, min(goal, lastOfPage(from)), true)
 	if err != nil {
@@ -33,13 +33,13 @@ func (j *Journal) slots(ctx context.Context, from, goal int64) ([]slot, error) {
 	return j.resolve(ctx, from, goal)
 }
 
-// page is what a query saw of the slots from one position to another.
+// page is the result of a query for the slots from one position to another.
 type page struct {
-	from, to int64 // both looked at
+	from, to int64 // both inclusive
 	slots    []slot
 }
 
-// run answers the slots that are contiguous from p.from on.
+// run returns the slots that are contiguous from p.from on.
 func (p *page) run() []slot {
 	for i := range p.slots {
 		if p.slots[i].position != p.from+int64(i) {
@@ -79,7 +79,7 @@ func (j *Journal) decodePage(ctx context.Context, p page, found store.Page) (pag
 		if err != nil {
 			return p, err
 		}
-		if value == nil { // parts not visible yet: as good as missing
+		if value == nil { // parts are not visible yet: the slot counts as missing
 			continue
 		}
 		s, err := d.decode(position, value)
@@ -94,8 +94,8 @@ func (j *Journal) decodePage(ctx context.Context, p page, found store.Page) (pag
 	return p, nil
 }
 
-// whole answers the bytes of a slot, joined from its parts, which follow it in a page or are read; nil while a part
-// is not visible.
+// whole returns the bytes of a slot, joined from its parts, which follow it in the page or are read; nil while a part is not
+// visible.
 func (j *Journal) whole(ctx context.Context, position int64, first *store.Item, following []store.Item) ([]byte, error) {
 	parts, err := partsOf(first.Value)
 	if err != nil {

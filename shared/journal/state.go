@@ -8,18 +8,18 @@ import (
 	"strings"
 )
 
-// State is what a fold has made of the events so far: a packed table, and what has changed since it was packed. Keys are
-// texts of any length; values are small.
+// State is what a fold has made of the events so far: values by key, kept as a packed table and the changes since it was
+// packed. Keys are of any length; values should be small.
 type State struct {
 	packed  table
 	changed map[string]change
 	keys    int
 
-	at      int64            // the position of what changes it now; 0: nobody needs to know
-	touched map[string]int64 // the keys that were changed, and where last
+	at      int64            // the position of the slot that is being folded; 0: changed keys are not remembered
+	touched map[string]int64 // the keys that were changed, and the position of the last change
 }
 
-// change is what has become of a key since the table was packed.
+// change is a key's state since the table was packed.
 type change struct {
 	key    string
 	value  []byte
@@ -29,13 +29,13 @@ type change struct {
 
 func (c *change) record() record { return record{[]byte(c.key), c.value} }
 
-// unpacked is how many changes may gather before they are packed: that many, or one for so many keys.
+// Changes are packed when there are more than unpacked, and more than one for each keysPerChange keys.
 const (
 	unpacked      = 1024
 	keysPerChange = 16
 )
 
-// Get answers the value of a key, nil if there is none. It must not be changed.
+// Get returns the value of a key, nil if there is none. The value must not be changed.
 func (s *State) Get(key string) []byte {
 	value, _ := s.find(key)
 	return value
@@ -48,7 +48,7 @@ func (s *State) find(key string) (value []byte, there bool) {
 	return s.packed.get(key)
 }
 
-// Put sets the value of a key. Both belong to the state afterwards.
+// Put sets the value of a key. The state keeps both; the value must not be changed afterwards.
 func (s *State) Put(key string, value []byte) {
 	c := s.change(key)
 	if c.gone {
@@ -90,14 +90,14 @@ func (s *State) touch(key string) {
 func (s *State) trim(position int64) {
 	maps.DeleteFunc(s.touched, func(_ string, at int64) bool { return at <= position })
 	if len(s.touched) == 0 {
-		s.touched = nil // a map keeps the room of what was deleted
+		s.touched = nil // a map keeps the memory of deleted keys
 	}
 }
 
-// All answers the keys and their values, in the order of the keys. A value must not be changed.
+// All returns the keys and their values, in the order of the keys. A value must not be changed.
 func (s *State) All() iter.Seq2[string, []byte] { return s.from("") }
 
-// from is All from a key on, whether it is there or not.
+// from is All from a key on; the key need not be there.
 func (s *State) from(key string) iter.Seq2[string, []byte] {
 	return func(yield func(string, []byte) bool) {
 		changes := s.changes()
@@ -110,10 +110,10 @@ func (s *State) from(key string) iter.Seq2[string, []byte] {
 	}
 }
 
-// Len answers the number of keys.
+// Len returns the number of keys.
 func (s *State) Len() int { return s.keys }
 
-// change answers what is known of a key; one that is not there is gone.
+// change returns the change of a key, or a new one; a key that is not there is gone.
 func (s *State) change(key string) change {
 	if c, known := s.changed[key]; known {
 		return c
@@ -132,7 +132,7 @@ func (s *State) note(c change) {
 	}
 }
 
-// changes answers what has changed, in the order of the keys.
+// changes returns what has changed, in the order of the keys.
 func (s *State) changes() []change {
 	changes := make([]change, 0, len(s.changed))
 	for _, c := range s.changed {
@@ -142,7 +142,7 @@ func (s *State) changes() []change {
 	return changes
 }
 
-// frozen answers the state as it is now, which later changes leave alone.
+// frozen returns a copy of the state, which later changes do not affect.
 func (s *State) frozen() State {
 	return State{packed: s.packed, changed: maps.Clone(s.changed), keys: s.keys}
 }

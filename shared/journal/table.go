@@ -12,15 +12,16 @@ import (
 // without a pointer, so that a million of them cost the garbage collector nothing.
 type table [][]byte
 
-// tableBlock is the size that blocks end before, unless one record is larger: one of the allocator's, so that none is lost.
+// tableBlock is the most bytes that a block has, unless one record is larger: a size class of the allocator, so that none
+// are wasted.
 const tableBlock = 2048
 
-// record is one key of a block and its value. Both are valid until the next record is read, and so is what they are made of.
+// record is one key of a block and its value. The key is valid until the next record is read; neither may be changed.
 type record struct {
 	key, value []byte
 }
 
-// records answers the records of a block. The key is overwritten by the next one's.
+// records returns the records of a block. The key is overwritten by the next one's.
 func records(block []byte) iter.Seq[record] {
 	return func(yield func(record) bool) {
 		var key []byte
@@ -34,20 +35,20 @@ func records(block []byte) iter.Seq[record] {
 	}
 }
 
-// first answers the first key of a block.
+// first returns the first key of a block.
 func first(block []byte) []byte {
 	in := input{bytes: block}
-	in.number() // nothing is left out of it
+	in.number() // the first key is stored whole
 	return in.slice()
 }
 
-// from leaves out the blocks that end before a key.
+// from returns the table without the blocks that end before a key.
 func (t table) from(key string) table {
 	n := sort.Search(len(t), func(i int) bool { return string(first(t[i])) > key })
 	return t[max(0, n-1):]
 }
 
-// get answers a key's value; ok is false if it is not there.
+// get returns a key's value; ok is false if it is not there.
 func (t table) get(key string) (value []byte, ok bool) {
 	n := sort.Search(len(t), func(i int) bool { return string(first(t[i])) > key })
 	if n == 0 {
@@ -61,7 +62,7 @@ func (t table) get(key string) (value []byte, ok bool) {
 	return nil, false
 }
 
-// with answers the table after changes, which are in order. Blocks that nothing changes are shared.
+// with returns the table after changes, which are in order of their keys. Blocks without changes are shared, unless small.
 func (t table) with(changes []change) table {
 	var w tableWriter
 	for block, changes := range t.parts(changes) {
@@ -77,7 +78,7 @@ func (t table) with(changes []change) table {
 	return w.blocks
 }
 
-// all answers the records of the table after changes, which are in order.
+// all returns the records of the table after changes, which are in order.
 func (t table) all(changes []change) iter.Seq[record] {
 	return func(yield func(record) bool) {
 		for block, changes := range t.parts(changes) {
@@ -90,7 +91,7 @@ func (t table) all(changes []change) iter.Seq[record] {
 	}
 }
 
-// parts answers each block with the changes that belong into it; a table without blocks has one that is empty.
+// parts returns each block with the changes that belong into it; a table without blocks yields an empty one.
 func (t table) parts(changes []change) iter.Seq2[[]byte, []change] {
 	return func(yield func([]byte, []change) bool) {
 		for i, block := range t {
@@ -110,7 +111,7 @@ func (t table) parts(changes []change) iter.Seq2[[]byte, []change] {
 	}
 }
 
-// merged answers the records of a block after changes, which are in order.
+// merged returns the records of a block after changes, which are in order.
 func merged(block []byte, changes []change) iter.Seq[record] {
 	return func(yield func(record) bool) {
 		for r := range records(block) {
@@ -135,11 +136,11 @@ func merged(block []byte, changes []change) iter.Seq[record] {
 	}
 }
 
-// tableWriter makes a table of records that come in order.
+// tableWriter makes a table of records that are added in order.
 type tableWriter struct {
 	blocks table
 	block  []byte
-	last   []byte // key of the block
+	last   []byte // the block's last key
 }
 
 func (w *tableWriter) add(r record) {
@@ -162,7 +163,7 @@ func (w *tableWriter) add(r record) {
 	w.last = append(w.last[:0], r.key...)
 }
 
-// keep takes a block as it is.
+// keep adds a block as it is.
 func (w *tableWriter) keep(block []byte) {
 	w.flush()
 	w.blocks = append(w.blocks, block)

@@ -11,24 +11,24 @@ import (
 	"github.com/millrace/millrace/shared/event"
 )
 
-// What a tail keeps at most: enough that followers close to the end never touch the store.
+// What a tail keeps at most: enough that followers close to the end need not read the store.
 const (
 	tailSlots = 8192
 	tailBytes = 8 << 20
 )
 
-// tail is what this process knows of the newest slots. Writers of this process announce what they wrote, readers add what
-// they read; whoever waits is woken when the contiguous run grows.
+// tail holds the newest slots that this process knows. Its writers announce what they wrote, its readers add what they read;
+// waiting readers are woken when the contiguous run grows.
 type tail struct {
 	mu      sync.Mutex
 	next    int64              // every position below is filled; 0: nothing is known yet
-	last    event.ID           // the last id below next; unknownID if not known
+	last    event.ID           // the last id below next, or unknownID
 	ring    []slot             // the newest slots, contiguous, up to next-1
 	bytes   int                // of their events
 	parked  map[int64]slot     // announced slots above a position that is still missing
 	waits   int                // bytes of their events
-	changed chan struct{}      // closed when next grows; nil while nobody waits
-	waiting int                // how many wait, for whom the journal polls
+	changed chan struct{}      // closed when next grows; made by end
+	waiting int                // readers that wait; the journal polls while there are any
 	stop    context.CancelFunc // ends the polling
 }
 
@@ -52,7 +52,7 @@ func (t *tail) filled(s slot) {
 	t.wake()
 }
 
-// park keeps a slot until those before it are there. Beyond the bounds, readers find it in the store.
+// park keeps a slot until those before it are there. Beyond the bounds it is not kept, and readers read the store.
 func (t *tail) park(s slot) {
 	_, twice := t.parked[s.position]
 	if size := s.size(); !twice && len(t.parked) < tailSlots && t.waits+size <= tailBytes {
@@ -87,7 +87,7 @@ func (t *tail) feed(run []slot) {
 	}
 }
 
-// start says that every position below next is filled, last being the last id below it. It never takes anything back.
+// start notes that every position below next is filled, last being the last id below it. A lower next has no effect.
 func (t *tail) start(next int64, last event.ID) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -132,7 +132,7 @@ func (t *tail) wake() {
 	}
 }
 
-// end answers the position after the contiguous run, and what is closed when that moves.
+// end returns the position after the contiguous run, and a channel that is closed when that grows.
 func (t *tail) end() (next int64, changed <-chan struct{}) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -142,7 +142,7 @@ func (t *tail) end() (next int64, changed <-chan struct{}) {
 	return t.next, t.changed
 }
 
-// run answers the slots from position `from` on, at most to `to` and at most a page; nil if they are not here.
+// run returns the slots from position `from` on, at most to `to` and at most a page; nil if the tail does not hold the first.
 func (t *tail) run(from, to int64) []slot {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -154,7 +154,7 @@ func (t *tail) run(from, to int64) []slot {
 	return slices.Clone(t.ring[from-first : to-first+1])
 }
 
-// locate answers the first position that may hold ids above after, if the tail knows.
+// locate returns the first position that may hold ids above after, if the tail knows.
 func (t *tail) locate(after event.ID) (position int64, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -201,7 +201,7 @@ func (j *Journal) await(ctx context.Context, position int64, timer <-chan time.T
 	}
 }
 
-// join counts one who waits, and starts polling for the first.
+// join counts a waiting reader, and starts polling for the first.
 func (t *tail) join(j *Journal) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -224,8 +224,8 @@ func (t *tail) leave() {
 	}
 }
 
-// poll reads the sequencer for all who wait in this process, and what has come to the journal through other processes.
-// An eventually consistent read will do: it lags, and is made again.
+// poll reads the sequencer for all waiting readers of this process, and the slots that other processes have written. An
+// eventually consistent read suffices, since it is repeated.
 func (j *Journal) poll(ctx context.Context) {
 	interval := j.timing.Poll
 	for {

@@ -13,13 +13,13 @@ import (
 	"github.com/millrace/millrace/shared/store/memory"
 )
 
-// swallowing takes writes and keeps none, so that what is in memory is the journal's.
+// swallowing accepts writes and stores none, so that all memory in use is the journal's.
 type swallowing struct{ store.Store }
 
 func (swallowing) Write(context.Context, store.Write) error { return nil }
 
-// A process that writes behind a slot of another process, which nobody here reads, keeps a bounded number of bytes for
-// readers that may come. Not parallel: it measures the heap.
+// A process that writes behind a missing slot of another process keeps a bounded number of bytes for readers that may come.
+// Not parallel: it measures the heap.
 func TestWhatIsWrittenBehindAMissingSlotIsKeptInBounds(t *testing.T) {
 	s := memory.New(memory.Options{})
 	j := open(t, swallowing{s}, journal.Options{})
@@ -50,8 +50,8 @@ func heap() uint64 {
 	return m.HeapAlloc
 }
 
-// Followers that are far behind take memory by what they are given, not by what there is: with a hundred that begin at once,
-// it counts. Not parallel: it measures what is allocated.
+// Followers that are far behind take memory for what they are given, not for what there is, which matters when a hundred begin
+// at once. Not parallel: it measures what is allocated.
 func TestAFollowerFarBehindTakesMemoryByWhatItIsGiven(t *testing.T) {
 	s := memory.New(memory.Options{})
 	writer := open(t, s, journal.Options{})

@@ -7,9 +7,9 @@ import (
 	"github.com/millrace/millrace/shared/store"
 )
 
-// told returns the conflict of w with the items that stood where there must be none, read strongly where the store does not
-// tell them; nil if they are w's own. Rule (only the slot decides, T3): nothing is inferred from an item that is not told,
-// so that where it cannot be read the outcome is unknown.
+// told returns the conflict c of w, completed by the items that were found where there must be none: those that the store
+// did not return are read strongly. It returns nil if an item is w's own. Rule (only the slot decides): nothing is inferred
+// from an item that was not returned; if it cannot be read, the outcome is unknown.
 func (j *Journal) told(ctx context.Context, w store.Write, c *store.Conflict) error {
 	var keys []store.Key
 	var of []*store.Failure
@@ -27,7 +27,7 @@ func (j *Journal) told(ctx context.Context, w store.Write, c *store.Conflict) er
 		return fmt.Errorf("%w: a condition failed, and what it found cannot be read: %w", store.ErrUnknown, err)
 	}
 	for i, item := range items {
-		if item == nil { // it has gone since
+		if item == nil { // it was deleted since
 			return fmt.Errorf("%w: a condition failed on %v, which is not there any more", store.ErrUnknown, keys[i])
 		}
 		of[i].Found = item

@@ -14,12 +14,12 @@ import (
 	"github.com/millrace/millrace/shared/store/memory"
 )
 
-// before shows queries nothing, as if whatever there is were written just after each of them.
+// before returns nothing to queries, as if all slots were written just after each query.
 type before struct{ store.Store }
 
 func (before) Query(context.Context, store.Range) (store.Page, error) { return store.Page{}, nil }
 
-// A reader that loses the race for a slot to its writer delivers the event, also where the store does not say who won.
+// A reader that loses the race for a slot to its writer delivers the event, even if the store does not say what it found.
 func TestAReaderThatIsNotToldWhatWonReadsIt(t *testing.T) {
 	t.Parallel()
 	for _, untold := range []bool{false, true} {
@@ -42,7 +42,7 @@ func TestAReaderThatIsNotToldWhatWonReadsIt(t *testing.T) {
 	}
 }
 
-// A write whose answer was lost meets itself when it is sent again, which such a store calls a conflict.
+// A write whose response was lost finds its own items when it is sent again, which such a store reports as a conflict.
 func TestAnAppendThatMeetsItselfIsAcknowledgedOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -68,7 +68,7 @@ func TestAnAppendThatMeetsItselfIsAcknowledgedOnce(t *testing.T) {
 	})
 }
 
-// A key that was used is found so, whoever tells.
+// A used idempotency key is recognized, whether the store returns the item or it has to be read.
 func TestAnIdempotencyKeyIsFoundUsedWhereConflictsDoNotTell(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -6,10 +6,9 @@ import (
 	"time"
 )
 
-// keepGenerations brings the stored generations up to date, and returns the position that the newest reaches, 0 if there is none
-// or that is not known. The view's turn is taken for each step anew, so that snapshots
-// need not wait for a base that takes minutes, and is kept up to date meanwhile. A sweep that has no time left, or is cut off,
-// leaves the rest of a base to the next one.
+// keepGenerations brings the stored generations up to date, and returns the position that the newest reaches, 0 if there is
+// none or it is not known. The view is taken for each step anew, so that snapshots need not wait for a base that takes
+// minutes. A sweep that has no time left, or is cut off, leaves the rest of a base to the next one.
 func (j *Journal) keepGenerations(ctx context.Context) (newest int64, err error) {
 	var longest time.Duration
 	for {
@@ -33,7 +32,7 @@ func (j *Journal) keepGenerations(ctx context.Context) (newest int64, err error)
 	}
 }
 
-// hasTime reports whether ctx leaves time for a step that may take as long as the longest so far, and for what follows.
+// hasTime reports whether ctx leaves time for two steps as long as the longest so far, and a second.
 func hasTime(ctx context.Context, longest time.Duration) bool {
 	deadline, bounded := ctx.Deadline()
 	return ctx.Err() == nil && (!bounded || time.Until(deadline) > 2*longest+time.Second)
@@ -46,8 +45,8 @@ type base struct {
 	states   []State // in the order of the folds
 }
 
-// lay takes the view's turn to fold what is new, and to lay up changes if that is due. It returns the manifest, and what there
-// is to be done for a base, nil for nothing.
+// lay takes the view, folds what is new, and stores changes if that is due. It returns the manifest, and the base that is to
+// be stored, nil if there is none; amended says that the manifest may have changed.
 func (j *Journal) lay(ctx context.Context) (m manifest, b *base, amended bool, err error) {
 	v := &j.view
 	done, err := v.enter(ctx)
@@ -69,8 +68,8 @@ func (j *Journal) lay(ctx context.Context) (m manifest, b *base, amended bool, e
 	return m, v.base(m), amended, nil
 }
 
-// current folds what is new and reads the manifest. It is the caller's turn. A view that does not know what has changed since
-// a generation begins anew with that.
+// current folds what is new and reads the manifest. The caller holds the view. A view that does not know what has changed
+// since any generation is loaded again from the newest.
 func (j *Journal) current(ctx context.Context) (m manifest, err error) {
 	v := &j.view
 	for range 2 {
@@ -100,8 +99,8 @@ func (v *view) base(m manifest) *base {
 	return b
 }
 
-// due decides whether changes are worth their price: when there are no generations with these folds, when there is enough to
-// fold behind them, when retention needs it, since the floor never passes them, or when a base is only to be completed.
+// due reports whether changes are to be stored: there is no generation with these folds, or a process that starts would have
+// enough to fold, or retention needs it, since the floor never passes a generation, or a base only has to be completed.
 func (j *Journal) due(m *manifest) bool {
 	v := &j.view
 	chains := m.chains(v.folds)
@@ -124,8 +123,8 @@ func (j *Journal) due(m *manifest) bool {
 		l.last.Time().Before(j.now().Add(-j.keep.Age/2))
 }
 
-// extend stores what has changed and lays it upon the generations that it is known for. Where there are none, or there is too
-// much of it, a base is begun. It is the caller's turn.
+// extend stores what has changed and adds it to the generations since which that is known. If there are none, or too much
+// has changed, a base is begun. The caller holds the view.
 func (j *Journal) extend(ctx context.Context, m manifest) (manifest, error) {
 	v := &j.view
 	notAfter := j.named()
@@ -138,13 +137,13 @@ func (j *Journal) extend(ctx context.Context, m manifest) (manifest, error) {
 	fresh.Folds, fresh.Ledger = names(v.folds), v.ledger
 	m, err = j.amend(ctx, notAfter, func(m *manifest) bool { return m.extend(v, from, changes, fresh, j.chunk) })
 	if err == nil && from == unknown {
-		v.forgetChanges() // all there is to be known is what changes from now on
+		v.forgetChanges() // only the new base is to be extended, with what changes from now on
 	}
 	return m, err
 }
 
-// extend lays changes upon every generation that reaches from, completes the next one if it can be, and puts fresh in its
-// place if a base is due.
+// extend adds changes to every generation that reaches at least from, completes the next one if it can be, and puts fresh in
+// its place if a base is due.
 func (m *manifest) extend(v *view, from int64, changes []layer, fresh *building, chunk int) (changed bool) {
 	for _, g := range m.chains(v.folds) {
 		if tip := g.Ledger.position; from <= tip && tip < v.position {
@@ -152,8 +151,8 @@ func (m *manifest) extend(v *view, from int64, changes []layer, fresh *building,
 			changed = true
 		}
 	}
-	// Rule (complete): a base counts once the changes above it reach its newest layer, and the newest generation, which others
-	// may have brought further, and the floor with it.
+	// Rule (retention): a base is complete once the changes above it reach its newest layer and the position of the newest
+	// generation, up to which other processes may have moved the floor.
 	if n := m.Next; n != nil && n.Whole && n.Ledger.position >= max(n.Until, m.position()) {
 		m.Newest, m.Next, changed = &n.generation, nil, true
 	}
@@ -163,13 +162,13 @@ func (m *manifest) extend(v *view, from int64, changes []layer, fresh *building,
 	return changed
 }
 
-// begins reports whether a base is to be begun from the view. Rule (forward): never below the newest generation, which the
-// floor may have reached.
+// begins reports whether a base is to be begun from the view. Rule (retention): never below the newest generation, up to
+// which the floor may have moved.
 func (m *manifest) begins(v *view, from int64, id string, chunk int) bool {
 	switch {
 	case v.position < m.position() || m.Next != nil && m.Next.ID == id:
 		return false
-	case from == unknown: // nothing can be laid upon what there is
+	case from == unknown: // the changes can be added to no generation
 		return true
 	case m.Next != nil && m.Next.of(v.folds):
 		return false
@@ -177,7 +176,7 @@ func (m *manifest) begins(v *view, from int64, id string, chunk int) bool {
 	return m.Newest == nil || !m.Newest.of(v.folds) || m.Newest.baseDue(chunk)
 }
 
-// storeBase stores one more layer of a base; goesOn is false if another process is at it.
+// storeBase stores one more layer of a base; goesOn is false if another process has stored one meanwhile.
 func (j *Journal) storeBase(ctx context.Context, b *base) (goesOn bool, err error) {
 	notAfter := j.named()
 	records, fold, key := b.records(j.chunk * layerChunks)
@@ -199,7 +198,8 @@ func (j *Journal) storeBase(ctx context.Context, b *base) (goesOn bool, err erro
 	return goesOn, err
 }
 
-// records returns the next layer's, at least so many bytes if there are, and where the one after it begins.
+// records returns the records of the next layer, up to the first that reaches size in bytes, and the fold and the key at
+// which the layer after it begins.
 func (b *base) records(size int) (records []byte, fold int, next string) {
 	from := string(b.Key)
 	for fold = b.Fold; fold < len(b.states); fold++ {
@@ -214,8 +214,8 @@ func (b *base) records(size int) (records []byte, fold int, next string) {
 	return records, fold, ""
 }
 
-// changesFor returns what has changed since the oldest generation for which that is known and not too much, and that one's
-// position; unknown if there is none.
+// changesFor returns what has changed since the oldest generation for which that is known and not larger than maxChanges, and
+// that generation's position; unknown if there is none.
 func (v *view) changesFor(m *manifest) (from int64, records []byte) {
 	for from = m.tip(v.folds, v.since); from != unknown; from = m.tip(v.folds, from+1) {
 		if records = v.changes(from); len(records) <= maxChanges {

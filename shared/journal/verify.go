@@ -8,18 +8,19 @@ import (
 	"github.com/millrace/millrace/shared/event"
 )
 
-// Verified says what Verify has seen.
+// Verified is the result of Verify.
 type Verified struct {
-	Floor   int64    // the position of the newest evicted slot
-	Slots   int64    // above the floor
-	Voids   int64    // of them without events
-	Events  int64    // in the others
+	Floor   int64    // the position of the newest evicted slot, 0 if there is none
+	Slots   int64    // the number of slots above the floor
+	Voids   int64    // how many of them have no events
+	Events  int64    // how many events the others have
 	FirstID event.ID // of the oldest event, 0 if there is none
-	LastID  event.ID // of the newest slot
+	LastID  event.ID // the last id of the newest slot
 }
 
-// Verify reads every slot above the floor and checks what must always hold: positions without a gap, each readable, ids
-// rising with them (I1). The error is ErrDamaged and names the position.
+// Verify reads every slot above the floor and checks that each is readable, that positions have no gap, and that ids rise
+// with them (rising ids, see docs/invariants.md). The error is [ErrDamaged] and names the position. Missing slots are filled
+// as by any reader.
 func (j *Journal) Verify(ctx context.Context) (Verified, error) {
 	seq, err := j.sequence(ctx)
 	if err != nil {

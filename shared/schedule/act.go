@@ -15,18 +15,18 @@ import (
 	"github.com/millrace/millrace/shared/task"
 )
 
-// Status is a schedule as it stands.
+// Status is a schedule and its present state.
 type Status struct {
 	definition.Schedule
-	Suspended bool
-	Next      []time.Time // the next five times; none while it is suspended
-	FiredAt   time.Time   // the newest tick; zero: none
-	Task      task.ID     // that it made
-	Words     string      // the expression in words
-	Warnings  []string
+	Suspended bool        // see [Scheduler.Suspend]
+	Next      []time.Time // the next five times or fewer, in UTC; none while it is suspended
+	FiredAt   time.Time   // the newest tick whose time has come, in UTC; zero: none
+	Task      task.ID     // the task of that tick; empty: none
+	Words     string      // the expression in English words
+	Warnings  []string    // what in the expression is likely a mistake, see [Warnings]
 }
 
-// List answers all schedules by name.
+// List returns all schedules that can be read, sorted by name.
 func (s *Scheduler) List(ctx context.Context) ([]Status, error) {
 	a, err := s.compiled(ctx)
 	if err != nil {
@@ -44,7 +44,7 @@ func (s *Scheduler) List(ctx context.Context) ([]Status, error) {
 	return all, nil
 }
 
-// Get answers a schedule. The error is [ErrNoSchedule] if it is not declared.
+// Get returns a schedule. The error is [ErrNoSchedule] if it is not declared, or cannot be read.
 func (s *Scheduler) Get(ctx context.Context, name string) (Status, error) {
 	p, err := s.plan(ctx, name)
 	if err != nil {
@@ -85,7 +85,7 @@ func (s *Scheduler) status(p *plan, state state) Status {
 	return st
 }
 
-// warnings says what about the schedule is likely not meant.
+// warnings returns what in the schedule is likely a mistake.
 func (p *plan) warnings(now time.Time) []string {
 	if p.interval > 0 {
 		return nil
@@ -93,14 +93,14 @@ func (p *plan) warnings(now time.Time) []string {
 	return p.table.Warnings(now)
 }
 
-// Warnings says of each schedule of a set what is likely not meant, by name: that it never fires again, say. Now is the time to
-// judge by.
+// Warnings returns what in the schedules of a set is likely a mistake at the time now, such as one that never fires again. The
+// texts begin with "schedule NAME: " and are sorted.
 func Warnings(set *definition.Set, now time.Time) []string {
 	all := []string{}
 	for _, declared := range All(set) {
 		p, err := compile(declared)
 		if err != nil {
-			continue // it was refused before, with its reason
+			continue // the set was refused for it before
 		}
 		for _, w := range p.warnings(now) {
 			all = append(all, "schedule "+declared.Name+": "+w)
@@ -110,7 +110,7 @@ func Warnings(set *definition.Set, now time.Time) []string {
 	return all
 }
 
-// after answers the first tick after a time.
+// after returns the first tick after a time.
 func (p *plan) after(state state, at time.Time) (time.Time, bool) {
 	if p.interval == 0 {
 		return p.table.Next(at)
@@ -121,7 +121,7 @@ func (p *plan) after(state state, at time.Time) (time.Time, bool) {
 	return next, ok
 }
 
-// lastTick answers the newest tick whose time has come; zero: none has. Ticks are made ahead of their time.
+// lastTick returns the newest tick whose time has come; zero: none has. Ticks are made ahead of their time.
 func (p *plan) lastTick(state state, now time.Time) time.Time {
 	last := at(state.FiredAt)
 	for p.interval > 0 && last.After(now) {
@@ -139,8 +139,9 @@ func (p *plan) lastTick(state state, now time.Time) time.Time {
 	return last.UTC()
 }
 
-// Suspend keeps a schedule from firing, or lets it go on from now; ticks that passed meanwhile are not made up for. Those
-// that were made ahead leave, except for what is due already. Both are idempotent.
+// Suspend suspends a schedule if on is true, and withdraws the tasks of its ticks that are not due yet. Otherwise it resumes
+// the schedule from now on; ticks that passed meanwhile get no tasks. Both are idempotent. The error is [ErrNoSchedule] if the
+// schedule is not declared.
 func (s *Scheduler) Suspend(ctx context.Context, name string, on bool) error {
 	p, err := s.plan(ctx, name)
 	if err != nil {
@@ -184,8 +185,9 @@ func (s *Scheduler) Suspend(ctx context.Context, name string, on bool) error {
 	return s.suspended(ctx, p, &state, s.o.Now())
 }
 
-// Trigger makes a task of a schedule now, and answers it; once, if not nil, makes that happen once for all calls with the same
-// one. A sync task that is under way is the answer itself.
+// Trigger makes a task of a schedule now, and returns it; all calls with the same once, if it is not nil, make one. If the
+// collection of a sync task has an unfinished task, it returns that. The error is [ErrNoSchedule] if the schedule is not
+// declared.
 func (s *Scheduler) Trigger(ctx context.Context, once *queue.Once, name string) (queue.Enqueued, error) {
 	p, err := s.plan(ctx, name)
 	if err != nil {
@@ -200,7 +202,8 @@ func (s *Scheduler) Trigger(ctx context.Context, once *queue.Once, name string) 
 const MaxBackfill = 1000
 
 // Backfill makes the ticks of a schedule from one time to another, both inclusive, at once, and returns how many of them are new:
-// ticks that were made before are not made again. The error is [ErrRange] if there is none, or more than [MaxBackfill].
+// ticks that were made before are not made again. The error is [ErrRange] if there is none, if there are more than
+// [MaxBackfill], if to lies in the future, or if the schedule counts from its last run.
 func (s *Scheduler) Backfill(ctx context.Context, name string, from, to time.Time) (made int, err error) {
 	p, err := s.plan(ctx, name)
 	if err != nil {
@@ -223,7 +226,7 @@ func (s *Scheduler) Backfill(ctx context.Context, name string, from, to time.Tim
 	if len(times) == 0 {
 		return 0, fmt.Errorf("%w: no tick from %s to %s", ErrRange, from.Format(time.RFC3339), to.Format(time.RFC3339))
 	}
-	if p.Overlap == OverlapSkip { // they were asked for, one after the other
+	if p.Overlap == OverlapSkip { // all ticks were asked for: they run one after the other
 		queued := *p
 		queued.Overlap = OverlapQueue
 		p = &queued

@@ -18,7 +18,7 @@ type constant struct{ *definition.Set }
 // Current returns the set.
 func (c constant) Current(context.Context) (*definition.Set, error) { return c.Set, nil }
 
-// Ticks are made some time ahead, as tasks that wait; each is one task, however often and in however many processes it is made.
+// Ticks are made some time ahead, as tasks that wait; each is one task, even if several processes make it.
 func Example() {
 	ctx := context.Background()
 	set, err := definition.Read("millrace.yaml", []byte(`
@@ -37,7 +37,7 @@ schedules: [{name: nightly, cron: "0 0/20 2 * * ?", timezone: Europe/Berlin, job
 	tasks := queue.Open(queue.Options{Store: s, Journal: j, Definitions: constant{set}, Now: clock})
 	schedules := schedule.Open(schedule.Options{Store: s, Journal: j, Queue: tasks, Definitions: constant{set}, Now: clock})
 
-	if _, err := schedules.Make(ctx, now); err != nil { // it is known from now on
+	if _, err := schedules.Make(ctx, now); err != nil { // the schedule begins now
 		fmt.Println(err)
 		return
 	}

@@ -6,34 +6,34 @@ import (
 	"time"
 )
 
-// What becomes of ticks that are late: whose time passed while nobody could make them.
+// The misfire policies: which ticks get a task whose time passed while no process could make them.
 const (
-	MisfireSkip = "skip" // nothing
-	MisfireOnce = "once" // one task, at once; the default
-	MisfireAll  = "all"  // a task for each, at once, but for no more than MaxMisfires
+	MisfireSkip = "skip" // none
+	MisfireOnce = "once" // the newest, at once; the default
+	MisfireAll  = "all"  // the newest MaxMisfires, at once
 )
 
-// MaxMisfires is how many late ticks of a schedule are made up for at most, the newest.
+// MaxMisfires is how many late ticks of a schedule get a task at most under [MisfireAll]: the newest.
 const MaxMisfires = 1000
 
-// How late a tick may be and still count as on time: one look, which is what it takes to find out that it is due.
+// How late a tick may be and still count as on time: as long as a look takes to find it due.
 const (
 	lateAlone  = 3 * time.Second // in a process that has the store to itself
-	lateShared = time.Minute     // where a function comes once a minute
+	lateShared = time.Minute     // where a function looks once a minute
 )
 
-// absence is for how long a process that looks all the time may not have got to it, for a slow disk say, and still have known of
-// what fell due meanwhile: that is on time then. Who was away for longer was as good as down.
+// absence is how long a process that looks all the time may be delayed, by a slow disk say, and still make what fell due
+// meanwhile as on time. One that was delayed for longer counts as down.
 const absence = time.Minute
 
-// window is what a look at the schedules covers.
+// window is the time that a look at the schedules covers.
 type window struct {
 	now    time.Time
-	onTime time.Time // a tick that was due before is late
+	onTime time.Time // a tick before this is late
 	until  time.Time // ticks up to then are made
 }
 
-// window returns what a look covers that makes ticks until then.
+// window returns what a look covers that makes ticks until a time.
 func (s *Scheduler) window(until time.Time) window {
 	w := window{now: s.o.Now(), until: until}
 	late := lateShared
@@ -65,7 +65,7 @@ func (p *presence) last() time.Time {
 	return p.at
 }
 
-// madeUp returns which of the late ticks get a task.
+// madeUp returns which of the late ticks, from the first to the last, get a task.
 func (p *plan) madeUp(from, to time.Time) []time.Time {
 	switch p.Misfire {
 	case MisfireSkip:

@@ -20,8 +20,8 @@ func (shared) Exclusive() bool { return false }
 // aheadOf is how far ahead of the time ticks are made, by whether the process has the store to itself.
 var aheadOf = map[bool]time.Duration{true: 3 * time.Second, false: schedule.Ahead}
 
-// A process that comes after another was down makes what is on time, and of what is late what the policy says: none, the newest, or
-// all up to the bound. On time is what is overdue by one look at most.
+// A process that starts after another was down makes the ticks that are on time, and of the late ones those that the policy says:
+// none, the newest, or all up to the bound. A tick is on time if it is overdue by one look at most.
 func TestMisfire(t *testing.T) {
 	t.Parallel()
 	const skip, once, all = schedule.MisfireSkip, schedule.MisfireOnce, schedule.MisfireAll
@@ -78,8 +78,7 @@ func TestMisfire(t *testing.T) {
 	}
 }
 
-// A process that is there and slow has known of what fell due meanwhile: that is on time. One that was away for longer than a minute
-// has not.
+// What fell due while a running process was delayed is on time, if that was for a minute at most; otherwise it is late.
 func TestWhatAProcessKnewOfIsOnTime(t *testing.T) {
 	t.Parallel()
 	for stall, want := range map[time.Duration]int{20 * time.Second: 20, 55 * time.Second: 55, 65 * time.Second: 3} {

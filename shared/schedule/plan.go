@@ -9,16 +9,16 @@ import (
 	"github.com/millrace/millrace/shared/definition"
 )
 
-// plan is a schedule that can be worked with.
+// plan is a schedule whose expression was read.
 type plan struct {
 	definition.Schedule
 	table    table
 	words    string // a description
 	spec     spec
-	interval time.Duration // of a cron handler of seed 002, which fires so long after it fired last; it has no table
+	interval time.Duration // of a cron handler as in Dark, which fires so long after it fired last; it has no table
 }
 
-// table answers times that do not depend on what was done before.
+// table returns times that do not depend on earlier runs.
 type table interface {
 	Next(after time.Time) (time.Time, bool)
 	Previous(before time.Time) (time.Time, bool)
@@ -28,13 +28,13 @@ type table interface {
 // date is the table of a schedule that fires once.
 type date struct{ time.Time }
 
-// Next answers the date if it is later.
+// Next returns the date if it is later.
 func (d date) Next(after time.Time) (time.Time, bool) { return d.Time, d.After(after) }
 
-// Previous answers the date if it is earlier.
+// Previous returns the date if it is earlier.
 func (d date) Previous(before time.Time) (time.Time, bool) { return d.Time, d.Before(before) }
 
-// Warnings says that it is over, if it is.
+// Warnings returns a text if the date has passed.
 func (d date) Warnings(now time.Time) []string {
 	if d.After(now) {
 		return nil
@@ -42,7 +42,7 @@ func (d date) Warnings(now time.Time) []string {
 	return []string{"it never fires again: its only time was " + d.Format(time.RFC3339)}
 }
 
-// compile reads a schedule. The error names what cannot be read.
+// compile reads a schedule's expression. The error names what cannot be read.
 func compile(s definition.Schedule) (*plan, error) {
 	p, err := parse(s)
 	if err == nil {
@@ -73,16 +73,16 @@ func parse(s definition.Schedule) (*plan, error) {
 	return &plan{Schedule: s, table: x.In(zone, saving), words: x.Describe()}, nil
 }
 
-// ticks are those that are to be made of a schedule now.
+// ticks are those of a schedule that are to be made now.
 type ticks struct {
 	times  []time.Time
-	missed bool      // the first of them, or none, stand for ticks that were missed
+	missed bool      // ticks were missed; those that get a task come first in times
 	from   time.Time // the first that was missed, if any
 	to     time.Time // the last that was missed
 	more   bool      // there are others, which the next look makes
 }
 
-// next answers the first tick after those that were made.
+// next returns the first tick after those that were made.
 func (p *plan) next(state *state) (time.Time, bool) {
 	if p.interval == 0 {
 		return p.table.Next(at(state.Until))
@@ -93,8 +93,8 @@ func (p *plan) next(state *state) (time.Time, bool) {
 	return at(state.FiredAt).Add(p.interval), true
 }
 
-// dueAgain works out the ticks of a cron handler (seed 002): each an interval after the last. One that is late counts from
-// when it is run; what was missed before it is not made up for.
+// dueAgain returns the due ticks of a cron handler, and when the newest fired: each is an interval after the last, as in Dark. A
+// late one counts from now, and ticks that were missed are not made.
 func (p *plan) dueAgain(state *state, w window) (d ticks, firedAt int64) {
 	s := *state
 	for next, _ := p.next(&s); !next.After(w.until) && len(d.times) < maxTicks; next, _ = p.next(&s) {
@@ -106,7 +106,7 @@ func (p *plan) dueAgain(state *state, w window) (d ticks, firedAt int64) {
 	return d, s.FiredAt
 }
 
-// due works out the ticks after a time. Those before w.onTime were missed.
+// due returns the ticks after a time. Those before w.onTime were missed.
 func (p *plan) due(after time.Time, w window) ticks {
 	var d ticks
 	if first, ok := p.table.Next(after); ok && first.Before(w.onTime) {
@@ -127,10 +127,10 @@ func (p *plan) due(after time.Time, w window) ticks {
 	return d
 }
 
-// maxTicks bounds what is made at once of the ticks that are on time; the rest follows with the next look.
+// maxTicks is how many ticks that are on time one look makes of a schedule; the next look makes the rest.
 const maxTicks = 200
 
-// All answers every schedule of a set: those of its own section, those of the sources' collections, which are named
+// All returns every schedule of a set: those of its own section, those of the sources' collections, which are named
 // sources/SOURCE/COLLECTION, and the handlers with an interval, which are named canvases/CANVAS/SPACE/NAME.
 func All(set *definition.Set) []definition.Schedule {
 	all := append([]definition.Schedule{}, set.Schedules...)

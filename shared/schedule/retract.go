@@ -14,17 +14,17 @@ import (
 	"github.com/millrace/millrace/shared/task"
 )
 
-// Ticks that were made ahead of their time leave when their schedule is suspended, removed or declared anew. Whoever does that takes
-// them back; if it is cut off, the next look does, since the state tells by what they were made.
+// The tasks of ticks that were made ahead of their time are withdrawn when their schedule is suspended, removed or declared
+// anew. If that is cut off, the next look does it, since the state says by which declaration they were made.
 
-// spec is by what the ticks of a schedule were made: enough to know that it was declared anew, and to name them.
+// spec is the part of a declaration that ticks are made by: enough to tell that it has changed, and to find the ids of the ticks.
 type spec struct {
 	Cron     string `json:"c,omitempty"`
 	Date     int64  `json:"d,omitempty"` // microseconds since 1970
 	Timezone string `json:"z,omitempty"`
 	DST      string `json:"s,omitempty"`
 	Job      string `json:"j"`
-	Rest     string `json:"r"` // a hash of what else their tasks have of it
+	Rest     string `json:"r"` // a hash of the rest that their tasks have from it
 }
 
 func specOf(s *definition.Schedule) spec {
@@ -36,7 +36,7 @@ func specOf(s *definition.Schedule) spec {
 	return of
 }
 
-// plan returns a plan that has the same ticks; the error says why there is none any more.
+// plan returns a plan that has the same ticks; the error says why the declaration can no longer be read.
 func (of *spec) plan(name string) (*plan, error) {
 	s := definition.Schedule{Name: name, Cron: of.Cron, Timezone: of.Timezone, DST: of.DST, Job: of.Job}
 	if of.Date != 0 {
@@ -45,10 +45,10 @@ func (of *spec) plan(name string) (*plan, error) {
 	return compile(s)
 }
 
-// follows reports whether what was made of the schedule so far was made by this plan.
+// follows reports whether the schedule's ticks so far were made by this plan.
 func (s *state) follows(p *plan) bool { return s.Of == nil || *s.Of == p.spec }
 
-// ahead returns the ids of the ticks that are later than now, of those that were made.
+// ahead returns the ids of the ticks that were made and are later than now.
 func (p *plan) ahead(state *state, now time.Time) (ids []task.ID) {
 	name := func(at time.Time) {
 		tick := p.tick(at)
@@ -67,8 +67,8 @@ func (p *plan) ahead(state *state, now time.Time) (ids []task.ID) {
 	return ids
 }
 
-// retract takes back the ticks of a schedule that were made ahead, and has the state be as of now. What runs already stays, and what
-// is due. The plan is the one in force, nil if there is none; the state is not written yet.
+// retract withdraws the ticks of a schedule that were made ahead, and sets the state back to now, without writing it. Tasks
+// that run or are due stay. The plan is the one in force, nil if there is none.
 func (s *Scheduler) retract(ctx context.Context, p *plan, state *stored, now time.Time) error {
 	if state.Of != nil {
 		if made, err := state.Of.plan(state.Name); err == nil {
@@ -89,7 +89,7 @@ func (s *Scheduler) retract(ctx context.Context, p *plan, state *stored, now tim
 	return nil
 }
 
-// suspended takes back what was made ahead of a schedule that is suspended.
+// suspended withdraws the ticks that were made ahead of a suspended schedule.
 func (s *Scheduler) suspended(ctx context.Context, p *plan, state *stored, now time.Time) error {
 	if err := s.retract(ctx, p, state, now); err != nil {
 		return err
@@ -97,7 +97,7 @@ func (s *Scheduler) suspended(ctx context.Context, p *plan, state *stored, now t
 	return ignoreBeaten(s.remember(ctx, state, nil))
 }
 
-// retire takes back what was made ahead of a schedule that is declared no longer, and forgets it.
+// retire withdraws the ticks that were made ahead of a schedule that is no longer declared, and deletes its state.
 func (s *Scheduler) retire(ctx context.Context, state *stored, now time.Time) error {
 	if err := s.retract(ctx, nil, state, now); err != nil {
 		return err
@@ -113,8 +113,8 @@ func (s *Scheduler) retire(ctx context.Context, state *stored, now time.Time) er
 	return ignoreBeaten(err)
 }
 
-// yield takes back ticks that were made beside a suspension, a removal or a new declaration: the state was written by another
-// meanwhile.
+// yield withdraws ticks if the schedule was suspended, removed or declared anew while they were made: another process has
+// written the state meanwhile.
 func (s *Scheduler) yield(ctx context.Context, p *plan, times []time.Time, now time.Time) error {
 	state, err := s.load(ctx, p.Name)
 	if err != nil || state.version != 0 && !state.Suspended && state.follows(p) {

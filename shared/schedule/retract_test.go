@@ -12,8 +12,8 @@ import (
 	"github.com/millrace/millrace/shared/task"
 )
 
-// leaving is what becomes of the ticks that were made ahead: act is done at 12:00:25, when those of :10 and :20 are due, the first
-// of them runs, and those of :30 to :15 of the next minute were made.
+// leaving makes ticks ahead and calls act at 12:00:25, when those of :10 and :20 are due, the first of them runs, and those of :30
+// to :15 of the next minute were made.
 func leaving(t *testing.T, alone bool, act func(b *bed, s definition.Schedule)) *bed {
 	t.Helper()
 	b := setup(t)
@@ -46,8 +46,8 @@ func (b *bed) try(err error) {
 	}
 }
 
-// Ticks that were made ahead leave with a suspension, a removal or another expression; what is due, or runs, stays. Whoever takes
-// them back leaves nothing: each is made again where it is due after all.
+// Ticks that were made ahead are withdrawn by a suspension, a removal or another expression; those that are due, or run, stay. A
+// tick that was withdrawn can be made again when it is due after all.
 func TestTicksMadeAheadLeave(t *testing.T) {
 	t.Parallel()
 	due := []string{"01 12:00:10", "01 12:00:20"}
@@ -106,7 +106,7 @@ func TestTicksMadeAheadLeave(t *testing.T) {
 					t.Errorf("ticks (-want +got):\n%s", diff)
 				}
 				before := len(b.created(job))
-				b.now = b.now.Add(5 * time.Minute) // nothing is left that would become a task
+				b.now = b.now.Add(5 * time.Minute) // no tick is left that would be made again
 				leases, err := b.queue.Claim(t.Context(), queue.Claimer{Queues: []string{definition.MainQueue}}, 20)
 				if err != nil || len(leases) != before-1 {
 					t.Errorf("%d ticks run later, %v, want %d", len(leases), err, before-1)
@@ -116,7 +116,7 @@ func TestTicksMadeAheadLeave(t *testing.T) {
 	}
 }
 
-// Two that act at once leave none: the process that makes ticks beside a suspension takes back what it made.
+// A process that makes ticks while another suspends the schedule withdraws them.
 func TestTicksMadeBesideASuspensionLeave(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -134,7 +134,7 @@ func TestTicksMadeBesideASuspensionLeave(t *testing.T) {
 	}
 }
 
-// A process that does not know the newest definitions yet leaves what was made by them alone.
+// A process that does not know the newest definitions yet does not withdraw the ticks that were made by them.
 func TestAProcessThatIsBehindLeavesSchedulesAlone(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -162,7 +162,7 @@ func TestAProcessThatIsBehindLeavesSchedulesAlone(t *testing.T) {
 	}
 }
 
-// A tick was created when it was made, and is to run at its time; it keeps its place among the others by that.
+// A tick's task is created when it is made and ordered by the time at which it is to run.
 func TestWhenATickWasMadeAndIsToRun(t *testing.T) {
 	t.Parallel()
 	b := setup(t, every("s", "0 0 * * * ?"))

@@ -8,14 +8,14 @@ import (
 	"github.com/millrace/millrace/shared/definition"
 )
 
-// Ahead is how long before its time a tick's task is made.
+// Ahead is how long before its time a tick's task is made where processes share the store.
 const Ahead = 75 * time.Second
 
-// aheadAlone is the same in a process that has the store to itself, where looking costs nothing: what an operator suspends or
-// declares anew then holds almost at once.
+// aheadAlone is the same in a process that has the store to itself, where looking costs nothing. It is short so that few tasks
+// have to be withdrawn.
 const aheadAlone = 3 * time.Second
 
-// pause is how often Run looks whether there is anything new. It bounds how late the first ticks of a new schedule are.
+// pause is how often Run checks whether there is anything new. It bounds how late the first ticks of a new schedule are.
 const pause = 500 * time.Millisecond
 
 func (s *Scheduler) ahead() time.Duration {
@@ -25,7 +25,7 @@ func (s *Scheduler) ahead() time.Duration {
 	return Ahead
 }
 
-// Run makes ticks, each some time before it falls due, until ctx ends. It is for a process that is always there; elsewhere
+// Run makes ticks, each some time before it falls due, until ctx ends. It is for a process that runs all the time; elsewhere
 // the function cron calls Make each minute.
 func (s *Scheduler) Run(ctx context.Context) {
 	ahead := s.ahead()
@@ -33,7 +33,7 @@ func (s *Scheduler) Run(ctx context.Context) {
 	defer ticker.Stop()
 	var next time.Time
 	var looked *definition.Set // the set in force at the last look
-	sound := false             // the last look found out what is to come
+	sound := false             // the last look succeeded
 	for {
 		set, err := s.o.Definitions.Current(ctx)
 		changed := err == nil && set != looked

@@ -11,15 +11,15 @@ import (
 	"github.com/millrace/millrace/shared/schedule"
 )
 
-// changing are definitions that change while they are used.
+// changing is definitions that change while they are used.
 type changing struct {
 	set atomic.Pointer[definition.Set]
 }
 
 func (c *changing) Current(context.Context) (*definition.Set, error) { return c.set.Load(), nil }
 
-// A process that is always there notices what is declared or resumed while its next tick is a long time ahead, also where
-// somebody else in it has looked at the schedules first.
+// Run notices what is declared or resumed while its next tick is far ahead, even if another goroutine of the process has
+// looked at the schedules first.
 func TestRunNoticesWhatIsNew(t *testing.T) {
 	t.Parallel()
 	yearly := definition.Schedule{Name: "yearly", Cron: "0 0 3 1 1 ?", Job: job}

@@ -27,7 +27,7 @@ type declared struct{ set *definition.Set }
 
 func (d *declared) Current(context.Context) (*definition.Set, error) { return d.set, nil }
 
-// bed is schedules on a store, with a clock set by hand.
+// bed is a scheduler on a store, with a clock set by hand.
 type bed struct {
 	t       *testing.T
 	store   store.Store
@@ -59,7 +59,7 @@ func setup(t *testing.T, schedules ...definition.Schedule) *bed {
 
 func (b *bed) clock() time.Time { return b.now }
 
-// open answers the scheduler of one more process, with a clock of its own.
+// open returns the scheduler of one more process, with a clock of its own.
 func (b *bed) open(now func() time.Time) *schedule.Scheduler { return b.openOn(b.queue, now) }
 
 // openOn is open, with an engine of its own.
@@ -67,7 +67,7 @@ func (b *bed) openOn(q schedule.Engine, now func() time.Time) *schedule.Schedule
 	return schedule.Open(schedule.Options{Store: b.store, Journal: b.journal, Queue: q, Definitions: b.sets, Now: now})
 }
 
-// besides is an engine beside which something happens once tasks were added.
+// besides is an engine that calls a function once tasks were added.
 type besides struct {
 	*queue.Queue
 	act func()
@@ -82,13 +82,13 @@ func (e *besides) Enqueue(ctx context.Context, once *queue.Once, news ...queue.N
 	return answer, err
 }
 
-// made makes what falls due until then.
+// made makes the ticks that fall due until a time.
 func (b *bed) made(until time.Time) error {
 	_, err := b.Make(b.t.Context(), until)
 	return err
 }
 
-// look makes what falls due in the next minute.
+// look makes the ticks that fall due in the next minute.
 func (b *bed) look() schedule.Made {
 	b.t.Helper()
 	made, err := b.Make(b.t.Context(), b.now.Add(time.Minute))
@@ -122,7 +122,7 @@ func (b *bed) created(group string) (times []string) {
 	return times
 }
 
-// events answers the journal's events of a schedule, by type and fields.
+// events returns the journal's events of a schedule, by type and fields.
 func (b *bed) events(name string) (all []string) {
 	b.t.Helper()
 	answer, err := b.journal.ReadAfter(b.t.Context(), journal.Request{})
@@ -197,7 +197,7 @@ func TestTenAtOnceMakeEachTickOnce(t *testing.T) {
 	}
 }
 
-// dying is a store whose process ends with its nth call: before the store has it, or after, when the answer is lost.
+// dying is a store whose process ends with its nth call: before the store gets it, or after, when the response is lost.
 type dying struct {
 	store.Store
 	mu   sync.Mutex
@@ -207,7 +207,7 @@ type dying struct {
 
 var errDead = fmt.Errorf("%w: the process is dead", store.ErrUnavailable)
 
-// spend reports whether this call is made, and whether its answer arrives.
+// spend reports whether this call is made, and whether its response arrives.
 func (d *dying) spend() (made, heard bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -247,8 +247,8 @@ func (d *dying) Reserve(ctx context.Context, key store.Key, ids int, now int64) 
 	return d.Store.Reserve(ctx, key, ids, now)
 }
 
-// A process that makes ticks may end between any two calls to the store, or with an answer under way: whoever looks next
-// makes what is missing, and nothing twice.
+// A process that makes ticks may end between any two calls to the store, or before a response arrives: the next look makes the
+// missing ticks, and none twice.
 func TestKilledBetweenAnyTwoCalls(t *testing.T) {
 	t.Parallel()
 	for _, lost := range []bool{false, true} {
@@ -380,8 +380,8 @@ func TestSuspendResumeTriggerBackfill(t *testing.T) {
 	}
 }
 
-// Seed 002: a cron handler that never ran is due; then it is due so long after it ran last, and what was missed is not made
-// up for.
+// As in Dark, a cron handler that never ran is due; then it is due an interval after it ran last, and ticks that were missed are
+// not made.
 func TestACronHandlerCountsFromItsLastRun(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -440,7 +440,7 @@ func TestOneBrokenScheduleStopsNoOther(t *testing.T) {
 	}
 }
 
-// counting is a store that counts what it is asked.
+// counting is a store that counts calls.
 type counting struct {
 	store.Store
 	mu              sync.Mutex
@@ -461,7 +461,7 @@ func (c *counting) Write(ctx context.Context, w store.Write) error {
 	return c.Store.Write(ctx, w)
 }
 
-// Schedules that do not fire are looked at together: 10,000 of them are read in pages, and nothing is written.
+// Schedules that do not fire are read together: 10,000 of them in pages, and nothing is written.
 func TestTenThousandSchedulesThatRestCostOneReading(t *testing.T) {
 	t.Parallel()
 	schedules := make([]definition.Schedule, 10_000)
@@ -470,7 +470,7 @@ func TestTenThousandSchedulesThatRestCostOneReading(t *testing.T) {
 	}
 	b := setup(t)
 	b.sets.set = &definition.Set{Schedules: schedules}
-	b.look() // remembers when each began
+	b.look() // stores when each began
 	c := &counting{Store: b.store}
 	b.store = c
 	s := b.open(b.clock)

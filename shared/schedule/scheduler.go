@@ -20,12 +20,12 @@ import (
 	"github.com/millrace/millrace/shared/task"
 )
 
-// What the methods of a Scheduler answer when they do not answer nil, besides the errors of packages journal and queue.
+// The errors of a Scheduler's methods, besides those of packages journal and queue.
 var (
-	// ErrNoSchedule is returned where no schedule of that name is declared.
+	// ErrNoSchedule is returned if no schedule of that name is declared.
 	ErrNoSchedule = errors.New("schedule: no such schedule")
 
-	// ErrRange is returned for a backfill of nothing or of too much.
+	// ErrRange is returned by Backfill for a range that has no ticks, too many, or ends in the future.
 	ErrRange = errors.New("schedule: range")
 )
 
@@ -35,21 +35,21 @@ type Engine interface {
 	Withdraw(ctx context.Context, ids ...task.ID) (int, error)
 }
 
-// Options of a Scheduler. All but Now and Log are needed.
+// Options are those of a Scheduler. All but Clock, Now and Log are required.
 type Options struct {
-	Store       store.Store
-	Journal     *journal.Journal // on the same store
-	Queue       Engine           // on the same store
-	Definitions queue.Definitions
-	Clock       *clock.Watch     // what says whether this process's clock may decide for others; default: it may
-	Now         func() time.Time // default: that of Clock
-	Log         *slog.Logger     // default: discards
+	Store       store.Store       // where states are kept
+	Journal     *journal.Journal  // on the same store
+	Queue       Engine            // on the same store
+	Definitions queue.Definitions // the set in force
+	Clock       *clock.Watch      // checks this process's clock before it decides for others; default: no check
+	Now         func() time.Time  // default: that of Clock
+	Log         *slog.Logger      // default: nothing is logged
 }
 
 // Scheduler is one process's access to the schedules. Its methods may be called concurrently, and in many processes.
 type Scheduler struct {
 	o       Options
-	resumed atomic.Bool // a schedule goes on that may be due before all that Run knows of
+	resumed atomic.Bool // a schedule was resumed, which may be due before Run's next look
 
 	presence presence
 
@@ -58,18 +58,18 @@ type Scheduler struct {
 	agenda agenda
 }
 
-// agenda is what a set declares of schedules.
+// agenda is the schedules of a set.
 type agenda struct {
 	revision int64 // of the set
 	plans    map[string]*plan
 	broken   map[string]bool // those that cannot be read
-	empties  bool            // the set before had some, and this one has none
+	empties  bool            // the set before had schedules, and this one has none
 }
 
-// declares reports whether there is a schedule of that name, be it one that cannot be followed.
+// declares reports whether there is a schedule of that name, readable or not.
 func (a *agenda) declares(name string) bool { return a.plans[name] != nil || a.broken[name] }
 
-// Open answers a Scheduler. Nothing is read or written yet.
+// Open returns a Scheduler. Nothing is read or written yet.
 func Open(o Options) *Scheduler {
 	if o.Now == nil {
 		o.Now = o.Clock.Now
@@ -80,7 +80,7 @@ func Open(o Options) *Scheduler {
 	return &Scheduler{o: o}
 }
 
-// compiled returns the agenda of the set in force. A schedule that cannot be read is told of; it stops no other.
+// compiled returns the agenda of the set in force. A schedule that cannot be read is logged; it stops no other.
 func (s *Scheduler) compiled(ctx context.Context) (agenda, error) {
 	set, err := s.o.Definitions.Current(ctx)
 	if err != nil {
@@ -111,15 +111,16 @@ func (s *Scheduler) compiled(ctx context.Context) (agenda, error) {
 	return a, nil
 }
 
-// Made says what a look at the schedules did.
+// Made is the result of a look at the schedules.
 type Made struct {
-	Ticks int       // tasks that were made
-	Next  time.Time // when the next tick is that was not made yet; zero: there is none
+	Ticks int       // how many tasks were made
+	Next  time.Time // the time of the next tick that was not made yet; zero: there is none
 }
 
-// Make makes the ticks that fall due until then, as tasks that wait for their time. It may run in several processes at
+// Make makes the ticks that fall due up to until, as tasks that wait for their time. It may run in several processes at
 // once, twice for the same time, and be cut off anywhere: each tick is one task. A schedule that fails stops no other; the
-// error joins what failed. It is a [clock.Skew] where the process's clock is off: nothing is made then, and nothing given up.
+// error joins what failed. If the process's clock is off, the error wraps a [clock.Skew] and [journal.ErrUnavailable], and no
+// tick is made or given up.
 func (s *Scheduler) Make(ctx context.Context, until time.Time) (Made, error) {
 	a, err := s.compiled(ctx)
 	if err != nil || len(a.plans) == 0 && !a.empties {
@@ -128,8 +129,8 @@ func (s *Scheduler) Make(ctx context.Context, until time.Time) (Made, error) {
 	return s.look(ctx, a, until)
 }
 
-// Redeclared has the schedules follow definitions that have just changed: what was made ahead of those that were removed or
-// declared anew leaves, and what falls due soon is made.
+// Redeclared applies definitions that have just changed: ticks that were made ahead of schedules that are removed or declared
+// anew are withdrawn, and those that fall due soon are made.
 func (s *Scheduler) Redeclared(ctx context.Context) error {
 	a, err := s.compiled(ctx)
 	if err != nil {
@@ -155,7 +156,7 @@ func (s *Scheduler) look(ctx context.Context, a agenda, until time.Time) (Made, 
 	return look.made, errors.Join(look.errs...)
 }
 
-// mayDecide returns nil if this process may decide by its clock which ticks have come.
+// mayDecide returns nil if this process's clock is right, so that it may decide which ticks have come.
 func (s *Scheduler) mayDecide(ctx context.Context) error {
 	if err := s.o.Clock.Check(ctx); err != nil {
 		return fmt.Errorf("%w: schedules: %w", journal.ErrUnavailable, err)
@@ -174,7 +175,7 @@ type look struct {
 	errs []error
 }
 
-// together is how many schedules are worked on at once: their writes go together then.
+// together is how many schedules are worked on at once, so that their writes can be combined.
 const together = 32
 
 func (l *look) run(ctx context.Context, known map[string]stored) {
@@ -205,7 +206,7 @@ func (l *look) run(ctx context.Context, known map[string]stored) {
 	group.Wait()
 }
 
-// failed notes what went wrong with a schedule, if anything did.
+// failed notes the error of a schedule, if there is one.
 func (l *look) failed(name string, err error) {
 	if err != nil {
 		l.mu.Lock()
@@ -218,8 +219,8 @@ func stateOf(name string, now time.Time) state {
 	return state{Name: name, Since: now.UnixMicro(), Until: now.UnixMicro()}
 }
 
-// idle reports whether there is nothing to do for a schedule in this look, and notes when something falls due. What was made by a
-// newer set than this process knows is left to those who know it.
+// idle reports whether there is nothing to do for a schedule in this look, and notes its next tick. A schedule whose state is of a
+// newer set than this process knows is left to other processes.
 func (l *look) idle(p *plan, state *stored) bool {
 	switch {
 	case state.Revision > l.revision:
@@ -246,8 +247,8 @@ func (l *look) note(ticks int, next time.Time, more bool) {
 	}
 }
 
-// advance makes the ticks of one schedule and remembers it. Before that, what was made ahead by another declaration leaves, as it does
-// of one that is suspended.
+// advance makes the ticks of one schedule and remembers it. Before that, it withdraws those that were made ahead by another
+// declaration; of a suspended schedule it only withdraws.
 func (l *look) advance(ctx context.Context, p *plan, state stored) error {
 	if state.Suspended {
 		return l.s.suspended(ctx, p, &state, l.now)
@@ -267,8 +268,8 @@ func (l *look) advance(ctx context.Context, p *plan, state stored) error {
 	return nil
 }
 
-// advance makes the ticks first, each of which is made once by its id, and then remembers up to when: cut off between the
-// two, the next look makes none twice.
+// advance makes the ticks first, each once by its id, and then remembers up to when: if it is cut off between the two, the
+// next look makes none twice.
 func (s *Scheduler) advance(ctx context.Context, p *plan, state *stored, w window) (made int, err error) {
 	d, firedAt := p.dueFrom(state, w)
 	if made, err = s.make(ctx, p, d.times); err != nil {
@@ -285,8 +286,8 @@ func (s *Scheduler) advance(ctx context.Context, p *plan, state *stored, w windo
 	return made, err
 }
 
-// dueFrom works out the ticks that are due, and what the newest of all is then. A handler's interval begins with the state
-// that is remembered of it, so that every process means the same time.
+// dueFrom returns the ticks that are due, and the newest of all afterwards. A handler's interval begins with its stored state,
+// so that every process uses the same time.
 func (p *plan) dueFrom(state *stored, w window) (d ticks, firedAt int64) {
 	switch {
 	case p.interval > 0 && state.version == 0:
@@ -321,8 +322,8 @@ func (s *Scheduler) make(ctx context.Context, p *plan, times []time.Time) (made 
 	return made, nil
 }
 
-// remember writes a schedule's state with the events of what was decided. Race: of two looks at once, one writes; the other
-// has made the same ticks, which are there already, and its state is refused with errBeaten.
+// remember writes a schedule's state with the events of what was decided. The condition closes a race: of two looks at once,
+// one writes; the other has made the same ticks, which are there already, and its state is refused with errBeaten.
 func (s *Scheduler) remember(ctx context.Context, state *stored, events []event.Event) error {
 	_, err := s.o.Journal.Write(ctx, func(_ context.Context, lost *store.Conflict) (journal.Change, error) {
 		if lost != nil {
@@ -333,5 +334,5 @@ func (s *Scheduler) remember(ctx context.Context, state *stored, events []event.
 	return err
 }
 
-// errBeaten ends a write whose work another look has done.
+// errBeaten ends a write whose work another process has done.
 var errBeaten = errors.New("schedule: another look was quicker")

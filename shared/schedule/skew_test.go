@@ -15,8 +15,8 @@ import (
 	"github.com/millrace/millrace/shared/schedule"
 )
 
-// A process whose clock is off makes no tick, gives up none, and leaves what another remembers as it is, so that each tick is made at
-// its time by those whose clocks are right.
+// A process whose clock is off makes no tick, gives up none, and does not change the states, so that processes whose clocks are
+// right make each tick at its time.
 func TestAProcessWhoseClockIsOffMakesNoTicks(t *testing.T) {
 	t.Parallel()
 	for _, ahead := range []time.Duration{15 * time.Minute, 30 * time.Second, -30 * time.Second, -15 * time.Minute} {

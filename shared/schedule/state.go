@@ -13,11 +13,11 @@ import (
 // state is what is remembered of a schedule. Times are microseconds since 1970.
 type state struct {
 	Name      string `json:"n"`
-	Since     int64  `json:"b"` // when it was first looked at; it has no ticks before
+	Since     int64  `json:"b"` // the time of the first look; it has no ticks before
 	Until     int64  `json:"u"` // ticks up to then were made, or given up
 	Suspended bool   `json:"s,omitempty"`
 	FiredAt   int64  `json:"f,omitempty"` // the newest tick that was made
-	Of        *spec  `json:"o,omitempty"` // by what they were made; nil: it is not known, so by what is in force
+	Of        *spec  `json:"o,omitempty"` // the declaration by which they were made; nil: the one in force
 	Revision  int64  `json:"r,omitempty"` // of the set that was in force then
 }
 
@@ -27,7 +27,7 @@ func key(name string) store.Key {
 	return store.Key{Table: store.Definitions, Partition: partition, Sort: sortOf(name)}
 }
 
-// sortOf answers a sort key for a name of up to 255 characters of any kind.
+// sortOf returns the sort key for a schedule's name.
 func sortOf(name string) string { return "/" + name }
 
 // stored is a state and the version of its item; 0 if it has none yet.
@@ -51,7 +51,7 @@ func (s *stored) op() store.Op {
 	return store.Put(store.Item{Key: key(s.Name), Value: value}, s.cond())
 }
 
-// states reads what is remembered of all schedules.
+// states reads the states of all schedules, by name.
 func (s *Scheduler) states(ctx context.Context) (map[string]stored, error) {
 	all := map[string]stored{}
 	for item, err := range store.All(ctx, s.o.Store, store.Range{Table: store.Definitions, Partition: partition}) {
@@ -67,7 +67,7 @@ func (s *Scheduler) states(ctx context.Context) (map[string]stored, error) {
 	return all, nil
 }
 
-// load reads what is remembered of one schedule; a new one begins now.
+// load reads the state of one schedule; a new one begins now.
 func (s *Scheduler) load(ctx context.Context, name string) (stored, error) {
 	items, err := s.o.Store.Get(ctx, key(name))
 	if err != nil {

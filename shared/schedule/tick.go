@@ -11,23 +11,23 @@ import (
 	"github.com/millrace/millrace/shared/task"
 )
 
-// What becomes of a tick whose time comes while the one before is still running.
+// The overlap policies: what happens to a tick whose time comes while the task of the one before is unfinished.
 const (
 	OverlapAllow = "allow" // it runs beside it; the default
-	OverlapSkip  = "skip"  // it is dropped
-	OverlapQueue = "queue" // it waits
+	OverlapSkip  = "skip"  // its task is dropped
+	OverlapQueue = "queue" // its task waits
 )
 
-// PriorityBySchedule is the priority of sync tasks that a schedule makes (seed 001).
+// PriorityBySchedule is the priority of sync tasks that a schedule makes, as in EventNative's task scheduler.
 const PriorityBySchedule = 200
 
-// tick answers the request for the task of a tick.
+// tick returns the request for the task of a tick.
 func (p *plan) tick(at time.Time) queue.New {
 	n := Request(p.Job, p.Payload)
 	n.NotBefore, n.Same, n.Schedule = at.UTC(), "schedule "+p.Name, p.Name
 	n.Late = n.Unique != ""
 	if p.interval > 0 {
-		n.Modifier = p.Cron // as the original's crons are told apart
+		n.Modifier = p.Cron // by which Dark tells crons apart
 	}
 	switch p.Overlap {
 	case OverlapSkip:
@@ -38,7 +38,8 @@ func (p *plan) tick(at time.Time) queue.New {
 	return n
 }
 
-// Request answers the request for a task of a job by its path, in the dialect that the path is of.
+// Request returns the request for a task of a job by its path. The path decides the dialect: /sources/SOURCE/COLLECTION is a
+// sync task, /canvases/CANVAS/SPACE/NAME a handler event, any other a job.
 func Request(job string, payload []byte) queue.New {
 	parts := strings.Split(strings.TrimPrefix(job, "/"), "/")
 	switch {
@@ -46,7 +47,7 @@ func Request(job string, payload []byte) queue.New {
 		return queue.SyncTask(parts[1], parts[2], PriorityBySchedule)
 	case parts[0] == "canvases" && len(parts) == 4:
 		if payload == nil {
-			payload = []byte("null") // as the original's crons emit
+			payload = []byte("null") // as Dark's crons emit
 		}
 		return queue.New{Dialect: task.Event, Job: job, Payload: payload, Queue: definition.EventQueue, Modifier: "_"}
 	default:
@@ -54,7 +55,7 @@ func Request(job string, payload []byte) queue.New {
 	}
 }
 
-// told answers the events of what was decided about ticks.
+// told returns the events for ticks that were made or missed.
 func (p *plan) told(d ticks) []event.Event {
 	key := event.Key{Path: "Schedule:/" + p.Name}
 	var events []event.Event

@@ -6,8 +6,8 @@ import (
 	"syscall"
 )
 
-// onlyPublic refuses to connect to an address that is not public. A dialer calls it with the address that a name was
-// resolved to, so that no second answer of the name's server can come between.
+// onlyPublic refuses to connect to an address that is not public. A dialer calls it with the resolved address that it is
+// about to connect to, so that a second lookup cannot give another.
 func onlyPublic(_, address string, _ syscall.RawConn) error {
 	place, err := netip.ParseAddrPort(address)
 	if err != nil {
@@ -33,8 +33,8 @@ func public(a netip.Addr) bool {
 	return true
 }
 
-// special are further blocks that lead nowhere public, or to an IPv4 address inside an IPv6 one (IANA's special-purpose
-// address registries, RFC 6890).
+// special are further blocks that are not public, or hold an IPv4 address inside an IPv6 one (IANA's special-purpose address
+// registries, RFC 6890).
 var special = [...]netip.Prefix{
 	netip.MustParsePrefix("0.0.0.0/8"),
 	netip.MustParsePrefix("100.64.0.0/10"), // shared by customers of a carrier; some clouds' metadata

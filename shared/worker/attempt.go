@@ -10,22 +10,22 @@ import (
 	"github.com/millrace/millrace/shared/task"
 )
 
-// Attempt is one start of a task. Its JSON is what targets outside this process are given.
+// Attempt is one start of a task. Targets outside this process are sent its JSON.
 type Attempt struct {
-	ID        task.ID         `json:"id"`
-	Token     string          `json:"token"` // of the lease; whoever has it may say how the attempt ended
-	Job       string          `json:"job"`
-	Number    int             `json:"attempt"` // from 1
-	Payload   json.RawMessage `json:"payload"`
+	ID        task.ID         `json:"id"`                 // of the task
+	Token     string          `json:"token"`              // of the lease; it permits completing the attempt
+	Job       string          `json:"job"`                // the path of the job
+	Number    int             `json:"attempt"`            // from 1
+	Payload   json.RawMessage `json:"payload"`            // of the task, JSON of at most 256 KiB
 	CreatedAt event.Time      `json:"created_at"`         // in UTC, to the microsecond
-	Callback  string          `json:"callback,omitempty"` // full URL of the lease; empty where the server does not know its own
+	Callback  string          `json:"callback,omitempty"` // full URL of the lease; empty if [Options].URL is
 
 	Target definition.Target `json:"-"` // where it runs
-	Trace  string            `json:"-"` // traceparent of whoever enqueued the task; may be empty
-	PutOff time.Time         `json:"-"` // since when the target has only asked to come back later; zero: it has not
+	Trace  string            `json:"-"` // traceparent with which the task was enqueued; may be empty
+	PutOff time.Time         `json:"-"` // since when the target has only put the task off (429 or 503); zero: it has not
 }
 
-// newAttempt answers the attempt that a lease is for; url is the server's, or empty.
+// newAttempt returns the attempt of a lease; url is the server's, or empty.
 func newAttempt(lease *queue.Lease, target definition.Target, url string) *Attempt {
 	t := &lease.Task
 	a := &Attempt{
@@ -41,5 +41,5 @@ func newAttempt(lease *queue.Lease, target definition.Target, url string) *Attem
 	return a
 }
 
-// body answers the attempt as JSON.
+// body returns the attempt as JSON.
 func (a *Attempt) body() ([]byte, error) { return json.Marshal(a) }

@@ -14,25 +14,25 @@ import (
 	"github.com/millrace/millrace/shared/queue"
 )
 
-// RunBatch runs tasks for n rings that were heard, and for early ones from their times on, a worker for each, until none is
-// found. It returns when all have ended, with how many there were. It is for a host that counts its own workers, such as Lambda.
-// The error is that of claiming; what was claimed before it was run.
+// RunBatch runs tasks for n notifications (rings) that were received, and for early ones from their times on, with a worker
+// for each, until no task is found. It returns how many tasks it ran when all of them have ended. It is for a host that
+// counts its own workers, such as Lambda. The error is that of claiming; the tasks claimed before it were run.
 //
 // A worker that has ended a task goes on with the next while there is time for it: as much as the timeout of its job, or half
-// of what the batch has where the job may take longer than that. Where ctx has no deadline, it goes on for a minute. ctx
+// of the batch's time if the job may take longer than all of that. If ctx has no deadline, it goes on for a minute. ctx
 // should end some seconds before the host stops: attempts of the first tasks that have not ended then fail, see [Runner.Run];
 // those of further ones go back to their queue and cost no attempt.
 //
-// A batch that finds more than was rung for has as many workers as the options allow. If there is work for all of them, it
-// rings once for another batch, so that more come while there is more to do. Each worker that has no time for what is left
-// rings for one in its place. So there are far fewer rings than tasks, and they end with them.
+// A batch that finds more tasks than notifications has up to [Options].Workers workers. If there is work for all of them, it
+// sends one notification for another batch. Each worker that leaves work for lack of time sends one for a worker in its
+// place. So there are far fewer notifications than tasks, and they end when there are no more tasks.
 func (r *Runner) RunBatch(ctx context.Context, by queue.Claimer, n int, early ...bell.Ring) (ran int, err error) {
 	if ctx.Err() != nil {
 		return 0, errNoTime
 	}
 	rings := n + len(early)
 	b := &batch{runner: r, by: by, ctx: ctx, shift: newShift(ctx), more: max(0, r.o.Workers-rings)}
-	b.news = make(chan news, 2*(rings+b.more)+1) // nobody waits to tell
+	b.news = make(chan news, 2*(rings+b.more)+1) // large enough that no sender waits
 	for _, ring := range early {
 		go func() {
 			AwaitRing(ctx, ring)
@@ -45,13 +45,13 @@ func (r *Runner) RunBatch(ctx context.Context, by queue.Claimer, n int, early ..
 
 var errNoTime = errors.New("worker: the host leaves no time to run a task")
 
-// batch is workers that run tasks side by side.
+// batch is a group of workers that run tasks in parallel.
 type batch struct {
 	runner *Runner
 	by     queue.Claimer
 	ctx    context.Context
 	shift  shift
-	more   int // workers that it may have beyond those that were rung for
+	more   int // workers that it may have beyond one for each notification
 	news   chan news
 
 	dry   atomic.Bool // nothing was found, or claiming has failed
@@ -59,14 +59,14 @@ type batch struct {
 	grown sync.Once
 }
 
-// news tells of a change among workers.
+// news is a change in the numbers of workers.
 type news struct {
 	busy, free int  // how many more
-	look       bool // something new may be found
-	grown      bool // there is more than was rung for
+	look       bool // there may be new tasks
+	grown      bool // there are more tasks than notifications
 }
 
-// hire finds tasks for workers that are free until there are none, and waits until all have ended.
+// hire finds tasks for free workers until there are none, and waits until all workers have ended.
 func (b *batch) hire(free, busy int) (err error) {
 	var late, grown bool
 	for {
@@ -85,7 +85,7 @@ func (b *batch) hire(free, busy int) (err error) {
 			}
 			return err
 		}
-		for first := true; first || len(b.news) > 0; first = false { // one claim is for all who are free
+		for first := true; first || len(b.news) > 0; first = false { // one claim serves all free workers
 			n := <-b.news
 			busy, free, late, grown = busy+n.busy, free+n.free, late || !n.look, grown || n.grown
 			if n.look {
@@ -95,7 +95,7 @@ func (b *batch) hire(free, busy int) (err error) {
 	}
 }
 
-// find claims tasks for so many free workers, who begin with them, and returns how many there were.
+// find claims tasks for so many free workers, starts the workers with them, and returns how many there were.
 func (b *batch) find(free int, late bool) (found int, err error) {
 	leases, err := claim(b.ctx, b.runner.o.Engine, b.by, free)
 	for _, lease := range leases {
@@ -105,7 +105,7 @@ func (b *batch) find(free int, late bool) (found int, err error) {
 	return len(leases), err
 }
 
-// employ has a worker begin with a task. A panic of the engine costs its attempt, and nobody else anything.
+// employ runs a worker that begins with a task. A panic of the engine costs that attempt only.
 func (b *batch) employ(lease queue.Lease, late bool) {
 	ends := news{busy: -1}
 	defer func() {
@@ -119,8 +119,8 @@ func (b *batch) employ(lease queue.Lease, late bool) {
 	}
 }
 
-// work runs a task and those that are claimed with its end and theirs, and reports whether to look for others. Late ones are
-// those that are begun when others have ended.
+// work runs a task and those that are claimed by completing it and the ones after it, and reports whether to look for others.
+// A task is late if it begins after another of the batch has ended.
 func (b *batch) work(lease queue.Lease, late bool) (goesOn bool) {
 	for ; ; late = true {
 		if late && !b.hasTime(&lease) {
@@ -144,8 +144,8 @@ func (b *batch) work(lease queue.Lease, late bool) (goesOn bool) {
 	return goesOn
 }
 
-// run runs a task, and claims the next with its end if there was more than was rung for: mostly there is not, and then one claim
-// finds that out for all.
+// run runs a task. A late one is completed together with a claim of the next; after the first ones, which mostly are the only
+// ones, a single claim looks for all workers.
 func (b *batch) run(lease queue.Lease, late bool) []queue.Lease {
 	ctx := b.ctx
 	if late && b.shift.limited {
@@ -161,12 +161,12 @@ func (b *batch) run(lease queue.Lease, late bool) []queue.Lease {
 	})
 }
 
-// goesOn reports whether to look for a task after one like this.
+// goesOn reports whether to look for another task after this one.
 func (b *batch) goesOn(lease *queue.Lease) bool {
 	return !b.dry.Load() && b.ctx.Err() == nil && b.hasTime(lease)
 }
 
-// hasTime reports whether a task of that kind can be begun now.
+// hasTime reports whether there is time to begin a task of that job.
 func (b *batch) hasTime(lease *queue.Lease) bool {
 	set, err := b.runner.o.Definitions.Current(b.ctx)
 	if err != nil {
@@ -176,7 +176,7 @@ func (b *batch) hasTime(lease *queue.Lease) bool {
 	return b.shift.allows(job.Timeout)
 }
 
-// ring asks for another worker. Whichever queue was rung for, all of them look everywhere.
+// ring sends a notification (ring) for another worker, which claims from all queues, whichever one is named.
 func (b *batch) ring() {
 	o := &b.runner.o
 	if o.Bell == nil {
@@ -193,7 +193,7 @@ type shift struct {
 	limited     bool // by the host
 }
 
-// goOnFor is how long a batch goes on where its host sets no limit: whoever handed the rings over may wait for an answer.
+// goOnFor is how long a batch goes on if its host sets no limit: the sender of the notifications may wait for a response.
 const goOnFor = time.Minute
 
 func newShift(ctx context.Context) shift {
@@ -202,7 +202,7 @@ func newShift(ctx context.Context) shift {
 	if !limited {
 		return shift{began: now, ends: now.Add(goOnFor)}
 	}
-	// Before ctx ends, so that it is known which of the two has.
+	// The shift ends before ctx does, so that the two causes can be told apart.
 	return shift{began: now, ends: deadline.Add(-min(time.Second, deadline.Sub(now)/10)), limited: true}
 }
 
@@ -212,7 +212,7 @@ func (s shift) allows(timeout time.Duration) bool {
 	switch {
 	case !s.limited:
 		return left > 0
-	case timeout > whole: // no batch has so much
+	case timeout > whole: // longer than any batch may take
 		return left >= whole/2
 	}
 	return left >= timeout

@@ -16,7 +16,7 @@ import (
 	"github.com/millrace/millrace/shared/worker"
 )
 
-// counter is a bell that counts.
+// counter is a notifier (bell) that counts notifications.
 type counter struct {
 	mu   sync.Mutex
 	rung int
@@ -32,8 +32,8 @@ func (c *counter) Ring(_ context.Context, rings ...bell.Ring) error {
 func (*counter) Ping(context.Context) error { return nil }
 func (*counter) Close() error               { return nil }
 
-// lasting returns a runner whose attempts take so long as their jobs say, and what counts its rings. /hasty may take 20 s, /lengthy
-// a minute, and /endless any time. Batches have that many workers at most.
+// lasting returns a runner whose attempts last as long as takes says of their job, and what counts its notifications. The
+// timeout of /hasty is 20 s, that of /lengthy a minute; /endless has none. Batches have at most so many workers.
 func lasting(e *engine, workers int, takes map[string]time.Duration) (*worker.Runner, *counter) {
 	c, target := &counter{}, definition.Target{Go: "f"}
 	return worker.NewRunner(worker.Options{
@@ -63,8 +63,8 @@ func (e *engine) of(job string, n int) (tokens []string) {
 	return tokens
 }
 
-// TestABatchGoesOn: its workers do what is there, however many rings were lost. It has as many workers as it may once it has found
-// more than was rung for, and rings for another batch if there is work for all of them.
+// TestABatchGoesOn: its workers run all tasks, however many notifications were lost. Once it has found more tasks than
+// notifications, it has as many workers as it may, and calls for another batch if there is work for all of them.
 func TestABatchGoesOn(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ tasks, rings, workers, rung, seconds int }{
@@ -92,7 +92,7 @@ func TestABatchGoesOn(t *testing.T) {
 	}
 }
 
-// TestEarlyRingsOfABatch: each is a worker from its time on, however little there was to do before.
+// TestEarlyRingsOfABatch: each adds a worker from its time on, even if no task was found before.
 func TestEarlyRingsOfABatch(t *testing.T) {
 	t.Parallel()
 	for due := range 2 {
@@ -125,8 +125,8 @@ func timed(t *testing.T, d time.Duration) context.Context {
 	return ctx
 }
 
-// TestABatchGoesOnWhileThereIsTime: as much as the next task's job may need, or half of what the batch has. A worker that leaves
-// something rings for another.
+// TestABatchGoesOnWhileThereIsTime: as much as the next task's timeout, or half of the batch's time. A worker that leaves
+// tasks calls for another.
 func TestABatchGoesOnWhileThereIsTime(t *testing.T) {
 	t.Parallel()
 	for job, want := range map[string]int{ // tasks of 5 s, in a batch of 100 s less its margin of a second
@@ -146,7 +146,7 @@ func TestABatchGoesOnWhileThereIsTime(t *testing.T) {
 	}
 }
 
-// TestABatchWithoutADeadlineGoesOnForAMinute: whoever delivers rings to a plain host waits for its answer.
+// TestABatchWithoutADeadlineGoesOnForAMinute: the sender of notifications to a plain host waits for its response.
 func TestABatchWithoutADeadlineGoesOnForAMinute(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -159,7 +159,7 @@ func TestABatchWithoutADeadlineGoesOnForAMinute(t *testing.T) {
 	})
 }
 
-// TestABatchGivesBackWhatItHasNoTimeFor: a task that it finds late keeps its attempt for a worker with more time.
+// TestABatchGivesBackWhatItHasNoTimeFor: a task that it finds too late goes back without an attempt, for a worker with more time.
 func TestABatchGivesBackWhatItHasNoTimeFor(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -176,7 +176,7 @@ func TestABatchGivesBackWhatItHasNoTimeFor(t *testing.T) {
 	})
 }
 
-// TestTheEndOfABatch: whoever had all of its time has failed; whoever had less goes back, and keeps its attempt.
+// TestTheEndOfABatch: an attempt that had all of its time has failed; one that had less is not counted, and its task goes back.
 func TestTheEndOfABatch(t *testing.T) {
 	t.Parallel()
 	for job, want := range map[string]queue.Outcome{"": queue.Failed, "/hasty": queue.Again} {
@@ -197,7 +197,7 @@ func TestTheEndOfABatch(t *testing.T) {
 	}
 }
 
-// TestABatchThatCannotClaimEnds: with what it has run, and why.
+// TestABatchThatCannotClaimEnds: it returns how many tasks it has run, and the error.
 func TestABatchThatCannotClaimEnds(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -220,7 +220,7 @@ func TestABatchThatCannotClaimEnds(t *testing.T) {
 	})
 }
 
-// TestABatchLooksNoMoreWhenNothingIsLeft: the last of its workers cost no claims.
+// TestABatchLooksNoMoreWhenNothingIsLeft: its last workers make no claims.
 func TestABatchLooksNoMoreWhenNothingIsLeft(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -233,7 +233,7 @@ func TestABatchLooksNoMoreWhenNothingIsLeft(t *testing.T) {
 	})
 }
 
-// TestAPanicOfTheEngineEndsAWorkerOnly: the others of its process go on.
+// TestAPanicOfTheEngineEndsAWorkerOnly: the other workers go on.
 func TestAPanicOfTheEngineEndsAWorkerOnly(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

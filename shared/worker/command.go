@@ -17,18 +17,18 @@ import (
 	"github.com/millrace/millrace/shared/queue"
 )
 
-// Command runs programs, without a shell, each in a process group of its own. It is a [Target]. Give it only to servers
-// whose definitions come from their own configuration.
+// Command runs programs, without a shell, each in a process group of its own. It is a [Target]. Use it only in servers whose
+// definitions come from their own configuration.
 //
 // The program gets the attempt as JSON on its standard input. Lines of its standard output become log lines of level info,
 // those of its standard error of level error, as they appear. Its exit status is the return code (128 and the signal's
 // number if a signal ended it); any but 0 is a failure. When the attempt must end, the whole group gets SIGTERM, and
-// SIGKILL after the grace. What the program leaves running in its group ends with it.
+// SIGKILL after the grace. Processes that the program leaves running in its group are killed when it ends.
 type Command struct {
 	Grace     time.Duration // from SIGTERM to SIGKILL; default 5 s, which is within the Runner's
-	LastGrace time.Duration // the same, where the worker shuts down; default: Grace
-	Dir       string        // default: the server's
-	Env       []string      // default: the server's, without the variables of Millrace itself, which hold its secrets
+	LastGrace time.Duration // the same when the worker shuts down; default: Grace
+	Dir       string        // the working directory; default: the server's
+	Env       []string      // as NAME=VALUE; nil: the server's, without the variables MILLRACE_*, which hold its secrets
 }
 
 // Run runs the program that the attempt's target names.
@@ -66,7 +66,7 @@ func (c Command) Run(ctx context.Context, a *Attempt, log *Log) queue.Result {
 	return exitResult(cmd, err)
 }
 
-// leftover is how long, after the program's end, something that it left behind may keep its pipes open.
+// leftover is how long the pipes are read after the program's end, if another process keeps them open.
 const leftover = time.Second
 
 // watch ends the group when ctx ends first.
@@ -90,7 +90,7 @@ func (c Command) watch(ctx context.Context, cmd *exec.Cmd, exited <-chan struct{
 	}
 }
 
-// environment answers what the program inherits.
+// environment returns the program's environment.
 func (c Command) environment() []string {
 	if c.Env != nil {
 		return c.Env
@@ -104,7 +104,7 @@ func (c Command) environment() []string {
 	return env
 }
 
-// notStarted says why there is no program, with the return code that a shell gives.
+// notStarted returns the result of a program that cannot be started, with the return code that a shell gives.
 func notStarted(name string, err error) queue.Result {
 	code := 126
 	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) {
@@ -113,7 +113,7 @@ func notStarted(name string, err error) queue.Result {
 	return queue.Result{Outcome: queue.Failed, Code: code, Message: fmt.Sprintf("the program %s cannot be started: %v", name, err)}
 }
 
-// exitResult answers what the program's end means.
+// exitResult returns the result of a program that has ended.
 func exitResult(cmd *exec.Cmd, err error) queue.Result {
 	state := cmd.ProcessState
 	if state == nil {

@@ -20,7 +20,7 @@ import (
 	"github.com/millrace/millrace/shared/worker"
 )
 
-// commands answers a runner of one command.
+// commands returns a runner of one command.
 func commands(e *engine, timeout time.Duration, c worker.Command, command ...string) *worker.Runner {
 	return worker.NewRunner(worker.Options{
 		Engine: e, Definitions: declared(definition.Target{Command: command}, timeout), Targets: worker.Targets{Command: c},
@@ -98,7 +98,7 @@ func TestCommandStreams(t *testing.T) {
 	}
 }
 
-// TestCommandLogIsComplete: 50,000 lines of two streams, each stream in its order.
+// TestCommandLogIsComplete: 50,000 lines of two streams are kept, each stream in its order.
 func TestCommandLogIsComplete(t *testing.T) {
 	t.Parallel()
 	const lines = 25_000
@@ -133,7 +133,7 @@ func TestCommandLineThatIsTooLong(t *testing.T) {
 	}
 }
 
-// TestCommandStopEndsTheGroup: neither a child that runs on nor one that does not hear SIGTERM outlives the attempt.
+// TestCommandStopEndsTheGroup: neither a child that runs on nor one that ignores SIGTERM outlives the attempt.
 func TestCommandStopEndsTheGroup(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct{ script, signal string }{
@@ -166,7 +166,7 @@ func TestCommandStopEndsTheGroup(t *testing.T) {
 	}
 }
 
-// gone checks that processes have ended, or are dead and only wait to be collected by whoever has inherited them.
+// gone checks that processes have ended, or are zombies.
 func gone(t *testing.T, pids []int) {
 	t.Helper()
 	for _, pid := range pids {
@@ -194,7 +194,7 @@ func TestCommandTimeout(t *testing.T) {
 	explained(t, e, lease("/job", 1).Token, got)
 }
 
-// TestCommandLeavesNothingBehind: what still runs in the group when the program ends, ends too, and is not waited for.
+// TestCommandLeavesNothingBehind: processes that run in the group when the program ends are killed, and not waited for.
 func TestCommandLeavesNothingBehind(t *testing.T) {
 	t.Parallel()
 	got, log := shell(t, `sleep 1000 & echo $!`)

@@ -7,17 +7,18 @@ import (
 	"github.com/millrace/millrace/shared/bell"
 )
 
-// ear listens to the bell. Rings for tasks that busy workers have met on their own wait there in any number: as long as
-// nothing is found for a full hand of rings, the next is twice as large.
+// ear receives notifications (rings) from the notifier (bell). Any number may wait there for tasks that busy workers have
+// run already: while each call returns as many as were asked for and no task is found, the next asks for twice as many.
 //
-// A ring that comes early is kept for its time, while further ones are heard: bells count in seconds perhaps.
+// A notification that comes before its time is kept until then, while others are received: notifiers may delay by whole
+// seconds only.
 type ear struct {
 	bell  bell.Receiver
-	heard int // rings of the last time, if that were as many as were asked for
+	heard int // notifications received the last time, if as many as were asked for; otherwise 0
 
-	listening bool // a call of Receive is under way, or its answer is there
+	listening bool // a call of Receive is under way, or its result is waiting
 	answers   chan answer
-	due       chan struct{} // a ring that was kept has its time
+	due       chan struct{} // the time of a kept notification has come
 }
 
 type answer struct {
@@ -30,10 +31,10 @@ func newEar(b bell.Receiver) *ear {
 	return &ear{bell: b, answers: make(chan answer, 1), due: make(chan struct{}, 1)}
 }
 
-// maxRings is how many are asked for at most.
+// maxRings is how many notifications are asked for at once at most.
 const maxRings = 1 << 16
 
-// listen waits for a ring for now. The error is that of the bell, which is the context's when ctx has ended.
+// listen waits for a notification whose time has come. The error is the notifier's, which is the context's when ctx has ended.
 func (e *ear) listen(ctx context.Context, free int) error {
 	for {
 		if !e.listening {
@@ -59,8 +60,8 @@ func (e *ear) listen(ctx context.Context, free int) error {
 	}
 }
 
-// keep sees to it that early rings are heard at their time, and answers how many these are. What is later than a bell may
-// be early was rung for now: the bell does not keep longer delays.
+// keep sets a timer for each early notification, and returns how many these are. One that is more than mostEarly before its
+// time is for now: the notifier could not delay it for longer.
 func (e *ear) keep(rings []bell.Ring) (kept int) {
 	for _, ring := range rings {
 		if early := time.Until(ring.At); early > 0 && early <= mostEarly {
@@ -68,7 +69,7 @@ func (e *ear) keep(rings []bell.Ring) (kept int) {
 			time.AfterFunc(early+slack, func() {
 				select {
 				case e.due <- struct{}{}:
-				default: // one look is for all
+				default: // one claim serves all
 				}
 			})
 		}
@@ -76,13 +77,14 @@ func (e *ear) keep(rings []bell.Ring) (kept int) {
 	return kept
 }
 
-// mostEarly is how early a ring may come, and as much again for a clock that is behind.
+// mostEarly is how early a notification may come: a second, and as much again for a clock that is behind.
 const mostEarly = 2 * time.Second
 
-// slack is for a clock that is set back a little while a timer runs: who looks too early finds nothing.
+// slack is added to timers for a clock that is set back a little meanwhile: a claim that is too early finds nothing.
 const slack = time.Millisecond
 
-// AwaitRing waits until the time of a ring that came early, or until ctx ends. It is for a host that hears rings itself.
+// AwaitRing waits until the time of a notification (ring) that came early, or until ctx ends. It is for a host that receives
+// notifications itself.
 func AwaitRing(ctx context.Context, ring bell.Ring) {
 	early := time.Until(ring.At)
 	if early <= 0 || early > mostEarly {

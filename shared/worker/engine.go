@@ -8,7 +8,7 @@ import (
 	"github.com/millrace/millrace/shared/task"
 )
 
-// Engine hands tasks out and takes back how they ended. [queue.Queue] is one and says what the methods promise.
+// Engine grants leases on tasks and completes them. [queue.Queue] is one and documents the methods.
 type Engine interface {
 	Claim(ctx context.Context, by queue.Claimer, max int) ([]queue.Lease, error)
 	Heartbeat(ctx context.Context, token string, b queue.Beat) (queue.Alive, error)
@@ -16,11 +16,11 @@ type Engine interface {
 	CompleteAndClaim(ctx context.Context, token string, r queue.Result, by queue.Claimer, max int) (task.State, []queue.Lease, error)
 	AppendLog(ctx context.Context, token string, lines []queue.Line) error
 
-	// StopRequested tells of requests to stop that are made in this process, sooner than a heartbeat does.
+	// StopRequested returns a channel that is closed when a stop is asked for in this process, sooner than a heartbeat tells.
 	StopRequested(token string) (asked <-chan struct{}, done func())
 }
 
-// Definitions answer the set in force. It may be some seconds old.
+// Definitions returns the set in force, which may be some seconds old.
 type Definitions interface {
 	Current(ctx context.Context) (*definition.Set, error)
 }

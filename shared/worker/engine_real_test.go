@@ -85,7 +85,7 @@ func TestPoolOnTheEngine(t *testing.T) {
 	}
 }
 
-// finished answers a task once it has ended.
+// finished returns a task once it has ended.
 func finished(t *testing.T, engine *queue.Queue, id task.ID) task.Task {
 	t.Helper()
 	for {
@@ -99,8 +99,8 @@ func finished(t *testing.T, engine *queue.Queue, id task.ID) task.Task {
 	}
 }
 
-// TestWhatEncodesLargeIsKept: a log of XML, a result of HTML and other texts that many encoders spell at length are kept by the
-// engine at the first try, and a result that it cannot keep fails the attempt at once and says so.
+// TestWhatEncodesLargeIsKept: logs and results that grow when they are encoded, such as XML and HTML, are kept by the engine at
+// the first try; a result that it cannot keep fails the attempt at once and says so.
 func TestWhatEncodesLargeIsKept(t *testing.T) {
 	t.Parallel()
 	html := `"` + strings.Repeat("<td>12</td>", 200<<10/11) + `"`

@@ -16,23 +16,23 @@ import (
 	"github.com/millrace/millrace/shared/worker"
 )
 
-// engine keeps tasks in memory. Its hooks, which may be nil, come before the call and may answer an error in its place.
+// engine keeps tasks in memory. Its hooks, which may be nil, run before the call and may return an error in its place.
 type engine struct {
 	claim     func(max int) error
 	heartbeat func(token string) error
-	hanging   int // so many heartbeats are not answered
+	hanging   int // so many heartbeats hang
 	complete  func(token string, r queue.Result) error
 	appendLog func(token string, lines []queue.Line) error
 
 	mu      sync.Mutex
 	ready   []queue.Lease
-	results map[string][]queue.Result // of those that were taken, by token
+	results map[string][]queue.Result // those that were accepted, by token
 	lines   map[string][]queue.Line
 	chunks  map[string]int
 	beats   map[string]int
-	stops   map[string]bool // heartbeats answer them
+	stops   map[string]bool // the tokens for which heartbeats ask to stop
 	asked   map[string]chan struct{}
-	claims  []int // what was asked for
+	claims  []int // the limits of all claims
 	ended   chan string
 }
 
@@ -43,7 +43,7 @@ func newEngine() *engine {
 	}
 }
 
-// lease answers one for a task of a job.
+// lease returns one for a task of a job.
 func lease(job string, n int) queue.Lease {
 	created := time.Date(2026, 1, 2, 3, 4, 5, 678_900_000, time.UTC).UnixMicro()
 	id := task.NewID("", job, created, uint32(n))
@@ -140,7 +140,7 @@ func (e *engine) stop(token string) {
 	close(e.asked[token])
 }
 
-// messages answers a log as "level message".
+// messages returns a log as "level message".
 func (e *engine) messages(token string) []string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -151,7 +151,7 @@ func (e *engine) messages(token string) []string {
 	return all
 }
 
-// explained demands that the log ends by saying how the attempt failed, if it has, and else has no error in it.
+// explained checks that the log of a failed attempt ends with the reason, and that any other has no line of level error.
 func explained(t *testing.T, e *engine, token string, r queue.Result) {
 	t.Helper()
 	var wrong []string
@@ -166,17 +166,17 @@ func explained(t *testing.T, e *engine, token string, r queue.Result) {
 	}
 }
 
-// definitions are a set that never changes.
+// definitions is a set that never changes.
 type definitions struct{ set *definition.Set }
 
 func (d definitions) Current(context.Context) (*definition.Set, error) { return d.set, nil }
 
-// declared answers definitions of one job /job.
+// declared returns definitions of one job /job.
 func declared(target definition.Target, timeout time.Duration) definitions {
 	return definitions{&definition.Set{Jobs: []definition.Job{{Path: "/job", Target: target, Timeout: timeout}}}}
 }
 
-// runFunction runs one attempt of a Go function and answers its result.
+// runFunction runs one attempt of a Go function and returns its result.
 func runFunction(t *testing.T, e *engine, timeout time.Duration, f worker.Function) queue.Result {
 	t.Helper()
 	r := worker.NewRunner(worker.Options{
@@ -186,7 +186,7 @@ func runFunction(t *testing.T, e *engine, timeout time.Duration, f worker.Functi
 	return only(t, e, r, lease("/job", 1))
 }
 
-// only runs a lease and answers the one result it must have.
+// only runs a lease and returns the one result it must have.
 func only(t *testing.T, e *engine, r *worker.Runner, l queue.Lease) queue.Result {
 	t.Helper()
 	r.Run(t.Context(), l)
@@ -196,7 +196,7 @@ func only(t *testing.T, e *engine, r *worker.Runner, l queue.Lease) queue.Result
 	return e.results[l.Token][0]
 }
 
-// rings are a bell that the test rings.
+// rings is a notifier by which the test sends notifications.
 type rings chan bell.Ring
 
 func (r rings) Receive(ctx context.Context, _ int) ([]bell.Ring, error) {

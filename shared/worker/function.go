@@ -9,12 +9,11 @@ import (
 	"github.com/millrace/millrace/shared/queue"
 )
 
-// Function runs an attempt in this process and answers its output, JSON or nothing. An error is what the engine calls a
-// thrown error; one made by [Fail] or [Reject] says more exactly what is meant. It should return soon after ctx ends.
+// Function runs an attempt in this process and returns its output, JSON or nothing. An error has the outcome
+// [queue.Thrown], unless it was made by [Fail] or [Reject]. A Function should return soon after ctx ends.
 type Function func(ctx context.Context, a *Attempt, log *Log) (json.RawMessage, error)
 
-// Functions are the Go functions that tasks of this process can run, by the names that definitions call them. They are a
-// [Target].
+// Functions maps the names that definitions use to Go functions. It is a [Target].
 type Functions map[string]Function
 
 // Run runs the function that the attempt's target names.
@@ -36,20 +35,21 @@ func (f Functions) Run(ctx context.Context, a *Attempt, log *Log) queue.Result {
 	return queue.Result{Outcome: queue.OK, Output: output}
 }
 
-// Fail answers an error that says that the attempt failed, as err tells. The next one, if attempts are left, starts after
-// delay; 0 is the task's own.
+// Fail returns an error that makes the attempt fail, with err's text as the message. The next attempt, if any is left, starts
+// after delay; 0 stands for the delay of the task's own.
 func Fail(err error, delay time.Duration) error {
 	return &verdictError{error: err, outcome: queue.Failed, delay: max(delay, 0)}
 }
 
-// Reject answers an error that says that the task is not wanted again, as err tells.
+// Reject returns an error that rejects the task, which gets no further attempt, with err's text as the message.
 func Reject(err error) error { return &verdictError{error: err, outcome: queue.Cancel} }
 
-// verdictError is an error that says what becomes of the task.
+// verdictError is an error with an outcome.
 type verdictError struct {
 	error
 	outcome queue.Outcome
 	delay   time.Duration
 }
 
+// Unwrap returns the error that Fail or Reject was given.
 func (e *verdictError) Unwrap() error { return e.error }

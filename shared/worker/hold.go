@@ -10,7 +10,7 @@ import (
 	"github.com/millrace/millrace/shared/queue"
 )
 
-// hold keeps a lease while its task runs.
+// hold keeps a lease alive while its task runs.
 type hold struct {
 	engine Engine
 	token  string
@@ -20,7 +20,7 @@ type hold struct {
 	cancel context.CancelCauseFunc // ends the attempt
 
 	mu       sync.Mutex
-	until    time.Time   // the lease may live so long; later it is over for certain, if clocks run alike
+	until    time.Time   // the lease may be valid until then, and not later, if clocks run at the same rate
 	timer    *time.Timer // of the next heartbeat
 	released bool
 }
@@ -31,17 +31,17 @@ func newHold(ctx context.Context, engine Engine, lease *queue.Lease, cancel cont
 		h.length = definition.DefaultLease
 	}
 	h.ctx, h.end = context.WithCancelCause(context.WithoutCancel(ctx))
-	h.mu.Lock() // the timer's function sees it set
+	h.mu.Lock() // so that beat sees the timer set
 	defer h.mu.Unlock()
 	h.until = time.Now().Add(h.length)
 	if left := time.Until(lease.Expires); left > 0 && left < h.length {
-		h.until = time.Now().Add(left) // it was granted before the claim was done with all else
+		h.until = time.Now().Add(left) // it was granted some time before the claim returned
 	}
 	h.timer = time.AfterFunc(time.Until(h.until)-h.length*2/3, h.beat)
 	return h
 }
 
-// beat sends a heartbeat and sees to it that another one follows.
+// beat sends a heartbeat and sets the timer for the next.
 func (h *hold) beat() {
 	ctx, done := h.while()
 	defer done()
@@ -65,7 +65,7 @@ func (h *hold) beat() {
 	}
 }
 
-// while answers a context that ends with the lease, as far as that is known now.
+// while returns a context that ends when the lease does, as far as is known now.
 func (h *hold) while() (context.Context, context.CancelFunc) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -79,7 +79,7 @@ func (h *hold) alive() bool {
 	return h.ctx.Err() == nil && time.Now().Before(h.until)
 }
 
-// extended notes that a request sent then has extended the lease.
+// extended notes that a request sent at a time has extended the lease.
 func (h *hold) extended(sent time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -109,7 +109,7 @@ func (h *hold) rest() {
 	h.timer.Stop()
 }
 
-// release ends everything.
+// release ends the heartbeats and all calls.
 func (h *hold) release() {
 	h.rest()
 	h.end(nil)
@@ -118,7 +118,7 @@ func (h *hold) release() {
 // gone reports whether an error says that the lease is not valid.
 func gone(err error) bool { return errors.Is(err, queue.ErrStale) || errors.Is(err, queue.ErrNoLease) }
 
-// appendLog hands lines to the engine, again and again while the lease may be valid.
+// appendLog appends lines by the engine, and tries again while the lease may be valid.
 func (h *hold) appendLog(lines []queue.Line) error {
 	return h.insist(func(ctx context.Context) error {
 		sent := time.Now()
@@ -130,8 +130,8 @@ func (h *hold) appendLog(lines []queue.Line) error {
 	})
 }
 
-// complete says how the attempt ended, again and again while the lease may be valid. A result that the engine cannot take
-// is a failure that says so. The first request claims the next task for by, if not nil.
+// complete completes the attempt, and tries again while the lease may be valid. A result that the engine refuses as invalid
+// is replaced by a failure that says so. The first request claims the next task for by, if not nil.
 func (h *hold) complete(result queue.Result, by *queue.Claimer) (next []queue.Lease, err error) {
 	h.rest()
 	say := func(ctx context.Context) (err error) {
@@ -151,7 +151,7 @@ func (h *hold) complete(result queue.Result, by *queue.Claimer) (next []queue.Le
 	return next, err
 }
 
-// insist does something until it is done, refused, or the lease is over.
+// insist calls do until it succeeds or is refused, or the lease is over.
 func (h *hold) insist(do func(context.Context) error) error {
 	pause := 20 * time.Millisecond
 	for {

@@ -18,23 +18,23 @@ import (
 	"github.com/millrace/millrace/shared/queue"
 )
 
-// HTTPOptions of an HTTP target.
+// HTTPOptions are those of an HTTP target.
 type HTTPOptions struct {
-	Secret       string // that requests are signed with: whsec_ and the base64 of 24 to 64 bytes
-	AllowPrivate bool   // addresses that are not public may be dialled
+	Secret       string // the key that signs requests: whsec_ and the base64 of 24 to 64 bytes; required
+	AllowPrivate bool   // permits addresses that are not public
 }
 
 // HTTP posts attempts to addresses, as JSON signed by Standard Webhooks (https://www.standardwebhooks.com); the webhook-id
 // is the task's id and the attempt. It is a [Target].
 //
 //	2xx            done; a body of JSON up to 256 KiB and 100 levels is the output
-//	202            goes on there, see [Later]
-//	409, 410, 422  the task is not wanted again
-//	429, 503       the attempt is made again after Retry-After, for a day from the first such answer in a row
+//	202            the attempt goes on there, see [Later]
+//	409, 410, 422  rejected: the task gets no further attempt
+//	429, 503       the attempt is made again after Retry-After, for a day from the first such response in a row
 //	anything else  failed; redirects are not followed
 //
-// Addresses that are not public are refused when they are dialled, after names were resolved, unless they are allowed. No
-// proxy is used: it would dial in our place.
+// Addresses that are not public are refused when they are dialled, after names were resolved, unless AllowPrivate is set. No
+// proxy is used, since addresses that it dials could not be checked.
 type HTTP struct {
 	client *http.Client
 	signer *standardwebhooks.Webhook
@@ -42,12 +42,12 @@ type HTTP struct {
 
 const (
 	maxAnswer  = queue.MaxPayload // bytes of a response's body
-	maxSaid    = 500              // bytes of it that a message cites
-	patience   = 24 * time.Hour   // how long a target may answer 429 and 503
-	leastDelay = time.Second      // between two of these
+	maxSaid    = 500              // bytes of the body that a message quotes
+	patience   = 24 * time.Hour   // how long a target may respond with 429 and 503
+	leastDelay = time.Second      // from such a response to the next attempt
 )
 
-// NewHTTP answers an HTTP target. The error is that of a secret that cannot be one.
+// NewHTTP returns an HTTP target. The error says that the secret is not valid.
 func NewHTTP(o HTTPOptions) (*HTTP, error) {
 	encoded, prefixed := strings.CutPrefix(o.Secret, "whsec_")
 	key, err := base64.StdEncoding.DecodeString(encoded)
@@ -74,7 +74,7 @@ func NewHTTP(o HTTPOptions) (*HTTP, error) {
 // Close closes connections that are not in use.
 func (h *HTTP) Close() { h.client.CloseIdleConnections() }
 
-// Run posts the attempt and answers what the response means.
+// Run posts the attempt and returns the result that the response means.
 func (h *HTTP) Run(ctx context.Context, a *Attempt, log *Log) queue.Result {
 	request, err := h.request(ctx, a)
 	if err != nil {
@@ -121,7 +121,7 @@ func (h *HTTP) request(ctx context.Context, a *Attempt) (*http.Request, error) {
 	return request, nil
 }
 
-// resultOf answers what a response at a time means for a task that was put off since another; zero: it was not.
+// resultOf returns the result of a response that came now; putOff is since when the task was put off, zero if it was not.
 func resultOf(response *http.Response, body []byte, putOff, now time.Time) queue.Result {
 	status := response.StatusCode
 	result := queue.Result{Outcome: queue.Failed, Code: status, Message: said(status, body)}
@@ -149,7 +149,7 @@ func resultOf(response *http.Response, body []byte, putOff, now time.Time) queue
 	return result
 }
 
-// said tells of a response that is not a success.
+// said returns the message of a response that is not a success: its status and the beginning of its body.
 func said(status int, body []byte) string {
 	text := "HTTP " + strconv.Itoa(status)
 	if name := http.StatusText(status); name != "" {
@@ -165,8 +165,8 @@ func said(status int, body []byte) string {
 	return text
 }
 
-// retryAfter answers the delay that the header (RFC 9110, section 10.2.3) asks for, at least a second; 0, the task's own,
-// where it is not there or not valid.
+// retryAfter returns the delay that the header (RFC 9110, section 10.2.3) asks for, at least a second; 0, which stands for the
+// task's own, if it is missing or not valid.
 func retryAfter(header string, now time.Time) time.Duration {
 	if header == "" {
 		return 0

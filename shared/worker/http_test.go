@@ -42,7 +42,7 @@ func post(t *testing.T, e *engine, target *worker.HTTP, url string, timeout time
 	}).Run(t.Context(), l)
 }
 
-// fresh answers a lease of a task that was created now.
+// fresh returns a lease of a task that was created now.
 func fresh() queue.Lease {
 	l := lease("/job", 1)
 	l.Task.Created = time.Now().UnixMicro()
@@ -236,7 +236,7 @@ func TestHTTPThatIsNotAnswered(t *testing.T) {
 	}
 }
 
-// TestHTTPRefusesWhatIsNotPublic: whichever way the address is written, and names are judged by what they lead to.
+// TestHTTPRefusesWhatIsNotPublic: in whichever way the address is written; names are judged by the address they resolve to.
 func TestHTTPRefusesWhatIsNotPublic(t *testing.T) {
 	t.Parallel()
 	calls := 0
@@ -271,7 +271,7 @@ func TestHTTPSecrets(t *testing.T) {
 	}
 }
 
-// FuzzHTTPResponse: whatever is answered, the attempt ends in one way, within what the engine takes.
+// FuzzHTTPResponse: whatever the response, the attempt has one result, which the engine accepts.
 func FuzzHTTPResponse(f *testing.F) {
 	for _, seed := range []struct {
 		status      int
@@ -317,7 +317,7 @@ func FuzzHTTPResponse(f *testing.F) {
 	})
 }
 
-// TestHTTPOutputThatIsNotKept: what is too large or too deep is left out, and the attempt's log says so.
+// TestHTTPOutputThatIsNotKept: an output that is too large or too deep is not kept, and the attempt's log says so.
 func TestHTTPOutputThatIsNotKept(t *testing.T) {
 	t.Parallel()
 	for body, want := range map[string]string{

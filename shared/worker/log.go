@@ -14,22 +14,23 @@ const (
 	maxLine  = 32 << 10 // bytes of one line as it is stored; what is longer is cut, visibly
 	cutMark  = "… (cut: the line is longer than 32 KiB)"
 	logChunk = 32 << 10               // bytes that are worth a request
-	logDelay = 500 * time.Millisecond // how long a line waits for company
-	logAhead = 256 << 10              // bytes that wait; who writes more waits for the engine
+	logDelay = 500 * time.Millisecond // how long a line waits for others
+	logAhead = 256 << 10              // bytes that wait; a writer of more waits for the engine
 	logBatch = 128 << 10              // bytes of one request at most: one item of the store
 
-	// maxLog leaves room below the engine's own limit for the line that says what was left out.
+	// maxLog is below the engine's limit by enough for the line that says what was left out.
 	maxLog = queue.MaxLog - 4<<10
 )
 
-// Log takes the lines of a running attempt and hands them to the engine in the order in which they were written, soon and
-// in chunks. Its methods may be called concurrently. What comes after the attempt's end is not kept.
+// Log takes the lines of a running attempt and appends them by the engine in the order in which they were written, in chunks,
+// within half a second if the engine keeps up. Its methods may be called concurrently. Lines after the attempt's end are not
+// kept.
 type Log struct {
 	hold *hold
 	max  int
 
 	mu       sync.Mutex
-	changed  *sync.Cond // there is room again, or no more use in waiting for it
+	changed  *sync.Cond // fewer bytes wait, or the log is closed or dead
 	lines    []queue.Line
 	size     int           // bytes that wait
 	total    int           // bytes taken
@@ -37,22 +38,23 @@ type Log struct {
 	leftSize int           // their bytes
 	timer    *time.Timer   // of the oldest line that waits; nil until the first, as are the channels
 	wake     chan struct{} // enough waits, or the log is closed
-	sent     chan struct{} // closed when everything was handed over
+	sent     chan struct{} // closed when all lines were appended
 	closed   bool
-	dead     bool   // the lease is over: nobody takes lines
-	fault    string // the newest error
+	dead     bool   // the lease is over: lines are not kept
+	fault    string // the newest line of level error
 }
 
 func newLog(h *hold, limit int) *Log { return &Log{hold: h, max: limit} }
 
-// Info adds a line of level info, made like fmt.Sprintf does.
+// Info adds a line of level info, formatted as by fmt.Sprintf.
 func (l *Log) Info(format string, args ...any) { l.Line("info", fmt.Sprintf(format, args...)) }
 
-// Error adds a line of level error, made like fmt.Sprintf does.
+// Error adds a line of level error, formatted as by fmt.Sprintf.
 func (l *Log) Error(format string, args ...any) { l.Line("error", fmt.Sprintf(format, args...)) }
 
-// Line adds a line of a level: debug, info, warn or error. A message over 32 KiB as it is stored is cut, and what is not UTF-8 replaced.
-// It waits while the engine is far behind.
+// Line adds a line of a level: debug, info, warn or error. A message over 32 KiB as it is stored is cut, and bytes that are not
+// UTF-8 are replaced. Line waits while more than 256 KiB wait for the engine. Beyond [Options].MaxLog lines are left out; a last
+// line of level warn says how many.
 func (l *Log) Line(level, message string) {
 	line := queue.Line{Time: time.Now(), Level: level, Message: tidy(message)}
 	l.mu.Lock()
@@ -77,7 +79,7 @@ func (l *Log) Line(level, message string) {
 	}
 }
 
-// add is called with the lock held.
+// add adds a line; the caller holds the lock.
 func (l *Log) add(line queue.Line, cost int) {
 	if l.sent == nil {
 		l.wake, l.sent, l.timer = make(chan struct{}, 1), make(chan struct{}), time.NewTimer(logDelay)
@@ -100,7 +102,7 @@ func (l *Log) nudge() {
 	}
 }
 
-// carry hands lines over until the log is closed.
+// carry appends lines by the engine until the log is closed.
 func (l *Log) carry() {
 	defer close(l.sent)
 	defer l.timer.Stop()
@@ -114,7 +116,7 @@ func (l *Log) carry() {
 	}
 }
 
-// carryChunk hands over what waits, and reports whether there may be more that is worth a request.
+// carryChunk appends the lines that wait, and reports whether more are worth a request.
 func (l *Log) carryChunk() bool {
 	lines := l.take()
 	if len(lines) == 0 {
@@ -130,7 +132,7 @@ func (l *Log) carryChunk() bool {
 	return !l.dead && (l.closed || l.size >= logChunk)
 }
 
-// take answers lines for one request.
+// take returns lines for one request.
 func (l *Log) take() []queue.Line {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -152,7 +154,7 @@ func (l *Log) over() bool {
 	return l.dead || l.closed && len(l.lines) == 0
 }
 
-// explain adds how the attempt has failed, if it has, and the newest error does not say so.
+// explain adds a line with the message of a failed attempt, unless the newest line of level error says it.
 func (l *Log) explain(r *queue.Result) {
 	switch r.Outcome {
 	case queue.OK, queue.Again, Later:
@@ -166,7 +168,7 @@ func (l *Log) explain(r *queue.Result) {
 	}
 }
 
-// close hands over what waits, and then takes no more. It returns when that is done or the lease is over.
+// close ends the log, and returns when all lines were appended or the lease is over.
 func (l *Log) close() {
 	l.mu.Lock()
 	if l.left > 0 && !l.dead {
@@ -185,12 +187,12 @@ func (l *Log) close() {
 	}
 }
 
-// tidy answers a message as it may be kept.
+// tidy returns a message as valid UTF-8 of at most maxLine bytes as stored.
 func tidy(message string) string {
 	return queue.CutText(strings.ToValidUTF8(message, string(utf8.RuneError)), maxLine, cutMark)
 }
 
-// cutText removes what a cut has left of the last character.
+// cutText removes the incomplete character that a cut may have left at the end.
 func cutText(text string) string {
 	for n := 0; n < utf8.UTFMax && n < len(text); n++ {
 		if last, size := utf8.DecodeLastRuneInString(text[:len(text)-n]); last != utf8.RuneError || size != 1 {

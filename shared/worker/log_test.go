@@ -19,7 +19,7 @@ import (
 	"github.com/millrace/millrace/shared/worker"
 )
 
-// write runs a function that writes to its log, and answers the log.
+// write runs a function that writes to its log, and returns the log.
 func write(t *testing.T, e *engine, f func(*worker.Log)) []string {
 	t.Helper()
 	runFunction(t, e, 0, func(_ context.Context, _ *worker.Attempt, log *worker.Log) (json.RawMessage, error) {

@@ -8,8 +8,8 @@ import (
 	"github.com/millrace/millrace/shared/queue"
 )
 
-// Output returns what is kept of a target's response: the body as it is, if it is JSON of at most [queue.MaxPayload] bytes and
-// [event.MaxDepth] levels; nil otherwise. That it is too large or too deep is said in the attempt's log.
+// Output returns what is kept of a target's response: the body without surrounding space, if it is JSON of at most
+// [queue.MaxPayload] bytes and [event.MaxDepth] levels; nil otherwise. If it is too large or too deep, the attempt's log says so.
 func Output(body []byte, log *Log) json.RawMessage {
 	if len(body) > queue.MaxPayload {
 		log.Line("warn", "the response is longer than 256 KiB and was not kept")

@@ -12,16 +12,16 @@ import (
 	"time"
 )
 
-// pipes carry the output of one program into a log.
+// pipes copies the output of one program into a log.
 type pipes struct {
 	readers []*os.File
 	writers []*os.File
 	done    sync.WaitGroup
 	log     *Log
-	rest    atomic.Bool // the program has ended: only what the pipes hold is read
+	rest    atomic.Bool // the program has ended: only what the pipes still hold is read
 }
 
-// connect gives a command its output.
+// connect sets the output of a command.
 func connect(cmd *exec.Cmd, log *Log) (*pipes, error) {
 	p := &pipes{log: log}
 	stdout, err := p.pipe()
@@ -45,7 +45,7 @@ func (p *pipes) pipe() (*os.File, error) {
 	return w, err
 }
 
-// started begins to read: the program has its ends now, and ours are closed so that its end is seen.
+// started begins to read. It closes the writing ends in this process, so that reading ends when the program closes its own.
 func (p *pipes) started() {
 	for _, w := range p.writers {
 		_ = w.Close()
@@ -57,7 +57,7 @@ func (p *pipes) started() {
 	}
 }
 
-// finish reads to the end. Something that left the program's group may hold a pipe open: then that is not waited for.
+// finish reads to the end, but not for longer than leftover from processes that have left the program's group.
 func (p *pipes) finish() {
 	p.rest.Store(true)
 	for _, r := range p.readers {
@@ -84,7 +84,7 @@ type outlet struct {
 // maxPipe is more than a pipe holds.
 const maxPipe = 1 << 20
 
-// Read gives every read after the program's end a time of its own: the log may be slow to take what was read before.
+// Read gives each read after the program's end a deadline of its own, since the log may be slow to take what was read before.
 func (o *outlet) Read(b []byte) (int, error) {
 	if o.rest.Load() {
 		if o.read > maxPipe {
@@ -99,8 +99,8 @@ func (o *outlet) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// readLines answers each line to take, without its end. One that is longer than a log line may be is cut when that is
-// seen, and the rest of it skipped.
+// readLines calls take with each line, without its end. One that is longer than a log line may be is cut, and the rest of it
+// skipped.
 func readLines(from io.Reader, take func(line string)) {
 	lines := bufio.NewReaderSize(from, maxLine+1)
 	for skipping := false; ; {

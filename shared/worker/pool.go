@@ -12,24 +12,24 @@ import (
 	"github.com/millrace/millrace/shared/queue"
 )
 
-// PoolOptions of a Pool. Runner and Bell are needed.
+// PoolOptions are those of a Pool. Runner and Bell are required.
 type PoolOptions struct {
-	Runner  *Runner
-	Bell    bell.Receiver
-	Claimer queue.Claimer // who claims, and what
-	Workers int           // how many tasks run at once; default 16
-	Grace   time.Duration // how long they may go on when the pool ends; default 20 s; negative: not at all
+	Runner  *Runner       // runs the tasks
+	Bell    bell.Receiver // the notifier that wakes free workers
+	Claimer queue.Claimer // the instance that claims, and what it may claim
+	Workers int           // how many tasks run at once; default, also if negative, 16
+	Grace   time.Duration // how long tasks may go on when the pool ends; default 20 s; negative: not at all
 }
 
-// Pool runs tasks in a number of workers until it is told to end. A worker that has ended a task goes on with the next one
-// in the same request to the engine; those that have nothing to do are woken by the bell.
+// Pool runs tasks in a number of workers until its context ends. A worker that completes a task claims the next in the same
+// request to the engine; free workers are woken by the notifier (bell).
 type Pool struct {
 	o     PoolOptions
 	log   *slog.Logger
 	ended chan struct{} // one for each worker that has become free
 }
 
-// NewPool answers a Pool.
+// NewPool returns a Pool.
 func NewPool(o PoolOptions) *Pool {
 	if o.Workers <= 0 {
 		o.Workers = 16
@@ -40,9 +40,9 @@ func NewPool(o PoolOptions) *Pool {
 	return &Pool{o: o, log: o.Runner.o.Log, ended: make(chan struct{}, o.Workers)}
 }
 
-// Run runs tasks until ctx ends; then it claims no more, and those that run may go on for the grace. What has not ended by
-// then is stopped and goes back to its queue. The error is nil, or says that the bell was closed, which ends the pool in the
-// same way. Run may be called once.
+// Run runs tasks until ctx ends; then it claims no more, and those that run may go on for the grace. Tasks that have not ended
+// by then are ended with [ErrShutdown] and go back to their queue. The error is nil, or wraps [bell.ErrClosed] if the notifier
+// was closed, which ends the pool in the same way. Run may be called once.
 func (p *Pool) Run(ctx context.Context) error {
 	runs, stop := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer stop(nil)
@@ -76,7 +76,7 @@ func (p *Pool) work(ctx, runs context.Context, lease queue.Lease) {
 	}
 }
 
-// hire finds tasks for workers that are free, and starts them, until ctx ends or the bell is closed.
+// hire claims tasks for free workers, and starts them, until ctx ends or the notifier is closed.
 func (p *Pool) hire(ctx context.Context, start func(queue.Lease)) error {
 	busy, ear := 0, newEar(p.o.Bell)
 	var pause backoff
@@ -107,7 +107,7 @@ func (p *Pool) hire(ctx context.Context, start func(queue.Lease)) error {
 	}
 }
 
-// free answers how many workers have become free, after waiting for one if all are busy.
+// free returns how many workers have become free, after waiting for one if all are busy.
 func (p *Pool) free(ctx context.Context, busy int) (n int) {
 	if busy == p.o.Workers {
 		select {
@@ -130,14 +130,14 @@ func (p *Pool) free(ctx context.Context, busy int) (n int) {
 // claimTime is how long one claim may take.
 const claimTime = 10 * time.Second
 
-// claim asks for tasks. It goes on when ctx ends: what a claim has started must be known, or its attempt is wasted.
+// claim claims tasks. It goes on when ctx ends, since the attempts of tasks that were claimed would be lost otherwise.
 func claim(ctx context.Context, engine Engine, by queue.Claimer, limit int) ([]queue.Lease, error) {
 	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), claimTime)
 	defer done()
 	return engine.Claim(ctx, by, limit)
 }
 
-// backoff is how long was slept last.
+// backoff is the last pause.
 type backoff time.Duration
 
 // sleep sleeps for longer each time: from 100 ms to 5 s.

@@ -17,7 +17,7 @@ import (
 	"github.com/millrace/millrace/shared/worker"
 )
 
-// add puts n tasks there and answers their tokens.
+// add puts n tasks there and returns their tokens.
 func (e *engine) add(n int) (tokens []string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -29,7 +29,7 @@ func (e *engine) add(n int) (tokens []string) {
 	return tokens
 }
 
-// count answers how many tasks have ended.
+// count returns how many tasks have ended.
 func (e *engine) count() int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -44,7 +44,7 @@ func runner(e *engine, f worker.Function) *worker.Runner {
 
 func nothing(context.Context, *worker.Attempt, *worker.Log) (json.RawMessage, error) { return nil, nil }
 
-// start runs a pool until stop, which answers Run's error.
+// start runs a pool until stop, which returns Run's error.
 func start(t *testing.T, p *worker.Pool) (stop func() error) {
 	t.Helper()
 	ctx, end := context.WithCancel(t.Context())
@@ -63,7 +63,7 @@ func TestPoolRunsEveryTaskOnce(t *testing.T) {
 		want := e.add(500)
 		stop := start(t, worker.NewPool(worker.PoolOptions{Runner: runner(e, nothing), Bell: ring}))
 		synctest.Wait()
-		want = append(want, e.add(500)...) // nobody looks before the bell rings
+		want = append(want, e.add(500)...) // no worker looks before a notification
 		if len(e.results) != 500 {
 			t.Fatalf("%d tasks have ended, want 500", len(e.results))
 		}
@@ -80,7 +80,7 @@ func TestPoolRunsEveryTaskOnce(t *testing.T) {
 	})
 }
 
-// A ring that comes early is kept for its time, and does not hold up one for now.
+// A notification that comes early is kept until its time, and does not delay one for now.
 func TestPoolKeepsEarlyRings(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -106,7 +106,7 @@ func TestPoolKeepsEarlyRings(t *testing.T) {
 		if n := e.count(); n != 2 {
 			t.Errorf("%d tasks have ended at the time of the early ring, want 2", n)
 		}
-		ring <- bell.Ring{At: time.Now().Add(time.Hour)} // clocks that differ, or a delay beyond what the bell keeps
+		ring <- bell.Ring{At: time.Now().Add(time.Hour)} // clocks that differ, or a longer delay than the notifier has
 		e.add(1)
 		synctest.Wait()
 		if n := e.count(); n != 3 {
@@ -187,7 +187,7 @@ func TestPoolDrains(t *testing.T) {
 	}
 }
 
-// TestPoolDrainsInTime: what does not hear that it is to end is left to itself when the time for that is over, and given back.
+// TestPoolDrainsInTime: an attempt that does not end is abandoned when the time for that is over, and its task goes back.
 func TestPoolDrainsInTime(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -247,7 +247,7 @@ func TestPoolEndsWithItsBell(t *testing.T) {
 	}
 }
 
-// deaf is a bell that cannot be reached.
+// deaf is a notifier that cannot be reached.
 type deaf struct{ asked int }
 
 func (d *deaf) Receive(context.Context, int) ([]bell.Ring, error) {
@@ -270,7 +270,7 @@ func TestPoolLooksNowAndThenWhenTheBellIsNotHeard(t *testing.T) {
 	})
 }
 
-// heap is a bell at which any number of rings lie.
+// heap is a notifier at which any number of notifications wait.
 type heap struct{ left, asked int }
 
 func (h *heap) Receive(ctx context.Context, limit int) ([]bell.Ring, error) {
@@ -284,7 +284,7 @@ func (h *heap) Receive(ctx context.Context, limit int) ([]bell.Ring, error) {
 	return make([]bell.Ring, n), nil
 }
 
-// TestPoolPassesOverOldRings: those of tasks that were met without them cost few claims.
+// TestPoolPassesOverOldRings: notifications of tasks that were claimed without them cost few claims.
 func TestPoolPassesOverOldRings(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -338,7 +338,7 @@ func BenchmarkPool(b *testing.B) {
 	}
 }
 
-// TestPoolKeepsWhatWasClaimedWithACompletionThatFailed: that the end must be told again loses no task.
+// TestPoolKeepsWhatWasClaimedWithACompletionThatFailed: no task is lost if the completion must be repeated.
 func TestPoolKeepsWhatWasClaimedWithACompletionThatFailed(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -14,24 +14,24 @@ import (
 	"github.com/millrace/millrace/shared/task"
 )
 
-// Options of a Runner. Engine and Definitions are needed.
+// Options are those of a Runner. Engine and Definitions are required.
 type Options struct {
-	Engine      Engine
-	Definitions Definitions
-	Targets     Targets
-	URL         string        // of this server, without a slash at its end: where callbacks go; default: none are offered
+	Engine      Engine        // grants the leases
+	Definitions Definitions   // say what a task's job is
+	Targets     Targets       // what tasks can run on; a task of another target fails
+	URL         string        // of this server, without a slash at its end, for callbacks; default: attempts have none
 	Grace       time.Duration // how long an attempt may take to end after its context has; default 10 s
-	LastGrace   time.Duration // the same, where the worker shuts down; default: Grace
-	MaxLog      int           // bytes of log that an attempt keeps; default and at most: what the engine keeps, about 16 MiB
-	Log         *slog.Logger  // default: discards
-	Bell        bell.Bell     // by which [Runner.RunBatch] asks for another batch; default: it asks for none
-	Workers     int           // that a batch of [Runner.RunBatch] may have; default: one for each ring
+	LastGrace   time.Duration // the same when the worker shuts down; default: Grace
+	MaxLog      int           // bytes of log that an attempt keeps; default and at most 4 KiB less than [queue.MaxLog]
+	Log         *slog.Logger  // default: nothing is logged
+	Bell        bell.Bell     // the notifier by which [Runner.RunBatch] calls for another batch; default: it does not
+	Workers     int           // how many workers a batch of [Runner.RunBatch] may have; default: one for each notification
 }
 
 // Runner runs leases. Its methods may be called concurrently.
 type Runner struct{ o Options }
 
-// NewRunner answers a Runner.
+// NewRunner returns a Runner.
 func NewRunner(o Options) *Runner {
 	if o.Grace <= 0 {
 		o.Grace = 10 * time.Second
@@ -48,13 +48,14 @@ func NewRunner(o Options) *Runner {
 	return &Runner{o: o}
 }
 
-// Run runs the task of a lease and tells the engine how it ended. It returns when that is done, or when the lease is lost.
+// Run runs the task of a lease and completes it. It returns when that is done, when the lease is lost, or when the attempt goes on
+// elsewhere ([Later]).
 //
-// When ctx ends, so does the attempt: with [context.DeadlineExceeded] it has failed; otherwise the task goes back to its
-// queue with the attempt it had. An attempt that does not end within the grace is left to itself.
+// When ctx ends, so does the attempt: if the cause is [context.DeadlineExceeded], it has failed; otherwise the task goes back
+// to its queue and the attempt is not counted. An attempt that does not end within the grace is abandoned.
 func (r *Runner) Run(ctx context.Context, lease queue.Lease) { r.run(ctx, lease, nil) }
 
-// run is Run, and claims the next task while it tells how this one ended, for whom next then answers, if anybody.
+// run is Run, but completes the task together with a claim of the next one for the claimer that next returns, if not nil.
 func (r *Runner) run(ctx context.Context, lease queue.Lease, next func() *queue.Claimer) []queue.Lease {
 	run, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -77,7 +78,7 @@ func (r *Runner) run(ctx context.Context, lease queue.Lease, next func() *queue.
 	return leases
 }
 
-// giveBack lets a task that was not begun go back to its queue, with the attempts it had.
+// giveBack returns a task that was not begun to its queue, without counting an attempt.
 func (r *Runner) giveBack(ctx context.Context, lease queue.Lease) {
 	h := newHold(ctx, r.o.Engine, &lease, func(error) {})
 	defer h.release()
@@ -87,8 +88,8 @@ func (r *Runner) giveBack(ctx context.Context, lease queue.Lease) {
 	}
 }
 
-// attempt runs the task and answers how that ended. What has failed says why in its log; a program that ended by itself has said
-// what it had to say.
+// attempt runs the task and returns its result. The log of a failed attempt ends with the reason, except for a program that ended
+// by itself.
 func (r *Runner) attempt(run context.Context, cancel context.CancelCauseFunc, lease *queue.Lease, log *Log) (result queue.Result) {
 	job, target, problem := r.find(run, &lease.Task)
 	if target == nil {
@@ -107,7 +108,7 @@ func (r *Runner) attempt(run context.Context, cancel context.CancelCauseFunc, le
 	}
 	asked, done := r.o.Engine.StopRequested(lease.Token)
 	defer done()
-	ended := make(chan queue.Result, 1) // so that an attempt that was left to itself can end
+	ended := make(chan queue.Result, 1) // so that the goroutine of an abandoned attempt can end
 	go call(run, target, newAttempt(lease, job.Target, r.o.URL), log, ended)
 
 	select {
@@ -132,7 +133,7 @@ func (r *Runner) attempt(run context.Context, cancel context.CancelCauseFunc, le
 	}
 }
 
-// find answers what the task runs on, or how the attempt ends where there is nothing.
+// find returns the task's job and the target that runs it, or the attempt's result if there is none.
 func (r *Runner) find(ctx context.Context, t *task.Task) (definition.Job, Target, queue.Result) {
 	back := queue.Result{Outcome: queue.Again, RetryDelay: time.Second}
 	set, err := r.o.Definitions.Current(ctx)
@@ -152,7 +153,7 @@ func (r *Runner) find(ctx context.Context, t *task.Task) (definition.Job, Target
 	return job, target, queue.Result{}
 }
 
-// call runs the target and answers into ended, whatever the target does.
+// call runs the target and sends the result to ended, also if the target panics or ends its goroutine.
 func call(ctx context.Context, target Target, a *Attempt, log *Log, ended chan<- queue.Result) {
 	result := queue.Result{Outcome: queue.Thrown, Message: "the function ended its own goroutine"}
 	defer func() {
@@ -165,13 +166,13 @@ func call(ctx context.Context, target Target, a *Attempt, log *Log, ended chan<-
 	result = target.Run(ctx, a, log)
 }
 
-// judge answers what a result means when the context that it was made under has ended. What has succeeded has succeeded.
+// judge returns the result of an attempt whose context may have ended. A success remains one.
 func judge(run context.Context, job definition.Job, result queue.Result) queue.Result {
 	if run.Err() == nil || result.Outcome == queue.OK || result.Outcome == Later {
 		return result
 	}
 	said := result.Message
-	result.Code = 0 // it was ended, and so returned nothing
+	result.Code = 0 // it was ended, so that the code is not its own
 	switch cause := context.Cause(run); {
 	case errors.Is(cause, ErrStopped):
 		result.Outcome, result.Message = queue.Cancel, "stopped, as was asked for"

@@ -226,7 +226,7 @@ func TestSuccessStandsWhenAStopCame(t *testing.T) {
 	})
 }
 
-// TestLostLease: the attempt is told, and nothing is completed under a token that is no longer valid.
+// TestLostLease: the attempt's context ends, and nothing is completed under a token that is no longer valid.
 func TestLostLease(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {

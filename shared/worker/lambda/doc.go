@@ -1,5 +1,5 @@
 // Package lambda is the target that runs tasks by invoking Lambda functions. It is apart from package worker so that only
-// a program that wants it links the client.
+// programs that use it link the client of AWS.
 //
-// It imports awsenv, queue and worker.
+// It imports awsenv, queue, worker and the SDK of AWS.
 package lambda

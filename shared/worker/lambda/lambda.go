@@ -20,9 +20,9 @@ import (
 	"github.com/millrace/millrace/shared/worker"
 )
 
-// Target invokes the function that an attempt's target names, with the attempt as JSON, and waits for its answer, which is
-// the output. A function's own error is a failure. Being throttled uses up no attempt. The zero value is ready; the
-// account is that of the standard AWS variables, read when the first task runs. It is a [worker.Target].
+// Target invokes the function that an attempt's target names, with the attempt as JSON, and waits for its response, which is
+// the output. A function's own error is a failure. A throttled invocation uses up no attempt. The zero value is ready to use;
+// the account is that of the standard AWS variables, read when the first task runs. It is a [worker.Target].
 type Target struct {
 	mu     sync.Mutex
 	client *lambda.Client
@@ -52,7 +52,7 @@ func (t *Target) Run(ctx context.Context, a *worker.Attempt, log *worker.Log) qu
 	return queue.Result{Outcome: queue.OK, Output: output(answer.Payload, log)}
 }
 
-// open answers the client; a failure is tried again with the next task.
+// open returns the client, which the first call makes; after a failure the next call tries again.
 func (t *Target) open(ctx context.Context) (*lambda.Client, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -70,7 +70,7 @@ func (t *Target) open(ctx context.Context) (*lambda.Client, error) {
 	return t.client, nil
 }
 
-// newTransport answers connections that wait for an answer as long as the attempt may take.
+// newTransport returns a transport that waits for a response as long as the attempt may take.
 func newTransport() *http.Transport {
 	dialer := &net.Dialer{Timeout: 5 * time.Second, KeepAlive: 30 * time.Second} // keep alive: Lambda may be silent for 15 minutes
 	return &http.Transport{
@@ -83,7 +83,7 @@ func newTransport() *http.Transport {
 	}
 }
 
-// refused answers what a failed request means.
+// refused returns the result of a failed request.
 func refused(err error) queue.Result {
 	result := failed(err.Error())
 	var throttled *types.TooManyRequestsException
@@ -99,10 +99,10 @@ func refused(err error) queue.Result {
 	return result
 }
 
-// maxDelay is the longest pause that a throttled request is believed.
+// maxDelay is the longest delay of a throttled response that is respected; a longer one counts as a second.
 const maxDelay = time.Hour
 
-// functionError tells of an error as runtimes report it.
+// functionError returns the message of an error as runtimes report it.
 func functionError(kind string, payload []byte) string {
 	var said struct {
 		Type    string `json:"errorType"`
@@ -117,7 +117,7 @@ func functionError(kind string, payload []byte) string {
 	return said.Message
 }
 
-// output returns what is kept of an answer, see [worker.Output]. A function that returns nothing is answered with null.
+// output returns what is kept of a response, see [worker.Output]. The response of a function that returns nothing is null.
 func output(payload []byte, log *worker.Log) json.RawMessage {
 	kept := worker.Output(payload, log)
 	if string(kept) == "null" {

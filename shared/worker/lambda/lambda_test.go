@@ -20,7 +20,7 @@ import (
 
 const arn = "arn:aws:lambda:eu-central-1:123456789012:function:resize:live"
 
-// invoke runs an attempt against a service that answers with handler.
+// invoke runs an attempt against a service that responds by handler.
 func invoke(t *testing.T, handler http.HandlerFunc) queue.Result {
 	t.Helper()
 	server := httptest.NewServer(handler)
@@ -82,7 +82,7 @@ func TestResults(t *testing.T) {
 			calls := 0
 			got := invoke(t, func(w http.ResponseWriter, r *http.Request) {
 				calls++
-				_, _ = io.Copy(io.Discard, r.Body) // an answer before its end would cut the connection
+				_, _ = io.Copy(io.Discard, r.Body) // a response before the request's end would cut the connection
 				for name, values := range test.header {
 					w.Header()[name] = values
 				}
