@@ -145,7 +145,7 @@ func (q *Queue) adding(set *definition.Set, n *New) (adding, error) {
 // size returns at most how many bytes of a write are the task's: its entry says less than its item does.
 func (t *adding) size() int { return len(t.payload) + 2*len(t.value) }
 
-// prepare answers the tasks' events and items; after a conflict it finds out what was in the way.
+// prepare returns the tasks' events and items; after a conflict it finds out what was in the way.
 func (a *addition) prepare(ctx context.Context, lost *store.Conflict) (journal.Change, error) {
 	if err := a.resolve(ctx, lost); err != nil {
 		return journal.Change{}, err
@@ -277,7 +277,7 @@ func (a *addition) keep(ctx context.Context) error {
 	return nil
 }
 
-// hints answers how many of the tasks may be kept for instances at most.
+// hints returns how many of the tasks may be kept for instances at most.
 func (a *addition) hints() (n int) {
 	for i := range a.tasks {
 		if a.tasks[i].task.Prefer != "" {
@@ -414,7 +414,7 @@ func (t *adding) meet(ctx context.Context, q *Queue, found *store.Item) error {
 	return nil
 }
 
-// guardHolder answers an operation for the case that the holder of a unique key seems to be gone, or older than the key:
+// guardHolder returns an operation for the case that the holder of a unique key seems to be gone, or older than the key:
 // the write that made both may not be wholly visible yet. What takes the key then rests on the task as it was read, 0: none,
 // which no write that is under way lets pass. Otherwise the operation is of no kind.
 func guardHolder(key *store.Item, seen int64) store.Op {

@@ -42,7 +42,7 @@ func (s *alarms) over(a *int64, now int64) bool {
 	return true
 }
 
-// next answers the earliest alarm; 0: none.
+// next returns the earliest alarm; 0: none.
 func (s *alarms) next() int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()

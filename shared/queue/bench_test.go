@@ -15,7 +15,7 @@ import (
 	"github.com/millrace/millrace/shared/task"
 )
 
-// openPebble answers an engine on an embedded store, of whose tasks at most limit run at once, all with 0.
+// openPebble returns an engine on an embedded store, of whose tasks at most limit run at once, all with 0.
 func openPebble(b testing.TB, limit int) *queue.Queue {
 	b.Helper()
 	jobs := set()

@@ -26,7 +26,7 @@ const (
 	maxReach = windowFill
 )
 
-// Claim starts up to max tasks, the best that the claimer may run, and answers their leases; none where none is ready.
+// Claim starts up to max tasks, the best that the claimer may run, and returns their leases; none where none is ready.
 // What has fallen due is ready. A claim with a key that was made before with another content is
 // [journal.ErrIdempotencyMismatch].
 func (q *Queue) Claim(ctx context.Context, by Claimer, max int) ([]Lease, error) {
@@ -90,7 +90,7 @@ func (q *Queue) CompleteAndClaim(ctx context.Context, token string, r Result, by
 	return state, leases, err
 }
 
-// nextClaim answers a claim that has chosen; nil where nothing is found at once.
+// nextClaim returns a claim that has chosen; nil where nothing is found at once.
 func (q *Queue) nextClaim(ctx context.Context, by Claimer, max int) (*claim, *joined) {
 	if by.Capacity > 0 {
 		return nil, nil // the place that is given back now is not free yet
@@ -119,7 +119,7 @@ func (q *Queue) nextClaim(ctx context.Context, by Claimer, max int) (*claim, *jo
 	return nil, nil
 }
 
-// claims answers a claim of each queue that the claimer takes from, after making ready what has fallen due; first of all one of
+// claims returns a claim of each queue that the claimer takes from, after making ready what has fallen due; first of all one of
 // each line that is kept for it.
 func (q *Queue) claims(ctx context.Context, by Claimer) ([]*claim, error) {
 	if _, err := q.Promote(ctx); err != nil {
@@ -340,7 +340,7 @@ func (c *claim) unreserve(ctx context.Context) {
 	}
 }
 
-// started answers the leases of a write that has ended with that error.
+// started returns the leases of a write that has ended with that error.
 func (c *claim) started(ctx context.Context, err error) ([]Lease, error) {
 	if err != nil {
 		defer c.unreserve(ctx)

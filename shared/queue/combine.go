@@ -17,7 +17,7 @@ type part interface {
 	// every other error are the part's own, and leave the others alone.
 	prepare(ctx context.Context, lost *store.Conflict) (journal.Change, error)
 
-	// bounds answer at most how many operations the part has and about how many bytes.
+	// bounds return at most how many operations the part has and about how many bytes.
 	bounds() (ops, bytes int)
 
 	// touches names the items that no two parts of one write may have in common.
@@ -157,7 +157,7 @@ func (c *combiner) gather() {
 	}
 }
 
-// take answers the parts of the next write; nil, and the leader is dismissed, where none waits.
+// take returns the parts of the next write; nil, and the leader is dismissed, where none waits.
 func (c *combiner) take() []*joined {
 	c.mu.Lock()
 	defer c.mu.Unlock()

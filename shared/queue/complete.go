@@ -20,7 +20,7 @@ import (
 // MaxMessage is how many bytes of a result's message are kept.
 const MaxMessage = 2000
 
-// Complete ends an attempt and answers the task's state afterwards. The errors [ErrStale] and [ErrNoLease] say that the
+// Complete ends an attempt, and returns the task's state afterwards. The errors [ErrStale] and [ErrNoLease] say that the
 // token is not valid; nothing was changed then.
 func (q *Queue) Complete(ctx context.Context, token string, r Result) (task.State, error) {
 	return q.end(ctx, token, r, 0)
@@ -71,7 +71,7 @@ func (q *Queue) ending(ctx context.Context, token string, r Result, unless int64
 	return &ending{q: q, set: set, token: token, result: r, unless: unless}, nil
 }
 
-// ended answers the task's state after a write that has ended with that error.
+// ended returns the task's state after a write that has ended with that error.
 func (e *ending) ended(ctx context.Context, err error) (task.State, error) {
 	if err == nil || errors.Is(err, ErrStale) || errors.Is(err, ErrNoLease) {
 		e.q.leases.drop(e.token)
@@ -152,7 +152,7 @@ func (e *ending) prepare(ctx context.Context, lost *store.Conflict) (journal.Cha
 	return journal.Change{Events: events, Ops: e.ops}, nil
 }
 
-// decide answers what the result means for the task.
+// decide returns what the result means for the task.
 func (e *ending) decide() task.Step {
 	t, outcome := &e.held.task, e.result.Outcome
 	switch {
@@ -275,7 +275,7 @@ func (q *Queue) permitsFree(ctx context.Context, h *heldLease) {
 	}
 }
 
-// ringsFor answers a ring for each line of the same queue: whichever has the best task, a place is free for it.
+// ringsFor returns a ring for each line of the same queue: whichever has the best task, a place is free for it.
 func (q *Queue) ringsFor(ctx context.Context, line string) []bell.Ring {
 	rings := []bell.Ring{{Queue: line}}
 	all, err := q.lines(ctx)

@@ -10,7 +10,7 @@ import (
 	"github.com/millrace/millrace/shared/task"
 )
 
-// Counts answers how many tasks of each state the jobs have whose paths begin with prefix, by path, as the journal adds
+// Counts returns how many tasks of each state the jobs have whose paths begin with prefix, by path, as the journal adds
 // them up. Those that wait for a time are [task.Waiting], and so are all queued tasks of a job that a rule holds.
 func (q *Queue) Counts(ctx context.Context, prefix string) (map[string]map[task.State]int64, error) {
 	counts := map[string]map[task.State]int64{}

@@ -28,7 +28,7 @@ type crowds struct {
 	waiting map[string][]*asking
 }
 
-// enter lets a claim wait, and answers its turn.
+// enter lets a claim wait and returns its turn.
 func (s *crowds) enter(a *asking) latch {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(a.by.Instance)) // never fails
@@ -45,7 +45,7 @@ func (s *crowds) enter(a *asking) latch {
 	return *turn
 }
 
-// take answers claims that go together with the first one that waits: as many as one write holds, of the same claimer. Nothing
+// take returns claims that go together with the first one that waits: as many as one write holds, of the same claimer. Nothing
 // is claimed for one who has left; none may be left. One with a key goes by itself: the next with that key is to have the same.
 func (s *crowds) take(instance string) (together []*asking, max int) {
 	s.mu.Lock()

@@ -76,7 +76,7 @@ func (d *directory) drop(name string) {
 	delete(d.noted, name)
 }
 
-// lines answers the names of all lines that tasks may wait in.
+// lines returns the names of all lines that tasks may wait in.
 func (q *Queue) lines(ctx context.Context) ([]string, error) {
 	d := &q.known
 	d.mu.Lock()
@@ -98,7 +98,7 @@ func (q *Queue) lines(ctx context.Context) ([]string, error) {
 	return sortedKeys(d.names), nil
 }
 
-// linesNow answers the lines of a queue, those too that another process has just registered: it costs a read where there are
+// linesNow returns the lines of a queue, those too that another process has just registered: it costs a read where there are
 // other processes.
 func (q *Queue) linesNow(ctx context.Context, queue string) ([]string, error) {
 	if q.store.Exclusive() {
@@ -118,7 +118,7 @@ func (q *Queue) linesNow(ctx context.Context, queue string) ([]string, error) {
 	return lines, nil
 }
 
-// linesFor answers the ready indexes that a claimer takes from. Where it names no queues, each claim begins with another.
+// linesFor returns the ready indexes that a claimer takes from. Where it names no queues, each claim begins with another.
 func (q *Queue) linesFor(ctx context.Context, by Claimer) ([]string, error) {
 	if len(by.Queues) > 0 {
 		return by.Queues, nil
@@ -168,13 +168,13 @@ func (q *Queue) served(ctx context.Context, line string) (bool, error) {
 	return slices.ContainsFunc(all, func(by Claimer) bool { return by.runs(job) }), err
 }
 
-// queueOf answers the queue of a ready index.
+// queueOf returns the queue of a ready index.
 func queueOf(line string) string {
 	name, _, _ := splitLine(line)
 	return name
 }
 
-// splitLine answers the queue of a ready index and, where it is of a job that instances run, the job; see [lineOf].
+// splitLine returns the queue of a ready index and, where it is of a job that instances run, the job; see [lineOf].
 func splitLine(line string) (queue, job string, forInstances bool) {
 	at := strings.Index(line, "@/") // no name has a slash, and every path begins with one
 	if at < 0 {

@@ -21,7 +21,7 @@ type dueTimes struct {
 	passed string // the sort key up to which nothing is left
 }
 
-// note takes notice of an entry that was stored, and answers the rings that it needs.
+// note takes notice of an entry that was stored, and returns the rings that it needs.
 func (d *dueTimes) note(q *Queue, p *place) []bell.Ring {
 	at := dueTime(p)
 	if q.store.Exclusive() {
@@ -43,7 +43,7 @@ func (d *dueTimes) note(q *Queue, p *place) []bell.Ring {
 // dueTime reads the time of a due entry's key.
 func dueTime(p *place) int64 { return unstamp(p.key.Sort) }
 
-// Promote makes ready what has fallen due, and answers when something falls due next; zero if nothing does. The error is a
+// Promote makes ready what has fallen due, and returns when something falls due next; zero if nothing does. The error is a
 // [clock.Skew] where the process's clock is off; so it is for every claim then, whose leases others would not hold to.
 func (q *Queue) Promote(ctx context.Context) (next time.Time, err error) {
 	if at, known := q.due.upcoming(); known && q.store.Exclusive() && (at == 0 || at > q.micro()) {
@@ -82,7 +82,7 @@ func (q *Queue) Promote(ctx context.Context) (next time.Time, err error) {
 	}
 }
 
-// dueNext answers when something falls due next, after a look that has found nothing due yet.
+// dueNext returns when something falls due next, after a look that has found nothing due yet.
 func (q *Queue) dueNext(found []place, now int64) time.Time {
 	var first int64
 	if len(found) > 0 {
@@ -105,7 +105,7 @@ func timeOf(micro int64) time.Time {
 	return time.UnixMicro(micro)
 }
 
-// upcoming answers when the next entry falls due; 0: none does.
+// upcoming returns when the next entry falls due; 0: none does.
 func (d *dueTimes) upcoming() (at int64, known bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -118,7 +118,7 @@ func (d *dueTimes) forget() {
 	d.known, d.next, d.passed = false, 0, ""
 }
 
-// begin answers from where to look. Entries that are stored while the look is under way are noted, not forgotten: next
+// begin returns from where to look. Entries that are stored while the look is under way are noted, not forgotten: next
 // begins as none.
 func (d *dueTimes) begin() (from string) {
 	d.mu.Lock()
@@ -143,7 +143,7 @@ func (d *dueTimes) pass(below string) {
 	}
 }
 
-// settle notes that a look has found nothing to be due before first, 0 for nothing at all, and answers when something is: that
+// settle notes that a look has found nothing to be due before first, 0 for nothing at all, and returns when something is: that
 // may have been noted meanwhile. It saves the next look the search over all that was ever due.
 func (d *dueTimes) settle(first, now int64) (next int64) {
 	d.mu.Lock()
@@ -155,7 +155,7 @@ func (d *dueTimes) settle(first, now int64) (next int64) {
 	return d.next
 }
 
-// RingDue rings the bell, with its own delay, for what falls due until then, and answers how often. It is for the cron
+// RingDue rings the bell, with its own delay, for what falls due until then, and returns how often. It is for the cron
 // function, which thereby spares everybody else looking.
 func (q *Queue) RingDue(ctx context.Context, until time.Time) (rung int, err error) {
 	set, err := q.definitions.Current(ctx)

@@ -73,7 +73,7 @@ func (e *entry) turn() string {
 	return e.Job
 }
 
-// lineOf answers which ready index a task of a job waits in. Those that this server runs wait in their queue's; those for
+// lineOf returns which ready index a task of a job waits in. Those that this server runs wait in their queue's; those for
 // instances wait apart by job, since each instance can run some of them only.
 func lineOf(queue string, job definition.Job, declared bool) string {
 	if declared && !job.Target.OnInstance() {
@@ -82,12 +82,12 @@ func lineOf(queue string, job definition.Job, declared bool) string {
 	return queue + "@" + job.Path
 }
 
-// entryVersion answers the version of an entry's item. It stands outside the journal's order, since entries are moved and
+// entryVersion returns the version of an entry's item. It stands outside the journal's order, since entries are moved and
 // taken without an event; it begins anew, higher, with each version of the task, so that no two entries at the same key
 // are mistaken for each other.
 func entryVersion(of int64, changes int64) int64 { return of<<16 | changes }
 
-// put answers the operation that stores the entry at a key.
+// put returns the operation that stores the entry at a key.
 func (e entry) put(key store.Key, cond store.Condition) store.Op {
 	return store.Put(store.Item{Key: key, Version: entryVersion(e.Of, 0), Value: encode(e)}, cond)
 }
@@ -97,5 +97,5 @@ func readPlace(item *store.Item) (place, error) {
 	return p, decode(item, &p.entry)
 }
 
-// order answers the sort key in a held index: by priority, then creation.
+// order returns the sort key in a held index: by priority, then creation.
 func (e *entry) order() string { return byPriority(e.Priority, e.UUID) }

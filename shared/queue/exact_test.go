@@ -20,10 +20,10 @@ import (
 // shared is a store that other processes reach too: the engine then settles everything there.
 type shared struct{ store.Store }
 
-// Exclusive answers false.
+// Exclusive returns false.
 func (shared) Exclusive() bool { return false }
 
-// another answers an engine of another process over the bench's store.
+// another returns an engine of another process over the bench's store.
 func (b *bench) another() *bench {
 	b.t.Helper()
 	o := &bench{t: b.t, store: shared{b.store}, clock: b.clock}

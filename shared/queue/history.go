@@ -86,7 +86,7 @@ func (q *Queue) sweepHistory(ctx context.Context) (removed int, err error) {
 	return removed, nil
 }
 
-// finishedBefore answers the UUIDs of tasks that were finished before a time, "" for others.
+// finishedBefore returns the UUIDs of tasks that were finished before a time, "" for others.
 func finishedBefore(before int64) func(item *store.Item) (uuid string, err error) {
 	return func(item *store.Item) (string, error) {
 		var t task.Task
@@ -149,7 +149,7 @@ func (l *leftover) take(group string) (from string, left bool) {
 	return from, left
 }
 
-// listGroups answers the groups of lists that have something finished in them, but for those of topics.
+// listGroups returns the groups of lists that have something finished in them, but for those of topics.
 func (q *Queue) listGroups(ctx context.Context) ([]string, error) {
 	groups := map[string]bool{}
 	_, err := q.journal.Snapshot(ctx, overview.TaskCountsName, func(path string, value []byte) {

@@ -41,7 +41,7 @@ func remembering(t *testing.T, alone bool, history time.Duration) (*bench, *mete
 	return b, m
 }
 
-// sweeps sweeps once a minute, and answers how many tasks left the history.
+// sweeps sweeps once a minute, and returns how many tasks left the history.
 func (b *bench) sweeps(minutes int) (removed int) {
 	b.t.Helper()
 	for range minutes {

@@ -80,7 +80,7 @@ func (h *holding) also(q *Queue) func() []store.Op {
 	}
 }
 
-// release moves up to max entries of a hold back to their ready indexes, in their order, and answers how many there were.
+// release moves up to max entries of a hold back to their ready indexes, in their order, and returns how many there were.
 func (q *Queue) release(ctx context.Context, hold string, max int) (released int, err error) {
 	for released < max {
 		found, _, err := q.places(ctx, store.Range{

@@ -14,7 +14,7 @@ import (
 // in lines that nobody may look at any more. An entry that is elsewhere is moved, once, by the set that is in force and not
 // by one that is some seconds old: two processes do not pass it to and fro.
 
-// home answers the line in which a task of a job waits, and the job. Where a job is not declared, instances may run its tasks.
+// home returns the line in which a task of a job waits, and the job. Where a job is not declared, instances may run its tasks.
 func home(set *definition.Set, queue, path string) (line string, job definition.Job, declared bool) {
 	job, declared = set.JobOf(path)
 	job.Path = path
@@ -38,7 +38,7 @@ type refresher interface {
 	Refresh(ctx context.Context) (*definition.Set, error)
 }
 
-// inForce answers the set in force, as far as the definitions tell it from one that is some seconds old.
+// inForce returns the set in force, as far as the definitions tell it from one that is some seconds old.
 func (q *Queue) inForce(ctx context.Context) (*definition.Set, error) {
 	if book, ok := q.definitions.(refresher); ok {
 		return book.Refresh(ctx)
@@ -46,7 +46,7 @@ func (q *Queue) inForce(ctx context.Context) (*definition.Set, error) {
 	return q.definitions.Current(ctx)
 }
 
-// homeOf answers the line of a picked task, and its job: by the set in force if it seems to be another than where it was
+// homeOf returns the line of a picked task, and its job: by the set in force if it seems to be another than where it was
 // picked, or if the job seems to be gone. So a claim reads that set once at most, and never where everything is in its place.
 func (c *claim) homeOf(ctx context.Context, p *place, t *task.Task) (line string, job definition.Job, declared bool, err error) {
 	line, job, declared = home(c.set, t.Queue, t.Job)

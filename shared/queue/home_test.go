@@ -60,7 +60,7 @@ func server(topics ...string) *definition.Set {
 	return d
 }
 
-// declaredIn answers an engine whose definitions are those of a book, alone or over a store that others share.
+// declaredIn returns an engine whose definitions are those of a book, alone or over a store that others share.
 func declaredIn(t *testing.T, alone bool, set *definition.Set) (*bench, *book) {
 	t.Helper()
 	d := &book{old: set, inForce: set}
@@ -91,7 +91,7 @@ func (b *bench) byInstance(n int) []queue.Lease {
 	return leases
 }
 
-// ids answers the tasks of leases.
+// ids returns the tasks of leases.
 func ids(leases []queue.Lease) (all []task.ID) {
 	for i := range leases {
 		all = append(all, leases[i].Task.ID)

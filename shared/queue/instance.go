@@ -10,7 +10,7 @@ import (
 	"github.com/millrace/millrace/shared/task"
 )
 
-// Running answers how many tasks each instance runs, by its name as a [Claimer]; those that run none are not there. It
+// Running returns how many tasks each instance runs, by its name as a [Claimer]; those that run none are not there. It
 // reads every lease.
 func (q *Queue) Running(ctx context.Context) (map[string]int, error) {
 	running := map[string]int{}
@@ -59,7 +59,7 @@ func (q *Queue) Refused(ctx context.Context, token string, outcome Outcome) erro
 	return unavailable("note a refused result", err)
 }
 
-// Dialect answers which words speak of the task of a lease. One that is gone was of a topic.
+// Dialect returns which words speak of the task of a lease. One that is gone was of a topic.
 func (q *Queue) Dialect(ctx context.Context, token string) (task.Dialect, error) {
 	uuid, _, err := parseToken(token)
 	if err != nil {

@@ -21,7 +21,7 @@ type JobListing struct {
 	Match   func(*task.Task) bool // nil: all
 }
 
-// Jobs answers tasks of topics. A page costs a query of each of sixteen partitions, or of one where a topic is given.
+// Jobs returns tasks of topics. A page costs a query of each of sixteen partitions, or of one where a topic is given.
 func (q *Queue) Jobs(ctx context.Context, l JobListing) (Page, error) {
 	if l.Limit < 1 || l.Limit > maxList {
 		return Page{}, fmt.Errorf("%w: limit %d, want 1 to %d", ErrInvalid, l.Limit, maxList)
@@ -40,7 +40,7 @@ func (q *Queue) Jobs(ctx context.Context, l JobListing) (Page, error) {
 	return m.page(ctx)
 }
 
-// checkCursor answers an error for what no page ended with: a UUID, after a time where it is of the history.
+// checkCursor returns an error for what no page ended with: a UUID, after a time where it is of the history.
 func (l *JobListing) checkCursor() error {
 	if l.Cursor == "" {
 		return nil
@@ -55,7 +55,7 @@ func (l *JobListing) checkCursor() error {
 	return nil
 }
 
-// run answers the tasks of a group from the cursor on.
+// run returns the tasks of a group from the cursor on.
 func (l *JobListing) run(group string) *run {
 	r := &run{group: group, more: true, span: store.Range{
 		Table: store.Work, Partition: groupPartition(task.GroupHash(group)), Limit: min(max(l.Limit, 25), listPage),
@@ -111,10 +111,10 @@ func (m *merge) page(ctx context.Context) (Page, error) {
 	}
 }
 
-// at answers a task's sort key.
+// at returns a task's sort key.
 func (m *merge) at(t *task.Task) string { return m.l.CursorAfter(t) }
 
-// CursorAfter answers the cursor from which the list goes on behind a task of it.
+// CursorAfter returns the cursor from which the list goes on behind a task of it.
 func (l *JobListing) CursorAfter(t *task.Task) string {
 	if l.History {
 		return historyKey(t).Sort
@@ -174,7 +174,7 @@ func (m *merge) wanted(job string, state task.State) bool {
 	return (m.l.Topic == "" || m.l.Topic == job) && slices.Contains(m.l.States, state)
 }
 
-// past answers the tasks of entries of the history, of those that may be wanted and were not removed meanwhile.
+// past returns the tasks of entries of the history, of those that may be wanted and were not removed meanwhile.
 func (m *merge) past(ctx context.Context, entries []store.Item) ([]store.Item, error) {
 	var tasks []store.Item
 	for chunk := range slices.Chunk(entries, historyChunk) {
@@ -207,8 +207,8 @@ func (m *merge) past(ctx context.Context, entries []store.Item) ([]store.Item, e
 // historyChunk is how many tasks of the history are read at once.
 const historyChunk = 50
 
-// TopicOf answers the topic of a job's path; ok is false where it is no topic's.
+// TopicOf returns the topic of a job's path; ok is false where it is no topic's.
 func TopicOf(job string) (topic string, ok bool) { return strings.CutPrefix(job, topicRoot) }
 
-// TopicPath answers the path of a topic's job.
+// TopicPath returns the path of a topic's job.
 func TopicPath(topic string) string { return topicRoot + topic }

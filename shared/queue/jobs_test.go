@@ -54,7 +54,7 @@ func (b *bench) end(l queue.Lease, r queue.Result) task.State {
 	return state
 }
 
-// events answers what was told of a task, in order.
+// events returns what was told of a task, in order.
 func (b *bench) events(id task.ID) []string {
 	b.t.Helper()
 	a, err := b.journal.ReadAfter(b.t.Context(), journal.Request{Match: func(e *event.Event) bool { return e.Key.TaskID == string(id) }})
@@ -170,7 +170,7 @@ func TestSuccessLeavesNoHistoryUnlessKept(t *testing.T) {
 	}
 }
 
-// list answers the ids of all pages of two.
+// list returns the ids of all pages of two.
 func (b *bench) list(l queue.JobListing) []task.ID {
 	b.t.Helper()
 	var ids []task.ID

@@ -87,7 +87,7 @@ func digest(a, b string) string {
 // maxName is how long a text may be to stand in a key as it is.
 const maxName = 900
 
-// fit answers a text that fits in a key: itself, or its beginning and its hash.
+// fit returns a text that fits in a key: itself, or its beginning and its hash.
 func fit(text string) string {
 	if text == "" {
 		return "-"
@@ -106,7 +106,7 @@ func fit(text string) string {
 // stampLen is how long a time in a key is.
 const stampLen = 14
 
-// stamp answers a time in microseconds, or a virtual one, so that texts sort as numbers do.
+// stamp returns a time in microseconds, or a virtual one, so that texts sort as numbers do.
 func stamp(n int64) string { return hexadecimal(uint64(max(n, 0)), stampLen) }
 
 // unstamp reads the time that a sort key or a rank begins with; 0 if it begins with none.
@@ -115,7 +115,7 @@ func unstamp(text string) int64 {
 	return n
 }
 
-// hexadecimal answers the last digits of a number, with zeros before it.
+// hexadecimal returns the last digits of a number, with zeros before it.
 func hexadecimal(n uint64, digits int) string {
 	var text [16]byte
 	for i := digits - 1; i >= 0; i-- {

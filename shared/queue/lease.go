@@ -31,7 +31,7 @@ type lease struct {
 	Allowed time.Duration `json:"al,omitempty"`
 }
 
-// allLeases answers the items of all leases.
+// allLeases returns the items of all leases.
 func (q *Queue) allLeases(ctx context.Context) iter.Seq2[*store.Item, error] {
 	return func(yield func(*store.Item, error) bool) {
 		for _, shard := range leaseShards {
@@ -55,7 +55,7 @@ func (q *Queue) newToken(uuid string, attempt int) string {
 	return uuid + "." + strconv.Itoa(attempt) + "." + hex.EncodeToString(secret[:])
 }
 
-// parseToken answers what a token names. The error is [ErrNoLease].
+// parseToken returns what a token names. The error is [ErrNoLease].
 func parseToken(token string) (uuid string, attempt int, err error) {
 	uuid, rest, ok := strings.Cut(token, ".")
 	number, secret, also := strings.Cut(rest, ".")
@@ -180,7 +180,7 @@ func (q *Queue) prolong(ctx context.Context, l *lease, t *task.Task) error {
 	return nil
 }
 
-// ranOut answers how an attempt ended whose lease ran out.
+// ranOut returns how an attempt ended whose lease ran out.
 func (l *lease) ranOut() Result {
 	if l.Allowed > 0 {
 		return Result{Outcome: Failed, Message: "it took longer than the " + l.Allowed.String() + " allowed"}
@@ -194,7 +194,7 @@ func (q *Queue) AppendLog(ctx context.Context, token string, lines []Line) error
 	return err
 }
 
-// Progress answers what the newest heartbeat of a running task told; nil if nothing.
+// Progress returns what the newest heartbeat of a running task told; nil if nothing.
 func (q *Queue) Progress(ctx context.Context, id task.ID) (*Progress, error) {
 	t, _, err := q.load(ctx, id.UUID())
 	if err != nil || t.State != task.Running {

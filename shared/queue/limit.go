@@ -104,7 +104,7 @@ func (pool *permitPool) take(c *definition.Queue, key *task.Concurrency) ([]perm
 	return permits, nothing
 }
 
-// ofQueue answers a place of the queue, reserved if claims of this process choose them side by side.
+// ofQueue returns a place of the queue, reserved if claims of this process choose them side by side.
 func (pool *permitPool) ofQueue(c *definition.Queue) (permit, bool) {
 	what := queueLimit(c.Name)
 	if pool.shared == nil {

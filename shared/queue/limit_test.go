@@ -35,7 +35,7 @@ func (s *slow) Write(ctx context.Context, w store.Write) error {
 	return s.Store.Write(ctx, w)
 }
 
-// limited answers an engine on a slow store, with n tasks in a queue of which limit run at once.
+// limited returns an engine on a slow store, with n tasks in a queue of which limit run at once.
 func limited(t *testing.T, n, limit int) (*queue.Queue, *slow) {
 	t.Helper()
 	set := ways()

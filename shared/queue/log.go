@@ -83,7 +83,7 @@ func (q *Queue) logLine(line Line) logged {
 	return logged{At: at.UnixMicro(), Level: cmp.Or(line.Level, "info"), Message: message}
 }
 
-// Logs answers lines of a task's log, in their order.
+// Logs returns lines of a task's log, in their order.
 func (q *Queue) Logs(ctx context.Context, id task.ID, l LogQuery) (LogPage, error) {
 	t, _, err := q.load(ctx, id.UUID())
 	if err != nil {
@@ -131,7 +131,7 @@ func (p *LogPage) take(item *store.Item, skip int, l *LogQuery) (full bool, err 
 	return false, nil
 }
 
-// parseLogCursor answers the chunk to begin with and how many of its lines were read.
+// parseLogCursor returns the chunk to begin with and how many of its lines were read.
 func parseLogCursor(cursor string) (sort string, skip int, err error) {
 	if cursor == "" {
 		return "", 0, nil

@@ -72,7 +72,7 @@ func (q *Queue) moveIn(ctx context.Context, set *definition.Set, name string, fo
 	return q.carry(ctx, way)
 }
 
-// ranksOf answers where entries belong in the ready index: a stand-in at the rank that it was given, the others at new ones.
+// ranksOf returns where entries belong in the ready index: a stand-in at the rank that it was given, the others at new ones.
 func (q *Queue) ranksOf(ctx context.Context, c definition.Queue, found []place, entries []entry) ([]string, error) {
 	ranks := make([]string, len(found))
 	var fresh []entry

@@ -15,10 +15,10 @@ type occupied struct {
 	keyed []keyedPlace // those of them that a claim with a key has taken
 }
 
-// count answers how many places are taken.
+// count returns how many places are taken.
 func (o *occupied) count() int { return o.n }
 
-// with answers the places that are taken in either; other may be nil.
+// with returns the places that are taken in either; other may be nil.
 func (o *occupied) with(other *occupied) *occupied {
 	if other == nil {
 		return o
@@ -36,7 +36,7 @@ func (o *occupied) clone() *occupied {
 	return &occupied{slices.Clone(o.words), o.n, slices.Clone(o.keyed)}
 }
 
-// lowest answers the first free place below limit. None is below a limit that was higher when so many were taken.
+// lowest returns the first free place below limit. None is below a limit that was higher when so many were taken.
 func (o *occupied) lowest(limit int) (number int, ok bool) {
 	if o.n >= limit {
 		return 0, false

@@ -53,7 +53,7 @@ func (a *addition) remember(ctx context.Context) error {
 	return unavailable("remember an answer", err)
 }
 
-// replay answers what an earlier request with the same key was answered: the tasks that it made as they were then, and those
+// replay returns what an earlier request with the same key was answered: the tasks that it made as they were then, and those
 // that were there already as they are now.
 func (a *addition) replay(ctx context.Context, found *store.Item) error {
 	if found.Expires.Before(a.q.now()) {
@@ -85,7 +85,7 @@ func (a *addition) replay(ctx context.Context, found *store.Item) error {
 	return nil
 }
 
-// there answers a task as it is, or as it is given where it has left the history.
+// there returns a task as it is, or as it is given where it has left the history.
 func (q *Queue) there(ctx context.Context, gone task.Task) (task.Task, error) {
 	t, _, err := q.load(ctx, gone.ID.UUID())
 	if errors.Is(err, ErrNoTask) {

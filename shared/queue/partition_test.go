@@ -12,7 +12,7 @@ import (
 	"github.com/millrace/millrace/shared/task"
 )
 
-// late tells a result as a server does for a worker elsewhere, and answers the messages of the task's log and the error.
+// late tells a result as a server does for a worker elsewhere, and returns the messages of the task's log and the error.
 func (b *bench) late(l queue.Lease, outcome queue.Outcome) (log []string, refused error) {
 	b.t.Helper()
 	_, refused = b.Complete(b.t.Context(), l.Token, queue.Result{Outcome: outcome})

@@ -29,7 +29,7 @@ func (p *paused) pause() {
 	}
 }
 
-// Query answers what was there before the pause.
+// Query returns what was there before the pause.
 func (p *paused) Query(ctx context.Context, r store.Range) (store.Page, error) {
 	page, err := p.Store.Query(ctx, r)
 	if p.read != "" && strings.HasPrefix(r.Partition, p.read) && len(page.Items) > 0 {
@@ -46,7 +46,7 @@ func (p *paused) Write(ctx context.Context, w store.Write) error {
 	return p.Store.Write(ctx, w)
 }
 
-// beside answers an engine of another process whose clock stands still from now on, and that is paused at that point.
+// beside returns an engine of another process whose clock stands still from now on, and that is paused at that point.
 func (b *bench) beside(read string, meanwhile func()) *bench {
 	b.t.Helper()
 	o := &bench{t: b.t, store: &paused{b.store, read, meanwhile}, clock: &clock{b.clock.t}}

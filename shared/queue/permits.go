@@ -22,7 +22,7 @@ type permits struct {
 // maxPermits is how many limits are remembered.
 const maxPermits = 4096
 
-// usedPermits answers the places that are taken, for the caller to keep.
+// usedPermits returns the places that are taken, for the caller to keep.
 func (q *Queue) usedPermits(ctx context.Context, what string) (*occupied, error) {
 	if !q.store.Exclusive() {
 		return q.readPermits(ctx, what)

@@ -10,7 +10,7 @@ import (
 	"github.com/millrace/millrace/shared/store"
 )
 
-// pick answers the best entries of the lines that nobody else is starting, at most as many as are wanted. The lines of a queue
+// pick returns the best entries of the lines that nobody else is starting, at most as many as are wanted. The lines of a queue
 // are one order: ranks are compared over all of them.
 func (c *claim) pick(ctx context.Context) ([]place, error) {
 	switch {
@@ -23,7 +23,7 @@ func (c *claim) pick(ctx context.Context) ([]place, error) {
 	}
 }
 
-// first answers the head of an ordered queue of which nothing runs, if the claimer may run it. It is read from the store, and
+// first returns the head of an ordered queue of which nothing runs, if the claimer may run it. It is read from the store, and
 // after the limit: the task that runs may come back to its place at any time, and nothing may overtake it then. It costs a read
 // of each line of the queue.
 //
@@ -153,7 +153,7 @@ func (c *claim) win(ctx context.Context) ([]place, error) {
 	}
 }
 
-// beyond answers where to look behind entries and what is marked with them.
+// beyond returns where to look behind entries and what is marked with them.
 func (q *Queue) beyond(places []place) (from string) {
 	last := places[len(places)-1].key.Sort
 	for _, p := range places {
@@ -231,7 +231,7 @@ func untaken(places []place, now int64) []place {
 	return free
 }
 
-// behind answers the entries but those that a rival has marked; without a mark, but the one that was lost.
+// behind returns the entries but those that a rival has marked; without a mark, but the one that was lost.
 func behind(places []place, rival *taken, lost place) []place {
 	to := lost.key.Sort
 	if rival != nil {
@@ -240,7 +240,7 @@ func behind(places []place, rival *taken, lost place) []place {
 	return slices.DeleteFunc(places, func(p place) bool { return p.key.Partition == lost.key.Partition && p.key.Sort <= to })
 }
 
-// mark marks a block, in each of its lines, and answers what was lost; nil if the block is won. Race: of several claimers that
+// mark marks a block, in each of its lines, and returns what was lost; nil if the block is won. Race: of several claimers that
 // read the same head, the entry's version lets one through.
 func (q *Queue) mark(ctx context.Context, block []place) (lost *place, rival *taken, err error) {
 	firsts := marked(block, q.micro()+takenFor.Microseconds())
@@ -283,7 +283,7 @@ func (q *Queue) unmark(ctx context.Context, left []place) {
 	}
 }
 
-// marked marks the first entry of each line of a block as taken up to its last one, and answers them.
+// marked marks the first entry of each line of a block as taken up to its last one and returns them.
 func marked(block []place, until int64) (firsts []*place) {
 	for i := range block {
 		p := &block[i]

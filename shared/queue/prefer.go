@@ -22,11 +22,11 @@ import (
 // PreferFor is how long a task is kept for the instance that it prefers.
 const PreferFor = 5 * time.Second
 
-// preferred answers the index of those entries of a line that are kept for an instance. It is not among the lines: who claims
+// preferred returns the index of those entries of a line that are kept for an instance. It is not among the lines: who claims
 // finds it among the rules, which are read anyway, so that names that nobody uses any more cost nothing.
 func preferred(line, name string) string { return line + "\n" + name }
 
-// splitPreferred answers the line and the name; no path has a control character.
+// splitPreferred returns the line and the name; no path has a control character.
 func splitPreferred(line string) (home, name string) {
 	home, name, _ = strings.Cut(line, "\n")
 	return home, name
@@ -43,7 +43,7 @@ func (q *Queue) offers(set *definition.Set) *offers {
 	return &offers{q: q, set: set, room: map[[2]string]int{}}
 }
 
-// offer turns an entry that becomes ready into one that is kept for an instance, and answers its stand-in; both are nil where
+// offer turns an entry that becomes ready into one that is kept for an instance, and returns its stand-in; both are nil where
 // there is no hint.
 func (o *offers) offer(ctx context.Context, e *entry, rank string) (kept, standIn *place, err error) {
 	if e.Prefer == "" || !forInstances(e.line()) || o.set.QueueOf(e.Queue).Type == definition.Ordered {
@@ -74,7 +74,7 @@ func (o *offers) offer(ctx context.Context, e *entry, rank string) (kept, standI
 // plenty is room without a limit.
 const plenty = 1 << 30
 
-// roomAt answers how many tasks of a job the instances of a name could start now.
+// roomAt returns how many tasks of a job the instances of a name could start now.
 func (q *Queue) roomAt(ctx context.Context, name, job string) (room int, err error) {
 	if q.instances == nil {
 		return plenty, nil
@@ -124,7 +124,7 @@ func (q *Queue) passOn(ctx context.Context, by *Claimer, rules ruleSet) error {
 	return nil
 }
 
-// twin answers the operation that removes the other entry of a task that prefers an instance, if it has two.
+// twin returns the operation that removes the other entry of a task that prefers an instance, if it has two.
 func (p *place) twin() []store.Op {
 	switch {
 	case p.Until > 0:
@@ -135,13 +135,13 @@ func (p *place) twin() []store.Op {
 	return nil
 }
 
-// home answers the line that an entry is of: where it stands, or where it would if it were not kept for an instance.
+// home returns the line that an entry is of: where it stands, or where it would if it were not kept for an instance.
 func (e *entry) home() string {
 	line, _ := splitPreferred(e.line())
 	return line
 }
 
-// single answers an entry as it is without a hint.
+// single returns an entry as it is without a hint.
 func (e entry) single() entry {
 	if e.Line != "" {
 		e.Line, _ = splitPreferred(e.Line)
@@ -166,7 +166,7 @@ func (q *Queue) signpost(ctx context.Context, line string) error {
 	return unavailable("say that tasks prefer an instance", err)
 }
 
-// preferring answers the lines that are kept for a claimer. They are the first that it takes from.
+// preferring returns the lines that are kept for a claimer. They are the first that it takes from.
 func (s ruleSet) preferring(by *Claimer) (lines []string) {
 	if by.Name == "" {
 		return nil
@@ -224,7 +224,7 @@ func leftovers(found []place, old int64) (ops []store.Op) {
 	return ops
 }
 
-// prefers answers the name that the entry of a task carries: until its first attempt.
+// prefers returns the name that the entry of a task carries: until its first attempt.
 func prefers(t *task.Task) string {
 	if t.Attempt > 0 {
 		return ""

@@ -22,7 +22,7 @@ type preferring struct {
 	instances []queue.Claimer
 }
 
-// instance answers an instance of that name that runs every topic.
+// instance returns an instance of that name that runs every topic.
 func instance(name string, capacity int) queue.Claimer {
 	return queue.Claimer{Instance: name + "/1", Name: name, Capacity: capacity, Jobs: []string{"/topics/**"}}
 }

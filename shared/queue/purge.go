@@ -12,7 +12,7 @@ import (
 // purgeBatch is how many tasks one write of a purge drops: what fits beside their entries.
 const purgeBatch = MaxBatch - 4
 
-// Purge drops the tasks of a queue, or of a family of queues, that wait, for whatever they wait, and answers how many there
+// Purge drops the tasks of a queue, or of a family of queues, that wait, for whatever they wait, and returns how many there
 // were. Those that run go on. What is enqueued meanwhile may be dropped or not. Each batch is one write; cut off, a purge has
 // dropped what it counted.
 func (q *Queue) Purge(ctx context.Context, name string) (dropped int, err error) {
@@ -34,7 +34,7 @@ func (q *Queue) Purge(ctx context.Context, name string) (dropped int, err error)
 	return dropped, nil
 }
 
-// indexesOf answers the partitions in which entries of a queue may be. Entries move from those that are due and held to the
+// indexesOf returns the partitions in which entries of a queue may be. Entries move from those that are due and held to the
 // ready ones, so that the ready ones come last.
 func (q *Queue) indexesOf(ctx context.Context, name string) ([]string, error) {
 	lines, err := q.linesOf(ctx, name)

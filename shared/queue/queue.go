@@ -23,7 +23,7 @@ import (
 	"github.com/millrace/millrace/shared/task"
 )
 
-// Definitions answer the set in force. It may be some seconds old.
+// Definitions return the set in force. It may be some seconds old.
 type Definitions interface {
 	Current(ctx context.Context) (*definition.Set, error)
 }
@@ -38,7 +38,7 @@ type Options struct {
 	Now         func() time.Time // default: that of Clock
 	Log         *slog.Logger     // default: discards
 	Random      io.Reader        // what ids and tokens are made of; default crypto/rand
-	// Instances answers those that may be given tasks. Default: every job has one, and every name that a task prefers.
+	// Instances returns those that may be given tasks. Default: every job has one, and every name that a task prefers.
 	Instances func(ctx context.Context) ([]Claimer, error)
 	// Heard is told who holds a lease when its holder sends a heartbeat or says how the task ended. Default: nobody is.
 	Heard   func(ctx context.Context, instance string)
@@ -85,7 +85,7 @@ type Queue struct {
 	alarms    alarms
 }
 
-// Open answers a Queue. Nothing is read or written yet.
+// Open returns a Queue. Nothing is read or written yet.
 func Open(o Options) *Queue {
 	q := &Queue{
 		journal: o.Journal, definitions: o.Definitions, bell: o.Bell, clock: o.Clock, now: o.Now, log: o.Log,
@@ -114,7 +114,7 @@ func Open(o Options) *Queue {
 	return q
 }
 
-// micro answers the time in microseconds since 1970.
+// micro returns the time in microseconds since 1970.
 func (q *Queue) micro() int64 { return q.now().UnixMicro() }
 
 // mayDecide returns nil if this process may decide by its clock what falls due and which leases are over, for all others.
@@ -132,7 +132,7 @@ func (q *Queue) compareClock(ctx context.Context) error {
 	return unavailable("compare this process's clock", err)
 }
 
-// created answers the time in microseconds, each time a later one.
+// created returns the time in microseconds, each time a later one.
 func (q *Queue) created() int64 {
 	for {
 		last := q.last.Load()
@@ -143,7 +143,7 @@ func (q *Queue) created() int64 {
 	}
 }
 
-// token answers a name that no other write ever has.
+// token returns a name that no other write ever has.
 func (q *Queue) token() string { return q.process + strconv.FormatUint(q.tokens.Add(1), 36) }
 
 func (q *Queue) randomBytes(b []byte) {
@@ -196,7 +196,7 @@ func (q *Queue) load(ctx context.Context, uuid string) (t task.Task, version int
 	return t, items[0].Version, decode(items[0], &t)
 }
 
-// Get answers a task with its payload. The error is [ErrNoTask] if there is none with exactly this id.
+// Get returns a task with its payload. The error is [ErrNoTask] if there is none with exactly this id.
 func (q *Queue) Get(ctx context.Context, id task.ID) (task.Task, error) {
 	t, _, err := q.load(ctx, id.UUID())
 	if err != nil {
@@ -267,7 +267,7 @@ func (l *listeners) tell(token string) {
 	}
 }
 
-// StopRequested answers a channel that is closed when a stop of the task with that lease is asked for in this process, and
+// StopRequested returns a channel that is closed when a stop of the task with that lease is asked for in this process, and
 // a function that ends the interest in it. Heartbeats tell of every other request.
 func (q *Queue) StopRequested(token string) (asked <-chan struct{}, done func()) {
 	l := &q.stopped

@@ -16,7 +16,7 @@ func byPriority(priority int64, uuid string) string {
 // byTurn ranks by a turn, see turn.go.
 func byTurn(turn int64, uuid string) string { return stamp(turn) + uuid }
 
-// ranks answers where entries of one queue belong in its ready index.
+// ranks returns where entries of one queue belong in its ready index.
 func (q *Queue) ranks(ctx context.Context, c definition.Queue, entries []entry) ([]string, error) {
 	ranks := make([]string, len(entries))
 	switch c.Type {

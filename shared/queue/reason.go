@@ -29,7 +29,7 @@ const (
 	ReasonNext       = "next"        // it is the next of its queue
 )
 
-// ReasonCodes answers all codes of a [Reason].
+// ReasonCodes returns all codes of a [Reason].
 func ReasonCodes() []string {
 	return []string{
 		ReasonRunning, ReasonStopping, ReasonFinished, ReasonMissing, ReasonDelayed, ReasonRetrying, ReasonPaused, ReasonBlocked,
@@ -37,7 +37,7 @@ func ReasonCodes() []string {
 	}
 }
 
-// Why answers why a task is not running, or that it is, in one sentence.
+// Why returns why a task is not running, or that it is, in one sentence.
 func (q *Queue) Why(ctx context.Context, id task.ID) (Reason, error) {
 	t, err := q.Get(ctx, id)
 	if err != nil {

@@ -22,7 +22,7 @@ type keyedPlace struct {
 // markLen is how long each half of a mark is.
 const markLen = 16
 
-// markOf answers what a place says of the claim that took it: the key's digest, then the content's; empty without a key.
+// markOf returns what a place says of the claim that took it: the key's digest, then the content's; empty without a key.
 func markOf(once *Once) string {
 	if once == nil {
 		return ""
@@ -30,7 +30,7 @@ func markOf(once *Once) string {
 	return once.Digest()[:markLen] + hex.EncodeToString(once.Fingerprint[:])[:markLen]
 }
 
-// holder answers what the item of a permit holds that a lease takes.
+// holder returns what the item of a permit holds that a lease takes.
 func (r *room) holder(p *permit, token string) string {
 	if r == nil || r.mark == "" || p.What != r.what {
 		return token
@@ -52,7 +52,7 @@ func (r *room) repeats() bool {
 	return len(tokens) > 0 && !r.began
 }
 
-// repeated answers the leases of the same claim, as far as is known. The error says that the key was used with another content.
+// repeated returns the leases of the same claim, as far as is known. The error says that the key was used with another content.
 func (r *room) repeated() (tokens []string, err error) {
 	if r == nil || r.mark == "" || r.used == nil {
 		return nil, nil
@@ -81,7 +81,7 @@ func (q *Queue) claimOnce(ctx context.Context, by Claimer, max int) ([]Lease, er
 	return leases, err
 }
 
-// again answers the leases that the same claim was given and that are still held, each extended.
+// again returns the leases that the same claim was given and that are still held, each extended.
 func (q *Queue) again(ctx context.Context, at *room) (leases []Lease, err error) {
 	if at.mark == "" {
 		return nil, nil
@@ -104,7 +104,7 @@ func (q *Queue) again(ctx context.Context, at *room) (leases []Lease, err error)
 	return leases, err
 }
 
-// extended extends a lease and answers it.
+// extended extends a lease and returns it.
 func (q *Queue) extended(ctx context.Context, token string) (Lease, error) {
 	alive, err := q.Heartbeat(ctx, token, Beat{})
 	if err != nil {

@@ -25,7 +25,7 @@ func keyed(key string, capacity int) queue.Claimer {
 	return queue.Claimer{Instance: "w/1", Capacity: capacity, Jobs: []string{"/far"}, Once: &queue.Once{Scope: "test", Key: key}}
 }
 
-// what answers the tasks of leases, with their tokens and attempts.
+// what returns the tasks of leases, with their tokens and attempts.
 func what(leases []queue.Lease) []string {
 	var all []string
 	for _, l := range leases {
@@ -99,7 +99,7 @@ func TestARepeatedClaimIsGivenTheSame(t *testing.T) {
 	})
 }
 
-// restarted answers a process that comes after this one, on the same store.
+// restarted returns a process that comes after this one, on the same store.
 func (b *bench) restarted() *queue.Queue {
 	j := journal.Open(b.store, journal.Options{Now: b.clock.now})
 	b.t.Cleanup(func() { _ = j.Close() })

@@ -41,12 +41,12 @@ type New struct {
 	Thrown     task.OnThrown
 }
 
-// ID answers the id of a request that has Same.
+// ID returns the id of a request that has Same.
 func (n *New) ID() task.ID {
 	return task.NewID(n.Prefix, n.listedUnder(), n.NotBefore.UnixMicro(), task.GroupHash(n.Job+"\x00"+n.Same))
 }
 
-// listedUnder answers the group.
+// listedUnder returns the group.
 func (n *New) listedUnder() string { return cmp.Or(n.Group, topicGroup(n.Job), n.Job) }
 
 // Added is the answer to one [New].
@@ -186,7 +186,7 @@ type Rules struct {
 	Block time.Time `json:"block,omitzero"`
 }
 
-// State answers run, pause or block; block wins (seed 002).
+// State returns run, pause or block; block wins (seed 002).
 func (r Rules) State() string {
 	switch {
 	case !r.Block.IsZero():

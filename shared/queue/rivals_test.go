@@ -67,7 +67,7 @@ type starts struct {
 	times map[task.ID]int
 }
 
-// add notes the starts of a claim, and answers how many tasks were started so far.
+// add notes the starts of a claim, and returns how many tasks were started so far.
 func (s *starts) add(leases []queue.Lease) (tasks int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

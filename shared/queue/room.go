@@ -41,12 +41,12 @@ func (r *room) read(ctx context.Context, q *Queue) (err error) {
 	return err
 }
 
-// roomOf answers the places of a claimer that names a capacity.
+// roomOf returns the places of a claimer that names a capacity.
 func roomOf(by *Claimer) *room {
 	return &room{what: instanceLimit(by.Instance), limit: by.Capacity, mark: markOf(by.Once)}
 }
 
-// roomFor answers for how many of max tasks a claimer has room. It costs one read, and another where there is none.
+// roomFor returns for how many of max tasks a claimer has room. It costs one read, and another where there is none.
 func (q *Queue) roomFor(ctx context.Context, r *room, by *Claimer, max int) (int, error) {
 	if r == nil {
 		return max, nil

@@ -33,7 +33,7 @@ type rulebook struct {
 	known ruleSet // nil: to be read; only trusted where no other process changes them
 }
 
-// read answers the rules in force: read anew for each claim, unless only this process can change them.
+// read returns the rules in force: read anew for each claim, unless only this process can change them.
 func (b *rulebook) read(ctx context.Context, q *Queue) (ruleSet, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -138,7 +138,7 @@ func ruled(r Rules) event.Event {
 	return event.Event{Type: "JobStateChanged", Key: event.Key{Path: r.Path}, Fields: []byte(`"state":"` + r.State() + `"`)}
 }
 
-// Rules answers the rules in force whose path begins with prefix, by path.
+// Rules returns the rules in force whose path begins with prefix, by path.
 func (q *Queue) Rules(ctx context.Context, prefix string) ([]Rules, error) {
 	set, err := q.rules.read(ctx, q)
 	if err != nil {

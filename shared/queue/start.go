@@ -50,7 +50,7 @@ func (c *claim) private() bool {
 		!slices.ContainsFunc(c.picks, func(p place) bool { return p.Limit > 0 || p.Late != "" })
 }
 
-// opsOf answers how many operations the start of a pick has at most.
+// opsOf returns how many operations the start of a pick has at most.
 func (c *claim) opsOf(p *place) int {
 	ops := 3
 	if c.permits.at != nil {

@@ -46,7 +46,7 @@ func (s *Statistics) Add(more Statistics) {
 	s.add(&d)
 }
 
-// Statistics answers those of the jobs whose paths begin with prefix, by path.
+// Statistics returns those of the jobs whose paths begin with prefix, by path.
 func (q *Queue) Statistics(ctx context.Context, prefix string) (map[string]Statistics, error) {
 	all := map[string]Statistics{}
 	_, err := q.journal.Snapshot(ctx, overview.WorkName, func(key string, value []byte) {
@@ -61,7 +61,7 @@ func (q *Queue) Statistics(ctx context.Context, prefix string) (map[string]Stati
 	return all, err
 }
 
-// QueueStatistics answers those of the queues, by name: of the jobs that belong to them as they are declared now.
+// QueueStatistics returns those of the queues, by name: of the jobs that belong to them as they are declared now.
 func (q *Queue) QueueStatistics(ctx context.Context) (map[string]Statistics, error) {
 	set, err := q.definitions.Current(ctx)
 	if err != nil {

@@ -72,7 +72,7 @@ func (q *Queue) ringLines(ctx context.Context, name string) error {
 	return nil
 }
 
-// linesOf answers the ready indexes of a queue, or of all queues of a family.
+// linesOf returns the ready indexes of a queue, or of all queues of a family.
 func (q *Queue) linesOf(ctx context.Context, name string) ([]string, error) {
 	all, err := q.lines(ctx)
 	if err != nil {
@@ -91,7 +91,7 @@ func (q *Queue) linesOf(ctx context.Context, name string) ([]string, error) {
 	return lines, nil
 }
 
-// meant answers which queues a name means: the one that has it, or the members of that family.
+// meant returns which queues a name means: the one that has it, or the members of that family.
 func (q *Queue) meant(ctx context.Context, name string) (means func(queue string) bool, err error) {
 	set, err := q.definitions.Current(ctx)
 	return func(queue string) bool {
@@ -100,7 +100,7 @@ func (q *Queue) meant(ctx context.Context, name string) (means func(queue string
 	}, err
 }
 
-// Suspended answers the queues and the families of queues that are suspended, each by its own name, and since when.
+// Suspended returns the queues and the families of queues that are suspended, each by its own name, and since when.
 func (q *Queue) Suspended(ctx context.Context) (map[string]time.Time, error) {
 	rules, err := q.rules.read(ctx, q)
 	if err != nil {
@@ -115,7 +115,7 @@ func (q *Queue) Suspended(ctx context.Context) (map[string]time.Time, error) {
 	return since, nil
 }
 
-// suspended answers since when a queue is suspended, by itself or with its family; zero if it is not.
+// suspended returns since when a queue is suspended, by itself or with its family; zero if it is not.
 func (s ruleSet) suspended(set *definition.Set, queue string) time.Time {
 	if rule := s[suspendedRoot+queue]; rule != nil {
 		return rule.Pause
@@ -128,7 +128,7 @@ func (s ruleSet) suspended(set *definition.Set, queue string) time.Time {
 	return time.Time{}
 }
 
-// going answers the lines of queues that are not suspended.
+// going returns the lines of queues that are not suspended.
 func (s ruleSet) going(set *definition.Set, lines []string) []string {
 	if len(s) == 0 {
 		return lines

@@ -49,7 +49,7 @@ func (q *Queue) upkeep(ctx context.Context) (Swept, error) {
 	return s, errors.Join(errs[:]...)
 }
 
-// sweepLeases ends what has run out, and answers when the next lease does; 0: there is none.
+// sweepLeases ends what has run out, and returns when the next lease does; 0: there is none.
 func (q *Queue) sweepLeases(ctx context.Context) (lost int, next int64, err error) {
 	if err := q.mayDecide(ctx); err != nil {
 		return 0, 0, err
@@ -138,7 +138,7 @@ func (q *Queue) ringReady(ctx context.Context) (rung int, err error) {
 	return rung, nil
 }
 
-// ringsReady answers the rings for what is ready in a line.
+// ringsReady returns the rings for what is ready in a line.
 func (q *Queue) ringsReady(ctx context.Context, line string) ([]bell.Ring, error) {
 	page, err := q.store.Query(ctx, store.Range{
 		Table: store.Work, Partition: readyPartition(line), Limit: ringMost, Eventual: true,

@@ -20,7 +20,7 @@ const (
 	topicShards = "0123456789abcdef"
 )
 
-// topicGroup answers the group of a topic's job; "" for the job of no topic.
+// topicGroup returns the group of a topic's job; "" for the job of no topic.
 func topicGroup(job string) string {
 	if !strings.HasPrefix(job, topicRoot) {
 		return ""
@@ -31,7 +31,7 @@ func topicGroup(job string) string {
 	return "/topics#" + string(topicShards[(sum^sum>>16)&15])
 }
 
-// topicGroups answers all groups of topics.
+// topicGroups returns all groups of topics.
 func topicGroups() []string {
 	groups := make([]string, len(topicShards))
 	for i, shard := range topicShards {

@@ -21,7 +21,7 @@ const stride = 5040
 // raiseAfter is how far the virtual time runs ahead of what the store knows of it, in strides.
 const raiseAfter = 16
 
-// turns answers the turns of entries of one queue, in their order within each key.
+// turns returns the turns of entries of one queue, in their order within each key.
 func (q *Queue) turns(ctx context.Context, c definition.Queue, entries []entry) ([]int64, error) {
 	now, err := q.virtual.now(ctx, q, c.Name)
 	if err != nil {
@@ -66,7 +66,7 @@ type virtualTime struct {
 // refreshAfter is how old, in microseconds, a virtual time may be that other processes move too.
 const refreshAfter = 1_000_000
 
-// now answers a queue's virtual time, at least 1.
+// now returns a queue's virtual time, at least 1.
 func (v *virtualTimes) now(ctx context.Context, q *Queue, queue string) (int64, error) {
 	v.mu.Lock()
 	t := v.of(queue)

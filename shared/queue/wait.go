@@ -29,7 +29,7 @@ type Waiting struct {
 	line  string // in which a task became ready; "" while none has
 }
 
-// Ready answers a channel that is closed when it is worth looking again, which may turn out to be for nothing.
+// Ready returns a channel that is closed when it is worth looking again, which may turn out to be for nothing.
 func (w *Waiting) Ready() <-chan struct{} { return w.ready }
 
 // End ends the interest. What it was woken for and has not looked at is passed on to the next that waits.
@@ -151,7 +151,7 @@ func (s *waiters) drain() {
 	}
 }
 
-// hear wakes whoever waits for what is rung for now, and answers the rings that are for the bell: nobody whom it wakes
+// hear wakes whoever waits for what is rung for now, and returns the rings that are for the bell: nobody whom it wakes
 // takes from the lines of instances.
 func (s *waiters) hear(rings []bell.Ring, now time.Time) []bell.Ring {
 	if !slices.ContainsFunc(rings, func(r bell.Ring) bool { return forInstances(r.Queue) }) {

@@ -86,7 +86,7 @@ func (w *windows) best(ctx context.Context, q *Queue, lines []string, n int) (ta
 	return taken, nil
 }
 
-// ahead answers the line whose head is the best of all, "" where all are empty, and the rank of the next line's; "" for none.
+// ahead returns the line whose head is the best of all, "" where all are empty, and the rank of the next line's; "" for none.
 func (w *windows) ahead(ctx context.Context, q *Queue, lines []string) (line, next string, err error) {
 	first := ""
 	for _, other := range lines {
@@ -104,7 +104,7 @@ func (w *windows) ahead(ctx context.Context, q *Queue, lines []string) (line, ne
 	return line, next, nil
 }
 
-// head answers the rank of the best entry; "" if there is none.
+// head returns the rank of the best entry; "" if there is none.
 func (w *window) head(ctx context.Context, q *Queue, line string) (rank string, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -181,7 +181,7 @@ func (q *Queue) places(ctx context.Context, r store.Range) (found []place, more 
 	return found, page.More, nil
 }
 
-// entries answers the entries of an index in their order, by as many queries as they take.
+// entries returns the entries of an index in their order, by as many queries as they take.
 func (q *Queue) entries(ctx context.Context, r store.Range) iter.Seq2[place, error] {
 	return func(yield func(place, error) bool) {
 		for item, err := range store.All(ctx, q.store, r) {
