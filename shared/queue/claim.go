@@ -157,7 +157,7 @@ func (q *Queue) claims(ctx context.Context, by Claimer) ([]*claim, error) {
 		name, _, forInstances := splitLine(line)
 		if c := byQueue[name]; c != nil {
 			c.lines = append(c.lines, line)
-		} else if c = add(line); forInstances { // of those that servers take from, each queue has one
+		} else if c = add(line); forInstances { // a server takes from one line of each queue
 			byQueue[name] = c
 		}
 	}

@@ -204,7 +204,7 @@ func cut(message string) string {
 	return strings.ToValidUTF8(message[:MaxMessage-3], "") + "…"
 }
 
-// goOn makes the entry of a task that is not finished: due if it waits, but ready, at its old rank, in an ordered queue.
+// goOn makes the entry of a task that is not finished: due if it waits for a time, otherwise, and in an ordered queue always, ready.
 func (e *ending) goOn(ctx context.Context, now int64) error {
 	c := e.set.QueueOf(e.task.Queue)
 	p := &place{entry: entryOf(&e.task, e.held.Line)}

@@ -285,7 +285,8 @@ func (q *Queue) unmark(ctx context.Context, left []place) {
 	}
 }
 
-// marked marks the first entry of each line of a block as taken up to its last one and returns them.
+// marked marks, in memory, the first entry of each line of a block as taken up to the line's last one, and returns these first
+// entries.
 func marked(block []place, until int64) (firsts []*place) {
 	for i := range block {
 		p := &block[i]
