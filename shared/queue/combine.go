@@ -17,7 +17,7 @@ type part interface {
 	// ends this part only.
 	prepare(ctx context.Context, lost *store.Conflict) (journal.Change, error)
 
-	// bounds return at most how many operations the part has and about how many bytes.
+	// bounds returns the most operations that the part has, and about how many bytes.
 	bounds() (ops, bytes int)
 
 	// touches returns names of items; no two parts of one write may have one in common.
