@@ -200,9 +200,9 @@ func (r Rules) State() string {
 
 // Reason is why a task is not running, or that it is.
 type Reason struct {
-	State   task.State     // Waiting is told apart from Ready
+	State   task.State     // of a queued task: waiting or ready
 	Code    string         // stable; one of [ReasonCodes]
 	Reason  string         // one sentence
-	Since   time.Time      // since when this, or an earlier reason, holds: a rule, the start, the end, or the creation
+	Since   time.Time      // of the attempt, the end, the rule or the suspension; for other reasons, the task's creation
 	Details map[string]any // the values that the sentence names, for programs
 }
