@@ -28,7 +28,7 @@ type crowds struct {
 	waiting map[string][]*asking
 }
 
-// enter lets a claim wait and returns its turn.
+// enter adds a waiting claim, and returns the mutex of its instance.
 func (s *crowds) enter(a *asking) latch {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(a.by.Instance)) // never fails

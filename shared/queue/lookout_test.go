@@ -13,8 +13,8 @@ import (
 	"github.com/millrace/millrace/shared/task"
 )
 
-// TestWhoWaitsHasTheTaskOfADeadInstance: as soon as its lease is over, without a sweep, though other processes share the
-// store; and waiting costs no look at the leases while none is over.
+// TestWhoWaitsHasTheTaskOfADeadInstance: a waiting instance gets it as soon as its lease is over, without a sweep, though other
+// processes share the store; and waiting costs no read of the leases while none is over.
 func TestWhoWaitsHasTheTaskOfADeadInstance(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
