@@ -193,7 +193,7 @@ func (a *addition) bounds() (ops, bytes int) {
 	return ops, bytes
 }
 
-// private returns true if the tasks take no keys and no given ids: then nobody else can know of them.
+// private returns true if the tasks take no keys and have no given ids: then no other write can concern them.
 func (a *addition) private() bool { return len(a.touches()) == 0 }
 
 // touches names the unique keys, the idempotency key, and the ids that are given.

@@ -295,8 +295,8 @@ func (c *claim) reserves() bool { return c.permits.shared != nil }
 
 // choose picks entries and returns the part of a write that starts their tasks; nil if there are none.
 //
-// Race: of two claims of a queue with a limit, the one with the better picks must get the last slot, and what the other puts
-// back must be found by whoever is notified of a free slot. So they choose one after the other.
+// Race: of two claims of a queue with a limit, the one with the better picks must get the last slot, and a claimer that is notified
+// of a free slot must find what the other puts back. So they choose one after the other.
 func (c *claim) choose(ctx context.Context) (*joined, error) {
 	if c.reserves() {
 		defer c.q.limited.lock(c.queue.Name)()

@@ -17,7 +17,7 @@ import (
 	"github.com/millrace/millrace/shared/task"
 )
 
-// shared is a store that other processes use too: the engine then keeps nothing in memory.
+// shared is a store that other processes use too: the engine then settles everything in the store.
 type shared struct{ store.Store }
 
 // Exclusive returns false.

@@ -111,7 +111,7 @@ func TestWaitingReadsTheLinesOfThoseWhoWait(t *testing.T) {
 		minute := func(jobs string) int {
 			w := b.Wait(queue.Claimer{Instance: "w/1", Jobs: []string{jobs}})
 			defer w.End()
-			time.Sleep(time.Minute) // until the alarm for the leases has rung
+			time.Sleep(time.Minute) // until the alarm for the leases has gone off
 			m.Reset()
 			time.Sleep(time.Minute)
 			return m.Reset().Total().Calls

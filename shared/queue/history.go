@@ -206,7 +206,7 @@ func (f *forgetting) prepare(ctx context.Context, _ *store.Conflict) (journal.Ch
 	var ops []store.Op
 	for _, item := range items {
 		if item == nil {
-			continue // somebody else has removed it
+			continue // another process has removed it
 		}
 		var t task.Task
 		if err := decode(item, &t); err != nil {

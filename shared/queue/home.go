@@ -10,9 +10,9 @@ import (
 )
 
 // A task waits in the line of those who run its job: this server, or instances. The definitions say which, and may change while it
-// waits. A misplaced entry is moved when it becomes ready, when a claim meets it, or by the sweep, which looks at the lines of jobs
-// that instances ran. Entries are moved by the set in force and not by one that is some seconds old, so that two processes do not
-// move an entry back and forth.
+// waits. A task that becomes ready goes to its line as it is then; a misplaced ready entry is moved by a claim that meets it, or by
+// the sweep, which looks at the lines of jobs that instances ran. These two go by the set in force and not by one that is some
+// seconds old, so that two processes do not move an entry back and forth.
 
 // home returns the line in which a task of a job waits, and the job. Tasks of a job that is not declared wait for instances.
 func home(set *definition.Set, queue, path string) (line string, job definition.Job, declared bool) {

@@ -45,7 +45,7 @@ func TestWhoWaitsHasTheTaskOfADeadInstance(t *testing.T) {
 
 		idle := b.Wait(queue.Claimer{Instance: "w/2", Jobs: []string{"/topics/**"}})
 		defer idle.End()
-		time.Sleep(again[0].Length + 3*time.Second) // the alarm for the lease that is gone has rung
+		time.Sleep(again[0].Length + 3*time.Second) // the alarm for the lease that is gone has gone off
 		m.Reset()
 		time.Sleep(time.Minute)
 		if u := m.Usage(); u.Total().Calls > 3*60 {

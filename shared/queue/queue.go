@@ -43,7 +43,7 @@ type Options struct {
 	Instances func(ctx context.Context) ([]Claimer, error)
 	// Heard is called with the holder of a lease when it sends a heartbeat or completes the task. Default: not called.
 	Heard   func(ctx context.Context, instance string)
-	History time.Duration // how long finished tasks are kept; default, and at most 0: for ever
+	History time.Duration // how long finished tasks are kept that leave a history; 0 or less, the default: for ever
 	// Quiet is how long an empty line (the ready index of a queue, or of a job that instances run) must have had no addition
 	// before it is forgotten. Default 30 minutes: far longer than a write takes, and than clocks of processes may differ.
 	Quiet time.Duration

@@ -76,7 +76,7 @@ func TestARepeatedClaimIsGivenTheSame(t *testing.T) {
 		if leases, err := b.Claim(t.Context(), other, 2); !errors.Is(err, journal.ErrIdempotencyMismatch) || len(leases) > 0 {
 			t.Errorf("with the key and another content = %d leases, %v, want %v", len(leases), err, journal.ErrIdempotencyMismatch)
 		}
-		claim(b.Queue, keyed("l", 4), 3, 1, false) // there is room for one more
+		claim(b.Queue, keyed("l", 4), 3, 1, false) // one more slot is free
 		elsewhere := keyed("k", 1)
 		elsewhere.Instance = "w/2"
 		claim(b.Queue, elsewhere, 1, 1, false) // keys are the instance's own

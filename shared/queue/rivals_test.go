@@ -22,7 +22,7 @@ type rivals struct {
 }
 
 // race lets them claim the ready tasks of b until they get none. Each task must be started once, and no claim may get none while
-// some are left. It needs virtual time.
+// more are left than the others may be starting. It needs virtual time.
 func (r *rivals) race(b *bench, d queue.Definitions) {
 	b.t.Helper()
 	counted := &writes{Store: b.store}

@@ -20,8 +20,8 @@ import (
 //		again = w.Looks()
 //	}
 //
-// A Waiting costs a few hundred bytes and no goroutine. Each task that becomes ready wakes one instance that may run it, the one
-// that has waited longest.
+// A Waiting costs a few hundred bytes and no goroutine of its own. Each task that becomes ready wakes one instance that may run it,
+// the one that has waited longest.
 type Waiting struct {
 	q     *Queue
 	by    Claimer
