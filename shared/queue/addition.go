@@ -13,37 +13,37 @@ import (
 	"github.com/millrace/millrace/shared/task"
 )
 
-// addition is one Enqueue under way.
+// addition is one Enqueue under way, or the part of one that goes in one write.
 type addition struct {
 	q     *Queue
 	once  *Once
 	tasks []adding
 	set   *definition.Set
 
-	asked    []task.Task     // the tasks as the request alone makes them; only where once is given
-	onceCond store.Condition // of the item that remembers the answer
+	asked    []task.Task     // the tasks as the request alone makes them; only if once is given
+	onceCond store.Condition // of the item that keeps the result of the idempotency key
 	replayed bool
-	places   []*place // of the entries that were written
-	standIns []*place // of those among them that are kept for an instance
+	places   []*place // the entry of each task; nil if none is written
+	standIns []*place // the fallback entries of those that are kept for an instance
 }
 
-// adding is one task of it.
+// adding is one task of an addition.
 type adding struct {
 	task     task.Task
 	line     string
 	prefix   string
-	fixed    bool   // the id says what the task is: one that has it is the same
+	fixed    bool   // the request gives the id: a task with this id is the same task
 	value    []byte // of its item
 	payload  json.RawMessage
 	existing bool
-	existed  bool // the first answer said so, where this repeats it
+	existed  bool // of a replay: existing was true in the first result
 	same     int  // index of an earlier one of this request with the same unique key; -1: none
-	held     bool // the unique item is there, with this version, and holds nothing any more
+	held     bool // the unique key's item is there, with this version, but its holder has ended
 	version  int64
 	guard    store.Op // see guardHolder
 }
 
-// additions returns what is to be written for a request, in as many parts as it takes: one in general.
+// additions returns a request as additions, one for each write that it takes; usually there is one.
 func (q *Queue) additions(set *definition.Set, once *Once, news []New) ([]*addition, error) {
 	if len(news) == 0 || len(news) > MaxBatch {
 		return nil, fmt.Errorf("%w: %d tasks at once, want 1 to %d", ErrInvalid, len(news), MaxBatch)
@@ -92,7 +92,7 @@ func (q *Queue) addition(set *definition.Set, once *Once, tasks []adding) *addit
 	return a
 }
 
-// adding returns one task of a request.
+// adding returns the adding of one task of a request.
 func (q *Queue) adding(set *definition.Set, n *New) (adding, error) {
 	if n.Job == "" || n.Job[0] != '/' {
 		return adding{}, fmt.Errorf("%w: job %q, want a path that begins with /", ErrInvalid, n.Job)
@@ -142,10 +142,10 @@ func (q *Queue) adding(set *definition.Set, n *New) (adding, error) {
 	return a, n.checkTexts(len(a.value) - len(a.task.Payload))
 }
 
-// size returns at most how many bytes of a write are the task's: its entry says less than its item does.
+// size returns the most bytes that the task takes of a write: its entry is smaller than its item.
 func (t *adding) size() int { return len(t.payload) + 2*len(t.value) }
 
-// prepare answers the tasks' events and items; after a conflict it finds out what was in the way.
+// prepare returns the tasks' events and operations; after a conflict it first reads what has caused it.
 func (a *addition) prepare(ctx context.Context, lost *store.Conflict) (journal.Change, error) {
 	if err := a.resolve(ctx, lost); err != nil {
 		return journal.Change{}, err
@@ -193,7 +193,7 @@ func (a *addition) bounds() (ops, bytes int) {
 	return ops, bytes
 }
 
-// private: nobody else knows of a task that is new.
+// private returns true if the tasks take no keys and have no given ids: then no other write can concern them.
 func (a *addition) private() bool { return len(a.touches()) == 0 }
 
 // touches names the unique keys, the idempotency key, and the ids that are given.
@@ -214,15 +214,15 @@ func (a *addition) touches() []string {
 	return names
 }
 
-// claims reports whether the task takes its unique key now. A missing one takes none: it never runs.
+// claims reports whether the task takes a unique key when it is created. A missing one takes none: it never runs.
 func (t *adding) claims() bool {
 	return t.task.Unique != "" && !t.task.Late && t.task.State != task.Missing
 }
 
-// fresh reports whether the task is to be written.
+// fresh reports whether the task is new and to be written.
 func (t *adding) fresh() bool { return !t.existing && t.same < 0 }
 
-// locate finds the entries' keys, queue by queue.
+// locate makes the entries and their keys, queue by queue.
 func (a *addition) locate(ctx context.Context) error {
 	a.places, a.standIns = make([]*place, len(a.tasks)), nil
 	byQueue := map[string][]int{}
@@ -259,7 +259,7 @@ func (a *addition) locate(ctx context.Context) error {
 	return a.keep(ctx)
 }
 
-// keep keeps entries that are ready for the instances that their tasks prefer, as many as the write has room for.
+// keep reserves ready entries for the instances that their tasks prefer, as many as the write has space for.
 func (a *addition) keep(ctx context.Context) error {
 	o, most := a.q.offers(a.set), a.hints()
 	for i, p := range a.places {
@@ -277,7 +277,7 @@ func (a *addition) keep(ctx context.Context) error {
 	return nil
 }
 
-// hints answers how many of the tasks may be kept for instances at most.
+// hints returns how many of the tasks may be kept for instances at most: the write has no space for more fallback entries.
 func (a *addition) hints() (n int) {
 	for i := range a.tasks {
 		if a.tasks[i].task.Prefer != "" {
@@ -287,7 +287,7 @@ func (a *addition) hints() (n int) {
 	return min(n, max(0, combineOps-4*len(a.tasks)-1))
 }
 
-// ops are the items of all tasks. Their number per task is at most 4, see MaxBatch.
+// ops returns the operations of all tasks, and of the idempotency key.
 func (a *addition) ops(r journal.Receipt) []store.Op {
 	ops := make([]store.Op, 0, 3*len(a.tasks)+1)
 	if a.once != nil {
@@ -327,8 +327,8 @@ func (a *addition) ops(r journal.Receipt) []store.Op {
 	return ops
 }
 
-// fresh is the condition of a new task. Another process might make the same id, within one microsecond and with the same
-// random bits; a process that is alone gives each microsecond once, and saves the search.
+// fresh returns the condition of a new task's item. Another process might make the same id, within one microsecond and with
+// the same random bits; a process that has the store to itself gives each microsecond once, and saves the check.
 func (q *Queue) fresh(fixed bool) store.Condition {
 	if q.store.Exclusive() && !fixed {
 		return store.Always
@@ -336,8 +336,8 @@ func (q *Queue) fresh(fixed bool) store.Condition {
 	return store.Absent
 }
 
-// resolve finds out what is there already: the holders of unique keys are looked up, since being asked for what is under
-// way is the usual case and a write that fails costs more than a read; the rest shows when it fails a write.
+// resolve finds out what exists already. It reads the holders of unique keys before the first write, since requests for a task
+// that is under way are usual and a failed write costs more than a read; other conflicts show when a write fails.
 func (a *addition) resolve(ctx context.Context, lost *store.Conflict) error {
 	if lost != nil {
 		for _, failure := range lost.Failed {
@@ -353,7 +353,7 @@ func (a *addition) resolve(ctx context.Context, lost *store.Conflict) error {
 	return a.lookUp(ctx)
 }
 
-// rename gives a task whose very id is taken another, unless the id makes it the same task.
+// rename gives a task whose id is taken another id, unless the request gives the id.
 func (a *addition) rename(key store.Key) {
 	for i := range a.tasks {
 		if t := &a.tasks[i]; t.fresh() && !t.fixed && key == taskKey(t.task.ID.UUID()) {
@@ -363,7 +363,7 @@ func (a *addition) rename(key store.Key) {
 	}
 }
 
-// lookUp finds who holds the unique keys that are asked for, and which of the tasks that are to be made once were.
+// lookUp reads the holders of the requested unique keys, and the tasks with given ids.
 func (a *addition) lookUp(ctx context.Context) error {
 	var keys []store.Key
 	var of []*adding
@@ -396,10 +396,10 @@ func (a *addition) lookUp(ctx context.Context) error {
 	return nil
 }
 
-// meet decides whether the holder of the unique key is the answer.
+// meet takes the task with the given id, or the holder of the unique key if that is still in force, as the result.
 func (t *adding) meet(ctx context.Context, q *Queue, found *store.Item) error {
 	if t.fixed {
-		t.existing, t.task = true, task.Task{} // decoding would write into the payload that was asked for, which is the caller's
+		t.existing, t.task = true, task.Task{} // decoding would write into the caller's payload
 		return decode(found, &t.task)
 	}
 	holder, seen, err := q.load(ctx, task.ID(found.Value).UUID())
@@ -414,9 +414,9 @@ func (t *adding) meet(ctx context.Context, q *Queue, found *store.Item) error {
 	return nil
 }
 
-// guardHolder answers an operation for the case that the holder of a unique key seems to be gone, or older than the key:
-// the write that made both may not be wholly visible yet. What takes the key then rests on the task as it was read, 0: none,
-// which no write that is under way lets pass. Otherwise the operation is of no kind.
+// guardHolder returns a check for the case that the holder of a unique key is absent, or older than the key's item: the write that
+// made both may not be wholly visible yet. The check demands the holder with version seen, or its absence if seen is 0, and
+// fails while such a write is under way. In other cases the operation is of kind 0.
 func guardHolder(key *store.Item, seen int64) store.Op {
 	if seen >= key.Version {
 		return store.Op{}

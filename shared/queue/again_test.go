@@ -8,8 +8,8 @@ import (
 	"github.com/millrace/millrace/shared/task"
 )
 
-// A task that is done again is one task, however often it is asked for with the same key; while another holds its unique key,
-// that one is the answer.
+// A task is retried once, however often Retry is called with the same key; while another task holds its unique key, Retry returns
+// that one.
 func TestRetryIsOnceAndMindsTheUniqueKey(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -30,7 +30,7 @@ func TestRetryIsOnceAndMindsTheUniqueKey(t *testing.T) {
 	}
 }
 
-// The time that a task was asked for stays to be seen, and then that of its next attempt.
+// A task shows the start time that was requested, and later that of its next attempt.
 func TestNotBeforeStays(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -48,7 +48,7 @@ func TestNotBeforeStays(t *testing.T) {
 	}
 }
 
-// A request that is repeated with its key gets the first answer again, also when the task has left the history since.
+// A request that is repeated with its key gets the first result again, also if the task has left the history since.
 func TestARepeatedRequestIsAnsweredAlsoWhenItsTaskIsGone(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -69,7 +69,7 @@ func TestARepeatedRequestIsAnsweredAlsoWhenItsTaskIsGone(t *testing.T) {
 	}
 }
 
-// A target that asks to come back later is counted from its first such answer in a row, however old the task is.
+// PutOff is the time of the first of several postponements in a row, however old the task is.
 func TestPutOffSinceTheFirstAnswerInARow(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

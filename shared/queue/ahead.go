@@ -7,27 +7,27 @@ import (
 	"github.com/millrace/millrace/shared/store"
 )
 
-// Where other processes claim too, a claim reads past what says by itself that it cannot be started: what a rule holds, and what
-// needs a place of a concurrency key that it has found to have none. Reading an entry costs a hundredth of moving it out of the
-// way; so a task behind a hundred thousand that are paused is found by some twenty reads, and those who claim move them by and
-// by, some in each claim.
+// Where other processes claim too, a claim reads past entries that cannot be started as far as the entry says: those that a rule
+// holds, and those that need a slot of a concurrency key that the claim has found to be full. Reading an entry costs a hundredth
+// of moving it to a held index; so a task behind a hundred thousand paused ones is found by some twenty reads, and each claim
+// moves some of these.
 
 // ahead is how far a claim has read the lines of its queue.
 type ahead struct {
 	begun  bool
-	from   map[string]string // by partition: where to go on; one that is not there has been read to its end
-	full   map[string]bool   // concurrency keys that had no place left
-	passed []place           // what was read past and is to be put out of the way, as many as one claim remembers
-	more   bool              // there was more
+	from   map[string]string // by partition: where to read on; one that is not there has been read to its end
+	full   map[string]bool   // concurrency keys that had no slot left
+	passed []place           // entries that were read past and are to be tidied, at most passedMost
+	more   bool              // there were more than that
 }
 
 const (
-	widePage   = 4000 // entries of a read at most, where those before could not be started
-	widen      = 16   // how many times as many each read has as the one before, so that few in the way cost little
+	widePage   = 4000 // the most entries of a read, if those before could not be started
+	widen      = 16   // factor from one read to the next, so that few entries that cannot start cost little
 	passedMost = 4800 // entries that one claim remembers to tidy
 )
 
-// occupied notes that a concurrency key has no place left.
+// occupied notes that a concurrency key has no slot left.
 func (c *claim) occupied(key string) {
 	if c.ahead.full == nil {
 		c.ahead.full = map[string]bool{}
@@ -35,12 +35,13 @@ func (c *claim) occupied(key string) {
 	c.ahead.full[key] = true
 }
 
-// passes reports whether an entry says by itself that it cannot be started.
+// passes reports whether an entry cannot be started as far as the entry says.
 func (c *claim) passes(p place) bool {
 	return c.rules.holds(p.Job) || p.Limit > 0 && c.ahead.full[p.Key]
 }
 
-// withPassed returns entries together with some that were read past: whether those are to be held, their tasks say.
+// withPassed returns entries together with up to maxReach that were read past, by rank; the tasks of these say whether they are
+// to be held.
 func (c *claim) withPassed(picks []place) []place {
 	n := min(len(c.ahead.passed), maxReach)
 	if n == 0 {
@@ -52,8 +53,8 @@ func (c *claim) withPassed(picks []place) []place {
 	return all
 }
 
-// look reads each line to a page with an entry that may be started, and returns those pages from that entry on, line by line, as
-// far as the order over all lines is known; marks says whether claimers have marked some.
+// look reads each line until a page has an entry that may be started, and returns those pages from that entry on, line by line,
+// as far as the order over all lines is known; marks says whether claimers have marked some of them.
 func (c *claim) look(ctx context.Context, limit int) (found []place, marks bool, err error) {
 	a := &c.ahead
 	if !a.begun {
@@ -80,7 +81,7 @@ func (c *claim) look(ctx context.Context, limit int) (found []place, marks bool,
 	return found, marks, nil
 }
 
-// lookIn is look of one line; more says that it goes on behind the page.
+// lookIn is look of one line; more says that the line goes on behind the page.
 func (c *claim) lookIn(ctx context.Context, line string, limit int) (found []place, more bool, err error) {
 	r := store.Range{Table: store.Work, Partition: readyPartition(line), Limit: limit}
 	from := c.ahead.from
@@ -94,7 +95,7 @@ func (c *claim) lookIn(ctx context.Context, line string, limit int) (found []pla
 		if err != nil {
 			return nil, false, err
 		}
-		now := c.q.micro() // a mark may reach beyond what is read past
+		now := c.q.micro() // a mark may reach beyond the entries that are read past
 		at := slices.IndexFunc(page, func(p place) bool { return !c.passes(p) || p.Taken.counts(now) })
 		if at < 0 {
 			at = len(page)
@@ -118,7 +119,7 @@ func (a *ahead) pass(places []place) {
 	a.passed, a.more = append(a.passed, places[:n]...), a.more || n < len(places)
 }
 
-// goBehind goes on behind entries of which all are others' already.
+// goBehind sets the next read of each line to begin behind the found entries, which other claimers have all marked.
 func (a *ahead) goBehind(q *Queue, found []place) {
 	for _, of := range byLine(found) {
 		a.from[of[0].key.Partition] = q.beyond(of)

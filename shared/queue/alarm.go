@@ -2,18 +2,18 @@ package queue
 
 import "sync"
 
-// alarms are when this process has something to look after, as far as it knows, in microseconds; 0: there is nothing. Due entries
-// and leases have one each: looking at the ones need not cost a look at the others.
+// alarms holds when this process must look at due entries and at leases, in microseconds since 1970; 0: not at all, as far as it
+// knows. Each has its own alarm, so that a look at one does not cost a look at the other.
 type alarms struct {
 	mu          sync.Mutex
 	due, leases int64
-	set         chan struct{} // with room for one: an alarm is earlier than before
+	set         chan struct{} // buffer of 1: an alarm is earlier than before
 }
 
-// wakeForDue sees to it that somebody looks at what is due at that time in microseconds, at the latest.
+// wakeForDue sets the alarm of due entries to at, in microseconds since 1970, unless it is earlier.
 func (q *Queue) wakeForDue(at int64) { q.alarms.wake(&q.alarms.due, at) }
 
-// wakeForLease does the same for leases that run out.
+// wakeForLease does the same for the alarm of leases.
 func (q *Queue) wakeForLease(at int64) { q.alarms.wake(&q.alarms.leases, at) }
 
 func (s *alarms) wake(a *int64, at int64) {
@@ -31,7 +31,7 @@ func (s *alarms) wake(a *int64, at int64) {
 	}
 }
 
-// over reports whether the time has come, and clears the alarm if so.
+// over reports whether the alarm's time has come, and clears it if so.
 func (s *alarms) over(a *int64, now int64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -42,7 +42,7 @@ func (s *alarms) over(a *int64, now int64) bool {
 	return true
 }
 
-// next answers the earliest alarm; 0: none.
+// next returns the earliest alarm; 0: none.
 func (s *alarms) next() int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -8,20 +8,20 @@ import (
 	"github.com/millrace/millrace/shared/store"
 )
 
-// bundle is operations that are written together or not at all. Many bundles share a write, and one whose conditions do not
-// hold does not keep the others back.
+// bundle is a set of operations that are written together or not at all. Many bundles share a write, and one whose conditions
+// fail does not prevent the others.
 type bundle interface {
-	// ops are the operations, of keys that differ; none once there is nothing to do any more.
+	// ops returns the operations, on different keys; none if there is nothing left to do.
 	ops() []store.Op
-	// meet takes notice of what was found where a condition of ops did not hold; nil: nothing.
+	// meet is called with the item that was found where a condition of ops failed; nil: none.
 	meet(kind store.OpKind, found *store.Item)
 }
 
-// errContended is returned where others were quicker each time.
+// errContended is returned if each of several tries met a conflict.
 var errContended = errors.New("queue: contended")
 
-// writeBundles writes them in their order, as many in one write as it holds, and in each write what also returns. The error is
-// a conflict where a condition of also does not hold: what is left then is not written.
+// writeBundles writes bundles in their order, as many in one write as it holds, each write with the operations that also returns.
+// The error is a conflict if a condition of also fails: the remaining bundles are not written then.
 func writeBundles[B bundle](ctx context.Context, q *Queue, all []B, also func() []store.Op) error {
 	for len(all) > 0 {
 		n, err := writeSome(ctx, q, all, also())
@@ -33,7 +33,7 @@ func writeBundles[B bundle](ctx context.Context, q *Queue, all []B, also func() 
 	return nil
 }
 
-// writeSome writes the first of the bundles, and returns how many it has dealt with.
+// writeSome writes the first of the bundles, and returns how many are done.
 func writeSome[B bundle](ctx context.Context, q *Queue, all []B, also []store.Op) (n int, err error) {
 	n = len(all)
 	for range tries {
@@ -54,8 +54,8 @@ func writeSome[B bundle](ctx context.Context, q *Queue, all []B, also []store.Op
 	return n, errContended
 }
 
-// pack returns the operations of the first n bundles, as many as one write holds beside also, and of which of them each
-// operation behind those is. Two bundles that touch the same item do not share a write: a task may have been met twice.
+// pack returns also and the operations of the first n bundles, as many as one write holds; of is the bundle's index of each operation
+// behind also. Two bundles that touch the same item do not share a write.
 func pack[B bundle](all []B, also []store.Op) (ops []store.Op, of []int, n int) {
 	ops = slices.Clone(also)
 	seen := make(map[store.Key]bool, min(4*len(all), store.MaxOps))
@@ -73,5 +73,5 @@ func pack[B bundle](all []B, also []store.Op) (ops []store.Op, of []int, n int) 
 	return ops, of, len(all)
 }
 
-// nothingElse is for bundles that are written by themselves.
+// nothingElse is the also of bundles that need no further operations.
 func nothingElse() []store.Op { return nil }

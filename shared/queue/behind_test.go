@@ -21,7 +21,7 @@ import (
 	"github.com/millrace/millrace/shared/task"
 )
 
-// backlog is tasks of one job that cannot be started, all of them before one of another job that can.
+// backlog is many tasks of one job that cannot be started, all before one of another job that can.
 type backlog struct {
 	*bench
 	meter *meter.Meter
@@ -29,7 +29,7 @@ type backlog struct {
 	size  int
 }
 
-// rung is a bell that counts.
+// rung is a notifier (bell) that counts notifications.
 type rung struct{ rings atomic.Int64 }
 
 // Ring counts.
@@ -65,7 +65,7 @@ func newBacklog(t *testing.T, s store.Store, size int) *backlog {
 	return b
 }
 
-// open opens another engine, which knows nothing of what was done before.
+// open opens another engine, which keeps nothing in memory of what was done before.
 func (b *backlog) open() {
 	d := ways()
 	d.Jobs = append(d.Jobs, definition.Job{Path: "/held", Target: definition.Target{Go: "f"}})
@@ -99,7 +99,7 @@ func (b *backlog) fill(n queue.New) (behind task.ID) {
 	return b.enqueue(queue.New{Dialect: task.Job, Job: "/plain"})[0].Task.ID
 }
 
-// stopAll writes each task of the backlog as one that was stopped.
+// stopAll writes each task of the backlog as stopped.
 func (b *backlog) stopAll() {
 	b.t.Helper()
 	var ops []store.Op
@@ -133,7 +133,7 @@ func (b *backlog) stopAll() {
 	}
 }
 
-// keep makes the backlog one that cannot be started.
+// keep makes the tasks of the backlog ones that cannot be started.
 func (b *backlog) keep(kind string) {
 	b.t.Helper()
 	switch kind {
@@ -152,9 +152,9 @@ func (b *backlog) keep(kind string) {
 	b.meter.Reset()
 }
 
-// However many tasks of a job stand before it that a rule or a limit keeps, or that were stopped, another's task that is ready
-// starts within one claim. Where processes share the store, and their entries say so, these are read past, by thousands; all
-// others are put out of the way, some fifty with each write.
+// A ready task starts within one claim, however many tasks of another job are before it that a rule or a limit holds, or that were
+// stopped. If processes share the store, and the entries say that they cannot start, they are read past, by thousands; all others
+// are moved or removed, some fifty with each write.
 func TestAReadyTaskStartsBehindWhateverIsHeld(t *testing.T) {
 	t.Parallel()
 	sizes := map[string]int{"memory": 30_000, "shared": 30_000, "pebble": 5000}
@@ -193,7 +193,7 @@ func TestAReadyTaskStartsBehindWhateverIsHeld(t *testing.T) {
 	}
 }
 
-// A task that is held costs a claim a short look behind it, however many are ready there.
+// A held task costs a claim a short look behind it, however many tasks are ready there.
 func TestAFewThatAreHeldCostAClaimLittle(t *testing.T) {
 	t.Parallel()
 	b := newBacklog(t, stores["shared"](t), 8)
@@ -212,7 +212,7 @@ func TestAFewThatAreHeldCostAClaimLittle(t *testing.T) {
 	}
 }
 
-// What one claim has read past is put out of the way by those after it; each rings until that is done.
+// Later claims move the entries that one claim has read past; each notifies others until that is done.
 func TestWhatAClaimReadsPastIsTidiedByAndBy(t *testing.T) {
 	t.Parallel()
 	const size = 2000
@@ -252,7 +252,7 @@ func TestWhatAClaimReadsPastIsTidiedByAndBy(t *testing.T) {
 	}
 }
 
-// distant is a store whose queries take a while by the clock of its user.
+// distant is a store whose queries take some time by the clock of its user.
 type distant struct {
 	store.Store
 	clock *clock
@@ -264,8 +264,8 @@ func (s *distant) Query(ctx context.Context, r store.Range) (store.Page, error) 
 	return s.Store.Query(ctx, r)
 }
 
-// Where there are so many queues that one look at each takes longer than a claim works, it looks at each, and rings for none in which
-// there is nothing: those who heard that would do the same.
+// With so many queues that one look at each takes longer than a claim may, the claim looks at each, and notifies of no empty one:
+// whoever is notified would do the same.
 func TestAClaimOfVeryManyQueuesRingsForNothing(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"memory", "shared"} {
@@ -294,7 +294,7 @@ func TestAClaimOfVeryManyQueuesRingsForNothing(t *testing.T) {
 	}
 }
 
-// tardy is a store whose writes take a while by the clock of its user.
+// tardy is a store whose writes take some time by the clock of its user.
 type tardy struct {
 	store.Store
 	clock *clock
@@ -307,7 +307,7 @@ func (s *tardy) Write(ctx context.Context, w store.Write) error {
 	return s.Store.Write(ctx, w)
 }
 
-// A claim does not work without end at what is in its way: it rings, so that somebody goes on.
+// A claim does not tidy without end: it notifies another claimer, which goes on.
 func TestAClaimThatGivesUpRings(t *testing.T) {
 	t.Parallel()
 	for name, open := range stores {

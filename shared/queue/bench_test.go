@@ -15,7 +15,7 @@ import (
 	"github.com/millrace/millrace/shared/task"
 )
 
-// openPebble answers an engine on an embedded store, of whose tasks at most limit run at once, all with 0.
+// openPebble returns an engine on an embedded store that runs at most limit tasks at once; 0: no limit.
 func openPebble(b testing.TB, limit int) *queue.Queue {
 	b.Helper()
 	jobs := set()
@@ -106,8 +106,7 @@ func BenchmarkBoth(b *testing.B) {
 	b.ReportMetric(float64(b.N)/time.Since(began).Seconds(), "tasks/s")
 }
 
-// BenchmarkAgain has tasks that are put off by a millisecond each time they are started: how fast they become ready again, however
-// often that was.
+// BenchmarkAgain measures how fast tasks become ready again that are put off by a millisecond at each start, however often that was.
 func BenchmarkAgain(b *testing.B) {
 	for _, tasks := range []int{4, 256} {
 		b.Run(fmt.Sprint("tasks=", tasks), func(b *testing.B) {

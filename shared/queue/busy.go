@@ -8,20 +8,20 @@ import (
 	"github.com/millrace/millrace/shared/store"
 )
 
-// patient is a store that is asked again where it was busy: throttled, or with another's transaction under way on an item,
-// which is over in some milliseconds. What it turned away has had no effect. So nothing that the engine does fails for one
-// conflict, and nobody who writes or reads has to think of it.
+// patient is a store that repeats calls that find the store busy: throttled, or with another transaction under way on an item,
+// which takes some milliseconds. A refused call has had no effect. So no operation of the engine fails for one such conflict, and
+// no caller has to repeat it.
 type patient struct {
 	store.Store
 	q *Queue
 }
 
 const (
-	busyTries = 9               // after which a store is busy for good
-	busyPause = time.Second / 2 // the longest bound of a pause; the first is some milliseconds
+	busyTries = 9               // the most repetitions of a call
+	busyPause = time.Second / 2 // the longest bound of a random pause; the first is shortPause
 )
 
-// again reports whether to ask once more, after a pause that is longer each time and never the same for two.
+// again reports whether to repeat a call, after a random pause whose bound doubles each time.
 func (p *patient) again(ctx context.Context, err error, try int) bool {
 	if err == nil || try == busyTries || !errors.Is(err, store.ErrBusy) || ctx.Err() != nil {
 		return false

@@ -15,14 +15,14 @@ import (
 	"github.com/millrace/millrace/shared/task"
 )
 
-// day is what an engine is asked in the course of a day, each of its parts once. It reports what failed.
+// day calls each operation of an engine once, and reports what failed.
 type day struct {
 	*queue.Queue
 	ctx    context.Context
 	failed func(doing string, err error)
 }
 
-// must takes note of an error.
+// must notes an error.
 func must[T any](d *day, doing string) func(T, error) T {
 	return func(result T, err error) T {
 		if err != nil {
@@ -80,7 +80,7 @@ func (d *day) pass() {
 	must[queue.Swept](d, "sweep")(d.Sweep(d.ctx))
 }
 
-// Whichever call of the store is turned away, throttled or for another's transaction, nothing fails that an engine is asked.
+// No operation fails, whichever call the store refuses because it is throttled or another transaction is under way.
 func TestNothingFailsForOneBusyCall(t *testing.T) {
 	t.Parallel()
 	eitherWay(t, func(t *testing.T, alone bool) {
@@ -116,7 +116,7 @@ func TestNothingFailsForOneBusyCall(t *testing.T) {
 	})
 }
 
-// owned is a store that no other process reaches.
+// owned is a store that one process has to itself.
 type owned struct{ store.Store }
 
 // Exclusive returns true.

@@ -11,24 +11,24 @@ import (
 	"github.com/millrace/millrace/shared/task"
 )
 
-// MaxClaim is how many tasks a claim starts at once: what one write to the store can hold, permits and all.
+// MaxClaim is how many tasks one write of a claim starts at most: what a write to the store can hold, with all permits.
 const MaxClaim = 15
 
 const (
-	// idleRounds is how often one claim looks again where it found something, and neither started nor tidied any of it.
+	// idleRounds is how many rounds of one claim may neither start nor tidy any entry that they found.
 	idleRounds = 50
 
-	// claimFor is how long one claim works its way through what cannot be started; then another goes on. It is less than a lease
-	// lasts, since some of its tasks may have been started before.
+	// claimFor is how long one claim tidies entries that cannot be started; then another claim goes on. It is less than the
+	// length of a lease, since some of the claim's tasks may have been started before.
 	claimFor = 10 * time.Second
 
-	// maxReach is how many entries one round looks at, at most.
+	// maxReach is how many entries one round picks at most.
 	maxReach = windowFill
 )
 
-// Claim starts up to max tasks, the best that the claimer may run, and answers their leases; none where none is ready.
-// What has fallen due is ready. A claim with a key that was made before with another content is
-// [journal.ErrIdempotencyMismatch].
+// Claim starts up to max tasks, the first in order that the claimer may run, and returns their leases; none if no task is
+// ready. Tasks that have fallen due are ready. The error is [journal.ErrIdempotencyMismatch] if by.Once was used for a claim
+// with another content.
 func (q *Queue) Claim(ctx context.Context, by Claimer, max int) ([]Lease, error) {
 	if by.Capacity > 0 {
 		return q.claimInTurn(ctx, by, max)
@@ -36,7 +36,7 @@ func (q *Queue) Claim(ctx context.Context, by Claimer, max int) ([]Lease, error)
 	return q.claim(ctx, by, nil, max)
 }
 
-// claim is Claim; at are the claimer's places, nil where it names no capacity.
+// claim is Claim; at holds the claimer's slots, nil if it has no capacity limit.
 func (q *Queue) claim(ctx context.Context, by Claimer, at *room, max int) ([]Lease, error) {
 	max, err := q.roomFor(ctx, at, &by, max)
 	if err != nil || max <= 0 {
@@ -49,7 +49,7 @@ func (q *Queue) claim(ctx context.Context, by Claimer, at *room, max int) ([]Lea
 	var leases []Lease
 	for _, c := range claims {
 		if len(leases) >= max || len(leases) > 0 && !q.now().Before(c.until) {
-			break // whoever has some asks again
+			break // the claimer has some and asks again
 		}
 		c.permits.at = at
 		started, err := c.upTo(ctx, max-len(leases))
@@ -66,9 +66,9 @@ func (q *Queue) claim(ctx context.Context, by Claimer, at *room, max int) ([]Lea
 	return leases, nil
 }
 
-// CompleteAndClaim is [Queue.Complete] and then [Queue.Claim], in one write where that can be: for a worker that goes on
-// with the next task at once. The error is that of the completion; it does not keep tasks from being claimed. No lease
-// does not mean that no task is ready: Claim says so.
+// CompleteAndClaim is [Queue.Complete] and then [Queue.Claim], in one write where possible, for a worker that goes on with
+// the next task at once. The error is that of the completion; tasks may be claimed even so. If it returns no lease, tasks
+// may still be ready: only Claim says that none is.
 func (q *Queue) CompleteAndClaim(ctx context.Context, token string, r Result, by Claimer, max int) (task.State, []Lease, error) {
 	e, err := q.ending(ctx, token, r, 0)
 	if err != nil {
@@ -90,10 +90,10 @@ func (q *Queue) CompleteAndClaim(ctx context.Context, token string, r Result, by
 	return state, leases, err
 }
 
-// nextClaim answers a claim that has chosen; nil where nothing is found at once.
+// nextClaim returns a claim that has chosen tasks, and its part of a write; nil if it finds none at once.
 func (q *Queue) nextClaim(ctx context.Context, by Claimer, max int) (*claim, *joined) {
 	if by.Capacity > 0 {
-		return nil, nil // the place that is given back now is not free yet
+		return nil, nil // the slot that is given back now is not free yet
 	}
 	claims, err := q.claims(ctx, by)
 	if err != nil {
@@ -119,8 +119,8 @@ func (q *Queue) nextClaim(ctx context.Context, by Claimer, max int) (*claim, *jo
 	return nil, nil
 }
 
-// claims answers a claim of each queue that the claimer takes from, after making ready what has fallen due; first of all one of
-// each line that is kept for it.
+// claims promotes what has fallen due, and returns a claim for each queue that the claimer takes from, preceded by one for each
+// line that is kept for the claimer.
 func (q *Queue) claims(ctx context.Context, by Claimer) ([]*claim, error) {
 	if _, err := q.Promote(ctx); err != nil {
 		return nil, err
@@ -157,7 +157,7 @@ func (q *Queue) claims(ctx context.Context, by Claimer) ([]*claim, error) {
 		name, _, forInstances := splitLine(line)
 		if c := byQueue[name]; c != nil {
 			c.lines = append(c.lines, line)
-		} else if c = add(line); forInstances { // of those that servers take from, each queue has one
+		} else if c = add(line); forInstances { // a server takes from one line of each queue
 			byQueue[name] = c
 		}
 	}
@@ -174,22 +174,22 @@ type claim struct {
 	rules ruleSet
 	until time.Time // when it gives up
 	want  int
-	reach int   // how many entries to look at for them
+	reach int   // how many entries to pick for them
 	ahead ahead // how far the lines have been read, where other processes claim too
 
 	picks    []place
 	starts   []start
 	stale    []*staleEntry
-	held     []holding    // that a rule or a limit keeps
-	strays   []stray      // that wait for others to run them
+	held     []holding    // that a rule or a limit holds
+	strays   []stray      // misplaced: they belong to another line
 	left     []place      // not tried: enough are started, the limit of the queue is reached, or their time has not come
-	ends     []*finishing // that are not to be started any more
-	tidied   int          // how many of these the last round has put out of the way
+	ends     []*finishing // tasks that end without being started
+	tidied   int          // how many of these the last round has removed, moved or ended
 	full     bool         // a limit is reached that concerns all of them
-	load     int          // operations of what is to be started
-	permits  permitPool   // that may be taken
+	load     int          // operations of the starts
+	permits  permitPool   // slots that may be taken
 	order    int64        // version of the item that counts the starts of an ordered queue, see first
-	conflict bool         // somebody else was quicker
+	conflict bool         // another claimer was quicker
 	fresh    bool         // the set is the one in force
 }
 
@@ -205,7 +205,7 @@ func (c *claim) upTo(ctx context.Context, max int) (leases []Lease, err error) {
 	return leases, nil
 }
 
-// begin begins to look for so many tasks to start in one write.
+// begin resets the claim to look for want tasks to start in one write.
 func (c *claim) begin(want int) {
 	c.want, c.reach, c.ahead = want, want, ahead{}
 	if c.queue.Type == definition.Ordered {
@@ -213,16 +213,16 @@ func (c *claim) begin(want int) {
 	}
 }
 
-// run starts what one write can. It works its way through what is held, stale or astray for as long as it gets on, further each
-// time, and hands the rest over when it has done so for long enough, or nobody listens any more. However late it is, it looks
-// once: to ring for what nobody has looked at would go on for ever where there are very many queues, and nothing in them.
+// run starts as many tasks as one write can. Rounds that find only held, stale or misplaced entries tidy them, and each next
+// round reaches further. After idleRounds without progress, at c.until, or when ctx ends, run notifies another claimer of the
+// rest. However late it is, it makes one round: otherwise, with very many empty queues, claims would notify each other for ever.
 func (c *claim) run(ctx context.Context) ([]Lease, error) {
 	q := c.q
 	if c.queue.Type == definition.Ordered && q.store.Exclusive() {
 		defer q.limited.lock(c.queue.Name)() // two claims of this process would choose the same task
 	}
-	work := context.WithoutCancel(ctx) // what is picked is started or put back, whoever still listens
-	met := false                       // something that is in the way
+	work := context.WithoutCancel(ctx) // what is picked is started or put back, even if ctx ends
+	met := false                       // a round has found only entries that could not be started
 	for idle := 0; idle < idleRounds && ctx.Err() == nil && (!met || q.now().Before(c.until)); met = true {
 		leases, over, err := c.round(work)
 		if over {
@@ -238,7 +238,7 @@ func (c *claim) run(ctx context.Context) ([]Lease, error) {
 	return nil, nil
 }
 
-// round picks entries once and starts those that may be started; over says that there is nothing more to look for.
+// round picks entries once and starts those that may be started; over says that no further round is needed.
 func (c *claim) round(ctx context.Context) (leases []Lease, over bool, err error) {
 	chosen, err := c.choose(ctx)
 	if err != nil {
@@ -258,7 +258,7 @@ func (c *claim) round(ctx context.Context) (leases []Lease, over bool, err error
 	return leases, err != nil || len(leases) > 0 || c.full, err
 }
 
-// goOn prepares for another round, and reports whether the last one has put anything out of the way.
+// goOn prepares for another round, and reports whether the last one tidied any entry.
 func (c *claim) goOn(ctx context.Context) (progress bool) {
 	progress = c.tidied > 0
 	if progress {
@@ -274,7 +274,7 @@ func (c *claim) goOn(ctx context.Context) (progress bool) {
 	return progress
 }
 
-// handOver rings where the claim has seen more that is in the way than it has tidied.
+// handOver notifies other claimers if the claim has read past more entries than it has tidied.
 func (c *claim) handOver(ctx context.Context) {
 	if len(c.ahead.passed) > 0 || c.ahead.more {
 		c.q.ring(ctx, ringsOf(c.lines))
@@ -289,13 +289,14 @@ func ringsOf(lines []string) []bell.Ring {
 	return rings
 }
 
-// reserves reports whether a claim reserves its places of the queue, so that others need not wait until it is written.
+// reserves reports whether the claim reserves slots of the queue's limit in memory, so that other claims of this process need
+// not wait until it is written.
 func (c *claim) reserves() bool { return c.permits.shared != nil }
 
-// choose picks what is to be started in one write; nil if there is nothing.
+// choose picks entries and returns the part of a write that starts their tasks; nil if there are none.
 //
-// Race: of two claims of a queue with a limit, the one with the better picks must have the last place, and what the other puts
-// back must be found by whoever is told that a place is free. So they choose one after the other.
+// Race: of two claims of a queue with a limit, the one with the better picks must get the last slot, and a claimer that is notified
+// of a free slot must find what the other puts back. So they choose one after the other.
 func (c *claim) choose(ctx context.Context) (*joined, error) {
 	if c.reserves() {
 		defer c.q.limited.lock(c.queue.Name)()
@@ -304,13 +305,13 @@ func (c *claim) choose(ctx context.Context) (*joined, error) {
 	if c.picks, err = c.pick(ctx); err != nil || len(c.picks) == 0 {
 		return nil, err
 	}
-	c.starts = c.starts[:0] // of the write before: prepare takes what is there for an earlier preparation of this one
+	c.starts = c.starts[:0] // of the write before: prepare would take them for an earlier preparation of this one
 	chosen := join(ctx, c)
 	c.putBack(ctx)
 	return chosen, nil
 }
 
-// putBack puts back what was not tried, and rings for what others have looked for in vain meanwhile.
+// putBack puts back entries that were not tried, and notifies claimers that may have missed them meanwhile.
 func (c *claim) putBack(ctx context.Context) {
 	left := c.left
 	c.left = nil
@@ -331,7 +332,7 @@ func (c *claim) putBack(ctx context.Context) {
 	c.q.ring(ctx, rings)
 }
 
-// unreserve gives back the places that were reserved and are not taken, and wakes whoever was turned away for them.
+// unreserve gives back the slots that were reserved and not taken, and notifies claimers that found none free meanwhile.
 func (c *claim) unreserve(ctx context.Context) {
 	reserved := c.permits.reserved
 	c.permits.reserved = nil
@@ -340,7 +341,7 @@ func (c *claim) unreserve(ctx context.Context) {
 	}
 }
 
-// started answers the leases of a write that has ended with that error.
+// started returns the leases after a write that has ended with err.
 func (c *claim) started(ctx context.Context, err error) ([]Lease, error) {
 	if err != nil {
 		defer c.unreserve(ctx)
@@ -367,12 +368,13 @@ func (c *claim) started(ctx context.Context, err error) ([]Lease, error) {
 	c.permits.reserved = nil
 	if c.queue.Type == definition.RoundRobin {
 		last := c.starts[len(c.starts)-1].place.key.Sort
-		_ = c.q.virtual.started(ctx, c.q, c.queue.Name, last) // a hint; the next start tells again
+		_ = c.q.virtual.started(ctx, c.q, c.queue.Name, last) // a hint; the next start writes it again
 	}
 	return leases, nil
 }
 
-// clean removes stale entries, moves those that are held, and puts back what was not tried.
+// clean puts back entries that were not tried, ends tasks that are not to be started, removes stale entries, and moves those
+// that are held or misplaced.
 func (c *claim) clean(ctx context.Context) (err error) {
 	q := c.q
 	defer func() {
@@ -383,7 +385,7 @@ func (c *claim) clean(ctx context.Context) (err error) {
 	c.tidied = 0
 	if len(c.left) > 0 {
 		c.putBack(ctx)
-		if c.reserves() { // a place may have become free while they were not to be found
+		if c.reserves() { // a slot may have become free while these entries were taken
 			q.ring(ctx, q.ringsFor(ctx, c.lines[0]))
 		}
 	}
@@ -400,7 +402,7 @@ func (c *claim) clean(ctx context.Context) (err error) {
 	return q.rehome(ctx, c.strays)
 }
 
-// end ends what is not to be started any more, many in one write.
+// end ends the tasks that are not to be started any more, many in one write.
 func (c *claim) end(ctx context.Context) error {
 	if len(c.ends) == 0 {
 		return nil
@@ -420,7 +422,7 @@ func (c *claim) end(ctx context.Context) error {
 	return nil
 }
 
-// hold moves what a rule or a limit keeps. Where a rule has changed, the claim goes by the new ones, from the beginning.
+// hold moves entries that a rule or a limit holds. If a rule has changed, the claim reads the rules again and starts over.
 func (c *claim) hold(ctx context.Context) error {
 	moved, lifted, err := c.q.hold(ctx, c.held)
 	c.tidied += moved
@@ -432,7 +434,7 @@ func (c *claim) hold(ctx context.Context) error {
 	return err
 }
 
-// discard removes entries that mean nothing any more, unless a newer one stands there, and returns how many it has removed.
+// discard removes stale entries, unless a newer one has taken the key, and returns how many it has removed.
 func (q *Queue) discard(ctx context.Context, stale []*staleEntry) (removed int) {
 	if err := writeBundles(ctx, q, stale, nothingElse); err != nil {
 		q.forget() // they will be met again
@@ -446,8 +448,8 @@ func (q *Queue) discard(ctx context.Context, stale []*staleEntry) (removed int) 
 	return removed
 }
 
-// Race: what a write changes may become visible one by one, so that a new entry may be seen before its task. The removal
-// rests on the task as it was read, which no write that is under way lets pass.
+// Race: the items of a write may become visible one by one, so that a new entry may be read before its task. The removal
+// has the condition that the task is as it was read, which fails while such a write is under way.
 func (s *staleEntry) ops() []store.Op {
 	if s.gone {
 		return nil

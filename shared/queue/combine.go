@@ -10,21 +10,21 @@ import (
 	"github.com/millrace/millrace/shared/store"
 )
 
-// part is one change among those that a write carries. Changes that are asked for while others are being written wait and
-// go together, in one slot of the journal: that costs a fraction of a write for each, and nobody waits for company.
+// part is one change of those that share a write. Changes that are requested while others are being written wait and share the
+// next write, in one slot of the journal: each costs a fraction of a write, and none waits when no write is under way.
 type part interface {
-	// prepare is as a [journal.Prepare] of this part alone; lost may speak of other parts' items too. [errNothing] and
-	// every other error are the part's own, and leave the others alone.
+	// prepare is a [journal.Prepare] of this part alone; lost may hold other parts' items too. Its error, [errNothing] too,
+	// ends this part only.
 	prepare(ctx context.Context, lost *store.Conflict) (journal.Change, error)
 
-	// bounds answer at most how many operations the part has and about how many bytes.
+	// bounds returns the most operations that the part has, and about how many bytes.
 	bounds() (ops, bytes int)
 
-	// touches names the items that no two parts of one write may have in common.
+	// touches returns names of items; no two parts of one write may have one in common.
 	touches() []string
 
-	// private says that what prepare reads is hardly changed by others while the part waits, so that its caller may
-	// prepare it at once and beside others, instead of the one who writes for all.
+	// private reports whether others hardly change what prepare reads while the part waits. Then its caller prepares it at
+	// once, concurrently with others, instead of the goroutine that writes for all.
 	private() bool
 }
 
@@ -33,14 +33,14 @@ type joined struct {
 	part
 	change     journal.Change // if it is prepared
 	prepared   bool
-	over       bool // it failed before it waited
+	over       bool // its preparation failed, and it does not wait
 	ops, bytes int
 	touched    []string
 	err        error
 	done       chan struct{}
 }
 
-// join prepares a part if it is private, and measures it.
+// join prepares a part if it is private, and reads its bounds.
 func join(ctx context.Context, p part) *joined {
 	ctx = context.WithoutCancel(ctx)
 	j := &joined{part: p, done: make(chan struct{})}
@@ -65,11 +65,11 @@ type combiner struct {
 	shared  bool // the store is: other processes use it, and each write is a request of its own
 }
 
-// maxWriters is how many combined writes are under way at once. A store that is this process's alone makes durable at once
-// whatever comes meanwhile: there one writer and larger writes do best, as long as all that waits fits in one.
+// maxWriters is how many combined writes are under way at once. A store that this process has to itself is fastest with one
+// writer and larger writes, as long as everything that waits fits in one.
 const maxWriters = 2
 
-// leads reports whether one who has just joined is to write.
+// leads reports whether a caller that has just added parts is to write.
 func (c *combiner) leads() bool {
 	return c.writers == 0 || c.writers < maxWriters && (c.shared || c.ops > combineOps)
 }
@@ -79,7 +79,7 @@ const (
 	combineBytes = 1 << 20
 )
 
-// write writes parts, in one write if they fit. The error is that of the first part that has one; each part has its own.
+// write writes parts, in one write if they fit, and returns an error for each part.
 func (q *Queue) write(ctx context.Context, parts ...part) []error {
 	mine := make([]*joined, len(parts))
 	for i, p := range parts {
@@ -88,9 +88,9 @@ func (q *Queue) write(ctx context.Context, parts ...part) []error {
 	return q.send(ctx, mine...)
 }
 
-// send is write, of parts that are joined.
+// send is write of parts that are joined.
 func (q *Queue) send(ctx context.Context, mine ...*joined) []error {
-	ctx = context.WithoutCancel(ctx) // a write that has begun ends, whoever still listens
+	ctx = context.WithoutCancel(ctx) // a write that has begun goes on if the caller gives up
 	if q.combiner.enter(mine) {
 		q.lead(ctx)
 	}
@@ -104,7 +104,7 @@ func (q *Queue) send(ctx context.Context, mine ...*joined) []error {
 	return errs
 }
 
-// enter adds parts to those that wait, except such as have failed already, and reports whether the caller is to write.
+// enter adds parts that have not failed to those that wait, and reports whether the caller is to write.
 func (c *combiner) enter(parts []*joined) (lead bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -120,8 +120,8 @@ func (c *combiner) enter(parts []*joined) (lead bool) {
 	return lead
 }
 
-// lead writes what waits until nothing does: one write by the caller, and what has come meanwhile in the background, so
-// that nobody works for others for as long as they come.
+// lead writes the parts that wait until none does: one write in the caller's goroutine, and the parts that came meanwhile in
+// another goroutine, so that no caller writes for others without end.
 func (q *Queue) lead(ctx context.Context) {
 	batch := q.next()
 	if batch == nil {
@@ -143,7 +143,7 @@ func (q *Queue) next() []*joined {
 	return q.combiner.take()
 }
 
-// gather lets whoever can run join, for as long as that brings parts.
+// gather yields to other goroutines for as long as that adds parts.
 func (c *combiner) gather() {
 	for before := -1; ; {
 		c.mu.Lock()
@@ -157,7 +157,7 @@ func (c *combiner) gather() {
 	}
 }
 
-// take answers the parts of the next write; nil, and the leader is dismissed, where none waits.
+// take returns the parts of the next write. If none waits it returns nil, and the caller is no longer a writer.
 func (c *combiner) take() []*joined {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -171,7 +171,7 @@ func (c *combiner) take() []*joined {
 	for _, j := range c.waiting {
 		other := overlaps(touched, j.touched)
 		if other {
-			j.prepared = false // what it rests on is about to change
+			j.prepared = false // another part changes what it has read
 		}
 		if other || len(batch) > 0 && (ops+j.ops > combineOps || bytes+j.bytes > combineBytes) {
 			rest = append(rest, j)
@@ -198,7 +198,7 @@ func overlaps(touched map[string]bool, names []string) bool {
 	return false
 }
 
-// writeTogether writes a batch and tells each of its parts how it went.
+// writeTogether writes a batch, and wakes the callers of its parts.
 func (q *Queue) writeTogether(ctx context.Context, batch []*joined) {
 	q.writeSound(ctx, batch)
 	for _, j := range batch {
@@ -206,8 +206,8 @@ func (q *Queue) writeTogether(ctx context.Context, batch []*joined) {
 	}
 }
 
-// writeSound writes a batch. What the store does not take together is written in halves, so that a part that no store would take
-// is refused alone, and none beside it.
+// writeSound writes a batch. A batch that the store refuses is written in halves, so that a part that the store would never take is
+// refused alone.
 func (q *Queue) writeSound(ctx context.Context, batch []*joined) {
 	live, err := q.writeOnce(ctx, batch)
 	if n := len(live); n > 1 && journal.Refused(err) {
@@ -223,7 +223,7 @@ func (q *Queue) writeSound(ctx context.Context, batch []*joined) {
 	}
 }
 
-// writeOnce writes a batch, and returns those of its parts that the outcome is of: the others have an error of their own.
+// writeOnce writes a batch, and returns the parts that err is of: the others have an error of their own.
 func (q *Queue) writeOnce(ctx context.Context, batch []*joined) (live []*joined, err error) {
 	live = batch
 	_, err = q.journal.Write(ctx, func(ctx context.Context, lost *store.Conflict) (journal.Change, error) {

@@ -17,16 +17,16 @@ import (
 	"github.com/millrace/millrace/shared/task"
 )
 
-// MaxMessage is how many bytes of a result's message are kept.
+// MaxMessage is how many bytes of a result's message are kept at most; a longer one is cut and ends in "…".
 const MaxMessage = 2000
 
-// Complete ends an attempt and answers the task's state afterwards. The errors [ErrStale] and [ErrNoLease] say that the
-// token is not valid; nothing was changed then.
+// Complete ends an attempt, and returns the task's state afterwards. The error is [ErrStale] or [ErrNoLease] if the token is
+// not valid; nothing is changed then.
 func (q *Queue) Complete(ctx context.Context, token string, r Result) (task.State, error) {
 	return q.end(ctx, token, r, 0)
 }
 
-// end ends an attempt. unless, if not zero, is a time: a lease that is valid then is left alone.
+// end ends an attempt. If unless is not zero, a lease that has not expired, by a heartbeat meanwhile, is left as it is.
 func (q *Queue) end(ctx context.Context, token string, r Result, unless int64) (task.State, error) {
 	e, err := q.ending(ctx, token, r, unless)
 	if err != nil {
@@ -46,9 +46,9 @@ type ending struct {
 	held  heldLease
 	task  task.Task // afterwards
 	step  task.Step
-	place *place     // of the entry, where the task goes on
-	gone  bool       // it leaves no history
-	item  []store.Op // of the task, less the entry
+	place *place     // the entry of a task that goes on; nil if it is finished
+	gone  bool       // the task leaves no history
+	item  []store.Op // operations on the task, without the entry's
 }
 
 func (q *Queue) ending(ctx context.Context, token string, r Result, unless int64) (*ending, error) {
@@ -71,7 +71,7 @@ func (q *Queue) ending(ctx context.Context, token string, r Result, unless int64
 	return &ending{q: q, set: set, token: token, result: r, unless: unless}, nil
 }
 
-// ended answers the task's state after a write that has ended with that error.
+// ended returns the task's state after a write that has ended with err.
 func (e *ending) ended(ctx context.Context, err error) (task.State, error) {
 	if err == nil || errors.Is(err, ErrStale) || errors.Is(err, ErrNoLease) {
 		e.q.leases.drop(e.token)
@@ -109,11 +109,11 @@ func (e *ending) bounds() (ops, bytes int) {
 	return ops, bytes + 1000
 }
 
-// private: a task that runs is its worker's.
+// private returns true: only its worker changes a task that runs.
 func (e *ending) private() bool { return true }
 
-// touches names the task, which a claim that does not know of its start yet may have picked too, and its unique key, which an
-// enqueue may ask for.
+// touches names the task, which a claim that has not seen its start may have picked too, and its unique key, which an enqueue may
+// ask for.
 func (e *ending) touches() []string {
 	uuid, _, _ := strings.Cut(e.token, ".")
 	return withUnique(&e.task, uuid)
@@ -152,7 +152,7 @@ func (e *ending) prepare(ctx context.Context, lost *store.Conflict) (journal.Cha
 	return journal.Change{Events: events, Ops: e.ops}, nil
 }
 
-// decide answers what the result means for the task.
+// decide returns the step that the result means for the task.
 func (e *ending) decide() task.Step {
 	t, outcome := &e.held.task, e.result.Outcome
 	switch {
@@ -204,7 +204,7 @@ func cut(message string) string {
 	return strings.ToValidUTF8(message[:MaxMessage-3], "") + "…"
 }
 
-// goOn finds the place of a task that is not finished: due, or, in an ordered queue, where it was.
+// goOn makes the entry of a task that is not finished: due if it waits for a time, otherwise, and in an ordered queue always, ready.
 func (e *ending) goOn(ctx context.Context, now int64) error {
 	c := e.set.QueueOf(e.task.Queue)
 	p := &place{entry: entryOf(&e.task, e.held.Line)}
@@ -243,7 +243,8 @@ func (e *ending) taskOps() []store.Op {
 	return []store.Op{store.Put(store.Item{Key: taskKey(e.held.UUID), Value: encode(&e.task)}, cond)}
 }
 
-// announce tells of a task that goes on, and wakes whoever waited for the places that are free now.
+// announce notifies claimers of a task that goes on and of the slots that are free now, and removes the log of a task that is
+// gone.
 func (e *ending) announce(ctx context.Context) {
 	if e.place != nil {
 		e.q.announce(ctx, []*place{e.place})
@@ -259,7 +260,7 @@ func (e *ending) announce(ctx context.Context) {
 	e.q.permitsFree(ctx, &e.held)
 }
 
-// permitsFree wakes whoever waits for the places that a lease has given back.
+// permitsFree releases held entries, or notifies claimers, for each slot that a lease has given back.
 func (q *Queue) permitsFree(ctx context.Context, h *heldLease) {
 	q.permits.change(h.Permits, false)
 	for _, p := range h.Permits {
@@ -275,12 +276,12 @@ func (q *Queue) permitsFree(ctx context.Context, h *heldLease) {
 	}
 }
 
-// ringsFor answers a ring for each line of the same queue: whichever has the best task, a place is free for it.
+// ringsFor returns a notification (ring) for each line of the same queue: the slot is free for whichever has the next task.
 func (q *Queue) ringsFor(ctx context.Context, line string) []bell.Ring {
 	rings := []bell.Ring{{Queue: line}}
 	all, err := q.lines(ctx)
 	if err != nil {
-		return rings // the sweep rings for the others
+		return rings // the sweep notifies of the others
 	}
 	for _, other := range all {
 		if other != line && queueOf(other) == queueOf(line) {
@@ -290,10 +291,10 @@ func (q *Queue) ringsFor(ctx context.Context, line string) []bell.Ring {
 	return rings
 }
 
-// ended is the event of an attempt's end, with the return code where something was returned.
+// ended returns the event of an attempt's end, with the return code of a success or if it is not 0.
 func ended(t *task.Task, outcome Outcome) event.Event {
 	fields := make([]byte, 0, 96)
-	if outcome == OK || t.Code != 0 { // only a success returns 0; where nothing was returned, it would read as one
+	if outcome == OK || t.Code != 0 { // 0 would read as a success
 		fields = append(strconv.AppendInt(append(fields, `"returnCode":`...), int64(t.Code), 10), ',')
 	}
 	fields = appendText(append(fields, `"outcome":`...), string(outcome))
@@ -303,7 +304,7 @@ func ended(t *task.Task, outcome Outcome) event.Event {
 	return event.Event{Type: "TaskEnded", Key: keyOf(t), Fields: fields}
 }
 
-// closed is the event of a task that is finished.
+// closed returns the event of a task that is finished.
 func closed(t *task.Task) event.Event {
 	return event.Event{Type: "TaskClosed", Key: keyOf(t), Fields: stateField(t)}
 }

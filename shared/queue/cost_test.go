@@ -14,7 +14,7 @@ import (
 	"github.com/millrace/millrace/shared/task"
 )
 
-// metered is an engine that shares its store, whose costs on DynamoDB are computed.
+// metered is an engine that shares its store; the store's costs on DynamoDB are computed.
 func metered(t *testing.T) (*bench, *meter.Meter) {
 	t.Helper()
 	b := setupWith(t, ways())
@@ -49,7 +49,7 @@ func TestAClaimMakesTheSameCallsAtAnyBacklog(t *testing.T) {
 	}
 }
 
-// lifeOf is a task's life, with n tasks in each write.
+// lifeOf runs tasks from enqueue to completion, with n tasks in each write.
 func lifeOf(b *bench, n int) {
 	b.t.Helper()
 	news := make([]queue.New, n)

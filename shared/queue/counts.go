@@ -10,8 +10,8 @@ import (
 	"github.com/millrace/millrace/shared/task"
 )
 
-// Counts answers how many tasks of each state the jobs have whose paths begin with prefix, by path, as the journal adds
-// them up. Those that wait for a time are [task.Waiting], and so are all queued tasks of a job that a rule holds.
+// Counts returns, by job path, how many tasks of each state the jobs have whose paths begin with prefix, by the journal's
+// projection. Queued tasks that wait for a time are [task.Waiting], and so are all of a job that a rule holds.
 func (q *Queue) Counts(ctx context.Context, prefix string) (map[string]map[task.State]int64, error) {
 	counts := map[string]map[task.State]int64{}
 	_, err := q.journal.Snapshot(ctx, overview.TaskCountsName, func(path string, value []byte) {
@@ -29,7 +29,7 @@ func (q *Queue) Counts(ctx context.Context, prefix string) (map[string]map[task.
 	return counts, q.countWaiting(ctx, prefix, counts)
 }
 
-// countWaiting tells those that wait for a time apart from those that are ready.
+// countWaiting splits the queued tasks of counts into waiting and ready ones.
 func (q *Queue) countWaiting(ctx context.Context, prefix string, counts map[string]map[task.State]int64) error {
 	rules, err := q.rules.read(ctx, q)
 	if err != nil {
@@ -50,7 +50,7 @@ func (q *Queue) countWaiting(ctx context.Context, prefix string, counts map[stri
 	return nil
 }
 
-// delayed returns how many tasks wait for a time to come, by their jobs.
+// delayed returns how many tasks of each job wait for a time.
 func (q *Queue) delayed(ctx context.Context, prefix string) (map[string]int64, error) {
 	now, until := q.micro(), map[string]bool{}
 	_, err := q.journal.Snapshot(ctx, overview.WorkName, func(key string, value []byte) {
@@ -70,8 +70,8 @@ func (q *Queue) delayed(ctx context.Context, prefix string) (map[string]int64, e
 	return counts, err
 }
 
-// eachQueued calls each for every task that is queued of the jobs whose paths begin with prefix. It is a pass over what the process
-// knows of unfinished tasks, and asks the store no more than what is new on the journal.
+// eachQueued calls each for every queued task of the jobs whose paths begin with prefix. It passes over the projection of unfinished
+// tasks in memory, and reads from the store only what is new on the journal.
 func (q *Queue) eachQueued(ctx context.Context, prefix string, each func(event.Key)) error {
 	_, err := q.journal.Snapshot(ctx, overview.TasksName, func(key string, shown []byte) {
 		if strings.HasPrefix(key, prefix) && !overview.IsStarted(shown) {
@@ -81,8 +81,8 @@ func (q *Queue) eachQueued(ctx context.Context, prefix string, each func(event.K
 	return err
 }
 
-// OldestWaiting returns the creation of the oldest queued task of each job whose path begins with prefix and that has one, by
-// path. Like Counts, it costs by the tasks that are not finished, and a second look at what the process knows of them.
+// OldestWaiting returns, by job path, when the oldest queued task of each job was created, of jobs that have one and whose paths
+// begin with prefix. Its cost grows with the number of unfinished tasks.
 func (q *Queue) OldestWaiting(ctx context.Context, prefix string) (map[string]time.Time, error) {
 	oldest := map[string]time.Time{}
 	err := q.eachQueued(ctx, prefix, func(k event.Key) {

@@ -82,7 +82,7 @@ func TestTheOldestThatWaitsIsToldOfEachJob(t *testing.T) {
 	})
 }
 
-// TestHowAJobStandsCostsTheSameBehindAnyHistoryAndAnyDelay: neither what is finished nor what waits for a time is read.
+// TestHowAJobStandsCostsTheSameBehindAnyHistoryAndAnyDelay: neither finished tasks nor those that wait for a time are read.
 func TestHowAJobStandsCostsTheSameBehindAnyHistoryAndAnyDelay(t *testing.T) {
 	t.Parallel()
 	b, m := metered(t)

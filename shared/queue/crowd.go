@@ -8,27 +8,27 @@ import (
 	"sync"
 )
 
-// Claims of one instance choose the same places if they are made at once, and all but one of them would have to begin anew.
-// So they go one after the other, as far as they come to this process, and those that wait meanwhile go together, as one.
+// Concurrent claims of one instance would choose the same slots, and all but one would have to repeat their work. So this process
+// makes them one after the other, and makes those that wait meanwhile together, as one claim (a crowd).
 
-// asking is a claim that an instance has asked for.
+// asking is one call of Claim by an instance.
 type asking struct {
 	ctx    context.Context
 	by     Claimer
 	max    int
 	leases []Lease
 	err    error
-	done   bool // under the latch of its instance
+	done   bool // guarded by the mutex (latch) of its instance
 }
 
-// crowds are the claims that wait for others of their instance.
+// crowds holds the claims that wait for others of their instance.
 type crowds struct {
 	mu      sync.Mutex
-	latches [256]latch // of instances, which share them, since they come and go
+	latches [256]latch // by the hash of the instance; instances come and go, so that some share one
 	waiting map[string][]*asking
 }
 
-// enter lets a claim wait, and answers its turn.
+// enter adds a waiting claim, and returns the mutex of its instance.
 func (s *crowds) enter(a *asking) latch {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(a.by.Instance)) // never fails
@@ -45,8 +45,9 @@ func (s *crowds) enter(a *asking) latch {
 	return *turn
 }
 
-// take answers claims that go together with the first one that waits: as many as one write holds, of the same claimer. Nothing
-// is claimed for one who has left; none may be left. One with a key goes by itself: the next with that key is to have the same.
+// take removes and returns the waiting claims that are made together, and the number of tasks that they want: the first claim, and
+// others of the same claimer, as many as one write holds. It drops claims whose context has ended, so that there may be none. A
+// claim with an idempotency key is made alone, since the next one with that key must get the same tasks.
 func (s *crowds) take(instance string) (together []*asking, max int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -70,7 +71,7 @@ func (s *crowds) take(instance string) (together []*asking, max int) {
 	return together, max
 }
 
-// claimInTurn is [Queue.Claim] of one with a capacity.
+// claimInTurn is [Queue.Claim] of a claimer with a capacity.
 func (q *Queue) claimInTurn(ctx context.Context, by Claimer, max int) ([]Lease, error) {
 	mine := &asking{ctx: ctx, by: by, max: max}
 	turn := q.crowds.enter(mine)
@@ -82,20 +83,20 @@ func (q *Queue) claimInTurn(ctx context.Context, by Claimer, max int) ([]Lease, 
 	return mine.leases, mine.err
 }
 
-// claimTogether claims for several, and deals out to them in the order in which they came.
+// claimTogether makes several claims as one, and gives out the leases in the order of the claims.
 func (q *Queue) claimTogether(all []*asking, max int) {
 	if len(all) == 0 {
 		return
 	}
 	ctx := all[0].ctx
 	if len(all) > 1 {
-		ctx = context.WithoutCancel(ctx) // it is the others' claim too
+		ctx = context.WithoutCancel(ctx) // the others wait for it too
 	}
 	leases, err := q.claimOnce(ctx, all[0].by, max)
 	for i, a := range all {
 		n := min(a.max, len(leases))
 		if i == len(all)-1 {
-			n = len(leases) // what is given again may be more than is asked for now
+			n = len(leases) // leases of a repeated claim may be more than are wanted now
 		}
 		a.leases, leases = slices.Clip(leases[:n]), leases[n:]
 		a.err, a.done = err, true

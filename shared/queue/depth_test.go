@@ -9,7 +9,7 @@ import (
 	"github.com/millrace/millrace/shared/queue"
 )
 
-// TestNesting: a payload and an output have at most 100 levels, whoever makes them; what is deeper changes nothing.
+// TestNesting: a payload and an output have at most 100 levels; a request with a deeper one changes nothing.
 func TestNesting(t *testing.T) {
 	t.Parallel()
 	bothWays(t, func(t *testing.T, b *bench) {

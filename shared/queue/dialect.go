@@ -7,8 +7,8 @@ import (
 	"github.com/millrace/millrace/shared/task"
 )
 
-// SyncTask answers the request for a sync task (seed 001), of which there is one at a time for each collection. Its id is
-// SOURCE_COLLECTION_UUID, in which characters that a URL would escape are _.
+// SyncTask returns the request for a sync task, as EventNative's task scheduler makes them: one unfinished task at a time for each
+// collection. Its id is SOURCE_COLLECTION_UUID, in which characters that a URL would escape are _.
 func SyncTask(source, collection string, priority int64) New {
 	return New{
 		Dialect: task.Sync, Job: definition.CollectionPath(source, collection), Group: SourcePath(source),
@@ -16,7 +16,7 @@ func SyncTask(source, collection string, priority int64) New {
 	}
 }
 
-// listOf answers the group that the tasks of a job are listed under, other than those of topics.
+// listOf returns the group that the tasks of a job, other than a topic's, are listed under.
 func listOf(job string) string {
 	if rest, is := strings.CutPrefix(job, SourcePath("")); is {
 		source, _, _ := strings.Cut(rest, "/")
@@ -25,10 +25,10 @@ func listOf(job string) string {
 	return job
 }
 
-// SourcePath answers the group that a source's tasks are listed under ([Listing]).
+// SourcePath returns the group that a source's tasks are listed under ([Listing]).
 func SourcePath(source string) string { return "/sources/" + source }
 
-// idPart answers a name as it may stand in an id.
+// idPart returns a name with _ for each character that may not stand in an id.
 func idPart(name string) string {
 	return strings.Map(func(r rune) rune {
 		if 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("-_.~", r) {

@@ -11,24 +11,24 @@ import (
 	"github.com/millrace/millrace/shared/store"
 )
 
-// directory is the names of the lines in which tasks wait, or did a while ago; see forget.go.
+// directory holds the names of the lines in which tasks wait, or did a while ago; see forget.go.
 type directory struct {
 	mu    latch
 	names map[string]bool  // that were read, or registered since
-	noted map[string]int64 // when this process registered them, in microseconds
-	read  int64            // when, in microseconds
-	turn  int              // which queue is first at the next claim
+	noted map[string]int64 // when this process registered them, in microseconds since 1970
+	read  int64            // when names was read, in microseconds since 1970; 0: never
+	turn  int              // which line is first at the next claim
 }
 
-// reread is how old, in microseconds, a reading of the directory may be.
+// reread is the age, in microseconds, after which the directory is read again.
 const reread = 10_000_000
 
-// constant reports whether a line is in the directory for ever, without an item.
+// constant reports whether a line is always in the directory, without an item.
 func constant(name string) bool {
 	return name == definition.MainQueue || name == definition.SyncQueue || name == definition.EventQueue
 }
 
-// register notes that tasks wait in a line, before one does. What this process has noted holds for a while.
+// register adds a line to the directory before a task waits in it. What this process has registered holds for a while.
 func (q *Queue) register(ctx context.Context, name string) error {
 	if constant(name) || q.known.notedWithin(name, q.micro(), q.registered()) {
 		return nil
@@ -53,7 +53,7 @@ func (q *Queue) registerAnew(ctx context.Context, name string) error {
 	return nil
 }
 
-// notedWithin reports whether this process has registered a line so short a time ago, in microseconds.
+// notedWithin reports whether this process has registered a line less than within microseconds ago.
 func (d *directory) notedWithin(name string, now, within int64) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -76,7 +76,7 @@ func (d *directory) drop(name string) {
 	delete(d.noted, name)
 }
 
-// lines answers the names of all lines that tasks may wait in.
+// lines returns the names of all lines that tasks may wait in.
 func (q *Queue) lines(ctx context.Context) ([]string, error) {
 	d := &q.known
 	d.mu.Lock()
@@ -98,8 +98,8 @@ func (q *Queue) lines(ctx context.Context) ([]string, error) {
 	return sortedKeys(d.names), nil
 }
 
-// linesNow answers the lines of a queue, those too that another process has just registered: it costs a read where there are
-// other processes.
+// linesNow returns the lines of a queue, also those that another process has just registered. It costs a read unless this process
+// has the store to itself.
 func (q *Queue) linesNow(ctx context.Context, queue string) ([]string, error) {
 	if q.store.Exclusive() {
 		all, err := q.lines(ctx)
@@ -118,7 +118,7 @@ func (q *Queue) linesNow(ctx context.Context, queue string) ([]string, error) {
 	return lines, nil
 }
 
-// linesFor answers the ready indexes that a claimer takes from. Where it names no queues, each claim begins with another.
+// linesFor returns the lines that a claimer takes from. If it names no queues, each claim begins with another line.
 func (q *Queue) linesFor(ctx context.Context, by Claimer) ([]string, error) {
 	if len(by.Queues) > 0 {
 		return by.Queues, nil
@@ -143,7 +143,7 @@ func (q *Queue) linesFor(ctx context.Context, by Claimer) ([]string, error) {
 	return slices.Concat(lines[first:], lines[:first]), nil
 }
 
-// takes reports whether the claimer takes from a line: an instance from those of its jobs, a server from all others.
+// takes reports whether the claimer takes from a line: an instance from the lines of its jobs, a server from all others.
 func (by *Claimer) takes(line string) bool {
 	_, job, forInstances := splitLine(line)
 	if len(by.Jobs) == 0 || !forInstances {
@@ -153,12 +153,12 @@ func (by *Claimer) takes(line string) bool {
 	return (name == "" || name == by.Name) && by.runs(job)
 }
 
-// runs reports whether an instance runs a job.
+// runs reports whether a pattern of the instance's jobs matches a job.
 func (by *Claimer) runs(job string) bool {
 	return slices.ContainsFunc(by.Jobs, func(pattern string) bool { return definition.Match(pattern, job) })
 }
 
-// served reports whether there is somebody who takes from a line.
+// served reports whether any claimer takes from a line.
 func (q *Queue) served(ctx context.Context, line string) (bool, error) {
 	_, job, forInstances := splitLine(line)
 	if !forInstances || q.instances == nil {
@@ -168,13 +168,13 @@ func (q *Queue) served(ctx context.Context, line string) (bool, error) {
 	return slices.ContainsFunc(all, func(by Claimer) bool { return by.runs(job) }), err
 }
 
-// queueOf answers the queue of a ready index.
+// queueOf returns the queue of a line.
 func queueOf(line string) string {
 	name, _, _ := splitLine(line)
 	return name
 }
 
-// splitLine answers the queue of a ready index and, where it is of a job that instances run, the job; see [lineOf].
+// splitLine returns the queue of a line and, if the line is of a job that instances run, the job; see [lineOf].
 func splitLine(line string) (queue, job string, forInstances bool) {
 	at := strings.Index(line, "@/") // no name has a slash, and every path begins with one
 	if at < 0 {

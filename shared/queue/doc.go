@@ -1,9 +1,73 @@
-// Package queue is the engine that keeps tasks and hands them out: enqueue, claim, lease, complete, retry, delay, rules,
-// limits, fairness, logs, listing, and why a task is not running.
+// Package queue stores tasks and gives them to claimers: enqueue, claim, lease, complete, retry, delay, rules, limits,
+// fairness, logs, listing, and why a task is not running.
 //
-// Every change of a task is one [journal.Journal.Write] together with its event. Beside its item, an unfinished task has
-// exactly one entry in an index: ready, due, held or leased; which one is decided by that entry's own condition, so that
-// nothing needs repair after a crash. While it is kept for an instance that it prefers, it has two.
+// Each event of a task is written by one [journal.Journal.Write] together with the task's item. An unfinished task has one
+// entry in an index beside its item: ready, due or held; while it runs, it has a lease instead. An entry counts only while the
+// task is queued and has the version that the entry was made for, so that nothing needs repair after a crash. A task that is
+// kept for a preferred instance has two entries.
 //
-// It imports bell, clock, definition, event, journal, store and task.
+// The files, in reading order:
+//
+//	queue.go      options, Open, reading a task
+//	request.go    what callers pass and get
+//	error.go      errors
+//	keys.go       the items and their keys
+//	entry.go      entries of indexes
+//
+//	enqueue.go    Enqueue, and the events of new tasks
+//	addition.go   one Enqueue as part of a write
+//	once.go       idempotency keys of Enqueue
+//	size.go       limits of payloads, texts and writes
+//	dialect.go    sync tasks, and the groups that they are listed under
+//	combine.go    many changes in one write to the journal
+//	rank.go       the order of a ready index
+//	turn.go       fair turns of a round-robin queue
+//
+//	claim.go      Claim, CompleteAndClaim, the rounds of a claim
+//	directory.go  the lines (ready indexes) in which tasks may wait
+//	pick.go       which entries a claim takes; marks for other processes
+//	window.go     the head of a ready index in memory, of a process that has the store to itself
+//	ahead.go      reading past what cannot start, of a process that shares the store
+//	start.go      which picks start, and the write that starts them
+//	limit.go      limits as items: the slots that leases take
+//	permits.go    taken slots in memory
+//	occupied.go   a set of slot numbers
+//	room.go       the capacity of an instance
+//	crowd.go      claims of one instance, one after the other
+//	repeat.go     claims with an idempotency key
+//	prefer.go     tasks that prefer an instance
+//
+//	lease.go      leases, tokens, heartbeats
+//	complete.go   Complete: how an attempt ends
+//	stop.go       Stop, Retry, the end of a queued task
+//	remove.go     Remove
+//	withdraw.go   Withdraw
+//	purge.go      Purge
+//	log.go        logs of tasks
+//	instance.go   what each instance runs; results that came too late
+//
+//	rule.go       pause and block of jobs
+//	suspend.go    suspended queues
+//	hold.go       entries that a rule or a limit holds
+//	home.go       entries whose job others run now
+//	move.go       moving entries between indexes
+//	batch.go      many independent operations in one write to the store
+//	due.go        entries that fall due
+//	alarm.go      when this process looks at due entries and leases
+//	wait.go       instances that wait for tasks
+//	sweep.go      Sweep and Run
+//	forget.go     lines that have been empty for long
+//	history.go    finished tasks that are removed after their time
+//
+//	list.go       tasks of a group
+//	jobs.go       tasks of topics
+//	topic.go      groups of topics; what is kept of a finished task
+//	counts.go     how many tasks of each state there are
+//	statistics.go counters and averages of jobs and queues
+//	reason.go     why a task is not running
+//
+//	busy.go       repeats calls of a busy store
+//	latch.go      a lock that is held across calls of the store
+//
+// The package imports bell, clock, definition, event, journal, overview, store, task and the standard library.
 package queue

@@ -9,19 +9,19 @@ import (
 	"github.com/millrace/millrace/shared/store"
 )
 
-// ringAhead is how far ahead whoever stores a due entry rings for it, where other processes look after what is due: until
-// the next tick of the cron function does.
+// ringAhead is how far ahead a process that shares the store notifies of a due entry that it stores: for entries due later, the
+// next tick of the cron function notifies.
 const ringAhead = 2 * time.Minute
 
-// dueTimes are what this process knows of when entries fall due, where no other process changes them.
+// dueTimes caches when entries fall due, for a process that has the store to itself.
 type dueTimes struct {
 	mu     sync.Mutex
 	known  bool
-	next   int64  // when the next entry falls due, microseconds; 0: none
-	passed string // the sort key up to which nothing is left
+	next   int64  // when the next entry falls due, in microseconds since 1970; 0: none
+	passed string // there is no entry below this sort key
 }
 
-// note takes notice of an entry that was stored, and answers the rings that it needs.
+// note notes a due entry that was stored, and returns the notifications (rings) that it needs.
 func (d *dueTimes) note(q *Queue, p *place) []bell.Ring {
 	at := dueTime(p)
 	if q.store.Exclusive() {
@@ -35,16 +35,17 @@ func (d *dueTimes) note(q *Queue, p *place) []bell.Ring {
 		return nil
 	}
 	if at > q.micro()+ringAhead.Microseconds() {
-		return nil // the cron function will
+		return nil // the cron function notifies
 	}
 	return []bell.Ring{{Queue: p.line(), At: time.UnixMicro(at)}}
 }
 
-// dueTime reads the time of a due entry's key.
+// dueTime returns when a due entry falls due, in microseconds since 1970.
 func dueTime(p *place) int64 { return unstamp(p.key.Sort) }
 
-// Promote makes ready what has fallen due, and answers when something falls due next; zero if nothing does. The error is a
-// [clock.Skew] where the process's clock is off; so it is for every claim then, whose leases others would not hold to.
+// Promote makes entries ready that have fallen due, and returns when the next one falls due; zero if none does. The error is a
+// [clock.Skew] if the process's clock is off; then claims, which promote first, fail too, so that this process gives no leases
+// that others would take for expired.
 func (q *Queue) Promote(ctx context.Context) (next time.Time, err error) {
 	if at, known := q.due.upcoming(); known && q.store.Exclusive() && (at == 0 || at > q.micro()) {
 		return timeOf(at), nil
@@ -82,7 +83,7 @@ func (q *Queue) Promote(ctx context.Context) (next time.Time, err error) {
 	}
 }
 
-// dueNext answers when something falls due next, after a look that has found nothing due yet.
+// dueNext returns when the next entry falls due, after a look that has found none due yet.
 func (q *Queue) dueNext(found []place, now int64) time.Time {
 	var first int64
 	if len(found) > 0 {
@@ -93,7 +94,7 @@ func (q *Queue) dueNext(found []place, now int64) time.Time {
 	}
 	first = q.due.settle(first, now)
 	if first != 0 {
-		q.wakeForDue(first) // Race: Run may have asked while this look was under way, and been told of nothing
+		q.wakeForDue(first) // Race: Run may have asked while this look was under way, and been told that nothing falls due
 	}
 	return timeOf(first)
 }
@@ -105,7 +106,7 @@ func timeOf(micro int64) time.Time {
 	return time.UnixMicro(micro)
 }
 
-// upcoming answers when the next entry falls due; 0: none does.
+// upcoming returns when the next entry falls due, 0 if none does, and whether that is known.
 func (d *dueTimes) upcoming() (at int64, known bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -118,8 +119,8 @@ func (d *dueTimes) forget() {
 	d.known, d.next, d.passed = false, 0, ""
 }
 
-// begin answers from where to look. Entries that are stored while the look is under way are noted, not forgotten: next
-// begins as none.
+// begin returns the sort key from which to look, and sets next to none, so that only entries that are stored during the look set
+// it.
 func (d *dueTimes) begin() (from string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -127,7 +128,7 @@ func (d *dueTimes) begin() (from string) {
 	return d.passed
 }
 
-// passOver notes that a look has left nothing below a sort key but what was noted meanwhile.
+// passOver notes that a look has left no entry below a sort key, except those noted meanwhile.
 func (d *dueTimes) passOver(below string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -138,13 +139,13 @@ func (d *dueTimes) pass(below string) {
 	if d.next != 0 {
 		below = min(below, stamp(d.next)) // others may be due in the same microsecond
 	}
-	if d.known { // else all is to be read again
+	if d.known { // otherwise all is to be read again
 		d.passed = below
 	}
 }
 
-// settle notes that a look has found nothing to be due before first, 0 for nothing at all, and answers when something is: that
-// may have been noted meanwhile. It saves the next look the search over all that was ever due.
+// settle notes that a look has found no entry due before first, 0 if none at all, and returns when the next one falls due, which
+// may have been noted meanwhile. It saves the next look a search over all deleted entries.
 func (d *dueTimes) settle(first, now int64) (next int64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -155,8 +156,8 @@ func (d *dueTimes) settle(first, now int64) (next int64) {
 	return d.next
 }
 
-// RingDue rings the bell, with its own delay, for what falls due until then, and answers how often. It is for the cron
-// function, which thereby spares everybody else looking.
+// RingDue sends the notifier (bell) a notification, delayed until its time, for each entry that falls due up to until, and
+// returns how many it has sent. It is for the cron function; other processes then need not look.
 func (q *Queue) RingDue(ctx context.Context, until time.Time) (rung int, err error) {
 	set, err := q.definitions.Current(ctx)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/millrace/millrace/shared/store"
 )
 
-// slowLook is a store whose first look at what is due takes a while.
+// slowLook is a store whose first query of the due index takes a second.
 type slowLook struct {
 	store.Store
 	once sync.Once
@@ -25,8 +25,8 @@ func (s *slowLook) Query(ctx context.Context, r store.Range) (store.Page, error)
 	return s.Store.Query(ctx, r)
 }
 
-// What is due becomes ready at its time also in a process that begins with a claim, which still looks at it when the process
-// begins to keep the time.
+// A due task becomes ready at its time also in a process that begins with a claim, and whose claim still reads the due index when
+// Run begins.
 func TestAClaimAtTheStartHidesNothingThatIsDue(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -14,16 +14,16 @@ import (
 )
 
 const (
-	// MaxBatch is how many tasks one Enqueue may add: what one write to the store can hold, whatever they ask for.
+	// MaxBatch is how many tasks one Enqueue may add at most: what one write to the store can hold, whatever the tasks need.
 	MaxBatch = 24
 
-	// inline is up to which size a payload travels with its task: each change of a task writes all of it again.
+	// inline is the size in bytes up to which a payload is part of its task's item, which each change of the task writes again.
 	inline = 600
 )
 
-// Enqueue adds up to [MaxBatch] tasks, all of them or none. Once, if not nil, makes it happen once for all calls with the
-// same key. Tasks that take more than [MaxTogether] with their payloads go in several writes: after an error, those of some
-// may be there. With Once, where that would not do, they are [ErrTooLarge].
+// Enqueue adds 1 to [MaxBatch] tasks, all of them or none. If once is not nil, the tasks are added once for all calls with
+// the same key, and later calls return the first result. Tasks that take more than [MaxTogether] bytes with their payloads go
+// in several writes: after an error, some of them may have been added. With once, the error is [ErrTooLarge] instead.
 func (q *Queue) Enqueue(ctx context.Context, once *Once, news ...New) (Enqueued, error) {
 	set, err := q.definitions.Current(ctx)
 	if err != nil {
@@ -31,7 +31,7 @@ func (q *Queue) Enqueue(ctx context.Context, once *Once, news ...New) (Enqueued,
 	}
 	if slices.ContainsFunc(news, func(n New) bool { return !n.NotBefore.IsZero() }) {
 		if err := q.compareClock(ctx); err != nil {
-			if _, invalid := q.additions(set, once, news); invalid != nil { // which is so whatever the time is
+			if _, invalid := q.additions(set, once, news); invalid != nil { // invalid whatever the time is
 				return Enqueued{}, invalid
 			}
 			return Enqueued{}, err
@@ -49,7 +49,7 @@ func (q *Queue) Enqueue(ctx context.Context, once *Once, news ...New) (Enqueued,
 	for i, err := range q.write(ctx, parts...) {
 		a := additions[i]
 		switch {
-		case errors.Is(err, errNothing): // every task was there already
+		case errors.Is(err, errNothing): // all tasks exist already
 		case err != nil:
 			q.doubt(err)
 			failed = cmp.Or(failed, err)
@@ -66,10 +66,10 @@ func (q *Queue) Enqueue(ctx context.Context, once *Once, news ...New) (Enqueued,
 	return all, nil
 }
 
-// errNothing ends a write that turns out to have nothing to do.
+// errNothing ends a write that has nothing to do.
 var errNothing = errors.New("queue: nothing to write")
 
-// announce tells whoever may start them of entries that were stored.
+// announce notifies claimers of entries that were stored, and adds these to what this process keeps in memory.
 func (q *Queue) announce(ctx context.Context, places []*place) {
 	rings := make([]bell.Ring, 0, len(places))
 	for _, p := range places {
@@ -89,7 +89,7 @@ func (q *Queue) announce(ctx context.Context, places []*place) {
 	q.ring(ctx, rings)
 }
 
-// added is the event of a task that is new.
+// added returns the event of a new task.
 func added(t *task.Task) event.Event {
 	fields := make([]byte, 0, 96)
 	fields = append(fields, `"queue":`...)
@@ -106,7 +106,7 @@ func keyOf(t *task.Task) event.Key { return event.Key{Path: t.Job, TaskID: strin
 
 func appendText(dst []byte, text string) []byte { return append(dst, encode(text)...) }
 
-// appendTime appends a time of the engine, microseconds since 1970, as clients read it.
+// appendTime appends a time in microseconds since 1970 as clients read it.
 func appendTime(dst []byte, micro int64) []byte {
 	return event.AppendTime(dst, time.UnixMicro(micro))
 }

@@ -6,9 +6,8 @@ import (
 	"github.com/millrace/millrace/shared/task"
 )
 
-// entry is a queued task's place in an index: ready, due or held. It is a hint: it counts while the task is queued and has
-// the version that the entry was made for. So whoever ends a task need not know where its entry is; whoever meets a stale
-// one removes it.
+// entry is a queued task's entry in an index: ready, due or held. It is a hint: it counts while the task is queued and has the
+// version that the entry was made for. So the end of a task need not remove its entry; a claim that meets a stale one does.
 type entry struct {
 	UUID     string `json:"id"`
 	Of       int64  `json:"v"` // the task's version
@@ -20,22 +19,22 @@ type entry struct {
 	Key      string `json:"ck,omitempty"`
 	Limit    int    `json:"cl,omitempty"`
 	Late     string `json:"u,omitempty"` // the partition of the unique key that is taken at the start
-	// NotBefore is set in an ordered queue, where a task that waits for its next attempt keeps its place.
+	// NotBefore is set in an ordered queue, where a task that waits for its next attempt keeps its rank; microseconds since 1970.
 	NotBefore int64  `json:"nb,omitempty"`
 	Taken     *taken `json:"tk,omitempty"`
 
 	Prefer string `json:"pi,omitempty"` // the instance that the task prefers; see prefer.go
-	Until  int64  `json:"pu,omitempty"` // of an entry that is kept for it: when its stand-in is due
-	Rank   string `json:"pr,omitempty"` // of a stand-in: its rank
+	Until  int64  `json:"pu,omitempty"` // of an entry that is kept for it: when the fallback entry is due, microseconds since 1970
+	Rank   string `json:"pr,omitempty"` // of a fallback entry: its rank in the line
 }
 
-// taken says that a claimer, across processes, is about to start this entry and those up to another.
+// taken is a mark for other processes: a claimer is about to start the tasks of this entry and of those up to another.
 type taken struct {
-	Until int64  `json:"u"` // microseconds; afterwards it means nothing
-	To    string `json:"to"`
+	Until int64  `json:"u"`  // when it expires, microseconds since 1970
+	To    string `json:"to"` // sort key of the last entry
 }
 
-// place is an entry where it stands.
+// place is an entry with its key.
 type place struct {
 	entry
 	key     store.Key
@@ -73,8 +72,8 @@ func (e *entry) turn() string {
 	return e.Job
 }
 
-// lineOf answers which ready index a task of a job waits in. Those that this server runs wait in their queue's; those for
-// instances wait apart by job, since each instance can run some of them only.
+// lineOf returns the line (ready index) that a task of a job waits in. Tasks that this server runs wait in their queue's line; those
+// for instances wait in a line for each job, since each instance runs some jobs only.
 func lineOf(queue string, job definition.Job, declared bool) string {
 	if declared && !job.Target.OnInstance() {
 		return queue
@@ -82,12 +81,11 @@ func lineOf(queue string, job definition.Job, declared bool) string {
 	return queue + "@" + job.Path
 }
 
-// entryVersion answers the version of an entry's item. It stands outside the journal's order, since entries are moved and
-// taken without an event; it begins anew, higher, with each version of the task, so that no two entries at the same key
-// are mistaken for each other.
+// entryVersion returns the version of an entry's item. It is not a journal position, since entries are moved and marked without an
+// event; it starts at a higher value with each version of the task, so that no two entries at the same key have the same one.
 func entryVersion(of int64, changes int64) int64 { return of<<16 | changes }
 
-// put answers the operation that stores the entry at a key.
+// put returns the operation that stores the entry at a key.
 func (e entry) put(key store.Key, cond store.Condition) store.Op {
 	return store.Put(store.Item{Key: key, Version: entryVersion(e.Of, 0), Value: encode(e)}, cond)
 }
@@ -97,5 +95,5 @@ func readPlace(item *store.Item) (place, error) {
 	return p, decode(item, &p.entry)
 }
 
-// order answers the sort key in a held index: by priority, then creation.
+// order returns the sort key in a held index: by priority, then creation.
 func (e *entry) order() string { return byPriority(e.Priority, e.UUID) }

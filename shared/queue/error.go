@@ -5,15 +5,15 @@ import (
 	"fmt"
 )
 
-// What the methods of a Queue answer when they do not answer nil, besides the errors of package journal.
+// The errors of a Queue, besides those of packages journal and clock and of the context.
 var (
-	// ErrNoTask is returned where there is no task with that id.
+	// ErrNoTask is returned if there is no task with that id.
 	ErrNoTask = errors.New("queue: no such task")
 
-	// ErrFinished is returned where an act is for unfinished tasks and the task is finished.
+	// ErrFinished is returned by an operation on unfinished tasks if the task is finished.
 	ErrFinished = errors.New("queue: the task is finished")
 
-	// ErrUnfinished is returned where an act is for finished tasks and the task is not.
+	// ErrUnfinished is returned by an operation on finished tasks if the task is not finished.
 	ErrUnfinished = errors.New("queue: the task is not finished")
 
 	// ErrSucceeded is returned by Retry for a task that has succeeded.
@@ -26,10 +26,10 @@ var (
 	// ErrNoLease is returned for a token that was never issued.
 	ErrNoLease = errors.New("queue: no such lease")
 
-	// ErrInvalid is returned for a request that breaks a rule of this package; its text names the field.
+	// ErrInvalid is returned for a request that is not valid; its text names the field.
 	ErrInvalid = errors.New("queue: invalid request")
 
-	// ErrTooLarge is returned for a request of which a part takes more bytes than are stored of it; its text names the field, the
-	// size and the limit. It is an [ErrInvalid] too.
+	// ErrTooLarge is returned for a request of which a part takes more bytes than may be stored; its text names the part. It is an
+	// [ErrInvalid] too.
 	ErrTooLarge = fmt.Errorf("%w: too large", ErrInvalid)
 )

@@ -17,13 +17,13 @@ import (
 	"github.com/millrace/millrace/shared/task"
 )
 
-// shared is a store that other processes reach too: the engine then settles everything there.
+// shared is a store that other processes use too: the engine then settles everything in the store.
 type shared struct{ store.Store }
 
-// Exclusive answers false.
+// Exclusive returns false.
 func (shared) Exclusive() bool { return false }
 
-// another answers an engine of another process over the bench's store.
+// another returns an engine of another process over the bench's store.
 func (b *bench) another() *bench {
 	b.t.Helper()
 	o := &bench{t: b.t, store: shared{b.store}, clock: b.clock}
@@ -47,7 +47,7 @@ func bothWays(t *testing.T, test func(t *testing.T, b *bench)) {
 	}
 }
 
-// before is the order that is promised: priority, then creation, then id.
+// before compares in the promised order: priority, then creation, then id.
 func before(a, b *task.Task) int {
 	return cmp.Or(cmp.Compare(b.Priority, a.Priority), cmp.Compare(a.Created, b.Created), cmp.Compare(a.ID.UUID(), b.ID.UUID()))
 }
@@ -95,7 +95,7 @@ func TestOneWorkerStartsTasksInExactOrder(t *testing.T) {
 	})
 }
 
-// A claim starts as many as it is asked for, though a write holds fewer; an instance's, no more than it has room for.
+// A claim starts as many tasks as are wanted, though a write holds fewer; an instance's claim, no more than it has free slots.
 func TestOneClaimStartsMoreThanOneWriteHolds(t *testing.T) {
 	t.Parallel()
 	bothWays(t, func(t *testing.T, b *bench) {
@@ -119,7 +119,7 @@ func TestOneClaimStartsMoreThanOneWriteHolds(t *testing.T) {
 	})
 }
 
-// A task is not started while a better one is ready that no claim under way is about to start.
+// A task is not started while an earlier one in order is ready that no claim under way is about to start.
 func TestManyWorkersPassOverNothing(t *testing.T) {
 	t.Parallel()
 	const workers, n = 16, 1500
@@ -163,8 +163,8 @@ func TestManyWorkersPassOverNothing(t *testing.T) {
 	}
 }
 
-// Sixteen processes on one store need few writes besides those that start tasks: who starts what is settled first. Of sixty that
-// take as many as they can, none comes back with nothing while tasks are ready.
+// Sixteen processes on one store need few writes besides those that start tasks, since marks settle first who starts what. Of sixty
+// claimers that take as many tasks as they can, none gets nothing while tasks are ready.
 func TestClaimersOfOtherProcessesRarelyWriteInVain(t *testing.T) {
 	t.Parallel()
 	for _, r := range []rivals{{processes: 16, each: 10, tasks: 2400, writes: 1.3}, {processes: 60, each: queue.MaxClaim, tasks: 6000, writes: 3}} {

@@ -29,7 +29,7 @@ func open(declared string, clock func() time.Time) *queue.Queue {
 	return queue.Open(queue.Options{Store: s, Journal: j, Definitions: constant{set}, Now: clock})
 }
 
-// Tasks are started by priority. One that fails is tried again while it has attempts left.
+// Tasks are started by priority. A task that fails is retried while it has attempts left.
 func Example() {
 	ctx, now := context.Background(), time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
 	q := open(`jobs: [{path: /mail, target: {go: mail}, attempts: 2, retry_delay: 5m}]`, func() time.Time { return now })
@@ -66,7 +66,7 @@ func Example() {
 	// "soon" attempt 1 is succeeded
 }
 
-// A task says in one sentence why it is not running.
+// Why returns in one sentence why a task is not running.
 func ExampleQueue_Why() {
 	ctx := context.Background()
 	q := open(`jobs: [{path: /mail, target: {go: mail}}]`, time.Now)

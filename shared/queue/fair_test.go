@@ -43,7 +43,7 @@ func TestWeightsAreKeptOverAnyThousandContestedStarts(t *testing.T) {
 	})
 }
 
-// However many wait, another's first is delayed by no more than what is started already: one task for each worker.
+// However many tasks of one key wait, the first of another key is delayed only by the tasks that run: one for each worker.
 func TestABacklogDelaysNobodyElse(t *testing.T) {
 	t.Parallel()
 	bothWays(t, func(t *testing.T, b *bench) {
@@ -91,7 +91,7 @@ func TestUnpausingRunsEachOnceInOrder(t *testing.T) {
 			b.enqueue(queue.New{Dialect: task.Job, Job: "/few"})
 			if leases := b.claim(1); len(leases) == 1 && leases[0].Task.Job == "/few" {
 				b.complete(leases[0], queue.Result{Outcome: queue.OK})
-				break // the paused ones stand in nobody's way
+				break // the paused ones delay no others
 			}
 		}
 		if err := b.SetRule(t.Context(), "/plain", queue.Pause, false); err != nil {

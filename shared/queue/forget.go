@@ -8,16 +8,16 @@ import (
 	"github.com/millrace/millrace/shared/store"
 )
 
-// A line that is empty is forgotten once nothing was added to it for a while, so that what a claim and a sweep read follows what
-// waits now, not what ever did. Its item in the directory says when it was registered last; who adds to a line has registered it
-// a much shorter time ago, each process by its own clock, and does so again if its write took long. So between the last that can
-// have been added by what was noted and the time at which the line is forgotten, most of [Options.Quiet] has passed: more than
-// clocks differ, and than a write takes.
+// An empty line is forgotten after [Options.Quiet] without an addition, so that claims and sweeps read the lines in which tasks wait
+// now, not all that ever were. Its item in the directory says when it was registered last. A process that adds to a line has
+// registered it less than a sixth of Quiet ago, by its own clock, and registers it again if its write took long. So between the last
+// addition that relies on a registration and the time at which the line is forgotten, most of Quiet passes: more than clocks differ,
+// and than a write takes.
 
-// registered is how long, in microseconds, a process relies on having registered a line.
+// registered returns how long, in microseconds, a process relies on its registration of a line.
 func (q *Queue) registered() int64 { return (q.quiet / 6).Microseconds() }
 
-// confirm registers a line again to which something was added, if that took so long that it may have been forgotten.
+// confirm registers a line again after an addition that took so long that the line may have been forgotten.
 func (q *Queue) confirm(ctx context.Context, line string) {
 	if _, name := splitPreferred(line); name != "" || constant(line) || q.known.notedWithin(line, q.micro(), 2*q.registered()) {
 		return
@@ -27,7 +27,7 @@ func (q *Queue) confirm(ctx context.Context, line string) {
 	}
 }
 
-// forgetLines forgets the lines that are empty and quiet. It costs a read of each that was not registered lately.
+// forgetLines forgets the lines that are empty and were not registered for [Options.Quiet]. It costs a read of each such line.
 func (q *Queue) forgetLines(ctx context.Context) (forgotten int, err error) {
 	quiet := func(item *store.Item, now time.Time) bool { return item.Version < now.Add(-q.quiet).UnixMicro() }
 	var date time.Time
@@ -38,7 +38,7 @@ func (q *Queue) forgetLines(ctx context.Context) (forgotten int, err error) {
 		if !quiet(item, q.now()) {
 			continue
 		}
-		if date.IsZero() { // a clock that runs ahead forgets nothing that others have just registered
+		if date.IsZero() { // so that a clock that runs ahead forgets no line that others have just registered
 			if date, err = q.store.Date(ctx); err != nil {
 				return forgotten, unavailable("ask for the date", err)
 			}
@@ -57,8 +57,8 @@ func (q *Queue) forgetLines(ctx context.Context) (forgotten int, err error) {
 	return forgotten, nil
 }
 
-// forgetLine forgets one line if it is empty. Race: whoever registers it meanwhile has written the item anew; what was added
-// without that, by a write that took long, is seen by the second look.
+// forgetLine forgets one line if it is empty. Race: a process that registers it meanwhile has changed the item's version; an entry
+// that was added without that, by a write that took long, is seen by the second look.
 func (q *Queue) forgetLine(ctx context.Context, item *store.Item) (forgotten bool, err error) {
 	line := string(item.Value)
 	if empty, err := q.isEmpty(ctx, line); err != nil || !empty {

@@ -15,7 +15,7 @@ import (
 	"github.com/millrace/millrace/shared/task"
 )
 
-// families is a set with a family of queues in order and one without.
+// families is a set with a family of ordered queues and a family of queues that are not.
 func families() *definition.Set {
 	d := set()
 	for name, kind := range map[string]definition.QueueType{"mail": "", "strictly": definition.Ordered} {
@@ -29,7 +29,7 @@ func families() *definition.Set {
 	return d
 }
 
-// inFamilies returns an engine of those, on a store that is metered.
+// inFamilies returns an engine with families, on a metered store.
 func inFamilies(t *testing.T, alone bool) (*bench, *meter.Meter) {
 	t.Helper()
 	b := setupWith(t, families())
@@ -43,7 +43,7 @@ func inFamilies(t *testing.T, alone bool) (*bench, *meter.Meter) {
 	return b, m
 }
 
-// open opens another engine, which knows nothing of what was done before.
+// open opens another engine, which keeps nothing in memory of what was done before.
 func (b *bench) open(d *definition.Set) {
 	b.journal = journal.Open(b.store, journal.Options{Now: b.clock.now})
 	b.t.Cleanup(func() { _ = b.journal.Close() })
@@ -57,7 +57,7 @@ func member(family string, i int) queue.New {
 	}
 }
 
-// What a claim reads does not grow with the queues that there ever were.
+// The reads of a claim do not grow with the number of queues that ever had tasks.
 func TestAClaimDoesNotReadQueuesOfLongAgo(t *testing.T) {
 	t.Parallel()
 	eitherWay(t, func(t *testing.T, alone bool) {
@@ -94,7 +94,7 @@ func TestAClaimDoesNotReadQueuesOfLongAgo(t *testing.T) {
 	})
 }
 
-// Nor does what waiting costs, which follows what those who wait may take.
+// Nor does the cost of waiting, which depends on the lines that waiting instances take from.
 func TestWaitingReadsTheLinesOfThoseWhoWait(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -111,7 +111,7 @@ func TestWaitingReadsTheLinesOfThoseWhoWait(t *testing.T) {
 		minute := func(jobs string) int {
 			w := b.Wait(queue.Claimer{Instance: "w/1", Jobs: []string{jobs}})
 			defer w.End()
-			time.Sleep(time.Minute) // until the alarm for the leases has rung
+			time.Sleep(time.Minute) // until the alarm for the leases has gone off
 			m.Reset()
 			time.Sleep(time.Minute)
 			return m.Reset().Total().Calls
@@ -129,7 +129,7 @@ func TestWaitingReadsTheLinesOfThoseWhoWait(t *testing.T) {
 	})
 }
 
-// found demands that a process that knows nothing finds one task that is ready.
+// found demands that a new process finds one ready task.
 func (b *bench) found(what string, want task.ID) {
 	b.t.Helper()
 	b.open(families())
@@ -138,7 +138,7 @@ func (b *bench) found(what string, want task.ID) {
 	}
 }
 
-// A queue is never forgotten while something waits in it, and is known again with the first task that comes back to it.
+// A queue is never forgotten while a task waits in it, and is registered again with the first task that comes back to it.
 func TestAQueueIsKnownWhileATaskWaits(t *testing.T) {
 	t.Parallel()
 	eitherWay(t, func(t *testing.T, alone bool) {
@@ -171,7 +171,7 @@ func TestAQueueIsKnownWhileATaskWaits(t *testing.T) {
 	})
 }
 
-// Somebody adds to a queue that he has used just before, and his write takes so long that the queue is forgotten meanwhile.
+// A process adds to a queue that it has just used, and its write takes so long that the queue is forgotten meanwhile.
 func TestAQueueIsKnownThoughItWasForgottenDuringAWrite(t *testing.T) {
 	t.Parallel()
 	eitherWay(t, func(t *testing.T, alone bool) {

@@ -14,20 +14,19 @@ import (
 	"github.com/millrace/millrace/shared/task"
 )
 
-// The history of topics (seed 004) lies in sixteen groups, each in the order of the ends; that of all other jobs is their lists,
-// in the order of creation. A sweep looks at a sixteenth of both, each minute at the next, and at those where the one before left
-// something: one read a minute for the topics, one for each of those lists that has something finished in it, and a snapshot to
-// know them. A task goes within 16 minutes of its time. What is removed costs up to 6 WCU and a share of a slot for each task, and
-// a look for its log.
+// The history of topics lies in sixteen groups, each ordered by the time of the end; the history of other jobs is their lists,
+// ordered by creation. Each minute a sweep reads the next sixteenth of both, and the groups that the sweep before did not finish:
+// one read for the topics, one for each of those lists that has a finished task, and a snapshot that says which have. A task is
+// removed within 16 minutes of its time. Removing a task costs up to 6 WCU, a share of a slot, and a read for its log.
 
 const (
-	historyRounds = len(topicShards) // sweeps until all was looked at
-	historySweep  = 1000             // tasks that one sweep looks at in one group, at most
-	historyBatch  = 20               // tasks that one write removes
+	historyRounds = len(topicShards) // sweeps until all groups were read
+	historySweep  = 1000             // the most tasks that one sweep reads in one group
+	historyBatch  = 20               // the most tasks that one write removes
 )
 
-// cleanHistory sweeps the history each minute, and at once again where a sweep has removed as much as it may, until ctx ends. It
-// goes beside what [Queue.Run] does at its time.
+// cleanHistory sweeps the history each minute, and again at once after a sweep that has removed historySweep tasks or more, until
+// ctx ends. It runs concurrently with the other work of [Queue.Run].
 func (q *Queue) cleanHistory(ctx context.Context) {
 	if q.history <= 0 {
 		return
@@ -49,7 +48,7 @@ func (q *Queue) cleanHistory(ctx context.Context) {
 	}
 }
 
-// sweepHistory removes tasks that were finished longer ago than the history is kept.
+// sweepHistory removes tasks that finished more than Options.History ago, in this minute's groups and in those left over.
 func (q *Queue) sweepHistory(ctx context.Context) (removed int, err error) {
 	if q.history <= 0 {
 		return 0, nil
@@ -86,7 +85,7 @@ func (q *Queue) sweepHistory(ctx context.Context) (removed int, err error) {
 	return removed, nil
 }
 
-// finishedBefore answers the UUIDs of tasks that were finished before a time, "" for others.
+// finishedBefore returns a function that returns the UUID of a task that finished before a time, and "" for other tasks.
 func finishedBefore(before int64) func(item *store.Item) (uuid string, err error) {
 	return func(item *store.Item) (string, error) {
 		var t task.Task
@@ -97,8 +96,8 @@ func finishedBefore(before int64) func(item *store.Item) (uuid string, err error
 	}
 }
 
-// sweepGroup removes what is old in a range. Where it does not come to the end, the next sweep goes on: many tasks that stay keep
-// it from none.
+// sweepGroup removes the old tasks of a range. If it does not reach the end, the next sweep goes on from there, so that it gets
+// past any number of tasks that are kept.
 func (q *Queue) sweepGroup(ctx context.Context, group string, r store.Range, old func(*store.Item) (uuid string, err error)) (removed int, err error) {
 	for looked := 0; looked < historySweep; looked += historyBatch {
 		page, err := q.store.Query(ctx, r)
@@ -126,7 +125,7 @@ func (q *Queue) sweepGroup(ctx context.Context, group string, r store.Range, old
 	return removed, nil
 }
 
-// leftover is where the sweeps before have stopped, by the group.
+// leftover holds where earlier sweeps have stopped, by group.
 type leftover struct {
 	mu   sync.Mutex
 	from map[string]string
@@ -149,7 +148,7 @@ func (l *leftover) take(group string) (from string, left bool) {
 	return from, left
 }
 
-// listGroups answers the groups of lists that have something finished in them, but for those of topics.
+// listGroups returns the groups, except those of topics, that have finished tasks.
 func (q *Queue) listGroups(ctx context.Context) ([]string, error) {
 	groups := map[string]bool{}
 	_, err := q.journal.Snapshot(ctx, overview.TaskCountsName, func(path string, value []byte) {
@@ -189,14 +188,14 @@ func (q *Queue) forgetAll(ctx context.Context, uuids []string) (removed int, err
 	return len(f.gone), nil
 }
 
-// forgetting is the removal of some finished tasks.
+// forgetting is the removal of several finished tasks.
 type forgetting struct {
 	q    *Queue
 	keys []store.Key
 	gone []string // their UUIDs
 }
 
-// prepare reads the tasks. Race: who removes one of them first refuses the write, which then looks again.
+// prepare reads the tasks. Race: if another process removes one of them first, the write fails, and prepare runs again.
 func (f *forgetting) prepare(ctx context.Context, _ *store.Conflict) (journal.Change, error) {
 	items, err := f.q.store.Get(ctx, f.keys...)
 	if err != nil {
@@ -207,14 +206,14 @@ func (f *forgetting) prepare(ctx context.Context, _ *store.Conflict) (journal.Ch
 	var ops []store.Op
 	for _, item := range items {
 		if item == nil {
-			continue // somebody else has removed it
+			continue // another process has removed it
 		}
 		var t task.Task
 		if err := decode(item, &t); err != nil {
 			return journal.Change{}, err
 		}
 		if !t.State.Final() || t.UniqueUntil > f.q.micro() {
-			continue // it holds its unique key still
+			continue // it still holds its unique key
 		}
 		f.gone, events, ops = append(f.gone, t.ID.UUID()), append(events, forgotten(&t)), append(ops, forget(&t, item.Version)...)
 	}

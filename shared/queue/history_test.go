@@ -20,7 +20,7 @@ import (
 	"github.com/millrace/millrace/shared/task"
 )
 
-// remembering is an engine that keeps the history for some time, alone or over a store that others share.
+// remembering is an engine that keeps the history for some time, on a store of its own or a shared one.
 func remembering(t *testing.T, alone bool, history time.Duration) (*bench, *meter.Meter) {
 	t.Helper()
 	d := server("a", "b", "kept/a")
@@ -41,7 +41,7 @@ func remembering(t *testing.T, alone bool, history time.Duration) (*bench, *mete
 	return b, m
 }
 
-// sweeps sweeps once a minute, and answers how many tasks left the history.
+// sweeps sweeps once a minute, and returns how many tasks left the history.
 func (b *bench) sweeps(minutes int) (removed int) {
 	b.t.Helper()
 	for range minutes {
@@ -62,8 +62,8 @@ func (b *bench) history() []task.ID {
 	return b.list(queue.JobListing{History: true, States: everyEnd, Limit: 1000})
 }
 
-// What was finished for longer than the history is kept goes, whatever it has come to, with its payload and its log; what
-// runs, waits, was finished later, or holds its unique key still, stays.
+// Tasks that finished longer ago than the history is kept are removed, whatever their state, with their payloads and logs; tasks
+// that run, wait, finished later, or still hold their unique key stay.
 func TestHistoryIsKeptForItsAge(t *testing.T) {
 	t.Parallel()
 	eitherWay(t, func(t *testing.T, alone bool) {
@@ -109,7 +109,7 @@ func TestHistoryIsKeptForItsAge(t *testing.T) {
 	})
 }
 
-// What is of no topic leaves its list by the same age, and the counts with it, however many old tasks wait before it.
+// Tasks of other jobs leave their lists and the counts at the same age, however many old tasks wait before them.
 func TestListsAreKeptForTheHistorysAge(t *testing.T) {
 	t.Parallel()
 	eitherWay(t, func(t *testing.T, alone bool) {
@@ -160,7 +160,7 @@ func TestListsAreKeptForTheHistorysAge(t *testing.T) {
 	})
 }
 
-// A sweep removes a thousand at most, and the next ones go on; one that has nothing to remove reads once, and takes a snapshot.
+// A sweep removes a thousand tasks at most, and the next ones go on; one without a task to remove reads once, and takes a snapshot.
 func TestHistoryIsCleanedInBounds(t *testing.T) {
 	t.Parallel()
 	b, m := remembering(t, false, time.Hour)
@@ -197,7 +197,7 @@ func TestHistoryIsCleanedInBounds(t *testing.T) {
 	}
 }
 
-// A process that has its store to itself cleans up as fast as its history grows.
+// A process that has its store to itself cleans the history as fast as it grows.
 func TestRunCleansTheHistory(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

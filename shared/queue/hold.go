@@ -7,8 +7,8 @@ import (
 	"github.com/millrace/millrace/shared/store"
 )
 
-// A ready entry that a rule or the limit of a concurrency key keeps is moved to an index of its own when a claim meets it,
-// so that it stands in nobody's way, and moved back when it is released. Moves change entries only, never the task.
+// A ready entry that a rule or the limit of a concurrency key holds is moved to an index of that hold when a claim meets it, so that
+// later claims need not read past it, and moved back when it is released. Moves change entries only, never the task.
 
 // holding is an entry that is to be held.
 type holding struct {
@@ -21,8 +21,8 @@ func ruleHold(path string) string { return "rule/" + path }
 
 func limitHold(key string) string { return "key/" + key }
 
-// hold moves entries to where they are held, and returns how many it has moved; lifted says that a rule has changed and holds
-// them perhaps no more.
+// hold moves entries to the indexes of their holds, and returns how many it has moved; lifted says that a rule has changed and
+// perhaps no longer holds them.
 func (q *Queue) hold(ctx context.Context, held []holding) (moved int, lifted bool, err error) {
 	byHold := map[string][]holding{}
 	for _, h := range held {
@@ -37,8 +37,8 @@ func (q *Queue) hold(ctx context.Context, held []holding) (moved int, lifted boo
 	return moved, lifted, nil
 }
 
-// holdTogether moves entries that one rule or one limit holds. Race: a rule lifted meanwhile refuses the move, so that nothing
-// is held for nothing; the entries stay where they were.
+// holdTogether moves entries that one rule or one limit holds. Race: if the rule was changed meanwhile, the condition on its version
+// fails, and the entries stay where they were.
 func (q *Queue) holdTogether(ctx context.Context, held []holding) (moved int, refused bool, err error) {
 	first := &held[0]
 	way := make([]*moving, len(held))
@@ -53,7 +53,7 @@ func (q *Queue) holdTogether(ctx context.Context, held []holding) (moved int, re
 		return 0, true, nil
 	}
 	if err == nil && first.rule == nil {
-		err = q.freed(ctx, first.Key) // the place may have become free before the entries were here to be let go
+		err = q.freed(ctx, first.Key) // a slot may have become free before the entries were in this index
 	}
 	if err != nil {
 		q.doubt(err)
@@ -67,8 +67,8 @@ func (q *Queue) holdTogether(ctx context.Context, held []holding) (moved int, re
 	return moved, false, nil
 }
 
-// also returns what is written whenever entries are held: that there is such a hold, each time anew, see releaseHold, and that
-// the rule is still in force.
+// also returns the operations that go with each write of held entries: the item of the hold, with a new version each time, see
+// releaseHold, and a check that the rule is still in force.
 func (h *holding) also(q *Queue) func() []store.Op {
 	return func() []store.Op {
 		hold := store.Item{Key: work(partitionHolds, fit(h.hold)), Version: q.created(), Value: []byte(h.hold)}
@@ -80,7 +80,7 @@ func (h *holding) also(q *Queue) func() []store.Op {
 	}
 }
 
-// release moves up to max entries of a hold back to their ready indexes, in their order, and answers how many there were.
+// release moves up to max entries of a hold back to their ready indexes, in their order, and returns how many it has moved.
 func (q *Queue) release(ctx context.Context, hold string, max int) (released int, err error) {
 	for released < max {
 		found, _, err := q.places(ctx, store.Range{
@@ -97,7 +97,7 @@ func (q *Queue) release(ctx context.Context, hold string, max int) (released int
 	return released, nil
 }
 
-// freed lets entries go that a limit of a concurrency key held, as many as there are free places.
+// freed releases entries that the limit of a concurrency key held, as many as there are free slots.
 func (q *Queue) freed(ctx context.Context, key string) error {
 	found, _, err := q.places(ctx, store.Range{
 		Table: store.Work, Partition: heldPartition(limitHold(key)), Limit: moves,
@@ -119,7 +119,7 @@ func (q *Queue) freed(ctx context.Context, key string) error {
 	return q.move(ctx, found[:n])
 }
 
-// releaseHolds looks after every hold: lets go what nothing keeps, and forgets those that are empty.
+// releaseHolds releases the entries of all holds that no longer apply, and removes empty holds. It counts those that rules held.
 func (q *Queue) releaseHolds(ctx context.Context) (released int, err error) {
 	rules, err := q.rules.read(ctx, q)
 	if err != nil {
@@ -138,7 +138,7 @@ func (q *Queue) releaseHolds(ctx context.Context) (released int, err error) {
 	return released, nil
 }
 
-// sweepRelease bounds what one sweep lets go of one hold.
+// sweepRelease is how many entries of one hold a sweep releases at most.
 const sweepRelease = 3000
 
 func (q *Queue) releaseHold(ctx context.Context, item *store.Item, rules ruleSet) (released int, err error) {
@@ -158,7 +158,7 @@ func (q *Queue) releaseHold(ctx context.Context, item *store.Item, rules ruleSet
 	if err != nil || len(rest.Items) > 0 {
 		return released, unavailable("read a hold", err)
 	}
-	// Race: whoever holds another entry meanwhile writes this item too, so that the version is another.
+	// Race: a process that holds another entry meanwhile writes this item too, so that its version differs.
 	op := store.Delete(item.Key, store.VersionIs(item.Version))
 	if err := q.store.Write(ctx, store.Write{Token: q.token(), Ops: []store.Op{op}}); store.AsConflict(err) == nil {
 		return released, unavailable("forget a hold", err)

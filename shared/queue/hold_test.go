@@ -11,13 +11,13 @@ import (
 	"github.com/millrace/millrace/shared/task"
 )
 
-// interrupted is a store that does something else just before the first write that starts a task, and after it.
+// interrupted is a store that calls functions just before the first write that starts a task, and after it.
 type interrupted struct {
 	store.Store
 	meanwhile, then func()
 }
 
-// Write goes through, after what happens meanwhile.
+// Write writes after what happens meanwhile.
 func (i *interrupted) Write(ctx context.Context, w store.Write) error {
 	for _, op := range w.Ops {
 		if strings.HasPrefix(op.Item.Key.Partition, "lease/") && i.meanwhile != nil {
@@ -32,8 +32,8 @@ func (i *interrupted) Write(ctx context.Context, w store.Write) error {
 	return i.Store.Write(ctx, w)
 }
 
-// A task is held by one process while another, which knew nothing of the rule yet, starts it. It comes back; then the rule
-// is lifted. The entry that was held is old, and must not take the place of the new one.
+// One process holds a task while another, which has not read the rule yet, starts it. The task waits again; then the rule is
+// removed. The held entry is stale, and must not replace the new one.
 func TestAnOldEntryNeverReplacesANewerOneOfItsTask(t *testing.T) {
 	t.Parallel()
 	here := setupWith(t, ways()).another()

@@ -9,20 +9,20 @@ import (
 	"github.com/millrace/millrace/shared/task"
 )
 
-// A task waits in the line of whoever runs its job: this server, or instances. Which of them does is declared, and may change
-// while it waits. Nothing is done then. Whoever makes an entry ready, or meets one, looks where it belongs; so does the sweep,
-// in lines that nobody may look at any more. An entry that is elsewhere is moved, once, by the set that is in force and not
-// by one that is some seconds old: two processes do not pass it to and fro.
+// A task waits in the line of those who run its job: this server, or instances. The definitions say which, and may change while it
+// waits. A task that becomes ready goes to its line as it is then; a misplaced ready entry is moved by a claim that meets it, or by
+// the sweep, which looks at the lines of jobs that instances ran. These two go by the set in force and not by one that is some
+// seconds old, so that two processes do not move an entry back and forth.
 
-// home answers the line in which a task of a job waits, and the job. Where a job is not declared, instances may run its tasks.
+// home returns the line in which a task of a job waits, and the job. Tasks of a job that is not declared wait for instances.
 func home(set *definition.Set, queue, path string) (line string, job definition.Job, declared bool) {
 	job, declared = set.JobOf(path)
 	job.Path = path
 	return lineOf(queue, job, declared), job, declared
 }
 
-// settle sends an entry that is about to become ready to where it belongs. One whose job is gone stays in the line that it was
-// made for: a claim says what becomes of it.
+// settle sets the line of an entry that is about to become ready. One whose job is no longer declared keeps the line that it was
+// made for: a claim decides about it.
 func (e *entry) settle(set *definition.Set) {
 	line, _, declared := home(set, e.Queue, e.Job)
 	if !declared {
@@ -33,12 +33,12 @@ func (e *entry) settle(set *definition.Set) {
 	}
 }
 
-// refresher is the part of [definition.Book] that answers the set in force.
+// refresher is the part of [definition.Book] that reads the set in force.
 type refresher interface {
 	Refresh(ctx context.Context) (*definition.Set, error)
 }
 
-// inForce answers the set in force, as far as the definitions tell it from one that is some seconds old.
+// inForce returns the set in force, or that of Current if the definitions cannot refresh it.
 func (q *Queue) inForce(ctx context.Context) (*definition.Set, error) {
 	if book, ok := q.definitions.(refresher); ok {
 		return book.Refresh(ctx)
@@ -46,8 +46,8 @@ func (q *Queue) inForce(ctx context.Context) (*definition.Set, error) {
 	return q.definitions.Current(ctx)
 }
 
-// homeOf answers the line of a picked task, and its job: by the set in force if it seems to be another than where it was
-// picked, or if the job seems to be gone. So a claim reads that set once at most, and never where everything is in its place.
+// homeOf returns the line of a picked task, and its job. If the line differs from that of the pick, it reads the set in force
+// and decides by that, at most once in a claim.
 func (c *claim) homeOf(ctx context.Context, p *place, t *task.Task) (line string, job definition.Job, declared bool, err error) {
 	line, job, declared = home(c.set, t.Queue, t.Job)
 	if line == p.home() || c.fresh {
@@ -62,13 +62,13 @@ func (c *claim) homeOf(ctx context.Context, p *place, t *task.Task) (line string
 	return line, job, declared, nil
 }
 
-// stray is a ready entry that belongs to another line.
+// stray is a misplaced entry: a ready one that belongs to another line.
 type stray struct {
 	place
 	home string
 }
 
-// rehome moves entries to the lines that they belong to. They keep their ranks, which are those of their queue.
+// rehome moves misplaced entries to their lines. They keep their ranks, which are those of the queue.
 func (q *Queue) rehome(ctx context.Context, strays []stray) error {
 	for chunk := range slices.Chunk(strays, moves) {
 		way := make([]*moving, len(chunk))
@@ -90,10 +90,10 @@ func (q *Queue) rehome(ctx context.Context, strays []stray) error {
 	return nil
 }
 
-// sweepRehome bounds what one sweep moves out of one line.
+// sweepRehome is how many entries one sweep moves out of one line, rounded up to a batch.
 const sweepRehome = 3000
 
-// rehomeLines empties the lines of jobs that instances ran and this server runs now. It costs nothing while there are none.
+// rehomeLines empties the lines of jobs that instances ran and this server runs now. It reads only such lines.
 func (q *Queue) rehomeLines(ctx context.Context) (moved int, err error) {
 	lines, err := q.lines(ctx)
 	if err != nil {
@@ -130,7 +130,7 @@ func (q *Queue) rehomeLine(ctx context.Context, line string) (moved int, err err
 	return q.emptyInto(ctx, line, to)
 }
 
-// emptyInto moves the entries of a line, as many as a sweep may, to another of the same queue.
+// emptyInto moves the entries of a line, about sweepRehome at most, to another line of the same queue.
 func (q *Queue) emptyInto(ctx context.Context, line, to string) (moved int, err error) {
 	r := store.Range{Table: store.Work, Partition: readyPartition(line), Limit: moves}
 	for moved < sweepRehome {

@@ -16,7 +16,7 @@ import (
 	"github.com/millrace/millrace/shared/task"
 )
 
-// book is a set of definitions that changes. Its readers see the change late, unless they ask for the set in force.
+// book is a set of definitions that changes. Current may return the set before a change; Refresh returns the set in force.
 type book struct {
 	mu           sync.Mutex
 	old, inForce *definition.Set
@@ -51,7 +51,7 @@ func (b *book) refreshed() int {
 	return b.asked
 }
 
-// server is a set in which this server runs these topics; others are run by instances.
+// server returns a set in which this server runs these topics; instances run others.
 func server(topics ...string) *definition.Set {
 	d := &definition.Set{}
 	for _, topic := range topics {
@@ -60,7 +60,7 @@ func server(topics ...string) *definition.Set {
 	return d
 }
 
-// declaredIn answers an engine whose definitions are those of a book, alone or over a store that others share.
+// declaredIn returns an engine with the definitions of a book, on a store of its own or a shared one.
 func declaredIn(t *testing.T, alone bool, set *definition.Set) (*bench, *book) {
 	t.Helper()
 	d := &book{old: set, inForce: set}
@@ -91,7 +91,7 @@ func (b *bench) byInstance(n int) []queue.Lease {
 	return leases
 }
 
-// ids answers the tasks of leases.
+// ids returns the tasks of leases.
 func ids(leases []queue.Lease) (all []task.ID) {
 	for i := range leases {
 		all = append(all, leases[i].Task.ID)
@@ -99,7 +99,8 @@ func ids(leases []queue.Lease) (all []task.ID) {
 	return all
 }
 
-// What waits follows new definitions at once: who waits is woken when a limit is raised, and tasks move to whoever runs them now.
+// Waiting tasks follow new definitions at once: claimers are notified when a limit is raised, and entries move to the lines of those
+// who run them now.
 func TestWhatWaitsFollowsNewDefinitions(t *testing.T) {
 	t.Parallel()
 	limited := func(n int, topics ...string) *definition.Set {
@@ -138,8 +139,8 @@ func TestWhatWaitsFollowsNewDefinitions(t *testing.T) {
 	}
 }
 
-// A topic that instances run, or would run, gets a target of this server: what waits is run by it, in order, whether an
-// instance meets it first or the sweep does.
+// A topic that instances run, or would run, gets a target of this server: the server runs the waiting tasks, in order, whether an
+// instance meets them first or the sweep does.
 func TestWhatWaitsMovesToTheServer(t *testing.T) {
 	t.Parallel()
 	for _, sweep := range []bool{true, false} {
@@ -179,7 +180,7 @@ func TestWhatWaitsMovesToTheServer(t *testing.T) {
 	}
 }
 
-// What is due, or tried again, goes to whoever runs it at that time, without a detour.
+// A task that falls due, or is retried, goes directly to the line of those who run it at that time.
 func TestWhatWaitsForItsTimeGoesToTheServer(t *testing.T) {
 	t.Parallel()
 	eitherWay(t, func(t *testing.T, alone bool) {
@@ -202,8 +203,8 @@ func TestWhatWaitsForItsTimeGoesToTheServer(t *testing.T) {
 	})
 }
 
-// The target is taken away again: instances run what waits, whatever it waits for, and nothing ends as missing. The event of
-// a handler that is gone does.
+// The target is removed again: instances run the waiting tasks, whatever they wait for, and none ends as missing. The event of a
+// handler that is gone does.
 func TestWhatWaitsMovesToInstances(t *testing.T) {
 	t.Parallel()
 	eitherWay(t, func(t *testing.T, alone bool) {
@@ -236,8 +237,8 @@ func TestWhatWaitsMovesToInstances(t *testing.T) {
 	})
 }
 
-// While one process has heard of a change and another has not, nothing is passed to and fro between their lines, and nothing
-// ends as missing: whoever is to move an entry looks at the set that is in force.
+// While one process knows of a change and another does not, no entry is moved back and forth between their lines, and no task ends
+// as missing: a process that is to move an entry reads the set in force.
 func TestNothingIsMovedByAnOldSet(t *testing.T) {
 	t.Parallel()
 	b, d := declaredIn(t, false, server())
@@ -262,8 +263,7 @@ func TestNothingIsMovedByAnOldSet(t *testing.T) {
 	}
 }
 
-// An instance and a server wait for tasks; each change of who runs a topic reaches whoever waits, once, and everything comes to
-// rest.
+// An instance and a server wait for tasks; each change of who runs a topic wakes those who wait, once, and then all is quiet.
 func TestAMoveWakesWhoeverWaits(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -10,8 +10,8 @@ import (
 	"github.com/millrace/millrace/shared/task"
 )
 
-// Running answers how many tasks each instance runs, by its name as a [Claimer]; those that run none are not there. It
-// reads every lease.
+// Running returns how many tasks each instance runs, by its [Claimer.Instance]; instances that run none are absent. It reads every
+// lease.
 func (q *Queue) Running(ctx context.Context) (map[string]int, error) {
 	running := map[string]int{}
 	for item, err := range q.allLeases(ctx) {
@@ -30,9 +30,9 @@ func (q *Queue) Running(ctx context.Context) (map[string]int, error) {
 // leaseLost begins the message of a task whose lease ran out.
 const leaseLost = "the lease ran out"
 
-// Refused notes in a task's log that a result came when its lease was over: its worker was cut off, and may have done its
-// work all the same. Nothing else is changed. It is noted once, at the end of the attempt's lines; nothing is noted of a
-// result that was taken before and is only repeated, unless the next attempt has begun meanwhile.
+// Refused writes in a task's log that a result came after its lease had ended: the worker was cut off, and may have done its work
+// even so. It changes nothing else. It writes one line, once, at the end of the attempt's lines; none for a repetition of a result
+// that was accepted before, unless the next attempt has begun meanwhile.
 func (q *Queue) Refused(ctx context.Context, token string, outcome Outcome) error {
 	uuid, attempt, err := parseToken(token)
 	if err != nil {
@@ -59,7 +59,7 @@ func (q *Queue) Refused(ctx context.Context, token string, outcome Outcome) erro
 	return unavailable("note a refused result", err)
 }
 
-// Dialect answers which words speak of the task of a lease. One that is gone was of a topic.
+// Dialect returns the dialect of the task of a lease. If the task is gone, it was of a topic, and its dialect is [task.Job].
 func (q *Queue) Dialect(ctx context.Context, token string) (task.Dialect, error) {
 	uuid, _, err := parseToken(token)
 	if err != nil {

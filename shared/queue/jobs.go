@@ -10,18 +10,18 @@ import (
 	"github.com/millrace/millrace/shared/task"
 )
 
-// JobListing selects tasks of topics: those that are not finished by creation, oldest first, or the history by its end,
-// newest first.
+// JobListing selects tasks of topics: unfinished ones by creation, oldest first, or finished ones by their end, newest first.
 type JobListing struct {
-	History bool
-	Topic   string // its job's path; empty: all topics
-	States  []task.State
-	Limit   int // 1 to 1,000
-	Cursor  string
-	Match   func(*task.Task) bool // nil: all
+	History bool                  // finished tasks; default: unfinished ones
+	Topic   string                // path of the topic's job, see [TopicPath]; empty: all topics
+	States  []task.State          // only tasks in one of these; required: without any, none is listed
+	Limit   int                   // tasks of a page, 1 to 1,000
+	Cursor  string                // of a page, or of [JobListing.CursorAfter]; empty: from the beginning
+	Match   func(*task.Task) bool // only tasks for which it returns true; nil: all
 }
 
-// Jobs answers tasks of topics. A page costs a query of each of sixteen partitions, or of one where a topic is given.
+// Jobs returns tasks of topics. A page costs a query of each of sixteen partitions, or of one if a topic is given. The error is
+// [ErrInvalid] for a limit or a cursor that is not valid.
 func (q *Queue) Jobs(ctx context.Context, l JobListing) (Page, error) {
 	if l.Limit < 1 || l.Limit > maxList {
 		return Page{}, fmt.Errorf("%w: limit %d, want 1 to %d", ErrInvalid, l.Limit, maxList)
@@ -40,7 +40,7 @@ func (q *Queue) Jobs(ctx context.Context, l JobListing) (Page, error) {
 	return m.page(ctx)
 }
 
-// checkCursor answers an error for what no page ended with: a UUID, after a time where it is of the history.
+// checkCursor returns an error if the cursor has not the form of one: a UUID, after a time for the history.
 func (l *JobListing) checkCursor() error {
 	if l.Cursor == "" {
 		return nil
@@ -55,7 +55,7 @@ func (l *JobListing) checkCursor() error {
 	return nil
 }
 
-// run answers the tasks of a group from the cursor on.
+// run returns the run of a group from the cursor on.
 func (l *JobListing) run(group string) *run {
 	r := &run{group: group, more: true, span: store.Range{
 		Table: store.Work, Partition: groupPartition(task.GroupHash(group)), Limit: min(max(l.Limit, 25), listPage),
@@ -73,8 +73,8 @@ func (l *JobListing) run(group string) *run {
 type run struct {
 	group string
 	span  store.Range
-	found []listed // in the order of the list, not answered yet
-	more  bool     // there is more behind it
+	found []listed // in the order of the list, not on a page yet
+	more  bool     // the partition may have more
 }
 
 // listed is a task and its sort key.
@@ -83,7 +83,7 @@ type listed struct {
 	task task.Task
 }
 
-// merge makes one list of several runs.
+// merge merges several runs into one list.
 type merge struct {
 	q      *Queue
 	l      *JobListing
@@ -91,7 +91,7 @@ type merge struct {
 	looked int
 }
 
-// page returns as many as are wanted, or fewer and a cursor where they are rare. Behind a cursor there is one more at least.
+// page returns as many tasks as are wanted, or fewer and a cursor if matches are rare. Behind a cursor there is at least one more.
 func (m *merge) page(ctx context.Context) (Page, error) {
 	var p Page
 	for {
@@ -111,10 +111,10 @@ func (m *merge) page(ctx context.Context) (Page, error) {
 	}
 }
 
-// at answers a task's sort key.
+// at returns a task's sort key.
 func (m *merge) at(t *task.Task) string { return m.l.CursorAfter(t) }
 
-// CursorAfter answers the cursor from which the list goes on behind a task of it.
+// CursorAfter returns the cursor from which the list goes on behind one of its tasks.
 func (l *JobListing) CursorAfter(t *task.Task) string {
 	if l.History {
 		return historyKey(t).Sort
@@ -122,7 +122,7 @@ func (l *JobListing) CursorAfter(t *task.Task) string {
 	return t.ID.UUID()
 }
 
-// first returns the run whose next task is the first of all; nil at the end.
+// first returns the run whose next task comes first of all; nil at the end.
 func (m *merge) first(ctx context.Context) (*run, error) {
 	var best *run
 	for _, r := range m.runs {
@@ -141,7 +141,7 @@ func (m *merge) first(ctx context.Context) (*run, error) {
 // before reports whether a comes before b in the list.
 func (m *merge) before(a, b string) bool { return (a < b) != m.l.History && a != b }
 
-// fill reads on.
+// fill reads the next page of a run.
 func (m *merge) fill(ctx context.Context, r *run) error {
 	page, err := m.q.store.Query(ctx, r.span)
 	if err != nil {
@@ -174,7 +174,7 @@ func (m *merge) wanted(job string, state task.State) bool {
 	return (m.l.Topic == "" || m.l.Topic == job) && slices.Contains(m.l.States, state)
 }
 
-// past answers the tasks of entries of the history, of those that may be wanted and were not removed meanwhile.
+// past returns the tasks of the history's entries that may be wanted and were not removed meanwhile.
 func (m *merge) past(ctx context.Context, entries []store.Item) ([]store.Item, error) {
 	var tasks []store.Item
 	for chunk := range slices.Chunk(entries, historyChunk) {
@@ -207,8 +207,8 @@ func (m *merge) past(ctx context.Context, entries []store.Item) ([]store.Item, e
 // historyChunk is how many tasks of the history are read at once.
 const historyChunk = 50
 
-// TopicOf answers the topic of a job's path; ok is false where it is no topic's.
+// TopicOf returns the topic of a job's path; ok is false if the job is not of a topic.
 func TopicOf(job string) (topic string, ok bool) { return strings.CutPrefix(job, topicRoot) }
 
-// TopicPath answers the path of a topic's job.
+// TopicPath returns the path of a topic's job.
 func TopicPath(topic string) string { return topicRoot + topic }

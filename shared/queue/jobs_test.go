@@ -20,7 +20,7 @@ import (
 	"github.com/millrace/millrace/shared/task"
 )
 
-// topics is an engine for topics that this server runs, with these queues.
+// topics returns an engine for topics that this server runs, with these queues.
 func topics(t *testing.T, names []string, queues ...definition.Queue) *bench {
 	t.Helper()
 	d := &definition.Set{Queues: queues}
@@ -54,7 +54,7 @@ func (b *bench) end(l queue.Lease, r queue.Result) task.State {
 	return state
 }
 
-// events answers what was told of a task, in order.
+// events returns the events of a task, in order.
 func (b *bench) events(id task.ID) []string {
 	b.t.Helper()
 	a, err := b.journal.ReadAfter(b.t.Context(), journal.Request{Match: func(e *event.Event) bool { return e.Key.TaskID == string(id) }})
@@ -68,7 +68,7 @@ func (b *bench) events(id task.ID) []string {
 	return told
 }
 
-// items counts what is stored in partitions of the table work whose name begins so.
+// items counts the items in partitions of the table work whose name begins so.
 func (b *bench) items(partition string) int {
 	b.t.Helper()
 	page, err := b.store.Query(b.t.Context(), store.Range{Table: store.Work, Partition: partition})
@@ -170,7 +170,7 @@ func TestSuccessLeavesNoHistoryUnlessKept(t *testing.T) {
 	}
 }
 
-// list answers the ids of all pages of two.
+// list returns the ids of all pages of two.
 func (b *bench) list(l queue.JobListing) []task.ID {
 	b.t.Helper()
 	var ids []task.ID

@@ -10,23 +10,23 @@ import (
 	"github.com/millrace/millrace/shared/task"
 )
 
-// Where things lie in the table work:
+// The items of the table work:
 //
 //	task/GROUP        UUID          the task
 //	payload/UUID      -             a payload too large to travel with the task
 //	log/UUID          SEQUENCE      lines of its log
-//	ready/LINE        RANK          entry of a task that may start
+//	ready/LINE        RANK          entry of a task that may start; the index of a line
 //	due               TIME UUID     entry of a task that waits for a time
-//	held/HOLD         ORDER         entry of a task that a rule or a limit keeps
+//	held/HOLD         ORDER         entry of a task that a rule or a limit holds
 //	history/GROUP     TIME UUID     entry of a finished task of a topic
 //	lease/SHARD       TOKEN         the right to run a task
-//	permit/WHAT       NUMBER        one of a limit's places, taken by a lease; an instance's says by which claim
+//	permit/WHAT       NUMBER        a slot of a limit, taken by a lease; an instance's says by which claim
 //	unique/HASH       -             which task holds a unique key
-//	once/HASH         -             what an idempotency key was answered
+//	once/HASH         -             the result of the request with an idempotency key
 //	rules             PATH          pause and block, which queues are suspended, and for which instances tasks are kept
-//	lines, holds      NAME          which ready indexes and holds there may be
+//	lines, holds      NAME          which lines and holds there may be
 //	orders            QUEUE         counts the starts of an ordered queue
-//	turn/QUEUE        KEY           sequencer: where a fairness key's next turn is; see store.Passing
+//	turn/QUEUE        KEY           sequencer: a fairness key's next turn; see store.Passing
 //	turns             QUEUE         sequencer: its floor is the queue's virtual time
 const (
 	partitionDue   = "due"
@@ -58,7 +58,7 @@ func leaseKey(token string) store.Key { return work(leasePartition(token[len(tok
 
 func leasePartition(shard string) string { return "lease/" + shard }
 
-// leaseShards are the last characters that a token may have, over which leases are spread.
+// leaseShards holds the last characters that a token may have; leases are spread over partitions by them.
 const leaseShards = "0123456789abcdef"
 
 func permitPartition(what string) string { return "permit/" + fit(what) }
@@ -73,21 +73,21 @@ func logPartition(uuid string) string { return "log/" + uuid }
 
 func orderKey(queue string) store.Key { return work("orders", fit(queue)) }
 
-// turnKey names a sequencer that the store forgets when its key has not been heard of for [store.PassingFor].
+// turnKey returns the key of a sequencer that the store forgets when it was not used for [store.PassingFor].
 func turnKey(queue, turn string) store.Key { return work(store.Passing+fit(queue), fit(turn)) }
 
 func turnsKey(queue string) store.Key { return work("turns", fit(queue)) }
 
-// digest names a pair of texts, which may hold anything.
+// digest returns a hash of a pair of texts of any content.
 func digest(a, b string) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%d %s%s", len(a), a, b))
 	return hex.EncodeToString(sum[:])
 }
 
-// maxName is how long a text may be to stand in a key as it is.
+// maxName is how many bytes of a text a key holds unchanged.
 const maxName = 900
 
-// fit answers a text that fits in a key: itself, or its beginning and its hash.
+// fit returns a text that fits in a key: the text itself, "-" for an empty one, or its beginning and its hash.
 func fit(text string) string {
 	if text == "" {
 		return "-"
@@ -103,19 +103,19 @@ func fit(text string) string {
 	return text[:head] + hex.EncodeToString(sum[:])
 }
 
-// stampLen is how long a time in a key is.
+// stampLen is how many characters a time has in a key.
 const stampLen = 14
 
-// stamp answers a time in microseconds, or a virtual one, so that texts sort as numbers do.
+// stamp returns a time in microseconds, or a virtual time, as a text; the texts sort as the numbers do.
 func stamp(n int64) string { return hexadecimal(uint64(max(n, 0)), stampLen) }
 
-// unstamp reads the time that a sort key or a rank begins with; 0 if it begins with none.
+// unstamp returns the time that a sort key or a rank begins with; 0 if it begins with none.
 func unstamp(text string) int64 {
 	n, _ := strconv.ParseInt(text[:min(stampLen, len(text))], 16, 64)
 	return n
 }
 
-// hexadecimal answers the last digits of a number, with zeros before it.
+// hexadecimal returns the last digits of a number, in base 16 and with leading zeros.
 func hexadecimal(n uint64, digits int) string {
 	var text [16]byte
 	for i := digits - 1; i >= 0; i-- {

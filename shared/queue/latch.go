@@ -1,13 +1,13 @@
 package queue
 
-// latch is a lock that is held while the store is asked, which may take a while. Unlike a [sync.Mutex] it is made for
-// waiting: virtual time passes meanwhile.
+// latch is a mutex that may be held during calls of the store. Unlike with a [sync.Mutex], virtual time (testing/synctest) passes
+// while a goroutine waits for it.
 type latch chan struct{}
 
 func newLatch() latch { return make(latch, 1) }
 
-// Lock waits until nobody else holds the latch.
+// Lock waits until the latch is free, and takes it.
 func (l latch) Lock() { l <- struct{}{} }
 
-// Unlock lets the next one have it.
+// Unlock releases the latch.
 func (l latch) Unlock() { <-l }

@@ -14,24 +14,25 @@ import (
 	"github.com/millrace/millrace/shared/task"
 )
 
-// lease is the item of the right to run a task. Heartbeats and requests to stop change it without the journal; its version
-// counts them, and every one rests on the version that it read.
+// lease is the item of the right to run a task. Heartbeats and requests to stop change it without the journal; its version counts
+// these changes, and each of them has the condition that the version is as it was read.
 type lease struct {
 	UUID     string        `json:"id"`
 	Job      string        `json:"j"`
 	Line     string        `json:"ln"`
 	Instance string        `json:"by,omitempty"`
 	Length   time.Duration `json:"l"`
-	Expires  int64         `json:"x"` // microseconds
+	Expires  int64         `json:"x"` // microseconds since 1970
 	Permits  []permit      `json:"p,omitempty"`
-	Stop     bool          `json:"s,omitempty"` // somebody asked for it
+	Stop     bool          `json:"s,omitempty"` // a stop was requested
 	Progress *Progress     `json:"pr,omitempty"`
 	Logged   int           `json:"lg,omitempty"` // bytes of its log
-	// Allowed is the job's timeout where heartbeats no longer help, since the attempt has taken longer.
+	// Allowed is the job's timeout if that is why the lease ends at Expires, instead of a whole Length after the last heartbeat;
+	// else 0.
 	Allowed time.Duration `json:"al,omitempty"`
 }
 
-// allLeases answers the items of all leases.
+// allLeases returns the items of all leases.
 func (q *Queue) allLeases(ctx context.Context) iter.Seq2[*store.Item, error] {
 	return func(yield func(*store.Item, error) bool) {
 		for _, shard := range leaseShards {
@@ -44,18 +45,18 @@ func (q *Queue) allLeases(ctx context.Context) iter.Seq2[*store.Item, error] {
 	}
 }
 
-// A token names a task, an attempt and a secret, and ends in a character that spreads leases:
+// newToken returns a token that names a task, an attempt and a secret, whose last character spreads leases over partitions:
 //
 //	UUID.ATTEMPT.SECRET
 //
-// So a token that is no longer valid can be told from one that was never issued.
+// So a token that is no longer valid can be distinguished from one that was never issued.
 func (q *Queue) newToken(uuid string, attempt int) string {
 	var secret [12]byte
 	q.randomBytes(secret[:])
 	return uuid + "." + strconv.Itoa(attempt) + "." + hex.EncodeToString(secret[:])
 }
 
-// parseToken answers what a token names. The error is [ErrNoLease].
+// parseToken returns the task and the attempt of a token. The error is [ErrNoLease] if it has not the form of a token.
 func parseToken(token string) (uuid string, attempt int, err error) {
 	uuid, rest, ok := strings.Cut(token, ".")
 	number, secret, also := strings.Cut(rest, ".")
@@ -71,7 +72,7 @@ func parseToken(token string) (uuid string, attempt int, err error) {
 	return uuid, attempt, nil
 }
 
-// held is a lease and its task, as they were read.
+// heldLease is a lease and its task, as they were read.
 type heldLease struct {
 	lease
 	version     int64
@@ -79,7 +80,7 @@ type heldLease struct {
 	taskVersion int64
 }
 
-// leased reads a lease and its task. The error is [ErrStale] or [ErrNoLease] where the token is not valid.
+// leased reads a lease and its task. The error is [ErrStale] or [ErrNoLease] if the token is not valid.
 func (q *Queue) leased(ctx context.Context, token string) (heldLease, error) {
 	var h heldLease
 	uuid, attempt, err := parseToken(token)
@@ -110,7 +111,8 @@ func (q *Queue) leased(ctx context.Context, token string) (heldLease, error) {
 	return h, decode(items[1], &h.lease)
 }
 
-// Heartbeat extends a lease by its length from now and takes what the worker tells.
+// Heartbeat extends a lease to its length from now, but not beyond the job's timeout and one length, and stores the worker's
+// progress and log lines. The error is [ErrStale] or [ErrNoLease] if the token is not valid.
 func (q *Queue) Heartbeat(ctx context.Context, token string, b Beat) (Alive, error) {
 	for try := 0; ; try++ {
 		h, err := q.leased(ctx, token)
@@ -131,8 +133,8 @@ func (q *Queue) Heartbeat(ctx context.Context, token string, b Beat) (Alive, err
 // tries is how often a write of a single lease or entry is repeated.
 const tries = 8
 
-// extend writes the lease and what the worker tells. Race: a request to stop, another heartbeat and the sweep rest on the
-// same version; one of them lands, the others read again.
+// extend writes the lease, the progress and the log lines. Race: a request to stop, another heartbeat and the sweep have a
+// condition on the same version; one of them succeeds, the others read again.
 func (q *Queue) extend(ctx context.Context, token string, h *heldLease, b Beat) (Alive, error) {
 	next := h.lease
 	if err := q.prolong(ctx, &next, &h.task); err != nil {
@@ -162,8 +164,8 @@ func (q *Queue) extend(ctx context.Context, token string, h *heldLease, b Beat) 
 	return Alive{Expires: time.UnixMicro(next.Expires), Stop: next.Stop}, nil
 }
 
-// prolong lets a lease run for its length from now, and for no longer than that beyond the timeout of the task's job: its
-// worker has the time to say itself that the attempt took too long; one that doesn't is not believed for ever.
+// prolong sets the expiry of a lease to its length from now, but at most to its length after the timeout of the task's job: so its
+// worker has the time to report the timeout itself, and one that does not loses the lease.
 func (q *Queue) prolong(ctx context.Context, l *lease, t *task.Task) error {
 	set, err := q.definitions.Current(ctx)
 	if err != nil {
@@ -180,7 +182,7 @@ func (q *Queue) prolong(ctx context.Context, l *lease, t *task.Task) error {
 	return nil
 }
 
-// ranOut answers how an attempt ended whose lease ran out.
+// ranOut returns the result of an attempt whose lease ran out.
 func (l *lease) ranOut() Result {
 	if l.Allowed > 0 {
 		return Result{Outcome: Failed, Message: "it took longer than the " + l.Allowed.String() + " allowed"}
@@ -188,13 +190,14 @@ func (l *lease) ranOut() Result {
 	return Result{Outcome: lost, Message: leaseLost + ": its worker was not heard of for " + l.Length.String()}
 }
 
-// AppendLog appends lines to the log of a leased task, and extends the lease by the way.
+// AppendLog appends lines to the log of a leased task, and extends the lease as [Queue.Heartbeat] does.
 func (q *Queue) AppendLog(ctx context.Context, token string, lines []Line) error {
 	_, err := q.Heartbeat(ctx, token, Beat{Lines: lines})
 	return err
 }
 
-// Progress answers what the newest heartbeat of a running task told; nil if nothing.
+// Progress returns the newest progress that heartbeats of the current attempt have sent; nil if there is none, or if the task is
+// not running. The error is [ErrNoTask] if there is no such task.
 func (q *Queue) Progress(ctx context.Context, id task.ID) (*Progress, error) {
 	t, _, err := q.load(ctx, id.UUID())
 	if err != nil || t.State != task.Running {
@@ -207,14 +210,14 @@ func (q *Queue) Progress(ctx context.Context, id task.ID) (*Progress, error) {
 	return h.Progress, nil
 }
 
-// leases are those that this process has given and nobody has changed since, as far as it knows: what rests on them saves
-// a read, and their versions decide.
+// leases caches the leases that this process has given and not seen changed. A completion takes the lease from here and saves
+// a read; the conditions on the versions catch a lease that others have changed.
 type leases struct {
 	mu   sync.Mutex
 	kept map[string]heldLease
 }
 
-// maxLeases bounds them: those of remote workers end elsewhere perhaps.
+// maxLeases bounds the cache: leases of remote workers may end in other processes.
 const maxLeases = 4096
 
 func (l *leases) keep(s *start) {

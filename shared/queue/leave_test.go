@@ -11,9 +11,8 @@ import (
 	"github.com/millrace/millrace/shared/queue"
 )
 
-// TestCallersLeaveAtAnyMoment: those who wait for tasks leave, as the connections of workers that are killed do, in the middle
-// of making ready what has fallen due and of starting it. Nothing is forgotten for that, without any sweep: every task ends, each
-// completion is taken.
+// TestCallersLeaveAtAnyMoment: the contexts of waiting callers end, as the connections of killed workers do, in the middle of
+// promotions and of starts. Without any sweep, every task ends, and each completion is accepted.
 func TestCallersLeaveAtAnyMoment(t *testing.T) {
 	t.Parallel()
 	q := openPebble(t, 0)
@@ -62,7 +61,7 @@ func TestCallersLeaveAtAnyMoment(t *testing.T) {
 	}
 }
 
-// claimFor waits for tasks for so long.
+// claimFor claims, and waits for tasks up to a time.
 func claimFor(ctx context.Context, q *queue.Queue, patience time.Duration) []queue.Lease {
 	by := queue.Claimer{Instance: "i", Jobs: []string{"/topics/**"}}
 	ctx, leave := context.WithTimeout(ctx, patience)

@@ -9,30 +9,30 @@ import (
 	"github.com/millrace/millrace/shared/task"
 )
 
-// A limit's places are items: a lease takes one by putting it, under the condition that it is absent, in the write that
-// starts the task, and gives it back in the write that ends it. So no more run than there are places, and no place is lost
+// The slots of a limit are items: a lease takes a slot by putting its item, under the condition that it is absent, in the write that
+// starts the task, and gives it back in the write that ends the lease. So no more tasks run than there are slots, and no slot is lost
 // with a process.
 
-// permit is one place of a limit.
+// permit is one slot of a limit, taken by a lease.
 type permit struct {
 	What   string `json:"w"` // queue/NAME, key/KEY, or at/INSTANCE
 	Number int    `json:"n"`
-	holder string // what its item holds: the token of the lease that takes it, and perhaps the mark of a claim
+	holder string // the item's content: the token of the lease, and the mark of the claim if it has an idempotency key
 }
 
 func (p permit) key() store.Key {
 	return work(permitPartition(p.What), hexadecimal(uint64(p.Number), 8))
 }
 
-// permitPool is what a claim knows of the places that are free.
+// permitPool holds what a claim has read of the slots of its limits.
 type permitPool struct {
-	at       *room                // the claimer's; nil: it names no capacity
-	used     map[string]*occupied // by what
-	shared   *permits             // where places of the queue are reserved; nil: they are chosen by what was read alone
+	at       *room                // the claimer's slots; nil: it has no capacity limit
+	used     map[string]*occupied // taken slots, by permit.What
+	shared   *permits             // where slots of the queue are reserved; nil: they are not reserved
 	reserved []permit
 }
 
-// missing says which limit is reached.
+// missing is the limit that has no free slot.
 type missing int
 
 const (
@@ -46,8 +46,8 @@ func queueLimit(name string) string { return "queue/" + name }
 
 func keyLimit(key string) string { return "key/" + key }
 
-// read finds out which places of the claimer's and the queue's limits are taken. Those of concurrency keys are read as they are
-// asked for.
+// read reads which slots of the claimer's and the queue's limits are taken. Those of concurrency keys are read when they are
+// needed.
 func (pool *permitPool) read(ctx context.Context, q *Queue, c *definition.Queue) error {
 	pool.used = nil
 	if pool.at != nil {
@@ -74,7 +74,7 @@ func (pool *permitPool) readOne(ctx context.Context, q *Queue, what string) erro
 	return err
 }
 
-// take takes a place of each limit that concerns a task, or says which one has none.
+// take takes a slot of each limit of a task, or returns which limit has none free.
 func (pool *permitPool) take(c *definition.Queue, key *task.Concurrency) ([]permit, missing) {
 	var permits []permit
 	if pool.at != nil {
@@ -104,7 +104,7 @@ func (pool *permitPool) take(c *definition.Queue, key *task.Concurrency) ([]perm
 	return permits, nothing
 }
 
-// ofQueue answers a place of the queue, reserved if claims of this process choose them side by side.
+// ofQueue returns a free slot of the queue, and reserves it if pool.shared is set.
 func (pool *permitPool) ofQueue(c *definition.Queue) (permit, bool) {
 	what := queueLimit(c.Name)
 	if pool.shared == nil {
@@ -122,7 +122,7 @@ func (pool *permitPool) free(what string, limit int) (permit, bool) {
 	return permit{What: what, Number: number}, ok
 }
 
-// turnstile lets one at a time through, by name.
+// turnstile is a mutex by name.
 type turnstile struct {
 	mu    sync.Mutex
 	locks map[string]latch

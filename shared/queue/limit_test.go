@@ -17,7 +17,7 @@ import (
 	"github.com/millrace/millrace/shared/task"
 )
 
-// slow is a store whose first write waits until it is let go, and that takes none while it is away.
+// slow is a store whose first write waits until it is released, and that fails writes while it is away.
 type slow struct {
 	store.Store
 	first  chan struct{}
@@ -35,7 +35,7 @@ func (s *slow) Write(ctx context.Context, w store.Write) error {
 	return s.Store.Write(ctx, w)
 }
 
-// limited answers an engine on a slow store, with n tasks in a queue of which limit run at once.
+// limited returns an engine on a slow store, with n tasks in a queue that runs limit at once.
 func limited(t *testing.T, n, limit int) (*queue.Queue, *slow) {
 	t.Helper()
 	set := ways()
@@ -53,7 +53,7 @@ func limited(t *testing.T, n, limit int) (*queue.Queue, *slow) {
 
 func far(name string) queue.Claimer { return queue.Claimer{Instance: name, Jobs: []string{"/far"}} }
 
-// Claims of a queue with a limit do not wait for one another's writes: they share one, and still start no more than may run.
+// Claims of a queue with a limit do not wait for each other's writes: they share one, and still start no more than the limit.
 func TestClaimsUnderALimitGoTogether(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -83,7 +83,7 @@ func TestClaimsUnderALimitGoTogether(t *testing.T) {
 	})
 }
 
-// Whoever finds no place free because of a start that then fails is woken, and finds the best task where it was.
+// A claimer that finds no free slot because of a start that then fails is notified, and finds the first task where it was.
 func TestWhoWasTurnedAwayForAFailedStartIsWoken(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -117,8 +117,8 @@ func TestWhoWasTurnedAwayForAFailedStartIsWoken(t *testing.T) {
 	})
 }
 
-// A worker that goes on takes the next task that may run in the write that ends the one before, also where the first queue that
-// it takes from has reached its limit.
+// A worker that goes on takes the next task that may run in the write that ends the one before, also if the first queue that it
+// takes from has reached its limit.
 func TestTheNextTaskIsTakenPastAFullQueue(t *testing.T) {
 	t.Parallel()
 	b := setupWith(t, ways())

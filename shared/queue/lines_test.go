@@ -16,8 +16,8 @@ import (
 	"github.com/millrace/millrace/shared/task"
 )
 
-// Tasks of several topics wait in several lines; an instance takes them in the one order of their queue all the same: by
-// priority, then creation. It takes those that it can run only.
+// Tasks of several topics wait in several lines; an instance still takes them in the order of their queue: by priority, then
+// creation. It takes only those that it can run.
 func TestOneOrderOverTheLinesOfAQueue(t *testing.T) {
 	t.Parallel()
 	eitherWay(t, func(t *testing.T, alone bool) {
@@ -58,7 +58,7 @@ func TestOneOrderOverTheLinesOfAQueue(t *testing.T) {
 	})
 }
 
-// An ordered queue waits for its oldest task while there is an instance that could run it, and not for one that nobody can.
+// An ordered queue waits for its oldest task while there is an instance that could run it, and not for one that none can.
 func TestOrderedQueueWaitsForWhoCanRunItsHead(t *testing.T) {
 	t.Parallel()
 	eitherWay(t, func(t *testing.T, alone bool) {
@@ -88,7 +88,7 @@ func (p *preferring) ordered(alone bool, instances func(context.Context) ([]queu
 	})
 }
 
-// Instances of several processes that take from the same lines start each task once, and rarely write in vain.
+// Instances of several processes that take from the same lines start each task once, and few of their writes fail.
 func TestRivalsOverSeveralLines(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -11,10 +11,11 @@ import (
 const (
 	maxList   = 1000
 	listPage  = 250
-	maxListed = 5000 // tasks that one answer looks at, if it has found some: where matches are rare, it is short of the limit
+	maxListed = 5000 // tasks read for one page, if some were found: if matches are rare, a page has fewer than the limit
 )
 
-// List returns tasks of a group by their creation. Behind the cursor of a page there is one more at least.
+// List returns tasks of a group by their creation. Behind the cursor of a page there is at least one more. The error is
+// [ErrInvalid] for a limit or a cursor that is not valid.
 func (q *Queue) List(ctx context.Context, l Listing) (Page, error) {
 	if l.Limit < 1 || l.Limit > maxList {
 		return Page{}, fmt.Errorf("%w: limit %d, want 1 to %d", ErrInvalid, l.Limit, maxList)

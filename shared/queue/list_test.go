@@ -7,8 +7,8 @@ import (
 	"github.com/millrace/millrace/shared/task"
 )
 
-// TestAPageGoesOnOnlyWhereThereIsMore: whatever is sought, and however it divides into pages, a page with a cursor has something
-// in it, and so has the next.
+// TestAPageGoesOnOnlyWhereThereIsMore: whatever the filter and the size of pages, a page with a cursor is not empty, and neither is
+// the next.
 func TestAPageGoesOnOnlyWhereThereIsMore(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

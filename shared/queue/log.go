@@ -13,11 +13,11 @@ import (
 )
 
 const (
-	// MaxLog is how many bytes of log a task keeps in each attempt, see [Line.Size]; a last line says that there was more.
+	// MaxLog is how many bytes of log a task keeps of each attempt, see [Line.Size]; a last line says that the log was cut off.
 	MaxLog = 16 << 20
 
 	maxChunk = 200 << 10 // bytes of one item
-	maxLine  = 64 << 10  // bytes of one message within an item; what is longer is cut, visibly
+	maxLine  = 64 << 10  // bytes of one message within an item; a longer one is cut and marked so
 )
 
 // logged is a line as it is stored.
@@ -27,14 +27,14 @@ type logged struct {
 	Message string `json:"m"`
 }
 
-// lineCost is what a line takes besides its message, about.
+// lineCost is about how many bytes a line takes besides its message.
 const lineCost = 40
 
-// Size returns what a line counts for in [MaxLog]: its message as it is stored, and 40 bytes.
+// Size returns how many bytes a line counts in [MaxLog]: its message as it is stored, and 40 bytes.
 func (l *Line) Size() int { return TextSize(l.Message) + lineCost }
 
-// logOps are the operations that append lines. The lease's version numbers the chunks, so that they stand in the order in
-// which the worker sent them, whoever took them.
+// logOps returns the operations that append lines. The lease's version numbers the chunks, so that they are in the order in which
+// the worker sent them, whichever process receives them.
 func (q *Queue) logOps(h *heldLease, next *lease, lines []Line) ([]store.Op, error) {
 	if len(lines) == 0 || next.Logged >= MaxLog {
 		return nil, nil
@@ -83,7 +83,7 @@ func (q *Queue) logLine(line Line) logged {
 	return logged{At: at.UnixMicro(), Level: cmp.Or(line.Level, "info"), Message: message}
 }
 
-// Logs answers lines of a task's log, in their order.
+// Logs returns lines of a task's log, in their order. The error is [ErrNoTask] if there is no such task.
 func (q *Queue) Logs(ctx context.Context, id task.ID, l LogQuery) (LogPage, error) {
 	t, _, err := q.load(ctx, id.UUID())
 	if err != nil {
@@ -107,11 +107,11 @@ func (q *Queue) Logs(ctx context.Context, id task.ID, l LogQuery) (LogPage, erro
 			return page, err
 		}
 	}
-	page.Done = t.State.Final() // read before the lines, so that none can follow
+	page.Done = t.State.Final() // the state was read before the lines, so that none can follow
 	return page, nil
 }
 
-// take adds a chunk's lines from index skip; full says that the limit is reached.
+// take adds a chunk's lines from index skip on; full says that the limit is reached.
 func (p *LogPage) take(item *store.Item, skip int, l *LogQuery) (full bool, err error) {
 	var chunk []logged
 	if err := json.Unmarshal(item.Value, &chunk); err != nil {
@@ -131,7 +131,7 @@ func (p *LogPage) take(item *store.Item, skip int, l *LogQuery) (full bool, err 
 	return false, nil
 }
 
-// parseLogCursor answers the chunk to begin with and how many of its lines were read.
+// parseLogCursor returns the sort key of the chunk to begin with, and how many of its lines to skip.
 func parseLogCursor(cursor string) (sort string, skip int, err error) {
 	if cursor == "" {
 		return "", 0, nil

@@ -13,8 +13,8 @@ import (
 	"github.com/millrace/millrace/shared/task"
 )
 
-// TestWhoWaitsHasTheTaskOfADeadInstance: as soon as its lease is over, without a sweep, though other processes share the
-// store; and waiting costs no look at the leases while none is over.
+// TestWhoWaitsHasTheTaskOfADeadInstance: a waiting instance gets it as soon as its lease is over, without a sweep, though other
+// processes share the store; and waiting costs no read of the leases while none is over.
 func TestWhoWaitsHasTheTaskOfADeadInstance(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -45,7 +45,7 @@ func TestWhoWaitsHasTheTaskOfADeadInstance(t *testing.T) {
 
 		idle := b.Wait(queue.Claimer{Instance: "w/2", Jobs: []string{"/topics/**"}})
 		defer idle.End()
-		time.Sleep(again[0].Length + 3*time.Second) // the alarm for the lease that is gone has rung
+		time.Sleep(again[0].Length + 3*time.Second) // the alarm for the lease that is gone has gone off
 		m.Reset()
 		time.Sleep(time.Minute)
 		if u := m.Usage(); u.Total().Calls > 3*60 {

@@ -7,19 +7,19 @@ import (
 	"github.com/millrace/millrace/shared/store"
 )
 
-// moves is how many entries are read and moved at once.
+// moves is how many entries are read and moved together at most.
 const moves = 30
 
 // moving is an entry on its way to another index.
 type moving struct {
 	from, to place
-	standIn  *place          // goes with it, where it is kept for an instance
-	cond     store.Condition // of what stands where it goes
-	gone     bool            // somebody else has moved it
-	late     bool            // a newer entry of the task stands there
+	standIn  *place          // the fallback entry, if it is kept for an instance
+	cond     store.Condition // of the item at the new key
+	gone     bool            // it is no longer at the old key
+	late     bool            // a newer entry of the task is at the new key
 }
 
-// move puts entries from wherever they are into their ready indexes, and tells of them.
+// move moves entries from any index to their ready indexes, and notifies claimers.
 func (q *Queue) move(ctx context.Context, found []place) error {
 	set, err := q.definitions.Current(ctx)
 	if err != nil {
@@ -72,7 +72,7 @@ func (q *Queue) moveIn(ctx context.Context, set *definition.Set, name string, fo
 	return q.carry(ctx, way)
 }
 
-// ranksOf answers where entries belong in the ready index: a stand-in at the rank that it was given, the others at new ones.
+// ranksOf returns the ranks of entries in the ready index: a fallback entry has one already, the others get new ones.
 func (q *Queue) ranksOf(ctx context.Context, c definition.Queue, found []place, entries []entry) ([]string, error) {
 	ranks := make([]string, len(found))
 	var fresh []entry
@@ -93,8 +93,8 @@ func (q *Queue) ranksOf(ctx context.Context, c definition.Queue, found []place, 
 	return ranks, nil
 }
 
-// carry writes the moves, and tells of them. Race: a task that was started from its old place while it was moved, and has come
-// back, has a newer entry where this one goes; that one stays.
+// carry writes the moves, and notifies claimers. Race: a task that was started from its old entry meanwhile, and waits again, has
+// a newer entry at the new key; that one stays.
 func (q *Queue) carry(ctx context.Context, way []*moving) error {
 	if err := writeBundles(ctx, q, way, nothingElse); err != nil {
 		q.doubt(err)

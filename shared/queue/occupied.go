@@ -8,17 +8,17 @@ import (
 	"github.com/millrace/millrace/shared/store"
 )
 
-// occupied are the places of a limit that are taken: a set of small numbers, as the lowest that is free is always the next.
+// occupied is the set of taken slots of a limit: small numbers, since the lowest free slot is always taken next.
 type occupied struct {
 	words []uint64
 	n     int
-	keyed []keyedPlace // those of them that a claim with a key has taken
+	keyed []keyedPlace // those taken by claims with an idempotency key
 }
 
-// count answers how many places are taken.
+// count returns how many slots are taken.
 func (o *occupied) count() int { return o.n }
 
-// with answers the places that are taken in either; other may be nil.
+// with returns the slots that are taken in either; other may be nil.
 func (o *occupied) with(other *occupied) *occupied {
 	if other == nil {
 		return o
@@ -36,7 +36,7 @@ func (o *occupied) clone() *occupied {
 	return &occupied{slices.Clone(o.words), o.n, slices.Clone(o.keyed)}
 }
 
-// lowest answers the first free place below limit. None is below a limit that was higher when so many were taken.
+// lowest returns the first free slot below limit; ok is false if as many as limit are taken, or all below it.
 func (o *occupied) lowest(limit int) (number int, ok bool) {
 	if o.n >= limit {
 		return 0, false
@@ -70,7 +70,7 @@ func (o *occupied) giveBack(number int) {
 	}
 }
 
-// placeNumber reads the number of a limit's place out of its key.
+// placeNumber returns the number of a slot from its item's key.
 func placeNumber(key store.Key) (int, error) {
 	n, err := strconv.ParseUint(key.Sort, 16, 31)
 	return int(n), err

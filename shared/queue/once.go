@@ -11,13 +11,13 @@ import (
 	"github.com/millrace/millrace/shared/task"
 )
 
-// answered is what an idempotency key is remembered by.
+// answered is the item of an idempotency key: the request's fingerprint and its result.
 type answered struct {
 	Fingerprint []byte         `json:"f"`
 	Tasks       []answeredTask `json:"t"`
 }
 
-// answeredTask is what the request does not say of a task that it has made, or the task that was there already.
+// answeredTask holds those values of a new task that the request does not give, or the id of a task that existed already.
 type answeredTask struct {
 	ID        task.ID    `json:"id"`
 	Existing  bool       `json:"x,omitempty"`
@@ -26,7 +26,7 @@ type answeredTask struct {
 	State     task.State `json:"s,omitempty"`
 }
 
-// onceOp remembers the answer beside the tasks. That an earlier one has expired is found out by whoever meets it.
+// onceOp returns the operation that stores the result with the tasks. If an expired result is there, replay sets the condition.
 func (a *addition) onceOp() store.Op {
 	r := answered{Fingerprint: a.once.Fingerprint[:]}
 	for _, t := range a.answer().Tasks {
@@ -40,7 +40,7 @@ func (a *addition) onceOp() store.Op {
 	return store.Put(item, a.onceCond)
 }
 
-// remember stores the answer alone, where no task is new.
+// remember stores the result by itself, if no task is new.
 func (a *addition) remember(ctx context.Context) error {
 	op := a.onceOp()
 	op.Item.Version = 1
@@ -53,8 +53,8 @@ func (a *addition) remember(ctx context.Context) error {
 	return unavailable("remember an answer", err)
 }
 
-// replay answers what an earlier request with the same key was answered: the tasks that it made as they were then, and those
-// that were there already as they are now.
+// replay sets the result to that of the earlier request with the same key: the tasks that it made as they were then, and those that
+// existed already as they are now. The error is [journal.ErrIdempotencyMismatch] if that request had another content.
 func (a *addition) replay(ctx context.Context, found *store.Item) error {
 	if found.Expires.Before(a.q.now()) {
 		a.onceCond = store.VersionIs(found.Version)
@@ -85,7 +85,7 @@ func (a *addition) replay(ctx context.Context, found *store.Item) error {
 	return nil
 }
 
-// there answers a task as it is, or as it is given where it has left the history.
+// there returns the task as it is now, or gone if it has left the history.
 func (q *Queue) there(ctx context.Context, gone task.Task) (task.Task, error) {
 	t, _, err := q.load(ctx, gone.ID.UUID())
 	if errors.Is(err, ErrNoTask) {

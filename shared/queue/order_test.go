@@ -33,8 +33,8 @@ func (s *between) Query(ctx context.Context, r store.Range) (store.Page, error) 
 	return s.Store.Query(ctx, r)
 }
 
-// A claimer that found the queue idle, and then the second task at its head since another was just starting the first, does
-// not start it when the first has failed in the meantime and is back at its place.
+// A claimer that found the queue idle, and then the second task at its head since another claimer was just starting the first, does
+// not start it if the first has failed meanwhile and is back at its place.
 func TestNothingOvertakesBetweenTwoReads(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -12,7 +12,7 @@ import (
 	"github.com/millrace/millrace/shared/task"
 )
 
-// late tells a result as a server does for a worker elsewhere, and answers the messages of the task's log and the error.
+// late completes a task as a server does for a remote worker, and returns the messages of the task's log and the error.
 func (b *bench) late(l queue.Lease, outcome queue.Outcome) (log []string, refused error) {
 	b.t.Helper()
 	_, refused = b.Complete(b.t.Context(), l.Token, queue.Result{Outcome: outcome})
@@ -31,8 +31,8 @@ func (b *bench) late(l queue.Lease, outcome queue.Outcome) (log []string, refuse
 	return log, refused
 }
 
-// A worker that was cut off comes back and tells what it has done, after its lease, whatever has become of the task since. It
-// is refused, changes nothing, and the task's log says so, once.
+// A worker that was cut off completes its task after its lease has ended, whatever has become of the task since. The result is
+// refused, changes nothing, and the task's log says so, once.
 func TestALateResultIsRefusedAndTold(t *testing.T) {
 	t.Parallel()
 	const line = "warn: a result (ok) of attempt 1 came when its lease was over, and was refused"
@@ -89,7 +89,7 @@ func TestALateResultIsRefusedAndTold(t *testing.T) {
 	}
 }
 
-// A result whose answer was lost is told again. That is no late one.
+// A result whose response was lost is sent again. It is not a late one.
 func TestARepeatedResultIsNoLateOne(t *testing.T) {
 	t.Parallel()
 	b := topics(t, []string{"a"})

@@ -14,8 +14,8 @@ import (
 	"github.com/millrace/millrace/shared/task"
 )
 
-// paused is a store whose user stands still once, after it has read from a partition or before it writes, while something
-// else happens.
+// paused is a store whose user is paused once, after it has read from a partition or before it writes, while another function
+// runs.
 type paused struct {
 	store.Store
 	read      string // the partition, or how its name begins; "": before a write
@@ -29,7 +29,7 @@ func (p *paused) pause() {
 	}
 }
 
-// Query answers what was there before the pause.
+// Query returns what was there before the pause.
 func (p *paused) Query(ctx context.Context, r store.Range) (store.Page, error) {
 	page, err := p.Store.Query(ctx, r)
 	if p.read != "" && strings.HasPrefix(r.Partition, p.read) && len(page.Items) > 0 {
@@ -46,7 +46,7 @@ func (p *paused) Write(ctx context.Context, w store.Write) error {
 	return p.Store.Write(ctx, w)
 }
 
-// beside answers an engine of another process whose clock stands still from now on, and that is paused at that point.
+// beside returns an engine of another process whose clock stops now, and that is paused at that point.
 func (b *bench) beside(read string, meanwhile func()) *bench {
 	b.t.Helper()
 	o := &bench{t: b.t, store: &paused{b.store, read, meanwhile}, clock: &clock{b.clock.t}}
@@ -56,8 +56,8 @@ func (b *bench) beside(read string, meanwhile func()) *bench {
 	return o
 }
 
-// Two processes look after the same tasks, and the clock of one stands still in the middle of it: what the other has done
-// meanwhile is not done again, and what has begun since is left alone.
+// Two processes sweep the same tasks, and one is paused in the middle, with its clock stopped: it does not repeat what the other has
+// done meanwhile, and does not end leases that began since.
 func TestOfTwoThatSweepAtOnceNothingHappensTwice(t *testing.T) {
 	t.Parallel()
 	for name, read := range map[string]string{"it has seen a lease that ran out": "lease/", "it is about to write": ""} {
@@ -90,7 +90,7 @@ func TestOfTwoThatSweepAtOnceNothingHappensTwice(t *testing.T) {
 	}
 }
 
-// The same of a task that falls due: it is started once.
+// The same for a task that falls due: it is started once.
 func TestOfTwoThatPromoteAtOnceATaskIsStartedOnce(t *testing.T) {
 	t.Parallel()
 	for name, read := range map[string]string{"it has seen what is due": "due", "it is about to write": ""} {

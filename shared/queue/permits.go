@@ -7,22 +7,22 @@ import (
 	"github.com/millrace/millrace/shared/store"
 )
 
-// permits are the places that are taken, by what they are of, where no other process takes or gives any back. It saves each
-// claim a search that steps over all the places that were ever given back. What is wrong here costs a write that is refused,
-// never a place too many: each is taken under the condition that it is free.
+// permits caches the taken slots of limits, for a process that has the store to itself. It saves each claim a search that steps over
+// all slots that were ever given back. An error in it costs a failed write, and never a slot too many: each is taken under the
+// condition that it is free.
 type permits struct {
 	mu      sync.Mutex
 	used    map[string]*occupied
-	changes int // so that what was read before a change is not kept
+	changes int // counts changes, so that what was read before a change is not kept
 
-	reserved   map[string]*occupied // by starts that are being written
-	turnedAway map[string]bool      // of what somebody found none free while some were reserved
+	reserved   map[string]*occupied // slots of starts that are being written, by limit
+	turnedAway map[string]bool      // limits of which a claim found no free slot while some were reserved
 }
 
-// maxPermits is how many limits are remembered.
+// maxPermits is how many limits are cached.
 const maxPermits = 4096
 
-// usedPermits answers the places that are taken, for the caller to keep.
+// usedPermits returns the taken slots of a limit; the caller may change the set.
 func (q *Queue) usedPermits(ctx context.Context, what string) (*occupied, error) {
 	if !q.store.Exclusive() {
 		return q.readPermits(ctx, what)
@@ -62,7 +62,7 @@ func (s *permits) of(what string) (used *occupied, changes int) {
 	return used, s.changes
 }
 
-// keep keeps what was read when there had been so many changes.
+// keep caches the set that was read when the count of changes was changes, unless it has changed since.
 func (s *permits) keep(what string, used *occupied, changes int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -75,7 +75,7 @@ func (s *permits) keep(what string, used *occupied, changes int) {
 	s.used[what] = used.clone()
 }
 
-// change notes places that a write has taken or given back.
+// change notes slots that a write has taken or given back.
 func (s *permits) change(all []permit, taken bool) {
 	if len(all) == 0 {
 		return
@@ -94,7 +94,7 @@ func (s *permits) change(all []permit, taken bool) {
 	}
 }
 
-// forget forgets all; it is read again.
+// forget drops the cached sets; they are read again.
 func (s *permits) forget() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -102,8 +102,8 @@ func (s *permits) forget() {
 	s.used = nil
 }
 
-// reserve reserves the lowest place that is neither taken nor reserved. seen are those that are taken, as the caller read them,
-// for the case that they are not remembered: then it may turn out that the place is taken.
+// reserve reserves the lowest slot that is neither taken nor reserved. seen is the set of taken slots as the caller read it, used if
+// the limit is not cached: then the slot may turn out to be taken.
 func (s *permits) reserve(what string, limit int, seen *occupied) (number int, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -128,7 +128,7 @@ func (s *permits) reserve(what string, limit int, seen *occupied) (number int, o
 	return number, true
 }
 
-// unreserve gives back what was reserved, whether it is taken now or not, and reports whether anybody was turned away meanwhile.
+// unreserve ends reservations, whether the slots were taken or not, and reports whether a claim found no free slot meanwhile.
 func (s *permits) unreserve(all []permit) (turnedAway bool) {
 	if len(all) == 0 {
 		return false

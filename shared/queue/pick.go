@@ -10,8 +10,8 @@ import (
 	"github.com/millrace/millrace/shared/store"
 )
 
-// pick answers the best entries of the lines that nobody else is starting, at most as many as are wanted. The lines of a queue
-// are one order: ranks are compared over all of them.
+// pick returns up to c.reach entries of the claim's lines that no other claimer is starting, the least ranks first. Ranks are
+// compared over all lines of the queue.
 func (c *claim) pick(ctx context.Context) ([]place, error) {
 	switch {
 	case c.queue.Type == definition.Ordered:
@@ -23,12 +23,13 @@ func (c *claim) pick(ctx context.Context) ([]place, error) {
 	}
 }
 
-// first answers the head of an ordered queue of which nothing runs, if the claimer may run it. It is read from the store, and
-// after the limit: the task that runs may come back to its place at any time, and nothing may overtake it then. It costs a read
-// of each line of the queue.
+// first returns the head of an ordered queue of which no task runs, if the claimer may run it. It reads the head from the store,
+// after the limit: a running task may return to its place for another attempt at any time, and nothing may overtake it then. It
+// costs a read of each line of the queue.
 //
-// Race: between the reads of the limit and of the head another process may start the task before the head, which may be back at
-// its place when this one starts what it has found. So each start counts the queue's starts up from what was read before both.
+// Race: between the reads of the limit and of the head, another process may start the task before the head, and that task may be
+// back at its place when this claim starts what it found. So each start increments the queue's count of starts, under the
+// condition that it is as it was read before both.
 func (c *claim) first(ctx context.Context) ([]place, error) {
 	if err := c.readOrder(ctx); err != nil {
 		return nil, err
@@ -51,14 +52,14 @@ func (c *claim) first(ctx context.Context) ([]place, error) {
 			break
 		}
 		if served, err := c.q.served(ctx, others[i].line()); err != nil || served {
-			return mine[:before], err // what comes next is another's
+			return mine[:before], err // the next task is for another claimer
 		}
 	}
 	return mine, nil
 }
 
-// heads reads the best entries of a queue's lines, in their order: those that the claimer takes from, as far as their order is
-// known, and the first of each other line.
+// heads reads the first entries of a queue's lines by rank: up to c.reach of the lines that the claimer takes from, as far as
+// the order over these is known, and the first entry of each other line.
 func (c *claim) heads(ctx context.Context, lines []string) (mine, others []place, err error) {
 	known := ""
 	for _, line := range lines {
@@ -83,7 +84,7 @@ func (c *claim) heads(ctx context.Context, lines []string) (mine, others []place
 	return head(upTo(mine, known), c.reach), others, nil
 }
 
-// earlier returns the lesser of two ranks; "" is none.
+// earlier returns the lesser of two ranks; "" is no rank.
 func earlier(a, b string) string {
 	if a == "" || b != "" && b < a {
 		return b
@@ -91,7 +92,7 @@ func earlier(a, b string) string {
 	return a
 }
 
-// upTo returns the entries up to a rank, of all that are sorted by it; "" is no bound.
+// upTo returns the entries up to a rank; sorted is sorted by rank, and "" is no bound.
 func upTo(sorted []place, rank string) []place {
 	n := len(sorted)
 	for rank != "" && n > 0 && sorted[n-1].key.Sort > rank {
@@ -100,8 +101,8 @@ func upTo(sorted []place, rank string) []place {
 	return sorted[:n]
 }
 
-// takesOrder reports whether a start counts the queue's starts: where one process has the store to itself, its claims from a
-// queue with a limit come one by one.
+// takesOrder reports whether a start increments the count of the queue's starts. A process that has the store to itself need
+// not: its claims of an ordered queue come one by one.
 func (c *claim) takesOrder() bool {
 	return c.queue.Type == definition.Ordered && !c.q.store.Exclusive()
 }
@@ -120,17 +121,17 @@ func (c *claim) readOrder(ctx context.Context) error {
 	return nil
 }
 
-// takenFor is how long a claimer that took entries has them to itself.
+// takenFor is how long a mark keeps other claimers from marked entries.
 const takenFor = 3 * time.Second
 
-// lookAhead is how many entries beyond those wanted a claimer reads where it has rivals, so as to find some that they have
-// not taken. Where there are so many that all of these are, it reads on by pages of four times as many.
+// lookAhead is how many entries beyond those wanted a claimer reads if other processes have claimed from the queue lately, to
+// find some that are not marked. If all are marked, it reads on with 4*lookAhead more in each read.
 const lookAhead = 64
 
-// win settles by one plain conditional write who may start the best entries, where other processes claim too; writers
-// that raced with tickets in hand would pay for a ticket, a transaction and a void each. A claimer marks the first of its
-// entries as taken up to the last; whoever reads or meets the mark goes on behind it. A mark is no right: it ends by
-// itself, and the task's own condition decides. While nobody else was met lately the mark is left out.
+// win picks entries of a store that other processes claim from too, by one plain conditional write: claimers that raced with
+// tickets would pay for a ticket, a transaction and a void each. A claimer marks the first of its entries as taken up to the
+// last, and other claimers go on behind the marked ones. A mark is only a hint: it expires, and the condition on the task's
+// item decides who starts it. No mark is written while no rival was met lately.
 func (c *claim) win(ctx context.Context) ([]place, error) {
 	rivals, limit := c.q.rivals.lately(c.queue.Name, c.q.micro()), c.reach
 	if rivals {
@@ -144,7 +145,7 @@ func (c *claim) win(ctx context.Context) ([]place, error) {
 		if !rivals && !marks {
 			return c.withPassed(head(c.free(found), c.reach)), nil
 		}
-		// Where all that was found is others' already, the next may be found behind it.
+		// If others have marked all of the found entries, look behind these.
 		won, err := c.contend(ctx, found)
 		if err != nil || len(won) > 0 || len(found) == 0 {
 			return c.withPassed(won), err
@@ -153,7 +154,7 @@ func (c *claim) win(ctx context.Context) ([]place, error) {
 	}
 }
 
-// beyond answers where to look behind entries and what is marked with them.
+// beyond returns the sort key from which to read on behind entries and those that are marked with them.
 func (q *Queue) beyond(places []place) (from string) {
 	last := places[len(places)-1].key.Sort
 	for _, p := range places {
@@ -164,7 +165,7 @@ func (q *Queue) beyond(places []place) (from string) {
 	return last + "\x00"
 }
 
-// free leaves out what others have marked and what says by itself that it cannot be started, and returns the rest in its order.
+// free returns the entries, by rank, that are not marked and that may be started as far as the entry says.
 func (c *claim) free(found []place) []place {
 	var free []place
 	for _, line := range byLine(found) {
@@ -176,7 +177,7 @@ func (c *claim) free(found []place) []place {
 	return free
 }
 
-// byLine parts entries that were read line by line.
+// byLine groups entries that were read line by line.
 func byLine(found []place) (lines [][]place) {
 	for len(found) > 0 {
 		n := 1
@@ -188,7 +189,8 @@ func byLine(found []place) (lines [][]place) {
 	return lines
 }
 
-// contend takes a block of the entries found: the first, or, of a claimer that others were quicker than, one of the next.
+// contend marks and returns a block of the found entries: the first, or, after losing to another claimer, a random one of the
+// next.
 func (c *claim) contend(ctx context.Context, found []place) ([]place, error) {
 	q := c.q
 	skip := 0
@@ -209,15 +211,15 @@ func (c *claim) contend(ctx context.Context, found []place) ([]place, error) {
 	}
 }
 
-// counts reports whether a mark still means something. One that would do so for longer than any is made for is of a clock
-// that runs ahead.
+// counts reports whether a mark is in force. One that would be for longer than 2*takenFor was made by a clock that runs ahead,
+// and is ignored.
 func (t *taken) counts(now int64) bool {
 	return t != nil && t.Until > now && t.Until <= now+2*takenFor.Microseconds()
 }
 
 func head(places []place, n int) []place { return places[:min(n, len(places))] }
 
-// untaken leaves out what others have marked.
+// untaken returns the entries that are not marked.
 func untaken(places []place, now int64) []place {
 	free, to := make([]place, 0, len(places)), ""
 	for _, p := range places {
@@ -231,7 +233,7 @@ func untaken(places []place, now int64) []place {
 	return free
 }
 
-// behind answers the entries but those that a rival has marked; without a mark, but the one that was lost.
+// behind returns the entries without those that a rival has marked; if there is no mark, without those up to the lost one.
 func behind(places []place, rival *taken, lost place) []place {
 	to := lost.key.Sort
 	if rival != nil {
@@ -240,8 +242,8 @@ func behind(places []place, rival *taken, lost place) []place {
 	return slices.DeleteFunc(places, func(p place) bool { return p.key.Partition == lost.key.Partition && p.key.Sort <= to })
 }
 
-// mark marks a block, in each of its lines, and answers what was lost; nil if the block is won. Race: of several claimers that
-// read the same head, the entry's version lets one through.
+// mark writes marks for a block, one in each of its lines. It returns nil if the block is won, and otherwise the entry that was
+// lost and the rival's mark. Race: of several claimers that read the same head, the condition on the entry's version admits one.
 func (q *Queue) mark(ctx context.Context, block []place) (lost *place, rival *taken, err error) {
 	firsts := marked(block, q.micro()+takenFor.Microseconds())
 	ops := make([]store.Op, len(firsts))
@@ -269,7 +271,7 @@ func (q *Queue) mark(ctx context.Context, block []place) (lost *place, rival *ta
 	return lost, rival, nil
 }
 
-// unmark takes the marks off entries that were not started, so that others find them and what is marked with them.
+// unmark removes the marks of entries that were not started, so that other claimers find all entries marked with them.
 func (q *Queue) unmark(ctx context.Context, left []place) {
 	var ops []store.Op
 	for _, p := range left {
@@ -278,12 +280,13 @@ func (q *Queue) unmark(ctx context.Context, left []place) {
 			ops = append(ops, store.Put(store.Item{Key: p.key, Version: p.version + 1, Value: encode(p.entry)}, store.VersionIs(p.version)))
 		}
 	}
-	if len(ops) > 0 { // in vain where others were quicker: a mark ends by itself
+	if len(ops) > 0 { // it may fail if others were quicker: a mark expires
 		_ = q.store.Write(ctx, store.Write{Token: q.token(), Ops: ops})
 	}
 }
 
-// marked marks the first entry of each line of a block as taken up to its last one, and answers them.
+// marked marks, in memory, the first entry of each line of a block as taken up to the line's last one, and returns these first
+// entries.
 func marked(block []place, until int64) (firsts []*place) {
 	for i := range block {
 		p := &block[i]
@@ -297,13 +300,13 @@ func marked(block []place, until int64) (firsts []*place) {
 	return firsts
 }
 
-// rivals remember when claimers of other processes were met last, by line.
+// rivals holds when claimers of other processes were met last, in microseconds since 1970, by queue.
 type rivals struct {
 	mu   sync.Mutex
 	last map[string]int64
 }
 
-// memory is how long, in microseconds, a rival is reckoned with.
+// rivalMemory is how long, in microseconds, a rival counts as met lately.
 const rivalMemory = 10_000_000
 
 func (r *rivals) met(line string, now int64) {

@@ -11,39 +11,40 @@ import (
 	"github.com/millrace/millrace/shared/task"
 )
 
-// A task may name the instance that should run it, if it can. That is a hint, and it expires: for [PreferFor] from when the
-// task may first start, its entry stands in an index that only instances of that name take from, and another, its stand-in,
-// is due at the end of that time, when it takes the place in the line that the task would have had. Whichever is met first
-// removes the other. So what has no hint waits behind nothing and costs what it did; a task that has one costs 4 WCU more.
+// A task may name a preferred instance. That is a hint, and it expires: for [PreferFor] from when the task may first start, its
+// entry is in an index that only instances of that name take from, and a fallback entry (stand-in) is due at the end of that
+// time, when it is moved to the rank in the line that the task would have had. Each of the two is removed with the other. So a
+// task without a hint waits for none and costs no more; a task with one costs 4 WCU more.
 //
-// There is no hint where nobody of that name could start the task now: it is gone, drains, runs other jobs, or is full. An
-// ordered queue has none either, nor has a later attempt.
+// The hint is ignored if no instance of that name could start the task now: it is gone, drains, runs other jobs, or has no free
+// slot. It is ignored in an ordered queue, too, and for later attempts.
 
 // PreferFor is how long a task is kept for the instance that it prefers.
 const PreferFor = 5 * time.Second
 
-// preferred answers the index of those entries of a line that are kept for an instance. It is not among the lines: who claims
-// finds it among the rules, which are read anyway, so that names that nobody uses any more cost nothing.
+// preferred returns the line for those entries of a line that are kept for an instance. It is not in the directory of lines: a
+// claim finds it among the rules, which it reads anyway, so that names that are no longer used cost nothing.
 func preferred(line, name string) string { return line + "\n" + name }
 
-// splitPreferred answers the line and the name; no path has a control character.
+// splitPreferred returns the line and the name, which is "" unless the line is kept for an instance; no path has a control
+// character.
 func splitPreferred(line string) (home, name string) {
 	home, name, _ = strings.Cut(line, "\n")
 	return home, name
 }
 
-// offers decide for the entries of one write which of them are kept for the instance that their tasks prefer.
+// offers decides which entries of one write are kept for the instance that their tasks prefer.
 type offers struct {
 	q    *Queue
 	set  *definition.Set
-	room map[[2]string]int // by name and job: how many more tasks instances of that name could start
+	room map[[2]string]int // by name and job: how many more tasks the instances of that name could start
 }
 
 func (q *Queue) offers(set *definition.Set) *offers {
 	return &offers{q: q, set: set, room: map[[2]string]int{}}
 }
 
-// offer turns an entry that becomes ready into one that is kept for an instance, and answers its stand-in; both are nil where
+// offer returns, for an entry that becomes ready, the entry that is kept for an instance and its fallback entry; both are nil if
 // there is no hint.
 func (o *offers) offer(ctx context.Context, e *entry, rank string) (kept, standIn *place, err error) {
 	if e.Prefer == "" || !forInstances(e.line()) || o.set.QueueOf(e.Queue).Type == definition.Ordered {
@@ -71,10 +72,10 @@ func (o *offers) offer(ctx context.Context, e *entry, rank string) (kept, standI
 	return kept, standIn, nil
 }
 
-// plenty is room without a limit.
+// plenty is the number of free slots of an instance without a limit.
 const plenty = 1 << 30
 
-// roomAt answers how many tasks of a job the instances of a name could start now.
+// roomAt returns how many tasks of a job the instances of a name could start now.
 func (q *Queue) roomAt(ctx context.Context, name, job string) (room int, err error) {
 	if q.instances == nil {
 		return plenty, nil
@@ -100,8 +101,8 @@ func (q *Queue) roomAt(ctx context.Context, name, job string) (room int, err err
 	return room, nil
 }
 
-// passOn lets what is kept for an instance go, as far as one move takes it, when the instance has taken all that it has room for
-// and no other of its name could start more.
+// passOn moves entries that are kept for an instance to their line, as many as one move takes, if neither this instance nor
+// another of its name has a free slot.
 func (q *Queue) passOn(ctx context.Context, by *Claimer, rules ruleSet) error {
 	for _, line := range rules.preferring(by) {
 		home, name := splitPreferred(line)
@@ -124,7 +125,7 @@ func (q *Queue) passOn(ctx context.Context, by *Claimer, rules ruleSet) error {
 	return nil
 }
 
-// twin answers the operation that removes the other entry of a task that prefers an instance, if it has two.
+// twin returns the operation that removes the other of a task's two entries, if the task is kept for an instance; else none.
 func (p *place) twin() []store.Op {
 	switch {
 	case p.Until > 0:
@@ -135,13 +136,13 @@ func (p *place) twin() []store.Op {
 	return nil
 }
 
-// home answers the line that an entry is of: where it stands, or where it would if it were not kept for an instance.
+// home returns the line of an entry, or that in which it would be if it were not kept for an instance.
 func (e *entry) home() string {
 	line, _ := splitPreferred(e.line())
 	return line
 }
 
-// single answers an entry as it is without a hint.
+// single returns the entry without its hint and its mark.
 func (e entry) single() entry {
 	if e.Line != "" {
 		e.Line, _ = splitPreferred(e.Line)
@@ -150,11 +151,11 @@ func (e entry) single() entry {
 	return e
 }
 
-// preferRoot is what the items begin with that say which lines are kept for instances.
+// preferRoot begins the paths of the markers (signposts), rules that say which lines are kept for instances.
 const preferRoot = "prefer:"
 
-// signpost says, before an entry is kept for an instance, that there are such. Race: a sweep that removes it meanwhile costs
-// the task its hint, not its turn.
+// signpost writes the marker of a line before an entry is kept in it. Race: if a sweep removes the marker meanwhile, the task loses
+// its hint, but not its rank.
 func (q *Queue) signpost(ctx context.Context, line string) error {
 	rules, err := q.rules.read(ctx, q)
 	if err != nil || rules[preferRoot+line] != nil {
@@ -166,7 +167,7 @@ func (q *Queue) signpost(ctx context.Context, line string) error {
 	return unavailable("say that tasks prefer an instance", err)
 }
 
-// preferring answers the lines that are kept for a claimer. They are the first that it takes from.
+// preferring returns the lines that are kept for a claimer, sorted. It takes from them first.
 func (s ruleSet) preferring(by *Claimer) (lines []string) {
 	if by.Name == "" {
 		return nil
@@ -180,8 +181,8 @@ func (s ruleSet) preferring(by *Claimer) (lines []string) {
 	return lines
 }
 
-// sweepPreferred removes what is left in lines that are kept for instances, of tasks that ended without being started, and the
-// signposts of those that are empty. It costs a read for each there is.
+// sweepPreferred removes the entries that tasks that ended without being started have left in lines kept for instances, and
+// the markers of empty lines. It costs a read for each marker.
 func (q *Queue) sweepPreferred(ctx context.Context) error {
 	rules, err := q.rules.read(ctx, q)
 	if err != nil {
@@ -214,7 +215,7 @@ func (q *Queue) sweepPreferred(ctx context.Context) error {
 	return nil
 }
 
-// leftovers are the operations that remove entries whose time has long been over.
+// leftovers returns the operations that remove entries that were kept until before old.
 func leftovers(found []place, old int64) (ops []store.Op) {
 	for i := range found {
 		if p := &found[i]; p.Until < old {
@@ -224,7 +225,7 @@ func leftovers(found []place, old int64) (ops []store.Op) {
 	return ops
 }
 
-// prefers answers the name that the entry of a task carries: until its first attempt.
+// prefers returns the preferred instance of a task; "" after its first attempt.
 func prefers(t *task.Task) string {
 	if t.Attempt > 0 {
 		return ""

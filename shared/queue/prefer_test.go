@@ -15,14 +15,14 @@ import (
 	"github.com/millrace/millrace/shared/task"
 )
 
-// preferring is an engine whose instances are those of a list.
+// preferring is an engine with a list of instances.
 type preferring struct {
 	*bench
 	meter     *meter.Meter
 	instances []queue.Claimer
 }
 
-// instance answers an instance of that name that runs every topic.
+// instance returns an instance of that name that runs every topic.
 func instance(name string, capacity int) queue.Claimer {
 	return queue.Claimer{Instance: name + "/1", Name: name, Capacity: capacity, Jobs: []string{"/topics/**"}}
 }
@@ -66,7 +66,7 @@ func (p *preferring) want(by queue.Claimer, what string, want ...task.ID) []queu
 	return leases
 }
 
-// nothingIn expects that nothing is stored in partitions of the table work.
+// nothingIn expects that partitions of the table work are empty.
 func (p *preferring) nothingIn(partitions ...string) {
 	p.t.Helper()
 	for _, partition := range partitions {
@@ -87,8 +87,8 @@ func prefer(name string) func(*queue.New) {
 	return func(n *queue.New) { n.Prefer = name }
 }
 
-// A task is kept for the instance that it prefers, for some seconds; nothing waits behind it, and the instance takes it first.
-// Then it is anybody's, at the place that it would have had.
+// A task is kept for its preferred instance for some seconds; no other task waits for it, and the instance takes it first. Then any
+// instance may take it, at the rank that it would have had.
 func TestPreferredInstance(t *testing.T) {
 	t.Parallel()
 	for _, topic := range []string{"a", "fair"} {
@@ -116,7 +116,7 @@ func TestPreferredInstance(t *testing.T) {
 	}
 }
 
-// There is no hint for an instance that could not start the task, in an ordered queue, and after the first attempt.
+// The hint is ignored for an instance that could not start the task, in an ordered queue, and after the first attempt.
 func TestPreferenceIsAHint(t *testing.T) {
 	t.Parallel()
 	eitherWay(t, func(t *testing.T, alone bool) {
@@ -144,7 +144,7 @@ func TestPreferenceIsAHint(t *testing.T) {
 	})
 }
 
-// An instance that takes as much as it has room for leaves the rest to others at once.
+// An instance that has filled all its slots leaves the rest to others at once.
 func TestWhatAFullInstanceLeavesIsAnybodys(t *testing.T) {
 	t.Parallel()
 	eitherWay(t, func(t *testing.T, alone bool) {
@@ -159,7 +159,7 @@ func TestWhatAFullInstanceLeavesIsAnybodys(t *testing.T) {
 	})
 }
 
-// A delayed task is kept from when it may start. One that is dropped, or held by a rule, leaves nothing in the way.
+// A delayed task is kept from when it may start. One that is dropped, or held by a rule, leaves no entry.
 func TestPreferenceOfWhatWaits(t *testing.T) {
 	t.Parallel()
 	eitherWay(t, func(t *testing.T, alone bool) {
@@ -198,7 +198,7 @@ func TestPreferenceOfWhatWaits(t *testing.T) {
 	})
 }
 
-// What has no hint costs what it did, while others have.
+// A task without a hint costs no more while others have one.
 func TestPreferencesCostOthersNothing(t *testing.T) {
 	t.Parallel()
 	mine, other := instance("mine", 50), instance("other", 50)
@@ -226,7 +226,7 @@ func TestPreferencesCostOthersNothing(t *testing.T) {
 	}
 }
 
-// The preferred instance that waits is woken, and nobody else; when it leaves what it was woken for, it is anybody's in time.
+// The preferred instance is woken if it waits, and no other; if it does not take the task, any instance may after the time.
 func TestPreferenceWakes(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -9,12 +9,12 @@ import (
 	"github.com/millrace/millrace/shared/task"
 )
 
-// purgeBatch is how many tasks one write of a purge drops: what fits beside their entries.
+// purgeBatch is how many tasks one write of a purge drops, so that the write has space for their entries too.
 const purgeBatch = MaxBatch - 4
 
-// Purge drops the tasks of a queue, or of a family of queues, that wait, for whatever they wait, and answers how many there
-// were. Those that run go on. What is enqueued meanwhile may be dropped or not. Each batch is one write; cut off, a purge has
-// dropped what it counted.
+// Purge drops all queued tasks of a queue, or of a family of queues by its name with {0}, and returns how many it has dropped.
+// Running tasks go on. Tasks that are enqueued meanwhile may be dropped or not. Each batch is one write; after an error, dropped
+// says how many are gone.
 func (q *Queue) Purge(ctx context.Context, name string) (dropped int, err error) {
 	indexes, err := q.indexesOf(ctx, name)
 	if err != nil {
@@ -34,8 +34,8 @@ func (q *Queue) Purge(ctx context.Context, name string) (dropped int, err error)
 	return dropped, nil
 }
 
-// indexesOf answers the partitions in which entries of a queue may be. Entries move from those that are due and held to the
-// ready ones, so that the ready ones come last.
+// indexesOf returns the partitions in which entries of a queue may be. The ready indexes come last, since entries move from the due
+// and held ones to these.
 func (q *Queue) indexesOf(ctx context.Context, name string) ([]string, error) {
 	lines, err := q.linesOf(ctx, name)
 	if err != nil {
@@ -54,7 +54,7 @@ func (q *Queue) indexesOf(ctx context.Context, name string) ([]string, error) {
 	return indexes, nil
 }
 
-// purgeIndex drops what has an entry in an index.
+// purgeIndex drops the tasks that have an entry in an index, of the queues for which means returns true.
 func (q *Queue) purgeIndex(ctx context.Context, index string, means func(queue string) bool) (dropped int, err error) {
 	batch := make([]place, 0, purgeBatch)
 	for p, err := range q.entries(ctx, store.Range{Table: store.Work, Partition: index, Limit: listPage}) {
@@ -81,8 +81,8 @@ func (q *Queue) purgeIndex(ctx context.Context, index string, means func(queue s
 	return dropped + n, err
 }
 
-// dropAll drops the tasks of entries that still count, in one write, and removes all of the entries. Race: a task that is
-// started or stopped meanwhile refuses the write, which then looks again.
+// dropAll drops the tasks of entries that still count, and removes these entries, in one write. Race: if a task is started or
+// stopped meanwhile, the condition on its version fails, and the tasks are read again.
 func (q *Queue) dropAll(ctx context.Context, batch []place) (dropped int, err error) {
 	keys := make([]store.Key, len(batch))
 	for i := range batch {

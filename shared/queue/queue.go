@@ -23,28 +23,29 @@ import (
 	"github.com/millrace/millrace/shared/task"
 )
 
-// Definitions answer the set in force. It may be some seconds old.
+// Definitions returns the set in force, which may be some seconds old.
 type Definitions interface {
 	Current(ctx context.Context) (*definition.Set, error)
 }
 
-// Options of a Queue. Store, Journal and Definitions are needed.
+// Options of a Queue. Store, Journal and Definitions are required.
 type Options struct {
 	Store       store.Store
-	Journal     *journal.Journal // on the same store
+	Journal     *journal.Journal // on Store
 	Definitions Definitions
-	Bell        bell.Bell        // default: none is rung
-	Clock       *clock.Watch     // what says whether this process's clock may decide for others; default: it may
-	Now         func() time.Time // default: that of Clock
+	Bell        bell.Bell        // the notifier of other workers; default: nobody is notified
+	Clock       *clock.Watch     // compares this process's clock with the store's; default: the clock is trusted
+	Now         func() time.Time // default: Clock.Now
 	Log         *slog.Logger     // default: discards
-	Random      io.Reader        // what ids and tokens are made of; default crypto/rand
-	// Instances answers those that may be given tasks. Default: every job has one, and every name that a task prefers.
+	Random      io.Reader        // source of ids and tokens; default crypto/rand
+	// Instances returns the instances that may claim tasks. Default: some instance runs each job, and each name that a task
+	// prefers has free capacity.
 	Instances func(ctx context.Context) ([]Claimer, error)
-	// Heard is told who holds a lease when its holder sends a heartbeat or says how the task ended. Default: nobody is.
+	// Heard is called with the holder of a lease when it sends a heartbeat or completes the task. Default: not called.
 	Heard   func(ctx context.Context, instance string)
-	History time.Duration // how long finished tasks are kept that leave a history; default: for ever
-	// Quiet is how long nothing was added to a line, the ready index of a queue or of a job of instances, before it is forgotten
-	// if it is empty. Default 30 minutes: far longer than a write takes, and than clocks of processes may differ.
+	History time.Duration // how long finished tasks are kept that leave a history; 0 or less, the default: for ever
+	// Quiet is how long an empty line (the ready index of a queue, or of a job that instances run) must have had no addition
+	// before it is forgotten. Default 30 minutes: far longer than a write takes, and than clocks of processes may differ.
 	Quiet time.Duration
 }
 
@@ -85,7 +86,7 @@ type Queue struct {
 	alarms    alarms
 }
 
-// Open answers a Queue. Nothing is read or written yet.
+// Open returns a Queue. It does not call the store yet.
 func Open(o Options) *Queue {
 	q := &Queue{
 		journal: o.Journal, definitions: o.Definitions, bell: o.Bell, clock: o.Clock, now: o.Now, log: o.Log,
@@ -114,16 +115,16 @@ func Open(o Options) *Queue {
 	return q
 }
 
-// micro answers the time in microseconds since 1970.
+// micro returns the time in microseconds since 1970.
 func (q *Queue) micro() int64 { return q.now().UnixMicro() }
 
-// mayDecide returns nil if this process may decide by its clock what falls due and which leases are over, for all others.
+// mayDecide returns nil if this process may decide by its clock, for all processes, what is due and which leases are over.
 func (q *Queue) mayDecide(ctx context.Context) error {
 	return unavailable("go by this process's clock", q.clock.Check(ctx))
 }
 
-// compareClock has this process's clock compared with the store's date, so that q.now makes up for what it is off by: that does for
-// what concerns a single task. The error says that nothing is known of it.
+// compareClock compares this process's clock with the store's date, so that q.now corrects the offset, which is enough for
+// a change of a single task. The error says that the offset is not known.
 func (q *Queue) compareClock(ctx context.Context) error {
 	err := q.clock.Check(ctx)
 	if _, skewed := errors.AsType[*clock.Skew](err); skewed {
@@ -132,7 +133,7 @@ func (q *Queue) compareClock(ctx context.Context) error {
 	return unavailable("compare this process's clock", err)
 }
 
-// created answers the time in microseconds, each time a later one.
+// created returns the time in microseconds since 1970; each call returns a later one.
 func (q *Queue) created() int64 {
 	for {
 		last := q.last.Load()
@@ -143,7 +144,7 @@ func (q *Queue) created() int64 {
 	}
 }
 
-// token answers a name that no other write ever has.
+// token returns a write token that no other write ever has.
 func (q *Queue) token() string { return q.process + strconv.FormatUint(q.tokens.Add(1), 36) }
 
 func (q *Queue) randomBytes(b []byte) {
@@ -158,10 +159,10 @@ func (q *Queue) random() uint32 {
 	return binary.BigEndian.Uint32(b[:])
 }
 
-// shortPause is how long those who were in each other's way pause at most, at first.
+// shortPause is the longest first pause after a conflict.
 const shortPause = 8 * time.Millisecond
 
-// pause parts contenders.
+// pause waits for a random time, so that writers that met in a conflict do not meet again.
 func (q *Queue) pause(ctx context.Context) { q.pauseUpTo(ctx, shortPause) }
 
 func (q *Queue) pauseUpTo(ctx context.Context, most time.Duration) {
@@ -173,7 +174,8 @@ func (q *Queue) pauseUpTo(ctx context.Context, most time.Duration) {
 	}
 }
 
-// ring rings the bell. A ring that fails is left to the sweep: the work is in the store.
+// ring wakes instances that wait in this process, and sends the other notifications (rings) to the notifier (bell). If that
+// fails, the sweep notifies again: the work is in the store.
 func (q *Queue) ring(ctx context.Context, rings []bell.Ring) {
 	rings = q.waiters.hear(rings, q.now())
 	if q.bell == nil || len(rings) == 0 {
@@ -196,7 +198,7 @@ func (q *Queue) load(ctx context.Context, uuid string) (t task.Task, version int
 	return t, items[0].Version, decode(items[0], &t)
 }
 
-// Get answers a task with its payload. The error is [ErrNoTask] if there is none with exactly this id.
+// Get returns a task with its payload. The error is [ErrNoTask] if there is none with exactly this id.
 func (q *Queue) Get(ctx context.Context, id task.ID) (task.Task, error) {
 	t, _, err := q.load(ctx, id.UUID())
 	if err != nil {
@@ -231,8 +233,8 @@ func decode(item *store.Item, target any) error {
 	return nil
 }
 
-// unavailable wraps what the store said so that callers need not know the store's errors; nil stays nil. What the store does
-// not take is [ErrInvalid].
+// unavailable wraps an error of the store, so that callers need not know the store's errors; nil stays nil. What the store
+// refuses is an [ErrInvalid].
 func unavailable(doing string, err error) error {
 	switch {
 	case err == nil, errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded),
@@ -249,10 +251,10 @@ func unavailable(doing string, err error) error {
 	return err
 }
 
-// Close ends what runs in the background.
+// Close does nothing and returns nil. It does not wait for writes that are under way.
 func (q *Queue) Close() error { return nil }
 
-// listeners hear of requests to stop within this process, so that a running task learns of one before its next heartbeat.
+// listeners are told of requests to stop made in this process, so that a running task learns of one before its next heartbeat.
 type listeners struct {
 	mu   sync.Mutex
 	told map[string]chan struct{}
@@ -267,8 +269,8 @@ func (l *listeners) tell(token string) {
 	}
 }
 
-// StopRequested answers a channel that is closed when a stop of the task with that lease is asked for in this process, and
-// a function that ends the interest in it. Heartbeats tell of every other request.
+// StopRequested returns a channel that is closed when this process receives a request to stop or remove the task of that
+// lease, and a function that forgets the channel. Heartbeats return requests that other processes received.
 func (q *Queue) StopRequested(token string) (asked <-chan struct{}, done func()) {
 	l := &q.stopped
 	l.mu.Lock()

@@ -21,13 +21,13 @@ type fixed struct{ set *definition.Set }
 
 func (f fixed) Current(context.Context) (*definition.Set, error) { return f.set, nil }
 
-// clock is set by hand.
+// clock is a clock that tests set.
 type clock struct{ t time.Time }
 
 func (c *clock) now() time.Time          { return c.t }
 func (c *clock) advance(d time.Duration) { c.t = c.t.Add(d) }
 
-// bench is an engine and what a test needs to look at it.
+// bench is an engine with its store, journal and clock.
 type bench struct {
 	*queue.Queue
 	t       *testing.T

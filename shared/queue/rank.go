@@ -6,17 +6,17 @@ import (
 	"github.com/millrace/millrace/shared/definition"
 )
 
-// A rank is a ready entry's sort key: the least is next. It ends in the task's UUID, which sorts by creation.
+// A rank is the sort key of a ready entry: the least is next. It ends in the task's UUID, which sorts by creation.
 
-// byPriority ranks by priority, high first, then creation.
+// byPriority returns a rank by priority, high first, then creation.
 func byPriority(priority int64, uuid string) string {
 	return hexadecimal(^(uint64(priority)^1<<63), 16) + uuid
 }
 
-// byTurn ranks by a turn, see turn.go.
+// byTurn returns a rank by turn, see turn.go, then creation.
 func byTurn(turn int64, uuid string) string { return stamp(turn) + uuid }
 
-// ranks answers where entries of one queue belong in its ready index.
+// ranks returns the ranks of entries of one queue, by its type.
 func (q *Queue) ranks(ctx context.Context, c definition.Queue, entries []entry) ([]string, error) {
 	ranks := make([]string, len(entries))
 	switch c.Type {

@@ -13,23 +13,23 @@ import (
 // The codes of a [Reason].
 const (
 	ReasonRunning    = "running"
-	ReasonStopping   = "stopping"    // running, and asked to stop
-	ReasonFinished   = "finished"    // whatever its state says
+	ReasonStopping   = "stopping"    // it runs, and was asked to stop
+	ReasonFinished   = "finished"    // its state says how
 	ReasonMissing    = "missing"     // there is no such job
-	ReasonDelayed    = "delayed"     // for the time that was asked for
-	ReasonRetrying   = "retrying"    // for the time of its next attempt
-	ReasonPaused     = "paused"      // by an operator
-	ReasonBlocked    = "blocked"     // by an admin
-	ReasonSuspended  = "suspended"   // its queue is
-	ReasonLimitQueue = "limit_queue" // as many of its queue run as may
-	ReasonLimitKey   = "limit_key"   // as many with its concurrency key run as may
-	ReasonOrdered    = "ordered"     // an older one of its ordered queue goes first
-	ReasonUnassigned = "unassigned"  // no instance has claimed it that can run its job
-	ReasonBehind     = "behind"      // others of its queue come first
+	ReasonDelayed    = "delayed"     // it waits for its requested start time
+	ReasonRetrying   = "retrying"    // it waits for the time of its next attempt
+	ReasonPaused     = "paused"      // an operator has paused its job
+	ReasonBlocked    = "blocked"     // an admin has blocked its job
+	ReasonSuspended  = "suspended"   // its queue is suspended
+	ReasonLimitQueue = "limit_queue" // its queue has reached its limit
+	ReasonLimitKey   = "limit_key"   // its concurrency key has reached its limit
+	ReasonOrdered    = "ordered"     // an older task of its ordered queue goes first
+	ReasonUnassigned = "unassigned"  // no instance that can run its job has claimed it
+	ReasonBehind     = "behind"      // other tasks of its queue come first
 	ReasonNext       = "next"        // it is the next of its queue
 )
 
-// ReasonCodes answers all codes of a [Reason].
+// ReasonCodes returns all codes of a [Reason].
 func ReasonCodes() []string {
 	return []string{
 		ReasonRunning, ReasonStopping, ReasonFinished, ReasonMissing, ReasonDelayed, ReasonRetrying, ReasonPaused, ReasonBlocked,
@@ -37,7 +37,7 @@ func ReasonCodes() []string {
 	}
 }
 
-// Why answers why a task is not running, or that it is, in one sentence.
+// Why returns why a task is not running, or that it is. The error is [ErrNoTask] if there is no such task.
 func (q *Queue) Why(ctx context.Context, id task.ID) (Reason, error) {
 	t, err := q.Get(ctx, id)
 	if err != nil {
@@ -173,7 +173,7 @@ func (r *Reason) delayed(t *task.Task) {
 	r.Reason = fmt.Sprintf("Attempt %d failed; the next one is at %s.", t.Attempt, at.Format(time.RFC3339))
 }
 
-// whyLimited looks whether a limit is reached.
+// whyLimited sets the reason if a limit is reached, and reports whether one is.
 func (q *Queue) whyLimited(ctx context.Context, t *task.Task, c definition.Queue, r *Reason) (found bool, err error) {
 	if key := t.Concurrency; key != nil {
 		used, err := q.usedPermits(ctx, keyLimit(key.Key))
@@ -200,10 +200,10 @@ func (q *Queue) whyLimited(ctx context.Context, t *task.Task, c definition.Queue
 	return true, nil
 }
 
-// lookBehind is how far down its queue a task is looked for.
+// lookBehind is how many entries of its line are searched for a task.
 const lookBehind = 1000
 
-// whyBehind counts those that come first.
+// whyBehind sets the reason of a task that may start, by the number of tasks that come first.
 func (q *Queue) whyBehind(ctx context.Context, t *task.Task, c definition.Queue, line string, r *Reason) error {
 	found, _, err := q.places(ctx, store.Range{
 		Table: store.Work, Partition: readyPartition(line), Limit: lookBehind, Eventual: true,

@@ -10,7 +10,7 @@ import (
 	"github.com/millrace/millrace/shared/task"
 )
 
-// why is the code and the sentence that are answered for a task.
+// why returns the code and the sentence of a task's reason.
 func (b *bench) why(id task.ID) [2]string {
 	b.t.Helper()
 	r, err := b.Why(b.t.Context(), id)

@@ -10,8 +10,8 @@ import (
 	"github.com/millrace/millrace/shared/task"
 )
 
-// Remove ends a task that is not finished, even while it runs: it is dropped, its lease is over, and what its worker still
-// says of it is [ErrStale]. A finished task is removed from the history. The error is [ErrNoTask] if there is none.
+// Remove drops an unfinished task, even while it runs: its lease ends, and its worker's further calls return [ErrStale]. A finished
+// task is removed from the history. The error is [ErrNoTask] if there is none.
 func (q *Queue) Remove(ctx context.Context, id task.ID) error {
 	r := &removal{q: q, id: id}
 	_, err := q.journal.Write(ctx, r.prepare)
@@ -23,18 +23,18 @@ func (q *Queue) Remove(ctx context.Context, id task.ID) error {
 	return nil
 }
 
-// removal is one task's.
+// removal is the removal of one task.
 type removal struct {
 	q    *Queue
 	id   task.ID
 	task task.Task // as it is removed
-	held heldLease // of one that runs
+	held heldLease // of a running task
 	runs bool
-	was  bool // it was finished before
+	was  bool // the task was finished before
 }
 
-// prepare reads the task, and its lease if it runs. Race: a heartbeat, a completion or the sweep that lands first has
-// written the lease or the task anew, and the removal rests on both as they were read.
+// prepare reads the task, and its lease if it runs. Race: a heartbeat, a completion or the sweep that comes first has changed the
+// lease's or the task's version, and the removal has conditions on both as they were read.
 func (r *removal) prepare(ctx context.Context, _ *store.Conflict) (journal.Change, error) {
 	var version int64
 	for try := 0; ; try++ {
@@ -84,7 +84,8 @@ func (r *removal) drop(version int64) journal.Change {
 	}}
 }
 
-// announce tells the worker, if it is of this process, and whoever waits for the places that are free now.
+// announce tells the worker, if it is of this process, notifies claimers of free slots, and removes the log of a task that was in
+// the history.
 func (r *removal) announce(ctx context.Context) {
 	switch {
 	case r.runs:
@@ -98,7 +99,7 @@ func (r *removal) announce(ctx context.Context) {
 	}
 }
 
-// giveBack are the operations that end a lease.
+// giveBack returns the operations that end a lease and free its slots.
 func (h *heldLease) giveBack(token string) []store.Op {
 	item := store.Delete(leaseKey(token), store.VersionIs(h.version))
 	item.Item.Version = h.version // outside the journal's order
@@ -109,12 +110,12 @@ func (h *heldLease) giveBack(token string) []store.Op {
 	return ops
 }
 
-// removed is the event of a task that was dropped.
+// removed returns the event of a task that was dropped.
 func removed(t *task.Task) event.Event {
 	return event.Event{Type: "TaskRemoved", Key: keyOf(t)}
 }
 
-// forgotten is the event of a task that has left the history, with the state that it had there.
+// forgotten returns the event of a task that has left the history, with its last state.
 func forgotten(t *task.Task) event.Event {
 	return event.Event{Type: "TaskRemoved", Key: keyOf(t), Fields: stateField(t)}
 }

@@ -9,20 +9,20 @@ import (
 	"github.com/millrace/millrace/shared/journal"
 )
 
-// A claim whose answer was lost on the way is made again with its key, and is to have the same tasks. Each lease takes one of its
-// instance's places, and the place's item holds the token of the lease and the mark of the claim: so the leases of a claim are
-// found where the instance's places are read anyway, also after a restart, and nothing more is written than without a key.
+// A claim whose response was lost is repeated with its idempotency key, and must get the same tasks. Each lease takes a slot of its
+// instance, and the slot's item holds the token of the lease and the mark of the claim: so the leases of a claim are found among the
+// instance's slots, which a claim reads anyway, also after a restart, and no more items are written than without a key.
 
-// keyedPlace is a place that a claim with a key has taken.
+// keyedPlace is a slot that a claim with an idempotency key has taken.
 type keyedPlace struct {
 	number      int
 	token, mark string
 }
 
-// markLen is how long each half of a mark is.
+// markLen is how many characters each half of a mark has.
 const markLen = 16
 
-// markOf answers what a place says of the claim that took it: the key's digest, then the content's; empty without a key.
+// markOf returns the mark of a claim: the beginnings of the key's digest and of the content's fingerprint; "" without a key.
 func markOf(once *Once) string {
 	if once == nil {
 		return ""
@@ -30,7 +30,7 @@ func markOf(once *Once) string {
 	return once.Digest()[:markLen] + hex.EncodeToString(once.Fingerprint[:])[:markLen]
 }
 
-// holder answers what the item of a permit holds that a lease takes.
+// holder returns the content of the item of a slot that a lease takes.
 func (r *room) holder(p *permit, token string) string {
 	if r == nil || r.mark == "" || p.What != r.what {
 		return token
@@ -38,7 +38,7 @@ func (r *room) holder(p *permit, token string) string {
 	return token + " " + r.mark
 }
 
-// takeFor takes a place whose item holds that.
+// takeFor adds a taken slot whose item has the content holder.
 func (o *occupied) takeFor(number int, holder string) {
 	o.take(number)
 	if token, mark, keyed := strings.Cut(holder, " "); keyed {
@@ -46,13 +46,14 @@ func (o *occupied) takeFor(number int, holder string) {
 	}
 }
 
-// repeats reports whether another claim with the same mark has taken places, as far as is known. One that has started tasks goes on.
+// repeats reports whether another claim with the same mark has taken slots, as far as was read; false if this one has started tasks.
 func (r *room) repeats() bool {
 	tokens, _ := r.repeated()
 	return len(tokens) > 0 && !r.began
 }
 
-// repeated answers the leases of the same claim, as far as is known. The error says that the key was used with another content.
+// repeated returns the tokens of the leases of claims with the same mark, as far as was read. The error is
+// [journal.ErrIdempotencyMismatch] if the key was used with another content.
 func (r *room) repeated() (tokens []string, err error) {
 	if r == nil || r.mark == "" || r.used == nil {
 		return nil, nil
@@ -68,7 +69,7 @@ func (r *room) repeated() (tokens []string, err error) {
 	return tokens, err
 }
 
-// claimOnce is Claim of one with a capacity: it gives again what the same claim was given.
+// claimOnce is Claim of a claimer with a capacity: it returns the leases of an earlier claim with the same key, if any are held.
 func (q *Queue) claimOnce(ctx context.Context, by Claimer, max int) ([]Lease, error) {
 	at := roomOf(&by)
 	leases, err := q.again(ctx, at)
@@ -76,12 +77,12 @@ func (q *Queue) claimOnce(ctx context.Context, by Claimer, max int) ([]Lease, er
 		leases, err = q.claim(ctx, by, at, max)
 	}
 	if err == nil && len(leases) == 0 {
-		leases, err = q.again(ctx, at) // it may have been made elsewhere meanwhile
+		leases, err = q.again(ctx, at) // another process may have made the same claim meanwhile
 	}
 	return leases, err
 }
 
-// again answers the leases that the same claim was given and that are still held, each extended.
+// again extends and returns the leases of an earlier claim with the same key that are still held.
 func (q *Queue) again(ctx context.Context, at *room) (leases []Lease, err error) {
 	if at.mark == "" {
 		return nil, nil
@@ -104,7 +105,7 @@ func (q *Queue) again(ctx context.Context, at *room) (leases []Lease, err error)
 	return leases, err
 }
 
-// extended extends a lease and answers it.
+// extended extends a lease, and returns it with its task.
 func (q *Queue) extended(ctx context.Context, token string) (Lease, error) {
 	alive, err := q.Heartbeat(ctx, token, Beat{})
 	if err != nil {

@@ -25,7 +25,7 @@ func keyed(key string, capacity int) queue.Claimer {
 	return queue.Claimer{Instance: "w/1", Capacity: capacity, Jobs: []string{"/far"}, Once: &queue.Once{Scope: "test", Key: key}}
 }
 
-// what answers the tasks of leases, with their tokens and attempts.
+// what returns the tasks of leases, with their tokens and attempts.
 func what(leases []queue.Lease) []string {
 	var all []string
 	for _, l := range leases {
@@ -34,8 +34,8 @@ func what(leases []queue.Lease) []string {
 	return all
 }
 
-// A claim that is repeated with its key is given what it was given, as far as that is still held, extended; also by a process that
-// was started since. That is no attempt, and takes no further place.
+// A claim that is repeated with its key gets the same leases, as far as they are still held, extended; also from a process that was
+// started since. That is no attempt, and takes no further slot.
 func TestARepeatedClaimIsGivenTheSame(t *testing.T) {
 	t.Parallel()
 	bothWays(t, func(t *testing.T, b *bench) {
@@ -69,14 +69,14 @@ func TestARepeatedClaimIsGivenTheSame(t *testing.T) {
 		if left := same[0].Expires.Sub(b.clock.now()); left != same[0].Length {
 			t.Errorf("it lasts for %v more, want %v", left, same[0].Length)
 		}
-		b.clock.advance(20 * time.Second) // the first answer's leases would be over
+		b.clock.advance(20 * time.Second) // the first leases would be over
 
 		other := keyed("k", 4)
 		other.Once.Fingerprint[0] = 1
 		if leases, err := b.Claim(t.Context(), other, 2); !errors.Is(err, journal.ErrIdempotencyMismatch) || len(leases) > 0 {
 			t.Errorf("with the key and another content = %d leases, %v, want %v", len(leases), err, journal.ErrIdempotencyMismatch)
 		}
-		claim(b.Queue, keyed("l", 4), 3, 1, false) // there is room for one more
+		claim(b.Queue, keyed("l", 4), 3, 1, false) // one more slot is free
 		elsewhere := keyed("k", 1)
 		elsewhere.Instance = "w/2"
 		claim(b.Queue, elsewhere, 1, 1, false) // keys are the instance's own
@@ -99,14 +99,14 @@ func TestARepeatedClaimIsGivenTheSame(t *testing.T) {
 	})
 }
 
-// restarted answers a process that comes after this one, on the same store.
+// restarted returns a process that comes after this one, on the same store.
 func (b *bench) restarted() *queue.Queue {
 	j := journal.Open(b.store, journal.Options{Now: b.clock.now})
 	b.t.Cleanup(func() { _ = j.Close() })
 	return queue.Open(queue.Options{Store: b.store, Journal: j, Definitions: fixed{ways()}, Now: b.clock.now})
 }
 
-// Where the same claim is executed by two processes at once, one of them gives what the other was given.
+// If two processes execute the same claim at once, both return the same leases.
 func TestTheSameClaimInTwoProcesses(t *testing.T) {
 	t.Parallel()
 	b := setupWith(t, ways()).another()
@@ -132,8 +132,8 @@ func TestTheSameClaimInTwoProcesses(t *testing.T) {
 	}
 }
 
-// A claim with a key that goes on to another queue is not taken for its own repetition when a write of it is refused: it goes on,
-// and what it has picked there is started.
+// A claim with a key that goes on to another queue is not taken for its own repetition when one of its writes fails: it goes on, and
+// starts what it has picked there.
 func TestAClaimWithAKeyGoesOnToTheNextQueue(t *testing.T) {
 	t.Parallel()
 	bothWays(t, func(t *testing.T, b *bench) {
@@ -171,7 +171,7 @@ func TestAClaimWithAKeyGoesOnToTheNextQueue(t *testing.T) {
 	})
 }
 
-// A claim that is repeated while it waits for its turn has the same tasks as it, and starts no others.
+// A claim that is repeated while the first waits for its turn gets the same tasks, and starts no others.
 func TestAClaimIsRepeatedWhileItWaits(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

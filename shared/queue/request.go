@@ -12,99 +12,99 @@ import (
 // New is a request for one task.
 type New struct {
 	Dialect task.Dialect
-	Job     string // the job's path
-	Group   string // what it is listed under; default: Job, or of a topic the group that it belongs to
-	Prefix  string // what its id begins with; may be empty
-	Queue   string // default: the job's, by its definition
+	Job     string // the job's path, which begins with /; required
+	Group   string // the group that it is listed under; default: Job, or the group of a topic's job
+	Prefix  string // beginning of the id; default: empty
+	Queue   string // name of the queue; default: the job's, else [definition.MainQueue]
 
-	Priority  int64
-	Payload   json.RawMessage
-	NotBefore time.Time // zero: at once
-	Modifier  string    // seed 002
-	Missing   bool      // there is no such job: it is recorded as missing and never runs
+	Priority  int64           // higher starts earlier; default 0
+	Payload   json.RawMessage // JSON of at most [MaxPayload] bytes; default: none
+	NotBefore time.Time       // the earliest start; zero or past: at once
+	Modifier  string          // as Dark's events have; default: empty
+	Missing   bool            // there is no such job: the task is recorded as missing and never runs
 
-	Unique       string        // while an unfinished task of the job has this key, that one is the answer; empty: none
-	UniqueWindow time.Duration // the key is held so long from the creation, even when the task is finished
-	Fairness     string        // default: Job
-	Concurrency  *task.Concurrency
-	Prefer       string // name of the instance that should run it, if it can; see [PreferFor]
-	Trace        string
+	Unique       string            // while an unfinished task of the job has this key, that task is returned; empty: no key
+	UniqueWindow time.Duration     // how long from its creation the task holds the key, even if it finishes earlier; default 0
+	Fairness     string            // the fairness key; default: Job
+	Concurrency  *task.Concurrency // nil: no limit
+	Prefer       string            // name of the instance that should run it, if it can, see [PreferFor]; default: none
+	Trace        string            // traceparent of the request (W3C Trace Context); default: none
 
-	// Same makes several requests one: a task of the group with the same text and the same NotBefore, which it then needs, is
-	// the same task, for as long as it is kept. It is how a schedule makes each tick once.
+	// Same identifies the task: requests with the same Job, Same and NotBefore, which is then required, make one task, for as
+	// long as that is kept. So a schedule makes each tick once. Default: empty, each request makes a task.
 	Same     string
-	Schedule string // name of the schedule that asks
-	Late     bool   // the unique key is taken at the start; see [task.Task]
+	Schedule string // name of the schedule that makes the task; default: none
+	Late     bool   // the unique key is taken at the start, see [task.Task]; default: at the creation
 
-	Attempts   int           // at most so many starts; 0: the job's default; -1: endless
-	RetryDelay time.Duration // 0: the job's default
-	Thrown     task.OnThrown
+	Attempts   int           // the most starts; at least -1; 0: the job's, else 1; -1: endless
+	RetryDelay time.Duration // the pause after a failed attempt; 0: the job's
+	Thrown     task.OnThrown // effect of a thrown error; empty: the job's
 }
 
-// ID answers the id of a request that has Same.
+// ID returns the id of the task of a request that has Same.
 func (n *New) ID() task.ID {
 	return task.NewID(n.Prefix, n.listedUnder(), n.NotBefore.UnixMicro(), task.GroupHash(n.Job+"\x00"+n.Same))
 }
 
-// listedUnder answers the group.
+// listedUnder returns the name of the group.
 func (n *New) listedUnder() string { return cmp.Or(n.Group, topicGroup(n.Job), n.Job) }
 
-// Added is the answer to one [New].
+// Added is the result of one [New].
 type Added struct {
 	Task     task.Task
-	Existing bool // the unique key was held by this task; nothing was added
+	Existing bool // this task held the unique key, or had the same id; nothing was added
 }
 
-// Enqueued is the answer to Enqueue.
+// Enqueued is the result of [Queue.Enqueue].
 type Enqueued struct {
-	Tasks    []Added
-	Replayed bool // an earlier request with the same idempotency key answered
+	Tasks    []Added // in the order of the request
+	Replayed bool    // this is the result of an earlier request with the same idempotency key
 }
 
-// Once makes an Enqueue, or a claim, happen once.
+// Once is the idempotency key of an Enqueue or a claim.
 type Once = journal.Idempotency
 
-// Claimer asks for tasks.
+// Claimer is who claims tasks: a server's worker, or an instance.
 type Claimer struct {
-	Instance string   // what tasks and their events call who runs them
-	Name     string   // by which tasks prefer an instance; empty: none does
-	Capacity int      // how many it runs at once, by the leases that it holds under that name; 0: no limit
-	Queues   []string // to take from, in this order; empty: every queue whose tasks this server runs
-	Jobs     []string // patterns of an instance's jobs; empty: the tasks that this server runs by itself
+	Instance string   // the runner's name in tasks and their events; may be empty
+	Name     string   // the name by which tasks prefer it, see [New]; empty: no task does
+	Capacity int      // the most leases that Instance may hold at once; 0 or less: no limit
+	Queues   []string // the lines to take from, in this order; empty: all whose tasks it may run
+	Jobs     []string // patterns of the jobs that an instance runs; empty: the jobs that this server runs itself
 
-	// Once is the claim's key: while leases that a claim of the same instance with the same key was given are held, those are
-	// given again, and extended. It needs a Capacity. Nil: each claim counts.
+	// Once is the claim's idempotency key: while leases that a claim of the same instance with the same key got are held,
+	// further claims return these, extended. It has an effect only with a Capacity. Nil: each claim starts tasks.
 	Once *Once
 }
 
-// Lease is the right to run a task until a time, and to say how it ended.
+// Lease is the right to run a task until Expires, and to complete it.
 type Lease struct {
-	Token   string
-	Task    task.Task // as started; with its payload
-	Expires time.Time
-	Length  time.Duration // of the lease; a heartbeat is due after a third of it
+	Token   string        // the secret that heartbeats and the completion name
+	Task    task.Task     // as started, with its payload
+	Expires time.Time     // when it ends without a heartbeat
+	Length  time.Duration // from start or heartbeat to Expires, by the job's definition; send a heartbeat after a third of it
 
-	Replayed bool // an earlier claim with the same key was given it
+	Replayed bool // an earlier claim with the same idempotency key got it
 }
 
-// Beat is what a heartbeat tells.
+// Beat is the content of a heartbeat.
 type Beat struct {
-	Progress *Progress
-	Lines    []Line
+	Progress *Progress // nil: as before
+	Lines    []Line    // to append to the task's log
 }
 
-// Progress is how far a running task says it is.
+// Progress is a running task's report of how far it is.
 type Progress struct {
-	Step    int       `json:"step"`
-	Steps   int       `json:"steps"`
-	ETA     time.Time `json:"eta,omitzero"`
-	Message string    `json:"message,omitempty"`
+	Step    int       `json:"step"`              // steps done so far
+	Steps   int       `json:"steps"`             // steps in all
+	ETA     time.Time `json:"eta,omitzero"`      // expected end; zero: not known
+	Message string    `json:"message,omitempty"` // at most [MaxMessage] bytes; a longer one is cut
 }
 
-// Alive is the answer to a heartbeat.
+// Alive is the result of a heartbeat.
 type Alive struct {
-	Expires time.Time
-	Stop    bool // somebody asked for the task to be stopped
+	Expires time.Time // the lease's new end
+	Stop    bool      // the task was asked to stop
 }
 
 // Outcome is how an attempt ended.
@@ -114,63 +114,63 @@ type Outcome string
 const (
 	OK      Outcome = "ok"
 	Failed  Outcome = "failed"  // retried while attempts are left
-	Cancel  Outcome = "cancel"  // not wanted again; if a stop was asked for, this is its answer
+	Cancel  Outcome = "cancel"  // rejected, or stopped if that was requested
 	Thrown  Outcome = "thrown"  // a panic or a Go error: retried or rejected as the task says
-	Again   Outcome = "again"   // not an attempt at all: the target asked to come back later (429, 503)
+	Again   Outcome = "again"   // retried, and not counted as an attempt: the target asked to come back later (429, 503)
 	lost    Outcome = "lost"    // the lease ran out
 	dropped Outcome = "dropped" // the task was removed while it ran
 )
 
 // Result says how an attempt ended.
 type Result struct {
-	Outcome    Outcome
-	Message    string
-	Code       int             // return code
-	Output     json.RawMessage // of a success
-	RetryDelay time.Duration   // 0: the task's
+	Outcome    Outcome         // required
+	Message    string          // at most [MaxMessage] bytes are kept
+	Code       int             // return code; default 0
+	Output     json.RawMessage // of a success: JSON of at most [MaxPayload] bytes; what is not JSON is dropped
+	RetryDelay time.Duration   // pause before the next attempt, not negative; 0: the task's
 }
 
 // Line is one line of a task's log.
 type Line struct {
-	Time    time.Time `json:"time"`
-	Level   string    `json:"level"` // info, error, warn or debug
-	Message string    `json:"message"`
+	Time    time.Time `json:"time"`    // zero: when the line is stored
+	Level   string    `json:"level"`   // info, error, warn or debug; empty: info
+	Message string    `json:"message"` // at most 64 KiB as it is stored; a longer one is cut
 }
 
 // LogQuery selects lines of a task's log.
 type LogQuery struct {
-	From, To time.Time // both inclusive; zero: open
-	After    string    // cursor of an earlier answer
-	Limit    int       // at most so many lines, 0: all there are
+	From, To time.Time // the lines' times, both inclusive; zero: open
+	After    string    // Cursor of an earlier page; empty: from the beginning
+	Limit    int       // lines of a page; 0: all
 }
 
-// LogPage is an answer of lines in their order.
+// LogPage is a page of lines in their order.
 type LogPage struct {
 	Lines  []Line
-	Cursor string // goes on behind the last line that was looked at
-	More   bool   // more lines are there already
-	Done   bool   // the task is finished and everything was answered
+	Cursor string // the place behind the last line that was read
+	More   bool   // more lines exist already
+	Done   bool   // the task is finished, and no line follows
 }
 
 // Listing selects tasks of a group by creation.
 type Listing struct {
-	Group    string
-	From, To time.Time // of creation, both inclusive; zero: open
-	Newest   bool      // newest first
-	Limit    int       // 1 to 1,000
-	Cursor   string
-	Match    func(*task.Task) bool // nil: all
+	Group    string                // see [New]; required
+	From, To time.Time             // of creation, both inclusive; zero: open
+	Newest   bool                  // newest first; default: oldest first
+	Limit    int                   // tasks of a page, 1 to 1,000
+	Cursor   string                // of an earlier page; empty: from the beginning
+	Match    func(*task.Task) bool // only tasks for which it returns true; nil: all
 
-	one bool // the first is all that is wanted: whether there are more is not asked
+	one bool // only the first is wanted, and no cursor
 }
 
-// Page is an answer to a Listing.
+// Page is one page of a [Listing] or a [JobListing].
 type Page struct {
-	Tasks  []task.Task // without payloads that are kept apart
-	Cursor string      // not empty: there may be more
+	Tasks  []task.Task // without payloads that are items of their own
+	Cursor string      // for the next page; empty: there are no more
 }
 
-// RuleKind is how a job is held.
+// RuleKind is a kind of rule that holds a job.
 type RuleKind string
 
 // The kinds of rules. They are independent of each other.
@@ -179,14 +179,14 @@ const (
 	Block RuleKind = "block" // by an admin
 )
 
-// Rules are those in force for one job path.
+// Rules are the rules in force for one job path.
 type Rules struct {
 	Path  string    `json:"path"`
-	Pause time.Time `json:"pause,omitzero"` // since when; zero: not
-	Block time.Time `json:"block,omitzero"`
+	Pause time.Time `json:"pause,omitzero"` // when it was paused; zero: it is not
+	Block time.Time `json:"block,omitzero"` // when it was blocked; zero: it is not
 }
 
-// State answers run, pause or block; block wins (seed 002).
+// State returns "run", "pause" or "block"; block wins, as with Dark's events.
 func (r Rules) State() string {
 	switch {
 	case !r.Block.IsZero():
@@ -200,9 +200,9 @@ func (r Rules) State() string {
 
 // Reason is why a task is not running, or that it is.
 type Reason struct {
-	State   task.State
-	Code    string         // stable: see reason.go
+	State   task.State     // of a queued task: waiting or ready
+	Code    string         // stable; one of [ReasonCodes]
 	Reason  string         // one sentence
-	Since   time.Time      // since when this has been so, where that is known
-	Details map[string]any // what the sentence speaks of, for programs
+	Since   time.Time      // of the attempt, the end, the rule or the suspension; for other reasons, the task's creation
+	Details map[string]any // the values that the sentence names, for programs
 }

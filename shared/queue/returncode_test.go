@@ -12,7 +12,7 @@ import (
 	"github.com/millrace/millrace/shared/task"
 )
 
-// TestReturnCode: the end of an attempt has a return code only where something was returned, so that 0 is always a success.
+// TestReturnCode: the end of an attempt has a return code only if one was returned, so that 0 is always a success.
 func TestReturnCode(t *testing.T) {
 	t.Parallel()
 	complete := func(r queue.Result) func(*bench, queue.Lease) {
@@ -58,7 +58,7 @@ func TestReturnCode(t *testing.T) {
 	}
 }
 
-// TestReturnCodeOfAnEarlierAttempt: what the attempt before returned is not said again of one that returned nothing.
+// TestReturnCodeOfAnEarlierAttempt: the code of an earlier attempt is not repeated for one that returned none.
 func TestReturnCodeOfAnEarlierAttempt(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -9,7 +9,7 @@ import (
 	"github.com/millrace/millrace/shared/queue"
 )
 
-// tally counts rings by their queues.
+// tally is a notifier (bell) that counts notifications by line.
 type tally map[string]int
 
 func (c tally) Ring(_ context.Context, rings ...bell.Ring) error {
@@ -21,7 +21,8 @@ func (c tally) Ring(_ context.Context, rings ...bell.Ring) error {
 func (tally) Ping(context.Context) error { return nil }
 func (tally) Close() error               { return nil }
 
-// TestWhatIsHeldIsRungForWhenItIsLetGo: whether a claim has met it or not; and what is suspended not before.
+// TestWhatIsHeldIsRungForWhenItIsLetGo: claimers are notified of a held task when it is released, whether a claim has met it or
+// not, and of tasks of a suspended queue not before that is resumed.
 func TestWhatIsHeldIsRungForWhenItIsLetGo(t *testing.T) {
 	t.Parallel()
 	const n = 5

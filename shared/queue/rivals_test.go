@@ -12,17 +12,17 @@ import (
 	"github.com/millrace/millrace/shared/task"
 )
 
-// rivals are processes that claim at once from one store, each over a line of its own that takes a while.
+// rivals are processes that claim at once from one store, each over a connection of its own that takes some time.
 type rivals struct {
 	processes int
 	jobs      []string // that they run, each as an instance; none: as servers
-	each      int      // tasks that a claim asks for
-	tasks     int      // that are ready
-	writes    float64  // that each task may take, at most
+	each      int      // tasks that a claim wants
+	tasks     int      // ready tasks
+	writes    float64  // the most writes for each task
 }
 
-// race lets them claim what is ready in b until they get nothing. Each task must be started once, and nobody get nothing while
-// some are left. It is for virtual time.
+// race lets them claim the ready tasks of b until they get none. Each task must be started once, and no claim may get none while
+// more are left than the others may be starting. It needs virtual time.
 func (r *rivals) race(b *bench, d queue.Definitions) {
 	b.t.Helper()
 	counted := &writes{Store: b.store}
@@ -67,7 +67,7 @@ type starts struct {
 	times map[task.ID]int
 }
 
-// add notes the starts of a claim, and answers how many tasks were started so far.
+// add notes the starts of a claim, and returns how many tasks were started so far.
 func (s *starts) add(leases []queue.Lease) (tasks int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

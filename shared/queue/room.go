@@ -2,22 +2,22 @@ package queue
 
 import "context"
 
-// An instance runs as many tasks at once as it has said. Its places are those of a limit like any other, see limit.go: a lease
-// takes one in the write that starts the task and gives it back in the one that ends it. So however many claims it makes at
-// once, and to however many processes, it never has more; and what it lost with a lease it has again when that has run out.
+// An instance runs at most as many tasks at once as its capacity. Its slots are those of a limit like any other, see limit.go: a
+// lease takes one in the write that starts the task and gives it back in the write that ends the lease. So it never has more leases,
+// however many claims it makes at once and to however many processes; and a lease that it has lost frees its slot when it runs out.
 
-// room is an instance's places as a claim knows them.
+// room holds the slots of an instance as a claim has read them.
 type room struct {
 	what  string
 	limit int
 	mark  string    // of the claim, see [markOf]
-	began bool      // the claim has started tasks, which have the mark too
-	used  *occupied // nil: to be read
+	began bool      // the claim has started tasks, whose slots have the mark too
+	used  *occupied // taken slots; nil: to be read
 }
 
 func instanceLimit(instance string) string { return "at/" + instance }
 
-// forget says that the places may have changed. A claimer without a limit has no room at all, which is nil.
+// forget drops what was read, since the slots may have changed. r is nil for a claimer without a capacity.
 func (r *room) forget() {
 	if r != nil {
 		r.used = nil
@@ -31,7 +31,7 @@ func (r *room) begin() {
 	}
 }
 
-// isFull reports whether no place is left, as far as is known.
+// isFull reports whether no slot is free, as far as was read.
 func (r *room) isFull() bool { return r != nil && r.used != nil && r.used.count() >= r.limit }
 
 func (r *room) read(ctx context.Context, q *Queue) (err error) {
@@ -41,12 +41,12 @@ func (r *room) read(ctx context.Context, q *Queue) (err error) {
 	return err
 }
 
-// roomOf answers the places of a claimer that names a capacity.
+// roomOf returns the room of a claimer with a capacity.
 func roomOf(by *Claimer) *room {
 	return &room{what: instanceLimit(by.Instance), limit: by.Capacity, mark: markOf(by.Once)}
 }
 
-// roomFor answers for how many of max tasks a claimer has room. It costs one read, and another where there is none.
+// roomFor returns for how many of max tasks a claimer has free slots. It costs one read, and another if there are none.
 func (q *Queue) roomFor(ctx context.Context, r *room, by *Claimer, max int) (int, error) {
 	if r == nil {
 		return max, nil
@@ -55,7 +55,7 @@ func (q *Queue) roomFor(ctx context.Context, r *room, by *Claimer, max int) (int
 		return 0, err
 	}
 	if r.isFull() {
-		q.waiters.fill(by.Instance) // Race: a place that becomes free from here on wakes it; one that did before is seen now
+		q.waiters.fill(by.Instance) // Race: a slot that becomes free from here on wakes it; one that did before is read now
 		r.forget()
 		if err := r.read(ctx, q); err != nil {
 			return 0, err
@@ -68,7 +68,7 @@ func (q *Queue) roomFor(ctx context.Context, r *room, by *Claimer, max int) (int
 	return min(max, free), nil
 }
 
-// fill notes that an instance has no room: it is woken for no task until it has.
+// fill notes that an instance has no free slot: it is not woken for tasks until it has one.
 func (s *waiters) fill(instance string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -78,7 +78,7 @@ func (s *waiters) fill(instance string) {
 	s.full[instance] = true
 }
 
-// empty notes that an instance has room, and wakes it if it waits for that.
+// empty notes that an instance has a free slot, and wakes it if it waits.
 func (s *waiters) empty(instance string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -94,11 +94,11 @@ func (s *waiters) empty(instance string) {
 	}
 }
 
-// roomLine stands for the line of one that is woken since it has room: no task waits there, so that nobody else is woken
-// when it does not look.
+// roomLine is the line of an instance that is woken for a free slot, in which no task waits: so no other instance is woken if it
+// does not claim.
 const roomLine = "\n"
 
-// refill takes every instance for one that may have room, since other processes end leases too.
+// refill forgets which instances have no free slot, since other processes end leases too.
 func (s *waiters) refill() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

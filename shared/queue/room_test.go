@@ -14,8 +14,7 @@ import (
 	"github.com/millrace/millrace/shared/task"
 )
 
-// An instance never has more tasks than it has said, by whichever claims; a place is its own again when a lease ends, in
-// whatever way.
+// An instance never has more tasks than its capacity, by whichever claims; a slot is free again when a lease ends, in whatever way.
 func TestCapacityBoundsWhatAnInstanceHolds(t *testing.T) {
 	t.Parallel()
 	bothWays(t, func(t *testing.T, b *bench) {
@@ -34,7 +33,7 @@ func TestCapacityBoundsWhatAnInstanceHolds(t *testing.T) {
 		first := claim(by, 3, 3)
 		claim(by, 3, 1)
 		claim(by, 3, 0)
-		claim(queue.Claimer{Instance: "w/2", Capacity: 2, Jobs: by.Jobs}, 15, 2) // which has places of its own
+		claim(queue.Claimer{Instance: "w/2", Capacity: 2, Jobs: by.Jobs}, 15, 2) // which has slots of its own
 		b.complete(first[0], queue.Result{Outcome: queue.OK})
 		b.complete(first[1], queue.Result{Outcome: queue.Failed})
 		if err := b.Remove(t.Context(), first[2].Task.ID); err != nil {
@@ -91,8 +90,8 @@ func TestCapacityHoldsForClaimsAtOnce(t *testing.T) {
 	}
 }
 
-// Claims that an instance makes at the same moment go together: one that is under way, and then one write for all others, each
-// of which has what it asked for while there is room. Nothing is started for one who has left meanwhile.
+// Concurrent claims of an instance share a write: one is under way, and then one write is for all others, each of which gets what it
+// wants while slots are free. No task is started for a claim whose context has ended meanwhile.
 func TestClaimsOfOneInstanceGoTogether(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -143,8 +142,8 @@ func TestClaimsOfOneInstanceGoTogether(t *testing.T) {
 	})
 }
 
-// A task that becomes ready wakes one that waits. If that turns out to have no room, the next is woken; and it itself is woken
-// when it has room.
+// A task that becomes ready wakes one instance that waits. If that turns out to have no free slot, the next is woken; and it is woken
+// itself when it has one.
 func TestWhoHasNoRoomPassesTheWakeOn(t *testing.T) {
 	t.Parallel()
 	b := setupWith(t, ways())

@@ -13,7 +13,7 @@ import (
 	"github.com/millrace/millrace/shared/store"
 )
 
-// ruleItem is the rules of a path as they are stored.
+// ruleItem holds the rules of a path as they are stored.
 type ruleItem struct {
 	Rules
 	version int64
@@ -21,19 +21,20 @@ type ruleItem struct {
 
 func (r *ruleItem) key() *ruleItem { return r }
 
-// ruleSet is all rules in force, by path.
+// ruleSet holds all rules in force, by path; also suspended queues and lines of preferred instances, by a path that begins with
+// suspendedRoot or preferRoot.
 type ruleSet map[string]*ruleItem
 
-// holds reports whether tasks of that job may not be started.
+// holds reports whether a rule keeps tasks of a job from being started.
 func (s ruleSet) holds(path string) bool { return s[path] != nil }
 
-// rulebook is what this process knows of the rules.
+// rulebook caches the rules for a process that has the store to itself.
 type rulebook struct {
 	mu    latch
-	known ruleSet // nil: to be read; only trusted where no other process changes them
+	known ruleSet // nil: to be read
 }
 
-// read answers the rules in force: read anew for each claim, unless only this process can change them.
+// read returns the rules in force. It reads them from the store each time, unless this process has the store to itself.
 func (b *rulebook) read(ctx context.Context, q *Queue) (ruleSet, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -61,8 +62,8 @@ func (b *rulebook) forget() {
 	b.known = nil
 }
 
-// SetRule puts a rule on a job's path or takes it away; both are idempotent. Afterwards no claim that begins starts a task
-// that is held; lifting the last rule releases every task that was held, in order.
+// SetRule sets a rule of a job's path, or removes it if on is false; both are idempotent. No claim that begins after SetRule has
+// returned starts a task that the rule holds. Removing the last rule releases the held tasks, in order.
 func (q *Queue) SetRule(ctx context.Context, path string, kind RuleKind, on bool) error {
 	lifted := false
 	_, err := q.journal.Write(ctx, func(ctx context.Context, _ *store.Conflict) (journal.Change, error) {
@@ -102,7 +103,7 @@ func (q *Queue) SetRule(ctx context.Context, path string, kind RuleKind, on bool
 	return errors.Join(err, q.ringUnheld(ctx, path))
 }
 
-// ringUnheld rings for tasks of a job that no claim has met while they were held, in the queue that the job has now.
+// ringUnheld notifies claimers of tasks of a job that no claim has moved while the rule was in force, in the job's present queue.
 func (q *Queue) ringUnheld(ctx context.Context, path string) error {
 	set, err := q.definitions.Current(ctx)
 	if err != nil {
@@ -115,10 +116,10 @@ func (q *Queue) ringUnheld(ctx context.Context, path string) error {
 	return err
 }
 
-// releaseAtOnce bounds what lifting a rule releases before it is answered; the sweep does the rest.
+// releaseAtOnce is how many tasks SetRule releases at most before it returns; the sweep releases the rest.
 const releaseAtOnce = 10_000
 
-// set changes the rules; false where they are so already.
+// set changes the rules, and reports whether they were different.
 func (r *Rules) set(kind RuleKind, on bool, now time.Time) (changed bool) {
 	at := &r.Pause
 	if kind == Block {
@@ -138,7 +139,7 @@ func ruled(r Rules) event.Event {
 	return event.Event{Type: "JobStateChanged", Key: event.Key{Path: r.Path}, Fields: []byte(`"state":"` + r.State() + `"`)}
 }
 
-// Rules answers the rules in force whose path begins with prefix, by path.
+// Rules returns the rules in force whose path begins with prefix, sorted by path. Job paths begin with /.
 func (q *Queue) Rules(ctx context.Context, prefix string) ([]Rules, error) {
 	set, err := q.rules.read(ctx, q)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/millrace/millrace/shared/task"
 )
 
-// heard is a bell that notes when it is rung.
+// heard is a notifier (bell) that notes when it is called.
 type heard struct{ at chan time.Time }
 
 func (h heard) Ring(context.Context, ...bell.Ring) error { h.at <- time.Now(); return nil }
@@ -65,8 +65,7 @@ func TestRunStartsNothingLateAndDoesNothingBetween(t *testing.T) {
 	}
 }
 
-// An engine that has nothing to do but wait asks nothing of its store: it knows when the next thing falls due. Once a minute
-// it looks whether something was left behind.
+// An engine that only waits does not call its store: it knows when the next entry falls due. Once a minute it sweeps.
 func TestWaitingCostsNoStorageCalls(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -107,8 +106,8 @@ func TestWaitingCostsNoStorageCalls(t *testing.T) {
 	})
 }
 
-// What an engine remembers of a store of its own may be wrong, for whatever reason: here another one changes the store behind its
-// back. It is right again after a minute.
+// What an engine keeps in memory of a store of its own may be wrong, for whatever reason: here another engine changes the store. It
+// is right again after a minute.
 func TestNoMistakeOutlivesASweep(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

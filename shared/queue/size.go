@@ -11,27 +11,26 @@ import (
 	"github.com/millrace/millrace/shared/store"
 )
 
-// What is bounded is bounded by the bytes that are stored, since a store's items and writes are. A task's item holds its output,
-// its message and what says which task it is, and a write as many items as were asked for together: so that each of them fits,
-// however it is spelled, its parts are bounded here.
+// Limits are in bytes as they are stored, since those of the store's items and writes are. A task's item holds its output, its message
+// and its texts, and a write holds the items of one request: the parts of both are limited here so that they always fit.
 const (
-	// MaxPayload is how large a payload may be, and an output: bytes of JSON.
+	// MaxPayload is how many bytes of JSON a payload, or an output, may have.
 	MaxPayload = 256 << 10
 
-	// MaxTexts is how many bytes all the texts of a task may take together in its item: its job, its keys, its names.
+	// MaxTexts is how many bytes the item of a new task may take without its payload; most of them are its texts: job, keys, names.
 	MaxTexts = 16 << 10
 
-	// MaxTogether is how many bytes one write takes of what was asked for at once: tasks with their payloads, lines of a log.
-	// Tasks that are more go in several writes.
+	// MaxTogether is how many bytes of one request go in one write: tasks with their payloads, or lines of a log. More tasks go in
+	// several writes; more lines are [ErrTooLarge].
 	MaxTogether = 5 << 19 // 2.5 MiB: a store's write holds 3
 )
 
-// tooLarge is the error of a field of a request.
+// tooLarge returns the error for a field that is too large.
 func tooLarge(field string, size, most int) error {
 	return fmt.Errorf("%w: %s: %d bytes as it is stored, at most %d", ErrTooLarge, field, size, most)
 }
 
-// checkPayload returns an [ErrInvalid] for what cannot be a payload.
+// checkPayload returns an [ErrInvalid] if raw cannot be a payload.
 func checkPayload(raw json.RawMessage) error {
 	if problem := event.DepthProblem(raw); problem != "" {
 		return fmt.Errorf("%w: payload %s", ErrInvalid, problem)
@@ -45,7 +44,7 @@ func checkPayload(raw json.RawMessage) error {
 	return nil
 }
 
-// isJSON reports whether raw is JSON that every client can read.
+// isJSON reports whether raw is JSON in UTF-8.
 func isJSON(raw []byte) bool { return utf8.Valid(raw) && json.Valid(raw) }
 
 // outputOf returns a result's output as it is stored; nil if it is not JSON.
@@ -72,7 +71,7 @@ func outputOf(raw json.RawMessage) (json.RawMessage, error) {
 // text is a field of a request.
 type text struct{ field, text string }
 
-// texts are those that a task keeps.
+// texts returns the texts that a task keeps.
 func (n *New) texts() [10]text {
 	key := ""
 	if n.Concurrency != nil {
@@ -84,8 +83,8 @@ func (n *New) texts() [10]text {
 	}
 }
 
-// checkTexts returns an [ErrInvalid] for texts that no key can hold, or that take so many bytes together that the item of a
-// task has no room for its output. size is what that item takes without its payload.
+// checkTexts returns an [ErrInvalid] for texts that are not UTF-8, or if size is more than [MaxTexts]: then the task's item has no
+// space for its output. size is how many bytes that item takes without its payload.
 func (n *New) checkTexts(size int) error {
 	var longest text
 	for _, t := range n.texts() {
@@ -125,8 +124,7 @@ func runeSize(r rune, rest string) int {
 	}
 }
 
-// CutText returns a text that takes at most so many bytes within an item: the text itself, or its beginning, and a mark behind
-// that.
+// CutText returns the text itself if it takes at most most bytes within an item; otherwise its beginning that does, and mark.
 func CutText(text string, most int, mark string) string {
 	if 6*len(text) <= most || TextSize(text) <= most {
 		return text

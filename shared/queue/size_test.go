@@ -58,7 +58,7 @@ func onEach(t *testing.T, test func(t *testing.T, b *bench)) {
 	}
 }
 
-// pieces are what texts are made of: what encoders spell in more bytes than it has, and what they don't.
+// pieces are the parts of texts: such as encoders spell in more bytes than they have, and such as they don't.
 var pieces = []string{"<td>12 & 13</td>", "<", "&", "\u2028", "\x00", "\x1f", "\n", `"\`, "\xff\xfe", "\uFFFD", "ü", "€", "😀", "plain text "}
 
 // writing draws a text of up to some bytes.
@@ -108,8 +108,8 @@ func same(a, b json.RawMessage) bool {
 	return fmt.Sprint(x) == fmt.Sprint(y)
 }
 
-// TestWhatIsSoundIsTakenHoweverItIsSpelled: a value up to the limit is taken and comes back as it was; what is larger, or no
-// JSON, is refused at once and says what it is; lines of a log are taken always.
+// TestWhatIsSoundIsTakenHoweverItIsSpelled: a value up to the limit is accepted and read back as it was; a larger one, or one that is
+// no JSON, is refused at once with an error that names it; lines of a log are always accepted.
 func TestWhatIsSoundIsTakenHoweverItIsSpelled(t *testing.T) {
 	t.Parallel()
 	onEach(t, func(t *testing.T, b *bench) {
@@ -138,7 +138,7 @@ func TestWhatIsSoundIsTakenHoweverItIsSpelled(t *testing.T) {
 	})
 }
 
-// judgeSize demands that a value of that size was taken if it is sound, and otherwise that the error names the field.
+// judgeSize demands that a value of that size was accepted if it is sound, and otherwise that the error names the field.
 func judgeSize(r *rapid.T, field string, value []byte, size int, err error) {
 	sound := utf8.Valid(value) && json.Valid(value) && size <= queue.MaxPayload
 	switch {
@@ -273,7 +273,7 @@ func talk(n int) []queue.Line {
 	return lines
 }
 
-// picky is a store that does not take everything that its limits allow, and is slow, so that writes are shared.
+// picky is a store that refuses some values within its limits, and is slow, so that writes are shared.
 type picky struct{ store.Store }
 
 // Write refuses values with the word poison.
@@ -287,8 +287,8 @@ func (p picky) Write(ctx context.Context, w store.Write) error {
 	return p.Store.Write(ctx, w)
 }
 
-// TestNothingSoundIsRefusedBesideWhatTheStoreDoesNotTake: completions and additions share writes, and one of which the store says
-// that it is invalid is told so alone.
+// TestNothingSoundIsRefusedBesideWhatTheStoreDoesNotTake: completions and additions share writes, and only one that the store refuses
+// as invalid fails.
 func TestNothingSoundIsRefusedBesideWhatTheStoreDoesNotTake(t *testing.T) {
 	t.Parallel()
 	for name, alone := range map[string]bool{"alone": true, "shared": false} {

@@ -16,7 +16,7 @@ import (
 	"github.com/millrace/millrace/shared/task"
 )
 
-// compared is one more process on a store that it shares, whose clock goes ahead of the store's.
+// compared is another process on a shared store, whose clock is ahead of the store's.
 func compared(t *testing.T, on *bench, ahead time.Duration) *bench {
 	t.Helper()
 	o := &bench{t: t, store: on.store, journal: on.journal}
@@ -80,7 +80,8 @@ func besideOneThatIsOff(t *testing.T, ahead time.Duration) {
 	}
 }
 
-// A process that has the store to itself, and whose clock jumps, ends no lease before its holder had its length to be heard of.
+// A process that has the store to itself, and whose clock jumps, ends no lease before its holder had the lease's length to send a
+// heartbeat.
 func TestALeaseOutlivesAJumpOfTheOnlyClock(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -139,13 +140,13 @@ func TestASweepThatSleepsBetweenItsLooksEndsLeases(t *testing.T) {
 	})
 }
 
-// dateless is a store that does not tell its date.
+// dateless is a store whose Date fails.
 type dateless struct{ store.Store }
 
 // Date fails.
 func (dateless) Date(context.Context) (time.Time, error) { return time.Time{}, store.ErrUnavailable }
 
-// What is not valid is told as such, also where nothing is known of the clock.
+// A request that is not valid is an ErrInvalid also if the clock's offset is not known.
 func TestWhatIsInvalidIsToldWhereTheDateIsNot(t *testing.T) {
 	t.Parallel()
 	s := dateless{shared{memory.New(memory.Options{})}}
@@ -162,7 +163,7 @@ func TestWhatIsInvalidIsToldWhereTheDateIsNot(t *testing.T) {
 	}
 }
 
-// To know that the clock is right costs a call of the store once a minute at most.
+// Comparing the clock costs at most one call of the store a minute.
 func TestTheClockCostsACallAMinute(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

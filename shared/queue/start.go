@@ -14,14 +14,14 @@ import (
 	"github.com/millrace/millrace/shared/task"
 )
 
-// staleEntry is one whose task is not what the entry was made for.
+// staleEntry is an entry whose task is no longer queued with the version that the entry was made for.
 type staleEntry struct {
 	place
 	task *store.Item // as it was read; nil: there is none
-	gone bool        // or it is none any more
+	gone bool        // the entry or the task has changed meanwhile: it is not removed
 }
 
-// start is one task to be started.
+// start is one task that the claim starts.
 type start struct {
 	place   place
 	task    task.Task
@@ -31,8 +31,8 @@ type start struct {
 	token   string
 	values  struct{ task, lease []byte } // of their items
 	payload json.RawMessage              // where it is kept apart
-	unique  store.Op                     // that takes the unique key late; of no kind if none is taken
-	guard   store.Op                     // see guardHolder; of no kind if there is nothing to guard
+	unique  store.Op                     // takes the unique key at the start; of kind 0 if none is taken
+	guard   store.Op                     // see guardHolder; of kind 0 if there is nothing to guard
 }
 
 func (c *claim) bounds() (ops, bytes int) {
@@ -42,15 +42,15 @@ func (c *claim) bounds() (ops, bytes int) {
 	return min(ops, combineOps), 1500 * min(len(c.picks), c.want)
 }
 
-// private: a task that was picked is this claim's, unless it is removed meanwhile; so are an instance's places, whose claims
-// come one by one, where there is no other process, and a queue's places if they are reserved. Places of other limits and unique
-// keys are not.
+// private returns true if everything that prepare reads is this claim's alone: picked tasks are, unless they are removed; so are
+// an instance's slots if the store has one process, since its claims come one by one, and reserved slots of a queue. Slots of
+// other limits and unique keys are not.
 func (c *claim) private() bool {
 	return (c.permits.at == nil || c.q.store.Exclusive()) && (c.queue.MaxParallel == 0 || c.reserves()) &&
 		!slices.ContainsFunc(c.picks, func(p place) bool { return p.Limit > 0 || p.Late != "" })
 }
 
-// opsOf answers how many operations the start of a pick has at most.
+// opsOf returns the most operations that the start of a pick has.
 func (c *claim) opsOf(p *place) int {
 	ops := 3
 	if c.permits.at != nil {
@@ -71,7 +71,7 @@ func (c *claim) opsOf(p *place) int {
 	return ops + len(p.twin())
 }
 
-// touches names what it picked, and the limits and the unique keys of which it takes places.
+// touches names the picked tasks, and the limits and unique keys that their starts take.
 func (c *claim) touches() []string {
 	var names []string
 	if c.permits.at != nil {
@@ -92,7 +92,7 @@ func (c *claim) touches() []string {
 	return names
 }
 
-// prepare reads the picks' tasks and sorts them into what can be started and what cannot.
+// prepare reads the picks' tasks and decides which of them start.
 func (c *claim) prepare(ctx context.Context, lost *store.Conflict) (journal.Change, error) {
 	c.prepareAnew(ctx, lost)
 	if lost != nil && c.queue.Type == definition.Ordered {
@@ -131,7 +131,7 @@ func (c *claim) prepare(ctx context.Context, lost *store.Conflict) (journal.Chan
 
 // prepareAnew forgets what an earlier preparation found.
 func (c *claim) prepareAnew(ctx context.Context, lost *store.Conflict) {
-	if lost != nil || len(c.starts) > 0 { // what was read for an earlier preparation holds the places that it took
+	if lost != nil || len(c.starts) > 0 { // the slots that an earlier preparation took are marked in what it has read
 		c.permits.at.forget()
 	}
 	c.starts, c.stale, c.held, c.left, c.ends, c.full, c.load = c.starts[:0], nil, nil, nil, nil, false, 0
@@ -157,7 +157,7 @@ func (c *claim) judgeAll(ctx context.Context, items []*store.Item) error {
 	return nil
 }
 
-// fetchPayloads reads the payloads that are kept apart before their tasks are started: a start is an attempt.
+// fetchPayloads reads the payloads that are items of their own, before their tasks are started: a start counts as an attempt.
 func (c *claim) fetchPayloads(ctx context.Context) (err error) {
 	for i := range c.starts {
 		s := &c.starts[i]
@@ -193,7 +193,7 @@ func (c *claim) judge(ctx context.Context, p place, item *store.Item, now int64)
 	return c.judgeQueued(ctx, p, &t, item.Version, now)
 }
 
-// judgeQueued decides about a pick whose task waits.
+// judgeQueued decides about a pick whose task is queued.
 func (c *claim) judgeQueued(ctx context.Context, p place, t *task.Task, version, now int64) error {
 	line, job, declared, err := c.homeOf(ctx, &p, t)
 	if err != nil {
@@ -216,12 +216,12 @@ func (c *claim) judgeQueued(ctx context.Context, p place, t *task.Task, version,
 	return nil
 }
 
-// finish notes a task that is to end without being started.
+// finish notes a task that ends without being started.
 func (c *claim) finish(t *task.Task, version int64, step task.Step, why string) {
 	c.ends = append(c.ends, &finishing{q: c.q, task: *t, version: version, step: step, why: why})
 }
 
-// admitLate starts a task that takes its unique key only now, unless another has it.
+// admitLate starts a task that takes its unique key only now, and drops it if another task holds the key.
 func (c *claim) admitLate(ctx context.Context, p place, t *task.Task, version int64, job definition.Job, now int64) error {
 	key := uniqueKey(t.Job, t.Unique)
 	items, err := c.q.store.Get(ctx, key)
@@ -255,7 +255,7 @@ func (c *claim) admitLate(ctx context.Context, p place, t *task.Task, version in
 	return nil
 }
 
-// takes reports whether a start of this claim takes that unique key.
+// takes reports whether a start of this claim takes key.
 func (c *claim) takes(key store.Key) bool {
 	for i := range c.starts {
 		if c.starts[i].unique.Item.Key == key {

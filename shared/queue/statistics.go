@@ -10,22 +10,22 @@ import (
 	"github.com/millrace/millrace/shared/overview"
 )
 
-// Statistics are what tasks have come to since the journal began (seed 004). They are a fold of the journal: no counter is
-// written beside the tasks.
+// Statistics counts what has become of tasks since the journal began, as Sling's job handling does. It is a fold of the journal: no
+// counter is written with the tasks.
 type Statistics struct {
-	Queued, Active int64         // now
+	Queued, Active int64         // tasks that are queued, and that run, now
 	Finished       int64         // successes
 	Failed         int64         // attempts that failed and are tried again
 	Cancelled      int64         // given up, rejected, stopped or removed
-	Waiting        time.Duration // on average, from when a task might start to its start
-	Processing     time.Duration // on average, of a success
-	done           overview.Done // what the averages are of
+	Waiting        time.Duration // average time from when a task might start to its start
+	Processing     time.Duration // average duration of the attempts that succeeded
+	done           overview.Done // sums and counts of the averages
 }
 
-// Processed is how many attempts have ended.
+// Processed returns the sum of Finished, Failed and Cancelled.
 func (s *Statistics) Processed() int64 { return s.Finished + s.Failed + s.Cancelled }
 
-// add adds a job's.
+// add adds the counters of a job.
 func (s *Statistics) add(d *overview.Done) {
 	sum := &s.done
 	sum.Starts, sum.Waited, sum.Ends, sum.Processed = sum.Starts+d.Starts, sum.Waited+d.Waited, sum.Ends+d.Ends, sum.Processed+d.Processed
@@ -39,14 +39,14 @@ func (s *Statistics) add(d *overview.Done) {
 	}
 }
 
-// Add adds those of other jobs; averages are of all of them.
+// Add adds the statistics of other jobs; the averages are then of all of them.
 func (s *Statistics) Add(more Statistics) {
 	d := more.done
 	d.Queued, d.Active, d.Finished, d.Failed, d.Cancelled = more.Queued, more.Active, more.Finished, more.Failed, more.Cancelled
 	s.add(&d)
 }
 
-// Statistics answers those of the jobs whose paths begin with prefix, by path.
+// Statistics returns the statistics of the jobs whose paths begin with prefix, by path.
 func (q *Queue) Statistics(ctx context.Context, prefix string) (map[string]Statistics, error) {
 	all := map[string]Statistics{}
 	_, err := q.journal.Snapshot(ctx, overview.WorkName, func(key string, value []byte) {
@@ -61,7 +61,7 @@ func (q *Queue) Statistics(ctx context.Context, prefix string) (map[string]Stati
 	return all, err
 }
 
-// QueueStatistics answers those of the queues, by name: of the jobs that belong to them as they are declared now.
+// QueueStatistics returns the statistics of queues, by name: each is of the jobs that are declared for the queue now.
 func (q *Queue) QueueStatistics(ctx context.Context) (map[string]Statistics, error) {
 	set, err := q.definitions.Current(ctx)
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/millrace/millrace/shared/task"
 )
 
-// Stop cancels a task that is queued at once, and asks a running one to stop; running says which of the two it was. The
-// error is [ErrFinished] for a finished task.
+// Stop cancels a queued task at once, and requests that a running one stop; running says which of the two it was. The error is
+// [ErrFinished] for a finished task, and [ErrNoTask] if there is none.
 func (q *Queue) Stop(ctx context.Context, id task.ID) (running bool, err error) {
 	for try := 0; ; try++ {
 		err := q.finish(ctx, id, task.Stop, "")
@@ -31,7 +31,7 @@ var (
 	errMoved   = errors.New("queue: the task has changed meanwhile")
 )
 
-// finish ends a task that is queued. Its entry is left to whoever meets it.
+// finish ends a task that is queued. Its entry becomes stale, and a claim or a sweep removes it.
 func (q *Queue) finish(ctx context.Context, id task.ID, step task.Step, message string) error {
 	return q.write(ctx, &finishing{q: q, task: task.Task{ID: id}, step: step, why: message})[0]
 }
@@ -40,7 +40,7 @@ func (q *Queue) finish(ctx context.Context, id task.ID, step task.Step, message 
 type finishing struct {
 	q       *Queue
 	task    task.Task // as it is written, once it is prepared; before that, as it was read, or its id alone
-	version int64     // as which it was read; 0: it is to be read
+	version int64     // of the task as it was read; 0: it is to be read
 	step    task.Step
 	why     string
 }
@@ -69,7 +69,7 @@ func (f *finishing) bounds() (ops, bytes int) { return maxConclude, 3000 }
 
 func (f *finishing) touches() []string { return withUnique(&f.task, f.task.ID.UUID()) }
 
-// withUnique returns the names of a task that ends, and of its unique key, as far as it is known: the end of a task may write both.
+// withUnique returns the names of a task that ends and of its unique key, if known: the end of a task may write both.
 func withUnique(t *task.Task, uuid string) []string {
 	if t.Unique == "" {
 		return []string{uuid}
@@ -77,10 +77,11 @@ func withUnique(t *task.Task, uuid string) []string {
 	return []string{uuid, uniqueKey(t.Job, t.Unique).Partition}
 }
 
-// private: a task that is queued may be started by others at any time.
+// private returns false: others may start a queued task at any time.
 func (f *finishing) private() bool { return false }
 
-// finished are the events of a task that ends without having been started. A tick that is not run is told of as such.
+// finished returns the events of a task that ends without having been started. A schedule's tick that is dropped has an event
+// ScheduleSkipped too.
 func finished(t *task.Task, step task.Step) []event.Event {
 	events := []event.Event{closed(t)}
 	if t.Schedule != "" && step == task.Drop {
@@ -91,7 +92,8 @@ func finished(t *task.Task, step task.Step) []event.Event {
 	return events
 }
 
-// askToStop marks the lease of a running task; the next heartbeat tells its worker.
+// askToStop marks the lease of a running task as asked to stop; its worker learns of that by its next heartbeat, or at once if
+// it is of this process.
 func (q *Queue) askToStop(ctx context.Context, id task.ID) error {
 	t, _, err := q.load(ctx, id.UUID())
 	if err != nil {
@@ -117,9 +119,9 @@ func (q *Queue) askToStop(ctx context.Context, id task.ID) error {
 	return err
 }
 
-// Retry enqueues a finished task that did not succeed once more, as one new task with all its attempts; a unique key that
-// another holds is answered with that one. Once is as for Enqueue. The error is [ErrUnfinished] or [ErrSucceeded] where that
-// is not possible.
+// Retry enqueues a finished task that did not succeed again, as a new task with all its attempts; if another task holds its
+// unique key, it returns that one. once is as for [Queue.Enqueue]. The error is [ErrUnfinished] or [ErrSucceeded] if the task
+// cannot be retried, and [ErrNoTask] if there is none.
 func (q *Queue) Retry(ctx context.Context, once *Once, id task.ID) (Enqueued, error) {
 	t, err := q.Get(ctx, id)
 	switch {

@@ -13,16 +13,16 @@ import (
 	"github.com/millrace/millrace/shared/store"
 )
 
-// A suspended queue is an item beside the rules, so that a claim reads both at once. Nothing is moved: whoever claims
-// passes the queue's lines by. That of a family of queues stands for all of its members, those to come too, beside what is
-// said of a member by itself: a queue goes while neither is suspended.
+// A suspended queue is an item in the partition of the rules, so that a claim reads both at once. No entry is moved: claims skip the
+// queue's lines. The item of a family of queues counts for all its members, also later ones. Tasks of a queue start while neither
+// the queue nor its family is suspended.
 
-// suspendedRoot is what the items of suspended queues begin with; the path of a job begins with a slash.
+// suspendedRoot begins the paths of suspended queues' items; the path of a job begins with a slash.
 const suspendedRoot = "queue:"
 
-// Suspend suspends a queue, or a family of queues by its name with {0}, or resumes it; both are idempotent. Afterwards no
-// claim that begins starts a task of a suspended queue. What runs goes on. A member of a family that was suspended by itself
-// too stays suspended when the family is resumed, and the other way round.
+// Suspend suspends a queue, or a family of queues by its name with {0}, or resumes it if on is false; both are idempotent. No
+// claim that begins after Suspend has returned starts a task of a suspended queue. Running tasks go on. A queue that is suspended by
+// itself stays so when its family is resumed, and the other way round.
 func (q *Queue) Suspend(ctx context.Context, name string, on bool) error {
 	key := ruleKey(suspendedRoot + name)
 	_, err := q.journal.Write(ctx, func(ctx context.Context, _ *store.Conflict) (journal.Change, error) {
@@ -56,7 +56,7 @@ func turned(kind, queue string, op store.Op) journal.Change {
 	}
 }
 
-// ringLines rings for whatever may be ready in a queue.
+// ringLines notifies claimers of tasks that may be ready in a queue.
 func (q *Queue) ringLines(ctx context.Context, name string) error {
 	lines, err := q.linesOf(ctx, name)
 	if err != nil {
@@ -72,7 +72,7 @@ func (q *Queue) ringLines(ctx context.Context, name string) error {
 	return nil
 }
 
-// linesOf answers the ready indexes of a queue, or of all queues of a family.
+// linesOf returns the lines of a queue, or of all queues of a family.
 func (q *Queue) linesOf(ctx context.Context, name string) ([]string, error) {
 	all, err := q.lines(ctx)
 	if err != nil {
@@ -91,7 +91,7 @@ func (q *Queue) linesOf(ctx context.Context, name string) ([]string, error) {
 	return lines, nil
 }
 
-// meant answers which queues a name means: the one that has it, or the members of that family.
+// meant returns a function that reports whether a queue has the name, or is a member of the family of that name.
 func (q *Queue) meant(ctx context.Context, name string) (means func(queue string) bool, err error) {
 	set, err := q.definitions.Current(ctx)
 	return func(queue string) bool {
@@ -100,7 +100,7 @@ func (q *Queue) meant(ctx context.Context, name string) (means func(queue string
 	}, err
 }
 
-// Suspended answers the queues and the families of queues that are suspended, each by its own name, and since when.
+// Suspended returns since when queues and families of queues are suspended, by name.
 func (q *Queue) Suspended(ctx context.Context) (map[string]time.Time, error) {
 	rules, err := q.rules.read(ctx, q)
 	if err != nil {
@@ -115,7 +115,7 @@ func (q *Queue) Suspended(ctx context.Context) (map[string]time.Time, error) {
 	return since, nil
 }
 
-// suspended answers since when a queue is suspended, by itself or with its family; zero if it is not.
+// suspended returns when a queue was suspended, by itself or with its family; zero if it is not.
 func (s ruleSet) suspended(set *definition.Set, queue string) time.Time {
 	if rule := s[suspendedRoot+queue]; rule != nil {
 		return rule.Pause
@@ -128,7 +128,7 @@ func (s ruleSet) suspended(set *definition.Set, queue string) time.Time {
 	return time.Time{}
 }
 
-// going answers the lines of queues that are not suspended.
+// going returns the lines of queues that are not suspended.
 func (s ruleSet) going(set *definition.Set, lines []string) []string {
 	if len(s) == 0 {
 		return lines

@@ -11,20 +11,21 @@ import (
 	"github.com/millrace/millrace/shared/store"
 )
 
-// Swept says what a sweep did.
+// Swept counts what a sweep did.
 type Swept struct {
 	Lost     int // leases that had run out
-	Released int // tasks that were held by nothing any more
-	Moved    int // tasks that are run by others now than when they became ready
-	Removed  int // finished tasks that the history has kept for long enough
-	Rung     int // for tasks that are ready
+	Released int // tasks that no rule held any more
+	Moved    int // misplaced entries, whose job others run now than when they became ready
+	Removed  int // finished tasks that were kept for [Options.History]
+	Rung     int // notifications of ready tasks
 }
 
-// Sweep looks after what was left behind by processes that died and rings that were lost: it ends leases that have run
-// out, releases what nothing holds any longer, makes ready what has fallen due, moves what others run now, rings for what is
-// ready, and cleans the history. It may run in several processes at once, and be cut off anywhere.
+// Sweep repairs what died processes and lost notifications have left: it ends leases that have run out, releases entries that
+// nothing holds any longer, promotes what has fallen due, moves misplaced entries, notifies claimers of ready tasks, removes
+// entries left in lines of preferred instances, forgets empty lines, and cleans the history. It may run in several processes at
+// once, and be interrupted anywhere.
 //
-// The error is a [clock.Skew], and nothing is done, where the process's clock is off.
+// If the process's clock is off, the error is a [clock.Skew], and nothing is done.
 func (q *Queue) Sweep(ctx context.Context) (Swept, error) {
 	if err := q.mayDecide(ctx); err != nil {
 		return Swept{}, err
@@ -35,7 +36,7 @@ func (q *Queue) Sweep(ctx context.Context) (Swept, error) {
 	return s, errors.Join(err, cleaned)
 }
 
-// upkeep is a sweep of all but the history.
+// upkeep is a sweep without the history.
 func (q *Queue) upkeep(ctx context.Context) (Swept, error) {
 	var s Swept
 	var errs [7]error
@@ -49,7 +50,8 @@ func (q *Queue) upkeep(ctx context.Context) (Swept, error) {
 	return s, errors.Join(errs[:]...)
 }
 
-// sweepLeases ends what has run out, and answers when the next lease does; 0: there is none.
+// sweepLeases ends the leases that have run out, and returns when the next one does, in microseconds since 1970; 0 if there is
+// none.
 func (q *Queue) sweepLeases(ctx context.Context) (lost int, next int64, err error) {
 	if err := q.mayDecide(ctx); err != nil {
 		return 0, 0, err
@@ -71,8 +73,8 @@ func (q *Queue) sweepLeases(ctx context.Context) (lost int, next int64, err erro
 	return lost, next, nil
 }
 
-// sweepLease ends one lease if it has run out. Race: a heartbeat that lands first has written the lease anew, and the end
-// rests on the version that was read.
+// sweepLease ends one lease if it has run out. Race: a heartbeat that comes first has changed the lease's version, and the end has
+// the condition that the version is as it was read.
 func (q *Queue) sweepLease(ctx context.Context, item *store.Item) (expires int64, ended bool, err error) {
 	var l lease
 	if err := decode(item, &l); err != nil {
@@ -92,8 +94,8 @@ func (q *Queue) sweepLease(ctx context.Context, item *store.Item) (expires int64
 	return l.Expires, err == nil, err
 }
 
-// over returns when a lease is over: when it runs out, and not before its holder had the time to be heard of since the clock
-// has jumped.
+// over returns when a lease is over, in microseconds since 1970: when it expires, but, if the clock has jumped, not before its
+// holder had the lease's length to send a heartbeat since.
 func (q *Queue) over(l *lease) int64 {
 	if left := l.Length - q.clock.Steady(); left > 0 {
 		return max(l.Expires, q.micro()+left.Microseconds())
@@ -101,19 +103,20 @@ func (q *Queue) over(l *lease) int64 {
 	return l.Expires
 }
 
-// Redeclared looks at what waits by definitions that have just changed: moves what others run now, and rings for what is ready,
-// of which more may be started than before. What it leaves undone the next [Queue.Sweep] does.
+// Redeclared applies definitions that have just changed to tasks that wait: it moves misplaced entries, and notifies claimers of
+// ready tasks, of which more may be started than before. The next [Queue.Sweep] does what it leaves undone.
 func (q *Queue) Redeclared(ctx context.Context) error {
 	_, moveErr := q.rehomeLines(ctx)
 	_, ringErr := q.ringReady(ctx)
 	return errors.Join(moveErr, ringErr)
 }
 
-// ringMost is how often one look at what is ready rings for one line. Whoever hears that goes on while there is more, and rings
-// for others.
+// ringMost is how many notifications one look at ready tasks sends for one line at most. Workers that are woken go on while there
+// is more, and notify others.
 const ringMost = 16
 
-// ringReady rings for what is ready, in case the rings for it were lost. What is suspended is rung for when it is resumed.
+// ringReady notifies claimers of ready tasks, in case earlier notifications were lost. Tasks of suspended queues are notified of
+// when their queue is resumed.
 func (q *Queue) ringReady(ctx context.Context) (rung int, err error) {
 	names, err := q.lines(ctx)
 	if err != nil {
@@ -138,7 +141,7 @@ func (q *Queue) ringReady(ctx context.Context) (rung int, err error) {
 	return rung, nil
 }
 
-// ringsReady answers the rings for what is ready in a line.
+// ringsReady returns a notification (ring) for each ready task of a line, at most ringMost.
 func (q *Queue) ringsReady(ctx context.Context, line string) ([]bell.Ring, error) {
 	page, err := q.store.Query(ctx, store.Range{
 		Table: store.Work, Partition: readyPartition(line), Limit: ringMost, Eventual: true,
@@ -149,11 +152,11 @@ func (q *Queue) ringsReady(ctx context.Context, line string) ([]bell.Ring, error
 	return slices.Repeat([]bell.Ring{{Queue: line}}, len(page.Items)), nil
 }
 
-// sweepEvery is how often Run sweeps all, in case something was left behind.
+// sweepEvery is how often Run sweeps.
 const sweepEvery = time.Minute
 
 // Run promotes what falls due and ends leases that run out, each at its time, and sweeps once a minute, until ctx ends. It is for
-// a process that has the store to itself; elsewhere the functions cron and sweep do it. Between those times it does nothing.
+// a process that has the store to itself; on AWS the functions cron and sweep do this.
 func (q *Queue) Run(ctx context.Context) {
 	sweep := time.NewTicker(sweepEvery)
 	defer sweep.Stop()
@@ -189,7 +192,7 @@ func (q *Queue) Run(ctx context.Context) {
 	}
 }
 
-// sweepAnew sweeps, and has all that is remembered of the store read again: no mistake in it outlives a sweep.
+// sweepAnew forgets what this process keeps of the store's content, so that no mistake in it outlives a sweep, and sweeps.
 func (q *Queue) sweepAnew(ctx context.Context) error {
 	q.forget()
 	_, err := q.upkeep(ctx)
@@ -205,7 +208,7 @@ func (q *Queue) try(doing string, act func() error) {
 	}
 }
 
-// sleep waits until the next alarm.
+// sleep waits until the next alarm or the end of ctx, and sweeps when it is time.
 func (q *Queue) sleep(ctx context.Context, timer *time.Timer, sweep *time.Ticker) {
 	for {
 		at, wait := q.alarms.next(), sweepEvery
@@ -220,7 +223,7 @@ func (q *Queue) sleep(ctx context.Context, timer *time.Timer, sweep *time.Ticker
 			return
 		case <-sweep.C:
 			q.try("sweep", func() error { return q.sweepAnew(ctx) })
-		case <-q.alarms.set: // it may be earlier now
+		case <-q.alarms.set: // the next alarm may be earlier now
 		}
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/millrace/millrace/shared/task"
 )
 
-// A worker that goes on saying that it is alive is believed for its job's timeout, a day if none is given, and one lease
-// more. Then the attempt has failed, and the next worker has its turn.
+// A worker that goes on sending heartbeats keeps its lease for its job's timeout, a day if none is given, and one length of the lease
+// more. Then the attempt has failed, and the next worker gets the task.
 func TestHeartbeatsEndWithTheTimeout(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -11,16 +11,16 @@ import (
 	"github.com/millrace/millrace/shared/task"
 )
 
-// Tasks of topics (seed 004) are listed over all topics, by creation, and by their end once they are finished. A single
-// partition for all of them would be one hot partition on a store that has such; one for each topic would make a list cost
-// as much as there are topics. So a topic belongs to one of sixteen groups by its hash: a list of all reads sixteen
-// partitions, a list of one topic a single one.
+// Tasks of topics are listed over all topics, as in Sling's job handling: by creation, and by their end once they are finished. A
+// single partition for all would be a hot one on some stores; with one for each topic, the cost of a list would grow with the number
+// of topics. So a topic belongs to one of sixteen groups by its hash: a list of all topics reads sixteen partitions, a list of
+// one topic a single one.
 const (
 	topicRoot   = "/topics/"
 	topicShards = "0123456789abcdef"
 )
 
-// topicGroup answers the group of a topic's job; "" for the job of no topic.
+// topicGroup returns the group of a topic's job; "" for other jobs.
 func topicGroup(job string) string {
 	if !strings.HasPrefix(job, topicRoot) {
 		return ""
@@ -31,7 +31,7 @@ func topicGroup(job string) string {
 	return "/topics#" + string(topicShards[(sum^sum>>16)&15])
 }
 
-// topicGroups answers all groups of topics.
+// topicGroups returns all groups of topics.
 func topicGroups() []string {
 	groups := make([]string, len(topicShards))
 	for i, shard := range topicShards {
@@ -40,10 +40,10 @@ func topicGroups() []string {
 	return groups
 }
 
-// ofTopic reports whether a task is one of a topic.
+// ofTopic reports whether a task is of a topic.
 func ofTopic(t *task.Task) bool { return t.Dialect == task.Job && strings.HasPrefix(t.Job, topicRoot) }
 
-// maybeOfTopic reports whether an id is one that a topic's task could have had.
+// maybeOfTopic reports whether a topic's task may have the id.
 func maybeOfTopic(uuid string) bool {
 	hash := task.ID(uuid).Group()
 	for _, group := range topicGroups() {
@@ -54,14 +54,14 @@ func maybeOfTopic(uuid string) bool {
 	return false
 }
 
-// leavesNothing reports whether a task is gone when it has succeeded: one of a topic whose queue does not keep jobs. What
-// makes another task one and the same, a tick or a unique key with a window, is kept for that.
+// leavesNothing reports whether a task is gone when it has succeeded: a topic's task whose queue does not keep jobs, unless it
+// must be kept to recognize a repeated request, by a schedule's tick or a unique key with a window.
 func leavesNothing(set *definition.Set, t *task.Task) bool {
 	return t.State == task.Succeeded && ofTopic(t) && t.Schedule == "" && t.UniqueUntil <= t.Finished &&
 		!set.QueueOf(t.Queue).KeepJobs
 }
 
-// past is the entry of a finished task of a topic in the history, which is in the order of the ends.
+// past is the entry of a topic's finished task in the history, which is ordered by the time of the end.
 type past struct {
 	Job   string     `json:"j"`
 	State task.State `json:"st"`
@@ -73,10 +73,10 @@ func historyKey(t *task.Task) store.Key {
 	return work(historyPartition(t.ListedUnder()), stamp(t.Finished)+t.ID.UUID())
 }
 
-// maxConclude is how many operations conclude answers at most.
+// maxConclude is how many operations conclude returns at most.
 const maxConclude = 3
 
-// conclude are the operations on a task that is finished: it is kept, or gone, and its unique key is free, or will be.
+// conclude returns the operations on a task that is finished: it is kept, or removed if gone, and its unique key is freed or expires.
 func conclude(t *task.Task, gone bool, cond store.Condition) []store.Op {
 	uuid := t.ID.UUID()
 	ops := make([]store.Op, 0, maxConclude)
@@ -98,11 +98,11 @@ func conclude(t *task.Task, gone bool, cond store.Condition) []store.Op {
 	return ops
 }
 
-// uniqueSpare is how much longer than it is held a unique key's item stays for the store to remove: more than clocks differ.
+// uniqueSpare is how long after a unique key's window the store removes its item: more than clocks differ.
 const uniqueSpare = time.Hour
 
-// leaveUnique returns the operation on the unique key of a task that has ended: it is free, or held for the rest of its window,
-// after which the store removes its item, whatever has become of the task.
+// leaveUnique returns the operation on the unique key of a task that has ended: the key is freed, or held for the rest of its
+// window, after which the store removes its item.
 func leaveUnique(t *task.Task) store.Op {
 	key := uniqueKey(t.Job, t.Unique)
 	if t.UniqueUntil <= t.Finished {
@@ -112,7 +112,7 @@ func leaveUnique(t *task.Task) store.Op {
 	return store.Put(store.Item{Key: key, Value: []byte(t.ID), Expires: until}, store.Always)
 }
 
-// forget are the operations that remove a finished task for good.
+// forget returns the operations that remove a finished task.
 func forget(t *task.Task, version int64) []store.Op {
 	uuid := t.ID.UUID()
 	ops := []store.Op{store.Delete(taskKey(uuid), store.VersionIs(version))}
@@ -125,7 +125,7 @@ func forget(t *task.Task, version int64) []store.Op {
 	return ops
 }
 
-// dropLog removes the log of a task that is gone, as far as it gets.
+// dropLog removes the log of a task that is gone. An error may leave a part of it.
 func (q *Queue) dropLog(ctx context.Context, uuid string) error {
 	return unavailable("remove a log", q.store.Remove(ctx, store.Range{Table: store.Work, Partition: logPartition(uuid)}))
 }

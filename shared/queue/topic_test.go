@@ -13,8 +13,8 @@ import (
 	"github.com/millrace/millrace/shared/task"
 )
 
-// An ordered queue runs one job at a time, in the order of creation over all of its topics; one that failed keeps its place
-// at the head, and what comes behind waits for it.
+// An ordered queue runs one job at a time, in the order of creation over all of its topics; one that failed keeps its place at the
+// head, and those behind wait for it.
 func TestOrderedOverSeveralTopics(t *testing.T) {
 	t.Parallel()
 	names := []string{"o/a", "o/b", "o/c"}
@@ -116,7 +116,7 @@ func TestFamilyOfQueues(t *testing.T) {
 	}
 }
 
-// A family is suspended as a whole: its members as they are, and those to come; not a queue that is declared by itself.
+// A family is suspended as a whole: its present members and later ones; not a queue that is declared by itself.
 func TestSuspendedFamily(t *testing.T) {
 	t.Parallel()
 	b := topics(t, []string{"m/a", "m/b", "m/own", "other"},

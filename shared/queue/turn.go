@@ -8,20 +8,20 @@ import (
 )
 
 // Fairness is decided when a task becomes ready, not when it is claimed: start-time fair queueing (Goyal, Vin, Chen 1996).
-// Each fairness key has a virtual clock that a task of it moves on by a stride, the less the heavier the key's weight; a
-// key that comes back from idleness begins at the queue's virtual time, the newest turn that was started. So a claim takes
-// the least turn and costs the same for every policy, and a key's backlog delays nobody else.
+// Each fairness key has a virtual clock, which each of its tasks advances by a stride that is divided by the key's weight; a key
+// that was idle begins at the queue's virtual time, the newest turn that was started. So a claim takes the least turn and costs the
+// same for every type of queue, and a key's backlog delays no other key.
 //
-// A key's clock is a sequencer of the store: Reserve answers max(now, last+1), which is just the start tag that is wanted,
-// with the virtual time in the place of now.
+// A key's clock is a sequencer of the store: with the virtual time as now, Reserve returns max(now, last+1), which is the start
+// tag of the algorithm.
 
-// stride is what a task of weight 1 moves its key's clock; it is divisible by 1 to 10.
+// stride is how far a task of weight 1 advances its key's clock; it is divisible by 1 to 10.
 const stride = 5040
 
-// raiseAfter is how far the virtual time runs ahead of what the store knows of it, in strides.
+// raiseAfter is how far the virtual time advances, in strides, before it is written to the store.
 const raiseAfter = 16
 
-// turns answers the turns of entries of one queue, in their order within each key.
+// turns returns the turns of entries of one queue, rising within each key.
 func (q *Queue) turns(ctx context.Context, c definition.Queue, entries []entry) ([]int64, error) {
 	now, err := q.virtual.now(ctx, q, c.Name)
 	if err != nil {
@@ -51,22 +51,22 @@ func (q *Queue) turns(ctx context.Context, c definition.Queue, entries []entry) 
 
 func strideOf(weight int) int64 { return max(1, stride/int64(max(weight, 1))) }
 
-// virtualTimes are what this process knows of the queues' virtual times.
+// virtualTimes caches the queues' virtual times.
 type virtualTimes struct {
 	mu    sync.Mutex
 	times map[string]*virtualTime
 }
 
 type virtualTime struct {
-	now    int64 // at least the newest turn that this process has started or read of
-	raised int64 // what the store knows
-	read   int64 // when that was read, in microseconds
+	now    int64 // the newest turn that this process has started or read
+	raised int64 // the newest turn in the store, as far as known
+	read   int64 // when that was read, in microseconds since 1970; 0: never
 }
 
-// refreshAfter is how old, in microseconds, a virtual time may be that other processes move too.
+// refreshAfter is the age, in microseconds, after which a virtual time that other processes advance too is read again.
 const refreshAfter = 1_000_000
 
-// now answers a queue's virtual time, at least 1.
+// now returns a queue's virtual time, at least 1.
 func (v *virtualTimes) now(ctx context.Context, q *Queue, queue string) (int64, error) {
 	v.mu.Lock()
 	t := v.of(queue)
@@ -99,8 +99,8 @@ func (v *virtualTimes) of(queue string) *virtualTime {
 	return t
 }
 
-// started moves a queue's virtual time to the rank that was started, and tells the store now and then: a virtual time that
-// is some strides old gives a key that comes back so many turns more.
+// started advances a queue's virtual time to the turn of a rank that was started, and writes it to the store each raiseAfter strides:
+// a virtual time that is some strides old gives a key that was idle so many turns more.
 func (v *virtualTimes) started(ctx context.Context, q *Queue, queue, rank string) error {
 	turn := unstamp(rank)
 	v.mu.Lock()

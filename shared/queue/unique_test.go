@@ -127,14 +127,14 @@ func TestAUniqueKeyIsHeldThroughItsWindow(t *testing.T) {
 	}
 }
 
-// keyring sees the items of unique keys.
+// keyring is a store that notes the items of unique keys.
 type keyring struct {
 	store.Store
 	mu    sync.Mutex
 	items map[store.Key]store.Item // that are there
 }
 
-// Write takes notice.
+// Write notes the items of unique keys.
 func (k *keyring) Write(ctx context.Context, w store.Write) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -9,8 +9,8 @@ import (
 	"github.com/millrace/millrace/shared/bell"
 )
 
-// Waiting is an instance's interest in tasks that become ready. It begins before the instance looks for tasks, so that none
-// is missed in between:
+// Waiting is one wait of an instance for tasks that become ready. It begins before the instance claims, so that no task is
+// missed in between:
 //
 //	for again := true; again; {
 //		w := q.Wait(by)
@@ -20,48 +20,48 @@ import (
 //		again = w.Looks()
 //	}
 //
-// One that waits costs a few hundred bytes and does nothing. Each task that becomes ready wakes one of those that may run
-// it, the one that has waited longest.
+// A Waiting costs a few hundred bytes and no goroutine of its own. Each task that becomes ready wakes one instance that may run it,
+// the one that has waited longest.
 type Waiting struct {
 	q     *Queue
 	by    Claimer
 	ready chan struct{}
-	line  string // in which a task became ready; "" while none has
+	line  string // the line in which a task became ready; "" while none has
 }
 
-// Ready answers a channel that is closed when it is worth looking again, which may turn out to be for nothing.
+// Ready returns a channel that is closed when the instance should claim again, which may find no task.
 func (w *Waiting) Ready() <-chan struct{} { return w.ready }
 
-// End ends the interest. What it was woken for and has not looked at is passed on to the next that waits.
+// End ends the wait. If it was woken, and the instance has not claimed since, the next that waits is woken.
 func (w *Waiting) End() { w.q.waiters.leave(w, false) }
 
-// Looks ends the interest of one that was woken and looks again; false says that it was woken because this process is about
-// to stop.
+// Looks ends the wait of an instance that was woken and claims again. It returns false if the instance was woken because this
+// process is about to stop.
 func (w *Waiting) Looks() bool {
 	w.q.waiters.leave(w, !w.q.waiters.isFull(w.by.Instance))
 	return w.line != ""
 }
 
-// Wait begins to wait for tasks that the claimer may run, from the lines of its jobs.
+// Wait begins to wait for tasks of the claimer's jobs.
 func (q *Queue) Wait(by Claimer) *Waiting {
 	w := &Waiting{q: q, by: by, ready: make(chan struct{})}
 	q.waiters.enter(q, w)
 	return w
 }
 
-// Rouse wakes whoever waits as an instance: what it may claim has changed.
+// Rouse wakes all that wait as an instance, since the tasks that it may claim have changed.
 func (q *Queue) Rouse(instance string) { q.waiters.rouseAll(instance) }
 
-// Drain ends every [Queue.Wait], those to come too: for a process that is about to stop.
+// Drain ends every [Queue.Wait], also later ones, for a process that is about to stop.
 func (q *Queue) Drain() { q.waiters.drain() }
 
-// waiters are those that wait in this process, the one that has waited longest first.
+// waiters holds the waits of this process, the longest first.
 type waiters struct {
 	mu    sync.Mutex
 	all   []*Waiting
 	ended bool
 	stop  context.CancelFunc // of the look-out; nil while there is none
-	full  map[string]bool    // instances that have no room
+	full  map[string]bool    // instances that have no free slot
 }
 
 func (s *waiters) enter(q *Queue, w *Waiting) {
@@ -94,7 +94,7 @@ func (s *waiters) leave(w *Waiting, looks bool) {
 	}
 }
 
-// wake wakes the first that takes from the line. The caller holds mu.
+// wake wakes the first that takes from the line and has a free slot. The caller holds mu.
 func (s *waiters) wake(line string) {
 	for i, w := range s.all {
 		if w.by.takes(line) && !s.full[w.by.Instance] {
@@ -104,7 +104,7 @@ func (s *waiters) wake(line string) {
 	}
 }
 
-// take reports whether any that waits takes from a line.
+// take reports whether any waiting instance takes from a line.
 func (s *waiters) take(line string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -119,7 +119,7 @@ func (s *waiters) rouse(i int, line string) {
 	close(w.ready)
 }
 
-// rouseAll wakes those that wait as an instance.
+// rouseAll wakes all that wait as an instance.
 func (s *waiters) rouseAll(instance string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -151,8 +151,8 @@ func (s *waiters) drain() {
 	}
 }
 
-// hear wakes whoever waits for what is rung for now, and answers the rings that are for the bell: nobody whom it wakes
-// takes from the lines of instances.
+// hear wakes waiting instances for the notifications (rings) of their lines that are due, and returns those for the notifier
+// (bell): the ones of lines that servers take from.
 func (s *waiters) hear(rings []bell.Ring, now time.Time) []bell.Ring {
 	if !slices.ContainsFunc(rings, func(r bell.Ring) bool { return forInstances(r.Queue) }) {
 		return rings
@@ -171,18 +171,17 @@ func (s *waiters) hear(rings []bell.Ring, now time.Time) []bell.Ring {
 	return others
 }
 
-// forInstances reports whether a line is of a job that instances run.
+// forInstances reports whether a line holds tasks of a job that instances run.
 func forInstances(line string) bool {
 	_, _, ok := splitLine(line)
 	return ok
 }
 
-// lookEvery is how often a process looks for what others have made ready.
+// lookEvery is how often a process looks for tasks that other processes have made ready.
 const lookEvery = time.Second
 
-// lookOut looks, while anybody waits, for tasks that other processes have made ready: one process costs a read of each line
-// a second, however many wait in it. It ends leases that run out, too, so that those who wait have their tasks at once and
-// need not wait for the next sweep.
+// lookOut looks, while instances wait, for tasks that other processes have made ready: a process reads each line once a second,
+// however many wait in it. It also ends leases that run out, so that waiting instances get their tasks before the next sweep.
 func (q *Queue) lookOut(ctx context.Context) {
 	ticker := time.NewTicker(lookEvery)
 	defer ticker.Stop()
@@ -198,7 +197,8 @@ func (q *Queue) lookOut(ctx context.Context) {
 	}
 }
 
-// endLeases ends what has run out if a lease is over that this process has given or seen; else it asks the store nothing.
+// endLeases ends all leases that have run out, if one that this process has given or seen is over; otherwise it does not call the
+// store.
 func (q *Queue) endLeases(ctx context.Context) error {
 	now := q.micro()
 	if !q.alarms.over(&q.alarms.leases, now) {

@@ -13,22 +13,22 @@ import (
 	"github.com/millrace/millrace/shared/store"
 )
 
-// window is the head of one ready index in memory, where no other process can change it: every entry up to a bound is
-// there, less those that are being started. It saves each claim a search, which on an ordered key-value store has to step
-// over all that was deleted at the head; its size does not grow with the backlog.
+// window is the head of one ready index in memory, of a process that has the store to itself: it holds every entry up to a
+// bound, except those that are being started. It saves each claim a search, which on an ordered key-value store has to step
+// over all deleted entries at the head; its size does not grow with the backlog.
 type window struct {
 	mu      latch
 	entries []place // by rank
-	bound   string  // entries above it are not here; they are looked up when those here are used up
-	whole   bool    // there are none above it
+	bound   string  // entries above it are not here; they are read when those here are used up
+	whole   bool    // the index has none above bound
 }
 
 const (
 	windowFill = 512  // entries read at once
-	windowMost = 2048 // entries kept; beyond, the worse half is forgotten
+	windowMost = 2048 // the most entries kept; beyond, the half with the greater ranks is forgotten
 )
 
-// add notes an entry that was stored after the window was filled, unless a newer one has come first.
+// add adds an entry that was stored, unless it lies above the bound or a newer one has its key.
 func (w *window) add(p place) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -55,7 +55,7 @@ func (w *window) add(p place) {
 
 func byRank(a, b place) int { return strings.Compare(a.key.Sort, b.key.Sort) }
 
-// forget drops the worse half.
+// forget drops the half with the greater ranks.
 func (w *window) forget() {
 	keep := windowMost / 2
 	clear(w.entries[keep:])
@@ -63,7 +63,7 @@ func (w *window) forget() {
 	w.bound, w.whole = w.entries[keep-1].key.Sort, false
 }
 
-// best removes up to n of the best entries of several lines.
+// best removes and returns up to n entries of several lines, those of the least ranks.
 func (w *windows) best(ctx context.Context, q *Queue, lines []string, n int) (taken []place, _ error) {
 	if len(lines) == 1 {
 		return w.of(lines[0]).take(ctx, q, lines[0], n, "")
@@ -86,7 +86,7 @@ func (w *windows) best(ctx context.Context, q *Queue, lines []string, n int) (ta
 	return taken, nil
 }
 
-// ahead answers the line whose head is the best of all, "" where all are empty, and the rank of the next line's; "" for none.
+// ahead returns the line whose head has the least rank, "" if all are empty, and the rank of the second line's head; "" if none.
 func (w *windows) ahead(ctx context.Context, q *Queue, lines []string) (line, next string, err error) {
 	first := ""
 	for _, other := range lines {
@@ -104,7 +104,7 @@ func (w *windows) ahead(ctx context.Context, q *Queue, lines []string) (line, ne
 	return line, next, nil
 }
 
-// head answers the rank of the best entry; "" if there is none.
+// head returns the rank of the first entry; "" if there is none.
 func (w *window) head(ctx context.Context, q *Queue, line string) (rank string, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -114,7 +114,7 @@ func (w *window) head(ctx context.Context, q *Queue, line string) (rank string, 
 	return w.entries[0].key.Sort, nil
 }
 
-// refill reads on where what is here is used up.
+// refill reads more entries if those here are used up.
 func (w *window) refill(ctx context.Context, q *Queue, line string) error {
 	if len(w.entries) > 0 || w.whole {
 		return nil
@@ -122,7 +122,7 @@ func (w *window) refill(ctx context.Context, q *Queue, line string) error {
 	return w.fill(ctx, q, line)
 }
 
-// take removes up to n of the best entries, of those that rank before next unless that is "".
+// take removes and returns up to n of the first entries, only those up to the rank next unless that is "".
 func (w *window) take(ctx context.Context, q *Queue, line string, n int, next string) ([]place, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -145,7 +145,8 @@ func (w *window) take(ctx context.Context, q *Queue, line string, n int, next st
 	return taken, nil
 }
 
-// fill reads on behind the bound. Whoever stores an entry meanwhile waits to add it, so that none is missed.
+// fill reads on behind the bound. The caller holds mu, so that an entry that is stored meanwhile is added afterwards, and none is
+// missed.
 func (w *window) fill(ctx context.Context, q *Queue, line string) error {
 	from := ""
 	if w.bound != "" {
@@ -164,7 +165,7 @@ func (w *window) fill(ctx context.Context, q *Queue, line string) error {
 	return nil
 }
 
-// places reads entries of an index.
+// places reads one page of entries of an index.
 func (q *Queue) places(ctx context.Context, r store.Range) (found []place, more bool, err error) {
 	page, err := q.store.Query(ctx, r)
 	if err != nil {
@@ -181,7 +182,7 @@ func (q *Queue) places(ctx context.Context, r store.Range) (found []place, more 
 	return found, page.More, nil
 }
 
-// entries answers the entries of an index in their order, by as many queries as they take.
+// entries returns all entries of a range of an index in their order, by as many queries as that takes.
 func (q *Queue) entries(ctx context.Context, r store.Range) iter.Seq2[place, error] {
 	return func(yield func(place, error) bool) {
 		for item, err := range store.All(ctx, q.store, r) {
@@ -197,13 +198,13 @@ func (q *Queue) entries(ctx context.Context, r store.Range) iter.Seq2[place, err
 	}
 }
 
-// windows are those of all ready indexes.
+// windows holds the windows of all ready indexes.
 type windows struct {
 	mu    sync.RWMutex
 	lines map[string]*window
 }
 
-// drop forgets a line that nothing waits in. What is added to it meanwhile is found in the store.
+// drop forgets the window of an empty line. Entries that are added meanwhile are found in the store.
 func (w *windows) drop(line string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -228,8 +229,7 @@ func (w *windows) of(line string) *window {
 	return w.lines[line]
 }
 
-// doubt forgets what this process believes to be in the store if an error leaves it open what a write has done; all of it
-// is read again.
+// doubt forgets what this process keeps of the store's content if the error leaves the outcome of a write open; it is read again.
 func (q *Queue) doubt(err error) {
 	for _, open := range []error{journal.ErrUnavailable, journal.ErrUnknownOutcome, store.ErrUnknown, store.ErrBusy} {
 		if errors.Is(err, open) {

@@ -10,9 +10,9 @@ import (
 	"github.com/millrace/millrace/shared/task"
 )
 
-// Withdraw takes back tasks that were never started, as though nobody had asked for them: they leave no history, and a request
-// with the same id makes them anew. It returns how many there were. Those that run, have run or are not there stay as they are.
-// Each batch is one write; cut off, it may be repeated.
+// Withdraw removes tasks that were never started as if they had not been enqueued: they leave no history, and a request with the same
+// id adds them again. It returns how many it has removed. It ignores tasks that run, have run, are finished or do not exist. Each
+// batch is one write; after an error, Withdraw may be repeated.
 func (q *Queue) Withdraw(ctx context.Context, ids ...task.ID) (withdrawn int, err error) {
 	for batch := range slices.Chunk(ids, purgeBatch) {
 		n, err := q.withdraw(ctx, batch)
@@ -25,7 +25,7 @@ func (q *Queue) Withdraw(ctx context.Context, ids ...task.ID) (withdrawn int, er
 	return withdrawn, nil
 }
 
-// withdraw takes back tasks in one write. Race: one that is started meanwhile refuses the write, which then looks again.
+// withdraw removes tasks in one write. Race: if one is started meanwhile, the condition on its version fails, and all are read again.
 func (q *Queue) withdraw(ctx context.Context, ids []task.ID) (withdrawn int, err error) {
 	keys := make([]store.Key, len(ids))
 	for i, id := range ids {
@@ -52,7 +52,7 @@ func (q *Queue) withdraw(ctx context.Context, ids []task.ID) (withdrawn int, err
 			}
 			t.State, _ = t.State.After(task.Drop) // every queued state has it
 			t.Finished = q.micro()
-			entry := store.Delete(dueKey(t.NotBefore, t.ID.UUID()), store.Always) // elsewhere it is left to whoever meets it
+			entry := store.Delete(dueKey(t.NotBefore, t.ID.UUID()), store.Always) // a claim removes an entry that is elsewhere
 			entry.Item.Version = entryVersion(item.Version, 0)                    // outside the journal's order
 			events = append(events, closed(&t), forgotten(&t))
 			ops = append(append(ops, conclude(&t, true, store.VersionIs(item.Version))...), entry)
