@@ -44,7 +44,6 @@
 // senders, BaseContext's end lets waiting requests and streams go. This package sets a write deadline of its own where
 // it waits or streams, which replaces the server's WriteTimeout for that request.
 //
-// The package imports journal, queue, schedule, stream and topology, the packages whose types they use (clock, cron, definition,
-// document, event, overview, task), huma for OpenAPI, a JSON tokenizer and the standard library. Prometheus is in api/prom, so that
-// functions need not link it.
+// The package imports clock, cron, definition, document, event, journal, overview, queue, schedule, stream, task and topology,
+// Huma (for OpenAPI), a JSON tokenizer and the standard library. Prometheus is in api/prom, so that functions need not link it.
 package api

@@ -2,5 +2,5 @@
 // and their order are in the store: a notification (ring) says only that it is worth looking.
 //
 // Package local notifies within a process, package sqs through a queue of SQS, package faulty adds faults to a notifier
-// for tests; package belltest is the conformance suite. This package imports only the standard library.
+// for tests; package belltest is the conformance suite. The package imports only the standard library.
 package bell

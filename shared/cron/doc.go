@@ -19,5 +19,5 @@
 //
 // A search for a time allocates nothing and is bounded: there is no expression whose search takes long.
 //
-// The package does no I/O except that it reads time zones; it imports only the standard library.
+// The package does no I/O except that it reads time zones. It imports only the standard library.
 package cron

@@ -5,5 +5,5 @@
 // where a server's response is read. Rendering appends to the caller's buffer, and neither rendering nor matching
 // allocates.
 //
-// It does no I/O and knows no store; it imports the standard library and a JSON tokenizer.
+// It does no I/O and knows no store. It imports the standard library and a JSON tokenizer.
 package event

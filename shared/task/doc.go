@@ -1,5 +1,5 @@
 // Package task defines the unit of work: its identity, its states and the steps between them, and its words in each
 // dialect (docs/dialects.md).
 //
-// It does no I/O, knows no clock, and imports only the standard library.
+// It does no I/O and knows no clock. It imports only the standard library.
 package task

@@ -14,8 +14,8 @@ import (
 	"github.com/millrace/millrace/shared/store/memory"
 )
 
-// audit stands between the network and the store and sees what really happens. It keeps every slot as it was first
-// written in an archive, from which nothing is removed.
+// audit is a store between the network and the real one; it sees what is really applied. Its archive keeps every slot as it was
+// first written, and nothing is removed from it.
 type audit struct {
 	store.Store
 	report func(invariant, format string, args ...any)
@@ -56,7 +56,7 @@ func (a *audit) Write(ctx context.Context, w store.Write) error {
 		}
 		found, err := a.Store.Get(ctx, op.Item.Key)
 		if err != nil || found[0] == nil || found[0].Token != w.Token {
-			continue // a repetition, of which another Write has replaced this item since
+			continue // a repeated request, after whose first arrival another Write replaced the item
 		}
 		switch {
 		case op.Item.Key.Table == store.Journal && strings.HasPrefix(op.Item.Key.Partition, "J#"):
@@ -72,7 +72,7 @@ func (a *audit) slot(item store.Item) {
 	first, written := a.slots[item.Key]
 	if written {
 		if first != item.Token {
-			a.report("I3", "slot %s was written a second time", item.Key.Sort)
+			a.report("acknowledged once", "slot %s was written a second time", item.Key.Sort)
 		}
 		return
 	}
@@ -93,12 +93,12 @@ func (a *audit) slot(item store.Item) {
 func (a *audit) item(item store.Item) {
 	before, ok := a.items[item.Key]
 	if ok && before.Token != item.Token && item.Version <= before.Version {
-		a.report("I4", "item %s went from position %d back to %d", item.Key.Sort, before.Version, item.Version)
+		a.report("refused is absent", "item %s went from position %d back to %d", item.Key.Sort, before.Version, item.Version)
 	}
 	a.items[item.Key] = item
 }
 
-// Raise records the floor's way.
+// Raise raises the floor and records it.
 func (a *audit) Raise(ctx context.Context, key store.Key, position, id int64) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -111,7 +111,7 @@ func (a *audit) Raise(ctx context.Context, key store.Key, position, id int64) er
 	return nil
 }
 
-// floorAt answers the floor as it was at a moment.
+// floorAt returns the floor as it was at a moment.
 func (a *audit) floorAt(moment time.Time) floor {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -130,7 +130,7 @@ type history struct {
 	sequencer store.Store
 }
 
-// Sequence answers the run's position with no floor.
+// Sequence returns the sequencer of the run, with its floor at 0.
 func (h history) Sequence(ctx context.Context, key store.Key, eventual bool) (store.Sequence, error) {
 	seq, err := h.sequencer.Sequence(ctx, key, eventual)
 	seq.FloorPosition, seq.FloorID = 0, 0
@@ -153,14 +153,14 @@ func labelsIn(value []byte) []string {
 	}
 }
 
-// labelled makes the event that label names.
+// labelled returns an event with that label; more is appended to its fields.
 func labelled(label, path string, more string) event.Event {
 	return event.Event{Type: "Simulated", Key: event.Key{Path: path}, Fields: fmt.Appendf(nil, `%s%s"%s`, labelMark, label, more)}
 }
 
 func labelOf(e *event.Event) string { return labelsIn(e.Fields)[0] }
 
-// numberIn answers the number of a member of an event's fields.
+// numberIn returns the number of a member of an event's fields.
 func numberIn(e *event.Event, member string) int {
 	_, rest, _ := strings.Cut(string(e.Fields), `"`+member+`":`)
 	digits, _, _ := strings.Cut(rest, ",")

@@ -1,41 +1,48 @@
-// Package simulation runs the real journal code in virtual time against a store behind a bad network, and checks the
-// invariants that design and protocol promise.
+// Package simulation runs the real journal, streams, schedules and task engine in virtual time against a store behind a bad
+// network, and checks the invariants of docs/invariants.md.
 //
-// One run is drawn from one seed: some processes, each with a journal and a clock of its own; writers, plain, once-only
-// and transactional, in all of them; followers, readers backward, takers of snapshots and sweepers; and the faults of
-// package faulty, a different mixture for each seed. The same seed is the same run. What everybody was told is compared
-// with what was committed, which an audit between network and store has seen:
+// A run is determined by its seed: some processes, each with a journal and a clock of its own; writers (plain, idempotent and
+// transactional), followers, readers of the newest events, takers of snapshots and sweepers in them; and the faults of package
+// faulty, in a different mixture for each seed. Two runs of one seed are identical. What each call returned is compared with
+// what was committed, which an audit between the network and the store records. A report begins with the name of the invariant:
 //
-//	I1   ids strictly rise with position
-//	I2   every follower sees exactly the journal after its start, whatever its limits and filters
-//	I3   acknowledged means present exactly once; a slot is written once
-//	I4   definitely refused means absent, with nothing else of that write applied
-//	I5   no id at or below a returned lastEventId or stamp is delivered later
-//	I6   torn if and only if the request's `after` is below the floor
-//	I10  a snapshot and the events after its stamp make the state at any later id
-//	     an item changed with events is the fold of its events, in the journal's order
-//	     a read sees what was acknowledged before it began; every reader reaches the end
+//	rising ids           ids strictly rise with their positions
+//	complete followers   a follower sees exactly the journal after its start, whatever its limits and filters
+//	acknowledged once    what was acknowledged is there exactly once, and a read that begins later sees it; a slot is written once
+//	refused is absent    what was definitely refused is absent, with everything else of that write; an item is the fold of its events
+//	nothing later        no id at or below a returned lastEventId or stamp is delivered later
+//	torn is true         a reader is torn if and only if the request's `after` is below the floor
+//	snapshot and events  a snapshot and the events after its stamp make the state at any later id
+//	liveness             after the faults have ended, every reader reaches the end, and every call succeeds
 //
-// RunStreams does the same for streams: I7, I8 and I9. RunSchedules lets several processes make the ticks of a schedule, most
-// often with one clock that is off: each tick is one task, and none is dropped that was not late.
+// RunStreams does the same for streams: "one producer", "dense sequences" and "ruled offsets". RunSchedules has several
+// processes make the ticks of a schedule, in most runs with one clock that is wrong ("tick"): each tick is one task, and none
+// is dropped, since none is late.
 //
-// The task engine is run in the same way, by producers, workers, operators and upkeep in several processes, or in one that
-// has the store to itself; every commit of a task is checked as it happens:
+// RunEngine runs the task engine with producers, workers, operators and upkeep, in several processes or in one that has the
+// store to itself. Every commit of a task is checked as it happens:
 //
-//	I11     each task is the fold of its events, and moves only as the table of its life says
-//	        what was acknowledged ends exactly once, in the processes that are there: nothing is stuck, nothing is left over
-//	        starts never exceed attempts; a lease that is over changes nothing; limits and unique keys hold at each commit
-//	        where one clock goes wrong by half a minute or a quarter of an hour, or the only one jumps, no lease is ended and no
-//	        task started before its time
-//	        each place of a limit is one lease's, at each commit, whoever is killed
-//	        a claim that begins after a rule starts nothing that it holds; an ordered queue is never overtaken
+//	task is its events  each task is the fold of its events, and moves only as the table of its life says
+//	once                a task ends once; under one idempotency key each response is the same
+//	stuck, leak         every task ends in the processes that are running, and leaves no item behind; each place of a limit that is
+//	                    taken is one lease's, at each commit, whichever process is killed
+//	starved, backlog    a claim starts a task that is ready behind others that are held; sweeps make up for lost notifications
+//	attempts            starts never exceed attempts
+//	lease, fence        a task is started only while it is queued, by one lease; its versions rise
+//	limit, unique       limits and unique keys hold at each commit
+//	rule, order         a claim that begins after a rule starts nothing that it holds; an ordered queue is never overtaken
+//	payload, sizes      a task is started with its payload; a value is refused as invalid if and only if it is
+//	busy                no call fails because the store throttles
+//	clock               with a clock that is wrong by half a minute or a quarter of an hour, or jumps where it is the only one, no
+//	                    lease is ended and no task started before its time
 //
-// TestLoadSpreads lets real workers run tasks of very different lengths on three instances, and compares the time that it
-// takes with what no schedule can beat.
+// TestLoadSpreads has real workers run tasks of very different lengths on three instances, and compares the time that it takes
+// with a lower bound.
 //
-// The mutants folder takes the protocol's rules out one by one; each removal must be caught.
+// The folder mutants removes the rules of docs/journal-protocol.md, and those of the task engine and of schedules, one by one;
+// each removal must be noticed.
 //
-//	go test ./tests/simulation -run Invariants -seeds 5000       many runs, some 80 a second
-//	go test ./tests/simulation -run Invariants -seed 17 -v       one run, with a trace of every call
-//	go test ./tests/simulation -run Mutants -v                   every rule missed once
+//	go test ./tests/simulation -run TestInvariants -seeds 5000     many runs, some 80 a second
+//	go test ./tests/simulation -run TestInvariants -seed 17 -v     one run, with a trace of every call
+//	go test ./tests/simulation -run TestMutants -v                 every rule removed once
 package simulation

@@ -15,7 +15,7 @@ import (
 	"github.com/millrace/millrace/shared/task"
 )
 
-// source is randomness drawn from a seed.
+// source is a random source with a seed.
 type source struct{ *rand.Rand }
 
 var sourceLock sync.Mutex
@@ -30,7 +30,7 @@ func (s *source) Read(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// request is one Enqueue, and what its sender was told.
+// request is one Enqueue, and what it returned.
 type request struct {
 	labels  []string // of its tasks
 	once    bool
@@ -38,13 +38,13 @@ type request struct {
 	answer  queue.Enqueued
 }
 
-// claimed is a lease that somebody was given.
+// claimed is a lease that a claim returned.
 type claimed struct {
 	lease queue.Lease
-	began time.Time // the claim
+	began time.Time // when the claim was called
 }
 
-// completed is a completion, and what its worker was told.
+// completed is a completion, and what it returned.
 type completed struct {
 	lease   queue.Lease
 	message string
@@ -53,13 +53,13 @@ type completed struct {
 	state   task.State
 }
 
-// actor has a home and luck of its own.
+// actor is a client of the engine, in one home, with a random source of its own.
 type actor struct {
 	run  *engineRun
 	home *home[*engine]
 	name string
 	luck *rand.Rand
-	turn int64 // no other actor has it
+	turn int64 // unique among the actors
 }
 
 func (r *engineRun) actor(name string, at int) *actor {
@@ -67,12 +67,12 @@ func (r *engineRun) actor(name string, at int) *actor {
 	return &actor{run: r, home: r.homes[at%len(r.homes)], name: name, luck: dice(r.plan.seed, name), turn: r.actors}
 }
 
-// rest pauses.
+// rest sleeps for a random time up to most.
 func (a *actor) rest(most time.Duration) {
 	time.Sleep(time.Duration(a.luck.Int64N(int64(most))) + time.Nanosecond)
 }
 
-// meet pauses, and now and then until a moment at which others come too.
+// meet sleeps as rest does, and sometimes until the next multiple of meeting, when other actors wake too.
 func (a *actor) meet(most time.Duration) {
 	a.rest(most)
 	if a.chance(35) {
@@ -82,18 +82,19 @@ func (a *actor) meet(most time.Duration) {
 	}
 }
 
-// part sees to it that those who were answered at one instant go on one after the other, in an order that is no accident.
+// part sleeps for a time that no other actor sleeps for, so that actors whose calls returned at one instant continue in an order
+// that the seed determines.
 func (a *actor) part() { time.Sleep(time.Duration(a.luck.Int64N(500)*turns + a.turn)) }
 
-// turns is more than there are actors.
+// turns exceeds the number of actors.
 const turns = 40
 
-// meeting is how often actors meet.
+// meeting is the interval at which actors meet.
 const meeting = 80 * time.Millisecond
 
 func (a *actor) chance(percent int) bool { return a.luck.IntN(100) < percent }
 
-// producer enqueues.
+// producer starts an actor that enqueues.
 func (r *engineRun) producer(name string, at int) {
 	a := r.actor(name, at)
 	r.busy.Go(func() {
@@ -112,7 +113,7 @@ func (a *actor) enqueue(n int) {
 	q := request{once: a.chance(20)}
 	burden := a.burden()
 	if burden == heavy && !q.once {
-		count = 2 * heavies // so many are too large for one write
+		count = 2 * heavies // together they are too large for one write
 	}
 	var news []queue.New
 	for i := range count {
@@ -165,7 +166,7 @@ func judge(e *engine, err error) Outcome {
 	}
 }
 
-// invent makes up a task. Those that may be asked for twice are the same each time.
+// invent returns a random task. With plain, it depends on the label only, so that it can be enqueued again.
 func (a *actor) invent(label string, plain bool) queue.New {
 	n := queue.New{Dialect: task.Job, Job: "/plain", Payload: []byte(`"` + label + `"`)}
 	if plain {
@@ -189,7 +190,7 @@ func (a *actor) invent(label string, plain bool) queue.New {
 	return n
 }
 
-// worker claims and runs until the producers have ended and nothing was there for a while.
+// worker starts an actor that claims and runs tasks until the producers have ended.
 func (r *engineRun) worker(name string, at int) {
 	a := r.actor(name, at)
 	r.upkeep.Go(func() {
@@ -200,7 +201,7 @@ func (r *engineRun) worker(name string, at int) {
 	})
 }
 
-// stormy is a worker that is woken at the same moments as others of its kind, within microseconds.
+// stormy starts a worker that wakes at the same moments as the others of its kind, within microseconds.
 func (r *engineRun) stormy(name string, at int) {
 	a := r.actor(name, at)
 	r.upkeep.Go(func() {
@@ -214,10 +215,10 @@ func (r *engineRun) stormy(name string, at int) {
 	})
 }
 
-// stormEvery is how often the stormy workers are woken.
+// stormEvery is the interval at which the stormy workers wake.
 const stormEvery = 300 * time.Millisecond
 
-// seldom uses a queue of its own, with pauses in which it may just have been forgotten.
+// seldom starts an actor that uses a queue of its own, with pauses about as long as the engine remembers a queue that is empty.
 func (r *engineRun) seldom(name string, at int) {
 	a := r.actor(name, at)
 	r.busy.Go(func() {
@@ -233,14 +234,14 @@ func (r *engineRun) seldom(name string, at int) {
 	})
 }
 
-// notBusy demands that nothing fails because the store was busy now and then.
+// notBusy reports a call that failed with ErrBusy: the engine must repeat what the store throttles.
 func (r *engineRun) notBusy(doing string, err error) {
 	if errors.Is(err, store.ErrBusy) {
 		r.report("busy", "%s: %v", doing, err)
 	}
 }
 
-// work claims and runs what it is given.
+// work claims up to max tasks and runs them.
 func (a *actor) work(max int) {
 	e := a.home.now()
 	for _, l := range a.claim(e, max) {
@@ -248,7 +249,7 @@ func (a *actor) work(max int) {
 	}
 }
 
-// claimer is somebody whose tasks a server runs, or an instance.
+// claimer returns a claimer that is an instance, or a worker of the server.
 func (a *actor) claimer() queue.Claimer {
 	if a.chance(30) {
 		return queue.Claimer{Instance: a.name + roomy, Capacity: room, Jobs: []string{"/far/*"}}
@@ -269,7 +270,7 @@ func (a *actor) claim(e *engine, max int) []queue.Lease {
 	return leases
 }
 
-// given records leases that a claim answered.
+// given checks and records the leases that a claim returned.
 func (r *engineRun) given(leases []queue.Lease, began time.Time, held map[string]int) {
 	now := r.rulesInForce()
 	for _, l := range leases {
@@ -286,7 +287,7 @@ func (r *engineRun) given(leases []queue.Lease, began time.Time, held map[string
 	}
 }
 
-// execute runs a task: well, badly, too long, or not at all.
+// execute runs a task: it succeeds, fails, takes too long, or is forgotten.
 func (a *actor) execute(e *engine, l queue.Lease) {
 	if a.chance(15) {
 		a.run.count("forgotten")
@@ -319,7 +320,7 @@ func (a *actor) execute(e *engine, l queue.Lease) {
 	a.complete(e, l, queue.Result{Outcome: outcome})
 }
 
-// remote is a worker apart from the processes, some of the time: it may be answered by another one each time.
+// remote returns e, or the engine of a random process: a worker behind a load balancer may reach another one with each call.
 func (a *actor) remote(e *engine) *engine {
 	if len(a.run.homes) == 1 || a.chance(70) {
 		return e
@@ -349,7 +350,7 @@ func (a *actor) complete(e *engine, l queue.Lease, result queue.Result) {
 	}
 	a.run.notBusy("complete", err)
 	a.run.verifyBurden("a completion", burden, e, err)
-	if errors.Is(err, queue.ErrInvalid) { // a worker says so
+	if errors.Is(err, queue.ErrInvalid) { // then the worker reports a failure without output
 		result.Outcome, result.Output = queue.Failed, nil
 		c.state, err = e.Complete(a.run.ctx, l.Token, result)
 		if a.part(); e.crashed() {
@@ -371,10 +372,10 @@ func (a *actor) complete(e *engine, l queue.Lease, result queue.Result) {
 	}
 }
 
-// ruled are the paths that operators hold.
+// ruled are the paths for which operators set rules.
 var ruled = []string{"/plain", "/few", "/fair/a"}
 
-// rulesInForce answers the paths that are surely held, each with the number of its latest change.
+// rulesInForce returns the paths that a rule surely holds, each with the number of its latest change.
 func (r *engineRun) rulesInForce() map[string]int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -387,7 +388,7 @@ func (r *engineRun) rulesInForce() map[string]int {
 	return held
 }
 
-// ruling notes that a rule is in force, or is about to be changed. Odd numbers are of rules in force.
+// ruling records that a path's rule is in force, or is about to change. The number of a path is odd while its rule is in force.
 func (r *engineRun) ruling(path string, inForce bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -396,7 +397,7 @@ func (r *engineRun) ruling(path string, inForce bool) {
 	}
 }
 
-// operator stops tasks, and sets and lifts rules.
+// operator starts an actor that stops tasks, and sets and lifts rules.
 func (r *engineRun) operator(name string, at int) {
 	a := r.actor(name, at)
 	r.busy.Go(func() {
@@ -441,7 +442,7 @@ func (a *actor) stop() {
 	a.run.note("%s: stop %s: %v %v", a.name, id, running, err)
 }
 
-// caretaker does the upkeep of one kind.
+// caretaker starts an actor that sweeps, or one that promotes due tasks and notifies workers of them.
 func (r *engineRun) caretaker(kind string, at int) {
 	a := r.actor(kind, at)
 	r.upkeep.Go(func() {

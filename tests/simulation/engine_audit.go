@@ -12,14 +12,14 @@ import (
 	"github.com/millrace/millrace/shared/task"
 )
 
-// change is one state of a task as it was committed.
+// moment is one state of a task as it was committed.
 type moment struct {
 	at      time.Time
 	version int64
 	task    task.Task
 }
 
-// ledger stands between the network and the store, and checks every commit of a task.
+// ledger is a store between the network and the real one; it checks every commit of a task.
 type ledger struct {
 	store.Store
 	report func(invariant, format string, args ...any)
@@ -27,7 +27,7 @@ type ledger struct {
 	times  timekeeper
 
 	mu    sync.Mutex
-	items map[store.Key]store.Item // of the table work, as they are
+	items map[store.Key]store.Item // of the table Work, as they are now
 	tasks map[string][]moment      // by UUID
 	order []string                 // UUIDs as they were first committed
 }
@@ -60,7 +60,7 @@ func (l *ledger) Write(ctx context.Context, w store.Write) error {
 	return nil
 }
 
-// look takes notice of an item as it is now; a repeated request may have changed nothing.
+// look records an item as it is now, and reports whether a task has changed; a repeated request may have changed nothing.
 func (l *ledger) look(ctx context.Context, key store.Key) (isTask bool) {
 	found, err := l.Store.Get(ctx, key)
 	if err != nil {
@@ -80,7 +80,7 @@ func (l *ledger) look(ctx context.Context, key store.Key) (isTask bool) {
 	}
 	var t task.Task
 	if err := json.Unmarshal(found[0].Value, &t); err != nil {
-		l.report("I11", "task %s cannot be read: %v", key.Sort, err)
+		l.report("task is its events", "task %s cannot be read: %v", key.Sort, err)
 	}
 	l.step(key.Sort, moment{time.Now(), found[0].Version, t})
 	return true
@@ -93,7 +93,7 @@ func (l *ledger) step(uuid string, now moment) {
 	if len(history) == 0 {
 		l.order = append(l.order, uuid)
 		if !now.task.State.Queued() || now.task.Attempt != 0 {
-			l.report("I11", "task %s begins as %s", uuid, now.task.State)
+			l.report("task is its events", "task %s begins as %s", uuid, now.task.State)
 		}
 		return
 	}
@@ -107,7 +107,7 @@ func (l *ledger) step(uuid string, now moment) {
 	case to.State == task.Running && (!from.State.Queued() || to.Attempt != from.Attempt+1):
 		l.report("lease", "task %s was started from %s, attempt %d after %d", uuid, from.State, to.Attempt, from.Attempt)
 	case to.State.Queued() && from.State.Queued():
-		l.report("I11", "task %s was changed while it was queued", uuid)
+		l.report("task is its events", "task %s was changed while it was queued", uuid)
 	case to.Attempts > 0 && to.Attempt > to.Attempts:
 		l.report("attempts", "task %s was started %d times, %d are allowed", uuid, to.Attempt, to.Attempts)
 	}
@@ -149,7 +149,7 @@ func (l *ledger) queuedThrough(uuid string, from, to time.Time) bool {
 	return queued
 }
 
-// unfinished answers the tasks that have not ended.
+// unfinished returns the tasks that have not ended.
 func (l *ledger) unfinished() []task.Task {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -162,7 +162,7 @@ func (l *ledger) unfinished() []task.Task {
 	return tasks
 }
 
-// remains answers the keys of items that exist only for unfinished tasks.
+// remains returns the keys of items that exist only for unfinished tasks.
 func (l *ledger) remains() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()

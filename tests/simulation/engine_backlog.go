@@ -13,17 +13,17 @@ import (
 	"github.com/millrace/millrace/shared/worker"
 )
 
-// mostSweeps are those in which a backlog without rings must be worked off.
+// mostSweeps is how many sweeps may be needed to work off a backlog of tasks whose notifications were lost.
 const mostSweeps = 2
 
-// ears are a bell whose rings are heard now and then.
+// ears is a notifier (bell) that counts notifications while it is open and loses them otherwise.
 type ears struct {
 	mu    sync.Mutex
 	open  bool
 	rings int
 }
 
-// listen begins to hear rings, or ends that, and returns how many were heard.
+// listen opens or closes the notifier, and returns how many notifications it has counted since the last call.
 func (e *ears) listen(open bool) (heard int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -32,7 +32,7 @@ func (e *ears) listen(open bool) (heard int) {
 	return heard
 }
 
-// Ring is lost, and says so, unless somebody listens.
+// Ring counts the notifications, or returns ErrUnavailable while the notifier is closed.
 func (e *ears) Ring(_ context.Context, rings ...bell.Ring) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -49,8 +49,8 @@ func (*ears) Ping(context.Context) error { return nil }
 // Close does nothing.
 func (*ears) Close() error { return nil }
 
-// backlog has tasks wait whose rings are lost, among what the run has left, with its rules in force. Then sweeps ring, of whose rings
-// one is heard, and those of the worker that it wakes: they must lead to all that there is to do.
+// backlog enqueues tasks whose notifications are lost, beside what the run has left, with its rules in force. A sweep that notifies
+// wakes one worker, and a worker that notifies wakes one more. After mostSweeps sweeps none of these tasks may wait.
 func (r *engineRun) backlog() {
 	if r.plan.backlog == 0 {
 		return
@@ -82,8 +82,8 @@ func (r *engineRun) backlog() {
 	r.count("backlogs")
 }
 
-// wake is an invocation of the function that hears the bell, and returns how often it rings for others. What the engine rings
-// for meanwhile is lost.
+// wake runs one invocation of the function that notifications trigger, and returns how many notifications it sends. Those that the
+// engine sends meanwhile are lost.
 func (a *actor) wake() (rung int) {
 	r, own := a.run, &ears{open: true}
 	e := r.homes[a.luck.IntN(len(r.homes))].now()

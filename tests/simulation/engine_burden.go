@@ -11,23 +11,23 @@ import (
 	"github.com/millrace/millrace/shared/store"
 )
 
-// burden is what a payload or an output is like that somebody gives.
+// burden is a kind of payload or output.
 type burden int
 
 const (
 	light  burden = iota
-	heavy         // as large as a value may be, and of characters that encoders like to spell in more bytes
-	larger        // a byte more
-	bad           // the store does not take it, although its limits allow it
+	heavy         // as large as a value may be, and of characters that encoders often escape
+	larger        // one byte more than is allowed
+	bad           // within the limits, and refused by the store
 )
 
 // heavies is about how many heavy values one write holds.
 const heavies = 10
 
-// distasteful is what the store does not take.
+// distasteful is the text that the store refuses.
 const distasteful = "distasteful"
 
-// burden draws one: a light one in general.
+// burden returns a random burden, most often light.
 func (a *actor) burden() burden {
 	switch n := a.luck.IntN(200); {
 	case n < 2:
@@ -57,7 +57,7 @@ func (b burden) on(value []byte) []byte {
 	}
 }
 
-// lines returns what a worker logs: nothing in general, or lines that take more in an item than they have bytes.
+// lines returns what a worker logs: most often nothing, otherwise lines whose encoding is longer than their text.
 func (a *actor) lines() []queue.Line {
 	if !a.chance(5) {
 		return nil
@@ -69,7 +69,7 @@ func (a *actor) lines() []queue.Line {
 	return lines
 }
 
-// distaste returns an error for what the store does not take.
+// distaste returns an error if a write contains what the store refuses.
 func distaste(w store.Write) error {
 	for i := range w.Ops {
 		if bytes.Contains(w.Ops[i].Item.Value, []byte(distasteful)) {
@@ -79,7 +79,7 @@ func distaste(w store.Write) error {
 	return nil
 }
 
-// verifyBurden demands that what is sound was not refused as invalid, and that what is not was not taken.
+// verifyBurden demands that a valid value was not refused as invalid, and that an invalid one was refused.
 func (r *engineRun) verifyBurden(what string, b burden, e *engine, err error) {
 	sound := b == light || b == heavy
 	switch {
@@ -95,7 +95,7 @@ func (r *engineRun) verifyBurden(what string, b burden, e *engine, err error) {
 	}
 }
 
-// verifyRefused demands of an answer to what the store does not take, when all is quiet, that it says so.
+// verifyRefused demands that err, of a call with a value that the store refuses after the faults have ended, is ErrInvalid.
 func (r *engineRun) verifyRefused(err error) {
 	if !errors.Is(err, queue.ErrInvalid) || errors.Is(err, journal.ErrUnavailable) {
 		r.report("sizes", "what the store does not take was answered %v when all is quiet, want %v", err, queue.ErrInvalid)

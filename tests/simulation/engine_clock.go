@@ -10,15 +10,15 @@ import (
 	"github.com/millrace/millrace/shared/task"
 )
 
-// wrong is a clock that goes wrong by much, in some runs: of one process among several, until the faults end, or of the only one, for
-// good. All other clocks of such a run are right, so that what is decided by time can be judged by it.
+// wrong is a clock that is off by much, in some runs: that of one process among several, until the faults end, or that of the only
+// process, until the end of the run. All other clocks of such a run are right, so that decisions by time can be checked.
 type wrong struct {
-	home string        // whose clock it is
-	by   time.Duration // 0: all clocks are as the plan's skew says
+	home string        // of the process whose clock it is
+	by   time.Duration // 0: no clock is off by more than the plan's skew
 	from time.Duration // since the run began
 }
 
-// drawWrong makes the clock of one run in five go wrong, with luck of its own: the others stay as they are.
+// drawWrong makes one clock wrong in one run of five. It has a random source of its own, so that other runs stay as they are.
 func drawWrong(p *enginePlan) {
 	d := dice(p.seed, "wrong clock")
 	if d.IntN(5) > 0 {
@@ -27,7 +27,7 @@ func drawWrong(p *enginePlan) {
 	by := []time.Duration{15 * time.Minute, 30 * time.Second, -30 * time.Second, -15 * time.Minute}
 	p.wrong = wrong{home: "p0", by: by[d.IntN(len(by))], from: time.Duration(d.IntN(1500)) * time.Millisecond}
 	p.skew = 0
-	if p.alone { // what a crash forgets of the clock is none of this
+	if p.alone { // without crashes: a restarted process does not know that its clock has jumped
 		p.wrong.by, p.faults.Crash = p.wrong.by.Abs(), 0
 		return
 	}
@@ -37,7 +37,7 @@ func drawWrong(p *enginePlan) {
 	}
 }
 
-// clockOf returns the clock of a process, and what compares it, where any clock of the run is wrong.
+// clockOf returns the clock of a process, and the watch that compares it, which is nil if no clock of the run is wrong.
 func (r *engineRun) clockOf(name string, right skewed, s store.Store) (now func() time.Time, watch *clock.Watch) {
 	w := r.plan.wrong
 	if w.by == 0 {
@@ -50,7 +50,7 @@ func (r *engineRun) clockOf(name string, right skewed, s store.Store) (now func(
 	return now, clock.Open(s, clock.Options{Now: now})
 }
 
-// nowBy returns the clock that a queue goes by: that of its watch, where it has one.
+// nowBy returns the clock that a queue uses: that of its watch, if it has one.
 func nowBy(now func() time.Time, watch *clock.Watch) func() time.Time {
 	if watch == nil {
 		return now
@@ -66,17 +66,17 @@ func (r *engineRun) wrongBy() time.Duration {
 	return r.plan.wrong.by
 }
 
-// timekeeper checks what is decided by time, in runs in which only one clock is wrong.
+// timekeeper checks decisions by time, in runs in which one clock is wrong.
 type timekeeper struct {
 	run   *engineRun
-	until map[string]time.Time // of leases, by token: until when they hold, as they were last written
+	until map[string]time.Time // the expiry of each lease as it was last written, by token
 }
 
-// off is by how much a process that knows its clock to be wrong may still differ, for what it does by the store's time: the store's date
-// may be so old, and an answer takes a while.
+// off is how much a process that uses the store's time instead of its own clock may still be off: the store's date may be that old,
+// and its response takes time.
 const off = 3 * time.Second
 
-// lease notes a lease that was written: it holds about for its length from now, where that has changed.
+// lease records a lease that was written, and demands that an expiry that has changed is at most off away from now.
 func (k *timekeeper) lease(token string, expires time.Time) {
 	if k.run.plan.wrong.by == 0 {
 		return
@@ -85,7 +85,7 @@ func (k *timekeeper) lease(token string, expires time.Time) {
 		expires = expires.Add(-k.run.plan.wrong.by)
 	}
 	if expires.Equal(k.until[token]) {
-		return // a request to stop leaves it as it is, be it over
+		return // a request to stop does not change the expiry, even of a lease that is over
 	}
 	if left := time.Until(expires); left.Abs() > off {
 		k.run.report("clock", "the lease %s was written to end %v from now", token, left)
@@ -93,7 +93,7 @@ func (k *timekeeper) lease(token string, expires time.Time) {
 	k.until[token] = expires
 }
 
-// expiryOf returns until when a lease's item says that it holds.
+// expiryOf returns the expiry in a lease's item.
 func expiryOf(item *store.Item) time.Time {
 	var lease struct {
 		Expires int64 `json:"x"`

@@ -8,7 +8,7 @@ import (
 	"github.com/millrace/millrace/shared/task"
 )
 
-// checkLimits counts what runs.
+// checkLimits demands that no more tasks run than each limit allows.
 func (l *ledger) checkLimits() {
 	running := map[string]int{}
 	for _, uuid := range l.order {
@@ -26,7 +26,7 @@ func (l *ledger) checkLimits() {
 	}
 }
 
-// runs counts one more that runs under a limit; 0: there is none.
+// runs counts one more task that runs under a limit; a limit of 0 is none.
 func (l *ledger) runs(running map[string]int, kind, name string, limit int) {
 	running[kind+name]++
 	switch n := running[kind+name]; {
@@ -38,8 +38,8 @@ func (l *ledger) runs(running map[string]int, kind, name string, limit int) {
 	}
 }
 
-// checkPlaces demands that each place of a limit that is taken is one that a lease has, and each lease's place is taken: none
-// is lost, whoever dies between any two calls.
+// checkPlaces demands that each place of a limit that is taken belongs to a lease, and that each lease's places are taken,
+// whichever process dies between any two calls.
 func (l *ledger) checkPlaces() {
 	taken, wanted := 0, 0
 	for key, item := range l.items {
@@ -64,7 +64,7 @@ func (l *ledger) checkPlaces() {
 	}
 }
 
-// holds reports whether there is a lease of that token.
+// holds reports whether a lease with that token exists.
 func (l *ledger) holds(token string) bool {
 	_, there := l.items[store.Key{Table: store.Work, Partition: "lease/" + token[len(token)-1:], Sort: token}]
 	return there

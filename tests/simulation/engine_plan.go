@@ -13,38 +13,38 @@ import (
 const (
 	leaseLength = 600 * time.Millisecond
 	retryDelay  = 120 * time.Millisecond
-	longestWait = 2 * time.Second // that a task is asked to be delayed
-	quiet       = 2 * time.Second // after which an empty line is forgotten: longer than clocks differ and a write takes, together
+	longestWait = 2 * time.Second // the longest delay of a task
+	quiet       = 2 * time.Second // after which an empty line is forgotten: more than clock skew and the time of a write together
 )
 
-// enginePlan is what a seed decides about a run of the task engine.
+// enginePlan is what a seed determines about a run of the task engine.
 type enginePlan struct {
 	seed      uint64
-	alone     bool // one process that has the store to itself
+	alone     bool // one process, whose store no other process can reach
 	processes int
 	requests  int           // per producer
-	think     time.Duration // anybody's longest pause
+	think     time.Duration // an actor's longest pause
 	skew      time.Duration // of clocks, either way
 	rules     bool          // operators pause and block
-	storm     int           // workers that are woken at the same moments, besides the others
-	seldom    bool          // somebody uses a queue about as often as it is forgotten
-	heap      bool          // in the end, many tasks are paused before one that is not
-	backlog   int           // tasks that wait in the end and whose rings are lost
-	awake     time.Duration // how long a worker may run that is woken for them
+	storm     int           // how many more workers wake at the same moments
+	seldom    bool          // an actor uses a queue about as often as it is forgotten
+	heap      bool          // in the end, many paused tasks lie before one that is not paused
+	backlog   int           // how many tasks wait in the end whose notifications were lost
+	awake     time.Duration // how long an invocation that is woken for them may run
 	wrong     wrong
 	faults    faulty.Faults
 	timing    journal.Timing
 }
 
-// drawEngine decides everything.
+// drawEngine returns the plan of a seed.
 func drawEngine(seed uint64) enginePlan {
 	p := drawFaults(seed)
 	drawWrong(&p)
 	return p
 }
 
-// drawFaults decides each kind of fault on its own, as draw does. A process that has the store to itself has no network:
-// its requests fail, and it dies, but none lands late.
+// drawFaults draws each kind of fault independently, as draw does. A process that has the store to itself has no network: its
+// requests fail and it crashes, but no request is applied late.
 func drawFaults(seed uint64) enginePlan {
 	d := dice(seed, "engine")
 	some := func(most float64) float64 {
@@ -94,16 +94,16 @@ func drawFaults(seed uint64) enginePlan {
 	return p
 }
 
-// declared is the set of definitions of every run: one queue of each policy, two with a limit. Instances have a share in two of them.
+// declared is the set of definitions of every run: one queue of each policy, two with MaxParallel. Instances run jobs of two queues.
 type declared struct{ set *definition.Set }
 
-// Current answers it.
+// Current returns the set.
 func (d declared) Current(context.Context) (*definition.Set, error) { return d.set, nil }
 
-// limits of the queues that have one.
+// limits are those of the queues that have one.
 var limits = map[string]int{"strict": 1, "few": 2, "fair": 3}
 
-// roomy ends the names of instances that run so many tasks at once.
+// roomy ends the names of instances that run at most room tasks at once.
 const (
 	roomy = "@instance"
 	room  = 2

@@ -18,13 +18,13 @@ import (
 	"github.com/millrace/millrace/shared/store/memory"
 )
 
-// EngineReport is what a run of the task engine found, and how much happened in it.
+// EngineReport is the result of a run of the task engine: violations, and how much happened.
 type EngineReport struct {
 	Violations []Violation
 	Tasks      int
 	Happened   map[string]int
 	Lines      int
-	Digest     uint64 // of the trace: the same seed has the same
+	Digest     uint64 // of the trace; it depends on the seed only
 }
 
 // engineRun is one simulated deployment of the task engine.
@@ -36,7 +36,7 @@ type engineRun struct {
 	ledger  *ledger
 	service *faulty.Service
 	homes   []*home[*engine]
-	actors  int64 // so far
+	actors  int64 // how many were made so far
 	set     declared
 	ears    ears
 
@@ -44,7 +44,7 @@ type engineRun struct {
 
 	mu         sync.Mutex
 	calm       bool // the faults have ended
-	over       bool // the producers have
+	over       bool // the producers have ended
 	held       map[string]int
 	requests   []request
 	claimed    []claimed
@@ -55,7 +55,7 @@ type engineRun struct {
 	digest     uint64
 }
 
-// RunEngine plays the run of a seed. The trace, if not nil, is told of every step of every request.
+// RunEngine runs the task engine with the plan of a seed. The trace, if not nil, is called for every step of every request.
 func RunEngine(t *testing.T, seed uint64, trace func(string)) EngineReport {
 	t.Helper()
 	var report EngineReport
@@ -124,7 +124,7 @@ func (r *engineRun) is(flag *bool) bool {
 	return *flag
 }
 
-// count counts what happened.
+// count counts one more occurrence of what.
 func (r *engineRun) count(what string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -156,17 +156,17 @@ func (r *engineRun) report(invariant, format string, args ...any) {
 	}
 }
 
-// engine is one life: a line to the store, a journal, and a queue.
+// engine is one process between its start and its crash: a connection to the store, a journal, and a queue.
 type engine struct {
 	*queue.Queue
 	wire
 	journal *journal.Journal
 }
 
-// Close ends both, the queue first.
+// Close closes the queue, then the journal.
 func (e *engine) Close() error { return errors.Join(e.Queue.Close(), e.journal.Close()) }
 
-// home answers one of the run's homes.
+// home returns a home of that name, which starts engines.
 func (r *engineRun) home(name string) *home[*engine] {
 	return &home[*engine]{name: name, group: &r.group, start: func(name string) *engine {
 		line := r.service.Process(name)
@@ -177,13 +177,13 @@ func (r *engineRun) home(name string) *home[*engine] {
 	}}
 }
 
-// private is a line to a store that nobody else can reach.
+// private is a connection to a store that no other process can reach.
 type private struct{ *faulty.Store }
 
-// Exclusive answers true.
+// Exclusive returns true.
 func (private) Exclusive() bool { return true }
 
-// open starts an engine over a line.
+// open starts an engine over a connection.
 func (r *engineRun) open(line *faulty.Store, name string) *engine {
 	c := skewed{seed: r.plan.seed, name: name, skew: r.plan.skew, began: r.began}
 	if r.plan.alone {

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestTaskInvariants runs the task engine in virtual time; see the package's doc for what must hold. With CI=true it is over a
-// million steps: calls of the store, and what comes of them.
+// TestTaskInvariants runs the task engine in virtual time; the package comment lists what must hold. With CI=true it takes more
+// than a million steps: calls of the store and what becomes of them.
 func TestTaskInvariants(t *testing.T) {
 	if *oneSeed != 0 {
 		playEngine(t, *oneSeed, func(line string) { t.Log(line) })
@@ -30,7 +30,7 @@ func TestTaskInvariants(t *testing.T) {
 	}
 }
 
-// playEngine runs a seed. One that violates an invariant is run again for its trace, which is the same.
+// playEngine runs a seed. If it violates an invariant it is run again, identically, for its trace.
 func playEngine(t *testing.T, seed uint64, trace func(string)) EngineReport {
 	t.Helper()
 	report := RunEngine(t, seed, trace)
@@ -58,7 +58,7 @@ func TestSameSeedIsSameRunOfTasks(t *testing.T) {
 	}
 }
 
-// TestRunsOfTasksAreBusy keeps the simulation from growing idle unnoticed.
+// TestRunsOfTasksAreBusy fails if little happens in the runs.
 func TestRunsOfTasksAreBusy(t *testing.T) {
 	const runs = 50
 	happened := map[string]int{}

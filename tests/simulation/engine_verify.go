@@ -13,8 +13,8 @@ import (
 	"github.com/millrace/millrace/shared/task"
 )
 
-// drain lifts every rule and runs every task to its end, in the processes that are there: what they believe of the store
-// must be true.
+// drain lifts every rule and runs every task to its end, in the processes that are still running, so that a wrong cache
+// shows.
 func (r *engineRun) drain() {
 	a := r.actor("drain", 0)
 	for _, path := range ruled {
@@ -49,7 +49,7 @@ func (r *engineRun) drain() {
 	}
 }
 
-// heap pauses many tasks, the first of a queue, and demands that one claim starts the last of it all the same.
+// heap pauses many tasks at the head of a queue, and demands that one claim starts the task behind them.
 func (r *engineRun) heap(a *actor) {
 	e := a.home.now()
 	demand := func(err error) {
@@ -82,7 +82,7 @@ func (r *engineRun) heap(a *actor) {
 	demand(e.SetRule(r.ctx, "/heap", queue.Pause, false))
 }
 
-// runAll runs whatever can be claimed.
+// runAll claims and completes tasks until a claim returns none.
 func (r *engineRun) runAll(e *engine) {
 	for {
 		began, held := time.Now(), r.rulesInForce()
@@ -108,21 +108,21 @@ func (r *engineRun) runAll(e *engine) {
 	}
 }
 
-// verify compares what everybody was told with what was committed.
+// verify compares what each call returned with what was committed.
 func (r *engineRun) verify() {
 	r.verifyRequests()
 	r.verifyLeases()
 	r.verifyFold()
 }
 
-// labelled tasks, by the label in their payload.
+// byLabel returns the UUIDs of all tasks by the label in their payload.
 func (r *engineRun) byLabel() map[string][]string {
 	found := map[string][]string{}
 	for _, uuid := range r.ledger.order {
 		t := &r.ledger.tasks[uuid][0].task
 		label := string(t.Payload)
 		if t.Apart > 0 {
-			label = "" // kept apart: told apart by its id alone
+			label = "" // its payload is an item of its own; only the id identifies it
 		}
 		label = strings.Trim(label, `"`)
 		found[label] = append(found[label], uuid)
@@ -134,7 +134,7 @@ func (r *engineRun) verifyRequests() {
 	labels := r.byLabel()
 	for label, uuids := range labels {
 		if label != "" && !strings.HasPrefix(label, "once") && len(uuids) > 1 {
-			r.report("I3", "%s was enqueued %d times", label, len(uuids))
+			r.report("acknowledged once", "%s was enqueued %d times", label, len(uuids))
 		}
 	}
 	answers := map[string]string{}
@@ -142,7 +142,7 @@ func (r *engineRun) verifyRequests() {
 		if q.outcome == Refused && !q.once {
 			for _, label := range q.labels {
 				if len(labels[label]) > 0 {
-					r.report("I4", "%s was refused and is there", label)
+					r.report("refused is absent", "%s was refused and is there", label)
 				}
 			}
 		}
@@ -163,12 +163,12 @@ func (r *engineRun) verifyRequests() {
 	}
 }
 
-// verifyAnswer checks that what was acknowledged is there, and answers the ids.
+// verifyAnswer checks that acknowledged tasks are there, and returns their ids.
 func (r *engineRun) verifyAnswer(tasks []queue.Added) (ids []string) {
 	for _, added := range tasks {
 		ids = append(ids, string(added.Task.ID))
 		if len(r.ledger.tasks[added.Task.ID.UUID()]) == 0 {
-			r.report("I3", "task %s was acknowledged and is not there", added.Task.ID)
+			r.report("acknowledged once", "task %s was acknowledged and is not there", added.Task.ID)
 		}
 		if added.Existing {
 			r.count("existing")
@@ -200,17 +200,17 @@ func (r *engineRun) verifyLeases() {
 	for _, c := range r.completed {
 		applied := slices.ContainsFunc(r.ledger.tasks[c.lease.Task.ID.UUID()], func(m moment) bool { return m.task.Message == c.message })
 		if c.known && !applied && c.state != task.Succeeded {
-			r.report("I3", "the end of %s was acknowledged and is not there", c.lease.Task.ID)
+			r.report("acknowledged once", "the end of %s was acknowledged and is not there", c.lease.Task.ID)
 		}
 		if c.refused && applied {
-			r.report("I4", "the end of %s was refused and is there", c.lease.Task.ID)
+			r.report("refused is absent", "the end of %s was refused and is there", c.lease.Task.ID)
 		}
 	}
 }
 
 // verifyOrder demands that no older task of an ordered queue was ready throughout the claim of a younger one.
 func (r *engineRun) verifyOrder(c claimed, started time.Time) {
-	visible := c.began.Add(-r.plan.faults.Apart) // a write is whole for everybody only then
+	visible := c.began.Add(-r.plan.faults.Apart) // all readers see a write as a whole only after that time
 	for _, uuid := range r.ledger.order {
 		t := &r.ledger.tasks[uuid][0].task
 		if t.Queue == "strict" && uuid < c.lease.Task.ID.UUID() && r.ledger.queuedThrough(uuid, visible, started) {
@@ -219,7 +219,7 @@ func (r *engineRun) verifyOrder(c claimed, started time.Time) {
 	}
 }
 
-// verifyFold demands that each task is the fold of its events (I11).
+// verifyFold checks "task is its events": each task is the fold of its events.
 func (r *engineRun) verifyFold() {
 	line := r.service.Process("reader")
 	line.Settle()
@@ -253,12 +253,12 @@ func (r *engineRun) verifyFold() {
 			committed = append(committed, s)
 		}
 		if want := withEnds(committed); !slices.Equal(folded[uuid], want) {
-			r.report("I11", "task %s was %v, and its events say %v", uuid, want, folded[uuid])
+			r.report("task is its events", "task %s was %v, and its events say %v", uuid, want, folded[uuid])
 		}
 	}
 }
 
-// stateAfter answers the state that an event tells of; queued is told as ready.
+// stateAfter returns the state after an event; any state in which a task is queued is returned as Ready.
 func stateAfter(e *event.Event) task.State {
 	switch e.Type {
 	case "TaskStarted":
@@ -267,12 +267,12 @@ func stateAfter(e *event.Event) task.State {
 		_, rest, _ := strings.Cut(string(e.Fields), `"state":"`)
 		state, _, _ := strings.Cut(rest, `"`)
 		return task.State(state)
-	default: // added, or an attempt has ended
+	default: // TaskAdded, or the end of an attempt
 		return task.Ready
 	}
 }
 
-// withEnds adds the end of the last attempt, which has an event of its own before that of the task's.
+// withEnds adds the end of the last attempt, which has an event of its own before that of the task's end.
 func withEnds(states []task.State) []task.State {
 	var all []task.State
 	for i, s := range states {

@@ -8,11 +8,11 @@ import (
 	"github.com/millrace/millrace/shared/store/faulty"
 )
 
-// home is a place where processes live, one after the other: when one crashes the next is started a little later.
+// home runs processes one after the other: when one crashes, the next is started a little later.
 type home[L life] struct {
 	name  string
 	start func(name string) L
-	group *sync.WaitGroup // of what goes on when nobody waits for it any more
+	group *sync.WaitGroup // of the closing of earlier processes
 
 	mu      sync.Mutex
 	lives   int
@@ -29,7 +29,7 @@ type life interface {
 // restart is how long it takes to start a process after a crash.
 const restart = 50 * time.Millisecond
 
-// now answers the process that lives here now, after the time it takes to start a new one if need be.
+// now returns the running process. If it has crashed, now waits for the time of a restart and starts a new one.
 func (h *home[L]) now() L {
 	h.mu.Lock()
 	crashed := h.lives > 0 && h.current.crashed()
@@ -47,7 +47,7 @@ func (h *home[L]) now() L {
 	return h.current
 }
 
-// close ends the current life without waiting for what it still does.
+// close closes the current process, without waiting for it.
 func (h *home[L]) close() {
 	if h.lives == 0 {
 		return
@@ -64,7 +64,7 @@ func (h *home[L]) settle() {
 	}
 }
 
-// wire is a process's line to the store, whose end is its crash.
+// wire is a process's connection to the store; the end of the connection is the crash of the process.
 type wire struct{ line *faulty.Store }
 
 func (w wire) crashed() bool {

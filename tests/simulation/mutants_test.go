@@ -13,18 +13,18 @@ import (
 	"testing"
 )
 
-// mutant is the product with one of the protocol's rules taken out. Its file says which rule, what is to be seen, and how
-// the code is changed:
+// mutant is the product without one rule. Its file says which rule, named as in docs/journal-protocol.md if it stands there,
+// within how many seeds the simulation must notice, and how the code is changed:
 //
-//	rule: fill by the same conditional put (T6)
+//	rule: fill: a hole is filled by the same conditional put as an event
 //	seeds: 500
 //	@@ shared/journal/slots.go
 //	 lines that stay
 //	-lines that go
 //	+lines that come
 //
-// The lines that stay or go must stand in the file exactly once. seeds is how many it may take to catch the mutant;
-// 1000 where it is not said.
+// The lines that stay or go must stand in the file exactly once. seeds is how many runs it may take to catch the mutant,
+// 1000 by default.
 type mutant struct {
 	rule  string
 	seeds int
@@ -118,7 +118,7 @@ func (m mutant) overlay(dir string) (string, error) {
 	return file, os.WriteFile(file, encoded, 0o600)
 }
 
-// violation is the line by which a child tells what it caught.
+// violation is the line that reports a violation.
 var violation = regexp.MustCompile(`seed (\d+) violates (.*)`)
 
 // TestMutants takes out each of the journal's rules in turn, and demands that the simulation notices.
@@ -127,8 +127,8 @@ func TestMutants(t *testing.T) { testMutants(t, "mutants", "TestInvariants") }
 // TestMutantsOfTasks does the same for the task engine.
 func TestMutantsOfTasks(t *testing.T) { testMutants(t, "mutants/queue", "TestTaskInvariants") }
 
-// testMutants plays the product as it is first, where the test itself plays fewer seeds: a mutant is caught only by what the
-// product does not do.
+// testMutants first runs the unchanged product, if the test itself runs fewer seeds: a violation shows that a mutant is caught
+// only if the product does not have it.
 func testMutants(t *testing.T, folder, test string) {
 	if testing.Short() {
 		t.Skip("builds the simulation once for each rule")
@@ -158,7 +158,7 @@ func testMutants(t *testing.T, folder, test string) {
 	}
 }
 
-// demandRight plays the product with every rule in place, and ends the test unless all invariants hold.
+// demandRight runs the product with every rule in place, and ends the test unless all invariants hold.
 func demandRight(t *testing.T, test string, seeds int) {
 	t.Helper()
 	if output, err := playSeeds(t, mutant{}, test, seeds); err != nil {
@@ -176,7 +176,7 @@ func (m mutant) demandCaught(t *testing.T, test string) {
 	t.Logf("without the rule %q, seed %s violates %.200s", m.rule, caught[1], caught[2])
 }
 
-// playSeeds builds the simulation over the mutant, and plays a test of it.
+// playSeeds builds the simulation with the mutant's changes, and runs one of its tests.
 func playSeeds(t *testing.T, m mutant, test string, seeds int) (output []byte, err error) {
 	t.Helper()
 	dir := t.TempDir()

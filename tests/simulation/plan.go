@@ -20,7 +20,7 @@ const (
 	longestFreeze = 3500 * time.Millisecond
 )
 
-// plan is what a seed decides about a run as a whole.
+// plan is what a seed determines about a run of the journal.
 type plan struct {
 	seed      uint64
 	processes int
@@ -34,8 +34,8 @@ type plan struct {
 	timing    journal.Timing
 }
 
-// draw decides each kind of fault on its own: a run in which only some of them happen, but often, finds what a mixture
-// of all hides.
+// draw draws each kind of fault independently: a run in which only some of them happen, but often, finds what a mixture of all
+// hides.
 func draw(seed uint64) plan {
 	d := dice(seed, "plan")
 	some := func(most float64) float64 {
@@ -72,14 +72,14 @@ func draw(seed uint64) plan {
 	return p
 }
 
-// dice answers an actor's own source of luck.
+// dice returns the random source of an actor.
 func dice(seed uint64, name string) *rand.Rand {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(name))
 	return rand.New(rand.NewPCG(seed, h.Sum64()))
 }
 
-// jitter answers a process's own source of pauses.
+// jitter returns the random pauses of a process.
 func jitter(seed uint64, name string) func(time.Duration) time.Duration {
 	var mu sync.Mutex
 	d := dice(seed, name)
@@ -90,7 +90,7 @@ func jitter(seed uint64, name string) func(time.Duration) time.Duration {
 	}
 }
 
-// skewed is a process's wall clock: off by a skew that changes now and then, also backwards.
+// skewed is a process's wall clock, off by a skew that changes every 700 ms, also backwards.
 type skewed struct {
 	seed  uint64
 	name  string

@@ -5,14 +5,14 @@ import (
 	"github.com/millrace/millrace/shared/store/faulty"
 )
 
-// process is one life: a line to the store, and a journal.
+// process is one process between its start and its crash: a connection to the store, and a journal.
 type process struct {
 	*journal.Journal
 	wire
 	options journal.Options
 }
 
-// home answers one of the run's homes.
+// home returns a home of that name, which starts processes.
 func (r *run) home(name string) *home[*process] {
 	return &home[*process]{name: name, group: &r.group, start: func(name string) *process {
 		line := r.service.Process(name)
@@ -23,7 +23,7 @@ func (r *run) home(name string) *home[*process] {
 	}}
 }
 
-// open starts a process over a line.
+// open starts a process over a connection.
 func (r *run) open(line *faulty.Store, name string) *process {
 	c := skewed{seed: r.plan.seed, name: name, skew: r.plan.skew, began: r.began}
 	o := journal.Options{
@@ -34,7 +34,7 @@ func (r *run) open(line *faulty.Store, name string) *process {
 	return &process{Journal: journal.Open(line, o), wire: wire{line}, options: o}
 }
 
-// stateless opens a journal of its own for one request, as a function that was just started does.
+// stateless returns a process with a new journal for one request, as in a function that was just started.
 func (p *process) stateless() *process {
 	return &process{Journal: journal.Open(p.line, p.options), wire: p.wire, options: p.options}
 }

@@ -12,11 +12,11 @@ import (
 
 // habit is how a reader reads.
 type habit struct {
-	path      string        // only events about it; empty: all
+	path      string        // only events with this path; empty: all
 	limit     int           // of each request
-	pause     time.Duration // longest, between requests
-	stateless bool          // a process of its own for each request
-	stream    bool          // by Follow
+	pause     time.Duration // the longest between two requests
+	stateless bool          // with a new journal for each request
+	stream    bool          // with Follow instead of ReadAfter
 }
 
 func (h habit) match() func(*event.Event) bool {
@@ -26,7 +26,7 @@ func (h habit) match() func(*event.Event) bool {
 	return func(e *event.Event) bool { return e.Key.Path == h.path }
 }
 
-// segment is one answer to a reader.
+// segment is one response to a reader.
 type segment struct {
 	reader string
 	habit  habit
@@ -81,16 +81,16 @@ func (rd *reader) request() {
 		return
 	}
 	if rd.take(answer, err, began) && rd.habit.limit == 0 && answer.LastEventID < acked {
-		rd.run.report("I3", "reader %s was told of nothing after %d when %d was acknowledged", rd.name, answer.LastEventID, acked)
+		rd.run.report("acknowledged once", "reader %s was told of nothing after %d when %d was acknowledged", rd.name, answer.LastEventID, acked)
 	}
 }
 
-// take records an answer, and answers false if it was torn or an error.
+// take checks and records a response, and returns false if it was torn or an error.
 func (rd *reader) take(a journal.Answer, err error, began time.Time) bool {
 	rd.run.note("reader %s after %d: %d events to %d, torn %v, %v", rd.name, rd.cursor, len(a.Events), a.LastEventID, a.Torn, err)
 	if err != nil {
 		if errors.Is(err, journal.ErrDamaged) {
-			rd.run.report("I2", "reader %s: %v", rd.name, err)
+			rd.run.report("complete followers", "reader %s: %v", rd.name, err)
 		}
 		time.Sleep(time.Duration(rd.luck.Int64N(int64(20 * time.Millisecond))))
 		return false
@@ -99,23 +99,23 @@ func (rd *reader) take(a journal.Answer, err error, began time.Time) bool {
 	if a.Torn {
 		rd.run.tore()
 		if rd.cursor >= now.id {
-			rd.run.report("I6", "reader %s is torn at %d, the floor is %d", rd.name, rd.cursor, now.id)
+			rd.run.report("torn is true", "reader %s is torn at %d, the floor is %d", rd.name, rd.cursor, now.id)
 		}
 		rd.restart()
 		return false
 	}
 	if rd.cursor < before.id {
-		rd.run.report("I6", "reader %s is not torn at %d, the floor was %d", rd.name, rd.cursor, before.id)
+		rd.run.report("torn is true", "reader %s is not torn at %d, the floor was %d", rd.name, rd.cursor, before.id)
 	}
 	if a.LastEventID < rd.cursor {
-		rd.run.report("I5", "reader %s went back from %d to %d", rd.name, rd.cursor, a.LastEventID)
+		rd.run.report("nothing later", "reader %s went back from %d to %d", rd.name, rd.cursor, a.LastEventID)
 	}
 	rd.run.delivered(segment{reader: rd.name, habit: rd.habit, after: rd.cursor, answer: a})
 	rd.cursor = a.LastEventID
 	return true
 }
 
-// restart begins anew behind a snapshot.
+// restart continues after a snapshot.
 func (rd *reader) restart() {
 	p := rd.home.now()
 	if stamp, ok := rd.run.snapshot(p); ok {
@@ -123,7 +123,7 @@ func (rd *reader) restart() {
 	}
 }
 
-// follow reads some answers of a stream, then breaks it off.
+// follow reads up to 20 responses of Follow, then stops.
 func (rd *reader) follow(p *process, request journal.Request) {
 	began, answers := time.Now(), 1+rd.luck.IntN(20)
 	for a, err := range p.Follow(rd.run.ctx, request, 50*time.Millisecond) {
@@ -133,11 +133,11 @@ func (rd *reader) follow(p *process, request journal.Request) {
 		if answers--; !rd.take(a, err, began) || answers == 0 || rd.run.finished(rd.cursor) {
 			return
 		}
-		began = time.Time{} // the floor may pass a reader that goes on in front of it
+		began = time.Time{} // while Follow runs, the floor may pass the cursor
 	}
 }
 
-// backward reads the newest events now and then.
+// backward starts a reader that reads the newest events from time to time.
 func (r *run) backward(name string, at int, h habit) {
 	luck := dice(r.plan.seed, name)
 	place := r.homes[at%len(r.homes)]
@@ -150,7 +150,7 @@ func (r *run) backward(name string, at int, h habit) {
 				continue
 			}
 			if answer.LastEventID < acked {
-				r.report("I3", "%s began after %d was acknowledged and ended at %d", name, acked, answer.LastEventID)
+				r.report("acknowledged once", "%s began after %d was acknowledged and ended at %d", name, acked, answer.LastEventID)
 			}
 			slices.Reverse(answer.Events)
 			r.looked(glance{name: name, habit: h, answer: answer, floor: r.audit.floorAt(time.Now())})
@@ -158,10 +158,10 @@ func (r *run) backward(name string, at int, h habit) {
 	})
 }
 
-// glance is an answer to a reader backward, turned round.
+// glance is a response to a reader of the newest events, in ascending order.
 type glance struct {
 	name   string
 	habit  habit
 	answer journal.Answer
-	floor  floor // when the answer was there
+	floor  floor // when the response had arrived
 }

@@ -21,10 +21,10 @@ type Violation struct {
 	What      string
 }
 
-// String answers both on one line.
+// String returns both on one line.
 func (v Violation) String() string { return v.Invariant + ": " + v.What }
 
-// Report is what a run found, and how much happened in it.
+// Report is the result of a run: violations, and how much happened.
 type Report struct {
 	Violations []Violation
 	Events     int // on the journal in the end
@@ -35,16 +35,16 @@ type Report struct {
 	Floors     int    // moves of the floor
 	Crashes    int    // of processes
 	Lines      int    // of the trace
-	Digest     uint64 // of the trace: the same seed has the same
+	Digest     uint64 // of the trace; it depends on the seed only
 }
 
-// maxViolations ends the collection: what follows a first violation is mostly its consequence.
+// maxViolations is how many violations are kept: later ones are mostly consequences of the first.
 const maxViolations = 10
 
-// settling is how long a request that is under way can still land after the faults have ended.
+// settling is how long a request that is under way can still be applied after the faults have ended.
 const settling = signatureLife + 100*time.Millisecond
 
-// patience is how long readers have to reach the end once all is quiet.
+// patience is how long readers may take to reach the end after the faults have ended.
 const patience = 3 * time.Second
 
 // run is one simulated deployment.
@@ -75,7 +75,7 @@ type run struct {
 	digest     uint64
 }
 
-// Run plays the run of a seed. The trace, if not nil, is told of every step of every request.
+// Run runs the journal with the plan of a seed. The trace, if not nil, is called for every step of every request.
 func Run(t *testing.T, seed uint64, trace func(string)) Report {
 	t.Helper()
 	var report Report
@@ -91,7 +91,7 @@ func Run(t *testing.T, seed uint64, trace func(string)) Report {
 	return report
 }
 
-// sum answers what the run came to.
+// sum returns the result of the run.
 func (r *run) sum() Report {
 	report := Report{
 		Violations: r.violations, Events: len(r.audit.labels), Voids: r.audit.voids, Outcomes: map[Outcome]int{},
@@ -106,7 +106,7 @@ func (r *run) sum() Report {
 	return report
 }
 
-// step counts requests and traces what happens to them.
+// step traces a step of a request.
 func (r *run) step(s faulty.Step) {
 	r.note("%-5s %-44s %s %v", s.Process, s.Call, s.What, s.Err)
 }
@@ -144,7 +144,7 @@ func (r *run) play() {
 	r.verify()
 }
 
-// populate starts everybody.
+// populate starts all writers, readers, sweepers and takers of snapshots.
 func (r *run) populate() {
 	r.writer("w0", 0, plain)
 	r.writer("w1", 1, plain)
@@ -165,7 +165,7 @@ func (r *run) populate() {
 	r.collector("snap", 3)
 }
 
-// settle ends the faults, and waits for what is still under way.
+// settle ends the faults, and waits for requests that are under way.
 func (r *run) settle() {
 	r.mu.Lock()
 	r.calm = true
@@ -182,7 +182,7 @@ func (r *run) settled() bool {
 	return r.calm
 }
 
-// findEnd finds out where the journal ends.
+// findEnd finds the last id of the journal.
 func (r *run) findEnd() {
 	p := r.visitor("end")
 	defer func() { _ = p.Close() }()
@@ -197,21 +197,21 @@ func (r *run) findEnd() {
 	r.mu.Unlock()
 }
 
-// visitor is a process without faults.
+// visitor returns a process without faults.
 func (r *run) visitor(name string) *process {
 	line := r.service.Process(name)
 	line.Settle()
 	return r.open(line, name)
 }
 
-// closing reports whether those who have no end of their own should end.
+// closing reports whether sweepers, takers of snapshots and readers of the newest events should end.
 func (r *run) closing() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.ended
 }
 
-// finished reports whether a reader may end: at the end, or because time is up.
+// finished reports whether a reader should end: its cursor is at the end, or its time is up.
 func (r *run) finished(cursor event.ID) bool {
 	if r.ctx.Err() != nil {
 		return true
@@ -239,7 +239,7 @@ func (r *run) emitted(e emission) {
 	}
 }
 
-// newestAck answers the largest id that was acknowledged so far.
+// newestAck returns the largest id that was acknowledged so far.
 func (r *run) newestAck() event.ID {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -15,13 +15,13 @@ import (
 	"github.com/millrace/millrace/shared/store/memory"
 )
 
-// How schedules are simulated: each process looks after them at least so often, for so long.
+// Each process makes due ticks at intervals of up to lookAfter, for the time ticking.
 const (
 	lookAfter = 20 * time.Second
 	ticking   = 4 * time.Minute
 )
 
-// planner is one life of a process that makes ticks.
+// planner is one process that makes ticks, between its start and its crash.
 type planner struct {
 	*engine
 	*schedule.Scheduler
@@ -31,8 +31,8 @@ type planner struct {
 // Close ends its engine.
 func (p *planner) Close() error { return p.engine.Close() }
 
-// RunSchedules plays several processes that make the ticks of one schedule for some minutes, one of them with a clock that is off in
-// most runs, and demands that each tick is one task, and that none is missing: none was late.
+// RunSchedules runs several processes that make the ticks of one schedule for some minutes, in most runs with one clock that is
+// wrong. It demands that each tick is exactly one task; none may be dropped, since none is late.
 func RunSchedules(t *testing.T, seed uint64) EngineReport {
 	t.Helper()
 	var report EngineReport
@@ -51,10 +51,10 @@ func RunSchedules(t *testing.T, seed uint64) EngineReport {
 	return report
 }
 
-// drawSchedules is a plan with several processes, the clock of one of which goes wrong in four runs of five.
+// drawSchedules returns a plan with several processes; in four runs of five the clock of one of them is wrong.
 func drawSchedules(seed uint64) enginePlan {
 	p := drawFaults(seed)
-	for n := uint64(1); p.alone; n++ { // there is no other clock to be wrong by
+	for n := uint64(1); p.alone; n++ { // a single process has no other clock to compare with
 		p = drawFaults(seed + n<<32)
 	}
 	p.seed, p.skew = seed, 0
@@ -67,7 +67,7 @@ func drawSchedules(seed uint64) enginePlan {
 	return p
 }
 
-// tick lets every process look until the time is over.
+// tick has every process make ticks until the time is over.
 func (r *engineRun) tick() {
 	var homes []*home[*planner]
 	for i := range r.plan.processes {
@@ -97,7 +97,7 @@ func (r *engineRun) tick() {
 	r.group.Wait()
 }
 
-// planner starts a process.
+// planner starts a process that makes ticks.
 func (r *engineRun) planner(name string) *planner {
 	line := r.service.Process(name)
 	if r.is(&r.calm) {
@@ -110,7 +110,7 @@ func (r *engineRun) planner(name string) *planner {
 	})}
 }
 
-// verifyTicks demands a task for each tick since the first, up to now, and no other.
+// verifyTicks demands exactly one task for each tick from the first one up to now.
 func (r *engineRun) verifyTicks(p *planner) {
 	page, err := p.times(r.ctx, "/tick")
 	if err != nil {
@@ -127,7 +127,7 @@ func (r *engineRun) verifyTicks(p *planner) {
 			first = at
 		}
 	}
-	if first.IsZero() || first.Sub(r.began) > ticking/2 { // it begins when it is looked at first, which may fail some times
+	if first.IsZero() || first.Sub(r.began) > ticking/2 { // the schedule begins with the first call of Make that succeeds
 		r.report("tick", "the first tick is that of %v", first.Sub(r.began))
 		return
 	}

@@ -2,7 +2,7 @@ package simulation
 
 import "testing"
 
-// TestScheduleInvariants lets several processes make the ticks of a schedule, most often with one clock that is off.
+// TestScheduleInvariants has several processes make the ticks of a schedule, in most runs with one clock that is wrong.
 func TestScheduleInvariants(t *testing.T) {
 	first, last := *firstSeed, *firstSeed+max(*seeds/4, 1)
 	if *oneSeed != 0 {

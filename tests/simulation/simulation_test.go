@@ -17,8 +17,8 @@ var (
 	firstSeed = flag.Uint64("first", 1, "the first of them")
 )
 
-// TestMain keeps the simulation on one processor: goroutines that are awake at the same instant then run in the same order
-// each time, and virtual time passes faster than over two.
+// TestMain runs the simulation on one processor: goroutines that are awake at the same instant then run in the same order
+// each time, and virtual time passes faster than on two.
 func TestMain(m *testing.M) {
 	flag.Parse()
 	runtime.GOMAXPROCS(1)
@@ -46,7 +46,7 @@ func TestInvariants(t *testing.T) {
 	}
 }
 
-// play runs a seed. One that violates an invariant is run again for its trace, which is the same.
+// play runs a seed. If it violates an invariant it is run again, identically, for its trace.
 func play(t *testing.T, seed uint64, trace func(string)) {
 	t.Helper()
 	report := Run(t, seed, trace)
@@ -77,7 +77,7 @@ func TestSameSeedIsSameRun(t *testing.T) {
 	}
 }
 
-// TestRunsAreBusy keeps the simulation from growing idle unnoticed.
+// TestRunsAreBusy fails if little happens in the runs.
 func TestRunsAreBusy(t *testing.T) {
 	const runs = 50
 	happened := map[string]int{}

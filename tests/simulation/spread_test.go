@@ -32,8 +32,8 @@ const (
 	longest   = 100 * shortest
 )
 
-// TestLoadSpreads: real workers, with the protocol in earnest, run tasks whose lengths vary a hundredfold. Every place of
-// every instance is busy until the last task has been started, and all is done within a tenth of what no schedule can beat.
+// TestLoadSpreads: real workers, speaking the real protocol, run tasks whose lengths vary a hundredfold. Every slot of every instance
+// is busy until the last task has been started, and all tasks are done in at most 1.1 times the lower bound of any schedule.
 func TestLoadSpreads(t *testing.T) {
 	for _, alone := range []bool{true, false} {
 		for seed := range uint64(5) {
@@ -72,7 +72,7 @@ func spread(t *testing.T, seed uint64, alone bool) {
 	p.verify(t, took)
 }
 
-// lengths answers n lengths, of which each order of magnitude has as many.
+// lengths returns n lengths, distributed evenly over the orders of magnitude.
 func lengths(seed uint64, n int) []time.Duration {
 	luck := dice(seed, "lengths")
 	all := make([]time.Duration, n)
@@ -82,7 +82,7 @@ func lengths(seed uint64, n int) []time.Duration {
 	return all
 }
 
-// pool is what there is to do, and who does it.
+// pool holds the tasks to run, and by which instance each was run.
 type pool struct {
 	lengths []time.Duration
 	began   time.Time
@@ -93,7 +93,7 @@ type pool struct {
 	total time.Duration
 }
 
-// stretch is a run of a task.
+// stretch is one run of a task.
 type stretch struct {
 	instance   int
 	began, end time.Time
@@ -114,7 +114,7 @@ func (p *pool) enqueue(t *testing.T, q *queue.Queue) {
 	p.began = time.Now()
 }
 
-// run takes as long as a task's payload says.
+// run sleeps for as long as a task's payload says.
 func (p *pool) run(instance int, payload json.RawMessage) error {
 	var length time.Duration
 	if err := json.Unmarshal(payload, &length); err != nil {
@@ -161,10 +161,10 @@ func (p *pool) verify(t *testing.T, took time.Duration) {
 	}
 }
 
-// undeclared is a set of definitions that declares nothing: every job is one that instances run.
+// undeclared is an empty set of definitions: every job is run by instances.
 type undeclared struct{}
 
-// Current answers it.
+// Current returns the set.
 func (undeclared) Current(context.Context) (*definition.Set, error) { return &definition.Set{}, nil }
 
 // site is one server process.
@@ -173,7 +173,7 @@ type site struct {
 	handler http.Handler
 }
 
-// serve answers one server that has its store to itself, or one for each instance over a store behind a network.
+// serve returns one server that has its store to itself, or one for each instance over a store behind a network.
 func serve(t *testing.T, seed uint64, alone bool) (sites []*site, end func()) {
 	t.Helper()
 	base := memory.New(memory.Options{})
@@ -202,7 +202,7 @@ func serve(t *testing.T, seed uint64, alone bool) (sites []*site, end func()) {
 	}
 }
 
-// dial answers a client whose requests reach the server without a network, so that all waiting is virtual.
+// dial returns a client that calls the server without a network, so that all waiting is virtual.
 func (s *site) dial(t *testing.T) *client.Client {
 	t.Helper()
 	c, err := client.New(client.Options{URL: "http://server", Token: "secret", HTTP: &http.Client{Transport: s}})

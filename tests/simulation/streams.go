@@ -20,24 +20,23 @@ import (
 	"github.com/millrace/millrace/shared/stream"
 )
 
-// StreamReport is what a run of streams found, and how much happened in it.
+// StreamReport is the result of a run of streams: violations, and how much happened.
 type StreamReport struct {
 	Violations []Violation
 	Events     int // in all streams in the end
 	Appended   int // appends that were acknowledged
-	Locked     int // appends that were refused as a foreign producer's
-	Acks       int // acknowledgements that were answered
+	Locked     int // appends that were refused since another producer owns the stream
+	Acks       int // acknowledgements that returned without error
 	Moves      int // offsets that were moved
 	Crashes    int // of processes
 }
 
-// RunStreams plays a run of a seed in which producers and consumers of streams, in processes that fail, do what they like:
+// RunStreams runs producers and consumers of streams, in processes that fail, with the plan of a seed, and checks:
 //
-//	I7   every event of a stream is of one producer; what was refused as another's is absent
-//	I8   sequences are dense from 1 for each name, places for each stream; both in the journal's order; under one idempotency
-//	     key there is one event, and it is where the answer said
-//	I9   offsets go from n to n+1, or to where they were moved, and never beyond the last sequence; in the end every consumer
-//	     can acknowledge everything
+//	one producer     every event of a stream is of one producer; what was refused as another's is absent
+//	dense sequences  sequences are dense from 1 for each name, and places for each stream, both in the journal's order; under one
+//	                 idempotency key there is one event, at the place that the receipt names
+//	ruled offsets    offsets go from n to n+1, or to where they were moved; in the end every consumer can acknowledge everything
 func RunStreams(t *testing.T, seed uint64) StreamReport {
 	t.Helper()
 	var report StreamReport
@@ -64,7 +63,7 @@ type streamRun struct {
 
 	mu     sync.Mutex
 	access map[*process]*stream.Streams
-	told   map[string]stream.Appended // by label: where the answer said that it is
+	told   map[string]stream.Appended // by label: as the receipt named it
 	locked map[string]bool            // labels that were refused
 	report StreamReport
 }
@@ -99,7 +98,7 @@ func (s *streamRun) play() {
 	s.group.Wait()
 }
 
-// at answers the access to streams of the process that lives in a home.
+// at returns the streams of the process that runs in a home, and the process.
 func (s *streamRun) at(h *home[*process]) (*stream.Streams, *process) {
 	p := h.now()
 	return s.of(p), p
@@ -114,7 +113,8 @@ func (s *streamRun) of(p *process) *stream.Streams {
 	return s.access[p]
 }
 
-// produce appends, each batch under a key of its own or its twin's, and asks again until it is told.
+// produce starts a producer that appends each batch under an idempotency key, and repeats it until it is acknowledged or refused, at
+// most 12 times. Producers with the same twin append the same batches under the same keys.
 func (s *streamRun) produce(name string, at, id int, twin string) {
 	home, luck := s.homes[at%len(s.homes)], dice(s.plan.seed, name)
 	if twin != "" {
@@ -123,7 +123,7 @@ func (s *streamRun) produce(name string, at, id int, twin string) {
 	s.writers.Go(func() {
 		for n := range s.plan.appends {
 			time.Sleep(time.Duration(luck.Int64N(int64(s.plan.think))) + time.Nanosecond)
-			mine := dice(s.plan.seed+uint64(n)<<32, name) // twins do the same
+			mine := dice(s.plan.seed+uint64(n)<<32, name) // the same for producers with the same twin
 			to := streamNames[mine.IntN(len(streamNames))]
 			var labels []string
 			for i := range 1 + mine.IntN(3) {
@@ -165,7 +165,7 @@ func (s *streamRun) tell(labels []string, r stream.Receipt) {
 	s.report.Appended++
 	for i, label := range labels {
 		if before, again := s.told[label]; again && before != r.Events[i] {
-			s.run.report("I8", "%s was answered with %v and with %v", label, before, r.Events[i])
+			s.run.report("dense sequences", "%s was answered with %v and with %v", label, before, r.Events[i])
 		}
 		s.told[label] = r.Events[i]
 	}
@@ -180,7 +180,7 @@ func (s *streamRun) refuse(labels []string) {
 	}
 }
 
-// consume reads and acknowledges, sometimes out of order, sometimes moving back, until stop is closed.
+// consume starts a consumer that reads and acknowledges, sometimes out of order, sometimes moving back, until stop is closed.
 func (s *streamRun) consume(name string, at, id int, stop <-chan struct{}) {
 	home, luck := s.homes[at%len(s.homes)], dice(s.plan.seed, name)
 	s.followers.Go(func() {
@@ -196,7 +196,7 @@ func (s *streamRun) consume(name string, at, id int, stop <-chan struct{}) {
 	})
 }
 
-// once reads once and does something with what it got.
+// once reads once, acknowledges most of what it read, and sometimes moves the offset back.
 func (s *streamRun) once(streams *stream.Streams, luck *rand.Rand, consumer stream.UUID) {
 	ctx, cancel := context.WithTimeout(s.ctx, time.Second)
 	defer cancel()
@@ -214,7 +214,7 @@ func (s *streamRun) once(streams *stream.Streams, luck *rand.Rand, consumer stre
 	s.inOrder(events)
 	for _, e := range events {
 		if luck.IntN(8) == 0 {
-			continue // and so out of order
+			continue // so that the next acknowledgement is out of order
 		}
 		if _, err := streams.Acknowledge(ctx, r.Stream, consumer, e.ID); err == nil {
 			s.count(&s.report.Acks)
@@ -240,13 +240,13 @@ func (s *streamRun) inOrder(events []stream.Stored) {
 	last, place := map[string]int64{}, int64(0)
 	for _, e := range events {
 		if before := last[e.Name]; before > 0 && e.Sequence != before+1 || e.Place <= place {
-			s.run.report("I8", "read %s %d at %d after %d and %d", e.Name, e.Sequence, e.Place, before, place)
+			s.run.report("dense sequences", "read %s %d at %d after %d and %d", e.Name, e.Sequence, e.Place, before, place)
 		}
 		last[e.Name], place = e.Sequence, e.Place
 	}
 }
 
-// judge compares what is there in the end with what everybody was told.
+// judge compares the streams in the end with what each append returned.
 func (s *streamRun) judge() {
 	p := s.visitor("judge")
 	defer func() { _ = p.Close() }()
@@ -258,19 +258,19 @@ func (s *streamRun) judge() {
 	}
 	for label, want := range s.told {
 		if found[label] != want {
-			s.run.report("I8", "%s was acknowledged as %v, and is %v", label, want, found[label])
+			s.run.report("dense sequences", "%s was acknowledged as %v, and is %v", label, want, found[label])
 		}
 	}
 	for label := range s.locked {
 		if there, ok := found[label]; ok {
-			s.run.report("I7", "%s was refused, and is there: %v", label, there)
+			s.run.report("one producer", "%s was refused, and is there: %v", label, there)
 		}
 	}
 	s.judgeJournal(ctx, p, found)
 	s.watch.end()
 }
 
-// judgeStream consumes a stream to its end, as a new consumer and as those who have consumed some of it.
+// judgeStream consumes a stream to its end, as a new consumer and as the consumers of the run.
 func (s *streamRun) judgeStream(ctx context.Context, streams *stream.Streams, name string, found map[string]stream.Appended) {
 	all, err := s.drain(ctx, streams, name, producerID(9))
 	if errors.Is(err, stream.ErrNoStream) {
@@ -278,25 +278,25 @@ func (s *streamRun) judgeStream(ctx context.Context, streams *stream.Streams, na
 	}
 	for _, old := range []int{7, 8} {
 		if _, err := s.drain(ctx, streams, name, producerID(old)); err != nil {
-			s.run.report("I9", "consumer %d cannot go on to the end of %s: %v", old, name, err)
+			s.run.report("ruled offsets", "consumer %d cannot go on to the end of %s: %v", old, name, err)
 		}
 	}
 	o, headErr := streams.Describe(ctx, name, "", 100)
 	if err != nil || headErr != nil || o.Events != int64(len(all)) {
-		s.run.report("I8", "%s has %d events, of which %d can be read: %v, %v", name, o.Events, len(all), err, headErr)
+		s.run.report("dense sequences", "%s has %d events, of which %d can be read: %v, %v", name, o.Events, len(all), err, headErr)
 	}
 	last := map[string]int64{}
 	for i, e := range all {
 		last[e.Name]++
 		if e.Place != int64(i+1) || e.Sequence != last[e.Name] || i > 0 && e.EventID <= all[i-1].EventID {
-			s.run.report("I8", "event %d of %s is %s %d at %d, EventId %d", i+1, name, e.Name, e.Sequence, e.Place, e.EventID)
+			s.run.report("dense sequences", "event %d of %s is %s %d at %d, EventId %d", i+1, name, e.Name, e.Sequence, e.Place, e.EventID)
 		}
 		label, producer := streamLabel(e.Body)
 		if producerID(producer) != o.Producer {
-			s.run.report("I7", "%s of %s is by producer %d, not %v", label, name, producer, o.Producer)
+			s.run.report("one producer", "%s of %s is by producer %d, not %v", label, name, producer, o.Producer)
 		}
 		if before, twice := found[label]; twice {
-			s.run.report("I8", "%s is there twice: %v and %s %d", label, before, e.Name, e.Sequence)
+			s.run.report("dense sequences", "%s is there twice: %v and %s %d", label, before, e.Name, e.Sequence)
 		}
 		found[label] = stream.Appended{ID: e.ID, Name: e.Name, Sequence: e.Sequence, EventID: e.EventID}
 	}
@@ -332,7 +332,7 @@ func streamLabel(body []byte) (label string, producer int) {
 	return e.Payload.Label, e.Payload.Producer
 }
 
-// judgeJournal demands that the journal tells of just the events that there are.
+// judgeJournal demands that the journal names exactly the events that the streams hold.
 func (s *streamRun) judgeJournal(ctx context.Context, p *process, found map[string]stream.Appended) {
 	a, err := p.ReadAfter(ctx, journal.Request{})
 	if err != nil {
@@ -348,22 +348,22 @@ func (s *streamRun) judgeJournal(ctx context.Context, p *process, found map[stri
 		ids[told.ID] = true
 	}
 	if len(a.Events) != len(found) {
-		s.run.report("I8", "the journal tells of %d events, there are %d", len(a.Events), len(found))
+		s.run.report("dense sequences", "the journal tells of %d events, there are %d", len(a.Events), len(found))
 	}
 	for label, e := range found {
 		if !ids[e.ID.String()] {
-			s.run.report("I8", "the journal does not tell of %s", label)
+			s.run.report("dense sequences", "the journal does not tell of %s", label)
 		}
 	}
 }
 
-// watch sees every change of an offset.
+// watch is a store that checks every change of an offset.
 type watch struct {
 	store.Store
 	report func(invariant, format string, args ...any)
 
 	mu      sync.Mutex
-	allowed map[int64]bool // where somebody has moved an offset to
+	allowed map[int64]bool // to which a consumer has moved an offset
 	offsets map[store.Key]offsetSeen
 }
 
@@ -372,7 +372,7 @@ type offsetSeen struct {
 	token  string
 }
 
-// expect says that some offset may be moved to that.
+// expect allows a move of any offset to that value.
 func (w *watch) expect(to int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -382,7 +382,7 @@ func (w *watch) expect(to int64) {
 	w.allowed[to] = true
 }
 
-// Write looks at what has changed.
+// Write applies the write and checks the offsets in it.
 func (w *watch) Write(ctx context.Context, write store.Write) error {
 	if err := w.Store.Write(ctx, write); err != nil {
 		return err
@@ -402,14 +402,14 @@ func (w *watch) Write(ctx context.Context, write store.Write) error {
 		}
 		before := w.offsets[op.Item.Key]
 		if before.token != now.token && now.Offset != before.Offset+1 && !w.allowed[now.Offset] {
-			w.report("I9", "the offset %s went from %d to %d", op.Item.Key.Sort, before.Offset, now.Offset)
+			w.report("ruled offsets", "the offset %s went from %d to %d", op.Item.Key.Sort, before.Offset, now.Offset)
 		}
 		w.offsets[op.Item.Key] = now
 	}
 	return nil
 }
 
-// end demands that offsets were seen at all.
+// end demands that an offset was written.
 func (w *watch) end() {
 	if len(w.offsets) == 0 {
 		w.report("liveness", "no offset ever moved")

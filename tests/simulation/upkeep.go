@@ -9,7 +9,7 @@ import (
 	"github.com/millrace/millrace/shared/journal"
 )
 
-// newest is a fold that shows a missing, doubled or misplaced event: how many there were of each path, and the last.
+// newest is a fold that shows a missing, doubled or misplaced event: the number of events of each path, and the last of them.
 var newest = journal.Fold{Name: "newest", Apply: func(s *journal.State, e *event.Event) {
 	count := 0
 	if was := string(s.Get(e.Key.Path)); was != "" {
@@ -18,7 +18,7 @@ var newest = journal.Fold{Name: "newest", Apply: func(s *journal.State, e *event
 	s.Put(e.Key.Path, fmt.Appendf(nil, "%d %s", count+1, labelOf(e)))
 }}
 
-// stamped is a snapshot that somebody was given.
+// stamped is a snapshot that was returned.
 type stamped struct {
 	stamp   event.ID
 	objects map[string]string
@@ -34,18 +34,18 @@ func (r *run) snapshot(p *process) (stamp event.ID, ok bool) {
 	}
 	if err != nil {
 		if errors.Is(err, journal.ErrDamaged) {
-			r.report("I10", "snapshot: %v", err)
+			r.report("snapshot and events", "snapshot: %v", err)
 		}
 		return 0, false
 	}
 	if stamp < acked {
-		r.report("I3", "a snapshot began after %d was acknowledged and is stamped %d", acked, stamp)
+		r.report("acknowledged once", "a snapshot began after %d was acknowledged and is stamped %d", acked, stamp)
 	}
 	r.taken(stamped{stamp: stamp, objects: objects})
 	return stamp, true
 }
 
-// sweeper does the upkeep in one process, while others do it in theirs.
+// sweeper starts an actor that sweeps in one process, while others sweep in theirs.
 func (r *run) sweeper(name string, at int) {
 	luck := dice(r.plan.seed, name)
 	place := r.homes[at%len(r.homes)]
@@ -54,13 +54,13 @@ func (r *run) sweeper(name string, at int) {
 			time.Sleep(10*time.Millisecond + time.Duration(luck.Int64N(int64(r.plan.upkeep))))
 			p := place.now()
 			if _, err := p.Sweep(r.ctx); errors.Is(err, journal.ErrDamaged) && !p.crashed() {
-				r.report("I10", "sweep: %v", err)
+				r.report("snapshot and events", "sweep: %v", err)
 			}
 		}
 	})
 }
 
-// collector takes snapshots, often in a process that has just been started.
+// collector starts an actor that takes snapshots, half of them with a new journal.
 func (r *run) collector(name string, at int) {
 	luck := dice(r.plan.seed, name)
 	place := r.homes[at%len(r.homes)]

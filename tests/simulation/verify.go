@@ -12,11 +12,11 @@ import (
 	"github.com/millrace/millrace/shared/store"
 )
 
-// aftermath comes back hours later, when all that was evicted may be removed: the upkeep is done, some more is
-// written, and whoever starts then must find a whole journal.
+// aftermath continues hours later, when all that was evicted may be removed: it sweeps, writes some more, and demands that a reader
+// that starts then finds a whole journal.
 func (r *run) aftermath() {
 	if r.ctx.Err() != nil {
-		return // readers could not reach the end: that says it
+		return // readers could not reach the end, which is reported already
 	}
 	for visit := range 2 {
 		time.Sleep(2 * time.Hour)
@@ -49,8 +49,8 @@ func (r *run) aftermath() {
 	}
 }
 
-// leaveHoles takes many tickets that nobody will use, as the crash of a busy process does, and demands that a reader is
-// past them all about one grace later: the grace of each runs in parallel, or readers fall behind for ever.
+// leaveHoles takes many tickets that nobody will use, as the crash of a busy process does, and demands that a reader has passed all
+// of them about one grace later: their graces run in parallel, or readers would fall behind.
 func (r *run) leaveHoles(p *process) {
 	key := store.Key{Table: store.Journal, Partition: "H#" + journal.Main, Sort: "0"}
 	for range manyHoles {
@@ -64,22 +64,22 @@ func (r *run) leaveHoles(p *process) {
 	}
 }
 
-// manyHoles is how many tickets a busy process may have in hand when it dies.
+// manyHoles is how many tickets a busy process may hold when it crashes.
 const manyHoles = 32
 
-// truth is the journal as it came to be: every event of every slot's first writer, in order.
+// truth is the journal as it was written: every event of every slot's first writer, in order.
 type truth []event.Event
 
-// verify compares what everybody was told with the truth.
+// verify compares what each call returned with the truth.
 func (r *run) verify() {
 	if r.ctx.Err() != nil {
-		return // readers could not reach the end, and no reader of the archive may either
+		return // readers could not reach the end, and a reader of the archive may not either
 	}
 	j := journal.Open(history{Store: r.audit.archive, sequencer: r.audit.Store}, journal.Options{Timing: r.plan.timing})
 	defer func() { _ = j.Close() }()
 	all, err := j.ReadAfter(context.Background(), journal.Request{})
 	if err != nil {
-		r.report("I1", "the journal as it was written cannot be read: %v", err)
+		r.report("rising ids", "the journal as it was written cannot be read: %v", err)
 		return
 	}
 	events := truth(all.Events)
@@ -95,26 +95,26 @@ func (r *run) verify() {
 	r.verifyItems(events)
 }
 
-// verifyOrder checks I1. A reader passes over ids that do not rise, so that they are missing from the truth.
+// verifyOrder checks "rising ids". A reader skips ids that do not rise, so that they are missing from the truth.
 func (r *run) verifyOrder(events truth) {
 	seen := map[string]bool{}
 	for i := range events {
 		if i > 0 && events[i].ID <= events[i-1].ID {
-			r.report("I1", "id %d follows %d", events[i].ID, events[i-1].ID)
+			r.report("rising ids", "id %d follows %d", events[i].ID, events[i-1].ID)
 		}
 		seen[labelOf(&events[i])] = true
 	}
 	for label, times := range r.audit.labels {
 		if !seen[label] {
-			r.report("I1", "the id of %s does not rise above those before it", label)
+			r.report("rising ids", "the id of %s does not rise above those before it", label)
 		}
 		if times > 1 {
-			r.report("I3", "%s is on the journal %d times", label, times)
+			r.report("acknowledged once", "%s is on the journal %d times", label, times)
 		}
 	}
 }
 
-// verifyEmissions checks I3 and I4.
+// verifyEmissions checks "acknowledged once" and "refused is absent".
 func (r *run) verifyEmissions(events truth) {
 	ids := map[string]event.ID{}
 	for i := range events {
@@ -125,17 +125,17 @@ func (r *run) verifyEmissions(events truth) {
 			id, present := ids[label]
 			switch {
 			case e.outcome == Acknowledged && !present:
-				r.report("I3", "%s was acknowledged at %d and is not there", label, e.receipt.Position)
+				r.report("acknowledged once", "%s was acknowledged at %d and is not there", label, e.receipt.Position)
 			case e.outcome == Acknowledged && id != e.receipt.FirstID+event.ID(i):
-				r.report("I3", "%s was acknowledged with id %d and has %d", label, e.receipt.FirstID+event.ID(i), id)
+				r.report("acknowledged once", "%s was acknowledged with id %d and has %d", label, e.receipt.FirstID+event.ID(i), id)
 			case e.outcome == Refused && present:
-				r.report("I4", "%s was refused and is there with id %d", label, id)
+				r.report("refused is absent", "%s was refused and is there with id %d", label, id)
 			}
 		}
 	}
 }
 
-// between answers the events that a habit sees after one id up to another.
+// between returns the events that a reader with a habit sees after one id up to another.
 func (events truth) between(after, last event.ID, h habit) []event.Event {
 	var seen []event.Event
 	match := h.match()
@@ -148,19 +148,19 @@ func (events truth) between(after, last event.ID, h habit) []event.Event {
 	return seen
 }
 
-// verifySegment checks I2, and with it I5: all up to lastEventId is there, so that nothing can come later.
+// verifySegment checks "complete followers", and with it "nothing later": everything up to lastEventId was delivered.
 func (r *run) verifySegment(events truth, s segment) {
 	want := events.between(s.after, s.answer.LastEventID, s.habit)
 	if s.habit.limit > 0 && len(s.answer.Events) > s.habit.limit {
-		r.report("I2", "reader %s got %d events, limit %d", s.reader, len(s.answer.Events), s.habit.limit)
+		r.report("complete followers", "reader %s got %d events, limit %d", s.reader, len(s.answer.Events), s.habit.limit)
 	}
 	if at, equal := differ(s.answer.Events, want); !equal {
-		r.report("I2", "reader %s, from %d to %d: got %d events, want %d, differing at %d",
+		r.report("complete followers", "reader %s, from %d to %d: got %d events, want %d, differing at %d",
 			s.reader, s.after, s.answer.LastEventID, len(s.answer.Events), len(want), at)
 	}
 }
 
-// verifyGlance checks a read backward, which must be the last of what there was above the floor.
+// verifyGlance checks a read of the newest events, which must be the last ones above the floor.
 func (r *run) verifyGlance(events truth, g glance) {
 	want := events.between(0, g.answer.LastEventID, g.habit)
 	if len(want) > g.habit.limit {
@@ -171,7 +171,7 @@ func (r *run) verifyGlance(events truth, g glance) {
 		want = want[1:]
 	}
 	if at, equal := differ(got, want); !equal {
-		r.report("I2", "%s to %d: got %d events, want %d, differing at %d", g.name, g.answer.LastEventID, len(got), len(want), at)
+		r.report("complete followers", "%s to %d: got %d events, want %d, differing at %d", g.name, g.answer.LastEventID, len(got), len(want), at)
 	}
 }
 
@@ -184,7 +184,7 @@ func differ(a, b []event.Event) (at int, equal bool) {
 	return min(len(a), len(b)), len(a) == len(b)
 }
 
-// verifySnapshots checks I10: each is the fold of the truth up to its stamp.
+// verifySnapshots checks "snapshot and events": each snapshot is the fold of the truth up to its stamp.
 func (r *run) verifySnapshots(events truth) {
 	slices.SortFunc(r.snapshots, func(a, b stamped) int { return int(a.stamp - b.stamp) })
 	var state journal.State
@@ -197,13 +197,13 @@ func (r *run) verifySnapshots(events truth) {
 			want[path] = string(state.Get(path))
 		}
 		if !maps.Equal(s.objects, want) {
-			r.report("I10", "snapshot at %d is %v, want %v", s.stamp, s.objects, want)
+			r.report("snapshot and events", "snapshot at %d is %v, want %v", s.stamp, s.objects, want)
 		}
 	}
 }
 
-// verifyItems checks that the shared items are the fold of their events: each begins where the one before ended, and the
-// last ends where the item is.
+// verifyItems checks that the shared items are the fold of their events: each event counts from where the one before ended, and
+// the last ends at the item's count.
 func (r *run) verifyItems(events truth) {
 	for _, name := range []string{"A", "B"} {
 		count := 0
@@ -213,7 +213,7 @@ func (r *run) verifyItems(events truth) {
 				continue
 			}
 			if from := numberIn(e, "from"); from != count {
-				r.report("I10", "%s counts %s from %d when it is %d", labelOf(e), name, from, count)
+				r.report("snapshot and events", "%s counts %s from %d when it is %d", labelOf(e), name, from, count)
 			}
 			count = numberIn(e, "to")
 		}
@@ -222,7 +222,7 @@ func (r *run) verifyItems(events truth) {
 			panic(err)
 		}
 		if held := itemCount(found[0]); held != count {
-			r.report("I4", "item %s is %d, its events say %d", name, held, count)
+			r.report("refused is absent", "item %s is %d, its events say %d", name, held, count)
 		}
 	}
 }

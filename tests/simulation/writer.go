@@ -14,7 +14,7 @@ import (
 	"github.com/millrace/millrace/shared/store"
 )
 
-// Outcome is what a writer was told of an append.
+// Outcome is the outcome of an append as its writer knows it.
 type Outcome int
 
 // The outcomes.
@@ -24,14 +24,14 @@ const (
 	Refused
 )
 
-// emission is one append, and what its writer was told.
+// emission is one append, and what it returned.
 type emission struct {
 	labels  []string
 	outcome Outcome
 	receipt journal.Receipt
 }
 
-// writer appends; in the home's process of the moment.
+// writer appends, in the process that runs in its home.
 type writer struct {
 	run  *run
 	home *home[*process]
@@ -49,7 +49,7 @@ func (r *run) writer(name string, at int, append func(*writer, int)) {
 	})
 }
 
-// told records an append's answer; one to a crashed process reached nobody.
+// told records what an append returned; the outcome is unknown if the process has crashed.
 func (w *writer) told(p *process, labels []string, receipt journal.Receipt, err error) {
 	e := emission{labels: labels, receipt: receipt}
 	switch {
@@ -80,11 +80,11 @@ func plain(w *writer, n int) {
 	w.told(p, labels, receipt, err)
 }
 
-// padding makes an append larger than one item can be.
+// padding makes an append larger than one item may be.
 var padding = []byte(`,"pad":"` + strings.Repeat("-", 360<<10) + `"`)
 
-// once emits an event that a twin in another process emits under the same idempotency key, and asks again until it is
-// told that the event is there.
+// once returns a function that emits an event under an idempotency key that a writer in another process uses for the same event,
+// and repeats it until it is acknowledged, at most 8 times.
 func once(twins string) func(*writer, int) {
 	return func(w *writer, n int) {
 		label := fmt.Sprintf("%s-%d", twins, n)
@@ -102,12 +102,12 @@ func once(twins string) func(*writer, int) {
 	}
 }
 
-// itemKey names one of the items that transactional writers share.
+// itemKey returns the key of one of the items that transactional writers share.
 func itemKey(name string) store.Key {
 	return store.Key{Table: store.Work, Partition: "shared", Sort: name}
 }
 
-// change counts one or both of two shared items up, with an event for each that tells from where to where.
+// change counts one or both of two shared items up, with an event for each that holds the counts before and after.
 func change(w *writer, n int) {
 	names := [][]string{{"A"}, {"B"}, {"A", "B"}, {"B", "A"}}[w.luck.IntN(4)]
 	var labels []string

@@ -1,5 +1,5 @@
 // Package belltest is the conformance suite of the notifier port (bell): a case for each sentence of its contract, of that
 // name.
 //
-// It imports bell, testing and go-cmp.
+// It imports bell, the standard library and go-cmp.
 package belltest

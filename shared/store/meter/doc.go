@@ -16,5 +16,5 @@
 // The size of an item before it is replaced or deleted is known only to the store, so the meter reads it before such a write.
 // These reads are not counted, but they are made: the meter is for tests and benchmarks, not for production.
 //
-// The package imports store, the layout of package dynamo and the standard library; not the AWS SDK.
+// The package imports store, dynamo/layout and the standard library; not the AWS SDK.
 package meter
