@@ -108,11 +108,18 @@ func (q *Queue) passOn(ctx context.Context, by *Claimer, rules ruleSet) error {
 		home, name := splitPreferred(line)
 		_, job, _ := splitLine(line)
 		found, _, err := q.places(ctx, store.Range{Table: store.Work, Partition: readyPartition(line), Limit: moves})
-		if err != nil || len(found) == 0 {
+		if err != nil {
 			return err
 		}
-		if room, err := q.roomAt(ctx, name, job); err != nil || room > 0 {
+		if len(found) == 0 {
+			continue
+		}
+		room, err := q.roomAt(ctx, name, job)
+		if err != nil {
 			return err
+		}
+		if room > 0 {
+			continue
 		}
 		strays := make([]stray, len(found))
 		for i := range found {

@@ -159,6 +159,21 @@ func TestWhatAFullInstanceLeavesIsAnybodys(t *testing.T) {
 	})
 }
 
+// That holds for each of its jobs, also behind one of which nothing is left.
+func TestWhatAFullInstanceLeavesOfEachJobIsAnybodys(t *testing.T) {
+	t.Parallel()
+	eitherWay(t, func(t *testing.T, alone bool) {
+		mine, other := instance("mine", 3), instance("other", 20)
+		p := preferences(t, alone, mine, other)
+		all := []task.ID{p.add("a", prefer("mine"))}
+		for range 5 {
+			all = append(all, p.add("b", prefer("mine")))
+		}
+		p.want(mine, "the instance takes", all[0], all[1], all[2])
+		p.want(other, "another takes", all[3:]...)
+	})
+}
+
 // A delayed task is kept from when it may start. One that is dropped, or held by a rule, leaves no entry.
 func TestPreferenceOfWhatWaits(t *testing.T) {
 	t.Parallel()
