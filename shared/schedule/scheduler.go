@@ -141,6 +141,7 @@ func (s *Scheduler) Redeclared(ctx context.Context) error {
 }
 
 func (s *Scheduler) look(ctx context.Context, a agenda, until time.Time) (Made, error) {
+	w := s.window(until) // before the clock is judged: a jump that comes later does not change it
 	if err := s.mayDecide(ctx); err != nil {
 		return Made{}, err
 	}
@@ -148,7 +149,7 @@ func (s *Scheduler) look(ctx context.Context, a agenda, until time.Time) (Made, 
 	if err != nil {
 		return Made{}, err
 	}
-	look := &look{s: s, agenda: a, window: s.window(until)}
+	look := &look{s: s, agenda: a, window: w}
 	look.run(ctx, known)
 	if look.errs == nil {
 		s.presence.note(look.now)
