@@ -9,6 +9,7 @@ import (
 	"hash/fnv"
 	"maps"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -292,6 +293,7 @@ func TestAProcessThatStartsFoldsAFewEvents(t *testing.T) {
 type keeping struct {
 	store.Store
 	t      *testing.T
+	mu     sync.Mutex
 	chunks map[string]int // bytes by partition
 	refuse int            // so many writes of the manifest are refused
 }
@@ -306,6 +308,8 @@ func (k *keeping) Write(ctx context.Context, w store.Write) error {
 	if err != nil || !strings.HasPrefix(key.Partition, "G#main#") {
 		return err
 	}
+	k.mu.Lock() // chunks are written side by side
+	defer k.mu.Unlock()
 	if w.Ops[0].Kind == store.OpDelete {
 		delete(k.chunks, key.Partition)
 	} else {
@@ -315,6 +319,8 @@ func (k *keeping) Write(ctx context.Context, w store.Write) error {
 }
 
 func (k *keeping) bytes() (n int) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
 	for size := range maps.Values(k.chunks) {
 		n += size
 	}
