@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"sync"
 	"testing"
 
 	"github.com/millrace/millrace/shared/event"
@@ -16,6 +17,7 @@ import (
 // those changes, and refuses every write after it.
 type reaching struct {
 	store.Store
+	mu   sync.Mutex
 	left int    // changes up to the one before which then is called; 0: it is not
 	then func() // what other processes do meanwhile
 	dead bool
@@ -24,6 +26,8 @@ type reaching struct {
 
 // Write writes, and notes changes of the manifest.
 func (r *reaching) Write(ctx context.Context, w store.Write) error {
+	r.mu.Lock() // parts are written side by side
+	defer r.mu.Unlock()
 	var m struct {
 		Newest struct{ Ledger struct{ Position int64 } }
 	}
