@@ -1,8 +1,10 @@
 package journal
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -154,12 +156,10 @@ func (j *Journal) fillRuns(ctx context.Context, p page, over []int64, before eve
 	for _, s := range p.slots {
 		at[s.position] = s
 	}
-	var (
-		mu    sync.Mutex
-		group sync.WaitGroup
-		first error
-	)
-	for _, run := range adjacent(over) {
+	runs := adjacent(over)
+	filled, errs := make([][]slot, len(runs)), make([]error, len(runs))
+	var group sync.WaitGroup
+	for i, run := range runs {
 		last := before
 		if run[0] > p.from {
 			previous, ok := at[run[0]-1]
@@ -168,19 +168,12 @@ func (j *Journal) fillRuns(ctx context.Context, p page, over []int64, before eve
 			}
 			last = previous.last
 		}
-		group.Go(func() {
-			filled, err := j.fillRun(ctx, run, last, k)
-			mu.Lock()
-			defer mu.Unlock()
-			for _, s := range filled {
-				at[s.position] = s
-			}
-			if err != nil && first == nil {
-				first = err
-			}
-		})
+		group.Go(func() { filled[i], errs[i] = j.fillRun(ctx, run, last, k) })
 	}
 	group.Wait()
+	for _, s := range slices.Concat(filled...) {
+		at[s.position] = s
+	}
 	p.slots = p.slots[:0:0]
 	for position := p.from; position <= p.to; position++ {
 		if s, ok := at[position]; ok {
@@ -190,7 +183,7 @@ func (j *Journal) fillRuns(ctx context.Context, p page, over []int64, before eve
 	if len(p.run()) > 0 {
 		return p, nil
 	}
-	return p, first
+	return p, cmp.Or(errs...)
 }
 
 // adjacent cuts rising positions into runs without a gap.
