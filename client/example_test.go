@@ -11,10 +11,10 @@ import (
 	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/event"
 	"github.com/millrace/millrace/shared/journal"
-	"github.com/millrace/millrace/shared/overview"
+	"github.com/millrace/millrace/shared/membership"
+	"github.com/millrace/millrace/shared/projection"
 	"github.com/millrace/millrace/shared/queue"
 	"github.com/millrace/millrace/shared/store/memory"
-	"github.com/millrace/millrace/shared/topology"
 )
 
 // nothing declares nothing: the jobs of topics need no declaration.
@@ -29,11 +29,11 @@ func (n nothing) Refresh(ctx context.Context) (*definition.Set, error) { return 
 // server starts a server in this process; elsewhere it is "millrace serve", at an address of its own.
 func server() (url string, end func()) {
 	s := memory.New(memory.Options{})
-	j := journal.Open(s, journal.Options{Folds: overview.Folds()})
+	j := journal.Open(s, journal.Options{Folds: projection.Folds()})
 	q := queue.Open(queue.Options{Store: s, Journal: j, Definitions: nothing{}})
 	handler := api.New(api.Options{Tokens: []api.Token{api.NewToken("me", api.Admin, "secret")}},
 		api.Emit(j), api.Events(j), api.Objects(j), api.Jobs(q, nothing{}),
-		api.Instances(topology.Open(topology.Options{Store: s}), q))
+		api.Instances(membership.Open(membership.Options{Store: s}), q))
 	http := httptest.NewServer(handler)
 	return http.URL, func() {
 		http.Close()

@@ -121,7 +121,7 @@ func (b benchTasksCommand) work(ctx context.Context, bed *taskBed, n, workers in
 		return nil, nil
 	}}
 	return worker.NewPool(worker.PoolOptions{
-		Workers: workers, Bell: bed.Bell, Claimer: queue.Claimer{Instance: "bench", Queues: []string{definition.MainQueue}},
+		Workers: workers, Notifier: bed.Notifier, Claimer: queue.Claimer{Instance: "bench", Queues: []string{definition.MainQueue}},
 		Runner: worker.NewRunner(worker.Options{
 			Engine: bed.Queue, Definitions: bed.Definitions, Targets: worker.Targets{Go: functions},
 		}),

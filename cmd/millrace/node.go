@@ -12,11 +12,11 @@ import (
 
 	"github.com/millrace/millrace/shared/api"
 	"github.com/millrace/millrace/shared/api/prom"
-	"github.com/millrace/millrace/shared/bell/local"
-	"github.com/millrace/millrace/shared/bell/sqs"
 	"github.com/millrace/millrace/shared/config"
 	"github.com/millrace/millrace/shared/host"
-	"github.com/millrace/millrace/shared/overview"
+	"github.com/millrace/millrace/shared/notifier/local"
+	"github.com/millrace/millrace/shared/notifier/sqs"
+	"github.com/millrace/millrace/shared/projection"
 	"github.com/millrace/millrace/shared/queue"
 	"github.com/millrace/millrace/shared/service"
 	"github.com/millrace/millrace/shared/store"
@@ -30,9 +30,9 @@ import (
 // How often the upkeep runs. An embedded store costs nothing to read, so that retention is kept to the second; elsewhere each
 // read is paid for.
 const (
-	upkeepEmbedded = time.Second
-	upkeepShared   = time.Minute
-	upkeepUnrung   = 2 * time.Second // where other processes cannot notify this one, since no notifier (bell) is set
+	upkeepEmbedded   = time.Second
+	upkeepShared     = time.Minute
+	upkeepUnnotified = 2 * time.Second // where other processes cannot notify this one, since no notifier is set
 )
 
 // node is all of Millrace in one process.
@@ -45,7 +45,7 @@ type node struct {
 
 var errFailed = errors.New("the store has failed and must be opened by a new process: see the log, and start again")
 
-// openNode opens the store and the notifier (bell) that the settings name, and builds the engine and the API on them.
+// openNode opens the store and the notifier that the settings name, and builds the engine and the API on them.
 func openNode(ctx context.Context, settings config.Settings, log *slog.Logger) (*node, error) {
 	n := &node{}
 	opened, err := config.OpenStore(ctx, settings.Store, rigged(n.stores(log)))
@@ -53,7 +53,7 @@ func openNode(ctx context.Context, settings config.Settings, log *slog.Logger) (
 		return nil, err
 	}
 	n.calls = tally.New(opened)
-	b, err := config.OpenBell(ctx, settings.Bell, config.Bells{"local": local.Open, "sqs": sqs.OpenQueue})
+	b, err := config.OpenNotifier(ctx, settings.Notifier, config.Notifiers{"local": local.Open, "sqs": sqs.OpenQueue})
 	if err != nil {
 		return nil, errors.Join(err, opened.Close())
 	}
@@ -81,7 +81,7 @@ func (n *node) api() http.Handler {
 	metrics := prom.New()
 	metrics.Clock(n.Clock.Offset)
 	metrics.Calls(n.calls.Calls)
-	return api.New(api.Options{Tokens: n.Settings.Tokens, Log: n.Log, Metrics: metrics, CanStream: true, Version: version(), Missing: overview.Unmade(), Stopping: n.Stopping},
+	return api.New(api.Options{Tokens: n.Settings.Tokens, Log: n.Log, Metrics: metrics, CanStream: true, Version: version(), Missing: projection.Unmade(), Stopping: n.Stopping},
 		api.Emit(n.Journal), api.Events(n.Journal), api.Objects(n.Journal),
 		api.Enqueue(n.Queue, n.Definitions), api.Tasks(n.Queue, n.Definitions), api.Handlers(n.Queue, n.Definitions), api.Jobs(n.Queue, n.Definitions), api.Queues(n.Queue, n.Definitions),
 		api.Define(n.Definitions),
@@ -104,7 +104,7 @@ func (n *node) pool(ctx context.Context, url string) (*worker.Pool, error) {
 		},
 	})
 	return worker.NewPool(worker.PoolOptions{
-		Runner: runner, Bell: n.Bell, Workers: n.Settings.Workers, Claimer: queue.Claimer{Instance: n.Instance()}, Grace: n.Settings.Drain * 3 / 8,
+		Runner: runner, Notifier: n.Notifier, Workers: n.Settings.Workers, Claimer: queue.Claimer{Instance: n.Instance()}, Grace: n.Settings.Drain * 3 / 8,
 	}), nil
 }
 
@@ -119,8 +119,8 @@ func (n *node) upkeep(ctx context.Context) {
 		return
 	}
 	pause := upkeepShared
-	if n.Settings.Bell == "" {
-		pause = upkeepUnrung
+	if n.Settings.Notifier == "" {
+		pause = upkeepUnnotified
 	}
 	group.Go(func() {
 		n.sweepTasks(ctx) // there may be no notification of tasks that fall due before the first pause is over
@@ -152,7 +152,7 @@ func (n *node) sweepJournal(ctx context.Context) {
 func (n *node) sweepTasks(ctx context.Context) {
 	_, err := n.Queue.Sweep(ctx)
 	if err == nil {
-		_, err = n.Queue.RingDue(ctx, n.Clock.Now().Add(2*upkeepShared))
+		_, err = n.Queue.NotifyDue(ctx, n.Clock.Now().Add(2*upkeepShared))
 	}
 	if err != nil && ctx.Err() == nil {
 		n.Log.Warn("upkeep of tasks failed; it is tried again", "error", err)

@@ -16,12 +16,12 @@ import (
 )
 
 type serveCommand struct {
-	Listen string `help:"Address to listen on; default 127.0.0.1:8080." default:"127.0.0.1:8080" placeholder:"HOST:PORT"`
-	Data   string `help:"Directory of the embedded store; default millrace-data." placeholder:"DIR" xor:"store"`
-	Store  string `help:"Store to use instead: pebble:DIR or dynamodb:PREFIX ($MILLRACE_STORE)." placeholder:"URL" xor:"store"`
-	Bell   string `help:"How workers are woken: local, or sqs:QUEUE where several processes share a store ($MILLRACE_BELL)." placeholder:"URL"`
-	Drain  string `help:"How long a stop may take in all; default 8s ($MILLRACE_DRAIN, or drain in millrace.yaml)." placeholder:"DURATION"`
-	Config string `help:"Path of millrace.yaml." env:"MILLRACE_CONFIG" placeholder:"FILE"`
+	Listen   string `help:"Address to listen on; default 127.0.0.1:8080." default:"127.0.0.1:8080" placeholder:"HOST:PORT"`
+	Data     string `help:"Directory of the embedded store; default millrace-data." placeholder:"DIR" xor:"store"`
+	Store    string `help:"Store to use instead: pebble:DIR or dynamodb:PREFIX ($MILLRACE_STORE)." placeholder:"URL" xor:"store"`
+	Notifier string `name:"bell" help:"How workers are woken: local, or sqs:QUEUE where several processes share a store ($MILLRACE_BELL)." placeholder:"URL"`
+	Drain    string `help:"How long a stop may take in all; default 8s ($MILLRACE_DRAIN, or drain in millrace.yaml)." placeholder:"DURATION"`
+	Config   string `help:"Path of millrace.yaml." env:"MILLRACE_CONFIG" placeholder:"FILE"`
 }
 
 // defaultData is the directory of the embedded store if none is given.
@@ -58,7 +58,7 @@ func (s serveCommand) env(name string) string {
 	case "MILLRACE_STORE":
 		return s.storeURL()
 	case "MILLRACE_BELL":
-		return cmp.Or(s.Bell, os.Getenv(name))
+		return cmp.Or(s.Notifier, os.Getenv(name))
 	case "MILLRACE_DRAIN":
 		return cmp.Or(s.Drain, os.Getenv(name))
 	case "MILLRACE_CONFIG":

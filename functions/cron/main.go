@@ -1,5 +1,5 @@
 // Command cron is the function that looks ahead at each tick, to the tick after the next: it makes the tasks of schedules
-// that fire until then, and sends notifications (rings) of the tasks that fall due, with SQS's own delay, so that tasks start at
+// that fire until then, and sends notifications of the tasks that fall due, with SQS's own delay, so that tasks start at
 // their time and no process looks for them in between.
 package main
 
@@ -10,15 +10,15 @@ import (
 	"time"
 
 	"github.com/millrace/millrace/shared/api"
-	"github.com/millrace/millrace/shared/bell/sqs"
 	"github.com/millrace/millrace/shared/config"
 	"github.com/millrace/millrace/shared/host"
+	"github.com/millrace/millrace/shared/notifier/sqs"
 	"github.com/millrace/millrace/shared/service"
 	"github.com/millrace/millrace/shared/store/dynamo"
 )
 
 func main() {
-	service.MainTasks(config.Openers{"dynamodb": dynamo.OpenPrefix}, config.Bells{"sqs": sqs.OpenQueue}, function)
+	service.MainTasks(config.Openers{"dynamodb": dynamo.OpenPrefix}, config.Notifiers{"sqs": sqs.OpenQueue}, function)
 }
 
 // ahead covers the time until the tick after the next: EventBridge Scheduler keeps to the minute only, so that two ticks may be
@@ -33,8 +33,8 @@ func function(_ context.Context, s *service.Tasks) (host.Function, error) {
 		until := s.Clock.Now().Add(ahead)
 		declared := s.Declare(ctx)
 		_, made := s.Schedules.Make(ctx, until)
-		_, rung := s.Queue.RingDue(ctx, until)
-		return errors.Join(declared, made, rung)
+		_, notified := s.Queue.NotifyDue(ctx, until)
+		return errors.Join(declared, made, notified)
 	}
 	return f, nil
 }

@@ -1,6 +1,6 @@
 // Command sweep is the function that keeps the store in order at each tick. Of the journal, it stores a snapshot generation
 // when one is due, moves the floor that retention sets, and removes slots that were evicted long ago. Of the tasks, it
-// takes back those whose lease has run out, releases those that nothing holds any longer, and sends notifications (rings) of
+// takes back those whose lease has run out, releases those that nothing holds any longer, and sends notifications of
 // those that are ready.
 package main
 
@@ -10,15 +10,15 @@ import (
 	"net/http"
 
 	"github.com/millrace/millrace/shared/api"
-	"github.com/millrace/millrace/shared/bell/sqs"
 	"github.com/millrace/millrace/shared/config"
 	"github.com/millrace/millrace/shared/host"
+	"github.com/millrace/millrace/shared/notifier/sqs"
 	"github.com/millrace/millrace/shared/service"
 	"github.com/millrace/millrace/shared/store/dynamo"
 )
 
 func main() {
-	service.MainTasks(config.Openers{"dynamodb": dynamo.OpenPrefix}, config.Bells{"sqs": sqs.OpenQueue}, function)
+	service.MainTasks(config.Openers{"dynamodb": dynamo.OpenPrefix}, config.Notifiers{"sqs": sqs.OpenQueue}, function)
 }
 
 func function(_ context.Context, s *service.Tasks) (host.Function, error) {

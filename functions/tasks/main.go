@@ -6,15 +6,15 @@ import (
 	"context"
 
 	"github.com/millrace/millrace/shared/api"
-	"github.com/millrace/millrace/shared/bell/sqs"
 	"github.com/millrace/millrace/shared/config"
 	"github.com/millrace/millrace/shared/host"
+	"github.com/millrace/millrace/shared/notifier/sqs"
 	"github.com/millrace/millrace/shared/service"
 	"github.com/millrace/millrace/shared/store/dynamo"
 )
 
 func main() {
-	service.MainTasks(config.Openers{"dynamodb": dynamo.OpenPrefix}, config.Bells{"sqs": sqs.OpenQueue}, function)
+	service.MainTasks(config.Openers{"dynamodb": dynamo.OpenPrefix}, config.Notifiers{"sqs": sqs.OpenQueue}, function)
 }
 
 func function(_ context.Context, s *service.Tasks) (host.Function, error) {

@@ -10,30 +10,30 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/millrace/millrace/shared/bell"
-	"github.com/millrace/millrace/shared/bell/faulty"
-	"github.com/millrace/millrace/shared/bell/sqs"
 	"github.com/millrace/millrace/shared/host"
+	"github.com/millrace/millrace/shared/notifier"
+	"github.com/millrace/millrace/shared/notifier/faulty"
+	"github.com/millrace/millrace/shared/notifier/sqs"
 	"github.com/millrace/millrace/shared/store"
 	"github.com/millrace/millrace/shared/worker"
 )
 
-// notes is a notifier (bell) that records its notifications.
+// notes is a notifier that records its notifications.
 type notes struct {
-	bell.Line
-	rung []bell.Ring
-	err  error
+	notifier.Line
+	notified []notifier.Notice
+	err      error
 }
 
-// Ring records the notifications.
-func (n *notes) Ring(_ context.Context, rings ...bell.Ring) error {
-	n.rung = append(n.rung, rings...)
+// Notice records the notifications.
+func (n *notes) Notify(_ context.Context, notices ...notifier.Notice) error {
+	n.notified = append(n.notified, notices...)
 	return n.err
 }
 
-// TestRingsThatCannotBeFollowedAreRungAfresh: they are sent once more, some seconds later, and their messages are deleted. Those
+// TestNoticesThatCannotBeFollowedAreNotifiedAfresh: they are sent once more, some seconds later, and their messages are deleted. Those
 // that then fail again are left to the sweep, and those that cannot be sent to SQS's own redelivery.
-func TestRingsThatCannotBeFollowedAreRungAfresh(t *testing.T) {
+func TestNoticesThatCannotBeFollowedAreNotifiedAfresh(t *testing.T) {
 	t.Parallel()
 	down := errors.New("SQS is down")
 	for name, broken := range map[string]error{"busy": store.ErrBusy, "unavailable": store.ErrUnavailable, "panics": errPanic} {
@@ -45,14 +45,14 @@ func TestRingsThatCannotBeFollowedAreRungAfresh(t *testing.T) {
 					d.wait(3)
 					s, n := d.process(), &notes{err: unheard}
 					defer func() { _ = s.Close() }()
-					n.Line, s.Bell = s.Bell, n
+					n.Line, s.Notifier = s.Notifier, n
 					d.fail(broken)
 					f := over(s, worker.Targets{})
 					now := time.Now()
 					got := f.Messages(timed(t), []host.Message{
-						{ID: "1", Body: []byte(sqs.Format(bell.Ring{Queue: "a"}))},
-						{ID: "2", Body: []byte(sqs.Format(bell.Ring{Queue: "b", Again: true}))},
-						{ID: "3", Body: []byte(sqs.Format(bell.Ring{Queue: "c", At: now.Add(time.Second)}))},
+						{ID: "1", Body: []byte(sqs.Format(notifier.Notice{Queue: "a"}))},
+						{ID: "2", Body: []byte(sqs.Format(notifier.Notice{Queue: "b", Again: true}))},
+						{ID: "3", Body: []byte(sqs.Format(notifier.Notice{Queue: "c", At: now.Add(time.Second)}))},
 						{ID: "4", Body: []byte("none")},
 					})
 					var failed []string
@@ -66,14 +66,14 @@ func TestRingsThatCannotBeFollowedAreRungAfresh(t *testing.T) {
 					if diff := cmp.Diff(want, failed); diff != "" {
 						t.Errorf("failures (-want +got):\n%s", diff)
 					}
-					for i, ring := range n.rung {
-						if after := ring.At.Sub(now); after < 2*time.Second || after > 12*time.Second {
-							t.Errorf("a ring comes after %v, want 2 to 10 s", after)
+					for i, notice := range n.notified {
+						if after := notice.At.Sub(now); after < 2*time.Second || after > 12*time.Second {
+							t.Errorf("a notice comes after %v, want 2 to 10 s", after)
 						}
-						n.rung[i].At = time.Time{}
+						n.notified[i].At = time.Time{}
 					}
-					if diff := cmp.Diff([]bell.Ring{{Queue: "a", Again: true}, {Queue: "c", Again: true}}, n.rung); diff != "" {
-						t.Errorf("rung (-want +got):\n%s", diff)
+					if diff := cmp.Diff([]notifier.Notice{{Queue: "a", Again: true}, {Queue: "c", Again: true}}, n.notified); diff != "" {
+						t.Errorf("notified (-want +got):\n%s", diff)
 					}
 				})
 			})
@@ -100,8 +100,8 @@ func TestAnOutageIsOver(t *testing.T) {
 			if took := d.drain(1_000, lasts > time.Minute); took > lasts+90*time.Second {
 				t.Errorf("after an outage of %v it took %v", lasts, took)
 			}
-			if most := int64(100 + 40*lasts/time.Minute); d.rings.Load() > most {
-				t.Errorf("%d rings in an outage of %v, want at most %d", d.rings.Load(), lasts, most)
+			if most := int64(100 + 40*lasts/time.Minute); d.notices.Load() > most {
+				t.Errorf("%d notices in an outage of %v, want at most %d", d.notices.Load(), lasts, most)
 			}
 		})
 	}

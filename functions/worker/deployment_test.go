@@ -14,13 +14,13 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 
-	"github.com/millrace/millrace/shared/bell"
-	"github.com/millrace/millrace/shared/bell/faulty"
-	"github.com/millrace/millrace/shared/bell/local"
-	"github.com/millrace/millrace/shared/bell/sqs"
 	"github.com/millrace/millrace/shared/config"
 	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/host"
+	"github.com/millrace/millrace/shared/notifier"
+	"github.com/millrace/millrace/shared/notifier/faulty"
+	"github.com/millrace/millrace/shared/notifier/local"
+	"github.com/millrace/millrace/shared/notifier/sqs"
 	"github.com/millrace/millrace/shared/queue"
 	"github.com/millrace/millrace/shared/service"
 	"github.com/millrace/millrace/shared/store"
@@ -39,15 +39,15 @@ const (
 
 // deployment is the function as Lambda runs it, in processes that share a store and a queue of notifications.
 type deployment struct {
-	t      *testing.T
-	store  *meter.Meter
-	bell   bell.Line
-	length time.Duration // of a task, about
+	t        *testing.T
+	store    *meter.Meter
+	notifier notifier.Line
+	length   time.Duration // of a task, about
 
-	down           atomic.Pointer[error]
-	ran            sync.Map // payloads
-	count          atomic.Int64
-	invoked, rings atomic.Int64
+	down             atomic.Pointer[error]
+	ran              sync.Map // payloads
+	count            atomic.Int64
+	invoked, notices atomic.Int64
 }
 
 // shared is a store that other processes may reach too.
@@ -59,7 +59,7 @@ func (shared) Exclusive() bool { return false }
 func deploy(t *testing.T, length time.Duration, luck faulty.Faults) *deployment {
 	t.Helper()
 	d := &deployment{t: t, length: length, store: meter.New(shared{memory.New(memory.Options{})})}
-	d.bell = post{faulty.New(local.New(), 1, luck, nil)}
+	d.notifier = post{faulty.New(local.New(), 1, luck, nil)}
 	set := &definition.Set{Jobs: []definition.Job{{Path: "/work", Target: definition.Target{Go: "f"}}}}
 	s := d.process()
 	defer func() { _ = s.Close() }()
@@ -69,16 +69,16 @@ func deploy(t *testing.T, length time.Duration, luck faulty.Faults) *deployment 
 	return d
 }
 
-// post is a notifier (bell) that carries messages, as SQS does: the functions get their bodies. It is not closed with a process.
-type post struct{ bell.Line }
+// post is a notifier that carries messages, as SQS does: the functions get their bodies. It is not closed with a process.
+type post struct{ notifier.Line }
 
-// Ring sends messages.
-func (p post) Ring(ctx context.Context, rings ...bell.Ring) error {
-	messages := make([]bell.Ring, len(rings))
-	for i, ring := range rings {
-		messages[i] = bell.Ring{Queue: sqs.Format(ring), At: ring.At}
+// Notice sends messages.
+func (p post) Notify(ctx context.Context, notices ...notifier.Notice) error {
+	messages := make([]notifier.Notice, len(notices))
+	for i, notice := range notices {
+		messages[i] = notifier.Notice{Queue: sqs.Format(notice), At: notice.At}
 	}
-	return p.Line.Ring(ctx, messages...)
+	return p.Line.Notify(ctx, messages...)
 }
 
 // Close does nothing.
@@ -121,7 +121,7 @@ func (d *deployment) process() *service.Tasks { return d.over(outage{d.store, &d
 func (d *deployment) over(s store.Store) *service.Tasks {
 	place := host.PlaceOf(func(name string) string { return map[string]string{"AWS_LAMBDA_RUNTIME_API": "test"}[name] })
 	place.Metrics = nil
-	return service.NewTasks(service.New(place, config.Settings{}, unclosed{s}, slog.New(slog.DiscardHandler)), d.bell)
+	return service.NewTasks(service.New(place, config.Settings{}, unclosed{s}, slog.New(slog.DiscardHandler)), d.notifier)
 }
 
 // unclosed is a store that is not closed with the process that uses it.
@@ -175,28 +175,28 @@ func (d *deployment) serve(ctx context.Context) {
 				return
 			}
 			for {
-				rings, err := d.bell.Receive(ctx, batchSize)
+				notices, err := d.notifier.Receive(ctx, batchSize)
 				if err != nil {
 					return
 				}
-				d.invoke(invoker, rings)
+				d.invoke(invoker, notices)
 			}
 		})
 	}
 	pollers.Wait()
 }
 
-func (d *deployment) invoke(invoker *host.Invoker, rings []bell.Ring) {
+func (d *deployment) invoke(invoker *host.Invoker, notices []notifier.Notice) {
 	var event events.SQSEvent
-	for i, ring := range rings {
-		event.Records = append(event.Records, events.SQSMessage{MessageId: fmt.Sprint(i), EventSource: "aws:sqs", Body: ring.Queue})
+	for i, notice := range notices {
+		event.Records = append(event.Records, events.SQSMessage{MessageId: fmt.Sprint(i), EventSource: "aws:sqs", Body: notice.Queue})
 	}
 	payload, err := json.Marshal(event)
 	if err != nil {
 		d.t.Error(err)
 	}
 	d.invoked.Add(1)
-	d.rings.Add(int64(len(rings)))
+	d.notices.Add(int64(len(notices)))
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
 	answer, err := invoker.Invoke(ctx, payload)
@@ -233,9 +233,9 @@ func (d *deployment) drain(n int, sweeps bool) (took time.Duration) {
 			d.sweep()
 		}
 	})
-	time.Sleep(bell.MaxDelay)
+	time.Sleep(notifier.MaxDelay)
 	last := d.invoked.Load()
-	time.Sleep(bell.MaxDelay)
+	time.Sleep(notifier.MaxDelay)
 	if again := d.invoked.Load() - last; again > 0 {
 		d.t.Errorf("the function was invoked %d times when all was long done", again)
 	}

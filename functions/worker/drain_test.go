@@ -8,16 +8,16 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/millrace/millrace/shared/bell/faulty"
 	"github.com/millrace/millrace/shared/definition"
+	"github.com/millrace/millrace/shared/notifier/faulty"
 	"github.com/millrace/millrace/shared/queue"
 	"github.com/millrace/millrace/shared/store/meter"
 	"github.com/millrace/millrace/shared/task"
 )
 
-// TestABacklogWithoutRingsDrainsAtTheWorkersPace: one sweep is enough, however long the queue is, and each task costs what it
+// TestABacklogWithoutNoticesDrainsAtTheWorkersPace: one sweep is enough, however long the queue is, and each task costs what it
 // costs with a short one.
-func TestABacklogWithoutRingsDrainsAtTheWorkersPace(t *testing.T) {
+func TestABacklogWithoutNoticesDrainsAtTheWorkersPace(t *testing.T) {
 	for _, n := range []int{1_000, 10_000} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			cryptotest.SetGlobalRandom(t, 1)
@@ -25,15 +25,15 @@ func TestABacklogWithoutRingsDrainsAtTheWorkersPace(t *testing.T) {
 				d := deploy(t, time.Second, faulty.Faults{})
 				d.wait(n)
 				took := d.drain(n, false)
-				u, rings := d.store.Usage(), d.rings.Load()
+				u, notices := d.store.Usage(), d.notices.Load()
 				calls, wcu := float64(u.Total().Calls)/float64(n), float64(u.Total().WCU)/float64(n)
-				t.Logf("%d tasks of a second took %v with %d invocations for %d rings; each cost %.2f calls, %.2f WCU",
-					n, took, d.invoked.Load(), rings, calls, wcu)
+				t.Logf("%d tasks of a second took %v with %d invocations for %d notices; each cost %.2f calls, %.2f WCU",
+					n, took, d.invoked.Load(), notices, calls, wcu)
 				if pace := time.Duration(n) * time.Second / (concurrency * batchSize); took > pace+10*time.Second {
 					t.Errorf("it took %v, want %v and the time in which workers become more", took, pace)
 				}
-				if calls > 7.5 || wcu > 14.5 || rings > 40 {
-					t.Errorf("each task cost %.2f calls and %.2f WCU, and all together %d rings, want 7.5, 14.5 and 40 at most", calls, wcu, rings)
+				if calls > 7.5 || wcu > 14.5 || notices > 40 {
+					t.Errorf("each task cost %.2f calls and %.2f WCU, and all together %d notices, want 7.5, 14.5 and 40 at most", calls, wcu, notices)
 				}
 			})
 		})
@@ -48,23 +48,23 @@ func TestABacklogOutlastsInvocations(t *testing.T) {
 		d := deploy(t, 100*time.Second, faulty.Faults{})
 		d.wait(n)
 		took, pace := d.drain(n, true), n*100*time.Second/(concurrency*batchSize)
-		t.Logf("%d tasks of 100 s took %v with %d invocations for %d rings, where all workers at work take %v",
-			n, took, d.invoked.Load(), d.rings.Load(), pace)
+		t.Logf("%d tasks of 100 s took %v with %d invocations for %d notices, where all workers at work take %v",
+			n, took, d.invoked.Load(), d.notices.Load(), pace)
 		if took > pace*3/2 {
 			t.Errorf("it took %v, want little more than %v", took, pace)
 		}
 	})
 }
 
-// TestABacklogDrainsWithABadBell: where notifications are lost and doubled, each sweep brings some more workers.
-func TestABacklogDrainsWithABadBell(t *testing.T) {
+// TestABacklogDrainsWithABadNotifier: where notifications are lost and doubled, each sweep brings some more workers.
+func TestABacklogDrainsWithABadNotifier(t *testing.T) {
 	cryptotest.SetGlobalRandom(t, 1)
 	synctest.Test(t, func(t *testing.T) {
 		const n = 10_000
 		d := deploy(t, time.Second, faulty.Faults{Lose: 0.7, Double: 0.2, Late: 0.3, Delay: time.Minute, Fail: 0.2})
 		d.wait(n)
 		took := d.drain(n, true)
-		t.Logf("%d tasks of a second took %v with %d invocations for %d rings", n, took, d.invoked.Load(), d.rings.Load())
+		t.Logf("%d tasks of a second took %v with %d invocations for %d notices", n, took, d.invoked.Load(), d.notices.Load())
 		if took > 5*time.Minute {
 			t.Errorf("it took %v, want at most 5 minutes", took)
 		}
@@ -131,10 +131,10 @@ func TestATaskByItselfCostsOneLookForAnother(t *testing.T) {
 		usage.Date = meter.Cost{} // each process compares its clock once a minute, however many tasks there are
 		u := usage.Total()
 		calls, wcu, rcu := float64(u.Calls)/n, float64(u.WCU)/n, u.RCU/n
-		t.Logf("each task cost %.2f calls, %.2f WCU and %.2f RCU, and %d rings", calls, wcu, rcu, d.rings.Load())
-		if calls > 19.5 || wcu > 23 || rcu > 13.5 || d.rings.Load() != n+1 {
-			t.Errorf("each task cost %.2f calls, %.2f WCU and %.2f RCU, want 19.5, 23 and 13.5 at most; %d rings, want %d",
-				calls, wcu, rcu, d.rings.Load(), n+1)
+		t.Logf("each task cost %.2f calls, %.2f WCU and %.2f RCU, and %d notices", calls, wcu, rcu, d.notices.Load())
+		if calls > 19.5 || wcu > 23 || rcu > 13.5 || d.notices.Load() != n+1 {
+			t.Errorf("each task cost %.2f calls, %.2f WCU and %.2f RCU, want 19.5, 23 and 13.5 at most; %d notices, want %d",
+				calls, wcu, rcu, d.notices.Load(), n+1)
 		}
 	})
 }

@@ -1,4 +1,4 @@
-// Command worker is the function that starts tasks when it is notified: as many as a batch of messages has notifications (rings),
+// Command worker is the function that starts tasks when it is notified: as many as a batch of messages has notifications,
 // the best that there are, whichever queue a notification names. It runs them side by side, goes on with others while there are
 // some and there is time, and returns when all have ended.
 package main
@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/millrace/millrace/shared/api"
-	"github.com/millrace/millrace/shared/bell/sqs"
 	"github.com/millrace/millrace/shared/config"
 	"github.com/millrace/millrace/shared/host"
+	"github.com/millrace/millrace/shared/notifier/sqs"
 	"github.com/millrace/millrace/shared/queue"
 	"github.com/millrace/millrace/shared/service"
 	"github.com/millrace/millrace/shared/store/dynamo"
@@ -20,7 +20,7 @@ import (
 )
 
 func main() {
-	service.MainTasks(config.Openers{"dynamodb": dynamo.OpenPrefix}, config.Bells{"sqs": sqs.OpenQueue}, function)
+	service.MainTasks(config.Openers{"dynamodb": dynamo.OpenPrefix}, config.Notifiers{"sqs": sqs.OpenQueue}, function)
 }
 
 // Lambda ends the process soon after the context. Tasks that still run are ended before that, in time for the engine to be told.
@@ -42,16 +42,16 @@ func function(ctx context.Context, s *service.Tasks) (host.Function, error) {
 
 // over returns the function that runs tasks on these targets.
 func over(s *service.Tasks, targets worker.Targets) host.Function {
-	hearer := hearer{bell: s.Bell, log: s.Log, by: queue.Claimer{Instance: s.Instance()}, runner: worker.NewRunner(worker.Options{
-		Engine: s.Queue, Definitions: s.Definitions, Targets: targets, URL: s.URL(), Grace: grace, Log: s.Log, Bell: s.Bell,
+	hearer := hearer{notifier: s.Notifier, log: s.Log, by: queue.Claimer{Instance: s.Instance()}, runner: worker.NewRunner(worker.Options{
+		Engine: s.Queue, Definitions: s.Definitions, Targets: targets, URL: s.URL(), Grace: grace, Log: s.Log, Notifier: s.Notifier,
 		Workers: workers,
 	})}
 	operations := s.API()
 	f := s.Function("worker", operations)
 	f.Guard = func(next http.Handler) http.Handler { return operations.Guard(api.Operate, next) }
 	f.Messages = func(ctx context.Context, batch []host.Message) []host.Failure {
-		rings, failures := sort(batch)
-		return append(failures, hearer.hear(ctx, rings)...)
+		notices, failures := sort(batch)
+		return append(failures, hearer.hear(ctx, notices)...)
 	}
 	return f
 }

@@ -8,10 +8,10 @@ import (
 	"slices"
 
 	"github.com/millrace/millrace/shared/definition"
-	reading "github.com/millrace/millrace/shared/document"
+	reading "github.com/millrace/millrace/shared/strict"
 )
 
-// Editor changes single objects of the set in force; a [definition.Book] is one.
+// Editor changes single objects of the set in force; a [definition.Catalog] is one.
 type Editor interface {
 	Edit(ctx context.Context, from definition.Origin, change func(inForce *definition.Set) (*definition.Set, error)) (definition.Changes, error)
 }

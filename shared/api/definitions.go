@@ -14,12 +14,12 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/millrace/millrace/shared/definition"
-	reading "github.com/millrace/millrace/shared/document"
 	"github.com/millrace/millrace/shared/schedule"
+	reading "github.com/millrace/millrace/shared/strict"
 )
 
-// Book keeps the definitions in force; a [definition.Book] is one.
-type Book interface {
+// Catalog keeps the definitions in force; a [definition.Catalog] is one.
+type Catalog interface {
 	Refresh(ctx context.Context) (*definition.Set, error)
 	Plan(ctx context.Context, set *definition.Set, from definition.Origin) (definition.Changes, error)
 	Apply(ctx context.Context, set *definition.Set, from definition.Origin) (definition.Changes, error)
@@ -29,7 +29,7 @@ type Book interface {
 var typesYAML = []string{"application/yaml", "application/x-yaml", "text/yaml", "text/x-yaml"}
 
 // Define mounts GET and PUT definitions.
-func Define(b Book) Resource {
+func Define(b Catalog) Resource {
 	return func(a *API) {
 		maps.Copy(a.typed.OpenAPI().Components.Schemas.Map(), definitionSchemas())
 		a.route(operation{
@@ -51,7 +51,7 @@ func Define(b Book) Resource {
 	}
 }
 
-func (x *exchange) showDefinitions(b Book) error {
+func (x *exchange) showDefinitions(b Catalog) error {
 	set, err := b.Refresh(x.r.Context())
 	if err != nil {
 		return err
@@ -60,7 +60,7 @@ func (x *exchange) showDefinitions(b Book) error {
 	return nil
 }
 
-func (x *exchange) putDefinitions(b Book) error {
+func (x *exchange) putDefinitions(b Catalog) error {
 	dry, err := x.dryRun()
 	if err != nil {
 		return err

@@ -12,23 +12,23 @@ import (
 	"github.com/millrace/millrace/shared/api"
 	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/journal"
-	"github.com/millrace/millrace/shared/overview"
+	"github.com/millrace/millrace/shared/projection"
 	"github.com/millrace/millrace/shared/queue"
 	"github.com/millrace/millrace/shared/store/memory"
 )
 
 const definitionsPath = "/api/v1/definitions"
 
-// defining is an API over a book of its own.
-func defining(t *testing.T) (*bundle, *definition.Book) {
+// defining is an API over a catalog of its own.
+func defining(t *testing.T) (*bundle, *definition.Catalog) {
 	t.Helper()
 	s := memory.New(memory.Options{})
 	j := journal.Open(s, journal.Options{})
 	t.Cleanup(func() { _ = j.Close() })
-	book := definition.OpenBook(definition.BookOptions{Store: s, Journal: j})
+	catalog := definition.OpenCatalog(definition.CatalogOptions{Store: s, Journal: j})
 	b := setup(t)
-	b.api = api.New(api.Options{Tokens: tokens(), Log: b.log()}, api.Define(book))
-	return b, book
+	b.api = api.New(api.Options{Tokens: tokens(), Log: b.log()}, api.Define(catalog))
+	return b, catalog
 }
 
 func TestPutDefinitions(t *testing.T) {
@@ -62,7 +62,7 @@ func TestPutDefinitions(t *testing.T) {
 
 func TestPutDefinitionsRefuses(t *testing.T) {
 	t.Parallel()
-	b, book := defining(t)
+	b, catalog := defining(t)
 	for _, tt := range []struct {
 		name, kind, target, body string
 		status                   int
@@ -102,7 +102,7 @@ func TestPutDefinitionsRefuses(t *testing.T) {
 			}
 		})
 	}
-	if set, err := book.Refresh(t.Context()); err != nil || !set.Equal(new(definition.Set)) {
+	if set, err := catalog.Refresh(t.Context()); err != nil || !set.Equal(new(definition.Set)) {
 		t.Errorf("something was applied: %s, %v", set.JSON(), err)
 	}
 }
@@ -111,13 +111,13 @@ func TestPutDefinitionsRefuses(t *testing.T) {
 func TestWhatWasDeclaredElsewhereIsFound(t *testing.T) {
 	t.Parallel()
 	s := memory.New(memory.Options{})
-	j := journal.Open(s, journal.Options{Folds: overview.Folds()})
+	j := journal.Open(s, journal.Options{Folds: projection.Folds()})
 	t.Cleanup(func() { _ = j.Close() })
-	open := func() *definition.Book {
-		return definition.OpenBook(definition.BookOptions{Store: s, Journal: j, Age: time.Hour})
+	open := func() *definition.Catalog {
+		return definition.OpenCatalog(definition.CatalogOptions{Store: s, Journal: j, Age: time.Hour})
 	}
 	events, tasks, elsewhere := open(), open(), open()
-	for _, here := range []*definition.Book{events, tasks} {
+	for _, here := range []*definition.Catalog{events, tasks} {
 		if _, err := here.Current(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -129,7 +129,7 @@ func TestWhatWasDeclaredElsewhereIsFound(t *testing.T) {
 	if _, err := elsewhere.Apply(t.Context(), set, definition.FromAPI); err != nil {
 		t.Fatal(err)
 	}
-	over := func(here *definition.Book) *bundle {
+	over := func(here *definition.Catalog) *bundle {
 		q := queue.Open(queue.Options{Store: s, Journal: j, Definitions: here})
 		return &bundle{api: api.New(api.Options{Tokens: tokens()}, api.Enqueue(q, here))}
 	}

@@ -34,7 +34,7 @@ type Engine interface {
 	OldestWaiting(ctx context.Context, prefix string) (map[string]time.Time, error)
 }
 
-// Definitions returns what is declared; a [definition.Book] is one.
+// Definitions returns what is declared; a [definition.Catalog] is one.
 type Definitions interface {
 	Current(ctx context.Context) (*definition.Set, error) // the set in force, perhaps as it was some seconds ago
 	Refresh(ctx context.Context) (*definition.Set, error) // the set in force now

@@ -13,21 +13,21 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/millrace/millrace/shared/membership"
 	"github.com/millrace/millrace/shared/queue"
 	"github.com/millrace/millrace/shared/task"
-	"github.com/millrace/millrace/shared/topology"
 )
 
-// Topology keeps the instances; a [topology.Topology] is one.
-type Topology interface {
-	Register(ctx context.Context, n topology.New) (topology.Instance, error)
-	Get(ctx context.Context, id string) (topology.Instance, error)
-	Heartbeat(ctx context.Context, id string, c topology.Change) (topology.Instance, error)
+// Membership keeps the instances; a [membership.Membership] is one.
+type Membership interface {
+	Register(ctx context.Context, n membership.New) (membership.Instance, error)
+	Get(ctx context.Context, id string) (membership.Instance, error)
+	Heartbeat(ctx context.Context, id string, c membership.Change) (membership.Instance, error)
 	Extend(ctx context.Context, id string, expires time.Time) error
 	Drain(ctx context.Context, id string) error
 	Leave(ctx context.Context, id string) error
-	List(ctx context.Context) ([]topology.Instance, error)
-	Leader(ctx context.Context) (topology.Leadership, error)
+	List(ctx context.Context) ([]membership.Instance, error)
+	Leader(ctx context.Context) (membership.Leadership, error)
 }
 
 // Leaser gives tasks to instances; a [queue.Queue] is one.
@@ -44,9 +44,9 @@ type Leaser interface {
 
 // remote is the state of the operations of instances.
 type remote struct {
-	topology Topology
-	leases   Leaser
-	flight   flight
+	membership Membership
+	leases     Leaser
+	flight     flight
 }
 
 const (
@@ -55,10 +55,10 @@ const (
 )
 
 // Instances mounts what processes elsewhere need to run tasks: registering and heartbeats, claims, and leases.
-func Instances(t Topology, l Leaser) Resource {
+func Instances(t Membership, l Leaser) Resource {
 	return func(a *API) {
 		maps.Copy(a.typed.OpenAPI().Components.Schemas.Map(), instanceSchemas())
-		r := &remote{topology: t, leases: l}
+		r := &remote{membership: t, leases: l}
 		r.mountInstances(a)
 		r.mountLeases(a)
 	}
@@ -116,25 +116,25 @@ func (r *remote) mountInstances(a *API) {
 }
 
 // own returns the instance that the path names. A worker's token sees only those that it has registered.
-func (r *remote) own(x *exchange) (topology.Instance, error) {
-	i, err := r.topology.Get(x.r.Context(), x.r.PathValue("id"))
+func (r *remote) own(x *exchange) (membership.Instance, error) {
+	i, err := r.membership.Get(x.r.Context(), x.r.PathValue("id"))
 	if err == nil && !x.sees(&i) {
-		err = topology.ErrNoInstance
+		err = membership.ErrNoInstance
 	}
-	return i, ofTopology(err)
+	return i, ofMembership(err)
 }
 
-func (x *exchange) sees(i *topology.Instance) bool {
+func (x *exchange) sees(i *membership.Instance) bool {
 	return x.token.Role != Worker || i.Owner == x.token.Name
 }
 
-// ofTopology returns an error of package topology as a client may know it.
-func ofTopology(err error) error {
+// ofMembership returns an error of package membership as a client may know it.
+func ofMembership(err error) error {
 	switch {
-	case errors.Is(err, topology.ErrNoInstance):
+	case errors.Is(err, membership.ErrNoInstance):
 		return problem(CodeNotFound, "there is no such instance, or it was not heard of in time; register again")
-	case errors.Is(err, topology.ErrInvalid):
-		field, message, _ := strings.Cut(strings.TrimPrefix(err.Error(), topology.ErrInvalid.Error()+": "), ": ")
+	case errors.Is(err, membership.ErrInvalid):
+		field, message, _ := strings.Cut(strings.TrimPrefix(err.Error(), membership.ErrInvalid.Error()+": "), ": ")
 		return invalid("body."+field, "%s", message)
 	}
 	return err
@@ -143,7 +143,7 @@ func ofTopology(err error) error {
 // patterns reads the list of patterns in the member jobs.
 func patterns(into *[]string) member {
 	return member{name: "jobs", read: func(location string, value jsontext.Value) error {
-		return readList(location, value, topology.MaxJobs, func(location string, value jsontext.Value) error {
+		return readList(location, value, membership.MaxJobs, func(location string, value jsontext.Value) error {
 			pattern, err := readText(location, value)
 			*into = append(*into, pattern)
 			return err
@@ -152,10 +152,10 @@ func patterns(into *[]string) member {
 }
 
 func (r *remote) register(x *exchange) error {
-	n := topology.New{Owner: x.token.Name}
+	n := membership.New{Owner: x.token.Name}
 	var capacity int64
-	name, jobs := textMember("name", topology.MaxName, &n.Name), patterns(&n.Jobs)
-	room := integerMember("capacity", 1, topology.MaxCapacity, &capacity)
+	name, jobs := textMember("name", membership.MaxName, &n.Name), patterns(&n.Jobs)
+	room := integerMember("capacity", 1, membership.MaxCapacity, &capacity)
 	name.required, jobs.required, room.required = true, true, true
 	b := take()
 	defer b.give()
@@ -173,9 +173,9 @@ func (r *remote) register(x *exchange) error {
 	}
 	defer leave()
 	n.Once = once
-	i, err := r.topology.Register(x.r.Context(), n)
+	i, err := r.membership.Register(x.r.Context(), n)
 	if err != nil {
-		return ofTopology(err)
+		return ofMembership(err)
 	}
 	x.replayed(i.Replayed)
 	return x.value(http.StatusCreated, struct {
@@ -186,9 +186,9 @@ func (r *remote) register(x *exchange) error {
 }
 
 func (r *remote) heartbeat(x *exchange) error {
-	var c topology.Change
+	var c membership.Change
 	var capacity int64
-	room := noted(integerMember("capacity", 1, topology.MaxCapacity, &capacity), func() { c.Capacity = new(int) })
+	room := noted(integerMember("capacity", 1, membership.MaxCapacity, &capacity), func() { c.Capacity = new(int) })
 	if err := x.object(patterns(&c.Jobs), room); err != nil {
 		return err
 	}
@@ -199,8 +199,8 @@ func (r *remote) heartbeat(x *exchange) error {
 	if err != nil {
 		return err
 	}
-	if i, err = r.topology.Heartbeat(x.r.Context(), i.ID, c); err != nil {
-		return ofTopology(err)
+	if i, err = r.membership.Heartbeat(x.r.Context(), i.ID, c); err != nil {
+		return ofMembership(err)
 	}
 	if c.Jobs != nil || c.Capacity != nil {
 		r.leases.Rouse(i.Claimer())
@@ -217,16 +217,16 @@ func (r *remote) leave(x *exchange) error {
 	if err != nil {
 		return err
 	}
-	if err := r.topology.Leave(x.r.Context(), i.ID); err != nil {
-		return ofTopology(err)
+	if err := r.membership.Leave(x.r.Context(), i.ID); err != nil {
+		return ofMembership(err)
 	}
 	r.leases.Rouse(i.Claimer()) // so that its waiting claims find that it is gone
 	return x.done()
 }
 
 func (r *remote) drain(x *exchange) error {
-	if err := r.topology.Drain(x.r.Context(), x.r.PathValue("id")); err != nil {
-		return ofTopology(err)
+	if err := r.membership.Drain(x.r.Context(), x.r.PathValue("id")); err != nil {
+		return ofMembership(err)
 	}
 	return x.done()
 }
@@ -248,17 +248,17 @@ func (r *remote) list(x *exchange) error {
 	if err != nil {
 		return err
 	}
-	all, err := r.topology.List(x.r.Context())
+	all, err := r.membership.List(x.r.Context())
 	if err != nil {
 		return err
 	}
-	all = slices.DeleteFunc(all, func(i topology.Instance) bool { return !x.sees(&i) })
-	all = listAfter(x, query, all, func(i *topology.Instance) string { return fmt.Sprintf("%016x", i.Term) }, cursor, limit)
+	all = slices.DeleteFunc(all, func(i membership.Instance) bool { return !x.sees(&i) })
+	all = listAfter(x, query, all, func(i *membership.Instance) string { return fmt.Sprintf("%016x", i.Term) }, cursor, limit)
 	running, err := r.leases.Running(x.r.Context())
 	if err != nil {
 		return err
 	}
-	leader, err := r.topology.Leader(x.r.Context())
+	leader, err := r.membership.Leader(x.r.Context())
 	if err != nil {
 		return err
 	}

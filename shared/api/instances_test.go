@@ -14,11 +14,11 @@ import (
 
 	"github.com/millrace/millrace/shared/api"
 	"github.com/millrace/millrace/shared/journal"
-	"github.com/millrace/millrace/shared/overview"
+	"github.com/millrace/millrace/shared/membership"
+	"github.com/millrace/millrace/shared/projection"
 	"github.com/millrace/millrace/shared/queue"
 	"github.com/millrace/millrace/shared/store/memory"
 	"github.com/millrace/millrace/shared/task"
-	"github.com/millrace/millrace/shared/topology"
 )
 
 // remotes is an API for instances over a real engine.
@@ -31,9 +31,9 @@ func instances(t *testing.T) *remotes {
 	t.Helper()
 	r := &remotes{}
 	s := memory.New(memory.Options{})
-	j := journal.Open(s, journal.Options{Folds: overview.Folds()})
+	j := journal.Open(s, journal.Options{Folds: projection.Folds()})
 	t.Cleanup(func() { _ = j.Close() })
-	there := topology.Open(topology.Options{Store: s})
+	there := membership.Open(membership.Options{Store: s})
 	r.Queue = queue.Open(queue.Options{Store: s, Journal: j, Definitions: definitions(), Heard: there.Heard})
 	more := api.NewToken("other", api.Worker, "other-secret")
 	r.api = api.New(api.Options{Tokens: append(tokens(), more)}, api.Tasks(r.Queue, definitions()),
@@ -53,8 +53,8 @@ func (r *remotes) registerAs(t *testing.T, instance string) (path string) {
 		ID    string
 		Lease float64
 	}](t, got, http.StatusCreated)
-	if i.Lease != topology.DefaultLease.Seconds() {
-		t.Errorf("a new instance's lease = %v s, want %v", i.Lease, topology.DefaultLease)
+	if i.Lease != membership.DefaultLease.Seconds() {
+		t.Errorf("a new instance's lease = %v s, want %v", i.Lease, membership.DefaultLease)
 	}
 	return "/api/v1/instances/" + i.ID
 }
@@ -434,7 +434,7 @@ func TestAnyRequestIsAHeartbeat(t *testing.T) {
 				if list := r.as(t, api.Viewer, "GET", "/api/v1/instances", "").body; !strings.Contains(list, `"name":"w"`) {
 					t.Errorf("instances = %s, want it there", list)
 				}
-				time.Sleep(topology.DefaultLease)
+				time.Sleep(membership.DefaultLease)
 				wantProblem(t, r.as(t, api.Worker, "POST", w+"/claims", `{"max":1}`), 404, api.CodeNotFound)
 			})
 		})

@@ -3,8 +3,8 @@ package api
 import (
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/millrace/millrace/shared/membership"
 	"github.com/millrace/millrace/shared/queue"
-	"github.com/millrace/millrace/shared/topology"
 )
 
 // This file describes what the operations of instances take and return.
@@ -52,14 +52,14 @@ func instanceLease() *huma.Schema {
 }
 
 func instanceMembers() members {
-	shortest, longest, most := 1, topology.MaxPattern, float64(topology.MaxCapacity)
+	shortest, longest, most := 1, membership.MaxPattern, float64(membership.MaxCapacity)
 	name := text("Its own choice; need not be unique")
-	nameMost := topology.MaxName
+	nameMost := membership.MaxName
 	name.MinLength, name.MaxLength = &shortest, &nameMost
 	capacity := whole("How many tasks it runs at once", 1)
 	capacity.Maximum = &most
 	pattern := &huma.Schema{Type: "string", Pattern: `^/(?:[^*]*/)?(?:[^*/][^*]*|\*\*?)?$`, MaxLength: &longest}
-	jobs := listed(pattern, topology.MaxJobs)
+	jobs := listed(pattern, membership.MaxJobs)
 	jobs.Description = "Paths of jobs: /a/b that one, /a/* those directly below /a, /a/** all below"
 	return members{"name": name, "jobs": jobs, "capacity": capacity}
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/millrace/millrace/shared/api"
 	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/journal"
-	"github.com/millrace/millrace/shared/overview"
+	"github.com/millrace/millrace/shared/projection"
 	"github.com/millrace/millrace/shared/queue"
 	"github.com/millrace/millrace/shared/store/memory"
 )
@@ -25,18 +25,18 @@ const jobsPath = "/api/v1/jobs"
 func topical(t *testing.T, yaml string) *works {
 	t.Helper()
 	s := memory.New(memory.Options{})
-	j := journal.Open(s, journal.Options{Folds: overview.Folds()})
+	j := journal.Open(s, journal.Options{Folds: projection.Folds()})
 	t.Cleanup(func() { _ = j.Close() })
-	book := definition.OpenBook(definition.BookOptions{Store: s, Journal: j})
+	catalog := definition.OpenCatalog(definition.CatalogOptions{Store: s, Journal: j})
 	set, err := definition.Read("test", []byte(yaml))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := book.Apply(t.Context(), set, definition.FromFile); err != nil {
+	if _, err := catalog.Apply(t.Context(), set, definition.FromFile); err != nil {
 		t.Fatal(err)
 	}
-	w := &works{Queue: queue.Open(queue.Options{Store: s, Journal: j, Definitions: book})}
-	w.api = api.New(api.Options{Tokens: tokens(), CanStream: true}, api.Tasks(w.Queue, book), api.Jobs(w.Queue, book), api.Queues(w.Queue, book))
+	w := &works{Queue: queue.Open(queue.Options{Store: s, Journal: j, Definitions: catalog})}
+	w.api = api.New(api.Options{Tokens: tokens(), CanStream: true}, api.Tasks(w.Queue, catalog), api.Jobs(w.Queue, catalog), api.Queues(w.Queue, catalog))
 	return w
 }
 

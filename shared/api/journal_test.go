@@ -12,14 +12,14 @@ import (
 	"github.com/millrace/millrace/shared/api"
 	"github.com/millrace/millrace/shared/event"
 	"github.com/millrace/millrace/shared/journal"
-	"github.com/millrace/millrace/shared/overview"
+	"github.com/millrace/millrace/shared/projection"
 	"github.com/millrace/millrace/shared/store/memory"
 )
 
 // real is an API over a real journal, on a store in memory.
 func real(t *testing.T) *bundle {
 	t.Helper()
-	j := journal.Open(memory.New(memory.Options{}), journal.Options{Folds: overview.Folds()})
+	j := journal.Open(memory.New(memory.Options{}), journal.Options{Folds: projection.Folds()})
 	t.Cleanup(func() { _ = j.Close() })
 	return &bundle{api: api.New(api.Options{Tokens: tokens(), CanStream: true}, api.Emit(j), api.Events(j), api.Objects(j))}
 }

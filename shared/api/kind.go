@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/millrace/millrace/shared/event"
-	"github.com/millrace/millrace/shared/overview"
+	"github.com/millrace/millrace/shared/projection"
 )
 
 // kind is a kind of objects: what its snapshots and events are called in JobScheduler's event API.
@@ -37,7 +37,7 @@ func (a *API) offered(overview string) error {
 // key returns the key of a snapshot's element as its events have it.
 func (k *kind) key(name string) event.Key {
 	if k.family == event.TaskEvent {
-		return overview.TaskKey(name)
+		return projection.TaskKey(name)
 	}
 	return event.Key{Path: name}
 }

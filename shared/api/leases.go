@@ -11,9 +11,9 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/millrace/millrace/shared/membership"
 	"github.com/millrace/millrace/shared/queue"
 	"github.com/millrace/millrace/shared/task"
-	"github.com/millrace/millrace/shared/topology"
 )
 
 const (
@@ -102,7 +102,7 @@ func (r *remote) await(x *exchange, once *queue.Once, most int, patient bool, ov
 	for {
 		i, err := r.own(x)
 		if err == nil {
-			err = ofTopology(r.topology.Extend(x.r.Context(), i.ID, i.Expires))
+			err = ofMembership(r.membership.Extend(x.r.Context(), i.ID, i.Expires))
 		}
 		if err != nil {
 			return nil, time.Time{}, err
@@ -127,8 +127,8 @@ func (r *remote) await(x *exchange, once *queue.Once, most int, patient bool, ov
 
 // attend waits until something has become ready; again is false if no more claim is to be tried. It keeps the instance, which
 // sends nothing while it waits, from expiring.
-func (r *remote) attend(x *exchange, i *topology.Instance, w *queue.Waiting, over <-chan time.Time) (again bool, err error) {
-	there := time.NewTicker(topology.DefaultLease / 2)
+func (r *remote) attend(x *exchange, i *membership.Instance, w *queue.Waiting, over <-chan time.Time) (again bool, err error) {
+	there := time.NewTicker(membership.DefaultLease / 2)
 	defer there.Stop()
 	for {
 		select {
@@ -141,9 +141,9 @@ func (r *remote) attend(x *exchange, i *topology.Instance, w *queue.Waiting, ove
 			w.End()
 			return false, x.r.Context().Err()
 		case <-there.C:
-			if err := r.topology.Extend(x.r.Context(), i.ID, i.Expires); err != nil {
+			if err := r.membership.Extend(x.r.Context(), i.ID, i.Expires); err != nil {
 				w.End()
-				return false, ofTopology(err)
+				return false, ofMembership(err)
 			}
 		}
 	}

@@ -23,7 +23,7 @@ type QueueEngine interface {
 	QueueStatistics(ctx context.Context) (map[string]queue.Statistics, error)
 }
 
-// QueueBook returns what is declared, and changes it; a [definition.Book] is one.
+// QueueBook returns what is declared, and changes it; a [definition.Catalog] is one.
 type QueueBook interface {
 	Definitions
 	Editor
@@ -36,8 +36,8 @@ const (
 
 // queues is what the operations on queues share.
 type queues struct {
-	engine QueueEngine
-	book   QueueBook
+	engine  QueueEngine
+	catalog QueueBook
 }
 
 // Queues mounts the queues, as in Sling's job handling: their configuration, suspending and purging them, and statistics.
@@ -45,7 +45,7 @@ func Queues(e QueueEngine, b QueueBook) Resource {
 	return func(a *API) {
 		schemas := a.typed.OpenAPI().Components.Schemas.Map()
 		schemas["Queue"], schemas["Statistics"] = queueSchema(), statisticsSchema()
-		q := &queues{engine: e, book: b}
+		q := &queues{engine: e, catalog: b}
 		q.mountDeclared(a)
 		q.mountActs(a)
 		q.mountStatistics(a)
@@ -123,7 +123,7 @@ func (v queueView) MarshalJSON() ([]byte, error) {
 
 // look returns the queues whose names are wanted, by name.
 func (q *queues) look(ctx context.Context, wanted func(name string) bool) (map[string]queueView, error) {
-	set, err := q.book.Refresh(ctx)
+	set, err := q.catalog.Refresh(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -203,12 +203,12 @@ func (q *queues) put(x *exchange) error {
 	if err != nil {
 		return err
 	}
-	return x.put(q.book, name, (*definition.Set).PutQueue, q.show)
+	return x.put(q.catalog, name, (*definition.Set).PutQueue, q.show)
 }
 
 func (q *queues) remove(x *exchange) error {
 	name := x.r.PathValue("name")
-	there, err := x.remove(q.book, name, (*definition.Set).WithoutQueue)
+	there, err := x.remove(q.catalog, name, (*definition.Set).WithoutQueue)
 	if err != nil {
 		return err
 	}

@@ -31,8 +31,8 @@ type scheduling struct {
 	tasks     interface {
 		Get(ctx context.Context, id task.ID) (task.Task, error)
 	}
-	book   Editor
-	flight flight
+	catalog Editor
+	flight  flight
 }
 
 const (
@@ -44,7 +44,7 @@ const (
 func Schedules(s Scheduler, e Engine, b Editor) Resource {
 	return func(a *API) {
 		maps.Copy(a.typed.OpenAPI().Components.Schemas.Map(), scheduleSchemas())
-		c := &scheduling{schedules: s, tasks: e, book: b}
+		c := &scheduling{schedules: s, tasks: e, catalog: b}
 		mount := func(method, path, id, summary string, right Right, responses map[string]*huma.Response, errs []int, h func(*exchange) error) {
 			op := huma.Operation{
 				Method: method, Path: path, OperationID: id, Tags: []string{"Schedules"}, Summary: summary,
@@ -167,11 +167,11 @@ func (c *scheduling) put(x *exchange) error {
 	put := func(s *definition.Set, text []byte) (*definition.Set, bool, error) {
 		return s.PutSchedule(text, time.Now())
 	}
-	return x.put(c.book, x.r.PathValue("name"), put, c.show)
+	return x.put(c.catalog, x.r.PathValue("name"), put, c.show)
 }
 
 func (c *scheduling) delete(x *exchange) error {
-	there, err := x.remove(c.book, x.r.PathValue("name"), (*definition.Set).WithoutSchedule)
+	there, err := x.remove(c.catalog, x.r.PathValue("name"), (*definition.Set).WithoutSchedule)
 	if err != nil {
 		return err
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/millrace/millrace/shared/api"
 	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/journal"
-	"github.com/millrace/millrace/shared/overview"
+	"github.com/millrace/millrace/shared/projection"
 	"github.com/millrace/millrace/shared/queue"
 	"github.com/millrace/millrace/shared/store/memory"
 	"github.com/millrace/millrace/shared/task"
@@ -46,7 +46,7 @@ func definitions() declared {
 func working(t *testing.T, change ...func(*api.Options)) *works {
 	t.Helper()
 	s := memory.New(memory.Options{})
-	j := journal.Open(s, journal.Options{Folds: overview.Folds()})
+	j := journal.Open(s, journal.Options{Folds: projection.Folds()})
 	t.Cleanup(func() { _ = j.Close() })
 	d := definitions()
 	w := &works{Queue: queue.Open(queue.Options{Store: s, Journal: j, Definitions: d})}

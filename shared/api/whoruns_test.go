@@ -8,23 +8,23 @@ import (
 	"github.com/millrace/millrace/shared/api"
 	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/journal"
-	"github.com/millrace/millrace/shared/overview"
+	"github.com/millrace/millrace/shared/membership"
+	"github.com/millrace/millrace/shared/projection"
 	"github.com/millrace/millrace/shared/queue"
 	"github.com/millrace/millrace/shared/store/memory"
-	"github.com/millrace/millrace/shared/topology"
 )
 
 // deployed is an API for jobs, definitions and instances over one store.
 func deployed(t *testing.T) (*works, *remotes) {
 	t.Helper()
 	s := memory.New(memory.Options{})
-	j := journal.Open(s, journal.Options{Folds: overview.Folds()})
+	j := journal.Open(s, journal.Options{Folds: projection.Folds()})
 	t.Cleanup(func() { _ = j.Close() })
-	book := definition.OpenBook(definition.BookOptions{Store: s, Journal: j})
-	places := topology.Open(topology.Options{Store: s})
-	w := &works{Queue: queue.Open(queue.Options{Store: s, Journal: j, Definitions: book, Instances: places.Claimers})}
-	w.api = api.New(api.Options{Tokens: tokens()}, api.Tasks(w.Queue, book), api.Jobs(w.Queue, book), api.Queues(w.Queue, book),
-		api.Define(book), api.Instances(places, w.Queue))
+	catalog := definition.OpenCatalog(definition.CatalogOptions{Store: s, Journal: j})
+	places := membership.Open(membership.Options{Store: s})
+	w := &works{Queue: queue.Open(queue.Options{Store: s, Journal: j, Definitions: catalog, Instances: places.Claimers})}
+	w.api = api.New(api.Options{Tokens: tokens()}, api.Tasks(w.Queue, catalog), api.Jobs(w.Queue, catalog), api.Queues(w.Queue, catalog),
+		api.Define(catalog), api.Instances(places, w.Queue))
 	return w, &remotes{bundle: w.bundle, Queue: w.Queue}
 }
 

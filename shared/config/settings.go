@@ -11,14 +11,14 @@ import (
 
 	"github.com/millrace/millrace/shared/api"
 	"github.com/millrace/millrace/shared/definition"
-	"github.com/millrace/millrace/shared/document"
 	"github.com/millrace/millrace/shared/event"
+	"github.com/millrace/millrace/shared/strict"
 )
 
 // Settings are the operator's settings, checked.
 type Settings struct {
 	Store     string      // URL for [OpenStore]; empty if MILLRACE_STORE is not set
-	Bell      string      // URL for [OpenBell]; empty if MILLRACE_BELL is not set
+	Notifier  string      // URL for [OpenNotifier]; empty if MILLRACE_BELL is not set
 	Tokens    []api.Token // at least one; names and secrets are unique
 	Retention Retention
 	History   History
@@ -67,7 +67,7 @@ var errNoToken = errors.New("config: there is no token, so nobody could do anyth
 
 // Load reads the environment, and the file that MILLRACE_CONFIG names. Its error has a line for each mistake.
 func Load(env func(string) string) (Settings, error) {
-	settings := Settings{Store: env("MILLRACE_STORE"), Bell: env("MILLRACE_BELL"), Lease: defaultLease}
+	settings := Settings{Store: env("MILLRACE_STORE"), Notifier: env("MILLRACE_BELL"), Lease: defaultLease}
 	err := errors.Join(
 		settings.loadFile(env("MILLRACE_CONFIG")),
 		settings.loadTokens(env("MILLRACE_TOKENS")),
@@ -104,7 +104,7 @@ func (s *Settings) loadTokens(text string) error {
 	if text == "" {
 		return nil
 	}
-	return document.Read("MILLRACE_TOKENS", []byte(text), s.tokens)
+	return strict.Read("MILLRACE_TOKENS", []byte(text), s.tokens)
 }
 
 func (s *Settings) loadAdmin(secret string) error {

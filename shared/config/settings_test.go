@@ -48,10 +48,10 @@ func TestLoad(t *testing.T) {
 	}{
 		{"a token is enough", env{"MILLRACE_ADMIN_TOKEN": "s3cret"},
 			config.Settings{Tokens: []api.Token{admin}, Lease: 30 * time.Second}},
-		{"store, bell and level", env{
+		{"store, notifier and level", env{
 			"MILLRACE_ADMIN_TOKEN": "s3cret", "MILLRACE_STORE": "pebble:data", "MILLRACE_BELL": "sqs:q", "MILLRACE_LOG": "debug",
 		},
-			config.Settings{Store: "pebble:data", Bell: "sqs:q", Tokens: []api.Token{admin}, Lease: 30 * time.Second, Level: slog.LevelDebug}},
+			config.Settings{Store: "pebble:data", Notifier: "sqs:q", Tokens: []api.Token{admin}, Lease: 30 * time.Second, Level: slog.LevelDebug}},
 		{"the environment counts more than the file", env{"MILLRACE_ADMIN_TOKEN": "s3cret", "MILLRACE_DRAIN": "3s", "MILLRACE_CONFIG": "drain: 20s"},
 			config.Settings{Tokens: []api.Token{admin}, Lease: 30 * time.Second, Drain: 3 * time.Second, Definitions: &definition.Set{}}},
 		{"tokens as JSON", env{"MILLRACE_TOKENS": `[{"name":"ci","role":"producer","sha256":"` + hash + `"}]`},

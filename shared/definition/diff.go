@@ -11,8 +11,8 @@ import (
 
 	"github.com/go-json-experiment/json"
 
-	"github.com/millrace/millrace/shared/document"
 	"github.com/millrace/millrace/shared/event"
+	"github.com/millrace/millrace/shared/strict"
 )
 
 // Changes are the differences of two sets: the sorted keys of objects as events have them, such as Source:/NAME. A
@@ -138,8 +138,8 @@ func (s *Set) objects() []object {
 
 // pastDates returns a mistake for each schedule of after whose date is not after now, unless before has it with the same
 // date.
-func pastDates(before, after []object, now time.Time) []document.Mistake {
-	var found []document.Mistake
+func pastDates(before, after []object, now time.Time) []strict.Mistake {
+	var found []strict.Mistake
 	for _, o := range after {
 		s, is := o.value.(Schedule)
 		if !is || s.Date.IsZero() {
@@ -161,8 +161,8 @@ func (s *Schedule) tooLate(before, now time.Time) bool {
 	return !s.Date.IsZero() && !s.Date.After(now) && !s.Date.Equal(before)
 }
 
-func (s *Schedule) pastDate(in string) document.Mistake {
-	return document.Mistake{Path: in + "date", Message: s.Date.Format(time.RFC3339) + " is past, want a time to come"}
+func (s *Schedule) pastDate(in string) strict.Mistake {
+	return strict.Mistake{Path: in + "date", Message: s.Date.Format(time.RFC3339) + " is past, want a time to come"}
 }
 
 func at(section string, i int) string { return section + "[" + strconv.Itoa(i) + "]" }

@@ -4,14 +4,14 @@ import (
 	"slices"
 	"time"
 
-	"github.com/millrace/millrace/shared/document"
+	"github.com/millrace/millrace/shared/strict"
 )
 
 // A set is edited by making another one. An object that is put into a sound set is read alone, and what it refers to is
 // looked up in the set; so the cost of reading is that of the object, not of the set.
 
 // PutSchedule returns the set with a schedule, read from a JSON object, in the place of the one of its name or after all
-// others. The error is a [*document.Error] with paths within the object; a new date must be after now.
+// others. The error is a [*strict.Error] with paths within the object; a new date must be after now.
 func (s *Set) PutSchedule(text []byte, now time.Time) (after *Set, replaced bool, err error) {
 	one, err := s.readBeside(text, (*reader).schedule)
 	if err != nil {
@@ -22,7 +22,7 @@ func (s *Set) PutSchedule(text []byte, now time.Time) (after *Set, replaced bool
 		before = s.Schedules[at].Date
 	}
 	if put := &one.Schedules[0]; put.tooLate(before, now) {
-		return nil, false, &document.Error{Name: "body", Mistakes: []document.Mistake{put.pastDate("")}}
+		return nil, false, &strict.Error{Name: "body", Mistakes: []strict.Mistake{put.pastDate("")}}
 	}
 	after = s.copy()
 	after.Schedules, replaced = putNamed(s.Schedules, one.Schedules[0], scheduleName)
@@ -69,9 +69,9 @@ func (s *Set) copy() *Set {
 }
 
 // readBeside reads one object that is to become part of the set.
-func (s *Set) readBeside(text []byte, read func(*reader, *document.Document, *document.Node, string)) (*Set, error) {
+func (s *Set) readBeside(text []byte, read func(*reader, *strict.Document, *strict.Node, string)) (*Set, error) {
 	r := &reader{set: new(Set), names: map[string]bool{}, beside: s}
-	err := document.Read("body", text, func(d *document.Document, n *document.Node, path string) {
+	err := strict.Read("body", text, func(d *strict.Document, n *strict.Node, path string) {
 		read(r, d, n, path)
 		for _, check := range r.checks {
 			check()

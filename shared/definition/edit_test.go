@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/millrace/millrace/shared/definition"
-	"github.com/millrace/millrace/shared/document"
+	"github.com/millrace/millrace/shared/strict"
 )
 
 // An edit makes the same set as a file with the same content would, and leaves the set that it started from unchanged.
@@ -103,7 +103,7 @@ func TestEditsRefuse(t *testing.T) {
 			after, _, err = test.edit(s)
 			return after, err
 		})
-		malformed, ok := errors.AsType[*document.Error](err)
+		malformed, ok := errors.AsType[*strict.Error](err)
 		if !ok || len(malformed.Mistakes) != 1 {
 			t.Errorf("%s: Edit = %v, want one mistake", name, err)
 			continue

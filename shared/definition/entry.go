@@ -72,7 +72,7 @@ func nothing() entry {
 const maxLoads = 20
 
 // load reads the stored entry. It returns known instead if that has the same version; known may be nil.
-func (b *Book) load(ctx context.Context, known *reading) (entry, error) {
+func (b *Catalog) load(ctx context.Context, known *reading) (entry, error) {
 	for range maxLoads {
 		e, whole, err := b.loadOnce(ctx, known)
 		if err != nil || whole {
@@ -83,7 +83,7 @@ func (b *Book) load(ctx context.Context, known *reading) (entry, error) {
 }
 
 // loadOnce returns false if it read a part of another version than the head's, because the set was replaced in between.
-func (b *Book) loadOnce(ctx context.Context, known *reading) (e entry, whole bool, err error) {
+func (b *Catalog) loadOnce(ctx context.Context, known *reading) (e entry, whole bool, err error) {
 	items, err := b.store.Get(ctx, headKey())
 	if err != nil {
 		return e, false, unavailable(err)
@@ -106,7 +106,7 @@ func (b *Book) loadOnce(ctx context.Context, known *reading) (e entry, whole boo
 }
 
 // parts reads the set; it returns nil if the parts are no longer those of the entry.
-func (b *Book) parts(ctx context.Context, e entry) (*Set, error) {
+func (b *Catalog) parts(ctx context.Context, e entry) (*Set, error) {
 	keys := make([]store.Key, e.parts)
 	for i := range keys {
 		keys[i] = partKey(i)

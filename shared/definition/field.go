@@ -10,40 +10,40 @@ import (
 	"time"
 
 	"github.com/millrace/millrace/shared/cron"
-	"github.com/millrace/millrace/shared/document"
+	"github.com/millrace/millrace/shared/strict"
 )
 
 // maxPayload is the size limit of a schedule's payload, in bytes of JSON: the same as of any task's payload.
 const maxPayload = 256 << 10
 
 // each reads a list; element reads each of its elements.
-func each(element document.Visit) document.Visit {
-	return func(d *document.Document, n *document.Node, path string) { d.List(n, path, element) }
+func each(element strict.Visit) strict.Visit {
+	return func(d *strict.Document, n *strict.Node, path string) { d.List(n, path, element) }
 }
 
-func duration(to *time.Duration) document.Visit {
-	return func(d *document.Document, n *document.Node, path string) { *to = d.Duration(n, path) }
+func duration(to *time.Duration) strict.Visit {
+	return func(d *strict.Document, n *strict.Node, path string) { *to = d.Duration(n, path) }
 }
 
 // pause reads a duration that may be zero; nil means that none was given.
-func pause(to **time.Duration) document.Visit {
-	return func(d *document.Document, n *document.Node, path string) {
+func pause(to **time.Duration) strict.Visit {
+	return func(d *strict.Document, n *strict.Node, path string) {
 		if length, ok := d.Length(n, path); ok {
 			*to = &length
 		}
 	}
 }
 
-func boolean(to *bool) document.Visit {
-	return func(d *document.Document, n *document.Node, path string) { *to = d.Boolean(n, path) }
+func boolean(to *bool) strict.Visit {
+	return func(d *strict.Document, n *strict.Node, path string) { *to = d.Boolean(n, path) }
 }
 
-func word(to *string, words ...string) document.Visit {
-	return func(d *document.Document, n *document.Node, path string) { *to = d.OneOf(n, path, words...) }
+func word(to *string, words ...string) strict.Visit {
+	return func(d *strict.Document, n *strict.Node, path string) { *to = d.OneOf(n, path, words...) }
 }
 
-func attempts(to *int) document.Visit {
-	return func(d *document.Document, n *document.Node, path string) {
+func attempts(to *int) strict.Visit {
+	return func(d *strict.Document, n *strict.Node, path string) {
 		number, ok := d.Integer(n, path)
 		if ok && number < 1 && number != -1 {
 			d.Fail(n, path, "want at least 1, or -1 for no end")
@@ -52,8 +52,8 @@ func attempts(to *int) document.Visit {
 	}
 }
 
-func retries(to **int) document.Visit {
-	return func(d *document.Document, n *document.Node, path string) {
+func retries(to **int) strict.Visit {
+	return func(d *strict.Document, n *strict.Node, path string) {
 		number, ok := d.Integer(n, path)
 		if ok && number < -1 {
 			d.Fail(n, path, "want at least 0, or -1 for no end")
@@ -62,14 +62,14 @@ func retries(to **int) document.Visit {
 	}
 }
 
-func ranking(to *int) document.Visit {
-	return func(d *document.Document, n *document.Node, path string) { *to, _ = d.Integer(n, path) }
+func ranking(to *int) strict.Visit {
+	return func(d *strict.Document, n *strict.Node, path string) { *to, _ = d.Integer(n, path) }
 }
 
 // parallel reads how many tasks may run at once: a number from 1, or a share of this machine's cores, such as 0.5, which
 // is at least one task, or -1 for one task per core (as in Sling's job handling).
-func parallel(to *int) document.Visit {
-	return func(d *document.Document, n *document.Node, path string) {
+func parallel(to *int) strict.Visit {
+	return func(d *strict.Document, n *strict.Node, path string) {
 		if n.Value == "-1" {
 			*to = runtime.NumCPU()
 			return
@@ -87,10 +87,10 @@ func parallel(to *int) document.Visit {
 	}
 }
 
-func weights(to *map[string]int) document.Visit {
-	return func(d *document.Document, n *document.Node, path string) {
+func weights(to *map[string]int) strict.Visit {
+	return func(d *strict.Document, n *strict.Node, path string) {
 		*to = map[string]int{}
-		d.Map(n, path, "weights by fairness key", func(key, value *document.Node, at string) {
+		d.Map(n, path, "weights by fairness key", func(key, value *strict.Node, at string) {
 			if err := checkPattern(key.Value); err != nil {
 				d.Fail(key, at, "%v", err)
 			}
@@ -103,7 +103,7 @@ func weights(to *map[string]int) document.Visit {
 	}
 }
 
-func topicPattern(d *document.Document, n *document.Node, path string) string {
+func topicPattern(d *strict.Document, n *strict.Node, path string) string {
 	text := d.Text(n, path)
 	if text != "" && !validTopicPattern(text) {
 		d.Fail(n, path, "%q is no topic, nor one with * or . at its end", text)
@@ -111,8 +111,8 @@ func topicPattern(d *document.Document, n *document.Node, path string) string {
 	return text
 }
 
-func cronExpression(to *string) document.Visit {
-	return func(d *document.Document, n *document.Node, path string) {
+func cronExpression(to *string) strict.Visit {
+	return func(d *strict.Document, n *strict.Node, path string) {
 		if *to = d.Text(n, path); *to == "" {
 			return
 		}
@@ -123,8 +123,8 @@ func cronExpression(to *string) document.Visit {
 }
 
 // interval reads one of [Intervals], in any case, as Dark does.
-func interval(to *string) document.Visit {
-	return func(d *document.Document, n *document.Node, path string) {
+func interval(to *string) strict.Visit {
+	return func(d *strict.Document, n *strict.Node, path string) {
 		text := d.Text(n, path)
 		names := slices.Sorted(maps.Keys(Intervals))
 		at := slices.IndexFunc(names, func(name string) bool { return strings.EqualFold(name, text) })
@@ -138,8 +138,8 @@ func interval(to *string) document.Visit {
 	}
 }
 
-func date(to *time.Time) document.Visit {
-	return func(d *document.Document, n *document.Node, path string) {
+func date(to *time.Time) strict.Visit {
+	return func(d *strict.Document, n *strict.Node, path string) {
 		text := d.Text(n, path)
 		if text == "" {
 			return
@@ -153,8 +153,8 @@ func date(to *time.Time) document.Visit {
 	}
 }
 
-func zone(to *string) document.Visit {
-	return func(d *document.Document, n *document.Node, path string) {
+func zone(to *string) strict.Visit {
+	return func(d *strict.Document, n *strict.Node, path string) {
 		if *to = d.Text(n, path); *to == "" {
 			return
 		}
@@ -164,8 +164,8 @@ func zone(to *string) document.Visit {
 	}
 }
 
-func payload(to *json.RawMessage) document.Visit {
-	return func(d *document.Document, n *document.Node, path string) {
+func payload(to *json.RawMessage) strict.Visit {
+	return func(d *strict.Document, n *strict.Node, path string) {
 		if *to = d.JSON(n, path, maxPayload); string(*to) == "null" {
 			d.Fail(n, path, "want a value, or no payload at all")
 		}

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/millrace/millrace/shared/document"
+	"github.com/millrace/millrace/shared/strict"
 )
 
 // MaxName is the greatest length of a name in bytes, MaxPath that of a job's path.
@@ -15,8 +15,8 @@ const (
 )
 
 // name reads a name, which becomes a segment of paths.
-func name(to *string) document.Visit {
-	return func(d *document.Document, n *document.Node, path string) {
+func name(to *string) strict.Visit {
+	return func(d *strict.Document, n *strict.Node, path string) {
 		text := d.Text(n, path)
 		if text != "" && checkName(d, n, path, text) {
 			*to = text
@@ -24,7 +24,7 @@ func name(to *string) document.Visit {
 	}
 }
 
-func checkName(d *document.Document, n *document.Node, path, text string) bool {
+func checkName(d *strict.Document, n *strict.Node, path, text string) bool {
 	err := ValidName(text)
 	if err != nil {
 		d.Fail(n, path, "%v", err)
@@ -63,8 +63,8 @@ func ValidPath(text string) error {
 }
 
 // anyJobPath reads a path that a task may have.
-func anyJobPath(to *string) document.Visit {
-	return func(d *document.Document, n *document.Node, path string) {
+func anyJobPath(to *string) strict.Visit {
+	return func(d *strict.Document, n *strict.Node, path string) {
 		text := d.Text(n, path)
 		if text == "" {
 			return
@@ -82,8 +82,8 @@ func anyJobPath(to *string) document.Visit {
 }
 
 // jobPath reads a path under which a job may be declared.
-func jobPath(to *string) document.Visit {
-	return func(d *document.Document, n *document.Node, path string) {
+func jobPath(to *string) strict.Visit {
+	return func(d *strict.Document, n *strict.Node, path string) {
 		anyJobPath(to)(d, n, path)
 		for _, root := range []string{"/sources/", "/canvases/"} {
 			if strings.HasPrefix(*to, root) {
@@ -95,8 +95,8 @@ func jobPath(to *string) document.Visit {
 }
 
 // chainPath reads the path of a job chain. It has no comma, since orders are named PATH,ID.
-func chainPath(to *string) document.Visit {
-	return func(d *document.Document, n *document.Node, path string) {
+func chainPath(to *string) strict.Visit {
+	return func(d *strict.Document, n *strict.Node, path string) {
 		anyJobPath(to)(d, n, path)
 		if strings.Contains(*to, ",") {
 			d.Fail(n, path, "the path of a job chain has no comma")

@@ -4,47 +4,47 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/millrace/millrace/shared/document"
+	"github.com/millrace/millrace/shared/strict"
 )
 
 // serverSections are the sections of the file that configure the server itself.
 var serverSections = []string{"tokens", "journal", "history", "targets", "metrics", "drain"}
 
 // FileOnly is the error about parts that only the server's own file may have.
-type FileOnly struct{ Mistakes []document.Mistake }
+type FileOnly struct{ Mistakes []strict.Mistake }
 
 // Error names the first of them.
 func (e *FileOnly) Error() string {
 	return "definition: only the server's own file may say this: " + e.Mistakes[0].String()
 }
 
-// Read reads a set from YAML or JSON. It returns a [*document.Error] with every mistake if the text is malformed, and a
+// Read reads a set from YAML or JSON. It returns a [*strict.Error] with every mistake if the text is malformed, and a
 // [*FileOnly] if the text is right but for sections that configure the server itself.
 func Read(name string, text []byte) (*Set, error) {
 	set, visited := new(Set), false
-	var only []document.Mistake
-	others := document.Fields{}
+	var only []strict.Mistake
+	others := strict.Fields{}
 	for _, section := range serverSections {
-		others[section] = func(_ *document.Document, n *document.Node, path string) {
-			only = append(only, document.Mistake{Line: n.Line, Path: path, Message: "this section is for the server's own file"})
+		others[section] = func(_ *strict.Document, n *strict.Node, path string) {
+			only = append(only, strict.Mistake{Line: n.Line, Path: path, Message: "this section is for the server's own file"})
 		}
 	}
-	err := document.Read(name, text, func(d *document.Document, n *document.Node, _ string) {
+	err := strict.Read(name, text, func(d *strict.Document, n *strict.Node, _ string) {
 		visited = true
 		ReadSections(d, n, set, others)
 		if d.OK() {
 			return
 		}
 		for _, m := range only {
-			d.Fail(&document.Node{Line: m.Line}, m.Path, "%s", m.Message)
+			d.Fail(&strict.Node{Line: m.Line}, m.Path, "%s", m.Message)
 		}
 	})
 	switch {
 	case err != nil:
 		return nil, err
 	case !visited:
-		nothing := document.Mistake{Line: 1, Message: "nothing is said; {} would declare nothing"}
-		return nil, &document.Error{Name: name, Mistakes: []document.Mistake{nothing}}
+		nothing := strict.Mistake{Line: 1, Message: "nothing is said; {} would declare nothing"}
+		return nil, &strict.Error{Name: name, Mistakes: []strict.Mistake{nothing}}
 	case len(only) > 0:
 		return nil, &FileOnly{only}
 	}
@@ -53,9 +53,9 @@ func Read(name string, text []byte) (*Set, error) {
 }
 
 // ReadSections reads the sections of a set into it. Others are the further sections that the file may have.
-func ReadSections(d *document.Document, n *document.Node, into *Set, others document.Fields) {
+func ReadSections(d *strict.Document, n *strict.Node, into *Set, others strict.Fields) {
 	r := &reader{set: into, names: map[string]bool{}}
-	sections := document.Fields{
+	sections := strict.Fields{
 		"sources":    r.sources,
 		"handlers":   each(r.handler),
 		"jobs":       each(r.job),
@@ -80,7 +80,7 @@ type reader struct {
 }
 
 // claim reserves a name of that kind; a name that is in use is a mistake.
-func (r *reader) claim(d *document.Document, n *document.Node, path, kind, name string) {
+func (r *reader) claim(d *strict.Document, n *strict.Node, path, kind, name string) {
 	if name == "" {
 		return // the reader of the name has reported it
 	}
@@ -111,18 +111,18 @@ func (s *Set) declares(kind, name string) bool {
 // finally adds a check that runs when everything has been read.
 func (r *reader) finally(check func()) { r.checks = append(r.checks, check) }
 
-func (r *reader) sources(d *document.Document, n *document.Node, path string) {
+func (r *reader) sources(d *strict.Document, n *strict.Node, path string) {
 	r.set.Sources = map[string]Source{}
-	d.Map(n, path, "the sources by their names", func(key, value *document.Node, at string) {
+	d.Map(n, path, "the sources by their names", func(key, value *strict.Node, at string) {
 		checkName(d, key, at, key.Value)
 		r.set.Sources[key.Value] = r.source(d, value, at, key.Value)
 	})
 }
 
-func (r *reader) source(d *document.Document, n *document.Node, path, name string) (s Source) {
-	d.Object(n, path, document.Fields{
+func (r *reader) source(d *strict.Document, n *strict.Node, path, name string) (s Source) {
+	d.Object(n, path, strict.Fields{
 		"target": target(&s.Target),
-		"collections": each(func(d *document.Document, n *document.Node, path string) {
+		"collections": each(func(d *strict.Document, n *strict.Node, path string) {
 			s.Collections = append(s.Collections, r.collection(d, n, path, name))
 		}),
 		"timeout": duration(&s.Timeout),
@@ -132,8 +132,8 @@ func (r *reader) source(d *document.Document, n *document.Node, path, name strin
 	return s
 }
 
-func (r *reader) collection(d *document.Document, n *document.Node, path, source string) (c Collection) {
-	d.Object(n, path, document.Fields{
+func (r *reader) collection(d *strict.Document, n *strict.Node, path, source string) (c Collection) {
+	d.Object(n, path, strict.Fields{
 		"name":     name(&c.Name),
 		"schedule": cronExpression(&c.Schedule),
 		"timezone": zone(&c.Timezone),
@@ -147,9 +147,9 @@ func (r *reader) collection(d *document.Document, n *document.Node, path, source
 	return c
 }
 
-func (r *reader) handler(d *document.Document, n *document.Node, path string) {
+func (r *reader) handler(d *strict.Document, n *strict.Node, path string) {
 	var h Handler
-	d.Object(n, path, document.Fields{
+	d.Object(n, path, strict.Fields{
 		"canvas":      name(&h.Canvas),
 		"space":       name(&h.Space),
 		"name":        name(&h.Name),
@@ -169,11 +169,11 @@ func (r *reader) handler(d *document.Document, n *document.Node, path string) {
 	r.set.Handlers = append(r.set.Handlers, h)
 }
 
-func (r *reader) job(d *document.Document, n *document.Node, path string) {
+func (r *reader) job(d *strict.Document, n *strict.Node, path string) {
 	var j Job
-	d.Object(n, path, document.Fields{
+	d.Object(n, path, strict.Fields{
 		"path": jobPath(&j.Path),
-		"queue": func(d *document.Document, n *document.Node, path string) {
+		"queue": func(d *strict.Document, n *strict.Node, path string) {
 			name(&j.Queue)(d, n, path)
 			r.finally(func() { r.checkQueue(d, n, path, j.Queue) })
 		},
@@ -190,18 +190,18 @@ func (r *reader) job(d *document.Document, n *document.Node, path string) {
 }
 
 // checkQueue refuses a queue that is neither declared nor built in, since a misspelt name would be a queue without limits.
-func (r *reader) checkQueue(d *document.Document, n *document.Node, path, name string) {
+func (r *reader) checkQueue(d *strict.Document, n *strict.Node, path, name string) {
 	if name != "" && !r.declared("queue", name) && !slices.Contains([]string{SyncQueue, EventQueue, MainQueue}, name) {
 		d.Fail(n, path, "no queue %q is declared", name)
 	}
 }
 
-func (r *reader) queue(d *document.Document, n *document.Node, path string) {
+func (r *reader) queue(d *strict.Document, n *strict.Node, path string) {
 	var q Queue
 	var kind string
-	d.Object(n, path, document.Fields{
+	d.Object(n, path, strict.Fields{
 		"name": name(&q.Name),
-		"topics": each(func(d *document.Document, n *document.Node, path string) {
+		"topics": each(func(d *strict.Document, n *strict.Node, path string) {
 			q.Topics = append(q.Topics, topicPattern(d, n, path))
 		}),
 		"ranking":      ranking(&q.Ranking),
@@ -218,15 +218,15 @@ func (r *reader) queue(d *document.Document, n *document.Node, path string) {
 	r.set.Queues = append(r.set.Queues, q)
 }
 
-func (r *reader) schedule(d *document.Document, n *document.Node, path string) {
+func (r *reader) schedule(d *strict.Document, n *strict.Node, path string) {
 	var s Schedule
-	d.Object(n, path, document.Fields{
+	d.Object(n, path, strict.Fields{
 		"name":     name(&s.Name),
 		"cron":     cronExpression(&s.Cron),
 		"date":     date(&s.Date),
 		"timezone": zone(&s.Timezone),
 		"dst":      word(&s.DST, "cron", "quartz"),
-		"job": func(d *document.Document, n *document.Node, path string) {
+		"job": func(d *strict.Document, n *strict.Node, path string) {
 			s.Job = d.Text(n, path)
 			r.finally(func() { r.checkJob(d, n, path, s.Job) })
 		},
@@ -245,7 +245,7 @@ func (r *reader) schedule(d *document.Document, n *document.Node, path string) {
 }
 
 // checkJob refuses a path that nothing is declared for; topics need no declaration.
-func (r *reader) checkJob(d *document.Document, n *document.Node, path, job string) {
+func (r *reader) checkJob(d *strict.Document, n *strict.Node, path, job string) {
 	if topic, ok := topicOf(job); ok && ValidTopic(topic) {
 		return
 	}

@@ -1,13 +1,13 @@
 package definition
 
-import "github.com/millrace/millrace/shared/document"
+import "github.com/millrace/millrace/shared/strict"
 
-func (r *reader) chain(d *document.Document, n *document.Node, path string) {
+func (r *reader) chain(d *strict.Document, n *strict.Node, path string) {
 	c := JobChain{}
 	nodes := &nodes{known: map[string]bool{}}
-	d.Object(n, path, document.Fields{
+	d.Object(n, path, strict.Fields{
 		"path": chainPath(&c.Path),
-		"nodes": each(func(d *document.Document, n *document.Node, path string) {
+		"nodes": each(func(d *strict.Document, n *strict.Node, path string) {
 			c.Nodes = append(c.Nodes, nodes.read(d, n, path))
 		}),
 	})
@@ -25,8 +25,8 @@ type nodes struct {
 	checks []func()
 }
 
-func (all *nodes) read(d *document.Document, n *document.Node, path string) (node Node) {
-	d.Object(n, path, document.Fields{
+func (all *nodes) read(d *strict.Document, n *strict.Node, path string) (node Node) {
+	d.Object(n, path, strict.Fields{
 		"id":    all.id(&node.ID),
 		"job":   anyJobPath(&node.Job),
 		"next":  all.refer(&node.Next),
@@ -39,8 +39,8 @@ func (all *nodes) read(d *document.Document, n *document.Node, path string) (nod
 	return node
 }
 
-func (all *nodes) id(to *string) document.Visit {
-	return func(d *document.Document, n *document.Node, path string) {
+func (all *nodes) id(to *string) strict.Visit {
+	return func(d *strict.Document, n *strict.Node, path string) {
 		name(to)(d, n, path)
 		if all.known[*to] {
 			d.Fail(n, path, "the node %s is declared twice", *to)
@@ -50,8 +50,8 @@ func (all *nodes) id(to *string) document.Visit {
 }
 
 // refer reads the id of another node, which may be declared later.
-func (all *nodes) refer(to *string) document.Visit {
-	return func(d *document.Document, n *document.Node, path string) {
+func (all *nodes) refer(to *string) strict.Visit {
+	return func(d *strict.Document, n *strict.Node, path string) {
 		*to = d.Text(n, path)
 		all.checks = append(all.checks, func() {
 			if *to != "" && !all.known[*to] {

@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/millrace/millrace/shared/definition"
-	"github.com/millrace/millrace/shared/document"
+	"github.com/millrace/millrace/shared/strict"
 )
 
 // everything has each field at least once.
@@ -226,7 +226,7 @@ func TestReadRefuses(t *testing.T) {
 		t.Run(tt.want, func(t *testing.T) {
 			t.Parallel()
 			set, err := definition.Read("f", []byte(tt.text))
-			var malformed *document.Error
+			var malformed *strict.Error
 			if !errors.As(err, &malformed) || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("Read(%q) = %v, %v, want an error with %q", tt.text, set, err, tt.want)
 			}

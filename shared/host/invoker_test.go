@@ -72,7 +72,7 @@ func TestInvokeTickFails(t *testing.T) {
 
 const twoMessages = `{"Records":[
 	{"messageId":"m1","body":"one","eventSource":"aws:sqs",
-		"messageAttributes":{"kind":{"stringValue":"ring","dataType":"String"},"raw":{"binaryValue":"AA==","dataType":"Binary"}}},
+		"messageAttributes":{"kind":{"stringValue":"notice","dataType":"String"},"raw":{"binaryValue":"AA==","dataType":"Binary"}}},
 	{"messageId":"m2","body":"two","eventSource":"aws:sqs"}]}`
 
 func TestInvokeBatch(t *testing.T) {
@@ -87,7 +87,7 @@ func TestInvokeBatch(t *testing.T) {
 		t.Fatalf("Invoke() = %v", err)
 	}
 	want := []host.Message{
-		{ID: "m1", Body: []byte("one"), Attributes: map[string]string{"kind": "ring"}},
+		{ID: "m1", Body: []byte("one"), Attributes: map[string]string{"kind": "notice"}},
 		{ID: "m2", Body: []byte("two"), Attributes: map[string]string{}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

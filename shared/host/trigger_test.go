@@ -74,18 +74,18 @@ func TestCloudEventsDelivered(t *testing.T) {
 			structured, taken{Ticks: []host.Tick{{Name: "sample", At: due}}}},
 		{"tick that says when it was due", `{"specversion":"1.0","id":"1","source":"/cron","type":"timer","data":{"tick":"sweep","time":"2026-02-03T04:05:00Z"}}`,
 			structured, taken{Ticks: []host.Tick{{Name: "sweep", At: due}}}},
-		{"message, structured, with extensions", `{"specversion":"1.0","id":"m","source":"/q","type":"ring","subject":"s","partitionkey":"p","weight":3,"data":{"a":1}}`,
+		{"message, structured, with extensions", `{"specversion":"1.0","id":"m","source":"/q","type":"notice","subject":"s","partitionkey":"p","weight":3,"data":{"a":1}}`,
 			structured, taken{Messages: []host.Message{{ID: "m", Body: []byte(`{"a":1}`), Attributes: map[string]string{
-				"source": "/q", "type": "ring", "subject": "s", "partitionkey": "p", "weight": "3"}}}}},
-		{"message, text", `{"specversion":"1.0","id":"m","source":"/q","type":"ring","data":"hé"}`,
-			structured, taken{Messages: []host.Message{{ID: "m", Body: []byte("hé"), Attributes: map[string]string{"source": "/q", "type": "ring"}}}}},
-		{"message, Base64", `{"specversion":"1.0","id":"m","source":"/q","type":"ring","data_base64":"AP8="}`,
-			structured, taken{Messages: []host.Message{{ID: "m", Body: []byte{0, 255}, Attributes: map[string]string{"source": "/q", "type": "ring"}}}}},
-		{"batch of a message and a tick", `[{"specversion":"1.0","id":"m","source":"/q","type":"ring"},
+				"source": "/q", "type": "notice", "subject": "s", "partitionkey": "p", "weight": "3"}}}}},
+		{"message, text", `{"specversion":"1.0","id":"m","source":"/q","type":"notice","data":"hé"}`,
+			structured, taken{Messages: []host.Message{{ID: "m", Body: []byte("hé"), Attributes: map[string]string{"source": "/q", "type": "notice"}}}}},
+		{"message, Base64", `{"specversion":"1.0","id":"m","source":"/q","type":"notice","data_base64":"AP8="}`,
+			structured, taken{Messages: []host.Message{{ID: "m", Body: []byte{0, 255}, Attributes: map[string]string{"source": "/q", "type": "notice"}}}}},
+		{"batch of a message and a tick", `[{"specversion":"1.0","id":"m","source":"/q","type":"notice"},
 			{"specversion":"1.0","id":"1","source":"/cron","type":"timer","time":"2026-02-03T04:05:00Z","data":{"tick":"sweep"}}]`,
 			batched, taken{
 				Ticks:    []host.Tick{{Name: "sweep", At: due}},
-				Messages: []host.Message{{ID: "m", Attributes: map[string]string{"source": "/q", "type": "ring"}}},
+				Messages: []host.Message{{ID: "m", Attributes: map[string]string{"source": "/q", "type": "notice"}}},
 			}},
 		{"empty batch", `[]`, batched, taken{}},
 	}
@@ -141,7 +141,7 @@ func TestCloudEventsRefusedAsAWhole(t *testing.T) {
 	f, got := collector()
 	f.Messages = nil
 	w := delivery(t, f, batched, `[{"specversion":"1.0","id":"1","source":"/","type":"t","data":{"tick":"sweep"}},
-		{"specversion":"1.0","id":"2","source":"/","type":"ring"}]`)
+		{"specversion":"1.0","id":"2","source":"/","type":"notice"}]`)
 	if w.Code != http.StatusBadRequest || !strings.Contains(w.Body.String(), "takes ticks") || len(got.Ticks) != 0 {
 		t.Errorf("answer %d %s after %d ticks, want a 400 and none", w.Code, w.Body, len(got.Ticks))
 	}

@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/millrace/millrace/shared/bell"
 	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/journal"
+	"github.com/millrace/millrace/shared/notifier"
 	"github.com/millrace/millrace/shared/queue"
 	"github.com/millrace/millrace/shared/store"
 	"github.com/millrace/millrace/shared/store/memory"
@@ -24,25 +24,25 @@ import (
 // backlog is many tasks of one job that cannot be started, all before one of another job that can.
 type backlog struct {
 	*bench
-	meter *meter.Meter
-	bell  *rung
-	size  int
+	meter    *meter.Meter
+	notifier *notified
+	size     int
 }
 
-// rung is a notifier (bell) that counts notifications.
-type rung struct{ rings atomic.Int64 }
+// notified is a notifier that counts notifications.
+type notified struct{ notices atomic.Int64 }
 
-// Ring counts.
-func (r *rung) Ring(_ context.Context, rings ...bell.Ring) error {
-	r.rings.Add(int64(len(rings)))
+// Notice counts.
+func (r *notified) Notify(_ context.Context, notices ...notifier.Notice) error {
+	r.notices.Add(int64(len(notices)))
 	return nil
 }
 
 // Ping returns nil.
-func (r *rung) Ping(context.Context) error { return nil }
+func (r *notified) Ping(context.Context) error { return nil }
 
 // Close does nothing.
-func (r *rung) Close() error { return nil }
+func (r *notified) Close() error { return nil }
 
 // stores are the kinds of store that an engine works on.
 var stores = map[string]func(t *testing.T) store.Store{
@@ -59,7 +59,7 @@ var stores = map[string]func(t *testing.T) store.Store{
 }
 
 func newBacklog(t *testing.T, s store.Store, size int) *backlog {
-	b := &backlog{bench: setupWith(t, ways()), meter: meter.New(s), bell: &rung{}, size: size}
+	b := &backlog{bench: setupWith(t, ways()), meter: meter.New(s), notifier: &notified{}, size: size}
 	b.store = b.meter
 	b.open()
 	return b
@@ -71,7 +71,7 @@ func (b *backlog) open() {
 	d.Jobs = append(d.Jobs, definition.Job{Path: "/held", Target: definition.Target{Go: "f"}})
 	b.journal = journal.Open(b.store, journal.Options{Now: b.clock.now})
 	b.t.Cleanup(func() { _ = b.journal.Close() })
-	b.Queue = queue.Open(queue.Options{Store: b.store, Journal: b.journal, Definitions: fixed{d}, Now: b.clock.now, Bell: b.bell})
+	b.Queue = queue.Open(queue.Options{Store: b.store, Journal: b.journal, Definitions: fixed{d}, Now: b.clock.now, Notifier: b.notifier})
 }
 
 // fill enqueues the backlog, and then the task behind it.
@@ -223,14 +223,14 @@ func TestWhatAClaimReadsPastIsTidiedByAndBy(t *testing.T) {
 	}
 	b.keep("paused")
 	claims := 0
-	for b.bell.rings.Swap(1) > 0 && claims < 10 {
-		b.bell.rings.Store(0)
+	for b.notifier.notices.Swap(1) > 0 && claims < 10 {
+		b.notifier.notices.Store(0)
 		if claims++; len(b.claim(1)) != 1 {
 			t.Fatalf("claim %d found nothing", claims)
 		}
 	}
 	if claims > 6 {
-		t.Errorf("%d claims rang, want at most six to put %d entries out of the way", claims, size)
+		t.Errorf("%d claims notified, want at most six to put %d entries out of the way", claims, size)
 	}
 	b.meter.Reset()
 	if got, u := b.claim(1), b.meter.Reset(); len(got) != 1 || u.Write.Calls != 1 || u.Query.Calls > 6 {
@@ -266,7 +266,7 @@ func (s *distant) Query(ctx context.Context, r store.Range) (store.Page, error) 
 
 // With so many queues that one look at each takes longer than a claim may, the claim looks at each, and notifies of no empty one:
 // whoever is notified would do the same.
-func TestAClaimOfVeryManyQueuesRingsForNothing(t *testing.T) {
+func TestAClaimOfVeryManyQueuesNoticesForNothing(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"memory", "shared"} {
 		t.Run(name, func(t *testing.T) {
@@ -282,9 +282,9 @@ func TestAClaimOfVeryManyQueuesRingsForNothing(t *testing.T) {
 			}
 			b.store = &distant{b.store, b.clock}
 			b.open()
-			b.bell.rings.Store(0)
-			if got := b.claim(1); len(got) > 0 || b.bell.rings.Load() > 0 {
-				t.Errorf("a claim of 30 empty queues has %d leases and %d rings, want none", len(got), b.bell.rings.Load())
+			b.notifier.notices.Store(0)
+			if got := b.claim(1); len(got) > 0 || b.notifier.notices.Load() > 0 {
+				t.Errorf("a claim of 30 empty queues has %d leases and %d notices, want none", len(got), b.notifier.notices.Load())
 			}
 			b.one(queue.New{Job: "/plain", Queue: "q7"})
 			if got := b.claim(1); len(got) != 1 {
@@ -308,7 +308,7 @@ func (s *tardy) Write(ctx context.Context, w store.Write) error {
 }
 
 // A claim does not tidy without end: it notifies another claimer, which goes on.
-func TestAClaimThatGivesUpRings(t *testing.T) {
+func TestAClaimThatGivesUpNotices(t *testing.T) {
 	t.Parallel()
 	for name, open := range stores {
 		t.Run(name, func(t *testing.T) {
@@ -319,13 +319,13 @@ func TestAClaimThatGivesUpRings(t *testing.T) {
 			b.store = &tardy{b.store, b.clock, time.Second}
 			b.open()
 			for claims := 0; ; claims++ {
-				b.bell.rings.Store(0)
+				b.notifier.notices.Store(0)
 				got := b.claim(1)
 				switch {
 				case len(got) == 1 && got[0].Task.ID == behind && claims > 0:
 					return
-				case len(got) > 0 || b.bell.rings.Load() == 0 || claims == 10:
-					t.Fatalf("claim %d: %d leases, %d rings, want none and a ring until one has the task behind", claims, len(got), b.bell.rings.Load())
+				case len(got) > 0 || b.notifier.notices.Load() == 0 || claims == 10:
+					t.Fatalf("claim %d: %d leases, %d notices, want none and a notice until one has the task behind", claims, len(got), b.notifier.notices.Load())
 				}
 			}
 		})

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"time"
 
-	"github.com/millrace/millrace/shared/bell"
 	"github.com/millrace/millrace/shared/definition"
+	"github.com/millrace/millrace/shared/notifier"
 	"github.com/millrace/millrace/shared/store"
 	"github.com/millrace/millrace/shared/task"
 )
@@ -233,7 +233,7 @@ func (c *claim) run(ctx context.Context) ([]Lease, error) {
 		}
 	}
 	if met {
-		q.ring(work, ringsOf(c.lines)) // what comes behind may be ready
+		q.notify(work, noticesOf(c.lines)) // what comes behind may be ready
 	}
 	return nil, nil
 }
@@ -277,16 +277,16 @@ func (c *claim) goOn(ctx context.Context) (progress bool) {
 // handOver notifies other claimers if the claim has read past more entries than it has tidied.
 func (c *claim) handOver(ctx context.Context) {
 	if len(c.ahead.passed) > 0 || c.ahead.more {
-		c.q.ring(ctx, ringsOf(c.lines))
+		c.q.notify(ctx, noticesOf(c.lines))
 	}
 }
 
-func ringsOf(lines []string) []bell.Ring {
-	rings := make([]bell.Ring, len(lines))
+func noticesOf(lines []string) []notifier.Notice {
+	notices := make([]notifier.Notice, len(lines))
 	for i, line := range lines {
-		rings[i] = bell.Ring{Queue: line}
+		notices[i] = notifier.Notice{Queue: line}
 	}
-	return rings
+	return notices
 }
 
 // reserves reports whether the claim reserves slots of the queue's limit in memory, so that other claims of this process need
@@ -322,14 +322,14 @@ func (c *claim) putBack(ctx context.Context) {
 		c.q.unmark(ctx, left)
 		return
 	}
-	var rings []bell.Ring
+	var notices []notifier.Notice
 	for _, p := range left {
 		c.q.windows.of(p.line()).add(p)
-		if !c.full && len(rings) < ringMost {
-			rings = append(rings, bell.Ring{Queue: p.line()})
+		if !c.full && len(notices) < mostNotices {
+			notices = append(notices, notifier.Notice{Queue: p.line()})
 		}
 	}
-	c.q.ring(ctx, rings)
+	c.q.notify(ctx, notices)
 }
 
 // unreserve gives back the slots that were reserved and not taken, and notifies claimers that found none free meanwhile.
@@ -337,7 +337,7 @@ func (c *claim) unreserve(ctx context.Context) {
 	reserved := c.permits.reserved
 	c.permits.reserved = nil
 	if c.q.permits.unreserve(reserved) {
-		c.q.ring(ctx, c.q.ringsFor(ctx, c.lines[0]))
+		c.q.notify(ctx, c.q.noticesFor(ctx, c.lines[0]))
 	}
 }
 
@@ -386,7 +386,7 @@ func (c *claim) clean(ctx context.Context) (err error) {
 	if len(c.left) > 0 {
 		c.putBack(ctx)
 		if c.reserves() { // a slot may have become free while these entries were taken
-			q.ring(ctx, q.ringsFor(ctx, c.lines[0]))
+			q.notify(ctx, q.noticesFor(ctx, c.lines[0]))
 		}
 	}
 	if err := c.end(ctx); err != nil {

@@ -9,10 +9,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/millrace/millrace/shared/bell"
 	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/event"
 	"github.com/millrace/millrace/shared/journal"
+	"github.com/millrace/millrace/shared/notifier"
 	"github.com/millrace/millrace/shared/store"
 	"github.com/millrace/millrace/shared/task"
 )
@@ -249,7 +249,7 @@ func (e *ending) announce(ctx context.Context) {
 	if e.place != nil {
 		e.q.announce(ctx, []*place{e.place})
 		if e.place.NotBefore > 0 {
-			e.q.ring(ctx, []bell.Ring{{Queue: e.place.line(), At: time.UnixMicro(e.place.NotBefore)}})
+			e.q.notify(ctx, []notifier.Notice{{Queue: e.place.line(), At: time.UnixMicro(e.place.NotBefore)}})
 		}
 	}
 	if e.gone && e.held.Logged > 0 {
@@ -271,24 +271,24 @@ func (q *Queue) permitsFree(ctx context.Context, h *heldLease) {
 		} else if instance, ok := strings.CutPrefix(p.What, instanceLimit("")); ok {
 			q.waiters.empty(instance)
 		} else {
-			q.ring(ctx, q.ringsFor(ctx, h.Line))
+			q.notify(ctx, q.noticesFor(ctx, h.Line))
 		}
 	}
 }
 
-// ringsFor returns a notification (ring) for each line of the same queue: the slot is free for whichever has the next task.
-func (q *Queue) ringsFor(ctx context.Context, line string) []bell.Ring {
-	rings := []bell.Ring{{Queue: line}}
+// noticesFor returns a notification for each line of the same queue: the slot is free for whichever has the next task.
+func (q *Queue) noticesFor(ctx context.Context, line string) []notifier.Notice {
+	notices := []notifier.Notice{{Queue: line}}
 	all, err := q.lines(ctx)
 	if err != nil {
-		return rings // the sweep notifies of the others
+		return notices // the sweep notifies of the others
 	}
 	for _, other := range all {
 		if other != line && queueOf(other) == queueOf(line) {
-			rings = append(rings, bell.Ring{Queue: other})
+			notices = append(notices, notifier.Notice{Queue: other})
 		}
 	}
-	return rings
+	return notices
 }
 
 // ended returns the event of an attempt's end, with the return code of a success or if it is not 0.

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/millrace/millrace/shared/journal"
-	"github.com/millrace/millrace/shared/overview"
+	"github.com/millrace/millrace/shared/projection"
 	"github.com/millrace/millrace/shared/queue"
 	"github.com/millrace/millrace/shared/store/memory"
 	"github.com/millrace/millrace/shared/store/meter"
@@ -20,7 +20,7 @@ func metered(t *testing.T) (*bench, *meter.Meter) {
 	b := setupWith(t, ways())
 	m := meter.New(shared{memory.New(memory.Options{})})
 	b.store = m
-	b.journal = journal.Open(m, journal.Options{Now: b.clock.now, Folds: overview.Folds()})
+	b.journal = journal.Open(m, journal.Options{Now: b.clock.now, Folds: projection.Folds()})
 	b.Queue = queue.Open(queue.Options{Store: m, Journal: b.journal, Definitions: fixed{ways()}, Now: b.clock.now})
 	warm := queue.New{Dialect: task.Job, Job: "/plain"} // what is read once in a while is behind us
 	b.enqueue(warm)

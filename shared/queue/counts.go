@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace/shared/event"
-	"github.com/millrace/millrace/shared/overview"
+	"github.com/millrace/millrace/shared/projection"
 	"github.com/millrace/millrace/shared/task"
 )
 
@@ -14,12 +14,12 @@ import (
 // projection. Queued tasks that wait for a time are [task.Waiting], and so are all of a job that a rule holds.
 func (q *Queue) Counts(ctx context.Context, prefix string) (map[string]map[task.State]int64, error) {
 	counts := map[string]map[task.State]int64{}
-	_, err := q.journal.Snapshot(ctx, overview.TaskCountsName, func(path string, value []byte) {
+	_, err := q.journal.Snapshot(ctx, projection.TaskCountsName, func(path string, value []byte) {
 		if !strings.HasPrefix(path, prefix) {
 			return
 		}
 		counts[path] = map[task.State]int64{}
-		for state, n := range overview.ReadTaskCounts(value) {
+		for state, n := range projection.ReadTaskCounts(value) {
 			counts[path][task.State(state)] = n
 		}
 	})
@@ -53,8 +53,8 @@ func (q *Queue) countWaiting(ctx context.Context, prefix string, counts map[stri
 // delayed returns how many tasks of each job wait for a time.
 func (q *Queue) delayed(ctx context.Context, prefix string) (map[string]int64, error) {
 	now, until := q.micro(), map[string]bool{}
-	_, err := q.journal.Snapshot(ctx, overview.WorkName, func(key string, value []byte) {
-		if id, at, ok := overview.ReadStart(key, value); ok && at > now {
+	_, err := q.journal.Snapshot(ctx, projection.WorkName, func(key string, value []byte) {
+		if id, at, ok := projection.ReadStart(key, value); ok && at > now {
 			until[id] = true
 		}
 	})
@@ -73,9 +73,9 @@ func (q *Queue) delayed(ctx context.Context, prefix string) (map[string]int64, e
 // eachQueued calls each for every queued task of the jobs whose paths begin with prefix. It passes over the projection of unfinished
 // tasks in memory, and reads from the store only what is new on the journal.
 func (q *Queue) eachQueued(ctx context.Context, prefix string, each func(event.Key)) error {
-	_, err := q.journal.Snapshot(ctx, overview.TasksName, func(key string, shown []byte) {
-		if strings.HasPrefix(key, prefix) && !overview.IsStarted(shown) {
-			each(overview.TaskKey(key))
+	_, err := q.journal.Snapshot(ctx, projection.TasksName, func(key string, shown []byte) {
+		if strings.HasPrefix(key, prefix) && !projection.IsStarted(shown) {
+			each(projection.TaskKey(key))
 		}
 	})
 	return err
@@ -86,7 +86,7 @@ func (q *Queue) eachQueued(ctx context.Context, prefix string, each func(event.K
 func (q *Queue) OldestWaiting(ctx context.Context, prefix string) (map[string]time.Time, error) {
 	oldest := map[string]time.Time{}
 	err := q.eachQueued(ctx, prefix, func(k event.Key) {
-		created := time.UnixMicro(overview.CreatedAt(k.TaskID))
+		created := time.UnixMicro(projection.CreatedAt(k.TaskID))
 		if before, known := oldest[k.Path]; !known || created.Before(before) {
 			oldest[k.Path] = created
 		}

@@ -5,13 +5,13 @@ import (
 	"sync"
 	"time"
 
-	"github.com/millrace/millrace/shared/bell"
+	"github.com/millrace/millrace/shared/notifier"
 	"github.com/millrace/millrace/shared/store"
 )
 
-// ringAhead is how far ahead a process that shares the store notifies of a due entry that it stores: for entries due later, the
+// noticeAhead is how far ahead a process that shares the store notifies of a due entry that it stores: for entries due later, the
 // next tick of the cron function notifies.
-const ringAhead = 2 * time.Minute
+const noticeAhead = 2 * time.Minute
 
 // dueTimes caches when entries fall due, for a process that has the store to itself.
 type dueTimes struct {
@@ -21,8 +21,8 @@ type dueTimes struct {
 	passed string // there is no entry below this sort key
 }
 
-// note notes a due entry that was stored, and returns the notifications (rings) that it needs.
-func (d *dueTimes) note(q *Queue, p *place) []bell.Ring {
+// note notes a due entry that was stored, and returns the notifications that it needs.
+func (d *dueTimes) note(q *Queue, p *place) []notifier.Notice {
 	at := dueTime(p)
 	if q.store.Exclusive() {
 		d.mu.Lock()
@@ -34,10 +34,10 @@ func (d *dueTimes) note(q *Queue, p *place) []bell.Ring {
 		q.wakeForDue(at)
 		return nil
 	}
-	if at > q.micro()+ringAhead.Microseconds() {
+	if at > q.micro()+noticeAhead.Microseconds() {
 		return nil // the cron function notifies
 	}
-	return []bell.Ring{{Queue: p.line(), At: time.UnixMicro(at)}}
+	return []notifier.Notice{{Queue: p.line(), At: time.UnixMicro(at)}}
 }
 
 // dueTime returns when a due entry falls due, in microseconds since 1970.
@@ -156,24 +156,24 @@ func (d *dueTimes) settle(first, now int64) (next int64) {
 	return d.next
 }
 
-// RingDue sends the notifier (bell) a notification, delayed until its time, for each entry that falls due up to until, and
+// NotifyDue sends the notifier a notification, delayed until its time, for each entry that falls due up to until, and
 // returns how many it has sent. It is for the cron function; other processes then need not look.
-func (q *Queue) RingDue(ctx context.Context, until time.Time) (rung int, err error) {
+func (q *Queue) NotifyDue(ctx context.Context, until time.Time) (notified int, err error) {
 	set, err := q.definitions.Current(ctx)
 	if err != nil {
 		return 0, err
 	}
-	var rings []bell.Ring
+	var notices []notifier.Notice
 	for p, err := range q.entries(ctx, store.Range{Table: store.Work, Partition: partitionDue, To: stamp(until.UnixMicro() + 1)}) {
 		if err != nil {
-			return rung, err
+			return notified, err
 		}
 		p.settle(set) // where it goes when its time comes
-		if rings = append(rings, bell.Ring{Queue: p.line(), At: time.UnixMicro(dueTime(&p))}); len(rings) == listPage {
-			q.ring(ctx, rings)
-			rung, rings = rung+len(rings), nil
+		if notices = append(notices, notifier.Notice{Queue: p.line(), At: time.UnixMicro(dueTime(&p))}); len(notices) == listPage {
+			q.notify(ctx, notices)
+			notified, notices = notified+len(notices), nil
 		}
 	}
-	q.ring(ctx, rings)
-	return rung + len(rings), nil
+	q.notify(ctx, notices)
+	return notified + len(notices), nil
 }

@@ -8,8 +8,8 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/millrace/millrace/shared/bell"
 	"github.com/millrace/millrace/shared/event"
+	"github.com/millrace/millrace/shared/notifier"
 	"github.com/millrace/millrace/shared/task"
 )
 
@@ -71,22 +71,22 @@ var errNothing = errors.New("queue: nothing to write")
 
 // announce notifies claimers of entries that were stored, and adds these to what this process keeps in memory.
 func (q *Queue) announce(ctx context.Context, places []*place) {
-	rings := make([]bell.Ring, 0, len(places))
+	notices := make([]notifier.Notice, 0, len(places))
 	for _, p := range places {
 		if p == nil {
 			continue
 		}
 		if p.key.Partition == partitionDue {
-			rings = append(rings, q.due.note(q, p)...)
+			notices = append(notices, q.due.note(q, p)...)
 			continue
 		}
 		if q.store.Exclusive() {
 			q.windows.of(p.line()).add(*p)
 		}
 		q.confirm(ctx, p.line())
-		rings = append(rings, bell.Ring{Queue: p.line()})
+		notices = append(notices, notifier.Notice{Queue: p.line()})
 	}
-	q.ring(ctx, rings)
+	q.notify(ctx, notices)
 }
 
 // added returns the event of a new task.

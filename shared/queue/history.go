@@ -9,7 +9,7 @@ import (
 
 	"github.com/millrace/millrace/shared/event"
 	"github.com/millrace/millrace/shared/journal"
-	"github.com/millrace/millrace/shared/overview"
+	"github.com/millrace/millrace/shared/projection"
 	"github.com/millrace/millrace/shared/store"
 	"github.com/millrace/millrace/shared/task"
 )
@@ -151,11 +151,11 @@ func (l *leftover) take(group string) (from string, left bool) {
 // listGroups returns the groups, except those of topics, that have finished tasks.
 func (q *Queue) listGroups(ctx context.Context) ([]string, error) {
 	groups := map[string]bool{}
-	_, err := q.journal.Snapshot(ctx, overview.TaskCountsName, func(path string, value []byte) {
+	_, err := q.journal.Snapshot(ctx, projection.TaskCountsName, func(path string, value []byte) {
 		if strings.HasPrefix(path, topicRoot) {
 			return
 		}
-		for state := range overview.ReadTaskCounts(value) {
+		for state := range projection.ReadTaskCounts(value) {
 			if task.State(state).Final() {
 				groups[listOf(path)] = true
 			}

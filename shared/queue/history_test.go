@@ -13,7 +13,7 @@ import (
 
 	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/journal"
-	"github.com/millrace/millrace/shared/overview"
+	"github.com/millrace/millrace/shared/projection"
 	"github.com/millrace/millrace/shared/queue"
 	"github.com/millrace/millrace/shared/store/memory"
 	"github.com/millrace/millrace/shared/store/meter"
@@ -35,7 +35,7 @@ func remembering(t *testing.T, alone bool, history time.Duration) (*bench, *mete
 	}
 	m := meter.New(b.store)
 	b.store = m
-	b.journal = journal.Open(m, journal.Options{Now: b.clock.now, Folds: overview.Folds()})
+	b.journal = journal.Open(m, journal.Options{Now: b.clock.now, Folds: projection.Folds()})
 	b.Queue = queue.Open(queue.Options{Store: m, Journal: b.journal, Definitions: fixed{d}, Now: b.clock.now, History: history})
 	t.Cleanup(func() { _ = b.journal.Close() })
 	return b, m
@@ -202,7 +202,7 @@ func TestRunCleansTheHistory(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := memory.New(memory.Options{})
-		j := journal.Open(s, journal.Options{Folds: overview.Folds()})
+		j := journal.Open(s, journal.Options{Folds: projection.Folds()})
 		defer func() { _ = j.Close() }()
 		q := queue.Open(queue.Options{Store: s, Journal: j, Definitions: fixed{server()}, History: time.Hour})
 		missing := make([]queue.New, 20)

@@ -33,15 +33,15 @@ func (e *entry) settle(set *definition.Set) {
 	}
 }
 
-// refresher is the part of [definition.Book] that reads the set in force.
+// refresher is the part of [definition.Catalog] that reads the set in force.
 type refresher interface {
 	Refresh(ctx context.Context) (*definition.Set, error)
 }
 
 // inForce returns the set in force, or that of Current if the definitions cannot refresh it.
 func (q *Queue) inForce(ctx context.Context) (*definition.Set, error) {
-	if book, ok := q.definitions.(refresher); ok {
-		return book.Refresh(ctx)
+	if catalog, ok := q.definitions.(refresher); ok {
+		return catalog.Refresh(ctx)
 	}
 	return q.definitions.Current(ctx)
 }

@@ -16,20 +16,20 @@ import (
 	"github.com/millrace/millrace/shared/task"
 )
 
-// book is a set of definitions that changes. Current may return the set before a change; Refresh returns the set in force.
-type book struct {
+// catalog is a set of definitions that changes. Current may return the set before a change; Refresh returns the set in force.
+type catalog struct {
 	mu           sync.Mutex
 	old, inForce *definition.Set
 	asked        int
 }
 
-func (b *book) Current(context.Context) (*definition.Set, error) {
+func (b *catalog) Current(context.Context) (*definition.Set, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.old, nil
 }
 
-func (b *book) Refresh(context.Context) (*definition.Set, error) {
+func (b *catalog) Refresh(context.Context) (*definition.Set, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.asked++
@@ -37,7 +37,7 @@ func (b *book) Refresh(context.Context) (*definition.Set, error) {
 }
 
 // becomes changes the set; seen says whether readers see it at once.
-func (b *book) becomes(set *definition.Set, seen bool) {
+func (b *catalog) becomes(set *definition.Set, seen bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.inForce = set; seen {
@@ -45,7 +45,7 @@ func (b *book) becomes(set *definition.Set, seen bool) {
 	}
 }
 
-func (b *book) refreshed() int {
+func (b *catalog) refreshed() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.asked
@@ -60,10 +60,10 @@ func server(topics ...string) *definition.Set {
 	return d
 }
 
-// declaredIn returns an engine with the definitions of a book, on a store of its own or a shared one.
-func declaredIn(t *testing.T, alone bool, set *definition.Set) (*bench, *book) {
+// declaredIn returns an engine with the definitions of a catalog, on a store of its own or a shared one.
+func declaredIn(t *testing.T, alone bool, set *definition.Set) (*bench, *catalog) {
 	t.Helper()
-	d := &book{old: set, inForce: set}
+	d := &catalog{old: set, inForce: set}
 	b := setupWith(t, set)
 	if !alone {
 		b.store = shared{b.store}
@@ -244,7 +244,7 @@ func TestNothingIsMovedByAnOldSet(t *testing.T) {
 	b, d := declaredIn(t, false, server())
 	d.becomes(server("a"), false)
 	counted := &writes{Store: b.store}
-	there := queue.Open(queue.Options{Store: counted, Journal: journal.Open(counted, journal.Options{Now: b.clock.now}), Definitions: &book{
+	there := queue.Open(queue.Options{Store: counted, Journal: journal.Open(counted, journal.Options{Now: b.clock.now}), Definitions: &catalog{
 		old: server("a"), inForce: server("a"),
 	}, Now: b.clock.now})
 	added, err := there.Enqueue(t.Context(), nil, queue.New{Dialect: task.Job, Job: "/topics/a"})

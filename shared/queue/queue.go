@@ -15,10 +15,10 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/millrace/millrace/shared/bell"
 	"github.com/millrace/millrace/shared/clock"
 	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/journal"
+	"github.com/millrace/millrace/shared/notifier"
 	"github.com/millrace/millrace/shared/store"
 	"github.com/millrace/millrace/shared/task"
 )
@@ -33,11 +33,11 @@ type Options struct {
 	Store       store.Store
 	Journal     *journal.Journal // on Store
 	Definitions Definitions
-	Bell        bell.Bell        // the notifier of other workers; default: nobody is notified
-	Clock       *clock.Watch     // compares this process's clock with the store's; default: the clock is trusted
-	Now         func() time.Time // default: Clock.Now
-	Log         *slog.Logger     // default: discards
-	Random      io.Reader        // source of ids and tokens; default crypto/rand
+	Notifier    notifier.Notifier // the notifier of other workers; default: nobody is notified
+	Clock       *clock.Watch      // compares this process's clock with the store's; default: the clock is trusted
+	Now         func() time.Time  // default: Clock.Now
+	Log         *slog.Logger      // default: discards
+	Random      io.Reader         // source of ids and tokens; default crypto/rand
 	// Instances returns the instances that may claim tasks. Default: some instance runs each job, and each name that a task
 	// prefers has free capacity.
 	Instances func(ctx context.Context) ([]Claimer, error)
@@ -54,7 +54,7 @@ type Queue struct {
 	store       store.Store
 	journal     *journal.Journal
 	definitions Definitions
-	bell        bell.Bell
+	notifier    notifier.Notifier
 	clock       *clock.Watch
 	now         func() time.Time
 	log         *slog.Logger
@@ -89,7 +89,7 @@ type Queue struct {
 // Open returns a Queue. It does not call the store yet.
 func Open(o Options) *Queue {
 	q := &Queue{
-		journal: o.Journal, definitions: o.Definitions, bell: o.Bell, clock: o.Clock, now: o.Now, log: o.Log,
+		journal: o.Journal, definitions: o.Definitions, notifier: o.Notifier, clock: o.Clock, now: o.Now, log: o.Log,
 		randomness: o.Random, instances: o.Instances, heard: o.Heard, history: o.History,
 		quiet: cmp.Or(o.Quiet, 30*time.Minute),
 	}
@@ -174,15 +174,15 @@ func (q *Queue) pauseUpTo(ctx context.Context, most time.Duration) {
 	}
 }
 
-// ring wakes instances that wait in this process, and sends the other notifications (rings) to the notifier (bell). If that
+// notify wakes instances that wait in this process, and sends the other notifications to the notifier. If that
 // fails, the sweep notifies again: the work is in the store.
-func (q *Queue) ring(ctx context.Context, rings []bell.Ring) {
-	rings = q.waiters.hear(rings, q.now())
-	if q.bell == nil || len(rings) == 0 {
+func (q *Queue) notify(ctx context.Context, notices []notifier.Notice) {
+	notices = q.waiters.hear(notices, q.now())
+	if q.notifier == nil || len(notices) == 0 {
 		return
 	}
-	if err := q.bell.Ring(context.WithoutCancel(ctx), rings...); err != nil {
-		q.log.Warn("the bell was not rung; the sweep rings again", "rings", len(rings), "error", err)
+	if err := q.notifier.Notify(context.WithoutCancel(ctx), notices...); err != nil {
+		q.log.Warn("the notifier was not called; the sweep notifies again", "notices", len(notices), "error", err)
 	}
 }
 

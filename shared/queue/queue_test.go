@@ -9,7 +9,7 @@ import (
 
 	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/journal"
-	"github.com/millrace/millrace/shared/overview"
+	"github.com/millrace/millrace/shared/projection"
 	"github.com/millrace/millrace/shared/queue"
 	"github.com/millrace/millrace/shared/store"
 	"github.com/millrace/millrace/shared/store/memory"
@@ -57,7 +57,7 @@ func set() *definition.Set {
 func setup(t *testing.T) *bench {
 	t.Helper()
 	b := &bench{t: t, store: memory.New(memory.Options{}), clock: &clock{time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}}
-	b.journal = journal.Open(b.store, journal.Options{Now: b.clock.now, Folds: overview.Folds()})
+	b.journal = journal.Open(b.store, journal.Options{Now: b.clock.now, Folds: projection.Folds()})
 	b.Queue = queue.Open(queue.Options{Store: b.store, Journal: b.journal, Definitions: fixed{set()}, Now: b.clock.now})
 	return b
 }

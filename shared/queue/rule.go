@@ -100,19 +100,19 @@ func (q *Queue) SetRule(ctx context.Context, path string, kind RuleKind, on bool
 		return err
 	}
 	_, err = q.release(ctx, ruleHold(path), releaseAtOnce)
-	return errors.Join(err, q.ringUnheld(ctx, path))
+	return errors.Join(err, q.notifyUnheld(ctx, path))
 }
 
-// ringUnheld notifies claimers of tasks of a job that no claim has moved while the rule was in force, in the job's present queue.
-func (q *Queue) ringUnheld(ctx context.Context, path string) error {
+// notifyUnheld notifies claimers of tasks of a job that no claim has moved while the rule was in force, in the job's present queue.
+func (q *Queue) notifyUnheld(ctx context.Context, path string) error {
 	set, err := q.definitions.Current(ctx)
 	if err != nil {
 		return err
 	}
 	job, _ := set.JobOf(path)
 	line, _, _ := home(set, cmp.Or(job.Queue, definition.MainQueue), path)
-	rings, err := q.ringsReady(ctx, line)
-	q.ring(ctx, rings)
+	notices, err := q.noticesReady(ctx, line)
+	q.notify(ctx, notices)
 	return err
 }
 

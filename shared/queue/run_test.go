@@ -7,21 +7,21 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/millrace/millrace/shared/bell"
-	"github.com/millrace/millrace/shared/bell/local"
 	"github.com/millrace/millrace/shared/journal"
+	"github.com/millrace/millrace/shared/notifier"
+	"github.com/millrace/millrace/shared/notifier/local"
 	"github.com/millrace/millrace/shared/queue"
 	"github.com/millrace/millrace/shared/store/memory"
 	"github.com/millrace/millrace/shared/store/meter"
 	"github.com/millrace/millrace/shared/task"
 )
 
-// heard is a notifier (bell) that notes when it is called.
+// heard is a notifier that notes when it is called.
 type heard struct{ at chan time.Time }
 
-func (h heard) Ring(context.Context, ...bell.Ring) error { h.at <- time.Now(); return nil }
-func (h heard) Ping(context.Context) error               { return nil }
-func (h heard) Close() error                             { return nil }
+func (h heard) Notify(context.Context, ...notifier.Notice) error { h.at <- time.Now(); return nil }
+func (h heard) Ping(context.Context) error                       { return nil }
+func (h heard) Close() error                                     { return nil }
 
 func TestRunStartsNothingLateAndDoesNothingBetween(t *testing.T) {
 	t.Parallel()
@@ -35,7 +35,7 @@ func TestRunStartsNothingLateAndDoesNothingBetween(t *testing.T) {
 				j := journal.Open(s, journal.Options{})
 				defer func() { _ = j.Close() }()
 				b := heard{make(chan time.Time, 100)}
-				q := queue.Open(queue.Options{Store: s, Journal: j, Bell: b, Definitions: fixed{set()}})
+				q := queue.Open(queue.Options{Store: s, Journal: j, Notifier: b, Definitions: fixed{set()}})
 				ctx, cancel := context.WithCancel(t.Context())
 				done := make(chan struct{})
 				go func() { q.Run(ctx); close(done) }()
@@ -45,7 +45,7 @@ func TestRunStartsNothingLateAndDoesNothingBetween(t *testing.T) {
 					t.Fatal(err)
 				}
 				if late := (<-b.at).Sub(due); late < 0 || late > time.Second {
-					t.Errorf("the bell was rung %v after the task fell due, want within a second", late)
+					t.Errorf("the notification came %v after the task fell due, want within a second", late)
 				}
 				leases, err := q.Claim(ctx, queue.Claimer{}, 1)
 				if err != nil || len(leases) != 1 {
@@ -74,7 +74,7 @@ func TestWaitingCostsNoStorageCalls(t *testing.T) {
 		defer func() { _ = j.Close() }()
 		b := local.New()
 		defer func() { _ = b.Close() }()
-		q := queue.Open(queue.Options{Store: s, Journal: j, Bell: b, Definitions: fixed{set()}})
+		q := queue.Open(queue.Options{Store: s, Journal: j, Notifier: b, Definitions: fixed{set()}})
 		ctx, cancel := context.WithCancel(t.Context())
 		var group sync.WaitGroup
 		group.Go(func() { q.Run(ctx) })

@@ -17,7 +17,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/millrace/millrace/shared/journal"
-	"github.com/millrace/millrace/shared/overview"
+	"github.com/millrace/millrace/shared/projection"
 	"github.com/millrace/millrace/shared/queue"
 	"github.com/millrace/millrace/shared/store"
 	"github.com/millrace/millrace/shared/store/memory"
@@ -29,7 +29,7 @@ import (
 func over(t *testing.T, s store.Store) *bench {
 	t.Helper()
 	b := &bench{t: t, store: s, clock: &clock{time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}}
-	b.journal = journal.Open(s, journal.Options{Now: b.clock.now, Folds: overview.Folds()})
+	b.journal = journal.Open(s, journal.Options{Now: b.clock.now, Folds: projection.Folds()})
 	t.Cleanup(func() { _ = b.journal.Close() })
 	b.Queue = queue.Open(queue.Options{Store: s, Journal: b.journal, Definitions: fixed{ways()}, Now: b.clock.now})
 	return b

@@ -7,26 +7,26 @@ import (
 	"time"
 
 	"github.com/millrace/millrace/shared/definition"
-	"github.com/millrace/millrace/shared/overview"
+	"github.com/millrace/millrace/shared/projection"
 )
 
 // Statistics counts what has become of tasks since the journal began, as Sling's job handling does. It is a fold of the journal: no
 // counter is written with the tasks.
 type Statistics struct {
-	Queued, Active int64         // tasks that are queued, and that run, now
-	Finished       int64         // successes
-	Failed         int64         // attempts that failed and are tried again
-	Cancelled      int64         // given up, rejected, stopped or removed
-	Waiting        time.Duration // average time from when a task might start to its start
-	Processing     time.Duration // average duration of the attempts that succeeded
-	done           overview.Done // sums and counts of the averages
+	Queued, Active int64           // tasks that are queued, and that run, now
+	Finished       int64           // successes
+	Failed         int64           // attempts that failed and are tried again
+	Cancelled      int64           // given up, rejected, stopped or removed
+	Waiting        time.Duration   // average time from when a task might start to its start
+	Processing     time.Duration   // average duration of the attempts that succeeded
+	done           projection.Done // sums and counts of the averages
 }
 
 // Processed returns the sum of Finished, Failed and Cancelled.
 func (s *Statistics) Processed() int64 { return s.Finished + s.Failed + s.Cancelled }
 
 // add adds the counters of a job.
-func (s *Statistics) add(d *overview.Done) {
+func (s *Statistics) add(d *projection.Done) {
 	sum := &s.done
 	sum.Starts, sum.Waited, sum.Ends, sum.Processed = sum.Starts+d.Starts, sum.Waited+d.Waited, sum.Ends+d.Ends, sum.Processed+d.Processed
 	s.Queued, s.Active = s.Queued+max(d.Queued, 0), s.Active+max(d.Active, 0)
@@ -49,8 +49,8 @@ func (s *Statistics) Add(more Statistics) {
 // Statistics returns the statistics of the jobs whose paths begin with prefix, by path.
 func (q *Queue) Statistics(ctx context.Context, prefix string) (map[string]Statistics, error) {
 	all := map[string]Statistics{}
-	_, err := q.journal.Snapshot(ctx, overview.WorkName, func(key string, value []byte) {
-		d, ok := overview.ReadDone(key, value)
+	_, err := q.journal.Snapshot(ctx, projection.WorkName, func(key string, value []byte) {
+		d, ok := projection.ReadDone(key, value)
 		if !ok || !strings.HasPrefix(key, prefix) {
 			return
 		}

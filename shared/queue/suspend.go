@@ -6,10 +6,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/millrace/millrace/shared/bell"
 	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/event"
 	"github.com/millrace/millrace/shared/journal"
+	"github.com/millrace/millrace/shared/notifier"
 	"github.com/millrace/millrace/shared/store"
 )
 
@@ -46,7 +46,7 @@ func (q *Queue) Suspend(ctx context.Context, name string, on bool) error {
 	if err != nil || on {
 		return unavailable("suspend a queue", err)
 	}
-	return q.ringLines(ctx, name)
+	return q.notifyLines(ctx, name)
 }
 
 func turned(kind, queue string, op store.Op) journal.Change {
@@ -56,18 +56,18 @@ func turned(kind, queue string, op store.Op) journal.Change {
 	}
 }
 
-// ringLines notifies claimers of tasks that may be ready in a queue.
-func (q *Queue) ringLines(ctx context.Context, name string) error {
+// notifyLines notifies claimers of tasks that may be ready in a queue.
+func (q *Queue) notifyLines(ctx context.Context, name string) error {
 	lines, err := q.linesOf(ctx, name)
 	if err != nil {
 		return err
 	}
 	for _, line := range lines {
-		rings := make([]bell.Ring, ringMost)
-		for i := range rings {
-			rings[i] = bell.Ring{Queue: line}
+		notices := make([]notifier.Notice, mostNotices)
+		for i := range notices {
+			notices[i] = notifier.Notice{Queue: line}
 		}
-		q.ring(ctx, rings)
+		q.notify(ctx, notices)
 	}
 	return nil
 }

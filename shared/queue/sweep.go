@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/millrace/millrace/shared/bell"
+	"github.com/millrace/millrace/shared/notifier"
 	"github.com/millrace/millrace/shared/store"
 )
 
@@ -17,7 +17,7 @@ type Swept struct {
 	Released int // tasks that no rule held any more
 	Moved    int // misplaced entries, whose job others run now than when they became ready
 	Removed  int // finished tasks that were kept for [Options.History]
-	Rung     int // notifications of ready tasks
+	Notified int // notifications of ready tasks
 }
 
 // Sweep repairs what died processes and lost notifications have left: it ends leases that have run out, releases entries that
@@ -44,7 +44,7 @@ func (q *Queue) upkeep(ctx context.Context) (Swept, error) {
 	s.Released, errs[1] = q.releaseHolds(ctx)
 	_, errs[2] = q.Promote(ctx)
 	s.Moved, errs[3] = q.rehomeLines(ctx)
-	s.Rung, errs[4] = q.ringReady(ctx)
+	s.Notified, errs[4] = q.notifyReady(ctx)
 	errs[5] = q.sweepPreferred(ctx)
 	_, errs[6] = q.forgetLines(ctx)
 	return s, errors.Join(errs[:]...)
@@ -107,17 +107,17 @@ func (q *Queue) over(l *lease) int64 {
 // ready tasks, of which more may be started than before. The next [Queue.Sweep] does what it leaves undone.
 func (q *Queue) Redeclared(ctx context.Context) error {
 	_, moveErr := q.rehomeLines(ctx)
-	_, ringErr := q.ringReady(ctx)
-	return errors.Join(moveErr, ringErr)
+	_, noticeErr := q.notifyReady(ctx)
+	return errors.Join(moveErr, noticeErr)
 }
 
-// ringMost is how many notifications one look at ready tasks sends for one line at most. Workers that are woken go on while there
+// mostNotices is how many notifications one look at ready tasks sends for one line at most. Workers that are woken go on while there
 // is more, and notify others.
-const ringMost = 16
+const mostNotices = 16
 
-// ringReady notifies claimers of ready tasks, in case earlier notifications were lost. Tasks of suspended queues are notified of
+// notifyReady notifies claimers of ready tasks, in case earlier notifications were lost. Tasks of suspended queues are notified of
 // when their queue is resumed.
-func (q *Queue) ringReady(ctx context.Context) (rung int, err error) {
+func (q *Queue) notifyReady(ctx context.Context) (notified int, err error) {
 	names, err := q.lines(ctx)
 	if err != nil {
 		return 0, err
@@ -131,25 +131,25 @@ func (q *Queue) ringReady(ctx context.Context) (rung int, err error) {
 		return 0, err
 	}
 	for _, name := range rules.going(set, names) {
-		rings, err := q.ringsReady(ctx, name)
+		notices, err := q.noticesReady(ctx, name)
 		if err != nil {
-			return rung, err
+			return notified, err
 		}
-		q.ring(ctx, rings)
-		rung += len(rings)
+		q.notify(ctx, notices)
+		notified += len(notices)
 	}
-	return rung, nil
+	return notified, nil
 }
 
-// ringsReady returns a notification (ring) for each ready task of a line, at most ringMost.
-func (q *Queue) ringsReady(ctx context.Context, line string) ([]bell.Ring, error) {
+// noticesReady returns a notification for each ready task of a line, at most mostNotices.
+func (q *Queue) noticesReady(ctx context.Context, line string) ([]notifier.Notice, error) {
 	page, err := q.store.Query(ctx, store.Range{
-		Table: store.Work, Partition: readyPartition(line), Limit: ringMost, Eventual: true,
+		Table: store.Work, Partition: readyPartition(line), Limit: mostNotices, Eventual: true,
 	})
 	if err != nil {
 		return nil, unavailable("read a ready index", err)
 	}
-	return slices.Repeat([]bell.Ring{{Queue: line}}, len(page.Items)), nil
+	return slices.Repeat([]notifier.Notice{{Queue: line}}, len(page.Items)), nil
 }
 
 // sweepEvery is how often Run sweeps.

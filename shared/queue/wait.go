@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/millrace/millrace/shared/bell"
+	"github.com/millrace/millrace/shared/notifier"
 )
 
 // Waiting is one wait of an instance for tasks that become ready. It begins before the instance claims, so that no task is
@@ -151,21 +151,21 @@ func (s *waiters) drain() {
 	}
 }
 
-// hear wakes waiting instances for the notifications (rings) of their lines that are due, and returns those for the notifier
-// (bell): the ones of lines that servers take from.
-func (s *waiters) hear(rings []bell.Ring, now time.Time) []bell.Ring {
-	if !slices.ContainsFunc(rings, func(r bell.Ring) bool { return forInstances(r.Queue) }) {
-		return rings
+// hear wakes waiting instances for the notifications of their lines that are due, and returns those for the notifier
+// : the ones of lines that servers take from.
+func (s *waiters) hear(notices []notifier.Notice, now time.Time) []notifier.Notice {
+	if !slices.ContainsFunc(notices, func(r notifier.Notice) bool { return forInstances(r.Queue) }) {
+		return notices
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	others := make([]bell.Ring, 0, len(rings))
-	for _, ring := range rings {
+	others := make([]notifier.Notice, 0, len(notices))
+	for _, notice := range notices {
 		switch {
-		case !forInstances(ring.Queue):
-			others = append(others, ring)
-		case !ring.At.After(now):
-			s.wake(ring.Queue)
+		case !forInstances(notice.Queue):
+			others = append(others, notice)
+		case !notice.At.After(now):
+			s.wake(notice.Queue)
 		}
 	}
 	return others
@@ -230,11 +230,11 @@ func (q *Queue) look(ctx context.Context) error {
 		if !forInstances(line) || !q.waiters.take(line) {
 			continue
 		}
-		rings, err := q.ringsReady(ctx, line)
+		notices, err := q.noticesReady(ctx, line)
 		if err != nil {
 			return err
 		}
-		q.waiters.hear(rings, q.now())
+		q.waiters.hear(notices, q.now())
 	}
 	return nil
 }

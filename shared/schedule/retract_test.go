@@ -138,12 +138,12 @@ func TestTicksMadeBesideASuspensionLeave(t *testing.T) {
 func TestAProcessThatIsBehindLeavesSchedulesAlone(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	book := definition.OpenBook(definition.BookOptions{Store: b.store, Journal: b.journal, Now: b.clock})
+	catalog := definition.OpenCatalog(definition.CatalogOptions{Store: b.store, Journal: b.journal, Now: b.clock})
 	put := func(schedules ...definition.Schedule) *definition.Set {
 		t.Helper()
-		_, err := book.Apply(t.Context(), &definition.Set{Schedules: schedules, Jobs: b.sets.set.Jobs}, definition.FromFile)
+		_, err := catalog.Apply(t.Context(), &definition.Set{Schedules: schedules, Jobs: b.sets.set.Jobs}, definition.FromFile)
 		b.try(err)
-		set, err := book.Refresh(t.Context())
+		set, err := catalog.Refresh(t.Context())
 		b.try(err)
 		return set
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/event"
 	"github.com/millrace/millrace/shared/journal"
-	"github.com/millrace/millrace/shared/overview"
+	"github.com/millrace/millrace/shared/projection"
 	"github.com/millrace/millrace/shared/queue"
 	"github.com/millrace/millrace/shared/schedule"
 	"github.com/millrace/millrace/shared/store"
@@ -50,7 +50,7 @@ func setup(t *testing.T, schedules ...definition.Schedule) *bed {
 			Target: definition.Target{Go: "f"}, Collections: []definition.Collection{{Name: "c", Schedule: "* * * * * ?"}, {Name: "d"}},
 		}},
 	}}
-	b.journal = journal.Open(b.store, journal.Options{Now: b.clock, Folds: overview.Folds()})
+	b.journal = journal.Open(b.store, journal.Options{Now: b.clock, Folds: projection.Folds()})
 	t.Cleanup(func() { _ = b.journal.Close() })
 	b.queue = queue.Open(queue.Options{Store: b.store, Journal: b.journal, Definitions: b.sets, Now: b.clock})
 	b.Scheduler = b.open(b.clock)

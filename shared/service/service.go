@@ -12,7 +12,7 @@ import (
 	"github.com/millrace/millrace/shared/config"
 	"github.com/millrace/millrace/shared/host"
 	"github.com/millrace/millrace/shared/journal"
-	"github.com/millrace/millrace/shared/overview"
+	"github.com/millrace/millrace/shared/projection"
 	"github.com/millrace/millrace/shared/store"
 )
 
@@ -35,7 +35,7 @@ func New(place host.Place, settings config.Settings, s store.Store, log *slog.Lo
 		Stopping: stopping, stop: stop,
 		Store: s, Log: log, Place: place, Settings: settings,
 		Journal: journal.Open(s, journal.Options{
-			Log: log, Folds: overview.Folds(), Retention: journal.Retention(settings.Retention),
+			Log: log, Folds: projection.Folds(), Retention: journal.Retention(settings.Retention),
 		}),
 	}
 }
@@ -76,7 +76,7 @@ func (s *Service) API(resources ...api.Resource) *api.API { return s.api(s.Store
 func (s *Service) api(ready func(context.Context) error, resources []api.Resource) *api.API {
 	return api.New(api.Options{
 		Tokens: s.Settings.Tokens, Log: s.Log, Metrics: s.Place.Metrics,
-		MaxWait: s.Place.MaxWait, MaxAnswer: s.Place.MaxAnswer, CanStream: s.Place.Streams, Missing: overview.Unmade(),
+		MaxWait: s.Place.MaxWait, MaxAnswer: s.Place.MaxAnswer, CanStream: s.Place.Streams, Missing: projection.Unmade(),
 		Stopping: s.Stopping,
 	}, append(resources, api.Operations(api.Probes{Ready: ready}))...)
 }

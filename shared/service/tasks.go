@@ -10,14 +10,14 @@ import (
 	"time"
 
 	"github.com/millrace/millrace/shared/api"
-	"github.com/millrace/millrace/shared/bell"
 	"github.com/millrace/millrace/shared/clock"
 	"github.com/millrace/millrace/shared/config"
 	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/host"
+	"github.com/millrace/millrace/shared/membership"
+	"github.com/millrace/millrace/shared/notifier"
 	"github.com/millrace/millrace/shared/queue"
 	"github.com/millrace/millrace/shared/schedule"
-	"github.com/millrace/millrace/shared/topology"
 	"github.com/millrace/millrace/shared/worker"
 )
 
@@ -26,20 +26,20 @@ import (
 type Tasks struct {
 	*Service
 	Clock       *clock.Watch
-	Bell        bell.Line
-	Definitions *definition.Book
+	Notifier    notifier.Line
+	Definitions *definition.Catalog
 	Queue       *queue.Queue
 	Schedules   *schedule.Scheduler
-	Instances   *topology.Topology
+	Instances   *membership.Membership
 }
 
 // NewTasks returns the queue and its parts over a service. It closes the service and the notifier.
-func NewTasks(s *Service, b bell.Line) *Tasks {
+func NewTasks(s *Service, b notifier.Line) *Tasks {
 	watch := clock.Open(s.Store, clock.Options{Log: s.Log, Compared: s.measured})
-	t := &Tasks{Service: s, Clock: watch, Bell: b, Instances: topology.Open(topology.Options{Store: s.Store, Clock: watch})}
-	t.Definitions = definition.OpenBook(definition.BookOptions{Store: s.Store, Journal: s.Journal, Changed: t.redeclared})
+	t := &Tasks{Service: s, Clock: watch, Notifier: b, Instances: membership.Open(membership.Options{Store: s.Store, Clock: watch})}
+	t.Definitions = definition.OpenCatalog(definition.CatalogOptions{Store: s.Store, Journal: s.Journal, Changed: t.redeclared})
 	t.Queue = queue.Open(queue.Options{
-		Store: s.Store, Journal: s.Journal, Definitions: t.Definitions, Bell: b, Clock: watch, Log: s.Log,
+		Store: s.Store, Journal: s.Journal, Definitions: t.Definitions, Notifier: b, Clock: watch, Log: s.Log,
 		Instances: t.Instances.Claimers, Heard: t.Instances.Heard, History: s.Settings.History.Age,
 	})
 	t.Schedules = schedule.Open(schedule.Options{
@@ -101,13 +101,13 @@ func (t *Tasks) Webhooks(ctx context.Context) (*worker.HTTP, error) {
 }
 
 // MainTasks runs a function that needs [Tasks], as [Main] does for others.
-func MainTasks(stores config.Openers, bells config.Bells, assemble func(context.Context, *Tasks) (host.Function, error)) {
+func MainTasks(stores config.Openers, notifiers config.Notifiers, assemble func(context.Context, *Tasks) (host.Function, error)) {
 	host.Main(func(ctx context.Context, place host.Place) (host.Function, error) {
 		s, err := open(ctx, place, stores)
 		if err != nil {
 			return host.Function{}, err
 		}
-		b, err := config.OpenBell(ctx, s.Settings.Bell, bells)
+		b, err := config.OpenNotifier(ctx, s.Settings.Notifier, notifiers)
 		if err != nil {
 			return host.Function{}, errors.Join(err, s.Close())
 		}
@@ -134,7 +134,7 @@ func (t *Tasks) API(resources ...api.Resource) *api.API {
 
 // Ready returns an error if the store or the notifier cannot be reached, or if this process's clock is off.
 func (t *Tasks) Ready(ctx context.Context) error {
-	return errors.Join(t.Store.Ping(ctx), t.Bell.Ping(ctx), t.Clock.Check(ctx))
+	return errors.Join(t.Store.Ping(ctx), t.Notifier.Ping(ctx), t.Clock.Check(ctx))
 }
 
 // SweepJournal sweeps the journal, unless this process's clock is off, since evicted events are lost for all processes.
@@ -168,4 +168,6 @@ func (t *Tasks) Drain() {
 }
 
 // Close closes everything, the store and the notifier last.
-func (t *Tasks) Close() error { return errors.Join(t.Queue.Close(), t.Service.Close(), t.Bell.Close()) }
+func (t *Tasks) Close() error {
+	return errors.Join(t.Queue.Close(), t.Service.Close(), t.Notifier.Close())
+}

@@ -9,12 +9,12 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/millrace/millrace/shared/bell"
 	"github.com/millrace/millrace/shared/definition"
+	"github.com/millrace/millrace/shared/notifier"
 	"github.com/millrace/millrace/shared/queue"
 )
 
-// RunBatch runs tasks for n notifications (rings) that were received, and for early ones from their times on, with a worker
+// RunBatch runs tasks for n notifications that were received, and for early ones from their times on, with a worker
 // for each, until no task is found. It returns how many tasks it ran when all of them have ended. It is for a host that
 // counts its own workers, such as Lambda. The error is that of claiming; the tasks claimed before it were run.
 //
@@ -26,16 +26,16 @@ import (
 // A batch that finds more tasks than notifications has up to [Options].Workers workers. If there is work for all of them, it
 // sends one notification for another batch. Each worker that leaves work for lack of time sends one for a worker in its
 // place. So there are far fewer notifications than tasks, and they end when there are no more tasks.
-func (r *Runner) RunBatch(ctx context.Context, by queue.Claimer, n int, early ...bell.Ring) (ran int, err error) {
+func (r *Runner) RunBatch(ctx context.Context, by queue.Claimer, n int, early ...notifier.Notice) (ran int, err error) {
 	if ctx.Err() != nil {
 		return 0, errNoTime
 	}
-	rings := n + len(early)
-	b := &batch{runner: r, by: by, ctx: ctx, shift: newShift(ctx), more: max(0, r.o.Workers-rings)}
-	b.news = make(chan news, 2*(rings+b.more)+1) // large enough that no sender waits
-	for _, ring := range early {
+	notices := n + len(early)
+	b := &batch{runner: r, by: by, ctx: ctx, shift: newShift(ctx), more: max(0, r.o.Workers-notices)}
+	b.news = make(chan news, 2*(notices+b.more)+1) // large enough that no sender waits
+	for _, notice := range early {
 		go func() {
-			AwaitRing(ctx, ring)
+			AwaitNotice(ctx, notice)
 			b.news <- news{busy: -1, free: 1, look: true}
 		}()
 	}
@@ -76,12 +76,12 @@ func (b *batch) hire(free, busy int) (err error) {
 			free, busy = free-found, busy+found
 		}
 		if grown && free == 0 {
-			b.ring()
+			b.notify()
 			grown = false
 		}
 		if busy == 0 {
 			if free > 0 && !b.dry.Load() { // ctx has ended
-				b.ring()
+				b.notify()
 			}
 			return err
 		}
@@ -125,7 +125,7 @@ func (b *batch) work(lease queue.Lease, late bool) (goesOn bool) {
 	for ; ; late = true {
 		if late && !b.hasTime(&lease) {
 			b.runner.giveBack(b.ctx, lease)
-			b.ring()
+			b.notify()
 			return false
 		}
 		if late {
@@ -139,7 +139,7 @@ func (b *batch) work(lease queue.Lease, late bool) (goesOn bool) {
 		lease = next[0]
 	}
 	if goesOn = b.goesOn(&lease); !goesOn && !b.dry.Load() {
-		b.ring()
+		b.notify()
 	}
 	return goesOn
 }
@@ -176,14 +176,14 @@ func (b *batch) hasTime(lease *queue.Lease) bool {
 	return b.shift.allows(job.Timeout)
 }
 
-// ring sends a notification (ring) for another worker, which claims from all queues, whichever one is named.
-func (b *batch) ring() {
+// notice sends a notification for another worker, which claims from all queues, whichever one is named.
+func (b *batch) notify() {
 	o := &b.runner.o
-	if o.Bell == nil {
+	if o.Notifier == nil {
 		return
 	}
-	if err := o.Bell.Ring(context.WithoutCancel(b.ctx), bell.Ring{Queue: definition.MainQueue}); err != nil {
-		o.Log.Warn("no other worker was rung for; the sweep rings again", "error", err)
+	if err := o.Notifier.Notify(context.WithoutCancel(b.ctx), notifier.Notice{Queue: definition.MainQueue}); err != nil {
+		o.Log.Warn("no other worker was notified; the sweep notifies again", "error", err)
 	}
 }
 

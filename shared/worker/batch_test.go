@@ -9,24 +9,24 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/millrace/millrace/shared/bell"
 	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/journal"
+	"github.com/millrace/millrace/shared/notifier"
 	"github.com/millrace/millrace/shared/queue"
 	"github.com/millrace/millrace/shared/worker"
 )
 
-// counter is a notifier (bell) that counts notifications.
+// counter is a notifier that counts notifications.
 type counter struct {
-	mu   sync.Mutex
-	rung int
-	err  error
+	mu       sync.Mutex
+	notified int
+	err      error
 }
 
-func (c *counter) Ring(_ context.Context, rings ...bell.Ring) error {
+func (c *counter) Notify(_ context.Context, notices ...notifier.Notice) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.rung += len(rings)
+	c.notified += len(notices)
 	return c.err
 }
 func (*counter) Ping(context.Context) error { return nil }
@@ -37,7 +37,7 @@ func (*counter) Close() error               { return nil }
 func lasting(e *engine, workers int, takes map[string]time.Duration) (*worker.Runner, *counter) {
 	c, target := &counter{}, definition.Target{Go: "f"}
 	return worker.NewRunner(worker.Options{
-		Engine: e, Bell: c, Workers: workers, Definitions: definitions{&definition.Set{Jobs: []definition.Job{
+		Engine: e, Notifier: c, Workers: workers, Definitions: definitions{&definition.Set{Jobs: []definition.Job{
 			{Path: "/hasty", Target: target, Timeout: 20 * time.Second}, {Path: "/lengthy", Target: target, Timeout: time.Minute},
 			{Path: "/endless", Target: target},
 		}}},
@@ -67,7 +67,7 @@ func (e *engine) of(job string, n int) (tokens []string) {
 // notifications, it has as many workers as it may, and calls for another batch if there is work for all of them.
 func TestABatchGoesOn(t *testing.T) {
 	t.Parallel()
-	for _, test := range []struct{ tasks, rings, workers, rung, seconds int }{
+	for _, test := range []struct{ tasks, notices, workers, notified, seconds int }{
 		{0, 10, 10, 0, 0},
 		{7, 10, 10, 0, 1},
 		{10, 10, 10, 0, 1},
@@ -80,10 +80,10 @@ func TestABatchGoesOn(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			e, start := newEngine(), time.Now()
 			e.of("/hasty", test.tasks)
-			r, bell := lasting(e, test.workers, map[string]time.Duration{"/hasty": time.Second})
-			ran, err := r.RunBatch(timed(t, time.Hour), queue.Claimer{}, test.rings)
-			if ran != test.tasks || err != nil || len(e.results) != test.tasks || bell.rung != test.rung {
-				t.Errorf("%+v: RunBatch = %d, %v, with %d tasks ended and %d rings", test, ran, err, len(e.results), bell.rung)
+			r, notifier := lasting(e, test.workers, map[string]time.Duration{"/hasty": time.Second})
+			ran, err := r.RunBatch(timed(t, time.Hour), queue.Claimer{}, test.notices)
+			if ran != test.tasks || err != nil || len(e.results) != test.tasks || notifier.notified != test.notified {
+				t.Errorf("%+v: RunBatch = %d, %v, with %d tasks ended and %d notices", test, ran, err, len(e.results), notifier.notified)
 			}
 			if took := time.Since(start); took != time.Duration(test.seconds)*time.Second {
 				t.Errorf("%+v: took %v", test, took)
@@ -92,30 +92,30 @@ func TestABatchGoesOn(t *testing.T) {
 	}
 }
 
-// TestEarlyRingsOfABatch: each adds a worker from its time on, even if no task was found before.
-func TestEarlyRingsOfABatch(t *testing.T) {
+// TestEarlyNoticesOfABatch: each adds a worker from its time on, even if no task was found before.
+func TestEarlyNoticesOfABatch(t *testing.T) {
 	t.Parallel()
 	for due := range 2 {
 		synctest.Test(t, func(t *testing.T) {
 			e, start := newEngine(), time.Now()
-			r, bell := lasting(e, 0, nil)
+			r, notifier := lasting(e, 0, nil)
 			time.AfterFunc(900*time.Millisecond, func() { e.of("/hasty", 2) })
 			at := start.Add(time.Second)
-			ran, err := r.RunBatch(timed(t, time.Hour), queue.Claimer{}, due, bellRing(at), bellRing(at), bellRing(at.Add(time.Second/2)))
-			if took := time.Since(start); ran != 2 || err != nil || bell.rung != 0 || took < 1500*time.Millisecond {
-				t.Errorf("RunBatch = %d, %v, after %v and %d rings, want 2 tasks, and no rings", ran, err, took, bell.rung)
+			ran, err := r.RunBatch(timed(t, time.Hour), queue.Claimer{}, due, noticeAt(at), noticeAt(at), noticeAt(at.Add(time.Second/2)))
+			if took := time.Since(start); ran != 2 || err != nil || notifier.notified != 0 || took < 1500*time.Millisecond {
+				t.Errorf("RunBatch = %d, %v, after %v and %d notices, want 2 tasks, and no notices", ran, err, took, notifier.notified)
 			}
 			e.of("/hasty", 1)
 			ctx, cancel := context.WithCancel(t.Context())
 			time.AfterFunc(time.Second/2, cancel)
-			if ran, err := r.RunBatch(ctx, queue.Claimer{}, 0, bellRing(time.Now().Add(time.Second))); ran != 0 || err != nil || bell.rung != 1 {
-				t.Errorf("RunBatch = %d, %v, with %d rings, want none that ran, and a ring for whom there was no time", ran, err, bell.rung)
+			if ran, err := r.RunBatch(ctx, queue.Claimer{}, 0, noticeAt(time.Now().Add(time.Second))); ran != 0 || err != nil || notifier.notified != 1 {
+				t.Errorf("RunBatch = %d, %v, with %d notices, want none that ran, and a notice for whom there was no time", ran, err, notifier.notified)
 			}
 		})
 	}
 }
 
-func bellRing(at time.Time) bell.Ring { return bell.Ring{Queue: "main", At: at} }
+func noticeAt(at time.Time) notifier.Notice { return notifier.Notice{Queue: "main", At: at} }
 
 // timed returns a context that ends after d.
 func timed(t *testing.T, d time.Duration) context.Context {
@@ -137,10 +137,10 @@ func TestABatchGoesOnWhileThereIsTime(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			e := newEngine()
 			e.of(job, 100)
-			r, bell := lasting(e, 0, map[string]time.Duration{job: 5 * time.Second})
-			if ran, err := r.RunBatch(timed(t, 100*time.Second), queue.Claimer{}, 1); ran != want || err != nil || bell.rung != 2 {
-				t.Errorf("%s: RunBatch = %d, %v, and %d rings; want %d tasks and a ring when it goes on, and one when it ends",
-					job, ran, err, bell.rung, want)
+			r, notifier := lasting(e, 0, map[string]time.Duration{job: 5 * time.Second})
+			if ran, err := r.RunBatch(timed(t, 100*time.Second), queue.Claimer{}, 1); ran != want || err != nil || notifier.notified != 2 {
+				t.Errorf("%s: RunBatch = %d, %v, and %d notices; want %d tasks and a notice when it goes on, and one when it ends",
+					job, ran, err, notifier.notified, want)
 			}
 		})
 	}
@@ -152,9 +152,9 @@ func TestABatchWithoutADeadlineGoesOnForAMinute(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := newEngine()
 		e.of("/endless", 100)
-		r, bell := lasting(e, 0, map[string]time.Duration{"/endless": 25 * time.Second})
-		if ran, err := r.RunBatch(t.Context(), queue.Claimer{}, 2); ran != 6 || err != nil || bell.rung != 3 {
-			t.Errorf("RunBatch = %d, %v, and %d rings; want 6 tasks and 3 rings", ran, err, bell.rung)
+		r, notifier := lasting(e, 0, map[string]time.Duration{"/endless": 25 * time.Second})
+		if ran, err := r.RunBatch(t.Context(), queue.Claimer{}, 2); ran != 6 || err != nil || notifier.notified != 3 {
+			t.Errorf("RunBatch = %d, %v, and %d notices; want 6 tasks and 3 notices", ran, err, notifier.notified)
 		}
 	})
 }
@@ -166,9 +166,9 @@ func TestABatchGivesBackWhatItHasNoTimeFor(t *testing.T) {
 		e := newEngine()
 		e.of("/hasty", 9)
 		next := e.of("/lengthy", 1)[0]
-		r, bell := lasting(e, 0, map[string]time.Duration{"/hasty": 5 * time.Second, "/lengthy": 50 * time.Second})
-		if ran, err := r.RunBatch(timed(t, 100*time.Second), queue.Claimer{}, 1); ran != 9 || err != nil || bell.rung != 2 {
-			t.Errorf("RunBatch = %d, %v, with %d rings, want 9 tasks and 2 rings", ran, err, bell.rung)
+		r, notifier := lasting(e, 0, map[string]time.Duration{"/hasty": 5 * time.Second, "/lengthy": 50 * time.Second})
+		if ran, err := r.RunBatch(timed(t, 100*time.Second), queue.Claimer{}, 1); ran != 9 || err != nil || notifier.notified != 2 {
+			t.Errorf("RunBatch = %d, %v, with %d notices, want 9 tasks and 2 notices", ran, err, notifier.notified)
 		}
 		if got := e.results[next]; len(got) != 1 || got[0].Outcome != queue.Again {
 			t.Errorf("results %+v, want one: %s", got, queue.Again)
@@ -203,8 +203,8 @@ func TestABatchThatCannotClaimEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := newEngine()
 		e.of("/hasty", 100)
-		r, bell := lasting(e, 0, map[string]time.Duration{"/hasty": time.Second})
-		bell.err = errDisk // costs nothing but promptness
+		r, notifier := lasting(e, 0, map[string]time.Duration{"/hasty": time.Second})
+		notifier.err = errDisk // costs nothing but promptness
 		e.claim = func(limit int) error {
 			if limit < 25 {
 				return journal.ErrUnavailable

@@ -4,17 +4,17 @@ import (
 	"context"
 	"time"
 
-	"github.com/millrace/millrace/shared/bell"
+	"github.com/millrace/millrace/shared/notifier"
 )
 
-// ear receives notifications (rings) from the notifier (bell). Any number may wait there for tasks that busy workers have
+// ear receives notifications from the notifier. Any number may wait there for tasks that busy workers have
 // run already: while each call returns as many as were asked for and no task is found, the next asks for twice as many.
 //
 // A notification that comes before its time is kept until then, while others are received: notifiers may delay by whole
 // seconds only.
 type ear struct {
-	bell  bell.Receiver
-	heard int // notifications received the last time, if as many as were asked for; otherwise 0
+	notifier notifier.Receiver
+	heard    int // notifications received the last time, if as many as were asked for; otherwise 0
 
 	listening bool // a call of Receive is under way, or its result is waiting
 	answers   chan answer
@@ -22,36 +22,36 @@ type ear struct {
 }
 
 type answer struct {
-	rings []bell.Ring
-	limit int // that were asked for
-	err   error
+	notices []notifier.Notice
+	limit   int // that were asked for
+	err     error
 }
 
-func newEar(b bell.Receiver) *ear {
-	return &ear{bell: b, answers: make(chan answer, 1), due: make(chan struct{}, 1)}
+func newEar(b notifier.Receiver) *ear {
+	return &ear{notifier: b, answers: make(chan answer, 1), due: make(chan struct{}, 1)}
 }
 
-// maxRings is how many notifications are asked for at once at most.
-const maxRings = 1 << 16
+// maxNotices is how many notifications are asked for at once at most.
+const maxNotices = 1 << 16
 
 // listen waits for a notification whose time has come. The error is the notifier's, which is the context's when ctx has ended.
 func (e *ear) listen(ctx context.Context, free int) error {
 	for {
 		if !e.listening {
 			e.listening = true
-			limit := min(max(free, 2*e.heard), maxRings)
+			limit := min(max(free, 2*e.heard), maxNotices)
 			go func() {
-				rings, err := e.bell.Receive(ctx, limit)
-				e.answers <- answer{rings, limit, err}
+				notices, err := e.notifier.Receive(ctx, limit)
+				e.answers <- answer{notices, limit, err}
 			}()
 		}
 		select {
 		case a := <-e.answers:
 			e.listening, e.heard = false, 0
-			if len(a.rings) == a.limit {
+			if len(a.notices) == a.limit {
 				e.heard = a.limit
 			}
-			if a.err != nil || e.keep(a.rings) < len(a.rings) {
+			if a.err != nil || e.keep(a.notices) < len(a.notices) {
 				return a.err
 			}
 		case <-e.due:
@@ -62,9 +62,9 @@ func (e *ear) listen(ctx context.Context, free int) error {
 
 // keep sets a timer for each early notification, and returns how many these are. One that is more than mostEarly before its
 // time is for now: the notifier could not delay it for longer.
-func (e *ear) keep(rings []bell.Ring) (kept int) {
-	for _, ring := range rings {
-		if early := time.Until(ring.At); early > 0 && early <= mostEarly {
+func (e *ear) keep(notices []notifier.Notice) (kept int) {
+	for _, notice := range notices {
+		if early := time.Until(notice.At); early > 0 && early <= mostEarly {
 			kept++
 			time.AfterFunc(early+slack, func() {
 				select {
@@ -83,10 +83,10 @@ const mostEarly = 2 * time.Second
 // slack is added to timers for a clock that is set back a little meanwhile: a claim that is too early finds nothing.
 const slack = time.Millisecond
 
-// AwaitRing waits until the time of a notification (ring) that came early, or until ctx ends. It is for a host that receives
+// AwaitNotice waits until the time of a notification that came early, or until ctx ends. It is for a host that receives
 // notifications itself.
-func AwaitRing(ctx context.Context, ring bell.Ring) {
-	early := time.Until(ring.At)
+func AwaitNotice(ctx context.Context, notice notifier.Notice) {
+	early := time.Until(notice.At)
 	if early <= 0 || early > mostEarly {
 		return
 	}

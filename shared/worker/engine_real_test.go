@@ -11,9 +11,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/millrace/millrace/shared/bell/local"
 	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/journal"
+	"github.com/millrace/millrace/shared/notifier/local"
 	"github.com/millrace/millrace/shared/queue"
 	"github.com/millrace/millrace/shared/store/memory"
 	"github.com/millrace/millrace/shared/task"
@@ -27,8 +27,8 @@ func TestPoolOnTheEngine(t *testing.T) {
 		{Path: "/go", Target: definition.Target{Go: "f"}, Attempts: 1},
 		{Path: "/command", Target: definition.Target{Command: []string{"/bin/sh", "-c", "echo out; exit 3"}}, Attempts: 1},
 	}}}
-	s, bell := memory.New(memory.Options{}), local.New()
-	engine := queue.Open(queue.Options{Store: s, Journal: journal.Open(s, journal.Options{}), Definitions: set, Bell: bell})
+	s, notifier := memory.New(memory.Options{}), local.New()
+	engine := queue.Open(queue.Options{Store: s, Journal: journal.Open(s, journal.Options{}), Definitions: set, Notifier: notifier})
 	acts := map[string]func() (json.RawMessage, error){
 		`"ok"`:     func() (json.RawMessage, error) { return json.RawMessage(`{"a":1}`), nil },
 		`"fail"`:   func() (json.RawMessage, error) { return nil, worker.Fail(errDisk, 0) },
@@ -57,7 +57,7 @@ func TestPoolOnTheEngine(t *testing.T) {
 		}
 		added = append(added, some.Tasks...)
 	}
-	stop := start(t, worker.NewPool(worker.PoolOptions{Runner: r, Bell: bell}))
+	stop := start(t, worker.NewPool(worker.PoolOptions{Runner: r, Notifier: notifier}))
 	got := map[string]int{}
 	for _, a := range added {
 		ended := finished(t, engine, a.Task.ID)
@@ -121,8 +121,8 @@ func TestWhatEncodesLargeIsKept(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			set := definitions{&definition.Set{Jobs: []definition.Job{{Path: "/go", Target: definition.Target{Go: "f"}, Attempts: 1}}}}
-			s, bell := memory.New(memory.Options{}), local.New()
-			engine := queue.Open(queue.Options{Store: s, Journal: journal.Open(s, journal.Options{}), Definitions: set, Bell: bell})
+			s, notifier := memory.New(memory.Options{}), local.New()
+			engine := queue.Open(queue.Options{Store: s, Journal: journal.Open(s, journal.Options{}), Definitions: set, Notifier: notifier})
 			r := worker.NewRunner(worker.Options{Engine: engine, Definitions: set, Targets: worker.Targets{
 				Go: worker.Functions{"f": func(_ context.Context, _ *worker.Attempt, log *worker.Log) (json.RawMessage, error) {
 					for _, line := range test.lines {
@@ -135,7 +135,7 @@ func TestWhatEncodesLargeIsKept(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			stop := start(t, worker.NewPool(worker.PoolOptions{Runner: r, Bell: bell}))
+			stop := start(t, worker.NewPool(worker.PoolOptions{Runner: r, Notifier: notifier}))
 			ended := finished(t, engine, added.Tasks[0].Task.ID)
 			if err := stop(); err != nil {
 				t.Errorf("Run = %v, want nil", err)

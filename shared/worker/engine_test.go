@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/millrace/millrace/shared/bell"
 	"github.com/millrace/millrace/shared/definition"
+	"github.com/millrace/millrace/shared/notifier"
 	"github.com/millrace/millrace/shared/queue"
 	"github.com/millrace/millrace/shared/task"
 	"github.com/millrace/millrace/shared/worker"
@@ -196,16 +196,16 @@ func only(t *testing.T, e *engine, r *worker.Runner, l queue.Lease) queue.Result
 	return e.results[l.Token][0]
 }
 
-// rings is a notifier by which the test sends notifications.
-type rings chan bell.Ring
+// notices is a notifier by which the test sends notifications.
+type notices chan notifier.Notice
 
-func (r rings) Receive(ctx context.Context, _ int) ([]bell.Ring, error) {
+func (r notices) Receive(ctx context.Context, _ int) ([]notifier.Notice, error) {
 	select {
-	case ring, open := <-r:
+	case notice, open := <-r:
 		if !open {
-			return nil, bell.ErrClosed
+			return nil, notifier.ErrClosed
 		}
-		return []bell.Ring{ring}, nil
+		return []notifier.Notice{notice}, nil
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}

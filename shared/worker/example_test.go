@@ -7,9 +7,9 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/millrace/millrace/shared/bell/local"
 	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/journal"
+	"github.com/millrace/millrace/shared/notifier/local"
 	"github.com/millrace/millrace/shared/queue"
 	"github.com/millrace/millrace/shared/store/memory"
 	"github.com/millrace/millrace/shared/worker"
@@ -19,16 +19,16 @@ func Example() {
 	ctx, end := context.WithCancel(context.Background())
 	defer end()
 	set := definitions{&definition.Set{Jobs: []definition.Job{{Path: "/greet", Target: definition.Target{Go: "greet"}}}}}
-	memory, bell := memory.New(memory.Options{}), local.New()
+	memory, notifier := memory.New(memory.Options{}), local.New()
 	engine := queue.Open(queue.Options{
-		Store: memory, Journal: journal.Open(memory, journal.Options{}), Definitions: set, Bell: bell,
+		Store: memory, Journal: journal.Open(memory, journal.Options{}), Definitions: set, Notifier: notifier,
 	})
 	greet := func(_ context.Context, a *worker.Attempt, _ *worker.Log) (json.RawMessage, error) {
 		fmt.Printf("attempt %d: hello %s\n", a.Number, a.Payload)
 		end() // the pool lets this task end
 		return nil, nil
 	}
-	pool := worker.NewPool(worker.PoolOptions{Bell: bell, Runner: worker.NewRunner(worker.Options{
+	pool := worker.NewPool(worker.PoolOptions{Notifier: notifier, Runner: worker.NewRunner(worker.Options{
 		Engine: engine, Definitions: set, Targets: worker.Targets{Go: worker.Functions{"greet": greet}},
 	})})
 	added, err := engine.Enqueue(ctx, nil, queue.New{Job: "/greet", Payload: json.RawMessage(`"Ada"`)})

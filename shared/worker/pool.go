@@ -8,21 +8,21 @@ import (
 	"sync"
 	"time"
 
-	"github.com/millrace/millrace/shared/bell"
+	"github.com/millrace/millrace/shared/notifier"
 	"github.com/millrace/millrace/shared/queue"
 )
 
-// PoolOptions are those of a Pool. Runner and Bell are required.
+// PoolOptions are those of a Pool. Runner and Notifier are required.
 type PoolOptions struct {
-	Runner  *Runner       // runs the tasks
-	Bell    bell.Receiver // the notifier that wakes free workers
-	Claimer queue.Claimer // the instance that claims, and what it may claim
-	Workers int           // how many tasks run at once; default, also if negative, 16
-	Grace   time.Duration // how long tasks may go on when the pool ends; default 20 s; negative: not at all
+	Runner   *Runner           // runs the tasks
+	Notifier notifier.Receiver // the notifier that wakes free workers
+	Claimer  queue.Claimer     // the instance that claims, and what it may claim
+	Workers  int               // how many tasks run at once; default, also if negative, 16
+	Grace    time.Duration     // how long tasks may go on when the pool ends; default 20 s; negative: not at all
 }
 
 // Pool runs tasks in a number of workers until its context ends. A worker that completes a task claims the next in the same
-// request to the engine; free workers are woken by the notifier (bell).
+// request to the engine; free workers are woken by the notifier.
 type Pool struct {
 	o     PoolOptions
 	log   *slog.Logger
@@ -41,7 +41,7 @@ func NewPool(o PoolOptions) *Pool {
 }
 
 // Run runs tasks until ctx ends; then it claims no more, and those that run may go on for the grace. Tasks that have not ended
-// by then are ended with [ErrShutdown] and go back to their queue. The error is nil, or wraps [bell.ErrClosed] if the notifier
+// by then are ended with [ErrShutdown] and go back to their queue. The error is nil, or wraps [notifier.ErrClosed] if the notifier
 // was closed, which ends the pool in the same way. Run may be called once.
 func (p *Pool) Run(ctx context.Context) error {
 	runs, stop := context.WithCancelCause(context.WithoutCancel(ctx))
@@ -78,7 +78,7 @@ func (p *Pool) work(ctx, runs context.Context, lease queue.Lease) {
 
 // hire claims tasks for free workers, and starts them, until ctx ends or the notifier is closed.
 func (p *Pool) hire(ctx context.Context, start func(queue.Lease)) error {
-	busy, ear := 0, newEar(p.o.Bell)
+	busy, ear := 0, newEar(p.o.Notifier)
 	var pause backoff
 	for {
 		busy -= p.free(ctx, busy)
@@ -97,10 +97,10 @@ func (p *Pool) hire(ctx context.Context, start func(queue.Lease)) error {
 			p.log.Warn("no task could be claimed; it is tried again", "error", err)
 			pause.sleep(ctx)
 		default:
-			if err := ear.listen(ctx, p.o.Workers-busy); errors.Is(err, bell.ErrClosed) {
-				return fmt.Errorf("worker: wait for the bell: %w", err)
+			if err := ear.listen(ctx, p.o.Workers-busy); errors.Is(err, notifier.ErrClosed) {
+				return fmt.Errorf("worker: wait for the notifier: %w", err)
 			} else if err != nil && ctx.Err() == nil {
-				p.log.Warn("the bell is not heard; it is tried again", "error", err)
+				p.log.Warn("the notifier cannot be heard; it is tried again", "error", err)
 				pause.sleep(ctx)
 			}
 		}

@@ -10,9 +10,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/millrace/millrace/shared/bell"
 	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/journal"
+	"github.com/millrace/millrace/shared/notifier"
 	"github.com/millrace/millrace/shared/queue"
 	"github.com/millrace/millrace/shared/worker"
 )
@@ -59,15 +59,15 @@ func start(t *testing.T, p *worker.Pool) (stop func() error) {
 func TestPoolRunsEveryTaskOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		e, ring := newEngine(), make(rings, 10)
+		e, notice := newEngine(), make(notices, 10)
 		want := e.add(500)
-		stop := start(t, worker.NewPool(worker.PoolOptions{Runner: runner(e, nothing), Bell: ring}))
+		stop := start(t, worker.NewPool(worker.PoolOptions{Runner: runner(e, nothing), Notifier: notice}))
 		synctest.Wait()
 		want = append(want, e.add(500)...) // no worker looks before a notification
 		if len(e.results) != 500 {
 			t.Fatalf("%d tasks have ended, want 500", len(e.results))
 		}
-		ring <- bell.Ring{}
+		notice <- notifier.Notice{}
 		synctest.Wait()
 		for _, token := range want {
 			if n := len(e.results[token]); n != 1 {
@@ -81,36 +81,36 @@ func TestPoolRunsEveryTaskOnce(t *testing.T) {
 }
 
 // A notification that comes early is kept until its time, and does not delay one for now.
-func TestPoolKeepsEarlyRings(t *testing.T) {
+func TestPoolKeepsEarlyNotices(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		e, ring := newEngine(), make(rings, 10)
-		stop := start(t, worker.NewPool(worker.PoolOptions{Runner: runner(e, nothing), Bell: ring}))
+		e, notice := newEngine(), make(notices, 10)
+		stop := start(t, worker.NewPool(worker.PoolOptions{Runner: runner(e, nothing), Notifier: notice}))
 		synctest.Wait()
-		ring <- bell.Ring{At: time.Now().Add(700 * time.Millisecond)}
+		notice <- notifier.Notice{At: time.Now().Add(700 * time.Millisecond)}
 		synctest.Wait()
 		e.add(1)
-		ring <- bell.Ring{}
+		notice <- notifier.Notice{}
 		synctest.Wait()
 		if n := e.count(); n != 1 {
-			t.Errorf("%d tasks have ended by the ring for now, want 1", n)
+			t.Errorf("%d tasks have ended by the notice for now, want 1", n)
 		}
 		e.add(1)
 		time.Sleep(699 * time.Millisecond)
 		synctest.Wait()
 		if n := e.count(); n != 1 {
-			t.Errorf("%d tasks have ended before the time of the early ring, want 1", n)
+			t.Errorf("%d tasks have ended before the time of the early notice, want 1", n)
 		}
 		time.Sleep(2 * time.Millisecond)
 		synctest.Wait()
 		if n := e.count(); n != 2 {
-			t.Errorf("%d tasks have ended at the time of the early ring, want 2", n)
+			t.Errorf("%d tasks have ended at the time of the early notice, want 2", n)
 		}
-		ring <- bell.Ring{At: time.Now().Add(time.Hour)} // clocks that differ, or a longer delay than the notifier has
+		notice <- notifier.Notice{At: time.Now().Add(time.Hour)} // clocks that differ, or a longer delay than the notifier has
 		e.add(1)
 		synctest.Wait()
 		if n := e.count(); n != 3 {
-			t.Errorf("%d tasks have ended by a ring for an hour later, want 3: it is as one for now", n)
+			t.Errorf("%d tasks have ended by a notice for an hour later, want 3: it is as one for now", n)
 		}
 		if err := stop(); err != nil {
 			t.Errorf("Run = %v, want nil", err)
@@ -123,7 +123,7 @@ func TestPoolKeepsToItsWorkers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, running, most := newEngine(), make(chan struct{}, 100), 0
 		e.add(20)
-		stop := start(t, worker.NewPool(worker.PoolOptions{Workers: 3, Bell: make(rings), Runner: runner(e, func(context.Context, *worker.Attempt, *worker.Log) (json.RawMessage, error) {
+		stop := start(t, worker.NewPool(worker.PoolOptions{Workers: 3, Notifier: make(notices), Runner: runner(e, func(context.Context, *worker.Attempt, *worker.Log) (json.RawMessage, error) {
 			running <- struct{}{}
 			time.Sleep(time.Second) // of virtual time
 			<-running
@@ -160,7 +160,7 @@ func TestPoolDrains(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				e := newEngine()
 				tokens := e.add(2)
-				stop := start(t, worker.NewPool(worker.PoolOptions{Workers: 1, Bell: make(rings), Runner: runner(e, func(ctx context.Context, _ *worker.Attempt, _ *worker.Log) (json.RawMessage, error) {
+				stop := start(t, worker.NewPool(worker.PoolOptions{Workers: 1, Notifier: make(notices), Runner: runner(e, func(ctx context.Context, _ *worker.Attempt, _ *worker.Log) (json.RawMessage, error) {
 					select {
 					case <-time.After(test.takes):
 						return nil, nil
@@ -201,7 +201,7 @@ func TestPoolDrainsInTime(t *testing.T) {
 				return nil, nil
 			}}},
 		})
-		stop := start(t, worker.NewPool(worker.PoolOptions{Workers: 1, Bell: make(rings), Runner: r, Grace: 2 * time.Second}))
+		stop := start(t, worker.NewPool(worker.PoolOptions{Workers: 1, Notifier: make(notices), Runner: r, Grace: 2 * time.Second}))
 		synctest.Wait()
 		began := time.Now()
 		if err := stop(); err != nil {
@@ -228,7 +228,7 @@ func TestPoolOutlivesAStoreThatIsAway(t *testing.T) {
 			return nil
 		}
 		e.add(1)
-		stop := start(t, worker.NewPool(worker.PoolOptions{Bell: make(rings), Runner: runner(e, nothing)}))
+		stop := start(t, worker.NewPool(worker.PoolOptions{Notifier: make(notices), Runner: runner(e, nothing)}))
 		<-e.ended
 		if took := time.Since(began); took > 66*time.Second || len(e.claims) > 30 {
 			t.Errorf("found after %v and %d claims", took, len(e.claims))
@@ -237,35 +237,35 @@ func TestPoolOutlivesAStoreThatIsAway(t *testing.T) {
 	})
 }
 
-func TestPoolEndsWithItsBell(t *testing.T) {
+func TestPoolEndsWithItsNotifier(t *testing.T) {
 	t.Parallel()
-	ring := make(rings)
-	close(ring)
-	p := worker.NewPool(worker.PoolOptions{Bell: ring, Runner: runner(newEngine(), nothing)})
-	if err := p.Run(t.Context()); !errors.Is(err, bell.ErrClosed) {
-		t.Errorf("Run = %v, want %v", err, bell.ErrClosed)
+	notice := make(notices)
+	close(notice)
+	p := worker.NewPool(worker.PoolOptions{Notifier: notice, Runner: runner(newEngine(), nothing)})
+	if err := p.Run(t.Context()); !errors.Is(err, notifier.ErrClosed) {
+		t.Errorf("Run = %v, want %v", err, notifier.ErrClosed)
 	}
 }
 
 // deaf is a notifier that cannot be reached.
 type deaf struct{ asked int }
 
-func (d *deaf) Receive(context.Context, int) ([]bell.Ring, error) {
+func (d *deaf) Receive(context.Context, int) ([]notifier.Notice, error) {
 	d.asked++
-	return nil, bell.ErrUnavailable
+	return nil, notifier.ErrUnavailable
 }
 
-func TestPoolLooksNowAndThenWhenTheBellIsNotHeard(t *testing.T) {
+func TestPoolLooksNowAndThenWhenTheNotifierIsNotHeard(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		e, d := newEngine(), &deaf{}
-		stop := start(t, worker.NewPool(worker.PoolOptions{Bell: d, Runner: runner(e, nothing)}))
+		stop := start(t, worker.NewPool(worker.PoolOptions{Notifier: d, Runner: runner(e, nothing)}))
 		time.Sleep(time.Minute) // of virtual time
 		e.add(1)
 		<-e.ended
 		_ = stop()
 		if d.asked > 30 {
-			t.Errorf("the bell was asked %d times in a minute", d.asked)
+			t.Errorf("the notifier was asked %d times in a minute", d.asked)
 		}
 	})
 }
@@ -273,7 +273,7 @@ func TestPoolLooksNowAndThenWhenTheBellIsNotHeard(t *testing.T) {
 // heap is a notifier at which any number of notifications wait.
 type heap struct{ left, asked int }
 
-func (h *heap) Receive(ctx context.Context, limit int) ([]bell.Ring, error) {
+func (h *heap) Receive(ctx context.Context, limit int) ([]notifier.Notice, error) {
 	if h.left == 0 {
 		<-ctx.Done()
 		return nil, ctx.Err()
@@ -281,18 +281,18 @@ func (h *heap) Receive(ctx context.Context, limit int) ([]bell.Ring, error) {
 	h.asked++
 	n := min(limit, h.left)
 	h.left -= n
-	return make([]bell.Ring, n), nil
+	return make([]notifier.Notice, n), nil
 }
 
-// TestPoolPassesOverOldRings: notifications of tasks that were claimed without them cost few claims.
-func TestPoolPassesOverOldRings(t *testing.T) {
+// TestPoolPassesOverOldNotices: notifications of tasks that were claimed without them cost few claims.
+func TestPoolPassesOverOldNotices(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		e, h := newEngine(), &heap{left: 1_000_000}
-		stop := start(t, worker.NewPool(worker.PoolOptions{Bell: h, Runner: runner(e, nothing)}))
+		stop := start(t, worker.NewPool(worker.PoolOptions{Notifier: h, Runner: runner(e, nothing)}))
 		synctest.Wait()
 		if h.left > 0 || len(e.claims) > 40 {
-			t.Errorf("%d claims for a million rings, %d left", len(e.claims), h.left)
+			t.Errorf("%d claims for a million notices, %d left", len(e.claims), h.left)
 		}
 		_ = stop()
 	})
@@ -324,7 +324,7 @@ func BenchmarkPool(b *testing.B) {
 	e.add(b.N)
 	ctx, end := context.WithCancel(b.Context())
 	e.complete = func(string, queue.Result) error { return nil }
-	p := worker.NewPool(worker.PoolOptions{Bell: make(rings), Runner: runner(e, nothing)})
+	p := worker.NewPool(worker.PoolOptions{Notifier: make(notices), Runner: runner(e, nothing)})
 	b.ReportAllocs()
 	b.ResetTimer()
 	ran := make(chan error)
@@ -350,7 +350,7 @@ func TestPoolKeepsWhatWasClaimedWithACompletionThatFailed(t *testing.T) {
 			return nil
 		}
 		tokens := e.add(10)
-		stop := start(t, worker.NewPool(worker.PoolOptions{Workers: 1, Bell: make(rings), Runner: runner(e, nothing)}))
+		stop := start(t, worker.NewPool(worker.PoolOptions{Workers: 1, Notifier: make(notices), Runner: runner(e, nothing)}))
 		time.Sleep(time.Minute) // of virtual time
 		synctest.Wait()
 		for _, token := range tokens {

@@ -8,24 +8,24 @@ import (
 	"runtime/debug"
 	"time"
 
-	"github.com/millrace/millrace/shared/bell"
 	"github.com/millrace/millrace/shared/definition"
+	"github.com/millrace/millrace/shared/notifier"
 	"github.com/millrace/millrace/shared/queue"
 	"github.com/millrace/millrace/shared/task"
 )
 
 // Options are those of a Runner. Engine and Definitions are required.
 type Options struct {
-	Engine      Engine        // grants the leases
-	Definitions Definitions   // say what a task's job is
-	Targets     Targets       // what tasks can run on; a task of another target fails
-	URL         string        // of this server, without a slash at its end, for callbacks; default: attempts have none
-	Grace       time.Duration // how long an attempt may take to end after its context has; default 10 s
-	LastGrace   time.Duration // the same when the worker shuts down; default: Grace
-	MaxLog      int           // bytes of log that an attempt keeps; default and at most 4 KiB less than [queue.MaxLog]
-	Log         *slog.Logger  // default: nothing is logged
-	Bell        bell.Bell     // the notifier by which [Runner.RunBatch] calls for another batch; default: it does not
-	Workers     int           // how many workers a batch of [Runner.RunBatch] may have; default: one for each notification
+	Engine      Engine            // grants the leases
+	Definitions Definitions       // say what a task's job is
+	Targets     Targets           // what tasks can run on; a task of another target fails
+	URL         string            // of this server, without a slash at its end, for callbacks; default: attempts have none
+	Grace       time.Duration     // how long an attempt may take to end after its context has; default 10 s
+	LastGrace   time.Duration     // the same when the worker shuts down; default: Grace
+	MaxLog      int               // bytes of log that an attempt keeps; default and at most 4 KiB less than [queue.MaxLog]
+	Log         *slog.Logger      // default: nothing is logged
+	Notifier    notifier.Notifier // the notifier by which [Runner.RunBatch] calls for another batch; default: it does not
+	Workers     int               // how many workers a batch of [Runner.RunBatch] may have; default: one for each notification
 }
 
 // Runner runs leases. Its methods may be called concurrently.

@@ -60,14 +60,14 @@ func TestForeignImports(t *testing.T) {
 		what string   // a module or package outside
 		by   []string // who may import it directly
 	}{
-		{"github.com/aws/aws-sdk-go-v2", []string{"shared/awsenv", "shared/store/dynamo", "shared/bell/sqs", "shared/worker", "shared/config", "cmd", "tests"}},
+		{"github.com/aws/aws-sdk-go-v2", []string{"shared/awsenv", "shared/store/dynamo", "shared/notifier/sqs", "shared/worker", "shared/config", "cmd", "tests"}},
 		{"github.com/aws/aws-lambda-go", []string{"shared/host", "tests"}},
 		{"github.com/cockroachdb/pebble/v2", []string{"shared/store/pebble"}},
 		{"github.com/prometheus/client_golang", []string{"shared/api/prom", "cmd"}},
 		{"github.com/danielgtaylor/huma/v2", []string{"shared/api"}},
 		{"github.com/testcontainers/testcontainers-go", []string{"tests"}},
 		{"github.com/alecthomas/kong", []string{"cmd"}},
-		{"net/http", []string{"shared/api", "shared/host", "shared/service", "shared/awsenv", "shared/store/dynamo", "shared/bell/sqs", "shared/worker", "client", "cmd", "functions", "tests"}},
+		{"net/http", []string{"shared/api", "shared/host", "shared/service", "shared/awsenv", "shared/store/dynamo", "shared/notifier/sqs", "shared/worker", "client", "cmd", "functions", "tests"}},
 	}
 	for path, p := range packages(t) {
 		for _, imported := range p.Imports {
@@ -87,23 +87,23 @@ func TestArrows(t *testing.T) {
 		"shared/event":      {},
 		"shared/awsenv":     {},
 		"shared/store":      {"shared/store", "shared/awsenv"},
-		"shared/bell":       {"shared/bell", "shared/awsenv"},
+		"shared/notifier":   {"shared/notifier", "shared/awsenv"},
 		"shared/task":       {},
 		"shared/cron":       {},
 		"shared/clock":      {"shared/store"},
-		"shared/document":   {"shared/event"},
-		"shared/definition": {"shared/cron", "shared/document", "shared/event", "shared/journal", "shared/store"},
-		"shared/queue":      {"shared/bell", "shared/clock", "shared/definition", "shared/event", "shared/journal", "shared/overview", "shared/store", "shared/task"},
+		"shared/strict":     {"shared/event"},
+		"shared/definition": {"shared/cron", "shared/strict", "shared/event", "shared/journal", "shared/store"},
+		"shared/queue":      {"shared/notifier", "shared/clock", "shared/definition", "shared/event", "shared/journal", "shared/projection", "shared/store", "shared/task"},
 		"shared/schedule":   {"shared/clock", "shared/cron", "shared/definition", "shared/event", "shared/journal", "shared/queue", "shared/store", "shared/task"},
-		"shared/worker":     {"shared/awsenv", "shared/bell", "shared/definition", "shared/event", "shared/queue", "shared/task", "shared/worker"},
+		"shared/worker":     {"shared/awsenv", "shared/notifier", "shared/definition", "shared/event", "shared/queue", "shared/task", "shared/worker"},
 		"shared/journal":    {"shared/event", "shared/store"},
 		"shared/stream":     {"shared/event", "shared/journal", "shared/store"},
-		"shared/topology":   {"shared/clock", "shared/definition", "shared/journal", "shared/queue", "shared/store"},
-		"shared/overview":   {"shared/event", "shared/journal"},
-		"shared/api":        {"shared/api", "shared/clock", "shared/cron", "shared/definition", "shared/document", "shared/event", "shared/journal", "shared/overview", "shared/queue", "shared/schedule", "shared/stream", "shared/task", "shared/topology"},
+		"shared/membership": {"shared/clock", "shared/definition", "shared/journal", "shared/queue", "shared/store"},
+		"shared/projection": {"shared/event", "shared/journal"},
+		"shared/api":        {"shared/api", "shared/clock", "shared/cron", "shared/definition", "shared/strict", "shared/event", "shared/journal", "shared/projection", "shared/queue", "shared/schedule", "shared/stream", "shared/task", "shared/membership"},
 		"shared/host":       {},
-		"shared/config":     {"shared/api", "shared/bell", "shared/definition", "shared/document", "shared/event", "shared/store"},
-		"shared/service":    {"shared/api", "shared/bell", "shared/clock", "shared/config", "shared/definition", "shared/host", "shared/journal", "shared/overview", "shared/queue", "shared/schedule", "shared/store", "shared/topology", "shared/worker"},
+		"shared/config":     {"shared/api", "shared/notifier", "shared/definition", "shared/strict", "shared/event", "shared/store"},
+		"shared/service":    {"shared/api", "shared/notifier", "shared/clock", "shared/config", "shared/definition", "shared/host", "shared/journal", "shared/projection", "shared/queue", "shared/schedule", "shared/store", "shared/membership", "shared/worker"},
 		"client":            {"client", "shared/event"},
 	}
 	for path, p := range packages(t) {
@@ -143,7 +143,7 @@ func layer(path string) string {
 func TestCoresDoNoIO(t *testing.T) {
 	t.Parallel()
 	all := packages(t)
-	for _, core := range []string{"shared/event", "shared/overview", "shared/journal", "shared/store"} {
+	for _, core := range []string{"shared/event", "shared/projection", "shared/journal", "shared/store"} {
 		for _, imported := range all[core].Imports {
 			if within(imported, "os", "net", "os/exec", "database/sql") && imported != "net/url" {
 				t.Errorf("%s imports %s", core, imported)

@@ -16,7 +16,7 @@ import (
 	"github.com/millrace/millrace/shared/api"
 	"github.com/millrace/millrace/shared/event"
 	"github.com/millrace/millrace/shared/journal"
-	"github.com/millrace/millrace/shared/overview"
+	"github.com/millrace/millrace/shared/projection"
 	"github.com/millrace/millrace/shared/store/memory"
 )
 
@@ -40,7 +40,7 @@ func newScene(t *testing.T, keep journal.Retention) *scene {
 	s := &scene{t: t}
 	backend := memory.New(memory.Options{})
 	s.journal = journal.Open(backend, journal.Options{
-		Now: func() time.Time { return event.ID(s.clock.Load()).Time() }, Folds: overview.Folds(), Retention: keep,
+		Now: func() time.Time { return event.ID(s.clock.Load()).Time() }, Folds: projection.Folds(), Retention: keep,
 	})
 	server := httptest.NewServer(api.New(api.Options{Tokens: []api.Token{api.NewToken("seed", api.Viewer, token)}},
 		api.Events(s.journal), api.Objects(s.journal)))

@@ -162,8 +162,8 @@ func taskCases() map[string][]Case { //nolint:funlen // a table
 			{"forbidden", 403, `"code":"forbidden"`},
 		},
 		"worker": {
-			{"rings", 0, `{"batchItemFailures":[]}`},
-			{"one-is-no-ring", 0, `{"batchItemFailures":[{"itemIdentifier":"059f36b4-87a3-44ab-83d2-661975830a7d"}]}`},
+			{"notices", 0, `{"batchItemFailures":[]}`},
+			{"one-is-no-notice", 0, `{"batchItemFailures":[{"itemIdentifier":"059f36b4-87a3-44ab-83d2-661975830a7d"}]}`},
 			{"not-a-batch", -1, "worker takes"},
 		},
 		"cron": {

@@ -29,7 +29,7 @@ func Declare(ctx context.Context, s store.Store) error {
 	}
 	j := journal.Open(s, journal.Options{})
 	defer func() { _ = j.Close() }()
-	if _, err := definition.OpenBook(definition.BookOptions{Store: s, Journal: j}).Apply(ctx, set, definition.FromFile); err != nil {
+	if _, err := definition.OpenCatalog(definition.CatalogOptions{Store: s, Journal: j}).Apply(ctx, set, definition.FromFile); err != nil {
 		return err
 	}
 	return fill(ctx, stream.Open(stream.Options{Store: s, Journal: j}))

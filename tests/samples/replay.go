@@ -10,11 +10,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/millrace/millrace/shared/bell/local"
 	"github.com/millrace/millrace/shared/config"
 	"github.com/millrace/millrace/shared/event"
 	"github.com/millrace/millrace/shared/host"
 	"github.com/millrace/millrace/shared/journal"
+	"github.com/millrace/millrace/shared/notifier/local"
 	"github.com/millrace/millrace/shared/service"
 	"github.com/millrace/millrace/shared/store"
 	"github.com/millrace/millrace/shared/store/memory"

@@ -10,16 +10,16 @@ import (
 	"time"
 )
 
-// TestABacklogWithoutRings: tasks whose notifications (rings) were all lost are worked off after one sweep, at the pace of the
+// TestABacklogWithoutNotices: tasks whose notifications were all lost are worked off after one sweep, at the pace of the
 // store, though the sweep notifies of sixteen at most.
-func TestABacklogWithoutRings(t *testing.T) {
+func TestABacklogWithoutNotices(t *testing.T) {
 	t.Parallel()
 	const n = 100
 	d, target := start(t), receiver(t)
 	d.declare(t, target.url)
-	var rings atomic.Int64
+	var notices atomic.Int64
 	d.bridge(t, func() (worker string) {
-		if rings.Add(1) <= n {
+		if notices.Add(1) <= n {
 			return "http://127.0.0.1:1" // nothing listens there
 		}
 		return d.urls["worker"]
@@ -35,14 +35,14 @@ func TestABacklogWithoutRings(t *testing.T) {
 			t.Fatalf("%d tasks were made, want 20", len(made))
 		}
 	}
-	until(t, "all rings are lost", func() bool { return rings.Load() >= n })
+	until(t, "all notices are lost", func() bool { return notices.Load() >= n })
 	if got := target.starts("/canvases/c/S/later"); got != 0 {
-		t.Fatalf("%d tasks were started without rings", got)
+		t.Fatalf("%d tasks were started without notices", got)
 	}
 	began := time.Now()
 	d.tick(t, "sweep")
 	until(t, "all tasks are started", func() bool { return target.starts("/canvases/c/S/later") >= n })
-	t.Logf("%d tasks after one sweep: %v, with %d rings", n, time.Since(began), rings.Load()-n)
+	t.Logf("%d tasks after one sweep: %v, with %d notices", n, time.Since(began), notices.Load()-n)
 	if got := target.starts("/canvases/c/S/later"); got != n {
 		t.Errorf("%d starts, want %d", got, n)
 	}

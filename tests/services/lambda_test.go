@@ -45,11 +45,11 @@ func TestABacklogOnLambda(t *testing.T) {
 	const n = 20
 	d, target := start(t), receiver(t)
 	d.declare(t, target.url)
-	var rings atomic.Int64
-	d.bridge(t, func() string { rings.Add(1); return "http://127.0.0.1:1" }) // all are lost
+	var notices atomic.Int64
+	d.bridge(t, func() string { notices.Add(1); return "http://127.0.0.1:1" }) // all are lost
 	values := strings.Repeat(`{"value":1},`, n-1) + `{"value":1}`
 	d.ask(t, http.StatusAccepted, "enqueue-task", "POST", "/api/v1/canvases/c/handlers/S/later/events:batch", "["+values+"]", nil)
-	until(t, "all rings are lost", func() bool { return rings.Load() >= n })
+	until(t, "all notices are lost", func() bool { return notices.Load() >= n })
 
 	l := &lambda{deadline: time.Now().Add(2 * time.Minute), answer: make(chan string, 1)}
 	l.event = `{"Records":[{"messageId":"1","eventSource":"aws:sqs","body":"{\"queue\":\"main\"}"}]}`
@@ -72,7 +72,7 @@ func TestABacklogOnLambda(t *testing.T) {
 		t.Fatal("no answer within 3 minutes")
 	}
 	got := target.starts("/canvases/c/S/later")
-	t.Logf("one invocation for one ring ran %d of %d tasks in %v, and rang %d times", got, n, time.Since(began), rings.Load()-n)
+	t.Logf("one invocation for one notice ran %d of %d tasks in %v, and notified %d times", got, n, time.Since(began), notices.Load()-n)
 	if got != n {
 		t.Errorf("%d tasks ran, want %d", got, n)
 	}

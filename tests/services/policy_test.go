@@ -62,7 +62,7 @@ func (r *recorder) note(service, operation string, body []byte) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if service == "AmazonSQS" {
-		r.took[permission{"sqs:" + strings.TrimSuffix(operation, "Batch"), "Rings"}] = true
+		r.took[permission{"sqs:" + strings.TrimSuffix(operation, "Batch"), "Notices"}] = true
 		return
 	}
 	type target struct{ TableName string }

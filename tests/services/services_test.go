@@ -179,7 +179,7 @@ func TestFunctionsAsServices(t *testing.T) {
 		happened = `{"event":{"name":"Subscription initiated","version":1},"trigger":{"type":"automatic","name":"/path"},"payload":{},` +
 			`"system":{"id":"2480b859-e08a-4414-9c7d-003bc1a4c238","name":"n","time":"2021-03-10T22:13:32Z","timezone":"UTC"}}`
 		event1 = "Content-Type: application/cloudevents+json"
-		ring   = `{"specversion":"1.0","id":"1","source":"/rings","type":"ring","data":{"queue":"default"}}`
+		notice = `{"specversion":"1.0","id":"1","source":"/notices","type":"notice","data":{"queue":"default"}}`
 		tick   = `{"specversion":"1.0","id":"1","source":"/cron","type":"timer","data":{"tick":"sweep"}}`
 	)
 	steps := []struct {
@@ -195,8 +195,8 @@ func TestFunctionsAsServices(t *testing.T) {
 		{"read-after", "GET", event + "?return=Event&after=0", "", []string{token}, 200, `"key":"/a"`},
 		{"read-after", "GET", event + "?return=Event&after=0&timeout=200ms", "", []string{token, "Accept: text/event-stream"}, 200, "data: {"},
 		{"snapshot", "GET", object + "?return=ObjectOverview", "", []string{token}, 200, `"price":1`},
-		{"worker", "POST", "/", ring, []string{event1}, 401, "unauthorized"},
-		{"worker", "POST", "/", ring, []string{token, event1}, 204, ""},
+		{"worker", "POST", "/", notice, []string{event1}, 401, "unauthorized"},
+		{"worker", "POST", "/", notice, []string{token, event1}, 204, ""},
 		{"cron", "POST", "/", strings.ReplaceAll(tick, "sweep", "cron"), []string{token, event1}, 204, ""},
 		{"define", "PUT", "/api/v1/definitions", "queues: [{name: q}]", []string{token, "Content-Type: application/yaml"}, 200, "added"},
 		{"define", "PUT", "/api/v1/definitions", "{}", []string{token, "Content-Type: application/yaml"}, 200, "removed"},
@@ -246,11 +246,11 @@ func TestFunctionsAsServices(t *testing.T) {
 // TestFunctionSaysWhatIsMissing: a service that is configured wrongly says why, and ends at once.
 func TestFunctionSaysWhatIsMissing(t *testing.T) {
 	t.Parallel()
-	withoutBell := []string{"emit", "acknowledge", "read-after", "snapshot"}
+	withoutNotifier := []string{"emit", "acknowledge", "read-after", "snapshot"}
 	for _, name := range functions {
 		fails(t, name, "set MILLRACE_ADMIN_TOKEN")
 		fails(t, name, "this program opens dynamodb:PREFIX", "MILLRACE_ADMIN_TOKEN=s", "MILLRACE_STORE=pebble:data")
-		if !slices.Contains(withoutBell, name) {
+		if !slices.Contains(withoutNotifier, name) {
 			fails(t, name, "MILLRACE_BELL is not set, want sqs:QUEUE", "MILLRACE_ADMIN_TOKEN=s", "MILLRACE_STORE=dynamodb:p")
 		}
 	}

@@ -13,9 +13,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/millrace/millrace/shared/bell/sqs"
 	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/journal"
+	"github.com/millrace/millrace/shared/notifier/sqs"
 	"github.com/millrace/millrace/tests/containers"
 )
 
@@ -97,8 +97,8 @@ jobs:
 	}
 	j := journal.Open(d.store, journal.Options{})
 	defer func() { _ = j.Close() }()
-	book := definition.OpenBook(definition.BookOptions{Store: d.store, Journal: j})
-	if _, err := book.Apply(t.Context(), set, definition.FromFile); err != nil {
+	catalog := definition.OpenCatalog(definition.CatalogOptions{Store: d.store, Journal: j})
+	if _, err := catalog.Apply(t.Context(), set, definition.FromFile); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -117,35 +117,35 @@ func (d *deployment) bridge(t *testing.T, worker func() (url string)) {
 	t.Cleanup(func() { cancel(); carrier.Wait(); _ = b.Close() })
 	carrier.Go(func() {
 		for {
-			rings, err := b.Receive(ctx, 10)
+			notices, err := b.Receive(ctx, 10)
 			if err != nil {
 				return
 			}
-			for _, ring := range rings {
-				carrier.Go(func() { deliver(ctx, t, worker(), sqs.Format(ring)) })
+			for _, notice := range notices {
+				carrier.Go(func() { deliver(ctx, t, worker(), sqs.Format(notice)) })
 			}
 		}
 	})
 }
 
 // deliver hands a message over. One that the worker could not process is delivered again, some times.
-func deliver(ctx context.Context, t *testing.T, worker, ring string) {
+func deliver(ctx context.Context, t *testing.T, worker, notice string) {
 	t.Helper()
 	status := 0
 	for range 5 {
-		if status = hand(ctx, t, worker, ring); status < http.StatusInternalServerError {
+		if status = hand(ctx, t, worker, notice); status < http.StatusInternalServerError {
 			break
 		}
 	}
 	if status != 0 && status != http.StatusNoContent {
-		t.Errorf("worker: answer %d to %s, want 204", status, ring)
+		t.Errorf("worker: answer %d to %s, want 204", status, notice)
 	}
 }
 
 // hand returns the worker's status; 0 if there is no worker.
-func hand(ctx context.Context, t *testing.T, worker, ring string) (status int) {
+func hand(ctx context.Context, t *testing.T, worker, notice string) (status int) {
 	t.Helper()
-	body := `{"specversion":"1.0","id":"1","source":"/rings","type":"ring","data":` + ring + `}`
+	body := `{"specversion":"1.0","id":"1","source":"/notices","type":"notice","data":` + notice + `}`
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, worker, strings.NewReader(body))
 	if err != nil {
 		t.Error(err)

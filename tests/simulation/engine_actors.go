@@ -459,8 +459,8 @@ func (r *engineRun) caretaker(kind string, at int) {
 			}
 			_, err := e.Promote(r.ctx)
 			r.notBusy("promote", err)
-			_, err = e.RingDue(r.ctx, time.Now().Add(longestWait))
-			r.notBusy("ring", err)
+			_, err = e.NotifyDue(r.ctx, time.Now().Add(longestWait))
+			r.notBusy("notice", err)
 		}
 	})
 }

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/millrace/millrace/shared/bell"
+	"github.com/millrace/millrace/shared/notifier"
 	"github.com/millrace/millrace/shared/queue"
 	"github.com/millrace/millrace/shared/task"
 	"github.com/millrace/millrace/shared/worker"
@@ -16,30 +16,30 @@ import (
 // mostSweeps is how many sweeps may be needed to work off a backlog of tasks whose notifications were lost.
 const mostSweeps = 2
 
-// ears is a notifier (bell) that counts notifications while it is open and loses them otherwise.
+// ears is a notifier that counts notifications while it is open and loses them otherwise.
 type ears struct {
-	mu    sync.Mutex
-	open  bool
-	rings int
+	mu      sync.Mutex
+	open    bool
+	notices int
 }
 
 // listen opens or closes the notifier, and returns how many notifications it has counted since the last call.
 func (e *ears) listen(open bool) (heard int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	heard = e.rings
-	e.open, e.rings = open, 0
+	heard = e.notices
+	e.open, e.notices = open, 0
 	return heard
 }
 
-// Ring counts the notifications, or returns ErrUnavailable while the notifier is closed.
-func (e *ears) Ring(_ context.Context, rings ...bell.Ring) error {
+// Notice counts the notifications, or returns ErrUnavailable while the notifier is closed.
+func (e *ears) Notify(_ context.Context, notices ...notifier.Notice) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if !e.open {
-		return bell.ErrUnavailable
+		return notifier.ErrUnavailable
 	}
-	e.rings += len(rings)
+	e.notices += len(notices)
 	return nil
 }
 
@@ -76,7 +76,7 @@ func (r *engineRun) backlog() {
 	}
 	for _, t := range r.ledger.unfinished() {
 		if t.Job == "/single" {
-			r.report("backlog", "task %s waits after %d sweeps, of %d tasks whose rings were lost", t.ID, mostSweeps, r.plan.backlog)
+			r.report("backlog", "task %s waits after %d sweeps, of %d tasks whose notices were lost", t.ID, mostSweeps, r.plan.backlog)
 		}
 	}
 	r.count("backlogs")
@@ -84,11 +84,11 @@ func (r *engineRun) backlog() {
 
 // wake runs one invocation of the function that notifications trigger, and returns how many notifications it sends. Those that the
 // engine sends meanwhile are lost.
-func (a *actor) wake() (rung int) {
+func (a *actor) wake() (notified int) {
 	r, own := a.run, &ears{open: true}
 	e := r.homes[a.luck.IntN(len(r.homes))].now()
 	runner := worker.NewRunner(worker.Options{
-		Engine: e, Definitions: r.set, Bell: own, Grace: 100 * time.Millisecond,
+		Engine: e, Definitions: r.set, Notifier: own, Grace: 100 * time.Millisecond,
 		Targets: worker.Targets{Go: worker.Functions{"f": func(context.Context, *worker.Attempt, *worker.Log) (json.RawMessage, error) {
 			a.rest(leaseLength / 3)
 			return nil, nil
@@ -100,7 +100,7 @@ func (a *actor) wake() (rung int) {
 	if err != nil {
 		r.report("liveness", "a worker cannot claim when all is quiet: %v", err)
 	}
-	rung = own.listen(false)
-	r.note("%s: woken, ran %d, rang %d", a.name, ran, rung)
-	return rung
+	notified = own.listen(false)
+	r.note("%s: woken, ran %d, notified %d", a.name, ran, notified)
+	return notified
 }

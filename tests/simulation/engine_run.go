@@ -196,7 +196,7 @@ func (r *engineRun) open(line *faulty.Store, name string) *engine {
 	now, watch := r.clockOf(name, c, s)
 	j := journal.Open(s, journal.Options{Now: now, Timing: r.plan.timing, Jitter: jitter(r.plan.seed, name)})
 	q := queue.Open(queue.Options{
-		Store: s, Journal: j, Definitions: r.set, Clock: watch, Now: nowBy(now, watch), Bell: &r.ears, Random: &source{dice(r.plan.seed, name+" random")},
+		Store: s, Journal: j, Definitions: r.set, Clock: watch, Now: nowBy(now, watch), Notifier: &r.ears, Random: &source{dice(r.plan.seed, name+" random")},
 		Quiet: quiet,
 	})
 	return &engine{Queue: q, journal: j, wire: wire{line}}

@@ -17,12 +17,12 @@ import (
 	"github.com/millrace/millrace/shared/api"
 	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/journal"
+	"github.com/millrace/millrace/shared/membership"
 	"github.com/millrace/millrace/shared/queue"
 	"github.com/millrace/millrace/shared/store"
 	"github.com/millrace/millrace/shared/store/faulty"
 	"github.com/millrace/millrace/shared/store/memory"
 	"github.com/millrace/millrace/shared/task"
-	"github.com/millrace/millrace/shared/topology"
 )
 
 const (
@@ -191,7 +191,7 @@ func serve(t *testing.T, seed uint64, alone bool) (sites []*site, end func()) {
 		j := journal.Open(s, journal.Options{})
 		q := queue.Open(queue.Options{Store: s, Journal: j, Definitions: undeclared{}})
 		handler := api.New(api.Options{Tokens: []api.Token{api.NewToken("worker", api.Worker, "secret")}},
-			api.Instances(topology.Open(topology.Options{Store: s}), q))
+			api.Instances(membership.Open(membership.Options{Store: s}), q))
 		sites, journals = append(sites, &site{q, handler}), append(journals, j)
 	}
 	return sites, func() {

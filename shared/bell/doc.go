@@ -1,6 +1,0 @@
-// Package bell is the port of the notifier (bell), by which processes that make tasks ready wake the workers. The tasks
-// and their order are in the store: a notification (ring) says only that it is worth looking.
-//
-// Package local notifies within a process, package sqs through a queue of SQS, package faulty adds faults to a notifier
-// for tests; package belltest is the conformance suite. The package imports only the standard library.
-package bell

@@ -1,0 +1,71 @@
+package membership
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Extend extends the lease of an instance that has sent a request, as a heartbeat does, once a third of it is over as far as
+// this process knows. expires is the end that the caller knows. The error is that of [Membership.Heartbeat].
+func (t *Membership) Extend(ctx context.Context, id string, expires time.Time) error {
+	if later := t.told.of(id); later.After(expires) {
+		expires = later
+	}
+	if expires.Sub(t.now()) > t.lease*2/3 {
+		return nil
+	}
+	_, err := t.Heartbeat(ctx, id, Change{})
+	return err
+}
+
+// Heard does the same for the instance with that name in tasks, see [Instance.Claimer]. It does nothing for one that is gone
+// or is no instance. Of requests that come at once, one does it; if the store is unavailable or busy, one some seconds later does.
+func (t *Membership) Heard(ctx context.Context, claimer string) {
+	id := claimer[strings.LastIndexByte(claimer, '/')+1:]
+	if !validID(id) {
+		return
+	}
+	if !t.told.begin(id, t.now(), t.lease) {
+		return
+	}
+	if _, err := t.Heartbeat(ctx, id, Change{}); errors.Is(err, ErrNoInstance) {
+		t.told.note(id, t.now().Add(t.lease)) // so that it is not read at each request
+	}
+}
+
+// told remembers the ends of leases that this process has extended.
+type told struct {
+	mu    sync.Mutex
+	until map[string]time.Time
+}
+
+// maxTold bounds what is remembered; at the bound all is dropped, and read again.
+const maxTold = 10_000
+
+func (s *told) of(id string) time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.until[id]
+}
+
+// begin reports whether an instance is to be told that it lives on. Others need not tell it for a tenth of its lease.
+func (s *told) begin(id string, now time.Time, lease time.Duration) bool {
+	soon := now.Add(lease * 2 / 3)
+	if s.of(id).After(soon) {
+		return false
+	}
+	s.note(id, soon.Add(lease/10))
+	return true
+}
+
+func (s *told) note(id string, until time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.until == nil || len(s.until) >= maxTold {
+		s.until = map[string]time.Time{}
+	}
+	s.until[id] = until
+}

@@ -1,0 +1,44 @@
+package notifier
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// MaxDelay is the longest delay that every notifier keeps by itself (SQS: 15 minutes). A notification for later is sent
+// again later.
+const MaxDelay = 15 * time.Minute
+
+// ErrUnavailable is returned when the notifier cannot be reached. The tasks are safe in the store; the sweep sends the
+// notification again.
+var ErrUnavailable = errors.New("notifier: unavailable")
+
+// ErrClosed is returned by every method but Close after Close.
+var ErrClosed = errors.New("notifier: closed")
+
+// Notice is a notification for workers: there may be a task to start. It carries no task and no order.
+type Notice struct {
+	// Queue is the queue to look in first.
+	Queue string
+	// At is when the notification is due; zero or past: now. It may come late, and up to a second early: the receiver
+	// waits for its time. One that is due more than [MaxDelay] ahead comes after MaxDelay.
+	At time.Time
+	// Again says that the notification is repeated, because the receiver could not look. Notifiers need not preserve it.
+	Again bool
+}
+
+// Notifier is a notifier that wakes workers. Notifications may be lost, doubled, reordered and late: only promptness depends
+// on them. All methods may be called concurrently.
+type Notifier interface {
+	// Notify sends each of the notices once; there may be none. An error means that some were perhaps not sent: the context's
+	// error, [ErrClosed] or [ErrUnavailable].
+	Notify(ctx context.Context, notices ...Notice) error
+
+	// Ping returns nil if the notifier can be reached.
+	Ping(ctx context.Context) error
+
+	// Close releases the notifier; notifications under way may be lost. Afterwards all methods return [ErrClosed], except
+	// Close, which does nothing.
+	Close() error
+}

@@ -1,0 +1,17 @@
+// Package projection holds the projections of the journal: what snapshots and statistics are computed from, one fold of
+// events for each kind of object of JobScheduler's event API, and some of Millrace's own. [Folds] lists them all.
+//
+// It does no I/O. It imports event, journal (for the type of a fold) and a JSON tokenizer.
+package projection
+
+import "github.com/millrace/millrace/shared/journal"
+
+// Folds returns all projections. Those of objects have the name of their elements' type, such as "ObjectOverview", and
+// their elements are JSON objects; [TaskCounts] and [Work] hold numbers.
+func Folds() []journal.Fold {
+	return []journal.Fold{Objects(), Orders(), Jobs(), JobChains(), Tasks(), TaskCounts(), Work(), FileBased()}
+}
+
+// Unmade returns the names of the projections whose objects nothing in this program creates yet, so that a server cannot
+// show them.
+func Unmade() []string { return []string{"OrderOverview", "JobChainOverview"} }

@@ -1,0 +1,117 @@
+package projection
+
+import (
+	"bytes"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/millrace/millrace/shared/event"
+	"github.com/millrace/millrace/shared/journal"
+)
+
+// Objects returns the projection of custom events: for each key the merged fields of its events, of which the newest value
+// counts. An event whose type ends in `Removed` removes its key, which reappears with its next event.
+func Objects() journal.Fold {
+	return journal.Fold{Name: "ObjectOverview", Apply: func(state *journal.State, e *event.Event) {
+		switch {
+		case e.Key.Path == "" || event.FamilyOf(e.Type) != event.CustomEvent:
+		case event.RemovesObject(e.Type):
+			state.Delete(e.Key.Path)
+		default:
+			state.Put(strings.Clone(e.Key.Path), object(state.Get(e.Key.Path), e))
+		}
+	}}
+}
+
+// own are the members that each element has itself. Fields of these names are not copied from events.
+var own = [...]string{`"TYPE"`, `"key"`, `"eventId"`, `"lastType"`}
+
+// object returns the element of the event's key: the fields of before, an element or nil, overwritten by the event's.
+func object(before []byte, e *event.Event) []byte {
+	fields := newMembers(e.Fields)
+	value := make([]byte, 0, len(before)+len(e.Fields)+128)
+	value = append(value, `{"TYPE":"ObjectOverview","key":`...)
+	value, _ = jsontext.AppendQuote(value, e.Key.Path)
+	value = strconv.AppendInt(append(value, `,"eventId":`...), int64(e.ID), 10)
+	value, _ = jsontext.AppendQuote(append(value, `,"lastType":`...), e.Type)
+	for _, m := range newMembers(before) {
+		if !isOwn(m.name) {
+			value = append(append(value, ','), fields.newest(m).text...)
+		}
+	}
+	for _, m := range fields {
+		if !isOwn(m.name) && !m.used {
+			value = append(append(value, ','), m.text...)
+		}
+	}
+	return append(value, '}')
+}
+
+func isOwn(name []byte) bool {
+	for _, o := range own {
+		if string(name) == o {
+			return true
+		}
+	}
+	return false
+}
+
+// member is one member of a JSON object.
+type member struct {
+	name []byte // as JSON
+	text []byte // name and value, as JSON
+	used bool   // written already
+}
+
+type members []member
+
+// newest returns the member that replaces m: the one in ms of the same name, which is marked as used, or m itself.
+func (ms members) newest(m member) member {
+	for i := range ms {
+		if bytes.Equal(ms[i].name, m.name) {
+			ms[i].used = true
+			return ms[i]
+		}
+	}
+	return m
+}
+
+// newMembers splits a JSON object, or members without the braces around them, into members. The input is compact and
+// valid, as all JSON on the journal.
+func newMembers(object []byte) members {
+	if len(object) > 0 && object[0] == '{' {
+		object = object[1 : len(object)-1]
+	}
+	var all members
+	for len(object) > 0 {
+		name := scan(object, ':')
+		end := len(name) + 1 + len(scan(object[len(name)+1:], ','))
+		all = append(all, member{name: name, text: object[:end]})
+		object = object[min(end+1, len(object)):]
+	}
+	return all
+}
+
+// scan returns the text before the first stop that is outside of strings, objects and arrays.
+func scan(text []byte, stop byte) []byte {
+	depth := 0
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case c == '"':
+			for i++; i < len(text) && text[i] != '"'; i++ {
+				if text[i] == '\\' {
+					i++
+				}
+			}
+		case c == stop && depth == 0:
+			return text[:i]
+		case c == '{' || c == '[':
+			depth++
+		case c == '}' || c == ']':
+			depth--
+		}
+	}
+	return text
+}

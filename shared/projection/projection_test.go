@@ -1,0 +1,167 @@
+package projection_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/millrace/millrace/shared/event"
+	"github.com/millrace/millrace/shared/journal"
+	"github.com/millrace/millrace/shared/projection"
+)
+
+// fold applies events, numbered from 1, and returns a key's element; "" if there is none.
+func fold(f journal.Fold, key string, events ...event.Event) string {
+	var state journal.State
+	for i := range events {
+		events[i].ID = event.ID(i + 1)
+		f.Apply(&state, &events[i])
+	}
+	value := state.Get(key)
+	if f.Show != nil && value != nil {
+		value = f.Show(nil, key, value)
+	}
+	return string(value)
+}
+
+func custom(name, fields string) event.Event {
+	return event.Event{Type: name, Key: event.Key{Path: "/k"}, Fields: []byte(fields)}
+}
+
+func TestObjects(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name   string
+		events []event.Event
+		want   string
+	}{
+		{"fields are merged, the newest wins, in the order of their appearance",
+			[]event.Event{custom("A", `"a":1,"b":{"x":[1,"}"]}`), custom("B", `"c":null,"a":"new"`)},
+			`{"TYPE":"ObjectOverview","key":"/k","eventId":2,"lastType":"B","a":"new","b":{"x":[1,"}"]},"c":null}`},
+		{"a type that ends in Removed removes", []event.Event{custom("A", `"a":1`), custom("ARemoved", ``)}, ``},
+		{"and the object comes back with its next event, anew",
+			[]event.Event{custom("A", `"a":1`), custom("ARemoved", ``), custom("A", `"b":2`)},
+			`{"TYPE":"ObjectOverview","key":"/k","eventId":3,"lastType":"A","b":2}`},
+		{"an event without fields", []event.Event{custom("A", ``)},
+			`{"TYPE":"ObjectOverview","key":"/k","eventId":1,"lastType":"A"}`},
+		{"an overview's own members are its own", []event.Event{custom("A", `"lastType":"x","a":1`), custom("B", ``)},
+			`{"TYPE":"ObjectOverview","key":"/k","eventId":2,"lastType":"B","a":1}`},
+		{"names and values with quotes, colons and commas",
+			[]event.Event{custom("A", `"q\",:":"a\\","n":-1.5e3`), custom("B", `"q\",:":"\",x"`)},
+			`{"TYPE":"ObjectOverview","key":"/k","eventId":2,"lastType":"B","q\",:":"\",x","n":-1.5e3}`},
+		{"built-in events say nothing of objects", []event.Event{{Type: "OrderStarted", Key: event.Key{Path: "/k"}}}, ``},
+		{"events without a key neither", []event.Event{{Type: "A", Fields: []byte(`"a":1`)}}, ``},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			got := fold(projection.Objects(), "/k", tt.events...)
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			if got != "" && !json.Valid([]byte(got)) {
+				t.Errorf("%s is not JSON", got)
+			}
+		})
+	}
+}
+
+// FuzzObjects: for any JSON in the fields, the element is JSON that contains them.
+func FuzzObjects(f *testing.F) {
+	f.Add(`{"a":1,"b":"x"}`, `{"a":[{"c":"]"}]}`)
+	f.Add(`{"":{}}`, `{"\"":"\\\\"}`)
+	f.Fuzz(func(t *testing.T, first, second string) {
+		var events []event.Event
+		merged := map[string]any{}
+		for _, text := range []string{first, second} {
+			var fields map[string]any
+			if json.Unmarshal([]byte(text), &fields) != nil || fields == nil {
+				return
+			}
+			compact, err := json.Marshal(fields) // compact and without duplicates, as on the journal
+			if err != nil {
+				t.Fatal(err)
+			}
+			events = append(events, custom("A", string(compact[1:len(compact)-1])))
+			for name, value := range fields {
+				merged[name] = value
+			}
+		}
+		var got map[string]any
+		if err := json.Unmarshal([]byte(fold(projection.Objects(), "/k", events...)), &got); err != nil {
+			t.Fatal(err)
+		}
+		for name, own := range map[string]any{"TYPE": "ObjectOverview", "key": "/k", "eventId": 2.0, "lastType": "A"} {
+			merged[name] = own
+		}
+		if diff := cmp.Diff(merged, got); diff != "" {
+			t.Errorf("%s then %s (-want +got):\n%s", first, second, diff)
+		}
+	})
+}
+
+func order(name, fields string) event.Event {
+	return event.Event{Type: name, Key: event.Key{Path: "/c,1"}, Fields: []byte(fields)}
+}
+
+func TestOrders(t *testing.T) {
+	t.Parallel()
+	steps := []struct {
+		event event.Event
+		want  string
+	}{
+		{order("OrderAdded", `"nodeId":"A","variables":{"v":"1"}`),
+			`{"TYPE":"OrderOverview","path":"/c,1","nodeId":"A","orderState":"Planned","suspended":false,"variables":{"v":"1"}}`},
+		{order("OrderStarted", ``),
+			`{"TYPE":"OrderOverview","path":"/c,1","nodeId":"A","orderState":"Started","suspended":false,"variables":{"v":"1"}}`},
+		{order("OrderStepStarted", `"nodeId":"A","taskId":"9"`),
+			`{"TYPE":"OrderOverview","path":"/c,1","nodeId":"A","orderState":"InTask","suspended":false,"taskId":"9","variables":{"v":"1"}}`},
+		{order("OrderSetBack", `"nodeId":"A"`),
+			`{"TYPE":"OrderOverview","path":"/c,1","nodeId":"A","orderState":"Setback","suspended":false,"setback":true,"taskId":"9","variables":{"v":"1"}}`},
+		{order("OrderStepEnded", `"nodeTransition":{"TYPE":"Success"}`),
+			`{"TYPE":"OrderOverview","path":"/c,1","nodeId":"A","orderState":"Started","suspended":false,"setback":true,"variables":{"v":"1"}}`},
+		{order("OrderSuspended", ``),
+			`{"TYPE":"OrderOverview","path":"/c,1","nodeId":"A","orderState":"Started","suspended":true,"setback":true,"variables":{"v":"1"}}`},
+		{order("OrderNodeChanged", `"fromNodeId":"A","nodeId":"B"`),
+			`{"TYPE":"OrderOverview","path":"/c,1","nodeId":"B","orderState":"Started","suspended":true,"variables":{"v":"1"}}`},
+		{order("OrderResumed", ``),
+			`{"TYPE":"OrderOverview","path":"/c,1","nodeId":"B","orderState":"Started","suspended":false,"variables":{"v":"1"}}`},
+		{order("OrderFinished", `"nodeId":"B"`), ``},
+	}
+	var events []event.Event
+	for _, step := range steps {
+		events = append(events, step.event)
+		if diff := cmp.Diff(step.want, fold(projection.Orders(), "/c,1", events...)); diff != "" {
+			t.Errorf("after %s (-want +got):\n%s", step.event.Type, diff)
+		}
+	}
+}
+
+func TestOtherKinds(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		fold   journal.Fold
+		key    string
+		events []event.Event
+		want   string
+	}{
+		{projection.Jobs(), "/j", []event.Event{{Type: "JobStateChanged", Key: event.Key{Path: "/j"}, Fields: []byte(`"state":"running"`)}},
+			`{"TYPE":"JobOverview","path":"/j","state":"running"}`},
+		{projection.JobChains(), "/c", []event.Event{{Type: "JobChainStateChanged", Key: event.Key{Path: "/c"}, Fields: []byte(`"state":"stopped"`)}},
+			`{"TYPE":"JobChainOverview","path":"/c","state":"stopped"}`},
+		{projection.Tasks(), "/j,k\x007,8", []event.Event{{Type: "TaskStarted", Key: event.Key{Path: "/j,k", TaskID: "7,8"}}},
+			`{"TYPE":"TaskOverview","taskId":"7,8","jobPath":"/j,k","state":"Started"}`},
+		{projection.Tasks(), "/j\x007", []event.Event{
+			{Type: "TaskStarted", Key: event.Key{Path: "/j", TaskID: "7"}}, {Type: "TaskClosed", Key: event.Key{Path: "/j", TaskID: "7"}}}, ``},
+		{projection.FileBased(), "Job:/j", []event.Event{{Type: "FileBasedAdded", Key: event.Key{Path: "Job:/j"}}},
+			`{"TYPE":"FileBasedOverview","path":"Job:/j","fileBasedState":"Added"}`},
+		{projection.FileBased(), "Job:/j", []event.Event{
+			{Type: "FileBasedAdded", Key: event.Key{Path: "Job:/j"}}, {Type: "FileBasedRemoved", Key: event.Key{Path: "Job:/j"}}}, ``},
+	}
+	for _, tt := range tests {
+		if diff := cmp.Diff(tt.want, fold(tt.fold, tt.key, tt.events...)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.fold.Name, diff)
+		}
+	}
+}
