@@ -44,6 +44,6 @@
 // senders, BaseContext's end lets waiting requests and streams go. This package sets a write deadline of its own where
 // it waits or streams, which replaces the server's WriteTimeout for that request.
 //
-// The package imports clock, cron, definition, document, event, journal, overview, queue, schedule, stream, task and membership,
+// The package imports clock, cron, definition, strict, event, journal, projection, queue, schedule, stream, task and membership,
 // Huma (for OpenAPI), a JSON tokenizer and the standard library. Prometheus is in api/prom, so that functions need not link it.
 package api
