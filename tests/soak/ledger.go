@@ -30,6 +30,7 @@ type life struct {
 	by      string // who started it last
 	ran     uint64 // attempts that were seen to be run, by bits
 	twice   int    // attempts that were seen to be run more than once
+	trail   []event.Event // what the journal said of it
 }
 
 // uuid is the end of a task's id, which alone is unique.
@@ -168,6 +169,7 @@ func (l *ledger) follow(ctx context.Context, c *client.Client) {
 // see takes an event of the journal in.
 func (l *ledger) see(e *event.Event) {
 	one, u := l.of(e.Key.TaskID)
+	one.trail = append(one.trail, *e)
 	if e.ID <= l.last {
 		l.complain("event %d comes after %d", e.ID, l.last)
 	}
@@ -294,6 +296,18 @@ func moment(e *event.Event, name string) int64 {
 		return 0
 	}
 	return at.UnixMicro()
+}
+
+// trail returns what the journal says of a task, a line for each event, with the time of each; the ledger is locked.
+func (l *ledger) trail(task string) string {
+	u, _ := uuidOf(task)
+	var b strings.Builder
+	if one := l.lives[u]; one != nil {
+		for _, e := range one.trail {
+			fmt.Fprintf(&b, "\n\t%s %s %s %s", time.UnixMicro(int64(e.ID)).UTC().Format("15:04:05.000000"), e.Type, e.Key.Path, e.Fields)
+		}
+	}
+	return b.String()
 }
 
 // troubles returns how much was wrong so far.

@@ -291,7 +291,7 @@ func (s *soak) summarize() *summary {
 	for what, all := range map[string][]lateness{"started": found.Late, "ended": found.Overlong} {
 		for _, one := range all {
 			if one.Max > s.plan.Slack {
-				l.complain("task %s of %s was %s %v late, at %s", one.Task, one.Path, what, one.Max, one.At.Format(time.RFC3339Nano))
+				l.complain("task %s of %s was %s %v late, at %s:%s", one.Task, one.Path, what, one.Max, one.At.Format(time.RFC3339Nano), l.trail(one.Task))
 			}
 		}
 	}
