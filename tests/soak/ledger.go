@@ -25,11 +25,11 @@ type life struct {
 	state   string // the last that the journal told
 	highest int    // number of an attempt
 	starts  int
-	readyAt int64  // of the next start, in microseconds
-	started int64  // the last time
-	by      string // who started it last
-	ran     uint64 // attempts that were seen to be run, by bits
-	twice   int    // attempts that were seen to be run more than once
+	readyAt int64         // of the next start, in microseconds
+	started int64         // the last time
+	by      string        // who started it last
+	ran     uint64        // attempts that were seen to be run, by bits
+	twice   int           // attempts that were seen to be run more than once
 	trail   []event.Event // what the journal said of it
 }
 
