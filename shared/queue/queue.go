@@ -177,6 +177,11 @@ func (q *Queue) pauseUpTo(ctx context.Context, most time.Duration) {
 // notify wakes instances that wait in this process, and sends the other notifications to the notifier. If that
 // fails, the sweep notifies again: the work is in the store.
 func (q *Queue) notify(ctx context.Context, notices []notifier.Notice) {
+	if q.store.Exclusive() { // otherwise whoever waits looks each second
+		if next := q.waiters.delay(notices, q.now()); !next.IsZero() {
+			q.wakeForDue(next.UnixMicro())
+		}
+	}
 	notices = q.waiters.hear(notices, q.now())
 	if q.notifier == nil || len(notices) == 0 {
 		return

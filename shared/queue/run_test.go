@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/notifier"
 	"github.com/millrace/millrace/shared/notifier/local"
@@ -63,6 +64,42 @@ func TestRunStartsNothingLateAndDoesNothingBetween(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestWhoWaitsHasTheNextAttemptOfAnOrderedQueueInTime: a task that keeps its place while it waits for its next attempt is not in the
+// due index; whoever waits is woken all the same.
+func TestWhoWaitsHasTheNextAttemptOfAnOrderedQueueInTime(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := memory.New(memory.Options{})
+		b := &bench{t: t, store: s, journal: journal.Open(s, journal.Options{})}
+		defer b.journal.Close()
+		ordered, err := definition.Read("", []byte("queues: [{name: row, topics: [row], type: ordered}]"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.Queue = queue.Open(queue.Options{Store: s, Journal: b.journal, Definitions: fixed{ordered}})
+		ctx, cancel := context.WithCancel(t.Context())
+		var group sync.WaitGroup
+		defer group.Wait()
+		defer cancel()
+		group.Go(func() { b.Run(ctx) })
+		synctest.Wait()
+		b.enqueue(queue.New{Dialect: task.Job, Job: "/topics/row", Queue: "row", Attempts: 3})
+		for _, delay := range []time.Duration{200 * time.Millisecond, 20 * time.Second} {
+			b.complete(b.byInstance(1)[0], queue.Result{Outcome: queue.Failed, RetryDelay: delay})
+			began := time.Now()
+			w := b.Wait(queue.Claimer{Instance: "w/2", Jobs: []string{"/topics/**"}})
+			<-w.Ready()
+			if took := time.Since(began); took < delay || took > delay+10*time.Millisecond {
+				t.Errorf("who waits was woken %v after an attempt that is repeated after %v", took, delay)
+			}
+			w.Looks()
+		}
+		if again := b.byInstance(1); len(again) != 1 || again[0].Task.Attempt != 3 {
+			t.Errorf("claimed %+v, want the third attempt", again)
+		}
+	})
 }
 
 // An engine that only waits does not call its store: it knows when the next entry falls due. Once a minute it sweeps.

@@ -171,6 +171,9 @@ func (q *Queue) Run(ctx context.Context) {
 	for ctx.Err() == nil {
 		now := q.micro()
 		if q.alarms.over(&q.alarms.due, now) {
+			if next := q.waiters.wakeDelayed(q.now()); !next.IsZero() {
+				q.wakeForDue(next.UnixMicro())
+			}
 			q.try("promote what is due", func() error {
 				next, err := q.Promote(ctx)
 				if !next.IsZero() {

@@ -62,6 +62,7 @@ type waiters struct {
 	ended bool
 	stop  context.CancelFunc // of the look-out; nil while there is none
 	full  map[string]bool    // instances that have no free slot
+	later []notifier.Notice  // that are not due yet, of a process that has the store to itself; see delay
 }
 
 func (s *waiters) enter(q *Queue, w *Waiting) {
@@ -151,8 +152,8 @@ func (s *waiters) drain() {
 	}
 }
 
-// hear wakes waiting instances for the notifications of their lines that are due, and returns those for the notifier
-// : the ones of lines that servers take from.
+// hear wakes waiting instances for the notifications of their lines that are due, and returns those for the notifier: the ones of
+// lines that servers take from.
 func (s *waiters) hear(notices []notifier.Notice, now time.Time) []notifier.Notice {
 	if !slices.ContainsFunc(notices, func(r notifier.Notice) bool { return forInstances(r.Queue) }) {
 		return notices
@@ -169,6 +170,43 @@ func (s *waiters) hear(notices []notifier.Notice, now time.Time) []notifier.Noti
 		}
 	}
 	return others
+}
+
+// delay notes notifications of instances' lines that are not due yet, and returns when the first of those noted is; zero if there is
+// none. Such a notification is that of a task that keeps its place in an ordered queue while it waits for its next attempt.
+func (s *waiters) delay(notices []notifier.Notice, now time.Time) (next time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, notice := range notices {
+		if forInstances(notice.Queue) && notice.At.After(now) {
+			s.later = append(s.later, notice)
+		}
+	}
+	return s.nextDelayed()
+}
+
+// wakeDelayed wakes waiting instances for the noted notifications that are due, and returns when the next one is; zero if there is
+// none.
+func (s *waiters) wakeDelayed(now time.Time) (next time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.later = slices.DeleteFunc(s.later, func(notice notifier.Notice) bool {
+		if notice.At.After(now) {
+			return false
+		}
+		s.wake(notice.Queue)
+		return true
+	})
+	return s.nextDelayed()
+}
+
+func (s *waiters) nextDelayed() (next time.Time) {
+	for _, notice := range s.later {
+		if next.IsZero() || notice.At.Before(next) {
+			next = notice.At
+		}
+	}
+	return next
 }
 
 // forInstances reports whether a line holds tasks of a job that instances run.
