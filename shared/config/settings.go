@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/millrace/millrace/shared/api"
+	"github.com/millrace/millrace/shared/access"
 	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/event"
 	"github.com/millrace/millrace/shared/strict"
@@ -17,9 +17,9 @@ import (
 
 // Settings are the operator's settings, checked.
 type Settings struct {
-	Store     string      // URL for [OpenStore]; empty if MILLRACE_STORE is not set
-	Notifier  string      // URL for [OpenNotifier]; empty if MILLRACE_BELL is not set
-	Tokens    []api.Token // at least one; names and secrets are unique
+	Store     string         // URL for [OpenStore]; empty if MILLRACE_STORE is not set
+	Notifier  string         // URL for [OpenNotifier]; empty if MILLRACE_BELL is not set
+	Tokens    []access.Token // at least one; names and secrets are unique
 	Retention Retention
 	History   History
 	Targets   Targets
@@ -116,7 +116,7 @@ func (s *Settings) loadAdmin(secret string) error {
 			return errors.New("config: MILLRACE_ADMIN_TOKEN may only have visible ASCII characters, as it travels in a header")
 		}
 	}
-	s.Tokens = append(s.Tokens, api.NewToken(adminName, api.Admin, secret))
+	s.Tokens = append(s.Tokens, access.NewToken(adminName, access.Admin, secret))
 	return nil
 }
 
