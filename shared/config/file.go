@@ -1,8 +1,6 @@
 package config
 
 import (
-	"cmp"
-
 	"github.com/millrace/millrace/shared/access"
 	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/strict"
@@ -17,7 +15,7 @@ func (s *Settings) parse(name string, text []byte) error {
 			"metrics": s.metrics, "drain": func(d *strict.Document, n *strict.Node, path string) { s.Drain = d.Duration(n, path) },
 		})
 	})
-	s.Definitions, s.Lease = set, cmp.Or(set.Lease, defaultLease)
+	s.Definitions = set
 	return err
 }
 

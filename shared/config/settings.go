@@ -25,7 +25,6 @@ type Settings struct {
 	Targets   Targets
 	Metrics   Metrics
 	Drain     time.Duration // how long a stop may take, see [host.Server]; 0: its default, 8 s
-	Lease     time.Duration // how long a task is held without a heartbeat unless its job has a lease; default 30 s
 	Level     slog.Level    // default [slog.LevelInfo]
 	Workers   int           // how many tasks this process runs at once, 1 to 10,000; 0: the pool's default, 16
 
@@ -54,10 +53,7 @@ type Metrics struct {
 	Open bool // anyone may; default: only tokens whose role may read
 }
 
-const (
-	defaultLease = 30 * time.Second
-	maxWorkers   = 10_000
-)
+const maxWorkers = 10_000
 
 // adminName is the name of the token that MILLRACE_ADMIN_TOKEN defines.
 const adminName = "admin"
@@ -67,7 +63,7 @@ var errNoToken = errors.New("config: there is no token, so nobody could do anyth
 
 // Load reads the environment, and the file that MILLRACE_CONFIG names. Its error has a line for each mistake.
 func Load(env func(string) string) (Settings, error) {
-	settings := Settings{Store: env("MILLRACE_STORE"), Notifier: env("MILLRACE_BELL"), Lease: defaultLease}
+	settings := Settings{Store: env("MILLRACE_STORE"), Notifier: env("MILLRACE_BELL")}
 	err := errors.Join(
 		settings.loadFile(env("MILLRACE_CONFIG")),
 		settings.loadTokens(env("MILLRACE_TOKENS")),

@@ -47,17 +47,17 @@ func TestLoad(t *testing.T) {
 		want config.Settings
 	}{
 		{"a token is enough", env{"MILLRACE_ADMIN_TOKEN": "s3cret"},
-			config.Settings{Tokens: []access.Token{admin}, Lease: 30 * time.Second}},
+			config.Settings{Tokens: []access.Token{admin}}},
 		{"store, notifier and level", env{
 			"MILLRACE_ADMIN_TOKEN": "s3cret", "MILLRACE_STORE": "pebble:data", "MILLRACE_BELL": "sqs:q", "MILLRACE_LOG": "debug",
 		},
-			config.Settings{Store: "pebble:data", Notifier: "sqs:q", Tokens: []access.Token{admin}, Lease: 30 * time.Second, Level: slog.LevelDebug}},
+			config.Settings{Store: "pebble:data", Notifier: "sqs:q", Tokens: []access.Token{admin}, Level: slog.LevelDebug}},
 		{"the environment counts more than the file", env{"MILLRACE_ADMIN_TOKEN": "s3cret", "MILLRACE_DRAIN": "3s", "MILLRACE_CONFIG": "drain: 20s"},
-			config.Settings{Tokens: []access.Token{admin}, Lease: 30 * time.Second, Drain: 3 * time.Second, Definitions: &definition.Set{}}},
+			config.Settings{Tokens: []access.Token{admin}, Drain: 3 * time.Second, Definitions: &definition.Set{}}},
 		{"tokens as JSON", env{"MILLRACE_TOKENS": `[{"name":"ci","role":"producer","sha256":"` + hash + `"}]`},
-			config.Settings{Tokens: []access.Token{ci}, Lease: 30 * time.Second}},
+			config.Settings{Tokens: []access.Token{ci}}},
 		{"tokens as YAML", env{"MILLRACE_TOKENS": "- {name: ci, role: producer, sha256: " + hash + "}"},
-			config.Settings{Tokens: []access.Token{ci}, Lease: 30 * time.Second}},
+			config.Settings{Tokens: []access.Token{ci}}},
 		{"everything in the file", env{"MILLRACE_CONFIG": `
 tokens: [{name: ci, role: producer, sha256: ` + hash + `}]
 journal: {retention: {events: 1_000, age: 36h}}
@@ -70,18 +70,18 @@ lease: 45
 			Tokens: []access.Token{ci}, Retention: config.Retention{Events: 1000, Age: 36 * time.Hour},
 			History: config.History{Age: 90 * 24 * time.Hour},
 			Metrics: config.Metrics{Open: true}, Drain: 20 * time.Second,
-			Targets: config.Targets{AllowPrivate: true}, Lease: 45 * time.Second,
+			Targets:     config.Targets{AllowPrivate: true},
 			Definitions: &definition.Set{Lease: 45 * time.Second},
 		}},
 		{"definitions", env{"MILLRACE_ADMIN_TOKEN": "s3cret", "MILLRACE_CONFIG": "jobs: [{path: /a, target: {go: f}}]"}, config.Settings{
-			Tokens: []access.Token{admin}, Lease: 30 * time.Second,
+			Tokens:      []access.Token{admin},
 			Definitions: &definition.Set{Jobs: []definition.Job{{Path: "/a", Target: definition.Target{Go: "f"}}}},
 		}},
 		{"an empty file", env{"MILLRACE_CONFIG": "# nothing\n", "MILLRACE_ADMIN_TOKEN": "s3cret"},
-			config.Settings{Tokens: []access.Token{admin}, Lease: 30 * time.Second, Definitions: &definition.Set{}}},
+			config.Settings{Tokens: []access.Token{admin}, Definitions: &definition.Set{}}},
 		{"an alias", env{"MILLRACE_CONFIG": "tokens:\n- {name: a, role: viewer, sha256: &h " + hash + "}\nlease: &d 9s\njournal: {retention: {age: *d}}\n"},
 			config.Settings{
-				Tokens: []access.Token{access.NewToken("a", access.Viewer, "secret")}, Lease: 9 * time.Second,
+				Tokens:    []access.Token{access.NewToken("a", access.Viewer, "secret")},
 				Retention: config.Retention{Age: 9 * time.Second}, Definitions: &definition.Set{Lease: 9 * time.Second},
 			}},
 	}
