@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 
 	"github.com/millrace/millrace/client"
+	"github.com/millrace/millrace/shared/access"
 	"github.com/millrace/millrace/shared/api"
 	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/event"
@@ -31,7 +32,7 @@ func server() (url string, end func()) {
 	s := memory.New(memory.Options{})
 	j := journal.Open(s, journal.Options{Folds: projection.Folds()})
 	q := queue.Open(queue.Options{Store: s, Journal: j, Definitions: nothing{}})
-	handler := api.New(api.Options{Tokens: []api.Token{api.NewToken("me", api.Admin, "secret")}},
+	handler := api.New(api.Options{Tokens: []access.Token{access.NewToken("me", access.Admin, "secret")}},
 		api.Emit(j), api.Events(j), api.Objects(j), api.Jobs(q, nothing{}),
 		api.Instances(membership.Open(membership.Options{Store: s}), q))
 	http := httptest.NewServer(handler)

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/millrace/millrace/client"
+	"github.com/millrace/millrace/shared/access"
 	"github.com/millrace/millrace/shared/api"
 	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/store/memory"
@@ -29,7 +30,7 @@ func streams(t *testing.T, bad func(*http.Request) bool) *client.Client {
 	j := journal.Open(s, journal.Options{})
 	t.Cleanup(func() { _ = j.Close() })
 	all := stream.Open(stream.Options{Store: s, Journal: j})
-	handler := api.New(api.Options{Tokens: []api.Token{api.NewToken("t", api.Admin, "secret")}},
+	handler := api.New(api.Options{Tokens: []access.Token{access.NewToken("t", access.Admin, "secret")}},
 		api.Append(all), api.Streams(all), api.Acknowledge(all))
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if bad != nil && bad(r) {

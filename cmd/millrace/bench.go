@@ -9,7 +9,7 @@ import (
 	"os"
 	"strconv"
 
-	"github.com/millrace/millrace/shared/api"
+	"github.com/millrace/millrace/shared/access"
 	"github.com/millrace/millrace/shared/config"
 	"github.com/millrace/millrace/shared/event"
 )
@@ -80,7 +80,7 @@ func (b bench) open(ctx context.Context) (*bed, error) {
 	if b.HTTP {
 		return serveApart(ctx, dir, place)
 	}
-	settings := config.Settings{Store: place, Tokens: []api.Token{api.NewToken("bench", api.Admin, rand.Text())}}
+	settings := config.Settings{Store: place, Tokens: []access.Token{access.NewToken("bench", access.Admin, rand.Text())}}
 	n, err := openNode(ctx, settings, silent())
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))

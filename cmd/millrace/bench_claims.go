@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace/client"
-	"github.com/millrace/millrace/shared/api"
+	"github.com/millrace/millrace/shared/access"
 	"github.com/millrace/millrace/shared/config"
 	"github.com/millrace/millrace/shared/queue"
 	"github.com/millrace/millrace/shared/task"
@@ -75,7 +75,7 @@ func (b benchClaimsCommand) Run(ctx context.Context, c console) (err error) {
 
 // fill puts the tasks into a fresh store.
 func (b benchClaimsCommand) fill(ctx context.Context, place string) error {
-	settings := config.Settings{Store: place, Tokens: []api.Token{api.NewToken("bench", api.Admin, "bench")}}
+	settings := config.Settings{Store: place, Tokens: []access.Token{access.NewToken("bench", access.Admin, "bench")}}
 	n, err := openNode(ctx, settings, silent())
 	if err != nil {
 		return err

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/millrace/millrace/shared/api"
+	"github.com/millrace/millrace/shared/access"
 	"github.com/millrace/millrace/shared/config"
 	"github.com/millrace/millrace/shared/stream"
 )
@@ -51,7 +51,7 @@ func (b benchStreamsCommand) on(ctx context.Context, do func(dir string, s *stre
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	settings := config.Settings{Store: "pebble:" + dir + "/store", Tokens: []api.Token{api.NewToken("bench", api.Admin, "bench")}}
+	settings := config.Settings{Store: "pebble:" + dir + "/store", Tokens: []access.Token{access.NewToken("bench", access.Admin, "bench")}}
 	n, err := openNode(ctx, settings, silent())
 	if err != nil {
 		return err

@@ -14,7 +14,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/millrace/millrace/shared/api"
+	"github.com/millrace/millrace/shared/access"
 	"github.com/millrace/millrace/shared/config"
 	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/queue"
@@ -73,7 +73,7 @@ func (b benchTasksCommand) bed(ctx context.Context) (*taskBed, error) {
 	}
 	function := definition.Target{Go: "nothing"}
 	n, err := openNode(ctx, config.Settings{
-		Store: "pebble:" + dir + "/store", Tokens: []api.Token{api.NewToken("bench", api.Admin, "bench")},
+		Store: "pebble:" + dir + "/store", Tokens: []access.Token{access.NewToken("bench", access.Admin, "bench")},
 		Definitions: &definition.Set{Jobs: []definition.Job{{Path: benchJob, Target: function}, {Path: benchIdle, Target: function}}},
 	}, silent())
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/millrace/millrace/shared/api"
+	"github.com/millrace/millrace/shared/access"
 	"github.com/millrace/millrace/shared/config"
 	"github.com/millrace/millrace/shared/store"
 )
@@ -52,7 +52,7 @@ func TestAwaitNode(t *testing.T) {
 // TestDoor: before there is a node, the server is alive and responds 503 to the rest; paths that need a token still need it.
 func TestDoor(t *testing.T) {
 	t.Parallel()
-	d := newDoor(config.Settings{Tokens: []api.Token{api.NewToken("admin", api.Admin, "s")}}, slog.New(slog.DiscardHandler))
+	d := newDoor(config.Settings{Tokens: []access.Token{access.NewToken("admin", access.Admin, "s")}}, slog.New(slog.DiscardHandler))
 	for target, want := range map[string]int{
 		"/healthz": 200, "/readyz": 503, "/metrics": 503, "/openapi.json": 503, "/": 503, "/api/v1/jobs": 401, "/tasks": 401,
 		"/jobscheduler/master/api/event?token=wrong": 401, "/jobscheduler/master/api/event?token=s": 503, "/api/v1/jobs?token=s": 503,

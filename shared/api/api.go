@@ -11,14 +11,16 @@ import (
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/millrace/millrace/shared/access"
 )
 
 // Options of an API. The zero value of each field means its default; the zero Options know no token, so that only what
 // [Anyone] may do is open.
 type Options struct {
-	Tokens  []Token      // the tokens that are accepted; default: none
-	Log     *slog.Logger // default: discards
-	Metrics Metrics      // default: none
+	Tokens  []access.Token // the tokens that are accepted; default: none
+	Log     *slog.Logger   // default: discards
+	Metrics Metrics        // default: none
 
 	// MaxWait is the longest that the host lets a request wait; longer timeouts are cut to it. Default, and at most: 1 h.
 	MaxWait time.Duration

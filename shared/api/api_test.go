@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/millrace/millrace/shared/access"
 	"github.com/millrace/millrace/shared/api"
 	"github.com/millrace/millrace/shared/clock"
 	"github.com/millrace/millrace/shared/event"
@@ -39,7 +40,7 @@ func TestElsewhere(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got := b.as(t, api.Admin, c.method, c.path, "")
+			got := b.as(t, access.Admin, c.method, c.path, "")
 			wantProblem(t, got, c.status, c.code)
 			if got.Header.Get("Allow") != c.allow {
 				t.Errorf("Allow = %q, want %q", got.Header.Get("Allow"), c.allow)
@@ -52,17 +53,17 @@ func TestOptionsAndHead(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.emit(t, three)
-	options := b.as(t, api.Viewer, "OPTIONS", eventPath, "")
+	options := b.as(t, access.Viewer, "OPTIONS", eventPath, "")
 	if options.StatusCode != http.StatusNoContent || options.Header.Get("Allow") != "GET, HEAD, POST, OPTIONS" {
 		t.Errorf("OPTIONS = %d, Allow %q", options.StatusCode, options.Header.Get("Allow"))
 	}
 	for _, accept := range []string{"application/json", sse} { // neither waits
-		head := b.as(t, api.Viewer, "HEAD", eventPath+"?after=9007199254740992&timeout=3600", "", "Accept", accept)
+		head := b.as(t, access.Viewer, "HEAD", eventPath+"?after=9007199254740992&timeout=3600", "", "Accept", accept)
 		if head.StatusCode != 200 || head.Header.Get("Content-Type") != accept || head.body != "" {
 			t.Errorf("HEAD = %d %s %q", head.StatusCode, head.Header.Get("Content-Type"), head.body)
 		}
 	}
-	if head := b.as(t, api.Viewer, "HEAD", eventPath, ""); head.StatusCode != 400 {
+	if head := b.as(t, access.Viewer, "HEAD", eventPath, ""); head.StatusCode != 400 {
 		t.Errorf("HEAD of a bad query = %d, want 400", head.StatusCode)
 	}
 }
@@ -79,7 +80,7 @@ func TestRequestID(t *testing.T) {
 		"line\\nbreak":              false,
 		`{"injected":"into a log"}`: false,
 	} {
-		got := b.as(t, api.Viewer, "GET", eventPath+"?after=0", "", "X-Request-Id", given).Header.Get("X-Request-Id")
+		got := b.as(t, access.Viewer, "GET", eventPath+"?after=0", "", "X-Request-Id", given).Header.Get("X-Request-Id")
 		if kept != (got == given) || got == "" {
 			t.Errorf("X-Request-Id %q is answered with %q", given, got)
 		}
@@ -103,7 +104,7 @@ func TestPanic(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.api = api.New(api.Options{Tokens: tokens(), Log: b.log()}, api.Emit(panicking{b.journal}))
-	got := b.as(t, api.Producer, "POST", eventPath, `[{"TYPE":"A"}]`)
+	got := b.as(t, access.Producer, "POST", eventPath, `[{"TYPE":"A"}]`)
 	wantProblem(t, got, 500, api.CodeInternal)
 	if strings.Contains(got.body, "inside") || !strings.Contains(b.logs.String(), "the inside of a failure") {
 		t.Errorf("answer %s, log %s", got.body, b.logs)
@@ -123,7 +124,7 @@ func TestFailureInTheMiddle(t *testing.T) {
 			t.Errorf("the log lacks the cause: %s", b.logs)
 		}
 	}()
-	b.as(t, api.Viewer, "GET", eventPath+"?after=0", "", "Accept", ndjson)
+	b.as(t, access.Viewer, "GET", eventPath+"?after=0", "", "Accept", ndjson)
 }
 
 // A process whose clock is off is not ready, and tells every client by how much.
@@ -168,7 +169,7 @@ func TestMetricsNeedAToken(t *testing.T) {
 		b.api = api.New(api.Options{Tokens: tokens(), Log: b.log()}, api.Operations(api.Probes{
 			OpenMetrics: open, Metrics: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "up 1\n") }),
 		}))
-		for role, status := range map[api.Role]int{"": 401, api.Producer: 403, api.Worker: 403, api.Viewer: 200, api.Operator: 200, api.Admin: 200} {
+		for role, status := range map[access.Role]int{"": 401, access.Producer: 403, access.Worker: 403, access.Viewer: 200, access.Operator: 200, access.Admin: 200} {
 			if open {
 				status = 200
 			}
@@ -186,7 +187,7 @@ func TestMetricsNeedAToken(t *testing.T) {
 func TestLog(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.as(t, api.Producer, "POST", eventPath, `[{"TYPE":"A","note":"confidential"}]`, "X-Request-Id", "r-1")
+	b.as(t, access.Producer, "POST", eventPath, `[{"TYPE":"A","note":"confidential"}]`, "X-Request-Id", "r-1")
 	var line map[string]any
 	if err := json.Unmarshal(b.logs.Bytes(), &line); err != nil {
 		t.Fatalf("log %s: %v", b.logs, err)
@@ -209,7 +210,7 @@ func TestClientLeaves(t *testing.T) {
 	b := setup(t, func(o *api.Options) { o.Metrics = m })
 	ctx, leave := context.WithCancel(t.Context())
 	leave()
-	got := b.do(t, request(t, api.Viewer, "GET", eventPath+"?after=0&timeout=60", "").WithContext(ctx))
+	got := b.do(t, request(t, access.Viewer, "GET", eventPath+"?after=0&timeout=60", "").WithContext(ctx))
 	wantProblem(t, got, 503, api.CodeUnavailable)
 	if last := m.lines[len(m.lines)-1]; last != "GET "+eventPath+" 499" {
 		t.Errorf("measured %q, want 499", last)
@@ -237,9 +238,9 @@ func TestMetrics(t *testing.T) {
 	m := &measured{}
 	b := setup(t, func(o *api.Options) { o.Metrics = m })
 	b.emit(t, three)
-	b.as(t, api.Viewer, "GET", eventPath+"?after=0&limit=2&timeout=9", "")
-	b.as(t, api.Viewer, "GET", base+"/object/secret/path?return=Event&after=0", "")
-	b.as(t, api.Viewer, "GET", base+"/no/such/path", "")
+	b.as(t, access.Viewer, "GET", eventPath+"?after=0&limit=2&timeout=9", "")
+	b.as(t, access.Viewer, "GET", base+"/object/secret/path?return=Event&after=0", "")
+	b.as(t, access.Viewer, "GET", base+"/no/such/path", "")
 	want := []string{
 		"emit appended 3", "POST " + eventPath + " 201",
 		"following 1", "read events 2", "following -1", "GET " + eventPath + " 200",

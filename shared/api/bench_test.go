@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/millrace/millrace/shared/access"
 	"github.com/millrace/millrace/shared/api"
 	"github.com/millrace/millrace/shared/event"
 	"github.com/millrace/millrace/shared/journal"
@@ -51,7 +52,7 @@ func BenchmarkEmitHTTP(b *testing.B) {
 func post(b *testing.B, address string) {
 	body := `[{"TYPE":"PackageInstalled","key":"/packages/zlib","note":"` + strings.Repeat("x", 190) + `"}]`
 	message := fmt.Appendf(nil, "POST %s HTTP/1.1\r\nHost: millrace\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\n"+
-		"Content-Length: %d\r\n\r\n%s", eventPath, secret(api.Producer), len(body), body)
+		"Content-Length: %d\r\n\r\n%s", eventPath, secret(access.Producer), len(body), body)
 	b.ReportAllocs()
 	b.SetParallelism(4)
 	b.RunParallel(func(pb *testing.PB) {
@@ -102,7 +103,7 @@ func BenchmarkEmit(b *testing.B) {
 	handler := api.New(api.Options{Tokens: tokens()}, api.Emit(still{}))
 	body := `[{"TYPE":"PackageInstalled","key":"/packages/zlib","note":"` + strings.Repeat("x", 190) + `"}]`
 	r := httptest.NewRequest("POST", eventPath, nil)
-	r.Header.Set("Authorization", "Bearer "+secret(api.Producer))
+	r.Header.Set("Authorization", "Bearer "+secret(access.Producer))
 	r.Header.Set("Content-Type", "application/json")
 	r.ContentLength = int64(len(body))
 	w := httptest.NewRecorder()

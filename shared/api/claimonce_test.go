@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/millrace/millrace/shared/access"
 	"github.com/millrace/millrace/shared/api"
 	"github.com/millrace/millrace/shared/queue"
 )
@@ -22,7 +23,7 @@ func TestAClaimIsRepeatedByItsKey(t *testing.T) {
 		r := instances(t)
 		w := r.register(t, "/topics/a")
 		keyed := func(body, key string) reply {
-			return r.as(t, api.Worker, "POST", w+"/claims", body, "Idempotency-Key", key)
+			return r.as(t, access.Worker, "POST", w+"/claims", body, "Idempotency-Key", key)
 		}
 		for range 3 {
 			r.add(t, queue.New{Job: "/topics/a", Attempts: 3})
@@ -42,7 +43,7 @@ func TestAClaimIsRepeatedByItsKey(t *testing.T) {
 		if len(first) != 2 {
 			t.Fatalf("claims = %+v, want 2", first)
 		}
-		if got := r.as(t, api.Operator, "POST", w+"/drain", ""); got.StatusCode != 204 {
+		if got := r.as(t, access.Operator, "POST", w+"/drain", ""); got.StatusCode != 204 {
 			t.Fatalf("drain = %d %s", got.StatusCode, got.body)
 		}
 		time.Sleep(20 * time.Second)
@@ -57,7 +58,7 @@ func TestAClaimIsRepeatedByItsKey(t *testing.T) {
 		wantProblem(t, keyed(`{"wait":5}`, "l"), 409, api.CodeInProgress, "header.Idempotency-Key")
 		group.Wait()
 		time.Sleep(20 * time.Second) // 30 s after the first response, and extended since
-		if got := r.as(t, api.Worker, "POST", "/api/v1/leases/"+first[0].Token+"/complete", `{"result":"ok"}`); got.StatusCode != 200 {
+		if got := r.as(t, access.Worker, "POST", "/api/v1/leases/"+first[0].Token+"/complete", `{"result":"ok"}`); got.StatusCode != 200 {
 			t.Errorf("complete = %d %s", got.StatusCode, got.body)
 		}
 	})
@@ -71,7 +72,7 @@ func TestAClaimSaysHowLongItWaited(t *testing.T) {
 		w := r.register(t, "/topics/a")
 		var got reply
 		var group sync.WaitGroup
-		group.Go(func() { got = r.as(t, api.Worker, "POST", w+"/claims", `{"wait":20}`) })
+		group.Go(func() { got = r.as(t, access.Worker, "POST", w+"/claims", `{"wait":20}`) })
 		time.Sleep(7 * time.Second)
 		r.add(t, queue.New{Job: "/topics/a"})
 		group.Wait()

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/millrace/millrace/shared/access"
 	"github.com/millrace/millrace/shared/api"
 )
 
@@ -55,7 +56,7 @@ func TestCronNext(t *testing.T) {
 			Times: []string{}, Description: "At 12:00 on the 1st of January in 2024", FiresPerDay: 1. / 366,
 			Warnings: []string{"it never fires again: its last time was 2024-01-01T12:00:00Z"}}},
 	} {
-		reply := cronAPI().as(t, api.Viewer, http.MethodGet, test.target, "")
+		reply := cronAPI().as(t, access.Viewer, http.MethodGet, test.target, "")
 		var got fires
 		if err := json.Unmarshal([]byte(reply.body), &got); err != nil || reply.StatusCode != http.StatusOK {
 			t.Errorf("%s = %d %s", test.target, reply.StatusCode, reply.body)
@@ -68,7 +69,7 @@ func TestCronNext(t *testing.T) {
 // Without after the times are those from now on, without count there are five.
 func TestCronNextDefaults(t *testing.T) {
 	t.Parallel()
-	reply := cronAPI().as(t, api.Viewer, http.MethodGet, cronNext("expr", "@every 1s"), "")
+	reply := cronAPI().as(t, access.Viewer, http.MethodGet, cronNext("expr", "@every 1s"), "")
 	var got fires
 	if err := json.Unmarshal([]byte(reply.body), &got); err != nil || len(got.Times) != 5 {
 		t.Errorf("cron/next = %d %s, want five times", reply.StatusCode, reply.body)
@@ -95,7 +96,7 @@ func TestCronNextRefuses(t *testing.T) {
 		{cronNext("expr", "@daily", "dst", "none"), "query.dst", "cron or quartz"},
 		{cronNext("expr", "@daily", "expr", "@hourly"), "query.expr", "given 2 times"},
 	} {
-		reply := cronAPI().as(t, api.Viewer, http.MethodGet, test.target, "")
+		reply := cronAPI().as(t, access.Viewer, http.MethodGet, test.target, "")
 		if reply.StatusCode != http.StatusBadRequest || !strings.Contains(reply.body, `"location":"`+test.location+`"`) ||
 			!strings.Contains(reply.body, test.message) {
 			t.Errorf("%s = %d %s, want 400 at %s: %s", test.target, reply.StatusCode, reply.body, test.location, test.message)
@@ -104,7 +105,7 @@ func TestCronNextRefuses(t *testing.T) {
 	if reply := cronAPI().as(t, "", http.MethodGet, cronNext("expr", "@daily"), ""); reply.StatusCode != http.StatusUnauthorized {
 		t.Errorf("without a token = %d, want 401", reply.StatusCode)
 	}
-	if reply := cronAPI().as(t, api.Producer, http.MethodGet, cronNext("expr", "@daily"), ""); reply.StatusCode != http.StatusForbidden {
+	if reply := cronAPI().as(t, access.Producer, http.MethodGet, cronNext("expr", "@daily"), ""); reply.StatusCode != http.StatusForbidden {
 		t.Errorf("as a producer = %d, want 403", reply.StatusCode)
 	}
 }

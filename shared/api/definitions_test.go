@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/millrace/millrace/shared/access"
 	"github.com/millrace/millrace/shared/api"
 	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/journal"
@@ -40,21 +41,21 @@ func TestPutDefinitions(t *testing.T) {
 		{"text/yaml", "?dry_run=false", "jobs: [{path: /a, timeout: 90}]", `{"added":[],"replaced":["Job:/a"],"removed":[]}`},
 		{"application/json", "", `{"jobs":[{"path":"/a","timeout":"1m30s"}],"lease":5}`, `{"added":[],"replaced":[],"removed":[]}`},
 	} {
-		got := b.as(t, api.Admin, "PUT", definitionsPath+step.target, step.body, "Content-Type", step.kind)
+		got := b.as(t, access.Admin, "PUT", definitionsPath+step.target, step.body, "Content-Type", step.kind)
 		if got.StatusCode != http.StatusOK || got.body != step.want {
 			t.Errorf("PUT %s = %d %s, want %s", step.body, got.StatusCode, got.body, step.want)
 		}
 	}
-	over := b.as(t, api.Admin, "PUT", definitionsPath+"?dry_run=true", `{"schedules":[{"name":"s","cron":"@daily","job":"/topics/a"},`+
+	over := b.as(t, access.Admin, "PUT", definitionsPath+"?dry_run=true", `{"schedules":[{"name":"s","cron":"@daily","job":"/topics/a"},`+
 		`{"name":"t","cron":"0 0 12 1 1 ? 2020","job":"/topics/a"}]}`)
 	if want := `"warnings":["schedule t: it never fires again: its last time was 2020-01-01T12:00:00Z"]`; !strings.Contains(over.body, want) {
 		t.Errorf("PUT of a schedule that is over = %d %s, want %s", over.StatusCode, over.body, want)
 	}
-	shown := b.as(t, api.Viewer, "GET", definitionsPath, "")
+	shown := b.as(t, access.Viewer, "GET", definitionsPath, "")
 	if want := `{"jobs":[{"path":"/a","timeout":"1m30s"}],"lease":"5s"}`; shown.StatusCode != http.StatusOK || shown.body != want {
 		t.Errorf("GET = %d %s, want %s", shown.StatusCode, shown.body, want)
 	}
-	again := b.as(t, api.Admin, "PUT", definitionsPath, shown.body)
+	again := b.as(t, access.Admin, "PUT", definitionsPath, shown.body)
 	if again.body != `{"added":[],"replaced":[],"removed":[]}` {
 		t.Errorf("PUT of what GET shows = %s, want no change", again.body)
 	}
@@ -88,7 +89,7 @@ func TestPutDefinitionsRefuses(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			got := b.as(t, api.Admin, "PUT", definitionsPath+tt.target, tt.body, "Content-Type", tt.kind)
+			got := b.as(t, access.Admin, "PUT", definitionsPath+tt.target, tt.body, "Content-Type", tt.kind)
 			var p api.Problem
 			if err := json.Unmarshal([]byte(got.body), &p); err != nil || got.StatusCode != tt.status {
 				t.Fatalf("PUT = %d %s, want %d", got.StatusCode, got.body, tt.status)
@@ -133,15 +134,15 @@ func TestWhatWasDeclaredElsewhereIsFound(t *testing.T) {
 		q := queue.Open(queue.Options{Store: s, Journal: j, Definitions: here})
 		return &bundle{api: api.New(api.Options{Tokens: tokens()}, api.Enqueue(q, here))}
 	}
-	got := over(events).as(t, api.Producer, "POST", "/api/v1/canvases/c/handlers/s/n/events", `{"value":1}`)
+	got := over(events).as(t, access.Producer, "POST", "/api/v1/canvases/c/handlers/s/n/events", `{"value":1}`)
 	if !strings.Contains(got.body, `"status":"new"`) {
 		t.Errorf("an event for the handler = %d %s, want it new", got.StatusCode, got.body)
 	}
 	b := over(tasks)
-	if got := b.as(t, api.Producer, "POST", "/api/v1/tasks?source=crm&collection=a", ""); got.StatusCode != http.StatusCreated {
+	if got := b.as(t, access.Producer, "POST", "/api/v1/tasks?source=crm&collection=a", ""); got.StatusCode != http.StatusCreated {
 		t.Errorf("a task of the source = %d %s, want 201", got.StatusCode, got.body)
 	}
-	if got := b.as(t, api.Producer, "POST", "/api/v1/tasks?source=crm&collection=b", ""); got.StatusCode != http.StatusNotFound {
+	if got := b.as(t, access.Producer, "POST", "/api/v1/tasks?source=crm&collection=b", ""); got.StatusCode != http.StatusNotFound {
 		t.Errorf("a task of no collection = %d %s, want 404", got.StatusCode, got.body)
 	}
 }
@@ -149,12 +150,12 @@ func TestWhatWasDeclaredElsewhereIsFound(t *testing.T) {
 func TestDefinitionsAreForAdmins(t *testing.T) {
 	t.Parallel()
 	b, _ := defining(t)
-	for role, want := range map[api.Role]int{api.Operator: 403, api.Viewer: 403, api.Producer: 403, "": 401} {
+	for role, want := range map[access.Role]int{access.Operator: 403, access.Viewer: 403, access.Producer: 403, "": 401} {
 		if got := b.as(t, role, "PUT", definitionsPath, "{}"); got.StatusCode != want {
 			t.Errorf("PUT as %q = %d, want %d", role, got.StatusCode, want)
 		}
 	}
-	if got := b.as(t, api.Producer, "GET", definitionsPath, ""); got.StatusCode != 403 {
+	if got := b.as(t, access.Producer, "GET", definitionsPath, ""); got.StatusCode != 403 {
 		t.Errorf("GET as a producer = %d, want 403", got.StatusCode)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/millrace/millrace/shared/access"
 	"github.com/millrace/millrace/shared/api"
 	"github.com/millrace/millrace/shared/event"
 	"github.com/millrace/millrace/shared/queue"
@@ -21,7 +22,7 @@ type ask struct {
 	before, after      string // of the value
 	location           string
 	status             int // of a value that is not too deep
-	role               api.Role
+	role               access.Role
 	header             []string
 }
 
@@ -33,21 +34,21 @@ func TestNesting(t *testing.T) {
 	producer := []string{"X-Producer-ID", producer1}
 	stream := func(name string) (before string) { return strings.TrimSuffix(happened(name), `{"a":[1, "<&>"]}}`) }
 	for b, asks := range map[*bundle][]ask{
-		setup(t): {{"a field of an event", "POST", base + "/event", `[{"TYPE":"Made"},{"TYPE":"Made","f":`, `}]`, "body[1].f", 201, api.Producer, nil}},
+		setup(t): {{"a field of an event", "POST", base + "/event", `[{"TYPE":"Made"},{"TYPE":"Made","f":`, `}]`, "body[1].f", 201, access.Producer, nil}},
 		&working(t).bundle: {
-			{"a handler's value", "POST", handlerOf("mail") + "/events", `{"value":`, `}`, "body.value", 202, api.Producer, nil},
-			{"one of several values", "POST", handlerOf("mail") + "/events:batch", `[{"value":1},{"value":`, `}]`, "body[1].value", 202, api.Producer, nil},
+			{"a handler's value", "POST", handlerOf("mail") + "/events", `{"value":`, `}`, "body.value", 202, access.Producer, nil},
+			{"one of several values", "POST", handlerOf("mail") + "/events:batch", `[{"value":1},{"value":`, `}]`, "body[1].value", 202, access.Producer, nil},
 		},
 		&jobs.bundle: {
-			{"a job's properties", "POST", jobsPath, `{"topic":"a","properties":`, `}`, "body.properties", 201, api.Producer, nil},
-			{"a template", "POST", jobsPath + "/search", `{"templates":[{"x":1},{"p":`, `}]}`, "body.templates[1].p", 200, api.Viewer, nil},
+			{"a job's properties", "POST", jobsPath, `{"topic":"a","properties":`, `}`, "body.properties", 201, access.Producer, nil},
+			{"a template", "POST", jobsPath + "/search", `{"templates":[{"x":1},{"p":`, `}]}`, "body.templates[1].p", 200, access.Viewer, nil},
 		},
 		streams: {
-			{"a stream's payload", "POST", "/api/v1/streams/s/events", stream("n"), `}`, "body.payload", 201, api.Producer, producer},
-			{"one of several payloads", "POST", "/api/v1/streams/s/events:batch", "[" + stream("n"), `}]`, "body[0].payload", 201, api.Producer, producer},
+			{"a stream's payload", "POST", "/api/v1/streams/s/events", stream("n"), `}`, "body.payload", 201, access.Producer, producer},
+			{"one of several payloads", "POST", "/api/v1/streams/s/events:batch", "[" + stream("n"), `}]`, "body[0].payload", 201, access.Producer, producer},
 		},
 		defined: {{"a payload of definitions", "PUT", definitionsPath, `{"schedules":[{"name":"s","cron":"@daily","job":"/topics/a","payload":`, `}]}`,
-			"body.schedules[0].payload", 200, api.Admin, nil}},
+			"body.schedules[0].payload", 200, access.Admin, nil}},
 	} {
 		for _, a := range asks {
 			t.Run(a.name, func(t *testing.T) {
@@ -81,7 +82,7 @@ func TestNestedOutput(t *testing.T) {
 	r.add(t, queue.New{Job: "/topics/a/b"})
 	path := "/api/v1/leases/" + r.claims(t, w, `{"max":1}`)[0].Token + "/complete"
 	complete := func(depth int) reply {
-		return r.as(t, api.Worker, "POST", path, `{"result":"ok","output":`+nested(depth)+`}`)
+		return r.as(t, access.Worker, "POST", path, `{"result":"ok","output":`+nested(depth)+`}`)
 	}
 	wantProblem(t, complete(event.MaxDepth+1), http.StatusBadRequest, api.CodeInvalid, "body.output")
 	if got := complete(event.MaxDepth); got.StatusCode != http.StatusOK {

@@ -10,7 +10,7 @@
 //
 //	api.go, route.go, exchange.go   the handler; what a resource mounts; one request and its response
 //	slashes.go, unready.go          names whose slashes came unescaped; a server that is not ready yet
-//	role.go, token.go, guard.go     who may do what
+//	role.go, token.go, guard.go     what each role may do; whose request it is
 //	problem.go, codes.go            failures, and how errors map to them
 //	body.go, query.go, accept.go    what a request may say
 //	members.go, page.go, buffer.go  strict bodies; lists and their cursors; memory for responses
@@ -44,6 +44,6 @@
 // senders, BaseContext's end lets waiting requests and streams go. This package sets a write deadline of its own where
 // it waits or streams, which replaces the server's WriteTimeout for that request.
 //
-// The package imports clock, cron, definition, strict, event, journal, projection, queue, schedule, stream, task and membership,
+// The package imports access, clock, cron, definition, strict, event, journal, projection, queue, schedule, stream, task and membership,
 // Huma (for OpenAPI), a JSON tokenizer and the standard library. Prometheus is in api/prom, so that functions need not link it.
 package api

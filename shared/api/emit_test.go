@@ -9,6 +9,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/millrace/millrace/shared/access"
 	"github.com/millrace/millrace/shared/api"
 	"github.com/millrace/millrace/shared/journal"
 )
@@ -18,7 +19,7 @@ const eventPath = base + "/event"
 func TestEmit(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	got := b.as(t, api.Producer, "POST", eventPath, `[{"TYPE":"A","key":"/a"},{"TYPE":"B","key":"/b","n":1}]`)
+	got := b.as(t, access.Producer, "POST", eventPath, `[{"TYPE":"A","key":"/a"},{"TYPE":"B","key":"/b","n":1}]`)
 	want := fmt.Sprintf(`{"eventIds":[%d,%d]}`, firstID, firstID+1)
 	if got.StatusCode != http.StatusCreated || got.body != want {
 		t.Errorf("emit = %d %s, want 201 %s", got.StatusCode, got.body, want)
@@ -71,7 +72,7 @@ func TestEmitRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := setup(t)
-			wantProblem(t, b.as(t, api.Producer, "POST", eventPath, c.body, c.headers...), c.status, c.code, c.fields...)
+			wantProblem(t, b.as(t, access.Producer, "POST", eventPath, c.body, c.headers...), c.status, c.code, c.fields...)
 			if len(b.journal.events) > 0 {
 				t.Errorf("stored %v", b.journal.events)
 			}
@@ -83,7 +84,7 @@ func TestEmitTakesJSONWithCharset(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []string{"application/json", "application/json; charset=UTF-8", "Application/JSON;charset=utf-8"} {
 		b := setup(t)
-		if got := b.as(t, api.Producer, "POST", eventPath, `[{"TYPE":"A"}]`, "Content-Type", kind); got.StatusCode != 201 {
+		if got := b.as(t, access.Producer, "POST", eventPath, `[{"TYPE":"A"}]`, "Content-Type", kind); got.StatusCode != 201 {
 			t.Errorf("%s = %d %s, want 201", kind, got.StatusCode, got.body)
 		}
 	}
@@ -92,16 +93,16 @@ func TestEmitTakesJSONWithCharset(t *testing.T) {
 func TestEmitOnce(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	send := func(role api.Role, body string) reply {
+	send := func(role access.Role, body string) reply {
 		return b.as(t, role, "POST", eventPath, body, "Idempotency-Key", "k1")
 	}
-	one := send(api.Producer, `[{"TYPE":"A"}]`)
-	again := send(api.Producer, `[{"TYPE":"A"}]`)
+	one := send(access.Producer, `[{"TYPE":"A"}]`)
+	again := send(access.Producer, `[{"TYPE":"A"}]`)
 	if again.StatusCode != 201 || again.body != one.body || again.Header.Get("Idempotent-Replayed") != "true" {
 		t.Errorf("the same again = %d %s, want %s replayed", again.StatusCode, again.body, one.body)
 	}
-	wantProblem(t, send(api.Producer, `[{"TYPE":"B"}]`), 422, api.CodeMismatch, "header.Idempotency-Key")
-	if other := send(api.Operator, `[{"TYPE":"B"}]`); other.StatusCode != 201 || other.body == one.body {
+	wantProblem(t, send(access.Producer, `[{"TYPE":"B"}]`), 422, api.CodeMismatch, "header.Idempotency-Key")
+	if other := send(access.Operator, `[{"TYPE":"B"}]`); other.StatusCode != 201 || other.body == one.body {
 		t.Errorf("another token's key = %d %s, want its own answer", other.StatusCode, other.body)
 	}
 	if b.journal.emits != 2 {
@@ -112,8 +113,8 @@ func TestEmitOnce(t *testing.T) {
 func TestEmitRefusedKeepsNoKey(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	refused := b.as(t, api.Producer, "POST", eventPath, `[{"TYPE":"OrderAdded"}]`, "Idempotency-Key", "k")
-	taken := b.as(t, api.Producer, "POST", eventPath, `[{"TYPE":"A"}]`, "Idempotency-Key", "k")
+	refused := b.as(t, access.Producer, "POST", eventPath, `[{"TYPE":"OrderAdded"}]`, "Idempotency-Key", "k")
+	taken := b.as(t, access.Producer, "POST", eventPath, `[{"TYPE":"A"}]`, "Idempotency-Key", "k")
 	if refused.StatusCode != 422 || taken.StatusCode != 201 {
 		t.Errorf("refused, then another body = %d, %d, want 422, 201", refused.StatusCode, taken.StatusCode)
 	}
@@ -125,7 +126,7 @@ func TestEmitInProgress(t *testing.T) {
 		b := setup(t)
 		b.journal.hold = make(chan struct{})
 		send := func() reply {
-			return b.as(t, api.Producer, "POST", eventPath, `[{"TYPE":"A"}]`, "Idempotency-Key", "k")
+			return b.as(t, access.Producer, "POST", eventPath, `[{"TYPE":"A"}]`, "Idempotency-Key", "k")
 		}
 		first := make(chan reply)
 		go func() { first <- send() }()
@@ -161,7 +162,7 @@ func TestEmitFailures(t *testing.T) {
 			t.Parallel()
 			b := setup(t)
 			b.journal.fail = c.fail
-			got := b.as(t, api.Producer, "POST", eventPath, `[{"TYPE":"A"}]`)
+			got := b.as(t, access.Producer, "POST", eventPath, `[{"TYPE":"A"}]`)
 			wantProblem(t, got, c.status, c.code)
 			if got.Header.Get("Retry-After") != c.retry {
 				t.Errorf("Retry-After = %q, want %q", got.Header.Get("Retry-After"), c.retry)
@@ -188,7 +189,7 @@ func TestEmitBodyOfUnknownLength(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := setup(t)
-			r := request(t, api.Producer, "POST", eventPath, c.body)
+			r := request(t, access.Producer, "POST", eventPath, c.body)
 			r.ContentLength = -1
 			if got := b.do(t, r); got.StatusCode != c.want {
 				t.Errorf("status = %d, want %d: %s", got.StatusCode, c.want, got.body)
@@ -200,7 +201,7 @@ func TestEmitBodyOfUnknownLength(t *testing.T) {
 func TestEmitManyIDs(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	got := b.as(t, api.Producer, "POST", eventPath, `[`+strings.Repeat(`{"TYPE":"A"},`, 999)+`{"TYPE":"A"}]`)
+	got := b.as(t, access.Producer, "POST", eventPath, `[`+strings.Repeat(`{"TYPE":"A"},`, 999)+`{"TYPE":"A"}]`)
 	var answer struct {
 		EventIDs []int64 `json:"eventIds"`
 	}

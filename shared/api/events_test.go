@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/millrace/millrace/shared/access"
 	"github.com/millrace/millrace/shared/api"
 	"github.com/millrace/millrace/shared/event"
 	"github.com/millrace/millrace/shared/journal"
@@ -50,7 +51,7 @@ func TestEventsAnswer(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.emit(t, three)
-	got := b.as(t, api.Viewer, "GET", fmt.Sprintf("%s?after=%d", eventPath, id(1)), "")
+	got := b.as(t, access.Viewer, "GET", fmt.Sprintf("%s?after=%d", eventPath, id(1)), "")
 	want := fmt.Sprintf(`{"TYPE":"NonEmpty","eventId":%d,"eventSnapshots":[{"eventId":%d,"key":"/c","TYPE":"Added","n":3}]}`,
 		firstID+1_000_000, id(2))
 	if got.body != want || got.StatusCode != 200 || got.Header.Get("Content-Type") != "application/json" {
@@ -95,7 +96,7 @@ func TestEventsSelected(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got := seqIn(t, b.as(t, api.Viewer, "GET", base+"/"+c.target, ""))
+			got := seqIn(t, b.as(t, access.Viewer, "GET", base+"/"+c.target, ""))
 			if diff := cmp.Diff(c.want, numbers(got)); diff != "" {
 				t.Error(diff)
 			}
@@ -114,7 +115,7 @@ func TestEventsByPathQuery(t *testing.T) {
 		`{"paths":["/a/*","/c"]}`:        {1, 3},
 		`{"paths":["/nothing","/nor/"]}`: {},
 	} {
-		got := seqIn(t, b.as(t, api.Viewer, "POST", base+"/object?return=Event&after=0", body))
+		got := seqIn(t, b.as(t, access.Viewer, "POST", base+"/object?return=Event&after=0", body))
 		if diff := cmp.Diff(want, numbers(got)); diff != "" {
 			t.Errorf("%s: %s", body, diff)
 		}
@@ -126,8 +127,8 @@ func TestEventsOfOneObject(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.emit(t, three)
-	one := seqIn(t, b.as(t, api.Viewer, "GET", base+"/object/a/x?return=Event&after=0", ""))
-	folder := seqIn(t, b.as(t, api.Viewer, "GET", base+"/object/a/?return=Event&after=0", ""))
+	one := seqIn(t, b.as(t, access.Viewer, "GET", base+"/object/a/x?return=Event&after=0", ""))
+	folder := seqIn(t, b.as(t, access.Viewer, "GET", base+"/object/a/?return=Event&after=0", ""))
 	if _, has := one.EventSnapshots[0]["key"]; has {
 		t.Errorf("single object: %v has a key", one.EventSnapshots[0])
 	}
@@ -140,16 +141,16 @@ func TestEventsEmptyAndTorn(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.emit(t, three)
-	empty := seqIn(t, b.as(t, api.Viewer, "GET", eventPath+"?return=Nothing&after=0", ""))
+	empty := seqIn(t, b.as(t, access.Viewer, "GET", eventPath+"?return=Nothing&after=0", ""))
 	if empty.TYPE != "Empty" || empty.LastEventID != id(2) || empty.EventID < id(2) {
 		t.Errorf("filtered = %+v, want Empty with the last id looked at", empty)
 	}
-	beyond := seqIn(t, b.as(t, api.Viewer, "GET", eventPath+"?after=9007199254740992", ""))
+	beyond := seqIn(t, b.as(t, access.Viewer, "GET", eventPath+"?after=9007199254740992", ""))
 	if beyond.TYPE != "Empty" || beyond.LastEventID != 1<<53 || beyond.EventID == 1<<53 {
 		t.Errorf("beyond the newest = %+v, want Empty echoing after, stamped now", beyond)
 	}
 	b.journal.floor = id(1)
-	torn := b.as(t, api.Viewer, "GET", fmt.Sprintf("%s?after=%d", eventPath, id(0)), "")
+	torn := b.as(t, access.Viewer, "GET", fmt.Sprintf("%s?after=%d", eventPath, id(0)), "")
 	if s := seqIn(t, torn); s.TYPE != "Torn" || s.EventID == 0 || strings.Contains(torn.body, "lastEventId") {
 		t.Errorf("below the floor = %s, want Torn", torn.body)
 	}
@@ -204,7 +205,7 @@ func TestEventsRefused(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			wantProblem(t, b.as(t, api.Viewer, "GET", base+"/"+c.target, ""), 400, api.CodeInvalid, c.fields...)
+			wantProblem(t, b.as(t, access.Viewer, "GET", base+"/"+c.target, ""), 400, api.CodeInvalid, c.fields...)
 		})
 	}
 }
@@ -234,7 +235,7 @@ func TestPathQueryRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got := b.as(t, api.Viewer, "POST", base+"/order?return=OrderOverview", c.body, "Content-Type", c.kind)
+			got := b.as(t, access.Viewer, "POST", base+"/order?return=OrderOverview", c.body, "Content-Type", c.kind)
 			wantProblem(t, got, c.status, c.code, c.field)
 		})
 	}
@@ -256,7 +257,7 @@ func TestEventsWait(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := setup(t, func(o *api.Options) { o.MaxWait = c.host })
 				began := time.Now()
-				got := seqIn(t, b.as(t, api.Viewer, "GET", fmt.Sprintf("%s?after=5&timeout=%d", eventPath, int(c.timeout.Seconds())), ""))
+				got := seqIn(t, b.as(t, access.Viewer, "GET", fmt.Sprintf("%s?after=5&timeout=%d", eventPath, int(c.timeout.Seconds())), ""))
 				if waited := time.Since(began); waited != c.want || got.TYPE != "Empty" || got.LastEventID != 5 {
 					t.Errorf("after %v: %+v, want Empty after %v", waited, got, c.want)
 				}
@@ -276,7 +277,7 @@ func TestEventsArriveWhileWaiting(t *testing.T) {
 			b.emit(t, `[{"TYPE":"Wanted","n":7}]`)
 		}()
 		began := time.Now()
-		got := seqIn(t, b.as(t, api.Viewer, "GET", eventPath+"?return=Wanted&after=0&timeout=PT1M", ""))
+		got := seqIn(t, b.as(t, access.Viewer, "GET", eventPath+"?return=Wanted&after=0&timeout=PT1M", ""))
 		if diff := cmp.Diff([]int{7}, numbers(got)); diff != "" || time.Since(began) != 6*time.Second {
 			t.Errorf("after %v: %s", time.Since(began), diff)
 		}
@@ -295,7 +296,7 @@ func TestEventsEndWithTheServer(t *testing.T) {
 			time.Sleep(3 * time.Second)
 			b.journal.close()
 		}()
-		got := b.as(t, api.Viewer, "GET", eventPath+"?return=Wanted&after=0&timeout=PT1M", "")
+		got := b.as(t, access.Viewer, "GET", eventPath+"?return=Wanted&after=0&timeout=PT1M", "")
 		wantProblem(t, got, 503, api.CodeUnavailable)
 		if logs := b.logs.String(); !strings.Contains(logs, "ended with the server") || strings.Contains(logs, "ERROR") {
 			t.Errorf("the end of the server is logged as %s, want no error", logs)
@@ -308,6 +309,6 @@ func TestEventsUnavailable(t *testing.T) {
 	b := setup(t)
 	b.journal.fail = journal.ErrUnavailable
 	for _, target := range []string{"/event?after=0", "/event?limit=-1", "/order/?return=OrderOverview", "/order/?return=OrderStatisticsChanged"} {
-		wantProblem(t, b.as(t, api.Viewer, "GET", base+target, ""), 503, api.CodeUnavailable)
+		wantProblem(t, b.as(t, access.Viewer, "GET", base+target, ""), 503, api.CodeUnavailable)
 	}
 }

@@ -7,13 +7,14 @@ import (
 	"net/http/httptest"
 	"strings"
 
+	"github.com/millrace/millrace/shared/access"
 	"github.com/millrace/millrace/shared/api"
 )
 
 func ExampleNew() {
 	journal := newFake() // in production, a journal.Journal
 	handler := api.New(
-		api.Options{Tokens: []api.Token{api.NewToken("ci", api.Operator, "secret")}},
+		api.Options{Tokens: []access.Token{access.NewToken("ci", access.Operator, "secret")}},
 		api.Emit(journal), api.Events(journal), api.Objects(journal), api.Operations(api.Probes{}),
 	)
 	server := httptest.NewServer(handler)

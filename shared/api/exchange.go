@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/millrace/millrace/shared/access"
 	"github.com/millrace/millrace/shared/journal"
 )
 
@@ -29,9 +30,9 @@ type exchange struct {
 	r   *http.Request
 	api *API
 
-	id      string // the request's
-	token   *Token // who asks; nil while nobody has shown a token
-	route   string // pattern of the operation, "" until it is known
+	id      string        // the request's
+	token   *access.Token // who asks; nil while nobody has shown a token
+	route   string        // pattern of the operation, "" until it is known
 	began   time.Time
 	status  int   // sent; 0: nothing yet
 	size    int64 // bytes of the response's body
@@ -117,7 +118,7 @@ func (x *exchange) demand(right Right) error {
 	if err := x.identify(); err != nil {
 		return err
 	}
-	if !x.token.Role.May(right) {
+	if !right.GrantedTo(x.token.Role) {
 		return problem(CodeForbidden, "the role %s may not do this", x.token.Role)
 	}
 	return nil

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/millrace/millrace/shared/access"
 	"github.com/millrace/millrace/shared/api"
 )
 
@@ -31,7 +32,7 @@ func FuzzRequest(f *testing.F) {
 			r.Body = httptest.NewRequest(method, "/", strings.NewReader(body)).Body
 			r.ContentLength = int64(len(body))
 		}
-		r.Header.Set("Authorization", "Bearer "+secret(api.Admin))
+		r.Header.Set("Authorization", "Bearer "+secret(access.Admin))
 		r.Header.Set("Accept", accept)
 		if strings.Contains(accept, "event-stream") || strings.Contains(accept, "ndjson") || strings.Contains(accept, "*") {
 			r.URL.RawQuery += "&timeout=0" // an endless stream is no failure; twice a timeout is

@@ -5,13 +5,14 @@ import (
 	"net/http/httptest"
 	"testing"
 
+	"github.com/millrace/millrace/shared/access"
 	"github.com/millrace/millrace/shared/api"
 )
 
 func TestGuard(t *testing.T) {
 	t.Parallel()
-	a := api.New(api.Options{Tokens: []api.Token{
-		api.NewToken("reader", api.Viewer, "looks"), api.NewToken("boss", api.Operator, "acts"),
+	a := api.New(api.Options{Tokens: []access.Token{
+		access.NewToken("reader", access.Viewer, "looks"), access.NewToken("boss", access.Operator, "acts"),
 	}})
 	guarded := a.Guard(api.Operate, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusNoContent)

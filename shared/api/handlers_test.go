@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/millrace/millrace/shared/access"
 	"github.com/millrace/millrace/shared/api"
 	"github.com/millrace/millrace/shared/queue"
 )
@@ -24,7 +25,7 @@ type emitted struct{ ID, Status string }
 // emit emits an event to a handler of the shop.
 func (w *works) emit(t *testing.T, name, body string) emitted {
 	t.Helper()
-	return into[emitted](t, w.as(t, api.Producer, "POST", handlerOf(name)+"/events", body), 202)
+	return into[emitted](t, w.as(t, access.Producer, "POST", handlerOf(name)+"/events", body), 202)
 }
 
 // row is an event of a handler as a client reads it.
@@ -45,7 +46,7 @@ type row struct {
 
 func (w *works) row(t *testing.T, id string) row {
 	t.Helper()
-	return into[row](t, w.as(t, api.Viewer, "GET", shop+"/events/"+id, ""), 200)
+	return into[row](t, w.as(t, access.Viewer, "GET", shop+"/events/"+id, ""), 200)
 }
 
 // The life of an event in Dark's words: three attempts, five minutes apart.
@@ -134,10 +135,10 @@ func TestHandlerMissing(t *testing.T) {
 		if got := w.row(t, added.ID); added.Status != "missing" || got.Status != "missing" || got.Name != handler || got.Value != "x" || got.LastProcessedAt != nil {
 			t.Errorf("%s: %+v, %+v", handler, added, got)
 		}
-		retried := w.as(t, api.Operator, "POST", "/api/v1/jobs/"+added.ID+"/retry", "")
+		retried := w.as(t, access.Operator, "POST", "/api/v1/jobs/"+added.ID+"/retry", "")
 		wantProblem(t, retried, 409, api.CodeConflict)
 	}
-	other := into[emitted](t, w.as(t, api.Producer, "POST", "/api/v1/canvases/other%20one/handlers/CRON/mail/events", `{"value":1}`), 202)
+	other := into[emitted](t, w.as(t, access.Producer, "POST", "/api/v1/canvases/other%20one/handlers/CRON/mail/events", `{"value":1}`), 202)
 	if other.Status != "missing" {
 		t.Errorf("on another canvas = %+v", other)
 	}
@@ -174,9 +175,9 @@ func TestHandlerEventRefused(t *testing.T) {
 		`{"value":` + value(256<<10+1) + `}`: {413, api.CodeTooLarge, "body.value"},
 		`{"value":` + value(1<<20) + `}`:     {413, api.CodeTooLarge, "body"},
 	} {
-		wantProblem(t, w.as(t, api.Producer, "POST", handlerOf("mail")+"/events", body), want.status, want.code, want.location)
+		wantProblem(t, w.as(t, access.Producer, "POST", handlerOf("mail")+"/events", body), want.status, want.code, want.location)
 	}
-	wantProblem(t, w.as(t, api.Producer, "POST", handlerOf("mail")+"/events", "value=1", "Content-Type", "text/plain"), 415, api.CodeMediaType)
+	wantProblem(t, w.as(t, access.Producer, "POST", handlerOf("mail")+"/events", "value=1", "Content-Type", "text/plain"), 415, api.CodeMediaType)
 	for path, location := range map[string]string{
 		"/api/v1/canvases/a%2Fb/handlers/W/n/events":                            "path.canvas",
 		"/api/v1/canvases/a/handlers/W%2FX/n/events":                            "path.space",
@@ -184,9 +185,9 @@ func TestHandlerEventRefused(t *testing.T) {
 		"/api/v1/canvases/a/handlers/W/%ff/events":                              "path.name",
 		"/api/v1/canvases/a/handlers/W/n%0a/events":                             "path.name",
 	} {
-		wantProblem(t, w.as(t, api.Producer, "POST", path, `{"value":1}`), 400, api.CodeInvalid, location)
+		wantProblem(t, w.as(t, access.Producer, "POST", path, `{"value":1}`), 400, api.CodeInvalid, location)
 	}
-	if got := w.as(t, api.Producer, "POST", handlerOf("mail")+"/events", `{"value":`+value(256<<10)+`}`); got.StatusCode != 202 {
+	if got := w.as(t, access.Producer, "POST", handlerOf("mail")+"/events", `{"value":`+value(256<<10)+`}`); got.StatusCode != 202 {
 		t.Errorf("a value of 256 KiB = %d %s", got.StatusCode, got.body)
 	}
 	if n := len(w.rows(t, "mail", "")); n != 1 {
@@ -198,7 +199,7 @@ func TestHandlerEventBatch(t *testing.T) {
 	t.Parallel()
 	w := working(t)
 	send := func(body string, headers ...string) reply {
-		return w.as(t, api.Producer, "POST", handlerOf("mail")+"/events:batch", body, headers...)
+		return w.as(t, access.Producer, "POST", handlerOf("mail")+"/events:batch", body, headers...)
 	}
 	var body []map[string]any
 	for i := range 60 { // more than the engine takes at once
@@ -230,7 +231,7 @@ func TestHandlerEventBatch(t *testing.T) {
 	if n := len(w.rows(t, "mail", "")); n != 60 {
 		t.Errorf("%d events, want 60: a refused batch leaves none, a repeated one no more", n)
 	}
-	missing := into[[]emitted](t, w.as(t, api.Producer, "POST", handlerOf("nobody")+"/events:batch", `[{"value":1}]`), 202)
+	missing := into[[]emitted](t, w.as(t, access.Producer, "POST", handlerOf("nobody")+"/events:batch", `[{"value":1}]`), 202)
 	if missing[0].Status != "missing" {
 		t.Errorf("a batch for nobody = %+v", missing)
 	}
@@ -242,7 +243,7 @@ func TestHandlerEventOnce(t *testing.T) {
 	w := working(t)
 	for _, name := range []string{"mail", "nobody"} {
 		send := func(body string) reply {
-			return w.as(t, api.Producer, "POST", handlerOf(name)+"/events", body, "Idempotency-Key", "k-"+name)
+			return w.as(t, access.Producer, "POST", handlerOf(name)+"/events", body, "Idempotency-Key", "k-"+name)
 		}
 		first := send(`{"value":1}`)
 		for _, l := range w.claim(t) {
@@ -253,7 +254,7 @@ func TestHandlerEventOnce(t *testing.T) {
 		}
 		wantProblem(t, send(`{"value":2}`), 422, api.CodeMismatch)
 	}
-	wantProblem(t, w.as(t, api.Producer, "POST", handlerOf("größe & co")+"/events", `{"value":1}`, "Idempotency-Key", "k-mail"), 422, api.CodeMismatch)
+	wantProblem(t, w.as(t, access.Producer, "POST", handlerOf("größe & co")+"/events", `{"value":1}`, "Idempotency-Key", "k-mail"), 422, api.CodeMismatch)
 }
 
 // rows lists a handler's events.
@@ -261,7 +262,7 @@ func (w *works) rows(t *testing.T, name, query string) []row {
 	t.Helper()
 	var all []row
 	for next := handlerOf(name) + "/events?" + query; next != ""; {
-		got := w.as(t, api.Viewer, "GET", next, "")
+		got := w.as(t, access.Viewer, "GET", next, "")
 		all = append(all, into[map[string][]row](t, got, 200)["events"]...)
 		next = linked(got)
 	}
@@ -304,9 +305,9 @@ func TestListHandlerEvents(t *testing.T) {
 	for query, location := range map[string]string{
 		"status=SUCCESS": "query.status", "limit=0": "query.limit", "limit=1001": "query.limit", "cursor=x": "query.cursor",
 	} {
-		wantProblem(t, w.as(t, api.Viewer, "GET", handlerOf("mail")+"/events?"+query, ""), 400, api.CodeInvalid, location)
+		wantProblem(t, w.as(t, access.Viewer, "GET", handlerOf("mail")+"/events?"+query, ""), 400, api.CodeInvalid, location)
 	}
-	if got := w.as(t, api.Viewer, "GET", handlerOf("nobody")+"/events", ""); got.body != `{"events":[]}` {
+	if got := w.as(t, access.Viewer, "GET", handlerOf("nobody")+"/events", ""); got.body != `{"events":[]}` {
 		t.Errorf("of nobody = %d %s", got.StatusCode, got.body)
 	}
 }
@@ -318,7 +319,7 @@ func TestListLargeHandlerEvents(t *testing.T) {
 	for range 5 {
 		w.emit(t, "mail", `{"value":"`+strings.Repeat("x", 100_000)+`"}`)
 	}
-	first := w.as(t, api.Viewer, "GET", handlerOf("mail")+"/events", "")
+	first := w.as(t, access.Viewer, "GET", handlerOf("mail")+"/events", "")
 	if n := len(into[map[string][]row](t, first, 200)["events"]); n != 2 || linked(first) == "" {
 		t.Errorf("%d events in one answer, Link %q", n, linked(first))
 	}
@@ -337,7 +338,7 @@ func (w *works) handlers(t *testing.T) map[string]handlerState {
 	t.Helper()
 	all := map[string]handlerState{}
 	for next := shop + "/handlers?limit=2"; next != ""; {
-		got := w.as(t, api.Viewer, "GET", next, "")
+		got := w.as(t, access.Viewer, "GET", next, "")
 		for _, h := range into[map[string][]handlerState](t, got, 200)["handlers"] {
 			all[h.Name] = h
 		}
@@ -360,7 +361,7 @@ func TestHandlers(t *testing.T) {
 		time.Sleep(time.Second)
 		rule := func(method, name, kind string) {
 			t.Helper()
-			if got := w.as(t, api.Admin, method, handlerOf(name)+"/rules/"+kind, ""); got.StatusCode != 204 || got.body != "" {
+			if got := w.as(t, access.Admin, method, handlerOf(name)+"/rules/"+kind, ""); got.StatusCode != 204 || got.body != "" {
 				t.Errorf("%s %s = %d %s", method, kind, got.StatusCode, got.body)
 			}
 		}
@@ -400,10 +401,10 @@ func TestRules(t *testing.T) {
 		{"DELETE", "pause", "run", "scheduled", "next"},
 		{"DELETE", "pause", "run", "scheduled", "next"},
 	} {
-		if got := w.as(t, api.Admin, step.method, handlerOf("mail")+"/rules/"+step.kind, ""); got.StatusCode != 204 || got.body != "" {
+		if got := w.as(t, access.Admin, step.method, handlerOf("mail")+"/rules/"+step.kind, ""); got.StatusCode != 204 || got.body != "" {
 			t.Fatalf("%s %s = %d %s", step.method, step.kind, got.StatusCode, got.body)
 		}
-		why := into[reason](t, w.as(t, api.Viewer, "GET", "/api/v1/jobs/"+id+"/why", ""), 200)
+		why := into[reason](t, w.as(t, access.Viewer, "GET", "/api/v1/jobs/"+id+"/why", ""), 200)
 		got := [3]string{w.handlers(t)["mail"].State, w.row(t, id).Status, why.Code}
 		if want := [3]string{step.state, step.status, step.code}; got != want || why.State != step.status {
 			t.Errorf("after %s %s: %v and %s, want %v", step.method, step.kind, got, why.State, want)
@@ -420,6 +421,6 @@ func TestRules(t *testing.T) {
 			return
 		}
 	}
-	wantProblem(t, w.as(t, api.Admin, "PUT", handlerOf("mail")+"/rules/stop", ""), 404, api.CodeNotFound)
-	wantProblem(t, w.as(t, api.Admin, "POST", handlerOf("mail")+"/rules/pause", ""), 405, api.CodeMethod)
+	wantProblem(t, w.as(t, access.Admin, "PUT", handlerOf("mail")+"/rules/stop", ""), 404, api.CodeNotFound)
+	wantProblem(t, w.as(t, access.Admin, "POST", handlerOf("mail")+"/rules/pause", ""), 405, api.CodeMethod)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/millrace/millrace/shared/access"
 	"github.com/millrace/millrace/shared/membership"
 	"github.com/millrace/millrace/shared/queue"
 	"github.com/millrace/millrace/shared/task"
@@ -125,7 +126,7 @@ func (r *remote) own(x *exchange) (membership.Instance, error) {
 }
 
 func (x *exchange) sees(i *membership.Instance) bool {
-	return x.token.Role != Worker || i.Owner == x.token.Name
+	return x.token.Role != access.Worker || i.Owner == x.token.Name
 }
 
 // ofMembership returns an error of package membership as a client may know it.

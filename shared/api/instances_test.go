@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/millrace/millrace/shared/access"
 	"github.com/millrace/millrace/shared/api"
 	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/membership"
@@ -35,7 +36,7 @@ func instances(t *testing.T) *remotes {
 	t.Cleanup(func() { _ = j.Close() })
 	there := membership.Open(membership.Options{Store: s})
 	r.Queue = queue.Open(queue.Options{Store: s, Journal: j, Definitions: definitions(), Heard: there.Heard})
-	more := api.NewToken("other", api.Worker, "other-secret")
+	more := access.NewToken("other", access.Worker, "other-secret")
 	r.api = api.New(api.Options{Tokens: append(tokens(), more)}, api.Tasks(r.Queue, definitions()),
 		api.Instances(there, r.Queue))
 	return r
@@ -48,7 +49,7 @@ func (r *remotes) register(t *testing.T, jobs string) (path string) {
 
 func (r *remotes) registerAs(t *testing.T, instance string) (path string) {
 	t.Helper()
-	got := r.as(t, api.Worker, "POST", "/api/v1/instances", instance)
+	got := r.as(t, access.Worker, "POST", "/api/v1/instances", instance)
 	i := into[struct {
 		ID    string
 		Lease float64
@@ -82,7 +83,7 @@ type claim struct {
 // claims claims for the instance at a path.
 func (r *remotes) claims(t *testing.T, path, body string) []claim {
 	t.Helper()
-	return into[struct{ Claims []claim }](t, r.as(t, api.Worker, "POST", path+"/claims", body), http.StatusOK).Claims
+	return into[struct{ Claims []claim }](t, r.as(t, access.Worker, "POST", path+"/claims", body), http.StatusOK).Claims
 }
 
 func TestInstanceRunsATask(t *testing.T) {
@@ -108,11 +109,11 @@ func TestInstanceRunsATask(t *testing.T) {
 			t.Errorf("expires in %v, want 30s", left)
 		}
 		beat := `{"progress":{"step":1,"steps":2,"message":"half"},"logs":[{"message":"hello"},{"level":"error","message":"oh"}]}`
-		alive := into[struct{ Stop bool }](t, r.as(t, api.Worker, "POST", "/api/v1/leases/"+c.Token+"/heartbeat", beat), 200)
+		alive := into[struct{ Stop bool }](t, r.as(t, access.Worker, "POST", "/api/v1/leases/"+c.Token+"/heartbeat", beat), 200)
 		if alive.Stop {
 			t.Error("a stop that nobody asked for")
 		}
-		list := r.as(t, api.Viewer, "GET", "/api/v1/instances", "").body
+		list := r.as(t, access.Viewer, "GET", "/api/v1/instances", "").body
 		for _, part := range []string{`"name":"w"`, `"running":1`, `"leader":true`, `"capacity":4`} {
 			if !strings.Contains(list, part) {
 				t.Errorf("instances = %s, want %s", list, part)
@@ -125,17 +126,17 @@ func TestInstanceRunsATask(t *testing.T) {
 		if _, err := r.Stop(t.Context(), added.ID); err != nil {
 			t.Fatal(err)
 		}
-		if got := r.as(t, api.Worker, "POST", "/api/v1/leases/"+c.Token+"/heartbeat", `{}`); !strings.Contains(got.body, `"stop":true`) {
+		if got := r.as(t, access.Worker, "POST", "/api/v1/leases/"+c.Token+"/heartbeat", `{}`); !strings.Contains(got.body, `"stop":true`) {
 			t.Errorf("heartbeat = %s, want stop", got.body)
 		}
-		done := r.as(t, api.Worker, "POST", "/api/v1/leases/"+c.Token+"/complete", `{"result":"cancel"}`)
+		done := r.as(t, access.Worker, "POST", "/api/v1/leases/"+c.Token+"/complete", `{"result":"cancel"}`)
 		if state := into[struct{ State string }](t, done, 200).State; state != "STOPPED" {
 			t.Errorf("state = %s, want STOPPED", state)
 		}
 		for _, act := range []string{"/complete", "/heartbeat"} {
 			body := map[string]string{"/complete": `{"result":"ok"}`, "/heartbeat": `{}`}[act]
-			wantProblem(t, r.as(t, api.Worker, "POST", "/api/v1/leases/"+c.Token+act, body), 409, api.CodeConflict)
-			wantProblem(t, r.as(t, api.Worker, "POST", "/api/v1/leases/never"+act, body), 404, api.CodeNotFound)
+			wantProblem(t, r.as(t, access.Worker, "POST", "/api/v1/leases/"+c.Token+act, body), 409, api.CodeConflict)
+			wantProblem(t, r.as(t, access.Worker, "POST", "/api/v1/leases/never"+act, body), 404, api.CodeNotFound)
 		}
 	})
 }
@@ -176,20 +177,20 @@ func TestPartitionedInstance(t *testing.T) {
 		defer cancel()
 		go r.Run(ctx)
 		time.Sleep(31 * time.Second)
-		wantProblem(t, r.as(t, api.Worker, "PUT", first, `{}`), 404, api.CodeNotFound)
+		wantProblem(t, r.as(t, access.Worker, "PUT", first, `{}`), 404, api.CodeNotFound)
 		second := r.register(t, "/topics/a/b")
 		again := r.claims(t, second, `{"wait":"1m"}`)
 		if len(again) != 1 || again[0].ID != lost.ID || again[0].Attempt != 2 {
 			t.Fatalf("claims of another instance = %+v, want the second attempt", again)
 		}
 		for range 2 {
-			wantProblem(t, r.as(t, api.Worker, "POST", "/api/v1/leases/"+lost.Token+"/complete", `{"result":"ok"}`), 409, api.CodeConflict)
+			wantProblem(t, r.as(t, access.Worker, "POST", "/api/v1/leases/"+lost.Token+"/complete", `{"result":"ok"}`), 409, api.CodeConflict)
 		}
 		page, err := r.Logs(t.Context(), added.ID, queue.LogQuery{})
 		if err != nil || len(page.Lines) != 1 || !strings.Contains(page.Lines[0].Message, "attempt 1 came when its lease was over") {
 			t.Errorf("log = %+v, %v, want the late result, once", page.Lines, err)
 		}
-		done := r.as(t, api.Worker, "POST", "/api/v1/leases/"+again[0].Token+"/complete", `{"result":"ok"}`)
+		done := r.as(t, access.Worker, "POST", "/api/v1/leases/"+again[0].Token+"/complete", `{"result":"ok"}`)
 		if done.StatusCode != 200 {
 			t.Errorf("complete = %d %s", done.StatusCode, done.body)
 		}
@@ -215,7 +216,7 @@ func TestCapacity(t *testing.T) {
 		var group sync.WaitGroup
 		group.Go(func() { got = r.claims(t, full, `{"max":2,"wait":"1m"}`) })
 		time.Sleep(3 * time.Second)
-		done := r.as(t, api.Worker, "POST", "/api/v1/leases/"+held[0].Token+"/complete", `{"result":"ok"}`)
+		done := r.as(t, access.Worker, "POST", "/api/v1/leases/"+held[0].Token+"/complete", `{"result":"ok"}`)
 		if done.StatusCode != 200 {
 			t.Fatalf("complete = %d %s", done.StatusCode, done.body)
 		}
@@ -239,7 +240,7 @@ func TestCapacity(t *testing.T) {
 		if len(got) != 1 {
 			t.Errorf("claims of another = %v, want the new task", got)
 		}
-		if list := r.as(t, api.Viewer, "GET", "/api/v1/instances", "").body; !strings.Contains(list, `"capacity":2,"running":2`) {
+		if list := r.as(t, access.Viewer, "GET", "/api/v1/instances", "").body; !strings.Contains(list, `"capacity":2,"running":2`) {
 			t.Errorf("instances = %s", list)
 		}
 	})
@@ -261,7 +262,7 @@ func TestAClaimThatWaitsFollowsItsInstance(t *testing.T) {
 			began := time.Now()
 			group.Go(func() { got = r.claims(t, w, `{"wait":"20s"}`) })
 			time.Sleep(3 * time.Second)
-			if beat := r.as(t, api.Worker, "PUT", w, change); beat.StatusCode != 200 {
+			if beat := r.as(t, access.Worker, "PUT", w, change); beat.StatusCode != 200 {
 				t.Fatalf("heartbeat = %d %s", beat.StatusCode, beat.body)
 			}
 			group.Wait()
@@ -272,9 +273,9 @@ func TestAClaimThatWaitsFollowsItsInstance(t *testing.T) {
 		var left reply
 		var group sync.WaitGroup
 		began := time.Now()
-		group.Go(func() { left = r.as(t, api.Worker, "POST", w+"/claims", `{"wait":"20s"}`) })
+		group.Go(func() { left = r.as(t, access.Worker, "POST", w+"/claims", `{"wait":"20s"}`) })
 		time.Sleep(3 * time.Second)
-		r.as(t, api.Worker, "DELETE", w, "")
+		r.as(t, access.Worker, "DELETE", w, "")
 		group.Wait()
 		if left.StatusCode != 404 || time.Since(began) != 3*time.Second {
 			t.Errorf("a claim of an instance that left = %d after %v, want 404 at once", left.StatusCode, time.Since(began))
@@ -288,19 +289,19 @@ func TestDrainedInstanceIsGivenNothing(t *testing.T) {
 		r := instances(t)
 		w := r.register(t, "/topics/a")
 		r.add(t, queue.New{Job: "/topics/a"})
-		if got := r.as(t, api.Operator, "POST", w+"/drain", ""); got.StatusCode != 204 {
+		if got := r.as(t, access.Operator, "POST", w+"/drain", ""); got.StatusCode != 204 {
 			t.Fatalf("drain = %d %s", got.StatusCode, got.body)
 		}
 		if got := r.claims(t, w, `{"max":4}`); len(got) != 0 {
 			t.Errorf("claims = %+v, want none", got)
 		}
-		if got := r.as(t, api.Worker, "PUT", w, `{}`); !strings.Contains(got.body, `"lease":30,"draining":true`) {
+		if got := r.as(t, access.Worker, "PUT", w, `{}`); !strings.Contains(got.body, `"lease":30,"draining":true`) {
 			t.Errorf("heartbeat = %s, want draining", got.body)
 		}
-		if got := r.as(t, api.Worker, "DELETE", w, ""); got.StatusCode != 204 {
+		if got := r.as(t, access.Worker, "DELETE", w, ""); got.StatusCode != 204 {
 			t.Errorf("leave = %d %s", got.StatusCode, got.body)
 		}
-		wantProblem(t, r.as(t, api.Worker, "DELETE", w, ""), 404, api.CodeNotFound)
+		wantProblem(t, r.as(t, access.Worker, "DELETE", w, ""), 404, api.CodeNotFound)
 	})
 }
 
@@ -319,13 +320,13 @@ func TestWorkersSeeTheirOwn(t *testing.T) {
 	if got := ask("GET", "/api/v1/instances", ""); got.body != `{"instances":[]}` {
 		t.Errorf("instances of another = %s", got.body)
 	}
-	for role, want := range map[api.Role]int{api.Viewer: 200, api.Worker: 200, api.Operator: 200, api.Producer: 403, api.Consumer: 403} {
+	for role, want := range map[access.Role]int{access.Viewer: 200, access.Worker: 200, access.Operator: 200, access.Producer: 403, access.Consumer: 403} {
 		if got := r.as(t, role, "GET", "/api/v1/instances", ""); got.StatusCode != want {
 			t.Errorf("instances for %s = %d, want %d", role, got.StatusCode, want)
 		}
 	}
-	wantProblem(t, r.as(t, api.Worker, "POST", w+"/drain", ""), 403, api.CodeForbidden)
-	wantProblem(t, r.as(t, api.Producer, "POST", "/api/v1/instances", `{}`), 403, api.CodeForbidden)
+	wantProblem(t, r.as(t, access.Worker, "POST", w+"/drain", ""), 403, api.CodeForbidden)
+	wantProblem(t, r.as(t, access.Producer, "POST", "/api/v1/instances", `{}`), 403, api.CodeForbidden)
 }
 
 func TestInstanceRefusals(t *testing.T) {
@@ -345,7 +346,7 @@ func TestInstanceRefusals(t *testing.T) {
 		{"POST", "/api/v1/leases/x/complete", `{"result":"lost"}`, "body.result"},
 		{"POST", "/api/v1/leases/x/complete", `{}`, "body.result"},
 	} {
-		wantProblem(t, r.as(t, api.Worker, c.method, c.path, c.body), 400, api.CodeInvalid, c.location)
+		wantProblem(t, r.as(t, access.Worker, c.method, c.path, c.body), 400, api.CodeInvalid, c.location)
 	}
 	large := strings.Repeat("x", 256<<10)
 	for _, c := range []struct{ act, body, location string }{
@@ -353,7 +354,7 @@ func TestInstanceRefusals(t *testing.T) {
 		{"complete", `{"result":"failed","message":"` + large + `"}`, "body.message"},
 		{"complete", `{"result":"ok","output":"` + large + `"}`, "body.output"},
 	} {
-		wantProblem(t, r.as(t, api.Worker, "POST", "/api/v1/leases/x/"+c.act, c.body), 413, api.CodeTooLarge, c.location)
+		wantProblem(t, r.as(t, access.Worker, "POST", "/api/v1/leases/x/"+c.act, c.body), 413, api.CodeTooLarge, c.location)
 	}
 }
 
@@ -394,7 +395,7 @@ func TestAnyRequestIsAHeartbeat(t *testing.T) {
 	t.Parallel()
 	ask := func(t *testing.T, r *remotes, path, body string) {
 		t.Helper()
-		if got := r.as(t, api.Worker, "POST", path, body); got.StatusCode != http.StatusOK {
+		if got := r.as(t, access.Worker, "POST", path, body); got.StatusCode != http.StatusOK {
 			t.Fatalf("POST %s = %d %s", path, got.StatusCode, got.body)
 		}
 	}
@@ -431,11 +432,11 @@ func TestAnyRequestIsAHeartbeat(t *testing.T) {
 				r := instances(t)
 				w := r.register(t, "/topics/**")
 				stay(t, r, w)
-				if list := r.as(t, api.Viewer, "GET", "/api/v1/instances", "").body; !strings.Contains(list, `"name":"w"`) {
+				if list := r.as(t, access.Viewer, "GET", "/api/v1/instances", "").body; !strings.Contains(list, `"name":"w"`) {
 					t.Errorf("instances = %s, want it there", list)
 				}
 				time.Sleep(membership.DefaultLease)
-				wantProblem(t, r.as(t, api.Worker, "POST", w+"/claims", `{"max":1}`), 404, api.CodeNotFound)
+				wantProblem(t, r.as(t, access.Worker, "POST", w+"/claims", `{"max":1}`), 404, api.CodeNotFound)
 			})
 		})
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/millrace/millrace/shared/access"
 	"github.com/millrace/millrace/shared/api"
 	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/journal"
@@ -54,12 +55,12 @@ type job map[string]any
 
 func (w *works) add(t *testing.T, status int, body string, headers ...string) job {
 	t.Helper()
-	return into[job](t, w.as(t, api.Producer, "POST", jobsPath, body, headers...), status)
+	return into[job](t, w.as(t, access.Producer, "POST", jobsPath, body, headers...), status)
 }
 
 func (w *works) job(t *testing.T, id any) job {
 	t.Helper()
-	return into[job](t, w.as(t, api.Producer, "GET", fmt.Sprint(jobsPath, "/", id), ""), 200)
+	return into[job](t, w.as(t, access.Producer, "GET", fmt.Sprint(jobsPath, "/", id), ""), 200)
 }
 
 func TestAddJob(t *testing.T) {
@@ -141,9 +142,9 @@ func TestAddJobRefuses(t *testing.T) {
 		`{"topic":"a","concurrency":{"limit":1}}`:           "body.concurrency.key",
 		`{"topic":"a","more":1}`:                            "body.more",
 	} {
-		wantProblem(t, w.as(t, api.Producer, "POST", jobsPath, body), 400, api.CodeInvalid, at)
+		wantProblem(t, w.as(t, access.Producer, "POST", jobsPath, body), 400, api.CodeInvalid, at)
 	}
-	wantProblem(t, w.as(t, api.Producer, "POST", jobsPath, `{"topic":"a","properties":{"x":"`+strings.Repeat("x", 256<<10)+`"}}`), 413, api.CodeTooLarge)
+	wantProblem(t, w.as(t, access.Producer, "POST", jobsPath, `{"topic":"a","properties":{"x":"`+strings.Repeat("x", 256<<10)+`"}}`), 413, api.CodeTooLarge)
 }
 
 func TestJobEnds(t *testing.T) {
@@ -171,7 +172,7 @@ func TestJobEnds(t *testing.T) {
 func TestRemoveAndStopJob(t *testing.T) {
 	t.Parallel()
 	w := topical(t, run("a"))
-	act := func(method, id, more string) reply { return w.as(t, api.Operator, method, jobsPath+"/"+id+more, "") }
+	act := func(method, id, more string) reply { return w.as(t, access.Operator, method, jobsPath+"/"+id+more, "") }
 	status := func(r reply, want int) {
 		t.Helper()
 		if r.StatusCode != want {
@@ -208,7 +209,7 @@ func (w *works) ids(t *testing.T, method, path, body string) []string {
 	t.Helper()
 	ids := []string{}
 	for path != "" {
-		r := w.as(t, api.Viewer, method, path, body)
+		r := w.as(t, access.Viewer, method, path, body)
 		for _, j := range into[map[string][]job](t, r, 200)["jobs"] {
 			ids = append(ids, j["id"].(string))
 		}
@@ -225,9 +226,9 @@ func TestListJobs(t *testing.T) {
 		id := w.add(t, 201, `{"topic":"a"}`)["id"].(string)
 		switch end.state {
 		case "DROPPED":
-			w.as(t, api.Operator, "DELETE", jobsPath+"/"+id, "")
+			w.as(t, access.Operator, "DELETE", jobsPath+"/"+id, "")
 		case "STOPPED":
-			w.as(t, api.Operator, "POST", jobsPath+"/"+id+"/stop", "")
+			w.as(t, access.Operator, "POST", jobsPath+"/"+id+"/stop", "")
 		default:
 			w.finish(t, w.claim(t)[0], queue.Outcome(end.outcome))
 		}
@@ -250,7 +251,7 @@ func TestListJobs(t *testing.T) {
 		}
 	}
 	for _, query := range []string{"type=all", "topic=a//b", "limit=0", "cursor=x", "type=HISTORY&cursor=" + active} {
-		wantProblem(t, w.as(t, api.Viewer, "GET", jobsPath+"?"+query, ""), 400, api.CodeInvalid)
+		wantProblem(t, w.as(t, access.Viewer, "GET", jobsPath+"?"+query, ""), 400, api.CodeInvalid)
 	}
 }
 
@@ -300,7 +301,7 @@ func TestSearchJobs(t *testing.T) {
 		`{"type":"all"}`: "body.type", `{"type":""}`: "body.type", `{"topic":"/"}`: "body.topic", `{"templates":{}}`: "body.templates",
 		`{"templates":[1]}`: "body.templates[0]", `{"templates":[{"<ok":true}]}`: "body.templates[0].<ok", `{"templates":[{"=":1}]}`: "body.templates[0].=",
 	} {
-		wantProblem(t, w.as(t, api.Viewer, "POST", jobsPath+"/search", body), 400, api.CodeInvalid, at)
+		wantProblem(t, w.as(t, access.Viewer, "POST", jobsPath+"/search", body), 400, api.CodeInvalid, at)
 	}
 }
 
@@ -317,7 +318,7 @@ func TestJobRoles(t *testing.T) {
 		"DELETE " + jobsPath + "/" + id:         "....oa",
 	} {
 		method, path, _ := strings.Cut(call, " ")
-		for i, role := range []api.Role{api.Viewer, api.Producer, api.Consumer, api.Worker, api.Operator, api.Admin} {
+		for i, role := range []access.Role{access.Viewer, access.Producer, access.Consumer, access.Worker, access.Operator, access.Admin} {
 			body := ""
 			if path == jobsPath+"/search" {
 				body = "{}"

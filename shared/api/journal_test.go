@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/millrace/millrace/shared/access"
 	"github.com/millrace/millrace/shared/api"
 	"github.com/millrace/millrace/shared/event"
 	"github.com/millrace/millrace/shared/journal"
@@ -33,17 +34,17 @@ func TestSnapshotThenEvents(t *testing.T) {
 		Objects []struct{ Key string }
 		EventID event.ID `json:"eventId"`
 	}
-	got := b.as(t, api.Viewer, "POST", base+"/object?return=ObjectOverview", `{"path":"/a/"}`)
+	got := b.as(t, access.Viewer, "POST", base+"/object?return=ObjectOverview", `{"path":"/a/"}`)
 	if err := json.Unmarshal([]byte(got.body), &snapshot); err != nil || len(snapshot.Objects) != 2 {
 		t.Fatalf("snapshot = %s: %v", got.body, err)
 	}
 	b.emit(t, `[{"TYPE":"Changed","key":"/c","n":4},{"TYPE":"Changed","key":"/a/x","n":5}]`)
-	events := seqIn(t, b.as(t, api.Viewer, "GET", fmt.Sprintf("%s/object/a/?return=Event&after=%d&timeout=60s", base, snapshot.EventID), ""))
+	events := seqIn(t, b.as(t, access.Viewer, "GET", fmt.Sprintf("%s/object/a/?return=Event&after=%d&timeout=60s", base, snapshot.EventID), ""))
 	if n := numbers(events); len(n) != 1 || n[0] != 5 || events.EventID < snapshot.EventID {
 		t.Errorf("events after the snapshot = %+v, want the change of /a/x", events)
 	}
 	last := event.ID(events.EventSnapshots[0]["eventId"].(float64))
-	if rest := seqIn(t, b.as(t, api.Viewer, "GET", fmt.Sprintf("%s?after=%d", eventPath, last), "")); rest.TYPE != "Empty" || rest.LastEventID != last {
+	if rest := seqIn(t, b.as(t, access.Viewer, "GET", fmt.Sprintf("%s?after=%d", eventPath, last), "")); rest.TYPE != "Empty" || rest.LastEventID != last {
 		t.Errorf("after the last event = %+v, want Empty", rest)
 	}
 }
@@ -51,11 +52,11 @@ func TestSnapshotThenEvents(t *testing.T) {
 func TestSnapshotOfNothingIsABeginning(t *testing.T) {
 	t.Parallel()
 	b := real(t)
-	got := b.as(t, api.Viewer, "GET", base+"/order/aFolder/?return=OrderOverview", "")
+	got := b.as(t, access.Viewer, "GET", base+"/order/aFolder/?return=OrderOverview", "")
 	if want := `{"orders":[],"eventId":0}`; got.body != want {
 		t.Errorf("orders = %s, want %s", got.body, want)
 	}
-	if s := seqIn(t, b.as(t, api.Viewer, "GET", eventPath+"?limit=-5", "")); s.TYPE != "Empty" {
+	if s := seqIn(t, b.as(t, access.Viewer, "GET", eventPath+"?limit=-5", "")); s.TYPE != "Empty" {
 		t.Errorf("the newest of none = %+v, want Empty", s)
 	}
 }
@@ -65,14 +66,14 @@ func TestEmitOnceForReal(t *testing.T) {
 	b := real(t)
 	var answers []string
 	for range 3 {
-		got := b.as(t, api.Producer, "POST", eventPath, `[{"TYPE":"A"},{"TYPE":"B"}]`, "Idempotency-Key", "once")
+		got := b.as(t, access.Producer, "POST", eventPath, `[{"TYPE":"A"},{"TYPE":"B"}]`, "Idempotency-Key", "once")
 		answers = append(answers, got.body)
 	}
 	if answers[1] != answers[0] || answers[2] != answers[0] {
 		t.Errorf("answers differ: %v", answers)
 	}
-	wantProblem(t, b.as(t, api.Producer, "POST", eventPath, `[{"TYPE":"C"}]`, "Idempotency-Key", "once"), 422, api.CodeMismatch)
-	if s := seqIn(t, b.as(t, api.Viewer, "GET", eventPath+"?after=0", "")); len(s.EventSnapshots) != 2 {
+	wantProblem(t, b.as(t, access.Producer, "POST", eventPath, `[{"TYPE":"C"}]`, "Idempotency-Key", "once"), 422, api.CodeMismatch)
+	if s := seqIn(t, b.as(t, access.Viewer, "GET", eventPath+"?after=0", "")); len(s.EventSnapshots) != 2 {
 		t.Errorf("%d events, want 2", len(s.EventSnapshots))
 	}
 }
@@ -106,7 +107,7 @@ func TestFollowersMissNothing(t *testing.T) {
 			group.Go(func() { check(fmt.Sprint("pages of ", limit), b.pages(t, limit)) })
 		}
 		group.Go(func() {
-			got := b.as(t, api.Viewer, "GET", fmt.Sprintf("%s?after=0&limit=%d", eventPath, emitters*each), "", "Accept", ndjson)
+			got := b.as(t, access.Viewer, "GET", fmt.Sprintf("%s?after=0&limit=%d", eventPath, emitters*each), "", "Accept", ndjson)
 			var ids []event.ID
 			for line := range strings.Lines(got.body) {
 				if e, err := event.ParseEvent([]byte(line)); err == nil {
@@ -124,7 +125,7 @@ func (b *bundle) pages(t *testing.T, limit int) []event.ID {
 	var ids []event.ID
 	after := event.ID(0)
 	for {
-		got := b.as(t, api.Viewer, "GET", fmt.Sprintf("%s?after=%d&limit=%d&timeout=60", eventPath, after, limit), "")
+		got := b.as(t, access.Viewer, "GET", fmt.Sprintf("%s?after=%d&limit=%d&timeout=60", eventPath, after, limit), "")
 		answer, err := event.ParseSeq([]byte(got.body))
 		if err != nil || answer.Kind != event.NonEmpty {
 			return ids

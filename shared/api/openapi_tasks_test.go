@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/millrace/millrace/shared/api"
+	"github.com/millrace/millrace/shared/access"
 )
 
 func TestOpenAPIOfTasks(t *testing.T) {
@@ -65,13 +65,13 @@ func TestOpenAPIOfTasksHolds(t *testing.T) {
 	event := w.emit(t, "mail", `{"value":1}`).ID
 	w.claim(t)
 	for schema, answer := range map[string]string{
-		"SyncTask":     w.as(t, api.Viewer, "GET", "/tasks/"+id, "").body,
-		"Why":          w.as(t, api.Viewer, "GET", "/api/v1/jobs/"+id+"/why", "").body,
-		"Job":          w.as(t, api.Operator, "POST", "/api/v1/jobs/"+id+"/retry", "").body,
-		"HandlerEvent": w.as(t, api.Viewer, "GET", shop+"/events/"+event, "").body,
-		"EventAdded":   w.as(t, api.Producer, "POST", handlerOf("mail")+"/events", `{"value":1}`).body,
-		"Handler":      element(w.as(t, api.Viewer, "GET", shop+"/handlers?limit=1", "").body),
-		"LogLine":      element(w.as(t, api.Viewer, "GET", "/tasks/"+id+"/logs", "").body),
+		"SyncTask":     w.as(t, access.Viewer, "GET", "/tasks/"+id, "").body,
+		"Why":          w.as(t, access.Viewer, "GET", "/api/v1/jobs/"+id+"/why", "").body,
+		"Job":          w.as(t, access.Operator, "POST", "/api/v1/jobs/"+id+"/retry", "").body,
+		"HandlerEvent": w.as(t, access.Viewer, "GET", shop+"/events/"+event, "").body,
+		"EventAdded":   w.as(t, access.Producer, "POST", handlerOf("mail")+"/events", `{"value":1}`).body,
+		"Handler":      element(w.as(t, access.Viewer, "GET", shop+"/handlers?limit=1", "").body),
+		"LogLine":      element(w.as(t, access.Viewer, "GET", "/tasks/"+id+"/logs", "").body),
 	} {
 		described := doc.Components.Schemas[schema].(map[string]any)
 		var members map[string]any

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/millrace/millrace/shared/access"
 	"github.com/millrace/millrace/shared/api"
 	"github.com/millrace/millrace/shared/event"
 )
@@ -166,7 +167,7 @@ func TestOpenAPIPatterns(t *testing.T) {
 		return nil
 	}
 	check := func(what string, p *regexp.Regexp, value, target string) {
-		taken := b.as(t, api.Viewer, "GET", target, "").StatusCode == 200
+		taken := b.as(t, access.Viewer, "GET", target, "").StatusCode == 200
 		if p.MatchString(value) != taken {
 			t.Errorf("%s %q: matched %v, taken %v", what, value, p.MatchString(value), taken)
 		}
@@ -198,7 +199,7 @@ func TestOpenAPIReturns(t *testing.T) {
 		asked := p[slices.IndexFunc(p, func(p parameter) bool { return p.Name == "return" })]
 		for _, name := range names {
 			target := strings.Replace(path, "{path}", "a", 1) + "?after=0&return=" + url.QueryEscape(name)
-			got := b.as(t, api.Viewer, "GET", target, "")
+			got := b.as(t, access.Viewer, "GET", target, "")
 			if offered := asked.Schema.offers(strings.Split(name, ",")); offered != (got.StatusCode == 200) {
 				t.Errorf("GET %s = %d, offered %v", target, got.StatusCode, offered)
 			}
@@ -245,6 +246,6 @@ func TestMountedInPart(t *testing.T) {
 	if len(doc.Paths) != 1 {
 		t.Errorf("paths = %v, want those mounted", slices.Collect(maps.Keys(doc.Paths)))
 	}
-	wantProblem(t, b.as(t, api.Admin, "GET", eventPath+"?after=0", ""), 405, api.CodeMethod)
-	wantProblem(t, b.as(t, api.Admin, "GET", base+"/order/", ""), 404, api.CodeNotFound)
+	wantProblem(t, b.as(t, access.Admin, "GET", eventPath+"?after=0", ""), 405, api.CodeMethod)
+	wantProblem(t, b.as(t, access.Admin, "GET", base+"/order/", ""), 404, api.CodeNotFound)
 }

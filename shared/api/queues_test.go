@@ -11,13 +11,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/millrace/millrace/shared/access"
 	"github.com/millrace/millrace/shared/api"
 	"github.com/millrace/millrace/shared/queue"
 )
 
 const queuesPath = "/api/v1/queues"
 
-func (w *works) queue(t *testing.T, role api.Role, method, name, body string, status int) map[string]any {
+func (w *works) queue(t *testing.T, role access.Role, method, name, body string, status int) map[string]any {
 	t.Helper()
 	return into[map[string]any](t, w.as(t, role, method, queuesPath+"/"+name, body), status)
 }
@@ -26,7 +27,7 @@ func TestQueueIsDeclaredAndTakenBack(t *testing.T) {
 	t.Parallel()
 	w := topical(t, run("mail/a"))
 	put := `{"topics":["mail/*"],"type":"ordered","retries":3,"retry_delay":"1m","keep_jobs":true,"weights":{"/topics/mail/*":3}}`
-	got := w.queue(t, api.Admin, "PUT", "mail-%7B0%7D", put, 201)
+	got := w.queue(t, access.Admin, "PUT", "mail-%7B0%7D", put, 201)
 	none := map[string]any{
 		"queued": 0.0, "active": 0.0, "finished": 0.0, "failed": 0.0, "cancelled": 0.0, "processed": 0.0, "average_waiting_ms": 0.0, "average_processing_ms": 0.0,
 	}
@@ -40,17 +41,17 @@ func TestQueueIsDeclaredAndTakenBack(t *testing.T) {
 	if job := w.add(t, 201, `{"topic":"mail/a"}`); job["queue"] != "mail-a" || job["retries"] != 3.0 {
 		t.Errorf("job = %v, want it in its family's queue", job)
 	}
-	if got := w.queue(t, api.Viewer, "GET", "mail-a", "", 200); got["max_parallel"] != 1.0 || got["statistics"].(map[string]any)["queued"] != 1.0 {
+	if got := w.queue(t, access.Viewer, "GET", "mail-a", "", 200); got["max_parallel"] != 1.0 || got["statistics"].(map[string]any)["queued"] != 1.0 {
 		t.Errorf("queue = %v", got)
 	}
-	w.queue(t, api.Admin, "PUT", "mail-%7B0%7D", `{"topics":["mail/*"]}`, 200)
-	wantProblem(t, w.as(t, api.Admin, "PUT", queuesPath+"/q", `{"max_parallel":0}`), 400, api.CodeInvalid, "body.max_parallel")
-	wantProblem(t, w.as(t, api.Admin, "PUT", queuesPath+"/q", `{"name":"other"}`), 400, api.CodeInvalid, "body.name")
-	if r := w.as(t, api.Admin, "DELETE", queuesPath+"/mail-%7B0%7D", ""); r.StatusCode != 204 {
+	w.queue(t, access.Admin, "PUT", "mail-%7B0%7D", `{"topics":["mail/*"]}`, 200)
+	wantProblem(t, w.as(t, access.Admin, "PUT", queuesPath+"/q", `{"max_parallel":0}`), 400, api.CodeInvalid, "body.max_parallel")
+	wantProblem(t, w.as(t, access.Admin, "PUT", queuesPath+"/q", `{"name":"other"}`), 400, api.CodeInvalid, "body.name")
+	if r := w.as(t, access.Admin, "DELETE", queuesPath+"/mail-%7B0%7D", ""); r.StatusCode != 204 {
 		t.Errorf("DELETE = %d", r.StatusCode)
 	}
-	wantProblem(t, w.as(t, api.Admin, "DELETE", queuesPath+"/mail-%7B0%7D", ""), 404, api.CodeNotFound)
-	wantProblem(t, w.as(t, api.Viewer, "GET", queuesPath+"/nothing", ""), 404, api.CodeNotFound)
+	wantProblem(t, w.as(t, access.Admin, "DELETE", queuesPath+"/mail-%7B0%7D", ""), 404, api.CodeNotFound)
+	wantProblem(t, w.as(t, access.Viewer, "GET", queuesPath+"/nothing", ""), 404, api.CodeNotFound)
 }
 
 func TestFamilyActs(t *testing.T) {
@@ -58,7 +59,7 @@ func TestFamilyActs(t *testing.T) {
 	w := topical(t, run("m/a", "m/b")+"queues:\n  - {name: \"m-{0}\", topics: [m/*]}\n")
 	act := func(what string, status int) {
 		t.Helper()
-		if r := w.as(t, api.Operator, "POST", queuesPath+"/m-%7B0%7D/"+what, ""); r.StatusCode != status {
+		if r := w.as(t, access.Operator, "POST", queuesPath+"/m-%7B0%7D/"+what, ""); r.StatusCode != status {
 			t.Errorf("%s = %d %s, want %d", what, r.StatusCode, r.body, status)
 		}
 	}
@@ -66,7 +67,7 @@ func TestFamilyActs(t *testing.T) {
 	act("suspend", 204)
 	w.add(t, 201, `{"topic":"m/b"}`)
 	for _, name := range []string{"m-%7B0%7D", "m-a", "m-b"} {
-		if got := w.queue(t, api.Viewer, "GET", name, "", 200); got["suspended"] != true || got["suspended_since"] == nil {
+		if got := w.queue(t, access.Viewer, "GET", name, "", 200); got["suspended"] != true || got["suspended_since"] == nil {
 			t.Errorf("queue %s = %v, want it suspended", name, got)
 		}
 	}
@@ -84,7 +85,7 @@ func TestQueueActs(t *testing.T) {
 	w := topical(t, run("a")+"queues:\n  - {name: q, topics: [a]}\n")
 	act := func(what string, status int) string {
 		t.Helper()
-		r := w.as(t, api.Operator, "POST", queuesPath+"/q/"+what, "")
+		r := w.as(t, access.Operator, "POST", queuesPath+"/q/"+what, "")
 		if r.StatusCode != status {
 			t.Errorf("%s = %d %s, want %d", what, r.StatusCode, r.body, status)
 		}
@@ -92,7 +93,7 @@ func TestQueueActs(t *testing.T) {
 	}
 	id := w.add(t, 201, `{"topic":"a"}`)["id"].(string)
 	act("suspend", 204)
-	if got := w.queue(t, api.Viewer, "GET", "q", "", 200); got["suspended"] != true || got["suspended_since"] == nil {
+	if got := w.queue(t, access.Viewer, "GET", "q", "", 200); got["suspended"] != true || got["suspended_since"] == nil {
 		t.Errorf("queue = %v", got)
 	}
 	if n := len(w.claim(t)); n != 0 {
@@ -113,7 +114,7 @@ func TestQueueActs(t *testing.T) {
 	if got := w.ids(t, "GET", jobsPath, ""); !slices.Equal(got, []string{id}) {
 		t.Errorf("left = %v, want that which runs", got)
 	}
-	page := w.as(t, api.Viewer, "GET", queuesPath+"?limit=3", "")
+	page := w.as(t, access.Viewer, "GET", queuesPath+"?limit=3", "")
 	names := func(r reply) (all []string) {
 		for _, q := range into[map[string][]map[string]any](t, r, 200)["queues"] {
 			all = append(all, q["name"].(string))
@@ -123,7 +124,7 @@ func TestQueueActs(t *testing.T) {
 	if diff := cmp.Diff([]string{"handler-events", "main", "q"}, names(page)); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff([]string{"sync-tasks"}, names(w.as(t, api.Viewer, "GET", linked(page), ""))); diff != "" {
+	if diff := cmp.Diff([]string{"sync-tasks"}, names(w.as(t, access.Viewer, "GET", linked(page), ""))); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -151,18 +152,18 @@ func TestQueueStatistics(t *testing.T) {
 			"queued": 1.0, "active": 0.0, "finished": 1.0, "failed": 1.0, "cancelled": 1.0, "processed": 3.0,
 			"average_waiting_ms": 1333.0, "average_processing_ms": 3000.0,
 		}
-		got := into[map[string]any](t, w.as(t, api.Viewer, "GET", "/api/v1/statistics", ""), 200)
+		got := into[map[string]any](t, w.as(t, access.Viewer, "GET", "/api/v1/statistics", ""), 200)
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("all (-want +got):\n%s", diff)
 		}
-		page := w.as(t, api.Viewer, "GET", "/api/v1/statistics/topics?limit=1", "")
+		page := w.as(t, access.Viewer, "GET", "/api/v1/statistics/topics?limit=1", "")
 		first := into[map[string][]map[string]any](t, page, 200)["topics"]
-		rest := into[map[string][]map[string]any](t, w.as(t, api.Viewer, "GET", linked(page), ""), 200)["topics"]
+		rest := into[map[string][]map[string]any](t, w.as(t, access.Viewer, "GET", linked(page), ""), 200)["topics"]
 		topics := append(first, rest...)
 		if len(topics) != 2 || topics[0]["topic"] != "a" || topics[0]["failed"] != 1.0 || topics[1]["topic"] != "b" || topics[1]["average_waiting_ms"] != 2000.0 {
 			t.Errorf("topics = %v", topics)
 		}
-		if got := w.queue(t, api.Viewer, "GET", "main", "", 200)["statistics"]; cmp.Diff(any(want), got) != "" {
+		if got := w.queue(t, access.Viewer, "GET", "main", "", 200)["statistics"]; cmp.Diff(any(want), got) != "" {
 			t.Errorf("of the queue = %v", got)
 		}
 	})
@@ -175,11 +176,11 @@ func TestOpenAPIOfJobsHolds(t *testing.T) {
 	doc, _ := description(t, &w.bundle)
 	first := w.add(t, 201, `{"topic":"a","properties":{},"unique":"u","concurrency":{"key":"k","limit":1}}`)["id"].(string)
 	w.claim(t)
-	w.as(t, api.Operator, "POST", queuesPath+"/q/suspend", "")
+	w.as(t, access.Operator, "POST", queuesPath+"/q/suspend", "")
 	for schema, answer := range map[string]string{
-		"Job":        w.as(t, api.Viewer, "GET", jobsPath+"/"+first, "").body,
-		"Queue":      w.as(t, api.Viewer, "GET", queuesPath+"/q", "").body,
-		"Statistics": w.as(t, api.Viewer, "GET", "/api/v1/statistics", "").body,
+		"Job":        w.as(t, access.Viewer, "GET", jobsPath+"/"+first, "").body,
+		"Queue":      w.as(t, access.Viewer, "GET", queuesPath+"/q", "").body,
+		"Statistics": w.as(t, access.Viewer, "GET", "/api/v1/statistics", "").body,
 	} {
 		var members map[string]any
 		if err := json.Unmarshal([]byte(answer), &members); err != nil {

@@ -1,6 +1,6 @@
 package api
 
-import "fmt"
+import "github.com/millrace/millrace/shared/access"
 
 // Right is what an operation demands of the client. Each operation has exactly one.
 type Right uint8
@@ -19,19 +19,6 @@ const (
 	Administer                // block, definitions, queues, schedules, tokens
 )
 
-// Role is a set of rights under a name. The zero Role has none.
-type Role string
-
-// The roles of a token. The table rightsOf has the rights of each.
-const (
-	Viewer   Role = "viewer"
-	Producer Role = "producer"
-	Consumer Role = "consumer"
-	Worker   Role = "worker"
-	Operator Role = "operator"
-	Admin    Role = "admin"
-)
-
 type rights uint16
 
 func allow(list ...Right) rights {
@@ -43,22 +30,14 @@ func allow(list ...Right) rights {
 }
 
 // rightsOf has the rights of each role.
-var rightsOf = map[Role]rights{
-	Viewer:   allow(Read, ReadTask, ReadStream, ReadInstance),
-	Producer: allow(ReadTask, Produce),
-	Consumer: allow(ReadStream, Consume),
-	Worker:   allow(Work, ReadInstance),
-	Operator: allow(Read, ReadTask, ReadStream, ReadInstance, Produce, Consume, Work, Operate),
-	Admin:    allow(Read, ReadTask, ReadStream, ReadInstance, Produce, Consume, Work, Operate, Administer),
+var rightsOf = map[access.Role]rights{
+	access.Viewer:   allow(Read, ReadTask, ReadStream, ReadInstance),
+	access.Producer: allow(ReadTask, Produce),
+	access.Consumer: allow(ReadStream, Consume),
+	access.Worker:   allow(Work, ReadInstance),
+	access.Operator: allow(Read, ReadTask, ReadStream, ReadInstance, Produce, Consume, Work, Operate),
+	access.Admin:    allow(Read, ReadTask, ReadStream, ReadInstance, Produce, Consume, Work, Operate, Administer),
 }
 
-// May reports whether the role has the right. Every role, the zero one too, may do what [Anyone] may.
-func (r Role) May(right Right) bool { return right == Anyone || rightsOf[r]&(1<<right) != 0 }
-
-// ParseRole returns the role of that name; the error lists the names there are.
-func ParseRole(name string) (Role, error) {
-	if _, known := rightsOf[Role(name)]; !known {
-		return "", fmt.Errorf("api: no role %q, want viewer, producer, consumer, worker, operator or admin", name)
-	}
-	return Role(name), nil
-}
+// GrantedTo reports whether the role has the right. Every role, the zero one too, may do what [Anyone] may.
+func (r Right) GrantedTo(role access.Role) bool { return r == Anyone || rightsOf[role]&(1<<r) != 0 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/millrace/millrace/shared/access"
 	"github.com/millrace/millrace/shared/api"
 )
 
@@ -23,15 +24,15 @@ type bundle struct {
 }
 
 // tokens are one of each role; the secret is the role's name followed by "-secret".
-func tokens() []api.Token {
-	var all []api.Token
-	for _, role := range []api.Role{api.Viewer, api.Producer, api.Consumer, api.Worker, api.Operator, api.Admin} {
-		all = append(all, api.NewToken(string(role), role, secret(role)))
+func tokens() []access.Token {
+	var all []access.Token
+	for _, role := range []access.Role{access.Viewer, access.Producer, access.Consumer, access.Worker, access.Operator, access.Admin} {
+		all = append(all, access.NewToken(string(role), role, secret(role)))
 	}
 	return all
 }
 
-func secret(role api.Role) string { return string(role) + "-secret" }
+func secret(role access.Role) string { return string(role) + "-secret" }
 
 func setup(t *testing.T, change ...func(*api.Options)) *bundle {
 	t.Helper()
@@ -56,12 +57,12 @@ type reply struct {
 
 // as sends a request with the token of that role, and returns the response; headers are name and value in turn. An empty role
 // sends no token.
-func (b *bundle) as(t *testing.T, role api.Role, method, target, body string, headers ...string) reply {
+func (b *bundle) as(t *testing.T, role access.Role, method, target, body string, headers ...string) reply {
 	t.Helper()
 	return b.do(t, request(t, role, method, target, body, headers...))
 }
 
-func request(t *testing.T, role api.Role, method, target, body string, headers ...string) *http.Request {
+func request(t *testing.T, role access.Role, method, target, body string, headers ...string) *http.Request {
 	t.Helper()
 	r := httptest.NewRequestWithContext(t.Context(), method, target, strings.NewReader(body))
 	if body != "" {
@@ -91,7 +92,7 @@ func (b *bundle) do(t *testing.T, r *http.Request) reply {
 // emit appends events as a producer and fails the test if that is refused.
 func (b *bundle) emit(t *testing.T, body string) {
 	t.Helper()
-	if r := b.as(t, api.Producer, "POST", base+"/event", body); r.StatusCode != http.StatusCreated {
+	if r := b.as(t, access.Producer, "POST", base+"/event", body); r.StatusCode != http.StatusCreated {
 		t.Fatalf("emit = %d %s", r.StatusCode, r.body)
 	}
 }

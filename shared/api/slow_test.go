@@ -14,7 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/millrace/millrace/shared/api"
+	"github.com/millrace/millrace/shared/access"
 )
 
 // pipes is a listener whose connections hold nothing, so that a client that does not read holds up the server at once.
@@ -53,7 +53,7 @@ func TestAFollowerThatDoesNotReadIsLetGoAndGoesOn(t *testing.T) {
 				go func() { _ = server.Serve(p) }()
 				near, far := net.Pipe()
 				p.conns <- far
-				r := request(t, api.Viewer, "GET", "http://server"+eventPath+"?after=0", "", "Accept", form)
+				r := request(t, access.Viewer, "GET", "http://server"+eventPath+"?after=0", "", "Accept", form)
 				if err := r.Write(near); err != nil {
 					t.Fatal(err)
 				}
@@ -88,7 +88,7 @@ func resumed(t *testing.T, b *bundle, taken []byte, form string, events int) {
 		ids = eventLine.FindAllSubmatch(taken[:bytes.LastIndex(taken, []byte("\n\n"))+2], -1)
 	}
 	last := string(ids[len(ids)-1][1])
-	rest := b.as(t, api.Viewer, "GET", eventPath+"?after=0&timeout=0", "", "Accept", form, "Last-Event-ID", last)
+	rest := b.as(t, access.Viewer, "GET", eventPath+"?after=0&timeout=0", "", "Accept", form, "Last-Event-ID", last)
 	if more := len(eventLine.FindAllString(rest.body, -1)); len(ids)+more != events || len(ids) == 0 || more == 0 {
 		t.Errorf("%d events taken and %d after the last of them, want %d together", len(ids), more, events)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/millrace/millrace/shared/access"
 	"github.com/millrace/millrace/shared/api"
 )
 
@@ -22,11 +23,11 @@ func TestSnapshots(t *testing.T) {
 		overview := strings.ToUpper(name[:1]) + name[1:] + "Overview"
 		want := fmt.Sprintf(`{"%s":[],"eventId":%d}`, plural, firstID-1)
 		for _, target := range []string{name + "/", name + "/aFolder/", name + "/aFolder%2F", name + "/aFolder"} {
-			if got := b.as(t, api.Viewer, "GET", base+"/"+target+"?return="+overview, ""); got.body != want {
+			if got := b.as(t, access.Viewer, "GET", base+"/"+target+"?return="+overview, ""); got.body != want {
 				t.Errorf("GET %s = %d %s, want %s", target, got.StatusCode, got.body, want)
 			}
 		}
-		if got := b.as(t, api.Viewer, "POST", base+"/"+name+"?return="+overview, `{"path":"/aFolder/"}`); got.body != want {
+		if got := b.as(t, access.Viewer, "POST", base+"/"+name+"?return="+overview, `{"path":"/aFolder/"}`); got.body != want {
 			t.Errorf("POST %s = %d %s, want %s", name, got.StatusCode, got.body, want)
 		}
 	}
@@ -50,7 +51,7 @@ func TestSnapshotByPath(t *testing.T) {
 		"none/":   {},
 		"a/x%2C1": {"/a/x,1"},
 	} {
-		got := b.as(t, api.Viewer, "GET", base+"/order/"+path+"?return=OrderOverview", "")
+		got := b.as(t, access.Viewer, "GET", base+"/order/"+path+"?return=OrderOverview", "")
 		var answer struct{ Orders []struct{ Path string } }
 		if err := json.Unmarshal([]byte(got.body), &answer); err != nil {
 			t.Fatalf("%s: %v", got.body, err)
@@ -71,7 +72,7 @@ func TestSnapshotOfTasks(t *testing.T) {
 	b := setup(t)
 	b.journal.snapshots["TaskOverview"] = []object{{"/a/job\x007", `{"taskId":"7"}`}, {"/b\x008", `{"taskId":"8"}`}}
 	for path, want := range map[string]string{"a/": `{"taskId":"7"}`, "b": `{"taskId":"8"}`, "a/job": `{"taskId":"7"}`} {
-		got := b.as(t, api.Viewer, "GET", base+"/task/"+path+"?return=TaskOverview", "")
+		got := b.as(t, access.Viewer, "GET", base+"/task/"+path+"?return=TaskOverview", "")
 		if !strings.HasPrefix(got.body, `{"tasks":[`+want+`]`) {
 			t.Errorf("%s = %s, want %s", path, got.body, want)
 		}
@@ -87,7 +88,7 @@ func TestSnapshotLarge(t *testing.T) {
 		b.journal.snapshots["ObjectOverview"] = append(b.journal.snapshots["ObjectOverview"],
 			object{key, fmt.Sprintf(`{"TYPE":"ObjectOverview","key":%q}`, key)})
 	}
-	got := b.as(t, api.Viewer, "GET", base+"/object/?return=ObjectOverview", "")
+	got := b.as(t, access.Viewer, "GET", base+"/object/?return=ObjectOverview", "")
 	var answer struct {
 		Objects []struct{ Key string }
 		EventID int64 `json:"eventId"`
@@ -110,7 +111,7 @@ func TestStatistics(t *testing.T) {
 		"order/?return=OrderStatisticsChanged":  all,
 		"order/b?return=OrderStatisticsChanged": {"total": 2, "setback": 1, "started": 2},
 	} {
-		got := seqIn(t, b.as(t, api.Viewer, "GET", base+"/"+target, ""))
+		got := seqIn(t, b.as(t, access.Viewer, "GET", base+"/"+target, ""))
 		if got.TYPE != "NonEmpty" || len(got.EventSnapshots) != 1 {
 			t.Fatalf("%s = %+v, want one event", target, got)
 		}
@@ -138,7 +139,7 @@ func TestStatisticsWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := setup(t)
 		began := time.Now()
-		got := seqIn(t, b.as(t, api.Viewer, "GET", base+"/order/?return=OrderStatisticsChanged&after=0&timeout=30", ""))
+		got := seqIn(t, b.as(t, access.Viewer, "GET", base+"/order/?return=OrderStatisticsChanged&after=0&timeout=30", ""))
 		if waited := time.Since(began); waited != 30*time.Second || got.TYPE != "NonEmpty" {
 			t.Errorf("after %v: %+v, want the statistics after 30s", waited, got)
 		}
@@ -158,7 +159,7 @@ func TestMissingOverviews(t *testing.T) {
 		"task/?return=TaskOverview":            200,
 		"order/?return=JobChainOverview":       400,
 	} {
-		got := b.as(t, api.Viewer, "GET", base+"/"+target, "")
+		got := b.as(t, access.Viewer, "GET", base+"/"+target, "")
 		if got.StatusCode != status {
 			t.Errorf("GET %s = %d %s, want %d", target, got.StatusCode, got.body, status)
 		}
@@ -166,7 +167,7 @@ func TestMissingOverviews(t *testing.T) {
 			wantProblem(t, got, 404, api.CodeNotFound, "query.return")
 		}
 	}
-	wantProblem(t, b.as(t, api.Viewer, "POST", base+"/order?return=OrderOverview", `{}`), 404, api.CodeNotFound, "query.return")
+	wantProblem(t, b.as(t, access.Viewer, "POST", base+"/order?return=OrderOverview", `{}`), 404, api.CodeNotFound, "query.return")
 	doc, _ := description(t, b)
 	for path, item := range doc.Paths {
 		for _, op := range item {

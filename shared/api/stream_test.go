@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/millrace/millrace/shared/access"
 	"github.com/millrace/millrace/shared/api"
 )
 
@@ -30,7 +31,7 @@ func TestStreamEvents(t *testing.T) {
 			b.emit(t, `[{"TYPE":"B"}]`)
 		}()
 		began := time.Now()
-		got := b.as(t, api.Viewer, "GET", eventPath+"?after=0&timeout=40s", "", "Accept", sse)
+		got := b.as(t, access.Viewer, "GET", eventPath+"?after=0&timeout=40s", "", "Accept", sse)
 		want := fmt.Sprintf("id: %d\ndata: {\"eventId\":%[1]d,\"key\":\"/a\",\"TYPE\":\"A\"}\n\n"+ // at once
 			":\n\n"+ // after 15 s of silence
 			"id: %[2]d\ndata: {\"eventId\":%[2]d,\"TYPE\":\"B\"}\n\n"+ // after 20 s
@@ -52,7 +53,7 @@ func TestStreamLines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := setup(t)
 		b.emit(t, `[{"TYPE":"A"},{"TYPE":"B"}]`)
-		got := b.as(t, api.Viewer, "GET", eventPath+"?after=0&timeout=20", "", "Accept", ndjson)
+		got := b.as(t, access.Viewer, "GET", eventPath+"?after=0&timeout=20", "", "Accept", ndjson)
 		want := fmt.Sprintf("{\"eventId\":%d,\"TYPE\":\"A\"}\n{\"eventId\":%d,\"TYPE\":\"B\"}\n\n", id(0), id(1))
 		if diff := cmp.Diff(want, got.body); diff != "" {
 			t.Error(diff)
@@ -67,7 +68,7 @@ func TestStreamUntilClientLeaves(t *testing.T) {
 		ctx, leave := context.WithCancel(t.Context())
 		done := make(chan reply)
 		go func() {
-			done <- b.do(t, request(t, api.Viewer, "GET", eventPath+"?after=0", "", "Accept", sse).WithContext(ctx))
+			done <- b.do(t, request(t, access.Viewer, "GET", eventPath+"?after=0", "", "Accept", sse).WithContext(ctx))
 		}()
 		time.Sleep(10 * time.Hour)
 		synctest.Wait()
@@ -90,11 +91,11 @@ func TestStreamEndsWithTheJournal(t *testing.T) {
 			time.Sleep(5 * time.Second)
 			b.journal.close()
 		}()
-		got := b.as(t, api.Viewer, "GET", eventPath+"?after=0", "", "Accept", sse)
+		got := b.as(t, access.Viewer, "GET", eventPath+"?after=0", "", "Accept", sse)
 		if got.StatusCode != 200 || got.body != "" {
 			t.Errorf("stream = %d %q, want its end", got.StatusCode, got.body)
 		}
-		waiting := b.as(t, api.Viewer, "GET", eventPath+"?after=0&timeout=60", "")
+		waiting := b.as(t, access.Viewer, "GET", eventPath+"?after=0&timeout=60", "")
 		wantProblem(t, waiting, 503, api.CodeUnavailable)
 	})
 }
@@ -104,7 +105,7 @@ func TestStreamResumes(t *testing.T) {
 	b := setup(t)
 	b.emit(t, three)
 	for _, target := range []string{eventPath + "?limit=1", eventPath + "?after=0&limit=1"} {
-		got := b.as(t, api.Viewer, "GET", target, "", "Accept", sse, "Last-Event-ID", fmt.Sprint(id(1)))
+		got := b.as(t, access.Viewer, "GET", target, "", "Accept", sse, "Last-Event-ID", fmt.Sprint(id(1)))
 		if !strings.HasPrefix(got.body, fmt.Sprintf("id: %d\n", id(2))) {
 			t.Errorf("%s = %s, want to go on after Last-Event-ID", target, got.body)
 		}
@@ -117,7 +118,7 @@ func TestStreamMovesOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := setup(t)
 		b.emit(t, three)
-		got := b.as(t, api.Viewer, "GET", eventPath+"?return=Nothing&after=0&timeout=40", "", "Accept", sse)
+		got := b.as(t, access.Viewer, "GET", eventPath+"?return=Nothing&after=0&timeout=40", "", "Accept", sse)
 		if want := fmt.Sprintf(":\nid: %d\n\n:\n\n", id(2)); got.body != want {
 			t.Errorf("got %q, want %q", got.body, want)
 		}
@@ -131,12 +132,12 @@ func TestStreamTorn(t *testing.T) {
 	b.journal.floor = id(2)
 	torn := fmt.Sprintf(`{"TYPE":"Torn","eventId":%d}`, firstID+1_000_000)
 	for accept, want := range map[string]string{sse: "event: torn\ndata: " + torn + "\n\n", ndjson: torn + "\n"} {
-		if got := b.as(t, api.Viewer, "GET", eventPath+"?after=1", "", "Accept", accept); got.body != want || got.StatusCode != 200 {
+		if got := b.as(t, access.Viewer, "GET", eventPath+"?after=1", "", "Accept", accept); got.body != want || got.StatusCode != 200 {
 			t.Errorf("%s = %d %q, want %q", accept, got.StatusCode, got.body, want)
 		}
 	}
 	var events []map[string]any
-	got := b.as(t, api.Viewer, "GET", eventPath+"?after=1", "", "Accept", batch)
+	got := b.as(t, access.Viewer, "GET", eventPath+"?after=1", "", "Accept", batch)
 	if err := json.Unmarshal([]byte(got.body), &events); err != nil || len(events) != 1 || events[0]["type"] != "Torn" {
 		t.Errorf("batch = %s, want one CloudEvent of type Torn", got.body)
 	}
@@ -146,10 +147,10 @@ func TestStreamLimit(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.emit(t, three)
-	if got := b.as(t, api.Viewer, "GET", eventPath+"?after=0&limit=2", "", "Accept", ndjson); strings.Count(got.body, "\n") != 2 {
+	if got := b.as(t, access.Viewer, "GET", eventPath+"?after=0&limit=2", "", "Accept", ndjson); strings.Count(got.body, "\n") != 2 {
 		t.Errorf("limit=2 = %q, want two lines and the end", got.body)
 	}
-	got := b.as(t, api.Viewer, "GET", eventPath+"?limit=-2", "", "Accept", ndjson)
+	got := b.as(t, access.Viewer, "GET", eventPath+"?limit=-2", "", "Accept", ndjson)
 	if lines := strings.Split(got.body, "\n"); len(lines) != 3 || !strings.Contains(lines[0], `"n":3`) {
 		t.Errorf("limit=-2 = %q, want the two newest, newest first", got.body)
 	}
@@ -162,7 +163,7 @@ func TestStreamAtOnce(t *testing.T) {
 		b := real(t)
 		b.emit(t, three)
 		began := time.Now()
-		got := b.as(t, api.Viewer, "GET", eventPath+"?after=0&timeout=0", "", "Accept", ndjson)
+		got := b.as(t, access.Viewer, "GET", eventPath+"?after=0&timeout=0", "", "Accept", ndjson)
 		if strings.Count(got.body, "\n") != 3 || time.Since(began) > time.Second {
 			t.Errorf("timeout=0 = %q after %v, want three lines at once", got.body, time.Since(began))
 		}
@@ -176,7 +177,7 @@ func TestStreamOfASlowStore(t *testing.T) {
 		b := setup(t)
 		b.emit(t, `[{"TYPE":"A"},{"TYPE":"B"}]`)
 		b.journal.slow = time.Second
-		got := b.as(t, api.Viewer, "GET", eventPath+"?after=0&timeout=200ms", "", "Accept", ndjson)
+		got := b.as(t, access.Viewer, "GET", eventPath+"?after=0&timeout=200ms", "", "Accept", ndjson)
 		want := fmt.Sprintf("{\"eventId\":%d,\"TYPE\":\"A\"}\n{\"eventId\":%d,\"TYPE\":\"B\"}\n", id(0), id(1))
 		if diff := cmp.Diff(want, got.body); diff != "" {
 			t.Error(diff)
@@ -195,7 +196,7 @@ func TestStreamRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got := b.as(t, api.Viewer, "GET", eventPath+c.target, "", "Accept", sse, "Last-Event-ID", c.lastID)
+			got := b.as(t, access.Viewer, "GET", eventPath+c.target, "", "Accept", sse, "Last-Event-ID", c.lastID)
 			wantProblem(t, got, 400, api.CodeInvalid, c.field)
 		})
 	}
@@ -208,11 +209,11 @@ func TestStreamWhereHostCannot(t *testing.T) {
 		b := setup(t, func(o *api.Options) { o.CanStream, o.MaxWait = false, 25*time.Second })
 		b.emit(t, `[{"TYPE":"A"}]`)
 		began := time.Now()
-		there := b.as(t, api.Viewer, "GET", eventPath+"?after=0", "", "Accept", sse)
+		there := b.as(t, access.Viewer, "GET", eventPath+"?after=0", "", "Accept", sse)
 		if strings.Count(there.body, "data: ") != 1 || time.Since(began) != 0 {
 			t.Errorf("what is there = %q after %v", there.body, time.Since(began))
 		}
-		none := b.as(t, api.Viewer, "GET", fmt.Sprintf("%s?after=%d", eventPath, id(0)), "", "Accept", ndjson)
+		none := b.as(t, access.Viewer, "GET", fmt.Sprintf("%s?after=%d", eventPath, id(0)), "", "Accept", ndjson)
 		if none.body != "\n" || time.Since(began) != 25*time.Second {
 			t.Errorf("nothing = %q after %v, want a heartbeat after what the host can wait", none.body, time.Since(began))
 		}
@@ -223,7 +224,7 @@ func TestBatch(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.emit(t, `[{"TYPE":"A","key":"/a","n":1},{"TYPE":"B"}]`)
-	got := b.as(t, api.Viewer, "GET", eventPath+"?after=0", "", "Accept", batch)
+	got := b.as(t, access.Viewer, "GET", eventPath+"?after=0", "", "Accept", batch)
 	at := id(0).Time().Format("2006-01-02T15:04:05.000000Z")
 	want := fmt.Sprintf(`{"specversion":"1.0","id":"%d","source":"/jobscheduler/master/api/event","type":"A","subject":"/a",`+
 		`"time":%q,"datacontenttype":"application/json","data":{"eventId":%[1]d,"key":"/a","TYPE":"A","n":1}}`, id(0), at)
@@ -240,7 +241,7 @@ func TestBatch(t *testing.T) {
 	if kind := got.Header.Get("Content-Type"); kind != batch {
 		t.Errorf("Content-Type = %q", kind)
 	}
-	none := b.as(t, api.Viewer, "GET", eventPath+"?after=0&return=Nothing", "", "Accept", batch)
+	none := b.as(t, access.Viewer, "GET", eventPath+"?after=0&return=Nothing", "", "Accept", batch)
 	if none.body != "[]" || none.Header.Get("Last-Event-ID") != fmt.Sprint(id(1)) {
 		t.Errorf("none = %s with Last-Event-ID %q, want [] and the last id looked at", none.body, none.Header.Get("Last-Event-ID"))
 	}
@@ -271,12 +272,12 @@ func TestAccept(t *testing.T) {
 		ndjson + ";q=0":                        json,
 		";;;":                                  json,
 	} {
-		got := b.as(t, api.Viewer, "GET", eventPath+"?after=0&limit=1", "", "Accept", accept)
+		got := b.as(t, access.Viewer, "GET", eventPath+"?after=0&limit=1", "", "Accept", accept)
 		if kind := got.Header.Get("Content-Type"); kind != want {
 			t.Errorf("Accept: %s gives %s, want %s", accept, kind, want)
 		}
 	}
-	got := b.as(t, api.Viewer, "GET", base+"/object/?return=ObjectOverview", "", "Accept", sse)
+	got := b.as(t, access.Viewer, "GET", base+"/object/?return=ObjectOverview", "", "Accept", sse)
 	if kind := got.Header.Get("Content-Type"); kind != json {
 		t.Errorf("a snapshot as %s, want JSON whatever is accepted", kind)
 	}

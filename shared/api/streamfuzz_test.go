@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/millrace/millrace/shared/api"
+	"github.com/millrace/millrace/shared/access"
 )
 
 // Whatever is sent is stored unchanged, or refused with a reason; it is never a failure of the server.
@@ -21,7 +21,7 @@ func FuzzStreamEvent(f *testing.F) {
 		}
 		b := streaming(t)
 		path := streams + escapeAll(name)
-		got := b.as(t, api.Producer, "POST", path+"/events", body, "X-Producer-ID", producer1)
+		got := b.as(t, access.Producer, "POST", path+"/events", body, "X-Producer-ID", producer1)
 		if got.StatusCode >= 400 {
 			if p := problemIn(t, got); p.Status >= 500 || len(p.Errors) == 0 {
 				t.Fatalf("%q: %s", body, got.body)
@@ -35,7 +35,7 @@ func FuzzStreamEvent(f *testing.F) {
 		if err := json.Unmarshal([]byte(body), &sent); err != nil {
 			t.Fatalf("%q was taken: %v", body, err)
 		}
-		events := into[[]consumed](t, b.as(t, api.Consumer, "GET", path+"/events?eventName="+url.QueryEscape(sent.Event.Name), "", "X-Consumer-ID", consumer1), 200)
+		events := into[[]consumed](t, b.as(t, access.Consumer, "GET", path+"/events?eventName="+url.QueryEscape(sent.Event.Name), "", "X-Consumer-ID", consumer1), 200)
 		if len(events) != 1 || events[0].Event.Name != sent.Event.Name {
 			t.Fatalf("%q: read %+v", body, events)
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/millrace/millrace/shared/access"
 	"github.com/millrace/millrace/shared/api"
 	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/store/memory"
@@ -55,7 +56,7 @@ type appended struct {
 
 func (b *bundle) append(t *testing.T, to, name string, headers ...string) appended {
 	t.Helper()
-	return into[appended](t, b.as(t, api.Producer, "POST", streams+url.PathEscape(to)+"/events", happened(name),
+	return into[appended](t, b.as(t, access.Producer, "POST", streams+url.PathEscape(to)+"/events", happened(name),
 		append(headers, "X-Producer-ID", producer1)...), 201)
 }
 
@@ -70,7 +71,7 @@ type consumed struct {
 
 func (b *bundle) consume(t *testing.T, from, query string) (all []consumed, labels string) {
 	t.Helper()
-	all = into[[]consumed](t, b.as(t, api.Consumer, "GET", streams+url.PathEscape(from)+"/events?"+query, "", "X-Consumer-ID", consumer1), 200)
+	all = into[[]consumed](t, b.as(t, access.Consumer, "GET", streams+url.PathEscape(from)+"/events?"+query, "", "X-Consumer-ID", consumer1), 200)
 	for _, e := range all {
 		labels += fmt.Sprintf("%s %d,", e.Event.Name, e.Sequence)
 	}
@@ -79,7 +80,7 @@ func (b *bundle) consume(t *testing.T, from, query string) (all []consumed, labe
 
 func (b *bundle) ack(t *testing.T, from, id, body string, headers ...string) reply {
 	t.Helper()
-	return b.as(t, api.Consumer, "POST", streams+url.PathEscape(from)+"/events/"+id, body, append([]string{"X-Consumer-ID", consumer1}, headers...)...)
+	return b.as(t, access.Consumer, "POST", streams+url.PathEscape(from)+"/events/"+id, body, append([]string{"X-Consumer-ID", consumer1}, headers...)...)
 }
 
 const doAck = `{"action":"ACK"}`
@@ -114,7 +115,7 @@ func TestStreamEventRoundTrip(t *testing.T) {
 	t.Parallel()
 	b := streaming(t)
 	a := b.append(t, `a/b "ü"`, " x ")
-	got := b.as(t, api.Viewer, "GET", "/api/v1/events/"+strings.ToUpper(a.ID), "")
+	got := b.as(t, access.Viewer, "GET", "/api/v1/events/"+strings.ToUpper(a.ID), "")
 	want := fmt.Sprintf(`{"event":{"id":"%s","name":" x ","version":2},"system":{"id":"%s","name":"codello alvine","time":"2021-03-10T22:13:32+01:00",`+
 		`"timezone":"Europe/Berlin"},"trigger":{"type":"manual","name":"max"},"payload":{"a":[1,"<&>"]},"sequence":1,"eventId":%d,"stream":"a/b \"ü\""}`,
 		a.ID, producer1, a.EventID)
@@ -126,7 +127,7 @@ func TestStreamEventRoundTrip(t *testing.T) {
 		t.Errorf("consumed %+v", all)
 	}
 	for _, id := range []string{producer1, "x"} {
-		wantProblem(t, b.as(t, api.Viewer, "GET", "/api/v1/events/"+id, ""), 404, api.CodeNotFound)
+		wantProblem(t, b.as(t, access.Viewer, "GET", "/api/v1/events/"+id, ""), 404, api.CodeNotFound)
 	}
 }
 
@@ -137,17 +138,17 @@ func TestStreamNames(t *testing.T) {
 	names := []string{"a", "a/b", "a//b", "/", "//", ".", "..", "../x", "%2F", "a b", "a+b", "?", "#", "ü", "events", "events:batch", strings.Repeat("ü", 255)}
 	for _, name := range names {
 		path := streams + escapeAll(name)
-		a := into[appended](t, b.as(t, api.Producer, "POST", path+"/events", happened(name), "X-Producer-ID", producer1), 201)
+		a := into[appended](t, b.as(t, access.Producer, "POST", path+"/events", happened(name), "X-Producer-ID", producer1), 201)
 		if a.Sequence != 1 || a.Stream != name || a.Name != name {
 			t.Errorf("%q: %+v", name, a)
 		}
-		if got := b.as(t, api.Viewer, "GET", path, ""); !strings.Contains(got.body, `"events":1,`) {
+		if got := b.as(t, access.Viewer, "GET", path, ""); !strings.Contains(got.body, `"events":1,`) {
 			t.Errorf("%q: %s", name, got.body)
 		}
 	}
-	wantProblem(t, b.as(t, api.Producer, "POST", streams+strings.Repeat("x", 256)+"/events", happened("n"), "X-Producer-ID", producer1),
+	wantProblem(t, b.as(t, access.Producer, "POST", streams+strings.Repeat("x", 256)+"/events", happened("n"), "X-Producer-ID", producer1),
 		400, api.CodeInvalid, "path.stream")
-	wantProblem(t, b.as(t, api.Producer, "POST", streams+"%FF/events", happened("n"), "X-Producer-ID", producer1), 400, api.CodeInvalid, "path.stream")
+	wantProblem(t, b.as(t, access.Producer, "POST", streams+"%FF/events", happened("n"), "X-Producer-ID", producer1), 400, api.CodeInvalid, "path.stream")
 }
 
 // A gateway may have unescaped the slashes of a name.
@@ -156,31 +157,31 @@ func TestStreamNamesUnescaped(t *testing.T) {
 	b := streaming(t)
 	for _, name := range []string{"a/b", "a/b/c", "a / b"} {
 		path := streams + strings.ReplaceAll(escapeAll(name), "%2F", "/")
-		sent := into[appended](t, b.as(t, api.Producer, "POST", path+"/events", happened("n"), "X-Producer-ID", producer1), 201)
+		sent := into[appended](t, b.as(t, access.Producer, "POST", path+"/events", happened("n"), "X-Producer-ID", producer1), 201)
 		if sent.Stream != name {
 			t.Errorf("%q: appended to %q", name, sent.Stream)
 		}
-		batch := into[[]appended](t, b.as(t, api.Producer, "POST", path+"/events:batch", "["+happened("n")+"]", "X-Producer-ID", producer1), 201)
+		batch := into[[]appended](t, b.as(t, access.Producer, "POST", path+"/events:batch", "["+happened("n")+"]", "X-Producer-ID", producer1), 201)
 		if len(batch) != 1 || batch[0].Stream != name {
 			t.Errorf("%q: appended %+v", name, batch)
 		}
-		if got := b.as(t, api.Viewer, "GET", path, ""); !strings.Contains(got.body, `"events":2,`) {
+		if got := b.as(t, access.Viewer, "GET", path, ""); !strings.Contains(got.body, `"events":2,`) {
 			t.Errorf("%q: %s", name, got.body)
 		}
-		if got := b.as(t, api.Consumer, "GET", path+"/events", "", "X-Consumer-ID", consumer1); !strings.Contains(got.body, sent.ID) {
+		if got := b.as(t, access.Consumer, "GET", path+"/events", "", "X-Consumer-ID", consumer1); !strings.Contains(got.body, sent.ID) {
 			t.Errorf("%q: read %s", name, got.body)
 		}
-		got := b.as(t, api.Consumer, "POST", path+"/events/"+sent.ID, `{"action":"ACK"}`, "X-Consumer-ID", consumer1)
+		got := b.as(t, access.Consumer, "POST", path+"/events/"+sent.ID, `{"action":"ACK"}`, "X-Consumer-ID", consumer1)
 		if want := `{"offset":1}`; got.body != want {
 			t.Errorf("%q: acknowledged %s, want %s", name, got.body, want)
 		}
-		wantProblem(t, b.as(t, api.Viewer, "POST", path+"/offsets", ""), 403, api.CodeForbidden)
+		wantProblem(t, b.as(t, access.Viewer, "POST", path+"/offsets", ""), 403, api.CodeForbidden)
 	}
 	for target, want := range map[string]int{
 		"POST a/b": 404, "PATCH a/b/events": 404, "GET a/b/": 404, "GET a/events/b": 405, "GET a/events:batch": 405,
 	} {
 		method, path, _ := strings.Cut(target, " ")
-		if got := b.as(t, api.Viewer, method, streams+path, ""); got.StatusCode != want {
+		if got := b.as(t, access.Viewer, method, streams+path, ""); got.StatusCode != want {
 			t.Errorf("%s is answered %d %s, want %d", target, got.StatusCode, got.body, want)
 		}
 	}
@@ -199,7 +200,7 @@ func TestForeignProducerIsLocked(t *testing.T) {
 	t.Parallel()
 	b := streaming(t)
 	b.append(t, "s", "n")
-	got := b.as(t, api.Producer, "POST", streams+"s/events", happened("n"), "X-Producer-ID", producer2)
+	got := b.as(t, access.Producer, "POST", streams+"s/events", happened("n"), "X-Producer-ID", producer2)
 	wantProblem(t, got, 423, api.CodeLocked)
 	if a := b.append(t, "s", "n"); a.Sequence != 2 {
 		t.Errorf("the next sequence is %d, want 2", a.Sequence)
@@ -247,17 +248,17 @@ func TestStreamEventRules(t *testing.T) {
 		if body == happened("n") {
 			t.Fatalf("%s is not in the event", rule.from)
 		}
-		wantProblem(t, b.as(t, api.Producer, "POST", streams+"s/events", body, "X-Producer-ID", producer1), 400, api.CodeInvalid, rule.location)
+		wantProblem(t, b.as(t, access.Producer, "POST", streams+"s/events", body, "X-Producer-ID", producer1), 400, api.CodeInvalid, rule.location)
 	}
-	wantProblem(t, b.as(t, api.Viewer, "GET", streams+"s", ""), 404, api.CodeNotFound)
+	wantProblem(t, b.as(t, access.Viewer, "GET", streams+"s", ""), 404, api.CodeNotFound)
 	minimal := strings.Replace(happened("n"), `,"version":2`, "", 1)
-	into[appended](t, b.as(t, api.Producer, "POST", streams+"s/events", minimal, "X-Producer-ID", producer1), 201)
+	into[appended](t, b.as(t, access.Producer, "POST", streams+"s/events", minimal, "X-Producer-ID", producer1), 201)
 	if all, _ := b.consume(t, "s", ""); all[0].Event.Version != 1 {
 		t.Errorf("the default version is %d, want 1", all[0].Event.Version)
 	}
 	for _, at := range []string{"2021-03-10T22:13:32Z", "2021-03-10T22:13:32.123456+0100", "2021-03-10T22:13", "20210310T221332Z"} {
 		body := strings.Replace(happened("n"), "2021-03-10T22:13:32+01:00", at, 1)
-		into[appended](t, b.as(t, api.Producer, "POST", streams+"s/events", body, "X-Producer-ID", producer1), 201)
+		into[appended](t, b.as(t, access.Producer, "POST", streams+"s/events", body, "X-Producer-ID", producer1), 201)
 	}
 }
 
@@ -268,7 +269,7 @@ func TestStreamLimits(t *testing.T) {
 		return strings.Replace(happened("n"), `"a":[1, "<&>"]`, `"a":"`+strings.Repeat("x", n)+`"`, 1)
 	}
 	post := func(path, body string) reply {
-		return b.as(t, api.Producer, "POST", streams+path, body, "X-Producer-ID", producer1)
+		return b.as(t, access.Producer, "POST", streams+path, body, "X-Producer-ID", producer1)
 	}
 	wantProblem(t, post("s/events", large(256<<10)), 413, api.CodeTooLarge, "body")
 	wantProblem(t, post("s/events", large(1<<20)), 413, api.CodeTooLarge, "body")
@@ -276,7 +277,7 @@ func TestStreamLimits(t *testing.T) {
 	wantProblem(t, post("s/events:batch", "[]"), 400, api.CodeInvalid, "body")
 	wantProblem(t, post("s/events:batch", "["+happened("n")+","+happened("")+"]"), 400, api.CodeInvalid, "body[1].event.name")
 	wantProblem(t, post("s/events:batch", "["+strings.Repeat(strings.Join(strings.Fields(happened("n")), "")+",", 1000)+happened("n")+"]"), 400, api.CodeInvalid, "body")
-	wantProblem(t, b.as(t, api.Viewer, "GET", streams+"s", ""), 404, api.CodeNotFound)
+	wantProblem(t, b.as(t, access.Viewer, "GET", streams+"s", ""), 404, api.CodeNotFound)
 	into[appended](t, post("s/events", large(255<<10)), 201)
 	got := into[[]appended](t, post("s/events:batch", "["+happened("n")+","+happened("m")+"]"), 201)
 	if len(got) != 2 || got[0].Sequence != 2 || got[1].Sequence != 1 || got[1].EventID != got[0].EventID+1 {
@@ -291,7 +292,7 @@ func TestAppendOnce(t *testing.T) {
 	if again := b.append(t, "s", "n", "Idempotency-Key", "k"); again != first {
 		t.Errorf("again = %+v, want %+v", again, first)
 	}
-	wantProblem(t, b.as(t, api.Producer, "POST", streams+"s/events", happened("m"), "X-Producer-ID", producer1, "Idempotency-Key", "k"),
+	wantProblem(t, b.as(t, access.Producer, "POST", streams+"s/events", happened("m"), "X-Producer-ID", producer1, "Idempotency-Key", "k"),
 		422, api.CodeMismatch, "header.Idempotency-Key")
 	if other := b.append(t, "t", "n", "Idempotency-Key", "k"); other.Stream != "t" {
 		t.Errorf("the same key for another stream = %+v", other)
@@ -334,7 +335,7 @@ func TestMoveOffset(t *testing.T) {
 	b.append(t, "s", "n")
 	b.append(t, "s", "n")
 	move := func(body string) reply {
-		return b.as(t, api.Consumer, "POST", streams+"s/offsets", body, "X-Consumer-ID", consumer1)
+		return b.as(t, access.Consumer, "POST", streams+"s/offsets", body, "X-Consumer-ID", consumer1)
 	}
 	for _, n := range []int{2, 0, 1} {
 		if got := move(fmt.Sprintf(`{"eventName":"n","offset":%d}`, n)); got.body != fmt.Sprintf(`{"offset":%d}`, n) {
@@ -348,7 +349,7 @@ func TestMoveOffset(t *testing.T) {
 	wantProblem(t, move(`{"eventName":"n","offset":-1}`), 400, api.CodeInvalid, "body.offset")
 	wantProblem(t, move(`{"eventName":"","offset":1}`), 400, api.CodeInvalid, "body.eventName")
 	wantProblem(t, move(`{"offset":1}`), 400, api.CodeInvalid, "body.eventName")
-	got := b.as(t, api.Viewer, "GET", "/api/v1/consumers?stream=s", "")
+	got := b.as(t, access.Viewer, "GET", "/api/v1/consumers?stream=s", "")
 	all := into[map[string][]map[string]any](t, got, 200)["consumers"]
 	if len(all) != 1 || all[0]["movedAt"] == "" {
 		t.Fatalf("consumers: %s", got.body)
@@ -369,7 +370,7 @@ func TestStreamLists(t *testing.T) {
 	}
 	var all []string
 	for next := "/api/v1/streams?limit=2"; next != ""; {
-		got := b.as(t, api.Viewer, "GET", next, "")
+		got := b.as(t, access.Viewer, "GET", next, "")
 		for _, s := range into[map[string][]map[string]any](t, got, 200)["streams"] {
 			all = append(all, fmt.Sprint(s["stream"], s["producer"], s["events"], s["names"]))
 		}
@@ -380,18 +381,18 @@ func TestStreamLists(t *testing.T) {
 	if diff := cmp.Diff([]string{"a" + tail, "b/c" + tail, "d" + tail}, all); diff != "" {
 		t.Error(diff)
 	}
-	got := b.as(t, api.Viewer, "GET", streams+"b%2Fc?limit=1", "")
-	if next := linked(got); next == "" || !strings.Contains(b.as(t, api.Viewer, "GET", next, "").body, `"names":[{"name":"n","sequence":1}]`) {
+	got := b.as(t, access.Viewer, "GET", streams+"b%2Fc?limit=1", "")
+	if next := linked(got); next == "" || !strings.Contains(b.as(t, access.Viewer, "GET", next, "").body, `"names":[{"name":"n","sequence":1}]`) {
 		t.Errorf("the names' second page of %s: %s", got.body, next)
 	}
-	wantProblem(t, b.as(t, api.Viewer, "GET", "/api/v1/streams?cursor=*", ""), 400, api.CodeInvalid, "query.cursor")
-	wantProblem(t, b.as(t, api.Viewer, "GET", "/api/v1/consumers", ""), 400, api.CodeInvalid, "query.stream")
-	wantProblem(t, b.as(t, api.Viewer, "GET", "/api/v1/consumers?stream=none", ""), 404, api.CodeNotFound)
-	wantProblem(t, b.as(t, api.Consumer, "GET", streams+"none/events", "", "X-Consumer-ID", consumer1), 404, api.CodeNotFound)
-	wantProblem(t, b.as(t, api.Consumer, "GET", streams+"a/events", ""), 400, api.CodeInvalid, "header.X-Consumer-ID")
-	wantProblem(t, b.as(t, api.Consumer, "GET", streams+"a/events?limit=0", "", "X-Consumer-ID", consumer1), 400, api.CodeInvalid, "query.limit")
-	wantProblem(t, b.as(t, api.Consumer, "GET", streams+"a/events?eventName=", "", "X-Consumer-ID", consumer1), 400, api.CodeInvalid, "query.eventName")
-	wantProblem(t, b.as(t, api.Producer, "POST", streams+"a/events", happened("n")), 400, api.CodeInvalid, "header.X-Producer-ID")
+	wantProblem(t, b.as(t, access.Viewer, "GET", "/api/v1/streams?cursor=*", ""), 400, api.CodeInvalid, "query.cursor")
+	wantProblem(t, b.as(t, access.Viewer, "GET", "/api/v1/consumers", ""), 400, api.CodeInvalid, "query.stream")
+	wantProblem(t, b.as(t, access.Viewer, "GET", "/api/v1/consumers?stream=none", ""), 404, api.CodeNotFound)
+	wantProblem(t, b.as(t, access.Consumer, "GET", streams+"none/events", "", "X-Consumer-ID", consumer1), 404, api.CodeNotFound)
+	wantProblem(t, b.as(t, access.Consumer, "GET", streams+"a/events", ""), 400, api.CodeInvalid, "header.X-Consumer-ID")
+	wantProblem(t, b.as(t, access.Consumer, "GET", streams+"a/events?limit=0", "", "X-Consumer-ID", consumer1), 400, api.CodeInvalid, "query.limit")
+	wantProblem(t, b.as(t, access.Consumer, "GET", streams+"a/events?eventName=", "", "X-Consumer-ID", consumer1), 400, api.CodeInvalid, "query.eventName")
+	wantProblem(t, b.as(t, access.Producer, "POST", streams+"a/events", happened("n")), 400, api.CodeInvalid, "header.X-Producer-ID")
 }
 
 func TestStreamRoles(t *testing.T) {
@@ -409,7 +410,7 @@ func TestStreamRoles(t *testing.T) {
 		{"POST", "streams/s/events/" + id, doAck, "consumer operator admin"},
 		{"POST", "streams/s/offsets", `{"eventName":"n","offset":0}`, "consumer operator admin"},
 	} {
-		for _, role := range []api.Role{api.Viewer, api.Producer, api.Consumer, api.Worker, api.Operator, api.Admin} {
+		for _, role := range []access.Role{access.Viewer, access.Producer, access.Consumer, access.Worker, access.Operator, access.Admin} {
 			got := b.as(t, role, call.method, "/api/v1/"+call.path, call.body, "X-Producer-ID", producer1, "X-Consumer-ID", consumer1)
 			if may := strings.Contains(call.may, string(role)); may == (got.StatusCode == 403) {
 				t.Errorf("%s %s as %s: %d", call.method, call.path, role, got.StatusCode)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/millrace/millrace/shared/access"
 	"github.com/millrace/millrace/shared/api"
 	"github.com/millrace/millrace/shared/queue"
 )
@@ -29,7 +30,7 @@ type syncTask struct {
 
 func (w *works) task(t *testing.T, id string) syncTask {
 	t.Helper()
-	return into[syncTask](t, w.as(t, api.Viewer, "GET", "/api/v1/tasks/"+url.PathEscape(id), ""), 200)
+	return into[syncTask](t, w.as(t, access.Viewer, "GET", "/api/v1/tasks/"+url.PathEscape(id), ""), 200)
 }
 
 func TestSyncTaskLife(t *testing.T) {
@@ -69,7 +70,7 @@ func TestOneSyncTaskAtATime(t *testing.T) {
 		"success": func(w *works, t *testing.T, _ string) { w.finish(t, w.claim(t)[0], queue.OK) },
 		"failure": func(w *works, t *testing.T, _ string) { w.finish(t, w.claim(t)[0], queue.Failed) },
 		"cancel": func(w *works, t *testing.T, id string) {
-			if got := w.as(t, api.Operator, "POST", "/tasks/"+id+"/cancel", ""); got.body != `{"status":"ok"}` {
+			if got := w.as(t, access.Operator, "POST", "/tasks/"+id+"/cancel", ""); got.body != `{"status":"ok"}` {
 				t.Errorf("cancel = %s", got.body)
 			}
 		},
@@ -79,14 +80,14 @@ func TestOneSyncTaskAtATime(t *testing.T) {
 			t.Parallel()
 			w := working(t)
 			id := w.sync(t, "orders")
-			again := w.as(t, api.Producer, "POST", "/tasks/?source=shop&collection=orders", "")
+			again := w.as(t, access.Producer, "POST", "/tasks/?source=shop&collection=orders", "")
 			if want := `{"task_id":"` + id + `"}`; again.StatusCode != 200 || again.body != want {
 				t.Errorf("again = %d %s, want 200 %s", again.StatusCode, again.body, want)
 			}
 			if other := w.sync(t, "customers"); other == id {
 				t.Error("another collection has the same task")
 			}
-			w.as(t, api.Operator, "POST", "/tasks/"+w.listed(t, "collection=customers")[0].ID+"/cancel", "")
+			w.as(t, access.Operator, "POST", "/tasks/"+w.listed(t, "collection=customers")[0].ID+"/cancel", "")
 			end(w, t, id)
 			if next := w.sync(t, "orders"); next == id {
 				t.Error("the same task after its end")
@@ -99,7 +100,7 @@ func TestSyncTaskNames(t *testing.T) {
 	t.Parallel()
 	w := working(t)
 	target := "/tasks?source=" + url.QueryEscape("gö shop!") + "&collection=" + url.QueryEscape("a b/c")
-	id := into[map[string]string](t, w.as(t, api.Producer, "POST", target, ""), 201)["task_id"]
+	id := into[map[string]string](t, w.as(t, access.Producer, "POST", target, ""), 201)["task_id"]
 	if !strings.HasPrefix(id, "g__shop__a_b_c_") {
 		t.Errorf("id = %q, want what may stand in a URL", id)
 	}
@@ -113,14 +114,14 @@ func TestSyncTaskPriorities(t *testing.T) {
 	w := working(t)
 	for _, ok := range []string{"1", "100", "9223372036854775807"} {
 		w := working(t)
-		got := w.as(t, api.Producer, "POST", "/tasks?source=shop&collection=c&priority="+ok, "")
+		got := w.as(t, access.Producer, "POST", "/tasks?source=shop&collection=c&priority="+ok, "")
 		id := into[map[string]string](t, got, 201)["task_id"]
-		if shown := w.as(t, api.Viewer, "GET", "/tasks/"+id, ""); !strings.Contains(shown.body, `"priority":`+ok+",") || strings.Contains(shown.body, `"score":-`) {
+		if shown := w.as(t, access.Viewer, "GET", "/tasks/"+id, ""); !strings.Contains(shown.body, `"priority":`+ok+",") || strings.Contains(shown.body, `"score":-`) {
 			t.Errorf("priority %s is shown as %s", ok, shown.body)
 		}
 	}
 	for _, bad := range []string{"", "0", "-1", "+5", "1.5", "1e3", "high", "%20300", "9223372036854775808", "300&priority=200"} {
-		got := w.as(t, api.Producer, "POST", "/tasks?source=shop&collection=c&priority="+bad, "")
+		got := w.as(t, access.Producer, "POST", "/tasks?source=shop&collection=c&priority="+bad, "")
 		wantProblem(t, got, 400, api.CodeInvalid, "query.priority")
 	}
 	if n := len(w.listed(t, "")); n != 0 {
@@ -147,10 +148,10 @@ func TestSyncTaskRefused(t *testing.T) {
 		"source=SHOP&collection=c":            {404, api.CodeNotFound, "query.source"},
 		"source=shop&collection=c&priority=x": {400, api.CodeInvalid, "query.priority"},
 	} {
-		wantProblem(t, w.as(t, api.Producer, "POST", "/api/v1/tasks?"+query, ""), want.status, want.code, want.location)
+		wantProblem(t, w.as(t, access.Producer, "POST", "/api/v1/tasks?"+query, ""), want.status, want.code, want.location)
 	}
-	wantProblem(t, w.as(t, api.Producer, "PUT", "/api/v1/tasks", ""), 405, api.CodeMethod)
-	if got := w.as(t, api.Admin, "DELETE", "/tasks/", ""); got.Header.Get("Allow") != "GET, HEAD, POST, OPTIONS" {
+	wantProblem(t, w.as(t, access.Producer, "PUT", "/api/v1/tasks", ""), 405, api.CodeMethod)
+	if got := w.as(t, access.Admin, "DELETE", "/tasks/", ""); got.Header.Get("Allow") != "GET, HEAD, POST, OPTIONS" {
 		t.Errorf("Allow = %q", got.Header.Get("Allow"))
 	}
 }
@@ -160,10 +161,10 @@ func TestSyncTaskTokenInQuery(t *testing.T) {
 	t.Parallel()
 	w := working(t)
 	id := w.sync(t, "orders")
-	if got := w.as(t, "", "GET", "/tasks/"+id+"?token="+secret(api.Viewer), ""); got.StatusCode != 200 {
+	if got := w.as(t, "", "GET", "/tasks/"+id+"?token="+secret(access.Viewer), ""); got.StatusCode != 200 {
 		t.Errorf("GET with ?token= = %d", got.StatusCode)
 	}
-	if got := w.as(t, "", "POST", "/tasks/?source=shop&collection=c&token="+secret(api.Admin), ""); got.StatusCode != 401 {
+	if got := w.as(t, "", "POST", "/tasks/?source=shop&collection=c&token="+secret(access.Admin), ""); got.StatusCode != 401 {
 		t.Errorf("POST with ?token= = %d", got.StatusCode)
 	}
 }
@@ -173,7 +174,7 @@ func TestSyncTaskOnce(t *testing.T) {
 	t.Parallel()
 	w := working(t)
 	send := func(collection, key string) reply {
-		return w.as(t, api.Producer, "POST", "/tasks?source=shop&collection="+collection, "", "Idempotency-Key", key)
+		return w.as(t, access.Producer, "POST", "/tasks?source=shop&collection="+collection, "", "Idempotency-Key", key)
 	}
 	first := send("c", "k")
 	second := send("c", "k2") // 200: it is under way
@@ -195,7 +196,7 @@ func TestSyncTaskOnce(t *testing.T) {
 	if got := send("d", "k3"); got.StatusCode != 201 {
 		t.Errorf("a refused request has kept its key: %d %s", got.StatusCode, got.body)
 	}
-	alias := w.as(t, api.Producer, "POST", "/api/v1/tasks?source=shop&collection=c", "", "Idempotency-Key", "k")
+	alias := w.as(t, access.Producer, "POST", "/api/v1/tasks?source=shop&collection=c", "", "Idempotency-Key", "k")
 	if alias.body != first.body {
 		t.Errorf("the same call at its other path = %s, want %s", alias.body, first.body)
 	}
@@ -204,7 +205,7 @@ func TestSyncTaskOnce(t *testing.T) {
 func TestCancelSyncTask(t *testing.T) {
 	t.Parallel()
 	w := working(t)
-	cancel := func(id string) reply { return w.as(t, api.Operator, "POST", "/api/v1/tasks/"+id+"/cancel", "") }
+	cancel := func(id string) reply { return w.as(t, access.Operator, "POST", "/api/v1/tasks/"+id+"/cancel", "") }
 	id := w.sync(t, "orders")
 	if got := cancel(id); got.StatusCode != 200 || got.body != `{"status":"ok"}` {
 		t.Errorf("cancel = %d %s", got.StatusCode, got.body)
@@ -222,7 +223,7 @@ func TestCancelSyncTask(t *testing.T) {
 	if got := w.task(t, id); got.Status != "RUNNING" {
 		t.Errorf("a running task after cancel is %s", got.Status)
 	}
-	if why := into[reason](t, w.as(t, api.Viewer, "GET", "/api/v1/jobs/"+id+"/why", ""), 200); why.Code != "stopping" {
+	if why := into[reason](t, w.as(t, access.Viewer, "GET", "/api/v1/jobs/"+id+"/why", ""), 200); why.Code != "stopping" {
 		t.Errorf("why = %+v", why)
 	}
 	w.finish(t, lease, queue.Cancel)
@@ -235,7 +236,7 @@ func TestCancelSyncTask(t *testing.T) {
 // listed returns the list of the shop's tasks, of any time unless the query says one.
 func (w *works) listed(t *testing.T, query string) []syncTask {
 	t.Helper()
-	got := w.as(t, api.Viewer, "GET", "/tasks/?source=shop&"+anyTime(query), "")
+	got := w.as(t, access.Viewer, "GET", "/tasks/?source=shop&"+anyTime(query), "")
 	return into[map[string][]syncTask](t, got, 200)["tasks"]
 }
 
@@ -266,7 +267,7 @@ func TestListSyncTasks(t *testing.T) {
 		for i, o := range []queue.Outcome{queue.OK, queue.Failed, queue.OK} {
 			w.finish(t, leases[i], o)
 		}
-		w.as(t, api.Operator, "POST", "/tasks/"+string(leases[3].Task.ID)+"/cancel", "")
+		w.as(t, access.Operator, "POST", "/tasks/"+string(leases[3].Task.ID)+"/cancel", "")
 		w.finish(t, leases[3], queue.Cancel)
 		const at = "2000-01-01T00:00:0"
 		for query, want := range map[string][]string{
@@ -294,8 +295,8 @@ func TestListSyncTasks(t *testing.T) {
 			}
 		}
 		var pages []string
-		for next := "/tasks?source=shop&limit=2&token=" + secret(api.Viewer) + "&" + anyTime(""); next != ""; {
-			got := w.as(t, api.Viewer, "GET", next, "")
+		for next := "/tasks?source=shop&limit=2&token=" + secret(access.Viewer) + "&" + anyTime(""); next != ""; {
+			got := w.as(t, access.Viewer, "GET", next, "")
 			page := ids(into[map[string][]syncTask](t, got, 200)["tasks"])
 			pages = append(pages, strings.Join(page, "+"))
 			if next = linked(got); strings.Contains(next, "secret") {
@@ -310,7 +311,7 @@ func TestListSyncTasks(t *testing.T) {
 
 func TestEmptySyncTaskList(t *testing.T) {
 	t.Parallel()
-	got := working(t).as(t, api.Viewer, "GET", "/api/v1/tasks?source=shop&"+anyTime(""), "")
+	got := working(t).as(t, access.Viewer, "GET", "/api/v1/tasks?source=shop&"+anyTime(""), "")
 	if got.body != `{"tasks":[]}` || got.Header.Get("Link") != "" {
 		t.Errorf("nothing = %s, Link %q", got.body, got.Header.Get("Link"))
 	}
@@ -347,10 +348,10 @@ func TestListSyncTasksRefused(t *testing.T) {
 		"source=shop&collection=none" + span:                              {404, "query.collection"},
 	} {
 		code := map[int]api.Code{400: api.CodeInvalid, 404: api.CodeNotFound}[want.status]
-		wantProblem(t, w.as(t, api.Viewer, "GET", "/api/v1/tasks?"+query, ""), want.status, code, want.location)
+		wantProblem(t, w.as(t, access.Viewer, "GET", "/api/v1/tasks?"+query, ""), want.status, code, want.location)
 	}
 	for _, limit := range []string{"1", "1000"} {
-		if got := w.as(t, api.Viewer, "GET", fmt.Sprintf("/tasks?source=shop&limit=%s%s", limit, span), ""); got.StatusCode != 200 {
+		if got := w.as(t, access.Viewer, "GET", fmt.Sprintf("/tasks?source=shop&limit=%s%s", limit, span), ""); got.StatusCode != 200 {
 			t.Errorf("limit %s = %d %s", limit, got.StatusCode, got.body)
 		}
 	}

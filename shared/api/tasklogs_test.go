@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/millrace/millrace/shared/access"
 	"github.com/millrace/millrace/shared/api"
 	"github.com/millrace/millrace/shared/queue"
 )
@@ -47,12 +48,12 @@ func TestTaskLogs(t *testing.T) {
 	t.Parallel()
 	w := working(t)
 	id, _ := w.logged(t, 4)
-	read := func(query string) reply { return w.as(t, api.Viewer, "GET", "/api/v1/tasks/"+id+"/logs?"+query, "") }
+	read := func(query string) reply { return w.as(t, access.Viewer, "GET", "/api/v1/tasks/"+id+"/logs?"+query, "") }
 	want := `{"logs":[{"time":"2000-01-01T00:00:00.000000Z","message":"line 0 <&>","level":"info"},` +
 		`{"time":"2000-01-01T00:00:01.000000Z","message":"line 1 <&>","level":"error"}]}`
 	if got := read("limit=2"); got.body != want || linked(got) == "" {
 		t.Errorf("logs = %s", got.body)
-	} else if rest := w.as(t, api.Viewer, "GET", linked(got), ""); linked(rest) != "" || messages(t, rest) != "2 3" {
+	} else if rest := w.as(t, access.Viewer, "GET", linked(got), ""); linked(rest) != "" || messages(t, rest) != "2 3" {
 		t.Errorf("the rest = %s, Link %q", rest.body, rest.Header.Get("Link"))
 	}
 	const at = "2000-01-01T00:00:0"
@@ -83,7 +84,7 @@ func TestTaskLogs(t *testing.T) {
 		}
 	}
 	other := w.sync(t, "customers")
-	if got := w.as(t, api.Viewer, "GET", "/tasks/"+other+"/logs", ""); got.body != `{"logs":[]}` {
+	if got := w.as(t, access.Viewer, "GET", "/tasks/"+other+"/logs", ""); got.body != `{"logs":[]}` {
 		t.Errorf("no log = %s", got.body)
 	}
 }
@@ -104,7 +105,7 @@ func TestLogsOfOtherTasks(t *testing.T) {
 	w := working(t)
 	event := w.emit(t, "mail", `{"value":1}`).ID
 	w.say(t, w.claim(t)[0], queue.Line{Time: epoch, Level: "info", Message: "line 0 <&>"})
-	if got := messages(t, w.as(t, api.Viewer, "GET", "/api/v1/tasks/"+event+"/logs", "")); got != "0" {
+	if got := messages(t, w.as(t, access.Viewer, "GET", "/api/v1/tasks/"+event+"/logs", "")); got != "0" {
 		t.Errorf("lines %s of a handler event, want 0", got)
 	}
 }
@@ -114,7 +115,7 @@ func TestLongLogs(t *testing.T) {
 	const n = 12_345
 	w := working(t)
 	id, _ := w.logged(t, n)
-	got := w.as(t, api.Viewer, "GET", "/tasks/"+id+"/logs", "")
+	got := w.as(t, access.Viewer, "GET", "/tasks/"+id+"/logs", "")
 	if lines := into[map[string][]logLine](t, got, 200)["logs"]; len(lines) != n || linked(got) != "" {
 		t.Errorf("%d lines, want %d", len(lines), n)
 	}
@@ -122,7 +123,7 @@ func TestLongLogs(t *testing.T) {
 	id, _ = small.logged(t, n)
 	count, pages := 0, 0
 	for next := "/tasks/" + id + "/logs"; next != ""; pages++ {
-		got := small.as(t, api.Viewer, "GET", next, "")
+		got := small.as(t, access.Viewer, "GET", next, "")
 		if len(got.body) > 300_000 {
 			t.Errorf("an answer of %d bytes", len(got.body))
 		}
@@ -150,7 +151,7 @@ func TestFollowLogs(t *testing.T) {
 		followed := make(chan reply)
 		began := time.Now()
 		go func() {
-			followed <- w.as(t, api.Viewer, "GET", "/tasks/"+id+"/logs?follow=true", "", "Accept", eventStream)
+			followed <- w.as(t, access.Viewer, "GET", "/tasks/"+id+"/logs?follow=true", "", "Accept", eventStream)
 		}()
 		for i := range 3 {
 			time.Sleep(20 * time.Second) // beyond the heartbeat, within the lease
@@ -180,12 +181,12 @@ func TestFollowLogs(t *testing.T) {
 		}
 		at := strings.LastIndex(got.body[:strings.Index(got.body, "later 1")], "id: ")
 		last, _, _ := strings.Cut(got.body[at+len("id: "):], "\n")
-		resumed := w.as(t, api.Viewer, "GET", "/tasks/"+id+"/logs?follow=true", "", "Accept", eventStream, "Last-Event-ID", last)
+		resumed := w.as(t, access.Viewer, "GET", "/tasks/"+id+"/logs?follow=true", "", "Accept", eventStream, "Last-Event-ID", last)
 		if strings.Contains(resumed.body, "later 0") || !strings.Contains(resumed.body, "later 1") {
 			t.Errorf("after %s: %s", last, resumed.body)
 		}
-		wantProblem(t, w.as(t, api.Viewer, "GET", "/tasks/"+id+"/logs?follow=true", "", "Accept", eventStream, "Last-Event-ID", "x"), 400, api.CodeInvalid)
-		if head := w.as(t, api.Viewer, http.MethodHead, "/tasks/"+id+"/logs?follow=true", "", "Accept", eventStream); head.StatusCode != 200 {
+		wantProblem(t, w.as(t, access.Viewer, "GET", "/tasks/"+id+"/logs?follow=true", "", "Accept", eventStream, "Last-Event-ID", "x"), 400, api.CodeInvalid)
+		if head := w.as(t, access.Viewer, http.MethodHead, "/tasks/"+id+"/logs?follow=true", "", "Accept", eventStream); head.StatusCode != 200 {
 			t.Errorf("HEAD = %d", head.StatusCode)
 		}
 	})
@@ -199,7 +200,7 @@ func TestFollowLogsInPieces(t *testing.T) {
 		id, lease := w.logged(t, 1)
 		after := ""
 		follow := func() reply {
-			got := w.as(t, api.Viewer, "GET", "/tasks/"+id+"/logs?follow=true", "", "Accept", eventStream, "Last-Event-ID", after)
+			got := w.as(t, access.Viewer, "GET", "/tasks/"+id+"/logs?follow=true", "", "Accept", eventStream, "Last-Event-ID", after)
 			if at := strings.LastIndex(got.body, "id: "); at >= 0 {
 				after, _, _ = strings.Cut(got.body[at+len("id: "):], "\n")
 			}
@@ -227,7 +228,7 @@ func TestFollowedLogsEndWithTheServer(t *testing.T) {
 		id, _ := w.logged(t, 2)
 		followed := make(chan reply)
 		go func() {
-			followed <- w.as(t, api.Viewer, "GET", "/tasks/"+id+"/logs?follow=true", "", "Accept", eventStream)
+			followed <- w.as(t, access.Viewer, "GET", "/tasks/"+id+"/logs?follow=true", "", "Accept", eventStream)
 		}()
 		synctest.Wait()
 		began := time.Now()

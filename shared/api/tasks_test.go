@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/millrace/millrace/shared/access"
 	"github.com/millrace/millrace/shared/api"
 	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/journal"
@@ -61,7 +62,7 @@ func working(t *testing.T, change ...func(*api.Options)) *works {
 // sync enqueues a sync task of the shop and returns its id.
 func (w *works) sync(t *testing.T, collection string) string {
 	t.Helper()
-	got := w.as(t, api.Producer, "POST", "/api/v1/tasks?source=shop&collection="+collection, "")
+	got := w.as(t, access.Producer, "POST", "/api/v1/tasks?source=shop&collection="+collection, "")
 	return into[struct {
 		ID string `json:"task_id"`
 	}](t, got, 201).ID
@@ -129,7 +130,7 @@ func TestTaskRoles(t *testing.T) {
 	}
 	w := working(t)
 	for call, who := range want {
-		for i, role := range []api.Role{api.Viewer, api.Producer, api.Consumer, api.Worker, api.Operator, api.Admin} {
+		for i, role := range []access.Role{access.Viewer, access.Producer, access.Consumer, access.Worker, access.Operator, access.Admin} {
 			method, target, _ := strings.Cut(call, " ")
 			got := w.as(t, role, method, target, "")
 			if may := who[i] != '.'; may == (got.StatusCode == 403) || got.StatusCode == 401 {
@@ -154,17 +155,17 @@ func TestUnknownTasks(t *testing.T) {
 		}
 		for _, call := range calls {
 			method, target, _ := strings.Cut(call, " ")
-			wantProblem(t, w.as(t, api.Operator, method, target, ""), 404, api.CodeNotFound)
+			wantProblem(t, w.as(t, access.Operator, method, target, ""), 404, api.CodeNotFound)
 		}
 	}
 	id := w.sync(t, "orders")
 	for _, id := range []string{"x", id[len("shop_"):], "X" + id, id + "0", event[:len(event)-1]} {
 		for _, call := range []string{"GET /tasks/" + id, "GET /api/v1/jobs/" + id + "/why", "POST /api/v1/jobs/" + id + "/retry", "GET /api/v1/canvases/shop/events/" + id} {
 			method, target, _ := strings.Cut(call, " ")
-			wantProblem(t, w.as(t, api.Operator, method, target, ""), 404, api.CodeNotFound)
+			wantProblem(t, w.as(t, access.Operator, method, target, ""), 404, api.CodeNotFound)
 		}
 	}
-	wantProblem(t, w.as(t, api.Viewer, "GET", "/api/v1/canvases/other/events/"+event, ""), 404, api.CodeNotFound)
+	wantProblem(t, w.as(t, access.Viewer, "GET", "/api/v1/canvases/other/events/"+event, ""), 404, api.CodeNotFound)
 }
 
 // unwell is an engine whose store is away.
@@ -184,7 +185,7 @@ func TestTasksWhileTheStoreIsAway(t *testing.T) {
 	b := &bundle{api: api.New(api.Options{Tokens: tokens()}, api.Enqueue(unwell{}, d), api.Tasks(unwell{}, d))}
 	for _, call := range []string{"POST /tasks?source=shop&collection=c", "GET /tasks/" + string(task.NewID("", "/", time.Now().UnixMicro(), 1))} {
 		method, target, _ := strings.Cut(call, " ")
-		got := b.as(t, api.Operator, method, target, "")
+		got := b.as(t, access.Operator, method, target, "")
 		wantProblem(t, got, 503, api.CodeUnavailable)
 		if got.Header.Get("Retry-After") == "" {
 			t.Errorf("%s: 503 without Retry-After", call)
@@ -210,7 +211,7 @@ func TestEnqueueInProgress(t *testing.T) {
 		s := slow{w.Queue, make(chan struct{})}
 		w.api = api.New(api.Options{Tokens: tokens()}, api.Enqueue(s, d))
 		send := func() reply {
-			return w.as(t, api.Producer, "POST", "/tasks?source=shop&collection=c", "", "Idempotency-Key", "k")
+			return w.as(t, access.Producer, "POST", "/tasks?source=shop&collection=c", "", "Idempotency-Key", "k")
 		}
 		first := make(chan reply)
 		go func() { first <- send() }()
@@ -233,7 +234,7 @@ func TestOneSyncTaskForAll(t *testing.T) {
 	w := working(t)
 	answers := make(chan reply)
 	for range 100 {
-		go func() { answers <- w.as(t, api.Producer, "POST", "/tasks?source=shop&collection=c", "") }()
+		go func() { answers <- w.as(t, access.Producer, "POST", "/tasks?source=shop&collection=c", "") }()
 	}
 	seen, bodies := map[int]int{}, map[string]bool{}
 	for range 100 {

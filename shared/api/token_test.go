@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/millrace/millrace/shared/access"
 	"github.com/millrace/millrace/shared/api"
 )
 
@@ -93,21 +94,21 @@ func TestOpenPaths(t *testing.T) {
 func TestRoles(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	calls := map[string]func(api.Role) reply{
-		"emit":     func(r api.Role) reply { return b.as(t, r, "POST", base+"/event", `[{"TYPE":"A"}]`) },
-		"events":   func(r api.Role) reply { return b.as(t, r, "GET", base+"/event?after=0", "") },
-		"snapshot": func(r api.Role) reply { return b.as(t, r, "GET", base+"/object/?return=ObjectOverview", "") },
-		"search":   func(r api.Role) reply { return b.as(t, r, "POST", base+"/object?return=ObjectOverview", "{}") },
+	calls := map[string]func(access.Role) reply{
+		"emit":     func(r access.Role) reply { return b.as(t, r, "POST", base+"/event", `[{"TYPE":"A"}]`) },
+		"events":   func(r access.Role) reply { return b.as(t, r, "GET", base+"/event?after=0", "") },
+		"snapshot": func(r access.Role) reply { return b.as(t, r, "GET", base+"/object/?return=ObjectOverview", "") },
+		"search":   func(r access.Role) reply { return b.as(t, r, "POST", base+"/object?return=ObjectOverview", "{}") },
 	}
-	want := map[string]map[api.Role]int{
+	want := map[string]map[access.Role]int{
 		"emit":     {"viewer": 403, "producer": 201, "consumer": 403, "worker": 403, "operator": 201, "admin": 201},
 		"events":   {"viewer": 200, "producer": 403, "consumer": 403, "worker": 403, "operator": 200, "admin": 200},
 		"snapshot": {"viewer": 200, "producer": 403, "consumer": 403, "worker": 403, "operator": 200, "admin": 200},
 		"search":   {"viewer": 200, "producer": 403, "consumer": 403, "worker": 403, "operator": 200, "admin": 200},
 	}
-	got := map[string]map[api.Role]int{}
+	got := map[string]map[access.Role]int{}
 	for name, call := range calls {
-		got[name] = map[api.Role]int{}
+		got[name] = map[access.Role]int{}
 		for role := range want[name] {
 			answer := call(role)
 			got[name][role] = answer.StatusCode
@@ -124,44 +125,25 @@ func TestRoles(t *testing.T) {
 // The table of rights.
 func TestRights(t *testing.T) {
 	t.Parallel()
-	want := map[api.Role][]api.Right{
-		api.Viewer:   {api.Anyone, api.Read, api.ReadTask, api.ReadStream, api.ReadInstance},
-		api.Producer: {api.Anyone, api.ReadTask, api.Produce},
-		api.Consumer: {api.Anyone, api.ReadStream, api.Consume},
-		api.Worker:   {api.Anyone, api.ReadInstance, api.Work},
-		api.Operator: {api.Anyone, api.Read, api.ReadTask, api.ReadStream, api.ReadInstance, api.Produce, api.Consume, api.Work, api.Operate},
-		api.Admin: {api.Anyone, api.Read, api.ReadTask, api.ReadStream, api.ReadInstance, api.Produce, api.Consume, api.Work, api.Operate,
+	want := map[access.Role][]api.Right{
+		access.Viewer:   {api.Anyone, api.Read, api.ReadTask, api.ReadStream, api.ReadInstance},
+		access.Producer: {api.Anyone, api.ReadTask, api.Produce},
+		access.Consumer: {api.Anyone, api.ReadStream, api.Consume},
+		access.Worker:   {api.Anyone, api.ReadInstance, api.Work},
+		access.Operator: {api.Anyone, api.Read, api.ReadTask, api.ReadStream, api.ReadInstance, api.Produce, api.Consume, api.Work, api.Operate},
+		access.Admin: {api.Anyone, api.Read, api.ReadTask, api.ReadStream, api.ReadInstance, api.Produce, api.Consume, api.Work, api.Operate,
 			api.Administer},
 		"": {api.Anyone},
 	}
-	got := map[api.Role][]api.Right{}
+	got := map[access.Role][]api.Right{}
 	for role := range want {
 		for right := api.Anyone; right <= api.Administer; right++ {
-			if role.May(right) {
+			if right.GrantedTo(role) {
 				got[role] = append(got[role], right)
 			}
 		}
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
-	}
-}
-
-func TestParseRoleAndHash(t *testing.T) {
-	t.Parallel()
-	if role, err := api.ParseRole("worker"); role != api.Worker || err != nil {
-		t.Errorf("ParseRole(worker) = %q, %v", role, err)
-	}
-	if _, err := api.ParseRole("root"); err == nil {
-		t.Error("ParseRole(root) is no error")
-	}
-	sum, err := api.ParseHash(hashOf("s"))
-	if want := api.NewToken("", api.Viewer, "s").SHA256; sum != want || err != nil {
-		t.Errorf("ParseHash = %x, %v, want %x", sum, err, want)
-	}
-	for _, bad := range []string{"", "abc", strings.Repeat("z", 64), hashOf("s") + "00"} {
-		if _, err := api.ParseHash(bad); err == nil {
-			t.Errorf("ParseHash(%q) is no error", bad)
-		}
 	}
 }

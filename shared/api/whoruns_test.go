@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/millrace/millrace/shared/access"
 	"github.com/millrace/millrace/shared/api"
 	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/journal"
@@ -34,7 +35,7 @@ func TestAJobFollowsWhoRunsItsTopic(t *testing.T) {
 	w, r := deployed(t)
 	declare := func(yaml string) {
 		t.Helper()
-		if got := w.as(t, api.Admin, "PUT", definitionsPath, yaml); got.StatusCode != 200 {
+		if got := w.as(t, access.Admin, "PUT", definitionsPath, yaml); got.StatusCode != 200 {
 			t.Fatalf("definitions = %d %s", got.StatusCode, got.body)
 		}
 	}
@@ -94,7 +95,7 @@ func TestPreferredInstance(t *testing.T) {
 	claims(mine, second)
 	claims(other, add()) // the instance is full
 	gone := r.registerAs(t, `{"name":"gone","jobs":["/topics/*"],"capacity":2}`)
-	if got := w.as(t, api.Operator, "POST", gone+"/drain", ""); got.StatusCode != 204 {
+	if got := w.as(t, access.Operator, "POST", gone+"/drain", ""); got.StatusCode != 204 {
 		t.Fatalf("drain = %d %s", got.StatusCode, got.body)
 	}
 	claims(other, w.add(t, 201, `{"topic":"a","prefer_instance":"gone"}`)["id"].(string))

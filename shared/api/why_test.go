@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/millrace/millrace/shared/access"
 	"github.com/millrace/millrace/shared/api"
 	"github.com/millrace/millrace/shared/queue"
 )
@@ -17,7 +18,7 @@ type reason struct {
 
 func (w *works) why(t *testing.T, id string) reason {
 	t.Helper()
-	return into[reason](t, w.as(t, api.Viewer, "GET", "/api/v1/jobs/"+id+"/why", ""), 200)
+	return into[reason](t, w.as(t, access.Viewer, "GET", "/api/v1/jobs/"+id+"/why", ""), 200)
 }
 
 func TestWhy(t *testing.T) {
@@ -45,7 +46,7 @@ func TestRetry(t *testing.T) {
 	t.Parallel()
 	w := working(t)
 	id := w.sync(t, "orders")
-	retry := func() reply { return w.as(t, api.Operator, "POST", "/api/v1/jobs/"+id+"/retry", "") }
+	retry := func() reply { return w.as(t, access.Operator, "POST", "/api/v1/jobs/"+id+"/retry", "") }
 	wantProblem(t, retry(), 409, api.CodeConflict) // scheduled
 	lease := w.claim(t)[0]
 	wantProblem(t, retry(), 409, api.CodeConflict) // running

@@ -21,6 +21,6 @@
 //
 // and those that package definition describes: sources, handlers, jobs, queues, schedules, job_chains, lease.
 //
-// The package imports api (for roles), notifier, definition, strict, event (for durations) and store. It opens stores and
+// The package imports access (for tokens), notifier, definition, strict, event (for durations) and store. It opens stores and
 // notifiers with functions from its caller, so that a program links only the backends that its main names.
 package config

@@ -1,9 +1,7 @@
 package config
 
 import (
-	"cmp"
-
-	"github.com/millrace/millrace/shared/api"
+	"github.com/millrace/millrace/shared/access"
 	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/strict"
 )
@@ -17,7 +15,7 @@ func (s *Settings) parse(name string, text []byte) error {
 			"metrics": s.metrics, "drain": func(d *strict.Document, n *strict.Node, path string) { s.Drain = d.Duration(n, path) },
 		})
 	})
-	s.Definitions, s.Lease = set, cmp.Or(set.Lease, defaultLease)
+	s.Definitions = set
 	return err
 }
 
@@ -54,20 +52,20 @@ func (s *Settings) tokens(d *strict.Document, n *strict.Node, path string) {
 	})
 }
 
-func readToken(d *strict.Document, n *strict.Node, path string) api.Token {
-	var token api.Token
+func readToken(d *strict.Document, n *strict.Node, path string) access.Token {
+	var token access.Token
 	var hashed bool
 	d.Object(n, path, strict.Fields{
 		"name": func(d *strict.Document, n *strict.Node, path string) { token.Name = d.Text(n, path) },
 		"role": func(d *strict.Document, n *strict.Node, path string) {
 			var err error
-			if token.Role, err = api.ParseRole(d.Text(n, path)); err != nil {
+			if token.Role, err = access.ParseRole(d.Text(n, path)); err != nil {
 				d.Fail(n, path, "%v", err)
 			}
 		},
 		"sha256": func(d *strict.Document, n *strict.Node, path string) {
 			var err error
-			if token.SHA256, err = api.ParseHash(d.Text(n, path)); err != nil {
+			if token.SHA256, err = access.ParseHash(d.Text(n, path)); err != nil {
 				d.Fail(n, path, "%v; make it with: printf %%s SECRET | sha256sum", err)
 			}
 			hashed = true

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/millrace/millrace/shared/api"
+	"github.com/millrace/millrace/shared/access"
 	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/event"
 	"github.com/millrace/millrace/shared/strict"
@@ -17,15 +17,14 @@ import (
 
 // Settings are the operator's settings, checked.
 type Settings struct {
-	Store     string      // URL for [OpenStore]; empty if MILLRACE_STORE is not set
-	Notifier  string      // URL for [OpenNotifier]; empty if MILLRACE_BELL is not set
-	Tokens    []api.Token // at least one; names and secrets are unique
+	Store     string         // URL for [OpenStore]; empty if MILLRACE_STORE is not set
+	Notifier  string         // URL for [OpenNotifier]; empty if MILLRACE_BELL is not set
+	Tokens    []access.Token // at least one; names and secrets are unique
 	Retention Retention
 	History   History
 	Targets   Targets
 	Metrics   Metrics
 	Drain     time.Duration // how long a stop may take, see [host.Server]; 0: its default, 8 s
-	Lease     time.Duration // how long a task is held without a heartbeat unless its job has a lease; default 30 s
 	Level     slog.Level    // default [slog.LevelInfo]
 	Workers   int           // how many tasks this process runs at once, 1 to 10,000; 0: the pool's default, 16
 
@@ -54,10 +53,7 @@ type Metrics struct {
 	Open bool // anyone may; default: only tokens whose role may read
 }
 
-const (
-	defaultLease = 30 * time.Second
-	maxWorkers   = 10_000
-)
+const maxWorkers = 10_000
 
 // adminName is the name of the token that MILLRACE_ADMIN_TOKEN defines.
 const adminName = "admin"
@@ -67,7 +63,7 @@ var errNoToken = errors.New("config: there is no token, so nobody could do anyth
 
 // Load reads the environment, and the file that MILLRACE_CONFIG names. Its error has a line for each mistake.
 func Load(env func(string) string) (Settings, error) {
-	settings := Settings{Store: env("MILLRACE_STORE"), Notifier: env("MILLRACE_BELL"), Lease: defaultLease}
+	settings := Settings{Store: env("MILLRACE_STORE"), Notifier: env("MILLRACE_BELL")}
 	err := errors.Join(
 		settings.loadFile(env("MILLRACE_CONFIG")),
 		settings.loadTokens(env("MILLRACE_TOKENS")),
@@ -116,7 +112,7 @@ func (s *Settings) loadAdmin(secret string) error {
 			return errors.New("config: MILLRACE_ADMIN_TOKEN may only have visible ASCII characters, as it travels in a header")
 		}
 	}
-	s.Tokens = append(s.Tokens, api.NewToken(adminName, api.Admin, secret))
+	s.Tokens = append(s.Tokens, access.NewToken(adminName, access.Admin, secret))
 	return nil
 }
 

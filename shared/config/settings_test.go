@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/millrace/millrace/shared/api"
+	"github.com/millrace/millrace/shared/access"
 	"github.com/millrace/millrace/shared/config"
 	"github.com/millrace/millrace/shared/definition"
 )
@@ -39,25 +39,25 @@ func load(t *testing.T, e env) (config.Settings, error) {
 
 func TestLoad(t *testing.T) {
 	t.Parallel()
-	admin := api.NewToken("admin", api.Admin, "s3cret")
-	ci := api.NewToken("ci", api.Producer, "secret")
+	admin := access.NewToken("admin", access.Admin, "s3cret")
+	ci := access.NewToken("ci", access.Producer, "secret")
 	tests := []struct {
 		name string
 		env  env
 		want config.Settings
 	}{
 		{"a token is enough", env{"MILLRACE_ADMIN_TOKEN": "s3cret"},
-			config.Settings{Tokens: []api.Token{admin}, Lease: 30 * time.Second}},
+			config.Settings{Tokens: []access.Token{admin}}},
 		{"store, notifier and level", env{
 			"MILLRACE_ADMIN_TOKEN": "s3cret", "MILLRACE_STORE": "pebble:data", "MILLRACE_BELL": "sqs:q", "MILLRACE_LOG": "debug",
 		},
-			config.Settings{Store: "pebble:data", Notifier: "sqs:q", Tokens: []api.Token{admin}, Lease: 30 * time.Second, Level: slog.LevelDebug}},
+			config.Settings{Store: "pebble:data", Notifier: "sqs:q", Tokens: []access.Token{admin}, Level: slog.LevelDebug}},
 		{"the environment counts more than the file", env{"MILLRACE_ADMIN_TOKEN": "s3cret", "MILLRACE_DRAIN": "3s", "MILLRACE_CONFIG": "drain: 20s"},
-			config.Settings{Tokens: []api.Token{admin}, Lease: 30 * time.Second, Drain: 3 * time.Second, Definitions: &definition.Set{}}},
+			config.Settings{Tokens: []access.Token{admin}, Drain: 3 * time.Second, Definitions: &definition.Set{}}},
 		{"tokens as JSON", env{"MILLRACE_TOKENS": `[{"name":"ci","role":"producer","sha256":"` + hash + `"}]`},
-			config.Settings{Tokens: []api.Token{ci}, Lease: 30 * time.Second}},
+			config.Settings{Tokens: []access.Token{ci}}},
 		{"tokens as YAML", env{"MILLRACE_TOKENS": "- {name: ci, role: producer, sha256: " + hash + "}"},
-			config.Settings{Tokens: []api.Token{ci}, Lease: 30 * time.Second}},
+			config.Settings{Tokens: []access.Token{ci}}},
 		{"everything in the file", env{"MILLRACE_CONFIG": `
 tokens: [{name: ci, role: producer, sha256: ` + hash + `}]
 journal: {retention: {events: 1_000, age: 36h}}
@@ -67,21 +67,21 @@ metrics: {open: true}
 drain: 20s
 lease: 45
 `}, config.Settings{
-			Tokens: []api.Token{ci}, Retention: config.Retention{Events: 1000, Age: 36 * time.Hour},
+			Tokens: []access.Token{ci}, Retention: config.Retention{Events: 1000, Age: 36 * time.Hour},
 			History: config.History{Age: 90 * 24 * time.Hour},
 			Metrics: config.Metrics{Open: true}, Drain: 20 * time.Second,
-			Targets: config.Targets{AllowPrivate: true}, Lease: 45 * time.Second,
+			Targets:     config.Targets{AllowPrivate: true},
 			Definitions: &definition.Set{Lease: 45 * time.Second},
 		}},
 		{"definitions", env{"MILLRACE_ADMIN_TOKEN": "s3cret", "MILLRACE_CONFIG": "jobs: [{path: /a, target: {go: f}}]"}, config.Settings{
-			Tokens: []api.Token{admin}, Lease: 30 * time.Second,
+			Tokens:      []access.Token{admin},
 			Definitions: &definition.Set{Jobs: []definition.Job{{Path: "/a", Target: definition.Target{Go: "f"}}}},
 		}},
 		{"an empty file", env{"MILLRACE_CONFIG": "# nothing\n", "MILLRACE_ADMIN_TOKEN": "s3cret"},
-			config.Settings{Tokens: []api.Token{admin}, Lease: 30 * time.Second, Definitions: &definition.Set{}}},
+			config.Settings{Tokens: []access.Token{admin}, Definitions: &definition.Set{}}},
 		{"an alias", env{"MILLRACE_CONFIG": "tokens:\n- {name: a, role: viewer, sha256: &h " + hash + "}\nlease: &d 9s\njournal: {retention: {age: *d}}\n"},
 			config.Settings{
-				Tokens: []api.Token{api.NewToken("a", api.Viewer, "secret")}, Lease: 9 * time.Second,
+				Tokens:    []access.Token{access.NewToken("a", access.Viewer, "secret")},
 				Retention: config.Retention{Age: 9 * time.Second}, Definitions: &definition.Set{Lease: 9 * time.Second},
 			}},
 	}
@@ -128,7 +128,7 @@ func TestLoadRefuses(t *testing.T) {
 		{"bad openness", file("metrics: {open: yes}\n"), `metrics.open: "yes" is neither true nor false`},
 		{"no time to stop", file("drain: 0\n"), "drain: want more than 0"},
 		{"no time to stop in the environment", env{"MILLRACE_ADMIN_TOKEN": "s", "MILLRACE_DRAIN": "0"}, `MILLRACE_DRAIN is "0"`},
-		{"bad role", file("tokens: [{name: a, role: boss, sha256: " + hash + "}]\n"), `tokens[0].role: api: no role "boss", want viewer`},
+		{"bad role", file("tokens: [{name: a, role: boss, sha256: " + hash + "}]\n"), `tokens[0].role: access: no role "boss", want viewer`},
 		{"bad hash", file("tokens: [{name: a, role: viewer, sha256: abc}]\n"), "sha256sum"},
 		{"half a token", file("tokens:\n- {name: a, role: viewer, sha256: " + hash + "}\n- {name: b}\n"), ":3: tokens[1]: a token has a name, a role and a sha256"},
 		{"name twice", file("tokens: [{name: admin, role: viewer, sha256: " + hash + "}]\n"), `two tokens are named "admin"`},

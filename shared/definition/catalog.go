@@ -31,7 +31,7 @@ type CatalogOptions struct {
 // Catalog is the catalog of definitions: it keeps the set that is in force, in the store. Its methods may be called
 // concurrently, and by many processes.
 type Catalog struct {
-	store   store.Store
+	store   *store.Checked
 	journal Writer
 	now     func() time.Time
 	age     time.Duration
@@ -59,7 +59,7 @@ const (
 
 // OpenCatalog returns a catalog. It reads nothing yet.
 func OpenCatalog(o CatalogOptions) *Catalog {
-	b := &Catalog{store: o.Store, journal: o.Journal, now: o.Now, age: o.Age, changed: o.Changed, editing: make(chan struct{}, 1)}
+	b := &Catalog{store: store.NewChecked(o.Store), journal: o.Journal, now: o.Now, age: o.Age, changed: o.Changed, editing: make(chan struct{}, 1)}
 	if b.now == nil {
 		b.now = time.Now
 	}

@@ -47,9 +47,7 @@ func (c Changes) Schedules() bool {
 	return slices.ContainsFunc(slices.Concat(c.Added, c.Replaced, c.Removed), scheduled)
 }
 
-// Diff returns the changes from the set before to the set after.
-func Diff(before, after *Set) Changes { return diff(before.objects(), after.objects()) }
-
+// diff returns the changes from the objects before to those after.
 func diff(before, after []object) Changes {
 	c := Changes{Added: []string{}, Replaced: []string{}, Removed: []string{}}
 	old := map[string]any{}

@@ -13,7 +13,7 @@ const (
 )
 
 // ParseEvents reads the body of `POST event`: a JSON array of 1 to [MaxEvents] objects {"TYPE":"…","key":"…",…}. TYPE is
-// the name of a custom type that may be emitted ([CheckEmittable]); key, a string of 1 to [MaxKey] bytes, is optional;
+// the name of a custom type that may be emitted; key, a string of 1 to [MaxKey] bytes, is optional;
 // eventId is refused, since the journal gives it. All other members are the event's own fields, of any type, and are kept
 // as they are written, in their order, without spaces between tokens.
 //

@@ -1,7 +1,6 @@
 package event
 
 import (
-	"errors"
 	"strings"
 )
 
@@ -59,14 +58,6 @@ func (e *Error) Error() string {
 		b.WriteString(p.Message)
 	}
 	return b.String()
-}
-
-// ReasonOf returns the reason of an [*Error] in err's chain, or 0 if there is none.
-func ReasonOf(err error) Reason {
-	if e, ok := errors.AsType[*Error](err); ok {
-		return e.Reason
-	}
-	return 0
 }
 
 // refuse returns an error with a single problem.

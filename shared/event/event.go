@@ -48,7 +48,7 @@ func (k Key) AppendJSON(dst []byte) []byte {
 // Event is one fact on the journal.
 type Event struct {
 	ID   ID     // 0 until the journal has given one
-	Type string // 1 to [MaxName] bytes, see [CheckName]
+	Type string // 1 to [MaxName] bytes: an ASCII letter, then ASCII letters, digits and "_.-:"
 	Key  Key
 
 	// Fields are the event's own fields as JSON members without the braces around them, such as

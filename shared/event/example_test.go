@@ -93,11 +93,3 @@ func ExampleParseSeq() {
 	fmt.Println(answer.Kind, "go on after", answer.LastEventID)
 	// Output: Empty go on after 1478257656606004
 }
-
-func ExampleCheckEmittable() {
-	fmt.Println(event.CheckEmittable("PackageInstalled"))
-	fmt.Println(event.ReasonOf(event.CheckEmittable("TaskInvented")))
-	// Output:
-	// <nil>
-	// unprocessable
-}

@@ -95,19 +95,6 @@ func find(name string) (Family, bool) {
 	return "", false
 }
 
-// Supers returns the types above name, the nearest first: of OrderStarted, OrderEvent and Event; of Event, none.
-func Supers(name string) []string {
-	family := FamilyOf(name)
-	switch {
-	case name == Any:
-		return nil
-	case name == string(family):
-		return []string{Any}
-	default:
-		return []string{string(family), Any}
-	}
-}
-
 // TypesOf returns the built-in types directly below a family, in the order of the table above; of an unknown family, none.
 func TypesOf(family Family) []string {
 	for i := range hierarchy {

@@ -3,29 +3,8 @@ package event_test
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/millrace/millrace/shared/event"
 )
-
-func TestSupers(t *testing.T) {
-	t.Parallel()
-	for name, want := range map[string][]string{
-		"Event":                nil,
-		"OrderEvent":           {"Event"},
-		"CustomEvent":          {"Event"},
-		"OrderStarted":         {"OrderEvent", "Event"},
-		"JobChainStateChanged": {"JobChainEvent", "Event"},
-		"JobStateChanged":      {"JobEvent", "Event"},
-		"StreamAppended":       {"StreamEvent", "Event"},
-		"VariablesCustomEvent": {"CustomEvent", "Event"},
-		"PackageInstalled":     {"CustomEvent", "Event"},
-	} {
-		if diff := cmp.Diff(want, event.Supers(name)); diff != "" {
-			t.Errorf("Supers(%s) (-want +got):\n%s", name, diff)
-		}
-	}
-}
 
 // Every type of the table is found again under its own family, and every family under its name.
 func TestHierarchyIsConsistent(t *testing.T) {

@@ -9,27 +9,8 @@ import (
 // MaxName is the length of the longest type name, in bytes.
 const MaxName = 255
 
-// CheckName returns an error if name is not well formed as the name of an event type, built in or custom: it begins with
-// an ASCII letter, holds ASCII letters, digits and "_.-:" only, and has at most [MaxName] bytes. It does not check whether
-// such a type may be emitted or asked for. The error's location is "TYPE".
-func CheckName(name string) error {
-	if message := nameProblem(name); message != "" {
-		return refuse(Invalid, "TYPE", message)
-	}
-	return nil
-}
-
-// CheckEmittable returns an error if clients may not emit events of that type: of reason [Invalid] if the name is
-// malformed, of [Unprocessable] if it is built in (other than [VariablesCustomEvent]), the name of a snapshot, or begins
-// like a built-in family.
-func CheckEmittable(name string) error {
-	if reason, message := emitProblem(name); message != "" {
-		return refuse(reason, "TYPE", message)
-	}
-	return nil
-}
-
-// nameProblem returns what is wrong with the form of the name, or "".
+// nameProblem returns what is wrong with the form of the name of an event type, or "": it begins with an ASCII letter, holds ASCII
+// letters, digits and "_.-:" only, and has at most [MaxName] bytes.
 func nameProblem(name string) string {
 	switch {
 	case name == "":

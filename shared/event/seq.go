@@ -74,13 +74,3 @@ func AppendEvents(dst []byte, events []Event, withKeys bool) []byte {
 	}
 	return append(dst, ']')
 }
-
-// Size returns the number of bytes of the response as JSON, without regard to escapes: the capacity to begin
-// [Seq.AppendJSON] with.
-func (s *Seq) Size() int {
-	n := len(`{"TYPE":"NonEmpty","eventId":1478257702567000,"lastEventId":1478257702567000,"eventSnapshots":[]}`)
-	for i := range s.Events {
-		n += s.Events[i].Size() + len(",")
-	}
-	return n
-}

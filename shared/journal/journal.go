@@ -101,7 +101,7 @@ type Options struct {
 
 // Journal is one process's access to a journal. Its methods may be called concurrently.
 type Journal struct {
-	store  store.Store
+	store  *store.Checked
 	keys   keys
 	now    func() time.Time
 	log    *slog.Logger
@@ -136,7 +136,7 @@ func Open(s store.Store, o Options) *Journal {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	j := &Journal{
-		store: s, now: o.Now, log: o.Log.With("journal", o.Name),
+		store: store.NewChecked(s), now: o.Now, log: o.Log.With("journal", o.Name),
 		timing: o.Timing.withDefaults(), keep: o.Retention.withDefaults(),
 		tail: newTail(), process: crand.Text()[:16], jitter: o.Jitter, chunk: o.Chunk,
 	}

@@ -3,7 +3,6 @@
 // that an instance's death costs what it was running, however long the queue is.
 //
 // One of the instances leads, under a term that grows with each new leader (Gray and Cheriton's leases; terms as in Raft).
-// What must happen under one leader only is written together with [Leadership.Fence].
 //
 // It imports clock, definition, journal (for the error of an unavailable store, and for idempotency keys), queue (for
 // [queue.Claimer]) and store.

@@ -16,10 +16,6 @@ type Leadership struct {
 	Term    int64     `json:"-"` // grows by one with each new leader; 0 before the first
 }
 
-// Fence returns an operation that holds while this term lasts. A write that has it is refused once another instance leads,
-// however late it comes and whatever the clocks say.
-func (l Leadership) Fence() store.Op { return store.Check(leaderKey, store.VersionIs(l.Term)) }
-
 // Leader returns who leads; nobody does where Expires has passed.
 func (t *Membership) Leader(ctx context.Context) (Leadership, error) {
 	items, err := t.store.Get(ctx, leaderKey)

@@ -46,7 +46,7 @@ type Options struct {
 
 // Membership is one process's access to the instances. Its methods may be called concurrently, and in many processes.
 type Membership struct {
-	store   store.Store
+	store   *store.Checked
 	lease   time.Duration
 	clock   *clock.Watch
 	now     func() time.Time
@@ -58,7 +58,7 @@ type Membership struct {
 
 // Open returns a Membership. Nothing is read or written yet.
 func Open(o Options) *Membership {
-	t := &Membership{store: o.Store, lease: o.Lease, clock: o.Clock, now: o.Now, random: o.Random}
+	t := &Membership{store: store.NewChecked(o.Store), lease: o.Lease, clock: o.Clock, now: o.Now, random: o.Random}
 	if t.lease <= 0 {
 		t.lease = DefaultLease
 	}

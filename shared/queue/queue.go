@@ -96,7 +96,7 @@ func Open(o Options) *Queue {
 	if q.heard == nil {
 		q.heard = func(context.Context, string) {}
 	}
-	q.store = &patient{o.Store, q}
+	q.store = &patient{store.NewChecked(o.Store), q}
 	if q.now == nil {
 		q.now = o.Clock.Now
 	}

@@ -77,6 +77,7 @@ func Open(o Options) *Scheduler {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
+	o.Store = store.NewChecked(o.Store)
 	return &Scheduler{o: o}
 }
 

@@ -18,7 +18,7 @@ import (
 
 // Service is a journal with its store and settings, for one function on one host. Its fields are set by [New].
 type Service struct {
-	Store    store.Store
+	Store    *store.Checked
 	Journal  *journal.Journal
 	Log      *slog.Logger
 	Place    host.Place
@@ -30,11 +30,12 @@ type Service struct {
 
 // New returns a service over a store, which the service closes.
 func New(place host.Place, settings config.Settings, s store.Store, log *slog.Logger) *Service {
+	checked := store.NewChecked(s)
 	stopping, stop := context.WithCancel(context.Background())
 	return &Service{
 		Stopping: stopping, stop: stop,
-		Store: s, Log: log, Place: place, Settings: settings,
-		Journal: journal.Open(s, journal.Options{
+		Store: checked, Log: log, Place: place, Settings: settings,
+		Journal: journal.Open(checked, journal.Options{
 			Log: log, Folds: projection.Folds(), Retention: journal.Retention(settings.Retention),
 		}),
 	}

@@ -8,7 +8,7 @@
 // Backends live below this package: pebble (one process, embedded), dynamo (DynamoDB and stores that speak its API), memory
 // (the reference, for tests), remote (another process's store, for tests).
 // Wrappers: faulty (faults from a random seed), meter (DynamoDB's price of each call), limited (DynamoDB's throughput), tally
-// (counts of calls). Every backend and every wrapper passes the suite in storetest, in which each sentence of the contract below
+// (counts of calls). Whatever uses a Store puts a [Checked] before it, which refuses what breaks a limit. Every backend and every wrapper passes the suite in storetest, in which each sentence of the contract below
 // is a case of that name.
 //
 // The package imports only the standard library.

@@ -90,3 +90,14 @@ func AsConflict(err error) *Conflict {
 	}
 	return nil
 }
+
+// Mine reports whether a conflict shows that w has been applied before: an item that w puts was found carrying w's
+// token. Backends call it before they return a Conflict.
+func (w Write) Mine(c *Conflict) bool {
+	for _, f := range c.Failed {
+		if w.Ops[f.Op].Kind == OpPut && f.Found != nil && f.Found.Token == w.Token {
+			return true
+		}
+	}
+	return false
+}

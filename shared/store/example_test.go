@@ -11,7 +11,7 @@ import (
 // A write is applied as a whole if all its conditions hold; otherwise nothing is applied, and the Conflict holds what was found.
 func Example() {
 	ctx := context.Background()
-	s := memory.New(memory.Options{})
+	s := store.NewChecked(memory.New(memory.Options{}))
 	key := func(sort string) store.Key { return store.Key{Table: store.Work, Partition: "accounts", Sort: sort} }
 
 	err := s.Write(ctx, store.Write{Token: "open-accounts", Ops: []store.Op{

@@ -23,9 +23,6 @@ const ClockLead = time.Hour
 // microseconds since 1970. Rule (ticket): never the bare clock, which may stand still or step back. Ids beyond [MaxID] are
 // refused with [ErrClock]. The caller checks now by [Sequence.Leads] first.
 func (s Sequence) Reserve(ids int, now int64) (Ticket, error) {
-	if ids < 1 {
-		return Ticket{}, fmt.Errorf("%w: %d ids, want at least 1", ErrInvalid, ids)
-	}
 	first := max(now, s.LastID+1)
 	last := first + int64(ids) - 1
 	if last > MaxID || last < first {

@@ -179,7 +179,8 @@ type Ticket struct {
 	Sent     time.Time // when the first request left, on the monotonic clock: the ticket's age counts from here
 }
 
-// Store keeps items. All methods may be called concurrently. Errors are those of errors.go.
+// Store keeps items. All methods may be called concurrently. Errors are those of errors.go. A backend or a wrapper does not compare
+// what it is given with the limits of this package: it is used through a [Checked].
 //
 // A method whose context ends returns the context's error if nothing was sent. Otherwise Write returns [ErrUnknown]; an
 // Exclusive store's Write waits until it is decided, and returns its outcome.

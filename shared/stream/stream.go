@@ -62,7 +62,7 @@ type Options struct {
 
 // Streams gives access to all streams in a store. Its methods may be called concurrently.
 type Streams struct {
-	store   store.Store
+	store   *store.Checked
 	journal Journal
 	now     func() time.Time
 
@@ -80,7 +80,7 @@ func Open(o Options) *Streams {
 		o.Now = time.Now
 	}
 	return &Streams{
-		store: o.Store, journal: o.Journal, now: o.Now, lanes: map[string]*lane{}, known: map[string]number{},
+		store: store.NewChecked(o.Store), journal: o.Journal, now: o.Now, lanes: map[string]*lane{}, known: map[string]number{},
 	}
 }
 

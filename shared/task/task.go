@@ -13,7 +13,6 @@ const (
 	Sync  Dialect = "sync"  // as in EventNative's task scheduler
 	Event Dialect = "event" // as Dark's events
 	Job   Dialect = "job"   // as in Sling's job handling
-	Order Dialect = "order" // as in JobScheduler
 )
 
 // Task is one unit of work. Times are in microseconds since 1970, 0 while they have not been reached. Its JSON is the

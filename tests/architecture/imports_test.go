@@ -85,6 +85,7 @@ func TestArrows(t *testing.T) {
 	t.Parallel()
 	may := map[string][]string{
 		"shared/event":      {},
+		"shared/access":     {},
 		"shared/awsenv":     {},
 		"shared/store":      {"shared/store", "shared/awsenv"},
 		"shared/notifier":   {"shared/notifier", "shared/awsenv"},
@@ -100,9 +101,9 @@ func TestArrows(t *testing.T) {
 		"shared/stream":     {"shared/event", "shared/journal", "shared/store"},
 		"shared/membership": {"shared/clock", "shared/definition", "shared/journal", "shared/queue", "shared/store"},
 		"shared/projection": {"shared/event", "shared/journal"},
-		"shared/api":        {"shared/api", "shared/clock", "shared/cron", "shared/definition", "shared/strict", "shared/event", "shared/journal", "shared/projection", "shared/queue", "shared/schedule", "shared/stream", "shared/task", "shared/membership"},
+		"shared/api":        {"shared/access", "shared/api", "shared/clock", "shared/cron", "shared/definition", "shared/strict", "shared/event", "shared/journal", "shared/projection", "shared/queue", "shared/schedule", "shared/stream", "shared/task", "shared/membership"},
 		"shared/host":       {},
-		"shared/config":     {"shared/api", "shared/notifier", "shared/definition", "shared/strict", "shared/event", "shared/store"},
+		"shared/config":     {"shared/access", "shared/notifier", "shared/definition", "shared/strict", "shared/event", "shared/store"},
 		"shared/service":    {"shared/api", "shared/notifier", "shared/clock", "shared/config", "shared/definition", "shared/host", "shared/journal", "shared/projection", "shared/queue", "shared/schedule", "shared/store", "shared/membership", "shared/worker"},
 		"client":            {"client", "shared/event"},
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/millrace/millrace/shared/access"
 	"github.com/millrace/millrace/shared/api"
 	"github.com/millrace/millrace/shared/event"
 	"github.com/millrace/millrace/shared/journal"
@@ -42,7 +43,7 @@ func newScene(t *testing.T, keep journal.Retention) *scene {
 	s.journal = journal.Open(backend, journal.Options{
 		Now: func() time.Time { return event.ID(s.clock.Load()).Time() }, Folds: projection.Folds(), Retention: keep,
 	})
-	server := httptest.NewServer(api.New(api.Options{Tokens: []api.Token{api.NewToken("seed", api.Viewer, token)}},
+	server := httptest.NewServer(api.New(api.Options{Tokens: []access.Token{access.NewToken("seed", access.Viewer, token)}},
 		api.Events(s.journal), api.Objects(s.journal)))
 	s.url = server.URL + "/jobscheduler/master/api/"
 	t.Cleanup(func() {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 
-	"github.com/millrace/millrace/shared/api"
+	"github.com/millrace/millrace/shared/access"
 )
 
 // Case is one sample and its expected outcome.
@@ -20,11 +20,11 @@ type Case struct {
 }
 
 // Tokens are what the samples authenticate with, by the secrets "sample" and "sample-ROLE".
-func Tokens() []api.Token {
-	return []api.Token{
-		api.NewToken("admin", api.Admin, "sample"),
-		api.NewToken("viewer", api.Viewer, "sample-viewer"),
-		api.NewToken("producer", api.Producer, "sample-producer"),
+func Tokens() []access.Token {
+	return []access.Token{
+		access.NewToken("admin", access.Admin, "sample"),
+		access.NewToken("viewer", access.Viewer, "sample-viewer"),
+		access.NewToken("producer", access.Producer, "sample-producer"),
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace/client"
+	"github.com/millrace/millrace/shared/access"
 	"github.com/millrace/millrace/shared/api"
 	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/journal"
@@ -190,7 +191,7 @@ func serve(t *testing.T, seed uint64, alone bool) (sites []*site, end func()) {
 	for _, s := range stores {
 		j := journal.Open(s, journal.Options{})
 		q := queue.Open(queue.Options{Store: s, Journal: j, Definitions: undeclared{}})
-		handler := api.New(api.Options{Tokens: []api.Token{api.NewToken("worker", api.Worker, "secret")}},
+		handler := api.New(api.Options{Tokens: []access.Token{access.NewToken("worker", access.Worker, "secret")}},
 			api.Instances(membership.Open(membership.Options{Store: s}), q))
 		sites, journals = append(sites, &site{q, handler}), append(journals, j)
 	}

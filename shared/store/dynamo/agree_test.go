@@ -22,7 +22,7 @@ func TestAgreesWithTheStoreInMemory(t *testing.T) {
 	runs := 0
 	rapid.Check(t, func(t *rapid.T) {
 		runs++
-		h := &history{ctx: context.Background(), real: real, model: memory.New(memory.Options{}), run: fmt.Sprint(runs)}
+		h := &history{ctx: context.Background(), real: store.NewChecked(real), model: store.NewChecked(memory.New(memory.Options{})), run: fmt.Sprint(runs)}
 		defer h.model.Close()
 		t.Repeat(map[string]func(*rapid.T){
 			"write":   h.write,

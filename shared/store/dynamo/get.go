@@ -23,11 +23,6 @@ func (s *Store) Get(ctx context.Context, keys ...store.Key) ([]*store.Item, erro
 		return nil, err
 	}
 	defer s.leave()
-	for _, key := range keys {
-		if err := key.Validate(); err != nil {
-			return nil, err
-		}
-	}
 	if len(keys) == 1 {
 		item, err := s.getOne(ctx, keys[0])
 		return []*store.Item{item}, err

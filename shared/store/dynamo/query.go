@@ -2,7 +2,6 @@ package dynamo
 
 import (
 	"context"
-	"fmt"
 	"unicode/utf8"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -26,9 +25,6 @@ func (s *Store) Query(ctx context.Context, r store.Range) (store.Page, error) {
 }
 
 func (s *Store) query(ctx context.Context, r store.Range) (store.Page, error) {
-	if err := validRange(r); err != nil {
-		return store.Page{}, err
-	}
 	if crossed(r) {
 		return store.Page{}, nil
 	}
@@ -47,17 +43,6 @@ func (s *Store) query(ctx context.Context, r store.Range) (store.Page, error) {
 		}
 		in.ExclusiveStartKey = out.LastEvaluatedKey
 	}
-}
-
-func validRange(r store.Range) error {
-	key := store.Key{Table: r.Table, Partition: r.Partition, Sort: "-"}
-	if err := key.Validate(); err != nil {
-		return err
-	}
-	if !utf8.ValidString(r.From) || !utf8.ValidString(r.To) {
-		return fmt.Errorf("%w: the ends of a range must be UTF-8: %q, %q", store.ErrInvalid, r.From, r.To)
-	}
-	return nil
 }
 
 // crossed reports whether no item can lie between the ends.

@@ -1,7 +1,6 @@
 package dynamo_test
 
 import (
-	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -117,27 +116,6 @@ func TestALimitedQueryBackwardFromAnItemAtToIsNotEmpty(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"b"}, sorts(page.Items)); diff != "" {
 		t.Errorf("Query (-want +got):\n%s", diff)
-	}
-}
-
-func TestQueryInvalid(t *testing.T) {
-	t.Parallel()
-	s, wire := answering(t, 200, "", "")
-	for _, r := range []store.Range{
-		{Table: "nowhere", Partition: "J"},
-		{Table: store.Journal},
-		{Table: store.Journal, Partition: "J", From: "\xff"},
-		{Table: store.Journal, Partition: "J", To: "a\xff"},
-	} {
-		if _, err := s.Query(t.Context(), r); !errors.Is(err, store.ErrInvalid) {
-			t.Errorf("Query(%+v) = %v, want ErrInvalid", r, err)
-		}
-		if err := s.Remove(t.Context(), r); !errors.Is(err, store.ErrInvalid) {
-			t.Errorf("Remove(%+v) = %v, want ErrInvalid", r, err)
-		}
-	}
-	if wire.sent.Load() != 0 {
-		t.Errorf("%d requests were sent, want none", wire.sent.Load())
 	}
 }
 

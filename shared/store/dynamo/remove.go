@@ -24,9 +24,6 @@ func (s *Store) Remove(ctx context.Context, r store.Range) error {
 	}
 	defer s.leave()
 	r.Backward, r.Limit, r.Eventual = false, 0, false
-	if err := validRange(r); err != nil {
-		return err
-	}
 	if crossed(r) {
 		return nil
 	}

@@ -33,12 +33,6 @@ func (s *Store) Reserve(ctx context.Context, key store.Key, ids int, now int64) 
 		return store.Ticket{}, err
 	}
 	defer s.leave()
-	if err := key.Validate(); err != nil {
-		return store.Ticket{}, err
-	}
-	if ids < 1 {
-		return store.Ticket{}, fmt.Errorf("%w: a ticket for %d ids", store.ErrInvalid, ids)
-	}
 	r := &reservation{s: s, key: key, ids: int64(ids), now: max(now, 1), d: s.departure()}
 	next := s.hints.begin(key, r.now)
 	ticket, err := r.run(ctx, next)

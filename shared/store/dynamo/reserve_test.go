@@ -198,19 +198,6 @@ func TestASequencerThatKeepsRefusingIsBusy(t *testing.T) {
 	}
 }
 
-func TestReserveInvalid(t *testing.T) {
-	t.Parallel()
-	s, _ := answering(t, 200, "", "")
-	for name, err := range map[string]error{
-		"no ids": only(s.Reserve(t.Context(), slot("H"), 0, 1)),
-		"no key": only(s.Reserve(t.Context(), store.Key{Table: store.Journal}, 1, 1)),
-	} {
-		if !errors.Is(err, store.ErrInvalid) {
-			t.Errorf("Reserve(%s) = %v, want ErrInvalid", name, err)
-		}
-	}
-}
-
 func TestASequencerIsNoItem(t *testing.T) {
 	t.Parallel()
 	s, ctx := emulated(t, nil), t.Context()

@@ -21,9 +21,6 @@ func (s *Store) Sequence(ctx context.Context, key store.Key, eventual bool) (sto
 		return store.Sequence{}, err
 	}
 	defer s.leave()
-	if err := key.Validate(); err != nil {
-		return store.Sequence{}, err
-	}
 	table := s.table(key.Table)
 	out, err := s.client.GetItem(ctx, &dynamodb.GetItemInput{
 		TableName:      aws.String(table),
@@ -44,9 +41,6 @@ func (s *Store) Raise(ctx context.Context, key store.Key, position, id int64) er
 		return err
 	}
 	defer s.leave()
-	if err := key.Validate(); err != nil {
-		return err
-	}
 	table := s.table(key.Table)
 	_, err := s.client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
 		TableName:        aws.String(table),

@@ -23,9 +23,6 @@ func (s *Store) Write(ctx context.Context, w store.Write) error {
 		return err
 	}
 	defer s.leave()
-	if err := w.Validate(); err != nil {
-		return err
-	}
 	d := s.departure()
 	d.notAfter = w.NotAfter
 	if len(w.Ops) > 1 {

@@ -69,9 +69,6 @@ func (s *Store) Exclusive() bool { return false }
 
 // Write takes the units of each operation from its partition and its table.
 func (s *Store) Write(ctx context.Context, w store.Write) error {
-	if err := w.Validate(); err != nil {
-		return err
-	}
 	if err := rest(ctx, s.limits.Latency); err != nil {
 		return err
 	}

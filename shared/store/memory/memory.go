@@ -2,7 +2,6 @@ package memory
 
 import (
 	"context"
-	"fmt"
 	"sync"
 	"time"
 
@@ -36,11 +35,6 @@ func New(o Options) *Store {
 
 // Get reads items by key, all at one moment.
 func (s *Store) Get(ctx context.Context, keys ...store.Key) ([]*store.Item, error) {
-	for _, key := range keys {
-		if err := key.Validate(); err != nil {
-			return nil, err
-		}
-	}
 	unlock, err := s.enter(ctx)
 	if err != nil {
 		return nil, err
@@ -55,9 +49,6 @@ func (s *Store) Get(ctx context.Context, keys ...store.Key) ([]*store.Item, erro
 
 // Query reads a range of one partition. Eventual changes nothing here.
 func (s *Store) Query(ctx context.Context, r store.Range) (store.Page, error) {
-	if err := validRange(r); err != nil {
-		return store.Page{}, err
-	}
 	unlock, err := s.enter(ctx)
 	if err != nil {
 		return store.Page{}, err
@@ -68,9 +59,6 @@ func (s *Store) Query(ctx context.Context, r store.Range) (store.Page, error) {
 
 // Write applies w as a whole if every condition holds.
 func (s *Store) Write(ctx context.Context, w store.Write) error {
-	if err := w.Validate(); err != nil {
-		return err
-	}
 	unlock, err := s.enter(ctx)
 	if err != nil {
 		return err
@@ -121,9 +109,6 @@ func (s *Store) apply(op store.Op, token string) {
 
 // Remove deletes every item of a range.
 func (s *Store) Remove(ctx context.Context, r store.Range) error {
-	if err := validRange(r); err != nil {
-		return err
-	}
 	unlock, err := s.enter(ctx)
 	if err != nil {
 		return err
@@ -189,12 +174,4 @@ func (s *Store) page(table store.Table, name string) *page {
 		s.pages[at] = p
 	}
 	return p
-}
-
-func validRange(r store.Range) error {
-	probe := store.Key{Table: r.Table, Partition: r.Partition, Sort: "a"}
-	if err := probe.Validate(); err != nil {
-		return fmt.Errorf("range: %w", err)
-	}
-	return nil
 }

@@ -9,9 +9,6 @@ import (
 
 // Reserve takes the next position and ids new ids.
 func (s *Store) Reserve(ctx context.Context, key store.Key, ids int, now int64) (store.Ticket, error) {
-	if err := key.Validate(); err != nil {
-		return store.Ticket{}, err
-	}
 	sent := time.Now()
 	unlock, err := s.enter(ctx)
 	if err != nil {
@@ -35,9 +32,6 @@ func (s *Store) Reserve(ctx context.Context, key store.Key, ids int, now int64) 
 
 // Sequence reads a sequencer.
 func (s *Store) Sequence(ctx context.Context, key store.Key, _ bool) (store.Sequence, error) {
-	if err := key.Validate(); err != nil {
-		return store.Sequence{}, err
-	}
 	unlock, err := s.enter(ctx)
 	if err != nil {
 		return store.Sequence{}, err
@@ -48,9 +42,6 @@ func (s *Store) Sequence(ctx context.Context, key store.Key, _ bool) (store.Sequ
 
 // Raise moves the floor of a sequencer up.
 func (s *Store) Raise(ctx context.Context, key store.Key, position, id int64) error {
-	if err := key.Validate(); err != nil {
-		return err
-	}
 	unlock, err := s.enter(ctx)
 	if err != nil {
 		return err

@@ -111,9 +111,6 @@ func (m *Meter) Write(ctx context.Context, w store.Write) error {
 // before reads the items that a Write's operations may replace, delete or check; nil elsewhere.
 func (m *Meter) before(ctx context.Context, w store.Write) []*store.Item {
 	before := make([]*store.Item, len(w.Ops))
-	if w.Validate() != nil {
-		return before
-	}
 	var keys []store.Key
 	var ops []int
 	for i, op := range w.Ops {

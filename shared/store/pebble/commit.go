@@ -12,9 +12,6 @@ import (
 
 // Write applies w together with the other writes that wait, with one sync for all.
 func (s *Store) Write(ctx context.Context, w store.Write) (err error) {
-	if err := w.Validate(); err != nil {
-		return err
-	}
 	if err := s.enter(ctx); err != nil {
 		return err
 	}
@@ -41,9 +38,6 @@ func sizeOf(w store.Write) (bytes int) {
 
 // Remove deletes a range of one partition.
 func (s *Store) Remove(ctx context.Context, r store.Range) (err error) {
-	if err := (store.Key{Table: r.Table, Partition: r.Partition, Sort: "0"}).Validate(); err != nil {
-		return err
-	}
 	if err := s.enter(ctx); err != nil {
 		return err
 	}

@@ -61,9 +61,6 @@ func (s *Store) Get(ctx context.Context, keys ...store.Key) (_ []*store.Item, er
 	items := make([]*store.Item, len(keys))
 	var buf []byte
 	for i, key := range keys {
-		if err := key.Validate(); err != nil {
-			return nil, err
-		}
 		buf = appendKey(buf[:0], kindOf(key.Table), key)
 		if items[i], err = s.look(snap, buf, key); err != nil {
 			return nil, err
@@ -112,9 +109,6 @@ func (s *Store) readError(k store.Key, err error) error {
 
 // Query reads a range of one partition.
 func (s *Store) Query(ctx context.Context, r store.Range) (_ store.Page, err error) {
-	if err := (store.Key{Table: r.Table, Partition: r.Partition, Sort: "0"}).Validate(); err != nil {
-		return store.Page{}, err
-	}
 	if err := s.enter(ctx); err != nil {
 		return store.Page{}, err
 	}

@@ -61,9 +61,6 @@ func (s *Store) sequencer(key store.Key) (*sequencer, error) {
 // Reserve takes the next position and ids new ids, in memory. On a full disk it returns an error: the slot could not be written,
 // and readers would wait for it.
 func (s *Store) Reserve(ctx context.Context, key store.Key, ids int, now int64) (t store.Ticket, err error) {
-	if err := key.Validate(); err != nil {
-		return store.Ticket{}, err
-	}
 	sent := time.Now()
 	if err := s.enter(ctx); err != nil {
 		return store.Ticket{}, err
@@ -104,9 +101,6 @@ func (s *Store) touch(q *sequencer) {
 
 // Sequence reads a sequencer.
 func (s *Store) Sequence(ctx context.Context, key store.Key, _ bool) (_ store.Sequence, err error) {
-	if err := key.Validate(); err != nil {
-		return store.Sequence{}, err
-	}
 	if err := s.enter(ctx); err != nil {
 		return store.Sequence{}, err
 	}
@@ -122,9 +116,6 @@ func (s *Store) Sequence(ctx context.Context, key store.Key, _ bool) (_ store.Se
 
 // Raise moves the floor up, durably.
 func (s *Store) Raise(ctx context.Context, key store.Key, position, id int64) (err error) {
-	if err := key.Validate(); err != nil {
-		return err
-	}
 	if err := s.enter(ctx); err != nil {
 		return err
 	}

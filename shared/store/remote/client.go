@@ -111,9 +111,6 @@ func (s *Store) Query(ctx context.Context, r store.Range) (store.Page, error) {
 
 // Write implements store.Store. A Write without a response has an unknown outcome, unless no connection could be made.
 func (s *Store) Write(ctx context.Context, w store.Write) error {
-	if err := w.Validate(); err != nil {
-		return err
-	}
 	if !w.NotAfter.IsZero() && time.Now().After(w.NotAfter) {
 		return store.ErrTooLate
 	}

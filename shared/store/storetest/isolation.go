@@ -96,7 +96,7 @@ func (s *suite) versionOf(t *testing.T, k store.Key) (int64, error) {
 // there after it is opened again, or returns ErrClosed and is not.
 func CloseUnderWrites(t *testing.T, open func(t *testing.T) store.Store) {
 	t.Helper()
-	s := &suite{store: open(t), run: "closing"}
+	s := &suite{store: store.NewChecked(open(t)), run: "closing"}
 	p := s.partition()
 	const writers = 8
 	var written [writers]int
@@ -125,7 +125,7 @@ func CloseUnderWrites(t *testing.T, open func(t *testing.T) store.Store) {
 		t.Fatalf("Close = %v", err)
 	}
 	group.Wait()
-	s.store = open(t)
+	s.store = store.NewChecked(open(t))
 	for n := range writers {
 		equal(t, fmt.Sprintf("items of writer %d", n), written[n], s.count(t, p, fmt.Sprintf("%d-", n), fmt.Sprintf("%d.", n)))
 	}

@@ -133,7 +133,7 @@ func (s *suite) life(t *testing.T) {
 // Reopen checks a durable backend: what was acknowledged is there after it is closed and opened again.
 func Reopen(t *testing.T, open func(t *testing.T) store.Store) {
 	t.Helper()
-	s := &suite{store: open(t), run: "reopen"}
+	s := &suite{store: store.NewChecked(open(t)), run: "reopen"}
 	k, counter := s.fresh(), s.fresh()
 	ticket := s.reserve(t, counter, 3, micros())
 	i := item(k, ticket.Position, "kept")
@@ -145,7 +145,7 @@ func Reopen(t *testing.T, open func(t *testing.T) store.Store) {
 	if err := s.store.Close(); err != nil {
 		t.Fatalf("Close = %v", err)
 	}
-	s.store = open(t)
+	s.store = store.NewChecked(open(t))
 	found := s.holds(t, k, "kept")
 	i.Token = w.Token
 	found.Expires = time.Unix(found.Expires.Unix(), 0)

@@ -147,8 +147,11 @@ func (s *suite) query(t *testing.T) {
 				}
 			}
 		},
-		"refuses a range of no partition or no table": func(t *testing.T) {
-			for _, r := range []store.Range{{Table: store.Work}, {Partition: "p"}} {
+		"refuses a range of no partition or no table, or with ends that are not UTF-8": func(t *testing.T) {
+			whole := store.Range{Table: store.Work, Partition: "p"}
+			from, to := whole, whole
+			from.From, to.To = "\xff", "\xff"
+			for _, r := range []store.Range{{Table: store.Work}, {Partition: "p"}, from, to} {
 				_, query := s.store.Query(t.Context(), r)
 				if remove := s.store.Remove(t.Context(), r); !errors.Is(query, store.ErrInvalid) || !errors.Is(remove, store.ErrInvalid) {
 					t.Errorf("Query(%+v) = %v, Remove = %v, want ErrInvalid", r, query, remove)

@@ -26,7 +26,8 @@ type Capabilities struct {
 
 // Run runs the suite on stores that open returns and closes when the test ends. They may share their data.
 func Run(t *testing.T, open func(t *testing.T) store.Store, able Capabilities) {
-	s := &suite{store: open(t), open: open, able: able, run: rand.Text()[:10]}
+	checked := func(t *testing.T) *store.Checked { return store.NewChecked(open(t)) }
+	s := &suite{store: checked(t), open: checked, able: able, run: rand.Text()[:10]}
 	groups := map[string]func(*testing.T){
 		"Get": s.get, "Query": s.query, "Write": s.write, "Conflict": s.conflict, "Token": s.token, "Limits": s.limits,
 		"Remove": s.remove, "Sequencer": s.sequencer, "Concurrency": s.concurrency, "Isolation": s.isolation, "History": s.history, "Life": s.life,
@@ -37,8 +38,8 @@ func Run(t *testing.T, open func(t *testing.T) store.Store, able Capabilities) {
 }
 
 type suite struct {
-	store store.Store
-	open  func(t *testing.T) store.Store
+	store *store.Checked
+	open  func(t *testing.T) *store.Checked
 	able  Capabilities
 	run   string
 	next  atomic.Int64
