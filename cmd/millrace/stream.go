@@ -15,6 +15,7 @@ import (
 
 	"github.com/millrace/millrace/client"
 	"github.com/millrace/millrace/shared/event"
+	"github.com/millrace/millrace/shared/event/typed"
 )
 
 // streamCommand is the commands for streams.
@@ -385,13 +386,7 @@ func (t streamTail) print(ctx context.Context, server *client.Client, c console)
 
 // show fetches and prints the event that the journal tells of.
 func (t streamTail) show(ctx context.Context, server *client.Client, c console, told *event.Event) error {
-	var where struct {
-		ID string `json:"id"`
-	}
-	if err := json.Unmarshal([]byte("{"+string(told.Fields)+"}"), &where); err != nil {
-		return err
-	}
-	e, err := server.StreamEvent(ctx, where.ID)
+	e, err := server.StreamEvent(ctx, typed.ReadStreamAppended(told).ID)
 	if err != nil {
 		return err
 	}

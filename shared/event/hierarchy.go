@@ -23,8 +23,14 @@ const (
 	CustomEvent    Family = "CustomEvent"    // what the emitter says
 )
 
-// Types that code outside this package writes or looks for.
+// Types that code outside this package writes or looks for. Package typed has Go types for their fields.
 const (
+	TaskAdded       = "TaskAdded"
+	TaskStarted     = "TaskStarted"
+	TaskEnded       = "TaskEnded"
+	TaskClosed      = "TaskClosed"
+	TaskRemoved     = "TaskRemoved"
+	JobStateChanged = "JobStateChanged"
 	// StreamAppended is the type of the event that an append to a stream makes.
 	StreamAppended = "StreamAppended"
 	// VariablesCustomEvent is the one built-in type that clients may emit, as in JobScheduler's event API.
@@ -45,8 +51,8 @@ var hierarchy = [...]struct {
 		"OrderSuspended", "OrderResumed", "OrderFinished", "OrderRemoved",
 	}},
 	{JobChainEvent, []string{"JobChainStateChanged", "JobChainNodeActionChanged"}},
-	{TaskEvent, []string{"TaskAdded", "TaskStarted", "TaskEnded", "TaskClosed", "TaskRemoved"}},
-	{JobEvent, []string{"JobStateChanged"}},
+	{TaskEvent, []string{TaskAdded, TaskStarted, TaskEnded, TaskClosed, TaskRemoved}},
+	{JobEvent, []string{JobStateChanged}},
 	{StreamEvent, []string{StreamAppended}},
 	{CustomEvent, []string{VariablesCustomEvent}},
 }

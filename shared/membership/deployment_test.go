@@ -2,13 +2,13 @@ package membership_test
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"testing"
 	"time"
 
 	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/event"
+	"github.com/millrace/millrace/shared/event/typed"
 	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/membership"
 	"github.com/millrace/millrace/shared/queue"
@@ -147,12 +147,8 @@ func (d *deployment) told(id task.ID) []string {
 	for i := range answer.Events {
 		e := &answer.Events[i]
 		line := e.Type
-		if e.Type == "TaskEnded" {
-			var ended struct{ Outcome string }
-			if err := json.Unmarshal([]byte("{"+string(e.Fields)+"}"), &ended); err != nil {
-				d.t.Fatal(err)
-			}
-			line += " " + ended.Outcome
+		if e.Type == event.TaskEnded {
+			line += " " + string(typed.ReadTaskEnded(e).Outcome)
 		}
 		told = append(told, line)
 	}

@@ -1,13 +1,11 @@
 package projection
 
 import (
-	"bytes"
 	"encoding/json"
 	"strings"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/millrace/millrace/shared/event"
+	"github.com/millrace/millrace/shared/event/typed"
 	"github.com/millrace/millrace/shared/journal"
 )
 
@@ -105,11 +103,12 @@ type stateful struct {
 	State string `json:"state,omitempty"`
 }
 
+// step updates the element by an event with a field state, as [typed.JobStateChanged] has it.
 func (s *stateful) step(name string, e *event.Event) bool {
 	s.TYPE, s.Path = name, e.Key.Path
-	fields(e, &struct {
-		State *string `json:"state"`
-	}{&s.State})
+	if state := typed.ReadJobStateChanged(e).State; state != "" {
+		s.State = state
+	}
 	return true
 }
 
@@ -125,49 +124,6 @@ func JobChains() journal.Fold {
 	return kind("JobChainOverview", event.JobChainEvent, path, func(s *stateful, e *event.Event) bool {
 		return s.step("JobChainOverview", e)
 	})
-}
-
-// TasksName is the name of the projection [Tasks].
-const TasksName = "TaskOverview"
-
-// Tasks returns the projection of task events: {"TYPE":"TaskOverview","taskId","jobPath","state"}. The state is the last
-// event's name without Task: Added, Started or Ended. Closed and removed tasks are removed from it.
-//
-// Task events are by far the most frequent, and unfinished tasks the most numerous objects, so Apply parses nothing and
-// stores only the state.
-func Tasks() journal.Fold {
-	return journal.Fold{Name: TasksName, Show: showTask, Apply: func(state *journal.State, e *event.Event) {
-		if event.FamilyOf(e.Type) != event.TaskEvent {
-			return
-		}
-		key := e.Key.Path + taskSeparator + e.Key.TaskID
-		if e.Type == "TaskClosed" || e.Type == "TaskRemoved" {
-			state.Delete(key)
-			return
-		}
-		state.Put(key, []byte(strings.TrimPrefix(e.Type, "Task")))
-	}}
-}
-
-// taskSeparator separates a job's path from a task's id; neither can contain it.
-const taskSeparator = "\x00"
-
-// TaskKey returns the event key that a key of the projection [Tasks] stands for.
-func TaskKey(key string) event.Key {
-	path, id, _ := strings.Cut(key, taskSeparator)
-	return event.Key{Path: path, TaskID: id}
-}
-
-// IsStarted reports whether a task runs, by its element of the projection [Tasks].
-func IsStarted(shown []byte) bool { return bytes.HasSuffix(shown, []byte(`"state":"Started"}`)) }
-
-func showTask(dst []byte, key string, value []byte) []byte {
-	task := TaskKey(key)
-	dst = append(dst, `{"TYPE":"TaskOverview","taskId":`...)
-	dst, _ = jsontext.AppendQuote(dst, task.TaskID)
-	dst, _ = jsontext.AppendQuote(append(dst, `,"jobPath":`...), task.Path)
-	dst, _ = jsontext.AppendQuote(append(dst, `,"state":`...), value)
-	return append(dst, '}')
 }
 
 // fileBased is an element of the FileBasedOverview snapshot.

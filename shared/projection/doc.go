@@ -1,7 +1,7 @@
 // Package projection holds the projections of the journal: what snapshots and statistics are computed from, one fold of
 // events for each kind of object of JobScheduler's event API, and some of Millrace's own. [Folds] lists them all.
 //
-// It does no I/O. It imports event, journal (for the type of a fold) and a JSON tokenizer.
+// It does no I/O. It imports event, event/typed, journal (for the type of a fold), task and a JSON tokenizer.
 package projection
 
 import "github.com/millrace/millrace/shared/journal"

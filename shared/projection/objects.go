@@ -38,12 +38,12 @@ func object(before []byte, e *event.Event) []byte {
 	value, _ = jsontext.AppendQuote(append(value, `,"lastType":`...), e.Type)
 	for _, m := range newMembers(before) {
 		if !isOwn(m.name) {
-			value = append(append(value, ','), fields.newest(m).text...)
+			value = fields.newest(m).append(value)
 		}
 	}
 	for _, m := range fields {
 		if !isOwn(m.name) && !m.used {
-			value = append(append(value, ','), m.text...)
+			value = m.append(value)
 		}
 	}
 	return append(value, '}')
@@ -60,9 +60,14 @@ func isOwn(name []byte) bool {
 
 // member is one member of a JSON object.
 type member struct {
-	name []byte // as JSON
-	text []byte // name and value, as JSON
-	used bool   // written already
+	name  []byte // as JSON
+	value []byte // as JSON
+	used  bool   // written already
+}
+
+// append appends the member after a comma.
+func (m member) append(dst []byte) []byte {
+	return append(append(append(append(dst, ','), m.name...), ':'), m.value...)
 }
 
 type members []member
@@ -78,40 +83,13 @@ func (ms members) newest(m member) member {
 	return m
 }
 
-// newMembers splits a JSON object, or members without the braces around them, into members. The input is compact and
-// valid, as all JSON on the journal.
-func newMembers(object []byte) members {
+// newMembers splits a JSON object, or members without the braces around them, into members.
+func newMembers(object []byte) (all members) {
 	if len(object) > 0 && object[0] == '{' {
 		object = object[1 : len(object)-1]
 	}
-	var all members
-	for len(object) > 0 {
-		name := scan(object, ':')
-		end := len(name) + 1 + len(scan(object[len(name)+1:], ','))
-		all = append(all, member{name: name, text: object[:end]})
-		object = object[min(end+1, len(object)):]
+	for name, value := range event.Members(object) {
+		all = append(all, member{name: name, value: value})
 	}
 	return all
-}
-
-// scan returns the text before the first stop that is outside of strings, objects and arrays.
-func scan(text []byte, stop byte) []byte {
-	depth := 0
-	for i := 0; i < len(text); i++ {
-		switch c := text[i]; {
-		case c == '"':
-			for i++; i < len(text) && text[i] != '"'; i++ {
-				if text[i] == '\\' {
-					i++
-				}
-			}
-		case c == stop && depth == 0:
-			return text[:i]
-		case c == '{' || c == '[':
-			depth++
-		case c == '}' || c == ']':
-			depth--
-		}
-	}
-	return text
 }

@@ -1,14 +1,13 @@
 package projection
 
 import (
-	"bytes"
 	"encoding/binary"
-	"strconv"
 	"strings"
-	"time"
 
 	"github.com/millrace/millrace/shared/event"
+	"github.com/millrace/millrace/shared/event/typed"
 	"github.com/millrace/millrace/shared/journal"
+	"github.com/millrace/millrace/shared/task"
 )
 
 // WorkName is the name of the projection [Work].
@@ -31,7 +30,7 @@ func (d *Done) fields() [9]*int64 {
 	return [...]*int64{&d.Queued, &d.Active, &d.Finished, &d.Failed, &d.Cancelled, &d.Starts, &d.Waited, &d.Ends, &d.Processed}
 }
 
-// ReadDone parses a value of the projection [Work]. ok is false for values about single tasks, which [ReadStart] parses.
+// ReadDone parses a value of the projection [Work]. ok is false for values about single tasks, which [ReadTimed] parses.
 func ReadDone(key string, value []byte) (d Done, ok bool) {
 	if strings.HasPrefix(key, openTask) {
 		return d, false
@@ -44,14 +43,19 @@ func ReadDone(key string, value []byte) (d Done, ok bool) {
 	return d, true
 }
 
-// ReadStart parses a value of the projection [Work] about a single task: its id and a time in microseconds since 1970: the
-// start if the task runs, otherwise the time from which it may start. ok is false for values about jobs.
-func ReadStart(key string, value []byte) (id string, at int64, ok bool) {
-	id, ok = strings.CutPrefix(key, openTask)
+// Timed is a task that runs or waits for a time: a value of the projection [Work].
+type Timed struct {
+	TaskID string
+	At     int64 // the start if it runs, otherwise the time from which it may start, in microseconds since 1970
+}
+
+// ReadTimed parses a value of the projection [Work]. ok is false for values about jobs, which [ReadDone] parses.
+func ReadTimed(key string, value []byte) (t Timed, ok bool) {
+	id, ok := strings.CutPrefix(key, openTask)
 	if !ok || len(value) != 8 {
-		return "", 0, false
+		return Timed{}, false
 	}
-	return id, int64(binary.LittleEndian.Uint64(value)), true
+	return Timed{id, int64(binary.LittleEndian.Uint64(value))}, true
 }
 
 func (d *Done) value() []byte {
@@ -71,7 +75,7 @@ const openTask = "task "
 func Work() journal.Fold {
 	return journal.Fold{Name: WorkName, Apply: func(state *journal.State, e *event.Event) {
 		switch e.Type {
-		case "TaskAdded", "TaskStarted", "TaskEnded", "TaskClosed":
+		case event.TaskAdded, event.TaskStarted, event.TaskEnded, event.TaskClosed:
 			work(state, e)
 		}
 	}}
@@ -80,32 +84,33 @@ func Work() journal.Fold {
 func work(state *journal.State, e *event.Event) {
 	before := state.Get(e.Key.Path)
 	d, _ := ReadDone(e.Key.Path, before)
-	task := openTask + e.Key.TaskID
+	key := openTask + e.Key.TaskID
 	switch e.Type {
-	case "TaskAdded":
+	case event.TaskAdded:
 		d.Queued++
-		remember(state, task, timeAtEnd(e.Fields, `"notBefore":"`))
-	case "TaskStarted":
+		remember(state, key, typed.ReadTaskAdded(e).NotBefore)
+	case event.TaskStarted:
 		d.Queued, d.Active = d.Queued-1, d.Active+1
-		since := remembered(state, task)
+		since := remembered(state, key)
 		if since == 0 {
 			since = CreatedAt(e.Key.TaskID)
 		}
 		if since > 0 {
 			d.Starts, d.Waited = d.Starts+1, d.Waited+max(int64(e.ID)-since, 0)
 		}
-		remember(state, task, int64(e.ID))
-	case "TaskEnded": // TaskClosed follows, unless there is another attempt
+		remember(state, key, int64(e.ID))
+	case event.TaskEnded: // TaskClosed follows, unless there is another attempt
 		d.Queued, d.Active = d.Queued+1, d.Active-1
-		d.ended(e, remembered(state, task))
-		state.Delete(task)
-		if again := timeAtEnd(e.Fields, `"retryAt":"`); again != 0 {
-			remember(state, task, max(again, int64(e.ID)))
+		ended := typed.ReadTaskEnded(e)
+		d.ended(ended, int64(e.ID), remembered(state, key))
+		state.Delete(key)
+		if ended.RetryAt != 0 {
+			remember(state, key, max(ended.RetryAt, int64(e.ID)))
 		}
-	case "TaskClosed":
+	case event.TaskClosed:
 		d.Queued--
-		d.closed(stateIn(e.Fields))
-		state.Delete(task)
+		d.closed(typed.ReadTaskClosed(e).State)
+		state.Delete(key)
 	}
 	path := e.Key.Path
 	if before == nil {
@@ -114,21 +119,23 @@ func work(state *journal.State, e *event.Event) {
 	state.Put(path, d.value())
 }
 
-func (d *Done) ended(e *event.Event, started int64) {
+// ended counts the end, at now, of an attempt that started at started, both in microseconds since 1970; started is 0 if that is
+// not known.
+func (d *Done) ended(e typed.TaskEnded, now, started int64) {
 	switch {
-	case bytes.Contains(e.Fields, []byte(`"outcome":"again"`)): // the target asked to come back later, which is no attempt
-	case bytes.Contains(e.Fields, []byte(`"retryAt":`)):
+	case e.Outcome == typed.Again: // the target asked to come back later, which is no attempt
+	case e.RetryAt != 0:
 		d.Failed++
-	case started > 0 && bytes.Contains(e.Fields, []byte(`"outcome":"ok"`)):
-		d.Ends, d.Processed = d.Ends+1, d.Processed+max(int64(e.ID)-started, 0)
+	case started > 0 && e.Outcome == typed.OK:
+		d.Ends, d.Processed = d.Ends+1, d.Processed+max(now-started, 0)
 	}
 }
 
-func (d *Done) closed(state string) {
+func (d *Done) closed(state task.State) {
 	switch state {
-	case "succeeded":
+	case task.Succeeded:
 		d.Finished++
-	case "missing": // there was no work to cancel
+	case task.Missing: // there was no work to cancel
 	default:
 		d.Cancelled++
 	}
@@ -147,32 +154,11 @@ func remembered(state *journal.State, task string) int64 {
 	return 0
 }
 
-// timeAtEnd returns the time in the last of an event's fields, in microseconds since 1970; 0 if that field is not there.
-func timeAtEnd(fields []byte, name string) int64 {
-	at := bytes.LastIndex(fields, []byte(name))
-	if at < 0 {
-		return 0
-	}
-	text, _, _ := bytes.Cut(fields[at+len(name):], []byte{'"'})
-	when, err := time.Parse(time.RFC3339, string(text))
+// CreatedAt returns a task's creation time from its id, in microseconds since 1970; 0 if it is not a task's id.
+func CreatedAt(id string) int64 {
+	parsed, err := task.ParseID(id)
 	if err != nil {
 		return 0
 	}
-	return when.UnixMicro()
-}
-
-// CreatedAt returns a task's creation time from its id, in microseconds since 1970; 0 if the id does not end in a UUID of
-// version 7 whose 12 bits after the version are the microseconds within the millisecond.
-func CreatedAt(id string) int64 {
-	const length = 36
-	if len(id) < length {
-		return 0
-	}
-	uuid := id[len(id)-length:]
-	milli, bad := strconv.ParseInt(uuid[:8]+uuid[9:13], 16, 64)
-	micro, worse := strconv.ParseInt(uuid[15:18], 16, 64)
-	if bad != nil || worse != nil {
-		return 0
-	}
-	return milli*1000 + micro
+	return parsed.Time()
 }

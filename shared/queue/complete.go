@@ -5,12 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/event"
+	"github.com/millrace/millrace/shared/event/typed"
 	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/notifier"
 	"github.com/millrace/millrace/shared/store"
@@ -53,7 +53,7 @@ type ending struct {
 
 func (q *Queue) ending(ctx context.Context, token string, r Result, unless int64) (*ending, error) {
 	switch r.Outcome {
-	case OK, Failed, Cancel, Thrown, Again, lost:
+	case OK, Failed, Cancel, Thrown, Again, typed.Lost:
 	default:
 		return nil, fmt.Errorf("%w: result %q, want ok, failed or cancel", ErrInvalid, r.Outcome)
 	}
@@ -76,7 +76,7 @@ func (e *ending) ended(ctx context.Context, err error) (task.State, error) {
 	if err == nil || errors.Is(err, ErrStale) || errors.Is(err, ErrNoLease) {
 		e.q.leases.drop(e.token)
 	}
-	if err == nil && e.result.Outcome != lost {
+	if err == nil && e.result.Outcome != typed.Lost {
 		e.q.heard(ctx, e.held.Instance)
 	}
 	if errors.Is(err, errNothing) {
@@ -291,22 +291,14 @@ func (q *Queue) noticesFor(ctx context.Context, line string) []notifier.Notice {
 	return notices
 }
 
-// ended returns the event of an attempt's end, with the return code of a success or if it is not 0.
+// ended returns the event of an attempt's end.
 func ended(t *task.Task, outcome Outcome) event.Event {
-	fields := make([]byte, 0, 96)
-	if outcome == OK || t.Code != 0 { // 0 would read as a success
-		fields = append(strconv.AppendInt(append(fields, `"returnCode":`...), int64(t.Code), 10), ',')
-	}
-	fields = appendText(append(fields, `"outcome":`...), string(outcome))
+	e := typed.TaskEnded{Outcome: outcome, ReturnCode: t.Code}
 	if !t.State.Final() {
-		fields = appendTime(append(fields, `,"retryAt":`...), max(t.NotBefore, 1))
+		e.RetryAt = max(t.NotBefore, 1)
 	}
-	return event.Event{Type: "TaskEnded", Key: keyOf(t), Fields: fields}
+	return e.Event(keyOf(t))
 }
 
 // closed returns the event of a task that is finished.
-func closed(t *task.Task) event.Event {
-	return event.Event{Type: "TaskClosed", Key: keyOf(t), Fields: stateField(t)}
-}
-
-func stateField(t *task.Task) []byte { return []byte(`"state":"` + string(t.State) + `"`) }
+func closed(t *task.Task) event.Event { return typed.TaskClosed{State: t.State}.Event(keyOf(t)) }

@@ -15,12 +15,8 @@ import (
 func (q *Queue) Counts(ctx context.Context, prefix string) (map[string]map[task.State]int64, error) {
 	counts := map[string]map[task.State]int64{}
 	_, err := q.journal.Snapshot(ctx, projection.TaskCountsName, func(path string, value []byte) {
-		if !strings.HasPrefix(path, prefix) {
-			return
-		}
-		counts[path] = map[task.State]int64{}
-		for state, n := range projection.ReadTaskCounts(value) {
-			counts[path][task.State(state)] = n
+		if strings.HasPrefix(path, prefix) {
+			counts[path] = projection.ReadTaskCounts(value)
 		}
 	})
 	if err != nil {
@@ -54,8 +50,8 @@ func (q *Queue) countWaiting(ctx context.Context, prefix string, counts map[stri
 func (q *Queue) delayed(ctx context.Context, prefix string) (map[string]int64, error) {
 	now, until := q.micro(), map[string]bool{}
 	_, err := q.journal.Snapshot(ctx, projection.WorkName, func(key string, value []byte) {
-		if id, at, ok := projection.ReadStart(key, value); ok && at > now {
-			until[id] = true
+		if t, ok := projection.ReadTimed(key, value); ok && t.At > now {
+			until[t.TaskID] = true
 		}
 	})
 	counts := map[string]int64{}
@@ -74,8 +70,11 @@ func (q *Queue) delayed(ctx context.Context, prefix string) (map[string]int64, e
 // tasks in memory, and reads from the store only what is new on the journal.
 func (q *Queue) eachQueued(ctx context.Context, prefix string, each func(event.Key)) error {
 	_, err := q.journal.Snapshot(ctx, projection.TasksName, func(key string, shown []byte) {
-		if strings.HasPrefix(key, prefix) && !projection.IsStarted(shown) {
-			each(projection.TaskKey(key))
+		if !strings.HasPrefix(key, prefix) {
+			return
+		}
+		if t := projection.ReadOpenTask(key, shown); !t.Started {
+			each(t.Key)
 		}
 	})
 	return err

@@ -69,5 +69,5 @@
 //	busy.go       repeats calls of a busy store
 //	latch.go      a lock that is held across calls of the store
 //
-// The package imports notifier, clock, definition, event, journal, projection, store, task and the standard library.
+// The package imports notifier, clock, definition, event, event/typed, journal, projection, store, task and the standard library.
 package queue

@@ -5,10 +5,9 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strconv"
-	"time"
 
 	"github.com/millrace/millrace/shared/event"
+	"github.com/millrace/millrace/shared/event/typed"
 	"github.com/millrace/millrace/shared/notifier"
 	"github.com/millrace/millrace/shared/task"
 )
@@ -91,22 +90,7 @@ func (q *Queue) announce(ctx context.Context, places []*place) {
 
 // added returns the event of a new task.
 func added(t *task.Task) event.Event {
-	fields := make([]byte, 0, 96)
-	fields = append(fields, `"queue":`...)
-	fields = appendText(fields, t.Queue)
-	fields = append(fields, `,"priority":`...)
-	fields = strconv.AppendInt(fields, t.Priority, 10)
-	if t.NotBefore > 0 {
-		fields = appendTime(append(fields, `,"notBefore":`...), t.NotBefore)
-	}
-	return event.Event{Type: "TaskAdded", Key: keyOf(t), Fields: fields}
+	return typed.TaskAdded{Queue: t.Queue, Priority: t.Priority, NotBefore: t.NotBefore}.Event(keyOf(t))
 }
 
 func keyOf(t *task.Task) event.Key { return event.Key{Path: t.Job, TaskID: string(t.ID)} }
-
-func appendText(dst []byte, text string) []byte { return append(dst, encode(text)...) }
-
-// appendTime appends a time in microseconds since 1970 as clients read it.
-func appendTime(dst []byte, micro int64) []byte {
-	return event.AppendTime(dst, time.UnixMicro(micro))
-}

@@ -156,7 +156,7 @@ func (q *Queue) listGroups(ctx context.Context) ([]string, error) {
 			return
 		}
 		for state := range projection.ReadTaskCounts(value) {
-			if task.State(state).Final() {
+			if state.Final() {
 				groups[listOf(path)] = true
 			}
 		}

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/millrace/millrace/shared/event/typed"
 	"github.com/millrace/millrace/shared/store"
 	"github.com/millrace/millrace/shared/task"
 )
@@ -187,7 +188,7 @@ func (l *lease) ranOut() Result {
 	if l.Allowed > 0 {
 		return Result{Outcome: Failed, Message: "it took longer than the " + l.Allowed.String() + " allowed"}
 	}
-	return Result{Outcome: lost, Message: leaseLost + ": its worker was not heard of for " + l.Length.String()}
+	return Result{Outcome: typed.Lost, Message: leaseLost + ": its worker was not heard of for " + l.Length.String()}
 }
 
 // AppendLog appends lines to the log of a leased task, and extends the lease as [Queue.Heartbeat] does.

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/millrace/millrace/shared/event"
+	"github.com/millrace/millrace/shared/event/typed"
 	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/store"
 	"github.com/millrace/millrace/shared/task"
@@ -72,7 +73,7 @@ func (r *removal) drop(version int64) journal.Change {
 	t.Finished, t.Code = r.q.micro(), 0
 	var events []event.Event
 	if r.runs {
-		events = append(events, ended(t, dropped))
+		events = append(events, ended(t, typed.Dropped))
 	}
 	events = append(events, finished(t, task.Drop)...)
 	return journal.Change{Events: append(events, removed(t)), Ops: func(journal.Receipt) []store.Op {
@@ -112,10 +113,10 @@ func (h *heldLease) giveBack(token string) []store.Op {
 
 // removed returns the event of a task that was dropped.
 func removed(t *task.Task) event.Event {
-	return event.Event{Type: "TaskRemoved", Key: keyOf(t)}
+	return typed.TaskRemoved{}.Event(keyOf(t))
 }
 
 // forgotten returns the event of a task that has left the history, with its last state.
 func forgotten(t *task.Task) event.Event {
-	return event.Event{Type: "TaskRemoved", Key: keyOf(t), Fields: stateField(t)}
+	return typed.TaskRemoved{State: t.State}.Event(keyOf(t))
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/millrace/millrace/shared/event/typed"
 	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/task"
 )
@@ -108,17 +109,15 @@ type Alive struct {
 }
 
 // Outcome is how an attempt ended.
-type Outcome string
+type Outcome = typed.Outcome
 
-// The outcomes.
+// The outcomes that callers may pass; [typed.Outcome] says what they mean.
 const (
-	OK      Outcome = "ok"
-	Failed  Outcome = "failed"  // retried while attempts are left
-	Cancel  Outcome = "cancel"  // rejected, or stopped if that was requested
-	Thrown  Outcome = "thrown"  // a panic or a Go error: retried or rejected as the task says
-	Again   Outcome = "again"   // retried, and not counted as an attempt: the target asked to come back later (429, 503)
-	lost    Outcome = "lost"    // the lease ran out
-	dropped Outcome = "dropped" // the task was removed while it ran
+	OK     = typed.OK
+	Failed = typed.Failed
+	Cancel = typed.Cancel
+	Thrown = typed.Thrown
+	Again  = typed.Again
 )
 
 // Result says how an attempt ended.

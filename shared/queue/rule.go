@@ -9,6 +9,7 @@ import (
 
 	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/event"
+	"github.com/millrace/millrace/shared/event/typed"
 	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/store"
 )
@@ -83,7 +84,7 @@ func (q *Queue) SetRule(ctx context.Context, path string, kind RuleKind, on bool
 		}
 		lifted = rules.State() == "run"
 		return journal.Change{
-			Events: []event.Event{ruled(rules)},
+			Events: []event.Event{typed.JobStateChanged{State: rules.State()}.Event(rules.Path)},
 			Ops: func(journal.Receipt) []store.Op {
 				if lifted {
 					return []store.Op{store.Delete(ruleKey(path), cond)}
@@ -133,10 +134,6 @@ func (r *Rules) set(kind RuleKind, on bool, now time.Time) (changed bool) {
 		*at = now
 	}
 	return true
-}
-
-func ruled(r Rules) event.Event {
-	return event.Event{Type: "JobStateChanged", Key: event.Key{Path: r.Path}, Fields: []byte(`"state":"` + r.State() + `"`)}
 }
 
 // Rules returns the rules in force whose path begins with prefix, sorted by path. Job paths begin with /.

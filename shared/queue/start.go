@@ -5,10 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
-	"strconv"
 
 	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/event"
+	"github.com/millrace/millrace/shared/event/typed"
 	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/store"
 	"github.com/millrace/millrace/shared/task"
@@ -334,10 +334,5 @@ func (c *claim) ops(r journal.Receipt) []store.Op {
 }
 
 func startedEvent(t *task.Task) event.Event {
-	fields := append(make([]byte, 0, 64), `"attempt":`...)
-	fields = strconv.AppendInt(fields, int64(t.Attempt), 10)
-	if t.Instance != "" {
-		fields = appendText(append(fields, `,"instance":`...), t.Instance)
-	}
-	return event.Event{Type: "TaskStarted", Key: keyOf(t), Fields: fields}
+	return typed.TaskStarted{Attempt: t.Attempt, Instance: t.Instance}.Event(keyOf(t))
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/millrace/millrace/shared/event"
+	"github.com/millrace/millrace/shared/event/typed"
 	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/store"
 	"github.com/millrace/millrace/shared/task"
@@ -85,9 +86,7 @@ func (f *finishing) private() bool { return false }
 func finished(t *task.Task, step task.Step) []event.Event {
 	events := []event.Event{closed(t)}
 	if t.Schedule != "" && step == task.Drop {
-		fields := appendTime([]byte(`"at":`), t.ID.Time())
-		fields = appendText(append(fields, `,"reason":`...), t.Message)
-		events = append(events, event.Event{Type: "ScheduleSkipped", Key: event.Key{Path: "Schedule:/" + t.Schedule}, Fields: fields})
+		events = append(events, typed.ScheduleSkipped{At: t.ID.Time(), Reason: t.Message}.Event(t.Schedule))
 	}
 	return events
 }

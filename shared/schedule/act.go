@@ -9,6 +9,7 @@ import (
 
 	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/event"
+	"github.com/millrace/millrace/shared/event/typed"
 	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/queue"
 	"github.com/millrace/millrace/shared/store"
@@ -167,7 +168,7 @@ func (s *Scheduler) Suspend(ctx context.Context, name string, on bool) error {
 			state.Until = max(state.Until, s.o.Now().UnixMicro())
 		}
 		return journal.Change{
-			Events: []event.Event{{Type: kind, Key: event.Key{Path: "Schedule:/" + name}}},
+			Events: []event.Event{{Type: kind, Key: typed.ScheduleKey(name)}},
 			Ops:    func(journal.Receipt) []store.Op { return []store.Op{state.op()} },
 		}, nil
 	})

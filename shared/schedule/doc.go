@@ -6,5 +6,5 @@
 // Schedule:/NAME: ScheduleFired, ScheduleMissed, ScheduleSuspended and ScheduleResumed; package queue writes ScheduleSkipped
 // where the tick before was still running.
 //
-// It imports clock, cron, definition, event, journal, queue, store and task.
+// It imports clock, cron, definition, event, event/typed, journal, queue, store and task.
 package schedule

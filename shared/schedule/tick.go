@@ -1,12 +1,12 @@
 package schedule
 
 import (
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/event"
+	"github.com/millrace/millrace/shared/event/typed"
 	"github.com/millrace/millrace/shared/queue"
 	"github.com/millrace/millrace/shared/task"
 )
@@ -57,19 +57,12 @@ func Request(job string, payload []byte) queue.New {
 
 // told returns the events for ticks that were made or missed.
 func (p *plan) told(d ticks) []event.Event {
-	key := event.Key{Path: "Schedule:/" + p.Name}
 	var events []event.Event
 	if d.missed {
-		fields := event.AppendTime([]byte(`"from":`), d.from)
-		fields = event.AppendTime(append(fields, `,"to":`...), d.to)
-		fields = append(fields, `,"misfire":"`+p.misfire()+`"`...)
-		events = append(events, event.Event{Type: "ScheduleMissed", Key: key, Fields: fields})
+		events = append(events, typed.ScheduleMissed{From: d.from, To: d.to, Misfire: p.misfire()}.Event(p.Name))
 	}
 	if n := len(d.times); n > 0 {
-		fields := append([]byte(`"ticks":`), strconv.Itoa(n)...)
-		fields = event.AppendTime(append(fields, `,"from":`...), d.times[0])
-		fields = event.AppendTime(append(fields, `,"at":`...), d.times[n-1])
-		events = append(events, event.Event{Type: "ScheduleFired", Key: key, Fields: fields})
+		events = append(events, typed.ScheduleFired{Ticks: n, From: d.times[0], At: d.times[n-1]}.Event(p.Name))
 	}
 	return events
 }

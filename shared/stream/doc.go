@@ -25,5 +25,5 @@
 //
 // The items never expire, except those of idempotency keys: the journal's retention does not touch them.
 //
-// The package imports event, journal, store and the standard library, and jsontext for quoting.
+// The package imports event, event/typed, journal, store and the standard library.
 package stream

@@ -1,11 +1,11 @@
 package stream
 
 import (
-	"bytes"
 	"context"
 	"time"
 
 	"github.com/millrace/millrace/shared/event"
+	"github.com/millrace/millrace/shared/event/typed"
 	"github.com/millrace/millrace/shared/journal"
 )
 
@@ -13,9 +13,8 @@ import (
 // journal notifies waiting readers of appends in their own process, and polls for those of others.
 func (s *Streams) wait(ctx context.Context, n number, r Reading) ([]Stored, error) {
 	deadline := time.Now().Add(r.Timeout)
-	field := append(nameField(r.Name), ',')
 	match := func(e *event.Event) bool {
-		return e.Type == event.StreamAppended && e.Key.Path == r.Stream && (r.Name == "" || bytes.HasPrefix(e.Fields, field))
+		return e.Type == event.StreamAppended && e.Key.Path == r.Stream && (r.Name == "" || r.Name == typed.ReadStreamAppended(e).Name)
 	}
 	for {
 		newest, err := s.journal.ReadNewest(ctx, journal.Request{Limit: 1})

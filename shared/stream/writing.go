@@ -6,11 +6,9 @@ import (
 	"encoding/binary"
 	"errors"
 	"slices"
-	"strconv"
-
-	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/millrace/millrace/shared/event"
+	"github.com/millrace/millrace/shared/event/typed"
 	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/store"
 )
@@ -210,23 +208,11 @@ func (w *writing) bytes() (sum int) {
 func (w *writing) events() []event.Event {
 	all := make([]event.Event, len(w.rows))
 	for i, r := range w.rows {
-		f := append([]byte(nil), nameField(r.Name)...)
-		f = append(f, `,"sequence":`...)
-		f = strconv.AppendInt(f, r.sequence, 10)
-		f = append(f, `,"id":"`...)
-		f = append(f, eventID(w.next.Number, r.place).String()...)
-		f = append(f, `","producer":"`...)
-		f = append(f, w.next.Producer.String()...)
-		f = append(f, '"')
-		all[i] = event.Event{Type: event.StreamAppended, Key: event.Key{Path: w.lane.stream}, Fields: f}
+		all[i] = typed.StreamAppended{
+			Name: r.Name, Sequence: r.sequence, ID: eventID(w.next.Number, r.place).String(), Producer: w.next.Producer.String(),
+		}.Event(w.lane.stream)
 	}
 	return all
-}
-
-// nameField returns the beginning of the fields of StreamAppended.
-func nameField(name string) []byte {
-	field, _ := jsontext.AppendQuote([]byte(`"name":`), name) // names are UTF-8
-	return field
 }
 
 // changes returns the write's operations besides the slot.

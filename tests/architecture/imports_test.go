@@ -84,7 +84,7 @@ func TestForeignImports(t *testing.T) {
 func TestArrows(t *testing.T) {
 	t.Parallel()
 	may := map[string][]string{
-		"shared/event":      {},
+		"shared/event":      {"shared/event", "shared/task"},
 		"shared/access":     {},
 		"shared/awsenv":     {},
 		"shared/store":      {"shared/store", "shared/awsenv"},
@@ -100,7 +100,7 @@ func TestArrows(t *testing.T) {
 		"shared/journal":    {"shared/event", "shared/store"},
 		"shared/stream":     {"shared/event", "shared/journal", "shared/store"},
 		"shared/membership": {"shared/clock", "shared/definition", "shared/journal", "shared/queue", "shared/store"},
-		"shared/projection": {"shared/event", "shared/journal"},
+		"shared/projection": {"shared/event", "shared/journal", "shared/task"},
 		"shared/api":        {"shared/access", "shared/api", "shared/clock", "shared/cron", "shared/definition", "shared/strict", "shared/event", "shared/journal", "shared/projection", "shared/queue", "shared/schedule", "shared/stream", "shared/task", "shared/membership"},
 		"shared/host":       {},
 		"shared/config":     {"shared/access", "shared/notifier", "shared/definition", "shared/strict", "shared/event", "shared/store"},

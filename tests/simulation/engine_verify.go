@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace/shared/event"
+	"github.com/millrace/millrace/shared/event/typed"
 	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/queue"
 	"github.com/millrace/millrace/shared/task"
@@ -261,12 +262,10 @@ func (r *engineRun) verifyFold() {
 // stateAfter returns the state after an event; any state in which a task is queued is returned as Ready.
 func stateAfter(e *event.Event) task.State {
 	switch e.Type {
-	case "TaskStarted":
+	case event.TaskStarted:
 		return task.Running
-	case "TaskClosed":
-		_, rest, _ := strings.Cut(string(e.Fields), `"state":"`)
-		state, _, _ := strings.Cut(rest, `"`)
-		return task.State(state)
+	case event.TaskClosed:
+		return typed.ReadTaskClosed(e).State
 	default: // TaskAdded, or the end of an attempt
 		return task.Ready
 	}

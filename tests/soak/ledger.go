@@ -1,17 +1,16 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/hex"
 	"fmt"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/millrace/millrace/client"
 	"github.com/millrace/millrace/shared/event"
+	"github.com/millrace/millrace/shared/event/typed"
 )
 
 // life is what is known of a task.
@@ -176,11 +175,12 @@ func (l *ledger) see(e *event.Event) {
 	l.last = e.ID
 	at := int64(e.ID)
 	switch e.Type {
-	case "TaskAdded":
+	case event.TaskAdded:
 		l.seeAdded(one, u, e)
-	case "TaskStarted":
-		one.highest = max(one.highest, number(e, "attempt"))
-		one.by = text(e, "instance")
+	case event.TaskStarted:
+		started := typed.ReadTaskStarted(e)
+		one.highest = max(one.highest, started.Attempt)
+		one.by = started.Instance
 		if one.running || one.added == 0 || one.closed > 0 {
 			l.complain("task %s is started while it is running %t, closed %d times", e.Key.TaskID, one.running, one.closed)
 		}
@@ -188,17 +188,17 @@ func (l *ledger) see(e *event.Event) {
 		one.starts++
 		l.starts = append(l.starts, stretch{one.line, max(one.readyAt, l.freed[one.line]), at, u})
 		l.occupy(one, at, +1)
-	case "TaskEnded":
-		outcome := text(e, "outcome")
-		l.ends[outcome]++
+	case event.TaskEnded:
+		ended := typed.ReadTaskEnded(e)
+		l.ends[string(ended.Outcome)]++
 		l.seeEnded(one, u, at)
-		one.readyAt = max(at, moment(e, "retryAt"))
+		one.readyAt = max(at, ended.RetryAt)
 		if one.line >= 0 && lines[one.line].ordered {
 			l.freed[one.line] = one.readyAt // nothing overtakes it
 		}
-	case "TaskClosed":
+	case event.TaskClosed:
 		one.closed++
-		one.state = text(e, "state")
+		one.state = string(typed.ReadTaskClosed(e).State)
 		l.states[one.state]++
 		l.closed++
 		l.seeEnded(one, u, at)
@@ -213,7 +213,7 @@ func (l *ledger) seeAdded(one *life, u uuid, e *event.Event) {
 	one.added++
 	l.added++
 	one.line = int8(lineOf(e.Key.Path))
-	one.readyAt = max(int64(e.ID), moment(e, "notBefore"))
+	one.readyAt = max(int64(e.ID), typed.ReadTaskAdded(e).NotBefore)
 	if one.line < 0 {
 		l.complain("task %s is of the job %s, for which nobody asked", e.Key.TaskID, e.Key.Path)
 		return
@@ -267,35 +267,6 @@ func (l *ledger) count() (added, closed int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.added, l.closed
-}
-
-// field returns the JSON value of an event's field; nil if it is not there.
-func field(e *event.Event, name string) (found []byte) {
-	_ = client.Members(e.Fields, func(n string, value []byte) {
-		if n == name {
-			found = value
-		}
-	})
-	return found
-}
-
-func text(e *event.Event, name string) string { return string(bytes.Trim(field(e, name), `"`)) }
-
-func number(e *event.Event, name string) int {
-	n, err := strconv.Atoi(string(field(e, name)))
-	if err != nil {
-		return 0
-	}
-	return n
-}
-
-// moment returns the time in a field in microseconds; 0 if it is not there.
-func moment(e *event.Event, name string) int64 {
-	at, err := time.Parse(time.RFC3339Nano, text(e, name))
-	if err != nil {
-		return 0
-	}
-	return at.UnixMicro()
 }
 
 // trail returns what the journal says of a task, a line for each event, with the time of each; the ledger is locked.
