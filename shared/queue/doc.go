@@ -33,7 +33,7 @@
 //	permits.go    taken slots in memory
 //	occupied.go   a set of slot numbers
 //	room.go       the capacity of an instance
-//	crowd.go      claims of one instance, one after the other
+//	together.go   claims of one instance, one after the other
 //	repeat.go     claims with an idempotency key
 //	prefer.go     tasks that prefer an instance
 //
@@ -69,5 +69,5 @@
 //	busy.go       repeats calls of a busy store
 //	latch.go      a lock that is held across calls of the store
 //
-// The package imports notifier, clock, definition, event, event/typed, journal, projection, store, task and the standard library.
+// The package imports notifier, clock, definition, event, event/typed, groupcommit, journal, projection, store, task and the standard library.
 package queue

@@ -17,6 +17,7 @@ import (
 
 	"github.com/millrace/millrace/shared/clock"
 	"github.com/millrace/millrace/shared/definition"
+	"github.com/millrace/millrace/shared/groupcommit"
 	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/notifier"
 	"github.com/millrace/millrace/shared/store"
@@ -69,7 +70,7 @@ type Queue struct {
 	tokens  atomic.Uint64
 	last    atomic.Int64 // the newest creation time given
 
-	combiner  combiner
+	combiner  *groupcommit.Group[*joined]
 	windows   windows
 	leases    leases
 	permits   permits
@@ -78,7 +79,7 @@ type Queue struct {
 	due       dueTimes
 	rivals    rivals
 	limited   turnstile
-	crowds    crowds
+	askings   *groupcommit.Keyed[string, *asking]
 	promoting turnstile
 	known     directory
 	stopped   listeners
@@ -111,7 +112,7 @@ func Open(o Options) *Queue {
 	q.process = fmt.Sprintf("q%x", b)
 	q.alarms.set = make(chan struct{}, 1)
 	q.rules.mu, q.known.mu = newLatch(), newLatch()
-	q.combiner.shared = !o.Store.Exclusive()
+	q.combiner, q.askings = q.newCombiner(!o.Store.Exclusive()), q.newAskings()
 	return q
 }
 

@@ -2,9 +2,9 @@ package stream
 
 import (
 	"context"
-	"sync"
 
 	"github.com/millrace/millrace/shared/event"
+	"github.com/millrace/millrace/shared/groupcommit"
 	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/store"
 )
@@ -31,38 +31,26 @@ type Receipt struct {
 	Replayed bool // this is the receipt of an earlier append with the same idempotency key
 }
 
-// Append appends events. Concurrent calls for one stream share writes: while one write is under way, the calls for the next
-// gather. The end of ctx does not undo an append that has begun.
+// Append appends events. Concurrent calls for one stream share writes (package groupcommit). If ctx ends while the call waits for its
+// write, nothing is stored; an append that has begun is waited for.
 //
 // The error is ErrLocked for a foreign producer, journal.ErrIdempotencyMismatch for a key used with another content,
 // ErrTooManyNames or journal.ErrTooLarge for what no single write can hold; journal.ErrUnknownOutcome if it is not known
 // whether the events are there.
 func (s *Streams) Append(ctx context.Context, a Append) (Receipt, error) {
-	if err := ctx.Err(); err != nil {
+	adding := &addition{Append: a}
+	if err := s.appends.Do(ctx, a.Stream, adding); err != nil {
 		return Receipt{}, err
 	}
-	adding := &addition{Append: a, done: make(chan struct{})}
-	s.lane(a.Stream, adding)
-	select {
-	case <-adding.done:
-		return adding.receipt, adding.err
-	case <-ctx.Done():
-		return Receipt{}, ctx.Err()
-	}
+	return adding.receipt, adding.err
 }
 
 // addition is one append and its result.
 type addition struct {
 	Append
-	done    chan struct{} // closed when receipt and err are set
 	receipt Receipt
 	err     error
 	expired int64 // the version of an idempotency item that may be replaced; 0: there must be none
-}
-
-func (a *addition) finish(r Receipt, err error) {
-	a.receipt, a.err = r, err
-	close(a.done)
 }
 
 // size returns roughly how many bytes of the write are this append's, the slot's part included.
@@ -77,64 +65,18 @@ func (a *addition) size() int {
 // slotOverhead is roughly how many bytes a StreamAppended takes besides names.
 const slotOverhead = 200
 
-// lane writes this process's appends to a stream, one write after the other, so that they do not conflict with each other.
-// What it remembers of the stream may be outdated; each write's conditions check it.
-type lane struct {
-	streams *Streams
-	stream  string
-
-	mu      sync.Mutex
-	waiting []*addition
-	running bool
-
-	// Of the lane's one goroutine:
-	fresh bool // the fields below were true when they were read or written
-	exist bool // the stream exists
-	head  head
-	at    int64 // version of the head
-	names map[string]state
-}
-
-// state is the last sequence of an event name and its item's version; version 0 means that the name is new.
-type state struct{ last, version int64 }
-
-// lane puts an addition into its stream's lane, and starts the lane if it does not run.
-func (s *Streams) lane(stream string, a *addition) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	l := s.lanes[stream]
-	if l == nil {
-		if len(s.lanes) >= maxRemembered {
-			s.forget()
-		}
-		l = &lane{streams: s, stream: stream}
-		s.lanes[stream] = l
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.waiting = append(l.waiting, a)
-	if !l.running {
-		l.running = true
-		go l.run()
-	}
-}
-
-// forget drops the lanes that do not run. The caller holds s.mu, without which nothing is added to a lane.
-func (s *Streams) forget() {
-	for name, l := range s.lanes {
-		l.mu.Lock()
-		if !l.running {
-			delete(s.lanes, name)
-		}
-		l.mu.Unlock()
-	}
-}
-
-// run writes until nothing waits.
-func (l *lane) run() {
-	for batch := l.take(); batch != nil; batch = l.take() {
-		l.write(batch)
-	}
+// newAppends returns what gathers the appends to each stream, one write after the other, so that they do not conflict with each
+// other.
+func (s *Streams) newAppends() *groupcommit.Keyed[string, *addition] {
+	return groupcommit.NewKeyed[string](groupcommit.Options[*addition]{
+		Batch: func() func(*addition) bool {
+			return (&share{names: map[string]struct{}{}, keys: map[store.Key]struct{}{}}).add
+		},
+		Write: func(ctx context.Context, batch []*addition) {
+			w := &writing{lane: s.lane(batch[0].Stream)}
+			groupcommit.Write(ctx, s.journal, batch, w.prepare, w.ended)
+		},
+	})
 }
 
 // The bounds of appends that share a write.
@@ -144,32 +86,26 @@ const (
 	sharedNames  = 16
 )
 
-// take returns the appends of the next write: all that wait, of one producer, as far as one write holds them; nil ends the run.
-func (l *lane) take() []*addition {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	n, s := 0, share{names: map[string]struct{}{}, keys: map[store.Key]struct{}{}}
-	for n < len(l.waiting) && (s.add(l.waiting[n]) || n == 0) && l.waiting[n].Producer == l.waiting[0].Producer {
-		n++
-	}
-	if n == 0 {
-		l.running, l.waiting = false, nil
-		return nil
-	}
-	batch := l.waiting[:n:n]
-	l.waiting = l.waiting[n:]
-	return batch
-}
-
-// share is the size of a batch so far.
+// share is the appends of one write: those that wait, in their order, of one producer, as far as one write holds them.
 type share struct {
+	first         *addition
 	events, bytes int
 	names         map[string]struct{}
 	keys          map[store.Key]struct{} // of idempotency, of which a write has each once
+	full          bool
 }
 
-// add counts an append, and reports whether the batch still fits into a shared write.
+// add adds an append unless it or one before it does not fit.
 func (s *share) add(a *addition) bool {
+	s.full = s.full || !s.fits(a)
+	return !s.full
+}
+
+// fits counts an append, and reports whether all that were counted fit into one write.
+func (s *share) fits(a *addition) bool {
+	if s.first == nil {
+		s.first = a
+	}
 	s.events, s.bytes = s.events+len(a.Events), s.bytes+a.size()
 	for i := range a.Events {
 		s.names[a.Events[i].Name] = struct{}{}
@@ -181,27 +117,6 @@ func (s *share) add(a *addition) bool {
 		}
 		s.keys[key] = struct{}{}
 	}
-	return s.events <= sharedEvents && s.bytes <= sharedBytes && len(s.names) <= sharedNames && len(s.keys) <= sharedNames
-}
-
-// write appends a batch and finishes each of its additions. A batch that the store refuses is written in halves, one after the
-// other.
-func (l *lane) write(batch []*addition) {
-	w := &writing{lane: l, batch: batch}
-	receipt, err := l.streams.journal.Write(context.Background(), w.prepare)
-	n := len(w.batch)
-	switch {
-	case n == 0: // all are finished already
-	case err == nil:
-		w.landed(receipt)
-	case n > 1 && journal.Refused(err): // perhaps because of one of them
-		l.fresh = false
-		l.write(w.batch[: n/2 : n/2])
-		l.write(w.batch[n/2:])
-	default:
-		l.fresh = false
-		for _, a := range w.batch {
-			a.finish(Receipt{}, err)
-		}
-	}
+	return a.Producer == s.first.Producer &&
+		s.events <= sharedEvents && s.bytes <= sharedBytes && len(s.names) <= sharedNames && len(s.keys) <= sharedNames
 }

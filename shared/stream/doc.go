@@ -5,7 +5,7 @@
 // An append is one write of the journal: the event StreamAppended for each event, and with it the stream's own items.
 //
 //	stream.go   options, errors, the head of a stream
-//	append.go   appends, and the lane that writes those of a stream one write at a time
+//	append.go   appends, and which of them share a write
 //	writing.go  one such write: what it reads, and what it changes
 //	once.go     idempotency keys
 //	run.go      events as they are stored: several with following sequences in one item
@@ -25,5 +25,5 @@
 //
 // The items never expire, except those of idempotency keys: the journal's retention does not touch them.
 //
-// The package imports event, event/typed, journal, store and the standard library.
+// The package imports event, event/typed, groupcommit, journal, store and the standard library.
 package stream

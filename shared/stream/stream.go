@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/millrace/millrace/shared/groupcommit"
 	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/store"
 )
@@ -66,6 +67,8 @@ type Streams struct {
 	journal Journal
 	now     func() time.Time
 
+	appends *groupcommit.Keyed[string, *addition] // of each stream
+
 	mu    sync.Mutex
 	lanes map[string]*lane  // of streams that are appended to
 	known map[string]number // of streams that are read; a stream's number never changes
@@ -79,9 +82,11 @@ func Open(o Options) *Streams {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &Streams{
+	s := &Streams{
 		store: store.NewChecked(o.Store), journal: o.Journal, now: o.Now, lanes: map[string]*lane{}, known: map[string]number{},
 	}
+	s.appends = s.newAppends()
+	return s
 }
 
 // find returns the number of the stream of that name.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/binary"
-	"errors"
 	"slices"
 
 	"github.com/millrace/millrace/shared/event"
@@ -13,10 +12,40 @@ import (
 	"github.com/millrace/millrace/shared/store"
 )
 
-// writing is one write of a lane.
+// lane is what this process remembers of a stream that it appends to. It may be outdated; each write's conditions check it. It
+// belongs to the stream's write, of which there is one at a time.
+type lane struct {
+	streams *Streams
+	stream  string
+	fresh   bool // the fields below were true when they were read or written
+	exist   bool // the stream exists
+	head    head
+	at      int64 // version of the head
+	names   map[string]state
+}
+
+// state is the last sequence of an event name and its item's version; version 0 means that the name is new.
+type state struct{ last, version int64 }
+
+// lane returns what is remembered of a stream.
+func (s *Streams) lane(stream string) *lane {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l := s.lanes[stream]
+	if l == nil {
+		if len(s.lanes) >= maxRemembered {
+			clear(s.lanes)
+		}
+		l = &lane{streams: s, stream: stream}
+		s.lanes[stream] = l
+	}
+	return l
+}
+
+// writing is one write of appends to a stream.
 type writing struct {
 	lane  *lane
-	batch []*addition // those that are not finished yet
+	batch []*addition // those that have no result yet
 	ops   []store.Op  // of the last attempt
 	rows  []row
 	next  head
@@ -29,28 +58,23 @@ type row struct {
 	sequence, place int64
 }
 
-// errNothing ends a write for which nothing is left to do.
-var errNothing = errors.New("stream: nothing to write")
-
-// prepare reads the items that the write depends on and returns the change.
-func (w *writing) prepare(ctx context.Context, lost *store.Conflict) (journal.Change, error) {
+// prepare reads the items that the write depends on and returns the change, and the appends that it is of.
+func (w *writing) prepare(ctx context.Context, batch []*addition, lost *store.Conflict) ([]*addition, journal.Change, error) {
+	w.batch = batch
 	if lost != nil {
 		w.learn(ctx, lost)
 	}
 	if len(w.batch) > 0 {
 		if err := w.lane.look(ctx, w.batch); err != nil {
-			return journal.Change{}, err
+			return w.batch, journal.Change{}, err
 		}
 		w.refuse()
 	}
 	if len(w.batch) == 0 {
-		return journal.Change{}, errNothing
+		return nil, journal.Change{}, nil
 	}
 	w.arrange()
-	if err := w.fits(); err != nil {
-		return journal.Change{}, err
-	}
-	return journal.Change{Events: w.events(), Ops: w.changes}, nil
+	return w.batch, journal.Change{Events: w.events(), Ops: w.changes}, w.fits()
 }
 
 // learn handles the conflict of an attempt: an idempotency key was used before, or another process has appended.
@@ -62,7 +86,7 @@ func (w *writing) learn(ctx context.Context, lost *store.Conflict) {
 	}
 }
 
-// replay finishes the append whose idempotency key was found used; it reports whether key is one of the batch.
+// replay ends the append whose idempotency key was found used; it reports whether key is one of the batch.
 func (w *writing) replay(ctx context.Context, key store.Key, found *store.Item) bool {
 	i := slices.IndexFunc(w.batch, func(a *addition) bool { return a.Once != nil && onceKey(a.Once) == key })
 	if i < 0 {
@@ -73,19 +97,19 @@ func (w *writing) replay(ctx context.Context, key store.Key, found *store.Item) 
 		return true
 	}
 	if r, done, err := w.batch[i].earlier(ctx, w.lane.streams, found); done {
-		w.batch[i].finish(r, err)
+		w.batch[i].receipt, w.batch[i].err = r, err
 		w.batch = slices.Delete(slices.Clone(w.batch), i, i+1)
 	}
 	return true
 }
 
-// refuse finishes the batch with ErrLocked if the stream is another producer's. All of a batch are of one producer.
+// refuse ends the batch with ErrLocked if the stream is another producer's. All of a batch are of one producer.
 func (w *writing) refuse() {
 	if !w.lane.exist || w.lane.head.Producer == w.batch[0].Producer {
 		return
 	}
 	for _, a := range w.batch {
-		a.finish(Receipt{}, ErrLocked)
+		a.err = ErrLocked
 	}
 	w.batch = nil
 }
@@ -292,23 +316,28 @@ func (w *writing) put(key store.Key, value []byte, cond store.Condition) {
 	w.ops = append(w.ops, store.Put(store.Item{Key: key, Value: value}, cond))
 }
 
-// landed updates the lane after a successful write, and finishes its additions.
-func (w *writing) landed(receipt journal.Receipt) {
+// ended stores the results of the appends that were left, and what the write has made of the stream.
+func (w *writing) ended(batch []*addition, receipt journal.Receipt, err error) {
 	l := w.lane
+	if err != nil {
+		l.fresh = false
+		for _, a := range batch {
+			a.err = err
+		}
+		return
+	}
 	l.exist, l.head, l.at = true, w.next, receipt.Position
 	for name, s := range w.names {
 		l.names[name] = state{s.last, receipt.Position}
 	}
 	first := 0
-	for _, a := range w.batch {
-		var r Receipt
+	for _, a := range batch {
 		for i := range a.Events {
 			row := w.rows[first+i]
-			r.Events = append(r.Events, Appended{
+			a.receipt.Events = append(a.receipt.Events, Appended{
 				eventID(w.next.Number, row.place), row.Name, row.sequence, receipt.FirstID + event.ID(first+i),
 			})
 		}
 		first += len(a.Events)
-		a.finish(r, nil)
 	}
 }

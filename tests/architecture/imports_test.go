@@ -94,11 +94,11 @@ func TestArrows(t *testing.T) {
 		"shared/clock":      {"shared/store"},
 		"shared/strict":     {"shared/event"},
 		"shared/definition": {"shared/cron", "shared/strict", "shared/event", "shared/journal", "shared/store"},
-		"shared/queue":      {"shared/notifier", "shared/clock", "shared/definition", "shared/event", "shared/journal", "shared/projection", "shared/store", "shared/task"},
+		"shared/queue":      {"shared/notifier", "shared/clock", "shared/definition", "shared/event", "shared/groupcommit", "shared/journal", "shared/projection", "shared/store", "shared/task"},
 		"shared/schedule":   {"shared/clock", "shared/cron", "shared/definition", "shared/event", "shared/journal", "shared/queue", "shared/store", "shared/task"},
 		"shared/worker":     {"shared/awsenv", "shared/notifier", "shared/definition", "shared/event", "shared/queue", "shared/task", "shared/worker"},
 		"shared/journal":    {"shared/event", "shared/store"},
-		"shared/stream":     {"shared/event", "shared/journal", "shared/store"},
+		"shared/stream":     {"shared/event", "shared/groupcommit", "shared/journal", "shared/store"},
 		"shared/membership": {"shared/clock", "shared/definition", "shared/journal", "shared/queue", "shared/store"},
 		"shared/projection": {"shared/event", "shared/journal", "shared/task"},
 		"shared/api":        {"shared/access", "shared/api", "shared/clock", "shared/cron", "shared/definition", "shared/strict", "shared/event", "shared/journal", "shared/projection", "shared/queue", "shared/schedule", "shared/stream", "shared/task", "shared/membership"},
@@ -106,6 +106,8 @@ func TestArrows(t *testing.T) {
 		"shared/config":     {"shared/access", "shared/notifier", "shared/definition", "shared/strict", "shared/event", "shared/store"},
 		"shared/service":    {"shared/api", "shared/notifier", "shared/clock", "shared/config", "shared/definition", "shared/host", "shared/journal", "shared/projection", "shared/queue", "shared/schedule", "shared/store", "shared/membership", "shared/worker"},
 		"client":            {"client", "shared/event"},
+
+		"shared/groupcommit": {"shared/journal", "shared/store"},
 	}
 	for path, p := range packages(t) {
 		allowed, ruled := may[layer(path)]

@@ -1,0 +1,10 @@
+// Package groupcommit lets concurrent callers share writes, which is known as group commit (DeWitt et al., SIGMOD 1984): what is
+// asked for while a write is under way waits, and goes into the next one. So many callers cost few writes, and a caller that is
+// alone does not wait for company.
+//
+//	group.go  Group: who waits, who writes, and what goes into one write
+//	keyed.go  Keyed: a group for each key
+//	write.go  Write: one write of the journal for many parts, in halves if it is refused
+//
+// The package imports journal, store and the standard library.
+package groupcommit
