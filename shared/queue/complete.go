@@ -83,9 +83,7 @@ func (e *ending) ended(ctx context.Context, err error) (task.State, error) {
 		return task.Running, nil
 	}
 	if err != nil {
-		if e.place != nil || len(e.held.Permits) > 0 {
-			e.q.doubt(err)
-		}
+		e.q.doubtIf(err)
 		return "", err
 	}
 	e.announce(ctx)
@@ -262,7 +260,7 @@ func (e *ending) announce(ctx context.Context) {
 
 // permitsFree releases held entries, or notifies claimers, for each slot that a lease has given back.
 func (q *Queue) permitsFree(ctx context.Context, h *heldLease) {
-	q.permits.change(h.Permits, false)
+	q.strategy.givenBack(h.Permits)
 	for _, p := range h.Permits {
 		if key, ok := strings.CutPrefix(p.What, "key/"); ok {
 			if err := q.freed(ctx, key); err != nil {

@@ -18,18 +18,18 @@ type asking struct {
 	max    int
 	leases []Lease
 	err    error
-	done   bool // guarded by the mutex (latch) of its instance
+	done   bool // guarded by the mutex of its instance
 }
 
 // crowds holds the claims that wait for others of their instance.
 type crowds struct {
 	mu      sync.Mutex
-	latches [256]latch // by the hash of the instance; instances come and go, so that some share one
+	latches [256]chanMutex // by the hash of the instance; instances come and go, so that some share one
 	waiting map[string][]*asking
 }
 
 // enter adds a waiting claim, and returns the mutex of its instance.
-func (s *crowds) enter(a *asking) latch {
+func (s *crowds) enter(a *asking) chanMutex {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(a.by.Instance)) // never fails
 	s.mu.Lock()
@@ -40,7 +40,7 @@ func (s *crowds) enter(a *asking) latch {
 	s.waiting[a.by.Instance] = append(s.waiting[a.by.Instance], a)
 	turn := &s.latches[h.Sum32()%uint32(len(s.latches))]
 	if *turn == nil {
-		*turn = newLatch()
+		*turn = newChanMutex()
 	}
 	return *turn
 }

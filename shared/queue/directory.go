@@ -13,7 +13,7 @@ import (
 
 // directory holds the names of the lines in which tasks wait, or did a while ago; see forget.go.
 type directory struct {
-	mu    latch
+	mu    chanMutex
 	names map[string]bool  // that were read, or registered since
 	noted map[string]int64 // when this process registered them, in microseconds since 1970
 	read  int64            // when names was read, in microseconds since 1970; 0: never
@@ -82,7 +82,7 @@ func (q *Queue) lines(ctx context.Context) ([]string, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	now := q.micro()
-	if d.read != 0 && (q.store.Exclusive() || now <= d.read+min(reread, q.registered())) {
+	if d.read != 0 && q.strategy.current(d.read, min(reread, q.registered())) {
 		return sortedKeys(d.names), nil
 	}
 	d.names = nil
@@ -96,26 +96,6 @@ func (q *Queue) lines(ctx context.Context) ([]string, error) {
 	}
 	d.read = now
 	return sortedKeys(d.names), nil
-}
-
-// linesNow returns the lines of a queue, also those that another process has just registered. It costs a read unless this process
-// has the store to itself.
-func (q *Queue) linesNow(ctx context.Context, queue string) ([]string, error) {
-	if q.store.Exclusive() {
-		all, err := q.lines(ctx)
-		return slices.DeleteFunc(all, func(line string) bool { return queueOf(line) != queue }), err
-	}
-	lines := []string{queue}
-	r := store.Range{Table: store.Work, Partition: partitionLines, From: fit(queue), To: fit(queue + "@0")} // "@0" is next to "@/"
-	for item, err := range store.All(ctx, q.store, r) {
-		if err != nil {
-			return nil, unavailable("read the lines of a queue", err)
-		}
-		if line := string(item.Value); line != queue && queueOf(line) == queue {
-			lines = append(lines, line)
-		}
-	}
-	return lines, nil
 }
 
 // linesFor returns the lines that a claimer takes from. If it names no queues, each claim begins with another line.

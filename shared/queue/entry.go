@@ -1,6 +1,10 @@
 package queue
 
 import (
+	"context"
+	"iter"
+	"strings"
+
 	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/store"
 	"github.com/millrace/millrace/shared/task"
@@ -97,3 +101,38 @@ func readPlace(item *store.Item) (place, error) {
 
 // order returns the sort key in a held index: by priority, then creation.
 func (e *entry) order() string { return byPriority(e.Priority, e.UUID) }
+
+func byRank(a, b place) int { return strings.Compare(a.key.Sort, b.key.Sort) }
+
+// places reads one page of entries of an index.
+func (q *Queue) places(ctx context.Context, r store.Range) (found []place, more bool, err error) {
+	page, err := q.store.Query(ctx, r)
+	if err != nil {
+		return nil, false, unavailable("read an index", err)
+	}
+	found = make([]place, 0, len(page.Items))
+	for i := range page.Items {
+		p, err := readPlace(&page.Items[i])
+		if err != nil {
+			return nil, false, err
+		}
+		found = append(found, p)
+	}
+	return found, page.More, nil
+}
+
+// entries returns all entries of a range of an index in their order, by as many queries as that takes.
+func (q *Queue) entries(ctx context.Context, r store.Range) iter.Seq2[place, error] {
+	return func(yield func(place, error) bool) {
+		for item, err := range store.All(ctx, q.store, r) {
+			if err != nil {
+				yield(place{}, unavailable("read an index", err))
+				return
+			}
+			p, err := readPlace(item)
+			if !yield(p, err) || err != nil {
+				return
+			}
+		}
+	}
+}

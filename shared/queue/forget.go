@@ -73,7 +73,6 @@ func (q *Queue) forgetLine(ctx context.Context, item *store.Item) (forgotten boo
 		return false, unavailable("forget a line", err)
 	}
 	q.known.drop(line)
-	q.windows.drop(line)
 	empty, err := q.isEmpty(ctx, line)
 	if err != nil || !empty {
 		return false, errors.Join(err, q.registerAnew(ctx, line))

@@ -62,15 +62,15 @@ func (c *claim) homeOf(ctx context.Context, p *place, t *task.Task) (line string
 	return line, job, declared, nil
 }
 
-// stray is a misplaced entry: a ready one that belongs to another line.
-type stray struct {
+// misplaced is a ready entry that belongs to another line.
+type misplaced struct {
 	place
 	home string
 }
 
-// rehome moves misplaced entries to their lines. They keep their ranks, which are those of the queue.
-func (q *Queue) rehome(ctx context.Context, strays []stray) error {
-	for chunk := range slices.Chunk(strays, moves) {
+// moveHome moves misplaced entries to their lines. They keep their ranks, which are those of the queue.
+func (q *Queue) moveHome(ctx context.Context, entries []misplaced) error {
+	for chunk := range slices.Chunk(entries, moves) {
 		way := make([]*moving, len(chunk))
 		for i, s := range chunk {
 			if err := q.register(ctx, s.home); err != nil {
@@ -90,17 +90,17 @@ func (q *Queue) rehome(ctx context.Context, strays []stray) error {
 	return nil
 }
 
-// sweepRehome is how many entries one sweep moves out of one line, rounded up to a batch.
-const sweepRehome = 3000
+// sweepMoves is how many entries one sweep moves out of one line, rounded up to a batch.
+const sweepMoves = 3000
 
-// rehomeLines empties the lines of jobs that instances ran and this server runs now. It reads only such lines.
-func (q *Queue) rehomeLines(ctx context.Context) (moved int, err error) {
+// moveHomeLines empties the lines of jobs that instances ran and this server runs now. It reads only such lines.
+func (q *Queue) moveHomeLines(ctx context.Context) (moved int, err error) {
 	lines, err := q.lines(ctx)
 	if err != nil {
 		return 0, err
 	}
 	for _, line := range lines {
-		n, err := q.rehomeLine(ctx, line)
+		n, err := q.moveHomeLine(ctx, line)
 		if moved += n; err != nil {
 			return moved, err
 		}
@@ -108,7 +108,7 @@ func (q *Queue) rehomeLines(ctx context.Context) (moved int, err error) {
 	return moved, nil
 }
 
-func (q *Queue) rehomeLine(ctx context.Context, line string) (moved int, err error) {
+func (q *Queue) moveHomeLine(ctx context.Context, line string) (moved int, err error) {
 	queue, path, ok := splitLine(line)
 	if !ok {
 		return 0, nil
@@ -130,19 +130,19 @@ func (q *Queue) rehomeLine(ctx context.Context, line string) (moved int, err err
 	return q.emptyInto(ctx, line, to)
 }
 
-// emptyInto moves the entries of a line, about sweepRehome at most, to another line of the same queue.
+// emptyInto moves the entries of a line, about sweepMoves at most, to another line of the same queue.
 func (q *Queue) emptyInto(ctx context.Context, line, to string) (moved int, err error) {
 	r := store.Range{Table: store.Work, Partition: readyPartition(line), Limit: moves}
-	for moved < sweepRehome {
+	for moved < sweepMoves {
 		found, more, err := q.places(ctx, r)
 		if err != nil || len(found) == 0 {
 			return moved, err
 		}
-		strays := make([]stray, len(found))
+		entries := make([]misplaced, len(found))
 		for i := range found {
-			strays[i] = stray{found[i], to}
+			entries[i] = misplaced{found[i], to}
 		}
-		if err := q.rehome(ctx, strays); err != nil {
+		if err := q.moveHome(ctx, entries); err != nil {
 			return moved, err
 		}
 		if moved += len(found); !more {

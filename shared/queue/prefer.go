@@ -12,7 +12,7 @@ import (
 )
 
 // A task may name a preferred instance. That is a hint, and it expires: for [PreferFor] from when the task may first start, its
-// entry is in an index that only instances of that name take from, and a fallback entry (stand-in) is due at the end of that
+// entry is in an index that only instances of that name take from, and a fallback entry is due at the end of that
 // time, when it is moved to the rank in the line that the task would have had. Each of the two is removed with the other. So a
 // task without a hint waits for none and costs no more; a task with one costs 4 WCU more.
 //
@@ -46,7 +46,7 @@ func (q *Queue) offers(set *definition.Set) *offers {
 
 // offer returns, for an entry that becomes ready, the entry that is kept for an instance and its fallback entry; both are nil if
 // there is no hint.
-func (o *offers) offer(ctx context.Context, e *entry, rank string) (kept, standIn *place, err error) {
+func (o *offers) offer(ctx context.Context, e *entry, rank string) (kept, fallback *place, err error) {
 	if e.Prefer == "" || !forInstances(e.line()) || o.set.QueueOf(e.Queue).Type == definition.Ordered {
 		return nil, nil, nil
 	}
@@ -62,14 +62,14 @@ func (o *offers) offer(ctx context.Context, e *entry, rank string) (kept, standI
 	}
 	until := o.q.micro() + PreferFor.Microseconds()
 	line := preferred(e.line(), e.Prefer)
-	if err := o.q.signpost(ctx, line); err != nil {
+	if err := o.q.mark(ctx, line); err != nil {
 		return nil, nil, err
 	}
 	kept = &place{entry: *e, key: work(readyPartition(line), rank), version: entryVersion(e.Of, 0)}
 	kept.Line, kept.Until = line, until
-	standIn = &place{entry: *e, key: dueKey(until, e.UUID), version: entryVersion(e.Of, 0)}
-	standIn.Rank = rank
-	return kept, standIn, nil
+	fallback = &place{entry: *e, key: dueKey(until, e.UUID), version: entryVersion(e.Of, 0)}
+	fallback.Rank = rank
+	return kept, fallback, nil
 }
 
 // plenty is the number of free slots of an instance without a limit.
@@ -92,7 +92,7 @@ func (q *Queue) roomAt(ctx context.Context, name, job string) (room int, err err
 		if by.Capacity <= 0 {
 			return plenty, nil
 		}
-		used, err := q.usedPermits(ctx, instanceLimit(by.Instance))
+		used, err := q.strategy.slots(ctx, instanceLimit(by.Instance))
 		if err != nil {
 			return 0, err
 		}
@@ -121,19 +121,19 @@ func (q *Queue) passOn(ctx context.Context, by *Claimer, rules ruleSet) error {
 		if room > 0 {
 			continue
 		}
-		strays := make([]stray, len(found))
+		entries := make([]misplaced, len(found))
 		for i := range found {
-			strays[i] = stray{found[i], home}
+			entries[i] = misplaced{found[i], home}
 		}
-		if err := q.rehome(ctx, strays); err != nil {
+		if err := q.moveHome(ctx, entries); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// twin returns the operation that removes the other of a task's two entries, if the task is kept for an instance; else none.
-func (p *place) twin() []store.Op {
+// otherEntry returns the operation that removes the other of a task's two entries, if the task is kept for an instance; else none.
+func (p *place) otherEntry() []store.Op {
 	switch {
 	case p.Until > 0:
 		return []store.Op{store.Delete(dueKey(p.Until, p.UUID), store.Always)}
@@ -158,19 +158,19 @@ func (e entry) single() entry {
 	return e
 }
 
-// preferRoot begins the paths of the markers (signposts), rules that say which lines are kept for instances.
+// preferRoot begins the paths of the markers, rules that say which lines are kept for instances.
 const preferRoot = "prefer:"
 
-// signpost writes the marker of a line before an entry is kept in it. Race: if a sweep removes the marker meanwhile, the task loses
+// mark writes the marker of a line before an entry is kept in it. Race: if a sweep removes the marker meanwhile, the task loses
 // its hint, but not its rank.
-func (q *Queue) signpost(ctx context.Context, line string) error {
-	rules, err := q.rules.read(ctx, q)
+func (q *Queue) mark(ctx context.Context, line string) error {
+	rules, err := q.strategy.rules(ctx)
 	if err != nil || rules[preferRoot+line] != nil {
 		return err
 	}
 	item := store.Item{Key: ruleKey(preferRoot + line), Version: q.created(), Value: encode(Rules{Path: preferRoot + line})}
 	err = q.store.Write(ctx, store.Write{Token: q.token(), Ops: []store.Op{store.Put(item, store.Always)}})
-	q.rules.forget()
+	q.strategy.rulesChanged()
 	return unavailable("say that tasks prefer an instance", err)
 }
 
@@ -191,7 +191,7 @@ func (s ruleSet) preferring(by *Claimer) (lines []string) {
 // sweepPreferred removes the entries that tasks that ended without being started have left in lines kept for instances, and
 // the markers of empty lines. It costs a read for each marker.
 func (q *Queue) sweepPreferred(ctx context.Context) error {
-	rules, err := q.rules.read(ctx, q)
+	rules, err := q.strategy.rules(ctx)
 	if err != nil {
 		return err
 	}
@@ -207,14 +207,13 @@ func (q *Queue) sweepPreferred(ctx context.Context) error {
 		}
 		ops := leftovers(found, old)
 		if len(found) == 0 {
-			q.windows.drop(line)
 			ops = []store.Op{store.Delete(ruleKey(path), store.VersionIs(rule.version))}
 		}
 		if len(ops) == 0 {
 			continue
 		}
 		err = q.store.Write(ctx, store.Write{Token: q.token(), Ops: ops})
-		q.rules.forget()
+		q.strategy.rulesChanged()
 		if err != nil && store.AsConflict(err) == nil {
 			return unavailable("forget what was kept for an instance", err)
 		}

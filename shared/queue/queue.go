@@ -70,16 +70,12 @@ type Queue struct {
 	last    atomic.Int64 // the newest creation time given
 
 	combiner  combiner
-	windows   windows
+	strategy  strategy
 	leases    leases
-	permits   permits
-	rules     rulebook
 	virtual   virtualTimes
-	due       dueTimes
-	rivals    rivals
-	limited   turnstile
+	limited   keyedMutex // claims of a queue with a limit, by its name
 	crowds    crowds
-	promoting turnstile
+	promoting chanMutex
 	known     directory
 	stopped   listeners
 	waiters   waiters
@@ -110,7 +106,11 @@ func Open(o Options) *Queue {
 	q.randomBytes(b[:])
 	q.process = fmt.Sprintf("q%x", b)
 	q.alarms.set = make(chan struct{}, 1)
-	q.rules.mu, q.known.mu = newLatch(), newLatch()
+	q.promoting, q.known.mu = newChanMutex(), newChanMutex()
+	q.strategy = &shared{q: q}
+	if o.Store.Exclusive() {
+		q.strategy = newAlone(q)
+	}
 	q.combiner.shared = !o.Store.Exclusive()
 	return q
 }

@@ -109,7 +109,7 @@ func whyFinished(t *task.Task) Reason {
 func (q *Queue) whyQueued(ctx context.Context, t *task.Task) (Reason, error) {
 	now := q.micro()
 	r := Reason{State: task.Waiting, Since: time.UnixMicro(t.Created), Details: map[string]any{"queue": t.Queue, "priority": t.Priority}}
-	rules, err := q.rules.read(ctx, q)
+	rules, err := q.strategy.rules(ctx)
 	if err != nil {
 		return r, err
 	}
@@ -176,7 +176,7 @@ func (r *Reason) delayed(t *task.Task) {
 // whyLimited sets the reason if a limit is reached, and reports whether one is.
 func (q *Queue) whyLimited(ctx context.Context, t *task.Task, c definition.Queue, r *Reason) (found bool, err error) {
 	if key := t.Concurrency; key != nil {
-		used, err := q.usedPermits(ctx, keyLimit(key.Key))
+		used, err := q.strategy.slots(ctx, keyLimit(key.Key))
 		if err != nil {
 			return false, err
 		}
@@ -190,7 +190,7 @@ func (q *Queue) whyLimited(ctx context.Context, t *task.Task, c definition.Queue
 	if c.MaxParallel <= 0 || c.Type == definition.Ordered {
 		return false, nil
 	}
-	used, err := q.usedPermits(ctx, queueLimit(c.Name))
+	used, err := q.strategy.slots(ctx, queueLimit(c.Name))
 	if err != nil || used.count() < c.MaxParallel {
 		return false, err
 	}
@@ -227,7 +227,7 @@ func (q *Queue) whyBehind(ctx context.Context, t *task.Task, c definition.Queue,
 }
 
 func (q *Queue) whyOrdered(ctx context.Context, t *task.Task, c definition.Queue, found []place, ahead int, r *Reason) error {
-	used, err := q.usedPermits(ctx, queueLimit(c.Name))
+	used, err := q.strategy.slots(ctx, queueLimit(c.Name))
 	if err != nil {
 		return err
 	}

@@ -28,19 +28,8 @@ type ruleSet map[string]*ruleItem
 // holds reports whether a rule keeps tasks of a job from being started.
 func (s ruleSet) holds(path string) bool { return s[path] != nil }
 
-// rulebook caches the rules for a process that has the store to itself.
-type rulebook struct {
-	mu    latch
-	known ruleSet // nil: to be read
-}
-
-// read returns the rules in force. It reads them from the store each time, unless this process has the store to itself.
-func (b *rulebook) read(ctx context.Context, q *Queue) (ruleSet, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.known != nil && q.store.Exclusive() {
-		return b.known, nil
-	}
+// readRules reads the rules in force.
+func (q *Queue) readRules(ctx context.Context) (ruleSet, error) {
 	set := ruleSet{}
 	for item, err := range store.All(ctx, q.store, store.Range{Table: store.Work, Partition: partitionRules}) {
 		if err != nil {
@@ -52,14 +41,7 @@ func (b *rulebook) read(ctx context.Context, q *Queue) (ruleSet, error) {
 		}
 		set[rule.Path] = rule
 	}
-	b.known = set
 	return set, nil
-}
-
-func (b *rulebook) forget() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.known = nil
 }
 
 // SetRule sets a rule of a job's path, or removes it if on is false; both are idempotent. No claim that begins after SetRule has
@@ -92,7 +74,7 @@ func (q *Queue) SetRule(ctx context.Context, path string, kind RuleKind, on bool
 			},
 		}, nil
 	})
-	q.rules.forget()
+	q.strategy.rulesChanged()
 	if errors.Is(err, errNothing) {
 		return nil
 	}
@@ -141,7 +123,7 @@ func ruled(r Rules) event.Event {
 
 // Rules returns the rules in force whose path begins with prefix, sorted by path. Job paths begin with /.
 func (q *Queue) Rules(ctx context.Context, prefix string) ([]Rules, error) {
-	set, err := q.rules.read(ctx, q)
+	set, err := q.strategy.rules(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -39,7 +39,7 @@ func (q *Queue) Suspend(ctx context.Context, name string, on bool) error {
 		}
 		return turned("QueueResumed", name, store.Delete(key, store.VersionIs(items[0].Version))), nil
 	})
-	q.rules.forget()
+	q.strategy.rulesChanged()
 	if errors.Is(err, errNothing) {
 		return nil
 	}
@@ -102,7 +102,7 @@ func (q *Queue) meant(ctx context.Context, name string) (means func(queue string
 
 // Suspended returns since when queues and families of queues are suspended, by name.
 func (q *Queue) Suspended(ctx context.Context) (map[string]time.Time, error) {
-	rules, err := q.rules.read(ctx, q)
+	rules, err := q.strategy.rules(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -43,7 +43,7 @@ func (q *Queue) upkeep(ctx context.Context) (Swept, error) {
 	s.Lost, _, errs[0] = q.sweepLeases(ctx)
 	s.Released, errs[1] = q.releaseHolds(ctx)
 	_, errs[2] = q.Promote(ctx)
-	s.Moved, errs[3] = q.rehomeLines(ctx)
+	s.Moved, errs[3] = q.moveHomeLines(ctx)
 	s.Notified, errs[4] = q.notifyReady(ctx)
 	errs[5] = q.sweepPreferred(ctx)
 	_, errs[6] = q.forgetLines(ctx)
@@ -106,7 +106,7 @@ func (q *Queue) over(l *lease) int64 {
 // Redeclared applies definitions that have just changed to tasks that wait: it moves misplaced entries, and notifies claimers of
 // ready tasks, of which more may be started than before. The next [Queue.Sweep] does what it leaves undone.
 func (q *Queue) Redeclared(ctx context.Context) error {
-	_, moveErr := q.rehomeLines(ctx)
+	_, moveErr := q.moveHomeLines(ctx)
 	_, noticeErr := q.notifyReady(ctx)
 	return errors.Join(moveErr, noticeErr)
 }
@@ -122,7 +122,7 @@ func (q *Queue) notifyReady(ctx context.Context) (notified int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	rules, err := q.rules.read(ctx, q)
+	rules, err := q.strategy.rules(ctx)
 	if err != nil {
 		return 0, err
 	}
@@ -194,7 +194,7 @@ func (q *Queue) Run(ctx context.Context) {
 
 // sweepAnew forgets what this process keeps of the store's content, so that no mistake in it outlives a sweep, and sweeps.
 func (q *Queue) sweepAnew(ctx context.Context) error {
-	q.forget()
+	q.strategy.doubt()
 	_, err := q.upkeep(ctx)
 	return err
 }

@@ -72,10 +72,8 @@ func (s *waiters) enter(q *Queue, w *Waiting) {
 		return
 	}
 	s.all = append(s.all, w)
-	if s.stop == nil && !q.store.Exclusive() {
-		var ctx context.Context
-		ctx, s.stop = context.WithCancel(context.Background())
-		go q.lookOut(ctx)
+	if s.stop == nil {
+		s.stop = q.strategy.lookOut()
 	}
 }
 

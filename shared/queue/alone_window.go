@@ -2,22 +2,17 @@ package queue
 
 import (
 	"context"
-	"errors"
-	"iter"
-	"maps"
 	"slices"
-	"strings"
 	"sync"
 
-	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/store"
 )
 
-// window is the head of one ready index in memory, of a process that has the store to itself: it holds every entry up to a
+// window is the head of one ready index in memory, for [alone]: it holds every entry up to a
 // bound, except those that are being started. It saves each claim a search, which on an ordered key-value store has to step
 // over all deleted entries at the head; its size does not grow with the backlog.
 type window struct {
-	mu      latch
+	mu      chanMutex
 	entries []place // by rank
 	bound   string  // entries above it are not here; they are read when those here are used up
 	whole   bool    // the index has none above bound
@@ -53,8 +48,6 @@ func (w *window) add(p place) {
 	}
 }
 
-func byRank(a, b place) int { return strings.Compare(a.key.Sort, b.key.Sort) }
-
 // forget drops the half with the greater ranks.
 func (w *window) forget() {
 	keep := windowMost / 2
@@ -64,18 +57,18 @@ func (w *window) forget() {
 }
 
 // best removes and returns up to n entries of several lines, those of the least ranks.
-func (w *windows) best(ctx context.Context, q *Queue, lines []string, n int) (taken []place, _ error) {
+func (a *alone) best(ctx context.Context, lines []string, n int) (taken []place, err error) {
 	if len(lines) == 1 {
-		return w.of(lines[0]).take(ctx, q, lines[0], n, "")
+		return a.windows.of(lines[0]).take(ctx, a.q, lines[0], n, "")
 	}
 	for len(taken) < n {
-		line, next, err := w.ahead(ctx, q, lines)
+		line, next, err := a.least(ctx, lines)
 		var more []place
 		if err == nil && line != "" {
-			more, err = w.of(line).take(ctx, q, line, n-len(taken), next)
+			more, err = a.windows.of(line).take(ctx, a.q, line, n-len(taken), next)
 		}
 		if err != nil {
-			q.forget() // what was taken is found again
+			a.doubt() // what was taken is found again
 			return nil, err
 		}
 		if line == "" {
@@ -86,17 +79,17 @@ func (w *windows) best(ctx context.Context, q *Queue, lines []string, n int) (ta
 	return taken, nil
 }
 
-// ahead returns the line whose head has the least rank, "" if all are empty, and the rank of the second line's head; "" if none.
-func (w *windows) ahead(ctx context.Context, q *Queue, lines []string) (line, next string, err error) {
-	first := ""
+// least returns the line whose head has the least rank, "" if all are empty, and the rank of the second line's head; "" if none.
+func (a *alone) least(ctx context.Context, lines []string) (line, next string, err error) {
+	least := ""
 	for _, other := range lines {
-		rank, err := w.of(other).head(ctx, q, other)
+		rank, err := a.windows.of(other).head(ctx, a.q, other)
 		switch {
 		case err != nil:
 			return "", "", err
 		case rank == "":
-		case first == "" || rank < first:
-			line, first, next = other, rank, first
+		case least == "" || rank < least:
+			line, least, next = other, rank, least
 		case next == "" || rank < next:
 			next = rank
 		}
@@ -165,50 +158,17 @@ func (w *window) fill(ctx context.Context, q *Queue, line string) error {
 	return nil
 }
 
-// places reads one page of entries of an index.
-func (q *Queue) places(ctx context.Context, r store.Range) (found []place, more bool, err error) {
-	page, err := q.store.Query(ctx, r)
-	if err != nil {
-		return nil, false, unavailable("read an index", err)
-	}
-	found = make([]place, 0, len(page.Items))
-	for i := range page.Items {
-		p, err := readPlace(&page.Items[i])
-		if err != nil {
-			return nil, false, err
-		}
-		found = append(found, p)
-	}
-	return found, page.More, nil
-}
-
-// entries returns all entries of a range of an index in their order, by as many queries as that takes.
-func (q *Queue) entries(ctx context.Context, r store.Range) iter.Seq2[place, error] {
-	return func(yield func(place, error) bool) {
-		for item, err := range store.All(ctx, q.store, r) {
-			if err != nil {
-				yield(place{}, unavailable("read an index", err))
-				return
-			}
-			p, err := readPlace(item)
-			if !yield(p, err) || err != nil {
-				return
-			}
-		}
-	}
-}
-
 // windows holds the windows of all ready indexes.
 type windows struct {
 	mu    sync.RWMutex
 	lines map[string]*window
 }
 
-// drop forgets the window of an empty line. Entries that are added meanwhile are found in the store.
-func (w *windows) drop(line string) {
+// forget drops all windows; they are read again. An entry that is added to one that was dropped is in the store already.
+func (w *windows) forget() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	delete(w.lines, line)
+	w.lines = nil
 }
 
 func (w *windows) of(line string) *window {
@@ -224,38 +184,7 @@ func (w *windows) of(line string) *window {
 		w.lines = map[string]*window{}
 	}
 	if w.lines[line] == nil {
-		w.lines[line] = &window{mu: newLatch()}
+		w.lines[line] = &window{mu: newChanMutex()}
 	}
 	return w.lines[line]
-}
-
-// doubt forgets what this process keeps of the store's content if the error leaves the outcome of a write open; it is read again.
-func (q *Queue) doubt(err error) {
-	for _, open := range []error{journal.ErrUnavailable, journal.ErrUnknownOutcome, store.ErrUnknown, store.ErrBusy} {
-		if errors.Is(err, open) {
-			q.forget()
-			return
-		}
-	}
-}
-
-func (q *Queue) forget() {
-	q.rules.forget()
-	q.due.forget()
-	q.permits.forget()
-	for _, line := range q.windows.all() {
-		line.forgetAll()
-	}
-}
-
-func (w *windows) all() []*window {
-	w.mu.RLock()
-	defer w.mu.RUnlock()
-	return slices.Collect(maps.Values(w.lines))
-}
-
-func (w *window) forgetAll() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.entries, w.bound, w.whole = nil, "", false
 }
