@@ -30,7 +30,7 @@ type addition struct {
 // adding is one task of an addition.
 type adding struct {
 	task     task.Task
-	line     string
+	line     line
 	prefix   string
 	fixed    bool   // the request gives the id: a task with this id is the same task
 	value    []byte // of its item

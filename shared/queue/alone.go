@@ -18,12 +18,12 @@ type alone struct {
 	taken   slotCache
 	due     dueTimes
 	ruleMu  chanMutex
-	known   ruleSet // nil: to be read
+	known   *ruleSet // nil: to be read
 }
 
 func newAlone(q *Queue) *alone { return &alone{q: q, ruleMu: newChanMutex()} }
 
-func (a *alone) rules(ctx context.Context) (ruleSet, error) {
+func (a *alone) rules(ctx context.Context) (*ruleSet, error) {
 	a.ruleMu.Lock()
 	defer a.ruleMu.Unlock()
 	if a.known != nil {
@@ -40,9 +40,9 @@ func (a *alone) rulesChanged() {
 	a.known = nil
 }
 
-func (a *alone) linesNow(ctx context.Context, queue string) ([]string, error) {
+func (a *alone) linesNow(ctx context.Context, queue string) ([]line, error) {
 	all, err := a.q.lines(ctx)
-	return slices.DeleteFunc(all, func(line string) bool { return queueOf(line) != queue }), err
+	return slices.DeleteFunc(all, func(l line) bool { return l.queue != queue }), err
 }
 
 // current returns true: nobody else changes what was read.
@@ -61,7 +61,7 @@ func (a *alone) stored(p *place) (notice notifier.Notice, needed bool) {
 		return notice, false
 	}
 	a.windows.of(p.line()).add(*p)
-	return notifier.Notice{Queue: p.line()}, true
+	return p.line().notice(), true
 }
 
 func (a *alone) doubt() {
@@ -89,7 +89,7 @@ func (v *aloneView) putBack(ctx context.Context, left []place, full bool) {
 	for _, p := range left {
 		v.windows.of(p.line()).add(p)
 		if !full && len(notices) < mostNotices { // claimers may have missed them meanwhile
-			notices = append(notices, notifier.Notice{Queue: p.line()})
+			notices = append(notices, p.line().notice())
 		}
 	}
 	v.q.notify(ctx, notices)

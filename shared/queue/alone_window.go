@@ -57,21 +57,21 @@ func (w *window) forget() {
 }
 
 // best removes and returns up to n entries of several lines, those of the least ranks.
-func (a *alone) best(ctx context.Context, lines []string, n int) (taken []place, err error) {
+func (a *alone) best(ctx context.Context, lines []line, n int) (taken []place, err error) {
 	if len(lines) == 1 {
 		return a.windows.of(lines[0]).take(ctx, a.q, lines[0], n, "")
 	}
 	for len(taken) < n {
-		line, next, err := a.least(ctx, lines)
+		first, next, err := a.least(ctx, lines)
 		var more []place
-		if err == nil && line != "" {
-			more, err = a.windows.of(line).take(ctx, a.q, line, n-len(taken), next)
+		if err == nil && first != (line{}) {
+			more, err = a.windows.of(first).take(ctx, a.q, first, n-len(taken), next)
 		}
 		if err != nil {
 			a.doubt() // what was taken is found again
 			return nil, err
 		}
-		if line == "" {
+		if first == (line{}) {
 			break
 		}
 		taken = append(taken, more...)
@@ -79,26 +79,26 @@ func (a *alone) best(ctx context.Context, lines []string, n int) (taken []place,
 	return taken, nil
 }
 
-// least returns the line whose head has the least rank, "" if all are empty, and the rank of the second line's head; "" if none.
-func (a *alone) least(ctx context.Context, lines []string) (line, next string, err error) {
+// least returns the line whose head has the least rank, a zero one if all are empty, and the rank of the second line's head; "" if none.
+func (a *alone) least(ctx context.Context, lines []line) (first line, next string, err error) {
 	least := ""
 	for _, other := range lines {
 		rank, err := a.windows.of(other).head(ctx, a.q, other)
 		switch {
 		case err != nil:
-			return "", "", err
+			return line{}, "", err
 		case rank == "":
 		case least == "" || rank < least:
-			line, least, next = other, rank, least
+			first, least, next = other, rank, least
 		case next == "" || rank < next:
 			next = rank
 		}
 	}
-	return line, next, nil
+	return first, next, nil
 }
 
 // head returns the rank of the first entry; "" if there is none.
-func (w *window) head(ctx context.Context, q *Queue, line string) (rank string, err error) {
+func (w *window) head(ctx context.Context, q *Queue, line line) (rank string, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if err := w.refill(ctx, q, line); err != nil || len(w.entries) == 0 {
@@ -108,7 +108,7 @@ func (w *window) head(ctx context.Context, q *Queue, line string) (rank string, 
 }
 
 // refill reads more entries if those here are used up.
-func (w *window) refill(ctx context.Context, q *Queue, line string) error {
+func (w *window) refill(ctx context.Context, q *Queue, line line) error {
 	if len(w.entries) > 0 || w.whole {
 		return nil
 	}
@@ -116,7 +116,7 @@ func (w *window) refill(ctx context.Context, q *Queue, line string) error {
 }
 
 // take removes and returns up to n of the first entries, only those up to the rank next unless that is "".
-func (w *window) take(ctx context.Context, q *Queue, line string, n int, next string) ([]place, error) {
+func (w *window) take(ctx context.Context, q *Queue, line line, n int, next string) ([]place, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if err := w.refill(ctx, q, line); err != nil {
@@ -140,7 +140,7 @@ func (w *window) take(ctx context.Context, q *Queue, line string, n int, next st
 
 // fill reads on behind the bound. The caller holds mu, so that an entry that is stored meanwhile is added afterwards, and none is
 // missed.
-func (w *window) fill(ctx context.Context, q *Queue, line string) error {
+func (w *window) fill(ctx context.Context, q *Queue, line line) error {
 	from := ""
 	if w.bound != "" {
 		from = w.bound + "\x00"
@@ -161,7 +161,7 @@ func (w *window) fill(ctx context.Context, q *Queue, line string) error {
 // windows holds the windows of all ready indexes.
 type windows struct {
 	mu    sync.RWMutex
-	lines map[string]*window
+	lines map[line]*window
 }
 
 // forget drops all windows; they are read again. An entry that is added to one that was dropped is in the store already.
@@ -171,9 +171,9 @@ func (w *windows) forget() {
 	w.lines = nil
 }
 
-func (w *windows) of(line string) *window {
+func (w *windows) of(l line) *window {
 	w.mu.RLock()
-	found := w.lines[line]
+	found := w.lines[l]
 	w.mu.RUnlock()
 	if found != nil {
 		return found
@@ -181,10 +181,10 @@ func (w *windows) of(line string) *window {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.lines == nil {
-		w.lines = map[string]*window{}
+		w.lines = map[line]*window{}
 	}
-	if w.lines[line] == nil {
-		w.lines[line] = &window{mu: newChanMutex()}
+	if w.lines[l] == nil {
+		w.lines[l] = &window{mu: newChanMutex()}
 	}
-	return w.lines[line]
+	return w.lines[l]
 }

@@ -88,15 +88,11 @@ func (s *waiters) empty(instance string) {
 	delete(s.full, instance)
 	for i, w := range s.all {
 		if w.by.Instance == instance {
-			s.rouse(i, roomLine)
+			s.rouse(i, line{})
 			return
 		}
 	}
 }
-
-// roomLine is the line of an instance that is woken for a free slot, in which no task waits: so no other instance is woken if it
-// does not claim.
-const roomLine = "\n"
 
 // refill forgets which instances have no free slot, since other processes end leases too.
 func (s *waiters) refill() {

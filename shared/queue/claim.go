@@ -57,7 +57,7 @@ func (q *Queue) claim(ctx context.Context, by Claimer, at *instanceSlots, max in
 	}
 	if len(claims) > 0 && at.isFull() {
 		if err := q.passOn(ctx, &by, claims[0].rules); err != nil {
-			q.log.Warn("tasks that prefer an instance without room are passed on late", "instance", by.Instance, "error", err)
+			q.log.Warn("tasks that prefer an instance without a free slot are passed on late", "instance", by.Instance, "error", err)
 		}
 	}
 	return leases, nil
@@ -83,23 +83,22 @@ func (q *Queue) claims(ctx context.Context, by Claimer) ([]*claim, error) {
 	}
 	var claims []*claim
 	until := q.now().Add(claimFor)
-	add := func(line string) *claim {
+	add := func(l line) *claim {
 		c := &claim{
-			q: q, set: set, by: by, lines: []string{line}, rules: rules, queue: set.QueueOf(queueOf(line)), until: until,
+			q: q, set: set, by: by, lines: []line{l}, rules: rules, queue: set.QueueOf(l.queue), until: until,
 		}
 		claims = append(claims, c)
 		return c
 	}
-	for _, line := range rules.going(set, rules.preferring(&by)) {
-		add(line)
+	for _, l := range rules.going(set, rules.preferring(&by)) {
+		add(l)
 	}
 	byQueue := map[string]*claim{}
-	for _, line := range rules.going(set, lines) {
-		name, _, forInstances := splitLine(line)
-		if c := byQueue[name]; c != nil {
-			c.lines = append(c.lines, line)
-		} else if c = add(line); forInstances { // a server takes from one line of each queue
-			byQueue[name] = c
+	for _, l := range rules.going(set, lines) {
+		if c := byQueue[l.queue]; c != nil {
+			c.lines = append(c.lines, l)
+		} else if c = add(l); l.forInstances() { // a server takes from one line of each queue
+			byQueue[l.queue] = c
 		}
 	}
 	return claims, nil
@@ -111,8 +110,8 @@ type claim struct {
 	set   *definition.Set
 	queue definition.Queue
 	by    Claimer
-	lines []string // of the queue, that the claimer takes from
-	rules ruleSet
+	lines []line // of the queue, that the claimer takes from
+	rules *ruleSet
 	until time.Time // when it gives up
 	view  view
 	want  int
@@ -245,10 +244,10 @@ func (c *claim) goOn(ctx context.Context) (progress bool) {
 	return progress
 }
 
-func noticesOf(lines []string) []notifier.Notice {
+func noticesOf(lines []line) []notifier.Notice {
 	notices := make([]notifier.Notice, len(lines))
-	for i, line := range lines {
-		notices[i] = notifier.Notice{Queue: line}
+	for i, l := range lines {
+		notices[i] = l.notice()
 	}
 	return notices
 }

@@ -12,6 +12,7 @@
 //	request.go    what callers pass and get
 //	error.go      errors
 //	keys.go       the items and their keys
+//	line.go       the names of ready indexes
 //	entry.go      entries of indexes
 //
 //	enqueue.go    Enqueue, and the events of new tasks

@@ -58,7 +58,7 @@ func (q *Queue) NotifyDue(ctx context.Context, until time.Time) (notified int, e
 			return notified, err
 		}
 		p.settle(set) // where it goes when its time comes
-		if notices = append(notices, notifier.Notice{Queue: p.line(), At: time.UnixMicro(dueTime(&p))}); len(notices) == listPage {
+		if notices = append(notices, notifier.Notice{Queue: p.line().String(), At: time.UnixMicro(dueTime(&p))}); len(notices) == listPage {
 			q.notify(ctx, notices)
 			notified, notices = notified+len(notices), nil
 		}

@@ -139,7 +139,7 @@ func (q *Queue) releaseHolds(ctx context.Context) (released int, err error) {
 // sweepRelease is how many entries of one hold a sweep releases at most.
 const sweepRelease = 3000
 
-func (q *Queue) releaseHold(ctx context.Context, item *store.Item, rules ruleSet) (released int, err error) {
+func (q *Queue) releaseHold(ctx context.Context, item *store.Item, rules *ruleSet) (released int, err error) {
 	hold := string(item.Value)
 	if path, ok := strings.CutPrefix(hold, "rule/"); ok {
 		if rules.holds(path) {

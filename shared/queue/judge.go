@@ -59,19 +59,19 @@ func (c *claim) judge(ctx context.Context, p place, item *store.Item, now int64)
 
 // judgeQueued decides about a pick whose task is queued.
 func (c *claim) judgeQueued(ctx context.Context, p place, t *task.Task, version, now int64) error {
-	line, job, declared, err := c.homeOf(ctx, &p, t)
+	home, job, declared, err := c.homeOf(ctx, &p, t)
 	if err != nil {
 		return err
 	}
 	switch {
 	case c.rules.holds(t.Job):
-		c.held = append(c.held, holding{p, ruleHold(t.Job), c.rules[t.Job].key()})
+		c.held = append(c.held, holding{p, ruleHold(t.Job), c.rules.jobs[t.Job]})
 	case p.NotBefore > now: // in an ordered queue nothing overtakes it
 		c.left, c.full = append(c.left, p), true
-	case line != p.home() && !declared && t.Dialect != task.Job:
+	case home != p.home() && !declared && t.Dialect != task.Job:
 		c.finish(t, version, task.Miss, "its job is no longer declared")
-	case line != p.home():
-		c.misplaced = append(c.misplaced, misplaced{p, line})
+	case home != p.home():
+		c.misplaced = append(c.misplaced, misplaced{p, home})
 	case t.Late && t.Attempt == 0:
 		return c.admitLate(ctx, p, t, version, job, now)
 	default:
@@ -158,7 +158,7 @@ func (c *claim) admit(ctx context.Context, p place, t *task.Task, version int64,
 	s.task.Attempt++
 	s.task.Started, s.task.Instance, s.task.Lease, s.task.Message = now, c.by.Instance, s.token, ""
 	s.lease = lease{
-		UUID: p.UUID, Job: t.Job, Line: p.home(), Instance: c.by.Instance, Length: job.Lease,
+		UUID: p.UUID, Job: t.Job, Line: p.home().String(), Instance: c.by.Instance, Length: job.Lease,
 		Expires: now + job.Lease.Microseconds(), Permits: permits,
 	}
 	s.values.task, s.values.lease = encode(&s.task), encode(&s.lease)

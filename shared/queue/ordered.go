@@ -44,14 +44,14 @@ func (c *claim) first(ctx context.Context) ([]place, error) {
 
 // heads reads the first entries of a queue's lines by rank: up to c.reach of the lines that the claimer takes from, as far as
 // the order over these is known, and the first entry of each other line.
-func (c *claim) heads(ctx context.Context, lines []string) (mine, others []place, err error) {
+func (c *claim) heads(ctx context.Context, lines []line) (mine, others []place, err error) {
 	known := ""
-	for _, line := range lines {
-		takes, limit := slices.Contains(c.lines, line), 1
+	for _, l := range lines {
+		takes, limit := slices.Contains(c.lines, l), 1
 		if takes {
 			limit = c.reach
 		}
-		found, more, err := c.q.places(ctx, store.Range{Table: store.Work, Partition: readyPartition(line), Limit: limit})
+		found, more, err := c.q.places(ctx, store.Range{Table: store.Work, Partition: readyPartition(l), Limit: limit})
 		switch {
 		case err != nil:
 			return nil, nil, err

@@ -80,6 +80,7 @@ type Queue struct {
 	stopped   listeners
 	waiters   waiters
 	alarms    alarms
+	looking   sync.WaitGroup // the look-out of those that wait
 }
 
 // Open returns a Queue. It does not call the store yet.
@@ -251,8 +252,13 @@ func unavailable(doing string, err error) error {
 	return err
 }
 
-// Close does nothing and returns nil. It does not wait for writes that are under way.
-func (q *Queue) Close() error { return nil }
+// Close ends every [Queue.Wait], waits for what the queue does by itself for these, and returns nil. Other calls end by themselves;
+// each returns when its write has ended.
+func (q *Queue) Close() error {
+	q.Drain()
+	q.looking.Wait()
+	return nil
+}
 
 // listeners are told of requests to stop made in this process, so that a running task learns of one before its next heartbeat.
 type listeners struct {

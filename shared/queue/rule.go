@@ -19,18 +19,20 @@ type ruleItem struct {
 	version int64
 }
 
-func (r *ruleItem) key() *ruleItem { return r }
-
-// ruleSet holds all rules in force, by path; also suspended queues and lines of preferred instances, by a path that begins with
-// suspendedRoot or preferRoot.
-type ruleSet map[string]*ruleItem
+// ruleSet holds what says which waiting tasks may be started, and by whom. It is one partition of the store, so that a claim reads
+// all of it at once.
+type ruleSet struct {
+	jobs      map[string]*ruleItem // pauses and blocks, by the job's path
+	suspended map[string]time.Time // since when queues and families of queues are suspended, by name
+	kept      map[line]int64       // lines that are kept for instances, with the versions of their markers
+}
 
 // holds reports whether a rule keeps tasks of a job from being started.
-func (s ruleSet) holds(path string) bool { return s[path] != nil }
+func (s *ruleSet) holds(path string) bool { return s.jobs[path] != nil }
 
-// readRules reads the rules in force.
-func (q *Queue) readRules(ctx context.Context) (ruleSet, error) {
-	set := ruleSet{}
+// readRules reads the rules in force. The paths of their items tell the kinds apart.
+func (q *Queue) readRules(ctx context.Context) (*ruleSet, error) {
+	set := &ruleSet{jobs: map[string]*ruleItem{}, suspended: map[string]time.Time{}, kept: map[line]int64{}}
 	for item, err := range store.All(ctx, q.store, store.Range{Table: store.Work, Partition: partitionRules}) {
 		if err != nil {
 			return nil, unavailable("read the rules", err)
@@ -39,7 +41,13 @@ func (q *Queue) readRules(ctx context.Context) (ruleSet, error) {
 		if err := decode(item, &rule.Rules); err != nil {
 			return nil, err
 		}
-		set[rule.Path] = rule
+		if name, ok := strings.CutPrefix(rule.Path, suspendedRoot); ok {
+			set.suspended[name] = rule.Pause
+		} else if text, ok := strings.CutPrefix(rule.Path, preferRoot); ok {
+			set.kept[parseLine(text)] = rule.version
+		} else {
+			set.jobs[rule.Path] = rule
+		}
 	}
 	return set, nil
 }
@@ -92,8 +100,8 @@ func (q *Queue) notifyUnheld(ctx context.Context, path string) error {
 		return err
 	}
 	job, _ := set.JobOf(path)
-	line, _, _ := home(set, cmp.Or(job.Queue, definition.MainQueue), path)
-	notices, err := q.noticesReady(ctx, line)
+	l, _, _ := home(set, cmp.Or(job.Queue, definition.MainQueue), path)
+	notices, err := q.noticesReady(ctx, l)
 	q.notify(ctx, notices)
 	return err
 }
@@ -128,9 +136,9 @@ func (q *Queue) Rules(ctx context.Context, prefix string) ([]Rules, error) {
 		return nil, err
 	}
 	var found []Rules
-	for _, path := range sortedKeys(set) {
+	for _, path := range sortedKeys(set.jobs) {
 		if strings.HasPrefix(path, prefix) {
-			found = append(found, set[path].Rules)
+			found = append(found, set.jobs[path].Rules)
 		}
 	}
 	return found, nil

@@ -16,22 +16,22 @@ type shared struct {
 	rivals rivals
 }
 
-func (s *shared) rules(ctx context.Context) (ruleSet, error) { return s.q.readRules(ctx) }
+func (s *shared) rules(ctx context.Context) (*ruleSet, error) { return s.q.readRules(ctx) }
 
 func (s *shared) slots(ctx context.Context, limit string) (*slotSet, error) {
 	return s.q.readSlots(ctx, limit)
 }
 
 // linesNow costs a read.
-func (s *shared) linesNow(ctx context.Context, queue string) ([]string, error) {
-	lines := []string{queue}
+func (s *shared) linesNow(ctx context.Context, queue string) ([]line, error) {
+	lines := []line{{queue: queue}}
 	r := store.Range{Table: store.Work, Partition: partitionLines, From: fit(queue), To: fit(queue + "@0")} // "@0" is next to "@/"
 	for item, err := range store.All(ctx, s.q.store, r) {
 		if err != nil {
 			return nil, unavailable("read the lines of a queue", err)
 		}
-		if line := string(item.Value); line != queue && queueOf(line) == queue {
-			lines = append(lines, line)
+		if l := parseLine(string(item.Value)); l.queue == queue && l.forInstances() {
+			lines = append(lines, l)
 		}
 	}
 	return lines, nil
@@ -58,7 +58,7 @@ func (s *shared) idCondition() store.Condition { return store.Absent }
 
 func (s *shared) lookOut() (stop context.CancelFunc) {
 	ctx, stop := context.WithCancel(context.Background())
-	go s.q.lookOut(ctx)
+	s.q.looking.Go(func() { s.q.lookOut(ctx) })
 	return stop
 }
 
@@ -68,10 +68,15 @@ const noticeAhead = 2 * time.Minute
 
 func (s *shared) stored(p *place) (notice notifier.Notice, needed bool) {
 	if p.key.Partition != partitionDue {
-		return notifier.Notice{Queue: p.line()}, true
+		return p.line().notice(), true
 	}
 	at := dueTime(p)
-	return notifier.Notice{Queue: p.line(), At: time.UnixMicro(at)}, at <= s.q.micro()+noticeAhead.Microseconds()
+	if at > s.q.micro()+noticeAhead.Microseconds() {
+		return notice, false
+	}
+	notice = p.line().notice()
+	notice.At = time.UnixMicro(at)
+	return notice, true
 }
 
 func (s *shared) givenBack([]permit) {}
@@ -142,18 +147,18 @@ type rivals struct {
 // rivalMemory is how long, in microseconds, a rival counts as met lately.
 const rivalMemory = 10_000_000
 
-func (r *rivals) met(line string, now int64) {
+func (r *rivals) met(queue string, now int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.last == nil {
 		r.last = map[string]int64{}
 	}
-	r.last[line] = now
+	r.last[queue] = now
 }
 
-func (r *rivals) lately(line string, now int64) bool {
+func (r *rivals) lately(queue string, now int64) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	last, known := r.last[line]
+	last, known := r.last[queue]
 	return known && now < last+rivalMemory
 }

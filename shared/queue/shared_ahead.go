@@ -65,13 +65,13 @@ func (v *sharedView) look(ctx context.Context, limit int) (found []place, marks 
 	a := &v.ahead
 	if !a.begun {
 		a.begun, a.from = true, make(map[string]string, len(v.c.lines))
-		for _, line := range v.c.lines {
-			a.from[readyPartition(line)] = ""
+		for _, l := range v.c.lines {
+			a.from[readyPartition(l)] = ""
 		}
 	}
 	known := ""
-	for _, line := range v.c.lines {
-		of, more, err := v.lookIn(ctx, line, limit)
+	for _, l := range v.c.lines {
+		of, more, err := v.lookIn(ctx, l, limit)
 		if err != nil {
 			return nil, false, err
 		}
@@ -88,8 +88,8 @@ func (v *sharedView) look(ctx context.Context, limit int) (found []place, marks 
 }
 
 // lookIn is look of one line; more says that the line goes on behind the page.
-func (v *sharedView) lookIn(ctx context.Context, line string, limit int) (found []place, more bool, err error) {
-	r := store.Range{Table: store.Work, Partition: readyPartition(line), Limit: limit}
+func (v *sharedView) lookIn(ctx context.Context, l line, limit int) (found []place, more bool, err error) {
+	r := store.Range{Table: store.Work, Partition: readyPartition(l), Limit: limit}
 	from := v.ahead.from
 	for ; ; r.Limit = min(widen*r.Limit, widePage) {
 		next, on := from[r.Partition]

@@ -16,13 +16,13 @@ type strategy interface {
 	view(c *claim) view
 
 	// rules returns the rules in force.
-	rules(ctx context.Context) (ruleSet, error)
+	rules(ctx context.Context) (*ruleSet, error)
 
 	// slots returns the taken slots of a limit; the caller may change the set.
 	slots(ctx context.Context, limit string) (*slotSet, error)
 
 	// linesNow returns the lines of a queue, also those that were registered just now.
-	linesNow(ctx context.Context, queue string) ([]string, error)
+	linesNow(ctx context.Context, queue string) ([]line, error)
 
 	// current reports whether what was read at a time, in microseconds since 1970, still holds; age is for how long it does where
 	// others change it too.

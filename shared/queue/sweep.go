@@ -118,7 +118,7 @@ const mostNotices = 16
 // notifyReady notifies claimers of ready tasks, in case earlier notifications were lost. Tasks of suspended queues are notified of
 // when their queue is resumed.
 func (q *Queue) notifyReady(ctx context.Context) (notified int, err error) {
-	names, err := q.lines(ctx)
+	lines, err := q.lines(ctx)
 	if err != nil {
 		return 0, err
 	}
@@ -130,8 +130,8 @@ func (q *Queue) notifyReady(ctx context.Context) (notified int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	for _, name := range rules.going(set, names) {
-		notices, err := q.noticesReady(ctx, name)
+	for _, l := range rules.going(set, lines) {
+		notices, err := q.noticesReady(ctx, l)
 		if err != nil {
 			return notified, err
 		}
@@ -142,14 +142,14 @@ func (q *Queue) notifyReady(ctx context.Context) (notified int, err error) {
 }
 
 // noticesReady returns a notification for each ready task of a line, at most mostNotices.
-func (q *Queue) noticesReady(ctx context.Context, line string) ([]notifier.Notice, error) {
+func (q *Queue) noticesReady(ctx context.Context, l line) ([]notifier.Notice, error) {
 	page, err := q.store.Query(ctx, store.Range{
-		Table: store.Work, Partition: readyPartition(line), Limit: mostNotices, Eventual: true,
+		Table: store.Work, Partition: readyPartition(l), Limit: mostNotices, Eventual: true,
 	})
 	if err != nil {
 		return nil, unavailable("read a ready index", err)
 	}
-	return slices.Repeat([]notifier.Notice{{Queue: line}}, len(page.Items)), nil
+	return slices.Repeat([]notifier.Notice{l.notice()}, len(page.Items)), nil
 }
 
 // sweepEvery is how often Run sweeps.
