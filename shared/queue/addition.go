@@ -20,17 +20,17 @@ type addition struct {
 	tasks []adding
 	set   *definition.Set
 
-	asked    []task.Task     // the tasks as the request alone makes them; only if once is given
-	onceCond store.Condition // of the item that keeps the result of the idempotency key
-	replayed bool
-	places   []*place // the entry of each task; nil if none is written
-	standIns []*place // the fallback entries of those that are kept for an instance
+	asked     []task.Task     // the tasks as the request alone makes them; only if once is given
+	onceCond  store.Condition // of the item that keeps the result of the idempotency key
+	replayed  bool
+	places    []*place // the entry of each task; nil if none is written
+	fallbacks []*place // the fallback entries of those that are kept for an instance
 }
 
 // adding is one task of an addition.
 type adding struct {
 	task     task.Task
-	line     string
+	line     line
 	prefix   string
 	fixed    bool   // the request gives the id: a task with this id is the same task
 	value    []byte // of its item
@@ -224,7 +224,7 @@ func (t *adding) fresh() bool { return !t.existing && t.same < 0 }
 
 // locate makes the entries and their keys, queue by queue.
 func (a *addition) locate(ctx context.Context) error {
-	a.places, a.standIns = make([]*place, len(a.tasks)), nil
+	a.places, a.fallbacks = make([]*place, len(a.tasks)), nil
 	byQueue := map[string][]int{}
 	for i := range a.tasks {
 		t := &a.tasks[i]
@@ -263,15 +263,15 @@ func (a *addition) locate(ctx context.Context) error {
 func (a *addition) keep(ctx context.Context) error {
 	o, most := a.q.offers(a.set), a.hints()
 	for i, p := range a.places {
-		if p == nil || p.key.Partition == partitionDue || len(a.standIns) == most {
+		if p == nil || p.key.Partition == partitionDue || len(a.fallbacks) == most {
 			continue
 		}
-		kept, standIn, err := o.offer(ctx, &p.entry, p.key.Sort)
+		kept, fallback, err := o.offer(ctx, &p.entry, p.key.Sort)
 		if err != nil {
 			return err
 		}
 		if kept != nil {
-			a.places[i], a.standIns = kept, append(a.standIns, standIn)
+			a.places[i], a.fallbacks = kept, append(a.fallbacks, fallback)
 		}
 	}
 	return nil
@@ -299,7 +299,11 @@ func (a *addition) ops(r journal.Receipt) []store.Op {
 			continue
 		}
 		uuid := t.task.ID.UUID()
-		ops = append(ops, store.Put(store.Item{Key: taskKey(uuid), Value: t.value}, a.q.fresh(t.fixed)))
+		cond := store.Absent
+		if !t.fixed {
+			cond = a.q.strategy.idCondition()
+		}
+		ops = append(ops, store.Put(store.Item{Key: taskKey(uuid), Value: t.value}, cond))
 		if t.payload != nil {
 			ops = append(ops, store.Put(store.Item{Key: payloadKey(uuid), Value: t.payload}, store.Always))
 		}
@@ -319,21 +323,12 @@ func (a *addition) ops(r journal.Receipt) []store.Op {
 			ops = append(ops, p.put(p.key, store.Always))
 		}
 	}
-	for _, p := range a.standIns {
+	for _, p := range a.fallbacks {
 		p.Of = r.Position
 		p.version = entryVersion(p.Of, 0)
 		ops = append(ops, p.put(p.key, store.Always))
 	}
 	return ops
-}
-
-// fresh returns the condition of a new task's item. Another process might make the same id, within one microsecond and with
-// the same random bits; a process that has the store to itself gives each microsecond once, and saves the check.
-func (q *Queue) fresh(fixed bool) store.Condition {
-	if q.store.Exclusive() && !fixed {
-		return store.Always
-	}
-	return store.Absent
 }
 
 // resolve finds out what exists already. It reads the holders of unique keys before the first write, since requests for a task

@@ -48,12 +48,13 @@ func (p *patient) Query(ctx context.Context, r store.Range) (store.Page, error) 
 	return page, err
 }
 
-// Write applies w.
+// Write applies w. If the outcome stays open, what this process knows is read again.
 func (p *patient) Write(ctx context.Context, w store.Write) error {
 	err := p.Store.Write(ctx, w)
 	for try := 0; p.again(ctx, err, try); try++ {
 		err = p.Store.Write(ctx, w)
 	}
+	p.q.doubtIf(err)
 	return err
 }
 

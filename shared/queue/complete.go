@@ -83,9 +83,7 @@ func (e *ending) ended(ctx context.Context, err error) (task.State, error) {
 		return task.Running, nil
 	}
 	if err != nil {
-		if e.place != nil || len(e.held.Permits) > 0 {
-			e.q.doubt(err)
-		}
+		e.q.doubtIf(err)
 		return "", err
 	}
 	e.announce(ctx)
@@ -207,7 +205,7 @@ func cut(message string) string {
 // goOn makes the entry of a task that is not finished: due if it waits for a time, otherwise, and in an ordered queue always, ready.
 func (e *ending) goOn(ctx context.Context, now int64) error {
 	c := e.set.QueueOf(e.task.Queue)
-	p := &place{entry: entryOf(&e.task, e.held.Line)}
+	p := &place{entry: entryOf(&e.task, parseLine(e.held.Line))}
 	e.place = p
 	p.settle(e.set)
 	if e.task.NotBefore > now && c.Type != definition.Ordered {
@@ -249,7 +247,7 @@ func (e *ending) announce(ctx context.Context) {
 	if e.place != nil {
 		e.q.announce(ctx, []*place{e.place})
 		if e.place.NotBefore > 0 {
-			e.q.notify(ctx, []notifier.Notice{{Queue: e.place.line(), At: time.UnixMicro(e.place.NotBefore)}})
+			e.q.notify(ctx, []notifier.Notice{{Queue: e.place.line().String(), At: time.UnixMicro(e.place.NotBefore)}})
 		}
 	}
 	if e.gone && e.held.Logged > 0 {
@@ -262,7 +260,7 @@ func (e *ending) announce(ctx context.Context) {
 
 // permitsFree releases held entries, or notifies claimers, for each slot that a lease has given back.
 func (q *Queue) permitsFree(ctx context.Context, h *heldLease) {
-	q.permits.change(h.Permits, false)
+	q.strategy.givenBack(h.Permits)
 	for _, p := range h.Permits {
 		if key, ok := strings.CutPrefix(p.What, "key/"); ok {
 			if err := q.freed(ctx, key); err != nil {
@@ -271,21 +269,21 @@ func (q *Queue) permitsFree(ctx context.Context, h *heldLease) {
 		} else if instance, ok := strings.CutPrefix(p.What, instanceLimit("")); ok {
 			q.waiters.empty(instance)
 		} else {
-			q.notify(ctx, q.noticesFor(ctx, h.Line))
+			q.notify(ctx, q.noticesFor(ctx, parseLine(h.Line)))
 		}
 	}
 }
 
 // noticesFor returns a notification for each line of the same queue: the slot is free for whichever has the next task.
-func (q *Queue) noticesFor(ctx context.Context, line string) []notifier.Notice {
-	notices := []notifier.Notice{{Queue: line}}
+func (q *Queue) noticesFor(ctx context.Context, l line) []notifier.Notice {
+	notices := []notifier.Notice{l.notice()}
 	all, err := q.lines(ctx)
 	if err != nil {
 		return notices // the sweep notifies of the others
 	}
 	for _, other := range all {
-		if other != line && queueOf(other) == queueOf(line) {
-			notices = append(notices, notifier.Notice{Queue: other})
+		if other != l && other.queue == l.queue {
+			notices = append(notices, other.notice())
 		}
 	}
 	return notices

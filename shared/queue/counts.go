@@ -27,7 +27,7 @@ func (q *Queue) Counts(ctx context.Context, prefix string) (map[string]map[task.
 
 // countWaiting splits the queued tasks of counts into waiting and ready ones.
 func (q *Queue) countWaiting(ctx context.Context, prefix string, counts map[string]map[task.State]int64) error {
-	rules, err := q.rules.read(ctx, q)
+	rules, err := q.strategy.rules(ctx)
 	if err != nil {
 		return err
 	}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/store"
@@ -13,31 +12,31 @@ import (
 
 // directory holds the names of the lines in which tasks wait, or did a while ago; see forget.go.
 type directory struct {
-	mu    latch
-	names map[string]bool  // that were read, or registered since
-	noted map[string]int64 // when this process registered them, in microseconds since 1970
-	read  int64            // when names was read, in microseconds since 1970; 0: never
-	turn  int              // which line is first at the next claim
+	mu    chanMutex
+	names map[line]bool  // that were read, or registered since
+	noted map[line]int64 // when this process registered them, in microseconds since 1970
+	read  int64          // when names was read, in microseconds since 1970; 0: never
+	turn  int            // which line is first at the next claim
 }
 
 // reread is the age, in microseconds, after which the directory is read again.
 const reread = 10_000_000
 
 // constant reports whether a line is always in the directory, without an item.
-func constant(name string) bool {
-	return name == definition.MainQueue || name == definition.SyncQueue || name == definition.EventQueue
+func constant(l line) bool {
+	return l == line{queue: definition.MainQueue} || l == line{queue: definition.SyncQueue} || l == line{queue: definition.EventQueue}
 }
 
 // register adds a line to the directory before a task waits in it. What this process has registered holds for a while.
-func (q *Queue) register(ctx context.Context, name string) error {
-	if constant(name) || q.known.notedWithin(name, q.micro(), q.registered()) {
+func (q *Queue) register(ctx context.Context, l line) error {
+	if constant(l) || q.known.notedWithin(l, q.micro(), q.registered()) {
 		return nil
 	}
-	return q.registerAnew(ctx, name)
+	return q.registerAnew(ctx, l)
 }
 
-func (q *Queue) registerAnew(ctx context.Context, name string) error {
-	noted := q.created()
+func (q *Queue) registerAnew(ctx context.Context, l line) error {
+	noted, name := q.created(), l.String()
 	item := store.Item{Key: work(partitionLines, fit(name)), Version: noted, Value: []byte(name)}
 	if err := q.store.Write(ctx, store.Write{Token: q.token(), Ops: []store.Op{store.Put(item, store.Always)}}); err != nil {
 		return unavailable("register a line", err)
@@ -46,91 +45,75 @@ func (q *Queue) registerAnew(ctx context.Context, name string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.noted == nil {
-		d.noted = map[string]int64{}
+		d.noted = map[line]int64{}
 	}
-	d.add(name)
-	d.noted[name] = noted
+	d.add(l)
+	d.noted[l] = noted
 	return nil
 }
 
 // notedWithin reports whether this process has registered a line less than within microseconds ago.
-func (d *directory) notedWithin(name string, now, within int64) bool {
+func (d *directory) notedWithin(l line, now, within int64) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	at, noted := d.noted[name]
+	at, noted := d.noted[l]
 	return noted && now-at < within && at-now < within // clocks may be set back
 }
 
-func (d *directory) add(name string) {
+func (d *directory) add(l line) {
 	if d.names == nil {
-		d.names = map[string]bool{definition.SyncQueue: true, definition.EventQueue: true, definition.MainQueue: true}
+		d.names = map[line]bool{{queue: definition.SyncQueue}: true, {queue: definition.EventQueue}: true, {queue: definition.MainQueue}: true}
 	}
-	d.names[name] = true
+	d.names[l] = true
 }
 
 // drop forgets a line.
-func (d *directory) drop(name string) {
+func (d *directory) drop(l line) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	delete(d.names, name)
-	delete(d.noted, name)
+	delete(d.names, l)
+	delete(d.noted, l)
 }
 
 // lines returns the names of all lines that tasks may wait in.
-func (q *Queue) lines(ctx context.Context) ([]string, error) {
+func (q *Queue) lines(ctx context.Context) ([]line, error) {
 	d := &q.known
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	now := q.micro()
-	if d.read != 0 && (q.store.Exclusive() || now <= d.read+min(reread, q.registered())) {
-		return sortedKeys(d.names), nil
+	if d.read != 0 && q.strategy.current(d.read, min(reread, q.registered())) {
+		return slices.SortedFunc(maps.Keys(d.names), compareLines), nil
 	}
 	d.names = nil
-	d.add(definition.MainQueue)
+	d.add(line{queue: definition.MainQueue})
 	for item, err := range store.All(ctx, q.store, store.Range{Table: store.Work, Partition: partitionLines}) {
 		if err != nil {
 			d.read = 0
 			return nil, unavailable("read the lines", err)
 		}
-		d.add(string(item.Value))
+		d.add(parseLine(string(item.Value)))
 	}
 	d.read = now
-	return sortedKeys(d.names), nil
-}
-
-// linesNow returns the lines of a queue, also those that another process has just registered. It costs a read unless this process
-// has the store to itself.
-func (q *Queue) linesNow(ctx context.Context, queue string) ([]string, error) {
-	if q.store.Exclusive() {
-		all, err := q.lines(ctx)
-		return slices.DeleteFunc(all, func(line string) bool { return queueOf(line) != queue }), err
-	}
-	lines := []string{queue}
-	r := store.Range{Table: store.Work, Partition: partitionLines, From: fit(queue), To: fit(queue + "@0")} // "@0" is next to "@/"
-	for item, err := range store.All(ctx, q.store, r) {
-		if err != nil {
-			return nil, unavailable("read the lines of a queue", err)
-		}
-		if line := string(item.Value); line != queue && queueOf(line) == queue {
-			lines = append(lines, line)
-		}
-	}
-	return lines, nil
+	return slices.SortedFunc(maps.Keys(d.names), compareLines), nil
 }
 
 // linesFor returns the lines that a claimer takes from. If it names no queues, each claim begins with another line.
-func (q *Queue) linesFor(ctx context.Context, by Claimer) ([]string, error) {
+func (q *Queue) linesFor(ctx context.Context, by Claimer) ([]line, error) {
 	if len(by.Queues) > 0 {
-		return by.Queues, nil
+		named := make([]line, len(by.Queues))
+		for i, text := range by.Queues {
+			named[i] = parseLine(text)
+		}
+		return named, nil
 	}
 	all, err := q.lines(ctx)
 	if err != nil {
 		return nil, err
 	}
-	lines := make([]string, 0, len(all))
-	for _, line := range all {
-		if by.takes(line) {
-			lines = append(lines, line)
+	lines := make([]line, 0, len(all))
+	for _, l := range all {
+		if by.takes(l) {
+			lines = append(lines, l)
 		}
 	}
 	if len(lines) == 0 {
@@ -144,13 +127,11 @@ func (q *Queue) linesFor(ctx context.Context, by Claimer) ([]string, error) {
 }
 
 // takes reports whether the claimer takes from a line: an instance from the lines of its jobs, a server from all others.
-func (by *Claimer) takes(line string) bool {
-	_, job, forInstances := splitLine(line)
-	if len(by.Jobs) == 0 || !forInstances {
-		return len(by.Jobs) == 0 && !forInstances
+func (by *Claimer) takes(l line) bool {
+	if len(by.Jobs) == 0 || !l.forInstances() {
+		return len(by.Jobs) == 0 && !l.forInstances()
 	}
-	_, name := splitPreferred(line)
-	return (name == "" || name == by.Name) && by.runs(job)
+	return (l.name == "" || l.name == by.Name) && by.runs(l.job)
 }
 
 // runs reports whether a pattern of the instance's jobs matches a job.
@@ -159,29 +140,12 @@ func (by *Claimer) runs(job string) bool {
 }
 
 // served reports whether any claimer takes from a line.
-func (q *Queue) served(ctx context.Context, line string) (bool, error) {
-	_, job, forInstances := splitLine(line)
-	if !forInstances || q.instances == nil {
+func (q *Queue) served(ctx context.Context, l line) (bool, error) {
+	if !l.forInstances() || q.instances == nil {
 		return true, nil
 	}
 	all, err := q.instances(ctx)
-	return slices.ContainsFunc(all, func(by Claimer) bool { return by.runs(job) }), err
-}
-
-// queueOf returns the queue of a line.
-func queueOf(line string) string {
-	name, _, _ := splitLine(line)
-	return name
-}
-
-// splitLine returns the queue of a line and, if the line is of a job that instances run, the job; see [lineOf].
-func splitLine(line string) (queue, job string, forInstances bool) {
-	at := strings.Index(line, "@/") // no name has a slash, and every path begins with one
-	if at < 0 {
-		return line, "", false
-	}
-	job, _ = splitPreferred(line[at+1:])
-	return line[:at], job, true
+	return slices.ContainsFunc(all, func(by Claimer) bool { return by.runs(l.job) }), err
 }
 
 func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }

@@ -12,6 +12,7 @@
 //	request.go    what callers pass and get
 //	error.go      errors
 //	keys.go       the items and their keys
+//	line.go       the names of ready indexes
 //	entry.go      entries of indexes
 //
 //	enqueue.go    Enqueue, and the events of new tasks
@@ -23,19 +24,28 @@
 //	rank.go       the order of a ready index
 //	turn.go       fair turns of a round-robin queue
 //
-//	claim.go      Claim, CompleteAndClaim, the rounds of a claim
+//	claim.go      Claim: which queues, and its rounds: pick, judge, start, tidy
+//	ordered.go    the pick of an ordered queue
+//	judge.go      which picks start
+//	start.go      the write that starts them
+//	tidy.go       what becomes of the other picks
+//	claimnext.go  CompleteAndClaim
 //	directory.go  the lines (ready indexes) in which tasks may wait
-//	pick.go       which entries a claim takes; marks for other processes
-//	window.go     the head of a ready index in memory, of a process that has the store to itself
-//	ahead.go      reading past what cannot start, of a process that shares the store
-//	start.go      which picks start, and the write that starts them
 //	limit.go      limits as items: the slots that leases take
-//	permits.go    taken slots in memory
-//	occupied.go   a set of slot numbers
-//	room.go       the capacity of an instance
+//	slotset.go    a set of slot numbers
+//	capacity.go   the capacity of an instance
 //	together.go   claims of one instance, one after the other
 //	repeat.go     claims with an idempotency key
 //	prefer.go     tasks that prefer an instance
+//
+//	strategy.go       what a process knows of the store: two ways behind one interface
+//	alone.go          of a process that has the store to itself: all in memory, and exact
+//	alone_window.go   its head of each ready index
+//	alone_slots.go    its taken slots of limits
+//	alone_due.go      when its entries fall due
+//	shared.go         of one process of many: read, mark, claim
+//	shared_ahead.go   its reading past what cannot start
+//	shared_mark.go    its marks for other claimers
 //
 //	lease.go      leases, tokens, heartbeats
 //	complete.go   Complete: how an attempt ends
@@ -67,7 +77,7 @@
 //	reason.go     why a task is not running
 //
 //	busy.go       repeats calls of a busy store
-//	latch.go      a lock that is held across calls of the store
+//	mutex.go      locks that are held across calls of the store
 //
 // The package imports notifier, clock, definition, event, event/typed, groupcommit, journal, projection, store, task and the standard library.
 package queue

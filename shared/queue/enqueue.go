@@ -50,11 +50,11 @@ func (q *Queue) Enqueue(ctx context.Context, once *Once, news ...New) (Enqueued,
 		switch {
 		case errors.Is(err, errNothing): // all tasks exist already
 		case err != nil:
-			q.doubt(err)
+			q.doubtIf(err)
 			failed = cmp.Or(failed, err)
 			continue
 		default:
-			q.announce(ctx, append(a.places, a.standIns...))
+			q.announce(ctx, append(a.places, a.fallbacks...))
 		}
 		some := a.answer()
 		all.Tasks, all.Replayed = append(all.Tasks, some.Tasks...), all.Replayed && some.Replayed
@@ -75,15 +75,12 @@ func (q *Queue) announce(ctx context.Context, places []*place) {
 		if p == nil {
 			continue
 		}
-		if p.key.Partition == partitionDue {
-			notices = append(notices, q.due.note(q, p)...)
-			continue
+		if notice, needed := q.strategy.stored(p); needed {
+			notices = append(notices, notice)
 		}
-		if q.store.Exclusive() {
-			q.windows.of(p.line()).add(*p)
+		if p.key.Partition != partitionDue {
+			q.confirm(ctx, p.line())
 		}
-		q.confirm(ctx, p.line())
-		notices = append(notices, notifier.Notice{Queue: p.line()})
 	}
 	q.notify(ctx, notices)
 }

@@ -1,7 +1,10 @@
 package queue
 
 import (
-	"github.com/millrace/millrace/shared/definition"
+	"context"
+	"iter"
+	"strings"
+
 	"github.com/millrace/millrace/shared/store"
 	"github.com/millrace/millrace/shared/task"
 )
@@ -13,7 +16,7 @@ type entry struct {
 	Of       int64  `json:"v"` // the task's version
 	Job      string `json:"j"`
 	Queue    string `json:"q"`
-	Line     string `json:"ln,omitempty"` // default: Queue
+	Line     line   `json:"ln,omitzero"` // default: that of Queue
 	Priority int64  `json:"p,omitempty"`
 	Turn     string `json:"t,omitempty"` // fairness key; default: Job
 	Key      string `json:"ck,omitempty"`
@@ -41,11 +44,9 @@ type place struct {
 	version int64 // of the item
 }
 
-func entryOf(t *task.Task, line string) entry {
+func entryOf(t *task.Task, l line) entry {
 	e := entry{UUID: t.ID.UUID(), Job: t.Job, Queue: t.Queue, Priority: t.Priority, Prefer: prefers(t)}
-	if line != t.Queue {
-		e.Line = line
-	}
+	e.setLine(l)
 	if t.Turn() != t.Job {
 		e.Turn = t.Turn()
 	}
@@ -58,11 +59,17 @@ func entryOf(t *task.Task, line string) entry {
 	return e
 }
 
-func (e *entry) line() string {
-	if e.Line != "" {
-		return e.Line
+func (e *entry) line() line {
+	if e.Line == (line{}) {
+		return line{queue: e.Queue}
 	}
-	return e.Queue
+	return e.Line
+}
+
+func (e *entry) setLine(l line) {
+	if e.Line = l; l == (line{queue: e.Queue}) {
+		e.Line = line{}
+	}
 }
 
 func (e *entry) turn() string {
@@ -70,15 +77,6 @@ func (e *entry) turn() string {
 		return e.Turn
 	}
 	return e.Job
-}
-
-// lineOf returns the line (ready index) that a task of a job waits in. Tasks that this server runs wait in their queue's line; those
-// for instances wait in a line for each job, since each instance runs some jobs only.
-func lineOf(queue string, job definition.Job, declared bool) string {
-	if declared && !job.Target.OnInstance() {
-		return queue
-	}
-	return queue + "@" + job.Path
 }
 
 // entryVersion returns the version of an entry's item. It is not a journal position, since entries are moved and marked without an
@@ -97,3 +95,38 @@ func readPlace(item *store.Item) (place, error) {
 
 // order returns the sort key in a held index: by priority, then creation.
 func (e *entry) order() string { return byPriority(e.Priority, e.UUID) }
+
+func byRank(a, b place) int { return strings.Compare(a.key.Sort, b.key.Sort) }
+
+// places reads one page of entries of an index.
+func (q *Queue) places(ctx context.Context, r store.Range) (found []place, more bool, err error) {
+	page, err := q.store.Query(ctx, r)
+	if err != nil {
+		return nil, false, unavailable("read an index", err)
+	}
+	found = make([]place, 0, len(page.Items))
+	for i := range page.Items {
+		p, err := readPlace(&page.Items[i])
+		if err != nil {
+			return nil, false, err
+		}
+		found = append(found, p)
+	}
+	return found, page.More, nil
+}
+
+// entries returns all entries of a range of an index in their order, by as many queries as that takes.
+func (q *Queue) entries(ctx context.Context, r store.Range) iter.Seq2[place, error] {
+	return func(yield func(place, error) bool) {
+		for item, err := range store.All(ctx, q.store, r) {
+			if err != nil {
+				yield(place{}, unavailable("read an index", err))
+				return
+			}
+			p, err := readPlace(item)
+			if !yield(p, err) || err != nil {
+				return
+			}
+		}
+	}
+}

@@ -3,6 +3,9 @@ package queue
 import (
 	"errors"
 	"fmt"
+
+	"github.com/millrace/millrace/shared/journal"
+	"github.com/millrace/millrace/shared/store"
 )
 
 // The errors of a Queue, besides those of packages journal and clock and of the context.
@@ -33,3 +36,9 @@ var (
 	// [ErrInvalid] too.
 	ErrTooLarge = fmt.Errorf("%w: too large", ErrInvalid)
 )
+
+// isOpen reports whether an error leaves open whether a write was applied.
+func isOpen(err error) bool {
+	return errors.Is(err, journal.ErrUnavailable) || errors.Is(err, journal.ErrUnknownOutcome) ||
+		errors.Is(err, store.ErrUnknown) || errors.Is(err, store.ErrBusy)
+}

@@ -18,12 +18,12 @@ import (
 func (q *Queue) registered() int64 { return (q.quiet / 6).Microseconds() }
 
 // confirm registers a line again after an addition that took so long that the line may have been forgotten.
-func (q *Queue) confirm(ctx context.Context, line string) {
-	if _, name := splitPreferred(line); name != "" || constant(line) || q.known.notedWithin(line, q.micro(), 2*q.registered()) {
+func (q *Queue) confirm(ctx context.Context, l line) {
+	if l.name != "" || constant(l) || q.known.notedWithin(l, q.micro(), 2*q.registered()) {
 		return
 	}
-	if err := q.registerAnew(ctx, line); err != nil {
-		q.log.Warn("a task that waits may be found late", "line", line, "error", err)
+	if err := q.registerAnew(ctx, l); err != nil {
+		q.log.Warn("a task that waits may be found late", "line", l.String(), "error", err)
 	}
 }
 
@@ -60,8 +60,8 @@ func (q *Queue) forgetLines(ctx context.Context) (forgotten int, err error) {
 // forgetLine forgets one line if it is empty. Race: a process that registers it meanwhile has changed the item's version; an entry
 // that was added without that, by a write that took long, is seen by the second look.
 func (q *Queue) forgetLine(ctx context.Context, item *store.Item) (forgotten bool, err error) {
-	line := string(item.Value)
-	if empty, err := q.isEmpty(ctx, line); err != nil || !empty {
+	l := parseLine(string(item.Value))
+	if empty, err := q.isEmpty(ctx, l); err != nil || !empty {
 		return false, err
 	}
 	op := store.Delete(item.Key, store.VersionIs(item.Version))
@@ -72,17 +72,16 @@ func (q *Queue) forgetLine(ctx context.Context, item *store.Item) (forgotten boo
 	if err != nil {
 		return false, unavailable("forget a line", err)
 	}
-	q.known.drop(line)
-	q.windows.drop(line)
-	empty, err := q.isEmpty(ctx, line)
+	q.known.drop(l)
+	empty, err := q.isEmpty(ctx, l)
 	if err != nil || !empty {
-		return false, errors.Join(err, q.registerAnew(ctx, line))
+		return false, errors.Join(err, q.registerAnew(ctx, l))
 	}
 	return true, nil
 }
 
 // isEmpty reports whether nothing waits in a line.
-func (q *Queue) isEmpty(ctx context.Context, line string) (bool, error) {
-	page, err := q.store.Query(ctx, store.Range{Table: store.Work, Partition: readyPartition(line), Limit: 1})
+func (q *Queue) isEmpty(ctx context.Context, l line) (bool, error) {
+	page, err := q.store.Query(ctx, store.Range{Table: store.Work, Partition: readyPartition(l), Limit: 1})
 	return err == nil && len(page.Items) == 0, unavailable("read a line", err)
 }

@@ -49,14 +49,12 @@ func (q *Queue) holdTogether(ctx context.Context, held []holding) (moved int, re
 	}
 	err = writeBundles(ctx, q, way, first.also(q))
 	if store.AsConflict(err) != nil {
-		q.forget() // what was picked is found again, and the rules are read anew
 		return 0, true, nil
 	}
 	if err == nil && first.rule == nil {
 		err = q.freed(ctx, first.Key) // a slot may have become free before the entries were in this index
 	}
 	if err != nil {
-		q.doubt(err)
 		return 0, false, unavailable("hold entries", err)
 	}
 	for _, m := range way {
@@ -105,7 +103,7 @@ func (q *Queue) freed(ctx context.Context, key string) error {
 	if err != nil || len(found) == 0 {
 		return err
 	}
-	used, err := q.usedPermits(ctx, keyLimit(key))
+	used, err := q.strategy.slots(ctx, keyLimit(key))
 	if err != nil {
 		return err
 	}
@@ -121,7 +119,7 @@ func (q *Queue) freed(ctx context.Context, key string) error {
 
 // releaseHolds releases the entries of all holds that no longer apply, and removes empty holds. It counts those that rules held.
 func (q *Queue) releaseHolds(ctx context.Context) (released int, err error) {
-	rules, err := q.rules.read(ctx, q)
+	rules, err := q.strategy.rules(ctx)
 	if err != nil {
 		return 0, err
 	}
@@ -141,7 +139,7 @@ func (q *Queue) releaseHolds(ctx context.Context) (released int, err error) {
 // sweepRelease is how many entries of one hold a sweep releases at most.
 const sweepRelease = 3000
 
-func (q *Queue) releaseHold(ctx context.Context, item *store.Item, rules ruleSet) (released int, err error) {
+func (q *Queue) releaseHold(ctx context.Context, item *store.Item, rules *ruleSet) (released int, err error) {
 	hold := string(item.Value)
 	if path, ok := strings.CutPrefix(hold, "rule/"); ok {
 		if rules.holds(path) {

@@ -15,7 +15,7 @@ import (
 // seconds old, so that two processes do not move an entry back and forth.
 
 // home returns the line in which a task of a job waits, and the job. Tasks of a job that is not declared wait for instances.
-func home(set *definition.Set, queue, path string) (line string, job definition.Job, declared bool) {
+func home(set *definition.Set, queue, path string) (l line, job definition.Job, declared bool) {
 	job, declared = set.JobOf(path)
 	job.Path = path
 	return lineOf(queue, job, declared), job, declared
@@ -24,12 +24,8 @@ func home(set *definition.Set, queue, path string) (line string, job definition.
 // settle sets the line of an entry that is about to become ready. One whose job is no longer declared keeps the line that it was
 // made for: a claim decides about it.
 func (e *entry) settle(set *definition.Set) {
-	line, _, declared := home(set, e.Queue, e.Job)
-	if !declared {
-		return
-	}
-	if e.Line = line; line == e.Queue {
-		e.Line = ""
+	if l, _, declared := home(set, e.Queue, e.Job); declared {
+		e.setLine(l)
 	}
 }
 
@@ -48,38 +44,36 @@ func (q *Queue) inForce(ctx context.Context) (*definition.Set, error) {
 
 // homeOf returns the line of a picked task, and its job. If the line differs from that of the pick, it reads the set in force
 // and decides by that, at most once in a claim.
-func (c *claim) homeOf(ctx context.Context, p *place, t *task.Task) (line string, job definition.Job, declared bool, err error) {
-	line, job, declared = home(c.set, t.Queue, t.Job)
-	if line == p.home() || c.fresh {
-		return line, job, declared, nil
+func (c *claim) homeOf(ctx context.Context, p *place, t *task.Task) (l line, job definition.Job, declared bool, err error) {
+	l, job, declared = home(c.set, t.Queue, t.Job)
+	if l == p.home() || c.fresh {
+		return l, job, declared, nil
 	}
 	set, err := c.q.inForce(ctx)
 	if err != nil {
-		return "", job, false, err
+		return line{}, job, false, err
 	}
 	c.set, c.fresh = set, true
-	line, job, declared = home(set, t.Queue, t.Job)
-	return line, job, declared, nil
+	l, job, declared = home(set, t.Queue, t.Job)
+	return l, job, declared, nil
 }
 
-// stray is a misplaced entry: a ready one that belongs to another line.
-type stray struct {
+// misplaced is a ready entry that belongs to another line.
+type misplaced struct {
 	place
-	home string
+	home line
 }
 
-// rehome moves misplaced entries to their lines. They keep their ranks, which are those of the queue.
-func (q *Queue) rehome(ctx context.Context, strays []stray) error {
-	for chunk := range slices.Chunk(strays, moves) {
+// moveHome moves misplaced entries to their lines. They keep their ranks, which are those of the queue.
+func (q *Queue) moveHome(ctx context.Context, entries []misplaced) error {
+	for chunk := range slices.Chunk(entries, moves) {
 		way := make([]*moving, len(chunk))
 		for i, s := range chunk {
 			if err := q.register(ctx, s.home); err != nil {
 				return err
 			}
 			e := s.single()
-			if e.Line = s.home; e.Line == e.Queue {
-				e.Line = ""
-			}
+			e.setLine(s.home)
 			to := place{entry: e, key: work(readyPartition(s.home), s.key.Sort), version: entryVersion(e.Of, 0)}
 			way[i] = &moving{from: s.place, to: to, cond: store.Absent}
 		}
@@ -90,17 +84,17 @@ func (q *Queue) rehome(ctx context.Context, strays []stray) error {
 	return nil
 }
 
-// sweepRehome is how many entries one sweep moves out of one line, rounded up to a batch.
-const sweepRehome = 3000
+// sweepMoves is how many entries one sweep moves out of one line, rounded up to a batch.
+const sweepMoves = 3000
 
-// rehomeLines empties the lines of jobs that instances ran and this server runs now. It reads only such lines.
-func (q *Queue) rehomeLines(ctx context.Context) (moved int, err error) {
+// moveHomeLines empties the lines of jobs that instances ran and this server runs now. It reads only such lines.
+func (q *Queue) moveHomeLines(ctx context.Context) (moved int, err error) {
 	lines, err := q.lines(ctx)
 	if err != nil {
 		return 0, err
 	}
-	for _, line := range lines {
-		n, err := q.rehomeLine(ctx, line)
+	for _, l := range lines {
+		n, err := q.moveHomeLine(ctx, l)
 		if moved += n; err != nil {
 			return moved, err
 		}
@@ -108,41 +102,40 @@ func (q *Queue) rehomeLines(ctx context.Context) (moved int, err error) {
 	return moved, nil
 }
 
-func (q *Queue) rehomeLine(ctx context.Context, line string) (moved int, err error) {
-	queue, path, ok := splitLine(line)
-	if !ok {
+func (q *Queue) moveHomeLine(ctx context.Context, l line) (moved int, err error) {
+	if !l.forInstances() {
 		return 0, nil
 	}
 	set, err := q.definitions.Current(ctx)
 	if err != nil {
 		return 0, err
 	}
-	if to, _, _ := home(set, queue, path); to == line {
+	if to, _, _ := home(set, l.queue, l.job); to == l {
 		return 0, nil
 	}
 	if set, err = q.inForce(ctx); err != nil {
 		return 0, err
 	}
-	to, _, _ := home(set, queue, path)
-	if to == line {
+	to, _, _ := home(set, l.queue, l.job)
+	if to == l {
 		return 0, nil
 	}
-	return q.emptyInto(ctx, line, to)
+	return q.emptyInto(ctx, l, to)
 }
 
-// emptyInto moves the entries of a line, about sweepRehome at most, to another line of the same queue.
-func (q *Queue) emptyInto(ctx context.Context, line, to string) (moved int, err error) {
-	r := store.Range{Table: store.Work, Partition: readyPartition(line), Limit: moves}
-	for moved < sweepRehome {
+// emptyInto moves the entries of a line, about sweepMoves at most, to another line of the same queue.
+func (q *Queue) emptyInto(ctx context.Context, l, to line) (moved int, err error) {
+	r := store.Range{Table: store.Work, Partition: readyPartition(l), Limit: moves}
+	for moved < sweepMoves {
 		found, more, err := q.places(ctx, r)
 		if err != nil || len(found) == 0 {
 			return moved, err
 		}
-		strays := make([]stray, len(found))
+		entries := make([]misplaced, len(found))
 		for i := range found {
-			strays[i] = stray{found[i], to}
+			entries[i] = misplaced{found[i], to}
 		}
-		if err := q.rehome(ctx, strays); err != nil {
+		if err := q.moveHome(ctx, entries); err != nil {
 			return moved, err
 		}
 		if moved += len(found); !more {

@@ -48,7 +48,7 @@ func groupPartition(hash uint32) string { return "task/" + hexadecimal(uint64(ha
 
 func payloadKey(uuid string) store.Key { return work("payload/"+uuid, only) }
 
-func readyPartition(line string) string { return "ready/" + fit(line) }
+func readyPartition(l line) string { return "ready/" + fit(l.String()) }
 
 func dueKey(at int64, uuid string) store.Key { return work(partitionDue, stamp(at)+uuid) }
 

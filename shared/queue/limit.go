@@ -2,9 +2,7 @@ package queue
 
 import (
 	"context"
-	"sync"
 
-	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/store"
 	"github.com/millrace/millrace/shared/task"
 )
@@ -24,12 +22,10 @@ func (p permit) key() store.Key {
 	return work(permitPartition(p.What), hexadecimal(uint64(p.Number), 8))
 }
 
-// permitPool holds what a claim has read of the slots of its limits.
-type permitPool struct {
-	at       *room                // the claimer's slots; nil: it has no capacity limit
-	used     map[string]*occupied // taken slots, by permit.What
-	shared   *permits             // where slots of the queue are reserved; nil: they are not reserved
-	reserved []permit
+// slots holds what a claim has read of the slots of its limits.
+type slots struct {
+	at   *instanceSlots      // the claimer's slots; nil: it has no capacity limit
+	used map[string]*slotSet // taken slots, by permit.What
 }
 
 // missing is the limit that has no free slot.
@@ -46,99 +42,84 @@ func queueLimit(name string) string { return "queue/" + name }
 
 func keyLimit(key string) string { return "key/" + key }
 
-// read reads which slots of the claimer's and the queue's limits are taken. Those of concurrency keys are read when they are
+// readSlots reads which slots of a limit are taken.
+func (q *Queue) readSlots(ctx context.Context, limit string) (*slotSet, error) {
+	used := &slotSet{}
+	for item, err := range store.All(ctx, q.store, store.Range{Table: store.Work, Partition: permitPartition(limit)}) {
+		if err != nil {
+			return nil, unavailable("read a limit", err)
+		}
+		number, err := slotNumber(item.Key)
+		if err != nil {
+			return nil, unavailable("read a limit", err)
+		}
+		used.takeFor(number, string(item.Value))
+	}
+	return used, nil
+}
+
+// readSlots reads which slots of the claimer's and the queue's limits are taken. Those of concurrency keys are read when they are
 // needed.
-func (pool *permitPool) read(ctx context.Context, q *Queue, c *definition.Queue) error {
-	pool.used = nil
-	if pool.at != nil {
-		if err := pool.at.read(ctx, q); err != nil {
+func (c *claim) readSlots(ctx context.Context) error {
+	s := &c.slots
+	s.used = nil
+	if s.at != nil {
+		if err := s.at.read(ctx, c.q); err != nil {
 			return err
 		}
-		pool.used = map[string]*occupied{pool.at.what: pool.at.used}
+		s.used = map[string]*slotSet{s.at.what: s.at.used}
 	}
-	if c.MaxParallel > 0 {
-		return pool.readOne(ctx, q, queueLimit(c.Name))
+	if c.queue.MaxParallel > 0 {
+		return s.read(ctx, c.q, queueLimit(c.queue.Name))
 	}
 	return nil
 }
 
-func (pool *permitPool) readOne(ctx context.Context, q *Queue, what string) error {
-	if pool.used[what] != nil {
+func (s *slots) read(ctx context.Context, q *Queue, limit string) error {
+	if s.used[limit] != nil {
 		return nil
 	}
-	used, err := q.usedPermits(ctx, what)
-	if pool.used == nil {
-		pool.used = map[string]*occupied{}
+	used, err := q.strategy.slots(ctx, limit)
+	if s.used == nil {
+		s.used = map[string]*slotSet{}
 	}
-	pool.used[what] = used
+	s.used[limit] = used
 	return err
 }
 
-// take takes a slot of each limit of a task, or returns which limit has none free.
-func (pool *permitPool) take(c *definition.Queue, key *task.Concurrency) ([]permit, missing) {
+// takeSlots takes a slot of each limit of a task, or returns which limit has none free.
+func (c *claim) takeSlots(key *task.Concurrency) ([]permit, missing) {
+	s := &c.slots
 	var permits []permit
-	if pool.at != nil {
-		p, ok := pool.free(pool.at.what, pool.at.limit)
+	if s.at != nil {
+		p, ok := s.free(s.at.what, s.at.limit)
 		if !ok {
 			return nil, limitInstance
 		}
 		permits = append(permits, p)
 	}
 	if key != nil {
-		p, ok := pool.free(keyLimit(key.Key), key.Limit)
+		p, ok := s.free(keyLimit(key.Key), key.Limit)
 		if !ok {
 			return nil, limitKey
 		}
 		permits = append(permits, p)
 	}
-	if c.MaxParallel > 0 {
-		p, ok := pool.ofQueue(c)
+	if c.queue.MaxParallel > 0 {
+		limit := queueLimit(c.queue.Name)
+		number, ok := c.view.slot(s.used[limit])
 		if !ok {
 			return nil, limitQueue
 		}
-		permits = append(permits, p)
+		permits = append(permits, permit{What: limit, Number: number})
 	}
 	for _, p := range permits {
-		pool.used[p.What].take(p.Number)
+		s.used[p.What].take(p.Number)
 	}
 	return permits, nothing
 }
 
-// ofQueue returns a free slot of the queue, and reserves it if pool.shared is set.
-func (pool *permitPool) ofQueue(c *definition.Queue) (permit, bool) {
-	what := queueLimit(c.Name)
-	if pool.shared == nil {
-		return pool.free(what, c.MaxParallel)
-	}
-	number, ok := pool.shared.reserve(what, c.MaxParallel, pool.used[what])
-	if ok {
-		pool.reserved = append(pool.reserved, permit{What: what, Number: number})
-	}
-	return permit{What: what, Number: number}, ok
-}
-
-func (pool *permitPool) free(what string, limit int) (permit, bool) {
-	number, ok := pool.used[what].lowest(limit)
-	return permit{What: what, Number: number}, ok
-}
-
-// turnstile is a mutex by name.
-type turnstile struct {
-	mu    sync.Mutex
-	locks map[string]latch
-}
-
-func (t *turnstile) lock(name string) (unlock func()) {
-	t.mu.Lock()
-	if t.locks == nil {
-		t.locks = map[string]latch{}
-	}
-	l := t.locks[name]
-	if l == nil {
-		l = newLatch()
-		t.locks[name] = l
-	}
-	t.mu.Unlock()
-	l.Lock()
-	return l.Unlock
+func (s *slots) free(limit string, most int) (permit, bool) {
+	number, ok := s.used[limit].lowest(most)
+	return permit{What: limit, Number: number}, ok
 }

@@ -1,6 +1,8 @@
 package queue_test
 
 import (
+	"context"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -8,6 +10,7 @@ import (
 	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/queue"
+	"github.com/millrace/millrace/shared/store"
 	"github.com/millrace/millrace/shared/store/memory"
 	"github.com/millrace/millrace/shared/store/meter"
 	"github.com/millrace/millrace/shared/task"
@@ -50,6 +53,42 @@ func TestWhoWaitsHasTheTaskOfADeadInstance(t *testing.T) {
 		time.Sleep(time.Minute)
 		if u := m.Usage(); u.Total().Calls > 3*60 {
 			t.Errorf("a minute of waiting took %d calls of the store, want at most three a second", u.Total().Calls)
+		}
+	})
+}
+
+// slowRanges is a shared store whose reads of ranges take a while, whatever becomes of their context.
+type slowRanges struct {
+	store.Store
+	reads atomic.Int64 // under way
+}
+
+func (s *slowRanges) Exclusive() bool { return false }
+
+func (s *slowRanges) Query(ctx context.Context, r store.Range) (store.Page, error) {
+	s.reads.Add(1)
+	defer s.reads.Add(-1)
+	time.Sleep(time.Second / 2)
+	return s.Store.Query(ctx, r)
+}
+
+func TestCloseWaitsForTheLookOut(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &slowRanges{Store: memory.New(memory.Options{})}
+		j := journal.Open(s, journal.Options{})
+		defer j.Close()
+		q := queue.Open(queue.Options{Store: s, Journal: j, Definitions: fixed{&definition.Set{}}})
+		w := q.Wait(queue.Claimer{Instance: "w/1", Jobs: []string{"/topics/**"}})
+		time.Sleep(5 * time.Second / 4)
+		if s.reads.Load() == 0 {
+			t.Fatal("nobody looks for tasks that other processes make ready")
+		}
+		if err := q.Close(); err != nil || s.reads.Load() != 0 {
+			t.Errorf("Close = %v, with %d reads under way", err, s.reads.Load())
+		}
+		if <-w.Ready(); w.Looks() {
+			t.Error("the wait goes on after Close")
 		}
 	})
 }

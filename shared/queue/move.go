@@ -13,7 +13,7 @@ const moves = 30
 // moving is an entry on its way to another index.
 type moving struct {
 	from, to place
-	standIn  *place          // the fallback entry, if it is kept for an instance
+	fallback *place          // the fallback entry, if it is kept for an instance
 	cond     store.Condition // of the item at the new key
 	gone     bool            // it is no longer at the old key
 	late     bool            // a newer entry of the task is at the new key
@@ -61,12 +61,12 @@ func (q *Queue) moveIn(ctx context.Context, set *definition.Set, name string, fo
 		e := &entries[i]
 		to := place{entry: *e, key: work(readyPartition(e.line()), ranks[i]), version: entryVersion(e.Of, 0)}
 		way[i] = &moving{from: found[i], to: to, cond: store.Absent}
-		kept, standIn, err := o.offer(ctx, e, ranks[i])
+		kept, fallback, err := o.offer(ctx, e, ranks[i])
 		if err != nil {
 			return err
 		}
 		if kept != nil {
-			way[i].to, way[i].standIn = *kept, standIn
+			way[i].to, way[i].fallback = *kept, fallback
 		}
 	}
 	return q.carry(ctx, way)
@@ -97,13 +97,12 @@ func (q *Queue) ranksOf(ctx context.Context, c definition.Queue, found []place, 
 // a newer entry at the new key; that one stays.
 func (q *Queue) carry(ctx context.Context, way []*moving) error {
 	if err := writeBundles(ctx, q, way, nothingElse); err != nil {
-		q.doubt(err)
 		return unavailable("move entries", err)
 	}
 	var moved []*place
 	for _, m := range way {
 		if !m.gone && !m.late {
-			moved = append(moved, &m.to, m.standIn)
+			moved = append(moved, &m.to, m.fallback)
 		}
 	}
 	q.announce(ctx, moved)
@@ -115,13 +114,13 @@ func (m *moving) ops() []store.Op {
 		return nil
 	}
 	ops := append(make([]store.Op, 0, 4), store.Delete(m.from.key, store.VersionIs(m.from.version)))
-	ops = append(ops, m.from.twin()...)
+	ops = append(ops, m.from.otherEntry()...)
 	if m.late {
 		return ops
 	}
 	ops = append(ops, m.to.put(m.to.key, m.cond))
-	if m.standIn != nil {
-		ops = append(ops, m.standIn.put(m.standIn.key, store.Always))
+	if m.fallback != nil {
+		ops = append(ops, m.fallback.put(m.fallback.key, store.Always))
 	}
 	return ops
 }

@@ -3,7 +3,6 @@ package queue
 import (
 	"context"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/millrace/millrace/shared/definition"
@@ -12,7 +11,7 @@ import (
 )
 
 // A task may name a preferred instance. That is a hint, and it expires: for [PreferFor] from when the task may first start, its
-// entry is in an index that only instances of that name take from, and a fallback entry (stand-in) is due at the end of that
+// entry is in an index that only instances of that name take from, and a fallback entry is due at the end of that
 // time, when it is moved to the rank in the line that the task would have had. Each of the two is removed with the other. So a
 // task without a hint waits for none and costs no more; a task with one costs 4 WCU more.
 //
@@ -22,61 +21,53 @@ import (
 // PreferFor is how long a task is kept for the instance that it prefers.
 const PreferFor = 5 * time.Second
 
-// preferred returns the line for those entries of a line that are kept for an instance. It is not in the directory of lines: a
-// claim finds it among the rules, which it reads anyway, so that names that are no longer used cost nothing.
-func preferred(line, name string) string { return line + "\n" + name }
-
-// splitPreferred returns the line and the name, which is "" unless the line is kept for an instance; no path has a control
-// character.
-func splitPreferred(line string) (home, name string) {
-	home, name, _ = strings.Cut(line, "\n")
-	return home, name
-}
+// Lines that are kept for instances are not in the directory of lines: a claim finds them among the rules, which it reads anyway, so
+// that names that are no longer used cost nothing.
 
 // offers decides which entries of one write are kept for the instance that their tasks prefer.
 type offers struct {
 	q    *Queue
 	set  *definition.Set
-	room map[[2]string]int // by name and job: how many more tasks the instances of that name could start
+	free map[[2]string]int // by name and job: how many more tasks the instances of that name could start
 }
 
 func (q *Queue) offers(set *definition.Set) *offers {
-	return &offers{q: q, set: set, room: map[[2]string]int{}}
+	return &offers{q: q, set: set, free: map[[2]string]int{}}
 }
 
 // offer returns, for an entry that becomes ready, the entry that is kept for an instance and its fallback entry; both are nil if
 // there is no hint.
-func (o *offers) offer(ctx context.Context, e *entry, rank string) (kept, standIn *place, err error) {
-	if e.Prefer == "" || !forInstances(e.line()) || o.set.QueueOf(e.Queue).Type == definition.Ordered {
+func (o *offers) offer(ctx context.Context, e *entry, rank string) (kept, fallback *place, err error) {
+	if e.Prefer == "" || !e.line().forInstances() || o.set.QueueOf(e.Queue).Type == definition.Ordered {
 		return nil, nil, nil
 	}
 	who := [2]string{e.Prefer, e.Job}
-	room, known := o.room[who]
+	free, known := o.free[who]
 	if !known {
-		if room, err = o.q.roomAt(ctx, e.Prefer, e.Job); err != nil {
+		if free, err = o.q.freeAt(ctx, e.Prefer, e.Job); err != nil {
 			return nil, nil, err
 		}
 	}
-	if o.room[who] = room - 1; room <= 0 {
+	if o.free[who] = free - 1; free <= 0 {
 		return nil, nil, nil
 	}
 	until := o.q.micro() + PreferFor.Microseconds()
-	line := preferred(e.line(), e.Prefer)
-	if err := o.q.signpost(ctx, line); err != nil {
+	l := e.line().keptFor(e.Prefer)
+	if err := o.q.mark(ctx, l); err != nil {
 		return nil, nil, err
 	}
-	kept = &place{entry: *e, key: work(readyPartition(line), rank), version: entryVersion(e.Of, 0)}
-	kept.Line, kept.Until = line, until
-	standIn = &place{entry: *e, key: dueKey(until, e.UUID), version: entryVersion(e.Of, 0)}
-	standIn.Rank = rank
-	return kept, standIn, nil
+	kept = &place{entry: *e, key: work(readyPartition(l), rank), version: entryVersion(e.Of, 0)}
+	kept.Line, kept.Until = l, until
+	fallback = &place{entry: *e, key: dueKey(until, e.UUID), version: entryVersion(e.Of, 0)}
+	fallback.Rank = rank
+	return kept, fallback, nil
 }
 
 // plenty is the number of free slots of an instance without a limit.
 const plenty = 1 << 30
 
-// roomAt returns how many tasks of a job the instances of a name could start now.
-func (q *Queue) roomAt(ctx context.Context, name, job string) (room int, err error) {
+// freeAt returns how many tasks of a job the instances of a name could start now.
+func (q *Queue) freeAt(ctx context.Context, name, job string) (free int, err error) {
 	if q.instances == nil {
 		return plenty, nil
 	}
@@ -92,129 +83,121 @@ func (q *Queue) roomAt(ctx context.Context, name, job string) (room int, err err
 		if by.Capacity <= 0 {
 			return plenty, nil
 		}
-		used, err := q.usedPermits(ctx, instanceLimit(by.Instance))
+		used, err := q.strategy.slots(ctx, instanceLimit(by.Instance))
 		if err != nil {
 			return 0, err
 		}
-		room += max(0, by.Capacity-used.count())
+		free += max(0, by.Capacity-used.count())
 	}
-	return room, nil
+	return free, nil
 }
 
 // passOn moves entries that are kept for an instance to their line, as many as one move takes, if neither this instance nor
 // another of its name has a free slot.
-func (q *Queue) passOn(ctx context.Context, by *Claimer, rules ruleSet) error {
-	for _, line := range rules.preferring(by) {
-		home, name := splitPreferred(line)
-		_, job, _ := splitLine(line)
-		found, _, err := q.places(ctx, store.Range{Table: store.Work, Partition: readyPartition(line), Limit: moves})
+func (q *Queue) passOn(ctx context.Context, by *Claimer, rules *ruleSet) error {
+	for _, l := range rules.preferring(by) {
+		found, _, err := q.places(ctx, store.Range{Table: store.Work, Partition: readyPartition(l), Limit: moves})
 		if err != nil {
 			return err
 		}
 		if len(found) == 0 {
 			continue
 		}
-		room, err := q.roomAt(ctx, name, job)
+		free, err := q.freeAt(ctx, l.name, l.job)
 		if err != nil {
 			return err
 		}
-		if room > 0 {
+		if free > 0 {
 			continue
 		}
-		strays := make([]stray, len(found))
+		entries := make([]misplaced, len(found))
 		for i := range found {
-			strays[i] = stray{found[i], home}
+			entries[i] = misplaced{found[i], l.keptFor("")}
 		}
-		if err := q.rehome(ctx, strays); err != nil {
+		if err := q.moveHome(ctx, entries); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// twin returns the operation that removes the other of a task's two entries, if the task is kept for an instance; else none.
-func (p *place) twin() []store.Op {
+// otherEntry returns the operation that removes the other of a task's two entries, if the task is kept for an instance; else none.
+func (p *place) otherEntry() []store.Op {
 	switch {
 	case p.Until > 0:
 		return []store.Op{store.Delete(dueKey(p.Until, p.UUID), store.Always)}
 	case p.Rank != "":
-		return []store.Op{store.Delete(work(readyPartition(preferred(p.line(), p.Prefer)), p.Rank), store.Always)}
+		return []store.Op{store.Delete(work(readyPartition(p.line().keptFor(p.Prefer)), p.Rank), store.Always)}
 	}
 	return nil
 }
 
 // home returns the line of an entry, or that in which it would be if it were not kept for an instance.
-func (e *entry) home() string {
-	line, _ := splitPreferred(e.line())
-	return line
-}
+func (e *entry) home() line { return e.line().keptFor("") }
 
 // single returns the entry without its hint and its mark.
 func (e entry) single() entry {
-	if e.Line != "" {
-		e.Line, _ = splitPreferred(e.Line)
-	}
+	e.Line.name = ""
 	e.Prefer, e.Until, e.Rank, e.Taken = "", 0, "", nil
 	return e
 }
 
-// preferRoot begins the paths of the markers (signposts), rules that say which lines are kept for instances.
+// preferRoot begins the paths of the markers, rules that say which lines are kept for instances.
 const preferRoot = "prefer:"
 
-// signpost writes the marker of a line before an entry is kept in it. Race: if a sweep removes the marker meanwhile, the task loses
+// mark writes the marker of a line before an entry is kept in it. Race: if a sweep removes the marker meanwhile, the task loses
 // its hint, but not its rank.
-func (q *Queue) signpost(ctx context.Context, line string) error {
-	rules, err := q.rules.read(ctx, q)
-	if err != nil || rules[preferRoot+line] != nil {
+func (q *Queue) mark(ctx context.Context, l line) error {
+	rules, err := q.strategy.rules(ctx)
+	if err != nil || rules.kept[l] != 0 {
 		return err
 	}
-	item := store.Item{Key: ruleKey(preferRoot + line), Version: q.created(), Value: encode(Rules{Path: preferRoot + line})}
+	path := preferRoot + l.String()
+	item := store.Item{Key: ruleKey(path), Version: q.created(), Value: encode(Rules{Path: path})}
 	err = q.store.Write(ctx, store.Write{Token: q.token(), Ops: []store.Op{store.Put(item, store.Always)}})
-	q.rules.forget()
+	q.strategy.rulesChanged()
 	return unavailable("say that tasks prefer an instance", err)
 }
 
 // preferring returns the lines that are kept for a claimer, sorted. It takes from them first.
-func (s ruleSet) preferring(by *Claimer) (lines []string) {
+func (s *ruleSet) preferring(by *Claimer) (lines []line) {
 	if by.Name == "" {
 		return nil
 	}
-	for path := range s {
-		if line, ok := strings.CutPrefix(path, preferRoot); ok && by.takes(line) {
-			lines = append(lines, line)
+	for l := range s.kept {
+		if by.takes(l) {
+			lines = append(lines, l)
 		}
 	}
-	slices.Sort(lines)
+	slices.SortFunc(lines, compareLines)
 	return lines
 }
 
 // sweepPreferred removes the entries that tasks that ended without being started have left in lines kept for instances, and
 // the markers of empty lines. It costs a read for each marker.
 func (q *Queue) sweepPreferred(ctx context.Context) error {
-	rules, err := q.rules.read(ctx, q)
+	rules, err := q.strategy.rules(ctx)
 	if err != nil {
 		return err
 	}
 	old := q.micro() - sweepEvery.Microseconds()
-	for path, rule := range rules {
-		line, ok := strings.CutPrefix(path, preferRoot)
-		if !ok || rule.version > old {
+	for l, version := range rules.kept {
+		if version > old {
 			continue
 		}
-		found, _, err := q.places(ctx, store.Range{Table: store.Work, Partition: readyPartition(line), Limit: moves})
+		found, _, err := q.places(ctx, store.Range{Table: store.Work, Partition: readyPartition(l), Limit: moves})
 		if err != nil {
 			return err
 		}
 		ops := leftovers(found, old)
 		if len(found) == 0 {
-			q.windows.drop(line)
-			ops = []store.Op{store.Delete(ruleKey(path), store.VersionIs(rule.version))}
+			ops = []store.Op{store.Delete(ruleKey(preferRoot+l.String()), store.VersionIs(version))}
 		}
 		if len(ops) == 0 {
 			continue
 		}
 		err = q.store.Write(ctx, store.Write{Token: q.token(), Ops: ops})
-		q.rules.forget()
+		q.strategy.rulesChanged()
 		if err != nil && store.AsConflict(err) == nil {
 			return unavailable("forget what was kept for an instance", err)
 		}

@@ -48,8 +48,8 @@ func (q *Queue) indexesOf(ctx context.Context, name string) ([]string, error) {
 		}
 		indexes = append(indexes, heldPartition(string(item.Value)))
 	}
-	for _, line := range lines {
-		indexes = append(indexes, readyPartition(line))
+	for _, l := range lines {
+		indexes = append(indexes, readyPartition(l))
 	}
 	return indexes, nil
 }

@@ -71,20 +71,17 @@ type Queue struct {
 	last    atomic.Int64 // the newest creation time given
 
 	combiner  *groupcommit.Group[*joined]
-	windows   windows
+	strategy  strategy
 	leases    leases
-	permits   permits
-	rules     rulebook
 	virtual   virtualTimes
-	due       dueTimes
-	rivals    rivals
-	limited   turnstile
+	limited   keyedMutex // claims of a queue with a limit, by its name
 	askings   *groupcommit.Keyed[string, *asking]
-	promoting turnstile
+	promoting chanMutex
 	known     directory
 	stopped   listeners
 	waiters   waiters
 	alarms    alarms
+	looking   sync.WaitGroup // the look-out of those that wait
 }
 
 // Open returns a Queue. It does not call the store yet.
@@ -111,7 +108,11 @@ func Open(o Options) *Queue {
 	q.randomBytes(b[:])
 	q.process = fmt.Sprintf("q%x", b)
 	q.alarms.set = make(chan struct{}, 1)
-	q.rules.mu, q.known.mu = newLatch(), newLatch()
+	q.promoting, q.known.mu = newChanMutex(), newChanMutex()
+	q.strategy = &shared{q: q}
+	if o.Store.Exclusive() {
+		q.strategy = newAlone(q)
+	}
 	q.combiner, q.askings = q.newCombiner(!o.Store.Exclusive()), q.newAskings()
 	return q
 }
@@ -178,11 +179,6 @@ func (q *Queue) pauseUpTo(ctx context.Context, most time.Duration) {
 // notify wakes instances that wait in this process, and sends the other notifications to the notifier. If that
 // fails, the sweep notifies again: the work is in the store.
 func (q *Queue) notify(ctx context.Context, notices []notifier.Notice) {
-	if q.store.Exclusive() { // otherwise whoever waits looks each second
-		if next := q.waiters.delay(notices, q.now()); !next.IsZero() {
-			q.wakeForDue(next.UnixMicro())
-		}
-	}
 	notices = q.waiters.hear(notices, q.now())
 	if q.notifier == nil || len(notices) == 0 {
 		return
@@ -257,8 +253,13 @@ func unavailable(doing string, err error) error {
 	return err
 }
 
-// Close does nothing and returns nil. It does not wait for writes that are under way.
-func (q *Queue) Close() error { return nil }
+// Close ends every [Queue.Wait], waits for what the queue does by itself for these, and returns nil. Other calls end by themselves;
+// each returns when its write has ended.
+func (q *Queue) Close() error {
+	q.Drain()
+	q.looking.Wait()
+	return nil
+}
 
 // listeners are told of requests to stop made in this process, so that a running task learns of one before its next heartbeat.
 type listeners struct {

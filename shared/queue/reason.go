@@ -109,11 +109,11 @@ func whyFinished(t *task.Task) Reason {
 func (q *Queue) whyQueued(ctx context.Context, t *task.Task) (Reason, error) {
 	now := q.micro()
 	r := Reason{State: task.Waiting, Since: time.UnixMicro(t.Created), Details: map[string]any{"queue": t.Queue, "priority": t.Priority}}
-	rules, err := q.rules.read(ctx, q)
+	rules, err := q.strategy.rules(ctx)
 	if err != nil {
 		return r, err
 	}
-	if rule := rules[t.Job]; rule != nil {
+	if rule := rules.jobs[t.Job]; rule != nil {
 		r.ruled(rule.Rules)
 		return r, nil
 	}
@@ -121,7 +121,7 @@ func (q *Queue) whyQueued(ctx context.Context, t *task.Task) (Reason, error) {
 	if err != nil {
 		return r, err
 	}
-	if since := rules.suspended(set, t.Queue); !since.IsZero() {
+	if since := rules.suspendedSince(set, t.Queue); !since.IsZero() {
 		r.Code, r.Since, r.Reason = ReasonSuspended, since, fmt.Sprintf("An operator has suspended the queue %s.", t.Queue)
 		return r, nil
 	}
@@ -136,14 +136,14 @@ func (q *Queue) whyQueued(ctx context.Context, t *task.Task) (Reason, error) {
 	if found, err := q.whyLimited(ctx, t, set.QueueOf(t.Queue), &r); err != nil || found {
 		return r, err
 	}
-	line := lineOf(t.Queue, job, declared)
-	if line != t.Queue {
+	l := lineOf(t.Queue, job, declared)
+	if l.forInstances() {
 		r.Code = ReasonUnassigned
 		r.Reason = fmt.Sprintf("It waits for an instance that runs %s.", t.Job)
 		r.Details["job"] = t.Job
 		return r, nil
 	}
-	return r, q.whyBehind(ctx, t, set.QueueOf(t.Queue), line, &r)
+	return r, q.whyBehind(ctx, t, set.QueueOf(t.Queue), l, &r)
 }
 
 func (r *Reason) ruled(rules Rules) {
@@ -176,7 +176,7 @@ func (r *Reason) delayed(t *task.Task) {
 // whyLimited sets the reason if a limit is reached, and reports whether one is.
 func (q *Queue) whyLimited(ctx context.Context, t *task.Task, c definition.Queue, r *Reason) (found bool, err error) {
 	if key := t.Concurrency; key != nil {
-		used, err := q.usedPermits(ctx, keyLimit(key.Key))
+		used, err := q.strategy.slots(ctx, keyLimit(key.Key))
 		if err != nil {
 			return false, err
 		}
@@ -190,7 +190,7 @@ func (q *Queue) whyLimited(ctx context.Context, t *task.Task, c definition.Queue
 	if c.MaxParallel <= 0 || c.Type == definition.Ordered {
 		return false, nil
 	}
-	used, err := q.usedPermits(ctx, queueLimit(c.Name))
+	used, err := q.strategy.slots(ctx, queueLimit(c.Name))
 	if err != nil || used.count() < c.MaxParallel {
 		return false, err
 	}
@@ -204,9 +204,9 @@ func (q *Queue) whyLimited(ctx context.Context, t *task.Task, c definition.Queue
 const lookBehind = 1000
 
 // whyBehind sets the reason of a task that may start, by the number of tasks that come first.
-func (q *Queue) whyBehind(ctx context.Context, t *task.Task, c definition.Queue, line string, r *Reason) error {
+func (q *Queue) whyBehind(ctx context.Context, t *task.Task, c definition.Queue, l line, r *Reason) error {
 	found, _, err := q.places(ctx, store.Range{
-		Table: store.Work, Partition: readyPartition(line), Limit: lookBehind, Eventual: true,
+		Table: store.Work, Partition: readyPartition(l), Limit: lookBehind, Eventual: true,
 	})
 	if err != nil {
 		return err
@@ -227,7 +227,7 @@ func (q *Queue) whyBehind(ctx context.Context, t *task.Task, c definition.Queue,
 }
 
 func (q *Queue) whyOrdered(ctx context.Context, t *task.Task, c definition.Queue, found []place, ahead int, r *Reason) error {
-	used, err := q.usedPermits(ctx, queueLimit(c.Name))
+	used, err := q.strategy.slots(ctx, queueLimit(c.Name))
 	if err != nil {
 		return err
 	}

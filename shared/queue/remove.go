@@ -17,7 +17,7 @@ func (q *Queue) Remove(ctx context.Context, id task.ID) error {
 	r := &removal{q: q, id: id}
 	_, err := q.journal.Write(ctx, r.prepare)
 	if err != nil {
-		q.doubt(err)
+		q.doubtIf(err)
 		return unavailable("remove a task", err)
 	}
 	r.announce(ctx)

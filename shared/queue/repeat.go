@@ -13,8 +13,8 @@ import (
 // instance, and the slot's item holds the token of the lease and the mark of the claim: so the leases of a claim are found among the
 // instance's slots, which a claim reads anyway, also after a restart, and no more items are written than without a key.
 
-// keyedPlace is a slot that a claim with an idempotency key has taken.
-type keyedPlace struct {
+// keyedSlot is a slot that a claim with an idempotency key has taken.
+type keyedSlot struct {
 	number      int
 	token, mark string
 }
@@ -31,38 +31,38 @@ func markOf(once *Once) string {
 }
 
 // holder returns the content of the item of a slot that a lease takes.
-func (r *room) holder(p *permit, token string) string {
-	if r == nil || r.mark == "" || p.What != r.what {
+func (s *instanceSlots) holder(p *permit, token string) string {
+	if s == nil || s.mark == "" || p.What != s.what {
 		return token
 	}
-	return token + " " + r.mark
+	return token + " " + s.mark
 }
 
 // takeFor adds a taken slot whose item has the content holder.
-func (o *occupied) takeFor(number int, holder string) {
-	o.take(number)
+func (s *slotSet) takeFor(number int, holder string) {
+	s.take(number)
 	if token, mark, keyed := strings.Cut(holder, " "); keyed {
-		o.keyed = append(o.keyed, keyedPlace{number, token, mark})
+		s.keyed = append(s.keyed, keyedSlot{number, token, mark})
 	}
 }
 
 // repeats reports whether another claim with the same mark has taken slots, as far as was read; false if this one has started tasks.
-func (r *room) repeats() bool {
-	tokens, _ := r.repeated()
-	return len(tokens) > 0 && !r.began
+func (s *instanceSlots) repeats() bool {
+	tokens, _ := s.repeated()
+	return len(tokens) > 0 && !s.began
 }
 
 // repeated returns the tokens of the leases of claims with the same mark, as far as was read. The error is
 // [journal.ErrIdempotencyMismatch] if the key was used with another content.
-func (r *room) repeated() (tokens []string, err error) {
-	if r == nil || r.mark == "" || r.used == nil {
+func (s *instanceSlots) repeated() (tokens []string, err error) {
+	if s == nil || s.mark == "" || s.used == nil {
 		return nil, nil
 	}
-	for _, k := range r.used.keyed {
+	for _, k := range s.used.keyed {
 		switch {
-		case k.mark == r.mark:
+		case k.mark == s.mark:
 			tokens = append(tokens, k.token)
-		case strings.HasPrefix(k.mark, r.mark[:markLen]):
+		case strings.HasPrefix(k.mark, s.mark[:markLen]):
 			err = journal.ErrIdempotencyMismatch
 		}
 	}
@@ -71,7 +71,7 @@ func (r *room) repeated() (tokens []string, err error) {
 
 // claimOnce is Claim of a claimer with a capacity: it returns the leases of an earlier claim with the same key, if any are held.
 func (q *Queue) claimOnce(ctx context.Context, by Claimer, max int) ([]Lease, error) {
-	at := roomOf(&by)
+	at := slotsOf(&by)
 	leases, err := q.again(ctx, at)
 	if err == nil && len(leases) == 0 {
 		leases, err = q.claim(ctx, by, at, max)
@@ -83,7 +83,7 @@ func (q *Queue) claimOnce(ctx context.Context, by Claimer, max int) ([]Lease, er
 }
 
 // again extends and returns the leases of an earlier claim with the same key that are still held.
-func (q *Queue) again(ctx context.Context, at *room) (leases []Lease, err error) {
+func (q *Queue) again(ctx context.Context, at *instanceSlots) (leases []Lease, err error) {
 	if at.mark == "" {
 		return nil, nil
 	}

@@ -20,29 +20,20 @@ type ruleItem struct {
 	version int64
 }
 
-func (r *ruleItem) key() *ruleItem { return r }
-
-// ruleSet holds all rules in force, by path; also suspended queues and lines of preferred instances, by a path that begins with
-// suspendedRoot or preferRoot.
-type ruleSet map[string]*ruleItem
-
-// holds reports whether a rule keeps tasks of a job from being started.
-func (s ruleSet) holds(path string) bool { return s[path] != nil }
-
-// rulebook caches the rules for a process that has the store to itself.
-type rulebook struct {
-	mu    latch
-	known ruleSet // nil: to be read
+// ruleSet holds what says which waiting tasks may be started, and by whom. It is one partition of the store, so that a claim reads
+// all of it at once.
+type ruleSet struct {
+	jobs      map[string]*ruleItem // pauses and blocks, by the job's path
+	suspended map[string]time.Time // since when queues and families of queues are suspended, by name
+	kept      map[line]int64       // lines that are kept for instances, with the versions of their markers
 }
 
-// read returns the rules in force. It reads them from the store each time, unless this process has the store to itself.
-func (b *rulebook) read(ctx context.Context, q *Queue) (ruleSet, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.known != nil && q.store.Exclusive() {
-		return b.known, nil
-	}
-	set := ruleSet{}
+// holds reports whether a rule keeps tasks of a job from being started.
+func (s *ruleSet) holds(path string) bool { return s.jobs[path] != nil }
+
+// readRules reads the rules in force. The paths of their items tell the kinds apart.
+func (q *Queue) readRules(ctx context.Context) (*ruleSet, error) {
+	set := &ruleSet{jobs: map[string]*ruleItem{}, suspended: map[string]time.Time{}, kept: map[line]int64{}}
 	for item, err := range store.All(ctx, q.store, store.Range{Table: store.Work, Partition: partitionRules}) {
 		if err != nil {
 			return nil, unavailable("read the rules", err)
@@ -51,16 +42,15 @@ func (b *rulebook) read(ctx context.Context, q *Queue) (ruleSet, error) {
 		if err := decode(item, &rule.Rules); err != nil {
 			return nil, err
 		}
-		set[rule.Path] = rule
+		if name, ok := strings.CutPrefix(rule.Path, suspendedRoot); ok {
+			set.suspended[name] = rule.Pause
+		} else if text, ok := strings.CutPrefix(rule.Path, preferRoot); ok {
+			set.kept[parseLine(text)] = rule.version
+		} else {
+			set.jobs[rule.Path] = rule
+		}
 	}
-	b.known = set
 	return set, nil
-}
-
-func (b *rulebook) forget() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.known = nil
 }
 
 // SetRule sets a rule of a job's path, or removes it if on is false; both are idempotent. No claim that begins after SetRule has
@@ -93,7 +83,7 @@ func (q *Queue) SetRule(ctx context.Context, path string, kind RuleKind, on bool
 			},
 		}, nil
 	})
-	q.rules.forget()
+	q.strategy.rulesChanged()
 	if errors.Is(err, errNothing) {
 		return nil
 	}
@@ -111,8 +101,8 @@ func (q *Queue) notifyUnheld(ctx context.Context, path string) error {
 		return err
 	}
 	job, _ := set.JobOf(path)
-	line, _, _ := home(set, cmp.Or(job.Queue, definition.MainQueue), path)
-	notices, err := q.noticesReady(ctx, line)
+	l, _, _ := home(set, cmp.Or(job.Queue, definition.MainQueue), path)
+	notices, err := q.noticesReady(ctx, l)
 	q.notify(ctx, notices)
 	return err
 }
@@ -138,14 +128,14 @@ func (r *Rules) set(kind RuleKind, on bool, now time.Time) (changed bool) {
 
 // Rules returns the rules in force whose path begins with prefix, sorted by path. Job paths begin with /.
 func (q *Queue) Rules(ctx context.Context, prefix string) ([]Rules, error) {
-	set, err := q.rules.read(ctx, q)
+	set, err := q.strategy.rules(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var found []Rules
-	for _, path := range sortedKeys(set) {
+	for _, path := range sortedKeys(set.jobs) {
 		if strings.HasPrefix(path, prefix) {
-			found = append(found, set[path].Rules)
+			found = append(found, set.jobs[path].Rules)
 		}
 	}
 	return found, nil

@@ -90,6 +90,9 @@ func TestWhoWaitsHasTheNextAttemptOfAnOrderedQueueInTime(t *testing.T) {
 			b.complete(b.byInstance(1)[0], queue.Result{Outcome: queue.Failed, RetryDelay: delay})
 			began := time.Now()
 			w := b.Wait(queue.Claimer{Instance: "w/2", Jobs: []string{"/topics/**"}})
+			if early := b.byInstance(1); len(early) > 0 {
+				t.Fatalf("claimed %+v before its time", early)
+			}
 			<-w.Ready()
 			if took := time.Since(began); took < delay || took > delay+10*time.Millisecond {
 				t.Errorf("who waits was woken %v after an attempt that is repeated after %v", took, delay)

@@ -3,7 +3,8 @@ package queue
 import (
 	"context"
 	"errors"
-	"strings"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/millrace/millrace/shared/definition"
@@ -39,7 +40,7 @@ func (q *Queue) Suspend(ctx context.Context, name string, on bool) error {
 		}
 		return turned("QueueResumed", name, store.Delete(key, store.VersionIs(items[0].Version))), nil
 	})
-	q.rules.forget()
+	q.strategy.rulesChanged()
 	if errors.Is(err, errNothing) {
 		return nil
 	}
@@ -62,18 +63,14 @@ func (q *Queue) notifyLines(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	for _, line := range lines {
-		notices := make([]notifier.Notice, mostNotices)
-		for i := range notices {
-			notices[i] = notifier.Notice{Queue: line}
-		}
-		q.notify(ctx, notices)
+	for _, l := range lines {
+		q.notify(ctx, slices.Repeat([]notifier.Notice{l.notice()}, mostNotices))
 	}
 	return nil
 }
 
 // linesOf returns the lines of a queue, or of all queues of a family.
-func (q *Queue) linesOf(ctx context.Context, name string) ([]string, error) {
+func (q *Queue) linesOf(ctx context.Context, name string) ([]line, error) {
 	all, err := q.lines(ctx)
 	if err != nil {
 		return nil, err
@@ -82,10 +79,10 @@ func (q *Queue) linesOf(ctx context.Context, name string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	var lines []string
-	for _, line := range all {
-		if means(queueOf(line)) {
-			lines = append(lines, line)
+	var lines []line
+	for _, l := range all {
+		if means(l.queue) {
+			lines = append(lines, l)
 		}
 	}
 	return lines, nil
@@ -102,41 +99,33 @@ func (q *Queue) meant(ctx context.Context, name string) (means func(queue string
 
 // Suspended returns since when queues and families of queues are suspended, by name.
 func (q *Queue) Suspended(ctx context.Context) (map[string]time.Time, error) {
-	rules, err := q.rules.read(ctx, q)
+	rules, err := q.strategy.rules(ctx)
 	if err != nil {
 		return nil, err
 	}
-	since := map[string]time.Time{}
-	for path, rule := range rules {
-		if name, ok := strings.CutPrefix(path, suspendedRoot); ok {
-			since[name] = rule.Pause
-		}
-	}
-	return since, nil
+	return maps.Clone(rules.suspended), nil
 }
 
-// suspended returns when a queue was suspended, by itself or with its family; zero if it is not.
-func (s ruleSet) suspended(set *definition.Set, queue string) time.Time {
-	if rule := s[suspendedRoot+queue]; rule != nil {
-		return rule.Pause
+// suspendedSince returns when a queue was suspended, by itself or with its family; zero if it is not.
+func (s *ruleSet) suspendedSince(set *definition.Set, queue string) time.Time {
+	if since := s.suspended[queue]; !since.IsZero() {
+		return since
 	}
 	if family, ok := set.FamilyOf(queue); ok {
-		if rule := s[suspendedRoot+family]; rule != nil {
-			return rule.Pause
-		}
+		return s.suspended[family]
 	}
 	return time.Time{}
 }
 
 // going returns the lines of queues that are not suspended.
-func (s ruleSet) going(set *definition.Set, lines []string) []string {
-	if len(s) == 0 {
+func (s *ruleSet) going(set *definition.Set, lines []line) []line {
+	if len(s.suspended) == 0 {
 		return lines
 	}
-	var going []string
-	for _, line := range lines {
-		if s.suspended(set, queueOf(line)).IsZero() {
-			going = append(going, line)
+	var going []line
+	for _, l := range lines {
+		if s.suspendedSince(set, l.queue).IsZero() {
+			going = append(going, l)
 		}
 	}
 	return going

@@ -43,7 +43,7 @@ func (q *Queue) upkeep(ctx context.Context) (Swept, error) {
 	s.Lost, _, errs[0] = q.sweepLeases(ctx)
 	s.Released, errs[1] = q.releaseHolds(ctx)
 	_, errs[2] = q.Promote(ctx)
-	s.Moved, errs[3] = q.rehomeLines(ctx)
+	s.Moved, errs[3] = q.moveHomeLines(ctx)
 	s.Notified, errs[4] = q.notifyReady(ctx)
 	errs[5] = q.sweepPreferred(ctx)
 	_, errs[6] = q.forgetLines(ctx)
@@ -106,7 +106,7 @@ func (q *Queue) over(l *lease) int64 {
 // Redeclared applies definitions that have just changed to tasks that wait: it moves misplaced entries, and notifies claimers of
 // ready tasks, of which more may be started than before. The next [Queue.Sweep] does what it leaves undone.
 func (q *Queue) Redeclared(ctx context.Context) error {
-	_, moveErr := q.rehomeLines(ctx)
+	_, moveErr := q.moveHomeLines(ctx)
 	_, noticeErr := q.notifyReady(ctx)
 	return errors.Join(moveErr, noticeErr)
 }
@@ -118,11 +118,11 @@ const mostNotices = 16
 // notifyReady notifies claimers of ready tasks, in case earlier notifications were lost. Tasks of suspended queues are notified of
 // when their queue is resumed.
 func (q *Queue) notifyReady(ctx context.Context) (notified int, err error) {
-	names, err := q.lines(ctx)
+	lines, err := q.lines(ctx)
 	if err != nil {
 		return 0, err
 	}
-	rules, err := q.rules.read(ctx, q)
+	rules, err := q.strategy.rules(ctx)
 	if err != nil {
 		return 0, err
 	}
@@ -130,8 +130,8 @@ func (q *Queue) notifyReady(ctx context.Context) (notified int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	for _, name := range rules.going(set, names) {
-		notices, err := q.noticesReady(ctx, name)
+	for _, l := range rules.going(set, lines) {
+		notices, err := q.noticesReady(ctx, l)
 		if err != nil {
 			return notified, err
 		}
@@ -142,14 +142,14 @@ func (q *Queue) notifyReady(ctx context.Context) (notified int, err error) {
 }
 
 // noticesReady returns a notification for each ready task of a line, at most mostNotices.
-func (q *Queue) noticesReady(ctx context.Context, line string) ([]notifier.Notice, error) {
+func (q *Queue) noticesReady(ctx context.Context, l line) ([]notifier.Notice, error) {
 	page, err := q.store.Query(ctx, store.Range{
-		Table: store.Work, Partition: readyPartition(line), Limit: mostNotices, Eventual: true,
+		Table: store.Work, Partition: readyPartition(l), Limit: mostNotices, Eventual: true,
 	})
 	if err != nil {
 		return nil, unavailable("read a ready index", err)
 	}
-	return slices.Repeat([]notifier.Notice{{Queue: line}}, len(page.Items)), nil
+	return slices.Repeat([]notifier.Notice{l.notice()}, len(page.Items)), nil
 }
 
 // sweepEvery is how often Run sweeps.
@@ -171,9 +171,6 @@ func (q *Queue) Run(ctx context.Context) {
 	for ctx.Err() == nil {
 		now := q.micro()
 		if q.alarms.over(&q.alarms.due, now) {
-			if next := q.waiters.wakeDelayed(q.now()); !next.IsZero() {
-				q.wakeForDue(next.UnixMicro())
-			}
 			q.try("promote what is due", func() error {
 				next, err := q.Promote(ctx)
 				if !next.IsZero() {
@@ -197,7 +194,7 @@ func (q *Queue) Run(ctx context.Context) {
 
 // sweepAnew forgets what this process keeps of the store's content, so that no mistake in it outlives a sweep, and sweeps.
 func (q *Queue) sweepAnew(ctx context.Context) error {
-	q.forget()
+	q.strategy.doubt()
 	_, err := q.upkeep(ctx)
 	return err
 }

@@ -70,7 +70,7 @@ const refreshAfter = 1_000_000
 func (v *virtualTimes) now(ctx context.Context, q *Queue, queue string) (int64, error) {
 	v.mu.Lock()
 	t := v.of(queue)
-	known := t.read != 0 && (q.store.Exclusive() || q.micro() < t.read+refreshAfter)
+	known := t.read != 0 && q.strategy.current(t.read, refreshAfter)
 	now := t.now
 	v.mu.Unlock()
 	if known {

@@ -26,7 +26,8 @@ type Waiting struct {
 	q     *Queue
 	by    Claimer
 	ready chan struct{}
-	line  string // the line in which a task became ready; "" while none has
+	woken bool // by a line or a free slot, not since this process is about to stop
+	line  line // in which a task became ready; zero if a slot became free
 }
 
 // Ready returns a channel that is closed when the instance should claim again, which may find no task.
@@ -39,7 +40,7 @@ func (w *Waiting) End() { w.q.waiters.leave(w, false) }
 // process is about to stop.
 func (w *Waiting) Looks() bool {
 	w.q.waiters.leave(w, !w.q.waiters.isFull(w.by.Instance))
-	return w.line != ""
+	return w.woken
 }
 
 // Wait begins to wait for tasks of the claimer's jobs.
@@ -62,7 +63,6 @@ type waiters struct {
 	ended bool
 	stop  context.CancelFunc // of the look-out; nil while there is none
 	full  map[string]bool    // instances that have no free slot
-	later []notifier.Notice  // that are not due yet, of a process that has the store to itself; see delay
 }
 
 func (s *waiters) enter(q *Queue, w *Waiting) {
@@ -73,10 +73,8 @@ func (s *waiters) enter(q *Queue, w *Waiting) {
 		return
 	}
 	s.all = append(s.all, w)
-	if s.stop == nil && !q.store.Exclusive() {
-		var ctx context.Context
-		ctx, s.stop = context.WithCancel(context.Background())
-		go q.lookOut(ctx)
+	if s.stop == nil {
+		s.stop = q.strategy.lookOut()
 	}
 }
 
@@ -86,7 +84,7 @@ func (s *waiters) leave(w *Waiting, looks bool) {
 	if i := slices.Index(s.all, w); i >= 0 {
 		s.all = slices.Delete(s.all, i, i+1)
 	}
-	if w.line != "" && !looks {
+	if w.woken && !looks {
 		s.wake(w.line)
 	}
 	if len(s.all) == 0 && s.stop != nil {
@@ -96,27 +94,27 @@ func (s *waiters) leave(w *Waiting, looks bool) {
 }
 
 // wake wakes the first that takes from the line and has a free slot. The caller holds mu.
-func (s *waiters) wake(line string) {
+func (s *waiters) wake(l line) {
 	for i, w := range s.all {
-		if w.by.takes(line) && !s.full[w.by.Instance] {
-			s.rouse(i, line)
+		if w.by.takes(l) && !s.full[w.by.Instance] {
+			s.rouse(i, l)
 			return
 		}
 	}
 }
 
 // take reports whether any waiting instance takes from a line.
-func (s *waiters) take(line string) bool {
+func (s *waiters) take(l line) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.ContainsFunc(s.all, func(w *Waiting) bool { return w.by.takes(line) })
+	return slices.ContainsFunc(s.all, func(w *Waiting) bool { return w.by.takes(l) })
 }
 
 // rouse wakes one of those that wait. The caller holds mu.
-func (s *waiters) rouse(i int, line string) {
+func (s *waiters) rouse(i int, l line) {
 	w := s.all[i]
 	s.all = slices.Delete(s.all, i, i+1)
-	w.line = line
+	w.woken, w.line = true, l
 	close(w.ready)
 }
 
@@ -127,7 +125,7 @@ func (s *waiters) rouseAll(instance string) {
 	delete(s.full, instance)
 	for i := len(s.all) - 1; i >= 0; i-- {
 		if s.all[i].by.Instance == instance {
-			s.rouse(i, roomLine)
+			s.rouse(i, line{})
 		}
 	}
 }
@@ -155,64 +153,21 @@ func (s *waiters) drain() {
 // hear wakes waiting instances for the notifications of their lines that are due, and returns those for the notifier: the ones of
 // lines that servers take from.
 func (s *waiters) hear(notices []notifier.Notice, now time.Time) []notifier.Notice {
-	if !slices.ContainsFunc(notices, func(r notifier.Notice) bool { return forInstances(r.Queue) }) {
+	if !slices.ContainsFunc(notices, func(n notifier.Notice) bool { return parseLine(n.Queue).forInstances() }) {
 		return notices
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	others := make([]notifier.Notice, 0, len(notices))
 	for _, notice := range notices {
-		switch {
-		case !forInstances(notice.Queue):
+		switch l := parseLine(notice.Queue); {
+		case !l.forInstances():
 			others = append(others, notice)
 		case !notice.At.After(now):
-			s.wake(notice.Queue)
+			s.wake(l)
 		}
 	}
 	return others
-}
-
-// delay notes notifications of instances' lines that are not due yet, and returns when the first of those noted is; zero if there is
-// none. Such a notification is that of a task that keeps its place in an ordered queue while it waits for its next attempt.
-func (s *waiters) delay(notices []notifier.Notice, now time.Time) (next time.Time) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, notice := range notices {
-		if forInstances(notice.Queue) && notice.At.After(now) {
-			s.later = append(s.later, notice)
-		}
-	}
-	return s.nextDelayed()
-}
-
-// wakeDelayed wakes waiting instances for the noted notifications that are due, and returns when the next one is; zero if there is
-// none.
-func (s *waiters) wakeDelayed(now time.Time) (next time.Time) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.later = slices.DeleteFunc(s.later, func(notice notifier.Notice) bool {
-		if notice.At.After(now) {
-			return false
-		}
-		s.wake(notice.Queue)
-		return true
-	})
-	return s.nextDelayed()
-}
-
-func (s *waiters) nextDelayed() (next time.Time) {
-	for _, notice := range s.later {
-		if next.IsZero() || notice.At.Before(next) {
-			next = notice.At
-		}
-	}
-	return next
-}
-
-// forInstances reports whether a line holds tasks of a job that instances run.
-func forInstances(line string) bool {
-	_, _, ok := splitLine(line)
-	return ok
 }
 
 // lookEvery is how often a process looks for tasks that other processes have made ready.
@@ -264,11 +219,11 @@ func (q *Queue) look(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, line := range lines {
-		if !forInstances(line) || !q.waiters.take(line) {
+	for _, l := range lines {
+		if !l.forInstances() || !q.waiters.take(l) {
 			continue
 		}
-		notices, err := q.noticesReady(ctx, line)
+		notices, err := q.noticesReady(ctx, l)
 		if err != nil {
 			return err
 		}

@@ -27,86 +27,92 @@ const (
 	passedMost = 4800 // entries that one claim remembers to tidy
 )
 
-// occupied notes that a concurrency key has no slot left.
-func (c *claim) occupied(key string) {
-	if c.ahead.full == nil {
-		c.ahead.full = map[string]bool{}
+func (v *sharedView) keyFull(key string) {
+	if v.ahead.full == nil {
+		v.ahead.full = map[string]bool{}
 	}
-	c.ahead.full[key] = true
+	v.ahead.full[key] = true
+}
+
+// handOver notifies other claimers if the claim has read past more entries than it has tidied.
+func (v *sharedView) handOver(ctx context.Context) {
+	if len(v.ahead.passed) > 0 || v.ahead.more {
+		v.q.notify(ctx, noticesOf(v.c.lines))
+	}
 }
 
 // passes reports whether an entry cannot be started as far as the entry says.
-func (c *claim) passes(p place) bool {
-	return c.rules.holds(p.Job) || p.Limit > 0 && c.ahead.full[p.Key]
+func (v *sharedView) passes(p place) bool {
+	return v.c.rules.holds(p.Job) || p.Limit > 0 && v.ahead.full[p.Key]
 }
 
 // withPassed returns entries together with up to maxReach that were read past, by rank; the tasks of these say whether they are
 // to be held.
-func (c *claim) withPassed(picks []place) []place {
-	n := min(len(c.ahead.passed), maxReach)
+func (v *sharedView) withPassed(picks []place) []place {
+	n := min(len(v.ahead.passed), maxReach)
 	if n == 0 {
 		return picks
 	}
-	all := slices.Concat(c.ahead.passed[:n], picks)
-	c.ahead.passed = c.ahead.passed[n:]
+	all := slices.Concat(v.ahead.passed[:n], picks)
+	v.ahead.passed = v.ahead.passed[n:]
 	slices.SortStableFunc(all, byRank)
 	return all
 }
 
 // look reads each line until a page has an entry that may be started, and returns those pages from that entry on, line by line,
 // as far as the order over all lines is known; marks says whether claimers have marked some of them.
-func (c *claim) look(ctx context.Context, limit int) (found []place, marks bool, err error) {
-	a := &c.ahead
+func (v *sharedView) look(ctx context.Context, limit int) (found []place, marks bool, err error) {
+	a := &v.ahead
 	if !a.begun {
-		a.begun, a.from = true, make(map[string]string, len(c.lines))
-		for _, line := range c.lines {
-			a.from[readyPartition(line)] = ""
+		a.begun, a.from = true, make(map[string]string, len(v.c.lines))
+		for _, l := range v.c.lines {
+			a.from[readyPartition(l)] = ""
 		}
 	}
 	known := ""
-	for _, line := range c.lines {
-		of, more, err := c.lookIn(ctx, line, limit)
+	for _, l := range v.c.lines {
+		of, more, err := v.lookIn(ctx, l, limit)
 		if err != nil {
 			return nil, false, err
 		}
 		if more && len(of) > 0 {
 			known = earlier(known, of[len(of)-1].key.Sort)
 		}
-		marks = marks || slices.ContainsFunc(of, func(p place) bool { return p.Taken.counts(c.q.micro()) })
+		marks = marks || slices.ContainsFunc(of, func(p place) bool { return p.Taken.counts(v.q.micro()) })
 		found = append(found, of...)
 	}
-	if known != "" && len(c.lines) > 1 {
+	if known != "" && len(v.c.lines) > 1 {
 		found = slices.DeleteFunc(found, func(p place) bool { return p.key.Sort > known })
 	}
 	return found, marks, nil
 }
 
 // lookIn is look of one line; more says that the line goes on behind the page.
-func (c *claim) lookIn(ctx context.Context, line string, limit int) (found []place, more bool, err error) {
-	r := store.Range{Table: store.Work, Partition: readyPartition(line), Limit: limit}
-	from := c.ahead.from
+func (v *sharedView) lookIn(ctx context.Context, l line, limit int) (found []place, more bool, err error) {
+	r := store.Range{Table: store.Work, Partition: readyPartition(l), Limit: limit}
+	from := v.ahead.from
 	for ; ; r.Limit = min(widen*r.Limit, widePage) {
 		next, on := from[r.Partition]
 		if !on {
 			return nil, false, nil
 		}
 		r.From = next
-		page, more, err := c.q.places(ctx, r)
+		page, more, err := v.q.places(ctx, r)
 		if err != nil {
 			return nil, false, err
 		}
-		now := c.q.micro() // a mark may reach beyond the entries that are read past
-		at := slices.IndexFunc(page, func(p place) bool { return !c.passes(p) || p.Taken.counts(now) })
+		now := v.q.micro() // a mark may reach beyond the entries that are read past
+		at := slices.IndexFunc(page, func(p place) bool { return !v.passes(p) || p.Taken.counts(now) })
 		if at < 0 {
 			at = len(page)
 		}
-		c.ahead.pass(page[:at])
+		v.ahead.pass(page[:at])
 		switch {
 		case at < len(page):
 			from[r.Partition] = page[at].key.Sort
 			return page[at:], more, nil
 		case more && at > 0:
-			from[r.Partition] = c.q.beyond(page)
+			from[r.Partition] = v.beyond(page)
 		default:
 			delete(from, r.Partition)
 		}
@@ -120,8 +126,8 @@ func (a *ahead) pass(places []place) {
 }
 
 // goBehind sets the next read of each line to begin behind the found entries, which other claimers have all marked.
-func (a *ahead) goBehind(q *Queue, found []place) {
+func (v *sharedView) goBehind(found []place) {
 	for _, of := range byLine(found) {
-		a.from[of[0].key.Partition] = q.beyond(of)
+		v.ahead.from[of[0].key.Partition] = v.beyond(of)
 	}
 }

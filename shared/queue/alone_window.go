@@ -2,22 +2,17 @@ package queue
 
 import (
 	"context"
-	"errors"
-	"iter"
-	"maps"
 	"slices"
-	"strings"
 	"sync"
 
-	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/store"
 )
 
-// window is the head of one ready index in memory, of a process that has the store to itself: it holds every entry up to a
+// window is the head of one ready index in memory, for [alone]: it holds every entry up to a
 // bound, except those that are being started. It saves each claim a search, which on an ordered key-value store has to step
 // over all deleted entries at the head; its size does not grow with the backlog.
 type window struct {
-	mu      latch
+	mu      chanMutex
 	entries []place // by rank
 	bound   string  // entries above it are not here; they are read when those here are used up
 	whole   bool    // the index has none above bound
@@ -53,8 +48,6 @@ func (w *window) add(p place) {
 	}
 }
 
-func byRank(a, b place) int { return strings.Compare(a.key.Sort, b.key.Sort) }
-
 // forget drops the half with the greater ranks.
 func (w *window) forget() {
 	keep := windowMost / 2
@@ -64,21 +57,21 @@ func (w *window) forget() {
 }
 
 // best removes and returns up to n entries of several lines, those of the least ranks.
-func (w *windows) best(ctx context.Context, q *Queue, lines []string, n int) (taken []place, _ error) {
+func (a *alone) best(ctx context.Context, lines []line, n int) (taken []place, err error) {
 	if len(lines) == 1 {
-		return w.of(lines[0]).take(ctx, q, lines[0], n, "")
+		return a.windows.of(lines[0]).take(ctx, a.q, lines[0], n, "")
 	}
 	for len(taken) < n {
-		line, next, err := w.ahead(ctx, q, lines)
+		first, next, err := a.least(ctx, lines)
 		var more []place
-		if err == nil && line != "" {
-			more, err = w.of(line).take(ctx, q, line, n-len(taken), next)
+		if err == nil && first != (line{}) {
+			more, err = a.windows.of(first).take(ctx, a.q, first, n-len(taken), next)
 		}
 		if err != nil {
-			q.forget() // what was taken is found again
+			a.doubt() // what was taken is found again
 			return nil, err
 		}
-		if line == "" {
+		if first == (line{}) {
 			break
 		}
 		taken = append(taken, more...)
@@ -86,26 +79,26 @@ func (w *windows) best(ctx context.Context, q *Queue, lines []string, n int) (ta
 	return taken, nil
 }
 
-// ahead returns the line whose head has the least rank, "" if all are empty, and the rank of the second line's head; "" if none.
-func (w *windows) ahead(ctx context.Context, q *Queue, lines []string) (line, next string, err error) {
-	first := ""
+// least returns the line whose head has the least rank, a zero one if all are empty, and the rank of the second line's head; "" if none.
+func (a *alone) least(ctx context.Context, lines []line) (first line, next string, err error) {
+	least := ""
 	for _, other := range lines {
-		rank, err := w.of(other).head(ctx, q, other)
+		rank, err := a.windows.of(other).head(ctx, a.q, other)
 		switch {
 		case err != nil:
-			return "", "", err
+			return line{}, "", err
 		case rank == "":
-		case first == "" || rank < first:
-			line, first, next = other, rank, first
+		case least == "" || rank < least:
+			first, least, next = other, rank, least
 		case next == "" || rank < next:
 			next = rank
 		}
 	}
-	return line, next, nil
+	return first, next, nil
 }
 
 // head returns the rank of the first entry; "" if there is none.
-func (w *window) head(ctx context.Context, q *Queue, line string) (rank string, err error) {
+func (w *window) head(ctx context.Context, q *Queue, line line) (rank string, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if err := w.refill(ctx, q, line); err != nil || len(w.entries) == 0 {
@@ -115,7 +108,7 @@ func (w *window) head(ctx context.Context, q *Queue, line string) (rank string, 
 }
 
 // refill reads more entries if those here are used up.
-func (w *window) refill(ctx context.Context, q *Queue, line string) error {
+func (w *window) refill(ctx context.Context, q *Queue, line line) error {
 	if len(w.entries) > 0 || w.whole {
 		return nil
 	}
@@ -123,7 +116,7 @@ func (w *window) refill(ctx context.Context, q *Queue, line string) error {
 }
 
 // take removes and returns up to n of the first entries, only those up to the rank next unless that is "".
-func (w *window) take(ctx context.Context, q *Queue, line string, n int, next string) ([]place, error) {
+func (w *window) take(ctx context.Context, q *Queue, line line, n int, next string) ([]place, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if err := w.refill(ctx, q, line); err != nil {
@@ -147,7 +140,7 @@ func (w *window) take(ctx context.Context, q *Queue, line string, n int, next st
 
 // fill reads on behind the bound. The caller holds mu, so that an entry that is stored meanwhile is added afterwards, and none is
 // missed.
-func (w *window) fill(ctx context.Context, q *Queue, line string) error {
+func (w *window) fill(ctx context.Context, q *Queue, line line) error {
 	from := ""
 	if w.bound != "" {
 		from = w.bound + "\x00"
@@ -165,55 +158,22 @@ func (w *window) fill(ctx context.Context, q *Queue, line string) error {
 	return nil
 }
 
-// places reads one page of entries of an index.
-func (q *Queue) places(ctx context.Context, r store.Range) (found []place, more bool, err error) {
-	page, err := q.store.Query(ctx, r)
-	if err != nil {
-		return nil, false, unavailable("read an index", err)
-	}
-	found = make([]place, 0, len(page.Items))
-	for i := range page.Items {
-		p, err := readPlace(&page.Items[i])
-		if err != nil {
-			return nil, false, err
-		}
-		found = append(found, p)
-	}
-	return found, page.More, nil
-}
-
-// entries returns all entries of a range of an index in their order, by as many queries as that takes.
-func (q *Queue) entries(ctx context.Context, r store.Range) iter.Seq2[place, error] {
-	return func(yield func(place, error) bool) {
-		for item, err := range store.All(ctx, q.store, r) {
-			if err != nil {
-				yield(place{}, unavailable("read an index", err))
-				return
-			}
-			p, err := readPlace(item)
-			if !yield(p, err) || err != nil {
-				return
-			}
-		}
-	}
-}
-
 // windows holds the windows of all ready indexes.
 type windows struct {
 	mu    sync.RWMutex
-	lines map[string]*window
+	lines map[line]*window
 }
 
-// drop forgets the window of an empty line. Entries that are added meanwhile are found in the store.
-func (w *windows) drop(line string) {
+// forget drops all windows; they are read again. An entry that is added to one that was dropped is in the store already.
+func (w *windows) forget() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	delete(w.lines, line)
+	w.lines = nil
 }
 
-func (w *windows) of(line string) *window {
+func (w *windows) of(l line) *window {
 	w.mu.RLock()
-	found := w.lines[line]
+	found := w.lines[l]
 	w.mu.RUnlock()
 	if found != nil {
 		return found
@@ -221,41 +181,10 @@ func (w *windows) of(line string) *window {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.lines == nil {
-		w.lines = map[string]*window{}
+		w.lines = map[line]*window{}
 	}
-	if w.lines[line] == nil {
-		w.lines[line] = &window{mu: newLatch()}
+	if w.lines[l] == nil {
+		w.lines[l] = &window{mu: newChanMutex()}
 	}
-	return w.lines[line]
-}
-
-// doubt forgets what this process keeps of the store's content if the error leaves the outcome of a write open; it is read again.
-func (q *Queue) doubt(err error) {
-	for _, open := range []error{journal.ErrUnavailable, journal.ErrUnknownOutcome, store.ErrUnknown, store.ErrBusy} {
-		if errors.Is(err, open) {
-			q.forget()
-			return
-		}
-	}
-}
-
-func (q *Queue) forget() {
-	q.rules.forget()
-	q.due.forget()
-	q.permits.forget()
-	for _, line := range q.windows.all() {
-		line.forgetAll()
-	}
-}
-
-func (w *windows) all() []*window {
-	w.mu.RLock()
-	defer w.mu.RUnlock()
-	return slices.Collect(maps.Values(w.lines))
-}
-
-func (w *window) forgetAll() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.entries, w.bound, w.whole = nil, "", false
+	return w.lines[l]
 }

@@ -6,48 +6,48 @@ import "context"
 // lease takes one in the write that starts the task and gives it back in the write that ends the lease. So it never has more leases,
 // however many claims it makes at once and to however many processes; and a lease that it has lost frees its slot when it runs out.
 
-// room holds the slots of an instance as a claim has read them.
-type room struct {
+// instanceSlots holds the slots of an instance as a claim has read them.
+type instanceSlots struct {
 	what  string
 	limit int
-	mark  string    // of the claim, see [markOf]
-	began bool      // the claim has started tasks, whose slots have the mark too
-	used  *occupied // taken slots; nil: to be read
+	mark  string   // of the claim, see [markOf]
+	began bool     // the claim has started tasks, whose slots have the mark too
+	used  *slotSet // taken slots; nil: to be read
 }
 
 func instanceLimit(instance string) string { return "at/" + instance }
 
-// forget drops what was read, since the slots may have changed. r is nil for a claimer without a capacity.
-func (r *room) forget() {
-	if r != nil {
-		r.used = nil
+// forget drops what was read, since the slots may have changed. s is nil for a claimer without a capacity.
+func (s *instanceSlots) forget() {
+	if s != nil {
+		s.used = nil
 	}
 }
 
 // begin notes that the claim has started tasks.
-func (r *room) begin() {
-	if r != nil {
-		r.began = true
+func (s *instanceSlots) begin() {
+	if s != nil {
+		s.began = true
 	}
 }
 
 // isFull reports whether no slot is free, as far as was read.
-func (r *room) isFull() bool { return r != nil && r.used != nil && r.used.count() >= r.limit }
+func (s *instanceSlots) isFull() bool { return s != nil && s.used != nil && s.used.count() >= s.limit }
 
-func (r *room) read(ctx context.Context, q *Queue) (err error) {
-	if r.used == nil {
-		r.used, err = q.usedPermits(ctx, r.what)
+func (s *instanceSlots) read(ctx context.Context, q *Queue) (err error) {
+	if s.used == nil {
+		s.used, err = q.strategy.slots(ctx, s.what)
 	}
 	return err
 }
 
-// roomOf returns the room of a claimer with a capacity.
-func roomOf(by *Claimer) *room {
-	return &room{what: instanceLimit(by.Instance), limit: by.Capacity, mark: markOf(by.Once)}
+// slotsOf returns the slots, unread, of a claimer with a capacity.
+func slotsOf(by *Claimer) *instanceSlots {
+	return &instanceSlots{what: instanceLimit(by.Instance), limit: by.Capacity, mark: markOf(by.Once)}
 }
 
-// roomFor returns for how many of max tasks a claimer has free slots. It costs one read, and another if there are none.
-func (q *Queue) roomFor(ctx context.Context, r *room, by *Claimer, max int) (int, error) {
+// freeFor returns for how many of max tasks a claimer has free slots. It costs one read, and another if there are none.
+func (q *Queue) freeFor(ctx context.Context, r *instanceSlots, by *Claimer, max int) (int, error) {
 	if r == nil {
 		return max, nil
 	}
@@ -88,15 +88,11 @@ func (s *waiters) empty(instance string) {
 	delete(s.full, instance)
 	for i, w := range s.all {
 		if w.by.Instance == instance {
-			s.rouse(i, roomLine)
+			s.rouse(i, line{})
 			return
 		}
 	}
 }
-
-// roomLine is the line of an instance that is woken for a free slot, in which no task waits: so no other instance is woken if it
-// does not claim.
-const roomLine = "\n"
 
 // refill forgets which instances have no free slot, since other processes end leases too.
 func (s *waiters) refill() {

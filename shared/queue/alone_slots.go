@@ -3,57 +3,37 @@ package queue
 import (
 	"context"
 	"sync"
-
-	"github.com/millrace/millrace/shared/store"
 )
 
-// permits caches the taken slots of limits, for a process that has the store to itself. It saves each claim a search that steps over
-// all slots that were ever given back. An error in it costs a failed write, and never a slot too many: each is taken under the
-// condition that it is free.
-type permits struct {
+// slotCache caches the taken slots of limits for [alone]. An error in it costs a failed write, and never a slot too many: each is
+// taken under the condition that it is free.
+type slotCache struct {
 	mu      sync.Mutex
-	used    map[string]*occupied
+	used    map[string]*slotSet
 	changes int // counts changes, so that what was read before a change is not kept
 
-	reserved   map[string]*occupied // slots of starts that are being written, by limit
-	turnedAway map[string]bool      // limits of which a claim found no free slot while some were reserved
+	reserved   map[string]*slotSet // slots of starts that are being written, by limit
+	turnedAway map[string]bool     // limits of which a claim found no free slot while some were reserved
 }
 
 // maxPermits is how many limits are cached.
 const maxPermits = 4096
 
-// usedPermits returns the taken slots of a limit; the caller may change the set.
-func (q *Queue) usedPermits(ctx context.Context, what string) (*occupied, error) {
-	if !q.store.Exclusive() {
-		return q.readPermits(ctx, what)
-	}
-	known, changes := q.permits.of(what)
+func (a *alone) slots(ctx context.Context, limit string) (*slotSet, error) {
+	known, changes := a.taken.of(limit)
 	if known != nil {
 		return known, nil
 	}
-	used, err := q.readPermits(ctx, what)
+	used, err := a.q.readSlots(ctx, limit)
 	if err == nil {
-		q.permits.keep(what, used, changes)
+		a.taken.keep(limit, used, changes)
 	}
 	return used, err
 }
 
-func (q *Queue) readPermits(ctx context.Context, what string) (*occupied, error) {
-	used := &occupied{}
-	for item, err := range store.All(ctx, q.store, store.Range{Table: store.Work, Partition: permitPartition(what)}) {
-		if err != nil {
-			return nil, unavailable("read a limit", err)
-		}
-		number, err := placeNumber(item.Key)
-		if err != nil {
-			return nil, unavailable("read a limit", err)
-		}
-		used.takeFor(number, string(item.Value))
-	}
-	return used, nil
-}
+func (a *alone) givenBack(permits []permit) { a.taken.change(permits, false) }
 
-func (s *permits) of(what string) (used *occupied, changes int) {
+func (s *slotCache) of(what string) (used *slotSet, changes int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if used = s.used[what]; used != nil {
@@ -63,20 +43,20 @@ func (s *permits) of(what string) (used *occupied, changes int) {
 }
 
 // keep caches the set that was read when the count of changes was changes, unless it has changed since.
-func (s *permits) keep(what string, used *occupied, changes int) {
+func (s *slotCache) keep(what string, used *slotSet, changes int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.changes != changes {
 		return
 	}
 	if s.used == nil || len(s.used) >= maxPermits {
-		s.used = map[string]*occupied{}
+		s.used = map[string]*slotSet{}
 	}
 	s.used[what] = used.clone()
 }
 
 // change notes slots that a write has taken or given back.
-func (s *permits) change(all []permit, taken bool) {
+func (s *slotCache) change(all []permit, taken bool) {
 	if len(all) == 0 {
 		return
 	}
@@ -95,7 +75,7 @@ func (s *permits) change(all []permit, taken bool) {
 }
 
 // forget drops the cached sets; they are read again.
-func (s *permits) forget() {
+func (s *slotCache) forget() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.changes++
@@ -104,14 +84,14 @@ func (s *permits) forget() {
 
 // reserve reserves the lowest slot that is neither taken nor reserved. seen is the set of taken slots as the caller read it, used if
 // the limit is not cached: then the slot may turn out to be taken.
-func (s *permits) reserve(what string, limit int, seen *occupied) (number int, ok bool) {
+func (s *slotCache) reserve(what string, limit int, seen *slotSet) (number int, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if used := s.used[what]; used != nil {
 		seen = used
 	}
 	if s.reserved == nil {
-		s.reserved, s.turnedAway = map[string]*occupied{}, map[string]bool{}
+		s.reserved, s.turnedAway = map[string]*slotSet{}, map[string]bool{}
 	}
 	mine := s.reserved[what]
 	if number, ok = seen.with(mine).lowest(limit); !ok {
@@ -121,7 +101,7 @@ func (s *permits) reserve(what string, limit int, seen *occupied) (number int, o
 		return 0, false
 	}
 	if mine == nil {
-		mine = &occupied{}
+		mine = &slotSet{}
 		s.reserved[what] = mine
 	}
 	mine.take(number)
@@ -129,7 +109,7 @@ func (s *permits) reserve(what string, limit int, seen *occupied) (number int, o
 }
 
 // unreserve ends reservations, whether the slots were taken or not, and reports whether a claim found no free slot meanwhile.
-func (s *permits) unreserve(all []permit) (turnedAway bool) {
+func (s *slotCache) unreserve(all []permit) (turnedAway bool) {
 	if len(all) == 0 {
 		return false
 	}

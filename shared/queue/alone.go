@@ -1,0 +1,148 @@
+package queue
+
+import (
+	"context"
+	"slices"
+
+	"github.com/millrace/millrace/shared/definition"
+	"github.com/millrace/millrace/shared/notifier"
+	"github.com/millrace/millrace/shared/store"
+)
+
+// alone is the strategy of a process that has the store to itself. What it keeps in memory is exact, since it learns of each write:
+// the head of each ready index, the taken slots of limits, the rules, and when entries fall due. Reading these instead would step
+// over all entries that were ever deleted. An error in it costs a write that is refused, and lasts until the next sweep at most.
+type alone struct {
+	q       *Queue
+	windows windows
+	taken   slotCache
+	due     dueTimes
+	delays  delays
+	ruleMu  chanMutex
+	known   *ruleSet // nil: to be read
+}
+
+func newAlone(q *Queue) *alone { return &alone{q: q, ruleMu: newChanMutex()} }
+
+func (a *alone) rules(ctx context.Context) (*ruleSet, error) {
+	a.ruleMu.Lock()
+	defer a.ruleMu.Unlock()
+	if a.known != nil {
+		return a.known, nil
+	}
+	set, err := a.q.readRules(ctx)
+	a.known = set
+	return set, err
+}
+
+func (a *alone) rulesChanged() {
+	a.ruleMu.Lock()
+	defer a.ruleMu.Unlock()
+	a.known = nil
+}
+
+func (a *alone) linesNow(ctx context.Context, queue string) ([]line, error) {
+	all, err := a.q.lines(ctx)
+	return slices.DeleteFunc(all, func(l line) bool { return l.queue != queue }), err
+}
+
+// current returns true: nobody else changes what was read.
+func (a *alone) current(int64, int64) bool { return true }
+
+// idCondition returns none: created gives each microsecond once, so that an id is new without a check.
+func (a *alone) idCondition() store.Condition { return store.Always }
+
+// lookOut does nothing: whoever waits is notified of everything that becomes ready.
+func (a *alone) lookOut() (stop context.CancelFunc) { return func() {} }
+
+func (a *alone) stored(p *place) (notice notifier.Notice, needed bool) {
+	if p.key.Partition == partitionDue {
+		a.due.note(p)
+		a.q.wakeForDue(dueTime(p))
+		return notice, false
+	}
+	a.windows.of(p.line()).add(*p)
+	return p.line().notice(), true
+}
+
+func (a *alone) doubt() {
+	a.rulesChanged()
+	a.due.forget()
+	a.taken.forget()
+	a.windows.forget()
+}
+
+// aloneView is the view of a claim by [alone].
+type aloneView struct {
+	*alone
+	c        *claim
+	reserved []permit // slots of the queue's limit, reserved for starts that are not written yet
+}
+
+func (a *alone) view(c *claim) view { return &aloneView{alone: a, c: c} }
+
+func (v *aloneView) pick(ctx context.Context, n int) ([]place, error) {
+	return v.best(ctx, v.c.lines, n)
+}
+
+func (v *aloneView) putBack(ctx context.Context, left []place, full bool) {
+	var notices []notifier.Notice
+	for _, p := range left {
+		v.windows.of(p.line()).add(p)
+		if !full && len(notices) < mostNotices { // claimers may have missed them meanwhile
+			notices = append(notices, p.line().notice())
+		}
+	}
+	v.q.notify(ctx, notices)
+}
+
+// keyFull does nothing: what the key holds is moved away when it is met.
+func (v *aloneView) keyFull(string) {}
+
+func (v *aloneView) rival() {}
+
+func (v *aloneView) handOver(context.Context) {}
+
+// contested returns none but an ordered queue's limit: claims of one instance come one by one, and slots of a queue are reserved.
+func (v *aloneView) contested() []string {
+	if v.c.queue.Type == definition.Ordered {
+		return []string{queueLimit(v.c.queue.Name)}
+	}
+	return nil
+}
+
+// slot reserves a slot in memory, so that other claims of this process need not wait until it is written.
+func (v *aloneView) slot(used *slotSet) (number int, ok bool) {
+	limit := queueLimit(v.c.queue.Name)
+	if v.c.queue.Type == definition.Ordered {
+		return used.lowest(v.c.queue.MaxParallel)
+	}
+	if number, ok = v.taken.reserve(limit, v.c.queue.MaxParallel, used); ok {
+		v.reserved = append(v.reserved, permit{What: limit, Number: number})
+	}
+	return number, ok
+}
+
+func (v *aloneView) started(starts []start) {
+	for i := range starts {
+		v.taken.change(starts[i].lease.Permits, true)
+	}
+	v.taken.unreserve(v.reserved)
+	v.reserved = nil
+}
+
+// release also notifies claimers that found no free slot meanwhile.
+func (v *aloneView) release(ctx context.Context, lost bool) {
+	turnedAway := v.taken.unreserve(v.reserved)
+	if v.reserved = nil; turnedAway {
+		v.q.notify(ctx, v.q.noticesFor(ctx, v.c.lines[0]))
+	}
+	if lost {
+		v.taken.forget()
+	}
+}
+
+// readOrder does nothing: claims of an ordered queue come one by one in a process.
+func (v *aloneView) readOrder(context.Context) error { return nil }
+
+func (v *aloneView) countStart() []store.Op { return nil }

@@ -1,0 +1,169 @@
+package queue
+
+import (
+	"context"
+	"errors"
+
+	"github.com/millrace/millrace/shared/definition"
+	"github.com/millrace/millrace/shared/store"
+	"github.com/millrace/millrace/shared/task"
+)
+
+// verdicts is what a claim has decided about its picks.
+type verdicts struct {
+	starts    []start
+	stale     []*staleEntry
+	held      []holding // that a rule or a limit holds
+	misplaced []misplaced
+	left      []place      // not tried: enough are started, the limit of the queue is reached, or their time has not come
+	ends      []*finishing // tasks that end without being started
+	full      bool         // a limit is reached that concerns all picks
+	load      int          // operations of the starts
+}
+
+// judgeAll decides about all picks. The error is [errNothing] if none can be started.
+func (c *claim) judgeAll(ctx context.Context, items []*store.Item) error {
+	now := c.q.micro()
+	for i := range c.picks {
+		if err := c.judge(ctx, c.picks[i], items[i], now); err != nil {
+			return err
+		}
+	}
+	if len(c.starts) == 0 {
+		return errNothing
+	}
+	return nil
+}
+
+// judge decides about one pick.
+func (c *claim) judge(ctx context.Context, p place, item *store.Item, now int64) error {
+	if item == nil || item.Version != p.Of {
+		c.stale = append(c.stale, &staleEntry{place: p, task: item})
+		c.conflict = c.conflict || item == nil || item.Version < p.Of // perhaps its write is not wholly visible yet
+		return nil
+	}
+	var t task.Task
+	if err := decode(item, &t); err != nil {
+		return err
+	}
+	if !t.State.Queued() {
+		c.stale = append(c.stale, &staleEntry{place: p, task: item})
+		return nil
+	}
+	if c.full || len(c.starts) == c.want || c.load+c.opsOf(&p) > combineOps {
+		c.left = append(c.left, p)
+		return nil
+	}
+	return c.judgeQueued(ctx, p, &t, item.Version, now)
+}
+
+// judgeQueued decides about a pick whose task is queued.
+func (c *claim) judgeQueued(ctx context.Context, p place, t *task.Task, version, now int64) error {
+	home, job, declared, err := c.homeOf(ctx, &p, t)
+	if err != nil {
+		return err
+	}
+	switch {
+	case c.rules.holds(t.Job):
+		c.held = append(c.held, holding{p, ruleHold(t.Job), c.rules.jobs[t.Job]})
+	case p.NotBefore > now: // in an ordered queue nothing overtakes it
+		c.left, c.full = append(c.left, p), true
+		c.q.strategy.delayed(p.line(), p.NotBefore)
+	case home != p.home() && !declared && t.Dialect != task.Job:
+		c.finish(t, version, task.Miss, "its job is no longer declared")
+	case home != p.home():
+		c.misplaced = append(c.misplaced, misplaced{p, home})
+	case t.Late && t.Attempt == 0:
+		return c.admitLate(ctx, p, t, version, job, now)
+	default:
+		return c.admit(ctx, p, t, version, job, now)
+	}
+	return nil
+}
+
+// finish notes a task that ends without being started.
+func (c *claim) finish(t *task.Task, version int64, step task.Step, why string) {
+	c.ends = append(c.ends, &finishing{q: c.q, task: *t, version: version, step: step, why: why})
+}
+
+// admitLate starts a task that takes its unique key only now, and drops it if another task holds the key.
+func (c *claim) admitLate(ctx context.Context, p place, t *task.Task, version int64, job definition.Job, now int64) error {
+	key := uniqueKey(t.Job, t.Unique)
+	items, err := c.q.store.Get(ctx, key)
+	if err != nil {
+		return unavailable("look up a unique key", err)
+	}
+	cond, guard := store.Absent, store.Op{}
+	if items[0] != nil {
+		holder, seen, err := c.q.load(ctx, task.ID(items[0].Value).UUID())
+		if err != nil && !errors.Is(err, ErrNoTask) {
+			return err
+		}
+		if err == nil && !holder.State.Final() || c.takes(key) {
+			c.finish(t, version, task.Drop, "another one was under way: "+string(items[0].Value))
+			return nil
+		}
+		cond, guard = store.VersionIs(items[0].Version), guardHolder(items[0], seen)
+	}
+	if c.takes(key) {
+		c.left = append(c.left, p)
+		return nil
+	}
+	before := len(c.starts)
+	if err := c.admit(ctx, p, t, version, job, now); err != nil {
+		return err
+	}
+	if len(c.starts) > before {
+		c.starts[before].unique = store.Put(store.Item{Key: key, Value: []byte(t.ID)}, cond)
+		c.starts[before].guard = guard
+	}
+	return nil
+}
+
+// takes reports whether a start of this claim takes key.
+func (c *claim) takes(key store.Key) bool {
+	for i := range c.starts {
+		if c.starts[i].unique.Item.Key == key {
+			return true
+		}
+	}
+	return false
+}
+
+// admit starts a task if the limits allow it.
+func (c *claim) admit(ctx context.Context, p place, t *task.Task, version int64, job definition.Job, now int64) error {
+	if t.Concurrency != nil {
+		if err := c.slots.read(ctx, c.q, keyLimit(t.Concurrency.Key)); err != nil {
+			return err
+		}
+	}
+	permits, missing := c.takeSlots(t.Concurrency)
+	switch missing {
+	case limitQueue, limitInstance:
+		c.left, c.full = append(c.left, p), true
+		return nil
+	case limitKey:
+		if t.Concurrency.Skip {
+			c.finish(t, version, task.Drop, "the one before was still running")
+			return nil
+		}
+		c.view.keyFull(t.Concurrency.Key)
+		c.held = append(c.held, holding{place: p, hold: limitHold(t.Concurrency.Key)})
+		return nil
+	}
+	s := start{place: p, task: *t, before: version, token: c.q.newToken(p.UUID, t.Attempt+1)}
+	for i := range permits {
+		permits[i].holder = c.slots.at.holder(&permits[i], s.token)
+	}
+	s.task.State, _ = t.State.After(task.Start) // the state is a queued one
+	s.task.Attempt++
+	s.task.Started, s.task.Instance, s.task.Lease, s.task.Message = now, c.by.Instance, s.token, ""
+	s.lease = lease{
+		UUID: p.UUID, Job: t.Job, Line: p.home().String(), Instance: c.by.Instance, Length: job.Lease,
+		Expires: now + job.Lease.Microseconds(), Permits: permits,
+	}
+	s.values.task, s.values.lease = encode(&s.task), encode(&s.lease)
+	c.starts = append(c.starts, s)
+	c.load += c.opsOf(&p)
+	return nil
+}

@@ -1,0 +1,86 @@
+package queue
+
+import (
+	"context"
+	"slices"
+
+	"github.com/millrace/millrace/shared/store"
+)
+
+// first returns the head of an ordered queue of which no task runs, if the claimer may run it. It reads the head from the store,
+// after the limit: a running task may return to its place for another attempt at any time, and nothing may overtake it then. It
+// costs a read of each line of the queue.
+//
+// Race: between the reads of the limit and of the head, another process may start the task before the head, and that task may be
+// back at its place when this claim starts what it found. So each start increments the queue's count of starts, under the
+// condition that it is as it was read before both.
+func (c *claim) first(ctx context.Context) ([]place, error) {
+	if err := c.view.readOrder(ctx); err != nil {
+		return nil, err
+	}
+	used, err := c.q.strategy.slots(ctx, queueLimit(c.queue.Name))
+	if err != nil || used.count() > 0 {
+		return nil, err
+	}
+	lines, err := c.q.strategy.linesNow(ctx, c.queue.Name)
+	if err != nil {
+		return nil, err
+	}
+	mine, others, err := c.heads(ctx, lines)
+	if err != nil {
+		return nil, err
+	}
+	for i := range others {
+		before, _ := slices.BinarySearchFunc(mine, others[i], byRank)
+		if before == len(mine) {
+			break
+		}
+		if served, err := c.q.served(ctx, others[i].line()); err != nil || served {
+			return mine[:before], err // the next task is for another claimer
+		}
+	}
+	return mine, nil
+}
+
+// heads reads the first entries of a queue's lines by rank: up to c.reach of the lines that the claimer takes from, as far as
+// the order over these is known, and the first entry of each other line.
+func (c *claim) heads(ctx context.Context, lines []line) (mine, others []place, err error) {
+	known := ""
+	for _, l := range lines {
+		takes, limit := slices.Contains(c.lines, l), 1
+		if takes {
+			limit = c.reach
+		}
+		found, more, err := c.q.places(ctx, store.Range{Table: store.Work, Partition: readyPartition(l), Limit: limit})
+		switch {
+		case err != nil:
+			return nil, nil, err
+		case !takes:
+			others = append(others, found...)
+			continue
+		case more && len(found) > 0:
+			known = earlier(known, found[len(found)-1].key.Sort)
+		}
+		mine = append(mine, found...)
+	}
+	slices.SortFunc(mine, byRank)
+	slices.SortFunc(others, byRank)
+	return head(upTo(mine, known), c.reach), others, nil
+}
+
+// earlier returns the lesser of two ranks; "" is no rank.
+func earlier(a, b string) string {
+	if a == "" || b != "" && b < a {
+		return b
+	}
+	return a
+}
+
+// upTo returns the entries up to a rank; sorted is sorted by rank, and "" is no bound.
+func upTo(sorted []place, rank string) []place {
+	n := len(sorted)
+	for rank != "" && n > 0 && sorted[n-1].key.Sort > rank {
+		n--
+	}
+	return sorted[:n]
+}

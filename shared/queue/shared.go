@@ -1,0 +1,167 @@
+package queue
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/millrace/millrace/shared/notifier"
+	"github.com/millrace/millrace/shared/store"
+)
+
+// shared is the strategy of a process that shares the store with others. It reads what it decides by, and keeps only when it met
+// others. The conditions of each write decide between claimers; marks keep most of them from choosing the same entries.
+type shared struct {
+	q      *Queue
+	rivals rivals
+}
+
+func (s *shared) rules(ctx context.Context) (*ruleSet, error) { return s.q.readRules(ctx) }
+
+func (s *shared) slots(ctx context.Context, limit string) (*slotSet, error) {
+	return s.q.readSlots(ctx, limit)
+}
+
+// linesNow costs a read.
+func (s *shared) linesNow(ctx context.Context, queue string) ([]line, error) {
+	lines := []line{{queue: queue}}
+	r := store.Range{Table: store.Work, Partition: partitionLines, From: fit(queue), To: fit(queue + "@0")} // "@0" is next to "@/"
+	for item, err := range store.All(ctx, s.q.store, r) {
+		if err != nil {
+			return nil, unavailable("read the lines of a queue", err)
+		}
+		if l := parseLine(string(item.Value)); l.queue == queue && l.forInstances() {
+			lines = append(lines, l)
+		}
+	}
+	return lines, nil
+}
+
+func (s *shared) current(read, age int64) bool { return s.q.micro() <= read+age }
+
+func (s *shared) promote(ctx context.Context) (next time.Time, err error) {
+	if err := s.q.mayDecide(ctx); err != nil {
+		return time.Time{}, err
+	}
+	s.q.promoting.Lock()
+	defer s.q.promoting.Unlock()
+	for {
+		last, first, err := s.q.promoteFrom(ctx, "")
+		if err != nil || last == "" {
+			return timeOf(first), err
+		}
+	}
+}
+
+// idCondition guards against another process that makes the same id, within one microsecond and with the same random bits.
+func (s *shared) idCondition() store.Condition { return store.Absent }
+
+func (s *shared) lookOut() (stop context.CancelFunc) {
+	ctx, stop := context.WithCancel(context.Background())
+	s.q.looking.Go(func() { s.q.lookOut(ctx) })
+	return stop
+}
+
+// noticeAhead is how far ahead a process that shares the store notifies of a due entry that it stores: for entries due later, the
+// next tick of the cron function notifies.
+const noticeAhead = 2 * time.Minute
+
+func (s *shared) stored(p *place) (notice notifier.Notice, needed bool) {
+	if p.key.Partition != partitionDue {
+		return p.line().notice(), true
+	}
+	at := dueTime(p)
+	if at > s.q.micro()+noticeAhead.Microseconds() {
+		return notice, false
+	}
+	notice = p.line().notice()
+	notice.At = time.UnixMicro(at)
+	return notice, true
+}
+
+// delayed does nothing: whoever waits looks each second, and the end of the attempt before has notified servers.
+func (s *shared) delayed(line, int64) {}
+
+func (s *shared) givenBack([]permit) {}
+
+func (s *shared) rulesChanged() {}
+
+func (s *shared) doubt() {}
+
+// sharedView is the view of a claim by [shared].
+type sharedView struct {
+	*shared
+	c     *claim
+	ahead ahead
+	order int64 // version of the item that counts the starts of an ordered queue
+}
+
+func (s *shared) view(c *claim) view { return &sharedView{shared: s, c: c} }
+
+func (v *sharedView) putBack(ctx context.Context, left []place, _ bool) { v.unmark(ctx, left) }
+
+func (v *sharedView) rival() { v.rivals.met(v.c.queue.Name, v.q.micro()) }
+
+// contested returns the limits of the claimer and of the queue.
+func (v *sharedView) contested() []string {
+	var limits []string
+	if at := v.c.slots.at; at != nil {
+		limits = append(limits, at.what)
+	}
+	if v.c.queue.MaxParallel > 0 {
+		limits = append(limits, queueLimit(v.c.queue.Name))
+	}
+	return limits
+}
+
+func (v *sharedView) slot(used *slotSet) (number int, ok bool) {
+	return used.lowest(v.c.queue.MaxParallel)
+}
+
+func (v *sharedView) started([]start) {}
+
+func (v *sharedView) release(context.Context, bool) {}
+
+func (v *sharedView) readOrder(ctx context.Context) error {
+	items, err := v.q.store.Get(ctx, orderKey(v.c.queue.Name))
+	if err != nil {
+		return unavailable("read the order of a queue", err)
+	}
+	if v.order = 0; items[0] != nil {
+		v.order = items[0].Version
+	}
+	return nil
+}
+
+func (v *sharedView) countStart() []store.Op {
+	cond := store.Absent
+	if v.order > 0 {
+		cond = store.VersionIs(v.order)
+	}
+	return []store.Op{store.Put(store.Item{Key: orderKey(v.c.queue.Name)}, cond)}
+}
+
+// rivals holds when claimers of other processes were met last, in microseconds since 1970, by queue.
+type rivals struct {
+	mu   sync.Mutex
+	last map[string]int64
+}
+
+// rivalMemory is how long, in microseconds, a rival counts as met lately.
+const rivalMemory = 10_000_000
+
+func (r *rivals) met(queue string, now int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.last == nil {
+		r.last = map[string]int64{}
+	}
+	r.last[queue] = now
+}
+
+func (r *rivals) lately(queue string, now int64) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	last, known := r.last[queue]
+	return known && now < last+rivalMemory
+}

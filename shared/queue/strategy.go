@@ -1,0 +1,101 @@
+package queue
+
+import (
+	"context"
+	"time"
+
+	"github.com/millrace/millrace/shared/notifier"
+	"github.com/millrace/millrace/shared/store"
+)
+
+// strategy is how a process knows what the store holds, and how its claims keep off others. There are two, and Open chooses one:
+// [alone] for a process that has the store to itself, which keeps what it has read and written in memory; [shared] for one of
+// many, which reads what it decides by and marks what it is about to start.
+type strategy interface {
+	// view returns what a claim sees of its queue.
+	view(c *claim) view
+
+	// rules returns the rules in force.
+	rules(ctx context.Context) (*ruleSet, error)
+
+	// slots returns the taken slots of a limit; the caller may change the set.
+	slots(ctx context.Context, limit string) (*slotSet, error)
+
+	// linesNow returns the lines of a queue, also those that were registered just now.
+	linesNow(ctx context.Context, queue string) ([]line, error)
+
+	// current reports whether what was read at a time, in microseconds since 1970, still holds; age is for how long it does where
+	// others change it too.
+	current(read, age int64) bool
+
+	// promote makes entries ready that have fallen due, and returns when the next one falls due; zero if none does.
+	promote(ctx context.Context) (next time.Time, err error)
+
+	// idCondition returns the condition of the item of a task with a new id.
+	idCondition() store.Condition
+
+	// lookOut looks for tasks that other processes make ready, until stop is called.
+	lookOut() (stop context.CancelFunc)
+
+	// stored notes an entry that was stored, and returns the notification that it needs, if it needs one.
+	stored(p *place) (notice notifier.Notice, needed bool)
+
+	// delayed notes that a claim has met a ready entry that may be started only at a time, in microseconds since 1970: that of a task
+	// that keeps its place in an ordered queue while it waits for its next attempt. Claimers of the line are notified then.
+	delayed(l line, at int64)
+
+	// givenBack notes slots that the end of a lease has given back.
+	givenBack(permits []permit)
+
+	// rulesChanged notes that rules were written.
+	rulesChanged()
+
+	// doubt forgets what is kept of the store's content, so that it is read again: a write may have been applied or not, or what
+	// a claim has picked was not dealt with.
+	doubt()
+}
+
+// view is what one claim sees of its queue.
+type view interface {
+	// pick returns up to n entries of the claim's lines that no other claimer is starting, the least ranks first. Ranks are compared
+	// over all of these lines. It is for queues that are not ordered.
+	pick(ctx context.Context, n int) ([]place, error)
+
+	// putBack lets other claims find entries that were picked and not tried; full says that a limit keeps all of them.
+	putBack(ctx context.Context, left []place, full bool)
+
+	// keyFull notes that a concurrency key has no free slot.
+	keyFull(key string)
+
+	// rival notes that another claimer was quicker.
+	rival()
+
+	// handOver notifies other claimers if the claim leaves entries to them that it has read.
+	handOver(ctx context.Context)
+
+	// contested returns the limits whose slots other claims may take between the claim's preparation and its write.
+	contested() []string
+
+	// slot returns a free slot of the queue's limit; used are its taken slots, as the claim has read them.
+	slot(used *slotSet) (number int, ok bool)
+
+	// started notes that the starts are written.
+	started(starts []start)
+
+	// release gives back the slots of starts that are not written; lost says that their write met a conflict.
+	release(ctx context.Context, lost bool)
+
+	// readOrder reads the count of an ordered queue's starts, before anything else is read that a start rests on.
+	readOrder(ctx context.Context) error
+
+	// countStart returns the operation that counts a start of an ordered queue, under the condition that the count is as it was
+	// read; none if claims of other processes cannot come between.
+	countStart() []store.Op
+}
+
+// doubtIf makes the strategy doubt what it knows if err leaves the outcome of a write open.
+func (q *Queue) doubtIf(err error) {
+	if isOpen(err) {
+		q.strategy.doubt()
+	}
+}
