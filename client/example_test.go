@@ -27,8 +27,9 @@ func (nothing) Current(context.Context) (*definition.Set, error) { return new(de
 // Refresh is Current.
 func (n nothing) Refresh(ctx context.Context) (*definition.Set, error) { return n.Current(ctx) }
 
-// server starts a server in this process; elsewhere it is "millrace serve", at an address of its own.
-func server() (url string, end func()) {
+// connect starts a server in this process and returns a client of it. Elsewhere the server is "millrace serve", at an address of its
+// own.
+func connect() (c *client.Client, end func()) {
 	s := memory.New(memory.Options{})
 	j := journal.Open(s, journal.Options{Folds: projection.Folds()})
 	q := queue.Open(queue.Options{Store: s, Journal: j, Definitions: nothing{}})
@@ -36,7 +37,12 @@ func server() (url string, end func()) {
 		api.Emit(j), api.Events(j), api.Objects(j), api.Jobs(q, nothing{}),
 		api.Instances(membership.Open(membership.Options{Store: s}), q))
 	http := httptest.NewServer(handler)
-	return http.URL, func() {
+	c, err := client.New(client.Options{URL: http.URL, Token: "secret"})
+	if err != nil {
+		panic(err) // the address is a good one
+	}
+	return c, func() {
+		c.Close()
 		http.Close()
 		_ = j.Close()
 	}
@@ -44,18 +50,11 @@ func server() (url string, end func()) {
 
 // Events are emitted; a snapshot has the state after them, and the EventId from which to read on.
 func Example() {
-	url, end := server()
+	c, end := connect()
 	defer end()
 	ctx := context.Background()
-	c, err := client.New(client.Options{URL: url, Token: "secret"})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	defer c.Close()
-
 	parcel := event.Key{Path: "/parcels/17"}
-	_, err = c.Emit(ctx, []event.Event{
+	_, err := c.Emit(ctx, []event.Event{
 		{Type: "ParcelAccepted", Key: parcel, Fields: []byte(`"carrier":"dhl"`)},
 		{Type: "ParcelMoved", Key: parcel, Fields: []byte(`"to":"Bremen"`)},
 	})
@@ -80,15 +79,9 @@ func Example() {
 
 // A follower sees each event once, in order, across failures of the network and restarts of the server.
 func ExampleClient_Follow() {
-	url, end := server()
+	c, end := connect()
 	defer end()
 	ctx := context.Background()
-	c, err := client.New(client.Options{URL: url, Token: "secret"})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	defer c.Close()
 	go func() {
 		for _, place := range []string{"Bremen", "Kiel"} {
 			_, _ = c.Emit(ctx, []event.Event{{Type: "ParcelMoved", Key: event.Key{Path: "/parcels/17"}, Fields: fmt.Appendf(nil, `"to":%q`, place)}})
@@ -115,16 +108,10 @@ func ExampleClient_Follow() {
 
 // A worker runs the jobs of a topic, here until it has run one of each kind.
 func ExampleClient_Worker() {
-	url, end := server()
+	c, end := connect()
 	defer end()
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
-	c, err := client.New(client.Options{URL: url, Token: "secret"})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	defer c.Close()
 	for n, properties := range []string{`{"to":"ada"}`, `{"to":"nobody"}`} {
 		_, _, err := c.AddJob(ctx, client.NewJob{Topic: "mail/send", Properties: []byte(properties), Priority: int64(-n)})
 		if err != nil {
@@ -133,7 +120,7 @@ func ExampleClient_Worker() {
 		}
 	}
 	run := 0
-	err = c.Worker(client.WorkerOptions{Jobs: map[string]client.Function{
+	err := c.Worker(client.WorkerOptions{Jobs: map[string]client.Function{
 		"/topics/mail/*": func(_ context.Context, t *client.Task) (any, error) {
 			if run++; run == 2 {
 				defer stop()

@@ -75,7 +75,7 @@ func perform(t *testing.T, plays map[string][]fate, task func(context.Context) (
 	c, _ := serve(t, s, client.Options{})
 	ctx, cancel := context.WithCancel(t.Context())
 	var mu sync.Mutex
-	w := c.Worker(client.WorkerOptions{
+	work(ctx, t, c, client.WorkerOptions{
 		Jobs: map[string]client.Function{"/a": func(ctx context.Context, _ *client.Task) (any, error) {
 			defer cancel()
 			return task(ctx)
@@ -86,9 +86,6 @@ func perform(t *testing.T, plays map[string][]fate, task func(context.Context) (
 			failures = append(failures, err)
 		},
 	})
-	if err := w.Run(ctx); err != nil {
-		t.Errorf("Run = %v", err)
-	}
 	return s, failures
 }
 
@@ -188,7 +185,7 @@ func TestWhatWasNotToldIsToldLater(t *testing.T) {
 		}), client.Options{})
 		ctx, cancel := context.WithCancel(t.Context())
 		began := time.Now()
-		w := c.Worker(client.WorkerOptions{Jobs: map[string]client.Function{"/a": func(_ context.Context, t *client.Task) (any, error) {
+		work(ctx, t, c, client.WorkerOptions{Jobs: map[string]client.Function{"/a": func(_ context.Context, t *client.Task) (any, error) {
 			defer cancel()
 			t.Log("info", "first")
 			t.Report(client.Progress{Step: 1, Steps: 2})
@@ -197,9 +194,6 @@ func TestWhatWasNotToldIsToldLater(t *testing.T) {
 			t.Log("info", "second")
 			return nil, nil
 		}}})
-		if err := w.Run(ctx); err != nil {
-			t.Error(err)
-		}
 		told := strings.Join(s.beats["t"], "")
 		if strings.Count(told, "first") != 1 || strings.Count(told, "second") != 1 || !strings.Contains(told, `"steps":2`) {
 			t.Errorf("told %s", told)
@@ -219,10 +213,13 @@ func TestAConnectionThatIsDeadTakesItsNeighboursAlong(t *testing.T) {
 		for i := range many {
 			s.add(fmt.Sprint(i), "/a", i)
 		}
-		c, n := serve(t, s, client.Options{})
+		c, n := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			time.Sleep(time.Millisecond) // of the bubble: until all heartbeats are under way, so that none takes the connection of another
+			s.ServeHTTP(w, r)
+		}), client.Options{})
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		w := c.Worker(client.WorkerOptions{
+		work(ctx, t, c, client.WorkerOptions{
 			Capacity: many,
 			Jobs: map[string]client.Function{"/a": func(ctx context.Context, task *client.Task) (any, error) {
 				time.Sleep(11 * time.Second) // each has sent a heartbeat on a connection of its own
@@ -242,9 +239,6 @@ func TestAConnectionThatIsDeadTakesItsNeighboursAlong(t *testing.T) {
 			}},
 			OnError: func(err error) { t.Error(err) },
 		})
-		if err := w.Run(ctx); err != nil {
-			t.Error(err)
-		}
 		if ended := s.results["0"]["result"]; ended != "ok" {
 			t.Errorf("it ended %v, want ok: its lease was kept", ended)
 		}

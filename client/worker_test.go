@@ -105,6 +105,14 @@ func (s *tasks) add(token, job string, payload any) {
 	s.answer[token], s.status[token] = `{"stop":false}`, 200
 }
 
+// work runs a worker until ctx ends or it is told to drain.
+func work(ctx context.Context, t *testing.T, c *client.Client, o client.WorkerOptions) {
+	t.Helper()
+	if err := c.Worker(o).Run(ctx); err != nil {
+		t.Errorf("Run = %v, want nil after a drain", err)
+	}
+}
+
 func TestWorker(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -121,7 +129,7 @@ func TestWorker(t *testing.T) {
 		s.answer["lost"], s.status["lost"] = `{"code":"conflict"}`, 409
 		c, _ := serve(t, s, client.Options{Token: "t"})
 		lost := make(chan error, 1)
-		w := c.Worker(client.WorkerOptions{
+		w := client.WorkerOptions{
 			Capacity: 3,
 			Jobs: map[string]client.Function{
 				"/topics/a/*": func(_ context.Context, t *client.Task) (any, error) {
@@ -150,18 +158,16 @@ func TestWorker(t *testing.T) {
 					lost <- err
 				}
 			},
-		})
+		}
 		ctx, cancel := context.WithCancel(t.Context())
-		done := make(chan error)
-		go func() { done <- w.Run(ctx) }()
+		var done sync.WaitGroup
+		done.Go(func() { work(ctx, t, c, w) })
 		for range 7 {
 			<-s.news
 		}
 		<-lost
 		cancel()
-		if err := <-done; err != nil {
-			t.Errorf("Run = %v, want nil after a drain", err)
-		}
+		done.Wait()
 		<-s.left
 		want := map[string]map[string]any{
 			"ok":      {"result": "ok", "output": map[string]any{"n": 7.0}},
@@ -190,16 +196,13 @@ func TestWorkerDrains(t *testing.T) {
 		s.add("second", "/a", nil)
 		c, _ := serve(t, s, client.Options{})
 		ctx, cancel := context.WithCancel(t.Context())
-		w := c.Worker(client.WorkerOptions{Jobs: map[string]client.Function{
+		work(ctx, t, c, client.WorkerOptions{Jobs: map[string]client.Function{
 			"/a": func(inner context.Context, _ *client.Task) (any, error) {
 				cancel()
 				<-ctx.Done()
 				return nil, inner.Err()
 			},
 		}})
-		if err := w.Run(ctx); err != nil {
-			t.Errorf("Run = %v", err)
-		}
 		if diff := cmp.Diff(map[string]map[string]any{"first": {"result": "ok"}}, s.results); diff != "" {
 			t.Errorf("results: %s", diff)
 		}
@@ -214,10 +217,7 @@ func TestWorkerBeats(t *testing.T) {
 		s.drain = 3
 		c, _ := serve(t, s, client.Options{})
 		began := time.Now()
-		w := c.Worker(client.WorkerOptions{Jobs: map[string]client.Function{"/a": nil}})
-		if err := w.Run(t.Context()); err != nil {
-			t.Errorf("Run = %v, want nil: it was told to drain", err)
-		}
+		work(t.Context(), t, c, client.WorkerOptions{Jobs: map[string]client.Function{"/a": nil}})
 		if took := time.Since(began); took != 30*time.Second || s.alive != 3 {
 			t.Errorf("%d heartbeats and the end after %v, want 3 and 30s", s.alive, took)
 		}
@@ -235,7 +235,7 @@ func TestARefusalDoesNotKeepAResultBack(t *testing.T) {
 		c, _ := serve(t, s, client.Options{})
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		w := c.Worker(client.WorkerOptions{
+		w := client.WorkerOptions{
 			Jobs: map[string]client.Function{
 				"/deep": func(context.Context, *client.Task) (any, error) {
 					return json.RawMessage(strings.Repeat("[", 101) + strings.Repeat("]", 101)), nil
@@ -245,14 +245,9 @@ func TestARefusalDoesNotKeepAResultBack(t *testing.T) {
 					return 1, nil
 				},
 			},
-		})
-		done := make(chan error)
-		go func() { done <- w.Run(ctx) }()
-		time.Sleep(time.Minute) // of the bubble
-		cancel()
-		if err := <-done; err != nil {
-			t.Errorf("Run = %v", err)
 		}
+		time.AfterFunc(time.Minute, cancel)
+		work(ctx, t, c, w)
 		want := map[string]map[string]any{
 			"deep": {"result": "failed", "message": "the server does not take the output: 400 Bad Request: body.output: is nested too deep"},
 			"told": {"result": "ok", "output": 1.0},

@@ -1,28 +1,26 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"crypto/rand"
 	"errors"
-	"log/slog"
-	"os"
-	"strconv"
+	"fmt"
+	"io"
 
-	"github.com/millrace/millrace/shared/access"
+	"github.com/millrace/millrace/shared/bench"
 	"github.com/millrace/millrace/shared/config"
-	"github.com/millrace/millrace/shared/event"
+	"github.com/millrace/millrace/shared/host"
+	"github.com/millrace/millrace/shared/service"
 )
 
 type benchCommand struct {
-	Append  benchAppendCommand  `cmd:"" help:"Durable appends per second, by writers and batch size, beside what the disk can do."`
-	Read    benchReadCommand    `cmd:"" help:"Events read per second, from the beginning of the journal."`
-	Follow  benchFollowCommand  `cmd:"" help:"How soon a waiting follower has an event."`
-	Tasks   benchTasksCommand   `cmd:"" help:"Tasks enqueued, started and ended per second, and how soon they start."`
-	Streams benchStreamsCommand `cmd:"" help:"Appends to one stream per second, single and in batches, and reading it in pages."`
-	Claims  benchClaimsCommand  `cmd:"" help:"Tasks claimed and ended per second by remote workers over HTTP, beside what the HTTP stack can do."`
-	Idle    benchIdleCommand    `cmd:"" help:"What workers that wait for tasks cost a server: memory, and processor time."`
-	Stack   benchStackCommand   `cmd:"" hidden:"" help:"Serve nothing: what bench append --http compares with."`
+	Append  benchmark[bench.Append]  `cmd:"" help:"Durable appends per second, by writers and batch size, beside what the disk can do."`
+	Read    benchmark[bench.Read]    `cmd:"" help:"Events read per second, from the beginning of the journal."`
+	Follow  benchmark[bench.Follow]  `cmd:"" help:"How soon a waiting follower has an event."`
+	Tasks   benchmark[bench.Tasks]   `cmd:"" help:"Tasks enqueued, started and ended per second, and how soon they start."`
+	Streams benchmark[bench.Streams] `cmd:"" help:"Appends to one stream per second, single and in batches, and reading it in pages."`
+	Claims  benchmark[bench.Claims]  `cmd:"" help:"Tasks claimed and ended per second by remote workers over HTTP, beside what the HTTP stack can do."`
+	Idle    benchmark[bench.Idle]    `cmd:"" help:"What workers that wait for tasks cost a server: memory, and processor time."`
+	Stack   benchStackCommand        `cmd:"" hidden:"" help:"Serve nothing: what bench append --http compares with."`
 }
 
 func (benchCommand) Help() string {
@@ -46,81 +44,65 @@ in a process of its own; AT MOST, the bound that follows from both: the lesser o
 before it begins the other, the rate of both one after the other.`
 }
 
-// bench are the flags of every measurement.
-type bench struct {
+// benchmark is the command for one measurement.
+type benchmark[M bench.Measurement] struct {
 	format
-	URL   string `help:"Measure a running server. Its journal keeps the events." placeholder:"URL"`
-	Token string `help:"Token to show there." env:"MILLRACE_TOKEN,MILLRACE_ADMIN_TOKEN" placeholder:"TOKEN"`
-	HTTP  bool   `help:"Measure over HTTP, with a server in a process of its own."`
-	Dir   string `help:"Where to make the temporary store; measures that disk. Default: the system's directory for temporary files." placeholder:"DIR"`
-	Size  int    `help:"Bytes of an event." default:"256"`
+	Measurement M `embed:""`
 }
 
-// bed is the journal that is measured, and what belongs to it.
-type bed struct {
-	subject
-	dir   string // on the disk that is measured; "" for a server elsewhere
-	close func() error
-}
+// Help explains the measurement.
+func (b benchmark[M]) Help() string { return b.Measurement.Help() }
 
-// closing closes the bed after everything else, and returns both errors.
-func closing(err error, bed *bed) error { return errors.Join(err, bed.close()) }
-
-// open prepares what the flags ask for.
-func (b bench) open(ctx context.Context) (*bed, error) {
-	if b.URL != "" {
-		s, err := dialSubject(b.URL, b.Token)
-		return &bed{subject: s, close: func() error { return nil }}, err
+// Run measures every case and prints a row for each.
+func (b benchmark[M]) Run(ctx context.Context, c console) error {
+	r, err := b.Measurement.Run(ctx, bench.Program{Open: openSilent, Ready: ready})
+	if usage, ok := errors.AsType[bench.UsageError](err); ok {
+		return usageError{usage}
 	}
-	dir, err := os.MkdirTemp(b.Dir, "millrace-bench-")
+	return errors.Join(err, printResults(c.out, b.format, r))
+}
+
+func openSilent(ctx context.Context, settings config.Settings) (*service.Tasks, error) {
+	n, err := openNode(ctx, settings, silent())
 	if err != nil {
 		return nil, err
 	}
-	place := "pebble:" + dir + "/store"
-	if b.HTTP {
-		return serveApart(ctx, dir, place)
-	}
-	settings := config.Settings{Store: place, Tokens: []access.Token{access.NewToken("bench", access.Admin, rand.Text())}}
-	n, err := openNode(ctx, settings, silent())
-	if err != nil {
-		return nil, errors.Join(err, os.RemoveAll(dir))
-	}
-	return &bed{engine{n.Journal}, dir, func() error { return errors.Join(n.Close(), os.RemoveAll(dir)) }}, nil
+	return n.Tasks, nil
 }
 
-// serveApart serves a fresh store in a process of its own.
-func serveApart(ctx context.Context, dir, place string) (*bed, error) {
-	server, secret, err := startServer(ctx, place)
-	if err != nil {
-		return nil, errors.Join(err, os.RemoveAll(dir))
+// printResults prints the rows as a table, or as JSON objects.
+func printResults(w io.Writer, f format, r *bench.Results) error {
+	if f.Output == "table" {
+		return table(w, r.Heading, func(row func(...any)) {
+			for _, cells := range r.Rows {
+				row(cells...)
+			}
+		})
 	}
-	s, err := dialSubject(server.url, secret)
-	return &bed{s, dir, func() error { return errors.Join(server.stop(), os.RemoveAll(dir)) }}, err
-}
-
-// startServer serves a store in a process of its own, and returns the token to show there.
-func startServer(ctx context.Context, place string) (server *child, secret string, err error) {
-	secret = rand.Text()
-	env := []string{"MILLRACE_ADMIN_TOKEN=" + secret, "MILLRACE_CONFIG=", "MILLRACE_TOKENS=", "MILLRACE_LOG=error"}
-	server, err = startChild(ctx, env, "serve", "--listen", "127.0.0.1:0", "--store", place)
-	return server, secret, err
-}
-
-// silent returns a logger that discards everything.
-func silent() *slog.Logger { return slog.New(slog.DiscardHandler) }
-
-// sample makes events of a size; the field n numbers them from first.
-func sample(count, size int, first int64) []event.Event {
-	events := make([]event.Event, count)
-	for i := range events {
-		n := first + int64(i)
-		e := &events[i]
-		e.Type, e.Key.Path = "BenchSampled", "/bench/"+strconv.FormatInt(n%1000, 10)
-		e.Fields = append(strconv.AppendInt([]byte(`"n":`), n, 10), `,"pad":""`...)
-		if pad := size - e.Size(); pad > 0 {
-			e.Fields = append(e.Fields[:len(e.Fields)-1], bytes.Repeat([]byte{'x'}, pad)...)
-			e.Fields = append(e.Fields, '"')
+	objects := make([]map[string]any, len(r.Rows))
+	for i, cells := range r.Rows {
+		objects[i] = make(map[string]any, len(cells))
+		for k, cell := range cells {
+			objects[i][r.Names[k]] = cell
 		}
 	}
-	return events
+	if f.Output == "json" {
+		return printJSON(w, objects)
+	}
+	return printLines(w, objects)
+}
+
+// benchStackCommand is the HTTP host with nothing behind it.
+type benchStackCommand struct {
+	Batch int `default:"1"`
+}
+
+// Run serves until ctx ends.
+func (b benchStackCommand) Run(ctx context.Context, c console) error {
+	listener, err := listen("127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(c.out, ready, "http://"+listener.Addr().String())
+	return host.Server{Handler: bench.Stack(b.Batch), Log: silent()}.Serve(ctx, listener)
 }

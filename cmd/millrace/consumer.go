@@ -20,11 +20,7 @@ type consumerList struct {
 // Run prints the consumers.
 func (l consumerList) Run(ctx context.Context, c console) error {
 	return l.on(c, func(server *client.Client) error {
-		all, err := collect(server.StreamConsumers(ctx, l.Stream))
-		if err != nil {
-			return err
-		}
-		return list(c, l.format, "consumers", all, "CONSUMER\tEVENT NAME\tOFFSET\tBEHIND\tCONSUMED\tMOVED",
+		return list(c, l.format, "consumers", server.StreamConsumers(ctx, l.Stream), "CONSUMER\tEVENT NAME\tOFFSET\tBEHIND\tCONSUMED\tMOVED",
 			func(s *client.StreamConsumer) []any {
 				return []any{s.Consumer, s.EventName, s.Offset, s.Behind, percent(s.Consumed), s.MovedAt.Local().Format(timeLayout)}
 			})

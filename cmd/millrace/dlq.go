@@ -129,7 +129,7 @@ func (l dlqList) Run(ctx context.Context, c console) error {
 		if err != nil {
 			return err
 		}
-		return list(c, l.format, "groups", grouped(jobs), "GROUP\tCOUNT\tTOPIC\tNEWEST\tERROR", func(g *failures) []any {
+		return listed(c, l.format, "groups", grouped(jobs), "GROUP\tCOUNT\tTOPIC\tNEWEST\tERROR", func(g *failures) []any {
 			return []any{g.Group, g.Count, g.Topic, when(g.Newest), g.Shape}
 		})
 	})
@@ -149,7 +149,7 @@ func (s dlqShow) Run(ctx context.Context, c console) error {
 		if err != nil {
 			return err
 		}
-		return list(c, s.format, "jobs", jobs, "FINISHED\tSTATE\tATTEMPT\tID\tERROR", func(j *client.Job) []any {
+		return listed(c, s.format, "jobs", jobs, "FINISHED\tSTATE\tATTEMPT\tID\tERROR", func(j *client.Job) []any {
 			return []any{when(j.FinishedAt), j.State, j.Attempt, j.ID, j.Message}
 		})
 	})

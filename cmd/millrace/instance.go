@@ -21,11 +21,7 @@ type instanceList struct {
 // Run prints the instances.
 func (i instanceList) Run(ctx context.Context, c console) error {
 	return i.on(c, func(server *client.Client) error {
-		all, err := collect(server.Instances(ctx))
-		if err != nil {
-			return err
-		}
-		return list(c, i.format, "instances", all, "ID\tNAME\tRUNNING\tCAPACITY\tSTATE\tJOBS", func(i *client.Instance) []any {
+		return list(c, i.format, "instances", server.Instances(ctx), "ID\tNAME\tRUNNING\tCAPACITY\tSTATE\tJOBS", func(i *client.Instance) []any {
 			return []any{i.ID, i.Name, i.Running, i.Capacity, stateOf(i), strings.Join(i.Jobs, " ")}
 		})
 	})

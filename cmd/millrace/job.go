@@ -58,11 +58,7 @@ func (a jobAdd) Run(ctx context.Context, c console) error {
 		if existing {
 			c.note("a job with this unique key is there already")
 		}
-		if a.Output != "table" {
-			return a.one(c, job)
-		}
-		_, err = fmt.Fprintln(c.out, job.ID)
-		return err
+		return a.line(c, job.ID, job)
 	})
 }
 
@@ -125,11 +121,7 @@ func (l jobList) Run(ctx context.Context, c console) error {
 }
 
 func printJobs(ctx context.Context, c console, server *client.Client, f format, q client.JobQuery) error {
-	jobs, err := collect(server.Jobs(ctx, q))
-	if err != nil {
-		return err
-	}
-	return list(c, f, "jobs", jobs, "CREATED\tSTATE\tTOPIC\tQUEUE\tPRIORITY\tATTEMPT\tFINISHED\tID", func(j *client.Job) []any {
+	return list(c, f, "jobs", server.Jobs(ctx, q), "CREATED\tSTATE\tTOPIC\tQUEUE\tPRIORITY\tATTEMPT\tFINISHED\tID", func(j *client.Job) []any {
 		return []any{when(j.CreatedAt), j.State, j.Topic, j.Queue, j.Priority, j.Attempt, when(j.FinishedAt), j.ID}
 	})
 }
@@ -177,10 +169,7 @@ type jobShow struct {
 func (s jobShow) Run(ctx context.Context, c console) error {
 	return s.on(c, func(server *client.Client) error {
 		job, err := server.Job(ctx, s.ID)
-		if err != nil {
-			return err
-		}
-		return s.show(c, job)
+		return s.show(c, job, err)
 	})
 }
 

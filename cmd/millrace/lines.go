@@ -91,6 +91,19 @@ func parseEvent(text []byte) (*event.Event, error) {
 	return &events[0], nil
 }
 
+// member returns the name and the JSON of the argument NAME=TEXT or NAME:=JSON; the latter is not checked.
+func member(field string) (name, value string, err error) {
+	name, value, found := strings.Cut(field, "=")
+	name, isJSON := strings.CutSuffix(name, ":")
+	if !found || name == "" {
+		return "", "", misused("%q is no field, want NAME=TEXT or NAME:=JSON", field)
+	}
+	if !isJSON {
+		value = quote(value)
+	}
+	return name, value, nil
+}
+
 // eventOf makes an event of arguments: NAME=TEXT and NAME:=JSON.
 func eventOf(typeName, key string, fields []string) (event.Event, error) {
 	var b bytes.Buffer
@@ -99,15 +112,11 @@ func eventOf(typeName, key string, fields []string) (event.Event, error) {
 		b.WriteString(`,"key":` + quote(key))
 	}
 	for _, field := range fields {
-		name, value, found := strings.Cut(field, "=")
-		if !found || name == "" || name == ":" {
-			return event.Event{}, misused("%q is no field, want NAME=TEXT or NAME:=JSON", field)
+		name, value, err := member(field)
+		if err != nil {
+			return event.Event{}, err
 		}
-		if raw, isJSON := strings.CutSuffix(name, ":"); isJSON {
-			b.WriteString("," + quote(raw) + ":" + value)
-		} else {
-			b.WriteString("," + quote(name) + ":" + quote(value))
-		}
+		b.WriteString("," + quote(name) + ":" + value)
 	}
 	b.WriteByte('}')
 	e, err := parseEvent(b.Bytes())

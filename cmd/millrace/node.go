@@ -108,6 +108,9 @@ func (n *node) pool(ctx context.Context, url string) (*worker.Pool, error) {
 	}), nil
 }
 
+// silent returns a logger that discards everything.
+func silent() *slog.Logger { return slog.New(slog.DiscardHandler) }
+
 // upkeep does until ctx ends what on Lambda the functions sweep and cron do at each tick.
 func (n *node) upkeep(ctx context.Context) {
 	var group sync.WaitGroup

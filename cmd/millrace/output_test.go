@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/millrace/millrace/shared/bench"
 )
 
 func TestFieldsAreShownPlainly(t *testing.T) {
@@ -27,20 +29,21 @@ func TestFieldsAreShownPlainly(t *testing.T) {
 
 func TestResultsInEveryFormat(t *testing.T) {
 	t.Parallel()
-	r := &results{heading: "WRITERS\tRATE\tP99\tDISK"}
-	r.add(16, rate(1234567.6), took(1500*time.Microsecond), rate(0))
-	names := []string{"writers", "per_s", "p99_ms", "disk"}
+	r := &bench.Results{
+		Heading: "WRITERS\tRATE\tPAUSE", Names: []string{"writers", "per_s", "pause"},
+		Rows: [][]any{{16, 2.5, time.Second}},
+	}
 	print := func(output string) string {
 		var b bytes.Buffer
-		if err := r.print(&b, format{output}, names); err != nil {
+		if err := printResults(&b, format{output}, r); err != nil {
 			t.Fatal(err)
 		}
 		return b.String()
 	}
-	if diff := cmp.Diff("WRITERS  RATE       P99      DISK\n16       1,234,568  1.50 ms  -\n", print("table")); diff != "" {
+	if diff := cmp.Diff("WRITERS  RATE  PAUSE\n16       2.5   1s\n", print("table")); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff(`{"disk":0,"p99_ms":1.500,"per_s":1234567.6,"writers":16}`+"\n", print("jsonl")); diff != "" {
+	if diff := cmp.Diff(`{"pause":1000000000,"per_s":2.5,"writers":16}`+"\n", print("jsonl")); diff != "" {
 		t.Error(diff)
 	}
 	var document []map[string]float64

@@ -31,12 +31,8 @@ type queueList struct {
 // Run prints the queues.
 func (l queueList) Run(ctx context.Context, c console) error {
 	return l.on(c, func(server *client.Client) error {
-		all, err := collect(server.Queues(ctx))
-		if err != nil {
-			return err
-		}
 		heading := "NAME\tTYPE\tAT ONCE\tSTATE\tQUEUED\tACTIVE\tFINISHED\tFAILED\tCANCELLED\tWAITING\tPROCESSING"
-		return list(c, l.format, "queues", all, heading, func(q *client.Queue) []any {
+		return list(c, l.format, "queues", server.Queues(ctx), heading, func(q *client.Queue) []any {
 			s := &q.Statistics
 			return []any{
 				q.Name, q.Type, atOnce(q), openness(q), s.Queued, s.Active, s.Finished, s.Failed, s.Cancelled,
@@ -69,10 +65,7 @@ type queueShow struct {
 func (s queueShow) Run(ctx context.Context, c console) error {
 	return s.on(c, func(server *client.Client) error {
 		q, err := server.Queue(ctx, s.Name)
-		if err != nil {
-			return err
-		}
-		return s.show(c, q)
+		return s.show(c, q, err)
 	})
 }
 

@@ -65,7 +65,7 @@ func (r ruleList) Run(ctx context.Context, c console) error {
 				kept = append(kept, h)
 			}
 		}
-		return list(c, r.format, "handlers", kept, "SPACE\tNAME\tSTATE\tNEW\tSCHEDULED\tLOCKED\tDONE\tERROR\tMISSING\tOLDEST WAIT",
+		return listed(c, r.format, "handlers", kept, "SPACE\tNAME\tSTATE\tNEW\tSCHEDULED\tLOCKED\tDONE\tERROR\tMISSING\tOLDEST WAIT",
 			func(h *client.Handler) []any {
 				n := h.Counts
 				return []any{h.Space, h.Name, h.State, n["new"], n["scheduled"], n["locked"], n["done"], n["error"], n["missing"], waited(h.OldestWait)}

@@ -33,11 +33,7 @@ type scheduleList struct {
 // Run prints the schedules.
 func (s scheduleList) Run(ctx context.Context, c console) error {
 	return s.on(c, func(server *client.Client) error {
-		all, err := collect(server.Schedules(ctx))
-		if err != nil {
-			return err
-		}
-		return list(c, s.format, "schedules", all, "NAME\tCRON\tJOB\tNEXT\tLAST\tOUTCOME", func(s *client.Schedule) []any {
+		return list(c, s.format, "schedules", server.Schedules(ctx), "NAME\tCRON\tJOB\tNEXT\tLAST\tOUTCOME", func(s *client.Schedule) []any {
 			return []any{s.Name, s.Cron, s.Job, nextText(s), lastText(s), outcomeText(s)}
 		})
 	})

@@ -24,6 +24,9 @@ type serveCommand struct {
 	Config   string `help:"Path of millrace.yaml." env:"MILLRACE_CONFIG" placeholder:"FILE"`
 }
 
+// ready is the line by which a server says where it is.
+const ready = "millrace is ready at %s\n"
+
 // defaultData is the directory of the embedded store if none is given.
 const defaultData = "millrace-data"
 

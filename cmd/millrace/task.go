@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
-	"strings"
 	"time"
 
 	"github.com/millrace/millrace/client"
@@ -50,11 +49,7 @@ func (e taskEnqueue) Run(ctx context.Context, c console) error {
 		if existing {
 			c.note("%s of %s is under way already", e.Collection, e.Source)
 		}
-		if e.Output == "table" {
-			_, err = fmt.Fprintln(c.out, id)
-			return err
-		}
-		return e.one(c, map[string]any{"task_id": id, "existing": existing})
+		return e.line(c, id, map[string]any{"task_id": id, "existing": existing})
 	})
 }
 
@@ -100,15 +95,13 @@ func (e taskEmit) Run(ctx context.Context, c console) error {
 		if err != nil {
 			return err
 		}
-		if e.Output == "table" {
-			_, err = fmt.Fprintln(c.out, emitted.ID)
-		} else {
-			err = e.one(c, emitted)
+		if err := e.line(c, emitted.ID, emitted); err != nil {
+			return err
 		}
-		if err == nil && emitted.Status == "missing" {
-			err = missingError{e.handler()}
+		if emitted.Status == "missing" {
+			return missingError{e.handler()}
 		}
-		return err
+		return nil
 	})
 }
 
@@ -143,13 +136,9 @@ func (l taskList) Run(ctx context.Context, c console) error {
 		if l.Start.IsZero() {
 			l.Start = l.End.Add(-l.Last - time.Minute)
 		}
-		tasks, err := collect(server.SyncTasks(ctx, client.SyncQuery{
+		return list(c, l.format, "tasks", server.SyncTasks(ctx, client.SyncQuery{
 			Source: l.Source, Collection: l.Collection, Status: l.Status, Start: l.Start, End: l.End, Limit: l.Limit,
-		}))
-		if err != nil {
-			return err
-		}
-		return list(c, l.format, "tasks", tasks, "CREATED\tSTATUS\tPRIORITY\tCOLLECTION\tSTARTED\tFINISHED\tID", func(t *client.SyncTask) []any {
+		}), "CREATED\tSTATUS\tPRIORITY\tCOLLECTION\tSTARTED\tFINISHED\tID", func(t *client.SyncTask) []any {
 			return []any{when(t.CreatedAt), t.Status, t.Priority, t.Collection, when(t.StartedAt), when(t.FinishedAt), t.ID}
 		})
 	})
@@ -169,11 +158,7 @@ func (e taskEvents) Run(ctx context.Context, c console) error {
 		return misused("--limit is %d, want at least 0", e.Limit)
 	}
 	return e.on(c, func(server *client.Client) error {
-		events, err := collect(server.HandlerEvents(ctx, e.handler(), e.Status, e.Limit))
-		if err != nil {
-			return err
-		}
-		return list(c, e.format, "events", events, "ENQUEUED\tSTATUS\tRETRIES\tNOT BEFORE\tVALUE\tID", func(e *client.HandlerEvent) []any {
+		return list(c, e.format, "events", server.HandlerEvents(ctx, e.handler(), e.Status, e.Limit), "ENQUEUED\tSTATUS\tRETRIES\tNOT BEFORE\tVALUE\tID", func(e *client.HandlerEvent) []any {
 			return []any{when(e.EnqueuedAt), e.Status, e.Retries, when(e.DelayUntil), brief(e.Value), e.ID}
 		})
 	})
@@ -191,40 +176,11 @@ func (s taskShow) Run(ctx context.Context, c console) error {
 	return s.on(c, func(server *client.Client) error {
 		if s.Canvas != "" {
 			event, err := server.HandlerEvent(ctx, s.Canvas, s.ID)
-			if err != nil {
-				return err
-			}
-			return s.show(c, event)
+			return s.show(c, event, err)
 		}
 		task, err := server.SyncTask(ctx, s.ID)
-		if err != nil {
-			return err
-		}
-		return s.show(c, task)
+		return s.show(c, task, err)
 	})
-}
-
-// show prints one value; as a table, with a line for each member.
-func (f format) show(c console, value any) error {
-	if f.Output != "table" {
-		return f.one(c, value)
-	}
-	text, err := json.Marshal(value)
-	if err != nil {
-		return err
-	}
-	members := text[1 : len(text)-1]
-	return table(c.out, "FIELD\tVALUE", func(row func(...any)) {
-		_ = client.Members(members, func(name string, value []byte) { row(name, plain(value)) }) // just rendered
-	})
-}
-
-// one prints one value as JSON.
-func (f format) one(c console, value any) error {
-	if f.Output == "json" {
-		return printJSON(c.out, value)
-	}
-	return printLines(c.out, []any{value})
 }
 
 type taskCancel struct {
@@ -256,11 +212,7 @@ func (t taskRetry) Run(ctx context.Context, c console) error {
 		if err != nil {
 			return err
 		}
-		if t.Output == "table" {
-			_, err = fmt.Fprintln(c.out, job.ID)
-			return err
-		}
-		return t.one(c, job)
+		return t.line(c, job.ID, job)
 	})
 }
 
@@ -277,11 +229,7 @@ func (t taskWhy) Run(ctx context.Context, c console) error {
 		if err != nil {
 			return err
 		}
-		if t.Output != "table" {
-			return t.one(c, why)
-		}
-		_, err = fmt.Fprintf(c.out, "%s: %s\n", why.State, why.Reason)
-		return err
+		return t.line(c, fmt.Sprintf("%s: %s", why.State, why.Reason), why)
 	})
 }
 
@@ -335,49 +283,4 @@ func (l taskLogs) print(ctx context.Context, c console, lines iter.Seq2[client.L
 		}
 	}
 	return w.Flush()
-}
-
-// collect returns all that a list yields, never nil.
-func collect[T any](list iter.Seq2[T, error]) ([]T, error) {
-	all := []T{}
-	for element, err := range list {
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, element)
-	}
-	return all, nil
-}
-
-// list prints a list: as a table, as a document with the list under its name, or a line for each element.
-func list[T any](c console, f format, name string, all []T, heading string, cells func(*T) []any) error {
-	switch f.Output {
-	case "json":
-		return printJSON(c.out, map[string][]T{name: all})
-	case "jsonl":
-		return printLines(c.out, all)
-	}
-	return table(c.out, heading, func(row func(...any)) {
-		for i := range all {
-			row(cells(&all[i])...)
-		}
-	})
-}
-
-// when shows a time in a table.
-func when(t client.Time) string {
-	if t.IsZero() {
-		return "-"
-	}
-	return t.Local().Format("2006-01-02 15:04:05.000")
-}
-
-// brief shows the beginning of a value in a table.
-func brief(value []byte) string {
-	const most = 40
-	text := strings.Join(strings.Fields(plain(value)), " ")
-	if runes := []rune(text); len(runes) > most {
-		return string(runes[:most]) + "…"
-	}
-	return text
 }

@@ -2,29 +2,15 @@ package journal_test
 
 import (
 	"bytes"
-	"context"
 	"errors"
-	"fmt"
 	"testing"
 
 	"github.com/millrace/millrace/shared/event"
 	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/store"
 	"github.com/millrace/millrace/shared/store/memory"
+	"github.com/millrace/millrace/shared/store/storetest"
 )
-
-// picky is a store that refuses some writes that its limits allow.
-type picky struct{ store.Store }
-
-// Write refuses values with the word poison.
-func (p picky) Write(ctx context.Context, w store.Write) error {
-	for _, op := range w.Ops {
-		if bytes.Contains(op.Item.Value, []byte("poison")) {
-			return fmt.Errorf("%w: poison", store.ErrInvalid)
-		}
-	}
-	return p.Store.Write(ctx, w)
-}
 
 // TestWhatTheStoreDoesNotTakeIsNotCalledUnavailable: a repetition would fail too, so that the error must not suggest one; and
 // the slot is given up, so that readers need not wait for it.
@@ -40,7 +26,7 @@ func TestWhatTheStoreDoesNotTakeIsNotCalledUnavailable(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			j := open(t, picky{memory.New(memory.Options{})}, journal.Options{})
+			j := open(t, storetest.Picky{Store: memory.New(memory.Options{})}, journal.Options{})
 			_, err := change(t, j, store.Put(store.Item{Key: key, Value: test.value}, store.Always))
 			if !errors.Is(err, test.want) || !errors.Is(err, store.ErrInvalid) || errors.Is(err, journal.ErrUnavailable) {
 				t.Fatalf("Write = %v, want %v", err, test.want)

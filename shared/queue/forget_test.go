@@ -163,7 +163,7 @@ func TestAQueueIsKnownWhileATaskWaits(t *testing.T) {
 			}
 		}
 		if s, err := b.Sweep(t.Context()); err != nil || s.Lost > 0 { // nothing waits there now
-			t.Fatal(s, err)
+			t.Fatalf("a sweep found %d lost tasks, %v, want none", s.Lost, err)
 		}
 		b.complete(leases[0], queue.Result{Outcome: queue.Failed})
 		b.clock.advance(time.Second)

@@ -81,12 +81,30 @@ func (q *Queue) purgeIndex(ctx context.Context, index string, means func(queue s
 	return dropped + n, err
 }
 
-// dropAll drops the tasks of entries that still count, and removes these entries, in one write. Race: if a task is started or
-// stopped meanwhile, the condition on its version fails, and the tasks are read again.
-func (q *Queue) dropAll(ctx context.Context, batch []place) (dropped int, err error) {
-	keys := make([]store.Key, len(batch))
+// dropAll drops the tasks of entries that still count, and removes these entries, in one write.
+func (q *Queue) dropAll(ctx context.Context, batch []place) (int, error) {
+	uuids := make([]string, len(batch))
 	for i := range batch {
-		keys[i] = taskKey(batch[i].UUID)
+		uuids[i] = batch[i].UUID
+	}
+	return q.dropQueued(ctx, uuids, func(i int, item *store.Item, t *task.Task) ([]event.Event, []store.Op) {
+		if item.Version != batch[i].Of {
+			return nil, nil // the entry is stale
+		}
+		t.Message = "its queue was purged"
+		entry := store.Delete(batch[i].key, store.Always)
+		entry.Item.Version = batch[i].version // outside the journal's order
+		return append(finished(t, task.Drop), removed(t)), append(conclude(t, false, store.VersionIs(item.Version)), entry)
+	})
+}
+
+// dropQueued drops those of some tasks that are queued, in one write, and returns how many. For each, drop returns the events and
+// operations of its end, or none for a task that stays; the task is dropped already when drop sees it. Race: if a task is started or
+// stopped meanwhile, the condition on its version fails, and all are read again.
+func (q *Queue) dropQueued(ctx context.Context, uuids []string, drop func(i int, item *store.Item, t *task.Task) ([]event.Event, []store.Op)) (dropped int, err error) {
+	keys := make([]store.Key, len(uuids))
+	for i, uuid := range uuids {
+		keys[i] = taskKey(uuid)
 	}
 	_, err = q.journal.Write(ctx, func(ctx context.Context, _ *store.Conflict) (journal.Change, error) {
 		dropped = 0
@@ -94,11 +112,11 @@ func (q *Queue) dropAll(ctx context.Context, batch []place) (dropped int, err er
 		if err != nil {
 			return journal.Change{}, unavailable("read tasks", err)
 		}
-		var events []event.Event
+		var c journal.Change
 		var ops []store.Op
 		for i, item := range items {
-			if item == nil || item.Version != batch[i].Of {
-				continue // the entry is stale
+			if item == nil {
+				continue
 			}
 			var t task.Task
 			if err := decode(item, &t); err != nil {
@@ -108,17 +126,17 @@ func (q *Queue) dropAll(ctx context.Context, batch []place) (dropped int, err er
 				continue
 			}
 			t.State, _ = t.State.After(task.Drop) // every queued state has it
-			t.Finished, t.Message = q.micro(), "its queue was purged"
-			events = append(append(events, finished(&t, task.Drop)...), removed(&t))
-			entry := store.Delete(batch[i].key, store.Always)
-			entry.Item.Version = batch[i].version // outside the journal's order
-			ops = append(append(ops, conclude(&t, false, store.VersionIs(item.Version))...), entry)
-			dropped++
+			t.Finished = q.micro()
+			if events, end := drop(i, item, &t); len(events) > 0 {
+				c.Events, ops = append(c.Events, events...), append(ops, end...)
+				dropped++
+			}
 		}
 		if dropped == 0 {
 			return journal.Change{}, errNothing
 		}
-		return journal.Change{Events: events, Ops: func(journal.Receipt) []store.Op { return ops }}, nil
+		c.Ops = func(journal.Receipt) []store.Op { return ops }
+		return c, nil
 	})
 	if err == errNothing { //nolint:errorlint // it is ours, and comes back as it is
 		err = nil

@@ -89,6 +89,17 @@ func (b *bench) complete(l queue.Lease, r queue.Result) task.State {
 	return s
 }
 
+// demandClaim ends the test unless a claim of up to max tasks starts want.
+func (b *bench) demandClaim(max, want int, why string) []queue.Lease {
+	b.t.Helper()
+	leases := b.claim(max)
+	if len(leases) != want {
+		b.t.Fatalf("a claim started %d tasks, want %d: %s", len(leases), want, why)
+	}
+	return leases
+}
+
+// TestSmoke leads tasks through all that the engine does, once.
 func TestSmoke(t *testing.T) {
 	b := setup(t)
 	for i := range 5 {
@@ -100,66 +111,50 @@ func TestSmoke(t *testing.T) {
 			t.Fatalf("claim = %+v, want %d", l, i)
 		}
 		if s := b.complete(l[0], queue.Result{Outcome: queue.OK}); s != task.Succeeded {
-			t.Fatal(s)
+			t.Fatalf("task %d is %s after it ended well, want %s", i, s, task.Succeeded)
 		}
 	}
-	if l := b.claim(1); len(l) != 0 {
-		t.Fatal(l)
-	}
+	b.demandClaim(1, 0, "all have run")
 	// delay
 	b.enqueue(queue.New{Dialect: task.Job, Job: "/plain", NotBefore: b.clock.now().Add(time.Hour)})
-	if l := b.claim(1); len(l) != 0 {
-		t.Fatal(l)
-	}
+	b.demandClaim(1, 0, "it is not due")
 	b.clock.advance(time.Hour)
-	l := b.claim(1)
-	if len(l) != 1 {
-		t.Fatal("not promoted")
-	}
+	l := b.demandClaim(1, 1, "it is due")
 	b.clock.advance(time.Minute)
 	if s, err := b.Sweep(t.Context()); err != nil || s.Lost != 1 {
-		t.Fatal(s, err)
+		t.Fatalf("a sweep found %d lost tasks, %v, want 1", s.Lost, err)
 	}
 	if _, err := b.Complete(t.Context(), l[0].Token, queue.Result{Outcome: queue.OK}); !errors.Is(err, queue.ErrStale) {
-		t.Fatal(err)
+		t.Fatalf("Complete = %v after the lease ran out, want %v", err, queue.ErrStale)
 	}
 	// unique
 	n := queue.New{Dialect: task.Sync, Job: "/sources/S/A", Group: "/sources/S", Prefix: "S_A_", Unique: "sync", Priority: 300}
 	first := b.enqueue(n)[0]
 	second := b.enqueue(n)[0]
 	if first.Existing || !second.Existing || second.Task.ID != first.Task.ID {
-		t.Fatal(first, second)
+		t.Fatalf("enqueued under one unique key: %+v and %+v, want one task", first, second)
 	}
-	l = b.claim(1)
-	b.complete(l[0], queue.Result{Outcome: queue.Failed})
+	b.complete(b.claim(1)[0], queue.Result{Outcome: queue.Failed})
 	if third := b.enqueue(n)[0]; third.Existing {
-		t.Fatal("not free")
+		t.Fatalf("enqueued %+v, want a new task: the unique key is free", third)
 	}
 	// rules
 	if err := b.SetRule(t.Context(), "/sources/S/A", queue.Pause, true); err != nil {
 		t.Fatal(err)
 	}
-	if l := b.claim(1); len(l) != 0 {
-		t.Fatal(l)
-	}
+	b.demandClaim(1, 0, "it is paused")
 	if err := b.SetRule(t.Context(), "/sources/S/A", queue.Pause, false); err != nil {
 		t.Fatal(err)
 	}
-	if l := b.claim(1); len(l) != 1 {
-		t.Fatal("not released")
-	}
+	b.demandClaim(1, 1, "it is not paused any more")
 	// limit
 	for range 3 {
 		b.enqueue(queue.New{Dialect: task.Job, Job: "/few"})
 	}
-	few := b.claim(5)
-	if len(few) != 2 {
-		t.Fatal(len(few))
-	}
+	few := b.demandClaim(5, 2, "that is the limit")
 	b.complete(few[0], queue.Result{Outcome: queue.OK})
-	if l := b.claim(5); len(l) != 1 {
-		t.Fatal(len(l))
+	b.demandClaim(5, 1, "one place is free")
+	if _, err := b.Counts(t.Context(), "/"); err != nil {
+		t.Errorf("Counts = %v", err)
 	}
-	counts, err := b.Counts(t.Context(), "/")
-	t.Log(counts, err)
 }

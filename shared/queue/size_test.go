@@ -2,7 +2,6 @@ package queue_test
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -22,6 +21,7 @@ import (
 	"github.com/millrace/millrace/shared/store"
 	"github.com/millrace/millrace/shared/store/memory"
 	"github.com/millrace/millrace/shared/store/pebble"
+	"github.com/millrace/millrace/shared/store/storetest"
 	"github.com/millrace/millrace/shared/task"
 )
 
@@ -273,20 +273,6 @@ func talk(n int) []queue.Line {
 	return lines
 }
 
-// picky is a store that refuses some values within its limits, and is slow, so that writes are shared.
-type picky struct{ store.Store }
-
-// Write refuses values with the word poison.
-func (p picky) Write(ctx context.Context, w store.Write) error {
-	time.Sleep(5 * time.Millisecond) // of virtual time
-	for _, op := range w.Ops {
-		if bytes.Contains(op.Item.Value, []byte("poison")) {
-			return fmt.Errorf("%w: poison", store.ErrInvalid)
-		}
-	}
-	return p.Store.Write(ctx, w)
-}
-
 // TestNothingSoundIsRefusedBesideWhatTheStoreDoesNotTake: completions and additions share writes, and only one that the store refuses
 // as invalid fails.
 func TestNothingSoundIsRefusedBesideWhatTheStoreDoesNotTake(t *testing.T) {
@@ -295,7 +281,7 @@ func TestNothingSoundIsRefusedBesideWhatTheStoreDoesNotTake(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				s := store.Store(picky{memory.New(memory.Options{})})
+				s := store.Store(storetest.Picky{Store: memory.New(memory.Options{}), Pause: 5 * time.Millisecond})
 				if !alone {
 					s = shared{s}
 				}

@@ -61,7 +61,7 @@ func TestAUniqueKeyIsFreeAfterEveryEnd(t *testing.T) {
 		"cancel while it runs": func(b *bench, id task.ID) {
 			l := b.claim(1)[0]
 			if running, err := b.Stop(b.t.Context(), id); err != nil || !running {
-				b.t.Fatal(running, err)
+				b.t.Fatalf("Stop = %v, %v, want true: it runs", running, err)
 			}
 			b.complete(l, queue.Result{Outcome: queue.Cancel})
 		},
@@ -80,7 +80,7 @@ func TestAUniqueKeyIsFreeAfterEveryEnd(t *testing.T) {
 			b.claim(1)
 			b.clock.advance(time.Hour)
 			if swept, err := b.Sweep(b.t.Context()); err != nil || swept.Lost != 1 {
-				b.t.Fatal(swept, err)
+				b.t.Fatalf("a sweep found %d lost tasks, %v, want 1", swept.Lost, err)
 			}
 		},
 	}

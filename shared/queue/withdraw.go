@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/millrace/millrace/shared/event"
-	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/store"
 	"github.com/millrace/millrace/shared/task"
 )
@@ -25,46 +24,18 @@ func (q *Queue) Withdraw(ctx context.Context, ids ...task.ID) (withdrawn int, er
 	return withdrawn, nil
 }
 
-// withdraw removes tasks in one write. Race: if one is started meanwhile, the condition on its version fails, and all are read again.
-func (q *Queue) withdraw(ctx context.Context, ids []task.ID) (withdrawn int, err error) {
-	keys := make([]store.Key, len(ids))
+// withdraw removes tasks in one write.
+func (q *Queue) withdraw(ctx context.Context, ids []task.ID) (int, error) {
+	uuids := make([]string, len(ids))
 	for i, id := range ids {
-		keys[i] = taskKey(id.UUID())
+		uuids[i] = id.UUID()
 	}
-	_, err = q.journal.Write(ctx, func(ctx context.Context, _ *store.Conflict) (journal.Change, error) {
-		withdrawn = 0
-		items, err := q.store.Get(ctx, keys...)
-		if err != nil {
-			return journal.Change{}, unavailable("read tasks", err)
+	return q.dropQueued(ctx, uuids, func(i int, item *store.Item, t *task.Task) ([]event.Event, []store.Op) {
+		if t.ID != ids[i] || t.Attempt > 0 {
+			return nil, nil
 		}
-		var events []event.Event
-		var ops []store.Op
-		for i, item := range items {
-			if item == nil {
-				continue
-			}
-			var t task.Task
-			if err := decode(item, &t); err != nil {
-				return journal.Change{}, err
-			}
-			if t.ID != ids[i] || !t.State.Queued() || t.Attempt > 0 {
-				continue
-			}
-			t.State, _ = t.State.After(task.Drop) // every queued state has it
-			t.Finished = q.micro()
-			entry := store.Delete(dueKey(t.NotBefore, t.ID.UUID()), store.Always) // a claim removes an entry that is elsewhere
-			entry.Item.Version = entryVersion(item.Version, 0)                    // outside the journal's order
-			events = append(events, closed(&t), forgotten(&t))
-			ops = append(append(ops, conclude(&t, true, store.VersionIs(item.Version))...), entry)
-			withdrawn++
-		}
-		if withdrawn == 0 {
-			return journal.Change{}, errNothing
-		}
-		return journal.Change{Events: events, Ops: func(journal.Receipt) []store.Op { return ops }}, nil
+		entry := store.Delete(dueKey(t.NotBefore, t.ID.UUID()), store.Always) // a claim removes an entry that is elsewhere
+		entry.Item.Version = entryVersion(item.Version, 0)                    // outside the journal's order
+		return []event.Event{closed(t), forgotten(t)}, append(conclude(t, true, store.VersionIs(item.Version)), entry)
 	})
-	if err == errNothing { //nolint:errorlint // it is ours, and comes back as it is
-		err = nil
-	}
-	return withdrawn, err
 }

@@ -1,8 +1,6 @@
 package stream_test
 
 import (
-	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -14,31 +12,17 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/millrace/millrace/shared/journal"
-	"github.com/millrace/millrace/shared/store"
 	"github.com/millrace/millrace/shared/store/memory"
+	"github.com/millrace/millrace/shared/store/storetest"
 	"github.com/millrace/millrace/shared/stream"
 )
-
-// picky is a store that refuses some writes within the limits, and is slow, so that writes are shared.
-type picky struct{ store.Store }
-
-// Write refuses values with the word poison.
-func (p picky) Write(ctx context.Context, w store.Write) error {
-	time.Sleep(5 * time.Millisecond) // of virtual time
-	for _, op := range w.Ops {
-		if bytes.Contains(op.Item.Value, []byte("poison")) {
-			return fmt.Errorf("%w: poison", store.ErrInvalid)
-		}
-	}
-	return p.Store.Write(ctx, w)
-}
 
 // TestNoAppendIsRefusedBesideOneThatTheStoreDoesNotTake: of appends that share a write, only the one that the store refuses
 // fails, and leaves no gap.
 func TestNoAppendIsRefusedBesideOneThatTheStoreDoesNotTake(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		b := setup(t, picky{memory.New(memory.Options{})})
+		b := setup(t, storetest.Picky{Store: memory.New(memory.Options{}), Pause: 5 * time.Millisecond})
 		var g sync.WaitGroup
 		for i := range 100 {
 			body, bad := fmt.Sprintf(`"payload":%d`, i), i%25 == 3

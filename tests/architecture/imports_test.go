@@ -67,7 +67,7 @@ func TestForeignImports(t *testing.T) {
 		{"github.com/danielgtaylor/huma/v2", []string{"shared/api"}},
 		{"github.com/testcontainers/testcontainers-go", []string{"tests"}},
 		{"github.com/alecthomas/kong", []string{"cmd"}},
-		{"net/http", []string{"shared/api", "shared/host", "shared/service", "shared/awsenv", "shared/store/dynamo", "shared/notifier/sqs", "shared/worker", "client", "cmd", "functions", "tests"}},
+		{"net/http", []string{"shared/api", "shared/bench", "shared/host", "shared/service", "shared/awsenv", "shared/store/dynamo", "shared/notifier/sqs", "shared/worker", "client", "cmd", "functions", "tests"}},
 	}
 	for path, p := range packages(t) {
 		for _, imported := range p.Imports {
@@ -105,6 +105,7 @@ func TestArrows(t *testing.T) {
 		"shared/host":       {},
 		"shared/config":     {"shared/access", "shared/notifier", "shared/definition", "shared/strict", "shared/event", "shared/store"},
 		"shared/service":    {"shared/api", "shared/notifier", "shared/clock", "shared/config", "shared/definition", "shared/host", "shared/journal", "shared/projection", "shared/queue", "shared/schedule", "shared/store", "shared/membership", "shared/worker"},
+		"shared/bench":      {"client", "shared/config", "shared/definition", "shared/event", "shared/journal", "shared/queue", "shared/service", "shared/stream", "shared/task", "shared/worker"},
 		"client":            {"client", "shared/event"},
 
 		"shared/groupcommit": {"shared/journal", "shared/store"},

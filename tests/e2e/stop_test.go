@@ -27,17 +27,7 @@ sources:
 // goes back to the queue with the attempt that it had, and runs again when a server is there.
 func TestStopWithALongCommand(t *testing.T) {
 	t.Parallel()
-	s := &process.Server{Binary: os.Getenv(binaryVariable), Store: embedded(t), Token: token, Env: []string{"MILLRACE_DRAIN=2s"}}
-	declared(t, deaf)(s)
-	if err := s.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	c := dial(t, s)
-	id, _, err := c.EnqueueSync(t.Context(), "s", "a", 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, "the program has begun", func() bool { return begun(t, c, id) })
+	s, c, id := busy(t, "2s")
 	began := time.Now()
 	if err := s.Stop(); err != nil {
 		t.Errorf("the server ended badly: %v", err)
@@ -68,6 +58,23 @@ func TestStopWithALongCommand(t *testing.T) {
 	}
 }
 
+// busy returns a server with that drain time, a client of it, and a task whose program has begun and ignores the signal to end.
+func busy(t *testing.T, drain string) (s *process.Server, c *client.Client, id string) {
+	t.Helper()
+	s = &process.Server{Binary: os.Getenv(binaryVariable), Store: embedded(t), Token: token, Env: []string{"MILLRACE_DRAIN=" + drain}}
+	declared(t, deaf)(s)
+	if err := s.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	c = dial(t, s)
+	id, _, err := c.EnqueueSync(t.Context(), "s", "a", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the program has begun", func() bool { return begun(t, c, id) })
+	return s, c, id
+}
+
 // begun reports whether a task's program has said that it has begun.
 func begun(t *testing.T, c *client.Client, id string) bool {
 	t.Helper()
@@ -85,17 +92,7 @@ func begun(t *testing.T, c *client.Client, id string) bool {
 // TestStopEndsWhatWaits: a server that is told to stop ends all waiting requests at once, each with a complete response.
 func TestStopEndsWhatWaits(t *testing.T) {
 	t.Parallel()
-	s := &process.Server{Binary: os.Getenv(binaryVariable), Store: embedded(t), Token: token, Env: []string{"MILLRACE_DRAIN=60s"}}
-	declared(t, deaf)(s)
-	if err := s.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	c := dial(t, s)
-	id, _, err := c.EnqueueSync(t.Context(), "s", "a", 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, "the program has begun", func() bool { return begun(t, c, id) })
+	s, c, id := busy(t, "60s")
 	const api = "/jobscheduler/master/api/event?return=CustomEvent&after=0&timeout=1h"
 	post(t, s, "/api/v1/streams/s/events", streamEvent, "X-Producer-ID", "2480b859-e08a-4414-9c7d-003bc1a4c238")
 	instance := post(t, s, "/api/v1/instances", `{"name":"w","jobs":["/topics/**"],"capacity":1}`)

@@ -64,7 +64,7 @@ type actor struct {
 
 func (r *engineRun) actor(name string, at int) *actor {
 	r.actors++
-	return &actor{run: r, home: r.homes[at%len(r.homes)], name: name, luck: dice(r.plan.seed, name), turn: r.actors}
+	return &actor{run: r, home: r.homes.at(at), name: name, luck: dice(r.plan.seed, name), turn: r.actors}
 }
 
 // rest sleeps for a random time up to most.

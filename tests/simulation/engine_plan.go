@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/millrace/millrace/shared/definition"
-	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/store/faulty"
 )
 
@@ -33,7 +32,6 @@ type enginePlan struct {
 	awake     time.Duration // how long an invocation that is woken for them may run
 	wrong     wrong
 	faults    faulty.Faults
-	timing    journal.Timing
 }
 
 // drawEngine returns the plan of a seed.
@@ -47,12 +45,7 @@ func drawEngine(seed uint64) enginePlan {
 // requests fail and it crashes, but no request is applied late.
 func drawFaults(seed uint64) enginePlan {
 	d := dice(seed, "engine")
-	some := func(most float64) float64 {
-		if d.IntN(3) == 0 {
-			return 0
-		}
-		return most * d.Float64()
-	}
+	some := likelihoods(d)
 	p := enginePlan{
 		seed:      seed,
 		alone:     d.IntN(3) == 0,
@@ -61,9 +54,6 @@ func drawFaults(seed uint64) enginePlan {
 		think:     time.Duration(20+d.IntN(150)) * time.Millisecond,
 		skew:      time.Duration(d.IntN(250)) * time.Millisecond,
 		rules:     d.IntN(3) > 0,
-		timing: journal.Timing{
-			Grace: grace, Age: age, RemoveAfter: removeAfter, Poll: 20 * time.Millisecond, Call: 200 * time.Millisecond,
-		},
 	}
 	if d := dice(seed, "backlog"); d.IntN(4) == 0 {
 		p.backlog, p.awake = 10+d.IntN(20), time.Duration(200+d.IntN(1500))*time.Millisecond

@@ -222,9 +222,7 @@ func (r *engineRun) verifyOrder(c claimed, started time.Time) {
 
 // verifyFold checks "task is its events": each task is the fold of its events.
 func (r *engineRun) verifyFold() {
-	line := r.service.Process("reader")
-	line.Settle()
-	j := journal.Open(line, journal.Options{Timing: r.plan.timing, Jitter: jitter(r.plan.seed, "reader")})
+	j := journal.Open(r.connect("reader"), journal.Options{Timing: timing, Jitter: jitter(r.plan.seed, "reader")})
 	defer func() { _ = j.Close() }()
 	folded := map[string][]task.State{}
 	for after := event.ID(0); ; {

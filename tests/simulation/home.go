@@ -11,12 +11,46 @@ import (
 // home runs processes one after the other: when one crashes, the next is started a little later.
 type home[L life] struct {
 	name  string
-	start func(name string) L
-	group *sync.WaitGroup // of the closing of earlier processes
+	start func(line *faulty.Store, name string) L
+	in    *deployment
 
 	mu      sync.Mutex
 	lives   int
 	current L
+}
+
+// homes are all homes of a run.
+type homes[L life] []*home[L]
+
+// newHomes returns n homes whose processes start starts.
+func newHomes[L life](d *deployment, n int, start func(line *faulty.Store, name string) L) homes[L] {
+	hs := make(homes[L], n)
+	for i := range hs {
+		hs[i] = &home[L]{name: fmt.Sprintf("p%d", i), start: start, in: d}
+	}
+	return hs
+}
+
+// at returns the home of the actor with that number: actors share homes evenly.
+func (hs homes[L]) at(actor int) *home[L] { return hs[actor%len(hs)] }
+
+// settle ends the faults of all processes.
+func (hs homes[L]) settle() {
+	for _, h := range hs {
+		h.in.mark(&h.in.calm)
+		h.settle()
+	}
+}
+
+// close closes all processes, waits for them, and counts the crashes.
+func (hs homes[L]) close() {
+	for _, h := range hs {
+		h.in.happened["crashes"] += max(h.lives-1, 0)
+		h.close()
+	}
+	for _, h := range hs {
+		h.in.group.Wait()
+	}
 }
 
 // life is a process between its start and its crash.
@@ -42,7 +76,8 @@ func (h *home[L]) now() L {
 	if h.lives == 0 || h.current.crashed() {
 		h.close()
 		h.lives++
-		h.current = h.start(fmt.Sprintf("%s.%d", h.name, h.lives))
+		name := fmt.Sprintf("%s.%d", h.name, h.lives)
+		h.current = h.start(h.in.connect(name), name)
 	}
 	return h.current
 }
@@ -53,7 +88,7 @@ func (h *home[L]) close() {
 		return
 	}
 	ending := h.current
-	h.group.Go(func() { _ = ending.Close() })
+	h.in.group.Go(func() { _ = ending.Close() })
 }
 
 func (h *home[L]) settle() {

@@ -127,6 +127,11 @@ func TestMutants(t *testing.T) { testMutants(t, "mutants", "TestInvariants") }
 // TestMutantsOfTasks does the same for the task engine.
 func TestMutantsOfTasks(t *testing.T) { testMutants(t, "mutants/queue", "TestTaskInvariants") }
 
+// TestMutantsOfSchedules does the same for the schedules.
+func TestMutantsOfSchedules(t *testing.T) {
+	testMutants(t, "mutants/schedule", "TestScheduleInvariants")
+}
+
 // testMutants first runs the unchanged product, if the test itself runs fewer seeds: a violation shows that a mutant is caught
 // only if the product does not have it.
 func testMutants(t *testing.T, folder, test string) {

@@ -20,6 +20,10 @@ const (
 	longestFreeze = 3500 * time.Millisecond
 )
 
+var timing = journal.Timing{
+	Grace: grace, Age: age, RemoveAfter: removeAfter, Poll: 20 * time.Millisecond, Call: 200 * time.Millisecond,
+}
+
 // plan is what a seed determines about a run of the journal.
 type plan struct {
 	seed      uint64
@@ -31,19 +35,13 @@ type plan struct {
 	think     time.Duration // a writer's longest pause between appends
 	skew      time.Duration // of clocks, either way
 	faults    faulty.Faults
-	timing    journal.Timing
 }
 
 // draw draws each kind of fault independently: a run in which only some of them happen, but often, finds what a mixture of all
 // hides.
 func draw(seed uint64) plan {
 	d := dice(seed, "plan")
-	some := func(most float64) float64 {
-		if d.IntN(3) == 0 {
-			return 0
-		}
-		return most * d.Float64()
-	}
+	some := likelihoods(d)
 	p := plan{
 		seed:      seed,
 		processes: 3 + d.IntN(4),
@@ -53,9 +51,6 @@ func draw(seed uint64) plan {
 		think:     time.Duration(10+d.IntN(150)) * time.Millisecond,
 		large:     d.IntN(16) == 0,
 		skew:      time.Duration(d.IntN(300)) * time.Millisecond,
-		timing: journal.Timing{
-			Grace: grace, Age: age, RemoveAfter: removeAfter, Poll: 20 * time.Millisecond, Call: 200 * time.Millisecond,
-		},
 	}
 	way := faulty.Spread{Min: 500 * time.Microsecond, Max: 6 * time.Millisecond, Rare: some(0.1), RareMax: 240 * time.Millisecond}
 	p.faults = faulty.Faults{
@@ -70,6 +65,16 @@ func draw(seed uint64) plan {
 		Untold: dice(seed, "untold").IntN(6) == 0,
 	}
 	return p
+}
+
+// likelihoods returns a function that draws how likely a fault is: 0 in one case of three, and less than most in the others.
+func likelihoods(d *rand.Rand) func(most float64) float64 {
+	return func(most float64) float64 {
+		if d.IntN(3) == 0 {
+			return 0
+		}
+		return most * d.Float64()
+	}
 }
 
 // dice returns the random source of an actor.

@@ -12,23 +12,12 @@ type process struct {
 	options journal.Options
 }
 
-// home returns a home of that name, which starts processes.
-func (r *run) home(name string) *home[*process] {
-	return &home[*process]{name: name, group: &r.group, start: func(name string) *process {
-		line := r.service.Process(name)
-		if r.settled() {
-			line.Settle()
-		}
-		return r.open(line, name)
-	}}
-}
-
 // open starts a process over a connection.
 func (r *run) open(line *faulty.Store, name string) *process {
 	c := skewed{seed: r.plan.seed, name: name, skew: r.plan.skew, began: r.began}
 	o := journal.Options{
 		Now: c.now, Folds: []journal.Fold{newest},
-		Retention: journal.Retention{Events: r.plan.keep}, Timing: r.plan.timing,
+		Retention: journal.Retention{Events: r.plan.keep}, Timing: timing,
 		Jitter: jitter(r.plan.seed, name), Chunk: 4,
 	}
 	return &process{Journal: journal.Open(line, o), wire: wire{line}, options: o}

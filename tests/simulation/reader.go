@@ -45,7 +45,7 @@ type reader struct {
 }
 
 func (r *run) reader(name string, at int, h habit) {
-	rd := &reader{run: r, home: r.homes[at%len(r.homes)], name: name, habit: h, luck: dice(r.plan.seed, name)}
+	rd := &reader{run: r, home: r.homes.at(at), name: name, habit: h, luck: dice(r.plan.seed, name)}
 	r.followers.Go(func() {
 		for !r.finished(rd.cursor) {
 			rd.wait()
@@ -97,7 +97,7 @@ func (rd *reader) take(a journal.Answer, err error, began time.Time) bool {
 	}
 	before, now := rd.run.audit.floorAt(began), rd.run.audit.floorAt(time.Now())
 	if a.Torn {
-		rd.run.tore()
+		rd.run.count("torn")
 		if rd.cursor >= now.id {
 			rd.run.report("torn is true", "reader %s is torn at %d, the floor is %d", rd.name, rd.cursor, now.id)
 		}
@@ -140,7 +140,7 @@ func (rd *reader) follow(p *process, request journal.Request) {
 // backward starts a reader that reads the newest events from time to time.
 func (r *run) backward(name string, at int, h habit) {
 	luck := dice(r.plan.seed, name)
-	place := r.homes[at%len(r.homes)]
+	place := r.homes.at(at)
 	r.followers.Go(func() {
 		for !r.closing() {
 			time.Sleep(time.Duration(luck.Int64N(int64(h.pause))) + time.Microsecond)

@@ -2,145 +2,75 @@ package simulation
 
 import (
 	"context"
-	"fmt"
-	"strings"
 	"sync"
 	"testing"
-	"testing/cryptotest"
-	"testing/synctest"
 	"time"
 
 	"github.com/millrace/millrace/shared/event"
-	"github.com/millrace/millrace/shared/store/faulty"
+	"github.com/millrace/millrace/shared/store"
 	"github.com/millrace/millrace/shared/store/memory"
 )
-
-// Violation is an invariant that did not hold.
-type Violation struct {
-	Invariant string
-	What      string
-}
-
-// String returns both on one line.
-func (v Violation) String() string { return v.Invariant + ": " + v.What }
-
-// Report is the result of a run: violations, and how much happened.
-type Report struct {
-	Violations []Violation
-	Events     int // on the journal in the end
-	Voids      int // slots without events
-	Outcomes   map[Outcome]int
-	Torn       int
-	Snapshots  int
-	Floors     int    // moves of the floor
-	Crashes    int    // of processes
-	Lines      int    // of the trace
-	Digest     uint64 // of the trace; it depends on the seed only
-}
-
-// maxViolations is how many violations are kept: later ones are mostly consequences of the first.
-const maxViolations = 10
-
-// settling is how long a request that is under way can still be applied after the faults have ended.
-const settling = signatureLife + 100*time.Millisecond
 
 // patience is how long readers may take to reach the end after the faults have ended.
 const patience = 3 * time.Second
 
 // run is one simulated deployment.
 type run struct {
-	plan    plan
-	trace   func(string)
-	began   time.Time
-	ctx     context.Context
-	cancel  context.CancelFunc
-	audit   *audit
-	service *faulty.Service
-	homes   []*home[*process]
+	*deployment
+	plan  plan
+	audit *audit
+	homes homes[*process]
 
-	writers, followers, group sync.WaitGroup
+	writers, followers sync.WaitGroup
 
-	mu         sync.Mutex
-	calm       bool     // the faults have ended
-	end        event.ID // the last id, once it is known
-	ended      bool
-	acked      event.ID
-	emissions  []emission
-	segments   []segment
-	glances    []glance
-	snapshots  []stamped
-	torn       int
-	violations []Violation
-	lines      int
-	digest     uint64
+	// The following are guarded by the deployment's mutex.
+	end       event.ID // the last id, once it is known
+	ended     bool
+	acked     event.ID
+	emissions []emission
+	segments  []segment
+	glances   []glance
+	snapshots []stamped
 }
 
-// Run runs the journal with the plan of a seed. The trace, if not nil, is called for every step of every request.
+// Run runs the journal with the plan of a seed.
 func Run(t *testing.T, seed uint64, trace func(string)) Report {
 	t.Helper()
-	var report Report
-	cryptotest.SetGlobalRandom(t, seed) // the journal's tokens
-	synctest.Test(t, func(t *testing.T) {
-		r := &run{plan: draw(seed), began: time.Now(), trace: trace}
-		r.ctx, r.cancel = context.WithCancel(t.Context())
-		r.audit = newAudit(memory.New(memory.Options{}), r.report)
-		r.service = faulty.NewService(r.audit, r.plan.faults, r.step)
+	return simulate(t, seed, trace, func(d *deployment) {
+		r := newRun(d, seed, memory.New(memory.Options{}))
 		r.play()
-		report = r.sum()
+		r.sum()
 	})
-	return report
 }
 
-// sum returns the result of the run.
-func (r *run) sum() Report {
-	report := Report{
-		Violations: r.violations, Events: len(r.audit.labels), Voids: r.audit.voids, Outcomes: map[Outcome]int{},
-		Torn: r.torn, Snapshots: len(r.snapshots), Floors: len(r.audit.floors) - 1, Lines: r.lines, Digest: r.digest,
-	}
+func newRun(d *deployment, seed uint64, s store.Store) *run {
+	r := &run{deployment: d, plan: draw(seed)}
+	r.audit = newAudit(s, d.report)
+	d.serve(r.audit, r.plan.faults)
+	r.homes = newHomes(d, r.plan.processes, r.open)
+	return r
+}
+
+// sum counts what happened.
+func (r *run) sum() {
+	r.happened["events"], r.happened["voids"] = len(r.audit.labels), r.audit.voids
+	r.happened["snapshots"], r.happened["floors"] = len(r.snapshots), len(r.audit.floors)-1
 	for _, e := range r.emissions {
-		report.Outcomes[e.outcome]++
-	}
-	for _, h := range r.homes {
-		report.Crashes += h.lives - 1
-	}
-	return report
-}
-
-// step traces a step of a request.
-func (r *run) step(s faulty.Step) {
-	r.note("%-5s %-44s %s %v", s.Process, s.Call, s.What, s.Err)
-}
-
-// note adds a line to the run's digest and trace.
-func (r *run) note(format string, args ...any) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.lines++
-	line := fmt.Sprintf("%12v ", time.Since(r.began)) + strings.TrimSuffix(fmt.Sprintf(format, args...), " <nil>")
-	for _, b := range []byte(line) {
-		r.digest = (r.digest ^ uint64(b)) * 1099511628211
-	}
-	if r.trace != nil {
-		r.trace(line)
+		r.happened[e.outcome.String()]++
 	}
 }
 
 func (r *run) play() {
-	for i := range r.plan.processes {
-		r.homes = append(r.homes, r.home(fmt.Sprintf("p%d", i)))
-	}
 	r.populate()
 	r.writers.Wait()
-	r.settle()
+	r.homes.settle()
+	time.Sleep(settling)
 	r.findEnd()
 	late := time.AfterFunc(patience+longestFreeze, r.cancel)
 	r.followers.Wait()
 	late.Stop()
 	r.aftermath()
-	for _, h := range r.homes {
-		h.close()
-	}
-	r.group.Wait()
+	r.homes.close()
 	r.verify()
 }
 
@@ -165,23 +95,6 @@ func (r *run) populate() {
 	r.collector("snap", 3)
 }
 
-// settle ends the faults, and waits for requests that are under way.
-func (r *run) settle() {
-	r.mu.Lock()
-	r.calm = true
-	r.mu.Unlock()
-	for _, h := range r.homes {
-		h.settle()
-	}
-	time.Sleep(settling)
-}
-
-func (r *run) settled() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.calm
-}
-
 // findEnd finds the last id of the journal.
 func (r *run) findEnd() {
 	p := r.visitor("end")
@@ -197,19 +110,11 @@ func (r *run) findEnd() {
 	r.mu.Unlock()
 }
 
-// visitor returns a process without faults.
-func (r *run) visitor(name string) *process {
-	line := r.service.Process(name)
-	line.Settle()
-	return r.open(line, name)
-}
+// visitor returns one more process.
+func (r *run) visitor(name string) *process { return r.open(r.connect(name), name) }
 
 // closing reports whether sweepers, takers of snapshots and readers of the newest events should end.
-func (r *run) closing() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.ended
-}
+func (r *run) closing() bool { return r.is(&r.ended) }
 
 // finished reports whether a reader should end: its cursor is at the end, or its time is up.
 func (r *run) finished(cursor event.ID) bool {
@@ -219,15 +124,6 @@ func (r *run) finished(cursor event.ID) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.ended && cursor >= r.end
-}
-
-func (r *run) report(invariant, format string, args ...any) {
-	r.note("VIOLATED %s: %s", invariant, fmt.Sprintf(format, args...))
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if len(r.violations) < maxViolations {
-		r.violations = append(r.violations, Violation{invariant, fmt.Sprintf(format, args...)})
-	}
 }
 
 func (r *run) emitted(e emission) {
@@ -250,12 +146,6 @@ func (r *run) delivered(s segment) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.segments = append(r.segments, s)
-}
-
-func (r *run) tore() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.torn++
 }
 
 func (r *run) looked(g glance) {

@@ -2,19 +2,15 @@ package simulation
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"sync"
 	"testing"
-	"testing/cryptotest"
-	"testing/synctest"
 	"time"
 
 	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/queue"
 	"github.com/millrace/millrace/shared/schedule"
 	"github.com/millrace/millrace/shared/store/faulty"
-	"github.com/millrace/millrace/shared/store/memory"
 )
 
 // Each process makes due ticks at intervals of up to lookAfter, for the time ticking.
@@ -61,22 +57,16 @@ func (l *looks) saw(tick time.Time) bool {
 
 // RunSchedules runs several processes that make the ticks of one schedule for some minutes, in most runs with one clock that is
 // wrong. It demands that each tick is exactly one task; none may be dropped that somebody looked for in time.
-func RunSchedules(t *testing.T, seed uint64) EngineReport {
+func RunSchedules(t *testing.T, seed uint64, trace func(string)) Report {
 	t.Helper()
-	var report EngineReport
-	cryptotest.SetGlobalRandom(t, seed)
-	synctest.Test(t, func(t *testing.T) {
-		r := &engineRun{plan: drawSchedules(seed), began: time.Now(), ctx: t.Context(), held: map[string]int{}, happened: map[string]int{}}
-		r.set = declared{&definition.Set{
+	return simulate(t, seed, trace, func(d *deployment) {
+		r := newEngineRun(d, drawSchedules(seed), declared{&definition.Set{
 			Jobs:      []definition.Job{{Path: "/tick", Target: definition.Target{Go: "f"}}},
 			Schedules: []definition.Schedule{{Name: "s", Cron: "0/5 * * * * ?", Job: "/tick", Misfire: schedule.MisfireSkip}},
-		}}
-		r.ledger = newLedger(memory.New(memory.Options{}), r)
-		r.service = faulty.NewService(r.ledger, r.plan.faults, r.step)
+		}})
 		r.tick()
-		report = EngineReport{Violations: r.violations, Tasks: len(r.ledger.order), Happened: r.happened, Lines: r.lines, Digest: r.digest}
+		r.happened["ticks"] = len(r.ledger.order)
 	})
-	return report
 }
 
 // drawSchedules returns a plan with several processes; in four runs of five the clock of one of them is wrong.
@@ -97,11 +87,9 @@ func drawSchedules(seed uint64) enginePlan {
 
 // tick has every process make ticks until the time is over.
 func (r *engineRun) tick() {
-	var homes []*home[*planner]
+	homes := newHomes(r.deployment, r.plan.processes, r.planner)
 	var all looks
-	for i := range r.plan.processes {
-		h := &home[*planner]{name: fmt.Sprintf("p%d", i), group: &r.group, start: r.planner}
-		homes = append(homes, h)
+	for _, h := range homes {
 		luck := dice(r.plan.seed, h.name+" looks")
 		r.busy.Go(func() {
 			for time.Since(r.began) < ticking {
@@ -111,26 +99,17 @@ func (r *engineRun) tick() {
 		})
 	}
 	r.busy.Wait()
-	r.mark(&r.calm)
+	homes.settle()
 	for _, h := range homes {
-		h.settle()
 		all.look(r, h.name, h.now())
 	}
 	time.Sleep(settling)
 	r.verifyTicks(homes[0].now(), &all)
-	for _, h := range homes {
-		r.happened["crashes"] += max(h.lives-1, 0)
-		h.close()
-	}
-	r.group.Wait()
+	homes.close()
 }
 
-// planner starts a process that makes ticks.
-func (r *engineRun) planner(name string) *planner {
-	line := r.service.Process(name)
-	if r.is(&r.calm) {
-		line.Settle()
-	}
+// planner starts a process that makes ticks, over a connection.
+func (r *engineRun) planner(line *faulty.Store, name string) *planner {
 	now, watch := r.clockOf(name, skewed{seed: r.plan.seed, name: name, began: r.began}, line)
 	e := r.open(line, name)
 	return &planner{engine: e, now: nowBy(now, watch), Scheduler: schedule.Open(schedule.Options{

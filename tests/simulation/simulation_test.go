@@ -33,71 +33,125 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-func TestInvariants(t *testing.T) {
-	if *oneSeed != 0 {
-		play(t, *oneSeed, func(line string) { t.Log(line) })
-		return
-	}
-	for seed := *firstSeed; seed < *firstSeed+*seeds; seed++ {
-		play(t, seed, nil)
-		if t.Failed() && !*goOn {
-			return
-		}
+// simulator plays one seed: Run, RunEngine, RunStreams or RunSchedules.
+type simulator func(t *testing.T, seed uint64, trace func(string)) Report
+
+func TestInvariants(t *testing.T) { playAll(t, Run, *seeds) }
+
+// TestTaskInvariants takes more than a million steps with CI=true: calls of the store and what becomes of them.
+func TestTaskInvariants(t *testing.T) {
+	happened := playAll(t, RunEngine, *seeds)
+	if steps := happened["steps"]; os.Getenv("CI") == "true" && *oneSeed == 0 && steps < 1_000_000 {
+		t.Errorf("only %d steps, want a million", steps)
 	}
 }
 
-// play runs a seed. If it violates an invariant it is run again, identically, for its trace.
-func play(t *testing.T, seed uint64, trace func(string)) {
+func TestStreamInvariants(t *testing.T) {
+	runs := max(*seeds/2, 1)
+	happened := playAll(t, RunStreams, runs)
+	if *oneSeed == 0 {
+		demandBusy(t, happened, int(runs), map[string]int{"events": 10, "locked": 1, "acknowledged": 1, "moved": 1, "crashes": 1})
+	}
+}
+
+// TestScheduleInvariants has several processes make the ticks of a schedule, in most runs with one clock that is wrong.
+func TestScheduleInvariants(t *testing.T) { playAll(t, RunSchedules, max(*seeds/4, 1)) }
+
+// playAll plays the first seeds, or the one of -seed with a trace, and returns how often each thing happened in all of them. It ends
+// with the first seed that violates an invariant, unless -goon is set.
+func playAll(t *testing.T, run simulator, seeds uint64) (happened map[string]int) {
 	t.Helper()
-	report := Run(t, seed, trace)
+	happened = map[string]int{}
+	first, end := *firstSeed, *firstSeed+seeds
+	var trace func(string)
+	if *oneSeed != 0 {
+		first, end, trace = *oneSeed, *oneSeed+1, func(line string) { t.Log(line) }
+	}
+	for seed := first; seed < end; seed++ {
+		for what, times := range play(t, run, seed, trace).Happened {
+			happened[what] += times
+		}
+		if t.Failed() && !*goOn {
+			t.FailNow()
+		}
+	}
+	t.Logf("%d runs: %v", end-first, happened)
+	return happened
+}
+
+// play plays a seed. If it violates an invariant it is played again, identically, for its trace.
+func play(t *testing.T, run simulator, seed uint64, trace func(string)) Report {
+	t.Helper()
+	report := run(t, seed, trace)
 	for _, v := range report.Violations {
 		t.Errorf("seed %d violates %v", seed, v)
 	}
 	if len(report.Violations) == 0 || trace != nil {
-		return
+		return report
 	}
 	var lines []string
-	Run(t, seed, func(line string) { lines = append(lines, line) })
+	run(t, seed, func(line string) { lines = append(lines, line) })
 	file := filepath.Join(t.ArtifactDir(), fmt.Sprintf("seed-%d.trace", seed))
 	if err := os.WriteFile(file, []byte(strings.Join(lines, "\n")), 0o600); err != nil {
 		t.Error(err)
 	}
 	t.Logf("the end of its trace (kept whole with -artifacts):\n%s", strings.Join(lines[max(0, len(lines)-traceTail):], "\n"))
-	t.Logf("replay: go test ./tests/simulation -run Invariants -v -seed %d", seed)
+	t.Logf("replay: go test ./tests/simulation -run '%s$' -v -seed %d", t.Name(), seed)
+	return report
 }
 
 // traceTail is how many lines of a trace are logged.
 const traceTail = 60
 
 func TestSameSeedIsSameRun(t *testing.T) {
-	for seed := uint64(1); seed <= 20; seed++ {
-		if a, b := Run(t, seed, nil), Run(t, seed, nil); a.Digest != b.Digest {
-			t.Errorf("seed %d: digests %x and %x, lines %d and %d", seed, a.Digest, b.Digest, a.Lines, b.Lines)
-		}
+	for name, run := range map[string]simulator{"journal": Run, "tasks": RunEngine, "schedules": RunSchedules} {
+		t.Run(name, func(t *testing.T) {
+			for seed := uint64(1); seed <= 20; seed++ {
+				a, b := run(t, seed, nil), run(t, seed, nil)
+				if a.Digest != b.Digest {
+					t.Errorf("seed %d: digests %x and %x, steps %d and %d", seed, a.Digest, b.Digest, a.Happened["steps"], b.Happened["steps"])
+				}
+			}
+		})
 	}
 }
 
 // TestRunsAreBusy fails if little happens in the runs.
 func TestRunsAreBusy(t *testing.T) {
 	const runs = 50
-	happened := map[string]int{}
-	for seed := uint64(1); seed <= runs; seed++ {
-		r := Run(t, seed, nil)
-		for what, times := range map[string]int{
-			"events": r.Events, "voids": r.Voids, "torn": r.Torn, "snapshots": r.Snapshots, "floors": r.Floors,
-			"crashes": r.Crashes, "lines": r.Lines,
-			"acknowledged": r.Outcomes[Acknowledged], "refused": r.Outcomes[Refused], "unknown": r.Outcomes[Unknown],
-		} {
-			happened[what] += times
-		}
-	}
-	t.Logf("%d runs: %v", runs, happened)
-	for what, least := range map[string]int{
-		"events": 70, "voids": 5, "torn": 1, "snapshots": 10, "floors": 3, "crashes": 1, "lines": 1000,
-		"acknowledged": 30, "refused": 1, "unknown": 1,
+	for name, c := range map[string]struct {
+		run   simulator
+		least map[string]int // in ten runs
+	}{
+		"journal": {Run, map[string]int{
+			"events": 700, "voids": 50, "torn": 10, "snapshots": 100, "floors": 30, "crashes": 10, "steps": 10000,
+			"acknowledged": 300, "refused": 10, "unknown": 10,
+		}},
+		"tasks": {RunEngine, map[string]int{
+			"tasks": 100, "acknowledged": 60, "started": 100, "existing": 5, "crashes": 5, "lost": 5, "forgotten": 5, "late": 5,
+			"ruled": 5, "stopped": 5, "stormed": 20, "once": 5, "full queue": 100, "full key": 50, "full instance": 5, "heavy": 1, "larger": 1,
+			"bad": 3, "backlogs": 2,
+		}},
 	} {
-		if happened[what] < runs*least {
-			t.Errorf("%d runs had %d %s, want %d for each at least", runs, happened[what], what, least)
+		t.Run(name, func(t *testing.T) {
+			happened := map[string]int{}
+			for seed := uint64(1); seed <= runs; seed++ {
+				for what, times := range c.run(t, seed, nil).Happened {
+					happened[what] += times
+				}
+			}
+			t.Logf("%d runs: %v", runs, happened)
+			demandBusy(t, happened, runs, c.least)
+		})
+	}
+}
+
+// demandBusy demands that each thing happened at least as often as said of ten runs.
+func demandBusy(t *testing.T, happened map[string]int, runs int, least map[string]int) {
+	t.Helper()
+	for what, least := range least {
+		if happened[what]*10 < runs*least {
+			t.Errorf("%d runs had %d %s, want %d for each ten at least", runs, happened[what], what, least)
 		}
 	}
 }

@@ -48,7 +48,7 @@ func (r *run) snapshot(p *process) (stamp event.ID, ok bool) {
 // sweeper starts an actor that sweeps in one process, while others sweep in theirs.
 func (r *run) sweeper(name string, at int) {
 	luck := dice(r.plan.seed, name)
-	place := r.homes[at%len(r.homes)]
+	place := r.homes.at(at)
 	r.followers.Go(func() {
 		for !r.closing() {
 			time.Sleep(10*time.Millisecond + time.Duration(luck.Int64N(int64(r.plan.upkeep))))
@@ -63,7 +63,7 @@ func (r *run) sweeper(name string, at int) {
 // collector starts an actor that takes snapshots, half of them with a new journal.
 func (r *run) collector(name string, at int) {
 	luck := dice(r.plan.seed, name)
-	place := r.homes[at%len(r.homes)]
+	place := r.homes.at(at)
 	r.followers.Go(func() {
 		for !r.closing() {
 			time.Sleep(20*time.Millisecond + time.Duration(luck.Int64N(int64(250*time.Millisecond))))

@@ -24,9 +24,7 @@ func (r *run) aftermath() {
 		if _, err := p.Sweep(r.ctx); err != nil {
 			r.report("liveness", "sweep: %v", err)
 		}
-		place := r.home("")
-		place.lives, place.current = 1, p
-		w := &writer{run: r, home: place, name: "w" + strconv.Itoa(7+visit), luck: dice(r.plan.seed, "late")}
+		w := &writer{run: r, home: &home[*process]{lives: 1, current: p}, name: "w" + strconv.Itoa(7+visit), luck: dice(r.plan.seed, "late")}
 		for n := range 12 {
 			plain(w, n)
 		}
@@ -75,7 +73,7 @@ func (r *run) verify() {
 	if r.ctx.Err() != nil {
 		return // readers could not reach the end, and a reader of the archive may not either
 	}
-	j := journal.Open(history{Store: r.audit.archive, sequencer: r.audit.Store}, journal.Options{Timing: r.plan.timing})
+	j := journal.Open(history{Store: r.audit.archive, sequencer: r.audit.Store}, journal.Options{Timing: timing})
 	defer func() { _ = j.Close() }()
 	all, err := j.ReadAfter(context.Background(), journal.Request{})
 	if err != nil {

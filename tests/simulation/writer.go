@@ -24,6 +24,9 @@ const (
 	Refused
 )
 
+// String returns the outcome in lower case.
+func (o Outcome) String() string { return []string{"unknown", "acknowledged", "refused"}[o] }
+
 // emission is one append, and what it returned.
 type emission struct {
 	labels  []string
@@ -40,7 +43,7 @@ type writer struct {
 }
 
 func (r *run) writer(name string, at int, append func(*writer, int)) {
-	w := &writer{run: r, home: r.homes[at%len(r.homes)], name: name, luck: dice(r.plan.seed, name)}
+	w := &writer{run: r, home: r.homes.at(at), name: name, luck: dice(r.plan.seed, name)}
 	r.writers.Go(func() {
 		for n := range r.plan.appends {
 			time.Sleep(time.Duration(w.luck.Int64N(int64(r.plan.think))) + time.Nanosecond)

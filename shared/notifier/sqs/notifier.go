@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net/http"
 	"regexp"
 	"strings"
@@ -41,10 +42,16 @@ type Notifier struct {
 
 	life      context.Context // ends with Close
 	end       context.CancelFunc
-	transport *http.Transport // closed by Close; nil if the caller's configuration has a client
+	transport *http.Transport // closed by Close; unused if the caller's configuration has a client
 }
 
 var _ notifier.Line = (*Notifier)(nil)
+
+// Attempts of a request, and the longest pause between them, for a client that waits for the response to an enqueue.
+const (
+	maxAttempts = 3
+	longPause   = 200 * time.Millisecond
+)
 
 // OpenQueue opens the queue of that URL or name, configured by the environment. See [awsenv.Load].
 func OpenQueue(ctx context.Context, queue string) (notifier.Line, error) {
@@ -60,16 +67,12 @@ func Open(ctx context.Context, o Options) (*Notifier, error) {
 	if err := b.locate(o.Queue); err != nil {
 		return nil, err
 	}
-	cfg, err := configuration(ctx, o.AWS)
+	b.transport = awsenv.Transport(2*time.Second, 2*parallel) // without a time for responses: a long poll takes longer than other calls
+	cfg, err := awsenv.Connect(ctx, o.AWS, b.transport, awsenv.Retryer(maxAttempts, func(int) time.Duration {
+		return rand.N(longPause) + time.Millisecond
+	}))
 	if err != nil {
 		return nil, err
-	}
-	if cfg.HTTPClient == nil {
-		b.transport = newTransport()
-		cfg.HTTPClient = awsenv.Client(b.transport)
-	}
-	if cfg.Retryer == nil {
-		cfg.Retryer = newRetryer
 	}
 	b.client = sqs.NewFromConfig(cfg)
 	b.life, b.end = context.WithCancel(context.WithoutCancel(ctx))
@@ -91,13 +94,6 @@ func (b *Notifier) locate(queue string) error {
 		return fmt.Errorf("sqs: %q is neither the URL of a queue nor a name, which has 1 to 80 letters, digits, _ and -", queue)
 	}
 	return nil
-}
-
-func configuration(ctx context.Context, given *aws.Config) (aws.Config, error) {
-	if given != nil {
-		return given.Copy(), nil
-	}
-	return awsenv.Load(ctx)
 }
 
 // queue returns the queue's URL, which it asks SQS for until it is known.
@@ -130,9 +126,7 @@ func (b *Notifier) Ping(ctx context.Context) error {
 // Close ends the calls under way and releases the connections. Further calls of it do nothing.
 func (b *Notifier) Close() error {
 	b.end()
-	if b.transport != nil {
-		b.transport.CloseIdleConnections()
-	}
+	b.transport.CloseIdleConnections()
 	return nil
 }
 

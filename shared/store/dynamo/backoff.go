@@ -6,9 +6,6 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/aws/retry"
-
 	"github.com/millrace/millrace/shared/store"
 )
 
@@ -19,16 +16,6 @@ const (
 	firstPause  = 25 * time.Millisecond
 	longPause   = time.Second
 )
-
-// newRetryer returns the SDK's standard retryer with the attempts and pauses of this file.
-func newRetryer() aws.Retryer {
-	return retry.NewStandard(func(o *retry.StandardOptions) {
-		o.MaxAttempts = maxAttempts
-		o.Backoff = retry.BackoffDelayerFunc(func(attempt int, _ error) (time.Duration, error) {
-			return pause(attempt - 1), nil
-		})
-	})
-}
 
 // pause returns how long to wait after the attempt with that index: a random time up to a bound that doubles, so that callers
 // that were throttled together do not return together.

@@ -2,7 +2,6 @@ package dynamo
 
 import (
 	"context"
-	"net"
 	"net/http"
 	"sync"
 	"time"
@@ -36,7 +35,7 @@ type Store struct {
 	now    func() time.Time
 	hints  hints
 
-	transport *http.Transport // closed by Close; nil when the caller brought a client
+	transport *http.Transport // closed by Close; unused when the caller brought a client
 
 	calls  sync.RWMutex // held for reading by each call, for writing by Close
 	closed bool
@@ -58,43 +57,20 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	cfg, err := configuration(ctx, o.AWS)
+	transport := newTransport()
+	cfg, err := awsenv.Connect(ctx, o.AWS, transport, awsenv.Retryer(maxAttempts, pause))
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{prefix: o.Prefix, now: o.Now}
-	if cfg.HTTPClient == nil {
-		s.transport = newTransport()
-		cfg.HTTPClient = awsenv.Client(s.transport)
-	}
-	if cfg.Retryer == nil {
-		cfg.Retryer = newRetryer
-	}
-	s.client = dynamodb.NewFromConfig(cfg)
-	return s, nil
-}
-
-func configuration(ctx context.Context, given *aws.Config) (aws.Config, error) {
-	if given != nil {
-		return given.Copy(), nil
-	}
-	return awsenv.Load(ctx)
+	return &Store{prefix: o.Prefix, now: o.Now, client: dynamodb.NewFromConfig(cfg), transport: transport}, nil
 }
 
 // newTransport returns the connections of one Store. DynamoDB responds in milliseconds, so that a response that takes
 // seconds will not come; and a process that serves hundreds of followers must not dial for each.
 func newTransport() *http.Transport {
-	dialer := &net.Dialer{Timeout: 2 * time.Second, KeepAlive: 30 * time.Second}
-	return &http.Transport{
-		Proxy:                 http.ProxyFromEnvironment,
-		DialContext:           dialer.DialContext,
-		TLSHandshakeTimeout:   3 * time.Second,
-		ResponseHeaderTimeout: 8 * time.Second,
-		IdleConnTimeout:       50 * time.Second, // DynamoDB closes idle connections after about a minute
-		MaxIdleConns:          256,
-		MaxIdleConnsPerHost:   256,
-		ForceAttemptHTTP2:     true,
-	}
+	t := awsenv.Transport(2*time.Second, 256)
+	t.ResponseHeaderTimeout = 8 * time.Second
+	return t
 }
 
 // Prefix returns the prefix of the tables' names.
@@ -107,7 +83,7 @@ func (s *Store) Exclusive() bool { return false }
 func (s *Store) Close() error {
 	s.calls.Lock()
 	defer s.calls.Unlock()
-	if !s.closed && s.transport != nil {
+	if !s.closed {
 		s.transport.CloseIdleConnections()
 	}
 	s.closed = true

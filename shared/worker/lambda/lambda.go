@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
-	"net/http"
 	"strconv"
 	"sync"
 	"time"
@@ -64,23 +62,10 @@ func (t *Target) open(ctx context.Context) (*lambda.Client, error) {
 		return nil, fmt.Errorf("lambda: %w", err)
 	}
 	t.client = lambda.NewFromConfig(config, func(o *lambda.Options) {
-		o.Retryer = aws.NopRetryer{} // the engine counts attempts; a second request might run the function twice
-		o.HTTPClient = awsenv.Client(newTransport())
+		o.Retryer = aws.NopRetryer{}                                      // the engine counts attempts; a second request might run the function twice
+		o.HTTPClient = awsenv.Client(awsenv.Transport(5*time.Second, 16)) // waits for a response as long as the attempt may take
 	})
 	return t.client, nil
-}
-
-// newTransport returns a transport that waits for a response as long as the attempt may take.
-func newTransport() *http.Transport {
-	dialer := &net.Dialer{Timeout: 5 * time.Second, KeepAlive: 30 * time.Second} // keep alive: Lambda may be silent for 15 minutes
-	return &http.Transport{
-		Proxy:               http.ProxyFromEnvironment,
-		DialContext:         dialer.DialContext,
-		TLSHandshakeTimeout: 5 * time.Second,
-		IdleConnTimeout:     50 * time.Second,
-		MaxIdleConnsPerHost: 16,
-		ForceAttemptHTTP2:   true,
-	}
 }
 
 // refused returns the result of a failed request.

@@ -1,41 +1,23 @@
-package main
+package bench
 
 import (
 	"fmt"
-	"io"
 	"strconv"
 	"time"
 )
 
-// results are the rows of a measurement.
-type results struct {
-	heading string
-	rows    [][]any
+// Results are the rows of a measurement. Each cell has a form for people, by fmt.Stringer, and one as JSON.
+type Results struct {
+	Heading string   // for people, with a tab between two columns
+	Names   []string // of the columns in JSON
+	Rows    [][]any
 }
 
-func (r *results) add(cells ...any) { r.rows = append(r.rows, cells) }
-
-// print prints the rows as a table, or as JSON objects with the heading's words as names.
-func (r *results) print(w io.Writer, f format, names []string) error {
-	if f.Output == "table" {
-		return table(w, r.heading, func(row func(...any)) {
-			for _, cells := range r.rows {
-				row(cells...)
-			}
-		})
-	}
-	objects := make([]map[string]any, len(r.rows))
-	for i, cells := range r.rows {
-		objects[i] = make(map[string]any, len(cells))
-		for k, cell := range cells {
-			objects[i][names[k]] = cell
-		}
-	}
-	if f.Output == "json" {
-		return printJSON(w, objects)
-	}
-	return printLines(w, objects)
+func newResults(heading string, names ...string) *Results {
+	return &Results{Heading: heading, Names: names}
 }
+
+func (r *Results) add(cells ...any) { r.Rows = append(r.Rows, cells) }
 
 // rate is a number per second, shown with thousands apart.
 type rate float64
@@ -71,3 +53,21 @@ func (unmeasured) String() string { return "-" }
 
 // MarshalJSON returns null.
 func (unmeasured) MarshalJSON() ([]byte, error) { return []byte("null"), nil }
+
+// size is a number of bytes, shown in MiB.
+type size uint64
+
+// String shows it for people.
+func (s size) String() string { return fmt.Sprintf("%.1f MiB", float64(s)/(1<<20)) }
+
+// kibibytes is a little memory.
+type kibibytes float64
+
+// String shows it for people.
+func (k kibibytes) String() string { return fmt.Sprintf("%.1f KiB", float64(k)) }
+
+// share is a part of a whole, shown as a percentage.
+type share float64
+
+// String shows it for people.
+func (s share) String() string { return fmt.Sprintf("%.1f %%", 100*float64(s)) }

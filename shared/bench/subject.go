@@ -1,4 +1,4 @@
-package main
+package bench
 
 import (
 	"context"
@@ -48,10 +48,14 @@ func (e engine) follow(ctx context.Context, each func([]event.Event)) error {
 // server is a journal behind HTTP.
 type server struct{ *client.Client }
 
-// dialSubject returns a client that repeats no request, so that only first attempts are measured.
-func dialSubject(url, token string) (subject, error) {
+// dialed calls do with a client that repeats no request, so that only first attempts are measured.
+func dialed(url, token string, do func(subject) error) error {
 	c, err := client.New(client.Options{URL: url, Token: token, Patience: -1})
-	return server{c}, err
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	return do(server{c})
 }
 
 func (s server) emit(ctx context.Context, events []event.Event) error {

@@ -1,4 +1,4 @@
-package main
+package bench
 
 import (
 	"bytes"
@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"math"
 	"net/http"
-	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -16,14 +15,15 @@ import (
 	"github.com/millrace/millrace/client"
 )
 
-type benchIdleCommand struct {
-	format
-	Dir      string        `help:"Where to make the temporary store. Default: the system's directory for temporary files." placeholder:"DIR"`
+// Idle measures what waiting workers cost a server.
+type Idle struct {
+	Scratch
 	Workers  int           `help:"How many wait." default:"1000"`
 	Duration time.Duration `help:"How long each case takes." default:"20s"`
 }
 
-func (benchIdleCommand) Help() string {
+// Help says what the cases and the columns are.
+func (Idle) Help() string {
 	return `Two cases, each with a server in a process of its own: POLLS, claims that wait and do nothing else; and WORKERS, those of package
 client, which wait 20 s at a time and send a heartbeat every 10 s. CPU is the part of one core that the server uses. MEMORY is what it
 has resident for each of them, beyond what it had without any, at the start of the measurement, and LATER at its end; likewise its
@@ -33,30 +33,25 @@ goroutines. What is resident includes garbage that is still to be collected; wit
 // settle is how long the waiters have to connect, and to send their first heartbeats, before the measurement begins.
 const settle = 12 * time.Second
 
-// Run measures both cases and prints a row for each.
-func (b benchIdleCommand) Run(ctx context.Context, c console) error {
-	r := &results{heading: "CASE\tWAITING\tCPU\tREQUESTS/S\tMEMORY\tLATER\tGOROUTINES\tLATER"}
-	err := errors.Join(b.measure(ctx, r, "polls", poll), b.measure(ctx, r, "workers", stay))
-	names := []string{"case", "waiting", "cpu", "requests_per_s", "memory_each", "memory_each_later", "goroutines_each", "goroutines_each_later"}
-	return errors.Join(err, r.print(c.out, b.format, names))
+// Run measures both cases.
+func (b Idle) Run(ctx context.Context, p Program) (*Results, error) {
+	r := newResults("CASE\tWAITING\tCPU\tREQUESTS/S\tMEMORY\tLATER\tGOROUTINES\tLATER",
+		"case", "waiting", "cpu", "requests_per_s", "memory_each", "memory_each_later", "goroutines_each", "goroutines_each_later")
+	on := func(name string, wait waiter) error {
+		return b.dir(func(dir string) error {
+			return p.serve(ctx, dir, func(url, token string) error {
+				return b.measure(ctx, r, client.Options{URL: url, Token: token}, name, wait)
+			})
+		})
+	}
+	return r, errors.Join(on("polls", poll), on("workers", stay))
 }
 
 // waiter waits for tasks that never come, until ctx ends.
 type waiter func(ctx context.Context, o client.Options, name string) error
 
-// measure measures a fresh server with waiters.
-func (b benchIdleCommand) measure(ctx context.Context, r *results, name string, wait waiter) (err error) {
-	dir, err := os.MkdirTemp(b.Dir, "millrace-bench-")
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	server, secret, err := startServer(ctx, "pebble:"+dir+"/store")
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, server.stop()) }()
-	o := client.Options{URL: server.url, Token: secret}
+// measure measures a server with waiters.
+func (b Idle) measure(ctx context.Context, r *Results, o client.Options, name string, wait waiter) error {
 	observer, err := client.New(o)
 	if err != nil {
 		return err
@@ -81,7 +76,7 @@ func (b benchIdleCommand) measure(ctx context.Context, r *results, name string, 
 }
 
 // watch measures the server while they wait.
-func (b benchIdleCommand) watch(ctx context.Context, r *results, name string, observer *client.Client, without usage) error {
+func (b Idle) watch(ctx context.Context, r *Results, name string, observer *client.Client, without usage) error {
 	for registered := 0.0; registered < float64(b.Workers); {
 		now, err := used(ctx, observer)
 		if err != nil {
@@ -113,11 +108,11 @@ func (b benchIdleCommand) watch(ctx context.Context, r *results, name string, ob
 }
 
 // memory returns the memory that each waiter adds.
-func (b benchIdleCommand) memory(without, with usage) kibibytes {
+func (b Idle) memory(without, with usage) kibibytes {
 	return kibibytes((with.memory - without.memory) / float64(b.Workers) / 1024)
 }
 
-func (b benchIdleCommand) goroutines(without, with usage) float64 {
+func (b Idle) goroutines(without, with usage) float64 {
 	return math.Round(10*(with.goroutines-without.goroutines)/float64(b.Workers)) / 10
 }
 
@@ -211,15 +206,3 @@ func used(ctx context.Context, c *client.Client) (usage, error) {
 	}
 	return u, nil
 }
-
-// share is a part of a whole, shown as a percentage.
-type share float64
-
-// String shows it for people.
-func (s share) String() string { return fmt.Sprintf("%.1f %%", 100*float64(s)) }
-
-// kibibytes is a little memory.
-type kibibytes float64
-
-// String shows it for people.
-func (k kibibytes) String() string { return fmt.Sprintf("%.1f KiB", float64(k)) }

@@ -1,8 +1,7 @@
-package main
+package bench
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"runtime/metrics"
 	"time"
@@ -10,34 +9,34 @@ import (
 	"github.com/millrace/millrace/shared/event"
 )
 
-type benchReadCommand struct {
-	bench
+// Read measures reading the journal from its beginning.
+type Read struct {
+	Journal
 	Events int `help:"Events to put on the journal first." default:"1000000"`
 }
 
-func (benchReadCommand) Help() string {
+// Help says what the columns mean.
+func (Read) Help() string {
 	return `LIVE HEAP is the most memory that this process had in use while it read the first half of the events, LATER while it read the
 second, both without garbage, with the caches of the embedded store (128 MiB when full). Where a server is measured, it is the reader's.`
 }
 
 // Run fills the journal and reads it once from the beginning.
-func (b benchReadCommand) Run(ctx context.Context, c console) error {
-	bed, err := b.open(ctx)
-	if err != nil {
+func (b Read) Run(ctx context.Context, p Program) (*Results, error) {
+	r := newResults("EVENTS\tWRITTEN/S\tREAD/S\tLIVE HEAP\tLATER", "events", "written_per_s", "read_per_s", "live_heap", "live_heap_later")
+	return r, b.on(ctx, p, func(s subject, _ string) error {
+		began := time.Now()
+		if err := fill(ctx, s, b.Events, b.Size); err != nil {
+			return err
+		}
+		filled := time.Since(began)
+		read, elapsed, heap, err := readAll(ctx, s, b.Events)
+		if err == nil && b.URL == "" && read != b.Events {
+			err = fmt.Errorf("read %d events of %d", read, b.Events)
+		}
+		r.add(read, rate(float64(b.Events)/filled.Seconds()), rate(float64(read)/elapsed.Seconds()), heap[0], heap[1])
 		return err
-	}
-	began := time.Now()
-	if err := fill(ctx, bed, b.Events, b.Size); err != nil {
-		return closing(err, bed)
-	}
-	filled := time.Since(began)
-	r := &results{heading: "EVENTS\tWRITTEN/S\tREAD/S\tLIVE HEAP\tLATER"}
-	read, elapsed, heap, err := readAll(ctx, bed, b.Events)
-	if err == nil && b.URL == "" && read != b.Events {
-		err = fmt.Errorf("read %d events of %d", read, b.Events)
-	}
-	r.add(read, rate(float64(b.Events)/filled.Seconds()), rate(float64(read)/elapsed.Seconds()), heap[0], heap[1])
-	return closing(errors.Join(err, r.print(c.out, b.format, []string{"events", "written_per_s", "read_per_s", "live_heap", "live_heap_later"})), bed)
+	})
 }
 
 // fill puts so many events on the journal.
@@ -77,9 +76,3 @@ func liveHeap() size {
 	metrics.Read(live)
 	return size(live[0].Value.Uint64())
 }
-
-// size is a number of bytes, shown in MiB.
-type size uint64
-
-// String shows it for people.
-func (s size) String() string { return fmt.Sprintf("%.1f MiB", float64(s)/(1<<20)) }

@@ -1,4 +1,4 @@
-package main
+package bench
 
 import (
 	"cmp"
@@ -6,25 +6,21 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"runtime"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/millrace/millrace/shared/access"
-	"github.com/millrace/millrace/shared/config"
 	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/queue"
 	"github.com/millrace/millrace/shared/task"
 	"github.com/millrace/millrace/shared/worker"
 )
 
-type benchTasksCommand struct {
-	format
-	Dir       string        `help:"Where to make the temporary store; measures that disk. Default: the system's directory for temporary files." placeholder:"DIR"`
+// Tasks measures how fast tasks are enqueued and run, and how soon they start.
+type Tasks struct {
+	Scratch
 	Tasks     int           `help:"Tasks of each case." default:"100000"`
 	Producers int           `help:"How many enqueue at once." default:"16"`
 	Workers   int           `help:"How many run at once." default:"16"`
@@ -34,7 +30,8 @@ type benchTasksCommand struct {
 	Duration  time.Duration `help:"How long the time to start is measured." default:"5s"`
 }
 
-func (benchTasksCommand) Help() string {
+// Help says what the columns mean.
+func (Tasks) Help() string {
 	return `Every task is durable when its enqueueing is answered, and so is its start and its end; each of them is an event on the journal.
 The tasks do nothing. HEAP is what is in use in memory at the end of the case, without garbage, while the tasks wait that the case
 leaves waiting: it does not grow with them. The time to start is not counted in the first second; a task is synced to the disk
@@ -42,22 +39,21 @@ twice until then, and the disk alone takes as long as the row before says. DISK/
 from so many writers, measured just before.`
 }
 
-// Run measures every case and prints a row for each.
-func (b benchTasksCommand) Run(ctx context.Context, c console) error {
-	r := &results{heading: "CASE\tTASKS\tTASKS/S\tP50\tP95\tP99\tINVERSIONS\tHEAP\tDISK/S"}
-	err := errors.Join(b.throughput(ctx, r), b.one(ctx, r))
-	for _, backlog := range b.Backlog {
-		err = errors.Join(err, b.latency(ctx, r, backlog))
+// Run measures every case.
+func (b Tasks) Run(ctx context.Context, p Program) (*Results, error) {
+	r := newResults("CASE\tTASKS\tTASKS/S\tP50\tP95\tP99\tINVERSIONS\tHEAP\tDISK/S",
+		"case", "tasks", "tasks_per_s", "p50_ms", "p95_ms", "p99_ms", "inversions", "heap", "disk_per_s")
+	on := func(measure func(*bed) error) error {
+		function := definition.Target{Go: "nothing"}
+		return b.bed(ctx, p, &definition.Set{Jobs: []definition.Job{{Path: benchJob, Target: function}, {Path: benchIdle, Target: function}}}, measure)
 	}
-	names := []string{"case", "tasks", "tasks_per_s", "p50_ms", "p95_ms", "p99_ms", "inversions", "heap", "disk_per_s"}
-	return errors.Join(err, r.print(c.out, b.format, names))
-}
-
-// taskBed is a task engine on a store of its own.
-type taskBed struct {
-	*node
-	dir     string
-	payload json.RawMessage
+	err := errors.Join(
+		on(func(bed *bed) error { return b.throughput(ctx, r, bed) }),
+		on(func(bed *bed) error { return b.one(ctx, r, bed) }))
+	for _, backlog := range b.Backlog {
+		err = errors.Join(err, on(func(bed *bed) error { return b.latency(ctx, r, bed, backlog) }))
+	}
+	return r, err
 }
 
 // the jobs of a bed: one whose tasks are run, and one whose tasks wait.
@@ -66,36 +62,17 @@ const (
 	benchIdle = "/bench/idle"
 )
 
-func (b benchTasksCommand) bed(ctx context.Context) (*taskBed, error) {
-	dir, err := os.MkdirTemp(b.Dir, "millrace-bench-")
-	if err != nil {
-		return nil, err
-	}
-	function := definition.Target{Go: "nothing"}
-	n, err := openNode(ctx, config.Settings{
-		Store: "pebble:" + dir + "/store", Tokens: []access.Token{access.NewToken("bench", access.Admin, "bench")},
-		Definitions: &definition.Set{Jobs: []definition.Job{{Path: benchJob, Target: function}, {Path: benchIdle, Target: function}}},
-	}, silent())
-	if err != nil {
-		return nil, errors.Join(err, os.RemoveAll(dir))
-	}
-	payload, err := json.Marshal(strings.Repeat("x", max(b.Size-2, 0)))
-	bed := &taskBed{node: n, dir: dir, payload: payload}
-	return bed, errors.Join(err, n.Declare(ctx))
-}
-
-func (bed *taskBed) remove() error { return errors.Join(bed.Close(), os.RemoveAll(bed.dir)) }
-
 // enqueue adds n tasks through so many producers, with priorities if mixed.
-func (b benchTasksCommand) enqueue(ctx context.Context, bed *taskBed, n, producers int, mixed bool) error {
+func (b Tasks) enqueue(ctx context.Context, bed *bed, n, producers int, mixed bool) error {
 	var next atomic.Int64
+	payload := text(b.Size)
 	return together(ctx, producers, func(ctx context.Context, _ int) error {
 		for {
 			i := next.Add(1)
 			if i > int64(n) || ctx.Err() != nil {
 				return nil
 			}
-			t := queue.New{Dialect: task.Job, Job: benchJob, Payload: bed.payload}
+			t := queue.New{Dialect: task.Job, Job: benchJob, Payload: payload}
 			if mixed {
 				t.Priority = i * 7919 % 1000
 			}
@@ -107,7 +84,7 @@ func (b benchTasksCommand) enqueue(ctx context.Context, bed *taskBed, n, produce
 }
 
 // work runs tasks in a pool until n have run; run is called for each when it starts.
-func (b benchTasksCommand) work(ctx context.Context, bed *taskBed, n, workers int, run func(*worker.Attempt)) error {
+func (b Tasks) work(ctx context.Context, bed *bed, n, workers int, run func(*worker.Attempt)) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var done atomic.Int64
@@ -129,12 +106,7 @@ func (b benchTasksCommand) work(ctx context.Context, bed *taskBed, n, workers in
 }
 
 // throughput measures enqueueing alone, running alone, and both at once.
-func (b benchTasksCommand) throughput(ctx context.Context, r *results) (err error) {
-	bed, err := b.bed(ctx)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, bed.remove()) }()
+func (b Tasks) throughput(ctx context.Context, r *Results, bed *bed) error {
 	enqueue := func() error { return b.enqueue(ctx, bed, b.Tasks, b.Producers, false) }
 	run := func() error { return b.work(ctx, bed, b.Tasks, b.Workers, nil) }
 	if err := b.timed(r, bed, "enqueue", enqueue); err != nil {
@@ -148,7 +120,7 @@ func (b benchTasksCommand) throughput(ctx context.Context, r *results) (err erro
 	})
 }
 
-func (b benchTasksCommand) timed(r *results, bed *taskBed, name string, do func() error) error {
+func (b Tasks) timed(r *Results, bed *bed, name string, do func() error) error {
 	disk, err := diskFloor(bed.dir, b.Producers, b.Size, time.Second)
 	if err != nil {
 		return err
@@ -171,12 +143,7 @@ func heapNow() size {
 }
 
 // one lets a single worker run tasks of mixed priorities and counts those that were started before a better one.
-func (b benchTasksCommand) one(ctx context.Context, r *results) (err error) {
-	bed, err := b.bed(ctx)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, bed.remove()) }()
+func (b Tasks) one(ctx context.Context, r *Results, bed *bed) error {
 	n := max(1, b.Tasks/4)
 	if err := b.enqueue(ctx, bed, n, 64, true); err != nil {
 		return err
@@ -193,7 +160,7 @@ func (b benchTasksCommand) one(ctx context.Context, r *results) (err error) {
 }
 
 // inTurn lets one worker claim tasks as many at a time as it may, and returns them in the order in which it ran them.
-func inTurn(ctx context.Context, bed *taskBed, n int) (ids []task.ID, err error) {
+func inTurn(ctx context.Context, bed *bed, n int) (ids []task.ID, err error) {
 	for len(ids) < n {
 		leases, err := bed.Queue.Claim(ctx, queue.Claimer{Instance: "bench", Queues: []string{definition.MainQueue}}, queue.MaxClaim)
 		if err != nil {
@@ -213,7 +180,7 @@ func inTurn(ctx context.Context, bed *taskBed, n int) (ids []task.ID, err error)
 }
 
 // countInversions counts neighbours in the order of starts that should have been the other way round.
-func countInversions(ctx context.Context, bed *taskBed, ids []task.ID) (n int, err error) {
+func countInversions(ctx context.Context, bed *bed, ids []task.ID) (n int, err error) {
 	var before task.Task
 	for i, id := range ids {
 		t, err := bed.Queue.Get(ctx, id)
@@ -229,12 +196,7 @@ func countInversions(ctx context.Context, bed *taskBed, ids []task.ID) (n int, e
 }
 
 // latency measures the time from the sending of a task to its start, at an even pace, while others wait.
-func (b benchTasksCommand) latency(ctx context.Context, r *results, backlog int) (err error) {
-	bed, err := b.bed(ctx)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, bed.remove()) }()
+func (b Tasks) latency(ctx context.Context, r *Results, bed *bed, backlog int) error {
 	if err := b.wait(ctx, bed, backlog); err != nil {
 		return err
 	}
@@ -274,19 +236,20 @@ func (b benchTasksCommand) latency(ctx context.Context, r *results, backlog int)
 }
 
 // times adds a row of times that were measured at the even pace.
-func (b benchTasksCommand) times(r *results, name string, all []time.Duration) {
+func (b Tasks) times(r *Results, name string, all []time.Duration) {
 	slices.Sort(all)
 	r.add(name, len(all), rate(b.Rate),
-		took(quantile(all, 0.5)), took(quantile(all, 0.95)), took(quantile(all, 0.99)), unmeasured{}, heapNow(), unmeasured{})
+		quantile(all, 0.5), quantile(all, 0.95), quantile(all, 0.99), unmeasured{}, heapNow(), unmeasured{})
 }
 
 // wait makes tasks that are ready and stay so, in a queue that the workers do not take from.
-func (b benchTasksCommand) wait(ctx context.Context, bed *taskBed, n int) error {
+func (b Tasks) wait(ctx context.Context, bed *bed, n int) error {
+	payload := text(b.Size)
 	return together(ctx, 8, func(ctx context.Context, w int) error {
 		for i := w * queue.MaxBatch; i < n; i += 8 * queue.MaxBatch {
 			news := make([]queue.New, min(queue.MaxBatch, n-i))
 			for k := range news {
-				news[k] = queue.New{Dialect: task.Job, Job: benchIdle, Queue: "idle", Payload: bed.payload}
+				news[k] = queue.New{Dialect: task.Job, Job: benchIdle, Queue: "idle", Payload: payload}
 			}
 			if _, err := bed.Queue.Enqueue(ctx, nil, news...); err != nil {
 				return err
@@ -297,7 +260,7 @@ func (b benchTasksCommand) wait(ctx context.Context, bed *taskBed, n int) error 
 }
 
 // pace sends tasks at an even pace; each is told by its number.
-func (b benchTasksCommand) pace(ctx context.Context, bed *taskBed, n int, sent *sync.Map) error {
+func (b Tasks) pace(ctx context.Context, bed *bed, n int, sent *sync.Map) error {
 	ticker := time.NewTicker(time.Second / time.Duration(max(b.Rate, 1)))
 	defer ticker.Stop()
 	var group sync.WaitGroup

@@ -1,28 +1,25 @@
-package main
+package bench
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
 	"net/http"
-	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/millrace/millrace/client"
-	"github.com/millrace/millrace/shared/access"
 	"github.com/millrace/millrace/shared/config"
 	"github.com/millrace/millrace/shared/queue"
 	"github.com/millrace/millrace/shared/task"
 )
 
-type benchClaimsCommand struct {
-	format
-	Dir      string        `help:"Where to make the temporary store; measures that disk. Default: the system's directory for temporary files." placeholder:"DIR"`
+// Claims measures remote workers that claim and end tasks over HTTP.
+type Claims struct {
+	Scratch
 	Workers  []int         `help:"How many remote workers." default:"1,4,16"`
 	Batch    []int         `help:"How many tasks each of them claims, and runs, at once." default:"1,32"`
 	Tasks    int           `help:"Tasks that wait at the start; all cases together run fewer." default:"100000"`
@@ -30,7 +27,8 @@ type benchClaimsCommand struct {
 	Duration time.Duration `help:"How long each case takes." default:"3s"`
 }
 
-func (benchClaimsCommand) Help() string {
+// Help says what the columns mean.
+func (Claims) Help() string {
 	return `The workers are those of package client, all in this process; the server is a process of its own. A task counts when its end is
 acknowledged; it does nothing. Its start and its end are each durable before they are answered. PER CLAIM is how many tasks a claim
 brought, CPU PER TASK the server's processor time. HTTP/S is how many requests a second a server takes from as many callers if it answers at once, DISK/S how many records go to
@@ -40,27 +38,25 @@ the disk from so many writers; both are measured just before.`
 // benchTopic is the job that remote workers run.
 const benchTopic = "/topics/bench"
 
-// Run measures every case and prints a row for each.
-func (b benchClaimsCommand) Run(ctx context.Context, c console) (err error) {
-	dir, err := os.MkdirTemp(b.Dir, "millrace-bench-")
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	place := "pebble:" + dir + "/store"
-	if err := b.fill(ctx, place); err != nil {
-		return err
-	}
-	server, secret, err := startServer(ctx, place)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, server.stop()) }()
-	r := &results{heading: "WORKERS\tBATCH\tTASKS/S\tPER CLAIM\tREQUESTS/S\tCPU PER TASK\tHTTP/S\tDISK/S"}
+// Run measures every case.
+func (b Claims) Run(ctx context.Context, p Program) (*Results, error) {
+	r := newResults("WORKERS\tBATCH\tTASKS/S\tPER CLAIM\tREQUESTS/S\tCPU PER TASK\tHTTP/S\tDISK/S",
+		"workers", "batch", "tasks_per_s", "tasks_per_claim", "requests_per_s", "cpu_ms_per_task", "http_per_s", "disk_per_s")
+	return r, b.dir(func(dir string) error {
+		if err := b.fill(ctx, p, dir); err != nil {
+			return err
+		}
+		return p.serve(ctx, dir, func(url, token string) error {
+			return b.cases(ctx, p, r, dir, client.Options{URL: url, Token: token})
+		})
+	})
+}
+
+func (b Claims) cases(ctx context.Context, p Program, r *Results, dir string, o client.Options) error {
 	left := int64(b.Tasks)
 	for _, batch := range b.Batch {
 		for _, workers := range b.Workers {
-			n, err := b.measure(ctx, r, dir, client.Options{URL: server.url, Token: secret}, workers, batch)
+			n, err := b.measure(ctx, p, r, dir, o, workers, batch)
 			if err != nil {
 				return err
 			}
@@ -69,21 +65,16 @@ func (b benchClaimsCommand) Run(ctx context.Context, c console) (err error) {
 			}
 		}
 	}
-	names := []string{"workers", "batch", "tasks_per_s", "tasks_per_claim", "requests_per_s", "cpu_ms_per_task", "http_per_s", "disk_per_s"}
-	return r.print(c.out, b.format, names)
+	return nil
 }
 
-// fill puts the tasks into a fresh store.
-func (b benchClaimsCommand) fill(ctx context.Context, place string) error {
-	settings := config.Settings{Store: place, Tokens: []access.Token{access.NewToken("bench", access.Admin, "bench")}}
-	n, err := openNode(ctx, settings, silent())
+// fill puts the tasks into the store below a directory.
+func (b Claims) fill(ctx context.Context, p Program, dir string) error {
+	n, err := p.Open(ctx, config.Settings{Store: storeURL(dir)})
 	if err != nil {
 		return err
 	}
-	payload, err := json.Marshal(strings.Repeat("x", max(b.Size-2, 0)))
-	if err != nil {
-		return errors.Join(err, n.Close())
-	}
+	payload := text(b.Size)
 	var next atomic.Int64
 	err = together(ctx, 16, func(ctx context.Context, _ int) error {
 		for ctx.Err() == nil {
@@ -107,13 +98,13 @@ func (b benchClaimsCommand) fill(ctx context.Context, place string) error {
 
 // measure measures one case, and just before it the most that the disk and the HTTP stack can do. It returns how many
 // tasks were run.
-func (b benchClaimsCommand) measure(ctx context.Context, r *results, dir string, o client.Options, workers, batch int) (int64, error) {
+func (b Claims) measure(ctx context.Context, p Program, r *Results, dir string, o client.Options, workers, batch int) (int64, error) {
 	callers := workers * batch
 	disk, err := diskFloor(dir, callers, b.Size, b.Duration/3)
 	if err != nil {
 		return 0, err
 	}
-	stack, err := stackRate(ctx, callers, 1, b.Size, b.Duration/3)
+	stack, err := p.stackRate(ctx, callers, 1, b.Size, b.Duration/3)
 	if err != nil {
 		return 0, err
 	}

@@ -1,4 +1,4 @@
-package main
+package bench
 
 import (
 	"bufio"
@@ -11,9 +11,6 @@ import (
 	"syscall"
 )
 
-// ready is the line by which a server says where it is.
-const ready = "millrace is ready at %s\n"
-
 // child is a server that runs as a process of its own, so that it shares neither scheduler nor memory with the process
 // that measures it.
 type child struct {
@@ -22,8 +19,8 @@ type child struct {
 	trouble strings.Builder // what it printed to standard error
 }
 
-// startChild runs this program with other arguments and waits until it says where it is.
-func startChild(ctx context.Context, env []string, args ...string) (*child, error) {
+// start runs this program with other arguments and waits until it says where it is.
+func (p Program) start(ctx context.Context, env []string, args ...string) (*child, error) {
 	program, err := os.Executable()
 	if err != nil {
 		return nil, err
@@ -42,7 +39,7 @@ func startChild(ctx context.Context, env []string, args ...string) (*child, erro
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w: %s", strings.Join(args, " "), errors.Join(c.command.Wait(), ctx.Err()), c.trouble.String())
 	}
-	_, err = fmt.Sscanf(line, ready, &c.url)
+	_, err = fmt.Sscanf(line, p.Ready, &c.url)
 	return c, err
 }
 

@@ -1,4 +1,4 @@
-package main
+package bench
 
 import (
 	"context"
@@ -11,33 +11,35 @@ import (
 	"github.com/millrace/millrace/shared/event"
 )
 
-type benchFollowCommand struct {
-	bench
+// Follow measures how soon a waiting follower has an event.
+type Follow struct {
+	Journal
 	Rate     int           `help:"Appends per second." default:"500"`
 	Duration time.Duration `help:"How long to measure." default:"5s"`
 }
 
-// Run lets a follower wait while events are appended at an even rate.
-func (b benchFollowCommand) Run(ctx context.Context, c console) error {
-	if b.Rate < 1 {
-		return misused("--rate is %d, want at least 1", b.Rate)
+// Help returns "".
+func (Follow) Help() string { return "" }
+
+// Run lets a follower wait while events are appended at an even rate. It returns a UsageError if that is less than 1.
+func (f Follow) Run(ctx context.Context, p Program) (*Results, error) {
+	r := newResults("LATENCY\tEVENTS\tP50\tP99\tMAX", "latency", "events", "p50_ms", "p99_ms", "max_ms")
+	if f.Rate < 1 {
+		return r, UsageError(fmt.Sprintf("--rate is %d, want at least 1", f.Rate))
 	}
-	bed, err := b.open(ctx)
-	if err != nil {
-		return err
+	race := &race{laps: make([]lap, int(f.Duration.Seconds()*float64(f.Rate)))}
+	err := f.on(ctx, p, func(s subject, _ string) error {
+		return race.run(ctx, s, f.Size, time.Second/time.Duration(f.Rate))
+	})
+	if err == nil {
+		r.spread("from sending", race.since(func(l *lap) time.Time { return l.sent }))
+		r.spread("from acknowledgement", race.since(func(l *lap) time.Time { return l.acked }))
 	}
-	race := &race{laps: make([]lap, int(b.Duration.Seconds()*float64(b.Rate)))}
-	if err := race.run(ctx, bed, b.Size, time.Second/time.Duration(b.Rate)); err != nil {
-		return closing(err, bed)
-	}
-	r := &results{heading: "LATENCY\tEVENTS\tP50\tP99\tMAX"}
-	r.spread("from sending", race.since(func(l *lap) time.Time { return l.sent }))
-	r.spread("from acknowledgement", race.since(func(l *lap) time.Time { return l.acked }))
-	return closing(r.print(c.out, b.format, []string{"latency", "events", "p50_ms", "p99_ms", "max_ms"}), bed)
+	return r, err
 }
 
-func (r *results) spread(name string, sorted []time.Duration) {
-	r.add(name, len(sorted), took(quantile(sorted, 0.5)), took(quantile(sorted, 0.99)), took(quantile(sorted, 1)))
+func (r *Results) spread(name string, sorted []time.Duration) {
+	r.add(name, len(sorted), quantile(sorted, 0.5), quantile(sorted, 0.99), quantile(sorted, 1))
 }
 
 // lap is one event's way.
