@@ -63,6 +63,9 @@ type Timing struct {
 	Poll time.Duration
 	// Call bounds one write to a store that other processes share. Default 2 s.
 	Call time.Duration
+	// Append bounds one [Journal.Write] or [Journal.Emit] with all that it repeats, while the store is busy or away; what the
+	// slot holds then is asked for at most Call longer. Default 10 s.
+	Append time.Duration
 }
 
 func (t Timing) withDefaults() Timing {
@@ -71,6 +74,7 @@ func (t Timing) withDefaults() Timing {
 	orDefault(&t.RemoveAfter, 24*time.Hour)
 	orDefault(&t.Poll, 50*time.Millisecond)
 	orDefault(&t.Call, 2*time.Second)
+	orDefault(&t.Append, 10*time.Second)
 	return t
 }
 
