@@ -83,6 +83,7 @@ type Queue struct {
 	known     directory
 	stopped   listeners
 	waiters   waiters
+	looking   outlook
 	alarms    alarms
 }
 

@@ -1,7 +1,9 @@
 package queue
 
 import (
+	"cmp"
 	"context"
+	"log/slog"
 	"slices"
 	"sync"
 	"time"
@@ -27,6 +29,7 @@ type Waiting struct {
 	by    Claimer
 	ready chan struct{}
 	line  string // the line in which a task became ready; "" while none has
+	turn  uint64 // rises with each wait of the process
 }
 
 // Ready returns a channel that is closed when the instance should claim again, which may find no task.
@@ -59,6 +62,8 @@ func (q *Queue) Drain() { q.waiters.drain() }
 type waiters struct {
 	mu    sync.Mutex
 	all   []*Waiting
+	turn  uint64            // of the newest wait
+	from  map[string]uint64 // by line: no wait before this turn takes from it, so that each wait is asked once for each line
 	ended bool
 	stop  context.CancelFunc // of the look-out; nil while there is none
 	full  map[string]bool    // instances that have no free slot
@@ -71,6 +76,8 @@ func (s *waiters) enter(q *Queue, w *Waiting) {
 		close(w.ready)
 		return
 	}
+	s.turn++
+	w.turn = s.turn
 	s.all = append(s.all, w)
 	if s.stop == nil && !q.store.Exclusive() {
 		var ctx context.Context
@@ -96,8 +103,8 @@ func (s *waiters) leave(w *Waiting, looks bool) {
 
 // wake wakes the first that takes from the line and has a free slot. The caller holds mu.
 func (s *waiters) wake(line string) {
-	for i, w := range s.all {
-		if w.by.takes(line) && !s.full[w.by.Instance] {
+	for i := s.first(line); i < len(s.all); i++ {
+		if w := s.all[i]; w.by.takes(line) && !s.full[w.by.Instance] {
 			s.rouse(i, line)
 			return
 		}
@@ -108,7 +115,26 @@ func (s *waiters) wake(line string) {
 func (s *waiters) take(line string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.ContainsFunc(s.all, func(w *Waiting) bool { return w.by.takes(line) })
+	return s.first(line) < len(s.all)
+}
+
+// maxLinesKnown bounds what is remembered of lines, which come and go.
+const maxLinesKnown = 10_000
+
+// first returns the index of the wait that takes from a line and is the longest; len(s.all) if none does. It asks only those that it
+// has not asked before for that line. The caller holds mu.
+func (s *waiters) first(line string) int {
+	if s.from == nil || len(s.from) > maxLinesKnown {
+		s.from = map[string]uint64{}
+	}
+	i, _ := slices.BinarySearchFunc(s.all, s.from[line], func(w *Waiting, turn uint64) int { return cmp.Compare(w.turn, turn) })
+	for i < len(s.all) && !s.all[i].by.takes(line) {
+		i++
+	}
+	if s.from[line] = s.turn + 1; i < len(s.all) {
+		s.from[line] = s.all[i].turn
+	}
+	return i
 }
 
 // rouse wakes one of those that wait. The caller holds mu.
@@ -191,9 +217,32 @@ func (q *Queue) lookOut(ctx context.Context) {
 			return
 		case <-ticker.C:
 		}
-		if err := q.look(ctx); err != nil && ctx.Err() == nil {
-			q.log.Warn("tasks for instances that wait may be found late", "error", err)
+		if err := q.look(ctx); ctx.Err() == nil {
+			q.looking.tell(q.log, err)
 		}
+	}
+}
+
+// tellEvery is how often the log repeats that something which is tried each second still fails.
+const tellEvery = 10 * time.Minute
+
+// outlook is whether looks succeed. A clock that is off, or a store that is away, fails each of them for as long as it is so.
+type outlook struct {
+	mu   sync.Mutex // a look-out may begin while the one before ends
+	told time.Time  // when the log last said that they fail; zero while they succeed
+}
+
+// tell logs the result of a look if it is news: the first failure, one each tellEvery, and the first success.
+func (o *outlook) tell(log *slog.Logger, err error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	switch {
+	case err == nil && !o.told.IsZero():
+		o.told = time.Time{}
+		log.Info("tasks for instances that wait are found in time again")
+	case err != nil && time.Since(o.told) >= tellEvery:
+		o.told = time.Now()
+		log.Warn("tasks for instances that wait may be found late", "error", err)
 	}
 }
 
