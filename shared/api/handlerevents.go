@@ -45,7 +45,7 @@ func (h *handlerReading) mountEvents(a *API) {
 			Parameters: slices.Concat(handlerParams(), []*huma.Param{
 				queryParam("status", "", false, text("One of "+join(statusesOf(task.Event))+", in any case")),
 			}, pageParams()),
-			Responses: pageOf(object("", members{"events": listOf(ref("HandlerEvent"))}, false, "events")), Errors: []int{400, 503},
+			Responses: pageOf(object("", members{"events": listOf(ref("HandlerEvent"))}, false, "events")), Errors: []int{400, 422, 503},
 		},
 		right: Read, handle: h.events,
 	})
@@ -143,7 +143,7 @@ func (h *handlerReading) events(x *exchange) error {
 	}
 	page, err := h.engine.List(x.r.Context(), l)
 	if err != nil {
-		return ofCursor(err)
+		return x.ofList(q, &page, err)
 	}
 	views := []eventView{}
 	byID := func(t *task.Task) string { return t.ID.UUID() }

@@ -65,7 +65,7 @@ func (j *jobs) mountLists(a *API) {
 			Method: http.MethodGet, Path: jobsPath, OperationID: "jobs", Tags: []string{"Jobs"}, Summary: "Jobs of all topics, or of one",
 			Description: about + " A page costs a query of each of sixteen partitions, of one partition where a topic is given.",
 			Parameters:  append([]*huma.Param{queryParam("type", "", false, typeSchema()), queryParam("topic", "", false, topicSchema())}, pageParams()...),
-			Responses:   list, Errors: []int{400, 503},
+			Responses:   list, Errors: []int{400, 422, 503},
 		},
 		right: Read, handle: j.list,
 	})
@@ -76,7 +76,7 @@ func (j *jobs) mountLists(a *API) {
 			Description: about + " A job is found if all members of one template hold. A page may hold fewer jobs than limit although there are more; the header Link says so.",
 			Parameters:  pageParams(),
 			RequestBody: jsonBody(ref("JobSearch"), map[string]any{"type": "GIVEN_UP", "templates": []any{map[string]any{">=parcel": 17}}}),
-			Responses:   list, Errors: []int{400, 413, 415, 503},
+			Responses:   list, Errors: []int{400, 413, 415, 422, 503},
 		},
 		right: Read, handle: j.search,
 	})
@@ -178,7 +178,7 @@ func (j *jobs) answer(x *exchange, q query, kind jobType, topic string, sought t
 	}
 	page, err := j.jobEngine.Jobs(x.r.Context(), l)
 	if err != nil {
-		return ofCursor(err)
+		return x.ofList(q, &page, err)
 	}
 	if failed != nil {
 		return failed

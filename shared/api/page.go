@@ -73,6 +73,17 @@ func ofCursor(err error) error {
 	return err
 }
 
+// ofList is ofCursor for a list that may look through much and find nothing. An empty page would say that there is nothing, and a
+// repetition would look at the same: so the client is told, and where to go on.
+func (x *exchange) ofList(q query, page *queue.Page, err error) error {
+	if errors.Is(err, queue.ErrNotFoundYet) {
+		x.next(q, page.Cursor)
+		return problem(CodeImpossible, "none of the tasks that one request looks through is one of these; "+
+			"go on at the header Link, or ask for less: a topic, a type, other times")
+	}
+	return ofCursor(err)
+}
+
 // paging reads what every list is asked for.
 func (x *exchange) paging() (q query, limit int, cursor string, err error) {
 	if q, err = x.query(); err != nil {

@@ -232,7 +232,7 @@ func describeSyncList() huma.Operation {
 			queryParam("start", "Created then or later; of a schedule's ticks, those of that time or later", true, dateTime("")), queryParam("end", "Created then or earlier; of a schedule's ticks, those of that time or earlier", true, dateTime("")),
 			queryParam("collection", "Only of this collection", false, text("")), queryParam("status", "", false, status),
 		}, pageParams()...),
-		Responses: pageOf(object("", members{"tasks": listOf(ref("SyncTask"))}, false, "tasks")), Errors: []int{400, 404, 503},
+		Responses: pageOf(object("", members{"tasks": listOf(ref("SyncTask"))}, false, "tasks")), Errors: []int{400, 404, 422, 503},
 	}
 }
 
@@ -289,7 +289,7 @@ func (t *taskReading) listSync(x *exchange) error {
 		Group: queue.SourcePath(s.source), From: s.start, To: s.end, Limit: s.limit, Cursor: s.cursor, Match: s.match,
 	})
 	if err != nil {
-		return ofCursor(err)
+		return x.ofList(q, &page, err)
 	}
 	x.next(q, page.Cursor)
 	views := make([]syncView, len(page.Tasks))

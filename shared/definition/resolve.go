@@ -128,10 +128,7 @@ func (x *index) withQueue(j Job) Job {
 	if topic, ok := topicOf(j.Path); ok {
 		return x.ofTopic(j, topic)
 	}
-	if j.Queue != "" {
-		return j.retriedAs(x.queue(j.Queue))
-	}
-	return j
+	return j.retriedAs(x.queue(cmp.Or(j.Queue, MainQueue)))
 }
 
 // ofTopic returns the job of a topic with the defaults of Sling's job handling: 11 attempts, 2 s apart, and a thrown error

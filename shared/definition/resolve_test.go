@@ -115,3 +115,23 @@ func BenchmarkJobOf(b *testing.B) {
 		set.JobOf("/sources/crm/users")
 	}
 }
+
+// Tasks of a job that names no queue are of the queue main; what is declared for that holds for them.
+func TestAJobWithoutAQueueHasTheRetriesOfMain(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]definition.Job{
+		"jobs: [{path: /a, target: {go: f}}]":                                                                      {},
+		"jobs: [{path: /a, target: {go: f}}]\nqueues: [{name: main, retries: 4, retry_delay: 7s}]":                 {Attempts: 5, RetryDelay: 7 * time.Second},
+		"jobs: [{path: /a, target: {go: f}, attempts: 2}]\nqueues: [{name: main, retries: 4, retry_delay: 7s}]":    {Attempts: 2, RetryDelay: 7 * time.Second},
+		"jobs: [{path: /a, target: {go: f}, queue: q}]\nqueues: [{name: main, retries: 4}, {name: q, retries: 1}]": {Attempts: 2},
+	} {
+		set, err := definition.Read("test", []byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		job, _ := set.JobOf("/a")
+		if job.Attempts != want.Attempts || job.RetryDelay != want.RetryDelay {
+			t.Errorf("%s: %d attempts, %v apart, want %d, %v", text, job.Attempts, job.RetryDelay, want.Attempts, want.RetryDelay)
+		}
+	}
+}

@@ -96,9 +96,9 @@ type Job struct {
 	Target Target `json:"target,omitzero"`
 	Queue  string `json:"queue,omitzero"` // default: of a topic, see [Set.QueueForTopic]; otherwise [MainQueue]
 	// Attempts is how many times a task is started at most; -1: endless. 0 means the retries + 1 of its queue (named here,
-	// or a topic's) if that has any, otherwise 11 for a topic and 1 for others.
+	// a topic's, or [MainQueue]) if that has any, otherwise 11 for a topic and 1 for others.
 	Attempts int `json:"attempts,omitzero"`
-	// RetryDelay is the pause between attempts. 0 means that of its queue (named here, or a topic's) if that has one,
+	// RetryDelay is the pause between attempts. 0 means that of its queue (named here, a topic's, or [MainQueue]) if that has one,
 	// otherwise 2 s for a topic and none for others.
 	RetryDelay time.Duration `json:"retry_delay,omitzero"`
 	// OnError is what a thrown error does: retry or reject; default: reject for a topic, retry for others.

@@ -59,24 +59,43 @@ func (j *Journal) Emit(ctx context.Context, events []event.Event, once *Idempote
 }
 
 // Write appends events together with changes of other items: all or nothing. It takes a new ticket when what prepare
-// read has changed; the error is [ErrUnavailable] after 30 of them. It is not undone by the end of ctx once it has begun.
+// read has changed; the error is [ErrUnavailable] after 30 of them. A store that stays busy or away ends it after
+// Timing.Append, with [ErrUnavailable] or [ErrUnknownOutcome]. It is not undone by the end of ctx once it has begun.
 func (j *Journal) Write(ctx context.Context, prepare Prepare) (Receipt, error) {
 	if err := ctx.Err(); err != nil {
 		return Receipt{}, err
 	}
-	ctx = context.WithoutCancel(ctx) // a writer that has a ticket decides its slot, even if its caller has gone
+	until := time.Now().Add(j.timing.Append)
+	ctx, cancel := j.bound(context.WithoutCancel(ctx), until) // a writer that has a ticket decides its slot, even if its caller has gone
+	defer cancel()
+	receipt, err := j.writeUntil(ctx, until, prepare)
+	if ctx.Err() != nil && errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, ErrUnknownOutcome) { // it was read for too long
+		err = fmt.Errorf("%w: %s are over: %s", ErrUnavailable, j.timing.Append, err.Error())
+	}
+	return receipt, err
+}
+
+// bound returns ctx with a deadline where other processes share the store. An embedded store keeps nobody waiting within a call.
+func (j *Journal) bound(ctx context.Context, until time.Time) (context.Context, context.CancelFunc) {
+	if j.store.Exclusive() {
+		return ctx, func() {}
+	}
+	return context.WithDeadline(ctx, until)
+}
+
+func (j *Journal) writeUntil(ctx context.Context, until time.Time, prepare Prepare) (Receipt, error) {
 	var lost *store.Conflict
-	for try := range maxTries {
+	for try := 0; try < maxTries && !over(until); try++ {
 		// Rule (fence): what the write rests on is read first, the ticket taken after.
 		change, err := prepare(ctx, lost)
 		if err != nil {
 			return Receipt{}, err
 		}
-		t, err := j.reserve(ctx, len(change.Events))
+		t, err := j.reserve(ctx, until, len(change.Events))
 		if err != nil {
 			return Receipt{}, err
 		}
-		a := j.attempt(t, change)
+		a := j.attempt(t, until, change)
 		outcome, err := a.run(ctx)
 		switch {
 		case outcome == landed:
@@ -92,7 +111,7 @@ func (j *Journal) Write(ctx context.Context, prepare Prepare) (Receipt, error) {
 }
 
 // reserve takes a ticket. Repeating it only wastes positions.
-func (j *Journal) reserve(ctx context.Context, events int) (store.Ticket, error) {
+func (j *Journal) reserve(ctx context.Context, until time.Time, events int) (store.Ticket, error) {
 	for try := 0; ; try++ {
 		t, err := j.store.Reserve(ctx, j.keys.sequencer(), max(events, 1), j.now().UnixMicro())
 		if err == nil {
@@ -102,7 +121,7 @@ func (j *Journal) reserve(ctx context.Context, events int) (store.Ticket, error)
 		if errors.Is(err, store.ErrBusy) { // others are taking tickets, which ends soon
 			patience = maxTries
 		}
-		if errors.Is(err, store.ErrClock) || errors.Is(err, store.ErrClosed) || try >= patience {
+		if errors.Is(err, store.ErrClock) || errors.Is(err, store.ErrClosed) || try >= patience || over(until) {
 			return t, j.unavailable("take a ticket", err)
 		}
 		j.pause(ctx, try)
@@ -122,6 +141,7 @@ const (
 type attempt struct {
 	j       *Journal
 	ticket  store.Ticket
+	until   time.Time // when it gives up
 	write   store.Write
 	slotOp  int // index of the slot among the ops
 	events  []event.Event
@@ -132,14 +152,14 @@ type attempt struct {
 	invalid  error
 }
 
-func (j *Journal) attempt(t store.Ticket, change Change) *attempt {
+func (j *Journal) attempt(t store.Ticket, until time.Time, change Change) *attempt {
 	events := make([]event.Event, len(change.Events))
 	copy(events, change.Events)
 	for i := range events {
 		events[i].ID = event.ID(t.FirstID) + event.ID(i)
 	}
 	a := &attempt{
-		j: j, ticket: t, events: events,
+		j: j, ticket: t, until: until, events: events,
 		receipt: Receipt{Position: t.Position, FirstID: event.ID(t.FirstID), Count: len(events)},
 	}
 	value := encodeSlot(event.ID(t.LastID), event.ID(t.FirstID), events)
@@ -176,7 +196,7 @@ func (a *attempt) fence(ops []store.Op) {
 }
 
 // run writes the slot, or decides it by a void if it can: a slot that nobody will write makes every reader wait for the
-// grace.
+// grace. Once the time for the append is over, it sends nothing but the void.
 func (a *attempt) run(ctx context.Context) (outcome, error) {
 	if a.invalid != nil {
 		_, _ = a.abandon(ctx)
@@ -189,7 +209,7 @@ func (a *attempt) run(ctx context.Context) (outcome, error) {
 		}
 		if result, decided := a.judge(err, try); decided {
 			return result, nil
-		} else if result == refused {
+		} else if result == refused || over(a.until) {
 			return a.abandon(ctx)
 		}
 		a.j.pause(ctx, try)
@@ -247,6 +267,11 @@ func (a *attempt) abandon(ctx context.Context) (outcome, error) {
 	if !a.inFlight && (errors.Is(a.invalid, store.ErrUnavailable) || errors.Is(a.invalid, store.ErrClosed)) {
 		return refused, a.failure() // nothing was sent that could land, and a void would not get through either
 	}
+	if least := time.Now().Add(a.j.timing.Call); a.until.Before(least) {
+		a.until = least
+	}
+	ctx, cancel := context.WithDeadline(context.WithoutCancel(ctx), a.until)
+	defer cancel()
 	last := event.ID(a.ticket.FirstID - 1)
 	ops := a.j.keys.slotOps(a.ticket.Position, void(last))
 	held, err := a.j.writeVoid(ctx, ops, known{floor: 0, notAfter: a.write.NotAfter}, a.ticket.Position)
@@ -299,7 +324,9 @@ func (j *Journal) writeVoid(ctx context.Context, ops []store.Op, k known, positi
 				continue
 			}
 		}
-		j.pause(ctx, try)
+		if j.pause(ctx, try); ctx.Err() != nil {
+			break
+		}
 	}
 	return nil, fmt.Errorf("%w: a void at %d", store.ErrUnavailable, position)
 }
@@ -323,6 +350,9 @@ func (j *Journal) unavailable(doing string, err error) error {
 	}
 	return Failure(doing, err)
 }
+
+// over reports whether a time has passed.
+func over(until time.Time) bool { return !time.Now().Before(until) }
 
 // pause waits after a try: a random time, up to 4 ms at first and twice as long with each try, at most 512 ms.
 func (j *Journal) pause(ctx context.Context, try int) {

@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"cmp"
 	"context"
 	crand "crypto/rand"
 	"errors"
@@ -48,7 +49,7 @@ var (
 	ErrClosed = errors.New("journal: closed")
 )
 
-// Timing holds the protocol's durations. The zero value of each means its default; only simulations set others.
+// Timing holds the protocol's durations. One that is zero or negative means its default; only simulations set others.
 type Timing struct {
 	// Grace is how long a reader waits for a missing slot before it fills it. Only liveness rests on it. Default 150 ms.
 	Grace time.Duration
@@ -63,6 +64,9 @@ type Timing struct {
 	Poll time.Duration
 	// Call bounds one write to a store that other processes share. Default 2 s.
 	Call time.Duration
+	// Append bounds one [Journal.Write] or [Journal.Emit] with all that it repeats, while the store is busy or away; what the
+	// slot holds then is asked for at most Call longer. Default 10 s.
+	Append time.Duration
 }
 
 func (t Timing) withDefaults() Timing {
@@ -71,17 +75,19 @@ func (t Timing) withDefaults() Timing {
 	orDefault(&t.RemoveAfter, 24*time.Hour)
 	orDefault(&t.Poll, 50*time.Millisecond)
 	orDefault(&t.Call, 2*time.Second)
+	orDefault(&t.Append, 10*time.Second)
 	return t
 }
 
-func orDefault[T comparable](value *T, otherwise T) {
+// orDefault sets a value that is not positive, or an empty name, to its default.
+func orDefault[T cmp.Ordered](value *T, otherwise T) {
 	var zero T
-	if *value == zero {
+	if *value <= zero {
 		*value = otherwise
 	}
 }
 
-// Options are those of a Journal. The zero value of each field means its default.
+// Options are those of a Journal. The zero value of each field means its default, and so does a negative number.
 type Options struct {
 	Name      string           // of the journal; several may share a store; default Main
 	Now       func() time.Time // this process's clock, from which EventIds are made; default time.Now

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/millrace/millrace/shared/event"
 )
@@ -17,7 +18,7 @@ func (j *Journal) Restored(ctx context.Context) (event.ID, error) {
 		return 0, err
 	}
 	defer done()
-	t, err := j.reserve(ctx, 1)
+	t, err := j.reserve(ctx, time.Now().Add(j.timing.Append), 1)
 	if err != nil {
 		return 0, err
 	}

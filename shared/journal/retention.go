@@ -12,7 +12,7 @@ import (
 )
 
 // Retention says how much of the journal is kept: an event beyond either bound is evicted by the next sweep, exact to 1/512
-// of the slots that are kept. The zero value of each field means its default.
+// of the slots that are kept. A field that is zero or negative means its default: nothing is evicted by mistake.
 type Retention struct {
 	Events int64         // the newest so many are within this bound; default 1,000,000
 	Age    time.Duration // events that are not older are within this bound; default 7 days

@@ -29,6 +29,10 @@ var (
 	// ErrNoLease is returned for a token that was never issued.
 	ErrNoLease = errors.New("queue: no such lease")
 
+	// ErrNotFoundYet is returned for a page of a list if nothing was found in as many tasks as one call looks at. The list goes on
+	// at the page's cursor.
+	ErrNotFoundYet = errors.New("queue: nothing was found yet")
+
 	// ErrInvalid is returned for a request that is not valid; its text names the field.
 	ErrInvalid = errors.New("queue: invalid request")
 

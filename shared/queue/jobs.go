@@ -20,8 +20,8 @@ type JobListing struct {
 	Match   func(*task.Task) bool // only tasks for which it returns true; nil: all
 }
 
-// Jobs returns tasks of topics. A page costs a query of each of sixteen partitions, or of one if a topic is given. The error is
-// [ErrInvalid] for a limit or a cursor that is not valid.
+// Jobs returns tasks of topics. A page costs a query of each of sixteen partitions, or of one if a topic is given. The errors are
+// those of [Queue.List].
 func (q *Queue) Jobs(ctx context.Context, l JobListing) (Page, error) {
 	if l.Limit < 1 || l.Limit > maxList {
 		return Page{}, fmt.Errorf("%w: limit %d, want 1 to %d", ErrInvalid, l.Limit, maxList)
@@ -33,7 +33,7 @@ func (q *Queue) Jobs(ctx context.Context, l JobListing) (Page, error) {
 	if l.Topic != "" {
 		groups = []string{topicGroup(l.Topic)}
 	}
-	m := &merge{q: q, l: &l}
+	m := &merge{q: q, l: &l, effort: begun()}
 	for _, group := range groups {
 		m.runs = append(m.runs, l.run(group))
 	}
@@ -73,6 +73,7 @@ func (l *JobListing) run(group string) *run {
 type run struct {
 	group string
 	span  store.Range
+	at    string   // sort key of the last entry that was read; empty: none was
 	found []listed // in the order of the list, not on a page yet
 	more  bool     // the partition may have more
 }
@@ -85,21 +86,24 @@ type listed struct {
 
 // merge merges several runs into one list.
 type merge struct {
-	q      *Queue
-	l      *JobListing
-	runs   []*run
-	looked int
+	effort
+	q    *Queue
+	l    *JobListing
+	runs []*run
 }
 
-// page returns as many tasks as are wanted, or fewer and a cursor if matches are rare. Behind a cursor there is at least one more.
+// page returns as many tasks as are wanted, or fewer and a cursor if matches are rare. Behind a cursor there is at least one more,
+// unless the search for it took too long.
 func (m *merge) page(ctx context.Context) (Page, error) {
 	var p Page
 	for {
-		first, err := m.first(ctx)
-		if err != nil {
+		first, behind, err := m.first(ctx)
+		switch {
+		case err != nil:
 			return Page{}, err
-		}
-		if first == nil {
+		case behind != nil:
+			return p.ended(behind.at)
+		case first == nil:
 			return p, nil
 		}
 		if len(p.Tasks) == m.l.Limit || len(p.Tasks) > 0 && m.looked >= maxListed {
@@ -122,20 +126,29 @@ func (l *JobListing) CursorAfter(t *task.Task) string {
 	return t.ID.UUID()
 }
 
-// first returns the run whose next task comes first of all; nil at the end.
-func (m *merge) first(ctx context.Context) (*run, error) {
-	var best *run
-	for _, r := range m.runs {
-		for len(r.found) == 0 && r.more {
-			if err := m.fill(ctx, r); err != nil {
-				return nil, err
+// first returns the run whose next task comes first of all; nil at the end of the list. The run that is furthest behind is read
+// first, so that all that precedes its place is known: if the search must end there, that run is returned as behind.
+func (m *merge) first(ctx context.Context) (first, behind *run, err error) {
+	for {
+		first, behind = nil, nil
+		for _, r := range m.runs {
+			switch {
+			case len(r.found) > 0 && (first == nil || m.before(r.found[0].at, first.found[0].at)):
+				first = r
+			case len(r.found) == 0 && r.more && (behind == nil || r.at == "" || behind.at != "" && m.before(r.at, behind.at)):
+				behind = r
 			}
 		}
-		if len(r.found) > 0 && (best == nil || m.before(r.found[0].at, best.found[0].at)) {
-			best = r
+		switch {
+		case behind == nil, first != nil && behind.at != "" && m.before(first.found[0].at, behind.at):
+			return first, nil, nil
+		case behind.at != "" && m.spent():
+			return nil, behind, nil
+		}
+		if err := m.fill(ctx, behind); err != nil {
+			return nil, nil, err
 		}
 	}
-	return best, nil
 }
 
 // before reports whether a comes before b in the list.
@@ -151,7 +164,8 @@ func (m *merge) fill(ctx context.Context, r *run) error {
 		return nil
 	}
 	m.looked += len(page.Items)
-	r.span = r.span.Behind(page.Items[len(page.Items)-1].Key.Sort)
+	r.at = page.Items[len(page.Items)-1].Key.Sort
+	r.span = r.span.Behind(r.at)
 	items := page.Items
 	if m.l.History {
 		if items, err = m.past(ctx, items); err != nil {

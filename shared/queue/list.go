@@ -3,6 +3,7 @@ package queue
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/millrace/millrace/shared/store"
 	"github.com/millrace/millrace/shared/task"
@@ -12,10 +13,35 @@ const (
 	maxList   = 1000
 	listPage  = 250
 	maxListed = 5000 // tasks read for one page, if some were found: if matches are rare, a page has fewer than the limit
+
+	maxSought = 100_000          // entries read for one page in search of a match
+	seekFor   = 10 * time.Second // how long one page is sought
 )
 
-// List returns tasks of a group by their creation. Behind the cursor of a page there is at least one more. The error is
-// [ErrInvalid] for a limit or a cursor that is not valid.
+// effort is what one page of a list has taken so far.
+type effort struct {
+	looked int // entries read
+	until  time.Time
+}
+
+func begun() effort { return effort{until: time.Now().Add(seekFor)} }
+
+// spent reports whether the search must end, found or not: a request has its own time limit, and a rare match in a long history
+// would be sought beyond it, in vain each time.
+func (e *effort) spent() bool { return e.looked >= maxSought || !time.Now().Before(e.until) }
+
+// ended returns a page whose search ended at a sort key before it was full or at the end of the list.
+func (p Page) ended(at string) (Page, error) {
+	p.Cursor = at
+	if len(p.Tasks) == 0 {
+		return p, ErrNotFoundYet
+	}
+	return p, nil
+}
+
+// List returns tasks of a group by their creation. Behind the cursor of a page there is at least one more, unless the search for it
+// took too long. The error is [ErrInvalid] for a limit or a cursor that is not valid, and [ErrNotFoundYet], with a page that has
+// only a cursor, if matches are too rare for one call.
 func (q *Queue) List(ctx context.Context, l Listing) (Page, error) {
 	if l.Limit < 1 || l.Limit > maxList {
 		return Page{}, fmt.Errorf("%w: limit %d, want 1 to %d", ErrInvalid, l.Limit, maxList)
@@ -40,7 +66,7 @@ func (q *Queue) List(ctx context.Context, l Listing) (Page, error) {
 
 func (q *Queue) list(ctx context.Context, r store.Range, l *Listing) (Page, error) {
 	var page Page
-	for looked := 0; ; {
+	for e := begun(); ; {
 		answer, err := q.store.Query(ctx, r)
 		if err != nil {
 			return Page{}, unavailable("list tasks", err)
@@ -51,21 +77,23 @@ func (q *Queue) list(ctx context.Context, r store.Range, l *Listing) (Page, erro
 			if err := decode(item, &t); err != nil {
 				return Page{}, err
 			}
-			looked++
+			e.looked++
 			if t.ListedUnder() != l.Group || l.Match != nil && !l.Match(&t) {
 				continue
 			}
-			if n := len(page.Tasks); n == l.Limit || n > 0 && looked > maxListed {
+			if n := len(page.Tasks); n == l.Limit || n > 0 && e.looked > maxListed {
 				page.Cursor = page.Tasks[n-1].ID.UUID() // there is one more at least
 				return page, nil
 			}
-			if page.Tasks = append(page.Tasks, t); l.one {
-				return page, nil
-			}
+			page.Tasks = append(page.Tasks, t)
 		}
 		if !answer.More || len(answer.Items) == 0 {
 			return page, nil
 		}
-		r = r.Behind(answer.Items[len(answer.Items)-1].Key.Sort)
+		last := answer.Items[len(answer.Items)-1].Key.Sort
+		if e.spent() {
+			return page.ended(last)
+		}
+		r = r.Behind(last)
 	}
 }

@@ -34,7 +34,8 @@ const lineCost = 40
 func (l *Line) Size() int { return TextSize(l.Message) + lineCost }
 
 // logOps returns the operations that append lines. The lease's version numbers the chunks, so that they are in the order in which
-// the worker sent them, whichever process receives them.
+// the worker sent them, whichever process receives them. The task's version tells apart runs that have the same number: an attempt
+// that was given back is run again.
 func (q *Queue) logOps(h *heldLease, next *lease, lines []Line) ([]store.Op, error) {
 	if len(lines) == 0 || next.Logged >= MaxLog {
 		return nil, nil
@@ -42,7 +43,7 @@ func (q *Queue) logOps(h *heldLease, next *lease, lines []Line) ([]store.Op, err
 	var ops []store.Op
 	var chunk []byte
 	flush := func() {
-		sort := fmt.Sprintf("%08x-%012x-%03x", h.task.Attempt, h.version+1, len(ops))
+		sort := fmt.Sprintf("%08x-%012x-%012x-%03x", h.task.Attempt, h.taskVersion, h.version+1, len(ops))
 		item := store.Item{Key: work(logPartition(h.UUID), sort), Version: 1, Value: append(chunk, ']')}
 		ops, chunk = append(ops, store.Put(item, store.Always)), nil
 	}

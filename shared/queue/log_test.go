@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/millrace/millrace/shared/queue"
 )
 
@@ -116,6 +118,33 @@ func TestALogThatIsTooLongIsCutOffVisibly(t *testing.T) {
 	}
 	if size > queue.MaxLog || last.Level != "warn" || !strings.HasPrefix(last.Message, "the log is cut off here") {
 		t.Errorf("%d bytes are kept, and the last line is %.40q of level %s", size, last.Message, last.Level)
+	}
+}
+
+// An attempt that is given back is run again under its number; what each run has logged is kept, in order.
+func TestAnAttemptThatRunsTwiceKeepsBothLogs(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.one(queue.New{Job: "/plain"})
+	var l queue.Lease
+	for run := range 3 {
+		l = b.claim(1)[0]
+		if l.Task.Attempt != 1 {
+			t.Fatalf("run %d is attempt %d, want 1", run, l.Task.Attempt)
+		}
+		for part := range 2 {
+			if err := b.AppendLog(t.Context(), l.Token, []queue.Line{{Message: fmt.Sprint(run, part)}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		b.complete(l, queue.Result{Outcome: queue.Again})
+	}
+	var got []string
+	for _, line := range b.logs(l, queue.LogQuery{}).Lines {
+		got = append(got, line.Message)
+	}
+	if diff := cmp.Diff([]string{"0 0", "0 1", "1 0", "1 1", "2 0", "2 1"}, got); diff != "" {
+		t.Error(diff)
 	}
 }
 

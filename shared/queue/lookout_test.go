@@ -1,12 +1,16 @@
 package queue_test
 
 import (
+	"bytes"
 	"context"
+	"log/slog"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	clocks "github.com/millrace/millrace/shared/clock"
 	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/queue"
@@ -89,6 +93,46 @@ func TestCloseWaitsForTheLookOut(t *testing.T) {
 		}
 		if <-w.Ready(); w.Looks() {
 			t.Error("the wait goes on after Close")
+		}
+	})
+}
+
+// dated is a store that other processes share and whose date is behind this process's clock for a while.
+type dated struct {
+	shared
+	behind atomic.Int64 // nanoseconds
+}
+
+func (d *dated) Date(context.Context) (time.Time, error) {
+	return time.Now().Add(-time.Duration(d.behind.Load())), nil
+}
+
+// TestAClockThatIsOffIsLoggedNowAndThen: when looks begin to fail, each ten minutes while they do, and when that is over.
+func TestAClockThatIsOffIsLoggedNowAndThen(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &dated{shared: shared{memory.New(memory.Options{})}}
+		j := journal.Open(s, journal.Options{})
+		defer j.Close()
+		var logs bytes.Buffer
+		q := queue.Open(queue.Options{
+			Store: s, Journal: j, Definitions: fixed{&definition.Set{}}, Clock: clocks.Open(s, clocks.Options{}),
+			Log: slog.New(slog.NewTextHandler(&logs, nil)),
+		})
+		defer q.Drain()
+		if _, err := q.Enqueue(t.Context(), nil, queue.New{Dialect: task.Job, Job: "/topics/a", NotBefore: time.Now().Add(time.Second)}); err != nil {
+			t.Fatal(err)
+		}
+		w := q.Wait(queue.Claimer{Instance: "w/1", Jobs: []string{"/topics/b"}})
+		defer w.End()
+		time.Sleep(5 * time.Minute)
+		s.behind.Store(int64(time.Hour))
+		time.Sleep(25 * time.Minute)
+		s.behind.Store(0)
+		time.Sleep(5 * time.Minute)
+		late, again := strings.Count(logs.String(), "may be found late"), strings.Count(logs.String(), "in time again")
+		if late != 3 || again != 1 {
+			t.Errorf("25 minutes of a clock that is off: %d warnings, %d times over, want 3 and 1:\n%.2000s", late, again, &logs)
 		}
 	})
 }

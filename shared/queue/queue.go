@@ -80,6 +80,7 @@ type Queue struct {
 	known     directory
 	stopped   listeners
 	waiters   waiters
+	outlook   outlook
 	alarms    alarms
 	looking   sync.WaitGroup // the look-out of those that wait
 }

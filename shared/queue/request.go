@@ -159,8 +159,6 @@ type Listing struct {
 	Limit    int                   // tasks of a page, 1 to 1,000
 	Cursor   string                // of an earlier page; empty: from the beginning
 	Match    func(*task.Task) bool // only tasks for which it returns true; nil: all
-
-	one bool // only the first is wanted, and no cursor
 }
 
 // Page is one page of a [Listing] or a [JobListing].

@@ -1,7 +1,9 @@
 package queue
 
 import (
+	"cmp"
 	"context"
+	"log/slog"
 	"slices"
 	"sync"
 	"time"
@@ -26,8 +28,9 @@ type Waiting struct {
 	q     *Queue
 	by    Claimer
 	ready chan struct{}
-	woken bool // by a line or a free slot, not since this process is about to stop
-	line  line // in which a task became ready; zero if a slot became free
+	woken bool   // by a line or a free slot, not since this process is about to stop
+	line  line   // in which a task became ready; zero if a slot became free
+	turn  uint64 // rises with each wait of the process
 }
 
 // Ready returns a channel that is closed when the instance should claim again, which may find no task.
@@ -60,6 +63,8 @@ func (q *Queue) Drain() { q.waiters.drain() }
 type waiters struct {
 	mu    sync.Mutex
 	all   []*Waiting
+	turn  uint64          // of the newest wait
+	from  map[line]uint64 // by line: no wait before this turn takes from it, so that each wait is asked once for each line
 	ended bool
 	stop  context.CancelFunc // of the look-out; nil while there is none
 	full  map[string]bool    // instances that have no free slot
@@ -72,6 +77,8 @@ func (s *waiters) enter(q *Queue, w *Waiting) {
 		close(w.ready)
 		return
 	}
+	s.turn++
+	w.turn = s.turn
 	s.all = append(s.all, w)
 	if s.stop == nil {
 		s.stop = q.strategy.lookOut()
@@ -95,8 +102,8 @@ func (s *waiters) leave(w *Waiting, looks bool) {
 
 // wake wakes the first that takes from the line and has a free slot. The caller holds mu.
 func (s *waiters) wake(l line) {
-	for i, w := range s.all {
-		if w.by.takes(l) && !s.full[w.by.Instance] {
+	for i := s.first(l); i < len(s.all); i++ {
+		if w := s.all[i]; w.by.takes(l) && !s.full[w.by.Instance] {
 			s.rouse(i, l)
 			return
 		}
@@ -107,7 +114,26 @@ func (s *waiters) wake(l line) {
 func (s *waiters) take(l line) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.ContainsFunc(s.all, func(w *Waiting) bool { return w.by.takes(l) })
+	return s.first(l) < len(s.all)
+}
+
+// maxLinesKnown bounds what is remembered of lines, which come and go.
+const maxLinesKnown = 10_000
+
+// first returns the index of the wait that takes from a line and is the longest; len(s.all) if none does. It asks only those that it
+// has not asked before for that line. The caller holds mu.
+func (s *waiters) first(l line) int {
+	if s.from == nil || len(s.from) > maxLinesKnown {
+		s.from = map[line]uint64{}
+	}
+	i, _ := slices.BinarySearchFunc(s.all, s.from[l], func(w *Waiting, turn uint64) int { return cmp.Compare(w.turn, turn) })
+	for i < len(s.all) && !s.all[i].by.takes(l) {
+		i++
+	}
+	if s.from[l] = s.turn + 1; i < len(s.all) {
+		s.from[l] = s.all[i].turn
+	}
+	return i
 }
 
 // rouse wakes one of those that wait. The caller holds mu.
@@ -184,9 +210,32 @@ func (q *Queue) lookOut(ctx context.Context) {
 			return
 		case <-ticker.C:
 		}
-		if err := q.look(ctx); err != nil && ctx.Err() == nil {
-			q.log.Warn("tasks for instances that wait may be found late", "error", err)
+		if err := q.look(ctx); ctx.Err() == nil {
+			q.outlook.tell(q.log, err)
 		}
+	}
+}
+
+// tellEvery is how often the log repeats that something which is tried each second still fails.
+const tellEvery = 10 * time.Minute
+
+// outlook is whether looks succeed. A clock that is off, or a store that is away, fails each of them for as long as it is so.
+type outlook struct {
+	mu   sync.Mutex // a look-out may begin while the one before ends
+	told time.Time  // when the log last said that they fail; zero while they succeed
+}
+
+// tell logs the result of a look if it is news: the first failure, one each tellEvery, and the first success.
+func (o *outlook) tell(log *slog.Logger, err error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	switch {
+	case err == nil && !o.told.IsZero():
+		o.told = time.Time{}
+		log.Info("tasks for instances that wait are found in time again")
+	case err != nil && time.Since(o.told) >= tellEvery:
+		o.told = time.Now()
+		log.Warn("tasks for instances that wait may be found late", "error", err)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/millrace/millrace/shared/clock"
 	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/store"
@@ -48,8 +49,8 @@ func (of *spec) plan(name string) (*plan, error) {
 // follows reports whether the schedule's ticks so far were made by this plan.
 func (s *state) follows(p *plan) bool { return s.Of == nil || *s.Of == p.spec }
 
-// ahead returns the ids of the ticks that were made and are later than now.
-func (p *plan) ahead(state *state, now time.Time) (ids []task.ID) {
+// ahead returns the ids of the ticks that were made and are later than now, and of those up to `to` that may have been.
+func (p *plan) ahead(state *state, now, to time.Time) (ids []task.ID) {
 	name := func(at time.Time) {
 		tick := p.tick(at)
 		ids = append(ids, tick.ID())
@@ -58,25 +59,34 @@ func (p *plan) ahead(state *state, now time.Time) (ids []task.ID) {
 		for last := at(state.FiredAt); last.After(now); last = last.Add(-p.interval) {
 			name(last)
 		}
+		next, _ := p.next(state)
+		for next = next.Add(max(0, now.Sub(next)).Truncate(p.interval)); !next.After(to); next = next.Add(p.interval) {
+			if next.After(now) {
+				name(next)
+			}
+		}
 		return ids
 	}
 	until := at(state.Until)
+	if until.Before(to) {
+		until = to
+	}
 	for next, ok := p.table.Next(now); ok && !next.After(until); next, ok = p.table.Next(next) {
 		name(next)
 	}
 	return ids
 }
 
-// retract withdraws the ticks of a schedule that were made ahead, and sets the state back to now, without writing it. Tasks
-// that run or are due stay. The plan is the one in force, nil if there is none.
-func (s *Scheduler) retract(ctx context.Context, p *plan, state *stored, now time.Time) error {
+// retract withdraws the ticks of a schedule that were made ahead, and those up to `to` that may have been, and sets the state back to
+// now, without writing it. Tasks that run or are due stay. The plan is the one in force, nil if there is none.
+func (s *Scheduler) retract(ctx context.Context, p *plan, state *stored, now, to time.Time) error {
 	if state.Of != nil {
 		if made, err := state.Of.plan(state.Name); err == nil {
 			p = made
 		}
 	}
 	if p != nil {
-		if _, err := s.o.Queue.Withdraw(ctx, p.ahead(&state.state, now)...); err != nil {
+		if _, err := s.o.Queue.Withdraw(ctx, p.ahead(&state.state, now, to)...); err != nil {
 			return err
 		}
 		if last := p.lastTick(state.state, now); last.IsZero() {
@@ -89,9 +99,13 @@ func (s *Scheduler) retract(ctx context.Context, p *plan, state *stored, now tim
 	return nil
 }
 
+// unnoted is how far ahead of now there may be ticks that the state does not know of: a process makes them, and dies before it
+// writes the state. Its clock and this one may differ.
+const unnoted = Ahead + 2*clock.Tolerance
+
 // suspended withdraws the ticks that were made ahead of a suspended schedule.
 func (s *Scheduler) suspended(ctx context.Context, p *plan, state *stored, now time.Time) error {
-	if err := s.retract(ctx, p, state, now); err != nil {
+	if err := s.retract(ctx, p, state, now, now.Add(unnoted)); err != nil {
 		return err
 	}
 	return ignoreBeaten(s.remember(ctx, state, nil))
@@ -99,7 +113,7 @@ func (s *Scheduler) suspended(ctx context.Context, p *plan, state *stored, now t
 
 // retire withdraws the ticks that were made ahead of a schedule that is no longer declared, and deletes its state.
 func (s *Scheduler) retire(ctx context.Context, state *stored, now time.Time) error {
-	if err := s.retract(ctx, nil, state, now); err != nil {
+	if err := s.retract(ctx, nil, state, now, now); err != nil {
 		return err
 	}
 	_, err := s.o.Journal.Write(ctx, func(_ context.Context, lost *store.Conflict) (journal.Change, error) {

@@ -1,7 +1,9 @@
 package schedule_test
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"testing"
 	"time"
 
@@ -9,6 +11,7 @@ import (
 
 	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/queue"
+	"github.com/millrace/millrace/shared/schedule"
 	"github.com/millrace/millrace/shared/task"
 )
 
@@ -131,6 +134,42 @@ func TestTicksMadeBesideASuspensionLeave(t *testing.T) {
 	}
 	if got := b.created(job); len(got) != 0 {
 		t.Errorf("ticks %q of a schedule that is suspended", got)
+	}
+}
+
+// perishing is an engine of a process that dies as soon as it has added tasks.
+type perishing struct{ *queue.Queue }
+
+var errDied = errors.New("died")
+
+func (e perishing) Enqueue(ctx context.Context, once *queue.Once, news ...queue.New) (queue.Enqueued, error) {
+	_, err := e.Queue.Enqueue(ctx, once, news...)
+	return queue.Enqueued{}, errors.Join(errDied, err)
+}
+
+// A process makes ticks and dies before it has noted them: they leave with a suspension too.
+func TestTicksThatNobodyHasNotedLeave(t *testing.T) {
+	t.Parallel()
+	for _, cron := range []string{"0/10 * * * * ?", "@every 10s"} {
+		b := setup(t)
+		b.declare(every("s", cron))
+		if _, err := b.Make(t.Context(), b.now.Add(15*time.Second)); err != nil {
+			t.Fatal(err)
+		}
+		before := b.created(job)
+		b.now = b.now.Add(25 * time.Second)
+		if _, err := b.openOn(perishing{b.queue}, b.clock).Make(t.Context(), b.now.Add(schedule.Ahead)); !errors.Is(err, errDied) {
+			t.Fatalf("Make = %v", err)
+		}
+		if made := b.created(job); len(made) <= len(before) {
+			t.Fatalf("%s: no tick was made by the process that died: %q", cron, made)
+		}
+		b.try(b.Suspend(t.Context(), "s", true))
+		for _, tick := range b.ticks(job) {
+			if tick.NotBefore > b.now.UnixMicro() {
+				t.Errorf("%s: a tick at %v of a schedule that is suspended", cron, time.UnixMicro(tick.NotBefore).UTC())
+			}
+		}
 	}
 }
 

@@ -256,7 +256,7 @@ func (l *look) advance(ctx context.Context, p *plan, state stored) error {
 		return l.s.suspended(ctx, p, &state, l.now)
 	}
 	if !state.follows(p) {
-		if err := l.s.retract(ctx, p, &state, l.now); err != nil {
+		if err := l.s.retract(ctx, p, &state, l.now, l.now); err != nil {
 			return err
 		}
 	}

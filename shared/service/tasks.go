@@ -75,12 +75,17 @@ func (t *Tasks) redeclared(ctx context.Context, c definition.Changes) {
 	}
 }
 
-// Declare applies the definitions of the process's configuration, if they differ from those that were applied last.
+// Declare applies the definitions of the process's configuration, if they differ from those that were applied last. While the
+// store is busy or away, it tries for 15 s.
 func (t *Tasks) Declare(ctx context.Context) error {
 	if t.Settings.Definitions == nil {
 		return nil
 	}
-	changes, err := t.Definitions.ApplyFile(ctx, t.Settings.Definitions)
+	var changes definition.Changes
+	err := patiently(ctx, t.Log, "apply definitions", func() (err error) {
+		changes, err = t.Definitions.ApplyFile(ctx, t.Settings.Definitions)
+		return err
+	})
 	if err != nil {
 		return err
 	}
@@ -93,7 +98,11 @@ func (t *Tasks) Declare(ctx context.Context) error {
 
 // Webhooks returns the target for tasks that are sent to other servers. It signs with the deployment's secret.
 func (t *Tasks) Webhooks(ctx context.Context) (*worker.HTTP, error) {
-	secret, err := signingSecret(ctx, t.Store, t.Place.Env("MILLRACE_SIGNING_SECRET"))
+	var secret string
+	err := patiently(ctx, t.Log, "read the signing secret", func() (err error) {
+		secret, err = signingSecret(ctx, t.Store, t.Place.Env("MILLRACE_SIGNING_SECRET"))
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -77,15 +77,16 @@ func refused(err error) queue.Result {
 	}
 	result.Outcome, result.RetryDelay = queue.Again, time.Second
 	if throttled.RetryAfterSeconds != nil {
-		if seconds, err := strconv.Atoi(*throttled.RetryAfterSeconds); err == nil && seconds > 0 && seconds <= int(maxDelay/time.Second) {
-			result.RetryDelay = time.Duration(seconds) * time.Second
+		seconds, err := strconv.ParseUint(*throttled.RetryAfterSeconds, 10, 64)
+		if seconds > 0 && (err == nil || errors.Is(err, strconv.ErrRange)) {
+			result.RetryDelay = time.Duration(min(seconds, maxDelay)) * time.Second
 		}
 	}
 	return result
 }
 
-// maxDelay is the longest delay of a throttled response that is respected; a longer one counts as a second.
-const maxDelay = time.Hour
+// maxDelay is how many seconds a throttled task waits at most, whatever the response says: a day, as for targets by HTTP.
+const maxDelay = 24 * 60 * 60
 
 // functionError returns the message of an error as runtimes report it.
 func functionError(kind string, payload []byte) string {

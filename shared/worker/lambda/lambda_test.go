@@ -55,7 +55,9 @@ func TestInvocation(t *testing.T) {
 }
 
 func TestResults(t *testing.T) {
-	throttled := http.Header{"X-Amzn-Errortype": {"TooManyRequestsException"}, "Retry-After": {"7"}}
+	after := func(seconds string) http.Header {
+		return http.Header{"X-Amzn-Errortype": {"TooManyRequestsException"}, "Retry-After": {seconds}}
+	}
 	tests := map[string]struct {
 		status int
 		header http.Header
@@ -74,8 +76,12 @@ func TestResults(t *testing.T) {
 			200, http.Header{"X-Amz-Function-Error": {"Unhandled"}}, `1`,
 			queue.Result{Outcome: queue.Failed, Message: "the function ended with an error (Unhandled)"},
 		},
-		"throttled": {429, throttled, `{}`, queue.Result{Outcome: queue.Again, RetryDelay: 7 * time.Second}},
-		"missing":   {404, http.Header{"X-Amzn-Errortype": {"ResourceNotFoundException"}}, `{}`, queue.Result{Outcome: queue.Failed}},
+		"throttled":                   {429, after("7"), `{}`, queue.Result{Outcome: queue.Again, RetryDelay: 7 * time.Second}},
+		"throttled for two hours":     {429, after("7200"), `{}`, queue.Result{Outcome: queue.Again, RetryDelay: 2 * time.Hour}},
+		"throttled for a week":        {429, after("604800"), `{}`, queue.Result{Outcome: queue.Again, RetryDelay: 24 * time.Hour}},
+		"throttled for ever":          {429, after("99999999999999999999"), `{}`, queue.Result{Outcome: queue.Again, RetryDelay: 24 * time.Hour}},
+		"throttled for no known time": {429, after("soon"), `{}`, queue.Result{Outcome: queue.Again, RetryDelay: time.Second}},
+		"missing":                     {404, http.Header{"X-Amzn-Errortype": {"ResourceNotFoundException"}}, `{}`, queue.Result{Outcome: queue.Failed}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

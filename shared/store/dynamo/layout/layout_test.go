@@ -72,6 +72,20 @@ func TestSequencerSize(t *testing.T) {
 	}
 }
 
+func TestAPassingSequencerHasATimeToo(t *testing.T) {
+	t.Parallel()
+	state := store.Sequence{Position: 123, LastID: 1_763_697_600_123_456}
+	key := store.Key{Table: store.Work, Partition: "turn.q", Sort: "k"}
+	stays := layout.SequencerSize(key, state)
+	key.Partition = store.Passing + "q"
+	if got, want := layout.SequencerSize(key, state), stays+len("x")+6; got != want {
+		t.Errorf("SequencerSize of a passing sequencer = %d, want %d", got, want)
+	}
+	if got := layout.SequencerSize(key, store.Sequence{}); got >= stays {
+		t.Errorf("SequencerSize of one that is not there yet = %d", got)
+	}
+}
+
 func TestNoItemLiesWhereASequencerLies(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("x", store.MaxPartition)

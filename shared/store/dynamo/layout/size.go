@@ -23,7 +23,7 @@ func Size(item store.Item) int {
 	return size
 }
 
-// SequencerSize returns the bytes of a sequencer's item.
+// SequencerSize returns the bytes of a sequencer's item. One that is [store.Passing] has a time at which it expires.
 func SequencerSize(key store.Key, state store.Sequence) int {
 	size := len(Partition) + len(SequencerPartition(key)) + len(Sort) + len(key.Sort)
 	for name, value := range map[string]int64{
@@ -33,8 +33,14 @@ func SequencerSize(key store.Key, state store.Sequence) int {
 			size += len(name) + NumberSize(value)
 		}
 	}
+	if key.IsPassing() && state.Position > 0 {
+		size += len(Expires) + NumberSize(anyTime)
+	}
 	return size
 }
+
+// anyTime is a time in seconds since 1970 that takes as many bytes as any, until the year 2286.
+const anyTime = 9_999_999_999
 
 // NumberSize returns the bytes of a number: one for each two significant digits, and one more; leading and trailing
 // zeros are not significant; a sign takes one more byte. The guide calls this approximate.
