@@ -42,6 +42,9 @@ func (s *Streams) Append(ctx context.Context, a Append) (Receipt, error) {
 		return Receipt{}, err
 	}
 	adding := &addition{Append: a, done: make(chan struct{})}
+	if a.Once != nil {
+		adding.note = journal.NoteAt(onceKey(a.Once))
+	}
 	s.lane(a.Stream, adding)
 	select {
 	case <-adding.done:
@@ -57,7 +60,7 @@ type addition struct {
 	done    chan struct{} // closed when receipt and err are set
 	receipt Receipt
 	err     error
-	expired int64 // the version of an idempotency item that may be replaced; 0: there must be none
+	note    *journal.Note // of Once; nil without
 }
 
 func (a *addition) finish(r Receipt, err error) {
@@ -174,8 +177,8 @@ func (s *share) add(a *addition) bool {
 	for i := range a.Events {
 		s.names[a.Events[i].Name] = struct{}{}
 	}
-	if a.Once != nil {
-		key := onceKey(a.Once)
+	if a.note != nil {
+		key := a.note.Key()
 		if _, taken := s.keys[key]; taken {
 			return false
 		}
