@@ -83,7 +83,7 @@ const aloneTries = 8
 func (n *Note) WriteAlone(ctx context.Context, s store.Store, now func() time.Time, value []byte, write func(...store.Op) error, ops ...store.Op) (*store.Item, error) {
 	for try := 0; ; try++ {
 		put := n.Put(value, now())
-		put.Item.Version = n.over + 1
+		put.Item.Version = 1 + n.over%2 // another than that of what is replaced, and below the positions that may replace it: rule (fence)
 		err := write(append(ops[:len(ops):len(ops)], put)...)
 		found, failed := (*store.Item)(nil), false
 		if conflict := store.AsConflict(err); conflict != nil {
