@@ -357,10 +357,5 @@ func over(until time.Time) bool { return !time.Now().Before(until) }
 // pause waits after a try: a random time, up to 4 ms at first and twice as long with each try, at most 512 ms.
 func (j *Journal) pause(ctx context.Context, try int) {
 	ceiling := 4 * time.Millisecond << min(try, 7)
-	timer := time.NewTimer(j.jitter(ceiling) + time.Microsecond)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-	case <-timer.C:
-	}
+	rest(ctx, j.jitter(ceiling)+time.Microsecond)
 }

@@ -10,7 +10,7 @@
 //	slot.go        the bytes of a slot
 //	append.go      tickets, write-once slots, abandonment
 //	told.go        conflicts of stores that do not say what they found
-//	once.go        appends with an idempotency key
+//	once.go        idempotency keys, of appends and of whatever else has them
 //	failure.go     what callers get for an error of the store
 //	read.go        reading and following
 //	slots.go       the contiguous run of slots

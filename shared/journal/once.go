@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
@@ -28,35 +29,107 @@ func (i *Idempotency) Digest() string {
 	return hex.EncodeToString(sum[:])
 }
 
-// emitOnce puts an item for the key beside the slot. Rule (unique things): the item is in the same Write, since an earlier
-// append that is not found in the journal may be about to be written.
+// Same returns [ErrIdempotencyMismatch] unless the fingerprint, which a [Note] remembers, is that of this request's content.
+func (i *Idempotency) Same(fingerprint []byte) error {
+	if !bytes.Equal(fingerprint, i.Fingerprint[:]) {
+		return ErrIdempotencyMismatch
+	}
+	return nil
+}
+
+// Note is the item by which an idempotency key is remembered for [OnceFor], with the result of the request that had it first. Rule
+// (unique things): it is put by the write of what the request makes, since an earlier request that is not found may be about to be
+// written.
+type Note struct {
+	key  store.Key
+	over int64 // the version of an item whose time is over, which the next Put replaces; 0: there must be none
+}
+
+// NoteAt returns the note that lies at key, which is not known to be there.
+func NoteAt(key store.Key) *Note { return &Note{key: key} }
+
+// Key returns where the note lies.
+func (n *Note) Key() store.Key { return n.key }
+
+// Put returns the operation that puts the note, whose value is the request's fingerprint and result in a form of the caller's.
+func (n *Note) Put(value []byte, now time.Time) store.Op {
+	cond := store.Absent
+	if n.over > 0 {
+		cond = store.VersionIs(n.over)
+	}
+	return store.Put(store.Item{Key: n.key, Value: value, Expires: now.Add(OnceFor)}, cond)
+}
+
+// Stands reports whether found, the item that made a Put fail, remembers an earlier request. If not, the next Put replaces it. Nil
+// means that the item has been removed since; what a store does not return has to be read first.
+func (n *Note) Stands(found *store.Item, now time.Time) bool {
+	n.over = 0
+	if found == nil {
+		return false
+	}
+	if found.Expires.Before(now) {
+		n.over = found.Version
+		return false
+	}
+	return true
+}
+
+// aloneTries is how often WriteAlone is repeated after a conflict.
+const aloneTries = 8
+
+// WriteAlone writes the note together with operations that are not journalled; write is called at most 9 times, with pauses of a few
+// milliseconds. It returns the note of an earlier request, and nil if the operations are applied, or not for another reason, which
+// is the error of write.
+func (n *Note) WriteAlone(ctx context.Context, s store.Store, now func() time.Time, value []byte, write func(...store.Op) error, ops ...store.Op) (*store.Item, error) {
+	for try := 0; ; try++ {
+		put := n.Put(value, now())
+		put.Item.Version = 1 + n.over%2 // another than that of what is replaced, and below the positions that may replace it: rule (fence)
+		err := write(append(ops[:len(ops):len(ops)], put)...)
+		found, failed := (*store.Item)(nil), false
+		if conflict := store.AsConflict(err); conflict != nil {
+			found, failed = conflict.At(len(ops))
+		}
+		if !failed {
+			return nil, err
+		}
+		if found == nil { // removed since, or not told
+			items, unread := s.Get(ctx, n.key)
+			if unread != nil {
+				return nil, unread
+			}
+			found = items[0]
+		}
+		if n.Stands(found, now()) {
+			return found, nil
+		}
+		if try == aloneTries || ctx.Err() != nil {
+			return nil, err
+		}
+		rest(ctx, time.Millisecond<<try)
+	}
+}
+
+// emitOnce puts a note beside the slot.
 func (j *Journal) emitOnce(ctx context.Context, events []event.Event, once *Idempotency) (Receipt, error) {
-	key := j.keys.once(once.Digest())
-	var replay *Receipt
+	note := NoteAt(j.keys.once(once.Digest()))
+	var replay Receipt
 	receipt, err := j.Write(ctx, func(_ context.Context, lost *store.Conflict) (Change, error) {
-		cond := store.Absent
 		if lost != nil {
 			found, _ := lost.At(0)
-			switch {
-			case found == nil:
-			case found.Expires.Before(j.now()):
-				cond = store.VersionIs(found.Version)
-			default:
-				earlier, err := readOnce(found, once)
-				replay = &earlier
-				if err == nil {
+			if note.Stands(found, j.now()) {
+				var err error
+				if replay, err = readOnce(found, once); err == nil {
 					err = errReplayed
 				}
 				return Change{}, err
 			}
 		}
 		return Change{Events: events, Ops: func(r Receipt) []store.Op {
-			item := store.Item{Key: key, Value: onceValue(once, r), Expires: j.now().Add(OnceFor)}
-			return []store.Op{store.Put(item, cond)}
+			return []store.Op{note.Put(onceValue(once, r), j.now())}
 		}}, nil
 	})
 	if errors.Is(err, errReplayed) {
-		return *replay, nil
+		return replay, nil
 	}
 	return receipt, err
 }
@@ -75,8 +148,8 @@ func readOnce(item *store.Item, once *Idempotency) (Receipt, error) {
 	if len(item.Value) < sha256.Size {
 		return Receipt{}, ErrDamaged
 	}
-	if [sha256.Size]byte(item.Value) != once.Fingerprint {
-		return Receipt{}, ErrIdempotencyMismatch
+	if err := once.Same(item.Value[:sha256.Size]); err != nil {
+		return Receipt{}, err
 	}
 	in := input{bytes: item.Value[sha256.Size:]}
 	r := Receipt{Position: int64(in.number()), FirstID: event.ID(in.number()), Count: int(in.number()), Replayed: true}

@@ -25,8 +25,16 @@ type bench struct {
 func setup(t *testing.T) *bench {
 	t.Helper()
 	b := &bench{t: t, store: memory.New(memory.Options{}), at: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
-	b.Membership = membership.Open(membership.Options{Store: b.store, Now: func() time.Time { return b.at }})
+	b.Membership = membership.Open(membership.Options{Store: b.store, Now: b.now})
 	return b
+}
+
+func (b *bench) now() time.Time { return b.at }
+
+// once registers an instance with an idempotency key, whose content is the capacity.
+func (b *bench) once(capacity int) (membership.Instance, error) {
+	once := &journal.Idempotency{Scope: "s", Key: "k", Fingerprint: [32]byte{byte(capacity)}}
+	return b.Register(b.t.Context(), membership.New{Name: "a", Jobs: []string{"/a/*"}, Capacity: capacity, Once: once})
 }
 
 func (b *bench) register(name string) membership.Instance {
@@ -42,29 +50,26 @@ func (b *bench) register(name string) membership.Instance {
 func TestRegisterOnce(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	other := membership.Open(membership.Options{Store: b.store, Now: func() time.Time { return b.at }})
-	ask := func(by *membership.Membership, capacity int) (membership.Instance, error) {
-		once := &journal.Idempotency{Scope: "s", Key: "k", Fingerprint: [32]byte{byte(capacity)}}
-		return by.Register(t.Context(), membership.New{Name: "a", Jobs: []string{"/a/*"}, Capacity: capacity, Once: once})
-	}
-	first, err := ask(b.Membership, 2)
+	other := *b
+	other.Membership = membership.Open(membership.Options{Store: b.store, Now: b.now})
+	first, err := b.once(2)
 	if err != nil || first.Replayed {
 		t.Fatalf("Register = %+v, %v", first, err)
 	}
-	if again, err := ask(other, 2); err != nil || !again.Replayed || again.ID != first.ID || again.Term != first.Term {
+	if again, err := other.once(2); err != nil || !again.Replayed || again.ID != first.ID || again.Term != first.Term {
 		t.Errorf("Register with the same key = %+v, %v, want %s again", again, err, first.ID)
 	}
-	if _, err := ask(other, 3); !errors.Is(err, journal.ErrIdempotencyMismatch) {
+	if _, err := other.once(3); !errors.Is(err, journal.ErrIdempotencyMismatch) {
 		t.Errorf("Register of another capacity with the same key = %v, want ErrIdempotencyMismatch", err)
 	}
 	if diff := cmp.Diff([]string{"a"}, b.names()); diff != "" {
 		t.Errorf("instances (-want +got):\n%s", diff)
 	}
 	b.at = b.at.Add(journal.OnceFor + time.Second)
-	if later, err := ask(other, 2); err != nil || later.Replayed || later.ID == first.ID {
+	if later, err := other.once(2); err != nil || later.Replayed || later.ID == first.ID {
 		t.Errorf("Register a day later = %+v, %v, want another", later, err)
 	}
-	if again, err := ask(b.Membership, 2); err != nil || !again.Replayed {
+	if again, err := b.once(2); err != nil || !again.Replayed {
 		t.Errorf("Register once more = %+v, %v, want that again", again, err)
 	}
 }

@@ -1,7 +1,6 @@
 package membership
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -27,28 +26,13 @@ func (t *Membership) admit(ctx context.Context, i *Instance, once *journal.Idemp
 	if err != nil {
 		panic(err) // a struct of texts and numbers
 	}
-	note := store.Item{
-		Key:     store.Key{Table: store.Work, Partition: partitionOnce, Sort: once.Digest()},
-		Version: 1, Value: value, Expires: t.now().Add(journal.OnceFor),
+	note := journal.NoteAt(store.Key{Table: store.Work, Partition: partitionOnce, Sort: once.Digest()})
+	write := func(ops ...store.Op) error { return t.write(ctx, ops...) }
+	earlier, err := note.WriteAlone(ctx, t.store, t.now, value, write, i.put(store.Absent))
+	if earlier != nil {
+		return i.replay(earlier, once)
 	}
-	for cond := store.Absent; ; {
-		err := t.write(ctx, i.put(store.Absent), store.Put(note, cond))
-		var found *store.Item
-		failed := false
-		if conflict := store.AsConflict(err); conflict != nil {
-			found, failed = conflict.At(1)
-		}
-		switch {
-		case !failed:
-			return unavailable("register an instance", err)
-		case found == nil: // it had expired, and was removed meanwhile
-			cond, note.Version = store.Absent, 1
-		case found.Expires.Before(t.now()):
-			cond, note.Version = store.VersionIs(found.Version), found.Version+1
-		default:
-			return i.replay(found, once)
-		}
-	}
+	return unavailable("register an instance", err)
 }
 
 func (i *Instance) replay(found *store.Item, once *journal.Idempotency) error {
@@ -56,8 +40,8 @@ func (i *Instance) replay(found *store.Item, once *journal.Idempotency) error {
 	if err := json.Unmarshal(found.Value, &earlier); err != nil {
 		return fmt.Errorf("membership: %v cannot be read: %w", found.Key, err)
 	}
-	if !bytes.Equal(earlier.Fingerprint, once.Fingerprint[:]) {
-		return journal.ErrIdempotencyMismatch
+	if err := once.Same(earlier.Fingerprint); err != nil {
+		return err
 	}
 	i.ID, i.Term, i.Replayed = earlier.ID, earlier.Term, true
 	return nil

@@ -20,8 +20,8 @@ type addition struct {
 	tasks []adding
 	set   *definition.Set
 
-	asked     []task.Task     // the tasks as the request alone makes them; only if once is given
-	onceCond  store.Condition // of the item that keeps the result of the idempotency key
+	asked     []task.Task   // the tasks as the request alone makes them; only if once is given
+	note      *journal.Note // which keeps the result of once; nil without
 	replayed  bool
 	places    []*place // the entry of each task; nil if none is written
 	fallbacks []*place // the fallback entries of those that are kept for an instance
@@ -70,7 +70,7 @@ func (q *Queue) additions(set *definition.Set, once *Once, news []New) ([]*addit
 }
 
 func (q *Queue) addition(set *definition.Set, once *Once, tasks []adding) *addition {
-	a := &addition{q: q, once: once, set: set, tasks: tasks, onceCond: store.Absent}
+	a := &addition{q: q, once: once, set: set, tasks: tasks}
 	unique := map[[2]string]int{}
 	for i := range a.tasks {
 		t := &a.tasks[i]
@@ -85,6 +85,7 @@ func (q *Queue) addition(set *definition.Set, once *Once, tasks []adding) *addit
 		}
 	}
 	if once != nil {
+		a.note = journal.NoteAt(onceKey(once))
 		for i := range a.tasks {
 			a.asked = append(a.asked, a.tasks[i].task)
 		}
@@ -208,8 +209,8 @@ func (a *addition) touches() []string {
 			names = append(names, t.task.ID.UUID())
 		}
 	}
-	if a.once != nil {
-		names = append(names, onceKey(a.once).Partition)
+	if a.note != nil {
+		names = append(names, a.note.Key().Partition)
 	}
 	return names
 }
@@ -290,8 +291,8 @@ func (a *addition) hints() (n int) {
 // ops returns the operations of all tasks, and of the idempotency key.
 func (a *addition) ops(r journal.Receipt) []store.Op {
 	ops := make([]store.Op, 0, 3*len(a.tasks)+1)
-	if a.once != nil {
-		ops = append(ops, a.onceOp())
+	if a.note != nil {
+		ops = append(ops, a.note.Put(a.result(), a.q.now()))
 	}
 	for i := range a.tasks {
 		t := &a.tasks[i]
@@ -335,14 +336,18 @@ func (a *addition) ops(r journal.Receipt) []store.Op {
 // that is under way are usual and a failed write costs more than a read; other conflicts show when a write fails.
 func (a *addition) resolve(ctx context.Context, lost *store.Conflict) error {
 	if lost != nil {
+		var noted *store.Item
 		for _, failure := range lost.Failed {
-			if failure.Found == nil {
-				continue
+			switch {
+			case failure.Found == nil:
+			case a.note != nil && failure.Found.Key == a.note.Key():
+				noted = failure.Found
+			default:
+				a.rename(failure.Found.Key)
 			}
-			if a.once != nil && failure.Found.Key == onceKey(a.once) {
-				return a.replay(ctx, failure.Found)
-			}
-			a.rename(failure.Found.Key)
+		}
+		if a.note != nil && a.note.Stands(noted, a.q.now()) {
+			return a.replay(ctx, noted)
 		}
 	}
 	return a.lookUp(ctx)

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/queue"
 	"github.com/millrace/millrace/shared/task"
 )
@@ -66,6 +67,26 @@ func TestARepeatedRequestIsAnsweredAlsoWhenItsTaskIsGone(t *testing.T) {
 	again, err := b.Enqueue(t.Context(), once, queue.New{Dialect: task.Job, Job: "/plain"})
 	if err != nil || !again.Replayed || again.Tasks[0].Task.ID != id || again.Tasks[0].Existing {
 		t.Errorf("Enqueue with the same key = %+v, %v, want %s again", again, err, id)
+	}
+}
+
+// The result of a request that made nothing is remembered, and again by the first request after its time is over.
+func TestAResultWithoutNewTasksIsRememberedAgain(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	once := &queue.Once{Scope: "test", Key: "k"}
+	held := b.enqueue(queue.SyncTask("S", "A", 300))[0].Task.ID
+	for range 2 {
+		if e, err := b.Enqueue(t.Context(), once, queue.SyncTask("S", "A", 300)); err != nil || e.Replayed || e.Tasks[0].Task.ID != held {
+			t.Fatalf("Enqueue while the unique key is held = %+v, %v, want its holder", e, err)
+		}
+		b.clock.advance(journal.OnceFor + time.Second)
+	}
+	b.clock.advance(-time.Minute)
+	b.complete(b.claim(1)[0], queue.Result{Outcome: queue.OK})
+	again, err := b.Enqueue(t.Context(), once, queue.SyncTask("S", "A", 300))
+	if err != nil || !again.Replayed || !again.Tasks[0].Existing || again.Tasks[0].Task.ID != held {
+		t.Errorf("Enqueue with the same key = %+v, %v, want %s again", again, err, held)
 	}
 }
 

@@ -1,7 +1,6 @@
 package queue
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -11,7 +10,7 @@ import (
 	"github.com/millrace/millrace/shared/task"
 )
 
-// answered is the item of an idempotency key: the request's fingerprint and its result.
+// answered is a note: the request's fingerprint and its result.
 type answered struct {
 	Fingerprint []byte         `json:"f"`
 	Tasks       []answeredTask `json:"t"`
@@ -26,8 +25,8 @@ type answeredTask struct {
 	State     task.State `json:"s,omitempty"`
 }
 
-// onceOp returns the operation that stores the result with the tasks. If an expired result is there, replay sets the condition.
-func (a *addition) onceOp() store.Op {
+// result returns the value of the addition's note.
+func (a *addition) result() []byte {
 	r := answered{Fingerprint: a.once.Fingerprint[:]}
 	for _, t := range a.answer().Tasks {
 		one := answeredTask{ID: t.Task.ID, Existing: t.Existing}
@@ -36,19 +35,15 @@ func (a *addition) onceOp() store.Op {
 		}
 		r.Tasks = append(r.Tasks, one)
 	}
-	item := store.Item{Key: onceKey(a.once), Value: encode(r), Expires: a.q.now().Add(journal.OnceFor)}
-	return store.Put(item, a.onceCond)
+	return encode(r)
 }
 
 // remember stores the result by itself, if no task is new.
 func (a *addition) remember(ctx context.Context) error {
-	op := a.onceOp()
-	op.Item.Version = 1
-	err := a.q.store.Write(ctx, store.Write{Token: a.q.token(), Ops: []store.Op{op}})
-	if conflict := store.AsConflict(err); conflict != nil {
-		if found, _ := conflict.At(0); found != nil {
-			return a.replay(ctx, found)
-		}
+	write := func(ops ...store.Op) error { return a.q.store.Write(ctx, store.Write{Token: a.q.token(), Ops: ops}) }
+	earlier, err := a.note.WriteAlone(ctx, a.q.store, a.q.now, a.result(), write)
+	if earlier != nil {
+		return a.replay(ctx, earlier)
 	}
 	return unavailable("remember an answer", err)
 }
@@ -56,15 +51,14 @@ func (a *addition) remember(ctx context.Context) error {
 // replay sets the result to that of the earlier request with the same key: the tasks that it made as they were then, and those that
 // existed already as they are now. The error is [journal.ErrIdempotencyMismatch] if that request had another content.
 func (a *addition) replay(ctx context.Context, found *store.Item) error {
-	if found.Expires.Before(a.q.now()) {
-		a.onceCond = store.VersionIs(found.Version)
-		return nil
-	}
 	var r answered
 	if err := decode(found, &r); err != nil {
 		return err
 	}
-	if !bytes.Equal(r.Fingerprint, a.once.Fingerprint[:]) || len(r.Tasks) != len(a.tasks) {
+	if err := a.once.Same(r.Fingerprint); err != nil {
+		return err
+	}
+	if len(r.Tasks) != len(a.tasks) {
 		return journal.ErrIdempotencyMismatch
 	}
 	for i, earlier := range r.Tasks {

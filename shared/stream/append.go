@@ -39,6 +39,9 @@ type Receipt struct {
 // whether the events are there.
 func (s *Streams) Append(ctx context.Context, a Append) (Receipt, error) {
 	adding := &addition{Append: a}
+	if a.Once != nil {
+		adding.note = journal.NoteAt(onceKey(a.Once))
+	}
 	if err := s.appends.Do(ctx, a.Stream, adding); err != nil {
 		return Receipt{}, err
 	}
@@ -50,7 +53,7 @@ type addition struct {
 	Append
 	receipt Receipt
 	err     error
-	expired int64 // the version of an idempotency item that may be replaced; 0: there must be none
+	note    *journal.Note // of Once; nil without
 }
 
 // size returns roughly how many bytes of the write are this append's, the slot's part included.
@@ -110,8 +113,8 @@ func (s *share) fits(a *addition) bool {
 	for i := range a.Events {
 		s.names[a.Events[i].Name] = struct{}{}
 	}
-	if a.Once != nil {
-		key := onceKey(a.Once)
+	if a.note != nil {
+		key := a.note.Key()
 		if _, taken := s.keys[key]; taken {
 			return false
 		}

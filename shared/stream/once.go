@@ -1,7 +1,6 @@
 package stream
 
 import (
-	"bytes"
 	"context"
 
 	"github.com/millrace/millrace/shared/event"
@@ -9,7 +8,7 @@ import (
 	"github.com/millrace/millrace/shared/store"
 )
 
-// answered is the item of an idempotency key: where the events went. Their sequences are read there.
+// answered is a note: where the events went. Their sequences are read there.
 type answered struct {
 	Fingerprint []byte   `json:"f"`
 	Number      number   `json:"n"`
@@ -18,28 +17,25 @@ type answered struct {
 	Count       int      `json:"c"`
 }
 
-// onceOp returns the put of the idempotency key's item. Rule (unique things): it is part of the events' write, whose condition
-// finds an earlier one.
+// onceOp returns the put of the append's note.
 func (a *addition) onceOp(s *Streams, n number, place int64, first event.ID) store.Op {
-	cond := store.Absent
-	if a.expired > 0 {
-		cond = store.VersionIs(a.expired)
-	}
 	value := encode(answered{a.Once.Fingerprint[:], n, place, first, len(a.Events)})
-	return store.Put(store.Item{Key: onceKey(a.Once), Value: value, Expires: s.now().Add(journal.OnceFor)}, cond)
+	return a.note.Put(value, s.now())
 }
 
-// earlier returns the receipt of the earlier append, from the item of its key; done is false if that has expired.
+// earlier returns the receipt of the earlier append, from the note found; done is false if that does not stand.
 func (a *addition) earlier(ctx context.Context, s *Streams, found *store.Item) (r Receipt, done bool, err error) {
-	if found.Expires.Before(s.now()) {
-		a.expired = found.Version
+	if !a.note.Stands(found, s.now()) {
 		return r, false, nil
 	}
 	var was answered
 	if err := decode(found, &was); err != nil {
 		return r, true, err
 	}
-	if !bytes.Equal(was.Fingerprint, a.Once.Fingerprint[:]) || was.Count != len(a.Events) {
+	if err := a.Once.Same(was.Fingerprint); err != nil {
+		return r, true, err
+	}
+	if was.Count != len(a.Events) {
 		return r, true, journal.ErrIdempotencyMismatch
 	}
 	_, p, _, err := s.locate(ctx, eventID(was.Number, was.Place)) // one write puts all of them into one item

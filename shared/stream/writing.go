@@ -88,13 +88,9 @@ func (w *writing) learn(ctx context.Context, lost *store.Conflict) {
 
 // replay ends the append whose idempotency key was found used; it reports whether key is one of the batch.
 func (w *writing) replay(ctx context.Context, key store.Key, found *store.Item) bool {
-	i := slices.IndexFunc(w.batch, func(a *addition) bool { return a.Once != nil && onceKey(a.Once) == key })
+	i := slices.IndexFunc(w.batch, func(a *addition) bool { return a.note != nil && a.note.Key() == key })
 	if i < 0 {
 		return false
-	}
-	if found == nil { // it has been removed, being expired
-		w.batch[i].expired = 0
-		return true
 	}
 	if r, done, err := w.batch[i].earlier(ctx, w.lane.streams, found); done {
 		w.batch[i].receipt, w.batch[i].err = r, err
@@ -266,7 +262,7 @@ func (w *writing) changes(r journal.Receipt) []store.Op {
 	w.put(work(orderPartition(n), ordinal(w.next.Last)), encode(order), store.Absent)
 	first := 0
 	for _, a := range w.batch {
-		if a.Once != nil {
+		if a.note != nil {
 			w.ops = append(w.ops, a.onceOp(w.lane.streams, n, w.rows[first].place, r.FirstID+event.ID(first)))
 		}
 		first += len(a.Events)

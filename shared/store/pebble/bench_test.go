@@ -50,7 +50,7 @@ func share(b *testing.B, workers int, work func(n int64)) {
 func BenchmarkWrite(b *testing.B) {
 	for _, n := range writers {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			s := open(b, b.TempDir())
+			s := store.NewChecked(open(b, b.TempDir()))
 			key := store.Key{Table: store.Journal, Partition: "H#main", Sort: "0"}
 			value := make([]byte, 256)
 			b.ReportAllocs()
