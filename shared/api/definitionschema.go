@@ -127,7 +127,7 @@ func declaredSchedule() *schema {
 }
 
 func declaredChain() *schema {
-	node := object("A station; without a job it is an end", members{
+	node := object("A node: a job that orders pass, and where they go on; without a job it is an end", members{
 		"id": nameSchema(""), "job": pathSchema(""), "next": nameSchema("Where an order goes on"), "error": nameSchema("Where it goes after a failure"),
 	}, false, "id")
 	return object("A job chain: the way of orders through several jobs", members{"path": pathSchema("Without a comma"), "nodes": listOf(node)}, false, "path", "nodes")

@@ -22,9 +22,9 @@ var allTags = []tag{
 	{"Instances", "Processes in any language that claim tasks under a lease and run them."},
 	{"Tasks", "Calls for any task, of whatever kind: why it is not running, and doing it again."},
 	{"Sync tasks", "Bringing the collections of sources up to date, one task at a time for each."},
-	{"Handlers", "Events for handlers on canvases, and the rules that hold them."},
-	{"Schedules", "Tasks at regular times, and when a cron expression fires."},
-	{"Streams", "Streams of events with one writer each, and how far their consumers are."},
+	{"Handlers", "Events for handlers, as Dark has them: a handler has a name in a space, such as WORKER, of a canvas. Rules hold its events."},
+	{"Schedules", "Tasks at regular times, each of which is a tick of its schedule, and when a cron expression fires."},
+	{"Streams", "Streams of events with one writer each. The events of one name in a stream have sequences: 1, 2, 3 and so on; the offset of a consumer is the last sequence that it has acknowledged."},
 	{"Definitions", "What is declared: sources, handlers, jobs, queues, schedules and job chains, as one document."},
 	{"Operations", "Whether the service is alive and well, and its measurements."},
 }

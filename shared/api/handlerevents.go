@@ -20,7 +20,7 @@ type handlerReading struct {
 func describeHandlerEvent() *operation {
 	return &operation{
 		ID: "handlerEvent", Tags: []string{"Handlers"}, Summary: "An event of a handler",
-		Parameters: params{pathParam("canvas", ""), pathParam("id", "The event's")},
+		Parameters: params{pathParam("canvas", "The canvas's name"), pathParam("id", "The event's")},
 		Responses:  answers(http.StatusOK, typeJSON, ref("HandlerEvent")), failures: []int{400, 404, 503},
 	}
 }
@@ -142,7 +142,7 @@ func describeHandlers() *operation {
 	return &operation{
 		ID: "handlers", Tags: []string{"Handlers"}, Summary: "The handlers of a canvas",
 		Description: "Those that are defined, those that a rule holds, and those that are missing but have events.",
-		Parameters:  append(params{pathParam("canvas", "")}, pageParams()...),
+		Parameters:  append(params{pathParam("canvas", "The canvas's name")}, pageParams()...),
 		Responses:   pageIn("handlers", ref("Handler")), failures: []int{400, 503},
 	}
 }

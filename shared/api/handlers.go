@@ -195,7 +195,7 @@ func (s *submission) emit(x *exchange, body []byte, all ...newEvent) ([]addedVie
 }
 
 func handlerParams() params {
-	return params{pathParam("canvas", ""), pathParam("space", "Such as WORKER or CRON"), pathParam("name", "The handler's")}
+	return params{pathParam("canvas", "The canvas's name"), pathParam("space", "Such as WORKER or CRON"), pathParam("name", "The handler's")}
 }
 
 func newEventExample() any { return map[string]any{"value": map[string]any{"parcel": 17}} }

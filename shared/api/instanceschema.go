@@ -7,7 +7,7 @@ import (
 
 // This file describes what the operations of instances take and return.
 
-const aboutWorkers = `A worker is any program that does the following; scripts/examples/worker.py is one of some 150 lines.
+const aboutWorkers = `A worker is any program that does the following; scripts/examples/worker.py in the source of Millrace is one of some 150 lines.
 
 1. POST instances {"name":"w1","jobs":["/topics/mail/*"],"capacity":4}, which returns its id and its lease.
 2. PUT instances/ID {} after each third of that lease. 404: register again. "draining": claim nothing more, and leave when all is done.

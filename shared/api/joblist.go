@@ -61,7 +61,7 @@ const aboutLists = "Jobs that are not finished come by creation, oldest first; t
 func describeJobs() *operation {
 	return &operation{
 		ID: "jobs", Tags: []string{"Jobs"}, Summary: "Jobs of all topics, or of one",
-		Description: aboutLists + " A page costs a query of each of sixteen partitions, of one partition where a topic is given.",
+		Description: aboutLists + " Lists of one topic are cheaper: on DynamoDB a page of all takes sixteen queries, a page of one topic one.",
 		Parameters:  append(params{queryParam("type", "", false, typeSchema()), queryParam("topic", "", false, topicSchema())}, pageParams()...),
 		Responses:   pageIn("jobs", ref("Job")), failures: []int{400, 503},
 	}

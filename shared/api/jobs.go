@@ -198,7 +198,7 @@ func viewProgress(p *queue.Progress) *progressView {
 
 func jobSchema() *schema {
 	return object("A task. Members that do not apply are left out", members{
-		"id": text(""), "job": text("Path of what runs it"), "state": text("In the words of its kind"), "queue": text(""),
+		"id": text(""), "job": text("Path of what runs it"), "state": text("Of a job of a topic one of " + join(statusesOf(task.Job)) + "; other tasks have the statuses of their kind"), "queue": text(""),
 		"priority": {Type: "integer"}, "created_at": dateTime(""),
 		"topic":      text("Left out if its job is not a topic's"),
 		"run_at":     dateTime("It does not start before this time; of a job that failed, its next attempt's"),

@@ -12,7 +12,7 @@ import (
 
 const aboutEvents = `Events after the EventId given by after, oldest first; waits for the first one as long as timeout says. The response
 is NonEmpty, Empty or Torn. Go on after the last event read, or after lastEventId; never after the response's own eventId.
-Torn means that events after the one given have been evicted: read a snapshot and begin again.
+Torn means that events after the one given are no longer kept: read a snapshot and begin again.
 
 With Accept text/event-stream or application/x-ndjson the events come as a stream until the timeout, if there is one, is
 over; with application/cloudevents-batch+json as a batch. In both, a header Last-Event-ID overrides after.`
@@ -172,7 +172,7 @@ func emptySchema() *schema {
 }
 
 func tornSchema() *schema {
-	return object("Events after the one given have been evicted", members{"TYPE": constant("Torn"), "eventId": stamp()}, false, "TYPE", "eventId")
+	return object("Events after the one given are no longer kept", members{"TYPE": constant("Torn"), "eventId": stamp()}, false, "TYPE", "eventId")
 }
 
 func stamp() *schema { return eventID("Time stamp of the response; never to be used as after") }

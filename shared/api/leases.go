@@ -24,7 +24,7 @@ func describeClaim() *operation {
 	return &operation{
 		ID: "claim", Tags: []string{"Instances"}, Summary: "Claim tasks",
 		Description: "Starts up to max of the best tasks that the instance can run, while it holds fewer leases than its capacity; where " +
-			"none is ready, or it has no free slot, waits. Each is the instance's until expires_at. A request that is repeated with its " +
+			"none is ready, or its capacity is used up, waits. Each is the instance's until expires_at. A request that is repeated with its " +
 			"Idempotency-Key, say because the response was lost, returns the same claims again, each extended, as far as they are still held: " +
 			"that costs no attempt.",
 		Parameters: append(instanceParams(), idempotencyKey()),
@@ -56,7 +56,7 @@ func describeComplete() *operation {
 		Description: "A failed task is tried again while attempts are left, after retry_delay if that is given. cancel is not tried again, and is " +
 			"how a worker responds to a stop. 409 changes nothing: the lease was over, or a result was taken before.",
 		Parameters: leaseParams(), Body: jsonBody(ref("Result"), map[string]any{"result": "ok", "output": map[string]any{"rows": 17}}),
-		Responses: answers(http.StatusOK, typeJSON, object("", members{"state": text("The task's state now, in its own words")}, false, "state")),
+		Responses: answers(http.StatusOK, typeJSON, object("", members{"state": text("The task's state now, as GET of the task shows it")}, false, "state")),
 		failures:  []int{404, 409, 503},
 	}
 }

@@ -171,7 +171,7 @@ func newJobSchema() *schema {
 		"unique": {Description: "While a job of the topic with this key is unfinished, or its window runs, that job is returned instead of a new one",
 			OneOf: []*schema{shortText(""), object("", members{"key": shortText(""), "window": span("The key is held for at least this time from the creation on")}, false, "key")}},
 		"fairness_key": shortText("Keys take turns in a round-robin queue; default: the topic"), "concurrency": concurrencySchema(),
-		"prefer_instance": shortText("Name of the instance that should run it, if it can: the job is kept for it for 5 s, unless it has no free slot"),
+		"prefer_instance": shortText("Name of the instance that should run it, if it can: the job is kept for it for 5 s, unless its capacity is used up"),
 	}, false, "topic")
 }
 

@@ -70,7 +70,7 @@ func describeTrigger() *operation {
 
 func describeBackfill() *operation {
 	ticks := whole("How many ticks of the range were made: those that were not there already", 0)
-	op := onSchedule("backfillSchedule", "Make the ticks of a range, both ends included",
+	op := onSchedule("backfillSchedule", "Make the ticks of a range of time, both ends included",
 		answers(http.StatusAccepted, typeJSON, object("", members{"ticks": ticks}, false, "ticks")))
 	span := object("", members{"from": dateTime("The first time"), "to": dateTime("The last time, not in the future")}, false, "from", "to")
 	op.Body = jsonBody(span, map[string]any{"from": "2026-03-01T00:00:00Z", "to": "2026-03-02T00:00:00Z"})

@@ -54,14 +54,14 @@ func streamEventExample() any {
 func appendedSchema() *schema {
 	return object("Where an event went", members{
 		"id": uuidSchema("The event's"), "stream": text(""), "name": text(""), "sequence": whole("Of its name, from 1 without a gap", 1),
-		"eventId": eventID("Of StreamAppended on the journal"),
+		"eventId": eventID("Of the event StreamAppended that the journal has of it"),
 	}, false, "id", "stream", "name", "sequence", "eventId")
 }
 
 func storedEventSchema() *schema {
 	itself := object("", members{"id": uuidSchema(""), "name": text(""), "version": whole("", 1)}, false, "id", "name", "version")
 	return object("An event of a stream", with(streamEventMembers(itself), members{
-		"sequence": whole("Of its name, from 1 without a gap", 1), "eventId": eventID("Of StreamAppended on the journal"),
+		"sequence": whole("Of its name, from 1 without a gap", 1), "eventId": eventID("Of the event StreamAppended that the journal has of it"),
 		"stream": text("The stream's name; only where an event is asked for by its UUID"),
 	}), false, "event", "system", "trigger", "payload", "sequence", "eventId")
 }

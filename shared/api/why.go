@@ -101,7 +101,7 @@ func (t *taskReading) runnable(x *exchange, found *task.Task) error {
 
 func whySchema() *schema {
 	return object("", members{
-		"state": text("The task's state, in the words of its kind"), "reason": text("One sentence"),
+		"state": text("The task's state, as GET of the task shows it"), "reason": text("One sentence"),
 		"code":  choice("Stable and machine-readable", queue.ReasonCodes()...),
 		"since": dateTime("Since when this has been so, where that is known"), "details": object("The values that the sentence names", nil, true),
 	}, false, "state", "reason", "code", "details")
