@@ -20,7 +20,6 @@ func describeCron() *operation {
 			"with the character and the reason.",
 		Parameters: cronParams(),
 		Responses:  answers(http.StatusOK, typeJSON, ref("Fires")),
-		failures:   []int{400},
 	}
 }
 

@@ -119,12 +119,17 @@ func (r *route) operation() *operation {
 	if op.Body != nil {
 		statuses = append(statuses, http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType)
 	}
-	if slices.ContainsFunc(op.Parameters, func(p *param) bool { return p.Name == "Idempotency-Key" }) {
-		statuses = append(statuses, http.StatusBadRequest, http.StatusConflict, http.StatusUnprocessableEntity)
+	for _, p := range op.Parameters {
+		if p.In != "path" {
+			statuses = append(statuses, http.StatusBadRequest)
+		}
+		if p.Name == "Idempotency-Key" {
+			statuses = append(statuses, http.StatusConflict, http.StatusUnprocessableEntity)
+		}
 	}
 	op.Security = []map[string][]string{}
 	if r.right != Anyone {
-		statuses = append(statuses, http.StatusUnauthorized, http.StatusForbidden)
+		statuses = append(statuses, http.StatusUnauthorized, http.StatusForbidden, http.StatusServiceUnavailable)
 		op.Security = append(op.Security, map[string][]string{"bearer": {}}, map[string][]string{"admin": {}}, map[string][]string{"basic": {}})
 		if strings.HasPrefix(r.pattern, http.MethodGet) {
 			op.Security = append(op.Security, map[string][]string{"query": {}})

@@ -23,7 +23,6 @@ func describeEmit() *operation {
 		Parameters: params{idempotencyKey()},
 		Body:       jsonBody(ref("Emission"), emissionExample()),
 		Responses:  answers(http.StatusCreated, typeJSON, ref("Emitted")),
-		failures:   []int{503},
 	}
 }
 

@@ -26,7 +26,7 @@ type journalReading struct{ journal Reader }
 func describeEvents() *operation {
 	return &operation{
 		ID: "events", Tags: []string{"Journal"}, Summary: "Events of all kinds", Description: aboutEvents,
-		Parameters: eventParams(nil, false), Responses: eventAnswers(), failures: []int{400, 404, 503},
+		Parameters: eventParams(nil, false), Responses: eventAnswers(), failures: []int{404},
 	}
 }
 

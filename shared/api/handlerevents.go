@@ -21,7 +21,7 @@ func describeHandlerEvent() *operation {
 	return &operation{
 		ID: "handlerEvent", Tags: []string{"Handlers"}, Summary: "An event of a handler",
 		Parameters: params{pathParam("canvas", "The canvas's name"), pathParam("id", "The event's")},
-		Responses:  answers(http.StatusOK, typeJSON, ref("HandlerEvent")), failures: []int{400, 404, 503},
+		Responses:  answers(http.StatusOK, typeJSON, ref("HandlerEvent")), failures: []int{400, 404},
 	}
 }
 
@@ -30,7 +30,7 @@ func describeHandlerEvents() *operation {
 	return &operation{
 		ID: "handlerEvents", Tags: []string{"Handlers"}, Summary: "The events of a handler, newest first",
 		Parameters: slices.Concat(handlerParams(), params{status}, pageParams()),
-		Responses:  pageIn("events", ref("HandlerEvent")), failures: []int{400, 503},
+		Responses:  pageIn("events", ref("HandlerEvent")),
 	}
 }
 
@@ -143,7 +143,7 @@ func describeHandlers() *operation {
 		ID: "handlers", Tags: []string{"Handlers"}, Summary: "The handlers of a canvas",
 		Description: "Those that are defined, those that a rule holds, and those that are missing but have events.",
 		Parameters:  append(params{pathParam("canvas", "The canvas's name")}, pageParams()...),
-		Responses:   pageIn("handlers", ref("Handler")), failures: []int{400, 503},
+		Responses:   pageIn("handlers", ref("Handler")),
 	}
 }
 

@@ -76,7 +76,6 @@ func describeEmitToHandler() *operation {
 		Parameters:  append(handlerParams(), idempotencyKey()),
 		Body:        jsonBody(ref("NewEvent"), newEventExample()),
 		Responses:   answers(http.StatusAccepted, typeJSON, ref("EventAdded")),
-		failures:    []int{503},
 	}
 }
 

@@ -54,7 +54,6 @@ func describeRegister() *operation {
 		Responses: answers(http.StatusCreated, typeJSON, object("", members{
 			"id": text("For all further calls"), "term": whole("Counts registrations", 1), "lease": instanceLease(),
 		}, false, "id", "term", "lease")),
-		failures: []int{503},
 	}
 }
 
@@ -62,7 +61,7 @@ func describeInstances() *operation {
 	return &operation{
 		ID: "instances", Tags: []string{"Instances"}, Summary: "The instances, the oldest first",
 		Description: "A worker's token sees those that it has registered.", Parameters: pageParams(),
-		Responses: pageIn("instances", ref("Instance")), failures: []int{400, 503},
+		Responses: pageIn("instances", ref("Instance")),
 	}
 }
 
@@ -77,7 +76,7 @@ func describeHeartbeat() *operation {
 		Responses: answers(http.StatusOK, typeJSON, object("", members{
 			"expires_at": dateTime(""), "lease": instanceLease(), "draining": yesNo("It is to finish what it runs, and to leave"),
 		}, false, "expires_at", "lease")),
-		failures: []int{404, 503},
+		failures: []int{404},
 	}
 }
 
@@ -85,7 +84,7 @@ func describeLeave() *operation {
 	return &operation{
 		ID: "leave", Tags: []string{"Instances"}, Summary: "Remove an instance",
 		Description: "For an instance that has finished what it ran.", Parameters: instanceParams(),
-		Responses: empty(), failures: []int{404, 503},
+		Responses: empty(), failures: []int{404},
 	}
 }
 
@@ -93,7 +92,7 @@ func describeDrain() *operation {
 	return &operation{
 		ID: "drainInstance", Tags: []string{"Instances"}, Summary: "Drain an instance: give it no more tasks",
 		Description: "The response to its next heartbeat tells it.", Parameters: instanceParams(),
-		Responses: empty(), failures: []int{404, 503},
+		Responses: empty(), failures: []int{404},
 	}
 }
 

@@ -32,7 +32,6 @@ func describeAddJob() *operation {
 		Parameters: params{idempotencyKey()},
 		Body:       jsonBody(ref("NewJob"), map[string]any{"topic": "mail/send", "properties": map[string]any{"to": "ada@example.com"}}),
 		Responses:  newOrThere(ref("Job"), "The job that holds the unique key"),
-		failures:   []int{503},
 	}
 }
 
@@ -71,7 +70,7 @@ func describeJob() *operation {
 	return &operation{
 		ID: "oneJob", Tags: []string{"Jobs"}, Summary: "A job", Description: "Shows any other task too, by its id.",
 		Parameters: params{pathParam("id", "The job's id")},
-		Responses:  answers(http.StatusOK, typeJSON, ref("Job")), failures: []int{404, 503},
+		Responses:  answers(http.StatusOK, typeJSON, ref("Job")), failures: []int{404},
 	}
 }
 
@@ -80,7 +79,7 @@ func describeRemoveJob() *operation {
 		ID: "removeJob", Tags: []string{"Jobs"}, Summary: "Remove a job",
 		Description: "One that is not finished goes to the history as DROPPED, even while it runs; a finished one leaves the history.",
 		Parameters:  params{pathParam("id", "The job's id")},
-		Responses:   empty(), failures: []int{404, 503},
+		Responses:   empty(), failures: []int{404},
 	}
 }
 
@@ -89,7 +88,7 @@ func describeStopJob() *operation {
 		ID: "stopJob", Tags: []string{"Jobs"}, Summary: "Stop a job",
 		Description: "A queued job is STOPPED at once, a running one when its worker reports that it has stopped.",
 		Parameters:  params{pathParam("id", "The job's id")},
-		Responses:   empty(), failures: []int{404, 409, 503},
+		Responses:   empty(), failures: []int{404, 409},
 	}
 }
 

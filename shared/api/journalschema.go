@@ -124,7 +124,7 @@ func (a *API) describeObjects(k *kind) func() *operation {
 			Summary:     "Snapshot and events of " + k.what,
 			Description: "A snapshot, stamped with the eventId to go on from, or the events after it. " + aboutEvents,
 			Responses:   eventAnswers(ref(k.overview + "s")),
-			failures:    []int{400, 404, 503},
+			failures:    []int{404},
 		}
 		offered := a.offered(k.overview) == nil
 		if !offered {

@@ -33,7 +33,7 @@ func describeClaim() *operation {
 			"claims": listOf(ref("Claim")),
 			"waited": {Type: "number", Description: "Seconds from the request until the claims were granted, at least"},
 		}, false, "claims", "waited")),
-		failures: []int{404, 503},
+		failures: []int{404},
 	}
 }
 
@@ -46,7 +46,7 @@ func describeBeat() *operation {
 		Responses: answers(http.StatusOK, typeJSON, object("", members{
 			"expires_at": dateTime(""), "stop": yesNo("The task is to be stopped; complete it with cancel when it is"),
 		}, false, "expires_at", "stop")),
-		failures: []int{404, 409, 503},
+		failures: []int{404, 409},
 	}
 }
 
@@ -57,7 +57,7 @@ func describeComplete() *operation {
 			"how a worker responds to a stop. 409 changes nothing: the lease was over, or a result was taken before.",
 		Parameters: leaseParams(), Body: jsonBody(ref("Result"), map[string]any{"result": "ok", "output": map[string]any{"rows": 17}}),
 		Responses: answers(http.StatusOK, typeJSON, object("", members{"state": text("The task's state now, as GET of the task shows it")}, false, "state")),
-		failures:  []int{404, 409, 503},
+		failures:  []int{404, 409},
 	}
 }
 

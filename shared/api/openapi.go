@@ -57,7 +57,7 @@ type operation struct {
 	Responses   responses             `json:"responses"`
 	Security    []map[string][]string `json:"security"` // each of them is enough
 
-	failures []int // statuses beyond those that follow from the right, the body and the parameters
+	failures []int // statuses beyond those that follow from the right, the body and the parameters: see [route.operation]
 }
 
 type params []*param

@@ -129,7 +129,7 @@ func TestOpenAPIOperations(t *testing.T) {
 func (op operation) failures(path string) []string {
 	want := []string{"500"}
 	if path != "/healthz" && path != "/readyz" {
-		want = append(want, "401", "403")
+		want = append(want, "401", "403", "503")
 	}
 	if op.RequestBody != nil {
 		want = append(want, "400", "413", "415")

@@ -37,14 +37,14 @@ func describeQueues() *operation {
 		ID: "queues", Tags: []string{"Queues"}, Summary: "All queues",
 		Description: "Those that are declared, those that are always there, and those that have had tasks.",
 		Parameters:  pageParams(),
-		Responses:   pageIn("queues", ref("Queue")), failures: []int{400, 503},
+		Responses:   pageIn("queues", ref("Queue")),
 	}
 }
 
 func describeQueue() *operation {
 	return &operation{
 		ID: "queue", Tags: []string{"Queues"}, Summary: "A queue", Parameters: queueParams(),
-		Responses: answers(http.StatusOK, typeJSON, ref("Queue")), failures: []int{404, 503},
+		Responses: answers(http.StatusOK, typeJSON, ref("Queue")), failures: []int{404},
 	}
 }
 
@@ -55,7 +55,7 @@ func describePutQueue() *operation {
 		Parameters:  queueParams(),
 		Body:        jsonBody(declaredQueue(), map[string]any{"topics": []string{"mail/*"}, "type": "ordered"}),
 		Responses:   newOrThere(ref("Queue"), "The queue was declared before"),
-		failures:    []int{422, 503},
+		failures:    []int{422},
 	}
 }
 
@@ -63,7 +63,7 @@ func describeDeleteQueue() *operation {
 	return &operation{
 		ID: "deleteQueue", Tags: []string{"Queues"}, Summary: "Remove the declaration of a queue",
 		Description: "Its tasks stay in it, and run as in a queue with default settings.", Parameters: queueParams(),
-		Responses: empty(), failures: []int{404, 503},
+		Responses: empty(), failures: []int{404},
 	}
 }
 
@@ -72,14 +72,14 @@ func describeSuspendQueue() *operation {
 		ID: "suspendQueue", Tags: []string{"Queues"}, Summary: "Keep a queue's tasks from being started",
 		Description: "Tasks that run go on. A queue may be suspended before it is declared. A name with {0} means all queues of that family, also " +
 			"those to come; a member that is suspended by itself as well stays so when the family is resumed.",
-		Parameters: queueParams(), Responses: empty(), failures: []int{400, 503},
+		Parameters: queueParams(), Responses: empty(), failures: []int{400},
 	}
 }
 
 func describeResumeQueue() *operation {
 	return &operation{
 		ID: "resumeQueue", Tags: []string{"Queues"}, Summary: "Let a queue's tasks be started again",
-		Parameters: queueParams(), Responses: empty(), failures: []int{400, 503},
+		Parameters: queueParams(), Responses: empty(), failures: []int{400},
 	}
 }
 
@@ -88,7 +88,7 @@ func describePurgeQueue() *operation {
 		ID: "purgeQueue", Tags: []string{"Queues"}, Summary: "Drop the tasks of a queue that wait",
 		Description: "They go to the history as DROPPED. Tasks that run go on.", Parameters: queueParams(),
 		Responses: answers(http.StatusOK, typeJSON, object("", members{"dropped": whole("How many", 0)}, false, "dropped")),
-		failures:  []int{400, 503},
+		failures:  []int{400},
 	}
 }
 

@@ -29,7 +29,7 @@ func describeRule(kind string) *operation {
 	return &operation{
 		ID: kind + "Handler", Tags: []string{"Handlers"}, Summary: "Hold a handler's events: " + kind,
 		Description: "Events that run are not stopped. A rule may be set before its handler is defined, and twice.",
-		Parameters:  handlerParams(), Responses: empty(), failures: []int{400, 503},
+		Parameters:  handlerParams(), Responses: empty(), failures: []int{400},
 	}
 }
 
@@ -37,6 +37,6 @@ func describeRuleEnd(kind string) *operation {
 	return &operation{
 		ID: "un" + kind + "Handler", Tags: []string{"Handlers"}, Summary: "End the rule " + kind,
 		Description: "Lets the events go, in their order, unless the other rule holds them. A rule may be ended twice.",
-		Parameters:  handlerParams(), Responses: empty(), failures: []int{400, 503},
+		Parameters:  handlerParams(), Responses: empty(), failures: []int{400},
 	}
 }

@@ -27,7 +27,7 @@ func describeAcknowledge() *operation {
 			"one that is not the next is a conflict.",
 		Parameters: append(offsetParams(), pathParam("id", "The event's UUID")),
 		Body:       jsonBody(action, map[string]string{"action": "ACK"}),
-		Responses:  answers(http.StatusOK, typeJSON, offsetSchema()), failures: []int{404, 409, 503},
+		Responses:  answers(http.StatusOK, typeJSON, offsetSchema()), failures: []int{404, 409},
 	}
 	op.Body.Content[typeForm] = &media{Schema: action}
 	return op
@@ -40,7 +40,7 @@ func describeMove() *operation {
 		Parameters:  offsetParams(),
 		Body: jsonBody(object("", members{"eventName": text(""), "offset": whole("", 0)}, false, "eventName", "offset"),
 			map[string]any{"eventName": "Subscription initiated", "offset": 0}),
-		Responses: answers(http.StatusOK, typeJSON, offsetSchema()), failures: []int{404, 422, 503},
+		Responses: answers(http.StatusOK, typeJSON, offsetSchema()), failures: []int{404, 422},
 	}
 }
 

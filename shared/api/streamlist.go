@@ -14,14 +14,14 @@ import (
 func describeStreams() *operation {
 	return &operation{
 		ID: "streams", Tags: []string{"Streams"}, Summary: "All streams", Parameters: pageParams(),
-		Responses: pageIn("streams", ref("Stream")), failures: []int{400, 503},
+		Responses: pageIn("streams", ref("Stream")),
 	}
 }
 
 func describeStream() *operation {
 	return &operation{
 		ID: "stream", Tags: []string{"Streams"}, Summary: "A stream, with its event names", Parameters: append(params{streamParam()}, pageParams()...),
-		Responses: pageOf(ref("Stream")), failures: []int{400, 404, 503},
+		Responses: pageOf(ref("Stream")), failures: []int{404},
 	}
 }
 
@@ -29,7 +29,7 @@ func describeConsumers() *operation {
 	return &operation{
 		ID: "streamConsumers", Tags: []string{"Streams"}, Summary: "How far the consumers of a stream are",
 		Parameters: append(params{queryParam("stream", "", true, text(""))}, pageParams()...),
-		Responses:  pageIn("consumers", ref("StreamConsumer")), failures: []int{400, 404, 503},
+		Responses:  pageIn("consumers", ref("StreamConsumer")), failures: []int{404},
 	}
 }
 

@@ -29,7 +29,7 @@ func describeReadStream() *operation {
 				Description: "Of one name; otherwise of all names, in the stream's order"}),
 			pageParams()[0], queryParam("timeout", "How long to wait for a first event, such as 60s", false, text("")),
 		},
-		Responses: answers(http.StatusOK, typeJSON, listOf(ref("StoredEvent"))), failures: []int{400, 404, 503},
+		Responses: answers(http.StatusOK, typeJSON, listOf(ref("StoredEvent"))), failures: []int{404},
 	}
 }
 
@@ -113,7 +113,7 @@ func appendStored(dst []byte, e *stream.Stored, of string) []byte {
 func describeStreamEvent() *operation {
 	return &operation{
 		ID: "streamEvent", Tags: []string{"Streams"}, Summary: "An event of any stream", Parameters: params{pathParam("id", "The event's UUID")},
-		Responses: answers(http.StatusOK, typeJSON, ref("StoredEvent")), failures: []int{404, 503},
+		Responses: answers(http.StatusOK, typeJSON, ref("StoredEvent")), failures: []int{404},
 	}
 }
 

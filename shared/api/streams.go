@@ -32,7 +32,7 @@ func describeAppend() *operation {
 		Parameters: params{streamParam(), idHeader(producerHeader, "Whose stream it is"), idempotencyKey()},
 		Body:       jsonBody(ref("StreamEvent"), streamEventExample()),
 		Responses:  answers(http.StatusCreated, typeJSON, ref("Appended")),
-		failures:   []int{423, 503},
+		failures:   []int{423},
 	}
 }
 

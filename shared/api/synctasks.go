@@ -28,7 +28,7 @@ func describeSync() *operation {
 			queryParam("priority", "", false, priority), idempotencyKey(),
 		},
 		Responses: newOrThere(ref("TaskID"), "The collection's task under way"),
-		failures:  []int{404, 503},
+		failures:  []int{404},
 	}
 }
 
@@ -152,7 +152,7 @@ type taskReading struct {
 func describeSyncTask() *operation {
 	return &operation{
 		ID: "syncTask", Tags: []string{"Sync tasks"}, Summary: "A sync task", Parameters: params{pathParam("id", "The task's id")},
-		Responses: answers(http.StatusOK, typeJSON, ref("SyncTask")), failures: []int{404, 503},
+		Responses: answers(http.StatusOK, typeJSON, ref("SyncTask")), failures: []int{404},
 	}
 }
 
@@ -171,7 +171,7 @@ func describeCancel() *operation {
 			"A finished one is a conflict.",
 		Parameters: params{pathParam("id", "The task's id")},
 		Responses:  answers(http.StatusOK, typeJSON, object("", members{"status": constant("ok")}, false, "status")),
-		failures:   []int{404, 409, 503},
+		failures:   []int{404, 409},
 	}
 }
 
@@ -196,7 +196,7 @@ func describeSyncTasks() *operation {
 			queryParam("collection", "Only of this collection", false, text("")),
 			queryParam("status", "", false, text("One of "+join(statusesOf(task.Sync))+", in any case")),
 		}, pageParams()...),
-		Responses: pageIn("tasks", ref("SyncTask")), failures: []int{400, 404, 503},
+		Responses: pageIn("tasks", ref("SyncTask")), failures: []int{404},
 	}
 }
 

@@ -32,7 +32,7 @@ func describeLogs() *operation {
 			queryParam("start", "Logged then or later", false, dateTime("")), queryParam("end", "Logged then or earlier", false, dateTime("")),
 			queryParam("follow", "", false, follow),
 		}, page...),
-		Responses: pageIn("logs", ref("LogLine")), failures: []int{400, 404, 503},
+		Responses: pageIn("logs", ref("LogLine")), failures: []int{404},
 	}
 	op.Responses["200"].Content[typeSSE] = &media{Schema: text("Server-sent events; data is a line, id where to go on")}
 	return op

@@ -11,7 +11,7 @@ import (
 func describeWhy() *operation {
 	return &operation{
 		ID: "why", Tags: []string{"Tasks"}, Summary: "Why a task is not running, in one sentence", Parameters: anyTaskParams(),
-		Responses: answers(http.StatusOK, typeJSON, ref("Why")), failures: []int{404, 503},
+		Responses: answers(http.StatusOK, typeJSON, ref("Why")), failures: []int{404},
 	}
 }
 
@@ -21,7 +21,7 @@ func describeRetry() *operation {
 		Description: "Makes a new task of one that is finished and did not succeed; any other is a conflict. Where another holds its " +
 			"unique key, that one is returned.",
 		Parameters: append(anyTaskParams(), idempotencyKey()),
-		Responses:  newOrThere(ref("Job"), "The one that holds the unique key"), failures: []int{404, 503},
+		Responses:  newOrThere(ref("Job"), "The one that holds the unique key"), failures: []int{404},
 	}
 }
 
