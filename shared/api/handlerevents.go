@@ -101,15 +101,8 @@ func (h *handlerReading) events(x *exchange) error {
 	if err != nil {
 		return err
 	}
-	q, err := x.query()
+	q, limit, from, err := x.paging()
 	if err != nil {
-		return err
-	}
-	l := queue.Listing{Group: name.path(), Newest: true}
-	if l.Limit, err = q.page(); err != nil {
-		return err
-	}
-	if l.Cursor, err = q.cursor(); err != nil {
 		return err
 	}
 	status, err := q.statusIn(task.Event)
@@ -121,10 +114,11 @@ func (h *handlerReading) events(x *exchange) error {
 		return err
 	}
 	now := time.Now().UnixMicro()
-	l.Match = func(t *task.Task) bool {
-		return t.Dialect == task.Event && (status == "" || t.StateAt(now, held).In(task.Event) == status)
-	}
-	page, err := h.engine.List(x.r.Context(), l)
+	page, err := h.engine.List(x.r.Context(), queue.Listing{
+		Group: name.path(), Newest: true, Limit: limit, Cursor: from, Match: func(t *task.Task) bool {
+			return t.Dialect == task.Event && (status == "" || t.StateAt(now, held).In(task.Event) == status)
+		},
+	})
 	if err != nil {
 		return ofCursor(err)
 	}
