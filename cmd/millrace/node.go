@@ -23,6 +23,7 @@ import (
 	"github.com/millrace/millrace/shared/store/dynamo"
 	"github.com/millrace/millrace/shared/store/pebble"
 	"github.com/millrace/millrace/shared/store/tally"
+	"github.com/millrace/millrace/shared/stream"
 	"github.com/millrace/millrace/shared/worker"
 	"github.com/millrace/millrace/shared/worker/lambda"
 )
@@ -81,11 +82,12 @@ func (n *node) api() http.Handler {
 	metrics := prom.New()
 	metrics.Clock(n.Clock.Offset)
 	metrics.Calls(n.calls.Calls)
+	streams := stream.Open(stream.Options{Store: n.Store, Journal: n.Journal})
 	return api.New(api.Options{Tokens: n.Settings.Tokens, Log: n.Log, Metrics: metrics, CanStream: true, Version: version(), Missing: projection.Unmade(), Stopping: n.Stopping},
 		api.Emit(n.Journal), api.Events(n.Journal), api.Objects(n.Journal),
 		api.Enqueue(n.Queue, n.Definitions), api.Tasks(n.Queue, n.Definitions), api.Handlers(n.Queue, n.Definitions), api.Jobs(n.Queue, n.Definitions), api.Queues(n.Queue, n.Definitions),
 		api.Define(n.Definitions),
-		n.streams(), api.Instances(n.Instances, n.Queue),
+		api.Append(streams), api.Streams(streams), api.Acknowledge(streams), api.Instances(n.Instances, n.Queue),
 		api.Schedules(n.Schedules, n.Queue, n.Definitions), api.Cron(),
 		api.Operations(api.Probes{Ready: n.Ready, Metrics: metrics.Handler(), OpenMetrics: n.Settings.Metrics.Open}))
 }

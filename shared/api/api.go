@@ -10,8 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/danielgtaylor/huma/v2"
-
 	"github.com/millrace/millrace/shared/access"
 )
 
@@ -47,13 +45,10 @@ type Options struct {
 	Version string
 }
 
-// Resource mounts operations on an API.
-type Resource func(*API)
-
 // API is the handler of every operation that was mounted. It is safe for concurrent use.
 type API struct {
 	mux     *http.ServeMux
-	typed   huma.API
+	routes  []route // what is mounted
 	tokens  tokens
 	log     *slog.Logger
 	metrics Metrics
@@ -66,8 +61,8 @@ type API struct {
 	stopping  context.Context
 	unready   string // why nothing can be served yet; "": it can
 
-	description func() []byte   // the OpenAPI document
-	shadows     map[string]bool // patterns of paths that have no such method, see shadow
+	version     string        // the program's
+	description func() []byte // the OpenAPI document, made when it is first asked for
 }
 
 // MaxWait is the longest that any request may wait, whatever its host allows (as in JobScheduler's event API).
@@ -77,7 +72,6 @@ const MaxWait = time.Hour
 func New(o Options, resources ...Resource) *API {
 	a := &API{
 		mux:       http.NewServeMux(),
-		shadows:   map[string]bool{},
 		tokens:    o.Tokens,
 		log:       o.Log,
 		metrics:   o.Metrics,
@@ -87,6 +81,7 @@ func New(o Options, resources ...Resource) *API {
 		canStream: o.CanStream,
 		missing:   o.Missing,
 		stopping:  o.Stopping,
+		version:   orElse(o.Version, "dev"),
 	}
 	if a.log == nil {
 		a.log = slog.New(slog.DiscardHandler)
@@ -97,12 +92,12 @@ func New(o Options, resources ...Resource) *API {
 	if a.metrics == nil {
 		a.metrics = unmeasured{}
 	}
-	a.typed = newTyped(a, orElse(o.Version, "dev"))
 	a.description = sync.OnceValue(a.describe)
-	for _, mount := range resources {
-		mount(a)
+	for _, resource := range append(resources, documentation{}) {
+		for _, r := range resource.routes(a) {
+			a.mount(r)
+		}
 	}
-	a.mountDescription()
 	a.mux.HandleFunc("/", a.elsewhere)
 	return a
 }

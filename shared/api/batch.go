@@ -32,7 +32,7 @@ func appendBatch(dst []byte, answer *journal.Answer, stamp event.ID, withKey boo
 func appendCloudEvent(dst []byte, e *event.Event, withKey bool) []byte {
 	dst = append(dst, `{"specversion":"1.0","id":"`...)
 	dst = strconv.AppendInt(dst, int64(e.ID), 10)
-	dst = append(dst, `","source":"`+base+`/event","type":`...)
+	dst = append(dst, `","source":"/jobscheduler/master/api/event","type":`...)
 	dst, _ = jsontext.AppendQuote(dst, e.Type) // names are ASCII
 	if !e.Key.IsZero() {
 		dst = append(dst, `,"subject":`...)

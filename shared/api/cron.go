@@ -1,12 +1,9 @@
 package api
 
 import (
-	"maps"
 	"net/http"
 	"strconv"
 	"time"
-
-	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/millrace/millrace/shared/cron"
 )
@@ -16,28 +13,18 @@ const (
 	maxFires     = 1000
 )
 
-// Cron mounts GET cron/next: when an expression fires, and what it means. It needs nothing that is stored.
-func Cron() Resource {
-	return func(a *API) {
-		maps.Copy(a.typed.OpenAPI().Components.Schemas.Map(), map[string]*huma.Schema{"Fires": firesSchema()})
-		a.route(operation{
-			Operation: huma.Operation{
-				Method: http.MethodGet, Path: v1 + "/cron/next", OperationID: "cronNext", Tags: []string{"Schedules"},
-				Summary: "When does an expression fire?",
-				Description: "The next times of a cron expression, without declaring anything. An expression that is wrong is refused " +
-					"with the character and the reason.",
-				Parameters: cronParams(),
-				Responses:  answers(http.StatusOK, typeJSON, ref("Fires")),
-				Errors:     []int{400},
-			},
-			right:  Read,
-			handle: func(x *exchange) error { return x.fires(time.Now()) },
-		})
+func describeCron() *operation {
+	return &operation{
+		ID: "cronNext", Tags: []string{"Schedules"}, Summary: "When does an expression fire?",
+		Description: "The next times of a cron expression, without declaring anything. An expression that is wrong is refused " +
+			"with the character and the reason.",
+		Parameters: cronParams(),
+		Responses:  answers(http.StatusOK, typeJSON, ref("Fires")),
 	}
 }
 
-// fires responds with the times at which the expression in the query fires; now is the default of after.
-func (x *exchange) fires(now time.Time) error {
+// fires responds with the times at which the expression in the query fires.
+func fires(x *exchange) error {
 	q, err := x.query()
 	if err != nil {
 		return err
@@ -51,7 +38,7 @@ func (x *exchange) fires(now time.Time) error {
 		return err
 	}
 	if after.IsZero() {
-		after = now
+		after = time.Now()
 	}
 	count, err := q.fires()
 	if err != nil {
@@ -117,14 +104,14 @@ func (q query) fires() (int, error) {
 	return int(n), nil
 }
 
-func cronParams() []*huma.Param {
-	count, most := whole("", 1), float64(maxFires)
-	count.Maximum, count.Default = &most, defaultFires
+func cronParams() params {
+	count := between("", 1, maxFires)
+	count.Default = defaultFires
 	rule := choice("", "cron", "quartz")
 	rule.Default = "cron"
 	expression := text("")
 	expression.Examples = []any{"0 0/5 9-17 ? * MON-FRI"}
-	return []*huma.Param{
+	return params{
 		queryParam("expr", "6 or 7 fields are Quartz, 5 classic cron; or @daily and the like, or @every 90s", true, expression),
 		queryParam("tz", "IANA name of the time zone; default UTC", false, text("")),
 		queryParam("after", "The times are after this one; default now", false, dateTime("")),
@@ -135,7 +122,7 @@ func cronParams() []*huma.Param {
 	}
 }
 
-func firesSchema() *huma.Schema {
+func firesSchema() *schema {
 	return object("When an expression fires", members{
 		"times":         listOf(dateTime("")),
 		"description":   text("The expression in words"),

@@ -4,14 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"mime"
 	"net/http"
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/schedule"
@@ -28,31 +25,19 @@ type Catalog interface {
 // typesYAML are the media types of YAML: that of RFC 9512, and those that were used before.
 var typesYAML = []string{"application/yaml", "application/x-yaml", "text/yaml", "text/x-yaml"}
 
-// Define mounts GET and PUT definitions.
-func Define(b Catalog) Resource {
-	return func(a *API) {
-		maps.Copy(a.typed.OpenAPI().Components.Schemas.Map(), definitionSchemas())
-		a.route(operation{
-			Operation: huma.Operation{
-				Method: http.MethodGet, Path: v1 + "/definitions", OperationID: "definitions", Tags: []string{"Definitions"},
-				Summary:     "What is declared",
-				Description: "The set in force, as its file would have it. A PUT of it changes nothing.",
-				Responses:   answers(http.StatusOK, typeJSON, ref("Definitions")),
-				Errors:      []int{503},
-			},
-			right:  Read,
-			handle: func(x *exchange) error { return x.showDefinitions(b) },
-		})
-		a.route(operation{
-			Operation: describePutDefinitions(),
-			right:     Administer,
-			handle:    func(x *exchange) error { return x.putDefinitions(b) },
-		})
+// defining is what the operations on definitions share.
+type defining struct{ catalog Catalog }
+
+func describeDefinitions() *operation {
+	return &operation{
+		ID: "definitions", Tags: []string{"Definitions"}, Summary: "What is declared",
+		Description: "The set in force, as its file would have it. A PUT of it changes nothing.",
+		Responses:   answers(http.StatusOK, typeJSON, ref("Definitions")),
 	}
 }
 
-func (x *exchange) showDefinitions(b Catalog) error {
-	set, err := b.Refresh(x.r.Context())
+func (d *defining) show(x *exchange) error {
+	set, err := d.catalog.Refresh(x.r.Context())
 	if err != nil {
 		return err
 	}
@@ -60,7 +45,26 @@ func (x *exchange) showDefinitions(b Catalog) error {
 	return nil
 }
 
-func (x *exchange) putDefinitions(b Catalog) error {
+func describePutDefinitions() *operation {
+	dry := yesNo("")
+	dry.Default = false
+	op := &operation{
+		ID: "putDefinitions", Tags: []string{"Definitions"}, Summary: "Replace what is declared",
+		Description: "Replaces the set in force as a whole, all or nothing, and emits an event for each object that was added, replaced or " +
+			"removed. Every mistake is listed, with its line. The sections tokens, journal, history, targets, metrics and drain, and " +
+			"new commands, are for the server's own file: 422.",
+		Parameters: params{queryParam("dry_run", "Only tell what would change", false, dry)},
+		Body:       jsonBody(ref("Definitions"), definitionsExample()),
+		Responses:  answers(http.StatusOK, typeJSON, ref("DefinitionChanges")),
+		failures:   []int{422},
+	}
+	for _, kind := range typesYAML {
+		op.Body.Content[kind] = &media{Schema: ref("Definitions")}
+	}
+	return op
+}
+
+func (d *defining) put(x *exchange) error {
 	dry, err := x.dryRun()
 	if err != nil {
 		return err
@@ -74,9 +78,9 @@ func (x *exchange) putDefinitions(b Catalog) error {
 	if err != nil {
 		return definitionProblem(err)
 	}
-	do := b.Apply
+	do := d.catalog.Apply
 	if dry {
-		do = b.Plan
+		do = d.catalog.Plan
 	}
 	changes, err := do(x.r.Context(), set, definition.FromAPI)
 	if err != nil {

@@ -1,34 +1,10 @@
 package api
 
 import (
-	"net/http"
-
-	"github.com/danielgtaylor/huma/v2"
-
 	"github.com/millrace/millrace/shared/definition"
 )
 
 // This file describes what operations on definitions take and return.
-
-func describePutDefinitions() huma.Operation {
-	body := jsonBody(ref("Definitions"), definitionsExample())
-	for _, kind := range typesYAML {
-		body.Content[kind] = &huma.MediaType{Schema: ref("Definitions")}
-	}
-	return huma.Operation{
-		Method: http.MethodPut, Path: v1 + "/definitions", OperationID: "putDefinitions", Tags: []string{"Definitions"},
-		Summary: "Replace what is declared",
-		Description: "Replaces the set in force as a whole, all or nothing, and emits an event for each object that was added, replaced or " +
-			"removed. Every mistake is listed, with its line. The sections tokens, journal, history, targets, metrics and drain, and " +
-			"new commands, are for the server's own file: 422.",
-		Parameters: []*huma.Param{{
-			Name: "dry_run", In: "query", Description: "Only tell what would change", Schema: &huma.Schema{Type: "boolean", Default: false},
-		}},
-		RequestBody: body,
-		Responses:   answers(http.StatusOK, typeJSON, ref("DefinitionChanges")),
-		Errors:      []int{400, 413, 415, 422, 503},
-	}
-}
 
 func definitionsExample() any {
 	return map[string]any{
@@ -36,76 +12,62 @@ func definitionsExample() any {
 	}
 }
 
-// definitionSchemas describes the file, section by section.
-func definitionSchemas() map[string]*huma.Schema {
-	keys := func(doc string) *huma.Schema {
+func definitionChangesSchema() *schema {
+	keys := func(doc string) *schema {
 		list := listOf(text("Such as Job:/NAME"))
 		list.Description = doc
 		return list
 	}
 	warnings := listOf(text(""))
 	warnings.Description = "Likely mistakes in schedules, such as that one never fires again"
-	return map[string]*huma.Schema{
-		"DefinitionChanges": object("What changed, by the keys of the objects", members{
-			"added": keys("New ones"), "replaced": keys("Changed ones"), "removed": keys("Those that are gone"),
-			"warnings": warnings,
-		}, false, "added", "replaced", "removed"),
-		"Definitions": object("What is declared, as a whole", members{
-			"sources":    named("Sources by their names, whose collections are brought up to date by sync tasks", declaredSource()),
-			"handlers":   listOf(declaredHandler()),
-			"jobs":       listOf(declaredJob()),
-			"queues":     listOf(declaredQueue()),
-			"schedules":  listOf(declaredSchedule()),
-			"job_chains": listOf(declaredChain()),
-			"lease":      span("How long a task is held without a heartbeat; default 30s"),
-		}, false),
-		"Target": declaredTarget(),
-	}
+	return object("What changed, by the keys of the objects", members{
+		"added": keys("New ones"), "replaced": keys("Changed ones"), "removed": keys("Those that are gone"), "warnings": warnings,
+	}, false, "added", "replaced", "removed")
 }
 
-// named describes an object whose members' names are the client's own.
-func named(doc string, value *huma.Schema) *huma.Schema {
-	return &huma.Schema{Type: "object", Description: doc, AdditionalProperties: value}
-}
-
-// span describes a duration in a document, where it may be a number too.
-func span(doc string) *huma.Schema {
-	return &huma.Schema{Description: doc + ". A number is seconds; or as 200ms, 60s, 5m, 1h2m3s, 7d; or ISO 8601",
-		OneOf: []*huma.Schema{{Type: "number"}, {Type: "string"}}}
+// definitionsSchema describes the file, section by section.
+func definitionsSchema() *schema {
+	return object("What is declared, as a whole", members{
+		"sources":    named("Sources by their names, whose collections are brought up to date by sync tasks", declaredSource()),
+		"handlers":   listOf(declaredHandler()),
+		"jobs":       listOf(declaredJob()),
+		"queues":     listOf(declaredQueue()),
+		"schedules":  listOf(declaredSchedule()),
+		"job_chains": listOf(declaredChain()),
+		"lease":      span("How long a task is held without a heartbeat; default 30s"),
+	}, false)
 }
 
 // nameSchema describes what [definition.ValidName] takes.
-func nameSchema(doc string) *huma.Schema {
-	least, most := 1, definition.MaxName
-	return &huma.Schema{Type: "string", Description: doc, MinLength: &least, MaxLength: &most, Pattern: `^[^/]+$`}
+func nameSchema(doc string) *schema {
+	name := shortText(doc)
+	name.Pattern = `^[^/]+$`
+	return name
 }
 
 // pathSchema describes what [definition.ValidPath] takes.
-func pathSchema(doc string) *huma.Schema {
-	most := definition.MaxPath
-	return &huma.Schema{Type: "string", Description: doc, MaxLength: &most, Pattern: `^(/[^/]+)+$`}
+func pathSchema(doc string) *schema {
+	return &schema{Type: "string", Description: doc, MaxLength: definition.MaxPath, Pattern: `^(/[^/]+)+$`}
 }
 
-func declaredTarget() *huma.Schema {
-	one := func(name string, schema *huma.Schema) *huma.Schema {
+func targetSchema() *schema {
+	one := func(name string, schema *schema) *schema {
 		return object("", members{name: schema}, false, name)
 	}
-	least := 1
-	words := listOf(text(""))
-	words.MinItems = &least
+	words := listed(text(""), 0)
 	words.Description = "Program and arguments; no shell. New ones are for the server's own file"
 	s := oneOf(
 		one("http", object("", members{"url": {Type: "string", Format: "uri"}}, false, "url")),
 		one("command", words),
 		one("lambda", object("", members{"arn": {Type: "string", Pattern: "^arn:"}}, false, "arn")),
 		one("go", text("Name of a function of the server's program")),
-		one("instances", &huma.Schema{Type: "boolean", Enum: []any{true}}),
+		one("instances", &schema{Type: "boolean", Enum: []any{true}}),
 	)
 	s.Description = "Where tasks run; default: on an instance that claims them"
 	return s
 }
 
-func declaredSource() *huma.Schema {
+func declaredSource() *schema {
 	collection := object("", members{
 		"name": nameSchema(""), "schedule": text("Cron expression"), "timezone": text("IANA name; default UTC"),
 		"dst": choice("Default cron", "cron", "quartz"),
@@ -115,14 +77,14 @@ func declaredSource() *huma.Schema {
 	}, false, "collections")
 }
 
-func declaredHandler() *huma.Schema {
+func declaredHandler() *schema {
 	return object("A handler of events on a canvas", with(attempting(), members{
 		"canvas": nameSchema(""), "space": nameSchema(""), "name": nameSchema(""),
 		"interval": text("Daily, Weekly, Fortnightly, Every 1hr, Every 12hrs or Every 1min: it gets an event so long after it ran last"),
 	}), false, "canvas", "space", "name")
 }
 
-func declaredJob() *huma.Schema {
+func declaredJob() *schema {
 	return object("What runs the tasks of a path", with(attempting(), members{
 		"path": pathSchema("The job of the topic a/b is /topics/a/b"), "queue": nameSchema("Default: the queue that names the topic, or else main"),
 	}), false, "path")
@@ -138,14 +100,7 @@ func attempting() members {
 	}
 }
 
-func with(all, more members) members {
-	for name, schema := range more {
-		all[name] = schema
-	}
-	return all
-}
-
-func declaredQueue() *huma.Schema {
+func declaredQueue() *schema {
 	return object("How tasks wait, and how many run", members{
 		"name":         nameSchema(""),
 		"topics":       listOf(text("A topic; a/* all below a, a/. its children, * all")),
@@ -154,12 +109,12 @@ func declaredQueue() *huma.Schema {
 		"ranking":      {Type: "integer", Default: 0, Description: "Of several queues that name a topic, the one with the highest ranking gets its jobs; among equals the first"},
 		"retries":      whole("Default 10; -1 has no end", -1),
 		"retry_delay":  span("Default 2s"),
-		"keep_jobs":    {Type: "boolean", Description: "Whether the history keeps jobs that succeeded"},
+		"keep_jobs":    yesNo("Whether the history keeps jobs that succeeded"),
 		"weights":      named("By fairness key, or by a pattern: /a/* one level, /a/** all below", whole("", 1)),
 	}, false, "name")
 }
 
-func declaredSchedule() *huma.Schema {
+func declaredSchedule() *schema {
 	return object("Tasks at regular times", members{
 		"name": nameSchema(""), "cron": text("6 or 7 fields are Quartz, 5 classic cron; or @daily and the like, or @every 90s. Either this or date"),
 		"date":     dateTime("The only time at which it fires; in a new schedule it must not be past"),
@@ -171,8 +126,8 @@ func declaredSchedule() *huma.Schema {
 	}, false, "name", "job")
 }
 
-func declaredChain() *huma.Schema {
-	node := object("A station; without a job it is an end", members{
+func declaredChain() *schema {
+	node := object("A node: a job that orders pass, and where they go on; without a job it is an end", members{
 		"id": nameSchema(""), "job": pathSchema(""), "next": nameSchema("Where an order goes on"), "error": nameSchema("Where it goes after a failure"),
 	}, false, "id")
 	return object("A job chain: the way of orders through several jobs", members{"path": pathSchema("Without a comma"), "nodes": listOf(node)}, false, "path", "nodes")

@@ -6,9 +6,14 @@
 //
 //	api.New(api.Options{Tokens: tokens}, api.Emit(j), api.Events(j), api.Objects(j), api.Operations(api.Probes{}))
 //
+// routes.go is the table of all operations: each line has its method and path, the right that it demands, the handler, and
+// the function that describes it, which stands beside the handler. To add an operation is to add a line, a handler and a
+// description; schemas that several descriptions use have a line in schema.go.
+//
 // One file per resource or concern:
 //
-//	api.go, route.go, exchange.go   the handler; what a resource mounts; one request and its response
+//	routes.go, route.go             the table; what a line of it is, and how the mux takes it
+//	api.go, exchange.go             the handler of them all; one request and its response
 //	slashes.go, unready.go          names whose slashes came unescaped; a server that is not ready yet
 //	role.go, token.go, guard.go     what each role may do; whose request it is
 //	problem.go, codes.go            failures, and how errors map to them
@@ -18,6 +23,7 @@
 //	kind.go                         the kinds of objects that JobScheduler's event API has
 //	events.go, stream.go, batch.go  reading events: as one response, as a stream, as CloudEvents
 //	snapshot.go, statistics.go      snapshots, and what is computed from them
+//	journalschema.go                the journal's part of the description
 //	engine.go, why.go               what tasks are asked of; what can be asked of any task
 //	synctasks.go, tasklogs.go       sync tasks, and the logs of any task
 //	handlers.go, handlerevents.go   events for handlers
@@ -31,19 +37,18 @@
 //	definitions.go, declare.go      what is declared, as a whole and object by object
 //	definitionschema.go             its part of the description
 //	streams.go, streamevent.go      appending to streams, and the rules of their events
-//	streamread.go, streamack.go     reading streams, lists of them, and consumers' offsets
+//	streamread.go, streamlist.go    reading streams, and lists of them
+//	streamack.go, streamschema.go   consumers' offsets; their part of the description
 //	operations.go, metrics.go       health, readiness, measurements
-//	openapi.go, docs.go             the description of it all, and the page that shows it
-//	describe.go, schema.go          the journal's part of the description
+//	description.go, docs.go         the description of what is mounted, and the page that shows it
+//	openapi.go, schema.go           the parts of OpenAPI that it uses; what many descriptions have
 //
-// The dialects in which clients speak of tasks and events are in docs/dialects.md. A resource is added by a function that
-// returns a [Resource]; it calls route for each of its operations and names the [Right] that each demands. Nothing else
-// needs to change.
+// The dialects in which clients speak of tasks and events are in docs/dialects.md.
 //
 // Timeouts of the connection belong to the host's [http.Server]: ReadHeaderTimeout and ReadTimeout guard against slow
 // senders, BaseContext's end lets waiting requests and streams go. This package sets a write deadline of its own where
 // it waits or streams, which replaces the server's WriteTimeout for that request.
 //
 // The package imports access, clock, cron, definition, strict, event, journal, projection, queue, schedule, stream, task and membership,
-// Huma (for OpenAPI), a JSON tokenizer and the standard library. Prometheus is in api/prom, so that functions need not link it.
+// a JSON tokenizer and the standard library. Prometheus is in api/prom, so that functions need not link it.
 package api

@@ -6,40 +6,23 @@ import (
 	"net/http"
 	"strconv"
 
-	"github.com/danielgtaylor/huma/v2"
-
 	"github.com/millrace/millrace/shared/event"
 	"github.com/millrace/millrace/shared/journal"
 )
-
-// base is the path of the calls of JobScheduler's event API.
-const base = "/jobscheduler/master/api"
 
 // Emitter appends events; a [journal.Journal] is one.
 type Emitter interface {
 	Emit(ctx context.Context, events []event.Event, once *journal.Idempotency) (journal.Receipt, error)
 }
 
-// Emit mounts POST event: custom events, appended all at once or not at all.
-//
-// This is the most frequent operation, so it reads, parses and renders without reflection.
-func Emit(j Emitter) Resource {
-	return func(a *API) {
-		e := &emission{journal: j}
-		a.route(operation{
-			Operation: huma.Operation{
-				Method: http.MethodPost, Path: base + "/event", OperationID: "emit", Tags: []string{"Journal"},
-				Summary: "Emit events",
-				Description: "Appends custom events, all or none, in the order given. The same Idempotency-Key and body within 24 h " +
-					"gives the first response again.",
-				Parameters:  []*huma.Param{idempotencyKey()},
-				RequestBody: jsonBody(ref("Emission"), emissionExample()),
-				Responses:   answers(http.StatusCreated, typeJSON, ref("Emitted")),
-				Errors:      []int{400, 409, 413, 415, 422, 503},
-			},
-			right:  Produce,
-			handle: e.handle,
-		})
+func describeEmit() *operation {
+	return &operation{
+		ID: "emit", Tags: []string{"Journal"}, Summary: "Emit events",
+		Description: "Appends custom events, all or none, in the order given. The same Idempotency-Key and body within 24 h " +
+			"gives the first response again.",
+		Parameters: params{idempotencyKey()},
+		Body:       jsonBody(ref("Emission"), emissionExample()),
+		Responses:  answers(http.StatusCreated, typeJSON, ref("Emitted")),
 	}
 }
 
@@ -49,7 +32,8 @@ type emission struct {
 	flight  flight
 }
 
-func (e *emission) handle(x *exchange) error {
+// emit appends events. This is the most frequent operation, so it reads, parses and renders without reflection.
+func (e *emission) emit(x *exchange) error {
 	b := take()
 	defer b.give()
 	if err := x.read(b); err != nil {

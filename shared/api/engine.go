@@ -16,9 +16,6 @@ import (
 	"github.com/millrace/millrace/shared/task"
 )
 
-// v1 is the path of all other calls but those of JobScheduler's event API.
-const v1 = "/api/v1"
-
 // Engine keeps tasks; a [queue.Queue] is one.
 type Engine interface {
 	Enqueue(ctx context.Context, once *queue.Once, news ...queue.New) (queue.Enqueued, error)

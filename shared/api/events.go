@@ -7,8 +7,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/danielgtaylor/huma/v2"
-
 	"github.com/millrace/millrace/shared/event"
 	"github.com/millrace/millrace/shared/journal"
 )
@@ -22,28 +20,22 @@ type Reader interface {
 	Stamp(atLeast event.ID) event.ID
 }
 
-// Events mounts GET event: the events of all kinds of objects, as one response, a stream or a batch.
-func Events(j Reader) Resource {
-	return func(a *API) {
-		a.route(operation{
-			Operation: huma.Operation{
-				Method: http.MethodGet, Path: base + "/event", OperationID: "events", Tags: []string{"Journal"},
-				Summary:     "Events of all kinds",
-				Description: aboutEvents,
-				Parameters:  eventParams(a, nil),
-				Responses:   eventAnswers(),
-				Errors:      []int{400, 404, 503},
-			},
-			right: Read,
-			handle: func(x *exchange) error {
-				q, err := x.ask(event.Any)
-				if err != nil {
-					return err
-				}
-				return x.answered(j, q)
-			},
-		})
+// journalReading is what the operations that read the journal share.
+type journalReading struct{ journal Reader }
+
+func describeEvents() *operation {
+	return &operation{
+		ID: "events", Tags: []string{"Journal"}, Summary: "Events of all kinds", Description: aboutEvents,
+		Parameters: eventParams(nil, false), Responses: eventAnswers(), failures: []int{404},
 	}
+}
+
+func (r *journalReading) events(x *exchange) error {
+	q, err := x.ask(event.Any)
+	if err != nil {
+		return err
+	}
+	return x.answered(r.journal, q)
 }
 
 // question is what a request wants to know.

@@ -158,7 +158,7 @@ func (x *exchange) left(err error) bool {
 func (x *exchange) problem(p *Problem) {
 	p.RequestID = x.id
 	h := x.Header()
-	for name, values := range p.GetHeaders() {
+	for name, values := range p.headers() {
 		h[name] = values
 	}
 	body, err := json.Marshal(p)

@@ -7,21 +7,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/danielgtaylor/huma/v2"
-
 	"github.com/millrace/millrace/shared/queue"
 	"github.com/millrace/millrace/shared/task"
 )
-
-// Handlers mounts the calls about handlers, as Dark has them: their events, their state, and the rules that hold them.
-func Handlers(e Engine, d Definitions) Resource {
-	return func(a *API) {
-		h := &handlerReading{engine: e, definitions: d}
-		h.mountEvents(a)
-		h.mountHandlers(a)
-		h.mountRules(a)
-	}
-}
 
 // handlerReading is what the operations about handlers share.
 type handlerReading struct {
@@ -29,26 +17,21 @@ type handlerReading struct {
 	definitions Definitions
 }
 
-func (h *handlerReading) mountEvents(a *API) {
-	a.route(operation{
-		Operation: huma.Operation{
-			Method: http.MethodGet, Path: canvasPath + "/events/{id}", OperationID: "handlerEvent", Tags: []string{"Handlers"},
-			Summary: "An event of a handler", Parameters: []*huma.Param{pathParam("canvas", ""), pathParam("id", "The event's")},
-			Responses: answers(http.StatusOK, typeJSON, ref("HandlerEvent")), Errors: []int{400, 404, 503},
-		},
-		right: ReadTask, handle: h.event,
-	})
-	a.route(operation{
-		Operation: huma.Operation{
-			Method: http.MethodGet, Path: handlerPath + "/events", OperationID: "handlerEvents", Tags: []string{"Handlers"},
-			Summary: "The events of a handler, newest first",
-			Parameters: slices.Concat(handlerParams(), []*huma.Param{
-				queryParam("status", "", false, text("One of "+join(statusesOf(task.Event))+", in any case")),
-			}, pageParams()),
-			Responses: pageOf(object("", members{"events": listOf(ref("HandlerEvent"))}, false, "events")), Errors: []int{400, 422, 503},
-		},
-		right: Read, handle: h.events,
-	})
+func describeHandlerEvent() *operation {
+	return &operation{
+		ID: "handlerEvent", Tags: []string{"Handlers"}, Summary: "An event of a handler",
+		Parameters: params{pathParam("canvas", "The canvas's name"), pathParam("id", "The event's")},
+		Responses:  answers(http.StatusOK, typeJSON, ref("HandlerEvent")), failures: []int{400, 404},
+	}
+}
+
+func describeHandlerEvents() *operation {
+	status := queryParam("status", "", false, text("One of "+join(statusesOf(task.Event))+", in any case"))
+	return &operation{
+		ID: "handlerEvents", Tags: []string{"Handlers"}, Summary: "The events of a handler, newest first",
+		Parameters: slices.Concat(handlerParams(), params{status}, pageParams()),
+		Responses:  pageIn("events", ref("HandlerEvent")), failures: []int{422},
+	}
 }
 
 // eventView is an event of a handler as clients see it, with the columns of Dark's events.
@@ -118,15 +101,8 @@ func (h *handlerReading) events(x *exchange) error {
 	if err != nil {
 		return err
 	}
-	q, err := x.query()
+	q, limit, from, err := x.paging()
 	if err != nil {
-		return err
-	}
-	l := queue.Listing{Group: name.path(), Newest: true}
-	if l.Limit, err = q.page(); err != nil {
-		return err
-	}
-	if l.Cursor, err = q.cursor(); err != nil {
 		return err
 	}
 	status, err := q.statusIn(task.Event)
@@ -138,10 +114,11 @@ func (h *handlerReading) events(x *exchange) error {
 		return err
 	}
 	now := time.Now().UnixMicro()
-	l.Match = func(t *task.Task) bool {
-		return t.Dialect == task.Event && (status == "" || t.StateAt(now, held).In(task.Event) == status)
-	}
-	page, err := h.engine.List(x.r.Context(), l)
+	page, err := h.engine.List(x.r.Context(), queue.Listing{
+		Group: name.path(), Newest: true, Limit: limit, Cursor: from, Match: func(t *task.Task) bool {
+			return t.Dialect == task.Event && (status == "" || t.StateAt(now, held).In(task.Event) == status)
+		},
+	})
 	if err != nil {
 		return x.ofList(q, &page, err)
 	}
@@ -155,17 +132,13 @@ func (h *handlerReading) events(x *exchange) error {
 	return x.value(http.StatusOK, map[string][]eventView{"events": views})
 }
 
-func (h *handlerReading) mountHandlers(a *API) {
-	a.route(operation{
-		Operation: huma.Operation{
-			Method: http.MethodGet, Path: canvasPath + "/handlers", OperationID: "handlers", Tags: []string{"Handlers"},
-			Summary:     "The handlers of a canvas",
-			Description: "Those that are defined, those that a rule holds, and those that are missing but have events.",
-			Parameters:  append([]*huma.Param{pathParam("canvas", "")}, pageParams()...),
-			Responses:   pageOf(object("", members{"handlers": listOf(ref("Handler"))}, false, "handlers")), Errors: []int{400, 503},
-		},
-		right: Read, handle: h.handlers,
-	})
+func describeHandlers() *operation {
+	return &operation{
+		ID: "handlers", Tags: []string{"Handlers"}, Summary: "The handlers of a canvas",
+		Description: "Those that are defined, those that a rule holds, and those that are missing but have events.",
+		Parameters:  append(params{pathParam("canvas", "The canvas's name")}, pageParams()...),
+		Responses:   pageIn("handlers", ref("Handler")),
+	}
 }
 
 // handlerView is a handler as clients see it: its state, and its events counted by status.
@@ -258,9 +231,9 @@ func see(all map[string]*handlerView, path string) *handlerView {
 	return v
 }
 
-func handlerEventSchema(status *huma.Schema) *huma.Schema {
+func handlerEventSchema() *schema {
 	return object("An event of a handler", members{
-		"id": text(""), "status": status, "canvas": text(""), "space": text(""), "name": text(""), "modifier": text(""),
+		"id": text(""), "status": statusSchemaOf(task.Event), "canvas": text(""), "space": text(""), "name": text(""), "modifier": text(""),
 		"value": {Description: "Any JSON"}, "retries": whole("How often it was tried again", 0),
 		"delay_until": dateTime("It does not start before this time"),
 		"enqueued_at": dateTime(""), "last_processed_at": dateTime("Left out until it was started"),
@@ -268,7 +241,7 @@ func handlerEventSchema(status *huma.Schema) *huma.Schema {
 	}, false, "id", "status", "canvas", "space", "name", "modifier", "value", "retries", "delay_until", "enqueued_at")
 }
 
-func handlerSchema() *huma.Schema {
+func handlerSchema() *schema {
 	counts := members{}
 	var names []string
 	for _, status := range statusesOf(task.Event) {

@@ -7,7 +7,6 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/danielgtaylor/huma/v2"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/millrace/millrace/shared/definition"
@@ -16,9 +15,6 @@ import (
 )
 
 const (
-	canvasPath  = v1 + "/canvases/{canvas}"
-	handlerPath = canvasPath + "/handlers/{space}/{name}"
-
 	maxEvents   = 1000 // of one batch
 	maxModifier = 255  // characters
 
@@ -73,31 +69,22 @@ func handlerOf(path string) (h handlerName, ok bool) {
 	return handlerName{parts[0], parts[1], parts[2]}, true
 }
 
-func (s *submission) mountEvents(a *API) {
-	params := append(handlerParams(), idempotencyKey())
-	description := "Without a handler of that name, an event is recorded as missing."
-	a.route(operation{
-		Operation: huma.Operation{
-			Method: http.MethodPost, Path: handlerPath + "/events", OperationID: "emitToHandler", Tags: []string{"Handlers"},
-			Summary: "Emit an event to a handler", Description: description, Parameters: params,
-			RequestBody: jsonBody(ref("NewEvent"), newEventExample()),
-			Responses:   answers(http.StatusAccepted, typeJSON, ref("EventAdded")),
-			Errors:      []int{400, 409, 413, 415, 422, 503},
-		},
-		right: Produce, handle: s.event,
-	})
-	most := maxEvents
-	batch := listed(ref("NewEvent"), most)
-	a.route(operation{
-		Operation: huma.Operation{
-			Method: http.MethodPost, Path: handlerPath + "/events:batch", OperationID: "emitBatchToHandler", Tags: []string{"Handlers"},
-			Summary: "Emit events to a handler", Description: description, Parameters: params,
-			RequestBody: jsonBody(batch, []any{newEventExample()}),
-			Responses:   answers(http.StatusAccepted, typeJSON, listOf(ref("EventAdded"))),
-			Errors:      []int{400, 409, 413, 415, 422, 503},
-		},
-		right: Produce, handle: s.events,
-	})
+func describeEmitToHandler() *operation {
+	return &operation{
+		ID: "emitToHandler", Tags: []string{"Handlers"}, Summary: "Emit an event to a handler",
+		Description: "Without a handler of that name, an event is recorded as missing.",
+		Parameters:  append(handlerParams(), idempotencyKey()),
+		Body:        jsonBody(ref("NewEvent"), newEventExample()),
+		Responses:   answers(http.StatusAccepted, typeJSON, ref("EventAdded")),
+	}
+}
+
+func describeEmitBatchToHandler() *operation {
+	op := describeEmitToHandler()
+	op.ID, op.Summary = "emitBatchToHandler", "Emit events to a handler"
+	op.Body = jsonBody(listed(ref("NewEvent"), maxEvents), []any{newEventExample()})
+	op.Responses = answers(http.StatusAccepted, typeJSON, listOf(ref("EventAdded")))
+	return op
 }
 
 // newEvent is what a client says of an event.
@@ -206,17 +193,22 @@ func (s *submission) emit(x *exchange, body []byte, all ...newEvent) ([]addedVie
 	return views, nil
 }
 
-func handlerParams() []*huma.Param {
-	return []*huma.Param{pathParam("canvas", ""), pathParam("space", "Such as WORKER or CRON"), pathParam("name", "The handler's")}
+func handlerParams() params {
+	return params{pathParam("canvas", "The canvas's name"), pathParam("space", "Such as WORKER or CRON"), pathParam("name", "The handler's")}
 }
 
 func newEventExample() any { return map[string]any{"value": map[string]any{"parcel": 17}} }
 
-func newEventSchema() *huma.Schema {
-	least, most := 1, maxModifier
+func newEventSchema() *schema {
+	modifier := textOf("", 1, maxModifier)
+	modifier.Default = anyModifier
 	return object("An event for a handler", members{
 		"value":       {Description: "What the handler is given: any JSON, up to 256 KiB"},
 		"delay_until": dateTime("It does not start before this time; default: at once"),
-		"modifier":    {Type: "string", Default: anyModifier, MinLength: &least, MaxLength: &most},
+		"modifier":    modifier,
 	}, false, "value")
+}
+
+func eventAddedSchema() *schema {
+	return object("", members{"id": text(""), "status": choice("", "new", "missing")}, false, "id", "status")
 }

@@ -4,13 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"net/http"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/danielgtaylor/huma/v2"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/millrace/millrace/shared/access"
@@ -50,71 +48,56 @@ type remote struct {
 	flight     flight
 }
 
-const (
-	instancesPath = v1 + "/instances"
-	instancePath  = instancesPath + "/{id}"
-)
-
-// Instances mounts what processes elsewhere need to run tasks: registering and heartbeats, claims, and leases.
-func Instances(t Membership, l Leaser) Resource {
-	return func(a *API) {
-		maps.Copy(a.typed.OpenAPI().Components.Schemas.Map(), instanceSchemas())
-		r := &remote{membership: t, leases: l}
-		r.mountInstances(a)
-		r.mountLeases(a)
+func describeRegister() *operation {
+	return &operation{
+		ID: "register", Tags: []string{"Instances"}, Summary: "Register an instance",
+		Description: aboutWorkers, Parameters: params{idempotencyKey()}, Body: jsonBody(ref("NewInstance"), instanceExample()),
+		Responses: answers(http.StatusCreated, typeJSON, object("", members{
+			"id": text("For all further calls"), "term": whole("Counts registrations", 1), "lease": instanceLease(),
+		}, false, "id", "term", "lease")),
 	}
 }
 
-func (r *remote) mountInstances(a *API) {
-	mount := func(op huma.Operation, right Right, h func(*exchange) error) {
-		op.Tags = []string{"Instances"}
-		if strings.HasPrefix(op.Path, instancePath) && op.Parameters == nil {
-			op.Parameters = []*huma.Param{pathParam("id", "The instance's id")}
-		}
-		a.route(operation{Operation: op, right: right, handle: h})
+func describeInstances() *operation {
+	return &operation{
+		ID: "instances", Tags: []string{"Instances"}, Summary: "The instances, the oldest first",
+		Description: "A worker's token sees those that it has registered.", Parameters: pageParams(),
+		Responses: pageIn("instances", ref("Instance")),
 	}
-	mount(huma.Operation{
-		Method: http.MethodPost, Path: instancesPath, OperationID: "register", Summary: "Register an instance",
-		Description: aboutWorkers, Parameters: []*huma.Param{idempotencyKey()}, RequestBody: jsonBody(ref("NewInstance"), instanceExample()),
-		Responses: answers(http.StatusCreated, typeJSON, object("", members{"id": text("For all further calls"), "term": whole("Counts registrations", 1), "lease": instanceLease()}, false, "id", "term", "lease")),
-		Errors:    []int{400, 409, 413, 415, 422, 503},
-	}, Work, r.register)
-	mount(huma.Operation{
-		Method: http.MethodGet, Path: instancesPath, OperationID: "instances", Summary: "The instances, the oldest first",
-		Description: "A worker's token sees those that it has registered.",
-		Parameters:  pageParams(),
-		Responses:   pageOf(object("", members{"instances": listOf(ref("Instance"))}, false, "instances")), Errors: []int{400, 503},
-	}, ReadInstance, r.list)
-	mount(huma.Operation{
-		Method: http.MethodPut, Path: instancePath, OperationID: "heartbeatInstance", Summary: "Say that an instance is alive",
+}
+
+func describeHeartbeat() *operation {
+	return &operation{
+		ID: "heartbeatInstance", Tags: []string{"Instances"}, Summary: "Say that an instance is alive",
 		Description: "Due after a third of the lease, unless the instance claims, or keeps or completes a lease, which is as good. An " +
 			"instance that sends nothing until its lease ends is gone: 404, and it registers anew. What it runs goes on: leases have " +
 			"heartbeats of their own.",
-		RequestBody: jsonBody(ref("InstanceChange"), map[string]any{}),
-		Responses: answers(http.StatusOK, typeJSON, object("", members{"expires_at": dateTime(""), "lease": instanceLease(),
-			"draining": {Type: "boolean", Description: "It is to finish what it runs, and to leave"}}, false, "expires_at", "lease")),
-		Errors: []int{400, 404, 413, 415, 503},
-	}, Work, r.heartbeat)
-	mount(huma.Operation{
-		Method: http.MethodDelete, Path: instancePath, OperationID: "leave", Summary: "Remove an instance",
-		Description: "For an instance that has finished what it ran.", Responses: empty(), Errors: []int{404, 503},
-	}, Work, r.leave)
-	mount(huma.Operation{
-		Method: http.MethodPost, Path: instancePath + "/drain", OperationID: "drainInstance", Summary: "Drain an instance: give it no more tasks",
-		Description: "The response to its next heartbeat tells it.", Responses: empty(), Errors: []int{404, 503},
-	}, Operate, r.drain)
-	mount(huma.Operation{
-		Method: http.MethodPost, Path: instancePath + "/claims", OperationID: "claim", Summary: "Claim tasks",
-		Description: "Starts up to max of the best tasks that the instance can run, while it holds fewer leases than its capacity; where " +
-			"none is ready, or it has no free slot, waits. Each is the instance's until expires_at. A request that is repeated with its " +
-			"Idempotency-Key, say because the response was lost, returns the same claims again, each extended, as far as they are still held: " +
-			"that costs no attempt.",
-		Parameters:  []*huma.Param{pathParam("id", "The instance's id"), idempotencyKey()},
-		RequestBody: jsonBody(claimSchema(), map[string]any{"max": 4, "wait": "20s"}),
-		Responses:   answers(http.StatusOK, typeJSON, claimsSchema()),
-		Errors:      []int{400, 404, 409, 413, 415, 422, 503},
-	}, Work, r.claim)
+		Parameters: instanceParams(),
+		Body:       jsonBody(ref("InstanceChange"), map[string]any{}),
+		Responses: answers(http.StatusOK, typeJSON, object("", members{
+			"expires_at": dateTime(""), "lease": instanceLease(), "draining": yesNo("It is to finish what it runs, and to leave"),
+		}, false, "expires_at", "lease")),
+		failures: []int{404},
+	}
 }
+
+func describeLeave() *operation {
+	return &operation{
+		ID: "leave", Tags: []string{"Instances"}, Summary: "Remove an instance",
+		Description: "For an instance that has finished what it ran.", Parameters: instanceParams(),
+		Responses: empty(), failures: []int{404},
+	}
+}
+
+func describeDrain() *operation {
+	return &operation{
+		ID: "drainInstance", Tags: []string{"Instances"}, Summary: "Drain an instance: give it no more tasks",
+		Description: "The response to its next heartbeat tells it.", Parameters: instanceParams(),
+		Responses: empty(), failures: []int{404},
+	}
+}
+
+func instanceParams() params { return params{pathParam("id", "The instance's id")} }
 
 // own returns the instance that the path names. A worker's token sees only those that it has registered.
 func (r *remote) own(x *exchange) (membership.Instance, error) {

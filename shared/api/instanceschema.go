@@ -1,15 +1,13 @@
 package api
 
 import (
-	"github.com/danielgtaylor/huma/v2"
-
 	"github.com/millrace/millrace/shared/membership"
 	"github.com/millrace/millrace/shared/queue"
 )
 
 // This file describes what the operations of instances take and return.
 
-const aboutWorkers = `A worker is any program that does the following; scripts/examples/worker.py is one of some 150 lines.
+const aboutWorkers = `A worker is any program that does the following; scripts/examples/worker.py in the source of Millrace is one of some 150 lines.
 
 1. POST instances {"name":"w1","jobs":["/topics/mail/*"],"capacity":4}, which returns its id and its lease.
 2. PUT instances/ID {} after each third of that lease. 404: register again. "draining": claim nothing more, and leave when all is done.
@@ -34,85 +32,66 @@ func beatExample() any {
 	}
 }
 
-func claimSchema() *huma.Schema {
-	most, room := float64(maxClaims), whole("At most so many tasks; no more than the capacity", 1)
-	room.Maximum, room.Default = &most, 1
+func claimRequest() *schema {
+	room := between("At most so many tasks; no more than the capacity", 1, maxClaims)
+	room.Default = 1
 	return object("", members{"max": room, "wait": span("How long to wait for a task; default 0, cut to what the host can")}, false)
 }
 
-func claimsSchema() *huma.Schema {
-	return object("", members{
-		"claims": listOf(ref("Claim")),
-		"waited": {Type: "number", Description: "Seconds from the request until the claims were granted, at least"},
-	}, false, "claims", "waited")
-}
-
-func instanceLease() *huma.Schema {
-	return &huma.Schema{Type: "number", Description: "For how many seconds the instance lasts without a request of its own"}
+func instanceLease() *schema {
+	return &schema{Type: "number", Description: "For how many seconds the instance lasts without a request of its own"}
 }
 
 func instanceMembers() members {
-	shortest, longest, most := 1, membership.MaxPattern, float64(membership.MaxCapacity)
-	name := text("Its own choice; need not be unique")
-	nameMost := membership.MaxName
-	name.MinLength, name.MaxLength = &shortest, &nameMost
-	capacity := whole("How many tasks it runs at once", 1)
-	capacity.Maximum = &most
-	pattern := &huma.Schema{Type: "string", Pattern: `^/(?:[^*]*/)?(?:[^*/][^*]*|\*\*?)?$`, MaxLength: &longest}
-	jobs := listed(pattern, membership.MaxJobs)
+	jobs := listed(&schema{Type: "string", Pattern: `^/(?:[^*]*/)?(?:[^*/][^*]*|\*\*?)?$`, MaxLength: membership.MaxPattern}, membership.MaxJobs)
 	jobs.Description = "Paths of jobs: /a/b that one, /a/* those directly below /a, /a/** all below"
-	return members{"name": name, "jobs": jobs, "capacity": capacity}
+	return members{
+		"name": textOf("Its own choice; need not be unique", 1, membership.MaxName), "jobs": jobs,
+		"capacity": between("How many tasks it runs at once", 1, membership.MaxCapacity),
+	}
 }
 
-func instanceSchemas() map[string]*huma.Schema {
-	said, shown, changed := instanceMembers(), instanceMembers(), instanceMembers()
+func newInstanceSchema() *schema {
+	return object("A process that runs tasks", instanceMembers(), false, "name", "jobs", "capacity")
+}
+
+func instanceChangeSchema() *schema {
+	changed := instanceMembers()
 	delete(changed, "name")
-	shown["id"], shown["running"] = text(""), whole("Leases that it has", 0)
-	shown["leader"], shown["expires_at"] = &huma.Schema{Type: "boolean"}, dateTime("Gone if it sends nothing until then")
-	shown["draining"] = &huma.Schema{Type: "boolean", Description: "It is given no more tasks"}
-	return map[string]*huma.Schema{
-		"NewInstance":    object("A process that runs tasks", said, false, "name", "jobs", "capacity"),
-		"InstanceChange": object("What it can do now; {} for no change", changed, false),
-		"Instance":       object("A process that runs tasks", shown, false, "id", "name", "jobs", "capacity", "running", "leader", "expires_at"),
-		"Claim": object("The right to run a task", members{
-			"id": text("The task's id"), "token": text("For heartbeats and the result"), "job": text("The job's path"),
-			"attempt": whole("Which start of the task this is", 1), "payload": {Description: "What the task was given: any JSON"},
-			"expires_at": dateTime("Lost if there is no heartbeat until then"), "lease": {Type: "number", Description: "Its length in seconds"},
-		}, false, "id", "token", "job", "attempt", "expires_at", "lease"),
-		"Beat":   beatSchema(),
-		"Result": resultSchema(),
-	}
+	return object("What it can do now; {} for no change", changed, false)
 }
 
-func beatSchema() *huma.Schema {
-	step := func(doc string) *huma.Schema {
-		s, most := whole(doc, 0), float64(1<<31-1)
-		s.Maximum = &most
-		return s
-	}
-	least, most := 1, queue.MaxMessage
-	level := &huma.Schema{Type: "string", Default: "info"}
-	for _, known := range levels {
-		level.Enum = append(level.Enum, known)
-	}
+func instanceSchema() *schema {
+	return object("A process that runs tasks", with(instanceMembers(), members{
+		"id": text(""), "running": whole("Leases that it has", 0), "leader": yesNo(""),
+		"expires_at": dateTime("Gone if it sends nothing until then"), "draining": yesNo("It is given no more tasks"),
+	}), false, "id", "name", "jobs", "capacity", "running", "leader", "expires_at")
+}
+
+func claimSchema() *schema {
+	return object("The right to run a task", members{
+		"id": text("The task's id"), "token": text("For heartbeats and the result"), "job": text("The job's path"),
+		"attempt": whole("Which start of the task this is", 1), "payload": {Description: "What the task was given: any JSON"},
+		"expires_at": dateTime("Lost if there is no heartbeat until then"), "lease": {Type: "number", Description: "Its length in seconds"},
+	}, false, "id", "token", "job", "attempt", "expires_at", "lease")
+}
+
+func beatSchema() *schema {
+	level := choice("", levels...)
+	level.Default = "info"
 	line := object("", members{"time": dateTime("Default: now"), "level": level, "message": text("")}, false, "message")
 	return object("What a heartbeat tells", members{
 		"progress": object("How far the task is", members{
-			"step": step("Done so far"), "steps": step("In all"), "eta": dateTime("When it will be done"),
-			"message": {Type: "string", MinLength: &least, MaxLength: &most},
+			"step": between("Done so far", 0, 1<<31-1), "steps": between("In all", 0, 1<<31-1), "eta": dateTime("When it will be done"),
+			"message": textOf("", 1, queue.MaxMessage),
 		}, false, "step", "steps"),
 		"logs": listed(line, maxLines),
 	}, false)
 }
 
-func resultSchema() *huma.Schema {
-	least := 1
-	told := &huma.Schema{Type: "string"}
-	for _, outcome := range outcomes {
-		told.Enum = append(told.Enum, outcome)
-	}
+func resultSchema() *schema {
 	return object("How an attempt ended", members{
-		"result": told, "message": {Type: "string", Description: "Why; the first 2,000 bytes are kept", MinLength: &least},
+		"result": choice("", outcomes...), "message": {Type: "string", Description: "Why; the first 2,000 bytes are kept", MinLength: 1},
 		"retry_delay": span("Before the next attempt; default: the task's"), "output": {Description: "Of a success: any JSON, up to 256 KiB"},
 	}, false, "result")
 }

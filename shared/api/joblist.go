@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/danielgtaylor/huma/v2"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/millrace/millrace/shared/definition"
@@ -56,45 +55,38 @@ func namesOfTypes() []string {
 	return names
 }
 
-func (j *jobs) mountLists(a *API) {
-	list := pageOf(object("", members{"jobs": listOf(ref("Job"))}, false, "jobs"))
-	about := "Jobs that are not finished come by creation, oldest first; the history comes by its end, newest first. CANCELLED are those that " +
-		"ended otherwise than by success."
-	a.route(operation{
-		Operation: huma.Operation{
-			Method: http.MethodGet, Path: jobsPath, OperationID: "jobs", Tags: []string{"Jobs"}, Summary: "Jobs of all topics, or of one",
-			Description: about + " A page costs a query of each of sixteen partitions, of one partition where a topic is given.",
-			Parameters:  append([]*huma.Param{queryParam("type", "", false, typeSchema()), queryParam("topic", "", false, topicSchema())}, pageParams()...),
-			Responses:   list, Errors: []int{400, 422, 503},
-		},
-		right: Read, handle: j.list,
-	})
-	a.shadow(jobsPath+"/search", http.MethodGet, http.MethodDelete) // or it would be the job of that id
-	a.route(operation{
-		Operation: huma.Operation{
-			Method: http.MethodPost, Path: jobsPath + "/search", OperationID: "searchJobs", Tags: []string{"Jobs"}, Summary: "Search for jobs",
-			Description: about + " A job is found if all members of one template hold. A page may hold fewer jobs than limit although there are more; the header Link says so.",
-			Parameters:  pageParams(),
-			RequestBody: jsonBody(ref("JobSearch"), map[string]any{"type": "GIVEN_UP", "templates": []any{map[string]any{">=parcel": 17}}}),
-			Responses:   list, Errors: []int{400, 413, 415, 422, 503},
-		},
-		right: Read, handle: j.search,
-	})
+const aboutLists = "Jobs that are not finished come by creation, oldest first; the history comes by its end, newest first. CANCELLED are those that " +
+	"ended otherwise than by success."
+
+func describeJobs() *operation {
+	return &operation{
+		ID: "jobs", Tags: []string{"Jobs"}, Summary: "Jobs of all topics, or of one",
+		Description: aboutLists + " Lists of one topic are cheaper: on DynamoDB a page of all takes sixteen queries, a page of one topic one.",
+		Parameters:  append(params{queryParam("type", "", false, typeSchema()), queryParam("topic", "", false, topicSchema())}, pageParams()...),
+		Responses:   pageIn("jobs", ref("Job")), failures: []int{422},
+	}
 }
 
-func typeSchema() *huma.Schema {
-	s := &huma.Schema{Type: "string", Default: jobTypes[0].name}
-	for _, name := range namesOfTypes() {
-		s.Enum = append(s.Enum, name)
+func describeSearchJobs() *operation {
+	return &operation{
+		ID: "searchJobs", Tags: []string{"Jobs"}, Summary: "Search for jobs",
+		Description: aboutLists + " A job is found if all members of one template hold. A page may hold fewer jobs than limit although there are more; the header Link says so.",
+		Parameters:  pageParams(),
+		Body:        jsonBody(ref("JobSearch"), map[string]any{"type": "GIVEN_UP", "templates": []any{map[string]any{">=parcel": 17}}}),
+		Responses:   pageIn("jobs", ref("Job")), failures: []int{422},
 	}
+}
+
+func typeSchema() *schema {
+	s := choice("", namesOfTypes()...)
+	s.Default = jobTypes[0].name
 	return s
 }
 
-func jobSearchSchema() *huma.Schema {
-	most := maxTemplates
+func jobSearchSchema() *schema {
 	templates := listOf(object("Each member is a condition: an operator (=, <, <=, >, >=, or none for =) before the name of a field of the "+
 		"job, or else of a property; properties.NAME is always a property", nil, true))
-	templates.MaxItems = &most
+	templates.MaxItems = maxTemplates
 	return object("What is sought", members{"type": typeSchema(), "topic": topicSchema(), "templates": templates}, false)
 }
 

@@ -6,9 +6,6 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/danielgtaylor/huma/v2"
-
-	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/queue"
 	"github.com/millrace/millrace/shared/task"
 )
@@ -21,45 +18,21 @@ type JobEngine interface {
 	Progress(ctx context.Context, id task.ID) (*queue.Progress, error)
 }
 
-const (
-	jobsPath = v1 + "/jobs"
-	jobPath  = jobsPath + "/{id}"
-)
-
 // jobs is what the operations on jobs share.
 type jobs struct {
 	submission
 	jobEngine JobEngine
 }
 
-// Jobs mounts the jobs of topics, as in Sling's job handling: adding, showing, listing, searching, stopping and removing them.
-func Jobs(e JobEngine, d Definitions) Resource {
-	return func(a *API) {
-		j := &jobs{submission: submission{engine: e, definitions: d}, jobEngine: e}
-		schemas := a.typed.OpenAPI().Components.Schemas.Map()
-		schemas["NewJob"], schemas["Job"], schemas["JobSearch"] = newJobSchema(), jobSchema(), jobSearchSchema()
-		j.mountAdd(a)
-		j.mountLists(a)
-		j.mountOne(a)
+func describeAddJob() *operation {
+	return &operation{
+		ID: "addJob", Tags: []string{"Jobs"}, Summary: "Add a job to a topic",
+		Description: "201 with the new job, or 200 with the one that holds the unique key. A topic needs no declared job: a job that no " +
+			"instance and no target can run waits until one can.",
+		Parameters: params{idempotencyKey()},
+		Body:       jsonBody(ref("NewJob"), map[string]any{"topic": "mail/send", "properties": map[string]any{"to": "ada@example.com"}}),
+		Responses:  newOrThere(ref("Job"), "The job that holds the unique key"),
 	}
-}
-
-func (j *jobs) mountAdd(a *API) {
-	op := operation{
-		Operation: huma.Operation{
-			Method: http.MethodPost, Path: jobsPath, OperationID: "addJob", Tags: []string{"Jobs"}, Summary: "Add a job to a topic",
-			Description: "201 with the new job, or 200 with the one that holds the unique key. A topic needs no declared job: a job that no " +
-				"instance and no target can run waits until one can.",
-			Parameters:  []*huma.Param{idempotencyKey()},
-			RequestBody: jsonBody(ref("NewJob"), map[string]any{"topic": "mail/send", "properties": map[string]any{"to": "ada@example.com"}}),
-			Responses:   answers(http.StatusCreated, typeJSON, ref("Job")),
-			Errors:      []int{400, 409, 413, 415, 422, 503},
-		},
-		right: Produce, handle: j.add,
-	}
-	op.Responses["200"] = answers(http.StatusOK, typeJSON, ref("Job"))["200"]
-	op.Responses["200"].Description = "The job that holds the unique key"
-	a.route(op)
 }
 
 func (j *jobs) add(x *exchange) error {
@@ -93,24 +66,30 @@ func (x *exchange) made(e Engine, answer *queue.Enqueued) error {
 	return x.value(status, viewJob(&t, time.Now().UnixMicro()))
 }
 
-func (j *jobs) mountOne(a *API) {
-	mount := func(method, path, id, summary, description string, right Right, responses map[string]*huma.Response, errs []int, h func(*exchange) error) {
-		a.route(operation{
-			Operation: huma.Operation{
-				Method: method, Path: path, OperationID: id, Tags: []string{"Jobs"}, Summary: summary, Description: description,
-				Parameters: []*huma.Param{pathParam("id", "The job's id")}, Responses: responses, Errors: errs,
-			},
-			right: right, handle: h,
-		})
+func describeJob() *operation {
+	return &operation{
+		ID: "oneJob", Tags: []string{"Jobs"}, Summary: "A job", Description: "Shows any other task too, by its id.",
+		Parameters: params{pathParam("id", "The job's id")},
+		Responses:  answers(http.StatusOK, typeJSON, ref("Job")), failures: []int{404},
 	}
-	mount(http.MethodGet, jobPath, "oneJob", "A job", "Shows any other task too, by its id.", ReadTask,
-		answers(http.StatusOK, typeJSON, ref("Job")), []int{404, 503}, j.show)
-	mount(http.MethodDelete, jobPath, "removeJob", "Remove a job",
-		"One that is not finished goes to the history as DROPPED, even while it runs; a finished one leaves the history.", Operate,
-		empty(), []int{404, 503}, j.remove)
-	mount(http.MethodPost, jobPath+"/stop", "stopJob", "Stop a job",
-		"A queued job is STOPPED at once, a running one when its worker reports that it has stopped.", Operate,
-		empty(), []int{404, 409, 503}, j.stop)
+}
+
+func describeRemoveJob() *operation {
+	return &operation{
+		ID: "removeJob", Tags: []string{"Jobs"}, Summary: "Remove a job",
+		Description: "One that is not finished goes to the history as DROPPED, even while it runs; a finished one leaves the history.",
+		Parameters:  params{pathParam("id", "The job's id")},
+		Responses:   empty(), failures: []int{404},
+	}
+}
+
+func describeStopJob() *operation {
+	return &operation{
+		ID: "stopJob", Tags: []string{"Jobs"}, Summary: "Stop a job",
+		Description: "A queued job is STOPPED at once, a running one when its worker reports that it has stopped.",
+		Parameters:  params{pathParam("id", "The job's id")},
+		Responses:   empty(), failures: []int{404, 409},
+	}
 }
 
 func (j *jobs) show(x *exchange) error {
@@ -216,9 +195,9 @@ func viewProgress(p *queue.Progress) *progressView {
 	return v
 }
 
-func jobSchema() *huma.Schema {
+func jobSchema() *schema {
 	return object("A task. Members that do not apply are left out", members{
-		"id": text(""), "job": text("Path of what runs it"), "state": text("In the words of its kind"), "queue": text(""),
+		"id": text(""), "job": text("Path of what runs it"), "state": text("Of a job of a topic one of " + join(statusesOf(task.Job)) + "; other tasks have the statuses of their kind"), "queue": text(""),
 		"priority": {Type: "integer"}, "created_at": dateTime(""),
 		"topic":      text("Left out if its job is not a topic's"),
 		"run_at":     dateTime("It does not start before this time; of a job that failed, its next attempt's"),
@@ -233,14 +212,7 @@ func jobSchema() *huma.Schema {
 	}, false, "id", "job", "state", "queue", "priority", "created_at", "attempt", "retries")
 }
 
-func concurrencySchema() *huma.Schema {
-	limit, most := whole("How many with the key may run at once", 1), float64(maxConcurrency)
-	limit.Maximum = &most
+func concurrencySchema() *schema {
+	limit := between("How many with the key may run at once", 1, maxConcurrency)
 	return object("", members{"key": shortText(""), "limit": limit}, false, "key", "limit")
-}
-
-// shortText describes a text of 1 to 255 characters.
-func shortText(doc string) *huma.Schema {
-	least, most := 1, definition.MaxName
-	return &huma.Schema{Type: "string", Description: doc, MinLength: &least, MaxLength: &most}
 }

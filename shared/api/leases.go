@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/danielgtaylor/huma/v2"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/millrace/millrace/shared/membership"
@@ -17,40 +16,52 @@ import (
 )
 
 const (
-	leasePath = v1 + "/leases/{token}"
-
 	maxClaims = 100   // of one request
 	maxLines  = 1_000 // of one heartbeat
 )
 
-func (r *remote) mountLeases(a *API) {
-	token := []*huma.Param{pathParam("token", "The lease's, from a claim")}
-	a.route(operation{
-		Operation: huma.Operation{
-			Method: http.MethodPost, Path: leasePath + "/heartbeat", OperationID: "heartbeatLease", Tags: []string{"Instances"},
-			Summary: "Keep a lease, and report how far the task is",
-			Description: "Due after a third of the lease. 409 says that the lease is over: another instance may have the task, and its " +
-				"result is no longer accepted.",
-			Parameters: token, RequestBody: jsonBody(ref("Beat"), beatExample()),
-			Responses: answers(http.StatusOK, typeJSON, object("", members{"expires_at": dateTime(""),
-				"stop": {Type: "boolean", Description: "The task is to be stopped; complete it with cancel when it is"}}, false, "expires_at", "stop")),
-			Errors: []int{400, 404, 409, 413, 415, 503},
-		},
-		right: Work, handle: r.beat,
-	})
-	a.route(operation{
-		Operation: huma.Operation{
-			Method: http.MethodPost, Path: leasePath + "/complete", OperationID: "complete", Tags: []string{"Instances"},
-			Summary: "Complete a task: report how it ended",
-			Description: "A failed task is tried again while attempts are left, after retry_delay if that is given. cancel is not tried again, and is " +
-				"how a worker responds to a stop. 409 changes nothing: the lease was over, or a result was taken before.",
-			Parameters: token, RequestBody: jsonBody(ref("Result"), map[string]any{"result": "ok", "output": map[string]any{"rows": 17}}),
-			Responses: answers(http.StatusOK, typeJSON, object("", members{"state": text("The task's state now, in its own words")}, false, "state")),
-			Errors:    []int{400, 404, 409, 413, 415, 503},
-		},
-		right: Work, handle: r.complete,
-	})
+func describeClaim() *operation {
+	return &operation{
+		ID: "claim", Tags: []string{"Instances"}, Summary: "Claim tasks",
+		Description: "Starts up to max of the best tasks that the instance can run, while it holds fewer leases than its capacity; where " +
+			"none is ready, or its capacity is used up, waits. Each is the instance's until expires_at. A request that is repeated with its " +
+			"Idempotency-Key, say because the response was lost, returns the same claims again, each extended, as far as they are still held: " +
+			"that costs no attempt.",
+		Parameters: append(instanceParams(), idempotencyKey()),
+		Body:       jsonBody(claimRequest(), map[string]any{"max": 4, "wait": "20s"}),
+		Responses: answers(http.StatusOK, typeJSON, object("", members{
+			"claims": listOf(ref("Claim")),
+			"waited": {Type: "number", Description: "Seconds from the request until the claims were granted, at least"},
+		}, false, "claims", "waited")),
+		failures: []int{404},
+	}
 }
+
+func describeBeat() *operation {
+	return &operation{
+		ID: "heartbeatLease", Tags: []string{"Instances"}, Summary: "Keep a lease, and report how far the task is",
+		Description: "Due after a third of the lease. 409 says that the lease is over: another instance may have the task, and its " +
+			"result is no longer accepted.",
+		Parameters: leaseParams(), Body: jsonBody(ref("Beat"), beatExample()),
+		Responses: answers(http.StatusOK, typeJSON, object("", members{
+			"expires_at": dateTime(""), "stop": yesNo("The task is to be stopped; complete it with cancel when it is"),
+		}, false, "expires_at", "stop")),
+		failures: []int{404, 409},
+	}
+}
+
+func describeComplete() *operation {
+	return &operation{
+		ID: "complete", Tags: []string{"Instances"}, Summary: "Complete a task: report how it ended",
+		Description: "A failed task is tried again while attempts are left, after retry_delay if that is given. cancel is not tried again, and is " +
+			"how a worker responds to a stop. 409 changes nothing: the lease was over, or a result was taken before.",
+		Parameters: leaseParams(), Body: jsonBody(ref("Result"), map[string]any{"result": "ok", "output": map[string]any{"rows": 17}}),
+		Responses: answers(http.StatusOK, typeJSON, object("", members{"state": text("The task's state now, as GET of the task shows it")}, false, "state")),
+		failures:  []int{404, 409},
+	}
+}
+
+func leaseParams() params { return params{pathParam("token", "The lease's, from a claim")} }
 
 // claimView is a lease as its instance sees it.
 type claimView struct {

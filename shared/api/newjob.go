@@ -5,7 +5,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/danielgtaylor/huma/v2"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/millrace/millrace/shared/definition"
@@ -162,24 +161,22 @@ func noted(m member, note func()) member {
 	return m
 }
 
-func newJobSchema() *huma.Schema {
-	bounded := func(doc string, least, most float64) *huma.Schema {
-		s := whole(doc, least)
-		s.Maximum = &most
-		return s
-	}
+func newJobSchema() *schema {
 	return object("A job for a topic", members{
 		"topic": topicSchema(), "properties": object("What the job is given, up to 256 KiB and 100 levels", nil, true),
-		"priority": bounded("Higher is better; default 0", -maxPriority, maxPriority), "run_at": dateTime("It does not start before this time; default: at once"),
-		"retries":     bounded("Default: what its job or its queue says, or 10; -1 has no end", -1, maxRetries),
+		"priority":    between("Higher is better; default 0", -maxPriority, maxPriority),
+		"run_at":      dateTime("It does not start before this time; default: at once"),
+		"retries":     between("Default: what its job or its queue says, or 10; -1 has no end", -1, maxRetries),
 		"retry_delay": span("The pause between attempts; default: what its job or its queue says, or 2s"),
 		"unique": {Description: "While a job of the topic with this key is unfinished, or its window runs, that job is returned instead of a new one",
-			OneOf: []*huma.Schema{shortText(""), object("", members{"key": shortText(""), "window": span("The key is held for at least this time from the creation on")}, false, "key")}},
+			OneOf: []*schema{shortText(""), object("", members{"key": shortText(""), "window": span("The key is held for at least this time from the creation on")}, false, "key")}},
 		"fairness_key": shortText("Keys take turns in a round-robin queue; default: the topic"), "concurrency": concurrencySchema(),
-		"prefer_instance": shortText("Name of the instance that should run it, if it can: the job is kept for it for 5 s, unless it has no free slot"),
+		"prefer_instance": shortText("Name of the instance that should run it, if it can: the job is kept for it for 5 s, unless its capacity is used up"),
 	}, false, "topic")
 }
 
-func topicSchema() *huma.Schema {
-	return &huma.Schema{Type: "string", Description: "Segments of letters, digits, _ and -", Pattern: `^[A-Za-z0-9_-]+(/[A-Za-z0-9_-]+)*$`, MinLength: new(1), MaxLength: new(492)}
+func topicSchema() *schema {
+	topic := textOf("Segments of letters, digits, _ and -", 1, 492)
+	topic.Pattern = `^[A-Za-z0-9_-]+(/[A-Za-z0-9_-]+)*$`
+	return topic
 }

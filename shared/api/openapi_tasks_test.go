@@ -3,7 +3,6 @@ package api_test
 import (
 	"encoding/json"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -16,7 +15,7 @@ import (
 func TestOpenAPIOfTasks(t *testing.T) {
 	t.Parallel()
 	w := working(t)
-	doc, text := description(t, &w.bundle)
+	doc, _ := description(t, &w.bundle)
 	const handler = "/api/v1/canvases/{canvas}/handlers/{space}/{name}"
 	want := []string{
 		"/api/v1/tasks", "/api/v1/tasks/{id}", "/api/v1/tasks/{id}/cancel", "/api/v1/tasks/{id}/logs",
@@ -27,31 +26,6 @@ func TestOpenAPIOfTasks(t *testing.T) {
 	slices.Sort(want)
 	if diff := cmp.Diff(want, slices.Sorted(maps.Keys(doc.Paths))); diff != "" {
 		t.Error(diff)
-	}
-	ids := map[string]bool{}
-	for path, item := range doc.Paths {
-		for method, op := range item {
-			where := method + " " + path
-			if op.OperationID == "" || ids[op.OperationID] || len(op.Tags) != 1 || len(op.Security) < 3 {
-				t.Errorf("%s: operationId %q, tags %v, security %v", where, op.OperationID, op.Tags, op.Security)
-			}
-			ids[op.OperationID] = true
-			for _, status := range []string{"401", "403", "500", "503"} {
-				if op.Responses[status].Content["application/problem+json"] == nil {
-					t.Errorf("%s: no problem for %s", where, status)
-				}
-			}
-			for _, found := range regexp.MustCompile(`\{(\w+)\}`).FindAllStringSubmatch(path, -1) {
-				if !slices.ContainsFunc(op.Parameters, func(p parameter) bool { return p.Name == found[1] && p.In == "path" && p.Required }) {
-					t.Errorf("%s: {%s} is not described", where, found[1])
-				}
-			}
-		}
-	}
-	for _, found := range regexp.MustCompile(`"#/components/schemas/([^"]+)"`).FindAllStringSubmatch(text, -1) {
-		if doc.Components.Schemas[found[1]] == nil {
-			t.Errorf("no schema %s", found[1])
-		}
 	}
 }
 

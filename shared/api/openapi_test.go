@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"maps"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"regexp"
 	"slices"
@@ -27,6 +26,7 @@ type document struct {
 
 type operation struct {
 	OperationID string
+	Summary     string
 	Tags        []string
 	Security    []map[string][]string
 	Parameters  []parameter
@@ -73,7 +73,7 @@ func description(t *testing.T, b *bundle) (document, string) {
 
 func TestOpenAPI(t *testing.T) {
 	t.Parallel()
-	doc, text := description(t, setup(t))
+	doc, _ := description(t, setup(t))
 	if !strings.HasPrefix(doc.OpenAPI, "3.1") {
 		t.Errorf("openapi = %s, want 3.1", doc.OpenAPI)
 	}
@@ -85,36 +85,39 @@ func TestOpenAPI(t *testing.T) {
 	if diff := cmp.Diff(want, slices.Sorted(maps.Keys(doc.Paths))); diff != "" {
 		t.Error(diff)
 	}
-	for _, found := range regexp.MustCompile(`"#/components/schemas/([^"]+)"`).FindAllStringSubmatch(text, -1) {
-		if doc.Components.Schemas[found[1]] == nil {
-			t.Errorf("no schema %s", found[1])
-		}
-	}
 }
 
-// Every operation names who may call it and what its failures look like.
-func TestOpenAPIFailures(t *testing.T) {
+// everything is the description of an API that has all operations.
+func everything(t *testing.T) (document, string) {
+	t.Helper()
+	return description(t, &bundle{api: api.New(api.Options{},
+		api.Emit(nil), api.Events(nil), api.Objects(nil), api.Enqueue(nil, nil), api.Tasks(nil, nil), api.Handlers(nil, nil),
+		api.Jobs(nil, nil), api.Queues(nil, nil), api.Define(nil), api.Append(nil), api.Streams(nil), api.Acknowledge(nil),
+		api.Instances(nil, nil), api.Schedules(nil, nil, nil), api.Cron(), api.Operations(api.Probes{Metrics: http.NotFoundHandler()}))})
+}
+
+// Every operation has an id of its own, a tag, a description of each parameter of its path, of who may call it, and of what its
+// failures look like.
+func TestOpenAPIOperations(t *testing.T) {
 	t.Parallel()
-	doc, _ := description(t, setup(t))
+	doc, _ := everything(t)
 	ids := map[string]bool{}
 	for path, item := range doc.Paths {
 		for method, op := range item {
 			where := method + " " + path
-			if op.OperationID == "" || ids[op.OperationID] || len(op.Tags) == 0 {
-				t.Errorf("%s: operationId %q, tags %v", where, op.OperationID, op.Tags)
+			if op.OperationID == "" || ids[op.OperationID] || len(op.Tags) != 1 || op.Summary == "" {
+				t.Errorf("%s: operationId %q, tags %v, summary %q", where, op.OperationID, op.Tags, op.Summary)
 			}
 			ids[op.OperationID] = true
-			want := []string{"500"}
-			if strings.HasPrefix(path, "/jobscheduler") {
-				want = append(want, "400", "401", "403", "503")
-				if len(op.Security) < 3 {
-					t.Errorf("%s: security %v", where, op.Security)
+			if open := path == "/healthz" || path == "/readyz"; open != (len(op.Security) == 0) {
+				t.Errorf("%s: security %v", where, op.Security)
+			}
+			for _, found := range regexp.MustCompile(`\{(\w+)\}`).FindAllStringSubmatch(path, -1) {
+				if !slices.ContainsFunc(op.Parameters, func(p parameter) bool { return p.Name == found[1] && p.In == "path" && p.Required }) {
+					t.Errorf("%s: {%s} is not described", where, found[1])
 				}
 			}
-			if op.RequestBody != nil {
-				want = append(want, "413", "415")
-			}
-			for _, status := range want {
+			for _, status := range op.failures(path) {
 				if op.Responses[status].Content["application/problem+json"] == nil {
 					t.Errorf("%s: no problem for %s", where, status)
 				}
@@ -123,31 +126,43 @@ func TestOpenAPIFailures(t *testing.T) {
 	}
 }
 
-// Each tag that an operation has is declared with a description, and each that is declared is used.
-func TestOpenAPITags(t *testing.T) {
-	t.Parallel()
-	h := api.New(api.Options{},
-		api.Emit(nil), api.Events(nil), api.Objects(nil), api.Enqueue(nil, nil), api.Tasks(nil, nil), api.Handlers(nil, nil),
-		api.Jobs(nil, nil), api.Queues(nil, nil), api.Define(nil), api.Append(nil), api.Streams(nil), api.Acknowledge(nil),
-		api.Instances(nil, nil), api.Schedules(nil, nil, nil), api.Cron(), api.Operations(api.Probes{Metrics: http.NotFoundHandler()}))
-	w := httptest.NewRecorder()
-	h.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/openapi.json", nil))
-	var doc document
-	if err := json.Unmarshal(w.Body.Bytes(), &doc); err != nil {
-		t.Fatalf("openapi.json = %d: %v", w.Code, err)
+// failures are those that an operation at the path must describe.
+func (op operation) failures(path string) []string {
+	want := []string{"500"}
+	if path != "/healthz" && path != "/readyz" {
+		want = append(want, "401", "403", "503")
 	}
-	declared, used := map[string]bool{}, map[string]bool{}
+	if op.RequestBody != nil {
+		want = append(want, "400", "413", "415")
+	}
+	if slices.ContainsFunc(op.Parameters, func(p parameter) bool { return p.Name == "Idempotency-Key" }) {
+		want = append(want, "400", "409", "422")
+	}
+	return want
+}
+
+// Each schema that the description refers to is in it, and each that is in it is referred to; so it is with tags, which have a
+// description.
+func TestOpenAPIHasWhatItUses(t *testing.T) {
+	t.Parallel()
+	doc, text := everything(t)
+	used := map[string]bool{}
+	for _, found := range regexp.MustCompile(`"#/components/schemas/([^"]+)"`).FindAllStringSubmatch(text, -1) {
+		used[found[1]] = true
+	}
+	if diff := cmp.Diff(slices.Sorted(maps.Keys(used)), slices.Sorted(maps.Keys(doc.Components.Schemas))); diff != "" {
+		t.Errorf("schemas (-used +there)\n%s", diff)
+	}
+	declared, tagged := map[string]bool{}, map[string]bool{}
 	for _, tag := range doc.Tags {
 		declared[tag.Name] = tag.Description != ""
 	}
 	for _, item := range doc.Paths {
 		for _, op := range item {
-			for _, tag := range op.Tags {
-				used[tag] = true
-			}
+			tagged[op.Tags[0]] = true
 		}
 	}
-	if diff := cmp.Diff(used, declared); diff != "" {
+	if diff := cmp.Diff(tagged, declared); diff != "" {
 		t.Errorf("tags (-used +declared)\n%s", diff)
 	}
 }
@@ -243,8 +258,8 @@ func TestMountedInPart(t *testing.T) {
 	b := setup(t)
 	b.api = api.New(api.Options{Tokens: tokens()}, api.Emit(b.journal))
 	doc, _ := description(t, b)
-	if len(doc.Paths) != 1 {
-		t.Errorf("paths = %v, want those mounted", slices.Collect(maps.Keys(doc.Paths)))
+	if len(doc.Paths) != 1 || len(doc.Tags) != 1 || doc.Components.Schemas["Job"] != nil {
+		t.Errorf("paths %v, tags %v, want those mounted", slices.Collect(maps.Keys(doc.Paths)), doc.Tags)
 	}
 	wantProblem(t, b.as(t, access.Admin, "GET", eventPath+"?after=0", ""), 405, api.CodeMethod)
 	wantProblem(t, b.as(t, access.Admin, "GET", base+"/order/", ""), 404, api.CodeNotFound)

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"net/http"
 
-	"github.com/danielgtaylor/huma/v2"
-
 	"github.com/millrace/millrace/shared/clock"
 )
 
@@ -23,44 +21,32 @@ type Probes struct {
 	OpenMetrics bool
 }
 
-// status is the body of both probes.
-type status struct {
-	Body struct {
-		Status string `json:"status" enum:"ok"`
+var statusOK = map[string]string{"status": "ok"}
+
+func describeHealth() *operation {
+	return &operation{
+		ID: "healthz", Tags: []string{"Operations"}, Summary: "Is the process alive?",
+		Responses: answers(http.StatusOK, typeJSON, ref("StatusBody")),
 	}
 }
 
-func ok() *status {
-	s := &status{}
-	s.Body.Status = "ok"
-	return s
+func healthy(x *exchange) error { return x.value(http.StatusOK, statusOK) }
+
+func describeReady() *operation {
+	return &operation{
+		ID: "readyz", Tags: []string{"Operations"}, Summary: "Can it serve?",
+		Description: "Checks that the store, and the queue that wakes workers if there is one, can be reached, and that the process's clock is right.",
+		Responses:   answers(http.StatusOK, typeJSON, ref("StatusBody")), failures: []int{503},
+	}
 }
 
-// Operations mounts /healthz and /readyz, which are open and tell nothing of what is stored, and /metrics.
-func Operations(p Probes) Resource {
-	return func(a *API) {
-		register(a, Anyone, huma.Operation{
-			Method: http.MethodGet, Path: "/healthz", OperationID: "healthz", Tags: []string{"Operations"},
-			Summary: "Is the process alive?",
-		}, func(context.Context, *struct{}) (*status, error) { return ok(), nil })
-		register(a, Anyone, huma.Operation{
-			Method: http.MethodGet, Path: "/readyz", OperationID: "readyz", Tags: []string{"Operations"},
-			Summary: "Can it serve?", Description: "Checks that the store, and the queue that wakes workers if there is one, can be reached, and that the process's clock is right.", Errors: []int{http.StatusServiceUnavailable},
-		}, func(ctx context.Context, _ *struct{}) (*status, error) { return p.ready(ctx) })
-		if p.Metrics != nil {
-			a.mountMetrics(p)
+func (p Probes) ready(x *exchange) error {
+	if p.Ready != nil {
+		if err := p.Ready(x.r.Context()); err != nil {
+			return fmt.Errorf("%w: %w", problem(CodeUnavailable, "not ready to serve%s", p.reason(err)), err)
 		}
 	}
-}
-
-func (p Probes) ready(ctx context.Context) (*status, error) {
-	if p.Ready == nil {
-		return ok(), nil
-	}
-	if err := p.Ready(ctx); err != nil {
-		return nil, fmt.Errorf("%w: %w", problem(CodeUnavailable, "not ready to serve%s", p.reason(err)), err)
-	}
-	return ok(), nil
+	return x.value(http.StatusOK, statusOK)
 }
 
 // reason returns the public part of why the process is not ready: that its clock is off. The rest is in the log.
@@ -71,21 +57,16 @@ func (Probes) reason(err error) string {
 	return ""
 }
 
-func (a *API) mountMetrics(p Probes) {
-	right := Read // the names of routes and operations, and how much is done, are not for everybody
-	if p.OpenMetrics {
-		right = Anyone
+func describeMetrics() *operation {
+	return &operation{
+		ID: "metrics", Tags: []string{"Operations"}, Summary: "Measurements in the Prometheus text format",
+		Responses: answers(http.StatusOK, "text/plain", text("One measurement a line")),
 	}
-	a.route(operation{
-		Operation: huma.Operation{
-			Method: http.MethodGet, Path: "/metrics", OperationID: "metrics", Tags: []string{"Operations"},
-			Summary:   "Measurements in the Prometheus text format",
-			Responses: answers(http.StatusOK, "text/plain", text("One measurement a line")),
-		},
-		right: right,
-		handle: func(x *exchange) error {
-			p.Metrics.ServeHTTP(x, x.r)
-			return nil
-		},
-	})
 }
+
+func (p Probes) metrics(x *exchange) error {
+	p.Metrics.ServeHTTP(x, x.r)
+	return nil
+}
+
+func statusSchema() *schema { return object("", members{"status": constant("ok")}, false, "status") }

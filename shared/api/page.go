@@ -3,13 +3,10 @@ package api
 import (
 	"errors"
 	"maps"
-	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
 	"time"
-
-	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/millrace/millrace/shared/event"
 	"github.com/millrace/millrace/shared/queue"
@@ -135,35 +132,4 @@ func stampOf(micro int64) string {
 		return ""
 	}
 	return formatTime(time.UnixMicro(micro))
-}
-
-// pageParams describes limit and cursor.
-func pageParams() []*huma.Param {
-	limit, most := whole("", 1), float64(maxPage)
-	limit.Maximum, limit.Default = &most, defaultPage
-	return []*huma.Param{
-		{Name: "limit", In: "query", Description: "At most so many elements", Schema: limit},
-		{Name: "cursor", In: "query", Description: "Where an earlier page ended, from its header Link", Schema: text("")},
-	}
-}
-
-// pageOf describes the response of a list, which may go on.
-func pageOf(schema *huma.Schema) map[string]*huma.Response {
-	all := answers(http.StatusOK, typeJSON, schema)
-	all["200"].Headers["Link"] = &huma.Param{Schema: text(`Where the list goes on: <URL>; rel="next". Not there at its end`)}
-	return all
-}
-
-// dateTime describes a time.
-func dateTime(doc string) *huma.Schema {
-	return &huma.Schema{Type: "string", Format: "date-time", Description: doc}
-}
-
-func queryParam(name, doc string, required bool, schema *huma.Schema) *huma.Param {
-	return &huma.Param{Name: name, In: "query", Description: doc, Required: required, Schema: schema}
-}
-
-func pathParam(name, doc string) *huma.Param {
-	least := 1
-	return &huma.Param{Name: name, In: "path", Description: doc, Required: true, Schema: &huma.Schema{Type: "string", MinLength: &least}}
 }

@@ -11,14 +11,14 @@ import (
 // Problem is a failure as clients see it: a problem detail of RFC 9457, with a stable code, the fields at fault, and
 // message, which repeats detail for clients of EventNative's task API. It is an error; handlers return it.
 type Problem struct {
-	Type      string       `json:"type" format:"uri-reference" doc:"Where the code is explained"`
-	Title     string       `json:"title" doc:"The status in words"`
-	Status    int          `json:"status" minimum:"400" maximum:"599"`
-	Detail    string       `json:"detail" doc:"What is wrong with this request"`
-	Code      Code         `json:"code" doc:"Stable and machine-readable"`
-	Message   string       `json:"message" doc:"The same as detail"`
-	Errors    []FieldError `json:"errors,omitempty" doc:"The fields at fault"`
-	RequestID string       `json:"request_id,omitempty" doc:"The X-Request-Id of this request"`
+	Type      string       `json:"type"`                 // where the code is explained, as a reference
+	Title     string       `json:"title"`                // the status in words
+	Status    int          `json:"status"`               // 400 to 599
+	Detail    string       `json:"detail"`               // what is wrong with this request
+	Code      Code         `json:"code"`                 // stable and machine-readable
+	Message   string       `json:"message"`              // the same as detail
+	Errors    []FieldError `json:"errors,omitempty"`     // the fields at fault
+	RequestID string       `json:"request_id,omitempty"` // the X-Request-Id of this request
 
 	allow string // the header Allow of a 405
 	retry time.Duration
@@ -26,7 +26,7 @@ type Problem struct {
 
 // FieldError names a field that is at fault.
 type FieldError struct {
-	Location string `json:"location" doc:"Such as body.priority, body[2].key, query.after, path or header.Idempotency-Key"`
+	Location string `json:"location"` // such as body.priority, body[2].key, query.after, path or header.Idempotency-Key
 	Message  string `json:"message"`
 }
 
@@ -55,14 +55,8 @@ func invalid(location, format string, args ...any) *Problem {
 // Error returns the code and the detail.
 func (p *Problem) Error() string { return string(p.Code) + ": " + p.Detail }
 
-// GetStatus returns the status; with it, a Problem is an error that huma understands.
-func (p *Problem) GetStatus() int { return p.Status }
-
-// ContentType returns application/problem+json, whatever was negotiated.
-func (p *Problem) ContentType(string) string { return typeProblem }
-
-// GetHeaders returns the headers that belong to the failure.
-func (p *Problem) GetHeaders() http.Header {
+// headers returns the headers that belong to the failure.
+func (p *Problem) headers() http.Header {
 	h := http.Header{}
 	switch {
 	case p.Status == http.StatusUnauthorized:

@@ -3,12 +3,9 @@ package api
 import (
 	"context"
 	"encoding/json"
-	"maps"
 	"net/http"
 	"slices"
 	"time"
-
-	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/queue"
@@ -29,76 +26,73 @@ type QueueBook interface {
 	Editor
 }
 
-const (
-	queuesPath = v1 + "/queues"
-	queuePath  = queuesPath + "/{name}"
-)
-
 // queues is what the operations on queues share.
 type queues struct {
 	engine  QueueEngine
 	catalog QueueBook
 }
 
-// Queues mounts the queues, as in Sling's job handling: their configuration, suspending and purging them, and statistics.
-func Queues(e QueueEngine, b QueueBook) Resource {
-	return func(a *API) {
-		schemas := a.typed.OpenAPI().Components.Schemas.Map()
-		schemas["Queue"], schemas["Statistics"] = queueSchema(), statisticsSchema()
-		q := &queues{engine: e, catalog: b}
-		q.mountDeclared(a)
-		q.mountActs(a)
-		q.mountStatistics(a)
+func describeQueues() *operation {
+	return &operation{
+		ID: "queues", Tags: []string{"Queues"}, Summary: "All queues",
+		Description: "Those that are declared, those that are always there, and those that have had tasks.",
+		Parameters:  pageParams(),
+		Responses:   pageIn("queues", ref("Queue")),
 	}
 }
 
-// mountQueue mounts an operation on queues, with the parameter name where its path has one.
-func mountQueue(a *API, op huma.Operation, right Right, h func(*exchange) error) {
-	op.Tags = []string{"Queues"}
-	if op.Path != queuesPath {
-		op.Parameters = append(op.Parameters, pathParam("name", "The queue's name, escaped"))
+func describeQueue() *operation {
+	return &operation{
+		ID: "queue", Tags: []string{"Queues"}, Summary: "A queue", Parameters: queueParams(),
+		Responses: answers(http.StatusOK, typeJSON, ref("Queue")), failures: []int{404},
 	}
-	a.route(operation{Operation: op, right: right, handle: h})
 }
 
-func (q *queues) mountDeclared(a *API) {
-	one := answers(http.StatusOK, typeJSON, ref("Queue"))
-	put := maps.Clone(one)
-	maps.Copy(put, answers(http.StatusCreated, typeJSON, ref("Queue")))
-	mountQueue(a, huma.Operation{
-		Method: http.MethodGet, Path: queuesPath, OperationID: "queues", Summary: "All queues",
-		Description: "Those that are declared, those that are always there, and those that have had tasks.", Parameters: pageParams(),
-		Responses: pageOf(object("", members{"queues": listOf(ref("Queue"))}, false, "queues")), Errors: []int{400, 503},
-	}, Read, q.list)
-	mountQueue(a, huma.Operation{
-		Method: http.MethodGet, Path: queuePath, OperationID: "queue", Summary: "A queue", Responses: one, Errors: []int{404, 503},
-	}, Read, q.get)
-	mountQueue(a, huma.Operation{
-		Method: http.MethodPut, Path: queuePath, OperationID: "putQueue", Summary: "Declare a queue",
+func describePutQueue() *operation {
+	return &operation{
+		ID: "putQueue", Tags: []string{"Queues"}, Summary: "Declare a queue",
 		Description: "{0} in the name stands for the part of a topic that the queue's pattern leaves open, so that each such part has a queue of its own.",
-		RequestBody: jsonBody(declaredQueue(), map[string]any{"topics": []string{"mail/*"}, "type": "ordered"}),
-		Responses:   put, Errors: []int{400, 413, 415, 422, 503},
-	}, Administer, q.put)
-	mountQueue(a, huma.Operation{
-		Method: http.MethodDelete, Path: queuePath, OperationID: "deleteQueue", Summary: "Remove the declaration of a queue",
-		Description: "Its tasks stay in it, and run as in a queue with default settings.", Responses: empty(), Errors: []int{404, 503},
-	}, Administer, q.remove)
+		Parameters:  queueParams(),
+		Body:        jsonBody(declaredQueue(), map[string]any{"topics": []string{"mail/*"}, "type": "ordered"}),
+		Responses:   newOrThere(ref("Queue"), "The queue was declared before"),
+		failures:    []int{422},
+	}
 }
 
-func (q *queues) mountActs(a *API) {
-	act := func(name, id, summary, description string, responses map[string]*huma.Response, h func(*exchange) error) {
-		mountQueue(a, huma.Operation{
-			Method: http.MethodPost, Path: queuePath + "/" + name, OperationID: id, Summary: summary, Description: description,
-			Responses: responses, Errors: []int{400, 503},
-		}, Operate, h)
+func describeDeleteQueue() *operation {
+	return &operation{
+		ID: "deleteQueue", Tags: []string{"Queues"}, Summary: "Remove the declaration of a queue",
+		Description: "Its tasks stay in it, and run as in a queue with default settings.", Parameters: queueParams(),
+		Responses: empty(), failures: []int{404},
 	}
-	act("suspend", "suspendQueue", "Keep a queue's tasks from being started", "Tasks that run go on. A queue may be suspended before it is declared. A name with {0} means all queues of that family, also "+
-		"those to come; a member that is suspended by itself as well stays so when the family is resumed.",
-		empty(), q.suspend(true))
-	act("resume", "resumeQueue", "Let a queue's tasks be started again", "", empty(), q.suspend(false))
-	act("purge", "purgeQueue", "Drop the tasks of a queue that wait", "They go to the history as DROPPED. Tasks that run go on.",
-		answers(http.StatusOK, typeJSON, object("", members{"dropped": whole("How many", 0)}, false, "dropped")), q.purge)
 }
+
+func describeSuspendQueue() *operation {
+	return &operation{
+		ID: "suspendQueue", Tags: []string{"Queues"}, Summary: "Keep a queue's tasks from being started",
+		Description: "Tasks that run go on. A queue may be suspended before it is declared. A name with {0} means all queues of that family, also " +
+			"those to come; a member that is suspended by itself as well stays so when the family is resumed.",
+		Parameters: queueParams(), Responses: empty(), failures: []int{400},
+	}
+}
+
+func describeResumeQueue() *operation {
+	return &operation{
+		ID: "resumeQueue", Tags: []string{"Queues"}, Summary: "Let a queue's tasks be started again",
+		Parameters: queueParams(), Responses: empty(), failures: []int{400},
+	}
+}
+
+func describePurgeQueue() *operation {
+	return &operation{
+		ID: "purgeQueue", Tags: []string{"Queues"}, Summary: "Drop the tasks of a queue that wait",
+		Description: "They go to the history as DROPPED. Tasks that run go on.", Parameters: queueParams(),
+		Responses: answers(http.StatusOK, typeJSON, object("", members{"dropped": whole("How many", 0)}, false, "dropped")),
+		failures:  []int{400},
+	}
+}
+
+func queueParams() params { return params{pathParam("name", "The queue's name, escaped")} }
 
 // queueView is a queue as clients see it: its declaration, as in the definitions, and its state.
 type queueView struct {
@@ -218,17 +212,18 @@ func (q *queues) remove(x *exchange) error {
 	return x.done()
 }
 
-func (q *queues) suspend(on bool) func(*exchange) error {
-	return func(x *exchange) error {
-		name, err := x.named("name")
-		if err != nil {
-			return err
-		}
-		if err := q.engine.Suspend(x.r.Context(), name, on); err != nil {
-			return err
-		}
-		return x.done()
+func (q *queues) suspend(x *exchange) error { return q.hold(x, true) }
+func (q *queues) resume(x *exchange) error  { return q.hold(x, false) }
+
+func (q *queues) hold(x *exchange, on bool) error {
+	name, err := x.named("name")
+	if err != nil {
+		return err
 	}
+	if err := q.engine.Suspend(x.r.Context(), name, on); err != nil {
+		return err
+	}
+	return x.done()
 }
 
 func (q *queues) purge(x *exchange) error {
@@ -243,14 +238,12 @@ func (q *queues) purge(x *exchange) error {
 	return x.value(http.StatusOK, map[string]int{"dropped": dropped})
 }
 
-func queueSchema() *huma.Schema {
+func queueSchema() *schema {
 	s := declaredQueue()
-	for name, schema := range (members{
-		"suspended": {Type: "boolean"}, "suspended_since": dateTime("Left out unless it is suspended"), "statistics": ref("Statistics"),
-	}) {
-		s.Properties[name] = schema
-	}
 	s.Description = "A queue: its declaration, and its state"
-	s.Required = append(slices.Clone(s.Required), "suspended", "statistics")
+	s.Properties = with(s.Properties, members{
+		"suspended": yesNo(""), "suspended_since": dateTime("Left out unless it is suspended"), "statistics": ref("Statistics"),
+	})
+	s.Required = append(s.Required, "suspended", "statistics")
 	return s
 }

@@ -5,27 +5,23 @@ import (
 	"net/http"
 	"slices"
 
-	"github.com/danielgtaylor/huma/v2"
-
 	"github.com/millrace/millrace/shared/queue"
 )
 
-func (q *queues) mountStatistics(a *API) {
-	mount := func(path, id, summary string, parameters []*huma.Param, responses map[string]*huma.Response, errs []int, h func(*exchange) error) {
-		a.route(operation{
-			Operation: huma.Operation{
-				Method: http.MethodGet, Path: path, OperationID: id, Tags: []string{"Queues"}, Summary: summary, Parameters: parameters,
-				Description: "Since the journal began.", Responses: responses, Errors: errs,
-			},
-			right: Read, handle: h,
-		})
+func describeStatistics() *operation {
+	return &operation{
+		ID: "statistics", Tags: []string{"Queues"}, Summary: "Statistics of the jobs of all topics", Description: "Since the journal began.",
+		Responses: answers(http.StatusOK, typeJSON, ref("Statistics")),
 	}
-	topic := with(statisticsSchema().Properties, members{"topic": topicSchema()})
-	mount(v1+"/statistics", "statistics", "Statistics of the jobs of all topics", nil,
-		answers(http.StatusOK, typeJSON, ref("Statistics")), []int{503}, q.total)
-	mount(v1+"/statistics/topics", "topicStatistics", "Statistics of the jobs of each topic", pageParams(),
-		pageOf(object("", members{"topics": listOf(object("", topic, false, append(statisticsNames(), "topic")...))}, false, "topics")),
-		[]int{400, 503}, q.topics)
+}
+
+func describeTopicStatistics() *operation {
+	of := statisticsSchema()
+	topic := object("", with(of.Properties, members{"topic": topicSchema()}), false, append(of.Required, "topic")...)
+	return &operation{
+		ID: "topicStatistics", Tags: []string{"Queues"}, Summary: "Statistics of the jobs of each topic", Description: "Since the journal began.",
+		Parameters: pageParams(), Responses: pageIn("topics", topic),
+	}
 }
 
 // statisticsView is [queue.Statistics] as clients see it.
@@ -86,11 +82,7 @@ func (q *queues) topics(x *exchange) error {
 	return x.value(http.StatusOK, map[string][]topicView{"topics": views})
 }
 
-func statisticsNames() []string {
-	return slices.Sorted(maps.Keys(statisticsSchema().Properties))
-}
-
-func statisticsSchema() *huma.Schema {
+func statisticsSchema() *schema {
 	all := members{
 		"queued": whole("Waiting now", 0), "active": whole("Running now", 0), "finished": whole("Successes", 0),
 		"failed": whole("Attempts that failed and are tried again", 0), "cancelled": whole("Given up, rejected, stopped or removed", 0),

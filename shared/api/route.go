@@ -1,61 +1,87 @@
 package api
 
 import (
-	"context"
 	"net/http"
-	"strconv"
+	"slices"
 	"strings"
-
-	"github.com/danielgtaylor/huma/v2"
-	"github.com/danielgtaylor/huma/v2/adapters/humago"
 )
 
-// operation is one call of the API: how it is described, what it demands, and what it does.
-type operation struct {
-	huma.Operation
-	also   []string // other paths with the same operation; one that ends in a slash is not described
-	right  Right
-	handle func(*exchange) error
+// Resource is a part of the API, which [New] mounts: operations, and what they need. The functions that return one are in
+// routes.go.
+type Resource interface {
+	routes(*API) []route
 }
 
-// route mounts an operation that reads its request and writes its response itself, because it is too frequent or too
-// particular for reflection. A path that ends in {path} takes all that is left, slashes too, escaped or not.
-func (a *API) route(op operation) {
-	handle := func(w http.ResponseWriter, r *http.Request) {
-		x := w.(*exchange) // only ServeHTTP calls the mux
-		x.enter(r, op.Method+" "+op.Path)
-		if err := x.demand(op.right); err != nil {
-			x.fail(err)
-			return
+// calls are a resource whose operations do not depend on the API that it is mounted on.
+type calls []route
+
+func (c calls) routes(*API) []route { return c }
+
+// route is one operation of the API: its method and path, the right that it demands, what it does, and how it is described.
+// A path that ends in {path} takes all that is left, slashes too, escaped or not.
+type route struct {
+	pattern  string // as "GET /api/v1/jobs/{id}"; the operation's name in logs, measurements and scopes of idempotency keys
+	right    Right
+	handle   func(*exchange) error // nil: the method is not offered at this path, which another pattern would match
+	describe func() *operation     // nil: it is not described
+}
+
+// parts returns the method and the path.
+func (r *route) parts() (method, path string) {
+	method, path, _ = strings.Cut(r.pattern, " ")
+	return method, path
+}
+
+// alsoAt returns the other paths of the operations at a path. EventNative's clients ask for tasks at /tasks, with or without a
+// slash at the end. The mux takes a segment that is an escaped slash for the end of the path, so that the stream of that name
+// has a path of its own.
+func alsoAt(path string) []string {
+	if rest, is := strings.CutPrefix(path, "/api/v1/tasks"); is {
+		if rest == "" {
+			return []string{path + "/", "/tasks", "/tasks/"}
 		}
-		if err := op.handle(x); err != nil {
-			x.fail(err)
-		}
+		return []string{"/tasks" + rest}
 	}
-	a.mux.HandleFunc(a.pattern(op.Method, op.Path), handle)
-	a.announce(op.Operation, op.right)
-	for n, path := range op.also {
-		a.mux.HandleFunc(a.pattern(op.Method, path), handle)
-		if strings.HasSuffix(path, "/") {
-			continue
-		}
-		same := op.Operation
-		same.Path, same.OperationID = path, op.OperationID+"Also"+strconv.Itoa(n)
-		same.Description = strings.TrimSpace(op.Description + " The same as " + op.Path + ".")
-		a.announce(same, op.right)
+	if strings.Contains(path, "{stream}") {
+		return []string{strings.Replace(path, "{stream}", "%2F", 1)}
+	}
+	return nil
+}
+
+// described reports whether a path is worth a description of its own.
+func described(path string) bool {
+	return !strings.HasSuffix(path, "/") && !strings.Contains(path, "%2F")
+}
+
+// mount makes the API serve a route, at each of its paths.
+func (a *API) mount(r route) {
+	a.routes = append(a.routes, r)
+	method, path := r.parts()
+	for _, path := range append([]string{path}, alsoAt(path)...) {
+		a.mux.HandleFunc(a.muxPattern(method, path), func(w http.ResponseWriter, req *http.Request) {
+			if r.handle == nil {
+				a.elsewhere(w, req)
+				return
+			}
+			w.(*exchange).serve(req, &r) // only ServeHTTP calls the mux
+		})
 	}
 }
 
-// announce adds an operation to the description.
-func (a *API) announce(op huma.Operation, right Right) {
-	op = described(op, right)
-	if !op.Hidden {
-		a.typed.OpenAPI().AddOperation(&op)
+// serve lets the route respond; req carries the values of its path.
+func (x *exchange) serve(req *http.Request, r *route) {
+	x.r, x.route = req, r.pattern
+	err := x.demand(r.right)
+	if err == nil {
+		err = r.handle(x)
+	}
+	if err != nil {
+		x.fail(err)
 	}
 }
 
-// pattern returns what the mux is to match.
-func (a *API) pattern(method, path string) string {
+// muxPattern returns what the mux is to match.
+func (a *API) muxPattern(method, path string) string {
 	if strings.HasSuffix(path, "/") {
 		return method + " " + path + "{$}"
 	}
@@ -65,62 +91,6 @@ func (a *API) pattern(method, path string) string {
 	}
 	a.mux.HandleFunc(root, a.elsewhere) // or the mux would redirect root to root/
 	return method + " " + root + "/{path...}"
-}
-
-// shadow keeps a path from matching another operation's that has a parameter in its place: these methods are not offered
-// at the path.
-func (a *API) shadow(path string, methods ...string) {
-	for _, method := range methods {
-		pattern := method + " " + path
-		a.mux.HandleFunc(pattern, a.elsewhere)
-		a.shadows[pattern] = true
-	}
-}
-
-// enter notes that the request has found its operation; r carries the path's values.
-func (x *exchange) enter(r *http.Request, route string) { x.r, x.route = r, route }
-
-// register mounts an operation whose input and output are structs that huma reads, writes and describes.
-func register[I, O any](a *API, right Right, op huma.Operation, h func(context.Context, *I) (*O, error)) {
-	op = described(op, right)
-	op.Middlewares = huma.Middlewares{func(ctx huma.Context, next func(huma.Context)) {
-		r, w := humago.Unwrap(ctx)
-		x := w.(*exchange)
-		x.enter(r, op.Method+" "+op.Path)
-		if err := x.demand(right); err != nil {
-			x.fail(err)
-			return
-		}
-		next(huma.WithValue(ctx, exchangeKey{}, x))
-	}}
-	huma.Register(a.typed, op, func(ctx context.Context, in *I) (*O, error) {
-		out, err := h(ctx, in)
-		if err != nil {
-			return nil, ctx.Value(exchangeKey{}).(*exchange).refuse(err)
-		}
-		return out, nil
-	})
-}
-
-// exchangeKey finds the exchange in the context of a typed operation.
-type exchangeKey struct{}
-
-// refuse returns err as the Problem that huma is to write, and keeps its cause for the log.
-func (x *exchange) refuse(err error) *Problem {
-	x.cause = err
-	p := problemOf(err)
-	p.RequestID = x.id
-	return p
-}
-
-// newTyped returns huma on a's mux, without the defaults that do not suit: no schema links in bodies, no pages of its
-// own that load from elsewhere.
-func newTyped(a *API, version string) huma.API {
-	return humago.New(a.mux, huma.Config{
-		OpenAPI:       document(version),
-		Formats:       map[string]huma.Format{typeJSON: huma.DefaultJSONFormat, "json": huma.DefaultJSONFormat},
-		DefaultFormat: typeJSON,
-	})
 }
 
 // methods are those that an operation may have, in the order of Allow.
@@ -167,5 +137,6 @@ func (a *API) allowed(r *http.Request) string {
 // taken reports whether an operation takes the request.
 func (a *API) taken(r *http.Request) bool {
 	_, pattern := a.mux.Handler(r)
-	return strings.Contains(pattern, " ") && !a.shadows[pattern] // operations' patterns have a method
+	notOffered := func(r route) bool { return r.pattern == pattern && r.handle == nil }
+	return strings.Contains(pattern, " ") && !slices.ContainsFunc(a.routes, notOffered) // operations' patterns have a method
 }

@@ -1,31 +1,13 @@
 package api
 
 import (
-	"net/http"
-
-	"github.com/danielgtaylor/huma/v2"
-
 	"github.com/millrace/millrace/shared/queue"
 )
 
-// mountRules mounts a path for each kind of rule, since they demand different rights, as in Dark: operators pause, admins block.
-func (h *handlerReading) mountRules(a *API) {
-	for kind, right := range map[queue.RuleKind]Right{queue.Pause: Operate, queue.Block: Administer} {
-		for method, on := range map[string]bool{http.MethodPut: true, http.MethodDelete: false} {
-			op := huma.Operation{
-				Method: method, Path: handlerPath + "/rules/" + string(kind), OperationID: string(kind) + "Handler", Tags: []string{"Handlers"},
-				Summary:     "Hold a handler's events: " + string(kind),
-				Description: "Events that run are not stopped. A rule may be set before its handler is defined, and twice.",
-				Parameters:  handlerParams(), Responses: empty(), Errors: []int{400, 503},
-			}
-			if !on {
-				op.OperationID, op.Summary = "un"+op.OperationID, "End the rule "+string(kind)
-				op.Description = "Lets the events go, in their order, unless the other rule holds them. A rule may be ended twice."
-			}
-			a.route(operation{Operation: op, right: right, handle: func(x *exchange) error { return h.rule(x, kind, on) }})
-		}
-	}
-}
+func (h *handlerReading) pause(x *exchange) error   { return h.rule(x, queue.Pause, true) }
+func (h *handlerReading) unpause(x *exchange) error { return h.rule(x, queue.Pause, false) }
+func (h *handlerReading) block(x *exchange) error   { return h.rule(x, queue.Block, true) }
+func (h *handlerReading) unblock(x *exchange) error { return h.rule(x, queue.Block, false) }
 
 func (h *handlerReading) rule(x *exchange, kind queue.RuleKind, on bool) error {
 	name, err := x.handler()
@@ -38,10 +20,23 @@ func (h *handlerReading) rule(x *exchange, kind queue.RuleKind, on bool) error {
 	return x.done()
 }
 
-// empty describes the response of an act that returns nothing.
-func empty() map[string]*huma.Response {
-	return map[string]*huma.Response{"204": {
-		Description: http.StatusText(http.StatusNoContent),
-		Headers:     map[string]*huma.Param{"X-Request-Id": requestIDHeader()},
-	}}
+func describePause() *operation   { return describeRule("pause") }
+func describeUnpause() *operation { return describeRuleEnd("pause") }
+func describeBlock() *operation   { return describeRule("block") }
+func describeUnblock() *operation { return describeRuleEnd("block") }
+
+func describeRule(kind string) *operation {
+	return &operation{
+		ID: kind + "Handler", Tags: []string{"Handlers"}, Summary: "Hold a handler's events: " + kind,
+		Description: "Events that run are not stopped. A rule may be set before its handler is defined, and twice.",
+		Parameters:  handlerParams(), Responses: empty(), failures: []int{400},
+	}
+}
+
+func describeRuleEnd(kind string) *operation {
+	return &operation{
+		ID: "un" + kind + "Handler", Tags: []string{"Handlers"}, Summary: "End the rule " + kind,
+		Description: "Lets the events go, in their order, unless the other rule holds them. A rule may be ended twice.",
+		Parameters:  handlerParams(), Responses: empty(), failures: []int{400},
+	}
 }

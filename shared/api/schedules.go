@@ -4,11 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"maps"
 	"net/http"
 	"time"
-
-	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/queue"
@@ -35,50 +32,57 @@ type scheduling struct {
 	flight  flight
 }
 
-const (
-	schedulesPath = v1 + "/schedules"
-	schedulePath  = schedulesPath + "/{name}"
-)
+func describeSchedules() *operation {
+	return &operation{
+		ID: "schedules", Tags: []string{"Schedules"}, Summary: "All schedules", Parameters: pageParams(),
+		Responses: pageIn("schedules", ref("Schedule")),
+	}
+}
 
-// Schedules mounts the schedules: what they are and when they fire, declaring them, and acting on them.
-func Schedules(s Scheduler, e Engine, b Editor) Resource {
-	return func(a *API) {
-		maps.Copy(a.typed.OpenAPI().Components.Schemas.Map(), scheduleSchemas())
-		c := &scheduling{schedules: s, tasks: e, catalog: b}
-		mount := func(method, path, id, summary string, right Right, responses map[string]*huma.Response, errs []int, h func(*exchange) error) {
-			op := huma.Operation{
-				Method: method, Path: path, OperationID: id, Tags: []string{"Schedules"}, Summary: summary,
-				Responses: responses, Errors: errs,
-			}
-			op.Parameters = pageParams()
-			if path != schedulesPath {
-				op.Parameters = []*huma.Param{pathParam("name", "The schedule's name; that of a collection's is sources/SOURCE/COLLECTION, escaped")}
-			}
-			switch id {
-			case "triggerSchedule":
-				op.Parameters = append(op.Parameters, idempotencyKey())
-			case "putSchedule":
-				op.RequestBody = jsonBody(declaredSchedule(), map[string]any{"cron": "0 0 12 * * ?", "job": "/topics/a/b"})
-			case "backfillSchedule":
-				op.RequestBody = jsonBody(backfillSchema(), map[string]any{"from": "2026-03-01T00:00:00Z", "to": "2026-03-02T00:00:00Z"})
-			}
-			a.route(operation{Operation: op, right: right, handle: h})
-		}
-		one := answers(http.StatusOK, typeJSON, ref("Schedule"))
-		mount(http.MethodGet, schedulesPath, "schedules", "All schedules", Read,
-			pageOf(object("", members{"schedules": listOf(ref("Schedule"))}, false, "schedules")), []int{400, 503}, c.list)
-		mount(http.MethodGet, schedulePath, "schedule", "A schedule", Read, one, []int{404, 503}, c.get)
-		put := maps.Clone(one)
-		maps.Copy(put, answers(http.StatusCreated, typeJSON, ref("Schedule")))
-		mount(http.MethodPut, schedulePath, "putSchedule", "Declare a schedule", Administer, put, []int{400, 413, 415, 503}, c.put)
-		mount(http.MethodDelete, schedulePath, "deleteSchedule", "End a schedule", Administer, empty(), []int{404, 503}, c.delete)
-		mount(http.MethodPost, schedulePath+"/suspend", "suspendSchedule", "Keep a schedule from firing", Operate, empty(), []int{404, 503}, c.suspend(true))
-		mount(http.MethodPost, schedulePath+"/resume", "resumeSchedule", "Let a schedule fire again, from now on", Operate, empty(), []int{404, 503}, c.suspend(false))
-		mount(http.MethodPost, schedulePath+"/trigger", "triggerSchedule", "Make a task of a schedule now", Operate,
-			answers(http.StatusAccepted, typeJSON, ref("TaskID")), []int{400, 404, 409, 422, 503}, c.trigger)
-		mount(http.MethodPost, schedulePath+"/backfill", "backfillSchedule", "Make the ticks of a range, both ends included", Operate,
-			answers(http.StatusAccepted, typeJSON, object("", members{"ticks": whole("How many ticks of the range were made: those that were not there already", 0)}, false, "ticks")),
-			[]int{400, 404, 413, 415, 422, 503}, c.backfill)
+func describeSchedule() *operation {
+	return onSchedule("schedule", "A schedule", answers(http.StatusOK, typeJSON, ref("Schedule")))
+}
+
+func describePutSchedule() *operation {
+	op := onSchedule("putSchedule", "Declare a schedule", newOrThere(ref("Schedule"), "The schedule was declared before"))
+	op.Body = jsonBody(declaredSchedule(), map[string]any{"cron": "0 0 12 * * ?", "job": "/topics/a/b"})
+	op.failures = nil
+	return op
+}
+
+func describeDeleteSchedule() *operation {
+	return onSchedule("deleteSchedule", "End a schedule", empty())
+}
+
+func describeSuspendSchedule() *operation {
+	return onSchedule("suspendSchedule", "Keep a schedule from firing", empty())
+}
+
+func describeResumeSchedule() *operation {
+	return onSchedule("resumeSchedule", "Let a schedule fire again, from now on", empty())
+}
+
+func describeTrigger() *operation {
+	op := onSchedule("triggerSchedule", "Make a task of a schedule now", answers(http.StatusAccepted, typeJSON, ref("TaskID")))
+	op.Parameters = append(op.Parameters, idempotencyKey())
+	return op
+}
+
+func describeBackfill() *operation {
+	ticks := whole("How many ticks of the range were made: those that were not there already", 0)
+	op := onSchedule("backfillSchedule", "Make the ticks of a range of time, both ends included",
+		answers(http.StatusAccepted, typeJSON, object("", members{"ticks": ticks}, false, "ticks")))
+	span := object("", members{"from": dateTime("The first time"), "to": dateTime("The last time, not in the future")}, false, "from", "to")
+	op.Body = jsonBody(span, map[string]any{"from": "2026-03-01T00:00:00Z", "to": "2026-03-02T00:00:00Z"})
+	op.failures = append(op.failures, 422)
+	return op
+}
+
+// onSchedule describes an operation on one schedule.
+func onSchedule(id, summary string, r responses) *operation {
+	return &operation{
+		ID: id, Tags: []string{"Schedules"}, Summary: summary, Responses: r, failures: []int{404},
+		Parameters: params{pathParam("name", "The schedule's name; that of a collection's is sources/SOURCE/COLLECTION, escaped")},
 	}
 }
 
@@ -181,13 +185,14 @@ func (c *scheduling) delete(x *exchange) error {
 	return x.done()
 }
 
-func (c *scheduling) suspend(on bool) func(*exchange) error {
-	return func(x *exchange) error {
-		if err := c.schedules.Suspend(x.r.Context(), x.r.PathValue("name"), on); err != nil {
-			return err
-		}
-		return x.done()
+func (c *scheduling) suspend(x *exchange) error { return c.hold(x, true) }
+func (c *scheduling) resume(x *exchange) error  { return c.hold(x, false) }
+
+func (c *scheduling) hold(x *exchange, on bool) error {
+	if err := c.schedules.Suspend(x.r.Context(), x.r.PathValue("name"), on); err != nil {
+		return err
 	}
+	return x.done()
 }
 
 func (c *scheduling) trigger(x *exchange) error {
@@ -219,22 +224,12 @@ func (c *scheduling) backfill(x *exchange) error {
 	return x.value(http.StatusAccepted, map[string]int{"ticks": n})
 }
 
-func backfillSchema() *huma.Schema {
-	return object("", members{"from": dateTime("The first time"), "to": dateTime("The last time, not in the future")}, false, "from", "to")
-}
-
-// scheduleSchemas describes what the operations on schedules return.
-func scheduleSchemas() map[string]*huma.Schema {
-	s := declaredSchedule()
-	shown := maps.Clone(s.Properties)
-	shown["suspended"] = &huma.Schema{Type: "boolean"}
-	shown["description"] = text("The expression in words")
-	shown["next"] = listOf(dateTime(""))
-	shown["last"] = object("The newest tick", members{
-		"fired_at": dateTime(""), "outcome": text("The state of its task"), "task_id": text(""),
-	}, false, "fired_at")
-	shown["warnings"] = listOf(text(""))
-	return map[string]*huma.Schema{
-		"Schedule": object("Tasks at regular times", shown, false, "name", "job", "suspended", "description", "next", "warnings"),
-	}
+func scheduleSchema() *schema {
+	return object("Tasks at regular times", with(declaredSchedule().Properties, members{
+		"suspended": yesNo(""), "description": text("The expression in words"), "next": listOf(dateTime("")),
+		"last": object("The newest tick", members{
+			"fired_at": dateTime(""), "outcome": text("The state of its task"), "task_id": text(""),
+		}, false, "fired_at"),
+		"warnings": listOf(text("")),
+	}), false, "name", "job", "suspended", "description", "next", "warnings")
 }

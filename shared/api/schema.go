@@ -2,24 +2,117 @@ package api
 
 import (
 	"net/http"
+	"slices"
 	"strconv"
+	"strings"
 
-	"github.com/danielgtaylor/huma/v2"
-
+	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/event"
 )
 
-// This file describes what operations take and return where they are not structs that huma could look at.
+// This file has the words of which descriptions are made: schemas, parameters, bodies and responses that many have.
 
-func text(doc string) *huma.Schema { return &huma.Schema{Type: "string", Description: doc} }
-
-func whole(doc string, least float64) *huma.Schema {
-	return &huma.Schema{Type: "integer", Description: doc, Minimum: &least}
+// schemas are those that have a name, by which descriptions refer to them.
+var schemas = map[string]func() *schema{
+	"Appended":          appendedSchema,
+	"Beat":              beatSchema,
+	"Claim":             claimSchema,
+	"CloudEvent":        cloudEventSchema,
+	"DefinitionChanges": definitionChangesSchema,
+	"Definitions":       definitionsSchema,
+	"Emission":          emissionSchema,
+	"Emitted":           emittedSchema,
+	"Empty":             emptySchema,
+	"Event":             eventSchema,
+	"EventAdded":        eventAddedSchema,
+	"Events":            eventsSchema,
+	"FieldError":        fieldErrorSchema,
+	"Fires":             firesSchema,
+	"Handler":           handlerSchema,
+	"HandlerEvent":      handlerEventSchema,
+	"Instance":          instanceSchema,
+	"InstanceChange":    instanceChangeSchema,
+	"Job":               jobSchema,
+	"JobSearch":         jobSearchSchema,
+	"Key":               keySchema,
+	"LogLine":           logLineSchema,
+	"NewEvent":          newEventSchema,
+	"NewInstance":       newInstanceSchema,
+	"NewJob":            newJobSchema,
+	"NonEmpty":          nonEmptySchema,
+	"PathQuery":         pathQuerySchema,
+	"Problem":           problemSchema,
+	"Queue":             queueSchema,
+	"Result":            resultSchema,
+	"Schedule":          scheduleSchema,
+	"Statistics":        statisticsSchema,
+	"StatusBody":        statusSchema,
+	"StoredEvent":       storedEventSchema,
+	"Stream":            streamSchema,
+	"StreamConsumer":    streamConsumerSchema,
+	"StreamEvent":       streamEventSchema,
+	"SyncTask":          syncTaskSchema,
+	"Target":            targetSchema,
+	"TaskID":            taskIDSchema,
+	"Torn":              tornSchema,
+	"Why":               whySchema,
 }
 
-func constant(value string) *huma.Schema { return choice("", value) }
+// schemaOf returns the schema of that name.
+func schemaOf(name string) *schema {
+	if k := kindOf(name); k != nil {
+		return k.elementSchema()
+	}
+	if k := kindOf(strings.TrimSuffix(name, "s")); k != nil {
+		return k.snapshotSchema()
+	}
+	return schemas[name]()
+}
 
-func choice(doc string, words ...string) *huma.Schema {
+// schemasAt is where the document has its named schemas.
+const schemasAt = "#/components/schemas/"
+
+func ref(name string) *schema { return &schema{Ref: schemasAt + name} }
+
+func text(doc string) *schema { return &schema{Type: "string", Description: doc} }
+
+// textOf describes a text of least to most characters.
+func textOf(doc string, least, most int) *schema {
+	return &schema{Type: "string", Description: doc, MinLength: least, MaxLength: most}
+}
+
+// shortText describes a text of as many characters as a name may have.
+func shortText(doc string) *schema { return textOf(doc, 1, definition.MaxName) }
+
+// dateTime describes a time.
+func dateTime(doc string) *schema {
+	return &schema{Type: "string", Format: "date-time", Description: doc}
+}
+
+// span describes a duration in a document, where it may be a number too.
+func span(doc string) *schema {
+	return &schema{Description: doc + ". A number is seconds; or as 200ms, 60s, 5m, 1h2m3s, 7d; or ISO 8601",
+		OneOf: []*schema{{Type: "number"}, {Type: "string"}}}
+}
+
+func whole(doc string, least int64) *schema {
+	return &schema{Type: "integer", Description: doc, Minimum: least}
+}
+
+// between describes a whole number in a range.
+func between(doc string, least, most int64) *schema {
+	return &schema{Type: "integer", Description: doc, Minimum: least, Maximum: most}
+}
+
+func eventID(doc string) *schema {
+	return &schema{Type: "integer", Format: "int64", Description: doc, Minimum: 0, Maximum: event.MaxID}
+}
+
+func yesNo(doc string) *schema { return &schema{Type: "boolean", Description: doc} }
+
+func constant(value string) *schema { return choice("", value) }
+
+func choice(doc string, words ...string) *schema {
 	s := text(doc)
 	for _, word := range words {
 		s.Enum = append(s.Enum, word)
@@ -27,45 +120,126 @@ func choice(doc string, words ...string) *huma.Schema {
 	return s
 }
 
-func listOf(item *huma.Schema) *huma.Schema { return &huma.Schema{Type: "array", Items: item} }
+func listOf(item *schema) *schema { return &schema{Type: "array", Items: item} }
 
-func oneOf(schemas ...*huma.Schema) *huma.Schema { return &huma.Schema{OneOf: schemas} }
+// listed describes a list of one element at least, and of most at most; 0 is no bound.
+func listed(item *schema, most int) *schema {
+	return &schema{Type: "array", Items: item, MinItems: 1, MaxItems: most}
+}
 
-func ref(name string) *huma.Schema { return &huma.Schema{Ref: "#/components/schemas/" + name} }
-
-type members map[string]*huma.Schema
+func oneOf(schemas ...*schema) *schema { return &schema{OneOf: schemas} }
 
 // object describes an object that has these members; more says whether it may have others.
-func object(doc string, all members, more bool, required ...string) *huma.Schema {
-	return &huma.Schema{Type: "object", Description: doc, Properties: all, AdditionalProperties: more, Required: required}
+func object(doc string, all members, more bool, required ...string) *schema {
+	return &schema{Type: "object", Description: doc, Properties: all, Additional: more, Required: required}
 }
 
-// answers describes the one response of success.
-func answers(status int, kind string, schema *huma.Schema) map[string]*huma.Response {
-	return map[string]*huma.Response{strconv.Itoa(status): {
-		Description: http.StatusText(status),
-		Headers:     map[string]*huma.Param{"X-Request-Id": requestIDHeader()},
-		Content:     map[string]*huma.MediaType{kind: {Schema: schema}},
-	}}
+// named describes an object whose members' names are the client's own.
+func named(doc string, value *schema) *schema {
+	return &schema{Type: "object", Description: doc, Additional: value}
 }
 
-// jsonBody describes a body that must be there.
-func jsonBody(schema *huma.Schema, example any) *huma.RequestBody {
-	return &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{typeJSON: {Schema: schema, Example: example}}}
+func with(all, more members) members {
+	for name, s := range more {
+		all[name] = s
+	}
+	return all
 }
 
-func eventID(doc string) *huma.Schema {
-	s, most := whole(doc, 0), float64(event.MaxID)
-	s.Format, s.Maximum = "int64", &most
-	return s
+func queryParam(name, doc string, required bool, s *schema) *param {
+	return &param{Name: name, In: "query", Description: doc, Required: required, Schema: s}
+}
+
+func pathParam(name, doc string) *param {
+	return &param{Name: name, In: "path", Description: doc, Required: true, Schema: &schema{Type: "string", MinLength: 1}}
+}
+
+// pageParams describes limit and cursor.
+func pageParams() params {
+	limit := between("", 1, maxPage)
+	limit.Default = defaultPage
+	return params{
+		queryParam("limit", "At most so many elements", false, limit),
+		queryParam("cursor", "Where an earlier page ended, from its header Link", false, text("")),
+	}
 }
 
 // idempotencyKey describes the header Idempotency-Key.
-func idempotencyKey() *huma.Param {
-	least, most := 1, maxKey
-	return &huma.Param{
-		Name: "Idempotency-Key", In: "header",
+func idempotencyKey() *param {
+	key := textOf("", 1, maxKey)
+	key.Pattern = "^[!-~]+$"
+	return &param{
+		Name: "Idempotency-Key", In: "header", Schema: key,
 		Description: "Makes the request happen once, however often it is sent within 24 h",
-		Schema:      &huma.Schema{Type: "string", Pattern: "^[!-~]+$", MinLength: &least, MaxLength: &most},
 	}
+}
+
+// jsonBody describes a body that must be there.
+func jsonBody(s *schema, example any) *requestBody {
+	return &requestBody{Required: true, Content: map[string]*media{typeJSON: {Schema: s, Example: example}}}
+}
+
+// answers describes the one response of success.
+func answers(status int, kind string, s *schema) responses {
+	return responses{strconv.Itoa(status): responded(status, kind, s)}
+}
+
+func responded(status int, kind string, s *schema) *response {
+	return &response{
+		Description: http.StatusText(status),
+		Headers:     map[string]*param{"X-Request-Id": {Schema: text("The request's X-Request-Id, or a fresh one"), Required: true}},
+		Content:     map[string]*media{kind: {Schema: s}},
+	}
+}
+
+// empty describes the response of an act that returns nothing.
+func empty() responses {
+	r := responded(http.StatusNoContent, "", nil)
+	r.Content = nil
+	return responses{"204": r}
+}
+
+// newOrThere describes a response that is 201 for what is new, and 200, of that meaning, for what was there already.
+func newOrThere(s *schema, meaning string) responses {
+	both := answers(http.StatusCreated, typeJSON, s)
+	both["200"] = responded(http.StatusOK, typeJSON, s)
+	both["200"].Description = meaning
+	return both
+}
+
+// pageOf describes the response of a list, which may go on.
+func pageOf(s *schema) responses {
+	all := answers(http.StatusOK, typeJSON, s)
+	all["200"].Headers["Link"] = &param{Schema: text(`Where the list goes on: <URL>; rel="next". Not there at its end`)}
+	return all
+}
+
+// pageIn describes the response of a list that is the one member of an object.
+func pageIn(member string, element *schema) responses {
+	return pageOf(object("", members{member: listOf(element)}, false, member))
+}
+
+func problemSchema() *schema {
+	code := text("Stable and machine-readable")
+	meanings := map[string]string{}
+	for name, f := range failures {
+		code.Enum = append(code.Enum, string(name))
+		meanings[string(name)] = strconv.Itoa(f.status) + ": " + f.meaning
+	}
+	slices.SortFunc(code.Enum, func(a, b any) int { return slices.Compare([]byte(a.(string)), []byte(b.(string))) })
+	fields := listOf(ref("FieldError"))
+	fields.Description = "The fields at fault"
+	s := object("", members{
+		"type": {Type: "string", Format: "uri-reference", Description: "Where the code is explained"}, "title": text("The status in words"),
+		"status": between("", 400, 599), "detail": text("What is wrong with this request"), "code": code, "message": text("The same as detail"),
+		"errors": fields, "request_id": text("The X-Request-Id of this request"),
+	}, false, "type", "title", "status", "detail", "code", "message")
+	s.Codes = meanings
+	return s
+}
+
+func fieldErrorSchema() *schema {
+	return object("", members{
+		"location": text("Such as body.priority, body[2].key, query.after, path or header.Idempotency-Key"), "message": text(""),
+	}, false, "location", "message")
 }

@@ -7,32 +7,30 @@ import (
 	"github.com/millrace/millrace/shared/event"
 )
 
-// Objects mounts the calls about each kind of object, GET with a path and POST with a path query: snapshots, and the
-// events that change them.
-func Objects(j Reader) Resource {
-	return func(a *API) {
-		for i := range kinds {
-			k := &kinds[i]
-			a.route(operation{Operation: k.describeGet(a), right: Read, handle: func(x *exchange) error {
-				paths, err := event.ParsePath(x.r.PathValue("path"))
-				if err != nil {
-					return err
-				}
-				return k.answer(x, j, paths)
-			}})
-			a.route(operation{Operation: k.describePost(a), right: Read, handle: func(x *exchange) error {
-				b := take()
-				defer b.give()
-				if err := x.read(b); err != nil {
-					return err
-				}
-				paths, err := event.ParsePathBody(b.bytes)
-				if err != nil {
-					return err
-				}
-				return k.answer(x, j, paths)
-			}})
+// objects returns what responds about the objects of a kind that a path selects.
+func (r *journalReading) objects(k *kind) func(*exchange) error {
+	return func(x *exchange) error {
+		paths, err := event.ParsePath(x.r.PathValue("path"))
+		if err != nil {
+			return err
 		}
+		return k.answer(x, r.journal, paths)
+	}
+}
+
+// query is the same for those that a body selects.
+func (r *journalReading) query(k *kind) func(*exchange) error {
+	return func(x *exchange) error {
+		b := take()
+		defer b.give()
+		if err := x.read(b); err != nil {
+			return err
+		}
+		paths, err := event.ParsePathBody(b.bytes)
+		if err != nil {
+			return err
+		}
+		return k.answer(x, r.journal, paths)
 	}
 }
 

@@ -7,7 +7,6 @@ import (
 	"net/url"
 	"strconv"
 
-	"github.com/danielgtaylor/huma/v2"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/millrace/millrace/shared/event"
@@ -20,36 +19,37 @@ type Offsets interface {
 	Move(ctx context.Context, name string, consumer stream.UUID, eventName string, to int64) error
 }
 
-// Acknowledge mounts the calls by which consumers of streams move their offsets.
-func Acknowledge(o Offsets) Resource {
-	return func(a *API) {
-		m := &moving{o}
-		offset := object("", members{"offset": whole("The last sequence acknowledged", 0)}, false, "offset")
-		params := []*huma.Param{streamParam(), idHeader(consumerHeader, "Whose offset it is")}
-		op := huma.Operation{
-			Method: http.MethodPost, Path: streamEventsPath + "/{id}", OperationID: "acknowledge", Tags: []string{"Streams"},
-			Summary: "Acknowledge an event",
-			Description: "Events of a name are acknowledged one after the other. One that is acknowledged already changes nothing; " +
-				"one that is not the next is a conflict.",
-			Parameters:  append(params, pathParam("id", "The event's UUID")),
-			RequestBody: jsonBody(object("", members{"action": constant("ACK")}, false, "action"), map[string]string{"action": "ACK"}),
-			Responses:   answers(http.StatusOK, typeJSON, offset), Errors: []int{400, 404, 409, 413, 415, 503},
-		}
-		op.RequestBody.Content[typeForm] = &huma.MediaType{Schema: object("", members{"action": constant("ACK")}, false, "action")}
-		a.routeStream(operation{Operation: op, right: Consume, handle: m.acknowledge})
-		a.routeStream(operation{
-			Operation: huma.Operation{
-				Method: http.MethodPost, Path: streamPath + "/offsets", OperationID: "moveOffset", Tags: []string{"Streams"},
-				Summary:     "Move an offset",
-				Description: "Backward, so that events are read again, or forward, so that events are left out. 0 is the beginning.",
-				Parameters:  params,
-				RequestBody: jsonBody(object("", members{"eventName": text(""), "offset": whole("", 0)}, false, "eventName", "offset"),
-					map[string]any{"eventName": "Subscription initiated", "offset": 0}),
-				Responses: answers(http.StatusOK, typeJSON, offset), Errors: []int{400, 404, 413, 415, 422, 503},
-			},
-			right: Consume, handle: m.move,
-		})
+func describeAcknowledge() *operation {
+	action := object("", members{"action": constant("ACK")}, false, "action")
+	op := &operation{
+		ID: "acknowledge", Tags: []string{"Streams"}, Summary: "Acknowledge an event",
+		Description: "Events of a name are acknowledged one after the other. One that is acknowledged already changes nothing; " +
+			"one that is not the next is a conflict.",
+		Parameters: append(offsetParams(), pathParam("id", "The event's UUID")),
+		Body:       jsonBody(action, map[string]string{"action": "ACK"}),
+		Responses:  answers(http.StatusOK, typeJSON, offsetSchema()), failures: []int{404, 409},
 	}
+	op.Body.Content[typeForm] = &media{Schema: action}
+	return op
+}
+
+func describeMove() *operation {
+	return &operation{
+		ID: "moveOffset", Tags: []string{"Streams"}, Summary: "Move an offset",
+		Description: "Backward, so that events are read again, or forward, so that events are left out. 0 is the beginning.",
+		Parameters:  offsetParams(),
+		Body: jsonBody(object("", members{"eventName": text(""), "offset": whole("", 0)}, false, "eventName", "offset"),
+			map[string]any{"eventName": "Subscription initiated", "offset": 0}),
+		Responses: answers(http.StatusOK, typeJSON, offsetSchema()), failures: []int{404, 422},
+	}
+}
+
+func offsetParams() params {
+	return params{streamParam(), idHeader(consumerHeader, "Whose offset it is")}
+}
+
+func offsetSchema() *schema {
+	return object("", members{"offset": whole("The last sequence acknowledged", 0)}, false, "offset")
 }
 
 // typeForm is the media type of HTML forms.

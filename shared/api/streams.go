@@ -6,21 +6,11 @@ import (
 	"errors"
 	"net/http"
 	"strconv"
-	"strings"
 	"unicode/utf8"
-
-	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/millrace/millrace/shared/event"
 	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/stream"
-)
-
-// The paths of streams.
-const (
-	streamsPath      = v1 + "/streams"
-	streamPath       = streamsPath + "/{stream}"
-	streamEventsPath = streamPath + "/events"
 )
 
 // The headers that say which producer or consumer asks.
@@ -34,34 +24,24 @@ type Appender interface {
 	Append(ctx context.Context, a stream.Append) (stream.Receipt, error)
 }
 
-// Append mounts the calls that append to streams: one event, and several at once.
-func Append(s Appender) Resource {
-	return func(a *API) {
-		p := &appending{streams: s}
-		for name, schema := range streamEventSchemas() {
-			a.typed.OpenAPI().Components.Schemas.Map()[name] = schema
-		}
-		op := huma.Operation{
-			Method: http.MethodPost, Path: streamEventsPath, OperationID: "appendToStream", Tags: []string{"Streams"},
-			Summary: "Append an event to a stream",
-			Description: "The first producer of a stream owns it; any other's events are not stored, and take no sequence. " +
-				"The same Idempotency-Key and body within 24 h gives the first response again.",
-			Parameters:  []*huma.Param{streamParam(), idHeader(producerHeader, "Whose stream it is"), idempotencyKey()},
-			RequestBody: jsonBody(ref("StreamEvent"), streamEventExample()),
-			Responses:   answers(http.StatusCreated, typeJSON, ref("Appended")),
-			Errors:      []int{400, 409, 413, 415, 422, 423, 503},
-		}
-		a.routeStream(operation{Operation: op, right: Produce, handle: p.one})
-		op.Path, op.OperationID = streamEventsPath+":batch", "appendBatchToStream"
-		op.Summary = "Append events to a stream, all or none"
-		most := stream.MaxBatch
-		batch := listOf(ref("StreamEvent"))
-		least := 1
-		batch.MinItems, batch.MaxItems = &least, &most
-		op.RequestBody = jsonBody(batch, []any{streamEventExample()})
-		op.Responses = answers(http.StatusCreated, typeJSON, listOf(ref("Appended")))
-		a.routeStream(operation{Operation: op, right: Produce, handle: p.batch})
+func describeAppend() *operation {
+	return &operation{
+		ID: "appendToStream", Tags: []string{"Streams"}, Summary: "Append an event to a stream",
+		Description: "The first producer of a stream owns it; any other's events are not stored, and take no sequence. " +
+			"The same Idempotency-Key and body within 24 h gives the first response again.",
+		Parameters: params{streamParam(), idHeader(producerHeader, "Whose stream it is"), idempotencyKey()},
+		Body:       jsonBody(ref("StreamEvent"), streamEventExample()),
+		Responses:  answers(http.StatusCreated, typeJSON, ref("Appended")),
+		failures:   []int{423},
 	}
+}
+
+func describeAppendBatch() *operation {
+	op := describeAppend()
+	op.ID, op.Summary = "appendBatchToStream", "Append events to a stream, all or none"
+	op.Body = jsonBody(listed(ref("StreamEvent"), stream.MaxBatch), []any{streamEventExample()})
+	op.Responses = answers(http.StatusCreated, typeJSON, listOf(ref("Appended")))
+	return op
 }
 
 // appending is the state of the operations that append.
@@ -159,18 +139,10 @@ func (x *exchange) appended(name string, r stream.Receipt) []appendedView {
 	return views
 }
 
-// routeStream mounts an operation on a stream. The mux takes a segment that is an escaped slash for the end of the path, so
-// that the stream of that name has a path of its own.
-func (a *API) routeStream(op operation) {
-	a.route(op)
-	op.Path, op.Hidden = strings.Replace(op.Path, "{stream}", "%2F", 1), true
-	a.route(op)
-}
-
 // streamName reads the stream from the path: 1 to 255 characters, any.
 func (x *exchange) streamName() (string, error) {
 	name := x.r.PathValue("stream")
-	if name == "" { // see routeStream; an empty segment is no path
+	if name == "" { // see alsoAt; an empty segment is no path
 		name = "/"
 	}
 	return checkedName("path.stream", name)
@@ -220,18 +192,4 @@ func streamProblem(err error) error {
 		return problem(CodeTooLarge, "too many event names at once; send fewer at a time").at("body")
 	}
 	return err
-}
-
-func streamParam() *huma.Param {
-	p, most := pathParam("stream", "The stream's name, URL-encoded"), stream.MaxName
-	p.Schema.MaxLength = &most
-	return p
-}
-
-func idHeader(name, doc string) *huma.Param {
-	return &huma.Param{Name: name, In: "header", Description: doc, Required: true, Schema: uuidSchema("")}
-}
-
-func uuidSchema(doc string) *huma.Schema {
-	return &huma.Schema{Type: "string", Format: "uuid", Description: doc}
 }

@@ -8,55 +8,28 @@ import (
 	"strings"
 	"time"
 
-	"github.com/danielgtaylor/huma/v2"
-
 	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/queue"
 	"github.com/millrace/millrace/shared/task"
 )
 
-// The paths of sync tasks: with everything else, and where EventNative's task scheduler has them.
-const (
-	syncPath = v1 + "/tasks"
-	seedPath = "/tasks"
-)
-
 // byHand is the priority of a task that is asked for without one.
 const byHand = 300
 
-// Enqueue mounts the calls that make tasks: POST of sync tasks, and of events for handlers.
-func Enqueue(e Engine, d Definitions) Resource {
-	return func(a *API) {
-		s := &submission{engine: e, definitions: d}
-		s.mountSync(a)
-		s.mountEvents(a)
-	}
-}
-
-func (s *submission) mountSync(a *API) {
-	most := float64(1<<63 - 1024) // of those that are exact in a float64
-	priority := whole("100 low, 200 by schedule, 300 by hand; higher is better", 1)
-	priority.Format, priority.Maximum, priority.Default = "int64", &most, byHand
-	op := operation{
-		Operation: huma.Operation{
-			Method: http.MethodPost, Path: syncPath, OperationID: "enqueueSyncTask", Tags: []string{"Sync tasks"},
-			Summary: "Synchronize a collection",
-			Description: "201 with the id of a new task, or 200 with that of the one which is scheduled or running for the collection " +
-				"already. Source and collection must be defined.",
-			Parameters: []*huma.Param{
-				queryParam("source", "", true, text("")), queryParam("collection", "", true, text("")),
-				queryParam("priority", "", false, priority), idempotencyKey(),
-			},
-			Responses: answers(http.StatusCreated, typeJSON, ref("TaskID")),
-			Errors:    []int{400, 404, 409, 422, 503},
+func describeSync() *operation {
+	priority := between("100 low, 200 by schedule, 300 by hand; higher is better", 1, 1<<63-1024) // of those that are exact in a float64
+	priority.Format, priority.Default = "int64", byHand
+	return &operation{
+		ID: "enqueueSyncTask", Tags: []string{"Sync tasks"}, Summary: "Synchronize a collection",
+		Description: "201 with the id of a new task, or 200 with that of the one which is scheduled or running for the collection " +
+			"already. Source and collection must be defined.",
+		Parameters: params{
+			queryParam("source", "", true, text("")), queryParam("collection", "", true, text("")),
+			queryParam("priority", "", false, priority), idempotencyKey(),
 		},
-		also:   []string{syncPath + "/", seedPath, seedPath + "/"},
-		right:  Produce,
-		handle: s.sync,
+		Responses: newOrThere(ref("TaskID"), "The collection's task under way"),
+		failures:  []int{404},
 	}
-	op.Responses["200"] = answers(http.StatusOK, typeJSON, ref("TaskID"))["200"]
-	op.Responses["200"].Description = "The collection's task under way"
-	a.route(op)
 }
 
 // sync enqueues a sync task, and responds with its id or that of the one under way.
@@ -176,39 +149,30 @@ type taskReading struct {
 	definitions Definitions
 }
 
-func (t *taskReading) mountSync(a *API) {
-	a.route(operation{
-		Operation: huma.Operation{
-			Method: http.MethodGet, Path: syncPath + "/{id}", OperationID: "syncTask", Tags: []string{"Sync tasks"},
-			Summary: "A sync task", Parameters: []*huma.Param{pathParam("id", "The task's id")},
-			Responses: answers(http.StatusOK, typeJSON, ref("SyncTask")), Errors: []int{404, 503},
-		},
-		also: []string{seedPath + "/{id}"}, right: ReadTask,
-		handle: func(x *exchange) error {
-			found, err := x.find(t.engine, task.Sync)
-			if err != nil {
-				return err
-			}
-			return x.value(http.StatusOK, viewSync(&found))
-		},
-	})
-	a.route(operation{
-		Operation: huma.Operation{
-			Method: http.MethodPost, Path: syncPath + "/{id}/cancel", OperationID: "cancelSyncTask", Tags: []string{"Sync tasks"},
-			Summary: "Cancel a sync task",
-			Description: "A task that is scheduled is CANCELED at once, a running one when its worker reports that it has stopped. " +
-				"A finished one is a conflict.",
-			Parameters: []*huma.Param{pathParam("id", "The task's id")},
-			Responses:  answers(http.StatusOK, typeJSON, object("", members{"status": constant("ok")}, false, "status")),
-			Errors:     []int{404, 409, 503},
-		},
-		also: []string{seedPath + "/{id}/cancel"}, right: Operate,
-		handle: t.cancel,
-	})
-	a.route(operation{
-		Operation: describeSyncList(), also: []string{syncPath + "/", seedPath, seedPath + "/"}, right: Read, handle: t.listSync,
-	})
-	t.mountLogs(a)
+func describeSyncTask() *operation {
+	return &operation{
+		ID: "syncTask", Tags: []string{"Sync tasks"}, Summary: "A sync task", Parameters: params{pathParam("id", "The task's id")},
+		Responses: answers(http.StatusOK, typeJSON, ref("SyncTask")), failures: []int{404},
+	}
+}
+
+func (t *taskReading) showSync(x *exchange) error {
+	found, err := x.find(t.engine, task.Sync)
+	if err != nil {
+		return err
+	}
+	return x.value(http.StatusOK, viewSync(&found))
+}
+
+func describeCancel() *operation {
+	return &operation{
+		ID: "cancelSyncTask", Tags: []string{"Sync tasks"}, Summary: "Cancel a sync task",
+		Description: "A task that is scheduled is CANCELED at once, a running one when its worker reports that it has stopped. " +
+			"A finished one is a conflict.",
+		Parameters: params{pathParam("id", "The task's id")},
+		Responses:  answers(http.StatusOK, typeJSON, object("", members{"status": constant("ok")}, false, "status")),
+		failures:   []int{404, 409},
+	}
 }
 
 func (t *taskReading) cancel(x *exchange) error {
@@ -222,17 +186,17 @@ func (t *taskReading) cancel(x *exchange) error {
 	return x.value(http.StatusOK, map[string]string{"status": "ok"})
 }
 
-func describeSyncList() huma.Operation {
-	status := text("One of " + join(statusesOf(task.Sync)) + ", in any case")
-	return huma.Operation{
-		Method: http.MethodGet, Path: syncPath, OperationID: "syncTasks", Tags: []string{"Sync tasks"},
-		Summary: "The tasks of a source, by creation, oldest first",
-		Parameters: append([]*huma.Param{
+func describeSyncTasks() *operation {
+	return &operation{
+		ID: "syncTasks", Tags: []string{"Sync tasks"}, Summary: "The tasks of a source, by creation, oldest first",
+		Parameters: append(params{
 			queryParam("source", "", true, text("")),
-			queryParam("start", "Created then or later; of a schedule's ticks, those of that time or later", true, dateTime("")), queryParam("end", "Created then or earlier; of a schedule's ticks, those of that time or earlier", true, dateTime("")),
-			queryParam("collection", "Only of this collection", false, text("")), queryParam("status", "", false, status),
+			queryParam("start", "Created then or later; of a schedule's ticks, those of that time or later", true, dateTime("")),
+			queryParam("end", "Created then or earlier; of a schedule's ticks, those of that time or earlier", true, dateTime("")),
+			queryParam("collection", "Only of this collection", false, text("")),
+			queryParam("status", "", false, text("One of "+join(statusesOf(task.Sync))+", in any case")),
 		}, pageParams()...),
-		Responses: pageOf(object("", members{"tasks": listOf(ref("SyncTask"))}, false, "tasks")), Errors: []int{400, 404, 422, 503},
+		Responses: pageIn("tasks", ref("SyncTask")), failures: []int{404, 422},
 	}
 }
 
@@ -304,31 +268,25 @@ func (s *syncQuery) match(t *task.Task) bool {
 		(s.status == "" || t.State.In(task.Sync) == s.status)
 }
 
-// taskSchemas describes what the operations about tasks take and return.
-func taskSchemas() map[string]*huma.Schema {
-	status := func(d task.Dialect) *huma.Schema {
-		s := &huma.Schema{Type: "string"}
-		for _, word := range statusesOf(d) {
-			s.Enum = append(s.Enum, string(word))
-		}
-		return s
+// statusSchemaOf describes a dialect's words for the states of a task.
+func statusSchemaOf(d task.Dialect) *schema {
+	s := text("")
+	for _, word := range statusesOf(d) {
+		s.Enum = append(s.Enum, string(word))
 	}
+	return s
+}
+
+func taskIDSchema() *schema {
+	return object("", members{"task_id": text("SOURCE_COLLECTION_UUID")}, false, "task_id")
+}
+
+func syncTaskSchema() *schema {
 	reached := text(`"" until then`)
-	return map[string]*huma.Schema{
-		"TaskID": object("", members{"task_id": text("SOURCE_COLLECTION_UUID")}, false, "task_id"),
-		"SyncTask": object("A synchronization of a collection", members{
-			"id": text(""), "source": text(""), "collection": text(""), "priority": whole("", 1), "created_at": dateTime(""),
-			"started_at": reached, "finished_at": reached, "status": status(task.Sync),
-			"score": {Type: "integer", Description: "priority*10^12 - created_at in seconds; tasks run in the order (priority, created_at in " +
-				"microseconds, id), which agrees with it"},
-		}, false, "id", "source", "collection", "priority", "created_at", "started_at", "finished_at", "status", "score"),
-		"LogLine":      logLineSchema(),
-		"HandlerEvent": handlerEventSchema(status(task.Event)),
-		"NewEvent":     newEventSchema(),
-		"EventAdded": object("", members{"id": text(""), "status": choice("", "new", "missing")}, false,
-			"id", "status"),
-		"Handler": handlerSchema(),
-		"Why":     whySchema(),
-		"Job":     jobSchema(),
-	}
+	return object("A synchronization of a collection", members{
+		"id": text(""), "source": text(""), "collection": text(""), "priority": whole("", 1), "created_at": dateTime(""),
+		"started_at": reached, "finished_at": reached, "status": statusSchemaOf(task.Sync),
+		"score": {Type: "integer", Description: "priority*10^12 - created_at in seconds; tasks run in the order (priority, created_at in " +
+			"microseconds, id), which agrees with it"},
+	}, false, "id", "source", "collection", "priority", "created_at", "started_at", "finished_at", "status", "score")
 }

@@ -5,8 +5,6 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/danielgtaylor/huma/v2"
-
 	"github.com/millrace/millrace/shared/queue"
 	"github.com/millrace/millrace/shared/task"
 )
@@ -20,26 +18,24 @@ const (
 	lookLate = time.Second
 )
 
-func (t *taskReading) mountLogs(a *API) {
-	op := huma.Operation{
-		Method: http.MethodGet, Path: syncPath + "/{id}/logs", OperationID: "syncTaskLogs", Tags: []string{"Sync tasks"},
-		Summary: "A task's log, whatever kind of task it is",
+func describeLogs() *operation {
+	page := pageParams()
+	page[0].Description, page[0].Schema.Default = "At most so many lines. Default: all that the host can carry", nil
+	follow := yesNo("")
+	follow.Default = false
+	op := &operation{
+		ID: "syncTaskLogs", Tags: []string{"Sync tasks"}, Summary: "A task's log, whatever kind of task it is",
 		Description: "Lines in their order. With follow=true and Accept: text/event-stream, as they come until the task is finished, " +
 			"then an event named end; Last-Event-ID goes on.",
-		Parameters: append([]*huma.Param{
+		Parameters: append(params{
 			pathParam("id", "The task's id"),
 			queryParam("start", "Logged then or later", false, dateTime("")), queryParam("end", "Logged then or earlier", false, dateTime("")),
-			queryParam("follow", "", false, &huma.Schema{Type: "boolean", Default: false}),
-		}, pageParams()...),
-		Responses: pageOf(object("", members{"logs": listOf(ref("LogLine"))}, false, "logs")), Errors: []int{400, 404, 503},
+			queryParam("follow", "", false, follow),
+		}, page...),
+		Responses: pageIn("logs", ref("LogLine")), failures: []int{404},
 	}
-	for _, p := range op.Parameters {
-		if p.Name == "limit" {
-			p.Description, p.Schema.Default = "At most so many lines. Default: all that the host can carry", nil
-		}
-	}
-	op.Responses["200"].Content[typeSSE] = &huma.MediaType{Schema: text("Server-sent events; data is a line, id where to go on")}
-	a.route(operation{Operation: op, also: []string{seedPath + "/{id}/logs"}, right: Read, handle: t.logs})
+	op.Responses["200"].Content[typeSSE] = &media{Schema: text("Server-sent events; data is a line, id where to go on")}
+	return op
 }
 
 // logReading is one reading of a log.
@@ -311,7 +307,7 @@ func (b *buffer) line(l *queue.Line) error {
 	return b.json(lineView{formatTime(l.Time), l.Message, l.Level})
 }
 
-func logLineSchema() *huma.Schema {
+func logLineSchema() *schema {
 	return object("", members{
 		"time": dateTime(""), "message": text(""), "level": choice("", "info", "error", "warn", "debug"),
 	}, false, "time", "message", "level")

@@ -4,43 +4,29 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/danielgtaylor/huma/v2"
-
 	"github.com/millrace/millrace/shared/queue"
 	"github.com/millrace/millrace/shared/task"
 )
 
-// Tasks mounts the calls about tasks: sync tasks one by one and by their source, and cancelling them; for any task its
-// log, why it is not running, and doing it again.
-func Tasks(e Engine, d Definitions) Resource {
-	return func(a *API) {
-		t := &taskReading{engine: e, definitions: d}
-		t.mountSync(a)
-		t.mountAny(a)
+func describeWhy() *operation {
+	return &operation{
+		ID: "why", Tags: []string{"Tasks"}, Summary: "Why a task is not running, in one sentence", Parameters: anyTaskParams(),
+		Responses: answers(http.StatusOK, typeJSON, ref("Why")), failures: []int{404},
 	}
 }
 
-func (t *taskReading) mountAny(a *API) {
-	id := []*huma.Param{pathParam("id", "The task's id, whatever kind of task it is")}
-	a.route(operation{
-		Operation: huma.Operation{
-			Method: http.MethodGet, Path: v1 + "/jobs/{id}/why", OperationID: "why", Tags: []string{"Tasks"},
-			Summary: "Why a task is not running, in one sentence", Parameters: id,
-			Responses: answers(http.StatusOK, typeJSON, ref("Why")), Errors: []int{404, 503},
-		},
-		right: Read, handle: t.why,
-	})
-	a.route(operation{
-		Operation: huma.Operation{
-			Method: http.MethodPost, Path: v1 + "/jobs/{id}/retry", OperationID: "retry", Tags: []string{"Tasks"},
-			Summary: "Do a task again",
-			Description: "Makes a new task of one that is finished and did not succeed; any other is a conflict. Where another holds its " +
-				"unique key, that one is returned.",
-			Parameters: append(id, idempotencyKey()),
-			Responses:  madeOrThere(ref("Job")), Errors: []int{400, 404, 409, 422, 503},
-		},
-		right: Operate, handle: t.retry,
-	})
+func describeRetry() *operation {
+	return &operation{
+		ID: "retry", Tags: []string{"Tasks"}, Summary: "Do a task again",
+		Description: "Makes a new task of one that is finished and did not succeed; any other is a conflict. Where another holds its " +
+			"unique key, that one is returned.",
+		Parameters: append(anyTaskParams(), idempotencyKey()),
+		Responses:  newOrThere(ref("Job"), "The one that holds the unique key"), failures: []int{404},
+	}
+}
+
+func anyTaskParams() params {
+	return params{pathParam("id", "The task's id, whatever kind of task it is")}
 }
 
 // whyView is a reason as clients see it.
@@ -98,14 +84,6 @@ func (t *taskReading) retry(x *exchange) error {
 	return x.made(t.engine, &answer)
 }
 
-// madeOrThere describes a response that is 201 for a new task, and 200 for the one that is there already.
-func madeOrThere(schema *huma.Schema) map[string]*huma.Response {
-	responses := answers(http.StatusCreated, typeJSON, schema)
-	responses["200"] = answers(http.StatusOK, typeJSON, schema)["200"]
-	responses["200"].Description = "The one that holds the unique key"
-	return responses
-}
-
 // runnable returns a 409 for a task whose job was missing and still is.
 func (t *taskReading) runnable(x *exchange, found *task.Task) error {
 	if found.State != task.Missing {
@@ -121,9 +99,9 @@ func (t *taskReading) runnable(x *exchange, found *task.Task) error {
 	return nil
 }
 
-func whySchema() *huma.Schema {
+func whySchema() *schema {
 	return object("", members{
-		"state": text("The task's state, in the words of its kind"), "reason": text("One sentence"),
+		"state": text("The task's state, as GET of the task shows it"), "reason": text("One sentence"),
 		"code":  choice("Stable and machine-readable", queue.ReasonCodes()...),
 		"since": dateTime("Since when this has been so, where that is known"), "details": object("The values that the sentence names", nil, true),
 	}, false, "state", "reason", "code", "details")

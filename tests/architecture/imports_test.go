@@ -64,7 +64,6 @@ func TestForeignImports(t *testing.T) {
 		{"github.com/aws/aws-lambda-go", []string{"shared/host", "tests"}},
 		{"github.com/cockroachdb/pebble/v2", []string{"shared/store/pebble"}},
 		{"github.com/prometheus/client_golang", []string{"shared/api/prom", "cmd"}},
-		{"github.com/danielgtaylor/huma/v2", []string{"shared/api"}},
 		{"github.com/testcontainers/testcontainers-go", []string{"tests"}},
 		{"github.com/alecthomas/kong", []string{"cmd"}},
 		{"net/http", []string{"shared/api", "shared/bench", "shared/host", "shared/service", "shared/awsenv", "shared/store/dynamo", "shared/notifier/sqs", "shared/worker", "client", "cmd", "functions", "tests"}},

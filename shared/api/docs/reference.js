@@ -69,7 +69,7 @@ const operation = (path, verb, op) => {
     }
   }
   const answers = Object.entries(op.responses || {});
-  node.append(make("h4", {}, "Answers"));
+  node.append(make("h4", {}, "Responses"));
   node.append(table(answers.map(([status, r]) => row(status, r.description, " ", ...contents(r.content)))));
   for (const [, response] of answers) {
     for (const media of Object.values(response.content || {})) {
