@@ -88,7 +88,7 @@ func (q *Queue) dropAll(ctx context.Context, batch []place) (dropped int, err er
 	for i := range batch {
 		keys[i] = taskKey(batch[i].UUID)
 	}
-	_, err = q.journal.Write(ctx, func(ctx context.Context, _ *store.Conflict) (journal.Change, error) {
+	err = q.commit(ctx, func(ctx context.Context, _ *store.Conflict) (journal.Change, error) {
 		dropped = 0
 		items, err := q.store.Get(ctx, keys...)
 		if err != nil {
@@ -120,8 +120,5 @@ func (q *Queue) dropAll(ctx context.Context, batch []place) (dropped int, err er
 		}
 		return journal.Change{Events: events, Ops: func(journal.Receipt) []store.Op { return ops }}, nil
 	})
-	if err == errNothing { //nolint:errorlint // it is ours, and comes back as it is
-		err = nil
-	}
 	return dropped, err
 }

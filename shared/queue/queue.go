@@ -260,6 +260,16 @@ func (q *Queue) Close() error {
 	return nil
 }
 
+// commit writes a change of tasks and its events to the journal, unless there is nothing to write.
+func (q *Queue) commit(ctx context.Context, prepare journal.Prepare) error {
+	_, err := q.journal.Write(ctx, prepare)
+	q.doubtIf(err)
+	if errors.Is(err, errNothing) {
+		return nil
+	}
+	return err
+}
+
 // listeners are told of requests to stop made in this process, so that a running task learns of one before its next heartbeat.
 type listeners struct {
 	mu   sync.Mutex

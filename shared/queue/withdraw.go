@@ -18,7 +18,6 @@ func (q *Queue) Withdraw(ctx context.Context, ids ...task.ID) (withdrawn int, er
 		n, err := q.withdraw(ctx, batch)
 		withdrawn += n
 		if err != nil {
-			q.doubtIf(err)
 			return withdrawn, unavailable("withdraw tasks", err)
 		}
 	}
@@ -31,7 +30,7 @@ func (q *Queue) withdraw(ctx context.Context, ids []task.ID) (withdrawn int, err
 	for i, id := range ids {
 		keys[i] = taskKey(id.UUID())
 	}
-	_, err = q.journal.Write(ctx, func(ctx context.Context, _ *store.Conflict) (journal.Change, error) {
+	err = q.commit(ctx, func(ctx context.Context, _ *store.Conflict) (journal.Change, error) {
 		withdrawn = 0
 		items, err := q.store.Get(ctx, keys...)
 		if err != nil {
@@ -63,8 +62,5 @@ func (q *Queue) withdraw(ctx context.Context, ids []task.ID) (withdrawn int, err
 		}
 		return journal.Change{Events: events, Ops: func(journal.Receipt) []store.Op { return ops }}, nil
 	})
-	if err == errNothing { //nolint:errorlint // it is ours, and comes back as it is
-		err = nil
-	}
 	return withdrawn, err
 }
