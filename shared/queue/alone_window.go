@@ -7,9 +7,9 @@ import (
 	"github.com/millrace/millrace/shared/store"
 )
 
-// window is the head of one ready index in memory, for [alone]: it holds every entry up to a
-// bound, except those that are being started. It saves each claim a search, which on an ordered key-value store has to step
-// over all deleted entries at the head; its size does not grow with the backlog.
+// window is the head of one ready index in memory, for [alone]: it holds every entry up to a bound, except those that are being
+// started. It saves each claim a search, which on an ordered key-value store has to step over all deleted entries at the head; its
+// size does not grow with the backlog.
 type window struct {
 	mu      chanMutex
 	entries []place // by rank
@@ -97,28 +97,28 @@ func (a *alone) least(ctx context.Context, lines []line) (first line, next strin
 }
 
 // head returns the rank of the first entry; "" if there is none.
-func (w *window) head(ctx context.Context, q *Queue, line line) (rank string, err error) {
+func (w *window) head(ctx context.Context, q *Queue, l line) (rank string, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if err := w.refill(ctx, q, line); err != nil || len(w.entries) == 0 {
+	if err := w.refill(ctx, q, l); err != nil || len(w.entries) == 0 {
 		return "", err
 	}
 	return w.entries[0].key.Sort, nil
 }
 
 // refill reads more entries if those here are used up.
-func (w *window) refill(ctx context.Context, q *Queue, line line) error {
+func (w *window) refill(ctx context.Context, q *Queue, l line) error {
 	if len(w.entries) > 0 || w.whole {
 		return nil
 	}
-	return w.fill(ctx, q, line)
+	return w.fill(ctx, q, l)
 }
 
 // take removes and returns up to n of the first entries, only those up to the rank next unless that is "".
-func (w *window) take(ctx context.Context, q *Queue, line line, n int, next string) ([]place, error) {
+func (w *window) take(ctx context.Context, q *Queue, l line, n int, next string) ([]place, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if err := w.refill(ctx, q, line); err != nil {
+	if err := w.refill(ctx, q, l); err != nil {
 		return nil, err
 	}
 	n = min(n, len(w.entries))
@@ -139,13 +139,13 @@ func (w *window) take(ctx context.Context, q *Queue, line line, n int, next stri
 
 // fill reads on behind the bound. The caller holds mu, so that an entry that is stored meanwhile is added afterwards, and none is
 // missed.
-func (w *window) fill(ctx context.Context, q *Queue, line line) error {
+func (w *window) fill(ctx context.Context, q *Queue, l line) error {
 	from := ""
 	if w.bound != "" {
 		from = w.bound + "\x00"
 	}
 	places, more, err := q.places(ctx, store.Range{
-		Table: store.Work, Partition: readyPartition(line), From: from, Limit: windowFill,
+		Table: store.Work, Partition: readyPartition(l), From: from, Limit: windowFill,
 	})
 	if err != nil {
 		return err
