@@ -80,7 +80,7 @@ type Queue struct {
 	stopped   listeners
 	waiters   waiters
 	alarms    alarms
-	looking   sync.WaitGroup // the look-out of those that wait
+	lookOuts  sync.WaitGroup // the look-out of those that wait
 }
 
 // Open returns a Queue. It does not call the store yet.
@@ -256,7 +256,7 @@ func unavailable(doing string, err error) error {
 // each returns when its write has ended.
 func (q *Queue) Close() error {
 	q.Drain()
-	q.looking.Wait()
+	q.lookOuts.Wait()
 	return nil
 }
 

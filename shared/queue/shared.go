@@ -60,7 +60,7 @@ func (s *shared) idCondition() store.Condition { return store.Absent }
 
 func (s *shared) lookOut() (stop context.CancelFunc) {
 	ctx, stop := context.WithCancel(context.Background())
-	s.q.looking.Go(func() { s.q.lookOut(ctx) })
+	s.q.lookOuts.Go(func() { s.q.lookOut(ctx) })
 	return stop
 }
 
