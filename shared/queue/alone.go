@@ -3,6 +3,7 @@ package queue
 import (
 	"context"
 	"slices"
+	"sync"
 
 	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/notifier"
@@ -14,12 +15,13 @@ import (
 // over all entries that were ever deleted. An error in it costs a write that is refused, and lasts until the next sweep at most.
 type alone struct {
 	q       *Queue
-	windows windows
 	taken   slotCache
 	due     dueTimes
 	delays  delays
 	ruleMu  chanMutex
 	known   *ruleSet // nil: to be read
+	mu      sync.RWMutex
+	windows map[line]*window
 }
 
 func newAlone(q *Queue) *alone { return &alone{q: q, ruleMu: newChanMutex()} }
@@ -61,7 +63,7 @@ func (a *alone) stored(p *place) (notice notifier.Notice, needed bool) {
 		a.q.wakeForDue(dueTime(p))
 		return notice, false
 	}
-	a.windows.of(p.line()).add(*p)
+	a.window(p.line()).add(*p)
 	return p.line().notice(), true
 }
 
@@ -69,7 +71,7 @@ func (a *alone) doubt() {
 	a.rulesChanged()
 	a.due.forget()
 	a.taken.forget()
-	a.windows.forget()
+	a.forgetWindows()
 }
 
 // aloneView is the view of a claim by [alone].
@@ -88,7 +90,7 @@ func (v *aloneView) pick(ctx context.Context, n int) ([]place, error) {
 func (v *aloneView) putBack(ctx context.Context, left []place, full bool) {
 	var notices []notifier.Notice
 	for _, p := range left {
-		v.windows.of(p.line()).add(p)
+		v.window(p.line()).add(p)
 		if !full && len(notices) < mostNotices { // claimers may have missed them meanwhile
 			notices = append(notices, p.line().notice())
 		}

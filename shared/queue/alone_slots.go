@@ -16,8 +16,8 @@ type slotCache struct {
 	turnedAway map[string]bool     // limits of which a claim found no free slot while some were reserved
 }
 
-// maxPermits is how many limits are cached.
-const maxPermits = 4096
+// maxLimits is how many limits are cached.
+const maxLimits = 4096
 
 func (a *alone) slots(ctx context.Context, limit string) (*slotSet, error) {
 	known, changes := a.taken.of(limit)
@@ -49,7 +49,7 @@ func (s *slotCache) keep(what string, used *slotSet, changes int) {
 	if s.changes != changes {
 		return
 	}
-	if s.used == nil || len(s.used) >= maxPermits {
+	if s.used == nil || len(s.used) >= maxLimits {
 		s.used = map[string]*slotSet{}
 	}
 	s.used[what] = used.clone()

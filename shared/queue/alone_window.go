@@ -3,14 +3,13 @@ package queue
 import (
 	"context"
 	"slices"
-	"sync"
 
 	"github.com/millrace/millrace/shared/store"
 )
 
-// window is the head of one ready index in memory, for [alone]: it holds every entry up to a
-// bound, except those that are being started. It saves each claim a search, which on an ordered key-value store has to step
-// over all deleted entries at the head; its size does not grow with the backlog.
+// window is the head of one ready index in memory, for [alone]: it holds every entry up to a bound, except those that are being
+// started. It saves each claim a search, which on an ordered key-value store has to step over all deleted entries at the head; its
+// size does not grow with the backlog.
 type window struct {
 	mu      chanMutex
 	entries []place // by rank
@@ -59,13 +58,13 @@ func (w *window) forget() {
 // best removes and returns up to n entries of several lines, those of the least ranks.
 func (a *alone) best(ctx context.Context, lines []line, n int) (taken []place, err error) {
 	if len(lines) == 1 {
-		return a.windows.of(lines[0]).take(ctx, a.q, lines[0], n, "")
+		return a.window(lines[0]).take(ctx, a.q, lines[0], n, "")
 	}
 	for len(taken) < n {
 		first, next, err := a.least(ctx, lines)
 		var more []place
 		if err == nil && first != (line{}) {
-			more, err = a.windows.of(first).take(ctx, a.q, first, n-len(taken), next)
+			more, err = a.window(first).take(ctx, a.q, first, n-len(taken), next)
 		}
 		if err != nil {
 			a.doubt() // what was taken is found again
@@ -83,7 +82,7 @@ func (a *alone) best(ctx context.Context, lines []line, n int) (taken []place, e
 func (a *alone) least(ctx context.Context, lines []line) (first line, next string, err error) {
 	least := ""
 	for _, other := range lines {
-		rank, err := a.windows.of(other).head(ctx, a.q, other)
+		rank, err := a.window(other).head(ctx, a.q, other)
 		switch {
 		case err != nil:
 			return line{}, "", err
@@ -98,28 +97,28 @@ func (a *alone) least(ctx context.Context, lines []line) (first line, next strin
 }
 
 // head returns the rank of the first entry; "" if there is none.
-func (w *window) head(ctx context.Context, q *Queue, line line) (rank string, err error) {
+func (w *window) head(ctx context.Context, q *Queue, l line) (rank string, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if err := w.refill(ctx, q, line); err != nil || len(w.entries) == 0 {
+	if err := w.refill(ctx, q, l); err != nil || len(w.entries) == 0 {
 		return "", err
 	}
 	return w.entries[0].key.Sort, nil
 }
 
 // refill reads more entries if those here are used up.
-func (w *window) refill(ctx context.Context, q *Queue, line line) error {
+func (w *window) refill(ctx context.Context, q *Queue, l line) error {
 	if len(w.entries) > 0 || w.whole {
 		return nil
 	}
-	return w.fill(ctx, q, line)
+	return w.fill(ctx, q, l)
 }
 
 // take removes and returns up to n of the first entries, only those up to the rank next unless that is "".
-func (w *window) take(ctx context.Context, q *Queue, line line, n int, next string) ([]place, error) {
+func (w *window) take(ctx context.Context, q *Queue, l line, n int, next string) ([]place, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if err := w.refill(ctx, q, line); err != nil {
+	if err := w.refill(ctx, q, l); err != nil {
 		return nil, err
 	}
 	n = min(n, len(w.entries))
@@ -140,13 +139,13 @@ func (w *window) take(ctx context.Context, q *Queue, line line, n int, next stri
 
 // fill reads on behind the bound. The caller holds mu, so that an entry that is stored meanwhile is added afterwards, and none is
 // missed.
-func (w *window) fill(ctx context.Context, q *Queue, line line) error {
+func (w *window) fill(ctx context.Context, q *Queue, l line) error {
 	from := ""
 	if w.bound != "" {
 		from = w.bound + "\x00"
 	}
 	places, more, err := q.places(ctx, store.Range{
-		Table: store.Work, Partition: readyPartition(line), From: from, Limit: windowFill,
+		Table: store.Work, Partition: readyPartition(l), From: from, Limit: windowFill,
 	})
 	if err != nil {
 		return err
@@ -158,33 +157,28 @@ func (w *window) fill(ctx context.Context, q *Queue, line line) error {
 	return nil
 }
 
-// windows holds the windows of all ready indexes.
-type windows struct {
-	mu    sync.RWMutex
-	lines map[line]*window
-}
-
-// forget drops all windows; they are read again. An entry that is added to one that was dropped is in the store already.
-func (w *windows) forget() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.lines = nil
-}
-
-func (w *windows) of(l line) *window {
-	w.mu.RLock()
-	found := w.lines[l]
-	w.mu.RUnlock()
+// window returns the window of a line.
+func (a *alone) window(l line) *window {
+	a.mu.RLock()
+	found := a.windows[l]
+	a.mu.RUnlock()
 	if found != nil {
 		return found
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.lines == nil {
-		w.lines = map[line]*window{}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.windows == nil {
+		a.windows = map[line]*window{}
 	}
-	if w.lines[l] == nil {
-		w.lines[l] = &window{mu: newChanMutex()}
+	if a.windows[l] == nil {
+		a.windows[l] = &window{mu: newChanMutex()}
 	}
-	return w.lines[l]
+	return a.windows[l]
+}
+
+// forgetWindows drops all windows; they are read again. An entry that is added to one that was dropped is in the store already.
+func (a *alone) forgetWindows() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.windows = nil
 }

@@ -48,7 +48,7 @@ func (q *Queue) claim(ctx context.Context, by Claimer, at *instanceSlots, max in
 		if len(leases) >= max || len(leases) > 0 && !q.now().Before(c.until) {
 			break // the claimer has some and asks again
 		}
-		c.slots.at = at
+		c.at = at
 		started, err := c.upTo(ctx, max-len(leases))
 		leases = append(leases, started...)
 		if err != nil && len(leases) == 0 {
@@ -118,11 +118,12 @@ type claim struct {
 	reach int // how many entries to pick for them
 
 	picks    []place
-	verdicts       // about the picks
-	slots    slots // that the starts may take
-	tidied   int   // how many entries the last round has removed, moved or ended
-	conflict bool  // another claimer was quicker
-	fresh    bool  // the set is the one in force
+	verdicts                     // about the picks
+	at       *instanceSlots      // the claimer's slots; nil: it has no capacity limit
+	used     map[string]*slotSet // taken slots, by permit.What, as far as the claim has read them
+	tidied   int                 // how many entries the last round has removed, moved or ended
+	conflict bool                // another claimer was quicker
+	fresh    bool                // the set is the one in force
 }
 
 // upTo starts up to max tasks, in as many writes as that takes.

@@ -133,16 +133,17 @@ func (c *claim) takes(key store.Key) bool {
 // admit starts a task if the limits allow it.
 func (c *claim) admit(ctx context.Context, p place, t *task.Task, version int64, job definition.Job, now int64) error {
 	if t.Concurrency != nil {
-		if err := c.slots.read(ctx, c.q, keyLimit(t.Concurrency.Key)); err != nil {
+		if err := c.readLimit(ctx, keyLimit(t.Concurrency.Key)); err != nil {
 			return err
 		}
 	}
 	permits, missing := c.takeSlots(t.Concurrency)
-	switch missing {
-	case limitQueue, limitInstance:
+	switch {
+	case missing == "":
+	case t.Concurrency == nil || missing != keyLimit(t.Concurrency.Key):
 		c.left, c.full = append(c.left, p), true
 		return nil
-	case limitKey:
+	default:
 		if t.Concurrency.Skip {
 			c.finish(t, version, task.Drop, "the one before was still running")
 			return nil
@@ -153,7 +154,7 @@ func (c *claim) admit(ctx context.Context, p place, t *task.Task, version int64,
 	}
 	s := start{place: p, task: *t, before: version, token: c.q.newToken(p.UUID, t.Attempt+1)}
 	for i := range permits {
-		permits[i].holder = c.slots.at.holder(&permits[i], s.token)
+		permits[i].holder = c.at.holder(&permits[i], s.token)
 	}
 	s.task.State, _ = t.State.After(task.Start) // the state is a queued one
 	s.task.Attempt++

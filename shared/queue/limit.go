@@ -22,22 +22,6 @@ func (p permit) key() store.Key {
 	return work(permitPartition(p.What), hexadecimal(uint64(p.Number), 8))
 }
 
-// slots holds what a claim has read of the slots of its limits.
-type slots struct {
-	at   *instanceSlots      // the claimer's slots; nil: it has no capacity limit
-	used map[string]*slotSet // taken slots, by permit.What
-}
-
-// missing is the limit that has no free slot.
-type missing int
-
-const (
-	nothing missing = iota
-	limitQueue
-	limitKey
-	limitInstance
-)
-
 func queueLimit(name string) string { return "queue/" + name }
 
 func keyLimit(key string) string { return "key/" + key }
@@ -61,65 +45,58 @@ func (q *Queue) readSlots(ctx context.Context, limit string) (*slotSet, error) {
 // readSlots reads which slots of the claimer's and the queue's limits are taken. Those of concurrency keys are read when they are
 // needed.
 func (c *claim) readSlots(ctx context.Context) error {
-	s := &c.slots
-	s.used = nil
-	if s.at != nil {
-		if err := s.at.read(ctx, c.q); err != nil {
+	c.used = nil
+	if c.at != nil {
+		if err := c.at.read(ctx, c.q); err != nil {
 			return err
 		}
-		s.used = map[string]*slotSet{s.at.what: s.at.used}
+		c.used = map[string]*slotSet{c.at.what: c.at.used}
 	}
 	if c.queue.MaxParallel > 0 {
-		return s.read(ctx, c.q, queueLimit(c.queue.Name))
+		return c.readLimit(ctx, queueLimit(c.queue.Name))
 	}
 	return nil
 }
 
-func (s *slots) read(ctx context.Context, q *Queue, limit string) error {
-	if s.used[limit] != nil {
+func (c *claim) readLimit(ctx context.Context, limit string) error {
+	if c.used[limit] != nil {
 		return nil
 	}
-	used, err := q.strategy.slots(ctx, limit)
-	if s.used == nil {
-		s.used = map[string]*slotSet{}
+	used, err := c.q.strategy.slots(ctx, limit)
+	if c.used == nil {
+		c.used = map[string]*slotSet{}
 	}
-	s.used[limit] = used
+	c.used[limit] = used
 	return err
 }
 
-// takeSlots takes a slot of each limit of a task, or returns which limit has none free.
-func (c *claim) takeSlots(key *task.Concurrency) ([]permit, missing) {
-	s := &c.slots
-	var permits []permit
-	if s.at != nil {
-		p, ok := s.free(s.at.what, s.at.limit)
+// takeSlots takes a slot of each limit of a task, or returns the limit that has none free.
+func (c *claim) takeSlots(key *task.Concurrency) (permits []permit, missing string) {
+	if c.at != nil {
+		number, ok := c.used[c.at.what].lowest(c.at.limit)
 		if !ok {
-			return nil, limitInstance
+			return nil, c.at.what
 		}
-		permits = append(permits, p)
+		permits = append(permits, permit{What: c.at.what, Number: number})
 	}
 	if key != nil {
-		p, ok := s.free(keyLimit(key.Key), key.Limit)
+		limit := keyLimit(key.Key)
+		number, ok := c.used[limit].lowest(key.Limit)
 		if !ok {
-			return nil, limitKey
+			return nil, limit
 		}
-		permits = append(permits, p)
+		permits = append(permits, permit{What: limit, Number: number})
 	}
 	if c.queue.MaxParallel > 0 {
 		limit := queueLimit(c.queue.Name)
-		number, ok := c.view.slot(s.used[limit])
+		number, ok := c.view.slot(c.used[limit])
 		if !ok {
-			return nil, limitQueue
+			return nil, limit
 		}
 		permits = append(permits, permit{What: limit, Number: number})
 	}
 	for _, p := range permits {
-		s.used[p.What].take(p.Number)
+		c.used[p.What].take(p.Number)
 	}
-	return permits, nothing
-}
-
-func (s *slots) free(limit string, most int) (permit, bool) {
-	number, ok := s.used[limit].lowest(most)
-	return permit{What: limit, Number: number}, ok
+	return permits, ""
 }

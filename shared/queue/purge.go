@@ -106,7 +106,7 @@ func (q *Queue) dropQueued(ctx context.Context, uuids []string, drop func(i int,
 	for i, uuid := range uuids {
 		keys[i] = taskKey(uuid)
 	}
-	_, err = q.journal.Write(ctx, func(ctx context.Context, _ *store.Conflict) (journal.Change, error) {
+	err = q.commit(ctx, func(ctx context.Context, _ *store.Conflict) (journal.Change, error) {
 		dropped = 0
 		items, err := q.store.Get(ctx, keys...)
 		if err != nil {
@@ -138,8 +138,5 @@ func (q *Queue) dropQueued(ctx context.Context, uuids []string, drop func(i int,
 		c.Ops = func(journal.Receipt) []store.Op { return ops }
 		return c, nil
 	})
-	if err == errNothing { //nolint:errorlint // it is ours, and comes back as it is
-		err = nil
-	}
 	return dropped, err
 }

@@ -82,7 +82,7 @@ type Queue struct {
 	waiters   waiters
 	outlook   outlook
 	alarms    alarms
-	looking   sync.WaitGroup // the look-out of those that wait
+	lookOuts  sync.WaitGroup // the look-out of those that wait
 }
 
 // Open returns a Queue. It does not call the store yet.
@@ -258,8 +258,18 @@ func unavailable(doing string, err error) error {
 // each returns when its write has ended.
 func (q *Queue) Close() error {
 	q.Drain()
-	q.looking.Wait()
+	q.lookOuts.Wait()
 	return nil
+}
+
+// commit writes a change of tasks and its events to the journal, unless there is nothing to write.
+func (q *Queue) commit(ctx context.Context, prepare journal.Prepare) error {
+	_, err := q.journal.Write(ctx, prepare)
+	q.doubtIf(err)
+	if errors.Is(err, errNothing) {
+		return nil
+	}
+	return err
 }
 
 // listeners are told of requests to stop made in this process, so that a running task learns of one before its next heartbeat.

@@ -15,9 +15,7 @@ import (
 // task is removed from the history. The error is [ErrNoTask] if there is none.
 func (q *Queue) Remove(ctx context.Context, id task.ID) error {
 	r := &removal{q: q, id: id}
-	_, err := q.journal.Write(ctx, r.prepare)
-	if err != nil {
-		q.doubtIf(err)
+	if err := q.commit(ctx, r.prepare); err != nil {
 		return unavailable("remove a task", err)
 	}
 	r.announce(ctx)

@@ -57,7 +57,7 @@ func (q *Queue) readRules(ctx context.Context) (*ruleSet, error) {
 // returned starts a task that the rule holds. Removing the last rule releases the held tasks, in order.
 func (q *Queue) SetRule(ctx context.Context, path string, kind RuleKind, on bool) error {
 	lifted := false
-	_, err := q.journal.Write(ctx, func(ctx context.Context, _ *store.Conflict) (journal.Change, error) {
+	err := q.commit(ctx, func(ctx context.Context, _ *store.Conflict) (journal.Change, error) {
 		items, err := q.store.Get(ctx, ruleKey(path))
 		if err != nil {
 			return journal.Change{}, unavailable("read a rule", err)
@@ -69,7 +69,7 @@ func (q *Queue) SetRule(ctx context.Context, path string, kind RuleKind, on bool
 				return journal.Change{}, err
 			}
 		}
-		if !rules.set(kind, on, q.now().UTC()) {
+		if lifted = false; !rules.set(kind, on, q.now().UTC()) {
 			return journal.Change{}, errNothing
 		}
 		lifted = rules.State() == "run"
@@ -84,9 +84,6 @@ func (q *Queue) SetRule(ctx context.Context, path string, kind RuleKind, on bool
 		}, nil
 	})
 	q.strategy.rulesChanged()
-	if errors.Is(err, errNothing) {
-		return nil
-	}
 	if err != nil || !lifted {
 		return err
 	}

@@ -12,8 +12,10 @@ import (
 // shared is the strategy of a process that shares the store with others. It reads what it decides by, and keeps only when it met
 // others. The conditions of each write decide between claimers; marks keep most of them from choosing the same entries.
 type shared struct {
-	q      *Queue
-	rivals rivals
+	q *Queue
+
+	mu  sync.Mutex
+	met map[string]int64 // when claimers of other processes were met last, in microseconds since 1970, by queue
 }
 
 func (s *shared) rules(ctx context.Context) (*ruleSet, error) { return s.q.readRules(ctx) }
@@ -58,7 +60,7 @@ func (s *shared) idCondition() store.Condition { return store.Absent }
 
 func (s *shared) lookOut() (stop context.CancelFunc) {
 	ctx, stop := context.WithCancel(context.Background())
-	s.q.looking.Go(func() { s.q.lookOut(ctx) })
+	s.q.lookOuts.Go(func() { s.q.lookOut(ctx) })
 	return stop
 }
 
@@ -92,20 +94,41 @@ func (s *shared) doubt() {}
 type sharedView struct {
 	*shared
 	c     *claim
-	ahead ahead
 	order int64 // version of the item that counts the starts of an ordered queue
+
+	from   map[string]string // by partition: where to read on; one that is not there has been read to its end; nil before the first read
+	full   map[string]bool   // concurrency keys that had no slot left
+	passed []place           // entries that were read past and are to be tidied, at most passedMost
+	more   bool              // there were more than that
 }
 
 func (s *shared) view(c *claim) view { return &sharedView{shared: s, c: c} }
 
 func (v *sharedView) putBack(ctx context.Context, left []place, _ bool) { v.unmark(ctx, left) }
 
-func (v *sharedView) rival() { v.rivals.met(v.c.queue.Name, v.q.micro()) }
+func (v *sharedView) rival() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.met == nil {
+		v.met = map[string]int64{}
+	}
+	v.met[v.c.queue.Name] = v.q.micro()
+}
+
+// rivalMemory is how long, in microseconds, a rival counts as met lately.
+const rivalMemory = 10_000_000
+
+func (v *sharedView) metLately() bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	last, known := v.met[v.c.queue.Name]
+	return known && v.q.micro() < last+rivalMemory
+}
 
 // contested returns the limits of the claimer and of the queue.
 func (v *sharedView) contested() []string {
 	var limits []string
-	if at := v.c.slots.at; at != nil {
+	if at := v.c.at; at != nil {
 		limits = append(limits, at.what)
 	}
 	if v.c.queue.MaxParallel > 0 {
@@ -139,29 +162,4 @@ func (v *sharedView) countStart() []store.Op {
 		cond = store.VersionIs(v.order)
 	}
 	return []store.Op{store.Put(store.Item{Key: orderKey(v.c.queue.Name)}, cond)}
-}
-
-// rivals holds when claimers of other processes were met last, in microseconds since 1970, by queue.
-type rivals struct {
-	mu   sync.Mutex
-	last map[string]int64
-}
-
-// rivalMemory is how long, in microseconds, a rival counts as met lately.
-const rivalMemory = 10_000_000
-
-func (r *rivals) met(queue string, now int64) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.last == nil {
-		r.last = map[string]int64{}
-	}
-	r.last[queue] = now
-}
-
-func (r *rivals) lately(queue string, now int64) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	last, known := r.last[queue]
-	return known && now < last+rivalMemory
 }

@@ -12,15 +12,6 @@ import (
 // of moving it to a held index; so a task behind a hundred thousand paused ones is found by some twenty reads, and each claim
 // moves some of these.
 
-// ahead is how far a claim has read the lines of its queue.
-type ahead struct {
-	begun  bool
-	from   map[string]string // by partition: where to read on; one that is not there has been read to its end
-	full   map[string]bool   // concurrency keys that had no slot left
-	passed []place           // entries that were read past and are to be tidied, at most passedMost
-	more   bool              // there were more than that
-}
-
 const (
 	widePage   = 4000 // the most entries of a read, if those before could not be started
 	widen      = 16   // factor from one read to the next, so that few entries that cannot start cost little
@@ -28,33 +19,33 @@ const (
 )
 
 func (v *sharedView) keyFull(key string) {
-	if v.ahead.full == nil {
-		v.ahead.full = map[string]bool{}
+	if v.full == nil {
+		v.full = map[string]bool{}
 	}
-	v.ahead.full[key] = true
+	v.full[key] = true
 }
 
 // handOver notifies other claimers if the claim has read past more entries than it has tidied.
 func (v *sharedView) handOver(ctx context.Context) {
-	if len(v.ahead.passed) > 0 || v.ahead.more {
+	if len(v.passed) > 0 || v.more {
 		v.q.notify(ctx, noticesOf(v.c.lines))
 	}
 }
 
 // passes reports whether an entry cannot be started as far as the entry says.
 func (v *sharedView) passes(p place) bool {
-	return v.c.rules.holds(p.Job) || p.Limit > 0 && v.ahead.full[p.Key]
+	return v.c.rules.holds(p.Job) || p.Limit > 0 && v.full[p.Key]
 }
 
 // withPassed returns entries together with up to maxReach that were read past, by rank; the tasks of these say whether they are
 // to be held.
 func (v *sharedView) withPassed(picks []place) []place {
-	n := min(len(v.ahead.passed), maxReach)
+	n := min(len(v.passed), maxReach)
 	if n == 0 {
 		return picks
 	}
-	all := slices.Concat(v.ahead.passed[:n], picks)
-	v.ahead.passed = v.ahead.passed[n:]
+	all := slices.Concat(v.passed[:n], picks)
+	v.passed = v.passed[n:]
 	slices.SortStableFunc(all, byRank)
 	return all
 }
@@ -62,11 +53,10 @@ func (v *sharedView) withPassed(picks []place) []place {
 // look reads each line until a page has an entry that may be started, and returns those pages from that entry on, line by line,
 // as far as the order over all lines is known; marks says whether claimers have marked some of them.
 func (v *sharedView) look(ctx context.Context, limit int) (found []place, marks bool, err error) {
-	a := &v.ahead
-	if !a.begun {
-		a.begun, a.from = true, make(map[string]string, len(v.c.lines))
+	if v.from == nil {
+		v.from = make(map[string]string, len(v.c.lines))
 		for _, l := range v.c.lines {
-			a.from[readyPartition(l)] = ""
+			v.from[readyPartition(l)] = ""
 		}
 	}
 	known := ""
@@ -90,9 +80,8 @@ func (v *sharedView) look(ctx context.Context, limit int) (found []place, marks 
 // lookIn is look of one line; more says that the line goes on behind the page.
 func (v *sharedView) lookIn(ctx context.Context, l line, limit int) (found []place, more bool, err error) {
 	r := store.Range{Table: store.Work, Partition: readyPartition(l), Limit: limit}
-	from := v.ahead.from
 	for ; ; r.Limit = min(widen*r.Limit, widePage) {
-		next, on := from[r.Partition]
+		next, on := v.from[r.Partition]
 		if !on {
 			return nil, false, nil
 		}
@@ -106,28 +95,28 @@ func (v *sharedView) lookIn(ctx context.Context, l line, limit int) (found []pla
 		if at < 0 {
 			at = len(page)
 		}
-		v.ahead.pass(page[:at])
+		v.pass(page[:at])
 		switch {
 		case at < len(page):
-			from[r.Partition] = page[at].key.Sort
+			v.from[r.Partition] = page[at].key.Sort
 			return page[at:], more, nil
 		case more && at > 0:
-			from[r.Partition] = v.beyond(page)
+			v.from[r.Partition] = v.beyond(page)
 		default:
-			delete(from, r.Partition)
+			delete(v.from, r.Partition)
 		}
 	}
 }
 
 // pass remembers entries that were read past.
-func (a *ahead) pass(places []place) {
-	n := min(len(places), passedMost-len(a.passed))
-	a.passed, a.more = append(a.passed, places[:n]...), a.more || n < len(places)
+func (v *sharedView) pass(places []place) {
+	n := min(len(places), passedMost-len(v.passed))
+	v.passed, v.more = append(v.passed, places[:n]...), v.more || n < len(places)
 }
 
 // goBehind sets the next read of each line to begin behind the found entries, which other claimers have all marked.
 func (v *sharedView) goBehind(found []place) {
 	for _, of := range byLine(found) {
-		v.ahead.from[of[0].key.Partition] = v.beyond(of)
+		v.from[of[0].key.Partition] = v.beyond(of)
 	}
 }

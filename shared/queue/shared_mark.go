@@ -20,7 +20,7 @@ const lookAhead = 64
 // last, and other claimers go on behind the marked ones. A mark is only a hint: it expires, and the condition on the task's
 // item decides who starts it. No mark is written while no rival was met lately.
 func (v *sharedView) pick(ctx context.Context, n int) ([]place, error) {
-	rivals, limit := v.rivals.lately(v.c.queue.Name, v.q.micro()), n
+	rivals, limit := v.metLately(), n
 	if rivals {
 		limit += lookAhead
 	}

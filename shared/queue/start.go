@@ -45,7 +45,7 @@ func (c *claim) private() bool {
 // opsOf returns the most operations that the start of a pick has.
 func (c *claim) opsOf(p *place) int {
 	ops := 3
-	if c.slots.at != nil {
+	if c.at != nil {
 		ops++
 	}
 	if c.queue.MaxParallel > 0 {
@@ -95,7 +95,7 @@ func (c *claim) prepare(ctx context.Context, lost *store.Conflict) (journal.Chan
 	if err != nil {
 		return journal.Change{}, unavailable("read tasks", err)
 	}
-	if c.slots.at.repeats() {
+	if c.at.repeats() {
 		c.left, c.full = c.picks, true
 		return journal.Change{}, errNothing // the same claim was made elsewhere meanwhile
 	}
@@ -118,7 +118,7 @@ func (c *claim) prepare(ctx context.Context, lost *store.Conflict) (journal.Chan
 // prepareAnew forgets what an earlier preparation found.
 func (c *claim) prepareAnew(ctx context.Context, lost *store.Conflict) {
 	if lost != nil || len(c.starts) > 0 { // the slots that an earlier preparation took are marked in what it has read
-		c.slots.at.forget()
+		c.at.forget()
 	}
 	c.verdicts = verdicts{starts: c.starts[:0]}
 	c.view.release(ctx, lost != nil)
@@ -185,7 +185,7 @@ func (c *claim) started(ctx context.Context, err error) ([]Lease, error) {
 		c.q.leases.keep(s)
 		c.q.wakeForLease(s.lease.Expires)
 	}
-	c.slots.at.begin()
+	c.at.begin()
 	c.view.started(c.starts)
 	if c.queue.Type == definition.RoundRobin {
 		last := c.starts[len(c.starts)-1].place.key.Sort

@@ -17,7 +17,6 @@ func (q *Queue) Withdraw(ctx context.Context, ids ...task.ID) (withdrawn int, er
 		n, err := q.withdraw(ctx, batch)
 		withdrawn += n
 		if err != nil {
-			q.doubtIf(err)
 			return withdrawn, unavailable("withdraw tasks", err)
 		}
 	}
