@@ -2,7 +2,6 @@ package groupcommit
 
 import (
 	"context"
-	"iter"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -12,7 +11,8 @@ import (
 type Options[P any] struct {
 	// Batch begins the choice of the parts of one write. It returns a function that is called with each part that waits, in their
 	// order, and reports whether the part goes with those chosen before it; the first part goes whatever is returned for it. A
-	// part that is left keeps its place and waits for the next write. The function runs under a lock and must not block.
+	// part that is left keeps its place and waits for the next write. Where only one part waits there is no choice, and Batch is
+	// not called. The function runs under a lock and must not block.
 	Batch func() (add func(part P) bool)
 
 	// Write makes the changes of the chosen parts, at least one, and stores their results before it returns. If they are of
@@ -21,7 +21,7 @@ type Options[P any] struct {
 
 	// Second reports whether a second write is to begin beside the one under way, for the parts that wait. There are never more
 	// than two. It runs under a lock and must not block. Default: there is one write at a time.
-	Second func(waiting iter.Seq[P]) bool
+	Second func(waiting []P) bool
 }
 
 // Group gathers the parts of concurrent callers into writes. Its methods may be called concurrently.
@@ -29,7 +29,7 @@ type Group[P any] struct {
 	o *Options[P]
 
 	mu      sync.Mutex
-	waiting []seat[P]
+	waiting list[P]
 	writers int
 }
 
@@ -39,10 +39,25 @@ const maxWriters = 2
 // New returns a Group. There is nothing to close: it has no goroutine while no caller waits.
 func New[P any](o Options[P]) *Group[P] { return &Group[P]{o: &o} }
 
-// seat is a part that waits or is being written, and the call that it is of.
-type seat[P any] struct {
-	part P
-	call *call
+// list is parts that wait or are being written, and the call that each is of.
+type list[P any] struct {
+	parts []P
+	calls []*call
+}
+
+func (l *list[P]) add(part P, c *call) { l.parts, l.calls = append(l.parts, part), append(l.calls, c) }
+
+// keep removes the parts for which stays returns false; it calls stays with one after the other, in their order.
+func (l *list[P]) keep(stays func(part P, c *call) bool) {
+	rest := list[P]{l.parts[:0], l.calls[:0]}
+	for i, c := range l.calls {
+		if stays(l.parts[i], c) {
+			rest.add(l.parts[i], c)
+		}
+	}
+	clear(l.parts[len(rest.parts):])
+	clear(l.calls[len(rest.calls):])
+	*l = rest
 }
 
 // call is one call of Do.
@@ -82,22 +97,13 @@ func (g *Group[P]) enter(c *call, parts []P) (leads bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, p := range parts {
-		g.waiting = append(g.waiting, seat[P]{p, c})
+		g.waiting.add(p, c)
 	}
-	leads = g.writers == 0 || g.writers < maxWriters && g.o.Second != nil && g.o.Second(g.parts)
+	leads = g.writers == 0 || g.writers < maxWriters && g.o.Second != nil && g.o.Second(g.waiting.parts)
 	if leads {
 		g.writers++
 	}
 	return leads
-}
-
-// parts yields the parts that wait.
-func (g *Group[P]) parts(yield func(P) bool) {
-	for _, s := range g.waiting {
-		if !yield(s.part) {
-			return
-		}
-	}
 }
 
 // withdraw takes back the parts of a call, and reports whether that was in time: none of them was taken, and none will be.
@@ -107,53 +113,45 @@ func (g *Group[P]) withdraw(c *call) bool {
 	if c.taken {
 		return false
 	}
-	rest := g.waiting[:0]
-	for _, s := range g.waiting {
-		if s.call != c {
-			rest = append(rest, s)
-		}
-	}
-	g.keep(rest)
+	g.waiting.keep(func(_ P, of *call) bool { return of != c })
 	return true
 }
 
 // lead writes the parts that wait until none does: one write in the caller's goroutine, and what came meanwhile in another, so
 // that no caller writes for others without end.
 func (g *Group[P]) lead() {
-	batch := g.next()
-	if batch == nil {
+	batch, some := g.next()
+	if !some {
 		return
 	}
 	g.write(batch)
-	if batch = g.next(); batch == nil {
-		return
+	if batch, some := g.next(); some {
+		go func() {
+			for ; some; batch, some = g.next() {
+				g.write(batch)
+			}
+		}()
 	}
-	go func() {
-		for ; batch != nil; batch = g.next() {
-			g.write(batch)
-		}
-	}()
 }
 
 // write writes a batch, and wakes the callers that have no part left.
-func (g *Group[P]) write(batch []seat[P]) {
-	ctx, parts := batch[0].call.ctx, make([]P, len(batch))
-	for i, s := range batch {
-		parts[i] = s.part
-		if s.call != batch[0].call && ctx.Done() != nil {
+func (g *Group[P]) write(batch list[P]) {
+	ctx := batch.calls[0].ctx
+	for _, c := range batch.calls {
+		if c != batch.calls[0] && ctx.Done() != nil {
 			ctx = context.WithoutCancel(ctx)
 		}
 	}
-	g.o.Write(ctx, parts)
-	for _, s := range batch {
-		if s.call.left.Add(-1) == 0 {
-			close(s.call.done)
+	g.o.Write(ctx, batch.parts)
+	for _, c := range batch.calls {
+		if c.left.Add(-1) == 0 {
+			close(c.done)
 		}
 	}
 }
 
-// next returns the parts of the next write. If none waits it returns nil, and the caller is no longer a writer.
-func (g *Group[P]) next() []seat[P] {
+// next returns the parts of the next write. If none waits, the caller is no longer a writer.
+func (g *Group[P]) next() (batch list[P], some bool) {
 	g.gather()
 	return g.take()
 }
@@ -163,7 +161,7 @@ func (g *Group[P]) next() []seat[P] {
 func (g *Group[P]) gather() {
 	for before := -1; ; {
 		g.mu.Lock()
-		now := len(g.waiting)
+		now := len(g.waiting.parts)
 		g.mu.Unlock()
 		if now <= before {
 			return
@@ -173,33 +171,30 @@ func (g *Group[P]) gather() {
 	}
 }
 
-func (g *Group[P]) take() []seat[P] {
+func (g *Group[P]) take() (batch list[P], some bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	batch, rest := make([]seat[P], 0, len(g.waiting)), g.waiting[:0]
-	add := g.o.Batch()
+	n := len(g.waiting.parts)
+	batch = list[P]{make([]P, 0, n), make([]*call, 0, n)}
+	fits := func(P) bool { return true }
+	if n > 1 {
+		fits = g.o.Batch()
+	}
 	var behind *call // a part of it is left
-	for _, s := range g.waiting {
-		if !s.call.taken && s.call.ctx.Err() != nil {
-			continue // its caller is about to withdraw it
+	g.waiting.keep(func(part P, c *call) bool {
+		if !c.taken && c.ctx.Err() != nil {
+			return false // its caller is about to withdraw it
 		}
-		if s.call == behind || !add(s.part) && len(batch) > 0 {
-			rest, behind = append(rest, s), s.call
-			continue
+		if c == behind || !fits(part) && len(batch.parts) > 0 {
+			behind = c
+			return true
 		}
-		s.call.taken = true
-		batch = append(batch, s)
-	}
-	g.keep(rest)
-	if len(batch) == 0 {
+		c.taken = true
+		batch.add(part, c)
+		return false
+	})
+	if len(batch.parts) == 0 {
 		g.writers--
-		return nil
 	}
-	return batch
-}
-
-// keep replaces the parts that wait by some of them, which are at the beginning of the same array.
-func (g *Group[P]) keep(rest []seat[P]) {
-	clear(g.waiting[len(rest):])
-	g.waiting = rest
+	return batch, len(batch.parts) > 0
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"slices"
 	"strings"
 	"sync"
@@ -73,9 +72,9 @@ func (r *record) write(ctx context.Context, parts []item) {
 func (r *record) options() Options[item] { return Options[item]{Batch: fitting, Write: r.write} }
 
 // crowded asks for a second writer for more than one write holds.
-func crowded(waiting iter.Seq[item]) bool {
+func crowded(waiting []item) bool {
 	size := 0
-	for i := range waiting {
+	for _, i := range waiting {
 		size += i.size
 	}
 	return size > full
@@ -87,7 +86,7 @@ func TestWhatGoesIntoOneWrite(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		calls  []string
-		second func(iter.Seq[item]) bool
+		second func([]item) bool
 		want   []string
 	}{
 		{"a caller alone does not wait", []string{"a"}, nil, []string{"a"}},
@@ -101,7 +100,7 @@ func TestWhatGoesIntoOneWrite(t *testing.T) {
 		{"nor within the call", []string{"a:6 b:6 c"}, nil, []string{"a", "b c"}},
 		{"a second writer for more than one write holds", []string{"a", "b:6", "c:6", "d:6"}, crowded, []string{"a", "b", "c", "d"}},
 		{"none for less", []string{"a", "b:6", "c:4"}, crowded, []string{"a", "b c"}},
-		{"no third", []string{"a", "b", "c", "d"}, func(iter.Seq[item]) bool { return true }, []string{"a", "b", "c d"}},
+		{"no third", []string{"a", "b", "c", "d"}, func([]item) bool { return true }, []string{"a", "b", "c d"}},
 		{"no part, no write", []string{"", "a"}, nil, []string{"a"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -279,7 +278,7 @@ func TestWhoHasLeftIsNotTaken(t *testing.T) {
 	leaving := &call{ctx: ended}
 	g.enter(leaving, items("b c"))
 	g.enter(&call{ctx: t.Context()}, items("d"))
-	if batch := g.take(); len(batch) != 1 || batch[0].part.name != "d" {
+	if batch, _ := g.take(); len(batch.parts) != 1 || batch.parts[0].name != "d" {
 		t.Errorf("take = %v, want d", batch)
 	}
 	if !g.withdraw(leaving) {

@@ -12,6 +12,7 @@ type Keyed[K comparable, P any] struct {
 
 	mu     sync.Mutex
 	groups map[K]*counted[P]
+	spare  *counted[P] // the group that was dropped last, to be used again
 }
 
 // counted is a group and the number of its callers.
@@ -37,7 +38,9 @@ func (k *Keyed[K, P]) enter(key K) *counted[P] {
 	defer k.mu.Unlock()
 	g := k.groups[key]
 	if g == nil {
-		g = &counted[P]{Group: Group[P]{o: &k.o}}
+		if g, k.spare = k.spare, nil; g == nil {
+			g = &counted[P]{Group: Group[P]{o: &k.o}}
+		}
 		k.groups[key] = g
 	}
 	g.callers++
@@ -50,5 +53,6 @@ func (k *Keyed[K, P]) leave(key K, g *counted[P]) {
 	defer k.mu.Unlock()
 	if g.callers--; g.callers == 0 {
 		delete(k.groups, key)
+		k.spare = g
 	}
 }

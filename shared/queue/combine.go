@@ -2,7 +2,6 @@ package queue
 
 import (
 	"context"
-	"iter"
 	"slices"
 
 	"github.com/millrace/millrace/shared/groupcommit"
@@ -41,7 +40,7 @@ type joined struct {
 
 // join prepares a part if it is private, and reads its bounds.
 func join(ctx context.Context, p part) *joined {
-	ctx = context.WithoutCancel(ctx)
+	ctx = detached(ctx)
 	j := &joined{part: p}
 	if p.private() {
 		if j.change, j.err = p.prepare(ctx, nil); j.err != nil {
@@ -62,7 +61,7 @@ func (q *Queue) newCombiner(shared bool) *groupcommit.Group[*joined] {
 	return groupcommit.New(groupcommit.Options[*joined]{
 		Batch:  func() func(*joined) bool { return new(content).add },
 		Write:  q.writeTogether,
-		Second: func(waiting iter.Seq[*joined]) bool { return shared || exceed(waiting) },
+		Second: func(waiting []*joined) bool { return shared || exceed(waiting) },
 	})
 }
 
@@ -72,9 +71,9 @@ const (
 )
 
 // exceed reports whether parts have more operations than one write holds.
-func exceed(parts iter.Seq[*joined]) bool {
+func exceed(parts []*joined) bool {
 	ops := 0
-	for j := range parts {
+	for _, j := range parts {
 		if ops += j.ops; ops > combineOps {
 			return true
 		}
@@ -111,6 +110,7 @@ func (c *content) add(j *joined) bool {
 
 // write writes parts, in one write if they fit, and returns an error for each part.
 func (q *Queue) write(ctx context.Context, parts ...part) []error {
+	ctx = detached(ctx)
 	mine := make([]*joined, len(parts))
 	for i, p := range parts {
 		mine[i] = join(ctx, p)
@@ -124,7 +124,7 @@ func (q *Queue) send(ctx context.Context, mine ...*joined) []error {
 	if slices.ContainsFunc(mine, isOver) {
 		live = slices.DeleteFunc(slices.Clone(mine), isOver)
 	}
-	_ = q.combiner.Do(context.WithoutCancel(ctx), live...) // what is written is not given up with its caller
+	_ = q.combiner.Do(detached(ctx), live...) // what is written is not given up with its caller
 	errs := make([]error, len(mine))
 	for i, j := range mine {
 		errs[i] = j.err
@@ -133,6 +133,14 @@ func (q *Queue) send(ctx context.Context, mine ...*joined) []error {
 }
 
 func isOver(j *joined) bool { return j.over }
+
+// detached returns ctx without its end.
+func detached(ctx context.Context) context.Context {
+	if ctx.Done() == nil {
+		return ctx
+	}
+	return context.WithoutCancel(ctx)
+}
 
 // writeTogether writes the parts of one write.
 func (q *Queue) writeTogether(ctx context.Context, batch []*joined) {
