@@ -7,42 +7,36 @@ import (
 	"github.com/millrace/millrace/shared/definition"
 )
 
-func TestMatchTopic(t *testing.T) {
-	t.Parallel()
-	topics := []string{"a", "b", "ab", "a/b", "a/b/c", "ab/c", "b/a"}
-	for pattern, want := range map[string]string{
-		"a": "a", "a/b": "a/b", "*": "a b ab a/b a/b/c ab/c b/a", "a/*": "a/b a/b/c", "a*": "a/b a/b/c", "a/.": "a/b", "a.": "a/b",
-		"a/b/*": "a/b/c", "ab.": "ab/c", "c*": "", "": "", ".": "",
-	} {
-		var got []string
-		for _, topic := range topics {
-			if definition.MatchTopic(pattern, topic) {
-				got = append(got, topic)
+// demandMatches demands that each pattern matches those of the names, in their order, that stand beside it.
+func demandMatches(t *testing.T, match func(pattern, name string) bool, names []string, patterns map[string]string) {
+	t.Helper()
+	for pattern, want := range patterns {
+		var matched []string
+		for _, name := range names {
+			if match(pattern, name) {
+				matched = append(matched, name)
 			}
 		}
-		if got := strings.Join(got, " "); got != want {
+		if got := strings.Join(matched, " "); got != want {
 			t.Errorf("%q means %q, want %q", pattern, got, want)
 		}
 	}
 }
 
+func TestMatchTopic(t *testing.T) {
+	t.Parallel()
+	demandMatches(t, definition.MatchTopic, []string{"a", "b", "ab", "a/b", "a/b/c", "ab/c", "b/a"}, map[string]string{
+		"a": "a", "a/b": "a/b", "*": "a b ab a/b a/b/c ab/c b/a", "a/*": "a/b a/b/c", "a*": "a/b a/b/c", "a/.": "a/b", "a.": "a/b",
+		"a/b/*": "a/b/c", "ab.": "ab/c", "c*": "", "": "", ".": "",
+	})
+}
+
 func TestMatch(t *testing.T) {
 	t.Parallel()
-	paths := []string{"/a", "/a/b", "/a/b/c", "/ab", "k"}
-	for pattern, want := range map[string]string{
+	demandMatches(t, definition.Match, []string{"/a", "/a/b", "/a/b/c", "/ab", "k"}, map[string]string{
 		"/a": "/a", "/a/*": "/a/b", "/a/**": "/a/b /a/b/c", "/*": "/a /ab", "/**": "/a /a/b /a/b/c /ab", "*": "k",
 		"**": "/a /a/b /a/b/c /ab k", "k": "k", "/b/**": "",
-	} {
-		var got []string
-		for _, path := range paths {
-			if definition.Match(pattern, path) {
-				got = append(got, path)
-			}
-		}
-		if got := strings.Join(got, " "); got != want {
-			t.Errorf("%q means %q, want %q", pattern, got, want)
-		}
-	}
+	})
 }
 
 func TestWeight(t *testing.T) {

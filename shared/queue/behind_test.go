@@ -32,7 +32,7 @@ type backlog struct {
 // notified is a notifier that counts notifications.
 type notified struct{ notices atomic.Int64 }
 
-// Notice counts.
+// Notify counts.
 func (r *notified) Notify(_ context.Context, notices ...notifier.Notice) error {
 	r.notices.Add(int64(len(notices)))
 	return nil

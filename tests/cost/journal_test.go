@@ -51,6 +51,14 @@ func (m *metered) emit(t *testing.T, events ...event.Event) {
 	m.last = receipt.FirstID + event.ID(receipt.Count) - 1
 }
 
+// demand demands that the journal has used exactly that since the meter was set to zero.
+func (m *metered) demand(t *testing.T, want meter.Usage) {
+	t.Helper()
+	if diff := cmp.Diff(want, m.meter.Usage()); diff != "" {
+		t.Errorf("usage (-want +got):\n%s", diff)
+	}
+}
+
 func small() event.Event {
 	return event.Event{Type: "OrderFinished", Key: event.Key{Path: "/chain,order"}, Fields: []byte(`"nodeId":"END"`)}
 }
@@ -70,10 +78,7 @@ func TestAPlainAppendOfOneSmallEventCosts2WCU(t *testing.T) {
 	t.Parallel()
 	m := setup(t)
 	m.emit(t, small())
-	want := meter.Usage{Reserve: meter.Cost{Calls: 1, WCU: 1}, Write: meter.Cost{Calls: 1, WCU: 1}}
-	if diff := cmp.Diff(want, m.meter.Usage()); diff != "" {
-		t.Errorf("usage (-want +got):\n%s", diff)
-	}
+	m.demand(t, meter.Usage{Reserve: meter.Cost{Calls: 1, WCU: 1}, Write: meter.Cost{Calls: 1, WCU: 1}})
 }
 
 // The budget is 10; a slot is smaller than the events' JSON, as it holds neither their ids nor their members' names.
@@ -85,10 +90,7 @@ func TestABatchOf25EventsOf300BytesCosts8WCU(t *testing.T) {
 		batch[i] = sized(300)
 	}
 	m.emit(t, batch...)
-	want := meter.Usage{Reserve: meter.Cost{Calls: 1, WCU: 1}, Write: meter.Cost{Calls: 1, WCU: 7}}
-	if diff := cmp.Diff(want, m.meter.Usage()); diff != "" {
-		t.Errorf("usage (-want +got):\n%s", diff)
-	}
+	m.demand(t, meter.Usage{Reserve: meter.Cost{Calls: 1, WCU: 1}, Write: meter.Cost{Calls: 1, WCU: 7}})
 }
 
 // watched is a store that reports each read of a sequencer after it was made, and priced.
@@ -171,8 +173,5 @@ func TestAnEmptyReadAtTheEndCosts1RCU(t *testing.T) {
 			t.Fatalf("ReadAfter = %+v, %v, want nothing", answer, err)
 		}
 	}
-	want := meter.Usage{Sequence: meter.Cost{Calls: 1, RCU: 1}}
-	if diff := cmp.Diff(want, m.meter.Usage()); diff != "" {
-		t.Errorf("usage (-want +got):\n%s", diff)
-	}
+	m.demand(t, meter.Usage{Sequence: meter.Cost{Calls: 1, RCU: 1}})
 }

@@ -32,7 +32,7 @@ func (e *ears) listen(open bool) (heard int) {
 	return heard
 }
 
-// Notice counts the notifications, or returns ErrUnavailable while the notifier is closed.
+// Notify counts the notifications, or returns ErrUnavailable while the notifier is closed.
 func (e *ears) Notify(_ context.Context, notices ...notifier.Notice) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()

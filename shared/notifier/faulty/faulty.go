@@ -43,7 +43,7 @@ func New(base notifier.Line, seed uint64, faults Faults, now func() time.Time) *
 	return &Notifier{base: base, seed: seed, faults: faults, now: now, notified: map[string]uint64{}}
 }
 
-// Notice forwards the notifications that are not lost.
+// Notify forwards the notifications that are not lost.
 func (b *Notifier) Notify(ctx context.Context, notices ...notifier.Notice) error {
 	passed, failed := b.draw(notices)
 	if err := b.base.Notify(ctx, passed...); err != nil {

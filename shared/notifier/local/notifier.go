@@ -34,7 +34,7 @@ func Open(_ context.Context, place string) (notifier.Line, error) {
 	return New(), nil
 }
 
-// Notice adds the notifications; it never waits.
+// Notify adds the notifications; it never waits.
 func (b *Notifier) Notify(ctx context.Context, notices ...notifier.Notice) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("local: notice: %w", err)

@@ -21,7 +21,7 @@ const (
 	parallel = 8  // concurrent requests of one call at most
 )
 
-// Notice sends a message for each notification, ten to a request.
+// Notify sends a message for each notification, ten to a request.
 //
 // Price: one request per ten notifications.
 func (b *Notifier) Notify(ctx context.Context, notices ...notifier.Notice) error {
