@@ -44,19 +44,24 @@ func (q *Queue) repeats(ctx context.Context, token string, r Result) (t task.Tas
 	if err != nil || t.Lease != token || t.Message != cut(r.Message) || t.Code != r.Code {
 		return t, false
 	}
+	return t, leftBy(&t, &r)
+}
+
+// leftBy reports whether a result may have left a task as it is.
+func leftBy(t *task.Task, r *Result) bool {
 	queued := t.State.Queued()
 	switch r.Outcome {
 	case OK:
 		output, err := outputOf(r.Output)
-		return t, err == nil && t.State == task.Succeeded && bytes.Equal(compact(t.Output), compact(output))
+		return err == nil && t.State == task.Succeeded && bytes.Equal(compact(t.Output), compact(output))
 	case Again:
-		return t, queued && t.PutOff != 0
+		return queued && t.PutOff != 0
 	case Failed, Thrown:
-		return t, queued && t.PutOff == 0 || t.State == task.Failed || t.State == task.Rejected && r.Outcome == Thrown
+		return queued && t.PutOff == 0 || t.State == task.Failed || t.State == task.Rejected && r.Outcome == Thrown
 	case Cancel:
-		return t, t.State == task.Rejected
+		return t.State == task.Rejected
 	default:
-		return t, false
+		return false
 	}
 }
 
