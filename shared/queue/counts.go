@@ -1,7 +1,9 @@
 package queue
 
 import (
+	"bytes"
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -46,24 +48,48 @@ func (q *Queue) countWaiting(ctx context.Context, prefix string, counts map[stri
 	return nil
 }
 
-// delayed returns how many tasks of each job wait for a time.
+// delayed returns how many tasks of each job wait for a time. The projection of work knows the times and not the jobs, that of tasks
+// the jobs and not the times: 16 bytes are kept for each task that waits, since there may be millions.
 func (q *Queue) delayed(ctx context.Context, prefix string) (map[string]int64, error) {
-	now, until := q.micro(), map[string]bool{}
+	now, until := q.micro(), [][16]byte{}
 	_, err := q.journal.Snapshot(ctx, projection.WorkName, func(key string, value []byte) {
 		if t, ok := projection.ReadTimed(key, value); ok && t.At > now {
-			until[t.TaskID] = true
+			until = append(until, bytesOf(t.TaskID))
 		}
 	})
 	counts := map[string]int64{}
 	if err != nil || len(until) == 0 {
 		return counts, err
 	}
+	compare := func(a, b [16]byte) int { return bytes.Compare(a[:], b[:]) }
+	slices.SortFunc(until, compare) // ids begin with the name of a source, or not
 	err = q.eachQueued(ctx, prefix, func(k event.Key) {
-		if until[k.TaskID] {
+		if _, waits := slices.BinarySearchFunc(until, bytesOf(k.TaskID), compare); waits {
 			counts[k.Path]++
 		}
 	})
 	return counts, err
+}
+
+// bytesOf returns the UUID that a task's id ends in.
+func bytesOf(id string) (uuid [16]byte) {
+	text := id[max(0, len(id)-len("00000000-0000-0000-0000-000000000000")):]
+	for i, n := 0, 0; i+1 < len(text) && n < len(uuid); {
+		if text[i] == '-' {
+			i++
+			continue
+		}
+		uuid[n] = nibble(text[i])<<4 | nibble(text[i+1])
+		i, n = i+2, n+1
+	}
+	return uuid
+}
+
+func nibble(c byte) byte {
+	if c >= 'a' {
+		return c - 'a' + 10
+	}
+	return c - '0'
 }
 
 // eachQueued calls each for every queued task of the jobs whose paths begin with prefix. It passes over the projection of unfinished

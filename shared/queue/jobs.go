@@ -135,7 +135,7 @@ func (m *merge) first(ctx context.Context) (first, behind *run, err error) {
 			switch {
 			case len(r.found) > 0 && (first == nil || m.before(r.found[0].at, first.found[0].at)):
 				first = r
-			case len(r.found) == 0 && r.more && (behind == nil || r.at == "" || behind.at != "" && m.before(r.at, behind.at)):
+			case len(r.found) == 0 && r.more && m.lags(r, behind):
 				behind = r
 			}
 		}
@@ -149,6 +149,11 @@ func (m *merge) first(ctx context.Context) (first, behind *run, err error) {
 			return nil, nil, err
 		}
 	}
+}
+
+// lags reports whether r was read less far than another run; nil: there is no other.
+func (m *merge) lags(r, other *run) bool {
+	return other == nil || r.at == "" || other.at != "" && m.before(r.at, other.at)
 }
 
 // before reports whether a comes before b in the list.

@@ -103,7 +103,7 @@ func (q *Queue) leased(ctx context.Context, token string) (heldLease, error) {
 	}
 	h.taskVersion = items[0].Version
 	if items[1] == nil || h.task.State != task.Running || h.task.Lease != token {
-		if attempt > h.task.Attempt || attempt < 1 || attempt == h.task.Attempt && h.task.Lease != token && h.task.State == task.Running {
+		if h.task.Lease != token && (attempt > h.task.Attempt || attempt < 1 || attempt == h.task.Attempt && h.task.State == task.Running) {
 			return h, ErrNoLease
 		}
 		return h, ErrStale
