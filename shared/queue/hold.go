@@ -57,6 +57,11 @@ func (q *Queue) holdTogether(ctx context.Context, held []holding) (moved int, re
 	if err != nil {
 		return 0, false, unavailable("hold entries", err)
 	}
+	for i := range held {
+		if first.rule != nil {
+			q.passSlot(ctx, &held[i].place)
+		}
+	}
 	for _, m := range way {
 		if !m.gone {
 			moved++
@@ -115,6 +120,17 @@ func (q *Queue) freed(ctx context.Context, key string) error {
 		return nil
 	}
 	return q.move(ctx, found[:n])
+}
+
+// passSlot releases the next entry that the limit of a concurrency key holds, if p is of that key: p may have been released for a free
+// slot, and is not to be started.
+func (q *Queue) passSlot(ctx context.Context, p *place) {
+	if p.Limit == 0 {
+		return
+	}
+	if err := q.freed(ctx, p.Key); err != nil {
+		q.log.Warn("tasks that wait for a limit are left to the sweep", "error", err)
+	}
 }
 
 // releaseHolds releases the entries of all holds that no longer apply, and removes empty holds. It counts those that rules held.

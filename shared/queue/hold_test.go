@@ -60,3 +60,23 @@ func TestAnOldEntryNeverReplacesANewerOneOfItsTask(t *testing.T) {
 		t.Errorf("the claim answers %d leases, want that of the task that came back", len(leases))
 	}
 }
+
+// A slot of a concurrency key that is freed for a task that has been stopped meanwhile goes to the next one.
+func TestAFreedSlotIsPassedOn(t *testing.T) {
+	t.Parallel()
+	bothWays(t, func(t *testing.T, b *bench) {
+		var ids []task.ID
+		for range 3 {
+			ids = append(ids, b.one(queue.New{Job: "/plain", Concurrency: &task.Concurrency{Key: "k", Limit: 1}}))
+		}
+		first := b.claim(3)
+		if _, err := b.Stop(t.Context(), ids[1]); err != nil {
+			t.Fatal(err)
+		}
+		b.complete(first[0], queue.Result{Outcome: queue.OK})
+		leases := append(b.claim(1), b.claim(1)...) // the first of them meets the stopped task
+		if len(leases) != 1 || leases[0].Task.ID != ids[2] {
+			t.Errorf("claimed %+v, want the third task", leases)
+		}
+	})
+}

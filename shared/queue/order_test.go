@@ -3,7 +3,9 @@ package queue_test
 import (
 	"context"
 	"testing"
+	"time"
 
+	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/queue"
 	"github.com/millrace/millrace/shared/store"
@@ -69,5 +71,36 @@ func TestNothingOvertakesBetweenTwoReads(t *testing.T) {
 	}
 	if first.Token == "" || slow.afterHead != nil {
 		t.Error("the test did not come between")
+	}
+}
+
+// TestWhoWaitsBehindAStoppedTaskIsWoken: the first task of an ordered queue waits for its next attempt, and is stopped or removed.
+func TestWhoWaitsBehindAStoppedTaskIsWoken(t *testing.T) {
+	t.Parallel()
+	acts := map[string]func(b *bench, id task.ID) error{
+		"stop":   func(b *bench, id task.ID) error { _, err := b.Stop(b.t.Context(), id); return err },
+		"remove": func(b *bench, id task.ID) error { return b.Remove(b.t.Context(), id) },
+	}
+	for name, act := range acts {
+		b := setupWith(t, &definition.Set{Queues: []definition.Queue{{Name: "row", Type: definition.Ordered}}})
+		first := b.one(queue.New{Dialect: task.Job, Job: "/topics/a", Queue: "row", Attempts: 2})
+		second := b.one(queue.New{Dialect: task.Job, Job: "/topics/b", Queue: "row"})
+		b.complete(b.byInstance(1)[0], queue.Result{Outcome: queue.Failed, RetryDelay: time.Hour})
+		w := b.Wait(queue.Claimer{Instance: "w/1", Jobs: []string{"/topics/**"}})
+		if early := b.byInstance(1); len(early) > 0 {
+			t.Fatalf("claimed %v, behind one that waits for its next attempt", ids(early))
+		}
+		if err := act(b, first); err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case <-w.Ready():
+		default:
+			t.Errorf("%s: who waits for the task behind was not woken", name)
+		}
+		w.End()
+		if got := b.byInstance(1); len(got) != 1 || got[0].Task.ID != second {
+			t.Errorf("%s: claimed %v, want the task behind", name, ids(got))
+		}
 	}
 }

@@ -95,6 +95,8 @@ func (r *removal) announce(ctx context.Context) {
 		if err := r.q.dropLog(ctx, r.id.UUID()); err != nil {
 			r.q.log.Warn("the log of a removed task is left", "task_id", r.id, "error", err)
 		}
+	default:
+		r.q.notifyBehind(ctx, &r.task)
 	}
 }
 

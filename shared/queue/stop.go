@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/event"
 	"github.com/millrace/millrace/shared/event/typed"
 	"github.com/millrace/millrace/shared/journal"
@@ -34,7 +35,22 @@ var (
 
 // finish ends a task that is queued. Its entry becomes stale, and a claim or a sweep removes it.
 func (q *Queue) finish(ctx context.Context, id task.ID, step task.Step, message string) error {
-	return q.write(ctx, &finishing{q: q, task: task.Task{ID: id}, step: step, why: message})[0]
+	f := &finishing{q: q, task: task.Task{ID: id}, step: step, why: message}
+	err := q.write(ctx, f)[0]
+	if err == nil {
+		q.notifyBehind(ctx, &f.task)
+	}
+	return err
+}
+
+// notifyBehind notifies claimers of an ordered queue in which a task has ended that waited: others may have waited for it.
+func (q *Queue) notifyBehind(ctx context.Context, t *task.Task) {
+	set, err := q.definitions.Current(ctx)
+	if err != nil || set.QueueOf(t.Queue).Type != definition.Ordered {
+		return // the sweep notifies, if the definitions cannot be read
+	}
+	l, _, _ := home(set, t.Queue, t.Job)
+	q.notify(ctx, q.noticesFor(ctx, l))
 }
 
 // finishing is the end of one task that is queued and will not be started.

@@ -22,6 +22,9 @@ func (c *claim) tidy(ctx context.Context) error {
 		return err
 	}
 	c.discard(ctx)
+	for _, s := range c.stale {
+		q.passSlot(ctx, &s.place)
+	}
 	if err := c.hold(ctx); err != nil {
 		return err
 	}
