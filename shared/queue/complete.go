@@ -1,10 +1,8 @@
 package queue
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -23,55 +21,9 @@ import (
 const MaxMessage = 2000
 
 // Complete ends an attempt, and returns the task's state afterwards. The error is [ErrStale] or [ErrNoLease] if the token is
-// not valid; nothing is changed then. A repetition with the same result, by a worker that did not get the response, returns the
-// state too, as long as the task is there and no other attempt has begun.
+// not valid; nothing is changed then.
 func (q *Queue) Complete(ctx context.Context, token string, r Result) (task.State, error) {
-	state, err := q.end(ctx, token, r, 0)
-	if !errors.Is(err, ErrStale) {
-		return state, err
-	}
-	if t, ok := q.repeats(ctx, token, r); ok {
-		return t.State, nil
-	}
-	return "", err
-}
-
-// repeats reports whether a result is the one that has ended the attempt of a token, and returns the task. It is told from the task
-// alone, which keeps its newest token and what that attempt has left. A task of a topic that leaves no history cannot tell.
-func (q *Queue) repeats(ctx context.Context, token string, r Result) (t task.Task, ok bool) {
-	uuid, _, _ := strings.Cut(token, ".")
-	t, _, err := q.load(ctx, uuid)
-	if err != nil || t.Lease != token || t.Message != cut(r.Message) || t.Code != r.Code {
-		return t, false
-	}
-	return t, leftBy(&t, &r)
-}
-
-// leftBy reports whether a result may have left a task as it is.
-func leftBy(t *task.Task, r *Result) bool {
-	queued := t.State.Queued()
-	switch r.Outcome {
-	case OK:
-		output, err := outputOf(r.Output)
-		return err == nil && t.State == task.Succeeded && bytes.Equal(compact(t.Output), compact(output))
-	case Again:
-		return queued && t.PutOff != 0
-	case Failed, Thrown:
-		return queued && t.PutOff == 0 || t.State == task.Failed || t.State == task.Rejected && r.Outcome == Thrown
-	case Cancel:
-		return t.State == task.Rejected
-	default:
-		return false
-	}
-}
-
-// compact returns JSON without spaces; what is no JSON as it is.
-func compact(raw json.RawMessage) []byte {
-	var b bytes.Buffer
-	if json.Compact(&b, raw) != nil {
-		return raw
-	}
-	return b.Bytes()
+	return q.end(ctx, token, r, 0)
 }
 
 // end ends an attempt. If unless is not zero, a lease that has not expired, by a heartbeat meanwhile, is left as it is.

@@ -152,7 +152,7 @@ func TestSuccessLeavesNoHistoryUnlessKept(t *testing.T) {
 		if state := b.end(l, queue.Result{Outcome: queue.OK}); state != task.Succeeded {
 			t.Errorf("state = %v", state)
 		}
-		_, err := b.Complete(t.Context(), l.Token, queue.Result{Outcome: queue.Cancel})
+		_, err := b.Complete(t.Context(), l.Token, queue.Result{Outcome: queue.OK})
 		if !errors.Is(err, queue.ErrStale) {
 			t.Errorf("a second completion: %v, want %v", err, queue.ErrStale)
 		}
