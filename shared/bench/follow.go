@@ -57,16 +57,19 @@ func (r *race) run(ctx context.Context, s subject, size int, pace time.Duration)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	r.left = len(r.laps)
+	before, err := s.newest(ctx) // before the first is sent, or the follower might begin behind it
+	if err != nil {
+		return err
+	}
 	followed := make(chan error, 1)
 	go func() {
-		followed <- s.follow(ctx, func(events []event.Event) {
+		followed <- s.follow(ctx, before, func(events []event.Event) {
 			if r.see(events, time.Now()) {
 				cancel()
 			}
 		})
 	}()
-	err := r.send(ctx, s, size, pace)
-	if err != nil {
+	if err = r.send(ctx, s, size, pace); err != nil {
 		cancel()
 	}
 	end := <-followed

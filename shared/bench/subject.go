@@ -13,7 +13,8 @@ import (
 type subject interface {
 	emit(ctx context.Context, events []event.Event) error
 	read(ctx context.Context, after event.ID) (events int, last event.ID, err error)
-	follow(ctx context.Context, each func([]event.Event)) error
+	newest(ctx context.Context) (event.ID, error)
+	follow(ctx context.Context, after event.ID, each func([]event.Event)) error
 }
 
 // engine is a journal in this process.
@@ -35,8 +36,11 @@ func (e engine) read(ctx context.Context, after event.ID) (int, event.ID, error)
 	return 0, after, err
 }
 
-func (e engine) follow(ctx context.Context, each func([]event.Event)) error {
-	for answer, err := range e.Follow(ctx, journal.Request{}, time.Minute) {
+// newest returns 0: the store is fresh.
+func (e engine) newest(context.Context) (event.ID, error) { return 0, nil }
+
+func (e engine) follow(ctx context.Context, after event.ID, each func([]event.Event)) error {
+	for answer, err := range e.Follow(ctx, journal.Request{After: after}, time.Minute) {
 		if err != nil {
 			return err
 		}
@@ -68,12 +72,13 @@ func (s server) read(ctx context.Context, after event.ID) (int, event.ID, error)
 	return len(answer.Events), answer.Last, err
 }
 
-func (s server) follow(ctx context.Context, each func([]event.Event)) error {
-	newest, err := s.Read(ctx, client.Query{Limit: -1})
-	if err != nil {
-		return err
-	}
-	for step, err := range s.Follow(ctx, client.Query{After: newest.Last}) {
+func (s server) newest(ctx context.Context) (event.ID, error) {
+	answer, err := s.Read(ctx, client.Query{Limit: -1})
+	return answer.Last, err
+}
+
+func (s server) follow(ctx context.Context, after event.ID, each func([]event.Event)) error {
+	for step, err := range s.Follow(ctx, client.Query{After: after}) {
 		if err != nil {
 			return err
 		}
