@@ -24,7 +24,7 @@ func (j *Journal) told(ctx context.Context, w store.Write, c *store.Conflict) er
 	}
 	items, err := j.store.Get(ctx, keys...)
 	if err != nil {
-		return fmt.Errorf("%w: a condition failed, and what it found cannot be read: %v", store.ErrUnknown, err) // not %w: err is no outcome
+		return fmt.Errorf("%w: a condition failed, and what it found cannot be read: %s", store.ErrUnknown, err.Error()) // as text: err is no outcome
 	}
 	for i, item := range items {
 		if item == nil { // it was deleted since
