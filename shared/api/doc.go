@@ -29,6 +29,7 @@
 //	handlers.go, handlerevents.go   events for handlers
 //	rules.go                        the rules that hold handlers
 //	jobs.go, newjob.go              jobs of topics; what a client says of a new one
+//	taskbatch.go                    many jobs, or sync tasks, by one request
 //	joblist.go, template.go         lists of jobs, and searching by templates
 //	queues.go, queuestatistics.go   queues, and what their tasks have come to
 //	schedules.go, cron.go           schedules, and when an expression fires
