@@ -20,6 +20,7 @@
 //	body.go, query.go, accept.go    what a request may say
 //	members.go, page.go, buffer.go  strict bodies; lists and their cursors; memory for responses
 //	emit.go, flight.go              POST event, and idempotency keys under way
+//	emitlines.go                    POST event with a body of lines, answered line by line
 //	kind.go                         the kinds of objects that JobScheduler's event API has
 //	events.go, stream.go, batch.go  reading events: as one response, as a stream, as CloudEvents
 //	snapshot.go, statistics.go      snapshots, and what is computed from them
