@@ -117,6 +117,29 @@ func (c *Client) AddJob(ctx context.Context, n NewJob) (job Job, existing bool, 
 	return job, answer.status == http.StatusOK, nil
 }
 
+// AddedJob is one of several jobs that were added.
+type AddedJob struct {
+	Job
+	Existing bool `json:"existing"` // the job was there before, and holds the unique key
+}
+
+// AddJobs adds 1 to 1,000 jobs by one request, once however often it is sent, and returns them in the same order. An invalid one
+// refuses all. An error that is [Temporary] means that patience ended and that some may have been added. Of those that were
+// there before, Properties and Output may be missing if there are megabytes of them.
+func (c *Client) AddJobs(ctx context.Context, news []NewJob) (added []AddedJob, err error) {
+	body, err := encode(news)
+	if err == nil {
+		_, err = c.ask(ctx, call{method: http.MethodPost, path: jobsPath + ":batch", body: body, key: c.ownKey()}, &added)
+	}
+	if err == nil && len(added) != len(news) {
+		err = fmt.Errorf("answer: %d results", len(added))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("client: add %d jobs: %w", len(news), err)
+	}
+	return added, nil
+}
+
 func jobURL(id string) string { return jobsPath + "/" + url.PathEscape(id) }
 
 // Job returns a job by its id, or any other task.

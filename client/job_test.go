@@ -73,6 +73,41 @@ func TestJobs(t *testing.T) {
 	}
 }
 
+func TestAddJobs(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c, s := speak(t,
+			answer{status: 503}, answer{status: 201, body: `[{"id":"1"},{"id":"2","existing":true}]`}, answer{status: 201, body: `[]`}, answer{status: 400},
+			answer{status: 0}, answer{status: 201, body: `[{"task_id":"1"},{"task_id":"2","existing":true}]`}, answer{status: 400},
+		)
+		added, err := c.AddJobs(t.Context(), []client.NewJob{{Topic: "a"}, {Topic: "b", Unique: "<u>"}})
+		want := []client.AddedJob{{Job: client.Job{ID: "1"}}, {Job: client.Job{ID: "2"}, Existing: true}}
+		if diff := cmp.Diff(want, added); diff != "" || err != nil {
+			t.Errorf("AddJobs: %v (-want +got):\n%s", err, diff)
+		}
+		if _, err := c.AddJobs(t.Context(), []client.NewJob{{Topic: "a"}}); err == nil {
+			t.Error("no error where a result is missing")
+		}
+		if _, err := c.AddJobs(t.Context(), []client.NewJob{{}}); client.StatusOf(err) != 400 {
+			t.Errorf("AddJobs = %v, want a 400", err)
+		}
+		tasks, err := c.EnqueueSyncs(t.Context(), []client.NewSync{{Source: "s", Collection: "c"}, {Source: "s", Collection: "d", Priority: 5}})
+		if diff := cmp.Diff([]client.EnqueuedSync{{ID: "1"}, {ID: "2", Existing: true}}, tasks); diff != "" || err != nil {
+			t.Errorf("EnqueueSyncs: %v (-want +got):\n%s", err, diff)
+		}
+		if _, err := c.EnqueueSyncs(t.Context(), nil); client.StatusOf(err) != 400 {
+			t.Errorf("EnqueueSyncs = %v, want a 400", err)
+		}
+		if s.keys[0] == "" || s.keys[0] != s.keys[1] || s.keys[1] == s.keys[2] || s.keys[4] == "" || s.keys[4] != s.keys[5] {
+			t.Errorf("keys = %q, want one for each request and its repetition", s.keys)
+		}
+		if s.asked[1] != `POST /api/v1/jobs:batch [{"topic":"a"},{"topic":"b","unique":"<u>"}]` ||
+			s.asked[5] != `POST /api/v1/tasks:batch [{"source":"s","collection":"c"},{"source":"s","collection":"d","priority":5}]` {
+			t.Errorf("asked %q", s.asked)
+		}
+	})
+}
+
 func TestRetry(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -42,6 +42,36 @@ func (c *Client) EnqueueSync(ctx context.Context, source, collection string, pri
 	return task.ID, answer.status == http.StatusOK, nil
 }
 
+// NewSync asks for the synchronization of a collection.
+type NewSync struct {
+	Source     string `json:"source"`
+	Collection string `json:"collection"`
+	Priority   int64  `json:"priority,omitempty"` // at least 1; 0 is the server's default, 300
+}
+
+// EnqueuedSync is the result of one NewSync.
+type EnqueuedSync struct {
+	ID       string `json:"task_id"`
+	Existing bool   `json:"existing"` // the collection was scheduled or running already, by the task of that id
+}
+
+// EnqueueSyncs enqueues 1 to 1,000 synchronizations by one request, once however often it is sent, and returns their tasks in
+// the same order. An invalid one refuses all. An error that is [Temporary] means that patience ended and that some may have been
+// enqueued.
+func (c *Client) EnqueueSyncs(ctx context.Context, news []NewSync) (enqueued []EnqueuedSync, err error) {
+	body, err := encode(news)
+	if err == nil {
+		_, err = c.ask(ctx, call{method: http.MethodPost, path: v1 + "tasks:batch", body: body, key: c.ownKey()}, &enqueued)
+	}
+	if err == nil && len(enqueued) != len(news) {
+		err = fmt.Errorf("answer: %d results", len(enqueued))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("client: enqueue %d tasks: %w", len(news), err)
+	}
+	return enqueued, nil
+}
+
 // ownKey returns an Idempotency-Key for a request that may be repeated, "" for a client that repeats nothing.
 func (c *Client) ownKey() string {
 	if c.patience < 0 {

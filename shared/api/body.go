@@ -60,8 +60,8 @@ func (x *exchange) objectOnce(f *flight, known ...member) (once *journal.Idempot
 
 // readPlain reads a body of any type into b, as it is. The error is a 415 if it is encoded, a 413 if it is too large.
 func (x *exchange) readPlain(b *buffer) error {
-	if coding := first(x.r.Header, "Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
-		return problem(CodeMediaType, "bodies are taken as they are, not in %s", coding).at("header.Content-Encoding")
+	if err := unencoded(x.r.Header); err != nil {
+		return err
 	}
 	size := x.r.ContentLength
 	if size > maxBody {
@@ -75,6 +75,14 @@ func (x *exchange) readPlain(b *buffer) error {
 		return nil
 	}
 	return x.readAll(b)
+}
+
+// unencoded returns a 415 if the body is encoded.
+func unencoded(h http.Header) error {
+	if coding := first(h, "Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
+		return problem(CodeMediaType, "bodies are taken as they are, not in %s", coding).at("header.Content-Encoding")
+	}
+	return nil
 }
 
 // readAll reads a body whose length was not told.

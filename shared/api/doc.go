@@ -20,6 +20,7 @@
 //	body.go, query.go, accept.go    what a request may say
 //	members.go, page.go, buffer.go  strict bodies; lists and their cursors; memory for responses
 //	emit.go, flight.go              POST event, and idempotency keys under way
+//	emitlines.go                    POST event with a body of lines, answered line by line
 //	kind.go                         the kinds of objects that JobScheduler's event API has
 //	events.go, stream.go, batch.go  reading events: as one response, as a stream, as CloudEvents
 //	snapshot.go, statistics.go      snapshots, and what is computed from them
@@ -29,6 +30,7 @@
 //	handlers.go, handlerevents.go   events for handlers
 //	rules.go                        the rules that hold handlers
 //	jobs.go, newjob.go              jobs of topics; what a client says of a new one
+//	taskbatch.go                    many jobs, or sync tasks, by one request
 //	joblist.go, template.go         lists of jobs, and searching by templates
 //	queues.go, queuestatistics.go   queues, and what their tasks have come to
 //	schedules.go, cron.go           schedules, and when an expression fires

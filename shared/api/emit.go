@@ -16,14 +16,22 @@ type Emitter interface {
 }
 
 func describeEmit() *operation {
-	return &operation{
+	op := &operation{
 		ID: "emit", Tags: []string{"Journal"}, Summary: "Emit events",
 		Description: "Appends custom events, all or none, in the order given. The same Idempotency-Key and body within 24 h " +
-			"gives the first response again.",
+			"gives the first response again. A body of lines is many appends, over one connection for as long as the client likes: " +
+			"each line gets a line of the response, in the same order, as soon as it is durable, or a problem, which does not harm the " +
+			"others. Lines without a key are appended in their order, those with one side by side. The limit of 1 MiB is each line's; " +
+			"a longer one ends the response. A client that sends and reads at once never waits; where the host cannot stream, the response " +
+			"comes when the body has ended.",
 		Parameters: params{idempotencyKey()},
 		Body:       jsonBody(ref("Emission"), emissionExample()),
 		Responses:  answers(http.StatusCreated, typeJSON, ref("Emitted")),
 	}
+	op.Body.Content[typeNDJSON] = &media{Schema: text("Lines of JSON, each an event, an array of events, or an object with idempotencyKey and " +
+		"events, such an array. Blank lines are skipped. The header Idempotency-Key is not for this body")}
+	op.Responses["200"] = responded(http.StatusOK, typeNDJSON, text("Lines of JSON, for each line of the request an object with eventIds, or a problem"))
+	return op
 }
 
 // emission is the operation's state.
@@ -34,6 +42,9 @@ type emission struct {
 
 // emit appends events. This is the most frequent operation, so it reads, parses and renders without reflection.
 func (e *emission) emit(x *exchange) error {
+	if ofLines(x.r.Header) {
+		return e.lines(x)
+	}
 	b := take()
 	defer b.give()
 	if err := x.read(b); err != nil {
@@ -59,13 +70,25 @@ func (e *emission) emit(x *exchange) error {
 
 // emitted responds with the ids, rendered into b; a repeated request gets the same ones.
 func (x *exchange) emitted(b *buffer, r journal.Receipt) {
+	x.replayed(r.Replayed)
+	x.counted(r)
+	b.bytes = b.bytes[:0]
+	b.ids(r)
+	x.json(http.StatusCreated, b.bytes)
+}
+
+// counted measures an append.
+func (x *exchange) counted(r journal.Receipt) {
 	if r.Replayed {
-		x.replayed(true)
 		x.api.metrics.Outcome("emit", "replayed", 0)
 	} else {
 		x.api.metrics.Outcome("emit", "appended", r.Count)
 	}
-	b.bytes = append(b.bytes[:0], `{"eventIds":[`...)
+}
+
+// ids appends the ids of an append.
+func (b *buffer) ids(r journal.Receipt) {
+	b.bytes = append(b.bytes, `{"eventIds":[`...)
 	for i := range r.Count {
 		if i > 0 {
 			b.bytes = append(b.bytes, ',')
@@ -73,7 +96,6 @@ func (x *exchange) emitted(b *buffer, r journal.Receipt) {
 		b.bytes = strconv.AppendInt(b.bytes, int64(r.FirstID)+int64(i), 10)
 	}
 	b.bytes = append(b.bytes, "]}"...)
-	x.json(http.StatusCreated, b.bytes)
 }
 
 // maxKey is how many characters an Idempotency-Key may have.
@@ -86,13 +108,27 @@ func (x *exchange) idempotency(body []byte) (*journal.Idempotency, error) {
 		return nil, nil
 	}
 	key := values[0]
-	if len(values) > 1 || len(key) < 1 || len(key) > maxKey {
-		return nil, invalid(inKeyHeader, "want one key of 1 to %d characters", maxKey)
+	if len(values) > 1 {
+		key = "" // no one can say which
+	}
+	if err := checkKey(inKeyHeader, key); err != nil {
+		return nil, err
+	}
+	return &journal.Idempotency{Scope: x.keyScope(), Key: key, Fingerprint: sha256.Sum256(body)}, nil
+}
+
+// keyScope returns what the request's keys are scoped to.
+func (x *exchange) keyScope() string { return x.token.Name + " " + x.route }
+
+// checkKey returns a 400 for what cannot be a key.
+func checkKey(location, key string) error {
+	if len(key) < 1 || len(key) > maxKey {
+		return invalid(location, "want one key of 1 to %d characters", maxKey)
 	}
 	for i := range len(key) {
 		if key[i] < '!' || key[i] > '~' {
-			return nil, invalid(inKeyHeader, "want visible ASCII without spaces")
+			return invalid(location, "want visible ASCII without spaces")
 		}
 	}
-	return &journal.Idempotency{Scope: x.token.Name + " " + x.route, Key: key, Fingerprint: sha256.Sum256(body)}, nil
+	return nil
 }

@@ -111,7 +111,11 @@ func (s *submission) add(x *exchange, content []byte, news ...queue.New) (queue.
 		return queue.Enqueued{}, err
 	}
 	defer leave()
-	answer, err := s.enqueue(x, once, news)
+	trace := traceOf(x.r.Header)
+	for i := range news {
+		news[i].Trace = trace
+	}
+	answer, err := s.engine.Enqueue(x.r.Context(), once, news...)
 	switch {
 	case err != nil:
 		x.api.metrics.Outcome("enqueue", string(problemOf(err).Code), 0)
@@ -122,29 +126,6 @@ func (s *submission) add(x *exchange, content []byte, news ...queue.New) (queue.
 		x.api.metrics.Outcome("enqueue", "added", len(answer.Tasks))
 	}
 	return answer, err
-}
-
-// enqueue adds as many at once as the engine takes, each part under a key of its own, so that a request that got through
-// half is completed when it is repeated.
-func (s *submission) enqueue(x *exchange, once *queue.Once, news []queue.New) (queue.Enqueued, error) {
-	trace := traceOf(x.r.Header)
-	all := queue.Enqueued{Replayed: true}
-	part := once
-	for chunk := range slices.Chunk(news, queue.MaxBatch) {
-		for i := range chunk {
-			chunk[i].Trace = trace
-		}
-		if done := len(all.Tasks); once != nil && done > 0 {
-			part = &queue.Once{Scope: once.Scope, Key: fmt.Sprintf("%s %d", once.Key, done), Fingerprint: once.Fingerprint}
-		}
-		answer, err := s.engine.Enqueue(x.r.Context(), part, chunk...)
-		if err != nil {
-			return queue.Enqueued{}, err
-		}
-		all.Tasks = append(all.Tasks, answer.Tasks...)
-		all.Replayed = all.Replayed && answer.Replayed
-	}
-	return all, nil
 }
 
 // traceOf returns the traceparent of a request, "" if there is none or it is malformed (W3C Trace Context).

@@ -165,6 +165,9 @@ func (x *exchange) problem(p *Problem) {
 	if err != nil {
 		panic(err) // a struct of strings and numbers
 	}
+	if ofLines(x.r.Header) { // or net/http would wait for the end of the body, which the client may keep open
+		_ = http.NewResponseController(x).EnableFullDuplex()
+	}
 	x.bytes(p.Status, typeProblem, body)
 }
 

@@ -42,7 +42,7 @@ func (j *jobs) add(x *exchange) error {
 	if err != nil {
 		return err
 	}
-	n, err := readNewJob(body)
+	n, err := readNewJob("body", body)
 	if err != nil {
 		return err
 	}

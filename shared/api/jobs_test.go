@@ -311,6 +311,7 @@ func TestJobRoles(t *testing.T) {
 	id := w.add(t, 201, `{"topic":"a"}`)["id"].(string)
 	for call, may := range map[string]string{ // viewer, producer, consumer, worker, operator, admin
 		"POST " + jobsPath:                      ".p..oa",
+		"POST " + jobsPath + ":batch":           ".p..oa",
 		"GET " + jobsPath:                       "v...oa",
 		"POST " + jobsPath + "/search":          "v...oa",
 		"GET " + jobsPath + "/" + id:            "vp..oa",

@@ -28,11 +28,11 @@ type newJob struct {
 }
 
 // readNewJob reads the request for a job.
-func readNewJob(body jsontext.Value) (queue.New, error) {
+func readNewJob(location string, value jsontext.Value) (queue.New, error) {
 	n := newJob{New: queue.New{Dialect: task.Job}}
 	var retries int64
 	var delay time.Duration
-	err := readObject("body", body,
+	err := readObject(location, value,
 		member{name: "topic", required: true, read: n.topic},
 		member{name: "properties", read: n.properties},
 		integerMember("priority", -maxPriority, maxPriority, &n.Priority),

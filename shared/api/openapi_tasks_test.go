@@ -18,7 +18,7 @@ func TestOpenAPIOfTasks(t *testing.T) {
 	doc, _ := description(t, &w.bundle)
 	const handler = "/api/v1/canvases/{canvas}/handlers/{space}/{name}"
 	want := []string{
-		"/api/v1/tasks", "/api/v1/tasks/{id}", "/api/v1/tasks/{id}/cancel", "/api/v1/tasks/{id}/logs",
+		"/api/v1/tasks", "/api/v1/tasks:batch", "/tasks:batch", "/api/v1/tasks/{id}", "/api/v1/tasks/{id}/cancel", "/api/v1/tasks/{id}/logs",
 		"/tasks", "/tasks/{id}", "/tasks/{id}/cancel", "/tasks/{id}/logs", "/api/v1/jobs/{id}/why", "/api/v1/jobs/{id}/retry",
 		handler + "/events", handler + "/events:batch", handler + "/rules/pause", handler + "/rules/block",
 		"/api/v1/canvases/{canvas}/events/{id}", "/api/v1/canvases/{canvas}/handlers",
@@ -43,6 +43,7 @@ func TestOpenAPIOfTasksHolds(t *testing.T) {
 		"Why":          w.as(t, access.Viewer, "GET", "/api/v1/jobs/"+id+"/why", "").body,
 		"Job":          w.as(t, access.Operator, "POST", "/api/v1/jobs/"+id+"/retry", "").body,
 		"HandlerEvent": w.as(t, access.Viewer, "GET", shop+"/events/"+event, "").body,
+		"AddedTask":    element(w.as(t, access.Producer, "POST", "/tasks:batch", `[{"source":"shop","collection":"c"}]`).body),
 		"EventAdded":   w.as(t, access.Producer, "POST", handlerOf("mail")+"/events", `{"value":1}`).body,
 		"Handler":      element(w.as(t, access.Viewer, "GET", shop+"/handlers?limit=1", "").body),
 		"LogLine":      element(w.as(t, access.Viewer, "GET", "/tasks/"+id+"/logs", "").body),

@@ -40,7 +40,8 @@ func (r *journalReading) routes(a *API) (all []route) {
 func Enqueue(e Engine, d Definitions) Resource {
 	s := &submission{engine: e, definitions: d}
 	return calls{
-		{"POST /api/v1/tasks", Produce, s.sync, describeSync}, // also at /tasks
+		{"POST /api/v1/tasks", Produce, s.sync, describeSync}, // these also at /tasks
+		{"POST /api/v1/tasks:batch", Produce, s.syncs, describeSyncBatch},
 		{"POST /api/v1/canvases/{canvas}/handlers/{space}/{name}/events", Produce, s.event, describeEmitToHandler},
 		{"POST /api/v1/canvases/{canvas}/handlers/{space}/{name}/events:batch", Produce, s.events, describeEmitBatchToHandler},
 	}
@@ -80,6 +81,7 @@ func Jobs(e JobEngine, d Definitions) Resource {
 	j := &jobs{submission: submission{engine: e, definitions: d}, jobEngine: e}
 	return calls{
 		{"POST /api/v1/jobs", Produce, j.add, describeAddJob},
+		{"POST /api/v1/jobs:batch", Produce, j.addAll, describeAddJobs},
 		{"GET /api/v1/jobs", Read, j.list, describeJobs},
 		{"POST /api/v1/jobs/search", Read, j.search, describeSearchJobs},
 		{"GET /api/v1/jobs/search", Anyone, nil, nil}, // or it would be the job of that id

@@ -14,6 +14,8 @@ import (
 
 // schemas are those that have a name, by which descriptions refer to them.
 var schemas = map[string]func() *schema{
+	"AddedJob":          addedJobSchema,
+	"AddedTask":         addedTaskSchema,
 	"Appended":          appendedSchema,
 	"Beat":              beatSchema,
 	"Claim":             claimSchema,
@@ -39,6 +41,7 @@ var schemas = map[string]func() *schema{
 	"NewEvent":          newEventSchema,
 	"NewInstance":       newInstanceSchema,
 	"NewJob":            newJobSchema,
+	"NewTask":           newTaskSchema,
 	"NonEmpty":          nonEmptySchema,
 	"PathQuery":         pathQuerySchema,
 	"Problem":           problemSchema,

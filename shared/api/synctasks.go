@@ -2,8 +2,10 @@ package api
 
 import (
 	"context"
+	"fmt"
 	"math/big"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -16,16 +18,21 @@ import (
 // byHand is the priority of a task that is asked for without one.
 const byHand = 300
 
-func describeSync() *operation {
+// priorityOfSync describes the priority of a sync task.
+func priorityOfSync() *schema {
 	priority := between("100 low, 200 by schedule, 300 by hand; higher is better", 1, 1<<63-1024) // of those that are exact in a float64
 	priority.Format, priority.Default = "int64", byHand
+	return priority
+}
+
+func describeSync() *operation {
 	return &operation{
 		ID: "enqueueSyncTask", Tags: []string{"Sync tasks"}, Summary: "Synchronize a collection",
 		Description: "201 with the id of a new task, or 200 with that of the one which is scheduled or running for the collection " +
 			"already. Source and collection must be defined.",
 		Parameters: params{
 			queryParam("source", "", true, text("")), queryParam("collection", "", true, text("")),
-			queryParam("priority", "", false, priority), idempotencyKey(),
+			queryParam("priority", "", false, priorityOfSync()), idempotencyKey(),
 		},
 		Responses: newOrThere(ref("TaskID"), "The collection's task under way"),
 		failures:  []int{404},
@@ -76,7 +83,12 @@ func (s *submission) wanted(x *exchange) (n queue.New, content []byte, err error
 
 // declared returns a 404 unless the source, and the collection if one is named, are defined.
 func declared(ctx context.Context, d Definitions, source, collection string) error {
-	unknown := func(set *definition.Set) error { return undeclared(set, source, collection) }
+	unknown := func(set *definition.Set) error {
+		if at, err := undeclared(set, source, collection); err != nil {
+			return problem(CodeNotFound, "%s", err).at("query." + at)
+		}
+		return nil
+	}
 	set, err := search(ctx, d, func(set *definition.Set) bool { return unknown(set) == nil })
 	if err != nil {
 		return err
@@ -84,21 +96,17 @@ func declared(ctx context.Context, d Definitions, source, collection string) err
 	return unknown(set)
 }
 
-func undeclared(set *definition.Set, source, collection string) error {
+// undeclared returns what is not defined, and its name in requests: the source, or the collection if one is named.
+func undeclared(set *definition.Set, source, collection string) (at string, err error) {
 	s, known := set.Sources[source]
 	if !known {
-		return problem(CodeNotFound, "there is no source %s", strconv.Quote(source)).at("query.source")
+		return "source", fmt.Errorf("there is no source %s", strconv.Quote(source))
 	}
-	if collection == "" {
-		return nil
+	has := func(c definition.Collection) bool { return c.Name == collection }
+	if collection != "" && !slices.ContainsFunc(s.Collections, has) {
+		return "collection", fmt.Errorf("the source %s has no collection %s", strconv.Quote(source), strconv.Quote(collection))
 	}
-	for _, c := range s.Collections {
-		if c.Name == collection {
-			return nil
-		}
-	}
-	return problem(CodeNotFound, "the source %s has no collection %s", strconv.Quote(source), strconv.Quote(collection)).
-		at("query.collection")
+	return "", nil
 }
 
 // priority reads a priority.

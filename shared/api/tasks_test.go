@@ -118,6 +118,8 @@ func TestTaskRoles(t *testing.T) {
 		"POST /api/v1/tasks/ID/cancel":        "....oa",
 		"POST " + mail + "/events":            ".p..oa",
 		"POST " + mail + "/events:batch":      ".p..oa",
+		"POST /api/v1/tasks:batch":            ".p..oa",
+		"POST /tasks:batch":                   ".p..oa",
 		"GET " + mail + "/events":             "v...oa",
 		"GET /api/v1/canvases/shop/events/ID": "vp..oa",
 		"GET " + handlers:                     "v...oa",

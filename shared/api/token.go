@@ -64,5 +64,6 @@ func guarded(path string) bool {
 }
 
 func below(path, root string) bool {
-	return strings.HasPrefix(path, root) && (len(path) == len(root) || path[len(root)] == '/')
+	rest, has := strings.CutPrefix(path, root)
+	return has && (rest == "" || rest[0] == '/' || rest[0] == ':')
 }

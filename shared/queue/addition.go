@@ -43,32 +43,6 @@ type adding struct {
 	guard    store.Op // see guardHolder
 }
 
-// additions returns a request as additions, one for each write that it takes; usually there is one.
-func (q *Queue) additions(set *definition.Set, once *Once, news []New) ([]*addition, error) {
-	if len(news) == 0 || len(news) > MaxBatch {
-		return nil, fmt.Errorf("%w: %d tasks at once, want 1 to %d", ErrInvalid, len(news), MaxBatch)
-	}
-	tasks := make([]adding, len(news))
-	var all []*addition
-	from, size := 0, 0
-	for i := range news {
-		t, err := q.adding(set, &news[i])
-		if err != nil {
-			return nil, err
-		}
-		tasks[i] = t
-		if size += t.size(); size > MaxTogether {
-			all = append(all, q.addition(set, once, tasks[from:i]))
-			from, size = i, t.size()
-		}
-	}
-	if once != nil && from > 0 {
-		return nil, fmt.Errorf("%w: %d tasks with their payloads: more than %d bytes under one idempotency key; send fewer at once",
-			ErrTooLarge, len(news), MaxTogether)
-	}
-	return append(all, q.addition(set, once, tasks[from:])), nil
-}
-
 func (q *Queue) addition(set *definition.Set, once *Once, tasks []adding) *addition {
 	a := &addition{q: q, once: once, set: set, tasks: tasks}
 	unique := map[[2]string]int{}

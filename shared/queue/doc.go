@@ -16,6 +16,7 @@
 //	entry.go      entries of indexes
 //
 //	enqueue.go    Enqueue, and the events of new tasks
+//	chunk.go      one Enqueue as several writes
 //	addition.go   one Enqueue as part of a write
 //	once.go       idempotency keys of Enqueue
 //	size.go       limits of payloads, texts and writes

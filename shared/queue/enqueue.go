@@ -13,16 +13,20 @@ import (
 )
 
 const (
-	// MaxBatch is how many tasks one Enqueue may add at most: what one write to the store can hold, whatever the tasks need.
+	// MaxEnqueue is how many tasks one Enqueue may add at most.
+	MaxEnqueue = 1000
+
+	// MaxBatch is how many tasks one write to the store can hold, whatever the tasks need.
 	MaxBatch = 24
 
 	// inline is the size in bytes up to which a payload is part of its task's item, which each change of the task writes again.
 	inline = 600
 )
 
-// Enqueue adds 1 to [MaxBatch] tasks, all of them or none. If once is not nil, the tasks are added once for all calls with
-// the same key, and later calls return the first result. Tasks that take more than [MaxTogether] bytes with their payloads go
-// in several writes: after an error, some of them may have been added. With once, the error is [ErrTooLarge] instead.
+// Enqueue adds 1 to [MaxEnqueue] tasks: up to [MaxBatch] all or none; more, or more than [MaxTogether] bytes with their payloads,
+// in several writes, so that some may have been added after an error. An invalid task is an error before anything is added. If
+// once is not nil, the tasks are added once for all calls with the same key, and later calls return the first result and complete
+// what an error left out. Then [MaxTogether] bounds what each write takes, and the error is [ErrTooLarge] if that does not do.
 func (q *Queue) Enqueue(ctx context.Context, once *Once, news ...New) (Enqueued, error) {
 	set, err := q.definitions.Current(ctx)
 	if err != nil {
@@ -40,11 +44,21 @@ func (q *Queue) Enqueue(ctx context.Context, once *Once, news ...New) (Enqueued,
 	if err != nil {
 		return Enqueued{}, err
 	}
+	all := Enqueued{Replayed: true}
+	for _, turn := range turns(once, additions) {
+		if err := q.add(ctx, turn, &all); err != nil {
+			return Enqueued{}, err
+		}
+	}
+	return all, nil
+}
+
+// add writes additions side by side, and appends their results to all.
+func (q *Queue) add(ctx context.Context, additions []*addition, all *Enqueued) (failed error) {
 	parts := make([]part, len(additions))
 	for i, a := range additions {
 		parts[i] = a
 	}
-	all, failed := Enqueued{Replayed: true}, error(nil)
 	for i, err := range q.write(ctx, parts...) {
 		a := additions[i]
 		switch {
@@ -59,10 +73,7 @@ func (q *Queue) Enqueue(ctx context.Context, once *Once, news ...New) (Enqueued,
 		some := a.answer()
 		all.Tasks, all.Replayed = append(all.Tasks, some.Tasks...), all.Replayed && some.Replayed
 	}
-	if failed != nil {
-		return Enqueued{}, failed
-	}
-	return all, nil
+	return failed
 }
 
 // errNothing ends a write that has nothing to do.

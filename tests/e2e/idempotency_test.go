@@ -34,6 +34,8 @@ func TestCreationsHappenOnce(t *testing.T) {
 				{"/api/v1/canvases/c/handlers/W/h/events", `{"value":1}`, "", `{"value":2}`},
 				{"/api/v1/canvases/c/handlers/W/h/events:batch", `[{"value":1}]`, "", `[{"value":2}]`},
 				{"/api/v1/jobs", `{"topic":"t"}`, "", `{"topic":"u"}`},
+				{"/api/v1/jobs:batch", `[{"topic":"t"}]`, "", `[{"topic":"u"}]`},
+				{"/api/v1/tasks:batch", `[{"source":"s","collection":"c"}]`, "", `[{"source":"s","collection":"d"}]`},
 				{"/api/v1/jobs/" + w.stopped() + "/retry", "", "/api/v1/jobs/" + w.stopped() + "/retry", ""},
 				{"/api/v1/schedules/s/trigger", "", "/api/v1/schedules/r/trigger", ""},
 				{"/api/v1/instances", `{"name":"i","jobs":["/x"],"capacity":1}`, "", `{"name":"i","jobs":["/x"],"capacity":2}`},
