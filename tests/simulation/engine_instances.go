@@ -96,7 +96,7 @@ func (r *engineRun) shift(n int, producers []*actor, operator *actor, instances 
 	}
 	s.working.Go(s.watch.look)
 	busy.Wait()
-	time.Sleep(2 * s.watch.patience)
+	time.Sleep(5 * s.watch.patience) // what is left over is run to its end
 	close(s.over)
 	end()
 	s.working.Wait()
@@ -331,8 +331,26 @@ func (s *shift) work(a *actor, leases []queue.Lease) {
 		if a.chance(50) {
 			result.RetryDelay = soonest + time.Duration(a.luck.Int64N(int64(2*time.Second)))
 		}
+		var stops sync.WaitGroup
+		if key := l.Task.Concurrency; key != nil && a.chance(50) {
+			wait := time.Duration(a.luck.Int64N(int64(25 * time.Millisecond)))
+			stops.Go(func() { s.stopNext(a, key.Key, wait) })
+		}
 		state, err := a.remote(a.home.now()).Complete(s.ctx, l.Token, result)
+		stops.Wait()
 		a.part()
 		s.note("%s: completed %s as %s: %s %v", a.name, l.Task.ID, outcome, state, err)
+	}
+}
+
+// stopNext stops, after a while, the first task that waits for a slot of a concurrency key, perhaps when it has just got one.
+func (s *shift) stopNext(a *actor, key string, wait time.Duration) {
+	time.Sleep(wait)
+	now := time.Now().UnixMicro()
+	for _, t := range s.ledger.unfinished() {
+		if t.Concurrency != nil && t.Concurrency.Key == key && t.State.Queued() && t.NotBefore <= now {
+			_, _ = a.home.now().Stop(s.ctx, t.ID)
+			return
+		}
 	}
 }

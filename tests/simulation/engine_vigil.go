@@ -118,7 +118,7 @@ func (l *ledger) startable() startable {
 			}
 		}
 	}
-	for _, uuid := range l.order {
+	for _, uuid := range slices.Sorted(slices.Values(l.order)) { // as they were created
 		t := &l.now(uuid).task
 		if !t.State.Queued() {
 			continue
