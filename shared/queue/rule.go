@@ -54,7 +54,8 @@ func (q *Queue) readRules(ctx context.Context) (*ruleSet, error) {
 }
 
 // SetRule sets a rule of a job's path, or removes it if on is false; both are idempotent. No claim that begins after SetRule has
-// returned starts a task that the rule holds. Removing the last rule releases the held tasks, in order.
+// returned starts a task that the rule holds. Removing the last rule releases the held tasks, in order. A task of an ordered queue
+// leaves its place while it is held: those behind it may start until it is released.
 func (q *Queue) SetRule(ctx context.Context, path string, kind RuleKind, on bool) error {
 	lifted := false
 	err := q.commit(ctx, func(ctx context.Context, _ *store.Conflict) (journal.Change, error) {

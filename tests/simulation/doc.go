@@ -36,6 +36,13 @@
 //	clock               with a clock that is wrong by half a minute or a quarter of an hour, or jumps where it is the only one, no
 //	                    lease is ended and no task started before its time
 //
+// RunInstances does the same with instances that wait for tasks, without faults but the death of all processes:
+//
+//	woken     in a process that has the store to itself, no instance waits for more than a second beside a task that it may run
+//	repeated  a claim that is repeated with its idempotency key has the same tasks, and starts no others
+//
+// Two runs of one seed are not always identical there, nor are those of streams.
+//
 // TestLoadSpreads has real workers run tasks of very different lengths on three instances, and compares the time that it takes
 // with a lower bound.
 //

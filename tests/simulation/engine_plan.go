@@ -107,11 +107,14 @@ func declare() declared {
 		}
 	}
 	far, next := job("/far/few", "few", 3), job("/far/strict", "strict", 3)
-	far.Target, next.Target = definition.Target{Instances: true}, definition.Target{Instances: true}
+	wide, main := job("/far/wide", "wide", 3), job("/far/main", "main", 3)
+	for _, j := range []*definition.Job{&far, &next, &wide, &main} {
+		j.Target = definition.Target{Instances: true}
+	}
 	return declared{&definition.Set{
 		Jobs: []definition.Job{
 			job("/plain", "main", 3), job("/single", "main", 1), job("/strict", "strict", 3), job("/few", "few", 2),
-			job("/fair/a", "fair", 2), job("/fair/b", "fair", 2), far, next, job("/seldom", "seldom", 2), job("/heap", "main", 1),
+			job("/fair/a", "fair", 2), job("/fair/b", "fair", 2), far, next, wide, main, job("/seldom", "seldom", 2), job("/heap", "main", 1),
 		},
 		Queues: []definition.Queue{
 			{Name: "strict", Type: definition.Ordered}, {Name: "few", MaxParallel: limits["few"]},

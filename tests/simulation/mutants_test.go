@@ -127,6 +127,11 @@ func TestMutants(t *testing.T) { testMutants(t, "mutants", "TestInvariants") }
 // TestMutantsOfTasks does the same for the task engine.
 func TestMutantsOfTasks(t *testing.T) { testMutants(t, "mutants/queue", "TestTaskInvariants") }
 
+// TestMutantsOfInstances does the same for instances that wait for tasks and repeat claims.
+func TestMutantsOfInstances(t *testing.T) {
+	testMutants(t, "mutants/instances", "TestInstanceInvariants")
+}
+
 // TestMutantsOfSchedules does the same for the schedules.
 func TestMutantsOfSchedules(t *testing.T) {
 	testMutants(t, "mutants/schedule", "TestScheduleInvariants")

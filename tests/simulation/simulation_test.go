@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// simulator plays one seed: Run, RunEngine, RunStreams or RunSchedules.
+// simulator plays one seed: Run, RunEngine, RunInstances, RunStreams or RunSchedules.
 type simulator func(t *testing.T, seed uint64, trace func(string)) Report
 
 func TestInvariants(t *testing.T) { playAll(t, Run, *seeds) }
@@ -43,6 +43,15 @@ func TestTaskInvariants(t *testing.T) {
 	happened := playAll(t, RunEngine, *seeds)
 	if steps := happened["steps"]; os.Getenv("CI") == "true" && *oneSeed == 0 && steps < 1_000_000 {
 		t.Errorf("only %d steps, want a million", steps)
+	}
+}
+
+// TestInstanceInvariants also fails if little happens in the runs.
+func TestInstanceInvariants(t *testing.T) {
+	runs := max(*seeds/10, 1)
+	happened := playAll(t, RunInstances, runs)
+	if *oneSeed == 0 {
+		demandBusy(t, happened, int(runs), map[string]int{"tasks": 500, "started": 500, "woken": 500, "repeated": 500, "forgotten": 100})
 	}
 }
 
