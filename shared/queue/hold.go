@@ -74,7 +74,7 @@ func (q *Queue) holdTogether(ctx context.Context, held []holding) (moved int, re
 // releaseHold, and a check that the rule is still in force.
 func (h *holding) also(q *Queue) func() []store.Op {
 	return func() []store.Op {
-		hold := store.Item{Key: work(partitionHolds, fit(h.hold)), Version: q.created(), Value: []byte(h.hold)}
+		hold := store.Item{Key: work(partitionHolds, store.Fit(h.hold)), Version: q.created(), Value: []byte(h.hold)}
 		ops := []store.Op{store.Put(hold, store.Always)}
 		if h.rule != nil {
 			ops = append(ops, store.Check(ruleKey(h.rule.Path), store.VersionIs(h.rule.version)))
@@ -108,12 +108,12 @@ func (q *Queue) freed(ctx context.Context, key string) error {
 	if err != nil || len(found) == 0 {
 		return err
 	}
-	used, err := q.strategy.slots(ctx, keyLimit(key))
+	taken, err := q.slotsTaken(ctx, keyLimit(key))
 	if err != nil {
 		return err
 	}
 	n := 0
-	for n < len(found) && used.count()+n < found[n].Limit {
+	for n < len(found) && taken+n < found[n].Limit {
 		n++
 	}
 	if n == 0 {

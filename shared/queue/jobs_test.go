@@ -107,7 +107,7 @@ func TestRemoveWhileRunning(t *testing.T) {
 	if diff := cmp.Diff(want, b.events(id)); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
 	}
-	// The permit and the unique key are free.
+	// The slot and the unique key are free.
 	if next := b.add("a", func(n *queue.New) { n.Unique = "u" }); next == id || len(b.claim(1)) != 1 {
 		t.Errorf("the unique key or the place in the queue is still taken")
 	}

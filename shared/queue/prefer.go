@@ -83,11 +83,11 @@ func (q *Queue) freeAt(ctx context.Context, name, job string) (free int, err err
 		if by.Capacity <= 0 {
 			return plenty, nil
 		}
-		used, err := q.strategy.slots(ctx, instanceLimit(by.Instance))
+		taken, err := q.slotsTaken(ctx, instanceLimit(by.Instance))
 		if err != nil {
 			return 0, err
 		}
-		free += max(0, by.Capacity-used.count())
+		free += max(0, by.Capacity-taken)
 	}
 	return free, nil
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/groupcommit"
 	"github.com/millrace/millrace/shared/journal"
+	"github.com/millrace/millrace/shared/limit"
 	"github.com/millrace/millrace/shared/notifier"
 	"github.com/millrace/millrace/shared/store"
 	"github.com/millrace/millrace/shared/task"
@@ -71,6 +72,7 @@ type Queue struct {
 	last    atomic.Int64 // the newest creation time given
 
 	combiner  *groupcommit.Group[*joined]
+	limits    *limit.Limits
 	strategy  strategy
 	leases    leases
 	virtual   virtualTimes
@@ -110,11 +112,13 @@ func Open(o Options) *Queue {
 	q.process = fmt.Sprintf("q%x", b)
 	q.alarms.set = make(chan struct{}, 1)
 	q.promoting, q.known.mu = newChanMutex(), newChanMutex()
+	alone := o.Store.Exclusive()
+	q.limits = limit.New(q.store, alone)
 	q.strategy = &shared{q: q}
-	if o.Store.Exclusive() {
+	if alone {
 		q.strategy = newAlone(q)
 	}
-	q.combiner, q.askings = q.newCombiner(!o.Store.Exclusive()), q.newAskings()
+	q.combiner, q.askings = q.newCombiner(!alone), q.newAskings()
 	return q
 }
 
