@@ -106,14 +106,6 @@ func (w *window) head(ctx context.Context, q *Queue, l line) (rank string, err e
 	return w.entries[0].key.Sort, nil
 }
 
-// refill reads more entries if those here are used up.
-func (w *window) refill(ctx context.Context, q *Queue, l line) error {
-	if len(w.entries) > 0 || w.whole {
-		return nil
-	}
-	return w.fill(ctx, q, l)
-}
-
 // take removes and returns up to n of the first entries, only those up to the rank next unless that is "".
 func (w *window) take(ctx context.Context, q *Queue, l line, n int, next string) ([]place, error) {
 	w.mu.Lock()
@@ -137,9 +129,12 @@ func (w *window) take(ctx context.Context, q *Queue, l line, n int, next string)
 	return taken, nil
 }
 
-// fill reads on behind the bound. The caller holds mu, so that an entry that is stored meanwhile is added afterwards, and none is
-// missed.
-func (w *window) fill(ctx context.Context, q *Queue, l line) error {
+// refill reads on behind the bound if the entries here are used up. The caller holds mu, so that an entry that is stored meanwhile is
+// added afterwards, and none is missed.
+func (w *window) refill(ctx context.Context, q *Queue, l line) error {
+	if len(w.entries) > 0 || w.whole {
+		return nil
+	}
 	from := ""
 	if w.bound != "" {
 		from = w.bound + "\x00"

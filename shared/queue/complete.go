@@ -226,9 +226,7 @@ func (e *ending) goOn(ctx context.Context, now int64) error {
 func (e *ending) ops(r journal.Receipt) []store.Op {
 	ops := append(e.held.giveBack(e.token), e.item...)
 	if e.place != nil {
-		e.place.Of = r.Position
-		e.place.version = entryVersion(r.Position, 0)
-		ops = append(ops, e.place.put(e.place.key, store.Always))
+		ops = append(ops, e.place.putFor(r))
 	}
 	return ops
 }

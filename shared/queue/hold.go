@@ -44,7 +44,7 @@ func (q *Queue) holdTogether(ctx context.Context, held []holding) (moved int, re
 	way := make([]*moving, len(held))
 	for i := range held {
 		e := held[i].single()
-		to := place{entry: e, key: work(heldPartition(first.hold), e.order()), version: entryVersion(e.Of, 0)}
+		to := placeAt(work(heldPartition(first.hold), e.order()), e)
 		way[i] = &moving{from: held[i].place, to: to, cond: store.Absent}
 	}
 	err = writeBundles(ctx, q, way, first.also(q))

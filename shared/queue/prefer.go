@@ -56,11 +56,9 @@ func (o *offers) offer(ctx context.Context, e *entry, rank string) (kept, fallba
 	if err := o.q.mark(ctx, l); err != nil {
 		return nil, nil, err
 	}
-	kept = &place{entry: *e, key: work(readyPartition(l), rank), version: entryVersion(e.Of, 0)}
-	kept.Line, kept.Until = l, until
-	fallback = &place{entry: *e, key: dueKey(until, e.UUID), version: entryVersion(e.Of, 0)}
-	fallback.Rank = rank
-	return kept, fallback, nil
+	first, second := placeAt(work(readyPartition(l), rank), *e), placeAt(dueKey(until, e.UUID), *e)
+	first.Line, first.Until, second.Rank = l, until, rank
+	return &first, &second, nil
 }
 
 // plenty is the number of free slots of an instance without a limit.

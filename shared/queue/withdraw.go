@@ -34,7 +34,7 @@ func (q *Queue) withdraw(ctx context.Context, ids []task.ID) (int, error) {
 			return nil, nil
 		}
 		entry := store.Delete(dueKey(t.NotBefore, t.ID.UUID()), store.Always) // a claim removes an entry that is elsewhere
-		entry.Item.Version = entryVersion(item.Version, 0)                    // outside the journal's order
+		entry.Item.Version = entryVersion(item.Version)                       // outside the journal's order
 		return []event.Event{closed(t), forgotten(t)}, append(conclude(t, true, store.VersionIs(item.Version)), entry)
 	})
 }
