@@ -50,7 +50,7 @@
 //	stop.go       Stop, Retry, the end of a queued task
 //	remove.go     Remove
 //	withdraw.go   Withdraw
-//	purge.go      Purge
+//	purge.go      Purge, and changes of many tasks in one write
 //	log.go        logs of tasks
 //	instance.go   what each instance runs; results that came too late
 //

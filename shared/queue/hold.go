@@ -174,7 +174,7 @@ func (q *Queue) releaseHold(ctx context.Context, item *store.Item, rules *ruleSe
 	}
 	// Race: a process that holds another entry meanwhile writes this item too, so that its version differs.
 	op := store.Delete(item.Key, store.VersionIs(item.Version))
-	if err := q.store.Write(ctx, store.Write{Token: q.token(), Ops: []store.Op{op}}); store.AsConflict(err) == nil {
+	if err := q.apply(ctx, op); store.AsConflict(err) == nil {
 		return released, unavailable("forget a hold", err)
 	}
 	return released, nil

@@ -152,7 +152,7 @@ func (q *Queue) mark(ctx context.Context, l line) error {
 	}
 	path := preferRoot + l.String()
 	item := store.Item{Key: ruleKey(path), Version: q.created(), Value: encode(Rules{Path: path})}
-	err = q.store.Write(ctx, store.Write{Token: q.token(), Ops: []store.Op{store.Put(item, store.Always)}})
+	err = q.apply(ctx, store.Put(item, store.Always))
 	q.strategy.rulesChanged()
 	return unavailable("say that tasks prefer an instance", err)
 }
@@ -194,7 +194,7 @@ func (q *Queue) sweepPreferred(ctx context.Context) error {
 		if len(ops) == 0 {
 			continue
 		}
-		err = q.store.Write(ctx, store.Write{Token: q.token(), Ops: ops})
+		err = q.apply(ctx, ops...)
 		q.strategy.rulesChanged()
 		if err != nil && store.AsConflict(err) == nil {
 			return unavailable("forget what was kept for an instance", err)

@@ -65,7 +65,7 @@ type Queue struct {
 	heard       func(ctx context.Context, instance string)
 	history     time.Duration
 	quiet       time.Duration
-	leftover    leftover
+	leftover    sync.Map // where earlier sweeps of the history have stopped, by group
 
 	process string // the random part of this process's write tokens
 	tokens  atomic.Uint64
@@ -264,6 +264,11 @@ func (q *Queue) Close() error {
 	q.Drain()
 	q.lookOuts.Wait()
 	return nil
+}
+
+// apply writes operations without the journal, all of them or none. Errors are the store's.
+func (q *Queue) apply(ctx context.Context, ops ...store.Op) error {
+	return q.store.Write(ctx, store.Write{Token: q.token(), Ops: ops})
 }
 
 // commit writes a change of tasks and its events to the journal, unless there is nothing to write.

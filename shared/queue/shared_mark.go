@@ -137,7 +137,7 @@ func (s *shared) mark(ctx context.Context, block []place) (lost *place, rival *t
 		item := store.Item{Key: p.key, Version: p.version + 1, Value: encode(p.entry)}
 		ops[n] = store.Put(item, store.VersionIs(p.version))
 	}
-	err = s.q.store.Write(ctx, store.Write{Token: s.q.token(), Ops: ops})
+	err = s.q.apply(ctx, ops...)
 	conflict := store.AsConflict(err)
 	switch {
 	case err == nil:
@@ -167,7 +167,7 @@ func (s *shared) unmark(ctx context.Context, left []place) {
 		}
 	}
 	if len(ops) > 0 { // it may fail if others were quicker: a mark expires
-		_ = s.q.store.Write(ctx, store.Write{Token: s.q.token(), Ops: ops})
+		_ = s.q.apply(ctx, ops...)
 	}
 }
 
