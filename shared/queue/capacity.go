@@ -41,11 +41,6 @@ func (s *instanceSlots) read(ctx context.Context, q *Queue) (err error) {
 	return unavailable("read a limit", err)
 }
 
-// slotsOf returns the slots, unread, of a claimer with a capacity.
-func slotsOf(by *Claimer) *instanceSlots {
-	return &instanceSlots{Wanted: limit.Wanted{Limit: instanceLimit(by.Instance), Most: by.Capacity, Mark: markOf(by.Once)}}
-}
-
 // freeFor returns for how many of max tasks a claimer has free slots. It costs one read, and another if there are none.
 func (q *Queue) freeFor(ctx context.Context, r *instanceSlots, by *Claimer, max int) (int, error) {
 	if r == nil {

@@ -92,6 +92,11 @@ func (p *place) put(cond store.Condition) store.Op {
 	return store.Put(store.Item{Key: p.key, Version: p.version, Value: encode(p.entry)}, cond)
 }
 
+// change returns the operation that changes the stored entry to this one, under the condition that it is as it was read.
+func (p *place) change() store.Op {
+	return store.Put(store.Item{Key: p.key, Version: p.version + 1, Value: encode(p.entry)}, store.VersionIs(p.version))
+}
+
 // putFor returns the operation that stores the entry of a task with the write that changes the task.
 func (p *place) putFor(r journal.Receipt) store.Op {
 	p.Of, p.version = r.Position, entryVersion(r.Position)

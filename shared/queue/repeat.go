@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/millrace/millrace/shared/journal"
+	"github.com/millrace/millrace/shared/limit"
 )
 
 // A claim whose response was lost is repeated with its idempotency key, and must get the same tasks. Each lease takes a slot of its
@@ -49,7 +50,7 @@ func (s *instanceSlots) repeated() (tokens []string, err error) {
 
 // claimOnce is Claim of a claimer with a capacity: it returns the leases of an earlier claim with the same key, if any are held.
 func (q *Queue) claimOnce(ctx context.Context, by Claimer, max int) ([]Lease, error) {
-	at := slotsOf(&by)
+	at := &instanceSlots{Wanted: limit.Wanted{Limit: instanceLimit(by.Instance), Most: by.Capacity, Mark: markOf(by.Once)}}
 	leases, err := q.again(ctx, at)
 	if err == nil && len(leases) == 0 {
 		leases, err = q.claim(ctx, by, at, max)
