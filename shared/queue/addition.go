@@ -293,15 +293,11 @@ func (a *addition) ops(r journal.Receipt) []store.Op {
 			}
 		}
 		if p := a.places[i]; p != nil {
-			p.Of = r.Position
-			p.version = entryVersion(p.Of, 0)
-			ops = append(ops, p.put(p.key, store.Always))
+			ops = append(ops, p.putFor(r))
 		}
 	}
 	for _, p := range a.fallbacks {
-		p.Of = r.Position
-		p.version = entryVersion(p.Of, 0)
-		ops = append(ops, p.put(p.key, store.Always))
+		ops = append(ops, p.putFor(r))
 	}
 	return ops
 }

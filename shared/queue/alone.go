@@ -11,11 +11,10 @@ import (
 )
 
 // alone is the strategy of a process that has the store to itself. What it keeps in memory is exact, since it learns of each write:
-// the head of each ready index, the taken slots of limits, the rules, and when entries fall due. Reading these instead would step
+// the head of each ready index, the rules, and when entries fall due. Reading these instead would step
 // over all entries that were ever deleted. An error in it costs a write that is refused, and lasts until the next sweep at most.
 type alone struct {
 	q       *Queue
-	taken   slotCache
 	due     dueTimes
 	delays  delays
 	ruleMu  chanMutex
@@ -70,15 +69,14 @@ func (a *alone) stored(p *place) (notice notifier.Notice, needed bool) {
 func (a *alone) doubt() {
 	a.rulesChanged()
 	a.due.forget()
-	a.taken.forget()
+	a.q.limits.Forget()
 	a.forgetWindows()
 }
 
 // aloneView is the view of a claim by [alone].
 type aloneView struct {
 	*alone
-	c        *claim
-	reserved []permit // slots of the queue's limit, reserved for starts that are not written yet
+	c *claim
 }
 
 func (a *alone) view(c *claim) view { return &aloneView{alone: a, c: c} }
@@ -111,37 +109,6 @@ func (v *aloneView) contested() []string {
 		return []string{queueLimit(v.c.queue.Name)}
 	}
 	return nil
-}
-
-// slot reserves a slot in memory, so that other claims of this process need not wait until it is written.
-func (v *aloneView) slot(used *slotSet) (number int, ok bool) {
-	limit := queueLimit(v.c.queue.Name)
-	if v.c.queue.Type == definition.Ordered {
-		return used.lowest(v.c.queue.MaxParallel)
-	}
-	if number, ok = v.taken.reserve(limit, v.c.queue.MaxParallel, used); ok {
-		v.reserved = append(v.reserved, permit{What: limit, Number: number})
-	}
-	return number, ok
-}
-
-func (v *aloneView) started(starts []start) {
-	for i := range starts {
-		v.taken.change(starts[i].lease.Permits, true)
-	}
-	v.taken.unreserve(v.reserved)
-	v.reserved = nil
-}
-
-// release also notifies claimers that found no free slot meanwhile.
-func (v *aloneView) release(ctx context.Context, lost bool) {
-	turnedAway := v.taken.unreserve(v.reserved)
-	if v.reserved = nil; turnedAway {
-		v.q.notify(ctx, v.q.noticesFor(ctx, v.c.lines[0]))
-	}
-	if lost {
-		v.taken.forget()
-	}
 }
 
 // readOrder does nothing: claims of an ordered queue come one by one in a process.

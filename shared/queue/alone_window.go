@@ -11,6 +11,8 @@ import (
 // started. It saves each claim a search, which on an ordered key-value store has to step over all deleted entries at the head; its
 // size does not grow with the backlog.
 type window struct {
+	q       *Queue
+	line    line
 	mu      chanMutex
 	entries []place // by rank
 	bound   string  // entries above it are not here; they are read when those here are used up
@@ -58,13 +60,13 @@ func (w *window) forget() {
 // best removes and returns up to n entries of several lines, those of the least ranks.
 func (a *alone) best(ctx context.Context, lines []line, n int) (taken []place, err error) {
 	if len(lines) == 1 {
-		return a.window(lines[0]).take(ctx, a.q, lines[0], n, "")
+		return a.window(lines[0]).take(ctx, n, "")
 	}
 	for len(taken) < n {
 		first, next, err := a.least(ctx, lines)
 		var more []place
 		if err == nil && first != (line{}) {
-			more, err = a.window(first).take(ctx, a.q, first, n-len(taken), next)
+			more, err = a.window(first).take(ctx, n-len(taken), next)
 		}
 		if err != nil {
 			a.doubt() // what was taken is found again
@@ -82,7 +84,7 @@ func (a *alone) best(ctx context.Context, lines []line, n int) (taken []place, e
 func (a *alone) least(ctx context.Context, lines []line) (first line, next string, err error) {
 	least := ""
 	for _, other := range lines {
-		rank, err := a.window(other).head(ctx, a.q, other)
+		rank, err := a.window(other).head(ctx)
 		switch {
 		case err != nil:
 			return line{}, "", err
@@ -97,28 +99,20 @@ func (a *alone) least(ctx context.Context, lines []line) (first line, next strin
 }
 
 // head returns the rank of the first entry; "" if there is none.
-func (w *window) head(ctx context.Context, q *Queue, l line) (rank string, err error) {
+func (w *window) head(ctx context.Context) (rank string, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if err := w.refill(ctx, q, l); err != nil || len(w.entries) == 0 {
+	if err := w.refill(ctx); err != nil || len(w.entries) == 0 {
 		return "", err
 	}
 	return w.entries[0].key.Sort, nil
 }
 
-// refill reads more entries if those here are used up.
-func (w *window) refill(ctx context.Context, q *Queue, l line) error {
-	if len(w.entries) > 0 || w.whole {
-		return nil
-	}
-	return w.fill(ctx, q, l)
-}
-
 // take removes and returns up to n of the first entries, only those up to the rank next unless that is "".
-func (w *window) take(ctx context.Context, q *Queue, l line, n int, next string) ([]place, error) {
+func (w *window) take(ctx context.Context, n int, next string) ([]place, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if err := w.refill(ctx, q, l); err != nil {
+	if err := w.refill(ctx); err != nil {
 		return nil, err
 	}
 	n = min(n, len(w.entries))
@@ -137,15 +131,18 @@ func (w *window) take(ctx context.Context, q *Queue, l line, n int, next string)
 	return taken, nil
 }
 
-// fill reads on behind the bound. The caller holds mu, so that an entry that is stored meanwhile is added afterwards, and none is
-// missed.
-func (w *window) fill(ctx context.Context, q *Queue, l line) error {
+// refill reads on behind the bound if the entries here are used up. The caller holds mu, so that an entry that is stored meanwhile is
+// added afterwards, and none is missed.
+func (w *window) refill(ctx context.Context) error {
+	if len(w.entries) > 0 || w.whole {
+		return nil
+	}
 	from := ""
 	if w.bound != "" {
 		from = w.bound + "\x00"
 	}
-	places, more, err := q.places(ctx, store.Range{
-		Table: store.Work, Partition: readyPartition(l), From: from, Limit: windowFill,
+	places, more, err := w.q.places(ctx, store.Range{
+		Table: store.Work, Partition: readyPartition(w.line), From: from, Limit: windowFill,
 	})
 	if err != nil {
 		return err
@@ -171,7 +168,7 @@ func (a *alone) window(l line) *window {
 		a.windows = map[line]*window{}
 	}
 	if a.windows[l] == nil {
-		a.windows[l] = &window{mu: newChanMutex()}
+		a.windows[l] = &window{q: a.q, line: l, mu: newChanMutex()}
 	}
 	return a.windows[l]
 }

@@ -42,7 +42,7 @@ func writeSome[B bundle](ctx context.Context, q *Queue, all []B, also []store.Op
 		if ops, of, n = pack(all[:n], also); len(of) == 0 {
 			return n, nil
 		}
-		err := q.store.Write(ctx, store.Write{Token: q.token(), Ops: ops})
+		err := q.apply(ctx, ops...)
 		conflict := store.AsConflict(err)
 		if conflict == nil || conflict.Failed[0].Op < len(also) {
 			return n, err

@@ -21,84 +21,61 @@ const (
 	busyPause = time.Second / 2 // the longest bound of a random pause; the first is shortPause
 )
 
-// again reports whether to repeat a call, after a random pause whose bound doubles each time.
-func (p *patient) again(ctx context.Context, err error, try int) bool {
-	if err == nil || try == busyTries || !errors.Is(err, store.ErrBusy) || ctx.Err() != nil {
-		return false
+// retry returns what call returns when the store is not busy. Before each repetition it pauses for a random time, whose bound doubles.
+func retry[T any](ctx context.Context, p *patient, call func() (T, error)) (T, error) {
+	for try := 0; ; try++ {
+		result, err := call()
+		if err == nil || try == busyTries || !errors.Is(err, store.ErrBusy) || ctx.Err() != nil {
+			return result, err
+		}
+		p.q.pauseUpTo(ctx, min(shortPause<<try, busyPause))
 	}
-	p.q.pauseUpTo(ctx, min(shortPause<<try, busyPause))
-	return true
+}
+
+// retryError is retry of a call that returns only an error.
+func (p *patient) retryError(ctx context.Context, call func() error) error {
+	_, err := retry(ctx, p, func() (struct{}, error) { return struct{}{}, call() })
+	return err
 }
 
 // Get reads items by key.
 func (p *patient) Get(ctx context.Context, keys ...store.Key) ([]*store.Item, error) {
-	items, err := p.Store.Get(ctx, keys...)
-	for try := 0; p.again(ctx, err, try); try++ {
-		items, err = p.Store.Get(ctx, keys...)
-	}
-	return items, err
+	return retry(ctx, p, func() ([]*store.Item, error) { return p.Store.Get(ctx, keys...) })
 }
 
 // Query reads a range.
 func (p *patient) Query(ctx context.Context, r store.Range) (store.Page, error) {
-	page, err := p.Store.Query(ctx, r)
-	for try := 0; p.again(ctx, err, try); try++ {
-		page, err = p.Store.Query(ctx, r)
-	}
-	return page, err
+	return retry(ctx, p, func() (store.Page, error) { return p.Store.Query(ctx, r) })
 }
 
 // Write applies w. If the outcome stays open, what this process knows is read again.
 func (p *patient) Write(ctx context.Context, w store.Write) error {
-	err := p.Store.Write(ctx, w)
-	for try := 0; p.again(ctx, err, try); try++ {
-		err = p.Store.Write(ctx, w)
-	}
+	err := p.retryError(ctx, func() error { return p.Store.Write(ctx, w) })
 	p.q.doubtIf(err)
 	return err
 }
 
 // Remove deletes a range.
 func (p *patient) Remove(ctx context.Context, r store.Range) error {
-	err := p.Store.Remove(ctx, r)
-	for try := 0; p.again(ctx, err, try); try++ {
-		err = p.Store.Remove(ctx, r)
-	}
-	return err
+	return p.retryError(ctx, func() error { return p.Store.Remove(ctx, r) })
 }
 
 // Reserve takes a ticket.
 func (p *patient) Reserve(ctx context.Context, key store.Key, ids int, now int64) (store.Ticket, error) {
-	ticket, err := p.Store.Reserve(ctx, key, ids, now)
-	for try := 0; p.again(ctx, err, try); try++ {
-		ticket, err = p.Store.Reserve(ctx, key, ids, now)
-	}
-	return ticket, err
+	return retry(ctx, p, func() (store.Ticket, error) { return p.Store.Reserve(ctx, key, ids, now) })
 }
 
 // Sequence reads a sequencer.
 func (p *patient) Sequence(ctx context.Context, key store.Key, eventual bool) (store.Sequence, error) {
-	sequence, err := p.Store.Sequence(ctx, key, eventual)
-	for try := 0; p.again(ctx, err, try); try++ {
-		sequence, err = p.Store.Sequence(ctx, key, eventual)
-	}
-	return sequence, err
+	return retry(ctx, p, func() (store.Sequence, error) { return p.Store.Sequence(ctx, key, eventual) })
 }
 
 // Raise moves the floor of a sequencer up.
 func (p *patient) Raise(ctx context.Context, key store.Key, position, id int64) error {
-	err := p.Store.Raise(ctx, key, position, id)
-	for try := 0; p.again(ctx, err, try); try++ {
-		err = p.Store.Raise(ctx, key, position, id)
-	}
-	return err
+	return p.retryError(ctx, func() error { return p.Store.Raise(ctx, key, position, id) })
 }
 
 // Date returns the store's date.
 func (p *patient) Date(ctx context.Context) (time.Time, error) {
-	date, err := p.Store.Date(ctx)
-	for try := 0; p.again(ctx, err, try); try++ {
-		date, err = p.Store.Date(ctx)
-	}
-	return date, err
+	return retry(ctx, p, func() (time.Time, error) { return p.Store.Date(ctx) })
 }

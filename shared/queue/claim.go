@@ -5,10 +5,11 @@ import (
 	"time"
 
 	"github.com/millrace/millrace/shared/definition"
+	"github.com/millrace/millrace/shared/limit"
 	"github.com/millrace/millrace/shared/notifier"
 )
 
-// MaxClaim is how many tasks one write of a claim starts at most: what a write to the store can hold, with all permits.
+// MaxClaim is how many tasks one write of a claim starts at most: what a write to the store can hold, with all slots of limits.
 const MaxClaim = 15
 
 const (
@@ -86,6 +87,7 @@ func (q *Queue) claims(ctx context.Context, by Claimer) ([]*claim, error) {
 	add := func(l line) *claim {
 		c := &claim{
 			q: q, set: set, by: by, lines: []line{l}, rules: rules, queue: set.QueueOf(l.queue), until: until,
+			slots: q.limits.Begin(),
 		}
 		claims = append(claims, c)
 		return c
@@ -118,12 +120,12 @@ type claim struct {
 	reach int // how many entries to pick for them
 
 	picks    []place
-	verdicts                     // about the picks
-	at       *instanceSlots      // the claimer's slots; nil: it has no capacity limit
-	used     map[string]*slotSet // taken slots, by permit.What, as far as the claim has read them
-	tidied   int                 // how many entries the last round has removed, moved or ended
-	conflict bool                // another claimer was quicker
-	fresh    bool                // the set is the one in force
+	verdicts                // about the picks
+	at       *instanceSlots // the claimer's slots; nil: it has no capacity limit
+	slots    limit.Taking
+	tidied   int  // how many entries the last round has removed, moved or ended
+	conflict bool // another claimer was quicker
+	fresh    bool // the set is the one in force
 }
 
 // upTo starts up to max tasks, in as many writes as that takes.

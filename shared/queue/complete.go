@@ -91,7 +91,7 @@ func (e *ending) ended(ctx context.Context, err error) (task.State, error) {
 }
 
 func (e *ending) bounds() (ops, bytes int) {
-	ops = 2 + len(e.held.Permits) // the lease and the task
+	ops = 2 + len(e.held.Slots) // the lease and the task
 	if e.result.Outcome != OK || ofTopic(&e.task) {
 		ops++ // its entry, its history, or its payload
 	}
@@ -226,9 +226,7 @@ func (e *ending) goOn(ctx context.Context, now int64) error {
 func (e *ending) ops(r journal.Receipt) []store.Op {
 	ops := append(e.held.giveBack(e.token), e.item...)
 	if e.place != nil {
-		e.place.Of = r.Position
-		e.place.version = entryVersion(r.Position, 0)
-		ops = append(ops, e.place.put(e.place.key, store.Always))
+		ops = append(ops, e.place.putFor(r))
 	}
 	return ops
 }
@@ -255,18 +253,18 @@ func (e *ending) announce(ctx context.Context) {
 			e.q.log.Warn("the log of a task that is gone is left", "task_id", e.task.ID, "error", err)
 		}
 	}
-	e.q.permitsFree(ctx, &e.held)
+	e.q.slotsFree(ctx, &e.held)
 }
 
-// permitsFree releases held entries, or notifies claimers, for each slot that a lease has given back.
-func (q *Queue) permitsFree(ctx context.Context, h *heldLease) {
-	q.strategy.givenBack(h.Permits)
-	for _, p := range h.Permits {
-		if key, ok := strings.CutPrefix(p.What, "key/"); ok {
+// slotsFree releases held entries, or notifies claimers, for each slot that a lease has given back.
+func (q *Queue) slotsFree(ctx context.Context, h *heldLease) {
+	q.limits.GaveBack(h.Slots)
+	for _, slot := range h.Slots {
+		if key, ok := strings.CutPrefix(slot.Limit, keyLimit("")); ok {
 			if err := q.freed(ctx, key); err != nil {
 				q.log.Warn("tasks that wait for a limit are left to the sweep", "error", err)
 			}
-		} else if instance, ok := strings.CutPrefix(p.What, instanceLimit("")); ok {
+		} else if instance, ok := strings.CutPrefix(slot.Limit, instanceLimit("")); ok {
 			q.waiters.empty(instance)
 		} else {
 			q.notify(ctx, q.noticesFor(ctx, parseLine(h.Line)))

@@ -37,8 +37,8 @@ func (q *Queue) register(ctx context.Context, l line) error {
 
 func (q *Queue) registerAnew(ctx context.Context, l line) error {
 	noted, name := q.created(), l.String()
-	item := store.Item{Key: work(partitionLines, fit(name)), Version: noted, Value: []byte(name)}
-	if err := q.store.Write(ctx, store.Write{Token: q.token(), Ops: []store.Op{store.Put(item, store.Always)}}); err != nil {
+	item := store.Item{Key: work(partitionLines, store.Fit(name)), Version: noted, Value: []byte(name)}
+	if err := q.apply(ctx, store.Put(item, store.Always)); err != nil {
 		return unavailable("register a line", err)
 	}
 	d := &q.known

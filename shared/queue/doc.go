@@ -32,8 +32,7 @@
 //	tidy.go       what becomes of the other picks
 //	claimnext.go  CompleteAndClaim
 //	directory.go  the lines (ready indexes) in which tasks may wait
-//	limit.go      limits as items: the slots that leases take
-//	slotset.go    a set of slot numbers
+//	limit.go      the limits of a task, and the slots that its start takes
 //	capacity.go   the capacity of an instance
 //	together.go   claims of one instance, one after the other
 //	repeat.go     claims with an idempotency key
@@ -42,7 +41,6 @@
 //	strategy.go       what a process knows of the store: two ways behind one interface
 //	alone.go          of a process that has the store to itself: all in memory, and exact
 //	alone_window.go   its head of each ready index
-//	alone_slots.go    its taken slots of limits
 //	alone_due.go      when its entries fall due
 //	shared.go         of one process of many: read, mark, claim
 //	shared_ahead.go   its reading past what cannot start
@@ -53,7 +51,7 @@
 //	stop.go       Stop, Retry, the end of a queued task
 //	remove.go     Remove
 //	withdraw.go   Withdraw
-//	purge.go      Purge
+//	purge.go      Purge, and changes of many tasks in one write
 //	log.go        logs of tasks
 //	instance.go   what each instance runs; results that came too late
 //
@@ -80,5 +78,5 @@
 //	busy.go       repeats calls of a busy store
 //	mutex.go      locks that are held across calls of the store
 //
-// The package imports notifier, clock, definition, event, event/typed, groupcommit, journal, projection, store, task and the standard library.
+// The package imports notifier, clock, definition, event, event/typed, groupcommit, journal, limit, projection, store, task and the standard library.
 package queue

@@ -5,6 +5,7 @@ import (
 	"iter"
 	"strings"
 
+	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/store"
 	"github.com/millrace/millrace/shared/task"
 )
@@ -81,11 +82,25 @@ func (e *entry) turn() string {
 
 // entryVersion returns the version of an entry's item. It is not a journal position, since entries are moved and marked without an
 // event; it starts at a higher value with each version of the task, so that no two entries at the same key have the same one.
-func entryVersion(of int64, changes int64) int64 { return of<<16 | changes }
+func entryVersion(of int64) int64 { return of << 16 }
 
-// put returns the operation that stores the entry at a key.
-func (e entry) put(key store.Key, cond store.Condition) store.Op {
-	return store.Put(store.Item{Key: key, Version: entryVersion(e.Of, 0), Value: encode(e)}, cond)
+// placeAt returns an entry as it is to be stored at a key.
+func placeAt(key store.Key, e entry) place { return place{e, key, entryVersion(e.Of)} }
+
+// put returns the operation that stores the entry.
+func (p *place) put(cond store.Condition) store.Op {
+	return store.Put(store.Item{Key: p.key, Version: p.version, Value: encode(p.entry)}, cond)
+}
+
+// change returns the operation that changes the stored entry to this one, under the condition that it is as it was read.
+func (p *place) change() store.Op {
+	return store.Put(store.Item{Key: p.key, Version: p.version + 1, Value: encode(p.entry)}, store.VersionIs(p.version))
+}
+
+// putFor returns the operation that stores the entry of a task with the write that changes the task.
+func (p *place) putFor(r journal.Receipt) store.Op {
+	p.Of, p.version = r.Position, entryVersion(r.Position)
+	return p.put(store.Always)
 }
 
 func readPlace(item *store.Item) (place, error) {

@@ -65,7 +65,7 @@ func (q *Queue) forgetLine(ctx context.Context, item *store.Item) (forgotten boo
 		return false, err
 	}
 	op := store.Delete(item.Key, store.VersionIs(item.Version))
-	err = q.store.Write(ctx, store.Write{Token: q.token(), Ops: []store.Op{op}})
+	err = q.apply(ctx, op)
 	if store.AsConflict(err) != nil {
 		return false, nil
 	}

@@ -4,11 +4,9 @@ import (
 	"context"
 	"errors"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/millrace/millrace/shared/event"
-	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/projection"
 	"github.com/millrace/millrace/shared/store"
 	"github.com/millrace/millrace/shared/task"
@@ -60,10 +58,11 @@ func (q *Queue) sweepHistory(ctx context.Context) (removed int, err error) {
 	round := int(q.micro() / time.Minute.Microseconds() % int64(historyRounds))
 	before := q.micro() - q.history.Microseconds()
 	sweep := func(group string, turn int, r store.Range, old func(*store.Item) (uuid string, err error)) error {
-		from, left := q.leftover.take(group)
+		at, left := q.leftover.LoadAndDelete(group)
 		if !left && turn != round {
 			return nil
 		}
+		from, _ := at.(string)
 		r.Table, r.From, r.Limit, r.Eventual = store.Work, from, historyBatch, true
 		n, err := q.sweepGroup(ctx, group, r, old)
 		removed += n
@@ -121,31 +120,8 @@ func (q *Queue) sweepGroup(ctx context.Context, group string, r store.Range, old
 		}
 		r.From = page.Items[len(page.Items)-1].Key.Sort + "\x00"
 	}
-	q.leftover.put(group, r.From)
+	q.leftover.Store(group, r.From)
 	return removed, nil
-}
-
-// leftover holds where earlier sweeps have stopped, by group.
-type leftover struct {
-	mu   sync.Mutex
-	from map[string]string
-}
-
-func (l *leftover) put(group, from string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.from == nil {
-		l.from = map[string]string{}
-	}
-	l.from[group] = from
-}
-
-func (l *leftover) take(group string) (from string, left bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	from, left = l.from[group]
-	delete(l.from, group)
-	return from, left
 }
 
 // listGroups returns the groups, except those of topics, that have finished tasks.
@@ -169,56 +145,16 @@ func (q *Queue) forgetAll(ctx context.Context, uuids []string) (removed int, err
 	if len(uuids) == 0 {
 		return 0, nil
 	}
-	f := forgetting{q: q, keys: make([]store.Key, len(uuids))}
-	for i, uuid := range uuids {
-		f.keys[i] = taskKey(uuid)
-	}
-	_, err = q.journal.Write(ctx, f.prepare)
-	if errors.Is(err, errNothing) {
-		return 0, nil
-	}
-	if err != nil {
-		return 0, err
-	}
-	for _, uuid := range f.gone {
+	gone, err := q.changeAll(ctx, uuids, func(_ int, item *store.Item, t *task.Task) ([]event.Event, []store.Op) {
+		if !t.State.Final() || t.UniqueUntil > q.micro() {
+			return nil, nil // it still holds its unique key
+		}
+		return []event.Event{forgotten(t)}, forget(t, item.Version)
+	})
+	for _, uuid := range gone {
 		if err := q.dropLog(ctx, uuid); err != nil {
-			return len(f.gone), err
+			return len(gone), err
 		}
 	}
-	return len(f.gone), nil
-}
-
-// forgetting is the removal of several finished tasks.
-type forgetting struct {
-	q    *Queue
-	keys []store.Key
-	gone []string // their UUIDs
-}
-
-// prepare reads the tasks. Race: if another process removes one of them first, the write fails, and prepare runs again.
-func (f *forgetting) prepare(ctx context.Context, _ *store.Conflict) (journal.Change, error) {
-	items, err := f.q.store.Get(ctx, f.keys...)
-	if err != nil {
-		return journal.Change{}, unavailable("read finished tasks", err)
-	}
-	f.gone = f.gone[:0]
-	var events []event.Event
-	var ops []store.Op
-	for _, item := range items {
-		if item == nil {
-			continue // another process has removed it
-		}
-		var t task.Task
-		if err := decode(item, &t); err != nil {
-			return journal.Change{}, err
-		}
-		if !t.State.Final() || t.UniqueUntil > f.q.micro() {
-			continue // it still holds its unique key
-		}
-		f.gone, events, ops = append(f.gone, t.ID.UUID()), append(events, forgotten(&t)), append(ops, forget(&t, item.Version)...)
-	}
-	if len(f.gone) == 0 {
-		return journal.Change{}, errNothing
-	}
-	return journal.Change{Events: events, Ops: func(journal.Receipt) []store.Op { return ops }}, nil
+	return len(gone), err
 }

@@ -44,7 +44,7 @@ func (q *Queue) holdTogether(ctx context.Context, held []holding) (moved int, re
 	way := make([]*moving, len(held))
 	for i := range held {
 		e := held[i].single()
-		to := place{entry: e, key: work(heldPartition(first.hold), e.order()), version: entryVersion(e.Of, 0)}
+		to := placeAt(work(heldPartition(first.hold), e.order()), e)
 		way[i] = &moving{from: held[i].place, to: to, cond: store.Absent}
 	}
 	err = writeBundles(ctx, q, way, first.also(q))
@@ -74,7 +74,7 @@ func (q *Queue) holdTogether(ctx context.Context, held []holding) (moved int, re
 // releaseHold, and a check that the rule is still in force.
 func (h *holding) also(q *Queue) func() []store.Op {
 	return func() []store.Op {
-		hold := store.Item{Key: work(partitionHolds, fit(h.hold)), Version: q.created(), Value: []byte(h.hold)}
+		hold := store.Item{Key: work(partitionHolds, store.Fit(h.hold)), Version: q.created(), Value: []byte(h.hold)}
 		ops := []store.Op{store.Put(hold, store.Always)}
 		if h.rule != nil {
 			ops = append(ops, store.Check(ruleKey(h.rule.Path), store.VersionIs(h.rule.version)))
@@ -108,12 +108,12 @@ func (q *Queue) freed(ctx context.Context, key string) error {
 	if err != nil || len(found) == 0 {
 		return err
 	}
-	used, err := q.strategy.slots(ctx, keyLimit(key))
+	taken, err := q.slotsTaken(ctx, keyLimit(key))
 	if err != nil {
 		return err
 	}
 	n := 0
-	for n < len(found) && used.count()+n < found[n].Limit {
+	for n < len(found) && taken+n < found[n].Limit {
 		n++
 	}
 	if n == 0 {
@@ -174,7 +174,7 @@ func (q *Queue) releaseHold(ctx context.Context, item *store.Item, rules *ruleSe
 	}
 	// Race: a process that holds another entry meanwhile writes this item too, so that its version differs.
 	op := store.Delete(item.Key, store.VersionIs(item.Version))
-	if err := q.store.Write(ctx, store.Write{Token: q.token(), Ops: []store.Op{op}}); store.AsConflict(err) == nil {
+	if err := q.apply(ctx, op); store.AsConflict(err) == nil {
 		return released, unavailable("forget a hold", err)
 	}
 	return released, nil

@@ -74,7 +74,7 @@ func (q *Queue) moveHome(ctx context.Context, entries []misplaced) error {
 			}
 			e := s.single()
 			e.setLine(s.home)
-			to := place{entry: e, key: work(readyPartition(s.home), s.key.Sort), version: entryVersion(e.Of, 0)}
+			to := placeAt(work(readyPartition(s.home), s.key.Sort), e)
 			way[i] = &moving{from: s.place, to: to, cond: store.Absent}
 		}
 		if err := q.carry(ctx, way); err != nil {

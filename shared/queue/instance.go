@@ -52,7 +52,7 @@ func (q *Queue) Refused(ctx context.Context, token string, outcome Outcome) erro
 	line := q.logLine(Line{Level: "warn", Message: fmt.Sprintf("a result (%s) of attempt %d came when its lease was over, and was refused", outcome, attempt)})
 	sort := fmt.Sprintf("%08x-%s-fff", attempt, "ffffffffffff") // after all that the attempt has logged
 	op := store.Put(store.Item{Key: work(logPartition(uuid), sort), Version: 1, Value: encode([]logged{line})}, store.Absent)
-	err = q.store.Write(ctx, store.Write{Token: q.token(), Ops: []store.Op{op}})
+	err = q.apply(ctx, op)
 	if store.AsConflict(err) != nil {
 		return nil // it was noted before
 	}

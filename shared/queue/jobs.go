@@ -107,16 +107,13 @@ func (m *merge) page(ctx context.Context) (Page, error) {
 			return p, nil
 		}
 		if len(p.Tasks) == m.l.Limit || len(p.Tasks) > 0 && m.looked >= maxListed {
-			p.Cursor = m.at(&p.Tasks[len(p.Tasks)-1])
+			p.Cursor = m.l.CursorAfter(&p.Tasks[len(p.Tasks)-1])
 			return p, nil
 		}
 		p.Tasks = append(p.Tasks, first.found[0].task)
 		first.found = first.found[1:]
 	}
 }
-
-// at returns a task's sort key.
-func (m *merge) at(t *task.Task) string { return m.l.CursorAfter(t) }
 
 // CursorAfter returns the cursor from which the list goes on behind one of its tasks.
 func (l *JobListing) CursorAfter(t *task.Task) string {
@@ -183,7 +180,7 @@ func (m *merge) fill(ctx context.Context, r *run) error {
 			return err
 		}
 		if t.ListedUnder() == r.group && m.wanted(t.Job, t.State) && (m.l.Match == nil || m.l.Match(&t)) {
-			r.found = append(r.found, listed{m.at(&t), t})
+			r.found = append(r.found, listed{m.l.CursorAfter(&t), t})
 		}
 	}
 	return nil

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -107,7 +108,7 @@ func TestRemoveWhileRunning(t *testing.T) {
 	if diff := cmp.Diff(want, b.events(id)); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
 	}
-	// The permit and the unique key are free.
+	// The slot and the unique key are free.
 	if next := b.add("a", func(n *queue.New) { n.Unique = "u" }); next == id || len(b.claim(1)) != 1 {
 		t.Errorf("the unique key or the place in the queue is still taken")
 	}
@@ -315,4 +316,21 @@ func TestPurge(t *testing.T) {
 		t.Errorf("%d leases, want that of the other queue", len(leases))
 	}
 	b.end(running, queue.Result{Outcome: queue.OK})
+}
+
+// A purge whose write fails has dropped nothing, and counts nothing.
+func TestAPurgeThatFailsCountsNothing(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		q, s := limited(t, 3, 1)
+		close(s.first)
+		s.away.Store(true)
+		if n, err := q.Purge(t.Context(), "main"); n != 0 || !errors.Is(err, journal.ErrUnavailable) {
+			t.Errorf("Purge = %d, %v, want 0 and %v", n, err, journal.ErrUnavailable)
+		}
+		s.away.Store(false)
+		if n, err := q.Purge(t.Context(), "main"); n != 3 || err != nil {
+			t.Errorf("Purge = %d, %v, want 3", n, err)
+		}
+	})
 }

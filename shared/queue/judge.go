@@ -132,13 +132,10 @@ func (c *claim) takes(key store.Key) bool {
 
 // admit starts a task if the limits allow it.
 func (c *claim) admit(ctx context.Context, p place, t *task.Task, version int64, job definition.Job, now int64) error {
-	if t.Concurrency != nil {
-		if err := c.readLimit(ctx, keyLimit(t.Concurrency.Key)); err != nil {
-			return err
-		}
-	}
-	permits, missing := c.takeSlots(t.Concurrency)
+	slots, missing, err := c.takeSlots(ctx, t.Concurrency)
 	switch {
+	case err != nil:
+		return err
 	case missing == "":
 	case t.Concurrency == nil || missing != keyLimit(t.Concurrency.Key):
 		c.left, c.full = append(c.left, p), true
@@ -153,15 +150,15 @@ func (c *claim) admit(ctx context.Context, p place, t *task.Task, version int64,
 		return nil
 	}
 	s := start{place: p, task: *t, before: version, token: c.q.newToken(p.UUID, t.Attempt+1)}
-	for i := range permits {
-		permits[i].holder = c.at.holder(&permits[i], s.token)
+	for i := range slots {
+		slots[i].Holder = s.token
 	}
 	s.task.State, _ = t.State.After(task.Start) // the state is a queued one
 	s.task.Attempt++
 	s.task.Started, s.task.Instance, s.task.Lease, s.task.Message = now, c.by.Instance, s.token, ""
 	s.lease = lease{
 		UUID: p.UUID, Job: t.Job, Line: p.home().String(), Instance: c.by.Instance, Length: job.Lease,
-		Expires: now + job.Lease.Microseconds(), Permits: permits,
+		Expires: now + job.Lease.Microseconds(), Slots: slots,
 	}
 	s.values.task, s.values.lease = encode(&s.task), encode(&s.lease)
 	c.starts = append(c.starts, s)

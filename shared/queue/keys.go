@@ -20,7 +20,7 @@ import (
 //	held/HOLD         ORDER         entry of a task that a rule or a limit holds
 //	history/GROUP     TIME UUID     entry of a finished task of a topic
 //	lease/SHARD       TOKEN         the right to run a task
-//	permit/WHAT       NUMBER        a slot of a limit, taken by a lease; an instance's says by which claim
+//	permit/LIMIT      NUMBER        a slot of a limit, taken by a lease; see package limit
 //	unique/HASH       -             which task holds a unique key
 //	once/HASH         -             the result of the request with an idempotency key
 //	rules             PATH          pause and block, which queues are suspended, and for which instances tasks are kept
@@ -48,11 +48,11 @@ func groupPartition(hash uint32) string { return "task/" + hexadecimal(uint64(ha
 
 func payloadKey(uuid string) store.Key { return work("payload/"+uuid, only) }
 
-func readyPartition(l line) string { return "ready/" + fit(l.String()) }
+func readyPartition(l line) string { return "ready/" + store.Fit(l.String()) }
 
 func dueKey(at int64, uuid string) store.Key { return work(partitionDue, stamp(at)+uuid) }
 
-func heldPartition(hold string) string { return "held/" + fit(hold) }
+func heldPartition(hold string) string { return "held/" + store.Fit(hold) }
 
 func leaseKey(token string) store.Key { return work(leasePartition(token[len(token)-1:]), token) }
 
@@ -61,46 +61,27 @@ func leasePartition(shard string) string { return "lease/" + shard }
 // leaseShards holds the last characters that a token may have; leases are spread over partitions by them.
 const leaseShards = "0123456789abcdef"
 
-func permitPartition(what string) string { return "permit/" + fit(what) }
-
 func uniqueKey(job, key string) store.Key { return work("unique/"+digest(job, key), only) }
 
 func onceKey(once *Once) store.Key { return work("once/"+digest(once.Scope, once.Key), only) }
 
-func ruleKey(path string) store.Key { return work(partitionRules, fit(path)) }
+func ruleKey(path string) store.Key { return work(partitionRules, store.Fit(path)) }
 
 func logPartition(uuid string) string { return "log/" + uuid }
 
-func orderKey(queue string) store.Key { return work("orders", fit(queue)) }
+func orderKey(queue string) store.Key { return work("orders", store.Fit(queue)) }
 
 // turnKey returns the key of a sequencer that the store forgets when it was not used for [store.PassingFor].
-func turnKey(queue, turn string) store.Key { return work(store.Passing+fit(queue), fit(turn)) }
+func turnKey(queue, turn string) store.Key {
+	return work(store.Passing+store.Fit(queue), store.Fit(turn))
+}
 
-func turnsKey(queue string) store.Key { return work("turns", fit(queue)) }
+func turnsKey(queue string) store.Key { return work("turns", store.Fit(queue)) }
 
 // digest returns a hash of a pair of texts of any content.
 func digest(a, b string) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%d %s%s", len(a), a, b))
 	return hex.EncodeToString(sum[:])
-}
-
-// maxName is how many bytes of a text a key holds unchanged.
-const maxName = 900
-
-// fit returns a text that fits in a key: the text itself, "-" for an empty one, or its beginning and its hash.
-func fit(text string) string {
-	if text == "" {
-		return "-"
-	}
-	if len(text) <= maxName {
-		return text
-	}
-	sum := sha256.Sum256([]byte(text))
-	head := maxName - 2*len(sum)
-	for head > 0 && text[head]&0xC0 == 0x80 { // not within a character
-		head--
-	}
-	return text[:head] + hex.EncodeToString(sum[:])
 }
 
 // stampLen is how many characters a time has in a key.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace/shared/event/typed"
+	"github.com/millrace/millrace/shared/limit"
 	"github.com/millrace/millrace/shared/store"
 	"github.com/millrace/millrace/shared/task"
 )
@@ -24,7 +25,7 @@ type lease struct {
 	Instance string        `json:"by,omitempty"`
 	Length   time.Duration `json:"l"`
 	Expires  int64         `json:"x"` // microseconds since 1970
-	Permits  []permit      `json:"p,omitempty"`
+	Slots    []limit.Slot  `json:"p,omitempty"`
 	Stop     bool          `json:"s,omitempty"` // a stop was requested
 	Progress *Progress     `json:"pr,omitempty"`
 	Logged   int           `json:"lg,omitempty"` // bytes of its log

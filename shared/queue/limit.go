@@ -3,100 +3,65 @@ package queue
 import (
 	"context"
 
-	"github.com/millrace/millrace/shared/store"
+	"github.com/millrace/millrace/shared/limit"
 	"github.com/millrace/millrace/shared/task"
 )
 
-// The slots of a limit are items: a lease takes a slot by putting its item, under the condition that it is absent, in the write that
-// starts the task, and gives it back in the write that ends the lease. So no more tasks run than there are slots, and no slot is lost
-// with a process.
-
-// permit is one slot of a limit, taken by a lease.
-type permit struct {
-	What   string `json:"w"` // queue/NAME, key/KEY, or at/INSTANCE
-	Number int    `json:"n"`
-	holder string // the item's content: the token of the lease, and the mark of the claim if it has an idempotency key
-}
-
-func (p permit) key() store.Key {
-	return work(permitPartition(p.What), hexadecimal(uint64(p.Number), 8))
-}
+// The names of limits, see [limit.Limits]: of a queue, of a concurrency key, and of an instance.
 
 func queueLimit(name string) string { return "queue/" + name }
 
 func keyLimit(key string) string { return "key/" + key }
 
-// readSlots reads which slots of a limit are taken.
-func (q *Queue) readSlots(ctx context.Context, limit string) (*slotSet, error) {
-	used := &slotSet{}
-	for item, err := range store.All(ctx, q.store, store.Range{Table: store.Work, Partition: permitPartition(limit)}) {
-		if err != nil {
-			return nil, unavailable("read a limit", err)
-		}
-		number, err := slotNumber(item.Key)
-		if err != nil {
-			return nil, unavailable("read a limit", err)
-		}
-		used.takeFor(number, string(item.Value))
+func instanceLimit(instance string) string { return "at/" + instance }
+
+// slotsTaken returns how many slots of a limit are taken.
+func (q *Queue) slotsTaken(ctx context.Context, name string) (int, error) {
+	taken, err := q.limits.Read(ctx, name)
+	if err != nil {
+		return 0, unavailable("read a limit", err)
 	}
-	return used, nil
+	return taken.Count(), nil
 }
 
 // readSlots reads which slots of the claimer's and the queue's limits are taken. Those of concurrency keys are read when they are
 // needed.
 func (c *claim) readSlots(ctx context.Context) error {
-	c.used = nil
+	c.slots.Reset()
 	if c.at != nil {
 		if err := c.at.read(ctx, c.q); err != nil {
 			return err
 		}
-		c.used = map[string]*slotSet{c.at.what: c.at.used}
+		c.slots.Know(c.at.Limit, c.at.taken)
 	}
 	if c.queue.MaxParallel > 0 {
-		return c.readLimit(ctx, queueLimit(c.queue.Name))
+		return unavailable("read a limit", c.slots.Read(ctx, queueLimit(c.queue.Name)))
 	}
 	return nil
 }
 
-func (c *claim) readLimit(ctx context.Context, limit string) error {
-	if c.used[limit] != nil {
-		return nil
-	}
-	used, err := c.q.strategy.slots(ctx, limit)
-	if c.used == nil {
-		c.used = map[string]*slotSet{}
-	}
-	c.used[limit] = used
-	return err
-}
-
 // takeSlots takes a slot of each limit of a task, or returns the limit that has none free.
-func (c *claim) takeSlots(key *task.Concurrency) (permits []permit, missing string) {
+func (c *claim) takeSlots(ctx context.Context, key *task.Concurrency) (slots []limit.Slot, missing string, err error) {
+	wanted := make([]limit.Wanted, 0, 3)
 	if c.at != nil {
-		number, ok := c.used[c.at.what].lowest(c.at.limit)
-		if !ok {
-			return nil, c.at.what
-		}
-		permits = append(permits, permit{What: c.at.what, Number: number})
+		wanted = append(wanted, c.at.Wanted)
 	}
 	if key != nil {
-		limit := keyLimit(key.Key)
-		number, ok := c.used[limit].lowest(key.Limit)
-		if !ok {
-			return nil, limit
+		if err := c.slots.Read(ctx, keyLimit(key.Key)); err != nil {
+			return nil, "", unavailable("read a limit", err)
 		}
-		permits = append(permits, permit{What: limit, Number: number})
+		wanted = append(wanted, limit.Wanted{Limit: keyLimit(key.Key), Most: key.Limit})
 	}
 	if c.queue.MaxParallel > 0 {
-		limit := queueLimit(c.queue.Name)
-		number, ok := c.view.slot(c.used[limit])
-		if !ok {
-			return nil, limit
-		}
-		permits = append(permits, permit{What: limit, Number: number})
+		wanted = append(wanted, limit.Wanted{Limit: queueLimit(c.queue.Name), Most: c.queue.MaxParallel, Reserve: c.reserves()})
 	}
-	for _, p := range permits {
-		c.used[p.What].take(p.Number)
+	slots, missing = c.slots.Take(wanted...)
+	return slots, missing, nil
+}
+
+// release ends the reservations of starts that are not written, and notifies claimers that found no free slot meanwhile.
+func (c *claim) release(ctx context.Context) {
+	if c.slots.Release() {
+		c.q.notify(ctx, c.q.noticesFor(ctx, c.lines[0]))
 	}
-	return permits, ""
 }

@@ -59,7 +59,7 @@ func (q *Queue) moveIn(ctx context.Context, set *definition.Set, name string, fo
 	way, o := make([]*moving, len(found)), q.offers(set)
 	for i := range found {
 		e := &entries[i]
-		to := place{entry: *e, key: work(readyPartition(e.line()), ranks[i]), version: entryVersion(e.Of, 0)}
+		to := placeAt(work(readyPartition(e.line()), ranks[i]), *e)
 		way[i] = &moving{from: found[i], to: to, cond: store.Absent}
 		kept, fallback, err := o.offer(ctx, e, ranks[i])
 		if err != nil {
@@ -118,9 +118,9 @@ func (m *moving) ops() []store.Op {
 	if m.late {
 		return ops
 	}
-	ops = append(ops, m.to.put(m.to.key, m.cond))
+	ops = append(ops, m.to.put(m.cond))
 	if m.fallback != nil {
-		ops = append(ops, m.fallback.put(m.fallback.key, store.Always))
+		ops = append(ops, m.fallback.put(store.Always))
 	}
 	return ops
 }

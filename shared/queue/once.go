@@ -40,7 +40,7 @@ func (a *addition) result() []byte {
 
 // remember stores the result by itself, if no task is new.
 func (a *addition) remember(ctx context.Context) error {
-	write := func(ops ...store.Op) error { return a.q.store.Write(ctx, store.Write{Token: a.q.token(), Ops: ops}) }
+	write := func(ops ...store.Op) error { return a.q.apply(ctx, ops...) }
 	earlier, err := a.note.WriteAlone(ctx, a.q.store, a.q.now, a.result(), write)
 	if earlier != nil {
 		return a.replay(ctx, earlier)

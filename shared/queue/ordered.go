@@ -18,8 +18,8 @@ func (c *claim) first(ctx context.Context) ([]place, error) {
 	if err := c.view.readOrder(ctx); err != nil {
 		return nil, err
 	}
-	used, err := c.q.strategy.slots(ctx, queueLimit(c.queue.Name))
-	if err != nil || used.count() > 0 {
+	running, err := c.q.slotsTaken(ctx, queueLimit(c.queue.Name))
+	if err != nil || running > 0 {
 		return nil, err
 	}
 	lines, err := c.q.strategy.linesNow(ctx, c.queue.Name)

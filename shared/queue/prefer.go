@@ -56,11 +56,9 @@ func (o *offers) offer(ctx context.Context, e *entry, rank string) (kept, fallba
 	if err := o.q.mark(ctx, l); err != nil {
 		return nil, nil, err
 	}
-	kept = &place{entry: *e, key: work(readyPartition(l), rank), version: entryVersion(e.Of, 0)}
-	kept.Line, kept.Until = l, until
-	fallback = &place{entry: *e, key: dueKey(until, e.UUID), version: entryVersion(e.Of, 0)}
-	fallback.Rank = rank
-	return kept, fallback, nil
+	first, second := placeAt(work(readyPartition(l), rank), *e), placeAt(dueKey(until, e.UUID), *e)
+	first.Line, first.Until, second.Rank = l, until, rank
+	return &first, &second, nil
 }
 
 // plenty is the number of free slots of an instance without a limit.
@@ -83,11 +81,11 @@ func (q *Queue) freeAt(ctx context.Context, name, job string) (free int, err err
 		if by.Capacity <= 0 {
 			return plenty, nil
 		}
-		used, err := q.strategy.slots(ctx, instanceLimit(by.Instance))
+		taken, err := q.slotsTaken(ctx, instanceLimit(by.Instance))
 		if err != nil {
 			return 0, err
 		}
-		free += max(0, by.Capacity-used.count())
+		free += max(0, by.Capacity-taken)
 	}
 	return free, nil
 }
@@ -154,7 +152,7 @@ func (q *Queue) mark(ctx context.Context, l line) error {
 	}
 	path := preferRoot + l.String()
 	item := store.Item{Key: ruleKey(path), Version: q.created(), Value: encode(Rules{Path: path})}
-	err = q.store.Write(ctx, store.Write{Token: q.token(), Ops: []store.Op{store.Put(item, store.Always)}})
+	err = q.apply(ctx, store.Put(item, store.Always))
 	q.strategy.rulesChanged()
 	return unavailable("say that tasks prefer an instance", err)
 }
@@ -196,7 +194,7 @@ func (q *Queue) sweepPreferred(ctx context.Context) error {
 		if len(ops) == 0 {
 			continue
 		}
-		err = q.store.Write(ctx, store.Write{Token: q.token(), Ops: ops})
+		err = q.apply(ctx, ops...)
 		q.strategy.rulesChanged()
 		if err != nil && store.AsConflict(err) == nil {
 			return unavailable("forget what was kept for an instance", err)

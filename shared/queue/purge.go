@@ -87,8 +87,8 @@ func (q *Queue) dropAll(ctx context.Context, batch []place) (int, error) {
 	for i := range batch {
 		uuids[i] = batch[i].UUID
 	}
-	return q.dropQueued(ctx, uuids, func(i int, item *store.Item, t *task.Task) ([]event.Event, []store.Op) {
-		if item.Version != batch[i].Of {
+	dropped, err := q.changeAll(ctx, uuids, func(i int, item *store.Item, t *task.Task) ([]event.Event, []store.Op) {
+		if item.Version != batch[i].Of || !q.dropQueued(t) {
 			return nil, nil // the entry is stale
 		}
 		t.Message = "its queue was purged"
@@ -96,22 +96,33 @@ func (q *Queue) dropAll(ctx context.Context, batch []place) (int, error) {
 		entry.Item.Version = batch[i].version // outside the journal's order
 		return append(finished(t, task.Drop), removed(t)), append(conclude(t, false, store.VersionIs(item.Version)), entry)
 	})
+	return len(dropped), err
 }
 
-// dropQueued drops those of some tasks that are queued, in one write, and returns how many. For each, drop returns the events and
-// operations of its end, or none for a task that stays; the task is dropped already when drop sees it. Race: if a task is started or
-// stopped meanwhile, the condition on its version fails, and all are read again.
-func (q *Queue) dropQueued(ctx context.Context, uuids []string, drop func(i int, item *store.Item, t *task.Task) ([]event.Event, []store.Op)) (dropped int, err error) {
+// dropQueued drops a task if it is queued, and reports whether it was.
+func (q *Queue) dropQueued(t *task.Task) bool {
+	if !t.State.Queued() {
+		return false
+	}
+	t.State, _ = t.State.After(task.Drop) // every queued state has it
+	t.Finished = q.micro()
+	return true
+}
+
+// changeAll changes tasks in one write, and returns the UUIDs of those that it has changed. For each task that exists, change returns
+// events and operations, or none for one that stays. Race: if another process changes one of the tasks meanwhile, the condition on its
+// version fails, and all are read again.
+func (q *Queue) changeAll(ctx context.Context, uuids []string, change func(i int, item *store.Item, t *task.Task) ([]event.Event, []store.Op)) (changed []string, err error) {
 	keys := make([]store.Key, len(uuids))
 	for i, uuid := range uuids {
 		keys[i] = taskKey(uuid)
 	}
 	err = q.commit(ctx, func(ctx context.Context, _ *store.Conflict) (journal.Change, error) {
-		dropped = 0
 		items, err := q.store.Get(ctx, keys...)
 		if err != nil {
 			return journal.Change{}, unavailable("read tasks", err)
 		}
+		changed = nil
 		var c journal.Change
 		var ops []store.Op
 		for i, item := range items {
@@ -122,21 +133,18 @@ func (q *Queue) dropQueued(ctx context.Context, uuids []string, drop func(i int,
 			if err := decode(item, &t); err != nil {
 				return journal.Change{}, err
 			}
-			if !t.State.Queued() {
-				continue
-			}
-			t.State, _ = t.State.After(task.Drop) // every queued state has it
-			t.Finished = q.micro()
-			if events, end := drop(i, item, &t); len(events) > 0 {
-				c.Events, ops = append(c.Events, events...), append(ops, end...)
-				dropped++
+			if events, own := change(i, item, &t); len(events) > 0 {
+				c.Events, ops, changed = append(c.Events, events...), append(ops, own...), append(changed, uuids[i])
 			}
 		}
-		if dropped == 0 {
+		if len(changed) == 0 {
 			return journal.Change{}, errNothing
 		}
 		c.Ops = func(journal.Receipt) []store.Op { return ops }
 		return c, nil
 	})
-	return dropped, err
+	if err != nil {
+		return nil, err
+	}
+	return changed, nil
 }

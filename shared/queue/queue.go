@@ -19,6 +19,7 @@ import (
 	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/groupcommit"
 	"github.com/millrace/millrace/shared/journal"
+	"github.com/millrace/millrace/shared/limit"
 	"github.com/millrace/millrace/shared/notifier"
 	"github.com/millrace/millrace/shared/store"
 	"github.com/millrace/millrace/shared/task"
@@ -64,13 +65,14 @@ type Queue struct {
 	heard       func(ctx context.Context, instance string)
 	history     time.Duration
 	quiet       time.Duration
-	leftover    leftover
+	leftover    sync.Map // where earlier sweeps of the history have stopped, by group
 
 	process string // the random part of this process's write tokens
 	tokens  atomic.Uint64
 	last    atomic.Int64 // the newest creation time given
 
 	combiner  *groupcommit.Group[*joined]
+	limits    *limit.Limits
 	strategy  strategy
 	leases    leases
 	virtual   virtualTimes
@@ -110,11 +112,13 @@ func Open(o Options) *Queue {
 	q.process = fmt.Sprintf("q%x", b)
 	q.alarms.set = make(chan struct{}, 1)
 	q.promoting, q.known.mu = newChanMutex(), newChanMutex()
+	alone := o.Store.Exclusive()
+	q.limits = limit.New(q.store, alone)
 	q.strategy = &shared{q: q}
-	if o.Store.Exclusive() {
+	if alone {
 		q.strategy = newAlone(q)
 	}
-	q.combiner, q.askings = q.newCombiner(!o.Store.Exclusive()), q.newAskings()
+	q.combiner, q.askings = q.newCombiner(!alone), q.newAskings()
 	return q
 }
 
@@ -260,6 +264,11 @@ func (q *Queue) Close() error {
 	q.Drain()
 	q.lookOuts.Wait()
 	return nil
+}
+
+// apply writes operations without the journal, all of them or none. Errors are the store's.
+func (q *Queue) apply(ctx context.Context, ops ...store.Op) error {
+	return q.store.Write(ctx, store.Write{Token: q.token(), Ops: ops})
 }
 
 // commit writes a change of tasks and its events to the journal, unless there is nothing to write.

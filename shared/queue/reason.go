@@ -176,27 +176,27 @@ func (r *Reason) delayed(t *task.Task) {
 // whyLimited sets the reason if a limit is reached, and reports whether one is.
 func (q *Queue) whyLimited(ctx context.Context, t *task.Task, c definition.Queue, r *Reason) (found bool, err error) {
 	if key := t.Concurrency; key != nil {
-		used, err := q.strategy.slots(ctx, keyLimit(key.Key))
+		running, err := q.slotsTaken(ctx, keyLimit(key.Key))
 		if err != nil {
 			return false, err
 		}
-		if used.count() >= key.Limit {
+		if running >= key.Limit {
 			r.Code = ReasonLimitKey
 			r.Reason = fmt.Sprintf("The concurrency key %q has reached its limit: %d at once.", key.Key, key.Limit)
-			r.Details["key"], r.Details["limit"], r.Details["running"] = key.Key, key.Limit, used.count()
+			r.Details["key"], r.Details["limit"], r.Details["running"] = key.Key, key.Limit, running
 			return true, nil
 		}
 	}
 	if c.MaxParallel <= 0 || c.Type == definition.Ordered {
 		return false, nil
 	}
-	used, err := q.strategy.slots(ctx, queueLimit(c.Name))
-	if err != nil || used.count() < c.MaxParallel {
+	running, err := q.slotsTaken(ctx, queueLimit(c.Name))
+	if err != nil || running < c.MaxParallel {
 		return false, err
 	}
 	r.Code = ReasonLimitQueue
 	r.Reason = fmt.Sprintf("The queue %s has reached its limit: %d at once.", c.Name, c.MaxParallel)
-	r.Details["limit"], r.Details["running"] = c.MaxParallel, used.count()
+	r.Details["limit"], r.Details["running"] = c.MaxParallel, running
 	return true, nil
 }
 
@@ -227,12 +227,12 @@ func (q *Queue) whyBehind(ctx context.Context, t *task.Task, c definition.Queue,
 }
 
 func (q *Queue) whyOrdered(ctx context.Context, t *task.Task, c definition.Queue, found []place, ahead int, r *Reason) error {
-	used, err := q.strategy.slots(ctx, queueLimit(c.Name))
+	running, err := q.slotsTaken(ctx, queueLimit(c.Name))
 	if err != nil {
 		return err
 	}
 	switch {
-	case used.count() > 0:
+	case running > 0:
 		r.Code, r.Reason = ReasonOrdered, fmt.Sprintf("The queue %s is ordered, and an older one runs.", c.Name)
 	case ahead > 0:
 		r.Code, r.Reason = ReasonOrdered, fmt.Sprintf("The queue %s is ordered, and %s first.", c.Name, come(ahead))

@@ -90,7 +90,7 @@ func (r *removal) announce(ctx context.Context) {
 	case r.runs:
 		r.q.leases.drop(r.task.Lease)
 		r.q.stopped.tell(r.task.Lease)
-		r.q.permitsFree(ctx, &r.held)
+		r.q.slotsFree(ctx, &r.held)
 	case r.was:
 		if err := r.q.dropLog(ctx, r.id.UUID()); err != nil {
 			r.q.log.Warn("the log of a removed task is left", "task_id", r.id, "error", err)
@@ -104,9 +104,9 @@ func (r *removal) announce(ctx context.Context) {
 func (h *heldLease) giveBack(token string) []store.Op {
 	item := store.Delete(leaseKey(token), store.VersionIs(h.version))
 	item.Item.Version = h.version // outside the journal's order
-	ops := append(make([]store.Op, 0, 1+len(h.Permits)), item)
-	for _, p := range h.Permits {
-		ops = append(ops, store.Delete(p.key(), store.Always)) // ours as long as the lease is
+	ops := append(make([]store.Op, 0, 1+len(h.Slots)), item)
+	for i := range h.Slots {
+		ops = append(ops, h.Slots[i].GiveBack()) // ours as long as the lease is
 	}
 	return ops
 }

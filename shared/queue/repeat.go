@@ -7,17 +7,12 @@ import (
 	"strings"
 
 	"github.com/millrace/millrace/shared/journal"
+	"github.com/millrace/millrace/shared/limit"
 )
 
 // A claim whose response was lost is repeated with its idempotency key, and must get the same tasks. Each lease takes a slot of its
 // instance, and the slot's item holds the token of the lease and the mark of the claim: so the leases of a claim are found among the
 // instance's slots, which a claim reads anyway, also after a restart, and no more items are written than without a key.
-
-// keyedSlot is a slot that a claim with an idempotency key has taken.
-type keyedSlot struct {
-	number      int
-	token, mark string
-}
 
 // markLen is how many characters each half of a mark has.
 const markLen = 16
@@ -30,22 +25,6 @@ func markOf(once *Once) string {
 	return once.Digest()[:markLen] + hex.EncodeToString(once.Fingerprint[:])[:markLen]
 }
 
-// holder returns the content of the item of a slot that a lease takes.
-func (s *instanceSlots) holder(p *permit, token string) string {
-	if s == nil || s.mark == "" || p.What != s.what {
-		return token
-	}
-	return token + " " + s.mark
-}
-
-// takeFor adds a taken slot whose item has the content holder.
-func (s *slotSet) takeFor(number int, holder string) {
-	s.take(number)
-	if token, mark, keyed := strings.Cut(holder, " "); keyed {
-		s.keyed = append(s.keyed, keyedSlot{number, token, mark})
-	}
-}
-
 // repeats reports whether another claim with the same mark has taken slots, as far as was read; false if this one has started tasks.
 func (s *instanceSlots) repeats() bool {
 	tokens, _ := s.repeated()
@@ -55,14 +34,14 @@ func (s *instanceSlots) repeats() bool {
 // repeated returns the tokens of the leases of claims with the same mark, as far as was read. The error is
 // [journal.ErrIdempotencyMismatch] if the key was used with another content.
 func (s *instanceSlots) repeated() (tokens []string, err error) {
-	if s == nil || s.mark == "" || s.used == nil {
+	if s == nil || s.Mark == "" || s.taken == nil {
 		return nil, nil
 	}
-	for _, k := range s.used.keyed {
+	for _, slot := range s.taken.Marked() {
 		switch {
-		case k.mark == s.mark:
-			tokens = append(tokens, k.token)
-		case strings.HasPrefix(k.mark, s.mark[:markLen]):
+		case slot.Mark == s.Mark:
+			tokens = append(tokens, slot.Holder)
+		case strings.HasPrefix(slot.Mark, s.Mark[:markLen]):
 			err = journal.ErrIdempotencyMismatch
 		}
 	}
@@ -71,7 +50,7 @@ func (s *instanceSlots) repeated() (tokens []string, err error) {
 
 // claimOnce is Claim of a claimer with a capacity: it returns the leases of an earlier claim with the same key, if any are held.
 func (q *Queue) claimOnce(ctx context.Context, by Claimer, max int) ([]Lease, error) {
-	at := slotsOf(&by)
+	at := &instanceSlots{Wanted: limit.Wanted{Limit: instanceLimit(by.Instance), Most: by.Capacity, Mark: markOf(by.Once)}}
 	leases, err := q.again(ctx, at)
 	if err == nil && len(leases) == 0 {
 		leases, err = q.claim(ctx, by, at, max)
@@ -84,7 +63,7 @@ func (q *Queue) claimOnce(ctx context.Context, by Claimer, max int) ([]Lease, er
 
 // again extends and returns the leases of an earlier claim with the same key that are still held.
 func (q *Queue) again(ctx context.Context, at *instanceSlots) (leases []Lease, err error) {
-	if at.mark == "" {
+	if at.Mark == "" {
 		return nil, nil
 	}
 	if err := at.read(ctx, q); err != nil {

@@ -20,14 +20,10 @@ type shared struct {
 
 func (s *shared) rules(ctx context.Context) (*ruleSet, error) { return s.q.readRules(ctx) }
 
-func (s *shared) slots(ctx context.Context, limit string) (*slotSet, error) {
-	return s.q.readSlots(ctx, limit)
-}
-
 // linesNow costs a read.
 func (s *shared) linesNow(ctx context.Context, queue string) ([]line, error) {
 	lines := []line{{queue: queue}}
-	r := store.Range{Table: store.Work, Partition: partitionLines, From: fit(queue), To: fit(queue + "@0")} // "@0" is next to "@/"
+	r := store.Range{Table: store.Work, Partition: partitionLines, From: store.Fit(queue), To: store.Fit(queue + "@0")} // "@0" is next to "@/"
 	for item, err := range store.All(ctx, s.q.store, r) {
 		if err != nil {
 			return nil, unavailable("read the lines of a queue", err)
@@ -84,8 +80,6 @@ func (s *shared) stored(p *place) (notice notifier.Notice, needed bool) {
 // delayed does nothing: whoever waits looks each second, and the end of the attempt before has notified servers.
 func (s *shared) delayed(line, int64) {}
 
-func (s *shared) givenBack([]permit) {}
-
 func (s *shared) rulesChanged() {}
 
 func (s *shared) doubt() {}
@@ -129,21 +123,13 @@ func (v *sharedView) metLately() bool {
 func (v *sharedView) contested() []string {
 	var limits []string
 	if at := v.c.at; at != nil {
-		limits = append(limits, at.what)
+		limits = append(limits, at.Limit)
 	}
 	if v.c.queue.MaxParallel > 0 {
 		limits = append(limits, queueLimit(v.c.queue.Name))
 	}
 	return limits
 }
-
-func (v *sharedView) slot(used *slotSet) (number int, ok bool) {
-	return used.lowest(v.c.queue.MaxParallel)
-}
-
-func (v *sharedView) started([]start) {}
-
-func (v *sharedView) release(context.Context, bool) {}
 
 func (v *sharedView) readOrder(ctx context.Context) error {
 	items, err := v.q.store.Get(ctx, orderKey(v.c.queue.Name))

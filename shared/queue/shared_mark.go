@@ -134,10 +134,9 @@ func (s *shared) mark(ctx context.Context, block []place) (lost *place, rival *t
 	firsts := marked(block, s.q.micro()+takenFor.Microseconds())
 	ops := make([]store.Op, len(firsts))
 	for n, p := range firsts {
-		item := store.Item{Key: p.key, Version: p.version + 1, Value: encode(p.entry)}
-		ops[n] = store.Put(item, store.VersionIs(p.version))
+		ops[n] = p.change()
 	}
-	err = s.q.store.Write(ctx, store.Write{Token: s.q.token(), Ops: ops})
+	err = s.q.apply(ctx, ops...)
 	conflict := store.AsConflict(err)
 	switch {
 	case err == nil:
@@ -163,11 +162,11 @@ func (s *shared) unmark(ctx context.Context, left []place) {
 	for _, p := range left {
 		if p.Taken.counts(s.q.micro()) && len(ops) < store.MaxOps {
 			p.Taken = nil
-			ops = append(ops, store.Put(store.Item{Key: p.key, Version: p.version + 1, Value: encode(p.entry)}, store.VersionIs(p.version)))
+			ops = append(ops, p.change())
 		}
 	}
 	if len(ops) > 0 { // it may fail if others were quicker: a mark expires
-		_ = s.q.store.Write(ctx, store.Write{Token: s.q.token(), Ops: ops})
+		_ = s.q.apply(ctx, ops...)
 	}
 }
 

@@ -121,7 +121,10 @@ func (c *claim) prepareAnew(ctx context.Context, lost *store.Conflict) {
 		c.at.forget()
 	}
 	c.verdicts = verdicts{starts: c.starts[:0]}
-	c.view.release(ctx, lost != nil)
+	c.release(ctx)
+	if lost != nil {
+		c.q.limits.Forget()
+	}
 	c.conflict = c.conflict || lost != nil
 }
 
@@ -155,8 +158,8 @@ func (c *claim) ops(r journal.Receipt) []store.Op {
 				ops = append(ops, op)
 			}
 		}
-		for _, permit := range s.lease.Permits {
-			ops = append(ops, store.Put(store.Item{Key: permit.key(), Value: []byte(permit.holder)}, store.Absent))
+		for i := range s.lease.Slots {
+			ops = append(ops, s.lease.Slots[i].Take())
 		}
 	}
 	if c.queue.Type == definition.Ordered {
@@ -168,7 +171,7 @@ func (c *claim) ops(r journal.Receipt) []store.Op {
 // started returns the leases after a write that has ended with err.
 func (c *claim) started(ctx context.Context, err error) ([]Lease, error) {
 	if err != nil {
-		c.view.release(ctx, false)
+		c.release(ctx)
 		if errors.Is(err, errNothing) {
 			return nil, nil
 		}
@@ -182,11 +185,12 @@ func (c *claim) started(ctx context.Context, err error) ([]Lease, error) {
 		if s.task.Apart > 0 {
 			leases[i].Task.Payload = s.payload
 		}
+		c.q.limits.Took(s.lease.Slots)
 		c.q.leases.keep(s)
 		c.q.wakeForLease(s.lease.Expires)
 	}
 	c.at.begin()
-	c.view.started(c.starts)
+	c.slots.Release()
 	if c.queue.Type == definition.RoundRobin {
 		last := c.starts[len(c.starts)-1].place.key.Sort
 		_ = c.q.virtual.started(ctx, c.q, c.queue.Name, last) // a hint; the next start writes it again

@@ -126,7 +126,7 @@ func (q *Queue) askToStop(ctx context.Context, id task.ID) error {
 	}
 	h.Stop = true
 	item := store.Item{Key: leaseKey(t.Lease), Version: h.version + 1, Value: encode(&h.lease)}
-	err = q.store.Write(ctx, store.Write{Token: q.token(), Ops: []store.Op{store.Put(item, store.VersionIs(h.version))}})
+	err = q.apply(ctx, store.Put(item, store.VersionIs(h.version)))
 	if err == nil {
 		q.leases.drop(t.Lease)
 		q.stopped.tell(t.Lease)

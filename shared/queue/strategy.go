@@ -18,9 +18,6 @@ type strategy interface {
 	// rules returns the rules in force.
 	rules(ctx context.Context) (*ruleSet, error)
 
-	// slots returns the taken slots of a limit; the caller may change the set.
-	slots(ctx context.Context, limit string) (*slotSet, error)
-
 	// linesNow returns the lines of a queue, also those that were registered just now.
 	linesNow(ctx context.Context, queue string) ([]line, error)
 
@@ -43,9 +40,6 @@ type strategy interface {
 	// delayed notes that a claim has met a ready entry that may be started only at a time, in microseconds since 1970: that of a task
 	// that keeps its place in an ordered queue while it waits for its next attempt. Claimers of the line are notified then.
 	delayed(l line, at int64)
-
-	// givenBack notes slots that the end of a lease has given back.
-	givenBack(permits []permit)
 
 	// rulesChanged notes that rules were written.
 	rulesChanged()
@@ -75,15 +69,6 @@ type view interface {
 
 	// contested returns the limits whose slots other claims may take between the claim's preparation and its write.
 	contested() []string
-
-	// slot returns a free slot of the queue's limit; used are its taken slots, as the claim has read them.
-	slot(used *slotSet) (number int, ok bool)
-
-	// started notes that the starts are written.
-	started(starts []start)
-
-	// release gives back the slots of starts that are not written; lost says that their write met a conflict.
-	release(ctx context.Context, lost bool)
 
 	// readOrder reads the count of an ordered queue's starts, before anything else is read that a start rests on.
 	readOrder(ctx context.Context) error

@@ -156,6 +156,39 @@ func (s *waiters) rouseAll(instance string) {
 	}
 }
 
+// fill notes that an instance has no free slot: it is not woken for tasks until it has one.
+func (s *waiters) fill(instance string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.full == nil {
+		s.full = map[string]bool{}
+	}
+	s.full[instance] = true
+}
+
+// empty notes that an instance has a free slot, and wakes it if it waits.
+func (s *waiters) empty(instance string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.full[instance] {
+		return
+	}
+	delete(s.full, instance)
+	for i, w := range s.all {
+		if w.by.Instance == instance {
+			s.rouse(i, line{})
+			return
+		}
+	}
+}
+
+// refill forgets which instances have no free slot, since other processes end leases too.
+func (s *waiters) refill() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	clear(s.full)
+}
+
 func (s *waiters) isFull(instance string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -29,12 +29,13 @@ func (q *Queue) withdraw(ctx context.Context, ids []task.ID) (int, error) {
 	for i, id := range ids {
 		uuids[i] = id.UUID()
 	}
-	return q.dropQueued(ctx, uuids, func(i int, item *store.Item, t *task.Task) ([]event.Event, []store.Op) {
-		if t.ID != ids[i] || t.Attempt > 0 {
+	withdrawn, err := q.changeAll(ctx, uuids, func(i int, item *store.Item, t *task.Task) ([]event.Event, []store.Op) {
+		if t.ID != ids[i] || t.Attempt > 0 || !q.dropQueued(t) {
 			return nil, nil
 		}
 		entry := store.Delete(dueKey(t.NotBefore, t.ID.UUID()), store.Always) // a claim removes an entry that is elsewhere
-		entry.Item.Version = entryVersion(item.Version, 0)                    // outside the journal's order
+		entry.Item.Version = entryVersion(item.Version)                       // outside the journal's order
 		return []event.Event{closed(t), forgotten(t)}, append(conclude(t, true, store.VersionIs(item.Version)), entry)
 	})
+	return len(withdrawn), err
 }
