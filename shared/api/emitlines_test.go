@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -204,7 +205,7 @@ func TestEmitLinesAsTheyCome(t *testing.T) {
 			t.Fatalf("line %d = %+v, %v", 100+i, got, err)
 		}
 	}
-	if _, err := read(); err != io.EOF {
+	if _, err := read(); !errors.Is(err, io.EOF) {
 		t.Errorf("the end = %v", err)
 	}
 }
@@ -266,7 +267,7 @@ func TestEmitLinesStopping(t *testing.T) {
 		t.Fatalf("%+v, %v", got, err)
 	}
 	time.AfterFunc(time.Millisecond, stop)
-	if _, err := read(); err != io.EOF {
+	if _, err := read(); !errors.Is(err, io.EOF) {
 		t.Errorf("the end = %v", err)
 	}
 }
