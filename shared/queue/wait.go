@@ -68,6 +68,7 @@ type waiters struct {
 	ended bool
 	stop  context.CancelFunc // of the look-out; nil while there is none
 	full  map[string]bool    // instances that have no free slot
+	looks map[string][]line  // by instance: the lines for which it was woken since its last claim
 }
 
 func (s *waiters) enter(q *Queue, w *Waiting) {
@@ -91,7 +92,11 @@ func (s *waiters) leave(w *Waiting, looks bool) {
 	if i := slices.Index(s.all, w); i >= 0 {
 		s.all = slices.Delete(s.all, i, i+1)
 	}
-	if w.woken && !looks {
+	switch {
+	case !w.woken:
+	case looks:
+		s.looksFor(&w.by, w.line)
+	default:
 		s.wake(w.line)
 	}
 	if len(s.all) == 0 && s.stop != nil {
