@@ -17,6 +17,17 @@ func (s *waiters) looksFor(by *Claimer, l line) {
 	s.looks[by.Instance] = append(s.looks[by.Instance], l)
 }
 
+// looksNoMore takes back that an instance is about to claim. The caller holds mu.
+func (s *waiters) looksNoMore(by *Claimer, l line) {
+	lines := s.looks[by.Instance]
+	if n := slices.Index(lines, l); n >= 0 {
+		s.looks[by.Instance] = slices.Delete(lines, n, n+1)
+	}
+	if len(s.looks[by.Instance]) == 0 {
+		delete(s.looks, by.Instance)
+	}
+}
+
 // looking returns the lines for which an instance was woken since its last claim: one claim now deals with all of them.
 func (s *waiters) looking(instance string) []line {
 	s.mu.Lock()

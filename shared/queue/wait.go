@@ -39,8 +39,8 @@ func (w *Waiting) Ready() <-chan struct{} { return w.ready }
 // End ends the wait. If it was woken, and the instance has not claimed since, the next that waits is woken.
 func (w *Waiting) End() { w.q.waiters.leave(w, false) }
 
-// Looks ends the wait of an instance that was woken and claims again. It returns false if the instance was woken because this
-// process is about to stop.
+// Looks ends the wait of an instance that was woken and claims again; if it does not claim after all, End wakes the next that waits.
+// It returns false if the instance was woken because this process is about to stop.
 func (w *Waiting) Looks() bool {
 	w.q.waiters.leave(w, !w.q.waiters.isFull(w.by.Instance))
 	return w.woken
@@ -97,6 +97,7 @@ func (s *waiters) leave(w *Waiting, looks bool) {
 	case looks:
 		s.looksFor(&w.by, w.line)
 	default:
+		s.looksNoMore(&w.by, w.line)
 		s.wake(w.line)
 	}
 	if len(s.all) == 0 && s.stop != nil {
