@@ -26,6 +26,7 @@ import (
 type remotes struct {
 	bundle
 	*queue.Queue
+	there *membership.Membership
 }
 
 func instances(t *testing.T) *remotes {
@@ -35,6 +36,7 @@ func instances(t *testing.T) *remotes {
 	j := journal.Open(s, journal.Options{Folds: projection.Folds()})
 	t.Cleanup(func() { _ = j.Close() })
 	there := membership.Open(membership.Options{Store: s})
+	r.there = there
 	r.Queue = queue.Open(queue.Options{Store: s, Journal: j, Definitions: definitions(), Heard: there.Heard})
 	more := access.NewToken("other", access.Worker, "other-secret")
 	r.api = api.New(api.Options{Tokens: append(tokens(), more)}, api.Tasks(r.Queue, definitions()),
@@ -281,6 +283,37 @@ func TestAClaimThatWaitsFollowsItsInstance(t *testing.T) {
 			t.Errorf("a claim of an instance that left = %d after %v, want 404 at once", left.StatusCode, time.Since(began))
 		}
 	})
+}
+
+// A task that becomes ready goes to an instance that takes it, though another has waited longer that drains or has left meanwhile.
+func TestATaskIsNotKeptForAnInstanceThatGetsNone(t *testing.T) {
+	t.Parallel()
+	for name, end := range map[string][2]string{"it drains": {"POST", "/drain"}, "it has left": {}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				r := instances(t)
+				first, second := r.register(t, "/topics/a"), r.register(t, "/topics/a")
+				var group sync.WaitGroup
+				defer group.Wait()
+				group.Go(func() { r.as(t, access.Worker, "POST", first+"/claims", `{"wait":"20s"}`) })
+				synctest.Wait()
+				began := time.Now()
+				group.Go(func() {
+					if got := r.claims(t, second, `{"wait":"20s"}`); len(got) != 1 || time.Since(began) != 3*time.Second {
+						t.Errorf("claims = %v after %v, want the task at once", got, time.Since(began))
+					}
+				})
+				time.Sleep(3 * time.Second)
+				if end[0] != "" {
+					r.as(t, access.Operator, end[0], first+end[1], "")
+				} else if err := r.there.Leave(t.Context(), first[len("/api/v1/instances/"):]); err != nil {
+					t.Fatal(err)
+				}
+				r.add(t, queue.New{Job: "/topics/a"})
+			})
+		})
+	}
 }
 
 func TestDrainedInstanceIsGivenNothing(t *testing.T) {

@@ -110,20 +110,26 @@ func (r *remote) claim(x *exchange) error {
 // await claims, again each time that something has become ready, until there are tasks or the time is over. The claims were
 // not granted before the time that it returns.
 func (r *remote) await(x *exchange, once *queue.Once, most int, patient bool, over <-chan time.Time) ([]queue.Lease, time.Time, error) {
+	var w *queue.Waiting // the wait before
 	for {
 		i, err := r.own(x)
 		if err == nil {
 			err = ofMembership(r.membership.Extend(x.r.Context(), i.ID, i.Expires))
+		}
+		if w != nil && (err != nil || i.Draining) {
+			w.End() // what it was woken for is for another instance
 		}
 		if err != nil {
 			return nil, time.Time{}, err
 		}
 		by := i.Claims()
 		by.Once = once
+		waits := by
 		if i.Draining {
-			most = 0 // it gets only what an earlier request of the same key got
+			most = 0         // it gets only what an earlier request of the same key got
+			waits.Jobs = nil // and is woken for no task
 		}
-		w := r.leases.Wait(by)
+		w = r.leases.Wait(waits)
 		asked := time.Now()
 		leases, err := r.leases.Claim(x.r.Context(), by, most)
 		if err != nil || len(leases) > 0 || !patient {

@@ -87,10 +87,9 @@ func (r *Results) calls(name string, callers, batch int, l laps, disk float64) {
 
 // read measures pages of a long stream of two names.
 func (b Streams) read(ctx context.Context, p Program, r *Results) error {
-	const page = 1000
 	return b.on(ctx, p, func(_ string, s *stream.Streams) error {
-		for range b.Events / page {
-			if _, err := s.Append(ctx, b.events(page, 2)); err != nil {
+		for left := b.Events; left > 0; left -= page {
+			if _, err := s.Append(ctx, b.events(min(left, page), 2)); err != nil {
 				return err
 			}
 		}
@@ -98,13 +97,13 @@ func (b Streams) read(ctx context.Context, p Program, r *Results) error {
 			for _, where := range []string{"beginning", "end"} {
 				from := int64(0)
 				if where == "end" {
-					from = max(int64(b.Events/2)-20*page, 0)
+					from = max(int64(b.Events/2)-mostPages*page, 0)
 				}
 				what := "read by name, from the " + where
 				if name == "" {
 					what = "read all names, from the " + where
 				}
-				if err := pages(ctx, r, s, what, name, from); err != nil {
+				if err := b.pages(ctx, r, s, what, name, from); err != nil {
 					return err
 				}
 			}
@@ -113,13 +112,19 @@ func (b Streams) read(ctx context.Context, p Program, r *Results) error {
 	})
 }
 
-// pages reads 20 pages one after the other.
-func pages(ctx context.Context, r *Results, s *stream.Streams, what, name string, from int64) error {
-	const page = 1000
+const (
+	page      = 1000 // events
+	mostPages = 20   // how many are read for one case
+)
+
+// pages reads up to mostPages pages one after the other, fewer if the stream ends before, and one at least. Each begins half a page of
+// each name after the one before.
+func (b Streams) pages(ctx context.Context, r *Results, s *stream.Streams, what, name string, from int64) error {
 	consumer := stream.UUID{15: 2}
 	var l laps
 	events := 0
-	for n := range int64(20) {
+	count := (int64(b.Events/2) - from) / (page / 2) // of each name there is half
+	for n := range min(max(count, 1), mostPages) {
 		for i := range 2 {
 			if err := s.Move(ctx, "bench", consumer, fmt.Sprintf("Thing %d happened", i), from+n*page/2); err != nil {
 				return err

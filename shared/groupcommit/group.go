@@ -2,7 +2,9 @@ package groupcommit
 
 import (
 	"context"
+	"fmt"
 	"runtime"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 )
@@ -16,7 +18,8 @@ type Options[P any] struct {
 	Batch func() (add func(part P) bool)
 
 	// Write makes the changes of the chosen parts, at least one, and stores their results before it returns. If they are of
-	// several callers, ctx does not end with that of any of them.
+	// several callers, ctx does not end with that of any of them. If it panics, Do panics for each of these callers, and the group
+	// goes on.
 	Write func(ctx context.Context, parts []P)
 
 	// Second reports whether a second write is to begin beside the one under way, for the parts that wait. There are never more
@@ -66,12 +69,32 @@ type call struct {
 	taken bool          // a part is being written or has been; guarded by the group
 	left  atomic.Int32  // parts that are not written yet
 	done  chan struct{} // closed when none is left
+
+	panicked atomic.Pointer[panicked] // of a write of its parts; nil: none
+}
+
+// panicked is what the write of a part has panicked with.
+type panicked struct {
+	value any
+	stack []byte
+}
+
+// Error returns the value and where it came from: another goroutine, perhaps.
+func (p *panicked) Error() string {
+	return fmt.Sprintf("%v\n\nin a shared write:\n%s", p.value, p.stack)
+}
+
+// Unwrap returns the value if it is an error.
+func (p *panicked) Unwrap() error {
+	err, _ := p.value.(error)
+	return err
 }
 
 // Do has parts written, and returns when each is: in one write if they fit, and otherwise none before one that precedes it.
 //
 // If ctx ends before the first of them is taken into a write, nothing of them is written, and the error is that of ctx. A write that
-// has begun is waited for, whatever becomes of ctx. There are no other errors: what became of a part, its own result says.
+// has begun is waited for, whatever becomes of ctx. There are no other errors: what became of a part, its own result says. If a write
+// of the parts panics, so does Do.
 func (g *Group[P]) Do(ctx context.Context, parts ...P) error {
 	if len(parts) == 0 {
 		return nil
@@ -88,6 +111,9 @@ func (g *Group[P]) Do(ctx context.Context, parts ...P) error {
 			return ctx.Err()
 		}
 		<-c.done
+	}
+	if p := c.panicked.Load(); p != nil {
+		panic(p)
 	}
 	return nil
 }
@@ -142,12 +168,26 @@ func (g *Group[P]) write(batch list[P]) {
 			ctx = context.WithoutCancel(ctx)
 		}
 	}
-	g.o.Write(ctx, batch.parts)
+	p := g.try(ctx, batch.parts)
 	for _, c := range batch.calls {
+		if p != nil {
+			c.panicked.CompareAndSwap(nil, p)
+		}
 		if c.left.Add(-1) == 0 {
 			close(c.done)
 		}
 	}
+}
+
+// try calls Write, and returns what it panics with; nil if it does not. It may run in the goroutine of a caller that has no part in it.
+func (g *Group[P]) try(ctx context.Context, parts []P) (p *panicked) {
+	defer func() {
+		if value := recover(); value != nil {
+			p = &panicked{value, debug.Stack()}
+		}
+	}()
+	g.o.Write(ctx, parts)
+	return nil
 }
 
 // next returns the parts of the next write. If none waits, the caller is no longer a writer.

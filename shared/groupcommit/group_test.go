@@ -335,6 +335,68 @@ func TestEachPartIsWrittenOnce(t *testing.T) {
 	})
 }
 
+// A write that panics does so for the callers of its parts, and for no others; the group goes on.
+func TestAPanicIsOfItsCallersOnly(t *testing.T) {
+	t.Parallel()
+	cause := errors.New("bad part")
+	options := func(r *record) Options[item] {
+		o := r.options()
+		o.Write = func(ctx context.Context, parts []item) {
+			r.write(ctx, parts)
+			if slices.ContainsFunc(parts, func(i item) bool { return i.name == "bad" }) {
+				panic(cause)
+			}
+		}
+		return o
+	}
+	for name, open := range map[string]func(o Options[item]) func(context.Context, ...item) error{
+		"group": func(o Options[item]) func(context.Context, ...item) error { return New(o).Do },
+		"keyed": func(o Options[item]) func(context.Context, ...item) error {
+			k := NewKeyed[string](o)
+			return func(ctx context.Context, parts ...item) error { return k.Do(ctx, "key", parts...) }
+		},
+	} {
+		for _, c := range []struct {
+			name  string
+			calls []string
+			want  []bool // which calls panic
+		}{
+			{"alone", []string{"bad"}, []bool{true}},
+			{"the first", []string{"bad", "b", "c:10"}, []bool{true, false, false}},
+			{"of several", []string{"a", "bad", "c", "d:10", "e"}, []bool{false, true, true, false, true}},
+			{"the last", []string{"a", "b:10", "bad"}, []bool{false, false, true}},
+		} {
+			t.Run(name+", "+c.name, func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) {
+					do := open(options(&record{}))
+					got := make([]bool, len(c.calls))
+					var callers sync.WaitGroup
+					for i, parts := range c.calls {
+						callers.Go(func() {
+							time.Sleep(time.Duration(i) * time.Second / 10)
+							defer func() {
+								thrown, _ := recover().(error)
+								got[i] = errors.Is(thrown, cause)
+							}()
+							if err := do(t.Context(), items(parts)...); err != nil {
+								t.Errorf("Do(%s) = %v", parts, err)
+							}
+						})
+					}
+					callers.Wait()
+					if !slices.Equal(got, c.want) {
+						t.Errorf("panics: %v, want %v", got, c.want)
+					}
+					if err := do(t.Context(), items("later")...); err != nil {
+						t.Errorf("Do = %v after that", err)
+					}
+				})
+			})
+		}
+	}
+}
+
 // Keys do not wait for each other; a key's parts wait for the write of that key. Nothing is kept of keys that nobody waits for.
 func TestKeysAreApart(t *testing.T) {
 	t.Parallel()

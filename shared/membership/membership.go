@@ -115,13 +115,34 @@ const (
 // write writes operations whose conditions make it safe to repeat them.
 func (t *Membership) write(ctx context.Context, ops ...store.Op) (err error) {
 	w := store.Write{Token: t.process + strconv.FormatUint(t.writes.Add(1), 36), Ops: ops}
+	open := false // an earlier send may have been applied
 	for range tries {
 		err = t.store.Write(ctx, w)
+		if conflict := store.AsConflict(err); open && conflict != nil && t.mine(ctx, w, conflict) {
+			return nil
+		}
+		open = open || errors.Is(err, store.ErrUnknown)
 		if !errors.Is(err, store.ErrBusy) && !errors.Is(err, store.ErrUnknown) || !wait(ctx) {
 			return err
 		}
 	}
 	return err
+}
+
+// mine reports whether a write conflicts with what it has put itself, also where the store does not tell what it has found.
+func (t *Membership) mine(ctx context.Context, w store.Write, c *store.Conflict) bool {
+	for n := range c.Failed {
+		failed := &c.Failed[n]
+		if failed.Found != nil {
+			continue
+		}
+		items, err := t.store.Get(ctx, w.Ops[failed.Op].Item.Key)
+		if err != nil {
+			return false
+		}
+		failed.Found = items[0]
+	}
+	return w.Mine(c)
 }
 
 // wait waits for a pause; false means that ctx has ended.

@@ -153,13 +153,17 @@ func (c *claim) begin(want int) {
 // rest. However late it is, it makes one round: otherwise, with very many empty queues, claims would notify each other for ever.
 func (c *claim) run(ctx context.Context) ([]Lease, error) {
 	q := c.q
-	if c.queue.Type == definition.Ordered {
-		defer q.limited.lock(c.queue.Name)() // two claims of this process would choose the same task
+	if c.queue.Type == definition.Ordered { // two claims of this process would choose the same task
+		done, err := c.turn(ctx)
+		if err != nil {
+			return nil, err
+		}
+		defer done()
 	}
 	work := context.WithoutCancel(ctx) // what is picked is started or put back, even if ctx ends
 	met := false                       // a round has found only entries that could not be started
 	for idle := 0; idle < idleRounds && ctx.Err() == nil && (!met || q.now().Before(c.until)); met = true {
-		leases, over, err := c.round(work)
+		leases, over, err := c.round(ctx)
 		if over {
 			return leases, err
 		}
@@ -173,9 +177,20 @@ func (c *claim) run(ctx context.Context) ([]Lease, error) {
 	return nil, nil
 }
 
+// turn waits until no other claim of this process chooses from the queue. If ctx ends before, another claimer is notified, since this
+// one may have been.
+func (c *claim) turn(ctx context.Context) (done func(), err error) {
+	done, err = c.q.limited.lock(ctx, c.queue.Name)
+	if err != nil {
+		c.q.notify(context.WithoutCancel(ctx), noticesOf(c.lines))
+	}
+	return done, err
+}
+
 // round picks entries once and starts those that may be started; over says that no further round is needed.
 func (c *claim) round(ctx context.Context) (leases []Lease, over bool, err error) {
 	chosen, err := c.choose(ctx)
+	ctx = detached(ctx)
 	if err != nil {
 		return nil, true, err
 	}
@@ -196,8 +211,13 @@ func (c *claim) round(ctx context.Context) (leases []Lease, over bool, err error
 // of a free slot must find what the other puts back. So they choose one after the other if slots are reserved.
 func (c *claim) choose(ctx context.Context) (*joined, error) {
 	if c.reserves() {
-		defer c.q.limited.lock(c.queue.Name)()
+		done, err := c.turn(ctx)
+		if err != nil {
+			return nil, err
+		}
+		defer done()
 	}
+	ctx = detached(ctx)
 	var err error
 	if c.picks, err = c.pick(ctx); err != nil || len(c.picks) == 0 {
 		return nil, err

@@ -10,7 +10,7 @@ import (
 // the next task at once. The error is that of the completion; tasks may be claimed even so. If it returns no lease, tasks
 // may still be ready: only Claim says that none is.
 func (q *Queue) CompleteAndClaim(ctx context.Context, token string, r Result, by Claimer, max int) (task.State, []Lease, error) {
-	e, err := q.ending(ctx, token, r, 0)
+	e, err := q.ending(ctx, token, r)
 	if err != nil {
 		return "", nil, err
 	}

@@ -23,16 +23,25 @@ const MaxMessage = 2000
 // Complete ends an attempt, and returns the task's state afterwards. The error is [ErrStale] or [ErrNoLease] if the token is
 // not valid; nothing is changed then.
 func (q *Queue) Complete(ctx context.Context, token string, r Result) (task.State, error) {
-	return q.end(ctx, token, r, 0)
-}
-
-// end ends an attempt. If unless is not zero, a lease that has not expired, by a heartbeat meanwhile, is left as it is.
-func (q *Queue) end(ctx context.Context, token string, r Result, unless int64) (task.State, error) {
-	e, err := q.ending(ctx, token, r, unless)
+	e, err := q.ending(ctx, token, r)
 	if err != nil {
 		return "", err
 	}
 	return e.ended(ctx, q.write(ctx, e)[0])
+}
+
+// endUnlessHeard ends an attempt whose lease has expired. A lease that has not, by a heartbeat meanwhile, is left as it is, and
+// expires is when it will, in microseconds since 1970; otherwise 0.
+func (q *Queue) endUnlessHeard(ctx context.Context, token string, r Result) (expires int64, err error) {
+	e, err := q.ending(ctx, token, r)
+	if err != nil {
+		return 0, err
+	}
+	e.unlessHeard = true
+	if state, err := e.ended(ctx, q.write(ctx, e)[0]); err != nil || state != task.Running {
+		return 0, err
+	}
+	return e.held.Expires, nil
 }
 
 // ending is one attempt's end.
@@ -41,7 +50,8 @@ type ending struct {
 	set    *definition.Set
 	token  string
 	result Result
-	unless int64
+
+	unlessHeard bool // a lease that has not expired is left as it is
 
 	held  heldLease
 	task  task.Task // afterwards
@@ -51,7 +61,7 @@ type ending struct {
 	item  []store.Op // operations on the task, without the entry's
 }
 
-func (q *Queue) ending(ctx context.Context, token string, r Result, unless int64) (*ending, error) {
+func (q *Queue) ending(ctx context.Context, token string, r Result) (*ending, error) {
 	switch r.Outcome {
 	case OK, Failed, Cancel, Thrown, Again, typed.Lost:
 	default:
@@ -68,7 +78,7 @@ func (q *Queue) ending(ctx context.Context, token string, r Result, unless int64
 	if err != nil {
 		return nil, err
 	}
-	return &ending{q: q, set: set, token: token, result: r, unless: unless}, nil
+	return &ending{q: q, set: set, token: token, result: r}, nil
 }
 
 // ended returns the task's state after a write that has ended with err.
@@ -132,7 +142,7 @@ func (e *ending) prepare(ctx context.Context, lost *store.Conflict) (journal.Cha
 		return journal.Change{}, err
 	}
 	now := e.q.micro()
-	if e.unless != 0 && e.held.Expires > now {
+	if e.unlessHeard && e.held.Expires > now {
 		return journal.Change{}, errNothing // a heartbeat came first
 	}
 	e.step = e.decide()

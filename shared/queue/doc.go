@@ -64,6 +64,7 @@
 //	due.go        entries that fall due
 //	alarm.go      when this process looks at due entries and leases
 //	wait.go       instances that wait for tasks
+//	looks.go      what became of the wakes of an instance without a free slot
 //	sweep.go      Sweep and Run
 //	forget.go     lines that have been empty for long
 //	history.go    finished tasks that are removed after their time

@@ -100,26 +100,34 @@ func (q *Queue) release(ctx context.Context, hold string, max int) (released int
 	return released, nil
 }
 
-// freed releases entries that the limit of a concurrency key held, as many as there are free slots.
+// freed releases entries that the limit of a concurrency key held, as many as there are free slots. Those of suspended queues are
+// released with them and not counted: nobody starts them now, and a claim holds them again once their queue is resumed.
 func (q *Queue) freed(ctx context.Context, key string) error {
-	found, _, err := q.places(ctx, store.Range{
-		Table: store.Work, Partition: heldPartition(limitHold(key)), Limit: moves,
-	})
-	if err != nil || len(found) == 0 {
-		return err
+	for given := 0; ; {
+		found, more, err := q.places(ctx, store.Range{
+			Table: store.Work, Partition: heldPartition(limitHold(key)), Limit: moves,
+		})
+		if err != nil || len(found) == 0 {
+			return err
+		}
+		taken, err := q.slotsTaken(ctx, keyLimit(key))
+		if err != nil || taken+given >= found[0].Limit {
+			return err
+		}
+		suspended, err := q.suspended(ctx)
+		if err != nil {
+			return err
+		}
+		n := 0
+		for ; n < len(found) && taken+given < found[n].Limit; n++ {
+			if !suspended(found[n].Queue) {
+				given++
+			}
+		}
+		if err := q.move(ctx, found[:n]); err != nil || n < len(found) || !more {
+			return err
+		}
 	}
-	taken, err := q.slotsTaken(ctx, keyLimit(key))
-	if err != nil {
-		return err
-	}
-	n := 0
-	for n < len(found) && taken+n < found[n].Limit {
-		n++
-	}
-	if n == 0 {
-		return nil
-	}
-	return q.move(ctx, found[:n])
 }
 
 // passSlot releases the next entry that the limit of a concurrency key holds, if p is of that key: p may have been released for a free

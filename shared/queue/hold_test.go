@@ -80,3 +80,36 @@ func TestAFreedSlotIsPassedOn(t *testing.T) {
 		}
 	})
 }
+
+// A slot of a concurrency key is not kept for tasks of a suspended queue, however many are first: the next of another queue gets it.
+// They run after the queue is resumed, still one at a time.
+func TestASlotIsNotKeptForASuspendedQueue(t *testing.T) {
+	t.Parallel()
+	bothWays(t, func(t *testing.T, b *bench) {
+		key := &task.Concurrency{Key: "k", Limit: 1}
+		b.one(queue.New{Job: "/plain", Concurrency: key})
+		first := b.demandClaim(1, 1, "the slot is free")
+		const many = 65 // more than are moved at once
+		for range many {
+			b.one(queue.New{Job: "/few", Concurrency: key})
+		}
+		next := b.one(queue.New{Job: "/plain", Concurrency: key})
+		b.demandClaim(100, 0, "the slot is taken, and all are held")
+		if err := b.Suspend(t.Context(), "few", true); err != nil {
+			t.Fatal(err)
+		}
+		b.complete(first[0], queue.Result{Outcome: queue.OK})
+		second := b.demandClaim(100, 1, "the slot is free, and one queue goes on")
+		if second[0].Task.ID != next {
+			t.Fatalf("claimed %s, want %s", second[0].Task.ID, next)
+		}
+		if err := b.Suspend(t.Context(), "few", false); err != nil {
+			t.Fatal(err)
+		}
+		b.demandClaim(100, 0, "the slot is taken again")
+		b.complete(second[0], queue.Result{Outcome: queue.OK})
+		for range many {
+			b.complete(b.demandClaim(100, 1, "one at a time")[0], queue.Result{Outcome: queue.OK})
+		}
+	})
+}

@@ -2,13 +2,19 @@ package queue_test
 
 import (
 	"context"
+	"errors"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"github.com/millrace/millrace/shared/definition"
+	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/queue"
+	"github.com/millrace/millrace/shared/store"
 )
 
 // TestCallersLeaveAtAnyMoment: the contexts of waiting callers end, as the connections of killed workers do, in the middle of
@@ -79,4 +85,71 @@ func claimFor(ctx context.Context, q *queue.Queue, patience time.Duration) []que
 		w.End()
 	}
 	return nil
+}
+
+// hanging is a store whose reads of the line "row" wait, once it is on, until it is released.
+type hanging struct {
+	store.Store
+	on      atomic.Bool
+	release chan struct{}
+}
+
+func (s *hanging) Query(ctx context.Context, r store.Range) (store.Page, error) {
+	if s.on.Load() && strings.HasPrefix(r.Partition, "ready/row") {
+		<-s.release
+	}
+	return s.Store.Query(ctx, r)
+}
+
+// A claim that waits for another claim of its queue leaves with its context, and notifies others of the queue.
+func TestAClaimThatWaitsForItsQueueLeavesInTime(t *testing.T) {
+	t.Parallel()
+	for name, q := range map[string]definition.Queue{
+		"ordered": {Name: "row", Type: definition.Ordered}, "with a limit": {Name: "row", MaxParallel: 5},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				d := ways()
+				d.Jobs = append(d.Jobs, definition.Job{Path: "/row", Queue: "row", Target: definition.Target{Go: "f"}})
+				d.Queues = append(d.Queues, q)
+				b := setupWith(t, d)
+				b.clock.t = time.Now()
+				b.one(queue.New{Job: "/row"})
+				b.one(queue.New{Job: "/row"})
+				s := &hanging{Store: b.store, release: make(chan struct{})}
+				j := journal.Open(s, journal.Options{})
+				defer func() { _ = j.Close() }()
+				notices := tally{}
+				e := queue.Open(queue.Options{Store: s, Journal: j, Definitions: fixed{d}, Notifier: notices})
+				by := queue.Claimer{Instance: "s", Queues: []string{"row"}}
+				if _, err := e.Claim(t.Context(), queue.Claimer{Queues: []string{"main"}}, 1); err != nil { // it reads what all claims do
+					t.Fatal(err)
+				}
+				s.on.Store(true)
+				first := make(chan int)
+				go func() {
+					leases, err := e.Claim(t.Context(), by, 1)
+					if err != nil {
+						t.Error(err)
+					}
+					first <- len(leases)
+				}()
+				synctest.Wait()
+				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+				defer cancel()
+				began := time.Now()
+				if _, err := e.Claim(ctx, by, 1); !errors.Is(err, context.DeadlineExceeded) || time.Since(began) > time.Second {
+					t.Errorf("Claim = %v after %v, want %v after a second", err, time.Since(began), context.DeadlineExceeded)
+				}
+				if notices["row"] == 0 {
+					t.Error("nobody is notified of the queue")
+				}
+				close(s.release)
+				if n := <-first; n != 1 {
+					t.Errorf("the first claim started %d tasks, want 1", n)
+				}
+			})
+		})
+	}
 }

@@ -61,6 +61,42 @@ func TestWhoWaitsHasTheTaskOfADeadInstance(t *testing.T) {
 	})
 }
 
+// TestWhoWaitsHasTheTaskOfAnInstanceThatWasHeardOfLate: a heartbeat in another process comes while the lease is about to be ended; then
+// nothing is heard of the instance any more.
+func TestWhoWaitsHasTheTaskOfAnInstanceThatWasHeardOfLate(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := &paused{Store: shared{memory.New(memory.Options{})}, read: "lease/"}
+		process := func(s store.Store) *bench {
+			b := &bench{t: t, store: s, journal: journal.Open(s, journal.Options{})}
+			b.Queue = queue.Open(queue.Options{Store: s, Journal: b.journal, Definitions: fixed{&definition.Set{}}})
+			return b
+		}
+		b, other := process(p), process(p.Store)
+		defer b.journal.Close()
+		defer other.journal.Close()
+		defer b.Drain()
+		b.enqueue(queue.New{Dialect: task.Job, Job: "/topics/a", Attempts: 2, RetryDelay: time.Microsecond})
+		dying := b.byInstance(1)[0]
+		p.meanwhile = func() {
+			if _, err := other.Heartbeat(t.Context(), dying.Token, queue.Beat{}); err != nil {
+				t.Error(err)
+			}
+		}
+		w := b.Wait(queue.Claimer{Instance: "w/2", Jobs: []string{"/topics/**"}})
+		began := time.Now()
+		select {
+		case <-w.Ready():
+		case <-time.After(10 * dying.Length):
+			t.Fatal("the waiting instance was not woken")
+		}
+		if took := time.Since(began); p.meanwhile != nil || took < 2*dying.Length || took > 2*dying.Length+3*time.Second {
+			t.Errorf("the waiting instance was woken after %v, want soon after twice the lease of %v", took, dying.Length)
+		}
+		w.Looks()
+	})
+}
+
 // slowRanges is a shared store whose reads of ranges take a while, whatever becomes of their context.
 type slowRanges struct {
 	store.Store

@@ -90,6 +90,26 @@ func TestOfTwoThatSweepAtOnceNothingHappensTwice(t *testing.T) {
 	}
 }
 
+// A sweep that has seen a lease as over when a heartbeat comes leaves it, and does not count it as lost.
+func TestASweepThatAHeartbeatForestallsLosesNothing(t *testing.T) {
+	t.Parallel()
+	b := setupWith(t, ways()).another()
+	b.one(queue.New{Job: "/plain"})
+	l := b.claim(1)[0]
+	b.clock.advance(l.Length)
+	slow := b.beside("lease/", func() {
+		if _, err := b.Heartbeat(t.Context(), l.Token, queue.Beat{}); err != nil {
+			t.Error(err)
+		}
+	})
+	if s, err := slow.Sweep(t.Context()); err != nil || s.Lost != 0 {
+		t.Errorf("Sweep = %+v, %v, want no lost lease", s, err)
+	}
+	if state := b.complete(l, queue.Result{Outcome: queue.OK}); state != task.Succeeded {
+		t.Errorf("the task is %s, want %s", state, task.Succeeded)
+	}
+}
+
 // The same for a task that falls due: it is started once.
 func TestOfTwoThatPromoteAtOnceATaskIsStartedOnce(t *testing.T) {
 	t.Parallel()

@@ -49,9 +49,11 @@ func (s *instanceSlots) repeated() (tokens []string, err error) {
 }
 
 // claimOnce is Claim of a claimer with a capacity: it returns the leases of an earlier claim with the same key, if any are held.
-func (q *Queue) claimOnce(ctx context.Context, by Claimer, max int) ([]Lease, error) {
+func (q *Queue) claimOnce(ctx context.Context, by Claimer, max int) (leases []Lease, err error) {
 	at := &instanceSlots{Wanted: limit.Wanted{Limit: instanceLimit(by.Instance), Most: by.Capacity, Mark: markOf(by.Once)}}
-	leases, err := q.again(ctx, at)
+	lines := q.waiters.looking(by.Instance)
+	defer func() { q.looked(at, &by, lines, leases, max) }()
+	leases, err = q.again(ctx, at)
 	if err == nil && len(leases) == 0 {
 		leases, err = q.claim(ctx, by, at, max)
 	}

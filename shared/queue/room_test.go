@@ -2,6 +2,7 @@ package queue_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"testing"
@@ -182,4 +183,69 @@ func TestWhoHasNoRoomPassesTheWakeOn(t *testing.T) {
 		t.Fatal("it was not woken when it had room")
 	}
 	claim(full, 1)
+}
+
+// An instance that is woken for more tasks than it has slots for leaves the others to who else waits, whether its claims come together
+// or one after the other.
+func TestWhatAnInstanceHasNoSlotForWakesAnother(t *testing.T) {
+	t.Parallel()
+	for name, together := range map[string]bool{"together": true, "one by one": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			bothWays(t, func(t *testing.T, b *bench) {
+				full := queue.Claimer{Instance: "w/1", Capacity: 1, Jobs: []string{"/far"}}
+				other := queue.Claimer{Instance: "w/2", Capacity: 1, Jobs: []string{"/far"}}
+				waits := []*queue.Waiting{b.Wait(full), b.Wait(full)}
+				idle := b.Wait(other)
+				defer idle.End()
+				b.one(queue.New{Job: "/far"})
+				b.one(queue.New{Job: "/far"})
+				for _, w := range waits {
+					<-w.Ready()
+					w.Looks()
+				}
+				claims := []int{1, 1}
+				if together {
+					claims = []int{2}
+				}
+				for _, max := range claims {
+					if _, err := b.Claim(t.Context(), full, max); err != nil {
+						t.Fatal(err)
+					}
+				}
+				select {
+				case <-idle.Ready():
+				default:
+					t.Fatal("the other instance was not woken for the task that is left")
+				}
+				if leases, err := b.Claim(t.Context(), other, 1); err != nil || len(leases) != 1 {
+					t.Errorf("Claim = %d leases, %v, want the task that is left", len(leases), err)
+				}
+			})
+		})
+	}
+}
+
+// A claim that was woken for a task and leaves before its turn comes has another instance woken for it.
+func TestAWokenClaimThatLeavesWakesAnother(t *testing.T) {
+	t.Parallel()
+	bothWays(t, func(t *testing.T, b *bench) {
+		by := queue.Claimer{Instance: "w/1", Capacity: 1, Jobs: []string{"/far"}}
+		w := b.Wait(by)
+		other := b.Wait(queue.Claimer{Instance: "w/2", Capacity: 1, Jobs: []string{"/far"}})
+		defer other.End()
+		b.one(queue.New{Job: "/far"})
+		<-w.Ready()
+		w.Looks()
+		gone, leave := context.WithCancel(t.Context())
+		leave()
+		if _, err := b.Claim(gone, by, 1); !errors.Is(err, context.Canceled) {
+			t.Fatalf("Claim = %v, want %v", err, context.Canceled)
+		}
+		select {
+		case <-other.Ready():
+		default:
+			t.Error("the other instance was not woken")
+		}
+	})
 }

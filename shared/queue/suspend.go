@@ -106,6 +106,16 @@ func (q *Queue) Suspended(ctx context.Context) (map[string]time.Time, error) {
 	return maps.Clone(rules.suspended), nil
 }
 
+// suspended returns a function that reports whether a queue is suspended, by itself or with its family.
+func (q *Queue) suspended(ctx context.Context) (is func(queue string) bool, err error) {
+	rules, err := q.strategy.rules(ctx)
+	if err != nil || len(rules.suspended) == 0 {
+		return func(string) bool { return false }, err
+	}
+	set, err := q.definitions.Current(ctx)
+	return func(queue string) bool { return !rules.suspendedSince(set, queue).IsZero() }, err
+}
+
 // suspendedSince returns when a queue was suspended, by itself or with its family; zero if it is not.
 func (s *ruleSet) suspendedSince(set *definition.Set, queue string) time.Time {
 	if since := s.suspended[queue]; !since.IsZero() {

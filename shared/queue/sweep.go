@@ -61,20 +61,21 @@ func (q *Queue) sweepLeases(ctx context.Context) (lost int, next int64, err erro
 			return lost, next, err
 		}
 		expires, ended, err := q.sweepLease(ctx, item)
-		if err != nil {
+		switch {
+		case err != nil:
 			return lost, next, err
-		}
-		if ended {
+		case ended:
 			lost++
-		} else if next == 0 || expires < next {
+		case expires != 0 && (next == 0 || expires < next):
 			next = expires
 		}
 	}
 	return lost, next, nil
 }
 
-// sweepLease ends one lease if it has run out. Race: a heartbeat that comes first has changed the lease's version, and the end has
-// the condition that the version is as it was read.
+// sweepLease ends one lease if it has run out, and returns when it does otherwise, in microseconds since 1970; 0 if there is no such
+// lease any more. Race: a heartbeat that comes first has changed the lease's version, and the end has the condition that the version
+// is as it was read.
 func (q *Queue) sweepLease(ctx context.Context, item *store.Item) (expires int64, ended bool, err error) {
 	var l lease
 	if err := decode(item, &l); err != nil {
@@ -84,14 +85,15 @@ func (q *Queue) sweepLease(ctx context.Context, item *store.Item) (expires int64
 		return at, false, nil
 	}
 	token := item.Key.Sort
-	_, err = q.end(ctx, token, l.ranOut(), l.Expires)
-	if errors.Is(err, ErrStale) || errors.Is(err, ErrNoLease) {
-		return 0, true, nil // its worker was quicker
+	expires, err = q.endUnlessHeard(ctx, token, l.ranOut())
+	switch {
+	case errors.Is(err, ErrStale), errors.Is(err, ErrNoLease):
+		return 0, false, nil // its worker was quicker
+	case err != nil, expires != 0:
+		return expires, false, err
 	}
-	if err == nil {
-		q.log.Warn("a lease ran out", "task_id", l.UUID, "job", l.Job, "instance", l.Instance)
-	}
-	return l.Expires, err == nil, err
+	q.log.Warn("a lease ran out", "task_id", l.UUID, "job", l.Job, "instance", l.Instance)
+	return 0, true, nil
 }
 
 // over returns when a lease is over, in microseconds since 1970: when it expires, but, if the clock has jumped, not before its

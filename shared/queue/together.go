@@ -51,6 +51,7 @@ func (c *jointClaim) add(a *asking) bool {
 func (q *Queue) claimInTurn(ctx context.Context, by Claimer, max int) ([]Lease, error) {
 	mine := &asking{by: by, max: max}
 	if err := q.askings.Do(ctx, by.Instance, mine); err != nil {
+		q.waiters.passOn(q.waiters.looking(by.Instance)) // it was perhaps woken for a task
 		return nil, err
 	}
 	return mine.leases, mine.err

@@ -39,8 +39,8 @@ func (w *Waiting) Ready() <-chan struct{} { return w.ready }
 // End ends the wait. If it was woken, and the instance has not claimed since, the next that waits is woken.
 func (w *Waiting) End() { w.q.waiters.leave(w, false) }
 
-// Looks ends the wait of an instance that was woken and claims again. It returns false if the instance was woken because this
-// process is about to stop.
+// Looks ends the wait of an instance that was woken and claims again; if it does not claim after all, End wakes the next that waits.
+// It returns false if the instance was woken because this process is about to stop.
 func (w *Waiting) Looks() bool {
 	w.q.waiters.leave(w, !w.q.waiters.isFull(w.by.Instance))
 	return w.woken
@@ -68,6 +68,7 @@ type waiters struct {
 	ended bool
 	stop  context.CancelFunc // of the look-out; nil while there is none
 	full  map[string]bool    // instances that have no free slot
+	looks map[string][]line  // by instance: the lines for which it was woken since its last claim
 }
 
 func (s *waiters) enter(q *Queue, w *Waiting) {
@@ -91,7 +92,12 @@ func (s *waiters) leave(w *Waiting, looks bool) {
 	if i := slices.Index(s.all, w); i >= 0 {
 		s.all = slices.Delete(s.all, i, i+1)
 	}
-	if w.woken && !looks {
+	switch {
+	case !w.woken:
+	case looks:
+		s.looksFor(&w.by, w.line)
+	default:
+		s.looksNoMore(&w.by, w.line)
 		s.wake(w.line)
 	}
 	if len(s.all) == 0 && s.stop != nil {
