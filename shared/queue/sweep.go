@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/notifier"
 	"github.com/millrace/millrace/shared/store"
 )
@@ -84,7 +85,7 @@ func (q *Queue) sweepLease(ctx context.Context, item *store.Item) (expires int64
 		return at, false, nil
 	}
 	token := item.Key.Sort
-	_, err = q.end(ctx, token, l.ranOut(), l.Expires)
+	_, err = q.end(journal.WithActor(ctx, ""), token, l.ranOut(), l.Expires)
 	if errors.Is(err, ErrStale) || errors.Is(err, ErrNoLease) {
 		return 0, true, nil // its worker was quicker
 	}
