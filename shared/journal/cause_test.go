@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -181,29 +182,34 @@ func FuzzSlot(f *testing.F) {
 		if len(value) == 0 {
 			return
 		}
-		m := memory.New(memory.Options{})
-		written := &slotWatch{Store: m}
-		first := open(t, written, journal.Options{})
-		for range 2 {
-			if _, err := first.Emit(t.Context(), []event.Event{{Type: "E", Key: event.Key{Path: "/k"}}}, nil); err != nil {
-				t.Fatal(err)
-			}
-		}
-		damaged := written.slots[1]
-		damaged.Value = value
-		if err := m.Write(t.Context(), store.Write{Token: "x", Ops: []store.Op{store.Put(damaged, store.Always)}}); err != nil {
-			t.Skip(err)
-		}
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		a, err := open(t, m, journal.Options{}).ReadAfter(ctx, journal.Request{Causes: true})
-		if err != nil {
-			return
-		}
-		for _, e := range a.Events {
-			if c := e.Cause; c < 0 || c.ID() >= e.ID && c != 0 {
-				t.Errorf("event %d has the cause %d", e.ID, c)
-			}
-		}
+		synctest.Test(t, func(t *testing.T) { readDamaged(t, value) })
 	})
+}
+
+// readDamaged reads a journal whose second slot has been replaced.
+func readDamaged(t *testing.T, value []byte) {
+	m := memory.New(memory.Options{})
+	written := &slotWatch{Store: m}
+	first := open(t, written, journal.Options{})
+	for range 2 {
+		if _, err := first.Emit(t.Context(), []event.Event{{Type: "E", Key: event.Key{Path: "/k"}}}, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	damaged := written.slots[1]
+	damaged.Value = value
+	if err := m.Write(t.Context(), store.Write{Token: "x", Ops: []store.Op{store.Put(damaged, store.Always)}}); err != nil {
+		t.Skip(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	a, err := open(t, m, journal.Options{}).ReadAfter(ctx, journal.Request{Causes: true})
+	if err != nil {
+		return
+	}
+	for _, e := range a.Events {
+		if c := e.Cause; c < 0 || c.ID() >= e.ID && c != 0 {
+			t.Errorf("event %d has the cause %d", e.ID, c)
+		}
+	}
 }
