@@ -23,6 +23,7 @@
 //	emitlines.go                    POST event with a body of lines, answered line by line
 //	kind.go                         the kinds of objects that JobScheduler's event API has
 //	events.go, stream.go, batch.go  reading events: as one response, as a stream, as CloudEvents
+//	cause.go                        what has led to an event, and what it has led to
 //	snapshot.go, statistics.go      snapshots, and what is computed from them
 //	journalschema.go                the journal's part of the description
 //	engine.go, why.go               what tasks are asked of; what can be asked of any task

@@ -17,6 +17,7 @@ type Reader interface {
 	ReadNewest(ctx context.Context, r journal.Request) (journal.Answer, error)
 	Follow(ctx context.Context, r journal.Request, idle time.Duration) iter.Seq2[journal.Answer, error]
 	Snapshot(ctx context.Context, fold string, each func(key string, value []byte)) (event.ID, error)
+	Lineage(ctx context.Context, id event.ID, maxBytes int) (journal.Lineage, error)
 	Stamp(atLeast event.ID) event.ID
 }
 
@@ -46,6 +47,7 @@ type question struct {
 	limit   int  // 0: none; negative: the newest first
 	timeout time.Duration
 	bounded bool // a timeout was given
+	causes  bool // with what brought each event about
 }
 
 // ask reads what the query asks for; otherwise is the default of the parameter return, "" if it must be given.
@@ -67,6 +69,9 @@ func (x *exchange) ask(otherwise string) (*question, error) {
 	if q.timeout, q.bounded, err = query.timeout(x.api.maxWait); err != nil {
 		return nil, err
 	}
+	if q.causes, err = query.with(); err != nil {
+		return nil, err
+	}
 	return q, nil
 }
 
@@ -74,6 +79,7 @@ func (x *exchange) ask(otherwise string) (*question, error) {
 func (q *question) request(x *exchange) journal.Request {
 	return journal.Request{
 		After: q.after, Match: q.filter.Match, Limit: max(q.limit, -q.limit), MaxBytes: x.api.maxAnswer, Timeout: q.timeout,
+		Causes: q.causes,
 	}
 }
 

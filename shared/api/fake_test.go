@@ -174,6 +174,22 @@ func (f *fakeJournal) Snapshot(_ context.Context, fold string, each func(key str
 	return firstID + event.ID(len(f.events)) - 1, nil
 }
 
+// Lineage knows no causes.
+func (f *fakeJournal) Lineage(_ context.Context, id event.ID, _ int) (journal.Lineage, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.fail != nil {
+		return journal.Lineage{}, f.fail
+	}
+	if id < f.floor {
+		return journal.Lineage{}, journal.ErrEvicted
+	}
+	if !slices.ContainsFunc(f.events, func(e event.Event) bool { return e.ID == id }) {
+		return journal.Lineage{}, journal.ErrNoEvent
+	}
+	return journal.Lineage{}, nil
+}
+
 func (f *fakeJournal) Stamp(atLeast event.ID) event.ID { return max(atLeast, firstID+1_000_000) }
 
 func hashOf(secret string) string {

@@ -92,6 +92,8 @@ func eventParams(k *kind, offered bool) params {
 			"Needed for events, unless limit is negative; an event stream may say it in Last-Event-ID", false, eventID("")),
 		queryParam("timeout", "How long to wait for the first event; cut to what the host can, at most 1 h", false, durations()),
 		queryParam("limit", "At most so many events; negative: the newest first, without waiting", false, limit),
+		queryParam("with", "cause: each event also with cause, the EventId that brought it about, and by, the name of the token of whom it was an "+
+			"act, where it has them; own fields of these names are left out", false, choice("", withCause)),
 	}
 }
 
@@ -184,7 +186,7 @@ func eventsSchema() *schema {
 }
 
 func eventSchema() *schema {
-	return object("One fact. Its own fields stand beside these", members{
+	return object("One fact. Its own fields stand beside these; with=cause adds cause, an EventId, and by, a text", members{
 		"eventId": eventID("Its place in the order"), "key": ref("Key"), "TYPE": text("Its type"),
 	}, true, "eventId", "TYPE")
 }

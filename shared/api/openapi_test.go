@@ -77,7 +77,7 @@ func TestOpenAPI(t *testing.T) {
 	if !strings.HasPrefix(doc.OpenAPI, "3.1") {
 		t.Errorf("openapi = %s, want 3.1", doc.OpenAPI)
 	}
-	want := []string{"/healthz", "/readyz", eventPath}
+	want := []string{"/healthz", "/readyz", eventPath, base + "/journal/cause/{eventId}"}
 	for _, kind := range []string{"order", "job", "jobChain", "task", "fileBased", "object"} {
 		want = append(want, base+"/"+kind, base+"/"+kind+"/{path}")
 	}

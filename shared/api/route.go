@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+
+	"github.com/millrace/millrace/shared/journal"
 )
 
 // Resource is a part of the API, which [New] mounts: operations, and what they need. The functions that return one are in
@@ -73,10 +75,18 @@ func (x *exchange) serve(req *http.Request, r *route) {
 	x.r, x.route = req, r.pattern
 	err := x.demand(r.right)
 	if err == nil {
+		x.act()
 		err = r.handle(x)
 	}
 	if err != nil {
 		x.fail(err)
+	}
+}
+
+// act notes for the journal on whose behalf the route does what it does.
+func (x *exchange) act() {
+	if x.token != nil && x.r.Method != http.MethodGet {
+		x.r = x.r.WithContext(journal.WithActor(x.r.Context(), x.token.Name))
 	}
 }
 

@@ -13,11 +13,13 @@ func Emit(j Emitter) Resource {
 	}
 }
 
-// Events mounts GET event: the events of all kinds of objects, as one response, a stream or a batch.
+// Events mounts GET event: the events of all kinds of objects, as one response, a stream or a batch; and what has led to one of
+// them.
 func Events(j Reader) Resource {
 	r := &journalReading{journal: j}
 	return calls{
 		{"GET /jobscheduler/master/api/event", Read, r.events, describeEvents},
+		{"GET /jobscheduler/master/api/journal/cause/{eventId}", Read, r.lineage, describeLineage},
 	}
 }
 

@@ -37,6 +37,7 @@ var schemas = map[string]func() *schema{
 	"Job":               jobSchema,
 	"JobSearch":         jobSearchSchema,
 	"Key":               keySchema,
+	"Lineage":           lineageSchema,
 	"LogLine":           logLineSchema,
 	"NewEvent":          newEventSchema,
 	"NewInstance":       newInstanceSchema,

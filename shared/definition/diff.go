@@ -90,13 +90,17 @@ func (c Changes) events() []event.Event {
 	for _, key := range c.Removed {
 		add("FileBasedRemoved", key)
 	}
+	activated := func(key string) {
+		add("FileBasedActivated", key)
+		all[len(all)-1].Cause = event.CausedBefore(1)
+	}
 	for _, key := range c.Replaced {
 		add("FileBasedReplaced", key)
-		add("FileBasedActivated", key)
+		activated(key)
 	}
 	for _, key := range c.Added {
 		add("FileBasedAdded", key)
-		add("FileBasedActivated", key)
+		activated(key)
 	}
 	return all
 }

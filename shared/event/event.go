@@ -55,10 +55,15 @@ type Event struct {
 	// `"nodeId":"BB","taskId":"9"`; empty where there are none. They never hold eventId, key or TYPE, and must not be
 	// changed.
 	Fields []byte
+
+	// Cause is the event that brought this one about, By the name of the token whose bearer did; each may be empty. Writers set
+	// Cause; By is set by the journal, from the context of the write, unless it is given. Readers see them only if they ask.
+	Cause Cause
+	By    string
 }
 
-// AppendJSON appends the event as a JSON object, in the order eventId, key, TYPE, fields. An ID of 0 and an absent key are
-// left out. The key is also left out where withKey is false, as in responses about a single object (as in JobScheduler's
+// AppendJSON appends the event as a JSON object, in the order eventId, key, TYPE, cause, by, fields. An ID of 0, an absent key,
+// a cause that is no id and an empty by are left out. The key is also left out where withKey is false, as in responses about a single object (as in JobScheduler's
 // event API). It does not allocate if dst has the capacity.
 func (e *Event) AppendJSON(dst []byte, withKey bool) []byte {
 	dst = append(dst, '{')
@@ -74,6 +79,7 @@ func (e *Event) AppendJSON(dst []byte, withKey bool) []byte {
 	}
 	dst = append(dst, `"TYPE":`...)
 	dst = appendString(dst, e.Type)
+	dst = e.appendCause(dst)
 	if len(e.Fields) > 0 {
 		dst = append(dst, ',')
 		dst = append(dst, e.Fields...)
@@ -89,6 +95,12 @@ func (e *Event) Size() int {
 	n := frame + len(e.Type) + len(e.Key.Path) + len(e.Fields)
 	if e.Key.TaskID != "" {
 		n += task + len(e.Key.TaskID)
+	}
+	if e.Cause.ID() != 0 {
+		n += len(`,"cause":1478257656606001`)
+	}
+	if e.By != "" {
+		n += len(`,"by":""`) + len(e.By)
 	}
 	return n
 }

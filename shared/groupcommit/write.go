@@ -23,10 +23,13 @@ var errNothing = errors.New("groupcommit: nothing to write")
 // Write makes the changes of parts by one write of the journal, and calls ended with those that were left and with how the write
 // ended. What the journal refuses ([journal.Refused]) is written in halves, one after the other, down to single parts: so a part
 // that the store will never take does not harm the others. Then ended is called for each piece.
+//
+// The write has no actor ([journal.WithActor]), since parts of several callers share it: prepare names who did what.
 func Write[P any](
 	ctx context.Context, j Journal, parts []P, prepare Prepare[P], ended func(parts []P, r journal.Receipt, err error),
 ) {
 	left := parts
+	ctx = journal.WithActor(ctx, "")
 	receipt, err := j.Write(ctx, func(ctx context.Context, lost *store.Conflict) (c journal.Change, err error) {
 		if left, c, err = prepare(ctx, left, lost); err == nil && len(left) == 0 {
 			err = errNothing

@@ -95,7 +95,7 @@ func (j *Journal) writeUntil(ctx context.Context, until time.Time, prepare Prepa
 		if err != nil {
 			return Receipt{}, err
 		}
-		a := j.attempt(t, until, change)
+		a := j.attempt(t, until, change, Actor(ctx))
 		outcome, err := a.run(ctx)
 		switch {
 		case outcome == landed:
@@ -152,17 +152,18 @@ type attempt struct {
 	invalid  error
 }
 
-func (j *Journal) attempt(t store.Ticket, until time.Time, change Change) *attempt {
+func (j *Journal) attempt(t store.Ticket, until time.Time, change Change, actor string) *attempt {
 	events := make([]event.Event, len(change.Events))
 	copy(events, change.Events)
 	for i := range events {
 		events[i].ID = event.ID(t.FirstID) + event.ID(i)
+		settle(&events[i], actor)
 	}
 	a := &attempt{
 		j: j, ticket: t, until: until, events: events,
 		receipt: Receipt{Position: t.Position, FirstID: event.ID(t.FirstID), Count: len(events)},
 	}
-	value := encodeSlot(event.ID(t.LastID), event.ID(t.FirstID), events)
+	value := encodeSlot(t.Position, event.ID(t.LastID), event.ID(t.FirstID), events)
 	if len(value) > maxSlot {
 		a.invalid = fmt.Errorf("%w: %d bytes", ErrTooLarge, len(value))
 		return a

@@ -8,11 +8,15 @@
 //	journal.go     opening a journal, its options and errors
 //	position.go    keys and pages of slots
 //	slot.go        the bytes of a slot
+//	origin.go      the bytes in it that say what brought each event about, and who
+//	actor.go       on whose behalf events are written
 //	append.go      tickets, write-once slots, abandonment
 //	told.go        conflicts of stores that do not say what they found
 //	once.go        idempotency keys, of appends and of whatever else has them
 //	failure.go     what callers get for an error of the store
 //	read.go        reading and following
+//	cause.go       the ids of causes, for readers
+//	lineage.go     what led to an event, and what it led to
 //	slots.go       the contiguous run of slots
 //	holes.go       waiting for missing slots, and filling them
 //	locate.go      the search for an EventId

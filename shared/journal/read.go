@@ -21,6 +21,10 @@ type Request struct {
 	Limit    int                     // at most so many events; 0: no limit
 	MaxBytes int                     // ends the Answer with the event whose size makes the sum this many bytes; 0: no bound
 	Timeout  time.Duration           // how long ReadAfter waits for a first event; 0: not at all
+
+	// Causes asks for what brought each event about: its Cause, as an id, and its By. A cause that is neither near the event nor
+	// recent costs a read. Fields of custom events that have these names are left out. Match must not look at either.
+	Causes bool
 }
 
 // Answer is the result of a read.
@@ -156,16 +160,19 @@ func (rd *reader) scan(ctx context.Context, goal int64) (Answer, error) {
 		if a.Events == nil && rd.r.Match == nil {
 			a.Events = make([]event.Event, 0, rd.room(run, goal))
 		}
+		before := len(a.Events)
 		for i := range run {
 			if rd.take(&run[i], &a, &bytes) {
-				return rd.end(a), nil
+				nameWithin(run, a.Events[before:])
+				return rd.end(ctx, a)
 			}
 		}
+		nameWithin(run, a.Events[before:])
 		if time.Since(began) > scanFor {
 			break
 		}
 	}
-	return rd.end(a), nil
+	return rd.end(ctx, a)
 }
 
 // span returns how many slots to read at first, so that an Answer that is bounded in bytes does not take many times its size
@@ -198,9 +205,9 @@ func (rd *reader) take(s *slot, a *Answer, bytes *int) (full bool) {
 		if rd.r.Match != nil && !rd.r.Match(e) {
 			continue
 		}
-		a.Events = append(a.Events, *e)
+		a.Events = append(a.Events, shown(e, rd.r.Causes))
 		rd.delivered = s.position
-		*bytes += e.Size()
+		*bytes += a.Events[len(a.Events)-1].Size()
 		if len(a.Events) == rd.r.Limit || rd.r.MaxBytes > 0 && *bytes >= rd.r.MaxBytes {
 			if i == len(s.events)-1 {
 				rd.pass(s)
@@ -217,14 +224,15 @@ func (rd *reader) pass(s *slot) {
 	rd.scanned = max(rd.scanned, s.last)
 }
 
-// end sets how far the Answer goes, and remembers the position for the read that goes on there.
-func (rd *reader) end(a Answer) Answer {
+// end sets how far the Answer goes, remembers the position for the read that goes on there, and names the causes that are not
+// named yet.
+func (rd *reader) end(ctx context.Context, a Answer) (Answer, error) {
 	a.LastEventID = rd.scanned
 	rd.j.found.put(rd.scanned, rd.next)
 	if n := len(a.Events); n > 0 && a.Events[n-1].ID != rd.scanned {
 		rd.j.found.put(a.Events[n-1].ID, rd.delivered)
 	}
-	return a
+	return a, rd.j.nameCauses(ctx, a.Events)
 }
 
 // skipEvicted is called when slots were found removed: the reader is torn, or goes on above the floor.
@@ -305,14 +313,17 @@ func (j *Journal) readNewest(ctx context.Context, r Request) (Answer, error) {
 		if to == seq.Position {
 			a.LastEventID = max(a.LastEventID, run[len(run)-1].last)
 		}
+		before := len(a.Events)
 		for i := len(run) - 1; i >= 0; i-- {
 			if takeBackward(run[i].events, r, &a, &bytes) {
-				return a, nil
+				nameWithin(run, a.Events[before:])
+				return a, j.nameCauses(ctx, a.Events)
 			}
 		}
+		nameWithin(run, a.Events[before:])
 		to = from - 1
 	}
-	return a, nil
+	return a, j.nameCauses(ctx, a.Events)
 }
 
 func takeBackward(events []event.Event, r Request, a *Answer, bytes *int) (done bool) {
@@ -324,8 +335,8 @@ func takeBackward(events []event.Event, r Request, a *Answer, bytes *int) (done 
 		if r.Match != nil && !r.Match(e) {
 			continue
 		}
-		a.Events = append(a.Events, *e)
-		*bytes += e.Size()
+		a.Events = append(a.Events, shown(e, r.Causes))
+		*bytes += a.Events[len(a.Events)-1].Size()
 		if len(a.Events) == r.Limit || r.MaxBytes > 0 && *bytes >= r.MaxBytes {
 			return true
 		}

@@ -24,8 +24,12 @@ type slot struct {
 //	format (one byte), last, parts, count, first id, then per event: type, path, task id, fields,
 //	each of them as its length and its bytes.
 //
-// A value that is too large for one item goes on in `parts` further items, cut anywhere.
-const slotFormat = 1
+// A slot in which an event has a cause or an actor has the format slotCaused, see origin.go. A value that is too large for one
+// item goes on in `parts` further items, cut anywhere.
+const (
+	slotPlain  = 1
+	slotCaused = 2
+)
 
 // maxSlotItem is how many bytes one item of a slot holds at most, maxParts how many times as many a slot does.
 const (
@@ -36,21 +40,32 @@ const (
 
 var errSlot = errors.New("journal: a slot cannot be read: damaged, or written by a newer version")
 
-// encodeSlot returns the bytes of a slot whose events have ids from first on. The byte that counts the parts is set by
-// splitSlot.
-func encodeSlot(last, first event.ID, events []event.Event) []byte {
-	buf := make([]byte, 0, slotSize(events))
-	buf = append(buf, slotFormat)
+// encodeSlot returns the bytes of a slot at a position, whose events have ids from first on. The byte that counts the parts is
+// set by splitSlot.
+func encodeSlot(position int64, last, first event.ID, events []event.Event) []byte {
+	var some [8]string
+	o, caused := originsOf(events, some[:0])
+	buf := make([]byte, 0, slotSize(events)+o.size(len(events)))
+	buf = append(buf, slotPlain)
+	if caused {
+		buf[0] = slotCaused
+	}
 	buf = binary.AppendUvarint(buf, uint64(last))
 	buf = append(buf, 0)
 	buf = binary.AppendUvarint(buf, uint64(len(events)))
 	buf = binary.AppendUvarint(buf, uint64(first))
+	if caused {
+		buf = o.append(buf)
+	}
 	for i := range events {
 		e := &events[i]
 		buf = appendText(buf, e.Type)
 		buf = appendText(buf, e.Key.Path)
 		buf = appendText(buf, e.Key.TaskID)
 		buf = appendText(buf, e.Fields)
+		if caused {
+			buf = o.appendOrigin(buf, position, e)
+		}
 	}
 	return buf
 }
@@ -84,7 +99,7 @@ func splitSlot(value []byte) [][]byte {
 
 // partsOf returns how many items follow the first one of a slot.
 func partsOf(value []byte) (int, error) {
-	if len(value) < 3 || value[0] != slotFormat {
+	if !readable(value) {
 		return 0, errSlot
 	}
 	_, n := binary.Uvarint(value[1:])
@@ -96,7 +111,7 @@ func partsOf(value []byte) (int, error) {
 
 // lastOf returns the last id that a slot's first item carries, without reading the events.
 func lastOf(value []byte) (event.ID, error) {
-	if len(value) < 3 || value[0] != slotFormat {
+	if !readable(value) {
 		return 0, errSlot
 	}
 	last, n := binary.Uvarint(value[1:])
@@ -106,11 +121,19 @@ func lastOf(value []byte) (event.ID, error) {
 	return event.ID(last), nil
 }
 
+// readable reports whether a value begins as a slot of a known format.
+func readable(value []byte) bool {
+	return len(value) >= 3 && (value[0] == slotPlain || value[0] == slotCaused)
+}
+
 // decoder reads slots, keeping the events of many in one allocation.
-type decoder struct{ arena []event.Event }
+type decoder struct {
+	arena  []event.Event
+	actors []string // of the slot that is being read
+}
 
 func (d *decoder) decode(position int64, value []byte) (slot, error) {
-	if len(value) < 3 || value[0] != slotFormat {
+	if !readable(value) {
 		return slot{}, fmt.Errorf("%w (position %d)", errSlot, position)
 	}
 	// A stored value never changes, so that the strings cut from it may share its bytes.
@@ -121,11 +144,18 @@ func (d *decoder) decode(position int64, value []byte) (slot, error) {
 	if in.bad || count > uint64(len(value)) {
 		return slot{}, fmt.Errorf("%w (position %d)", errSlot, position)
 	}
+	caused := value[0] == slotCaused
+	if caused {
+		d.actors = in.actors(d.actors[:0])
+	}
 	start := len(d.arena)
 	for i := range event.ID(count) {
 		d.arena = append(d.arena, event.Event{
 			ID: first + i, Type: in.string(), Key: event.Key{Path: in.string(), TaskID: in.string()}, Fields: in.slice(),
 		})
+		if caused {
+			in.origin(position, d.actors, &d.arena[len(d.arena)-1])
+		}
 	}
 	if in.bad {
 		return slot{}, fmt.Errorf("%w (position %d)", errSlot, position)
@@ -181,7 +211,7 @@ func (in *input) slice() []byte {
 }
 
 // void returns the bytes of a slot without events.
-func void(last event.ID) []byte { return encodeSlot(last, last, nil) }
+func void(last event.ID) []byte { return encodeSlot(0, last, last, nil) }
 
 // slotOps returns the operations that write a slot. Rule (token): the slot is written once, under Absent, and the Write's
 // token tells this write from another's.

@@ -174,7 +174,7 @@ func (t *tail) locate(after event.ID) (position int64, ok bool) {
 func (s *slot) size() int {
 	size := 64
 	for i := range s.events {
-		size += 96 + len(s.events[i].Fields)
+		size += 120 + len(s.events[i].Fields)
 	}
 	return size
 }

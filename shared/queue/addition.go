@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	"github.com/millrace/millrace/shared/definition"
+	"github.com/millrace/millrace/shared/event"
 	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/store"
 	"github.com/millrace/millrace/shared/task"
@@ -34,6 +35,7 @@ type adding struct {
 	prefix   string
 	fixed    bool   // the request gives the id: a task with this id is the same task
 	value    []byte // of its item
+	cause    event.Cause
 	payload  json.RawMessage
 	existing bool
 	existed  bool // of a replay: existing was true in the first result
@@ -108,7 +110,7 @@ func (q *Queue) adding(set *definition.Set, n *New) (adding, error) {
 	if n.Missing {
 		t.State, t.Finished = task.Missing, created
 	}
-	a := adding{task: t, prefix: n.Prefix, fixed: n.Same != "", line: lineOf(t.Queue, job, declared), same: -1}
+	a := adding{task: t, prefix: n.Prefix, cause: event.CausedBy(n.Cause), fixed: n.Same != "", line: lineOf(t.Queue, job, declared), same: -1}
 	if len(n.Payload) > inline {
 		a.payload = n.Payload
 		a.task.Payload, a.task.Apart = nil, len(n.Payload)
@@ -128,10 +130,12 @@ func (a *addition) prepare(ctx context.Context, lost *store.Conflict) (journal.C
 	var c journal.Change
 	for i := range a.tasks {
 		if t := &a.tasks[i]; t.fresh() {
+			first := len(c.Events)
 			c.Events = append(c.Events, added(&t.task))
 			if t.task.State == task.Missing {
 				c.Events = append(c.Events, closed(&t.task))
 			}
+			causedBy(t.cause, c.Events[first:]...)
 		}
 	}
 	if len(c.Events) == 0 {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/millrace/millrace/shared/event"
 	"github.com/millrace/millrace/shared/groupcommit"
 	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/store"
@@ -35,13 +36,14 @@ type joined struct {
 	over       bool // its preparation failed, and it is not written
 	ops, bytes int
 	touched    []string
+	actor      string // on whose behalf it is asked for
 	err        error
 }
 
 // join prepares a part if it is private, and reads its bounds.
 func join(ctx context.Context, p part) *joined {
 	ctx = detached(ctx)
-	j := &joined{part: p}
+	j := &joined{part: p, actor: journal.Actor(ctx)}
 	if p.private() {
 		if j.change, j.err = p.prepare(ctx, nil); j.err != nil {
 			j.over = true
@@ -52,6 +54,16 @@ func join(ctx context.Context, p part) *joined {
 	j.ops, j.bytes = p.bounds()
 	j.touched = p.touches()
 	return j
+}
+
+// signed returns the part's events, with who asked for them.
+func (j *joined) signed(events []event.Event) []event.Event {
+	for i := range events {
+		if events[i].By == "" {
+			events[i].By = j.actor
+		}
+	}
+	return events
 }
 
 // newCombiner returns what gathers the parts into writes; shared says that other processes use the store too. There each write is
@@ -168,7 +180,7 @@ func prepareTogether(ctx context.Context, batch []*joined, lost *store.Conflict)
 			continue
 		}
 		live = append(live, j)
-		all.Events, ops = append(all.Events, change.Events...), append(ops, change.Ops)
+		all.Events, ops = append(all.Events, j.signed(change.Events)...), append(ops, change.Ops)
 	}
 	all.Ops = func(r journal.Receipt) []store.Op {
 		first := ops[0](r)

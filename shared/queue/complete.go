@@ -152,12 +152,16 @@ func (e *ending) prepare(ctx context.Context, lost *store.Conflict) (journal.Cha
 	e.place = nil
 	e.gone = leavesNothing(e.set, &e.task)
 	if e.task.State.Final() {
-		events = append(events, closed(&e.task))
+		end := closed(&e.task)
+		if e.step == task.Stop {
+			end.By = e.held.StopBy
+		}
+		events = append(events, end)
 	} else if err := e.goOn(ctx, now); err != nil {
 		return journal.Change{}, err
 	}
 	e.item = e.taskOps()
-	return journal.Change{Events: events, Ops: e.ops}, nil
+	return journal.Change{Events: causedAt(e.held.taskVersion, events...), Ops: e.ops}, nil
 }
 
 // decide returns the step that the result means for the task.

@@ -22,6 +22,7 @@
 //	size.go       limits of payloads, texts and writes
 //	dialect.go    sync tasks, and the groups that they are listed under
 //	combine.go    many changes in one write to the journal
+//	cause.go      what brings the events of tasks about
 //	rank.go       the order of a ready index
 //	turn.go       fair turns of a round-robin queue
 //

@@ -149,7 +149,7 @@ func (q *Queue) forgetAll(ctx context.Context, uuids []string) (removed int, err
 		if !t.State.Final() || t.UniqueUntil > q.micro() {
 			return nil, nil // it still holds its unique key
 		}
-		return []event.Event{forgotten(t)}, forget(t, item.Version)
+		return causedAt(item.Version, forgotten(t)), forget(t, item.Version)
 	})
 	for _, uuid := range gone {
 		if err := q.dropLog(ctx, uuid); err != nil {

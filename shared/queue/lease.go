@@ -26,7 +26,8 @@ type lease struct {
 	Length   time.Duration `json:"l"`
 	Expires  int64         `json:"x"` // microseconds since 1970
 	Slots    []limit.Slot  `json:"p,omitempty"`
-	Stop     bool          `json:"s,omitempty"` // a stop was requested
+	Stop     bool          `json:"s,omitempty"`  // a stop was requested
+	StopBy   string        `json:"sb,omitempty"` // on whose behalf
 	Progress *Progress     `json:"pr,omitempty"`
 	Logged   int           `json:"lg,omitempty"` // bytes of its log
 	// Allowed is the job's timeout if that is why the lease ends at Expires, instead of a whole Length after the last heartbeat;

@@ -94,7 +94,7 @@ func (q *Queue) dropAll(ctx context.Context, batch []place) (int, error) {
 		t.Message = "its queue was purged"
 		entry := store.Delete(batch[i].key, store.Always)
 		entry.Item.Version = batch[i].version // outside the journal's order
-		return append(finished(t, task.Drop), removed(t)), append(conclude(t, false, store.VersionIs(item.Version)), entry)
+		return causedAt(item.Version, append(finished(t, task.Drop), removed(t))...), append(conclude(t, false, store.VersionIs(item.Version)), entry)
 	})
 	return len(dropped), err
 }

@@ -207,17 +207,23 @@ func (q *Queue) load(ctx context.Context, uuid string) (t task.Task, version int
 
 // Get returns a task with its payload. The error is [ErrNoTask] if there is none with exactly this id.
 func (q *Queue) Get(ctx context.Context, id task.ID) (task.Task, error) {
-	t, _, err := q.load(ctx, id.UUID())
+	t, _, err := q.get(ctx, id)
+	return t, err
+}
+
+// get is Get with the version of the task's item.
+func (q *Queue) get(ctx context.Context, id task.ID) (t task.Task, version int64, err error) {
+	t, version, err = q.load(ctx, id.UUID())
 	if err != nil {
-		return t, err
+		return t, 0, err
 	}
 	if t.ID != id {
-		return task.Task{}, ErrNoTask
+		return task.Task{}, 0, ErrNoTask
 	}
 	if t.Apart > 0 {
 		t.Payload, err = q.payload(ctx, id.UUID())
 	}
-	return t, err
+	return t, version, err
 }
 
 func (q *Queue) payload(ctx context.Context, uuid string) (json.RawMessage, error) {

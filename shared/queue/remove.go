@@ -57,7 +57,7 @@ func (r *removal) prepare(ctx context.Context, _ *store.Conflict) (journal.Chang
 	}
 	if r.was {
 		return journal.Change{
-			Events: []event.Event{forgotten(&r.task)},
+			Events: causedAt(version, forgotten(&r.task)),
 			Ops:    func(journal.Receipt) []store.Op { return forget(&r.task, version) },
 		}, nil
 	}
@@ -74,7 +74,7 @@ func (r *removal) drop(version int64) journal.Change {
 		events = append(events, ended(t, typed.Dropped))
 	}
 	events = append(events, finished(t, task.Drop)...)
-	return journal.Change{Events: append(events, removed(t)), Ops: func(journal.Receipt) []store.Op {
+	return journal.Change{Events: causedAt(version, append(events, removed(t))...), Ops: func(journal.Receipt) []store.Op {
 		ops := conclude(t, false, store.VersionIs(version))
 		if r.runs {
 			ops = append(ops, r.held.giveBack(t.Lease)...)

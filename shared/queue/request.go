@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/millrace/millrace/shared/event"
 	"github.com/millrace/millrace/shared/event/typed"
 	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/task"
@@ -36,6 +37,8 @@ type New struct {
 	Same     string
 	Schedule string // name of the schedule that makes the task; default: none
 	Late     bool   // the unique key is taken at the start, see [task.Task]; default: at the creation
+
+	Cause event.ID // the event that brings the task about; default: none, it is a client's request
 
 	Attempts   int           // the most starts; at least -1; 0: the job's, else 1; -1: endless
 	RetryDelay time.Duration // the pause after a failed attempt; 0: the job's

@@ -111,6 +111,7 @@ func (c *claim) prepare(ctx context.Context, lost *store.Conflict) (journal.Chan
 	change := journal.Change{Events: make([]event.Event, len(c.starts)), Ops: c.ops}
 	for i := range c.starts {
 		change.Events[i] = startedEvent(&c.starts[i].task)
+		change.Events[i].Cause = event.CausedAt(c.starts[i].before)
 	}
 	return change, nil
 }

@@ -77,7 +77,7 @@ func (f *finishing) prepare(ctx context.Context, lost *store.Conflict) (_ journa
 	}
 	f.task.State, _ = f.task.State.After(f.step) // every queued state has it
 	f.task.Finished, f.task.Message = f.q.micro(), f.why
-	return journal.Change{Events: finished(&f.task, f.step), Ops: func(journal.Receipt) []store.Op {
+	return journal.Change{Events: causedAt(version, finished(&f.task, f.step)...), Ops: func(journal.Receipt) []store.Op {
 		return conclude(&f.task, false, store.VersionIs(version))
 	}}, nil
 }
@@ -124,7 +124,7 @@ func (q *Queue) askToStop(ctx context.Context, id task.ID) error {
 	if err != nil || h.Stop {
 		return err
 	}
-	h.Stop = true
+	h.Stop, h.StopBy = true, journal.Actor(ctx)
 	item := store.Item{Key: leaseKey(t.Lease), Version: h.version + 1, Value: encode(&h.lease)}
 	err = q.apply(ctx, store.Put(item, store.VersionIs(h.version)))
 	if err == nil {
@@ -138,7 +138,7 @@ func (q *Queue) askToStop(ctx context.Context, id task.ID) error {
 // unique key, it returns that one. once is as for [Queue.Enqueue]. The error is [ErrUnfinished] or [ErrSucceeded] if the task
 // cannot be retried, and [ErrNoTask] if there is none.
 func (q *Queue) Retry(ctx context.Context, once *Once, id task.ID) (Enqueued, error) {
-	t, err := q.Get(ctx, id)
+	t, version, err := q.get(ctx, id)
 	switch {
 	case err != nil:
 		return Enqueued{}, err
@@ -147,7 +147,12 @@ func (q *Queue) Retry(ctx context.Context, once *Once, id task.ID) (Enqueued, er
 	case t.State == task.Succeeded:
 		return Enqueued{}, ErrSucceeded
 	}
+	last, err := q.journal.EventsAt(ctx, version)
+	if err != nil {
+		return Enqueued{}, err
+	}
 	return q.Enqueue(ctx, once, New{
+		Cause:   event.LastOf(last, keyOf(&t)),
 		Dialect: t.Dialect, Job: t.Job, Group: t.Group, Prefix: string(id[:len(id)-len(id.UUID())]), Queue: t.Queue,
 		Priority: t.Priority, Payload: t.Payload, Modifier: t.Modifier, Unique: t.Unique, Fairness: t.Fairness,
 		Concurrency: t.Concurrency, Prefer: t.Prefer, Trace: t.Trace,

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/notifier"
 	"github.com/millrace/millrace/shared/store"
 )
@@ -85,7 +86,7 @@ func (q *Queue) sweepLease(ctx context.Context, item *store.Item) (expires int64
 		return at, false, nil
 	}
 	token := item.Key.Sort
-	expires, err = q.endUnlessHeard(ctx, token, l.ranOut())
+	expires, err = q.endUnlessHeard(journal.WithActor(ctx, ""), token, l.ranOut())
 	switch {
 	case errors.Is(err, ErrStale), errors.Is(err, ErrNoLease):
 		return 0, false, nil // its worker was quicker

@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -11,10 +12,10 @@ import (
 
 // Withdraw removes tasks that were never started as if they had not been enqueued: they leave no history, and a request with the same
 // id adds them again. It returns how many it has removed. It ignores tasks that run, have run, are finished or do not exist. Each
-// batch is one write; after an error, Withdraw may be repeated.
-func (q *Queue) Withdraw(ctx context.Context, ids ...task.ID) (withdrawn int, err error) {
+// batch is one write; after an error, Withdraw may be repeated. cause is the event that led to it, 0 if it is not known.
+func (q *Queue) Withdraw(ctx context.Context, cause event.ID, ids ...task.ID) (withdrawn int, err error) {
 	for batch := range slices.Chunk(ids, purgeBatch) {
-		n, err := q.withdraw(ctx, batch)
+		n, err := q.withdraw(ctx, cause, batch)
 		withdrawn += n
 		if err != nil {
 			return withdrawn, unavailable("withdraw tasks", err)
@@ -24,7 +25,7 @@ func (q *Queue) Withdraw(ctx context.Context, ids ...task.ID) (withdrawn int, er
 }
 
 // withdraw removes tasks in one write.
-func (q *Queue) withdraw(ctx context.Context, ids []task.ID) (int, error) {
+func (q *Queue) withdraw(ctx context.Context, cause event.ID, ids []task.ID) (int, error) {
 	uuids := make([]string, len(ids))
 	for i, id := range ids {
 		uuids[i] = id.UUID()
@@ -35,7 +36,8 @@ func (q *Queue) withdraw(ctx context.Context, ids []task.ID) (int, error) {
 		}
 		entry := store.Delete(dueKey(t.NotBefore, t.ID.UUID()), store.Always) // a claim removes an entry that is elsewhere
 		entry.Item.Version = entryVersion(item.Version)                       // outside the journal's order
-		return []event.Event{closed(t), forgotten(t)}, append(conclude(t, true, store.VersionIs(item.Version)), entry)
+		why := cmp.Or(event.CausedBy(cause), event.CausedAt(item.Version))
+		return causedBy(why, closed(t), forgotten(t)), append(conclude(t, true, store.VersionIs(item.Version)), entry)
 	})
 	return len(withdrawn), err
 }

@@ -169,7 +169,10 @@ func (s *Scheduler) Suspend(ctx context.Context, name string, on bool) error {
 		}
 		return journal.Change{
 			Events: []event.Event{{Type: kind, Key: typed.ScheduleKey(name)}},
-			Ops:    func(journal.Receipt) []store.Op { return []store.Op{state.op()} },
+			Ops: func(r journal.Receipt) []store.Op {
+				state.Cause = r.FirstID
+				return []store.Op{state.op()}
+			},
 		}, nil
 	})
 	if err = ignoreBeaten(err); err != nil {
@@ -183,7 +186,7 @@ func (s *Scheduler) Suspend(ctx context.Context, name string, on bool) error {
 	if err != nil || !state.Suspended {
 		return err
 	}
-	return s.suspended(ctx, p, &state, s.o.Now())
+	return s.suspended(journal.WithActor(ctx, ""), p, &state, s.o.Now())
 }
 
 // Trigger makes a task of a schedule now, and returns it; all calls with the same once, if it is not nil, make one. If the
@@ -232,5 +235,5 @@ func (s *Scheduler) Backfill(ctx context.Context, name string, from, to time.Tim
 		queued.Overlap = OverlapQueue
 		p = &queued
 	}
-	return s.make(ctx, p, times)
+	return s.make(ctx, p, 0, times)
 }

@@ -78,7 +78,8 @@ func (p *plan) ahead(state *state, now, to time.Time) (ids []task.ID) {
 }
 
 // retract withdraws the ticks of a schedule that were made ahead, and those up to `to` that may have been, and sets the state back to
-// now, without writing it. Tasks that run or are due stay. The plan is the one in force, nil if there is none.
+// now, without writing it. Tasks that run or are due stay. The plan is the one in force, nil if there is none; the state's Cause is
+// why.
 func (s *Scheduler) retract(ctx context.Context, p *plan, state *stored, now, to time.Time) error {
 	if state.Of != nil {
 		if made, err := state.Of.plan(state.Name); err == nil {
@@ -86,7 +87,7 @@ func (s *Scheduler) retract(ctx context.Context, p *plan, state *stored, now, to
 		}
 	}
 	if p != nil {
-		if _, err := s.o.Queue.Withdraw(ctx, p.ahead(&state.state, now, to)...); err != nil {
+		if _, err := s.o.Queue.Withdraw(ctx, state.Cause, p.ahead(&state.state, now, to)...); err != nil {
 			return err
 		}
 		if last := p.lastTick(state.state, now); last.IsZero() {
@@ -112,11 +113,18 @@ func (s *Scheduler) suspended(ctx context.Context, p *plan, state *stored, now t
 }
 
 // retire withdraws the ticks that were made ahead of a schedule that is no longer declared, and deletes its state.
-func (s *Scheduler) retire(ctx context.Context, state *stored, now time.Time) error {
-	if err := s.retract(ctx, nil, state, now, now); err != nil {
+func (l *look) retire(ctx context.Context, state *stored) (err error) {
+	job := ""
+	if state.Of != nil {
+		job = state.Of.Job
+	}
+	if state.Cause, err = l.declared.of(ctx, declarer(state.Name, job)); err != nil {
 		return err
 	}
-	_, err := s.o.Journal.Write(ctx, func(_ context.Context, lost *store.Conflict) (journal.Change, error) {
+	if err := l.s.retract(ctx, nil, state, l.now, l.now); err != nil {
+		return err
+	}
+	_, err = l.s.o.Journal.Write(ctx, func(_ context.Context, lost *store.Conflict) (journal.Change, error) {
 		if lost != nil {
 			return journal.Change{}, errBeaten
 		}
@@ -140,7 +148,7 @@ func (s *Scheduler) yield(ctx context.Context, p *plan, times []time.Time, now t
 			ids = append(ids, tick.ID())
 		}
 	}
-	_, err = s.o.Queue.Withdraw(ctx, ids...)
+	_, err = s.o.Queue.Withdraw(ctx, state.Cause, ids...)
 	return err
 }
 

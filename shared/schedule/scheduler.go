@@ -32,7 +32,7 @@ var (
 // Engine takes tasks; a [queue.Queue] is one.
 type Engine interface {
 	Enqueue(ctx context.Context, once *queue.Once, news ...queue.New) (queue.Enqueued, error)
-	Withdraw(ctx context.Context, ids ...task.ID) (int, error)
+	Withdraw(ctx context.Context, cause event.ID, ids ...task.ID) (int, error)
 }
 
 // Options are those of a Scheduler. All but Clock, Now and Log are required.
@@ -64,6 +64,7 @@ type agenda struct {
 	plans    map[string]*plan
 	broken   map[string]bool // those that cannot be read
 	empties  bool            // the set before had schedules, and this one has none
+	declared *declarations   // by what the set came into force
 }
 
 // declares reports whether there is a schedule of that name, readable or not.
@@ -107,6 +108,7 @@ func (s *Scheduler) compiled(ctx context.Context) (agenda, error) {
 		}
 		a.plans[declared.Name] = p
 	}
+	a.declared = &declarations{journal: s.o.Journal, revision: a.revision}
 	a.empties = len(before) > 0 && len(a.plans) == 0
 	s.of, s.agenda = set, a
 	return a, nil
@@ -142,7 +144,8 @@ func (s *Scheduler) Redeclared(ctx context.Context) error {
 }
 
 func (s *Scheduler) look(ctx context.Context, a agenda, until time.Time) (Made, error) {
-	w := s.window(until) // before the clock is judged: a jump that comes later does not change it
+	ctx = journal.WithActor(ctx, "") // what it finds to do is not what its caller has asked for
+	w := s.window(until)             // before the clock is judged: a jump that comes later does not change it
 	if err := s.mayDecide(ctx); err != nil {
 		return Made{}, err
 	}
@@ -202,7 +205,7 @@ func (l *look) run(ctx context.Context, known map[string]stored) {
 	}
 	for name, state := range known {
 		if !l.declares(name) && state.Revision <= l.revision {
-			work(name, func() error { return l.s.retire(ctx, &state, l.now) })
+			work(name, func() error { return l.retire(ctx, &state) })
 		}
 	}
 	group.Wait()
@@ -255,6 +258,13 @@ func (l *look) advance(ctx context.Context, p *plan, state stored) error {
 	if state.Suspended {
 		return l.s.suspended(ctx, p, &state, l.now)
 	}
+	if !state.follows(p) || state.Cause == 0 {
+		cause, err := l.declared.of(ctx, declarer(p.Name, p.Job))
+		if err != nil {
+			return err
+		}
+		state.Cause = cause
+	}
 	if !state.follows(p) {
 		if err := l.s.retract(ctx, p, &state, l.now, l.now); err != nil {
 			return err
@@ -274,7 +284,7 @@ func (l *look) advance(ctx context.Context, p *plan, state stored) error {
 // next look makes none twice.
 func (s *Scheduler) advance(ctx context.Context, p *plan, state *stored, w window) (made int, err error) {
 	d, firedAt := p.dueFrom(state, w)
-	if made, err = s.make(ctx, p, d.times); err != nil {
+	if made, err = s.make(ctx, p, state.Cause, d.times); err != nil {
 		return made, err
 	}
 	state.FiredAt = firedAt
@@ -282,7 +292,7 @@ func (s *Scheduler) advance(ctx context.Context, p *plan, state *stored, w windo
 	if d.more {
 		state.Until = firedAt
 	}
-	if err = s.remember(ctx, state, p.told(d)); errors.Is(err, errBeaten) {
+	if err = s.remember(ctx, state, p.told(d, state.Cause)); errors.Is(err, errBeaten) {
 		err = s.yield(ctx, p, d.times, w.now)
 	}
 	return made, err
@@ -304,12 +314,13 @@ func (p *plan) dueFrom(state *stored, w window) (d ticks, firedAt int64) {
 	return d, state.FiredAt
 }
 
-// make enqueues ticks, and returns how many of them are new.
-func (s *Scheduler) make(ctx context.Context, p *plan, times []time.Time) (made int, err error) {
+// make enqueues ticks, and returns how many of them are new. cause is the event that brings them about; 0: a request does.
+func (s *Scheduler) make(ctx context.Context, p *plan, cause event.ID, times []time.Time) (made int, err error) {
 	for batch := range slices.Chunk(times, queue.MaxBatch) {
 		news := make([]queue.New, len(batch))
 		for i, at := range batch {
 			news[i] = p.tick(at)
+			news[i].Cause = cause
 		}
 		answer, err := s.o.Queue.Enqueue(ctx, nil, news...)
 		if err != nil {

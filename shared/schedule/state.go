@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/millrace/millrace/shared/event"
 	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/store"
 )
@@ -19,6 +20,8 @@ type state struct {
 	FiredAt   int64  `json:"f,omitempty"` // the newest tick that was made
 	Of        *spec  `json:"o,omitempty"` // the declaration by which they were made; nil: the one in force
 	Revision  int64  `json:"r,omitempty"` // of the set that was in force then
+
+	Cause event.ID `json:"c,omitempty"` // what put it in force, or suspended it; 0: it is not known
 }
 
 const partition = "schedules"

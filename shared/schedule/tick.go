@@ -55,14 +55,17 @@ func Request(job string, payload []byte) queue.New {
 	}
 }
 
-// told returns the events for ticks that were made or missed.
-func (p *plan) told(d ticks) []event.Event {
+// told returns the events for ticks that were made or missed, because of the event cause.
+func (p *plan) told(d ticks, cause event.ID) []event.Event {
 	var events []event.Event
 	if d.missed {
 		events = append(events, typed.ScheduleMissed{From: d.from, To: d.to, Misfire: p.misfire()}.Event(p.Name))
 	}
 	if n := len(d.times); n > 0 {
 		events = append(events, typed.ScheduleFired{Ticks: n, From: d.times[0], At: d.times[n-1]}.Event(p.Name))
+	}
+	for i := range events {
+		events[i].Cause = event.CausedBy(cause)
 	}
 	return events
 }

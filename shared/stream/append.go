@@ -38,7 +38,7 @@ type Receipt struct {
 // ErrTooManyNames or journal.ErrTooLarge for what no single write can hold; journal.ErrUnknownOutcome if it is not known
 // whether the events are there.
 func (s *Streams) Append(ctx context.Context, a Append) (Receipt, error) {
-	adding := &addition{Append: a}
+	adding := &addition{Append: a, actor: journal.Actor(ctx)}
 	if a.Once != nil {
 		adding.note = journal.NoteAt(onceKey(a.Once))
 	}
@@ -54,6 +54,7 @@ type addition struct {
 	receipt Receipt
 	err     error
 	note    *journal.Note // of Once; nil without
+	actor   string        // on whose behalf it is
 }
 
 // size returns roughly how many bytes of the write are this append's, the slot's part included.

@@ -232,6 +232,13 @@ func (w *writing) events() []event.Event {
 			Name: r.Name, Sequence: r.sequence, ID: eventID(w.next.Number, r.place).String(), Producer: w.next.Producer.String(),
 		}.Event(w.lane.stream)
 	}
+	first := 0
+	for _, a := range w.batch {
+		for i := range a.Events {
+			all[first+i].By = a.actor
+		}
+		first += len(a.Events)
+	}
 	return all
 }
 

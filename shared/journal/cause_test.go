@@ -1,0 +1,215 @@
+package journal_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/millrace/millrace/shared/event"
+	"github.com/millrace/millrace/shared/journal"
+	"github.com/millrace/millrace/shared/store"
+	"github.com/millrace/millrace/shared/store/memory"
+)
+
+// write appends events in one slot.
+func write(t *testing.T, j *journal.Journal, by string, events ...event.Event) journal.Receipt {
+	t.Helper()
+	r, err := j.Write(journal.WithActor(t.Context(), by), func(context.Context, *store.Conflict) (journal.Change, error) {
+		return journal.Change{Events: events}, nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// origin is what a reader is told of an event's origin.
+type origin struct {
+	Type  string
+	Cause event.ID
+	By    string
+}
+
+func originsOf(events []event.Event) []origin {
+	all := make([]origin, len(events))
+	for i := range events {
+		all[i] = origin{events[i].Type, events[i].Cause.ID(), events[i].By}
+	}
+	return all
+}
+
+// life writes events that bring each other about, in each way to say so, and returns what readers are to be told.
+func life(t *testing.T, j *journal.Journal) []origin {
+	t.Helper()
+	task := event.Key{Path: "/j", TaskID: "1"}
+	other := event.Key{Path: "/j", TaskID: "2"}
+	added := write(t, j, "ci",
+		event.Event{Type: "TaskAdded", Key: task}, event.Event{Type: "TaskAdded", Key: other}, event.Event{Type: "OrderAdded"})
+	started := write(t, j, "",
+		event.Event{Type: "TaskStarted", Key: task, Cause: event.CausedAt(added.Position)},
+		event.Event{Type: "OrderStarted", Cause: event.CausedBy(added.FirstID + 2)})
+	ended := write(t, j, "worker",
+		event.Event{Type: "TaskEnded", Key: task, Cause: event.CausedAt(started.Position)},
+		event.Event{Type: "Said", By: "boss"},
+		event.Event{Type: "TaskClosed", Key: task, Cause: event.CausedBefore(2)})
+	gone := write(t, j, "", event.Event{Type: "TaskRemoved", Key: task, Cause: event.CausedAt(ended.Position)},
+		event.Event{Type: "TaskStarted", Key: event.Key{Path: "/j", TaskID: "3"}, Cause: event.CausedAt(ended.Position)})
+	_ = gone
+	return []origin{
+		{"TaskAdded", 0, "ci"}, {"TaskAdded", 0, "ci"}, {"OrderAdded", 0, "ci"},
+		{"TaskStarted", added.FirstID, ""}, {"OrderStarted", added.FirstID + 2, ""},
+		{"TaskEnded", started.FirstID, "worker"}, {"Said", 0, "boss"}, {"TaskClosed", ended.FirstID, "worker"},
+		{"TaskRemoved", ended.FirstID + 2, ""}, {"TaskStarted", 0, ""}, // there is no event of task 3
+	}
+}
+
+// Who asks for causes is told them as ids, and who acted, wherever the slots are; nobody else is.
+func TestReadersAskForCauses(t *testing.T) {
+	t.Parallel()
+	m := memory.New(memory.Options{})
+	j := open(t, m, journal.Options{})
+	want := life(t, j)
+	for name, reader := range map[string]*journal.Journal{"in memory": j, "in the store": open(t, m, journal.Options{})} {
+		for _, limit := range []int{0, 1, 3} {
+			var got []event.Event
+			for after := event.ID(0); len(got) < len(want); {
+				a, err := reader.ReadAfter(t.Context(), journal.Request{After: after, Limit: limit, Causes: true})
+				if err != nil || len(a.Events) == 0 {
+					t.Fatalf("%s: ReadAfter = %+v, %v", name, a, err)
+				}
+				got, after = append(got, a.Events...), a.Events[len(a.Events)-1].ID
+			}
+			if diff := cmp.Diff(want, originsOf(got)); diff != "" {
+				t.Errorf("%s, by %d: (-want +got)\n%s", name, limit, diff)
+			}
+		}
+		newest, err := reader.ReadNewest(t.Context(), journal.Request{Causes: true})
+		slices.Reverse(newest.Events)
+		if diff := cmp.Diff(want, originsOf(newest.Events)); diff != "" || err != nil {
+			t.Errorf("%s, newest first: %v (-want +got)\n%s", name, err, diff)
+		}
+		for a, err := range reader.Follow(t.Context(), journal.Request{Causes: true}, time.Minute) {
+			if diff := cmp.Diff(want, originsOf(a.Events)); diff != "" || err != nil {
+				t.Errorf("%s, followed: %v (-want +got)\n%s", name, err, diff)
+			}
+			break
+		}
+		plain, err := reader.ReadAfter(t.Context(), journal.Request{})
+		for _, e := range plain.Events {
+			if e.Cause != 0 || e.By != "" {
+				t.Errorf("%s: not asked for, but told: %+v", name, e)
+			}
+		}
+		if err != nil || len(plain.Events) != len(want) {
+			t.Errorf("%s: ReadAfter = %+v, %v", name, plain, err)
+		}
+	}
+}
+
+// Nobody can say by fields of his own what has brought his event about, or who.
+func TestOnlyTheJournalNamesCauses(t *testing.T) {
+	t.Parallel()
+	j := open(t, memory.New(memory.Options{}), journal.Options{})
+	write(t, j, "ci", event.Event{Type: "Said", Fields: []byte(`"a":1,"cause":12,"by":"boss","\u0062y":"me","z":{"by":"x"}`)},
+		event.Event{Type: "Said", Fields: []byte(`"cause":12`)})
+	asked, err := j.ReadAfter(t.Context(), journal.Request{Causes: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []string{`"a":1,"z":{"by":"x"}`, ""} {
+		if got := string(asked.Events[i].Fields); got != want {
+			t.Errorf("fields %s, want %s", got, want)
+		}
+	}
+	plain, err := j.ReadAfter(t.Context(), journal.Request{})
+	if got := string(plain.Events[1].Fields); err != nil || got != `"cause":12` {
+		t.Errorf("fields %s, %v, want them as they were emitted", got, err)
+	}
+}
+
+// slotWatch notes the slots that are written.
+type slotWatch struct {
+	store.Store
+	slots []store.Item
+}
+
+// Write writes, and notes the last item, which is the slot.
+func (w *slotWatch) Write(ctx context.Context, write store.Write) error {
+	w.slots = append(w.slots, write.Ops[len(write.Ops)-1].Item)
+	return w.Store.Write(ctx, write)
+}
+
+// The bytes of slots never change their meaning: journals outlive programs. Without origins they are as they were before there
+// were any.
+func TestBytesOfSlots(t *testing.T) {
+	t.Parallel()
+	w := &slotWatch{Store: memory.New(memory.Options{})}
+	j := open(t, w, journal.Options{Now: func() time.Time { return time.UnixMicro(1_000_000) }})
+	write(t, j, "", event.Event{Type: "E", Key: event.Key{Path: "/k", TaskID: "7"}, Fields: []byte(`"n":1`)}, event.Event{Type: "F"})
+	write(t, j, "ci", event.Event{Type: "G", Key: event.Key{Path: "/k", TaskID: "7"}, Cause: event.CausedAt(1)},
+		event.Event{Type: "H", Cause: event.CausedBy(1_000_001), By: "ops"}, event.Event{Type: "I", Cause: event.CausedBefore(1)})
+	want := []string{
+		"\x01\xc1\x84\x3d\x00\x02\xc0\x84\x3d\x01E\x02/k\x017\x05\"n\":1\x01F\x00\x00\x00",
+		"\x02\xc4\x84\x3d\x00\x03\xc2\x84\x3d\x02\x02ci\x03ops" +
+			"\x01G\x02/k\x017\x00\x05\x01" + "\x01H\x00\x00\x00\x07\x02" + "\x01I\x00\x00\x00\x04\x01",
+	}
+	for i, item := range w.slots {
+		if got := string(item.Value); got != want[i] {
+			t.Errorf("slot %d is %q, want %q", i, got, want[i])
+		}
+	}
+}
+
+// A slot that is damaged is told as such, whatever its bytes are, and one that is read has causes that lie before their effects.
+func FuzzSlot(f *testing.F) {
+	w := &slotWatch{Store: memory.New(memory.Options{})}
+	j := journal.Open(w, journal.Options{})
+	for _, by := range []string{"", "ci"} {
+		if _, err := j.Emit(journal.WithActor(context.Background(), by), []event.Event{
+			{Type: "E", Key: event.Key{Path: "/k"}}, {Type: "E", Key: event.Key{Path: "/k"}, Cause: event.CausedBefore(1)},
+			{Type: "E", Cause: event.CausedAt(1), By: "ops"},
+		}, nil); err != nil {
+			f.Fatal(err)
+		}
+	}
+	for _, item := range w.slots {
+		f.Add(item.Value)
+	}
+	f.Fuzz(func(t *testing.T, value []byte) {
+		if len(value) == 0 {
+			return
+		}
+		synctest.Test(t, func(t *testing.T) { readDamaged(t, value) })
+	})
+}
+
+// readDamaged reads a journal whose second slot has been replaced.
+func readDamaged(t *testing.T, value []byte) {
+	m := memory.New(memory.Options{})
+	written := &slotWatch{Store: m}
+	first := open(t, written, journal.Options{})
+	for range 2 {
+		if _, err := first.Emit(t.Context(), []event.Event{{Type: "E", Key: event.Key{Path: "/k"}}}, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	damaged := written.slots[1]
+	damaged.Value = value
+	if err := m.Write(t.Context(), store.Write{Token: "x", Ops: []store.Op{store.Put(damaged, store.Always)}}); err != nil {
+		t.Skip(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	a, err := open(t, m, journal.Options{}).ReadAfter(ctx, journal.Request{Causes: true})
+	if err != nil {
+		return
+	}
+	for _, e := range a.Events {
+		if c := e.Cause; c < 0 || c.ID() >= e.ID && c != 0 {
+			t.Errorf("event %d has the cause %d", e.ID, c)
+		}
+	}
+}

@@ -1,0 +1,221 @@
+package journal
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/millrace/millrace/shared/event"
+	"github.com/millrace/millrace/shared/store"
+)
+
+// The errors of Lineage, besides those of every read.
+var (
+	// ErrNoEvent is returned if no event has the id.
+	ErrNoEvent = errors.New("journal: no event has this id")
+
+	// ErrEvicted is returned for an id at or below the floor, whether or not an event had it.
+	ErrEvicted = errors.New("journal: the event was evicted")
+)
+
+// The bounds of a Lineage.
+const (
+	// MaxKin is how many ancestors, and how many descendants, a Lineage has at most.
+	MaxKin = 1000
+
+	// MaxSearch is how many events are searched for descendants.
+	MaxSearch = 100_000
+)
+
+// Lineage is what has led to an event and what it has led to, each oldest first, with causes and actors.
+type Lineage struct {
+	// Ancestors are the event's cause, the cause of that, and so on, up to the floor.
+	Ancestors []event.Event
+	// Descendants are the events whose ancestor the event is.
+	Descendants []event.Event
+	// SearchedTo is the last id that was searched for descendants, if a bound was met before the end of the journal, so that there
+	// may be more above it; otherwise 0.
+	SearchedTo event.ID
+}
+
+// Lineage returns the lineage of an event. It searches the events after it for descendants: [MaxSearch] of them at most, for 10 s,
+// and until there are [MaxKin] or their bytes are maxBytes. The error is [ErrNoEvent] or [ErrEvicted] if there is no such event.
+func (j *Journal) Lineage(ctx context.Context, id event.ID, maxBytes int) (Lineage, error) {
+	if j.ctx.Err() != nil {
+		return Lineage{}, ErrClosed
+	}
+	seq, err := j.sequence(ctx)
+	if err != nil {
+		return Lineage{}, err
+	}
+	self, err := j.find(ctx, id, seq)
+	if err != nil {
+		return Lineage{}, err
+	}
+	ancestors, err := j.ancestors(ctx, self, seq)
+	if err != nil {
+		return Lineage{}, err
+	}
+	search := &search{j: j, bytes: maxBytes, by: map[event.ID]bool{}, last: map[placed]event.ID{}}
+	to, err := search.run(ctx, self, seq.Position)
+	if err != nil {
+		return Lineage{}, err
+	}
+	return Lineage{ancestors, search.found, to}, j.nameCauses(ctx, ancestors)
+}
+
+// member is an event and where it is.
+type member struct {
+	slot  slot
+	index int // among the slot's events
+}
+
+func (m *member) event() *event.Event { return &m.slot.events[m.index] }
+
+// find looks an event up by its id.
+func (j *Journal) find(ctx context.Context, id event.ID, seq store.Sequence) (member, error) {
+	if id <= event.ID(seq.FloorID) {
+		return member{}, ErrEvicted
+	}
+	position, err := j.locate(ctx, id-1, seq)
+	if err != nil {
+		return member{}, err
+	}
+	for position <= seq.Position {
+		run, err := j.slots(ctx, position, seq.Position)
+		if errors.Is(err, errEvicted) {
+			return member{}, ErrEvicted
+		}
+		if err != nil {
+			return member{}, err
+		}
+		for _, s := range run {
+			if s.last >= id {
+				return s.find(id)
+			}
+		}
+		position += int64(len(run))
+	}
+	return member{}, ErrNoEvent
+}
+
+func (s slot) find(id event.ID) (member, error) {
+	i, there := slices.BinarySearchFunc(s.events, id, func(e event.Event, id event.ID) int { return int(e.ID - id) })
+	if !there {
+		return member{}, ErrNoEvent
+	}
+	return member{s, i}, nil
+}
+
+// ancestors follows the causes of an event up to the floor.
+func (j *Journal) ancestors(ctx context.Context, m member, seq store.Sequence) (all []event.Event, err error) {
+	for len(all) < MaxKin {
+		cause, err := j.causeOf(ctx, &m, seq)
+		if errors.Is(err, ErrEvicted) || errors.Is(err, ErrNoEvent) {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		m = cause
+		all = append(all, m.event().Apart())
+	}
+	slices.Reverse(all)
+	return all, nil
+}
+
+// causeOf returns the cause of an event. The error is ErrNoEvent if it has none.
+func (j *Journal) causeOf(ctx context.Context, m *member, seq store.Sequence) (member, error) {
+	e := m.event()
+	if at := e.Cause.Position(); at > 0 {
+		if at <= seq.FloorPosition {
+			return member{}, ErrEvicted
+		}
+		run, err := j.slots(ctx, at, at)
+		if errors.Is(err, errEvicted) {
+			return member{}, ErrEvicted
+		}
+		if err != nil {
+			return member{}, err
+		}
+		return run[0].find(event.LastOf(run[0].events, e.Key))
+	}
+	id := e.Cause.ID()
+	switch {
+	case id == 0:
+		return member{}, ErrNoEvent
+	case id >= m.slot.events[0].ID:
+		return m.slot.find(id)
+	default:
+		return j.find(ctx, id, seq)
+	}
+}
+
+// search looks for the descendants of an event among those after it.
+type search struct {
+	j     *Journal
+	bytes int // that those found may still have
+
+	found  []event.Event
+	by     map[event.ID]bool   // the event and its descendants
+	last   map[placed]event.ID // those of them that are the last with their key in their slot
+	looked int
+}
+
+// placed is a slot's position and a key.
+type placed struct {
+	position int64
+	key      event.Key
+}
+
+// run searches the events after m up to a position. It returns the last id that it has seen if it met a bound before.
+func (s *search) run(ctx context.Context, m member, goal int64) (cut event.ID, err error) {
+	began := time.Now()
+	s.add(m.slot.position, m.event())
+	s.slot(&m.slot, m.index+1)
+	last := m.slot.last
+	for next := m.slot.position + 1; next <= goal; {
+		if len(s.found) >= MaxKin || s.looked >= MaxSearch || s.bytes <= 0 || time.Since(began) > scanFor {
+			return last, nil
+		}
+		run, err := s.j.slots(ctx, next, goal)
+		if errors.Is(err, errEvicted) {
+			return 0, ErrEvicted
+		}
+		if err != nil {
+			return 0, err
+		}
+		for i := range run {
+			s.slot(&run[i], 0)
+		}
+		next, last = next+int64(len(run)), run[len(run)-1].last
+	}
+	return 0, nil
+}
+
+// slot searches a slot's events from an index on.
+func (s *search) slot(in *slot, from int) {
+	for i := from; i < len(in.events); i++ {
+		e := &in.events[i]
+		s.looked++
+		cause := e.Cause.ID()
+		if at := e.Cause.Position(); at > 0 {
+			cause = s.last[placed{at, e.Key}]
+		}
+		if cause == 0 || !s.by[cause] {
+			delete(s.last, placed{in.position, e.Key})
+			continue
+		}
+		s.add(in.position, e)
+		found := e.Apart()
+		found.Cause = event.CausedBy(cause)
+		s.found = append(s.found, found)
+		s.bytes -= found.Size()
+	}
+}
+
+func (s *search) add(position int64, e *event.Event) {
+	s.by[e.ID] = true
+	s.last[placed{position, e.Key}] = e.ID
+}
