@@ -49,6 +49,12 @@ const (
 	ErrorSuspends = "suspend" // the order stays here until somebody resumes it
 )
 
+// What a failed child of a fork does to the others.
+const (
+	FailedWaits   = "wait"   // they go on
+	FailedCancels = "cancel" // they are ended
+)
+
 // Fork makes children of an order: one for each branch, or one for each element of a list. Exactly one of Branches and Each is
 // set.
 type Fork struct {

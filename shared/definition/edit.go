@@ -64,7 +64,7 @@ func queueName(q *Queue) string { return q.Name }
 func (s *Set) copy() *Set {
 	return &Set{
 		Sources: s.Sources, Handlers: s.Handlers, Jobs: s.Jobs, Queues: s.Queues, Schedules: s.Schedules, JobChains: s.JobChains,
-		Lease: s.Lease, sound: s.sound,
+		Locks: s.Locks, FileOrders: s.FileOrders, Lease: s.Lease, sound: s.sound,
 	}
 }
 
