@@ -81,17 +81,12 @@ func join(to **Join) strict.Visit {
 	}
 }
 
-// roles are those that may be asked.
-var roles = []string{
-	string(access.Viewer), string(access.Producer), string(access.Consumer), string(access.Worker), string(access.Operator), string(access.Admin),
-}
-
 func (s *station) prompt(to **Prompt) strict.Visit {
 	return func(d *strict.Document, n *strict.Node, path string) {
 		p := &Prompt{}
 		*to = p
 		d.Object(n, path, strict.Fields{
-			"role":     word(&p.Role, roles...),
+			"role":     role(&p.Role),
 			"deadline": duration(&p.Deadline),
 			"default":  s.refer(&p.Default),
 			"answers": func(d *strict.Document, n *strict.Node, path string) {
@@ -112,6 +107,14 @@ func (s *station) prompt(to **Prompt) strict.Visit {
 			d.Need(n, path, "default")
 		}
 	}
+}
+
+func role(to *string) strict.Visit {
+	var names []string
+	for _, role := range access.Roles() {
+		names = append(names, string(role))
+	}
+	return word(to, names...)
 }
 
 func checkAnswer(d *strict.Document, n *strict.Node, path, text string) {

@@ -87,7 +87,7 @@ func (r *reader) fileOrder(d *strict.Document, n *strict.Node, path string) {
 	})
 	d.Need(n, path, "chain", "directory")
 	if f.Directory != "" {
-		r.claim(d, n, path, "file order", f.Directory+" "+f.Pattern)
+		r.claim(d, n, path, "file order", strings.TrimSpace(f.Directory+" "+f.Pattern))
 	}
 	r.set.FileOrders = append(r.set.FileOrders, f)
 }
