@@ -158,7 +158,7 @@ func (b *Catalog) plan(inForce, set *Set, from Origin) (Changes, error) {
 		}
 	}
 	if missing := set.lostChains(); len(missing) > 0 {
-		return Changes{}, &strict.Error{Name: "definitions", Mistakes: missing}
+		return Changes{}, &FileOnly{missing}
 	}
 	before, after := inForce.objects(), set.objects()
 	if from != FromFile {

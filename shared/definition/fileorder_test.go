@@ -105,9 +105,9 @@ func TestFileOrdersComeFromTheFile(t *testing.T) {
 		"Apply": func() error { _, err := b.Apply(t.Context(), read(t, "{}"), definition.FromAPI); return err },
 		"Plan":  func() error { _, err := b.Plan(t.Context(), read(t, "{}"), definition.FromAPI); return err },
 	} {
-		malformed, ok := errors.AsType[*strict.Error](try())
-		if !ok || malformed.Mistakes[0].Path != "job_chains" {
-			t.Errorf("%s() of a set without their chain = %v", name, malformed)
+		err := try()
+		if !errors.As(err, &only) || only.Mistakes[0].Path != "job_chains" {
+			t.Errorf("%s() of a set without their chain = %v", name, err)
 		}
 	}
 	file, err = readFile(chainC)
