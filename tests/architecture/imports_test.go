@@ -93,6 +93,7 @@ func TestArrows(t *testing.T) {
 		"shared/clock":      {"shared/store"},
 		"shared/strict":     {"shared/event"},
 		"shared/definition": {"shared/access", "shared/cron", "shared/strict", "shared/event", "shared/journal", "shared/store"},
+		"shared/chaingraph": {"shared/definition", "shared/event"},
 		"shared/queue":      {"shared/notifier", "shared/clock", "shared/definition", "shared/event", "shared/groupcommit", "shared/journal", "shared/limit", "shared/projection", "shared/store", "shared/task"},
 		"shared/schedule":   {"shared/clock", "shared/cron", "shared/definition", "shared/event", "shared/journal", "shared/queue", "shared/store", "shared/task"},
 		"shared/worker":     {"shared/awsenv", "shared/notifier", "shared/definition", "shared/event", "shared/queue", "shared/task", "shared/worker"},
