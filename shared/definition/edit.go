@@ -64,8 +64,15 @@ func queueName(q *Queue) string { return q.Name }
 func (s *Set) copy() *Set {
 	return &Set{
 		Sources: s.Sources, Handlers: s.Handlers, Jobs: s.Jobs, Queues: s.Queues, Schedules: s.Schedules, JobChains: s.JobChains,
-		Lease: s.Lease, sound: s.sound,
+		Locks: s.Locks, FileOrders: s.FileOrders, Lease: s.Lease, sound: s.sound,
 	}
+}
+
+// withFileOrders returns the set with these file orders in place of its own.
+func (s *Set) withFileOrders(orders []FileOrder) *Set {
+	after := s.copy()
+	after.FileOrders = orders
+	return after
 }
 
 // readBeside reads one object that is to become part of the set.

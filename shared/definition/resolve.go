@@ -3,6 +3,7 @@ package definition
 import (
 	"cmp"
 	"slices"
+	"sync"
 	"time"
 )
 
@@ -60,6 +61,8 @@ type index struct {
 	jobs   map[string]Job // by path, with defaults
 	queues map[string]Queue
 	ranked []*Queue // by ranking, highest first
+	chains map[string]*JobChain
+	graphs sync.Map // of chains by path, made when they are asked for
 	set    *Set
 }
 
@@ -80,7 +83,10 @@ func (s *Set) indexed() *index {
 	if made := s.index.Load(); made != nil {
 		return made
 	}
-	made := &index{jobs: map[string]Job{}, queues: map[string]Queue{}, set: s}
+	made := &index{jobs: map[string]Job{}, queues: map[string]Queue{}, chains: map[string]*JobChain{}, set: s}
+	for i := range s.JobChains {
+		made.chains[s.JobChains[i].Path] = &s.JobChains[i]
+	}
 	for i := range s.Queues {
 		q := &s.Queues[i]
 		made.queues[q.Name], made.ranked = q.withDefaults(), append(made.ranked, q)

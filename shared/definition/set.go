@@ -15,7 +15,10 @@ type Set struct {
 	Queues    []Queue           `json:"queues,omitempty"`     // one per name; their order matters for topics
 	Schedules []Schedule        `json:"schedules,omitempty"`  // one per name
 	JobChains []JobChain        `json:"job_chains,omitempty"` // one per path
-	Lease     time.Duration     `json:"lease,omitzero"`       // of tasks whose job has none; default [DefaultLease]
+	Locks     []Lock            `json:"locks,omitempty"`      // one per name
+	// FileOrders start orders for files. They come from the server's own file only, never from the API.
+	FileOrders []FileOrder   `json:"file_orders,omitempty"`
+	Lease      time.Duration `json:"lease,omitzero"` // of tasks whose job has none; default [DefaultLease]
 
 	revision int64 // see Revision
 
@@ -105,6 +108,8 @@ type Job struct {
 	OnError string        `json:"on_error,omitzero"`
 	Timeout time.Duration `json:"timeout,omitzero"` // of one attempt; default [DefaultTimeout]
 	Lease   time.Duration `json:"lease,omitzero"`   // of a task without a heartbeat; default: the set's
+	// Setbacks are the delays of orders that this job has set back, by rising counts; none: no delay, and no end.
+	Setbacks []Setback `json:"delay_order_after_setback,omitempty"`
 }
 
 // QueueType is the order in which a queue's tasks start.
@@ -144,24 +149,11 @@ type Schedule struct {
 	Date     time.Time       `json:"date,omitzero"`     // the only time at which it fires, in UTC to the microsecond
 	Timezone string          `json:"timezone,omitzero"` // an IANA name; default UTC
 	DST      string          `json:"dst,omitzero"`      // cron (default) or quartz
-	Job      string          `json:"job"`               // path of a declared collection, handler or job, or of any topic
+	Job      string          `json:"job,omitzero"`      // path of a declared collection, handler or job, or of any topic; either this or Order
+	Order    *ScheduledOrder `json:"order,omitzero"`    // the order that each tick makes, or starts again
 	Payload  json.RawMessage `json:"payload,omitzero"`  // of each task; JSON of at most 256 KiB
 	Misfire  string          `json:"misfire,omitzero"`  // which late ticks get a task: skip (none), once (default: one task) or all
 	// Overlap is what happens to a tick while the task of an earlier one is unfinished: allow (default; both run), skip or
 	// queue.
 	Overlap string `json:"overlap,omitzero"`
-}
-
-// JobChain is a path of orders through several jobs (as in JobScheduler).
-type JobChain struct {
-	Path  string `json:"path"` // at most [MaxPath] bytes, see [ValidPath]; no comma
-	Nodes []Node `json:"nodes"`
-}
-
-// Node is a station of a job chain; a node without a job ends the chain.
-type Node struct {
-	ID    string `json:"id"`             // 1 to [MaxName] bytes, once in its chain
-	Job   string `json:"job,omitzero"`   // path of the job that runs an order's step here
-	Next  string `json:"next,omitzero"`  // id of the node after success
-	Error string `json:"error,omitzero"` // id of the node after an error
 }

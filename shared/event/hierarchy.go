@@ -31,6 +31,27 @@ const (
 	TaskClosed      = "TaskClosed"
 	TaskRemoved     = "TaskRemoved"
 	JobStateChanged = "JobStateChanged"
+
+	OrderAdded       = "OrderAdded"
+	OrderStarted     = "OrderStarted"
+	OrderStepStarted = "OrderStepStarted"
+	OrderStepEnded   = "OrderStepEnded"
+	OrderSetBack     = "OrderSetBack"
+	OrderNodeChanged = "OrderNodeChanged"
+	OrderSuspended   = "OrderSuspended"
+	OrderResumed     = "OrderResumed"
+	OrderFinished    = "OrderFinished"
+	OrderRemoved     = "OrderRemoved"
+	OrderForked      = "OrderForked"
+	OrderJoined      = "OrderJoined"
+	OrderPrompted    = "OrderPrompted"
+	OrderAnswered    = "OrderAnswered"
+	OrderWaiting     = "OrderWaiting"
+	OrderMoved       = "OrderMoved"
+
+	JobChainStateChanged      = "JobChainStateChanged"
+	JobChainNodeActionChanged = "JobChainNodeActionChanged"
+
 	// StreamAppended is the type of the event that an append to a stream makes.
 	StreamAppended = "StreamAppended"
 	// VariablesCustomEvent is the one built-in type that clients may emit, as in JobScheduler's event API.
@@ -47,10 +68,10 @@ var hierarchy = [...]struct {
 	{SchedulerEvent, []string{"SchedulerStateChanged", "SchedulerClosed"}},
 	{FileBasedEvent, []string{"FileBasedAdded", "FileBasedRemoved", "FileBasedReplaced", "FileBasedActivated"}},
 	{OrderEvent, []string{
-		"OrderAdded", "OrderStarted", "OrderStepStarted", "OrderStepEnded", "OrderSetBack", "OrderNodeChanged",
-		"OrderSuspended", "OrderResumed", "OrderFinished", "OrderRemoved",
+		OrderAdded, OrderStarted, OrderStepStarted, OrderStepEnded, OrderSetBack, OrderNodeChanged, OrderSuspended, OrderResumed,
+		OrderFinished, OrderRemoved, OrderForked, OrderJoined, OrderPrompted, OrderAnswered, OrderWaiting, OrderMoved,
 	}},
-	{JobChainEvent, []string{"JobChainStateChanged", "JobChainNodeActionChanged"}},
+	{JobChainEvent, []string{JobChainStateChanged, JobChainNodeActionChanged}},
 	{TaskEvent, []string{TaskAdded, TaskStarted, TaskEnded, TaskClosed, TaskRemoved}},
 	{JobEvent, []string{JobStateChanged}},
 	{StreamEvent, []string{StreamAppended}},

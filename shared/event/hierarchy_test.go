@@ -21,8 +21,8 @@ func TestHierarchyIsConsistent(t *testing.T) {
 			}
 		}
 	}
-	if want := 26; types != want {
-		t.Errorf("%d built-in types, want the %d of api.md", types, want)
+	if want := 32; types != want {
+		t.Errorf("%d built-in types, want %d", types, want)
 	}
 	if event.TypesOf("NoFamily") != nil {
 		t.Error("TypesOf(NoFamily) is not empty")
