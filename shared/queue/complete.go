@@ -149,8 +149,8 @@ func (e *ending) prepare(ctx context.Context, lost *store.Conflict) (journal.Cha
 		return journal.Change{}, err
 	}
 	e.item = e.taskOps()
-	if e.task.Order != nil {
-		if events, err = e.follow(ctx, lost, events); err != nil {
+	if e.task.Order != nil && e.task.State.Final() {
+		if e.more, events, err = e.q.stepEnded(ctx, &e.task, e.result, lost, events); err != nil {
 			return journal.Change{}, err
 		}
 	}

@@ -216,18 +216,6 @@ func (w *following) announce(ctx context.Context) {
 	}
 }
 
-// follow asks what the end of a step's attempt brings about, and returns all events of the write. The order keeps its node for
-// another attempt.
-func (e *ending) follow(ctx context.Context, lost *store.Conflict, own []event.Event) ([]event.Event, error) {
-	if !e.task.State.Final() {
-		keeps := typed.OrderStepEnded{Transition: typed.NodeTransition{Type: typed.Keep}}
-		return append([]event.Event{typed.OrderEvent("OrderStepEnded", e.task.Order.Path(), keeps)}, own...), nil
-	}
-	var err error
-	e.more, own, err = e.q.stepEnded(ctx, &e.task, e.result, lost, own)
-	return own, err
-}
-
 // stepGone is stepEnded of a task that did not end by a result.
 func (q *Queue) stepGone(ctx context.Context, t *task.Task, lost *store.Conflict, own []event.Event) (*following, []event.Event, error) {
 	return q.stepEnded(ctx, t, Result{Outcome: typed.Dropped, Message: cmp.Or(t.Message, "its task is "+string(t.State))}, lost, own)
@@ -249,16 +237,17 @@ func (q *Queue) stepEnded(ctx context.Context, t *task.Task, r Result, lost *sto
 	return w, w.around(own), nil
 }
 
-// withSteps returns the events of starts with those of the orders whose steps are among them.
+// withSteps returns the events of starts with those of the orders whose steps begin. Further attempts of a step are its task's
+// only.
 func (c *claim) withSteps(starts []event.Event) []event.Event {
 	all := make([]event.Event, 0, 2*len(starts)+1)
 	for i := range starts {
 		all = append(all, starts[i])
 		t := &c.starts[i].task
-		if t.Order == nil {
+		if t.Order == nil || !t.Begins() {
 			continue
 		}
-		if t.Order.First && t.Begins() {
+		if t.Order.First {
 			all = append(all, typed.OrderEvent("OrderStarted", t.Order.Path(), typed.OrderStarted{}))
 		}
 		step := typed.OrderStepStarted{NodeID: t.Order.Node, TaskID: string(t.ID)}

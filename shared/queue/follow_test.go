@@ -169,7 +169,7 @@ func TestAStepThatNobodyRunsEndsToo(t *testing.T) {
 	}
 }
 
-func TestAStepWithAttemptsKeepsItsNode(t *testing.T) {
+func TestAStepIsAllAttemptsOfItsTask(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, w *walk) {
 		w.b.clock.advance(time.Second)
@@ -178,7 +178,7 @@ func TestAStepWithAttemptsKeepsItsNode(t *testing.T) {
 		w.b.enqueue(n)
 		w.b.complete(w.b.claim(1)[0], queue.Result{Outcome: queue.Failed, Code: 3})
 		w.b.claim(1)
-		const want = "TaskAdded TaskStarted OrderStarted OrderStepStarted OrderStepEnded TaskEnded TaskStarted OrderStepStarted"
+		const want = "TaskAdded TaskStarted OrderStarted OrderStepStarted TaskEnded TaskStarted"
 		if got := w.types(); got != want {
 			t.Errorf("events:\n%s\nwant:\n%s", got, want)
 		}
