@@ -17,7 +17,11 @@
 //	decide.go     what the end of a step means
 //	step.go       the end of a step
 //	then.go       what waits for the end of a running step; withdrawing a step that waits
-//	chain.go      what operators set for a chain
+//	act.go        what operators do with an order
+//	chain.go      what operators set for a chain: stopping it, actions of its nodes
+//	place.go      max_orders: places, and the line of those that wait for one
+//	due.go        alarms
+//	sweep.go      Run and Sweep: what is due
 //	overview.go   an order as clients see it
 //
 // The package imports clock, definition, event, event/typed, journal, projection, queue, store, task and the standard library.

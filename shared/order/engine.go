@@ -2,6 +2,7 @@ package order
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -59,12 +60,14 @@ type Engine struct {
 	queue       *queue.Queue
 	versions    versions
 	chains      chains
+	alarms      alarms
 }
 
 // Open returns an Engine. It is to be given to the queue as [queue.Options.Steps], and the queue to it by [Engine.Use] before any
 // other call.
 func Open(o Options) *Engine {
 	e := &Engine{store: store.NewChecked(o.Store), definitions: o.Definitions, clock: o.Clock, now: o.Now, log: o.Log}
+	e.alarms.set = make(chan struct{}, 1)
 	if e.now == nil {
 		e.now = o.Clock.Now
 	}
@@ -76,6 +79,9 @@ func Open(o Options) *Engine {
 
 // Use sets the queue of the orders' steps.
 func (e *Engine) Use(q *queue.Queue) { e.queue = q }
+
+// token returns a write token that no other write ever has.
+func (e *Engine) token() string { return "o" + rand.Text() }
 
 // micro returns the time in microseconds since 1970.
 func (e *Engine) micro() int64 { return e.now().UnixMicro() }

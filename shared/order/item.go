@@ -56,8 +56,12 @@ func (o *Order) Path() string { return o.Chain + "," + o.ID }
 //
 //	order/PATH        -        the order
 //	orders-of/CHAIN   ID       lists it; the value is the id
-//	chain/CHAIN       -        whether the chain is stopped, the actions of its nodes, and how many orders are under way
+//	chain/CHAIN       -        whether the chain is stopped, and the actions of its nodes
 //	versions/CHAIN    NUMBER   a version of the chain
+//	places/CHAIN      -        how many orders have a place, where max_orders is declared
+//	line/CHAIN        CREATION an order that waits for a place; the value is the id
+//	orders-due        TIME     an alarm: an order, or a chain, is to be looked at then; the value is the path
+//	order-once/HASH   -        the result of the request with an idempotency key
 //
 // What is too long for a key ends in its hash, see [store.Fit].
 const only = "-" // the sort key of a partition with one item

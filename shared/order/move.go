@@ -24,6 +24,7 @@ type move struct {
 
 	fresh  bool          // it is new
 	gone   bool          // it has finished, or is removed
+	places *places       // of its chain, once they were read
 	events []event.Event // in their order
 	follow queue.Follow  // all but the order's item and its events
 }
@@ -54,6 +55,9 @@ func (m *move) say(name string, fields any) {
 func (m *move) write() queue.Follow {
 	o, f := m.order, m.follow
 	f.Before = m.events
+	if p := m.places; p != nil && p.changed {
+		f.Ops = append(f.Ops, store.Put(store.Item{Key: placesKey(o.Chain), Value: encode(p)}, p.cond))
+	}
 	key := orderKey(o.Path())
 	switch {
 	case m.gone && m.cond.IsAbsent():
@@ -125,6 +129,9 @@ func (m *move) enter(ctx context.Context, n *definition.GraphNode) error {
 	}
 	if m.order.Suspended {
 		return nil
+	}
+	if goesOn, err := m.admit(ctx); !goesOn || err != nil {
+		return err
 	}
 	if parked, err := m.park(ctx, n); parked || err != nil {
 		return err
@@ -228,7 +235,7 @@ func (m *move) blacklist() {
 }
 
 // finish ends the order where it is, unless it is suspended.
-func (m *move) finish(_ context.Context) error {
+func (m *move) finish(ctx context.Context) error {
 	o := m.order
 	o.Task, o.Waiting, o.At = "", "", 0
 	if o.Suspended {
@@ -239,7 +246,7 @@ func (m *move) finish(_ context.Context) error {
 	}
 	m.say(event.OrderFinished, typed.OrderFinished{NodeID: o.Node})
 	m.gone = true
-	return nil
+	return m.leave(ctx)
 }
 
 // variables returns the order's variables as an object.

@@ -46,15 +46,18 @@ func (m *move) replace(ctx context.Context, before *Order, cond store.Condition)
 
 // takeOver adds the order of a move in place of another.
 func (m *move) takeOver(ctx context.Context, old *move) error {
-	old.remove()
-	m.cond, m.events, m.follow = old.cond, old.events, old.follow
+	if err := old.remove(ctx); err != nil {
+		return err
+	}
+	m.cond, m.events, m.follow, m.places = old.cond, old.events, old.follow, old.places
 	return m.add(ctx)
 }
 
 // remove takes the order away.
-func (m *move) remove() {
+func (m *move) remove(ctx context.Context) error {
 	m.say(event.OrderRemoved, typed.OrderRemoved{})
 	m.gone = true
+	return m.leave(ctx)
 }
 
 // then does what was asked for while the step ran.
@@ -63,8 +66,7 @@ func (m *move) then(ctx context.Context) error {
 	m.order.Then = nil
 	switch {
 	case then.Remove:
-		m.remove()
-		return nil
+		return m.remove(ctx)
 	case then.Node != "":
 		return m.goTo(ctx, then.Node)
 	}
