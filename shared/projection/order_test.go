@@ -82,8 +82,11 @@ func TestOrders(t *testing.T) {
 			{order(event.OrderResumed, typed.OrderResumed{At: after(time.Hour)}), unstarted(`"Planned","at":"2026-01-01T01:00:00.000000Z"`, ``)},
 			{order(event.OrderNodeChanged, typed.OrderNodeChanged{NodeID: "A", FromNodeID: "A"}), unstarted(`"Due"`, ``)},
 		},
-		"a start that is over": {
-			{order(event.OrderAdded, typed.OrderAdded{NodeID: "A", Version: 1, At: after(-time.Hour)}), unstarted(`"Due","at":"2025-12-31T23:00:00.000000Z"`, ``)},
+		"a suspension of what waits": {
+			{order(event.OrderAdded, typed.OrderAdded{NodeID: "A", Version: 1}), unstarted(`"Due"`, ``)},
+			{order(event.OrderWaiting, typed.OrderWaiting{NodeID: "A", For: typed.ForMaxOrders}), unstarted(`"WaitingForResource"`, ``)},
+			{order(event.OrderSuspended, typed.OrderSuspended{}), unstarted(`"WaitingForResource"`, `{"TYPE":"Suspended"}`)},
+			{order(event.OrderResumed, typed.OrderResumed{}), unstarted(`"Due"`, ``)},
 		},
 		"attempts of a task": {begun[0], begun[1], begun[2],
 			{attempt(task, typed.TaskEnded{Outcome: typed.Again, RetryAt: 1}.Event), as("A", `"WaitingInTask","taskId":"`+task+`"`, ``)},

@@ -10,7 +10,7 @@ var steps = map[string]step{
 	event.OrderStarted: func(o *order, e *event.Event) {
 		o.startedAt = int64(e.ID)
 		if o.state == notPlanned || o.state == planned {
-			o.ready(0, e.ID)
+			o.ready(0)
 		}
 	},
 	event.OrderStepStarted: func(o *order, e *event.Event) {
@@ -20,7 +20,7 @@ var steps = map[string]step{
 	},
 	event.OrderStepEnded: func(o *order, e *event.Event) {
 		o.change(typed.ReadOrder[typed.OrderStepEnded](e).Variables)
-		o.ready(0, e.ID)
+		o.ready(0)
 	},
 	event.OrderSetBack: func(o *order, e *event.Event) {
 		is := typed.ReadOrder[typed.OrderSetBack](e)
@@ -31,13 +31,13 @@ var steps = map[string]step{
 	event.OrderSuspended:   suspend,
 	event.OrderResumed:     resume,
 	event.OrderForked:      func(o *order, _ *event.Event) { o.hold(joins, 0) },
-	event.OrderJoined:      func(o *order, e *event.Event) { o.ready(0, e.ID) },
+	event.OrderJoined:      func(o *order, _ *event.Event) { o.ready(0) },
 	event.OrderPrompted: func(o *order, e *event.Event) {
 		is := typed.ReadOrder[typed.OrderPrompted](e)
 		o.node = is.NodeID
 		o.hold(prompted, micro(is.Deadline))
 	},
-	event.OrderAnswered: func(o *order, e *event.Event) { o.ready(0, e.ID) },
+	event.OrderAnswered: func(o *order, _ *event.Event) { o.ready(0) },
 	event.OrderWaiting:  wait,
 	event.OrderMoved: func(o *order, e *event.Event) {
 		is := typed.ReadOrder[typed.OrderMoved](e)
@@ -56,7 +56,7 @@ func added(e *event.Event) (o order) {
 		o.flags |= file
 	}
 	o.change(is.Variables)
-	o.ready(micro(is.At), e.ID)
+	o.ready(micro(is.At))
 	return o
 }
 
@@ -67,14 +67,14 @@ func (o *order) leave() {
 }
 
 // ready lets the order wait for its step, from a time on; 0: at once.
-func (o *order) ready(at int64, now event.ID) {
+func (o *order) ready(at int64) {
 	o.leave()
 	o.state, o.at = due, at
 	switch {
 	case o.startedAt != 0:
 	case o.is(suspended):
 		o.state = notPlanned
-	case at > int64(now):
+	case at != 0:
 		o.state = planned
 	}
 }
@@ -97,7 +97,7 @@ func nodeChanged(o *order, e *event.Event) {
 	is := typed.ReadOrder[typed.OrderNodeChanged](e)
 	o.node = is.NodeID
 	if o.state != blacklisted {
-		o.ready(micro(is.At), e.ID)
+		o.ready(micro(is.At))
 	}
 }
 
@@ -108,8 +108,8 @@ func suspend(o *order, e *event.Event) {
 	case typed.ReadOrder[typed.OrderSuspended](e).Blacklisted:
 		o.leave()
 		o.state = blacklisted
-	case o.state == blacklisted || o.startedAt == 0 && !o.is(held):
-		o.ready(0, e.ID)
+	case o.state == blacklisted || o.startedAt == 0 && (o.state == planned || o.state == due):
+		o.ready(0)
 	}
 }
 
@@ -123,7 +123,7 @@ func resume(o *order, e *event.Event) {
 	case o.state == setBack && !is.At.IsZero():
 		o.at = micro(is.At)
 	default:
-		o.ready(micro(is.At), e.ID)
+		o.ready(micro(is.At))
 	}
 }
 
