@@ -20,6 +20,6 @@ func main() {
 func function(_ context.Context, s *service.Tasks) (host.Function, error) {
 	return s.Function("tasks", s.API(
 		api.Tasks(s.Queue, s.Definitions), api.Handlers(s.Queue, s.Definitions),
-		api.Jobs(s.Queue, s.Definitions), api.Queues(s.Queue, s.Definitions),
+		api.Jobs(s.Queue, s.Definitions), api.Queues(s.Queue, s.Definitions), api.Orders(s.Orders),
 	)), nil
 }

@@ -82,13 +82,12 @@ func (m *move) suspendAsAsked(ctx context.Context) error {
 	if _, err := m.withdraw(ctx); err != nil {
 		return err
 	}
-	if o.Started == 0 || o.Waiting == typed.ForMaxOrders {
-		if err := m.stopWaiting(ctx); err != nil {
-			return err
-		}
-	}
 	m.suspend()
-	return nil
+	if o.Waiting != typed.ForMaxOrders {
+		return nil
+	}
+	m.sayItIsOver() // it leaves the line
+	return m.stopWaiting(ctx)
 }
 
 func (m *move) resume(ctx context.Context, variables json.RawMessage) error {
@@ -108,7 +107,7 @@ func (m *move) resume(ctx context.Context, variables json.RawMessage) error {
 	return m.goOn(ctx, says)
 }
 
-// goOn ends the suspension or the wait of an order, which begins at its node anew unless its step runs.
+// goOn ends the suspension of an order, which begins at its node anew unless its step runs.
 func (m *move) goOn(ctx context.Context, says typed.OrderResumed) error {
 	o := m.order
 	ended := o.Blacklisted

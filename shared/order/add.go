@@ -174,7 +174,7 @@ func (e *Engine) newMove(ctx context.Context, r *Request, again bool) (*move, er
 	o.First, o.Node = first.ID, first.ID
 	if r.EndNode != "" {
 		if _, err := m.nodeAt(r.EndNode); err != nil {
-			return nil, err
+			return nil, fmt.Errorf("%w: %w", ErrNoEndNode, err)
 		}
 	}
 	if at := r.RunAt.UnixMicro(); !r.RunAt.IsZero() && at > m.now {

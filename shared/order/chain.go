@@ -178,7 +178,7 @@ func (m *move) followChain(ctx context.Context) (changed bool, err error) {
 	case o.Waiting == typed.ForChain && s.Stopped, o.Waiting == typed.ForNode && !s.Stopped && s.action(n) == definition.ActionStop:
 		return false, nil
 	case o.Waiting == typed.ForChain, o.Waiting == typed.ForNode:
-		return true, m.goOn(ctx, typed.OrderResumed{})
+		return true, m.release(ctx)
 	case o.Task == "" || !held:
 		return false, nil
 	}

@@ -23,6 +23,7 @@
 //	due.go        alarms
 //	sweep.go      Run and Sweep: what is due
 //	overview.go   an order as clients see it
+//	reason.go     why its step is not running
 //
 // The package imports clock, definition, event, event/typed, journal, projection, queue, store, task and the standard library.
 package order

@@ -24,6 +24,8 @@ var (
 	ErrNoOrder = errors.New("order: no such order")
 	// ErrNoNode is returned for a node that the order's chain does not have.
 	ErrNoNode = errors.New("order: no such node")
+	// ErrNoEndNode is an [ErrNoNode] of a request's end node.
+	ErrNoEndNode = fmt.Errorf("%w", ErrNoNode)
 	// ErrExists is returned by Add if there is an order of the chain with that id.
 	ErrExists = errors.New("order: the chain has an order with this id")
 	// ErrState is returned for an act that an order cannot do as it is, or that would change nothing.

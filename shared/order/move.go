@@ -78,7 +78,7 @@ func (m *move) node() (*definition.GraphNode, error) { return m.nodeAt(m.order.N
 func (m *move) nodeAt(id string) (*definition.GraphNode, error) {
 	n, ok := m.graph.Node(id)
 	if !ok {
-		return nil, fmt.Errorf("%w: %s has no node %q in version %d", ErrNoNode, m.order.Chain, id, m.order.Version)
+		return nil, fmt.Errorf("%w: the job chain %s has no node %q in its version %d", ErrNoNode, m.order.Chain, id, m.order.Version)
 	}
 	return n, nil
 }
@@ -180,6 +180,28 @@ func (m *move) park(ctx context.Context, n *definition.GraphNode) (parked bool, 
 func (m *move) wait(why string) {
 	m.order.Waiting = why
 	m.say(event.OrderWaiting, typed.OrderWaiting{NodeID: m.order.Node, For: why})
+}
+
+// release ends the order's wait: it begins at its node anew.
+func (m *move) release(ctx context.Context) error {
+	if err := m.stopWaiting(ctx); err != nil {
+		return err
+	}
+	n, err := m.node()
+	if err != nil {
+		return err
+	}
+	m.sayItIsOver()
+	return m.enter(ctx, n)
+}
+
+// sayItIsOver adds the event of what the order waited for, which is over.
+func (m *move) sayItIsOver() {
+	o := m.order
+	if o.At <= m.now {
+		o.At = 0
+	}
+	m.say(event.OrderNodeChanged, typed.OrderNodeChanged{NodeID: o.Node, FromNodeID: o.Node, At: when(o.At)})
 }
 
 // pass goes on as after a success at a node.

@@ -133,10 +133,7 @@ func (m *move) admitNext(ctx context.Context) error {
 			return err
 		}
 		next.places = m.places
-		if err := next.stopWaiting(ctx); err != nil {
-			return err
-		}
-		if err := next.goOn(ctx, typed.OrderResumed{}); err != nil {
+		if err := next.release(ctx); err != nil {
 			return err
 		}
 		m.include(next)
