@@ -9,6 +9,7 @@ import (
 	"github.com/millrace/millrace/shared/clock"
 	"github.com/millrace/millrace/shared/event"
 	"github.com/millrace/millrace/shared/journal"
+	"github.com/millrace/millrace/shared/order"
 	"github.com/millrace/millrace/shared/queue"
 	"github.com/millrace/millrace/shared/schedule"
 )
@@ -74,6 +75,14 @@ var meanings = []struct {
 	{journal.ErrTooLarge, CodeTooLarge, "this is too large for one append; send less at a time", "body"},
 	{journal.ErrNoEvent, CodeNotFound, "no event has this id", ""},
 	{journal.ErrEvicted, CodeTorn, "this event is no longer kept", ""},
+	{order.ErrTooLarge, CodeTooLarge, "variables have at most 64 KiB together", "body.variables"},
+	{order.ErrInvalid, CodeInvalid, "", ""},
+	{order.ErrNoChain, CodeNotFound, "there is no such job chain", ""},
+	{order.ErrNoOrder, CodeNotFound, "there is no such order", ""},
+	{order.ErrNoEndNode, CodeImpossible, "the job chain has no such node", "body.end_node"},
+	{order.ErrNoNode, CodeImpossible, "", "body.node"},
+	{order.ErrExists, CodeConflict, "the job chain has an order with this id", ""},
+	{order.ErrState, CodeConflict, "", ""},
 	{queue.ErrTooLarge, CodeTooLarge, "", "body"},
 	{queue.ErrNoTask, CodeNotFound, "there is no task with this id", ""},
 	{queue.ErrNoLease, CodeNotFound, "this lease was never given", ""},
@@ -102,6 +111,9 @@ func problemOf(err error) *Problem {
 	}
 	if e, ok := errors.AsType[*event.Error](err); ok {
 		return refused(e)
+	}
+	if v, ok := errors.AsType[*order.VariableError](err); ok {
+		return invalid("body.variables."+v.Name, "want a text, a number, a boolean, or a list of these")
 	}
 	if skew, ok := errors.AsType[*clock.Skew](err); ok {
 		return problem(CodeUnavailable, "%v", skew)

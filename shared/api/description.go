@@ -18,6 +18,7 @@ with a stable code.`
 var allTags = []tag{
 	{"Journal", "Events in the order they happened, and snapshots to start following from."},
 	{"Jobs", "Jobs of topics: adding them, searching for them, stopping and removing them."},
+	{"Orders", "Orders along the nodes of job chains, as in JobScheduler: adding them, acting on them, stopping chains and nodes."},
 	{"Queues", "How tasks wait and how many run: declaring, suspending and purging queues, and statistics."},
 	{"Instances", "Processes in any language that claim tasks under a lease and run them."},
 	{"Tasks", "Calls for any task, of whatever kind: why it is not running, and doing it again."},

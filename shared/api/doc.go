@@ -35,6 +35,7 @@
 //	joblist.go, template.go         lists of jobs, and searching by templates
 //	queues.go, queuestatistics.go   queues, and what their tasks have come to
 //	schedules.go, cron.go           schedules, and when an expression fires
+//	orders.go                       orders of job chains
 //	instances.go, leases.go         processes that claim tasks and run them
 //	instanceschema.go               their part of the description
 //	definitions.go, declare.go      what is declared, as a whole and object by object
@@ -53,6 +54,6 @@
 // senders, BaseContext's end lets waiting requests and streams go. This package sets a write deadline of its own where
 // it waits or streams, which replaces the server's WriteTimeout for that request.
 //
-// The package imports access, clock, cron, definition, strict, event, journal, projection, queue, schedule, stream, task and membership,
+// The package imports access, clock, cron, definition, strict, event, journal, order, projection, queue, schedule, stream, task and membership,
 // a JSON tokenizer and the standard library. Prometheus is in api/prom, so that functions need not link it.
 package api

@@ -16,8 +16,8 @@ type Reader interface {
 	ReadAfter(ctx context.Context, r journal.Request) (journal.Answer, error)
 	ReadNewest(ctx context.Context, r journal.Request) (journal.Answer, error)
 	Follow(ctx context.Context, r journal.Request, idle time.Duration) iter.Seq2[journal.Answer, error]
-	Snapshot(ctx context.Context, fold string, each func(key string, value []byte)) (event.ID, error)
 	Lineage(ctx context.Context, id event.ID, maxBytes int) (journal.Lineage, error)
+	SnapshotOf(ctx context.Context, fold string, p journal.Part, each func(key string, value []byte)) (event.ID, error)
 	Stamp(atLeast event.ID) event.ID
 }
 

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"iter"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -162,14 +163,17 @@ func (f *fakeJournal) Follow(ctx context.Context, r journal.Request, idle time.D
 	}
 }
 
-func (f *fakeJournal) Snapshot(_ context.Context, fold string, each func(key string, value []byte)) (event.ID, error) {
+func (f *fakeJournal) SnapshotOf(_ context.Context, fold string, p journal.Part, each func(key string, value []byte)) (event.ID, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.fail != nil {
 		return 0, f.fail
 	}
 	for _, o := range f.snapshots[fold] {
-		each(o.key, []byte(o.value))
+		begins := func(prefix string) bool { return strings.HasPrefix(o.key, prefix) }
+		if (p.Prefixes == nil || slices.ContainsFunc(p.Prefixes, begins)) && p.Match(o.key) {
+			each(o.key, []byte(o.value))
+		}
 	}
 	return firstID + event.ID(len(f.events)) - 1, nil
 }

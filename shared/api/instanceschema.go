@@ -71,7 +71,8 @@ func instanceSchema() *schema {
 func claimSchema() *schema {
 	return object("The right to run a task", members{
 		"id": text("The task's id"), "token": text("For heartbeats and the result"), "job": text("The job's path"),
-		"attempt": whole("Which start of the task this is", 1), "payload": {Description: "What the task was given: any JSON"},
+		"attempt": whole("Which start of the task this is", 1), "payload": {Description: "What the task was given: any JSON; of an order's step, the order's variables"},
+		"order":      object("Whose step the task is", members{"path": text("/CHAIN,ORDER"), "nodeId": text("")}, false, "path", "nodeId"),
 		"expires_at": dateTime("Lost if there is no heartbeat until then"), "lease": {Type: "number", Description: "Its length in seconds"},
 	}, false, "id", "token", "job", "attempt", "expires_at", "lease")
 }
@@ -93,5 +94,6 @@ func resultSchema() *schema {
 	return object("How an attempt ended", members{
 		"result": choice("", outcomes...), "message": {Type: "string", Description: "Why; the first 2,000 bytes are kept", MinLength: 1},
 		"retry_delay": span("Before the next attempt; default: the task's"), "output": {Description: "Of a success: any JSON, up to 256 KiB"},
+		"variables": variablesSchema(),
 	}, false, "result")
 }

@@ -70,8 +70,22 @@ type claimView struct {
 	Job     string          `json:"job"`
 	Attempt int             `json:"attempt"`
 	Payload json.RawMessage `json:"payload,omitempty"`
+	Order   *stepView       `json:"order,omitempty"`
 	Expires string          `json:"expires_at"`
 	Lease   float64         `json:"lease"` // seconds
+}
+
+// stepView says which order's step a task is.
+type stepView struct {
+	Path   string `json:"path"`
+	NodeID string `json:"nodeId"`
+}
+
+func viewStep(o *task.Order) *stepView {
+	if o == nil {
+		return nil
+	}
+	return &stepView{o.Path(), o.Node}
 }
 
 // claim is a long poll: it responds as soon as there is a task, or when the time to wait is over.
@@ -97,7 +111,7 @@ func (r *remote) claim(x *exchange) error {
 	for i := range leases {
 		l := &leases[i]
 		views[i] = claimView{
-			l.Task.ID, l.Token, l.Task.Job, l.Task.Attempt, l.Task.Payload, formatTime(l.Expires), l.Length.Seconds(),
+			l.Task.ID, l.Token, l.Task.Job, l.Task.Attempt, l.Task.Payload, viewStep(l.Task.Order), formatTime(l.Expires), l.Length.Seconds(),
 		}
 	}
 	x.replayed(len(leases) > 0 && leases[0].Replayed)
@@ -254,7 +268,7 @@ func (r *remote) complete(x *exchange) error {
 			}
 			result.Output = json.RawMessage(value.Clone())
 			return nil
-		}})
+		}}, variablesMember(&result.Variables))
 	if err != nil {
 		return err
 	}

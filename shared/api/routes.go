@@ -1,6 +1,10 @@
 package api
 
-import "net/http"
+import (
+	"net/http"
+
+	"github.com/millrace/millrace/shared/order"
+)
 
 // This file is the table of all operations: what is called, the right that it demands, what it does, and what describes it.
 // Each function returns one part of the API, which a function of AWS Lambda may offer alone.
@@ -137,6 +141,28 @@ func Schedules(s Scheduler, e Engine, b Editor) Resource {
 		{"POST /api/v1/schedules/{name}/resume", Operate, c.resume, describeResumeSchedule},
 		{"POST /api/v1/schedules/{name}/trigger", Operate, c.trigger, describeTrigger},
 		{"POST /api/v1/schedules/{name}/backfill", Operate, c.backfill, describeBackfill},
+	}
+}
+
+// Orders mounts the orders of job chains, as in JobScheduler: adding them, showing them, acting on them and on their chains.
+func Orders(e OrderEngine) Resource {
+	o := &ordering{orders: e}
+	node := members{"node": textOf("Id of the node", 1, maxBody)}
+	return calls{
+		{"POST /api/v1/orders/{chain}", Produce, o.add, describeAddOrder},
+		{"GET /api/v1/orders/{chain}/{id}", Read, o.show, describeOrder},
+		{"GET /api/v1/orders/{chain}/{id}/why", Read, o.why, describeWhyOrder},
+		{"DELETE /api/v1/orders/{chain}/{id}", Operate, o.act(order.Remove), describeAct(order.Remove, "Remove an order, once its running step has ended", nil)},
+		{"POST /api/v1/orders/{chain}/{id}/suspend", Operate, o.act(order.Suspend), describeAct(order.Suspend, "Keep an order where it is", nil)},
+		{"POST /api/v1/orders/{chain}/{id}/resume", Operate, o.act(order.Resume, "variables"),
+			describeAct(order.Resume, "Let a suspended order go on, with changed variables if given", members{"variables": variablesSchema()})},
+		{"POST /api/v1/orders/{chain}/{id}/set-node", Operate, o.act(order.SetNode, "node"), describeAct(order.SetNode, "Send an order to a node", node, "node")},
+		{"POST /api/v1/orders/{chain}/{id}/skip", Operate, o.act(order.Skip), describeAct(order.Skip, "Let an order pass the node where it is", nil)},
+		{"POST /api/v1/orders/{chain}/{id}/reset", Operate, o.act(order.Reset), describeAct(order.Reset, "Send an order back to its first node, resumed", nil)},
+		{"POST /api/v1/orders/{chain}/{id}/run-now", Operate, o.act(order.RunNow), describeAct(order.RunNow, "Let an order wait for no time", nil)},
+		{"POST /api/v1/chains/{chain}/stop", Operate, o.stop, describeStopChain},
+		{"POST /api/v1/chains/{chain}/start", Operate, o.start, describeStartChain},
+		{"POST /api/v1/chains/{chain}/nodes/{node}/action", Operate, o.setAction, describeNodeAction},
 	}
 }
 

@@ -43,6 +43,7 @@ var schemas = map[string]func() *schema{
 	"NewEvent":          newEventSchema,
 	"NewInstance":       newInstanceSchema,
 	"NewJob":            newJobSchema,
+	"NewOrder":          newOrderSchema,
 	"NewTask":           newTaskSchema,
 	"NonEmpty":          nonEmptySchema,
 	"PathQuery":         pathQuerySchema,
@@ -61,6 +62,7 @@ var schemas = map[string]func() *schema{
 	"TaskID":            taskIDSchema,
 	"Torn":              tornSchema,
 	"Why":               whySchema,
+	"WhyOrder":          whyOrderSchema,
 }
 
 // schemaOf returns the schema of that name.

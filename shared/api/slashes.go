@@ -7,7 +7,7 @@ import (
 
 // slashed are the roots below which names may hold slashes. In a URL these are escaped, but gateways unescape them: API
 // Gateway's HTTP APIs hand a path over decoded, and so does sam local start-api.
-var slashed = [...]string{"/api/v1/schedules", "/api/v1/streams"}
+var slashed = [...]string{"/api/v1/schedules", "/api/v1/streams", "/api/v1/orders", "/api/v1/chains"}
 
 // joined returns the request with the slashes of a name escaped that came unescaped; the name is the shortest with which the
 // path is an operation's. Slashes side by side, or at an end of the name, must come escaped, and so must those of a name that

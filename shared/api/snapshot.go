@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/millrace/millrace/shared/event"
+	"github.com/millrace/millrace/shared/journal"
 )
 
 // objects returns what responds about the objects of a kind that a path selects.
@@ -75,10 +76,7 @@ func (x *exchange) snapshot(j Reader, q *question) error {
 	defer b.give()
 	b.bytes = append(append(append(b.bytes, `{"`...), k.plural...), `":[`...)
 	found := 0
-	id, err := j.Snapshot(x.r.Context(), k.overview, func(key string, value []byte) {
-		if !q.filter.Paths.MatchKey(k.family, k.key(key)) {
-			return
-		}
+	id, err := j.SnapshotOf(x.r.Context(), k.overview, k.part(q.filter.Paths), func(_ string, value []byte) {
 		if found > 0 {
 			b.bytes = append(b.bytes, ',')
 		}
@@ -98,6 +96,14 @@ func (x *exchange) snapshot(j Reader, q *question) error {
 	}
 	x.pass(b, 0)
 	return nil
+}
+
+// part is the objects of the kind that paths selects.
+func (k *kind) part(paths event.PathQuery) journal.Part {
+	return journal.Part{
+		Prefixes: paths.Prefixes(k.family),
+		Match:    func(key string) bool { return paths.MatchKey(k.family, k.key(key)) },
+	}
 }
 
 // pass sends on what is rendered if it is more than held bytes, so that memory does not grow with the response.

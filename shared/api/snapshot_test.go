@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -96,54 +94,6 @@ func TestSnapshotLarge(t *testing.T) {
 	if err := json.Unmarshal([]byte(got.body), &answer); err != nil || len(answer.Objects) != 5000 || answer.EventID != int64(firstID)-1 {
 		t.Errorf("%d objects at %d, %v", len(answer.Objects), answer.EventID, err)
 	}
-}
-
-func TestStatistics(t *testing.T) {
-	t.Parallel()
-	b := setup(t)
-	b.journal.snapshots["OrderOverview"] = []object{
-		{"/a,1", `{"orderState":"Planned","suspended":true}`}, {"/a,2", `{"orderState":"InTask","taskId":"9"}`},
-		{"/b,1", `{"orderState":"Setback","setback":true}`}, {"/b,2", `{"orderState":"Started"}`},
-	}
-	all := map[string]float64{"total": 4, "planned": 1, "suspended": 1, "setback": 1, "inTask": 1, "started": 3, "inTaskProcess": 1}
-	for target, want := range map[string]map[string]float64{
-		"event?return=OrderStatisticsChanged":   all,
-		"order/?return=OrderStatisticsChanged":  all,
-		"order/b?return=OrderStatisticsChanged": {"total": 2, "setback": 1, "started": 2},
-	} {
-		got := seqIn(t, b.as(t, access.Viewer, "GET", base+"/"+target, ""))
-		if got.TYPE != "NonEmpty" || len(got.EventSnapshots) != 1 {
-			t.Fatalf("%s = %+v, want one event", target, got)
-		}
-		e := got.EventSnapshots[0]
-		if _, keyed := e["key"]; keyed || e["TYPE"] != "OrderStatisticsChanged" || e["eventId"] == nil {
-			t.Errorf("%s = %v, want a keyless OrderStatisticsChanged", target, e)
-		}
-		counts := map[string]float64{}
-		for name, n := range e["orderStatistics"].(map[string]any) {
-			if n != 0.0 {
-				counts[name] = n.(float64)
-			}
-		}
-		if diff := cmp.Diff(want, counts); diff != "" {
-			t.Errorf("%s: %s", target, diff)
-		}
-	}
-	if len(b.journal.events) > 0 {
-		t.Error("the statistics are in the stream")
-	}
-}
-
-func TestStatisticsWait(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		b := setup(t)
-		began := time.Now()
-		got := seqIn(t, b.as(t, access.Viewer, "GET", base+"/order/?return=OrderStatisticsChanged&after=0&timeout=30", ""))
-		if waited := time.Since(began); waited != 30*time.Second || got.TYPE != "NonEmpty" {
-			t.Errorf("after %v: %+v, want the statistics after 30s", waited, got)
-		}
-	})
 }
 
 // A projection that the server does not have is not found, and not in the description. Events of its objects are.

@@ -2,85 +2,34 @@ package api
 
 import (
 	"encoding/json"
-	"fmt"
 	"net/http"
+	"time"
 
 	"github.com/millrace/millrace/shared/event"
 	"github.com/millrace/millrace/shared/journal"
+	"github.com/millrace/millrace/shared/projection"
 )
 
-// orderStatistics counts orders by what they are doing, under the names of JobScheduler's event API. A state that no
-// order of this scheduler can have is always 0.
-type orderStatistics struct {
-	Total                   int `json:"total"`
-	NotPlanned              int `json:"notPlanned"`
-	Planned                 int `json:"planned"`
-	Due                     int `json:"due"`
-	Started                 int `json:"started"`
-	InTask                  int `json:"inTask"`
-	InTaskProcess           int `json:"inTaskProcess"`
-	OccupiedByClusterMember int `json:"occupiedByClusterMember"`
-	Setback                 int `json:"setback"`
-	WaitingForResource      int `json:"waitingForResource"`
-	Suspended               int `json:"suspended"`
-	Blacklisted             int `json:"blacklisted"`
-	Permanent               int `json:"permanent"`
-	FileOrder               int `json:"fileOrder"`
-}
-
-// orderOverview is the part of an order's snapshot that statistics use.
-type orderOverview struct {
-	OrderState string `json:"orderState"`
-	Suspended  bool   `json:"suspended"`
-}
-
-// count adds one order.
-func (s *orderStatistics) count(value []byte) error {
-	var order orderOverview
-	if err := json.Unmarshal(value, &order); err != nil {
-		return fmt.Errorf("api: count order: %w", err)
-	}
-	s.Total++
-	if order.Suspended {
-		s.Suspended++
-	}
-	switch order.OrderState {
-	case "Planned":
-		s.Planned++
-	case "Started":
-		s.Started++
-	case "InTask":
-		s.Started++
-		s.InTask++
-		s.InTaskProcess++
-	case "Setback":
-		s.Started++
-		s.Setback++
-	}
-	return nil
-}
-
-// statistics responds with exactly one event without a key, computed on the fly: at once, or with after and timeout at
-// the next event of an order, or when the time is over (as in JobScheduler's event API).
+// statistics responds with exactly one event without a key, computed on the fly: at once, or with a timeout at the next change
+// after the EventId given, or when the time is over (as in JobScheduler's event API).
 func (x *exchange) statistics(j Reader, q *question) error {
-	if q.started && q.timeout > 0 {
-		if err := x.awaitOrder(j, q); err != nil {
-			return err
-		}
+	counted, err := x.countOrders(j, q)
+	if err == nil && q.timeout > 0 {
+		counted, err = x.awaitChange(j, q, counted)
 	}
-	counted, id, err := x.countOrders(j, q.filter.Paths)
 	if err != nil {
 		return err
 	}
 	fields, err := json.Marshal(struct {
-		Statistics *orderStatistics `json:"orderStatistics"`
-	}{counted})
+		Statistics projection.OrderStatistics `json:"orderStatistics"`
+	}{counted.OrderStatistics})
 	if err != nil {
 		return err
 	}
-	stamp := j.Stamp(id)
-	answer := event.Seq{Kind: event.NonEmpty, EventID: stamp, Events: []event.Event{
-		{ID: stamp, Type: event.OrderStatisticsChanged, Fields: fields[1 : len(fields)-1]},
+	// The event has the id as of which it counts, and no later one: a client waits for the next change after it.
+	id := max(counted.at, 1)
+	answer := event.Seq{Kind: event.NonEmpty, EventID: j.Stamp(id), Events: []event.Event{
+		{ID: id, Type: event.OrderStatisticsChanged, Fields: fields[1 : len(fields)-1]},
 	}}
 	b := take()
 	defer b.give()
@@ -89,30 +38,79 @@ func (x *exchange) statistics(j Reader, q *question) error {
 	return nil
 }
 
-// awaitOrder waits for an event of the orders asked for. It does not matter if after is torn: what is counted is the
-// present state.
-func (x *exchange) awaitOrder(j Reader, q *question) error {
-	orders, err := event.Everything().Within(event.OrderEvent)
-	if err != nil {
-		return err
-	}
-	filter := event.Filter{Types: orders, Family: event.OrderEvent, Paths: q.filter.Paths}
-	x.waiting(+1)
-	defer x.waiting(-1)
-	_, err = j.ReadAfter(x.r.Context(), journal.Request{After: q.after, Match: filter.Match, Limit: 1, Timeout: q.timeout})
-	return err
+// orderCount is the statistics of the orders that a path query selects.
+type orderCount struct {
+	projection.OrderCount
+	at event.ID // as of which they are
 }
 
-// countOrders counts the orders that paths selects as they are at the EventId returned.
-func (x *exchange) countOrders(j Reader, paths event.PathQuery) (*orderStatistics, event.ID, error) {
-	counted, failed := &orderStatistics{}, error(nil)
-	id, err := j.Snapshot(x.r.Context(), "OrderOverview", func(key string, value []byte) {
-		if failed == nil && paths.MatchKey(event.OrderEvent, event.Key{Path: key}) {
-			failed = counted.count(value)
-		}
-	})
-	if err != nil {
-		return nil, 0, err
+// countOrders counts the orders that q selects as they are: from the numbers of their chains, or one by one if it names
+// orders.
+func (x *exchange) countOrders(j Reader, q *question) (c orderCount, err error) {
+	paths := q.filter.Paths
+	part := chainCounts(paths)
+	if paths.NamesOrder() {
+		part = kindOf(projection.OrdersName).part(paths)
 	}
-	return counted, id, failed
+	part.Raw = true
+	c.at, err = j.SnapshotOf(x.r.Context(), projection.OrdersName, part, func(key string, value []byte) {
+		counted := projection.ReadOrderCount(key, value)
+		c.Add(counted.OrderStatistics)
+		c.Changed = max(c.Changed, counted.Changed)
+	})
+	return c, err
+}
+
+// chainCounts is the numbers of the chains that paths selects.
+func chainCounts(paths event.PathQuery) journal.Part {
+	prefixes := paths.Prefixes(event.JobChainEvent)
+	if prefixes == nil {
+		prefixes = []string{""}
+	}
+	for i := range prefixes {
+		prefixes[i] = projection.OrderCounts + prefixes[i]
+	}
+	return journal.Part{Prefixes: prefixes, Match: func(key string) bool { return paths.Match(key[len(projection.OrderCounts):]) }}
+}
+
+// awaitChange waits until the statistics change after the EventId that q gives, or if it gives none after those counted, and
+// returns them as they are then, or when the time is over.
+func (x *exchange) awaitChange(j Reader, q *question, counted orderCount) (orderCount, error) {
+	deadline := time.Now().Add(q.timeout)
+	x.waiting(+1)
+	defer x.waiting(-1)
+	if !q.started {
+		q.after = counted.at
+	}
+	orders, err := event.Everything().Within(event.OrderEvent)
+	if err != nil {
+		return counted, err
+	}
+	filter := event.Filter{Types: orders, Family: event.OrderEvent, Paths: q.filter.Paths}
+	for {
+		changed, err := x.changed(j, q, &filter, &counted)
+		left := time.Until(deadline)
+		if err != nil || changed || left <= 0 {
+			return counted, err
+		}
+		_, err = j.ReadAfter(x.r.Context(), journal.Request{After: counted.at, Limit: 1, Timeout: left, Match: func(e *event.Event) bool {
+			return filter.Match(e) || counted.ChangedByTask(e)
+		}})
+		if err != nil {
+			return counted, err
+		}
+		if counted, err = x.countOrders(j, q); err != nil {
+			return counted, err
+		}
+	}
+}
+
+// changed reports whether the statistics have changed after q.after. Where q names orders, each of their events counts as a
+// change, and so does that they are not kept any more.
+func (x *exchange) changed(j Reader, q *question, orders *event.Filter, counted *orderCount) (bool, error) {
+	if !q.filter.Paths.NamesOrder() {
+		return counted.Changed > q.after, nil
+	}
+	a, err := j.ReadAfter(x.r.Context(), journal.Request{After: q.after, Limit: 1, Match: orders.Match})
+	return a.Torn || len(a.Events) > 0, err
 }

@@ -22,6 +22,7 @@
 //	locate.go      the search for an EventId
 //	tail.go        the newest slots in memory; waking followers
 //	fold.go        snapshots: folds of the journal
+//	part.go        snapshots of a part of a fold's objects
 //	state.go       what a fold keeps: values by key
 //	table.go       the packed form of that
 //	ledger.go      counts of events, from which retention finds its slot

@@ -17,8 +17,8 @@ type Fold struct {
 	// Apply changes state by one event. It is called for every event of the journal in order, must depend on nothing
 	// else, and must keep neither e nor its Fields.
 	Apply func(state *State, e *event.Event)
-	// Show appends to dst what Snapshot shows of a key, so that the value need not keep what follows from the key. nil: the
-	// value itself is shown.
+	// Show appends to dst what Snapshot shows of a key, so that the value need not keep what follows from the key. It appends
+	// nothing for a key that is the fold's own, which Snapshot leaves out. nil: the value itself is shown.
 	Show func(dst []byte, key string, value []byte) []byte
 }
 
@@ -40,41 +40,25 @@ type view struct {
 // that they show. It sees every append acknowledged before the call. A value must not be changed, and is valid until
 // each returns. The error is [ErrUnknownFold] if there is no such fold.
 func (j *Journal) Snapshot(ctx context.Context, fold string, each func(key string, value []byte)) (event.ID, error) {
-	state, show, stamp, err := j.objects(ctx, fold)
-	if err != nil {
-		return 0, err
-	}
-	n := 0
-	var shown []byte
-	for key, value := range state.All() {
-		if n++; n%1024 == 0 && ctx.Err() != nil {
-			return 0, ctx.Err()
-		}
-		if show != nil {
-			shown = show(shown[:0], key, value)
-			value = shown
-		}
-		each(key, value)
-	}
-	return stamp, nil
+	return j.SnapshotOf(ctx, fold, Part{}, each)
 }
 
-// objects returns a fold's state, its Show, and its stamp.
-func (j *Journal) objects(ctx context.Context, fold string) (State, show, event.ID, error) {
+// objects returns what a fold's state has below prefixes, the fold's Show, and the state's stamp.
+func (j *Journal) objects(ctx context.Context, fold string, prefixes []string) (part, show, event.ID, error) {
 	v := &j.view
 	done, err := v.enter(ctx)
 	if err != nil {
-		return State{}, nil, 0, err
+		return part{}, nil, 0, err
 	}
 	defer done()
 	if err := j.advance(ctx); err != nil {
-		return State{}, nil, 0, err
+		return part{}, nil, 0, err
 	}
 	at := slices.IndexFunc(v.folds, func(f Fold) bool { return f.Name == fold })
 	if at < 0 {
-		return State{}, nil, 0, fmt.Errorf("%w: %s", ErrUnknownFold, fold)
+		return part{}, nil, 0, fmt.Errorf("%w: %s", ErrUnknownFold, fold)
 	}
-	objects := v.states[fold].frozen()
+	objects := v.states[fold].part(prefixes)
 	// Rule (prefix): the stamp is the last id of the prefix that was folded.
 	return objects, v.folds[at].Show, v.last, nil
 }

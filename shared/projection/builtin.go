@@ -1,6 +1,7 @@
 package projection
 
 import (
+	"cmp"
 	"encoding/json"
 	"strings"
 
@@ -33,96 +34,18 @@ func kind[T any](name string, family event.Family, key func(event.Key) string, s
 
 func path(k event.Key) string { return k.Path }
 
-// fields decodes the fields of an event into target; fields that target does not name are ignored.
-func fields(e *event.Event, target any) {
-	text := make([]byte, 0, len(e.Fields)+2)
-	_ = json.Unmarshal(append(append(append(text, '{'), e.Fields...), '}'), target) // a field of the wrong type is ignored too
-}
-
-// order is an element of the OrderOverview snapshot.
-type order struct {
-	TYPE       string          `json:"TYPE"`
-	Path       string          `json:"path"` // /CHAIN,ORDER
-	NodeID     string          `json:"nodeId,omitempty"`
-	OrderState string          `json:"orderState"` // Planned, Started, InTask or Setback
-	Suspended  bool            `json:"suspended"`
-	Setback    json.RawMessage `json:"setback,omitempty"` // until when
-	TaskID     string          `json:"taskId,omitempty"`
-	Variables  json.RawMessage `json:"variables,omitempty"`
-}
-
-// Orders returns the projection of order events. Finished and removed orders are removed from it.
-func Orders() journal.Fold {
-	return kind("OrderOverview", event.OrderEvent, path, func(o *order, e *event.Event) bool {
-		if o.TYPE == "" {
-			*o = order{TYPE: "OrderOverview", Path: e.Key.Path, OrderState: "Planned"}
-		}
-		switch e.Type {
-		case "OrderAdded":
-			*o = order{TYPE: "OrderOverview", Path: e.Key.Path, OrderState: "Planned"}
-			fields(e, &struct {
-				NodeID    *string          `json:"nodeId"`
-				Variables *json.RawMessage `json:"variables"`
-			}{&o.NodeID, &o.Variables})
-		case "OrderStarted":
-			o.OrderState = "Started"
-		case "OrderStepStarted":
-			o.OrderState, o.Setback = "InTask", nil
-			fields(e, &struct {
-				NodeID *string `json:"nodeId"`
-				TaskID *string `json:"taskId"`
-			}{&o.NodeID, &o.TaskID})
-		case "OrderStepEnded":
-			o.OrderState, o.TaskID = "Started", ""
-		case "OrderSetBack":
-			o.OrderState, o.Setback = "Setback", json.RawMessage("true")
-			fields(e, &struct {
-				NodeID *string          `json:"nodeId"`
-				Until  *json.RawMessage `json:"until"`
-			}{&o.NodeID, &o.Setback})
-		case "OrderNodeChanged":
-			o.Setback = nil
-			fields(e, &struct {
-				NodeID *string `json:"nodeId"`
-			}{&o.NodeID})
-		case "OrderSuspended":
-			o.Suspended = true
-		case "OrderResumed":
-			o.Suspended = false
-		case "OrderFinished", "OrderRemoved":
-			return false
-		}
-		return true
-	})
-}
-
-// stateful is an element of the JobOverview and JobChainOverview snapshots.
-type stateful struct {
+// job is an element of the JobOverview snapshot.
+type job struct {
 	TYPE  string `json:"TYPE"`
 	Path  string `json:"path"`
 	State string `json:"state,omitempty"`
 }
 
-// step updates the element by an event with a field state, as [typed.JobStateChanged] has it.
-func (s *stateful) step(name string, e *event.Event) bool {
-	s.TYPE, s.Path = name, e.Key.Path
-	if state := typed.ReadJobStateChanged(e).State; state != "" {
-		s.State = state
-	}
-	return true
-}
-
 // Jobs returns the projection of job events: the state of each job.
 func Jobs() journal.Fold {
-	return kind("JobOverview", event.JobEvent, path, func(s *stateful, e *event.Event) bool {
-		return s.step("JobOverview", e)
-	})
-}
-
-// JobChains returns the projection of job chain events: the state of each chain.
-func JobChains() journal.Fold {
-	return kind("JobChainOverview", event.JobChainEvent, path, func(s *stateful, e *event.Event) bool {
-		return s.step("JobChainOverview", e)
+	return kind("JobOverview", event.JobEvent, path, func(j *job, e *event.Event) bool {
+		*j = job{"JobOverview", e.Key.Path, cmp.Or(typed.ReadJobStateChanged(e).State, j.State)}
+		return true
 	})
 }
 

@@ -33,7 +33,7 @@ const (
 	WaitingInTask      = "WaitingInTask"      // its step waits for another attempt
 	InTaskProcess      = "InTaskProcess"      // its step runs
 	SetBack            = "Setback"            // it waits for the time after which its step is repeated
-	WaitingForResource = "WaitingForResource" // it waits for a lock, for the number of orders in its chain, or for something that is stopped
+	WaitingForResource = "WaitingForResource" // it waits for a lock, for the number of orders in its chain, for something that is stopped, or as its obstacle says
 	Blacklisted        = "Blacklisted"        // it has come to its end, and stays until it is resumed
 )
 

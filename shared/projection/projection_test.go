@@ -101,43 +101,6 @@ func FuzzObjects(f *testing.F) {
 	})
 }
 
-func order(name, fields string) event.Event {
-	return event.Event{Type: name, Key: event.Key{Path: "/c,1"}, Fields: []byte(fields)}
-}
-
-func TestOrders(t *testing.T) {
-	t.Parallel()
-	steps := []struct {
-		event event.Event
-		want  string
-	}{
-		{order("OrderAdded", `"nodeId":"A","variables":{"v":"1"}`),
-			`{"TYPE":"OrderOverview","path":"/c,1","nodeId":"A","orderState":"Planned","suspended":false,"variables":{"v":"1"}}`},
-		{order("OrderStarted", ``),
-			`{"TYPE":"OrderOverview","path":"/c,1","nodeId":"A","orderState":"Started","suspended":false,"variables":{"v":"1"}}`},
-		{order("OrderStepStarted", `"nodeId":"A","taskId":"9"`),
-			`{"TYPE":"OrderOverview","path":"/c,1","nodeId":"A","orderState":"InTask","suspended":false,"taskId":"9","variables":{"v":"1"}}`},
-		{order("OrderSetBack", `"nodeId":"A"`),
-			`{"TYPE":"OrderOverview","path":"/c,1","nodeId":"A","orderState":"Setback","suspended":false,"setback":true,"taskId":"9","variables":{"v":"1"}}`},
-		{order("OrderStepEnded", `"nodeTransition":{"TYPE":"Success"}`),
-			`{"TYPE":"OrderOverview","path":"/c,1","nodeId":"A","orderState":"Started","suspended":false,"setback":true,"variables":{"v":"1"}}`},
-		{order("OrderSuspended", ``),
-			`{"TYPE":"OrderOverview","path":"/c,1","nodeId":"A","orderState":"Started","suspended":true,"setback":true,"variables":{"v":"1"}}`},
-		{order("OrderNodeChanged", `"fromNodeId":"A","nodeId":"B"`),
-			`{"TYPE":"OrderOverview","path":"/c,1","nodeId":"B","orderState":"Started","suspended":true,"variables":{"v":"1"}}`},
-		{order("OrderResumed", ``),
-			`{"TYPE":"OrderOverview","path":"/c,1","nodeId":"B","orderState":"Started","suspended":false,"variables":{"v":"1"}}`},
-		{order("OrderFinished", `"nodeId":"B"`), ``},
-	}
-	var events []event.Event
-	for _, step := range steps {
-		events = append(events, step.event)
-		if diff := cmp.Diff(step.want, fold(projection.Orders(), "/c,1", events...)); diff != "" {
-			t.Errorf("after %s (-want +got):\n%s", step.event.Type, diff)
-		}
-	}
-}
-
 func TestOtherKinds(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
@@ -148,8 +111,6 @@ func TestOtherKinds(t *testing.T) {
 	}{
 		{projection.Jobs(), "/j", []event.Event{{Type: "JobStateChanged", Key: event.Key{Path: "/j"}, Fields: []byte(`"state":"running"`)}},
 			`{"TYPE":"JobOverview","path":"/j","state":"running"}`},
-		{projection.JobChains(), "/c", []event.Event{{Type: "JobChainStateChanged", Key: event.Key{Path: "/c"}, Fields: []byte(`"state":"stopped"`)}},
-			`{"TYPE":"JobChainOverview","path":"/c","state":"stopped"}`},
 		{projection.Tasks(), "/j,k\x007,8", []event.Event{{Type: "TaskStarted", Key: event.Key{Path: "/j,k", TaskID: "7,8"}}},
 			`{"TYPE":"TaskOverview","taskId":"7,8","jobPath":"/j,k","state":"Started"}`},
 		{projection.Tasks(), "/j\x007", []event.Event{

@@ -91,10 +91,11 @@ func (q *Queue) adding(set *definition.Set, n *New) (adding, error) {
 		Attempts: cmp.Or(n.Attempts, job.Attempts, 1), RetryDelay: cmp.Or(n.RetryDelay, job.RetryDelay),
 		Thrown: cmp.Or(n.Thrown, task.OnThrown(job.OnError)), Fairness: n.Fairness, Unique: n.Unique,
 		Concurrency: n.Concurrency, Prefer: n.Prefer, Modifier: n.Modifier, Trace: n.Trace, Payload: n.Payload, Schedule: n.Schedule, Late: n.Late,
+		Order: n.Order,
 	}
 	if n.Same != "" {
 		t.ID = n.ID()
-	} else {
+	} else if t.ID = n.Given; t.ID == "" {
 		t.ID = task.NewID(n.Prefix, t.ListedUnder(), created, q.random())
 	}
 	later := n.NotBefore.UnixMicro() > created

@@ -23,3 +23,24 @@ func causedBy(cause event.Cause, events ...event.Event) []event.Event {
 	}
 	return events
 }
+
+// inTurn gives each event of a write that names no cause the one that it follows from: the last before it with its key, or else the
+// last before it of an order, or else the first.
+func inTurn(events []event.Event) []event.Event {
+	order := 0
+	for i := range events {
+		if e := &events[i]; e.Cause == 0 && i > 0 {
+			from := order
+			for j := range i {
+				if events[j].Key == e.Key {
+					from = j
+				}
+			}
+			e.Cause = event.CausedBefore(i - from)
+		}
+		if event.FamilyOf(events[i].Type) == event.OrderEvent {
+			order = i
+		}
+	}
+	return events
+}

@@ -59,6 +59,7 @@ type ending struct {
 	place *place     // the entry of a task that goes on; nil if it is finished
 	gone  bool       // the task leaves no history
 	item  []store.Op // operations on the task, without the entry's
+	more  *following // of an order's step; nil for other tasks
 }
 
 func (q *Queue) ending(ctx context.Context, token string, r Result) (*ending, error) {
@@ -114,7 +115,8 @@ func (e *ending) bounds() (ops, bytes int) {
 	if e.place != nil {
 		bytes *= 2 // its entry says less than the task does
 	}
-	return ops, bytes + 1000
+	moreOps, moreBytes := e.more.bounds()
+	return ops + moreOps, bytes + 1000 + moreBytes
 }
 
 // private returns true: only its worker changes a task that runs.
@@ -124,7 +126,7 @@ func (e *ending) private() bool { return true }
 // ask for.
 func (e *ending) touches() []string {
 	uuid, _, _ := strings.Cut(e.token, ".")
-	return withUnique(&e.task, uuid)
+	return e.more.touches(&e.task, withUnique(&e.task, uuid))
 }
 
 func (e *ending) prepare(ctx context.Context, lost *store.Conflict) (journal.Change, error) {
@@ -161,7 +163,13 @@ func (e *ending) prepare(ctx context.Context, lost *store.Conflict) (journal.Cha
 		return journal.Change{}, err
 	}
 	e.item = e.taskOps()
-	return journal.Change{Events: causedAt(e.held.taskVersion, events...), Ops: e.ops}, nil
+	events = causedAt(e.held.taskVersion, events...)
+	if e.task.Order != nil && e.task.State.Final() {
+		if e.more, events, err = e.q.stepEnded(ctx, &e.task, e.result, lost, events); err != nil {
+			return journal.Change{}, err
+		}
+	}
+	return journal.Change{Events: events, Ops: e.ops}, nil
 }
 
 // decide returns the step that the result means for the task.
@@ -242,7 +250,7 @@ func (e *ending) ops(r journal.Receipt) []store.Op {
 	if e.place != nil {
 		ops = append(ops, e.place.putFor(r))
 	}
-	return ops
+	return append(ops, e.more.ops(r)...)
 }
 
 func (e *ending) taskOps() []store.Op {
@@ -267,6 +275,7 @@ func (e *ending) announce(ctx context.Context) {
 			e.q.log.Warn("the log of a task that is gone is left", "task_id", e.task.ID, "error", err)
 		}
 	}
+	e.more.announce(ctx)
 	e.q.slotsFree(ctx, &e.held)
 }
 

@@ -77,6 +77,8 @@
 //	statistics.go counters and averages of jobs and queues
 //	reason.go     why a task is not running
 //
+//	follow.go     steps of orders: what their ends bring about, and changes of orders with their tasks
+//
 //	busy.go       repeats calls of a busy store
 //	mutex.go      locks that are held across calls of the store
 //

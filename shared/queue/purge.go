@@ -2,6 +2,7 @@ package queue
 
 import (
 	"context"
+	"errors"
 
 	"github.com/millrace/millrace/shared/event"
 	"github.com/millrace/millrace/shared/journal"
@@ -87,17 +88,41 @@ func (q *Queue) dropAll(ctx context.Context, batch []place) (int, error) {
 	for i := range batch {
 		uuids[i] = batch[i].UUID
 	}
+	var steps []task.ID
 	dropped, err := q.changeAll(ctx, uuids, func(i int, item *store.Item, t *task.Task) ([]event.Event, []store.Op) {
+		if t.Order != nil {
+			steps = append(steps, t.ID)
+			return nil, nil
+		}
 		if item.Version != batch[i].Of || !q.dropQueued(t) {
 			return nil, nil // the entry is stale
 		}
-		t.Message = "its queue was purged"
+		t.Message = purged
 		entry := store.Delete(batch[i].key, store.Always)
 		entry.Item.Version = batch[i].version // outside the journal's order
 		return causedAt(item.Version, append(finished(t, task.Drop), removed(t))...), append(conclude(t, false, store.VersionIs(item.Version)), entry)
 	})
-	return len(dropped), err
+	if err != nil {
+		return 0, err
+	}
+	gone, err := q.dropSteps(ctx, steps)
+	return len(dropped) + gone, err
 }
+
+// dropSteps drops tasks that are orders' steps, one after the other: the end of each changes its order too.
+func (q *Queue) dropSteps(ctx context.Context, ids []task.ID) (dropped int, err error) {
+	for _, id := range ids {
+		switch err := q.finish(ctx, id, task.Drop, purged); {
+		case err == nil:
+			dropped++
+		case !errors.Is(err, ErrFinished) && !errors.Is(err, errRunning) && !errors.Is(err, ErrNoTask):
+			return dropped, err
+		}
+	}
+	return dropped, nil
+}
+
+const purged = "its queue was purged"
 
 // dropQueued drops a task if it is queued, and reports whether it was.
 func (q *Queue) dropQueued(t *task.Task) bool {

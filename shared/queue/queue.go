@@ -44,7 +44,9 @@ type Options struct {
 	// prefers has free capacity.
 	Instances func(ctx context.Context) ([]Claimer, error)
 	// Heard is called with the holder of a lease when it sends a heartbeat or completes the task. Default: not called.
-	Heard   func(ctx context.Context, instance string)
+	Heard func(ctx context.Context, instance string)
+	// Steps is told of the end of each task that is an order's step. Default: such a task ends as others do.
+	Steps   Steps
 	History time.Duration // how long finished tasks are kept that leave a history; 0 or less, the default: for ever
 	// Quiet is how long an empty line (the ready index of a queue, or of a job that instances run) must have had no addition
 	// before it is forgotten. Default 30 minutes: far longer than a write takes, and than clocks of processes may differ.
@@ -63,6 +65,7 @@ type Queue struct {
 	randomness  io.Reader
 	instances   func(ctx context.Context) ([]Claimer, error)
 	heard       func(ctx context.Context, instance string)
+	steps       Steps
 	history     time.Duration
 	quiet       time.Duration
 	leftover    sync.Map // where earlier sweeps of the history have stopped, by group
@@ -91,7 +94,7 @@ type Queue struct {
 func Open(o Options) *Queue {
 	q := &Queue{
 		journal: o.Journal, definitions: o.Definitions, notifier: o.Notifier, clock: o.Clock, now: o.Now, log: o.Log,
-		randomness: o.Random, instances: o.Instances, heard: o.Heard, history: o.History,
+		randomness: o.Random, instances: o.Instances, heard: o.Heard, steps: o.Steps, history: o.History,
 		quiet: cmp.Or(o.Quiet, 30*time.Minute),
 	}
 	if q.heard == nil {

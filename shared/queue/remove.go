@@ -29,12 +29,13 @@ type removal struct {
 	task task.Task // as it is removed
 	held heldLease // of a running task
 	runs bool
-	was  bool // the task was finished before
+	was  bool       // the task was finished before
+	more *following // of an order's step; nil for other tasks
 }
 
 // prepare reads the task, and its lease if it runs. Race: a heartbeat, a completion or the sweep that comes first has changed the
 // lease's or the task's version, and the removal has conditions on both as they were read.
-func (r *removal) prepare(ctx context.Context, _ *store.Conflict) (journal.Change, error) {
+func (r *removal) prepare(ctx context.Context, lost *store.Conflict) (journal.Change, error) {
 	var version int64
 	for try := 0; ; try++ {
 		var err error
@@ -61,11 +62,11 @@ func (r *removal) prepare(ctx context.Context, _ *store.Conflict) (journal.Chang
 			Ops:    func(journal.Receipt) []store.Op { return forget(&r.task, version) },
 		}, nil
 	}
-	return r.drop(version), nil
+	return r.drop(ctx, version, lost)
 }
 
 // drop ends the task.
-func (r *removal) drop(version int64) journal.Change {
+func (r *removal) drop(ctx context.Context, version int64, lost *store.Conflict) (_ journal.Change, err error) {
 	t := &r.task
 	t.State, _ = t.State.After(task.Drop) // every unfinished state has it
 	t.Finished, t.Code = r.q.micro(), 0
@@ -73,19 +74,25 @@ func (r *removal) drop(version int64) journal.Change {
 	if r.runs {
 		events = append(events, ended(t, typed.Dropped))
 	}
-	events = append(events, finished(t, task.Drop)...)
-	return journal.Change{Events: causedAt(version, append(events, removed(t))...), Ops: func(journal.Receipt) []store.Op {
-		ops := conclude(t, false, store.VersionIs(version))
+	events = causedAt(version, append(append(events, finished(t, task.Drop)...), removed(t))...)
+	if t.Order != nil {
+		if r.more, events, err = r.q.stepGone(ctx, t, lost, events); err != nil {
+			return journal.Change{}, err
+		}
+	}
+	return journal.Change{Events: events, Ops: func(receipt journal.Receipt) []store.Op {
+		ops := append(conclude(t, false, store.VersionIs(version)), r.more.ops(receipt)...)
 		if r.runs {
 			ops = append(ops, r.held.giveBack(t.Lease)...)
 		}
 		return ops
-	}}
+	}}, nil
 }
 
 // announce tells the worker, if it is of this process, notifies claimers of free slots, and removes the log of a task that was in
 // the history.
 func (r *removal) announce(ctx context.Context) {
+	r.more.announce(ctx)
 	switch {
 	case r.runs:
 		r.q.leases.drop(r.task.Lease)

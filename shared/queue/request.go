@@ -36,7 +36,10 @@ type New struct {
 	// long as that is kept. So a schedule makes each tick once. Default: empty, each request makes a task.
 	Same     string
 	Schedule string // name of the schedule that makes the task; default: none
-	Late     bool   // the unique key is taken at the start, see [task.Task]; default: at the creation
+	// Order is the order whose step the task is; default: none. Given is then the task's id, from [Queue.NewID].
+	Order *task.Order
+	Given task.ID
+	Late  bool // the unique key is taken at the start, see [task.Task]; default: at the creation
 
 	Cause event.ID // the event that brings the task about; default: none, it is a client's request
 
@@ -130,6 +133,7 @@ type Result struct {
 	Code       int             // return code; default 0
 	Output     json.RawMessage // of a success: JSON of at most [MaxPayload] bytes; what is not JSON is dropped
 	RetryDelay time.Duration   // pause before the next attempt, not negative; 0: the task's
+	Variables  json.RawMessage // of an order's step: an object with the variables of the order that it changes; empty: none
 }
 
 // Line is one line of a task's log.

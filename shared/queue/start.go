@@ -108,10 +108,14 @@ func (c *claim) prepare(ctx context.Context, lost *store.Conflict) (journal.Chan
 	if err := c.fetchPayloads(ctx); err != nil {
 		return journal.Change{}, err
 	}
-	change := journal.Change{Events: make([]event.Event, len(c.starts)), Ops: c.ops}
+	change, steps := journal.Change{Events: make([]event.Event, len(c.starts)), Ops: c.ops}, false
 	for i := range c.starts {
 		change.Events[i] = startedEvent(&c.starts[i].task)
 		change.Events[i].Cause = event.CausedAt(c.starts[i].before)
+		steps = steps || c.starts[i].task.Order != nil
+	}
+	if steps {
+		change.Events = c.withSteps(change.Events)
 	}
 	return change, nil
 }

@@ -3,6 +3,7 @@ package queue
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/event"
@@ -38,6 +39,7 @@ func (q *Queue) finish(ctx context.Context, id task.ID, step task.Step, message 
 	f := &finishing{q: q, task: task.Task{ID: id}, step: step, why: message}
 	err := q.write(ctx, f)[0]
 	if err == nil {
+		f.more.announce(ctx)
 		q.notifyBehind(ctx, &f.task)
 	}
 	return err
@@ -60,6 +62,7 @@ type finishing struct {
 	version int64     // of the task as it was read; 0: it is to be read
 	step    task.Step
 	why     string
+	more    *following // of an order's step; nil for other tasks
 }
 
 func (f *finishing) prepare(ctx context.Context, lost *store.Conflict) (_ journal.Change, err error) {
@@ -77,14 +80,27 @@ func (f *finishing) prepare(ctx context.Context, lost *store.Conflict) (_ journa
 	}
 	f.task.State, _ = f.task.State.After(f.step) // every queued state has it
 	f.task.Finished, f.task.Message = f.q.micro(), f.why
-	return journal.Change{Events: causedAt(version, finished(&f.task, f.step)...), Ops: func(journal.Receipt) []store.Op {
-		return conclude(&f.task, false, store.VersionIs(version))
+	events := causedAt(version, finished(&f.task, f.step)...)
+	if f.task.Order != nil {
+		if f.more, events, err = f.q.stepGone(ctx, &f.task, lost, events); err != nil {
+			return journal.Change{}, err
+		}
+	}
+	return journal.Change{Events: events, Ops: func(r journal.Receipt) []store.Op {
+		return append(conclude(&f.task, false, store.VersionIs(version)), f.more.ops(r)...)
 	}}, nil
 }
 
-func (f *finishing) bounds() (ops, bytes int) { return maxConclude, 3000 }
+func (f *finishing) bounds() (ops, bytes int) {
+	if f.task.Order != nil {
+		return maxConclude + stepOps, 3000 + stepBytes
+	}
+	return maxConclude, 3000
+}
 
-func (f *finishing) touches() []string { return withUnique(&f.task, f.task.ID.UUID()) }
+func (f *finishing) touches() []string {
+	return f.more.touches(&f.task, withUnique(&f.task, f.task.ID.UUID()))
+}
 
 // withUnique returns the names of a task that ends and of its unique key, if known: the end of a task may write both.
 func withUnique(t *task.Task, uuid string) []string {
@@ -146,6 +162,8 @@ func (q *Queue) Retry(ctx context.Context, once *Once, id task.ID) (Enqueued, er
 		return Enqueued{}, ErrUnfinished
 	case t.State == task.Succeeded:
 		return Enqueued{}, ErrSucceeded
+	case t.Order != nil:
+		return Enqueued{}, fmt.Errorf("%w: the task is a step of the order %s, which is resumed instead", ErrInvalid, t.Order.Path())
 	}
 	last, err := q.journal.EventsAt(ctx, version)
 	if err != nil {

@@ -50,9 +50,10 @@ func (c *claim) end(ctx context.Context) error {
 	for i, f := range c.ends {
 		parts[i] = f
 	}
-	for _, err := range c.q.write(journal.WithActor(ctx, ""), parts...) { // who claims has not asked for that
+	for i, err := range c.q.write(journal.WithActor(ctx, ""), parts...) { // who claims has not asked for that
 		switch {
 		case err == nil:
+			c.ends[i].more.announce(ctx)
 			c.tidied++
 		case !errors.Is(err, ErrFinished) && !errors.Is(err, errRunning) && !errors.Is(err, ErrNoTask):
 			return err

@@ -16,6 +16,7 @@ import (
 	"github.com/millrace/millrace/shared/host"
 	"github.com/millrace/millrace/shared/membership"
 	"github.com/millrace/millrace/shared/notifier"
+	"github.com/millrace/millrace/shared/order"
 	"github.com/millrace/millrace/shared/queue"
 	"github.com/millrace/millrace/shared/schedule"
 	"github.com/millrace/millrace/shared/worker"
@@ -30,6 +31,7 @@ type Tasks struct {
 	Definitions *definition.Catalog
 	Queue       *queue.Queue
 	Schedules   *schedule.Scheduler
+	Orders      *order.Engine
 	Instances   *membership.Membership
 }
 
@@ -38,10 +40,12 @@ func NewTasks(s *Service, b notifier.Line) *Tasks {
 	watch := clock.Open(s.Store, clock.Options{Log: s.Log, Compared: s.measured})
 	t := &Tasks{Service: s, Clock: watch, Notifier: b, Instances: membership.Open(membership.Options{Store: s.Store, Clock: watch})}
 	t.Definitions = definition.OpenCatalog(definition.CatalogOptions{Store: s.Store, Journal: s.Journal, Changed: t.redeclared})
+	t.Orders = order.Open(order.Options{Store: s.Store, Definitions: t.Definitions, Clock: watch, Log: s.Log})
 	t.Queue = queue.Open(queue.Options{
 		Store: s.Store, Journal: s.Journal, Definitions: t.Definitions, Notifier: b, Clock: watch, Log: s.Log,
-		Instances: t.Instances.Claimers, Heard: t.Instances.Heard, History: s.Settings.History.Age,
+		Instances: t.Instances.Claimers, Heard: t.Instances.Heard, Steps: t.Orders, History: s.Settings.History.Age,
 	})
+	t.Orders.Use(t.Queue)
 	t.Schedules = schedule.Open(schedule.Options{
 		Store: s.Store, Journal: s.Journal, Queue: t.Queue, Definitions: t.Definitions, Clock: watch, Log: s.Log,
 	})

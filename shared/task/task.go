@@ -13,6 +13,8 @@ const (
 	Sync  Dialect = "sync"  // as in EventNative's task scheduler
 	Event Dialect = "event" // as Dark's events
 	Job   Dialect = "job"   // as in Sling's job handling
+	// OfOrder is the dialect of an order's steps, as in JobScheduler.
+	OfOrder Dialect = "step"
 )
 
 // Task is one unit of work. Times are in microseconds since 1970, 0 while they have not been reached. Its JSON is the
@@ -52,6 +54,8 @@ type Task struct {
 	Modifier    string       `json:"mod,omitempty"` // as Dark's events have
 	Schedule    string       `json:"sch,omitempty"` // name of the schedule that created it
 
+	Order *Order `json:"o,omitempty"` // the order whose step it is; nil: of none
+
 	Instance string          `json:"by,omitempty"`  // the instance that runs it or ran it last
 	Lease    string          `json:"ls,omitempty"`  // token of the lease while it runs
 	Message  string          `json:"msg,omitempty"` // result of the newest attempt in words
@@ -64,6 +68,17 @@ type Task struct {
 	Payload json.RawMessage `json:"p,omitempty"`
 	Apart   int             `json:"pa,omitempty"`
 }
+
+// Order says which order's step a task is, and at which node.
+type Order struct {
+	Chain string `json:"c"` // path of the job chain
+	ID    string `json:"i"`
+	Node  string `json:"n"`           // id of the node in its chain
+	First bool   `json:"f,omitempty"` // the order's first step: it starts with the order
+}
+
+// Path returns the path of the order: that of its chain, a comma, and its id.
+func (o *Order) Path() string { return o.Chain + "," + o.ID }
 
 // OnThrown is the effect of a thrown error.
 type OnThrown string
@@ -91,6 +106,10 @@ func (t *Task) ListedUnder() string {
 	}
 	return t.Job
 }
+
+// Begins reports whether the start of the newest attempt was the task's first: attempts that were put off do not count, but have
+// been started.
+func (t *Task) Begins() bool { return t.Attempt == 1 && t.PutOff == 0 }
 
 // Turn returns the fairness key: Fairness, or Job if that is empty.
 func (t *Task) Turn() string {

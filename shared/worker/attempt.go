@@ -19,10 +19,17 @@ type Attempt struct {
 	Payload   json.RawMessage `json:"payload"`            // of the task, JSON of at most 256 KiB
 	CreatedAt event.Time      `json:"created_at"`         // in UTC, to the microsecond
 	Callback  string          `json:"callback,omitempty"` // full URL of the lease; empty if [Options].URL is
+	Order     *Order          `json:"order,omitempty"`    // whose step it is; then Payload holds the order's variables. nil: of none
 
 	Target definition.Target `json:"-"` // where it runs
 	Trace  string            `json:"-"` // traceparent with which the task was enqueued; may be empty
 	PutOff time.Time         `json:"-"` // since when the target has only put the task off (429 or 503); zero: it has not
+}
+
+// Order is the order whose step an attempt is.
+type Order struct {
+	Path   string `json:"path"` // /CHAIN,ORDER
+	NodeID string `json:"nodeId"`
 }
 
 // newAttempt returns the attempt of a lease; url is the server's, or empty.
@@ -34,6 +41,9 @@ func newAttempt(lease *queue.Lease, target definition.Target, url string) *Attem
 	}
 	if t.PutOff != 0 {
 		a.PutOff = time.UnixMicro(t.PutOff)
+	}
+	if t.Order != nil {
+		a.Order = &Order{t.Order.Path(), t.Order.Node}
 	}
 	if url != "" {
 		a.Callback = url + "/api/v1/leases/" + lease.Token

@@ -22,7 +22,8 @@ import (
 //
 // The program gets the attempt as JSON on its standard input. Lines of its standard output become log lines of level info,
 // those of its standard error of level error, as they appear. Its exit status is the return code (128 and the signal's
-// number if a signal ended it); any but 0 is a failure. When the attempt must end, the whole group gets SIGTERM, and
+// number if a signal ended it); any but 0 is a failure. For an order's step MILLRACE_VARIABLES names a file that holds the order's
+// variables as a JSON object; those that it holds at the end change the order's. When the attempt must end, the whole group gets SIGTERM, and
 // SIGKILL after the grace. Processes that the program leaves running in its group are killed when it ends.
 type Command struct {
 	Grace     time.Duration // from SIGTERM to SIGKILL; default 5 s, which is within the Runner's
@@ -39,6 +40,12 @@ func (c Command) Run(ctx context.Context, a *Attempt, log *Log) queue.Result {
 	}
 	cmd := exec.Command(a.Target.Command[0], a.Target.Command[1:]...)
 	cmd.Dir, cmd.Env, cmd.Stdin = c.Dir, c.environment(), bytes.NewReader(body)
+	variables, err := writeVariables(a)
+	if err != nil {
+		return failed("no file for the order's variables: " + err.Error())
+	}
+	defer variables.remove()
+	cmd.Env = append(cmd.Env, variables.env()...)
 	cmd.WaitDelay = leftover // for an input that is not read
 	group(cmd)
 	output, err := connect(cmd, log)
@@ -63,7 +70,9 @@ func (c Command) Run(ctx context.Context, a *Attempt, log *Log) queue.Result {
 	watched.Wait()
 	killGroup(cmd)
 	output.finish()
-	return exitResult(cmd, err)
+	result := exitResult(cmd, err)
+	variables.read(&result)
+	return result
 }
 
 // leftover is how long the pipes are read after the program's end, if another process keeps them open.

@@ -27,7 +27,8 @@ type HTTPOptions struct {
 // HTTP posts attempts to addresses, as JSON signed by Standard Webhooks (https://www.standardwebhooks.com); the webhook-id
 // is the task's id and the attempt. It is a [Target].
 //
-//	2xx            done; a body of JSON up to 256 KiB and 100 levels is the output
+//	2xx            done; a body of JSON up to 256 KiB and 100 levels is the output, and, of an order's step, its field variables
+//	               changes those of the order
 //	202            the attempt goes on there, see [Later]
 //	409, 410, 422  rejected: the task gets no further attempt
 //	429, 503       the attempt is made again after Retry-After, for a day from the first such response in a row
@@ -92,6 +93,9 @@ func (h *HTTP) Run(ctx context.Context, a *Attempt, log *Log) queue.Result {
 	result := resultOf(response, body, a.PutOff, time.Now())
 	if result.Outcome == queue.OK {
 		result.Output = Output(body, log)
+		if a.Order != nil {
+			result.Variables = Variables(body)
+		}
 	}
 	return result
 }

@@ -53,21 +53,24 @@ type OrderSetBack struct {
 	Count  int        `json:"count"` // setbacks in a row, from 1
 }
 
-// OrderNodeChanged is the event of an order that has come to another node, or to the same one again.
+// OrderNodeChanged is the event of an order that has come to another node, or to the same one again: then a setback, or what it
+// waited for there, is over. No other event is needed for that, and none of the kind follows an OrderSetBack that holds.
 type OrderNodeChanged struct {
 	NodeID     string     `json:"nodeId"`
 	FromNodeID string     `json:"fromNodeId"`
 	At         event.Time `json:"at,omitzero"` // the earliest start of the step there; zero: at once
 }
 
-// OrderSuspended is the event of an order that does not go on until somebody resumes it.
+// OrderSuspended is the event of an order that does not go on until somebody resumes it. It comes before the OrderNodeChanged of
+// the same moment. One that was blacklisted, and is suspended without being so, is not at its end any more.
 type OrderSuspended struct {
 	Blacklisted bool `json:"blacklisted,omitzero"` // it is at its end: resuming it removes it
 }
 
-// OrderResumed is the event of an order that goes on.
+// OrderResumed is the event of an order that goes on, or whose start is another one. A step under way, a prompt, a wait for an event
+// or a time, and a join are not affected.
 type OrderResumed struct {
-	At        event.Time     `json:"at,omitzero"`        // the earliest start of its step; zero: at once
+	At        event.Time     `json:"at,omitzero"`        // the earliest start of its step; zero: at once, which ends a setback
 	Variables jsontext.Value `json:"variables,omitzero"` // all of the order's, if the act has changed any
 }
 

@@ -47,7 +47,11 @@ func (t *Target) Run(ctx context.Context, a *worker.Attempt, log *worker.Log) qu
 	if answer.FunctionError != nil {
 		return failed(functionError(*answer.FunctionError, answer.Payload))
 	}
-	return queue.Result{Outcome: queue.OK, Output: output(answer.Payload, log)}
+	result := queue.Result{Outcome: queue.OK, Output: output(answer.Payload, log)}
+	if a.Order != nil {
+		result.Variables = worker.Variables(answer.Payload)
+	}
+	return result
 }
 
 // open returns the client, which the first call makes; after a failure the next call tries again.

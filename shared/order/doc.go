@@ -1,0 +1,29 @@
+// Package order moves orders along the nodes of job chains, as in JobScheduler: adding them, the ends of their steps, and what
+// operators do with them.
+//
+// An order is one item. Its step at a node is a task of package queue, which calls [Engine.Ended] at the step's end: the task's end,
+// the order's change with its events, and the next step's task are one write. So an order is at one node, in one step, whatever
+// fails.
+//
+// The files, in reading order:
+//
+//	engine.go     options, Open, errors
+//	item.go       the items and their keys
+//	version.go    versions of chains
+//	variables.go  variables: what they may be, and their changes
+//
+//	add.go        Add
+//	move.go       one change of an order: going to a node, what happens there, the end
+//	decide.go     what the end of a step means
+//	step.go       the end of a step
+//	then.go       what waits for the end of a running step; withdrawing a step that waits
+//	act.go        what operators do with an order
+//	chain.go      what operators set for a chain: stopping it, actions of its nodes
+//	place.go      max_orders: places, and the line of those that wait for one
+//	due.go        alarms
+//	sweep.go      Run and Sweep: what is due
+//	overview.go   an order as clients see it
+//	reason.go     why its step is not running
+//
+// The package imports clock, definition, event, event/typed, journal, projection, queue, store, task and the standard library.
+package order

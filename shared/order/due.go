@@ -1,0 +1,38 @@
+package order
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/millrace/millrace/shared/store"
+)
+
+// dueKey is where an alarm lies: something is to be done with an order, or a chain, at a time. It is a hint: what is to be done then
+// follows from what the order is, and one that comes in vain changes nothing.
+func dueKey(at int64, path string) store.Key {
+	return work(partitionDue, stamp(at)+store.Fit(path))
+}
+
+const partitionDue = "orders-due"
+
+const stampLen = 16
+
+func stamp(at int64) string { return fmt.Sprintf("%016x", max(at, 0)) }
+
+// unstamp returns the time that the sort key of an alarm begins with.
+func unstamp(sort string) int64 {
+	at, _ := strconv.ParseInt(sort[:min(stampLen, len(sort))], 16, 64)
+	return at
+}
+
+// alarm has the order looked at again at a time.
+func (m *move) alarm(at int64) {
+	key := dueKey(at, m.order.Path())
+	for i := range m.follow.Ops {
+		if m.follow.Ops[i].Item.Key == key {
+			return
+		}
+	}
+	m.follow.Ops = append(m.follow.Ops, store.Put(store.Item{Key: key, Value: []byte(m.order.Path())}, store.Always))
+	m.e.alarms.at(at)
+}

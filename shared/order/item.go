@@ -1,0 +1,121 @@
+package order
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/millrace/millrace/shared/store"
+	"github.com/millrace/millrace/shared/task"
+)
+
+// Order is one order as it is stored. Times are in microseconds since 1970, 0: none.
+type Order struct {
+	Chain   string `json:"c"` // path
+	ID      string `json:"i"`
+	Version int    `json:"v"` // of its chain, from 1
+
+	Node    string  `json:"n"`            // where it is
+	At      int64   `json:"at,omitempty"` // earliest start of the step there; 0: at once
+	Task    task.ID `json:"t,omitempty"`  // of the step under way: it waits to run, or runs
+	Waiting string  `json:"w,omitempty"`  // what it waits for without a task: one of typed's ForEvent and so on; empty: nothing
+	Created int64   `json:"ca"`
+	Started int64   `json:"sa,omitempty"` // start of its first step, once that has ended
+
+	Suspended   bool `json:"s,omitempty"`
+	Blacklisted bool `json:"b,omitempty"`  // it is at its end and stays
+	SetBack     bool `json:"sb,omitempty"` // its step is repeated, from At on
+	Setbacks    int  `json:"sn,omitempty"` // in a row
+
+	First     string          `json:"f"`            // where it began
+	EndNode   string          `json:"en,omitempty"` // it finishes after the step of this node; empty: at an end of the chain
+	Priority  int64           `json:"p,omitempty"`
+	Variables json.RawMessage `json:"vs,omitempty"` // an object; empty: none
+	Visits    map[string]int  `json:"vi,omitempty"` // how often it has come to each node
+	Parent    string          `json:"pa,omitempty"` // path of the order that forked it
+	Permanent bool            `json:"pe,omitempty"` // a schedule made it: it goes back to its first node at its end
+	File      bool            `json:"fi,omitempty"` // a file made it
+	Counted   bool            `json:"co,omitempty"` // it has one of its chain's places, see place.go
+	Then      *Then           `json:"th,omitempty"` // what the end of the running step does; nil: what the step's result means
+}
+
+// Then is what happens to an order at the end of its running step, whatever the step's result means. One field is set.
+type Then struct {
+	Node    string `json:"n,omitempty"` // it goes there
+	Remove  bool   `json:"r,omitempty"`
+	Replace *Order `json:"o,omitempty"` // this order takes its place
+}
+
+// Path returns the order's path, which is the key of its events.
+func (o *Order) Path() string { return o.Chain + "," + o.ID }
+
+// The items of the table work:
+//
+//	order/PATH        -        the order
+//	orders-of/CHAIN   ID       lists it; the value is the id
+//	chain/CHAIN       -        whether the chain is stopped, and the actions of its nodes
+//	versions/CHAIN    NUMBER   a version of the chain
+//	places/CHAIN      -        how many orders have a place, where max_orders is declared
+//	line/CHAIN        CREATION an order that waits for a place; the value is the id
+//	orders-due        TIME     an alarm: an order, or a chain, is to be looked at then; the value is the path
+//	order-once/HASH   -        the result of the request with an idempotency key
+//
+// What is too long for a key ends in its hash, see [store.Fit].
+const only = "-" // the sort key of a partition with one item
+
+func work(partition, sort string) store.Key {
+	return store.Key{Table: store.Work, Partition: partition, Sort: sort}
+}
+
+func orderKey(path string) store.Key { return work("order/"+store.Fit(path), only) }
+
+func listKey(chain, id string) store.Key { return work(listPartition(chain), store.Fit(id)) }
+
+func listPartition(chain string) string { return "orders-of/" + store.Fit(chain) }
+
+func versionPartition(chain string) string { return "versions/" + store.Fit(chain) }
+
+func versionKey(chain string, n int) store.Key {
+	return work(versionPartition(chain), fmt.Sprintf("%010d", n))
+}
+
+func versionName(chain string, n int) string { return chain + "," + strconv.Itoa(n) }
+
+// Split returns the chain and the id of an order's path.
+func Split(path string) (chain, id string) {
+	chain, id, _ = strings.Cut(path, ",") // no chain has a comma
+	return chain, id
+}
+
+var errDamaged = errors.New("order: an item cannot be read: damaged, or written by a newer version")
+
+func decode(item *store.Item, target any) error {
+	if err := json.Unmarshal(item.Value, target); err != nil {
+		return fmt.Errorf("%w: %v: %w", errDamaged, item.Key, err)
+	}
+	return nil
+}
+
+func encode(value any) []byte {
+	text, err := store.Encode(value)
+	if err != nil {
+		panic(err) // structs of this package, whose raw JSON was checked when it came in
+	}
+	return text
+}
+
+// read reads an order and the condition that it is as it was read. The error is [ErrNoOrder] if there is none.
+func (e *Engine) read(ctx context.Context, path string) (*Order, store.Condition, error) {
+	items, err := e.get(ctx, orderKey(path))
+	if err != nil {
+		return nil, store.Condition{}, err
+	}
+	if items[0] == nil {
+		return nil, store.Absent, fmt.Errorf("%w: %s", ErrNoOrder, path)
+	}
+	o := new(Order)
+	return o, store.VersionIs(items[0].Version), decode(items[0], o)
+}

@@ -1,0 +1,293 @@
+package order
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/millrace/millrace/shared/definition"
+	"github.com/millrace/millrace/shared/event"
+	"github.com/millrace/millrace/shared/event/typed"
+	"github.com/millrace/millrace/shared/queue"
+	"github.com/millrace/millrace/shared/store"
+	"github.com/millrace/millrace/shared/task"
+)
+
+// move is one change of an order, in one write: what it was read as, and what it becomes.
+type move struct {
+	e     *Engine
+	set   *definition.Set
+	graph *definition.Graph // of the order's version
+	order *Order            // as it becomes
+	cond  store.Condition   // of its item
+	now   int64
+
+	fresh  bool          // it is new
+	gone   bool          // it has finished, or is removed
+	places *places       // of its chain, once they were read
+	events []event.Event // in their order
+	follow queue.Follow  // all but the order's item and its events
+}
+
+// moveOf reads an order that is to be changed. The error is [ErrNoOrder] if there is none.
+func (e *Engine) moveOf(ctx context.Context, path string) (*move, error) {
+	o, cond, err := e.read(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	set, err := e.definitions.Current(ctx)
+	if err != nil {
+		return nil, err
+	}
+	g, err := e.graph(ctx, o.Chain, o.Version)
+	if err != nil {
+		return nil, err
+	}
+	return &move{e: e, set: set, graph: g, order: o, cond: cond, now: e.micro()}, nil
+}
+
+// say adds an event of the order. The first is brought about by what happened to the order last, unless it says otherwise; the queue
+// lets the others follow from those before them.
+func (m *move) say(name string, fields any) {
+	e := typed.OrderEvent(name, m.order.Path(), fields)
+	if version, ok := m.cond.Version(); ok && len(m.events) == 0 {
+		e.Cause = event.CausedAt(version)
+	}
+	m.events = append(m.events, e)
+}
+
+// write returns what the move writes.
+func (m *move) write() queue.Follow {
+	o, f := m.order, m.follow
+	f.Before = m.events
+	if p := m.places; p != nil && p.changed {
+		f.Ops = append(f.Ops, store.Put(store.Item{Key: placesKey(o.Chain), Value: encode(p)}, p.cond))
+	}
+	key := orderKey(o.Path())
+	switch {
+	case m.gone && m.cond.IsAbsent():
+	case m.gone:
+		f.Ops = append(f.Ops, store.Delete(key, m.cond), store.Delete(listKey(o.Chain, o.ID), store.Always))
+	default:
+		f.Ops = append(f.Ops, store.Put(store.Item{Key: key, Value: encode(o)}, m.cond))
+		if m.fresh {
+			f.Ops = append(f.Ops, store.Put(store.Item{Key: listKey(o.Chain, o.ID), Value: []byte(o.ID)}, store.Always))
+		}
+	}
+	return f
+}
+
+// node returns the node where the order is.
+func (m *move) node() (*definition.GraphNode, error) { return m.nodeAt(m.order.Node) }
+
+func (m *move) nodeAt(id string) (*definition.GraphNode, error) {
+	n, ok := m.graph.Node(id)
+	if !ok {
+		return nil, fmt.Errorf("%w: the job chain %s has no node %q in its version %d", ErrNoNode, m.order.Chain, id, m.order.Version)
+	}
+	return n, nil
+}
+
+// goTo changes the order's node. What is at its end and suspended is blacklisted.
+func (m *move) goTo(ctx context.Context, id string) error {
+	n, err := m.nodeAt(id)
+	if err != nil {
+		return err
+	}
+	o, from := m.order, m.order.Node
+	o.Node, o.SetBack, o.Setbacks, o.Waiting = n.ID, false, 0, ""
+	o.At = m.after(n.Delay, o.Started == 0)
+	if n.Kind == definition.KindEnd && o.Suspended {
+		m.blacklist()
+	}
+	m.say(event.OrderNodeChanged, typed.OrderNodeChanged{NodeID: n.ID, FromNodeID: from, At: when(o.At)})
+	return m.arrive(ctx, n)
+}
+
+// after returns the earliest start of a step after a delay; planned says that it is not before the order's own time either.
+func (m *move) after(delay time.Duration, planned bool) (at int64) {
+	if delay > 0 {
+		at = m.now + delay.Microseconds()
+	}
+	if planned && m.order.At > m.now {
+		at = max(at, m.order.At)
+	}
+	return at
+}
+
+// arrive lets the order begin at a node that it has come to. An order that has come there too often is suspended.
+func (m *move) arrive(ctx context.Context, n *definition.GraphNode) error {
+	o := m.order
+	if o.Visits == nil {
+		o.Visits = map[string]int{}
+	}
+	if o.Visits[n.ID]++; o.Visits[n.ID] > m.graph.MaxVisits && n.Kind != definition.KindEnd {
+		m.suspend()
+	}
+	return m.enter(ctx, n)
+}
+
+// enter begins what happens at a node. It is the place where the kinds of nodes differ.
+func (m *move) enter(ctx context.Context, n *definition.GraphNode) error {
+	if n.Kind == definition.KindEnd {
+		return m.finish(ctx)
+	}
+	if m.order.Suspended {
+		return nil
+	}
+	if goesOn, err := m.admit(ctx); !goesOn || err != nil {
+		return err
+	}
+	if parked, err := m.park(ctx, n); parked || err != nil {
+		return err
+	}
+	switch n.Kind {
+	case definition.KindJob:
+		return m.step(ctx, n)
+	default: // nothing runs at the others yet
+		m.suspend()
+		return nil
+	}
+}
+
+// park lets the order wait where its chain or its node is stopped, or go on to the next node where that is the node's action. It
+// reports whether the order has been dealt with. Race: a chain that is started meanwhile looks for the orders that wait; so the write
+// has the condition that the chain's state is as it was read.
+func (m *move) park(ctx context.Context, n *definition.GraphNode) (parked bool, err error) {
+	o := m.order
+	for _, exact := range []bool{false, true} {
+		s, err := m.e.chainState(ctx, o.Chain, exact)
+		if err != nil {
+			return false, err
+		}
+		action := s.action(n)
+		switch {
+		case !s.Stopped && action == definition.ActionProcess:
+			return false, nil
+		case !exact:
+			continue
+		case !s.Stopped && action == definition.ActionNextState:
+			return true, m.pass(ctx, n)
+		}
+		why := typed.ForNode
+		if s.Stopped {
+			why = typed.ForChain
+		}
+		key := chainKey(o.Chain)
+		m.follow.Names = append(m.follow.Names, key.Partition)
+		m.follow.Ops = append(m.follow.Ops, store.Check(key, s.condition()))
+		m.wait(why)
+	}
+	return true, nil
+}
+
+// wait lets the order wait at its node without a task.
+func (m *move) wait(why string) {
+	m.order.Waiting = why
+	m.say(event.OrderWaiting, typed.OrderWaiting{NodeID: m.order.Node, For: why})
+}
+
+// release ends the order's wait: it begins at its node anew.
+func (m *move) release(ctx context.Context) error {
+	if err := m.stopWaiting(ctx); err != nil {
+		return err
+	}
+	n, err := m.node()
+	if err != nil {
+		return err
+	}
+	m.sayItIsOver()
+	return m.enter(ctx, n)
+}
+
+// sayItIsOver adds the event of what the order waited for, which is over.
+func (m *move) sayItIsOver() {
+	o := m.order
+	if o.At <= m.now {
+		o.At = 0
+	}
+	m.say(event.OrderNodeChanged, typed.OrderNodeChanged{NodeID: o.Node, FromNodeID: o.Node, At: when(o.At)})
+}
+
+// pass goes on as after a success at a node.
+func (m *move) pass(ctx context.Context, n *definition.GraphNode) error {
+	if n.Next == "" || m.isLast(n) {
+		return m.finish(ctx)
+	}
+	return m.goTo(ctx, n.Next)
+}
+
+// isLast reports whether a node is the order's own end.
+func (m *move) isLast(n *definition.GraphNode) bool {
+	if m.order.EndNode == "" {
+		return false
+	}
+	end, ok := m.graph.Node(m.order.EndNode)
+	return ok && end.ID == n.ID
+}
+
+// step adds the task of a step. Where its job is no longer declared, that is an error of the step.
+func (m *move) step(ctx context.Context, n *definition.GraphNode) error {
+	o := m.order
+	if _, declared := m.set.JobOf(n.Job); !declared {
+		if n.Error == "" {
+			m.suspend()
+			return nil
+		}
+		return m.goTo(ctx, n.Error)
+	}
+	t := queue.New{
+		Dialect: task.OfOrder, Job: n.Job, Priority: o.Priority, Payload: o.variables(),
+		Order: &task.Order{Chain: o.Chain, ID: o.ID, Node: n.ID, First: o.Started == 0},
+	}
+	if o.At > m.now {
+		t.NotBefore = time.UnixMicro(o.At)
+	}
+	t.Given = m.e.queue.NewID(&t)
+	o.Task, o.Waiting = t.Given, ""
+	m.follow.Add = append(m.follow.Add, t)
+	return nil
+}
+
+// suspend keeps the order where it is until somebody resumes it.
+func (m *move) suspend() {
+	m.order.Suspended = true
+	m.say(event.OrderSuspended, typed.OrderSuspended{})
+}
+
+// blacklist keeps the order at its end until somebody resumes it.
+func (m *move) blacklist() {
+	m.order.Suspended, m.order.Blacklisted = true, true
+	m.say(event.OrderSuspended, typed.OrderSuspended{Blacklisted: true})
+}
+
+// finish ends the order where it is, unless it is suspended.
+func (m *move) finish(ctx context.Context) error {
+	o := m.order
+	o.Task, o.Waiting, o.At = "", "", 0
+	if o.Suspended {
+		if !o.Blacklisted {
+			m.blacklist()
+		}
+		return nil
+	}
+	m.say(event.OrderFinished, typed.OrderFinished{NodeID: o.Node})
+	m.gone = true
+	return m.leave(ctx)
+}
+
+// variables returns the order's variables as an object.
+func (o *Order) variables() []byte {
+	if len(o.Variables) == 0 {
+		return []byte("{}")
+	}
+	return o.Variables
+}
+
+// when returns a time in microseconds as events have it; none for 0.
+func when(micro int64) event.Time {
+	if micro == 0 {
+		return event.Time{}
+	}
+	return event.Time{Time: time.UnixMicro(micro).UTC()}
+}

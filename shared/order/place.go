@@ -1,0 +1,157 @@
+package order
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/millrace/millrace/shared/event/typed"
+	"github.com/millrace/millrace/shared/journal"
+	"github.com/millrace/millrace/shared/store"
+)
+
+// Of a chain with max_orders, so many orders that begin at its first node are under way; the others wait in line, by their creation.
+// Who finishes hands its place to the first in line, in the same write.
+
+// places is how many orders of a chain have a place, and how many wait in line for one.
+type places struct {
+	Taken   int `json:"t"`
+	Waiting int `json:"w,omitempty"`
+
+	cond    store.Condition // of the item as it was read
+	changed bool
+}
+
+func placesKey(chain string) store.Key { return work("places/"+store.Fit(chain), only) }
+
+func linePartition(chain string) string { return "line/" + store.Fit(chain) }
+
+func (o *Order) lineKey() store.Key {
+	return work(linePartition(o.Chain), fmt.Sprintf("%016x", o.Created)+store.Fit(o.ID))
+}
+
+// counter returns the places of the order's chain, as this move changes them.
+func (m *move) counter(ctx context.Context) (*places, error) {
+	if m.places != nil {
+		return m.places, nil
+	}
+	key := placesKey(m.order.Chain)
+	items, err := m.e.get(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	p := &places{cond: store.Absent}
+	if items[0] != nil {
+		p.cond = store.VersionIs(items[0].Version)
+		err = decode(items[0], p)
+	}
+	m.places = p
+	m.follow.Names = append(m.follow.Names, key.Partition)
+	return p, err
+}
+
+// maxOrders returns how many orders of the chain may be under way, as the set in force has it; 0: any number.
+func (m *move) maxOrders() int {
+	g, err := m.set.Graph(m.order.Chain)
+	if err != nil {
+		return 0 // it is not declared any more
+	}
+	return g.MaxOrders
+}
+
+// admit gives the order a place if it needs one, and reports whether it goes on: it waits in line where all are taken, and for its
+// time, before it takes one.
+func (m *move) admit(ctx context.Context) (goesOn bool, err error) {
+	o, most := m.order, m.maxOrders()
+	if most == 0 || o.Counted || o.Parent != "" || o.First != m.graph.First() {
+		return true, nil
+	}
+	if o.At > m.now {
+		m.alarm(o.At)
+		return false, nil
+	}
+	p, err := m.counter(ctx)
+	if err != nil {
+		return false, err
+	}
+	p.changed = true
+	if p.Taken < most {
+		p.Taken++
+		o.Counted = true
+		return true, nil
+	}
+	p.Waiting++
+	m.follow.Ops = append(m.follow.Ops, store.Put(store.Item{Key: o.lineKey(), Value: []byte(o.ID)}, store.Always))
+	m.wait(typed.ForMaxOrders)
+	return false, nil
+}
+
+// stopWaiting ends the order's wait, if it has one.
+func (m *move) stopWaiting(ctx context.Context) error {
+	o := m.order
+	if o.Waiting == typed.ForMaxOrders {
+		p, err := m.counter(ctx)
+		if err != nil {
+			return err
+		}
+		p.Waiting, p.changed = p.Waiting-1, true
+		m.follow.Ops = append(m.follow.Ops, store.Delete(o.lineKey(), store.Always))
+	}
+	o.Waiting = ""
+	return nil
+}
+
+// leave gives back the order's place, to the first in line if there is one.
+func (m *move) leave(ctx context.Context) error {
+	if err := m.stopWaiting(ctx); err != nil || !m.order.Counted {
+		return err
+	}
+	m.order.Counted = false
+	p, err := m.counter(ctx)
+	if err != nil {
+		return err
+	}
+	p.Taken, p.changed = p.Taken-1, true
+	if p.Waiting == 0 || p.Taken >= max(m.maxOrders(), 1) && m.maxOrders() > 0 {
+		return nil
+	}
+	return m.admitNext(ctx)
+}
+
+// admitNext lets the first order in line go on, as a part of this move.
+func (m *move) admitNext(ctx context.Context) error {
+	page, err := m.e.store.Query(ctx, store.Range{Table: store.Work, Partition: linePartition(m.order.Chain), Limit: 2})
+	if err != nil {
+		return journal.Failure("read the orders that wait", err)
+	}
+	for i := range page.Items {
+		id := string(page.Items[i].Value)
+		if id == m.order.ID {
+			continue // it leaves the line with this move
+		}
+		next, err := m.e.moveOf(ctx, m.order.Chain+","+id)
+		if err != nil {
+			return err
+		}
+		next.places = m.places
+		if err := next.release(ctx); err != nil {
+			return err
+		}
+		m.include(next)
+		return nil
+	}
+	return nil
+}
+
+// include lets this move write another order's too.
+func (m *move) include(other *move) {
+	other.places = nil // this move writes them
+	f := other.write()
+	if len(f.Before) > 0 {
+		f.Before[0].Cause = 0 // this move has brought it about
+	}
+	m.events = append(m.events, f.Before...)
+	m.follow.Names = append(append(m.follow.Names, other.order.Path()), f.Names...)
+	m.follow.Ops = append(m.follow.Ops, f.Ops...)
+	m.follow.Add = append(m.follow.Add, f.Add...)
+	m.follow.Withdraw = append(m.follow.Withdraw, f.Withdraw...)
+}

@@ -1,0 +1,100 @@
+package order
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/millrace/millrace/shared/event/typed"
+	"github.com/millrace/millrace/shared/projection"
+	"github.com/millrace/millrace/shared/queue"
+)
+
+// Reason is why an order's step is not running, or that it is.
+type Reason struct {
+	State   string         // as the order's overview has it
+	Code    string         // stable; one of [ReasonCodes]
+	Reason  string         // one sentence
+	Since   time.Time      // of what the reason is; zero: not known
+	Details map[string]any // the values that the sentence names, for programs
+}
+
+// The codes of a [Reason] beside those of a task, see [queue.ReasonCodes].
+const (
+	ReasonSuspended   = "order_suspended"   // somebody must resume it
+	ReasonBlacklisted = "order_blacklisted" // it is at its end
+	ReasonPlanned     = "order_planned"     // the time of its start has not come
+	ReasonSetback     = "order_setback"     // its step is repeated later
+	ReasonMaxOrders   = "limit_chain"       // so many orders of its chain are under way as may be
+	ReasonChain       = "chain_stopped"
+	ReasonNode        = "node_stopped"
+	ReasonWaiting     = "order_waiting" // for what its node waits for
+)
+
+// ReasonCodes returns all codes of a [Reason].
+func ReasonCodes() []string {
+	return append(queue.ReasonCodes(), ReasonSuspended, ReasonBlacklisted, ReasonPlanned, ReasonSetback, ReasonMaxOrders, ReasonChain,
+		ReasonNode, ReasonWaiting)
+}
+
+// Why returns why the step of an order is not running, or that it is. The error is [ErrNoOrder] if there is no such order.
+func (e *Engine) Why(ctx context.Context, chain, id string) (Reason, error) {
+	o, _, err := e.read(ctx, chain+","+id)
+	if err != nil {
+		return Reason{}, err
+	}
+	d, _, err := e.stored(ctx, o)
+	if err != nil {
+		return Reason{}, err
+	}
+	r := Reason{State: o.state(d).Type, Details: map[string]any{"node": o.Node}}
+	if o.why(&r, d) {
+		return r, nil
+	}
+	of, err := e.queue.Why(ctx, o.Task)
+	if err != nil {
+		return r, err
+	}
+	r.Code, r.Reason, r.Since = of.Code, of.Reason, of.Since
+	for name, detail := range of.Details {
+		r.Details[name] = detail
+	}
+	r.Details["task"] = string(o.Task)
+	return r, nil
+}
+
+// why sets the reason that the order itself has; it reports false where its step's task has one.
+func (o *Order) why(r *Reason, d doing) bool {
+	set := func(code, format string, args ...any) bool {
+		r.Code, r.Reason = code, fmt.Sprintf(format, args...)
+		return true
+	}
+	at := when(o.At)
+	switch {
+	case o.Blacklisted:
+		return set(ReasonBlacklisted, "It is at its end, the node %s, and suspended: resuming it removes it.", o.Node)
+	case d.task != nil && (d.task.State.Final() || !d.task.State.Queued() || d.task.Attempt > 0):
+		return false
+	case o.Suspended:
+		return set(ReasonSuspended, "It is suspended at the node %s until somebody resumes it.", o.Node)
+	case o.Waiting == typed.ForMaxOrders:
+		return set(ReasonMaxOrders, "It waits at the node %s until another order of its chain has ended: max_orders are under way.", o.Node)
+	case o.Waiting == typed.ForChain:
+		return set(ReasonChain, "It waits at the node %s until somebody starts its chain, %s, which is stopped.", o.Node, o.Chain)
+	case o.Waiting == typed.ForNode:
+		return set(ReasonNode, "It waits until somebody starts the node %s, which is stopped.", o.Node)
+	case o.Waiting != "" || d.task == nil:
+		if r.State == projection.Planned {
+			r.Details["at"] = at.Time
+			return set(ReasonPlanned, "It starts at %s.", at.Format(time.RFC3339))
+		}
+		return set(ReasonWaiting, "It waits at the node %s.", o.Node)
+	case o.At > d.now && r.State == projection.SetBack:
+		r.Details["at"], r.Details["count"] = at.Time, o.Setbacks
+		return set(ReasonSetback, "It was set back at the node %s %d times in a row, and is repeated at %s.", o.Node, o.Setbacks, at.Format(time.RFC3339))
+	case o.At > d.now && r.State == projection.Planned:
+		r.Details["at"] = at.Time
+		return set(ReasonPlanned, "It starts at %s.", at.Format(time.RFC3339))
+	}
+	return false
+}

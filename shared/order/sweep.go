@@ -1,0 +1,160 @@
+package order
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/millrace/millrace/shared/definition"
+	"github.com/millrace/millrace/shared/journal"
+	"github.com/millrace/millrace/shared/queue"
+	"github.com/millrace/millrace/shared/store"
+)
+
+// alarms is when this process is to look at what is due: the earliest of the times that it has heard of.
+type alarms struct {
+	mu   sync.Mutex
+	next int64         // microseconds since 1970; 0: none
+	set  chan struct{} // receives when next has become earlier
+}
+
+func (a *alarms) at(at int64) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.next != 0 && a.next <= at {
+		return
+	}
+	a.next = at
+	select {
+	case a.set <- struct{}{}:
+	default:
+	}
+}
+
+// take returns the earliest time, and forgets it.
+func (a *alarms) take() (at int64) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	at, a.next = a.next, 0
+	return at
+}
+
+// How long Run waits at most before it looks again: where other processes use the store, they make alarms too.
+const (
+	lookAlone  = time.Minute
+	lookShared = 5 * time.Second
+	dueBatch   = 100
+)
+
+// Run does what is due until ctx ends: times that orders wait for, and timeouts.
+func (e *Engine) Run(ctx context.Context) {
+	for ctx.Err() == nil {
+		if err := e.Sweep(ctx); err != nil && !errors.Is(err, context.Canceled) {
+			e.log.Warn("orders that are due were not moved; it is tried again", "error", err)
+		}
+		e.sleep(ctx)
+	}
+}
+
+// sleep waits until something is due, as far as this process knows, or it is time to look again.
+func (e *Engine) sleep(ctx context.Context) {
+	pause := lookShared
+	if e.store.Exclusive() {
+		pause = lookAlone
+	}
+	if at := e.alarms.take(); at != 0 {
+		pause = min(pause, max(0, time.UnixMicro(at).Sub(e.now())))
+	}
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-e.alarms.set:
+		e.pauseUntilSet(ctx)
+	case <-ctx.Done():
+	}
+}
+
+// pauseUntilSet waits for the alarm that was just set.
+func (e *Engine) pauseUntilSet(ctx context.Context) {
+	e.alarms.mu.Lock()
+	at := e.alarms.next
+	e.alarms.mu.Unlock()
+	if at != 0 && time.UnixMicro(at).After(e.now()) {
+		e.sleep(ctx)
+	}
+}
+
+// Sweep does once what is due, whoever has found that it will be.
+func (e *Engine) Sweep(ctx context.Context) error {
+	if e.clock != nil {
+		if err := e.clock.Check(ctx); err != nil {
+			return err
+		}
+	}
+	for {
+		r := store.Range{Table: store.Work, Partition: partitionDue, Limit: dueBatch}
+		page, err := e.store.Query(ctx, r)
+		if err != nil {
+			return journal.Failure("read the orders that are due", err)
+		}
+		for i := range page.Items {
+			at, path := unstamp(page.Items[i].Key.Sort), string(page.Items[i].Value)
+			if at > e.micro() {
+				e.alarms.at(at)
+				return nil
+			}
+			if err := e.wake(ctx, path); err != nil {
+				return err
+			}
+			gone := store.Write{Token: e.token(), Ops: []store.Op{store.Delete(page.Items[i].Key, store.VersionIs(page.Items[i].Version))}}
+			if err := e.store.Write(ctx, gone); err != nil && store.AsConflict(err) == nil {
+				return journal.Failure("remove an alarm", err)
+			}
+		}
+		if !page.More {
+			return nil
+		}
+	}
+}
+
+// wake does what is due with an order or a chain.
+func (e *Engine) wake(ctx context.Context, path string) error {
+	if !strings.Contains(path, ",") {
+		return e.lookAtAll(ctx, path)
+	}
+	return e.changeIfThere(ctx, path, (*move).due)
+}
+
+// changeIfThere changes an order, unless it is gone; do reports whether it has changed it.
+func (e *Engine) changeIfThere(ctx context.Context, path string, do func(m *move, ctx context.Context) (changed bool, err error)) error {
+	return e.queue.Change(ctx, []string{path}, func(ctx context.Context, _ *store.Conflict) (queue.Follow, error) {
+		m, err := e.moveOf(ctx, path)
+		if errors.Is(err, ErrNoOrder) {
+			return queue.Follow{}, nil
+		}
+		if err != nil {
+			return queue.Follow{}, err
+		}
+		changed, err := do(m, ctx)
+		if err != nil || !changed {
+			return queue.Follow{}, err
+		}
+		return m.write(), nil
+	})
+}
+
+// due does what the order waits for, if its time has come. It is the place where kinds of waits differ.
+func (m *move) due(ctx context.Context) (changed bool, err error) {
+	o := m.order
+	n, err := m.node()
+	if err != nil {
+		return false, err
+	}
+	if n.Kind == definition.KindJob && o.Task == "" && o.Waiting == "" && !o.Suspended && o.At <= m.now {
+		return true, m.enter(ctx, n) // it waited for the time of its start without a task
+	}
+	return false, nil
+}

@@ -1,0 +1,104 @@
+package order
+
+import (
+	"context"
+
+	"github.com/millrace/millrace/shared/event"
+	"github.com/millrace/millrace/shared/event/typed"
+	"github.com/millrace/millrace/shared/queue"
+	"github.com/millrace/millrace/shared/store"
+)
+
+// withdraw takes back the task of the order's step if it waits to run, and reports whether it runs: then the order is at its node
+// until the step ends. Race: a claim that starts it meanwhile changes the task, and the write conflicts.
+func (m *move) withdraw(ctx context.Context) (running bool, err error) {
+	o := m.order
+	if o.Task == "" {
+		return false, nil
+	}
+	stored, state, err := m.e.stepOf(ctx, o)
+	switch {
+	case err != nil:
+		return false, err
+	case state == stepRuns:
+		return true, nil
+	case state == stepWaits:
+		m.follow.Withdraw = append(m.follow.Withdraw, stored)
+	}
+	o.Task = ""
+	return false, nil
+}
+
+// replace lets the new order of a move take the place of the one before: at once, or, if its step runs, at the step's end. It
+// returns the move that is to be written.
+func (m *move) replace(ctx context.Context, before *Order, cond store.Condition) (*move, error) {
+	old := &move{e: m.e, set: m.set, graph: m.graph, order: before, cond: cond, now: m.now, follow: m.follow}
+	running, err := old.withdraw(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if running {
+		before.Then = &Then{Replace: m.order}
+		return old, nil
+	}
+	return m, m.takeOver(ctx, old)
+}
+
+// takeOver adds the order of a move in place of another.
+func (m *move) takeOver(ctx context.Context, old *move) error {
+	if err := old.remove(ctx); err != nil {
+		return err
+	}
+	m.cond, m.events, m.follow, m.places = old.cond, old.events, old.follow, old.places
+	return m.add(ctx)
+}
+
+// remove takes the order away.
+func (m *move) remove(ctx context.Context) error {
+	m.say(event.OrderRemoved, typed.OrderRemoved{})
+	m.gone = true
+	return m.leave(ctx)
+}
+
+// then does what was asked for while the step ran.
+func (m *move) then(ctx context.Context) error {
+	then := m.order.Then
+	m.order.Then = nil
+	switch {
+	case then.Remove:
+		return m.remove(ctx)
+	case then.Node != "":
+		return m.goTo(ctx, then.Node)
+	}
+	g, err := m.e.graph(ctx, then.Replace.Chain, then.Replace.Version)
+	if err != nil {
+		return err
+	}
+	next := &move{e: m.e, set: m.set, graph: g, order: then.Replace, now: m.now, fresh: true}
+	if err := next.takeOver(ctx, m); err != nil {
+		return err
+	}
+	*m = *next
+	return nil
+}
+
+// stepState is what becomes of the task of an order's step.
+type stepState int
+
+const (
+	stepGone  stepState = iota // it has ended, or there is none
+	stepWaits                  // to run
+	stepRuns
+)
+
+// stepOf reads the task of an order's step.
+func (e *Engine) stepOf(ctx context.Context, o *Order) (queue.Stored, stepState, error) {
+	d, stored, err := e.stored(ctx, o)
+	switch {
+	case err != nil || d.task == nil || d.task.State.Final():
+		return stored, stepGone, err
+	case d.task.State.Queued():
+		return stored, stepWaits, nil
+	}
+	return stored, stepRuns, nil
+}

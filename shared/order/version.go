@@ -1,0 +1,91 @@
+package order
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/millrace/millrace/shared/definition"
+	"github.com/millrace/millrace/shared/journal"
+	"github.com/millrace/millrace/shared/store"
+)
+
+// versions caches versions of chains: each is immutable, and which is the newest changes with the first order of the next.
+type versions struct {
+	graphs cache[*definition.Graph] // by chain and number
+	newest cache[version]           // by chain
+}
+
+// version is a version of a chain: its number, from 1, and the hash of its graph.
+type version struct {
+	number int
+	hash   string
+}
+
+// graph returns a version of a chain.
+func (e *Engine) graph(ctx context.Context, chain string, number int) (*definition.Graph, error) {
+	name := versionName(chain, number)
+	if known, ok := e.versions.graphs.get(name); ok {
+		return known.value, nil
+	}
+	items, err := e.get(ctx, versionKey(chain, number))
+	if err != nil {
+		return nil, err
+	}
+	if items[0] == nil {
+		return nil, fmt.Errorf("order: version %d of %s: %w", number, chain, errDamaged)
+	}
+	g, err := definition.ReadGraph(items[0].Value)
+	if err == nil {
+		e.versions.graphs.put(name, g, 0)
+	}
+	return g, err
+}
+
+// declared returns the set in force and a chain of it. The error is [ErrNoChain] if it is not declared.
+func (e *Engine) declared(ctx context.Context, chain string) (*definition.Set, *definition.Graph, error) {
+	set, err := e.definitions.Current(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	g, err := set.Graph(chain)
+	if errors.Is(err, definition.ErrNoChain) { // perhaps it has just been declared
+		if set, err = e.definitions.Refresh(ctx); err != nil {
+			return nil, nil, err
+		}
+		g, err = set.Graph(chain)
+	}
+	if errors.Is(err, definition.ErrNoChain) {
+		err = fmt.Errorf("%w: %s", ErrNoChain, chain)
+	}
+	return set, g, err
+}
+
+// versionOf returns the number of the version that a graph is, for a new order. If it is a new version, ops are to be written with
+// the order. Race: two processes may both find that a version is new; one of them conflicts, and reads again.
+func (e *Engine) versionOf(ctx context.Context, g *definition.Graph, again bool) (number int, ops []store.Op, err error) {
+	hash := g.Hash()
+	if known, ok := e.versions.newest.get(g.Chain); ok && !again && known.value.hash == hash {
+		return known.value.number, nil, nil
+	}
+	page, err := e.store.Query(ctx, store.Range{Table: store.Work, Partition: versionPartition(g.Chain), Backward: true, Limit: 1})
+	if err != nil {
+		return 0, nil, journal.Failure("read the versions of a job chain", err)
+	}
+	if len(page.Items) == 1 {
+		if number, err = strconv.Atoi(page.Items[0].Key.Sort); err != nil {
+			return 0, nil, fmt.Errorf("%w: %v", errDamaged, page.Items[0].Key)
+		}
+		newest, err := definition.ReadGraph(page.Items[0].Value)
+		if err != nil {
+			return 0, nil, err
+		}
+		if newest.Hash() == hash {
+			e.versions.newest.put(g.Chain, version{number, hash}, 0)
+			return number, nil, nil
+		}
+	}
+	number++
+	return number, []store.Op{store.Put(store.Item{Key: versionKey(g.Chain, number), Value: g.JSON()}, store.Absent)}, nil
+}
