@@ -5,6 +5,7 @@ import (
 	"context"
 	"log/slog"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -95,6 +96,49 @@ func TestWhoWaitsHasTheTaskOfAnInstanceThatWasHeardOfLate(t *testing.T) {
 		}
 		w.Looks()
 	})
+}
+
+// TestALeaseThatCannotBeReadKeepsNothing: other leases that are over are ended, and who waits is woken for their tasks. It is told of.
+func TestALeaseThatCannotBeReadKeepsNothing(t *testing.T) {
+	t.Parallel()
+	for name, alone := range map[string]bool{"alone": true, "shared": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := store.Store(memory.New(memory.Options{}))
+				if !alone {
+					s = shared{s}
+				}
+				b := &bench{t: t, store: s, journal: journal.Open(s, journal.Options{})}
+				defer b.journal.Close()
+				b.Queue = queue.Open(queue.Options{Store: s, Journal: b.journal, Definitions: fixed{&definition.Set{}}})
+				defer b.Drain()
+				damaged := store.Item{Key: store.Key{Table: store.Work, Partition: "lease/0", Sort: "-"}, Version: 1, Value: []byte("{")}
+				if err := s.Write(t.Context(), store.Write{Token: "t", Ops: []store.Op{store.Put(damaged, store.Always)}}); err != nil {
+					t.Fatal(err)
+				}
+				b.enqueue(queue.New{Dialect: task.Job, Job: "/topics/a", Attempts: 2, RetryDelay: time.Microsecond})
+				dead := b.byInstance(1)[0]
+				w := b.Wait(queue.Claimer{Instance: "w/2", Jobs: []string{"/topics/**"}})
+				defer w.End()
+				if alone {
+					ctx, cancel := context.WithCancel(t.Context())
+					var group sync.WaitGroup
+					defer group.Wait()
+					defer cancel()
+					group.Go(func() { b.Run(ctx) })
+				}
+				select {
+				case <-w.Ready():
+				case <-time.After(dead.Length + 5*time.Second):
+					t.Error("the waiting instance was not woken")
+				}
+				if swept, err := b.Sweep(t.Context()); err == nil || swept.Lost != 0 {
+					t.Errorf("Sweep = %+v, %v, want an error for the lease that cannot be read", swept, err)
+				}
+			})
+		})
+	}
 }
 
 // slowRanges is a shared store whose reads of ranges take a while, whatever becomes of their context.

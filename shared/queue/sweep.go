@@ -57,21 +57,24 @@ func (q *Queue) sweepLeases(ctx context.Context) (lost int, next int64, err erro
 	if err := q.mayDecide(ctx); err != nil {
 		return 0, 0, err
 	}
+	var failed []error
 	for item, err := range q.allLeases(ctx) {
 		if err != nil {
-			return lost, next, err
+			return lost, next, errors.Join(append(failed, err)...)
 		}
 		expires, ended, err := q.sweepLease(ctx, item)
 		switch {
-		case err != nil:
-			return lost, next, err
+		case err != nil && (isOpen(err) || ctx.Err() != nil):
+			return lost, next, errors.Join(append(failed, err)...)
+		case err != nil: // of this lease alone, such as one that cannot be read: it does not keep the others
+			failed = append(failed, err)
 		case ended:
 			lost++
 		case expires != 0 && (next == 0 || expires < next):
 			next = expires
 		}
 	}
-	return lost, next, nil
+	return lost, next, errors.Join(failed...)
 }
 
 // sweepLease ends one lease if it has run out, and returns when it does otherwise, in microseconds since 1970; 0 if there is no such

@@ -3,6 +3,7 @@ package queue
 import (
 	"cmp"
 	"context"
+	"errors"
 	"log/slog"
 	"slices"
 	"sync"
@@ -295,10 +296,13 @@ func (q *Queue) endLeases(ctx context.Context) error {
 	return err
 }
 
+// look ends leases that are over, and wakes waiting instances for what is ready. An error of the one does not keep the other.
 func (q *Queue) look(ctx context.Context) error {
-	if err := q.endLeases(ctx); err != nil {
-		return err
-	}
+	err := q.endLeases(ctx)
+	return errors.Join(err, q.lookForReady(ctx))
+}
+
+func (q *Queue) lookForReady(ctx context.Context) error {
 	if _, err := q.Promote(ctx); err != nil {
 		return err
 	}

@@ -104,6 +104,23 @@ func (s *suite) life(t *testing.T) {
 				t.Errorf("Write = %v, want context.Canceled", err)
 			}
 		},
+		"a write whose context ends has the context's error only if nothing was sent": func(t *testing.T) {
+			for n := range 40 {
+				ctx, cancel := context.WithTimeout(t.Context(), time.Duration(n*n)*time.Microsecond)
+				k := s.fresh()
+				err := s.store.Write(ctx, write(store.Put(item(k, 1, "x"), store.Absent)))
+				cancel()
+				found, unread := s.store.Get(t.Context(), k)
+				switch there := unread == nil && found[0] != nil; {
+				case unread != nil:
+					t.Fatal(unread)
+				case err == nil && !there:
+					t.Error("Write = nil, and the item is not there")
+				case err != nil && !errors.Is(err, store.ErrUnknown) && there:
+					t.Errorf("Write = %v, and the item is there", err)
+				}
+			}
+		},
 		"later calls answer ErrClosed, and closing twice is no error": func(t *testing.T) {
 			closed := s.open(t)
 			k := s.fresh()
