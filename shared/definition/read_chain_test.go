@@ -185,7 +185,7 @@ func TestReadRefusesChains(t *testing.T) {
 
 		{"schedules: [{name: s, cron: '@daily', order: {chain: /c}}]", "order.id: is missing"},
 		{"schedules: [{name: s, cron: '@daily', order: {chain: /c, id: x}}]", `schedules[0].order.chain: no job chain "/c" is declared`},
-		{"schedules: [{name: s, cron: '@daily', order: {chain: /c, id: x!y}}]", "the id of an order has no !"},
+		{"schedules: [{name: s, cron: '@daily', order: {chain: /c, id: \"a\\n\"}}]", "the id of an order is UTF-8 without control characters"},
 		{"schedules: [{name: s, cron: '@daily', job: /topics/t, order: {chain: /c, id: x}}]", "job and order cannot both be given"},
 		{"schedules: [{name: s, cron: '@daily', payload: 1, order: {chain: /c, id: x}}]", "an order has no payload"},
 		{"schedules: [{name: s, cron: '@daily'}]", "schedules[0].job: is missing"},
