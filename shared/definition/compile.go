@@ -235,6 +235,16 @@ func (c *compiler) link(g *Graph) error {
 
 // refs calls visit with each id of another node that the node names.
 func (n *GraphNode) refs(visit func(id *string)) {
+	n.onward(visit)
+	if n.Fork != nil {
+		for i := range n.Fork.Branches {
+			visit(&n.Fork.Branches[i].Node)
+		}
+	}
+}
+
+// onward calls visit with each id of a node where an order may go on from the node.
+func (n *GraphNode) onward(visit func(id *string)) {
 	visit(&n.Next)
 	visit(&n.Error)
 	for i := range n.On {
@@ -245,11 +255,6 @@ func (n *GraphNode) refs(visit func(id *string)) {
 		for answer, to := range n.Prompt.Answers {
 			visit(&to)
 			n.Prompt.Answers[answer] = to
-		}
-	}
-	if n.Fork != nil {
-		for i := range n.Fork.Branches {
-			visit(&n.Fork.Branches[i].Node)
 		}
 	}
 }
