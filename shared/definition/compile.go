@@ -293,21 +293,3 @@ func failedEnds(l *list) map[string]bool {
 	}
 	return failed
 }
-
-// parseCodes returns the return codes that a text such as 7 or 7..9 stands for, both included.
-func parseCodes(text string) (from, to int, err error) {
-	first, last, isRange := strings.Cut(text, "..")
-	if from, err = strconv.Atoi(first); err != nil {
-		return 0, 0, fmt.Errorf("%q is no return code such as 7, nor a range such as 7..9", text)
-	}
-	if !isRange {
-		return from, from, nil
-	}
-	if to, err = strconv.Atoi(last); err != nil {
-		return 0, 0, fmt.Errorf("%q is no return code such as 7, nor a range such as 7..9", text)
-	}
-	if to < from {
-		return 0, 0, fmt.Errorf("the range %s has no return code: its first is the greater one", text)
-	}
-	return from, to, nil
-}
