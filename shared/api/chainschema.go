@@ -105,8 +105,4 @@ func declaredLock() *schema {
 	}, false, "name")
 }
 
-func orderIDSchema() *schema {
-	id := textOf("Without !", 1, definition.MaxPath)
-	id.Pattern = "^[^!]+$"
-	return id
-}
+func orderIDSchema() *schema { return textOf("", 1, definition.MaxPath) }
