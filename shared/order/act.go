@@ -119,6 +119,9 @@ func (m *move) goOn(ctx context.Context, says typed.OrderResumed) error {
 		says.At = when(o.At)
 	}
 	m.say(event.OrderResumed, says)
+	if m.rings() {
+		m.ringAt(m.now)
+	}
 	n, err := m.node()
 	switch {
 	case err != nil:
@@ -215,7 +218,8 @@ func (m *move) reset(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return m.arrive(ctx, n)
+	m.visit(n)
+	return m.enter(ctx, n)
 }
 
 func (m *move) runNow(ctx context.Context) error {

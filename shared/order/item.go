@@ -39,6 +39,7 @@ type Order struct {
 	Permanent bool            `json:"pe,omitempty"` // a schedule made it: it goes back to its first node at its end
 	File      bool            `json:"fi,omitempty"` // a file made it
 	Counted   bool            `json:"co,omitempty"` // it has one of its chain's places, see place.go
+	RingsAt   int64           `json:"ra,omitempty"` // when the timeout of its chain is looked at; 0: never again
 	Then      *Then           `json:"th,omitempty"` // what the end of the running step does; nil: what the step's result means
 }
 
@@ -46,6 +47,7 @@ type Order struct {
 type Then struct {
 	Node    string `json:"n,omitempty"` // it goes there
 	Remove  bool   `json:"r,omitempty"`
+	Fail    bool   `json:"f,omitempty"` // it goes on as after an error
 	Replace *Order `json:"o,omitempty"` // this order takes its place
 }
 
