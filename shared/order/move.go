@@ -127,7 +127,7 @@ func (m *move) enter(ctx context.Context, n *definition.GraphNode) error {
 	if n.Kind == definition.KindEnd {
 		return m.finish(ctx)
 	}
-	if m.order.Suspended {
+	if m.order.Suspended || m.order.Idle {
 		return nil
 	}
 	if goesOn, err := m.admit(ctx); !goesOn || err != nil {
@@ -267,8 +267,11 @@ func (m *move) finish(ctx context.Context) error {
 		return nil
 	}
 	m.say(event.OrderFinished, typed.OrderFinished{NodeID: o.Node})
-	m.gone = true
-	return m.leave(ctx)
+	m.gone = !o.Permanent
+	if err := m.leave(ctx); err != nil || m.gone {
+		return err
+	}
+	return m.again(ctx)
 }
 
 // variables returns the order's variables as an object.
