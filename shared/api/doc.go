@@ -25,6 +25,7 @@
 //	events.go, stream.go, batch.go  reading events: as one response, as a stream, as CloudEvents
 //	snapshot.go, statistics.go      snapshots, and what is computed from them
 //	journalschema.go                the journal's part of the description
+//	overviewschema.go               orders, chains and statistics in it
 //	engine.go, why.go               what tasks are asked of; what can be asked of any task
 //	synctasks.go, tasklogs.go       sync tasks, and the logs of any task
 //	handlers.go, handlerevents.go   events for handlers

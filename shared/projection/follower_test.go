@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
@@ -362,6 +363,9 @@ func counted(state *journal.State) (byChain map[string]projection.OrderCount, by
 		var o projection.OrderOverview
 		if err := json.Unmarshal(text, &o); err != nil {
 			panic(err)
+		}
+		if again, err := jsonv2.Marshal(o); err != nil || string(again) != string(text) {
+			panic(fmt.Sprintf("shown as %s, which is read as %s: %v", text, again, err))
 		}
 		chain, _, _ := strings.Cut(key, ",")
 		s := byOrder[chain]
