@@ -157,7 +157,7 @@ func (k *kind) snapshotSchema() *schema {
 func nonEmptySchema() *schema {
 	return object("Events, at least one", members{
 		"TYPE": constant("NonEmpty"), "eventId": stamp(),
-		"eventSnapshots": listed(&schema{AnyOf: []*schema{ref("Event"), ref("OrderStatisticsChanged")}}, 0),
+		"eventSnapshots": listed(&schema{AnyOf: []*schema{ref("Event"), ref("StatisticsEvent")}}, 0),
 	}, false, "TYPE", "eventId", "eventSnapshots")
 }
 

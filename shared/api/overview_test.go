@@ -115,7 +115,7 @@ func TestOverviewsAreAsDescribed(t *testing.T) {
 	orders := elementsIn(t, b.as(t, access.Viewer, "GET", base+"/order/?return=OrderOverview", ""), "orders")
 	chains := elementsIn(t, b.as(t, access.Viewer, "GET", base+"/jobChain/?return=JobChainOverview", ""), "jobChains")
 	statistics := seqIn(t, b.as(t, access.Viewer, "GET", eventPath+"?return=OrderStatisticsChanged", "")).EventSnapshots
-	for name, elements := range map[string][]map[string]any{"OrderOverview": orders, "JobChainOverview": chains, "OrderStatisticsChanged": statistics} {
+	for name, elements := range map[string][]map[string]any{"OrderOverview": orders, "JobChainOverview": chains, "StatisticsEvent": statistics} {
 		for _, element := range elements {
 			asDescribed(t, doc, name, doc.Components.Schemas[name], element)
 		}
