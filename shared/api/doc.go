@@ -26,6 +26,7 @@
 //	cause.go                        what has led to an event, and what it has led to
 //	snapshot.go, statistics.go      snapshots, and what is computed from them
 //	journalschema.go                the journal's part of the description
+//	overviewschema.go               orders, chains and statistics in it
 //	engine.go, why.go               what tasks are asked of; what can be asked of any task
 //	synctasks.go, tasklogs.go       sync tasks, and the logs of any task
 //	handlers.go, handlerevents.go   events for handlers

@@ -90,7 +90,7 @@ func eventParams(k *kind, offered bool) params {
 		asked,
 		queryParam("after", "The EventId to go on from; 0 is the beginning. "+
 			"Needed for events, unless limit is negative; an event stream may say it in Last-Event-ID", false, eventID("")),
-		queryParam("timeout", "How long to wait for the first event; cut to what the host can, at most 1 h", false, durations()),
+		queryParam("timeout", "How long to wait for the first event, or for the next change of the statistics; cut to what the host can, at most 1 h", false, durations()),
 		queryParam("limit", "At most so many events; negative: the newest first, without waiting", false, limit),
 		queryParam("with", "cause: each event also with cause, the EventId that brought it about, and by, the name of the token of whom it was an "+
 			"act, where it has them; own fields of these names are left out", false, choice("", withCause)),
@@ -150,11 +150,6 @@ func (a *API) describeQuery(k *kind) func() *operation {
 	}
 }
 
-// elementSchema describes an element of a kind's snapshots.
-func (k *kind) elementSchema() *schema {
-	return object("One of the "+k.what, members{"TYPE": constant(k.overview)}, true, "TYPE")
-}
-
 // snapshotSchema describes a kind's snapshots.
 func (k *kind) snapshotSchema() *schema {
 	return object("The "+k.what+" as they were at eventId",
@@ -163,7 +158,8 @@ func (k *kind) snapshotSchema() *schema {
 
 func nonEmptySchema() *schema {
 	return object("Events, at least one", members{
-		"TYPE": constant("NonEmpty"), "eventId": stamp(), "eventSnapshots": listed(ref("Event"), 0),
+		"TYPE": constant("NonEmpty"), "eventId": stamp(),
+		"eventSnapshots": listed(&schema{AnyOf: []*schema{ref("Event"), ref("StatisticsEvent")}}, 0),
 	}, false, "TYPE", "eventId", "eventSnapshots")
 }
 

@@ -53,8 +53,8 @@ type OrderSetBack struct {
 	Count  int        `json:"count"` // setbacks in a row, from 1
 }
 
-// OrderNodeChanged is the event of an order that has come to another node, or to the same one again: then a setback, or what it
-// waited for there, is over. No other event is needed for that, and none of the kind follows an OrderSetBack that holds.
+// OrderNodeChanged is the event of an order that has come to another node, or to the same one again. A setback, and whatever the order
+// waited for, is over then.
 type OrderNodeChanged struct {
 	NodeID     string     `json:"nodeId"`
 	FromNodeID string     `json:"fromNodeId"`
