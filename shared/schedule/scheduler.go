@@ -145,8 +145,7 @@ func (s *Scheduler) Redeclared(ctx context.Context) error {
 }
 
 func (s *Scheduler) look(ctx context.Context, a agenda, until time.Time) (Made, error) {
-	ctx = journal.WithActor(ctx, "") // what it finds to do is not what its caller has asked for
-	w := s.window(until)             // before the clock is judged: a jump that comes later does not change it
+	w := s.window(until) // before the clock is judged: a jump that comes later does not change it
 	if err := s.mayDecide(ctx); err != nil {
 		return Made{}, err
 	}
@@ -155,7 +154,7 @@ func (s *Scheduler) look(ctx context.Context, a agenda, until time.Time) (Made, 
 		return Made{}, err
 	}
 	look := &look{s: s, agenda: a, window: w}
-	look.run(ctx, known)
+	look.run(journal.WithActor(ctx, ""), known) // what it finds to do is not what its caller has asked for
 	if look.errs == nil {
 		s.presence.note(look.now)
 	}

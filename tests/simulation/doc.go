@@ -23,6 +23,7 @@
 // store to itself. Every commit of a task is checked as it happens:
 //
 //	task is its events  each task is the fold of its events, and moves only as the table of its life says
+//	cause               each event of a task but the first names the one before it as its cause
 //	once                a task ends once; under one idempotency key each response is the same
 //	stuck, leak         every task ends in the processes that are running, and leaves no item behind; each place of a limit that is
 //	                    taken is one lease's, at each commit, whichever process is killed
