@@ -27,7 +27,7 @@ type spec struct {
 	Job      string `json:"j"`
 	Chain    string `json:"o,omitempty"` // of the order that it makes instead of a task
 	ID       string `json:"i,omitempty"` // of that order
-	Rest     string `json:"r"` // a hash of the rest that their tasks have from it
+	Rest     string `json:"r"`           // a hash of the rest that their tasks have from it
 }
 
 func specOf(s *definition.Schedule) spec {
