@@ -55,8 +55,11 @@ func (t table) get(key string) (value []byte, ok bool) {
 		return nil, false
 	}
 	for r := range records(t[n-1]) {
-		if string(r.key) >= key {
-			return r.value, string(r.key) == key
+		switch {
+		case string(r.key) == key:
+			return r.value, true
+		case string(r.key) > key:
+			return nil, false
 		}
 	}
 	return nil, false
