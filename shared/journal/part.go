@@ -25,11 +25,16 @@ func (j *Journal) SnapshotOf(ctx context.Context, fold string, p Part, each func
 	if err != nil {
 		return 0, err
 	}
+	return stamp, objects.show(ctx, show, &p, each)
+}
+
+// show calls each with what a snapshot of p has.
+func (o *part) show(ctx context.Context, show show, p *Part, each func(key string, value []byte)) error {
 	n := 0
 	var shown []byte
-	for key, value := range objects.all() {
+	for key, value := range o.all() {
 		if n++; n%1024 == 0 && ctx.Err() != nil {
-			return 0, ctx.Err()
+			return ctx.Err()
 		}
 		if p.Match != nil && !p.Match(key) {
 			continue
@@ -42,7 +47,7 @@ func (j *Journal) SnapshotOf(ctx context.Context, fold string, p Part, each func
 		}
 		each(key, value)
 	}
-	return stamp, nil
+	return nil
 }
 
 // part is the keys of a state that begin with one of some prefixes. Later changes of the state do not affect it.
