@@ -142,7 +142,8 @@ func (m *move) admitNext(ctx context.Context) error {
 		next, err := m.e.moveOf(ctx, m.order.Chain+","+id)
 		if errors.Is(err, ErrNoOrder) { // which no write leaves behind
 			m.places.Waiting--
-			m.follow.Ops = append(m.follow.Ops, store.Delete(page.Items[i].Key, store.Always))
+			absent := store.Check(orderKey(m.order.Chain+","+id), store.Absent) // the write that adds it may be under way
+			m.follow.Ops = append(m.follow.Ops, store.Delete(page.Items[i].Key, store.Always), absent)
 			continue
 		}
 		if err != nil {
