@@ -25,6 +25,7 @@ type move struct {
 	fresh  bool          // it is new
 	gone   bool          // it has finished, or is removed
 	places *places       // of its chain, once they were read
+	inLine bool          // it waited for a place before
 	events []event.Event // in their order
 	follow queue.Follow  // all but the order's item and its events
 }
@@ -43,7 +44,7 @@ func (e *Engine) moveOf(ctx context.Context, path string) (*move, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &move{e: e, set: set, graph: g, order: o, cond: cond, now: e.micro()}, nil
+	return &move{e: e, set: set, graph: g, order: o, cond: cond, now: e.micro(), inLine: o.Waiting == typed.ForMaxOrders}, nil
 }
 
 // say adds an event of the order. The first is brought about by what happened to the order last, unless it says otherwise; the queue
@@ -60,6 +61,7 @@ func (m *move) say(name string, fields any) {
 func (m *move) write() queue.Follow {
 	o, f := m.order, m.follow
 	f.Before = m.events
+	f.Ops = append(f.Ops, m.lineOps()...)
 	if p := m.places; p != nil && p.changed {
 		f.Ops = append(f.Ops, store.Put(store.Item{Key: placesKey(o.Chain), Value: encode(p)}, p.cond))
 	}
