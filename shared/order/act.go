@@ -110,6 +110,11 @@ func (m *move) resume(ctx context.Context, variables json.RawMessage) error {
 // goOn ends the suspension of an order, which begins at its node anew unless its step runs.
 func (m *move) goOn(ctx context.Context, says typed.OrderResumed) error {
 	o := m.order
+	if o.Fork != nil {
+		o.Suspended = false
+		m.say(event.OrderResumed, says)
+		return m.join(ctx)
+	}
 	ended := o.Blacklisted
 	o.Suspended, o.Blacklisted, o.Waiting = false, false, ""
 	if o.At <= m.now {
@@ -135,6 +140,9 @@ func (m *move) goOn(ctx context.Context, says typed.OrderResumed) error {
 func (m *move) setNode(ctx context.Context, id string) error {
 	o := m.order
 	n, err := m.nodeAt(id)
+	if err == nil {
+		err = m.belongs(n)
+	}
 	if err != nil {
 		return err
 	}
@@ -145,7 +153,7 @@ func (m *move) setNode(ctx context.Context, id string) error {
 	case running && o.Then != nil && o.Then.Node == n.ID:
 		return refuse("it goes there already, once its step has ended")
 	case running:
-		o.Then = &Then{Node: n.ID}
+		m.plan(Then{Node: n.ID})
 		return nil
 	case o.Node == n.ID:
 		return refuse("it is at this node already")
@@ -202,7 +210,7 @@ func (m *move) reset(ctx context.Context) error {
 	}
 	o.SetBack, o.Setbacks, o.Visits = false, 0, nil
 	if running {
-		o.Then = &Then{Node: o.First}
+		m.plan(Then{Node: o.First})
 		return nil
 	}
 	if o.Started > 0 {
@@ -215,6 +223,7 @@ func (m *move) reset(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	m.leaveFork()
 	return m.arrive(ctx, n)
 }
 
@@ -248,7 +257,7 @@ func (m *move) removeAsAsked(ctx context.Context) error {
 	case running && o.Then != nil && o.Then.Remove:
 		return refuse("it is removed already, once its step has ended")
 	case running:
-		o.Then = &Then{Remove: true}
+		m.plan(Then{Remove: true})
 		return nil
 	}
 	return m.remove(ctx)

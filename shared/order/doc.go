@@ -21,6 +21,11 @@
 //	chain.go      what operators set for a chain: stopping it, actions of its nodes
 //	place.go      max_orders: places, and the line of those that wait for one
 //	due.go        alarms
+//	errand.go     alarms that say what is to be done about a fork
+//	fork.go       forks: waiting for children, and going on
+//	children.go   making children, and ending those that are left
+//	join.go       counting the ends of children
+//	together.go   one write of several orders
 //	sweep.go      Run and Sweep: what is due
 //	overview.go   an order as clients see it
 //	reason.go     why its step is not running

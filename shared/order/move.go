@@ -24,6 +24,8 @@ type move struct {
 
 	fresh  bool          // it is new
 	gone   bool          // it has finished, or is removed
+	failed bool          // it is a child that finishes by an error
+	rings  int64         // the earliest alarm of what is written; 0: none
 	places *places       // of its chain, once they were read
 	events []event.Event // in their order
 	follow queue.Follow  // all but the order's item and its events
@@ -55,6 +57,9 @@ func (m *move) say(name string, fields any) {
 func (m *move) write() queue.Follow {
 	o, f := m.order, m.follow
 	f.Before = m.events
+	if at := m.rings; at != 0 {
+		f.Written = func() { m.e.alarms.at(at) }
+	}
 	if p := m.places; p != nil && p.changed {
 		f.Ops = append(f.Ops, store.Put(store.Item{Key: placesKey(o.Chain), Value: encode(p)}, p.cond))
 	}
@@ -139,6 +144,8 @@ func (m *move) enter(ctx context.Context, n *definition.GraphNode) error {
 	switch n.Kind {
 	case definition.KindJob:
 		return m.step(ctx, n)
+	case definition.KindFork:
+		return m.fork(ctx, n)
 	default: // nothing runs at the others yet
 		m.suspend()
 		return nil
@@ -225,11 +232,7 @@ func (m *move) isLast(n *definition.GraphNode) bool {
 func (m *move) step(ctx context.Context, n *definition.GraphNode) error {
 	o := m.order
 	if _, declared := m.set.JobOf(n.Job); !declared {
-		if n.Error == "" {
-			m.suspend()
-			return nil
-		}
-		return m.goTo(ctx, n.Error)
+		return m.errorAt(ctx, n)
 	}
 	t := queue.New{
 		Dialect: task.OfOrder, Job: n.Job, Priority: o.Priority, Payload: o.variables(),
@@ -268,6 +271,11 @@ func (m *move) finish(ctx context.Context) error {
 	}
 	m.say(event.OrderFinished, typed.OrderFinished{NodeID: o.Node})
 	m.gone = true
+	n, err := m.node()
+	if err != nil {
+		return err
+	}
+	m.ended(!m.failed && !n.Failed)
 	return m.leave(ctx)
 }
 

@@ -97,6 +97,7 @@ func (m *move) stopWaiting(ctx context.Context) error {
 		m.follow.Ops = append(m.follow.Ops, store.Delete(o.lineKey(), store.Always))
 	}
 	o.Waiting = ""
+	m.leaveFork()
 	return nil
 }
 
@@ -148,7 +149,8 @@ func (m *move) include(other *move) {
 	f := other.write()
 	m.events = append(m.events, f.Before...)
 	m.follow.Names = append(append(m.follow.Names, other.order.Path()), f.Names...)
-	m.follow.Ops = append(m.follow.Ops, f.Ops...)
+	m.follow.Ops = joinedOps(m.follow.Ops, f.Ops)
 	m.follow.Add = append(m.follow.Add, f.Add...)
 	m.follow.Withdraw = append(m.follow.Withdraw, f.Withdraw...)
+	m.ring(other.rings)
 }

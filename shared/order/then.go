@@ -38,10 +38,18 @@ func (m *move) replace(ctx context.Context, before *Order, cond store.Condition)
 		return nil, err
 	}
 	if running {
-		before.Then = &Then{Replace: m.order}
+		old.plan(Then{Replace: m.order})
 		return old, nil
 	}
 	return m, m.takeOver(ctx, old)
+}
+
+// plan sets what the end of the running step does. A child that was to take the order's place then does not come any more.
+func (m *move) plan(then Then) {
+	if before := m.order.Then; before != nil && before.Replace != nil {
+		m.endOf(before.Replace, false)
+	}
+	m.order.Then = &then
 }
 
 // takeOver adds the order of a move in place of another.
@@ -49,7 +57,7 @@ func (m *move) takeOver(ctx context.Context, old *move) error {
 	if err := old.remove(ctx); err != nil {
 		return err
 	}
-	m.cond, m.events, m.follow, m.places = old.cond, old.events, old.follow, old.places
+	m.cond, m.events, m.follow, m.places, m.rings = old.cond, old.events, old.follow, old.places, old.rings
 	return m.add(ctx)
 }
 
@@ -57,6 +65,7 @@ func (m *move) takeOver(ctx context.Context, old *move) error {
 func (m *move) remove(ctx context.Context) error {
 	m.say(event.OrderRemoved, typed.OrderRemoved{})
 	m.gone = true
+	m.ended(false)
 	return m.leave(ctx)
 }
 
