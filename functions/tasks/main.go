@@ -1,5 +1,6 @@
 // Command tasks is the function that shows tasks, handlers, jobs and queues: their state, logs, lists, and why they do not run;
-// and that cancels, stops, retries and removes tasks, holds handlers by rules, and suspends and purges queues.
+// and that cancels, stops, retries and removes tasks, holds handlers by rules, and suspends and purges queues. It does the same for
+// orders of job chains, and adds them.
 package main
 
 import (

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/event"
 	"github.com/millrace/millrace/shared/journal"
@@ -147,6 +149,7 @@ func (b *bench) events() string {
 		b.t.Fatal(err)
 	}
 	var words []string
+	b.agree()
 	for i := range all.Events {
 		e := &all.Events[i]
 		var f struct {
@@ -186,5 +189,36 @@ func (b *bench) is(state, node string) projection.OrderOverview {
 	if o.State.Type != state || o.NodeID != node {
 		b.t.Errorf("the order is %s at %s, want %s at %s", o.State.Type, o.NodeID, state, node)
 	}
+	b.agree()
 	return o
+}
+
+// agree compares all orders with what their events say. The start of the first step may differ by the time that a write takes.
+func (b *bench) agree() {
+	b.t.Helper()
+	_, err := b.journal.Snapshot(b.t.Context(), "OrderOverview", func(key string, value []byte) {
+		if len(value) == 0 {
+			return
+		}
+		var told projection.OrderOverview
+		if err := json.Unmarshal(value, &told); err != nil {
+			b.t.Fatal(err)
+		}
+		chain, id := order.Split(key)
+		is, err := b.Get(b.t.Context(), chain, id)
+		if err != nil {
+			b.t.Errorf("%s: %v", key, err)
+			return
+		}
+		if told.StartedAt.IsZero() != is.StartedAt.IsZero() {
+			b.t.Errorf("%s: started at %v, but its events say %v", key, is.StartedAt, told.StartedAt)
+		}
+		told.StartedAt = is.StartedAt
+		if diff := cmp.Diff(told, is); diff != "" {
+			b.t.Errorf("%s (-by its events +by its item):\n%s", key, diff)
+		}
+	})
+	if err != nil {
+		b.t.Fatal(err)
+	}
 }
