@@ -1,6 +1,7 @@
 package order
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -23,6 +24,7 @@ const (
 // makeChildren makes children of an order, and reports whether all are made. What is made is in the order's item, in the same write: so
 // whoever goes on makes none twice.
 func (e *Engine) makeChildren(ctx context.Context, r *errand) (done bool, err error) {
+	var k *kin
 	for range childrenRounds {
 		err := e.queue.ChangeAlone(ctx, func(ctx context.Context, _ *store.Conflict) (f queue.Follow, err error) {
 			m, err := e.moveOf(ctx, r.Order)
@@ -37,7 +39,10 @@ func (e *Engine) makeChildren(ctx context.Context, r *errand) (done bool, err er
 			if done = fork == nil || fork.Run != r.Run || fork.Made == fork.Children; done {
 				return f, nil
 			}
-			f, err = m.makeSome(ctx)
+			if k, err = m.kin(ctx, k); err != nil {
+				return f, err
+			}
+			f, err = m.makeSome(ctx, k)
 			done = fork.Made == fork.Children
 			return f, err
 		})
@@ -49,20 +54,16 @@ func (e *Engine) makeChildren(ctx context.Context, r *errand) (done bool, err er
 }
 
 // makeSome makes as many children as one write holds.
-func (m *move) makeSome(ctx context.Context) (queue.Follow, error) {
-	o, f := m.order, m.order.Fork
+func (m *move) makeSome(ctx context.Context, k *kin) (queue.Follow, error) {
+	f := m.order.Fork
 	from := f.Made
-	kin, err := m.kin(ctx, f)
-	if err != nil {
-		return queue.Follow{}, err
-	}
-	found, err := m.e.get(ctx, kin.keys(from, min(from+childrenRead, f.Children))...)
+	found, err := m.e.get(ctx, k.keys(from, min(from+childrenRead, f.Children))...)
 	if err != nil {
 		return queue.Follow{}, err
 	}
 	all, size := queue.Follow{}, load{ops: reserveOps}
 	for i, item := range found {
-		part, made, err := m.child(ctx, kin, from+i, item)
+		part, made, err := m.child(ctx, k, from+i, item)
 		if err != nil {
 			return queue.Follow{}, err
 		}
@@ -74,7 +75,6 @@ func (m *move) makeSome(ctx context.Context) (queue.Follow, error) {
 			f.Failed++
 		}
 	}
-	m.e.log.Debug("children were made", "order", o.Path(), "made", f.Made, "of", f.Children)
 	if err := m.join(ctx); err != nil {
 		return queue.Follow{}, err
 	}
@@ -106,7 +106,6 @@ func (m *move) child(ctx context.Context, k *kin, i int, there *store.Item) (par
 type kin struct {
 	parent    *Order
 	now       int64
-	fork      *Fork
 	graph     *definition.Graph // of the children's version
 	node      *definition.GraphFork
 	variables map[string]json.RawMessage
@@ -115,18 +114,25 @@ type kin struct {
 
 // kin reads what the children of the order have in common. They have its variables, but for the list whose elements they are for:
 // with that, many children would take the square of their number.
-func (m *move) kin(ctx context.Context, f *Fork) (*kin, error) {
-	k, err := m.e.kinOf(ctx, m.order.Chain, m.order.Node, f.Version)
+//
+// Those of the write before are taken if nothing is different, since a long list takes a while.
+func (m *move) kin(ctx context.Context, before *kin) (*kin, error) {
+	o := m.order
+	if before != nil && before.parent.Fork.Run == o.Fork.Run && bytes.Equal(before.parent.Variables, o.Variables) {
+		before.parent, before.now = o, m.now
+		return before, nil
+	}
+	k, err := m.e.kinOf(ctx, o.Chain, o.Node, o.Fork.Version)
 	if err != nil {
 		return nil, err
 	}
-	k.parent, k.fork, k.now = m.order, f, m.now
-	if k.variables, err = readVariables(m.order.Variables); err != nil {
+	k.parent, k.now = o, m.now
+	if k.variables, err = readVariables(o.Variables); err != nil {
 		return nil, err
 	}
-	if k.node.Each != "" {
-		k.elements, _ = m.order.list(k.node.Each)
-		delete(k.variables, k.node.Each)
+	if name := k.node.Each; name != "" {
+		k.elements, _ = elements(k.variables[name])
+		delete(k.variables, name)
 	}
 	return k, nil
 }
@@ -175,8 +181,8 @@ func (k *kin) child(i int) *Order {
 		variables["item"], variables["index"] = k.elements[i], json.RawMessage(strconv.Itoa(i))
 	}
 	c := &Order{
-		Chain: o.Chain, ID: o.ID + "!" + k.name(i), Version: k.fork.Version, Node: node, First: node, Created: k.now,
-		Priority: o.Priority, Parent: o.Path(), Run: k.fork.Run,
+		Chain: o.Chain, ID: o.ID + "!" + k.name(i), Version: o.Fork.Version, Node: node, First: node, Created: k.now,
+		Priority: o.Priority, Parent: o.Path(), Run: o.Fork.Run,
 	}
 	if len(variables) > 0 {
 		c.Variables = encode(variables)

@@ -80,7 +80,11 @@ func (m *move) fork(ctx context.Context, n *definition.GraphNode) error {
 	}
 	children := len(n.Fork.Branches)
 	if n.Fork.Each != "" {
-		list, ok := o.list(n.Fork.Each)
+		all, err := readVariables(o.Variables)
+		if err != nil {
+			return err
+		}
+		list, ok := elements(all[n.Fork.Each])
 		if !ok {
 			return m.errorAt(ctx, n)
 		}
@@ -95,13 +99,12 @@ func (m *move) fork(ctx context.Context, n *definition.GraphNode) error {
 	return nil
 }
 
-// list returns the elements of the list in a variable; ok is false if there is none.
-func (o *Order) list(name string) (elements []json.RawMessage, ok bool) {
-	all, err := readVariables(o.Variables)
-	if err != nil || all[name] == nil || all[name][0] != '[' {
+// elements returns the elements of a variable; ok is false if it is no list.
+func elements(variable json.RawMessage) (all []json.RawMessage, ok bool) {
+	if len(variable) == 0 || variable[0] != '[' {
 		return nil, false
 	}
-	return elements, json.Unmarshal(all[name], &elements) == nil
+	return all, json.Unmarshal(variable, &all) == nil
 }
 
 // join lets the order go on, once that is decided and unless it is suspended. Children that still run are left to end by themselves,
