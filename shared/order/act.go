@@ -52,6 +52,9 @@ func (e *Engine) Act(ctx context.Context, chain, id string, a Act) error {
 }
 
 func (m *move) act(ctx context.Context, a Act) error {
+	if m.order.Idle && (a.Kind == SetNode || a.Kind == Skip || a.Kind == Reset) {
+		return refuse("it waits for the next start by its schedule")
+	}
 	switch a.Kind {
 	case Suspend:
 		return m.suspendAsAsked(ctx)
@@ -124,6 +127,13 @@ func (m *move) goOn(ctx context.Context, says typed.OrderResumed) error {
 		says.At = when(o.At)
 	}
 	m.say(event.OrderResumed, says)
+	if o.Idle {
+		m.rest()
+		return nil
+	}
+	if m.rings() {
+		m.ringAt(m.now)
+	}
 	n, err := m.node()
 	switch {
 	case err != nil:
@@ -153,7 +163,7 @@ func (m *move) setNode(ctx context.Context, id string) error {
 	case running && o.Then != nil && o.Then.Node == n.ID:
 		return refuse("it goes there already, once its step has ended")
 	case running:
-		m.plan(Then{Node: n.ID})
+		m.intend(Then{Node: n.ID})
 		return nil
 	case o.Node == n.ID:
 		return refuse("it is at this node already")
@@ -210,7 +220,7 @@ func (m *move) reset(ctx context.Context) error {
 	}
 	o.SetBack, o.Setbacks, o.Visits = false, 0, nil
 	if running {
-		m.plan(Then{Node: o.First})
+		m.intend(Then{Node: o.First})
 		return nil
 	}
 	if o.Started > 0 {
@@ -224,7 +234,8 @@ func (m *move) reset(ctx context.Context) error {
 		return err
 	}
 	m.leaveFork()
-	return m.arrive(ctx, n)
+	m.visit(n)
+	return m.enter(ctx, n)
 }
 
 func (m *move) runNow(ctx context.Context) error {
@@ -234,6 +245,9 @@ func (m *move) runNow(ctx context.Context) error {
 		return refuse("it is suspended; resume it first")
 	case o.Waiting != "":
 		return refuse("it waits for something else than a time")
+	case o.Idle:
+		o.Starts = append([]int64{m.now}, o.Starts...)
+		return m.begin(ctx)
 	case o.At <= m.now:
 		return refuse("its step waits for no time")
 	}
@@ -257,7 +271,7 @@ func (m *move) removeAsAsked(ctx context.Context) error {
 	case running && o.Then != nil && o.Then.Remove:
 		return refuse("it is removed already, once its step has ended")
 	case running:
-		m.plan(Then{Remove: true})
+		m.intend(Then{Remove: true})
 		return nil
 	}
 	return m.remove(ctx)

@@ -21,6 +21,8 @@
 //	chain.go      what operators set for a chain: stopping it, actions of its nodes
 //	place.go      max_orders: places, and the line of those that wait for one
 //	due.go        alarms
+//	permanent.go  orders of schedules, which go back to their first node
+//	timeout.go    timeouts of chains
 //	errand.go     alarms that say what is to be done about a fork
 //	fork.go       forks: waiting for children, and going on
 //	children.go   making children, and ending those that are left

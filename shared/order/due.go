@@ -34,12 +34,12 @@ func (m *move) alarm(at int64) {
 		}
 	}
 	m.follow.Ops = append(m.follow.Ops, store.Put(store.Item{Key: key, Value: []byte(m.order.Path())}, store.Always))
-	m.ring(at)
+	m.wakeBy(at)
 }
 
-// ring has this process look at an alarm at its time, once it is written.
-func (m *move) ring(at int64) {
-	if at != 0 && (m.rings == 0 || at < m.rings) {
-		m.rings = at
+// wakeBy has this process look at an alarm at its time, once it is written.
+func (m *move) wakeBy(at int64) {
+	if at != 0 && (m.wakeAt == 0 || at < m.wakeAt) {
+		m.wakeAt = at
 	}
 }

@@ -36,7 +36,7 @@ func (m *move) send(path string, e errand) {
 	key := dueKey(m.now, path)
 	key.Sort += "!" + e.Do + e.Run
 	m.follow.Ops = append(m.follow.Ops, store.Put(store.Item{Key: key, Value: encode(e)}, store.Always))
-	m.ring(m.now)
+	m.wakeBy(m.now)
 }
 
 // runErrands runs those of some alarms that are errands, and returns the others.

@@ -46,14 +46,6 @@ func list(elements string) func(r *order.Request) {
 	return func(r *order.Request) { r.Variables = json.RawMessage(`{"x":"y","list":[` + elements + `]}`) }
 }
 
-// sweep does what is due.
-func (b *bench) sweep() {
-	b.t.Helper()
-	if err := b.Sweep(b.t.Context()); err != nil {
-		b.t.Fatal(err)
-	}
-}
-
 // work runs all steps until there are none, with the result that run returns for each, and returns what ran, as ORDER:NODE.
 func (b *bench) work(run func(id, node string) queue.Result) (ran []string) {
 	b.t.Helper()

@@ -152,5 +152,5 @@ func (m *move) include(other *move) {
 	m.follow.Ops = joinedOps(m.follow.Ops, f.Ops)
 	m.follow.Add = append(m.follow.Add, f.Add...)
 	m.follow.Withdraw = append(m.follow.Withdraw, f.Withdraw...)
-	m.ring(other.rings)
+	m.wakeBy(other.wakeAt)
 }

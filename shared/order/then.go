@@ -38,14 +38,14 @@ func (m *move) replace(ctx context.Context, before *Order, cond store.Condition)
 		return nil, err
 	}
 	if running {
-		old.plan(Then{Replace: m.order})
+		old.intend(Then{Replace: m.order})
 		return old, nil
 	}
 	return m, m.takeOver(ctx, old)
 }
 
-// plan sets what the end of the running step does. A child that was to take the order's place then does not come any more.
-func (m *move) plan(then Then) {
+// intend sets what the end of the running step does. A child that was to take the order's place then does not come any more.
+func (m *move) intend(then Then) {
 	if before := m.order.Then; before != nil && before.Replace != nil {
 		m.endOf(before.Replace, false)
 	}
@@ -57,7 +57,7 @@ func (m *move) takeOver(ctx context.Context, old *move) error {
 	if err := old.remove(ctx); err != nil {
 		return err
 	}
-	m.cond, m.events, m.follow, m.places, m.rings = old.cond, old.events, old.follow, old.places, old.rings
+	m.cond, m.events, m.follow, m.places, m.wakeAt = old.cond, old.events, old.follow, old.places, old.wakeAt
 	return m.add(ctx)
 }
 
@@ -76,6 +76,8 @@ func (m *move) then(ctx context.Context) error {
 	switch {
 	case then.Remove:
 		return m.remove(ctx)
+	case then.Fail:
+		return m.failHere(ctx)
 	case then.Node != "":
 		return m.goTo(ctx, then.Node)
 	}
