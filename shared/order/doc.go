@@ -28,6 +28,7 @@
 //	children.go   making children, and ending those that are left
 //	join.go       counting the ends of children
 //	together.go   one write of several orders
+//	mend.go       what is left behind
 //	sweep.go      Run and Sweep: what is due
 //	overview.go   an order as clients see it
 //	reason.go     why its step is not running

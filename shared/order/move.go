@@ -27,6 +27,7 @@ type move struct {
 	failed bool          // it is a child that finishes by an error
 	wakeAt int64         // the earliest alarm of what is written; 0: none
 	places *places       // of its chain, once they were read
+	inLine bool          // it waited for a place before
 	events []event.Event // in their order
 	follow queue.Follow  // all but the order's item and its events
 }
@@ -45,7 +46,7 @@ func (e *Engine) moveOf(ctx context.Context, path string) (*move, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &move{e: e, set: set, graph: g, order: o, cond: cond, now: e.micro()}, nil
+	return &move{e: e, set: set, graph: g, order: o, cond: cond, now: e.micro(), inLine: o.Waiting == typed.ForMaxOrders}, nil
 }
 
 // say adds an event of the order.
@@ -60,6 +61,7 @@ func (m *move) write() queue.Follow {
 	if at := m.wakeAt; at != 0 {
 		f.Written = func() { m.e.alarms.at(at) }
 	}
+	f.Ops = append(f.Ops, m.lineOps()...)
 	if p := m.places; p != nil && p.changed {
 		f.Ops = append(f.Ops, store.Put(store.Item{Key: placesKey(o.Chain), Value: encode(p)}, p.cond))
 	}

@@ -2,6 +2,7 @@ package order
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/millrace/millrace/shared/event/typed"
@@ -80,9 +81,20 @@ func (m *move) admit(ctx context.Context) (goesOn bool, err error) {
 		return true, nil
 	}
 	p.Waiting++
-	m.follow.Ops = append(m.follow.Ops, store.Put(store.Item{Key: o.lineKey(), Value: []byte(o.ID)}, store.Always))
 	m.wait(typed.ForMaxOrders)
 	return false, nil
+}
+
+// lineOps puts the order in line, or takes it out, if it was not there before, or is not now.
+func (m *move) lineOps() []store.Op {
+	o := m.order
+	switch is := o.Waiting == typed.ForMaxOrders; {
+	case is && !m.inLine:
+		return []store.Op{store.Put(store.Item{Key: o.lineKey(), Value: []byte(o.ID)}, store.Always)}
+	case !is && m.inLine:
+		return []store.Op{store.Delete(o.lineKey(), store.Always)}
+	}
+	return nil
 }
 
 // stopWaiting ends the order's wait, if it has one.
@@ -94,7 +106,6 @@ func (m *move) stopWaiting(ctx context.Context) error {
 			return err
 		}
 		p.Waiting, p.changed = p.Waiting-1, true
-		m.follow.Ops = append(m.follow.Ops, store.Delete(o.lineKey(), store.Always))
 	}
 	o.Waiting = ""
 	m.leaveFork()
@@ -130,6 +141,11 @@ func (m *move) admitNext(ctx context.Context) error {
 			continue // it leaves the line with this move
 		}
 		next, err := m.e.moveOf(ctx, m.order.Chain+","+id)
+		if errors.Is(err, ErrNoOrder) { // which no write leaves behind
+			m.places.Waiting--
+			m.follow.Ops = append(m.follow.Ops, store.Delete(page.Items[i].Key, store.Always))
+			continue
+		}
 		if err != nil {
 			return err
 		}

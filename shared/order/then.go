@@ -32,7 +32,10 @@ func (m *move) withdraw(ctx context.Context) (running bool, err error) {
 // replace lets the new order of a move take the place of the one before: at once, or, if its step runs, at the step's end. It
 // returns the move that is to be written.
 func (m *move) replace(ctx context.Context, before *Order, cond store.Condition) (*move, error) {
-	old := &move{e: m.e, set: m.set, graph: m.graph, order: before, cond: cond, now: m.now, follow: m.follow}
+	old := &move{
+		e: m.e, set: m.set, graph: m.graph, order: before, cond: cond, now: m.now, follow: m.follow,
+		inLine: before.Waiting == typed.ForMaxOrders,
+	}
 	running, err := old.withdraw(ctx)
 	if err != nil {
 		return nil, err
@@ -57,6 +60,7 @@ func (m *move) takeOver(ctx context.Context, old *move) error {
 	if err := old.remove(ctx); err != nil {
 		return err
 	}
+	old.follow.Ops = append(old.follow.Ops, old.lineOps()...)
 	m.cond, m.events, m.follow, m.places, m.wakeAt = old.cond, old.events, old.follow, old.places, old.wakeAt
 	return m.add(ctx)
 }
