@@ -23,6 +23,11 @@
 //	due.go        alarms
 //	permanent.go  orders of schedules, which go back to their first node
 //	timeout.go    timeouts of chains
+//	errand.go     alarms that say what is to be done about a fork
+//	fork.go       forks: waiting for children, and going on
+//	children.go   making children, and ending those that are left
+//	join.go       counting the ends of children
+//	together.go   one write of several orders
 //	mend.go       what is left behind
 //	sweep.go      Run and Sweep: what is due
 //	overview.go   an order as clients see it

@@ -59,7 +59,7 @@ func (o *Order) overview(d doing) projection.OrderOverview {
 }
 
 // waits are the obstacles that waits show.
-var waits = map[string]string{typed.ForEvent: "Wait", typed.ForTime: "Wait"}
+var waits = map[string]string{typed.ForEvent: "Wait", typed.ForTime: "Wait", forJoin: "Join"}
 
 // started returns when the first step began.
 func (o *Order) started(d doing) int64 {

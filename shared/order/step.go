@@ -83,6 +83,8 @@ func (m *move) apply(ctx context.Context, n *definition.GraphNode, d decision) e
 		o.At = m.now + max(d.delay, n.Delay).Microseconds()
 		m.say(event.OrderSetBack, typed.OrderSetBack{NodeID: n.ID, Until: when(o.At), Count: d.setbacks})
 		return m.enter(ctx, n)
+	case d.suspended && m.failsFor(n):
+		return m.fail(ctx)
 	case d.suspended:
 		if o.At = m.after(n.Delay, false); !o.Suspended {
 			m.suspend()

@@ -45,6 +45,7 @@ func (a *alarms) take() (at int64) {
 const (
 	lookAlone  = time.Minute
 	lookShared = 5 * time.Second
+	again      = time.Second // after an error
 	dueBatch   = 100
 )
 
@@ -52,6 +53,7 @@ const (
 func (e *Engine) Run(ctx context.Context) {
 	for ctx.Err() == nil {
 		if err := e.Sweep(ctx); err != nil && !errors.Is(err, context.Canceled) {
+			e.alarms.at(e.micro() + again.Microseconds())
 			e.log.Warn("orders that are due were not moved; it is tried again", "error", err)
 		}
 		e.sleep(ctx)
@@ -103,24 +105,34 @@ func (e *Engine) Sweep(ctx context.Context) error {
 		if err != nil {
 			return journal.Failure("read the orders that are due", err)
 		}
-		for i := range page.Items {
-			at, path := unstamp(page.Items[i].Key.Sort), string(page.Items[i].Value)
-			if at > e.micro() {
-				e.alarms.at(at)
-				return nil
-			}
-			if err := e.wake(ctx, path); err != nil {
+		due := e.dueOf(page.Items)
+		if len(due) == 0 {
+			return nil
+		}
+		if due, err = e.runErrands(ctx, due); err != nil {
+			return err
+		}
+		for i := range due {
+			if err := e.wake(ctx, string(due[i].Value)); err != nil {
 				return err
 			}
-			gone := store.Write{Token: e.token(), Ops: []store.Op{store.Delete(page.Items[i].Key, store.VersionIs(page.Items[i].Version))}}
+			gone := store.Write{Token: e.token(), Ops: []store.Op{store.Delete(due[i].Key, store.VersionIs(due[i].Version))}}
 			if err := e.store.Write(ctx, gone); err != nil && store.AsConflict(err) == nil {
 				return journal.Failure("remove an alarm", err)
 			}
 		}
-		if !page.More {
-			return nil
+	}
+}
+
+// dueOf returns the first ones of some alarms, whose time has come.
+func (e *Engine) dueOf(all []store.Item) []store.Item {
+	for i := range all {
+		if at := unstamp(all[i].Key.Sort); at > e.micro() {
+			e.alarms.at(at)
+			return all[:i]
 		}
 	}
+	return all
 }
 
 // wake does what is due with an order or a chain.
@@ -162,7 +174,8 @@ func (m *move) due(ctx context.Context) (changed bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	if n.Kind == definition.KindJob && o.Task == "" && o.Waiting == "" && !o.Suspended && !o.Idle && o.At <= m.now {
+	starts := n.Kind == definition.KindJob || n.Kind == definition.KindFork
+	if starts && o.Task == "" && o.Waiting == "" && !o.Suspended && !o.Idle && o.At <= m.now {
 		return true, m.enter(ctx, n) // it waited for the time of its start without a task
 	}
 	return false, nil

@@ -41,10 +41,18 @@ func (m *move) replace(ctx context.Context, before *Order, cond store.Condition)
 		return nil, err
 	}
 	if running {
-		before.Then = &Then{Replace: m.order}
+		old.intend(Then{Replace: m.order})
 		return old, nil
 	}
 	return m, m.takeOver(ctx, old)
+}
+
+// intend sets what the end of the running step does. A child that was to take the order's place then does not come any more.
+func (m *move) intend(then Then) {
+	if before := m.order.Then; before != nil && before.Replace != nil {
+		m.endOf(before.Replace, false)
+	}
+	m.order.Then = &then
 }
 
 // takeOver adds the order of a move in place of another.
@@ -53,7 +61,7 @@ func (m *move) takeOver(ctx context.Context, old *move) error {
 		return err
 	}
 	old.follow.Ops = append(old.follow.Ops, old.lineOps()...)
-	m.cond, m.events, m.follow, m.places = old.cond, old.events, old.follow, old.places
+	m.cond, m.events, m.follow, m.places, m.wakeAt = old.cond, old.events, old.follow, old.places, old.wakeAt
 	return m.add(ctx)
 }
 
@@ -61,6 +69,7 @@ func (m *move) takeOver(ctx context.Context, old *move) error {
 func (m *move) remove(ctx context.Context) error {
 	m.say(event.OrderRemoved, typed.OrderRemoved{})
 	m.gone = true
+	m.ended(false)
 	return m.leave(ctx)
 }
 

@@ -29,6 +29,7 @@ type Follow struct {
 	Ops      []store.Op    // on the caller's items
 	Withdraw []Stored      // tasks that end unstarted, or are absent and stay so; their events follow After
 	Add      []New         // tasks; their events come last. They have no unique keys and no Same
+	Written  func()        // called once, when all that is written; nil: nothing
 }
 
 // Stored is a task as it was read, for a change that rests on it.
@@ -56,10 +57,21 @@ func (q *Queue) NewID(n *New) task.ID {
 // prepare's operations are on; an order's is its path. Prepare is called again when what it has read has changed meanwhile, a withdrawn task too; its
 // errors end the change. What it returns may be empty: then nothing is written.
 func (q *Queue) Change(ctx context.Context, names []string, prepare func(ctx context.Context, lost *store.Conflict) (Follow, error)) error {
+	return q.change(ctx, &callersChange{q: q, names: names, ask: prepare})
+}
+
+// MaxChange is the most operations that a change may have in a write of its own: an added task takes up to 3, a withdrawn one up to 4.
+const MaxChange = combineOps
+
+// ChangeAlone is Change in a write of its own, of up to [MaxChange] operations.
+func (q *Queue) ChangeAlone(ctx context.Context, prepare func(ctx context.Context, lost *store.Conflict) (Follow, error)) error {
+	return q.change(ctx, &callersChange{q: q, alone: true, ask: prepare})
+}
+
+func (q *Queue) change(ctx context.Context, c *callersChange) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	c := &callersChange{q: q, names: names, ask: prepare}
 	err := q.write(ctx, c)[0]
 	if errors.Is(err, errNothing) {
 		return nil
@@ -75,6 +87,7 @@ func (q *Queue) Change(ctx context.Context, names []string, prepare func(ctx con
 type callersChange struct {
 	q     *Queue
 	names []string
+	alone bool // no other part shares its write
 	ask   func(ctx context.Context, lost *store.Conflict) (Follow, error)
 	more  *following
 }
@@ -94,7 +107,12 @@ func (c *callersChange) prepare(ctx context.Context, lost *store.Conflict) (jour
 	return change, nil
 }
 
-func (c *callersChange) bounds() (ops, bytes int) { return 2 * stepOps, stepBytes }
+func (c *callersChange) bounds() (ops, bytes int) {
+	if c.alone {
+		return combineOps, combineBytes
+	}
+	return 2 * stepOps, stepBytes
+}
 
 func (c *callersChange) touches() []string { return c.names }
 
@@ -218,6 +236,9 @@ func (w *following) touches(t *task.Task, names []string) []string {
 func (w *following) announce(ctx context.Context) {
 	if w == nil {
 		return
+	}
+	if w.f.Written != nil {
+		w.f.Written()
 	}
 	if w.added != nil {
 		w.q.announce(ctx, append(w.added.places, w.added.fallbacks...))
