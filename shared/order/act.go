@@ -110,8 +110,11 @@ func (m *move) resume(ctx context.Context, variables json.RawMessage) error {
 // goOn ends the suspension of an order, which begins at its node anew unless its step runs.
 func (m *move) goOn(ctx context.Context, says typed.OrderResumed) error {
 	o := m.order
-	ended := o.Blacklisted
-	o.Suspended, o.Blacklisted, o.Waiting = false, false, ""
+	ended, waits := o.Blacklisted, o.staysWaiting()
+	o.Suspended, o.Blacklisted = false, false
+	if !waits {
+		o.Waiting = ""
+	}
 	if o.At <= m.now {
 		o.At, o.SetBack = 0, false
 	}
@@ -125,7 +128,7 @@ func (m *move) goOn(ctx context.Context, says typed.OrderResumed) error {
 		return err
 	case ended:
 		return m.finish(ctx)
-	case o.Task != "":
+	case o.Task != "" || waits:
 		return nil
 	}
 	return m.enter(ctx, n)

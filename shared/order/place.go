@@ -96,7 +96,7 @@ func (m *move) stopWaiting(ctx context.Context) error {
 		p.Waiting, p.changed = p.Waiting-1, true
 		m.follow.Ops = append(m.follow.Ops, store.Delete(o.lineKey(), store.Always))
 	}
-	o.Waiting = ""
+	o.Waiting, o.Until = "", 0
 	return nil
 }
 

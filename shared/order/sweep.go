@@ -153,8 +153,8 @@ func (m *move) due(ctx context.Context) (changed bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	if n.Kind == definition.KindJob && o.Task == "" && o.Waiting == "" && !o.Suspended && o.At <= m.now {
+	if n.Kind != definition.KindEnd && o.Task == "" && o.Waiting == "" && !o.Suspended && o.At <= m.now {
 		return true, m.enter(ctx, n) // it waited for the time of its start without a task
 	}
-	return false, nil
+	return m.overdue(ctx, n)
 }
