@@ -15,7 +15,7 @@ type Changes struct {
 	Added    []string `json:"added"`              // were not in force
 	Replaced []string `json:"replaced"`           // in force and different
 	Removed  []string `json:"removed"`            // no longer in force
-	Warnings []string `json:"warnings,omitempty"` // likely mistakes in schedules, such as one that never fires again
+	Warnings []string `json:"warnings,omitempty"` // likely mistakes in schedules and job chains, such as a schedule that never fires again
 }
 
 // Apply replaces the definitions in force by those of a document in YAML or JSON, all of them or none; a dry run

@@ -15,7 +15,8 @@ type Schedule struct {
 	Name        string          `json:"name"`               // a collection's is sources/SOURCE/COLLECTION
 	Cron        string          `json:"cron"`               // an expression; empty for one that fires once
 	Timezone    string          `json:"timezone,omitempty"` // of the IANA database; default UTC
-	Job         string          `json:"job"`                // path of a collection, a handler or a job
+	Job         string          `json:"job,omitempty"`      // path of a collection, a handler or a job; empty with Order
+	Order       *ScheduledOrder `json:"order,omitempty"`    // the order that it makes, or starts again, instead of tasks
 	Payload     json.RawMessage `json:"payload,omitempty"`  // of its tasks
 	Misfire     string          `json:"misfire,omitempty"`  // skip, once (default) or all
 	Overlap     string          `json:"overlap,omitempty"`  // allow (default), skip or queue
@@ -28,6 +29,12 @@ type Schedule struct {
 		TaskID  string `json:"task_id,omitempty"`
 	} `json:"last,omitempty"` // the newest tick; nil: none
 	Warnings []string `json:"warnings"` // likely mistakes
+}
+
+// ScheduledOrder is the order of a schedule.
+type ScheduledOrder struct {
+	Chain string `json:"chain"` // path
+	ID    string `json:"id"`
 }
 
 func schedulePath(name string) string { return v1 + "schedules/" + url.PathEscape(name) }

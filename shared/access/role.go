@@ -18,9 +18,12 @@ const (
 	Admin    Role = "admin"
 )
 
+// Roles returns all roles.
+func Roles() []Role { return []Role{Viewer, Producer, Consumer, Worker, Operator, Admin} }
+
 // ParseRole returns the role of that name; the error lists the names there are.
 func ParseRole(name string) (Role, error) {
-	if role := Role(name); slices.Contains([]Role{Viewer, Producer, Consumer, Worker, Operator, Admin}, role) {
+	if role := Role(name); slices.Contains(Roles(), role) {
 		return role, nil
 	}
 	return "", fmt.Errorf("access: no role %q, want viewer, producer, consumer, worker, operator or admin", name)

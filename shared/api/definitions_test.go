@@ -72,9 +72,17 @@ func TestPutDefinitionsRefuses(t *testing.T) {
 		{"mistakes", "application/yaml", "", "jobs:\n- {path: a}\n- {attempts: 0}\nfoo: 1", 400, []string{
 			"body.jobs[0].path line 2: a path begins with /", "body.jobs[1].attempts line 3: want at least 1, or -1 for no end",
 			"body.jobs[1].path line 3: is missing",
-			"body.foo line 4: unknown, want one of drain, handlers, history, job_chains, jobs, journal, lease, metrics, queues, schedules, sources, targets, tokens"}},
+			"body.foo line 4: unknown, want one of drain, file_orders, handlers, history, job_chains, jobs, journal, lease, locks, metrics, queues, schedules, sources, targets, tokens"}},
 		{"nothing", "application/yaml", "", "", 400, []string{"body line 1: nothing is said; {} would declare nothing"}},
 		{"tokens", "application/json", "", `{"tokens":[]}`, 422, []string{"body.tokens line 1: this section is for the server's own file"}},
+		{"file orders", "application/yaml", "", "file_orders: [{chain: /c, directory: in}]", 422,
+			[]string{"body.file_orders line 1: this section is for the server's own file"}},
+		{"a chain", "application/yaml", "", "job_chains:\n- path: /c\n  nodes:\n  - {id: a, job: /j, next: b}\n  - {id: c}\n  - {id: d, prompt: {role: boss, answers: {yes: d}}}", 400, []string{
+			`body.job_chains[0].nodes[0].next line 4: the chain has no node "b"`,
+			"body.job_chains[0].nodes[1] line 5: no way leads to the node c",
+			`body.job_chains[0].nodes[2].prompt.role line 6: "boss" is none of viewer, producer, consumer, worker, operator, admin`,
+			"body.job_chains[0].nodes[2] line 6: no way leads to the node d",
+			"body.job_chains[0].nodes[2] line 6: no way leads to an end from the loop of d"}},
 		{"a command", "application/json", "?dry_run=true", `{"jobs":[{"path":"/a","target":{"command":["ls"]}}]}`, 422,
 			[]string{"body.jobs[0].target.command new commands are for the server's own file"}},
 		{"zones of the host", "application/yaml", "", "sources: {s: {target: {go: f}, collections: [{name: c, schedule: '@daily', timezone: localtime}]}}\n" +
@@ -105,6 +113,25 @@ func TestPutDefinitionsRefuses(t *testing.T) {
 	}
 	if set, err := catalog.Refresh(t.Context()); err != nil || !set.Equal(new(definition.Set)) {
 		t.Errorf("something was applied: %s, %v", set.JSON(), err)
+	}
+}
+
+// A chain is shown as it was declared, and what is likely to be a mistake in it is said.
+func TestPutJobChains(t *testing.T) {
+	t.Parallel()
+	b, _ := defining(t)
+	const set = `{"job_chains":[{"path":"/c","max_orders":3,"nodes":[{"id":"a","fork":{"branches":{"x":[{"job":"/j"}]}},"join":"all"},` +
+		`{"id":"b","wait":{"event":"Arrived","where":{"n":1,"of":"${id}"},"timeout":"1d"},"error":"d"},{"id":"c"},{"id":"d"}]}],` +
+		`"locks":[{"name":"l","max_shared":2}]}`
+	put := b.as(t, access.Admin, "PUT", definitionsPath, set)
+	want := `{"added":["JobChain:/c","Lock:/l"],"replaced":[],"removed":[],` +
+		`"warnings":["job chain /c: no job /j is declared: its steps wait for instances that claim them"]}`
+	if put.StatusCode != http.StatusOK || put.body != want {
+		t.Errorf("PUT = %d %s, want %s", put.StatusCode, put.body, want)
+	}
+	shown := b.as(t, access.Viewer, "GET", definitionsPath, "")
+	if shown.body != set {
+		t.Errorf("GET = %s, want %s", shown.body, set)
 	}
 }
 

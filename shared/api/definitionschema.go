@@ -19,7 +19,7 @@ func definitionChangesSchema() *schema {
 		return list
 	}
 	warnings := listOf(text(""))
-	warnings.Description = "Likely mistakes in schedules, such as that one never fires again"
+	warnings.Description = "Likely mistakes in schedules and job chains, such as that a schedule never fires again"
 	return object("What changed, by the keys of the objects", members{
 		"added": keys("New ones"), "replaced": keys("Changed ones"), "removed": keys("Those that are gone"), "warnings": warnings,
 	}, false, "added", "replaced", "removed")
@@ -34,6 +34,7 @@ func definitionsSchema() *schema {
 		"queues":     listOf(declaredQueue()),
 		"schedules":  listOf(declaredSchedule()),
 		"job_chains": listOf(declaredChain()),
+		"locks":      listOf(declaredLock()),
 		"lease":      span("How long a task is held without a heartbeat; default 30s"),
 	}, false)
 }
@@ -87,6 +88,7 @@ func declaredHandler() *schema {
 func declaredJob() *schema {
 	return object("What runs the tasks of a path", with(attempting(), members{
 		"path": pathSchema("The job of the topic a/b is /topics/a/b"), "queue": nameSchema("Default: the queue that names the topic, or else main"),
+		"delay_order_after_setback": setbacksSchema(),
 	}), false, "path")
 }
 
@@ -119,16 +121,12 @@ func declaredSchedule() *schema {
 		"name": nameSchema(""), "cron": text("6 or 7 fields are Quartz, 5 classic cron; or @daily and the like, or @every 90s. Either this or date"),
 		"date":     dateTime("The only time at which it fires; in a new schedule it must not be past"),
 		"timezone": text("IANA name; default UTC"),
-		"dst":      choice("Default cron", "cron", "quartz"), "job": pathSchema("A collection's, a handler's or a job's path, or a topic's"),
+		"dst":      choice("Default cron", "cron", "quartz"), "job": pathSchema("A collection's, a handler's or a job's path, or a topic's. Either this or order"),
+		"order": object("The order that is made, or starts again, instead of a task", members{
+			"chain": pathSchema("Of a declared job chain"), "id": orderIDSchema(),
+		}, false, "chain", "id"),
 		"payload": {Description: "What its tasks are given: any JSON"},
 		"misfire": choice("Which of the ticks that were missed are made later: none, the newest, or all up to 1,000; default once", "skip", "once", "all"),
 		"overlap": choice("What a tick's task does while that of an earlier tick runs: runs too, is dropped, or waits; default allow", "allow", "skip", "queue"),
-	}, false, "name", "job")
-}
-
-func declaredChain() *schema {
-	node := object("A node: a job that orders pass, and where they go on; without a job it is an end", members{
-		"id": nameSchema(""), "job": pathSchema(""), "next": nameSchema("Where an order goes on"), "error": nameSchema("Where it goes after a failure"),
-	}, false, "id")
-	return object("A job chain: the way of orders through several jobs", members{"path": pathSchema("Without a comma"), "nodes": listOf(node)}, false, "path", "nodes")
+	}, false, "name")
 }

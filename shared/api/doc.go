@@ -39,6 +39,7 @@
 //	instanceschema.go               their part of the description
 //	definitions.go, declare.go      what is declared, as a whole and object by object
 //	definitionschema.go             its part of the description
+//	chainschema.go                  that of job chains
 //	streams.go, streamevent.go      appending to streams, and the rules of their events
 //	streamread.go, streamlist.go    reading streams, and lists of them
 //	streamack.go, streamschema.go   consumers' offsets; their part of the description

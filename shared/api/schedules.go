@@ -93,7 +93,8 @@ type scheduleView struct {
 	Date        string          `json:"date,omitempty"`
 	Timezone    string          `json:"timezone,omitempty"`
 	DST         string          `json:"dst,omitempty"`
-	Job         string          `json:"job"`
+	Job         string          `json:"job,omitempty"`
+	Order       *scheduledView  `json:"order,omitempty"`
 	Payload     json.RawMessage `json:"payload,omitempty"`
 	Misfire     string          `json:"misfire,omitempty"`
 	Overlap     string          `json:"overlap,omitempty"`
@@ -102,6 +103,12 @@ type scheduleView struct {
 	Next        []string        `json:"next"`
 	Last        *lastView       `json:"last,omitempty"`
 	Warnings    []string        `json:"warnings"`
+}
+
+// scheduledView is the order that a schedule makes.
+type scheduledView struct {
+	Chain string `json:"chain"`
+	ID    string `json:"id"`
 }
 
 type lastView struct {
@@ -118,6 +125,7 @@ func (c *scheduling) view(ctx context.Context, s *schedule.Status) (scheduleView
 	if !s.Date.IsZero() {
 		v.Date = formatTime(s.Date)
 	}
+	v.Order = (*scheduledView)(s.Order)
 	for _, at := range s.Next {
 		v.Next = append(v.Next, formatTime(at))
 	}
@@ -231,5 +239,5 @@ func scheduleSchema() *schema {
 			"fired_at": dateTime(""), "outcome": text("The state of its task"), "task_id": text(""),
 		}, false, "fired_at"),
 		"warnings": listOf(text("")),
-	}), false, "name", "job", "suspended", "description", "next", "warnings")
+	}), false, "name", "suspended", "description", "next", "warnings")
 }

@@ -18,6 +18,7 @@ var schemas = map[string]func() *schema{
 	"AddedTask":         addedTaskSchema,
 	"Appended":          appendedSchema,
 	"Beat":              beatSchema,
+	"ChainNode":         chainNodeSchema,
 	"Claim":             claimSchema,
 	"CloudEvent":        cloudEventSchema,
 	"DefinitionChanges": definitionChangesSchema,

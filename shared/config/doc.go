@@ -19,7 +19,7 @@
 //	metrics: {open: false}
 //	drain: 8s
 //
-// and those that package definition describes: sources, handlers, jobs, queues, schedules, job_chains, lease.
+// and those that package definition describes: sources, handlers, jobs, queues, schedules, job_chains, locks, file_orders, lease.
 //
 // The package imports access (for tokens), notifier, definition, strict, event (for durations) and store. It opens stores and
 // notifiers with functions from its caller, so that a program links only the backends that its main names.

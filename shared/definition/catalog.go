@@ -102,11 +102,11 @@ func (b *Catalog) read(ctx context.Context) (*Set, error) {
 }
 
 // Apply replaces the set in force, all of it or nothing, and appends the events of the changes. A set equal to the one in
-// force changes nothing. The error is a [*strict.Error] for a set that [Read] would refuse, [*FileOnly] for new commands
+// force changes nothing. File orders are those of the set in force unless from is [FromFile]. The error is a [*strict.Error] for a set that [Read] would refuse, [*FileOnly] for new commands
 // unless from is [FromFile], or one of the journal's. Unless from is [FromFile], new dates that have passed are refused
 // too.
 func (b *Catalog) Apply(ctx context.Context, set *Set, from Origin) (Changes, error) {
-	return b.Edit(ctx, from, func(*Set) (*Set, error) { return set, nil })
+	return b.Edit(ctx, from, func(inForce *Set) (*Set, error) { return set.from(from, inForce), nil })
 }
 
 // Edit is [Catalog.Apply] of the set that change makes of the one in force. The function change must not modify its argument;
@@ -138,7 +138,15 @@ func (b *Catalog) Plan(ctx context.Context, set *Set, from Origin) (Changes, err
 	if err != nil {
 		return Changes{}, err
 	}
-	return b.plan(inForce, set, from)
+	return b.plan(inForce, set.from(from, inForce), from)
+}
+
+// from returns the set with the file orders that it gets from where it comes.
+func (s *Set) from(from Origin, inForce *Set) *Set {
+	if from == FromFile || len(s.FileOrders)+len(inForce.FileOrders) == 0 {
+		return s
+	}
+	return s.withFileOrders(inForce.FileOrders)
 }
 
 // plan returns the changes if they are allowed. A server's file may have dates that have passed, since it stays in use
@@ -148,6 +156,9 @@ func (b *Catalog) plan(inForce, set *Set, from Origin) (Changes, error) {
 		if _, err := Read("definitions", set.JSON()); err != nil {
 			return Changes{}, err
 		}
+	}
+	if missing := set.lostChains(); len(missing) > 0 {
+		return Changes{}, &FileOnly{missing}
 	}
 	before, after := inForce.objects(), set.objects()
 	if from != FromFile {

@@ -15,16 +15,18 @@ type JobChain struct {
 const DefaultMaxVisits = 1000
 
 // Node is a station of a job chain. At most one of Job, Fork, Prompt, Wait and Chain is set; a node without any of them is an
-// end.
+// end, and has an id only. Where a chain or a branch of a fork has no following node, an order is at its end.
 type Node struct {
-	ID     string  `json:"id"`              // 1 to [MaxName] bytes, once in its chain
+	ID     string  `json:"id,omitzero"`     // 1 to [MaxName] bytes, once in its chain with all branches; optional in branches
 	Job    string  `json:"job,omitzero"`    // path of the job that runs an order's step here
 	Fork   *Fork   `json:"fork,omitzero"`   // children that run side by side
 	Prompt *Prompt `json:"prompt,omitzero"` // a question to a person
 	Wait   *Wait   `json:"wait,omitzero"`   // for an event, or for a time
-	Chain  string  `json:"chain,omitzero"`  // path of another chain that the order goes through here
+	// Chain is the path of another chain that the order goes through here. From an end to which only errors lead there, it goes on to
+	// Error, from others to Next. Its job nodes keep their own errors; its limits do not count here.
+	Chain string `json:"chain,omitzero"`
 
-	Next    string            `json:"next,omitzero"`     // id of the node after success; default: the following node
+	Next    string            `json:"next,omitzero"`     // id of the node after success; default: the following node, of a prompt: see Answers
 	Error   string            `json:"error,omitzero"`    // id of the node after an error; default: the order is suspended here
 	OnError string            `json:"on_error,omitzero"` // what an error does first: setback or suspend; default: neither
 	On      map[string]string `json:"on,omitempty"`      // ids of nodes by return codes, such as "7" or "7..9"; they decide before all else
@@ -32,7 +34,7 @@ type Node struct {
 	Delay   time.Duration `json:"delay,omitzero"`   // before each step here
 	Timeout time.Duration `json:"timeout,omitzero"` // of a step here, with its attempts; 0: none
 	Action  string        `json:"action,omitzero"`  // process (default), stop or next_state; the first value, which operators change
-	Join    *Join         `json:"join,omitzero"`    // of a fork; default: all
+	Join    *Join         `json:"join,omitzero"`    // of a fork; nil: all
 	Locks   []NodeLock    `json:"locks,omitempty"`  // that a step here holds
 }
 
@@ -43,7 +45,7 @@ const (
 	ActionNextState = "next_state" // they go on to the next node at once
 )
 
-// What an error does first at a node.
+// What an error does first at a node with a job.
 const (
 	ErrorSetsBack = "setback" // the step is repeated after the job's delay
 	ErrorSuspends = "suspend" // the order stays here until somebody resumes it

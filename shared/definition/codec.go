@@ -32,10 +32,18 @@ var times = json.MarshalToFunc(func(e *jsontext.Encoder, t time.Time) error {
 // written are the marshalers of values whose JSON differs from the default.
 var written = json.JoinMarshalers(durations, times)
 
-// JSON returns the set as JSON in the form of the file: [Read] of it returns an equal set.
-func (s *Set) JSON() []byte { return encode(s) }
+// JSON returns the set as JSON in the form of the file, without file orders: [Read] of it returns a set that is equal but for those.
+func (s *Set) JSON() []byte {
+	if len(s.FileOrders) == 0 {
+		return s.stored()
+	}
+	return s.withFileOrders(nil).stored()
+}
 
-// decode parses what JSON returned. It ignores unknown members, which a newer version wrote.
+// stored returns the whole set as JSON.
+func (s *Set) stored() []byte { return encode(s) }
+
+// decode parses what stored returned. It ignores unknown members, which a newer version wrote.
 func decode(text []byte) (*Set, error) {
 	s := new(Set)
 	if err := json.Unmarshal(text, s, json.WithUnmarshalers(readDurations)); err != nil {

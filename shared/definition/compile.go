@@ -13,7 +13,10 @@ import (
 // maxGraphNodes is how many nodes a chain may have with all that are nested in it, so that a graph stays small enough to be stored.
 const maxGraphNodes = 1000
 
-var errGraph = errors.New("definition: the job chain has no graph")
+var (
+	errGraph     = errors.New("definition: the job chain has no graph")
+	errManyNodes = fmt.Errorf("%w: more than %d nodes", errGraph, maxGraphNodes)
+)
 
 // Graph returns the graph of the job chain with that path. The error is [ErrNoChain] if the set does not declare it. Other errors
 // are only possible for a set that was not read by [Read]. The caller must not modify the graph.
@@ -22,7 +25,7 @@ func (s *Set) Graph(chain string) (*Graph, error) {
 	if known, ok := index.graphs.Load(chain); ok {
 		return known.(*Graph), nil
 	}
-	g, err := index.compile(chain)
+	g, err := compile(index.chains, chain)
 	if err == nil {
 		index.graphs.Store(chain, g)
 	}
@@ -30,12 +33,12 @@ func (s *Set) Graph(chain string) (*Graph, error) {
 }
 
 // compile returns the graph of a chain, made anew.
-func (x *index) compile(path string) (*Graph, error) {
-	chain, ok := x.chains[path]
-	if !ok {
+func compile(chains map[string]*JobChain, path string) (*Graph, error) {
+	chain, ok := chains[path]
+	if !ok || len(chain.Nodes) == 0 {
 		return nil, fmt.Errorf("%w: %s", ErrNoChain, path)
 	}
-	c := &compiler{chains: x.chains, through: map[string]string{}, entries: map[string]string{}}
+	c := &compiler{chains: chains, through: map[string]string{}, entries: map[string]string{}}
 	if err := c.chain(chain, list{}); err != nil {
 		return nil, err
 	}
@@ -112,7 +115,7 @@ func (c *compiler) list(l *list) error {
 		id := l.ref(l.id(i))
 		next := cmp.Or(l.ref(n.Next), l.ref(l.id(i+1)), l.next)
 		if len(c.nodes) >= maxGraphNodes {
-			return fmt.Errorf("%w: more than %d nodes", errGraph, maxGraphNodes)
+			return errManyNodes
 		}
 		var err error
 		switch {

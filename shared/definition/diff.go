@@ -79,7 +79,7 @@ func (s *Set) Equal(other *Set) bool {
 	if s == nil || other == nil {
 		return s == other
 	}
-	return bytes.Equal(s.JSON(), other.JSON())
+	return bytes.Equal(s.stored(), other.stored())
 }
 
 // events returns the changes as events of JobScheduler's event API: removals first, then replacements, then additions.
@@ -109,7 +109,7 @@ type object struct {
 	target *Target // nil for kinds that have no target
 }
 
-// objects returns everything that is declared, sorted by key.
+// objects returns everything that is declared, sorted by key. File orders have no keys, and no events.
 func (s *Set) objects() []object {
 	var all []object
 	for name, source := range s.Sources {
@@ -129,6 +129,9 @@ func (s *Set) objects() []object {
 	}
 	for i, c := range s.JobChains {
 		all = append(all, object{"JobChain:" + c.Path, at("job_chains", i), c, nil})
+	}
+	for i, l := range s.Locks {
+		all = append(all, object{"Lock:/" + l.Name, at("locks", i), l, nil})
 	}
 	slices.SortStableFunc(all, func(a, b object) int { return cmp.Compare(a.key, b.key) })
 	return all

@@ -68,6 +68,13 @@ func (s *Set) copy() *Set {
 	}
 }
 
+// withFileOrders returns the set with these file orders in place of its own.
+func (s *Set) withFileOrders(orders []FileOrder) *Set {
+	after := s.copy()
+	after.FileOrders = orders
+	return after
+}
+
 // readBeside reads one object that is to become part of the set.
 func (s *Set) readBeside(text []byte, read func(*reader, *strict.Document, *strict.Node, string)) (*Set, error) {
 	r := &reader{set: new(Set), names: map[string]bool{}, beside: s}

@@ -50,7 +50,7 @@ type head struct {
 
 // digest returns a hash of what the set declares, in hexadecimal.
 func (s *Set) digest() string {
-	sum := sha256.Sum256(s.JSON())
+	sum := sha256.Sum256(s.stored())
 	return hex.EncodeToString(sum[:])
 }
 
@@ -131,7 +131,7 @@ func unavailable(err error) error {
 
 // change returns the write that replaces before by e, and the number of parts.
 func (e entry) change(before entry, events []event.Event) (_ journal.Change, parts int, _ error) {
-	text := e.set.JSON()
+	text := e.set.stored()
 	parts = (len(text) + partBytes - 1) / partBytes
 	if size, most := len(text)+sizeOf(events), maxParts*partBytes+maxEvents; parts > maxParts || size > most {
 		return journal.Change{}, 0, fmt.Errorf("%w: %d bytes with the events, at most %d", ErrTooLarge, size, most)

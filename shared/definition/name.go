@@ -62,6 +62,32 @@ func ValidPath(text string) error {
 	return nil
 }
 
+// orderID reads the id of an order.
+func orderID(to *string) strict.Visit {
+	return func(d *strict.Document, n *strict.Node, path string) {
+		if *to = d.Text(n, path); *to == "" {
+			return
+		}
+		if err := ValidOrderID(*to); err != nil {
+			d.Fail(n, path, "%v", err)
+		}
+	}
+}
+
+// ValidOrderID returns nil if text may be the id of an order: 1 to [MaxPath] bytes without control characters and without !, which
+// is for the children of forks.
+func ValidOrderID(text string) error {
+	switch {
+	case text == "" || len(text) > MaxPath:
+		return fmt.Errorf("the id of an order has 1 to %d bytes", MaxPath)
+	case strings.Contains(text, "!"):
+		return fmt.Errorf("the id of an order has no !, which is for the children of forks")
+	case strings.ContainsFunc(text, unicode.IsControl):
+		return fmt.Errorf("the id of an order has no control characters")
+	}
+	return nil
+}
+
 // anyJobPath reads a path that a task may have.
 func anyJobPath(to *string) strict.Visit {
 	return func(d *strict.Document, n *strict.Node, path string) {

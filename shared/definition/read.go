@@ -8,7 +8,7 @@ import (
 )
 
 // serverSections are the sections of the file that configure the server itself.
-var serverSections = []string{"tokens", "journal", "history", "targets", "metrics", "drain"}
+var serverSections = []string{"tokens", "journal", "history", "targets", "metrics", "drain", "file_orders"}
 
 // FileOnly is the error about parts that only the server's own file may have.
 type FileOnly struct{ Mistakes []strict.Mistake }
@@ -62,13 +62,17 @@ func ReadSections(d *strict.Document, n *strict.Node, into *Set, others strict.F
 		"queues":     each(r.queue),
 		"schedules":  each(r.schedule),
 		"job_chains": each(r.chain),
+		"locks":      each(r.lock),
 		"lease":      duration(&into.Lease),
+
+		"file_orders": each(r.fileOrder),
 	}
 	maps.Copy(sections, others)
 	d.Object(n, "", sections)
 	for _, check := range r.checks {
 		check()
 	}
+	r.checkNested(d)
 }
 
 // reader is the state while a set is read.
@@ -76,6 +80,7 @@ type reader struct {
 	set    *Set
 	names  map[string]bool // those in use, after their kind and a space
 	beside *Set            // the set that the object read is to become part of; nil: none
+	chains []declaredChain // in the order of the document
 	checks []func()        // of references to other parts, run when all parts have been read
 }
 
@@ -94,7 +99,7 @@ func (r *reader) declared(kind, name string) bool {
 	return r.names[kind+" "+name] || r.beside != nil && r.beside.declares(kind, name)
 }
 
-// declares reports whether the set declares a queue, or a job for the path.
+// declares reports whether the set declares a queue, a job for the path, or a job chain.
 func (s *Set) declares(kind, name string) bool {
 	switch kind {
 	case "queue":
@@ -102,6 +107,9 @@ func (s *Set) declares(kind, name string) bool {
 		return declared
 	case "job":
 		_, declared := s.indexed().jobs[name]
+		return declared
+	case "job chain":
+		_, declared := s.indexed().chains[name]
 		return declared
 	default:
 		return false
@@ -183,6 +191,8 @@ func (r *reader) job(d *strict.Document, n *strict.Node, path string) {
 		"on_error":    word(&j.OnError, "retry", "reject"),
 		"timeout":     duration(&j.Timeout),
 		"lease":       duration(&j.Lease),
+
+		"delay_order_after_setback": setbacks(&j.Setbacks),
 	})
 	d.Need(n, path, "path")
 	r.claim(d, n, path, "job", j.Path)
@@ -230,11 +240,20 @@ func (r *reader) schedule(d *strict.Document, n *strict.Node, path string) {
 			s.Job = d.Text(n, path)
 			r.finally(func() { r.checkJob(d, n, path, s.Job) })
 		},
+		"order":   r.scheduledOrder(&s.Order),
 		"payload": payload(&s.Payload),
 		"misfire": word(&s.Misfire, "skip", "once", "all"),
 		"overlap": word(&s.Overlap, "allow", "skip", "queue"),
 	})
-	d.Need(n, path, "name", "job")
+	d.Need(n, path, "name")
+	switch {
+	case s.Order == nil:
+		d.Need(n, path, "job")
+	case s.Job != "":
+		d.Fail(n, path, "job and order cannot both be given")
+	case s.Payload != nil:
+		d.Fail(n, path, "an order has no payload")
+	}
 	if s.Date.IsZero() {
 		d.Need(n, path, "cron")
 	} else if s.Cron != "" {

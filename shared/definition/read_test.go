@@ -289,6 +289,7 @@ func TestReadBoundsAliases(t *testing.T) {
 
 func FuzzRead(f *testing.F) {
 	f.Add(everything)
+	f.Add(everyChain)
 	f.Add("jobs: [{path: &a /x}, {path: *a}]")
 	f.Add(`{"sources":{"a":{"collections":[]}}}`)
 	examples, _ := filepath.Glob("../../*.yaml")

@@ -22,6 +22,8 @@
 //	place.go      max_orders: places, and the line of those that wait for one
 //	prompt.go     questions to persons, and their answers
 //	due.go        alarms
+//	permanent.go  orders of schedules, which go back to their first node
+//	timeout.go    timeouts of chains
 //	sweep.go      Run and Sweep: what is due
 //	overview.go   an order as clients see it
 //	reason.go     why its step is not running

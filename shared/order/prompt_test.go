@@ -32,13 +32,6 @@ func (b *bench) answer(role, text string, want error) {
 	}
 }
 
-func (b *bench) sweep() {
-	b.t.Helper()
-	if err := b.Sweep(b.t.Context()); err != nil {
-		b.t.Fatal(err)
-	}
-}
-
 // obstacle compares the order's only obstacle, and returns when it ends.
 func obstacle(t *testing.T, o projection.OrderOverview, name string) time.Time {
 	t.Helper()

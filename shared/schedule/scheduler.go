@@ -273,6 +273,9 @@ func (l *look) advance(ctx context.Context, p *plan, state stored) error {
 // advance makes the ticks first, each once by its id, and then remembers up to when: if it is cut off between the two, the
 // next look makes none twice.
 func (s *Scheduler) advance(ctx context.Context, p *plan, state *stored, w window) (made int, err error) {
+	if p.Order != nil {
+		return 0, nil // its ticks are no tasks
+	}
 	d, firedAt := p.dueFrom(state, w)
 	if made, err = s.make(ctx, p, d.times); err != nil {
 		return made, err

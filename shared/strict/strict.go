@@ -110,7 +110,7 @@ func (d *Document) enter(n *Node, path string) bool {
 
 // Object visits the fields of a mapping; a field that is not in may, or is given twice, is a mistake.
 func (d *Document) Object(n *Node, path string, may Fields) {
-	d.Map(n, path, known(may), func(key, value *Node, at string) {
+	d.entries(n, path, func() string { return known(may) }, func(key, value *Node, at string) {
 		visit := may[key.Value]
 		if visit == nil {
 			d.Fail(key, at, "unknown, want one of %s", known(may))
@@ -123,8 +123,12 @@ func (d *Document) Object(n *Node, path string, may Fields) {
 // Map visits the entries of a mapping whose keys are names of the document's own choice; a name given twice is a mistake.
 // Names describes the keys in the message for a node that is no mapping.
 func (d *Document) Map(n *Node, path, names string, each func(key, value *Node, at string)) {
+	d.entries(n, path, func() string { return names }, each)
+}
+
+func (d *Document) entries(n *Node, path string, names func() string, each func(key, value *Node, at string)) {
 	if n = resolve(n); n.Kind != yaml.MappingNode {
-		d.Fail(n, path, "want fields (%s)", names)
+		d.Fail(n, path, "want fields (%s)", names())
 		return
 	}
 	seen := map[string]bool{}
@@ -167,6 +171,21 @@ func resolve(n *Node) *Node {
 		return n.Alias
 	}
 	return n
+}
+
+// IsObject reports whether a node is a mapping.
+func IsObject(n *Node) bool { return resolve(n).Kind == yaml.MappingNode }
+
+// Members returns the values of a mapping by their keys; of other nodes, nothing.
+func Members(n *Node) map[string]*Node {
+	if n = resolve(n); n.Kind != yaml.MappingNode {
+		return nil
+	}
+	members := make(map[string]*Node, len(n.Content)/2)
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		members[resolve(n.Content[i]).Value] = n.Content[i+1]
+	}
+	return members
 }
 
 // Need records a mistake for each of the keys that a mapping lacks. It ignores nodes that are no mapping, which Object or
