@@ -83,6 +83,8 @@ var meanings = []struct {
 	{order.ErrNoNode, CodeImpossible, "", "body.node"},
 	{order.ErrExists, CodeConflict, "the job chain has an order with this id", ""},
 	{order.ErrState, CodeConflict, "", ""},
+	{order.ErrRole, CodeForbidden, "", ""},
+	{order.ErrNoAnswer, CodeImpossible, "", "body.answer"},
 	{queue.ErrTooLarge, CodeTooLarge, "", "body"},
 	{queue.ErrNoTask, CodeNotFound, "there is no task with this id", ""},
 	{queue.ErrNoLease, CodeNotFound, "this lease was never given", ""},

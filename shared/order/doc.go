@@ -20,6 +20,7 @@
 //	act.go        what operators do with an order
 //	chain.go      what operators set for a chain: stopping it, actions of its nodes
 //	place.go      max_orders: places, and the line of those that wait for one
+//	prompt.go     questions to persons, and their answers
 //	due.go        alarms
 //	permanent.go  orders of schedules, which go back to their first node
 //	timeout.go    timeouts of chains

@@ -21,7 +21,8 @@ type Order struct {
 	Node    string  `json:"n"`            // where it is
 	At      int64   `json:"at,omitempty"` // earliest start of the step there; 0: at once
 	Task    task.ID `json:"t,omitempty"`  // of the step under way: it waits to run, or runs
-	Waiting string  `json:"w,omitempty"`  // what it waits for without a task: one of typed's ForEvent and so on; empty: nothing
+	Waiting string  `json:"w,omitempty"`  // what it waits for without a task: one of typed's ForEvent and so on, or forPrompt; empty: nothing
+	Until   int64   `json:"u,omitempty"`  // when the prompt or the wait ends by itself; 0: never
 	Created int64   `json:"ca"`
 	Started int64   `json:"sa,omitempty"` // start of its first step, once that has ended
 

@@ -148,11 +148,18 @@ func (m *move) enter(ctx context.Context, n *definition.GraphNode) error {
 	if parked, err := m.park(ctx, n); parked || err != nil {
 		return err
 	}
+	if n.Kind != definition.KindJob && m.order.At > m.now {
+		m.alarm(m.order.At)
+		return nil
+	}
 	switch n.Kind {
 	case definition.KindJob:
 		return m.step(ctx, n)
 	case definition.KindFork:
 		return m.fork(ctx, n)
+	case definition.KindPrompt:
+		m.prompt(n)
+		return nil
 	default: // nothing runs at the others yet
 		m.suspend()
 		return nil

@@ -107,7 +107,7 @@ func (m *move) stopWaiting(ctx context.Context) error {
 		}
 		p.Waiting, p.changed = p.Waiting-1, true
 	}
-	o.Waiting = ""
+	o.Waiting, o.Until = "", 0
 	m.leaveFork()
 	return nil
 }

@@ -174,9 +174,8 @@ func (m *move) due(ctx context.Context) (changed bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	starts := n.Kind == definition.KindJob || n.Kind == definition.KindFork
-	if starts && o.Task == "" && o.Waiting == "" && !o.Suspended && !o.Idle && o.At <= m.now {
+	if n.Kind != definition.KindEnd && o.Task == "" && o.Waiting == "" && !o.Suspended && !o.Idle && o.At <= m.now {
 		return true, m.enter(ctx, n) // it waited for the time of its start without a task
 	}
-	return false, nil
+	return m.overdue(ctx, n)
 }
