@@ -26,11 +26,12 @@ type show = func(dst []byte, key string, value []byte) []byte
 
 // view holds the states of this process's folds, as of one position.
 type view struct {
-	turn   chan struct{} // a mutex that ends with a context: it is held across calls to the store
+	turn   turn
 	folds  []Fold
 	states map[string]*State // by fold
 	ledger
 	loaded bool
+	behind bool // there was more to fold when it was last moved on
 
 	since int64 // above this position it is known which keys have changed
 	swept bool  // this process has swept, and remembers all changed keys for the generations
@@ -40,15 +41,20 @@ type view struct {
 // that they show. It sees every append acknowledged before the call. A value must not be changed, and is valid until
 // each returns. The error is [ErrUnknownFold] if there is no such fold.
 func (j *Journal) Snapshot(ctx context.Context, fold string, each func(key string, value []byte)) (event.ID, error) {
-	state, show, stamp, err := j.objects(ctx, fold)
+	now, err := j.present(ctx, fold)
 	if err != nil {
 		return 0, err
 	}
+	return now.last, now.state.show(ctx, now.fold.Show, each)
+}
+
+// show calls each for every object with what a snapshot shows of it.
+func (s *State) show(ctx context.Context, show show, each func(key string, value []byte)) error {
 	n := 0
 	var shown []byte
-	for key, value := range state.All() {
+	for key, value := range s.All() {
 		if n++; n%1024 == 0 && ctx.Err() != nil {
-			return 0, ctx.Err()
+			return ctx.Err()
 		}
 		if show != nil {
 			shown = show(shown[:0], key, value)
@@ -56,37 +62,49 @@ func (j *Journal) Snapshot(ctx context.Context, fold string, each func(key strin
 		}
 		each(key, value)
 	}
-	return stamp, nil
+	return nil
 }
 
-// objects returns a fold's state, its Show, and its stamp.
-func (j *Journal) objects(ctx context.Context, fold string) (State, show, event.ID, error) {
+// present is what a fold has made of the whole prefix.
+type present struct {
+	fold     Fold
+	state    State
+	position int64    // of the prefix's last slot
+	last     event.ID // its last id
+}
+
+// present folds what is new and returns a fold's state.
+func (j *Journal) present(ctx context.Context, fold string) (p present, err error) {
 	v := &j.view
 	done, err := v.enter(ctx)
 	if err != nil {
-		return State{}, nil, 0, err
+		return p, err
 	}
 	defer done()
 	if err := j.advance(ctx); err != nil {
-		return State{}, nil, 0, err
+		return p, err
 	}
 	at := slices.IndexFunc(v.folds, func(f Fold) bool { return f.Name == fold })
 	if at < 0 {
-		return State{}, nil, 0, fmt.Errorf("%w: %s", ErrUnknownFold, fold)
+		return p, fmt.Errorf("%w: %s", ErrUnknownFold, fold)
 	}
-	objects := v.states[fold].frozen()
 	// Rule (prefix): the stamp is the last id of the prefix that was folded.
-	return objects, v.folds[at].Show, v.last, nil
+	return present{v.folds[at], v.states[fold].frozen(), v.position, v.last}, nil
 }
 
 // advance folds everything up to the sequencer's position. The caller holds the view.
 func (j *Journal) advance(ctx context.Context) error {
+	return j.advanceUntil(ctx, func() bool { return false })
+}
+
+// advanceUntil is advance, and leaves the view behind after a slot with which it is enough.
+func (j *Journal) advanceUntil(ctx context.Context, enough func() bool) error {
 	seq, err := j.sequence(ctx)
 	if err != nil {
 		return err
 	}
 	for try := 0; ; try++ {
-		err := j.advanceTo(ctx, seq.Position)
+		err := j.advanceTo(ctx, seq.Position, enough)
 		if !errors.Is(err, errEvicted) {
 			return err
 		}
@@ -97,30 +115,38 @@ func (j *Journal) advance(ctx context.Context) error {
 	}
 }
 
-func (j *Journal) advanceTo(ctx context.Context, goal int64) error {
+func (j *Journal) advanceTo(ctx context.Context, goal int64, enough func() bool) error {
 	v := &j.view
 	if !v.loaded {
 		if err := j.loadNewest(ctx); err != nil {
 			return err
 		}
 	}
-	for v.position < goal {
+	for v.behind = v.position < goal; v.behind && !enough(); {
 		run, err := j.slots(ctx, v.position+1, goal)
 		if err != nil {
 			return err
 		}
 		for i := range run {
 			v.apply(&run[i])
+			if v.behind = v.position < goal; enough() {
+				break
+			}
 		}
 	}
 	return nil
 }
 
 // enter takes the view, which done gives back; it waits as long as ctx lives.
-func (v *view) enter(ctx context.Context) (done func(), err error) {
+func (v *view) enter(ctx context.Context) (done func(), err error) { return v.turn.take(ctx) }
+
+// turn is a mutex that ends with a context: it is held across calls to the store.
+type turn chan struct{}
+
+func (t turn) take(ctx context.Context) (done func(), err error) {
 	select {
-	case v.turn <- struct{}{}:
-		return func() { <-v.turn }, nil
+	case t <- struct{}{}:
+		return func() { <-t }, nil
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}

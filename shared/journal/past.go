@@ -1,0 +1,139 @@
+package journal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/millrace/millrace/shared/event"
+	"github.com/millrace/millrace/shared/store"
+)
+
+// past is what a process keeps of what was.
+type past struct {
+	turn turn              // one at a time finds out what was, so that memory stays bounded
+	last map[string]folded // by fold, what was found out last, from which the next request may go on
+}
+
+// folded is the state of a fold after every event up to an id, and after none above it.
+type folded struct {
+	last  event.ID
+	next  int64 // slots from here on may hold more events
+	state State
+}
+
+// SnapshotAt is [Journal.Snapshot] as of an earlier EventId: it calls each for every object of a fold as it was after the event
+// with that id, or after the newest before it. The error is [ErrEvicted] below the floor, whose own id is told, [ErrBeyond]
+// beyond the newest event, and [ErrUnknownFold] if there is no such fold. It sees every append acknowledged before the call.
+func (j *Journal) SnapshotAt(ctx context.Context, fold string, at event.ID, each func(key string, value []byte)) error {
+	seq, err := j.sequence(ctx)
+	if err != nil {
+		return err
+	}
+	if at < event.ID(seq.FloorID) {
+		return fmt.Errorf("%w: EventId %d, the oldest kept is %d", ErrEvicted, at, seq.FloorID)
+	}
+	now, err := j.present(ctx, fold)
+	if err != nil {
+		return err
+	}
+	if at > now.last {
+		return fmt.Errorf("%w: EventId %d, the newest is %d", ErrBeyond, at, now.last)
+	}
+	state := now.state
+	if at < now.last {
+		if state, err = j.stateAt(ctx, now, at, seq); err != nil {
+			return err
+		}
+	}
+	return state.show(ctx, now.fold.Show, each)
+}
+
+// stateAt returns what a fold was at an id between the floor and now.
+func (j *Journal) stateAt(ctx context.Context, now present, at event.ID, seq store.Sequence) (State, error) {
+	done, err := j.past.turn.take(ctx)
+	if err != nil {
+		return State{}, err
+	}
+	defer done()
+	from, err := j.nearest(ctx, now, at, seq)
+	if err != nil {
+		return State{}, err
+	}
+	if err := j.foldTo(ctx, &now.fold, &from, at, now.position); err != nil {
+		return State{}, err
+	}
+	j.past.last[now.fold.Name] = from
+	return from.state.frozen(), nil
+}
+
+// foldTo applies the events of the slots up to a position, as far as an id.
+func (j *Journal) foldTo(ctx context.Context, fold *Fold, f *folded, at event.ID, goal int64) error {
+	for f.last < at && f.next <= goal {
+		run, err := j.slots(ctx, f.next, goal)
+		if errors.Is(err, errEvicted) {
+			return fmt.Errorf("%w: EventId %d", ErrEvicted, at)
+		}
+		if err != nil {
+			return err
+		}
+		for i := range run {
+			if full := f.take(fold, &run[i], at); full {
+				break
+			}
+		}
+	}
+	f.last = at
+	return nil
+}
+
+// take applies the events of a slot up to an id; full says that the slot holds later ones.
+func (f *folded) take(fold *Fold, s *slot, at event.ID) (full bool) {
+	for i := range s.events {
+		e := &s.events[i]
+		if e.ID > at {
+			f.last = at
+			return true
+		}
+		if e.ID > f.last {
+			fold.Apply(&f.state, e)
+			f.last = e.ID
+		}
+	}
+	f.next = s.position + 1
+	return false
+}
+
+// nearest returns a state from which a few events lead to an id: what was found out last, or the nearest moment of the ladder.
+func (j *Journal) nearest(ctx context.Context, now present, at event.ID, seq store.Sequence) (folded, error) {
+	f, known := j.past.last[now.fold.Name]
+	if known && f.last <= at && f.next > seq.FloorPosition { // otherwise slots from there on may be gone
+		f.state = f.state.frozen()
+		return f, nil
+	}
+	above, err := j.locate(ctx, at, seq)
+	if err != nil {
+		return folded{}, err
+	}
+	return j.recall(ctx, now.fold.Name, above-1)
+}
+
+// recall reads the newest moment at or below a position from the ladder. Rule (ladder): where there is none, the slots are kept from the
+// first on.
+func (j *Journal) recall(ctx context.Context, fold string, position int64) (folded, error) {
+	l, err := j.ladder(ctx)
+	if err != nil {
+		return folded{}, err
+	}
+	f := folded{next: 1}
+	m, ok := l.below(position, fold)
+	if !ok {
+		return f, nil
+	}
+	complete, err := j.loadLayers(ctx, m.folds, m.layers, map[string]*State{fold: &f.state})
+	if err == nil && !complete {
+		err = fmt.Errorf("%w: part of a generation is missing", ErrDamaged)
+	}
+	f.next = m.position + 1
+	return f, err
+}
