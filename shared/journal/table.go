@@ -55,8 +55,11 @@ func (t table) get(key string) (value []byte, ok bool) {
 		return nil, false
 	}
 	for r := range records(t[n-1]) {
-		if string(r.key) >= key {
-			return r.value, string(r.key) == key
+		if string(r.key) == key {
+			return r.value, true
+		}
+		if string(r.key) > key {
+			break
 		}
 	}
 	return nil, false
