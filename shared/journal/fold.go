@@ -33,6 +33,8 @@ type view struct {
 	loaded bool
 	behind bool // there was more to fold when it was last moved on
 
+	earlier []earlier // states that it had, the oldest first
+
 	since int64 // above this position it is known which keys have changed
 	swept bool  // this process has swept, and remembers all changed keys for the generations
 }
@@ -67,10 +69,10 @@ func (s *State) show(ctx context.Context, show show, each func(key string, value
 
 // present is what a fold has made of the whole prefix.
 type present struct {
-	fold     Fold
-	state    State
-	position int64    // of the prefix's last slot
-	last     event.ID // its last id
+	fold    Fold
+	state   State
+	ledger  // of the prefix
+	earlier []earlier
 }
 
 // present folds what is new and returns a fold's state.
@@ -89,7 +91,7 @@ func (j *Journal) present(ctx context.Context, fold string) (p present, err erro
 		return p, fmt.Errorf("%w: %s", ErrUnknownFold, fold)
 	}
 	// Rule (prefix): the stamp is the last id of the prefix that was folded.
-	return present{v.folds[at], v.states[fold].frozen(), v.position, v.last}, nil
+	return present{v.folds[at], v.states[fold].frozen(), v.ledger, v.earlier}, nil
 }
 
 // advance folds everything up to the sequencer's position. The caller holds the view.
@@ -164,6 +166,9 @@ func (v *view) apply(s *slot) {
 		}
 	}
 	v.count(s)
+	if v.events >= v.rememberAt() {
+		v.remember()
+	}
 	if !v.swept && v.touched() > maxTouched {
 		v.since = unknown
 		v.trim(unknown)
@@ -200,5 +205,5 @@ func (v *view) reset(l ledger) {
 	for _, fold := range v.folds {
 		v.states[fold.Name] = &State{}
 	}
-	v.ledger = l
+	v.ledger, v.earlier = l, nil
 }

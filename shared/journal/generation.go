@@ -193,6 +193,7 @@ func (j *Journal) loadNewest(ctx context.Context) error {
 		}
 		if complete {
 			v.since, v.loaded = m.tip(v.folds, v.position), true
+			v.remember()
 			return nil
 		}
 		if version == tried {

@@ -74,6 +74,12 @@ type moment struct {
 	layers   []layer // in order
 }
 
+// cost returns how many events could be folded in the time that it takes to read the moment, about.
+func (m *moment) cost() int64 {
+	const each = 64 // bytes of a record, which is not read sooner than an event is folded
+	return sizeOf(m.layers) / each
+}
+
 // below returns the newest moment at or below a position that a generation with a fold tells; ok is false if there is none. An
 // empty fold means any.
 func (l *ladder) below(position int64, fold string) (newest moment, ok bool) {

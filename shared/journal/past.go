@@ -56,7 +56,7 @@ func (j *Journal) stateAt(ctx context.Context, now present, at event.ID, seq sto
 		return State{}, err
 	}
 	defer done()
-	from, err := j.nearest(ctx, now, at, seq)
+	from, err := j.nearest(ctx, &now, at, seq)
 	if err != nil {
 		return State{}, err
 	}
@@ -104,36 +104,65 @@ func (f *folded) take(fold *Fold, s *slot, at event.ID) (full bool) {
 	return false
 }
 
-// nearest returns a state from which a few events lead to an id: what was found out last, or the nearest moment of the ladder.
-func (j *Journal) nearest(ctx context.Context, now present, at event.ID, seq store.Sequence) (folded, error) {
-	f, known := j.past.last[now.fold.Name]
-	if known && f.last <= at && f.next > seq.FloorPosition { // otherwise slots from there on may be gone
-		f.state = f.state.frozen()
-		return f, nil
-	}
-	above, err := j.locate(ctx, at, seq)
+// nearest returns a state from which the fewest events lead to an id: one that is in memory, or one that the ladder tells, if
+// reading that takes less than what it spares.
+func (j *Journal) nearest(ctx context.Context, now *present, at event.ID, seq store.Sequence) (folded, error) {
+	held, known, err := j.remembered(ctx, now, at, seq.FloorPosition)
 	if err != nil {
 		return folded{}, err
 	}
-	return j.recall(ctx, now.fold.Name, above-1)
+	apart := now.eventsTo(at) - now.eventsTo(held.last)
+	if known && apart <= 2*earlierEvents {
+		return held, nil
+	}
+	m, told, err := j.toldBelow(ctx, now.fold.Name, at, seq)
+	switch {
+	case err != nil:
+		return folded{}, err
+	case known && (!told || apart <= m.cost()+now.eventsTo(at)-now.eventsAt(m.position)):
+		return held, nil
+	case told:
+		return j.recall(ctx, now.fold.Name, m)
+	}
+	// Rule (ladder): where there is no moment at or below the floor, the slots are kept from the first on.
+	return folded{next: 1}, nil
 }
 
-// recall reads the newest moment at or below a position from the ladder. Rule (ladder): where there is none, the slots are kept from the
-// first on.
-func (j *Journal) recall(ctx context.Context, fold string, position int64) (folded, error) {
+// toldBelow returns the newest moment of the ladder that shows no event above an id.
+func (j *Journal) toldBelow(ctx context.Context, fold string, at event.ID, seq store.Sequence) (m moment, ok bool, err error) {
+	above, err := j.locate(ctx, at, seq)
+	if err != nil {
+		return m, false, err
+	}
 	l, err := j.ladder(ctx)
 	if err != nil {
-		return folded{}, err
+		return m, false, err
 	}
-	f := folded{next: 1}
-	m, ok := l.below(position, fold)
-	if !ok {
-		return f, nil
+	m, ok = l.below(above-1, fold)
+	return m, ok, nil
+}
+
+// remembered returns the newest state in memory that shows no event above an id, and above which all slots are there; ok is false
+// if there is none.
+func (j *Journal) remembered(ctx context.Context, now *present, at event.ID, floor int64) (f folded, ok bool, err error) {
+	f, ok = before(now.earlier, now.fold.Name, at)
+	if last, known := j.past.last[now.fold.Name]; known && last.last <= at && (!ok || last.last > f.last) {
+		f, ok = last, true
 	}
+	f.state = f.state.frozen()
+	if !ok || f.next > floor {
+		return f, ok, nil
+	}
+	s, err := j.slotAt(ctx, f.next) // those below the floor are removed in their order
+	return f, s != nil, err
+}
+
+// recall reads a fold's state at a moment.
+func (j *Journal) recall(ctx context.Context, fold string, m moment) (folded, error) {
+	f := folded{next: m.position + 1}
 	complete, err := j.loadLayers(ctx, m.folds, m.layers, map[string]*State{fold: &f.state})
 	if err == nil && !complete {
 		err = fmt.Errorf("%w: part of a generation is missing", ErrDamaged)
 	}
-	f.next = m.position + 1
 	return f, err
 }

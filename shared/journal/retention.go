@@ -76,6 +76,7 @@ func (j *Journal) raiseFloor(ctx context.Context, newest int64) (store.Sequence,
 		return seq, j.unavailable("raise the floor", err)
 	}
 	j.view.forget(floor.Position)
+	j.view.forgetEarlier(floor.Position)
 	return j.sequence(ctx)
 }
 
