@@ -25,6 +25,7 @@ const (
 	CodeMethod       Code = "method_not_allowed"
 	CodeConflict     Code = "conflict"
 	CodeInProgress   Code = "in_progress"
+	CodeTorn         Code = "torn"
 	CodeTooLarge     Code = "too_large"
 	CodeMediaType    Code = "unsupported_media_type"
 	CodeImpossible   Code = "impossible"
@@ -51,6 +52,7 @@ var failures = map[Code]failure{
 	CodeMethod:       {405, 0, "The path exists, but not with this method; Allow lists those it has."},
 	CodeConflict:     {409, 0, "What is there does not allow it: a task that is finished, a lease that is over."},
 	CodeInProgress:   {409, time.Second, "The first request with this Idempotency-Key is still at work."},
+	CodeTorn:         {410, 0, "What was at this EventId is not kept any more."},
 	CodeTooLarge:     {413, 0, "A body over 1 MiB, or a single value over 256 KiB."},
 	CodeMediaType:    {415, 0, "The body is not JSON in UTF-8."},
 	CodeImpossible:   {422, 0, "Understood, but not possible."},
@@ -70,6 +72,8 @@ var meanings = []struct {
 }{
 	{journal.ErrIdempotencyMismatch, CodeMismatch, "this Idempotency-Key was used with another body", inKeyHeader},
 	{journal.ErrTooLarge, CodeTooLarge, "this is too large for one append; send less at a time", "body"},
+	{journal.ErrEvicted, CodeTorn, "", "query.at"},
+	{journal.ErrBeyond, CodeImpossible, "", "query.at"},
 	{queue.ErrTooLarge, CodeTooLarge, "", "body"},
 	{queue.ErrNoTask, CodeNotFound, "there is no task with this id", ""},
 	{queue.ErrNoLease, CodeNotFound, "this lease was never given", ""},

@@ -17,6 +17,7 @@ type Reader interface {
 	ReadNewest(ctx context.Context, r journal.Request) (journal.Answer, error)
 	Follow(ctx context.Context, r journal.Request, idle time.Duration) iter.Seq2[journal.Answer, error]
 	Snapshot(ctx context.Context, fold string, each func(key string, value []byte)) (event.ID, error)
+	SnapshotAt(ctx context.Context, fold string, at event.ID, each func(key string, value []byte)) error
 	Stamp(atLeast event.ID) event.ID
 }
 
@@ -46,6 +47,8 @@ type question struct {
 	limit   int  // 0: none; negative: the newest first
 	timeout time.Duration
 	bounded bool // a timeout was given
+	at      event.ID
+	past    bool // at was given
 }
 
 // ask reads what the query asks for; otherwise is the default of the parameter return, "" if it must be given.
@@ -59,6 +62,9 @@ func (x *exchange) ask(otherwise string) (*question, error) {
 		return nil, err
 	}
 	if q.after, q.started, err = query.id("after"); err != nil {
+		return nil, err
+	}
+	if q.at, q.past, err = query.id("at"); err != nil {
 		return nil, err
 	}
 	if q.limit, err = query.limit(); err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"iter"
 	"slices"
 	"sync"
@@ -172,6 +173,24 @@ func (f *fakeJournal) Snapshot(_ context.Context, fold string, each func(key str
 		each(o.key, []byte(o.value))
 	}
 	return firstID + event.ID(len(f.events)) - 1, nil
+}
+
+// SnapshotAt shows as many objects as there were events up to the id.
+func (f *fakeJournal) SnapshotAt(_ context.Context, fold string, at event.ID, each func(key string, value []byte)) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	switch newest := firstID + event.ID(len(f.events)) - 1; {
+	case f.fail != nil:
+		return f.fail
+	case at < f.floor:
+		return fmt.Errorf("%w: the oldest is %d", journal.ErrEvicted, f.floor)
+	case at > newest:
+		return fmt.Errorf("%w: the newest is %d", journal.ErrBeyond, newest)
+	}
+	for _, o := range f.snapshots[fold][:min(len(f.snapshots[fold]), int(max(0, at-firstID+1)))] {
+		each(o.key, []byte(o.value))
+	}
+	return nil
 }
 
 func (f *fakeJournal) Stamp(atLeast event.ID) event.ID { return max(atLeast, firstID+1_000_000) }

@@ -86,13 +86,18 @@ func eventParams(k *kind, offered bool) params {
 	}
 	limit := between("", math.MinInt32, math.MaxInt32)
 	limit.Format, limit.Not = "int32", &schema{Enum: []any{0}}
-	return params{
+	all := params{
 		asked,
 		queryParam("after", "The EventId to go on from; 0 is the beginning. "+
 			"Needed for events, unless limit is negative; an event stream may say it in Last-Event-ID", false, eventID("")),
 		queryParam("timeout", "How long to wait for the first event; cut to what the host can, at most 1 h", false, durations()),
 		queryParam("limit", "At most so many events; negative: the newest first, without waiting", false, limit),
 	}
+	if offered {
+		all = append(all, queryParam("at", "The EventId as of which a snapshot is taken, from the oldest that is kept to the newest; "+
+			"without it, the present. Not with events", false, eventID("")))
+	}
+	return all
 }
 
 // eventAnswers describes the forms in which events come; others are further forms of the response in JSON.
@@ -124,12 +129,12 @@ func (a *API) describeObjects(k *kind) func() *operation {
 			Summary:     "Snapshot and events of " + k.what,
 			Description: "A snapshot, stamped with the eventId to go on from, or the events after it. " + aboutEvents,
 			Responses:   eventAnswers(ref(k.overview + "s")),
-			failures:    []int{404},
+			failures:    []int{404, 410, 422},
 		}
 		offered := a.offered(k.overview) == nil
 		if !offered {
 			op.Summary, op.Description = "Events of "+k.what, aboutEvents+" This server has no snapshot of "+k.what+"."
-			op.Responses = eventAnswers()
+			op.Responses, op.failures = eventAnswers(), []int{404}
 		}
 		op.Parameters = append(params{path}, eventParams(k, offered)...)
 		return op

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"net/http"
 	"strconv"
 
@@ -49,7 +50,11 @@ func (k *kind) answer(x *exchange, j Reader, paths event.PathQuery) error {
 
 // answered responds with a snapshot, statistics or events, whichever is asked for.
 func (x *exchange) answered(j Reader, q *question) error {
-	switch q.filter.Types.Kind() {
+	kind := q.filter.Types.Kind()
+	if q.past && kind != event.SelectsOverview {
+		return invalid("query.at", "belongs to a snapshot; events are read by after")
+	}
+	switch kind {
 	case event.SelectsOverview:
 		return x.snapshot(j, q)
 	case event.SelectsStatistics:
@@ -62,7 +67,7 @@ func (x *exchange) answered(j Reader, q *question) error {
 // maxHeld is how many bytes of a snapshot are held back before they are sent on.
 const maxHeld = 64 << 10
 
-// snapshot responds with the objects as they are, stamped with the EventId to go on from.
+// snapshot responds with the objects as they are, or were, stamped with the EventId to go on from.
 func (x *exchange) snapshot(j Reader, q *question) error {
 	k := kindOf(q.filter.Types.Overview())
 	if k == nil || k.family != q.filter.Family {
@@ -75,7 +80,7 @@ func (x *exchange) snapshot(j Reader, q *question) error {
 	defer b.give()
 	b.bytes = append(append(append(b.bytes, `{"`...), k.plural...), `":[`...)
 	found := 0
-	id, err := j.Snapshot(x.r.Context(), k.overview, func(key string, value []byte) {
+	id, err := q.show(x.r.Context(), j, k.overview, func(key string, value []byte) {
 		if !q.filter.Paths.MatchKey(k.family, k.key(key)) {
 			return
 		}
@@ -98,6 +103,14 @@ func (x *exchange) snapshot(j Reader, q *question) error {
 	}
 	x.pass(b, 0)
 	return nil
+}
+
+// show calls each for every object of a fold as it is, or as it was at the EventId asked for, and returns the stamp.
+func (q *question) show(ctx context.Context, j Reader, fold string, each func(key string, value []byte)) (event.ID, error) {
+	if q.past {
+		return q.at, j.SnapshotAt(ctx, fold, q.at, each)
+	}
+	return j.Snapshot(ctx, fold, each)
 }
 
 // pass sends on what is rendered if it is more than held bytes, so that memory does not grow with the response.

@@ -31,14 +31,14 @@ func (j *Journal) SnapshotAt(ctx context.Context, fold string, at event.ID, each
 		return err
 	}
 	if at < event.ID(seq.FloorID) {
-		return fmt.Errorf("%w: EventId %d, the oldest kept is %d", ErrEvicted, at, seq.FloorID)
+		return fmt.Errorf("%w: the oldest EventId that is kept is %d", ErrEvicted, seq.FloorID)
 	}
 	now, err := j.present(ctx, fold)
 	if err != nil {
 		return err
 	}
 	if at > now.last {
-		return fmt.Errorf("%w: EventId %d, the newest is %d", ErrBeyond, at, now.last)
+		return fmt.Errorf("%w: the newest EventId is %d", ErrBeyond, now.last)
 	}
 	state := now.state
 	if at < now.last {
@@ -72,7 +72,7 @@ func (j *Journal) foldTo(ctx context.Context, fold *Fold, f *folded, at event.ID
 	for f.last < at && f.next <= goal {
 		run, err := j.slots(ctx, f.next, goal)
 		if errors.Is(err, errEvicted) {
-			return fmt.Errorf("%w: EventId %d", ErrEvicted, at)
+			return fmt.Errorf("%w: nothing tells what was at %d", ErrEvicted, at)
 		}
 		if err != nil {
 			return err
