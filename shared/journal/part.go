@@ -21,11 +21,12 @@ type Part struct {
 
 // SnapshotOf is Snapshot of a part of the objects.
 func (j *Journal) SnapshotOf(ctx context.Context, fold string, p Part, each func(key string, value []byte)) (event.ID, error) {
-	objects, show, stamp, err := j.objects(ctx, fold, p.Prefixes)
+	now, err := j.present(ctx, fold)
 	if err != nil {
 		return 0, err
 	}
-	return stamp, objects.show(ctx, show, &p, each)
+	objects := now.state.part(p.Prefixes)
+	return now.last, objects.show(ctx, now.fold.Show, &p, each)
 }
 
 // show calls each with what a snapshot of p has.
