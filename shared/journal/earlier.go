@@ -19,18 +19,15 @@ type earlier struct {
 	states   map[string]State // by fold; packed
 }
 
-// rememberAt returns with how many events the view next remembers its states.
-func (v *view) rememberAt() int64 {
+// worthRemembering reports whether so many events have been folded that the states are to be kept again.
+func (v *view) worthRemembering(events int64) bool {
 	n := len(v.earlier)
-	if n == 0 {
-		return v.events + 1 // not loaded yet
-	}
-	return v.earlier[n-1].events + earlierEvents
+	return n == 0 || events >= v.earlier[n-1].events+earlierEvents
 }
 
-// remember keeps the states as they are, and makes room for them.
-func (v *view) remember() {
-	e := earlier{v.position, v.last, v.events, make(map[string]State, len(v.states))}
+// remember keeps the states as they are, with the events up to a mark folded, and makes room for them.
+func (v *view) remember(as mark) {
+	e := earlier{as.Position, as.Last, as.Events, make(map[string]State, len(v.states))}
 	for name, state := range v.states {
 		state.pack()
 		e.states[name] = state.frozen()

@@ -1,6 +1,7 @@
 package journal_test
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"runtime"
@@ -36,7 +37,24 @@ func numbered(t *testing.T, j *journal.Journal, count int, path func(n int) stri
 	return ids
 }
 
-// A process that has folded a million and a half events tells what was at any of them, and folds a small part of them for it.
+// layerReads counts the parts of generations that are read.
+type layerReads struct {
+	store.Store
+	parts int
+}
+
+// Get reads items.
+func (l *layerReads) Get(ctx context.Context, keys ...store.Key) ([]*store.Item, error) {
+	for _, key := range keys {
+		if strings.HasPrefix(key.Partition, "G#main#") {
+			l.parts++
+		}
+	}
+	return l.Store.Get(ctx, keys...)
+}
+
+// A process that has folded a million and a half events tells what was at any of them, and folds a small part of them for it; so does
+// one that has just started from a generation of these events, which it reads once.
 func TestWhatWasLongAgo(t *testing.T) {
 	t.Parallel()
 	const objects, count, most = 97, 3 << 19, 1 << 17
@@ -45,10 +63,13 @@ func TestWhatWasLongAgo(t *testing.T) {
 		folded++
 		s.Put(strings.Clone(e.Key.Path), []byte(strings.TrimPrefix(string(e.Fields), `"n":`)))
 	}}
-	j := open(t, memory.New(memory.Options{}), journal.Options{Folds: []journal.Fold{numbers}})
-	ids := numbered(t, j, count, func(n int) string { return "/" + strconv.Itoa(n%objects) })
+	s := &layerReads{Store: memory.New(memory.Options{})}
+	o := journal.Options{Folds: []journal.Fold{numbers}, Retention: journal.Retention{Events: 2 * count}}
+	old, fresh := open(t, s, o), open(t, s, o)
+	ids := numbered(t, old, count, func(n int) string { return "/" + strconv.Itoa(n%objects) })
 	luck := rand.New(rand.NewPCG(1, 2))
-	for range 40 {
+	check := func(j *journal.Journal) {
+		t.Helper()
 		at, seen := luck.IntN(count), 0
 		folded = 0
 		err := j.SnapshotAt(t.Context(), numbers.Name, ids[at], journal.Part{}, func(key string, value []byte) {
@@ -64,6 +85,21 @@ func TestWhatWasLongAgo(t *testing.T) {
 		if folded > most {
 			t.Errorf("at event %d: %d events were folded, want at most %d", at, folded, most)
 		}
+	}
+	for range 30 {
+		check(old)
+	}
+	if _, err := fresh.Sweep(t.Context()); err != nil { // stores changes as it goes, since it is late
+		t.Fatal(err)
+	}
+	newest := open(t, s, o)
+	shown(t, newest, numbers.Name)
+	s.parts = 0
+	for range 30 {
+		check(newest)
+	}
+	if s.parts > 0 {
+		t.Errorf("%d parts of generations were read again", s.parts)
 	}
 }
 

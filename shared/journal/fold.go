@@ -145,8 +145,8 @@ func (v *view) apply(s *slot) {
 		}
 	}
 	v.count(s)
-	if v.events >= v.rememberAt() {
-		v.remember()
+	if v.worthRemembering(v.events) {
+		v.remember(mark{v.position, v.events, v.last})
 	}
 	if !v.swept && v.touched() > maxTouched {
 		v.since = unknown

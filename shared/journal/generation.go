@@ -186,14 +186,15 @@ func (j *Journal) loadNewest(ctx context.Context) error {
 			v.reset(ledger{position: seq.FloorPosition, last: event.ID(seq.FloorID)})
 		} else {
 			v.reset(m.Newest.Ledger)
-			g := m.Newest
-			if complete, err = j.loadLayers(ctx, g.Folds, slices.Concat(g.Base, g.Changes), v.states); err != nil {
+			if complete, err = j.loadGeneration(ctx, m.Newest); err != nil {
 				return err
 			}
 		}
 		if complete {
 			v.since, v.loaded = m.tip(v.folds, v.position), true
-			v.remember()
+			if v.worthRemembering(v.events) {
+				v.remember(mark{v.position, v.events, v.last})
+			}
 			return nil
 		}
 		if version == tried {
@@ -201,4 +202,19 @@ func (j *Journal) loadNewest(ctx context.Context) error {
 		}
 		tried = version // it was replaced and removed while it was read: there is a newer one
 	}
+}
+
+// loadGeneration reads a generation into the view, and keeps some of the states that it tells; complete is false if part of it is
+// gone.
+func (j *Journal) loadGeneration(ctx context.Context, g *generation) (complete bool, err error) {
+	v := &j.view
+	complete, err = j.loadLayers(ctx, g.Folds, g.Base, v.states)
+	for i := 0; i < len(g.Changes) && complete && err == nil; i++ {
+		c := &g.Changes[i]
+		complete, err = j.loadLayers(ctx, g.Folds, g.Changes[i:i+1], v.states)
+		if complete && g.tells(c) && v.worthRemembering(c.As.Events) {
+			v.remember(*c.As)
+		}
+	}
+	return complete, err
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/millrace/millrace/shared/store"
 )
@@ -97,37 +96,37 @@ func (l *ladder) below(position int64, fold string) (newest moment, ok bool) {
 
 // below returns the newest moment at or below a position.
 func (g *generation) below(position int64) (m moment, ok bool) {
-	for n := len(g.Changes); n > 0 && g.Exact > 0; n-- {
-		at := g.Changes[n-1].position()
-		if at < g.Exact {
-			break
-		}
-		if at <= position {
+	for n := len(g.Changes); n > 0 && g.tells(&g.Changes[n-1]); n-- {
+		if at := g.Changes[n-1].As.Position; at <= position {
 			return moment{at, g.Folds, slices.Concat(g.Base, g.Changes[:n])}, true
 		}
 	}
 	return m, false
 }
 
+// tells reports whether a generation is exact with the changes up to some. As older versions have left it, it is not known to be.
+func (g *generation) tells(changes *layer) bool {
+	return changes.As != nil && g.Exact > 0 && changes.As.Position >= g.Exact
+}
+
 // complete notes from which moment on the changes reach every layer of the base, which is one of those that the generation tells.
 func (b *building) complete() {
 	b.Exact = b.Until
-	if n := len(b.Changes); n == 0 || b.Changes[n-1].position() < b.Ledger.position {
-		b.Changes = append(b.Changes, unchanged(b.Ledger.position))
+	if n := len(b.Changes); n == 0 || b.Changes[n-1].As == nil || b.Changes[n-1].As.Position < b.Ledger.position {
+		b.Changes = append(b.Changes, told(nil, &b.Ledger)...)
 	}
 }
 
-// unchanged returns a layer without records, which says that a generation tells the moment of a position.
-func unchanged(position int64) layer { return layer{ID: positionSort(position)} }
-
-// position returns that of the moment as of which a layer is.
-func (l *layer) position() int64 {
-	digits, _, _ := strings.Cut(l.ID, "-")
-	position, _, err := positionOf(digits)
-	if err != nil {
-		return 0
+// told returns the layers of changes with what had been folded when they were stored. If nothing has changed, it is a layer without
+// records.
+func told(changes []layer, l *ledger) []layer {
+	if len(changes) == 0 {
+		changes = []layer{{ID: positionSort(l.position)}}
 	}
-	return position
+	for i := range changes {
+		changes[i].As = &mark{l.position, l.events, l.last}
+	}
+	return changes
 }
 
 // dropOlder removes generations from the ladder that nothing at or above the floor needs: a newer one reaches the floor.

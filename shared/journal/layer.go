@@ -20,6 +20,7 @@ type layer struct {
 	ID     string `json:"id"` // a position and a token
 	Chunks int    `json:"chunks"`
 	Bytes  int64  `json:"bytes"`
+	As     *mark  `json:"as,omitempty"` // of changes: what had been folded when they were stored
 }
 
 func sizeOf(layers []layer) (bytes int64) {

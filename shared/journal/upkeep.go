@@ -160,9 +160,7 @@ func (j *Journal) extend(ctx context.Context, m manifest) (manifest, error) {
 	if err != nil {
 		return m, err
 	}
-	if len(changes) == 0 {
-		changes = []layer{unchanged(v.position)}
-	}
+	changes = told(changes, &v.ledger)
 	fresh := &building{ID: j.token(), From: v.position}
 	fresh.Folds, fresh.Ledger = names(v.folds), v.ledger
 	m, err = j.amend(ctx, notAfter, func(m *manifest) bool { return m.extend(v, from, changes, fresh, j.chunk) })
