@@ -108,7 +108,11 @@ func (f *fakeJournal) read(r journal.Request) (journal.Answer, chan struct{}, er
 		}
 		a.LastEventID = e.ID
 		if r.Match == nil || r.Match(e) {
-			a.Events = append(a.Events, *e)
+			shown := *e
+			if !r.Causes {
+				shown.Cause, shown.By = 0, ""
+			}
+			a.Events = append(a.Events, shown)
 		}
 	}
 	return a, f.changed, nil

@@ -13,7 +13,7 @@ import (
 func Emit(j Emitter) Resource {
 	e := &emission{journal: j}
 	return calls{
-		{"POST /jobscheduler/master/api/event", Produce, e.emit, describeEmit},
+		{emitRoute, Produce, e.emit, describeEmit},
 	}
 }
 
