@@ -22,7 +22,7 @@ import (
 // visible one by one, and the service throttles. In the end every order has walked to an end, and is told of as it was.
 func TestOrdersOverABadNetwork(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(6) {
+	for seed := range uint64(8) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) { badNetwork(t, seed) })

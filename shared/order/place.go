@@ -129,9 +129,12 @@ func (m *move) leave(ctx context.Context) error {
 	return m.admitNext(ctx)
 }
 
+// lineBatch is how many entries of the line are read for the first order that still waits: more than writes that are under way.
+const lineBatch = 10
+
 // admitNext lets the first order in line go on, as a part of this move.
 func (m *move) admitNext(ctx context.Context) error {
-	page, err := m.e.store.Query(ctx, store.Range{Table: store.Work, Partition: linePartition(m.order.Chain), Limit: 2})
+	page, err := m.e.store.Query(ctx, store.Range{Table: store.Work, Partition: linePartition(m.order.Chain), Limit: lineBatch})
 	if err != nil {
 		return journal.Failure("read the orders that wait", err)
 	}
@@ -149,6 +152,9 @@ func (m *move) admitNext(ctx context.Context) error {
 		}
 		if err != nil {
 			return err
+		}
+		if next.order.Waiting != typed.ForMaxOrders {
+			continue // race: it has just got a place, and its entry can still be read
 		}
 		next.places = m.places
 		if err := next.release(ctx); err != nil {
