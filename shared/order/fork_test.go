@@ -485,3 +485,18 @@ func TestAForkAfterADelay(t *testing.T) {
 		b.absent("1")
 	})
 }
+
+// TestAForkWithoutRun: where nobody runs between requests, each write is followed by what it makes due.
+func TestAForkWithoutRun(t *testing.T) {
+	onBoth(t, chains(branches(nil)), func(t *testing.T, b *bench) {
+		b.SweepAfterWrites()
+		b.add(nil)
+		b.want("OrderAdded:F OrderForked OrderAdded:F/a/1 OrderAdded:B TaskAdded TaskAdded")
+		b.step("F/a/1", ok)
+		b.step("B", ok)
+		b.step("F/a/2", ok)
+		b.step("N", ok)
+		b.wantCounts(map[string]int{"OrderJoined": 1, "OrderFinished:good": 1})
+		b.nothingLeft()
+	})
+}

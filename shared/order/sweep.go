@@ -99,6 +99,11 @@ func (e *Engine) Sweep(ctx context.Context) error {
 	if err := e.mend(ctx); err != nil {
 		return err
 	}
+	return e.sweepDue(ctx)
+}
+
+// sweepDue does what is due until there is nothing left.
+func (e *Engine) sweepDue(ctx context.Context) error {
 	for {
 		r := store.Range{Table: store.Work, Partition: partitionDue, Limit: dueBatch}
 		page, err := e.store.Query(ctx, r)

@@ -23,13 +23,13 @@ type Steps interface {
 
 // Follow is what else belongs in the write that ends a step, or is a write of its own ([Queue.Change]).
 type Follow struct {
-	Names    []string      // of the items of Ops, but for the order's path: no two parts of one write have one in common
-	Before   []event.Event // before those of the task that ends
-	After    []event.Event // after them
-	Ops      []store.Op    // on the caller's items
-	Withdraw []Stored      // tasks that end unstarted; their events follow After
-	Add      []New         // tasks; their events come last. They have no unique keys and no Same
-	Written  func()        // called once, when all that is written; nil: nothing
+	Names    []string                  // of the items of Ops, but for the order's path: no two parts of one write have one in common
+	Before   []event.Event             // before those of the task that ends
+	After    []event.Event             // after them
+	Ops      []store.Op                // on the caller's items
+	Withdraw []Stored                  // tasks that end unstarted; their events follow After
+	Add      []New                     // tasks; their events come last. They have no unique keys and no Same
+	Written  func(ctx context.Context) // called once, when all that is written; nil: nothing
 }
 
 // Stored is a task as it was read, for a change that rests on it.
@@ -227,7 +227,7 @@ func (w *following) announce(ctx context.Context) {
 		return
 	}
 	if w.f.Written != nil {
-		w.f.Written()
+		w.f.Written(ctx)
 	}
 	if w.added != nil {
 		w.q.announce(ctx, append(w.added.places, w.added.fallbacks...))
