@@ -85,8 +85,12 @@ func (e *Engine) mendOrder(ctx context.Context, path string) error {
 		if o.Task == "" {
 			return false, nil
 		}
-		if _, state, err := m.e.stepOf(ctx, o); state != stepGone || err != nil {
+		stored, state, err := m.e.stepOf(ctx, o)
+		if state != stepGone || err != nil {
 			return false, err
+		}
+		if stored.Absent {
+			m.follow.Withdraw = append(m.follow.Withdraw, stored)
 		}
 		gone := &task.Task{ID: o.Task, State: task.Dropped, Order: &task.Order{Chain: o.Chain, ID: o.ID, Node: o.Node}}
 		return true, m.stepEnded(ctx, gone, queue.Result{Outcome: typed.Dropped})

@@ -129,9 +129,12 @@ func (m *move) leave(ctx context.Context) error {
 	return m.admitNext(ctx)
 }
 
+// lineBatch is how many entries of the line are read for the first order that still waits: more than writes that are under way.
+const lineBatch = 10
+
 // admitNext lets the first order in line go on, as a part of this move.
 func (m *move) admitNext(ctx context.Context) error {
-	page, err := m.e.store.Query(ctx, store.Range{Table: store.Work, Partition: linePartition(m.order.Chain), Limit: 2})
+	page, err := m.e.store.Query(ctx, store.Range{Table: store.Work, Partition: linePartition(m.order.Chain), Limit: lineBatch})
 	if err != nil {
 		return journal.Failure("read the orders that wait", err)
 	}
@@ -143,11 +146,15 @@ func (m *move) admitNext(ctx context.Context) error {
 		next, err := m.e.moveOf(ctx, m.order.Chain+","+id)
 		if errors.Is(err, ErrNoOrder) { // which no write leaves behind
 			m.places.Waiting--
-			m.follow.Ops = append(m.follow.Ops, store.Delete(page.Items[i].Key, store.Always))
+			absent := store.Check(orderKey(m.order.Chain+","+id), store.Absent) // the write that adds it may be under way
+			m.follow.Ops = append(m.follow.Ops, store.Delete(page.Items[i].Key, store.Always), absent)
 			continue
 		}
 		if err != nil {
 			return err
+		}
+		if next.order.Waiting != typed.ForMaxOrders {
+			continue // race: it has just got a place, and its entry can still be read
 		}
 		next.places = m.places
 		if err := next.release(ctx); err != nil {

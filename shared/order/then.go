@@ -22,7 +22,7 @@ func (m *move) withdraw(ctx context.Context) (running bool, err error) {
 		return false, err
 	case state == stepRuns:
 		return true, nil
-	case state == stepWaits:
+	case state == stepWaits || stored.Absent:
 		m.follow.Withdraw = append(m.follow.Withdraw, stored)
 	}
 	o.Task = ""
