@@ -500,3 +500,18 @@ func TestAForkWithoutRun(t *testing.T) {
 		b.nothingLeft()
 	})
 }
+
+// TestAnErrandThatCannotBeRun does not keep others from being run.
+func TestAnErrandThatCannotBeRun(t *testing.T) {
+	onBoth(t, chains(branches(nil)), func(t *testing.T, b *bench) {
+		bad := store.Item{Key: store.Key{Table: store.Work, Partition: "orders-due", Sort: "0000000000000000/c,0"}, Version: 1, Value: []byte(`{"do":"?"}`)}
+		if err := b.store.Write(t.Context(), store.Write{Token: "t", Ops: []store.Op{store.Put(bad, store.Always)}}); err != nil {
+			t.Fatal(err)
+		}
+		b.add(nil)
+		if err := b.Sweep(t.Context()); err == nil {
+			t.Error("a damaged errand is no error")
+		}
+		b.want("OrderAdded:F OrderForked OrderAdded:F/a/1 OrderAdded:B TaskAdded TaskAdded")
+	})
+}
