@@ -31,6 +31,7 @@
 //	together.go   one write of several orders
 //	mend.go       what is left behind
 //	sweep.go      Run and Sweep: what is due
+//	inline.go     what is due at once, in processes without Run
 //	overview.go   an order as clients see it
 //	reason.go     why its step is not running
 //

@@ -63,6 +63,7 @@ type Engine struct {
 	versions    versions
 	chains      chains
 	alarms      alarms
+	inline      inline
 	mending     mending
 }
 

@@ -2,9 +2,9 @@ package order
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
-	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/store"
 )
 
@@ -39,8 +39,8 @@ func (m *move) send(path string, e errand) {
 	m.wakeBy(m.now)
 }
 
-// runErrands runs those of some alarms that are errands, and returns the others.
-func (e *Engine) runErrands(ctx context.Context, alarms []store.Item) (others []store.Item, err error) {
+// runErrands runs those of some alarms that are errands, and returns the others, with the errors of errands.
+func (e *Engine) runErrands(ctx context.Context, alarms []store.Item) (others []store.Item, failed error) {
 	counts := counts{of: map[string][]errand{}}
 	for i := range alarms {
 		if len(alarms[i].Value) == 0 || alarms[i].Value[0] != '{' {
@@ -48,18 +48,20 @@ func (e *Engine) runErrands(ctx context.Context, alarms []store.Item) (others []
 			continue
 		}
 		r := errand{key: alarms[i].Key, version: alarms[i].Version}
-		if err := decode(&alarms[i], &r); err != nil {
-			return nil, err
-		}
-		if r.Do == doCount {
+		err := decode(&alarms[i], &r)
+		switch {
+		case err != nil:
+		case r.Do == doCount:
 			counts.add(r)
-			continue
+		case !e.away(ctx, failed):
+			err = e.run(ctx, &r)
 		}
-		if err := e.run(ctx, &r); err != nil {
-			return nil, err
-		}
+		failed = errors.Join(failed, err)
 	}
-	return others, e.count(ctx, &counts)
+	if e.away(ctx, failed) {
+		return others, failed
+	}
+	return others, errors.Join(failed, e.count(ctx, &counts))
 }
 
 // run does one errand, and takes it away when all is done.
@@ -76,11 +78,7 @@ func (e *Engine) run(ctx context.Context, r *errand) (err error) {
 	if err != nil || !done {
 		return err
 	}
-	gone := store.Write{Token: e.token(), Ops: []store.Op{r.delete()}}
-	if err := e.store.Write(ctx, gone); err != nil && store.AsConflict(err) == nil {
-		return journal.Failure("remove an errand", err)
-	}
-	return nil
+	return e.takeAway(ctx, r.key, r.version)
 }
 
 // delete takes the errand away, as it was read.

@@ -485,3 +485,33 @@ func TestAForkAfterADelay(t *testing.T) {
 		b.absent("1")
 	})
 }
+
+// TestAForkWithoutRun: where nobody runs between requests, each write is followed by what it makes due.
+func TestAForkWithoutRun(t *testing.T) {
+	onBoth(t, chains(branches(nil)), func(t *testing.T, b *bench) {
+		b.SweepAfterWrites()
+		b.add(nil)
+		b.want("OrderAdded:F OrderForked OrderAdded:F/a/1 OrderAdded:B TaskAdded TaskAdded")
+		b.step("F/a/1", ok)
+		b.step("B", ok)
+		b.step("F/a/2", ok)
+		b.step("N", ok)
+		b.wantCounts(map[string]int{"OrderJoined": 1, "OrderFinished:good": 1})
+		b.nothingLeft()
+	})
+}
+
+// TestAnErrandThatCannotBeRun does not keep others from being run.
+func TestAnErrandThatCannotBeRun(t *testing.T) {
+	onBoth(t, chains(branches(nil)), func(t *testing.T, b *bench) {
+		bad := store.Item{Key: store.Key{Table: store.Work, Partition: "orders-due", Sort: "0000000000000000/c,0"}, Version: 1, Value: []byte(`{"do":"?"}`)}
+		if err := b.store.Write(t.Context(), store.Write{Token: "t", Ops: []store.Op{store.Put(bad, store.Always)}}); err != nil {
+			t.Fatal(err)
+		}
+		b.add(nil)
+		if err := b.Sweep(t.Context()); err == nil {
+			t.Error("a damaged errand is no error")
+		}
+		b.want("OrderAdded:F OrderForked OrderAdded:F/a/1 OrderAdded:B TaskAdded TaskAdded")
+	})
+}

@@ -36,15 +36,16 @@ func (c *counts) add(r errand) {
 const countBatch = 60
 
 // count counts ends of children.
-func (e *Engine) count(ctx context.Context, c *counts) error {
+func (e *Engine) count(ctx context.Context, c *counts) (failed error) {
 	for _, parent := range c.parents {
 		for batch := range slices.Chunk(c.of[parent], countBatch) {
-			if err := e.countFor(ctx, parent, batch); err != nil {
-				return err
+			if e.away(ctx, failed) {
+				return failed
 			}
+			failed = errors.Join(failed, e.countFor(ctx, parent, batch))
 		}
 	}
-	return nil
+	return failed
 }
 
 // countFor counts ends of an order's children, and lets the order go on if that decides it: in the write that takes the notes away, so

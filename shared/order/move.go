@@ -64,7 +64,7 @@ func (m *move) write() queue.Follow {
 	o, f := m.order, m.follow
 	f.Before = m.events
 	if at := m.wakeAt; at != 0 {
-		f.Written = func() { m.e.alarms.at(at) }
+		f.Written = func(ctx context.Context) { m.e.written(ctx, at) }
 	}
 	f.Ops = append(f.Ops, m.lineOps()...)
 	if p := m.places; p != nil && p.changed {

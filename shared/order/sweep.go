@@ -103,6 +103,11 @@ func (e *Engine) Sweep(ctx context.Context) error {
 	if err := e.mend(ctx); err != nil {
 		return err
 	}
+	return e.sweepDue(ctx)
+}
+
+// sweepDue does what is due until there is nothing left.
+func (e *Engine) sweepDue(ctx context.Context) error {
 	for {
 		r := store.Range{Table: store.Work, Partition: partitionDue, Limit: dueBatch}
 		page, err := e.store.Query(ctx, r)
@@ -113,19 +118,41 @@ func (e *Engine) Sweep(ctx context.Context) error {
 		if len(due) == 0 {
 			return nil
 		}
-		if due, err = e.runErrands(ctx, due); err != nil {
+		if err := e.wakeAll(ctx, due); err != nil {
 			return err
 		}
-		for i := range due {
-			if err := e.wake(ctx, string(due[i].Value)); err != nil {
-				return err
-			}
-			gone := store.Write{Token: e.token(), Ops: []store.Op{store.Delete(due[i].Key, store.VersionIs(due[i].Version))}}
-			if err := e.store.Write(ctx, gone); err != nil && store.AsConflict(err) == nil {
-				return journal.Failure("remove an alarm", err)
-			}
-		}
 	}
+}
+
+// wakeAll does what some alarms are for, and takes them away. What fails keeps its alarm, and does not keep the others from what they
+// are for, unless the store cannot be reached.
+func (e *Engine) wakeAll(ctx context.Context, due []store.Item) error {
+	due, failed := e.runErrands(ctx, due)
+	for i := range due {
+		if e.away(ctx, failed) {
+			break
+		}
+		err := e.wake(ctx, string(due[i].Value))
+		if err == nil {
+			err = e.takeAway(ctx, due[i].Key, due[i].Version)
+		}
+		failed = errors.Join(failed, err)
+	}
+	return failed
+}
+
+// away reports whether an error is none of a single order.
+func (e *Engine) away(ctx context.Context, err error) bool {
+	return ctx.Err() != nil || errors.Is(err, journal.ErrUnavailable) || errors.Is(err, journal.ErrUnknownOutcome)
+}
+
+// takeAway removes an alarm as it was read.
+func (e *Engine) takeAway(ctx context.Context, key store.Key, version int64) error {
+	gone := store.Write{Token: e.token(), Ops: []store.Op{store.Delete(key, store.VersionIs(version))}}
+	if err := e.store.Write(ctx, gone); err != nil && store.AsConflict(err) == nil {
+		return journal.Failure("remove an alarm", err)
+	}
+	return nil
 }
 
 // dueOf returns the first ones of some alarms, whose time has come.

@@ -1,6 +1,7 @@
 package order
 
 import (
+	"context"
 	"slices"
 
 	"github.com/millrace/millrace/shared/queue"
@@ -12,10 +13,10 @@ func joined(a, b queue.Follow) queue.Follow {
 	return queue.Follow{
 		Names: append(a.Names, b.Names...), Before: append(a.Before, b.Before...), After: append(a.After, b.After...),
 		Ops: joinedOps(a.Ops, b.Ops), Withdraw: append(a.Withdraw, b.Withdraw...), Add: append(a.Add, b.Add...),
-		Written: func() {
-			for _, f := range []func(){a.Written, b.Written} {
+		Written: func(ctx context.Context) {
+			for _, f := range []func(context.Context){a.Written, b.Written} {
 				if f != nil {
-					f()
+					f(ctx)
 				}
 			}
 		},

@@ -29,7 +29,9 @@ type Follow struct {
 	Ops      []store.Op    // on the caller's items
 	Withdraw []Stored      // tasks that end unstarted, or are absent and stay so; their events follow After
 	Add      []New         // tasks; their events come last. They have no unique keys and no Same
-	Written  func()        // called once, when all that is written; nil: nothing
+
+	// Written is called once, when all that is written; nil: nothing.
+	Written func(ctx context.Context)
 }
 
 // Stored is a task as it was read, for a change that rests on it.
@@ -238,7 +240,7 @@ func (w *following) announce(ctx context.Context) {
 		return
 	}
 	if w.f.Written != nil {
-		w.f.Written()
+		w.f.Written(ctx)
 	}
 	if w.added != nil {
 		w.q.announce(ctx, append(w.added.places, w.added.fallbacks...))
