@@ -8,6 +8,7 @@ import (
 	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/event"
 	"github.com/millrace/millrace/shared/event/typed"
+	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/queue"
 	"github.com/millrace/millrace/shared/store"
 	"github.com/millrace/millrace/shared/task"
@@ -22,11 +23,12 @@ type move struct {
 	cond  store.Condition   // of its item
 	now   int64
 
-	fresh  bool          // it is new
-	gone   bool          // it has finished, or is removed
-	places *places       // of its chain, once they were read
-	events []event.Event // in their order
-	follow queue.Follow  // all but the order's item and its events
+	fresh  bool                                         // it is new
+	gone   bool                                         // it has finished, or is removed
+	places *places                                      // of its chain, once they were read
+	waits  map[store.Key]func(journal.Receipt) store.Op // changes of lists of who waits for events
+	events []event.Event                                // in their order
+	follow queue.Follow                                 // all but the order's item and its events
 }
 
 // moveOf reads an order that is to be changed. The error is [ErrNoOrder] if there is none.
@@ -57,6 +59,9 @@ func (m *move) write() queue.Follow {
 	f.Before = m.events
 	if p := m.places; p != nil && p.changed {
 		f.Ops = append(f.Ops, store.Put(store.Item{Key: placesKey(o.Chain), Value: encode(p)}, p.cond))
+	}
+	for _, op := range m.waits {
+		f.Stamped = append(f.Stamped, op)
 	}
 	key := orderKey(o.Path())
 	switch {
@@ -146,6 +151,8 @@ func (m *move) enter(ctx context.Context, n *definition.GraphNode) error {
 	case definition.KindPrompt:
 		m.prompt(n)
 		return nil
+	case definition.KindWait:
+		return m.awaits(ctx, n)
 	default: // nothing runs at the others yet
 		m.suspend()
 		return nil

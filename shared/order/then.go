@@ -49,7 +49,7 @@ func (m *move) takeOver(ctx context.Context, old *move) error {
 	if err := old.remove(ctx); err != nil {
 		return err
 	}
-	m.cond, m.events, m.follow, m.places = old.cond, old.events, old.follow, old.places
+	m.cond, m.events, m.follow, m.places, m.waits = old.cond, old.events, old.follow, old.places, old.waits
 	return m.add(ctx)
 }
 

@@ -23,12 +23,13 @@ type Steps interface {
 
 // Follow is what else belongs in the write that ends a step, or is a write of its own ([Queue.Change]).
 type Follow struct {
-	Names    []string      // of the items of Ops, but for the order's path: no two parts of one write have one in common
-	Before   []event.Event // before those of the task that ends
-	After    []event.Event // after them
-	Ops      []store.Op    // on the caller's items
-	Withdraw []Stored      // tasks that end unstarted; their events follow After
-	Add      []New         // tasks; their events come last. They have no unique keys and no Same
+	Names    []string                         // of the items of Ops, but for the order's path: no two parts of one write have one in common
+	Before   []event.Event                    // before those of the task that ends
+	After    []event.Event                    // after them
+	Ops      []store.Op                       // on the caller's items
+	Stamped  []func(journal.Receipt) store.Op // more of them, which hold ids of the write's events
+	Withdraw []Stored                         // tasks that end unstarted; their events follow After
+	Add      []New                            // tasks; their events come last. They have no unique keys and no Same
 }
 
 // Stored is a task as it was read, for a change that rests on it.
@@ -84,7 +85,7 @@ func (c *callersChange) prepare(ctx context.Context, lost *store.Conflict) (jour
 		return journal.Change{}, err
 	}
 	change := journal.Change{Events: c.more.around(nil), Ops: c.more.ops}
-	if len(change.Events) == 0 && len(f.Ops) == 0 {
+	if len(change.Events) == 0 && len(f.Ops)+len(f.Stamped) == 0 {
 		return change, errNothing
 	}
 	return change, nil
@@ -162,6 +163,9 @@ func (w *following) ops(r journal.Receipt) []store.Op {
 		return nil
 	}
 	ops := slices.Clone(w.f.Ops)
+	for _, op := range w.f.Stamped {
+		ops = append(ops, op(r))
+	}
 	for i := range w.f.Withdraw {
 		t, version := &w.f.Withdraw[i].Task, w.f.Withdraw[i].version
 		ops = append(ops, conclude(t, t.Attempt == 0, store.VersionIs(version))...)
@@ -181,7 +185,7 @@ func (w *following) bounds() (ops, bytes int) {
 	if w == nil {
 		return 0, 0
 	}
-	ops, bytes = len(w.f.Ops)+len(w.f.Withdraw)*(maxConclude+1), 0
+	ops, bytes = len(w.f.Ops)+len(w.f.Stamped)+len(w.f.Withdraw)*(maxConclude+1), 0
 	for i := range w.f.Ops {
 		bytes += len(w.f.Ops[i].Item.Value)
 	}
