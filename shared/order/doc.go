@@ -28,6 +28,7 @@
 //	due.go        alarms
 //	permanent.go  orders of schedules, which go back to their first node
 //	timeout.go    timeouts of chains
+//	mend.go       what is left behind
 //	sweep.go      Run and Sweep: what is due
 //	overview.go   an order as clients see it
 //	reason.go     why its step is not running

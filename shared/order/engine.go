@@ -66,6 +66,7 @@ type Engine struct {
 	chains      chains
 	alarms      alarms
 	waits       waiting
+	mending     mending
 }
 
 // Open returns an Engine. It is to be given to the queue as [queue.Options.Steps], and the queue to it by [Engine.Use] before any

@@ -8,7 +8,6 @@ import (
 	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/event"
 	"github.com/millrace/millrace/shared/event/typed"
-	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/queue"
 	"github.com/millrace/millrace/shared/store"
 	"github.com/millrace/millrace/shared/task"
@@ -23,12 +22,14 @@ type move struct {
 	cond  store.Condition   // of its item
 	now   int64
 
-	fresh  bool                                         // it is new
-	gone   bool                                         // it has finished, or is removed
-	places *places                                      // of its chain, once they were read
-	waits  map[store.Key]func(journal.Receipt) store.Op // changes of lists of who waits for events
-	events []event.Event                                // in their order
-	follow queue.Follow                                 // all but the order's item and its events
+	fresh  bool          // it is new
+	gone   bool          // it has finished, or is removed
+	places *places       // of its chain, once they were read
+	inLine bool          // it waited for a place before
+	events []event.Event // in their order
+	follow queue.Follow  // all but the order's item and its events
+
+	waits map[store.Key]queue.Stamp // changes of the lists of who waits for events
 }
 
 // moveOf reads an order that is to be changed. The error is [ErrNoOrder] if there is none.
@@ -45,7 +46,7 @@ func (e *Engine) moveOf(ctx context.Context, path string) (*move, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &move{e: e, set: set, graph: g, order: o, cond: cond, now: e.micro()}, nil
+	return &move{e: e, set: set, graph: g, order: o, cond: cond, now: e.micro(), inLine: o.Waiting == typed.ForMaxOrders}, nil
 }
 
 // say adds an event of the order.
@@ -57,6 +58,7 @@ func (m *move) say(name string, fields any) {
 func (m *move) write() queue.Follow {
 	o, f := m.order, m.follow
 	f.Before = m.events
+	f.Ops = append(f.Ops, m.lineOps()...)
 	if p := m.places; p != nil && p.changed {
 		f.Ops = append(f.Ops, store.Put(store.Item{Key: placesKey(o.Chain), Value: encode(p)}, p.cond))
 	}

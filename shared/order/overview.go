@@ -2,7 +2,6 @@ package order
 
 import (
 	"context"
-	"errors"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -35,10 +34,9 @@ func (e *Engine) stored(ctx context.Context, o *Order) (doing, queue.Stored, err
 		return d, queue.Stored{}, nil
 	}
 	s, err := e.queue.Stored(ctx, o.Task)
-	if errors.Is(err, queue.ErrNoTask) {
-		return d, s, nil
+	if err == nil && !s.Absent {
+		d.task = &s.Task
 	}
-	d.task = &s.Task
 	return d, s, err
 }
 

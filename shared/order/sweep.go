@@ -97,6 +97,9 @@ func (e *Engine) Sweep(ctx context.Context) error {
 			return err
 		}
 	}
+	if err := e.mend(ctx); err != nil {
+		return err
+	}
 	for {
 		r := store.Range{Table: store.Work, Partition: partitionDue, Limit: dueBatch}
 		page, err := e.store.Query(ctx, r)

@@ -22,7 +22,7 @@ func (m *move) withdraw(ctx context.Context) (running bool, err error) {
 		return false, err
 	case state == stepRuns:
 		return true, nil
-	case state == stepWaits:
+	case state == stepWaits || stored.Absent:
 		m.follow.Withdraw = append(m.follow.Withdraw, stored)
 	}
 	o.Task = ""
@@ -32,7 +32,10 @@ func (m *move) withdraw(ctx context.Context) (running bool, err error) {
 // replace lets the new order of a move take the place of the one before: at once, or, if its step runs, at the step's end. It
 // returns the move that is to be written.
 func (m *move) replace(ctx context.Context, before *Order, cond store.Condition) (*move, error) {
-	old := &move{e: m.e, set: m.set, graph: m.graph, order: before, cond: cond, now: m.now, follow: m.follow}
+	old := &move{
+		e: m.e, set: m.set, graph: m.graph, order: before, cond: cond, now: m.now, follow: m.follow,
+		inLine: before.Waiting == typed.ForMaxOrders,
+	}
 	running, err := old.withdraw(ctx)
 	if err != nil {
 		return nil, err
@@ -49,7 +52,9 @@ func (m *move) takeOver(ctx context.Context, old *move) error {
 	if err := old.remove(ctx); err != nil {
 		return err
 	}
-	m.cond, m.events, m.follow, m.places, m.waits = old.cond, old.events, old.follow, old.places, old.waits
+	old.follow.Ops = append(old.follow.Ops, old.lineOps()...)
+	m.cond, m.events, m.follow, m.places = old.cond, old.events, old.follow, old.places
+	m.waits = old.waits
 	return m.add(ctx)
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/millrace/millrace/shared/event"
 	"github.com/millrace/millrace/shared/event/typed"
 	"github.com/millrace/millrace/shared/journal"
+	"github.com/millrace/millrace/shared/queue"
 	"github.com/millrace/millrace/shared/store"
 )
 
@@ -101,9 +102,9 @@ func (m *move) awaitEvent(ctx context.Context, n *definition.GraphNode) error {
 func last(r journal.Receipt) event.ID { return r.FirstID + event.ID(max(r.Count, 1)-1) }
 
 // list sets what this move does to an item that lists a wait; what was said of the item before is void.
-func (m *move) list(key store.Key, op func(journal.Receipt) store.Op) {
+func (m *move) list(key store.Key, op queue.Stamp) {
 	if m.waits == nil {
-		m.waits = map[store.Key]func(journal.Receipt) store.Op{}
+		m.waits = map[store.Key]queue.Stamp{}
 	}
 	m.waits[key] = op
 }

@@ -23,25 +23,33 @@ type Steps interface {
 
 // Follow is what else belongs in the write that ends a step, or is a write of its own ([Queue.Change]).
 type Follow struct {
-	Names    []string                         // of the items of Ops, but for the order's path: no two parts of one write have one in common
-	Before   []event.Event                    // before those of the task that ends
-	After    []event.Event                    // after them
-	Ops      []store.Op                       // on the caller's items
-	Stamped  []func(journal.Receipt) store.Op // more of them, which hold ids of the write's events
-	Withdraw []Stored                         // tasks that end unstarted; their events follow After
-	Add      []New                            // tasks; their events come last. They have no unique keys and no Same
+	Names    []string      // of the items of Ops, but for the order's path: no two parts of one write have one in common
+	Before   []event.Event // before those of the task that ends
+	After    []event.Event // after them
+	Ops      []store.Op    // on the caller's items
+	Withdraw []Stored      // tasks that end unstarted, or are absent and stay so; their events follow After
+	Add      []New         // tasks; their events come last. They have no unique keys and no Same
+
+	Stamped []Stamp // more operations on the caller's items
 }
+
+// Stamp returns an operation that holds ids of the events with which it is written.
+type Stamp func(journal.Receipt) store.Op
 
 // Stored is a task as it was read, for a change that rests on it.
 type Stored struct {
 	Task    task.Task
+	Absent  bool // there is none with the id; the write that adds it may be under way
 	version int64
 }
 
-// Stored reads a task. The error is [ErrNoTask] if there is none.
+// Stored reads a task.
 func (q *Queue) Stored(ctx context.Context, id task.ID) (Stored, error) {
 	t, version, err := q.load(ctx, id.UUID())
-	return Stored{t, version}, err
+	if errors.Is(err, ErrNoTask) {
+		return Stored{Task: task.Task{ID: id}, Absent: true}, nil
+	}
+	return Stored{Task: t, version: version}, err
 }
 
 // NewID returns an id for the task of a request, see [New].
@@ -116,7 +124,9 @@ type following struct {
 func (q *Queue) following(ctx context.Context, f Follow) (*following, error) {
 	w := &following{q: q, f: f}
 	for i := range f.Withdraw {
-		w.evs = append(w.evs, q.withdrawn(&f.Withdraw[i].Task)...)
+		if !f.Withdraw[i].Absent {
+			w.evs = append(w.evs, q.withdrawn(&f.Withdraw[i].Task)...)
+		}
 	}
 	if len(f.Add) == 0 {
 		return w, nil
@@ -168,6 +178,11 @@ func (w *following) ops(r journal.Receipt) []store.Op {
 	}
 	for i := range w.f.Withdraw {
 		t, version := &w.f.Withdraw[i].Task, w.f.Withdraw[i].version
+		if w.f.Withdraw[i].Absent {
+			// Race: the items of a write may become visible one by one. The check fails while the one that adds the task is under way.
+			ops = append(ops, store.Check(taskKey(t.ID.UUID()), store.Absent))
+			continue
+		}
 		ops = append(ops, conclude(t, t.Attempt == 0, store.VersionIs(version))...)
 		if t.NotBefore > 0 {
 			entry := store.Delete(dueKey(t.NotBefore, t.ID.UUID()), store.Always) // a claim removes an entry that is elsewhere
@@ -216,7 +231,9 @@ func (w *following) announce(ctx context.Context) {
 		w.q.announce(ctx, append(w.added.places, w.added.fallbacks...))
 	}
 	for i := range w.f.Withdraw {
-		w.q.notifyBehind(ctx, &w.f.Withdraw[i].Task)
+		if !w.f.Withdraw[i].Absent {
+			w.q.notifyBehind(ctx, &w.f.Withdraw[i].Task)
+		}
 	}
 }
 

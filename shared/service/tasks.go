@@ -47,7 +47,7 @@ func NewTasks(s *Service, b notifier.Line) *Tasks {
 	})
 	t.Orders.Use(t.Queue)
 	t.Schedules = schedule.Open(schedule.Options{
-		Store: s.Store, Journal: s.Journal, Queue: t.Queue, Definitions: t.Definitions, Clock: watch, Log: s.Log,
+		Store: s.Store, Journal: s.Journal, Queue: t.Queue, Orders: t.Orders, Definitions: t.Definitions, Clock: watch, Log: s.Log,
 	})
 	return t
 }
