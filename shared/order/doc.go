@@ -21,6 +21,10 @@
 //	chain.go      what operators set for a chain: stopping it, actions of its nodes
 //	place.go      max_orders: places, and the line of those that wait for one
 //	prompt.go     questions to persons, and their answers
+//	wait.go       waits for a time, or for an event
+//	expand.go     what ${NAME} means in a wait
+//	shape.go      what waits for events have in common
+//	match.go      finding the orders that waited for events
 //	due.go        alarms
 //	permanent.go  orders of schedules, which go back to their first node
 //	timeout.go    timeouts of chains

@@ -23,6 +23,7 @@ type Order struct {
 	Task    task.ID `json:"t,omitempty"`  // of the step under way: it waits to run, or runs
 	Waiting string  `json:"w,omitempty"`  // what it waits for without a task: one of typed's ForEvent and so on, or forPrompt; empty: nothing
 	Until   int64   `json:"u,omitempty"`  // when the prompt or the wait ends by itself; 0: never
+	Await   *waitAt `json:"aw,omitempty"` // where it is listed as one that waits for an event; nil: nowhere
 	Created int64   `json:"ca"`
 	Started int64   `json:"sa,omitempty"` // start of its first step, once that has ended
 
@@ -70,6 +71,9 @@ func (o *Order) Path() string { return o.Chain + "," + o.ID }
 //	line/CHAIN        CREATION an order that waits for a place; the value is the id
 //	orders-due        TIME     an alarm: an order, or a chain, is to be looked at then; the value is the path
 //	                           or an errand, see errand.go
+//	waits/SHAPE       VALUES/  an order that waits for an event; PATH follows
+//	wait-shapes       SHAPE    what waits for events have in common
+//	wait-position     -        up to which event waits were looked at
 //	order-once/HASH   -        the result of the request with an idempotency key
 //
 // What is too long for a key ends in its hash, see [store.Fit].

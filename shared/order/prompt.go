@@ -108,15 +108,21 @@ func (m *move) overdue(ctx context.Context, n *definition.GraphNode) (changed bo
 	if o.Until == 0 || o.Until > m.now {
 		return false, nil
 	}
-	switch {
-	case o.Waiting == forPrompt && n.Kind == definition.KindPrompt:
+	switch o.Waiting {
+	case forPrompt:
 		return true, m.leaveFor(ctx, n, n.Prompt.Default)
+	case typed.ForTime:
+		return true, m.leaveFor(ctx, n, n.Next)
+	case typed.ForEvent:
+		return true, m.failHere(ctx)
 	}
 	return false, nil
 }
 
 // staysWaiting reports whether the order waits for something that its suspension does not end.
-func (o *Order) staysWaiting() bool { return o.Waiting == forPrompt }
+func (o *Order) staysWaiting() bool {
+	return o.Waiting == forPrompt || o.Waiting == typed.ForEvent || o.Waiting == typed.ForTime
+}
 
 // whyPrompt sets the reason of an order that waits at a prompt.
 func (o *Order) whyPrompt(r *Reason, p *definition.Prompt) {

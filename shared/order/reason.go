@@ -84,6 +84,9 @@ func (e *Engine) whyWaits(ctx context.Context, o *Order, r *Reason) (known bool,
 	case o.Waiting == forPrompt && n.Prompt != nil:
 		o.whyPrompt(r, n.Prompt)
 		return true, nil
+	case (o.Waiting == typed.ForEvent || o.Waiting == typed.ForTime) && n.Wait != nil:
+		o.whyWait(r, n.Wait)
+		return true, nil
 	}
 	return false, nil
 }

@@ -51,8 +51,11 @@ const (
 	dueBatch   = 100
 )
 
-// Run does what is due until ctx ends: times that orders wait for, and timeouts.
+// Run does what is due until ctx ends: times that orders wait for, and timeouts. Orders that wait for events go on as these happen.
 func (e *Engine) Run(ctx context.Context) {
+	var follow sync.WaitGroup
+	defer follow.Wait()
+	follow.Go(func() { e.follow(ctx) })
 	for ctx.Err() == nil {
 		if err := e.Sweep(ctx); err != nil && !errors.Is(err, context.Canceled) {
 			e.alarms.at(e.micro() + again.Microseconds())
@@ -170,6 +173,9 @@ func (e *Engine) dueOf(all []store.Item) []store.Item {
 func (e *Engine) wake(ctx context.Context, path string) error {
 	if !strings.Contains(path, ",") {
 		return e.lookAtAll(ctx, path)
+	}
+	if err := e.matchBefore(ctx, path); err != nil {
+		return err
 	}
 	if err := e.changeIfThere(ctx, path, (*move).due); err != nil {
 		return err
