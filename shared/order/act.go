@@ -52,6 +52,9 @@ func (e *Engine) Act(ctx context.Context, chain, id string, a Act) error {
 }
 
 func (m *move) act(ctx context.Context, a Act) error {
+	if m.order.Idle && (a.Kind == SetNode || a.Kind == Skip || a.Kind == Reset) {
+		return refuse("it waits for the next start by its schedule")
+	}
 	switch a.Kind {
 	case Suspend:
 		return m.suspendAsAsked(ctx)
@@ -119,6 +122,13 @@ func (m *move) goOn(ctx context.Context, says typed.OrderResumed) error {
 		says.At = when(o.At)
 	}
 	m.say(event.OrderResumed, says)
+	if o.Idle {
+		m.rest()
+		return nil
+	}
+	if m.rings() {
+		m.ringAt(m.now)
+	}
 	n, err := m.node()
 	switch {
 	case err != nil:
@@ -215,7 +225,8 @@ func (m *move) reset(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return m.arrive(ctx, n)
+	m.visit(n)
+	return m.enter(ctx, n)
 }
 
 func (m *move) runNow(ctx context.Context) error {
@@ -225,6 +236,9 @@ func (m *move) runNow(ctx context.Context) error {
 		return refuse("it is suspended; resume it first")
 	case o.Waiting != "":
 		return refuse("it waits for something else than a time")
+	case o.Idle:
+		o.Starts = append([]int64{m.now}, o.Starts...)
+		return m.begin(ctx)
 	case o.At <= m.now:
 		return refuse("its step waits for no time")
 	}

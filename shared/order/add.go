@@ -198,5 +198,7 @@ func (m *move) add(ctx context.Context) error {
 		says.Variables = o.variables()
 	}
 	m.say(event.OrderAdded, says)
-	return m.arrive(ctx, n)
+	m.watch()
+	m.visit(n)
+	return m.enter(ctx, n)
 }

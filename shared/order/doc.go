@@ -21,6 +21,8 @@
 //	chain.go      what operators set for a chain: stopping it, actions of its nodes
 //	place.go      max_orders: places, and the line of those that wait for one
 //	due.go        alarms
+//	permanent.go  orders of schedules, which go back to their first node
+//	timeout.go    timeouts of chains
 //	sweep.go      Run and Sweep: what is due
 //	overview.go   an order as clients see it
 //	reason.go     why its step is not running

@@ -37,8 +37,12 @@ type Order struct {
 	Visits    map[string]int  `json:"vi,omitempty"` // how often it has come to each node
 	Parent    string          `json:"pa,omitempty"` // path of the order that forked it
 	Permanent bool            `json:"pe,omitempty"` // a schedule made it: it goes back to its first node at its end
+	Idle      bool            `json:"id,omitempty"` // a permanent one waits for its next start
+	Starts    []int64         `json:"st,omitempty"` // of a permanent one: the times of its next starts
+	LastStart int64           `json:"ls,omitempty"` // of a permanent one: the time for which it was started, or is planned
 	File      bool            `json:"fi,omitempty"` // a file made it
 	Counted   bool            `json:"co,omitempty"` // it has one of its chain's places, see place.go
+	RingsAt   int64           `json:"ra,omitempty"` // when the timeout of its chain is looked at; 0: never again
 	Then      *Then           `json:"th,omitempty"` // what the end of the running step does; nil: what the step's result means
 }
 
@@ -46,6 +50,7 @@ type Order struct {
 type Then struct {
 	Node    string `json:"n,omitempty"` // it goes there
 	Remove  bool   `json:"r,omitempty"`
+	Fail    bool   `json:"f,omitempty"` // it goes on as after an error
 	Replace *Order `json:"o,omitempty"` // this order takes its place
 }
 

@@ -100,8 +100,9 @@ func (m *move) goTo(ctx context.Context, id string) error {
 	if n.Kind == definition.KindEnd && o.Suspended {
 		m.blacklist()
 	}
+	m.visit(n)
 	m.say(event.OrderNodeChanged, typed.OrderNodeChanged{NodeID: n.ID, FromNodeID: from, At: when(o.At)})
-	return m.arrive(ctx, n)
+	return m.enter(ctx, n)
 }
 
 // after returns the earliest start of a step after a delay; planned says that it is not before the order's own time either.
@@ -115,16 +116,15 @@ func (m *move) after(delay time.Duration, planned bool) (at int64) {
 	return at
 }
 
-// arrive lets the order begin at a node that it has come to. An order that has come there too often is suspended.
-func (m *move) arrive(ctx context.Context, n *definition.GraphNode) error {
+// visit counts that the order comes to a node. An order that has come there too often is suspended.
+func (m *move) visit(n *definition.GraphNode) {
 	o := m.order
 	if o.Visits == nil {
 		o.Visits = map[string]int{}
 	}
-	if o.Visits[n.ID]++; o.Visits[n.ID] > m.graph.MaxVisits && n.Kind != definition.KindEnd {
+	if o.Visits[n.ID]++; o.Visits[n.ID] > m.graph.MaxVisits && n.Kind != definition.KindEnd && !o.Suspended {
 		m.suspend()
 	}
-	return m.enter(ctx, n)
 }
 
 // enter begins what happens at a node. It is the place where the kinds of nodes differ.
@@ -132,7 +132,7 @@ func (m *move) enter(ctx context.Context, n *definition.GraphNode) error {
 	if n.Kind == definition.KindEnd {
 		return m.finish(ctx)
 	}
-	if m.order.Suspended {
+	if m.order.Suspended || m.order.Idle {
 		return nil
 	}
 	if goesOn, err := m.admit(ctx); !goesOn || err != nil {
@@ -238,7 +238,7 @@ func (m *move) step(ctx context.Context, n *definition.GraphNode) error {
 	}
 	t := queue.New{
 		Dialect: task.OfOrder, Job: n.Job, Priority: o.Priority, Payload: o.variables(),
-		Order: &task.Order{Chain: o.Chain, ID: o.ID, Node: n.ID, First: o.Started == 0},
+		Order: &task.Order{Chain: o.Chain, ID: o.ID, Node: n.ID, First: o.Started == 0, Timeout: n.Timeout},
 	}
 	if o.At > m.now {
 		t.NotBefore = time.UnixMicro(o.At)
@@ -272,8 +272,11 @@ func (m *move) finish(ctx context.Context) error {
 		return nil
 	}
 	m.say(event.OrderFinished, typed.OrderFinished{NodeID: o.Node})
-	m.gone = true
-	return m.leave(ctx)
+	m.gone = !o.Permanent
+	if err := m.leave(ctx); err != nil || m.gone {
+		return err
+	}
+	return m.again(ctx)
 }
 
 // variables returns the order's variables as an object.

@@ -85,7 +85,7 @@ func (o *Order) state(d doing) projection.ProcessingState {
 		return projection.ProcessingState{Type: projection.WaitingForResource}
 	case o.SetBack:
 		return projection.ProcessingState{Type: projection.SetBack, At: when(o.At)}
-	case o.started(d) == 0 && o.Suspended:
+	case o.Idle, o.started(d) == 0 && o.Suspended:
 		return projection.ProcessingState{Type: projection.NotPlanned}
 	case o.started(d) == 0 && o.At > 0:
 		return projection.ProcessingState{Type: projection.Planned, At: when(o.At)}

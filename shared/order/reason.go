@@ -23,6 +23,7 @@ type Reason struct {
 const (
 	ReasonSuspended   = "order_suspended"   // somebody must resume it
 	ReasonBlacklisted = "order_blacklisted" // it is at its end
+	ReasonIdle        = "order_idle"        // its schedule has not planned its next start yet
 	ReasonPlanned     = "order_planned"     // the time of its start has not come
 	ReasonSetback     = "order_setback"     // its step is repeated later
 	ReasonMaxOrders   = "limit_chain"       // so many orders of its chain are under way as may be
@@ -33,7 +34,7 @@ const (
 
 // ReasonCodes returns all codes of a [Reason].
 func ReasonCodes() []string {
-	return append(queue.ReasonCodes(), ReasonSuspended, ReasonBlacklisted, ReasonPlanned, ReasonSetback, ReasonMaxOrders, ReasonChain,
+	return append(queue.ReasonCodes(), ReasonSuspended, ReasonBlacklisted, ReasonIdle, ReasonPlanned, ReasonSetback, ReasonMaxOrders, ReasonChain,
 		ReasonNode, ReasonWaiting)
 }
 
@@ -77,6 +78,8 @@ func (o *Order) why(r *Reason, d doing) bool {
 		return false
 	case o.Suspended:
 		return set(ReasonSuspended, "It is suspended at the node %s until somebody resumes it.", o.Node)
+	case o.Idle:
+		return set(ReasonIdle, "It waits at the node %s for its next start, by its schedule.", o.Node)
 	case o.Waiting == typed.ForMaxOrders:
 		return set(ReasonMaxOrders, "It waits at the node %s until another order of its chain has ended: max_orders are under way.", o.Node)
 	case o.Waiting == typed.ForChain:

@@ -125,7 +125,10 @@ func (e *Engine) wake(ctx context.Context, path string) error {
 	if !strings.Contains(path, ",") {
 		return e.lookAtAll(ctx, path)
 	}
-	return e.changeIfThere(ctx, path, (*move).due)
+	if err := e.changeIfThere(ctx, path, (*move).due); err != nil {
+		return err
+	}
+	return e.stopTimedOut(ctx, path)
 }
 
 // changeIfThere changes an order, unless it is gone; do reports whether it has changed it.
@@ -149,11 +152,14 @@ func (e *Engine) changeIfThere(ctx context.Context, path string, do func(m *move
 // due does what the order waits for, if its time has come. It is the place where kinds of waits differ.
 func (m *move) due(ctx context.Context) (changed bool, err error) {
 	o := m.order
+	if changed, err := m.timedOut(ctx); changed || err != nil {
+		return changed, err
+	}
 	n, err := m.node()
 	if err != nil {
 		return false, err
 	}
-	if n.Kind == definition.KindJob && o.Task == "" && o.Waiting == "" && !o.Suspended && o.At <= m.now {
+	if n.Kind == definition.KindJob && o.Task == "" && o.Waiting == "" && !o.Suspended && !o.Idle && o.At <= m.now {
 		return true, m.enter(ctx, n) // it waited for the time of its start without a task
 	}
 	return false, nil

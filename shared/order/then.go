@@ -67,6 +67,8 @@ func (m *move) then(ctx context.Context) error {
 	switch {
 	case then.Remove:
 		return m.remove(ctx)
+	case then.Fail:
+		return m.failHere(ctx)
 	case then.Node != "":
 		return m.goTo(ctx, then.Node)
 	}

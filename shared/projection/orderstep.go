@@ -56,7 +56,9 @@ func added(e *event.Event) (o order) {
 		o.flags |= file
 	}
 	o.change(is.Variables)
-	o.ready(micro(is.At))
+	if o.ready(micro(is.At)); is.Permanent && is.At.IsZero() {
+		o.state = notPlanned // until its schedule starts it
+	}
 	return o
 }
 

@@ -182,7 +182,7 @@ func (e *ending) decide() task.Step {
 		return task.Stop
 	case outcome == Cancel, outcome == Thrown && t.Thrown == task.ThrownRejects:
 		return task.Reject
-	case outcome == Again, t.AttemptsLeft():
+	case (outcome == Again || t.AttemptsLeft()) && !t.TooLate(e.q.micro()+e.delay().Microseconds()):
 		return task.Retry
 	default:
 		return task.Fail
@@ -207,13 +207,18 @@ func (e *ending) apply(now int64) {
 	} else {
 		t.PutOff = 0
 	}
-	delay := t.RetryDelay
-	if r.RetryDelay > 0 {
-		delay = r.RetryDelay
-	}
+	delay := e.delay()
 	if t.NotBefore = now + delay.Microseconds(); delay <= 0 {
 		t.State, _ = t.State.After(task.Release)
 	}
+}
+
+// delay returns the pause before another attempt.
+func (e *ending) delay() time.Duration {
+	if e.result.RetryDelay > 0 {
+		return e.result.RetryDelay
+	}
+	return e.held.task.RetryDelay
 }
 
 func cut(message string) string {

@@ -156,6 +156,7 @@ func (c *claim) admit(ctx context.Context, p place, t *task.Task, version int64,
 	s.task.State, _ = t.State.After(task.Start) // the state is a queued one
 	s.task.Attempt++
 	s.task.Started, s.task.Instance, s.task.Lease, s.task.Message = now, c.by.Instance, s.token, ""
+	s.task.Order = t.Order.Begin(now)
 	s.lease = lease{
 		UUID: p.UUID, Job: t.Job, Line: p.home().String(), Instance: c.by.Instance, Length: job.Lease,
 		Expires: now + job.Lease.Microseconds(), Slots: slots,

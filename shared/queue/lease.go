@@ -179,8 +179,9 @@ func (q *Queue) prolong(ctx context.Context, l *lease, t *task.Task) error {
 		return err
 	}
 	l.Expires, l.Allowed = q.micro()+l.Length.Microseconds(), 0
-	if last := t.Started + (job.Timeout + l.Length).Microseconds(); l.Expires > last {
-		l.Expires, l.Allowed = last, job.Timeout
+	allowed := t.Allowed(job.Timeout)
+	if last := t.Started + (allowed + l.Length).Microseconds(); l.Expires > last {
+		l.Expires, l.Allowed = last, allowed
 	}
 	return nil
 }

@@ -66,7 +66,7 @@ func (q *Queue) whyRunning(ctx context.Context, t *task.Task) Reason {
 	r.Details["lease_expires_at"] = time.UnixMicro(h.Expires).UTC()
 	if set, err := q.definitions.Current(ctx); err == nil {
 		job, _ := set.JobOf(t.Job)
-		r.Details["timeout_at"] = time.UnixMicro(t.Started).Add(job.Timeout).UTC()
+		r.Details["timeout_at"] = time.UnixMicro(t.Started).Add(t.Allowed(job.Timeout)).UTC()
 	}
 	if h.Stop {
 		r.Code, r.Reason = ReasonStopping, "It is running and has been asked to stop; its worker has not answered yet."

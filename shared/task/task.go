@@ -75,6 +75,37 @@ type Order struct {
 	ID    string `json:"i"`
 	Node  string `json:"n"`           // id of the node in its chain
 	First bool   `json:"f,omitempty"` // the order's first step: it starts with the order
+
+	Timeout  time.Duration `json:"to,omitempty"` // of the step, from the start of its first attempt; 0: none
+	Deadline int64         `json:"dl,omitempty"` // when it ends, microseconds since 1970; 0: it has not been started, or has none
+}
+
+// Begin returns what the first start of a step's task at a time in microseconds makes of its order: it may have a deadline from then on.
+func (o *Order) Begin(now int64) *Order {
+	if o == nil || o.Timeout == 0 || o.Deadline != 0 {
+		return o
+	}
+	begun := *o
+	begun.Deadline = now + o.Timeout.Microseconds()
+	return &begun
+}
+
+// Allowed returns how long the newest attempt may take, if its job's timeout is that long: less for the step of an order that has a
+// deadline before.
+func (t *Task) Allowed(timeout time.Duration) time.Duration {
+	if t.Order == nil || t.Order.Deadline == 0 {
+		return timeout
+	}
+	left := max(time.Duration(t.Order.Deadline-t.Started)*time.Microsecond, time.Microsecond)
+	if timeout > 0 {
+		return min(timeout, left)
+	}
+	return left
+}
+
+// TooLate reports whether an attempt at a time in microseconds would be after the deadline.
+func (t *Task) TooLate(at int64) bool {
+	return t.Order != nil && t.Order.Deadline != 0 && at >= t.Order.Deadline
 }
 
 // Path returns the path of the order: that of its chain, a comma, and its id.

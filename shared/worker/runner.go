@@ -102,6 +102,7 @@ func (r *Runner) attempt(run context.Context, cancel context.CancelCauseFunc, le
 			log.explain(&result)
 		}
 	}()
+	job.Timeout = lease.Task.Allowed(job.Timeout)
 	if job.Timeout > 0 {
 		timer := time.AfterFunc(job.Timeout, func() { cancel(ErrTimeout) })
 		defer timer.Stop()

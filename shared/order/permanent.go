@@ -1,0 +1,148 @@
+package order
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/millrace/millrace/shared/event"
+	"github.com/millrace/millrace/shared/event/typed"
+	"github.com/millrace/millrace/shared/queue"
+	"github.com/millrace/millrace/shared/store"
+	"github.com/millrace/millrace/shared/task"
+)
+
+// A permanent order is made by a schedule: at its end it goes back to its first node, and waits there for its next start. Starts that
+// pass while it is under way are left out.
+
+// maxStarts is how many starts an order remembers at most.
+const maxStarts = 20
+
+// Start plans a start of the permanent order of a schedule, which is added if it is not there. It does that once for each time; the
+// task is that of the order's first step, empty if that was added before, or is added later. Orders that are suspended, or that no
+// schedule made, are not started: the error is then [ErrState]. Others are [ErrNoChain] and [ErrInvalid].
+func (e *Engine) Start(ctx context.Context, chain, id string, at time.Time) (first task.ID, err error) {
+	r := Request{Chain: chain, ID: id, Permanent: true}
+	if err := r.check(); err != nil {
+		return "", err
+	}
+	err = e.queue.Change(ctx, []string{r.path()}, func(ctx context.Context, lost *store.Conflict) (queue.Follow, error) {
+		first = ""
+		m, err := e.moveOf(ctx, r.path())
+		if errors.Is(err, ErrNoOrder) {
+			if m, err = e.newMove(ctx, &r, lost != nil); err == nil {
+				m.rest()
+			}
+		}
+		if err != nil {
+			return queue.Follow{}, err
+		}
+		changed, err := m.plan(ctx, at.UnixMicro())
+		if err != nil || !changed {
+			return queue.Follow{}, err
+		}
+		if len(m.follow.Add) > 0 {
+			first = m.order.Task
+		}
+		return m.write(), nil
+	})
+	return first, err
+}
+
+// plan notes a start, and begins with it if the order waits for one.
+func (m *move) plan(ctx context.Context, at int64) (changed bool, err error) {
+	o := m.order
+	switch {
+	case !o.Permanent:
+		return false, refuse("no schedule made it")
+	case o.Suspended:
+		return false, refuse("it is suspended")
+	case slices.Contains(o.Starts, at), at <= o.LastStart, len(o.Starts) >= maxStarts:
+		return false, nil
+	}
+	o.Starts = append(o.Starts, at)
+	slices.Sort(o.Starts)
+	if o.Idle {
+		return true, m.begin(ctx)
+	}
+	return true, nil
+}
+
+// begin starts an order that waits for its next start with the first of those that are planned.
+func (m *move) begin(ctx context.Context) error {
+	o := m.order
+	n, err := m.node()
+	if err != nil {
+		return err
+	}
+	o.LastStart, o.Starts, o.Idle = o.Starts[0], o.Starts[1:], false
+	o.At = max(o.LastStart, 0)
+	if o.At <= m.now {
+		o.At = 0
+	}
+	o.At = m.after(n.Delay, true)
+	m.say(event.OrderResumed, typed.OrderResumed{At: when(o.At)})
+	m.watch()
+	m.visit(n)
+	return m.enter(ctx, n)
+}
+
+// rest lets the order wait at its first node for its next start.
+func (m *move) rest() {
+	o := m.order
+	o.Idle, o.At = true, 0
+	m.say(event.OrderAdded, typed.OrderAdded{NodeID: o.Node, Version: o.Version, Permanent: true})
+}
+
+// again lets a permanent order that has finished go back to the first node of its chain's newest version. If the chain is not
+// declared any more, the order is gone.
+func (m *move) again(ctx context.Context) error {
+	o := m.order
+	fresh, err := m.e.newMove(ctx, &Request{Chain: o.Chain, ID: o.ID, Priority: o.Priority, Permanent: true}, true)
+	if errors.Is(err, ErrNoChain) {
+		m.gone = true
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	fresh.order.LastStart = o.LastStart
+	fresh.order.Starts = slices.DeleteFunc(o.Starts, func(at int64) bool { return at <= m.now })
+	m.order, m.graph = fresh.order, fresh.graph
+	m.follow.Ops = append(m.follow.Ops, fresh.follow.Ops...)
+	m.follow.Names = append(m.follow.Names, fresh.follow.Names...)
+	if m.rest(); len(m.order.Starts) > 0 {
+		return m.begin(ctx)
+	}
+	return nil
+}
+
+// Unstart takes back the starts of a schedule's order that are later than now.
+func (e *Engine) Unstart(ctx context.Context, chain, id string, now time.Time) error {
+	if chain == "" || id == "" {
+		return fmt.Errorf("%w: no order", ErrInvalid)
+	}
+	return e.changeIfThere(ctx, chain+","+id, func(m *move, ctx context.Context) (changed bool, err error) {
+		o, later := m.order, func(at int64) bool { return at > now.UnixMicro() }
+		if !o.Permanent {
+			return false, nil
+		}
+		before := len(o.Starts)
+		o.Starts = slices.DeleteFunc(o.Starts, later)
+		changed = len(o.Starts) < before
+		if o.Idle || o.Started > 0 || o.Suspended || !later(o.LastStart) {
+			return changed, nil
+		}
+		if running, err := m.withdraw(ctx); running || err != nil {
+			return changed, err
+		}
+		if err := m.leave(ctx); err != nil {
+			return false, err
+		}
+		o.LastStart, o.RingsAt = 0, 0
+		m.rest()
+		return true, nil
+	})
+}
