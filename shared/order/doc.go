@@ -10,6 +10,7 @@
 //	engine.go     options, Open, errors
 //	item.go       the items and their keys
 //	version.go    versions of chains
+//	tidy.go       removing versions that nobody is on
 //	variables.go  variables: what they may be, and their changes
 //
 //	add.go        Add
@@ -18,6 +19,7 @@
 //	step.go       the end of a step
 //	then.go       what waits for the end of a running step; withdrawing a step that waits
 //	act.go        what operators do with an order
+//	moveto.go     moving an order to another version of its chain
 //	chain.go      what operators set for a chain: stopping it, actions of its nodes
 //	place.go      max_orders: places, and the line of those that wait for one
 //	due.go        alarms

@@ -26,6 +26,10 @@ var (
 	ErrNoNode = errors.New("order: no such node")
 	// ErrNoEndNode is an [ErrNoNode] of a request's end node.
 	ErrNoEndNode = fmt.Errorf("%w", ErrNoNode)
+	// ErrNoVersion is returned for a version that a job chain does not have.
+	ErrNoVersion = errors.New("order: no such version")
+	// ErrNodeGone is an [ErrNoNode] of a version to which an order is to move.
+	ErrNodeGone = fmt.Errorf("%w", ErrNoNode)
 	// ErrExists is returned by Add if there is an order of the chain with that id.
 	ErrExists = errors.New("order: the chain has an order with this id")
 	// ErrState is returned for an act that an order cannot do as it is, or that would change nothing.

@@ -63,6 +63,7 @@ func (o *Order) Path() string { return o.Chain + "," + o.ID }
 //	orders-of/CHAIN   ID       lists it; the value is the id
 //	chain/CHAIN       -        whether the chain is stopped, and the actions of its nodes
 //	versions/CHAIN    NUMBER   a version of the chain
+//	versions-going/…  NUMBER   marks a version that is about to be removed; the value is since when
 //	places/CHAIN      -        how many orders have a place, where max_orders is declared
 //	line/CHAIN        CREATION an order that waits for a place; the value is the id
 //	orders-due        TIME     an alarm: an order, or a chain, is to be looked at then; the value is the path
