@@ -25,6 +25,10 @@
 //	due.go        alarms
 //	permanent.go  orders of schedules, which go back to their first node
 //	timeout.go    timeouts of chains
+//	bulk.go       an act on many orders or jobs: what is stored of it; showing, stopping and resuming it
+//	bulkselect.go what filters select
+//	bulkrun.go    doing it, batch by batch
+//	bulkjobs.go   the acts on jobs
 //	sweep.go      Run and Sweep: what is due
 //	overview.go   an order as clients see it
 //	reason.go     why its step is not running

@@ -49,6 +49,7 @@ type Definitions interface {
 // Options of an Engine. Store and Definitions are required.
 type Options struct {
 	Store       store.Store
+	Journal     *journal.Journal // selects orders for [Engine.ActOnAll], which needs it
 	Definitions Definitions
 	Clock       *clock.Watch     // compares this process's clock with the store's; default: the clock is trusted
 	Now         func() time.Time // default: Clock.Now
@@ -67,12 +68,15 @@ type Engine struct {
 	versions    versions
 	chains      chains
 	alarms      alarms
+	journal     *journal.Journal
+	name        string     // of this process among those that do acts on many
+	acting      sync.Mutex // held during a batch of such an act
 }
 
 // Open returns an Engine. It is to be given to the queue as [queue.Options.Steps], and the queue to it by [Engine.Use] before any
 // other call.
 func Open(o Options) *Engine {
-	e := &Engine{store: store.NewChecked(o.Store), definitions: o.Definitions, clock: o.Clock, now: o.Now, log: o.Log}
+	e := &Engine{store: store.NewChecked(o.Store), definitions: o.Definitions, clock: o.Clock, now: o.Now, log: o.Log, journal: o.Journal, name: rand.Text()}
 	e.alarms.set = make(chan struct{}, 1)
 	if e.now == nil {
 		e.now = o.Clock.Now

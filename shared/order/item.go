@@ -67,6 +67,7 @@ func (o *Order) Path() string { return o.Chain + "," + o.ID }
 //	places/CHAIN      -        how many orders have a place, where max_orders is declared
 //	line/CHAIN        CREATION an order that waits for a place; the value is the id
 //	orders-due        TIME     an alarm: an order, or a chain, is to be looked at then; the value is the path
+//	act/ID            -        an act on many, see bulk.go
 //	order-once/HASH   -        the result of the request with an idempotency key
 //
 // What is too long for a key ends in its hash, see [store.Fit].

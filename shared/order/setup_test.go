@@ -78,7 +78,7 @@ func open(t *testing.T, s store.Store, set *definition.Set) *bench {
 	b := &bench{t: t, store: s, declared: &declared{set}, now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
 	now := func() time.Time { return b.now }
 	b.journal = journal.Open(s, journal.Options{Now: now, Folds: projection.Folds()})
-	b.Engine = order.Open(order.Options{Store: s, Definitions: b.declared, Now: now})
+	b.Engine = order.Open(order.Options{Store: s, Journal: b.journal, Definitions: b.declared, Now: now})
 	b.queue = queue.Open(queue.Options{Store: s, Journal: b.journal, Definitions: b.declared, Now: now, Steps: b.Engine})
 	b.Use(b.queue)
 	t.Cleanup(func() { _ = b.queue.Close(); _ = b.journal.Close() })

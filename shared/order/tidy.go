@@ -152,5 +152,8 @@ func (e *Engine) wakeOther(ctx context.Context, alarm string) (is bool, err erro
 	if chain, is := strings.CutPrefix(alarm, tidyPrefix); is {
 		return true, e.tidy(ctx, chain)
 	}
+	if id, is := strings.CutPrefix(alarm, bulkPrefix); is {
+		return true, e.carryOn(ctx, id)
+	}
 	return false, nil
 }
