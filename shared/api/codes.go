@@ -82,6 +82,8 @@ var meanings = []struct {
 	{order.ErrNoChain, CodeNotFound, "there is no such job chain", ""},
 	{order.ErrNoOrder, CodeNotFound, "there is no such order", ""},
 	{order.ErrNoEndNode, CodeImpossible, "the job chain has no such node", "body.end_node"},
+	{order.ErrNoVersion, CodeImpossible, "", "body.version"},
+	{order.ErrNodeGone, CodeImpossible, "", "body.version"},
 	{order.ErrNoNode, CodeImpossible, "", "body.node"},
 	{order.ErrExists, CodeConflict, "the job chain has an order with this id", ""},
 	{order.ErrState, CodeConflict, "", ""},

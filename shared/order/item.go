@@ -67,6 +67,7 @@ func (o *Order) Path() string { return o.Chain + "," + o.ID }
 //	orders-of/CHAIN   ID       lists it; the value is the id
 //	chain/CHAIN       -        whether the chain is stopped, and the actions of its nodes
 //	versions/CHAIN    NUMBER   a version of the chain
+//	versions-going/…  NUMBER   marks a version that is about to be removed; the value is since when
 //	places/CHAIN      -        how many orders have a place, where max_orders is declared
 //	line/CHAIN        CREATION an order that waits for a place; the value is the id
 //	orders-due        TIME     an alarm: an order, or a chain, is to be looked at then; the value is the path
@@ -74,6 +75,7 @@ func (o *Order) Path() string { return o.Chain + "," + o.ID }
 //	waits/SHAPE       VALUES/  an order that waits for an event; PATH follows
 //	wait-shapes       SHAPE    what waits for events have in common
 //	wait-position     -        up to which event waits were looked at
+//	act/ID            -        an act on many, see bulk.go
 //	order-once/HASH   -        the result of the request with an idempotency key
 //
 // What is too long for a key ends in its hash, see [store.Fit].

@@ -240,6 +240,12 @@ func (b *bench) ReadNewest(ctx context.Context, r journal.Request) (journal.Answ
 
 func (b *bench) Floor(ctx context.Context) (event.ID, error) { return b.journal.Floor(ctx) }
 
+func (b *bench) SnapshotOf(
+	ctx context.Context, fold string, p journal.Part, each func(key string, value []byte),
+) (event.ID, error) {
+	return b.journal.SnapshotOf(ctx, fold, p, each)
+}
+
 func (b *bench) hasRead(how string) {
 	if b.read != nil {
 		b.read(how)
