@@ -85,6 +85,8 @@ var meanings = []struct {
 	{order.ErrNoVersion, CodeImpossible, "", "body.version"},
 	{order.ErrNodeGone, CodeImpossible, "", "body.version"},
 	{order.ErrNoNode, CodeImpossible, "", "body.node"},
+	{order.ErrNothing, CodeImpossible, "", "body.filter"},
+	{order.ErrNoBulk, CodeNotFound, "there is no such act, or it was done more than a week ago", ""},
 	{order.ErrExists, CodeConflict, "the job chain has an order with this id", ""},
 	{order.ErrState, CodeConflict, "", ""},
 	{order.ErrRole, CodeForbidden, "", ""},

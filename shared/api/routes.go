@@ -168,6 +168,18 @@ func Orders(e OrderEngine) Resource {
 	}
 }
 
+// Acts mounts acts on all orders or jobs that a filter selects: beginning, showing, stopping and resuming them.
+func Acts(e BulkEngine) Resource {
+	k := &bulking{engine: e}
+	return calls{
+		{"POST /api/v1/orders:act", Operate, k.onOrders, describeActOnOrders},
+		{"POST /api/v1/jobs:act", Operate, k.onJobs, describeActOnJobs},
+		{"GET /api/v1/acts/{id}", Read, k.show, describeBulk},
+		{"POST /api/v1/acts/{id}/stop", Operate, k.stop, describeStopBulk},
+		{"POST /api/v1/acts/{id}/resume", Operate, k.resume, describeResumeBulk},
+	}
+}
+
 // Cron mounts GET cron/next: when an expression fires, and what it means. It needs nothing that is stored.
 func Cron() Resource {
 	return calls{

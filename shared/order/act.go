@@ -19,7 +19,7 @@ type Act struct {
 	Kind      ActKind
 	Node      string          // of [SetNode]; required
 	Version   int             // of [Move]; default: the newest
-	Variables json.RawMessage // of [Resume]: an object, which is merged with the order's variables; default: none
+	Variables json.RawMessage `json:",omitempty"` // of [Resume]: an object, which is merged with the order's variables; default: none
 }
 
 // ActKind is a kind of act.

@@ -90,6 +90,11 @@ func TestAnActOnAllThatAFilterSelects(t *testing.T) {
 		began = b.all(order.Act{Kind: order.Resume, Variables: json.RawMessage(`{"v":1}`)}, suspended)
 		b.sweep()
 		b.told(began.ID, order.Bulk{Kind: "resume", By: "ada", Count: n, Done: n, State: order.BulkDone})
+		for _, kind := range []order.ActKind{order.Suspend, order.Resume} {
+			began = b.all(order.Act{Kind: kind}, everything)
+			b.sweep()
+			b.told(began.ID, order.Bulk{Kind: string(kind), By: "ada", Count: n + 1, Done: n + 1, State: order.BulkDone})
+		}
 		b.complete(l, ok)
 		if _, err := b.ActOnAll(t.Context(), order.Act{Kind: order.Resume}, suspended); !errors.Is(err, order.ErrNothing) {
 			t.Errorf("ActOnAll = %v, want ErrNothing", err)

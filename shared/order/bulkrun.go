@@ -2,7 +2,6 @@ package order
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
@@ -182,8 +181,6 @@ func (e *Engine) actOnEach(ctx context.Context, b *bulk, these []string, marks m
 // actOnOne acts on an order, and leaves a mark in the same write. A mark that is there says that it was done before.
 func (e *Engine) actOnOne(ctx context.Context, b *bulk, index int, path string) (did bool, err error) {
 	mark := b.markKey(index)
-	a := *b.Order
-	a.Variables = json.RawMessage(string(a.Variables))
 	err = e.queue.Change(ctx, []string{path, mark.Partition + mark.Sort}, func(ctx context.Context, lost *store.Conflict) (queue.Follow, error) {
 		if lost != nil {
 			if items, err := e.get(ctx, mark); err != nil || items[0] != nil {
@@ -197,7 +194,7 @@ func (e *Engine) actOnOne(ctx context.Context, b *bulk, index int, path string) 
 		if m.order.Created > b.At && !m.order.Permanent {
 			return queue.Follow{}, refuse("it was added later")
 		}
-		if err := m.act(ctx, a); err != nil {
+		if err := m.act(ctx, *b.Order); err != nil {
 			return queue.Follow{}, err
 		}
 		f := m.write()

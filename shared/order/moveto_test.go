@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace/shared/definition"
+	"github.com/millrace/millrace/shared/event"
 	"github.com/millrace/millrace/shared/order"
 	"github.com/millrace/millrace/shared/projection"
 	"github.com/millrace/millrace/shared/store"
@@ -149,5 +150,32 @@ func TestAVersionThatAnOrderIsAboutToBeOnStays(t *testing.T) {
 			b.later("[1 2 3]")
 		}
 		b.complete(l, ok)
+	})
+}
+
+// New definitions disturb no order that is under way, and an act moves all whose nodes are there.
+func TestNewDefinitionsDisturbNoOrder(t *testing.T) {
+	onBoth(t, chains(ab()), func(t *testing.T, b *bench) {
+		const n = 1000
+		b.addMany(n)
+		for range n / 2 { // half of them are at B
+			b.complete(b.claim(), ok)
+		}
+		b.events()
+		b.declared.set = chains(definition.JobChain{Path: "/c", Nodes: []definition.Node{{ID: "A", Job: "/j"}, {ID: "X", Job: "/j"}, {ID: "end"}}})
+		b.add(func(r *order.Request) { r.ID = "new" })
+		b.sweep()
+		b.want("OrderAdded:A TaskAdded")
+		at := map[string]int{}
+		for _, node := range []string{"A", "B"} {
+			var err error
+			if at[node], err = b.Count(t.Context(), order.Filter{Paths: event.AllPaths(), Node: node}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		began := b.all(order.Act{Kind: order.Move}, everything)
+		b.sweep()
+		b.told(began.ID, order.Bulk{Kind: "move", By: "ada", Count: n + 1, Done: at["A"] - 1, Failed: at["B"] + 1, State: order.BulkDone})
+		b.events() // compares all orders with what their events say
 	})
 }

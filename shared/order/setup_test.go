@@ -34,7 +34,7 @@ func (shared) Exclusive() bool { return false }
 // bench is an engine of orders with its queue, journal and clock.
 type bench struct {
 	*order.Engine
-	t        *testing.T
+	t        testing.TB
 	queue    *queue.Queue
 	journal  *journal.Journal
 	store    store.Store
@@ -75,7 +75,7 @@ func onBoth(t *testing.T, set *definition.Set, test func(t *testing.T, b *bench)
 	}
 }
 
-func open(t *testing.T, s store.Store, set *definition.Set) *bench {
+func open(t testing.TB, s store.Store, set *definition.Set) *bench {
 	b := &bench{t: t, store: s, declared: &declared{set}, now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
 	now := func() time.Time { return b.now }
 	b.journal = journal.Open(s, journal.Options{Now: now, Folds: projection.Folds()})
