@@ -113,7 +113,7 @@ func (m *move) resume(ctx context.Context, variables json.RawMessage) error {
 // goOn ends the suspension of an order, which begins at its node anew unless its step runs.
 func (m *move) goOn(ctx context.Context, says typed.OrderResumed) error {
 	o := m.order
-	ended := o.Blacklisted
+	ended := o.Blacklisted || o.Waiting == typed.ForFile
 	o.Suspended, o.Blacklisted, o.Waiting = false, false, ""
 	if o.At <= m.now {
 		o.At, o.SetBack = 0, false

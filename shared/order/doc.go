@@ -22,6 +22,7 @@
 //	place.go      max_orders: places, and the line of those that wait for one
 //	due.go        alarms
 //	permanent.go  orders of schedules, which go back to their first node
+//	file.go       orders of files, which finish when their files have been put away
 //	timeout.go    timeouts of chains
 //	sweep.go      Run and Sweep: what is due
 //	overview.go   an order as clients see it

@@ -41,6 +41,8 @@ type Order struct {
 	Starts    []int64         `json:"st,omitempty"` // of a permanent one: the times of its next starts
 	LastStart int64           `json:"ls,omitempty"` // of a permanent one: the time for which it was started, or is planned
 	File      bool            `json:"fi,omitempty"` // a file made it
+	PutAway   bool            `json:"pu,omitempty"` // it finishes only when its file has been put away
+	Filing    *Filing         `json:"fl,omitempty"` // how far that is; nil: not begun
 	Counted   bool            `json:"co,omitempty"` // it has one of its chain's places, see place.go
 	RingsAt   int64           `json:"ra,omitempty"` // when the timeout of its chain is looked at; 0: never again
 	Then      *Then           `json:"th,omitempty"` // what the end of the running step does; nil: what the step's result means
@@ -66,6 +68,7 @@ func (o *Order) Path() string { return o.Chain + "," + o.ID }
 //	places/CHAIN      -        how many orders have a place, where max_orders is declared
 //	line/CHAIN        CREATION an order that waits for a place; the value is the id
 //	orders-due        TIME     an alarm: an order, or a chain, is to be looked at then; the value is the path
+//	orders-files      PATH     a hint: the order is at its end, and its file is to be put away; the value is the path
 //	order-once/HASH   -        the result of the request with an idempotency key
 //
 // What is too long for a key ends in its hash, see [store.Fit].

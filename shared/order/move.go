@@ -24,6 +24,7 @@ type move struct {
 
 	fresh  bool          // it is new
 	gone   bool          // it has finished, or is removed
+	filed  bool          // it finishes whatever became of its file
 	places *places       // of its chain, once they were read
 	events []event.Event // in their order
 	follow queue.Follow  // all but the order's item and its events
@@ -119,6 +120,7 @@ func (m *move) after(delay time.Duration, planned bool) (at int64) {
 // visit counts that the order comes to a node. An order that has come there too often is suspended.
 func (m *move) visit(n *definition.GraphNode) {
 	o := m.order
+	o.Filing = nil
 	if o.Visits == nil {
 		o.Visits = map[string]int{}
 	}
@@ -270,6 +272,9 @@ func (m *move) finish(ctx context.Context) error {
 			m.blacklist()
 		}
 		return nil
+	}
+	if o.PutAway && !m.filed {
+		return m.awaitFile(ctx)
 	}
 	m.say(event.OrderFinished, typed.OrderFinished{NodeID: o.Node})
 	m.gone = !o.Permanent
