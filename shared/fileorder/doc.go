@@ -27,6 +27,7 @@
 //	scan.go     looking for files that are steady, and starting their orders
 //	putaway.go  putting away the files of orders at their ends
 //	move.go     moving a file, also to another file system
+//	bucket.go   starting orders for objects of S3
 //
 // It imports definition, journal and order.
 package fileorder

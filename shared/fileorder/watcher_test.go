@@ -250,6 +250,37 @@ func TestFilesThatAreNotSteadyStartNothing(t *testing.T) {
 	})
 }
 
+// meddler changes the directory at the first order that is added.
+type meddler struct {
+	fileorder.Orders
+	change func()
+}
+
+func (m *meddler) Add(ctx context.Context, once *journal.Idempotency, r order.Request) (order.Added, error) {
+	if m.change != nil {
+		m.change()
+		m.change = nil
+	}
+	return m.Orders.Add(ctx, once, r)
+}
+
+// A file that changes or vanishes after it was found steady starts nothing either.
+func TestFilesAreLookedAtOnceMore(t *testing.T) {
+	onBoth(t, nil, func(t *testing.T, b *bench) {
+		b.write("a.csv", "1", 3*time.Hour)
+		b.write("grows.csv", "1", 2*time.Hour)
+		vanishes := b.write("vanishes.csv", "1", time.Hour)
+		b.restart(&meddler{b.orders, func() {
+			b.write("grows.csv", "12", 2*time.Hour)
+			_ = os.Remove(vanishes)
+		}})
+		b.settle()
+		b.want("OrderAdded:a.csv")
+		b.settle()
+		b.want("OrderAdded:grows.csv")
+	})
+}
+
 func TestAFileIsRemoved(t *testing.T) {
 	onBoth(t, func(f *definition.FileOrder) { f.Done = definition.FileDone{Remove: true} }, func(t *testing.T, b *bench) {
 		b.write("a.csv", "1", 0)
