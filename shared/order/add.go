@@ -169,6 +169,9 @@ func (e *Engine) newMove(ctx context.Context, r *Request, again bool) (*move, er
 		o.First = r.Node
 	}
 	first, err := m.nodeAt(o.First)
+	if err == nil {
+		err = m.belongs(first)
+	}
 	if err != nil {
 		return nil, err
 	}

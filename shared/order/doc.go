@@ -24,7 +24,14 @@
 //	permanent.go  orders of schedules, which go back to their first node
 //	file.go       orders of files, which finish when their files have been put away
 //	timeout.go    timeouts of chains
+//	errand.go     alarms that say what is to be done about a fork
+//	fork.go       forks: waiting for children, and going on
+//	children.go   making children, and ending those that are left
+//	join.go       counting the ends of children
+//	together.go   one write of several orders
+//	mend.go       what is left behind
 //	sweep.go      Run and Sweep: what is due
+//	inline.go     what is due at once, in processes without Run
 //	overview.go   an order as clients see it
 //	reason.go     why its step is not running
 //

@@ -63,6 +63,8 @@ type Engine struct {
 	versions    versions
 	chains      chains
 	alarms      alarms
+	inline      inline
+	mending     mending
 }
 
 // Open returns an Engine. It is to be given to the queue as [queue.Options.Steps], and the queue to it by [Engine.Use] before any

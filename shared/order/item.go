@@ -36,6 +36,8 @@ type Order struct {
 	Variables json.RawMessage `json:"vs,omitempty"` // an object; empty: none
 	Visits    map[string]int  `json:"vi,omitempty"` // how often it has come to each node
 	Parent    string          `json:"pa,omitempty"` // path of the order that forked it
+	Run       string          `json:"ru,omitempty"` // of the parent's fork, which counts its end; empty: nobody does
+	Fork      *Fork           `json:"fk,omitempty"` // where it waits for its children; nil: it does not
 	Permanent bool            `json:"pe,omitempty"` // a schedule made it: it goes back to its first node at its end
 	Idle      bool            `json:"id,omitempty"` // a permanent one waits for its next start
 	Starts    []int64         `json:"st,omitempty"` // of a permanent one: the times of its next starts
@@ -68,6 +70,7 @@ func (o *Order) Path() string { return o.Chain + "," + o.ID }
 //	places/CHAIN      -        how many orders have a place, where max_orders is declared
 //	line/CHAIN        CREATION an order that waits for a place; the value is the id
 //	orders-due        TIME     an alarm: an order, or a chain, is to be looked at then; the value is the path
+//	                           or an errand, see errand.go
 //	orders-files      PATH     a hint: the order is at its end, and its file is to be put away; the value is the path
 //	order-once/HASH   -        the result of the request with an idempotency key
 //

@@ -29,13 +29,14 @@ const (
 	ReasonMaxOrders   = "limit_chain"       // so many orders of its chain are under way as may be
 	ReasonChain       = "chain_stopped"
 	ReasonNode        = "node_stopped"
+	ReasonJoin        = "order_join"    // its children have not ended
 	ReasonWaiting     = "order_waiting" // for what its node waits for
 )
 
 // ReasonCodes returns all codes of a [Reason].
 func ReasonCodes() []string {
 	return append(queue.ReasonCodes(), ReasonSuspended, ReasonBlacklisted, ReasonIdle, ReasonPlanned, ReasonSetback, ReasonMaxOrders, ReasonChain,
-		ReasonNode, ReasonWaiting)
+		ReasonNode, ReasonJoin, ReasonWaiting)
 }
 
 // Why returns why the step of an order is not running, or that it is. The error is [ErrNoOrder] if there is no such order.
@@ -88,6 +89,8 @@ func (o *Order) why(r *Reason, d doing) bool {
 		return set(ReasonNode, "It waits until somebody starts the node %s, which is stopped.", o.Node)
 	case o.Waiting == typed.ForFile:
 		return set(ReasonWaiting, "It is at its end, the node %s, until its file is put away.", o.Node)
+	case o.Fork != nil:
+		return o.whyJoin(r)
 	case o.Waiting != "" || d.task == nil:
 		if r.State == projection.Planned {
 			r.Details["at"] = at.Time
