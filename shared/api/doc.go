@@ -36,7 +36,7 @@
 //	joblist.go, template.go         lists of jobs, and searching by templates
 //	queues.go, queuestatistics.go   queues, and what their tasks have come to
 //	schedules.go, cron.go           schedules, and when an expression fires
-//	orders.go                       orders of job chains
+//	orders.go, answer.go            orders of job chains, and answers to their prompts
 //	instances.go, leases.go         processes that claim tasks and run them
 //	instanceschema.go               their part of the description
 //	definitions.go, declare.go      what is declared, as a whole and object by object

@@ -86,7 +86,7 @@ func eventParams(k *kind, offered bool) params {
 	}
 	limit := between("", math.MinInt32, math.MaxInt32)
 	limit.Format, limit.Not = "int32", &schema{Enum: []any{0}}
-	return params{
+	all := params{
 		asked,
 		queryParam("after", "The EventId to go on from; 0 is the beginning. "+
 			"Needed for events, unless limit is negative; an event stream may say it in Last-Event-ID", false, eventID("")),
@@ -95,6 +95,11 @@ func eventParams(k *kind, offered bool) params {
 		queryParam("with", "cause: each event also with cause, the EventId that brought it about, and by, the name of the token of whom it was an "+
 			"act, where it has them; own fields of these names are left out", false, choice("", withCause)),
 	}
+	if offered {
+		all = append(all, queryParam("at", "The EventId as of which a snapshot is taken, from the oldest that is kept to the newest; "+
+			"without it, the present. Not with events", false, eventID("")))
+	}
+	return all
 }
 
 // eventAnswers describes the forms in which events come; others are further forms of the response in JSON.
@@ -126,12 +131,12 @@ func (a *API) describeObjects(k *kind) func() *operation {
 			Summary:     "Snapshot and events of " + k.what,
 			Description: "A snapshot, stamped with the eventId to go on from, or the events after it. " + aboutEvents,
 			Responses:   eventAnswers(ref(k.overview + "s")),
-			failures:    []int{404},
+			failures:    []int{404, 410, 422},
 		}
 		offered := a.offered(k.overview) == nil
 		if !offered {
 			op.Summary, op.Description = "Events of "+k.what, aboutEvents+" This server has no snapshot of "+k.what+"."
-			op.Responses = eventAnswers()
+			op.Responses, op.failures = eventAnswers(), []int{404}
 		}
 		op.Parameters = append(params{path}, eventParams(k, offered)...)
 		return op

@@ -1,6 +1,7 @@
 package journal_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -275,4 +276,49 @@ func TestLineageIsBounded(t *testing.T) {
 			t.Errorf("Lineage(%d) = %v, want %v", id, err, want)
 		}
 	}
+}
+
+// A cause that was evicted is named as long as its slot is stored, also where that is of several items; after that, the event has
+// none.
+func TestCausesThatWereEvicted(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := memory.New(memory.Options{})
+		options := journal.Options{Retention: journal.Retention{Events: 1}, Timing: journal.Timing{RemoveAfter: time.Hour}}
+		j := open(t, m, options)
+		key := event.Key{Path: "/j", TaskID: "1"}
+		large := bytes.Repeat([]byte("x"), 400<<10)
+		added := write(t, j, "", event.Event{Type: "TaskAdded", Key: key}, event.Event{Type: "E", Fields: fmt.Appendf(nil, `"x":%q`, large)})
+		started := write(t, j, "", event.Event{Type: "TaskStarted", Key: key, Cause: event.CausedAt(added.Position)})
+		sweep := func() {
+			for range 3 {
+				if _, err := j.Sweep(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		told := func() event.ID {
+			t.Helper()
+			a, err := open(t, m, options).ReadAfter(t.Context(), journal.Request{After: started.FirstID - 1, Causes: true})
+			if err != nil || len(a.Events) != 1 {
+				t.Fatalf("ReadAfter = %+v, %v", a, err)
+			}
+			return a.Events[0].Cause.ID()
+		}
+		sweep()
+		if _, err := j.Lineage(t.Context(), added.FirstID, 1<<20); !errors.Is(err, journal.ErrEvicted) {
+			t.Fatalf("Lineage = %v, want %v", err, journal.ErrEvicted)
+		}
+		if got := told(); got != added.FirstID {
+			t.Errorf("the cause is %d, want %d", got, added.FirstID)
+		}
+		time.Sleep(2 * time.Hour)
+		sweep()
+		if got := told(); got != 0 {
+			t.Errorf("the cause is %d, want none: its slot was removed", got)
+		}
+		if up, err := j.Lineage(t.Context(), started.FirstID, 1<<20); err != nil || up.Ancestors != nil {
+			t.Errorf("Lineage = %+v, %v, want no ancestors", up, err)
+		}
+	})
 }

@@ -15,8 +15,8 @@ var (
 	// ErrNoEvent is returned if no event has the id.
 	ErrNoEvent = errors.New("journal: no event has this id")
 
-	// ErrEvicted is returned for an id at or below the floor, whether or not an event had it.
-	ErrEvicted = errors.New("journal: the event was evicted")
+	// ErrEventGone is returned for an id at or below the floor, whether or not an event had it.
+	ErrEventGone = errors.New("journal: the event was evicted")
 )
 
 // The bounds of a Lineage.
@@ -40,7 +40,7 @@ type Lineage struct {
 }
 
 // Lineage returns the lineage of an event. It searches the events after it for descendants: [MaxSearch] of them at most, for 10 s,
-// and until there are [MaxKin] or their bytes are maxBytes. The error is [ErrNoEvent] or [ErrEvicted] if there is no such event.
+// and until there are [MaxKin] or their bytes are maxBytes. The error is [ErrNoEvent] or [ErrEventGone] if there is no such event.
 func (j *Journal) Lineage(ctx context.Context, id event.ID, maxBytes int) (Lineage, error) {
 	if j.ctx.Err() != nil {
 		return Lineage{}, ErrClosed
@@ -79,7 +79,7 @@ func (j *Journal) find(ctx context.Context, id event.ID, seq store.Sequence) (me
 	case id == 0: // it is before all events
 		return member{}, ErrNoEvent
 	case id <= event.ID(seq.FloorID):
-		return member{}, ErrEvicted
+		return member{}, ErrEventGone
 	}
 	position, err := j.locate(ctx, id-1, seq)
 	if err != nil {
@@ -88,7 +88,7 @@ func (j *Journal) find(ctx context.Context, id event.ID, seq store.Sequence) (me
 	for position <= seq.Position {
 		run, err := j.slots(ctx, position, seq.Position)
 		if errors.Is(err, errEvicted) {
-			return member{}, ErrEvicted
+			return member{}, ErrEventGone
 		}
 		if err != nil {
 			return member{}, err
@@ -115,7 +115,7 @@ func (s slot) find(id event.ID) (member, error) {
 func (j *Journal) ancestors(ctx context.Context, m member, seq store.Sequence) (all []event.Event, err error) {
 	for len(all) < MaxKin {
 		cause, err := j.causeOf(ctx, &m, seq)
-		if errors.Is(err, ErrEvicted) || errors.Is(err, ErrNoEvent) {
+		if errors.Is(err, ErrEventGone) || errors.Is(err, ErrNoEvent) {
 			break
 		}
 		if err != nil {
@@ -133,11 +133,11 @@ func (j *Journal) causeOf(ctx context.Context, m *member, seq store.Sequence) (m
 	e := m.event()
 	if at := e.Cause.Position(); at > 0 {
 		if at <= seq.FloorPosition {
-			return member{}, ErrEvicted
+			return member{}, ErrEventGone
 		}
 		run, err := j.slots(ctx, at, at)
 		if errors.Is(err, errEvicted) {
-			return member{}, ErrEvicted
+			return member{}, ErrEventGone
 		}
 		if err != nil {
 			return member{}, err
@@ -187,7 +187,7 @@ func (s *search) run(ctx context.Context, m member, goal int64) (cut event.ID, e
 		}
 		run, err := s.j.slots(ctx, next, goal)
 		if errors.Is(err, errEvicted) {
-			return 0, ErrEvicted
+			return 0, ErrEventGone
 		}
 		if err != nil {
 			return 0, err

@@ -118,8 +118,11 @@ func (m *move) goOn(ctx context.Context, says typed.OrderResumed) error {
 		m.say(event.OrderResumed, says)
 		return m.join(ctx)
 	}
-	ended := o.Blacklisted || o.Waiting == typed.ForFile
-	o.Suspended, o.Blacklisted, o.Waiting = false, false, ""
+	ended, waits := o.Blacklisted || o.Waiting == typed.ForFile, o.staysWaiting()
+	o.Suspended, o.Blacklisted = false, false
+	if !waits {
+		o.Waiting = ""
+	}
 	if o.At <= m.now {
 		o.At, o.SetBack = 0, false
 	}
@@ -140,7 +143,7 @@ func (m *move) goOn(ctx context.Context, says typed.OrderResumed) error {
 		return err
 	case ended:
 		return m.finish(ctx)
-	case o.Task != "":
+	case o.Task != "" || waits:
 		return nil
 	}
 	return m.enter(ctx, n)

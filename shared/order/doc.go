@@ -20,6 +20,11 @@
 //	act.go        what operators do with an order
 //	chain.go      what operators set for a chain: stopping it, actions of its nodes
 //	place.go      max_orders: places, and the line of those that wait for one
+//	prompt.go     questions to persons, and their answers
+//	wait.go       waits for a time, or for an event
+//	expand.go     what ${NAME} means in a wait
+//	shape.go      what waits for events have in common
+//	match.go      finding the orders that waited for events
 //	due.go        alarms
 //	permanent.go  orders of schedules, which go back to their first node
 //	file.go       orders of files, which finish when their files have been put away

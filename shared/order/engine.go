@@ -46,6 +46,7 @@ type Definitions interface {
 type Options struct {
 	Store       store.Store
 	Definitions Definitions
+	Journal     Journal          // where orders wait for events; default: they wait until their timeouts
 	Clock       *clock.Watch     // compares this process's clock with the store's; default: the clock is trusted
 	Now         func() time.Time // default: Clock.Now
 	Log         *slog.Logger     // default: discards
@@ -56,6 +57,7 @@ type Options struct {
 type Engine struct {
 	store       store.Store
 	definitions Definitions
+	journal     Journal
 	clock       *clock.Watch
 	now         func() time.Time
 	log         *slog.Logger
@@ -64,14 +66,16 @@ type Engine struct {
 	chains      chains
 	alarms      alarms
 	inline      inline
+	waits       waiting
 	mending     mending
 }
 
 // Open returns an Engine. It is to be given to the queue as [queue.Options.Steps], and the queue to it by [Engine.Use] before any
 // other call.
 func Open(o Options) *Engine {
-	e := &Engine{store: store.NewChecked(o.Store), definitions: o.Definitions, clock: o.Clock, now: o.Now, log: o.Log}
+	e := &Engine{store: store.NewChecked(o.Store), definitions: o.Definitions, journal: o.Journal, clock: o.Clock, now: o.Now, log: o.Log}
 	e.alarms.set = make(chan struct{}, 1)
+	e.waits.set = make(chan struct{}, 1)
 	if e.now == nil {
 		e.now = o.Clock.Now
 	}

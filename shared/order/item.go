@@ -21,7 +21,9 @@ type Order struct {
 	Node    string  `json:"n"`            // where it is
 	At      int64   `json:"at,omitempty"` // earliest start of the step there; 0: at once
 	Task    task.ID `json:"t,omitempty"`  // of the step under way: it waits to run, or runs
-	Waiting string  `json:"w,omitempty"`  // what it waits for without a task: one of typed's ForEvent and so on; empty: nothing
+	Waiting string  `json:"w,omitempty"`  // what it waits for without a task: one of typed's ForEvent and so on, or forPrompt; empty: nothing
+	Until   int64   `json:"u,omitempty"`  // when the prompt or the wait ends by itself; 0: never
+	Await   *waitAt `json:"aw,omitempty"` // where it is listed as one that waits for an event; nil: nowhere
 	Created int64   `json:"ca"`
 	Started int64   `json:"sa,omitempty"` // start of its first step, once that has ended
 
@@ -72,6 +74,9 @@ func (o *Order) Path() string { return o.Chain + "," + o.ID }
 //	orders-due        TIME     an alarm: an order, or a chain, is to be looked at then; the value is the path
 //	                           or an errand, see errand.go
 //	orders-files      PATH     a hint: the order is at its end, and its file is to be put away; the value is the path
+//	waits/SHAPE       VALUES/  an order that waits for an event; PATH follows
+//	wait-shapes       SHAPE    what waits for events have in common
+//	wait-position     -        up to which event waits were looked at
 //	order-once/HASH   -        the result of the request with an idempotency key
 //
 // What is too long for a key ends in its hash, see [store.Fit].

@@ -31,6 +31,8 @@ type move struct {
 	inLine bool          // it waited for a place before
 	events []event.Event // in their order
 	follow queue.Follow  // all but the order's item and its events
+
+	waits map[store.Key]queue.Stamp // changes of the lists of who waits for events
 }
 
 // moveOf reads an order that is to be changed. The error is [ErrNoOrder] if there is none.
@@ -70,6 +72,9 @@ func (m *move) write() queue.Follow {
 	f.Ops = append(f.Ops, m.lineOps()...)
 	if p := m.places; p != nil && p.changed {
 		f.Ops = append(f.Ops, store.Put(store.Item{Key: placesKey(o.Chain), Value: encode(p)}, p.cond))
+	}
+	for _, op := range m.waits {
+		f.Stamped = append(f.Stamped, op)
 	}
 	key := orderKey(o.Path())
 	switch {
@@ -150,11 +155,20 @@ func (m *move) enter(ctx context.Context, n *definition.GraphNode) error {
 	if parked, err := m.park(ctx, n); parked || err != nil {
 		return err
 	}
+	if n.Kind != definition.KindJob && m.order.At > m.now {
+		m.alarm(m.order.At)
+		return nil
+	}
 	switch n.Kind {
 	case definition.KindJob:
 		return m.step(ctx, n)
 	case definition.KindFork:
 		return m.fork(ctx, n)
+	case definition.KindPrompt:
+		m.prompt(n)
+		return nil
+	case definition.KindWait:
+		return m.awaits(ctx, n)
 	default: // nothing runs at the others yet
 		m.suspend()
 		return nil

@@ -53,13 +53,13 @@ func (o *Order) overview(d doing) projection.OrderOverview {
 		shown.Obstacles = append(shown.Obstacles, projection.Obstacle{Type: "Setback", Until: when(o.At)})
 	}
 	if name, ok := waits[o.Waiting]; ok {
-		shown.Obstacles = append(shown.Obstacles, projection.Obstacle{Type: name})
+		shown.Obstacles = append(shown.Obstacles, projection.Obstacle{Type: name, Until: when(o.Until)})
 	}
 	return shown
 }
 
 // waits are the obstacles that waits show.
-var waits = map[string]string{typed.ForEvent: "Wait", typed.ForTime: "Wait", forJoin: "Join"}
+var waits = map[string]string{typed.ForEvent: "Wait", typed.ForTime: "Wait", forJoin: "Join", forPrompt: "Prompt"}
 
 // started returns when the first step began.
 func (o *Order) started(d doing) int64 {

@@ -107,7 +107,8 @@ func (m *move) stopWaiting(ctx context.Context) error {
 		}
 		p.Waiting, p.changed = p.Waiting-1, true
 	}
-	o.Waiting = ""
+	m.unlist()
+	o.Waiting, o.Until = "", 0
 	m.leaveFork()
 	return nil
 }
@@ -176,6 +177,7 @@ func (m *move) include(other *move) {
 	m.events = append(m.events, f.Before...)
 	m.follow.Names = append(append(m.follow.Names, other.order.Path()), f.Names...)
 	m.follow.Ops = joinedOps(m.follow.Ops, f.Ops)
+	m.follow.Stamped = append(m.follow.Stamped, f.Stamped...)
 	m.follow.Add = append(m.follow.Add, f.Add...)
 	m.follow.Withdraw = append(m.follow.Withdraw, f.Withdraw...)
 	m.wakeBy(other.wakeAt)

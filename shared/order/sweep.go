@@ -51,8 +51,11 @@ const (
 	dueBatch   = 100
 )
 
-// Run does what is due until ctx ends: times that orders wait for, and timeouts.
+// Run does what is due until ctx ends: times that orders wait for, and timeouts. Orders that wait for events go on as these happen.
 func (e *Engine) Run(ctx context.Context) {
+	var follow sync.WaitGroup
+	defer follow.Wait()
+	follow.Go(func() { e.follow(ctx) })
 	for ctx.Err() == nil {
 		if err := e.Sweep(ctx); err != nil && !errors.Is(err, context.Canceled) {
 			e.alarms.at(e.micro() + again.Microseconds())
@@ -171,6 +174,9 @@ func (e *Engine) wake(ctx context.Context, path string) error {
 	if !strings.Contains(path, ",") {
 		return e.lookAtAll(ctx, path)
 	}
+	if err := e.matchBefore(ctx, path); err != nil {
+		return err
+	}
 	if err := e.changeIfThere(ctx, path, (*move).due); err != nil {
 		return err
 	}
@@ -205,9 +211,8 @@ func (m *move) due(ctx context.Context) (changed bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	starts := n.Kind == definition.KindJob || n.Kind == definition.KindFork
-	if starts && o.Task == "" && o.Waiting == "" && !o.Suspended && !o.Idle && o.At <= m.now {
+	if n.Kind != definition.KindEnd && o.Task == "" && o.Waiting == "" && !o.Suspended && !o.Idle && o.At <= m.now {
 		return true, m.enter(ctx, n) // it waited for the time of its start without a task
 	}
-	return false, nil
+	return m.overdue(ctx, n)
 }

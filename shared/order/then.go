@@ -62,6 +62,7 @@ func (m *move) takeOver(ctx context.Context, old *move) error {
 	}
 	old.follow.Ops = append(old.follow.Ops, old.lineOps()...)
 	m.cond, m.events, m.follow, m.places, m.wakeAt = old.cond, old.events, old.follow, old.places, old.wakeAt
+	m.waits = old.waits
 	return m.add(ctx)
 }
 

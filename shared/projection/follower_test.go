@@ -45,7 +45,9 @@ func (f *follower) order(e *event.Event) {
 			o.Variables = jsontext.Value("{}")
 		}
 		f.orders[e.Key.Path] = o
-		waitForStep(o, is.At)
+		if waitForStep(o, is.At); is.Permanent && is.At.IsZero() {
+			only(o, projection.ProcessingState{Type: "NotPlanned"})
+		}
 		return
 	}
 	o := f.orders[e.Key.Path]

@@ -32,7 +32,12 @@ type Follow struct {
 
 	// Written is called once, when all that is written; nil: nothing.
 	Written func(ctx context.Context)
+
+	Stamped []Stamp // more operations on the caller's items
 }
+
+// Stamp returns an operation that holds ids of the events with which it is written.
+type Stamp func(journal.Receipt) store.Op
 
 // Stored is a task as it was read, for a change that rests on it.
 type Stored struct {
@@ -103,7 +108,7 @@ func (c *callersChange) prepare(ctx context.Context, lost *store.Conflict) (jour
 		return journal.Change{}, err
 	}
 	change := journal.Change{Events: c.more.around(nil), Ops: c.more.ops}
-	if len(change.Events) == 0 && len(f.Ops) == 0 {
+	if len(change.Events) == 0 && len(f.Ops)+len(f.Stamped) == 0 {
 		return change, errNothing
 	}
 	return change, nil
@@ -188,6 +193,9 @@ func (w *following) ops(r journal.Receipt) []store.Op {
 		return nil
 	}
 	ops := slices.Clone(w.f.Ops)
+	for _, op := range w.f.Stamped {
+		ops = append(ops, op(r))
+	}
 	for i := range w.f.Withdraw {
 		t, version := &w.f.Withdraw[i].Task, w.f.Withdraw[i].version
 		if w.f.Withdraw[i].Absent {
@@ -212,7 +220,7 @@ func (w *following) bounds() (ops, bytes int) {
 	if w == nil {
 		return 0, 0
 	}
-	ops, bytes = len(w.f.Ops)+len(w.f.Withdraw)*(maxConclude+1), 0
+	ops, bytes = len(w.f.Ops)+len(w.f.Stamped)+len(w.f.Withdraw)*(maxConclude+1), 0
 	for i := range w.f.Ops {
 		bytes += len(w.f.Ops[i].Item.Value)
 	}

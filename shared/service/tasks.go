@@ -40,7 +40,7 @@ func NewTasks(s *Service, b notifier.Line) *Tasks {
 	watch := clock.Open(s.Store, clock.Options{Log: s.Log, Compared: s.measured})
 	t := &Tasks{Service: s, Clock: watch, Notifier: b, Instances: membership.Open(membership.Options{Store: s.Store, Clock: watch})}
 	t.Definitions = definition.OpenCatalog(definition.CatalogOptions{Store: s.Store, Journal: s.Journal, Changed: t.redeclared})
-	t.Orders = order.Open(order.Options{Store: s.Store, Definitions: t.Definitions, Clock: watch, Log: s.Log})
+	t.Orders = order.Open(order.Options{Store: s.Store, Journal: s.Journal, Definitions: t.Definitions, Clock: watch, Log: s.Log})
 	t.Queue = queue.Open(queue.Options{
 		Store: s.Store, Journal: s.Journal, Definitions: t.Definitions, Notifier: b, Clock: watch, Log: s.Log,
 		Instances: t.Instances.Claimers, Heard: t.Instances.Heard, Steps: t.Orders, History: s.Settings.History.Age,

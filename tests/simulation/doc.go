@@ -11,8 +11,9 @@
 //	acknowledged once    what was acknowledged is there exactly once, and a read that begins later sees it; a slot is written once
 //	refused is absent    what was definitely refused is absent, with everything else of that write; an item is the fold of its events
 //	nothing later        no id at or below a returned lastEventId or stamp is delivered later
-//	torn is true         a reader is torn if and only if the request's `after` is below the floor
-//	snapshot and events  a snapshot and the events after its stamp make the state at any later id
+//	torn is true         a reader is torn if and only if the request's `after` is below the floor; what was at an id is told if and
+//	                     only if it is not below the floor
+//	snapshot and events  a snapshot, also one as of an earlier id, and the events after its stamp make the state at any later id
 //	liveness             after the faults have ended, every reader reaches the end, and every call succeeds
 //
 // RunStreams does the same for streams: "one producer", "dense sequences" and "ruled offsets". RunSchedules has several
