@@ -122,7 +122,7 @@ func (m *move) goOn(ctx context.Context, says typed.OrderResumed) error {
 		m.say(event.OrderResumed, says)
 		return m.join(ctx)
 	}
-	ended, waits := o.Blacklisted, o.staysWaiting()
+	ended, waits := o.Blacklisted || o.Waiting == typed.ForFile, o.staysWaiting()
 	o.Suspended, o.Blacklisted = false, false
 	if !waits {
 		o.Waiting = ""

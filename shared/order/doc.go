@@ -29,6 +29,7 @@
 //	match.go      finding the orders that waited for events
 //	due.go        alarms
 //	permanent.go  orders of schedules, which go back to their first node
+//	file.go       orders of files, which finish when their files have been put away
 //	timeout.go    timeouts of chains
 //	errand.go     alarms that say what is to be done about a fork
 //	fork.go       forks: waiting for children, and going on

@@ -45,6 +45,8 @@ type Order struct {
 	Starts    []int64         `json:"st,omitempty"` // of a permanent one: the times of its next starts
 	LastStart int64           `json:"ls,omitempty"` // of a permanent one: the time for which it was started, or is planned
 	File      bool            `json:"fi,omitempty"` // a file made it
+	PutAway   bool            `json:"pu,omitempty"` // it finishes only when its file has been put away
+	Filing    *Filing         `json:"fl,omitempty"` // how far that is; nil: not begun
 	Counted   bool            `json:"co,omitempty"` // it has one of its chain's places, see place.go
 	RingsAt   int64           `json:"ra,omitempty"` // when the timeout of its chain is looked at; 0: never again
 	Then      *Then           `json:"th,omitempty"` // what the end of the running step does; nil: what the step's result means
@@ -72,6 +74,7 @@ func (o *Order) Path() string { return o.Chain + "," + o.ID }
 //	line/CHAIN        CREATION an order that waits for a place; the value is the id
 //	orders-due        TIME     an alarm: an order, or a chain, is to be looked at then; the value is the path
 //	                           or an errand, see errand.go
+//	orders-files      PATH     a hint: the order is at its end, and its file is to be put away; the value is the path
 //	waits/SHAPE       VALUES/  an order that waits for an event; PATH follows
 //	wait-shapes       SHAPE    what waits for events have in common
 //	wait-position     -        up to which event waits were looked at

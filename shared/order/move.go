@@ -24,6 +24,7 @@ type move struct {
 
 	fresh  bool          // it is new
 	gone   bool          // it has finished, or is removed
+	filed  bool          // it finishes whatever became of its file
 	failed bool          // it is a child that finishes by an error
 	wakeAt int64         // the earliest alarm of what is written; 0: none
 	places *places       // of its chain, once they were read
@@ -131,6 +132,7 @@ func (m *move) after(delay time.Duration, planned bool) (at int64) {
 // visit counts that the order comes to a node. An order that has come there too often is suspended.
 func (m *move) visit(n *definition.GraphNode) {
 	o := m.order
+	o.Filing = nil
 	if o.Visits == nil {
 		o.Visits = map[string]int{}
 	}
@@ -289,6 +291,9 @@ func (m *move) finish(ctx context.Context) error {
 			m.blacklist()
 		}
 		return nil
+	}
+	if o.PutAway && !m.filed {
+		return m.awaitFile(ctx)
 	}
 	m.say(event.OrderFinished, typed.OrderFinished{NodeID: o.Node})
 	n, err := m.node()

@@ -113,6 +113,8 @@ func (o *Order) why(r *Reason, d doing) bool {
 		return set(ReasonChain, "It waits at the node %s until somebody starts its chain, %s, which is stopped.", o.Node, o.Chain)
 	case o.Waiting == typed.ForNode:
 		return set(ReasonNode, "It waits until somebody starts the node %s, which is stopped.", o.Node)
+	case o.Waiting == typed.ForFile:
+		return set(ReasonWaiting, "It is at its end, the node %s, until its file is put away.", o.Node)
 	case o.Fork != nil:
 		return o.whyJoin(r)
 	case o.Waiting != "" || d.task == nil:

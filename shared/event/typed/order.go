@@ -122,6 +122,7 @@ const (
 	ForMaxOrders = "max_orders"
 	ForChain     = "chain" // which is stopped
 	ForNode      = "node"  // which is stopped
+	ForFile      = "file"  // which is to be put away; the order is at its end
 )
 
 // OrderMoved is the event of an order that goes on by another version of its chain.
