@@ -197,11 +197,13 @@ func (e *Engine) arrived(ctx context.Context, path string) error {
 			return err
 		}
 		err = e.store.Write(ctx, store.Write{Token: e.token(), Ops: checks})
-		if store.AsConflict(err) == nil {
-			if err != nil {
-				err = journal.Failure("see who waits for events", err)
-			}
-			return err // it is as it was read: it does not wait any more
+		switch {
+		case err == nil:
+			return nil // it is as it was read: it does not wait any more
+		case errors.Is(err, store.ErrBusy):
+			e.pause(ctx, settle)
+		case store.AsConflict(err) == nil:
+			return journal.Failure("see who waits for events", err)
 		}
 	}
 }
