@@ -30,13 +30,14 @@ const (
 	ReasonChain       = "chain_stopped"
 	ReasonNode        = "node_stopped"
 	ReasonWaiting     = "order_waiting"  // for what its node waits for
+	ReasonLock        = "limit_lock"     // others hold a lock of its node
 	ReasonPrompt      = "order_prompted" // for a person's answer
 )
 
 // ReasonCodes returns all codes of a [Reason].
 func ReasonCodes() []string {
 	return append(queue.ReasonCodes(), ReasonSuspended, ReasonBlacklisted, ReasonIdle, ReasonPlanned, ReasonSetback, ReasonMaxOrders, ReasonChain,
-		ReasonNode, ReasonWaiting, ReasonPrompt)
+		ReasonNode, ReasonWaiting, ReasonPrompt, ReasonLock)
 }
 
 // Why returns why the step of an order is not running, or that it is. The error is [ErrNoOrder] if there is no such order.
@@ -72,6 +73,9 @@ func (e *Engine) Why(ctx context.Context, chain, id string) (Reason, error) {
 func (e *Engine) whyWaits(ctx context.Context, o *Order, r *Reason) (known bool, err error) {
 	if o.Suspended || o.Waiting == "" {
 		return false, nil
+	}
+	if o.Line != nil {
+		return true, e.whyLock(ctx, o, r)
 	}
 	g, err := e.graph(ctx, o.Chain, o.Version)
 	if err != nil {

@@ -128,6 +128,9 @@ func (e *Engine) Sweep(ctx context.Context) error {
 
 // wake does what is due with an order or a chain.
 func (e *Engine) wake(ctx context.Context, path string) error {
+	if name, is := strings.CutPrefix(path, lockAlarm); is {
+		return e.serveLock(ctx, name)
+	}
 	if !strings.Contains(path, ",") {
 		return e.lookAtAll(ctx, path)
 	}
