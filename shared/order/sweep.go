@@ -33,11 +33,13 @@ func (a *alarms) at(at int64) {
 	}
 }
 
-// take returns the earliest time, and forgets it.
-func (a *alarms) take() (at int64) {
+// earliest returns the earliest time, and forgets it if it has come.
+func (a *alarms) earliest(now int64) (at int64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	at, a.next = a.next, 0
+	if at = a.next; at <= now {
+		a.next = 0
+	}
 	return at
 }
 
@@ -63,30 +65,32 @@ func (e *Engine) Run(ctx context.Context) {
 
 // sleep waits until something is due, as far as this process knows, or it is time to look again.
 func (e *Engine) sleep(ctx context.Context) {
-	pause := lookShared
+	look := lookShared
 	if e.store.Exclusive() {
-		pause = lookAlone
+		look = lookAlone
 	}
-	if at := e.alarms.take(); at != 0 {
-		pause = min(pause, max(0, time.UnixMicro(at).Sub(e.now())))
-	}
-	timer := time.NewTimer(pause)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-e.alarms.set:
-		e.pauseUntilSet(ctx)
-	case <-ctx.Done():
-	}
-}
-
-// pauseUntilSet waits for the alarm that was just set.
-func (e *Engine) pauseUntilSet(ctx context.Context) {
-	e.alarms.mu.Lock()
-	at := e.alarms.next
-	e.alarms.mu.Unlock()
-	if at != 0 && time.UnixMicro(at).After(e.now()) {
-		e.sleep(ctx)
+	last := time.NewTimer(look)
+	defer last.Stop()
+	for {
+		var due <-chan time.Time
+		now := e.now()
+		switch at := e.alarms.earliest(now.UnixMicro()); {
+		case at == 0:
+		case at <= now.UnixMicro():
+			return
+		default:
+			timer := time.NewTimer(time.UnixMicro(at).Sub(now))
+			defer timer.Stop() // few are set while Run sleeps once
+			due = timer.C
+		}
+		select {
+		case <-due:
+		case <-e.alarms.set:
+		case <-last.C:
+			return
+		case <-ctx.Done():
+			return
+		}
 	}
 }
 
