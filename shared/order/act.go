@@ -90,7 +90,7 @@ func (m *move) suspendAsAsked(ctx context.Context) error {
 		return err
 	}
 	m.suspend()
-	if o.Waiting != typed.ForMaxOrders {
+	if o.Waiting != typed.ForMaxOrders && o.Waiting != typed.ForLock {
 		return nil
 	}
 	m.sayItIsOver() // it leaves the line

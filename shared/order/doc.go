@@ -23,6 +23,7 @@
 //	chain.go      what operators set for a chain: stopping it, actions of its nodes
 //	place.go      max_orders: places, and the line of those that wait for one
 //	prompt.go     questions to persons, and their answers
+//	lock.go       locks, and the lines of those that wait for them
 //	wait.go       waits for a time, or for an event
 //	expand.go     what ${NAME} means in a wait
 //	shape.go      what waits for events have in common
