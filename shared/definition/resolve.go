@@ -36,6 +36,18 @@ func (s *Set) JobOf(path string) (job Job, ok bool) {
 	return job, false
 }
 
+// StepAttempts returns how many times the step of an order at a node with that job is started at most: what the job itself declares,
+// otherwise 1; -1: endless. Retries of queues are not for steps, whose chain says what an error means.
+func (s *Set) StepAttempts(path string) int {
+	return cmp.Or(s.indexed().declared[path], 1)
+}
+
+// OfTopic reports whether a path is that of a topic's job, which needs no declaration.
+func OfTopic(path string) bool {
+	_, is := topicOf(path)
+	return is
+}
+
 // QueueOf returns the queue of that name with its defaults: as declared, as a member of a declared family, or with the
 // defaults only.
 func (s *Set) QueueOf(name string) Queue {
@@ -58,12 +70,13 @@ func (x *index) queueForTopic(topic string) string {
 
 // index holds a set's parts for lookup.
 type index struct {
-	jobs   map[string]Job // by path, with defaults
-	queues map[string]Queue
-	ranked []*Queue // by ranking, highest first
-	chains map[string]*JobChain
-	graphs sync.Map // of chains by path, made when they are asked for
-	set    *Set
+	jobs     map[string]Job // by path, with defaults
+	declared map[string]int // attempts of jobs, by path, that say how many
+	queues   map[string]Queue
+	ranked   []*Queue // by ranking, highest first
+	chains   map[string]*JobChain
+	graphs   sync.Map // of chains by path, made when they are asked for
+	set      *Set
 }
 
 func (x *index) queue(name string) Queue {
@@ -83,7 +96,7 @@ func (s *Set) indexed() *index {
 	if made := s.index.Load(); made != nil {
 		return made
 	}
-	made := &index{jobs: map[string]Job{}, queues: map[string]Queue{}, chains: map[string]*JobChain{}, set: s}
+	made := &index{jobs: map[string]Job{}, declared: map[string]int{}, queues: map[string]Queue{}, chains: map[string]*JobChain{}, set: s}
 	for i := range s.JobChains {
 		made.chains[s.JobChains[i].Path] = &s.JobChains[i]
 	}
@@ -113,6 +126,9 @@ func (x *index) addJobs() {
 	}
 	for _, j := range s.Jobs {
 		add(x.withQueue(j))
+		if j.Attempts != 0 {
+			x.declared[j.Path] = j.Attempts
+		}
 	}
 }
 

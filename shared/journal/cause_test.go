@@ -306,8 +306,8 @@ func TestCausesThatWereEvicted(t *testing.T) {
 			return a.Events[0].Cause.ID()
 		}
 		sweep()
-		if _, err := j.Lineage(t.Context(), added.FirstID, 1<<20); !errors.Is(err, journal.ErrEvicted) {
-			t.Fatalf("Lineage = %v, want %v", err, journal.ErrEvicted)
+		if _, err := j.Lineage(t.Context(), added.FirstID, 1<<20); !errors.Is(err, journal.ErrEventGone) {
+			t.Fatalf("Lineage = %v, want %v", err, journal.ErrEventGone)
 		}
 		if got := told(); got != added.FirstID {
 			t.Errorf("the cause is %d, want %d", got, added.FirstID)

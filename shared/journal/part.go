@@ -29,18 +29,18 @@ func (j *Journal) SnapshotOf(ctx context.Context, fold string, p Part, each func
 	return now.last, objects.show(ctx, now.fold.Show, &p, each)
 }
 
-// show calls each with what a snapshot of p has.
-func (o *part) show(ctx context.Context, show show, p *Part, each func(key string, value []byte)) error {
+// show calls each with what a snapshot of a part has.
+func (p *part) show(ctx context.Context, show show, of *Part, each func(key string, value []byte)) error {
 	n := 0
 	var shown []byte
-	for key, value := range o.all() {
+	for key, value := range p.all() {
 		if n++; n%1024 == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if p.Match != nil && !p.Match(key) {
+		if of.Match != nil && !of.Match(key) {
 			continue
 		}
-		if show != nil && !p.Raw {
+		if show != nil && !of.Raw {
 			if shown = show(shown[:0], key, value); len(shown) == 0 {
 				continue
 			}

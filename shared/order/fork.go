@@ -174,10 +174,10 @@ func (m *move) belongs(n *definition.GraphNode) error {
 	if first, ok := m.graph.Node(m.order.First); ok && m.order.Parent != "" {
 		of = first.ChildOf
 	}
-	switch {
-	case n.ChildOf == of:
+	switch n.ChildOf {
+	case of:
 		return nil
-	case n.ChildOf == "":
+	case "":
 		return notHere("the node %q is not one of the fork %q, whose child the order is", n.ID, of)
 	}
 	return notHere("the node %q is for the children of the fork %q", n.ID, n.ChildOf)

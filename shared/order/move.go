@@ -253,10 +253,10 @@ func (m *move) isLast(n *definition.GraphNode) bool {
 	return ok && end.ID == n.ID
 }
 
-// step adds the task of a step. Where its job is no longer declared, that is an error of the step.
+// step adds the task of a step. Where its job is no longer declared, that is an error of the step; topics need no declaration.
 func (m *move) step(ctx context.Context, n *definition.GraphNode) error {
 	o := m.order
-	if _, declared := m.set.JobOf(n.Job); !declared {
+	if _, declared := m.set.JobOf(n.Job); !declared && !definition.OfTopic(n.Job) {
 		return m.errorAt(ctx, n)
 	}
 	if len(n.Locks) > 0 {
@@ -269,7 +269,7 @@ func (m *move) step(ctx context.Context, n *definition.GraphNode) error {
 		}
 	}
 	t := queue.New{
-		Dialect: task.OfOrder, Job: n.Job, Priority: o.Priority, Payload: o.variables(),
+		Dialect: task.OfOrder, Job: n.Job, Attempts: m.set.StepAttempts(n.Job), Priority: o.Priority, Payload: o.variables(),
 		Order: &task.Order{Chain: o.Chain, ID: o.ID, Node: n.ID, First: o.Started == 0, Timeout: n.Timeout},
 	}
 	if o.At > m.now {

@@ -95,44 +95,57 @@ func (e *Engine) whyWaits(ctx context.Context, o *Order, r *Reason) (known bool,
 	return false, nil
 }
 
+// resources are what an order may wait for that its node does not say, with what the reason is.
+var resources = map[string]struct{ code, text string }{
+	typed.ForMaxOrders: {ReasonMaxOrders, "It waits at the node %s until another order of its chain has ended: max_orders are under way."},
+	typed.ForChain:     {ReasonChain, "It waits at the node %s until somebody starts its chain, which is stopped."},
+	typed.ForNode:      {ReasonNode, "It waits until somebody starts the node %s, which is stopped."},
+	typed.ForFile:      {ReasonWaiting, "It is at its end, the node %s, until its file is put away."},
+}
+
 // why sets the reason that the order itself has; it reports false where its step's task has one.
 func (o *Order) why(r *Reason, d doing) bool {
-	set := func(code, format string, args ...any) bool {
-		r.Code, r.Reason = code, fmt.Sprintf(format, args...)
-		return true
-	}
-	at := when(o.At)
+	resource, waits := resources[o.Waiting]
 	switch {
 	case o.Blacklisted:
-		return set(ReasonBlacklisted, "It is at its end, the node %s, and suspended: resuming it removes it.", o.Node)
+		return r.set(ReasonBlacklisted, "It is at its end, the node %s, and suspended: resuming it removes it.", o.Node)
 	case d.task != nil && (d.task.State.Final() || !d.task.State.Queued() || d.task.Attempt > 0):
 		return false
 	case o.Suspended:
-		return set(ReasonSuspended, "It is suspended at the node %s until somebody resumes it.", o.Node)
+		return r.set(ReasonSuspended, "It is suspended at the node %s until somebody resumes it.", o.Node)
 	case o.Idle:
-		return set(ReasonIdle, "It waits at the node %s for its next start, by its schedule.", o.Node)
-	case o.Waiting == typed.ForMaxOrders:
-		return set(ReasonMaxOrders, "It waits at the node %s until another order of its chain has ended: max_orders are under way.", o.Node)
-	case o.Waiting == typed.ForChain:
-		return set(ReasonChain, "It waits at the node %s until somebody starts its chain, %s, which is stopped.", o.Node, o.Chain)
-	case o.Waiting == typed.ForNode:
-		return set(ReasonNode, "It waits until somebody starts the node %s, which is stopped.", o.Node)
-	case o.Waiting == typed.ForFile:
-		return set(ReasonWaiting, "It is at its end, the node %s, until its file is put away.", o.Node)
+		return r.set(ReasonIdle, "It waits at the node %s for its next start, by its schedule.", o.Node)
+	case waits:
+		return r.set(resource.code, resource.text, o.Node)
 	case o.Fork != nil:
 		return o.whyJoin(r)
+	case o.whyLater(r, d):
+		return true
 	case o.Waiting != "" || d.task == nil:
-		if r.State == projection.Planned {
-			r.Details["at"] = at.Time
-			return set(ReasonPlanned, "It starts at %s.", at.Format(time.RFC3339))
-		}
-		return set(ReasonWaiting, "It waits at the node %s.", o.Node)
-	case o.At > d.now && r.State == projection.SetBack:
-		r.Details["at"], r.Details["count"] = at.Time, o.Setbacks
-		return set(ReasonSetback, "It was set back at the node %s %d times in a row, and is repeated at %s.", o.Node, o.Setbacks, at.Format(time.RFC3339))
-	case o.At > d.now && r.State == projection.Planned:
-		r.Details["at"] = at.Time
-		return set(ReasonPlanned, "It starts at %s.", at.Format(time.RFC3339))
+		return r.set(ReasonWaiting, "It waits at the node %s.", o.Node)
 	}
 	return false
+}
+
+// whyLater sets the reason of an order that waits for the time of its step; it reports false for others.
+func (o *Order) whyLater(r *Reason, d doing) bool {
+	at := when(o.At)
+	if o.At <= d.now {
+		return false
+	}
+	switch r.State {
+	case projection.SetBack:
+		r.Details["at"], r.Details["count"] = at.Time, o.Setbacks
+		return r.set(ReasonSetback, "It was set back at the node %s %d times in a row, and is repeated at %s.", o.Node, o.Setbacks, at.Format(time.RFC3339))
+	case projection.Planned:
+		r.Details["at"] = at.Time
+		return r.set(ReasonPlanned, "It starts at %s.", at.Format(time.RFC3339))
+	}
+	return false
+}
+
+// set sets the code and the sentence.
+func (r *Reason) set(code, format string, args ...any) bool {
+	r.Code, r.Reason = code, fmt.Sprintf(format, args...)
+	return true
 }

@@ -13,6 +13,7 @@ func joined(a, b queue.Follow) queue.Follow {
 	return queue.Follow{
 		Names: append(a.Names, b.Names...), Before: append(a.Before, b.Before...), After: append(a.After, b.After...),
 		Ops: joinedOps(a.Ops, b.Ops), Withdraw: append(a.Withdraw, b.Withdraw...), Add: append(a.Add, b.Add...),
+		Stamped: append(a.Stamped, b.Stamped...),
 		Written: func(ctx context.Context) {
 			for _, f := range []func(context.Context){a.Written, b.Written} {
 				if f != nil {
@@ -46,7 +47,7 @@ const (
 
 // add adds what a move writes.
 func (l *load) add(f queue.Follow) {
-	l.ops += len(f.Ops) + opsAdded*len(f.Add) + opsWithdraw*len(f.Withdraw)
+	l.ops += len(f.Ops) + len(f.Stamped) + opsAdded*len(f.Add) + opsWithdraw*len(f.Withdraw)
 	for i := range f.Ops {
 		l.bytes += len(f.Ops[i].Item.Value)
 	}

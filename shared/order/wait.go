@@ -3,6 +3,7 @@ package order
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -141,7 +142,12 @@ func (e *Engine) happened(ctx context.Context, at waitAt, path string, ids []eve
 		if err != nil || ids[len(ids)-1] <= since.After {
 			return false, err
 		}
-		return true, m.leaveFor(ctx, n, n.Next)
+		if err := m.leaveFor(ctx, n, n.Next); err != nil || len(m.events) == 0 {
+			return true, err
+		}
+		first := slices.IndexFunc(ids, func(id event.ID) bool { return id > since.After })
+		m.events[0].Cause = event.CausedBy(ids[first])
+		return true, nil
 	})
 }
 

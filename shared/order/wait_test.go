@@ -90,7 +90,7 @@ func TestAWaitForAnEvent(t *testing.T) {
 		no   [][3]string // type, key, fields
 		yes  [3]string
 	}{
-		"type":                {definition.Wait{Event: "Paid"}, [][3]string{{"Payed", "/a", ``}, {"PaidOut", "/a", ``}}, [3]string{"Paid", "/a", `"x":1`}},
+		"type":                {definition.Wait{Event: "Paid"}, [][3]string{{"Pay", "/a", ``}, {"PaidOut", "/a", ``}}, [3]string{"Paid", "/a", `"x":1`}},
 		"all custom events":   {definition.Wait{Event: "CustomEvent"}, nil, [3]string{"Paid", "", ``}},
 		"a folder":            {definition.Wait{Event: "Paid", Path: "/a/"}, [][3]string{{"Paid", "/a", ``}, {"Paid", "/b/a", ``}, {"Paid", "", ``}}, [3]string{"Paid", "/a/b/c", ``}},
 		"an object":           {definition.Wait{Event: "Paid", Path: "/a"}, [][3]string{{"Paid", "/a/b", ``}}, [3]string{"Paid", "/a", ``}},
