@@ -272,11 +272,7 @@ func (m *move) finish(ctx context.Context) error {
 		return nil
 	}
 	m.say(event.OrderFinished, typed.OrderFinished{NodeID: o.Node})
-	n, err := m.node()
-	if err != nil {
-		return err
-	}
-	m.ended(!m.failed && !n.Failed)
+	m.ended(!m.failed && !m.atFailedEnd())
 	m.gone = !o.Permanent
 	if err := m.leave(ctx); err != nil || m.gone {
 		return err
