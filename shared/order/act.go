@@ -118,9 +118,7 @@ func (m *move) resume(ctx context.Context, variables json.RawMessage) error {
 func (m *move) goOn(ctx context.Context, says typed.OrderResumed) error {
 	o := m.order
 	if o.Fork != nil {
-		o.Suspended = false
-		m.say(event.OrderResumed, says)
-		return m.join(ctx)
+		return m.goOnWaiting(ctx, says)
 	}
 	ended, waits := o.Blacklisted || o.Waiting == typed.ForFile, o.staysWaiting()
 	o.Suspended, o.Blacklisted = false, false

@@ -105,7 +105,9 @@ func (a *adding) prepare(ctx context.Context, lost *store.Conflict) (queue.Follo
 	case err == nil && a.request.Replace:
 		writes, err = m.replace(ctx, before, cond)
 	case err == nil:
-		err = fmt.Errorf("%w: %s", ErrExists, a.request.path())
+		if err = a.replay(ctx); err == nil { // the same request may have added it meanwhile
+			err = fmt.Errorf("%w: %s", ErrExists, a.request.path())
+		}
 	}
 	if err != nil {
 		return queue.Follow{}, err

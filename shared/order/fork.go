@@ -130,6 +130,16 @@ func (m *move) join(ctx context.Context) error {
 	return m.errorAt(ctx, n)
 }
 
+// goOnWaiting ends the suspension of an order that waits for its children.
+func (m *move) goOnWaiting(ctx context.Context, says typed.OrderResumed) error {
+	m.order.Suspended = false
+	m.say(event.OrderResumed, says)
+	if m.rings() {
+		m.ringAt(m.now)
+	}
+	return m.join(ctx)
+}
+
 // leaveFork ends the order's wait for its children, who are ended too.
 func (m *move) leaveFork() {
 	if m.order.Fork != nil {
@@ -160,6 +170,12 @@ func (m *move) failsFor(n *definition.GraphNode) bool {
 func (m *move) fail(ctx context.Context) error {
 	m.failed = true
 	return m.finish(ctx)
+}
+
+// atFailedEnd reports whether the order is at an end to which only errors lead.
+func (m *move) atFailedEnd() bool {
+	n, ok := m.graph.Node(m.order.Node)
+	return ok && n.Failed
 }
 
 // notHere returns an [ErrNoNode] that says why.

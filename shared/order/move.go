@@ -307,11 +307,7 @@ func (m *move) finish(ctx context.Context) error {
 		return m.awaitFile(ctx)
 	}
 	m.say(event.OrderFinished, typed.OrderFinished{NodeID: o.Node})
-	n, err := m.node()
-	if err != nil {
-		return err
-	}
-	m.ended(!m.failed && !n.Failed)
+	m.ended(!m.failed && !m.atFailedEnd())
 	m.gone = !o.Permanent
 	if err := m.leave(ctx); err != nil || m.gone {
 		return err
