@@ -243,6 +243,31 @@ func TestFollowGoesOnThroughFailuresAndEviction(t *testing.T) {
 	})
 }
 
+func TestSnapshotAsksForWhatIsOrWas(t *testing.T) {
+	t.Parallel()
+	const none = `{"objects":[],"eventId":7}`
+	s := &script{answers: []answer{{status: 200, body: none}, {status: 200, body: none}, {status: 410, body: `{"code":"torn"}`}}}
+	c := dial(t, s, client.Options{})
+	if got, err := c.Snapshot(t.Context(), "/a/"); err != nil || got.EventID != 7 {
+		t.Errorf("Snapshot = %+v, %v", got, err)
+	}
+	if got, err := c.SnapshotAt(t.Context(), "/a/", 7); err != nil || got.EventID != 7 {
+		t.Errorf("SnapshotAt(7) = %+v, %v", got, err)
+	}
+	if _, err := c.SnapshotAt(t.Context(), "", 0); client.StatusOf(err) != 410 {
+		t.Errorf("SnapshotAt(0) = %v, want the 410", err)
+	}
+	const path = "POST /jobscheduler/master/api/object?"
+	want := []string{
+		path + `return=ObjectOverview {"paths":["/a/"]}`,
+		path + `at=7&return=ObjectOverview {"paths":["/a/"]}`,
+		path + `at=0&return=ObjectOverview {}`,
+	}
+	if diff := cmp.Diff(want, s.asked); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestFollowEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

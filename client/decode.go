@@ -21,6 +21,11 @@ func decodeAnswer(body []byte, q Query) (Answer, error) {
 		if e := &answer.Events[i]; e.Key.IsZero() {
 			e.Key.Path = q.Path // the events of a single object have no key
 		}
+		if q.Causes {
+			if err := answer.Events[i].TakeOrigin(); err != nil {
+				return Answer{}, fmt.Errorf("answer: event %d: %w", answer.Events[i].ID, err)
+			}
+		}
 	}
 	if n := len(answer.Events); n > 0 {
 		answer.Last = answer.Events[n-1].ID

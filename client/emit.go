@@ -45,11 +45,11 @@ func (c *Client) EmitOnce(ctx context.Context, key string, events []event.Event)
 	return answer.EventIDs, answered.header.Get("Idempotent-Replayed") == "true", nil
 }
 
-// withoutIDs returns the events without ids, so that the journal gives them new ones.
+// withoutIDs returns the events without ids and origins, so that the journal gives them new ones.
 func withoutIDs(events []event.Event) []event.Event {
 	fresh := slices.Clone(events)
 	for i := range fresh {
-		fresh[i].ID = 0
+		fresh[i].ID, fresh[i].Cause, fresh[i].By = 0, 0, ""
 	}
 	return fresh
 }

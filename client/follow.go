@@ -57,7 +57,7 @@ func (c *Client) step(ctx context.Context, q Query, patience time.Duration) (Ste
 	if !answer.Torn {
 		return Step{Events: answer.Events, Last: answer.Last}, nil
 	}
-	snapshot, err := c.snapshot(ctx, q.Path, endless)
+	snapshot, err := c.snapshot(ctx, q.Path, nil, endless)
 	if err != nil {
 		return Step{}, err
 	}

@@ -32,6 +32,9 @@ type Query struct {
 	// Wait is how long the server waits for the first event, cut to its own limit; 0: not at all. A follower's default is a
 	// minute.
 	Wait time.Duration
+
+	// Causes asks for what brought each event about: its Cause, and, of acts, the name of the token as its By.
+	Causes bool
 }
 
 // Answer is the result of one read.
@@ -76,6 +79,9 @@ func (q Query) call() call {
 	}
 	if q.Wait > 0 {
 		values.Set("timeout", strconv.FormatFloat(q.Wait.Seconds(), 'f', -1, 64))
+	}
+	if q.Causes {
+		values.Set("with", "cause")
 	}
 	if q.Path == "" {
 		return call{method: http.MethodGet, path: base + "event", query: values, wait: q.Wait}

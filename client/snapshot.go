@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -54,15 +55,27 @@ func (o *Object) appendJSON(b []byte) []byte {
 
 // Snapshot returns a snapshot of the objects that path selects, as [Query.Path] does; empty: of all.
 func (c *Client) Snapshot(ctx context.Context, path string) (Snapshot, error) {
-	snapshot, err := c.snapshot(ctx, path, c.patience)
+	snapshot, err := c.snapshot(ctx, path, nil, c.patience)
 	if err != nil {
 		return Snapshot{}, fmt.Errorf("client: snapshot: %w", err)
 	}
 	return snapshot, nil
 }
 
-func (c *Client) snapshot(ctx context.Context, path string, patience time.Duration) (Snapshot, error) {
-	q := call{method: http.MethodPost, path: base + "object", query: url.Values{"return": {"ObjectOverview"}}, body: pathQuery(path)}
+// SnapshotAt is [Client.Snapshot] as of an earlier EventId, with which it is stamped. An id below the oldest that the server keeps
+// is refused as torn (410), one beyond the newest as impossible (422).
+func (c *Client) SnapshotAt(ctx context.Context, path string, at event.ID) (Snapshot, error) {
+	snapshot, err := c.snapshot(ctx, path, url.Values{"at": {strconv.FormatInt(int64(at), 10)}}, c.patience)
+	if err != nil {
+		return Snapshot{}, fmt.Errorf("client: snapshot: %w", err)
+	}
+	return snapshot, nil
+}
+
+func (c *Client) snapshot(ctx context.Context, path string, query url.Values, patience time.Duration) (Snapshot, error) {
+	all := url.Values{"return": {"ObjectOverview"}}
+	maps.Copy(all, query)
+	q := call{method: http.MethodPost, path: base + "object", query: all, body: pathQuery(path)}
 	answer, err := c.repeat(ctx, q, patience)
 	if err != nil {
 		return Snapshot{}, err

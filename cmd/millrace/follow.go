@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/millrace/millrace/client"
@@ -21,6 +22,7 @@ type followCommand struct {
 	Count    int           `short:"n" help:"End after so many events." placeholder:"N"`
 	Idle     time.Duration `help:"End when no event has come for so long." placeholder:"TIME"`
 	Snapshot bool          `help:"Print the state first, then the events after it."`
+	Cause    bool          `help:"Print with each event the id of the event that brought it about, and who acted."`
 }
 
 func (followCommand) Help() string {
@@ -31,6 +33,7 @@ func (followCommand) Help() string {
     millrace follow --return PackageInstalled,PackageRemoved --output jsonl
     millrace follow --path /packages/ --snapshot     the state, then every change of it
     millrace follow --limit -10                      the ten newest events
+    millrace follow --cause --return TaskEvent       what happens to tasks, what brings it about, and who
 
 When the server goes away, follow waits for it and goes on where it was: no event is missed or printed twice. When events were
 evicted before they could be read, the new state is printed in their place.`
@@ -56,7 +59,7 @@ func (f followCommand) Run(ctx context.Context, c console) error {
 }
 
 func (f followCommand) query() client.Query {
-	return client.Query{Types: f.Return, Path: f.Path, Limit: f.Limit, Wait: f.Idle}
+	return client.Query{Types: f.Return, Path: f.Path, Limit: f.Limit, Wait: f.Idle, Causes: f.Cause}
 }
 
 // newest prints the newest events, as a negative limit asks.
@@ -145,9 +148,21 @@ func (p *eventPrinter) events(events []event.Event) error {
 	}
 	for i := range events {
 		e := &events[i]
-		p.row(e.ID, e.Type, e.Key, e.Fields)
+		p.row(e.ID, e.Type, e.Key, e.Fields, originText(e))
 	}
 	return p.w.Flush()
+}
+
+// originText returns where an event comes from, as its fields are printed.
+func originText(e *event.Event) string {
+	var parts []string
+	if id := e.Cause.ID(); id != 0 {
+		parts = append(parts, fmt.Sprintf("cause=%d", id))
+	}
+	if e.By != "" {
+		parts = append(parts, "by="+e.By)
+	}
+	return strings.Join(parts, " ")
 }
 
 func (p *eventPrinter) snapshot(s *client.Snapshot) error {
@@ -162,14 +177,15 @@ func (p *eventPrinter) snapshot(s *client.Snapshot) error {
 	}
 	for i := range s.Objects {
 		o := &s.Objects[i]
-		p.row(o.EventID, o.LastType, o.Key, o.Fields)
+		p.row(o.EventID, o.LastType, o.Key, o.Fields, "")
 	}
 	return p.w.Flush()
 }
 
 // row prints one line; its columns are of fixed width, since the lines to come are not known.
-func (p *eventPrinter) row(id event.ID, typeName string, key event.Key, fields []byte) {
-	fmt.Fprintf(p.w, "%d  %s  %-18s  %-28s  %s\n", id, id.Time().Local().Format("15:04:05.000000"), typeName, keyText(key), fieldsText(fields))
+func (p *eventPrinter) row(id event.ID, typeName string, key event.Key, fields []byte, origin string) {
+	rest := strings.TrimSpace(origin + " " + fieldsText(fields))
+	fmt.Fprintf(p.w, "%d  %s  %-18s  %-28s  %s\n", id, id.Time().Local().Format("15:04:05.000000"), typeName, keyText(key), rest)
 }
 
 func (p *eventPrinter) end() error {

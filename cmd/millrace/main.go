@@ -41,6 +41,7 @@ type commands struct {
 	DLQ      dlqCommand      `cmd:"" name:"dlq" help:"Look after jobs that have failed for good: list, show and replay them."`
 	Rule     ruleCommand     `cmd:"" help:"Hold the events of handlers: pause or block them."`
 	Schedule scheduleCommand `cmd:"" help:"Show schedules; suspend, resume, trigger and backfill them."`
+	Chain    chainCommand    `cmd:"" help:"Show job chains, also as graphs; stop and start them, and their nodes."`
 	Cron     cronCommand     `cmd:"" help:"Try out cron expressions."`
 	Stream   streamCommand   `cmd:"" help:"Append to streams, read and acknowledge them, follow and list them."`
 	Consumer consumerCommand `cmd:"" help:"Show how far the consumers of streams are."`

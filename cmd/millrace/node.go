@@ -13,6 +13,7 @@ import (
 	"github.com/millrace/millrace/shared/api"
 	"github.com/millrace/millrace/shared/api/prom"
 	"github.com/millrace/millrace/shared/config"
+	"github.com/millrace/millrace/shared/fileorder"
 	"github.com/millrace/millrace/shared/host"
 	"github.com/millrace/millrace/shared/notifier/local"
 	"github.com/millrace/millrace/shared/notifier/sqs"
@@ -119,6 +120,9 @@ func (n *node) upkeep(ctx context.Context) {
 	defer group.Wait()
 	group.Go(func() { n.Schedules.Run(ctx) })
 	group.Go(func() { n.Orders.Run(ctx) })
+	group.Go(func() {
+		fileorder.Open(fileorder.Options{Orders: n.Orders, Definitions: n.Definitions, Log: n.Log}).Run(ctx)
+	})
 	if n.Store.Exclusive() {
 		group.Go(func() { n.Queue.Run(ctx) }) // it knows itself when something falls due
 		every(ctx, upkeepEmbedded, n.sweepJournal)

@@ -34,9 +34,17 @@ type scheduleList struct {
 func (s scheduleList) Run(ctx context.Context, c console) error {
 	return s.on(c, func(server *client.Client) error {
 		return list(c, s.format, "schedules", server.Schedules(ctx), "NAME\tCRON\tJOB\tNEXT\tLAST\tOUTCOME", func(s *client.Schedule) []any {
-			return []any{s.Name, s.Cron, s.Job, nextText(s), lastText(s), outcomeText(s)}
+			return []any{s.Name, s.Cron, madeText(s), nextText(s), lastText(s), outcomeText(s)}
 		})
 	})
+}
+
+// madeText returns what the schedule makes: the path of a job, or of an order.
+func madeText(s *client.Schedule) string {
+	if s.Order != nil {
+		return s.Order.Chain + "," + s.Order.ID
+	}
+	return s.Job
 }
 
 func nextText(s *client.Schedule) string {
@@ -86,7 +94,11 @@ func (s scheduleShow) Run(ctx context.Context, c console) error {
 		return table(c.out, "SCHEDULE\t"+one.Name, func(row func(...any)) {
 			row("fires", one.Description)
 			row("cron", strings.TrimSpace(one.Cron+" "+one.Timezone))
-			row("job", one.Job)
+			if one.Order != nil {
+				row("order", madeText(&one))
+			} else {
+				row("job", one.Job)
+			}
 			row("next", strings.Join(times, ", "))
 			row("last", lastText(&one)+" "+outcomeText(&one))
 			row("suspended", one.Suspended)

@@ -9,6 +9,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/millrace/millrace/client"
+	"github.com/millrace/millrace/shared/definition"
 )
 
 // The exit statuses.
@@ -37,7 +38,7 @@ func statusOf(err error) int {
 	}
 	var missing missingError
 	var noGroup noGroupError
-	if errors.As(err, &missing) || errors.As(err, &noGroup) {
+	if errors.As(err, &missing) || errors.As(err, &noGroup) || errors.Is(err, definition.ErrNoChain) {
 		return statusNotFound
 	}
 	switch client.StatusOf(err) {

@@ -27,7 +27,7 @@ func function(_ context.Context, s *service.Tasks) (host.Function, error) {
 	f.Guard = func(next http.Handler) http.Handler { return operations.Guard(api.Operate, next) }
 	f.Tick = func(ctx context.Context, _ host.Tick) error {
 		_, tasks := s.Queue.Sweep(ctx) // first, since tasks wait for it
-		return errors.Join(tasks, s.Orders.Sweep(ctx), s.SweepJournal(ctx))
+		return errors.Join(tasks, s.Orders.Sweep(ctx), s.Orders.Match(ctx), s.SweepJournal(ctx))
 	}
 	return f, nil
 }

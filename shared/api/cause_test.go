@@ -315,6 +315,11 @@ func TestCausesInEveryForm(t *testing.T) {
 			}
 		})
 	}
+	line := w.as(t, access.Producer, "POST", eventPath, `{"TYPE":"Lined"}`+"\n"+`{"idempotencyKey":"k","events":[{"TYPE":"Lined"}]}`, "Content-Type", "application/x-ndjson")
+	lined := w.as(t, access.Viewer, "GET", eventPath+"?return=Lined&after=0&with=cause", "")
+	if line.StatusCode != http.StatusOK || strings.Count(lined.body, `"TYPE":"Lined","by":"producer"`) != 2 {
+		t.Errorf("emitted as lines: %d %s, and shown as %s, want two events by the producer", line.StatusCode, line.body, lined.body)
+	}
 	for _, with := range []string{"", "by", "cause,by", "cause&with=cause"} {
 		got := w.as(t, access.Viewer, "GET", eventPath+"?after=0&with="+with, "")
 		if got.StatusCode != http.StatusBadRequest || !strings.Contains(got.body, `"query.with"`) {

@@ -26,11 +26,11 @@ const (
 	CodeMethod       Code = "method_not_allowed"
 	CodeConflict     Code = "conflict"
 	CodeInProgress   Code = "in_progress"
+	CodeTorn         Code = "torn"
 	CodeTooLarge     Code = "too_large"
 	CodeMediaType    Code = "unsupported_media_type"
 	CodeImpossible   Code = "impossible"
 	CodeMismatch     Code = "idempotency_mismatch"
-	CodeTorn         Code = "torn"
 	CodeLocked       Code = "locked"
 	CodeTooMany      Code = "too_many_requests"
 	CodeInternal     Code = "internal"
@@ -53,7 +53,7 @@ var failures = map[Code]failure{
 	CodeMethod:       {405, 0, "The path exists, but not with this method; Allow lists those it has."},
 	CodeConflict:     {409, 0, "What is there does not allow it: a task that is finished, a lease that is over."},
 	CodeInProgress:   {409, time.Second, "The first request with this Idempotency-Key is still at work."},
-	CodeTorn:         {410, 0, "The EventId is older than what is kept."},
+	CodeTorn:         {410, 0, "What was at this EventId is not kept any more."},
 	CodeTooLarge:     {413, 0, "A body over 1 MiB, or a single value over 256 KiB."},
 	CodeMediaType:    {415, 0, "The body is not JSON in UTF-8."},
 	CodeImpossible:   {422, 0, "Understood, but not possible."},
@@ -73,8 +73,10 @@ var meanings = []struct {
 }{
 	{journal.ErrIdempotencyMismatch, CodeMismatch, "this Idempotency-Key was used with another body", inKeyHeader},
 	{journal.ErrTooLarge, CodeTooLarge, "this is too large for one append; send less at a time", "body"},
+	{journal.ErrEventGone, CodeTorn, "this event is no longer kept", ""},
+	{journal.ErrEvicted, CodeTorn, "", "query.at"},
+	{journal.ErrBeyond, CodeImpossible, "", "query.at"},
 	{journal.ErrNoEvent, CodeNotFound, "no event has this id", ""},
-	{journal.ErrEvicted, CodeTorn, "this event is no longer kept", ""},
 	{order.ErrTooLarge, CodeTooLarge, "variables have at most 64 KiB together", "body.variables"},
 	{order.ErrInvalid, CodeInvalid, "", ""},
 	{order.ErrNoChain, CodeNotFound, "there is no such job chain", ""},
@@ -87,6 +89,8 @@ var meanings = []struct {
 	{order.ErrNoBulk, CodeNotFound, "there is no such act, or it was done more than a week ago", ""},
 	{order.ErrExists, CodeConflict, "the job chain has an order with this id", ""},
 	{order.ErrState, CodeConflict, "", ""},
+	{order.ErrRole, CodeForbidden, "", ""},
+	{order.ErrNoAnswer, CodeImpossible, "", "body.answer"},
 	{queue.ErrTooLarge, CodeTooLarge, "", "body"},
 	{queue.ErrNoTask, CodeNotFound, "there is no task with this id", ""},
 	{queue.ErrNoLease, CodeNotFound, "this lease was never given", ""},

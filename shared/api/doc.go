@@ -26,6 +26,7 @@
 //	cause.go                        what has led to an event, and what it has led to
 //	snapshot.go, statistics.go      snapshots, and what is computed from them
 //	journalschema.go                the journal's part of the description
+//	overviewschema.go               orders, chains and statistics in it
 //	engine.go, why.go               what tasks are asked of; what can be asked of any task
 //	synctasks.go, tasklogs.go       sync tasks, and the logs of any task
 //	handlers.go, handlerevents.go   events for handlers
@@ -35,7 +36,8 @@
 //	joblist.go, template.go         lists of jobs, and searching by templates
 //	queues.go, queuestatistics.go   queues, and what their tasks have come to
 //	schedules.go, cron.go           schedules, and when an expression fires
-//	orders.go, orderacts.go         orders of job chains; moving them to other versions
+//	orders.go, answer.go            orders of job chains, and answers to their prompts
+//	orderacts.go                    moving orders to other versions of their chains
 //	acts.go                         acts on all orders or jobs that a filter selects
 //	instances.go, leases.go         processes that claim tasks and run them
 //	instanceschema.go               their part of the description

@@ -34,6 +34,9 @@ func describeEmit() *operation {
 	return op
 }
 
+// emitRoute is the pattern of the operation.
+const emitRoute = "POST /jobscheduler/master/api/event"
+
 // emission is the operation's state.
 type emission struct {
 	journal Emitter
@@ -59,6 +62,7 @@ func (e *emission) emit(x *exchange) error {
 		return err
 	}
 	defer leave()
+	x.sign(events)
 	receipt, err := e.journal.Emit(x.r.Context(), events, once)
 	if err != nil {
 		x.api.metrics.Outcome("emit", string(problemOf(err).Code), 0)
@@ -66,6 +70,13 @@ func (e *emission) emit(x *exchange) error {
 	}
 	x.emitted(b, receipt)
 	return nil
+}
+
+// sign notes in events who emits them.
+func (x *exchange) sign(events []event.Event) {
+	for i := range events {
+		events[i].By = x.token.Name
+	}
 }
 
 // emitted responds with the ids, rendered into b; a repeated request gets the same ones.

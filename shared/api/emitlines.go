@@ -198,6 +198,7 @@ func (l *emitLines) append(batch []*emitLine) {
 	for _, line := range batch {
 		if line.err == nil {
 			line.err = l.parse(line)
+			l.x.sign(line.events)
 		}
 		switch {
 		case line.err != nil:

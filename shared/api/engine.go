@@ -47,10 +47,10 @@ func search(ctx context.Context, d Definitions, has func(*definition.Set) bool) 
 	return d.Refresh(ctx)
 }
 
-// find returns the task whose id the path holds, if it is one of the dialect. Any other id is a 404, malformed ones too.
-func (x *exchange) find(e Engine, dialect task.Dialect) (task.Task, error) {
+// find returns the task whose id the path holds, if it is one of the dialects. Any other id is a 404, malformed ones too.
+func (x *exchange) find(e Engine, dialects ...task.Dialect) (task.Task, error) {
 	t, err := x.findAny(e)
-	if err == nil && t.Dialect != dialect {
+	if err == nil && !slices.Contains(dialects, t.Dialect) {
 		err = queue.ErrNoTask
 	}
 	return t, err

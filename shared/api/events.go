@@ -18,6 +18,7 @@ type Reader interface {
 	Follow(ctx context.Context, r journal.Request, idle time.Duration) iter.Seq2[journal.Answer, error]
 	Lineage(ctx context.Context, id event.ID, maxBytes int) (journal.Lineage, error)
 	SnapshotOf(ctx context.Context, fold string, p journal.Part, each func(key string, value []byte)) (event.ID, error)
+	SnapshotAt(ctx context.Context, fold string, at event.ID, p journal.Part, each func(key string, value []byte)) error
 	Stamp(atLeast event.ID) event.ID
 }
 
@@ -48,6 +49,8 @@ type question struct {
 	timeout time.Duration
 	bounded bool // a timeout was given
 	causes  bool // with what brought each event about
+	at      event.ID
+	past    bool // at was given
 }
 
 // ask reads what the query asks for; otherwise is the default of the parameter return, "" if it must be given.
@@ -61,6 +64,9 @@ func (x *exchange) ask(otherwise string) (*question, error) {
 		return nil, err
 	}
 	if q.after, q.started, err = query.id("after"); err != nil {
+		return nil, err
+	}
+	if q.at, q.past, err = query.id("at"); err != nil {
 		return nil, err
 	}
 	if q.limit, err = query.limit(); err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"iter"
 	"slices"
 	"strings"
@@ -107,7 +108,11 @@ func (f *fakeJournal) read(r journal.Request) (journal.Answer, chan struct{}, er
 		}
 		a.LastEventID = e.ID
 		if r.Match == nil || r.Match(e) {
-			a.Events = append(a.Events, *e)
+			shown := *e
+			if !r.Causes {
+				shown.Cause, shown.By = 0, ""
+			}
+			a.Events = append(a.Events, shown)
 		}
 	}
 	return a, f.changed, nil
@@ -169,13 +174,18 @@ func (f *fakeJournal) SnapshotOf(_ context.Context, fold string, p journal.Part,
 	if f.fail != nil {
 		return 0, f.fail
 	}
-	for _, o := range f.snapshots[fold] {
+	show(f.snapshots[fold], p, each)
+	return firstID + event.ID(len(f.events)) - 1, nil
+}
+
+// show calls each for the objects of a part.
+func show(objects []object, p journal.Part, each func(key string, value []byte)) {
+	for _, o := range objects {
 		begins := func(prefix string) bool { return strings.HasPrefix(o.key, prefix) }
 		if (p.Prefixes == nil || slices.ContainsFunc(p.Prefixes, begins)) && p.Match(o.key) {
 			each(o.key, []byte(o.value))
 		}
 	}
-	return firstID + event.ID(len(f.events)) - 1, nil
 }
 
 // Lineage knows no causes.
@@ -186,12 +196,28 @@ func (f *fakeJournal) Lineage(_ context.Context, id event.ID, _ int) (journal.Li
 		return journal.Lineage{}, f.fail
 	}
 	if id < f.floor {
-		return journal.Lineage{}, journal.ErrEvicted
+		return journal.Lineage{}, journal.ErrEventGone
 	}
 	if !slices.ContainsFunc(f.events, func(e event.Event) bool { return e.ID == id }) {
 		return journal.Lineage{}, journal.ErrNoEvent
 	}
 	return journal.Lineage{}, nil
+}
+
+// SnapshotAt shows as many objects as there were events up to the id.
+func (f *fakeJournal) SnapshotAt(_ context.Context, fold string, at event.ID, p journal.Part, each func(key string, value []byte)) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	switch newest := firstID + event.ID(len(f.events)) - 1; {
+	case f.fail != nil:
+		return f.fail
+	case at < f.floor:
+		return fmt.Errorf("%w: the oldest is %d", journal.ErrEvicted, f.floor)
+	case at > newest:
+		return fmt.Errorf("%w: the newest is %d", journal.ErrBeyond, newest)
+	}
+	show(f.snapshots[fold][:min(len(f.snapshots[fold]), int(max(0, at-firstID+1)))], p, each)
+	return nil
 }
 
 func (f *fakeJournal) Stamp(atLeast event.ID) event.ID { return max(atLeast, firstID+1_000_000) }

@@ -377,6 +377,9 @@ func TestInstanceRefusals(t *testing.T) {
 		{"POST", "/api/v1/leases/x/heartbeat", `{"logs":[{"level":"loud","message":"m"}]}`, "body.logs[0].level"},
 		{"POST", "/api/v1/leases/x/heartbeat", `{"progress":{"step":1}}`, "body.progress.steps"},
 		{"POST", "/api/v1/leases/x/complete", `{"result":"lost"}`, "body.result"},
+		{"POST", "/api/v1/leases/x/complete", `{"result":"ok","variables":[]}`, "body.variables"},
+		{"POST", "/api/v1/leases/x/complete", `{"result":"ok","variables":{"a":1,"b":{}}}`, "body.variables.b"},
+		{"POST", "/api/v1/leases/x/complete", `{"result":"ok","variables":{"b":[null]}}`, "body.variables.b"},
 		{"POST", "/api/v1/leases/x/complete", `{}`, "body.result"},
 	} {
 		wantProblem(t, r.as(t, access.Worker, c.method, c.path, c.body), 400, api.CodeInvalid, c.location)

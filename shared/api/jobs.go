@@ -109,7 +109,7 @@ func (j *jobs) show(x *exchange) error {
 }
 
 func (j *jobs) remove(x *exchange) error {
-	found, err := x.find(j.engine, task.Job)
+	found, err := x.find(j.engine, task.Job, task.OfOrder)
 	if err != nil {
 		return err
 	}
@@ -120,7 +120,7 @@ func (j *jobs) remove(x *exchange) error {
 }
 
 func (j *jobs) stop(x *exchange) error {
-	found, err := x.find(j.engine, task.Job)
+	found, err := x.find(j.engine, task.Job, task.OfOrder)
 	if err != nil {
 		return err
 	}

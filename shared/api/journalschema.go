@@ -86,15 +86,20 @@ func eventParams(k *kind, offered bool) params {
 	}
 	limit := between("", math.MinInt32, math.MaxInt32)
 	limit.Format, limit.Not = "int32", &schema{Enum: []any{0}}
-	return params{
+	all := params{
 		asked,
 		queryParam("after", "The EventId to go on from; 0 is the beginning. "+
 			"Needed for events, unless limit is negative; an event stream may say it in Last-Event-ID", false, eventID("")),
-		queryParam("timeout", "How long to wait for the first event; cut to what the host can, at most 1 h", false, durations()),
+		queryParam("timeout", "How long to wait for the first event, or for the next change of the statistics; cut to what the host can, at most 1 h", false, durations()),
 		queryParam("limit", "At most so many events; negative: the newest first, without waiting", false, limit),
 		queryParam("with", "cause: each event also with cause, the EventId that brought it about, and by, the name of the token of whom it was an "+
 			"act, where it has them; own fields of these names are left out", false, choice("", withCause)),
 	}
+	if offered {
+		all = append(all, queryParam("at", "The EventId as of which a snapshot is taken, from the oldest that is kept to the newest; "+
+			"without it, the present. Not with events", false, eventID("")))
+	}
+	return all
 }
 
 // eventAnswers describes the forms in which events come; others are further forms of the response in JSON.
@@ -126,12 +131,12 @@ func (a *API) describeObjects(k *kind) func() *operation {
 			Summary:     "Snapshot and events of " + k.what,
 			Description: "A snapshot, stamped with the eventId to go on from, or the events after it. " + aboutEvents,
 			Responses:   eventAnswers(ref(k.overview + "s")),
-			failures:    []int{404},
+			failures:    []int{404, 410, 422},
 		}
 		offered := a.offered(k.overview) == nil
 		if !offered {
 			op.Summary, op.Description = "Events of "+k.what, aboutEvents+" This server has no snapshot of "+k.what+"."
-			op.Responses = eventAnswers()
+			op.Responses, op.failures = eventAnswers(), []int{404}
 		}
 		op.Parameters = append(params{path}, eventParams(k, offered)...)
 		return op
@@ -150,11 +155,6 @@ func (a *API) describeQuery(k *kind) func() *operation {
 	}
 }
 
-// elementSchema describes an element of a kind's snapshots.
-func (k *kind) elementSchema() *schema {
-	return object("One of the "+k.what, members{"TYPE": constant(k.overview)}, true, "TYPE")
-}
-
 // snapshotSchema describes a kind's snapshots.
 func (k *kind) snapshotSchema() *schema {
 	return object("The "+k.what+" as they were at eventId",
@@ -163,7 +163,8 @@ func (k *kind) snapshotSchema() *schema {
 
 func nonEmptySchema() *schema {
 	return object("Events, at least one", members{
-		"TYPE": constant("NonEmpty"), "eventId": stamp(), "eventSnapshots": listed(ref("Event"), 0),
+		"TYPE": constant("NonEmpty"), "eventId": stamp(),
+		"eventSnapshots": listed(&schema{AnyOf: []*schema{ref("Event"), ref("StatisticsEvent")}}, 0),
 	}, false, "TYPE", "eventId", "eventSnapshots")
 }
 

@@ -21,6 +21,7 @@ type OrderEngine interface {
 	Add(ctx context.Context, once *journal.Idempotency, r order.Request) (order.Added, error)
 	Get(ctx context.Context, chain, id string) (projection.OrderOverview, error)
 	Act(ctx context.Context, chain, id string, a order.Act) error
+	Answer(ctx context.Context, chain, id string, a order.Answer) error
 	Why(ctx context.Context, chain, id string) (order.Reason, error)
 	StopChain(ctx context.Context, chain string, stop bool) error
 	SetAction(ctx context.Context, chain, node, action string) error

@@ -15,6 +15,7 @@ const (
 	Produce                   // emit, append, enqueue, orders
 	Consume                   // acknowledging, moving one's own offsets
 	Work                      // instances, claims, leases
+	Respond                   // answering prompts, of which each says its role
 	Operate                   // pause, cancel, stop, retry, remove, suspend, purge, trigger
 	Administer                // block, definitions, queues, schedules, tokens
 )
@@ -31,12 +32,12 @@ func allow(list ...Right) rights {
 
 // rightsOf has the rights of each role.
 var rightsOf = map[access.Role]rights{
-	access.Viewer:   allow(Read, ReadTask, ReadStream, ReadInstance),
-	access.Producer: allow(ReadTask, Produce),
-	access.Consumer: allow(ReadStream, Consume),
-	access.Worker:   allow(Work, ReadInstance),
-	access.Operator: allow(Read, ReadTask, ReadStream, ReadInstance, Produce, Consume, Work, Operate),
-	access.Admin:    allow(Read, ReadTask, ReadStream, ReadInstance, Produce, Consume, Work, Operate, Administer),
+	access.Viewer:   allow(Read, ReadTask, ReadStream, ReadInstance, Respond),
+	access.Producer: allow(ReadTask, Produce, Respond),
+	access.Consumer: allow(ReadStream, Consume, Respond),
+	access.Worker:   allow(Work, ReadInstance, Respond),
+	access.Operator: allow(Read, ReadTask, ReadStream, ReadInstance, Produce, Consume, Work, Respond, Operate),
+	access.Admin:    allow(Read, ReadTask, ReadStream, ReadInstance, Produce, Consume, Work, Respond, Operate, Administer),
 }
 
 // GrantedTo reports whether the role has the right. Every role, the zero one too, may do what [Anyone] may.

@@ -13,7 +13,7 @@ import (
 func Emit(j Emitter) Resource {
 	e := &emission{journal: j}
 	return calls{
-		{"POST /jobscheduler/master/api/event", Produce, e.emit, describeEmit},
+		{emitRoute, Produce, e.emit, describeEmit},
 	}
 }
 
@@ -160,6 +160,7 @@ func Orders(e OrderEngine) Resource {
 		{"POST /api/v1/orders/{chain}/{id}/skip", Operate, o.act(order.Skip), describeAct(order.Skip, "Let an order pass the node where it is", nil)},
 		{"POST /api/v1/orders/{chain}/{id}/reset", Operate, o.act(order.Reset), describeAct(order.Reset, "Send an order back to its first node, resumed", nil)},
 		{"POST /api/v1/orders/{chain}/{id}/run-now", Operate, o.act(order.RunNow), describeAct(order.RunNow, "Let an order wait for no time", nil)},
+		{"POST /api/v1/orders/{chain}/{id}/answer", Respond, o.answer, describeAnswerOrder},
 		{"POST /api/v1/orders/{chain}/{id}/move", Operate, o.act(order.Move, "version"), describeMoveOrder},
 		{"POST /api/v1/chains/{chain}/stop", Operate, o.stop, describeStopChain},
 		{"POST /api/v1/chains/{chain}/start", Operate, o.start, describeStartChain},

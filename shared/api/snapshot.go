@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"net/http"
 	"strconv"
 
@@ -50,7 +51,11 @@ func (k *kind) answer(x *exchange, j Reader, paths event.PathQuery) error {
 
 // answered responds with a snapshot, statistics or events, whichever is asked for.
 func (x *exchange) answered(j Reader, q *question) error {
-	switch q.filter.Types.Kind() {
+	kind := q.filter.Types.Kind()
+	if q.past && kind != event.SelectsOverview {
+		return invalid("query.at", "belongs to a snapshot; events are read by after")
+	}
+	switch kind {
 	case event.SelectsOverview:
 		return x.snapshot(j, q)
 	case event.SelectsStatistics:
@@ -63,7 +68,7 @@ func (x *exchange) answered(j Reader, q *question) error {
 // maxHeld is how many bytes of a snapshot are held back before they are sent on.
 const maxHeld = 64 << 10
 
-// snapshot responds with the objects as they are, stamped with the EventId to go on from.
+// snapshot responds with the objects as they are, or were, stamped with the EventId to go on from.
 func (x *exchange) snapshot(j Reader, q *question) error {
 	k := kindOf(q.filter.Types.Overview())
 	if k == nil || k.family != q.filter.Family {
@@ -76,7 +81,7 @@ func (x *exchange) snapshot(j Reader, q *question) error {
 	defer b.give()
 	b.bytes = append(append(append(b.bytes, `{"`...), k.plural...), `":[`...)
 	found := 0
-	id, err := j.SnapshotOf(x.r.Context(), k.overview, k.part(q.filter.Paths), func(_ string, value []byte) {
+	id, err := q.show(x.r.Context(), j, k.overview, k.part(q.filter.Paths), func(_ string, value []byte) {
 		if found > 0 {
 			b.bytes = append(b.bytes, ',')
 		}
@@ -104,6 +109,14 @@ func (k *kind) part(paths event.PathQuery) journal.Part {
 		Prefixes: paths.Prefixes(k.family),
 		Match:    func(key string) bool { return paths.MatchKey(k.family, k.key(key)) },
 	}
+}
+
+// show calls each for every object of a fold as it is, or as it was at the EventId asked for, and returns the stamp.
+func (q *question) show(ctx context.Context, j Reader, fold string, p journal.Part, each func(key string, value []byte)) (event.ID, error) {
+	if q.past {
+		return q.at, j.SnapshotAt(ctx, fold, q.at, p, each)
+	}
+	return j.SnapshotOf(ctx, fold, p, each)
 }
 
 // pass sends on what is rendered if it is more than held bytes, so that memory does not grow with the response.

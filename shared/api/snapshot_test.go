@@ -137,3 +137,71 @@ func TestMissingOverviews(t *testing.T) {
 		}
 	}
 }
+
+// What was is asked for in the same way as what is, by GET and by POST, of every kind.
+func TestSnapshotAt(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	for range 3 {
+		b.as(t, access.Producer, "POST", eventPath, `[{"TYPE":"A","key":"/a/1"}]`)
+	}
+	b.journal.floor = firstID
+	for _, name := range []string{"order", "job", "jobChain", "task", "fileBased", "object"} {
+		overview := strings.ToUpper(name[:1]) + name[1:] + "Overview"
+		b.journal.snapshots[overview] = []object{{"/a/1\x001", `{"n":1}`}, {"/a/2\x002", `{"n":2}`}, {"/b/3\x003", `{"n":3}`}}
+		path := "/a/"
+		if name == "fileBased" {
+			path = "/" // the keys are not those of definitions
+		}
+		for at, want := range map[int64]string{0: `{"n":1}`, 1: `{"n":1},{"n":2}`, 2: `{"n":1},{"n":2}`} {
+			if at == 2 && path == "/" {
+				want += `,{"n":3}`
+			}
+			want = fmt.Sprintf(`{"%ss":[%s],"eventId":%d}`, name, want, int64(firstID)+at)
+			query := fmt.Sprintf("?return=%s&at=%d", overview, int64(firstID)+at)
+			get := b.as(t, access.Viewer, "GET", base+"/"+name+path+query, "")
+			post := b.as(t, access.Viewer, "POST", base+"/"+name+query, fmt.Sprintf(`{"path":%q}`, path))
+			if get.body != want || post.body != want {
+				t.Errorf("%s at the floor + %d: GET %s, POST %s, want %s", name, at, get.body, post.body, want)
+			}
+		}
+	}
+}
+
+func TestSnapshotAtIsRefused(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.as(t, access.Producer, "POST", eventPath, `[{"TYPE":"A","key":"/a/1"}]`)
+	b.journal.floor = firstID
+	const overview = "object/?return=ObjectOverview&at="
+	for target, want := range map[string]struct {
+		status int
+		code   api.Code
+	}{
+		overview + fmt.Sprint(firstID):              {200, ""},
+		overview + fmt.Sprint(firstID-1):            {410, api.CodeTorn},
+		overview + "0":                              {410, api.CodeTorn},
+		overview + fmt.Sprint(firstID+1):            {422, api.CodeImpossible},
+		overview + "x":                              {400, api.CodeInvalid},
+		overview + "-1":                             {400, api.CodeInvalid},
+		overview + "1.5":                            {400, api.CodeInvalid},
+		overview:                                    {400, api.CodeInvalid},
+		overview + "9007199254740993":               {400, api.CodeInvalid},
+		overview + "1&at=2":                         {400, api.CodeInvalid},
+		"object/?return=Event&after=0&at=1":         {400, api.CodeInvalid},
+		"event?after=0&at=1":                        {400, api.CodeInvalid},
+		"order/?return=OrderStatisticsChanged&at=1": {400, api.CodeInvalid},
+		"object/?return=Event&limit=-1&at=" + fmt.Sprint(firstID):  {400, api.CodeInvalid},
+		"event?return=Event&after=0&at=" + fmt.Sprint(firstID+100): {400, api.CodeInvalid},
+	} {
+		got := b.as(t, access.Viewer, "GET", base+"/"+target, "")
+		var p api.Problem
+		_ = json.Unmarshal([]byte(got.body), &p)
+		if got.StatusCode != want.status || p.Code != want.code {
+			t.Errorf("%s = %d %s, want %d %s", target, got.StatusCode, got.body, want.status, want.code)
+		}
+		if want.status != 200 && (len(p.Errors) != 1 || p.Errors[0].Location != "query.at") {
+			t.Errorf("%s names %+v, want query.at", target, p.Errors)
+		}
+	}
+}

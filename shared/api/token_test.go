@@ -126,12 +126,12 @@ func TestRoles(t *testing.T) {
 func TestRights(t *testing.T) {
 	t.Parallel()
 	want := map[access.Role][]api.Right{
-		access.Viewer:   {api.Anyone, api.Read, api.ReadTask, api.ReadStream, api.ReadInstance},
-		access.Producer: {api.Anyone, api.ReadTask, api.Produce},
-		access.Consumer: {api.Anyone, api.ReadStream, api.Consume},
-		access.Worker:   {api.Anyone, api.ReadInstance, api.Work},
-		access.Operator: {api.Anyone, api.Read, api.ReadTask, api.ReadStream, api.ReadInstance, api.Produce, api.Consume, api.Work, api.Operate},
-		access.Admin: {api.Anyone, api.Read, api.ReadTask, api.ReadStream, api.ReadInstance, api.Produce, api.Consume, api.Work, api.Operate,
+		access.Viewer:   {api.Anyone, api.Read, api.ReadTask, api.ReadStream, api.ReadInstance, api.Respond},
+		access.Producer: {api.Anyone, api.ReadTask, api.Produce, api.Respond},
+		access.Consumer: {api.Anyone, api.ReadStream, api.Consume, api.Respond},
+		access.Worker:   {api.Anyone, api.ReadInstance, api.Work, api.Respond},
+		access.Operator: {api.Anyone, api.Read, api.ReadTask, api.ReadStream, api.ReadInstance, api.Produce, api.Consume, api.Work, api.Respond, api.Operate},
+		access.Admin: {api.Anyone, api.Read, api.ReadTask, api.ReadStream, api.ReadInstance, api.Produce, api.Consume, api.Work, api.Respond, api.Operate,
 			api.Administer},
 		"": {api.Anyone},
 	}

@@ -235,6 +235,16 @@ func (c *compiler) link(g *Graph) error {
 
 // refs calls visit with each id of another node that the node names.
 func (n *GraphNode) refs(visit func(id *string)) {
+	n.onward(visit)
+	if n.Fork != nil {
+		for i := range n.Fork.Branches {
+			visit(&n.Fork.Branches[i].Node)
+		}
+	}
+}
+
+// onward calls visit with each id of a node where an order may go on from the node.
+func (n *GraphNode) onward(visit func(id *string)) {
 	visit(&n.Next)
 	visit(&n.Error)
 	for i := range n.On {
@@ -245,11 +255,6 @@ func (n *GraphNode) refs(visit func(id *string)) {
 		for answer, to := range n.Prompt.Answers {
 			visit(&to)
 			n.Prompt.Answers[answer] = to
-		}
-	}
-	if n.Fork != nil {
-		for i := range n.Fork.Branches {
-			visit(&n.Fork.Branches[i].Node)
 		}
 	}
 }
@@ -287,22 +292,4 @@ func failedEnds(l *list) map[string]bool {
 		failed[id] = errors[id] && !successes[id]
 	}
 	return failed
-}
-
-// parseCodes returns the return codes that a text such as 7 or 7..9 stands for, both included.
-func parseCodes(text string) (from, to int, err error) {
-	first, last, isRange := strings.Cut(text, "..")
-	if from, err = strconv.Atoi(first); err != nil {
-		return 0, 0, fmt.Errorf("%q is no return code such as 7, nor a range such as 7..9", text)
-	}
-	if !isRange {
-		return from, from, nil
-	}
-	if to, err = strconv.Atoi(last); err != nil {
-		return 0, 0, fmt.Errorf("%q is no return code such as 7, nor a range such as 7..9", text)
-	}
-	if to < from {
-		return 0, 0, fmt.Errorf("the range %s has no return code: its first is the greater one", text)
-	}
-	return from, to, nil
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -165,9 +164,4 @@ func (g *Graph) arrange() {
 	for i := range g.Nodes {
 		g.places[g.Nodes[i].ID] = i
 	}
-}
-
-// sortCodes puts ranges of return codes in the order of their codes.
-func sortCodes(ranges []CodeRange) {
-	slices.SortFunc(ranges, func(a, b CodeRange) int { return a.From - b.From })
 }

@@ -174,3 +174,53 @@ func TestSetback(t *testing.T) {
 		t.Errorf("a job without delays: %v, %v", delay, ok)
 	}
 }
+
+// checkGraphs checks that each chain of a set that was read has a graph, and that its nodes name each other rightly.
+func checkGraphs(t *testing.T, set *definition.Set) {
+	t.Helper()
+	for i := range set.JobChains {
+		g, err := set.Graph(set.JobChains[i].Path)
+		if err != nil {
+			t.Errorf("Graph(%s) = %v", set.JobChains[i].Path, err)
+			continue
+		}
+		ids := map[string]bool{"": true}
+		for _, n := range g.Nodes {
+			if ids[n.ID] {
+				t.Errorf("%s has the node %q twice", g.Chain, n.ID)
+			}
+			ids[n.ID] = true
+		}
+		for _, n := range g.Nodes {
+			for _, id := range append(named(&n), n.ChildOf) {
+				if !ids[id] {
+					t.Errorf("node %s of %s names %q, which is not there", n.ID, g.Chain, id)
+				}
+			}
+		}
+		if again, err := definition.ReadGraph(g.JSON()); err != nil || again.Hash() != g.Hash() {
+			t.Errorf("%s does not read its own JSON: %v", g.Chain, err)
+		}
+	}
+}
+
+// named returns the ids of other nodes that a node names.
+func named(n *definition.GraphNode) []string {
+	ids := []string{n.Next, n.Error}
+	for _, r := range n.On {
+		ids = append(ids, r.Next)
+	}
+	if n.Prompt != nil {
+		ids = append(ids, n.Prompt.Default)
+		for _, to := range n.Prompt.Answers {
+			ids = append(ids, to)
+		}
+	}
+	if n.Fork != nil {
+		ids = append(ids, n.Fork.Node)
+		for _, b := range n.Fork.Branches {
+			ids = append(ids, b.Node)
+		}
+	}
+	return ids
+}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/millrace/millrace/shared/strict"
 )
@@ -74,16 +75,13 @@ func orderID(to *string) strict.Visit {
 	}
 }
 
-// ValidOrderID returns nil if text may be the id of an order: 1 to [MaxPath] bytes without control characters and without !, which
-// is for the children of forks.
+// ValidOrderID returns nil if text may be the id of an order: 1 to [MaxPath] bytes of UTF-8 without control characters.
 func ValidOrderID(text string) error {
 	switch {
 	case text == "" || len(text) > MaxPath:
 		return fmt.Errorf("the id of an order has 1 to %d bytes", MaxPath)
-	case strings.Contains(text, "!"):
-		return fmt.Errorf("the id of an order has no !, which is for the children of forks")
-	case strings.ContainsFunc(text, unicode.IsControl):
-		return fmt.Errorf("the id of an order has no control characters")
+	case !utf8.ValidString(text) || strings.ContainsFunc(text, unicode.IsControl):
+		return fmt.Errorf("the id of an order is UTF-8 without control characters")
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package definition
 
 import (
 	"errors"
+	"strings"
 
 	"github.com/millrace/millrace/shared/strict"
 )
@@ -13,8 +14,8 @@ const (
 	maxAllNodes = 100_000
 )
 
-// checkNested checks what chains say of each other: that nested ones are declared, that none goes through itself, and that each is
-// small enough with all that are nested in it.
+// checkNested checks what chains say of each other: that nested ones are declared, that none goes through itself, and that each, with
+// all that are nested in it, is small enough and has no loop without a way out.
 func (r *reader) checkNested(d *strict.Document) {
 	chains := map[string]*JobChain{}
 	for i := range r.set.JobChains {
@@ -36,7 +37,7 @@ func (r *reader) checkNested(d *strict.Document) {
 		checkRounds(d, nested, c.place.to, done)
 	}
 	if d.OK() {
-		r.checkSizes(d, chains)
+		r.checkGraphs(d, chains)
 	}
 }
 
@@ -56,8 +57,9 @@ func checkRounds(d *strict.Document, nested map[string][]reference, path string,
 	done[path] = true
 }
 
-// checkSizes refuses chains whose graphs are too large.
-func (r *reader) checkSizes(d *strict.Document, chains map[string]*JobChain) {
+// checkGraphs refuses chains whose graphs are too large, and those with a loop that a nested chain does not leave, since it never ends
+// as the way out needs.
+func (r *reader) checkGraphs(d *strict.Document, chains map[string]*JobChain) {
 	nodes := 0
 	for _, c := range r.chains {
 		at := c.place
@@ -69,6 +71,9 @@ func (r *reader) checkSizes(d *strict.Document, chains map[string]*JobChain) {
 			d.Fail(at.node, at.path, "%v", err)
 		default:
 			nodes += len(g.Nodes)
+			if caught := g.caught(); len(caught) > 0 {
+				d.Fail(at.node, at.path, "no way leads to an end from %s: no nested chain there ends as it would need", strings.Join(caught, ", "))
+			}
 		}
 		if nodes > maxAllNodes {
 			d.Fail(at.node, at.path, "the job chains have more than %d nodes, each with those nested in it", maxAllNodes)

@@ -3,7 +3,6 @@ package definition
 import (
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/millrace/millrace/shared/strict"
@@ -198,14 +197,6 @@ func (s *station) codes(to *map[string]string) strict.Visit {
 			known = append(known, CodeRange{From: from, To: last})
 		})
 	}
-}
-
-// text returns the codes in the form of a definition.
-func (r CodeRange) text() string {
-	if r.From == r.To {
-		return strconv.Itoa(r.From)
-	}
-	return strconv.Itoa(r.From) + ".." + strconv.Itoa(r.To)
 }
 
 // locks reads the locks that steps at a node hold.

@@ -87,6 +87,7 @@ func TestReadChains(t *testing.T) {
 	if diff := cmp.Diff(string(got.JSON()), string(again.JSON())); diff != "" {
 		t.Errorf("read of its own JSON (-want +got):\n%s", diff)
 	}
+	checkGraphs(t, got)
 	if !strings.Contains(string(got.JSON()), `"join":"all"`) {
 		t.Errorf("a join of all is not shown as such: %s", got.JSON())
 	}
@@ -170,6 +171,7 @@ func TestReadRefusesChains(t *testing.T) {
 		{node("chain: /d"), `nodes[0].chain: no job chain "/d" is declared`},
 		{node("chain: /c"), "nodes[0].chain: the job chain /c goes through itself"},
 		{"job_chains:\n- {path: /c, nodes: [{id: a, chain: /d}]}\n- {path: /d, nodes: [{id: a, chain: /c}]}", "f:3: job_chains[1].nodes[0].chain: the job chain /c goes through itself"},
+		{"job_chains: [{path: /c, nodes: [{id: a, chain: /d, next: a, error: b}, {id: b}]}, {path: /d, nodes: [{id: a, job: /j}]}]", "job_chains[0]: no way leads to an end from a/a: no nested chain"},
 		{"job_chains: [{path: /c, nodes: [{id: a, chain: /d}]}, {path: /d, nodes: [{id: a}]}]", "the job chain /d begins with an end"},
 
 		{chain("{id: a}, {id: b}"), "nodes[1]: no way leads to the node b"},
@@ -185,7 +187,7 @@ func TestReadRefusesChains(t *testing.T) {
 
 		{"schedules: [{name: s, cron: '@daily', order: {chain: /c}}]", "order.id: is missing"},
 		{"schedules: [{name: s, cron: '@daily', order: {chain: /c, id: x}}]", `schedules[0].order.chain: no job chain "/c" is declared`},
-		{"schedules: [{name: s, cron: '@daily', order: {chain: /c, id: x!y}}]", "the id of an order has no !"},
+		{"schedules: [{name: s, cron: '@daily', order: {chain: /c, id: \"a\\n\"}}]", "the id of an order is UTF-8 without control characters"},
 		{"schedules: [{name: s, cron: '@daily', job: /topics/t, order: {chain: /c, id: x}}]", "job and order cannot both be given"},
 		{"schedules: [{name: s, cron: '@daily', payload: 1, order: {chain: /c, id: x}}]", "an order has no payload"},
 		{"schedules: [{name: s, cron: '@daily'}]", "schedules[0].job: is missing"},

@@ -307,6 +307,7 @@ func FuzzRead(f *testing.F) {
 		if err != nil || !again.Equal(set) {
 			t.Errorf("Read(%q) does not read its own JSON %s: %v", text, set.JSON(), err)
 		}
+		checkGraphs(t, set)
 	})
 }
 

@@ -165,3 +165,24 @@ func (w *ways) leaving() []bool {
 	}
 	return leaving
 }
+
+// caught returns the ids of the nodes from which no way leads to an end.
+func (g *Graph) caught() []string {
+	w := ways{make([][]int, len(g.Nodes)), make([]bool, len(g.Nodes))}
+	for i := range g.Nodes {
+		n := &g.Nodes[i]
+		w.ended[i] = n.Kind == KindEnd || n.Kind != KindPrompt && n.Next == ""
+		n.onward(func(id *string) {
+			if *id != "" {
+				w.from[i] = append(w.from[i], g.places[*id])
+			}
+		})
+	}
+	var caught []string
+	for i, leaves := range w.leaving() {
+		if !leaves {
+			caught = append(caught, g.Nodes[i].ID)
+		}
+	}
+	return caught
+}

@@ -64,7 +64,7 @@ func LastOf(events []Event, key Key) ID {
 // actor, these names are the journal's alone: nobody may say of an event that another has brought it about.
 func (e *Event) Apart() Event {
 	apart := *e
-	if BuiltIn(e.Type) || !mayHaveOrigin(e.Fields) {
+	if !mayHaveOrigin(e.Fields) {
 		return apart
 	}
 	apart.Fields = nil
@@ -75,6 +75,28 @@ func (e *Event) Apart() Event {
 		apart.Fields = appendField(apart.Fields, 0, name, value)
 	}
 	return apart
+}
+
+// TakeOrigin sets Cause and By of an event that a server has shown with its cause: there they are fields. The error says that a field
+// of that name is none of the journal's.
+func (e *Event) TakeOrigin() error {
+	for name, value := range Members(e.Fields) {
+		switch string(name) {
+		case `"cause"`:
+			n, err := strconv.ParseInt(string(value), 10, 64)
+			if err != nil || n <= 0 || ID(n) > MaxID {
+				return refuse(Invalid, "cause", "is not an EventId")
+			}
+			e.Cause = CausedBy(ID(n))
+		case `"by"`:
+			if value[0] != '"' {
+				return refuse(Invalid, "by", "is not a text")
+			}
+			e.By = string(unquote(value))
+		}
+	}
+	*e = e.Apart()
+	return nil
 }
 
 // mayHaveOrigin reports whether fields may have a member named cause or by. It is quick, since it is asked of every event.

@@ -65,10 +65,10 @@ func (j *Journal) Write(ctx context.Context, prepare Prepare) (Receipt, error) {
 	if err := ctx.Err(); err != nil {
 		return Receipt{}, err
 	}
-	until := time.Now().Add(j.timing.Append)
+	until, actor := time.Now().Add(j.timing.Append), Actor(ctx)
 	ctx, cancel := j.bound(context.WithoutCancel(ctx), until) // a writer that has a ticket decides its slot, even if its caller has gone
 	defer cancel()
-	receipt, err := j.writeUntil(ctx, until, prepare)
+	receipt, err := j.writeUntil(ctx, until, actor, prepare)
 	if ctx.Err() != nil && errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, ErrUnknownOutcome) { // it was read for too long
 		err = fmt.Errorf("%w: %s are over: %s", ErrUnavailable, j.timing.Append, err.Error())
 	}
@@ -83,7 +83,7 @@ func (j *Journal) bound(ctx context.Context, until time.Time) (context.Context, 
 	return context.WithDeadline(ctx, until)
 }
 
-func (j *Journal) writeUntil(ctx context.Context, until time.Time, prepare Prepare) (Receipt, error) {
+func (j *Journal) writeUntil(ctx context.Context, until time.Time, actor string, prepare Prepare) (Receipt, error) {
 	var lost *store.Conflict
 	for try := 0; try < maxTries && !over(until); try++ {
 		// Rule (fence): what the write rests on is read first, the ticket taken after.
@@ -95,7 +95,7 @@ func (j *Journal) writeUntil(ctx context.Context, until time.Time, prepare Prepa
 		if err != nil {
 			return Receipt{}, err
 		}
-		a := j.attempt(t, until, change, Actor(ctx))
+		a := j.attempt(t, until, change, actor)
 		outcome, err := a.run(ctx)
 		switch {
 		case outcome == landed:

@@ -141,3 +141,33 @@ func report(b *testing.B, times []time.Duration) {
 		b.ReportMetric(float64(at.Microseconds()), fmt.Sprintf("p%d-µs", share))
 	}
 }
+
+// BenchmarkForeign reads past events of 1,000 folders for a follower of one of them, in slots of a step's events.
+func BenchmarkForeign(b *testing.B) {
+	j := withFold(b, named())
+	const slots, each = 7000, 7 // as many as a process keeps in memory
+	events := folders(1000, slots*each/1000)
+	for some := range slices.Chunk(events, each) {
+		if _, err := j.Emit(b.Context(), some, nil); err != nil {
+			b.Fatal(err)
+		}
+	}
+	paths, err := event.ParsePath("/f0500/")
+	if err != nil {
+		b.Fatal(err)
+	}
+	filter := event.Filter{Types: event.Everything(), Family: event.OrderEvent, Paths: paths}
+	b.ReportAllocs()
+	found := 0
+	for b.Loop() {
+		a, err := j.ReadAfter(b.Context(), journal.Request{Match: filter.Match})
+		if err != nil {
+			b.Fatal(err)
+		}
+		found = len(a.Events)
+	}
+	if found != slots*each/1000 {
+		b.Errorf("%d events, want %d", found, slots*each/1000)
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*len(events)), "ns/event")
+}

@@ -2,6 +2,7 @@ package journal
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 
@@ -73,11 +74,9 @@ func (j *Journal) nameFrom(ctx context.Context, positions []int64, events map[in
 		return j.unavailable("read causes", err)
 	}
 	for i, item := range items {
-		var s slot
-		if item != nil {
-			if s, err = j.decodeItem(ctx, positions[i], item); err != nil {
-				return err
-			}
+		s, err := j.left(ctx, positions[i], item)
+		if err != nil {
+			return err
 		}
 		for _, e := range events[positions[i]] {
 			e.Cause = event.CausedBy(event.LastOf(s.events, e.Key))
@@ -86,15 +85,33 @@ func (j *Journal) nameFrom(ctx context.Context, positions []int64, events map[in
 	return nil
 }
 
+// left returns a slot of which the first item was read, nil if there is none. It is empty if the slot was removed, or a part of it,
+// since nothing is removed before the floor has passed it.
+func (j *Journal) left(ctx context.Context, position int64, first *store.Item) (slot, error) {
+	if first == nil {
+		return slot{}, nil
+	}
+	value, err := j.whole(ctx, position, first, nil)
+	if err != nil || value == nil {
+		return slot{}, err
+	}
+	s, err := new(decoder).decode(position, value)
+	if err != nil {
+		return s, fmt.Errorf("%w: %w", ErrDamaged, err)
+	}
+	return s, nil
+}
+
 // EventsAt returns the events of the slot at a position, as the version of an item tells it; none if the slot was removed. They must
 // not be changed. It is for writers whose events have a cause with another key, which [event.CausedAt] does not find.
 func (j *Journal) EventsAt(ctx context.Context, position int64) ([]event.Event, error) {
 	if run := j.tail.run(position, position); run != nil {
 		return run[0].events, nil
 	}
-	s, err := j.slotAt(ctx, position)
-	if err != nil || s == nil {
-		return nil, err
+	items, err := j.store.Get(ctx, j.keys.slot(position))
+	if err != nil {
+		return nil, j.unavailable("read a slot", err)
 	}
-	return s.events, nil
+	s, err := j.left(ctx, position, items[0])
+	return s.events, err
 }

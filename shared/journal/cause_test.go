@@ -1,7 +1,10 @@
 package journal_test
 
 import (
+	"bytes"
 	"context"
+	"errors"
+	"fmt"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -212,4 +215,110 @@ func readDamaged(t *testing.T, value []byte) {
 			t.Errorf("event %d has the cause %d", e.ID, c)
 		}
 	}
+}
+
+// A lineage is of one event and leaves out what has merely happened beside it; bounds are told.
+func TestLineage(t *testing.T) {
+	t.Parallel()
+	m := memory.New(memory.Options{})
+	j := open(t, m, journal.Options{})
+	root := write(t, j, "ci", event.Event{Type: "Root"}, event.Event{Type: "Beside"})
+	for i := range 3 {
+		write(t, j, "", event.Event{Type: "Child", Key: event.Key{Path: "/a"}, Cause: event.CausedBy(root.FirstID), Fields: fmt.Appendf(nil, `"n":%d`, i)},
+			event.Event{Type: "Other", Key: event.Key{Path: "/a"}, Cause: event.CausedBy(root.FirstID + 1)}) // the last of its key is no descendant
+		at := write(t, j, "").Position - 1
+		write(t, j, "", event.Event{Type: "Other", Key: event.Key{Path: "/a"}, Cause: event.CausedAt(at)})
+	}
+	for name, reader := range map[string]*journal.Journal{"in memory": j, "in the store": open(t, m, journal.Options{})} {
+		got, err := reader.Lineage(t.Context(), root.FirstID, 1<<20)
+		want := slices.Repeat([]origin{{"Child", root.FirstID, ""}}, 3)
+		if diff := cmp.Diff(want, originsOf(got.Descendants)); diff != "" || err != nil || got.SearchedTo != 0 || got.Ancestors != nil {
+			t.Errorf("%s: %+v, %v (-want +got)\n%s", name, got, err, diff)
+		}
+		beside, err := reader.Lineage(t.Context(), root.FirstID+1, 1<<20)
+		if err != nil || len(beside.Descendants) != 6 {
+			t.Errorf("%s: beside it: %+v, %v, want 6 descendants", name, beside, err)
+		}
+		last := beside.Descendants[5]
+		above, err := reader.Lineage(t.Context(), last.ID, 1<<20)
+		if diff := cmp.Diff([]origin{{"Beside", 0, "ci"}, {"Other", root.FirstID + 1, ""}}, originsOf(above.Ancestors)); diff != "" || err != nil {
+			t.Errorf("%s: ancestors: %v (-want +got)\n%s", name, err, diff)
+		}
+		cut, err := reader.Lineage(t.Context(), root.FirstID, 1)
+		if err != nil || cut.SearchedTo == 0 || len(cut.Descendants) == 0 || cut.SearchedTo < cut.Descendants[len(cut.Descendants)-1].ID {
+			t.Errorf("%s: of one byte: %+v, %v, want what was searched", name, cut, err)
+		}
+	}
+}
+
+func TestLineageIsBounded(t *testing.T) {
+	t.Parallel()
+	j := open(t, memory.New(memory.Options{}), journal.Options{})
+	root := write(t, j, "", event.Event{Type: "E"}).FirstID
+	chain := make([]event.Event, 2*journal.MaxKin)
+	for i := range chain {
+		chain[i] = event.Event{Type: "E", Cause: event.CausedBefore(1)}
+	}
+	chain[0].Cause = event.CausedBy(root)
+	wrote := write(t, j, "", chain...)
+	newest := wrote.FirstID + event.ID(len(chain)-1)
+	write(t, j, "", event.Event{Type: "E"})
+	down, err := j.Lineage(t.Context(), root, 64<<20)
+	if err != nil || len(down.Descendants) != journal.MaxKin || down.SearchedTo != down.Descendants[journal.MaxKin-1].ID {
+		t.Errorf("%d descendants up to %d, %v, want %d", len(down.Descendants), down.SearchedTo, err, journal.MaxKin)
+	}
+	up, err := j.Lineage(t.Context(), newest, 64<<20)
+	if err != nil || len(up.Ancestors) != journal.MaxKin || up.Ancestors[journal.MaxKin-1].ID != newest-1 {
+		t.Errorf("%d ancestors, %v, want the nearest %d", len(up.Ancestors), err, journal.MaxKin)
+	}
+	for id, want := range map[event.ID]error{newest + 2: journal.ErrNoEvent, root - 1: journal.ErrNoEvent, 0: journal.ErrNoEvent} {
+		if _, err := j.Lineage(t.Context(), id, 1<<20); !errors.Is(err, want) {
+			t.Errorf("Lineage(%d) = %v, want %v", id, err, want)
+		}
+	}
+}
+
+// A cause that was evicted is named as long as its slot is stored, also where that is of several items; after that, the event has
+// none.
+func TestCausesThatWereEvicted(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := memory.New(memory.Options{})
+		options := journal.Options{Retention: journal.Retention{Events: 1}, Timing: journal.Timing{RemoveAfter: time.Hour}}
+		j := open(t, m, options)
+		key := event.Key{Path: "/j", TaskID: "1"}
+		large := bytes.Repeat([]byte("x"), 400<<10)
+		added := write(t, j, "", event.Event{Type: "TaskAdded", Key: key}, event.Event{Type: "E", Fields: fmt.Appendf(nil, `"x":%q`, large)})
+		started := write(t, j, "", event.Event{Type: "TaskStarted", Key: key, Cause: event.CausedAt(added.Position)})
+		sweep := func() {
+			for range 3 {
+				if _, err := j.Sweep(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		told := func() event.ID {
+			t.Helper()
+			a, err := open(t, m, options).ReadAfter(t.Context(), journal.Request{After: started.FirstID - 1, Causes: true})
+			if err != nil || len(a.Events) != 1 {
+				t.Fatalf("ReadAfter = %+v, %v", a, err)
+			}
+			return a.Events[0].Cause.ID()
+		}
+		sweep()
+		if _, err := j.Lineage(t.Context(), added.FirstID, 1<<20); !errors.Is(err, journal.ErrEvicted) {
+			t.Fatalf("Lineage = %v, want %v", err, journal.ErrEvicted)
+		}
+		if got := told(); got != added.FirstID {
+			t.Errorf("the cause is %d, want %d", got, added.FirstID)
+		}
+		time.Sleep(2 * time.Hour)
+		sweep()
+		if got := told(); got != 0 {
+			t.Errorf("the cause is %d, want none: its slot was removed", got)
+		}
+		if up, err := j.Lineage(t.Context(), started.FirstID, 1<<20); err != nil || up.Ancestors != nil {
+			t.Errorf("Lineage = %+v, %v, want no ancestors", up, err)
+		}
+	})
 }

@@ -27,6 +27,9 @@
 //	table.go       the packed form of that
 //	ledger.go      counts of events, from which retention finds its slot
 //	generation.go  stored snapshots, from which a fold starts: their bases, and the changes above them
+//	ladder.go      all generations that are kept, and the moments that they tell
+//	past.go        snapshots as of an earlier EventId
+//	earlier.go     states that a process had, kept in memory
 //	layer.go       what a generation is made of: records in chunks
 //	upkeep.go      storing changes and bases, step by step
 //	drop.go        the removal of layers that no generation needs

@@ -24,11 +24,14 @@ func (j *Journal) dropLayers(ctx context.Context) error {
 		}
 		found = append(found, item)
 	}
-	m, _, err := j.manifest(ctx) // after the layers: one of those found may have been named since
+	l, err := j.ladder(ctx) // after the layers: one of those found may have been named since
 	if err != nil {
 		return err
 	}
-	needed := m.layers()
+	if err := j.dropOlder(ctx, &l); err != nil {
+		return err
+	}
+	needed := l.layers()
 	found = slices.DeleteFunc(found, func(item *store.Item) bool { return needed[item.Key.Sort] })
 	if len(found) == 0 {
 		return nil
@@ -43,23 +46,6 @@ func (j *Journal) dropLayers(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// layers returns the sort keys under which the layers of all generations are registered.
-func (m *manifest) layers() map[string]bool {
-	needed := map[string]bool{}
-	add := func(g *generation) {
-		for _, l := range slices.Concat(g.Base, g.Changes) {
-			needed[layerPrefix+l.ID] = true
-		}
-	}
-	if m.Newest != nil {
-		add(m.Newest)
-	}
-	if m.Next != nil {
-		add(&m.Next.generation)
-	}
-	return needed
 }
 
 // dropLayer notes that a layer is not needed, or removes it if that was noted RemoveAfter ago.

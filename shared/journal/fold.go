@@ -26,11 +26,14 @@ type show = func(dst []byte, key string, value []byte) []byte
 
 // view holds the states of this process's folds, as of one position.
 type view struct {
-	turn   chan struct{} // a mutex that ends with a context: it is held across calls to the store
+	turn   turn
 	folds  []Fold
 	states map[string]*State // by fold
 	ledger
 	loaded bool
+	behind bool // there was more to fold when it was last moved on
+
+	earlier []earlier // states that it had, the oldest first
 
 	since int64 // above this position it is known which keys have changed
 	swept bool  // this process has swept, and remembers all changed keys for the generations
@@ -43,34 +46,46 @@ func (j *Journal) Snapshot(ctx context.Context, fold string, each func(key strin
 	return j.SnapshotOf(ctx, fold, Part{}, each)
 }
 
-// objects returns what a fold's state has below prefixes, the fold's Show, and the state's stamp.
-func (j *Journal) objects(ctx context.Context, fold string, prefixes []string) (part, show, event.ID, error) {
+// present is what a fold has made of the whole prefix.
+type present struct {
+	fold    Fold
+	state   State
+	ledger  // of the prefix
+	earlier []earlier
+}
+
+// present folds what is new and returns a fold's state.
+func (j *Journal) present(ctx context.Context, fold string) (p present, err error) {
 	v := &j.view
 	done, err := v.enter(ctx)
 	if err != nil {
-		return part{}, nil, 0, err
+		return p, err
 	}
 	defer done()
 	if err := j.advance(ctx); err != nil {
-		return part{}, nil, 0, err
+		return p, err
 	}
 	at := slices.IndexFunc(v.folds, func(f Fold) bool { return f.Name == fold })
 	if at < 0 {
-		return part{}, nil, 0, fmt.Errorf("%w: %s", ErrUnknownFold, fold)
+		return p, fmt.Errorf("%w: %s", ErrUnknownFold, fold)
 	}
-	objects := v.states[fold].part(prefixes)
 	// Rule (prefix): the stamp is the last id of the prefix that was folded.
-	return objects, v.folds[at].Show, v.last, nil
+	return present{v.folds[at], v.states[fold].frozen(), v.ledger, v.earlier}, nil
 }
 
 // advance folds everything up to the sequencer's position. The caller holds the view.
 func (j *Journal) advance(ctx context.Context) error {
+	return j.advanceUntil(ctx, func() bool { return false })
+}
+
+// advanceUntil is advance, and leaves the view behind after a slot with which it is enough.
+func (j *Journal) advanceUntil(ctx context.Context, enough func() bool) error {
 	seq, err := j.sequence(ctx)
 	if err != nil {
 		return err
 	}
 	for try := 0; ; try++ {
-		err := j.advanceTo(ctx, seq.Position)
+		err := j.advanceTo(ctx, seq.Position, enough)
 		if !errors.Is(err, errEvicted) {
 			return err
 		}
@@ -81,30 +96,38 @@ func (j *Journal) advance(ctx context.Context) error {
 	}
 }
 
-func (j *Journal) advanceTo(ctx context.Context, goal int64) error {
+func (j *Journal) advanceTo(ctx context.Context, goal int64, enough func() bool) error {
 	v := &j.view
 	if !v.loaded {
 		if err := j.loadNewest(ctx); err != nil {
 			return err
 		}
 	}
-	for v.position < goal {
+	for v.behind = v.position < goal; v.behind && !enough(); {
 		run, err := j.slots(ctx, v.position+1, goal)
 		if err != nil {
 			return err
 		}
 		for i := range run {
 			v.apply(&run[i])
+			if v.behind = v.position < goal; enough() {
+				break
+			}
 		}
 	}
 	return nil
 }
 
 // enter takes the view, which done gives back; it waits as long as ctx lives.
-func (v *view) enter(ctx context.Context) (done func(), err error) {
+func (v *view) enter(ctx context.Context) (done func(), err error) { return v.turn.take(ctx) }
+
+// turn is a mutex that ends with a context: it is held across calls to the store.
+type turn chan struct{}
+
+func (t turn) take(ctx context.Context) (done func(), err error) {
 	select {
-	case v.turn <- struct{}{}:
-		return func() { <-v.turn }, nil
+	case t <- struct{}{}:
+		return func() { <-t }, nil
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
@@ -122,6 +145,9 @@ func (v *view) apply(s *slot) {
 		}
 	}
 	v.count(s)
+	if v.worthRemembering(v.events) {
+		v.remember(mark{v.position, v.events, v.last})
+	}
 	if !v.swept && v.touched() > maxTouched {
 		v.since = unknown
 		v.trim(unknown)
@@ -158,5 +184,5 @@ func (v *view) reset(l ledger) {
 	for _, fold := range v.folds {
 		v.states[fold.Name] = &State{}
 	}
-	v.ledger = l
+	v.ledger, v.earlier = l, nil
 }

@@ -22,6 +22,7 @@ import (
 // are applied above it: a key that has changed since its layer was stored is among them, any other has been the same throughout.
 //
 //	G#NAME            newest    the manifest
+//	G#NAME            rung#N    the Nth generation whose place was taken, kept for what was (ladder.go)
 //	G#NAME            layer#ID  every layer begun, needed or not, so that each can be removed
 //	G#NAME#ID#000001  0         a layer's chunks, each in a partition of its own, since DynamoDB writes 1 MB a second to one
 type generation struct {
@@ -29,6 +30,7 @@ type generation struct {
 	Base    []layer  `json:"base"`
 	Changes []layer  `json:"changes"`
 	Ledger  ledger   `json:"ledger"` // as of the newest changes
+	Exact   int64    `json:"exact"`  // the position from which on the changes reach every layer of the base; 0: not known
 }
 
 // building is a generation whose base is being stored, while its changes are stored already.
@@ -45,8 +47,10 @@ type building struct {
 // manifest says which generations there are. It changes as a whole, by conditional writes of one item. Fields that are
 // not known, such as those of an older layout, are ignored.
 type manifest struct {
-	Newest *generation `json:"newest,omitempty"`
-	Next   *building   `json:"next,omitempty"` // takes the place of Newest once it is complete
+	Newest  *generation `json:"newest,omitempty"`
+	Next    *building   `json:"next,omitempty"` // takes the place of Newest once it is complete
+	Retired int64       `json:"retired"`        // how many generations have had their place taken
+	retired *generation // the one whose place is taken by the change that is being made
 }
 
 // When changes and bases are stored. A process that starts folds at most changesAfter events, or changesAfterBytes of them,
@@ -54,6 +58,7 @@ type manifest struct {
 const (
 	changesAfter      = 4096
 	changesAfterBytes = 4 << 20
+	stepEvents        = 32 // a sweep that is late stores no more often, however few events are kept
 
 	maxLayers  = 512      // of changes above a base
 	maxChanges = 64 << 20 // bytes of one of them; beyond that a new base is begun, which can be stored in parts
@@ -84,7 +89,7 @@ func (j *Journal) manifest(ctx context.Context) (m manifest, version int64, err 
 }
 
 // amend changes the manifest, and tries again while other processes change it. change returns false if there is nothing
-// to be done, as it must when it has been applied already.
+// to be done, as it must when it has been applied already. A generation that it retires is kept by the same write.
 func (j *Journal) amend(ctx context.Context, notAfter time.Time, change func(*manifest) bool) (manifest, error) {
 	for {
 		m, version, err := j.manifest(ctx)
@@ -100,7 +105,15 @@ func (j *Journal) amend(ctx context.Context, notAfter time.Time, change func(*ma
 			cond = store.VersionIs(version)
 		}
 		item := store.Item{Key: j.newestKey(), Version: version + 1, Value: value}
-		err = j.put(ctx, store.Write{Token: j.token(), NotAfter: notAfter, Ops: []store.Op{store.Put(item, cond)}})
+		ops := []store.Op{store.Put(item, cond)}
+		if m.retired != nil {
+			kept, err := j.rungItem(m.retired, m.Retired)
+			if err != nil {
+				return m, err
+			}
+			ops = append(ops, store.Put(kept, store.Always))
+		}
+		err = j.put(ctx, store.Write{Token: j.token(), NotAfter: notAfter, Ops: ops})
 		if store.AsConflict(err) == nil {
 			return m, err
 		}
@@ -173,12 +186,15 @@ func (j *Journal) loadNewest(ctx context.Context) error {
 			v.reset(ledger{position: seq.FloorPosition, last: event.ID(seq.FloorID)})
 		} else {
 			v.reset(m.Newest.Ledger)
-			if complete, err = j.loadLayers(ctx, m.Newest); err != nil {
+			if complete, err = j.loadGeneration(ctx, m.Newest); err != nil {
 				return err
 			}
 		}
 		if complete {
 			v.since, v.loaded = m.tip(v.folds, v.position), true
+			if v.worthRemembering(v.events) {
+				v.remember(mark{v.position, v.events, v.last})
+			}
 			return nil
 		}
 		if version == tried {
@@ -186,4 +202,19 @@ func (j *Journal) loadNewest(ctx context.Context) error {
 		}
 		tried = version // it was replaced and removed while it was read: there is a newer one
 	}
+}
+
+// loadGeneration reads a generation into the view, and keeps some of the states that it tells; complete is false if part of it is
+// gone.
+func (j *Journal) loadGeneration(ctx context.Context, g *generation) (complete bool, err error) {
+	v := &j.view
+	complete, err = j.loadLayers(ctx, g.Folds, g.Base, v.states)
+	for i := 0; i < len(g.Changes) && complete && err == nil; i++ {
+		c := &g.Changes[i]
+		complete, err = j.loadLayers(ctx, g.Folds, g.Changes[i:i+1], v.states)
+		if complete && g.tells(c) && v.worthRemembering(c.As.Events) {
+			v.remember(*c.As)
+		}
+	}
+	return complete, err
 }

@@ -42,6 +42,12 @@ var (
 	// ErrUnknownFold is returned by Snapshot for a name that Options.Folds does not have.
 	ErrUnknownFold = errors.New("journal: no such fold")
 
+	// ErrEvicted is returned by SnapshotAt for an EventId below the floor, or where an older version kept nothing that tells.
+	ErrEvicted = errors.New("journal: what was then is not kept any more")
+
+	// ErrBeyond is returned by SnapshotAt for an EventId above that of the newest event.
+	ErrBeyond = errors.New("journal: nothing has happened so late yet")
+
 	// ErrDamaged is returned when a slot or a part of a generation that must be there is missing or cannot be read.
 	ErrDamaged = errors.New("journal: damaged")
 
@@ -118,6 +124,7 @@ type Journal struct {
 	holes  holes
 	found  located
 	view   view
+	past   past
 	keep   Retention
 
 	process string // the random part of this process's tokens
@@ -147,7 +154,8 @@ func Open(s store.Store, o Options) *Journal {
 		tail: newTail(), process: crand.Text()[:16], jitter: o.Jitter, chunk: o.Chunk,
 	}
 	j.keys.name = o.Name
-	j.view.folds, j.view.turn = o.Folds, make(chan struct{}, 1)
+	j.view.folds, j.view.turn = o.Folds, make(turn, 1)
+	j.past = past{turn: make(turn, 1), last: map[string]folded{}}
 	j.ctx, j.cancel = context.WithCancel(context.Background())
 	return j
 }

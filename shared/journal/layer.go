@@ -20,6 +20,7 @@ type layer struct {
 	ID     string `json:"id"` // a position and a token
 	Chunks int    `json:"chunks"`
 	Bytes  int64  `json:"bytes"`
+	As     *mark  `json:"as,omitempty"` // of changes: what had been folded when they were stored
 }
 
 func sizeOf(layers []layer) (bytes int64) {
@@ -141,15 +142,15 @@ func (j *Journal) put(ctx context.Context, w store.Write) error {
 	}
 }
 
-// loadLayers reads a generation into the view; complete is false if part of it is gone.
-func (j *Journal) loadLayers(ctx context.Context, g *generation) (complete bool, err error) {
-	for _, l := range slices.Concat(g.Base, g.Changes) {
+// loadLayers reads layers of those folds into the states that are wanted; complete is false if part of them is gone.
+func (j *Journal) loadLayers(ctx context.Context, folds []string, layers []layer, into map[string]*State) (complete bool, err error) {
+	for _, l := range layers {
 		var rest []byte
 		for chunk, err := range j.chunks(ctx, l) {
 			if err != nil || chunk == nil {
 				return false, err
 			}
-			rest = j.view.loadRecords(g.Folds, append(rest, chunk...))
+			rest = loadRecords(folds, append(rest, chunk...), into)
 		}
 		if len(rest) > 0 {
 			return false, fmt.Errorf("%w: layer %s ends within a record", ErrDamaged, l.ID)
@@ -214,16 +215,16 @@ func (j *Journal) getPatiently(ctx context.Context, keys []store.Key) (items []*
 }
 
 // loadRecords applies the whole records at the beginning of bytes and returns the rest.
-func (v *view) loadRecords(folds []string, bytes []byte) []byte {
+func loadRecords(folds []string, bytes []byte, into map[string]*State) []byte {
 	in := input{bytes: bytes, text: unsafe.String(unsafe.SliceData(bytes), len(bytes))}
 	for at := 0; ; at = in.at {
 		head, key, value := in.number(), in.string(), in.slice()
 		if in.bad {
 			return slices.Clone(bytes[at:])
 		}
-		state := v.states[folds[int(head>>1)%len(folds)]]
+		state := into[folds[int(head>>1)%len(folds)]]
 		switch {
-		case state == nil: // a fold that this process does not have
+		case state == nil: // a fold that is not wanted
 		case head&1 == 1:
 			state.Delete(key)
 		default:

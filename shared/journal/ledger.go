@@ -2,6 +2,7 @@ package journal
 
 import (
 	"encoding/json"
+	"sort"
 
 	"github.com/millrace/millrace/shared/event"
 )
@@ -71,6 +72,25 @@ func (l *ledger) evictable(keep Retention, tooOld event.ID, goal int64) mark {
 		found = m
 	}
 	return found
+}
+
+// upTo returns how many events there were up to the newest mark that is not above a bound, or the oldest mark if all are.
+func (l *ledger) upTo(above func(mark) bool) int64 {
+	if len(l.marks) == 0 {
+		return l.events
+	}
+	n := sort.Search(len(l.marks), func(i int) bool { return above(l.marks[i]) })
+	return l.marks[max(0, n-1)].Events
+}
+
+// eventsTo returns how many events there were up to an id, about.
+func (l *ledger) eventsTo(id event.ID) int64 {
+	return l.upTo(func(m mark) bool { return m.Last > id })
+}
+
+// eventsAt returns how many events there were up to a position, about.
+func (l *ledger) eventsAt(position int64) int64 {
+	return l.upTo(func(m mark) bool { return m.Position > position })
 }
 
 type ledgerJSON struct {

@@ -15,8 +15,8 @@ var (
 	// ErrNoEvent is returned if no event has the id.
 	ErrNoEvent = errors.New("journal: no event has this id")
 
-	// ErrEvicted is returned for an id at or below the floor, whether or not an event had it.
-	ErrEvicted = errors.New("journal: the event was evicted")
+	// ErrEventGone is returned for an id at or below the floor, whether or not an event had it.
+	ErrEventGone = errors.New("journal: the event was evicted")
 )
 
 // The bounds of a Lineage.
@@ -40,7 +40,7 @@ type Lineage struct {
 }
 
 // Lineage returns the lineage of an event. It searches the events after it for descendants: [MaxSearch] of them at most, for 10 s,
-// and until there are [MaxKin] or their bytes are maxBytes. The error is [ErrNoEvent] or [ErrEvicted] if there is no such event.
+// and until there are [MaxKin] or their bytes are maxBytes. The error is [ErrNoEvent] or [ErrEventGone] if there is no such event.
 func (j *Journal) Lineage(ctx context.Context, id event.ID, maxBytes int) (Lineage, error) {
 	if j.ctx.Err() != nil {
 		return Lineage{}, ErrClosed
@@ -75,8 +75,11 @@ func (m *member) event() *event.Event { return &m.slot.events[m.index] }
 
 // find looks an event up by its id.
 func (j *Journal) find(ctx context.Context, id event.ID, seq store.Sequence) (member, error) {
-	if id <= event.ID(seq.FloorID) {
-		return member{}, ErrEvicted
+	switch {
+	case id == 0: // it is before all events
+		return member{}, ErrNoEvent
+	case id <= event.ID(seq.FloorID):
+		return member{}, ErrEventGone
 	}
 	position, err := j.locate(ctx, id-1, seq)
 	if err != nil {
@@ -85,7 +88,7 @@ func (j *Journal) find(ctx context.Context, id event.ID, seq store.Sequence) (me
 	for position <= seq.Position {
 		run, err := j.slots(ctx, position, seq.Position)
 		if errors.Is(err, errEvicted) {
-			return member{}, ErrEvicted
+			return member{}, ErrEventGone
 		}
 		if err != nil {
 			return member{}, err
@@ -112,7 +115,7 @@ func (s slot) find(id event.ID) (member, error) {
 func (j *Journal) ancestors(ctx context.Context, m member, seq store.Sequence) (all []event.Event, err error) {
 	for len(all) < MaxKin {
 		cause, err := j.causeOf(ctx, &m, seq)
-		if errors.Is(err, ErrEvicted) || errors.Is(err, ErrNoEvent) {
+		if errors.Is(err, ErrEventGone) || errors.Is(err, ErrNoEvent) {
 			break
 		}
 		if err != nil {
@@ -130,11 +133,11 @@ func (j *Journal) causeOf(ctx context.Context, m *member, seq store.Sequence) (m
 	e := m.event()
 	if at := e.Cause.Position(); at > 0 {
 		if at <= seq.FloorPosition {
-			return member{}, ErrEvicted
+			return member{}, ErrEventGone
 		}
 		run, err := j.slots(ctx, at, at)
 		if errors.Is(err, errEvicted) {
-			return member{}, ErrEvicted
+			return member{}, ErrEventGone
 		}
 		if err != nil {
 			return member{}, err
@@ -161,6 +164,7 @@ type search struct {
 	by     map[event.ID]bool   // the event and its descendants
 	last   map[placed]event.ID // those of them that are the last with their key in their slot
 	looked int
+	seen   event.ID // the last id that was looked at
 }
 
 // placed is a slot's position and a key.
@@ -172,47 +176,60 @@ type placed struct {
 // run searches the events after m up to a position. It returns the last id that it has seen if it met a bound before.
 func (s *search) run(ctx context.Context, m member, goal int64) (cut event.ID, err error) {
 	began := time.Now()
+	s.seen = m.event().ID
 	s.add(m.slot.position, m.event())
-	s.slot(&m.slot, m.index+1)
-	last := m.slot.last
+	if !s.slot(&m.slot, m.index+1) {
+		return s.seen, nil
+	}
 	for next := m.slot.position + 1; next <= goal; {
-		if len(s.found) >= MaxKin || s.looked >= MaxSearch || s.bytes <= 0 || time.Since(began) > scanFor {
-			return last, nil
+		if time.Since(began) > scanFor {
+			return s.seen, nil
 		}
 		run, err := s.j.slots(ctx, next, goal)
 		if errors.Is(err, errEvicted) {
-			return 0, ErrEvicted
+			return 0, ErrEventGone
 		}
 		if err != nil {
 			return 0, err
 		}
 		for i := range run {
-			s.slot(&run[i], 0)
+			if !s.slot(&run[i], 0) {
+				return s.seen, nil
+			}
 		}
-		next, last = next+int64(len(run)), run[len(run)-1].last
+		next += int64(len(run))
 	}
 	return 0, nil
 }
 
-// slot searches a slot's events from an index on.
-func (s *search) slot(in *slot, from int) {
+// slot searches a slot's events from an index on, and reports whether it came to their end.
+func (s *search) slot(in *slot, from int) bool {
 	for i := from; i < len(in.events); i++ {
-		e := &in.events[i]
+		if len(s.found) == MaxKin || s.looked == MaxSearch || s.bytes <= 0 {
+			return false
+		}
 		s.looked++
-		cause := e.Cause.ID()
-		if at := e.Cause.Position(); at > 0 {
-			cause = s.last[placed{at, e.Key}]
-		}
-		if cause == 0 || !s.by[cause] {
-			delete(s.last, placed{in.position, e.Key})
-			continue
-		}
-		s.add(in.position, e)
-		found := e.Apart()
-		found.Cause = event.CausedBy(cause)
-		s.found = append(s.found, found)
-		s.bytes -= found.Size()
+		s.seen = in.events[i].ID
+		s.look(in.position, &in.events[i])
 	}
+	return true
+}
+
+// look adds an event if it is a descendant.
+func (s *search) look(position int64, e *event.Event) {
+	cause := e.Cause.ID()
+	if at := e.Cause.Position(); at > 0 {
+		cause = s.last[placed{at, e.Key}]
+	}
+	if !s.by[cause] {
+		delete(s.last, placed{position, e.Key})
+		return
+	}
+	s.add(position, e)
+	found := e.Apart()
+	found.Cause = event.CausedBy(cause)
+	s.found = append(s.found, found)
+	s.bytes -= found.Size()
 }
 
 func (s *search) add(position int64, e *event.Event) {

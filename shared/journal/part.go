@@ -21,15 +21,21 @@ type Part struct {
 
 // SnapshotOf is Snapshot of a part of the objects.
 func (j *Journal) SnapshotOf(ctx context.Context, fold string, p Part, each func(key string, value []byte)) (event.ID, error) {
-	objects, show, stamp, err := j.objects(ctx, fold, p.Prefixes)
+	now, err := j.present(ctx, fold)
 	if err != nil {
 		return 0, err
 	}
+	objects := now.state.part(p.Prefixes)
+	return now.last, objects.show(ctx, now.fold.Show, &p, each)
+}
+
+// show calls each with what a snapshot of p has.
+func (o *part) show(ctx context.Context, show show, p *Part, each func(key string, value []byte)) error {
 	n := 0
 	var shown []byte
-	for key, value := range objects.all() {
+	for key, value := range o.all() {
 		if n++; n%1024 == 0 && ctx.Err() != nil {
-			return 0, ctx.Err()
+			return ctx.Err()
 		}
 		if p.Match != nil && !p.Match(key) {
 			continue
@@ -42,7 +48,7 @@ func (j *Journal) SnapshotOf(ctx context.Context, fold string, p Part, each func
 		}
 		each(key, value)
 	}
-	return stamp, nil
+	return nil
 }
 
 // part is the keys of a state that begin with one of some prefixes. Later changes of the state do not affect it.

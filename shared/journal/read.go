@@ -280,6 +280,12 @@ func (rd *reader) room(run []slot, goal int64) int {
 	return min(all, 64*pageSize)
 }
 
+// Floor returns the last id that retention has evicted; 0: none. A read after a smaller id is torn.
+func (j *Journal) Floor(ctx context.Context) (event.ID, error) {
+	seq, err := j.sequence(ctx)
+	return event.ID(seq.FloorID), err
+}
+
 // ReadNewest returns the events after Request.After, the newest first, as many as Limit and MaxBytes permit. It does not
 // wait for new ones. It is torn only if After is set and lies below the floor.
 func (j *Journal) ReadNewest(ctx context.Context, r Request) (Answer, error) {

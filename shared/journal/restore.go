@@ -43,7 +43,7 @@ func (j *Journal) Restored(ctx context.Context) (event.ID, error) {
 // generate stores a complete generation that reaches at least a position. The caller holds the view.
 func (j *Journal) generate(ctx context.Context, position int64) error {
 	for {
-		m, err := j.current(ctx)
+		m, err := j.current(ctx, nil)
 		if err != nil {
 			return err
 		}

@@ -76,6 +76,7 @@ func (j *Journal) raiseFloor(ctx context.Context, newest int64) (store.Sequence,
 		return seq, j.unavailable("raise the floor", err)
 	}
 	j.view.forget(floor.Position)
+	j.view.forgetEarlier(floor.Position)
 	return j.sequence(ctx)
 }
 
@@ -83,16 +84,18 @@ func (j *Journal) raiseFloor(ctx context.Context, newest int64) (store.Sequence,
 type removal struct {
 	Removed int64    `json:"removed"` // slots up to this position are gone
 	Passed  []passed `json:"passed"`
+	Floor   int64    `json:"floor"` // the floor that was noted last
 }
 
-// passed notes that the floor was at a position at a moment, by the store's date.
+// passed notes that slots up to a position were of no use any more at a moment, by the store's date: the floor had passed them,
+// and the state at the floor could be told without them.
 type passed struct {
 	Position int64 `json:"position"`
 	At       int64 `json:"at"` // milliseconds since 1970
 }
 
 // removeEvicted removes the slots that the floor had passed RemoveAfter ago. Rule (removal): never earlier, since a
-// writer frozen for that long might write a removed slot anew.
+// writer frozen for that long might write a removed slot anew. Rule (ladder): nor those above the ladder's foot.
 func (j *Journal) removeEvicted(ctx context.Context, floor int64) (int64, error) {
 	state, version, err := j.removal(ctx)
 	if err != nil || floor == 0 {
@@ -102,7 +105,15 @@ func (j *Journal) removeEvicted(ctx context.Context, floor int64) (int64, error)
 	if err != nil {
 		return state.Removed, j.unavailable("read the store's date", err)
 	}
-	removed, changed := state.note(floor, date, j.timing.RemoveAfter)
+	removed, changed := state.expired(date, j.timing.RemoveAfter)
+	if state.mayNote(floor, date, j.timing.RemoveAfter/24) {
+		foot, err := j.foot(ctx, floor)
+		if err != nil {
+			return state.Removed, err
+		}
+		state.note(floor, foot, date)
+		changed = true
+	}
 	if !changed {
 		return state.Removed, nil
 	}
@@ -140,23 +151,29 @@ func (j *Journal) removal(ctx context.Context) (state removal, version int64, er
 	return state, items[0].Version, nil
 }
 
-// note adds where the floor is, at most 24 times per RemoveAfter, and returns up to which position slots may be removed.
-func (r *removal) note(floor int64, date time.Time, after time.Duration) (removable int64, changed bool) {
+// expired forgets what was noted so long ago that it may be removed, and returns up to which position that is.
+func (r *removal) expired(date time.Time, after time.Duration) (removable int64, changed bool) {
 	removable = r.Removed
 	for len(r.Passed) > 0 && !date.Before(time.UnixMilli(r.Passed[0].At).Add(after)) {
 		removable = max(removable, r.Passed[0].Position)
 		r.Passed = r.Passed[1:]
 		changed = true
 	}
+	return removable, changed
+}
+
+// mayNote reports whether a floor is to be noted: it has moved, and what was noted last is older than each.
+func (r *removal) mayNote(floor int64, date time.Time, each time.Duration) bool {
 	n := len(r.Passed)
-	if n > 0 && (r.Passed[n-1].Position >= floor || date.Before(time.UnixMilli(r.Passed[n-1].At).Add(after/24))) {
-		return removable, changed
+	return floor > r.Floor && (n == 0 || !date.Before(time.UnixMilli(r.Passed[n-1].At).Add(each)))
+}
+
+// note adds where the floor is, and the ladder's foot below it.
+func (r *removal) note(floor, foot int64, date time.Time) {
+	r.Floor = floor
+	if n := len(r.Passed); foot > r.Removed && (n == 0 || r.Passed[n-1].Position < foot) {
+		r.Passed = append(r.Passed, passed{foot, date.UnixMilli()})
 	}
-	if n == 0 && floor <= removable {
-		return removable, changed
-	}
-	r.Passed = append(r.Passed, passed{floor, date.UnixMilli()})
-	return removable, true
 }
 
 // removeSlots removes the slots above one position up to another, page by page.

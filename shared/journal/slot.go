@@ -45,11 +45,11 @@ var errSlot = errors.New("journal: a slot cannot be read: damaged, or written by
 func encodeSlot(position int64, last, first event.ID, events []event.Event) []byte {
 	var some [8]string
 	o, caused := originsOf(events, some[:0])
-	buf := make([]byte, 0, slotSize(events)+o.size(len(events)))
-	buf = append(buf, slotPlain)
+	format, size := byte(slotPlain), slotSize(events)
 	if caused {
-		buf[0] = slotCaused
+		format, size = slotCaused, size+o.size(len(events))
 	}
+	buf := append(make([]byte, 0, size), format)
 	buf = binary.AppendUvarint(buf, uint64(last))
 	buf = append(buf, 0)
 	buf = binary.AppendUvarint(buf, uint64(len(events)))

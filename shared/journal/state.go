@@ -15,6 +15,8 @@ type State struct {
 	changed map[string]change
 	keys    int
 
+	replaced int // bytes of the table's blocks that have had to make room for others, ever
+
 	at      int64            // the position of the slot that is being folded; 0: changed keys are not remembered
 	touched map[string]int64 // the keys that were changed, and the position of the last change
 }
@@ -128,8 +130,18 @@ func (s *State) note(c change) {
 	}
 	s.changed[c.key] = c
 	if len(s.changed) > max(unpacked, s.keys/keysPerChange) {
-		s.packed, s.changed = s.packed.with(s.changes()), nil
+		s.pack()
 	}
+}
+
+// pack moves the changes into the table.
+func (s *State) pack() {
+	if len(s.changed) == 0 {
+		return
+	}
+	packed, fresh := s.packed.with(s.changes())
+	s.replaced += s.packed.size() - (packed.size() - fresh)
+	s.packed, s.changed = packed, nil
 }
 
 // changes returns what has changed, in the order of the keys.
@@ -144,5 +156,5 @@ func (s *State) changes() []change {
 
 // frozen returns a copy of the state, which later changes do not affect.
 func (s *State) frozen() State {
-	return State{packed: s.packed, changed: maps.Clone(s.changed), keys: s.keys}
+	return State{packed: s.packed, changed: maps.Clone(s.changed), keys: s.keys, replaced: s.replaced}
 }

@@ -49,6 +49,11 @@ func TestStateIsAMap(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Fatalf("(-want +got):\n%s", diff)
 		}
+		for key := range want { // what is not there has no value, also between two keys
+			if near := key + " "; state.Get(near) != nil {
+				t.Fatalf("Get(%q) = %q, want nothing", near, state.Get(near))
+			}
+		}
 		if state.Get("/") != nil || state.Get("/0/") != nil || state.Get("/9") != nil {
 			t.Fatal("Get answers what was never put")
 		}

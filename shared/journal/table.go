@@ -35,6 +35,14 @@ func records(block []byte) iter.Seq[record] {
 	}
 }
 
+// size returns the bytes of all blocks.
+func (t table) size() (bytes int) {
+	for _, block := range t {
+		bytes += len(block)
+	}
+	return bytes
+}
+
 // first returns the first key of a block.
 func first(block []byte) []byte {
 	in := input{bytes: block}
@@ -55,15 +63,19 @@ func (t table) get(key string) (value []byte, ok bool) {
 		return nil, false
 	}
 	for r := range records(t[n-1]) {
-		if string(r.key) >= key {
-			return r.value, string(r.key) == key
+		if string(r.key) == key {
+			return r.value, true
+		}
+		if string(r.key) > key {
+			break
 		}
 	}
 	return nil, false
 }
 
-// with returns the table after changes, which are in order of their keys. Blocks without changes are shared, unless small.
-func (t table) with(changes []change) table {
+// with returns the table after changes, which are in order of their keys, and how many bytes of it are new. Blocks without changes
+// are shared, unless small.
+func (t table) with(changes []change) (after table, fresh int) {
 	var w tableWriter
 	for block, changes := range t.parts(changes) {
 		if len(changes) == 0 && len(block) >= tableBlock/2 {
@@ -75,7 +87,7 @@ func (t table) with(changes []change) table {
 		}
 	}
 	w.flush()
-	return w.blocks
+	return w.blocks, w.fresh
 }
 
 // all returns the records of the table after changes, which are in order.
@@ -141,6 +153,7 @@ type tableWriter struct {
 	blocks table
 	block  []byte
 	last   []byte // the block's last key
+	fresh  int    // bytes of the blocks that were not there before
 }
 
 func (w *tableWriter) add(r record) {
@@ -172,6 +185,7 @@ func (w *tableWriter) keep(block []byte) {
 func (w *tableWriter) flush() {
 	if len(w.block) > 0 {
 		w.blocks = append(w.blocks, slices.Clone(w.block))
+		w.fresh += len(w.block)
 		w.block = w.block[:0]
 	}
 }

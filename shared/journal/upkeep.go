@@ -11,13 +11,17 @@ import (
 // minutes. A sweep that has no time left, or is cut off, leaves the rest of a base to the next one.
 func (j *Journal) keepGenerations(ctx context.Context) (newest int64, err error) {
 	var longest time.Duration
+	amended := false
 	for {
 		began := time.Now()
-		m, b, amended, err := j.lay(ctx)
-		newest = max(newest, m.position())
-		if err == nil && b != nil && hasTime(ctx, longest) {
-			var goesOn bool
-			if goesOn, err = j.storeBase(ctx, b); goesOn {
+		s, err := j.lay(ctx)
+		newest, amended = max(newest, s.position()), amended || s.amended
+		if err == nil && hasTime(ctx, longest) {
+			goesOn := s.behind
+			if s.base != nil {
+				goesOn, err = j.storeBase(ctx, s.base)
+			}
+			if goesOn {
 				longest = max(longest, time.Since(began))
 				continue
 			}
@@ -45,38 +49,47 @@ type base struct {
 	states   []State // in the order of the folds
 }
 
-// lay takes the view, folds what is new, and stores changes if that is due. It returns the manifest, and the base that is to
-// be stored, nil if there is none; amended says that the manifest may have changed.
-func (j *Journal) lay(ctx context.Context) (m manifest, b *base, amended bool, err error) {
+// step is what a step of the upkeep leaves.
+type step struct {
+	manifest
+	base    *base // of which a layer is to be stored; nil: none
+	amended bool  // the manifest may have changed
+	behind  bool  // there is more to fold
+}
+
+// lay takes the view, folds what is new, as much as changes are to have, and stores changes if that is due.
+func (j *Journal) lay(ctx context.Context) (s step, err error) {
 	v := &j.view
 	done, err := v.enter(ctx)
 	if err != nil {
-		return m, nil, false, err
+		return s, err
 	}
 	defer done()
 	v.swept = true
-	if m, err = j.current(ctx); err != nil {
-		return m, nil, false, err
+	m, err := j.current(ctx, j.enough)
+	if err != nil {
+		return s, err
 	}
 	if j.due(&m) {
 		if m, err = j.extend(ctx, m); err != nil {
-			return manifest{}, nil, false, err
+			return s, err
 		}
-		amended = true
+		s.amended = true
 	}
 	v.trim(m.tip(v.folds, v.since))
-	return m, v.base(m), amended, nil
+	s.manifest, s.base, s.behind = m, v.base(m), v.behind
+	return s, nil
 }
 
-// current folds what is new and reads the manifest. The caller holds the view. A view that does not know what has changed
-// since any generation is loaded again from the newest.
-func (j *Journal) current(ctx context.Context) (m manifest, err error) {
+// current reads the manifest, and folds what is new until it is enough; nil: all of it. The caller holds the view. A view that
+// does not know what has changed since any generation is loaded again from the newest.
+func (j *Journal) current(ctx context.Context, enough func(*manifest) bool) (m manifest, err error) {
 	v := &j.view
 	for range 2 {
-		if err = j.advance(ctx); err != nil {
+		if m, _, err = j.manifest(ctx); err != nil {
 			return m, err
 		}
-		if m, _, err = j.manifest(ctx); err != nil {
+		if err = j.advanceUntil(ctx, func() bool { return enough != nil && enough(&m) }); err != nil {
 			return m, err
 		}
 		if len(m.chains(v.folds)) == 0 || m.tip(v.folds, v.since) != unknown {
@@ -123,6 +136,20 @@ func (j *Journal) due(m *manifest) bool {
 		l.last.Time().Before(j.now().Add(-j.keep.Age/2))
 }
 
+// enough reports whether the view has folded as much as changes are to have at most, so that however late a sweep is, what was
+// can be told by folding a few events above stored changes.
+func (j *Journal) enough(m *manifest) bool {
+	v := &j.view
+	var stored ledger
+	for _, g := range m.chains(v.folds) {
+		if g.Ledger.position > stored.position {
+			stored = g.Ledger
+		}
+	}
+	most := min(changesAfter, max(stepEvents, j.keep.Events/2))
+	return v.events-stored.events >= most || v.bytes-stored.bytes >= changesAfterBytes
+}
+
 // extend stores what has changed and adds it to the generations since which that is known. If there are none, or too much
 // has changed, a base is begun. The caller holds the view.
 func (j *Journal) extend(ctx context.Context, m manifest) (manifest, error) {
@@ -133,6 +160,7 @@ func (j *Journal) extend(ctx context.Context, m manifest) (manifest, error) {
 	if err != nil {
 		return m, err
 	}
+	changes = told(changes, &v.ledger)
 	fresh := &building{ID: j.token(), From: v.position}
 	fresh.Folds, fresh.Ledger = names(v.folds), v.ledger
 	m, err = j.amend(ctx, notAfter, func(m *manifest) bool { return m.extend(v, from, changes, fresh, j.chunk) })
@@ -149,12 +177,19 @@ func (m *manifest) extend(v *view, from int64, changes []layer, fresh *building,
 		if tip := g.Ledger.position; from <= tip && tip < v.position {
 			g.Changes, g.Ledger = append(g.Changes, changes...), v.ledger
 			changed = true
+			if g == m.Newest && g.Exact == 0 { // as an older version has left it
+				g.Exact = v.position
+			}
 		}
 	}
 	// Rule (retention): a base is complete once the changes above it reach its newest layer and the position of the newest
 	// generation, up to which other processes may have moved the floor.
 	if n := m.Next; n != nil && n.Whole && n.Ledger.position >= max(n.Until, m.position()) {
-		m.Newest, m.Next, changed = &n.generation, nil, true
+		n.complete()
+		if m.Newest != nil {
+			m.Retired++
+		}
+		m.retired, m.Newest, m.Next, changed = m.Newest, &n.generation, nil, true
 	}
 	if m.begins(v, from, fresh.ID, chunk) {
 		m.Next, changed = fresh, true

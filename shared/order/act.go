@@ -117,8 +117,16 @@ func (m *move) resume(ctx context.Context, variables json.RawMessage) error {
 // goOn ends the suspension of an order, which begins at its node anew unless its step runs.
 func (m *move) goOn(ctx context.Context, says typed.OrderResumed) error {
 	o := m.order
-	ended := o.Blacklisted
-	o.Suspended, o.Blacklisted, o.Waiting = false, false, ""
+	if o.Fork != nil {
+		o.Suspended = false
+		m.say(event.OrderResumed, says)
+		return m.join(ctx)
+	}
+	ended, waits := o.Blacklisted || o.Waiting == typed.ForFile, o.staysWaiting()
+	o.Suspended, o.Blacklisted = false, false
+	if !waits {
+		o.Waiting = ""
+	}
 	if o.At <= m.now {
 		o.At, o.SetBack = 0, false
 	}
@@ -139,7 +147,7 @@ func (m *move) goOn(ctx context.Context, says typed.OrderResumed) error {
 		return err
 	case ended:
 		return m.finish(ctx)
-	case o.Task != "":
+	case o.Task != "" || waits:
 		return nil
 	}
 	return m.enter(ctx, n)
@@ -149,6 +157,9 @@ func (m *move) goOn(ctx context.Context, says typed.OrderResumed) error {
 func (m *move) setNode(ctx context.Context, id string) error {
 	o := m.order
 	n, err := m.nodeAt(id)
+	if err == nil {
+		err = m.belongs(n)
+	}
 	if err != nil {
 		return err
 	}
@@ -159,7 +170,7 @@ func (m *move) setNode(ctx context.Context, id string) error {
 	case running && o.Then != nil && o.Then.Node == n.ID:
 		return refuse("it goes there already, once its step has ended")
 	case running:
-		o.Then = &Then{Node: n.ID}
+		m.intend(Then{Node: n.ID})
 		return nil
 	case o.Node == n.ID:
 		return refuse("it is at this node already")
@@ -216,7 +227,7 @@ func (m *move) reset(ctx context.Context) error {
 	}
 	o.SetBack, o.Setbacks, o.Visits = false, 0, nil
 	if running {
-		o.Then = &Then{Node: o.First}
+		m.intend(Then{Node: o.First})
 		return nil
 	}
 	if o.Started > 0 {
@@ -229,6 +240,7 @@ func (m *move) reset(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	m.leaveFork()
 	m.visit(n)
 	return m.enter(ctx, n)
 }
@@ -266,7 +278,7 @@ func (m *move) removeAsAsked(ctx context.Context) error {
 	case running && o.Then != nil && o.Then.Remove:
 		return refuse("it is removed already, once its step has ended")
 	case running:
-		o.Then = &Then{Remove: true}
+		m.intend(Then{Remove: true})
 		return nil
 	}
 	return m.remove(ctx)

@@ -35,6 +35,7 @@ type Request struct {
 	Parent    string          // of a fork's child: path of the order that forked
 	Permanent bool            // a schedule makes it
 	File      bool            // a file makes it
+	PutAway   bool            // it finishes only when its file, whose path is its id, has been put away, see [Engine.Filed]
 }
 
 func (r *Request) path() string { return r.Chain + "," + r.ID }
@@ -158,7 +159,7 @@ func (e *Engine) newMove(ctx context.Context, r *Request, again bool) (*move, er
 	}
 	o := &Order{
 		Chain: r.Chain, ID: r.ID, Version: version, Created: e.micro(), EndNode: r.EndNode, Priority: r.Priority,
-		Variables: r.Variables, Parent: r.Parent, Permanent: r.Permanent, File: r.File,
+		Variables: r.Variables, Parent: r.Parent, Permanent: r.Permanent, File: r.File, PutAway: r.PutAway,
 	}
 	m := &move{e: e, set: set, graph: g, order: o, cond: store.Absent, now: o.Created, fresh: true, follow: queue.Follow{Ops: ops}}
 	if len(ops) > 0 {
@@ -168,6 +169,9 @@ func (e *Engine) newMove(ctx context.Context, r *Request, again bool) (*move, er
 		o.First = r.Node
 	}
 	first, err := m.nodeAt(o.First)
+	if err == nil {
+		err = m.belongs(first)
+	}
 	if err != nil {
 		return nil, err
 	}

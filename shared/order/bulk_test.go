@@ -45,8 +45,8 @@ func (b *bench) told(id string, want order.Bulk) {
 	}
 }
 
-// counted returns how many events of each type are new, without those of tasks.
-func (b *bench) counted() map[string]int {
+// types returns how many events of each type are new, without those of tasks.
+func (b *bench) types() map[string]int {
 	n := map[string]int{}
 	for word := range strings.FieldsSeq(b.events()) {
 		if name, _, _ := strings.Cut(word, ":"); strings.HasPrefix(name, "Order") {
@@ -74,7 +74,7 @@ func TestAnActOnAllThatAFilterSelects(t *testing.T) {
 		b.add(func(r *order.Request) { r.ID = "later" })
 		b.sweep()
 		b.told(began.ID, order.Bulk{Kind: "suspend", By: "ada", Count: n, Done: n - 2, Failed: 2, State: order.BulkDone})
-		if got := b.counted(); got["OrderSuspended"] != n-2 {
+		if got := b.types(); got["OrderSuspended"] != n-2 {
 			t.Errorf("events %v", got)
 		}
 		suspended := order.Filter{Paths: event.AllPaths(), Obstacle: "Suspended"}
@@ -157,13 +157,13 @@ func TestAnActOnManyIsStoppedAndResumed(t *testing.T) {
 	})
 }
 
-// failing is a store whose writes fail once count of them have been applied.
-type failing struct {
+// broken is a store whose writes fail once count of them have been applied.
+type broken struct {
 	store.Store
 	left *int // negative: none fails
 }
 
-func (f failing) Write(ctx context.Context, w store.Write) error {
+func (f broken) Write(ctx context.Context, w store.Write) error {
 	if *f.left == 0 {
 		return store.ErrClosed
 	}
@@ -182,7 +182,7 @@ func TestAnActOnManyIsDoneOnceWhateverFails(t *testing.T) {
 		id := b.all(order.Act{Kind: order.Skip}, everything).ID
 		for after := 0; ; after++ {
 			left := after
-			other := open(t, failing{b.store, &left}, b.declared.set)
+			other := open(t, broken{b.store, &left}, b.declared.set)
 			other.now = b.now
 			err := other.Sweep(t.Context())
 			left = -1
@@ -192,7 +192,7 @@ func TestAnActOnManyIsDoneOnceWhateverFails(t *testing.T) {
 		}
 		b.sweep()
 		b.told(id, order.Bulk{Kind: "skip", By: "ada", Count: n, Done: n, State: order.BulkDone})
-		if got := b.counted(); got["OrderNodeChanged"] != n {
+		if got := b.types(); got["OrderNodeChanged"] != n {
 			t.Errorf("events %v, want %d changes of nodes", got, n)
 		}
 	})

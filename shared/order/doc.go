@@ -22,14 +22,27 @@
 //	moveto.go     moving an order to another version of its chain
 //	chain.go      what operators set for a chain: stopping it, actions of its nodes
 //	place.go      max_orders: places, and the line of those that wait for one
+//	prompt.go     questions to persons, and their answers
+//	wait.go       waits for a time, or for an event
+//	expand.go     what ${NAME} means in a wait
+//	shape.go      what waits for events have in common
+//	match.go      finding the orders that waited for events
 //	due.go        alarms
 //	permanent.go  orders of schedules, which go back to their first node
+//	file.go       orders of files, which finish when their files have been put away
 //	timeout.go    timeouts of chains
+//	errand.go     alarms that say what is to be done about a fork
+//	fork.go       forks: waiting for children, and going on
+//	children.go   making children, and ending those that are left
+//	join.go       counting the ends of children
+//	together.go   one write of several orders
+//	mend.go       what is left behind
 //	bulk.go       an act on many orders or jobs: what is stored of it; showing, stopping and resuming it
 //	bulkselect.go what filters select
 //	bulkrun.go    doing it, batch by batch
 //	bulkjobs.go   the acts on jobs
 //	sweep.go      Run and Sweep: what is due
+//	inline.go     what is due at once, in processes without Run
 //	overview.go   an order as clients see it
 //	reason.go     why its step is not running
 //

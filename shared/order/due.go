@@ -34,5 +34,12 @@ func (m *move) alarm(at int64) {
 		}
 	}
 	m.follow.Ops = append(m.follow.Ops, store.Put(store.Item{Key: key, Value: []byte(m.order.Path())}, store.Always))
-	m.e.alarms.at(at)
+	m.wakeBy(at)
+}
+
+// wakeBy has this process look at an alarm at its time, once it is written.
+func (m *move) wakeBy(at int64) {
+	if at != 0 && (m.wakeAt == 0 || at < m.wakeAt) {
+		m.wakeAt = at
+	}
 }

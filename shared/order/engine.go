@@ -49,8 +49,8 @@ type Definitions interface {
 // Options of an Engine. Store and Definitions are required.
 type Options struct {
 	Store       store.Store
-	Journal     *journal.Journal // selects orders for [Engine.ActOnAll], which needs it
 	Definitions Definitions
+	Journal     Journal          // where orders wait for events, and [Engine.ActOnAll] selects them; default: there is neither
 	Clock       *clock.Watch     // compares this process's clock with the store's; default: the clock is trusted
 	Now         func() time.Time // default: Clock.Now
 	Log         *slog.Logger     // default: discards
@@ -61,6 +61,7 @@ type Options struct {
 type Engine struct {
 	store       store.Store
 	definitions Definitions
+	journal     Journal
 	clock       *clock.Watch
 	now         func() time.Time
 	log         *slog.Logger
@@ -68,7 +69,9 @@ type Engine struct {
 	versions    versions
 	chains      chains
 	alarms      alarms
-	journal     *journal.Journal
+	inline      inline
+	waits       waiting
+	mending     mending
 	name        string     // of this process among those that do acts on many
 	acting      sync.Mutex // held during a batch of such an act
 }
@@ -76,8 +79,9 @@ type Engine struct {
 // Open returns an Engine. It is to be given to the queue as [queue.Options.Steps], and the queue to it by [Engine.Use] before any
 // other call.
 func Open(o Options) *Engine {
-	e := &Engine{store: store.NewChecked(o.Store), definitions: o.Definitions, clock: o.Clock, now: o.Now, log: o.Log, journal: o.Journal, name: rand.Text()}
+	e := &Engine{store: store.NewChecked(o.Store), definitions: o.Definitions, journal: o.Journal, clock: o.Clock, now: o.Now, log: o.Log, name: rand.Text()}
 	e.alarms.set = make(chan struct{}, 1)
+	e.waits.set = make(chan struct{}, 1)
 	if e.now == nil {
 		e.now = o.Clock.Now
 	}

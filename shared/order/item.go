@@ -21,7 +21,9 @@ type Order struct {
 	Node    string  `json:"n"`            // where it is
 	At      int64   `json:"at,omitempty"` // earliest start of the step there; 0: at once
 	Task    task.ID `json:"t,omitempty"`  // of the step under way: it waits to run, or runs
-	Waiting string  `json:"w,omitempty"`  // what it waits for without a task: one of typed's ForEvent and so on; empty: nothing
+	Waiting string  `json:"w,omitempty"`  // what it waits for without a task: one of typed's ForEvent and so on, or forPrompt; empty: nothing
+	Until   int64   `json:"u,omitempty"`  // when the prompt or the wait ends by itself; 0: never
+	Await   *waitAt `json:"aw,omitempty"` // where it is listed as one that waits for an event; nil: nowhere
 	Created int64   `json:"ca"`
 	Started int64   `json:"sa,omitempty"` // start of its first step, once that has ended
 
@@ -36,11 +38,15 @@ type Order struct {
 	Variables json.RawMessage `json:"vs,omitempty"` // an object; empty: none
 	Visits    map[string]int  `json:"vi,omitempty"` // how often it has come to each node
 	Parent    string          `json:"pa,omitempty"` // path of the order that forked it
+	Run       string          `json:"ru,omitempty"` // of the parent's fork, which counts its end; empty: nobody does
+	Fork      *Fork           `json:"fk,omitempty"` // where it waits for its children; nil: it does not
 	Permanent bool            `json:"pe,omitempty"` // a schedule made it: it goes back to its first node at its end
 	Idle      bool            `json:"id,omitempty"` // a permanent one waits for its next start
 	Starts    []int64         `json:"st,omitempty"` // of a permanent one: the times of its next starts
 	LastStart int64           `json:"ls,omitempty"` // of a permanent one: the time for which it was started, or is planned
 	File      bool            `json:"fi,omitempty"` // a file made it
+	PutAway   bool            `json:"pu,omitempty"` // it finishes only when its file has been put away
+	Filing    *Filing         `json:"fl,omitempty"` // how far that is; nil: not begun
 	Counted   bool            `json:"co,omitempty"` // it has one of its chain's places, see place.go
 	RingsAt   int64           `json:"ra,omitempty"` // when the timeout of its chain is looked at; 0: never again
 	Then      *Then           `json:"th,omitempty"` // what the end of the running step does; nil: what the step's result means
@@ -67,6 +73,11 @@ func (o *Order) Path() string { return o.Chain + "," + o.ID }
 //	places/CHAIN      -        how many orders have a place, where max_orders is declared
 //	line/CHAIN        CREATION an order that waits for a place; the value is the id
 //	orders-due        TIME     an alarm: an order, or a chain, is to be looked at then; the value is the path
+//	                           or an errand, see errand.go
+//	orders-files      PATH     a hint: the order is at its end, and its file is to be put away; the value is the path
+//	waits/SHAPE       VALUES/  an order that waits for an event; PATH follows
+//	wait-shapes       SHAPE    what waits for events have in common
+//	wait-position     -        up to which event waits were looked at
 //	act/ID            -        an act on many, see bulk.go
 //	order-once/HASH   -        the result of the request with an idempotency key
 //

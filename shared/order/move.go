@@ -24,9 +24,15 @@ type move struct {
 
 	fresh  bool          // it is new
 	gone   bool          // it has finished, or is removed
+	filed  bool          // it finishes whatever became of its file
+	failed bool          // it is a child that finishes by an error
+	wakeAt int64         // the earliest alarm of what is written; 0: none
 	places *places       // of its chain, once they were read
+	inLine bool          // it waited for a place before
 	events []event.Event // in their order
 	follow queue.Follow  // all but the order's item and its events
+
+	waits map[store.Key]queue.Stamp // changes of the lists of who waits for events
 }
 
 // moveOf reads an order that is to be changed. The error is [ErrNoOrder] if there is none.
@@ -43,7 +49,7 @@ func (e *Engine) moveOf(ctx context.Context, path string) (*move, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &move{e: e, set: set, graph: g, order: o, cond: cond, now: e.micro()}, nil
+	return &move{e: e, set: set, graph: g, order: o, cond: cond, now: e.micro(), inLine: o.Waiting == typed.ForMaxOrders}, nil
 }
 
 // say adds an event of the order. The first is brought about by what happened to the order last, unless it says otherwise; the queue
@@ -60,8 +66,15 @@ func (m *move) say(name string, fields any) {
 func (m *move) write() queue.Follow {
 	o, f := m.order, m.follow
 	f.Before = m.events
+	if at := m.wakeAt; at != 0 {
+		f.Written = func(ctx context.Context) { m.e.written(ctx, at) }
+	}
+	f.Ops = append(f.Ops, m.lineOps()...)
 	if p := m.places; p != nil && p.changed {
 		f.Ops = append(f.Ops, store.Put(store.Item{Key: placesKey(o.Chain), Value: encode(p)}, p.cond))
+	}
+	for _, op := range m.waits {
+		f.Stamped = append(f.Stamped, op)
 	}
 	key := orderKey(o.Path())
 	switch {
@@ -119,6 +132,7 @@ func (m *move) after(delay time.Duration, planned bool) (at int64) {
 // visit counts that the order comes to a node. An order that has come there too often is suspended.
 func (m *move) visit(n *definition.GraphNode) {
 	o := m.order
+	o.Filing = nil
 	if o.Visits == nil {
 		o.Visits = map[string]int{}
 	}
@@ -141,9 +155,20 @@ func (m *move) enter(ctx context.Context, n *definition.GraphNode) error {
 	if parked, err := m.park(ctx, n); parked || err != nil {
 		return err
 	}
+	if n.Kind != definition.KindJob && m.order.At > m.now {
+		m.alarm(m.order.At)
+		return nil
+	}
 	switch n.Kind {
 	case definition.KindJob:
 		return m.step(ctx, n)
+	case definition.KindFork:
+		return m.fork(ctx, n)
+	case definition.KindPrompt:
+		m.prompt(n)
+		return nil
+	case definition.KindWait:
+		return m.awaits(ctx, n)
 	default: // nothing runs at the others yet
 		m.suspend()
 		return nil
@@ -230,11 +255,7 @@ func (m *move) isLast(n *definition.GraphNode) bool {
 func (m *move) step(ctx context.Context, n *definition.GraphNode) error {
 	o := m.order
 	if _, declared := m.set.JobOf(n.Job); !declared {
-		if n.Error == "" {
-			m.suspend()
-			return nil
-		}
-		return m.goTo(ctx, n.Error)
+		return m.errorAt(ctx, n)
 	}
 	t := queue.New{
 		Dialect: task.OfOrder, Job: n.Job, Priority: o.Priority, Payload: o.variables(),
@@ -271,7 +292,15 @@ func (m *move) finish(ctx context.Context) error {
 		}
 		return nil
 	}
+	if o.PutAway && !m.filed {
+		return m.awaitFile(ctx)
+	}
 	m.say(event.OrderFinished, typed.OrderFinished{NodeID: o.Node})
+	n, err := m.node()
+	if err != nil {
+		return err
+	}
+	m.ended(!m.failed && !n.Failed)
 	m.gone = !o.Permanent
 	if err := m.leave(ctx); err != nil || m.gone {
 		return err

@@ -2,7 +2,6 @@ package order
 
 import (
 	"context"
-	"errors"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -35,10 +34,9 @@ func (e *Engine) stored(ctx context.Context, o *Order) (doing, queue.Stored, err
 		return d, queue.Stored{}, nil
 	}
 	s, err := e.queue.Stored(ctx, o.Task)
-	if errors.Is(err, queue.ErrNoTask) {
-		return d, s, nil
+	if err == nil && !s.Absent {
+		d.task = &s.Task
 	}
-	d.task = &s.Task
 	return d, s, err
 }
 
@@ -55,13 +53,13 @@ func (o *Order) overview(d doing) projection.OrderOverview {
 		shown.Obstacles = append(shown.Obstacles, projection.Obstacle{Type: "Setback", Until: when(o.At)})
 	}
 	if name, ok := waits[o.Waiting]; ok {
-		shown.Obstacles = append(shown.Obstacles, projection.Obstacle{Type: name})
+		shown.Obstacles = append(shown.Obstacles, projection.Obstacle{Type: name, Until: when(o.Until)})
 	}
 	return shown
 }
 
 // waits are the obstacles that waits show.
-var waits = map[string]string{typed.ForEvent: "Wait", typed.ForTime: "Wait"}
+var waits = map[string]string{typed.ForEvent: "Wait", typed.ForTime: "Wait", forJoin: "Join", forPrompt: "Prompt"}
 
 // started returns when the first step began.
 func (o *Order) started(d doing) int64 {

@@ -2,6 +2,7 @@ package order
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/millrace/millrace/shared/event/typed"
@@ -80,9 +81,20 @@ func (m *move) admit(ctx context.Context) (goesOn bool, err error) {
 		return true, nil
 	}
 	p.Waiting++
-	m.follow.Ops = append(m.follow.Ops, store.Put(store.Item{Key: o.lineKey(), Value: []byte(o.ID)}, store.Always))
 	m.wait(typed.ForMaxOrders)
 	return false, nil
+}
+
+// lineOps puts the order in line, or takes it out, if it was not there before, or is not now.
+func (m *move) lineOps() []store.Op {
+	o := m.order
+	switch is := o.Waiting == typed.ForMaxOrders; {
+	case is && !m.inLine:
+		return []store.Op{store.Put(store.Item{Key: o.lineKey(), Value: []byte(o.ID)}, store.Always)}
+	case !is && m.inLine:
+		return []store.Op{store.Delete(o.lineKey(), store.Always)}
+	}
+	return nil
 }
 
 // stopWaiting ends the order's wait, if it has one.
@@ -94,9 +106,10 @@ func (m *move) stopWaiting(ctx context.Context) error {
 			return err
 		}
 		p.Waiting, p.changed = p.Waiting-1, true
-		m.follow.Ops = append(m.follow.Ops, store.Delete(o.lineKey(), store.Always))
 	}
-	o.Waiting = ""
+	m.unlist()
+	o.Waiting, o.Until = "", 0
+	m.leaveFork()
 	return nil
 }
 
@@ -117,9 +130,12 @@ func (m *move) leave(ctx context.Context) error {
 	return m.admitNext(ctx)
 }
 
+// lineBatch is how many entries of the line are read for the first order that still waits: more than writes that are under way.
+const lineBatch = 10
+
 // admitNext lets the first order in line go on, as a part of this move.
 func (m *move) admitNext(ctx context.Context) error {
-	page, err := m.e.store.Query(ctx, store.Range{Table: store.Work, Partition: linePartition(m.order.Chain), Limit: 2})
+	page, err := m.e.store.Query(ctx, store.Range{Table: store.Work, Partition: linePartition(m.order.Chain), Limit: lineBatch})
 	if err != nil {
 		return journal.Failure("read the orders that wait", err)
 	}
@@ -129,8 +145,17 @@ func (m *move) admitNext(ctx context.Context) error {
 			continue // it leaves the line with this move
 		}
 		next, err := m.e.moveOf(ctx, m.order.Chain+","+id)
+		if errors.Is(err, ErrNoOrder) { // which no write leaves behind
+			m.places.Waiting--
+			absent := store.Check(orderKey(m.order.Chain+","+id), store.Absent) // the write that adds it may be under way
+			m.follow.Ops = append(m.follow.Ops, store.Delete(page.Items[i].Key, store.Always), absent)
+			continue
+		}
 		if err != nil {
 			return err
+		}
+		if next.order.Waiting != typed.ForMaxOrders {
+			continue // race: it has just got a place, and its entry can still be read
 		}
 		next.places = m.places
 		if err := next.release(ctx); err != nil {
@@ -151,7 +176,9 @@ func (m *move) include(other *move) {
 	}
 	m.events = append(m.events, f.Before...)
 	m.follow.Names = append(append(m.follow.Names, other.order.Path()), f.Names...)
-	m.follow.Ops = append(m.follow.Ops, f.Ops...)
+	m.follow.Ops = joinedOps(m.follow.Ops, f.Ops)
+	m.follow.Stamped = append(m.follow.Stamped, f.Stamped...)
 	m.follow.Add = append(m.follow.Add, f.Add...)
 	m.follow.Withdraw = append(m.follow.Withdraw, f.Withdraw...)
+	m.wakeBy(other.wakeAt)
 }

@@ -29,13 +29,15 @@ const (
 	ReasonMaxOrders   = "limit_chain"       // so many orders of its chain are under way as may be
 	ReasonChain       = "chain_stopped"
 	ReasonNode        = "node_stopped"
-	ReasonWaiting     = "order_waiting" // for what its node waits for
+	ReasonJoin        = "order_join"     // its children have not ended
+	ReasonWaiting     = "order_waiting"  // for what its node waits for
+	ReasonPrompt      = "order_prompted" // for a person's answer
 )
 
 // ReasonCodes returns all codes of a [Reason].
 func ReasonCodes() []string {
 	return append(queue.ReasonCodes(), ReasonSuspended, ReasonBlacklisted, ReasonIdle, ReasonPlanned, ReasonSetback, ReasonMaxOrders, ReasonChain,
-		ReasonNode, ReasonWaiting)
+		ReasonNode, ReasonJoin, ReasonWaiting, ReasonPrompt)
 }
 
 // Why returns why the step of an order is not running, or that it is. The error is [ErrNoOrder] if there is no such order.
@@ -49,6 +51,9 @@ func (e *Engine) Why(ctx context.Context, chain, id string) (Reason, error) {
 		return Reason{}, err
 	}
 	r := Reason{State: o.state(d).Type, Details: map[string]any{"node": o.Node}}
+	if known, err := e.whyWaits(ctx, o, &r); known || err != nil {
+		return r, err
+	}
 	if o.why(&r, d) {
 		return r, nil
 	}
@@ -62,6 +67,28 @@ func (e *Engine) Why(ctx context.Context, chain, id string) (Reason, error) {
 	}
 	r.Details["task"] = string(o.Task)
 	return r, nil
+}
+
+// whyWaits sets the reason of an order that waits for what its node says; it reports false if it does not.
+func (e *Engine) whyWaits(ctx context.Context, o *Order, r *Reason) (known bool, err error) {
+	if o.Suspended || o.Waiting == "" {
+		return false, nil
+	}
+	g, err := e.graph(ctx, o.Chain, o.Version)
+	if err != nil {
+		return false, err
+	}
+	n, there := g.Node(o.Node)
+	switch {
+	case !there:
+	case o.Waiting == forPrompt && n.Prompt != nil:
+		o.whyPrompt(r, n.Prompt)
+		return true, nil
+	case (o.Waiting == typed.ForEvent || o.Waiting == typed.ForTime) && n.Wait != nil:
+		o.whyWait(r, n.Wait)
+		return true, nil
+	}
+	return false, nil
 }
 
 // why sets the reason that the order itself has; it reports false where its step's task has one.
@@ -86,6 +113,10 @@ func (o *Order) why(r *Reason, d doing) bool {
 		return set(ReasonChain, "It waits at the node %s until somebody starts its chain, %s, which is stopped.", o.Node, o.Chain)
 	case o.Waiting == typed.ForNode:
 		return set(ReasonNode, "It waits until somebody starts the node %s, which is stopped.", o.Node)
+	case o.Waiting == typed.ForFile:
+		return set(ReasonWaiting, "It is at its end, the node %s, until its file is put away.", o.Node)
+	case o.Fork != nil:
+		return o.whyJoin(r)
 	case o.Waiting != "" || d.task == nil:
 		if r.State == projection.Planned {
 			r.Details["at"] = at.Time

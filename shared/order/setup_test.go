@@ -41,6 +41,7 @@ type bench struct {
 	declared *declared
 	now      time.Time
 	seen     event.ID
+	read     func(how string) // called around each read of the journal by the engine; nil: nothing
 }
 
 // chains returns a set with these chains and the jobs that they need.
@@ -78,7 +79,7 @@ func open(t testing.TB, s store.Store, set *definition.Set) *bench {
 	b := &bench{t: t, store: s, declared: &declared{set}, now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
 	now := func() time.Time { return b.now }
 	b.journal = journal.Open(s, journal.Options{Now: now, Folds: projection.Folds()})
-	b.Engine = order.Open(order.Options{Store: s, Journal: b.journal, Definitions: b.declared, Now: now})
+	b.Engine = order.Open(order.Options{Store: s, Journal: b, Definitions: b.declared, Now: now})
 	b.queue = queue.Open(queue.Options{Store: s, Journal: b.journal, Definitions: b.declared, Now: now, Steps: b.Engine})
 	b.Use(b.queue)
 	t.Cleanup(func() { _ = b.queue.Close(); _ = b.journal.Close() })
@@ -221,4 +222,37 @@ func (b *bench) agree() {
 	if err != nil {
 		b.t.Fatal(err)
 	}
+}
+
+// ReadAfter and the two after it are the journal that the engine reads: a test may do something after each read.
+func (b *bench) ReadAfter(ctx context.Context, r journal.Request) (journal.Answer, error) {
+	b.hasRead("before")
+	a, err := b.journal.ReadAfter(ctx, r)
+	b.hasRead("ReadAfter")
+	return a, err
+}
+
+func (b *bench) ReadNewest(ctx context.Context, r journal.Request) (journal.Answer, error) {
+	a, err := b.journal.ReadNewest(ctx, r)
+	b.hasRead("ReadNewest")
+	return a, err
+}
+
+func (b *bench) Floor(ctx context.Context) (event.ID, error) { return b.journal.Floor(ctx) }
+
+func (b *bench) SnapshotOf(
+	ctx context.Context, fold string, p journal.Part, each func(key string, value []byte),
+) (event.ID, error) {
+	return b.journal.SnapshotOf(ctx, fold, p, each)
+}
+
+func (b *bench) hasRead(how string) {
+	if b.read != nil {
+		b.read(how)
+	}
+}
+
+// isA returns what selects the events of a type.
+func isA(kind string) func(*event.Event) bool {
+	return func(e *event.Event) bool { return e.Type == kind }
 }

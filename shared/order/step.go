@@ -14,14 +14,18 @@ import (
 	"github.com/millrace/millrace/shared/task"
 )
 
-// Ended returns what the end of a step brings about ([queue.Steps]): nothing, if it is not the step that the order is in.
+// Ended returns what the end of a step brings about ([queue.Steps]): nothing, if it is not the step that the order is in. Race: the
+// items of a write may become visible one by one, so that a step may end before its order can be read as it is. Then the check fails.
 func (e *Engine) Ended(ctx context.Context, t *task.Task, r queue.Result, _ *store.Conflict) (queue.Follow, error) {
+	key := orderKey(t.Order.Path())
 	m, err := e.moveOf(ctx, t.Order.Path())
-	if errors.Is(err, ErrNoOrder) {
-		return queue.Follow{}, nil
-	}
-	if err != nil || m.order.Task != t.ID {
+	switch {
+	case errors.Is(err, ErrNoOrder):
+		return queue.Follow{Ops: []store.Op{store.Check(key, store.Absent)}}, nil
+	case err != nil:
 		return queue.Follow{}, err
+	case m.order.Task != t.ID:
+		return queue.Follow{Ops: []store.Op{store.Check(key, m.cond)}}, nil
 	}
 	if err := m.stepEnded(ctx, t, r); err != nil {
 		return queue.Follow{}, asRefusal(err)
@@ -79,6 +83,8 @@ func (m *move) apply(ctx context.Context, n *definition.GraphNode, d decision) e
 		o.At = m.now + max(d.delay, n.Delay).Microseconds()
 		m.say(event.OrderSetBack, typed.OrderSetBack{NodeID: n.ID, Until: when(o.At), Count: d.setbacks})
 		return m.enter(ctx, n)
+	case d.suspended && m.failsFor(n):
+		return m.fail(ctx)
 	case d.suspended:
 		if o.At = m.after(n.Delay, false); !o.Suspended {
 			m.suspend()

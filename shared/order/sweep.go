@@ -33,11 +33,13 @@ func (a *alarms) at(at int64) {
 	}
 }
 
-// take returns the earliest time, and forgets it.
-func (a *alarms) take() (at int64) {
+// earliest returns the earliest time, and forgets it if it has come.
+func (a *alarms) earliest(now int64) (at int64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	at, a.next = a.next, 0
+	if at = a.next; at <= now {
+		a.next = 0
+	}
 	return at
 }
 
@@ -45,13 +47,18 @@ func (a *alarms) take() (at int64) {
 const (
 	lookAlone  = time.Minute
 	lookShared = 5 * time.Second
+	again      = time.Second // after an error
 	dueBatch   = 100
 )
 
-// Run does what is due until ctx ends: times that orders wait for, and timeouts.
+// Run does what is due until ctx ends: times that orders wait for, and timeouts. Orders that wait for events go on as these happen.
 func (e *Engine) Run(ctx context.Context) {
+	var follow sync.WaitGroup
+	defer follow.Wait()
+	follow.Go(func() { e.follow(ctx) })
 	for ctx.Err() == nil {
 		if err := e.Sweep(ctx); err != nil && !errors.Is(err, context.Canceled) {
+			e.alarms.at(e.micro() + again.Microseconds())
 			e.log.Warn("orders that are due were not moved; it is tried again", "error", err)
 		}
 		e.sleep(ctx)
@@ -60,30 +67,32 @@ func (e *Engine) Run(ctx context.Context) {
 
 // sleep waits until something is due, as far as this process knows, or it is time to look again.
 func (e *Engine) sleep(ctx context.Context) {
-	pause := lookShared
+	look := lookShared
 	if e.store.Exclusive() {
-		pause = lookAlone
+		look = lookAlone
 	}
-	if at := e.alarms.take(); at != 0 {
-		pause = min(pause, max(0, time.UnixMicro(at).Sub(e.now())))
-	}
-	timer := time.NewTimer(pause)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-e.alarms.set:
-		e.pauseUntilSet(ctx)
-	case <-ctx.Done():
-	}
-}
-
-// pauseUntilSet waits for the alarm that was just set.
-func (e *Engine) pauseUntilSet(ctx context.Context) {
-	e.alarms.mu.Lock()
-	at := e.alarms.next
-	e.alarms.mu.Unlock()
-	if at != 0 && time.UnixMicro(at).After(e.now()) {
-		e.sleep(ctx)
+	last := time.NewTimer(look)
+	defer last.Stop()
+	for {
+		var due <-chan time.Time
+		now := e.now()
+		switch at := e.alarms.earliest(now.UnixMicro()); {
+		case at == 0:
+		case at <= now.UnixMicro():
+			return
+		default:
+			timer := time.NewTimer(time.UnixMicro(at).Sub(now))
+			defer timer.Stop() // few are set while Run sleeps once
+			due = timer.C
+		}
+		select {
+		case <-due:
+		case <-e.alarms.set:
+		case <-last.C:
+			return
+		case <-ctx.Done():
+			return
+		}
 	}
 }
 
@@ -94,30 +103,70 @@ func (e *Engine) Sweep(ctx context.Context) error {
 			return err
 		}
 	}
+	if err := e.mend(ctx); err != nil {
+		return err
+	}
+	return e.sweepDue(ctx)
+}
+
+// sweepDue does what is due until there is nothing left.
+func (e *Engine) sweepDue(ctx context.Context) error {
 	for {
 		r := store.Range{Table: store.Work, Partition: partitionDue, Limit: dueBatch}
 		page, err := e.store.Query(ctx, r)
 		if err != nil {
 			return journal.Failure("read the orders that are due", err)
 		}
-		for i := range page.Items {
-			at, path := unstamp(page.Items[i].Key.Sort), string(page.Items[i].Value)
-			if at > e.micro() {
-				e.alarms.at(at)
-				return nil
-			}
-			if err := e.wake(ctx, path); err != nil {
-				return err
-			}
-			gone := store.Write{Token: e.token(), Ops: []store.Op{store.Delete(page.Items[i].Key, store.VersionIs(page.Items[i].Version))}}
-			if err := e.store.Write(ctx, gone); err != nil && store.AsConflict(err) == nil {
-				return journal.Failure("remove an alarm", err)
-			}
-		}
-		if !page.More {
+		due := e.dueOf(page.Items)
+		if len(due) == 0 {
 			return nil
 		}
+		if err := e.wakeAll(ctx, due); err != nil {
+			return err
+		}
 	}
+}
+
+// wakeAll does what some alarms are for, and takes them away. What fails keeps its alarm, and does not keep the others from what they
+// are for, unless the store cannot be reached.
+func (e *Engine) wakeAll(ctx context.Context, due []store.Item) error {
+	due, failed := e.runErrands(ctx, due)
+	for i := range due {
+		if e.away(ctx, failed) {
+			break
+		}
+		err := e.wake(ctx, string(due[i].Value))
+		if err == nil {
+			err = e.takeAway(ctx, due[i].Key, due[i].Version)
+		}
+		failed = errors.Join(failed, err)
+	}
+	return failed
+}
+
+// away reports whether an error is none of a single order.
+func (e *Engine) away(ctx context.Context, err error) bool {
+	return ctx.Err() != nil || errors.Is(err, journal.ErrUnavailable) || errors.Is(err, journal.ErrUnknownOutcome)
+}
+
+// takeAway removes an alarm as it was read.
+func (e *Engine) takeAway(ctx context.Context, key store.Key, version int64) error {
+	gone := store.Write{Token: e.token(), Ops: []store.Op{store.Delete(key, store.VersionIs(version))}}
+	if err := e.store.Write(ctx, gone); err != nil && store.AsConflict(err) == nil {
+		return journal.Failure("remove an alarm", err)
+	}
+	return nil
+}
+
+// dueOf returns the first ones of some alarms, whose time has come.
+func (e *Engine) dueOf(all []store.Item) []store.Item {
+	for i := range all {
+		if at := unstamp(all[i].Key.Sort); at > e.micro() {
+			e.alarms.at(at)
+			return all[:i]
+		}
+	}
+	return all
 }
 
 // wake does what is due with an order or a chain.
@@ -127,6 +176,9 @@ func (e *Engine) wake(ctx context.Context, path string) error {
 	}
 	if !strings.Contains(path, ",") {
 		return e.lookAtAll(ctx, path)
+	}
+	if err := e.matchBefore(ctx, path); err != nil {
+		return err
 	}
 	if err := e.changeIfThere(ctx, path, (*move).due); err != nil {
 		return err
@@ -162,8 +214,8 @@ func (m *move) due(ctx context.Context) (changed bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	if n.Kind == definition.KindJob && o.Task == "" && o.Waiting == "" && !o.Suspended && !o.Idle && o.At <= m.now {
+	if n.Kind != definition.KindEnd && o.Task == "" && o.Waiting == "" && !o.Suspended && !o.Idle && o.At <= m.now {
 		return true, m.enter(ctx, n) // it waited for the time of its start without a task
 	}
-	return false, nil
+	return m.overdue(ctx, n)
 }

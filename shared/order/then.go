@@ -22,7 +22,7 @@ func (m *move) withdraw(ctx context.Context) (running bool, err error) {
 		return false, err
 	case state == stepRuns:
 		return true, nil
-	case state == stepWaits:
+	case state == stepWaits || stored.Absent:
 		m.follow.Withdraw = append(m.follow.Withdraw, stored)
 	}
 	o.Task = ""
@@ -32,16 +32,27 @@ func (m *move) withdraw(ctx context.Context) (running bool, err error) {
 // replace lets the new order of a move take the place of the one before: at once, or, if its step runs, at the step's end. It
 // returns the move that is to be written.
 func (m *move) replace(ctx context.Context, before *Order, cond store.Condition) (*move, error) {
-	old := &move{e: m.e, set: m.set, graph: m.graph, order: before, cond: cond, now: m.now, follow: m.follow}
+	old := &move{
+		e: m.e, set: m.set, graph: m.graph, order: before, cond: cond, now: m.now, follow: m.follow,
+		inLine: before.Waiting == typed.ForMaxOrders,
+	}
 	running, err := old.withdraw(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if running {
-		before.Then = &Then{Replace: m.order}
+		old.intend(Then{Replace: m.order})
 		return old, nil
 	}
 	return m, m.takeOver(ctx, old)
+}
+
+// intend sets what the end of the running step does. A child that was to take the order's place then does not come any more.
+func (m *move) intend(then Then) {
+	if before := m.order.Then; before != nil && before.Replace != nil {
+		m.endOf(before.Replace, false)
+	}
+	m.order.Then = &then
 }
 
 // takeOver adds the order of a move in place of another.
@@ -49,7 +60,9 @@ func (m *move) takeOver(ctx context.Context, old *move) error {
 	if err := old.remove(ctx); err != nil {
 		return err
 	}
-	m.cond, m.events, m.follow, m.places = old.cond, old.events, old.follow, old.places
+	old.follow.Ops = append(old.follow.Ops, old.lineOps()...)
+	m.cond, m.events, m.follow, m.places, m.wakeAt = old.cond, old.events, old.follow, old.places, old.wakeAt
+	m.waits = old.waits
 	return m.add(ctx)
 }
 
@@ -57,6 +70,7 @@ func (m *move) takeOver(ctx context.Context, old *move) error {
 func (m *move) remove(ctx context.Context) error {
 	m.say(event.OrderRemoved, typed.OrderRemoved{})
 	m.gone = true
+	m.ended(false)
 	return m.leave(ctx)
 }
 

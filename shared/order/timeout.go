@@ -3,7 +3,6 @@ package order
 import (
 	"context"
 	"errors"
-
 	"github.com/millrace/millrace/shared/queue"
 )
 
@@ -63,14 +62,20 @@ func (m *move) failHere(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	waited := m.order.Waiting != ""
 	if err := m.stopWaiting(ctx); err != nil {
 		return err
 	}
-	if n.Error == "" {
-		m.suspend()
-		return nil
+	if n.Error != "" {
+		return m.goTo(ctx, n.Error)
 	}
-	return m.goTo(ctx, n.Error)
+	if !m.order.Suspended {
+		m.suspend()
+	}
+	if waited {
+		m.sayItIsOver()
+	}
+	return nil
 }
 
 // stopTimedOut asks the running step of an order whose time is over to stop. What it misses the step's own timeout ends.

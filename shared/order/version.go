@@ -33,7 +33,7 @@ func (e *Engine) graph(ctx context.Context, chain string, number int) (*definiti
 		return nil, err
 	}
 	if items[0] == nil {
-		return nil, fmt.Errorf("order: version %d of %s: %w", number, chain, errDamaged)
+		return nil, fmt.Errorf("%w: version %d of the job chain %s cannot be read yet", journal.ErrUnavailable, number, chain)
 	}
 	g, err := definition.ReadGraph(items[0].Value)
 	if err == nil {

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/millrace/millrace/shared/event"
+	"github.com/millrace/millrace/shared/event/typed"
 	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/projection"
 	"github.com/millrace/millrace/shared/task"
@@ -37,6 +38,45 @@ func BenchmarkTask(b *testing.B) {
 			for f := range folds {
 				folds[f].Apply(&states[f], &e)
 			}
+		}
+	}
+}
+
+// walked returns the state of so many orders in folders of 100, each at its second node, about to run.
+func walked(orders int) *journal.State {
+	state, apply := &journal.State{}, projection.Orders().Apply
+	for i := range orders {
+		path := fmt.Sprintf("/f%04d/chain,%d", i%max(1, orders/100), 1_000_000+i)
+		task := string(task.NewID("", path, 1767225600000000+int64(i)*1700, uint32(i)*2654435761))
+		for n, e := range []event.Event{
+			typed.OrderEvent(event.OrderAdded, path, typed.OrderAdded{NodeID: "100", Version: 1, Variables: []byte(`{"parcel":"4711","weight":3}`)}),
+			typed.OrderEvent(event.OrderStarted, path, typed.OrderStarted{}),
+			typed.OrderEvent(event.OrderStepStarted, path, typed.OrderStepStarted{NodeID: "100", TaskID: task}),
+			typed.OrderEvent(event.OrderStepEnded, path, typed.OrderStepEnded{Transition: typed.NodeTransition{Type: typed.Success}}),
+			typed.OrderEvent(event.OrderNodeChanged, path, typed.OrderNodeChanged{NodeID: "200", FromNodeID: "100"}),
+		} {
+			e.ID = event.ID(1767225600000000 + 10*i + n)
+			apply(state, &e)
+		}
+	}
+	return state
+}
+
+// BenchmarkOrder folds the five events of an order's step.
+func BenchmarkOrder(b *testing.B) {
+	b.ReportAllocs()
+	walked(b.N)
+}
+
+// BenchmarkShowOrder renders the overviews of orders.
+func BenchmarkShowOrder(b *testing.B) {
+	state, show := walked(1000), projection.Orders().Show
+	b.ReportAllocs()
+	shown := make([]byte, 0, 1000)
+	for i := 0; i < b.N; {
+		for key, value := range state.All() {
+			shown = show(shown[:0], key, value)
+			i++
 		}
 	}
 }

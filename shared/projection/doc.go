@@ -7,6 +7,7 @@
 //	orderfold.go   orders by their events
 //	orderstep.go   what each event does to an order
 //	orderstate.go  what is kept of an order
+//	ordershow.go   what is shown of an order
 //	ordercount.go  statistics of orders, by chain
 //	tasks.go       tasks
 //	counts.go      numbers of tasks by state

@@ -36,6 +36,20 @@ func TestAWaitingTaskIsSmall(t *testing.T) { // not parallel: it measures the he
 	runtime.KeepAlive(states)
 }
 
+// An order is kept in a hundred bytes or so, and its variables, with almost no pointers.
+func TestAnOrderIsSmall(t *testing.T) { // not parallel: it measures the heap
+	const orders, bound = 100_000, 128
+	before := heap()
+	state := walked(orders)
+	each := float64(heap().HeapAlloc-before.HeapAlloc) / orders
+	objects := float64(heap().HeapObjects-before.HeapObjects) / orders
+	t.Logf("%.1f bytes and %.3f objects of the heap for each order", each, objects)
+	if each > bound || objects > 0.5 {
+		t.Errorf("%.1f bytes and %.3f objects of the heap for each order, want at most %d and 0.5", each, objects, bound)
+	}
+	runtime.KeepAlive(state)
+}
+
 func heap() (m runtime.MemStats) {
 	runtime.GC()
 	runtime.ReadMemStats(&m)

@@ -2,11 +2,7 @@ package projection
 
 import (
 	"encoding/binary"
-	"strings"
 	"time"
-
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/millrace/millrace/shared/event"
 )
@@ -93,54 +89,30 @@ func readOrder(value []byte) (o order) {
 	return o
 }
 
-// showOrder appends what a snapshot shows of a key: nothing, if it is no order's.
-func showOrder(dst []byte, key string, value []byte) []byte {
-	if !strings.HasPrefix(key, "/") {
-		return dst
-	}
-	o := readOrder(value)
-	shown, err := json.Marshal(o.overview(key))
-	if err != nil {
-		return dst // what is kept was JSON on the journal
-	}
-	return append(dst, shown...)
-}
-
-// overview returns the order of that key as clients see it.
-func (o *order) overview(key string) OrderOverview {
-	shown := OrderOverview{
-		TYPE: OrdersName, Path: key, NodeID: o.node, State: ProcessingState{Type: orderStates[int(o.state)%len(orderStates)]},
-		Obstacles: o.obstacles(), StartedAt: at(o.startedAt), Version: int(o.version), Variables: jsontext.Value("{}"),
-	}
-	if len(o.variables) > 0 {
-		shown.Variables = o.variables
-	}
+// overview returns what the order shows beside what it has itself.
+func (o *order) overview() (state ProcessingState, obstacles []Obstacle) {
+	state.Type = orderStates[int(o.state)%len(orderStates)]
 	switch o.state {
 	case planned, due, setBack:
-		shown.State.At = at(o.at)
+		state.At = at(o.at)
 	case waitingInTask, inTaskProcess:
-		shown.State.TaskID = o.task
+		state.TaskID = o.task
 	}
-	return shown
-}
-
-func (o *order) obstacles() []Obstacle {
-	all := []Obstacle{}
 	if o.is(suspended) {
-		all = append(all, Obstacle{Type: "Suspended"})
+		obstacles = append(obstacles, Obstacle{Type: "Suspended"})
 	}
 	if o.state == setBack {
-		all = append(all, Obstacle{Type: "Setback", Until: at(o.at)})
+		obstacles = append(obstacles, Obstacle{Type: "Setback", Until: at(o.at)})
 	}
 	for _, h := range [...]struct {
 		flag orderFlags
 		name string
 	}{{prompted, "Prompt"}, {waits, "Wait"}, {joins, "Join"}} {
 		if o.is(h.flag) {
-			all = append(all, Obstacle{Type: h.name, Until: at(o.until)})
+			obstacles = append(obstacles, Obstacle{Type: h.name, Until: at(o.until)})
 		}
 	}
-	return all
+	return state, obstacles
 }
 
 func at(micro int64) event.Time {

@@ -41,9 +41,11 @@ type joined struct {
 }
 
 // join prepares a part if it is private, and reads its bounds.
-func join(ctx context.Context, p part) *joined {
-	ctx = detached(ctx)
-	j := &joined{part: p, actor: journal.Actor(ctx)}
+func join(ctx context.Context, p part) *joined { return joinFor(detached(ctx), journal.Actor(ctx), p) }
+
+// joinFor is join of a part that is asked for on behalf of an actor, in a context without end.
+func joinFor(ctx context.Context, actor string, p part) *joined {
+	j := &joined{part: p, actor: actor}
 	if p.private() {
 		if j.change, j.err = p.prepare(ctx, nil); j.err != nil {
 			j.over = true
@@ -122,10 +124,11 @@ func (c *content) add(j *joined) bool {
 
 // write writes parts, in one write if they fit, and returns an error for each part.
 func (q *Queue) write(ctx context.Context, parts ...part) []error {
+	actor := journal.Actor(ctx)
 	ctx = detached(ctx)
 	mine := make([]*joined, len(parts))
 	for i, p := range parts {
-		mine[i] = join(ctx, p)
+		mine[i] = joinFor(ctx, actor, p)
 	}
 	return q.send(ctx, mine...)
 }

@@ -27,20 +27,32 @@ type Follow struct {
 	Before   []event.Event // before those of the task that ends
 	After    []event.Event // after them
 	Ops      []store.Op    // on the caller's items
-	Withdraw []Stored      // tasks that end unstarted; their events follow After
+	Withdraw []Stored      // tasks that end unstarted, or are absent and stay so; their events follow After
 	Add      []New         // tasks; their events come last. They have no unique keys and no Same
+
+	// Written is called once, when all that is written; nil: nothing.
+	Written func(ctx context.Context)
+
+	Stamped []Stamp // more operations on the caller's items
 }
+
+// Stamp returns an operation that holds ids of the events with which it is written.
+type Stamp func(journal.Receipt) store.Op
 
 // Stored is a task as it was read, for a change that rests on it.
 type Stored struct {
 	Task    task.Task
+	Absent  bool // there is none with the id; the write that adds it may be under way
 	version int64
 }
 
-// Stored reads a task. The error is [ErrNoTask] if there is none.
+// Stored reads a task.
 func (q *Queue) Stored(ctx context.Context, id task.ID) (Stored, error) {
 	t, version, err := q.load(ctx, id.UUID())
-	return Stored{t, version}, err
+	if errors.Is(err, ErrNoTask) {
+		return Stored{Task: task.Task{ID: id}, Absent: true}, nil
+	}
+	return Stored{Task: t, version: version}, err
 }
 
 // NewID returns an id for the task of a request, see [New].
@@ -52,10 +64,21 @@ func (q *Queue) NewID(n *New) task.ID {
 // prepare's operations are on; an order's is its path. Prepare is called again when what it has read has changed meanwhile, a withdrawn task too; its
 // errors end the change. What it returns may be empty: then nothing is written.
 func (q *Queue) Change(ctx context.Context, names []string, prepare func(ctx context.Context, lost *store.Conflict) (Follow, error)) error {
+	return q.change(ctx, &callersChange{q: q, names: names, ask: prepare})
+}
+
+// MaxChange is the most operations that a change may have in a write of its own: an added task takes up to 3, a withdrawn one up to 4.
+const MaxChange = combineOps
+
+// ChangeAlone is Change in a write of its own, of up to [MaxChange] operations.
+func (q *Queue) ChangeAlone(ctx context.Context, prepare func(ctx context.Context, lost *store.Conflict) (Follow, error)) error {
+	return q.change(ctx, &callersChange{q: q, alone: true, ask: prepare})
+}
+
+func (q *Queue) change(ctx context.Context, c *callersChange) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	c := &callersChange{q: q, names: names, ask: prepare}
 	err := q.write(ctx, c)[0]
 	if errors.Is(err, errNothing) {
 		return nil
@@ -71,6 +94,7 @@ func (q *Queue) Change(ctx context.Context, names []string, prepare func(ctx con
 type callersChange struct {
 	q     *Queue
 	names []string
+	alone bool // no other part shares its write
 	ask   func(ctx context.Context, lost *store.Conflict) (Follow, error)
 	more  *following
 }
@@ -84,13 +108,18 @@ func (c *callersChange) prepare(ctx context.Context, lost *store.Conflict) (jour
 		return journal.Change{}, err
 	}
 	change := journal.Change{Events: c.more.around(nil), Ops: c.more.ops}
-	if len(change.Events) == 0 && len(f.Ops) == 0 {
+	if len(change.Events) == 0 && len(f.Ops)+len(f.Stamped) == 0 {
 		return change, errNothing
 	}
 	return change, nil
 }
 
-func (c *callersChange) bounds() (ops, bytes int) { return 2 * stepOps, stepBytes }
+func (c *callersChange) bounds() (ops, bytes int) {
+	if c.alone {
+		return combineOps, combineBytes
+	}
+	return 2 * stepOps, stepBytes
+}
 
 func (c *callersChange) touches() []string { return c.names }
 
@@ -115,7 +144,9 @@ type following struct {
 func (q *Queue) following(ctx context.Context, f Follow) (*following, error) {
 	w := &following{q: q, f: f}
 	for i := range f.Withdraw {
-		w.evs = append(w.evs, causedAt(f.Withdraw[i].version, q.withdrawn(&f.Withdraw[i].Task)...)...)
+		if t := &f.Withdraw[i]; !t.Absent {
+			w.evs = append(w.evs, causedAt(t.version, q.withdrawn(&t.Task)...)...)
+		}
 	}
 	if len(f.Add) == 0 {
 		return w, nil
@@ -162,8 +193,16 @@ func (w *following) ops(r journal.Receipt) []store.Op {
 		return nil
 	}
 	ops := slices.Clone(w.f.Ops)
+	for _, op := range w.f.Stamped {
+		ops = append(ops, op(r))
+	}
 	for i := range w.f.Withdraw {
 		t, version := &w.f.Withdraw[i].Task, w.f.Withdraw[i].version
+		if w.f.Withdraw[i].Absent {
+			// Race: the items of a write may become visible one by one. The check fails while the one that adds the task is under way.
+			ops = append(ops, store.Check(taskKey(t.ID.UUID()), store.Absent))
+			continue
+		}
 		ops = append(ops, conclude(t, t.Attempt == 0, store.VersionIs(version))...)
 		if t.NotBefore > 0 {
 			entry := store.Delete(dueKey(t.NotBefore, t.ID.UUID()), store.Always) // a claim removes an entry that is elsewhere
@@ -181,7 +220,7 @@ func (w *following) bounds() (ops, bytes int) {
 	if w == nil {
 		return 0, 0
 	}
-	ops, bytes = len(w.f.Ops)+len(w.f.Withdraw)*(maxConclude+1), 0
+	ops, bytes = len(w.f.Ops)+len(w.f.Stamped)+len(w.f.Withdraw)*(maxConclude+1), 0
 	for i := range w.f.Ops {
 		bytes += len(w.f.Ops[i].Item.Value)
 	}
@@ -208,11 +247,16 @@ func (w *following) announce(ctx context.Context) {
 	if w == nil {
 		return
 	}
+	if w.f.Written != nil {
+		w.f.Written(ctx)
+	}
 	if w.added != nil {
 		w.q.announce(ctx, append(w.added.places, w.added.fallbacks...))
 	}
 	for i := range w.f.Withdraw {
-		w.q.notifyBehind(ctx, &w.f.Withdraw[i].Task)
+		if !w.f.Withdraw[i].Absent {
+			w.q.notifyBehind(ctx, &w.f.Withdraw[i].Task)
+		}
 	}
 }
 

@@ -22,7 +22,7 @@ type Status struct {
 	Suspended bool        // see [Scheduler.Suspend]
 	Next      []time.Time // the next five times or fewer, in UTC; none while it is suspended
 	FiredAt   time.Time   // the newest tick whose time has come, in UTC; zero: none
-	Task      task.ID     // the task of that tick; empty: none
+	Task      task.ID     // the task of that tick; empty: none, or an order
 	Words     string      // the expression in English words
 	Warnings  []string    // what in the expression is likely a mistake, see [Warnings]
 }
@@ -76,7 +76,7 @@ func (s *Scheduler) status(p *plan, state state) Status {
 	now := s.o.Now()
 	st.Warnings = p.warnings(now)
 	st.FiredAt = p.lastTick(state, now)
-	if !st.FiredAt.IsZero() {
+	if !st.FiredAt.IsZero() && p.Order == nil {
 		tick := p.tick(st.FiredAt)
 		st.Task = tick.ID()
 	}
@@ -196,6 +196,9 @@ func (s *Scheduler) Trigger(ctx context.Context, once *queue.Once, name string) 
 	p, err := s.plan(ctx, name)
 	if err != nil {
 		return queue.Enqueued{}, err
+	}
+	if p.Order != nil {
+		return s.triggerOrder(ctx, p)
 	}
 	n := p.tick(s.o.Now())
 	n.Same, n.NotBefore, n.Late, n.Concurrency = "", time.Time{}, false, nil

@@ -25,7 +25,9 @@ type spec struct {
 	Timezone string `json:"z,omitempty"`
 	DST      string `json:"s,omitempty"`
 	Job      string `json:"j"`
-	Rest     string `json:"r"` // a hash of the rest that their tasks have from it
+	Chain    string `json:"o,omitempty"` // of the order that it makes instead of a task
+	ID       string `json:"i,omitempty"` // of that order
+	Rest     string `json:"r"`           // a hash of the rest that their tasks have from it
 }
 
 func specOf(s *definition.Schedule) spec {
@@ -33,6 +35,9 @@ func specOf(s *definition.Schedule) spec {
 	of := spec{Cron: s.Cron, Timezone: s.Timezone, DST: s.DST, Job: s.Job, Rest: hex.EncodeToString(rest[:8])}
 	if !s.Date.IsZero() {
 		of.Date = s.Date.UnixMicro()
+	}
+	if s.Order != nil {
+		of.Chain, of.ID = s.Order.Chain, s.Order.ID
 	}
 	return of
 }
@@ -42,6 +47,9 @@ func (of *spec) plan(name string) (*plan, error) {
 	s := definition.Schedule{Name: name, Cron: of.Cron, Timezone: of.Timezone, DST: of.DST, Job: of.Job}
 	if of.Date != 0 {
 		s.Date = at(of.Date)
+	}
+	if of.Chain != "" {
+		s.Order = &definition.ScheduledOrder{Chain: of.Chain, ID: of.ID}
 	}
 	return compile(s)
 }
@@ -87,7 +95,7 @@ func (s *Scheduler) retract(ctx context.Context, p *plan, state *stored, now, to
 		}
 	}
 	if p != nil {
-		if _, err := s.o.Queue.Withdraw(ctx, state.Cause, p.ahead(&state.state, now, to)...); err != nil {
+		if err := s.withdraw(ctx, p, now, state.Cause, p.ahead(&state.state, now, to)); err != nil {
 			return err
 		}
 		if last := p.lastTick(state.state, now); last.IsZero() {
@@ -148,8 +156,7 @@ func (s *Scheduler) yield(ctx context.Context, p *plan, times []time.Time, now t
 			ids = append(ids, tick.ID())
 		}
 	}
-	_, err = s.o.Queue.Withdraw(ctx, state.Cause, ids...)
-	return err
+	return s.withdraw(ctx, p, now, state.Cause, ids)
 }
 
 func ignoreBeaten(err error) error {

@@ -35,11 +35,12 @@ type Engine interface {
 	Withdraw(ctx context.Context, cause event.ID, ids ...task.ID) (int, error)
 }
 
-// Options are those of a Scheduler. All but Clock, Now and Log are required.
+// Options are those of a Scheduler. All but Orders, Clock, Now and Log are required.
 type Options struct {
 	Store       store.Store       // where states are kept
 	Journal     *journal.Journal  // on the same store
 	Queue       Engine            // on the same store
+	Orders      Orders            // the same, of schedules that make orders; default: these fail
 	Definitions queue.Definitions // the set in force
 	Clock       *clock.Watch      // checks this process's clock before it decides for others; default: no check
 	Now         func() time.Time  // default: that of Clock
@@ -144,8 +145,7 @@ func (s *Scheduler) Redeclared(ctx context.Context) error {
 }
 
 func (s *Scheduler) look(ctx context.Context, a agenda, until time.Time) (Made, error) {
-	ctx = journal.WithActor(ctx, "") // what it finds to do is not what its caller has asked for
-	w := s.window(until)             // before the clock is judged: a jump that comes later does not change it
+	w := s.window(until) // before the clock is judged: a jump that comes later does not change it
 	if err := s.mayDecide(ctx); err != nil {
 		return Made{}, err
 	}
@@ -154,7 +154,7 @@ func (s *Scheduler) look(ctx context.Context, a agenda, until time.Time) (Made, 
 		return Made{}, err
 	}
 	look := &look{s: s, agenda: a, window: w}
-	look.run(ctx, known)
+	look.run(journal.WithActor(ctx, ""), known) // what it finds to do is not what its caller has asked for
 	if look.errs == nil {
 		s.presence.note(look.now)
 	}
@@ -283,9 +283,6 @@ func (l *look) advance(ctx context.Context, p *plan, state stored) error {
 // advance makes the ticks first, each once by its id, and then remembers up to when: if it is cut off between the two, the
 // next look makes none twice.
 func (s *Scheduler) advance(ctx context.Context, p *plan, state *stored, w window) (made int, err error) {
-	if p.Order != nil {
-		return 0, nil // its ticks are no tasks
-	}
 	d, firedAt := p.dueFrom(state, w)
 	if made, err = s.make(ctx, p, state.Cause, d.times); err != nil {
 		return made, err
@@ -319,6 +316,9 @@ func (p *plan) dueFrom(state *stored, w window) (d ticks, firedAt int64) {
 
 // make enqueues ticks, and returns how many of them are new. cause is the event that brings them about; 0: a request does.
 func (s *Scheduler) make(ctx context.Context, p *plan, cause event.ID, times []time.Time) (made int, err error) {
+	if p.Order != nil {
+		return s.start(ctx, p, times)
+	}
 	for batch := range slices.Chunk(times, queue.MaxBatch) {
 		news := make([]queue.New, len(batch))
 		for i, at := range batch {

@@ -47,7 +47,7 @@ func NewTasks(s *Service, b notifier.Line) *Tasks {
 	})
 	t.Orders.Use(t.Queue)
 	t.Schedules = schedule.Open(schedule.Options{
-		Store: s.Store, Journal: s.Journal, Queue: t.Queue, Definitions: t.Definitions, Clock: watch, Log: s.Log,
+		Store: s.Store, Journal: s.Journal, Queue: t.Queue, Orders: t.Orders, Definitions: t.Definitions, Clock: watch, Log: s.Log,
 	})
 	return t
 }
@@ -125,6 +125,7 @@ func MainTasks(stores config.Openers, notifiers config.Notifiers, assemble func(
 			return host.Function{}, errors.Join(err, s.Close())
 		}
 		tasks := NewTasks(s, b)
+		tasks.Orders.SweepAfterWrites()
 		f, err := assemble(ctx, tasks)
 		if err != nil {
 			return host.Function{}, errors.Join(err, tasks.Close())

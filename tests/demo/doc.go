@@ -7,5 +7,8 @@
 // A second part runs tasks: commands that do something on this machine, started by their priorities, one that fails, one that is
 // tried again, and events of a handler that is paused.
 //
+// A third part starts orders for files: a chain compresses and checks them, while the server is killed once more, one step is set
+// back until it passes, and one order is repaired by hand.
+//
 // It ends with status 1 if anything was missed, doubled, out of order or different.
 package main

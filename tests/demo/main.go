@@ -15,7 +15,7 @@ import (
 )
 
 // patience is how long the whole may take.
-const patience = 30 * time.Second
+const patience = 60 * time.Second
 
 func main() {
 	millrace := flag.String("millrace", "bin/millrace", "the program")
@@ -57,5 +57,8 @@ func run(ctx context.Context, millrace, events string, writers int) (err error) 
 	if err := p.reckon(log); err != nil {
 		return err
 	}
-	return (&work{dir: dir, events: events}).perform(ctx, millrace)
+	if err := (&work{dir: dir, events: events}).perform(ctx, millrace); err != nil {
+		return err
+	}
+	return (&files{work: work{dir: dir, events: events}}).perform(ctx, millrace)
 }

@@ -217,6 +217,8 @@ func TestFunctionsAsServices(t *testing.T) {
 		{"tasks", "POST", "/api/v1/queues/mail/suspend", "", []string{token}, 204, ""},
 		{"tasks", "POST", "/api/v1/queues/mail/resume", "", []string{token}, 204, ""},
 		{"tasks", "POST", "/api/v1/queues/mail/purge", "", []string{token}, 200, `{"dropped":`},
+		{"read-after", "GET", event + "?return=TaskEvent&limit=-1&with=cause", "", []string{token}, 200, `"cause":`},
+		{"read-after", "GET", "/jobscheduler/master/api/journal/cause/9007199254740992", "", []string{token}, 404, "no event has this id"},
 		{"define", "DELETE", "/api/v1/queues/mail", "", []string{token}, 204, ""},
 		{"emit", "POST", stream + "/events", happened, []string{token, isJSON, producer}, 201, `"sequence":1`},
 		{"emit", "POST", stream + "/events", happened, []string{token, isJSON, producer}, 201, `"sequence":2`},

@@ -11,8 +11,9 @@
 //	acknowledged once    what was acknowledged is there exactly once, and a read that begins later sees it; a slot is written once
 //	refused is absent    what was definitely refused is absent, with everything else of that write; an item is the fold of its events
 //	nothing later        no id at or below a returned lastEventId or stamp is delivered later
-//	torn is true         a reader is torn if and only if the request's `after` is below the floor
-//	snapshot and events  a snapshot and the events after its stamp make the state at any later id
+//	torn is true         a reader is torn if and only if the request's `after` is below the floor; what was at an id is told if and
+//	                     only if it is not below the floor
+//	snapshot and events  a snapshot, also one as of an earlier id, and the events after its stamp make the state at any later id
 //	liveness             after the faults have ended, every reader reaches the end, and every call succeeds
 //
 // RunStreams does the same for streams: "one producer", "dense sequences" and "ruled offsets". RunSchedules has several
@@ -23,6 +24,7 @@
 // store to itself. Every commit of a task is checked as it happens:
 //
 //	task is its events  each task is the fold of its events, and moves only as the table of its life says
+//	cause               each event of a task but the first names the one before it as its cause
 //	once                a task ends once; under one idempotency key each response is the same
 //	stuck, leak         every task ends in the processes that are running, and leaves no item behind; each place of a limit that is
 //	                    taken is one lease's, at each commit, whichever process is killed

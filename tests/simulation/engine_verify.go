@@ -220,13 +220,14 @@ func (r *engineRun) verifyOrder(c claimed, started time.Time) {
 	}
 }
 
-// verifyFold checks "task is its events": each task is the fold of its events.
+// verifyFold checks "task is its events" and "cause": each task is the fold of its events, and each of them but the first is brought
+// about by the one before it.
 func (r *engineRun) verifyFold() {
 	j := journal.Open(r.connect("reader"), journal.Options{Timing: timing, Jitter: jitter(r.plan.seed, "reader")})
 	defer func() { _ = j.Close() }()
-	folded := map[string][]task.State{}
+	folded, last := map[string][]task.State{}, map[string]event.ID{}
 	for after := event.ID(0); ; {
-		answer, err := j.ReadAfter(r.ctx, journal.Request{After: after, Limit: 500})
+		answer, err := j.ReadAfter(r.ctx, journal.Request{After: after, Limit: 500, Causes: true})
 		if err != nil {
 			r.report("liveness", "the journal cannot be read when all is quiet: %v", err)
 			return
@@ -236,6 +237,10 @@ func (r *engineRun) verifyFold() {
 			if e.Key.TaskID != "" {
 				uuid := task.ID(e.Key.TaskID).UUID()
 				folded[uuid] = append(folded[uuid], stateAfter(e))
+				if before, again := last[uuid]; again && e.Cause.ID() != before {
+					r.report("cause", "%s %d of task %s names %d as its cause, not %d", e.Type, e.ID, uuid, e.Cause.ID(), before)
+				}
+				last[uuid] = e.ID
 			}
 		}
 		if after = answer.LastEventID; len(answer.Events) == 0 {

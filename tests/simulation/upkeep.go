@@ -60,7 +60,7 @@ func (r *run) sweeper(name string, at int) {
 	})
 }
 
-// collector starts an actor that takes snapshots, half of them with a new journal.
+// collector starts an actor that takes snapshots, also as of earlier ids, half of them with a new journal.
 func (r *run) collector(name string, at int) {
 	luck := dice(r.plan.seed, name)
 	place := r.homes.at(at)
@@ -68,13 +68,16 @@ func (r *run) collector(name string, at int) {
 		for !r.closing() {
 			time.Sleep(20*time.Millisecond + time.Duration(luck.Int64N(int64(250*time.Millisecond))))
 			p := place.now()
-			if luck.IntN(2) == 0 {
+			fresh := luck.IntN(2) == 0
+			if fresh {
 				p = p.stateless()
-				_, _ = r.snapshot(p)
-				_ = p.Close()
-				continue
 			}
-			_, _ = r.snapshot(p)
+			if stamp, ok := r.snapshot(p); ok {
+				r.recall(p, r.moment(luck, stamp))
+			}
+			if fresh {
+				_ = p.Close()
+			}
 		}
 	})
 }

@@ -36,6 +36,7 @@ func (r *run) aftermath() {
 		if !ok {
 			r.report("liveness", "no snapshot can be had hours later")
 		}
+		r.recallAll(p, w.luck, stamp)
 		rd := &reader{run: r, home: w.home, name: "late", luck: w.luck, cursor: r.audit.floorAt(time.Now()).id}
 		for tries := 0; rd.cursor < stamp && tries < 20; tries++ {
 			rd.request()

@@ -53,8 +53,8 @@ type OrderSetBack struct {
 	Count  int        `json:"count"` // setbacks in a row, from 1
 }
 
-// OrderNodeChanged is the event of an order that has come to another node, or to the same one again: then a setback, or what it
-// waited for there, is over. No other event is needed for that, and none of the kind follows an OrderSetBack that holds.
+// OrderNodeChanged is the event of an order that has come to another node, or to the same one again. A setback, and whatever the order
+// waited for, is over then.
 type OrderNodeChanged struct {
 	NodeID     string     `json:"nodeId"`
 	FromNodeID string     `json:"fromNodeId"`
@@ -122,6 +122,7 @@ const (
 	ForMaxOrders = "max_orders"
 	ForChain     = "chain" // which is stopped
 	ForNode      = "node"  // which is stopped
+	ForFile      = "file"  // which is to be put away; the order is at its end
 )
 
 // OrderMoved is the event of an order that goes on by another version of its chain.

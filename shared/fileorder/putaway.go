@@ -1,0 +1,123 @@
+package fileorder
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/millrace/millrace/shared/definition"
+	"github.com/millrace/millrace/shared/order"
+)
+
+// fileBatch is how many files are put away together, so that they share writes of the store and flushes of the directories.
+const fileBatch = 64
+
+// filing is the putting away of one order's file.
+type filing struct {
+	order.Unfiled
+	of   definition.FileOrder
+	keep error // why the file stays; nil: it is away
+
+	finished bool
+}
+
+// putAway puts away the files of some orders that are at their ends.
+func (w *Watcher) putAway(ctx context.Context, orders []definition.FileOrder) (more bool, err error) {
+	waiting, more, err := w.o.Orders.Unfiled(ctx, fileBatch)
+	if err != nil || len(waiting) == 0 {
+		return false, err
+	}
+	all := make([]filing, len(waiting))
+	for i := range waiting {
+		all[i] = filing{Unfiled: waiting[i]}
+		all[i].of, all[i].keep = find(orders, &waiting[i])
+	}
+	if err := each(all, func(f *filing) error { return w.mark(ctx, f) }); err != nil {
+		return false, err
+	}
+	changed := map[string]bool{}
+	for i := range all {
+		if f := &all[i]; f.keep == nil && f.Mark != "" {
+			f.keep = away(f.of.Done, f.ID, f.Mark, changed)
+		}
+	}
+	if err := flush(changed); err != nil {
+		return false, err
+	}
+	err = each(all, func(f *filing) error { return w.finish(ctx, f) })
+	for i := range all {
+		if f := &all[i]; f.finished {
+			delete(w.seen[f.of], filepath.Base(f.ID))
+		}
+	}
+	return more, err
+}
+
+// find returns the file order that started an order.
+func find(orders []definition.FileOrder, u *order.Unfiled) (definition.FileOrder, error) {
+	directory, name := filepath.Split(u.ID)
+	for _, f := range orders {
+		if f.Chain == u.Chain && isLocal(f) && filepath.Clean(f.Directory) == filepath.Clean(directory) && matches(f, name) {
+			return f, nil
+		}
+	}
+	return definition.FileOrder{}, errors.New("no file order is declared any more that says what to do with it")
+}
+
+// mark notes which file is to be put away. Where there is none, the mark stays empty.
+func (w *Watcher) mark(ctx context.Context, f *filing) error {
+	if f.keep != nil || f.Suspended {
+		return nil
+	}
+	info, err := os.Lstat(f.ID)
+	switch {
+	case errors.Is(err, fs.ErrNotExist), err == nil && !info.Mode().IsRegular():
+		f.Mark = "" // it has gone
+		return nil
+	case err != nil:
+		f.keep = err
+		return nil
+	case f.Mark != "":
+		return nil
+	}
+	f.Mark, err = w.o.Orders.MarkFile(ctx, f.Chain, f.ID, markOf(info))
+	return err
+}
+
+// markOf tells a file from others that come to its path later.
+func markOf(info fs.FileInfo) string {
+	return fmt.Sprintf("%d bytes, changed at %d", info.Size(), info.ModTime().UnixNano())
+}
+
+// finish ends the order. Its file, or one that comes under the same name, may start another then.
+func (w *Watcher) finish(ctx context.Context, f *filing) error {
+	finished, err := w.o.Orders.Filed(ctx, f.Chain, f.ID, f.keep == nil)
+	if err != nil {
+		return err
+	}
+	if f.keep != nil {
+		w.o.Log.Warn("the file of an order could not be put away", "file", f.ID, "chain", f.Chain, "finished", finished, "error", f.keep)
+	}
+	f.finished = finished
+	return nil
+}
+
+// each calls do for all at once, and returns the first error.
+func each(all []filing, do func(*filing) error) error {
+	errs := make([]error, len(all))
+	var group sync.WaitGroup
+	for i := range all {
+		group.Go(func() { errs[i] = do(&all[i]) })
+	}
+	group.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,265 @@
+package order
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/millrace/millrace/shared/definition"
+	"github.com/millrace/millrace/shared/queue"
+	"github.com/millrace/millrace/shared/store"
+)
+
+// What one write of children holds, and how many writes there are before others have their turn.
+const (
+	childrenRead   = 20
+	childrenBytes  = 1 << 20
+	childrenRounds = 50
+)
+
+// makeChildren makes children of an order, and reports whether all are made. What is made is in the order's item, in the same write: so
+// whoever goes on makes none twice.
+func (e *Engine) makeChildren(ctx context.Context, r *errand) (done bool, err error) {
+	var k *kin
+	for range childrenRounds {
+		err := e.queue.ChangeAlone(ctx, func(ctx context.Context, _ *store.Conflict) (f queue.Follow, err error) {
+			m, err := e.moveOf(ctx, r.Order)
+			if errors.Is(err, ErrNoOrder) {
+				done = true
+				return f, nil
+			}
+			if err != nil {
+				return f, err
+			}
+			fork := m.order.Fork
+			if done = fork == nil || fork.Run != r.Run || fork.Made == fork.Children; done {
+				return f, nil
+			}
+			if k, err = m.kin(ctx, k); err != nil {
+				return f, err
+			}
+			f, err = m.makeSome(ctx, k)
+			done = fork.Made == fork.Children
+			return f, err
+		})
+		if err != nil || done {
+			return done, err
+		}
+	}
+	return false, nil
+}
+
+// makeSome makes as many children as one write holds.
+func (m *move) makeSome(ctx context.Context, k *kin) (queue.Follow, error) {
+	f := m.order.Fork
+	from := f.Made
+	found, err := m.e.get(ctx, k.keys(from, min(from+childrenRead, f.Children))...)
+	if err != nil {
+		return queue.Follow{}, err
+	}
+	all, size := queue.Follow{}, load{ops: reserveOps}
+	for i, item := range found {
+		part, made, err := m.child(ctx, k, from+i, item)
+		if err != nil {
+			return queue.Follow{}, err
+		}
+		if size.add(part); i > 0 && size.tooLarge() {
+			break
+		}
+		all = joined(all, part)
+		if f.Made++; !made {
+			f.Failed++
+		}
+	}
+	if err := m.join(ctx); err != nil {
+		return queue.Follow{}, err
+	}
+	return joined(all, m.write()), nil
+}
+
+// child returns what the write of a child holds. Where another order has its id, it is not made: made is false. A child of an earlier wait at the fork
+// makes room, once its running step has ended.
+func (m *move) child(ctx context.Context, k *kin, i int, there *store.Item) (part queue.Follow, made bool, err error) {
+	if k.node.Each != "" && i >= len(k.elements) { // somebody has changed the list meanwhile
+		return queue.Follow{}, false, nil
+	}
+	c := &move{e: m.e, set: m.set, graph: k.graph, order: k.child(i), cond: store.Absent, now: m.now, fresh: true}
+	if there == nil {
+		err = c.add(ctx)
+		return c.write(), true, err
+	}
+	before := new(Order)
+	if err := decode(there, before); err != nil || before.Parent != m.order.Path() {
+		return queue.Follow{}, false, err
+	}
+	if c, err = c.replace(ctx, before, store.VersionIs(there.Version)); err != nil {
+		return queue.Follow{}, false, err
+	}
+	return c.write(), true, nil
+}
+
+// kin is what the children of a fork have in common.
+type kin struct {
+	parent    *Order
+	now       int64
+	graph     *definition.Graph // of the children's version
+	node      *definition.GraphFork
+	variables map[string]json.RawMessage
+	elements  []json.RawMessage // of a list
+}
+
+// kin reads what the children of the order have in common. They have its variables, but for the list whose elements they are for:
+// with that, many children would take the square of their number.
+//
+// Those of the write before are taken if nothing is different, since a long list takes a while.
+func (m *move) kin(ctx context.Context, before *kin) (*kin, error) {
+	o := m.order
+	if before != nil && before.parent.Fork.Run == o.Fork.Run && bytes.Equal(before.parent.Variables, o.Variables) {
+		before.parent, before.now = o, m.now
+		return before, nil
+	}
+	k, err := m.e.kinOf(ctx, o.Chain, o.Node, o.Fork.Version)
+	if err != nil {
+		return nil, err
+	}
+	k.parent, k.now = o, m.now
+	if k.variables, err = readVariables(o.Variables); err != nil {
+		return nil, err
+	}
+	if name := k.node.Each; name != "" {
+		k.elements, _ = elements(k.variables[name])
+		delete(k.variables, name)
+	}
+	return k, nil
+}
+
+// kinOf returns what is known of a fork's children without their parent.
+func (e *Engine) kinOf(ctx context.Context, chain, node string, version int) (*kin, error) {
+	g, err := e.graph(ctx, chain, version)
+	if err != nil {
+		return nil, err
+	}
+	n, ok := g.Node(node)
+	if !ok || n.Fork == nil {
+		return nil, notHere("%s has no fork %q in version %d", chain, node, version)
+	}
+	return &kin{graph: g, node: n.Fork}, nil
+}
+
+// name returns what the id of the i-th child has behind its parent's.
+func (k *kin) name(i int) string {
+	if k.node.Each != "" {
+		return strconv.Itoa(i)
+	}
+	return k.node.Branches[i].Name
+}
+
+// keys returns the keys of the children from one to another, which is not included.
+func (k *kin) keys(from, to int) (keys []store.Key) {
+	for i := from; i < to; i++ {
+		keys = append(keys, orderKey(childPath(k.parent.Path(), k.name(i))))
+	}
+	return keys
+}
+
+func childPath(parent, name string) string { return parent + "!" + name }
+
+// child returns the i-th child, where it begins.
+func (k *kin) child(i int) *Order {
+	o, node := k.parent, k.node.Node
+	variables := k.variables
+	if k.node.Each == "" {
+		node = k.node.Branches[i].Node
+	} else {
+		if variables = maps.Clone(variables); variables == nil {
+			variables = map[string]json.RawMessage{}
+		}
+		variables["item"], variables["index"] = k.elements[i], json.RawMessage(strconv.Itoa(i))
+	}
+	c := &Order{
+		Chain: o.Chain, ID: o.ID + "!" + k.name(i), Version: o.Fork.Version, Node: node, First: node, Created: k.now,
+		Priority: o.Priority, Parent: o.Path(), Run: o.Fork.Run,
+	}
+	if len(variables) > 0 {
+		c.Variables = encode(variables)
+	}
+	return c
+}
+
+// endChildren has the order's children ended, after this write.
+func (m *move) endChildren() {
+	o, f := m.order, m.order.Fork
+	if f.Made > 0 {
+		m.send(o.Path(), errand{Do: doEnd, Order: o.Path(), Run: f.Run, Node: o.Node, Version: f.Version, Made: f.Made})
+	}
+}
+
+// endBatch is how many children are ended in one write.
+const endBatch = 8
+
+// endChildren ends the children of a fork that are left: at once, or at the end of their running steps.
+func (e *Engine) endChildren(ctx context.Context, r *errand) error {
+	chain, _ := Split(r.Order)
+	k, err := e.kinOf(ctx, chain, r.Node, r.Version)
+	if err != nil {
+		return err
+	}
+	var paths []string
+	for i := range r.Made {
+		paths = append(paths, childPath(r.Order, k.name(i)))
+	}
+	for some := range slices.Chunk(paths, endBatch) {
+		err := e.queue.ChangeAlone(ctx, func(ctx context.Context, _ *store.Conflict) (all queue.Follow, err error) {
+			for _, path := range some {
+				part, err := e.endChild(ctx, path, r.Run)
+				if err != nil {
+					return all, err
+				}
+				all = joined(all, part)
+			}
+			return all, nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// endChild returns what ends a child of a fork, if it is one.
+func (e *Engine) endChild(ctx context.Context, path, run string) (none queue.Follow, err error) {
+	m, err := e.moveOf(ctx, path)
+	if errors.Is(err, ErrNoOrder) {
+		return none, nil
+	}
+	if err != nil {
+		return none, err
+	}
+	o := m.order
+	if o.Run != run {
+		if o.Then == nil || o.Then.Replace == nil || o.Then.Replace.Run != run {
+			return none, nil
+		}
+		o.Then = nil // the child that waits for this one's step
+		return m.write(), nil
+	}
+	o.Run = "" // nobody counts it any more
+	running, err := m.withdraw(ctx)
+	switch {
+	case err != nil:
+		return none, err
+	case running && (o.Then == nil || o.Then.Replace == nil): // what replaces it removes it too
+		o.Then = &Then{Remove: true}
+		return m.write(), nil
+	case running:
+		return m.write(), nil
+	}
+	if err := m.remove(ctx); err != nil {
+		return none, err
+	}
+	return m.write(), nil
+}

@@ -1,0 +1,85 @@
+package order
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/millrace/millrace/shared/store"
+)
+
+// errand is something about a fork that is to be done after the write that it lies in, whoever sees it first: its text is an alarm's
+// value, in place of a path. What it says is only done for the wait that it names.
+type errand struct {
+	Do    string `json:"do"` // one of the constants below
+	Order string `json:"o"`  // path of the order that has forked
+	Run   string `json:"r"`  // of its fork
+
+	OK bool `json:"ok,omitempty"` // of doCount: the child has succeeded
+
+	Node    string `json:"n,omitempty"` // of doEnd: the fork's
+	Version int    `json:"v,omitempty"` // of doEnd: of the chain, by which the children were made
+	Made    int    `json:"m,omitempty"` // of doEnd: how many
+
+	key     store.Key // where it lies, once it was read
+	version int64
+}
+
+const (
+	doMake  = "make"  // children of the order
+	doCount = "count" // the end of a child
+	doEnd   = "end"   // the children of an order that does not wait for them any more
+)
+
+// send puts an errand about the order with that path, which is due at once.
+func (m *move) send(path string, e errand) {
+	key := dueKey(m.now, path)
+	key.Sort += "!" + e.Do + e.Run
+	m.follow.Ops = append(m.follow.Ops, store.Put(store.Item{Key: key, Value: encode(e)}, store.Always))
+	m.wakeBy(m.now)
+}
+
+// runErrands runs those of some alarms that are errands, and returns the others, with the errors of errands.
+func (e *Engine) runErrands(ctx context.Context, alarms []store.Item) (others []store.Item, failed error) {
+	counts := counts{of: map[string][]errand{}}
+	for i := range alarms {
+		if len(alarms[i].Value) == 0 || alarms[i].Value[0] != '{' {
+			others = append(others, alarms[i])
+			continue
+		}
+		r := errand{key: alarms[i].Key, version: alarms[i].Version}
+		err := decode(&alarms[i], &r)
+		switch {
+		case err != nil:
+		case r.Do == doCount:
+			counts.add(r)
+		case !e.away(ctx, failed):
+			err = e.run(ctx, &r)
+		}
+		failed = errors.Join(failed, err)
+	}
+	if e.away(ctx, failed) {
+		return others, failed
+	}
+	return others, errors.Join(failed, e.count(ctx, &counts))
+}
+
+// run does one errand, and takes it away when all is done.
+func (e *Engine) run(ctx context.Context, r *errand) (err error) {
+	done := true
+	switch r.Do {
+	case doMake:
+		done, err = e.makeChildren(ctx, r)
+	case doEnd:
+		err = e.endChildren(ctx, r)
+	default:
+		err = fmt.Errorf("%w: errand %q", errDamaged, r.Do)
+	}
+	if err != nil || !done {
+		return err
+	}
+	return e.takeAway(ctx, r.key, r.version)
+}
+
+// delete takes the errand away, as it was read.
+func (r *errand) delete() store.Op { return store.Delete(r.key, store.VersionIs(r.version)) }

@@ -1,0 +1,54 @@
+package order_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/millrace/millrace/shared/order"
+	"github.com/millrace/millrace/shared/projection"
+)
+
+// An order of a file waits at its end without a place of its chain, and finishes once its file has been put away.
+func TestAnOrderOfAFileWaitsForIt(t *testing.T) {
+	chain := ab()
+	chain.MaxOrders, chain.Timeout = 1, time.Hour
+	onBoth(t, chains(chain), func(t *testing.T, b *bench) {
+		b.add(func(r *order.Request) { r.File, r.PutAway, r.EndNode = true, true, "A" })
+		b.add(func(r *order.Request) { r.ID = "2" })
+		b.step("A", ok)
+		b.want("OrderAdded:A TaskAdded OrderAdded:A OrderWaiting:A:max_orders TaskStarted OrderStarted OrderStepStarted:A " +
+			"OrderStepEnded:Success OrderWaiting:A:file OrderNodeChanged:A TaskEnded TaskClosed TaskAdded")
+		b.is(projection.WaitingForResource, "A")
+		b.now = b.now.Add(2 * time.Hour) // the chain's timeout does not count any more
+		if err := b.Sweep(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		unfiled := func(want int) {
+			t.Helper()
+			if orders, more, err := b.Unfiled(t.Context(), 10); len(orders) != want || more || err != nil {
+				t.Errorf("Unfiled = %v, %v, %v, want %d", orders, more, err, want)
+			}
+		}
+		b.is(projection.WaitingForResource, "A")
+		unfiled(1)
+		b.do(order.Act{Kind: order.Suspend}, nil)
+		b.do(order.Act{Kind: order.Resume}, nil) // no step runs again
+		b.is(projection.WaitingForResource, "A")
+		for _, want := range []string{"this", "this"} {
+			if mark, err := b.MarkFile(t.Context(), "/c", "1", want); mark != "this" || err != nil {
+				t.Errorf("MarkFile = %q, %v", mark, err)
+			}
+		}
+		if mark, err := b.MarkFile(t.Context(), "/c", "1", "that"); mark != "this" || err != nil {
+			t.Errorf("MarkFile of another = %q, %v, want the first", mark, err)
+		}
+		b.events()
+		for _, want := range []bool{true, false} {
+			if finished, err := b.Filed(t.Context(), "/c", "1", true); finished != want || err != nil {
+				t.Errorf("Filed = %v, %v, want %v", finished, err, want)
+			}
+		}
+		b.want("OrderFinished:A")
+		unfiled(0)
+	})
+}

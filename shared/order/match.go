@@ -1,0 +1,301 @@
+package order
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/millrace/millrace/shared/event"
+	"github.com/millrace/millrace/shared/event/typed"
+	"github.com/millrace/millrace/shared/journal"
+	"github.com/millrace/millrace/shared/store"
+)
+
+// Orders that wait for events are found by those who follow the journal, each from a position of its own, at first from a stored
+// one. The rules are those of docs/order-waits.md:
+//
+//   - Who has read events up to a position reads the list of waits only then. So it holds every order that came to wait below that
+//     position, and nobody needs to look at those events again for one that comes later: only later events count for that.
+//   - An order that is found goes on only if it still waits as it was found, and came to wait before the event. So any number of
+//     followers, and repetitions, do no harm.
+//   - The position is stored after the orders have gone on.
+
+// Journal is what an Engine reads of a [journal.Journal].
+type Journal interface {
+	ReadAfter(ctx context.Context, r journal.Request) (journal.Answer, error)
+	ReadNewest(ctx context.Context, r journal.Request) (journal.Answer, error)
+	Floor(ctx context.Context) (event.ID, error)
+	SnapshotOf(ctx context.Context, fold string, p journal.Part, each func(key string, value []byte)) (event.ID, error)
+}
+
+// waiting is what this process knows of waits for events.
+type waiting struct {
+	shapes cache[bool]   // that are stored, by their keys
+	set    chan struct{} // receives when an order may have come to wait
+}
+
+// What a follower reads at once, how many orders it moves at a time, and how often it stores its position while it goes on.
+const (
+	matchEvents = 1000
+	matchBytes  = 1 << 20
+	matchMoves  = 16
+	matchStore  = time.Second
+	matchAgain  = time.Second // after an error
+)
+
+var positionKey = work("wait-position", only)
+
+// follower goes through the journal for the orders that wait.
+type follower struct {
+	e       *Engine
+	after   event.ID // up to here nothing is left to do; 0: not known
+	newest  event.ID // of the journal, before it looked last who waits
+	storing time.Time
+	known   []shape // those in which orders waited when it looked last
+}
+
+// Match lets all orders go on that wait for events which have happened. Any process may call it at any time.
+func (e *Engine) Match(ctx context.Context) error {
+	_, err := (&follower{e: e}).run(ctx)
+	return err
+}
+
+// run goes on to the end of the journal, and reports whether any order waits.
+func (f *follower) run(ctx context.Context) (anyone bool, err error) {
+	if f.e.journal == nil {
+		return false, nil
+	}
+	newest, err := f.e.journal.ReadNewest(ctx, journal.Request{Limit: 1}) // before it looks who waits
+	if err != nil {
+		return false, err
+	}
+	f.newest = newest.LastEventID
+	all, err := f.e.shapes(ctx)
+	if err != nil || len(all) == 0 {
+		return false, err
+	}
+	if err := f.begin(ctx, all); err != nil {
+		return false, err
+	}
+	if f.known, err = f.e.occupied(ctx, all); err != nil {
+		return false, err
+	}
+	if len(f.known) == 0 { // nobody who came before the newest event waits any more
+		f.after = max(f.after, f.newest)
+		return false, f.store(ctx, matchStore)
+	}
+	for {
+		more, err := f.some(ctx)
+		if err != nil {
+			return false, err
+		}
+		if !more {
+			return len(f.known) > 0, f.store(ctx, 0)
+		}
+	}
+}
+
+// begin reads the stored position, if it is not known yet. Before there is one, it is that of the first who ever waited.
+func (f *follower) begin(ctx context.Context, all []shape) error {
+	if f.after > 0 {
+		return nil
+	}
+	at, _, err := f.load(ctx)
+	if err != nil || at > 0 {
+		f.after = at
+		return err
+	}
+	f.after = all[0].After
+	for i := range all {
+		f.after = min(f.after, all[i].After)
+	}
+	return nil
+}
+
+// load reads the stored position and the condition that it is as it was read.
+func (f *follower) load(ctx context.Context) (at event.ID, cond store.Condition, err error) {
+	items, err := f.e.get(ctx, positionKey)
+	if err != nil || items[0] == nil {
+		return 0, store.Absent, err
+	}
+	return at, store.VersionIs(items[0].Version), decode(items[0], &at)
+}
+
+// store stores the position, unless it has done so a short time ago, or another follower is ahead: what is stored may lag behind.
+func (f *follower) store(ctx context.Context, pause time.Duration) error {
+	if pause > 0 && time.Since(f.storing) < pause {
+		return nil
+	}
+	at, cond, err := f.load(ctx)
+	if err != nil || at >= f.after {
+		return err
+	}
+	f.storing = time.Now()
+	version, _ := cond.Version()
+	put := store.Put(store.Item{Key: positionKey, Version: version + 1, Value: encode(f.after)}, cond)
+	err = f.e.store.Write(ctx, store.Write{Token: f.e.token(), Ops: []store.Op{put}})
+	if err != nil && store.AsConflict(err) == nil {
+		return journal.Failure("store how far waits were looked at", err)
+	}
+	return nil
+}
+
+// some goes on by some events, and reports whether there may be more.
+func (f *follower) some(ctx context.Context) (more bool, err error) {
+	read, err := f.e.journal.ReadAfter(ctx, journal.Request{After: f.after, Limit: matchEvents, MaxBytes: matchBytes})
+	switch {
+	case err != nil:
+		return false, err
+	case read.Torn:
+		return true, f.goOnAtFloor(ctx)
+	case read.LastEventID == f.after:
+		return false, nil
+	}
+	all, err := f.e.shapes(ctx)
+	if err != nil {
+		return false, err
+	}
+	if f.known, err = f.e.occupied(ctx, all); err != nil {
+		return false, err
+	}
+	for i := range f.known {
+		if err := f.e.match(ctx, &f.known[i], read.Events); err != nil {
+			return false, err
+		}
+	}
+	f.after = read.LastEventID
+	return true, f.store(ctx, matchStore)
+}
+
+// goOnAtFloor leaves out the events that retention has evicted.
+func (f *follower) goOnAtFloor(ctx context.Context) error {
+	floor, err := f.e.journal.Floor(ctx)
+	if err != nil {
+		return err
+	}
+	f.e.log.Warn("events were evicted before they were compared with what orders wait for; it goes on behind them",
+		"after", f.after, "floor", floor)
+	f.after = max(f.after, floor)
+	return nil
+}
+
+// match lets those orders of a shape go on that wait for one of some events.
+func (e *Engine) match(ctx context.Context, s *shape, events []event.Event) error {
+	found := map[string][]event.ID{} // by the hash of the values
+	for i := range events {
+		if !s.selects(&events[i]) {
+			continue
+		}
+		if hash, ok := s.valuesOf(&events[i]); ok {
+			found[hash] = append(found[hash], events[i].ID)
+		}
+	}
+	for hash, ids := range found {
+		if err := e.matchAll(ctx, waitAt{s.key(), hash}, ids); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// matchAll lets all orders go on that wait there for one of some events.
+func (e *Engine) matchAll(ctx context.Context, at waitAt, ids []event.ID) error {
+	r := store.Range{Table: store.Work, Partition: waitsPartition(at.Shape), From: at.Values + "/", To: at.Values + "0"} // "0" follows "/"
+	var paths []string
+	for item, err := range store.All(ctx, e.store, r) {
+		if err != nil {
+			return journal.Failure("read who waits for an event", err)
+		}
+		var who awaited
+		if err := decode(item, &who); err != nil {
+			return err
+		}
+		if who.After < ids[len(ids)-1] {
+			paths = append(paths, who.Path)
+		}
+	}
+	for some := range slices.Chunk(paths, matchMoves) {
+		if err := e.happenedTo(ctx, at, some, ids); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// happenedTo moves orders at once, so that they share writes.
+func (e *Engine) happenedTo(ctx context.Context, at waitAt, paths []string, ids []event.ID) error {
+	var all sync.WaitGroup
+	errs := make([]error, len(paths))
+	for i, path := range paths {
+		all.Go(func() { errs[i] = e.happened(ctx, at, path, ids) })
+	}
+	all.Wait()
+	return errors.Join(errs...)
+}
+
+// follow lets orders go on as events happen, until ctx ends.
+func (e *Engine) follow(ctx context.Context) {
+	f := &follower{e: e}
+	for e.journal != nil && ctx.Err() == nil {
+		anyone, err := f.run(ctx)
+		if err == nil {
+			err = f.sleep(ctx, anyone)
+		}
+		if err != nil && ctx.Err() == nil {
+			e.log.Warn("orders that wait for events were not moved; it is tried again", "error", err)
+			e.pause(ctx, matchAgain)
+		}
+	}
+}
+
+// sleep waits for something that run has not seen. Where nobody waits, it is enough to look now and then on a store that others use
+// too; an own one is followed, which costs nothing.
+func (f *follower) sleep(ctx context.Context, anyone bool) error {
+	if !anyone && !f.e.store.Exclusive() {
+		if f.e.pause(ctx, lookShared) {
+			f.e.pause(ctx, settle)
+		}
+		return nil
+	}
+	r := journal.Request{After: max(f.after, f.newest), Limit: 1, Timeout: lookAlone, Match: f.concerns}
+	if anyone {
+		r.After = f.after
+	}
+	_, err := f.e.journal.ReadAfter(ctx, r)
+	return err
+}
+
+// concerns reports whether an event may be waited for, or tells of an order that waits.
+func (f *follower) concerns(e *event.Event) bool {
+	return isArrival(e) || slices.ContainsFunc(f.known, func(s shape) bool { return s.selects(e) })
+}
+
+// settle is how long the write may take by which an order comes to wait.
+const settle = 100 * time.Millisecond
+
+// pause waits for some time, or until an order of this process may have come to wait, which it reports.
+func (e *Engine) pause(ctx context.Context, d time.Duration) (set bool) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-e.waits.set:
+		return true
+	case <-ctx.Done():
+	}
+	return false
+}
+
+// matchBefore looks at events that happened before the wait of an order timed out, if that is what is due.
+func (e *Engine) matchBefore(ctx context.Context, path string) error {
+	o, _, err := e.read(ctx, path)
+	switch {
+	case errors.Is(err, ErrNoOrder):
+		return nil
+	case err != nil || o.Waiting != typed.ForEvent || o.Until == 0 || o.Until > e.micro():
+		return err
+	}
+	return e.Match(ctx)
+}

@@ -1,0 +1,133 @@
+package order
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/millrace/millrace/shared/definition"
+	"github.com/millrace/millrace/shared/event/typed"
+	"github.com/millrace/millrace/shared/journal"
+	"github.com/millrace/millrace/shared/queue"
+	"github.com/millrace/millrace/shared/store"
+	"github.com/millrace/millrace/shared/task"
+)
+
+// mending is where the last look for what is left behind has ended. Every write leaves a right state, so there should be nothing;
+// but definitions change, and whoever removes a step's task by other ways leaves its order behind.
+type mending struct {
+	mu    sync.Mutex
+	last  int64  // when it was, microseconds since 1970
+	chain int    // index of the chain among those that are declared
+	id    string // of the order after which it goes on
+}
+
+const (
+	mendEvery = time.Minute
+	mendBatch = 100 // orders of one look
+)
+
+// mend looks for what is left behind, once in mendEvery: orders that wait though there is a place, and some orders whose step's task
+// is gone.
+func (e *Engine) mend(ctx context.Context) error {
+	m := &e.mending
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	now := e.micro()
+	if now-m.last < mendEvery.Microseconds() && m.last <= now {
+		return nil
+	}
+	m.last = now
+	set, err := e.definitions.Current(ctx)
+	if err != nil || len(set.JobChains) == 0 {
+		return err
+	}
+	for i := range set.JobChains {
+		if err := e.fillPlaces(ctx, set, set.JobChains[i].Path); err != nil {
+			return err
+		}
+	}
+	if m.chain %= len(set.JobChains); m.chain < 0 {
+		m.chain = 0
+	}
+	chain := set.JobChains[m.chain].Path
+	page, err := e.store.Query(ctx, store.Range{Table: store.Work, Partition: listPartition(chain), From: m.id, Limit: mendBatch, Eventual: true})
+	if err != nil {
+		return journal.Failure("read the orders of a job chain", err)
+	}
+	for i := range page.Items {
+		if err := e.mendOrder(ctx, chain+","+string(page.Items[i].Value)); err != nil {
+			return err
+		}
+		m.id = page.Items[i].Key.Sort
+	}
+	if !page.More {
+		m.chain, m.id = m.chain+1, ""
+	}
+	return nil
+}
+
+// mendOrder ends the step of an order whose task is gone, as an error.
+func (e *Engine) mendOrder(ctx context.Context, path string) error {
+	o, _, err := e.read(ctx, path)
+	if errors.Is(err, ErrNoOrder) {
+		return nil
+	}
+	if err != nil || o.Task == "" {
+		return err
+	}
+	if _, state, err := e.stepOf(ctx, o); state != stepGone || err != nil {
+		return err
+	}
+	return e.changeIfThere(ctx, path, func(m *move, ctx context.Context) (changed bool, err error) {
+		o := m.order
+		if o.Task == "" {
+			return false, nil
+		}
+		stored, state, err := m.e.stepOf(ctx, o)
+		if state != stepGone || err != nil {
+			return false, err
+		}
+		if stored.Absent {
+			m.follow.Withdraw = append(m.follow.Withdraw, stored)
+		}
+		gone := &task.Task{ID: o.Task, State: task.Dropped, Order: &task.Order{Chain: o.Chain, ID: o.ID, Node: o.Node}}
+		return true, m.stepEnded(ctx, gone, queue.Result{Outcome: typed.Dropped})
+	})
+}
+
+// fillPlaces lets orders in line go on while there are places, as there are after max_orders was raised.
+func (e *Engine) fillPlaces(ctx context.Context, set *definition.Set, chain string) error {
+	g, err := set.Graph(chain)
+	if err != nil {
+		return nil //nolint:nilerr // nothing can be done for a chain that cannot be compiled
+	}
+	for range mendBatch {
+		items, err := e.get(ctx, placesKey(chain))
+		if err != nil || items[0] == nil {
+			return err
+		}
+		var p places
+		if err := decode(items[0], &p); err != nil {
+			return err
+		}
+		if p.Waiting == 0 || g.MaxOrders > 0 && p.Taken >= g.MaxOrders {
+			return nil
+		}
+		page, err := e.store.Query(ctx, store.Range{Table: store.Work, Partition: linePartition(chain), Limit: 1})
+		if err != nil || len(page.Items) == 0 {
+			return journal.Failure("read the orders that wait", err)
+		}
+		err = e.changeIfThere(ctx, chain+","+string(page.Items[0].Value), func(m *move, ctx context.Context) (changed bool, err error) {
+			if m.order.Waiting != typed.ForMaxOrders {
+				return false, nil
+			}
+			return true, m.release(ctx)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

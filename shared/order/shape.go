@@ -1,0 +1,169 @@
+package order
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/millrace/millrace/shared/definition"
+	"github.com/millrace/millrace/shared/event"
+	"github.com/millrace/millrace/shared/journal"
+	"github.com/millrace/millrace/shared/store"
+)
+
+// shape is what some waits for events have in common: all but the values that the events' fields must have. There are as many as
+// there are kinds of wait nodes, so they are few; each stays known once an order has waited so.
+type shape struct {
+	Event  string   `json:"e"`           // type
+	Path   string   `json:"p,omitempty"` // path query
+	Fields []string `json:"f,omitempty"` // sorted
+	// After is the last event of the write by which the first order came to wait so. It is no part of the key.
+	After event.ID `json:"a,omitempty"`
+
+	types event.Selection
+	paths event.PathQuery
+}
+
+const partitionShapes = "wait-shapes"
+
+func shapeKey(key string) store.Key { return work(partitionShapes, key) }
+
+func shapeOf(w *definition.Wait) shape {
+	return shape{Event: w.Event, Path: w.Path, Fields: slices.Sorted(maps.Keys(w.Where))}
+}
+
+// key returns the shape's key, which depends on nothing but what it says of events.
+func (s shape) key() string {
+	s.After = 0
+	return hashOf(encode(s))
+}
+
+func hashOf(text []byte) string {
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:16])
+}
+
+// wanted returns the hash of the values that a wait of the shape wants.
+func (s *shape) wanted(w *definition.Wait, v values) (string, error) {
+	wanted := make([]json.RawMessage, len(s.Fields))
+	for i, name := range s.Fields {
+		value, err := v.expand(w.Where[name])
+		if err != nil {
+			return "", err
+		}
+		wanted[i] = encode(value)
+	}
+	return hashValues(wanted)
+}
+
+// hashValues returns the hash of some values, which is the same for equal ones however they are written.
+func hashValues(all []json.RawMessage) (string, error) {
+	text := jsontext.Value(encode(all))
+	if err := text.Canonicalize(); err != nil {
+		return "", fmt.Errorf("%w: %w", ErrInvalid, err)
+	}
+	return hashOf(text), nil
+}
+
+// compile makes the shape fit to be compared with events.
+func (s *shape) compile() (err error) {
+	if s.types, err = event.ParseReturn(s.Event); err == nil {
+		s.paths, err = event.ParsePath(s.Path)
+	}
+	if err != nil {
+		return fmt.Errorf("%w: %w", errDamaged, err)
+	}
+	return nil
+}
+
+// selects reports whether an event is of the shape, but for its fields.
+func (s *shape) selects(e *event.Event) bool {
+	return s.types.Match(e.Type) && s.paths.MatchKey(event.FamilyOf(e.Type), e.Key)
+}
+
+// valuesOf returns the hash of the values that an event has in the shape's fields; ok is false if it lacks one.
+func (s *shape) valuesOf(e *event.Event) (hash string, ok bool) {
+	fields := map[string]json.RawMessage{}
+	if len(s.Fields) > 0 && len(e.Fields) > 0 {
+		if json.Unmarshal(slices.Concat([]byte("{"), e.Fields, []byte("}")), &fields) != nil {
+			return "", false
+		}
+	}
+	has := make([]json.RawMessage, len(s.Fields))
+	for i, name := range s.Fields {
+		if has[i], ok = fields[name]; !ok {
+			return "", false
+		}
+	}
+	hash, err := hashValues(has)
+	return hash, err == nil
+}
+
+// declareShape notes a shape that nobody has waited in yet, in the write by which the first order comes to wait so.
+func (m *move) declareShape(ctx context.Context, s shape) error {
+	known, name := &m.e.waits.shapes, s.key()
+	if _, ok := known.get(name); ok {
+		return nil
+	}
+	key := shapeKey(name)
+	items, err := m.e.get(ctx, key)
+	switch {
+	case err != nil:
+		return err
+	case items[0] != nil:
+		known.put(name, true, 0)
+		return nil
+	}
+	m.follow.Names = append(m.follow.Names, key.Partition+"/"+name)
+	m.list(key, func(r journal.Receipt) store.Op {
+		s := s
+		s.After = last(r)
+		return store.Put(store.Item{Key: key, Value: encode(s)}, store.Absent)
+	})
+	return nil
+}
+
+// shapes returns all shapes in which orders have ever waited.
+func (e *Engine) shapes(ctx context.Context) (all []shape, err error) {
+	for item, err := range store.All(ctx, e.store, store.Range{Table: store.Work, Partition: partitionShapes}) {
+		if err != nil {
+			return nil, journal.Failure("read what orders wait for", err)
+		}
+		var s shape
+		if err := decode(item, &s); err != nil {
+			return nil, err
+		}
+		if err := s.compile(); err != nil {
+			return nil, err
+		}
+		all = append(all, s)
+	}
+	return all, nil
+}
+
+// occupied returns those of some shapes in which orders wait now.
+func (e *Engine) occupied(ctx context.Context, all []shape) (some []shape, err error) {
+	for i := range all {
+		r := store.Range{Table: store.Work, Partition: waitsPartition(all[i].key()), Limit: 1}
+		page, err := e.store.Query(ctx, r)
+		if err != nil {
+			return nil, journal.Failure("read who waits for events", err)
+		}
+		if len(page.Items) > 0 {
+			some = append(some, all[i])
+		}
+	}
+	return some, nil
+}
+
+// isArrival reports whether an event tells of an order that waits for an event from now on.
+func isArrival(e *event.Event) bool {
+	return e.Type == event.OrderWaiting && bytes.Contains(e.Fields, []byte(`"for":"event"`))
+}
