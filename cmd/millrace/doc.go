@@ -6,6 +6,7 @@
 //	emit, follow, snapshot    the journal
 //	apply, cron, schedule     definitions, expressions and what fires by them
 //	task, job, queue, dlq     work: add it, look at it, act on it
+//	order, act                orders of job chains; acts on many orders or jobs
 //	chain                     job chains: draw them, stop and start them
 //	rule                      pause and block handlers
 //	worker, instance          run work anywhere, and see the processes that do

@@ -18,6 +18,7 @@ type jobCommand struct {
 	Stop   jobStop   `cmd:"" help:"Stop jobs."`
 	Remove jobRemove `cmd:"" help:"Remove jobs, even while they run; finished ones leave the history."`
 	Retry  jobRetry  `cmd:"" help:"Do finished jobs again that did not succeed."`
+	Act    jobAct    `cmd:"" help:"Remove, stop or retry all jobs that a filter selects."`
 }
 
 type jobAdd struct {

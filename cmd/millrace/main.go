@@ -35,6 +35,8 @@ type commands struct {
 	Worker   workerCommand   `cmd:"" help:"Run a command for each task of some jobs, on any machine."`
 	Instance instanceCommand `cmd:"" help:"List the processes that run tasks; drain them."`
 	Job      jobCommand      `cmd:"" help:"Add jobs to topics, list and search them, stop, remove and retry them."`
+	Order    orderCommand    `cmd:"" help:"Add orders to job chains, list them, suspend, resume, move and repair them."`
+	Act      actCommand      `cmd:"" help:"Look after acts on many orders or jobs: show, stop and resume them."`
 	Queue    queueCommand    `cmd:"" help:"Show queues; suspend, resume and purge them, watch them at work."`
 	DLQ      dlqCommand      `cmd:"" name:"dlq" help:"Look after jobs that have failed for good: list, show and replay them."`
 	Rule     ruleCommand     `cmd:"" help:"Hold the events of handlers: pause or block them."`

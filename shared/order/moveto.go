@@ -90,7 +90,7 @@ func (m *move) fits(ctx context.Context, g *definition.Graph, number int) (*defi
 		}
 	}
 	before, err := m.node()
-	if err == nil && before.Kind != n.Kind && (o.Task != "" || m.waitsAtNode()) {
+	if err == nil && before.Kind != n.Kind && (o.Task != "" || o.Fork != nil || m.waitsAtNode()) {
 		return nil, fmt.Errorf("%w: in version %d of %s the node %q is of another kind, and the order is under way there", ErrNodeGone, number, o.Chain, n.ID)
 	}
 	return n, err

@@ -1,6 +1,7 @@
 package order_test
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -177,5 +178,27 @@ func TestNewDefinitionsDisturbNoOrder(t *testing.T) {
 		b.sweep()
 		b.told(began.ID, order.Bulk{Kind: "move", By: "ada", Count: n + 1, Done: at["A"] - 1, Failed: at["B"] + 1, State: order.BulkDone})
 		b.events() // compares all orders with what their events say
+	})
+}
+
+// An order that has forked may move; its children stay where they are, and join it there.
+func TestAnOrderThatHasForkedMoves(t *testing.T) {
+	onBoth(t, chains(branches(nil)), func(t *testing.T, b *bench) {
+		b.add(nil)
+		b.sweep()
+		if o := b.is(projection.WaitingForResource, "F"); o.Version != 1 {
+			t.Fatalf("%+v", o)
+		}
+		b.events()
+		b.declared.set = chains(ab())
+		b.do(order.Act{Kind: order.Move}, order.ErrNodeGone)
+		b.declared.set = chains(branches(func(fork *definition.Node) { fork.Timeout = time.Hour }))
+		b.do(order.Act{Kind: order.Move}, nil)
+		b.later("[1 2]")
+		b.work(succeed)
+		b.sweep()
+		if _, err := b.Get(t.Context(), "/c", "1"); !errors.Is(err, order.ErrNoOrder) {
+			t.Errorf("Get = %v, want ErrNoOrder", err)
+		}
 	})
 }

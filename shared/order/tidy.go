@@ -116,8 +116,12 @@ func (e *Engine) versionsInUse(ctx context.Context, chain string) (map[int]bool,
 			if err := decode(item, &o); err != nil {
 				return err
 			}
-			if used[o.Version] = true; o.Then != nil && o.Then.Replace != nil {
+			used[o.Version] = true
+			if o.Then != nil && o.Then.Replace != nil {
 				used[o.Then.Replace.Version] = true
+			}
+			if o.Fork != nil {
+				used[o.Fork.Version] = true // its children may not be there yet
 			}
 		}
 		keys = keys[:0]

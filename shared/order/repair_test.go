@@ -1,0 +1,48 @@
+package order_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/millrace/millrace/shared/journal"
+	"github.com/millrace/millrace/shared/order"
+	"github.com/millrace/millrace/shared/projection"
+)
+
+// An order can be sent to any node whatever keeps it, and goes on there when it is resumed; the journal says what was changed, and by
+// whom.
+func TestAnOrderIsRepaired(t *testing.T) {
+	onBoth(t, chains(ab()), func(t *testing.T, b *bench) {
+		as := func(who string, a order.Act) {
+			t.Helper()
+			if err := b.Act(journal.WithActor(t.Context(), who), "/c", "1", a); err != nil {
+				t.Fatal(a.Kind, err)
+			}
+		}
+		b.add(nil)
+		l := b.claim()
+		as("ada", order.Act{Kind: order.Suspend})
+		b.complete(l, failed)
+		b.is(projection.Blacklisted, "bad")
+		b.events()
+		from := b.seen
+		as("ada", order.Act{Kind: order.SetNode, Node: "B"}) // of a blacklisted one
+		as("bob", order.Act{Kind: order.SetNode, Node: "A"}) // of a suspended one
+		as("bob", order.Act{Kind: order.Skip})
+		as("eve", order.Act{Kind: order.Resume, Variables: json.RawMessage(`{"v":2}`)})
+		b.want("OrderSuspended OrderNodeChanged:B OrderNodeChanged:A OrderNodeChanged:B OrderResumed TaskAdded")
+		page, err := b.journal.ReadAfter(t.Context(), journal.Request{After: from, Limit: 100, Causes: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, who := range []string{"ada", "ada", "bob", "bob", "eve", "eve"} {
+			if e := page.Events[i]; e.By != who {
+				t.Errorf("%s is by %q, want %q", e.Type, e.By, who)
+			}
+		}
+		if got := string(page.Events[4].Fields); got != `"variables":{"v":2}` {
+			t.Errorf("OrderResumed has %s", got)
+		}
+		b.step("B", ok)
+	})
+}
