@@ -1,5 +1,5 @@
 // Package client speaks to a Millrace server over HTTP: it emits events, reads them, follows them and takes snapshots; it
-// enqueues tasks, looks at them and holds handlers; it appends to streams ([Producer]) and consumes them ([Consumer]); it runs
+// enqueues tasks, looks at them and holds handlers; it adds orders to job chains and acts on them; it appends to streams ([Producer]) and consumes them ([Consumer]); it runs
 // tasks as an instance ([Worker]).
 //
 // It repeats by itself only what is safe to repeat: reads, requests with an Idempotency-Key, and requests that change nothing

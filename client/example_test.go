@@ -13,16 +13,22 @@ import (
 	"github.com/millrace/millrace/shared/event"
 	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/membership"
+	"github.com/millrace/millrace/shared/order"
 	"github.com/millrace/millrace/shared/projection"
 	"github.com/millrace/millrace/shared/queue"
 	"github.com/millrace/millrace/shared/store/memory"
 )
 
-// nothing declares nothing: the jobs of topics need no declaration.
+// nothing declares nothing but a job chain: the jobs of topics need no declaration.
 type nothing struct{}
 
-// Current returns an empty set.
-func (nothing) Current(context.Context) (*definition.Set, error) { return new(definition.Set), nil }
+var parcels = &definition.Set{
+	Jobs:      []definition.Job{{Path: "/parcels/pack", Target: definition.Target{Instances: true}}},
+	JobChains: []definition.JobChain{{Path: "/parcels/send", Nodes: []definition.Node{{ID: "pack", Job: "/parcels/pack"}, {ID: "sent"}}}},
+}
+
+// Current returns the set.
+func (nothing) Current(context.Context) (*definition.Set, error) { return parcels, nil }
 
 // Refresh is Current.
 func (n nothing) Refresh(ctx context.Context) (*definition.Set, error) { return n.Current(ctx) }
@@ -32,9 +38,13 @@ func (n nothing) Refresh(ctx context.Context) (*definition.Set, error) { return 
 func connect() (c *client.Client, end func()) {
 	s := memory.New(memory.Options{})
 	j := journal.Open(s, journal.Options{Folds: projection.Folds()})
-	q := queue.Open(queue.Options{Store: s, Journal: j, Definitions: nothing{}})
+	orders := order.Open(order.Options{Store: s, Journal: j, Definitions: nothing{}})
+	q := queue.Open(queue.Options{Store: s, Journal: j, Definitions: nothing{}, Steps: orders})
+	orders.Use(q)
+	upkeep, stop := context.WithCancel(context.Background())
+	go orders.Run(upkeep)
 	handler := api.New(api.Options{Tokens: []access.Token{access.NewToken("me", access.Admin, "secret")}},
-		api.Emit(j), api.Events(j), api.Objects(j), api.Jobs(q, nothing{}),
+		api.Emit(j), api.Events(j), api.Objects(j), api.Jobs(q, nothing{}), api.Orders(orders), api.Acts(orders),
 		api.Instances(membership.Open(membership.Options{Store: s}), q))
 	http := httptest.NewServer(handler)
 	c, err := client.New(client.Options{URL: http.URL, Token: "secret"})
@@ -44,6 +54,7 @@ func connect() (c *client.Client, end func()) {
 	return c, func() {
 		c.Close()
 		http.Close()
+		stop()
 		_ = j.Close()
 	}
 }
@@ -137,4 +148,52 @@ func ExampleClient_Worker() {
 	// attempt 1 at {"to":"ada"}
 	// attempt 1 at {"to":"nobody"}
 	// the worker has left: <nil>
+}
+
+// Orders go along a job chain; what keeps one is told, and ended.
+func ExampleClient_AddOrder() {
+	c, end := connect()
+	defer end()
+	ctx := context.Background()
+	const chain = "/parcels/send"
+	o, err := c.AddOrder(ctx, client.NewOrder{Chain: chain, ID: "17", Variables: []byte(`{"to":"Kiel"}`)})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(o.Path, "is", o.State.Type, "at", o.NodeID)
+	if err := c.ActOnOrder(ctx, chain, "17", client.OrderAct{Kind: "suspend"}); err != nil {
+		fmt.Println(err)
+	}
+	why, err := c.WhyOrder(ctx, chain, "17")
+	fmt.Println(why.Code, err)
+	err = c.ActOnOrder(ctx, chain, "17", client.OrderAct{Kind: "resume", Variables: []byte(`{"to":"Bremen"}`)})
+	o, _ = c.Order(ctx, chain, "17")
+	fmt.Println(string(o.Variables), err)
+	// Output:
+	// /parcels/send,17 is Due at pack
+	// order_suspended <nil>
+	// {"to":"Bremen"} <nil>
+}
+
+// An act on all orders that a filter selects goes on by itself.
+func ExampleClient_ActOnOrders() {
+	c, end := connect()
+	defer end()
+	ctx := context.Background()
+	for _, id := range []string{"17", "18"} {
+		if _, err := c.AddOrder(ctx, client.NewOrder{Chain: "/parcels/send", ID: id}); err != nil {
+			fmt.Println(err)
+			return
+		}
+	}
+	id, count, err := c.ActOnOrders(ctx, client.OrderAct{Kind: "suspend"}, client.OrderFilter{Path: "/parcels/", Node: "pack"})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	act, err := c.WaitForAct(ctx, id)
+	fmt.Println(count, "selected,", act.Done, "done by", act.By, err)
+	// Output:
+	// 2 selected, 2 done by me <nil>
 }

@@ -1,6 +1,7 @@
 // Command tasks is the function that shows tasks, handlers, jobs and queues: their state, logs, lists, and why they do not run;
 // and that cancels, stops, retries and removes tasks, holds handlers by rules, and suspends and purges queues. It does the same for
-// orders of job chains, and adds them; messages of a queue that tell of new objects in S3 start orders too.
+// orders of job chains, and adds them; messages of a queue that tell of new objects in S3 start orders too. It also begins acts on
+// many orders or jobs, which the function sweep does.
 package main
 
 import (
@@ -24,6 +25,7 @@ func function(_ context.Context, s *service.Tasks) (host.Function, error) {
 	operations := s.API(
 		api.Tasks(s.Queue, s.Definitions), api.Handlers(s.Queue, s.Definitions),
 		api.Jobs(s.Queue, s.Definitions), api.Queues(s.Queue, s.Definitions), api.Orders(s.Orders),
+		api.Acts(s.Orders),
 	)
 	f := s.Function("tasks", operations)
 	f.Guard = func(next http.Handler) http.Handler { return operations.Guard(api.Operate, next) }

@@ -44,17 +44,17 @@ func chainNodeSchema() *schema {
 
 func forkSchema() *schema {
 	branches := named("The nodes of each branch, by the branch's name", listed(ref("ChainNode"), 0))
-	return object("Children of the order that run side by side: one for each branch, or one for each element of a list", members{
+	return object("Children of the order that run side by side: the order ID!BRANCH for each branch, or ID!INDEX for each element of a list", members{
 		"branches":  branches,
 		"each":      text("The variable with the list"),
 		"job":       pathSchema("With each: what runs the step of a child; its node is FORK/each"),
-		"on_failed": choice("What happens to the others when a child fails; default wait", definition.FailedWaits, definition.FailedCancels),
+		"on_failed": choice("What happens to the others when a child fails, or when the join is decided: they go on by themselves, or are ended; default wait", definition.FailedWaits, definition.FailedCancels),
 	}, false)
 }
 
 func joinSchema() *schema {
 	s := oneOf(constant("all"), object("", members{"at_least": whole("", 1)}, false, "at_least"))
-	s.Description = "With a fork: how many children must succeed; default all"
+	s.Description = "With a fork: how many children must succeed; default all. The order goes to next when so many have, and to error as soon as they cannot any more"
 	return s
 }
 

@@ -37,6 +37,8 @@
 //	queues.go, queuestatistics.go   queues, and what their tasks have come to
 //	schedules.go, cron.go           schedules, and when an expression fires
 //	orders.go, answer.go            orders of job chains, and answers to their prompts
+//	orderacts.go                    moving orders to other versions of their chains
+//	acts.go                         acts on all orders or jobs that a filter selects
 //	instances.go, leases.go         processes that claim tasks and run them
 //	instanceschema.go               their part of the description
 //	definitions.go, declare.go      what is declared, as a whole and object by object

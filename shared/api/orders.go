@@ -182,7 +182,7 @@ func (o *ordering) act(kind order.ActKind, known ...string) func(*exchange) erro
 		node := textMember("node", maxBody, &a.Node)
 		node.required = true
 		var of []member
-		for _, m := range []member{node, variablesMember(&a.Variables)} {
+		for _, m := range []member{node, toVersion(&a.Version), variablesMember(&a.Variables)} {
 			if slices.Contains(known, m.name) {
 				of = append(of, m)
 			}

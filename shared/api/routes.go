@@ -161,9 +161,22 @@ func Orders(e OrderEngine) Resource {
 		{"POST /api/v1/orders/{chain}/{id}/reset", Operate, o.act(order.Reset), describeAct(order.Reset, "Send an order back to its first node, resumed", nil)},
 		{"POST /api/v1/orders/{chain}/{id}/run-now", Operate, o.act(order.RunNow), describeAct(order.RunNow, "Let an order wait for no time", nil)},
 		{"POST /api/v1/orders/{chain}/{id}/answer", Respond, o.answer, describeAnswerOrder},
+		{"POST /api/v1/orders/{chain}/{id}/move", Operate, o.act(order.Move, "version"), describeMoveOrder},
 		{"POST /api/v1/chains/{chain}/stop", Operate, o.stop, describeStopChain},
 		{"POST /api/v1/chains/{chain}/start", Operate, o.start, describeStartChain},
 		{"POST /api/v1/chains/{chain}/nodes/{node}/action", Operate, o.setAction, describeNodeAction},
+	}
+}
+
+// Acts mounts acts on all orders or jobs that a filter selects: beginning, showing, stopping and resuming them.
+func Acts(e BulkEngine) Resource {
+	k := &bulking{engine: e}
+	return calls{
+		{"POST /api/v1/orders:act", Operate, k.onOrders, describeActOnOrders},
+		{"POST /api/v1/jobs:act", Operate, k.onJobs, describeActOnJobs},
+		{"GET /api/v1/acts/{id}", Read, k.show, describeBulk},
+		{"POST /api/v1/acts/{id}/stop", Operate, k.stop, describeStopBulk},
+		{"POST /api/v1/acts/{id}/resume", Operate, k.resume, describeResumeBulk},
 	}
 }
 

@@ -58,7 +58,15 @@ const (
 )
 
 // Fork makes children of an order: one for each branch, or one for each element of a list. Exactly one of Branches and Each is
-// set.
+// set. The child of a branch, or of the element at an index, is the order ORDER!BRANCH or ORDER!INDEX of the same chain. It has the
+// order's variables; that of an element has item and index, too, and not the list.
+//
+// A child succeeds at the end of its branch. It fails, and is gone, if a step fails that has no error node and is not to be
+// suspended, if it comes to an end to which only errors lead, or if it is removed.
+//
+// The order goes on as soon as all children are made and the join is met, to the node's next, or cannot be met any more, to its error;
+// where a failed child cancels the others, its failure decides at once. Children that are left go on by themselves, and do not count,
+// or are ended under [FailedCancels]. An order that leaves the fork otherwise ends its children.
 type Fork struct {
 	Branches map[string][]Node `json:"branches,omitempty"` // steps by the branch's name; ids are optional: FORK/BRANCH/NUMBER, from 1
 	Each     string            `json:"each,omitzero"`      // name of a variable that holds a list

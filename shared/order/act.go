@@ -18,7 +18,8 @@ import (
 type Act struct {
 	Kind      ActKind
 	Node      string          // of [SetNode]; required
-	Variables json.RawMessage // of [Resume]: an object, which is merged with the order's variables; default: none
+	Version   int             // of [Move]; default: the newest
+	Variables json.RawMessage `json:",omitempty"` // of [Resume]: an object, which is merged with the order's variables; default: none
 }
 
 // ActKind is a kind of act.
@@ -32,11 +33,12 @@ const (
 	Skip    ActKind = "skip"     // it goes on as after a success
 	Reset   ActKind = "reset"    // it goes on at its first node, resumed and without a setback
 	RunNow  ActKind = "run-now"  // its step waits for no time
+	Move    ActKind = "move"     // it goes on by another version of its chain
 	Remove  ActKind = "remove"   // it is taken away
 )
 
 // Act does something with an order. The error is [ErrState] if the order cannot do that as it is, or if it would change nothing.
-// Others are [ErrNoOrder], [ErrNoNode], and those of [CheckVariables].
+// Others are [ErrNoOrder], [ErrNoNode], [ErrNoVersion], [ErrNodeGone], and those of [CheckVariables].
 func (e *Engine) Act(ctx context.Context, chain, id string, a Act) error {
 	path := chain + "," + id
 	return e.queue.Change(ctx, []string{path}, func(ctx context.Context, _ *store.Conflict) (queue.Follow, error) {
@@ -68,6 +70,8 @@ func (m *move) act(ctx context.Context, a Act) error {
 		return m.reset(ctx)
 	case RunNow:
 		return m.runNow(ctx)
+	case Move:
+		return m.moveTo(ctx, a.Version)
 	case Remove:
 		return m.removeAsAsked(ctx)
 	}
@@ -86,7 +90,7 @@ func (m *move) suspendAsAsked(ctx context.Context) error {
 		return err
 	}
 	m.suspend()
-	if o.Waiting != typed.ForMaxOrders {
+	if o.Waiting != typed.ForMaxOrders && o.Waiting != typed.ForLock {
 		return nil
 	}
 	m.sayItIsOver() // it leaves the line

@@ -252,8 +252,10 @@ func (e *Engine) endChild(ctx context.Context, path, run string) (none queue.Fol
 	switch {
 	case err != nil:
 		return none, err
-	case running:
+	case running && (o.Then == nil || o.Then.Replace == nil): // what replaces it removes it too
 		o.Then = &Then{Remove: true}
+		return m.write(), nil
+	case running:
 		return m.write(), nil
 	}
 	if err := m.remove(ctx); err != nil {

@@ -29,3 +29,33 @@ func TestAStepCostsNoMoreThanItsBudget(t *testing.T) {
 		}
 	}
 }
+
+// A child of a fork costs 10 write units at most to make, 24 for its step with its end, and 3 to be counted.
+func TestAForkCostsNoMoreThanItsBudget(t *testing.T) {
+	t.Parallel()
+	const children = 100
+	m := meter.New(shared{memory.New(memory.Options{})})
+	b := open(t, m, chains(each(nil)))
+	if _, err := b.Add(t.Context(), nil, some(children)); err != nil {
+		t.Fatal(err)
+	}
+	for _, part := range []struct {
+		name   string
+		budget int
+		run    func()
+	}{
+		{"to make it", 10, b.sweep},
+		{"its step", 24, func() {
+			for range children {
+				b.complete(b.claim(), ok)
+			}
+		}},
+		{"to count it", 3, b.sweep},
+	} {
+		m.Reset()
+		part.run()
+		if used := m.Usage().Total().WCU; used > part.budget*children {
+			t.Errorf("%s: a child costs %.1f write units, want at most %d", part.name, float64(used)/children, part.budget)
+		}
+	}
+}

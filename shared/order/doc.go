@@ -10,6 +10,7 @@
 //	engine.go     options, Open, errors
 //	item.go       the items and their keys
 //	version.go    versions of chains
+//	tidy.go       removing versions that nobody is on
 //	variables.go  variables: what they may be, and their changes
 //
 //	add.go        Add
@@ -18,9 +19,11 @@
 //	step.go       the end of a step
 //	then.go       what waits for the end of a running step; withdrawing a step that waits
 //	act.go        what operators do with an order
+//	moveto.go     moving an order to another version of its chain
 //	chain.go      what operators set for a chain: stopping it, actions of its nodes
 //	place.go      max_orders: places, and the line of those that wait for one
 //	prompt.go     questions to persons, and their answers
+//	lock.go       locks, and the lines of those that wait for them
 //	wait.go       waits for a time, or for an event
 //	expand.go     what ${NAME} means in a wait
 //	shape.go      what waits for events have in common
@@ -35,6 +38,10 @@
 //	join.go       counting the ends of children
 //	together.go   one write of several orders
 //	mend.go       what is left behind
+//	bulk.go       an act on many orders or jobs: what is stored of it; showing, stopping and resuming it
+//	bulkselect.go what filters select
+//	bulkrun.go    doing it, batch by batch
+//	bulkjobs.go   the acts on jobs
 //	sweep.go      Run and Sweep: what is due
 //	inline.go     what is due at once, in processes without Run
 //	overview.go   an order as clients see it

@@ -26,6 +26,10 @@ var (
 	ErrNoNode = errors.New("order: no such node")
 	// ErrNoEndNode is an [ErrNoNode] of a request's end node.
 	ErrNoEndNode = fmt.Errorf("%w", ErrNoNode)
+	// ErrNoVersion is returned for a version that a job chain does not have.
+	ErrNoVersion = errors.New("order: no such version")
+	// ErrNodeGone is an [ErrNoNode] of a version to which an order is to move.
+	ErrNodeGone = fmt.Errorf("%w", ErrNoNode)
 	// ErrExists is returned by Add if there is an order of the chain with that id.
 	ErrExists = errors.New("order: the chain has an order with this id")
 	// ErrState is returned for an act that an order cannot do as it is, or that would change nothing.
@@ -46,7 +50,7 @@ type Definitions interface {
 type Options struct {
 	Store       store.Store
 	Definitions Definitions
-	Journal     Journal          // where orders wait for events; default: they wait until their timeouts
+	Journal     Journal          // where orders wait for events, and [Engine.ActOnAll] selects them; default: there is neither
 	Clock       *clock.Watch     // compares this process's clock with the store's; default: the clock is trusted
 	Now         func() time.Time // default: Clock.Now
 	Log         *slog.Logger     // default: discards
@@ -68,12 +72,14 @@ type Engine struct {
 	inline      inline
 	waits       waiting
 	mending     mending
+	name        string     // of this process among those that do acts on many
+	acting      sync.Mutex // held during a batch of such an act
 }
 
 // Open returns an Engine. It is to be given to the queue as [queue.Options.Steps], and the queue to it by [Engine.Use] before any
 // other call.
 func Open(o Options) *Engine {
-	e := &Engine{store: store.NewChecked(o.Store), definitions: o.Definitions, journal: o.Journal, clock: o.Clock, now: o.Now, log: o.Log}
+	e := &Engine{store: store.NewChecked(o.Store), definitions: o.Definitions, journal: o.Journal, clock: o.Clock, now: o.Now, log: o.Log, name: rand.Text()}
 	e.alarms.set = make(chan struct{}, 1)
 	e.waits.set = make(chan struct{}, 1)
 	if e.now == nil {

@@ -53,7 +53,7 @@ func (e *Engine) Unfiled(ctx context.Context, limit int) (orders []Unfiled, more
 		o, _, err := e.read(ctx, string(hint.Value))
 		switch {
 		case errors.Is(err, ErrNoOrder), err == nil && o.Waiting != typed.ForFile:
-			if err := e.forget(ctx, hint); err != nil {
+			if err := e.dropHint(ctx, hint); err != nil {
 				return nil, false, err
 			}
 		case err != nil:
@@ -65,8 +65,8 @@ func (e *Engine) Unfiled(ctx context.Context, limit int) (orders []Unfiled, more
 	return orders, page.More, nil
 }
 
-// forget removes a hint that is none any more. Race: the order may come to its end again meanwhile, which writes the hint anew.
-func (e *Engine) forget(ctx context.Context, hint *store.Item) error {
+// dropHint removes a hint that is none any more. Race: the order may come to its end again meanwhile, which writes the hint anew.
+func (e *Engine) dropHint(ctx context.Context, hint *store.Item) error {
 	gone := store.Write{Token: e.token(), Ops: []store.Op{store.Delete(hint.Key, store.VersionIs(hint.Version))}}
 	if err := e.store.Write(ctx, gone); err != nil && store.AsConflict(err) == nil {
 		return journal.Failure("remove a hint of an order's file", err)

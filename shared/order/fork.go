@@ -147,7 +147,7 @@ func (m *move) errorAt(ctx context.Context, n *definition.GraphNode) error {
 		return m.fail(ctx)
 	}
 	m.suspend()
-	return nil
+	return m.giveBack(ctx)
 }
 
 // failsFor reports whether an error at a node that leads nowhere ends the order: it is a child, and the node does not say that it is

@@ -515,3 +515,20 @@ func TestAnErrandThatCannotBeRun(t *testing.T) {
 		b.want("OrderAdded:F OrderForked OrderAdded:F/a/1 OrderAdded:B TaskAdded TaskAdded")
 	})
 }
+
+func TestTheTimeoutOfAChainEndsItsChildren(t *testing.T) {
+	chain := branches(nil)
+	chain.Timeout = time.Minute
+	chain.Nodes[0], chain.Nodes[1] = definition.Node{ID: "N", Job: "/j"}, chain.Nodes[0]
+	onBoth(t, chains(chain), func(t *testing.T, b *bench) {
+		b.add(nil)
+		b.step("N", ok)
+		b.sweep()
+		b.events()
+		b.now = b.now.Add(time.Minute)
+		b.sweep()
+		b.wantCounts(map[string]int{"OrderNodeChanged:bad": 1, "OrderFinished:bad": 1, "OrderRemoved": 2, "OrderJoined": 0})
+		b.absent("1", "1!a", "1!b")
+		b.nothingLeft()
+	})
+}

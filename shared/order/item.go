@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/store"
 	"github.com/millrace/millrace/shared/task"
 )
@@ -18,14 +19,16 @@ type Order struct {
 	ID      string `json:"i"`
 	Version int    `json:"v"` // of its chain, from 1
 
-	Node    string  `json:"n"`            // where it is
-	At      int64   `json:"at,omitempty"` // earliest start of the step there; 0: at once
-	Task    task.ID `json:"t,omitempty"`  // of the step under way: it waits to run, or runs
-	Waiting string  `json:"w,omitempty"`  // what it waits for without a task: one of typed's ForEvent and so on, or forPrompt; empty: nothing
-	Until   int64   `json:"u,omitempty"`  // when the prompt or the wait ends by itself; 0: never
-	Await   *waitAt `json:"aw,omitempty"` // where it is listed as one that waits for an event; nil: nowhere
-	Created int64   `json:"ca"`
-	Started int64   `json:"sa,omitempty"` // start of its first step, once that has ended
+	Node    string                `json:"n"`            // where it is
+	At      int64                 `json:"at,omitempty"` // earliest start of the step there; 0: at once
+	Task    task.ID               `json:"t,omitempty"`  // of the step under way: it waits to run, or runs
+	Waiting string                `json:"w,omitempty"`  // what it waits for without a task: one of typed's ForEvent and so on, or forPrompt; empty: nothing
+	Until   int64                 `json:"u,omitempty"`  // when the prompt or the wait ends by itself; 0: never
+	Await   *waitAt               `json:"aw,omitempty"` // where it is listed as one that waits for an event; nil: nowhere
+	Locks   []definition.NodeLock `json:"lo,omitempty"` // that it holds
+	Line    *inLine               `json:"li,omitempty"` // where it waits for a lock; nil: nowhere
+	Created int64                 `json:"ca"`
+	Started int64                 `json:"sa,omitempty"` // start of its first step, once that has ended
 
 	Suspended   bool `json:"s,omitempty"`
 	Blacklisted bool `json:"b,omitempty"`  // it is at its end and stays
@@ -69,14 +72,19 @@ func (o *Order) Path() string { return o.Chain + "," + o.ID }
 //	orders-of/CHAIN   ID       lists it; the value is the id
 //	chain/CHAIN       -        whether the chain is stopped, and the actions of its nodes
 //	versions/CHAIN    NUMBER   a version of the chain
+//	versions-going/…  NUMBER   marks a version that is about to be removed; the value is since when
 //	places/CHAIN      -        how many orders have a place, where max_orders is declared
 //	line/CHAIN        CREATION an order that waits for a place; the value is the id
 //	orders-due        TIME     an alarm: an order, or a chain, is to be looked at then; the value is the path
 //	                           or an errand, see errand.go
 //	orders-files      PATH     a hint: the order is at its end, and its file is to be put away; the value is the path
+//	lock/NAME         -        how many orders hold a lock, and wait for it
+//	lock-holders/NAME PATH     an order that holds it
+//	lock-line/NAME    NUMBER   an order that waits for it
 //	waits/SHAPE       VALUES/  an order that waits for an event; PATH follows
 //	wait-shapes       SHAPE    what waits for events have in common
 //	wait-position     -        up to which event waits were looked at
+//	act/ID            -        an act on many, see bulk.go
 //	order-once/HASH   -        the result of the request with an idempotency key
 //
 // What is too long for a key ends in its hash, see [store.Fit].

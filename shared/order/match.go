@@ -3,6 +3,7 @@ package order
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -16,7 +17,7 @@ import (
 // Orders that wait for events are found by those who follow the journal, each from a position of its own, at first from a stored
 // one. The rules are those of docs/order-waits.md:
 //
-//   - Who has read events up to a position reads the list of waits only then. So it holds every order that came to wait below that
+//   - Who has read events up to a position reads the lists of waits only then. So they hold every order that came to wait below that
 //     position, and nobody needs to look at those events again for one that comes later: only later events count for that.
 //   - An order that is found goes on only if it still waits as it was found, and came to wait before the event. So any number of
 //     followers, and repetitions, do no harm.
@@ -27,11 +28,12 @@ type Journal interface {
 	ReadAfter(ctx context.Context, r journal.Request) (journal.Answer, error)
 	ReadNewest(ctx context.Context, r journal.Request) (journal.Answer, error)
 	Floor(ctx context.Context) (event.ID, error)
+	SnapshotOf(ctx context.Context, fold string, p journal.Part, each func(key string, value []byte)) (event.ID, error)
 }
 
 // waiting is what this process knows of waits for events.
 type waiting struct {
-	shapes cache[bool]   // that are stored, by their keys
+	shapes cache[bool]   // keys of those that are stored, and the position's
 	set    chan struct{} // receives when an order may have come to wait
 }
 
@@ -50,7 +52,7 @@ var positionKey = work("wait-position", only)
 type follower struct {
 	e       *Engine
 	after   event.ID // up to here nothing is left to do; 0: not known
-	newest  event.ID // of the journal, before it looked last who waits
+	newest  event.ID // of the journal, when there was no position yet
 	storing time.Time
 	known   []shape // those in which orders waited when it looked last
 }
@@ -66,24 +68,11 @@ func (f *follower) run(ctx context.Context) (anyone bool, err error) {
 	if f.e.journal == nil {
 		return false, nil
 	}
-	newest, err := f.e.journal.ReadNewest(ctx, journal.Request{Limit: 1}) // before it looks who waits
-	if err != nil {
+	if ok, err := f.begin(ctx); !ok || err != nil {
 		return false, err
 	}
-	f.newest = newest.LastEventID
-	all, err := f.e.shapes(ctx)
-	if err != nil || len(all) == 0 {
+	if err := f.look(ctx); err != nil {
 		return false, err
-	}
-	if err := f.begin(ctx, all); err != nil {
-		return false, err
-	}
-	if f.known, err = f.e.occupied(ctx, all); err != nil {
-		return false, err
-	}
-	if len(f.known) == 0 { // nobody who came before the newest event waits any more
-		f.after = max(f.after, f.newest)
-		return false, f.store(ctx, matchStore)
 	}
 	for {
 		more, err := f.some(ctx)
@@ -96,21 +85,18 @@ func (f *follower) run(ctx context.Context) (anyone bool, err error) {
 	}
 }
 
-// begin reads the stored position, if it is not known yet. Before there is one, it is that of the first who ever waited.
-func (f *follower) begin(ctx context.Context, all []shape) error {
+// begin reads the stored position, if it is not known yet. There is none before the first order has ever come to wait: ok is false then.
+func (f *follower) begin(ctx context.Context) (ok bool, err error) {
 	if f.after > 0 {
-		return nil
+		return true, nil
 	}
-	at, _, err := f.load(ctx)
-	if err != nil || at > 0 {
-		f.after = at
-		return err
+	newest, err := f.e.journal.ReadNewest(ctx, journal.Request{Limit: 1}) // before it looks whether there is one
+	if err != nil {
+		return false, err
 	}
-	f.after = all[0].After
-	for i := range all {
-		f.after = min(f.after, all[i].After)
-	}
-	return nil
+	f.newest = newest.LastEventID
+	f.after, _, err = f.load(ctx)
+	return f.after > 0, err
 }
 
 // load reads the stored position and the condition that it is as it was read.
@@ -141,6 +127,16 @@ func (f *follower) store(ctx context.Context, pause time.Duration) error {
 	return nil
 }
 
+// look reads in which shapes orders wait.
+func (f *follower) look(ctx context.Context) error {
+	all, err := f.e.shapes(ctx)
+	if err != nil {
+		return err
+	}
+	f.known, err = f.e.occupied(ctx, all)
+	return err
+}
+
 // some goes on by some events, and reports whether there may be more.
 func (f *follower) some(ctx context.Context) (more bool, err error) {
 	read, err := f.e.journal.ReadAfter(ctx, journal.Request{After: f.after, Limit: matchEvents, MaxBytes: matchBytes})
@@ -152,11 +148,10 @@ func (f *follower) some(ctx context.Context) (more bool, err error) {
 	case read.LastEventID == f.after:
 		return false, nil
 	}
-	all, err := f.e.shapes(ctx)
-	if err != nil {
+	if err := f.e.arrivals(ctx, read.Events); err != nil {
 		return false, err
 	}
-	if f.known, err = f.e.occupied(ctx, all); err != nil {
+	if err := f.look(ctx); err != nil {
 		return false, err
 	}
 	for i := range f.known {
@@ -178,6 +173,65 @@ func (f *follower) goOnAtFloor(ctx context.Context) error {
 		"after", f.after, "floor", floor)
 	f.after = max(f.after, floor)
 	return nil
+}
+
+// arrivals waits until the lists hold the orders that came to wait by some events. Race: the items of a write may become visible one
+// by one, on a store that others use too, so an event may be read before the list of those who came before it holds them all.
+func (e *Engine) arrivals(ctx context.Context, events []event.Event) error {
+	if e.store.Exclusive() {
+		return nil
+	}
+	came := map[string]bool{}
+	for i := range events {
+		if isArrival(&events[i]) {
+			came[events[i].Key.Path] = true
+		}
+	}
+	return atOnce(slices.Collect(maps.Keys(came)), func(path string) error { return e.arrived(ctx, path) })
+}
+
+// arrived waits until the lists hold an order, if it waits.
+func (e *Engine) arrived(ctx context.Context, path string) error {
+	for {
+		listed, checks, err := e.listed(ctx, path)
+		if err != nil || listed {
+			return err
+		}
+		err = e.store.Write(ctx, store.Write{Token: e.token(), Ops: checks})
+		switch {
+		case err == nil:
+			return nil // it is as it was read: it does not wait any more
+		case errors.Is(err, store.ErrBusy):
+			e.pause(ctx, settle)
+		case store.AsConflict(err) == nil:
+			return journal.Failure("see who waits for events", err)
+		}
+	}
+}
+
+// listed reports whether all that lists an order which waits can be read. If not, checks demand that it is as it was read.
+func (e *Engine) listed(ctx context.Context, path string) (ok bool, checks []store.Op, err error) {
+	o, cond, err := e.read(ctx, path)
+	switch {
+	case errors.Is(err, ErrNoOrder):
+		return false, []store.Op{store.Check(orderKey(path), store.Absent)}, nil
+	case err != nil:
+		return false, nil, err
+	case o.Await == nil:
+		return false, []store.Op{store.Check(orderKey(path), cond)}, nil
+	}
+	keys := []store.Key{o.Await.item(path), shapeKey(o.Await.Shape)}
+	items, err := e.get(ctx, keys...)
+	if err != nil || items[0] != nil && items[1] != nil {
+		return err == nil, nil, err
+	}
+	checks = append(checks, store.Check(orderKey(path), cond))
+	for i := range items {
+		if items[i] == nil {
+			checks = append(checks, store.Check(keys[i], store.Absent))
+		}
+	}
+	return false, checks, nil
 }
 
 // match lets those orders of a shape go on that wait for one of some events.
@@ -215,23 +269,23 @@ func (e *Engine) matchAll(ctx context.Context, at waitAt, ids []event.ID) error 
 			paths = append(paths, who.Path)
 		}
 	}
+	return atOnce(paths, func(path string) error { return e.happened(ctx, at, path, ids) })
+}
+
+// atOnce does something with each path, several at once, so that they share writes.
+func atOnce(paths []string, do func(path string) error) error {
 	for some := range slices.Chunk(paths, matchMoves) {
-		if err := e.happenedTo(ctx, at, some, ids); err != nil {
+		var all sync.WaitGroup
+		errs := make([]error, len(some))
+		for i, path := range some {
+			all.Go(func() { errs[i] = do(path) })
+		}
+		all.Wait()
+		if err := errors.Join(errs...); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// happenedTo moves orders at once, so that they share writes.
-func (e *Engine) happenedTo(ctx context.Context, at waitAt, paths []string, ids []event.ID) error {
-	var all sync.WaitGroup
-	errs := make([]error, len(paths))
-	for i, path := range paths {
-		all.Go(func() { errs[i] = e.happened(ctx, at, path, ids) })
-	}
-	all.Wait()
-	return errors.Join(errs...)
 }
 
 // follow lets orders go on as events happen, until ctx ends.
@@ -258,10 +312,11 @@ func (f *follower) sleep(ctx context.Context, anyone bool) error {
 		}
 		return nil
 	}
-	r := journal.Request{After: max(f.after, f.newest), Limit: 1, Timeout: lookAlone, Match: f.concerns}
-	if anyone {
-		r.After = f.after
+	after := f.after
+	if after == 0 {
+		after = f.newest
 	}
+	r := journal.Request{After: after, Limit: 1, Timeout: lookAlone, Match: f.concerns}
 	_, err := f.e.journal.ReadAfter(ctx, r)
 	return err
 }

@@ -32,7 +32,9 @@ type move struct {
 	events []event.Event // in their order
 	follow queue.Follow  // all but the order's item and its events
 
-	waits map[store.Key]queue.Stamp // changes of the lists of who waits for events
+	waits  map[store.Key]queue.Stamp // changes of lists of who waits
+	books  *book                     // of this write; nil: none yet
+	others []*move                   // of orders to which locks are handed on
 }
 
 // moveOf reads an order that is to be changed. The error is [ErrNoOrder] if there is none.
@@ -64,18 +66,14 @@ func (m *move) say(name string, fields any) {
 
 // write returns what the move writes.
 func (m *move) write() queue.Follow {
+	m.includeOthers()
 	o, f := m.order, m.follow
 	f.Before = m.events
 	if at := m.wakeAt; at != 0 {
 		f.Written = func(ctx context.Context) { m.e.written(ctx, at) }
 	}
 	f.Ops = append(f.Ops, m.lineOps()...)
-	if p := m.places; p != nil && p.changed {
-		f.Ops = append(f.Ops, store.Put(store.Item{Key: placesKey(o.Chain), Value: encode(p)}, p.cond))
-	}
-	for _, op := range m.waits {
-		f.Stamped = append(f.Stamped, op)
-	}
+	f = m.withBook(f)
 	key := orderKey(o.Path())
 	switch {
 	case m.gone && m.cond.IsAbsent():
@@ -105,6 +103,9 @@ func (m *move) nodeAt(id string) (*definition.GraphNode, error) {
 func (m *move) goTo(ctx context.Context, id string) error {
 	n, err := m.nodeAt(id)
 	if err != nil {
+		return err
+	}
+	if err := m.giveBack(ctx); err != nil {
 		return err
 	}
 	o, from := m.order, m.order.Node
@@ -202,6 +203,7 @@ func (m *move) park(ctx context.Context, n *definition.GraphNode) (parked bool, 
 		m.follow.Names = append(m.follow.Names, key.Partition)
 		m.follow.Ops = append(m.follow.Ops, store.Check(key, s.condition()))
 		m.wait(why)
+		return true, m.giveBack(ctx)
 	}
 	return true, nil
 }
@@ -256,6 +258,15 @@ func (m *move) step(ctx context.Context, n *definition.GraphNode) error {
 	o := m.order
 	if _, declared := m.set.JobOf(n.Job); !declared {
 		return m.errorAt(ctx, n)
+	}
+	if len(n.Locks) > 0 {
+		if o.At > m.now { // it takes them when its time has come
+			m.alarm(o.At)
+			return nil
+		}
+		if all, err := m.takeLocks(ctx, n); !all || err != nil {
+			return err
+		}
 	}
 	t := queue.New{
 		Dialect: task.OfOrder, Job: n.Job, Priority: o.Priority, Payload: o.variables(),

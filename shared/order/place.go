@@ -32,6 +32,9 @@ func (o *Order) lineKey() store.Key {
 
 // counter returns the places of the order's chain, as this move changes them.
 func (m *move) counter(ctx context.Context) (*places, error) {
+	if m.places == nil {
+		m.places = m.book().places[m.order.Chain]
+	}
 	if m.places != nil {
 		return m.places, nil
 	}
@@ -46,6 +49,7 @@ func (m *move) counter(ctx context.Context) (*places, error) {
 		err = decode(items[0], p)
 	}
 	m.places = p
+	m.book().places[m.order.Chain] = p
 	m.follow.Names = append(m.follow.Names, key.Partition)
 	return p, err
 }
@@ -110,7 +114,10 @@ func (m *move) stopWaiting(ctx context.Context) error {
 	m.unlist()
 	o.Waiting, o.Until = "", 0
 	m.leaveFork()
-	return nil
+	if err := m.leaveLine(ctx); err != nil {
+		return err
+	}
+	return m.giveBack(ctx)
 }
 
 // leave gives back the order's place, to the first in line if there is one.
@@ -157,7 +164,7 @@ func (m *move) admitNext(ctx context.Context) error {
 		if next.order.Waiting != typed.ForMaxOrders {
 			continue // race: it has just got a place, and its entry can still be read
 		}
-		next.places = m.places
+		next.places, next.books = m.places, m.book()
 		if err := next.release(ctx); err != nil {
 			return err
 		}
@@ -169,9 +176,9 @@ func (m *move) admitNext(ctx context.Context) error {
 
 // include lets this move write another order's too.
 func (m *move) include(other *move) {
-	other.places = nil // this move writes them
+	other.books = nil // this move writes it
 	f := other.write()
-	if len(f.Before) > 0 {
+	if len(f.Before) > 0 && len(m.events) > 0 {
 		f.Before[0].Cause = 0 // this move has brought it about
 	}
 	m.events = append(m.events, f.Before...)

@@ -31,13 +31,14 @@ const (
 	ReasonNode        = "node_stopped"
 	ReasonJoin        = "order_join"     // its children have not ended
 	ReasonWaiting     = "order_waiting"  // for what its node waits for
+	ReasonLock        = "limit_lock"     // others hold a lock of its node
 	ReasonPrompt      = "order_prompted" // for a person's answer
 )
 
 // ReasonCodes returns all codes of a [Reason].
 func ReasonCodes() []string {
 	return append(queue.ReasonCodes(), ReasonSuspended, ReasonBlacklisted, ReasonIdle, ReasonPlanned, ReasonSetback, ReasonMaxOrders, ReasonChain,
-		ReasonNode, ReasonJoin, ReasonWaiting, ReasonPrompt)
+		ReasonNode, ReasonJoin, ReasonWaiting, ReasonPrompt, ReasonLock)
 }
 
 // Why returns why the step of an order is not running, or that it is. The error is [ErrNoOrder] if there is no such order.
@@ -73,6 +74,9 @@ func (e *Engine) Why(ctx context.Context, chain, id string) (Reason, error) {
 func (e *Engine) whyWaits(ctx context.Context, o *Order, r *Reason) (known bool, err error) {
 	if o.Suspended || o.Waiting == "" {
 		return false, nil
+	}
+	if o.Line != nil {
+		return true, e.whyLock(ctx, o, r)
 	}
 	g, err := e.graph(ctx, o.Chain, o.Version)
 	if err != nil {

@@ -34,7 +34,7 @@ func (shared) Exclusive() bool { return false }
 // bench is an engine of orders with its queue, journal and clock.
 type bench struct {
 	*order.Engine
-	t        *testing.T
+	t        testing.TB
 	queue    *queue.Queue
 	journal  *journal.Journal
 	store    store.Store
@@ -75,7 +75,7 @@ func onBoth(t *testing.T, set *definition.Set, test func(t *testing.T, b *bench)
 	}
 }
 
-func open(t *testing.T, s store.Store, set *definition.Set) *bench {
+func open(t testing.TB, s store.Store, set *definition.Set) *bench {
 	b := &bench{t: t, store: s, declared: &declared{set}, now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
 	now := func() time.Time { return b.now }
 	b.journal = journal.Open(s, journal.Options{Now: now, Folds: projection.Folds()})
@@ -239,6 +239,12 @@ func (b *bench) ReadNewest(ctx context.Context, r journal.Request) (journal.Answ
 }
 
 func (b *bench) Floor(ctx context.Context) (event.ID, error) { return b.journal.Floor(ctx) }
+
+func (b *bench) SnapshotOf(
+	ctx context.Context, fold string, p journal.Part, each func(key string, value []byte),
+) (event.ID, error) {
+	return b.journal.SnapshotOf(ctx, fold, p, each)
+}
 
 func (b *bench) hasRead(how string) {
 	if b.read != nil {

@@ -24,8 +24,6 @@ type shape struct {
 	Event  string   `json:"e"`           // type
 	Path   string   `json:"p,omitempty"` // path query
 	Fields []string `json:"f,omitempty"` // sorted
-	// After is the last event of the write by which the first order came to wait so. It is no part of the key.
-	After event.ID `json:"a,omitempty"`
 
 	types event.Selection
 	paths event.PathQuery
@@ -40,10 +38,7 @@ func shapeOf(w *definition.Wait) shape {
 }
 
 // key returns the shape's key, which depends on nothing but what it says of events.
-func (s shape) key() string {
-	s.After = 0
-	return hashOf(encode(s))
-}
+func (s *shape) key() string { return hashOf(encode(s)) }
 
 func hashOf(text []byte) string {
 	sum := sha256.Sum256(text)
@@ -107,7 +102,7 @@ func (s *shape) valuesOf(e *event.Event) (hash string, ok bool) {
 }
 
 // declareShape notes a shape that nobody has waited in yet, in the write by which the first order comes to wait so.
-func (m *move) declareShape(ctx context.Context, s shape) error {
+func (m *move) declareShape(ctx context.Context, s *shape) error {
 	known, name := &m.e.waits.shapes, s.key()
 	if _, ok := known.get(name); ok {
 		return nil
@@ -121,11 +116,27 @@ func (m *move) declareShape(ctx context.Context, s shape) error {
 		known.put(name, true, 0)
 		return nil
 	}
-	m.follow.Names = append(m.follow.Names, key.Partition+"/"+name)
-	m.list(key, func(r journal.Receipt) store.Op {
-		s := s
-		s.After = last(r)
-		return store.Put(store.Item{Key: key, Value: encode(s)}, store.Absent)
+	put := store.Put(store.Item{Key: key, Value: encode(s)}, store.Absent)
+	m.list(key, func(journal.Receipt) store.Op { return put })
+	return nil
+}
+
+// declarePosition sets where followers begin, in the write by which the first order ever comes to wait: if two come at once, the other
+// one is written later.
+func (m *move) declarePosition(ctx context.Context) error {
+	if _, ok := m.e.waits.shapes.get(positionKey.Partition); ok {
+		return nil
+	}
+	items, err := m.e.get(ctx, positionKey)
+	switch {
+	case err != nil:
+		return err
+	case items[0] != nil:
+		m.e.waits.shapes.put(positionKey.Partition, true, 0)
+		return nil
+	}
+	m.list(positionKey, func(r journal.Receipt) store.Op {
+		return store.Put(store.Item{Key: positionKey, Version: 1, Value: encode(last(r))}, store.Absent)
 	})
 	return nil
 }

@@ -68,6 +68,9 @@ func (m *move) stepEnded(ctx context.Context, t *task.Task, r queue.Result) erro
 		says.Variables = jsontext.Value(o.variables())
 	}
 	m.say(event.OrderStepEnded, says)
+	if err := m.giveBack(ctx); err != nil {
+		return err
+	}
 	if o.Then != nil {
 		return m.then(ctx)
 	}

@@ -171,6 +171,12 @@ func (e *Engine) dueOf(all []store.Item) []store.Item {
 
 // wake does what is due with an order or a chain.
 func (e *Engine) wake(ctx context.Context, path string) error {
+	if name, is := strings.CutPrefix(path, lockAlarm); is {
+		return e.serveLock(ctx, name)
+	}
+	if is, err := e.wakeOther(ctx, path); is {
+		return err
+	}
 	if !strings.Contains(path, ",") {
 		return e.lookAtAll(ctx, path)
 	}

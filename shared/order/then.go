@@ -26,7 +26,7 @@ func (m *move) withdraw(ctx context.Context) (running bool, err error) {
 		m.follow.Withdraw = append(m.follow.Withdraw, stored)
 	}
 	o.Task = ""
-	return false, nil
+	return false, m.giveBack(ctx)
 }
 
 // replace lets the new order of a move take the place of the one before: at once, or, if its step runs, at the step's end. It
@@ -62,7 +62,7 @@ func (m *move) takeOver(ctx context.Context, old *move) error {
 	}
 	old.follow.Ops = append(old.follow.Ops, old.lineOps()...)
 	m.cond, m.events, m.follow, m.places, m.wakeAt = old.cond, old.events, old.follow, old.places, old.wakeAt
-	m.waits = old.waits
+	m.waits, m.books, m.others = old.waits, old.books, old.others
 	return m.add(ctx)
 }
 

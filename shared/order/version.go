@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 
 	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/journal"
@@ -69,23 +68,39 @@ func (e *Engine) versionOf(ctx context.Context, g *definition.Graph, again bool)
 	if known, ok := e.versions.newest.get(g.Chain); ok && !again && known.value.hash == hash {
 		return known.value.number, nil, nil
 	}
-	page, err := e.store.Query(ctx, store.Range{Table: store.Work, Partition: versionPartition(g.Chain), Backward: true, Limit: 1})
+	newest, err := e.newest(ctx, g.Chain)
 	if err != nil {
-		return 0, nil, journal.Failure("read the versions of a job chain", err)
+		return 0, nil, err
 	}
-	if len(page.Items) == 1 {
-		if number, err = strconv.Atoi(page.Items[0].Key.Sort); err != nil {
-			return 0, nil, fmt.Errorf("%w: %v", errDamaged, page.Items[0].Key)
+	if newest != nil {
+		if number, err = numberOf(newest); err != nil {
+			return 0, nil, err
 		}
-		newest, err := definition.ReadGraph(page.Items[0].Value)
+		known, err := definition.ReadGraph(newest.Value)
 		if err != nil {
 			return 0, nil, err
 		}
-		if newest.Hash() == hash {
+		if known.Hash() == hash {
 			e.versions.newest.put(g.Chain, version{number, hash}, 0)
 			return number, nil, nil
 		}
 	}
 	number++
-	return number, []store.Op{store.Put(store.Item{Key: versionKey(g.Chain, number), Value: g.JSON()}, store.Absent)}, nil
+	ops = []store.Op{store.Put(store.Item{Key: versionKey(g.Chain, number), Value: g.JSON()}, store.Absent)}
+	if number > 1 {
+		ops = append(ops, e.tidyLater(g.Chain))
+	}
+	return number, ops, nil
+}
+
+// newest returns the item of a chain's newest version, nil if it has none.
+func (e *Engine) newest(ctx context.Context, chain string) (*store.Item, error) {
+	page, err := e.store.Query(ctx, store.Range{Table: store.Work, Partition: versionPartition(chain), Backward: true, Limit: 1})
+	if err != nil {
+		return nil, journal.Failure("read the versions of a job chain", err)
+	}
+	if len(page.Items) == 0 {
+		return nil, nil
+	}
+	return &page.Items[0], nil
 }

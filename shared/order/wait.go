@@ -95,7 +95,10 @@ func (m *move) awaitEvent(ctx context.Context, n *definition.GraphNode) error {
 	case m.e.waits.set <- struct{}{}:
 	default:
 	}
-	return m.declareShape(ctx, s)
+	if err := m.declarePosition(ctx); err != nil {
+		return err
+	}
+	return m.declareShape(ctx, &s)
 }
 
 // last returns the id of the last event of a write.

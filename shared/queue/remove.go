@@ -22,8 +22,20 @@ func (q *Queue) Remove(ctx context.Context, id task.ID) error {
 	return nil
 }
 
+// Drop is Remove of an unfinished task. The error is [ErrFinished] if it is finished.
+func (q *Queue) Drop(ctx context.Context, id task.ID) error {
+	r := &removal{q: q, id: id, unfinished: true}
+	if err := q.commit(ctx, r.prepare); err != nil {
+		return unavailable("drop a task", err)
+	}
+	r.announce(ctx)
+	return nil
+}
+
 // removal is the removal of one task.
 type removal struct {
+	unfinished bool // a finished task is left
+
 	q    *Queue
 	id   task.ID
 	task task.Task // as it is removed
@@ -55,6 +67,9 @@ func (r *removal) prepare(ctx context.Context, lost *store.Conflict) (journal.Ch
 		if try == tries || !errors.Is(err, ErrStale) && !errors.Is(err, ErrNoLease) {
 			return journal.Change{}, err
 		}
+	}
+	if r.was && r.unfinished {
+		return journal.Change{}, ErrFinished
 	}
 	if r.was {
 		return journal.Change{

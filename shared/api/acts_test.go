@@ -1,0 +1,217 @@
+package api_test
+
+import (
+	"fmt"
+	"net/http"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/millrace/millrace/shared/access"
+	"github.com/millrace/millrace/shared/api"
+	"github.com/millrace/millrace/shared/definition"
+	"github.com/millrace/millrace/shared/journal"
+	"github.com/millrace/millrace/shared/order"
+	"github.com/millrace/millrace/shared/projection"
+	"github.com/millrace/millrace/shared/queue"
+	"github.com/millrace/millrace/shared/store/memory"
+)
+
+// chained is an API for orders of job chains and for jobs.
+type chained struct {
+	bundle
+	orders  *order.Engine
+	catalog *definition.Catalog
+}
+
+const twoChains = `
+jobs: [{path: /j, target: {go: f}}]
+job_chains:
+  - {path: /a/c, nodes: [{id: A, job: /j}, {id: B, job: /j}, {id: end}]}
+  - {path: /b/c, nodes: [{id: A, job: /j}, {id: end}]}
+`
+
+func chainedAPI(t *testing.T) *chained {
+	t.Helper()
+	s := memory.New(memory.Options{})
+	j := journal.Open(s, journal.Options{Folds: projection.Folds()})
+	t.Cleanup(func() { _ = j.Close() })
+	c := &chained{catalog: definition.OpenCatalog(definition.CatalogOptions{Store: s, Journal: j})}
+	c.orders = order.Open(order.Options{Store: s, Journal: j, Definitions: c.catalog})
+	q := queue.Open(queue.Options{Store: s, Journal: j, Definitions: c.catalog, Steps: c.orders})
+	t.Cleanup(func() { _ = q.Close() })
+	c.orders.Use(q)
+	c.declare(t, twoChains)
+	c.api = api.New(api.Options{Tokens: tokens()}, api.Orders(c.orders), api.Acts(c.orders), api.Jobs(q, c.catalog))
+	return c
+}
+
+func (c *chained) declare(t *testing.T, yaml string) {
+	t.Helper()
+	set, err := definition.Read("test", []byte(yaml))
+	if err == nil {
+		_, err = c.catalog.Apply(t.Context(), set, definition.FromFile)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// add adds orders to a chain.
+func (c *chained) add(t *testing.T, chain string, ids ...string) {
+	t.Helper()
+	for _, id := range ids {
+		r := c.as(t, access.Producer, "POST", "/api/v1/orders/"+chain, `{"id":"`+id+`"}`)
+		if r.StatusCode != http.StatusCreated {
+			t.Fatal(r.StatusCode, r.body)
+		}
+	}
+}
+
+// begun begins an act, has it done, and returns its path.
+func (c *chained) begun(t *testing.T, path, body string, count int) string {
+	t.Helper()
+	began := into[struct {
+		ID    string
+		Count int
+	}](t, c.as(t, access.Operator, "POST", path, body), http.StatusAccepted)
+	if began.Count != count || began.ID == "" {
+		t.Errorf("%s = %+v, want %d", body, began, count)
+	}
+	return "/api/v1/acts/" + began.ID
+}
+
+func (c *chained) sweep(t *testing.T) {
+	t.Helper()
+	if err := c.orders.Sweep(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (c *chained) is(t *testing.T, path, act, state string, count, done, failed int) {
+	t.Helper()
+	want := fmt.Sprintf(`{"act":%q,"by":"operator","count":%d,"done":%d,"failed":%d,"state":%q}`, act, count, done, failed, state)
+	if diff := cmp.Diff(want, c.as(t, access.Viewer, "GET", path, "").body); diff != "" {
+		t.Error(diff)
+	}
+}
+
+const ordersAct, jobsAct = "/api/v1/orders:act", "/api/v1/jobs:act"
+
+func TestActsOnOrders(t *testing.T) {
+	t.Parallel()
+	c := chainedAPI(t)
+	c.add(t, "a%2Fc", "1", "2")
+	c.add(t, "b%2Fc", "1")
+	if r := c.as(t, access.Operator, "POST", ordersAct, `{"act":"suspend","filter":{"path":"/a/"},"dry_run":true}`); r.StatusCode != 200 || r.body != `{"count":2}` {
+		t.Error(r.StatusCode, r.body)
+	}
+	act := c.begun(t, ordersAct, `{"act":"suspend","filter":{"path":"/a/*|/none"}}`, 2)
+	for _, step := range []string{"/stop", "/resume"} {
+		if r := c.as(t, access.Operator, "POST", act+step, ""); r.StatusCode != http.StatusNoContent {
+			t.Error(step, r.StatusCode, r.body)
+		}
+	}
+	c.is(t, act, "suspend", "running", 2, 0, 0)
+	c.sweep(t)
+	c.is(t, act, "suspend", "done", 2, 2, 0)
+	wantProblem(t, c.as(t, access.Operator, "POST", act+"/stop", ""), 409, api.CodeConflict)
+	wantProblem(t, c.as(t, access.Viewer, "GET", "/api/v1/acts/none", ""), 404, api.CodeNotFound)
+	wantProblem(t, c.as(t, access.Viewer, "POST", act+"/stop", ""), 403, api.CodeForbidden)
+	wantProblem(t, c.as(t, access.Producer, "POST", ordersAct, `{}`), 403, api.CodeForbidden)
+
+	act = c.begun(t, ordersAct, `{"act":"resume","filter":{"obstacle":"Suspended","node":"A","state":"NotPlanned"},"variables":{"v":1}}`, 2)
+	c.sweep(t)
+	c.is(t, act, "resume", "done", 2, 2, 0)
+	act = c.begun(t, ordersAct, `{"act":"set-node","filter":{},"node":"B"}`, 3) // one has no B
+	c.sweep(t)
+	c.is(t, act, "set-node", "done", 3, 2, 1)
+	act = c.begun(t, ordersAct, `{"act":"move","filter":{"path":"/a/c"},"version":7}`, 2)
+	c.sweep(t)
+	c.is(t, act, "move", "done", 2, 0, 2)
+}
+
+func TestActsThatAreRefused(t *testing.T) {
+	t.Parallel()
+	c := chainedAPI(t)
+	c.add(t, "a%2Fc", "1")
+	for body, want := range map[string]struct {
+		status   int
+		code     api.Code
+		location string
+	}{
+		`{"filter":{}}`:                                         {400, api.CodeInvalid, "body.act"},
+		`{"act":"jump","filter":{}}`:                            {400, api.CodeInvalid, "body.act"},
+		`{"act":"skip"}`:                                        {400, api.CodeInvalid, "body.filter"},
+		`{"act":"skip","filter":{"chain":"/a/c"}}`:              {400, api.CodeInvalid, "body.filter.chain"},
+		`{"act":"skip","filter":{"path":"/a//c"}}`:              {400, api.CodeInvalid, "body.filter.path"},
+		`{"act":"skip","filter":{"path":7}}`:                    {400, api.CodeInvalid, "body.filter.path"},
+		`{"act":"skip","filter":{"state":"due"}}`:               {400, api.CodeInvalid, "body.filter.state"},
+		`{"act":"skip","filter":{"obstacle":"Rock"}}`:           {400, api.CodeInvalid, "body.filter.obstacle"},
+		`{"act":"skip","filter":{},"node":"B"}`:                 {400, api.CodeInvalid, "body.node"},
+		`{"act":"set-node","filter":{}}`:                        {400, api.CodeInvalid, "body.node"},
+		`{"act":"move","filter":{},"version":0}`:                {400, api.CodeInvalid, "body.version"},
+		`{"act":"resume","filter":{},"variables":{"v":null}}`:   {400, api.CodeInvalid, "body.variables.v"},
+		`{"act":"suspend","filter":{},"variables":{"v":1}}`:     {400, api.CodeInvalid, "body.variables"},
+		`{"act":"skip","filter":{"path":"/b/"}}`:                {422, api.CodeImpossible, "body.filter"},
+		`{"act":"skip","filter":{"node":"B"}}`:                  {422, api.CodeImpossible, "body.filter"},
+		`{"act":"resume","filter":{"obstacle":"Suspended"}}`:    {422, api.CodeImpossible, "body.filter"},
+		`{"act":"skip","filter":{},"dry_run":"yes"}`:            {400, api.CodeInvalid, "body.dry_run"},
+		`{"act":"skip","filter":{"state":"Due","node":"none"}}`: {422, api.CodeImpossible, "body.filter"},
+	} {
+		t.Run(body, func(t *testing.T) {
+			wantProblem(t, c.as(t, access.Operator, "POST", ordersAct, body), want.status, want.code, want.location)
+		})
+	}
+	for body, location := range map[string]string{
+		`{"act":"skip","filter":{}}`:                     "body.act",
+		`{"act":"stop","filter":{"topic":"a b"}}`:        "body.filter.topic",
+		`{"act":"stop","filter":{"state":"OLD"}}`:        "body.filter.state",
+		`{"act":"stop","filter":{"node":"A"}}`:           "body.filter.node",
+		`{"act":"stop","filter":{},"variables":{"v":1}}`: "body.variables",
+	} {
+		wantProblem(t, c.as(t, access.Operator, "POST", jobsAct, body), 400, api.CodeInvalid, location)
+	}
+	wantProblem(t, c.as(t, access.Operator, "POST", jobsAct, `{"act":"stop","filter":{}}`), 422, api.CodeImpossible, "body.filter")
+	wantProblem(t, c.as(t, access.Operator, "POST", jobsAct, `{"act":"stop","filter":{"state":"GIVEN_UP"}}`), 422, api.CodeImpossible, "body.filter.state")
+}
+
+func TestActsOnJobsOfTopics(t *testing.T) {
+	t.Parallel()
+	c := chainedAPI(t)
+	for _, topic := range []string{"a/x", "a/x", "b/y"} {
+		if r := c.as(t, access.Producer, "POST", jobsPath, `{"topic":"`+topic+`"}`); r.StatusCode != http.StatusCreated {
+			t.Fatal(r.StatusCode, r.body)
+		}
+	}
+	act := c.begun(t, jobsAct, `{"act":"stop","filter":{"path":"/topics/a/"}}`, 2)
+	c.sweep(t)
+	c.is(t, act, "stop", "done", 2, 2, 0)
+	act = c.begun(t, jobsAct, `{"act":"retry","filter":{"topic":"a/x","state":"STOPPED"}}`, 2)
+	c.sweep(t)
+	c.is(t, act, "retry", "done", 2, 2, 0)
+	if r := c.as(t, access.Operator, "POST", jobsAct, `{"act":"remove","filter":{},"dry_run":true}`); r.body != `{"count":3}` {
+		t.Error(r.body)
+	}
+}
+
+func TestAnOrderIsMoved(t *testing.T) {
+	t.Parallel()
+	c := chainedAPI(t)
+	c.add(t, "a%2Fc", "1")
+	const move = "/api/v1/orders/a%2Fc/1/move"
+	wantProblem(t, c.as(t, access.Operator, "POST", move, ""), 409, api.CodeConflict)
+	wantProblem(t, c.as(t, access.Operator, "POST", move, `{"version":2}`), 422, api.CodeImpossible, "body.version")
+	wantProblem(t, c.as(t, access.Operator, "POST", move, `{"version":"2"}`), 400, api.CodeInvalid, "body.version")
+	wantProblem(t, c.as(t, access.Operator, "POST", "/api/v1/orders/a%2Fc/none/move", ""), 404, api.CodeNotFound)
+	wantProblem(t, c.as(t, access.Producer, "POST", move, ""), 403, api.CodeForbidden)
+	c.declare(t, `{jobs: [{path: /j, target: {go: f}}], job_chains: [{path: /a/c, nodes: [{id: B, job: /j}, {id: end}]}]}`)
+	wantProblem(t, c.as(t, access.Operator, "POST", move, ""), 422, api.CodeImpossible, "body.version")
+	c.declare(t, `{jobs: [{path: /j, target: {go: f}}], job_chains: [{path: /a/c, nodes: [{id: A, job: /j}, {id: end}]}]}`)
+	if r := c.as(t, access.Operator, "POST", move, "{}"); r.StatusCode != http.StatusNoContent {
+		t.Error(r.StatusCode, r.body)
+	}
+	if o := into[projection.OrderOverview](t, c.as(t, access.Viewer, "GET", "/api/v1/orders/a%2Fc/1", ""), 200); o.Version != 2 || o.NodeID != "A" {
+		t.Errorf("%+v", o)
+	}
+}

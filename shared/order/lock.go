@@ -1,0 +1,373 @@
+package order
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/millrace/millrace/shared/definition"
+	"github.com/millrace/millrace/shared/event"
+	"github.com/millrace/millrace/shared/event/typed"
+	"github.com/millrace/millrace/shared/journal"
+	"github.com/millrace/millrace/shared/queue"
+	"github.com/millrace/millrace/shared/store"
+)
+
+// An order takes the locks of its node before the task of its step is added, and gives them back in the write that ends the step: also
+// if it is set back, or if the task is withdrawn. It takes them one by one in the order of their names, so that no two orders wait for each
+// other. Where one is not free, or others wait for it, it waits in that lock's line, first come first served: so shared holders
+// do not starve an exclusive one. Who gives a lock back hands it on to the first in line, in the same write.
+
+// lock is the state of a lock: how many orders hold it and wait for it. A lock that is not declared any more goes on by its name, with
+// any number of shared holders.
+type lock struct {
+	Alone   bool  `json:"a,omitempty"` // one order holds it exclusively
+	Shared  int   `json:"s,omitempty"` // so many hold it together
+	Waiting int   `json:"w,omitempty"` // so many are in line
+	Newest  int64 `json:"n,omitempty"` // number of the last one that came to the line
+
+	name    string
+	cond    store.Condition
+	changed bool
+}
+
+// contender is an order that holds a lock, or is in line for it.
+type contender struct {
+	Path   string `json:"p"`
+	Shared bool   `json:"s,omitempty"`
+}
+
+// inLine is an order's place in a lock's line.
+type inLine struct {
+	definition.NodeLock
+	Sort string `json:"sort"`
+}
+
+// book is what one write keeps of locks and places, for all orders in it.
+type book struct {
+	locks  map[string]*lock
+	places map[string]*places   // by chain
+	moved  map[string]bool      // orders that have got a lock in this write, by their paths
+	alarms map[store.Key]string // names of locks
+}
+
+// grantsAtOnce is how many orders may get a lock by one write; others get it by an alarm that is due at once.
+const grantsAtOnce = 4
+
+const lockAlarm = "lock:" // begins the value of a lock's alarm; the name follows
+
+func lockKey(name string) store.Key { return work("lock/"+store.Fit(name), only) }
+
+func holderKey(name, path string) store.Key {
+	return work("lock-holders/"+store.Fit(name), store.Fit(path))
+}
+
+func lockLine(name string) string { return "lock-line/" + store.Fit(name) }
+
+// book returns what the write keeps of locks and places.
+func (m *move) book() *book {
+	if m.books == nil {
+		m.books = &book{
+			locks: map[string]*lock{}, places: map[string]*places{}, moved: map[string]bool{}, alarms: map[store.Key]string{},
+		}
+	}
+	return m.books
+}
+
+// lock returns a lock as this write changes it.
+func (m *move) lock(ctx context.Context, name string) (*lock, error) {
+	book := m.book()
+	if l := book.locks[name]; l != nil {
+		return l, nil
+	}
+	key := lockKey(name)
+	items, err := m.e.get(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	l := &lock{name: name, cond: store.Absent}
+	if items[0] != nil {
+		l.cond = store.VersionIs(items[0].Version)
+		err = decode(items[0], l)
+	}
+	book.locks[name] = l
+	m.follow.Names = append(m.follow.Names, key.Partition)
+	return l, err
+}
+
+// fits reports whether the lock can be taken.
+func (l *lock) fits(set *definition.Set, shared bool) bool {
+	if l.Alone || !shared {
+		return !l.Alone && l.Shared == 0
+	}
+	most := 0
+	if at := slices.IndexFunc(set.Locks, func(d definition.Lock) bool { return d.Name == l.name }); at >= 0 {
+		most = set.Locks[at].MaxShared
+	}
+	return most == 0 || l.Shared < most
+}
+
+// takeLocks takes the locks of a node that the order does not hold yet, and reports whether it holds all: otherwise it waits in line for
+// the first that it lacks.
+func (m *move) takeLocks(ctx context.Context, n *definition.GraphNode) (all bool, err error) {
+	o := m.order
+	wanted := slices.SortedFunc(slices.Values(n.Locks), func(a, b definition.NodeLock) int { return cmp.Compare(a.Name, b.Name) })
+	for _, w := range wanted {
+		if slices.ContainsFunc(o.Locks, func(held definition.NodeLock) bool { return held.Name == w.Name }) {
+			continue
+		}
+		l, err := m.lock(ctx, w.Name)
+		if err != nil {
+			return false, err
+		}
+		if l.Waiting > 0 || !l.fits(m.set, w.Shared) {
+			m.standInLine(l, w)
+			return false, nil
+		}
+		m.hold(l, w)
+	}
+	return true, nil
+}
+
+func (m *move) hold(l *lock, w definition.NodeLock) {
+	if l.changed = true; w.Shared {
+		l.Shared++
+	} else {
+		l.Alone = true
+	}
+	m.order.Locks = append(m.order.Locks, w)
+	m.put(holderKey(w.Name, m.order.Path()), contender{m.order.Path(), w.Shared})
+}
+
+// standInLine lets the order wait for a lock.
+func (m *move) standInLine(l *lock, w definition.NodeLock) {
+	o := m.order
+	l.Waiting, l.Newest, l.changed = l.Waiting+1, l.Newest+1, true
+	o.Line = &inLine{w, fmt.Sprintf("%016x", l.Newest)}
+	o.Waiting, o.SetBack = typed.ForLock, false
+	m.put(work(lockLine(w.Name), o.Line.Sort), contender{o.Path(), w.Shared})
+	m.say(event.OrderWaiting, typed.OrderWaiting{NodeID: o.Node, For: typed.ForLock, Name: w.Name})
+}
+
+func (m *move) put(key store.Key, c contender) {
+	m.list(key, func(journal.Receipt) store.Op { return store.Put(store.Item{Key: key, Value: encode(c)}, store.Always) })
+}
+
+func (m *move) delete(key store.Key) {
+	m.list(key, func(journal.Receipt) store.Op { return store.Delete(key, store.Always) })
+}
+
+// leaveLine takes the order out of the line of a lock, if it is in one.
+func (m *move) leaveLine(ctx context.Context) error {
+	at := m.order.Line
+	if at == nil {
+		return nil
+	}
+	l, err := m.lock(ctx, at.Name)
+	if err != nil {
+		return err
+	}
+	l.Waiting, l.changed = l.Waiting-1, true
+	m.delete(work(lockLine(at.Name), at.Sort))
+	m.order.Line = nil
+	return m.handOn(ctx, l) // who was behind it may go on
+}
+
+// giveBack gives back all locks that the order holds, to those in line.
+func (m *move) giveBack(ctx context.Context) error {
+	held := m.order.Locks
+	m.order.Locks = nil
+	for _, h := range held {
+		l, err := m.lock(ctx, h.Name)
+		if err != nil {
+			return err
+		}
+		if l.changed = true; h.Shared {
+			l.Shared--
+		} else {
+			l.Alone = false
+		}
+		m.delete(holderKey(h.Name, m.order.Path()))
+	}
+	for _, h := range held {
+		if err := m.handOn(ctx, m.books.locks[h.Name]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// handOn gives a lock to the first in line, as long as it fits. What is too much for one write is left to an alarm; so is what cannot
+// be read yet.
+func (m *move) handOn(ctx context.Context, l *lock) error {
+	if l.Waiting == 0 || !l.fits(m.set, true) && !l.fits(m.set, false) {
+		return nil
+	}
+	page, err := m.e.store.Query(ctx, store.Range{Table: store.Work, Partition: lockLine(l.name), Limit: lineBatch})
+	if err != nil {
+		return journal.Failure("read the orders that wait for a lock", err)
+	}
+	for i := range page.Items {
+		var first contender
+		if err := decode(&page.Items[i], &first); err != nil {
+			return err
+		}
+		next, err := m.contending(ctx, l, first.Path, page.Items[i].Key.Sort)
+		switch {
+		case err != nil:
+			return err
+		case next == nil:
+			continue
+		case !l.fits(m.set, first.Shared):
+			return nil
+		case len(m.books.moved) >= grantsAtOnce:
+			m.alarmLock(l.name, m.now)
+			return nil
+		}
+		m.books.moved[first.Path] = true
+		if err := next.grant(ctx, l); err != nil {
+			return err
+		}
+		m.others = append(m.others, next)
+	}
+	if l.Waiting > 0 {
+		m.alarmLock(l.name, m.now+stateAge.Microseconds())
+	}
+	return nil
+}
+
+// contending returns the move of an order that waits at that place of a lock's line; nil if it does so no more, as far as can be
+// read, or if this write moves it already.
+func (m *move) contending(ctx context.Context, l *lock, path, sort string) (*move, error) {
+	if m.books.moved[path] || m.order.Path() == path {
+		return nil, nil
+	}
+	next, err := m.e.moveOf(ctx, path)
+	if errors.Is(err, ErrNoOrder) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if at := next.order.Line; at == nil || at.Name != l.name || at.Sort != sort {
+		return nil, nil
+	}
+	next.books = m.books
+	return next, nil
+}
+
+// grant gives the order the lock that it waits for: it goes on to the next lock, or to its step.
+func (m *move) grant(ctx context.Context, l *lock) error {
+	o, w := m.order, m.order.Line.NodeLock
+	l.Waiting--
+	m.delete(work(lockLine(l.name), o.Line.Sort))
+	o.Line, o.Waiting = nil, ""
+	m.hold(l, w)
+	n, err := m.node()
+	if err != nil {
+		return err
+	}
+	m.sayItIsOver()
+	return m.enter(ctx, n)
+}
+
+// alarmLock has the line of a lock looked at again at a time.
+func (m *move) alarmLock(name string, at int64) {
+	m.book().alarms[dueKey(at, lockAlarm+name)] = name
+	m.e.alarms.at(at)
+}
+
+// serveLock hands a lock on to those in line, until that takes no more than a write.
+func (e *Engine) serveLock(ctx context.Context, name string) error {
+	for {
+		granted := 0
+		err := e.queue.Change(ctx, []string{lockKey(name).Partition}, func(ctx context.Context, _ *store.Conflict) (f queue.Follow, err error) {
+			f, granted, err = e.serveSome(ctx, name)
+			return f, err
+		})
+		if err != nil || granted < grantsAtOnce {
+			return err
+		}
+	}
+}
+
+// serveSome hands a lock on to the first in line, and returns how many got it.
+func (e *Engine) serveSome(ctx context.Context, name string) (f queue.Follow, granted int, err error) {
+	set, err := e.definitions.Current(ctx)
+	if err != nil {
+		return f, 0, err
+	}
+	m := &move{e: e, set: set, order: new(Order), now: e.micro()}
+	l, err := m.lock(ctx, name)
+	if err != nil {
+		return f, 0, err
+	}
+	if err := m.handOn(ctx, l); err != nil || len(m.others)+len(m.books.alarms) == 0 {
+		return f, 0, err
+	}
+	granted = len(m.others)
+	m.includeOthers()
+	return m.withBook(m.follow), granted, nil
+}
+
+// includeOthers lets this move write the orders to which it has handed on locks.
+func (m *move) includeOthers() {
+	others := m.others
+	m.others = nil
+	for _, other := range others {
+		m.include(other)
+	}
+}
+
+// withBook adds what the write keeps of places and locks, and the lists that it changes, to what is written.
+func (m *move) withBook(f queue.Follow) queue.Follow {
+	f.Before = m.events
+	for _, op := range m.waits {
+		f.Stamped = append(f.Stamped, op)
+	}
+	if m.books == nil {
+		return f
+	}
+	for _, name := range slices.Sorted(maps.Keys(m.books.locks)) {
+		if l := m.books.locks[name]; l.changed {
+			f.Ops = append(f.Ops, store.Put(store.Item{Key: lockKey(name), Value: encode(l)}, l.cond))
+		}
+	}
+	for _, chain := range slices.Sorted(maps.Keys(m.books.places)) {
+		if p := m.books.places[chain]; p.changed {
+			f.Ops = append(f.Ops, store.Put(store.Item{Key: placesKey(chain), Value: encode(p)}, p.cond))
+		}
+	}
+	for key, name := range m.books.alarms {
+		f.Ops = append(f.Ops, store.Put(store.Item{Key: key, Value: []byte(lockAlarm + name)}, store.Always))
+	}
+	return f
+}
+
+// whyLock sets the reason of an order that waits for a lock.
+func (e *Engine) whyLock(ctx context.Context, o *Order, r *Reason) error {
+	page, err := e.store.Query(ctx, store.Range{Table: store.Work, Partition: holderKey(o.Line.Name, "").Partition, Limit: lineBatch})
+	if err != nil {
+		return journal.Failure("read who holds a lock", err)
+	}
+	holders := []string{}
+	for i := range page.Items {
+		var c contender
+		if err := decode(&page.Items[i], &c); err != nil {
+			return err
+		}
+		holders = append(holders, c.Path)
+	}
+	r.Code = ReasonLock
+	r.Reason = fmt.Sprintf("It waits at the node %s for the lock %s", o.Node, o.Line.Name)
+	if len(holders) > 0 {
+		r.Reason += ", which is held by " + strings.Join(holders, ", ")
+	}
+	r.Reason += "."
+	r.Details["lock"], r.Details["shared"], r.Details["holders"] = o.Line.Name, o.Line.Shared, holders
+	return nil
+}
