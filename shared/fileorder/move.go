@@ -29,7 +29,7 @@ func away(done definition.FileDone, path, mark string, changed map[string]bool) 
 	case !strings.HasPrefix(done.MoveTo, "/"):
 		err = fmt.Errorf("a file cannot be moved to %s", done.MoveTo)
 	default:
-		err = move(path, filepath.Join(done.MoveTo, filepath.Base(path)))
+		err = move(os.Rename, path, filepath.Join(done.MoveTo, filepath.Base(path)))
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		if _, gone := os.Lstat(path); errors.Is(gone, fs.ErrNotExist) {
@@ -46,8 +46,8 @@ func away(done definition.FileDone, path, mark string, changed map[string]bool) 
 }
 
 // move renames a file, or copies it to another file system and removes it then.
-func move(from, to string) error {
-	err := os.Rename(from, to)
+func move(rename func(from, to string) error, from, to string) error {
+	err := rename(from, to)
 	if !errors.Is(err, syscall.EXDEV) {
 		return err
 	}

@@ -52,3 +52,22 @@ func TestAnOrderOfAFileWaitsForIt(t *testing.T) {
 		unfiled(0)
 	})
 }
+
+// An order that is suspended at its own end, which is its first node too, begins anew by a reset.
+func TestAnOrderOfAFileIsReset(t *testing.T) {
+	onBoth(t, chains(ab()), func(t *testing.T, b *bench) {
+		b.add(func(r *order.Request) { r.File, r.PutAway, r.EndNode = true, true, "A" })
+		b.step("A", ok)
+		b.do(order.Act{Kind: order.Suspend}, nil)
+		b.do(order.Act{Kind: order.Reset}, nil)
+		b.is(projection.Due, "A")
+		if orders, _, err := b.Unfiled(t.Context(), 10); len(orders) != 0 || err != nil {
+			t.Errorf("Unfiled = %v, %v, want none", orders, err)
+		}
+		b.step("A", ok)
+		b.is(projection.WaitingForResource, "A")
+		if finished, err := b.Filed(t.Context(), "/c", "1", true); !finished || err != nil {
+			t.Errorf("Filed = %v, %v", finished, err)
+		}
+	})
+}

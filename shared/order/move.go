@@ -133,7 +133,9 @@ func (m *move) after(delay time.Duration, planned bool) (at int64) {
 // visit counts that the order comes to a node. An order that has come there too often is suspended.
 func (m *move) visit(n *definition.GraphNode) {
 	o := m.order
-	o.Filing = nil
+	if o.Filing = nil; o.Waiting == typed.ForFile {
+		o.Waiting = ""
+	}
 	if o.Visits == nil {
 		o.Visits = map[string]int{}
 	}
