@@ -91,8 +91,8 @@ func Open(o Options) *Engine {
 	return e
 }
 
-// Use sets the queue of the orders' steps.
-func (e *Engine) Use(q *queue.Queue) { e.queue = q }
+// Use sets the queue of the orders' steps. The engine's own calls of the store are then repeated while the store is busy, too.
+func (e *Engine) Use(q *queue.Queue) { e.queue, e.store = q, q.Patient() }
 
 // token returns a write token that no other write ever has.
 func (e *Engine) token() string { return "o" + rand.Text() }

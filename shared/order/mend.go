@@ -32,7 +32,9 @@ const (
 // is gone.
 func (e *Engine) mend(ctx context.Context) error {
 	m := &e.mending
-	m.mu.Lock()
+	if !m.mu.TryLock() {
+		return nil // another call is looking, and nobody waits for its reads and writes
+	}
 	defer m.mu.Unlock()
 	now := e.micro()
 	if now-m.last < mendEvery.Microseconds() && m.last <= now {

@@ -93,7 +93,11 @@ func (m *move) begin(ctx context.Context) error {
 func (m *move) rest() {
 	o := m.order
 	o.Idle, o.At = true, 0
-	m.say(event.OrderAdded, typed.OrderAdded{NodeID: o.Node, Version: o.Version, Permanent: true})
+	says := typed.OrderAdded{NodeID: o.Node, Version: o.Version, Permanent: true}
+	if len(o.Variables) > 0 {
+		says.Variables = o.variables()
+	}
+	m.say(event.OrderAdded, says)
 }
 
 // again lets a permanent order that has finished go back to the first node of its chain's newest version. If the chain is not

@@ -51,3 +51,24 @@ func TestAPermanentOrderGoesBackToItsFirstNode(t *testing.T) {
 		b.do(order.Act{Kind: order.Remove}, nil)
 	})
 }
+
+// Variables that an order got while it waits for its start are there whatever its events say of the wait.
+func TestAnOrderThatWaitsForItsStartKeepsItsVariables(t *testing.T) {
+	onBoth(t, chains(ab()), func(t *testing.T, b *bench) {
+		at := b.now.Add(time.Hour)
+		if _, err := b.Start(t.Context(), "/c", "1", at); err != nil {
+			t.Fatal(err)
+		}
+		if err := b.Unstart(t.Context(), "/c", "1", b.now); err != nil {
+			t.Fatal(err)
+		}
+		for _, act := range []order.Act{{Kind: order.Suspend}, {Kind: order.Resume, Variables: []byte(`{"v":1}`)}} {
+			if err := b.Act(t.Context(), "/c", "1", act); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := string(b.is("NotPlanned", "A").Variables); got != `{"v":1}` {
+			t.Errorf("the variables are %s", got)
+		}
+	})
+}

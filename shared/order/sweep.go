@@ -135,7 +135,7 @@ func (e *Engine) wakeAll(ctx context.Context, due []store.Item) error {
 		if e.away(ctx, failed) {
 			break
 		}
-		err := e.wake(ctx, string(due[i].Value))
+		err := e.wake(ctx, string(due[i].Value), unstamp(due[i].Key.Sort))
 		if err == nil {
 			err = e.takeAway(ctx, due[i].Key, due[i].Version)
 		}
@@ -169,8 +169,9 @@ func (e *Engine) dueOf(all []store.Item) []store.Item {
 	return all
 }
 
-// wake does what is due with an order or a chain.
-func (e *Engine) wake(ctx context.Context, path string) error {
+// wake does what is due with an order or a chain since a time. For the order it is not earlier than that, even if the clock has gone
+// back since its alarm was found: that is taken away then, and nobody would look again.
+func (e *Engine) wake(ctx context.Context, path string, since int64) error {
 	if name, is := strings.CutPrefix(path, lockAlarm); is {
 		return e.serveLock(ctx, name)
 	}
@@ -183,7 +184,11 @@ func (e *Engine) wake(ctx context.Context, path string) error {
 	if err := e.matchBefore(ctx, path); err != nil {
 		return err
 	}
-	if err := e.changeIfThere(ctx, path, (*move).due); err != nil {
+	due := func(m *move, ctx context.Context) (changed bool, err error) {
+		m.now = max(m.now, since)
+		return m.due(ctx)
+	}
+	if err := e.changeIfThere(ctx, path, due); err != nil {
 		return err
 	}
 	return e.stopTimedOut(ctx, path)

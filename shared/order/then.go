@@ -7,10 +7,12 @@ import (
 	"github.com/millrace/millrace/shared/event/typed"
 	"github.com/millrace/millrace/shared/queue"
 	"github.com/millrace/millrace/shared/store"
+	"github.com/millrace/millrace/shared/task"
 )
 
 // withdraw takes back the task of the order's step if it waits to run, and reports whether it runs: then the order is at its node
-// until the step ends. Race: a claim that starts it meanwhile changes the task, and the write conflicts.
+// until the step ends. A step that waits for another attempt is broken off, unless something is to happen at its end. Race: a claim
+// that starts it meanwhile changes the task, and the write conflicts.
 func (m *move) withdraw(ctx context.Context) (running bool, err error) {
 	o := m.order
 	if o.Task == "" {
@@ -20,13 +22,25 @@ func (m *move) withdraw(ctx context.Context) (running bool, err error) {
 	switch {
 	case err != nil:
 		return false, err
-	case state == stepRuns:
+	case state == stepRuns, state == stepWaits && o.Then != nil:
 		return true, nil
 	case state == stepWaits || stored.Absent:
 		m.follow.Withdraw = append(m.follow.Withdraw, stored)
+		m.breakOff(&stored.Task)
 	}
 	o.Task = ""
 	return false, m.giveBack(ctx)
+}
+
+// breakOff ends a step that has begun, and waited for another attempt.
+func (m *move) breakOff(t *task.Task) {
+	if t.Attempt == 0 {
+		return
+	}
+	if m.order.Started == 0 {
+		m.order.Started = t.Started
+	}
+	m.say(event.OrderStepEnded, typed.OrderStepEnded{Transition: typed.NodeTransition{Type: typed.Keep}})
 }
 
 // replace lets the new order of a move take the place of the one before: at once, or, if its step runs, at the step's end. It

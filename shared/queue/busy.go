@@ -16,6 +16,10 @@ type patient struct {
 	q *Queue
 }
 
+// Patient returns the queue's store; its calls are repeated while the store is busy, as those of the queue are. The text of an error
+// and its meaning are the store's.
+func (q *Queue) Patient() store.Store { return q.store }
+
 const (
 	busyTries = 9               // the most repetitions of a call
 	busyPause = time.Second / 2 // the longest bound of a random pause; the first is shortPause

@@ -66,6 +66,9 @@ func TestStreamInvariants(t *testing.T) {
 // TestScheduleInvariants has several processes make the ticks of a schedule, in most runs with one clock that is wrong.
 func TestScheduleInvariants(t *testing.T) { playAll(t, RunSchedules, max(*seeds/4, 1)) }
 
+// TestOrderInvariants moves orders along chains.
+func TestOrderInvariants(t *testing.T) { playAll(t, RunOrders, max(*seeds/4, 1)) }
+
 // playAll plays the first seeds, or the one of -seed with a trace, and returns how often each thing happened in all of them. It ends
 // with the first seed that violates an invariant, unless -goon is set.
 func playAll(t *testing.T, run simulator, seeds uint64) (happened map[string]int) {
