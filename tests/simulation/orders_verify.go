@@ -170,6 +170,7 @@ func (r *orderRun) agree() {
 func (r *orderRun) verify() {
 	all := r.events()
 	r.verifyAsked(all)
+	r.verifyWalks(all)
 	r.happened["events"] = len(all)
 }
 
