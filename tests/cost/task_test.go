@@ -18,6 +18,8 @@ type declared struct{ set definition.Set }
 
 func (d *declared) Current(context.Context) (*definition.Set, error) { return &d.set, nil }
 
+func (d *declared) Refresh(context.Context) (*definition.Set, error) { return &d.set, nil }
+
 const job = "/job"
 
 // engine is a task engine on DynamoDB whose cost is known.

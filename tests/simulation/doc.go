@@ -43,12 +43,15 @@
 //	woken     in a process that has the store to itself, no instance waits for more than a second beside a task that it may run
 //	repeated  a claim that is repeated with its idempotency key has the same tasks, and starts no others
 //
+// RunOrders moves orders along chains in the same deployments, while operators act on them, chains and nodes are stopped, and
+// definitions change ("order is its events", "one step", "one node", "walk", "then", "hang", "max_orders", "statistics").
+//
 // Two runs of one seed are not always identical there, nor are those of streams.
 //
 // TestLoadSpreads has real workers run tasks of very different lengths on three instances, and compares the time that it takes
 // with a lower bound.
 //
-// The folder mutants removes the rules of docs/journal-protocol.md, and those of the task engine and of schedules, one by one;
+// The folder mutants removes the rules of docs/journal-protocol.md, and those of the task engine, of schedules and of orders, one by one;
 // each removal must be noticed.
 //
 //	go test ./tests/simulation -run TestInvariants -seeds 5000     many runs, some 80 a second

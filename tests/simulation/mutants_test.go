@@ -137,6 +137,9 @@ func TestMutantsOfSchedules(t *testing.T) {
 	testMutants(t, "mutants/schedule", "TestScheduleInvariants")
 }
 
+// TestMutantsOfOrders does the same for orders.
+func TestMutantsOfOrders(t *testing.T) { testMutants(t, "mutants/orders", "TestOrderInvariants") }
+
 // testMutants first runs the unchanged product, if the test itself runs fewer seeds: a violation shows that a mutant is caught
 // only if the product does not have it.
 func testMutants(t *testing.T, folder, test string) {

@@ -4,11 +4,13 @@ import (
 	"encoding/json"
 	"errors"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/millrace/millrace/shared/event"
+	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/order"
 	"github.com/millrace/millrace/shared/projection"
 	"github.com/millrace/millrace/shared/queue"
@@ -54,10 +56,35 @@ func (r *orderRun) look(m *mover) *view {
 	if err != nil || m.crashed() {
 		return nil
 	}
+	r.countOrders(m)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.views = append(r.views, v)
 	return &v
+}
+
+// countOrders demands that the numbers of each chain's orders are a full count at their stamp.
+func (r *orderRun) countOrders(m *mover) {
+	chains, orders := map[string]projection.OrderStatistics{}, map[string]projection.OrderStatistics{}
+	_, err := m.journal.SnapshotOf(r.ctx, projection.OrdersName, journal.Part{Raw: true}, func(key string, value []byte) {
+		is := projection.ReadOrderCount(key, value).OrderStatistics
+		if chain, counts := strings.CutPrefix(key, projection.OrderCounts); counts {
+			chains[chain] = is
+		} else if strings.HasPrefix(key, "/") {
+			chain, _ := order.Split(key)
+			sum := orders[chain]
+			sum.Add(is)
+			orders[chain] = sum
+		}
+	})
+	if err != nil || m.crashed() {
+		return
+	}
+	for chain, numbers := range chains {
+		if numbers != orders[chain] {
+			r.report("statistics", "%s has %+v, one by one %+v", chain, numbers, orders[chain])
+		}
+	}
 }
 
 // settle runs all steps to their ends, first while some orders are held and then with nothing that holds them, and demands that none

@@ -67,7 +67,7 @@ func TestStreamInvariants(t *testing.T) {
 func TestScheduleInvariants(t *testing.T) { playAll(t, RunSchedules, max(*seeds/4, 1)) }
 
 // TestOrderInvariants moves orders along chains.
-func TestOrderInvariants(t *testing.T) { playAll(t, RunOrders, max(*seeds/4, 1)) }
+func TestOrderInvariants(t *testing.T) { playAll(t, RunOrders, max(*seeds/8, 1)) }
 
 // playAll plays the first seeds, or the one of -seed with a trace, and returns how often each thing happened in all of them. It ends
 // with the first seed that violates an invariant, unless -goon is set.
