@@ -40,6 +40,7 @@ func (m *move) breakOff(t *task.Task) {
 	if m.order.Started == 0 {
 		m.order.Started = t.Started
 	}
+	m.order.At, m.order.SetBack = 0, false // it has begun, so that its time is past
 	m.say(event.OrderStepEnded, typed.OrderStepEnded{Transition: typed.NodeTransition{Type: typed.Keep}})
 }
 

@@ -198,6 +198,7 @@ func (r *orderRun) verify() {
 	all := r.events()
 	r.verifyAsked(all)
 	r.verifyWalks(all)
+	r.verifyViews(all)
 	r.happened["events"] = len(all)
 }
 
