@@ -95,21 +95,25 @@ func (c *onlooker) change(o *projection.OrderOverview, e *event.Event) {
 			awaitStep(o, is.At)
 		}
 	case event.OrderSuspended:
-		if !isHeld(o) {
-			o.Obstacles = slices.Insert(o.Obstacles, 0, projection.Obstacle{Type: "Suspended"})
-		}
-		switch s := o.State.Type; {
-		case typed.ReadOrder[typed.OrderSuspended](e).Blacklisted:
-			shows(o, projection.ProcessingState{Type: projection.Blacklisted})
-		case s == projection.Blacklisted, o.StartedAt.IsZero() && (s == projection.Planned || s == projection.Due):
-			awaitStep(o, event.Time{})
-		}
+		c.suspended(o, typed.ReadOrder[typed.OrderSuspended](e))
 	case event.OrderResumed:
 		c.resumed(o, typed.ReadOrder[typed.OrderResumed](e))
 	case event.OrderWaiting:
 		shows(o, projection.ProcessingState{Type: projection.WaitingForResource})
 	case event.OrderFinished, event.OrderRemoved:
 		delete(c.orders, e.Key.Path)
+	}
+}
+
+func (c *onlooker) suspended(o *projection.OrderOverview, is typed.OrderSuspended) {
+	if !isHeld(o) {
+		o.Obstacles = slices.Insert(o.Obstacles, 0, projection.Obstacle{Type: "Suspended"})
+	}
+	switch s := o.State.Type; {
+	case is.Blacklisted:
+		shows(o, projection.ProcessingState{Type: projection.Blacklisted})
+	case s == projection.Blacklisted, o.StartedAt.IsZero() && (s == projection.Planned || s == projection.Due):
+		awaitStep(o, event.Time{})
 	}
 }
 

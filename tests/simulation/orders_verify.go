@@ -211,6 +211,16 @@ func (r *orderRun) verifyAsked(all []event.Event) {
 			added[labels[0]]++
 		}
 	}
+	r.verifyAdded(added)
+	for _, q := range r.asked {
+		if q.outcome == Refused && by[q.label]+added[q.label] > 0 {
+			r.report("refused is absent", "%s of %s by %s was refused (%v), and has %d events", q.what, q.path, q.label, q.err, by[q.label])
+		}
+	}
+}
+
+// verifyAdded demands that each request has added its order once, where it was acknowledged, and that a key has added one.
+func (r *orderRun) verifyAdded(added map[string]int) {
 	keys := map[string]string{}
 	for _, q := range r.asked {
 		switch n := added[q.label]; {
@@ -222,9 +232,6 @@ func (r *orderRun) verifyAsked(all []event.Event) {
 			r.report("acknowledged once", "the key %s has added %s and %s", q.key, keys[q.key], q.label)
 		case q.key != "" && n == 1:
 			keys[q.key] = q.label
-		}
-		if q.outcome == Refused && by[q.label]+added[q.label] > 0 {
-			r.report("refused is absent", "%s of %s by %s was refused (%v), and has %d events", q.what, q.path, q.label, q.err, by[q.label])
 		}
 	}
 }

@@ -67,42 +67,56 @@ func (w *walker) see(e *event.Event, following []event.Event) {
 	case event.OrderAdded:
 		w.added(e)
 	case event.OrderStepStarted:
-		is := typed.ReadOrder[typed.OrderStepStarted](e)
-		if is.NodeID != w.node || w.task != "" || w.suspended || w.must != "" {
-			w.wrong(e, "task %q, suspended %t, it must %s", w.task, w.suspended, w.must)
-		}
-		w.task = is.TaskID
+		w.stepStarted(e, typed.ReadOrder[typed.OrderStepStarted](e))
 	case event.OrderStepEnded:
 		w.stepEnded(e, following)
 	case event.OrderSetBack:
-		is := typed.ReadOrder[typed.OrderSetBack](e)
-		w.setbacks++
-		w.does(e, "set back")
-		if is.Count != w.setbacks || is.NodeID != w.node {
-			w.wrong(e, "it was set back %d times", w.setbacks)
-		}
+		w.setBack(e, typed.ReadOrder[typed.OrderSetBack](e))
 	case event.OrderSuspended:
-		if !typed.ReadOrder[typed.OrderSuspended](e).Blacklisted && w.must == "suspend" {
-			w.does(e, "suspend")
-		}
-		if w.must == "finish" {
-			w.must = ""
-		}
-		w.suspended = true
+		w.suspends(e, typed.ReadOrder[typed.OrderSuspended](e))
 	case event.OrderResumed:
 		w.suspended = false
 	case event.OrderNodeChanged:
 		w.goes(e, typed.ReadOrder[typed.OrderNodeChanged](e))
 	case event.OrderFinished:
-		w.does(e, "finish")
-		if n, ok := w.graph.Node(w.node); w.suspended || w.task != "" || !ok || n.Kind != definition.KindEnd && n.Next != "" && w.end != w.node {
-			w.wrong(e, "suspended %t, task %q", w.suspended, w.task)
-		}
-		w.there = false
+		w.finishes(e)
 	case event.OrderRemoved:
 		w.does(e, "remove")
 		w.there = false
 	}
+}
+
+func (w *walker) stepStarted(e *event.Event, is typed.OrderStepStarted) {
+	if is.NodeID != w.node || w.task != "" || w.suspended || w.must != "" {
+		w.wrong(e, "task %q, suspended %t, it must %s", w.task, w.suspended, w.must)
+	}
+	w.task = is.TaskID
+}
+
+func (w *walker) setBack(e *event.Event, is typed.OrderSetBack) {
+	w.setbacks++
+	w.does(e, "set back")
+	if is.Count != w.setbacks || is.NodeID != w.node {
+		w.wrong(e, "it was set back %d times", w.setbacks)
+	}
+}
+
+func (w *walker) suspends(e *event.Event, is typed.OrderSuspended) {
+	if !is.Blacklisted && w.must == "suspend" {
+		w.does(e, "suspend")
+	}
+	if w.must == "finish" {
+		w.must = ""
+	}
+	w.suspended = true
+}
+
+func (w *walker) finishes(e *event.Event) {
+	w.does(e, "finish")
+	if n, ok := w.graph.Node(w.node); w.suspended || w.task != "" || !ok || n.Kind != definition.KindEnd && n.Next != "" && w.end != w.node {
+		w.wrong(e, "suspended %t, task %q", w.suspended, w.task)
+	}
+	w.there = false
 }
 
 func (w *walker) added(e *event.Event) {
@@ -148,19 +162,11 @@ func (w *walker) goes(e *event.Event, is typed.OrderNodeChanged) {
 
 // stepEnded finds out what the end of a step means.
 func (w *walker) stepEnded(e *event.Event, following []event.Event) {
-	is, failed, code := typed.ReadOrder[typed.OrderStepEnded](e), true, 1
+	is := typed.ReadOrder[typed.OrderStepEnded](e)
 	if w.must != "" {
 		w.wrong(e, "it must %s", w.must)
 	}
-	for i := range following {
-		if f := &following[i]; f.Type == event.TaskEnded && w.task != "" && f.Key.TaskID == w.task {
-			ended := typed.ReadTaskEnded(f)
-			if failed, code = ended.Outcome != typed.OK, ended.ReturnCode; failed && code == 0 {
-				code = 1
-			}
-			break
-		}
-	}
+	failed, code := w.result(following)
 	begun := w.task != ""
 	w.task = ""
 	n, ok := w.graph.Node(w.node)
@@ -168,7 +174,7 @@ func (w *walker) stepEnded(e *event.Event, following []event.Event) {
 		w.wrong(e, "no step runs there")
 		return
 	}
-	how := typed.Success
+	var how string
 	if w.must, w.setbacks, how = w.means(n, failed, code); is.Transition.Type == typed.Keep && how != typed.Keep && begun {
 		w.must, w.setbacks = "", 0 // somebody broke it off between two attempts
 		return
@@ -179,6 +185,20 @@ func (w *walker) stepEnded(e *event.Event, following []event.Event) {
 	if is.Transition.Type != how {
 		w.wrong(e, "failed: %t, code %d, want %s", failed, code, how)
 	}
+}
+
+// result returns how the task of the step ended, by the events that follow; without one, it failed.
+func (w *walker) result(following []event.Event) (failed bool, code int) {
+	for i := range following {
+		if f := &following[i]; f.Type == event.TaskEnded && w.task != "" && f.Key.TaskID == w.task {
+			ended := typed.ReadTaskEnded(f)
+			if failed, code = ended.Outcome != typed.OK, ended.ReturnCode; failed && code == 0 {
+				code = 1
+			}
+			return failed, code
+		}
+	}
+	return true, 1
 }
 
 // means returns what the end of a step at a node means, the setbacks so far that still count, and the transition.

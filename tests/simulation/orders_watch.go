@@ -145,6 +145,11 @@ func (w *orderWatch) orders() map[string]*order.Order {
 // unfinished.
 func (w *orderWatch) checkOrders() {
 	there := w.orders()
+	w.checkSteps(there)
+	w.checkEach(there)
+}
+
+func (w *orderWatch) checkSteps(there map[string]*order.Order) {
 	for uuid, t := range w.steps {
 		o := there[t.Order.Path()]
 		switch {
@@ -158,6 +163,9 @@ func (w *orderWatch) checkOrders() {
 			w.report("one step", "the step %s of the suspended order %s waits to start", uuid, o.Path())
 		}
 	}
+}
+
+func (w *orderWatch) checkEach(there map[string]*order.Order) {
 	for path, o := range there {
 		var t task.Task
 		live := false
