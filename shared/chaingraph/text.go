@@ -37,6 +37,8 @@ func (w way) text(n *definition.GraphNode) string {
 	switch {
 	case w.to != "":
 		return text + w.to
+	case w.error && n.ChildOf != "" && n.OnError != definition.ErrorSuspends:
+		return text + "failed for the fork"
 	case w.error:
 		return text + "suspended"
 	case n.ChildOf != "":

@@ -42,12 +42,6 @@ func (s *Set) StepAttempts(path string) int {
 	return cmp.Or(s.indexed().declared[path], 1)
 }
 
-// OfTopic reports whether a path is that of a topic's job, which needs no declaration.
-func OfTopic(path string) bool {
-	_, is := topicOf(path)
-	return is
-}
-
 // QueueOf returns the queue of that name with its defaults: as declared, as a member of a declared family, or with the
 // defaults only.
 func (s *Set) QueueOf(name string) Queue {

@@ -255,12 +255,9 @@ func (m *move) isLast(n *definition.GraphNode) bool {
 	return ok && end.ID == n.ID
 }
 
-// step adds the task of a step. Where its job is no longer declared, that is an error of the step; topics need no declaration.
+// step adds the task of a step, once the order holds the locks of its node. A job that is not declared waits for an instance that runs it.
 func (m *move) step(ctx context.Context, n *definition.GraphNode) error {
 	o := m.order
-	if _, declared := m.set.JobOf(n.Job); !declared && !definition.OfTopic(n.Job) {
-		return m.errorAt(ctx, n)
-	}
 	if len(n.Locks) > 0 {
 		if o.At > m.now { // it takes them when its time has come
 			m.alarm(o.At)
