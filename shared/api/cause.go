@@ -37,7 +37,7 @@ func describeLineage() *operation {
 			"Descendants are looked for among the %d events after it, for 10 s at most, and there are %d of them at most, or as many as the "+
 			"response can carry: where one of these bounds was met, searchedTo is the last EventId that was looked at, and there may be more after it. "+
 			"There are %d ancestors at most, the nearest.", journal.MaxSearch, journal.MaxKin, journal.MaxKin),
-		Parameters: params{id}, Responses: answers(http.StatusOK, typeJSON, ref("Lineage")), failures: []int{404, 410},
+		Parameters: params{id}, Responses: answers(http.StatusOK, typeJSON, ref("Lineage")), failures: []int{400, 404, 410},
 	}
 }
 
