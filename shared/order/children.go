@@ -10,6 +10,7 @@ import (
 	"strconv"
 
 	"github.com/millrace/millrace/shared/definition"
+	"github.com/millrace/millrace/shared/event"
 	"github.com/millrace/millrace/shared/queue"
 	"github.com/millrace/millrace/shared/store"
 )
@@ -56,6 +57,9 @@ func (e *Engine) makeChildren(ctx context.Context, r *errand) (done bool, err er
 // makeSome makes as many children as one write holds.
 func (m *move) makeSome(ctx context.Context, k *kin) (queue.Follow, error) {
 	f := m.order.Fork
+	if err := m.findForked(ctx); err != nil {
+		return queue.Follow{}, err
+	}
 	from := f.Made
 	found, err := m.e.get(ctx, k.keys(from, min(from+childrenRead, f.Children))...)
 	if err != nil {
@@ -88,9 +92,10 @@ func (m *move) child(ctx context.Context, k *kin, i int, there *store.Item) (par
 		return queue.Follow{}, false, nil
 	}
 	c := &move{e: m.e, set: m.set, graph: k.graph, order: k.child(i), cond: store.Absent, now: m.now, fresh: true}
+	because := event.CausedBy(m.order.Fork.Event)
 	if there == nil {
 		err = c.add(ctx)
-		return c.write(), true, err
+		return c.because(because), true, err
 	}
 	before := new(Order)
 	if err := decode(there, before); err != nil || before.Parent != m.order.Path() {
@@ -99,7 +104,27 @@ func (m *move) child(ctx context.Context, k *kin, i int, there *store.Item) (par
 	if c, err = c.replace(ctx, before, store.VersionIs(there.Version)); err != nil {
 		return queue.Follow{}, false, err
 	}
-	return c.write(), true, nil
+	return c.because(because), true, nil
+}
+
+// because returns what the move writes, whose first event has that cause.
+func (m *move) because(cause event.Cause) queue.Follow {
+	if len(m.events) > 0 {
+		m.events[0].Cause = cause
+	}
+	return m.write()
+}
+
+// findForked finds out which event the fork of the order is: the last of the order in the write that it waits since, which is the
+// one before the first children are made.
+func (m *move) findForked(ctx context.Context) error {
+	position, ok := m.cond.Version()
+	if f := m.order.Fork; m.e.journal == nil || !ok || f.Made > 0 || f.Event != 0 {
+		return nil
+	}
+	events, err := m.e.journal.EventsAt(ctx, position)
+	m.order.Fork.Event = event.LastOf(events, event.Key{Path: m.order.Path()})
+	return err
 }
 
 // kin is what the children of a fork have in common.

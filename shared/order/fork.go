@@ -29,6 +29,8 @@ type Fork struct {
 	Cancel    bool   `json:"c,omitempty"` // a failed one ends the others
 	Succeeded int    `json:"s,omitempty"`
 	Failed    int    `json:"f,omitempty"`
+
+	Event event.ID `json:"ev,omitempty"` // of its OrderForked, once children are made; 0 if it is not known
 }
 
 // forJoin is what an order at a fork waits for. No OrderWaiting says so: OrderForked does.
@@ -120,6 +122,9 @@ func (m *move) join(ctx context.Context) error {
 		return err
 	}
 	m.say(event.OrderJoined, typed.OrderJoined{Succeeded: f.Succeeded, Failed: f.Failed})
+	if e := &m.events[len(m.events)-1]; f.Event != 0 && len(m.events) == 1 {
+		e.Cause = event.CausedBy(f.Event)
+	}
 	if f.Cancel {
 		m.endChildren()
 	}

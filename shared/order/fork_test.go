@@ -121,6 +121,38 @@ func (b *bench) absent(ids ...string) {
 	}
 }
 
+// What a fork brings about names its OrderForked, also in the writes that come after that one.
+func TestWhatAForkBringsAboutNamesIt(t *testing.T) {
+	onBoth(t, chains(branches(nil)), func(t *testing.T, b *bench) {
+		b.add(nil)
+		b.work(func(string, string) queue.Result { return ok })
+		read, err := b.journal.ReadAfter(t.Context(), journal.Request{Limit: 1000, Causes: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var forked event.ID
+		seen := 0
+		for i := range read.Events {
+			e := &read.Events[i]
+			switch e.Type {
+			case event.OrderForked:
+				forked = e.ID
+			case event.OrderAdded, event.OrderJoined:
+				if seen++; e.Cause.ID() != forked {
+					t.Errorf("%s of %s names %d, want %d", e.Type, e.Key.Path, e.Cause.ID(), forked)
+				}
+			default:
+				if e.Cause.ID() == 0 {
+					t.Errorf("%s of %s names no cause", e.Type, e.Key.Path)
+				}
+			}
+		}
+		if seen != 4 { // the order, two children, and the join
+			t.Errorf("%d events were compared, want 4", seen)
+		}
+	})
+}
+
 func TestAForkWaitsForItsBranches(t *testing.T) {
 	onBoth(t, chains(branches(nil)), func(t *testing.T, b *bench) {
 		b.add(func(r *order.Request) { r.Variables = json.RawMessage(`{"v":1}`) })

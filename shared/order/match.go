@@ -28,6 +28,7 @@ type Journal interface {
 	ReadAfter(ctx context.Context, r journal.Request) (journal.Answer, error)
 	ReadNewest(ctx context.Context, r journal.Request) (journal.Answer, error)
 	Floor(ctx context.Context) (event.ID, error)
+	EventsAt(ctx context.Context, position int64) ([]event.Event, error)
 	SnapshotOf(ctx context.Context, fold string, p journal.Part, each func(key string, value []byte)) (event.ID, error)
 }
 

@@ -240,6 +240,10 @@ func (b *bench) ReadNewest(ctx context.Context, r journal.Request) (journal.Answ
 
 func (b *bench) Floor(ctx context.Context) (event.ID, error) { return b.journal.Floor(ctx) }
 
+func (b *bench) EventsAt(ctx context.Context, position int64) ([]event.Event, error) {
+	return b.journal.EventsAt(ctx, position)
+}
+
 func (b *bench) SnapshotOf(
 	ctx context.Context, fold string, p journal.Part, each func(key string, value []byte),
 ) (event.ID, error) {
