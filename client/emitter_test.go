@@ -17,7 +17,7 @@ import (
 	"github.com/millrace/millrace/shared/event"
 )
 
-// lineServer answers each line with the next id, once for each key. After every dying lines it breaks the connection off
+// lineServer responds to each line with the next id, once for each key. After every dying lines it breaks the connection off
 // without the result of the last one, which it has appended.
 type lineServer struct {
 	dying int

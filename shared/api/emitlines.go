@@ -74,7 +74,7 @@ func (e *emission) lines(x *exchange) error {
 	return nil
 }
 
-// stream answers lines until the client ends the body or leaves, or the host is to stop.
+// stream writes a line for each line until the client ends the body or leaves, or the host is to stop.
 func (l *emitLines) stream() {
 	x := l.x
 	x.waiting(+1)

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/millrace/millrace/shared/definition"
@@ -15,69 +14,43 @@ import (
 	"github.com/millrace/millrace/shared/event/typed"
 	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/order"
-	"github.com/millrace/millrace/shared/projection"
-	"github.com/millrace/millrace/shared/queue"
 	"github.com/millrace/millrace/shared/store"
-	"github.com/millrace/millrace/shared/store/faulty"
-	"github.com/millrace/millrace/shared/store/memory"
 )
 
 // Three processes fork and join orders over a bad network, while somebody suspends, resumes and removes some of them and of their
 // children. Each child is there once and ends once, and each fork is joined once at most.
 func TestForksOverABadNetwork(t *testing.T) {
-	t.Parallel()
-	for seed := range uint64(8) {
-		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) { forksOverABadNetwork(t, seed) })
-		})
-	}
+	overABadNetwork(t, 30*time.Millisecond, forksOverABadNetwork)
 }
 
-func forksOverABadNetwork(t *testing.T, seed uint64) {
+func forksOverABadNetwork(t *testing.T, n network) {
 	const orders, children = 4, 30
-	base := shared{memory.New(memory.Options{})}
-	service := faulty.NewService(base, faulty.Faults{
-		Seed: seed, InTurn: true, There: faulty.Spread{Min: time.Millisecond, Max: 20 * time.Millisecond}, Back: faulty.Spread{Max: 20 * time.Millisecond},
-		Timeout: time.Second, LoseRequest: 0.01, LoseAnswer: 0.01, Busy: 0.03, Twice: 0.05, Untold: true, Apart: 30 * time.Millisecond,
-	}, nil)
-	set := chains(each(func(n *definition.Node) {
-		n.Fork.Job, n.Join = "/again", &definition.Join{AtLeast: children - 5}
-		if seed%2 == 1 {
-			n.Fork.OnFailed = definition.FailedCancels
+	set := chains(each(func(node *definition.Node) {
+		node.Fork.Job, node.Join = "/again", &definition.Join{AtLeast: children - 5}
+		if n.seed%2 == 1 {
+			node.Fork.OnFailed = definition.FailedCancels
 		}
 	}))
 	ctx, end := context.WithCancel(t.Context())
 	var group, adding sync.WaitGroup
-	for i := range 3 {
-		p := process(t, service.Process(fmt.Sprint("p", i)), set)
+	for i, p := range n.processes(t, set) {
 		for range 3 {
 			group.Go(func() { p.toil(ctx) })
 		}
 		group.Go(func() { p.tend(ctx) })
-		for n := i; n < orders; n += 3 {
-			adding.Go(func() { p.insistOn(t, n, children) })
+		for id := i; id < orders; id += 3 {
+			adding.Go(func() { p.insistOn(t, id, children) })
 		}
 		group.Go(func() { p.meddleWithForks(ctx, orders, children) })
 	}
 	adding.Wait()
-	b := open(t, base, set)
+	b := open(t, n.base, set)
 	b.untilNoneIsLeft()
 	end()
 	group.Wait()
 	b.agree()
 	b.forkedOnce(orders)
 	b.nothingLeft()
-}
-
-// process opens an engine on a process's store.
-func process(t *testing.T, s store.Store, set *definition.Set) rival {
-	j := journal.Open(s, journal.Options{Folds: projection.Folds()})
-	e := order.Open(order.Options{Store: s, Definitions: &declared{set}, Now: time.Now})
-	q := queue.Open(queue.Options{Store: s, Journal: j, Definitions: &declared{set}, Now: time.Now, Steps: e})
-	e.Use(q)
-	t.Cleanup(func() { _ = q.Close(); _ = j.Close() })
-	return rival{e, q}
 }
 
 // insistOn adds an order with a list, until that is certain.

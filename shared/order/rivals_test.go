@@ -23,19 +23,25 @@ import (
 // rival is one of several processes on a store.
 type rival struct {
 	*order.Engine
-	queue *queue.Queue
+	queue   *queue.Queue
+	journal *journal.Journal
+}
+
+// rivalOn opens an engine on a process's store.
+func rivalOn(t *testing.T, s store.Store, d order.Definitions, now func() time.Time) rival {
+	t.Helper()
+	j := journal.Open(s, journal.Options{Now: now, Folds: projection.Folds()})
+	e := order.Open(order.Options{Store: s, Journal: j, Definitions: d, Now: now})
+	q := queue.Open(queue.Options{Store: s, Journal: j, Definitions: d, Now: now, Steps: e})
+	e.Use(q)
+	t.Cleanup(func() { _ = q.Close(); _ = j.Close() })
+	return rival{e, q, j}
 }
 
 func rivals(t *testing.T, b *bench, n int) []rival {
 	all := make([]rival, n)
 	for i := range all {
-		now := func() time.Time { return b.now }
-		j := journal.Open(b.store, journal.Options{Now: now, Folds: projection.Folds()})
-		e := order.Open(order.Options{Store: b.store, Definitions: b.declared, Now: now})
-		q := queue.Open(queue.Options{Store: b.store, Journal: j, Definitions: b.declared, Now: now, Steps: e})
-		e.Use(q)
-		all[i] = rival{e, q}
-		t.Cleanup(func() { _ = q.Close(); _ = j.Close() })
+		all[i] = rivalOn(t, b.store, b.declared, func() time.Time { return b.now })
 	}
 	return all
 }

@@ -6,50 +6,23 @@ import (
 	"fmt"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/event"
 	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/order"
-	"github.com/millrace/millrace/shared/projection"
-	"github.com/millrace/millrace/shared/queue"
-	"github.com/millrace/millrace/shared/store/faulty"
-	"github.com/millrace/millrace/shared/store/memory"
 )
 
 // Three processes look for orders that wait over a bad network; each order's event is emitted as soon as somebody has seen on the
 // journal that the order waits, which may be before the one that added it knows. None is missed.
-func TestWaitsOverABadNetwork(t *testing.T) {
-	t.Parallel()
-	for seed := range uint64(8) {
-		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) { waitsOverABadNetwork(t, seed) })
-		})
-	}
-}
+func TestWaitsOverABadNetwork(t *testing.T) { overABadNetwork(t, time.Second, waitsOverABadNetwork) }
 
-func waitsOverABadNetwork(t *testing.T, seed uint64) {
+func waitsOverABadNetwork(t *testing.T, n network) {
 	const orders = 20
-	base := shared{memory.New(memory.Options{})}
-	service := faulty.NewService(base, faulty.Faults{
-		Seed: seed, InTurn: true, There: faulty.Spread{Min: time.Millisecond, Max: 20 * time.Millisecond}, Back: faulty.Spread{Max: 20 * time.Millisecond},
-		Timeout: time.Second, LoseRequest: 0.01, LoseAnswer: 0.01, Busy: 0.03, Twice: 0.05, Untold: true, Apart: time.Second,
-	}, nil)
 	set := waiting(definition.Wait{Event: "Paid", Where: map[string]any{"order": "${id}"}})
 	set.JobChains[0].Nodes[0].Next = "good"
-	processes, journals := make([]rival, 3), make([]*journal.Journal, 3)
-	for i := range processes {
-		s := service.Process(fmt.Sprint("p", i))
-		j := journal.Open(s, journal.Options{Folds: projection.Folds()})
-		e := order.Open(order.Options{Store: s, Journal: j, Definitions: &declared{set}, Now: time.Now})
-		q := queue.Open(queue.Options{Store: s, Journal: j, Definitions: &declared{set}, Now: time.Now, Steps: e})
-		e.Use(q)
-		processes[i], journals[i] = rival{e, q}, j
-		defer func() { _ = q.Close(); _ = j.Close() }()
-	}
+	processes := n.processes(t, set)
 	ctx, end := context.WithCancel(t.Context())
 	var group, adding sync.WaitGroup
 	for _, p := range processes {
@@ -61,10 +34,10 @@ func waitsOverABadNetwork(t *testing.T, seed uint64) {
 			processes[i%3].insist(t, fmt.Sprint(i))
 		})
 	}
-	group.Go(func() { payAsTheyCome(ctx, journals[1]) })
+	group.Go(func() { payAsTheyCome(ctx, processes[1].journal) })
 	processes[0].insist(t, "x") // for which nobody pays: so the journal is followed all the time
 	adding.Wait()
-	b := open(t, base, set)
+	b := open(t, n.base, set)
 	for range 100 {
 		time.Sleep(time.Second)
 		if left(b, orders) == 0 {

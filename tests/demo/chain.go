@@ -15,8 +15,6 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
-
-	"github.com/millrace/millrace/tests/process"
 )
 
 // files is the third act: orders for the files of a directory, which go along a job chain.
@@ -73,17 +71,9 @@ func (f *files) perform(ctx context.Context, millrace string) (err error) {
 	if err := f.divide(); err != nil {
 		return err
 	}
-	config := filepath.Join(f.dir, "files.yaml")
 	text := strings.NewReplacer("FILE", fileOf).Replace(chain)
 	text = strings.NewReplacer("IN,", f.in+",", "OUT/", f.out+"/", "DONE", f.done, "SUMS", f.sums).Replace(text)
-	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
-		return err
-	}
-	f.server = &process.Server{
-		Binary: millrace, Store: "pebble:" + filepath.Join(f.dir, "files"), Token: "demo",
-		Env: []string{"MILLRACE_CONFIG=" + config, "MILLRACE_WORKERS=3"},
-	}
-	if err := f.server.Start(ctx); err != nil {
+	if f.server, err = begin(ctx, millrace, filepath.Join(f.dir, "files"), text, 3); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, f.server.Stop()) }()

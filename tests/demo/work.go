@@ -50,20 +50,25 @@ handlers:
 // perform runs the second act.
 func (w *work) perform(ctx context.Context, millrace string) (err error) {
 	gate := filepath.Join(w.dir, "gate")
-	config := filepath.Join(w.dir, "millrace.yaml")
 	text := strings.NewReplacer("GATE", gate, "FILE", w.events).Replace(definitions)
-	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
-		return err
-	}
-	w.server = &process.Server{
-		Binary: millrace, Store: "pebble:" + filepath.Join(w.dir, "work"), Token: "demo",
-		Env: []string{"MILLRACE_CONFIG=" + config, "MILLRACE_WORKERS=1"},
-	}
-	if err := w.server.Start(ctx); err != nil {
+	if w.server, err = begin(ctx, millrace, filepath.Join(w.dir, "work"), text, 1); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, w.server.Stop()) }()
 	return w.play(ctx, gate)
+}
+
+// begin starts a server with definitions, and so many workers, that keeps its data below data.
+func begin(ctx context.Context, millrace, data, definitions string, workers int) (*process.Server, error) {
+	config := data + ".yaml"
+	if err := os.WriteFile(config, []byte(definitions), 0o600); err != nil {
+		return nil, err
+	}
+	server := &process.Server{
+		Binary: millrace, Store: "pebble:" + data, Token: "demo",
+		Env: []string{"MILLRACE_CONFIG=" + config, fmt.Sprint("MILLRACE_WORKERS=", workers)},
+	}
+	return server, server.Start(ctx)
 }
 
 func (w *work) play(ctx context.Context, gate string) error {
