@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -157,18 +159,15 @@ func TestAnActOnManyIsStoppedAndResumed(t *testing.T) {
 	})
 }
 
-// broken is a store whose writes fail once count of them have been applied.
+// broken is a store whose writes fail once so many of them have been sent.
 type broken struct {
 	store.Store
-	left *int // negative: none fails
+	left *atomic.Int64 // negative once a write has failed
 }
 
 func (f broken) Write(ctx context.Context, w store.Write) error {
-	if *f.left == 0 {
+	if f.left.Add(-1) < 0 {
 		return store.ErrClosed
-	}
-	if *f.left > 0 {
-		*f.left--
 	}
 	return f.Store.Write(ctx, w)
 }
@@ -180,12 +179,13 @@ func TestAnActOnManyIsDoneOnceWhateverFails(t *testing.T) {
 		b.addMany(n)
 		b.events()
 		id := b.all(order.Act{Kind: order.Skip}, everything).ID
-		for after := 0; ; after++ {
-			left := after
+		for after := int64(0); ; after++ {
+			var left atomic.Int64
+			left.Store(after)
 			other := open(t, broken{b.store, &left}, b.declared.set)
 			other.now = b.now
 			err := other.Sweep(t.Context())
-			left = -1
+			left.Store(math.MaxInt64)
 			if b.now = b.now.Add(time.Minute); err == nil { // what it has kept to itself is over
 				break
 			}
