@@ -8,11 +8,11 @@ import (
 	"github.com/millrace/millrace/shared/store"
 )
 
-// errand is something about a fork that is to be done after the write that it lies in, whoever sees it first: its text is an alarm's
-// value, in place of a path. What it says is only done for the wait that it names.
+// errand is something that is to be done after the write that it lies in, whoever sees it first: its text is an alarm's value, in
+// place of a path. What it says about a fork is only done for the wait that it names.
 type errand struct {
 	Do    string `json:"do"` // one of the constants below
-	Order string `json:"o"`  // path of the order that has forked
+	Order string `json:"o"`  // path of the order that has forked; of doFill: of the chain
 	Run   string `json:"r"`  // of its fork
 
 	OK bool `json:"ok,omitempty"` // of doCount: the child has succeeded
@@ -29,6 +29,7 @@ const (
 	doMake  = "make"  // children of the order
 	doCount = "count" // the end of a child
 	doEnd   = "end"   // the children of an order that does not wait for them any more
+	doFill  = "fill"  // places of the chain that orders in line wait for
 )
 
 // send puts an errand about the order with that path, which is due at once.
@@ -72,6 +73,8 @@ func (e *Engine) run(ctx context.Context, r *errand) (err error) {
 		done, err = e.makeChildren(ctx, r)
 	case doEnd:
 		err = e.endChildren(ctx, r)
+	case doFill:
+		err = e.fill(ctx, r.Order)
 	default:
 		err = fmt.Errorf("%w: errand %q", errDamaged, r.Do)
 	}

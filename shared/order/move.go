@@ -27,14 +27,12 @@ type move struct {
 	filed  bool          // it finishes whatever became of its file
 	failed bool          // it is a child that finishes by an error
 	wakeAt int64         // the earliest alarm of what is written; 0: none
-	places *places       // of its chain, once they were read
 	inLine bool          // it waited for a place before
 	events []event.Event // in their order
 	follow queue.Follow  // all but the order's item and its events
 
-	waits  map[store.Key]queue.Stamp // changes of lists of who waits
-	books  *book                     // of this write; nil: none yet
-	others []*move                   // of orders to which locks are handed on
+	books  *book   // of this write; nil: none yet
+	others []*move // of orders to which locks are handed on
 }
 
 // moveOf reads an order that is to be changed. The error is [ErrNoOrder] if there is none.
@@ -68,10 +66,6 @@ func (m *move) say(name string, fields any) {
 func (m *move) write() queue.Follow {
 	m.includeOthers()
 	o, f := m.order, m.follow
-	f.Before = m.events
-	if at := m.wakeAt; at != 0 {
-		f.Written = func(ctx context.Context) { m.e.written(ctx, at) }
-	}
 	f.Ops = append(f.Ops, m.lineOps()...)
 	f = m.withBook(f)
 	key := orderKey(o.Path())

@@ -105,12 +105,9 @@ func (m *move) awaitEvent(ctx context.Context, n *definition.GraphNode) error {
 // last returns the id of the last event of a write.
 func last(r journal.Receipt) event.ID { return r.FirstID + event.ID(max(r.Count, 1)-1) }
 
-// list sets what this move does to an item that lists a wait; what was said of the item before is void.
+// list sets what the write does to an item that lists orders, or what they wait for; what was said of the item before is void.
 func (m *move) list(key store.Key, op queue.Stamp) {
-	if m.waits == nil {
-		m.waits = map[store.Key]queue.Stamp{}
-	}
-	m.waits[key] = op
+	m.book().lists[key] = op
 }
 
 // unlist takes the order off the list of those that wait for an event.
