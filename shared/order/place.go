@@ -199,8 +199,7 @@ func (e *Engine) fill(ctx context.Context, chain string) error {
 
 // include lets this move write another order's too.
 func (m *move) include(other *move) {
-	other.books = nil // this move writes it
-	f := other.write()
+	f := other.writeWithoutBook() // this move writes it
 	if len(f.Before) > 0 && len(m.events) > 0 {
 		f.Before[0].Cause = 0 // this move has brought it about
 	}
