@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"maps"
 	"strconv"
 
 	"github.com/millrace/millrace/shared/definition"
@@ -93,7 +92,11 @@ func (m *move) child(ctx context.Context, k *kin, i int, there *store.Item) (par
 	if k.node.Each != "" && i >= len(k.elements) { // somebody has changed the list meanwhile
 		return queue.Follow{}, false, nil
 	}
-	c := &move{e: m.e, set: m.set, graph: k.graph, order: k.child(i), cond: store.Absent, now: m.now, fresh: true, books: m.books}
+	order := k.child(i)
+	if k.node.Each != "" && len(order.Variables) > MaxVariables { // likewise
+		return queue.Follow{}, false, nil
+	}
+	c := &move{e: m.e, set: m.set, graph: k.graph, order: order, cond: store.Absent, now: m.now, fresh: true, books: m.books}
 	because := event.CausedBy(m.order.Fork.Event)
 	if there == nil {
 		err = c.add(ctx)
@@ -202,10 +205,7 @@ func (k *kin) child(i int) *Order {
 	if k.node.Each == "" {
 		node = k.node.Branches[i].Node
 	} else {
-		if variables = maps.Clone(variables); variables == nil {
-			variables = map[string]json.RawMessage{}
-		}
-		variables["item"], variables["index"] = k.elements[i], json.RawMessage(strconv.Itoa(i))
+		variables = withElement(variables, k.elements, i)
 	}
 	c := &Order{
 		Chain: o.Chain, ID: o.ID + "!" + k.name(i), Version: o.Fork.Version, Node: node, First: node, Created: k.now,
