@@ -1,8 +1,10 @@
 package order
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/millrace/millrace/shared/definition"
@@ -56,14 +58,24 @@ func (e *Engine) moveOf(ctx context.Context, path string) (*move, error) {
 // lets the others follow from those before them.
 func (m *move) say(name string, fields any) {
 	e := typed.OrderEvent(name, m.order.Path(), fields)
-	if version, ok := m.cond.Version(); ok && len(m.events) == 0 {
-		e.Cause = event.CausedAt(version)
+	if len(m.events) == 0 {
+		e.Cause = event.CausedAt(m.lastSaid())
 	}
 	m.events = append(m.events, e)
 }
 
+// lastSaid returns the position of the last write with an event of the order; 0: there is none.
+func (m *move) lastSaid() int64 {
+	version, _ := m.cond.Version()
+	return cmp.Or(m.order.Said, version)
+}
+
 // write returns what the move writes.
 func (m *move) write() queue.Follow {
+	said := m.lastSaid()
+	if m.order.Said = 0; len(m.events) == 0 {
+		m.order.Said = said
+	}
 	m.includeOthers()
 	o, f := m.order, m.follow
 	f.Ops = append(f.Ops, m.lineOps()...)
@@ -234,19 +246,22 @@ func (m *move) sayItIsOver() {
 
 // pass goes on as after a success at a node.
 func (m *move) pass(ctx context.Context, n *definition.GraphNode) error {
-	if n.Next == "" || m.isLast(n) {
+	if n.Next == "" || m.isLast(n, n.Next) {
 		return m.finish(ctx)
 	}
 	return m.goTo(ctx, n.Next)
 }
 
-// isLast reports whether a node is the order's own end.
-func (m *move) isLast(n *definition.GraphNode) bool {
-	if m.order.EndNode == "" {
+// isLast reports whether the order's own end is a node, or a nested chain that an order leaves for the next one.
+func (m *move) isLast(n *definition.GraphNode, next string) bool {
+	end := m.order.EndNode
+	if end == "" {
 		return false
 	}
-	end, ok := m.graph.Node(m.order.EndNode)
-	return ok && end.ID == n.ID
+	if _, nested := m.graph.Entries[end]; nested {
+		return strings.HasPrefix(n.ID, end+"/") && !strings.HasPrefix(next, end+"/")
+	}
+	return n.ID == end
 }
 
 // step adds the task of a step, once the order holds the locks of its node. A job that is not declared waits for an instance that runs it.
