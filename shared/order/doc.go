@@ -28,6 +28,7 @@
 //	expand.go     what ${NAME} means in a wait
 //	shape.go      what waits for events have in common
 //	match.go      finding the orders that waited for events
+//	found.go      orders that cannot go on though their events were found
 //	due.go        alarms
 //	permanent.go  orders of schedules, which go back to their first node
 //	file.go       orders of files, which finish when their files have been put away

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/millrace/millrace/shared/definition"
+	"github.com/millrace/millrace/shared/event"
+	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/order"
 	"github.com/millrace/millrace/shared/store"
 	"github.com/millrace/millrace/shared/store/memory"
@@ -173,5 +175,56 @@ func TestAnOrderIsBusyForEver(t *testing.T) {
 		_ = b.queue.Close()
 		_ = a.queue.Close()
 		_, _ = b.journal.Close(), a.journal.Close()
+	})
+}
+
+// An order that cannot go on when its event happens, or waits for what cannot be read, keeps no other from its event; it goes on once it
+// can, even after the end of its time, and the event is the cause.
+func TestAnOrderThatCannotGoOnAtItsEvent(t *testing.T) {
+	set := waiting(definition.Wait{Event: "Paid", Timeout: time.Hour})
+	set.JobChains = append(set.JobChains, waiting(definition.Wait{Event: "Sent"}).JobChains[0])
+	set.JobChains[1].Path = "/w"
+	version := store.Key{Table: store.Work, Partition: "versions//c", Sort: "0000000001"}
+	onBoth(t, set, func(t *testing.T, b *bench) {
+		b.on("/c", "1")
+		b.on("/c", "2")
+		b.on("/w", "1")
+		kept, err := b.store.Get(t.Context(), version)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := b.store.Write(t.Context(), store.Write{Token: "t", Ops: []store.Op{store.Delete(version, store.Always)}}); err != nil {
+			t.Fatal(err)
+		}
+		b.put(store.Item{Key: store.Key{Table: store.Work, Partition: "wait-shapes", Sort: "0"}, Version: 1, Value: []byte(`{"e":"?","p":"//"}`)})
+		b.put(store.Item{Key: store.Key{Table: store.Work, Partition: "wait-shapes", Sort: "1"}, Version: 1, Value: []byte("{")})
+		b.events()
+		other := open(t, b.store, b.declared.set) // which has not read the version
+		other.now = b.now
+		paid, err := b.journal.Emit(t.Context(), []event.Event{{Type: "Paid"}}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.emit("Sent", "", "")
+		other.match()
+		other.at("/w", "1", "B")
+		b.events()
+		other.now = other.now.Add(2 * time.Hour)
+		if err := other.Sweep(t.Context()); err == nil {
+			t.Error("an order that cannot go on is no error")
+		}
+		third := open(t, b.store, b.declared.set)
+		third.now = other.now.Add(time.Second)
+		_ = third.Sweep(t.Context())
+		b.want()
+		b.put(*kept[0])
+		from := b.seen
+		third.now = third.now.Add(time.Hour)
+		third.sweep()
+		b.want("OrderNodeChanged:B TaskAdded OrderNodeChanged:B TaskAdded")
+		page, err := b.journal.ReadAfter(t.Context(), journal.Request{After: from, Limit: 1, Causes: true})
+		if err != nil || len(page.Events) == 0 || page.Events[0].Cause != event.CausedBy(paid.FirstID) {
+			t.Errorf("the cause is not the event %d: %+v %v", paid.FirstID, page.Events, err)
+		}
 	})
 }
