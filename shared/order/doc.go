@@ -41,6 +41,7 @@
 //	mend.go       what is left behind
 //	bulk.go       an act on many orders or jobs: what is stored of it; showing, stopping and resuming it
 //	bulkselect.go what filters select
+//	bulkonce.go   beginning it, once for an idempotency key
 //	bulkrun.go    doing it, batch by batch
 //	bulkjobs.go   the acts on jobs
 //	sweep.go      Run and Sweep: what is due
