@@ -21,6 +21,7 @@
 //	act.go        what operators do with an order
 //	moveto.go     moving an order to another version of its chain
 //	chain.go      what operators set for a chain: stopping it, actions of its nodes
+//	walk.go       all orders of a chain, some at a time
 //	place.go      max_orders: places, and the line of those that wait for one
 //	prompt.go     questions to persons, and their answers
 //	lock.go       locks, and the lines of those that wait for them

@@ -222,7 +222,7 @@ func (e *Engine) wake(ctx context.Context, path string, since int64) error {
 		return err
 	}
 	if !strings.Contains(path, ",") {
-		return e.lookAtAll(ctx, path)
+		return e.walkOn(ctx, path)
 	}
 	if err := e.matchBefore(ctx, path); err != nil {
 		return err
