@@ -11,6 +11,7 @@ import (
 
 	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/event"
+	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/order"
 	"github.com/millrace/millrace/shared/queue"
 )
@@ -18,16 +19,19 @@ import (
 // BulkEngine acts on many orders or jobs at once; an [order.Engine] is one.
 type BulkEngine interface {
 	Count(ctx context.Context, f order.Filter) (int, error)
-	ActOnAll(ctx context.Context, a order.Act, f order.Filter) (order.Bulk, error)
+	ActOnAll(ctx context.Context, once *journal.Idempotency, a order.Act, f order.Filter) (order.Bulk, error)
 	CountJobs(ctx context.Context, f order.JobFilter) (int, error)
-	ActOnJobs(ctx context.Context, a order.JobAct, f order.JobFilter) (order.Bulk, error)
+	ActOnJobs(ctx context.Context, once *journal.Idempotency, a order.JobAct, f order.JobFilter) (order.Bulk, error)
 	Bulk(ctx context.Context, id string) (order.Bulk, error)
 	StopBulk(ctx context.Context, id string) error
 	ResumeBulk(ctx context.Context, id string) error
 }
 
 // bulking is the state of the operations that act on many.
-type bulking struct{ engine BulkEngine }
+type bulking struct {
+	engine BulkEngine
+	flight flight
+}
 
 var (
 	orderActs = []string{
@@ -46,11 +50,12 @@ func (k *bulking) onOrders(x *exchange) error {
 	act, filter := oneMember("act", &kind, orderActs), member{name: "filter", required: true, read: readOrderFilter(&f)}
 	act.required = true
 	given := map[string]bool{}
-	err := x.object(act, filter, noting(given, textMember("node", maxBody, &a.Node)), noting(given, toVersion(&a.Version)),
+	once, leave, err := x.objectOnce(&k.flight, act, filter, noting(given, textMember("node", maxBody, &a.Node)), noting(given, toVersion(&a.Version)),
 		noting(given, variablesMember(&a.Variables)), yesMember("dry_run", &dry))
 	if err != nil {
 		return err
 	}
+	defer leave()
 	a.Kind = order.ActKind(kind)
 	if err := fitting(a.Kind, given); err != nil {
 		return err
@@ -59,7 +64,7 @@ func (k *bulking) onOrders(x *exchange) error {
 		n, err := k.engine.Count(x.r.Context(), f)
 		return x.selected(n, err)
 	}
-	began, err := k.engine.ActOnAll(x.r.Context(), a, f)
+	began, err := k.engine.ActOnAll(x.r.Context(), once, a, f)
 	return x.beganAct(began, err)
 }
 
@@ -116,9 +121,11 @@ func (k *bulking) onJobs(x *exchange) error {
 	var f jobFilter
 	act, filter := oneMember("act", &kind, jobActs), member{name: "filter", required: true, read: f.read}
 	act.required = true
-	if err := x.object(act, filter, yesMember("dry_run", &dry)); err != nil {
+	once, leave, err := x.objectOnce(&k.flight, act, filter, yesMember("dry_run", &dry))
+	if err != nil {
 		return err
 	}
+	defer leave()
 	selects, err := f.of(order.JobAct(kind))
 	if err != nil {
 		return err
@@ -127,7 +134,7 @@ func (k *bulking) onJobs(x *exchange) error {
 		n, err := k.engine.CountJobs(x.r.Context(), selects)
 		return x.selected(n, err)
 	}
-	began, err := k.engine.ActOnJobs(x.r.Context(), order.JobAct(kind), selects)
+	began, err := k.engine.ActOnJobs(x.r.Context(), once, order.JobAct(kind), selects)
 	return x.beganAct(began, err)
 }
 
@@ -180,6 +187,7 @@ func (x *exchange) beganAct(b order.Bulk, err error) error {
 	if err != nil {
 		return err
 	}
+	x.replayed(b.Replayed)
 	return x.value(http.StatusAccepted, beganView{ID: b.ID, Count: b.Count})
 }
 
@@ -220,12 +228,13 @@ func (k *bulking) set(x *exchange, state func(context.Context, string) error) er
 }
 
 const aboutBulk = "What the filter selects is counted and written down first, and then done step by step, whatever becomes of this server; %s. " +
-	"422 says that nothing is selected. With dry_run it is only counted."
+	"422 says that nothing is selected. With dry_run it is only counted, which keeps no Idempotency-Key."
 
 func describeActOnOrders() *operation {
 	op := &operation{
 		ID: "actOnOrders", Tags: []string{"Orders"}, Summary: "Act on all orders that a filter selects",
 		Description: fmt.Sprintf(aboutBulk, "orders that refuse the act, as they would alone, count as failed"),
+		Parameters:  params{idempotencyKey()},
 		Body: jsonBody(object("", members{
 			"act": choice("", orderActs...), "dry_run": yesNo("Count only"),
 			"filter": object("All of it holds. {} selects every order", members{
@@ -268,7 +277,7 @@ func begun() responses {
 func describeBulk() *operation {
 	return &operation{
 		ID: "showAct", Tags: []string{"Orders"}, Summary: "An act on many: how far it is", Parameters: bulkParams(),
-		Description: "It can be asked for until a week after it is done.",
+		Description: "It can be asked for until a week after it is done or stopped.",
 		Responses:   answers(http.StatusOK, typeJSON, ref("Act")), failures: []int{404},
 	}
 }

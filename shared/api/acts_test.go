@@ -131,6 +131,48 @@ func TestActsOnOrders(t *testing.T) {
 	c.is(t, act, "move", "done", 2, 0, 2)
 }
 
+// An act that is repeated with its Idempotency-Key gets the first response again, and is done once; keys are scoped to the route and the
+// token, and one that was refused or only counted keeps none.
+func TestActsWithAKey(t *testing.T) {
+	t.Parallel()
+	c := chainedAPI(t)
+	send := func(path, body string) reply {
+		t.Helper()
+		return c.as(t, access.Operator, "POST", path, body, "Idempotency-Key", "k")
+	}
+	const skip = `{"act":"skip","filter":{"path":"/a/c"}}`
+	wantProblem(t, send(ordersAct, skip), 422, api.CodeImpossible)
+	c.add(t, "a%2Fc", "1", "2")
+	if r := send(ordersAct, `{"act":"skip","filter":{},"dry_run":true}`); r.StatusCode != 200 || r.body != `{"count":2}` {
+		t.Error(r.StatusCode, r.body)
+	}
+	first := send(ordersAct, skip)
+	if first.StatusCode != http.StatusAccepted || first.Header.Get("Idempotent-Replayed") != "" {
+		t.Fatal(first.StatusCode, first.body)
+	}
+	c.sweep(t)
+	if again := send(ordersAct, skip); again.StatusCode != http.StatusAccepted || again.body != first.body || again.Header.Get("Idempotent-Replayed") != "true" {
+		t.Errorf("again: %d %s, want %s", again.StatusCode, again.body, first.body)
+	}
+	c.sweep(t)
+	for _, id := range []string{"1", "2"} {
+		o := into[projection.OrderOverview](t, c.as(t, access.Viewer, "GET", "/api/v1/orders/a%2Fc/"+id, ""), http.StatusOK)
+		if o.NodeID != "B" {
+			t.Errorf("%s is at %s, want B: skipped once", id, o.NodeID)
+		}
+	}
+	wantProblem(t, send(ordersAct, `{"act":"remove","filter":{}}`), 422, api.CodeMismatch, "header.Idempotency-Key")
+	wantProblem(t, c.as(t, access.Operator, "POST", ordersAct, skip, "Idempotency-Key", "no key"), 400, api.CodeInvalid, "header.Idempotency-Key")
+
+	c.as(t, access.Producer, "POST", jobsPath, `{"topic":"a/x"}`)
+	first = send(jobsAct, `{"act":"remove","filter":{}}`)
+	again := send(jobsAct, `{"act":"remove","filter":{}}`)
+	if first.StatusCode != http.StatusAccepted || again.body != first.body || again.Header.Get("Idempotent-Replayed") != "true" {
+		t.Errorf("on jobs: %d %s, again %d %s", first.StatusCode, first.body, again.StatusCode, again.body)
+	}
+	wantProblem(t, send(jobsAct, `{"act":"stop","filter":{}}`), 422, api.CodeMismatch, "header.Idempotency-Key")
+}
+
 func TestActsThatAreRefused(t *testing.T) {
 	t.Parallel()
 	c := chainedAPI(t)

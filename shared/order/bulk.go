@@ -21,6 +21,8 @@ type Bulk struct {
 	Done   int    // how many it was done with
 	Failed int    // how many refused it, or were gone
 	State  BulkState
+
+	Replayed bool `json:"-"` // of an act that has begun: by an earlier request with the same idempotency key
 }
 
 // BulkState is how far an act on many is.
@@ -34,7 +36,7 @@ const (
 )
 
 var (
-	// ErrNoBulk is returned for an act on many that does not exist, or has been done for a week.
+	// ErrNoBulk is returned for an act on many that does not exist, or has been done or stopped for a week.
 	ErrNoBulk = errors.New("order: no such act")
 	// ErrNothing is returned if a filter selects nothing.
 	ErrNothing = errors.New("order: nothing is selected")
@@ -46,7 +48,8 @@ const (
 	bulkLease = 30 * time.Second   // so long a process that takes an act keeps it to itself after each batch
 	bulkSlice = 2 * time.Second    // so long one looks after an act before others' alarms have their turn
 	bulkMade  = 10 * time.Minute   // an act that is not complete by then never will be
-	bulkKept  = 7 * 24 * time.Hour // a done act can be asked for so long
+	bulkKept  = 7 * 24 * time.Hour // an act that is done or stopped can be asked for so long
+	bulkGoes  = 8                  // so often a batch is gone over whose orders or jobs fail for no reason of their own
 )
 
 // bulk is an act on many as it is stored. It is not there for clients until State is set: what it selects is written before.
@@ -57,14 +60,16 @@ type bulk struct {
 	History bool   `json:",omitempty"` // of finished jobs
 	At      int64  // when it was asked for
 	Next    int    // index of the first that is not done
+	Tries   int    `json:",omitempty"` // how often the batch under way was gone over in vain
 	Owner   string // the process that does it, until Until
-	Until   int64
+	Until   int64  // of an act that is done or stopped: since when
 
 	version int64
 }
 
 // The items of an act on many lie in one partition: what it is at "-", what it selects at "l" and the number of the part, and a mark
-// for each order of the batch under way that it was done with at "m" and the index.
+// for each order that it was done with at "m" and the index. Marks stay as long as the act: a process that has stood still since before a
+// batch was done by another finds them.
 func bulkPartition(id string) string { return "act/" + store.Fit(id) }
 
 func bulkKey(id string) store.Key { return work(bulkPartition(id), only) }
@@ -107,21 +112,25 @@ func (e *Engine) bulkOf(ctx context.Context, id string) (*bulk, error) {
 	return b, decode(items[0], b)
 }
 
-// start writes an act and what it selects, and lets it begin.
-func (e *Engine) start(ctx context.Context, b *bulk, selected []string) (Bulk, error) {
+// start writes an act and what it selects, and lets it begin by the last of some writes: begin gets what belongs in it.
+func (e *Engine) start(ctx context.Context, b *bulk, selected []string, begin func(...store.Op) error) error {
 	b.ID, b.By, b.At, b.Count = rand.Text(), journal.Actor(ctx), e.micro(), len(selected)
 	if err := e.put(ctx, "write an act", b.put(), b.alarm(b.At+bulkMade.Microseconds())); err != nil {
-		return Bulk{}, err
+		return err
 	}
 	if err := e.writeList(ctx, b, selected); err != nil {
-		return Bulk{}, err
+		return err
 	}
 	b.State = BulkRunning
-	if err := e.put(ctx, "begin an act", b.put(), b.alarm(b.At)); err != nil {
-		return Bulk{}, err
+	err := begin(b.put(), b.alarm(b.At))
+	if store.AsConflict(err) != nil { // it took so long that it was removed: nobody else removes what was written since
+		return errors.Join(err, e.store.Remove(ctx, store.Range{Table: store.Work, Partition: bulkPartition(b.ID)}))
+	}
+	if err != nil {
+		return err
 	}
 	e.alarms.at(b.At)
-	return b.Bulk, nil
+	return nil
 }
 
 // writeList writes what an act selects, as many items at once as a write can hold.
@@ -183,11 +192,15 @@ func (e *Engine) setBulk(ctx context.Context, id string, from, to BulkState) err
 		case b.State != from:
 			return refuse("the act is " + string(b.State))
 		}
-		b.State, b.Owner, b.Until = to, "", 0
 		now := e.micro()
-		err = e.store.Write(ctx, store.Write{Token: e.token(), Ops: []store.Op{b.put(), b.alarm(now)}})
+		due := now
+		b.State, b.Owner, b.Until, b.Tries = to, "", now, 0
+		if to == BulkStopped {
+			due += bulkKept.Microseconds()
+		}
+		err = e.store.Write(ctx, store.Write{Token: e.token(), Ops: []store.Op{b.put(), b.alarm(due)}})
 		if err == nil {
-			e.alarms.at(now)
+			e.alarms.at(due)
 			return nil
 		}
 		if try == bulkTries || store.AsConflict(err) == nil {

@@ -30,7 +30,7 @@ func BenchmarkResumeAll(b *testing.B) {
 	}
 	group.Wait()
 	act := func(kind order.ActKind) {
-		began, err := w.ActOnAll(b.Context(), order.Act{Kind: kind}, order.Filter{Paths: event.AllPaths()})
+		began, err := w.ActOnAll(b.Context(), nil, order.Act{Kind: kind}, order.Filter{Paths: event.AllPaths()})
 		if err == nil {
 			err = w.Sweep(b.Context())
 		}

@@ -31,7 +31,7 @@ func (b *bench) addMany(n int) {
 // all acts on all orders that a filter selects, as ada.
 func (b *bench) all(a order.Act, f order.Filter) order.Bulk {
 	b.t.Helper()
-	began, err := b.ActOnAll(journal.WithActor(b.t.Context(), "ada"), a, f)
+	began, err := b.ActOnAll(journal.WithActor(b.t.Context(), "ada"), nil, a, f)
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -98,7 +98,7 @@ func TestAnActOnAllThatAFilterSelects(t *testing.T) {
 			b.told(began.ID, order.Bulk{Kind: string(kind), By: "ada", Count: n + 1, Done: n + 1, State: order.BulkDone})
 		}
 		b.complete(l, ok)
-		if _, err := b.ActOnAll(t.Context(), order.Act{Kind: order.Resume}, suspended); !errors.Is(err, order.ErrNothing) {
+		if _, err := b.ActOnAll(t.Context(), nil, order.Act{Kind: order.Resume}, suspended); !errors.Is(err, order.ErrNothing) {
 			t.Errorf("ActOnAll = %v, want ErrNothing", err)
 		}
 		b.now = b.now.Add(8 * 24 * time.Hour)
@@ -228,7 +228,7 @@ func TestActsOnJobs(t *testing.T) {
 			if n, err := b.CountJobs(t.Context(), f); n != count || err != nil {
 				t.Fatalf("%s selects %d, %v, want %d", a, n, err, count)
 			}
-			began, err := b.ActOnJobs(t.Context(), a, f)
+			began, err := b.ActOnJobs(t.Context(), nil, a, f)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -239,7 +239,7 @@ func TestActsOnJobs(t *testing.T) {
 		x.Topic = queue.TopicPath("a/x")
 		act(order.StopJobs, x, 3)
 		act(order.RemoveJobs, queued, 3)
-		if _, err := b.ActOnJobs(t.Context(), order.StopJobs, queued); !errors.Is(err, order.ErrNothing) {
+		if _, err := b.ActOnJobs(t.Context(), nil, order.StopJobs, queued); !errors.Is(err, order.ErrNothing) {
 			t.Errorf("ActOnJobs = %v, want ErrNothing", err)
 		}
 		stopped := order.JobFilter{Paths: event.AllPaths(), History: true, States: []task.State{task.Stopped}}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"sync"
 
@@ -25,10 +26,8 @@ func (e *Engine) carryOn(ctx context.Context, id string) error {
 		}
 		now := e.micro()
 		switch {
-		case b.State == BulkDone || b.State == "":
+		case b.State != BulkRunning:
 			return e.forget(ctx, b)
-		case b.State == BulkStopped:
-			return nil
 		case b.Owner != e.name && b.Until > now:
 			return e.callAgain(ctx, b, b.Until)
 		case now-began > bulkSlice.Microseconds():
@@ -46,9 +45,9 @@ func (e *Engine) callAgain(ctx context.Context, b *bulk, at int64) error {
 	return e.put(ctx, "set an alarm", b.alarm(at))
 }
 
-// forget removes an act that was done long ago, or that was never complete.
+// forget removes an act that was done or stopped long ago, or that was never complete.
 func (e *Engine) forget(ctx context.Context, b *bulk) error {
-	due := b.Until + bulkKept.Microseconds() // when it was done
+	due := max(b.At, b.Until) + bulkKept.Microseconds()
 	if b.State == "" {
 		due = b.At + bulkMade.Microseconds()
 	}
@@ -74,6 +73,9 @@ func (e *Engine) batch(ctx context.Context, id string) error {
 	if err != nil || b.State != BulkRunning {
 		return err
 	}
+	if mine, err := e.take(ctx, b); !mine || err != nil {
+		return err
+	}
 	these, err := e.nextOf(ctx, b)
 	if err != nil {
 		return err
@@ -82,8 +84,8 @@ func (e *Engine) batch(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	did, err := e.actOnEach(journal.WithActor(ctx, b.By), b, these, marks)
-	if err != nil {
+	did, errs := e.actOnEach(journal.WithActor(ctx, b.By), b, these, marks)
+	if again, err := e.goOver(ctx, b, these, errs); again || err != nil {
 		return err
 	}
 	for i := range these {
@@ -93,27 +95,62 @@ func (e *Engine) batch(ctx context.Context, id string) error {
 			b.Failed++
 		}
 	}
-	return e.note(ctx, b, len(these), did)
+	return e.note(ctx, b, len(these))
 }
 
-// note writes the progress of an act after a batch, and removes the batch's marks.
-func (e *Engine) note(ctx context.Context, b *bulk, size int, did []bool) error {
-	first := b.Next
+// take keeps an act to this process for a while, unless another one has changed it.
+func (e *Engine) take(ctx context.Context, b *bulk) (mine bool, err error) {
+	now := e.micro()
+	if b.Owner == e.name && b.Until > now {
+		return true, nil
+	}
+	b.Owner, b.Until = e.name, now+bulkLease.Microseconds()
+	err = e.put(ctx, "take an act", b.put())
+	if store.AsConflict(err) != nil {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// goOver reports whether a batch is to be gone over again, since it is not known of some whether they can be acted on. The error says
+// why. What fails again and again, or for a reason of its own, counts as failed.
+func (e *Engine) goOver(ctx context.Context, b *bulk, these []string, errs []error) (again bool, err error) {
+	all := errors.Join(errs...)
+	switch {
+	case all == nil:
+		return false, nil
+	case ctx.Err() != nil || errors.Is(all, journal.ErrClosed) || errors.Is(all, store.ErrClosed):
+		return true, all
+	}
+	passing := func(err error) bool {
+		return e.away(ctx, err) || errors.Is(err, store.ErrBusy) || errors.Is(err, errMissing) || errors.Is(err, context.DeadlineExceeded)
+	}
+	if slices.ContainsFunc(errs, passing) && b.Tries < bulkGoes {
+		b.Tries++
+		if err := e.put(ctx, "note that an act is tried again", b.put()); err != nil && store.AsConflict(err) == nil {
+			return true, errors.Join(all, err)
+		}
+		return true, all
+	}
+	for i, err := range errs {
+		if err != nil {
+			e.log.Warn("an act on many counts one as failed", "act", b.Kind, "id", b.ID, "on", these[i], "error", err)
+		}
+	}
+	return false, nil
+}
+
+// note writes the progress of an act after a batch.
+func (e *Engine) note(ctx context.Context, b *bulk, size int) error {
 	now := e.micro()
 	b.Next += size
-	b.Owner, b.Until = e.name, now+bulkLease.Microseconds()
+	b.Owner, b.Until, b.Tries = e.name, now+bulkLease.Microseconds(), 0
 	var ops []store.Op
 	if b.Next >= b.Count {
 		b.State, b.Until = BulkDone, now
 		ops = append(ops, b.alarm(now+bulkKept.Microseconds()))
 	}
-	ops = append(ops, b.put())
-	for i := range did {
-		if did[i] && b.Order != nil {
-			ops = append(ops, store.Delete(b.markKey(first+i), store.Always))
-		}
-	}
-	err := e.store.Write(ctx, store.Write{Token: e.token(), Ops: ops})
+	err := e.store.Write(ctx, store.Write{Token: e.token(), Ops: append(ops, b.put())})
 	if store.AsConflict(err) != nil {
 		return nil // it is read anew
 	}
@@ -138,7 +175,7 @@ func (e *Engine) nextOf(ctx context.Context, b *bulk) ([]string, error) {
 	return chunk[:min(bulkBatch, len(chunk))], nil
 }
 
-// marksOf returns the indexes of the orders of the batch under way that were acted on.
+// marksOf returns the indexes of the orders of the batch under way, and of later ones, that were acted on.
 func (e *Engine) marksOf(ctx context.Context, b *bulk) (map[int]bool, error) {
 	marks := map[int]bool{}
 	if b.Order == nil || b.State == BulkDone {
@@ -156,11 +193,10 @@ func (e *Engine) marksOf(ctx context.Context, b *bulk) (map[int]bool, error) {
 	return marks, nil
 }
 
-// actOnEach acts on orders or jobs at once, and returns for each whether that is done; false: it has refused. After an error it is not
-// known of some.
-func (e *Engine) actOnEach(ctx context.Context, b *bulk, these []string, marks map[int]bool) (did []bool, err error) {
-	did = make([]bool, len(these))
-	errs := make([]error, len(these))
+// actOnEach acts on orders or jobs at once, and returns for each whether that is done; false: it has refused. Of those with an error that
+// is not known.
+func (e *Engine) actOnEach(ctx context.Context, b *bulk, these []string, marks map[int]bool) (did []bool, errs []error) {
+	did, errs = make([]bool, len(these)), make([]error, len(these))
 	var group sync.WaitGroup
 	for i, name := range these {
 		if did[i] = marks[b.Next+i]; did[i] {
@@ -175,39 +211,38 @@ func (e *Engine) actOnEach(ctx context.Context, b *bulk, these []string, marks m
 		})
 	}
 	group.Wait()
-	return did, errors.Join(errs...)
+	return did, errs
 }
 
-// actOnOne acts on an order, and leaves a mark in the same write. A mark that is there says that it was done before.
+// actOnOne acts on an order, and leaves a mark in the same write. A mark that is there says that it was done before, which is why the
+// order may refuse it now.
 func (e *Engine) actOnOne(ctx context.Context, b *bulk, index int, path string) (did bool, err error) {
 	mark := b.markKey(index)
-	err = e.queue.Change(ctx, []string{path, mark.Partition + mark.Sort}, func(ctx context.Context, lost *store.Conflict) (queue.Follow, error) {
-		if lost != nil {
-			if items, err := e.get(ctx, mark); err != nil || items[0] != nil {
-				return queue.Follow{}, err
+	err = e.queue.Change(ctx, []string{path, mark.Partition + mark.Sort}, func(ctx context.Context, lost *store.Conflict) (f queue.Follow, err error) {
+		m, err := e.moveOf(ctx, path)
+		switch {
+		case err != nil:
+		case m.order.Created > b.At && !m.order.Permanent:
+			err = refuse("it was added later")
+		default:
+			err = m.act(ctx, *b.Order)
+		}
+		if err != nil || lost != nil {
+			if items, unread := e.get(ctx, mark); unread != nil || items[0] != nil {
+				return f, unread
 			}
 		}
-		m, err := e.moveOf(ctx, path)
 		if err != nil {
-			return queue.Follow{}, err
+			return f, err
 		}
-		if m.order.Created > b.At && !m.order.Permanent {
-			return queue.Follow{}, refuse("it was added later")
-		}
-		if err := m.act(ctx, *b.Order); err != nil {
-			return queue.Follow{}, err
-		}
-		f := m.write()
+		f = m.write()
 		f.Ops = append(f.Ops, store.Put(store.Item{Key: mark, Value: []byte("-")}, store.Absent))
 		return f, nil
 	})
-	switch {
-	case err == nil:
-		return true, nil
-	case refused(err):
+	if refused(err) {
 		return false, nil
 	}
-	return false, err
+	return err == nil, err
 }
 
 // refused reports whether an error says that an order is not acted on, however often that is tried.

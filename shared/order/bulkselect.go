@@ -37,20 +37,14 @@ func (e *Engine) Count(ctx context.Context, f Filter) (int, error) {
 	return len(all), err
 }
 
-// ActOnAll begins an act on all orders that a filter selects at one moment. The errors are [ErrNothing] if there are none, and those of
-// [CheckVariables].
-func (e *Engine) ActOnAll(ctx context.Context, a Act, f Filter) (Bulk, error) {
+// ActOnAll begins an act on all orders that a filter selects at one moment; if once is not nil, once for all calls with the same key. The
+// errors are [ErrNothing] if there are none, [journal.ErrIdempotencyMismatch], and those of [CheckVariables].
+func (e *Engine) ActOnAll(ctx context.Context, once *journal.Idempotency, a Act, f Filter) (Bulk, error) {
 	if err := CheckVariables(a.Variables); err != nil {
 		return Bulk{}, err
 	}
-	all, err := e.selected(ctx, f)
-	if err != nil {
-		return Bulk{}, err
-	}
-	if len(all) == 0 {
-		return Bulk{}, fmt.Errorf("%w: no order is as the filter says", ErrNothing)
-	}
-	return e.start(ctx, &bulk{Bulk: Bulk{Kind: string(a.Kind)}, Order: &a}, all)
+	b := &bulk{Bulk: Bulk{Kind: string(a.Kind)}, Order: &a}
+	return e.beginOnce(ctx, once, b, func() ([]string, error) { return e.selected(ctx, f) })
 }
 
 // selected returns the paths of the orders that a filter selects at one moment.
@@ -98,16 +92,11 @@ func (e *Engine) CountJobs(ctx context.Context, f JobFilter) (int, error) {
 	return len(all), err
 }
 
-// ActOnJobs begins an act on all jobs that a filter selects. The error is [ErrNothing] if there are none.
-func (e *Engine) ActOnJobs(ctx context.Context, a JobAct, f JobFilter) (Bulk, error) {
-	all, err := e.selectedJobs(ctx, f)
-	if err != nil {
-		return Bulk{}, err
-	}
-	if len(all) == 0 {
-		return Bulk{}, fmt.Errorf("%w: no job is as the filter says", ErrNothing)
-	}
-	return e.start(ctx, &bulk{Bulk: Bulk{Kind: string(a)}, Job: a, History: f.History}, all)
+// ActOnJobs begins an act on all jobs that a filter selects; if once is not nil, once for all calls with the same key. The errors are
+// [ErrNothing] if there are none, and [journal.ErrIdempotencyMismatch].
+func (e *Engine) ActOnJobs(ctx context.Context, once *journal.Idempotency, a JobAct, f JobFilter) (Bulk, error) {
+	b := &bulk{Bulk: Bulk{Kind: string(a)}, Job: a, History: f.History}
+	return e.beginOnce(ctx, once, b, func() ([]string, error) { return e.selectedJobs(ctx, f) })
 }
 
 // selectedJobs returns the ids of the jobs that a filter selects, page by page.

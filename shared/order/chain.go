@@ -10,7 +10,6 @@ import (
 	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/event"
 	"github.com/millrace/millrace/shared/event/typed"
-	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/queue"
 	"github.com/millrace/millrace/shared/store"
 )
@@ -113,8 +112,8 @@ func (e *Engine) SetAction(ctx context.Context, chain, node, action string) erro
 // Actions are the actions that a node may have.
 var Actions = []string{definition.ActionProcess, definition.ActionStop, definition.ActionNextState}
 
-// setChain changes the state of a chain, and then looks at its orders. An alarm in the same write has that done again a little later:
-// other processes may go by the state before for stateAge, and this one may end meanwhile.
+// setChain changes the state of a chain, and then looks at its first orders; the others follow. An alarm in the same write has that done
+// again a little later: other processes may go by the state before for stateAge, and this one may end meanwhile.
 func (e *Engine) setChain(ctx context.Context, chain string, set func(*definition.Graph, *chainState) (event.Event, error)) error {
 	_, g, err := e.declared(ctx, chain)
 	if err != nil {
@@ -142,22 +141,13 @@ func (e *Engine) setChain(ctx context.Context, chain string, set func(*definitio
 	if err != nil {
 		return err
 	}
-	if err := e.lookAtAll(context.WithoutCancel(ctx), chain); err != nil {
+	ctx = context.WithoutCancel(ctx)
+	more, err := e.walk(ctx, chain, "")
+	if err != nil {
 		e.log.Warn("the orders of a chain follow its new state late", "chain", chain, "error", err)
 	}
-	return nil
-}
-
-// lookAtAll lets all orders of a chain follow its state.
-func (e *Engine) lookAtAll(ctx context.Context, chain string) error {
-	e.chains.states.drop(chain)
-	for item, err := range store.All(ctx, e.store, store.Range{Table: store.Work, Partition: listPartition(chain)}) {
-		if err != nil {
-			return journal.Failure("read the orders of a job chain", err)
-		}
-		if err := e.changeIfThere(ctx, chain+","+string(item.Value), (*move).followChain); err != nil {
-			return err
-		}
+	if more {
+		e.written(ctx, e.micro())
 	}
 	return nil
 }

@@ -22,6 +22,7 @@
 //	act.go        what operators do with an order
 //	moveto.go     moving an order to another version of its chain
 //	chain.go      what operators set for a chain: stopping it, actions of its nodes
+//	walk.go       all orders of a chain, some at a time
 //	place.go      max_orders: places, and the line of those that wait for one
 //	prompt.go     questions to persons, and their answers
 //	lock.go       locks, and the lines of those that wait for them
@@ -29,6 +30,7 @@
 //	expand.go     what ${NAME} means in a wait
 //	shape.go      what waits for events have in common
 //	match.go      finding the orders that waited for events
+//	found.go      orders that cannot go on though their events were found
 //	due.go        alarms
 //	permanent.go  orders of schedules, which go back to their first node
 //	file.go       orders of files, which finish when their files have been put away
@@ -41,6 +43,7 @@
 //	mend.go       what is left behind
 //	bulk.go       an act on many orders or jobs: what is stored of it; showing, stopping and resuming it
 //	bulkselect.go what filters select
+//	bulkonce.go   beginning it, once for an idempotency key
 //	bulkrun.go    doing it, batch by batch
 //	bulkjobs.go   the acts on jobs
 //	sweep.go      Run and Sweep: what is due

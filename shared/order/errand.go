@@ -2,7 +2,6 @@ package order
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/millrace/millrace/shared/store"
@@ -40,29 +39,32 @@ func (m *move) send(path string, e errand) {
 	m.wakeBy(m.now)
 }
 
-// runErrands runs those of some alarms that are errands, and returns the others, with the errors of errands.
-func (e *Engine) runErrands(ctx context.Context, alarms []store.Item) (others []store.Item, failed error) {
-	counts := counts{of: map[string][]errand{}}
+// runErrands runs those of some alarms that are errands, and returns the others.
+func (r *round) runErrands(ctx context.Context, alarms []store.Item) (others []store.Item) {
+	ends, stored := counts{of: map[string][]errand{}}, map[string][]store.Item{}
 	for i := range alarms {
 		if len(alarms[i].Value) == 0 || alarms[i].Value[0] != '{' {
 			others = append(others, alarms[i])
 			continue
 		}
-		r := errand{key: alarms[i].Key, version: alarms[i].Version}
-		err := decode(&alarms[i], &r)
+		do := errand{key: alarms[i].Key, version: alarms[i].Version}
+		err := decode(&alarms[i], &do)
 		switch {
-		case err != nil:
-		case r.Do == doCount:
-			counts.add(r)
-		case !e.away(ctx, failed):
-			err = e.run(ctx, &r)
+		case err != nil || r.away:
+		case do.Do == doCount:
+			ends.add(do)
+			stored[do.Order] = append(stored[do.Order], alarms[i])
+		default:
+			err = r.e.run(ctx, &do)
 		}
-		failed = errors.Join(failed, err)
+		r.tried(ctx, err, alarms[i])
 	}
-	if e.away(ctx, failed) {
-		return others, failed
+	for _, parent := range ends.parents {
+		if !r.away {
+			r.tried(ctx, r.e.count(ctx, &counts{[]string{parent}, ends.of}), stored[parent]...)
+		}
 	}
-	return others, errors.Join(failed, e.count(ctx, &counts))
+	return others
 }
 
 // run does one errand, and takes it away when all is done.

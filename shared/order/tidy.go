@@ -2,6 +2,10 @@ package order
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -34,35 +38,55 @@ func (e *Engine) tidyLater(chain string) store.Op {
 	return store.Put(store.Item{Key: dueKey(at, tidyPrefix+chain), Version: 1, Value: []byte(tidyPrefix + chain)}, store.Always)
 }
 
-// tidy removes the versions of a chain that nobody is on, or marks them. While there are others than the newest, it sets the next look.
-func (e *Engine) tidy(ctx context.Context, chain string) error {
+// tidying is a look at the versions of a chain, which takes some orders at a time: the alarm of each step has it behind the chain's path
+// and a comma.
+type tidying struct {
+	Began int64  // when it began
+	After string // of the orders' list: up to there they were looked at
+	Used  []int  // versions that these orders are on
+	All   bool   // one of them cannot be read: it may be on any version
+}
+
+// tidy goes on with a look at the versions of a chain.
+func (e *Engine) tidy(ctx context.Context, where string) error {
+	chain, text, _ := strings.Cut(where, ",") // no chain has a comma
+	look := tidying{Began: e.micro()}
+	if err := json.Unmarshal([]byte(text), &look); text != "" && err != nil {
+		return fmt.Errorf("%w: an alarm: %w", errDamaged, err)
+	}
 	old, err := e.oldVersions(ctx, chain)
 	if err != nil || len(old) == 0 {
 		return err
 	}
-	used, err := e.versionsInUse(ctx, chain)
+	more, err := e.findUsed(ctx, chain, &look)
 	if err != nil {
 		return err
 	}
+	if more {
+		return e.callAt(ctx, e.micro(), tidyPrefix+chain+","+string(encode(look)))
+	}
+	return e.tidyAll(ctx, chain, old, &look)
+}
+
+// tidyAll removes those of some versions of a chain that nobody is on, or marks them. While any are left, it sets the next look.
+func (e *Engine) tidyAll(ctx context.Context, chain string, old map[int]store.Key, look *tidying) (failed error) {
 	left := 0
 	for number, key := range old {
-		removed, err := e.tidyOne(ctx, chain, number, key, used[number])
-		if err != nil {
-			return err
-		}
+		removed, err := e.tidyOne(ctx, chain, number, key, look)
+		failed = errors.Join(failed, err)
 		if !removed {
 			left++
 		}
 	}
-	if left == 0 {
-		return nil
+	if left == 0 || failed != nil {
+		return failed
 	}
 	return e.put(ctx, "set an alarm", e.tidyLater(chain))
 }
 
-// tidyOne removes a version that was marked before and that nobody is on, or sets or removes its mark.
-func (e *Engine) tidyOne(ctx context.Context, chain string, number int, key store.Key, used bool) (removed bool, err error) {
-	mark := goingKey(chain, number)
+// tidyOne removes a version that was marked long enough before the look and that nobody is on, or sets or removes its mark.
+func (e *Engine) tidyOne(ctx context.Context, chain string, number int, key store.Key, look *tidying) (removed bool, err error) {
+	mark, used := goingKey(chain, number), look.All || slices.Contains(look.Used, number)
 	items, err := e.get(ctx, mark)
 	switch {
 	case err != nil:
@@ -71,13 +95,14 @@ func (e *Engine) tidyOne(ctx context.Context, chain string, number int, key stor
 		return false, nil
 	case used:
 		return false, e.put(ctx, "keep a version", store.Delete(mark, store.Always))
-	case items[0] == nil:
+	}
+	var since int64
+	if items[0] == nil || decode(items[0], &since) != nil {
 		item := store.Item{Key: mark, Version: 1, Value: encode(e.micro())}
 		return false, e.put(ctx, "mark a version", store.Put(item, store.Always))
 	}
-	var since int64
-	if err := decode(items[0], &since); err != nil || e.micro()-since < tidyPause.Microseconds() {
-		return false, err
+	if look.Began-since < tidyPause.Microseconds() {
+		return false, nil
 	}
 	return true, e.put(ctx, "remove a version", store.Delete(key, store.Always), store.Delete(mark, store.Always))
 }
@@ -99,48 +124,47 @@ func (e *Engine) oldVersions(ctx context.Context, chain string) (map[int]store.K
 	return old, nil
 }
 
-// versionsInUse returns the versions that orders of a chain are on, or will be when their running steps have ended.
-func (e *Engine) versionsInUse(ctx context.Context, chain string) (map[int]bool, error) {
-	used := map[int]bool{}
-	var keys []store.Key
-	look := func() error {
-		items, err := e.get(ctx, keys...)
-		if err != nil {
-			return err
-		}
-		for _, item := range items {
-			var o Order
-			if item == nil {
-				continue
-			}
-			if err := decode(item, &o); err != nil {
-				return err
-			}
-			used[o.Version] = true
-			if o.Then != nil && o.Then.Replace != nil {
-				used[o.Then.Replace.Version] = true
-			}
-			if o.Fork != nil {
-				used[o.Fork.Version] = true // its children may not be there yet
-			}
-		}
-		keys = keys[:0]
-		return nil
+// findUsed adds the versions that the next orders of a chain are on, or will be when their running steps have ended, and reports whether
+// there are more orders.
+func (e *Engine) findUsed(ctx context.Context, chain string, look *tidying) (more bool, err error) {
+	r := store.Range{Table: store.Work, Partition: listPartition(chain), Limit: maxGet}
+	page, err := e.store.Query(ctx, r.Behind(look.After))
+	if err != nil || len(page.Items) == 0 {
+		return false, journal.Failure("read the orders of a job chain", err)
 	}
-	for item, err := range store.All(ctx, e.store, store.Range{Table: store.Work, Partition: listPartition(chain)}) {
-		if err != nil {
-			return nil, journal.Failure("read the orders of a job chain", err)
-		}
-		if keys = append(keys, orderKey(chain+","+string(item.Value))); len(keys) == maxGet {
-			if err := look(); err != nil {
-				return nil, err
-			}
+	keys := make([]store.Key, len(page.Items))
+	for i := range page.Items {
+		keys[i] = orderKey(chain + "," + string(page.Items[i].Value))
+		look.After = page.Items[i].Key.Sort
+	}
+	items, err := e.get(ctx, keys...)
+	if err != nil {
+		return false, err
+	}
+	for _, item := range items {
+		if item != nil {
+			look.add(item)
 		}
 	}
-	if len(keys) == 0 {
-		return used, nil
+	slices.Sort(look.Used)
+	look.Used = slices.Compact(look.Used)
+	return page.More, nil
+}
+
+// add adds the versions that an order is on.
+func (t *tidying) add(item *store.Item) {
+	var o Order
+	if err := decode(item, &o); err != nil {
+		t.All = true
+		return
 	}
-	return used, look()
+	t.Used = append(t.Used, o.Version)
+	if o.Then != nil && o.Then.Replace != nil {
+		t.Used = append(t.Used, o.Then.Replace.Version)
+	}
+	if o.Fork != nil {
+		t.Used = append(t.Used, o.Fork.Version) // its children may not be there yet
+	}
 }
 
 // maxGet is how many items are read at once.
@@ -153,11 +177,15 @@ func (e *Engine) put(ctx context.Context, doing string, ops ...store.Op) error {
 
 // wakeOther does what an alarm is for that is neither an order's nor that of a chain's state.
 func (e *Engine) wakeOther(ctx context.Context, alarm string) (is bool, err error) {
-	if chain, is := strings.CutPrefix(alarm, tidyPrefix); is {
-		return true, e.tidy(ctx, chain)
+	if strings.HasPrefix(alarm, "/") {
+		return false, nil
 	}
-	if id, is := strings.CutPrefix(alarm, bulkPrefix); is {
-		return true, e.carryOn(ctx, id)
+	for prefix, do := range map[string]func(context.Context, string) error{
+		tidyPrefix: e.tidy, bulkPrefix: e.carryOn, foundPrefix: e.retryFound, walkPrefix: e.walkOn, followPrefix: e.follows,
+	} {
+		if what, is := strings.CutPrefix(alarm, prefix); is {
+			return true, do(ctx, what)
+		}
 	}
 	return false, nil
 }
