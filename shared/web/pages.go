@@ -3,10 +3,12 @@ package web
 import (
 	"cmp"
 	"errors"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 )
 
 // journalAPI is where JobScheduler's event API begins.
@@ -27,9 +29,12 @@ var pages = []page{
 	{"/work/{id}", "work", "Task", readWork},
 	{"/queues", "queues", "Queues", func(r *reading) { r.get("queues", "/api/v1/queues") }},
 	{"/handlers", "handlers", "Handlers", readHandlers},
+	{"/handlers/{canvas}/{space}/{name}", "events", "Events of a handler", readHandlerEvents},
+	{"/sources", "sources", "Sources", readSources},
 	{"/schedules", "schedules", "Schedules", func(r *reading) { r.list("schedules", "/api/v1/schedules", "cursor") }},
 	{"/orders", "orders", "Orders", readOrders},
 	{"/orders/{chain}/{id}", "order", "Order", readOrder},
+	{"/chains/{chain}", "chain", "Job chain", readChain},
 	{"/streams", "streams", "Streams", func(r *reading) { r.list("streams", "/api/v1/streams", "cursor") }},
 	{"/streams/{stream}", "stream", "Stream", readStream},
 	{"/instances", "instances", "Instances", func(r *reading) { r.get("instances", "/api/v1/instances") }},
@@ -129,6 +134,55 @@ func readHandlers(r *reading) {
 	for _, canvas := range canvases {
 		r.get("of "+canvas, "/api/v1/canvases/"+url.PathEscape(canvas)+"/handlers")
 	}
+}
+
+func readHandlerEvents(r *reading) {
+	canvas, space, name := r.r.PathValue("canvas"), r.r.PathValue("space"), r.r.PathValue("name")
+	r.list("events", "/api/v1/canvases/"+url.PathEscape(canvas)+"/handlers/"+url.PathEscape(space)+"/"+url.PathEscape(name)+"/events", "status", "cursor")
+	r.Data["canvas"], r.Data["space"], r.Data["name"] = canvas, space, name
+}
+
+// readSources reads the sync tasks that the sources of the definitions were asked for within a day.
+func readSources(r *reading) {
+	r.get("definitions", "/api/v1/definitions")
+	set, _ := r.Data["definitions"].(map[string]any)
+	sources, _ := set["sources"].(map[string]any)
+	names := slices.Sorted(maps.Keys(sources))
+	r.Data["sources"] = names
+	now := r.d.now().UTC()
+	for _, name := range names {
+		query := url.Values{"source": {name}, "start": {now.Add(-24 * time.Hour).Format(time.RFC3339)}, "end": {now.Add(time.Minute).Format(time.RFC3339)}}
+		r.get("of "+name, "/api/v1/tasks?"+query.Encode())
+	}
+}
+
+// readChain reads a job chain: its nodes as they are declared, their actions, and how many orders stand at each.
+func readChain(r *reading) {
+	chain := r.r.PathValue("chain")
+	r.get("definitions", "/api/v1/definitions")
+	r.get("overview", journalAPI+"/jobChain"+(&url.URL{Path: chain}).EscapedPath()+r.past("JobChainOverview"))
+	r.get("orders", journalAPI+"/order"+(&url.URL{Path: "/"}).EscapedPath()+r.past("OrderOverview"))
+	r.Data["chain"], r.Data["at"] = chain, r.query("at")
+	set, _ := r.Data["definitions"].(map[string]any)
+	declared, _ := set["job_chains"].([]any)
+	for _, c := range declared {
+		if one, _ := c.(map[string]any); one["path"] == chain {
+			r.Data["declared"] = one
+		}
+	}
+	if r.err == nil && r.Data["declared"] == nil {
+		r.err = &refusal{Status: http.StatusNotFound, Detail: "No job chain of this path is declared."}
+	}
+	here := make(map[string]int)
+	overview, _ := r.Data["orders"].(map[string]any)
+	orders, _ := overview["orders"].([]any)
+	for _, o := range orders {
+		order, _ := o.(map[string]any)
+		if node, _ := order["nodeId"].(string); ofOrder(order["path"]).Chain == chain {
+			here[node]++
+		}
+	}
+	r.Data["here"] = here
 }
 
 func readOrders(r *reading) {

@@ -280,8 +280,9 @@ func TestPagesShowWhatIsThere(t *testing.T) {
 	s.call("admin-secret", http.MethodPost, "/api/v1/jobs", `{"topic":"a","properties":{"p":"<img src=x onerror=alert(1)>"}}`)
 	b := s.signedIn("viewer-secret")
 	for path, want := range map[string]string{
-		"/": "waiting", "/jobs": "/work/", "/queues": "<td>main</td>", "/handlers": "WORKER/&lt;b&gt;greet", "/schedules": "nightly",
-		"/orders": "/c,&lt;script&gt;7", "/orders/%2Fc/%3Cscript%3E7": "OrderPrompted", "/streams": "No stream", "/instances": "No instance",
+		"/": "waiting", "/jobs": "/work/", "/queues": "<td>main</td>", "/handlers": ">WORKER/&lt;b&gt;greet<", "/schedules": "nightly",
+		"/orders": "/c,&lt;script&gt;7", "/orders/%2Fc/%3Cscript%3E7": "OrderPrompted", "/chains/%2Fc": "<td>prompt</td>",
+		"/handlers/demo/WORKER/%3Cb%3Egreet": "No event", "/sources": "No sources", "/streams": "No stream", "/instances": "No instance",
 		"/journal": "OrderAdded", "/definitions": "job_chains",
 	} {
 		got := b.get(path)
@@ -296,7 +297,7 @@ func TestPagesShowWhatIsThere(t *testing.T) {
 	if got := b.get(job); got.StatusCode != http.StatusOK || !strings.Contains(got.body, "&lt;img src") {
 		t.Errorf("GET %s: %d\n%s", job, got.StatusCode, got.body)
 	}
-	for _, none := range []string{"/work/none", "/orders/%2Fc/none", "/streams/none"} {
+	for _, none := range []string{"/work/none", "/orders/%2Fc/none", "/streams/none", "/chains/none"} {
 		if got := b.get(none); got.StatusCode != http.StatusNotFound {
 			t.Errorf("GET %s: %d, want 404", none, got.StatusCode)
 		}
