@@ -34,7 +34,7 @@ func parse() map[string]*template.Template {
 			continue
 		}
 		t := template.New("frame.html").Funcs(template.FuncMap{
-			"json": text, "when": when, "id": eventTime, "path": url.PathEscape, "ofOrder": ofOrder, "orderActs": orderActs, "fields": fields,
+			"json": text, "line": line, "when": when, "id": eventTime, "path": url.PathEscape, "ofOrder": ofOrder, "orderActs": orderActs, "fields": fields,
 			"entries": entries, "states": func() []string { return jobStates }, "offers": func(...any) []button { return nil },
 		})
 		all[name] = template.Must(t.ParseFS(sources, "templates/frame.html", "templates/"+file.Name()))
@@ -125,6 +125,14 @@ func text(value any) string {
 		return s
 	}
 	return encode(value, "  ")
+}
+
+// line returns a value as JSON in one line, a string as it is.
+func line(value any) string {
+	if s, is := value.(string); is {
+		return s
+	}
+	return encode(value, "")
 }
 
 func encode(value any, indent string) string {
