@@ -78,7 +78,7 @@ In another terminal:
     millrace task enqueue machine facts
     millrace schedule list
 
-In a browser, the API: %s/docs
+In a browser: %s/ (sign in with the token), and the API's description: %s/docs
 Ctrl-C ends it.
-`, url, url, token, url)
+`, url, url, token, url, url)
 }

@@ -25,6 +25,7 @@ import (
 	"github.com/millrace/millrace/shared/store/pebble"
 	"github.com/millrace/millrace/shared/store/tally"
 	"github.com/millrace/millrace/shared/stream"
+	"github.com/millrace/millrace/shared/web"
 	"github.com/millrace/millrace/shared/worker"
 	"github.com/millrace/millrace/shared/worker/lambda"
 )
@@ -84,13 +85,14 @@ func (n *node) api() http.Handler {
 	metrics.Clock(n.Clock.Offset)
 	metrics.Calls(n.calls.Calls)
 	streams := stream.Open(stream.Options{Store: n.Store, Journal: n.Journal})
-	return api.New(api.Options{Tokens: n.Settings.Tokens, Log: n.Log, Metrics: metrics, CanStream: true, Version: version(), Missing: projection.Unmade(), Stopping: n.Stopping},
+	operations := api.New(api.Options{Tokens: n.Settings.Tokens, Log: n.Log, Metrics: metrics, CanStream: true, Version: version(), Missing: projection.Unmade(), Stopping: n.Stopping},
 		api.Emit(n.Journal), api.Events(n.Journal), api.Objects(n.Journal),
 		api.Enqueue(n.Queue, n.Definitions), api.Tasks(n.Queue, n.Definitions), api.Handlers(n.Queue, n.Definitions), api.Jobs(n.Queue, n.Definitions), api.Queues(n.Queue, n.Definitions),
 		api.Define(n.Definitions),
 		api.Append(streams), api.Streams(streams), api.Acknowledge(streams), api.Instances(n.Instances, n.Queue),
 		api.Schedules(n.Schedules, n.Queue, n.Definitions), api.Orders(n.Orders), api.Acts(n.Orders), api.Cron(),
 		api.Operations(api.Probes{Ready: n.Ready, Metrics: metrics.Handler(), OpenMetrics: n.Settings.Metrics.Open}))
+	return web.New(web.Options{API: operations, Tokens: n.Settings.Tokens, Store: n.Store, Log: n.Log})
 }
 
 // pool returns the workers of this process, whose callbacks go to url. When it is told to stop, running tasks may go on for three

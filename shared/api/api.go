@@ -48,7 +48,8 @@ type Options struct {
 // API is the handler of every operation that was mounted. It is safe for concurrent use.
 type API struct {
 	mux     *http.ServeMux
-	routes  []route // what is mounted
+	routes  []route          // what is mounted
+	rights  map[string]Right // what each of them demands, by the mux's patterns
 	tokens  tokens
 	log     *slog.Logger
 	metrics Metrics
@@ -72,6 +73,7 @@ const MaxWait = time.Hour
 func New(o Options, resources ...Resource) *API {
 	a := &API{
 		mux:       http.NewServeMux(),
+		rights:    make(map[string]Right),
 		tokens:    o.Tokens,
 		log:       o.Log,
 		metrics:   o.Metrics,

@@ -47,6 +47,7 @@
 //	streams.go, streamevent.go      appending to streams, and the rules of their events
 //	streamread.go, streamlist.go    reading streams, and lists of them
 //	streamack.go, streamschema.go   consumers' offsets; their part of the description
+//	within.go                       requests within the process, such as a dashboard makes
 //	operations.go, metrics.go       health, readiness, measurements
 //	description.go, docs.go         the description of what is mounted, and the page that shows it
 //	openapi.go, schema.go           the parts of OpenAPI that it uses; what many descriptions have

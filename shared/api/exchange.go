@@ -105,6 +105,9 @@ func (x *exchange) identify() error {
 		return nil
 	}
 	if secret == "" {
+		if x.token = bearer(x.r.Context()); x.token != nil {
+			return nil
+		}
 		return problem(CodeUnauthorized, "a token is needed")
 	}
 	return problem(CodeUnauthorized, "this token is not known")

@@ -60,7 +60,9 @@ func (a *API) mount(r route) {
 	a.routes = append(a.routes, r)
 	method, path := r.parts()
 	for _, path := range append([]string{path}, alsoAt(path)...) {
-		a.mux.HandleFunc(a.muxPattern(method, path), func(w http.ResponseWriter, req *http.Request) {
+		pattern := a.muxPattern(method, path)
+		a.rights[pattern] = r.right
+		a.mux.HandleFunc(pattern, func(w http.ResponseWriter, req *http.Request) {
 			if r.handle == nil {
 				a.elsewhere(w, req)
 				return

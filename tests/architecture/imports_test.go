@@ -66,7 +66,7 @@ func TestForeignImports(t *testing.T) {
 		{"github.com/prometheus/client_golang", []string{"shared/api/prom", "cmd"}},
 		{"github.com/testcontainers/testcontainers-go", []string{"tests"}},
 		{"github.com/alecthomas/kong", []string{"cmd"}},
-		{"net/http", []string{"shared/api", "shared/bench", "shared/host", "shared/service", "shared/awsenv", "shared/store/dynamo", "shared/notifier/sqs", "shared/worker", "client", "cmd", "functions", "tests"}},
+		{"net/http", []string{"shared/api", "shared/bench", "shared/host", "shared/service", "shared/web", "shared/awsenv", "shared/store/dynamo", "shared/notifier/sqs", "shared/worker", "client", "cmd", "functions", "tests"}},
 	}
 	for path, p := range packages(t) {
 		for _, imported := range p.Imports {
@@ -104,6 +104,7 @@ func TestArrows(t *testing.T) {
 		"shared/membership": {"shared/clock", "shared/definition", "shared/journal", "shared/queue", "shared/store"},
 		"shared/projection": {"shared/event", "shared/journal", "shared/task"},
 		"shared/api":        {"shared/access", "shared/api", "shared/clock", "shared/cron", "shared/definition", "shared/strict", "shared/event", "shared/journal", "shared/order", "shared/projection", "shared/queue", "shared/schedule", "shared/stream", "shared/task", "shared/membership"},
+		"shared/web":        {"shared/access", "shared/api", "shared/store"},
 		"shared/host":       {},
 		"shared/config":     {"shared/access", "shared/notifier", "shared/definition", "shared/strict", "shared/event", "shared/store"},
 		"shared/service":    {"shared/api", "shared/notifier", "shared/clock", "shared/config", "shared/definition", "shared/host", "shared/journal", "shared/projection", "shared/queue", "shared/schedule", "shared/store", "shared/membership", "shared/order", "shared/worker"},

@@ -1,0 +1,67 @@
+package web
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+)
+
+// refusal is what the API has refused, in its words.
+type refusal struct {
+	Status int    `json:"status"`
+	Detail string `json:"detail"`
+}
+
+// Error returns the API's explanation.
+func (r *refusal) Error() string { return r.Detail }
+
+// answer is a response that is kept in memory.
+type answer struct {
+	header http.Header
+	status int
+	body   bytes.Buffer
+}
+
+// Header returns the response's header.
+func (a *answer) Header() http.Header { return a.header }
+
+// WriteHeader notes the first status.
+func (a *answer) WriteHeader(status int) {
+	if a.status == 0 {
+		a.status = status
+	}
+}
+
+// Write adds to the body.
+func (a *answer) Write(p []byte) (int, error) {
+	a.WriteHeader(http.StatusOK)
+	return a.body.Write(p)
+}
+
+// ask makes a request to the API on behalf of the session that ctx has, and decodes the response into out unless that is nil. body is
+// JSON; empty: none. The error is a *refusal where the API refused.
+func (d *Dashboard) ask(ctx context.Context, method, target, body string, out any) error {
+	r, err := http.NewRequestWithContext(ctx, method, target, strings.NewReader(body))
+	if err != nil {
+		return fmt.Errorf("web: %s %s: %w", method, target, err)
+	}
+	if body != "" {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	a := &answer{header: http.Header{}}
+	d.api.ServeHTTP(a, r)
+	if a.status >= http.StatusBadRequest {
+		refused := &refusal{Status: a.status}
+		return errors.Join(json.Unmarshal(a.body.Bytes(), refused), refused)
+	}
+	if out == nil {
+		return nil
+	}
+	decoder := json.NewDecoder(&a.body)
+	decoder.UseNumber() // ids have more digits than are shown of a float
+	return decoder.Decode(out)
+}

@@ -1,0 +1,16 @@
+// Package web is the dashboard: pages for people, rendered on the server. A page is a client of the API within the process: it
+// shows what the operations return to the role of its session, and its acts are requests to them, so that pages and API have the
+// same rights and the same rules.
+//
+//	web.go      the dashboard: which requests are its own, and the headers of each page
+//	session.go  who is signed in: sessions in the store, under an opaque cookie
+//	signin.go   signing in and out, and the limit on failures
+//	ask.go      requests to the API on behalf of a session
+//	pages.go    the table of pages: path, title, and what each reads
+//	acts.go     the table of acts: what each says before it is done, and the request that does it
+//	render.go   templates, and how times and numbers are shown
+//
+// With scripts off everything works but the updates of what changes meanwhile, for which pages ask again every few seconds by htmx.
+//
+// It imports access, api and store.
+package web

@@ -1,0 +1,218 @@
+package web
+
+import (
+	"cmp"
+	"errors"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+)
+
+// journalAPI is where JobScheduler's event API begins.
+const journalAPI = "/jobscheduler/master/api"
+
+// page is one page of the dashboard.
+type page struct {
+	path  string         // the mux's pattern
+	view  string         // the template, and the entry of the navigation that is marked
+	title string         // shown above it
+	read  func(*reading) // makes the requests whose responses the template shows
+}
+
+// pages are all pages. Those under one view are of one entry of the navigation.
+var pages = []page{
+	{"/{$}", "now", "Now", readNow},
+	{"/jobs", "jobs", "Jobs", func(r *reading) { r.list("jobs", "/api/v1/jobs", "type", "topic", "cursor") }},
+	{"/work/{id}", "work", "Task", readWork},
+	{"/queues", "queues", "Queues", func(r *reading) { r.get("queues", "/api/v1/queues") }},
+	{"/handlers", "handlers", "Handlers", readHandlers},
+	{"/handlers/{canvas}/{space}/{name}", "events", "Events of a handler", readHandlerEvents},
+	{"/sources", "sources", "Sources", readSources},
+	{"/schedules", "schedules", "Schedules", func(r *reading) { r.list("schedules", "/api/v1/schedules", "cursor") }},
+	{"/orders", "orders", "Orders", readOrders},
+	{"/orders/{chain}/{id}", "order", "Order", readOrder},
+	{"/chains/{chain}", "chain", "Job chain", readChain},
+	{"/streams", "streams", "Streams", func(r *reading) { r.list("streams", "/api/v1/streams", "cursor") }},
+	{"/streams/{stream}", "stream", "Stream", readStream},
+	{"/instances", "instances", "Instances", func(r *reading) { r.get("instances", "/api/v1/instances") }},
+	{"/journal", "journal", "Journal", readJournal},
+	{"/definitions", "definitions", "Definitions", func(r *reading) { r.get("definitions", "/api/v1/definitions") }},
+}
+
+// navigation are the pages whose addresses need nothing filled in.
+var navigation = slices.DeleteFunc(slices.Clone(pages), func(p page) bool { return strings.Contains(strings.TrimSuffix(p.path, "{$}"), "{") })
+
+// reading is one page on its way: what it has read so far, for its template.
+type reading struct {
+	d    *Dashboard
+	r    *http.Request
+	Data map[string]any
+	err  error // of the first request that failed
+}
+
+// query returns a parameter of the page's address.
+func (r *reading) query(name string) string { return r.r.URL.Query().Get(name) }
+
+// get reads a resource for the template under that name.
+func (r *reading) get(name, target string) {
+	if r.err != nil {
+		return
+	}
+	var out any
+	r.err = r.d.ask(r.r.Context(), http.MethodGet, target, "", &out)
+	r.Data[name] = out
+}
+
+// perhaps is get for what need not be there: its template shows nothing then.
+func (r *reading) perhaps(name, target string) {
+	if r.err != nil {
+		return
+	}
+	r.get(name, target)
+	var refused *refusal
+	if errors.As(r.err, &refused) && refused.Status == http.StatusNotFound {
+		r.err, r.Data[name] = nil, nil
+	}
+}
+
+// list is get of a list, with those parameters of the page's address that are given.
+func (r *reading) list(name, target string, parameters ...string) {
+	query := url.Values{}
+	for _, p := range parameters {
+		if value := r.query(p); value != "" {
+			query.Set(p, value)
+		}
+	}
+	r.get(name, target+"?"+query.Encode())
+}
+
+// past returns the query of an overview, as of the moment that the page's address names.
+func (r *reading) past(overview string) string {
+	query := url.Values{"return": {overview}}
+	if at := r.query("at"); at != "" {
+		query.Set("at", at)
+	}
+	return "?" + query.Encode()
+}
+
+func readNow(r *reading) {
+	r.get("queues", "/api/v1/queues")
+	r.get("instances", "/api/v1/instances")
+	r.get("schedules", "/api/v1/schedules?limit=10")
+	r.get("orders", journalAPI+"/order/?return=OrderStatisticsChanged")
+	r.get("ended", journalAPI+"/event?return=TaskEnded&limit=-50")
+}
+
+func readWork(r *reading) {
+	id := url.PathEscape(r.r.PathValue("id"))
+	r.perhaps("job", "/api/v1/jobs/"+id)
+	r.perhaps("why", "/api/v1/jobs/"+id+"/why")
+	r.perhaps("logs", "/api/v1/tasks/"+id+"/logs")
+	r.Data["id"] = r.r.PathValue("id")
+	if r.err == nil && r.Data["why"] == nil {
+		r.err = &refusal{Status: http.StatusNotFound, Detail: "There is no task with this id."}
+	}
+}
+
+// readHandlers reads the handlers of every canvas that the definitions have.
+func readHandlers(r *reading) {
+	r.get("definitions", "/api/v1/definitions")
+	var canvases []string
+	set, _ := r.Data["definitions"].(map[string]any)
+	declared, _ := set["handlers"].([]any)
+	for _, h := range declared {
+		handler, _ := h.(map[string]any)
+		canvas, _ := handler["canvas"].(string)
+		canvases = append(canvases, canvas)
+	}
+	slices.Sort(canvases)
+	canvases = slices.Compact(canvases)
+	r.Data["canvases"] = canvases
+	for _, canvas := range canvases {
+		r.get("of "+canvas, "/api/v1/canvases/"+url.PathEscape(canvas)+"/handlers")
+	}
+}
+
+func readHandlerEvents(r *reading) {
+	canvas, space, name := r.r.PathValue("canvas"), r.r.PathValue("space"), r.r.PathValue("name")
+	r.list("events", "/api/v1/canvases/"+url.PathEscape(canvas)+"/handlers/"+url.PathEscape(space)+"/"+url.PathEscape(name)+"/events", "status", "cursor")
+	r.Data["canvas"], r.Data["space"], r.Data["name"] = canvas, space, name
+}
+
+// readSources reads the sync tasks that the sources of the definitions were asked for within a day.
+func readSources(r *reading) {
+	r.get("definitions", "/api/v1/definitions")
+	set, _ := r.Data["definitions"].(map[string]any)
+	sources, _ := set["sources"].(map[string]any)
+	names := slices.Sorted(maps.Keys(sources))
+	r.Data["sources"] = names
+	now := r.d.now().UTC()
+	for _, name := range names {
+		query := url.Values{"source": {name}, "start": {now.Add(-24 * time.Hour).Format(time.RFC3339)}, "end": {now.Add(time.Minute).Format(time.RFC3339)}}
+		r.get("of "+name, "/api/v1/tasks?"+query.Encode())
+	}
+}
+
+// readChain reads a job chain: its nodes as they are declared, their actions, and how many orders stand at each.
+func readChain(r *reading) {
+	chain := r.r.PathValue("chain")
+	r.get("definitions", "/api/v1/definitions")
+	r.get("overview", journalAPI+"/jobChain"+(&url.URL{Path: chain}).EscapedPath()+r.past("JobChainOverview"))
+	r.get("orders", journalAPI+"/order"+(&url.URL{Path: "/"}).EscapedPath()+r.past("OrderOverview"))
+	r.Data["chain"], r.Data["at"] = chain, r.query("at")
+	set, _ := r.Data["definitions"].(map[string]any)
+	declared, _ := set["job_chains"].([]any)
+	for _, c := range declared {
+		if one, _ := c.(map[string]any); one["path"] == chain {
+			r.Data["declared"] = one
+		}
+	}
+	if r.err == nil && r.Data["declared"] == nil {
+		r.err = &refusal{Status: http.StatusNotFound, Detail: "No job chain of this path is declared."}
+	}
+	here := make(map[string]int)
+	overview, _ := r.Data["orders"].(map[string]any)
+	orders, _ := overview["orders"].([]any)
+	for _, o := range orders {
+		order, _ := o.(map[string]any)
+		if node, _ := order["nodeId"].(string); ofOrder(order["path"]).Chain == chain {
+			here[node]++
+		}
+	}
+	r.Data["here"] = here
+}
+
+func readOrders(r *reading) {
+	folder := cmp.Or(r.query("path"), "/")
+	r.get("orders", journalAPI+"/order"+(&url.URL{Path: folder}).EscapedPath()+r.past("OrderOverview"))
+	r.get("chains", journalAPI+"/jobChain/"+r.past("JobChainOverview"))
+	r.Data["path"], r.Data["at"] = folder, r.query("at")
+}
+
+func readOrder(r *reading) {
+	chain, id := r.r.PathValue("chain"), r.r.PathValue("id")
+	one := "/api/v1/orders/" + url.PathEscape(chain) + "/" + url.PathEscape(id)
+	r.get("order", one)
+	r.get("why", one+"/why")
+	r.get("events", journalAPI+"/order"+(&url.URL{Path: chain + "," + id}).EscapedPath()+"?return=OrderEvent&limit=-100&with=cause")
+	r.Data["chain"], r.Data["id"] = chain, id
+}
+
+func readStream(r *reading) {
+	name := r.r.PathValue("stream")
+	r.get("stream", "/api/v1/streams/"+url.PathEscape(name))
+	r.get("consumers", "/api/v1/consumers?stream="+url.QueryEscape(name))
+}
+
+func readJournal(r *reading) {
+	types := cmp.Or(r.query("return"), "Event")
+	query := url.Values{"return": {types}, "limit": {"-100"}, "with": {"cause"}}
+	if after := r.query("after"); after != "" {
+		query.Set("after", after)
+	}
+	r.get("events", journalAPI+"/event?"+query.Encode())
+	r.Data["return"] = types
+}

@@ -1,0 +1,241 @@
+package web
+
+import (
+	"bytes"
+	"embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"html/template"
+	"maps"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/millrace/millrace/shared/access"
+)
+
+//go:embed templates
+var sources embed.FS
+
+// templates are one set for each page: the frame around it, and its own part.
+var templates = parse()
+
+func parse() map[string]*template.Template {
+	all := make(map[string]*template.Template)
+	files, err := sources.ReadDir("templates")
+	if err != nil {
+		panic(err) // it is embedded
+	}
+	for _, file := range files {
+		name := strings.TrimSuffix(file.Name(), ".html")
+		if name == "frame" {
+			continue
+		}
+		t := template.New("frame.html").Funcs(template.FuncMap{
+			"json": text, "line": line, "when": when, "id": eventTime, "path": url.PathEscape, "ofOrder": ofOrder, "orderActs": orderActs, "fields": fields,
+			"entries": entries, "states": func() []string { return jobStates }, "offers": func(...any) []button { return nil },
+		})
+		all[name] = template.Must(t.ParseFS(sources, "templates/frame.html", "templates/"+file.Name()))
+	}
+	return all
+}
+
+// frame is what every page shows around its own part.
+type frame struct {
+	View  string // the template, and the entry of the navigation that is marked
+	Title string
+	Data  any
+	Token *access.Token
+	URL   string // of this page, for acts to come back to
+	Live  bool   // it shows what changes by itself
+}
+
+// button leads to an act.
+type button struct{ Label, URL string }
+
+// offers returns the buttons of those acts that the role may do. The rest are the acts' parameters, names and values in turn.
+func (d *Dashboard) offers(f frame) func(names string, parameters ...any) []button {
+	return func(names string, parameters ...any) []button {
+		if f.Token == nil {
+			return nil
+		}
+		values := url.Values{"back": {f.URL}}
+		for i := 0; i+1 < len(parameters); i += 2 {
+			values.Set(fmt.Sprint(parameters[i]), fmt.Sprint(parameters[i+1]))
+		}
+		var all []button
+		for name := range strings.FieldsSeq(names) {
+			a := actNamed(name)
+			values.Set("do", name)
+			if a != nil && d.permitted(f.Token, a, values) {
+				all = append(all, button{Label: a.label, URL: "/act?" + values.Encode()})
+			}
+		}
+		return all
+	}
+}
+
+// show serves a page.
+func (d *Dashboard) show(w http.ResponseWriter, r *http.Request, p page) {
+	reads := reading{d: d, r: r, Data: make(map[string]any)}
+	p.read(&reads)
+	if reads.err != nil {
+		d.fail(w, r, reads.err)
+		return
+	}
+	d.renderPage(w, r, http.StatusOK, frame{View: p.view, Title: p.title, Data: reads.Data, Live: r.URL.Query().Get("at") == ""})
+}
+
+// fail serves a page that says what went wrong.
+func (d *Dashboard) fail(w http.ResponseWriter, r *http.Request, err error) {
+	refused := &refusal{Status: http.StatusInternalServerError, Detail: "An unexpected failure; the log has more."}
+	if !errors.As(err, &refused) {
+		d.log.Error("a page failed", "path", r.URL.Path, "error", err)
+	}
+	d.renderPage(w, r, refused.Status, frame{View: "failure", Title: http.StatusText(refused.Status), Data: refused})
+}
+
+func (d *Dashboard) renderPage(w http.ResponseWriter, r *http.Request, status int, f frame) {
+	f.Token, f.URL = tokenOf(r), r.URL.RequestURI()
+	d.render(w, status, f.View, f)
+}
+
+// render writes a page as a whole, or a failure if its template fails.
+func (d *Dashboard) render(w http.ResponseWriter, status int, view string, data any) {
+	t := template.Must(templates[view].Clone())
+	if f, is := data.(frame); is {
+		t.Funcs(template.FuncMap{"offers": d.offers(f)})
+	}
+	var out bytes.Buffer
+	if err := t.Execute(&out, data); err != nil {
+		d.log.Error("a page could not be rendered", "view", view, "error", err)
+		http.Error(w, "This page cannot be shown; the log has more.", http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.WriteHeader(status)
+	_, _ = out.WriteTo(w) // the browser has left; there is nobody to tell
+}
+
+// text returns a value as JSON for people, a string as it is.
+func text(value any) string {
+	if s, is := value.(string); is {
+		return s
+	}
+	return encode(value, "  ")
+}
+
+// line returns a value as JSON in one line, a string as it is.
+func line(value any) string {
+	if s, is := value.(string); is {
+		return s
+	}
+	return encode(value, "")
+}
+
+func encode(value any, indent string) string {
+	var out strings.Builder
+	encoder := json.NewEncoder(&out)
+	encoder.SetEscapeHTML(false) // the template does
+	encoder.SetIndent("", indent)
+	if err := encoder.Encode(value); err != nil {
+		return fmt.Sprint(value)
+	}
+	return strings.TrimSuffix(out.String(), "\n")
+}
+
+func quote(s string) string {
+	out, _ := json.Marshal(s) // a string always can
+	return string(out)
+}
+
+// moment is a time with its distance from now.
+type moment struct{ Exact, Relative string }
+
+// when returns a time of the API for people.
+func when(value any) moment {
+	s, _ := value.(string)
+	t, err := time.Parse(time.RFC3339Nano, s)
+	if err != nil {
+		return moment{Exact: s, Relative: s}
+	}
+	return moment{Exact: s, Relative: relative(time.Since(t))}
+}
+
+// eventTime returns the time that an EventId tells: microseconds since 1970.
+func eventTime(value any) moment {
+	number, _ := value.(json.Number)
+	id, _ := number.Int64() // 0 without an id
+	return when(time.UnixMicro(id).UTC().Format("2006-01-02T15:04:05.000000Z"))
+}
+
+// relative returns a distance in time as a person says it.
+func relative(d time.Duration) string {
+	suffix, prefix := " ago", ""
+	if d < 0 {
+		d, suffix, prefix = -d, "", "in "
+	}
+	switch {
+	case d < time.Second:
+		return "now"
+	case d < 2*time.Minute:
+		return fmt.Sprintf("%s%d s%s", prefix, int(d.Seconds()), suffix)
+	case d < 2*time.Hour:
+		return fmt.Sprintf("%s%d min%s", prefix, int(d.Minutes()), suffix)
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%s%d h%s", prefix, int(d.Hours()), suffix)
+	}
+	return fmt.Sprintf("%s%d days%s", prefix, int(d.Hours()/24), suffix)
+}
+
+// jobStates are the lists of jobs that the API has.
+var jobStates = []string{"ALL", "ACTIVE", "QUEUED", "HISTORY", "CANCELLED", "SUCCEEDED", "STOPPED", "GIVEN_UP", "ERROR", "DROPPED"}
+
+// entry is one of the navigation.
+type entry struct{ URL, View, Title string }
+
+// entries returns the navigation: every page whose address needs nothing filled in.
+func entries() []entry {
+	var all []entry
+	for _, p := range navigation {
+		all = append(all, entry{URL: strings.TrimSuffix(p.path, "{$}"), View: p.view, Title: p.title})
+	}
+	return all
+}
+
+// fields returns what an event says besides what every event has.
+func fields(event map[string]any) string {
+	rest := maps.Clone(event)
+	for _, name := range []string{"eventId", "key", "TYPE", "cause", "by"} {
+		delete(rest, name)
+	}
+	if len(rest) == 0 {
+		return ""
+	}
+	return encode(rest, "")
+}
+
+// orderActs returns the acts that an order in this state can take.
+func orderActs(order map[string]any) string {
+	possible := "order.suspend"
+	obstacles, _ := order["obstacles"].([]any)
+	for _, o := range obstacles {
+		obstacle, _ := o.(map[string]any)
+		switch obstacle["TYPE"] {
+		case "Suspended":
+			possible = "order.resume"
+		case "Prompt":
+			possible += " order.answer"
+		}
+	}
+	return possible + " order.skip order.reset order.run-now order.remove"
+}
+
+// ofOrder returns the chain and the id of an order's path, /CHAIN,ORDER.
+func ofOrder(path any) (parts struct{ Chain, ID string }) {
+	s, _ := path.(string)
+	parts.Chain, parts.ID, _ = strings.Cut(s, ",")
+	return parts
+}

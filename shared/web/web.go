@@ -1,0 +1,116 @@
+package web
+
+import (
+	"context"
+	"embed"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/millrace/millrace/shared/access"
+	"github.com/millrace/millrace/shared/api"
+	"github.com/millrace/millrace/shared/store"
+)
+
+// Options of a dashboard. API, Tokens and Store are required.
+type Options struct {
+	API    *api.API       // serves what pages show and do, and every request that is not the dashboard's
+	Tokens []access.Token // by which people sign in
+	Store  store.Store    // holds the sessions
+	Log    *slog.Logger   // default: discards
+
+	// Now returns the time by which sessions end. Default [time.Now].
+	Now func() time.Time
+}
+
+// Dashboard serves the pages, and passes every other request to the API. It is safe for concurrent use.
+type Dashboard struct {
+	api      *api.API
+	sessions sessions
+	signIns  failures
+	log      *slog.Logger
+	now      func() time.Time
+	mux      *http.ServeMux // what is the dashboard's own
+	origins  *http.CrossOriginProtection
+}
+
+//go:embed assets
+var assets embed.FS
+
+// New returns a dashboard.
+func New(o Options) *Dashboard {
+	d := &Dashboard{api: o.API, log: o.Log, now: o.Now, mux: http.NewServeMux(), origins: http.NewCrossOriginProtection()}
+	if d.log == nil {
+		d.log = slog.New(slog.DiscardHandler)
+	}
+	if d.now == nil {
+		d.now = time.Now
+	}
+	d.sessions = sessions{store: o.Store, tokens: o.Tokens, now: d.now}
+	d.signIns = failures{now: d.now}
+	d.mux.HandleFunc("GET /login", d.showSignIn)
+	d.mux.HandleFunc("POST /login", d.signIn)
+	d.mux.HandleFunc("POST /logout", d.signOut)
+	d.mux.Handle("GET /assets/", http.FileServerFS(assets))
+	for _, p := range pages {
+		d.mux.HandleFunc("GET "+p.path, d.guard(func(w http.ResponseWriter, r *http.Request) { d.show(w, r, p) }))
+	}
+	d.mux.HandleFunc("GET /act", d.guard(d.confirm))
+	d.mux.HandleFunc("POST /act", d.guard(d.act))
+	return d
+}
+
+// ServeHTTP serves a page, or passes the request to the API.
+func (d *Dashboard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if _, pattern := d.mux.Handler(r); pattern == "" {
+		d.api.ServeHTTP(w, r)
+		return
+	}
+	secure(w.Header(), r)
+	d.origins.Handler(d.mux).ServeHTTP(w, r)
+}
+
+// guard returns a handler that serves whoever is signed in. A browser that is not is led to sign in; anything else gets a 401.
+func (d *Dashboard) guard(serve http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		token, err := d.sessions.of(r)
+		switch {
+		case err != nil:
+			d.fail(w, r, err)
+		case token != nil:
+			ctx := context.WithValue(r.Context(), tokenKey{}, token)
+			serve(w, r.WithContext(api.As(ctx, token)))
+		case !isBrowser(r):
+			w.Header().Set("WWW-Authenticate", "Bearer")
+			http.Error(w, "sign in at /login", http.StatusUnauthorized)
+		case r.Method == http.MethodGet:
+			redirect(w, r, "/login?next="+url.QueryEscape(r.URL.RequestURI()))
+		default:
+			redirect(w, r, "/login")
+		}
+	}
+}
+
+// tokenKey is where the context of a guarded request holds the token of its session.
+type tokenKey struct{}
+
+func tokenOf(r *http.Request) *access.Token {
+	token, _ := r.Context().Value(tokenKey{}).(*access.Token)
+	return token
+}
+
+// isBrowser reports whether a person's browser asks: it names HTML among what it accepts.
+func isBrowser(r *http.Request) bool { return strings.Contains(r.Header.Get("Accept"), "text/html") }
+
+// secure sets the headers that every page has. Assets may be kept by the browser, pages not.
+func secure(h http.Header, r *http.Request) {
+	h.Set("Content-Security-Policy", "default-src 'self'; object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("Cache-Control", "no-store")
+	if strings.HasPrefix(r.URL.Path, "/assets/") {
+		h.Set("Cache-Control", "public, max-age=3600")
+	}
+}
