@@ -162,12 +162,19 @@ func (m *move) visit(n *definition.GraphNode) {
 	}
 }
 
+// eventsAtOnce is after how many events a write lets its orders go no further: they go on by an alarm.
+const eventsAtOnce = 100
+
 // enter begins what happens at a node. It is the place where the kinds of nodes differ.
 func (m *move) enter(ctx context.Context, n *definition.GraphNode) error {
 	if n.Kind == definition.KindEnd {
 		return m.finish(ctx)
 	}
 	if m.order.Suspended || m.order.Idle {
+		return nil
+	}
+	if len(m.events) >= eventsAtOnce { // it goes from node to node without a step
+		m.alarm(max(m.now, m.order.At))
 		return nil
 	}
 	if goesOn, err := m.admit(ctx); !goesOn || err != nil {
