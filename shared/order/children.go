@@ -117,7 +117,7 @@ func (m *move) because(cause event.Cause) queue.Follow {
 	if len(m.events) > 0 {
 		m.events[0].Cause = cause
 	}
-	return m.writeWithoutBook()
+	return m.own()
 }
 
 // findForked finds out which event the fork of the order is: the last of the order in the write that it waits since, which is the
@@ -283,7 +283,7 @@ func (e *Engine) endChild(ctx context.Context, b *book, path, run string) (none 
 			return none, nil
 		}
 		o.Then = nil // the child that waits for this one's step
-		return m.writeWithoutBook(), nil
+		return m.own(), nil
 	}
 	o.Run = "" // nobody counts it any more
 	running, err := m.withdraw(ctx)
@@ -292,12 +292,12 @@ func (e *Engine) endChild(ctx context.Context, b *book, path, run string) (none 
 		return none, err
 	case running && (o.Then == nil || o.Then.Replace == nil): // what replaces it removes it too
 		o.Then = &Then{Remove: true}
-		return m.writeWithoutBook(), nil
+		return m.own(), nil
 	case running:
-		return m.writeWithoutBook(), nil
+		return m.own(), nil
 	}
 	if err := m.remove(ctx); err != nil {
 		return none, err
 	}
-	return m.writeWithoutBook(), nil
+	return m.own(), nil
 }

@@ -69,3 +69,34 @@ func TestALineOfOrdersThatEndAtOnce(t *testing.T) {
 		}
 	}
 }
+
+// An order that goes round and round without a step does so in several writes, until it has come to a node too often.
+func TestALoopWithoutSteps(t *testing.T) {
+	for name, delay := range map[string]time.Duration{"no delay": 0, "a delay": time.Minute} {
+		t.Run(name, func(t *testing.T) {
+			const visits = 2000
+			chain := definition.JobChain{Path: "/c", MaxVisits: visits, Nodes: []definition.Node{
+				{ID: "A", Job: "/j", Delay: delay, Next: "W", Error: "end", Action: definition.ActionNextState},
+				{ID: "W", Wait: &definition.Wait{Until: "2025-01-01T00:00:00Z"}, Next: "A"}, {ID: "end"},
+			}}
+			onBoth(t, chains(chain), func(t *testing.T, b *bench) {
+				b.add(nil)
+				if all := b.counted()["OrderNodeChanged:W"]; all == 0 || all > 100 {
+					t.Errorf("the first write moves it %d times", all)
+				}
+				for range visits {
+					b.now = b.now.Add(delay)
+					b.sweep()
+				}
+				o := b.is("NotPlanned", "A")
+				if len(o.Obstacles) != 1 || o.Obstacles[0].Type != "Suspended" {
+					t.Errorf("it is %+v", o)
+				}
+				if n := b.counted()["OrderSuspended"]; n != 1 {
+					t.Errorf("suspended %d times", n)
+				}
+				b.nothingLeft()
+			})
+		})
+	}
+}

@@ -32,8 +32,8 @@ func (c *counts) add(r errand) {
 	c.of[r.Order] = append(c.of[r.Order], r)
 }
 
-// countBatch is how many ends of children are counted in one write.
-const countBatch = 60
+// countBatch is how many ends of children are counted in one write, which has space left for their parent to go on.
+const countBatch = 40
 
 // count counts ends of children.
 func (e *Engine) count(ctx context.Context, c *counts) (failed error) {

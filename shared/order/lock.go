@@ -302,7 +302,6 @@ func (m *move) includeOthers() {
 
 // withBook adds the events and the alarms of all orders in the write, and what it keeps for them, to what is written.
 func (m *move) withBook(f queue.Follow) queue.Follow {
-	f.Before = m.events
 	if b := m.books; b != nil {
 		f.Ops = append(f.Ops, b.ops()...)
 		for _, op := range b.lists {
@@ -310,9 +309,7 @@ func (m *move) withBook(f queue.Follow) queue.Follow {
 		}
 		m.wakeBy(b.wakeAt)
 	}
-	if at := m.wakeAt; at != 0 {
-		f.Written = func(ctx context.Context) { m.e.written(ctx, at) }
-	}
+	f.Before, f.Written = m.events, m.wakes()
 	return f
 }
 

@@ -83,3 +83,39 @@ func (b *bench) orders() (paths []string) {
 	}
 	return paths
 }
+
+// TestTheLastOfManyChildren: the write that counts many children lets their parent end, and so others in line, who may end too, or
+// take many locks.
+func TestTheLastOfManyChildren(t *testing.T) {
+	step := definition.Node{ID: "L", Job: "/j"}
+	set := chains()
+	for i := range definition.MaxLocks {
+		name := fmt.Sprint("l", i)
+		set.Locks = append(set.Locks, definition.Lock{Name: name})
+		step.Locks = append(step.Locks, definition.NodeLock{Name: name})
+	}
+	set.JobChains = []definition.JobChain{{Path: "/c", MaxOrders: 1, Nodes: []definition.Node{
+		{ID: "F", Fork: &definition.Fork{Each: "list", Job: "/j"}}, step, {ID: "end"},
+	}}}
+	for most := range 6 {
+		t.Run(fmt.Sprint(most), func(t *testing.T) {
+			onBoth(t, set, func(t *testing.T, b *bench) {
+				b.add(func(r *order.Request) { r.Variables, r.EndNode = some(40).Variables, "F" })
+				for i := range most {
+					b.add(func(r *order.Request) { r.ID, r.Variables, r.EndNode = fmt.Sprint("ends", i), some(0).Variables, "F" })
+				}
+				b.add(func(r *order.Request) { r.ID, r.Variables = "locks", some(0).Variables })
+				b.sweep()
+				for _, l := range b.running() {
+					b.complete(l, ok)
+				}
+				b.now = b.now.Add(time.Second)
+				b.sweep()
+				b.step("L", ok)
+				if left := b.orders(); len(left) > 0 {
+					t.Errorf("left: %v", left)
+				}
+			})
+		})
+	}
+}

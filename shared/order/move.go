@@ -29,7 +29,7 @@ type move struct {
 	filed  bool          // it finishes whatever became of its file
 	failed bool          // it is a child that finishes by an error
 	wakeAt int64         // the earliest alarm of what is written; 0: none
-	inLine bool          // it waited for a place before
+	line   store.Key     // where it waited for a place before; empty: nowhere
 	events []event.Event // in their order
 	follow queue.Follow  // all but the order's item and its events
 
@@ -51,7 +51,7 @@ func (e *Engine) moveOf(ctx context.Context, path string) (*move, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &move{e: e, set: set, graph: g, order: o, cond: cond, now: e.micro(), inLine: o.Waiting == typed.ForMaxOrders}, nil
+	return &move{e: e, set: set, graph: g, order: o, cond: cond, now: e.micro(), line: o.inLine()}, nil
 }
 
 // say adds an event of the order. The first is brought about by what happened to the order last, unless it says otherwise; the queue
@@ -71,15 +71,18 @@ func (m *move) lastSaid() int64 {
 }
 
 // write returns what the move writes.
-func (m *move) write() queue.Follow {
+func (m *move) write() queue.Follow { return m.withBook(m.own()) }
+
+// own is write without what is in the book.
+func (m *move) own() queue.Follow {
 	said := m.lastSaid()
 	if m.order.Said = 0; len(m.events) == 0 {
 		m.order.Said = said
 	}
 	m.includeOthers()
+	m.listInLine()
 	o, f := m.order, m.follow
-	f.Ops = append(f.Ops, m.lineOps()...)
-	f = m.withBook(f)
+	f.Before, f.Written = m.events, m.wakes()
 	key := orderKey(o.Path())
 	switch {
 	case m.gone && m.cond.IsAbsent():
@@ -92,6 +95,15 @@ func (m *move) write() queue.Follow {
 		}
 	}
 	return f
+}
+
+// wakes returns what is to be called once the move is written; nil: nothing.
+func (m *move) wakes() func(context.Context) {
+	at := m.wakeAt
+	if at == 0 {
+		return nil
+	}
+	return func(ctx context.Context) { m.e.written(ctx, at) }
 }
 
 // node returns the node where the order is.
@@ -150,12 +162,19 @@ func (m *move) visit(n *definition.GraphNode) {
 	}
 }
 
+// eventsAtOnce is after how many events a write lets its orders go no further: they go on by an alarm.
+const eventsAtOnce = 100
+
 // enter begins what happens at a node. It is the place where the kinds of nodes differ.
 func (m *move) enter(ctx context.Context, n *definition.GraphNode) error {
 	if n.Kind == definition.KindEnd {
 		return m.finish(ctx)
 	}
 	if m.order.Suspended || m.order.Idle {
+		return nil
+	}
+	if len(m.events) >= eventsAtOnce { // it goes from node to node without a step
+		m.alarm(max(m.now, m.order.At))
 		return nil
 	}
 	if goesOn, err := m.admit(ctx); !goesOn || err != nil {

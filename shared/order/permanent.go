@@ -115,7 +115,7 @@ func (m *move) again(ctx context.Context) error {
 	fresh.order.LastStart = o.LastStart
 	fresh.order.Starts = slices.DeleteFunc(o.Starts, func(at int64) bool { return at <= m.now })
 	m.order, m.graph = fresh.order, fresh.graph
-	m.follow.Ops = append(m.follow.Ops, fresh.follow.Ops...)
+	m.follow.Ops = joinedOps(m.follow.Ops, fresh.follow.Ops)
 	m.follow.Names = append(m.follow.Names, fresh.follow.Names...)
 	if m.rest(); len(m.order.Starts) > 0 {
 		return m.begin(ctx)

@@ -2,9 +2,11 @@ package order_test
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
+	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/order"
 	"github.com/millrace/millrace/shared/projection"
 )
@@ -90,5 +92,47 @@ func TestAStartIsNotTakenBackBetweenTwoAttempts(t *testing.T) {
 		b.want()
 		b.step("A", ok)
 		b.is(projection.Due, "B")
+	})
+}
+
+// An order of a schedule may end as soon as it starts, with the first version of its chain, and also in line for a place.
+func TestPermanentOrdersThatEndAtOnce(t *testing.T) {
+	chain := definition.JobChain{Path: "/c", MaxOrders: 1, Nodes: []definition.Node{
+		{ID: "W", Wait: &definition.Wait{Until: "2026-01-01T00:30:00Z"}}, {ID: "end"},
+	}}
+	onBoth(t, chains(chain), func(t *testing.T, b *bench) {
+		start := func(id string, in time.Duration) {
+			t.Helper()
+			if _, err := b.Start(t.Context(), "/c", id, b.now.Add(in)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for i := range 5 { // the first one waits, the others are in line
+			start(fmt.Sprint(i), 0)
+		}
+		b.now = b.now.Add(time.Hour)
+		b.sweep()
+		b.events()
+		start("1", 0)
+		b.want("OrderResumed OrderNodeChanged:end OrderFinished:end OrderAdded:W")
+		start("new", 0)
+		b.sweep()
+		for i := range 5 {
+			if o, err := b.Get(t.Context(), "/c", fmt.Sprint(i)); err != nil || o.State.Type != projection.NotPlanned {
+				t.Errorf("%+v, %v", o, err)
+			}
+		}
+		b.events()
+	})
+}
+
+func TestAPermanentOrderThatEndsAtOnceInANewVersion(t *testing.T) {
+	chain := definition.JobChain{Path: "/c", Nodes: []definition.Node{{ID: "W", Wait: &definition.Wait{Until: "2025-01-01T00:00:00Z"}}, {ID: "end"}}}
+	onBoth(t, chains(chain), func(t *testing.T, b *bench) {
+		if _, err := b.Start(t.Context(), "/c", "1", b.now); err != nil {
+			t.Fatal(err)
+		}
+		b.is(projection.NotPlanned, "W")
+		b.events()
 	})
 }

@@ -86,16 +86,27 @@ func (m *move) admit(ctx context.Context) (goesOn bool, err error) {
 	return false, nil
 }
 
-// lineOps puts the order in line, or takes it out, if it was not there before, or is not now.
-func (m *move) lineOps() []store.Op {
-	o := m.order
-	switch is := o.Waiting == typed.ForMaxOrders; {
-	case is && !m.inLine:
-		return []store.Op{store.Put(store.Item{Key: o.lineKey(), Value: []byte(o.ID)}, store.Always)}
-	case !is && m.inLine:
-		return []store.Op{store.Delete(o.lineKey(), store.Always)}
+// listInLine puts the order in line, or takes it out, if it was not there before, or is not now.
+func (m *move) listInLine() {
+	o, waits := m.order, m.order.Waiting == typed.ForMaxOrders
+	key, id := o.lineKey(), []byte(o.ID)
+	if waits && m.line == key {
+		return
 	}
-	return nil
+	if m.line != (store.Key{}) {
+		m.delete(m.line)
+	}
+	if waits {
+		m.list(key, func(journal.Receipt) store.Op { return store.Put(store.Item{Key: key, Value: id}, store.Always) })
+	}
+}
+
+// inLine returns where the order is in line; empty: nowhere.
+func (o *Order) inLine() (key store.Key) {
+	if o.Waiting == typed.ForMaxOrders {
+		key = o.lineKey()
+	}
+	return key
 }
 
 // stopWaiting ends the order's wait, if it has one.
@@ -199,7 +210,7 @@ func (e *Engine) fill(ctx context.Context, chain string) error {
 
 // include lets this move write another order's too.
 func (m *move) include(other *move) {
-	f := other.writeWithoutBook() // this move writes it
+	f := other.own()
 	if len(f.Before) > 0 && len(m.events) > 0 {
 		f.Before[0].Cause = 0 // this move has brought it about
 	}

@@ -49,7 +49,7 @@ func (m *move) breakOff(t *task.Task) {
 func (m *move) replace(ctx context.Context, before *Order, cond store.Condition) (*move, error) {
 	old := &move{
 		e: m.e, set: m.set, graph: m.graph, order: before, cond: cond, now: m.now, follow: m.follow,
-		inLine: before.Waiting == typed.ForMaxOrders, books: m.books,
+		line: before.inLine(), books: m.books,
 	}
 	running, err := old.withdraw(ctx)
 	if err != nil {
@@ -75,7 +75,7 @@ func (m *move) takeOver(ctx context.Context, old *move) error {
 	if err := old.remove(ctx); err != nil {
 		return err
 	}
-	old.follow.Ops = append(old.follow.Ops, old.lineOps()...)
+	old.listInLine()
 	m.cond, m.events, m.follow, m.wakeAt = old.cond, old.events, old.follow, old.wakeAt
 	m.books, m.others = old.books, old.others
 	return m.add(ctx)

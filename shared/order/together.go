@@ -1,6 +1,7 @@
 package order
 
 import (
+	"bytes"
 	"context"
 	"slices"
 
@@ -24,11 +25,14 @@ func joined(a, b queue.Follow) queue.Follow {
 	}
 }
 
-// joinedOps appends operations to others. Two orders may rest on the same item, such as their chain's: it is checked once.
+// joinedOps appends operations to others. Two orders may rest on the same item, such as their chain's, or both add their chain's new
+// version: what is written, or was checked, is not checked again, and the same is written once.
 func joinedOps(all, more []store.Op) []store.Op {
 	for _, op := range more {
-		same := func(known store.Op) bool { return known.Kind == store.OpCheck && known.Item.Key == op.Item.Key }
-		if op.Kind != store.OpCheck || !slices.ContainsFunc(all, same) {
+		same := func(known store.Op) bool {
+			return known.Item.Key == op.Item.Key && (op.Kind == store.OpCheck || known.Kind == op.Kind && bytes.Equal(known.Item.Value, op.Item.Value))
+		}
+		if !slices.ContainsFunc(all, same) {
 			all = append(all, op)
 		}
 	}
@@ -65,12 +69,6 @@ func (g *group) add(path string, move func(*book) (queue.Follow, error)) (fits b
 	g.follow = joined(g.follow, part)
 	g.orders++
 	return true, nil
-}
-
-// writeWithoutBook returns what the move writes, but for the book, which is the group's.
-func (m *move) writeWithoutBook() queue.Follow {
-	m.books = nil
-	return m.write()
 }
 
 // load is about how much a write holds.
