@@ -32,8 +32,13 @@ func (e *Engine) walk(ctx context.Context, chain, after string) (more bool, err 
 	for i := range page.Items {
 		paths[i] = chain + "," + string(page.Items[i].Value)
 	}
-	if err := atOnce(paths, func(path string) error { return e.followOrLater(ctx, path) }); err != nil || !page.More || len(paths) == 0 {
-		return false, err
+	for _, path := range paths {
+		if err := e.followOrLater(ctx, path); err != nil {
+			return false, err
+		}
+	}
+	if !page.More || len(paths) == 0 {
+		return false, nil
 	}
 	return true, e.callAt(ctx, e.micro(), walkPrefix+chain+","+page.Items[len(page.Items)-1].Key.Sort)
 }
