@@ -50,7 +50,7 @@ type place struct {
 // Receive starts the orders of the objects whose creation a notification tells of: an event notification of S3, or its event from
 // EventBridge. Other events are ignored. It may be called again with the same one: an object starts one order for each time that it
 // was created, as long as idempotency keys are remembered ([journal.OnceFor]), and none while an order with its id is there.
-func (b *Bucket) Receive(ctx context.Context, body []byte) error {
+func (b *Bucket) Receive(ctx context.Context, body []byte) (failed error) {
 	objects, err := created(body)
 	if err != nil {
 		return err
@@ -65,11 +65,11 @@ func (b *Bucket) Receive(ctx context.Context, body []byte) error {
 				continue
 			}
 			if err := b.start(ctx, f.Chain, o); err != nil {
-				return err
+				failed = errors.Join(failed, fmt.Errorf("%s: %w", o.id(), err))
 			}
 		}
 	}
-	return nil
+	return failed
 }
 
 // created returns the objects that were created. Event notifications have keys as in forms; those of EventBridge are as they are.

@@ -13,9 +13,9 @@ import (
 	"github.com/millrace/millrace/shared/definition"
 )
 
-// away moves or removes a file if it is the marked one still; otherwise that was done before. It adds the directories that it has
-// changed.
-func away(done definition.FileDone, path, mark string, changed map[string]bool) error {
+// away moves or removes a file if it is the marked one still; otherwise that was done before. It calls changed with the directories that
+// it has changed.
+func away(done definition.FileDone, path, mark string, changed func(directory string)) error {
 	info, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && markOf(info) != mark {
 		return nil
@@ -39,8 +39,8 @@ func away(done definition.FileDone, path, mark string, changed map[string]bool) 
 	if err != nil {
 		return err
 	}
-	if changed[filepath.Dir(path)] = true; done.MoveTo != "" {
-		changed[done.MoveTo] = true
+	if changed(filepath.Dir(path)); done.MoveTo != "" {
+		changed(done.MoveTo)
 	}
 	return nil
 }
@@ -58,7 +58,7 @@ func move(rename func(from, to string) error, from, to string) error {
 	if err := os.Rename(part, to); err != nil {
 		return errors.Join(err, os.Remove(part))
 	}
-	if err := flush(map[string]bool{filepath.Dir(to): true}); err != nil {
+	if err := flush(filepath.Dir(to)); err != nil {
 		return err
 	}
 	return os.Remove(from)
@@ -89,24 +89,19 @@ func copyFile(from, to string) error {
 	return os.Chtimes(to, info.ModTime(), info.ModTime())
 }
 
-// flush writes directories to the disk, so that what was moved or removed stays so after a loss of power. File systems that cannot
+// flush writes a directory to the disk, so that what was moved or removed stays so after a loss of power. File systems that cannot
 // flush a directory need not.
-func flush(directories map[string]bool) error {
-	for path := range directories {
-		d, err := os.Open(path)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue // it has been removed
-		}
-		if err != nil {
-			return err
-		}
-		err = d.Sync()
-		if errors.Is(err, syscall.EINVAL) || errors.Is(err, syscall.ENOTSUP) {
-			err = nil
-		}
-		if err := errors.Join(err, d.Close()); err != nil {
-			return err
-		}
+func flush(directory string) error {
+	d, err := os.Open(directory)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // it has been removed
 	}
-	return nil
+	if err != nil {
+		return err
+	}
+	err = d.Sync()
+	if errors.Is(err, syscall.EINVAL) || errors.Is(err, syscall.ENOTSUP) {
+		err = nil
+	}
+	return errors.Join(err, d.Close())
 }

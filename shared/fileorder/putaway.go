@@ -22,39 +22,44 @@ type filing struct {
 	of   definition.FileOrder
 	keep error // why the file stays; nil: it is away
 
+	failed   error // why it is not known what became of it: it is tried again
 	finished bool
 }
 
-// putAway puts away the files of some orders that are at their ends.
-func (w *Watcher) putAway(ctx context.Context, orders []definition.FileOrder) (more bool, err error) {
-	waiting, more, err := w.o.Orders.Unfiled(ctx, fileBatch)
-	if err != nil || len(waiting) == 0 {
-		return false, err
-	}
+// putAway puts away the files of some orders that are at their ends. One that fails does not keep the others.
+func (w *Watcher) putAway(ctx context.Context, orders []definition.FileOrder) (more bool, failed error) {
+	waiting, next, failed := w.o.Orders.Unfiled(ctx, w.filed, fileBatch)
+	w.filed = next
 	all := make([]filing, len(waiting))
 	for i := range waiting {
 		all[i] = filing{Unfiled: waiting[i]}
 		all[i].of, all[i].keep = find(orders, &waiting[i])
 	}
-	if err := each(all, func(f *filing) error { return w.mark(ctx, f) }); err != nil {
-		return false, err
-	}
-	changed := map[string]bool{}
+	each(all, func(f *filing) error { return w.mark(ctx, f) })
+	changed := map[string][]*filing{}
 	for i := range all {
-		if f := &all[i]; f.keep == nil && f.Mark != "" {
-			f.keep = away(f.of.Done, f.ID, f.Mark, changed)
+		if f := &all[i]; f.failed == nil && f.keep == nil && f.Mark != "" {
+			f.keep = away(f.of.Done, f.ID, f.Mark, func(directory string) { changed[directory] = append(changed[directory], f) })
 		}
 	}
-	if err := flush(changed); err != nil {
-		return false, err
+	for directory, of := range changed {
+		if err := flush(directory); err != nil {
+			for _, f := range of {
+				f.failed = errors.Join(f.failed, err)
+			}
+		}
 	}
-	err = each(all, func(f *filing) error { return w.finish(ctx, f) })
+	each(all, func(f *filing) error { return w.finish(ctx, f) })
 	for i := range all {
-		if f := &all[i]; f.finished {
+		f := &all[i]
+		if f.finished {
 			delete(w.seen[f.of], filepath.Base(f.ID))
 		}
+		if f.failed != nil {
+			failed = errors.Join(failed, fmt.Errorf("%s: %w", f.ID, f.failed))
+		}
 	}
-	return more, err
+	return next != "", failed
 }
 
 // find returns the file order that started an order.
@@ -106,18 +111,13 @@ func (w *Watcher) finish(ctx context.Context, f *filing) error {
 	return nil
 }
 
-// each calls do for all at once, and returns the first error.
-func each(all []filing, do func(*filing) error) error {
-	errs := make([]error, len(all))
+// each calls do for all at once that have not failed.
+func each(all []filing, do func(*filing) error) {
 	var group sync.WaitGroup
 	for i := range all {
-		group.Go(func() { errs[i] = do(&all[i]) })
-	}
-	group.Wait()
-	for _, err := range errs {
-		if err != nil {
-			return err
+		if f := &all[i]; f.failed == nil {
+			group.Go(func() { f.failed = do(f) })
 		}
 	}
-	return nil
+	group.Wait()
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path"
@@ -26,6 +27,7 @@ type sight struct {
 	changed time.Time
 	since   time.Time // when it was first seen so
 	asked   time.Time // when its order was started, or found to be there; zero: not yet
+	failed  time.Time // when its order could not be started; zero: never
 }
 
 // candidate is a file that is steady.
@@ -40,6 +42,8 @@ func (c *candidate) path() string { return filepath.Join(c.of.Directory, c.name)
 const (
 	// askAgain is how long a file whose order is known to be there is left alone.
 	askAgain = 5 * time.Minute
+	// tryAgain is how long a file is left alone whose order could not be started, so that those behind it have their turn.
+	tryAgain = 10 * time.Second
 	// startBatch is how many orders a pass starts at most, so that the files of others are put away meanwhile.
 	startBatch = 100
 	// filePath is the variable that holds the file's path.
@@ -63,7 +67,8 @@ func matches(f definition.FileOrder, name string) bool {
 	return ok && err == nil
 }
 
-// scan looks at all directories, and returns the files that are steady, those that changed longest ago first.
+// scan looks at all directories, and returns the files that are steady, those that changed longest ago first; those whose orders could not
+// be started come last.
 func (w *Watcher) scan(orders []definition.FileOrder) []candidate {
 	var steady []candidate
 	before := w.seen
@@ -78,15 +83,20 @@ func (w *Watcher) scan(orders []definition.FileOrder) []candidate {
 		}
 		w.seen[f] = now
 		for name, s := range now {
-			if at := w.o.Now(); at.Sub(s.since) >= steadyFor(f) && (s.asked.IsZero() || at.Sub(s.asked) >= askAgain) {
+			if s.isDue(w.o.Now(), f) {
 				steady = append(steady, candidate{f, name, s})
 			}
 		}
 	}
 	slices.SortFunc(steady, func(a, b candidate) int {
-		return cmp.Or(a.changed.Compare(b.changed), cmp.Compare(a.path(), b.path()))
+		return cmp.Or(a.failed.Compare(b.failed), a.changed.Compare(b.changed), cmp.Compare(a.path(), b.path()))
 	})
 	return steady
+}
+
+// isDue reports whether the order of a file is to be started: it is steady, and that was not tried a short time ago.
+func (s *sight) isDue(now time.Time, f definition.FileOrder) bool {
+	return now.Sub(s.since) >= steadyFor(f) && now.Sub(s.asked) >= askAgain && now.Sub(s.failed) >= tryAgain
 }
 
 // look lists a directory. What has changed since it was seen before was seen only now.
@@ -118,15 +128,29 @@ func (s *sight) is(info fs.FileInfo) bool {
 	return info.Mode().IsRegular() && info.Size() == s.size && info.ModTime().Equal(s.changed)
 }
 
-// start starts orders for the first of the files.
-func (w *Watcher) start(ctx context.Context, files []candidate) (more bool, err error) {
+// start starts orders for the first of the files. A file whose order cannot be started does not keep the others; but after too many in
+// a row, it may be the store.
+func (w *Watcher) start(ctx context.Context, files []candidate) (more bool, failed error) {
+	inRow := 0
 	for i := range files[:min(len(files), startBatch)] {
-		if err := w.startOne(ctx, &files[i]); err != nil {
-			return false, err
+		c := &files[i]
+		err := w.startOne(ctx, c)
+		if err == nil {
+			inRow = 0
+			continue
+		}
+		failed = errors.Join(failed, fmt.Errorf("%s: %w", c.path(), err))
+		c.failed = w.o.Now()
+		w.seen[c.of][c.name] = c.sight
+		if inRow++; inRow == mostInRow || ctx.Err() != nil {
+			return false, failed
 		}
 	}
-	return len(files) > startBatch, nil
+	return len(files) > startBatch, failed
 }
+
+// mostInRow is how many orders fail one after the other before a pass ends.
+const mostInRow = 5
 
 // startOne starts the order of a file, unless it is there. The file is looked at once more: it may have changed while others started.
 func (w *Watcher) startOne(ctx context.Context, c *candidate) error {

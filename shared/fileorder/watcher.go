@@ -14,7 +14,7 @@ import (
 // Orders are the orders of files; an [order.Engine] is one.
 type Orders interface {
 	Add(ctx context.Context, once *journal.Idempotency, r order.Request) (order.Added, error)
-	Unfiled(ctx context.Context, limit int) (orders []order.Unfiled, more bool, err error)
+	Unfiled(ctx context.Context, after string, limit int) (orders []order.Unfiled, next string, err error)
 	MarkFile(ctx context.Context, chain, id, mark string) (counts string, err error)
 	Filed(ctx context.Context, chain, id string, away bool) (finished bool, err error)
 }
@@ -37,6 +37,7 @@ type Watcher struct {
 	o        Options
 	seen     map[definition.FileOrder]directory
 	troubles map[string]string // what was logged last of each directory
+	filed    string            // how far the list of files that are to be put away was gone through
 }
 
 // Open returns a Watcher.
@@ -99,12 +100,9 @@ func (w *Watcher) Pass(ctx context.Context) (more bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	moreToFile, err := w.putAway(ctx, set.FileOrders)
-	if err != nil {
-		return false, err
-	}
-	moreToStart, err := w.start(ctx, w.scan(set.FileOrders))
-	return moreToFile || moreToStart, err
+	moreToFile, notFiled := w.putAway(ctx, set.FileOrders)
+	moreToStart, notStarted := w.start(ctx, w.scan(set.FileOrders))
+	return moreToFile || moreToStart, errors.Join(notFiled, notStarted)
 }
 
 // trouble logs what is wrong with a directory, once; nil: nothing is.

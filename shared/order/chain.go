@@ -142,12 +142,17 @@ func (e *Engine) setChain(ctx context.Context, chain string, set func(*definitio
 		return err
 	}
 	ctx = context.WithoutCancel(ctx)
-	more, err := e.walk(ctx, chain, "")
+	next, err := e.walk(ctx, chain, "")
+	if err == nil && next != "" {
+		now := e.micro()
+		text := walkPrefix + chain
+		alarm := store.Item{Key: dueKey(now, text), Version: 1, Value: []byte(text + "," + next)}
+		if err = e.put(ctx, "set an alarm", store.Put(alarm, store.Always)); err == nil {
+			e.written(ctx, now)
+		}
+	}
 	if err != nil {
 		e.log.Warn("the orders of a chain follow its new state late", "chain", chain, "error", err)
-	}
-	if more {
-		e.written(ctx, e.micro())
 	}
 	return nil
 }

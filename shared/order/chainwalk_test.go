@@ -86,3 +86,45 @@ func TestVersionsOfAChainWithManyOrders(t *testing.T) {
 		}
 	})
 }
+
+// Processes that hear the same alarm at the same time do not make more of it.
+func TestAlarmsThatManyHear(t *testing.T) {
+	onBoth(t, chains(ab()), func(t *testing.T, b *bench) {
+		const n = 350
+		b.add(func(r *order.Request) { r.ID = "z" })
+		b.declared.set = chains(axb())
+		b.addMany(n)
+		if err := b.StopChain(t.Context(), "/c", true); err != nil {
+			t.Fatal(err)
+		}
+		alarms := func() []store.Item {
+			page, err := b.store.Query(t.Context(), store.Range{Table: store.Work, Partition: "orders-due"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return page.Items
+		}
+		for hour := range 4 {
+			b.now = b.now.Add(90 * time.Minute)
+			w := &watched{Store: b.store}
+			one, other := open(t, w, b.declared.set), open(t, b.store, b.declared.set)
+			one.now, other.now = b.now, b.now.Add(time.Duration(hour)*time.Second)
+			w.after = func(r store.Range) {
+				if r.Partition == "orders-of//c" && r.Limit == 100 && !r.Eventual {
+					after := w.after
+					w.after = nil
+					other.sweep()
+					w.after = after
+				}
+			}
+			one.sweep()
+			w.after = nil
+			if all := alarms(); len(all) != 1 || string(all[0].Value) != "versions:/c" {
+				t.Errorf("%d alarms, want one for the versions: %+v", len(all), all)
+			}
+		}
+		if got := b.count("OrderWaiting"); got != n+1 {
+			t.Errorf("%d orders are stopped, want %d", got, n+1)
+		}
+	})
+}

@@ -42,27 +42,29 @@ func (m *move) awaitFile(ctx context.Context) error {
 	return nil
 }
 
-// Unfiled returns up to limit orders at their ends whose files are to be put away; more says that there are others.
-func (e *Engine) Unfiled(ctx context.Context, limit int) (orders []Unfiled, more bool, err error) {
-	page, err := e.store.Query(ctx, store.Range{Table: store.Work, Partition: partitionFiles, Limit: limit})
+// Unfiled returns up to limit orders at their ends whose files are to be put away, behind a place in their list; next is where others
+// follow, empty if there are none. After is empty at the beginning. The error is of orders that are left out; those returned are valid.
+func (e *Engine) Unfiled(ctx context.Context, after string, limit int) (orders []Unfiled, next string, failed error) {
+	r := store.Range{Table: store.Work, Partition: partitionFiles, Limit: limit}
+	page, err := e.store.Query(ctx, r.Behind(after))
 	if err != nil {
-		return nil, false, journal.Failure("read the orders whose files are to be put away", err)
+		return nil, "", journal.Failure("read the orders whose files are to be put away", err)
 	}
 	for i := range page.Items {
 		hint := &page.Items[i]
 		o, _, err := e.read(ctx, string(hint.Value))
 		switch {
 		case errors.Is(err, ErrNoOrder), err == nil && o.Waiting != typed.ForFile:
-			if err := e.dropHint(ctx, hint); err != nil {
-				return nil, false, err
-			}
-		case err != nil:
-			return nil, false, err
-		default:
+			err = e.dropHint(ctx, hint)
+		case err == nil:
 			orders = append(orders, Unfiled{Chain: o.Chain, ID: o.ID, Suspended: o.Suspended, Mark: o.Filing.Mark})
 		}
+		failed = errors.Join(failed, err)
 	}
-	return orders, page.More, nil
+	if page.More && len(page.Items) > 0 {
+		next = page.Items[len(page.Items)-1].Key.Sort
+	}
+	return orders, next, failed
 }
 
 // dropHint removes a hint that is none any more. Race: the order may come to its end again meanwhile, which writes the hint anew.

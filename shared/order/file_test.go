@@ -25,8 +25,8 @@ func TestAnOrderOfAFileWaitsForIt(t *testing.T) {
 		}
 		unfiled := func(want int) {
 			t.Helper()
-			if orders, more, err := b.Unfiled(t.Context(), 10); len(orders) != want || more || err != nil {
-				t.Errorf("Unfiled = %v, %v, %v, want %d", orders, more, err, want)
+			if orders, next, err := b.Unfiled(t.Context(), "", 10); len(orders) != want || next != "" || err != nil {
+				t.Errorf("Unfiled = %v, %v, %v, want %d", orders, next, err, want)
 			}
 		}
 		b.is(projection.WaitingForResource, "A")
@@ -61,7 +61,7 @@ func TestAnOrderOfAFileIsReset(t *testing.T) {
 		b.do(order.Act{Kind: order.Suspend}, nil)
 		b.do(order.Act{Kind: order.Reset}, nil)
 		b.is(projection.Due, "A")
-		if orders, _, err := b.Unfiled(t.Context(), 10); len(orders) != 0 || err != nil {
+		if orders, _, err := b.Unfiled(t.Context(), "", 10); len(orders) != 0 || err != nil {
 			t.Errorf("Unfiled = %v, %v, want none", orders, err)
 		}
 		b.step("A", ok)

@@ -144,7 +144,7 @@ func (r *round) wakeAll(ctx context.Context, due []store.Item) {
 		if r.away {
 			return
 		}
-		err := r.e.wake(ctx, string(due[i].Value), unstamp(due[i].Key.Sort))
+		err := r.e.wake(ctx, &due[i])
 		if err == nil {
 			err = r.e.takeAway(ctx, due[i].Key, due[i].Version)
 		}
@@ -214,15 +214,16 @@ func (e *Engine) dueOf(all []store.Item) []store.Item {
 
 // wake does what is due with an order or a chain since a time. For the order it is not earlier than that, even if the clock has gone
 // back since its alarm was found: that is taken away then, and nobody would look again.
-func (e *Engine) wake(ctx context.Context, path string, since int64) error {
+func (e *Engine) wake(ctx context.Context, alarm *store.Item) error {
+	path, since := string(alarm.Value), unstamp(alarm.Key.Sort)
 	if name, is := strings.CutPrefix(path, lockAlarm); is {
 		return e.serveLock(ctx, name)
 	}
-	if is, err := e.wakeOther(ctx, path); is {
+	if is, err := e.wakeOther(ctx, path, alarm); is {
 		return err
 	}
 	if !strings.Contains(path, ",") {
-		return e.walkOn(ctx, path)
+		return e.walkOn(ctx, path, alarm)
 	}
 	if err := e.matchBefore(ctx, path); err != nil {
 		return err

@@ -31,9 +31,11 @@ func goingKey(chain string, n int) store.Key {
 	return work(goingPartition(chain), versionKey(chain, n).Sort)
 }
 
-// tidyLater returns the operation that sets the next look at the versions of a chain.
+// tidyLater returns the operation that sets the next look at the versions of a chain, after one to two times tidyPause. Its time is a
+// multiple of that, so that the looks of several processes become one again.
 func (e *Engine) tidyLater(chain string) store.Op {
-	at := e.micro() + tidyPause.Microseconds()
+	pause := tidyPause.Microseconds()
+	at := (e.micro() + 2*pause - 1) / pause * pause
 	e.alarms.at(at)
 	return store.Put(store.Item{Key: dueKey(at, tidyPrefix+chain), Version: 1, Value: []byte(tidyPrefix + chain)}, store.Always)
 }
@@ -48,7 +50,7 @@ type tidying struct {
 }
 
 // tidy goes on with a look at the versions of a chain.
-func (e *Engine) tidy(ctx context.Context, where string) error {
+func (e *Engine) tidy(ctx context.Context, where string, alarm *store.Item) error {
 	chain, text, _ := strings.Cut(where, ",") // no chain has a comma
 	look := tidying{Began: e.micro()}
 	if err := json.Unmarshal([]byte(text), &look); text != "" && err != nil {
@@ -63,7 +65,7 @@ func (e *Engine) tidy(ctx context.Context, where string) error {
 		return err
 	}
 	if more {
-		return e.callAt(ctx, e.micro(), tidyPrefix+chain+","+string(encode(look)))
+		return e.goOnFrom(ctx, alarm, tidyPrefix+chain+","+string(encode(look)))
 	}
 	return e.tidyAll(ctx, chain, old, &look)
 }
@@ -176,16 +178,19 @@ func (e *Engine) put(ctx context.Context, doing string, ops ...store.Op) error {
 }
 
 // wakeOther does what an alarm is for that is neither an order's nor that of a chain's state.
-func (e *Engine) wakeOther(ctx context.Context, alarm string) (is bool, err error) {
-	if strings.HasPrefix(alarm, "/") {
-		return false, nil
-	}
-	for prefix, do := range map[string]func(context.Context, string) error{
-		tidyPrefix: e.tidy, bulkPrefix: e.carryOn, foundPrefix: e.retryFound, walkPrefix: e.walkOn, followPrefix: e.follows,
-	} {
-		if what, is := strings.CutPrefix(alarm, prefix); is {
-			return true, do(ctx, what)
-		}
+func (e *Engine) wakeOther(ctx context.Context, text string, alarm *store.Item) (is bool, err error) {
+	kind, what, _ := strings.Cut(text, ":")
+	switch kind + ":" {
+	case tidyPrefix:
+		return true, e.tidy(ctx, what, alarm)
+	case walkPrefix:
+		return true, e.walkOn(ctx, what, alarm)
+	case bulkPrefix:
+		return true, e.carryOn(ctx, what)
+	case foundPrefix:
+		return true, e.retryFound(ctx, what)
+	case followPrefix:
+		return true, e.follows(ctx, what)
 	}
 	return false, nil
 }

@@ -20,28 +20,43 @@ const (
 	walkBatch = 100 // orders of one look
 )
 
-// walk lets some orders of a chain follow its state, and sets an alarm for those behind them, which more reports.
-func (e *Engine) walk(ctx context.Context, chain, after string) (more bool, err error) {
+// walk lets some orders of a chain follow its state, and returns where the others begin; empty: there are none.
+func (e *Engine) walk(ctx context.Context, chain, after string) (next string, err error) {
 	e.chains.states.drop(chain)
 	r := store.Range{Table: store.Work, Partition: listPartition(chain), Limit: walkBatch}
 	page, err := e.store.Query(ctx, r.Behind(after))
 	if err != nil {
-		return false, journal.Failure("read the orders of a job chain", err)
+		return "", journal.Failure("read the orders of a job chain", err)
 	}
-	paths := make([]string, len(page.Items))
 	for i := range page.Items {
-		paths[i] = chain + "," + string(page.Items[i].Value)
+		if err := e.followOrLater(ctx, chain+","+string(page.Items[i].Value)); err != nil {
+			return "", err
+		}
 	}
-	if err := atOnce(paths, func(path string) error { return e.followOrLater(ctx, path) }); err != nil || !page.More || len(paths) == 0 {
-		return false, err
+	if !page.More || len(page.Items) == 0 {
+		return "", nil
 	}
-	return true, e.callAt(ctx, e.micro(), walkPrefix+chain+","+page.Items[len(page.Items)-1].Key.Sort)
+	return page.Items[len(page.Items)-1].Key.Sort, nil
 }
 
 // walkOn goes on where an alarm says.
-func (e *Engine) walkOn(ctx context.Context, where string) error {
+func (e *Engine) walkOn(ctx context.Context, where string, alarm *store.Item) error {
 	chain, after, _ := strings.Cut(where, ",") // no chain has a comma
-	_, err := e.walk(ctx, chain, after)
+	next, err := e.walk(ctx, chain, after)
+	if err != nil || next == "" {
+		return err
+	}
+	return e.goOnFrom(ctx, alarm, walkPrefix+chain+","+next)
+}
+
+// goOnFrom writes how far something is into its alarm, which stays due. Race: of several processes that do the same, one writes it; so
+// they do not become more.
+func (e *Engine) goOnFrom(ctx context.Context, alarm *store.Item, text string) error {
+	further := store.Item{Key: alarm.Key, Version: alarm.Version + 1, Value: []byte(text)}
+	err := e.put(ctx, "go on with an alarm", store.Put(further, store.VersionIs(alarm.Version)))
+	if store.AsConflict(err) != nil {
+		return nil
+	}
 	return err
 }
 
