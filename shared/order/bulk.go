@@ -121,6 +121,7 @@ func (e *Engine) start(ctx context.Context, b *bulk, selected []string) (Bulk, e
 		return Bulk{}, err
 	}
 	e.alarms.at(b.At)
+	e.callAnother(ctx)
 	return b.Bulk, nil
 }
 
@@ -188,6 +189,7 @@ func (e *Engine) setBulk(ctx context.Context, id string, from, to BulkState) err
 		err = e.store.Write(ctx, store.Write{Token: e.token(), Ops: []store.Op{b.put(), b.alarm(now)}})
 		if err == nil {
 			e.alarms.at(now)
+			e.callAnother(ctx)
 			return nil
 		}
 		if try == bulkTries || store.AsConflict(err) == nil {

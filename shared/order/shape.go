@@ -143,7 +143,11 @@ func (m *move) declarePosition(ctx context.Context) error {
 
 // shapes returns all shapes in which orders have ever waited.
 func (e *Engine) shapes(ctx context.Context) (all []shape, err error) {
-	for item, err := range store.All(ctx, e.store, store.Range{Table: store.Work, Partition: partitionShapes}) {
+	return readShapes(ctx, e.store)
+}
+
+func readShapes(ctx context.Context, s store.Store) (all []shape, err error) {
+	for item, err := range store.All(ctx, s, store.Range{Table: store.Work, Partition: partitionShapes}) {
 		if err != nil {
 			return nil, journal.Failure("read what orders wait for", err)
 		}

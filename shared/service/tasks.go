@@ -130,7 +130,7 @@ func MainTasks(stores config.Openers, notifiers config.Notifiers, assemble func(
 			return host.Function{}, errors.Join(err, s.Close())
 		}
 		tasks := NewTasks(s, b)
-		tasks.Orders.SweepAfterWrites()
+		tasks.wakes()
 		f, err := assemble(ctx, tasks)
 		if err != nil {
 			return host.Function{}, errors.Join(err, tasks.Close())
