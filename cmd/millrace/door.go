@@ -29,11 +29,11 @@ func newDoor(settings config.Settings, log *slog.Logger) *door {
 // admit passes requests to a node from now on.
 func (d *door) admit(n *node) {
 	d.mu.Lock()
-	d.inside, d.drain = n.handler, n.Drain
+	d.inside, d.drain = n.handler, n.drain
 	closed := d.closed
 	d.mu.Unlock()
 	if closed {
-		n.Drain()
+		n.drain()
 	}
 }
 

@@ -44,6 +44,7 @@ type node struct {
 	calls   *tally.Store // the store, counted
 	handler http.Handler
 	failed  <-chan struct{} // closed when the store can no longer be used; nil where that cannot happen
+	life    life
 }
 
 var errFailed = errors.New("the store has failed and must be opened by a new process: see the log, and start again")
@@ -171,7 +172,7 @@ func (n *node) sweepTasks(ctx context.Context) {
 	}
 }
 
-// run applies the server's own definitions, calls ready when it can serve at url, and runs tasks and the upkeep until ctx ends.
+// run applies the server's own definitions, tells that it runs, calls ready when it can serve at url, and runs tasks and the upkeep until ctx ends.
 // When the store has failed it calls end: the process ends, for its supervisor to start it again.
 func (n *node) run(ctx context.Context, end context.CancelCauseFunc, url string, ready func()) error {
 	if err := n.Declare(ctx); err != nil {
@@ -181,6 +182,7 @@ func (n *node) run(ctx context.Context, end context.CancelCauseFunc, url string,
 	if err != nil {
 		return err
 	}
+	n.begin(ctx)
 	ready()
 	var group sync.WaitGroup
 	group.Go(func() { n.upkeep(ctx) })

@@ -124,7 +124,7 @@ func serveOn(ctx context.Context, listener net.Listener, log *slog.Logger, setti
 		err = errors.Join(errFailed, err)
 	}
 	if n != nil {
-		err = errors.Join(err, n.Close())
+		err = errors.Join(err, n.close())
 	}
 	return err
 }

@@ -1,11 +1,13 @@
 // Command worker is the function that starts tasks when it is notified: as many as a batch of messages has notifications,
 // the best that there are, whichever queue a notification names. It runs them side by side, goes on with others while there are
-// some and there is time, and returns when all have ended.
+// some and there is time, and returns when all have ended. A notification may be for orders instead: then it lets those go on that
+// can, and carries on acts on many.
 package main
 
 import (
 	"context"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/millrace/millrace/shared/api"
@@ -51,6 +53,12 @@ func over(s *service.Tasks, targets worker.Targets) host.Function {
 	f.Guard = func(next http.Handler) http.Handler { return operations.Guard(api.Operate, next) }
 	f.Messages = func(ctx context.Context, batch []host.Message) []host.Failure {
 		notices, failures := sort(batch)
+		notices, orders := apart(notices)
+		var group sync.WaitGroup
+		defer group.Wait()
+		if len(orders) > 0 {
+			group.Go(func() { awake(ctx, s, orders) })
+		}
 		return append(failures, hearer.hear(ctx, notices)...)
 	}
 	return f

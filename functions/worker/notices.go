@@ -45,6 +45,9 @@ type hearer struct {
 // hear runs tasks for notifications to their ends, at once or, for one that comes early, from its time on. One that finds no task
 // succeeds. The failures are notifications that could neither be followed nor sent again.
 func (h *hearer) hear(ctx context.Context, notices []heard) (failures []host.Failure) {
+	if len(notices) == 0 {
+		return nil
+	}
 	if deadline, limited := ctx.Deadline(); limited {
 		within, cancel := context.WithDeadline(ctx, deadline.Add(-spare))
 		defer cancel()

@@ -8,13 +8,15 @@ import (
 	"github.com/millrace/millrace/shared/projection"
 )
 
-// This file describes the overviews of orders and job chains, and the statistics of orders.
+// This file describes the overviews of orders, jobs and job chains, and the statistics of orders.
 
 // elementSchema describes an element of a kind's snapshots.
 func (k *kind) elementSchema() *schema {
 	switch k.name {
 	case "order":
 		return orderOverviewSchema()
+	case "job":
+		return jobOverviewSchema()
 	case "jobChain":
 		return jobChainOverviewSchema()
 	default:
@@ -49,11 +51,23 @@ func jobChainOverviewSchema() *schema {
 		"nodeId": text(""), "action": choice("", definition.ActionProcess, definition.ActionStop, definition.ActionNextState),
 	}, false, "nodeId", "action")
 	nodes := listOf(action)
-	nodes.Description = "The nodes whose action an operator has changed"
+	nodes.Description = "The nodes whose action an operator has changed, or is declared as another than process"
+	declared := listOf(text(""))
+	declared.Description = "The ids of those nodes whose action is the declared one"
 	return object("A job chain", members{
 		"TYPE": constant("JobChainOverview"), "path": text(""), "state": choice("", "running", "stopped"), "nodes": nodes,
-		"fileBasedState": choice("What became of its definition last", "Added", "Replaced", "Activated"),
+		"fileBasedState": fileBasedState(), "declared": declared,
 	}, false, "TYPE", "path", "state", "nodes")
+}
+
+func jobOverviewSchema() *schema {
+	return object("A job that is declared, has a rule, or has had a task", members{
+		"TYPE": constant("JobOverview"), "path": text(""), "state": text("run, or the rules in force"), "fileBasedState": fileBasedState(),
+	}, false, "TYPE", "path", "state")
+}
+
+func fileBasedState() *schema {
+	return choice("What became of its definition last; absent: it is not declared", "Added", "Replaced", "Activated")
 }
 
 // statisticsEventSchema describes the event that is computed on request.

@@ -198,7 +198,7 @@ func (b *Catalog) apply(ctx context.Context, from Origin, change func(entry) (en
 		if after.file == before.file && changes.Empty() && after.set.Equal(before.set) {
 			return journal.Change{}, errUnchanged
 		}
-		change, parts, err := after.change(before, changes.events())
+		change, parts, err := after.change(before, changes.events(after.set))
 		after.parts = parts
 		return change, err
 	})

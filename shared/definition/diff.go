@@ -12,6 +12,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/millrace/millrace/shared/event"
+	"github.com/millrace/millrace/shared/event/typed"
 	"github.com/millrace/millrace/shared/strict"
 )
 
@@ -82,17 +83,19 @@ func (s *Set) Equal(other *Set) bool {
 	return bytes.Equal(s.stored(), other.stored())
 }
 
-// events returns the changes as events of JobScheduler's event API: removals first, then replacements, then additions.
-// Each replacement and addition is followed by its activation.
-func (c Changes) events() []event.Event {
+// events returns the changes, which lead to the set after, as events of JobScheduler's event API: removals first, then replacements,
+// then additions. Each replacement and addition is followed by its activation, and of a chain says what its nodes do at first.
+func (c Changes) events(after *Set) []event.Event {
 	all := make([]event.Event, 0, 2*(len(c.Added)+len(c.Replaced))+len(c.Removed))
-	add := func(kind, key string) { all = append(all, event.Event{Type: kind, Key: event.Key{Path: key}}) }
+	actions := after.firstActions()
+	add := func(kind, key string) {
+		all = append(all, typed.OrderEvent(kind, key, typed.ChainDeclared{Nodes: actions[key]}))
+	}
 	for _, key := range c.Removed {
 		add("FileBasedRemoved", key)
 	}
 	activated := func(key string) {
-		add("FileBasedActivated", key)
-		all[len(all)-1].Cause = event.CausedBefore(1)
+		all = append(all, event.Event{Type: "FileBasedActivated", Key: event.Key{Path: key}, Cause: event.CausedBefore(1)})
 	}
 	for _, key := range c.Replaced {
 		add("FileBasedReplaced", key)
@@ -103,6 +106,33 @@ func (c Changes) events() []event.Event {
 		activated(key)
 	}
 	return all
+}
+
+// firstActions returns, by the keys of chains, the nodes whose declared action is not process. Those of a nested chain are its own.
+func (s *Set) firstActions() map[string][]typed.NodeAction {
+	all := map[string][]typed.NodeAction{}
+	for _, c := range s.JobChains {
+		actions := actionsOf(c.Nodes, "")
+		slices.SortFunc(actions, func(a, b typed.NodeAction) int { return cmp.Compare(a.NodeID, b.NodeID) })
+		all["JobChain:"+c.Path] = actions
+	}
+	return all
+}
+
+// actionsOf returns the declared actions other than process of the nodes of a chain, or of a branch of a fork.
+func actionsOf(nodes []Node, branch string) (actions []typed.NodeAction) {
+	for i, n := range nodes {
+		id := nodeID(n.ID, branch, i)
+		if n.Action != "" && n.Action != ActionProcess {
+			actions = append(actions, typed.NodeAction{NodeID: id, Action: n.Action})
+		}
+		if n.Fork != nil {
+			for name, inside := range n.Fork.Branches {
+				actions = append(actions, actionsOf(inside, id+"/"+name+"/")...)
+			}
+		}
+	}
+	return actions
 }
 
 // object is one declared thing.

@@ -23,7 +23,7 @@ const (
 	maxParts  = 7 // with the head and the events in one write
 
 	maxEvents  = store.MaxWriteBytes - maxParts*partBytes - 16<<10 // bytes of events beside maxParts parts
-	eventBytes = 32                                                // bytes of an event beside its type and its key
+	eventBytes = 32                                                // bytes of an event beside its type, its key and its fields
 )
 
 var (
@@ -162,7 +162,7 @@ func (e entry) change(before entry, events []event.Event) (_ journal.Change, par
 func sizeOf(events []event.Event) int {
 	size := 0
 	for i := range events {
-		size += len(events[i].Type) + len(events[i].Key.Path) + eventBytes
+		size += len(events[i].Type) + len(events[i].Key.Path) + len(events[i].Fields) + eventBytes
 	}
 	return size
 }

@@ -52,6 +52,9 @@ const (
 	JobChainStateChanged      = "JobChainStateChanged"
 	JobChainNodeActionChanged = "JobChainNodeActionChanged"
 
+	SchedulerStateChanged = "SchedulerStateChanged"
+	SchedulerClosed       = "SchedulerClosed"
+
 	// StreamAppended is the type of the event that an append to a stream makes.
 	StreamAppended = "StreamAppended"
 	// VariablesCustomEvent is the one built-in type that clients may emit, as in JobScheduler's event API.
@@ -65,7 +68,7 @@ var hierarchy = [...]struct {
 	family Family
 	types  []string
 }{
-	{SchedulerEvent, []string{"SchedulerStateChanged", "SchedulerClosed"}},
+	{SchedulerEvent, []string{SchedulerStateChanged, SchedulerClosed}},
 	{FileBasedEvent, []string{"FileBasedAdded", "FileBasedRemoved", "FileBasedReplaced", "FileBasedActivated"}},
 	{OrderEvent, []string{
 		OrderAdded, OrderStarted, OrderStepStarted, OrderStepEnded, OrderSetBack, OrderNodeChanged, OrderSuspended, OrderResumed,

@@ -100,6 +100,7 @@ func (j *Journal) writeUntil(ctx context.Context, until time.Time, actor string,
 		switch {
 		case outcome == landed:
 			j.tail.filled(slot{position: t.Position, last: event.ID(t.LastID), events: a.events})
+			j.announce(ctx, a.events)
 			return a.receipt, nil
 		case err != nil:
 			return Receipt{}, err

@@ -11,6 +11,7 @@
 //	origin.go      the bytes in it that say what brought each event about, and who
 //	actor.go       on whose behalf events are written
 //	append.go      tickets, write-once slots, abandonment
+//	announce.go    telling of writes that have landed
 //	told.go        conflicts of stores that do not say what they found
 //	once.go        idempotency keys, of appends and of whatever else has them
 //	failure.go     what callers get for an error of the store

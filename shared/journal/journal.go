@@ -126,6 +126,7 @@ type Journal struct {
 	view   view
 	past   past
 	keep   Retention
+	hear   func(context.Context, []event.Event) // see Announce; nil: nobody
 
 	process string // the random part of this process's tokens
 	tokens  atomic.Uint64

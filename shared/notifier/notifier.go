@@ -26,6 +26,9 @@ type Notice struct {
 	At time.Time
 	// Again says that the notification is repeated, because the receiver could not look. Notifiers need not preserve it.
 	Again bool
+	// Orders says that it is for orders instead, which may be able to go on; it names no queue. Who knows nothing of orders may look
+	// for a task.
+	Orders bool
 }
 
 // Notifier is a notifier that wakes workers. Notifications may be lost, doubled, reordered and late: only promptness depends

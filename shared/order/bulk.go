@@ -130,6 +130,7 @@ func (e *Engine) start(ctx context.Context, b *bulk, selected []string, begin fu
 		return err
 	}
 	e.alarms.at(b.At)
+	e.callAnother(ctx)
 	return nil
 }
 
@@ -201,6 +202,7 @@ func (e *Engine) setBulk(ctx context.Context, id string, from, to BulkState) err
 		err = e.store.Write(ctx, store.Write{Token: e.token(), Ops: []store.Op{b.put(), b.alarm(due)}})
 		if err == nil {
 			e.alarms.at(due)
+			e.callAnother(ctx)
 			return nil
 		}
 		if try == bulkTries || store.AsConflict(err) == nil {

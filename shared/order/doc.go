@@ -31,6 +31,7 @@
 //	shape.go      what waits for events have in common
 //	match.go      finding the orders that waited for events
 //	found.go      orders that cannot go on though their events were found
+//	ear.go        waking those who look, in processes that do not
 //	due.go        alarms
 //	permanent.go  orders of schedules, which go back to their first node
 //	file.go       orders of files, which finish when their files have been put away
@@ -51,5 +52,5 @@
 //	overview.go   an order as clients see it
 //	reason.go     why its step is not running
 //
-// The package imports clock, definition, event, event/typed, journal, projection, queue, store, task and the standard library.
+// The package imports clock, definition, event, event/typed, journal, notifier, projection, queue, store, task and the standard library.
 package order

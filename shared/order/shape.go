@@ -143,7 +143,12 @@ func (m *move) declarePosition(ctx context.Context) error {
 
 // shapes returns all shapes in which orders have ever waited, but for those that cannot be read.
 func (e *Engine) shapes(ctx context.Context) (all []shape, err error) {
-	for item, err := range store.All(ctx, e.store, store.Range{Table: store.Work, Partition: partitionShapes}) {
+	return readShapes(ctx, e.store, e.skip)
+}
+
+// readShapes returns the shapes, and calls skip for each that cannot be read.
+func readShapes(ctx context.Context, s store.Store, skip func(store.Key, error)) (all []shape, err error) {
+	for item, err := range store.All(ctx, s, store.Range{Table: store.Work, Partition: partitionShapes}) {
 		if err != nil {
 			return nil, journal.Failure("read what orders wait for", err)
 		}
@@ -153,7 +158,7 @@ func (e *Engine) shapes(ctx context.Context) (all []shape, err error) {
 			err = s.compile()
 		}
 		if err != nil {
-			e.skip(item.Key, err)
+			skip(item.Key, err)
 			continue
 		}
 		all = append(all, s)

@@ -1,12 +1,10 @@
 package projection
 
 import (
-	"cmp"
 	"encoding/json"
 	"strings"
 
 	"github.com/millrace/millrace/shared/event"
-	"github.com/millrace/millrace/shared/event/typed"
 	"github.com/millrace/millrace/shared/journal"
 )
 
@@ -34,21 +32,6 @@ func kind[T any](name string, family event.Family, key func(event.Key) string, s
 
 func path(k event.Key) string { return k.Path }
 
-// job is an element of the JobOverview snapshot.
-type job struct {
-	TYPE  string `json:"TYPE"`
-	Path  string `json:"path"`
-	State string `json:"state,omitempty"`
-}
-
-// Jobs returns the projection of job events: the state of each job.
-func Jobs() journal.Fold {
-	return kind("JobOverview", event.JobEvent, path, func(j *job, e *event.Event) bool {
-		*j = job{"JobOverview", e.Key.Path, cmp.Or(typed.ReadJobStateChanged(e).State, j.State)}
-		return true
-	})
-}
-
 // fileBased is an element of the FileBasedOverview snapshot.
 type fileBased struct {
 	TYPE           string `json:"TYPE"`
@@ -59,7 +42,7 @@ type fileBased struct {
 // FileBased returns the projection of the events of definitions. Removed objects are removed from it.
 func FileBased() journal.Fold {
 	return kind("FileBasedOverview", event.FileBasedEvent, path, func(f *fileBased, e *event.Event) bool {
-		*f = fileBased{"FileBasedOverview", e.Key.Path, strings.TrimPrefix(e.Type, "FileBased")}
-		return e.Type != "FileBasedRemoved"
+		*f = fileBased{"FileBasedOverview", e.Key.Path, fileBasedState(e)}
+		return f.FileBasedState != removed
 	})
 }

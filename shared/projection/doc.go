@@ -1,7 +1,8 @@
 // Package projection holds the projections of the journal: what snapshots and statistics are computed from, one fold of
 // events for each kind of object of JobScheduler's event API, and some of Millrace's own. [Folds] lists them all.
 //
-//	builtin.go     jobs, definitions
+//	builtin.go     definitions
+//	job.go         jobs
 //	chain.go       job chains
 //	order.go       orders as clients see them
 //	orderfold.go   orders by their events

@@ -164,25 +164,45 @@ func (f *follower) task(e *event.Event) {
 
 func (f *follower) chain(e *event.Event) {
 	path, isDefinition := strings.CutPrefix(e.Key.Path, "JobChain:")
-	if e.Type == "FileBasedRemoved" {
-		delete(f.chains, path)
-		return
-	}
 	c := f.chains[path]
 	if c == nil {
-		c = &projection.JobChainOverview{TYPE: "JobChainOverview", Path: path, State: "running", Nodes: []projection.NodeAction{}}
+		c = &projection.JobChainOverview{TYPE: "JobChainOverview", Path: path, State: "running", Nodes: []typed.NodeAction{}}
 		f.chains[path] = c
+	}
+	has := func(id string) func(typed.NodeAction) bool {
+		return func(n typed.NodeAction) bool { return n.NodeID == id }
+	}
+	set := func(n typed.NodeAction) {
+		c.Nodes = append(slices.DeleteFunc(c.Nodes, has(n.NodeID)), n)
+		slices.SortFunc(c.Nodes, func(a, b typed.NodeAction) int { return strings.Compare(a.NodeID, b.NodeID) })
 	}
 	switch {
 	case isDefinition:
-		c.FileBasedState = strings.TrimPrefix(e.Type, "FileBased")
+		if c.FileBasedState = strings.TrimPrefix(e.Type, "FileBased"); c.FileBasedState == "Removed" {
+			c.FileBasedState = ""
+		}
+		if e.Type == "FileBasedActivated" {
+			break
+		}
+		for _, id := range c.Declared {
+			c.Nodes = slices.DeleteFunc(c.Nodes, has(id))
+		}
+		c.Declared = nil
+		for _, n := range typed.ReadOrder[typed.ChainDeclared](e).Nodes {
+			if !slices.ContainsFunc(c.Nodes, has(n.NodeID)) {
+				set(n)
+				c.Declared = append(c.Declared, n.NodeID)
+			}
+		}
 	case e.Type == event.JobChainStateChanged:
 		c.State = typed.ReadOrder[typed.JobChainStateChanged](e).State
 	default:
 		is := typed.ReadOrder[typed.JobChainNodeActionChanged](e)
-		c.Nodes = slices.DeleteFunc(c.Nodes, func(n projection.NodeAction) bool { return n.NodeID == is.NodeID })
-		c.Nodes = append(c.Nodes, projection.NodeAction{NodeID: is.NodeID, Action: is.Action})
-		slices.SortFunc(c.Nodes, func(a, b projection.NodeAction) int { return strings.Compare(a.NodeID, b.NodeID) })
+		set(typed.NodeAction(is))
+		c.Declared = slices.DeleteFunc(c.Declared, func(id string) bool { return id == is.NodeID })
+	}
+	if c.FileBasedState == "" && c.State == "running" && len(c.Nodes) == 0 {
+		delete(f.chains, path)
 	}
 }
 
@@ -229,6 +249,8 @@ func (h *happenings) one() event.Event {
 		return pickEvent(h.t, typed.OrderEvent(event.JobChainStateChanged, chain, typed.JobChainStateChanged{State: pick("state", "running", "stopped")}),
 			typed.OrderEvent(event.JobChainNodeActionChanged, chain, typed.JobChainNodeActionChanged{NodeID: node, Action: pick("action", "process", "stop")}),
 			event.Event{Type: "FileBasedAdded", Key: definition}, event.Event{Type: "FileBasedReplaced", Key: definition},
+			event.Event{Type: "FileBasedActivated", Key: definition},
+			typed.OrderEvent("FileBasedReplaced", definition.Path, typed.ChainDeclared{Nodes: []typed.NodeAction{{NodeID: node, Action: "stop"}}}),
 			event.Event{Type: "FileBasedRemoved", Key: definition}, event.Event{Type: "FileBasedAdded", Key: event.Key{Path: "Job:" + chain}})
 	default:
 		if name == event.OrderStepStarted {

@@ -200,9 +200,10 @@ func TestFinishedOrdersAreForgotten(t *testing.T) {
 
 func TestJobChains(t *testing.T) {
 	t.Parallel()
-	definition := func(kind string) event.Event {
-		return event.Event{Type: kind, Key: event.Key{Path: "JobChain:/a/c"}}
+	definition := func(kind string, declared ...typed.NodeAction) event.Event {
+		return typed.OrderEvent(kind, "JobChain:/a/c", typed.ChainDeclared{Nodes: declared})
 	}
+	B, C, D := typed.NodeAction{NodeID: "B", Action: "stop"}, typed.NodeAction{NodeID: "C", Action: "stop"}, typed.NodeAction{NodeID: "D", Action: "stop"}
 	state := func(s string) event.Event {
 		return typed.OrderEvent(event.JobChainStateChanged, "/a/c", typed.JobChainStateChanged{State: s})
 	}
@@ -222,8 +223,12 @@ func TestJobChains(t *testing.T) {
 		{definition("FileBasedReplaced"), `"fileBasedState":"Replaced","state":"stopped","nodes":[{"nodeId":"A","action":"next_state"},{"nodeId":"B","action":"process"}]`},
 		{state("running"), `"fileBasedState":"Replaced","state":"running","nodes":[{"nodeId":"A","action":"next_state"},{"nodeId":"B","action":"process"}]`},
 		{event.Event{Type: "FileBasedRemoved", Key: event.Key{Path: "Job:/a/c"}}, `"fileBasedState":"Replaced","state":"running","nodes":[{"nodeId":"A","action":"next_state"},{"nodeId":"B","action":"process"}]`},
-		{definition("FileBasedRemoved"), ``},
-		{definition("FileBasedAdded"), `"fileBasedState":"Added","state":"running","nodes":[]`},
+		{definition("FileBasedRemoved"), `"state":"running","nodes":[{"nodeId":"A","action":"next_state"},{"nodeId":"B","action":"process"}]`},
+		{definition("FileBasedAdded", B, C), `"fileBasedState":"Added","state":"running","nodes":[{"nodeId":"A","action":"next_state"},{"nodeId":"B","action":"process"},{"nodeId":"C","action":"stop"}],"declared":["C"]`},
+		{definition("FileBasedActivated"), `"fileBasedState":"Activated","state":"running","nodes":[{"nodeId":"A","action":"next_state"},{"nodeId":"B","action":"process"},{"nodeId":"C","action":"stop"}],"declared":["C"]`},
+		{definition("FileBasedReplaced", D), `"fileBasedState":"Replaced","state":"running","nodes":[{"nodeId":"A","action":"next_state"},{"nodeId":"B","action":"process"},{"nodeId":"D","action":"stop"}],"declared":["D"]`},
+		{action("D", "process"), `"fileBasedState":"Replaced","state":"running","nodes":[{"nodeId":"A","action":"next_state"},{"nodeId":"B","action":"process"},{"nodeId":"D","action":"process"}]`},
+		{definition("FileBasedReplaced", D), `"fileBasedState":"Replaced","state":"running","nodes":[{"nodeId":"A","action":"next_state"},{"nodeId":"B","action":"process"},{"nodeId":"D","action":"process"}]`},
 	}
 	var events []event.Event
 	for _, step := range steps {
@@ -235,5 +240,15 @@ func TestJobChains(t *testing.T) {
 		if diff := cmp.Diff(want, fold(projection.JobChains(), "/a/c", events...)); diff != "" {
 			t.Errorf("after %s (-want +got):\n%s", step.event.Type, diff)
 		}
+	}
+}
+
+// A chain that nobody has changed goes with its definition.
+func TestAChainIsForgottenWithItsDefinition(t *testing.T) {
+	t.Parallel()
+	stop := typed.ChainDeclared{Nodes: []typed.NodeAction{{NodeID: "A", Action: "stop"}}}
+	if got := fold(projection.JobChains(), "/c", typed.OrderEvent("FileBasedAdded", "JobChain:/c", stop),
+		event.Event{Type: "FileBasedRemoved", Key: event.Key{Path: "JobChain:/c"}}); got != "" {
+		t.Errorf("it is shown as %s", got)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/millrace/millrace/shared/event"
+	"github.com/millrace/millrace/shared/event/typed"
 	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/projection"
 )
@@ -103,6 +104,11 @@ func FuzzObjects(f *testing.F) {
 
 func TestOtherKinds(t *testing.T) {
 	t.Parallel()
+	file := func(state, key string) event.Event {
+		return event.Event{Type: "FileBased" + state, Key: event.Key{Path: key}}
+	}
+	ofTask := func(name string) event.Event { return event.Event{Type: name, Key: event.Key{Path: "/j", TaskID: "7"}} }
+	paused := typed.JobStateChanged{State: "pause"}.Event("/j")
 	tests := []struct {
 		fold   journal.Fold
 		key    string
@@ -111,6 +117,17 @@ func TestOtherKinds(t *testing.T) {
 	}{
 		{projection.Jobs(), "/j", []event.Event{{Type: "JobStateChanged", Key: event.Key{Path: "/j"}, Fields: []byte(`"state":"running"`)}},
 			`{"TYPE":"JobOverview","path":"/j","state":"running"}`},
+		{projection.Jobs(), "/j", []event.Event{file("Added", "Job:/j")}, `{"TYPE":"JobOverview","path":"/j","fileBasedState":"Added","state":"run"}`},
+		{projection.Jobs(), "/j", []event.Event{file("Added", "Job:/j"), file("Activated", "Job:/j"), paused, file("Replaced", "Job:/j")},
+			`{"TYPE":"JobOverview","path":"/j","fileBasedState":"Replaced","state":"pause"}`},
+		{projection.Jobs(), "/j", []event.Event{file("Added", "Job:/j"), file("Removed", "Job:/j")}, ``},
+		{projection.Jobs(), "/j", []event.Event{file("Added", "Job:/j"), paused, file("Removed", "Job:/j")},
+			`{"TYPE":"JobOverview","path":"/j","state":"pause"}`},
+		{projection.Jobs(), "/j", []event.Event{file("Added", "Job:/j"), file("Removed", "Job:/j"), ofTask("TaskAdded")},
+			`{"TYPE":"JobOverview","path":"/j","state":"run"}`},
+		{projection.Jobs(), "/j", []event.Event{ofTask("TaskAdded"), file("Added", "Job:/j"), ofTask("TaskAdded")},
+			`{"TYPE":"JobOverview","path":"/j","fileBasedState":"Added","state":"run"}`},
+		{projection.Jobs(), "/j", []event.Event{ofTask("TaskStarted"), ofTask("TaskClosed"), file("Added", "JobChain:/j")}, ``},
 		{projection.Tasks(), "/j,k\x007,8", []event.Event{{Type: "TaskStarted", Key: event.Key{Path: "/j,k", TaskID: "7,8"}}},
 			`{"TYPE":"TaskOverview","taskId":"7,8","jobPath":"/j,k","state":"Started"}`},
 		{projection.Tasks(), "/j\x007", []event.Event{

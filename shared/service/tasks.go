@@ -14,6 +14,7 @@ import (
 	"github.com/millrace/millrace/shared/config"
 	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/host"
+	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/membership"
 	"github.com/millrace/millrace/shared/notifier"
 	"github.com/millrace/millrace/shared/order"
@@ -79,12 +80,16 @@ func (t *Tasks) redeclared(ctx context.Context, c definition.Changes) {
 	}
 }
 
-// Declare applies the definitions of the process's configuration, if they differ from those that were applied last. While the
-// store is busy or away, it tries for 15 s.
+// fromConfiguration is who acts where a process applies the definitions of its configuration.
+const fromConfiguration = "configuration"
+
+// Declare applies the definitions of the process's configuration, if they differ from those that were applied last; their events say
+// that "configuration" did it. While the store is busy or away, it tries for 15 s.
 func (t *Tasks) Declare(ctx context.Context) error {
 	if t.Settings.Definitions == nil {
 		return nil
 	}
+	ctx = journal.WithActor(ctx, fromConfiguration)
 	var changes definition.Changes
 	err := patiently(ctx, t.Log, "apply definitions", func() (err error) {
 		changes, err = t.Definitions.ApplyFile(ctx, t.Settings.Definitions)
@@ -125,7 +130,7 @@ func MainTasks(stores config.Openers, notifiers config.Notifiers, assemble func(
 			return host.Function{}, errors.Join(err, s.Close())
 		}
 		tasks := NewTasks(s, b)
-		tasks.Orders.SweepAfterWrites()
+		tasks.wakes()
 		f, err := assemble(ctx, tasks)
 		if err != nil {
 			return host.Function{}, errors.Join(err, tasks.Close())

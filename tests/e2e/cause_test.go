@@ -39,7 +39,7 @@ func causesOfATask(t *testing.T, s *process.Server) {
 		t.Fatal(err)
 	}
 	want := []string{ // TYPE, who did it, and the TYPE of its cause
-		"FileBasedAdded  ", "FileBasedActivated  FileBasedAdded",
+		"FileBasedAdded configuration ", "FileBasedActivated configuration FileBasedAdded", "SchedulerStateChanged  ",
 		"TaskAdded admin ", "TaskStarted  TaskAdded", "TaskEnded  TaskStarted", "TaskStarted  TaskEnded", "TaskEnded  TaskStarted", "TaskClosed  TaskEnded",
 	}
 	var got []string

@@ -58,7 +58,7 @@ func TestCommands(t *testing.T) {
 			t.Errorf("emit from standard input: %+v, want %q", r, said)
 		}
 	}
-	followed := command(t, env, "", "follow", "--after", "0", "--idle", "20ms", "--limit", "2", "--output", "jsonl")
+	followed := command(t, env, "", "follow", "--path", "/parcels/", "--after", "0", "--idle", "20ms", "--limit", "2", "--output", "jsonl")
 	var saw []string
 	for line := range strings.Lines(followed.out) {
 		_, rest, _ := strings.Cut(line, ",")
@@ -182,9 +182,10 @@ func TestDrain(t *testing.T) {
 	if err := s.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	now := newest(t, impatient(t, s))
 	answered := make(chan error, 1)
 	go func() {
-		_, err := impatient(t, s).Read(t.Context(), client.Query{Wait: time.Minute})
+		_, err := impatient(t, s).Read(t.Context(), client.Query{After: now, Wait: time.Minute})
 		answered <- err
 	}()
 	metrics := func() bool {

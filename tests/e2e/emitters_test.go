@@ -51,11 +51,12 @@ func TestManyEmitters(t *testing.T) {
 func TestWaitingFollowerIsWoken(t *testing.T) {
 	t.Parallel()
 	c := dial(t, serve(t, embedded(t)))
+	now := newest(t, c)
 	got := make(chan client.Answer, 1)
 	asked := make(chan struct{})
 	go func() {
 		close(asked)
-		answer, err := c.Read(t.Context(), client.Query{Wait: time.Minute})
+		answer, err := c.Read(t.Context(), client.Query{After: now, Wait: time.Minute})
 		if err != nil {
 			t.Errorf("read: %v", err)
 		}

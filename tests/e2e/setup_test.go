@@ -147,12 +147,15 @@ func judge(t *testing.T, w *witness.Witness, doubted func(event.Event) bool, fol
 	journal := w.Journal(nil)
 	end := journal[len(journal)-1].ID
 	for _, f := range followers {
-		saw := slices.DeleteFunc(slices.Clone(f.seen(t, end)), doubted)
+		saw := slices.DeleteFunc(slices.Clone(f.seen(t, end)), func(e event.Event) bool { return ofServer(e) || doubted(e) })
 		if v := witness.Judge(w.Journal(f.match), saw); !v.OK() {
 			t.Errorf("the follower of %+v saw: %v", f.query, v)
 		}
 	}
 }
+
+// ofServer reports whether it is an event of the life of a server.
+func ofServer(e event.Event) bool { return event.FamilyOf(e.Type) == event.SchedulerEvent }
 
 // nothing is the doubted events where every append got a response.
 func nothing(event.Event) bool { return false }

@@ -19,6 +19,11 @@ handlers:
   - {canvas: demo, space: MAIL, name: welcome, target: {instances: true}}
   - {canvas: demo, space: MAIL, name: goodbye, target: {instances: true}}
   - {canvas: demo, space: MAIL, name: hello, target: {instances: true}}
+jobs:
+  - {path: /parcels/book, target: {instances: true}}
+  - {path: /parcels/send, target: {lambda: {arn: "arn:aws:lambda:eu-central-1:000000000000:function:send"}}}
+job_chains:
+  - {path: /parcels/ship, nodes: [{id: book, job: /parcels/book}, {id: send, job: /parcels/send}, {id: end}]}
 `
 
 // Declare applies the definitions that the samples take for granted.

@@ -91,6 +91,8 @@ handlers:
 jobs:
   - {path: /topics/clock, target: {http: {url: %[1]q}}}
   - {path: /topics/elsewhere, target: {instances: true}}
+job_chains:
+  - {path: /parcels, nodes: [{id: wait, wait: {event: ParcelArrived}}, {id: ship, job: /topics/clock}, {id: end}]}
 `, target))
 	if err != nil {
 		t.Fatal(err)

@@ -8,6 +8,7 @@
 //	job.go       jobs
 //	order.go     orders and job chains
 //	schedule.go  schedules
+//	scheduler.go servers
 //	stream.go    streams
 //	fields.go    values of fields
 //

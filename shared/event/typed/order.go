@@ -142,6 +142,17 @@ type JobChainNodeActionChanged struct {
 	Action string `json:"action"` // process, stop or next_state
 }
 
+// NodeAction is what a node of a chain does with orders.
+type NodeAction struct {
+	NodeID string `json:"nodeId"`
+	Action string `json:"action"` // process, stop or next_state
+}
+
+// ChainDeclared are the fields of FileBasedAdded and FileBasedReplaced of a job chain.
+type ChainDeclared struct {
+	Nodes []NodeAction `json:"nodes,omitempty"` // whose declared action is not process, in the order of their ids
+}
+
 // OrderEvent returns the event of that type, about the order with that path, whose fields are those of fields, a struct of this
 // package.
 func OrderEvent(name, path string, fields any) event.Event {

@@ -16,16 +16,18 @@ type message struct {
 	Queue *string   `json:"queue"`
 	At    time.Time `json:"at,omitzero"`
 	Again bool      `json:"again,omitzero"`
+
+	Orders bool `json:"orders,omitzero"`
 }
 
 // Format returns the body of a notification's message: {"queue":"/a","at":"2026-01-02T03:04:05.6Z","again":true}, without
-// at if it is due now, and without again if it is sent for the first time.
+// at if it is due now, and without again if it is sent for the first time; with "orders":true if it is for orders.
 func Format(r notifier.Notice) string {
 	var body bytes.Buffer
 	encoder := json.NewEncoder(&body)
 	encoder.SetEscapeHTML(false) // SQS counts bytes
-	if err := encoder.Encode(message{&r.Queue, r.At.UTC(), r.Again}); err != nil {
-		return Format(notifier.Notice{Queue: r.Queue, Again: r.Again}) // its year cannot be written in RFC 3339
+	if err := encoder.Encode(message{&r.Queue, r.At.UTC(), r.Again, r.Orders}); err != nil {
+		return Format(notifier.Notice{Queue: r.Queue, Again: r.Again, Orders: r.Orders}) // its year cannot be written in RFC 3339
 	}
 	return string(bytes.TrimSpace(body.Bytes()))
 }
@@ -43,5 +45,5 @@ func Parse(body []byte) (notifier.Notice, error) {
 	if m.Queue == nil {
 		return notifier.Notice{}, errors.New("sqs: not the message of a notice: it names no queue")
 	}
-	return notifier.Notice{Queue: *m.Queue, At: m.At, Again: m.Again}, nil
+	return notifier.Notice{Queue: *m.Queue, At: m.At, Again: m.Again, Orders: m.Orders}, nil
 }
