@@ -7,6 +7,7 @@ import (
 
 	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/notifier"
+	"github.com/millrace/millrace/shared/queue/layout"
 	"github.com/millrace/millrace/shared/store"
 )
 
@@ -20,7 +21,7 @@ type alone struct {
 	ruleMu  chanMutex
 	known   *ruleSet // nil: to be read
 	mu      sync.RWMutex
-	windows map[line]*window
+	windows map[layout.Line]*window
 }
 
 func newAlone(q *Queue) *alone { return &alone{q: q, ruleMu: newChanMutex()} }
@@ -42,9 +43,9 @@ func (a *alone) rulesChanged() {
 	a.known = nil
 }
 
-func (a *alone) linesNow(ctx context.Context, queue string) ([]line, error) {
+func (a *alone) linesNow(ctx context.Context, queue string) ([]layout.Line, error) {
 	all, err := a.q.lines(ctx)
-	return slices.DeleteFunc(all, func(l line) bool { return l.queue != queue }), err
+	return slices.DeleteFunc(all, func(l layout.Line) bool { return l.Queue != queue }), err
 }
 
 // current returns true: nobody else changes what was read.
@@ -56,14 +57,14 @@ func (a *alone) idCondition() store.Condition { return store.Always }
 // lookOut does nothing: whoever waits is notified of everything that becomes ready.
 func (a *alone) lookOut() (stop context.CancelFunc) { return func() {} }
 
-func (a *alone) stored(p *place) (notice notifier.Notice, needed bool) {
-	if p.key.Partition == partitionDue {
+func (a *alone) stored(p *layout.Place) (notice notifier.Notice, needed bool) {
+	if p.At.Partition == layout.PartitionDue {
 		a.due.note(p)
-		a.q.wakeForDue(dueTime(p))
+		a.q.wakeForDue(layout.DueTime(p))
 		return notice, false
 	}
-	a.window(p.line()).add(*p)
-	return p.line().notice(), true
+	a.window(p.Line()).add(*p)
+	return p.Line().Notice(), true
 }
 
 func (a *alone) doubt() {
@@ -81,16 +82,16 @@ type aloneView struct {
 
 func (a *alone) view(c *claim) view { return &aloneView{alone: a, c: c} }
 
-func (v *aloneView) pick(ctx context.Context, n int) ([]place, error) {
+func (v *aloneView) pick(ctx context.Context, n int) ([]layout.Place, error) {
 	return v.best(ctx, v.c.lines, n)
 }
 
-func (v *aloneView) putBack(ctx context.Context, left []place, full bool) {
+func (v *aloneView) putBack(ctx context.Context, left []layout.Place, full bool) {
 	var notices []notifier.Notice
 	for _, p := range left {
-		v.window(p.line()).add(p)
+		v.window(p.Line()).add(p)
 		if !full && len(notices) < mostNotices { // claimers may have missed them meanwhile
-			notices = append(notices, p.line().notice())
+			notices = append(notices, p.Line().Notice())
 		}
 	}
 	v.q.notify(ctx, notices)

@@ -7,6 +7,7 @@ import (
 	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/limit"
 	"github.com/millrace/millrace/shared/notifier"
+	"github.com/millrace/millrace/shared/queue/layout"
 )
 
 // MaxClaim is how many tasks one write of a claim starts at most: what a write to the store can hold, with all slots of limits.
@@ -84,9 +85,9 @@ func (q *Queue) claims(ctx context.Context, by Claimer) ([]*claim, error) {
 	}
 	var claims []*claim
 	until := q.now().Add(claimFor)
-	add := func(l line) *claim {
+	add := func(l layout.Line) *claim {
 		c := &claim{
-			q: q, set: set, by: by, lines: []line{l}, rules: rules, queue: set.QueueOf(l.queue), until: until,
+			q: q, set: set, by: by, lines: []layout.Line{l}, rules: rules, queue: set.QueueOf(l.Queue), until: until,
 			slots: q.limits.Begin(),
 		}
 		claims = append(claims, c)
@@ -97,10 +98,10 @@ func (q *Queue) claims(ctx context.Context, by Claimer) ([]*claim, error) {
 	}
 	byQueue := map[string]*claim{}
 	for _, l := range rules.going(set, lines) {
-		if c := byQueue[l.queue]; c != nil {
+		if c := byQueue[l.Queue]; c != nil {
 			c.lines = append(c.lines, l)
-		} else if c = add(l); l.forInstances() { // a server takes from one line of each queue
-			byQueue[l.queue] = c
+		} else if c = add(l); l.ForInstances() { // a server takes from one line of each queue
+			byQueue[l.Queue] = c
 		}
 	}
 	return claims, nil
@@ -112,14 +113,14 @@ type claim struct {
 	set   *definition.Set
 	queue definition.Queue
 	by    Claimer
-	lines []line // of the queue, that the claimer takes from
+	lines []layout.Line // of the queue, that the claimer takes from
 	rules *ruleSet
 	until time.Time // when it gives up
 	view  view
 	want  int
 	reach int // how many entries to pick for them
 
-	picks    []place
+	picks    []layout.Place
 	verdicts                // about the picks
 	at       *instanceSlots // the claimer's slots; nil: it has no capacity limit
 	slots    limit.Taking
@@ -229,7 +230,7 @@ func (c *claim) choose(ctx context.Context) (*joined, error) {
 }
 
 // pick returns up to c.reach entries of the claim's lines that no other claimer is starting, the least ranks first.
-func (c *claim) pick(ctx context.Context) ([]place, error) {
+func (c *claim) pick(ctx context.Context) ([]layout.Place, error) {
 	if c.queue.Type == definition.Ordered {
 		return c.first(ctx)
 	}
@@ -267,10 +268,10 @@ func (c *claim) goOn(ctx context.Context) (progress bool) {
 	return progress
 }
 
-func noticesOf(lines []line) []notifier.Notice {
+func noticesOf(lines []layout.Line) []notifier.Notice {
 	notices := make([]notifier.Notice, len(lines))
 	for i, l := range lines {
-		notices[i] = l.notice()
+		notices[i] = l.Notice()
 	}
 	return notices
 }

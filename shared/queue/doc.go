@@ -11,9 +11,7 @@
 //	queue.go      options, Open, reading a task
 //	request.go    what callers pass and get
 //	error.go      errors
-//	keys.go       the items and their keys
-//	line.go       the names of ready indexes
-//	entry.go      entries of indexes
+//	layout        (a package below) the items, their keys, lines, entries and leases
 //
 //	enqueue.go    Enqueue, and the events of new tasks
 //	chunk.go      one Enqueue as several writes
@@ -72,7 +70,6 @@
 //
 //	list.go       tasks of a group
 //	jobs.go       tasks of topics
-//	topic.go      groups of topics; what is kept of a finished task
 //	counts.go     how many tasks of each state there are
 //	statistics.go counters and averages of jobs and queues
 //	reason.go     why a task is not running
@@ -82,5 +79,5 @@
 //	busy.go       repeats calls of a busy store
 //	mutex.go      locks that are held across calls of the store
 //
-// The package imports notifier, clock, definition, event, event/typed, groupcommit, journal, limit, projection, store, task and the standard library.
+// The package imports notifier, clock, definition, event, event/typed, groupcommit, journal, limit, projection, queue/layout, store, task and the standard library.
 package queue

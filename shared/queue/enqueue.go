@@ -9,6 +9,7 @@ import (
 	"github.com/millrace/millrace/shared/event"
 	"github.com/millrace/millrace/shared/event/typed"
 	"github.com/millrace/millrace/shared/notifier"
+	"github.com/millrace/millrace/shared/queue/layout"
 	"github.com/millrace/millrace/shared/task"
 )
 
@@ -80,7 +81,7 @@ func (q *Queue) add(ctx context.Context, additions []*addition, all *Enqueued) (
 var errNothing = errors.New("queue: nothing to write")
 
 // announce notifies claimers of entries that were stored, and adds these to what this process keeps in memory.
-func (q *Queue) announce(ctx context.Context, places []*place) {
+func (q *Queue) announce(ctx context.Context, places []*layout.Place) {
 	notices := make([]notifier.Notice, 0, len(places))
 	for _, p := range places {
 		if p == nil {
@@ -89,8 +90,8 @@ func (q *Queue) announce(ctx context.Context, places []*place) {
 		if notice, needed := q.strategy.stored(p); needed {
 			notices = append(notices, notice)
 		}
-		if p.key.Partition != partitionDue {
-			q.confirm(ctx, p.line())
+		if p.At.Partition != layout.PartitionDue {
+			q.confirm(ctx, p.Line())
 		}
 	}
 	q.notify(ctx, notices)

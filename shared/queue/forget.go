@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/millrace/millrace/shared/queue/layout"
 	"github.com/millrace/millrace/shared/store"
 )
 
@@ -18,8 +19,8 @@ import (
 func (q *Queue) registered() int64 { return (q.quiet / 6).Microseconds() }
 
 // confirm registers a line again after an addition that took so long that the line may have been forgotten.
-func (q *Queue) confirm(ctx context.Context, l line) {
-	if l.name != "" || constant(l) || q.known.notedWithin(l, q.micro(), 2*q.registered()) {
+func (q *Queue) confirm(ctx context.Context, l layout.Line) {
+	if l.Name != "" || constant(l) || q.known.notedWithin(l, q.micro(), 2*q.registered()) {
 		return
 	}
 	if err := q.registerAnew(ctx, l); err != nil {
@@ -31,16 +32,16 @@ func (q *Queue) confirm(ctx context.Context, l line) {
 func (q *Queue) forgetLines(ctx context.Context) (forgotten int, err error) {
 	quiet := func(item *store.Item, now time.Time) bool { return item.Version < now.Add(-q.quiet).UnixMicro() }
 	var date time.Time
-	for item, err := range store.All(ctx, q.store, store.Range{Table: store.Work, Partition: partitionLines}) {
+	for item, err := range store.All(ctx, q.store, store.Range{Table: store.Work, Partition: layout.PartitionLines}) {
 		if err != nil {
-			return forgotten, unavailable("read the lines", err)
+			return forgotten, layout.Failure("read the lines", err)
 		}
 		if !quiet(item, q.now()) {
 			continue
 		}
 		if date.IsZero() { // so that a clock that runs ahead forgets no line that others have just registered
 			if date, err = q.store.Date(ctx); err != nil {
-				return forgotten, unavailable("ask for the date", err)
+				return forgotten, layout.Failure("ask for the date", err)
 			}
 		}
 		if !quiet(item, date) {
@@ -60,7 +61,7 @@ func (q *Queue) forgetLines(ctx context.Context) (forgotten int, err error) {
 // forgetLine forgets one line if it is empty. Race: a process that registers it meanwhile has changed the item's version; an entry
 // that was added without that, by a write that took long, is seen by the second look.
 func (q *Queue) forgetLine(ctx context.Context, item *store.Item) (forgotten bool, err error) {
-	l := parseLine(string(item.Value))
+	l := layout.ParseLine(string(item.Value))
 	if empty, err := q.isEmpty(ctx, l); err != nil || !empty {
 		return false, err
 	}
@@ -70,7 +71,7 @@ func (q *Queue) forgetLine(ctx context.Context, item *store.Item) (forgotten boo
 		return false, nil
 	}
 	if err != nil {
-		return false, unavailable("forget a line", err)
+		return false, layout.Failure("forget a line", err)
 	}
 	q.known.drop(l)
 	empty, err := q.isEmpty(ctx, l)
@@ -81,7 +82,7 @@ func (q *Queue) forgetLine(ctx context.Context, item *store.Item) (forgotten boo
 }
 
 // isEmpty reports whether nothing waits in a line.
-func (q *Queue) isEmpty(ctx context.Context, l line) (bool, error) {
-	page, err := q.store.Query(ctx, store.Range{Table: store.Work, Partition: readyPartition(l), Limit: 1})
-	return err == nil && len(page.Items) == 0, unavailable("read a line", err)
+func (q *Queue) isEmpty(ctx context.Context, l layout.Line) (bool, error) {
+	page, err := q.store.Query(ctx, store.Range{Table: store.Work, Partition: layout.ReadyPartition(l), Limit: 1})
+	return err == nil && len(page.Items) == 0, layout.Failure("read a line", err)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 
+	"github.com/millrace/millrace/shared/queue/layout"
 	"github.com/millrace/millrace/shared/store"
 )
 
@@ -12,7 +13,7 @@ import (
 
 // holding is an entry that is to be held.
 type holding struct {
-	place
+	layout.Place
 	hold string
 	rule *ruleItem // the rule that holds it; nil: a limit
 }
@@ -43,9 +44,9 @@ func (q *Queue) holdTogether(ctx context.Context, held []holding) (moved int, re
 	first := &held[0]
 	way := make([]*moving, len(held))
 	for i := range held {
-		e := held[i].single()
-		to := placeAt(work(heldPartition(first.hold), e.order()), e)
-		way[i] = &moving{from: held[i].place, to: to, cond: store.Absent}
+		e := held[i].Single()
+		to := layout.PlaceAt(layout.Key(layout.HeldPartition(first.hold), e.Order()), e)
+		way[i] = &moving{from: held[i].Place, to: to, cond: store.Absent}
 	}
 	err = writeBundles(ctx, q, way, first.also(q))
 	if store.AsConflict(err) != nil {
@@ -55,11 +56,11 @@ func (q *Queue) holdTogether(ctx context.Context, held []holding) (moved int, re
 		err = q.freed(ctx, first.Key) // a slot may have become free before the entries were in this index
 	}
 	if err != nil {
-		return 0, false, unavailable("hold entries", err)
+		return 0, false, layout.Failure("hold entries", err)
 	}
 	for i := range held {
 		if first.rule != nil {
-			q.passSlot(ctx, &held[i].place)
+			q.passSlot(ctx, &held[i].Place)
 		}
 	}
 	for _, m := range way {
@@ -74,10 +75,10 @@ func (q *Queue) holdTogether(ctx context.Context, held []holding) (moved int, re
 // releaseHold, and a check that the rule is still in force.
 func (h *holding) also(q *Queue) func() []store.Op {
 	return func() []store.Op {
-		hold := store.Item{Key: work(partitionHolds, store.Fit(h.hold)), Version: q.created(), Value: []byte(h.hold)}
+		hold := store.Item{Key: layout.Key(layout.PartitionHolds, store.Fit(h.hold)), Version: q.created(), Value: []byte(h.hold)}
 		ops := []store.Op{store.Put(hold, store.Always)}
 		if h.rule != nil {
-			ops = append(ops, store.Check(ruleKey(h.rule.Path), store.VersionIs(h.rule.version)))
+			ops = append(ops, store.Check(layout.RuleKey(h.rule.Path), store.VersionIs(h.rule.version)))
 		}
 		return ops
 	}
@@ -86,8 +87,8 @@ func (h *holding) also(q *Queue) func() []store.Op {
 // release moves up to max entries of a hold back to their ready indexes, in their order, and returns how many it has moved.
 func (q *Queue) release(ctx context.Context, hold string, max int) (released int, err error) {
 	for released < max {
-		found, _, err := q.places(ctx, store.Range{
-			Table: store.Work, Partition: heldPartition(hold), Limit: min(moves, max-released),
+		found, _, err := layout.Places(ctx, q.store, store.Range{
+			Table: store.Work, Partition: layout.HeldPartition(hold), Limit: min(moves, max-released),
 		})
 		if err != nil || len(found) == 0 {
 			return released, err
@@ -104,8 +105,8 @@ func (q *Queue) release(ctx context.Context, hold string, max int) (released int
 // released with them and not counted: nobody starts them now, and a claim holds them again once their queue is resumed.
 func (q *Queue) freed(ctx context.Context, key string) error {
 	for given := 0; ; {
-		found, more, err := q.places(ctx, store.Range{
-			Table: store.Work, Partition: heldPartition(limitHold(key)), Limit: moves,
+		found, more, err := layout.Places(ctx, q.store, store.Range{
+			Table: store.Work, Partition: layout.HeldPartition(limitHold(key)), Limit: moves,
 		})
 		if err != nil || len(found) == 0 {
 			return err
@@ -132,7 +133,7 @@ func (q *Queue) freed(ctx context.Context, key string) error {
 
 // passSlot releases the next entry that the limit of a concurrency key holds, if p is of that key: p may have been released for a free
 // slot, and is not to be started.
-func (q *Queue) passSlot(ctx context.Context, p *place) {
+func (q *Queue) passSlot(ctx context.Context, p *layout.Place) {
 	if p.Limit == 0 {
 		return
 	}
@@ -147,9 +148,9 @@ func (q *Queue) releaseHolds(ctx context.Context) (released int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	for item, err := range store.All(ctx, q.store, store.Range{Table: store.Work, Partition: partitionHolds}) {
+	for item, err := range store.All(ctx, q.store, store.Range{Table: store.Work, Partition: layout.PartitionHolds}) {
 		if err != nil {
-			return released, unavailable("read the holds", err)
+			return released, layout.Failure("read the holds", err)
 		}
 		n, err := q.releaseHold(ctx, item, rules)
 		if err != nil {
@@ -176,14 +177,14 @@ func (q *Queue) releaseHold(ctx context.Context, item *store.Item, rules *ruleSe
 	if err != nil || released == sweepRelease {
 		return released, err
 	}
-	rest, err := q.store.Query(ctx, store.Range{Table: store.Work, Partition: heldPartition(hold), Limit: 1})
+	rest, err := q.store.Query(ctx, store.Range{Table: store.Work, Partition: layout.HeldPartition(hold), Limit: 1})
 	if err != nil || len(rest.Items) > 0 {
-		return released, unavailable("read a hold", err)
+		return released, layout.Failure("read a hold", err)
 	}
 	// Race: a process that holds another entry meanwhile writes this item too, so that its version differs.
 	op := store.Delete(item.Key, store.VersionIs(item.Version))
 	if err := q.apply(ctx, op); store.AsConflict(err) == nil {
-		return released, unavailable("forget a hold", err)
+		return released, layout.Failure("forget a hold", err)
 	}
 	return released, nil
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/millrace/millrace/shared/queue/layout"
 	"github.com/millrace/millrace/shared/store"
 	"github.com/millrace/millrace/shared/task"
 )
@@ -14,12 +15,12 @@ import (
 // lease.
 func (q *Queue) Running(ctx context.Context) (map[string]int, error) {
 	running := map[string]int{}
-	for item, err := range q.allLeases(ctx) {
+	for item, err := range layout.AllLeases(ctx, q.store) {
 		if err != nil {
 			return nil, err
 		}
-		var l lease
-		if err := decode(item, &l); err != nil {
+		var l layout.Lease
+		if err := layout.Decode(item, &l); err != nil {
 			return nil, err
 		}
 		running[l.Instance]++
@@ -34,11 +35,11 @@ const leaseLost = "the lease ran out"
 // even so. It changes nothing else. It writes one line, once, at the end of the attempt's lines; none for a repetition of a result
 // that was accepted before, unless the next attempt has begun meanwhile.
 func (q *Queue) Refused(ctx context.Context, token string, outcome Outcome) error {
-	uuid, attempt, err := parseToken(token)
+	uuid, attempt, err := layout.ParseToken(token)
 	if err != nil {
 		return err
 	}
-	t, _, err := q.load(ctx, uuid)
+	t, _, err := layout.LoadTask(ctx, q.store, uuid)
 	if errors.Is(err, ErrNoTask) {
 		return nil // its history is gone
 	}
@@ -51,21 +52,21 @@ func (q *Queue) Refused(ctx context.Context, token string, outcome Outcome) erro
 	}
 	line := q.logLine(Line{Level: "warn", Message: fmt.Sprintf("a result (%s) of attempt %d came when its lease was over, and was refused", outcome, attempt)})
 	sort := fmt.Sprintf("%08x-%s-fff", attempt, "ffffffffffff") // after all that the attempt has logged
-	op := store.Put(store.Item{Key: work(logPartition(uuid), sort), Version: 1, Value: encode([]logged{line})}, store.Absent)
+	op := store.Put(store.Item{Key: layout.Key(layout.LogPartition(uuid), sort), Version: 1, Value: layout.Encode([]logged{line})}, store.Absent)
 	err = q.apply(ctx, op)
 	if store.AsConflict(err) != nil {
 		return nil // it was noted before
 	}
-	return unavailable("note a refused result", err)
+	return layout.Failure("note a refused result", err)
 }
 
 // Dialect returns the dialect of the task of a lease. If the task is gone, it was of a topic, and its dialect is [task.Job].
 func (q *Queue) Dialect(ctx context.Context, token string) (task.Dialect, error) {
-	uuid, _, err := parseToken(token)
+	uuid, _, err := layout.ParseToken(token)
 	if err != nil {
 		return "", err
 	}
-	t, _, err := q.load(ctx, uuid)
+	t, _, err := layout.LoadTask(ctx, q.store, uuid)
 	if errors.Is(err, ErrNoTask) {
 		return task.Job, nil
 	}

@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
+	"github.com/millrace/millrace/shared/queue/layout"
 	"github.com/millrace/millrace/shared/store"
 	"github.com/millrace/millrace/shared/task"
 )
@@ -29,9 +29,9 @@ func (q *Queue) Jobs(ctx context.Context, l JobListing) (Page, error) {
 	if err := l.checkCursor(); err != nil {
 		return Page{}, err
 	}
-	groups := topicGroups()
+	groups := layout.TopicGroups()
 	if l.Topic != "" {
-		groups = []string{topicGroup(l.Topic)}
+		groups = []string{layout.TopicGroup(l.Topic)}
 	}
 	m := &merge{q: q, l: &l, effort: begun()}
 	for _, group := range groups {
@@ -46,8 +46,8 @@ func (l *JobListing) checkCursor() error {
 		return nil
 	}
 	uuid, before := l.Cursor, 0
-	if l.History && len(l.Cursor) > stampLen {
-		uuid, before = l.Cursor[stampLen:], stampLen
+	if l.History && len(l.Cursor) > layout.StampLen {
+		uuid, before = l.Cursor[layout.StampLen:], layout.StampLen
 	}
 	if _, err := task.ParseID(uuid); err != nil || len(uuid) != len(task.FirstUUID(0)) || l.History != (before > 0) {
 		return fmt.Errorf("%w: cursor %q", ErrInvalid, l.Cursor)
@@ -58,10 +58,10 @@ func (l *JobListing) checkCursor() error {
 // run returns the run of a group from the cursor on.
 func (l *JobListing) run(group string) *run {
 	r := &run{group: group, more: true, span: store.Range{
-		Table: store.Work, Partition: groupPartition(task.GroupHash(group)), Limit: min(max(l.Limit, 25), listPage),
+		Table: store.Work, Partition: layout.GroupPartition(task.GroupHash(group)), Limit: min(max(l.Limit, 25), listPage),
 	}}
 	if l.History {
-		r.span.Partition, r.span.Backward = historyPartition(group), true
+		r.span.Partition, r.span.Backward = layout.HistoryPartition(group), true
 	}
 	if l.Cursor != "" {
 		r.span = r.span.Behind(l.Cursor)
@@ -118,7 +118,7 @@ func (m *merge) page(ctx context.Context) (Page, error) {
 // CursorAfter returns the cursor from which the list goes on behind one of its tasks.
 func (l *JobListing) CursorAfter(t *task.Task) string {
 	if l.History {
-		return historyKey(t).Sort
+		return layout.HistoryKey(t).Sort
 	}
 	return t.ID.UUID()
 }
@@ -160,7 +160,7 @@ func (m *merge) before(a, b string) bool { return (a < b) != m.l.History && a !=
 func (m *merge) fill(ctx context.Context, r *run) error {
 	page, err := m.q.store.Query(ctx, r.span)
 	if err != nil {
-		return unavailable("list jobs", err)
+		return layout.Failure("list jobs", err)
 	}
 	if r.more = page.More && len(page.Items) > 0; len(page.Items) == 0 {
 		return nil
@@ -176,7 +176,7 @@ func (m *merge) fill(ctx context.Context, r *run) error {
 	}
 	for i := range items {
 		var t task.Task
-		if err := decode(&items[i], &t); err != nil {
+		if err := layout.Decode(&items[i], &t); err != nil {
 			return err
 		}
 		if t.ListedUnder() == r.group && m.wanted(t.Job, t.State) && (m.l.Match == nil || m.l.Match(&t)) {
@@ -196,12 +196,12 @@ func (m *merge) past(ctx context.Context, entries []store.Item) ([]store.Item, e
 	for chunk := range slices.Chunk(entries, historyChunk) {
 		var keys []store.Key
 		for i := range chunk {
-			var p past
-			if err := decode(&chunk[i], &p); err != nil {
+			var p layout.Past
+			if err := layout.Decode(&chunk[i], &p); err != nil {
 				return nil, err
 			}
 			if m.wanted(p.Job, p.State) {
-				keys = append(keys, taskKey(chunk[i].Key.Sort[stampLen:]))
+				keys = append(keys, layout.TaskKey(chunk[i].Key.Sort[layout.StampLen:]))
 			}
 		}
 		if len(keys) == 0 {
@@ -209,7 +209,7 @@ func (m *merge) past(ctx context.Context, entries []store.Item) ([]store.Item, e
 		}
 		items, err := m.q.store.Get(ctx, keys...)
 		if err != nil {
-			return nil, unavailable("read finished tasks", err)
+			return nil, layout.Failure("read finished tasks", err)
 		}
 		for _, item := range items {
 			if item != nil {
@@ -222,9 +222,3 @@ func (m *merge) past(ctx context.Context, entries []store.Item) ([]store.Item, e
 
 // historyChunk is how many tasks of the history are read at once.
 const historyChunk = 50
-
-// TopicOf returns the topic of a job's path; ok is false if the job is not of a topic.
-func TopicOf(job string) (topic string, ok bool) { return strings.CutPrefix(job, topicRoot) }
-
-// TopicPath returns the path of a topic's job.
-func TopicPath(topic string) string { return topicRoot + topic }

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/millrace/millrace/shared/limit"
+	"github.com/millrace/millrace/shared/queue/layout"
 	"github.com/millrace/millrace/shared/task"
 )
 
@@ -19,7 +20,7 @@ func instanceLimit(instance string) string { return "at/" + instance }
 func (q *Queue) slotsTaken(ctx context.Context, name string) (int, error) {
 	taken, err := q.limits.Read(ctx, name)
 	if err != nil {
-		return 0, unavailable("read a limit", err)
+		return 0, layout.Failure("read a limit", err)
 	}
 	return taken.Count(), nil
 }
@@ -35,7 +36,7 @@ func (c *claim) readSlots(ctx context.Context) error {
 		c.slots.Know(c.at.Limit, c.at.taken)
 	}
 	if c.queue.MaxParallel > 0 {
-		return unavailable("read a limit", c.slots.Read(ctx, queueLimit(c.queue.Name)))
+		return layout.Failure("read a limit", c.slots.Read(ctx, queueLimit(c.queue.Name)))
 	}
 	return nil
 }
@@ -48,7 +49,7 @@ func (c *claim) takeSlots(ctx context.Context, key *task.Concurrency) (slots []l
 	}
 	if key != nil {
 		if err := c.slots.Read(ctx, keyLimit(key.Key)); err != nil {
-			return nil, "", unavailable("read a limit", err)
+			return nil, "", layout.Failure("read a limit", err)
 		}
 		wanted = append(wanted, limit.Wanted{Limit: keyLimit(key.Key), Most: key.Limit})
 	}

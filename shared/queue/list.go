@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/millrace/millrace/shared/queue/layout"
 	"github.com/millrace/millrace/shared/store"
 	"github.com/millrace/millrace/shared/task"
 )
@@ -47,7 +48,7 @@ func (q *Queue) List(ctx context.Context, l Listing) (Page, error) {
 		return Page{}, fmt.Errorf("%w: limit %d, want 1 to %d", ErrInvalid, l.Limit, maxList)
 	}
 	r := store.Range{
-		Table: store.Work, Partition: groupPartition(task.GroupHash(l.Group)), Backward: l.Newest, Limit: listPage,
+		Table: store.Work, Partition: layout.GroupPartition(task.GroupHash(l.Group)), Backward: l.Newest, Limit: listPage,
 	}
 	if !l.From.IsZero() {
 		r.From = task.FirstUUID(l.From.UnixMicro())
@@ -69,12 +70,12 @@ func (q *Queue) list(ctx context.Context, r store.Range, l *Listing) (Page, erro
 	for e := begun(); ; {
 		answer, err := q.store.Query(ctx, r)
 		if err != nil {
-			return Page{}, unavailable("list tasks", err)
+			return Page{}, layout.Failure("list tasks", err)
 		}
 		for i := range answer.Items {
 			item := &answer.Items[i]
 			var t task.Task
-			if err := decode(item, &t); err != nil {
+			if err := layout.Decode(item, &t); err != nil {
 				return Page{}, err
 			}
 			e.looked++

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/millrace/millrace/shared/queue/layout"
 	"github.com/millrace/millrace/shared/store"
 	"github.com/millrace/millrace/shared/task"
 )
@@ -36,15 +37,15 @@ func (l *Line) Size() int { return TextSize(l.Message) + lineCost }
 // logOps returns the operations that append lines. The lease's version numbers the chunks, so that they are in the order in which
 // the worker sent them, whichever process receives them. The task's version tells apart runs that have the same number: an attempt
 // that was given back is run again.
-func (q *Queue) logOps(h *heldLease, next *lease, lines []Line) ([]store.Op, error) {
+func (q *Queue) logOps(h *layout.Held, next *layout.Lease, lines []Line) ([]store.Op, error) {
 	if len(lines) == 0 || next.Logged >= MaxLog {
 		return nil, nil
 	}
 	var ops []store.Op
 	var chunk []byte
 	flush := func() {
-		sort := fmt.Sprintf("%08x-%012x-%012x-%03x", h.task.Attempt, h.taskVersion, h.version+1, len(ops))
-		item := store.Item{Key: work(logPartition(h.UUID), sort), Version: 1, Value: append(chunk, ']')}
+		sort := fmt.Sprintf("%08x-%012x-%012x-%03x", h.Task.Attempt, h.TaskVersion, h.Version+1, len(ops))
+		item := store.Item{Key: layout.Key(layout.LogPartition(h.UUID), sort), Version: 1, Value: append(chunk, ']')}
 		ops, chunk = append(ops, store.Put(item, store.Always)), nil
 	}
 	size := 0
@@ -56,7 +57,7 @@ func (q *Queue) logOps(h *heldLease, next *lease, lines []Line) ([]store.Op, err
 		if next.Logged += TextSize(kept.Message) + lineCost; next.Logged >= MaxLog {
 			kept.Level, kept.Message = "warn", fmt.Sprintf("the log is cut off here: it has reached %d MiB", MaxLog>>20)
 		}
-		l := encode(kept)
+		l := layout.Encode(kept)
 		if size += len(l); size > MaxTogether {
 			return nil, fmt.Errorf("%w: logs: more than %d bytes as they are stored; send fewer lines at once", ErrTooLarge, MaxTogether)
 		}
@@ -86,7 +87,7 @@ func (q *Queue) logLine(line Line) logged {
 
 // Logs returns lines of a task's log, in their order. The error is [ErrNoTask] if there is no such task.
 func (q *Queue) Logs(ctx context.Context, id task.ID, l LogQuery) (LogPage, error) {
-	t, _, err := q.load(ctx, id.UUID())
+	t, _, err := layout.LoadTask(ctx, q.store, id.UUID())
 	if err != nil {
 		return LogPage{}, err
 	}
@@ -95,10 +96,10 @@ func (q *Queue) Logs(ctx context.Context, id task.ID, l LogQuery) (LogPage, erro
 		return LogPage{}, err
 	}
 	page := LogPage{Cursor: l.After}
-	r := store.Range{Table: store.Work, Partition: logPartition(id.UUID()), From: sort}
+	r := store.Range{Table: store.Work, Partition: layout.LogPartition(id.UUID()), From: sort}
 	for item, err := range store.All(ctx, q.store, r) {
 		if err != nil {
-			return LogPage{}, unavailable("read a log", err)
+			return LogPage{}, layout.Failure("read a log", err)
 		}
 		if item.Key.Sort != sort {
 			skip = 0
@@ -142,4 +143,9 @@ func parseLogCursor(cursor string) (sort string, skip int, err error) {
 		return "", 0, fmt.Errorf("%w: log cursor %q", ErrInvalid, cursor)
 	}
 	return sort, skip, nil
+}
+
+// dropLog removes the log of a task that is gone. An error may leave a part of it.
+func (q *Queue) dropLog(ctx context.Context, uuid string) error {
+	return layout.Failure("remove a log", q.store.Remove(ctx, store.Range{Table: store.Work, Partition: layout.LogPartition(uuid)}))
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	crand "crypto/rand"
 	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -21,6 +20,7 @@ import (
 	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/limit"
 	"github.com/millrace/millrace/shared/notifier"
+	"github.com/millrace/millrace/shared/queue/layout"
 	"github.com/millrace/millrace/shared/store"
 	"github.com/millrace/millrace/shared/task"
 )
@@ -130,7 +130,7 @@ func (q *Queue) micro() int64 { return q.now().UnixMicro() }
 
 // mayDecide returns nil if this process may decide by its clock, for all processes, what is due and which leases are over.
 func (q *Queue) mayDecide(ctx context.Context) error {
-	return unavailable("go by this process's clock", q.clock.Check(ctx))
+	return layout.Failure("go by this process's clock", q.clock.Check(ctx))
 }
 
 // compareClock compares this process's clock with the store's date, so that q.now corrects the offset, which is enough for
@@ -140,7 +140,7 @@ func (q *Queue) compareClock(ctx context.Context) error {
 	if _, skewed := errors.AsType[*clock.Skew](err); skewed {
 		return nil
 	}
-	return unavailable("compare this process's clock", err)
+	return layout.Failure("compare this process's clock", err)
 }
 
 // created returns the time in microseconds since 1970; each call returns a later one.
@@ -196,18 +196,6 @@ func (q *Queue) notify(ctx context.Context, notices []notifier.Notice) {
 	}
 }
 
-// load reads a task, without a payload that is kept apart. The error is [ErrNoTask] if there is none.
-func (q *Queue) load(ctx context.Context, uuid string) (t task.Task, version int64, err error) {
-	items, err := q.store.Get(ctx, taskKey(uuid))
-	if err != nil {
-		return t, 0, unavailable("read a task", err)
-	}
-	if items[0] == nil {
-		return t, 0, ErrNoTask
-	}
-	return t, items[0].Version, decode(items[0], &t)
-}
-
 // Get returns a task with its payload. The error is [ErrNoTask] if there is none with exactly this id.
 func (q *Queue) Get(ctx context.Context, id task.ID) (task.Task, error) {
 	t, _, err := q.get(ctx, id)
@@ -216,7 +204,7 @@ func (q *Queue) Get(ctx context.Context, id task.ID) (task.Task, error) {
 
 // get is Get with the version of the task's item.
 func (q *Queue) get(ctx context.Context, id task.ID) (t task.Task, version int64, err error) {
-	t, version, err = q.load(ctx, id.UUID())
+	t, version, err = layout.LoadTask(ctx, q.store, id.UUID())
 	if err != nil {
 		return t, 0, err
 	}
@@ -224,47 +212,9 @@ func (q *Queue) get(ctx context.Context, id task.ID) (t task.Task, version int64
 		return task.Task{}, 0, ErrNoTask
 	}
 	if t.Apart > 0 {
-		t.Payload, err = q.payload(ctx, id.UUID())
+		t.Payload, err = layout.LoadPayload(ctx, q.store, id.UUID())
 	}
 	return t, version, err
-}
-
-func (q *Queue) payload(ctx context.Context, uuid string) (json.RawMessage, error) {
-	items, err := q.store.Get(ctx, payloadKey(uuid))
-	if err != nil {
-		return nil, unavailable("read a payload", err)
-	}
-	if items[0] == nil {
-		return nil, fmt.Errorf("queue: payload of %s: %w", uuid, errDamaged)
-	}
-	return items[0].Value, nil
-}
-
-var errDamaged = errors.New("queue: an item cannot be read: damaged, or written by a newer version")
-
-func decode(item *store.Item, target any) error {
-	if err := json.Unmarshal(item.Value, target); err != nil {
-		return fmt.Errorf("%w: %v: %w", errDamaged, item.Key, err)
-	}
-	return nil
-}
-
-// unavailable wraps an error of the store, so that callers need not know the store's errors; nil stays nil. What the store
-// refuses is an [ErrInvalid].
-func unavailable(doing string, err error) error {
-	switch {
-	case err == nil, errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded),
-		errors.Is(err, journal.ErrUnavailable), errors.Is(err, ErrInvalid), errors.Is(err, ErrStale), errors.Is(err, ErrNoLease), errors.Is(err, ErrNoTask),
-		errors.Is(err, ErrFinished), errors.Is(err, errDamaged):
-		return err
-	}
-	switch err = journal.Failure(doing, err); {
-	case errors.Is(err, journal.ErrTooLarge):
-		return fmt.Errorf("%w: %w", ErrTooLarge, err)
-	case errors.Is(err, journal.ErrInvalid):
-		return fmt.Errorf("%w: %w", ErrInvalid, err)
-	}
-	return err
 }
 
 // Close ends every [Queue.Wait], waits for what the queue does by itself for these, and returns nil. Other calls end by themselves;

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace/shared/definition"
+	"github.com/millrace/millrace/shared/queue/layout"
 	"github.com/millrace/millrace/shared/store"
 	"github.com/millrace/millrace/shared/task"
 )
@@ -59,7 +60,7 @@ func (q *Queue) whyRunning(ctx context.Context, t *task.Task) Reason {
 		Reason:  fmt.Sprintf("It is running: attempt %d, on %s.", t.Attempt, nameOf(t.Instance)),
 		Details: map[string]any{"attempt": t.Attempt, "instance": t.Instance},
 	}
-	h, err := q.leased(ctx, t.Lease)
+	h, err := layout.LoadLease(ctx, q.store, t.Lease)
 	if err != nil {
 		return r // it has just ended
 	}
@@ -136,8 +137,8 @@ func (q *Queue) whyQueued(ctx context.Context, t *task.Task) (Reason, error) {
 	if found, err := q.whyLimited(ctx, t, set.QueueOf(t.Queue), &r); err != nil || found {
 		return r, err
 	}
-	l := lineOf(t.Queue, job, declared)
-	if l.forInstances() {
+	l := layout.LineOf(t.Queue, job, declared)
+	if l.ForInstances() {
 		r.Code = ReasonUnassigned
 		r.Reason = fmt.Sprintf("It waits for an instance that runs %s.", t.Job)
 		r.Details["job"] = t.Job
@@ -204,9 +205,9 @@ func (q *Queue) whyLimited(ctx context.Context, t *task.Task, c definition.Queue
 const lookBehind = 1000
 
 // whyBehind sets the reason of a task that may start, by the number of tasks that come first.
-func (q *Queue) whyBehind(ctx context.Context, t *task.Task, c definition.Queue, l line, r *Reason) error {
-	found, _, err := q.places(ctx, store.Range{
-		Table: store.Work, Partition: readyPartition(l), Limit: lookBehind, Eventual: true,
+func (q *Queue) whyBehind(ctx context.Context, t *task.Task, c definition.Queue, l layout.Line, r *Reason) error {
+	found, _, err := layout.Places(ctx, q.store, store.Range{
+		Table: store.Work, Partition: layout.ReadyPartition(l), Limit: lookBehind, Eventual: true,
 	})
 	if err != nil {
 		return err
@@ -226,7 +227,7 @@ func (q *Queue) whyBehind(ctx context.Context, t *task.Task, c definition.Queue,
 	return nil
 }
 
-func (q *Queue) whyOrdered(ctx context.Context, t *task.Task, c definition.Queue, found []place, ahead int, r *Reason) error {
+func (q *Queue) whyOrdered(ctx context.Context, t *task.Task, c definition.Queue, found []layout.Place, ahead int, r *Reason) error {
 	running, err := q.slotsTaken(ctx, queueLimit(c.Name))
 	if err != nil {
 		return err

@@ -8,6 +8,7 @@ import (
 	"github.com/millrace/millrace/shared/event"
 	"github.com/millrace/millrace/shared/event/typed"
 	"github.com/millrace/millrace/shared/journal"
+	"github.com/millrace/millrace/shared/queue/layout"
 	"github.com/millrace/millrace/shared/task"
 )
 
@@ -54,7 +55,7 @@ func (n *New) ID() task.ID {
 }
 
 // listedUnder returns the name of the group.
-func (n *New) listedUnder() string { return cmp.Or(n.Group, topicGroup(n.Job), n.Job) }
+func (n *New) listedUnder() string { return cmp.Or(n.Group, layout.TopicGroup(n.Job), n.Job) }
 
 // Added is the result of one [New].
 type Added struct {
@@ -101,12 +102,7 @@ type Beat struct {
 }
 
 // Progress is a running task's report of how far it is.
-type Progress struct {
-	Step    int       `json:"step"`              // steps done so far
-	Steps   int       `json:"steps"`             // steps in all
-	ETA     time.Time `json:"eta,omitzero"`      // expected end; zero: not known
-	Message string    `json:"message,omitempty"` // at most [MaxMessage] bytes; a longer one is cut
-}
+type Progress = layout.Progress
 
 // Alive is the result of a heartbeat.
 type Alive struct {

@@ -11,6 +11,7 @@ import (
 	"github.com/millrace/millrace/shared/event"
 	"github.com/millrace/millrace/shared/event/typed"
 	"github.com/millrace/millrace/shared/journal"
+	"github.com/millrace/millrace/shared/queue/layout"
 	"github.com/millrace/millrace/shared/store"
 )
 
@@ -23,9 +24,9 @@ type ruleItem struct {
 // ruleSet holds what says which waiting tasks may be started, and by whom. It is one partition of the store, so that a claim reads
 // all of it at once.
 type ruleSet struct {
-	jobs      map[string]*ruleItem // pauses and blocks, by the job's path
-	suspended map[string]time.Time // since when queues and families of queues are suspended, by name
-	kept      map[line]int64       // lines that are kept for instances, with the versions of their markers
+	jobs      map[string]*ruleItem  // pauses and blocks, by the job's path
+	suspended map[string]time.Time  // since when queues and families of queues are suspended, by name
+	kept      map[layout.Line]int64 // lines that are kept for instances, with the versions of their markers
 }
 
 // holds reports whether a rule keeps tasks of a job from being started.
@@ -33,19 +34,19 @@ func (s *ruleSet) holds(path string) bool { return s.jobs[path] != nil }
 
 // readRules reads the rules in force. The paths of their items tell the kinds apart.
 func (q *Queue) readRules(ctx context.Context) (*ruleSet, error) {
-	set := &ruleSet{jobs: map[string]*ruleItem{}, suspended: map[string]time.Time{}, kept: map[line]int64{}}
-	for item, err := range store.All(ctx, q.store, store.Range{Table: store.Work, Partition: partitionRules}) {
+	set := &ruleSet{jobs: map[string]*ruleItem{}, suspended: map[string]time.Time{}, kept: map[layout.Line]int64{}}
+	for item, err := range store.All(ctx, q.store, store.Range{Table: store.Work, Partition: layout.PartitionRules}) {
 		if err != nil {
-			return nil, unavailable("read the rules", err)
+			return nil, layout.Failure("read the rules", err)
 		}
 		rule := &ruleItem{version: item.Version}
-		if err := decode(item, &rule.Rules); err != nil {
+		if err := layout.Decode(item, &rule.Rules); err != nil {
 			return nil, err
 		}
 		if name, ok := strings.CutPrefix(rule.Path, suspendedRoot); ok {
 			set.suspended[name] = rule.Pause
 		} else if text, ok := strings.CutPrefix(rule.Path, preferRoot); ok {
-			set.kept[parseLine(text)] = rule.version
+			set.kept[layout.ParseLine(text)] = rule.version
 		} else {
 			set.jobs[rule.Path] = rule
 		}
@@ -59,14 +60,14 @@ func (q *Queue) readRules(ctx context.Context) (*ruleSet, error) {
 func (q *Queue) SetRule(ctx context.Context, path string, kind RuleKind, on bool) error {
 	lifted := false
 	err := q.commit(ctx, func(ctx context.Context, _ *store.Conflict) (journal.Change, error) {
-		items, err := q.store.Get(ctx, ruleKey(path))
+		items, err := q.store.Get(ctx, layout.RuleKey(path))
 		if err != nil {
-			return journal.Change{}, unavailable("read a rule", err)
+			return journal.Change{}, layout.Failure("read a rule", err)
 		}
 		rules, cond := Rules{Path: path}, store.Absent
 		if items[0] != nil {
 			cond = store.VersionIs(items[0].Version)
-			if err := decode(items[0], &rules); err != nil {
+			if err := layout.Decode(items[0], &rules); err != nil {
 				return journal.Change{}, err
 			}
 		}
@@ -78,9 +79,9 @@ func (q *Queue) SetRule(ctx context.Context, path string, kind RuleKind, on bool
 			Events: []event.Event{typed.JobStateChanged{State: rules.State()}.Event(rules.Path)},
 			Ops: func(journal.Receipt) []store.Op {
 				if lifted {
-					return []store.Op{store.Delete(ruleKey(path), cond)}
+					return []store.Op{store.Delete(layout.RuleKey(path), cond)}
 				}
-				return []store.Op{store.Put(store.Item{Key: ruleKey(path), Value: encode(rules)}, cond)}
+				return []store.Op{store.Put(store.Item{Key: layout.RuleKey(path), Value: layout.Encode(rules)}, cond)}
 			},
 		}, nil
 	})
@@ -99,7 +100,7 @@ func (q *Queue) notifyUnheld(ctx context.Context, path string) error {
 		return err
 	}
 	job, _ := set.JobOf(path)
-	l, _, _ := home(set, cmp.Or(job.Queue, definition.MainQueue), path)
+	l, _, _ := layout.HomeOf(set, cmp.Or(job.Queue, definition.MainQueue), path)
 	notices, err := q.noticesReady(ctx, l)
 	q.notify(ctx, notices)
 	return err

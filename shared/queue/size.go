@@ -8,7 +8,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/millrace/millrace/shared/event"
-	"github.com/millrace/millrace/shared/store"
 )
 
 // Limits are in bytes as they are stored, since those of the store's items and writes are. A task's item holds its output, its message
@@ -133,14 +132,6 @@ func CutText(text string, most int, mark string) string {
 		if most -= runeSize(r, text[i:]); most < 0 {
 			return text[:i] + mark
 		}
-	}
-	return text
-}
-
-func encode(value any) []byte {
-	text, err := store.Encode(value)
-	if err != nil {
-		panic(err) // structs of this package, whose raw JSON was checked when it came in
 	}
 	return text
 }

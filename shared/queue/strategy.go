@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace/shared/notifier"
+	"github.com/millrace/millrace/shared/queue/layout"
 	"github.com/millrace/millrace/shared/store"
 )
 
@@ -19,7 +20,7 @@ type strategy interface {
 	rules(ctx context.Context) (*ruleSet, error)
 
 	// linesNow returns the lines of a queue, also those that were registered just now.
-	linesNow(ctx context.Context, queue string) ([]line, error)
+	linesNow(ctx context.Context, queue string) ([]layout.Line, error)
 
 	// current reports whether what was read at a time, in microseconds since 1970, still holds; age is for how long it does where
 	// others change it too.
@@ -35,11 +36,11 @@ type strategy interface {
 	lookOut() (stop context.CancelFunc)
 
 	// stored notes an entry that was stored, and returns the notification that it needs, if it needs one.
-	stored(p *place) (notice notifier.Notice, needed bool)
+	stored(p *layout.Place) (notice notifier.Notice, needed bool)
 
 	// delayed notes that a claim has met a ready entry that may be started only at a time, in microseconds since 1970: that of a task
 	// that keeps its place in an ordered queue while it waits for its next attempt. Claimers of the line are notified then.
-	delayed(l line, at int64)
+	delayed(l layout.Line, at int64)
 
 	// rulesChanged notes that rules were written.
 	rulesChanged()
@@ -53,10 +54,10 @@ type strategy interface {
 type view interface {
 	// pick returns up to n entries of the claim's lines that no other claimer is starting, the least ranks first. Ranks are compared
 	// over all of these lines. It is for queues that are not ordered.
-	pick(ctx context.Context, n int) ([]place, error)
+	pick(ctx context.Context, n int) ([]layout.Place, error)
 
 	// putBack lets other claims find entries that were picked and not tried; full says that a limit keeps all of them.
-	putBack(ctx context.Context, left []place, full bool)
+	putBack(ctx context.Context, left []layout.Place, full bool)
 
 	// keyFull notes that a concurrency key has no free slot.
 	keyFull(key string)

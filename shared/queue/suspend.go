@@ -11,6 +11,7 @@ import (
 	"github.com/millrace/millrace/shared/event"
 	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/notifier"
+	"github.com/millrace/millrace/shared/queue/layout"
 	"github.com/millrace/millrace/shared/store"
 )
 
@@ -25,17 +26,17 @@ const suspendedRoot = "queue:"
 // claim that begins after Suspend has returned starts a task of a suspended queue. Running tasks go on. A queue that is suspended by
 // itself stays so when its family is resumed, and the other way round.
 func (q *Queue) Suspend(ctx context.Context, name string, on bool) error {
-	key := ruleKey(suspendedRoot + name)
+	key := layout.RuleKey(suspendedRoot + name)
 	_, err := q.journal.Write(ctx, func(ctx context.Context, _ *store.Conflict) (journal.Change, error) {
 		items, err := q.store.Get(ctx, key)
 		if err != nil {
-			return journal.Change{}, unavailable("read whether a queue is suspended", err)
+			return journal.Change{}, layout.Failure("read whether a queue is suspended", err)
 		}
 		if (items[0] != nil) == on {
 			return journal.Change{}, errNothing
 		}
 		if on {
-			since := encode(Rules{Path: suspendedRoot + name, Pause: q.now().UTC()})
+			since := layout.Encode(Rules{Path: suspendedRoot + name, Pause: q.now().UTC()})
 			return turned("QueueSuspended", name, store.Put(store.Item{Key: key, Value: since}, store.Absent)), nil
 		}
 		return turned("QueueResumed", name, store.Delete(key, store.VersionIs(items[0].Version))), nil
@@ -45,7 +46,7 @@ func (q *Queue) Suspend(ctx context.Context, name string, on bool) error {
 		return nil
 	}
 	if err != nil || on {
-		return unavailable("suspend a queue", err)
+		return layout.Failure("suspend a queue", err)
 	}
 	return q.notifyLines(ctx, name)
 }
@@ -64,13 +65,13 @@ func (q *Queue) notifyLines(ctx context.Context, name string) error {
 		return err
 	}
 	for _, l := range lines {
-		q.notify(ctx, slices.Repeat([]notifier.Notice{l.notice()}, mostNotices))
+		q.notify(ctx, slices.Repeat([]notifier.Notice{l.Notice()}, mostNotices))
 	}
 	return nil
 }
 
 // linesOf returns the lines of a queue, or of all queues of a family.
-func (q *Queue) linesOf(ctx context.Context, name string) ([]line, error) {
+func (q *Queue) linesOf(ctx context.Context, name string) ([]layout.Line, error) {
 	all, err := q.lines(ctx)
 	if err != nil {
 		return nil, err
@@ -79,9 +80,9 @@ func (q *Queue) linesOf(ctx context.Context, name string) ([]line, error) {
 	if err != nil {
 		return nil, err
 	}
-	var lines []line
+	var lines []layout.Line
 	for _, l := range all {
-		if means(l.queue) {
+		if means(l.Queue) {
 			lines = append(lines, l)
 		}
 	}
@@ -128,13 +129,13 @@ func (s *ruleSet) suspendedSince(set *definition.Set, queue string) time.Time {
 }
 
 // going returns the lines of queues that are not suspended.
-func (s *ruleSet) going(set *definition.Set, lines []line) []line {
+func (s *ruleSet) going(set *definition.Set, lines []layout.Line) []layout.Line {
 	if len(s.suspended) == 0 {
 		return lines
 	}
-	var going []line
+	var going []layout.Line
 	for _, l := range lines {
-		if s.suspendedSince(set, l.queue).IsZero() {
+		if s.suspendedSince(set, l.Queue).IsZero() {
 			going = append(going, l)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/millrace/millrace/shared/definition"
+	"github.com/millrace/millrace/shared/queue/layout"
 )
 
 // Fairness is decided when a task becomes ready, not when it is claimed: start-time fair queueing (Goyal, Vin, Chen 1996).
@@ -22,27 +23,27 @@ const stride = 5040
 const raiseAfter = 16
 
 // turns returns the turns of entries of one queue, rising within each key.
-func (q *Queue) turns(ctx context.Context, c definition.Queue, entries []entry) ([]int64, error) {
+func (q *Queue) turns(ctx context.Context, c definition.Queue, entries []layout.Entry) ([]int64, error) {
 	now, err := q.virtual.now(ctx, q, c.Name)
 	if err != nil {
 		return nil, err
 	}
 	counts := map[string]int{}
 	for i := range entries {
-		counts[entries[i].turn()]++
+		counts[entries[i].FairnessKey()]++
 	}
 	next := make(map[string]int64, len(counts))
 	for _, key := range sortedKeys(counts) {
 		step := strideOf(c.Weight(key))
-		ticket, err := q.store.Reserve(ctx, turnKey(c.Name, key), counts[key]*int(step), now)
+		ticket, err := q.store.Reserve(ctx, layout.TurnKey(c.Name, key), counts[key]*int(step), now)
 		if err != nil {
-			return nil, unavailable("take a turn", err)
+			return nil, layout.Failure("take a turn", err)
 		}
 		next[key] = ticket.FirstID
 	}
 	turns := make([]int64, len(entries))
 	for i := range entries {
-		key := entries[i].turn()
+		key := entries[i].FairnessKey()
 		turns[i] = next[key]
 		next[key] += strideOf(c.Weight(key))
 	}
@@ -76,9 +77,9 @@ func (v *virtualTimes) now(ctx context.Context, q *Queue, queue string) (int64, 
 	if known {
 		return max(now, 1), nil
 	}
-	seq, err := q.store.Sequence(ctx, turnsKey(queue), true)
+	seq, err := q.store.Sequence(ctx, layout.TurnsKey(queue), true)
 	if err != nil {
-		return 0, unavailable("read the virtual time", err)
+		return 0, layout.Failure("read the virtual time", err)
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -102,7 +103,7 @@ func (v *virtualTimes) of(queue string) *virtualTime {
 // started advances a queue's virtual time to the turn of a rank that was started, and writes it to the store each raiseAfter strides:
 // a virtual time that is some strides old gives a key that was idle so many turns more.
 func (v *virtualTimes) started(ctx context.Context, q *Queue, queue, rank string) error {
-	turn := unstamp(rank)
+	turn := layout.Unstamp(rank)
 	v.mu.Lock()
 	t := v.of(queue)
 	t.now = max(t.now, turn)
@@ -114,5 +115,5 @@ func (v *virtualTimes) started(ctx context.Context, q *Queue, queue, rank string
 	if !raise {
 		return nil
 	}
-	return q.store.Raise(ctx, turnsKey(queue), turn, turn)
+	return q.store.Raise(ctx, layout.TurnsKey(queue), turn, turn)
 }

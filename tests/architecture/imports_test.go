@@ -94,7 +94,7 @@ func TestArrows(t *testing.T) {
 		"shared/strict":     {"shared/event"},
 		"shared/definition": {"shared/access", "shared/cron", "shared/strict", "shared/event", "shared/journal", "shared/store"},
 		"shared/chaingraph": {"shared/definition", "shared/event"},
-		"shared/queue":      {"shared/notifier", "shared/clock", "shared/definition", "shared/event", "shared/groupcommit", "shared/journal", "shared/limit", "shared/projection", "shared/store", "shared/task"},
+		"shared/queue":      {"shared/queue", "shared/notifier", "shared/clock", "shared/definition", "shared/event", "shared/groupcommit", "shared/journal", "shared/limit", "shared/projection", "shared/store", "shared/task"},
 		"shared/order":      {"shared/clock", "shared/definition", "shared/event", "shared/journal", "shared/projection", "shared/queue", "shared/store", "shared/task"},
 		"shared/fileorder":  {"shared/definition", "shared/journal", "shared/order"},
 		"shared/schedule":   {"shared/clock", "shared/cron", "shared/definition", "shared/event", "shared/journal", "shared/order", "shared/queue", "shared/store", "shared/task"},
