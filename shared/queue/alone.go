@@ -12,36 +12,17 @@ import (
 )
 
 // alone is the strategy of a process that has the store to itself. What it keeps in memory is exact, since it learns of each write:
-// the head of each ready index, the rules, and when entries fall due. Reading these instead would step
+// the head of each ready index, and when entries fall due. Reading these instead would step
 // over all entries that were ever deleted. An error in it costs a write that is refused, and lasts until the next sweep at most.
 type alone struct {
 	q       *Queue
 	due     dueTimes
 	delays  delays
-	ruleMu  chanMutex
-	known   *ruleSet // nil: to be read
 	mu      sync.RWMutex
 	windows map[layout.Line]*window
 }
 
-func newAlone(q *Queue) *alone { return &alone{q: q, ruleMu: newChanMutex()} }
-
-func (a *alone) rules(ctx context.Context) (*ruleSet, error) {
-	a.ruleMu.Lock()
-	defer a.ruleMu.Unlock()
-	if a.known != nil {
-		return a.known, nil
-	}
-	set, err := a.q.readRules(ctx)
-	a.known = set
-	return set, err
-}
-
-func (a *alone) rulesChanged() {
-	a.ruleMu.Lock()
-	defer a.ruleMu.Unlock()
-	a.known = nil
-}
+func newAlone(q *Queue) *alone { return &alone{q: q} }
 
 func (a *alone) linesNow(ctx context.Context, queue string) ([]layout.Line, error) {
 	all, err := a.q.lines(ctx)
@@ -68,7 +49,7 @@ func (a *alone) stored(p *layout.Place) (notice notifier.Notice, needed bool) {
 }
 
 func (a *alone) doubt() {
-	a.rulesChanged()
+	a.q.rules.Forget()
 	a.due.forget()
 	a.q.limits.Forget()
 	a.forgetWindows()
@@ -80,7 +61,7 @@ type aloneView struct {
 	c *claim
 }
 
-func (a *alone) view(c *claim) view { return &aloneView{alone: a, c: c} }
+func (a *alone) view(c *claim) claimView { return &aloneView{alone: a, c: c} }
 
 func (v *aloneView) pick(ctx context.Context, n int) ([]layout.Place, error) {
 	return v.best(ctx, v.c.lines, n)
@@ -107,7 +88,7 @@ func (v *aloneView) handOver(context.Context) {}
 // contested returns none but an ordered queue's limit: claims of one instance come one by one, and slots of a queue are reserved.
 func (v *aloneView) contested() []string {
 	if v.c.queue.Type == definition.Ordered {
-		return []string{queueLimit(v.c.queue.Name)}
+		return []string{layout.QueueLimit(v.c.queue.Name)}
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/millrace/millrace/shared/lock"
 	"github.com/millrace/millrace/shared/queue/layout"
 	"github.com/millrace/millrace/shared/store"
 )
@@ -14,7 +15,7 @@ import (
 type window struct {
 	q       *Queue
 	line    layout.Line
-	mu      chanMutex
+	mu      lock.Mutex
 	entries []layout.Place // by rank
 	bound   string         // entries above it are not here; they are read when those here are used up
 	whole   bool           // the index has none above bound
@@ -169,7 +170,7 @@ func (a *alone) window(l layout.Line) *window {
 		a.windows = map[layout.Line]*window{}
 	}
 	if a.windows[l] == nil {
-		a.windows[l] = &window{q: a.q, line: l, mu: newChanMutex()}
+		a.windows[l] = &window{q: a.q, line: l, mu: lock.New()}
 	}
 	return a.windows[l]
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/millrace/millrace/shared/limit"
 	"github.com/millrace/millrace/shared/notifier"
 	"github.com/millrace/millrace/shared/queue/layout"
+	"github.com/millrace/millrace/shared/queue/rule"
 )
 
 // MaxClaim is how many tasks one write of a claim starts at most: what a write to the store can hold, with all slots of limits.
@@ -79,7 +80,7 @@ func (q *Queue) claims(ctx context.Context, by Claimer) ([]*claim, error) {
 	if err != nil {
 		return nil, err
 	}
-	rules, err := q.strategy.rules(ctx)
+	rules, err := q.rules.InForce(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -93,11 +94,11 @@ func (q *Queue) claims(ctx context.Context, by Claimer) ([]*claim, error) {
 		claims = append(claims, c)
 		return c
 	}
-	for _, l := range rules.going(set, rules.preferring(&by)) {
+	for _, l := range rules.Going(set, by.preferred(rules)) {
 		add(l)
 	}
 	byQueue := map[string]*claim{}
-	for _, l := range rules.going(set, lines) {
+	for _, l := range rules.Going(set, lines) {
 		if c := byQueue[l.Queue]; c != nil {
 			c.lines = append(c.lines, l)
 		} else if c = add(l); l.ForInstances() { // a server takes from one line of each queue
@@ -114,9 +115,9 @@ type claim struct {
 	queue definition.Queue
 	by    Claimer
 	lines []layout.Line // of the queue, that the claimer takes from
-	rules *ruleSet
+	rules *rule.Set
 	until time.Time // when it gives up
-	view  view
+	view  claimView
 	want  int
 	reach int // how many entries to pick for them
 
@@ -181,7 +182,7 @@ func (c *claim) run(ctx context.Context) ([]Lease, error) {
 // turn waits until no other claim of this process chooses from the queue. If ctx ends before, another claimer is notified, since this
 // one may have been.
 func (c *claim) turn(ctx context.Context) (done func(), err error) {
-	done, err = c.q.limited.lock(ctx, c.queue.Name)
+	done, err = c.q.limited.Lock(ctx, c.queue.Name)
 	if err != nil {
 		c.q.notify(context.WithoutCancel(ctx), noticesOf(c.lines))
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/notifier"
 	"github.com/millrace/millrace/shared/queue/layout"
+	"github.com/millrace/millrace/shared/queue/tasklog"
 	"github.com/millrace/millrace/shared/store"
 	"github.com/millrace/millrace/shared/task"
 )
@@ -277,7 +278,7 @@ func (e *ending) announce(ctx context.Context) {
 		}
 	}
 	if e.gone && e.held.Logged > 0 {
-		if err := e.q.dropLog(ctx, e.held.UUID); err != nil {
+		if err := tasklog.Drop(ctx, e.q.store, e.held.UUID); err != nil {
 			e.q.log.Warn("the log of a task that is gone is left", "task_id", e.task.ID, "error", err)
 		}
 	}
@@ -289,11 +290,11 @@ func (e *ending) announce(ctx context.Context) {
 func (q *Queue) slotsFree(ctx context.Context, h *layout.Held) {
 	q.limits.GaveBack(h.Slots)
 	for _, slot := range h.Slots {
-		if key, ok := strings.CutPrefix(slot.Limit, keyLimit("")); ok {
+		if key, ok := strings.CutPrefix(slot.Limit, layout.KeyLimit("")); ok {
 			if err := q.freed(ctx, key); err != nil {
 				q.log.Warn("tasks that wait for a limit are left to the sweep", "error", err)
 			}
-		} else if instance, ok := strings.CutPrefix(slot.Limit, instanceLimit("")); ok {
+		} else if instance, ok := strings.CutPrefix(slot.Limit, layout.InstanceLimit("")); ok {
 			q.waiters.empty(instance)
 		} else {
 			q.notify(ctx, q.noticesFor(ctx, layout.ParseLine(h.Line)))

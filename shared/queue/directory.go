@@ -7,13 +7,14 @@ import (
 	"slices"
 
 	"github.com/millrace/millrace/shared/definition"
+	"github.com/millrace/millrace/shared/lock"
 	"github.com/millrace/millrace/shared/queue/layout"
 	"github.com/millrace/millrace/shared/store"
 )
 
 // directory holds the names of the lines in which tasks wait, or did a while ago; see forget.go.
 type directory struct {
-	mu    chanMutex
+	mu    lock.Mutex
 	names map[layout.Line]bool  // that were read, or registered since
 	noted map[layout.Line]int64 // when this process registered them, in microseconds since 1970
 	read  int64                 // when names was read, in microseconds since 1970; 0: never

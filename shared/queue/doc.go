@@ -6,12 +6,14 @@
 // task is queued and has the version that the entry was made for, so that nothing needs repair after a crash. A task that is
 // kept for a preferred instance has two entries.
 //
+// What is stored is told by package layout, what operators say about waiting tasks is kept by package rule, logs by package tasklog, and
+// what can be read of tasks is package view, which a Queue embeds.
+//
 // The files, in reading order:
 //
 //	queue.go      options, Open, reading a task
 //	request.go    what callers pass and get
 //	error.go      errors
-//	layout        (a package below) the items, their keys, lines, entries and leases
 //
 //	enqueue.go    Enqueue, and the events of new tasks
 //	chunk.go      one Enqueue as several writes
@@ -51,11 +53,9 @@
 //	remove.go     Remove
 //	withdraw.go   Withdraw
 //	purge.go      Purge, and changes of many tasks in one write
-//	log.go        logs of tasks
-//	instance.go   what each instance runs; results that came too late
+//	instance.go   results that came too late
 //
-//	rule.go       pause and block of jobs
-//	suspend.go    suspended queues
+//	rule.go       what a change of a rule, or of a suspended queue, releases (package rule)
 //	hold.go       entries that a rule or a limit holds
 //	home.go       entries whose job others run now
 //	move.go       moving entries between indexes
@@ -68,16 +68,9 @@
 //	forget.go     lines that have been empty for long
 //	history.go    finished tasks that are removed after their time
 //
-//	list.go       tasks of a group
-//	jobs.go       tasks of topics
-//	counts.go     how many tasks of each state there are
-//	statistics.go counters and averages of jobs and queues
-//	reason.go     why a task is not running
-//
 //	follow.go     steps of orders: what their ends bring about, and changes of orders with their tasks
 //
 //	busy.go       repeats calls of a busy store
-//	mutex.go      locks that are held across calls of the store
 //
-// The package imports notifier, clock, definition, event, event/typed, groupcommit, journal, limit, projection, queue/layout, store, task and the standard library.
+// The package imports notifier, clock, definition, event, event/typed, groupcommit, journal, limit, lock, projection, queue/layout, queue/rule, queue/tasklog, queue/view, store, task and the standard library.
 package queue

@@ -35,10 +35,6 @@ var (
 
 	// ErrSucceeded is returned by Retry for a task that has succeeded.
 	ErrSucceeded = errors.New("queue: the task has succeeded")
-
-	// ErrNotFoundYet is returned for a page of a list if nothing was found in as many tasks as one call looks at. The list goes on
-	// at the page's cursor.
-	ErrNotFoundYet = errors.New("queue: nothing was found yet")
 )
 
 // isOpen reports whether an error leaves open whether a write was applied.

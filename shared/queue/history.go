@@ -9,6 +9,7 @@ import (
 	"github.com/millrace/millrace/shared/event"
 	"github.com/millrace/millrace/shared/projection"
 	"github.com/millrace/millrace/shared/queue/layout"
+	"github.com/millrace/millrace/shared/queue/tasklog"
 	"github.com/millrace/millrace/shared/store"
 	"github.com/millrace/millrace/shared/task"
 )
@@ -153,7 +154,7 @@ func (q *Queue) forgetAll(ctx context.Context, uuids []string) (removed int, err
 		return causedAt(item.Version, forgotten(t)), layout.Forget(t, item.Version)
 	})
 	for _, uuid := range gone {
-		if err := q.dropLog(ctx, uuid); err != nil {
+		if err := tasklog.Drop(ctx, q.store, uuid); err != nil {
 			return len(gone), err
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/millrace/millrace/shared/queue/layout"
+	"github.com/millrace/millrace/shared/queue/rule"
 	"github.com/millrace/millrace/shared/store"
 )
 
@@ -15,7 +16,7 @@ import (
 type holding struct {
 	layout.Place
 	hold string
-	rule *ruleItem // the rule that holds it; nil: a limit
+	rule *rule.Stored // the rule that holds it; nil: a limit
 }
 
 func ruleHold(path string) string { return "rule/" + path }
@@ -78,7 +79,7 @@ func (h *holding) also(q *Queue) func() []store.Op {
 		hold := store.Item{Key: layout.Key(layout.PartitionHolds, store.Fit(h.hold)), Version: q.created(), Value: []byte(h.hold)}
 		ops := []store.Op{store.Put(hold, store.Always)}
 		if h.rule != nil {
-			ops = append(ops, store.Check(layout.RuleKey(h.rule.Path), store.VersionIs(h.rule.version)))
+			ops = append(ops, store.Check(layout.RuleKey(h.rule.Path), store.VersionIs(h.rule.Version)))
 		}
 		return ops
 	}
@@ -111,7 +112,7 @@ func (q *Queue) freed(ctx context.Context, key string) error {
 		if err != nil || len(found) == 0 {
 			return err
 		}
-		taken, err := q.slotsTaken(ctx, keyLimit(key))
+		taken, err := q.slotsTaken(ctx, layout.KeyLimit(key))
 		if err != nil || taken+given >= found[0].Limit {
 			return err
 		}
@@ -144,7 +145,7 @@ func (q *Queue) passSlot(ctx context.Context, p *layout.Place) {
 
 // releaseHolds releases the entries of all holds that no longer apply, and removes empty holds. It counts those that rules held.
 func (q *Queue) releaseHolds(ctx context.Context) (released int, err error) {
-	rules, err := q.strategy.rules(ctx)
+	rules, err := q.rules.InForce(ctx)
 	if err != nil {
 		return 0, err
 	}
@@ -164,10 +165,10 @@ func (q *Queue) releaseHolds(ctx context.Context) (released int, err error) {
 // sweepRelease is how many entries of one hold a sweep releases at most.
 const sweepRelease = 3000
 
-func (q *Queue) releaseHold(ctx context.Context, item *store.Item, rules *ruleSet) (released int, err error) {
+func (q *Queue) releaseHold(ctx context.Context, item *store.Item, rules *rule.Set) (released int, err error) {
 	hold := string(item.Value)
 	if path, ok := strings.CutPrefix(hold, "rule/"); ok {
-		if rules.holds(path) {
+		if rules.Holds(path) {
 			return 0, nil
 		}
 		released, err = q.release(ctx, hold, sweepRelease)

@@ -65,8 +65,8 @@ func (c *claim) judgeQueued(ctx context.Context, p layout.Place, t *task.Task, v
 		return err
 	}
 	switch {
-	case c.rules.holds(t.Job):
-		c.held = append(c.held, holding{p, ruleHold(t.Job), c.rules.jobs[t.Job]})
+	case c.rules.Holds(t.Job):
+		c.held = append(c.held, holding{p, ruleHold(t.Job), c.rules.Jobs[t.Job]})
 	case p.NotBefore > now: // in an ordered queue nothing overtakes it
 		c.left, c.full = append(c.left, p), true
 		c.q.strategy.delayed(p.Line(), p.NotBefore)
@@ -138,7 +138,7 @@ func (c *claim) admit(ctx context.Context, p layout.Place, t *task.Task, version
 	case err != nil:
 		return err
 	case missing == "":
-	case t.Concurrency == nil || missing != keyLimit(t.Concurrency.Key):
+	case t.Concurrency == nil || missing != layout.KeyLimit(t.Concurrency.Key):
 		c.left, c.full = append(c.left, p), true
 		return nil
 	default:

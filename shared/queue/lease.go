@@ -8,6 +8,7 @@ import (
 
 	"github.com/millrace/millrace/shared/event/typed"
 	"github.com/millrace/millrace/shared/queue/layout"
+	"github.com/millrace/millrace/shared/queue/tasklog"
 	"github.com/millrace/millrace/shared/store"
 	"github.com/millrace/millrace/shared/task"
 )
@@ -53,7 +54,7 @@ func (q *Queue) extend(ctx context.Context, token string, h *layout.Held, b Beat
 		p.Message = cut(p.Message)
 		next.Progress = &p
 	}
-	ops, err := q.logOps(h, &next, b.Lines)
+	ops, err := tasklog.Append(h, &next, b.Lines, q.now())
 	if err != nil {
 		return Alive{}, err
 	}
@@ -100,23 +101,9 @@ func ranOut(l *layout.Lease) Result {
 }
 
 // AppendLog appends lines to the log of a leased task, and extends the lease as [Queue.Heartbeat] does.
-func (q *Queue) AppendLog(ctx context.Context, token string, lines []Line) error {
+func (q *Queue) AppendLog(ctx context.Context, token string, lines []tasklog.Line) error {
 	_, err := q.Heartbeat(ctx, token, Beat{Lines: lines})
 	return err
-}
-
-// Progress returns the newest progress that heartbeats of the current attempt have sent; nil if there is none, or if the task is
-// not running. The error is [ErrNoTask] if there is no such task.
-func (q *Queue) Progress(ctx context.Context, id task.ID) (*Progress, error) {
-	t, _, err := layout.LoadTask(ctx, q.store, id.UUID())
-	if err != nil || t.State != task.Running {
-		return nil, err
-	}
-	h, err := layout.LoadLease(ctx, q.store, t.Lease)
-	if err != nil {
-		return nil, nil // it has ended meanwhile
-	}
-	return h.Progress, nil
 }
 
 // leases caches the leases that this process has given and not seen changed. A completion takes the lease from here and saves

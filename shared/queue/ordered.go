@@ -19,7 +19,7 @@ func (c *claim) first(ctx context.Context) ([]layout.Place, error) {
 	if err := c.view.readOrder(ctx); err != nil {
 		return nil, err
 	}
-	running, err := c.q.slotsTaken(ctx, queueLimit(c.queue.Name))
+	running, err := c.q.slotsTaken(ctx, layout.QueueLimit(c.queue.Name))
 	if err != nil || running > 0 {
 		return nil, err
 	}

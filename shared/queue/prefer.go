@@ -7,6 +7,7 @@ import (
 
 	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/queue/layout"
+	"github.com/millrace/millrace/shared/queue/rule"
 	"github.com/millrace/millrace/shared/store"
 )
 
@@ -81,7 +82,7 @@ func (q *Queue) freeAt(ctx context.Context, name, job string) (free int, err err
 		if by.Capacity <= 0 {
 			return plenty, nil
 		}
-		taken, err := q.slotsTaken(ctx, instanceLimit(by.Instance))
+		taken, err := q.slotsTaken(ctx, layout.InstanceLimit(by.Instance))
 		if err != nil {
 			return 0, err
 		}
@@ -92,8 +93,8 @@ func (q *Queue) freeAt(ctx context.Context, name, job string) (free int, err err
 
 // passOn moves entries that are kept for an instance to their line, as many as one move takes, if neither this instance nor
 // another of its name has a free slot.
-func (q *Queue) passOn(ctx context.Context, by *Claimer, rules *ruleSet) error {
-	for _, l := range rules.preferring(by) {
+func (q *Queue) passOn(ctx context.Context, by *Claimer, rules *rule.Set) error {
+	for _, l := range by.preferred(rules) {
 		found, _, err := layout.Places(ctx, q.store, store.Range{Table: store.Work, Partition: layout.ReadyPartition(l), Limit: moves})
 		if err != nil {
 			return err
@@ -119,29 +120,21 @@ func (q *Queue) passOn(ctx context.Context, by *Claimer, rules *ruleSet) error {
 	return nil
 }
 
-// preferRoot begins the paths of the markers, rules that say which lines are kept for instances.
-const preferRoot = "prefer:"
-
-// mark writes the marker of a line before an entry is kept in it. Race: if a sweep removes the marker meanwhile, the task loses
-// its hint, but not its rank.
+// mark writes the marker of a line before an entry is kept in it, unless it is there.
 func (q *Queue) mark(ctx context.Context, l layout.Line) error {
-	rules, err := q.strategy.rules(ctx)
-	if err != nil || rules.kept[l] != 0 {
+	rules, err := q.rules.InForce(ctx)
+	if err != nil || rules.Kept[l] != 0 {
 		return err
 	}
-	path := preferRoot + l.String()
-	item := store.Item{Key: layout.RuleKey(path), Version: q.created(), Value: layout.Encode(Rules{Path: path})}
-	err = q.apply(ctx, store.Put(item, store.Always))
-	q.strategy.rulesChanged()
-	return layout.Failure("say that tasks prefer an instance", err)
+	return q.rules.Keep(ctx, l, q.created())
 }
 
-// preferring returns the lines that are kept for a claimer, sorted. It takes from them first.
-func (s *ruleSet) preferring(by *Claimer) (lines []layout.Line) {
+// preferred returns the lines that are kept for a claimer, sorted. It takes from them first.
+func (by *Claimer) preferred(rules *rule.Set) (lines []layout.Line) {
 	if by.Name == "" {
 		return nil
 	}
-	for l := range s.kept {
+	for l := range rules.Kept {
 		if by.takes(l) {
 			lines = append(lines, l)
 		}
@@ -153,12 +146,12 @@ func (s *ruleSet) preferring(by *Claimer) (lines []layout.Line) {
 // sweepPreferred removes the entries that tasks that ended without being started have left in lines kept for instances, and
 // the markers of empty lines. It costs a read for each marker.
 func (q *Queue) sweepPreferred(ctx context.Context) error {
-	rules, err := q.strategy.rules(ctx)
+	rules, err := q.rules.InForce(ctx)
 	if err != nil {
 		return err
 	}
 	old := q.micro() - sweepEvery.Microseconds()
-	for l, version := range rules.kept {
+	for l, version := range rules.Kept {
 		if version > old {
 			continue
 		}
@@ -168,13 +161,13 @@ func (q *Queue) sweepPreferred(ctx context.Context) error {
 		}
 		ops := leftovers(found, old)
 		if len(found) == 0 {
-			ops = []store.Op{store.Delete(layout.RuleKey(preferRoot+l.String()), store.VersionIs(version))}
+			ops = []store.Op{rule.Unkept(l, version)}
 		}
 		if len(ops) == 0 {
 			continue
 		}
 		err = q.apply(ctx, ops...)
-		q.strategy.rulesChanged()
+		q.rules.Forget()
 		if err != nil && store.AsConflict(err) == nil {
 			return layout.Failure("forget what was kept for an instance", err)
 		}

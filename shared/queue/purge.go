@@ -14,6 +14,9 @@ import (
 // purgeBatch is how many tasks one write of a purge drops, so that the write has space for their entries too.
 const purgeBatch = MaxBatch - 4
 
+// listPage is how many entries of an index are read at once.
+const listPage = 250
+
 // Purge drops all queued tasks of a queue, or of a family of queues by its name with {0}, and returns how many it has dropped.
 // Running tasks go on. Tasks that are enqueued meanwhile may be dropped or not. Each batch is one write; after an error, dropped
 // says how many are gone.

@@ -19,10 +19,12 @@ import (
 	"github.com/millrace/millrace/shared/groupcommit"
 	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/limit"
+	"github.com/millrace/millrace/shared/lock"
 	"github.com/millrace/millrace/shared/notifier"
 	"github.com/millrace/millrace/shared/queue/layout"
+	"github.com/millrace/millrace/shared/queue/rule"
+	"github.com/millrace/millrace/shared/queue/view"
 	"github.com/millrace/millrace/shared/store"
-	"github.com/millrace/millrace/shared/task"
 )
 
 // Definitions returns the set in force, which may be some seconds old.
@@ -55,6 +57,8 @@ type Options struct {
 
 // Queue is one process's access to the tasks of a store. Its methods may be called concurrently.
 type Queue struct {
+	*view.Tasks // what can be read of tasks
+
 	store       store.Store
 	journal     *journal.Journal
 	definitions Definitions
@@ -77,11 +81,12 @@ type Queue struct {
 	combiner  *groupcommit.Group[*joined]
 	limits    *limit.Limits
 	strategy  strategy
+	rules     *rule.Book
 	leases    leases
 	virtual   virtualTimes
-	limited   keyedMutex // claims of a queue with a limit, by its name
+	limited   lock.Keyed // claims of a queue with a limit, by its name
 	askings   *groupcommit.Keyed[string, *asking]
-	promoting chanMutex
+	promoting lock.Mutex
 	known     directory
 	stopped   listeners
 	waiters   waiters
@@ -114,9 +119,13 @@ func Open(o Options) *Queue {
 	q.randomBytes(b[:])
 	q.process = fmt.Sprintf("q%x", b)
 	q.alarms.set = make(chan struct{}, 1)
-	q.promoting, q.known.mu = newChanMutex(), newChanMutex()
+	q.promoting, q.known.mu = lock.New(), lock.New()
 	alone := o.Store.Exclusive()
 	q.limits = limit.New(q.store, alone)
+	q.rules = rule.New(rule.Options{Store: q.store, Journal: q.journal, Now: q.now, Apply: q.apply, Alone: alone})
+	q.Tasks = view.New(view.Options{
+		Store: q.store, Journal: q.journal, Definitions: q.definitions, Now: q.now, Rulebook: q.rules, Limits: q.limits,
+	})
 	q.strategy = &shared{q: q}
 	if alone {
 		q.strategy = newAlone(q)
@@ -194,27 +203,6 @@ func (q *Queue) notify(ctx context.Context, notices []notifier.Notice) {
 	if err := q.notifier.Notify(context.WithoutCancel(ctx), notices...); err != nil {
 		q.log.Warn("the notifier was not called; the sweep notifies again", "notices", len(notices), "error", err)
 	}
-}
-
-// Get returns a task with its payload. The error is [ErrNoTask] if there is none with exactly this id.
-func (q *Queue) Get(ctx context.Context, id task.ID) (task.Task, error) {
-	t, _, err := q.get(ctx, id)
-	return t, err
-}
-
-// get is Get with the version of the task's item.
-func (q *Queue) get(ctx context.Context, id task.ID) (t task.Task, version int64, err error) {
-	t, version, err = layout.LoadTask(ctx, q.store, id.UUID())
-	if err != nil {
-		return t, 0, err
-	}
-	if t.ID != id {
-		return task.Task{}, 0, ErrNoTask
-	}
-	if t.Apart > 0 {
-		t.Payload, err = layout.LoadPayload(ctx, q.store, id.UUID())
-	}
-	return t, version, err
 }
 
 // Close ends every [Queue.Wait], waits for what the queue does by itself for these, and returns nil. Other calls end by themselves;

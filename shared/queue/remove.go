@@ -8,6 +8,7 @@ import (
 	"github.com/millrace/millrace/shared/event/typed"
 	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/queue/layout"
+	"github.com/millrace/millrace/shared/queue/tasklog"
 	"github.com/millrace/millrace/shared/store"
 	"github.com/millrace/millrace/shared/task"
 )
@@ -115,7 +116,7 @@ func (r *removal) announce(ctx context.Context) {
 		r.q.stopped.tell(r.task.Lease)
 		r.q.slotsFree(ctx, &r.held)
 	case r.was:
-		if err := r.q.dropLog(ctx, r.id.UUID()); err != nil {
+		if err := tasklog.Drop(ctx, r.q.store, r.id.UUID()); err != nil {
 			r.q.log.Warn("the log of a removed task is left", "task_id", r.id, "error", err)
 		}
 	default:

@@ -51,7 +51,7 @@ func (s *instanceSlots) repeated() (tokens []string, err error) {
 
 // claimOnce is Claim of a claimer with a capacity: it returns the leases of an earlier claim with the same key, if any are held.
 func (q *Queue) claimOnce(ctx context.Context, by Claimer, max int) (leases []Lease, err error) {
-	at := &instanceSlots{Wanted: limit.Wanted{Limit: instanceLimit(by.Instance), Most: by.Capacity, Mark: markOf(by.Once)}}
+	at := &instanceSlots{Wanted: limit.Wanted{Limit: layout.InstanceLimit(by.Instance), Most: by.Capacity, Mark: markOf(by.Once)}}
 	lines := q.waiters.looking(by.Instance)
 	defer func() { q.looked(at, &by, lines, leases, max) }()
 	leases, err = q.again(ctx, at)

@@ -19,8 +19,6 @@ type shared struct {
 	met map[string]int64 // when claimers of other processes were met last, in microseconds since 1970, by queue
 }
 
-func (s *shared) rules(ctx context.Context) (*ruleSet, error) { return s.q.readRules(ctx) }
-
 // linesNow costs a read.
 func (s *shared) linesNow(ctx context.Context, queue string) ([]layout.Line, error) {
 	lines := []layout.Line{{Queue: queue}}
@@ -81,8 +79,6 @@ func (s *shared) stored(p *layout.Place) (notice notifier.Notice, needed bool) {
 // delayed does nothing: whoever waits looks each second, and the end of the attempt before has notified servers.
 func (s *shared) delayed(layout.Line, int64) {}
 
-func (s *shared) rulesChanged() {}
-
 func (s *shared) doubt() {}
 
 // sharedView is the view of a claim by [shared].
@@ -97,7 +93,7 @@ type sharedView struct {
 	more   bool              // there were more than that
 }
 
-func (s *shared) view(c *claim) view { return &sharedView{shared: s, c: c} }
+func (s *shared) view(c *claim) claimView { return &sharedView{shared: s, c: c} }
 
 func (v *sharedView) putBack(ctx context.Context, left []layout.Place, _ bool) { v.unmark(ctx, left) }
 
@@ -127,7 +123,7 @@ func (v *sharedView) contested() []string {
 		limits = append(limits, at.Limit)
 	}
 	if v.c.queue.MaxParallel > 0 {
-		limits = append(limits, queueLimit(v.c.queue.Name))
+		limits = append(limits, layout.QueueLimit(v.c.queue.Name))
 	}
 	return limits
 }

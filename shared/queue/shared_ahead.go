@@ -35,7 +35,7 @@ func (v *sharedView) handOver(ctx context.Context) {
 
 // passes reports whether an entry cannot be started as far as the entry says.
 func (v *sharedView) passes(p layout.Place) bool {
-	return v.c.rules.holds(p.Job) || p.Limit > 0 && v.full[p.Key]
+	return v.c.rules.Holds(p.Job) || p.Limit > 0 && v.full[p.Key]
 }
 
 // withPassed returns entries together with up to maxReach that were read past, by rank; the tasks of these say whether they are

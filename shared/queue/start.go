@@ -70,7 +70,7 @@ func (c *claim) touches() []string {
 	for i := range c.picks {
 		names = append(names, c.picks[i].UUID)
 		if p := &c.picks[i]; p.Limit > 0 {
-			names = append(names, keyLimit(p.Key))
+			names = append(names, layout.KeyLimit(p.Key))
 		}
 		if p := &c.picks[i]; p.Late != "" {
 			names = append(names, p.Late)

@@ -155,7 +155,7 @@ func (q *Queue) askToStop(ctx context.Context, id task.ID) error {
 // unique key, it returns that one. once is as for [Queue.Enqueue]. The error is [ErrUnfinished] or [ErrSucceeded] if the task
 // cannot be retried, and [ErrNoTask] if there is none.
 func (q *Queue) Retry(ctx context.Context, once *Once, id task.ID) (Enqueued, error) {
-	t, version, err := q.get(ctx, id)
+	t, version, err := layout.FindTask(ctx, q.store, id)
 	switch {
 	case err != nil:
 		return Enqueued{}, err

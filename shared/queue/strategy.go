@@ -14,10 +14,7 @@ import (
 // many, which reads what it decides by and marks what it is about to start.
 type strategy interface {
 	// view returns what a claim sees of its queue.
-	view(c *claim) view
-
-	// rules returns the rules in force.
-	rules(ctx context.Context) (*ruleSet, error)
+	view(c *claim) claimView
 
 	// linesNow returns the lines of a queue, also those that were registered just now.
 	linesNow(ctx context.Context, queue string) ([]layout.Line, error)
@@ -42,16 +39,13 @@ type strategy interface {
 	// that keeps its place in an ordered queue while it waits for its next attempt. Claimers of the line are notified then.
 	delayed(l layout.Line, at int64)
 
-	// rulesChanged notes that rules were written.
-	rulesChanged()
-
 	// doubt forgets what is kept of the store's content, so that it is read again: a write may have been applied or not, or what
 	// a claim has picked was not dealt with.
 	doubt()
 }
 
-// view is what one claim sees of its queue.
-type view interface {
+// claimView is what one claim sees of its queue.
+type claimView interface {
 	// pick returns up to n entries of the claim's lines that no other claimer is starting, the least ranks first. Ranks are compared
 	// over all of these lines. It is for queues that are not ordered.
 	pick(ctx context.Context, n int) ([]layout.Place, error)

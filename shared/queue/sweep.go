@@ -129,7 +129,7 @@ func (q *Queue) notifyReady(ctx context.Context) (notified int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	rules, err := q.strategy.rules(ctx)
+	rules, err := q.rules.InForce(ctx)
 	if err != nil {
 		return 0, err
 	}
@@ -137,7 +137,7 @@ func (q *Queue) notifyReady(ctx context.Context) (notified int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	for _, l := range rules.going(set, lines) {
+	for _, l := range rules.Going(set, lines) {
 		notices, err := q.noticesReady(ctx, l)
 		if err != nil {
 			return notified, err

@@ -71,7 +71,7 @@ func (c *claim) hold(ctx context.Context) error {
 	if err == nil && lifted {
 		c.q.strategy.doubt() // what was picked is found again
 		c.view = c.q.strategy.view(c)
-		c.rules, err = c.q.strategy.rules(ctx)
+		c.rules, err = c.q.rules.InForce(ctx)
 	}
 	return err
 }

@@ -10,6 +10,8 @@
 //	entry.go  Entry, Place: entries of indexes, and reading an index
 //	lease.go  Lease, Held: the right to run a task, and its token
 //	topic.go  groups of topics; what is kept of a finished task
+//	limit.go  the names of limits
+//	size.go   how much goes in one write
 //	error.go  errors of reading
 //
 // The package imports definition, journal, limit, notifier, store, task and the standard library.

@@ -49,3 +49,18 @@ func LoadPayload(ctx context.Context, s store.Store, uuid string) (json.RawMessa
 	}
 	return items[0].Value, nil
 }
+
+// FindTask reads a task with its payload, and its version. The error is [ErrNoTask] if there is none with exactly this id.
+func FindTask(ctx context.Context, s store.Store, id task.ID) (t task.Task, version int64, err error) {
+	t, version, err = LoadTask(ctx, s, id.UUID())
+	if err != nil {
+		return t, 0, err
+	}
+	if t.ID != id {
+		return task.Task{}, 0, ErrNoTask
+	}
+	if t.Apart > 0 {
+		t.Payload, err = LoadPayload(ctx, s, id.UUID())
+	}
+	return t, version, err
+}

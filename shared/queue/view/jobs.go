@@ -1,4 +1,4 @@
-package queue
+package view
 
 import (
 	"context"
@@ -21,10 +21,10 @@ type JobListing struct {
 }
 
 // Jobs returns tasks of topics. A page costs a query of each of sixteen partitions, or of one if a topic is given. The errors are
-// those of [Queue.List].
-func (q *Queue) Jobs(ctx context.Context, l JobListing) (Page, error) {
+// those of [View.List].
+func (v *Tasks) Jobs(ctx context.Context, l JobListing) (Page, error) {
 	if l.Limit < 1 || l.Limit > maxList {
-		return Page{}, fmt.Errorf("%w: limit %d, want 1 to %d", ErrInvalid, l.Limit, maxList)
+		return Page{}, fmt.Errorf("%w: limit %d, want 1 to %d", layout.ErrInvalid, l.Limit, maxList)
 	}
 	if err := l.checkCursor(); err != nil {
 		return Page{}, err
@@ -33,7 +33,7 @@ func (q *Queue) Jobs(ctx context.Context, l JobListing) (Page, error) {
 	if l.Topic != "" {
 		groups = []string{layout.TopicGroup(l.Topic)}
 	}
-	m := &merge{q: q, l: &l, effort: begun()}
+	m := &merge{v: v, l: &l, effort: begun()}
 	for _, group := range groups {
 		m.runs = append(m.runs, l.run(group))
 	}
@@ -50,7 +50,7 @@ func (l *JobListing) checkCursor() error {
 		uuid, before = l.Cursor[layout.StampLen:], layout.StampLen
 	}
 	if _, err := task.ParseID(uuid); err != nil || len(uuid) != len(task.FirstUUID(0)) || l.History != (before > 0) {
-		return fmt.Errorf("%w: cursor %q", ErrInvalid, l.Cursor)
+		return fmt.Errorf("%w: cursor %q", layout.ErrInvalid, l.Cursor)
 	}
 	return nil
 }
@@ -58,7 +58,7 @@ func (l *JobListing) checkCursor() error {
 // run returns the run of a group from the cursor on.
 func (l *JobListing) run(group string) *run {
 	r := &run{group: group, more: true, span: store.Range{
-		Table: store.Work, Partition: layout.GroupPartition(task.GroupHash(group)), Limit: min(max(l.Limit, 25), listPage),
+		Table: store.Work, Partition: layout.GroupPartition(task.GroupHash(group)), Limit: min(max(l.Limit, 25), listedPage),
 	}}
 	if l.History {
 		r.span.Partition, r.span.Backward = layout.HistoryPartition(group), true
@@ -87,7 +87,7 @@ type listed struct {
 // merge merges several runs into one list.
 type merge struct {
 	effort
-	q    *Queue
+	v    *Tasks
 	l    *JobListing
 	runs []*run
 }
@@ -158,7 +158,7 @@ func (m *merge) before(a, b string) bool { return (a < b) != m.l.History && a !=
 
 // fill reads the next page of a run.
 func (m *merge) fill(ctx context.Context, r *run) error {
-	page, err := m.q.store.Query(ctx, r.span)
+	page, err := m.v.o.Store.Query(ctx, r.span)
 	if err != nil {
 		return layout.Failure("list jobs", err)
 	}
@@ -207,7 +207,7 @@ func (m *merge) past(ctx context.Context, entries []store.Item) ([]store.Item, e
 		if len(keys) == 0 {
 			continue
 		}
-		items, err := m.q.store.Get(ctx, keys...)
+		items, err := m.v.o.Store.Get(ctx, keys...)
 		if err != nil {
 			return nil, layout.Failure("read finished tasks", err)
 		}
