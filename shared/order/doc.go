@@ -47,5 +47,6 @@
 //	overview.go   an order as clients see it
 //	reason.go     why its step is not running
 //
-// The package imports clock, definition, event, event/typed, journal, projection, queue, queue/view, store, task and the standard library.
+// The package imports clock, definition, event, event/typed, journal, projection, queue, queue/view, store, task and the standard
+// library.
 package order

@@ -225,7 +225,7 @@ func (a *addition) locate(ctx context.Context) error {
 		entries := make([]layout.Entry, len(list))
 		for n, i := range list {
 			entries[n] = a.places[i].Entry
-			if err := a.q.register(ctx, a.tasks[i].line); err != nil {
+			if err := a.q.known.Register(ctx, a.tasks[i].line); err != nil {
 				return err
 			}
 		}

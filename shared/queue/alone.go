@@ -2,7 +2,6 @@ package queue
 
 import (
 	"context"
-	"slices"
 	"sync"
 
 	"github.com/millrace/millrace/shared/definition"
@@ -23,14 +22,6 @@ type alone struct {
 }
 
 func newAlone(q *Queue) *alone { return &alone{q: q} }
-
-func (a *alone) linesNow(ctx context.Context, queue string) ([]layout.Line, error) {
-	all, err := a.q.lines(ctx)
-	return slices.DeleteFunc(all, func(l layout.Line) bool { return l.Queue != queue }), err
-}
-
-// current returns true: nobody else changes what was read.
-func (a *alone) current(int64, int64) bool { return true }
 
 // idCondition returns none: created gives each microsecond once, so that an id is new without a check.
 func (a *alone) idCondition() store.Condition { return store.Always }

@@ -61,7 +61,7 @@ func keyOfPart(once *Once, from int) *Once {
 	return &Once{Scope: once.Scope, Key: fmt.Sprintf("%s %d", once.Key, from), Fingerprint: once.Fingerprint}
 }
 
-// inBytes returns tasks that go in one write as additions: several if they take more than [MaxTogether] bytes.
+// inBytes returns tasks that go in one write as additions: several if they take more than [layout.MaxTogether] bytes.
 func (q *Queue) inBytes(set *definition.Set, once *Once, news []New) ([]*addition, error) {
 	tasks := make([]adding, len(news))
 	var all []*addition

@@ -241,7 +241,7 @@ func (e *ending) goOn(ctx context.Context, now int64) error {
 		p.At = layout.DueKey(e.task.NotBefore, p.UUID)
 		return nil
 	}
-	if err := e.q.register(ctx, p.Line()); err != nil {
+	if err := e.q.known.Register(ctx, p.Line()); err != nil {
 		return err
 	}
 	p.NotBefore = e.task.NotBefore
@@ -305,7 +305,7 @@ func (q *Queue) slotsFree(ctx context.Context, h *layout.Held) {
 // noticesFor returns a notification for each line of the same queue: the slot is free for whichever has the next task.
 func (q *Queue) noticesFor(ctx context.Context, l layout.Line) []notifier.Notice {
 	notices := []notifier.Notice{l.Notice()}
-	all, err := q.lines(ctx)
+	all, err := q.known.Lines(ctx)
 	if err != nil {
 		return notices // the sweep notifies of the others
 	}

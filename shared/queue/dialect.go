@@ -26,7 +26,7 @@ func listOf(job string) string {
 	return job
 }
 
-// SourcePath returns the group that a source's tasks are listed under ([Listing]).
+// SourcePath returns the group that a source's tasks are listed under ([view.Listing]).
 func SourcePath(source string) string { return "/sources/" + source }
 
 // idPart returns a name with _ for each character that may not stand in an id.

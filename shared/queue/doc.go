@@ -23,8 +23,7 @@
 //	dialect.go    sync tasks, and the groups that they are listed under
 //	combine.go    many changes in one write to the journal
 //	cause.go      what brings the events of tasks about
-//	rank.go       the order of a ready index
-//	turn.go       fair turns of a round-robin queue
+//	rank.go       the order of a ready index (package fair: turns of a round-robin queue)
 //
 //	claim.go      Claim: which queues, and its rounds: pick, judge, start, tidy
 //	ordered.go    the pick of an ordered queue
@@ -32,7 +31,7 @@
 //	start.go      the write that starts them
 //	tidy.go       what becomes of the other picks
 //	claimnext.go  CompleteAndClaim
-//	directory.go  the lines (ready indexes) in which tasks may wait
+//	claimer.go    which lines a claimer takes from (package directory knows which there are)
 //	limit.go      the limits of a task, and the slots that its start takes
 //	capacity.go   the capacity of an instance
 //	together.go   claims of one instance, one after the other
@@ -65,12 +64,12 @@
 //	wait.go       instances that wait for tasks
 //	looks.go      what became of the wakes of an instance without a free slot
 //	sweep.go      Sweep and Run
-//	forget.go     lines that have been empty for long
 //	history.go    finished tasks that are removed after their time
 //
 //	follow.go     steps of orders: what their ends bring about, and changes of orders with their tasks
 //
 //	busy.go       repeats calls of a busy store
 //
-// The package imports notifier, clock, definition, event, event/typed, groupcommit, journal, limit, lock, projection, queue/layout, queue/rule, queue/tasklog, queue/view, store, task and the standard library.
+// The package imports notifier, clock, definition, event, event/typed, groupcommit, journal, limit, lock, projection,
+// queue/directory, queue/fair, queue/layout, queue/rule, queue/tasklog, queue/view, store, task and the standard library.
 package queue

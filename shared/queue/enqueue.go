@@ -24,10 +24,10 @@ const (
 	inline = 600
 )
 
-// Enqueue adds 1 to [MaxEnqueue] tasks: up to [MaxBatch] all or none; more, or more than [MaxTogether] bytes with their payloads,
+// Enqueue adds 1 to [MaxEnqueue] tasks: up to [MaxBatch] all or none; more, or more than [layout.MaxTogether] bytes with their payloads,
 // in several writes, so that some may have been added after an error. An invalid task is an error before anything is added. If
 // once is not nil, the tasks are added once for all calls with the same key, and later calls return the first result and complete
-// what an error left out. Then [MaxTogether] bounds what each write takes, and the error is [ErrTooLarge] if that does not do.
+// what an error left out. Then [layout.MaxTogether] bounds what each write takes, and the error is [ErrTooLarge] if that does not do.
 func (q *Queue) Enqueue(ctx context.Context, once *Once, news ...New) (Enqueued, error) {
 	set, err := q.definitions.Current(ctx)
 	if err != nil {
@@ -91,7 +91,7 @@ func (q *Queue) announce(ctx context.Context, places []*layout.Place) {
 			notices = append(notices, notice)
 		}
 		if p.At.Partition != layout.PartitionDue {
-			q.confirm(ctx, p.Line())
+			q.known.Confirm(ctx, p.Line())
 		}
 	}
 	q.notify(ctx, notices)

@@ -55,7 +55,7 @@ func (q *Queue) moveHome(ctx context.Context, entries []misplaced) error {
 	for chunk := range slices.Chunk(entries, moves) {
 		way := make([]*moving, len(chunk))
 		for i, s := range chunk {
-			if err := q.register(ctx, s.home); err != nil {
+			if err := q.known.Register(ctx, s.home); err != nil {
 				return err
 			}
 			e := s.Single()
@@ -75,7 +75,7 @@ const sweepMoves = 3000
 
 // moveHomeLines empties the lines of jobs that instances ran and this server runs now. It reads only such lines.
 func (q *Queue) moveHomeLines(ctx context.Context) (moved int, err error) {
-	lines, err := q.lines(ctx)
+	lines, err := q.known.Lines(ctx)
 	if err != nil {
 		return 0, err
 	}

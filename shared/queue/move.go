@@ -49,7 +49,7 @@ func (q *Queue) moveIn(ctx context.Context, set *definition.Set, name string, fo
 			entries[i] = found[i].Single()
 		}
 		entries[i].Settle(set)
-		if err := q.register(ctx, entries[i].Line()); err != nil {
+		if err := q.known.Register(ctx, entries[i].Line()); err != nil {
 			return err
 		}
 	}

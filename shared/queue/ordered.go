@@ -23,7 +23,7 @@ func (c *claim) first(ctx context.Context) ([]layout.Place, error) {
 	if err != nil || running > 0 {
 		return nil, err
 	}
-	lines, err := c.q.strategy.linesNow(ctx, c.queue.Name)
+	lines, err := c.q.known.Of(ctx, c.queue.Name)
 	if err != nil {
 		return nil, err
 	}

@@ -21,6 +21,8 @@ import (
 	"github.com/millrace/millrace/shared/limit"
 	"github.com/millrace/millrace/shared/lock"
 	"github.com/millrace/millrace/shared/notifier"
+	"github.com/millrace/millrace/shared/queue/directory"
+	"github.com/millrace/millrace/shared/queue/fair"
 	"github.com/millrace/millrace/shared/queue/layout"
 	"github.com/millrace/millrace/shared/queue/rule"
 	"github.com/millrace/millrace/shared/queue/view"
@@ -71,7 +73,6 @@ type Queue struct {
 	heard       func(ctx context.Context, instance string)
 	steps       Steps
 	history     time.Duration
-	quiet       time.Duration
 	leftover    sync.Map // where earlier sweeps of the history have stopped, by group
 
 	process string // the random part of this process's write tokens
@@ -83,11 +84,12 @@ type Queue struct {
 	strategy  strategy
 	rules     *rule.Book
 	leases    leases
-	virtual   virtualTimes
+	turns     *fair.Turns
 	limited   lock.Keyed // claims of a queue with a limit, by its name
 	askings   *groupcommit.Keyed[string, *asking]
 	promoting lock.Mutex
-	known     directory
+	known     *directory.Directory
+	turn      atomic.Uint64 // which line is first at the next claim
 	stopped   listeners
 	waiters   waiters
 	outlook   outlook
@@ -100,7 +102,6 @@ func Open(o Options) *Queue {
 	q := &Queue{
 		journal: o.Journal, definitions: o.Definitions, notifier: o.Notifier, clock: o.Clock, now: o.Now, log: o.Log,
 		randomness: o.Random, instances: o.Instances, heard: o.Heard, steps: o.Steps, history: o.History,
-		quiet: cmp.Or(o.Quiet, 30*time.Minute),
 	}
 	if q.heard == nil {
 		q.heard = func(context.Context, string) {}
@@ -119,9 +120,13 @@ func Open(o Options) *Queue {
 	q.randomBytes(b[:])
 	q.process = fmt.Sprintf("q%x", b)
 	q.alarms.set = make(chan struct{}, 1)
-	q.promoting, q.known.mu = lock.New(), lock.New()
+	q.promoting = lock.New()
 	alone := o.Store.Exclusive()
 	q.limits = limit.New(q.store, alone)
+	q.turns = fair.New(q.store, q.now, alone)
+	q.known = directory.New(directory.Options{
+		Store: q.store, Apply: q.apply, Now: q.now, Created: q.created, Quiet: cmp.Or(o.Quiet, 30*time.Minute), Alone: alone, Log: q.log,
+	})
 	q.rules = rule.New(rule.Options{Store: q.store, Journal: q.journal, Now: q.now, Apply: q.apply, Alone: alone})
 	q.Tasks = view.New(view.Options{
 		Store: q.store, Journal: q.journal, Definitions: q.definitions, Now: q.now, Rulebook: q.rules, Limits: q.limits,

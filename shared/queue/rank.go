@@ -9,7 +9,7 @@ import (
 
 // A rank is the sort key of a ready entry: the least is next. It ends in the task's UUID, which sorts by creation.
 
-// byTurn returns a rank by turn, see turn.go, then creation.
+// byTurn returns a rank by turn, see package fair, then creation.
 func byTurn(turn int64, uuid string) string { return layout.Stamp(turn) + uuid }
 
 // ranks returns the ranks of entries of one queue, by its type.
@@ -17,7 +17,11 @@ func (q *Queue) ranks(ctx context.Context, c definition.Queue, entries []layout.
 	ranks := make([]string, len(entries))
 	switch c.Type {
 	case definition.RoundRobin:
-		turns, err := q.turns(ctx, c, entries)
+		keys := make([]string, len(entries))
+		for i := range entries {
+			keys[i] = entries[i].FairnessKey()
+		}
+		turns, err := q.turns.Take(ctx, c, keys)
 		if err != nil {
 			return nil, err
 		}

@@ -66,7 +66,7 @@ func (q *Queue) notifyLines(ctx context.Context, name string) error {
 
 // linesOf returns the lines of a queue, or of all queues of a family.
 func (q *Queue) linesOf(ctx context.Context, name string) ([]layout.Line, error) {
-	all, err := q.lines(ctx)
+	all, err := q.known.Lines(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -19,23 +19,6 @@ type shared struct {
 	met map[string]int64 // when claimers of other processes were met last, in microseconds since 1970, by queue
 }
 
-// linesNow costs a read.
-func (s *shared) linesNow(ctx context.Context, queue string) ([]layout.Line, error) {
-	lines := []layout.Line{{Queue: queue}}
-	r := store.Range{Table: store.Work, Partition: layout.PartitionLines, From: store.Fit(queue), To: store.Fit(queue + "@0")} // "@0" is next to "@/"
-	for item, err := range store.All(ctx, s.q.store, r) {
-		if err != nil {
-			return nil, layout.Failure("read the lines of a queue", err)
-		}
-		if l := layout.ParseLine(string(item.Value)); l.Queue == queue && l.ForInstances() {
-			lines = append(lines, l)
-		}
-	}
-	return lines, nil
-}
-
-func (s *shared) current(read, age int64) bool { return s.q.micro() <= read+age }
-
 func (s *shared) promote(ctx context.Context) (next time.Time, err error) {
 	if err := s.q.mayDecide(ctx); err != nil {
 		return time.Time{}, err

@@ -190,25 +190,6 @@ func (b *bench) endWith(r *rapid.T, l queue.Lease) {
 	}
 }
 
-func TestTheSizeOfATextIsWhatItTakesInAnItem(t *testing.T) {
-	t.Parallel()
-	rapid.Check(t, func(r *rapid.T) {
-		text := writing(r, 200, "text") + string(rapid.SliceOf(rapid.Byte()).Draw(r, "bytes"))
-		stored, err := store.Encode(text)
-		if err != nil {
-			r.Fatal(err)
-		}
-		if got, want := event.TextSize(text), len(stored)-len(`""`); got != want {
-			r.Fatalf("TextSize(%q) = %d, it takes %d", text, got, want)
-		}
-		most := rapid.IntRange(0, 300).Draw(r, "most")
-		cut := event.CutText(text, most, "…")
-		if begun, marked := strings.CutSuffix(cut, "…"); cut != text && (!marked || !strings.HasPrefix(text, begun) || event.TextSize(begun) > most) {
-			r.Fatalf("CutText(%q, %d) = %q", text, most, cut)
-		}
-	})
-}
-
 func TestTextsThatATaskHasNoRoomForAreRefusedByName(t *testing.T) {
 	t.Parallel()
 	onEach(t, func(t *testing.T, b *bench) {

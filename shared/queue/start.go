@@ -199,7 +199,7 @@ func (c *claim) started(ctx context.Context, err error) ([]Lease, error) {
 	c.slots.Release()
 	if c.queue.Type == definition.RoundRobin {
 		last := c.starts[len(c.starts)-1].place.At.Sort
-		_ = c.q.virtual.started(ctx, c.q, c.queue.Name, last) // a hint; the next start writes it again
+		_ = c.q.turns.Started(ctx, c.queue.Name, layout.Unstamp(last)) // a hint; the next start writes it again
 	}
 	return leases, nil
 }

@@ -16,13 +16,6 @@ type strategy interface {
 	// view returns what a claim sees of its queue.
 	view(c *claim) claimView
 
-	// linesNow returns the lines of a queue, also those that were registered just now.
-	linesNow(ctx context.Context, queue string) ([]layout.Line, error)
-
-	// current reports whether what was read at a time, in microseconds since 1970, still holds; age is for how long it does where
-	// others change it too.
-	current(read, age int64) bool
-
 	// promote makes entries ready that have fallen due, and returns when the next one falls due; zero if none does.
 	promote(ctx context.Context) (next time.Time, err error)
 

@@ -48,7 +48,7 @@ func (q *Queue) upkeep(ctx context.Context) (Swept, error) {
 	s.Moved, errs[3] = q.moveHomeLines(ctx)
 	s.Notified, errs[4] = q.notifyReady(ctx)
 	errs[5] = q.sweepPreferred(ctx)
-	_, errs[6] = q.forgetLines(ctx)
+	_, errs[6] = q.known.Forget(ctx)
 	return s, errors.Join(errs[:]...)
 }
 
@@ -125,7 +125,7 @@ const mostNotices = 16
 // notifyReady notifies claimers of ready tasks, in case earlier notifications were lost. Tasks of suspended queues are notified of
 // when their queue is resumed.
 func (q *Queue) notifyReady(ctx context.Context) (notified int, err error) {
-	lines, err := q.lines(ctx)
+	lines, err := q.known.Lines(ctx)
 	if err != nil {
 		return 0, err
 	}

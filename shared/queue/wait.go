@@ -308,7 +308,7 @@ func (q *Queue) lookForReady(ctx context.Context) error {
 		return err
 	}
 	q.waiters.refill()
-	lines, err := q.lines(ctx)
+	lines, err := q.known.Lines(ctx)
 	if err != nil {
 		return err
 	}

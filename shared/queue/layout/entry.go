@@ -29,7 +29,7 @@ type Entry struct {
 	NotBefore int64  `json:"nb,omitempty"`
 	Taken     *Taken `json:"tk,omitempty"`
 
-	Prefer string `json:"pi,omitempty"` // the instance that the task prefers; see prefer.go
+	Prefer string `json:"pi,omitempty"` // the instance that the task prefers
 	Until  int64  `json:"pu,omitempty"` // of an entry that is kept for it: when the fallback entry is due, microseconds since 1970
 	Rank   string `json:"pr,omitempty"` // of a fallback entry: its rank in the line
 }

@@ -37,7 +37,7 @@ type Progress struct {
 	Step    int       `json:"step"`              // steps done so far
 	Steps   int       `json:"steps"`             // steps in all
 	ETA     time.Time `json:"eta,omitzero"`      // expected end; zero: not known
-	Message string    `json:"message,omitempty"` // at most [MaxMessage] bytes; a longer one is cut
+	Message string    `json:"message,omitempty"` // at most queue.MaxMessage bytes; a longer one is cut
 }
 
 // AllLeases returns the items of all leases.

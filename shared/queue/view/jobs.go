@@ -13,7 +13,7 @@ import (
 // JobListing selects tasks of topics: unfinished ones by creation, oldest first, or finished ones by their end, newest first.
 type JobListing struct {
 	History bool                  // finished tasks; default: unfinished ones
-	Topic   string                // path of the topic's job, see [TopicPath]; empty: all topics
+	Topic   string                // path of the topic's job, see queue.TopicPath; empty: all topics
 	States  []task.State          // only tasks in one of these; required: without any, none is listed
 	Limit   int                   // tasks of a page, 1 to 1,000
 	Cursor  string                // of a page, or of [JobListing.CursorAfter]; empty: from the beginning
@@ -21,7 +21,7 @@ type JobListing struct {
 }
 
 // Jobs returns tasks of topics. A page costs a query of each of sixteen partitions, or of one if a topic is given. The errors are
-// those of [View.List].
+// those of [Tasks.List].
 func (v *Tasks) Jobs(ctx context.Context, l JobListing) (Page, error) {
 	if l.Limit < 1 || l.Limit > maxList {
 		return Page{}, fmt.Errorf("%w: limit %d, want 1 to %d", layout.ErrInvalid, l.Limit, maxList)

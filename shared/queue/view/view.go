@@ -63,7 +63,7 @@ func (v *Tasks) Progress(ctx context.Context, id task.ID) (*layout.Progress, err
 	return h.Progress, nil
 }
 
-// Running returns how many tasks each instance runs, by its [Claimer.Instance]; instances that run none are absent. It reads every
+// Running returns how many tasks each instance runs, by the name that claimers give; instances that run none are absent. It reads every
 // lease.
 func (v *Tasks) Running(ctx context.Context) (map[string]int, error) {
 	running := map[string]int{}
