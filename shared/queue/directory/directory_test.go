@@ -19,7 +19,7 @@ func TestAnEmptyLineIsForgottenAfterAWhile(t *testing.T) {
 	t.Parallel()
 	for _, alone := range []bool{true, false} {
 		now, count := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), 0
-		s := memory.New(memory.Options{Now: func() time.Time { return now }})
+		s := memory.New(memory.Options{Date: func() time.Time { return now }})
 		d := directory.New(directory.Options{
 			Store: s, Now: func() time.Time { return now }, Created: func() int64 { return now.UnixMicro() },
 			Quiet: 30 * time.Minute, Alone: alone, Log: slog.New(slog.DiscardHandler),
