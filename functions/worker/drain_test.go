@@ -11,6 +11,7 @@ import (
 	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/notifier/faulty"
 	"github.com/millrace/millrace/shared/queue"
+	"github.com/millrace/millrace/shared/queue/rule"
 	"github.com/millrace/millrace/shared/store/meter"
 	"github.com/millrace/millrace/shared/task"
 )
@@ -80,7 +81,7 @@ func TestWhatIsLetGoDrainsAtTheWorkersPace(t *testing.T) {
 			return q.Suspend(ctx, definition.MainQueue, on)
 		},
 		"a pause that is lifted": func(ctx context.Context, q *queue.Queue, on bool) error {
-			return q.SetRule(ctx, "/work", queue.Pause, on)
+			return q.SetRule(ctx, "/work", rule.Pause, on)
 		},
 	} {
 		synctest.Test(t, func(t *testing.T) {

@@ -58,6 +58,7 @@
 // senders, BaseContext's end lets waiting requests and streams go. This package sets a write deadline of its own where
 // it waits or streams, which replaces the server's WriteTimeout for that request.
 //
-// The package imports access, clock, cron, definition, strict, event, journal, order, projection, queue, schedule, stream, task and membership,
-// a JSON tokenizer and the standard library. Prometheus is in api/prom, so that functions need not link it.
+// The package imports access, clock, cron, definition, strict, event, journal, order, projection, queue, queue/rule,
+// queue/tasklog, queue/view, schedule, stream, task and membership, a JSON tokenizer and the standard library. Prometheus is in
+// api/prom, so that functions need not link it.
 package api

@@ -13,6 +13,9 @@ import (
 
 	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/queue"
+	"github.com/millrace/millrace/shared/queue/rule"
+	"github.com/millrace/millrace/shared/queue/tasklog"
+	"github.com/millrace/millrace/shared/queue/view"
 	"github.com/millrace/millrace/shared/task"
 )
 
@@ -20,13 +23,13 @@ import (
 type Engine interface {
 	Enqueue(ctx context.Context, once *queue.Once, news ...queue.New) (queue.Enqueued, error)
 	Get(ctx context.Context, id task.ID) (task.Task, error)
-	List(ctx context.Context, l queue.Listing) (queue.Page, error)
-	Logs(ctx context.Context, id task.ID, l queue.LogQuery) (queue.LogPage, error)
+	List(ctx context.Context, l view.Listing) (view.Page, error)
+	Logs(ctx context.Context, id task.ID, l tasklog.Query) (tasklog.Page, error)
 	Stop(ctx context.Context, id task.ID) (running bool, err error)
 	Retry(ctx context.Context, once *queue.Once, id task.ID) (queue.Enqueued, error)
-	Why(ctx context.Context, id task.ID) (queue.Reason, error)
-	SetRule(ctx context.Context, path string, kind queue.RuleKind, on bool) error
-	Rules(ctx context.Context, prefix string) ([]queue.Rules, error)
+	Why(ctx context.Context, id task.ID) (view.Reason, error)
+	SetRule(ctx context.Context, path string, kind rule.Kind, on bool) error
+	Rules(ctx context.Context, prefix string) ([]rule.Rules, error)
 	Counts(ctx context.Context, prefix string) (map[string]map[task.State]int64, error)
 	OldestWaiting(ctx context.Context, prefix string) (map[string]time.Time, error)
 }
@@ -79,7 +82,7 @@ func (x *exchange) fill(e Engine, t *task.Task) error {
 
 // each calls show with the tasks of a page, their payloads fetched, and returns where the list goes on: before the page's end,
 // after the last one shown, if the response is as large as the host can carry.
-func (x *exchange) each(e Engine, page *queue.Page, after func(*task.Task) string, show func(*task.Task)) (cursor string, err error) {
+func (x *exchange) each(e Engine, page *view.Page, after func(*task.Task) string, show func(*task.Task)) (cursor string, err error) {
 	size := 0
 	for i := range page.Tasks {
 		t := &page.Tasks[i]

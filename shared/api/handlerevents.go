@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/millrace/millrace/shared/queue"
+	"github.com/millrace/millrace/shared/queue/rule"
+	"github.com/millrace/millrace/shared/queue/view"
 	"github.com/millrace/millrace/shared/task"
 )
 
@@ -93,7 +95,7 @@ func (h *handlerReading) event(x *exchange) error {
 // held reports whether a rule keeps the job of that path from being started.
 func (h *handlerReading) held(ctx context.Context, path string) (bool, error) {
 	rules, err := h.engine.Rules(ctx, path)
-	return slices.ContainsFunc(rules, func(r queue.Rules) bool { return r.Path == path }), err
+	return slices.ContainsFunc(rules, func(r rule.Rules) bool { return r.Path == path }), err
 }
 
 func (h *handlerReading) events(x *exchange) error {
@@ -114,7 +116,7 @@ func (h *handlerReading) events(x *exchange) error {
 		return err
 	}
 	now := time.Now().UnixMicro()
-	page, err := h.engine.List(x.r.Context(), queue.Listing{
+	page, err := h.engine.List(x.r.Context(), view.Listing{
 		Group: name.path(), Newest: true, Limit: limit, Cursor: from, Match: func(t *task.Task) bool {
 			return t.Dialect == task.Event && (status == "" || t.StateAt(now, held).In(task.Event) == status)
 		},
@@ -223,7 +225,7 @@ func see(all map[string]*handlerView, path string) *handlerView {
 	if !ok {
 		return nil
 	}
-	v := &handlerView{Name: h.name, Space: h.space, State: queue.Rules{}.State(), Counts: map[task.Status]int64{}}
+	v := &handlerView{Name: h.name, Space: h.space, State: rule.Rules{}.State(), Counts: map[task.Status]int64{}}
 	for _, status := range statusesOf(task.Event) {
 		v.Counts[status] = 0
 	}

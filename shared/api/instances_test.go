@@ -18,6 +18,7 @@ import (
 	"github.com/millrace/millrace/shared/membership"
 	"github.com/millrace/millrace/shared/projection"
 	"github.com/millrace/millrace/shared/queue"
+	"github.com/millrace/millrace/shared/queue/tasklog"
 	"github.com/millrace/millrace/shared/store/memory"
 	"github.com/millrace/millrace/shared/task"
 )
@@ -121,7 +122,7 @@ func TestInstanceRunsATask(t *testing.T) {
 				t.Errorf("instances = %s, want %s", list, part)
 			}
 		}
-		page, err := r.Logs(t.Context(), added.ID, queue.LogQuery{})
+		page, err := r.Logs(t.Context(), added.ID, tasklog.Query{})
 		if err != nil || len(page.Lines) != 2 || page.Lines[1].Level != "error" {
 			t.Errorf("log = %+v, %v", page.Lines, err)
 		}
@@ -188,7 +189,7 @@ func TestPartitionedInstance(t *testing.T) {
 		for range 2 {
 			wantProblem(t, r.as(t, access.Worker, "POST", "/api/v1/leases/"+lost.Token+"/complete", `{"result":"ok"}`), 409, api.CodeConflict)
 		}
-		page, err := r.Logs(t.Context(), added.ID, queue.LogQuery{})
+		page, err := r.Logs(t.Context(), added.ID, tasklog.Query{})
 		if err != nil || len(page.Lines) != 1 || !strings.Contains(page.Lines[0].Message, "attempt 1 came when its lease was over") {
 			t.Errorf("log = %+v, %v, want the late result, once", page.Lines, err)
 		}

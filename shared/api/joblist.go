@@ -11,6 +11,7 @@ import (
 
 	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/queue"
+	"github.com/millrace/millrace/shared/queue/view"
 	"github.com/millrace/millrace/shared/task"
 )
 
@@ -147,7 +148,7 @@ func (j *jobs) search(x *exchange) error {
 
 // answer responds with a page.
 func (j *jobs) answer(x *exchange, q query, kind jobType, topic string, sought templates) (err error) {
-	l := queue.JobListing{History: kind.history, States: kind.states}
+	l := view.JobListing{History: kind.history, States: kind.states}
 	if topic != "" {
 		l.Topic = queue.TopicPath(topic)
 	}

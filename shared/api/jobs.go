@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace/shared/queue"
+	"github.com/millrace/millrace/shared/queue/view"
 	"github.com/millrace/millrace/shared/task"
 )
 
@@ -14,7 +15,7 @@ import (
 type JobEngine interface {
 	Engine
 	Remove(ctx context.Context, id task.ID) error
-	Jobs(ctx context.Context, l queue.JobListing) (queue.Page, error)
+	Jobs(ctx context.Context, l view.JobListing) (view.Page, error)
 	Progress(ctx context.Context, id task.ID) (*queue.Progress, error)
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/millrace/millrace/shared/membership"
 	"github.com/millrace/millrace/shared/queue"
+	"github.com/millrace/millrace/shared/queue/tasklog"
 	"github.com/millrace/millrace/shared/task"
 )
 
@@ -226,7 +227,7 @@ var levels = []string{"debug", "info", "warn", "error"}
 func linesMember(b *queue.Beat) member {
 	return member{name: "logs", read: func(location string, value jsontext.Value) error {
 		return readList(location, value, maxLines, func(location string, value jsontext.Value) error {
-			var line queue.Line
+			var line tasklog.Line
 			text := member{name: "message", required: true, read: func(location string, value jsontext.Value) (err error) {
 				line.Message, err = readText(location, value)
 				return err

@@ -10,6 +10,7 @@ import (
 
 	"github.com/millrace/millrace/shared/event"
 	"github.com/millrace/millrace/shared/queue"
+	"github.com/millrace/millrace/shared/queue/view"
 )
 
 // How many elements a page of a list has.
@@ -72,8 +73,8 @@ func ofCursor(err error) error {
 
 // ofList is ofCursor for a list that may look through much and find nothing. An empty page would say that there is nothing, and a
 // repetition would look at the same: so the client is told, and where to go on.
-func (x *exchange) ofList(q query, page *queue.Page, err error) error {
-	if errors.Is(err, queue.ErrNotFoundYet) {
+func (x *exchange) ofList(q query, page *view.Page, err error) error {
+	if errors.Is(err, view.ErrNotFoundYet) {
 		x.next(q, page.Cursor)
 		return problem(CodeImpossible, "none of the tasks that one request looks through is one of these; "+
 			"go on at the header Link, or ask for less: a topic, a type, other times")

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace/shared/definition"
-	"github.com/millrace/millrace/shared/queue"
+	"github.com/millrace/millrace/shared/queue/view"
 )
 
 // QueueEngine keeps queues; a [queue.Queue] is one.
@@ -16,8 +16,8 @@ type QueueEngine interface {
 	Suspend(ctx context.Context, name string, on bool) error
 	Suspended(ctx context.Context) (map[string]time.Time, error)
 	Purge(ctx context.Context, name string) (dropped int, err error)
-	Statistics(ctx context.Context, prefix string) (map[string]queue.Statistics, error)
-	QueueStatistics(ctx context.Context) (map[string]queue.Statistics, error)
+	Statistics(ctx context.Context, prefix string) (map[string]view.Statistics, error)
+	QueueStatistics(ctx context.Context) (map[string]view.Statistics, error)
 }
 
 // QueueBook returns what is declared, and changes it; a [definition.Catalog] is one.

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/millrace/millrace/shared/queue"
+	"github.com/millrace/millrace/shared/queue/view"
 )
 
 func describeStatistics() *operation {
@@ -24,7 +25,7 @@ func describeTopicStatistics() *operation {
 	}
 }
 
-// statisticsView is [queue.Statistics] as clients see it.
+// statisticsView is [view.Statistics] as clients see it.
 type statisticsView struct {
 	Queued            int64 `json:"queued"`
 	Active            int64 `json:"active"`
@@ -36,7 +37,7 @@ type statisticsView struct {
 	AverageProcessing int64 `json:"average_processing_ms"`
 }
 
-func viewStatistics(s queue.Statistics) statisticsView {
+func viewStatistics(s view.Statistics) statisticsView {
 	return statisticsView{
 		Queued: s.Queued, Active: s.Active, Finished: s.Finished, Failed: s.Failed, Cancelled: s.Cancelled, Processed: s.Processed(),
 		AverageWaiting: s.Waiting.Milliseconds(), AverageProcessing: s.Processing.Milliseconds(),
@@ -48,7 +49,7 @@ func (q *queues) total(x *exchange) error {
 	if err != nil {
 		return err
 	}
-	var sum queue.Statistics
+	var sum view.Statistics
 	for _, s := range all {
 		sum.Add(s)
 	}
@@ -70,7 +71,7 @@ func (q *queues) topics(x *exchange) error {
 	if err != nil {
 		return err
 	}
-	topics := map[string]queue.Statistics{}
+	topics := map[string]view.Statistics{}
 	for path, statistics := range all {
 		topic, _ := queue.TopicOf(path)
 		topics[topic] = statistics

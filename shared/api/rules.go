@@ -1,15 +1,15 @@
 package api
 
 import (
-	"github.com/millrace/millrace/shared/queue"
+	"github.com/millrace/millrace/shared/queue/rule"
 )
 
-func (h *handlerReading) pause(x *exchange) error   { return h.rule(x, queue.Pause, true) }
-func (h *handlerReading) unpause(x *exchange) error { return h.rule(x, queue.Pause, false) }
-func (h *handlerReading) block(x *exchange) error   { return h.rule(x, queue.Block, true) }
-func (h *handlerReading) unblock(x *exchange) error { return h.rule(x, queue.Block, false) }
+func (h *handlerReading) pause(x *exchange) error   { return h.rule(x, rule.Pause, true) }
+func (h *handlerReading) unpause(x *exchange) error { return h.rule(x, rule.Pause, false) }
+func (h *handlerReading) block(x *exchange) error   { return h.rule(x, rule.Block, true) }
+func (h *handlerReading) unblock(x *exchange) error { return h.rule(x, rule.Block, false) }
 
-func (h *handlerReading) rule(x *exchange, kind queue.RuleKind, on bool) error {
+func (h *handlerReading) rule(x *exchange, kind rule.Kind, on bool) error {
 	name, err := x.handler()
 	if err != nil {
 		return err

@@ -12,6 +12,7 @@ import (
 
 	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/queue"
+	"github.com/millrace/millrace/shared/queue/view"
 	"github.com/millrace/millrace/shared/task"
 )
 
@@ -257,7 +258,7 @@ func (t *taskReading) listSync(x *exchange) error {
 	if err := declared(x.r.Context(), t.definitions, s.source, s.collection); err != nil {
 		return err
 	}
-	page, err := t.engine.List(x.r.Context(), queue.Listing{
+	page, err := t.engine.List(x.r.Context(), view.Listing{
 		Group: queue.SourcePath(s.source), From: s.start, To: s.end, Limit: s.limit, Cursor: s.cursor, Match: s.match,
 	})
 	if err != nil {

@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/millrace/millrace/shared/queue"
+	"github.com/millrace/millrace/shared/queue/tasklog"
 	"github.com/millrace/millrace/shared/task"
 )
 
@@ -43,7 +43,7 @@ type logReading struct {
 	x      *exchange
 	engine Engine
 	id     task.ID
-	ask    queue.LogQuery
+	ask    tasklog.Query
 	limit  int // lines; 0: all
 	query  query
 	lines  int // rendered so far
@@ -96,7 +96,7 @@ func (r *logReading) read(q query) (follow bool, err error) {
 }
 
 // next reads the next lines.
-func (r *logReading) next(ctx context.Context) (queue.LogPage, error) {
+func (r *logReading) next(ctx context.Context) (tasklog.Page, error) {
 	r.ask.Limit = logPage
 	if r.limit > 0 {
 		r.ask.Limit = min(logPage, r.limit-r.lines)
@@ -145,7 +145,7 @@ func (r *logReading) once() error {
 }
 
 // lines renders lines with commas between them, and before the first if others came before it.
-func (b *buffer) lines(lines []queue.Line, more bool) error {
+func (b *buffer) lines(lines []tasklog.Line, more bool) error {
 	for i := range lines {
 		if more || i > 0 {
 			b.bytes = append(b.bytes, ',')
@@ -202,7 +202,7 @@ func (x *exchange) untilStopped() (context.Context, context.CancelFunc) {
 	return ctx, func() { stop(); cancel() }
 }
 
-func (r *logReading) stream(ctx context.Context, s *outflow, page queue.LogPage) error {
+func (r *logReading) stream(ctx context.Context, s *outflow, page tasklog.Page) error {
 	idle, pause := time.Duration(0), lookSoon
 	for {
 		over, err := r.render(s, &page)
@@ -261,7 +261,7 @@ func (r *logReading) finite(s *outflow) error {
 }
 
 // render renders lines as events; over says that no more will come.
-func (r *logReading) render(s *outflow, page *queue.LogPage) (over bool, err error) {
+func (r *logReading) render(s *outflow, page *tasklog.Page) (over bool, err error) {
 	b := r.held
 	for i := range page.Lines {
 		b.bytes = append(b.bytes, "data: "...)
@@ -303,7 +303,7 @@ type lineView struct {
 	Level   string `json:"level"`
 }
 
-func (b *buffer) line(l *queue.Line) error {
+func (b *buffer) line(l *tasklog.Line) error {
 	return b.json(lineView{formatTime(l.Time), l.Message, l.Level})
 }
 

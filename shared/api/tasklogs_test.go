@@ -14,6 +14,7 @@ import (
 	"github.com/millrace/millrace/shared/access"
 	"github.com/millrace/millrace/shared/api"
 	"github.com/millrace/millrace/shared/queue"
+	"github.com/millrace/millrace/shared/queue/tasklog"
 )
 
 type logLine struct{ Time, Message, Level string }
@@ -23,13 +24,13 @@ func (w *works) logged(t *testing.T, n int) (id string, lease queue.Lease) {
 	t.Helper()
 	id = w.sync(t, "orders")
 	lease = w.claim(t)[0]
-	var lines []queue.Line
+	var lines []tasklog.Line
 	for i := range n {
 		level := "info"
 		if i%2 == 1 {
 			level = "error"
 		}
-		lines = append(lines, queue.Line{Time: epoch.Add(time.Duration(i) * time.Second), Level: level, Message: fmt.Sprint("line ", i, " <&>")})
+		lines = append(lines, tasklog.Line{Time: epoch.Add(time.Duration(i) * time.Second), Level: level, Message: fmt.Sprint("line ", i, " <&>")})
 	}
 	w.say(t, lease, lines...)
 	return id, lease
@@ -37,7 +38,7 @@ func (w *works) logged(t *testing.T, n int) (id string, lease queue.Lease) {
 
 var epoch = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 
-func (w *works) say(t *testing.T, l queue.Lease, lines ...queue.Line) {
+func (w *works) say(t *testing.T, l queue.Lease, lines ...tasklog.Line) {
 	t.Helper()
 	if err := w.AppendLog(t.Context(), l.Token, lines); err != nil {
 		t.Fatal(err)
@@ -104,7 +105,7 @@ func TestLogsOfOtherTasks(t *testing.T) {
 	t.Parallel()
 	w := working(t)
 	event := w.emit(t, "mail", `{"value":1}`).ID
-	w.say(t, w.claim(t)[0], queue.Line{Time: epoch, Level: "info", Message: "line 0 <&>"})
+	w.say(t, w.claim(t)[0], tasklog.Line{Time: epoch, Level: "info", Message: "line 0 <&>"})
 	if got := messages(t, w.as(t, access.Viewer, "GET", "/api/v1/tasks/"+event+"/logs", "")); got != "0" {
 		t.Errorf("lines %s of a handler event, want 0", got)
 	}
@@ -155,7 +156,7 @@ func TestFollowLogs(t *testing.T) {
 		}()
 		for i := range 3 {
 			time.Sleep(20 * time.Second) // beyond the heartbeat, within the lease
-			w.say(t, lease, queue.Line{Message: fmt.Sprint("later ", i)})
+			w.say(t, lease, tasklog.Line{Message: fmt.Sprint("later ", i)})
 		}
 		w.finish(t, lease, queue.OK)
 		got := <-followed

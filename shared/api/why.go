@@ -4,7 +4,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/millrace/millrace/shared/queue"
+	"github.com/millrace/millrace/shared/queue/view"
 	"github.com/millrace/millrace/shared/task"
 )
 
@@ -50,7 +50,7 @@ func (t *taskReading) why(x *exchange) error {
 	return x.value(http.StatusOK, viewReason(reason, found.Dialect))
 }
 
-func viewReason(r queue.Reason, d task.Dialect) whyView {
+func viewReason(r view.Reason, d task.Dialect) whyView {
 	v := whyView{State: r.State.In(d), Reason: r.Reason, Code: r.Code, Details: map[string]any{}}
 	if !r.Since.IsZero() {
 		v.Since = formatTime(r.Since)
@@ -102,7 +102,7 @@ func (t *taskReading) runnable(x *exchange, found *task.Task) error {
 func whySchema() *schema {
 	return object("", members{
 		"state": text("The task's state, as GET of the task shows it"), "reason": text("One sentence"),
-		"code":  choice("Stable and machine-readable", queue.ReasonCodes()...),
+		"code":  choice("Stable and machine-readable", view.ReasonCodes()...),
 		"since": dateTime("Since when this has been so, where that is known"), "details": object("The values that the sentence names", nil, true),
 	}, false, "state", "reason", "code", "details")
 }

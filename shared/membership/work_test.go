@@ -8,6 +8,7 @@ import (
 
 	"github.com/millrace/millrace/shared/membership"
 	"github.com/millrace/millrace/shared/queue"
+	"github.com/millrace/millrace/shared/queue/view"
 	"github.com/millrace/millrace/shared/task"
 )
 
@@ -39,7 +40,7 @@ func TestATaskThatNobodyRunsWaitsAndSaysWhy(t *testing.T) {
 			d.clock.at = d.clock.at.Add(24 * time.Hour)
 			d.sweep()
 			why, err := d.Why(t.Context(), id)
-			if err != nil || why.Code != queue.ReasonUnassigned || why.Reason != "It waits for an instance that runs /topics/rare/kind." {
+			if err != nil || why.Code != view.ReasonUnassigned || why.Reason != "It waits for an instance that runs /topics/rare/kind." {
 				t.Errorf("Why = %+v, %v, want that it waits for an instance", why, err)
 			}
 			other = d.register("other", "/topics/common") // its lease ended a day ago

@@ -10,7 +10,7 @@ import (
 	"github.com/millrace/millrace/shared/event"
 	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/projection"
-	"github.com/millrace/millrace/shared/queue"
+	"github.com/millrace/millrace/shared/queue/view"
 	"github.com/millrace/millrace/shared/task"
 )
 
@@ -101,12 +101,12 @@ func (e *Engine) ActOnJobs(ctx context.Context, once *journal.Idempotency, a Job
 
 // selectedJobs returns the ids of the jobs that a filter selects, page by page.
 func (e *Engine) selectedJobs(ctx context.Context, f JobFilter) (ids []string, err error) {
-	l := queue.JobListing{History: f.History, Topic: f.Topic, States: f.States, Limit: jobPage, Match: func(t *task.Task) bool {
+	l := view.JobListing{History: f.History, Topic: f.Topic, States: f.States, Limit: jobPage, Match: func(t *task.Task) bool {
 		return t.Dialect == task.Job && f.Paths.Match(t.Job)
 	}}
 	for {
 		page, err := e.queue.Jobs(ctx, l)
-		if err != nil && !errors.Is(err, queue.ErrNotFoundYet) {
+		if err != nil && !errors.Is(err, view.ErrNotFoundYet) {
 			return nil, err
 		}
 		for i := range page.Tasks {

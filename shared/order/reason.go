@@ -7,7 +7,7 @@ import (
 
 	"github.com/millrace/millrace/shared/event/typed"
 	"github.com/millrace/millrace/shared/projection"
-	"github.com/millrace/millrace/shared/queue"
+	"github.com/millrace/millrace/shared/queue/view"
 )
 
 // Reason is why an order's step is not running, or that it is.
@@ -19,7 +19,7 @@ type Reason struct {
 	Details map[string]any // the values that the sentence names, for programs
 }
 
-// The codes of a [Reason] beside those of a task, see [queue.ReasonCodes].
+// The codes of a [Reason] beside those of a task, see [view.ReasonCodes].
 const (
 	ReasonSuspended   = "order_suspended"   // somebody must resume it
 	ReasonBlacklisted = "order_blacklisted" // it is at its end
@@ -37,7 +37,7 @@ const (
 
 // ReasonCodes returns all codes of a [Reason].
 func ReasonCodes() []string {
-	return append(queue.ReasonCodes(), ReasonSuspended, ReasonBlacklisted, ReasonIdle, ReasonPlanned, ReasonSetback, ReasonMaxOrders, ReasonChain,
+	return append(view.ReasonCodes(), ReasonSuspended, ReasonBlacklisted, ReasonIdle, ReasonPlanned, ReasonSetback, ReasonMaxOrders, ReasonChain,
 		ReasonNode, ReasonJoin, ReasonWaiting, ReasonPrompt, ReasonLock)
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/event"
 	"github.com/millrace/millrace/shared/journal"
+	"github.com/millrace/millrace/shared/queue/layout"
 	"github.com/millrace/millrace/shared/store"
 	"github.com/millrace/millrace/shared/task"
 )
@@ -24,14 +25,14 @@ type addition struct {
 	asked     []task.Task   // the tasks as the request alone makes them; only if once is given
 	note      *journal.Note // which keeps the result of once; nil without
 	replayed  bool
-	places    []*place // the entry of each task; nil if none is written
-	fallbacks []*place // the fallback entries of those that are kept for an instance
+	places    []*layout.Place // the entry of each task; nil if none is written
+	fallbacks []*layout.Place // the fallback entries of those that are kept for an instance
 }
 
 // adding is one task of an addition.
 type adding struct {
 	task     task.Task
-	line     line
+	line     layout.Line
 	prefix   string
 	fixed    bool   // the request gives the id: a task with this id is the same task
 	value    []byte // of its item
@@ -61,7 +62,7 @@ func (q *Queue) addition(set *definition.Set, once *Once, tasks []adding) *addit
 		}
 	}
 	if once != nil {
-		a.note = journal.NoteAt(onceKey(once))
+		a.note = journal.NoteAt(layout.OnceKey(once))
 		for i := range a.tasks {
 			a.asked = append(a.asked, a.tasks[i].task)
 		}
@@ -86,7 +87,7 @@ func (q *Queue) adding(set *definition.Set, n *New) (adding, error) {
 	}
 	created := q.created()
 	t := task.Task{
-		Dialect: n.Dialect, Job: n.Job, Group: cmp.Or(n.Group, topicGroup(n.Job)), Queue: cmp.Or(n.Queue, job.Queue, definition.MainQueue),
+		Dialect: n.Dialect, Job: n.Job, Group: cmp.Or(n.Group, layout.TopicGroup(n.Job)), Queue: cmp.Or(n.Queue, job.Queue, definition.MainQueue),
 		State: task.Ready, Priority: n.Priority, Created: created,
 		Attempts: cmp.Or(n.Attempts, job.Attempts, 1), RetryDelay: cmp.Or(n.RetryDelay, job.RetryDelay),
 		Thrown: cmp.Or(n.Thrown, task.OnThrown(job.OnError)), Fairness: n.Fairness, Unique: n.Unique,
@@ -111,12 +112,12 @@ func (q *Queue) adding(set *definition.Set, n *New) (adding, error) {
 	if n.Missing {
 		t.State, t.Finished = task.Missing, created
 	}
-	a := adding{task: t, prefix: n.Prefix, cause: event.CausedBy(n.Cause), fixed: n.Same != "", line: lineOf(t.Queue, job, declared), same: -1}
+	a := adding{task: t, prefix: n.Prefix, cause: event.CausedBy(n.Cause), fixed: n.Same != "", line: layout.LineOf(t.Queue, job, declared), same: -1}
 	if len(n.Payload) > inline {
 		a.payload = n.Payload
 		a.task.Payload, a.task.Apart = nil, len(n.Payload)
 	}
-	a.value = encode(&a.task)
+	a.value = layout.Encode(&a.task)
 	return a, n.checkTexts(len(a.value) - len(a.task.Payload))
 }
 
@@ -182,7 +183,7 @@ func (a *addition) touches() []string {
 	for i := range a.tasks {
 		t := &a.tasks[i]
 		if t.claims() && t.same < 0 {
-			names = append(names, uniqueKey(t.task.Job, t.task.Unique).Partition)
+			names = append(names, layout.UniqueKey(t.task.Job, t.task.Unique).Partition)
 		}
 		if t.fixed {
 			names = append(names, t.task.ID.UUID())
@@ -204,27 +205,27 @@ func (t *adding) fresh() bool { return !t.existing && t.same < 0 }
 
 // locate makes the entries and their keys, queue by queue.
 func (a *addition) locate(ctx context.Context) error {
-	a.places, a.fallbacks = make([]*place, len(a.tasks)), nil
+	a.places, a.fallbacks = make([]*layout.Place, len(a.tasks)), nil
 	byQueue := map[string][]int{}
 	for i := range a.tasks {
 		t := &a.tasks[i]
 		if !t.fresh() || t.task.State == task.Missing {
 			continue
 		}
-		p := &place{entry: entryOf(&t.task, t.line)}
+		p := &layout.Place{Entry: layout.EntryOf(&t.task, t.line)}
 		a.places[i] = p
 		if t.task.State == task.Waiting {
-			p.key = dueKey(t.task.NotBefore, p.UUID)
+			p.At = layout.DueKey(t.task.NotBefore, p.UUID)
 		} else {
 			byQueue[t.task.Queue] = append(byQueue[t.task.Queue], i)
 		}
 	}
 	for _, name := range sortedKeys(byQueue) {
 		list := byQueue[name]
-		entries := make([]entry, len(list))
+		entries := make([]layout.Entry, len(list))
 		for n, i := range list {
-			entries[n] = a.places[i].entry
-			if err := a.q.register(ctx, a.tasks[i].line); err != nil {
+			entries[n] = a.places[i].Entry
+			if err := a.q.known.Register(ctx, a.tasks[i].line); err != nil {
 				return err
 			}
 		}
@@ -233,7 +234,7 @@ func (a *addition) locate(ctx context.Context) error {
 			return err
 		}
 		for n, i := range list {
-			a.places[i].key = work(readyPartition(a.tasks[i].line), ranks[n])
+			a.places[i].At = layout.Key(layout.ReadyPartition(a.tasks[i].line), ranks[n])
 		}
 	}
 	return a.keep(ctx)
@@ -243,10 +244,10 @@ func (a *addition) locate(ctx context.Context) error {
 func (a *addition) keep(ctx context.Context) error {
 	o, most := a.q.offers(a.set), a.hints()
 	for i, p := range a.places {
-		if p == nil || p.key.Partition == partitionDue || len(a.fallbacks) == most {
+		if p == nil || p.At.Partition == layout.PartitionDue || len(a.fallbacks) == most {
 			continue
 		}
-		kept, fallback, err := o.offer(ctx, &p.entry, p.key.Sort)
+		kept, fallback, err := o.offer(ctx, &p.Entry, p.At.Sort)
 		if err != nil {
 			return err
 		}
@@ -283,26 +284,26 @@ func (a *addition) ops(r journal.Receipt) []store.Op {
 		if !t.fixed {
 			cond = a.q.strategy.idCondition()
 		}
-		ops = append(ops, store.Put(store.Item{Key: taskKey(uuid), Value: t.value}, cond))
+		ops = append(ops, store.Put(store.Item{Key: layout.TaskKey(uuid), Value: t.value}, cond))
 		if t.payload != nil {
-			ops = append(ops, store.Put(store.Item{Key: payloadKey(uuid), Value: t.payload}, store.Always))
+			ops = append(ops, store.Put(store.Item{Key: layout.PayloadKey(uuid), Value: t.payload}, store.Always))
 		}
 		if t.claims() {
 			cond := store.Absent
 			if t.held {
 				cond = store.VersionIs(t.version)
 			}
-			ops = append(ops, store.Put(store.Item{Key: uniqueKey(t.task.Job, t.task.Unique), Value: []byte(t.task.ID)}, cond))
+			ops = append(ops, store.Put(store.Item{Key: layout.UniqueKey(t.task.Job, t.task.Unique), Value: []byte(t.task.ID)}, cond))
 			if t.held && t.guard.Kind != 0 {
 				ops = append(ops, t.guard)
 			}
 		}
 		if p := a.places[i]; p != nil {
-			ops = append(ops, p.putFor(r))
+			ops = append(ops, p.PutFor(r))
 		}
 	}
 	for _, p := range a.fallbacks {
-		ops = append(ops, p.putFor(r))
+		ops = append(ops, p.PutFor(r))
 	}
 	return ops
 }
@@ -331,9 +332,9 @@ func (a *addition) resolve(ctx context.Context, lost *store.Conflict) error {
 // rename gives a task whose id is taken another id, unless the request gives the id.
 func (a *addition) rename(key store.Key) {
 	for i := range a.tasks {
-		if t := &a.tasks[i]; t.fresh() && !t.fixed && key == taskKey(t.task.ID.UUID()) {
+		if t := &a.tasks[i]; t.fresh() && !t.fixed && key == layout.TaskKey(t.task.ID.UUID()) {
 			t.task.ID = task.NewID(t.prefix, t.task.ListedUnder(), t.task.Created, a.q.random())
-			t.value = encode(&t.task)
+			t.value = layout.Encode(&t.task)
 		}
 	}
 }
@@ -347,9 +348,9 @@ func (a *addition) lookUp(ctx context.Context) error {
 		switch {
 		case !t.fresh():
 		case t.fixed:
-			keys, of = append(keys, taskKey(t.task.ID.UUID())), append(of, t)
+			keys, of = append(keys, layout.TaskKey(t.task.ID.UUID())), append(of, t)
 		case t.claims():
-			keys, of = append(keys, uniqueKey(t.task.Job, t.task.Unique)), append(of, t)
+			keys, of = append(keys, layout.UniqueKey(t.task.Job, t.task.Unique)), append(of, t)
 		}
 	}
 	if len(keys) == 0 {
@@ -357,7 +358,7 @@ func (a *addition) lookUp(ctx context.Context) error {
 	}
 	items, err := a.q.store.Get(ctx, keys...)
 	if err != nil {
-		return unavailable("look up a unique key", err)
+		return layout.Failure("look up a unique key", err)
 	}
 	for i, item := range items {
 		of[i].held = false
@@ -375,9 +376,9 @@ func (a *addition) lookUp(ctx context.Context) error {
 func (t *adding) meet(ctx context.Context, q *Queue, found *store.Item) error {
 	if t.fixed {
 		t.existing, t.task = true, task.Task{} // decoding would write into the caller's payload
-		return decode(found, &t.task)
+		return layout.Decode(found, &t.task)
 	}
-	holder, seen, err := q.load(ctx, task.ID(found.Value).UUID())
+	holder, seen, err := layout.LoadTask(ctx, q.store, task.ID(found.Value).UUID())
 	if err != nil && !errors.Is(err, ErrNoTask) {
 		return err
 	}
@@ -400,7 +401,7 @@ func guardHolder(key *store.Item, seen int64) store.Op {
 	if seen > 0 {
 		cond = store.VersionIs(seen)
 	}
-	return store.Check(taskKey(task.ID(key.Value).UUID()), cond)
+	return store.Check(layout.TaskKey(task.ID(key.Value).UUID()), cond)
 }
 
 func (a *addition) answer() Enqueued {

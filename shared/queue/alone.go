@@ -2,53 +2,26 @@ package queue
 
 import (
 	"context"
-	"slices"
 	"sync"
 
 	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/notifier"
+	"github.com/millrace/millrace/shared/queue/layout"
 	"github.com/millrace/millrace/shared/store"
 )
 
 // alone is the strategy of a process that has the store to itself. What it keeps in memory is exact, since it learns of each write:
-// the head of each ready index, the rules, and when entries fall due. Reading these instead would step
+// the head of each ready index, and when entries fall due. Reading these instead would step
 // over all entries that were ever deleted. An error in it costs a write that is refused, and lasts until the next sweep at most.
 type alone struct {
 	q       *Queue
 	due     dueTimes
 	delays  delays
-	ruleMu  chanMutex
-	known   *ruleSet // nil: to be read
 	mu      sync.RWMutex
-	windows map[line]*window
+	windows map[layout.Line]*window
 }
 
-func newAlone(q *Queue) *alone { return &alone{q: q, ruleMu: newChanMutex()} }
-
-func (a *alone) rules(ctx context.Context) (*ruleSet, error) {
-	a.ruleMu.Lock()
-	defer a.ruleMu.Unlock()
-	if a.known != nil {
-		return a.known, nil
-	}
-	set, err := a.q.readRules(ctx)
-	a.known = set
-	return set, err
-}
-
-func (a *alone) rulesChanged() {
-	a.ruleMu.Lock()
-	defer a.ruleMu.Unlock()
-	a.known = nil
-}
-
-func (a *alone) linesNow(ctx context.Context, queue string) ([]line, error) {
-	all, err := a.q.lines(ctx)
-	return slices.DeleteFunc(all, func(l line) bool { return l.queue != queue }), err
-}
-
-// current returns true: nobody else changes what was read.
-func (a *alone) current(int64, int64) bool { return true }
+func newAlone(q *Queue) *alone { return &alone{q: q} }
 
 // idCondition returns none: created gives each microsecond once, so that an id is new without a check.
 func (a *alone) idCondition() store.Condition { return store.Always }
@@ -56,18 +29,18 @@ func (a *alone) idCondition() store.Condition { return store.Always }
 // lookOut does nothing: whoever waits is notified of everything that becomes ready.
 func (a *alone) lookOut() (stop context.CancelFunc) { return func() {} }
 
-func (a *alone) stored(p *place) (notice notifier.Notice, needed bool) {
-	if p.key.Partition == partitionDue {
+func (a *alone) stored(p *layout.Place) (notice notifier.Notice, needed bool) {
+	if p.At.Partition == layout.PartitionDue {
 		a.due.note(p)
-		a.q.wakeForDue(dueTime(p))
+		a.q.wakeForDue(layout.DueTime(p))
 		return notice, false
 	}
-	a.window(p.line()).add(*p)
-	return p.line().notice(), true
+	a.window(p.Line()).add(*p)
+	return p.Line().Notice(), true
 }
 
 func (a *alone) doubt() {
-	a.rulesChanged()
+	a.q.rules.Forget()
 	a.due.forget()
 	a.q.limits.Forget()
 	a.forgetWindows()
@@ -79,18 +52,18 @@ type aloneView struct {
 	c *claim
 }
 
-func (a *alone) view(c *claim) view { return &aloneView{alone: a, c: c} }
+func (a *alone) view(c *claim) claimView { return &aloneView{alone: a, c: c} }
 
-func (v *aloneView) pick(ctx context.Context, n int) ([]place, error) {
+func (v *aloneView) pick(ctx context.Context, n int) ([]layout.Place, error) {
 	return v.best(ctx, v.c.lines, n)
 }
 
-func (v *aloneView) putBack(ctx context.Context, left []place, full bool) {
+func (v *aloneView) putBack(ctx context.Context, left []layout.Place, full bool) {
 	var notices []notifier.Notice
 	for _, p := range left {
-		v.window(p.line()).add(p)
+		v.window(p.Line()).add(p)
 		if !full && len(notices) < mostNotices { // claimers may have missed them meanwhile
-			notices = append(notices, p.line().notice())
+			notices = append(notices, p.Line().Notice())
 		}
 	}
 	v.q.notify(ctx, notices)
@@ -106,7 +79,7 @@ func (v *aloneView) handOver(context.Context) {}
 // contested returns none but an ordered queue's limit: claims of one instance come one by one, and slots of a queue are reserved.
 func (v *aloneView) contested() []string {
 	if v.c.queue.Type == definition.Ordered {
-		return []string{queueLimit(v.c.queue.Name)}
+		return []string{layout.QueueLimit(v.c.queue.Name)}
 	}
 	return nil
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"github.com/millrace/millrace/shared/queue/layout"
 )
 
 // dueTimes caches when entries fall due, for [alone].
@@ -55,14 +57,14 @@ func (a *alone) promoteDue(ctx context.Context) (next int64, err error) {
 }
 
 // note notes a due entry that was stored.
-func (d *dueTimes) note(p *place) {
-	at := dueTime(p)
+func (d *dueTimes) note(p *layout.Place) {
+	at := layout.DueTime(p)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.known && (d.next == 0 || at < d.next) {
 		d.next = at
 	}
-	d.passed = min(d.passed, p.key.Sort)
+	d.passed = min(d.passed, p.At.Sort)
 }
 
 // upcoming returns when the next entry falls due, 0 if none does, and whether that is known.
@@ -96,7 +98,7 @@ func (d *dueTimes) passOver(below string) {
 
 func (d *dueTimes) pass(below string) {
 	if d.next != 0 {
-		below = min(below, stamp(d.next)) // others may be due in the same microsecond
+		below = min(below, layout.Stamp(d.next)) // others may be due in the same microsecond
 	}
 	if d.known { // otherwise all is to be read again
 		d.passed = below
@@ -111,7 +113,7 @@ func (d *dueTimes) settle(first, now int64) (next int64) {
 	if first != 0 && (d.next == 0 || first < d.next) {
 		d.next = first
 	}
-	d.pass(stamp(max(first, now)))
+	d.pass(layout.Stamp(max(first, now)))
 	return d.next
 }
 
@@ -119,19 +121,19 @@ func (d *dueTimes) settle(first, now int64) (next int64) {
 // enough: whoever is notified claims, and notes the next.
 type delays struct {
 	mu    sync.Mutex
-	times map[line]int64
+	times map[layout.Line]int64
 }
 
-func (a *alone) delayed(l line, at int64) {
+func (a *alone) delayed(l layout.Line, at int64) {
 	a.delays.note(l, at)
 	a.q.wakeForDue(at)
 }
 
-func (d *delays) note(l line, at int64) {
+func (d *delays) note(l layout.Line, at int64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.times == nil {
-		d.times = map[line]int64{}
+		d.times = map[layout.Line]int64{}
 	}
 	if before, noted := d.times[l]; !noted || at < before {
 		d.times[l] = at
@@ -148,7 +150,7 @@ func (a *alone) notifyDelayed(ctx context.Context) (next int64) {
 }
 
 // take removes and returns the lines whose time has come, and returns when the next one's comes; 0: none.
-func (d *delays) take(now int64) (lines []line, next int64) {
+func (d *delays) take(now int64) (lines []layout.Line, next int64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for l, at := range d.times {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 
+	"github.com/millrace/millrace/shared/lock"
+	"github.com/millrace/millrace/shared/queue/layout"
 	"github.com/millrace/millrace/shared/store"
 )
 
@@ -12,11 +14,11 @@ import (
 // size does not grow with the backlog.
 type window struct {
 	q       *Queue
-	line    line
-	mu      chanMutex
-	entries []place // by rank
-	bound   string  // entries above it are not here; they are read when those here are used up
-	whole   bool    // the index has none above bound
+	line    layout.Line
+	mu      lock.Mutex
+	entries []layout.Place // by rank
+	bound   string         // entries above it are not here; they are read when those here are used up
+	whole   bool           // the index has none above bound
 }
 
 const (
@@ -25,19 +27,19 @@ const (
 )
 
 // add adds an entry that was stored, unless it lies above the bound or a newer one has its key.
-func (w *window) add(p place) {
+func (w *window) add(p layout.Place) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if !w.whole && p.key.Sort > w.bound {
+	if !w.whole && p.At.Sort > w.bound {
 		return
 	}
 	n := len(w.entries)
-	if n == 0 || w.entries[n-1].key.Sort < p.key.Sort { // the usual case
+	if n == 0 || w.entries[n-1].At.Sort < p.At.Sort { // the usual case
 		w.entries = append(w.entries, p)
 	} else {
-		at, there := slices.BinarySearchFunc(w.entries, p, byRank)
+		at, there := slices.BinarySearchFunc(w.entries, p, layout.ByRank)
 		if there {
-			if p.version > w.entries[at].version {
+			if p.Version > w.entries[at].Version {
 				w.entries[at] = p
 			}
 			return
@@ -54,25 +56,25 @@ func (w *window) forget() {
 	keep := windowMost / 2
 	clear(w.entries[keep:])
 	w.entries = w.entries[:keep]
-	w.bound, w.whole = w.entries[keep-1].key.Sort, false
+	w.bound, w.whole = w.entries[keep-1].At.Sort, false
 }
 
 // best removes and returns up to n entries of several lines, those of the least ranks.
-func (a *alone) best(ctx context.Context, lines []line, n int) (taken []place, err error) {
+func (a *alone) best(ctx context.Context, lines []layout.Line, n int) (taken []layout.Place, err error) {
 	if len(lines) == 1 {
 		return a.window(lines[0]).take(ctx, n, "")
 	}
 	for len(taken) < n {
 		first, next, err := a.least(ctx, lines)
-		var more []place
-		if err == nil && first != (line{}) {
+		var more []layout.Place
+		if err == nil && first != (layout.Line{}) {
 			more, err = a.window(first).take(ctx, n-len(taken), next)
 		}
 		if err != nil {
 			a.doubt() // what was taken is found again
 			return nil, err
 		}
-		if first == (line{}) {
+		if first == (layout.Line{}) {
 			break
 		}
 		taken = append(taken, more...)
@@ -81,13 +83,13 @@ func (a *alone) best(ctx context.Context, lines []line, n int) (taken []place, e
 }
 
 // least returns the line whose head has the least rank, a zero one if all are empty, and the rank of the second line's head; "" if none.
-func (a *alone) least(ctx context.Context, lines []line) (first line, next string, err error) {
+func (a *alone) least(ctx context.Context, lines []layout.Line) (first layout.Line, next string, err error) {
 	least := ""
 	for _, other := range lines {
 		rank, err := a.window(other).head(ctx)
 		switch {
 		case err != nil:
-			return line{}, "", err
+			return layout.Line{}, "", err
 		case rank == "":
 		case least == "" || rank < least:
 			first, least, next = other, rank, least
@@ -105,18 +107,18 @@ func (w *window) head(ctx context.Context) (rank string, err error) {
 	if err := w.refill(ctx); err != nil || len(w.entries) == 0 {
 		return "", err
 	}
-	return w.entries[0].key.Sort, nil
+	return w.entries[0].At.Sort, nil
 }
 
 // take removes and returns up to n of the first entries, only those up to the rank next unless that is "".
-func (w *window) take(ctx context.Context, n int, next string) ([]place, error) {
+func (w *window) take(ctx context.Context, n int, next string) ([]layout.Place, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if err := w.refill(ctx); err != nil {
 		return nil, err
 	}
 	n = min(n, len(w.entries))
-	for next != "" && n > 0 && w.entries[n-1].key.Sort > next {
+	for next != "" && n > 0 && w.entries[n-1].At.Sort > next {
 		n--
 	}
 	if n == 0 {
@@ -141,21 +143,21 @@ func (w *window) refill(ctx context.Context) error {
 	if w.bound != "" {
 		from = w.bound + "\x00"
 	}
-	places, more, err := w.q.places(ctx, store.Range{
-		Table: store.Work, Partition: readyPartition(w.line), From: from, Limit: windowFill,
+	places, more, err := layout.Places(ctx, w.q.store, store.Range{
+		Table: store.Work, Partition: layout.ReadyPartition(w.line), From: from, Limit: windowFill,
 	})
 	if err != nil {
 		return err
 	}
 	w.entries, w.whole = places, !more
 	if len(places) > 0 {
-		w.bound = places[len(places)-1].key.Sort
+		w.bound = places[len(places)-1].At.Sort
 	}
 	return nil
 }
 
 // window returns the window of a line.
-func (a *alone) window(l line) *window {
+func (a *alone) window(l layout.Line) *window {
 	a.mu.RLock()
 	found := a.windows[l]
 	a.mu.RUnlock()
@@ -165,10 +167,10 @@ func (a *alone) window(l line) *window {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.windows == nil {
-		a.windows = map[line]*window{}
+		a.windows = map[layout.Line]*window{}
 	}
 	if a.windows[l] == nil {
-		a.windows[l] = &window{q: a.q, line: l, mu: newChanMutex()}
+		a.windows[l] = &window{q: a.q, line: l, mu: lock.New()}
 	}
 	return a.windows[l]
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/notifier"
 	"github.com/millrace/millrace/shared/queue"
+	"github.com/millrace/millrace/shared/queue/rule"
 	"github.com/millrace/millrace/shared/store"
 	"github.com/millrace/millrace/shared/store/memory"
 	"github.com/millrace/millrace/shared/store/meter"
@@ -138,7 +139,7 @@ func (b *backlog) keep(kind string) {
 	b.t.Helper()
 	switch kind {
 	case "paused":
-		if err := b.SetRule(b.t.Context(), "/held", queue.Pause, true); err != nil {
+		if err := b.SetRule(b.t.Context(), "/held", rule.Pause, true); err != nil {
 			b.t.Fatal(err)
 		}
 	case "limited":
@@ -236,7 +237,7 @@ func TestWhatAClaimReadsPastIsTidiedByAndBy(t *testing.T) {
 	if got, u := b.claim(1), b.meter.Reset(); len(got) != 1 || u.Write.Calls != 1 || u.Query.Calls > 6 {
 		t.Errorf("afterwards a claim has %d leases by %d queries and %d writes, want one by one write", len(got), u.Query.Calls, u.Write.Calls)
 	}
-	if err := b.SetRule(t.Context(), "/held", queue.Pause, false); err != nil {
+	if err := b.SetRule(t.Context(), "/held", rule.Pause, false); err != nil {
 		t.Fatal(err)
 	}
 	released := 0

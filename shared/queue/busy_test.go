@@ -9,6 +9,8 @@ import (
 
 	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/queue"
+	"github.com/millrace/millrace/shared/queue/rule"
+	"github.com/millrace/millrace/shared/queue/tasklog"
 	"github.com/millrace/millrace/shared/store"
 	"github.com/millrace/millrace/shared/store/faulty"
 	"github.com/millrace/millrace/shared/store/memory"
@@ -50,11 +52,11 @@ func (d *day) pass() {
 		added("enqueue in turns", nil, queue.New{Dialect: task.Job, Job: "/fair/a"})
 	}
 	added("enqueue for an instance", nil, queue.New{Dialect: task.Job, Job: "/topics/a", Prefer: "w"})
-	if err := d.SetRule(d.ctx, "/few", queue.Pause, true); err != nil {
+	if err := d.SetRule(d.ctx, "/few", rule.Pause, true); err != nil {
 		d.failed("set a rule", err)
 	}
 	for _, l := range append(claim("claim", here), claim("claim as an instance", far)...) {
-		must[queue.Alive](d, "beat")(d.Heartbeat(d.ctx, l.Token, queue.Beat{Lines: []queue.Line{{Message: "m"}}}))
+		must[queue.Alive](d, "beat")(d.Heartbeat(d.ctx, l.Token, queue.Beat{Lines: []tasklog.Line{{Message: "m"}}}))
 		state, next, err := d.CompleteAndClaim(d.ctx, l.Token, queue.Result{Outcome: queue.Failed}, here, 1)
 		must[task.State](d, "complete and claim")(state, err)
 		for _, l := range next {
@@ -63,7 +65,7 @@ func (d *day) pass() {
 	}
 	time.Sleep(2 * time.Minute)
 	must[queue.Swept](d, "sweep")(d.Sweep(d.ctx))
-	if err := d.SetRule(d.ctx, "/few", queue.Pause, false); err != nil {
+	if err := d.SetRule(d.ctx, "/few", rule.Pause, false); err != nil {
 		d.failed("lift a rule", err)
 	}
 	for leases := claim("claim", here); len(leases) > 0; leases = claim("claim", here) {

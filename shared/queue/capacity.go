@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/millrace/millrace/shared/limit"
+	"github.com/millrace/millrace/shared/queue/layout"
 )
 
 // An instance runs at most as many tasks at once as its capacity. Its slots are those of a limit like any other: a
@@ -38,7 +39,7 @@ func (s *instanceSlots) read(ctx context.Context, q *Queue) (err error) {
 	if s.taken == nil {
 		s.taken, err = q.limits.Read(ctx, s.Limit)
 	}
-	return unavailable("read a limit", err)
+	return layout.Failure("read a limit", err)
 }
 
 // freeFor returns for how many of max tasks a claimer has free slots. It costs one read, and another if there are none.

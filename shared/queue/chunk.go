@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/millrace/millrace/shared/definition"
+	"github.com/millrace/millrace/shared/queue/layout"
 )
 
 // additions returns a request as additions, one for each write that it takes; usually there is one.
@@ -60,7 +61,7 @@ func keyOfPart(once *Once, from int) *Once {
 	return &Once{Scope: once.Scope, Key: fmt.Sprintf("%s %d", once.Key, from), Fingerprint: once.Fingerprint}
 }
 
-// inBytes returns tasks that go in one write as additions: several if they take more than [MaxTogether] bytes.
+// inBytes returns tasks that go in one write as additions: several if they take more than [layout.MaxTogether] bytes.
 func (q *Queue) inBytes(set *definition.Set, once *Once, news []New) ([]*addition, error) {
 	tasks := make([]adding, len(news))
 	var all []*addition
@@ -71,14 +72,14 @@ func (q *Queue) inBytes(set *definition.Set, once *Once, news []New) ([]*additio
 			return nil, err
 		}
 		tasks[i] = t
-		if size += t.size(); size > MaxTogether {
+		if size += t.size(); size > layout.MaxTogether {
 			all = append(all, q.addition(set, once, tasks[from:i]))
 			from, size = i, t.size()
 		}
 	}
 	if once != nil && from > 0 {
 		return nil, fmt.Errorf("%w: %d tasks with their payloads: more than %d bytes under one idempotency key; send fewer at once",
-			ErrTooLarge, len(news), MaxTogether)
+			ErrTooLarge, len(news), layout.MaxTogether)
 	}
 	return append(all, q.addition(set, once, tasks[from:])), nil
 }

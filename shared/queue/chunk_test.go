@@ -9,6 +9,7 @@ import (
 
 	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/queue"
+	"github.com/millrace/millrace/shared/queue/view"
 	"github.com/millrace/millrace/shared/store"
 	"github.com/millrace/millrace/shared/store/memory"
 	"github.com/millrace/millrace/shared/task"
@@ -68,7 +69,7 @@ func TestManyTasksGoInSeveralWritesInTheirOrder(t *testing.T) {
 		if _, err := b.Enqueue(t.Context(), nil, mixed(queue.MaxEnqueue+1)...); !errors.Is(err, queue.ErrInvalid) {
 			t.Errorf("too many: %v", err)
 		}
-		all, err := b.List(t.Context(), queue.Listing{Group: "/plain", Limit: 1000})
+		all, err := b.List(t.Context(), view.Listing{Group: "/plain", Limit: 1000})
 		if err != nil || len(all.Tasks) != fresh {
 			t.Errorf("%d tasks, want %d: %v", len(all.Tasks), fresh, err)
 		}
@@ -110,7 +111,7 @@ func TestARepeatedRequestCompletesWhatAnErrorLeftOut(t *testing.T) {
 	if err != nil || len(e.Tasks) != len(news) {
 		t.Fatalf("%d tasks, %v", len(e.Tasks), err)
 	}
-	all, err := b.List(t.Context(), queue.Listing{Group: "/plain", Limit: 1000})
+	all, err := b.List(t.Context(), view.Listing{Group: "/plain", Limit: 1000})
 	if err != nil || len(all.Tasks) != len(news) {
 		t.Errorf("%d tasks, want %d: %v", len(all.Tasks), len(news), err)
 	}

@@ -7,6 +7,8 @@ import (
 	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/limit"
 	"github.com/millrace/millrace/shared/notifier"
+	"github.com/millrace/millrace/shared/queue/layout"
+	"github.com/millrace/millrace/shared/queue/rule"
 )
 
 // MaxClaim is how many tasks one write of a claim starts at most: what a write to the store can hold, with all slots of limits.
@@ -78,29 +80,29 @@ func (q *Queue) claims(ctx context.Context, by Claimer) ([]*claim, error) {
 	if err != nil {
 		return nil, err
 	}
-	rules, err := q.strategy.rules(ctx)
+	rules, err := q.rules.InForce(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var claims []*claim
 	until := q.now().Add(claimFor)
-	add := func(l line) *claim {
+	add := func(l layout.Line) *claim {
 		c := &claim{
-			q: q, set: set, by: by, lines: []line{l}, rules: rules, queue: set.QueueOf(l.queue), until: until,
+			q: q, set: set, by: by, lines: []layout.Line{l}, rules: rules, queue: set.QueueOf(l.Queue), until: until,
 			slots: q.limits.Begin(),
 		}
 		claims = append(claims, c)
 		return c
 	}
-	for _, l := range rules.going(set, rules.preferring(&by)) {
+	for _, l := range rules.Going(set, by.preferred(rules)) {
 		add(l)
 	}
 	byQueue := map[string]*claim{}
-	for _, l := range rules.going(set, lines) {
-		if c := byQueue[l.queue]; c != nil {
+	for _, l := range rules.Going(set, lines) {
+		if c := byQueue[l.Queue]; c != nil {
 			c.lines = append(c.lines, l)
-		} else if c = add(l); l.forInstances() { // a server takes from one line of each queue
-			byQueue[l.queue] = c
+		} else if c = add(l); l.ForInstances() { // a server takes from one line of each queue
+			byQueue[l.Queue] = c
 		}
 	}
 	return claims, nil
@@ -112,14 +114,14 @@ type claim struct {
 	set   *definition.Set
 	queue definition.Queue
 	by    Claimer
-	lines []line // of the queue, that the claimer takes from
-	rules *ruleSet
+	lines []layout.Line // of the queue, that the claimer takes from
+	rules *rule.Set
 	until time.Time // when it gives up
-	view  view
+	view  claimView
 	want  int
 	reach int // how many entries to pick for them
 
-	picks    []place
+	picks    []layout.Place
 	verdicts                // about the picks
 	at       *instanceSlots // the claimer's slots; nil: it has no capacity limit
 	slots    limit.Taking
@@ -180,7 +182,7 @@ func (c *claim) run(ctx context.Context) ([]Lease, error) {
 // turn waits until no other claim of this process chooses from the queue. If ctx ends before, another claimer is notified, since this
 // one may have been.
 func (c *claim) turn(ctx context.Context) (done func(), err error) {
-	done, err = c.q.limited.lock(ctx, c.queue.Name)
+	done, err = c.q.limited.Lock(ctx, c.queue.Name)
 	if err != nil {
 		c.q.notify(context.WithoutCancel(ctx), noticesOf(c.lines))
 	}
@@ -229,7 +231,7 @@ func (c *claim) choose(ctx context.Context) (*joined, error) {
 }
 
 // pick returns up to c.reach entries of the claim's lines that no other claimer is starting, the least ranks first.
-func (c *claim) pick(ctx context.Context) ([]place, error) {
+func (c *claim) pick(ctx context.Context) ([]layout.Place, error) {
 	if c.queue.Type == definition.Ordered {
 		return c.first(ctx)
 	}
@@ -267,10 +269,10 @@ func (c *claim) goOn(ctx context.Context) (progress bool) {
 	return progress
 }
 
-func noticesOf(lines []line) []notifier.Notice {
+func noticesOf(lines []layout.Line) []notifier.Notice {
 	notices := make([]notifier.Notice, len(lines))
 	for i, l := range lines {
-		notices[i] = l.notice()
+		notices[i] = l.Notice()
 	}
 	return notices
 }

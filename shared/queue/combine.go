@@ -7,6 +7,7 @@ import (
 	"github.com/millrace/millrace/shared/event"
 	"github.com/millrace/millrace/shared/groupcommit"
 	"github.com/millrace/millrace/shared/journal"
+	"github.com/millrace/millrace/shared/queue/layout"
 	"github.com/millrace/millrace/shared/store"
 )
 
@@ -161,7 +162,7 @@ func detached(ctx context.Context) context.Context {
 func (q *Queue) writeTogether(ctx context.Context, batch []*joined) {
 	groupcommit.Write(ctx, q.journal, batch, prepareTogether, func(batch []*joined, _ journal.Receipt, err error) {
 		if journal.Refused(err) {
-			err = unavailable("write tasks", err)
+			err = layout.Failure("write tasks", err)
 		}
 		for _, j := range batch {
 			j.err = err

@@ -13,6 +13,8 @@ import (
 	"github.com/millrace/millrace/shared/event/typed"
 	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/notifier"
+	"github.com/millrace/millrace/shared/queue/layout"
+	"github.com/millrace/millrace/shared/queue/tasklog"
 	"github.com/millrace/millrace/shared/store"
 	"github.com/millrace/millrace/shared/task"
 )
@@ -53,13 +55,13 @@ type ending struct {
 
 	unlessHeard bool // a lease that has not expired is left as it is
 
-	held  heldLease
+	held  layout.Held
 	task  task.Task // afterwards
 	step  task.Step
-	place *place     // the entry of a task that goes on; nil if it is finished
-	gone  bool       // the task leaves no history
-	item  []store.Op // operations on the task, without the entry's
-	more  *following // of an order's step; nil for other tasks
+	place *layout.Place // the entry of a task that goes on; nil if it is finished
+	gone  bool          // the task leaves no history
+	item  []store.Op    // operations on the task, without the entry's
+	more  *following    // of an order's step; nil for other tasks
 }
 
 func (q *Queue) ending(ctx context.Context, token string, r Result) (*ending, error) {
@@ -103,7 +105,7 @@ func (e *ending) ended(ctx context.Context, err error) (task.State, error) {
 
 func (e *ending) bounds() (ops, bytes int) {
 	ops = 2 + len(e.held.Slots) // the lease and the task
-	if e.result.Outcome != OK || ofTopic(&e.task) {
+	if e.result.Outcome != OK || layout.OfTopic(&e.task) {
 		ops++ // its entry, its history, or its payload
 	}
 	if e.task.Unique != "" {
@@ -136,7 +138,7 @@ func (e *ending) prepare(ctx context.Context, lost *store.Conflict) (journal.Cha
 		e.held, kept = e.q.leases.of(e.token)
 	}
 	if !kept {
-		if e.held, err = e.q.leased(ctx, e.token); err != nil {
+		if e.held, err = layout.LoadLease(ctx, e.q.store, e.token); err != nil {
 			return journal.Change{}, err
 		}
 	}
@@ -148,11 +150,11 @@ func (e *ending) prepare(ctx context.Context, lost *store.Conflict) (journal.Cha
 		return journal.Change{}, errNothing // a heartbeat came first
 	}
 	e.step = e.decide()
-	e.task = e.held.task
+	e.task = e.held.Task
 	e.apply(now)
 	events := []event.Event{ended(&e.task, e.result.Outcome)}
 	e.place = nil
-	e.gone = leavesNothing(e.set, &e.task)
+	e.gone = layout.LeavesNothing(e.set, &e.task)
 	if e.task.State.Final() {
 		end := closed(&e.task)
 		if e.step == task.Stop {
@@ -163,7 +165,7 @@ func (e *ending) prepare(ctx context.Context, lost *store.Conflict) (journal.Cha
 		return journal.Change{}, err
 	}
 	e.item = e.taskOps()
-	events = causedAt(e.held.taskVersion, events...)
+	events = causedAt(e.held.TaskVersion, events...)
 	if e.task.Order != nil && e.task.State.Final() {
 		if e.more, events, err = e.q.stepEnded(ctx, &e.task, e.result, lost, events); err != nil {
 			return journal.Change{}, err
@@ -174,7 +176,7 @@ func (e *ending) prepare(ctx context.Context, lost *store.Conflict) (journal.Cha
 
 // decide returns the step that the result means for the task.
 func (e *ending) decide() task.Step {
-	t, outcome := &e.held.task, e.result.Outcome
+	t, outcome := &e.held.Task, e.result.Outcome
 	switch {
 	case outcome == OK:
 		return task.Succeed
@@ -218,7 +220,7 @@ func (e *ending) delay() time.Duration {
 	if e.result.RetryDelay > 0 {
 		return e.result.RetryDelay
 	}
-	return e.held.task.RetryDelay
+	return e.held.Task.RetryDelay
 }
 
 func cut(message string) string {
@@ -232,51 +234,51 @@ func cut(message string) string {
 // goOn makes the entry of a task that is not finished: due if it waits for a time, otherwise, and in an ordered queue always, ready.
 func (e *ending) goOn(ctx context.Context, now int64) error {
 	c := e.set.QueueOf(e.task.Queue)
-	p := &place{entry: entryOf(&e.task, parseLine(e.held.Line))}
+	p := &layout.Place{Entry: layout.EntryOf(&e.task, layout.ParseLine(e.held.Line))}
 	e.place = p
-	p.settle(e.set)
+	p.Settle(e.set)
 	if e.task.NotBefore > now && c.Type != definition.Ordered {
-		p.key = dueKey(e.task.NotBefore, p.UUID)
+		p.At = layout.DueKey(e.task.NotBefore, p.UUID)
 		return nil
 	}
-	if err := e.q.register(ctx, p.line()); err != nil {
+	if err := e.q.known.Register(ctx, p.Line()); err != nil {
 		return err
 	}
 	p.NotBefore = e.task.NotBefore
-	ranks, err := e.q.ranks(ctx, c, []entry{p.entry})
+	ranks, err := e.q.ranks(ctx, c, []layout.Entry{p.Entry})
 	if err == nil {
-		p.key = work(readyPartition(p.line()), ranks[0])
+		p.At = layout.Key(layout.ReadyPartition(p.Line()), ranks[0])
 	}
 	return err
 }
 
 func (e *ending) ops(r journal.Receipt) []store.Op {
-	ops := append(e.held.giveBack(e.token), e.item...)
+	ops := append(e.held.GiveBack(e.token), e.item...)
 	if e.place != nil {
-		ops = append(ops, e.place.putFor(r))
+		ops = append(ops, e.place.PutFor(r))
 	}
 	return append(ops, e.more.ops(r)...)
 }
 
 func (e *ending) taskOps() []store.Op {
-	cond := store.VersionIs(e.held.taskVersion)
+	cond := store.VersionIs(e.held.TaskVersion)
 	if e.place == nil {
-		return conclude(&e.task, e.gone, cond)
+		return layout.Conclude(&e.task, e.gone, cond)
 	}
-	return []store.Op{store.Put(store.Item{Key: taskKey(e.held.UUID), Value: encode(&e.task)}, cond)}
+	return []store.Op{store.Put(store.Item{Key: layout.TaskKey(e.held.UUID), Value: layout.Encode(&e.task)}, cond)}
 }
 
 // announce notifies claimers of a task that goes on and of the slots that are free now, and removes the log of a task that is
 // gone.
 func (e *ending) announce(ctx context.Context) {
 	if e.place != nil {
-		e.q.announce(ctx, []*place{e.place})
+		e.q.announce(ctx, []*layout.Place{e.place})
 		if e.place.NotBefore > 0 {
-			e.q.notify(ctx, []notifier.Notice{{Queue: e.place.line().String(), At: time.UnixMicro(e.place.NotBefore)}})
+			e.q.notify(ctx, []notifier.Notice{{Queue: e.place.Line().String(), At: time.UnixMicro(e.place.NotBefore)}})
 		}
 	}
 	if e.gone && e.held.Logged > 0 {
-		if err := e.q.dropLog(ctx, e.held.UUID); err != nil {
+		if err := tasklog.Drop(ctx, e.q.store, e.held.UUID); err != nil {
 			e.q.log.Warn("the log of a task that is gone is left", "task_id", e.task.ID, "error", err)
 		}
 	}
@@ -285,31 +287,31 @@ func (e *ending) announce(ctx context.Context) {
 }
 
 // slotsFree releases held entries, or notifies claimers, for each slot that a lease has given back.
-func (q *Queue) slotsFree(ctx context.Context, h *heldLease) {
+func (q *Queue) slotsFree(ctx context.Context, h *layout.Held) {
 	q.limits.GaveBack(h.Slots)
 	for _, slot := range h.Slots {
-		if key, ok := strings.CutPrefix(slot.Limit, keyLimit("")); ok {
+		if key, ok := strings.CutPrefix(slot.Limit, layout.KeyLimit("")); ok {
 			if err := q.freed(ctx, key); err != nil {
 				q.log.Warn("tasks that wait for a limit are left to the sweep", "error", err)
 			}
-		} else if instance, ok := strings.CutPrefix(slot.Limit, instanceLimit("")); ok {
+		} else if instance, ok := strings.CutPrefix(slot.Limit, layout.InstanceLimit("")); ok {
 			q.waiters.empty(instance)
 		} else {
-			q.notify(ctx, q.noticesFor(ctx, parseLine(h.Line)))
+			q.notify(ctx, q.noticesFor(ctx, layout.ParseLine(h.Line)))
 		}
 	}
 }
 
 // noticesFor returns a notification for each line of the same queue: the slot is free for whichever has the next task.
-func (q *Queue) noticesFor(ctx context.Context, l line) []notifier.Notice {
-	notices := []notifier.Notice{l.notice()}
-	all, err := q.lines(ctx)
+func (q *Queue) noticesFor(ctx context.Context, l layout.Line) []notifier.Notice {
+	notices := []notifier.Notice{l.Notice()}
+	all, err := q.known.Lines(ctx)
 	if err != nil {
 		return notices // the sweep notifies of the others
 	}
 	for _, other := range all {
-		if other != l && other.queue == l.queue {
-			notices = append(notices, other.notice())
+		if other != l && other.Queue == l.Queue {
+			notices = append(notices, other.Notice())
 		}
 	}
 	return notices

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/millrace/millrace/shared/definition"
+	"github.com/millrace/millrace/shared/queue/layout"
 	"github.com/millrace/millrace/shared/task"
 )
 
@@ -25,7 +26,7 @@ func listOf(job string) string {
 	return job
 }
 
-// SourcePath returns the group that a source's tasks are listed under ([Listing]).
+// SourcePath returns the group that a source's tasks are listed under ([view.Listing]).
 func SourcePath(source string) string { return "/sources/" + source }
 
 // idPart returns a name with _ for each character that may not stand in an id.
@@ -37,3 +38,9 @@ func idPart(name string) string {
 		return '_'
 	}, name)
 }
+
+// TopicOf returns the topic of a job's path; ok is false if the job is not of a topic.
+func TopicOf(job string) (topic string, ok bool) { return strings.CutPrefix(job, layout.TopicRoot) }
+
+// TopicPath returns the path of a topic's job.
+func TopicPath(topic string) string { return layout.TopicRoot + topic }

@@ -6,14 +6,14 @@
 // task is queued and has the version that the entry was made for, so that nothing needs repair after a crash. A task that is
 // kept for a preferred instance has two entries.
 //
+// What is stored is told by package layout, what operators say about waiting tasks is kept by package rule, logs by package tasklog, and
+// what can be read of tasks is package view, which a Queue embeds.
+//
 // The files, in reading order:
 //
 //	queue.go      options, Open, reading a task
 //	request.go    what callers pass and get
 //	error.go      errors
-//	keys.go       the items and their keys
-//	line.go       the names of ready indexes
-//	entry.go      entries of indexes
 //
 //	enqueue.go    Enqueue, and the events of new tasks
 //	chunk.go      one Enqueue as several writes
@@ -23,8 +23,7 @@
 //	dialect.go    sync tasks, and the groups that they are listed under
 //	combine.go    many changes in one write to the journal
 //	cause.go      what brings the events of tasks about
-//	rank.go       the order of a ready index
-//	turn.go       fair turns of a round-robin queue
+//	rank.go       the order of a ready index (package fair: turns of a round-robin queue)
 //
 //	claim.go      Claim: which queues, and its rounds: pick, judge, start, tidy
 //	ordered.go    the pick of an ordered queue
@@ -32,7 +31,7 @@
 //	start.go      the write that starts them
 //	tidy.go       what becomes of the other picks
 //	claimnext.go  CompleteAndClaim
-//	directory.go  the lines (ready indexes) in which tasks may wait
+//	claimer.go    which lines a claimer takes from (package directory knows which there are)
 //	limit.go      the limits of a task, and the slots that its start takes
 //	capacity.go   the capacity of an instance
 //	together.go   claims of one instance, one after the other
@@ -53,11 +52,9 @@
 //	remove.go     Remove
 //	withdraw.go   Withdraw
 //	purge.go      Purge, and changes of many tasks in one write
-//	log.go        logs of tasks
-//	instance.go   what each instance runs; results that came too late
+//	instance.go   results that came too late
 //
-//	rule.go       pause and block of jobs
-//	suspend.go    suspended queues
+//	rule.go       what a change of a rule, or of a suspended queue, releases (package rule)
 //	hold.go       entries that a rule or a limit holds
 //	home.go       entries whose job others run now
 //	move.go       moving entries between indexes
@@ -67,20 +64,12 @@
 //	wait.go       instances that wait for tasks
 //	looks.go      what became of the wakes of an instance without a free slot
 //	sweep.go      Sweep and Run
-//	forget.go     lines that have been empty for long
 //	history.go    finished tasks that are removed after their time
-//
-//	list.go       tasks of a group
-//	jobs.go       tasks of topics
-//	topic.go      groups of topics; what is kept of a finished task
-//	counts.go     how many tasks of each state there are
-//	statistics.go counters and averages of jobs and queues
-//	reason.go     why a task is not running
 //
 //	follow.go     steps of orders: what their ends bring about, and changes of orders with their tasks
 //
 //	busy.go       repeats calls of a busy store
-//	mutex.go      locks that are held across calls of the store
 //
-// The package imports notifier, clock, definition, event, event/typed, groupcommit, journal, limit, projection, store, task and the standard library.
+// The package imports notifier, clock, definition, event, event/typed, groupcommit, journal, limit, lock, projection,
+// queue/directory, queue/fair, queue/layout, queue/rule, queue/tasklog, queue/view, store, task and the standard library.
 package queue

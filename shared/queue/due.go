@@ -5,11 +5,9 @@ import (
 	"time"
 
 	"github.com/millrace/millrace/shared/notifier"
+	"github.com/millrace/millrace/shared/queue/layout"
 	"github.com/millrace/millrace/shared/store"
 )
-
-// dueTime returns when a due entry falls due, in microseconds since 1970.
-func dueTime(p *place) int64 { return unstamp(p.key.Sort) }
 
 func timeOf(micro int64) time.Time {
 	if micro == 0 {
@@ -31,18 +29,18 @@ func (q *Queue) Promote(ctx context.Context) (next time.Time, err error) {
 // promoteFrom reads the due entries from a sort key on, makes those of one page ready that have fallen due, and returns the sort key
 // of the last of these. If there is none, last is "", and first is when the first entry falls due; 0 if there is no entry.
 func (q *Queue) promoteFrom(ctx context.Context, from string) (last string, first int64, err error) {
-	found, _, err := q.places(ctx, store.Range{Table: store.Work, Partition: partitionDue, From: from, Limit: moves})
+	found, _, err := layout.Places(ctx, q.store, store.Range{Table: store.Work, Partition: layout.PartitionDue, From: from, Limit: moves})
 	if err != nil || len(found) == 0 {
 		return "", 0, err
 	}
 	due, now := 0, q.micro()
-	for due < len(found) && dueTime(&found[due]) <= now {
+	for due < len(found) && layout.DueTime(&found[due]) <= now {
 		due++
 	}
 	if due == 0 {
-		return "", dueTime(&found[0]), nil
+		return "", layout.DueTime(&found[0]), nil
 	}
-	return found[due-1].key.Sort, 0, q.move(ctx, found[:due])
+	return found[due-1].At.Sort, 0, q.move(ctx, found[:due])
 }
 
 // NotifyDue sends the notifier a notification, delayed until its time, for each entry that falls due up to until, and
@@ -53,12 +51,12 @@ func (q *Queue) NotifyDue(ctx context.Context, until time.Time) (notified int, e
 		return 0, err
 	}
 	var notices []notifier.Notice
-	for p, err := range q.entries(ctx, store.Range{Table: store.Work, Partition: partitionDue, To: stamp(until.UnixMicro() + 1)}) {
+	for p, err := range layout.Entries(ctx, q.store, store.Range{Table: store.Work, Partition: layout.PartitionDue, To: layout.Stamp(until.UnixMicro() + 1)}) {
 		if err != nil {
 			return notified, err
 		}
-		p.settle(set) // where it goes when its time comes
-		if notices = append(notices, notifier.Notice{Queue: p.line().String(), At: time.UnixMicro(dueTime(&p))}); len(notices) == listPage {
+		p.Settle(set) // where it goes when its time comes
+		if notices = append(notices, notifier.Notice{Queue: p.Line().String(), At: time.UnixMicro(layout.DueTime(&p))}); len(notices) == listPage {
 			q.notify(ctx, notices)
 			notified, notices = notified+len(notices), nil
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/millrace/millrace/shared/event"
 	"github.com/millrace/millrace/shared/event/typed"
 	"github.com/millrace/millrace/shared/notifier"
+	"github.com/millrace/millrace/shared/queue/layout"
 	"github.com/millrace/millrace/shared/task"
 )
 
@@ -23,10 +24,10 @@ const (
 	inline = 600
 )
 
-// Enqueue adds 1 to [MaxEnqueue] tasks: up to [MaxBatch] all or none; more, or more than [MaxTogether] bytes with their payloads,
+// Enqueue adds 1 to [MaxEnqueue] tasks: up to [MaxBatch] all or none; more, or more than [layout.MaxTogether] bytes with their payloads,
 // in several writes, so that some may have been added after an error. An invalid task is an error before anything is added. If
 // once is not nil, the tasks are added once for all calls with the same key, and later calls return the first result and complete
-// what an error left out. Then [MaxTogether] bounds what each write takes, and the error is [ErrTooLarge] if that does not do.
+// what an error left out. Then [layout.MaxTogether] bounds what each write takes, and the error is [ErrTooLarge] if that does not do.
 func (q *Queue) Enqueue(ctx context.Context, once *Once, news ...New) (Enqueued, error) {
 	set, err := q.definitions.Current(ctx)
 	if err != nil {
@@ -80,7 +81,7 @@ func (q *Queue) add(ctx context.Context, additions []*addition, all *Enqueued) (
 var errNothing = errors.New("queue: nothing to write")
 
 // announce notifies claimers of entries that were stored, and adds these to what this process keeps in memory.
-func (q *Queue) announce(ctx context.Context, places []*place) {
+func (q *Queue) announce(ctx context.Context, places []*layout.Place) {
 	notices := make([]notifier.Notice, 0, len(places))
 	for _, p := range places {
 		if p == nil {
@@ -89,8 +90,8 @@ func (q *Queue) announce(ctx context.Context, places []*place) {
 		if notice, needed := q.strategy.stored(p); needed {
 			notices = append(notices, notice)
 		}
-		if p.key.Partition != partitionDue {
-			q.confirm(ctx, p.line())
+		if p.At.Partition != layout.PartitionDue {
+			q.known.Confirm(ctx, p.Line())
 		}
 	}
 	q.notify(ctx, notices)

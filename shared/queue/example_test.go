@@ -8,6 +8,7 @@ import (
 	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/queue"
+	"github.com/millrace/millrace/shared/queue/rule"
 	"github.com/millrace/millrace/shared/store/memory"
 	"github.com/millrace/millrace/shared/task"
 )
@@ -75,7 +76,7 @@ func ExampleQueue_Why() {
 		fmt.Println(err)
 		return
 	}
-	if err := q.SetRule(ctx, "/mail", queue.Pause, true); err != nil {
+	if err := q.SetRule(ctx, "/mail", rule.Pause, true); err != nil {
 		fmt.Println(err)
 		return
 	}

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/millrace/millrace/shared/queue"
+	"github.com/millrace/millrace/shared/queue/rule"
 	"github.com/millrace/millrace/shared/task"
 )
 
@@ -81,7 +82,7 @@ func TestUnpausingRunsEachOnceInOrder(t *testing.T) {
 			n = 250
 		}
 		b.fillAtRandom(n, 5)
-		if err := b.SetRule(t.Context(), "/plain", queue.Pause, true); err != nil {
+		if err := b.SetRule(t.Context(), "/plain", rule.Pause, true); err != nil {
 			t.Fatal(err)
 		}
 		for range n { // each claim moves some away
@@ -94,7 +95,7 @@ func TestUnpausingRunsEachOnceInOrder(t *testing.T) {
 				break // the paused ones delay no others
 			}
 		}
-		if err := b.SetRule(t.Context(), "/plain", queue.Pause, false); err != nil {
+		if err := b.SetRule(t.Context(), "/plain", rule.Pause, false); err != nil {
 			t.Fatal(err)
 		}
 		var last *task.Task

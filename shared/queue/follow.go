@@ -9,6 +9,7 @@ import (
 	"github.com/millrace/millrace/shared/event"
 	"github.com/millrace/millrace/shared/event/typed"
 	"github.com/millrace/millrace/shared/journal"
+	"github.com/millrace/millrace/shared/queue/layout"
 	"github.com/millrace/millrace/shared/store"
 	"github.com/millrace/millrace/shared/task"
 )
@@ -48,7 +49,7 @@ type Stored struct {
 
 // Stored reads a task.
 func (q *Queue) Stored(ctx context.Context, id task.ID) (Stored, error) {
-	t, version, err := q.load(ctx, id.UUID())
+	t, version, err := layout.LoadTask(ctx, q.store, id.UUID())
 	if errors.Is(err, ErrNoTask) {
 		return Stored{Task: task.Task{ID: id}, Absent: true}, nil
 	}
@@ -200,13 +201,13 @@ func (w *following) ops(r journal.Receipt) []store.Op {
 		t, version := &w.f.Withdraw[i].Task, w.f.Withdraw[i].version
 		if w.f.Withdraw[i].Absent {
 			// Race: the items of a write may become visible one by one. The check fails while the one that adds the task is under way.
-			ops = append(ops, store.Check(taskKey(t.ID.UUID()), store.Absent))
+			ops = append(ops, store.Check(layout.TaskKey(t.ID.UUID()), store.Absent))
 			continue
 		}
-		ops = append(ops, conclude(t, t.Attempt == 0, store.VersionIs(version))...)
+		ops = append(ops, layout.Conclude(t, t.Attempt == 0, store.VersionIs(version))...)
 		if t.NotBefore > 0 {
-			entry := store.Delete(dueKey(t.NotBefore, t.ID.UUID()), store.Always) // a claim removes an entry that is elsewhere
-			entry.Item.Version = entryVersion(version)                            // outside the journal's order
+			entry := store.Delete(layout.DueKey(t.NotBefore, t.ID.UUID()), store.Always) // a claim removes an entry that is elsewhere
+			entry.Item.Version = layout.EntryVersion(version)                            // outside the journal's order
 			ops = append(ops, entry)
 		}
 	}
@@ -220,7 +221,7 @@ func (w *following) bounds() (ops, bytes int) {
 	if w == nil {
 		return 0, 0
 	}
-	ops, bytes = len(w.f.Ops)+len(w.f.Stamped)+len(w.f.Withdraw)*(maxConclude+1), 0
+	ops, bytes = len(w.f.Ops)+len(w.f.Stamped)+len(w.f.Withdraw)*(layout.MaxConclude+1), 0
 	for i := range w.f.Ops {
 		bytes += len(w.f.Ops[i].Item.Value)
 	}

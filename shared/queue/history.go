@@ -8,6 +8,8 @@ import (
 
 	"github.com/millrace/millrace/shared/event"
 	"github.com/millrace/millrace/shared/projection"
+	"github.com/millrace/millrace/shared/queue/layout"
+	"github.com/millrace/millrace/shared/queue/tasklog"
 	"github.com/millrace/millrace/shared/store"
 	"github.com/millrace/millrace/shared/task"
 )
@@ -18,9 +20,9 @@ import (
 // removed within 16 minutes of its time. Removing a task costs up to 6 WCU, a share of a slot, and a read for its log.
 
 const (
-	historyRounds = len(topicShards) // sweeps until all groups were read
-	historySweep  = 1000             // the most tasks that one sweep reads in one group
-	historyBatch  = 20               // the most tasks that one write removes
+	historyRounds = len(layout.TopicShards) // sweeps until all groups were read
+	historySweep  = 1000                    // the most tasks that one sweep reads in one group
+	historyBatch  = 20                      // the most tasks that one write removes
 )
 
 // cleanHistory sweeps the history each minute, and again at once after a sweep that has removed historySweep tasks or more, until
@@ -68,15 +70,15 @@ func (q *Queue) sweepHistory(ctx context.Context) (removed int, err error) {
 		removed += n
 		return err
 	}
-	for i, group := range topicGroups() {
-		r := store.Range{Partition: historyPartition(group), To: stamp(before)}
-		if err := sweep(group, i, r, func(entry *store.Item) (string, error) { return entry.Key.Sort[stampLen:], nil }); err != nil {
+	for i, group := range layout.TopicGroups() {
+		r := store.Range{Partition: layout.HistoryPartition(group), To: layout.Stamp(before)}
+		if err := sweep(group, i, r, func(entry *store.Item) (string, error) { return entry.Key.Sort[layout.StampLen:], nil }); err != nil {
 			return removed, err
 		}
 	}
 	for _, group := range lists {
 		hash := task.GroupHash(group)
-		r := store.Range{Partition: groupPartition(hash), To: task.FirstUUID(before)}
+		r := store.Range{Partition: layout.GroupPartition(hash), To: task.FirstUUID(before)}
 		if err := sweep(group, int(hash%uint32(historyRounds)), r, finishedBefore(before)); err != nil {
 			return removed, err
 		}
@@ -88,7 +90,7 @@ func (q *Queue) sweepHistory(ctx context.Context) (removed int, err error) {
 func finishedBefore(before int64) func(item *store.Item) (uuid string, err error) {
 	return func(item *store.Item) (string, error) {
 		var t task.Task
-		if err := decode(item, &t); err != nil || !t.State.Final() || t.Finished >= before {
+		if err := layout.Decode(item, &t); err != nil || !t.State.Final() || t.Finished >= before {
 			return "", err
 		}
 		return t.ID.UUID(), nil
@@ -101,7 +103,7 @@ func (q *Queue) sweepGroup(ctx context.Context, group string, r store.Range, old
 	for looked := 0; looked < historySweep; looked += historyBatch {
 		page, err := q.store.Query(ctx, r)
 		if err != nil {
-			return removed, unavailable("read the history", err)
+			return removed, layout.Failure("read the history", err)
 		}
 		var uuids []string
 		for i := range page.Items {
@@ -116,7 +118,7 @@ func (q *Queue) sweepGroup(ctx context.Context, group string, r store.Range, old
 		n, err := q.forgetAll(ctx, uuids)
 		removed += n
 		if err != nil || !page.More || len(page.Items) == 0 {
-			return removed, unavailable("clean the history", err)
+			return removed, layout.Failure("clean the history", err)
 		}
 		r.From = page.Items[len(page.Items)-1].Key.Sort + "\x00"
 	}
@@ -128,7 +130,7 @@ func (q *Queue) sweepGroup(ctx context.Context, group string, r store.Range, old
 func (q *Queue) listGroups(ctx context.Context) ([]string, error) {
 	groups := map[string]bool{}
 	_, err := q.journal.Snapshot(ctx, projection.TaskCountsName, func(path string, value []byte) {
-		if strings.HasPrefix(path, topicRoot) {
+		if strings.HasPrefix(path, layout.TopicRoot) {
 			return
 		}
 		for state := range projection.ReadTaskCounts(value) {
@@ -149,10 +151,10 @@ func (q *Queue) forgetAll(ctx context.Context, uuids []string) (removed int, err
 		if !t.State.Final() || t.UniqueUntil > q.micro() {
 			return nil, nil // it still holds its unique key
 		}
-		return causedAt(item.Version, forgotten(t)), forget(t, item.Version)
+		return causedAt(item.Version, forgotten(t)), layout.Forget(t, item.Version)
 	})
 	for _, uuid := range gone {
-		if err := q.dropLog(ctx, uuid); err != nil {
+		if err := tasklog.Drop(ctx, q.store, uuid); err != nil {
 			return len(gone), err
 		}
 	}

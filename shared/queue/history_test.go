@@ -15,6 +15,8 @@ import (
 	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/projection"
 	"github.com/millrace/millrace/shared/queue"
+	"github.com/millrace/millrace/shared/queue/tasklog"
+	"github.com/millrace/millrace/shared/queue/view"
 	"github.com/millrace/millrace/shared/store/memory"
 	"github.com/millrace/millrace/shared/store/meter"
 	"github.com/millrace/millrace/shared/task"
@@ -59,7 +61,7 @@ var everyEnd = []task.State{task.Succeeded, task.Failed, task.Rejected, task.Sto
 
 func (b *bench) history() []task.ID {
 	b.t.Helper()
-	return b.list(queue.JobListing{History: true, States: everyEnd, Limit: 1000})
+	return b.list(view.JobListing{History: true, States: everyEnd, Limit: 1000})
 }
 
 // Tasks that finished longer ago than the history is kept are removed, whatever their state, with their payloads and logs; tasks
@@ -75,7 +77,7 @@ func TestHistoryIsKeptForItsAge(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, l := range b.claim(10) {
-			if _, err := b.Heartbeat(t.Context(), l.Token, queue.Beat{Lines: []queue.Line{{Message: "x"}}}); err != nil {
+			if _, err := b.Heartbeat(t.Context(), l.Token, queue.Beat{Lines: []tasklog.Line{{Message: "x"}}}); err != nil {
 				t.Fatal(err)
 			}
 			outcome := map[task.ID]queue.Outcome{rejected: queue.Cancel, kept: queue.OK, window: queue.OK}[l.Task.ID]
@@ -103,7 +105,7 @@ func TestHistoryIsKeptForItsAge(t *testing.T) {
 		if n := b.sweeps(200); n != 2 || len(b.history()) != 0 {
 			t.Errorf("%d left the history, want 2, and none to stay", n)
 		}
-		if diff := cmp.Diff([]task.ID{waiting}, b.list(queue.JobListing{States: unfinished})); diff != "" {
+		if diff := cmp.Diff([]task.ID{waiting}, b.list(view.JobListing{States: unfinished})); diff != "" {
 			t.Errorf("unfinished (-want +got):\n%s", diff)
 		}
 	})
@@ -219,7 +221,7 @@ func TestRunCleansTheHistory(t *testing.T) {
 		go func() { q.Run(ctx); close(done) }()
 		left := func() int {
 			synctest.Wait()
-			page, err := q.List(t.Context(), queue.Listing{Group: "/canvases/c/W/nobody", Limit: 1000})
+			page, err := q.List(t.Context(), view.Listing{Group: "/canvases/c/W/nobody", Limit: 1000})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"strings"
 
+	"github.com/millrace/millrace/shared/queue/layout"
+	"github.com/millrace/millrace/shared/queue/rule"
 	"github.com/millrace/millrace/shared/store"
 )
 
@@ -12,9 +14,9 @@ import (
 
 // holding is an entry that is to be held.
 type holding struct {
-	place
+	layout.Place
 	hold string
-	rule *ruleItem // the rule that holds it; nil: a limit
+	rule *rule.Stored // the rule that holds it; nil: a limit
 }
 
 func ruleHold(path string) string { return "rule/" + path }
@@ -43,9 +45,9 @@ func (q *Queue) holdTogether(ctx context.Context, held []holding) (moved int, re
 	first := &held[0]
 	way := make([]*moving, len(held))
 	for i := range held {
-		e := held[i].single()
-		to := placeAt(work(heldPartition(first.hold), e.order()), e)
-		way[i] = &moving{from: held[i].place, to: to, cond: store.Absent}
+		e := held[i].Single()
+		to := layout.PlaceAt(layout.Key(layout.HeldPartition(first.hold), e.Order()), e)
+		way[i] = &moving{from: held[i].Place, to: to, cond: store.Absent}
 	}
 	err = writeBundles(ctx, q, way, first.also(q))
 	if store.AsConflict(err) != nil {
@@ -55,11 +57,11 @@ func (q *Queue) holdTogether(ctx context.Context, held []holding) (moved int, re
 		err = q.freed(ctx, first.Key) // a slot may have become free before the entries were in this index
 	}
 	if err != nil {
-		return 0, false, unavailable("hold entries", err)
+		return 0, false, layout.Failure("hold entries", err)
 	}
 	for i := range held {
 		if first.rule != nil {
-			q.passSlot(ctx, &held[i].place)
+			q.passSlot(ctx, &held[i].Place)
 		}
 	}
 	for _, m := range way {
@@ -74,10 +76,10 @@ func (q *Queue) holdTogether(ctx context.Context, held []holding) (moved int, re
 // releaseHold, and a check that the rule is still in force.
 func (h *holding) also(q *Queue) func() []store.Op {
 	return func() []store.Op {
-		hold := store.Item{Key: work(partitionHolds, store.Fit(h.hold)), Version: q.created(), Value: []byte(h.hold)}
+		hold := store.Item{Key: layout.Key(layout.PartitionHolds, store.Fit(h.hold)), Version: q.created(), Value: []byte(h.hold)}
 		ops := []store.Op{store.Put(hold, store.Always)}
 		if h.rule != nil {
-			ops = append(ops, store.Check(ruleKey(h.rule.Path), store.VersionIs(h.rule.version)))
+			ops = append(ops, store.Check(layout.RuleKey(h.rule.Path), store.VersionIs(h.rule.Version)))
 		}
 		return ops
 	}
@@ -86,8 +88,8 @@ func (h *holding) also(q *Queue) func() []store.Op {
 // release moves up to max entries of a hold back to their ready indexes, in their order, and returns how many it has moved.
 func (q *Queue) release(ctx context.Context, hold string, max int) (released int, err error) {
 	for released < max {
-		found, _, err := q.places(ctx, store.Range{
-			Table: store.Work, Partition: heldPartition(hold), Limit: min(moves, max-released),
+		found, _, err := layout.Places(ctx, q.store, store.Range{
+			Table: store.Work, Partition: layout.HeldPartition(hold), Limit: min(moves, max-released),
 		})
 		if err != nil || len(found) == 0 {
 			return released, err
@@ -104,13 +106,13 @@ func (q *Queue) release(ctx context.Context, hold string, max int) (released int
 // released with them and not counted: nobody starts them now, and a claim holds them again once their queue is resumed.
 func (q *Queue) freed(ctx context.Context, key string) error {
 	for given := 0; ; {
-		found, more, err := q.places(ctx, store.Range{
-			Table: store.Work, Partition: heldPartition(limitHold(key)), Limit: moves,
+		found, more, err := layout.Places(ctx, q.store, store.Range{
+			Table: store.Work, Partition: layout.HeldPartition(limitHold(key)), Limit: moves,
 		})
 		if err != nil || len(found) == 0 {
 			return err
 		}
-		taken, err := q.slotsTaken(ctx, keyLimit(key))
+		taken, err := q.slotsTaken(ctx, layout.KeyLimit(key))
 		if err != nil || taken+given >= found[0].Limit {
 			return err
 		}
@@ -132,7 +134,7 @@ func (q *Queue) freed(ctx context.Context, key string) error {
 
 // passSlot releases the next entry that the limit of a concurrency key holds, if p is of that key: p may have been released for a free
 // slot, and is not to be started.
-func (q *Queue) passSlot(ctx context.Context, p *place) {
+func (q *Queue) passSlot(ctx context.Context, p *layout.Place) {
 	if p.Limit == 0 {
 		return
 	}
@@ -143,13 +145,13 @@ func (q *Queue) passSlot(ctx context.Context, p *place) {
 
 // releaseHolds releases the entries of all holds that no longer apply, and removes empty holds. It counts those that rules held.
 func (q *Queue) releaseHolds(ctx context.Context) (released int, err error) {
-	rules, err := q.strategy.rules(ctx)
+	rules, err := q.rules.InForce(ctx)
 	if err != nil {
 		return 0, err
 	}
-	for item, err := range store.All(ctx, q.store, store.Range{Table: store.Work, Partition: partitionHolds}) {
+	for item, err := range store.All(ctx, q.store, store.Range{Table: store.Work, Partition: layout.PartitionHolds}) {
 		if err != nil {
-			return released, unavailable("read the holds", err)
+			return released, layout.Failure("read the holds", err)
 		}
 		n, err := q.releaseHold(ctx, item, rules)
 		if err != nil {
@@ -163,10 +165,10 @@ func (q *Queue) releaseHolds(ctx context.Context) (released int, err error) {
 // sweepRelease is how many entries of one hold a sweep releases at most.
 const sweepRelease = 3000
 
-func (q *Queue) releaseHold(ctx context.Context, item *store.Item, rules *ruleSet) (released int, err error) {
+func (q *Queue) releaseHold(ctx context.Context, item *store.Item, rules *rule.Set) (released int, err error) {
 	hold := string(item.Value)
 	if path, ok := strings.CutPrefix(hold, "rule/"); ok {
-		if rules.holds(path) {
+		if rules.Holds(path) {
 			return 0, nil
 		}
 		released, err = q.release(ctx, hold, sweepRelease)
@@ -176,14 +178,14 @@ func (q *Queue) releaseHold(ctx context.Context, item *store.Item, rules *ruleSe
 	if err != nil || released == sweepRelease {
 		return released, err
 	}
-	rest, err := q.store.Query(ctx, store.Range{Table: store.Work, Partition: heldPartition(hold), Limit: 1})
+	rest, err := q.store.Query(ctx, store.Range{Table: store.Work, Partition: layout.HeldPartition(hold), Limit: 1})
 	if err != nil || len(rest.Items) > 0 {
-		return released, unavailable("read a hold", err)
+		return released, layout.Failure("read a hold", err)
 	}
 	// Race: a process that holds another entry meanwhile writes this item too, so that its version differs.
 	op := store.Delete(item.Key, store.VersionIs(item.Version))
 	if err := q.apply(ctx, op); store.AsConflict(err) == nil {
-		return released, unavailable("forget a hold", err)
+		return released, layout.Failure("forget a hold", err)
 	}
 	return released, nil
 }

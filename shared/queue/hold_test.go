@@ -7,6 +7,7 @@ import (
 
 	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/queue"
+	"github.com/millrace/millrace/shared/queue/rule"
 	"github.com/millrace/millrace/shared/store"
 	"github.com/millrace/millrace/shared/task"
 )
@@ -43,7 +44,7 @@ func TestAnOldEntryNeverReplacesANewerOneOfItsTask(t *testing.T) {
 	there.Queue = queue.Open(queue.Options{Store: line, Journal: j, Definitions: fixed{ways()}, Now: here.clock.now})
 	id := here.one(queue.New{Job: "/plain", Attempts: 2})
 	line.meanwhile = func() {
-		here.rule("/plain", queue.Pause)
+		here.rule("/plain", rule.Pause)
 		here.claim(1) // moves it away
 	}
 	leases := there.claim(1)
@@ -53,7 +54,7 @@ func TestAnOldEntryNeverReplacesANewerOneOfItsTask(t *testing.T) {
 	if state := there.complete(leases[0], queue.Result{Outcome: queue.Failed}); state != task.Ready {
 		t.Fatalf("the task is %s, want %s", state, task.Ready)
 	}
-	if err := here.SetRule(t.Context(), "/plain", queue.Pause, false); err != nil {
+	if err := here.SetRule(t.Context(), "/plain", rule.Pause, false); err != nil {
 		t.Fatal(err)
 	}
 	if leases := here.claim(1); len(leases) != 1 || leases[0].Task.ID != id {

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/millrace/millrace/shared/definition"
+	"github.com/millrace/millrace/shared/queue/layout"
 	"github.com/millrace/millrace/shared/store"
 	"github.com/millrace/millrace/shared/task"
 )
@@ -13,21 +14,6 @@ import (
 // waits. A task that becomes ready goes to its line as it is then; a misplaced ready entry is moved by a claim that meets it, or by
 // the sweep, which looks at the lines of jobs that instances ran. These two go by the set in force and not by one that is some
 // seconds old, so that two processes do not move an entry back and forth.
-
-// home returns the line in which a task of a job waits, and the job. Tasks of a job that is not declared wait for instances.
-func home(set *definition.Set, queue, path string) (l line, job definition.Job, declared bool) {
-	job, declared = set.JobOf(path)
-	job.Path = path
-	return lineOf(queue, job, declared), job, declared
-}
-
-// settle sets the line of an entry that is about to become ready. One whose job is no longer declared keeps the line that it was
-// made for: a claim decides about it.
-func (e *entry) settle(set *definition.Set) {
-	if l, _, declared := home(set, e.Queue, e.Job); declared {
-		e.setLine(l)
-	}
-}
 
 // refresher is the part of [definition.Catalog] that reads the set in force.
 type refresher interface {
@@ -44,24 +30,24 @@ func (q *Queue) inForce(ctx context.Context) (*definition.Set, error) {
 
 // homeOf returns the line of a picked task, and its job. If the line differs from that of the pick, it reads the set in force
 // and decides by that, at most once in a claim.
-func (c *claim) homeOf(ctx context.Context, p *place, t *task.Task) (l line, job definition.Job, declared bool, err error) {
-	l, job, declared = home(c.set, t.Queue, t.Job)
-	if l == p.home() || c.fresh {
+func (c *claim) homeOf(ctx context.Context, p *layout.Place, t *task.Task) (l layout.Line, job definition.Job, declared bool, err error) {
+	l, job, declared = layout.HomeOf(c.set, t.Queue, t.Job)
+	if l == p.Home() || c.fresh {
 		return l, job, declared, nil
 	}
 	set, err := c.q.inForce(ctx)
 	if err != nil {
-		return line{}, job, false, err
+		return layout.Line{}, job, false, err
 	}
 	c.set, c.fresh = set, true
-	l, job, declared = home(set, t.Queue, t.Job)
+	l, job, declared = layout.HomeOf(set, t.Queue, t.Job)
 	return l, job, declared, nil
 }
 
 // misplaced is a ready entry that belongs to another line.
 type misplaced struct {
-	place
-	home line
+	layout.Place
+	home layout.Line
 }
 
 // moveHome moves misplaced entries to their lines. They keep their ranks, which are those of the queue.
@@ -69,13 +55,13 @@ func (q *Queue) moveHome(ctx context.Context, entries []misplaced) error {
 	for chunk := range slices.Chunk(entries, moves) {
 		way := make([]*moving, len(chunk))
 		for i, s := range chunk {
-			if err := q.register(ctx, s.home); err != nil {
+			if err := q.known.Register(ctx, s.home); err != nil {
 				return err
 			}
-			e := s.single()
-			e.setLine(s.home)
-			to := placeAt(work(readyPartition(s.home), s.key.Sort), e)
-			way[i] = &moving{from: s.place, to: to, cond: store.Absent}
+			e := s.Single()
+			e.SetLine(s.home)
+			to := layout.PlaceAt(layout.Key(layout.ReadyPartition(s.home), s.At.Sort), e)
+			way[i] = &moving{from: s.Place, to: to, cond: store.Absent}
 		}
 		if err := q.carry(ctx, way); err != nil {
 			return err
@@ -89,7 +75,7 @@ const sweepMoves = 3000
 
 // moveHomeLines empties the lines of jobs that instances ran and this server runs now. It reads only such lines.
 func (q *Queue) moveHomeLines(ctx context.Context) (moved int, err error) {
-	lines, err := q.lines(ctx)
+	lines, err := q.known.Lines(ctx)
 	if err != nil {
 		return 0, err
 	}
@@ -102,21 +88,21 @@ func (q *Queue) moveHomeLines(ctx context.Context) (moved int, err error) {
 	return moved, nil
 }
 
-func (q *Queue) moveHomeLine(ctx context.Context, l line) (moved int, err error) {
-	if !l.forInstances() {
+func (q *Queue) moveHomeLine(ctx context.Context, l layout.Line) (moved int, err error) {
+	if !l.ForInstances() {
 		return 0, nil
 	}
 	set, err := q.definitions.Current(ctx)
 	if err != nil {
 		return 0, err
 	}
-	if to, _, _ := home(set, l.queue, l.job); to == l {
+	if to, _, _ := layout.HomeOf(set, l.Queue, l.Job); to == l {
 		return 0, nil
 	}
 	if set, err = q.inForce(ctx); err != nil {
 		return 0, err
 	}
-	to, _, _ := home(set, l.queue, l.job)
+	to, _, _ := layout.HomeOf(set, l.Queue, l.Job)
 	if to == l {
 		return 0, nil
 	}
@@ -124,10 +110,10 @@ func (q *Queue) moveHomeLine(ctx context.Context, l line) (moved int, err error)
 }
 
 // emptyInto moves the entries of a line, about sweepMoves at most, to another line of the same queue.
-func (q *Queue) emptyInto(ctx context.Context, l, to line) (moved int, err error) {
-	r := store.Range{Table: store.Work, Partition: readyPartition(l), Limit: moves}
+func (q *Queue) emptyInto(ctx context.Context, l, to layout.Line) (moved int, err error) {
+	r := store.Range{Table: store.Work, Partition: layout.ReadyPartition(l), Limit: moves}
 	for moved < sweepMoves {
-		found, more, err := q.places(ctx, r)
+		found, more, err := layout.Places(ctx, q.store, r)
 		if err != nil || len(found) == 0 {
 			return moved, err
 		}
@@ -141,7 +127,7 @@ func (q *Queue) emptyInto(ctx context.Context, l, to line) (moved int, err error
 		if moved += len(found); !more {
 			return moved, nil
 		}
-		r.From = found[len(found)-1].key.Sort + "\x00"
+		r.From = found[len(found)-1].At.Sort + "\x00"
 	}
 	return moved, nil
 }

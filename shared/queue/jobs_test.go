@@ -16,6 +16,8 @@ import (
 	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/projection"
 	"github.com/millrace/millrace/shared/queue"
+	"github.com/millrace/millrace/shared/queue/tasklog"
+	"github.com/millrace/millrace/shared/queue/view"
 	"github.com/millrace/millrace/shared/store"
 	"github.com/millrace/millrace/shared/store/memory"
 	"github.com/millrace/millrace/shared/task"
@@ -133,7 +135,7 @@ func TestRemoveFromHistory(t *testing.T) {
 	if err := b.Remove(t.Context(), id); !errors.Is(err, queue.ErrNoTask) {
 		t.Errorf("Remove = %v, want %v", err, queue.ErrNoTask)
 	}
-	if page := b.list(queue.JobListing{History: true, States: []task.State{task.Dropped}}); len(page) != 0 {
+	if page := b.list(view.JobListing{History: true, States: []task.State{task.Dropped}}); len(page) != 0 {
 		t.Errorf("history = %v, want none", page)
 	}
 	if n := b.items("payload/" + id.UUID()); n != 0 {
@@ -147,7 +149,7 @@ func TestSuccessLeavesNoHistoryUnlessKept(t *testing.T) {
 	gone, kept, window := b.add("a"), b.add("kept"), b.add("a", func(n *queue.New) { n.Unique, n.UniqueWindow = "w", time.Hour })
 	leases := b.claim(10)
 	for _, l := range leases {
-		if _, err := b.Heartbeat(t.Context(), l.Token, queue.Beat{Lines: []queue.Line{{Message: "x"}}}); err != nil {
+		if _, err := b.Heartbeat(t.Context(), l.Token, queue.Beat{Lines: []tasklog.Line{{Message: "x"}}}); err != nil {
 			t.Fatal(err)
 		}
 		if state := b.end(l, queue.Result{Outcome: queue.OK}); state != task.Succeeded {
@@ -166,13 +168,13 @@ func TestSuccessLeavesNoHistoryUnlessKept(t *testing.T) {
 	if b.items("log/"+gone.UUID()) != 0 || b.items("log/"+kept.UUID()) == 0 {
 		t.Error("the log goes with its task, and only then")
 	}
-	if diff := cmp.Diff([]task.ID{window, kept}, b.list(queue.JobListing{History: true, States: []task.State{task.Succeeded}})); diff != "" {
+	if diff := cmp.Diff([]task.ID{window, kept}, b.list(view.JobListing{History: true, States: []task.State{task.Succeeded}})); diff != "" {
 		t.Errorf("history (-want +got):\n%s", diff)
 	}
 }
 
 // list returns the ids of all pages of two.
-func (b *bench) list(l queue.JobListing) []task.ID {
+func (b *bench) list(l view.JobListing) []task.ID {
 	b.t.Helper()
 	var ids []task.ID
 	if l.Limit == 0 {
@@ -208,10 +210,10 @@ func TestJobsAreListedOverAllTopics(t *testing.T) {
 	for i := range 160 {
 		all = append(all, b.add(names[i%len(names)]))
 	}
-	if diff := cmp.Diff(all, b.list(queue.JobListing{States: unfinished})); diff != "" {
+	if diff := cmp.Diff(all, b.list(view.JobListing{States: unfinished})); diff != "" {
 		t.Errorf("unfinished (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]task.ID{all[7], all[47], all[87], all[127]}, b.list(queue.JobListing{States: unfinished, Topic: "/topics/t/7"})); diff != "" {
+	if diff := cmp.Diff([]task.ID{all[7], all[47], all[87], all[127]}, b.list(view.JobListing{States: unfinished, Topic: "/topics/t/7"})); diff != "" {
 		t.Errorf("of a topic (-want +got):\n%s", diff)
 	}
 	for _, i := range []int{5, 100, 3, 77, 78, 45} {
@@ -221,14 +223,14 @@ func TestJobsAreListedOverAllTopics(t *testing.T) {
 		}
 		ended = append([]task.ID{all[i]}, ended...)
 	}
-	if diff := cmp.Diff(ended, b.list(queue.JobListing{History: true, States: cancelled})); diff != "" {
+	if diff := cmp.Diff(ended, b.list(view.JobListing{History: true, States: cancelled})); diff != "" {
 		t.Errorf("history (-want +got):\n%s", diff)
 	}
-	if got := b.list(queue.JobListing{States: unfinished, Limit: 1000}); len(got) != 154 || slices.Contains(got, all[5]) {
+	if got := b.list(view.JobListing{States: unfinished, Limit: 1000}); len(got) != 154 || slices.Contains(got, all[5]) {
 		t.Errorf("%d are unfinished, want 154", len(got))
 	}
 	for _, cursor := range []string{"x", all[0].UUID() + "0", "00000000000000" + all[0].UUID()} {
-		if _, err := b.Jobs(t.Context(), queue.JobListing{Limit: 1, Cursor: cursor}); !errors.Is(err, queue.ErrInvalid) {
+		if _, err := b.Jobs(t.Context(), view.JobListing{Limit: 1, Cursor: cursor}); !errors.Is(err, queue.ErrInvalid) {
 			t.Errorf("cursor %q: %v", cursor, err)
 		}
 	}
@@ -248,7 +250,7 @@ func TestARareMatchCostsPages(t *testing.T) {
 		}
 	}
 	rare := []task.ID{all[0], all[len(all)-100], all[len(all)-1]}
-	l := queue.JobListing{States: unfinished, Limit: 3, Match: func(t *task.Task) bool { return slices.Contains(rare, t.ID) }}
+	l := view.JobListing{States: unfinished, Limit: 3, Match: func(t *task.Task) bool { return slices.Contains(rare, t.ID) }}
 	page, err := b.Jobs(t.Context(), l)
 	if err != nil || len(page.Tasks) != 1 || page.Cursor == "" {
 		t.Fatalf("Jobs = %d, %q, %v, want the first and a cursor", len(page.Tasks), page.Cursor, err)
@@ -272,7 +274,7 @@ func TestSuspend(t *testing.T) {
 		t.Errorf("%d leases, want that of the other queue", len(leases))
 	}
 	why, err := b.Why(t.Context(), id)
-	if err != nil || why.Code != queue.ReasonSuspended {
+	if err != nil || why.Code != view.ReasonSuspended {
 		t.Errorf("Why = %v, %v", why, err)
 	}
 	since, err := b.Suspended(t.Context())
@@ -306,10 +308,10 @@ func TestPurge(t *testing.T) {
 	if n, err := b.Purge(t.Context(), "q"); n != 70 || err != nil {
 		t.Errorf("Purge = %d, %v, want 70", n, err)
 	}
-	if diff := cmp.Diff([]task.ID{running.Task.ID, other}, b.list(queue.JobListing{States: unfinished})); diff != "" {
+	if diff := cmp.Diff([]task.ID{running.Task.ID, other}, b.list(view.JobListing{States: unfinished})); diff != "" {
 		t.Errorf("left (-want +got):\n%s", diff)
 	}
-	if got := b.list(queue.JobListing{History: true, States: []task.State{task.Dropped}, Limit: 100}); len(got) != 70 {
+	if got := b.list(view.JobListing{History: true, States: []task.State{task.Dropped}, Limit: 100}); len(got) != 70 {
 		t.Errorf("%d are in the history, want 70", len(got))
 	}
 	if leases := b.claim(10); len(leases) != 1 || leases[0].Task.ID != other {

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/millrace/millrace/shared/definition"
+	"github.com/millrace/millrace/shared/queue/layout"
 	"github.com/millrace/millrace/shared/store"
 	"github.com/millrace/millrace/shared/task"
 )
@@ -15,10 +16,10 @@ type verdicts struct {
 	stale     []*staleEntry
 	held      []holding // that a rule or a limit holds
 	misplaced []misplaced
-	left      []place      // not tried: enough are started, the limit of the queue is reached, or their time has not come
-	ends      []*finishing // tasks that end without being started
-	full      bool         // a limit is reached that concerns all picks
-	load      int          // operations of the starts
+	left      []layout.Place // not tried: enough are started, the limit of the queue is reached, or their time has not come
+	ends      []*finishing   // tasks that end without being started
+	full      bool           // a limit is reached that concerns all picks
+	load      int            // operations of the starts
 }
 
 // judgeAll decides about all picks. The error is [errNothing] if none can be started.
@@ -36,18 +37,18 @@ func (c *claim) judgeAll(ctx context.Context, items []*store.Item) error {
 }
 
 // judge decides about one pick.
-func (c *claim) judge(ctx context.Context, p place, item *store.Item, now int64) error {
+func (c *claim) judge(ctx context.Context, p layout.Place, item *store.Item, now int64) error {
 	if item == nil || item.Version != p.Of {
-		c.stale = append(c.stale, &staleEntry{place: p, task: item})
+		c.stale = append(c.stale, &staleEntry{Place: p, task: item})
 		c.conflict = c.conflict || item == nil || item.Version < p.Of // perhaps its write is not wholly visible yet
 		return nil
 	}
 	var t task.Task
-	if err := decode(item, &t); err != nil {
+	if err := layout.Decode(item, &t); err != nil {
 		return err
 	}
 	if !t.State.Queued() {
-		c.stale = append(c.stale, &staleEntry{place: p, task: item})
+		c.stale = append(c.stale, &staleEntry{Place: p, task: item})
 		return nil
 	}
 	if c.full || len(c.starts) == c.want || c.load+c.opsOf(&p) > combineOps {
@@ -58,20 +59,20 @@ func (c *claim) judge(ctx context.Context, p place, item *store.Item, now int64)
 }
 
 // judgeQueued decides about a pick whose task is queued.
-func (c *claim) judgeQueued(ctx context.Context, p place, t *task.Task, version, now int64) error {
+func (c *claim) judgeQueued(ctx context.Context, p layout.Place, t *task.Task, version, now int64) error {
 	home, job, declared, err := c.homeOf(ctx, &p, t)
 	if err != nil {
 		return err
 	}
 	switch {
-	case c.rules.holds(t.Job):
-		c.held = append(c.held, holding{p, ruleHold(t.Job), c.rules.jobs[t.Job]})
+	case c.rules.Holds(t.Job):
+		c.held = append(c.held, holding{p, ruleHold(t.Job), c.rules.Jobs[t.Job]})
 	case p.NotBefore > now: // in an ordered queue nothing overtakes it
 		c.left, c.full = append(c.left, p), true
-		c.q.strategy.delayed(p.line(), p.NotBefore)
-	case home != p.home() && !declared && t.Dialect != task.Job:
+		c.q.strategy.delayed(p.Line(), p.NotBefore)
+	case home != p.Home() && !declared && t.Dialect != task.Job:
 		c.finish(t, version, task.Miss, "its job is no longer declared")
-	case home != p.home():
+	case home != p.Home():
 		c.misplaced = append(c.misplaced, misplaced{p, home})
 	case t.Late && t.Attempt == 0:
 		return c.admitLate(ctx, p, t, version, job, now)
@@ -87,15 +88,15 @@ func (c *claim) finish(t *task.Task, version int64, step task.Step, why string) 
 }
 
 // admitLate starts a task that takes its unique key only now, and drops it if another task holds the key.
-func (c *claim) admitLate(ctx context.Context, p place, t *task.Task, version int64, job definition.Job, now int64) error {
-	key := uniqueKey(t.Job, t.Unique)
+func (c *claim) admitLate(ctx context.Context, p layout.Place, t *task.Task, version int64, job definition.Job, now int64) error {
+	key := layout.UniqueKey(t.Job, t.Unique)
 	items, err := c.q.store.Get(ctx, key)
 	if err != nil {
-		return unavailable("look up a unique key", err)
+		return layout.Failure("look up a unique key", err)
 	}
 	cond, guard := store.Absent, store.Op{}
 	if items[0] != nil {
-		holder, seen, err := c.q.load(ctx, task.ID(items[0].Value).UUID())
+		holder, seen, err := layout.LoadTask(ctx, c.q.store, task.ID(items[0].Value).UUID())
 		if err != nil && !errors.Is(err, ErrNoTask) {
 			return err
 		}
@@ -131,13 +132,13 @@ func (c *claim) takes(key store.Key) bool {
 }
 
 // admit starts a task if the limits allow it.
-func (c *claim) admit(ctx context.Context, p place, t *task.Task, version int64, job definition.Job, now int64) error {
+func (c *claim) admit(ctx context.Context, p layout.Place, t *task.Task, version int64, job definition.Job, now int64) error {
 	slots, missing, err := c.takeSlots(ctx, t.Concurrency)
 	switch {
 	case err != nil:
 		return err
 	case missing == "":
-	case t.Concurrency == nil || missing != keyLimit(t.Concurrency.Key):
+	case t.Concurrency == nil || missing != layout.KeyLimit(t.Concurrency.Key):
 		c.left, c.full = append(c.left, p), true
 		return nil
 	default:
@@ -146,7 +147,7 @@ func (c *claim) admit(ctx context.Context, p place, t *task.Task, version int64,
 			return nil
 		}
 		c.view.keyFull(t.Concurrency.Key)
-		c.held = append(c.held, holding{place: p, hold: limitHold(t.Concurrency.Key)})
+		c.held = append(c.held, holding{Place: p, hold: limitHold(t.Concurrency.Key)})
 		return nil
 	}
 	s := start{place: p, task: *t, before: version, token: c.q.newToken(p.UUID, t.Attempt+1)}
@@ -157,11 +158,11 @@ func (c *claim) admit(ctx context.Context, p place, t *task.Task, version int64,
 	s.task.Attempt++
 	s.task.Started, s.task.Instance, s.task.Lease, s.task.Message = now, c.by.Instance, s.token, ""
 	s.task.Order = t.Order.Begin(now)
-	s.lease = lease{
-		UUID: p.UUID, Job: t.Job, Line: p.home().String(), Instance: c.by.Instance, Length: job.Lease,
+	s.lease = layout.Lease{
+		UUID: p.UUID, Job: t.Job, Line: p.Home().String(), Instance: c.by.Instance, Length: job.Lease,
 		Expires: now + job.Lease.Microseconds(), Slots: slots,
 	}
-	s.values.task, s.values.lease = encode(&s.task), encode(&s.lease)
+	s.values.task, s.values.lease = layout.Encode(&s.task), layout.Encode(&s.lease)
 	c.starts = append(c.starts, s)
 	c.load += c.opsOf(&p)
 	return nil

@@ -4,22 +4,15 @@ import (
 	"context"
 
 	"github.com/millrace/millrace/shared/limit"
+	"github.com/millrace/millrace/shared/queue/layout"
 	"github.com/millrace/millrace/shared/task"
 )
-
-// The names of limits, see [limit.Limits]: of a queue, of a concurrency key, and of an instance.
-
-func queueLimit(name string) string { return "queue/" + name }
-
-func keyLimit(key string) string { return "key/" + key }
-
-func instanceLimit(instance string) string { return "at/" + instance }
 
 // slotsTaken returns how many slots of a limit are taken.
 func (q *Queue) slotsTaken(ctx context.Context, name string) (int, error) {
 	taken, err := q.limits.Read(ctx, name)
 	if err != nil {
-		return 0, unavailable("read a limit", err)
+		return 0, layout.Failure("read a limit", err)
 	}
 	return taken.Count(), nil
 }
@@ -35,7 +28,7 @@ func (c *claim) readSlots(ctx context.Context) error {
 		c.slots.Know(c.at.Limit, c.at.taken)
 	}
 	if c.queue.MaxParallel > 0 {
-		return unavailable("read a limit", c.slots.Read(ctx, queueLimit(c.queue.Name)))
+		return layout.Failure("read a limit", c.slots.Read(ctx, layout.QueueLimit(c.queue.Name)))
 	}
 	return nil
 }
@@ -47,13 +40,13 @@ func (c *claim) takeSlots(ctx context.Context, key *task.Concurrency) (slots []l
 		wanted = append(wanted, c.at.Wanted)
 	}
 	if key != nil {
-		if err := c.slots.Read(ctx, keyLimit(key.Key)); err != nil {
-			return nil, "", unavailable("read a limit", err)
+		if err := c.slots.Read(ctx, layout.KeyLimit(key.Key)); err != nil {
+			return nil, "", layout.Failure("read a limit", err)
 		}
-		wanted = append(wanted, limit.Wanted{Limit: keyLimit(key.Key), Most: key.Limit})
+		wanted = append(wanted, limit.Wanted{Limit: layout.KeyLimit(key.Key), Most: key.Limit})
 	}
 	if c.queue.MaxParallel > 0 {
-		wanted = append(wanted, limit.Wanted{Limit: queueLimit(c.queue.Name), Most: c.queue.MaxParallel, Reserve: c.reserves()})
+		wanted = append(wanted, limit.Wanted{Limit: layout.QueueLimit(c.queue.Name), Most: c.queue.MaxParallel, Reserve: c.reserves()})
 	}
 	slots, missing = c.slots.Take(wanted...)
 	return slots, missing, nil

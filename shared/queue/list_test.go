@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/millrace/millrace/shared/queue"
+	"github.com/millrace/millrace/shared/queue/view"
 	"github.com/millrace/millrace/shared/task"
 )
 
@@ -19,12 +20,12 @@ func TestAPageGoesOnOnlyWhereThereIsMore(t *testing.T) {
 		group = added[0].Task.ListedUnder()
 	}
 	sought := func(t *task.Task) bool { return t.Priority == 7 } // ten of them
-	for name, list := range map[string]func(limit int, cursor string) (queue.Page, error){
-		"List": func(limit int, cursor string) (queue.Page, error) {
-			return b.List(t.Context(), queue.Listing{Group: group, Limit: limit, Cursor: cursor, Match: sought})
+	for name, list := range map[string]func(limit int, cursor string) (view.Page, error){
+		"List": func(limit int, cursor string) (view.Page, error) {
+			return b.List(t.Context(), view.Listing{Group: group, Limit: limit, Cursor: cursor, Match: sought})
 		},
-		"Jobs": func(limit int, cursor string) (queue.Page, error) {
-			return b.Jobs(t.Context(), queue.JobListing{States: []task.State{task.Ready}, Limit: limit, Cursor: cursor, Match: sought})
+		"Jobs": func(limit int, cursor string) (view.Page, error) {
+			return b.Jobs(t.Context(), view.JobListing{States: []task.State{task.Ready}, Limit: limit, Cursor: cursor, Match: sought})
 		},
 	} {
 		for _, limit := range []int{1, 2, 3, 5, 10, 11} {
@@ -48,7 +49,7 @@ func TestAPageGoesOnOnlyWhereThereIsMore(t *testing.T) {
 		}
 	}
 	nothing := func(*task.Task) bool { return false }
-	if got, err := b.Jobs(t.Context(), queue.JobListing{States: []task.State{task.Ready}, Limit: 1, Match: nothing}); err != nil || got.Cursor != "" {
+	if got, err := b.Jobs(t.Context(), view.JobListing{States: []task.State{task.Ready}, Limit: 1, Match: nothing}); err != nil || got.Cursor != "" {
 		t.Errorf("Jobs that there are none of = a cursor %q, %v", got.Cursor, err)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/millrace/millrace/shared/queue"
+	"github.com/millrace/millrace/shared/queue/tasklog"
 )
 
 // logged is a task that runs and has written n lines, a millisecond apart, in lots.
@@ -18,13 +19,13 @@ func (b *bench) logged(n, lot int) queue.Lease {
 	b.one(queue.New{Job: "/plain"})
 	l := b.claim(1)[0]
 	for from := 0; from < n; from += lot {
-		var lines []queue.Line
+		var lines []tasklog.Line
 		for i := from; i < min(from+lot, n); i++ {
 			level := "info"
 			if i%2 == 1 {
 				level = "error" // the other stream
 			}
-			lines = append(lines, queue.Line{Time: b.clock.now().Add(time.Duration(i) * time.Millisecond), Level: level, Message: fmt.Sprint(i)})
+			lines = append(lines, tasklog.Line{Time: b.clock.now().Add(time.Duration(i) * time.Millisecond), Level: level, Message: fmt.Sprint(i)})
 		}
 		if err := b.AppendLog(b.t.Context(), l.Token, lines); err != nil {
 			b.t.Fatal(err)
@@ -33,7 +34,7 @@ func (b *bench) logged(n, lot int) queue.Lease {
 	return l
 }
 
-func (b *bench) logs(l queue.Lease, query queue.LogQuery) queue.LogPage {
+func (b *bench) logs(l queue.Lease, query tasklog.Query) tasklog.Page {
 	b.t.Helper()
 	page, err := b.Logs(b.t.Context(), l.Task.ID, query)
 	if err != nil {
@@ -47,7 +48,7 @@ func TestAllLinesOfALogComeInTheirOrder(t *testing.T) {
 	bothWays(t, func(t *testing.T, b *bench) {
 		const n = 50_000
 		l := b.logged(n, 700)
-		query := queue.LogQuery{Limit: 999}
+		query := tasklog.Query{Limit: 999}
 		for next := 0; ; {
 			page := b.logs(l, query)
 			for _, line := range page.Lines {
@@ -66,7 +67,7 @@ func TestAllLinesOfALogComeInTheirOrder(t *testing.T) {
 		if page := b.logs(l, query); len(page.Lines) > 0 || page.Done {
 			t.Errorf("at the end of a running task's log: %d lines, done %v", len(page.Lines), page.Done)
 		}
-		if err := b.AppendLog(t.Context(), l.Token, []queue.Line{{Message: "more"}}); err != nil {
+		if err := b.AppendLog(t.Context(), l.Token, []tasklog.Line{{Message: "more"}}); err != nil {
 			t.Fatal(err)
 		}
 		b.complete(l, queue.Result{Outcome: queue.OK})
@@ -82,12 +83,12 @@ func TestALogIsSelectedByTimeBothEndsIncluded(t *testing.T) {
 	l := b.logged(100, 7)
 	at := func(i int) time.Time { return b.clock.now().Add(time.Duration(i) * time.Millisecond) }
 	for _, test := range []struct {
-		query       queue.LogQuery
+		query       tasklog.Query
 		first, last int
 	}{
-		{queue.LogQuery{From: at(90)}, 90, 99},
-		{queue.LogQuery{To: at(10)}, 0, 10},
-		{queue.LogQuery{From: at(20), To: at(20)}, 20, 20},
+		{tasklog.Query{From: at(90)}, 90, 99},
+		{tasklog.Query{To: at(10)}, 0, 10},
+		{tasklog.Query{From: at(20), To: at(20)}, 20, 20},
 	} {
 		lines := b.logs(l, test.query).Lines
 		if len(lines) != test.last-test.first+1 || lines[0].Message != fmt.Sprint(test.first) {
@@ -101,9 +102,9 @@ func TestALogThatIsTooLongIsCutOffVisibly(t *testing.T) {
 	b := setup(t)
 	b.one(queue.New{Job: "/plain"})
 	l := b.claim(1)[0]
-	line := queue.Line{Message: strings.Repeat("x", 60<<10)}
-	for range queue.MaxLog/(60<<10)/20 + 2 {
-		var lines []queue.Line
+	line := tasklog.Line{Message: strings.Repeat("x", 60<<10)}
+	for range tasklog.MaxLog/(60<<10)/20 + 2 {
+		var lines []tasklog.Line
 		for range 20 {
 			lines = append(lines, line)
 		}
@@ -111,12 +112,12 @@ func TestALogThatIsTooLongIsCutOffVisibly(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	lines := b.logs(l, queue.LogQuery{}).Lines
+	lines := b.logs(l, tasklog.Query{}).Lines
 	last, size := lines[len(lines)-1], 0
 	for _, line := range lines {
 		size += len(line.Message)
 	}
-	if size > queue.MaxLog || last.Level != "warn" || !strings.HasPrefix(last.Message, "the log is cut off here") {
+	if size > tasklog.MaxLog || last.Level != "warn" || !strings.HasPrefix(last.Message, "the log is cut off here") {
 		t.Errorf("%d bytes are kept, and the last line is %.40q of level %s", size, last.Message, last.Level)
 	}
 }
@@ -133,14 +134,14 @@ func TestAnAttemptThatRunsTwiceKeepsBothLogs(t *testing.T) {
 			t.Fatalf("run %d is attempt %d, want 1", run, l.Task.Attempt)
 		}
 		for part := range 2 {
-			if err := b.AppendLog(t.Context(), l.Token, []queue.Line{{Message: fmt.Sprint(run, part)}}); err != nil {
+			if err := b.AppendLog(t.Context(), l.Token, []tasklog.Line{{Message: fmt.Sprint(run, part)}}); err != nil {
 				t.Fatal(err)
 			}
 		}
 		b.complete(l, queue.Result{Outcome: queue.Again})
 	}
 	var got []string
-	for _, line := range b.logs(l, queue.LogQuery{}).Lines {
+	for _, line := range b.logs(l, tasklog.Query{}).Lines {
 		got = append(got, line.Message)
 	}
 	if diff := cmp.Diff([]string{"0 0", "0 1", "1 0", "1 1", "2 0", "2 1"}, got); diff != "" {
@@ -153,7 +154,7 @@ func TestALogCursorThatWasNeverGivenIsRefused(t *testing.T) {
 	b := setup(t)
 	l := b.logged(1, 1)
 	for _, cursor := range []string{"x", "1.-1", "1.x"} {
-		if _, err := b.Logs(t.Context(), l.Task.ID, queue.LogQuery{After: cursor}); !errors.Is(err, queue.ErrInvalid) {
+		if _, err := b.Logs(t.Context(), l.Task.ID, tasklog.Query{After: cursor}); !errors.Is(err, queue.ErrInvalid) {
 			t.Errorf("cursor %q: %v, want %v", cursor, err, queue.ErrInvalid)
 		}
 	}

@@ -4,11 +4,12 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/millrace/millrace/shared/queue/layout"
 	"github.com/millrace/millrace/shared/store/memory"
 )
 
 // crowded returns the waits of many instances, each with patterns of its own, and the lines of many jobs.
-func crowded(t testing.TB, instances, jobs int) (*Queue, []*Waiting, []line) {
+func crowded(t testing.TB, instances, jobs int) (*Queue, []*Waiting, []layout.Line) {
 	t.Helper()
 	q := Open(Options{Store: memory.New(memory.Options{})})
 	waits := make([]*Waiting, instances)
@@ -17,9 +18,9 @@ func crowded(t testing.TB, instances, jobs int) (*Queue, []*Waiting, []line) {
 			fmt.Sprintf("/topics/a%d/*", i%10), "/topics/b/**", fmt.Sprintf("/topics/c%d", i),
 		}})
 	}
-	lines := make([]line, jobs)
+	lines := make([]layout.Line, jobs)
 	for i := range lines {
-		lines[i] = parseLine(fmt.Sprintf("main@/topics/a%d/job%d", i%20, i)) // nobody runs each second one
+		lines[i] = layout.ParseLine(fmt.Sprintf("main@/topics/a%d/job%d", i%20, i)) // nobody runs each second one
 	}
 	return q, waits, lines
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/millrace/millrace/shared/definition"
+	"github.com/millrace/millrace/shared/queue/layout"
 	"github.com/millrace/millrace/shared/store"
 )
 
@@ -12,20 +13,20 @@ const moves = 30
 
 // moving is an entry on its way to another index.
 type moving struct {
-	from, to place
-	fallback *place          // the fallback entry, if it is kept for an instance
+	from, to layout.Place
+	fallback *layout.Place   // the fallback entry, if it is kept for an instance
 	cond     store.Condition // of the item at the new key
 	gone     bool            // it is no longer at the old key
 	late     bool            // a newer entry of the task is at the new key
 }
 
 // move moves entries from any index to their ready indexes, and notifies claimers.
-func (q *Queue) move(ctx context.Context, found []place) error {
+func (q *Queue) move(ctx context.Context, found []layout.Place) error {
 	set, err := q.definitions.Current(ctx)
 	if err != nil {
 		return err
 	}
-	byQueue := map[string][]place{}
+	byQueue := map[string][]layout.Place{}
 	var names []string
 	for _, p := range found {
 		if byQueue[p.Queue] == nil {
@@ -41,14 +42,14 @@ func (q *Queue) move(ctx context.Context, found []place) error {
 	return nil
 }
 
-func (q *Queue) moveIn(ctx context.Context, set *definition.Set, name string, found []place) error {
-	entries := make([]entry, len(found))
+func (q *Queue) moveIn(ctx context.Context, set *definition.Set, name string, found []layout.Place) error {
+	entries := make([]layout.Entry, len(found))
 	for i := range found {
-		if entries[i] = found[i].entry; found[i].Rank != "" {
-			entries[i] = found[i].single()
+		if entries[i] = found[i].Entry; found[i].Rank != "" {
+			entries[i] = found[i].Single()
 		}
-		entries[i].settle(set)
-		if err := q.register(ctx, entries[i].line()); err != nil {
+		entries[i].Settle(set)
+		if err := q.known.Register(ctx, entries[i].Line()); err != nil {
 			return err
 		}
 	}
@@ -59,7 +60,7 @@ func (q *Queue) moveIn(ctx context.Context, set *definition.Set, name string, fo
 	way, o := make([]*moving, len(found)), q.offers(set)
 	for i := range found {
 		e := &entries[i]
-		to := placeAt(work(readyPartition(e.line()), ranks[i]), *e)
+		to := layout.PlaceAt(layout.Key(layout.ReadyPartition(e.Line()), ranks[i]), *e)
 		way[i] = &moving{from: found[i], to: to, cond: store.Absent}
 		kept, fallback, err := o.offer(ctx, e, ranks[i])
 		if err != nil {
@@ -73,9 +74,9 @@ func (q *Queue) moveIn(ctx context.Context, set *definition.Set, name string, fo
 }
 
 // ranksOf returns the ranks of entries in the ready index: a fallback entry has one already, the others get new ones.
-func (q *Queue) ranksOf(ctx context.Context, c definition.Queue, found []place, entries []entry) ([]string, error) {
+func (q *Queue) ranksOf(ctx context.Context, c definition.Queue, found []layout.Place, entries []layout.Entry) ([]string, error) {
 	ranks := make([]string, len(found))
-	var fresh []entry
+	var fresh []layout.Entry
 	for i := range found {
 		if ranks[i] = found[i].Rank; ranks[i] == "" {
 			fresh = append(fresh, entries[i])
@@ -97,9 +98,9 @@ func (q *Queue) ranksOf(ctx context.Context, c definition.Queue, found []place, 
 // a newer entry at the new key; that one stays.
 func (q *Queue) carry(ctx context.Context, way []*moving) error {
 	if err := writeBundles(ctx, q, way, nothingElse); err != nil {
-		return unavailable("move entries", err)
+		return layout.Failure("move entries", err)
 	}
-	var moved []*place
+	var moved []*layout.Place
 	for _, m := range way {
 		if !m.gone && !m.late {
 			moved = append(moved, &m.to, m.fallback)
@@ -113,14 +114,14 @@ func (m *moving) ops() []store.Op {
 	if m.gone {
 		return nil
 	}
-	ops := append(make([]store.Op, 0, 4), store.Delete(m.from.key, store.VersionIs(m.from.version)))
-	ops = append(ops, m.from.otherEntry()...)
+	ops := append(make([]store.Op, 0, 4), store.Delete(m.from.At, store.VersionIs(m.from.Version)))
+	ops = append(ops, m.from.OtherEntry()...)
 	if m.late {
 		return ops
 	}
-	ops = append(ops, m.to.put(m.cond))
+	ops = append(ops, m.to.Put(m.cond))
 	if m.fallback != nil {
-		ops = append(ops, m.fallback.put(store.Always))
+		ops = append(ops, m.fallback.Put(store.Always))
 	}
 	return ops
 }
@@ -131,7 +132,7 @@ func (m *moving) meet(kind store.OpKind, found *store.Item) {
 		m.gone = true
 	case found == nil:
 		m.cond = store.Absent
-	case found.Version >= m.to.version:
+	case found.Version >= m.to.Version:
 		m.late = true
 	default:
 		m.cond = store.VersionIs(found.Version)

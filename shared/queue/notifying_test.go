@@ -7,6 +7,7 @@ import (
 	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/notifier"
 	"github.com/millrace/millrace/shared/queue"
+	"github.com/millrace/millrace/shared/queue/rule"
 )
 
 // tally is a notifier that counts notifications by line.
@@ -29,7 +30,7 @@ func TestWhatIsHeldIsNotifiedForWhenItIsLetGo(t *testing.T) {
 	bothWays(t, func(t *testing.T, b *bench) {
 		for name, hold := range map[string]func(ctx context.Context, on bool) error{
 			"suspended": func(ctx context.Context, on bool) error { return b.Suspend(ctx, definition.MainQueue, on) },
-			"paused":    func(ctx context.Context, on bool) error { return b.SetRule(ctx, "/plain", queue.Pause, on) },
+			"paused":    func(ctx context.Context, on bool) error { return b.SetRule(ctx, "/plain", rule.Pause, on) },
 		} {
 			for _, met := range []bool{false, true} {
 				notices := tally{}

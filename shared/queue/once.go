@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/millrace/millrace/shared/journal"
+	"github.com/millrace/millrace/shared/queue/layout"
 	"github.com/millrace/millrace/shared/store"
 	"github.com/millrace/millrace/shared/task"
 )
@@ -35,7 +36,7 @@ func (a *addition) result() []byte {
 		}
 		r.Tasks = append(r.Tasks, one)
 	}
-	return encode(r)
+	return layout.Encode(r)
 }
 
 // remember stores the result by itself, if no task is new.
@@ -45,14 +46,14 @@ func (a *addition) remember(ctx context.Context) error {
 	if earlier != nil {
 		return a.replay(ctx, earlier)
 	}
-	return unavailable("remember an answer", err)
+	return layout.Failure("remember an answer", err)
 }
 
 // replay sets the result to that of the earlier request with the same key: the tasks that it made as they were then, and those that
 // existed already as they are now. The error is [journal.ErrIdempotencyMismatch] if that request had another content.
 func (a *addition) replay(ctx context.Context, found *store.Item) error {
 	var r answered
-	if err := decode(found, &r); err != nil {
+	if err := layout.Decode(found, &r); err != nil {
 		return err
 	}
 	if err := a.once.Same(r.Fingerprint); err != nil {
@@ -81,7 +82,7 @@ func (a *addition) replay(ctx context.Context, found *store.Item) error {
 
 // there returns the task as it is now, or gone if it has left the history.
 func (q *Queue) there(ctx context.Context, gone task.Task) (task.Task, error) {
-	t, _, err := q.load(ctx, gone.ID.UUID())
+	t, _, err := layout.LoadTask(ctx, q.store, gone.ID.UUID())
 	if errors.Is(err, ErrNoTask) {
 		return gone, nil
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/millrace/millrace/shared/queue/layout"
 	"github.com/millrace/millrace/shared/store"
 )
 
@@ -14,15 +15,15 @@ import (
 // Race: between the reads of the limit and of the head, another process may start the task before the head, and that task may be
 // back at its place when this claim starts what it found. So each start increments the queue's count of starts, under the
 // condition that it is as it was read before both.
-func (c *claim) first(ctx context.Context) ([]place, error) {
+func (c *claim) first(ctx context.Context) ([]layout.Place, error) {
 	if err := c.view.readOrder(ctx); err != nil {
 		return nil, err
 	}
-	running, err := c.q.slotsTaken(ctx, queueLimit(c.queue.Name))
+	running, err := c.q.slotsTaken(ctx, layout.QueueLimit(c.queue.Name))
 	if err != nil || running > 0 {
 		return nil, err
 	}
-	lines, err := c.q.strategy.linesNow(ctx, c.queue.Name)
+	lines, err := c.q.known.Of(ctx, c.queue.Name)
 	if err != nil {
 		return nil, err
 	}
@@ -31,11 +32,11 @@ func (c *claim) first(ctx context.Context) ([]place, error) {
 		return nil, err
 	}
 	for i := range others {
-		before, _ := slices.BinarySearchFunc(mine, others[i], byRank)
+		before, _ := slices.BinarySearchFunc(mine, others[i], layout.ByRank)
 		if before == len(mine) {
 			break
 		}
-		if served, err := c.q.served(ctx, others[i].line()); err != nil || served {
+		if served, err := c.q.served(ctx, others[i].Line()); err != nil || served {
 			return mine[:before], err // the next task is for another claimer
 		}
 	}
@@ -44,14 +45,14 @@ func (c *claim) first(ctx context.Context) ([]place, error) {
 
 // heads reads the first entries of a queue's lines by rank: up to c.reach of the lines that the claimer takes from, as far as
 // the order over these is known, and the first entry of each other line.
-func (c *claim) heads(ctx context.Context, lines []line) (mine, others []place, err error) {
+func (c *claim) heads(ctx context.Context, lines []layout.Line) (mine, others []layout.Place, err error) {
 	known := ""
 	for _, l := range lines {
 		takes, limit := slices.Contains(c.lines, l), 1
 		if takes {
 			limit = c.reach
 		}
-		found, more, err := c.q.places(ctx, store.Range{Table: store.Work, Partition: readyPartition(l), Limit: limit})
+		found, more, err := layout.Places(ctx, c.q.store, store.Range{Table: store.Work, Partition: layout.ReadyPartition(l), Limit: limit})
 		switch {
 		case err != nil:
 			return nil, nil, err
@@ -59,12 +60,12 @@ func (c *claim) heads(ctx context.Context, lines []line) (mine, others []place, 
 			others = append(others, found...)
 			continue
 		case more && len(found) > 0:
-			known = earlier(known, found[len(found)-1].key.Sort)
+			known = earlier(known, found[len(found)-1].At.Sort)
 		}
 		mine = append(mine, found...)
 	}
-	slices.SortFunc(mine, byRank)
-	slices.SortFunc(others, byRank)
+	slices.SortFunc(mine, layout.ByRank)
+	slices.SortFunc(others, layout.ByRank)
 	return head(upTo(mine, known), c.reach), others, nil
 }
 
@@ -77,9 +78,9 @@ func earlier(a, b string) string {
 }
 
 // upTo returns the entries up to a rank; sorted is sorted by rank, and "" is no bound.
-func upTo(sorted []place, rank string) []place {
+func upTo(sorted []layout.Place, rank string) []layout.Place {
 	n := len(sorted)
-	for rank != "" && n > 0 && sorted[n-1].key.Sort > rank {
+	for rank != "" && n > 0 && sorted[n-1].At.Sort > rank {
 		n--
 	}
 	return sorted[:n]

@@ -9,6 +9,7 @@ import (
 
 	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/queue"
+	"github.com/millrace/millrace/shared/queue/tasklog"
 	"github.com/millrace/millrace/shared/task"
 )
 
@@ -21,7 +22,7 @@ func (b *bench) late(l queue.Lease, outcome queue.Outcome) (log []string, refuse
 			b.t.Fatal(err)
 		}
 	}
-	page, err := b.Logs(b.t.Context(), l.Task.ID, queue.LogQuery{})
+	page, err := b.Logs(b.t.Context(), l.Task.ID, tasklog.Query{})
 	if err != nil && !errors.Is(err, queue.ErrNoTask) {
 		b.t.Fatal(err)
 	}
@@ -52,7 +53,7 @@ func TestALateResultIsRefusedAndTold(t *testing.T) {
 			task.Waiting, []string{line}},
 		"the next attempt has logged and succeeded": {"kept", func(b *bench) {
 			next := again(b)
-			if err := b.AppendLog(b.t.Context(), next.Token, []queue.Line{{Message: "second"}}); err != nil {
+			if err := b.AppendLog(b.t.Context(), next.Token, []tasklog.Line{{Message: "second"}}); err != nil {
 				b.t.Fatal(err)
 			}
 			b.end(next, queue.Result{Outcome: queue.OK})

@@ -6,8 +6,9 @@ import (
 	"time"
 
 	"github.com/millrace/millrace/shared/definition"
+	"github.com/millrace/millrace/shared/queue/layout"
+	"github.com/millrace/millrace/shared/queue/rule"
 	"github.com/millrace/millrace/shared/store"
-	"github.com/millrace/millrace/shared/task"
 )
 
 // A task may name a preferred instance. That is a hint, and it expires: for [PreferFor] from when the task may first start, its
@@ -37,8 +38,8 @@ func (q *Queue) offers(set *definition.Set) *offers {
 
 // offer returns, for an entry that becomes ready, the entry that is kept for an instance and its fallback entry; both are nil if
 // there is no hint.
-func (o *offers) offer(ctx context.Context, e *entry, rank string) (kept, fallback *place, err error) {
-	if e.Prefer == "" || !e.line().forInstances() || o.set.QueueOf(e.Queue).Type == definition.Ordered {
+func (o *offers) offer(ctx context.Context, e *layout.Entry, rank string) (kept, fallback *layout.Place, err error) {
+	if e.Prefer == "" || !e.Line().ForInstances() || o.set.QueueOf(e.Queue).Type == definition.Ordered {
 		return nil, nil, nil
 	}
 	who := [2]string{e.Prefer, e.Job}
@@ -52,12 +53,12 @@ func (o *offers) offer(ctx context.Context, e *entry, rank string) (kept, fallba
 		return nil, nil, nil
 	}
 	until := o.q.micro() + PreferFor.Microseconds()
-	l := e.line().keptFor(e.Prefer)
+	l := e.Line().KeptFor(e.Prefer)
 	if err := o.q.mark(ctx, l); err != nil {
 		return nil, nil, err
 	}
-	first, second := placeAt(work(readyPartition(l), rank), *e), placeAt(dueKey(until, e.UUID), *e)
-	first.Line, first.Until, second.Rank = l, until, rank
+	first, second := layout.PlaceAt(layout.Key(layout.ReadyPartition(l), rank), *e), layout.PlaceAt(layout.DueKey(until, e.UUID), *e)
+	first.Where, first.Until, second.Rank = l, until, rank
 	return &first, &second, nil
 }
 
@@ -81,7 +82,7 @@ func (q *Queue) freeAt(ctx context.Context, name, job string) (free int, err err
 		if by.Capacity <= 0 {
 			return plenty, nil
 		}
-		taken, err := q.slotsTaken(ctx, instanceLimit(by.Instance))
+		taken, err := q.slotsTaken(ctx, layout.InstanceLimit(by.Instance))
 		if err != nil {
 			return 0, err
 		}
@@ -92,16 +93,16 @@ func (q *Queue) freeAt(ctx context.Context, name, job string) (free int, err err
 
 // passOn moves entries that are kept for an instance to their line, as many as one move takes, if neither this instance nor
 // another of its name has a free slot.
-func (q *Queue) passOn(ctx context.Context, by *Claimer, rules *ruleSet) error {
-	for _, l := range rules.preferring(by) {
-		found, _, err := q.places(ctx, store.Range{Table: store.Work, Partition: readyPartition(l), Limit: moves})
+func (q *Queue) passOn(ctx context.Context, by *Claimer, rules *rule.Set) error {
+	for _, l := range by.preferred(rules) {
+		found, _, err := layout.Places(ctx, q.store, store.Range{Table: store.Work, Partition: layout.ReadyPartition(l), Limit: moves})
 		if err != nil {
 			return err
 		}
 		if len(found) == 0 {
 			continue
 		}
-		free, err := q.freeAt(ctx, l.name, l.job)
+		free, err := q.freeAt(ctx, l.Name, l.Job)
 		if err != nil {
 			return err
 		}
@@ -110,7 +111,7 @@ func (q *Queue) passOn(ctx context.Context, by *Claimer, rules *ruleSet) error {
 		}
 		entries := make([]misplaced, len(found))
 		for i := range found {
-			entries[i] = misplaced{found[i], l.keptFor("")}
+			entries[i] = misplaced{found[i], l.KeptFor("")}
 		}
 		if err := q.moveHome(ctx, entries); err != nil {
 			return err
@@ -119,104 +120,67 @@ func (q *Queue) passOn(ctx context.Context, by *Claimer, rules *ruleSet) error {
 	return nil
 }
 
-// otherEntry returns the operation that removes the other of a task's two entries, if the task is kept for an instance; else none.
-func (p *place) otherEntry() []store.Op {
-	switch {
-	case p.Until > 0:
-		return []store.Op{store.Delete(dueKey(p.Until, p.UUID), store.Always)}
-	case p.Rank != "":
-		return []store.Op{store.Delete(work(readyPartition(p.line().keptFor(p.Prefer)), p.Rank), store.Always)}
-	}
-	return nil
-}
-
-// home returns the line of an entry, or that in which it would be if it were not kept for an instance.
-func (e *entry) home() line { return e.line().keptFor("") }
-
-// single returns the entry without its hint and its mark.
-func (e entry) single() entry {
-	e.Line.name = ""
-	e.Prefer, e.Until, e.Rank, e.Taken = "", 0, "", nil
-	return e
-}
-
-// preferRoot begins the paths of the markers, rules that say which lines are kept for instances.
-const preferRoot = "prefer:"
-
-// mark writes the marker of a line before an entry is kept in it. Race: if a sweep removes the marker meanwhile, the task loses
-// its hint, but not its rank.
-func (q *Queue) mark(ctx context.Context, l line) error {
-	rules, err := q.strategy.rules(ctx)
-	if err != nil || rules.kept[l] != 0 {
+// mark writes the marker of a line before an entry is kept in it, unless it is there.
+func (q *Queue) mark(ctx context.Context, l layout.Line) error {
+	rules, err := q.rules.InForce(ctx)
+	if err != nil || rules.Kept[l] != 0 {
 		return err
 	}
-	path := preferRoot + l.String()
-	item := store.Item{Key: ruleKey(path), Version: q.created(), Value: encode(Rules{Path: path})}
-	err = q.apply(ctx, store.Put(item, store.Always))
-	q.strategy.rulesChanged()
-	return unavailable("say that tasks prefer an instance", err)
+	return q.rules.Keep(ctx, l, q.created())
 }
 
-// preferring returns the lines that are kept for a claimer, sorted. It takes from them first.
-func (s *ruleSet) preferring(by *Claimer) (lines []line) {
+// preferred returns the lines that are kept for a claimer, sorted. It takes from them first.
+func (by *Claimer) preferred(rules *rule.Set) (lines []layout.Line) {
 	if by.Name == "" {
 		return nil
 	}
-	for l := range s.kept {
+	for l := range rules.Kept {
 		if by.takes(l) {
 			lines = append(lines, l)
 		}
 	}
-	slices.SortFunc(lines, compareLines)
+	slices.SortFunc(lines, layout.CompareLines)
 	return lines
 }
 
 // sweepPreferred removes the entries that tasks that ended without being started have left in lines kept for instances, and
 // the markers of empty lines. It costs a read for each marker.
 func (q *Queue) sweepPreferred(ctx context.Context) error {
-	rules, err := q.strategy.rules(ctx)
+	rules, err := q.rules.InForce(ctx)
 	if err != nil {
 		return err
 	}
 	old := q.micro() - sweepEvery.Microseconds()
-	for l, version := range rules.kept {
+	for l, version := range rules.Kept {
 		if version > old {
 			continue
 		}
-		found, _, err := q.places(ctx, store.Range{Table: store.Work, Partition: readyPartition(l), Limit: moves})
+		found, _, err := layout.Places(ctx, q.store, store.Range{Table: store.Work, Partition: layout.ReadyPartition(l), Limit: moves})
 		if err != nil {
 			return err
 		}
 		ops := leftovers(found, old)
 		if len(found) == 0 {
-			ops = []store.Op{store.Delete(ruleKey(preferRoot+l.String()), store.VersionIs(version))}
+			ops = []store.Op{rule.Unkept(l, version)}
 		}
 		if len(ops) == 0 {
 			continue
 		}
 		err = q.apply(ctx, ops...)
-		q.strategy.rulesChanged()
+		q.rules.Forget()
 		if err != nil && store.AsConflict(err) == nil {
-			return unavailable("forget what was kept for an instance", err)
+			return layout.Failure("forget what was kept for an instance", err)
 		}
 	}
 	return nil
 }
 
 // leftovers returns the operations that remove entries that were kept until before old.
-func leftovers(found []place, old int64) (ops []store.Op) {
+func leftovers(found []layout.Place, old int64) (ops []store.Op) {
 	for i := range found {
 		if p := &found[i]; p.Until < old {
-			ops = append(ops, store.Delete(p.key, store.VersionIs(p.version)))
+			ops = append(ops, store.Delete(p.At, store.VersionIs(p.Version)))
 		}
 	}
 	return ops
-}
-
-// prefers returns the preferred instance of a task; "" after its first attempt.
-func prefers(t *task.Task) string {
-	if t.Attempt > 0 {
-		return ""
-	}
-	return t.Prefer
 }

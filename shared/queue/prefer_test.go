@@ -11,6 +11,7 @@ import (
 	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/queue"
+	"github.com/millrace/millrace/shared/queue/rule"
 	"github.com/millrace/millrace/shared/store/meter"
 	"github.com/millrace/millrace/shared/task"
 )
@@ -193,12 +194,12 @@ func TestPreferenceOfWhatWaits(t *testing.T) {
 			t.Errorf("Purge = %d, %v, want 1: %s", n, err, purged)
 		}
 		paused := p.add("b", prefer("mine"))
-		p.rule("/topics/b", queue.Pause)
+		p.rule("/topics/b", rule.Pause)
 		p.want(mine, "the instance takes of what is held")
 		if n := p.items("due"); n != 1 {
 			t.Errorf("%d are due, want that of the one that was dropped", n)
 		}
-		if err := p.SetRule(t.Context(), "/topics/b", queue.Pause, false); err != nil {
+		if err := p.SetRule(t.Context(), "/topics/b", rule.Pause, false); err != nil {
 			t.Fatal(err)
 		}
 		p.done(p.want(other, "another takes what was held", paused))

@@ -6,12 +6,16 @@ import (
 
 	"github.com/millrace/millrace/shared/event"
 	"github.com/millrace/millrace/shared/journal"
+	"github.com/millrace/millrace/shared/queue/layout"
 	"github.com/millrace/millrace/shared/store"
 	"github.com/millrace/millrace/shared/task"
 )
 
 // purgeBatch is how many tasks one write of a purge drops, so that the write has space for their entries too.
 const purgeBatch = MaxBatch - 4
+
+// listPage is how many entries of an index are read at once.
+const listPage = 250
 
 // Purge drops all queued tasks of a queue, or of a family of queues by its name with {0}, and returns how many it has dropped.
 // Running tasks go on. Tasks that are enqueued meanwhile may be dropped or not. Each batch is one write; after an error, dropped
@@ -29,7 +33,7 @@ func (q *Queue) Purge(ctx context.Context, name string) (dropped int, err error)
 		n, err := q.purgeIndex(ctx, index, means)
 		dropped += n
 		if err != nil {
-			return dropped, unavailable("purge a queue", err)
+			return dropped, layout.Failure("purge a queue", err)
 		}
 	}
 	return dropped, nil
@@ -42,23 +46,23 @@ func (q *Queue) indexesOf(ctx context.Context, name string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	indexes := []string{partitionDue}
-	for item, err := range store.All(ctx, q.store, store.Range{Table: store.Work, Partition: partitionHolds}) {
+	indexes := []string{layout.PartitionDue}
+	for item, err := range store.All(ctx, q.store, store.Range{Table: store.Work, Partition: layout.PartitionHolds}) {
 		if err != nil {
-			return nil, unavailable("read the holds", err)
+			return nil, layout.Failure("read the holds", err)
 		}
-		indexes = append(indexes, heldPartition(string(item.Value)))
+		indexes = append(indexes, layout.HeldPartition(string(item.Value)))
 	}
 	for _, l := range lines {
-		indexes = append(indexes, readyPartition(l))
+		indexes = append(indexes, layout.ReadyPartition(l))
 	}
 	return indexes, nil
 }
 
 // purgeIndex drops the tasks that have an entry in an index, of the queues for which means returns true.
 func (q *Queue) purgeIndex(ctx context.Context, index string, means func(queue string) bool) (dropped int, err error) {
-	batch := make([]place, 0, purgeBatch)
-	for p, err := range q.entries(ctx, store.Range{Table: store.Work, Partition: index, Limit: listPage}) {
+	batch := make([]layout.Place, 0, purgeBatch)
+	for p, err := range layout.Entries(ctx, q.store, store.Range{Table: store.Work, Partition: index, Limit: listPage}) {
 		if err != nil {
 			return dropped, err
 		}
@@ -83,7 +87,7 @@ func (q *Queue) purgeIndex(ctx context.Context, index string, means func(queue s
 }
 
 // dropAll drops the tasks of entries that still count, and removes these entries, in one write.
-func (q *Queue) dropAll(ctx context.Context, batch []place) (int, error) {
+func (q *Queue) dropAll(ctx context.Context, batch []layout.Place) (int, error) {
 	uuids := make([]string, len(batch))
 	for i := range batch {
 		uuids[i] = batch[i].UUID
@@ -98,9 +102,9 @@ func (q *Queue) dropAll(ctx context.Context, batch []place) (int, error) {
 			return nil, nil // the entry is stale
 		}
 		t.Message = purged
-		entry := store.Delete(batch[i].key, store.Always)
-		entry.Item.Version = batch[i].version // outside the journal's order
-		return causedAt(item.Version, append(finished(t, task.Drop), removed(t))...), append(conclude(t, false, store.VersionIs(item.Version)), entry)
+		entry := store.Delete(batch[i].At, store.Always)
+		entry.Item.Version = batch[i].Version // outside the journal's order
+		return causedAt(item.Version, append(finished(t, task.Drop), removed(t))...), append(layout.Conclude(t, false, store.VersionIs(item.Version)), entry)
 	})
 	if err != nil {
 		return 0, err
@@ -140,12 +144,12 @@ func (q *Queue) dropQueued(t *task.Task) bool {
 func (q *Queue) changeAll(ctx context.Context, uuids []string, change func(i int, item *store.Item, t *task.Task) ([]event.Event, []store.Op)) (changed []string, err error) {
 	keys := make([]store.Key, len(uuids))
 	for i, uuid := range uuids {
-		keys[i] = taskKey(uuid)
+		keys[i] = layout.TaskKey(uuid)
 	}
 	err = q.commit(ctx, func(ctx context.Context, _ *store.Conflict) (journal.Change, error) {
 		items, err := q.store.Get(ctx, keys...)
 		if err != nil {
-			return journal.Change{}, unavailable("read tasks", err)
+			return journal.Change{}, layout.Failure("read tasks", err)
 		}
 		changed = nil
 		var c journal.Change
@@ -155,7 +159,7 @@ func (q *Queue) changeAll(ctx context.Context, uuids []string, change func(i int
 				continue
 			}
 			var t task.Task
-			if err := decode(item, &t); err != nil {
+			if err := layout.Decode(item, &t); err != nil {
 				return journal.Change{}, err
 			}
 			if events, own := change(i, item, &t); len(events) > 0 {

@@ -5,7 +5,6 @@ import (
 	"context"
 	crand "crypto/rand"
 	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -20,9 +19,14 @@ import (
 	"github.com/millrace/millrace/shared/groupcommit"
 	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/limit"
+	"github.com/millrace/millrace/shared/lock"
 	"github.com/millrace/millrace/shared/notifier"
+	"github.com/millrace/millrace/shared/queue/directory"
+	"github.com/millrace/millrace/shared/queue/fair"
+	"github.com/millrace/millrace/shared/queue/layout"
+	"github.com/millrace/millrace/shared/queue/rule"
+	"github.com/millrace/millrace/shared/queue/view"
 	"github.com/millrace/millrace/shared/store"
-	"github.com/millrace/millrace/shared/task"
 )
 
 // Definitions returns the set in force, which may be some seconds old.
@@ -55,6 +59,8 @@ type Options struct {
 
 // Queue is one process's access to the tasks of a store. Its methods may be called concurrently.
 type Queue struct {
+	*view.Tasks // what can be read of tasks
+
 	store       store.Store
 	journal     *journal.Journal
 	definitions Definitions
@@ -67,7 +73,6 @@ type Queue struct {
 	heard       func(ctx context.Context, instance string)
 	steps       Steps
 	history     time.Duration
-	quiet       time.Duration
 	leftover    sync.Map // where earlier sweeps of the history have stopped, by group
 
 	process string // the random part of this process's write tokens
@@ -77,12 +82,14 @@ type Queue struct {
 	combiner  *groupcommit.Group[*joined]
 	limits    *limit.Limits
 	strategy  strategy
+	rules     *rule.Book
 	leases    leases
-	virtual   virtualTimes
-	limited   keyedMutex // claims of a queue with a limit, by its name
+	turns     *fair.Turns
+	limited   lock.Keyed // claims of a queue with a limit, by its name
 	askings   *groupcommit.Keyed[string, *asking]
-	promoting chanMutex
-	known     directory
+	promoting lock.Mutex
+	known     *directory.Directory
+	turn      atomic.Uint64 // which line is first at the next claim
 	stopped   listeners
 	waiters   waiters
 	outlook   outlook
@@ -95,7 +102,6 @@ func Open(o Options) *Queue {
 	q := &Queue{
 		journal: o.Journal, definitions: o.Definitions, notifier: o.Notifier, clock: o.Clock, now: o.Now, log: o.Log,
 		randomness: o.Random, instances: o.Instances, heard: o.Heard, steps: o.Steps, history: o.History,
-		quiet: cmp.Or(o.Quiet, 30*time.Minute),
 	}
 	if q.heard == nil {
 		q.heard = func(context.Context, string) {}
@@ -114,9 +120,17 @@ func Open(o Options) *Queue {
 	q.randomBytes(b[:])
 	q.process = fmt.Sprintf("q%x", b)
 	q.alarms.set = make(chan struct{}, 1)
-	q.promoting, q.known.mu = newChanMutex(), newChanMutex()
+	q.promoting = lock.New()
 	alone := o.Store.Exclusive()
 	q.limits = limit.New(q.store, alone)
+	q.turns = fair.New(q.store, q.now, alone)
+	q.known = directory.New(directory.Options{
+		Store: q.store, Apply: q.apply, Now: q.now, Created: q.created, Quiet: cmp.Or(o.Quiet, 30*time.Minute), Alone: alone, Log: q.log,
+	})
+	q.rules = rule.New(rule.Options{Store: q.store, Journal: q.journal, Now: q.now, Apply: q.apply, Alone: alone})
+	q.Tasks = view.New(view.Options{
+		Store: q.store, Journal: q.journal, Definitions: q.definitions, Now: q.now, Rulebook: q.rules, Limits: q.limits,
+	})
 	q.strategy = &shared{q: q}
 	if alone {
 		q.strategy = newAlone(q)
@@ -130,7 +144,7 @@ func (q *Queue) micro() int64 { return q.now().UnixMicro() }
 
 // mayDecide returns nil if this process may decide by its clock, for all processes, what is due and which leases are over.
 func (q *Queue) mayDecide(ctx context.Context) error {
-	return unavailable("go by this process's clock", q.clock.Check(ctx))
+	return layout.Failure("go by this process's clock", q.clock.Check(ctx))
 }
 
 // compareClock compares this process's clock with the store's date, so that q.now corrects the offset, which is enough for
@@ -140,7 +154,7 @@ func (q *Queue) compareClock(ctx context.Context) error {
 	if _, skewed := errors.AsType[*clock.Skew](err); skewed {
 		return nil
 	}
-	return unavailable("compare this process's clock", err)
+	return layout.Failure("compare this process's clock", err)
 }
 
 // created returns the time in microseconds since 1970; each call returns a later one.
@@ -194,77 +208,6 @@ func (q *Queue) notify(ctx context.Context, notices []notifier.Notice) {
 	if err := q.notifier.Notify(context.WithoutCancel(ctx), notices...); err != nil {
 		q.log.Warn("the notifier was not called; the sweep notifies again", "notices", len(notices), "error", err)
 	}
-}
-
-// load reads a task, without a payload that is kept apart. The error is [ErrNoTask] if there is none.
-func (q *Queue) load(ctx context.Context, uuid string) (t task.Task, version int64, err error) {
-	items, err := q.store.Get(ctx, taskKey(uuid))
-	if err != nil {
-		return t, 0, unavailable("read a task", err)
-	}
-	if items[0] == nil {
-		return t, 0, ErrNoTask
-	}
-	return t, items[0].Version, decode(items[0], &t)
-}
-
-// Get returns a task with its payload. The error is [ErrNoTask] if there is none with exactly this id.
-func (q *Queue) Get(ctx context.Context, id task.ID) (task.Task, error) {
-	t, _, err := q.get(ctx, id)
-	return t, err
-}
-
-// get is Get with the version of the task's item.
-func (q *Queue) get(ctx context.Context, id task.ID) (t task.Task, version int64, err error) {
-	t, version, err = q.load(ctx, id.UUID())
-	if err != nil {
-		return t, 0, err
-	}
-	if t.ID != id {
-		return task.Task{}, 0, ErrNoTask
-	}
-	if t.Apart > 0 {
-		t.Payload, err = q.payload(ctx, id.UUID())
-	}
-	return t, version, err
-}
-
-func (q *Queue) payload(ctx context.Context, uuid string) (json.RawMessage, error) {
-	items, err := q.store.Get(ctx, payloadKey(uuid))
-	if err != nil {
-		return nil, unavailable("read a payload", err)
-	}
-	if items[0] == nil {
-		return nil, fmt.Errorf("queue: payload of %s: %w", uuid, errDamaged)
-	}
-	return items[0].Value, nil
-}
-
-var errDamaged = errors.New("queue: an item cannot be read: damaged, or written by a newer version")
-
-func decode(item *store.Item, target any) error {
-	if err := json.Unmarshal(item.Value, target); err != nil {
-		return fmt.Errorf("%w: %v: %w", errDamaged, item.Key, err)
-	}
-	return nil
-}
-
-// unavailable wraps an error of the store, so that callers need not know the store's errors; nil stays nil. What the store
-// refuses is an [ErrInvalid].
-func unavailable(doing string, err error) error {
-	switch {
-	case err == nil, errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded),
-		errors.Is(err, journal.ErrUnavailable), errors.Is(err, ErrInvalid), errors.Is(err, ErrStale), errors.Is(err, ErrNoLease), errors.Is(err, ErrNoTask),
-		errors.Is(err, ErrFinished), errors.Is(err, errDamaged):
-		return err
-	}
-	switch err = journal.Failure(doing, err); {
-	case errors.Is(err, journal.ErrTooLarge):
-		return fmt.Errorf("%w: %w", ErrTooLarge, err)
-	case errors.Is(err, journal.ErrInvalid):
-		return fmt.Errorf("%w: %w", ErrInvalid, err)
-	}
-	return err
 }
 
 // Close ends every [Queue.Wait], waits for what the queue does by itself for these, and returns nil. Other calls end by themselves;

@@ -11,6 +11,7 @@ import (
 	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/projection"
 	"github.com/millrace/millrace/shared/queue"
+	"github.com/millrace/millrace/shared/queue/rule"
 	"github.com/millrace/millrace/shared/store"
 	"github.com/millrace/millrace/shared/store/memory"
 	"github.com/millrace/millrace/shared/task"
@@ -139,11 +140,11 @@ func TestSmoke(t *testing.T) {
 		t.Fatalf("enqueued %+v, want a new task: the unique key is free", third)
 	}
 	// rules
-	if err := b.SetRule(t.Context(), "/sources/S/A", queue.Pause, true); err != nil {
+	if err := b.SetRule(t.Context(), "/sources/S/A", rule.Pause, true); err != nil {
 		t.Fatal(err)
 	}
 	b.demandClaim(1, 0, "it is paused")
-	if err := b.SetRule(t.Context(), "/sources/S/A", queue.Pause, false); err != nil {
+	if err := b.SetRule(t.Context(), "/sources/S/A", rule.Pause, false); err != nil {
 		t.Fatal(err)
 	}
 	b.demandClaim(1, 1, "it is not paused any more")

@@ -4,24 +4,24 @@ import (
 	"context"
 
 	"github.com/millrace/millrace/shared/definition"
+	"github.com/millrace/millrace/shared/queue/layout"
 )
 
 // A rank is the sort key of a ready entry: the least is next. It ends in the task's UUID, which sorts by creation.
 
-// byPriority returns a rank by priority, high first, then creation.
-func byPriority(priority int64, uuid string) string {
-	return hexadecimal(^(uint64(priority)^1<<63), 16) + uuid
-}
-
-// byTurn returns a rank by turn, see turn.go, then creation.
-func byTurn(turn int64, uuid string) string { return stamp(turn) + uuid }
+// byTurn returns a rank by turn, see package fair, then creation.
+func byTurn(turn int64, uuid string) string { return layout.Stamp(turn) + uuid }
 
 // ranks returns the ranks of entries of one queue, by its type.
-func (q *Queue) ranks(ctx context.Context, c definition.Queue, entries []entry) ([]string, error) {
+func (q *Queue) ranks(ctx context.Context, c definition.Queue, entries []layout.Entry) ([]string, error) {
 	ranks := make([]string, len(entries))
 	switch c.Type {
 	case definition.RoundRobin:
-		turns, err := q.turns(ctx, c, entries)
+		keys := make([]string, len(entries))
+		for i := range entries {
+			keys[i] = entries[i].FairnessKey()
+		}
+		turns, err := q.turns.Take(ctx, c, keys)
 		if err != nil {
 			return nil, err
 		}
@@ -34,7 +34,7 @@ func (q *Queue) ranks(ctx context.Context, c definition.Queue, entries []entry) 
 		}
 	default:
 		for i := range entries {
-			ranks[i] = byPriority(entries[i].Priority, entries[i].UUID)
+			ranks[i] = layout.ByPriority(entries[i].Priority, entries[i].UUID)
 		}
 	}
 	return ranks, nil

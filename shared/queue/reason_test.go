@@ -7,6 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/millrace/millrace/shared/queue"
+	"github.com/millrace/millrace/shared/queue/rule"
+	"github.com/millrace/millrace/shared/queue/view"
 	"github.com/millrace/millrace/shared/task"
 )
 
@@ -26,7 +28,7 @@ func (b *bench) one(n queue.New) task.ID {
 	return b.enqueue(n)[0].Task.ID
 }
 
-func (b *bench) rule(path string, kind queue.RuleKind) {
+func (b *bench) rule(path string, kind rule.Kind) {
 	b.t.Helper()
 	if err := b.SetRule(b.t.Context(), path, kind, true); err != nil {
 		b.t.Fatal(err)
@@ -56,82 +58,82 @@ func TestWhyTellsEveryReasonInOneSentence(t *testing.T) {
 		reason  string
 	}{
 		"running": {func(b *bench) task.ID { id := b.one(plain); b.claim(1); return id },
-			queue.ReasonRunning, "It is running: attempt 1, on i."},
+			view.ReasonRunning, "It is running: attempt 1, on i."},
 		"stopping": {func(b *bench) task.ID { id := b.one(plain); b.claim(1); b.stop(id); return id },
-			queue.ReasonStopping, "It is running and has been asked to stop; its worker has not answered yet."},
+			view.ReasonStopping, "It is running and has been asked to stop; its worker has not answered yet."},
 		"succeeded": {ended(queue.Result{Outcome: queue.OK}),
-			queue.ReasonFinished, "It has succeeded, at attempt 1."},
+			view.ReasonFinished, "It has succeeded, at attempt 1."},
 		"failed": {ended(queue.Result{Outcome: queue.Failed}),
-			queue.ReasonFinished, "It has failed, at attempt 1, its last."},
+			view.ReasonFinished, "It has failed, at attempt 1, its last."},
 		"rejected": {ended(queue.Result{Outcome: queue.Cancel}),
-			queue.ReasonFinished, "Its handler has rejected it, at attempt 1."},
+			view.ReasonFinished, "Its handler has rejected it, at attempt 1."},
 		"stopped": {func(b *bench) task.ID { id := b.one(plain); b.stop(id); return id },
-			queue.ReasonFinished, "It was stopped by request."},
+			view.ReasonFinished, "It was stopped by request."},
 		"dropped": {func(b *bench) task.ID {
 			id := b.one(plain)
 			if err := b.Remove(b.t.Context(), id); err != nil {
 				b.t.Fatal(err)
 			}
 			return id
-		}, queue.ReasonFinished, "It was removed."},
+		}, view.ReasonFinished, "It was removed."},
 		"missing": {func(b *bench) task.ID { return b.one(queue.New{Job: "/gone", Missing: true}) },
-			queue.ReasonMissing, "There is no job /gone that could run it."},
+			view.ReasonMissing, "There is no job /gone that could run it."},
 		"delayed": {func(b *bench) task.ID {
 			return b.one(queue.New{Job: "/plain", NotBefore: b.clock.now().Add(time.Hour)})
 		},
-			queue.ReasonDelayed, "It is not to start before 2026-01-01T01:00:00Z."},
+			view.ReasonDelayed, "It is not to start before 2026-01-01T01:00:00Z."},
 		"retrying": {func(b *bench) task.ID {
 			id := b.one(queue.New{Job: "/plain", Attempts: 2, RetryDelay: time.Minute})
 			b.complete(b.claim(1)[0], queue.Result{Outcome: queue.Failed})
 			return id
-		}, queue.ReasonRetrying, "Attempt 1 failed; the next one is at 2026-01-01T00:01:00Z."},
-		"paused": {func(b *bench) task.ID { b.rule("/plain", queue.Pause); return b.one(plain) },
-			queue.ReasonPaused, "An operator has paused /plain."},
+		}, view.ReasonRetrying, "Attempt 1 failed; the next one is at 2026-01-01T00:01:00Z."},
+		"paused": {func(b *bench) task.ID { b.rule("/plain", rule.Pause); return b.one(plain) },
+			view.ReasonPaused, "An operator has paused /plain."},
 		"blocked": {func(b *bench) task.ID {
-			b.rule("/plain", queue.Pause)
-			b.rule("/plain", queue.Block)
+			b.rule("/plain", rule.Pause)
+			b.rule("/plain", rule.Block)
 			return b.one(plain)
 		},
-			queue.ReasonBlocked, "An admin has blocked /plain."},
+			view.ReasonBlocked, "An admin has blocked /plain."},
 		"suspended": {func(b *bench) task.ID {
 			if err := b.Suspend(b.t.Context(), "few", true); err != nil {
 				b.t.Fatal(err)
 			}
 			return b.one(queue.New{Job: "/few"})
-		}, queue.ReasonSuspended, "An operator has suspended the queue few."},
+		}, view.ReasonSuspended, "An operator has suspended the queue few."},
 		"limit of the queue": {func(b *bench) task.ID {
 			b.one(queue.New{Job: "/few"})
 			b.one(queue.New{Job: "/few"})
 			id := b.one(queue.New{Job: "/few"})
 			b.claim(5)
 			return id
-		}, queue.ReasonLimitQueue, "The queue few has reached its limit: 2 at once."},
+		}, view.ReasonLimitQueue, "The queue few has reached its limit: 2 at once."},
 		"limit of a key": {func(b *bench) task.ID {
 			n := queue.New{Job: "/plain", Concurrency: &task.Concurrency{Key: "tenant", Limit: 1}}
 			b.one(n)
 			id := b.one(n)
 			b.claim(5)
 			return id
-		}, queue.ReasonLimitKey, `The concurrency key "tenant" has reached its limit: 1 at once.`},
+		}, view.ReasonLimitKey, `The concurrency key "tenant" has reached its limit: 1 at once.`},
 		"ordered, one runs": {func(b *bench) task.ID {
 			b.one(queue.New{Job: "/strict"})
 			id := b.one(queue.New{Job: "/strict"})
 			b.claim(1)
 			return id
-		}, queue.ReasonOrdered, "The queue strict is ordered, and an older one runs."},
+		}, view.ReasonOrdered, "The queue strict is ordered, and an older one runs."},
 		"ordered, one waits": {func(b *bench) task.ID {
 			b.one(queue.New{Job: "/strict"})
 			return b.one(queue.New{Job: "/strict"})
-		}, queue.ReasonOrdered, "The queue strict is ordered, and 1 other comes first."},
+		}, view.ReasonOrdered, "The queue strict is ordered, and 1 other comes first."},
 		"unassigned": {func(b *bench) task.ID { return b.one(queue.New{Job: "/far"}) },
-			queue.ReasonUnassigned, "It waits for an instance that runs /far."},
+			view.ReasonUnassigned, "It waits for an instance that runs /far."},
 		"behind": {func(b *bench) task.ID {
 			b.one(queue.New{Job: "/plain", Priority: 2})
 			b.one(queue.New{Job: "/plain", Priority: 1})
 			return b.one(plain)
-		}, queue.ReasonBehind, "In the queue main 2 others come first."},
+		}, view.ReasonBehind, "In the queue main 2 others come first."},
 		"next": {func(b *bench) task.ID { return b.one(plain) },
-			queue.ReasonNext, "It is the next of the queue main and starts when a worker is free."},
+			view.ReasonNext, "It is the next of the queue main and starts when a worker is free."},
 	}
 	told := map[string]bool{}
 	for name, test := range tests {
@@ -145,7 +147,7 @@ func TestWhyTellsEveryReasonInOneSentence(t *testing.T) {
 			}
 		})
 	}
-	for _, code := range queue.ReasonCodes() {
+	for _, code := range view.ReasonCodes() {
 		if !told[code] {
 			t.Errorf("nothing shows the reason %q", code)
 		}

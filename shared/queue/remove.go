@@ -7,6 +7,8 @@ import (
 	"github.com/millrace/millrace/shared/event"
 	"github.com/millrace/millrace/shared/event/typed"
 	"github.com/millrace/millrace/shared/journal"
+	"github.com/millrace/millrace/shared/queue/layout"
+	"github.com/millrace/millrace/shared/queue/tasklog"
 	"github.com/millrace/millrace/shared/store"
 	"github.com/millrace/millrace/shared/task"
 )
@@ -16,7 +18,7 @@ import (
 func (q *Queue) Remove(ctx context.Context, id task.ID) error {
 	r := &removal{q: q, id: id}
 	if err := q.commit(ctx, r.prepare); err != nil {
-		return unavailable("remove a task", err)
+		return layout.Failure("remove a task", err)
 	}
 	r.announce(ctx)
 	return nil
@@ -26,7 +28,7 @@ func (q *Queue) Remove(ctx context.Context, id task.ID) error {
 func (q *Queue) Drop(ctx context.Context, id task.ID) error {
 	r := &removal{q: q, id: id, unfinished: true}
 	if err := q.commit(ctx, r.prepare); err != nil {
-		return unavailable("drop a task", err)
+		return layout.Failure("drop a task", err)
 	}
 	r.announce(ctx)
 	return nil
@@ -38,8 +40,8 @@ type removal struct {
 
 	q    *Queue
 	id   task.ID
-	task task.Task // as it is removed
-	held heldLease // of a running task
+	task task.Task   // as it is removed
+	held layout.Held // of a running task
 	runs bool
 	was  bool       // the task was finished before
 	more *following // of an order's step; nil for other tasks
@@ -51,7 +53,7 @@ func (r *removal) prepare(ctx context.Context, lost *store.Conflict) (journal.Ch
 	var version int64
 	for try := 0; ; try++ {
 		var err error
-		if r.task, version, err = r.q.load(ctx, r.id.UUID()); err != nil {
+		if r.task, version, err = layout.LoadTask(ctx, r.q.store, r.id.UUID()); err != nil {
 			return journal.Change{}, err
 		}
 		if r.task.ID != r.id {
@@ -60,8 +62,8 @@ func (r *removal) prepare(ctx context.Context, lost *store.Conflict) (journal.Ch
 		if r.was, r.runs = r.task.State.Final(), r.task.State == task.Running; !r.runs {
 			break
 		}
-		if r.held, err = r.q.leased(ctx, r.task.Lease); err == nil {
-			r.task, version = r.held.task, r.held.taskVersion
+		if r.held, err = layout.LoadLease(ctx, r.q.store, r.task.Lease); err == nil {
+			r.task, version = r.held.Task, r.held.TaskVersion
 			break
 		}
 		if try == tries || !errors.Is(err, ErrStale) && !errors.Is(err, ErrNoLease) {
@@ -74,7 +76,7 @@ func (r *removal) prepare(ctx context.Context, lost *store.Conflict) (journal.Ch
 	if r.was {
 		return journal.Change{
 			Events: causedAt(version, forgotten(&r.task)),
-			Ops:    func(journal.Receipt) []store.Op { return forget(&r.task, version) },
+			Ops:    func(journal.Receipt) []store.Op { return layout.Forget(&r.task, version) },
 		}, nil
 	}
 	return r.drop(ctx, version, lost)
@@ -96,9 +98,9 @@ func (r *removal) drop(ctx context.Context, version int64, lost *store.Conflict)
 		}
 	}
 	return journal.Change{Events: events, Ops: func(receipt journal.Receipt) []store.Op {
-		ops := append(conclude(t, false, store.VersionIs(version)), r.more.ops(receipt)...)
+		ops := append(layout.Conclude(t, false, store.VersionIs(version)), r.more.ops(receipt)...)
 		if r.runs {
-			ops = append(ops, r.held.giveBack(t.Lease)...)
+			ops = append(ops, r.held.GiveBack(t.Lease)...)
 		}
 		return ops
 	}}, nil
@@ -114,23 +116,12 @@ func (r *removal) announce(ctx context.Context) {
 		r.q.stopped.tell(r.task.Lease)
 		r.q.slotsFree(ctx, &r.held)
 	case r.was:
-		if err := r.q.dropLog(ctx, r.id.UUID()); err != nil {
+		if err := tasklog.Drop(ctx, r.q.store, r.id.UUID()); err != nil {
 			r.q.log.Warn("the log of a removed task is left", "task_id", r.id, "error", err)
 		}
 	default:
 		r.q.notifyBehind(ctx, &r.task)
 	}
-}
-
-// giveBack returns the operations that end a lease and free its slots.
-func (h *heldLease) giveBack(token string) []store.Op {
-	item := store.Delete(leaseKey(token), store.VersionIs(h.version))
-	item.Item.Version = h.version // outside the journal's order
-	ops := append(make([]store.Op, 0, 1+len(h.Slots)), item)
-	for i := range h.Slots {
-		ops = append(ops, h.Slots[i].GiveBack()) // ours as long as the lease is
-	}
-	return ops
 }
 
 // removed returns the event of a task that was dropped.

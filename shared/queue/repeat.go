@@ -8,6 +8,7 @@ import (
 
 	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/limit"
+	"github.com/millrace/millrace/shared/queue/layout"
 )
 
 // A claim whose response was lost is repeated with its idempotency key, and must get the same tasks. Each lease takes a slot of its
@@ -50,7 +51,7 @@ func (s *instanceSlots) repeated() (tokens []string, err error) {
 
 // claimOnce is Claim of a claimer with a capacity: it returns the leases of an earlier claim with the same key, if any are held.
 func (q *Queue) claimOnce(ctx context.Context, by Claimer, max int) (leases []Lease, err error) {
-	at := &instanceSlots{Wanted: limit.Wanted{Limit: instanceLimit(by.Instance), Most: by.Capacity, Mark: markOf(by.Once)}}
+	at := &instanceSlots{Wanted: limit.Wanted{Limit: layout.InstanceLimit(by.Instance), Most: by.Capacity, Mark: markOf(by.Once)}}
 	lines := q.waiters.looking(by.Instance)
 	defer func() { q.looked(at, &by, lines, leases, max) }()
 	leases, err = q.again(ctx, at)
@@ -92,9 +93,9 @@ func (q *Queue) extended(ctx context.Context, token string) (Lease, error) {
 	if err != nil {
 		return Lease{}, err
 	}
-	h, err := q.leased(ctx, token)
-	if err == nil && h.task.Apart > 0 {
-		h.task.Payload, err = q.payload(ctx, h.UUID)
+	h, err := layout.LoadLease(ctx, q.store, token)
+	if err == nil && h.Task.Apart > 0 {
+		h.Task.Payload, err = layout.LoadPayload(ctx, q.store, h.UUID)
 	}
-	return Lease{Token: token, Task: h.task, Expires: alive.Expires, Length: h.Length, Replayed: true}, err
+	return Lease{Token: token, Task: h.Task, Expires: alive.Expires, Length: h.Length, Replayed: true}, err
 }

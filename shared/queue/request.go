@@ -8,6 +8,8 @@ import (
 	"github.com/millrace/millrace/shared/event"
 	"github.com/millrace/millrace/shared/event/typed"
 	"github.com/millrace/millrace/shared/journal"
+	"github.com/millrace/millrace/shared/queue/layout"
+	"github.com/millrace/millrace/shared/queue/tasklog"
 	"github.com/millrace/millrace/shared/task"
 )
 
@@ -54,7 +56,7 @@ func (n *New) ID() task.ID {
 }
 
 // listedUnder returns the name of the group.
-func (n *New) listedUnder() string { return cmp.Or(n.Group, topicGroup(n.Job), n.Job) }
+func (n *New) listedUnder() string { return cmp.Or(n.Group, layout.TopicGroup(n.Job), n.Job) }
 
 // Added is the result of one [New].
 type Added struct {
@@ -96,17 +98,12 @@ type Lease struct {
 
 // Beat is the content of a heartbeat.
 type Beat struct {
-	Progress *Progress // nil: as before
-	Lines    []Line    // to append to the task's log
+	Progress *Progress      // nil: as before
+	Lines    []tasklog.Line // to append to the task's log
 }
 
 // Progress is a running task's report of how far it is.
-type Progress struct {
-	Step    int       `json:"step"`              // steps done so far
-	Steps   int       `json:"steps"`             // steps in all
-	ETA     time.Time `json:"eta,omitzero"`      // expected end; zero: not known
-	Message string    `json:"message,omitempty"` // at most [MaxMessage] bytes; a longer one is cut
-}
+type Progress = layout.Progress
 
 // Alive is the result of a heartbeat.
 type Alive struct {
@@ -134,79 +131,4 @@ type Result struct {
 	Output     json.RawMessage // of a success: JSON of at most [MaxPayload] bytes; what is not JSON is dropped
 	RetryDelay time.Duration   // pause before the next attempt, not negative; 0: the task's
 	Variables  json.RawMessage // of an order's step: an object with the variables of the order that it changes; empty: none
-}
-
-// Line is one line of a task's log.
-type Line struct {
-	Time    time.Time `json:"time"`    // zero: when the line is stored
-	Level   string    `json:"level"`   // info, error, warn or debug; empty: info
-	Message string    `json:"message"` // at most 64 KiB as it is stored; a longer one is cut
-}
-
-// LogQuery selects lines of a task's log.
-type LogQuery struct {
-	From, To time.Time // the lines' times, both inclusive; zero: open
-	After    string    // Cursor of an earlier page; empty: from the beginning
-	Limit    int       // lines of a page; 0: all
-}
-
-// LogPage is a page of lines in their order.
-type LogPage struct {
-	Lines  []Line
-	Cursor string // the place behind the last line that was read
-	More   bool   // more lines exist already
-	Done   bool   // the task is finished, and no line follows
-}
-
-// Listing selects tasks of a group by creation.
-type Listing struct {
-	Group    string                // see [New]; required
-	From, To time.Time             // of creation, both inclusive; zero: open
-	Newest   bool                  // newest first; default: oldest first
-	Limit    int                   // tasks of a page, 1 to 1,000
-	Cursor   string                // of an earlier page; empty: from the beginning
-	Match    func(*task.Task) bool // only tasks for which it returns true; nil: all
-}
-
-// Page is one page of a [Listing] or a [JobListing].
-type Page struct {
-	Tasks  []task.Task // without payloads that are items of their own
-	Cursor string      // for the next page; empty: there are no more
-}
-
-// RuleKind is a kind of rule that holds a job.
-type RuleKind string
-
-// The kinds of rules. They are independent of each other.
-const (
-	Pause RuleKind = "pause" // by an operator
-	Block RuleKind = "block" // by an admin
-)
-
-// Rules are the rules in force for one job path.
-type Rules struct {
-	Path  string    `json:"path"`
-	Pause time.Time `json:"pause,omitzero"` // when it was paused; zero: it is not
-	Block time.Time `json:"block,omitzero"` // when it was blocked; zero: it is not
-}
-
-// State returns "run", "pause" or "block"; block wins, as with Dark's events.
-func (r Rules) State() string {
-	switch {
-	case !r.Block.IsZero():
-		return "block"
-	case !r.Pause.IsZero():
-		return "pause"
-	default:
-		return "run"
-	}
-}
-
-// Reason is why a task is not running, or that it is.
-type Reason struct {
-	State   task.State     // of a queued task: waiting or ready
-	Code    string         // stable; one of [ReasonCodes]
-	Reason  string         // one sentence
-	Since   time.Time      // of the attempt, the end, the rule or the suspension; for other reasons, the task's creation
-	Details map[string]any // the values that the sentence names, for programs
 }

@@ -4,93 +4,13 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"strings"
-	"time"
+	"slices"
 
 	"github.com/millrace/millrace/shared/definition"
-	"github.com/millrace/millrace/shared/event"
-	"github.com/millrace/millrace/shared/event/typed"
-	"github.com/millrace/millrace/shared/journal"
-	"github.com/millrace/millrace/shared/store"
+	"github.com/millrace/millrace/shared/notifier"
+	"github.com/millrace/millrace/shared/queue/layout"
+	"github.com/millrace/millrace/shared/queue/rule"
 )
-
-// ruleItem holds the rules of a path as they are stored.
-type ruleItem struct {
-	Rules
-	version int64
-}
-
-// ruleSet holds what says which waiting tasks may be started, and by whom. It is one partition of the store, so that a claim reads
-// all of it at once.
-type ruleSet struct {
-	jobs      map[string]*ruleItem // pauses and blocks, by the job's path
-	suspended map[string]time.Time // since when queues and families of queues are suspended, by name
-	kept      map[line]int64       // lines that are kept for instances, with the versions of their markers
-}
-
-// holds reports whether a rule keeps tasks of a job from being started.
-func (s *ruleSet) holds(path string) bool { return s.jobs[path] != nil }
-
-// readRules reads the rules in force. The paths of their items tell the kinds apart.
-func (q *Queue) readRules(ctx context.Context) (*ruleSet, error) {
-	set := &ruleSet{jobs: map[string]*ruleItem{}, suspended: map[string]time.Time{}, kept: map[line]int64{}}
-	for item, err := range store.All(ctx, q.store, store.Range{Table: store.Work, Partition: partitionRules}) {
-		if err != nil {
-			return nil, unavailable("read the rules", err)
-		}
-		rule := &ruleItem{version: item.Version}
-		if err := decode(item, &rule.Rules); err != nil {
-			return nil, err
-		}
-		if name, ok := strings.CutPrefix(rule.Path, suspendedRoot); ok {
-			set.suspended[name] = rule.Pause
-		} else if text, ok := strings.CutPrefix(rule.Path, preferRoot); ok {
-			set.kept[parseLine(text)] = rule.version
-		} else {
-			set.jobs[rule.Path] = rule
-		}
-	}
-	return set, nil
-}
-
-// SetRule sets a rule of a job's path, or removes it if on is false; both are idempotent. No claim that begins after SetRule has
-// returned starts a task that the rule holds. Removing the last rule releases the held tasks, in order. A task of an ordered queue
-// leaves its place while it is held: those behind it may start until it is released.
-func (q *Queue) SetRule(ctx context.Context, path string, kind RuleKind, on bool) error {
-	lifted := false
-	err := q.commit(ctx, func(ctx context.Context, _ *store.Conflict) (journal.Change, error) {
-		items, err := q.store.Get(ctx, ruleKey(path))
-		if err != nil {
-			return journal.Change{}, unavailable("read a rule", err)
-		}
-		rules, cond := Rules{Path: path}, store.Absent
-		if items[0] != nil {
-			cond = store.VersionIs(items[0].Version)
-			if err := decode(items[0], &rules); err != nil {
-				return journal.Change{}, err
-			}
-		}
-		if lifted = false; !rules.set(kind, on, q.now().UTC()) {
-			return journal.Change{}, errNothing
-		}
-		lifted = rules.State() == "run"
-		return journal.Change{
-			Events: []event.Event{typed.JobStateChanged{State: rules.State()}.Event(rules.Path)},
-			Ops: func(journal.Receipt) []store.Op {
-				if lifted {
-					return []store.Op{store.Delete(ruleKey(path), cond)}
-				}
-				return []store.Op{store.Put(store.Item{Key: ruleKey(path), Value: encode(rules)}, cond)}
-			},
-		}, nil
-	})
-	q.strategy.rulesChanged()
-	if err != nil || !lifted {
-		return err
-	}
-	_, err = q.release(ctx, ruleHold(path), releaseAtOnce)
-	return errors.Join(err, q.notifyUnheld(ctx, path))
-}
 
 // notifyUnheld notifies claimers of tasks of a job that no claim has moved while the rule was in force, in the job's present queue.
 func (q *Queue) notifyUnheld(ctx context.Context, path string) error {
@@ -99,7 +19,7 @@ func (q *Queue) notifyUnheld(ctx context.Context, path string) error {
 		return err
 	}
 	job, _ := set.JobOf(path)
-	l, _, _ := home(set, cmp.Or(job.Queue, definition.MainQueue), path)
+	l, _, _ := layout.HomeOf(set, cmp.Or(job.Queue, definition.MainQueue), path)
 	notices, err := q.noticesReady(ctx, l)
 	q.notify(ctx, notices)
 	return err
@@ -108,33 +28,76 @@ func (q *Queue) notifyUnheld(ctx context.Context, path string) error {
 // releaseAtOnce is how many tasks SetRule releases at most before it returns; the sweep releases the rest.
 const releaseAtOnce = 10_000
 
-// set changes the rules, and reports whether they were different.
-func (r *Rules) set(kind RuleKind, on bool, now time.Time) (changed bool) {
-	at := &r.Pause
-	if kind == Block {
-		at = &r.Block
+// SetRule sets a rule of a job's path, or removes it if on is false; both are idempotent. No claim that begins after SetRule has
+// returned starts a task that the rule holds. Removing the last rule releases the held tasks, in order. A task of an ordered queue
+// leaves its place while it is held: those behind it may start until it is released.
+func (q *Queue) SetRule(ctx context.Context, path string, kind rule.Kind, on bool) error {
+	lifted, err := q.rules.SetRule(ctx, path, kind, on)
+	q.doubtIf(err)
+	if err != nil || !lifted {
+		return err
 	}
-	if on == !at.IsZero() {
-		return false
-	}
-	*at = time.Time{}
-	if on {
-		*at = now
-	}
-	return true
+	_, err = q.release(ctx, ruleHold(path), releaseAtOnce)
+	return errors.Join(err, q.notifyUnheld(ctx, path))
 }
 
-// Rules returns the rules in force whose path begins with prefix, sorted by path. Job paths begin with /.
-func (q *Queue) Rules(ctx context.Context, prefix string) ([]Rules, error) {
-	set, err := q.strategy.rules(ctx)
+// Suspend suspends a queue, or a family of queues by its name with {0}, or resumes it if on is false; both are idempotent. No
+// claim that begins after Suspend has returned starts a task of a suspended queue. Running tasks go on. A queue that is suspended by
+// itself stays so when its family is resumed, and the other way round.
+func (q *Queue) Suspend(ctx context.Context, name string, on bool) error {
+	changed, err := q.rules.Suspend(ctx, name, on)
+	if err != nil || on || !changed {
+		return err
+	}
+	return q.notifyLines(ctx, name)
+}
+
+// notifyLines notifies claimers of tasks that may be ready in a queue.
+func (q *Queue) notifyLines(ctx context.Context, name string) error {
+	lines, err := q.linesOf(ctx, name)
+	if err != nil {
+		return err
+	}
+	for _, l := range lines {
+		q.notify(ctx, slices.Repeat([]notifier.Notice{l.Notice()}, mostNotices))
+	}
+	return nil
+}
+
+// linesOf returns the lines of a queue, or of all queues of a family.
+func (q *Queue) linesOf(ctx context.Context, name string) ([]layout.Line, error) {
+	all, err := q.known.Lines(ctx)
 	if err != nil {
 		return nil, err
 	}
-	var found []Rules
-	for _, path := range sortedKeys(set.jobs) {
-		if strings.HasPrefix(path, prefix) {
-			found = append(found, set.jobs[path].Rules)
+	means, err := q.meant(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	var lines []layout.Line
+	for _, l := range all {
+		if means(l.Queue) {
+			lines = append(lines, l)
 		}
 	}
-	return found, nil
+	return lines, nil
+}
+
+// meant returns a function that reports whether a queue has the name, or is a member of the family of that name.
+func (q *Queue) meant(ctx context.Context, name string) (means func(queue string) bool, err error) {
+	set, err := q.definitions.Current(ctx)
+	return func(queue string) bool {
+		family, _ := set.FamilyOf(queue)
+		return queue == name || family == name
+	}, err
+}
+
+// suspended returns a function that reports whether a queue is suspended, by itself or with its family.
+func (q *Queue) suspended(ctx context.Context) (is func(queue string) bool, err error) {
+	rules, err := q.rules.InForce(ctx)
+	if err != nil || len(rules.Suspended) == 0 {
+		return func(string) bool { return false }, err
+	}
+	set, err := q.definitions.Current(ctx)
+	return func(queue string) bool { return !rules.SuspendedSince(set, queue).IsZero() }, err
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/queue"
+	"github.com/millrace/millrace/shared/queue/view"
 	"github.com/millrace/millrace/shared/store"
 	"github.com/millrace/millrace/shared/store/memory"
 	"github.com/millrace/millrace/shared/task"
@@ -50,12 +51,12 @@ func TestASearchForWhatIsRareEndsInTime(t *testing.T) {
 			0: func(*task.Task) bool { return false },
 			2: func(t *task.Task) bool { return t.Priority == 30 || t.Priority == 9999 }, // both of one topic, and far apart
 		} {
-			for name, list := range map[string]func(cursor string) (queue.Page, error){
-				"List": func(cursor string) (queue.Page, error) {
-					return q.List(t.Context(), queue.Listing{Group: group, Limit: 5, Cursor: cursor, Match: match})
+			for name, list := range map[string]func(cursor string) (view.Page, error){
+				"List": func(cursor string) (view.Page, error) {
+					return q.List(t.Context(), view.Listing{Group: group, Limit: 5, Cursor: cursor, Match: match})
 				},
-				"Jobs": func(cursor string) (queue.Page, error) {
-					return q.Jobs(t.Context(), queue.JobListing{States: []task.State{task.Ready}, Limit: 5, Cursor: cursor, Match: match})
+				"Jobs": func(cursor string) (view.Page, error) {
+					return q.Jobs(t.Context(), view.JobListing{States: []task.State{task.Ready}, Limit: 5, Cursor: cursor, Match: match})
 				},
 			} {
 				found, calls := 0, 0
@@ -65,7 +66,7 @@ func TestASearchForWhatIsRareEndsInTime(t *testing.T) {
 					if took := time.Since(began); took > 17*time.Second { // one look at each of sixteen partitions
 						t.Errorf("%s: a call took %v", name, took)
 					}
-					if errors.Is(err, queue.ErrNotFoundYet) != (len(p.Tasks) == 0 && p.Cursor != "") {
+					if errors.Is(err, view.ErrNotFoundYet) != (len(p.Tasks) == 0 && p.Cursor != "") {
 						t.Fatalf("%s = %d tasks, cursor %q, %v", name, len(p.Tasks), p.Cursor, err)
 					}
 					found, cursor = found+len(p.Tasks), p.Cursor

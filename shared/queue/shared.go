@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace/shared/notifier"
+	"github.com/millrace/millrace/shared/queue/layout"
 	"github.com/millrace/millrace/shared/store"
 )
 
@@ -17,25 +18,6 @@ type shared struct {
 	mu  sync.Mutex
 	met map[string]int64 // when claimers of other processes were met last, in microseconds since 1970, by queue
 }
-
-func (s *shared) rules(ctx context.Context) (*ruleSet, error) { return s.q.readRules(ctx) }
-
-// linesNow costs a read.
-func (s *shared) linesNow(ctx context.Context, queue string) ([]line, error) {
-	lines := []line{{queue: queue}}
-	r := store.Range{Table: store.Work, Partition: partitionLines, From: store.Fit(queue), To: store.Fit(queue + "@0")} // "@0" is next to "@/"
-	for item, err := range store.All(ctx, s.q.store, r) {
-		if err != nil {
-			return nil, unavailable("read the lines of a queue", err)
-		}
-		if l := parseLine(string(item.Value)); l.queue == queue && l.forInstances() {
-			lines = append(lines, l)
-		}
-	}
-	return lines, nil
-}
-
-func (s *shared) current(read, age int64) bool { return s.q.micro() <= read+age }
 
 func (s *shared) promote(ctx context.Context) (next time.Time, err error) {
 	if err := s.q.mayDecide(ctx); err != nil {
@@ -64,23 +46,21 @@ func (s *shared) lookOut() (stop context.CancelFunc) {
 // next tick of the cron function notifies.
 const noticeAhead = 2 * time.Minute
 
-func (s *shared) stored(p *place) (notice notifier.Notice, needed bool) {
-	if p.key.Partition != partitionDue {
-		return p.line().notice(), true
+func (s *shared) stored(p *layout.Place) (notice notifier.Notice, needed bool) {
+	if p.At.Partition != layout.PartitionDue {
+		return p.Line().Notice(), true
 	}
-	at := dueTime(p)
+	at := layout.DueTime(p)
 	if at > s.q.micro()+noticeAhead.Microseconds() {
 		return notice, false
 	}
-	notice = p.line().notice()
+	notice = p.Line().Notice()
 	notice.At = time.UnixMicro(at)
 	return notice, true
 }
 
 // delayed does nothing: whoever waits looks each second, and the end of the attempt before has notified servers.
-func (s *shared) delayed(line, int64) {}
-
-func (s *shared) rulesChanged() {}
+func (s *shared) delayed(layout.Line, int64) {}
 
 func (s *shared) doubt() {}
 
@@ -92,13 +72,13 @@ type sharedView struct {
 
 	from   map[string]string // by partition: where to read on; one that is not there has been read to its end; nil before the first read
 	full   map[string]bool   // concurrency keys that had no slot left
-	passed []place           // entries that were read past and are to be tidied, at most passedMost
+	passed []layout.Place    // entries that were read past and are to be tidied, at most passedMost
 	more   bool              // there were more than that
 }
 
-func (s *shared) view(c *claim) view { return &sharedView{shared: s, c: c} }
+func (s *shared) view(c *claim) claimView { return &sharedView{shared: s, c: c} }
 
-func (v *sharedView) putBack(ctx context.Context, left []place, _ bool) { v.unmark(ctx, left) }
+func (v *sharedView) putBack(ctx context.Context, left []layout.Place, _ bool) { v.unmark(ctx, left) }
 
 func (v *sharedView) rival() {
 	v.mu.Lock()
@@ -126,15 +106,15 @@ func (v *sharedView) contested() []string {
 		limits = append(limits, at.Limit)
 	}
 	if v.c.queue.MaxParallel > 0 {
-		limits = append(limits, queueLimit(v.c.queue.Name))
+		limits = append(limits, layout.QueueLimit(v.c.queue.Name))
 	}
 	return limits
 }
 
 func (v *sharedView) readOrder(ctx context.Context) error {
-	items, err := v.q.store.Get(ctx, orderKey(v.c.queue.Name))
+	items, err := v.q.store.Get(ctx, layout.OrderKey(v.c.queue.Name))
 	if err != nil {
-		return unavailable("read the order of a queue", err)
+		return layout.Failure("read the order of a queue", err)
 	}
 	if v.order = 0; items[0] != nil {
 		v.order = items[0].Version
@@ -147,5 +127,5 @@ func (v *sharedView) countStart() []store.Op {
 	if v.order > 0 {
 		cond = store.VersionIs(v.order)
 	}
-	return []store.Op{store.Put(store.Item{Key: orderKey(v.c.queue.Name)}, cond)}
+	return []store.Op{store.Put(store.Item{Key: layout.OrderKey(v.c.queue.Name)}, cond)}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/millrace/millrace/shared/queue/layout"
 	"github.com/millrace/millrace/shared/store"
 )
 
@@ -33,30 +34,30 @@ func (v *sharedView) handOver(ctx context.Context) {
 }
 
 // passes reports whether an entry cannot be started as far as the entry says.
-func (v *sharedView) passes(p place) bool {
-	return v.c.rules.holds(p.Job) || p.Limit > 0 && v.full[p.Key]
+func (v *sharedView) passes(p layout.Place) bool {
+	return v.c.rules.Holds(p.Job) || p.Limit > 0 && v.full[p.Key]
 }
 
 // withPassed returns entries together with up to maxReach that were read past, by rank; the tasks of these say whether they are
 // to be held.
-func (v *sharedView) withPassed(picks []place) []place {
+func (v *sharedView) withPassed(picks []layout.Place) []layout.Place {
 	n := min(len(v.passed), maxReach)
 	if n == 0 {
 		return picks
 	}
 	all := slices.Concat(v.passed[:n], picks)
 	v.passed = v.passed[n:]
-	slices.SortStableFunc(all, byRank)
+	slices.SortStableFunc(all, layout.ByRank)
 	return all
 }
 
 // look reads each line until a page has an entry that may be started, and returns those pages from that entry on, line by line,
 // as far as the order over all lines is known; marks says whether claimers have marked some of them.
-func (v *sharedView) look(ctx context.Context, limit int) (found []place, marks bool, err error) {
+func (v *sharedView) look(ctx context.Context, limit int) (found []layout.Place, marks bool, err error) {
 	if v.from == nil {
 		v.from = make(map[string]string, len(v.c.lines))
 		for _, l := range v.c.lines {
-			v.from[readyPartition(l)] = ""
+			v.from[layout.ReadyPartition(l)] = ""
 		}
 	}
 	known := ""
@@ -66,39 +67,39 @@ func (v *sharedView) look(ctx context.Context, limit int) (found []place, marks 
 			return nil, false, err
 		}
 		if more && len(of) > 0 {
-			known = earlier(known, of[len(of)-1].key.Sort)
+			known = earlier(known, of[len(of)-1].At.Sort)
 		}
-		marks = marks || slices.ContainsFunc(of, func(p place) bool { return p.Taken.counts(v.q.micro()) })
+		marks = marks || slices.ContainsFunc(of, func(p layout.Place) bool { return p.Taken.Counts(v.q.micro()) })
 		found = append(found, of...)
 	}
 	if known != "" && len(v.c.lines) > 1 {
-		found = slices.DeleteFunc(found, func(p place) bool { return p.key.Sort > known })
+		found = slices.DeleteFunc(found, func(p layout.Place) bool { return p.At.Sort > known })
 	}
 	return found, marks, nil
 }
 
 // lookIn is look of one line; more says that the line goes on behind the page.
-func (v *sharedView) lookIn(ctx context.Context, l line, limit int) (found []place, more bool, err error) {
-	r := store.Range{Table: store.Work, Partition: readyPartition(l), Limit: limit}
+func (v *sharedView) lookIn(ctx context.Context, l layout.Line, limit int) (found []layout.Place, more bool, err error) {
+	r := store.Range{Table: store.Work, Partition: layout.ReadyPartition(l), Limit: limit}
 	for ; ; r.Limit = min(widen*r.Limit, widePage) {
 		next, on := v.from[r.Partition]
 		if !on {
 			return nil, false, nil
 		}
 		r.From = next
-		page, more, err := v.q.places(ctx, r)
+		page, more, err := layout.Places(ctx, v.q.store, r)
 		if err != nil {
 			return nil, false, err
 		}
 		now := v.q.micro() // a mark may reach beyond the entries that are read past
-		at := slices.IndexFunc(page, func(p place) bool { return !v.passes(p) || p.Taken.counts(now) })
+		at := slices.IndexFunc(page, func(p layout.Place) bool { return !v.passes(p) || p.Taken.Counts(now) })
 		if at < 0 {
 			at = len(page)
 		}
 		v.pass(page[:at])
 		switch {
 		case at < len(page):
-			v.from[r.Partition] = page[at].key.Sort
+			v.from[r.Partition] = page[at].At.Sort
 			return page[at:], more, nil
 		case more && at > 0:
 			v.from[r.Partition] = v.beyond(page)
@@ -109,14 +110,14 @@ func (v *sharedView) lookIn(ctx context.Context, l line, limit int) (found []pla
 }
 
 // pass remembers entries that were read past.
-func (v *sharedView) pass(places []place) {
+func (v *sharedView) pass(places []layout.Place) {
 	n := min(len(places), passedMost-len(v.passed))
 	v.passed, v.more = append(v.passed, places[:n]...), v.more || n < len(places)
 }
 
 // goBehind sets the next read of each line to begin behind the found entries, which other claimers have all marked.
-func (v *sharedView) goBehind(found []place) {
+func (v *sharedView) goBehind(found []layout.Place) {
 	for _, of := range byLine(found) {
-		v.from[of[0].key.Partition] = v.beyond(of)
+		v.from[of[0].At.Partition] = v.beyond(of)
 	}
 }

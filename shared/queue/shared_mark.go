@@ -3,13 +3,10 @@ package queue
 import (
 	"context"
 	"slices"
-	"time"
 
+	"github.com/millrace/millrace/shared/queue/layout"
 	"github.com/millrace/millrace/shared/store"
 )
-
-// takenFor is how long a mark keeps other claimers from marked entries.
-const takenFor = 3 * time.Second
 
 // lookAhead is how many entries beyond those wanted a claimer reads if other processes have claimed from the queue lately, to
 // find some that are not marked. If all are marked, it reads on with 4*lookAhead more in each read.
@@ -19,7 +16,7 @@ const lookAhead = 64
 // tickets would pay for a ticket, a transaction and a void each. A claimer marks the first of its entries as taken up to the
 // last, and other claimers go on behind the marked ones. A mark is only a hint: it expires, and the condition on the task's
 // item decides who starts it. No mark is written while no rival was met lately.
-func (v *sharedView) pick(ctx context.Context, n int) ([]place, error) {
+func (v *sharedView) pick(ctx context.Context, n int) ([]layout.Place, error) {
 	rivals, limit := v.metLately(), n
 	if rivals {
 		limit += lookAhead
@@ -42,10 +39,10 @@ func (v *sharedView) pick(ctx context.Context, n int) ([]place, error) {
 }
 
 // beyond returns the sort key from which to read on behind entries and those that are marked with them.
-func (s *shared) beyond(places []place) (from string) {
-	last := places[len(places)-1].key.Sort
+func (s *shared) beyond(places []layout.Place) (from string) {
+	last := places[len(places)-1].At.Sort
 	for _, p := range places {
-		if p.Taken.counts(s.q.micro()) {
+		if p.Taken.Counts(s.q.micro()) {
 			last = max(last, p.Taken.To)
 		}
 	}
@@ -53,22 +50,22 @@ func (s *shared) beyond(places []place) (from string) {
 }
 
 // free returns the entries, by rank, that are not marked and that may be started as far as the entry says.
-func (v *sharedView) free(found []place) []place {
-	var free []place
+func (v *sharedView) free(found []layout.Place) []layout.Place {
+	var free []layout.Place
 	for _, line := range byLine(found) {
 		free = append(free, slices.DeleteFunc(untaken(line, v.q.micro()), v.passes)...)
 	}
 	if len(v.c.lines) > 1 {
-		slices.SortStableFunc(free, byRank)
+		slices.SortStableFunc(free, layout.ByRank)
 	}
 	return free
 }
 
 // byLine groups entries that were read line by line.
-func byLine(found []place) (lines [][]place) {
+func byLine(found []layout.Place) (lines [][]layout.Place) {
 	for len(found) > 0 {
 		n := 1
-		for n < len(found) && found[n].key.Partition == found[0].key.Partition {
+		for n < len(found) && found[n].At.Partition == found[0].At.Partition {
 			n++
 		}
 		lines, found = append(lines, found[:n]), found[n:]
@@ -78,7 +75,7 @@ func byLine(found []place) (lines [][]place) {
 
 // contend marks and returns a block of the found entries: the first, or, after losing to another claimer, a random one of the
 // next.
-func (v *sharedView) contend(ctx context.Context, found []place, n int) ([]place, error) {
+func (v *sharedView) contend(ctx context.Context, found []layout.Place, n int) ([]layout.Place, error) {
 	skip := 0
 	for {
 		free := v.free(found)
@@ -97,22 +94,16 @@ func (v *sharedView) contend(ctx context.Context, found []place, n int) ([]place
 	}
 }
 
-// counts reports whether a mark is in force. One that would be for longer than 2*takenFor was made by a clock that runs ahead,
-// and is ignored.
-func (t *taken) counts(now int64) bool {
-	return t != nil && t.Until > now && t.Until <= now+2*takenFor.Microseconds()
-}
-
-func head(places []place, n int) []place { return places[:min(n, len(places))] }
+func head(places []layout.Place, n int) []layout.Place { return places[:min(n, len(places))] }
 
 // untaken returns the entries that are not marked.
-func untaken(places []place, now int64) []place {
-	free, to := make([]place, 0, len(places)), ""
+func untaken(places []layout.Place, now int64) []layout.Place {
+	free, to := make([]layout.Place, 0, len(places)), ""
 	for _, p := range places {
-		if p.Taken.counts(now) {
+		if p.Taken.Counts(now) {
 			to = max(to, p.Taken.To)
 		}
-		if p.key.Sort > to {
+		if p.At.Sort > to {
 			free = append(free, p)
 		}
 	}
@@ -120,36 +111,36 @@ func untaken(places []place, now int64) []place {
 }
 
 // behind returns the entries without those that a rival has marked; if there is no mark, without those up to the lost one.
-func behind(places []place, rival *taken, lost place) []place {
-	to := lost.key.Sort
+func behind(places []layout.Place, rival *layout.Taken, lost layout.Place) []layout.Place {
+	to := lost.At.Sort
 	if rival != nil {
 		to = max(to, rival.To)
 	}
-	return slices.DeleteFunc(places, func(p place) bool { return p.key.Partition == lost.key.Partition && p.key.Sort <= to })
+	return slices.DeleteFunc(places, func(p layout.Place) bool { return p.At.Partition == lost.At.Partition && p.At.Sort <= to })
 }
 
 // mark writes marks for a block, one in each of its lines. It returns nil if the block is won, and otherwise the entry that was
 // lost and the rival's mark. Race: of several claimers that read the same head, the condition on the entry's version admits one.
-func (s *shared) mark(ctx context.Context, block []place) (lost *place, rival *taken, err error) {
-	firsts := marked(block, s.q.micro()+takenFor.Microseconds())
+func (s *shared) mark(ctx context.Context, block []layout.Place) (lost *layout.Place, rival *layout.Taken, err error) {
+	firsts := marked(block, s.q.micro()+layout.TakenFor.Microseconds())
 	ops := make([]store.Op, len(firsts))
 	for n, p := range firsts {
-		ops[n] = p.change()
+		ops[n] = p.Change()
 	}
 	err = s.q.apply(ctx, ops...)
 	conflict := store.AsConflict(err)
 	switch {
 	case err == nil:
 		for _, p := range firsts {
-			p.version++
+			p.Version++
 		}
 		return nil, nil, nil
 	case conflict == nil:
-		return nil, nil, unavailable("take an entry", err)
+		return nil, nil, layout.Failure("take an entry", err)
 	}
 	lost = firsts[conflict.Failed[0].Op]
 	if found := conflict.Failed[0].Found; found != nil {
-		if p, err := readPlace(found); err == nil {
+		if p, err := layout.ReadPlace(found); err == nil {
 			rival = p.Taken
 		}
 	}
@@ -157,12 +148,12 @@ func (s *shared) mark(ctx context.Context, block []place) (lost *place, rival *t
 }
 
 // unmark removes the marks of entries that were not started, so that other claimers find all entries marked with them.
-func (s *shared) unmark(ctx context.Context, left []place) {
+func (s *shared) unmark(ctx context.Context, left []layout.Place) {
 	var ops []store.Op
 	for _, p := range left {
-		if p.Taken.counts(s.q.micro()) && len(ops) < store.MaxOps {
+		if p.Taken.Counts(s.q.micro()) && len(ops) < store.MaxOps {
 			p.Taken = nil
-			ops = append(ops, p.change())
+			ops = append(ops, p.Change())
 		}
 	}
 	if len(ops) > 0 { // it may fail if others were quicker: a mark expires
@@ -172,15 +163,15 @@ func (s *shared) unmark(ctx context.Context, left []place) {
 
 // marked marks, in memory, the first entry of each line of a block as taken up to the line's last one, and returns these first
 // entries.
-func marked(block []place, until int64) (firsts []*place) {
+func marked(block []layout.Place, until int64) (firsts []*layout.Place) {
 	for i := range block {
 		p := &block[i]
-		at := slices.IndexFunc(firsts, func(first *place) bool { return first.key.Partition == p.key.Partition })
+		at := slices.IndexFunc(firsts, func(first *layout.Place) bool { return first.At.Partition == p.At.Partition })
 		if at < 0 {
 			at, firsts = len(firsts), append(firsts, p)
-			p.Taken = &taken{Until: until}
+			p.Taken = &layout.Taken{Until: until}
 		}
-		firsts[at].Taken.To = p.key.Sort
+		firsts[at].Taken.To = p.At.Sort
 	}
 	return firsts
 }

@@ -4,11 +4,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"strings"
 	"unicode/utf8"
 
 	"github.com/millrace/millrace/shared/event"
-	"github.com/millrace/millrace/shared/store"
 )
 
 // Limits are in bytes as they are stored, since those of the store's items and writes are. A task's item holds its output, its message
@@ -19,10 +17,6 @@ const (
 
 	// MaxTexts is how many bytes the item of a new task may take without its payload; most of them are its texts: job, keys, names.
 	MaxTexts = 16 << 10
-
-	// MaxTogether is how many bytes of one request go in one write: tasks with their payloads, or lines of a log. More tasks go in
-	// several writes; more lines are [ErrTooLarge].
-	MaxTogether = 5 << 19 // 2.5 MiB: a store's write holds 3
 )
 
 // tooLarge returns the error for a field that is too large.
@@ -91,56 +85,13 @@ func (n *New) checkTexts(size int) error {
 		if !utf8.ValidString(t.text) {
 			return fmt.Errorf("%w: %s: it is not UTF-8", ErrInvalid, t.field)
 		}
-		if TextSize(t.text) > TextSize(longest.text) {
+		if event.TextSize(t.text) > event.TextSize(longest.text) {
 			longest = t
 		}
 	}
 	if size > MaxTexts {
 		return fmt.Errorf("%w: with %d bytes of %s, the longest of its texts, a task takes %d as it is stored, at most %d",
-			ErrTooLarge, TextSize(longest.text), longest.field, size, MaxTexts)
+			ErrTooLarge, event.TextSize(longest.text), longest.field, size, MaxTexts)
 	}
 	return nil
-}
-
-// TextSize returns how many bytes a text takes within an item, see [store.Encode].
-func TextSize(text string) (size int) {
-	for i, r := range text {
-		size += runeSize(r, text[i:])
-	}
-	return size
-}
-
-// runeSize returns how many bytes the first character of a text takes within an item.
-func runeSize(r rune, rest string) int {
-	switch {
-	case strings.ContainsRune("\"\\\b\f\n\r\t", r):
-		return 2
-	case r < 0x20, r == '\u2028', r == '\u2029':
-		return 6
-	case r == utf8.RuneError && !strings.HasPrefix(rest, "\uFFFD"): // not UTF-8
-		return 6
-	default:
-		return utf8.RuneLen(r)
-	}
-}
-
-// CutText returns the text itself if it takes at most most bytes within an item; otherwise its beginning that does, and mark.
-func CutText(text string, most int, mark string) string {
-	if 6*len(text) <= most || TextSize(text) <= most {
-		return text
-	}
-	for i, r := range text {
-		if most -= runeSize(r, text[i:]); most < 0 {
-			return text[:i] + mark
-		}
-	}
-	return text
-}
-
-func encode(value any) []byte {
-	text, err := store.Encode(value)
-	if err != nil {
-		panic(err) // structs of this package, whose raw JSON was checked when it came in
-	}
-	return text
 }

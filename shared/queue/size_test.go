@@ -15,9 +15,11 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"pgregory.net/rapid"
 
+	"github.com/millrace/millrace/shared/event"
 	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/projection"
 	"github.com/millrace/millrace/shared/queue"
+	"github.com/millrace/millrace/shared/queue/tasklog"
 	"github.com/millrace/millrace/shared/store"
 	"github.com/millrace/millrace/shared/store/memory"
 	"github.com/millrace/millrace/shared/store/pebble"
@@ -124,15 +126,15 @@ func TestWhatIsSoundIsTakenHoweverItIsSpelled(t *testing.T) {
 			if l.Task.ID != added.Tasks[0].Task.ID || !same(l.Task.Payload, payload) {
 				r.Fatalf("a payload of %d bytes came back as one of %d", len(payload), len(l.Task.Payload))
 			}
-			var lines []queue.Line
+			var lines []tasklog.Line
 			for range rapid.IntRange(0, 5).Draw(r, "lines") {
-				lines = append(lines, queue.Line{Message: writing(r, 100<<10, "line")})
+				lines = append(lines, tasklog.Line{Message: writing(r, 100<<10, "line")})
 			}
 			beat := queue.Beat{Lines: lines, Progress: &queue.Progress{Message: writing(r, 5000, "progress")}}
 			if _, err := b.Heartbeat(t.Context(), l.Token, beat); err != nil {
 				r.Fatalf("a heartbeat with %d lines = %v", len(lines), err)
 			}
-			judgeLines(r, lines, b.logs(l, queue.LogQuery{}).Lines)
+			judgeLines(r, lines, b.logs(l, tasklog.Query{}).Lines)
 			b.endWith(r, l)
 		})
 	})
@@ -152,14 +154,14 @@ func judgeSize(r *rapid.T, field string, value []byte, size int, err error) {
 }
 
 // judgeLines demands that each line is there, whole or cut with a mark.
-func judgeLines(r *rapid.T, want []queue.Line, got []queue.Line) {
+func judgeLines(r *rapid.T, want []tasklog.Line, got []tasklog.Line) {
 	if len(got) != len(want) {
 		r.Fatalf("%d lines are there of %d", len(got), len(want))
 	}
 	for i := range got {
 		message, whole := got[i].Message, strings.ToValidUTF8(want[i].Message, "\uFFFD")
 		begun, cut := strings.CutSuffix(message, "… (cut)")
-		cut = cut && strings.HasPrefix(whole, begun) && queue.TextSize(whole) > 64<<10 && queue.TextSize(begun) > 63<<10
+		cut = cut && strings.HasPrefix(whole, begun) && event.TextSize(whole) > 64<<10 && event.TextSize(begun) > 63<<10
 		if message != whole && !cut {
 			r.Fatalf("a line of %d bytes came back as %d: %.60q", len(want[i].Message), len(message), message)
 		}
@@ -186,25 +188,6 @@ func (b *bench) endWith(r *rapid.T, l queue.Lease) {
 	if err != nil || ended.State != task.Succeeded || len(output) > 0 && !same(ended.Output, output) {
 		r.Fatalf("%v: the task is %s with an output of %d bytes, want %d", err, ended.State, len(ended.Output), len(output))
 	}
-}
-
-func TestTheSizeOfATextIsWhatItTakesInAnItem(t *testing.T) {
-	t.Parallel()
-	rapid.Check(t, func(r *rapid.T) {
-		text := writing(r, 200, "text") + string(rapid.SliceOf(rapid.Byte()).Draw(r, "bytes"))
-		stored, err := store.Encode(text)
-		if err != nil {
-			r.Fatal(err)
-		}
-		if got, want := queue.TextSize(text), len(stored)-len(`""`); got != want {
-			r.Fatalf("TextSize(%q) = %d, it takes %d", text, got, want)
-		}
-		most := rapid.IntRange(0, 300).Draw(r, "most")
-		cut := queue.CutText(text, most, "…")
-		if begun, marked := strings.CutSuffix(cut, "…"); cut != text && (!marked || !strings.HasPrefix(text, begun) || queue.TextSize(begun) > most) {
-			r.Fatalf("CutText(%q, %d) = %q", text, most, cut)
-		}
-	})
 }
 
 func TestTextsThatATaskHasNoRoomForAreRefusedByName(t *testing.T) {
@@ -265,8 +248,8 @@ func TestTasksThatAreTooLargeForOneWriteGoInSeveral(t *testing.T) {
 }
 
 // talk returns lines of 48 KiB, each of which takes 64 KiB at most.
-func talk(n int) []queue.Line {
-	lines := make([]queue.Line, n)
+func talk(n int) []tasklog.Line {
+	lines := make([]tasklog.Line, n)
 	for i := range lines {
 		lines[i].Message = strings.Repeat("<", 48<<10)
 	}

@@ -11,17 +11,18 @@ import (
 	"github.com/millrace/millrace/shared/event"
 	"github.com/millrace/millrace/shared/event/typed"
 	"github.com/millrace/millrace/shared/journal"
+	"github.com/millrace/millrace/shared/queue/layout"
 	"github.com/millrace/millrace/shared/store"
 	"github.com/millrace/millrace/shared/task"
 )
 
 // start is one task that the claim starts.
 type start struct {
-	place   place
+	place   layout.Place
 	task    task.Task
 	before  int64 // the task's version
 	version int64 // afterwards
-	lease   lease
+	lease   layout.Lease
 	token   string
 	values  struct{ task, lease []byte } // of their items
 	payload json.RawMessage              // where it is kept apart
@@ -39,11 +40,11 @@ func (c *claim) bounds() (ops, bytes int) {
 // private returns true if everything that prepare reads is this claim's alone: picked tasks are, unless they are removed, and slots
 // that no other claim contests. Slots of concurrency keys and unique keys are not.
 func (c *claim) private() bool {
-	return len(c.view.contested()) == 0 && !slices.ContainsFunc(c.picks, func(p place) bool { return p.Limit > 0 || p.Late != "" })
+	return len(c.view.contested()) == 0 && !slices.ContainsFunc(c.picks, func(p layout.Place) bool { return p.Limit > 0 || p.Late != "" })
 }
 
 // opsOf returns the most operations that the start of a pick has.
-func (c *claim) opsOf(p *place) int {
+func (c *claim) opsOf(p *layout.Place) int {
 	ops := 3
 	if c.at != nil {
 		ops++
@@ -60,7 +61,7 @@ func (c *claim) opsOf(p *place) int {
 	if p.Late != "" {
 		ops += 2
 	}
-	return ops + len(p.otherEntry())
+	return ops + len(p.OtherEntry())
 }
 
 // touches names the picked tasks, and the limits and unique keys that their starts take.
@@ -69,7 +70,7 @@ func (c *claim) touches() []string {
 	for i := range c.picks {
 		names = append(names, c.picks[i].UUID)
 		if p := &c.picks[i]; p.Limit > 0 {
-			names = append(names, keyLimit(p.Key))
+			names = append(names, layout.KeyLimit(p.Key))
 		}
 		if p := &c.picks[i]; p.Late != "" {
 			names = append(names, p.Late)
@@ -89,11 +90,11 @@ func (c *claim) prepare(ctx context.Context, lost *store.Conflict) (journal.Chan
 	}
 	keys := make([]store.Key, len(c.picks))
 	for i := range c.picks {
-		keys[i] = taskKey(c.picks[i].UUID)
+		keys[i] = layout.TaskKey(c.picks[i].UUID)
 	}
 	items, err := c.q.store.Get(ctx, keys...)
 	if err != nil {
-		return journal.Change{}, unavailable("read tasks", err)
+		return journal.Change{}, layout.Failure("read tasks", err)
 	}
 	if c.at.repeats() {
 		c.left, c.full = c.picks, true
@@ -140,7 +141,7 @@ func (c *claim) fetchPayloads(ctx context.Context) (err error) {
 		if s.task.Apart == 0 {
 			continue
 		}
-		if s.payload, err = c.q.payload(ctx, s.task.ID.UUID()); err != nil {
+		if s.payload, err = layout.LoadPayload(ctx, c.q.store, s.task.ID.UUID()); err != nil {
 			return err
 		}
 	}
@@ -153,11 +154,11 @@ func (c *claim) ops(r journal.Receipt) []store.Op {
 		s := &c.starts[i]
 		s.version = r.Position
 		ops = append(ops,
-			store.Put(store.Item{Key: taskKey(s.lease.UUID), Value: s.values.task}, store.VersionIs(s.before)),
-			store.Delete(s.place.key, store.Always),
-			store.Put(store.Item{Key: leaseKey(s.token), Version: 1, Value: s.values.lease}, store.Always),
+			store.Put(store.Item{Key: layout.TaskKey(s.lease.UUID), Value: s.values.task}, store.VersionIs(s.before)),
+			store.Delete(s.place.At, store.Always),
+			store.Put(store.Item{Key: layout.LeaseKey(s.token), Version: 1, Value: s.values.lease}, store.Always),
 		)
-		ops = append(ops, s.place.otherEntry()...)
+		ops = append(ops, s.place.OtherEntry()...)
 		for _, op := range []store.Op{s.unique, s.guard} {
 			if op.Kind != 0 {
 				ops = append(ops, op)
@@ -197,8 +198,8 @@ func (c *claim) started(ctx context.Context, err error) ([]Lease, error) {
 	c.at.begin()
 	c.slots.Release()
 	if c.queue.Type == definition.RoundRobin {
-		last := c.starts[len(c.starts)-1].place.key.Sort
-		_ = c.q.virtual.started(ctx, c.q, c.queue.Name, last) // a hint; the next start writes it again
+		last := c.starts[len(c.starts)-1].place.At.Sort
+		_ = c.q.turns.Started(ctx, c.queue.Name, layout.Unstamp(last)) // a hint; the next start writes it again
 	}
 	return leases, nil
 }

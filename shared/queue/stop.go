@@ -9,6 +9,7 @@ import (
 	"github.com/millrace/millrace/shared/event"
 	"github.com/millrace/millrace/shared/event/typed"
 	"github.com/millrace/millrace/shared/journal"
+	"github.com/millrace/millrace/shared/queue/layout"
 	"github.com/millrace/millrace/shared/store"
 	"github.com/millrace/millrace/shared/task"
 )
@@ -23,7 +24,7 @@ func (q *Queue) Stop(ctx context.Context, id task.ID) (running bool, err error) 
 		}
 		err = q.askToStop(ctx, id)
 		if store.AsConflict(err) == nil && !errors.Is(err, store.ErrUnknown) && !errors.Is(err, errMoved) || try == tries {
-			return true, unavailable("ask a task to stop", err)
+			return true, layout.Failure("ask a task to stop", err)
 		}
 		q.pause(ctx)
 	}
@@ -51,7 +52,7 @@ func (q *Queue) notifyBehind(ctx context.Context, t *task.Task) {
 	if err != nil || set.QueueOf(t.Queue).Type != definition.Ordered {
 		return // the sweep notifies, if the definitions cannot be read
 	}
-	l, _, _ := home(set, t.Queue, t.Job)
+	l, _, _ := layout.HomeOf(set, t.Queue, t.Job)
 	q.notify(ctx, q.noticesFor(ctx, l))
 }
 
@@ -68,7 +69,7 @@ type finishing struct {
 func (f *finishing) prepare(ctx context.Context, lost *store.Conflict) (_ journal.Change, err error) {
 	version := f.version
 	if f.version = 0; version == 0 || lost != nil {
-		if f.task, version, err = f.q.load(ctx, f.task.ID.UUID()); err != nil {
+		if f.task, version, err = layout.LoadTask(ctx, f.q.store, f.task.ID.UUID()); err != nil {
 			return journal.Change{}, err
 		}
 	}
@@ -87,15 +88,15 @@ func (f *finishing) prepare(ctx context.Context, lost *store.Conflict) (_ journa
 		}
 	}
 	return journal.Change{Events: events, Ops: func(r journal.Receipt) []store.Op {
-		return append(conclude(&f.task, false, store.VersionIs(version)), f.more.ops(r)...)
+		return append(layout.Conclude(&f.task, false, store.VersionIs(version)), f.more.ops(r)...)
 	}}, nil
 }
 
 func (f *finishing) bounds() (ops, bytes int) {
 	if f.task.Order != nil {
-		return maxConclude + stepOps, 3000 + stepBytes
+		return layout.MaxConclude + stepOps, 3000 + stepBytes
 	}
-	return maxConclude, 3000
+	return layout.MaxConclude, 3000
 }
 
 func (f *finishing) touches() []string {
@@ -107,7 +108,7 @@ func withUnique(t *task.Task, uuid string) []string {
 	if t.Unique == "" {
 		return []string{uuid}
 	}
-	return []string{uuid, uniqueKey(t.Job, t.Unique).Partition}
+	return []string{uuid, layout.UniqueKey(t.Job, t.Unique).Partition}
 }
 
 // private returns false: others may start a queued task at any time.
@@ -126,14 +127,14 @@ func finished(t *task.Task, step task.Step) []event.Event {
 // askToStop marks the lease of a running task as asked to stop; its worker learns of that by its next heartbeat, or at once if
 // it is of this process.
 func (q *Queue) askToStop(ctx context.Context, id task.ID) error {
-	t, _, err := q.load(ctx, id.UUID())
+	t, _, err := layout.LoadTask(ctx, q.store, id.UUID())
 	if err != nil {
 		return err
 	}
 	if t.State != task.Running {
 		return errMoved
 	}
-	h, err := q.leased(ctx, t.Lease)
+	h, err := layout.LoadLease(ctx, q.store, t.Lease)
 	if errors.Is(err, ErrStale) || errors.Is(err, ErrNoLease) {
 		return errMoved
 	}
@@ -141,8 +142,8 @@ func (q *Queue) askToStop(ctx context.Context, id task.ID) error {
 		return err
 	}
 	h.Stop, h.StopBy = true, journal.Actor(ctx)
-	item := store.Item{Key: leaseKey(t.Lease), Version: h.version + 1, Value: encode(&h.lease)}
-	err = q.apply(ctx, store.Put(item, store.VersionIs(h.version)))
+	item := store.Item{Key: layout.LeaseKey(t.Lease), Version: h.Version + 1, Value: layout.Encode(&h.Lease)}
+	err = q.apply(ctx, store.Put(item, store.VersionIs(h.Version)))
 	if err == nil {
 		q.leases.drop(t.Lease)
 		q.stopped.tell(t.Lease)
@@ -154,7 +155,7 @@ func (q *Queue) askToStop(ctx context.Context, id task.ID) error {
 // unique key, it returns that one. once is as for [Queue.Enqueue]. The error is [ErrUnfinished] or [ErrSucceeded] if the task
 // cannot be retried, and [ErrNoTask] if there is none.
 func (q *Queue) Retry(ctx context.Context, once *Once, id task.ID) (Enqueued, error) {
-	t, version, err := q.get(ctx, id)
+	t, version, err := layout.FindTask(ctx, q.store, id)
 	switch {
 	case err != nil:
 		return Enqueued{}, err

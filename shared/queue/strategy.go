@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace/shared/notifier"
+	"github.com/millrace/millrace/shared/queue/layout"
 	"github.com/millrace/millrace/shared/store"
 )
 
@@ -13,17 +14,7 @@ import (
 // many, which reads what it decides by and marks what it is about to start.
 type strategy interface {
 	// view returns what a claim sees of its queue.
-	view(c *claim) view
-
-	// rules returns the rules in force.
-	rules(ctx context.Context) (*ruleSet, error)
-
-	// linesNow returns the lines of a queue, also those that were registered just now.
-	linesNow(ctx context.Context, queue string) ([]line, error)
-
-	// current reports whether what was read at a time, in microseconds since 1970, still holds; age is for how long it does where
-	// others change it too.
-	current(read, age int64) bool
+	view(c *claim) claimView
 
 	// promote makes entries ready that have fallen due, and returns when the next one falls due; zero if none does.
 	promote(ctx context.Context) (next time.Time, err error)
@@ -35,28 +26,25 @@ type strategy interface {
 	lookOut() (stop context.CancelFunc)
 
 	// stored notes an entry that was stored, and returns the notification that it needs, if it needs one.
-	stored(p *place) (notice notifier.Notice, needed bool)
+	stored(p *layout.Place) (notice notifier.Notice, needed bool)
 
 	// delayed notes that a claim has met a ready entry that may be started only at a time, in microseconds since 1970: that of a task
 	// that keeps its place in an ordered queue while it waits for its next attempt. Claimers of the line are notified then.
-	delayed(l line, at int64)
-
-	// rulesChanged notes that rules were written.
-	rulesChanged()
+	delayed(l layout.Line, at int64)
 
 	// doubt forgets what is kept of the store's content, so that it is read again: a write may have been applied or not, or what
 	// a claim has picked was not dealt with.
 	doubt()
 }
 
-// view is what one claim sees of its queue.
-type view interface {
+// claimView is what one claim sees of its queue.
+type claimView interface {
 	// pick returns up to n entries of the claim's lines that no other claimer is starting, the least ranks first. Ranks are compared
 	// over all of these lines. It is for queues that are not ordered.
-	pick(ctx context.Context, n int) ([]place, error)
+	pick(ctx context.Context, n int) ([]layout.Place, error)
 
 	// putBack lets other claims find entries that were picked and not tried; full says that a limit keeps all of them.
-	putBack(ctx context.Context, left []place, full bool)
+	putBack(ctx context.Context, left []layout.Place, full bool)
 
 	// keyFull notes that a concurrency key has no free slot.
 	keyFull(key string)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/notifier"
+	"github.com/millrace/millrace/shared/queue/layout"
 	"github.com/millrace/millrace/shared/store"
 )
 
@@ -47,7 +48,7 @@ func (q *Queue) upkeep(ctx context.Context) (Swept, error) {
 	s.Moved, errs[3] = q.moveHomeLines(ctx)
 	s.Notified, errs[4] = q.notifyReady(ctx)
 	errs[5] = q.sweepPreferred(ctx)
-	_, errs[6] = q.forgetLines(ctx)
+	_, errs[6] = q.known.Forget(ctx)
 	return s, errors.Join(errs[:]...)
 }
 
@@ -58,7 +59,7 @@ func (q *Queue) sweepLeases(ctx context.Context) (lost int, next int64, err erro
 		return 0, 0, err
 	}
 	var failed []error
-	for item, err := range q.allLeases(ctx) {
+	for item, err := range layout.AllLeases(ctx, q.store) {
 		if err != nil {
 			return lost, next, errors.Join(append(failed, err)...)
 		}
@@ -81,15 +82,15 @@ func (q *Queue) sweepLeases(ctx context.Context) (lost int, next int64, err erro
 // lease any more. Race: a heartbeat that comes first has changed the lease's version, and the end has the condition that the version
 // is as it was read.
 func (q *Queue) sweepLease(ctx context.Context, item *store.Item) (expires int64, ended bool, err error) {
-	var l lease
-	if err := decode(item, &l); err != nil {
+	var l layout.Lease
+	if err := layout.Decode(item, &l); err != nil {
 		return 0, false, err
 	}
 	if at := q.over(&l); at > q.micro() {
 		return at, false, nil
 	}
 	token := item.Key.Sort
-	expires, err = q.endUnlessHeard(journal.WithActor(ctx, ""), token, l.ranOut())
+	expires, err = q.endUnlessHeard(journal.WithActor(ctx, ""), token, ranOut(&l))
 	switch {
 	case errors.Is(err, ErrStale), errors.Is(err, ErrNoLease):
 		return 0, false, nil // its worker was quicker
@@ -102,7 +103,7 @@ func (q *Queue) sweepLease(ctx context.Context, item *store.Item) (expires int64
 
 // over returns when a lease is over, in microseconds since 1970: when it expires, but, if the clock has jumped, not before its
 // holder had the lease's length to send a heartbeat since.
-func (q *Queue) over(l *lease) int64 {
+func (q *Queue) over(l *layout.Lease) int64 {
 	if left := l.Length - q.clock.Steady(); left > 0 {
 		return max(l.Expires, q.micro()+left.Microseconds())
 	}
@@ -124,11 +125,11 @@ const mostNotices = 16
 // notifyReady notifies claimers of ready tasks, in case earlier notifications were lost. Tasks of suspended queues are notified of
 // when their queue is resumed.
 func (q *Queue) notifyReady(ctx context.Context) (notified int, err error) {
-	lines, err := q.lines(ctx)
+	lines, err := q.known.Lines(ctx)
 	if err != nil {
 		return 0, err
 	}
-	rules, err := q.strategy.rules(ctx)
+	rules, err := q.rules.InForce(ctx)
 	if err != nil {
 		return 0, err
 	}
@@ -136,7 +137,7 @@ func (q *Queue) notifyReady(ctx context.Context) (notified int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	for _, l := range rules.going(set, lines) {
+	for _, l := range rules.Going(set, lines) {
 		notices, err := q.noticesReady(ctx, l)
 		if err != nil {
 			return notified, err
@@ -148,14 +149,14 @@ func (q *Queue) notifyReady(ctx context.Context) (notified int, err error) {
 }
 
 // noticesReady returns a notification for each ready task of a line, at most mostNotices.
-func (q *Queue) noticesReady(ctx context.Context, l line) ([]notifier.Notice, error) {
+func (q *Queue) noticesReady(ctx context.Context, l layout.Line) ([]notifier.Notice, error) {
 	page, err := q.store.Query(ctx, store.Range{
-		Table: store.Work, Partition: readyPartition(l), Limit: mostNotices, Eventual: true,
+		Table: store.Work, Partition: layout.ReadyPartition(l), Limit: mostNotices, Eventual: true,
 	})
 	if err != nil {
-		return nil, unavailable("read a ready index", err)
+		return nil, layout.Failure("read a ready index", err)
 	}
-	return slices.Repeat([]notifier.Notice{l.notice()}, len(page.Items)), nil
+	return slices.Repeat([]notifier.Notice{l.Notice()}, len(page.Items)), nil
 }
 
 // sweepEvery is how often Run sweeps.

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/millrace/millrace/shared/journal"
+	"github.com/millrace/millrace/shared/queue/layout"
 	"github.com/millrace/millrace/shared/store"
 )
 
@@ -24,7 +25,7 @@ func (c *claim) tidy(ctx context.Context) error {
 	}
 	c.discard(ctx)
 	for _, s := range c.stale {
-		q.passSlot(ctx, &s.place)
+		q.passSlot(ctx, &s.Place)
 	}
 	if err := c.hold(ctx); err != nil {
 		return err
@@ -70,7 +71,7 @@ func (c *claim) hold(ctx context.Context) error {
 	if err == nil && lifted {
 		c.q.strategy.doubt() // what was picked is found again
 		c.view = c.q.strategy.view(c)
-		c.rules, err = c.q.strategy.rules(ctx)
+		c.rules, err = c.q.rules.InForce(ctx)
 	}
 	return err
 }
@@ -93,7 +94,7 @@ func (c *claim) discard(ctx context.Context) {
 
 // staleEntry is an entry whose task is no longer queued with the version that the entry was made for.
 type staleEntry struct {
-	place
+	layout.Place
 	task *store.Item // as it was read; nil: there is none
 	gone bool        // the entry or the task has changed meanwhile: it is not removed
 }
@@ -108,7 +109,7 @@ func (s *staleEntry) ops() []store.Op {
 	if s.task != nil {
 		seen = store.VersionIs(s.task.Version)
 	}
-	return []store.Op{store.Delete(s.key, store.VersionIs(s.version)), store.Check(taskKey(s.UUID), seen)}
+	return []store.Op{store.Delete(s.At, store.VersionIs(s.Version)), store.Check(layout.TaskKey(s.UUID), seen)}
 }
 
 func (s *staleEntry) meet(store.OpKind, *store.Item) { s.gone = true }

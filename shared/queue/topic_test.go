@@ -10,6 +10,7 @@ import (
 
 	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/queue"
+	"github.com/millrace/millrace/shared/queue/view"
 	"github.com/millrace/millrace/shared/task"
 )
 
@@ -146,7 +147,7 @@ func TestSuspendedFamily(t *testing.T) {
 	if diff := cmp.Diff([]string{"/topics/m/own", "/topics/other"}, started()); diff != "" {
 		t.Errorf("started while the family is suspended (-want +got):\n%s", diff)
 	}
-	if why, err := b.Why(t.Context(), a); err != nil || why.Code != queue.ReasonSuspended {
+	if why, err := b.Why(t.Context(), a); err != nil || why.Code != view.ReasonSuspended {
 		t.Errorf("Why = %v, %v", why, err)
 	}
 	suspend("m-a", true)

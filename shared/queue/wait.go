@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace/shared/notifier"
+	"github.com/millrace/millrace/shared/queue/layout"
 )
 
 // Waiting is one wait of an instance for tasks that become ready. It begins before the instance claims, so that no task is
@@ -29,9 +30,9 @@ type Waiting struct {
 	q     *Queue
 	by    Claimer
 	ready chan struct{}
-	woken bool   // by a line or a free slot, not since this process is about to stop
-	line  line   // in which a task became ready; zero if a slot became free
-	turn  uint64 // rises with each wait of the process
+	woken bool        // by a line or a free slot, not since this process is about to stop
+	line  layout.Line // in which a task became ready; zero if a slot became free
+	turn  uint64      // rises with each wait of the process
 }
 
 // Ready returns a channel that is closed when the instance should claim again, which may find no task.
@@ -64,12 +65,12 @@ func (q *Queue) Drain() { q.waiters.drain() }
 type waiters struct {
 	mu    sync.Mutex
 	all   []*Waiting
-	turn  uint64          // of the newest wait
-	from  map[line]uint64 // by line: no wait before this turn takes from it, so that each wait is asked once for each line
+	turn  uint64                 // of the newest wait
+	from  map[layout.Line]uint64 // by line: no wait before this turn takes from it, so that each wait is asked once for each line
 	ended bool
-	stop  context.CancelFunc // of the look-out; nil while there is none
-	full  map[string]bool    // instances that have no free slot
-	looks map[string][]line  // by instance: the lines for which it was woken since its last claim
+	stop  context.CancelFunc       // of the look-out; nil while there is none
+	full  map[string]bool          // instances that have no free slot
+	looks map[string][]layout.Line // by instance: the lines for which it was woken since its last claim
 }
 
 func (s *waiters) enter(q *Queue, w *Waiting) {
@@ -108,7 +109,7 @@ func (s *waiters) leave(w *Waiting, looks bool) {
 }
 
 // wake wakes the first that takes from the line and has a free slot. The caller holds mu.
-func (s *waiters) wake(l line) {
+func (s *waiters) wake(l layout.Line) {
 	for i := s.first(l); i < len(s.all); i++ {
 		if w := s.all[i]; w.by.takes(l) && !s.full[w.by.Instance] {
 			s.rouse(i, l)
@@ -118,7 +119,7 @@ func (s *waiters) wake(l line) {
 }
 
 // take reports whether any waiting instance takes from a line.
-func (s *waiters) take(l line) bool {
+func (s *waiters) take(l layout.Line) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.first(l) < len(s.all)
@@ -129,9 +130,9 @@ const maxLinesKnown = 10_000
 
 // first returns the index of the wait that takes from a line and is the longest; len(s.all) if none does. It asks only those that it
 // has not asked before for that line. The caller holds mu.
-func (s *waiters) first(l line) int {
+func (s *waiters) first(l layout.Line) int {
 	if s.from == nil || len(s.from) > maxLinesKnown {
-		s.from = map[line]uint64{}
+		s.from = map[layout.Line]uint64{}
 	}
 	i, _ := slices.BinarySearchFunc(s.all, s.from[l], func(w *Waiting, turn uint64) int { return cmp.Compare(w.turn, turn) })
 	for i < len(s.all) && !s.all[i].by.takes(l) {
@@ -144,7 +145,7 @@ func (s *waiters) first(l line) int {
 }
 
 // rouse wakes one of those that wait. The caller holds mu.
-func (s *waiters) rouse(i int, l line) {
+func (s *waiters) rouse(i int, l layout.Line) {
 	w := s.all[i]
 	s.all = slices.Delete(s.all, i, i+1)
 	w.woken, w.line = true, l
@@ -158,7 +159,7 @@ func (s *waiters) rouseAll(instance string) {
 	delete(s.full, instance)
 	for i := len(s.all) - 1; i >= 0; i-- {
 		if s.all[i].by.Instance == instance {
-			s.rouse(i, line{})
+			s.rouse(i, layout.Line{})
 		}
 	}
 }
@@ -183,7 +184,7 @@ func (s *waiters) empty(instance string) {
 	delete(s.full, instance)
 	for i, w := range s.all {
 		if w.by.Instance == instance {
-			s.rouse(i, line{})
+			s.rouse(i, layout.Line{})
 			return
 		}
 	}
@@ -219,15 +220,15 @@ func (s *waiters) drain() {
 // hear wakes waiting instances for the notifications of their lines that are due, and returns those for the notifier: the ones of
 // lines that servers take from.
 func (s *waiters) hear(notices []notifier.Notice, now time.Time) []notifier.Notice {
-	if !slices.ContainsFunc(notices, func(n notifier.Notice) bool { return parseLine(n.Queue).forInstances() }) {
+	if !slices.ContainsFunc(notices, func(n notifier.Notice) bool { return layout.ParseLine(n.Queue).ForInstances() }) {
 		return notices
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	others := make([]notifier.Notice, 0, len(notices))
 	for _, notice := range notices {
-		switch l := parseLine(notice.Queue); {
-		case !l.forInstances():
+		switch l := layout.ParseLine(notice.Queue); {
+		case !l.ForInstances():
 			others = append(others, notice)
 		case !notice.At.After(now):
 			s.wake(l)
@@ -307,12 +308,12 @@ func (q *Queue) lookForReady(ctx context.Context) error {
 		return err
 	}
 	q.waiters.refill()
-	lines, err := q.lines(ctx)
+	lines, err := q.known.Lines(ctx)
 	if err != nil {
 		return err
 	}
 	for _, l := range lines {
-		if !l.forInstances() || !q.waiters.take(l) {
+		if !l.ForInstances() || !q.waiters.take(l) {
 			continue
 		}
 		notices, err := q.noticesReady(ctx, l)

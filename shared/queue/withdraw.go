@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/millrace/millrace/shared/event"
+	"github.com/millrace/millrace/shared/queue/layout"
 	"github.com/millrace/millrace/shared/store"
 	"github.com/millrace/millrace/shared/task"
 )
@@ -18,7 +19,7 @@ func (q *Queue) Withdraw(ctx context.Context, cause event.ID, ids ...task.ID) (w
 		n, err := q.withdraw(ctx, cause, batch)
 		withdrawn += n
 		if err != nil {
-			return withdrawn, unavailable("withdraw tasks", err)
+			return withdrawn, layout.Failure("withdraw tasks", err)
 		}
 	}
 	return withdrawn, nil
@@ -34,10 +35,10 @@ func (q *Queue) withdraw(ctx context.Context, cause event.ID, ids []task.ID) (in
 		if t.ID != ids[i] || t.Attempt > 0 || !q.dropQueued(t) {
 			return nil, nil
 		}
-		entry := store.Delete(dueKey(t.NotBefore, t.ID.UUID()), store.Always) // a claim removes an entry that is elsewhere
-		entry.Item.Version = entryVersion(item.Version)                       // outside the journal's order
+		entry := store.Delete(layout.DueKey(t.NotBefore, t.ID.UUID()), store.Always) // a claim removes an entry that is elsewhere
+		entry.Item.Version = layout.EntryVersion(item.Version)                       // outside the journal's order
 		why := cmp.Or(event.CausedBy(cause), event.CausedAt(item.Version))
-		return causedBy(why, closed(t), forgotten(t)), append(conclude(t, true, store.VersionIs(item.Version)), entry)
+		return causedBy(why, closed(t), forgotten(t)), append(layout.Conclude(t, true, store.VersionIs(item.Version)), entry)
 	})
 	return len(withdrawn), err
 }

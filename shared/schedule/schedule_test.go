@@ -16,6 +16,7 @@ import (
 	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/projection"
 	"github.com/millrace/millrace/shared/queue"
+	"github.com/millrace/millrace/shared/queue/view"
 	"github.com/millrace/millrace/shared/schedule"
 	"github.com/millrace/millrace/shared/store"
 	"github.com/millrace/millrace/shared/store/memory"
@@ -101,7 +102,7 @@ func (b *bed) look() schedule.Made {
 // ticks returns the tasks of a group, in the order of their ticks.
 func (b *bed) ticks(group string) (all []task.Task) {
 	b.t.Helper()
-	for l := (queue.Listing{Group: group, Limit: 1000}); ; {
+	for l := (view.Listing{Group: group, Limit: 1000}); ; {
 		page, err := b.queue.List(b.t.Context(), l)
 		if err != nil {
 			b.t.Fatal(err)

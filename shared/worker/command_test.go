@@ -17,6 +17,7 @@ import (
 
 	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/queue"
+	"github.com/millrace/millrace/shared/queue/tasklog"
 	"github.com/millrace/millrace/shared/worker"
 )
 
@@ -145,7 +146,7 @@ func TestCommandStopEndsTheGroup(t *testing.T) {
 			t.Parallel()
 			e, l := newEngine(), lease("/job", 1)
 			var pids []int
-			e.appendLog = func(token string, lines []queue.Line) error {
+			e.appendLog = func(token string, lines []tasklog.Line) error {
 				for _, line := range lines {
 					if pid, err := strconv.Atoi(line.Message); err == nil {
 						pids = append(pids, pid)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/queue"
+	"github.com/millrace/millrace/shared/queue/tasklog"
 	"github.com/millrace/millrace/shared/task"
 )
 
@@ -14,7 +15,7 @@ type Engine interface {
 	Heartbeat(ctx context.Context, token string, b queue.Beat) (queue.Alive, error)
 	Complete(ctx context.Context, token string, r queue.Result) (task.State, error)
 	CompleteAndClaim(ctx context.Context, token string, r queue.Result, by queue.Claimer, max int) (task.State, []queue.Lease, error)
-	AppendLog(ctx context.Context, token string, lines []queue.Line) error
+	AppendLog(ctx context.Context, token string, lines []tasklog.Line) error
 
 	// StopRequested returns a channel that is closed when a stop is asked for in this process, sooner than a heartbeat tells.
 	StopRequested(token string) (asked <-chan struct{}, done func())

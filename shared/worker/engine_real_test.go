@@ -15,6 +15,7 @@ import (
 	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/notifier/local"
 	"github.com/millrace/millrace/shared/queue"
+	"github.com/millrace/millrace/shared/queue/tasklog"
 	"github.com/millrace/millrace/shared/store/memory"
 	"github.com/millrace/millrace/shared/task"
 	"github.com/millrace/millrace/shared/worker"
@@ -79,7 +80,7 @@ func TestPoolOnTheEngine(t *testing.T) {
 	if runs.Load() != 100 {
 		t.Errorf("%d runs, want 100", runs.Load())
 	}
-	page, err := engine.Logs(t.Context(), added[100].Task.ID, queue.LogQuery{})
+	page, err := engine.Logs(t.Context(), added[100].Task.ID, tasklog.Query{})
 	if err != nil || len(page.Lines) != 1 || page.Lines[0].Message != "out" {
 		t.Errorf("log %+v, %v", page.Lines, err)
 	}
@@ -146,7 +147,7 @@ func TestWhatEncodesLargeIsKept(t *testing.T) {
 			if test.want == task.Succeeded && string(ended.Output) != test.output {
 				t.Errorf("an output of %d bytes, want %d", len(ended.Output), len(test.output))
 			}
-			page, err := engine.Logs(t.Context(), ended.ID, queue.LogQuery{})
+			page, err := engine.Logs(t.Context(), ended.ID, tasklog.Query{})
 			if err != nil || test.lines != nil && len(page.Lines) != len(test.lines) {
 				t.Fatalf("%d lines, want %d: %v", len(page.Lines), len(test.lines), err)
 			}

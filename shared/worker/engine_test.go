@@ -12,6 +12,7 @@ import (
 	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/notifier"
 	"github.com/millrace/millrace/shared/queue"
+	"github.com/millrace/millrace/shared/queue/tasklog"
 	"github.com/millrace/millrace/shared/task"
 	"github.com/millrace/millrace/shared/worker"
 )
@@ -22,12 +23,12 @@ type engine struct {
 	heartbeat func(token string) error
 	hanging   int // so many heartbeats hang
 	complete  func(token string, r queue.Result) error
-	appendLog func(token string, lines []queue.Line) error
+	appendLog func(token string, lines []tasklog.Line) error
 
 	mu      sync.Mutex
 	ready   []queue.Lease
 	results map[string][]queue.Result // those that were accepted, by token
-	lines   map[string][]queue.Line
+	lines   map[string][]tasklog.Line
 	chunks  map[string]int
 	beats   map[string]int
 	stops   map[string]bool // the tokens for which heartbeats ask to stop
@@ -38,7 +39,7 @@ type engine struct {
 
 func newEngine() *engine {
 	return &engine{
-		results: map[string][]queue.Result{}, lines: map[string][]queue.Line{}, chunks: map[string]int{},
+		results: map[string][]queue.Result{}, lines: map[string][]tasklog.Line{}, chunks: map[string]int{},
 		beats: map[string]int{}, stops: map[string]bool{}, asked: map[string]chan struct{}{}, ended: make(chan string, 100_000),
 	}
 }
@@ -108,7 +109,7 @@ func (e *engine) CompleteAndClaim(ctx context.Context, token string, r queue.Res
 	return state, leases, err
 }
 
-func (e *engine) AppendLog(_ context.Context, token string, lines []queue.Line) error {
+func (e *engine) AppendLog(_ context.Context, token string, lines []tasklog.Line) error {
 	if e.appendLog != nil {
 		if err := e.appendLog(token, lines); err != nil {
 			return err

@@ -8,6 +8,7 @@ import (
 
 	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/queue"
+	"github.com/millrace/millrace/shared/queue/tasklog"
 )
 
 // hold keeps a lease alive while its task runs.
@@ -119,7 +120,7 @@ func (h *hold) release() {
 func gone(err error) bool { return errors.Is(err, queue.ErrStale) || errors.Is(err, queue.ErrNoLease) }
 
 // appendLog appends lines by the engine, and tries again while the lease may be valid.
-func (h *hold) appendLog(lines []queue.Line) error {
+func (h *hold) appendLog(lines []tasklog.Line) error {
 	return h.insist(func(ctx context.Context) error {
 		sent := time.Now()
 		err := h.engine.AppendLog(ctx, h.token, lines)

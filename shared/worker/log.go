@@ -7,7 +7,9 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/millrace/millrace/shared/event"
 	"github.com/millrace/millrace/shared/queue"
+	"github.com/millrace/millrace/shared/queue/tasklog"
 )
 
 const (
@@ -19,7 +21,7 @@ const (
 	logBatch = 128 << 10              // bytes of one request at most: one item of the store
 
 	// maxLog is below the engine's limit by enough for the line that says what was left out.
-	maxLog = queue.MaxLog - 4<<10
+	maxLog = tasklog.MaxLog - 4<<10
 )
 
 // Log takes the lines of a running attempt and appends them by the engine in the order in which they were written, in chunks,
@@ -31,7 +33,7 @@ type Log struct {
 
 	mu       sync.Mutex
 	changed  *sync.Cond // fewer bytes wait, or the log is closed or dead
-	lines    []queue.Line
+	lines    []tasklog.Line
 	size     int           // bytes that wait
 	total    int           // bytes taken
 	left     int           // lines left out
@@ -56,7 +58,7 @@ func (l *Log) Error(format string, args ...any) { l.Line("error", fmt.Sprintf(fo
 // UTF-8 are replaced. Line waits while more than 256 KiB wait for the engine. Beyond [Options].MaxLog lines are left out; a last
 // line of level warn says how many.
 func (l *Log) Line(level, message string) {
-	line := queue.Line{Time: time.Now(), Level: level, Message: tidy(message)}
+	line := tasklog.Line{Time: time.Now(), Level: level, Message: tidy(message)}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.changed == nil {
@@ -80,7 +82,7 @@ func (l *Log) Line(level, message string) {
 }
 
 // add adds a line; the caller holds the lock.
-func (l *Log) add(line queue.Line, cost int) {
+func (l *Log) add(line tasklog.Line, cost int) {
 	if l.sent == nil {
 		l.wake, l.sent, l.timer = make(chan struct{}, 1), make(chan struct{}), time.NewTimer(logDelay)
 		go l.carry()
@@ -133,7 +135,7 @@ func (l *Log) carryChunk() bool {
 }
 
 // take returns lines for one request.
-func (l *Log) take() []queue.Line {
+func (l *Log) take() []tasklog.Line {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	n, size := 0, 0
@@ -172,7 +174,7 @@ func (l *Log) explain(r *queue.Result) {
 func (l *Log) close() {
 	l.mu.Lock()
 	if l.left > 0 && !l.dead {
-		l.lines = append(l.lines, queue.Line{Time: time.Now(), Level: "warn", Message: fmt.Sprintf(
+		l.lines = append(l.lines, tasklog.Line{Time: time.Now(), Level: "warn", Message: fmt.Sprintf(
 			"the log is full: %d more lines of %d bytes were left out", l.left, l.leftSize)})
 	}
 	l.closed = true
@@ -189,7 +191,7 @@ func (l *Log) close() {
 
 // tidy returns a message as valid UTF-8 of at most maxLine bytes as stored.
 func tidy(message string) string {
-	return queue.CutText(strings.ToValidUTF8(message, string(utf8.RuneError)), maxLine, cutMark)
+	return event.CutText(strings.ToValidUTF8(message, string(utf8.RuneError)), maxLine, cutMark)
 }
 
 // cutText removes the incomplete character that a cut may have left at the end.

@@ -16,6 +16,7 @@ import (
 	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/queue"
+	"github.com/millrace/millrace/shared/queue/tasklog"
 	"github.com/millrace/millrace/shared/worker"
 )
 
@@ -77,7 +78,7 @@ func TestLogIsCompleteWhileTheStoreIsSlowOrAway(t *testing.T) {
 	const lines = 50_000
 	synctest.Test(t, func(t *testing.T) {
 		e, calls := newEngine(), 0
-		e.appendLog = func(string, []queue.Line) error {
+		e.appendLog = func(string, []tasklog.Line) error {
 			time.Sleep(20 * time.Millisecond) // of virtual time
 			if calls++; calls%3 == 0 {
 				return journal.ErrUnavailable
@@ -136,7 +137,7 @@ func TestLogOfALostLeaseDoesNotBlock(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		e := newEngine()
-		e.appendLog = func(string, []queue.Line) error { return queue.ErrStale }
+		e.appendLog = func(string, []tasklog.Line) error { return queue.ErrStale }
 		log := write(t, e, func(log *worker.Log) {
 			for range 1000 {
 				log.Info("%s", strings.Repeat("x", 1000))

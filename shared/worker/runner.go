@@ -22,7 +22,7 @@ type Options struct {
 	URL         string            // of this server, without a slash at its end, for callbacks; default: attempts have none
 	Grace       time.Duration     // how long an attempt may take to end after its context has; default 10 s
 	LastGrace   time.Duration     // the same when the worker shuts down; default: Grace
-	MaxLog      int               // bytes of log that an attempt keeps; default and at most 4 KiB less than [queue.MaxLog]
+	MaxLog      int               // bytes of log that an attempt keeps; default and at most 4 KiB less than [tasklog.MaxLog]
 	Log         *slog.Logger      // default: nothing is logged
 	Notifier    notifier.Notifier // the notifier by which [Runner.RunBatch] calls for another batch; default: it does not
 	Workers     int               // how many workers a batch of [Runner.RunBatch] may have; default: one for each notification

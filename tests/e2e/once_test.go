@@ -12,6 +12,7 @@ import (
 	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/queue"
+	"github.com/millrace/millrace/shared/queue/view"
 	"github.com/millrace/millrace/shared/schedule"
 	"github.com/millrace/millrace/shared/store"
 	"github.com/millrace/millrace/shared/store/pebble"
@@ -134,7 +135,7 @@ func TestTenCronFunctionsAtOnce(t *testing.T) {
 			}
 			group.Wait()
 			q := queue.Open(queue.Options{Store: s, Definitions: set})
-			page, err := q.List(t.Context(), queue.Listing{Group: "/job", Limit: 1000})
+			page, err := q.List(t.Context(), view.Listing{Group: "/job", Limit: 1000})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/queue"
+	"github.com/millrace/millrace/shared/queue/rule"
 	"github.com/millrace/millrace/shared/store"
 	"github.com/millrace/millrace/shared/task"
 )
@@ -414,9 +415,9 @@ func (r *engineRun) operator(name string, at int) {
 
 func (a *actor) rule(path string, on bool) {
 	e := a.home.now()
-	kind := queue.Pause
+	kind := rule.Pause
 	if a.chance(30) {
-		kind = queue.Block
+		kind = rule.Block
 	}
 	a.run.ruling(path, false)
 	err := e.SetRule(a.run.ctx, path, kind, on)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/queue"
+	"github.com/millrace/millrace/shared/queue/tasklog"
 	"github.com/millrace/millrace/shared/store"
 )
 
@@ -58,11 +59,11 @@ func (b burden) on(value []byte) []byte {
 }
 
 // lines returns what a worker logs: most often nothing, otherwise lines whose encoding is longer than their text.
-func (a *actor) lines() []queue.Line {
+func (a *actor) lines() []tasklog.Line {
 	if !a.chance(5) {
 		return nil
 	}
-	lines := make([]queue.Line, 1+a.luck.IntN(12))
+	lines := make([]tasklog.Line, 1+a.luck.IntN(12))
 	for i := range lines {
 		lines[i].Message = strings.Repeat([]string{"<", "\x01"}[a.luck.IntN(2)], 1+a.luck.IntN(60<<10))
 	}

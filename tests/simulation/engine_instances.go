@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace/shared/queue"
+	"github.com/millrace/millrace/shared/queue/rule"
 	"github.com/millrace/millrace/shared/store/faulty"
 	"github.com/millrace/millrace/shared/task"
 )
@@ -158,7 +159,7 @@ func (s *shift) oversee(a *actor) {
 	for range 4 {
 		a.rest(700 * time.Millisecond)
 		job := farJobs[a.luck.IntN(len(farJobs))]
-		set := func(on bool) error { return a.home.now().SetRule(s.ctx, job, queue.Pause, on) }
+		set := func(on bool) error { return a.home.now().SetRule(s.ctx, job, rule.Pause, on) }
 		if a.chance(40) || job == "/far/strict" { // a task that is held leaves its place
 			set = func(on bool) error { return a.home.now().Suspend(s.ctx, job[len("/far/"):], on) }
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/millrace/millrace/shared/event/typed"
 	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/queue"
+	"github.com/millrace/millrace/shared/queue/rule"
 	"github.com/millrace/millrace/shared/task"
 )
 
@@ -19,7 +20,7 @@ import (
 func (r *engineRun) drain() {
 	a := r.actor("drain", 0)
 	for _, path := range ruled {
-		for _, kind := range []queue.RuleKind{queue.Pause, queue.Block} {
+		for _, kind := range []rule.Kind{rule.Pause, rule.Block} {
 			r.ruling(path, false)
 			if err := a.home.now().SetRule(r.ctx, path, kind, false); err != nil {
 				r.report("liveness", "a rule cannot be lifted when all is quiet: %v", err)
@@ -58,7 +59,7 @@ func (r *engineRun) heap(a *actor) {
 			r.report("liveness", "tasks cannot be heaped when all is quiet: %v", err)
 		}
 	}
-	demand(e.SetRule(r.ctx, "/heap", queue.Pause, true))
+	demand(e.SetRule(r.ctx, "/heap", rule.Pause, true))
 	for n := range 4 {
 		news := make([]queue.New, 15)
 		for i := range news {
@@ -80,7 +81,7 @@ func (r *engineRun) heap(a *actor) {
 		_, err := e.Complete(r.ctx, l.Token, queue.Result{Outcome: queue.OK})
 		demand(err)
 	}
-	demand(e.SetRule(r.ctx, "/heap", queue.Pause, false))
+	demand(e.SetRule(r.ctx, "/heap", rule.Pause, false))
 }
 
 // runAll claims and completes tasks until a claim returns none.

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace/shared/definition"
-	"github.com/millrace/millrace/shared/queue"
+	queueview "github.com/millrace/millrace/shared/queue/view"
 	"github.com/millrace/millrace/shared/schedule"
 	"github.com/millrace/millrace/shared/store/faulty"
 )
@@ -147,7 +147,7 @@ func (r *engineRun) verifyTicks(p *planner, all *looks) {
 
 // times returns the times of the ticks of a job, in order.
 func (p *planner) times(ctx context.Context, job string) (times []time.Time, err error) {
-	page, err := p.Queue.List(ctx, queue.Listing{Group: job, Limit: 1000})
+	page, err := p.Queue.List(ctx, queueview.Listing{Group: job, Limit: 1000})
 	for i := range page.Tasks {
 		times = append(times, time.UnixMicro(page.Tasks[i].ID.Time()))
 	}

@@ -1,4 +1,4 @@
-package queue
+package lock
 
 import (
 	"context"
@@ -12,25 +12,25 @@ import (
 func TestAKeyedMutexKeepsNobodyAndNothing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		var k keyedMutex
-		unlock, err := k.lock(t.Context(), "a")
+		var k Keyed
+		unlock, err := k.Lock(t.Context(), "a")
 		if err != nil {
 			t.Fatal(err)
 		}
-		other, err := k.lock(t.Context(), "b") // names do not wait for each other
+		other, err := k.Lock(t.Context(), "b") // names do not wait for each other
 		if err != nil {
 			t.Fatal(err)
 		}
 		other()
 		brief, leave := context.WithTimeout(t.Context(), time.Second)
 		defer leave()
-		if _, err := k.lock(brief, "a"); !errors.Is(err, context.DeadlineExceeded) {
+		if _, err := k.Lock(brief, "a"); !errors.Is(err, context.DeadlineExceeded) {
 			t.Fatalf("lock = %v while the name is held, want %v", err, context.DeadlineExceeded)
 		}
 		next := make(chan struct{})
 		go func() {
 			defer close(next)
-			unlock, err := k.lock(t.Context(), "a")
+			unlock, err := k.Lock(t.Context(), "a")
 			if err != nil {
 				t.Error(err)
 				return

@@ -1,4 +1,4 @@
-package queue
+package view
 
 import (
 	"bytes"
@@ -14,9 +14,9 @@ import (
 
 // Counts returns, by job path, how many tasks of each state the jobs have whose paths begin with prefix, by the journal's
 // projection. Queued tasks that wait for a time are [task.Waiting], and so are all of a job that a rule holds.
-func (q *Queue) Counts(ctx context.Context, prefix string) (map[string]map[task.State]int64, error) {
+func (v *Tasks) Counts(ctx context.Context, prefix string) (map[string]map[task.State]int64, error) {
 	counts := map[string]map[task.State]int64{}
-	_, err := q.journal.Snapshot(ctx, projection.TaskCountsName, func(path string, value []byte) {
+	_, err := v.o.Journal.Snapshot(ctx, projection.TaskCountsName, func(path string, value []byte) {
 		if strings.HasPrefix(path, prefix) {
 			counts[path] = projection.ReadTaskCounts(value)
 		}
@@ -24,22 +24,22 @@ func (q *Queue) Counts(ctx context.Context, prefix string) (map[string]map[task.
 	if err != nil {
 		return nil, err
 	}
-	return counts, q.countWaiting(ctx, prefix, counts)
+	return counts, v.countWaiting(ctx, prefix, counts)
 }
 
 // countWaiting splits the queued tasks of counts into waiting and ready ones.
-func (q *Queue) countWaiting(ctx context.Context, prefix string, counts map[string]map[task.State]int64) error {
-	rules, err := q.strategy.rules(ctx)
+func (v *Tasks) countWaiting(ctx context.Context, prefix string, counts map[string]map[task.State]int64) error {
+	rules, err := v.o.Rulebook.InForce(ctx)
 	if err != nil {
 		return err
 	}
-	waiting, err := q.delayed(ctx, prefix)
+	waiting, err := v.delayed(ctx, prefix)
 	if err != nil {
 		return err
 	}
 	for path, states := range counts {
 		held := min(waiting[path], states[task.Ready])
-		if rules.holds(path) {
+		if rules.Holds(path) {
 			held = states[task.Ready]
 		}
 		states[task.Ready] -= held
@@ -50,9 +50,9 @@ func (q *Queue) countWaiting(ctx context.Context, prefix string, counts map[stri
 
 // delayed returns how many tasks of each job wait for a time. The projection of work knows the times and not the jobs, that of tasks
 // the jobs and not the times: 16 bytes are kept for each task that waits, since there may be millions.
-func (q *Queue) delayed(ctx context.Context, prefix string) (map[string]int64, error) {
-	now, until := q.micro(), [][16]byte{}
-	_, err := q.journal.Snapshot(ctx, projection.WorkName, func(key string, value []byte) {
+func (v *Tasks) delayed(ctx context.Context, prefix string) (map[string]int64, error) {
+	now, until := v.o.Now().UnixMicro(), [][16]byte{}
+	_, err := v.o.Journal.Snapshot(ctx, projection.WorkName, func(key string, value []byte) {
 		if t, ok := projection.ReadTimed(key, value); ok && t.At > now {
 			until = append(until, bytesOf(t.TaskID))
 		}
@@ -63,7 +63,7 @@ func (q *Queue) delayed(ctx context.Context, prefix string) (map[string]int64, e
 	}
 	compare := func(a, b [16]byte) int { return bytes.Compare(a[:], b[:]) }
 	slices.SortFunc(until, compare) // ids begin with the name of a source, or not
-	err = q.eachQueued(ctx, prefix, func(k event.Key) {
+	err = v.eachQueued(ctx, prefix, func(k event.Key) {
 		if _, waits := slices.BinarySearchFunc(until, bytesOf(k.TaskID), compare); waits {
 			counts[k.Path]++
 		}
@@ -94,8 +94,8 @@ func nibble(c byte) byte {
 
 // eachQueued calls each for every queued task of the jobs whose paths begin with prefix. It passes over the projection of unfinished
 // tasks in memory, and reads from the store only what is new on the journal.
-func (q *Queue) eachQueued(ctx context.Context, prefix string, each func(event.Key)) error {
-	_, err := q.journal.Snapshot(ctx, projection.TasksName, func(key string, shown []byte) {
+func (v *Tasks) eachQueued(ctx context.Context, prefix string, each func(event.Key)) error {
+	_, err := v.o.Journal.Snapshot(ctx, projection.TasksName, func(key string, shown []byte) {
 		if !strings.HasPrefix(key, prefix) {
 			return
 		}
@@ -108,9 +108,9 @@ func (q *Queue) eachQueued(ctx context.Context, prefix string, each func(event.K
 
 // OldestWaiting returns, by job path, when the oldest queued task of each job was created, of jobs that have one and whose paths
 // begin with prefix. Its cost grows with the number of unfinished tasks.
-func (q *Queue) OldestWaiting(ctx context.Context, prefix string) (map[string]time.Time, error) {
+func (v *Tasks) OldestWaiting(ctx context.Context, prefix string) (map[string]time.Time, error) {
 	oldest := map[string]time.Time{}
-	err := q.eachQueued(ctx, prefix, func(k event.Key) {
+	err := v.eachQueued(ctx, prefix, func(k event.Key) {
 		created := time.UnixMicro(projection.CreatedAt(k.TaskID))
 		if before, known := oldest[k.Path]; !known || created.Before(before) {
 			oldest[k.Path] = created

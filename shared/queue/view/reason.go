@@ -1,4 +1,4 @@
-package queue
+package view
 
 import (
 	"context"
@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/millrace/millrace/shared/definition"
+	"github.com/millrace/millrace/shared/queue/layout"
+	"github.com/millrace/millrace/shared/queue/rule"
 	"github.com/millrace/millrace/shared/store"
 	"github.com/millrace/millrace/shared/task"
 )
@@ -37,34 +39,43 @@ func ReasonCodes() []string {
 	}
 }
 
-// Why returns why a task is not running, or that it is. The error is [ErrNoTask] if there is no such task.
-func (q *Queue) Why(ctx context.Context, id task.ID) (Reason, error) {
-	t, err := q.Get(ctx, id)
+// Reason is why a task is not running, or that it is.
+type Reason struct {
+	State   task.State     // of a queued task: waiting or ready
+	Code    string         // stable; one of [ReasonCodes]
+	Reason  string         // one sentence
+	Since   time.Time      // of the attempt, the end, the rule or the suspension; for other reasons, the task's creation
+	Details map[string]any // the values that the sentence names, for programs
+}
+
+// Why returns why a task is not running, or that it is. The error is [layout.ErrNoTask] if there is no such task.
+func (v *Tasks) Why(ctx context.Context, id task.ID) (Reason, error) {
+	t, err := v.Get(ctx, id)
 	if err != nil {
 		return Reason{}, err
 	}
 	switch {
 	case t.State == task.Running:
-		return q.whyRunning(ctx, &t), nil
+		return v.whyRunning(ctx, &t), nil
 	case t.State.Final():
 		return whyFinished(&t), nil
 	default:
-		return q.whyQueued(ctx, &t)
+		return v.whyQueued(ctx, &t)
 	}
 }
 
-func (q *Queue) whyRunning(ctx context.Context, t *task.Task) Reason {
+func (v *Tasks) whyRunning(ctx context.Context, t *task.Task) Reason {
 	r := Reason{
 		State: task.Running, Code: ReasonRunning, Since: time.UnixMicro(t.Started),
 		Reason:  fmt.Sprintf("It is running: attempt %d, on %s.", t.Attempt, nameOf(t.Instance)),
 		Details: map[string]any{"attempt": t.Attempt, "instance": t.Instance},
 	}
-	h, err := q.leased(ctx, t.Lease)
+	h, err := layout.LoadLease(ctx, v.o.Store, t.Lease)
 	if err != nil {
 		return r // it has just ended
 	}
 	r.Details["lease_expires_at"] = time.UnixMicro(h.Expires).UTC()
-	if set, err := q.definitions.Current(ctx); err == nil {
+	if set, err := v.o.Definitions.Current(ctx); err == nil {
 		job, _ := set.JobOf(t.Job)
 		r.Details["timeout_at"] = time.UnixMicro(t.Started).Add(t.Allowed(job.Timeout)).UTC()
 	}
@@ -106,22 +117,22 @@ func whyFinished(t *task.Task) Reason {
 	return r
 }
 
-func (q *Queue) whyQueued(ctx context.Context, t *task.Task) (Reason, error) {
-	now := q.micro()
+func (v *Tasks) whyQueued(ctx context.Context, t *task.Task) (Reason, error) {
+	now := v.o.Now().UnixMicro()
 	r := Reason{State: task.Waiting, Since: time.UnixMicro(t.Created), Details: map[string]any{"queue": t.Queue, "priority": t.Priority}}
-	rules, err := q.strategy.rules(ctx)
+	rules, err := v.o.Rulebook.InForce(ctx)
 	if err != nil {
 		return r, err
 	}
-	if rule := rules.jobs[t.Job]; rule != nil {
+	if rule := rules.Jobs[t.Job]; rule != nil {
 		r.ruled(rule.Rules)
 		return r, nil
 	}
-	set, err := q.definitions.Current(ctx)
+	set, err := v.o.Definitions.Current(ctx)
 	if err != nil {
 		return r, err
 	}
-	if since := rules.suspendedSince(set, t.Queue); !since.IsZero() {
+	if since := rules.SuspendedSince(set, t.Queue); !since.IsZero() {
 		r.Code, r.Since, r.Reason = ReasonSuspended, since, fmt.Sprintf("An operator has suspended the queue %s.", t.Queue)
 		return r, nil
 	}
@@ -133,20 +144,20 @@ func (q *Queue) whyQueued(ctx context.Context, t *task.Task) (Reason, error) {
 	if !declared {
 		job.Path = t.Job
 	}
-	if found, err := q.whyLimited(ctx, t, set.QueueOf(t.Queue), &r); err != nil || found {
+	if found, err := v.whyLimited(ctx, t, set.QueueOf(t.Queue), &r); err != nil || found {
 		return r, err
 	}
-	l := lineOf(t.Queue, job, declared)
-	if l.forInstances() {
+	l := layout.LineOf(t.Queue, job, declared)
+	if l.ForInstances() {
 		r.Code = ReasonUnassigned
 		r.Reason = fmt.Sprintf("It waits for an instance that runs %s.", t.Job)
 		r.Details["job"] = t.Job
 		return r, nil
 	}
-	return r, q.whyBehind(ctx, t, set.QueueOf(t.Queue), l, &r)
+	return r, v.whyBehind(ctx, t, set.QueueOf(t.Queue), l, &r)
 }
 
-func (r *Reason) ruled(rules Rules) {
+func (r *Reason) ruled(rules rule.Rules) {
 	r.Details["job"] = rules.Path
 	if !rules.Block.IsZero() {
 		r.Code, r.Since = ReasonBlocked, rules.Block
@@ -174,9 +185,9 @@ func (r *Reason) delayed(t *task.Task) {
 }
 
 // whyLimited sets the reason if a limit is reached, and reports whether one is.
-func (q *Queue) whyLimited(ctx context.Context, t *task.Task, c definition.Queue, r *Reason) (found bool, err error) {
+func (v *Tasks) whyLimited(ctx context.Context, t *task.Task, c definition.Queue, r *Reason) (found bool, err error) {
 	if key := t.Concurrency; key != nil {
-		running, err := q.slotsTaken(ctx, keyLimit(key.Key))
+		running, err := v.slotsTaken(ctx, layout.KeyLimit(key.Key))
 		if err != nil {
 			return false, err
 		}
@@ -190,7 +201,7 @@ func (q *Queue) whyLimited(ctx context.Context, t *task.Task, c definition.Queue
 	if c.MaxParallel <= 0 || c.Type == definition.Ordered {
 		return false, nil
 	}
-	running, err := q.slotsTaken(ctx, queueLimit(c.Name))
+	running, err := v.slotsTaken(ctx, layout.QueueLimit(c.Name))
 	if err != nil || running < c.MaxParallel {
 		return false, err
 	}
@@ -204,9 +215,9 @@ func (q *Queue) whyLimited(ctx context.Context, t *task.Task, c definition.Queue
 const lookBehind = 1000
 
 // whyBehind sets the reason of a task that may start, by the number of tasks that come first.
-func (q *Queue) whyBehind(ctx context.Context, t *task.Task, c definition.Queue, l line, r *Reason) error {
-	found, _, err := q.places(ctx, store.Range{
-		Table: store.Work, Partition: readyPartition(l), Limit: lookBehind, Eventual: true,
+func (v *Tasks) whyBehind(ctx context.Context, t *task.Task, c definition.Queue, l layout.Line, r *Reason) error {
+	found, _, err := layout.Places(ctx, v.o.Store, store.Range{
+		Table: store.Work, Partition: layout.ReadyPartition(l), Limit: lookBehind, Eventual: true,
 	})
 	if err != nil {
 		return err
@@ -216,7 +227,7 @@ func (q *Queue) whyBehind(ctx context.Context, t *task.Task, c definition.Queue,
 		ahead++
 	}
 	if c.Type == definition.Ordered {
-		return q.whyOrdered(ctx, t, c, found, ahead, r)
+		return v.whyOrdered(ctx, t, c, found, ahead, r)
 	}
 	r.State, r.Code, r.Reason = task.Ready, ReasonNext, fmt.Sprintf("It is the next of the queue %s and starts when a worker is free.", t.Queue)
 	if ahead > 0 {
@@ -226,8 +237,8 @@ func (q *Queue) whyBehind(ctx context.Context, t *task.Task, c definition.Queue,
 	return nil
 }
 
-func (q *Queue) whyOrdered(ctx context.Context, t *task.Task, c definition.Queue, found []place, ahead int, r *Reason) error {
-	running, err := q.slotsTaken(ctx, queueLimit(c.Name))
+func (v *Tasks) whyOrdered(ctx context.Context, t *task.Task, c definition.Queue, found []layout.Place, ahead int, r *Reason) error {
+	running, err := v.slotsTaken(ctx, layout.QueueLimit(c.Name))
 	if err != nil {
 		return err
 	}

@@ -1,22 +1,44 @@
-package queue
+package view
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
+	"github.com/millrace/millrace/shared/queue/layout"
 	"github.com/millrace/millrace/shared/store"
 	"github.com/millrace/millrace/shared/task"
 )
 
 const (
-	maxList   = 1000
-	listPage  = 250
-	maxListed = 5000 // tasks read for one page, if some were found: if matches are rare, a page has fewer than the limit
+	maxList    = 1000
+	listedPage = 250
+	maxListed  = 5000 // tasks read for one page, if some were found: if matches are rare, a page has fewer than the limit
 
 	maxSought = 100_000          // entries read for one page in search of a match
 	seekFor   = 10 * time.Second // how long one page is sought
 )
+
+// Listing selects tasks of a group by creation.
+type Listing struct {
+	Group    string                // see queue.New; required
+	From, To time.Time             // of creation, both inclusive; zero: open
+	Newest   bool                  // newest first; default: oldest first
+	Limit    int                   // tasks of a page, 1 to 1,000
+	Cursor   string                // of an earlier page; empty: from the beginning
+	Match    func(*task.Task) bool // only tasks for which it returns true; nil: all
+}
+
+// Page is one page of a [Listing] or a [JobListing].
+type Page struct {
+	Tasks  []task.Task // without payloads that are items of their own
+	Cursor string      // for the next page; empty: there are no more
+}
+
+// ErrNotFoundYet is returned for a page of a list if nothing was found in as many tasks as one call looks at. The list goes on
+// at the page's cursor.
+var ErrNotFoundYet = errors.New("queue: nothing was found yet")
 
 // effort is what one page of a list has taken so far.
 type effort struct {
@@ -40,14 +62,14 @@ func (p Page) ended(at string) (Page, error) {
 }
 
 // List returns tasks of a group by their creation. Behind the cursor of a page there is at least one more, unless the search for it
-// took too long. The error is [ErrInvalid] for a limit or a cursor that is not valid, and [ErrNotFoundYet], with a page that has
+// took too long. The error is [layout.ErrInvalid] for a limit or a cursor that is not valid, and [ErrNotFoundYet], with a page that has
 // only a cursor, if matches are too rare for one call.
-func (q *Queue) List(ctx context.Context, l Listing) (Page, error) {
+func (v *Tasks) List(ctx context.Context, l Listing) (Page, error) {
 	if l.Limit < 1 || l.Limit > maxList {
-		return Page{}, fmt.Errorf("%w: limit %d, want 1 to %d", ErrInvalid, l.Limit, maxList)
+		return Page{}, fmt.Errorf("%w: limit %d, want 1 to %d", layout.ErrInvalid, l.Limit, maxList)
 	}
 	r := store.Range{
-		Table: store.Work, Partition: groupPartition(task.GroupHash(l.Group)), Backward: l.Newest, Limit: listPage,
+		Table: store.Work, Partition: layout.GroupPartition(task.GroupHash(l.Group)), Backward: l.Newest, Limit: listedPage,
 	}
 	if !l.From.IsZero() {
 		r.From = task.FirstUUID(l.From.UnixMicro())
@@ -57,24 +79,24 @@ func (q *Queue) List(ctx context.Context, l Listing) (Page, error) {
 	}
 	if l.Cursor != "" {
 		if _, err := task.ParseID(l.Cursor); err != nil || len(l.Cursor) != len(task.FirstUUID(0)) {
-			return Page{}, fmt.Errorf("%w: cursor %q", ErrInvalid, l.Cursor)
+			return Page{}, fmt.Errorf("%w: cursor %q", layout.ErrInvalid, l.Cursor)
 		}
 		r = r.Behind(l.Cursor)
 	}
-	return q.list(ctx, r, &l)
+	return v.list(ctx, r, &l)
 }
 
-func (q *Queue) list(ctx context.Context, r store.Range, l *Listing) (Page, error) {
+func (v *Tasks) list(ctx context.Context, r store.Range, l *Listing) (Page, error) {
 	var page Page
 	for e := begun(); ; {
-		answer, err := q.store.Query(ctx, r)
+		answer, err := v.o.Store.Query(ctx, r)
 		if err != nil {
-			return Page{}, unavailable("list tasks", err)
+			return Page{}, layout.Failure("list tasks", err)
 		}
 		for i := range answer.Items {
 			item := &answer.Items[i]
 			var t task.Task
-			if err := decode(item, &t); err != nil {
+			if err := layout.Decode(item, &t); err != nil {
 				return Page{}, err
 			}
 			e.looked++

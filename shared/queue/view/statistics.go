@@ -1,4 +1,4 @@
-package queue
+package view
 
 import (
 	"cmp"
@@ -47,9 +47,9 @@ func (s *Statistics) Add(more Statistics) {
 }
 
 // Statistics returns the statistics of the jobs whose paths begin with prefix, by path.
-func (q *Queue) Statistics(ctx context.Context, prefix string) (map[string]Statistics, error) {
+func (v *Tasks) Statistics(ctx context.Context, prefix string) (map[string]Statistics, error) {
 	all := map[string]Statistics{}
-	_, err := q.journal.Snapshot(ctx, projection.WorkName, func(key string, value []byte) {
+	_, err := v.o.Journal.Snapshot(ctx, projection.WorkName, func(key string, value []byte) {
 		d, ok := projection.ReadDone(key, value)
 		if !ok || !strings.HasPrefix(key, prefix) {
 			return
@@ -62,12 +62,12 @@ func (q *Queue) Statistics(ctx context.Context, prefix string) (map[string]Stati
 }
 
 // QueueStatistics returns the statistics of queues, by name: each is of the jobs that are declared for the queue now.
-func (q *Queue) QueueStatistics(ctx context.Context) (map[string]Statistics, error) {
-	set, err := q.definitions.Current(ctx)
+func (v *Tasks) QueueStatistics(ctx context.Context) (map[string]Statistics, error) {
+	set, err := v.o.Definitions.Current(ctx)
 	if err != nil {
 		return nil, err
 	}
-	jobs, err := q.Statistics(ctx, "/")
+	jobs, err := v.Statistics(ctx, "/")
 	if err != nil {
 		return nil, err
 	}

@@ -1,11 +1,11 @@
-package queue
+package view
 
 import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
+	"github.com/millrace/millrace/shared/queue/layout"
 	"github.com/millrace/millrace/shared/store"
 	"github.com/millrace/millrace/shared/task"
 )
@@ -13,7 +13,7 @@ import (
 // JobListing selects tasks of topics: unfinished ones by creation, oldest first, or finished ones by their end, newest first.
 type JobListing struct {
 	History bool                  // finished tasks; default: unfinished ones
-	Topic   string                // path of the topic's job, see [TopicPath]; empty: all topics
+	Topic   string                // path of the topic's job, see queue.TopicPath; empty: all topics
 	States  []task.State          // only tasks in one of these; required: without any, none is listed
 	Limit   int                   // tasks of a page, 1 to 1,000
 	Cursor  string                // of a page, or of [JobListing.CursorAfter]; empty: from the beginning
@@ -21,19 +21,19 @@ type JobListing struct {
 }
 
 // Jobs returns tasks of topics. A page costs a query of each of sixteen partitions, or of one if a topic is given. The errors are
-// those of [Queue.List].
-func (q *Queue) Jobs(ctx context.Context, l JobListing) (Page, error) {
+// those of [Tasks.List].
+func (v *Tasks) Jobs(ctx context.Context, l JobListing) (Page, error) {
 	if l.Limit < 1 || l.Limit > maxList {
-		return Page{}, fmt.Errorf("%w: limit %d, want 1 to %d", ErrInvalid, l.Limit, maxList)
+		return Page{}, fmt.Errorf("%w: limit %d, want 1 to %d", layout.ErrInvalid, l.Limit, maxList)
 	}
 	if err := l.checkCursor(); err != nil {
 		return Page{}, err
 	}
-	groups := topicGroups()
+	groups := layout.TopicGroups()
 	if l.Topic != "" {
-		groups = []string{topicGroup(l.Topic)}
+		groups = []string{layout.TopicGroup(l.Topic)}
 	}
-	m := &merge{q: q, l: &l, effort: begun()}
+	m := &merge{v: v, l: &l, effort: begun()}
 	for _, group := range groups {
 		m.runs = append(m.runs, l.run(group))
 	}
@@ -46,11 +46,11 @@ func (l *JobListing) checkCursor() error {
 		return nil
 	}
 	uuid, before := l.Cursor, 0
-	if l.History && len(l.Cursor) > stampLen {
-		uuid, before = l.Cursor[stampLen:], stampLen
+	if l.History && len(l.Cursor) > layout.StampLen {
+		uuid, before = l.Cursor[layout.StampLen:], layout.StampLen
 	}
 	if _, err := task.ParseID(uuid); err != nil || len(uuid) != len(task.FirstUUID(0)) || l.History != (before > 0) {
-		return fmt.Errorf("%w: cursor %q", ErrInvalid, l.Cursor)
+		return fmt.Errorf("%w: cursor %q", layout.ErrInvalid, l.Cursor)
 	}
 	return nil
 }
@@ -58,10 +58,10 @@ func (l *JobListing) checkCursor() error {
 // run returns the run of a group from the cursor on.
 func (l *JobListing) run(group string) *run {
 	r := &run{group: group, more: true, span: store.Range{
-		Table: store.Work, Partition: groupPartition(task.GroupHash(group)), Limit: min(max(l.Limit, 25), listPage),
+		Table: store.Work, Partition: layout.GroupPartition(task.GroupHash(group)), Limit: min(max(l.Limit, 25), listedPage),
 	}}
 	if l.History {
-		r.span.Partition, r.span.Backward = historyPartition(group), true
+		r.span.Partition, r.span.Backward = layout.HistoryPartition(group), true
 	}
 	if l.Cursor != "" {
 		r.span = r.span.Behind(l.Cursor)
@@ -87,7 +87,7 @@ type listed struct {
 // merge merges several runs into one list.
 type merge struct {
 	effort
-	q    *Queue
+	v    *Tasks
 	l    *JobListing
 	runs []*run
 }
@@ -118,7 +118,7 @@ func (m *merge) page(ctx context.Context) (Page, error) {
 // CursorAfter returns the cursor from which the list goes on behind one of its tasks.
 func (l *JobListing) CursorAfter(t *task.Task) string {
 	if l.History {
-		return historyKey(t).Sort
+		return layout.HistoryKey(t).Sort
 	}
 	return t.ID.UUID()
 }
@@ -158,9 +158,9 @@ func (m *merge) before(a, b string) bool { return (a < b) != m.l.History && a !=
 
 // fill reads the next page of a run.
 func (m *merge) fill(ctx context.Context, r *run) error {
-	page, err := m.q.store.Query(ctx, r.span)
+	page, err := m.v.o.Store.Query(ctx, r.span)
 	if err != nil {
-		return unavailable("list jobs", err)
+		return layout.Failure("list jobs", err)
 	}
 	if r.more = page.More && len(page.Items) > 0; len(page.Items) == 0 {
 		return nil
@@ -176,7 +176,7 @@ func (m *merge) fill(ctx context.Context, r *run) error {
 	}
 	for i := range items {
 		var t task.Task
-		if err := decode(&items[i], &t); err != nil {
+		if err := layout.Decode(&items[i], &t); err != nil {
 			return err
 		}
 		if t.ListedUnder() == r.group && m.wanted(t.Job, t.State) && (m.l.Match == nil || m.l.Match(&t)) {
@@ -196,20 +196,20 @@ func (m *merge) past(ctx context.Context, entries []store.Item) ([]store.Item, e
 	for chunk := range slices.Chunk(entries, historyChunk) {
 		var keys []store.Key
 		for i := range chunk {
-			var p past
-			if err := decode(&chunk[i], &p); err != nil {
+			var p layout.Past
+			if err := layout.Decode(&chunk[i], &p); err != nil {
 				return nil, err
 			}
 			if m.wanted(p.Job, p.State) {
-				keys = append(keys, taskKey(chunk[i].Key.Sort[stampLen:]))
+				keys = append(keys, layout.TaskKey(chunk[i].Key.Sort[layout.StampLen:]))
 			}
 		}
 		if len(keys) == 0 {
 			continue
 		}
-		items, err := m.q.store.Get(ctx, keys...)
+		items, err := m.v.o.Store.Get(ctx, keys...)
 		if err != nil {
-			return nil, unavailable("read finished tasks", err)
+			return nil, layout.Failure("read finished tasks", err)
 		}
 		for _, item := range items {
 			if item != nil {
@@ -222,9 +222,3 @@ func (m *merge) past(ctx context.Context, entries []store.Item) ([]store.Item, e
 
 // historyChunk is how many tasks of the history are read at once.
 const historyChunk = 50
-
-// TopicOf returns the topic of a job's path; ok is false if the job is not of a topic.
-func TopicOf(job string) (topic string, ok bool) { return strings.CutPrefix(job, topicRoot) }
-
-// TopicPath returns the path of a topic's job.
-func TopicPath(topic string) string { return topicRoot + topic }

@@ -1,0 +1,66 @@
+package layout
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/millrace/millrace/shared/store"
+	"github.com/millrace/millrace/shared/task"
+)
+
+// Decode reads the value of an item. The error says that it is damaged.
+func Decode(item *store.Item, target any) error {
+	if err := json.Unmarshal(item.Value, target); err != nil {
+		return fmt.Errorf("%w: %v: %w", errDamaged, item.Key, err)
+	}
+	return nil
+}
+
+// Encode returns the value of an item.
+func Encode(value any) []byte {
+	text, err := store.Encode(value)
+	if err != nil {
+		panic(err) // structs of the engine, whose raw JSON was checked when it came in
+	}
+	return text
+}
+
+// LoadTask reads a task, without a payload that is kept apart. The error is [ErrNoTask] if there is none.
+func LoadTask(ctx context.Context, s store.Store, uuid string) (t task.Task, version int64, err error) {
+	items, err := s.Get(ctx, TaskKey(uuid))
+	if err != nil {
+		return t, 0, Failure("read a task", err)
+	}
+	if items[0] == nil {
+		return t, 0, ErrNoTask
+	}
+	return t, items[0].Version, Decode(items[0], &t)
+}
+
+// LoadPayload reads a payload that is kept apart from its task.
+func LoadPayload(ctx context.Context, s store.Store, uuid string) (json.RawMessage, error) {
+	items, err := s.Get(ctx, PayloadKey(uuid))
+	if err != nil {
+		return nil, Failure("read a payload", err)
+	}
+	if items[0] == nil {
+		return nil, fmt.Errorf("queue: payload of %s: %w", uuid, errDamaged)
+	}
+	return items[0].Value, nil
+}
+
+// FindTask reads a task with its payload, and its version. The error is [ErrNoTask] if there is none with exactly this id.
+func FindTask(ctx context.Context, s store.Store, id task.ID) (t task.Task, version int64, err error) {
+	t, version, err = LoadTask(ctx, s, id.UUID())
+	if err != nil {
+		return t, 0, err
+	}
+	if t.ID != id {
+		return task.Task{}, 0, ErrNoTask
+	}
+	if t.Apart > 0 {
+		t.Payload, err = LoadPayload(ctx, s, id.UUID())
+	}
+	return t, version, err
+}

@@ -1,0 +1,147 @@
+package rule
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/millrace/millrace/shared/event"
+	"github.com/millrace/millrace/shared/event/typed"
+	"github.com/millrace/millrace/shared/journal"
+	"github.com/millrace/millrace/shared/lock"
+	"github.com/millrace/millrace/shared/queue/layout"
+	"github.com/millrace/millrace/shared/store"
+)
+
+// Book is one process's access to the rules of a store. Its methods may be called concurrently.
+type Book struct {
+	o     Options
+	mu    lock.Mutex
+	known *Set // of a process alone; nil: to be read
+}
+
+// Options of a Book. All are required.
+type Options struct {
+	Store   store.Store
+	Journal *journal.Journal // on Store
+	Now     func() time.Time
+	Apply   func(ctx context.Context, ops ...store.Op) error // writes operations without the journal
+	Alone   bool                                             // the process has the store to itself: what was read is kept
+}
+
+// New returns a Book.
+func New(o Options) *Book { return &Book{o: o, mu: lock.New()} }
+
+// InForce returns the rules in force. It costs a read, unless they are kept.
+func (b *Book) InForce(ctx context.Context) (*Set, error) {
+	if !b.o.Alone {
+		return readSet(ctx, b.o.Store)
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.known != nil {
+		return b.known, nil
+	}
+	set, err := readSet(ctx, b.o.Store)
+	b.known = set
+	return set, err
+}
+
+// Forget forgets what is kept, so that it is read again.
+func (b *Book) Forget() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.known = nil
+}
+
+// SetRule sets a rule of a job's path, or removes it if on is false; both are idempotent. It reports whether it has removed the job's
+// last rule.
+func (b *Book) SetRule(ctx context.Context, path string, kind Kind, on bool) (lifted bool, err error) {
+	defer b.Forget()
+	key := layout.RuleKey(path)
+	_, err = b.o.Journal.Write(ctx, func(ctx context.Context, _ *store.Conflict) (journal.Change, error) {
+		items, err := b.o.Store.Get(ctx, key)
+		if err != nil {
+			return journal.Change{}, layout.Failure("read a rule", err)
+		}
+		rules, cond := Rules{Path: path}, store.Absent
+		if items[0] != nil {
+			cond = store.VersionIs(items[0].Version)
+			if err := layout.Decode(items[0], &rules); err != nil {
+				return journal.Change{}, err
+			}
+		}
+		if lifted = false; !rules.set(kind, on, b.o.Now().UTC()) {
+			return journal.Change{}, errNothing
+		}
+		op := store.Put(store.Item{Key: key, Value: layout.Encode(rules)}, cond)
+		if lifted = rules.State() == "run"; lifted {
+			op = store.Delete(key, cond)
+		}
+		return change(typed.JobStateChanged{State: rules.State()}.Event(path), op), nil
+	})
+	if errors.Is(err, errNothing) {
+		return false, nil
+	}
+	return lifted, err
+}
+
+// A suspended queue is an item in the partition of the rules, so that a claim reads both at once. No entry is moved: claims skip the
+// queue's lines. The item of a family of queues counts for all its members, also later ones. Tasks of a queue start while neither
+// the queue nor its family is suspended.
+
+// suspendedRoot begins the paths of suspended queues' items; the path of a job begins with a slash.
+const suspendedRoot = "queue:"
+
+// Suspend suspends a queue, or a family of queues by its name with {0}, or resumes it if on is false; both are idempotent. It reports
+// whether it has changed anything.
+func (b *Book) Suspend(ctx context.Context, name string, on bool) (changed bool, err error) {
+	defer b.Forget()
+	key := layout.RuleKey(suspendedRoot + name)
+	_, err = b.o.Journal.Write(ctx, func(ctx context.Context, _ *store.Conflict) (journal.Change, error) {
+		items, err := b.o.Store.Get(ctx, key)
+		if err != nil {
+			return journal.Change{}, layout.Failure("read whether a queue is suspended", err)
+		}
+		if (items[0] != nil) == on {
+			return journal.Change{}, errNothing
+		}
+		e := event.Event{Type: "QueueResumed", Key: event.Key{Path: "Queue:/" + name}}
+		if !on {
+			return change(e, store.Delete(key, store.VersionIs(items[0].Version))), nil
+		}
+		e.Type = "QueueSuspended"
+		since := layout.Encode(Rules{Path: suspendedRoot + name, Pause: b.o.Now().UTC()})
+		return change(e, store.Put(store.Item{Key: key, Value: since}, store.Absent)), nil
+	})
+	if errors.Is(err, errNothing) {
+		return false, nil
+	}
+	return err == nil, layout.Failure("suspend a queue", err)
+}
+
+// errNothing2 ends a write that has nothing to do.
+var errNothing = errors.New("rule: nothing to write")
+
+// change returns a change of one item with its event.
+func change(e event.Event, op store.Op) journal.Change {
+	return journal.Change{Events: []event.Event{e}, Ops: func(journal.Receipt) []store.Op { return []store.Op{op} }}
+}
+
+// preferRoot begins the paths of the markers, rules that say which lines are kept for instances.
+const preferRoot = "prefer:"
+
+// Keep writes the marker of a line that is kept for instances, with a version. Race: if a sweep removes the marker meanwhile, the task
+// that is about to wait in the line loses its hint, but not its rank.
+func (b *Book) Keep(ctx context.Context, l layout.Line, version int64) error {
+	path := preferRoot + l.String()
+	item := store.Item{Key: layout.RuleKey(path), Version: version, Value: layout.Encode(Rules{Path: path})}
+	err := b.o.Apply(ctx, store.Put(item, store.Always))
+	b.Forget()
+	return layout.Failure("say that tasks prefer an instance", err)
+}
+
+// Unkept returns the operation that removes the marker of a line, under the condition that it has the version.
+func Unkept(l layout.Line, version int64) store.Op {
+	return store.Delete(layout.RuleKey(preferRoot+l.String()), store.VersionIs(version))
+}

@@ -1,0 +1,121 @@
+package view
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"time"
+
+	"github.com/millrace/millrace/shared/definition"
+	"github.com/millrace/millrace/shared/journal"
+	"github.com/millrace/millrace/shared/limit"
+	"github.com/millrace/millrace/shared/queue/layout"
+	"github.com/millrace/millrace/shared/queue/rule"
+	"github.com/millrace/millrace/shared/queue/tasklog"
+	"github.com/millrace/millrace/shared/store"
+	"github.com/millrace/millrace/shared/task"
+)
+
+// Tasks reads what is stored of tasks, and what the journal tells of them. It changes nothing. Its methods may be called concurrently.
+type Tasks struct{ o Options }
+
+// Options of Tasks. All are required.
+type Options struct {
+	Store       store.Store
+	Journal     *journal.Journal // on Store
+	Definitions interface {      // the set in force, which may be some seconds old
+		Current(ctx context.Context) (*definition.Set, error)
+	}
+	Now      func() time.Time
+	Rulebook *rule.Book
+	Limits   *limit.Limits
+}
+
+// New returns Tasks.
+func New(o Options) *Tasks { return &Tasks{o} }
+
+// Get returns a task with its payload. The error is [layout.ErrNoTask] if there is none with exactly this id.
+func (v *Tasks) Get(ctx context.Context, id task.ID) (task.Task, error) {
+	t, _, err := layout.FindTask(ctx, v.o.Store, id)
+	return t, err
+}
+
+// Logs returns lines of a task's log, in their order. The error is [layout.ErrNoTask] if there is no such task.
+func (v *Tasks) Logs(ctx context.Context, id task.ID, l tasklog.Query) (tasklog.Page, error) {
+	t, _, err := layout.LoadTask(ctx, v.o.Store, id.UUID())
+	if err != nil {
+		return tasklog.Page{}, err
+	}
+	return tasklog.Read(ctx, v.o.Store, &t, l)
+}
+
+// Progress returns the newest progress that heartbeats of the current attempt have sent; nil if there is none, or if the task is
+// not running. The error is [layout.ErrNoTask] if there is no such task.
+func (v *Tasks) Progress(ctx context.Context, id task.ID) (*layout.Progress, error) {
+	t, _, err := layout.LoadTask(ctx, v.o.Store, id.UUID())
+	if err != nil || t.State != task.Running {
+		return nil, err
+	}
+	h, err := layout.LoadLease(ctx, v.o.Store, t.Lease)
+	if err != nil {
+		return nil, nil // it has ended meanwhile
+	}
+	return h.Progress, nil
+}
+
+// Running returns how many tasks each instance runs, by the name that claimers give; instances that run none are absent. It reads every
+// lease.
+func (v *Tasks) Running(ctx context.Context) (map[string]int, error) {
+	running := map[string]int{}
+	for item, err := range layout.AllLeases(ctx, v.o.Store) {
+		if err != nil {
+			return nil, err
+		}
+		var l layout.Lease
+		if err := layout.Decode(item, &l); err != nil {
+			return nil, err
+		}
+		running[l.Instance]++
+	}
+	return running, nil
+}
+
+// Dialect returns the dialect of the task of a lease. If the task is gone, it was of a topic, and its dialect is [task.Job].
+func (v *Tasks) Dialect(ctx context.Context, token string) (task.Dialect, error) {
+	uuid, _, err := layout.ParseToken(token)
+	if err != nil {
+		return "", err
+	}
+	t, _, err := layout.LoadTask(ctx, v.o.Store, uuid)
+	if errors.Is(err, layout.ErrNoTask) {
+		return task.Job, nil
+	}
+	return t.Dialect, err
+}
+
+// Rules returns the rules in force whose path begins with prefix, sorted by path. Job paths begin with /.
+func (v *Tasks) Rules(ctx context.Context, prefix string) ([]rule.Rules, error) {
+	set, err := v.o.Rulebook.InForce(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return set.Matching(prefix), nil
+}
+
+// Suspended returns since when queues and families of queues are suspended, by name.
+func (v *Tasks) Suspended(ctx context.Context) (map[string]time.Time, error) {
+	set, err := v.o.Rulebook.InForce(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return maps.Clone(set.Suspended), nil
+}
+
+// slotsTaken returns how many slots of a limit are taken.
+func (v *Tasks) slotsTaken(ctx context.Context, name string) (int, error) {
+	taken, err := v.o.Limits.Read(ctx, name)
+	if err != nil {
+		return 0, layout.Failure("read a limit", err)
+	}
+	return taken.Count(), nil
+}
