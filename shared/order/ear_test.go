@@ -86,7 +86,7 @@ func TestWhoIsAwakeDoesWhatIsDue(t *testing.T) {
 			t.Fatal(err)
 		}
 		b.is(projection.Due, "B")
-		act, err := b.ActOnAll(t.Context(), order.Act{Kind: order.Suspend}, everything)
+		act, err := b.ActOnAll(t.Context(), nil, order.Act{Kind: order.Suspend}, everything)
 		if err != nil || woken != 1 {
 			t.Fatalf("Act = %+v, %v, and %d were woken, want one", act, err, woken)
 		}

@@ -26,7 +26,7 @@ type page struct {
 var pages = []page{
 	{"/{$}", "now", "Now", readNow},
 	{"/jobs", "jobs", "Jobs", func(r *reading) { r.list("jobs", "/api/v1/jobs", "type", "topic", "cursor") }},
-	{"/work/{id}", "work", "Task", readWork},
+	{"/task/{id}", "task", "Task", readTask},
 	{"/queues", "queues", "Queues", func(r *reading) { r.get("queues", "/api/v1/queues") }},
 	{"/handlers", "handlers", "Handlers", readHandlers},
 	{"/handlers/{canvas}/{space}/{name}", "events", "Events of a handler", readHandlerEvents},
@@ -106,7 +106,7 @@ func readNow(r *reading) {
 	r.get("ended", journalAPI+"/event?return=TaskEnded&limit=-50")
 }
 
-func readWork(r *reading) {
+func readTask(r *reading) {
 	id := url.PathEscape(r.r.PathValue("id"))
 	r.perhaps("job", "/api/v1/jobs/"+id)
 	r.perhaps("why", "/api/v1/jobs/"+id+"/why")

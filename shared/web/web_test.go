@@ -251,7 +251,7 @@ func TestFailedSignInsAreLimited(t *testing.T) {
 func TestHeaders(t *testing.T) {
 	s := start(t)
 	b := s.signedIn("admin-secret")
-	for _, path := range []string{"/", "/login", "/journal", "/work/none"} {
+	for _, path := range []string{"/", "/login", "/journal", "/task/none"} {
 		got := b.get(path)
 		for name, want := range map[string]string{
 			"Content-Security-Policy": "default-src 'self'; object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
@@ -280,7 +280,7 @@ func TestPagesShowWhatIsThere(t *testing.T) {
 	s.call("admin-secret", http.MethodPost, "/api/v1/jobs", `{"topic":"a","properties":{"p":"<img src=x onerror=alert(1)>"}}`)
 	b := s.signedIn("viewer-secret")
 	for path, want := range map[string]string{
-		"/": "waiting", "/jobs": "/work/", "/queues": "<td>main</td>", "/handlers": ">WORKER/&lt;b&gt;greet<", "/schedules": "nightly",
+		"/": "waiting", "/jobs": "/task/", "/queues": "<td>main</td>", "/handlers": ">WORKER/&lt;b&gt;greet<", "/schedules": "nightly",
 		"/orders": "/c,&lt;script&gt;7", "/orders/%2Fc/%3Cscript%3E7": "OrderPrompted", "/chains/%2Fc": "<td>prompt</td>",
 		"/handlers/demo/WORKER/%3Cb%3Egreet": "No event", "/sources": "No sources", "/streams": "No stream", "/instances": "No instance",
 		"/journal": "OrderAdded", "/definitions": "job_chains",
@@ -293,11 +293,11 @@ func TestPagesShowWhatIsThere(t *testing.T) {
 			t.Errorf("GET %s has a stored script, or a button that a viewer may not use:\n%s", path, got.body)
 		}
 	}
-	job := regexp.MustCompile(`/work/[^"]+`).FindString(b.get("/jobs").body)
+	job := regexp.MustCompile(`/task/[^"]+`).FindString(b.get("/jobs").body)
 	if got := b.get(job); got.StatusCode != http.StatusOK || !strings.Contains(got.body, "&lt;img src") {
 		t.Errorf("GET %s: %d\n%s", job, got.StatusCode, got.body)
 	}
-	for _, none := range []string{"/work/none", "/orders/%2Fc/none", "/streams/none", "/chains/none"} {
+	for _, none := range []string{"/task/none", "/orders/%2Fc/none", "/streams/none", "/chains/none"} {
 		if got := b.get(none); got.StatusCode != http.StatusNotFound {
 			t.Errorf("GET %s: %d, want 404", none, got.StatusCode)
 		}
