@@ -30,7 +30,9 @@ func TestMain(m *testing.M) {
 			*seeds = 5000
 		}
 	}
-	os.Exit(m.Run())
+	code := m.Run()
+	_ = os.RemoveAll(mutantsFolder)
+	os.Exit(code)
 }
 
 // simulator plays one seed: Run, RunEngine, RunInstances, RunStreams or RunSchedules.
