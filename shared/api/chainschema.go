@@ -36,7 +36,7 @@ func chainNodeSchema() *schema {
 		"action": choice("What happens to orders at first, until somebody changes it: their steps run (default), they wait, or they go on at once",
 			definition.ActionProcess, definition.ActionStop, definition.ActionNextState),
 		"join": joinSchema(),
-		"locks": listOf(object("", members{
+		"locks": listUpTo(definition.MaxLocks, object("", members{
 			"name": nameSchema("Of a declared lock"), "shared": yesNo("With other shared holders; default: alone"),
 		}, false, "name")),
 	}, false)

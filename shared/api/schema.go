@@ -133,6 +133,11 @@ func choice(doc string, words ...string) *schema {
 
 func listOf(item *schema) *schema { return &schema{Type: "array", Items: item} }
 
+// listUpTo describes a list of at most so many elements.
+func listUpTo(most int, item *schema) *schema {
+	return &schema{Type: "array", Items: item, MaxItems: most}
+}
+
 // listed describes a list of one element at least, and of most at most; 0 is no bound.
 func listed(item *schema, most int) *schema {
 	return &schema{Type: "array", Items: item, MinItems: 1, MaxItems: most}

@@ -35,8 +35,11 @@ type Node struct {
 	Timeout time.Duration `json:"timeout,omitzero"` // of a step here, with its attempts; 0: none
 	Action  string        `json:"action,omitzero"`  // process (default), stop or next_state; the first value, which operators change
 	Join    *Join         `json:"join,omitzero"`    // of a fork; nil: all
-	Locks   []NodeLock    `json:"locks,omitempty"`  // that a step here holds
+	Locks   []NodeLock    `json:"locks,omitempty"`  // that a step here holds; at most [MaxLocks]
 }
+
+// MaxLocks is how many locks a node may have: an order takes all that are free, and gives all back, in one write.
+const MaxLocks = 8
 
 // What a node does with orders that are at it.
 const (

@@ -202,6 +202,9 @@ func (s *station) codes(to *map[string]string) strict.Visit {
 // locks reads the locks that steps at a node hold.
 func (l *nodeList) locks(to *[]NodeLock) strict.Visit {
 	return each(func(d *strict.Document, n *strict.Node, path string) {
+		if len(*to) == MaxLocks {
+			d.Fail(n, path, "a node has at most %d locks; declare one lock for what steps always hold together", MaxLocks)
+		}
 		var lock NodeLock
 		d.Object(n, path, strict.Fields{
 			"name": func(d *strict.Document, n *strict.Node, path string) {

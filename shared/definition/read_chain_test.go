@@ -93,6 +93,23 @@ func TestReadChains(t *testing.T) {
 	}
 }
 
+// manyLocks is a chain of a node that names so many locks.
+func manyLocks(n int) string {
+	var named []string
+	for i := range n {
+		named = append(named, fmt.Sprintf("{name: l%d}", i))
+	}
+	all := "[" + strings.Join(named, ", ") + "]"
+	return "locks: " + all + "\njob_chains: [{path: /c, nodes: [{id: a, job: /j, locks: " + all + "}, {id: b}]}]"
+}
+
+func TestANodeHasUpToEightLocks(t *testing.T) {
+	t.Parallel()
+	if got := read(t, manyLocks(definition.MaxLocks)).JobChains[0].Nodes[0].Locks; len(got) != definition.MaxLocks {
+		t.Errorf("%d locks, want %d", len(got), definition.MaxLocks)
+	}
+}
+
 func TestReadRefusesChains(t *testing.T) {
 	t.Parallel()
 	job := func(path string) string { return "jobs: [{path: /j, delay_order_after_setback: " + path + "}]" }
@@ -124,6 +141,7 @@ func TestReadRefusesChains(t *testing.T) {
 		{node("job: /j, locks: [{}]"), "nodes[0].locks[0].name: is missing"},
 		{node("job: /j, locks: [{name: l}]"), `nodes[0].locks[0].name: no lock "l" is declared`},
 		{"locks: [{name: l}]\n" + node("job: /j, locks: [{name: l}, {name: l, shared: true}]"), "nodes[0].locks[1]: the lock l is named twice"},
+		{manyLocks(9), "nodes[0].locks[8]: a node has at most 8 locks; declare one lock for what steps always hold together"},
 		{"locks: [{name: l}, {name: l}]", "locks[1]: the lock l is declared twice"},
 		{"locks: [{name: l, max_shared: 0}]", "locks[0].max_shared: want at least 1"},
 

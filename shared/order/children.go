@@ -5,8 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"maps"
-	"slices"
 	"strconv"
 
 	"github.com/millrace/millrace/shared/definition"
@@ -65,16 +63,19 @@ func (m *move) makeSome(ctx context.Context, k *kin) (queue.Follow, error) {
 	if err != nil {
 		return queue.Follow{}, err
 	}
-	all, size := queue.Follow{}, load{ops: reserveOps}
+	all := m.newGroup()
 	for i, item := range found {
-		part, made, err := m.child(ctx, k, from+i, item)
+		made := false
+		fits, err := all.add(childPath(m.order.Path(), k.name(from+i)), func(*book) (part queue.Follow, err error) {
+			part, made, err = m.child(ctx, k, from+i, item)
+			return part, err
+		})
 		if err != nil {
 			return queue.Follow{}, err
 		}
-		if size.add(part); i > 0 && size.tooLarge() {
+		if !fits {
 			break
 		}
-		all = joined(all, part)
 		if f.Made++; !made {
 			f.Failed++
 		}
@@ -82,7 +83,7 @@ func (m *move) makeSome(ctx context.Context, k *kin) (queue.Follow, error) {
 	if err := m.join(ctx); err != nil {
 		return queue.Follow{}, err
 	}
-	return joined(all, m.write()), nil
+	return joined(all.follow, m.write()), nil
 }
 
 // child returns what the write of a child holds. Where another order has its id, it is not made: made is false. A child of an earlier wait at the fork
@@ -91,7 +92,11 @@ func (m *move) child(ctx context.Context, k *kin, i int, there *store.Item) (par
 	if k.node.Each != "" && i >= len(k.elements) { // somebody has changed the list meanwhile
 		return queue.Follow{}, false, nil
 	}
-	c := &move{e: m.e, set: m.set, graph: k.graph, order: k.child(i), cond: store.Absent, now: m.now, fresh: true}
+	order := k.child(i)
+	if k.node.Each != "" && len(order.Variables) > MaxVariables { // likewise
+		return queue.Follow{}, false, nil
+	}
+	c := &move{e: m.e, set: m.set, graph: k.graph, order: order, cond: store.Absent, now: m.now, fresh: true, books: m.books}
 	because := event.CausedBy(m.order.Fork.Event)
 	if there == nil {
 		err = c.add(ctx)
@@ -107,12 +112,12 @@ func (m *move) child(ctx context.Context, k *kin, i int, there *store.Item) (par
 	return c.because(because), true, nil
 }
 
-// because returns what the move writes, whose first event has that cause.
+// because returns what the move of a child writes, whose first event has that cause.
 func (m *move) because(cause event.Cause) queue.Follow {
 	if len(m.events) > 0 {
 		m.events[0].Cause = cause
 	}
-	return m.write()
+	return m.writeWithoutBook()
 }
 
 // findForked finds out which event the fork of the order is: the last of the order in the write that it waits since, which is the
@@ -200,10 +205,7 @@ func (k *kin) child(i int) *Order {
 	if k.node.Each == "" {
 		node = k.node.Branches[i].Node
 	} else {
-		if variables = maps.Clone(variables); variables == nil {
-			variables = map[string]json.RawMessage{}
-		}
-		variables["item"], variables["index"] = k.elements[i], json.RawMessage(strconv.Itoa(i))
+		variables = withElement(variables, k.elements, i)
 	}
 	c := &Order{
 		Chain: o.Chain, ID: o.ID + "!" + k.name(i), Version: o.Fork.Version, Node: node, First: node, Created: k.now,
@@ -233,30 +235,40 @@ func (e *Engine) endChildren(ctx context.Context, r *errand) error {
 	if err != nil {
 		return err
 	}
-	var paths []string
-	for i := range r.Made {
-		paths = append(paths, childPath(r.Order, k.name(i)))
-	}
-	for some := range slices.Chunk(paths, endBatch) {
-		err := e.queue.ChangeAlone(ctx, func(ctx context.Context, _ *store.Conflict) (all queue.Follow, err error) {
-			for _, path := range some {
-				part, err := e.endChild(ctx, path, r.Run)
-				if err != nil {
-					return all, err
-				}
-				all = joined(all, part)
-			}
-			return all, nil
+	for ended := 0; ended < r.Made; {
+		some := 0
+		err := e.queue.ChangeAlone(ctx, func(ctx context.Context, _ *store.Conflict) (f queue.Follow, err error) {
+			f, some, err = e.endSome(ctx, r, k, ended)
+			return f, err
 		})
 		if err != nil {
 			return err
 		}
+		ended += some
 	}
 	return nil
 }
 
+// endSome ends children of a fork from one on, as many as one write holds, and returns their number.
+func (e *Engine) endSome(ctx context.Context, r *errand, k *kin, from int) (f queue.Follow, some int, err error) {
+	m := &move{e: e, order: new(Order), now: e.micro()}
+	all := m.newGroup()
+	for some < min(endBatch, r.Made-from) {
+		path := childPath(r.Order, k.name(from+some))
+		fits, err := all.add(path, func(b *book) (queue.Follow, error) { return e.endChild(ctx, b, path, r.Run) })
+		if err != nil {
+			return f, 0, err
+		}
+		if !fits {
+			break
+		}
+		some++
+	}
+	return joined(all.follow, m.withBook(queue.Follow{})), some, nil
+}
+
 // endChild returns what ends a child of a fork, if it is one.
-func (e *Engine) endChild(ctx context.Context, path, run string) (none queue.Follow, err error) {
+func (e *Engine) endChild(ctx context.Context, b *book, path, run string) (none queue.Follow, err error) {
 	m, err := e.moveOf(ctx, path)
 	if errors.Is(err, ErrNoOrder) {
 		return none, nil
@@ -264,13 +276,14 @@ func (e *Engine) endChild(ctx context.Context, path, run string) (none queue.Fol
 	if err != nil {
 		return none, err
 	}
+	m.books = b
 	o := m.order
 	if o.Run != run {
 		if o.Then == nil || o.Then.Replace == nil || o.Then.Replace.Run != run {
 			return none, nil
 		}
 		o.Then = nil // the child that waits for this one's step
-		return m.write(), nil
+		return m.writeWithoutBook(), nil
 	}
 	o.Run = "" // nobody counts it any more
 	running, err := m.withdraw(ctx)
@@ -279,12 +292,12 @@ func (e *Engine) endChild(ctx context.Context, path, run string) (none queue.Fol
 		return none, err
 	case running && (o.Then == nil || o.Then.Replace == nil): // what replaces it removes it too
 		o.Then = &Then{Remove: true}
-		return m.write(), nil
+		return m.writeWithoutBook(), nil
 	case running:
-		return m.write(), nil
+		return m.writeWithoutBook(), nil
 	}
 	if err := m.remove(ctx); err != nil {
 		return none, err
 	}
-	return m.write(), nil
+	return m.writeWithoutBook(), nil
 }

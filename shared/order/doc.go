@@ -15,6 +15,7 @@
 //
 //	add.go        Add
 //	move.go       one change of an order: going to a node, what happens there, the end
+//	book.go       what one write keeps for all orders in it
 //	decide.go     what the end of a step means
 //	step.go       the end of a step
 //	then.go       what waits for the end of a running step; withdrawing a step that waits
@@ -28,11 +29,12 @@
 //	expand.go     what ${NAME} means in a wait
 //	shape.go      what waits for events have in common
 //	match.go      finding the orders that waited for events
+//	found.go      orders that cannot go on though their events were found
 //	due.go        alarms
 //	permanent.go  orders of schedules, which go back to their first node
 //	file.go       orders of files, which finish when their files have been put away
 //	timeout.go    timeouts of chains
-//	errand.go     alarms that say what is to be done about a fork
+//	errand.go     alarms that say what is to be done, mostly about a fork
 //	fork.go       forks: waiting for children, and going on
 //	children.go   making children, and ending those that are left
 //	join.go       counting the ends of children

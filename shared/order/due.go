@@ -3,6 +3,8 @@ package order
 import (
 	"fmt"
 	"strconv"
+	"strings"
+	"time"
 
 	"github.com/millrace/millrace/shared/store"
 )
@@ -23,6 +25,22 @@ func stamp(at int64) string { return fmt.Sprintf("%016x", max(at, 0)) }
 func unstamp(sort string) int64 {
 	at, _ := strconv.ParseInt(sort[:min(stampLen, len(sort))], 16, 64)
 	return at
+}
+
+// The pauses after which an alarm is tried again that could not be done: the first, and the longest. Each is twice the one before.
+const (
+	firstPause = time.Second
+	mostPause  = 10 * time.Minute
+)
+
+// later returns the key of an alarm that could not be done, for its next try. Behind the time stands how often it was put off; what
+// follows begins with no digit.
+func later(key store.Key, now int64) store.Key {
+	rest := key.Sort[min(stampLen, len(key.Sort)):]
+	text := strings.TrimLeft(rest, "0123456789")
+	times, _ := strconv.Atoi(rest[:len(rest)-len(text)])
+	pause := min(firstPause<<min(times, 20), mostPause)
+	return work(partitionDue, stamp(now+pause.Microseconds())+strconv.Itoa(times+1)+text)
 }
 
 // alarm has the order looked at again at a time.

@@ -2,17 +2,16 @@ package order
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/millrace/millrace/shared/store"
 )
 
-// errand is something about a fork that is to be done after the write that it lies in, whoever sees it first: its text is an alarm's
-// value, in place of a path. What it says is only done for the wait that it names.
+// errand is something that is to be done after the write that it lies in, whoever sees it first: its text is an alarm's value, in
+// place of a path. What it says about a fork is only done for the wait that it names.
 type errand struct {
 	Do    string `json:"do"` // one of the constants below
-	Order string `json:"o"`  // path of the order that has forked
+	Order string `json:"o"`  // path of the order that has forked; of doFill: of the chain
 	Run   string `json:"r"`  // of its fork
 
 	OK bool `json:"ok,omitempty"` // of doCount: the child has succeeded
@@ -29,6 +28,7 @@ const (
 	doMake  = "make"  // children of the order
 	doCount = "count" // the end of a child
 	doEnd   = "end"   // the children of an order that does not wait for them any more
+	doFill  = "fill"  // places of the chain that orders in line wait for
 )
 
 // send puts an errand about the order with that path, which is due at once.
@@ -39,29 +39,32 @@ func (m *move) send(path string, e errand) {
 	m.wakeBy(m.now)
 }
 
-// runErrands runs those of some alarms that are errands, and returns the others, with the errors of errands.
-func (e *Engine) runErrands(ctx context.Context, alarms []store.Item) (others []store.Item, failed error) {
-	counts := counts{of: map[string][]errand{}}
+// runErrands runs those of some alarms that are errands, and returns the others.
+func (r *round) runErrands(ctx context.Context, alarms []store.Item) (others []store.Item) {
+	ends, stored := counts{of: map[string][]errand{}}, map[string][]store.Item{}
 	for i := range alarms {
 		if len(alarms[i].Value) == 0 || alarms[i].Value[0] != '{' {
 			others = append(others, alarms[i])
 			continue
 		}
-		r := errand{key: alarms[i].Key, version: alarms[i].Version}
-		err := decode(&alarms[i], &r)
+		do := errand{key: alarms[i].Key, version: alarms[i].Version}
+		err := decode(&alarms[i], &do)
 		switch {
-		case err != nil:
-		case r.Do == doCount:
-			counts.add(r)
-		case !e.away(ctx, failed):
-			err = e.run(ctx, &r)
+		case err != nil || r.away:
+		case do.Do == doCount:
+			ends.add(do)
+			stored[do.Order] = append(stored[do.Order], alarms[i])
+		default:
+			err = r.e.run(ctx, &do)
 		}
-		failed = errors.Join(failed, err)
+		r.tried(ctx, err, alarms[i])
 	}
-	if e.away(ctx, failed) {
-		return others, failed
+	for _, parent := range ends.parents {
+		if !r.away {
+			r.tried(ctx, r.e.count(ctx, &counts{[]string{parent}, ends.of}), stored[parent]...)
+		}
 	}
-	return others, errors.Join(failed, e.count(ctx, &counts))
+	return others
 }
 
 // run does one errand, and takes it away when all is done.
@@ -72,6 +75,8 @@ func (e *Engine) run(ctx context.Context, r *errand) (err error) {
 		done, err = e.makeChildren(ctx, r)
 	case doEnd:
 		err = e.endChildren(ctx, r)
+	case doFill:
+		err = e.fill(ctx, r.Order)
 	default:
 		err = fmt.Errorf("%w: errand %q", errDamaged, r.Do)
 	}

@@ -5,6 +5,8 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"strconv"
 
 	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/event"
@@ -73,24 +75,21 @@ func (m *move) newFork(n *definition.GraphFork, children int) *Fork {
 	return f
 }
 
-// fork lets the order wait for children that are yet to be made. Without the list that says how many, that is an error of the node.
+// fork lets the order wait for children that are yet to be made. Without a list that says how many, or where their variables would be
+// too large, that is an error of the node.
 func (m *move) fork(ctx context.Context, n *definition.GraphNode) error {
 	o := m.order
 	if o.At > m.now {
 		m.alarm(o.At)
 		return nil
 	}
-	children := len(n.Fork.Branches)
-	if n.Fork.Each != "" {
-		all, err := readVariables(o.Variables)
-		if err != nil {
-			return err
-		}
-		list, ok := elements(all[n.Fork.Each])
-		if !ok {
-			return m.errorAt(ctx, n)
-		}
-		children = len(list)
+	children, why, err := o.children(n.Fork)
+	if err != nil {
+		return err
+	}
+	if why != "" {
+		m.e.log.Warn("an order cannot fork, which is an error of its node", "order", o.Path(), "node", n.ID, "reason", why)
+		return m.errorAt(ctx, n)
 	}
 	o.At, o.Waiting, o.Fork = 0, forJoin, m.newFork(n.Fork, children)
 	m.say(event.OrderForked, typed.OrderForked{Children: o.Fork.Children})
@@ -99,6 +98,47 @@ func (m *move) fork(ctx context.Context, n *definition.GraphNode) error {
 	}
 	m.send(o.Path(), errand{Do: doMake, Order: o.Path(), Run: o.Fork.Run})
 	return nil
+}
+
+// children returns how many children a fork of the order has, or why it can have none.
+func (o *Order) children(n *definition.GraphFork) (number int, why string, err error) {
+	if n.Each == "" {
+		return len(n.Branches), "", nil
+	}
+	all, err := readVariables(o.Variables)
+	if err != nil {
+		return 0, "", err
+	}
+	list, ok := elements(all[n.Each])
+	if !ok {
+		return 0, fmt.Sprintf("the variable %q is no list", n.Each), nil
+	}
+	delete(all, n.Each)
+	if i := largest(list); i >= 0 && len(encode(withElement(all, list, i))) > MaxVariables {
+		why = fmt.Sprintf("with the element %d of the list %q as item, a child's variables take more than %d bytes", i, n.Each, MaxVariables)
+	}
+	return len(list), why, nil
+}
+
+// largest returns the index of the element of a list that takes the most bytes, with its index; -1 if there is none.
+func largest(list []json.RawMessage) (index int) {
+	index, most := -1, 0
+	for i := range list {
+		if size := len(list[i]) + len(strconv.Itoa(i)); size >= most {
+			index, most = i, size
+		}
+	}
+	return index
+}
+
+// withElement returns the variables of a child for an element of a list: those of its parent, item and index.
+func withElement(parents map[string]json.RawMessage, list []json.RawMessage, i int) map[string]json.RawMessage {
+	all := maps.Clone(parents)
+	if all == nil {
+		all = map[string]json.RawMessage{}
+	}
+	all["item"], all["index"] = list[i], json.RawMessage(strconv.Itoa(i))
+	return all
 }
 
 // elements returns the elements of a variable; ok is false if it is no list.

@@ -52,6 +52,7 @@ type Order struct {
 	Filing    *Filing         `json:"fl,omitempty"` // how far that is; nil: not begun
 	Counted   bool            `json:"co,omitempty"` // it has one of its chain's places, see place.go
 	RingsAt   int64           `json:"ra,omitempty"` // when the timeout of its chain is looked at; 0: never again
+	Said      int64           `json:"sd,omitempty"` // position of the last write with an event of it; 0: this one
 	Then      *Then           `json:"th,omitempty"` // what the end of the running step does; nil: what the step's result means
 }
 

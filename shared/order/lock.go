@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -47,17 +46,6 @@ type inLine struct {
 	Sort string `json:"sort"`
 }
 
-// book is what one write keeps of locks and places, for all orders in it.
-type book struct {
-	locks  map[string]*lock
-	places map[string]*places   // by chain
-	moved  map[string]bool      // orders that have got a lock in this write, by their paths
-	alarms map[store.Key]string // names of locks
-}
-
-// grantsAtOnce is how many orders may get a lock by one write; others get it by an alarm that is due at once.
-const grantsAtOnce = 4
-
 const lockAlarm = "lock:" // begins the value of a lock's alarm; the name follows
 
 func lockKey(name string) store.Key { return work("lock/"+store.Fit(name), only) }
@@ -67,16 +55,6 @@ func holderKey(name, path string) store.Key {
 }
 
 func lockLine(name string) string { return "lock-line/" + store.Fit(name) }
-
-// book returns what the write keeps of locks and places.
-func (m *move) book() *book {
-	if m.books == nil {
-		m.books = &book{
-			locks: map[string]*lock{}, places: map[string]*places{}, moved: map[string]bool{}, alarms: map[store.Key]string{},
-		}
-	}
-	return m.books
-}
 
 // lock returns a lock as this write changes it.
 func (m *move) lock(ctx context.Context, name string) (*lock, error) {
@@ -224,7 +202,7 @@ func (m *move) handOn(ctx context.Context, l *lock) error {
 			continue
 		case !l.fits(m.set, first.Shared):
 			return nil
-		case len(m.books.moved) >= grantsAtOnce:
+		case m.books.full():
 			m.alarmLock(l.name, m.now)
 			return nil
 		}
@@ -243,7 +221,7 @@ func (m *move) handOn(ctx context.Context, l *lock) error {
 // contending returns the move of an order that waits at that place of a lock's line; nil if it does so no more, as far as can be
 // read, or if this write moves it already.
 func (m *move) contending(ctx context.Context, l *lock, path, sort string) (*move, error) {
-	if m.books.moved[path] || m.order.Path() == path {
+	if m.books.moved[path] {
 		return nil, nil
 	}
 	next, err := m.e.moveOf(ctx, path)
@@ -277,41 +255,40 @@ func (m *move) grant(ctx context.Context, l *lock) error {
 
 // alarmLock has the line of a lock looked at again at a time.
 func (m *move) alarmLock(name string, at int64) {
-	m.book().alarms[dueKey(at, lockAlarm+name)] = name
-	m.e.alarms.at(at)
+	m.book().alarm(at, dueKey(at, lockAlarm+name), []byte(lockAlarm+name))
 }
 
 // serveLock hands a lock on to those in line, until that takes no more than a write.
 func (e *Engine) serveLock(ctx context.Context, name string) error {
 	for {
-		granted := 0
+		more := false
 		err := e.queue.Change(ctx, []string{lockKey(name).Partition}, func(ctx context.Context, _ *store.Conflict) (f queue.Follow, err error) {
-			f, granted, err = e.serveSome(ctx, name)
+			f, more, err = e.serveSome(ctx, name)
 			return f, err
 		})
-		if err != nil || granted < grantsAtOnce {
+		if err != nil || !more {
 			return err
 		}
 	}
 }
 
-// serveSome hands a lock on to the first in line, and returns how many got it.
-func (e *Engine) serveSome(ctx context.Context, name string) (f queue.Follow, granted int, err error) {
+// serveSome hands a lock on to the first in line, and reports whether others are to get it by another write.
+func (e *Engine) serveSome(ctx context.Context, name string) (f queue.Follow, more bool, err error) {
 	set, err := e.definitions.Current(ctx)
 	if err != nil {
-		return f, 0, err
+		return f, false, err
 	}
 	m := &move{e: e, set: set, order: new(Order), now: e.micro()}
 	l, err := m.lock(ctx, name)
 	if err != nil {
-		return f, 0, err
+		return f, false, err
 	}
 	if err := m.handOn(ctx, l); err != nil || len(m.others)+len(m.books.alarms) == 0 {
-		return f, 0, err
+		return f, false, err
 	}
-	granted = len(m.others)
+	more = m.books.full()
 	m.includeOthers()
-	return m.withBook(m.follow), granted, nil
+	return m.withBook(m.follow), more, nil
 }
 
 // includeOthers lets this move write the orders to which it has handed on locks.
@@ -323,27 +300,18 @@ func (m *move) includeOthers() {
 	}
 }
 
-// withBook adds what the write keeps of places and locks, and the lists that it changes, to what is written.
+// withBook adds the events and the alarms of all orders in the write, and what it keeps for them, to what is written.
 func (m *move) withBook(f queue.Follow) queue.Follow {
 	f.Before = m.events
-	for _, op := range m.waits {
-		f.Stamped = append(f.Stamped, op)
-	}
-	if m.books == nil {
-		return f
-	}
-	for _, name := range slices.Sorted(maps.Keys(m.books.locks)) {
-		if l := m.books.locks[name]; l.changed {
-			f.Ops = append(f.Ops, store.Put(store.Item{Key: lockKey(name), Value: encode(l)}, l.cond))
+	if b := m.books; b != nil {
+		f.Ops = append(f.Ops, b.ops()...)
+		for _, op := range b.lists {
+			f.Stamped = append(f.Stamped, op)
 		}
+		m.wakeBy(b.wakeAt)
 	}
-	for _, chain := range slices.Sorted(maps.Keys(m.books.places)) {
-		if p := m.books.places[chain]; p.changed {
-			f.Ops = append(f.Ops, store.Put(store.Item{Key: placesKey(chain), Value: encode(p)}, p.cond))
-		}
-	}
-	for key, name := range m.books.alarms {
-		f.Ops = append(f.Ops, store.Put(store.Item{Key: key, Value: []byte(lockAlarm + name)}, store.Always))
+	if at := m.wakeAt; at != 0 {
+		f.Written = func(ctx context.Context) { m.e.written(ctx, at) }
 	}
 	return f
 }

@@ -34,8 +34,9 @@ type Journal interface {
 
 // waiting is what this process knows of waits for events.
 type waiting struct {
-	shapes cache[bool]   // keys of those that are stored, and the position's
-	set    chan struct{} // receives when an order may have come to wait
+	shapes  cache[bool]   // keys of those that are stored, and the position's
+	skipped cache[bool]   // items that cannot be read
+	set     chan struct{} // receives when an order may have come to wait
 }
 
 // What a follower reads at once, how many orders it moves at a time, and how often it stores its position while it goes on.
@@ -195,6 +196,10 @@ func (e *Engine) arrivals(ctx context.Context, events []event.Event) error {
 func (e *Engine) arrived(ctx context.Context, path string) error {
 	for {
 		listed, checks, err := e.listed(ctx, path)
+		if errors.Is(err, errDamaged) {
+			e.skip(orderKey(path), err)
+			return nil
+		}
 		if err != nil || listed {
 			return err
 		}
@@ -264,13 +269,14 @@ func (e *Engine) matchAll(ctx context.Context, at waitAt, ids []event.ID) error 
 		}
 		var who awaited
 		if err := decode(item, &who); err != nil {
-			return err
+			e.skip(item.Key, err)
+			continue
 		}
-		if who.After < ids[len(ids)-1] {
+		if who.After < ids[len(ids)-1] && who.Found == 0 {
 			paths = append(paths, who.Path)
 		}
 	}
-	return atOnce(paths, func(path string) error { return e.happened(ctx, at, path, ids) })
+	return atOnce(paths, func(path string) error { return e.goesOn(ctx, at, path, ids) })
 }
 
 // atOnce does something with each path, several at once, so that they share writes.
@@ -343,7 +349,8 @@ func (e *Engine) pause(ctx context.Context, d time.Duration) (set bool) {
 	return false
 }
 
-// matchBefore looks at events that happened before the wait of an order timed out, if that is what is due.
+// matchBefore looks at events that happened before the wait of an order timed out, if that is what is due. An order that cannot go on
+// yet though its event has happened does not time out.
 func (e *Engine) matchBefore(ctx context.Context, path string) error {
 	o, _, err := e.read(ctx, path)
 	switch {
@@ -352,5 +359,8 @@ func (e *Engine) matchBefore(ctx context.Context, path string) error {
 	case err != nil || o.Waiting != typed.ForEvent || o.Until == 0 || o.Until > e.micro():
 		return err
 	}
-	return e.Match(ctx)
+	if err := e.Match(ctx); err != nil {
+		return err
+	}
+	return e.retryFound(ctx, path)
 }

@@ -3,6 +3,7 @@ package order
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -45,29 +46,38 @@ func (e *Engine) mend(ctx context.Context) error {
 	if err != nil || len(set.JobChains) == 0 {
 		return err
 	}
+	var failed error
 	for i := range set.JobChains {
-		if err := e.fillPlaces(ctx, set, set.JobChains[i].Path); err != nil {
-			return err
-		}
+		failed = errors.Join(failed, e.fillPlaces(ctx, set, set.JobChains[i].Path))
 	}
 	if m.chain %= len(set.JobChains); m.chain < 0 {
 		m.chain = 0
 	}
-	chain := set.JobChains[m.chain].Path
-	page, err := e.store.Query(ctx, store.Range{Table: store.Work, Partition: listPartition(chain), From: m.id, Limit: mendBatch, Eventual: true})
+	return errors.Join(failed, e.mendSome(ctx, set.JobChains[m.chain].Path))
+}
+
+// mendSome looks at the next orders of a chain. One that cannot be mended does not keep it from the others.
+func (e *Engine) mendSome(ctx context.Context, chain string) (failed error) {
+	m := &e.mending
+	r := store.Range{Table: store.Work, Partition: listPartition(chain), Limit: mendBatch, Eventual: true}
+	page, err := e.store.Query(ctx, r.Behind(m.id))
 	if err != nil {
 		return journal.Failure("read the orders of a job chain", err)
 	}
 	for i := range page.Items {
-		if err := e.mendOrder(ctx, chain+","+string(page.Items[i].Value)); err != nil {
-			return err
-		}
 		m.id = page.Items[i].Key.Sort
+		path := chain + "," + string(page.Items[i].Value)
+		if err := e.mendOrder(ctx, path); err != nil {
+			failed = errors.Join(failed, fmt.Errorf("%s: %w", path, err))
+			if e.away(ctx, err) {
+				return failed
+			}
+		}
 	}
 	if !page.More {
 		m.chain, m.id = m.chain+1, ""
 	}
-	return nil
+	return failed
 }
 
 // mendOrder ends the step of an order whose task is gone, as an error.
@@ -99,37 +109,44 @@ func (e *Engine) mendOrder(ctx context.Context, path string) error {
 	})
 }
 
-// fillPlaces lets orders in line go on while there are places, as there are after max_orders was raised.
-func (e *Engine) fillPlaces(ctx context.Context, set *definition.Set, chain string) error {
+// fillPlaces lets orders in line go on while there are places, as there are after max_orders was raised. One that cannot go on does not
+// keep those behind it.
+func (e *Engine) fillPlaces(ctx context.Context, set *definition.Set, chain string) (failed error) {
 	g, err := set.Graph(chain)
 	if err != nil {
 		return nil //nolint:nilerr // nothing can be done for a chain that cannot be compiled
 	}
-	for range mendBatch {
-		items, err := e.get(ctx, placesKey(chain))
-		if err != nil || items[0] == nil {
-			return err
+	if free, err := e.freePlace(ctx, g); !free || err != nil {
+		return err
+	}
+	page, err := e.store.Query(ctx, store.Range{Table: store.Work, Partition: linePartition(chain), Limit: mendBatch})
+	if err != nil {
+		return journal.Failure("read the orders that wait", err)
+	}
+	for i := range page.Items {
+		if free, err := e.freePlace(ctx, g); !free || err != nil {
+			return errors.Join(failed, err)
 		}
-		var p places
-		if err := decode(items[0], &p); err != nil {
-			return err
-		}
-		if p.Waiting == 0 || g.MaxOrders > 0 && p.Taken >= g.MaxOrders {
-			return nil
-		}
-		page, err := e.store.Query(ctx, store.Range{Table: store.Work, Partition: linePartition(chain), Limit: 1})
-		if err != nil || len(page.Items) == 0 {
-			return journal.Failure("read the orders that wait", err)
-		}
-		err = e.changeIfThere(ctx, chain+","+string(page.Items[0].Value), func(m *move, ctx context.Context) (changed bool, err error) {
+		err := e.changeIfThere(ctx, chain+","+string(page.Items[i].Value), func(m *move, ctx context.Context) (changed bool, err error) {
 			if m.order.Waiting != typed.ForMaxOrders {
 				return false, nil
 			}
 			return true, m.release(ctx)
 		})
-		if err != nil {
-			return err
-		}
+		failed = errors.Join(failed, err)
 	}
-	return nil
+	return failed
+}
+
+// freePlace reports whether an order waits for a place of a chain, and there is one.
+func (e *Engine) freePlace(ctx context.Context, g *definition.Graph) (bool, error) {
+	items, err := e.get(ctx, placesKey(g.Chain))
+	if err != nil || items[0] == nil {
+		return false, err
+	}
+	var p places
+	if err := decode(items[0], &p); err != nil {
+		return false, err
+	}
+	return p.Waiting > 0 && (g.MaxOrders == 0 || p.Taken < g.MaxOrders), nil
 }

@@ -1,8 +1,10 @@
 package order
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/millrace/millrace/shared/definition"
@@ -27,14 +29,12 @@ type move struct {
 	filed  bool          // it finishes whatever became of its file
 	failed bool          // it is a child that finishes by an error
 	wakeAt int64         // the earliest alarm of what is written; 0: none
-	places *places       // of its chain, once they were read
 	inLine bool          // it waited for a place before
 	events []event.Event // in their order
 	follow queue.Follow  // all but the order's item and its events
 
-	waits  map[store.Key]queue.Stamp // changes of lists of who waits
-	books  *book                     // of this write; nil: none yet
-	others []*move                   // of orders to which locks are handed on
+	books  *book   // of this write; nil: none yet
+	others []*move // of orders to which locks are handed on
 }
 
 // moveOf reads an order that is to be changed. The error is [ErrNoOrder] if there is none.
@@ -58,20 +58,26 @@ func (e *Engine) moveOf(ctx context.Context, path string) (*move, error) {
 // lets the others follow from those before them.
 func (m *move) say(name string, fields any) {
 	e := typed.OrderEvent(name, m.order.Path(), fields)
-	if version, ok := m.cond.Version(); ok && len(m.events) == 0 {
-		e.Cause = event.CausedAt(version)
+	if len(m.events) == 0 {
+		e.Cause = event.CausedAt(m.lastSaid())
 	}
 	m.events = append(m.events, e)
 }
 
+// lastSaid returns the position of the last write with an event of the order; 0: there is none.
+func (m *move) lastSaid() int64 {
+	version, _ := m.cond.Version()
+	return cmp.Or(m.order.Said, version)
+}
+
 // write returns what the move writes.
 func (m *move) write() queue.Follow {
+	said := m.lastSaid()
+	if m.order.Said = 0; len(m.events) == 0 {
+		m.order.Said = said
+	}
 	m.includeOthers()
 	o, f := m.order, m.follow
-	f.Before = m.events
-	if at := m.wakeAt; at != 0 {
-		f.Written = func(ctx context.Context) { m.e.written(ctx, at) }
-	}
 	f.Ops = append(f.Ops, m.lineOps()...)
 	f = m.withBook(f)
 	key := orderKey(o.Path())
@@ -240,19 +246,22 @@ func (m *move) sayItIsOver() {
 
 // pass goes on as after a success at a node.
 func (m *move) pass(ctx context.Context, n *definition.GraphNode) error {
-	if n.Next == "" || m.isLast(n) {
+	if n.Next == "" || m.isLast(n, n.Next) {
 		return m.finish(ctx)
 	}
 	return m.goTo(ctx, n.Next)
 }
 
-// isLast reports whether a node is the order's own end.
-func (m *move) isLast(n *definition.GraphNode) bool {
-	if m.order.EndNode == "" {
+// isLast reports whether the order's own end is a node, or a nested chain that an order leaves for the next one.
+func (m *move) isLast(n *definition.GraphNode, next string) bool {
+	end := m.order.EndNode
+	if end == "" {
 		return false
 	}
-	end, ok := m.graph.Node(m.order.EndNode)
-	return ok && end.ID == n.ID
+	if _, nested := m.graph.Entries[end]; nested {
+		return strings.HasPrefix(n.ID, end+"/") && !strings.HasPrefix(next, end+"/")
+	}
+	return n.ID == end
 }
 
 // step adds the task of a step, once the order holds the locks of its node. A job that is not declared waits for an instance that runs it.

@@ -87,3 +87,52 @@ func TestAForkInANestedChain(t *testing.T) {
 		b.wantCounts(map[string]int{"OrderFinished:good": 1, "OrderFinished:bad": 1})
 	})
 }
+
+// An order whose end is a nested chain finishes when it would go on to the node after that, however it gets there.
+func TestAnOrderThatEndsWithANestedChain(t *testing.T) {
+	set := nested()
+	set.JobChains = append(set.JobChains,
+		definition.JobChain{Path: "/asks", Nodes: []definition.Node{
+			{ID: "O", Chain: "/question", Next: "Z"}, {ID: "Z", Job: "/j"}, {ID: "good"},
+		}},
+		definition.JobChain{Path: "/question", Nodes: []definition.Node{
+			{ID: "P", Prompt: &definition.Prompt{Role: "operator", Answers: map[string]string{"again": "J", "yes": "right"}}},
+			{ID: "J", Job: "/j", Next: "P"}, {ID: "right"},
+		}},
+		definition.JobChain{Path: "/last", Nodes: []definition.Node{{ID: "A", Job: "/j"}, {ID: "O", Chain: "/inner"}}},
+	)
+	onBoth(t, set, func(t *testing.T, b *bench) {
+		ends := func(r *order.Request) { r.EndNode = "O" }
+		b.add(ends)
+		b.step("A", ok)
+		b.step("O/X", ok)
+		b.is(projection.Due, "O/Y")
+		b.events()
+		b.step("O/Y", ok)
+		b.want("TaskStarted OrderStepStarted:O/Y OrderStepEnded:Success OrderFinished:O/Y TaskEnded TaskClosed")
+
+		b.add(ends)
+		b.step("A", ok)
+		b.step("O/X", failed) // goes on as it would otherwise
+		b.events()
+		b.add(func(r *order.Request) { r.Chain, r.EndNode = "/last", "O" })
+		b.step("A", ok)
+		b.step("O/X", ok)
+		b.events()
+		b.step("O/Y", ok)
+		b.want("TaskStarted OrderStepStarted:O/Y OrderStepEnded:Success OrderNodeChanged:O/right OrderFinished:O/right TaskEnded TaskClosed")
+
+		b.add(func(r *order.Request) { r.Chain, r.EndNode = "/asks", "O" })
+		answer := func(text string) {
+			t.Helper()
+			if err := b.Answer(t.Context(), "/asks", "1", order.Answer{Answer: text, May: func(string) bool { return true }}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		answer("again")
+		b.step("O/J", ok)
+		b.events()
+		answer("yes")
+		b.want("OrderAnswered OrderFinished:O/P")
+	})
+}

@@ -136,8 +136,12 @@ func (e *Engine) Unstart(ctx context.Context, chain, id string, now time.Time) e
 		before := len(o.Starts)
 		o.Starts = slices.DeleteFunc(o.Starts, later)
 		changed = len(o.Starts) < before
-		if o.Idle || o.Started > 0 || o.Suspended || !later(o.LastStart) {
+		if o.Idle || o.Suspended || !later(o.LastStart) {
 			return changed, nil
+		}
+		d, _, err := m.e.stored(ctx, o)
+		if err != nil || o.started(d) > 0 { // its step has begun, and perhaps waits for another attempt
+			return changed, err
 		}
 		if running, err := m.withdraw(ctx); running || err != nil {
 			return changed, err

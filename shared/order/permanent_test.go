@@ -72,3 +72,23 @@ func TestAnOrderThatWaitsForItsStartKeepsItsVariables(t *testing.T) {
 		}
 	})
 }
+
+// A start that somebody has brought forward is not taken back once its step has begun.
+func TestAStartIsNotTakenBackBetweenTwoAttempts(t *testing.T) {
+	chain := ab()
+	chain.Nodes[0].Job = "/again"
+	onBoth(t, chains(chain), func(t *testing.T, b *bench) {
+		if _, err := b.Start(t.Context(), "/c", "1", b.now.Add(time.Hour)); err != nil {
+			t.Fatal(err)
+		}
+		b.do(order.Act{Kind: order.RunNow}, nil)
+		b.complete(b.claim(), failed)
+		b.events()
+		if err := b.Unstart(t.Context(), "/c", "1", b.now); err != nil {
+			t.Fatal(err)
+		}
+		b.want()
+		b.step("A", ok)
+		b.is(projection.Due, "B")
+	})
+}

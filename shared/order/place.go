@@ -30,13 +30,11 @@ func (o *Order) lineKey() store.Key {
 	return work(linePartition(o.Chain), fmt.Sprintf("%016x", o.Created)+store.Fit(o.ID))
 }
 
-// counter returns the places of the order's chain, as this move changes them.
+// counter returns the places of the order's chain, as this write changes them.
 func (m *move) counter(ctx context.Context) (*places, error) {
-	if m.places == nil {
-		m.places = m.book().places[m.order.Chain]
-	}
-	if m.places != nil {
-		return m.places, nil
+	book := m.book()
+	if p := book.places[m.order.Chain]; p != nil {
+		return p, nil
 	}
 	key := placesKey(m.order.Chain)
 	items, err := m.e.get(ctx, key)
@@ -48,8 +46,7 @@ func (m *move) counter(ctx context.Context) (*places, error) {
 		p.cond = store.VersionIs(items[0].Version)
 		err = decode(items[0], p)
 	}
-	m.places = p
-	m.book().places[m.order.Chain] = p
+	book.places[m.order.Chain] = p
 	m.follow.Names = append(m.follow.Names, key.Partition)
 	return p, err
 }
@@ -140,21 +137,28 @@ func (m *move) leave(ctx context.Context) error {
 // lineBatch is how many entries of the line are read for the first order that still waits: more than writes that are under way.
 const lineBatch = 10
 
-// admitNext lets the first order in line go on, as a part of this move.
+// admitNext lets the first order in line go on, as a part of this move. It may end at once and hand on its place too: what is too much
+// for one write is left to an errand, and so is what cannot be read yet.
 func (m *move) admitNext(ctx context.Context) error {
+	if m.books.full() {
+		m.sendToFill(m.now)
+		return nil
+	}
 	page, err := m.e.store.Query(ctx, store.Range{Table: store.Work, Partition: linePartition(m.order.Chain), Limit: lineBatch})
 	if err != nil {
 		return journal.Failure("read the orders that wait", err)
 	}
+	p := m.books.places[m.order.Chain]
 	for i := range page.Items {
-		id := string(page.Items[i].Value)
-		if id == m.order.ID {
-			continue // it leaves the line with this move
+		path := m.order.Chain + "," + string(page.Items[i].Value)
+		if m.books.moved[path] {
+			continue // it leaves the line with this write
 		}
-		next, err := m.e.moveOf(ctx, m.order.Chain+","+id)
+		next, err := m.e.moveOf(ctx, path)
 		if errors.Is(err, ErrNoOrder) { // which no write leaves behind
-			m.places.Waiting--
-			absent := store.Check(orderKey(m.order.Chain+","+id), store.Absent) // the write that adds it may be under way
+			p.Waiting--
+			m.books.moved[path] = true
+			absent := store.Check(orderKey(path), store.Absent) // the write that adds it may be under way
 			m.follow.Ops = append(m.follow.Ops, store.Delete(page.Items[i].Key, store.Always), absent)
 			continue
 		}
@@ -164,20 +168,38 @@ func (m *move) admitNext(ctx context.Context) error {
 		if next.order.Waiting != typed.ForMaxOrders {
 			continue // race: it has just got a place, and its entry can still be read
 		}
-		next.places, next.books = m.places, m.book()
+		m.books.moved[path], next.books = true, m.books
 		if err := next.release(ctx); err != nil {
 			return err
 		}
 		m.include(next)
 		return nil
 	}
+	if p.Waiting > 0 {
+		m.sendToFill(m.now + stateAge.Microseconds())
+	}
 	return nil
+}
+
+// sendToFill has places of the order's chain filled after the write, at a time.
+func (m *move) sendToFill(at int64) {
+	key := dueKey(at, m.order.Chain)
+	key.Sort += "!" + doFill
+	m.books.alarm(at, key, encode(errand{Do: doFill, Order: m.order.Chain}))
+}
+
+// fill lets orders in line go on while their chain has places.
+func (e *Engine) fill(ctx context.Context, chain string) error {
+	set, err := e.definitions.Current(ctx)
+	if err != nil {
+		return err
+	}
+	return e.fillPlaces(ctx, set, chain)
 }
 
 // include lets this move write another order's too.
 func (m *move) include(other *move) {
-	other.books = nil // this move writes it
-	f := other.write()
+	f := other.writeWithoutBook() // this move writes it
 	if len(f.Before) > 0 && len(m.events) > 0 {
 		f.Before[0].Cause = 0 // this move has brought it about
 	}

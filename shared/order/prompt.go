@@ -95,7 +95,7 @@ func (m *move) leaveFor(ctx context.Context, n *definition.GraphNode, next strin
 	if err := m.stopWaiting(ctx); err != nil {
 		return err
 	}
-	if next == "" || m.isLast(n) {
+	if next == "" || m.isLast(n, next) {
 		return m.finish(ctx)
 	}
 	return m.goTo(ctx, next)

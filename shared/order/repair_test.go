@@ -2,8 +2,10 @@ package order_test
 
 import (
 	"encoding/json"
+	"slices"
 	"testing"
 
+	"github.com/millrace/millrace/shared/event"
 	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/order"
 	"github.com/millrace/millrace/shared/projection"
@@ -44,5 +46,33 @@ func TestAnOrderIsRepaired(t *testing.T) {
 			t.Errorf("OrderResumed has %s", got)
 		}
 		b.step("B", ok)
+	})
+}
+
+// What was noted for the end of a running step has no event of its own: what happens then names the event before that.
+func TestTheCauseOfWhatWasNotedWhileAStepRan(t *testing.T) {
+	chain := ab()
+	chain.Nodes[0].Job = "/again"
+	onBoth(t, chains(chain), func(t *testing.T, b *bench) {
+		b.add(nil)
+		b.complete(b.claim(), failed)
+		l := b.claim()
+		if l == nil {
+			t.Fatal("there is no other attempt")
+		}
+		b.do(order.Act{Kind: order.SetNode, Node: "B"}, nil)
+		b.do(order.Act{Kind: order.Remove}, nil)
+		from := b.seen
+		b.complete(l, ok)
+		page, err := b.journal.ReadAfter(t.Context(), journal.Request{After: from, Limit: 100, Causes: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ended := slices.IndexFunc(page.Events, func(e event.Event) bool { return e.Type == event.OrderStepEnded })
+		begun := slices.IndexFunc(page.Events, func(e event.Event) bool { return e.Type == event.OrderAdded })
+		if want := page.Events[begun].ID; page.Events[ended].Cause.ID() != want {
+			t.Errorf("OrderStepEnded is caused by %d, want the OrderAdded %d", page.Events[ended].Cause.ID(), want)
+		}
+		b.events()
 	})
 }

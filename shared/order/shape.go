@@ -141,18 +141,20 @@ func (m *move) declarePosition(ctx context.Context) error {
 	return nil
 }
 
-// shapes returns all shapes in which orders have ever waited.
+// shapes returns all shapes in which orders have ever waited, but for those that cannot be read.
 func (e *Engine) shapes(ctx context.Context) (all []shape, err error) {
 	for item, err := range store.All(ctx, e.store, store.Range{Table: store.Work, Partition: partitionShapes}) {
 		if err != nil {
 			return nil, journal.Failure("read what orders wait for", err)
 		}
 		var s shape
-		if err := decode(item, &s); err != nil {
-			return nil, err
+		err := decode(item, &s)
+		if err == nil {
+			err = s.compile()
 		}
-		if err := s.compile(); err != nil {
-			return nil, err
+		if err != nil {
+			e.skip(item.Key, err)
+			continue
 		}
 		all = append(all, s)
 	}

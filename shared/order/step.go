@@ -61,7 +61,7 @@ func (m *move) stepEnded(ctx context.Context, t *task.Task, r queue.Result) erro
 	}
 	job, _ := m.set.JobOf(n.Job)
 	d := decide(ended{
-		node: n, job: job, last: m.isLast(n), setbacks: o.Setbacks, failed: t.State != task.Succeeded, code: r.Code,
+		node: n, job: job, last: m.isLast(n, n.Next), setbacks: o.Setbacks, failed: t.State != task.Succeeded, code: r.Code,
 	})
 	says := typed.OrderStepEnded{Transition: d.transition}
 	if changed {

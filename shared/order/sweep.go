@@ -3,6 +3,7 @@ package order
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"time"
@@ -103,50 +104,92 @@ func (e *Engine) Sweep(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := e.mend(ctx); err != nil {
-		return err
-	}
-	return e.sweepDue(ctx)
+	return errors.Join(e.mend(ctx), e.sweepDue(ctx))
 }
 
 // sweepDue does what is due until there is nothing left.
-func (e *Engine) sweepDue(ctx context.Context) error {
+func (e *Engine) sweepDue(ctx context.Context) (failed error) {
 	for {
 		r := store.Range{Table: store.Work, Partition: partitionDue, Limit: dueBatch}
 		page, err := e.store.Query(ctx, r)
 		if err != nil {
-			return journal.Failure("read the orders that are due", err)
+			return errors.Join(failed, journal.Failure("read the orders that are due", err))
 		}
 		due := e.dueOf(page.Items)
 		if len(due) == 0 {
-			return nil
+			return failed
 		}
-		if err := e.wakeAll(ctx, due); err != nil {
-			return err
+		now := round{e: e}
+		now.wakeAll(ctx, due)
+		if failed == nil { // those of one round tell enough
+			failed = now.failed
+		}
+		if now.away {
+			return failed
 		}
 	}
 }
 
-// wakeAll does what some alarms are for, and takes them away. What fails keeps its alarm, and does not keep the others from what they
-// are for, unless the store cannot be reached.
-func (e *Engine) wakeAll(ctx context.Context, due []store.Item) error {
-	due, failed := e.runErrands(ctx, due)
+// round is the doing of some alarms.
+type round struct {
+	e      *Engine
+	failed error // of alarms
+	away   bool  // the store cannot be reached: nothing else is tried
+}
+
+// wakeAll does what some alarms are for, and takes them away.
+func (r *round) wakeAll(ctx context.Context, due []store.Item) {
+	due = r.runErrands(ctx, due)
 	for i := range due {
-		if e.away(ctx, failed) {
-			break
+		if r.away {
+			return
 		}
-		err := e.wake(ctx, string(due[i].Value), unstamp(due[i].Key.Sort))
+		err := r.e.wake(ctx, string(due[i].Value), unstamp(due[i].Key.Sort))
 		if err == nil {
-			err = e.takeAway(ctx, due[i].Key, due[i].Version)
+			err = r.e.takeAway(ctx, due[i].Key, due[i].Version)
 		}
-		failed = errors.Join(failed, err)
+		r.tried(ctx, err, due[i])
 	}
-	return failed
 }
 
-// away reports whether an error is none of a single order.
+// tried notes how the doing of some alarms went. What fails does not keep the others from what they are for: it is put off. That also
+// tells whether it is the store which cannot be reached, or something of these alarms.
+func (r *round) tried(ctx context.Context, err error, alarms ...store.Item) {
+	if err == nil {
+		return
+	}
+	r.failed = errors.Join(r.failed, fmt.Errorf("%s: %w", alarms[0].Value, err))
+	for i := range alarms {
+		if r.away = r.away || ctx.Err() != nil; r.away {
+			return
+		}
+		if err := r.e.putOff(ctx, &alarms[i]); err != nil {
+			r.failed, r.away = errors.Join(r.failed, err), true
+		}
+	}
+}
+
+// away reports whether an error is likely to be none of a single order.
 func (e *Engine) away(ctx context.Context, err error) bool {
-	return ctx.Err() != nil || errors.Is(err, journal.ErrUnavailable) || errors.Is(err, journal.ErrUnknownOutcome)
+	switch {
+	case ctx.Err() != nil || errors.Is(err, journal.ErrClosed) || errors.Is(err, store.ErrClosed):
+		return true
+	case errors.Is(err, store.ErrBusy) || errors.Is(err, errMissing):
+		return false
+	}
+	return errors.Is(err, journal.ErrUnavailable) || errors.Is(err, journal.ErrUnknownOutcome)
+}
+
+// putOff has an alarm tried again later. One that is not as it was read was done by another process.
+func (e *Engine) putOff(ctx context.Context, alarm *store.Item) error {
+	next := store.Item{Key: later(alarm.Key, e.micro()), Version: 1, Value: alarm.Value}
+	ops := []store.Op{store.Delete(alarm.Key, store.VersionIs(alarm.Version)), store.Put(next, store.Always)}
+	err := e.store.Write(ctx, store.Write{Token: e.token(), Ops: ops})
+	if err != nil && store.AsConflict(err) == nil {
+		return journal.Failure("put off an alarm", err)
+	}
+	e.alarms.at(unstamp(next.Key.Sort))
+	return nil
 }
 
 // takeAway removes an alarm as it was read.

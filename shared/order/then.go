@@ -49,7 +49,7 @@ func (m *move) breakOff(t *task.Task) {
 func (m *move) replace(ctx context.Context, before *Order, cond store.Condition) (*move, error) {
 	old := &move{
 		e: m.e, set: m.set, graph: m.graph, order: before, cond: cond, now: m.now, follow: m.follow,
-		inLine: before.Waiting == typed.ForMaxOrders,
+		inLine: before.Waiting == typed.ForMaxOrders, books: m.books,
 	}
 	running, err := old.withdraw(ctx)
 	if err != nil {
@@ -76,8 +76,8 @@ func (m *move) takeOver(ctx context.Context, old *move) error {
 		return err
 	}
 	old.follow.Ops = append(old.follow.Ops, old.lineOps()...)
-	m.cond, m.events, m.follow, m.places, m.wakeAt = old.cond, old.events, old.follow, old.places, old.wakeAt
-	m.waits, m.books, m.others = old.waits, old.books, old.others
+	m.cond, m.events, m.follow, m.wakeAt = old.cond, old.events, old.follow, old.wakeAt
+	m.books, m.others = old.books, old.others
 	return m.add(ctx)
 }
 

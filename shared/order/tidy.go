@@ -159,5 +159,8 @@ func (e *Engine) wakeOther(ctx context.Context, alarm string) (is bool, err erro
 	if id, is := strings.CutPrefix(alarm, bulkPrefix); is {
 		return true, e.carryOn(ctx, id)
 	}
+	if path, is := strings.CutPrefix(alarm, foundPrefix); is {
+		return true, e.retryFound(ctx, path)
+	}
 	return false, nil
 }

@@ -35,14 +35,52 @@ func joinedOps(all, more []store.Op) []store.Op {
 	return all
 }
 
+// group is one write of the moves of several orders, as many as it holds.
+type group struct {
+	book   *book
+	follow queue.Follow // without what is in the book
+	orders int
+	load   load
+}
+
+// newGroup returns the group of a move, which is written with what the group has.
+func (m *move) newGroup() *group { return &group{book: m.book(), load: load{ops: reserveOps}} }
+
+// add adds the write of one more order, and reports whether it fits: the first one does. An order that another one in the group has
+// moved does not. Move is to return what a move that has the group's book writes, without the book.
+func (g *group) add(path string, move func(*book) (queue.Follow, error)) (fits bool, err error) {
+	if g.book.moved[path] {
+		return false, nil
+	}
+	before := g.book.clone()
+	g.book.moved[path] = true
+	part, err := move(g.book)
+	if err != nil {
+		return false, err
+	}
+	if g.load.add(part); g.orders > 0 && g.load.with(g.book).tooLarge() {
+		*g.book = *before
+		return false, nil
+	}
+	g.follow = joined(g.follow, part)
+	g.orders++
+	return true, nil
+}
+
+// writeWithoutBook returns what the move writes, but for the book, which is the group's.
+func (m *move) writeWithoutBook() queue.Follow {
+	m.books = nil
+	return m.write()
+}
+
 // load is about how much a write holds.
 type load struct{ ops, bytes int }
 
-// What tasks take of a write at most, and what is left for the order that several others belong to.
+// What tasks take of a write at most, and what is left for the order that several others belong to: it may go on, and take locks.
 const (
 	opsAdded    = 3
 	opsWithdraw = 4
-	reserveOps  = 16
+	reserveOps  = 26
 )
 
 // add adds what a move writes.
@@ -59,4 +97,7 @@ func (l *load) add(f queue.Follow) {
 	}
 }
 
-func (l *load) tooLarge() bool { return l.ops > queue.MaxChange || l.bytes > childrenBytes }
+// with returns the load together with that of a book.
+func (l load) with(b *book) load { return load{l.ops + b.size(), l.bytes} }
+
+func (l load) tooLarge() bool { return l.ops > queue.MaxChange || l.bytes > childrenBytes }

@@ -29,17 +29,23 @@ func (v *VariableError) Unwrap() error { return ErrInvalid }
 // CheckVariables returns an error unless raw is an object of variables: strings, numbers, booleans, and lists of these, of at most
 // [MaxVariables] bytes. Empty is none. The errors are [ErrInvalid], [ErrTooLarge], and a [VariableError] for a value.
 func CheckVariables(raw json.RawMessage) error {
-	_, err := readVariables(raw)
+	_, err := givenVariables(raw)
 	return err
 }
 
-// readVariables returns the variables of an object by their names.
+// givenVariables returns the variables of an object that comes in, by their names.
+func givenVariables(raw json.RawMessage) (map[string]json.RawMessage, error) {
+	if len(raw) > MaxVariables {
+		return nil, tooLarge(len(raw))
+	}
+	return readVariables(raw)
+}
+
+// readVariables returns the variables of an object by their names, however large it is: what is stored was small enough for those who
+// stored it.
 func readVariables(raw json.RawMessage) (map[string]json.RawMessage, error) {
 	if len(raw) == 0 {
 		return nil, nil
-	}
-	if len(raw) > MaxVariables {
-		return nil, tooLarge(len(raw))
 	}
 	var all map[string]json.RawMessage
 	if !utf8.Valid(raw) || json.Unmarshal(raw, &all) != nil || all == nil {
@@ -78,7 +84,7 @@ func isScalar(raw []byte) bool {
 // merge returns variables with those of changes in place of what has their names; changed is false if that makes no difference.
 // After an error nothing is changed.
 func merge(variables, changes json.RawMessage) (merged json.RawMessage, changed bool, err error) {
-	news, err := readVariables(changes)
+	news, err := givenVariables(changes)
 	if err != nil || len(news) == 0 {
 		return variables, false, err
 	}
@@ -95,7 +101,7 @@ func merge(variables, changes json.RawMessage) (merged json.RawMessage, changed 
 		}
 	}
 	merged = encode(all)
-	if len(merged) > MaxVariables {
+	if len(merged) > MaxVariables && len(merged) > len(variables) {
 		return nil, false, tooLarge(len(merged))
 	}
 	return merged, changed, nil

@@ -16,6 +16,10 @@ type versions struct {
 	newest cache[version]           // by chain
 }
 
+// errMissing is the error for a version that an order is on and that cannot be read: the write by which it came is not visible as a whole
+// yet, or the version is lost.
+var errMissing = errors.New("order: a version cannot be read yet")
+
 // version is a version of a chain: its number, from 1, and the hash of its graph.
 type version struct {
 	number int
@@ -33,7 +37,7 @@ func (e *Engine) graph(ctx context.Context, chain string, number int) (*definiti
 		return nil, err
 	}
 	if items[0] == nil {
-		return nil, fmt.Errorf("%w: version %d of the job chain %s cannot be read yet", journal.ErrUnavailable, number, chain)
+		return nil, fmt.Errorf("%w: %w: version %d of the job chain %s", journal.ErrUnavailable, errMissing, number, chain)
 	}
 	g, err := definition.ReadGraph(items[0].Value)
 	if err == nil {

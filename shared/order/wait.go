@@ -62,7 +62,8 @@ type waitAt struct {
 // awaited is that item: who waits, and since when.
 type awaited struct {
 	Path  string   `json:"p"`
-	After event.ID `json:"a"` // the last event of the write by which the order came to wait: only later ones count
+	After event.ID `json:"a"`           // the last event of the write by which the order came to wait: only later ones count
+	Found event.ID `json:"f,omitempty"` // the event was found, and the order could not go on yet, see found.go; 0: it was not found
 }
 
 func waitsPartition(shape string) string { return "waits/" + shape }
@@ -90,7 +91,7 @@ func (m *move) awaitEvent(ctx context.Context, n *definition.GraphNode) error {
 	m.say(event.OrderWaiting, typed.OrderWaiting{NodeID: n.ID, For: typed.ForEvent, Name: w.Event, Until: when(o.Until)})
 	key, path := o.Await.item(o.Path()), o.Path()
 	m.list(key, func(r journal.Receipt) store.Op {
-		return store.Put(store.Item{Key: key, Value: encode(awaited{path, last(r)})}, store.Always)
+		return store.Put(store.Item{Key: key, Value: encode(awaited{Path: path, After: last(r)})}, store.Always)
 	})
 	select {
 	case m.e.waits.set <- struct{}{}:
@@ -105,12 +106,9 @@ func (m *move) awaitEvent(ctx context.Context, n *definition.GraphNode) error {
 // last returns the id of the last event of a write.
 func last(r journal.Receipt) event.ID { return r.FirstID + event.ID(max(r.Count, 1)-1) }
 
-// list sets what this move does to an item that lists a wait; what was said of the item before is void.
+// list sets what the write does to an item that lists orders, or what they wait for; what was said of the item before is void.
 func (m *move) list(key store.Key, op queue.Stamp) {
-	if m.waits == nil {
-		m.waits = map[store.Key]queue.Stamp{}
-	}
-	m.waits[key] = op
+	m.book().lists[key] = op
 }
 
 // unlist takes the order off the list of those that wait for an event.

@@ -263,3 +263,29 @@ func TestManyOrdersWait(t *testing.T) {
 		}
 	})
 }
+
+// What orders wait for is noted by the first of them: also where several come to wait in one write, as the children of a fork do.
+func TestTheFirstToWaitComeInOneWrite(t *testing.T) {
+	for name, first := range map[string]func(*bench){
+		"none waited":    func(*bench) {},
+		"another waited": func(b *bench) { b.on("/w", "1") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			set := waiting(definition.Wait{Event: "Y"})
+			set.JobChains[0].Path = "/w"
+			wait := []definition.Node{{Wait: &definition.Wait{Event: "X"}}}
+			set.JobChains = append(set.JobChains, definition.JobChain{Path: "/c", Nodes: []definition.Node{
+				{ID: "F", Fork: &definition.Fork{Branches: map[string][]definition.Node{"a": wait, "b": wait, "c": wait}}}, {ID: "end"},
+			}})
+			onBoth(t, set, func(t *testing.T, b *bench) {
+				first(b)
+				b.add(nil)
+				b.sweep()
+				b.emit("X", "k", "")
+				b.match()
+				b.sweep()
+				b.absent("1", "1!a", "1!b", "1!c")
+			})
+		})
+	}
+}
