@@ -68,8 +68,8 @@ func (e *Engine) forget(ctx context.Context, b *bulk) error {
 // batch acts on the next of what an act selects, and notes the progress. Race: another process may do the same, or somebody stops the
 // act: each order's mark is written once, with the order, and the progress only by who has read it as it is.
 func (e *Engine) batch(ctx context.Context, id string) error {
-	e.acting.Lock()
-	defer e.acting.Unlock()
+	e.acting <- struct{}{}
+	defer func() { <-e.acting }()
 	b, err := e.bulkOf(ctx, id)
 	if err != nil || b.State != BulkRunning {
 		return err
@@ -93,12 +93,12 @@ func (e *Engine) batch(ctx context.Context, id string) error {
 			b.Failed++
 		}
 	}
-	return e.note(ctx, b, len(these), did)
+	return e.note(ctx, b, len(these))
 }
 
-// note writes the progress of an act after a batch, and removes the batch's marks.
-func (e *Engine) note(ctx context.Context, b *bulk, size int, did []bool) error {
-	first := b.Next
+// note writes the progress of an act after a batch. The batch's marks stay as long as the act: another process may still be at the same
+// batch.
+func (e *Engine) note(ctx context.Context, b *bulk, size int) error {
 	now := e.micro()
 	b.Next += size
 	b.Owner, b.Until = e.name, now+bulkLease.Microseconds()
@@ -108,11 +108,6 @@ func (e *Engine) note(ctx context.Context, b *bulk, size int, did []bool) error 
 		ops = append(ops, b.alarm(now+bulkKept.Microseconds()))
 	}
 	ops = append(ops, b.put())
-	for i := range did {
-		if did[i] && b.Order != nil {
-			ops = append(ops, store.Delete(b.markKey(first+i), store.Always))
-		}
-	}
 	err := e.store.Write(ctx, store.Write{Token: e.token(), Ops: ops})
 	if store.AsConflict(err) != nil {
 		return nil // it is read anew
@@ -205,7 +200,17 @@ func (e *Engine) actOnOne(ctx context.Context, b *bulk, index int, path string) 
 	case err == nil:
 		return true, nil
 	case refused(err):
-		return false, nil
+		return e.marked(ctx, mark)
+	}
+	return false, err
+}
+
+// marked reports whether a mark is there. Race: another process may have acted on the order meanwhile, which refuses the act then; the
+// order may be seen before the mark that was written with it, so a write looks for the mark.
+func (e *Engine) marked(ctx context.Context, mark store.Key) (bool, error) {
+	err := e.put(ctx, "see whether an order was acted on", store.Check(mark, store.Absent))
+	if store.AsConflict(err) != nil {
+		return true, nil
 	}
 	return false, err
 }

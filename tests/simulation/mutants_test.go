@@ -99,6 +99,9 @@ func TestMutantsOfSchedules(t *testing.T) {
 // TestMutantsOfOrders does the same for orders.
 func TestMutantsOfOrders(t *testing.T) { testMutants(t, "mutants/orders", "TestOrderInvariants") }
 
+// TestMutantsOfFlows does the same for forks, prompts, waits, locks and acts on many orders.
+func TestMutantsOfFlows(t *testing.T) { testMutants(t, "mutants/flows", "TestFlowInvariants") }
+
 // testMutants first runs the unchanged product, if the test itself runs fewer seeds: a violation shows that a mutant is caught
 // only if the product does not have it.
 func testMutants(t *testing.T, folder, test string) {

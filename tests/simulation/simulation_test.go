@@ -73,6 +73,9 @@ func TestScheduleInvariants(t *testing.T) { playAll(t, RunSchedules, max(*seeds/
 // TestOrderInvariants moves orders along chains.
 func TestOrderInvariants(t *testing.T) { playAll(t, RunOrders, max(*seeds/8, 1)) }
 
+// TestFlowInvariants moves orders along chains with forks, prompts, waits and locks.
+func TestFlowInvariants(t *testing.T) { playAll(t, RunFlows, max(*seeds/8, 1)) }
+
 // playAll plays the first seeds, or the one of -seed with a trace, and returns how often each thing happened in all of them. It ends
 // with the first seed that violates an invariant, unless -goon is set.
 func playAll(t *testing.T, run simulator, seeds uint64) (happened map[string]int) {
