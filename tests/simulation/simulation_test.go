@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// simulator plays one seed: Run, RunEngine, RunInstances, RunStreams or RunSchedules.
+// simulator plays one seed: Run, RunEngine, RunInstances, RunStreams, RunSchedules, RunOrders or RunFlows.
 type simulator func(t *testing.T, seed uint64, trace func(string)) Report
 
 func TestInvariants(t *testing.T) { playAll(t, Run, *seeds) }
@@ -74,7 +74,7 @@ func TestScheduleInvariants(t *testing.T) { playAll(t, RunSchedules, max(*seeds/
 func TestOrderInvariants(t *testing.T) { playAll(t, RunOrders, max(*seeds/8, 1)) }
 
 // TestFlowInvariants moves orders along chains with forks, prompts, waits and locks.
-func TestFlowInvariants(t *testing.T) { playAll(t, RunFlows, max(*seeds/8, 1)) }
+func TestFlowInvariants(t *testing.T) { playAll(t, RunFlows, max(*seeds/25, 1)) }
 
 // playAll plays the first seeds, or the one of -seed with a trace, and returns how often each thing happened in all of them. It ends
 // with the first seed that violates an invariant, unless -goon is set.
