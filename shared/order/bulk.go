@@ -181,8 +181,8 @@ func (e *Engine) ResumeBulk(ctx context.Context, id string) error {
 
 // setBulk changes the state of an act. A batch that this process is at is over before.
 func (e *Engine) setBulk(ctx context.Context, id string, from, to BulkState) error {
-	e.acting.Lock()
-	defer e.acting.Unlock()
+	e.acting <- struct{}{}
+	defer func() { <-e.acting }()
 	for try := 0; ; try++ {
 		b, err := e.bulkOf(ctx, id)
 		switch {

@@ -67,8 +67,8 @@ func (e *Engine) forget(ctx context.Context, b *bulk) error {
 // batch acts on the next of what an act selects, and notes the progress. Race: another process may do the same, or somebody stops the
 // act: each order's mark is written once, with the order, and the progress only by who has read it as it is.
 func (e *Engine) batch(ctx context.Context, id string) error {
-	e.acting.Lock()
-	defer e.acting.Unlock()
+	e.acting <- struct{}{}
+	defer func() { <-e.acting }()
 	b, err := e.bulkOf(ctx, id)
 	if err != nil || b.State != BulkRunning {
 		return err
@@ -140,7 +140,8 @@ func (e *Engine) goOver(ctx context.Context, b *bulk, these []string, errs []err
 	return false, nil
 }
 
-// note writes the progress of an act after a batch.
+// note writes the progress of an act after a batch. The batch's marks stay as long as the act: another process may still be at the same
+// batch.
 func (e *Engine) note(ctx context.Context, b *bulk, size int) error {
 	now := e.micro()
 	b.Next += size
@@ -239,10 +240,23 @@ func (e *Engine) actOnOne(ctx context.Context, b *bulk, index int, path string) 
 		f.Ops = append(f.Ops, store.Put(store.Item{Key: mark, Value: []byte("-")}, store.Absent))
 		return f, nil
 	})
-	if refused(err) {
-		return false, nil
+	switch {
+	case err == nil:
+		return true, nil
+	case refused(err):
+		return e.marked(ctx, mark)
 	}
-	return err == nil, err
+	return false, err
+}
+
+// marked reports whether a mark is there. Race: another process may have acted on the order meanwhile, which refuses the act then; the
+// order may be seen before the mark that was written with it, so a write looks for the mark.
+func (e *Engine) marked(ctx context.Context, mark store.Key) (bool, error) {
+	err := e.put(ctx, "see whether an order was acted on", store.Check(mark, store.Absent))
+	if store.AsConflict(err) != nil {
+		return true, nil
+	}
+	return false, err
 }
 
 // refused reports whether an error says that an order is not acted on, however often that is tried.

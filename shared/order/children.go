@@ -29,14 +29,14 @@ func (e *Engine) makeChildren(ctx context.Context, r *errand) (done bool, err er
 			m, err := e.moveOf(ctx, r.Order)
 			if errors.Is(err, ErrNoOrder) {
 				done = true
-				return f, nil
+				return r.only(store.Absent), nil
 			}
 			if err != nil {
 				return f, err
 			}
 			fork := m.order.Fork
 			if done = fork == nil || fork.Run != r.Run || fork.Made == fork.Children; done {
-				return f, nil
+				return r.only(m.cond), nil
 			}
 			if k, err = m.kin(ctx, k); err != nil {
 				return f, err
@@ -50,6 +50,12 @@ func (e *Engine) makeChildren(ctx context.Context, r *errand) (done bool, err er
 		}
 	}
 	return false, nil
+}
+
+// only returns a write of nothing but the condition that the order is as it was read. Race: the items of a write may become visible one by
+// one, so who has seen an errand may still see the order as it was before.
+func (r *errand) only(cond store.Condition) queue.Follow {
+	return queue.Follow{Ops: []store.Op{store.Check(orderKey(r.Order), cond)}}
 }
 
 // makeSome makes as many children as one write holds.

@@ -72,14 +72,14 @@ type Engine struct {
 	inline      inline
 	waits       waiting
 	mending     mending
-	name        string     // of this process among those that do acts on many
-	acting      sync.Mutex // held during a batch of such an act
+	name        string        // of this process among those that do acts on many
+	acting      chan struct{} // full during a batch of such an act
 }
 
 // Open returns an Engine. It is to be given to the queue as [queue.Options.Steps], and the queue to it by [Engine.Use] before any
 // other call.
 func Open(o Options) *Engine {
-	e := &Engine{store: store.NewChecked(o.Store), definitions: o.Definitions, journal: o.Journal, clock: o.Clock, now: o.Now, log: o.Log, name: rand.Text()}
+	e := &Engine{store: store.NewChecked(o.Store), definitions: o.Definitions, journal: o.Journal, clock: o.Clock, now: o.Now, log: o.Log, name: rand.Text(), acting: make(chan struct{}, 1)}
 	e.alarms.set = make(chan struct{}, 1)
 	e.waits.set = make(chan struct{}, 1)
 	if e.now == nil {

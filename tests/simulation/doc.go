@@ -46,6 +46,14 @@
 // RunOrders moves orders along chains in the same deployments, while operators act on them, chains and nodes are stopped, and
 // definitions change ("order is its events", "one step", "one node", "walk", "then", "hang", "max_orders", "statistics").
 //
+// RunFlows does the same for chains with forks, prompts, waits for events and times, locks and timeouts, while some act on many orders at
+// once:
+//
+//	one child, join  a child is made once for each fork; a fork joins once, when so many children have ended as it says, and that decides
+//	prompt           an answer is given to a question, once, and decides where the order goes
+//	lock, leak       a lock is never held by more than may hold it; at the end nobody holds one or waits
+//	act              an act on many is done at most once to each order, and to as many as it says
+//
 // Two runs of one seed are not always identical there, nor are those of streams.
 //
 // TestLoadSpreads has real workers run tasks of very different lengths on three instances, and compares the time that it takes

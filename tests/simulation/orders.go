@@ -3,6 +3,7 @@ package simulation
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -24,6 +25,8 @@ type orderRun struct {
 	watch *orderWatch
 	homes homes[*mover]
 	defs  *redefined
+	moves string         // "orders", or "forks", for which sweeps read the journal
+	help  func(m *mover) // does in the end what steps do not, in each round; nil: nothing
 
 	// The following are guarded by the deployment's mutex.
 	asked  []asked
@@ -44,14 +47,18 @@ func (m *mover) Close() error { return m.engine.Close() }
 func RunOrders(t *testing.T, seed uint64, trace func(string)) Report {
 	t.Helper()
 	return simulate(t, seed, trace, func(d *deployment) {
-		e := &engineRun{deployment: d, plan: drawOrders(seed), held: map[string]int{}}
-		e.ledger = newLedger(memory.New(memory.Options{}), e)
-		r := &orderRun{engineRun: e, defs: newRedefined()}
-		r.watch = newOrderWatch(e.ledger)
-		d.serve(r.watch, e.plan.faults)
-		r.homes = newHomes(d, e.plan.processes, r.open)
-		r.play()
+		newOrderRun(d, drawOrders(seed), newRedefined(chainSet)).play()
 	})
+}
+
+func newOrderRun(d *deployment, p enginePlan, defs *redefined) *orderRun {
+	e := &engineRun{deployment: d, plan: p, held: map[string]int{}}
+	e.ledger = newLedger(memory.New(memory.Options{}), e)
+	r := &orderRun{engineRun: e, defs: defs, moves: "orders"}
+	r.watch = newOrderWatch(e.ledger)
+	d.serve(r.watch, e.plan.faults)
+	r.homes = newHomes(d, e.plan.processes, r.open)
+	return r
 }
 
 // drawOrders returns the plan of a seed.
@@ -70,13 +77,20 @@ func (r *orderRun) open(line *faulty.Store, name string) *mover {
 		s = private{line}
 	}
 	j := journal.Open(s, journal.Options{Now: c.now, Timing: timing, Jitter: jitter(r.plan.seed, name), Folds: projection.Folds()})
-	o := order.Open(order.Options{Store: s, Definitions: r.defs, Now: c.now})
+	o := order.Open(order.Options{Store: s, Journal: j, Definitions: r.defs, Now: c.now})
 	q := queue.Open(queue.Options{
 		Store: s, Journal: j, Definitions: r.defs, Now: c.now, Notifier: &r.ears, Random: &source{dice(r.plan.seed, name+" random")},
 		Quiet: quiet, Steps: o,
 	})
 	o.Use(q)
 	return &mover{engine: &engine{Queue: q, journal: j, wire: wire{line}}, orders: o}
+}
+
+// notBusy reports a call that failed with ErrBusy, unless it reads the journal: who calls that tries again.
+func (r *orderRun) notBusy(doing string, err error) {
+	if doing != "match" && doing != "act on many" && doing != "sweep of forks" {
+		r.engineRun.notBusy(doing, err)
+	}
 }
 
 func (r *orderRun) play() {
@@ -89,7 +103,7 @@ func (r *orderRun) play() {
 	for i := range 2 {
 		r.repairer(fmt.Sprintf("repairer%d", i), i+1)
 	}
-	r.foreman("foreman", 0)
+	r.foreman("foreman", 0, 100)
 	r.planner("planner", 1)
 	r.keeper("keeper0", 2)
 	r.keeper("keeper1", 3)
@@ -116,6 +130,7 @@ func (r *orderRun) actor0(name string) *actor {
 
 // redefined is a set of definitions that changes under way.
 type redefined struct {
+	set     func(n int) *definition.Set // the n-th one
 	mu      sync.Mutex
 	is      *definition.Set
 	was     *definition.Set
@@ -123,7 +138,31 @@ type redefined struct {
 	n       int
 }
 
-func newRedefined() *redefined { return &redefined{is: chainSet(0), was: chainSet(0)} }
+func newRedefined(set func(n int) *definition.Set) *redefined {
+	return &redefined{set: set, is: set(0), was: set(0)}
+}
+
+// chains returns the paths of all chains.
+func (d *redefined) chains() (paths []string) {
+	for _, c := range d.set(0).JobChains {
+		paths = append(paths, c.Path)
+	}
+	return paths
+}
+
+// nodes returns the ids of all nodes, in all versions.
+func (d *redefined) nodes() (ids []string) {
+	for n := range 2 {
+		for _, c := range d.set(n).JobChains {
+			for _, node := range c.Nodes {
+				if !slices.Contains(ids, node.ID) {
+					ids = append(ids, node.ID)
+				}
+			}
+		}
+	}
+	return ids
+}
 
 // staleDefinitions is how long processes may go by the set before.
 const staleDefinitions = 150 * time.Millisecond
@@ -150,7 +189,7 @@ func (d *redefined) change() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.n++
-	d.was, d.is, d.changed = d.is, chainSet(d.n), time.Now()
+	d.was, d.is, d.changed = d.is, d.set(d.n), time.Now()
 }
 
 // The chains of every run.

@@ -45,11 +45,12 @@ func (c *caller) ask(q asked, call func(m *mover, q *asked) error) {
 	q.err = call(m, &q)
 	c.part()
 	q.ended, q.outcome = time.Now(), judge(m.engine, q.err)
+	if errors.Is(q.err, store.ErrUnknown) {
+		q.outcome = Unknown
+	}
 	c.run.note("%s: %s %s %s: %v %v", q.label, q.what, q.path, q.node, q.outcome, q.err)
 	c.run.count(q.what + " " + q.outcome.String())
-	if errors.Is(q.err, store.ErrBusy) {
-		c.run.report("busy", "%s of %s: %v", q.what, q.path, q.err)
-	}
+	c.run.notBusy(q.what, q.err)
 	c.run.mu.Lock()
 	defer c.run.mu.Unlock()
 	c.run.asked = append(c.run.asked, q)
@@ -199,7 +200,8 @@ func (c *caller) repair() {
 	}
 	act := order.Act{Kind: actKinds[c.luck.IntN(len(actKinds))]}
 	if act.Kind == order.SetNode {
-		act.Node = []string{"A", "B", "C", "good", "bad", "X"}[c.luck.IntN(6)]
+		nodes := c.run.defs.nodes()
+		act.Node = nodes[c.luck.IntN(len(nodes))]
 	}
 	marked := act.Kind == order.Resume && c.chance(40)
 	chain, id := order.Split(path)
@@ -211,13 +213,18 @@ func (c *caller) repair() {
 	})
 }
 
-// foreman starts an actor that stops and starts chains, sets the actions of nodes, stops tasks, and changes the definitions.
-func (r *orderRun) foreman(name string, at int) {
+// foreman starts an actor that stops and starts chains, sets the actions of nodes, stops tasks, and changes the definitions, in so many
+// percent of its turns.
+func (r *orderRun) foreman(name string, at, busy int) {
 	c := r.caller(name, at)
 	r.busy.Go(func() {
 		for range r.plan.requests {
 			c.rest(2 * r.plan.think)
-			chain := chainPaths[c.luck.IntN(len(chainPaths))]
+			chains, nodes := r.defs.chains(), r.defs.nodes()
+			chain := chains[c.luck.IntN(len(chains))]
+			if !c.chance(busy) {
+				continue
+			}
 			switch n := c.luck.IntN(100); {
 			case n < 15:
 				r.defs.change()
@@ -228,7 +235,7 @@ func (r *orderRun) foreman(name string, at int) {
 					return m.orders.StopChain(journal.WithActor(r.ctx, q.label), chain, stop)
 				})
 			case n < 80:
-				node, action := []string{"A", "B", "C"}[c.luck.IntN(3)], order.Actions[c.luck.IntN(len(order.Actions))]
+				node, action := nodes[c.luck.IntN(len(nodes))], order.Actions[c.luck.IntN(len(order.Actions))]
 				c.ask(asked{what: "chain", path: chain, node: node}, func(m *mover, q *asked) error {
 					return m.orders.SetAction(journal.WithActor(r.ctx, q.label), chain, node, action)
 				})
@@ -273,7 +280,7 @@ func (r *orderRun) keeper(name string, at int) {
 		for !r.is(&r.over) {
 			c.rest(4 * r.plan.think)
 			m := c.home.now()
-			r.notBusy("sweep of orders", m.orders.Sweep(r.ctx))
+			r.notBusy("sweep of "+r.moves, m.orders.Sweep(r.ctx))
 			c.part()
 			swept, err := m.Sweep(r.ctx)
 			r.notBusy("sweep", err)
@@ -290,11 +297,11 @@ func (r *orderRun) keeper(name string, at int) {
 // release starts all chains, and has all nodes process.
 func (r *orderRun) release() {
 	m := r.homes[0].now()
-	for _, chain := range chainPaths {
+	for _, chain := range r.defs.chains() {
 		if err := m.orders.StopChain(r.ctx, chain, false); err != nil && !errors.Is(err, order.ErrState) {
 			r.report("liveness", "a chain cannot be started when all is quiet: %v", err)
 		}
-		for _, node := range []string{"A", "B", "C", "X"} {
+		for _, node := range r.defs.nodes() {
 			err := m.orders.SetAction(r.ctx, chain, node, definition.ActionProcess)
 			if err != nil && !errors.Is(err, order.ErrState) && !errors.Is(err, order.ErrNoNode) {
 				r.report("liveness", "a node cannot be started when all is quiet: %v", err)

@@ -99,10 +99,25 @@ func (c *onlooker) change(o *projection.OrderOverview, e *event.Event) {
 	case event.OrderResumed:
 		c.resumed(o, typed.ReadOrder[typed.OrderResumed](e))
 	case event.OrderWaiting:
-		shows(o, projection.ProcessingState{Type: projection.WaitingForResource})
+		c.waits(o, typed.ReadOrder[typed.OrderWaiting](e))
+	case event.OrderForked:
+		shows(o, projection.ProcessingState{Type: projection.WaitingForResource}, projection.Obstacle{Type: "Join"})
+	case event.OrderPrompted:
+		is := typed.ReadOrder[typed.OrderPrompted](e)
+		shows(o, projection.ProcessingState{Type: projection.WaitingForResource}, projection.Obstacle{Type: "Prompt", Until: is.Deadline})
+	case event.OrderJoined, event.OrderAnswered:
+		awaitStep(o, event.Time{})
 	case event.OrderFinished, event.OrderRemoved:
 		delete(c.orders, e.Key.Path)
 	}
+}
+
+func (c *onlooker) waits(o *projection.OrderOverview, is typed.OrderWaiting) {
+	var obstacles []projection.Obstacle
+	if is.For == typed.ForEvent || is.For == typed.ForTime {
+		obstacles = append(obstacles, projection.Obstacle{Type: "Wait", Until: is.Until})
+	}
+	shows(o, projection.ProcessingState{Type: projection.WaitingForResource}, obstacles...)
 }
 
 func (c *onlooker) suspended(o *projection.OrderOverview, is typed.OrderSuspended) {
@@ -123,7 +138,7 @@ func (c *onlooker) resumed(o *projection.OrderOverview, is typed.OrderResumed) {
 		o.Variables = is.Variables
 	}
 	switch {
-	case o.State.TaskID != "":
+	case o.State.TaskID != "", waitsByItself(o):
 	case o.State.Type == projection.SetBack && !is.At.IsZero():
 		shows(o, projection.ProcessingState{Type: projection.SetBack, At: is.At}, projection.Obstacle{Type: "Setback", Until: is.At})
 	default:
@@ -133,6 +148,11 @@ func (c *onlooker) resumed(o *projection.OrderOverview, is typed.OrderResumed) {
 
 func isHeld(o *projection.OrderOverview) bool {
 	return len(o.Obstacles) > 0 && strings.HasPrefix(o.Obstacles[0].Type, "Suspended")
+}
+
+// waitsByItself reports whether the order is asked about, waits for an event or a time, or for its children: resuming it does not end that.
+func waitsByItself(o *projection.OrderOverview) bool {
+	return slices.ContainsFunc(o.Obstacles, func(b projection.Obstacle) bool { return b.Type == "Prompt" || b.Type == "Wait" || b.Type == "Join" })
 }
 
 // shows sets the state, with these obstacles beside a suspension.

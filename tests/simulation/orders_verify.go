@@ -98,6 +98,30 @@ func (r *orderRun) settle() {
 		}
 	}
 	r.release()
+	for tries := 0; tries == 0 || tries < 4 && r.suspended() > 0; tries++ { // what is resumed may be suspended once more
+		r.resumeAll()
+		r.drainOrders()
+	}
+	for path, o := range r.watch.orders() {
+		if !o.Permanent {
+			r.report("hang", "%s is at %s for ever: waits for %q, suspended: %t", path, o.Node, o.Waiting, o.Suspended)
+		}
+	}
+	r.agree()
+}
+
+// suspended returns how many orders are suspended, beside those that never end.
+func (r *orderRun) suspended() (n int) {
+	for _, o := range r.watch.orders() {
+		if o.Suspended && !o.Permanent {
+			n++
+		}
+	}
+	return n
+}
+
+// resumeAll resumes what is suspended.
+func (r *orderRun) resumeAll() {
 	m := r.homes[len(r.homes)-1].now()
 	for path, o := range r.watch.orders() {
 		if o.Suspended && !o.Permanent {
@@ -107,13 +131,6 @@ func (r *orderRun) settle() {
 			}
 		}
 	}
-	r.drainOrders()
-	for path, o := range r.watch.orders() {
-		if !o.Permanent {
-			r.report("hang", "%s is at %s for ever: waits for %q, suspended: %t", path, o.Node, o.Waiting, o.Suspended)
-		}
-	}
-	r.agree()
 }
 
 // drainOrders runs steps until there are none for some rounds.
@@ -131,6 +148,9 @@ func (r *orderRun) drainOrders() {
 			}
 			if _, err := m.Promote(r.ctx); err != nil {
 				r.report("liveness", "due tasks cannot be promoted when all is quiet: %v", err)
+			}
+			if r.help != nil {
+				r.help(m)
 			}
 			if r.runSteps(m) > 0 {
 				quietFor = 0
@@ -207,7 +227,8 @@ func (r *orderRun) verifyAsked(all []event.Event) {
 	by, added := map[string]int{}, map[string]int{}
 	for i := range all {
 		by[all[i].By]++
-		if labels := labelsIn(all[i].Fields); all[i].Type == event.OrderAdded && len(labels) == 1 {
+		isChild := strings.Contains(all[i].Key.Path, "!") // which has its parent's label
+		if labels := labelsIn(all[i].Fields); all[i].Type == event.OrderAdded && len(labels) == 1 && !isChild {
 			added[labels[0]]++
 		}
 	}

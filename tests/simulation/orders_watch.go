@@ -37,7 +37,7 @@ type order0 struct {
 	partition, sort, value string
 }
 
-var watched = []string{"orders-of", "places", "line", "orders-due"}
+var watched = []string{"orders-of", "places", "line", "orders-due", "lock", "lock-holders", "lock-line", "waits"}
 
 func newOrderWatch(l *ledger) *orderWatch {
 	w := &orderWatch{ledger: l, lives: map[string][]orderMoment{}, steps: map[string]task.Task{}, items: map[string]map[string]order0{}}
@@ -65,6 +65,7 @@ func (w *orderWatch) Write(ctx context.Context, write store.Write) error {
 		w.checkOrders()
 		w.checkLists()
 		w.checkPlacesOfOrders()
+		w.checkLocks()
 	}
 	return nil
 }
@@ -207,12 +208,22 @@ func (w *orderWatch) checkLists() {
 	}
 }
 
+// fillIsDue reports whether an alarm says that a chain's places are to be given to those in line: one write does so for a few only.
+func (w *orderWatch) fillIsDue() bool {
+	for _, item := range w.items["orders-due"] {
+		if strings.Contains(item.value, `"do":"fill"`) {
+			return true
+		}
+	}
+	return false
+}
+
 // checkPlacesOfOrders demands that the places of a chain are those of its orders, and no more than may be taken; and that who waits
 // for one is in line.
 func (w *orderWatch) checkPlacesOfOrders() {
 	taken, waiting := 0, 0
 	for _, o := range w.orders() {
-		if o.Chain != fewChain {
+		if o.Chain != fewChain && o.Chain != loopChain {
 			continue
 		}
 		if o.Counted {
@@ -234,7 +245,7 @@ func (w *orderWatch) checkPlacesOfOrders() {
 		w.report("max_orders", "%d orders are under way, %d may", taken, fewOrders)
 	case taken != counted.T || waiting != counted.W || waiting != len(w.items["line"]):
 		w.report("max_orders", "%d orders have a place and %d wait; %d and %d are counted, %d are in line", taken, waiting, counted.T, counted.W, len(w.items["line"]))
-	case waiting > 0 && taken < fewOrders:
+	case waiting > 0 && taken < fewOrders && !w.fillIsDue():
 		w.report("max_orders", "%d orders wait in line, and only %d have a place", waiting, taken)
 	case taken == fewOrders:
 		w.count("full chain")
