@@ -23,10 +23,11 @@ func parts() []part {
 	types := func(names ...string) func(*event.Event) bool {
 		return func(e *event.Event) bool { return slices.Contains(names, e.Type) }
 	}
+	custom := []string{string(event.CustomEvent)} // not those of the server's life
 	return []part{
-		{"everything", client.Query{}, everything},
-		{"everything, one at a time", client.Query{Limit: 1}, everything},
-		{"everything, by sevens", client.Query{Limit: 7}, everything},
+		{"everything", client.Query{Types: custom}, everything},
+		{"everything, one at a time", client.Query{Types: custom, Limit: 1}, everything},
+		{"everything, by sevens", client.Query{Types: custom, Limit: 7}, everything},
 		{"PackageInstalled", client.Query{Types: []string{"PackageInstalled"}}, types("PackageInstalled")},
 		{
 			"PackageUpgraded and …Removed, by threes",
