@@ -1,6 +1,7 @@
 package client
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -13,6 +14,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"github.com/millrace/millrace/shared/event"
 )
 
 // base is the path of the journal's calls, as in JobScheduler's event API.
@@ -44,6 +47,11 @@ type Options struct {
 	// server; default and at most: Patience.
 	Refused time.Duration
 
+	// Unshared says that each call sends a request of its own. By default, what concurrent calls of Emit, AddJob, EnqueueSync,
+	// AppendToStream and Producer.Append ask for while a request of their kind is under way goes out together in the next one. Each
+	// has its own outcome, with the same promise, and nobody waits for company. Calls with a key of the caller's never share.
+	Unshared bool
+
 	// OnRetry, if set, is called for each failure after which the request is repeated after wait. It may be called concurrently.
 	OnRetry func(err error, wait time.Duration)
 }
@@ -57,6 +65,12 @@ type Client struct {
 	refused  time.Duration // 0: patience
 	answered atomic.Bool   // the server has responded
 	onRetry  func(error, time.Duration)
+
+	// What concurrent calls share.
+	emits share[event.ID]
+	jobs  share[AddedJob]
+	syncs share[EnqueuedSync]
+	lanes lanes
 }
 
 // New returns a client of the server at o.URL. Nothing is sent yet; the error says what is wrong with the URL.
@@ -78,6 +92,10 @@ func New(o Options) (*Client, error) {
 	if c.onRetry == nil {
 		c.onRetry = func(error, time.Duration) {}
 	}
+	c.emits.send, c.emits.alone = c.emitArray, o.Unshared
+	c.jobs.send, c.jobs.alone = c.addArray, o.Unshared
+	c.syncs.send, c.syncs.alone = c.enqueueArray, o.Unshared
+	c.lanes.alone = o.Unshared
 	return c, nil
 }
 
@@ -146,7 +164,7 @@ func (c *Client) request(ctx context.Context, q call) (*http.Request, error) {
 	if len(q.query) > 0 {
 		target += "?" + q.query.Encode()
 	}
-	request, err := http.NewRequestWithContext(ctx, q.method, target, strings.NewReader(string(q.body)))
+	request, err := http.NewRequestWithContext(ctx, q.method, target, bytes.NewReader(q.body))
 	if err != nil {
 		return nil, err
 	}
