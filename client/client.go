@@ -149,7 +149,7 @@ func (c *Client) send(outer context.Context, q call) (reply, error) {
 	}
 	defer response.Body.Close()
 	c.answered.Store(true)
-	body, err := io.ReadAll(response.Body)
+	body, err := readBody(response)
 	if err != nil {
 		return reply{}, fmt.Errorf("%w: %w", errBrokenOff, err)
 	}
@@ -157,6 +157,19 @@ func (c *Client) send(outer context.Context, q call) (reply, error) {
 		return reply{}, failure(response, body)
 	}
 	return reply{sent, response.StatusCode, response.Header, body}, nil
+}
+
+// maxTold is how many bytes are made room for because the server says so.
+const maxTold = 64 << 20
+
+// readBody reads the body of a response, into memory of its size if that is told.
+func readBody(response *http.Response) ([]byte, error) {
+	if size := response.ContentLength; size > 0 && size <= maxTold {
+		body := make([]byte, size)
+		_, err := io.ReadFull(response.Body, body)
+		return body, err
+	}
+	return io.ReadAll(response.Body)
 }
 
 func (c *Client) request(ctx context.Context, q call) (*http.Request, error) {

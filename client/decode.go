@@ -12,9 +12,12 @@ import (
 
 // decodeAnswer reads an event sequence as in JobScheduler's event API: NonEmpty, Empty or Torn.
 func decodeAnswer(body []byte, q Query) (Answer, error) {
-	seq, err := event.ParseSeq(body)
-	if err != nil {
-		return Answer{}, err
+	seq, ok := event.ScanSeq(body)
+	if !ok {
+		var err error
+		if seq, err = event.ParseSeq(body); err != nil {
+			return Answer{}, err
+		}
 	}
 	answer := Answer{Events: seq.Events, Torn: seq.Kind == event.Torn, Last: max(seq.LastEventID, q.After)}
 	for i := range answer.Events {
