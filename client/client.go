@@ -133,11 +133,7 @@ type reply struct {
 func (c *Client) send(outer context.Context, q call) (reply, error) {
 	ctx, cancel := context.WithTimeout(outer, q.wait+cmp.Or(q.within, attemptTime))
 	defer cancel()
-	defer func() {
-		if ctx.Err() != nil && outer.Err() == nil {
-			c.http.CloseIdleConnections() // the other idle connections may be dead too; the next attempt makes a new one
-		}
-	}()
+	defer c.dropIdle(outer, ctx)
 	request, err := c.request(ctx, q)
 	if err != nil {
 		return reply{}, err
@@ -157,6 +153,14 @@ func (c *Client) send(outer context.Context, q call) (reply, error) {
 		return reply{}, failure(response, body)
 	}
 	return reply{sent, response.StatusCode, response.Header, body}, nil
+}
+
+// dropIdle closes the idle connections if an attempt's time is over and the caller's is not: they may be dead too, and the next
+// attempt makes a new one.
+func (c *Client) dropIdle(outer, attempt context.Context) {
+	if attempt.Err() != nil && outer.Err() == nil {
+		c.http.CloseIdleConnections()
+	}
 }
 
 // maxTold is how many bytes are made room for because the server says so.
