@@ -39,7 +39,7 @@ func (c *Client) Follow(ctx context.Context, q Query) iter.Seq2[Step, error] {
 			q.Wait = followWait
 		}
 		f := &follower{client: c, query: q, patience: c.patience, yield: yield}
-		if err := f.run(ctx); err != nil && !errors.Is(err, errEnough) {
+		if err := f.run(ctx); !errors.Is(err, errEnough) {
 			yield(Step{}, fmt.Errorf("client: follow after %d: %w", f.query.After, err))
 		}
 	}
