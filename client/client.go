@@ -1,6 +1,7 @@
 package client
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -13,6 +14,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"github.com/millrace/millrace/shared/event"
 )
 
 // base is the path of the journal's calls, as in JobScheduler's event API.
@@ -44,6 +47,11 @@ type Options struct {
 	// server; default and at most: Patience.
 	Refused time.Duration
 
+	// Unshared says that each call sends a request of its own. By default, what concurrent calls of Emit, AddJob, EnqueueSync,
+	// AppendToStream and Producer.Append ask for while a request of their kind is under way goes out together in the next one. Each
+	// has its own outcome, with the same promise, and nobody waits for company. Calls with a key of the caller's never share.
+	Unshared bool
+
 	// OnRetry, if set, is called for each failure after which the request is repeated after wait. It may be called concurrently.
 	OnRetry func(err error, wait time.Duration)
 }
@@ -57,6 +65,12 @@ type Client struct {
 	refused  time.Duration // 0: patience
 	answered atomic.Bool   // the server has responded
 	onRetry  func(error, time.Duration)
+
+	// What concurrent calls share.
+	emits share[event.ID]
+	jobs  share[AddedJob]
+	syncs share[EnqueuedSync]
+	lanes lanes
 }
 
 // New returns a client of the server at o.URL. Nothing is sent yet; the error says what is wrong with the URL.
@@ -78,6 +92,10 @@ func New(o Options) (*Client, error) {
 	if c.onRetry == nil {
 		c.onRetry = func(error, time.Duration) {}
 	}
+	c.emits.send, c.emits.alone = c.emitArray, o.Unshared
+	c.jobs.send, c.jobs.alone = c.addArray, o.Unshared
+	c.syncs.send, c.syncs.alone = c.enqueueArray, o.Unshared
+	c.lanes.alone = o.Unshared
 	return c, nil
 }
 
@@ -115,11 +133,7 @@ type reply struct {
 func (c *Client) send(outer context.Context, q call) (reply, error) {
 	ctx, cancel := context.WithTimeout(outer, q.wait+cmp.Or(q.within, attemptTime))
 	defer cancel()
-	defer func() {
-		if ctx.Err() != nil && outer.Err() == nil {
-			c.http.CloseIdleConnections() // the other idle connections may be dead too; the next attempt makes a new one
-		}
-	}()
+	defer c.dropIdle(outer, ctx)
 	request, err := c.request(ctx, q)
 	if err != nil {
 		return reply{}, err
@@ -131,7 +145,7 @@ func (c *Client) send(outer context.Context, q call) (reply, error) {
 	}
 	defer response.Body.Close()
 	c.answered.Store(true)
-	body, err := io.ReadAll(response.Body)
+	body, err := readBody(response)
 	if err != nil {
 		return reply{}, fmt.Errorf("%w: %w", errBrokenOff, err)
 	}
@@ -141,12 +155,33 @@ func (c *Client) send(outer context.Context, q call) (reply, error) {
 	return reply{sent, response.StatusCode, response.Header, body}, nil
 }
 
+// dropIdle closes the idle connections if an attempt's time is over and the caller's is not: they may be dead too, and the next
+// attempt makes a new one.
+func (c *Client) dropIdle(outer, attempt context.Context) {
+	if attempt.Err() != nil && outer.Err() == nil {
+		c.http.CloseIdleConnections()
+	}
+}
+
+// maxTold is how many bytes are made room for because the server says so.
+const maxTold = 64 << 20
+
+// readBody reads the body of a response, into memory of its size if that is told.
+func readBody(response *http.Response) ([]byte, error) {
+	if size := response.ContentLength; size > 0 && size <= maxTold {
+		body := make([]byte, size)
+		_, err := io.ReadFull(response.Body, body)
+		return body, err
+	}
+	return io.ReadAll(response.Body)
+}
+
 func (c *Client) request(ctx context.Context, q call) (*http.Request, error) {
 	target := c.url.String() + q.path
 	if len(q.query) > 0 {
 		target += "?" + q.query.Encode()
 	}
-	request, err := http.NewRequestWithContext(ctx, q.method, target, strings.NewReader(string(q.body)))
+	request, err := http.NewRequestWithContext(ctx, q.method, target, bytes.NewReader(q.body))
 	if err != nil {
 		return nil, err
 	}

@@ -12,25 +12,36 @@ import (
 
 // decodeAnswer reads an event sequence as in JobScheduler's event API: NonEmpty, Empty or Torn.
 func decodeAnswer(body []byte, q Query) (Answer, error) {
-	seq, err := event.ParseSeq(body)
-	if err != nil {
-		return Answer{}, err
+	seq, ok := event.ScanSeq(body)
+	if !ok {
+		var err error
+		if seq, err = event.ParseSeq(body); err != nil {
+			return Answer{}, err
+		}
 	}
 	answer := Answer{Events: seq.Events, Torn: seq.Kind == event.Torn, Last: max(seq.LastEventID, q.After)}
 	for i := range answer.Events {
-		if e := &answer.Events[i]; e.Key.IsZero() {
-			e.Key.Path = q.Path // the events of a single object have no key
-		}
-		if q.Causes {
-			if err := answer.Events[i].TakeOrigin(); err != nil {
-				return Answer{}, fmt.Errorf("answer: event %d: %w", answer.Events[i].ID, err)
-			}
+		if err := q.complete(&answer.Events[i]); err != nil {
+			return Answer{}, err
 		}
 	}
 	if n := len(answer.Events); n > 0 {
 		answer.Last = answer.Events[n-1].ID
 	}
 	return answer, nil
+}
+
+// complete gives an event what its place in a response to q says.
+func (q *Query) complete(e *event.Event) error {
+	if e.Key.IsZero() {
+		e.Key.Path = q.Path // the events of a single object have no key
+	}
+	if q.Causes {
+		if err := e.TakeOrigin(); err != nil {
+			return fmt.Errorf("answer: event %d: %w", e.ID, err)
+		}
+	}
+	return nil
 }
 
 // decodeSnapshot reads the ObjectOverviews of a snapshot.

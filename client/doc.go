@@ -2,6 +2,8 @@
 // enqueues tasks, looks at them and holds handlers; it adds orders to job chains and acts on them; it appends to streams ([Producer]) and consumes them ([Consumer]); it runs
 // tasks as an instance ([Worker]).
 //
+// Goroutines that emit, append or add through one Client at the same time share requests, see [Options.Unshared].
+//
 // It repeats by itself only what is safe to repeat: reads, requests with an Idempotency-Key, and requests that change nothing
 // when doubled. A follower made by [Client.Follow] outlives restarts of the server and failures of the network, and takes a new
 // snapshot where events were evicted before it read them.

@@ -1,25 +1,36 @@
 package client
 
 import (
+	"bytes"
 	"context"
-	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"slices"
+	"strconv"
 
 	"github.com/millrace/millrace/shared/event"
 )
 
 // Emit appends custom events, all or none, next to each other, and returns their EventIds in the same order. It makes an
 // Idempotency-Key of its own, so that the append happens once however often it is sent. An error that is
-// [Temporary] means that patience ended and the outcome is unknown.
-func (c *Client) Emit(ctx context.Context, events []event.Event) ([]event.ID, error) {
-	key := ""
-	if c.patience >= 0 {
-		key = rand.Text()
+// [Temporary] means that patience ended and the outcome is unknown. Concurrent calls share requests, see [Options.Unshared].
+func (c *Client) Emit(ctx context.Context, events []event.Event) (ids []event.ID, err error) {
+	text := event.AppendEvents(nil, withoutIDs(events), true)
+	if len(events) > 0 && balanced(events) {
+		ids, err = c.emits.do(ctx, elements(text), len(events))
+	} else {
+		ids, err = c.emitArray(ctx, text, len(events))
 	}
-	ids, _, err := c.EmitOnce(ctx, key, events)
+	if err != nil {
+		return nil, fmt.Errorf("client: emit %d events: %w", len(events), err)
+	}
+	return ids, nil
+}
+
+// emitArray appends the events of an array, under a key of its own.
+func (c *Client) emitArray(ctx context.Context, array []byte, _ int) ([]event.ID, error) {
+	ids, _, err := c.emitOnce(ctx, c.ownKey(), array)
 	return ids, err
 }
 
@@ -27,22 +38,84 @@ func (c *Client) Emit(ctx context.Context, events []event.Event) ([]event.ID, er
 // get the same ids, over any number of calls and processes; replayed says that an earlier request appended them. Other events
 // under that key are refused with 422. With an empty key the request is sent once.
 func (c *Client) EmitOnce(ctx context.Context, key string, events []event.Event) (ids []event.ID, replayed bool, err error) {
+	ids, replayed, err = c.emitOnce(ctx, key, event.AppendEvents(nil, withoutIDs(events), true))
+	if err != nil {
+		return nil, false, fmt.Errorf("client: emit %d events: %w", len(events), err)
+	}
+	return ids, replayed, nil
+}
+
+func (c *Client) emitOnce(ctx context.Context, key string, array []byte) (ids []event.ID, replayed bool, err error) {
 	patience := c.patience
 	if key == "" {
 		patience = -1 // without a key, a repeated append might be a second one
 	}
-	q := call{method: http.MethodPost, path: base + "event", body: event.AppendEvents(nil, withoutIDs(events), true), key: key}
-	answered, err := c.repeat(ctx, q, patience)
+	answered, err := c.repeat(ctx, call{method: http.MethodPost, path: base + "event", body: array, key: key}, patience)
 	if err != nil {
-		return nil, false, fmt.Errorf("client: emit %d events: %w", len(events), err)
+		return nil, false, err
+	}
+	if ids, err = decodeIDs(answered.body); err != nil {
+		return nil, false, fmt.Errorf("answer: %w", err)
+	}
+	return ids, answered.header.Get("Idempotent-Replayed") == "true", nil
+}
+
+// decodeIDs reads {"eventIds":[…]}.
+func decodeIDs(body []byte) ([]event.ID, error) {
+	if list, ok := bytes.CutPrefix(bytes.TrimSpace(body), []byte(`{"eventIds":[`)); ok {
+		if ids, ok := readIDs(list); ok {
+			return ids, nil
+		}
 	}
 	var answer struct {
 		EventIDs []event.ID `json:"eventIds"`
 	}
-	if err := json.Unmarshal(answered.body, &answer); err != nil {
-		return nil, false, fmt.Errorf("client: emit %d events: answer: %w", len(events), err)
+	err := json.Unmarshal(body, &answer)
+	return answer.EventIDs, err
+}
+
+// readIDs reads the form in which the server writes them; ok is false if it is another one.
+func readIDs(list []byte) (ids []event.ID, ok bool) {
+	ids = make([]event.ID, 0, 1+bytes.Count(list, []byte{','}))
+	for {
+		end := bytes.IndexAny(list, ",]")
+		if end < 0 {
+			return nil, false
+		}
+		id, err := strconv.ParseInt(string(list[:end]), 10, 64)
+		if err != nil {
+			return nil, false
+		}
+		ids = append(ids, event.ID(id))
+		if list[end] == ']' {
+			return ids, string(list[end:]) == "]}"
+		}
+		list = list[end+1:]
 	}
-	return answer.EventIDs, answered.header.Get("Idempotent-Replayed") == "true", nil
+}
+
+// balanced reports whether each event stays one JSON value beside others, whatever the caller has written as its fields.
+func balanced(events []event.Event) bool {
+	for i := range events {
+		depth, quoted, fields := 0, false, events[i].Fields
+		for k := 0; k < len(fields) && depth >= 0; k++ {
+			switch c := fields[k]; {
+			case quoted && c == '\\':
+				k++
+			case c == '"':
+				quoted = !quoted
+			case quoted:
+			case c == '{' || c == '[':
+				depth++
+			case c == '}' || c == ']':
+				depth--
+			}
+		}
+		if depth != 0 || quoted {
+			return false
+		}
+	}
+	return true
 }
 
 // withoutIDs returns the events without ids and origins, so that the journal gives them new ones.

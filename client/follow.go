@@ -2,7 +2,9 @@ package client
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"iter"
 	"time"
 
@@ -29,37 +31,102 @@ type Step struct {
 // outlives failures of the network, restarts of the server and, by a new snapshot, the eviction of events; only the first
 // response must come before the client's patience ends. The one error it yields, as its last, is a refusal that
 // is not [Temporary], the end of patience before the first response, or the end of ctx.
+//
+// Where the server streams, events come in one response that lasts for Query.Wait; elsewhere each step is a request.
 func (c *Client) Follow(ctx context.Context, q Query) iter.Seq2[Step, error] {
 	return func(yield func(Step, error) bool) {
 		if q.Wait == 0 {
 			q.Wait = followWait
 		}
-		for patience := c.patience; ; patience = endless {
-			step, err := c.step(ctx, q, patience)
-			if err != nil {
-				yield(Step{}, fmt.Errorf("client: follow after %d: %w", q.After, err))
-				return
-			}
-			if !yield(step, nil) {
-				return
-			}
-			q.After = step.Last
+		f := &follower{client: c, query: q, patience: c.patience, yield: yield}
+		if err := f.run(ctx); !errors.Is(err, errEnough) {
+			yield(Step{}, fmt.Errorf("client: follow after %d: %w", f.query.After, err))
 		}
 	}
 }
 
-// step reads once, and takes a snapshot where the journal is torn.
-func (c *Client) step(ctx context.Context, q Query, patience time.Duration) (Step, error) {
-	answer, err := c.read(ctx, q, patience)
+// follower is a loop of Follow.
+type follower struct {
+	client   *Client
+	query    Query // After is how far it has come
+	patience time.Duration
+	yield    func(Step, error) bool
+}
+
+// run goes on until there is an error, which is errEnough where the caller has broken the loop.
+func (f *follower) run(ctx context.Context) error {
+	began := time.Now()
+	for pause := newPause(); ; {
+		before := f.query.After
+		err := f.request(ctx)
+		if err == nil || f.query.After != before {
+			pause, began = newPause(), time.Now()
+		}
+		if err == nil {
+			continue
+		}
+		wait := pause.next(err)
+		if ctx.Err() != nil || !Temporary(err) || wait > f.client.atMost(f.patience, err)-time.Since(began) {
+			return err
+		}
+		f.client.onRetry(err, wait)
+		if err := sleep(ctx, wait); err != nil {
+			return err
+		}
+	}
+}
+
+// request makes one request, and yields what comes of it.
+func (f *follower) request(ctx context.Context) error {
+	if f.query.Limit < 0 { // a stream goes forward
+		answer, err := f.client.read(ctx, f.query, f.patience)
+		if err != nil {
+			return err
+		}
+		return f.hand(ctx, answer)
+	}
+	stream, answer, err := f.client.listen(ctx, f.query)
 	if err != nil {
-		return Step{}, err
+		return err
 	}
-	if !answer.Torn {
-		return Step{Events: answer.Events, Last: answer.Last}, nil
+	f.patience = endless
+	if stream == nil {
+		return f.hand(ctx, answer)
 	}
-	snapshot, err := c.snapshot(ctx, q.Path, nil, endless)
-	if err != nil {
-		return Step{}, err
+	defer stream.close()
+	silent := true
+	for {
+		answer, err := stream.next()
+		switch {
+		case errors.Is(err, io.EOF) && silent:
+			return f.hand(ctx, answer)
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return err
+		}
+		stream.lost.Stop() // it is not silent because the caller takes its time
+		if err := f.hand(ctx, answer); err != nil || answer.Torn {
+			return err
+		}
+		silent = false
 	}
-	return Step{Snapshot: &snapshot, Last: snapshot.EventID}, nil
+}
+
+// hand yields a step, with a snapshot where the journal is torn.
+func (f *follower) hand(ctx context.Context, answer Answer) error {
+	f.patience = endless
+	step := Step{Events: answer.Events, Last: answer.Last}
+	if answer.Torn {
+		snapshot, err := f.client.snapshot(ctx, f.query.Path, nil, endless)
+		if err != nil {
+			return err
+		}
+		step = Step{Snapshot: &snapshot, Last: snapshot.EventID}
+	}
+	if !f.yield(step, nil) {
+		return errEnough
+	}
+	f.query.After = step.Last
+	return nil
 }

@@ -104,17 +104,54 @@ type JobProgress struct {
 }
 
 // AddJob adds a job, once however often the request is sent. existing says that the returned job was there before, and holds the
-// unique key.
+// unique key. Concurrent calls share requests, see [Options.Unshared].
 func (c *Client) AddJob(ctx context.Context, n NewJob) (job Job, existing bool, err error) {
 	body, err := encode(n)
-	var answer reply
+	var added []AddedJob
 	if err == nil {
-		answer, err = c.ask(ctx, call{method: http.MethodPost, path: jobsPath, body: body, key: c.ownKey()}, &job)
+		added, err = c.jobs.do(ctx, body, 1)
 	}
 	if err != nil {
 		return Job{}, false, fmt.Errorf("client: add a job to %s: %w", n.Topic, err)
 	}
-	return job, answer.status == http.StatusOK, nil
+	return added[0].Job, added[0].Existing, nil
+}
+
+// addArray adds the n jobs of an array.
+func (c *Client) addArray(ctx context.Context, array []byte, n int) ([]AddedJob, error) {
+	if n > 1 {
+		added, size, err := c.addBatch(ctx, array, n)
+		if err == nil && size > largeAnswer {
+			err = c.complete(ctx, added)
+		}
+		return added, err
+	}
+	added := make([]AddedJob, 1)
+	answer, err := c.ask(ctx, call{method: http.MethodPost, path: jobsPath, body: elements(array), key: c.ownKey()}, &added[0].Job)
+	added[0].Existing = answer.status == http.StatusOK
+	return added, err
+}
+
+// largeAnswer is how many bytes a response to a batch has before the server leaves out properties.
+const largeAnswer = 1 << 20
+
+// complete reads what the response to a batch may have left out.
+func (c *Client) complete(ctx context.Context, added []AddedJob) (err error) {
+	for i := range added {
+		if a := &added[i]; err == nil && a.Existing && a.Properties == nil {
+			a.Job, err = c.Job(ctx, a.ID)
+		}
+	}
+	return err
+}
+
+// addBatch adds the n jobs of an array; size is that of the response in bytes.
+func (c *Client) addBatch(ctx context.Context, array []byte, n int) (added []AddedJob, size int, err error) {
+	answer, err := c.ask(ctx, call{method: http.MethodPost, path: jobsPath + ":batch", body: array, key: c.ownKey()}, &added)
+	if err == nil && len(added) != n {
+		err = fmt.Errorf("answer: %d results", len(added))
+	}
+	return added, len(answer.body), err
 }
 
 // AddedJob is one of several jobs that were added.
@@ -129,10 +166,7 @@ type AddedJob struct {
 func (c *Client) AddJobs(ctx context.Context, news []NewJob) (added []AddedJob, err error) {
 	body, err := encode(news)
 	if err == nil {
-		_, err = c.ask(ctx, call{method: http.MethodPost, path: jobsPath + ":batch", body: body, key: c.ownKey()}, &added)
-	}
-	if err == nil && len(added) != len(news) {
-		err = fmt.Errorf("answer: %d results", len(added))
+		added, _, err = c.addBatch(ctx, body, len(news))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("client: add %d jobs: %w", len(news), err)

@@ -32,9 +32,9 @@ func NewProducer(c *Client, stream, file string) (*Producer, error) {
 func (p *Producer) ID() string { return p.id }
 
 // Append appends events, all or none, in their order, once however often the request is sent. An error that is
-// [Temporary] means that patience ended and the outcome is unknown.
+// [Temporary] means that patience ended and the outcome is unknown. Concurrent calls share requests, see [Options.Unshared].
 func (p *Producer) Append(ctx context.Context, events ...StreamEvent) ([]Appended, error) {
-	return p.client.AppendToStream(ctx, p.id, p.stream, p.client.ownKey(), events...)
+	return p.client.appendShared(ctx, lane{p.id, p.stream, true}, events)
 }
 
 // AppendOnce is Append with a key of the caller's: within 24 hours the same events under the same key are appended once,

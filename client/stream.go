@@ -68,28 +68,54 @@ func segment(name string) string {
 
 // AppendToStream appends 1 to 1,000 events to a stream, all or none, in their order. The first producer of a stream owns it;
 // others are refused with 423. key makes the append happen once within 24 hours, over any number of calls; without one the
-// request is sent once.
-func (c *Client) AppendToStream(ctx context.Context, producer, stream, key string, events ...StreamEvent) (all []Appended, err error) {
+// request is sent once, and concurrent calls share requests, see [Options.Unshared].
+func (c *Client) AppendToStream(ctx context.Context, producer, stream, key string, events ...StreamEvent) ([]Appended, error) {
+	if key == "" {
+		return c.appendShared(ctx, lane{producer, stream, false}, events)
+	}
 	body, err := encode(events)
+	var all []Appended
+	if err == nil {
+		all, err = c.appendArray(ctx, producer, stream, key, body)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("client: append to %s: %w", stream, err)
 	}
+	return all, nil
+}
+
+// appendShared appends events beside those of concurrent calls for the same lane.
+func (c *Client) appendShared(ctx context.Context, l lane, events []StreamEvent) (all []Appended, err error) {
+	body, err := encode(events)
+	switch {
+	case err != nil:
+	case len(events) == 0:
+		all, err = c.appendArray(ctx, l.producer, l.stream, "", body)
+	default:
+		s := c.lanes.enter(c, l)
+		defer c.lanes.leave(l)
+		all, err = s.do(ctx, elements(body), len(events))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("client: append to %s: %w", l.stream, err)
+	}
+	return all, nil
+}
+
+func (c *Client) appendArray(ctx context.Context, producer, stream, key string, array []byte) (all []Appended, err error) {
 	patience := c.patience
 	if key == "" {
 		patience = -1
 	}
 	q := call{
-		method: http.MethodPost, path: streamPath(stream) + "/events:batch", body: body, key: key,
+		method: http.MethodPost, path: streamPath(stream) + "/events:batch", body: array, key: key,
 		header: [2]string{"X-Producer-ID", producer},
 	}
 	answer, err := c.repeat(ctx, q, patience)
 	if err == nil {
 		err = answer.decode(&all)
 	}
-	if err != nil {
-		return nil, fmt.Errorf("client: append to %s: %w", stream, err)
-	}
-	return all, nil
+	return all, err
 }
 
 // StreamQuery selects the events that a consumer has not acknowledged.

@@ -27,19 +27,44 @@ type SyncTask struct {
 
 // EnqueueSync enqueues the synchronization of a collection, and returns its task's id; priority is at least 1, 0 is the server's
 // default, 300. existing says that the collection is scheduled or running already, by the task of that id.
+// Concurrent calls share requests, see [Options.Unshared].
 func (c *Client) EnqueueSync(ctx context.Context, source, collection string, priority int64) (id string, existing bool, err error) {
-	query := url.Values{"source": {source}, "collection": {collection}}
-	if priority != 0 {
-		query.Set("priority", strconv.FormatInt(priority, 10))
+	body, err := encode(NewSync{source, collection, priority})
+	var enqueued []EnqueuedSync
+	if err == nil {
+		enqueued, err = c.syncs.do(ctx, body, 1)
 	}
-	var task struct {
-		ID string `json:"task_id"`
-	}
-	answer, err := c.ask(ctx, call{method: http.MethodPost, path: v1 + "tasks", query: query, key: c.ownKey()}, &task)
 	if err != nil {
 		return "", false, fmt.Errorf("client: enqueue %s of %s: %w", collection, source, err)
 	}
-	return task.ID, answer.status == http.StatusOK, nil
+	return enqueued[0].ID, enqueued[0].Existing, nil
+}
+
+// enqueueArray enqueues the n synchronizations of an array.
+func (c *Client) enqueueArray(ctx context.Context, array []byte, n int) ([]EnqueuedSync, error) {
+	if n > 1 {
+		return c.enqueueBatch(ctx, array, n)
+	}
+	var one NewSync
+	if err := json.Unmarshal(elements(array), &one); err != nil {
+		return nil, err
+	}
+	query := url.Values{"source": {one.Source}, "collection": {one.Collection}}
+	if one.Priority != 0 {
+		query.Set("priority", strconv.FormatInt(one.Priority, 10))
+	}
+	task := make([]EnqueuedSync, 1)
+	answer, err := c.ask(ctx, call{method: http.MethodPost, path: v1 + "tasks", query: query, key: c.ownKey()}, &task[0])
+	task[0].Existing = answer.status == http.StatusOK
+	return task, err
+}
+
+func (c *Client) enqueueBatch(ctx context.Context, array []byte, n int) (enqueued []EnqueuedSync, err error) {
+	_, err = c.ask(ctx, call{method: http.MethodPost, path: v1 + "tasks:batch", body: array, key: c.ownKey()}, &enqueued)
+	if err == nil && len(enqueued) != n {
+		err = fmt.Errorf("answer: %d results", len(enqueued))
+	}
+	return enqueued, err
 }
 
 // NewSync asks for the synchronization of a collection.
@@ -61,10 +86,7 @@ type EnqueuedSync struct {
 func (c *Client) EnqueueSyncs(ctx context.Context, news []NewSync) (enqueued []EnqueuedSync, err error) {
 	body, err := encode(news)
 	if err == nil {
-		_, err = c.ask(ctx, call{method: http.MethodPost, path: v1 + "tasks:batch", body: body, key: c.ownKey()}, &enqueued)
-	}
-	if err == nil && len(enqueued) != len(news) {
-		err = fmt.Errorf("answer: %d results", len(enqueued))
+		enqueued, err = c.enqueueBatch(ctx, body, len(news))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("client: enqueue %d tasks: %w", len(news), err)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 
 	"github.com/millrace/millrace/shared/bench"
 	"github.com/millrace/millrace/shared/config"
@@ -20,7 +21,7 @@ type benchCommand struct {
 	Streams benchmark[bench.Streams] `cmd:"" help:"Appends to one stream per second, single and in batches, and reading it in pages."`
 	Claims  benchmark[bench.Claims]  `cmd:"" help:"Tasks claimed and ended per second by remote workers over HTTP, beside what the HTTP stack can do."`
 	Idle    benchmark[bench.Idle]    `cmd:"" help:"What workers that wait for tasks cost a server: memory, and processor time."`
-	Stack   benchStackCommand        `cmd:"" hidden:"" help:"Serve nothing: what bench append --http compares with."`
+	Stack   benchStackCommand        `cmd:"" hidden:"" help:"Serve nothing: what bench append compares with."`
 }
 
 func (benchCommand) Help() string {
@@ -28,15 +29,17 @@ func (benchCommand) Help() string {
 
     millrace bench append --writers 1,16,64 --batch 1,100
     millrace bench read --events 1000000
-    millrace bench follow --http
+    millrace bench follow
     millrace bench tasks --backlog 0,1000000
     millrace bench streams --events 1000000
     millrace bench claims --workers 1,16 --batch 1,32
     millrace bench idle --workers 1000
     millrace bench append --url http://127.0.0.1:8080
 
-Without --url everything happens on this machine with a temporary embedded store: the engine alone, in this process, or with --http
-behind a server in a process of its own on the loopback interface, as clients have it. Every append is durable before it counts.
+Without --url everything happens on this machine with a temporary embedded store. The figures are those that a client has, over HTTP
+with a server in a process of its own on the loopback interface; beside them, in the columns INSIDE, are those of the engine alone, in
+this process. --http and --in-process measure one of both. Every append is durable before it counts. The writers are goroutines of one
+client, which share requests.
 
 The columns beside the rates of bench append are what was possible in the same seconds: DISK/S, records a second that go to a
 growing file with one fdatasync for all that wait; HTTP/S, the same requests to a server that reads them and responds at once, also
@@ -93,16 +96,14 @@ func printResults(w io.Writer, f format, r *bench.Results) error {
 }
 
 // benchStackCommand is the HTTP host with nothing behind it.
-type benchStackCommand struct {
-	Batch int `default:"1"`
-}
+type benchStackCommand struct{}
 
 // Run serves until ctx ends.
-func (b benchStackCommand) Run(ctx context.Context, c console) error {
+func (benchStackCommand) Run(ctx context.Context, c console) error {
 	listener, err := listen("127.0.0.1:0")
 	if err != nil {
 		return err
 	}
 	fmt.Fprintf(c.out, ready, "http://"+listener.Addr().String())
-	return host.Server{Handler: bench.Stack(b.Batch), Log: silent()}.Serve(ctx, listener)
+	return host.Server{Handler: http.HandlerFunc(bench.Stack), Log: silent()}.Serve(ctx, listener)
 }

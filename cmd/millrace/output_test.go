@@ -52,7 +52,7 @@ func TestResultsInEveryFormat(t *testing.T) {
 	}
 }
 
-// TestBenchMeasures runs every measurement shortly, in process and over HTTP.
+// TestBenchMeasures runs every measurement shortly: over HTTP, in process, and both.
 func TestBenchMeasures(t *testing.T) {
 	t.Parallel()
 	for name, args := range map[string][]string{
@@ -60,7 +60,7 @@ func TestBenchMeasures(t *testing.T) {
 		"read":   {"read", "--events", "3000"},
 		"follow": {"follow", "--rate", "1000", "--duration", "100ms"},
 	} {
-		for _, way := range [][]string{nil, {"--http"}} {
+		for _, way := range [][]string{nil, {"--http"}, {"--in-process"}} {
 			t.Run(strings.Join(append([]string{name}, way...), " "), func(t *testing.T) {
 				t.Parallel()
 				var out, stderr bytes.Buffer

@@ -4,6 +4,7 @@ import (
 	"context"
 	"iter"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
@@ -134,6 +135,7 @@ func (x *exchange) once(j Reader, q *question, form string) error {
 	}
 	b := take()
 	defer b.give()
+	b.bytes = slices.Grow(b.bytes, sizeOf(answer.Events))
 	stamp := j.Stamp(last(&answer, q.after))
 	if form == typeBatch {
 		x.Header().Set("Last-Event-ID", strconv.FormatInt(int64(answer.LastEventID), 10))
@@ -144,6 +146,14 @@ func (x *exchange) once(j Reader, q *question, form string) error {
 	}
 	x.bytes(http.StatusOK, form, b.bytes)
 	return nil
+}
+
+// sizeOf returns about how many bytes events have as JSON.
+func sizeOf(events []event.Event) (size int) {
+	for i := range events {
+		size += events[i].Size()
+	}
+	return size
 }
 
 // poll reads once, waiting for the first event as long as q says.

@@ -130,6 +130,7 @@ func (s *outflow) follow(q *question) error {
 	}
 	for answer, err := range s.journal.Follow(ctx, ask, heartbeat) {
 		if err != nil {
+			s.leave(&answer)
 			return over(ctx, err)
 		}
 		_ = s.x.measured("follow", &answer, nil)
@@ -138,6 +139,18 @@ func (s *outflow) follow(q *question) error {
 		}
 	}
 	return nil
+}
+
+// leave tells a client whose time is up how far it has come where nothing matched, so that it goes on from there.
+func (s *outflow) leave(answer *journal.Answer) {
+	if len(answer.Events) > 0 {
+		return // perhaps they were not sent
+	}
+	if passed := s.passed(answer.LastEventID); passed != 0 && s.x.r.Context().Err() == nil {
+		out := s.out()
+		*out = s.frames.beat(*out, passed)
+		_ = s.push() // the client has left; there is nobody to tell
+	}
 }
 
 // atOnce sends what is there already, however short the time and however slow the store; ask then asks for what comes after it.

@@ -1,11 +1,11 @@
 package bench
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
 	"net/http"
-	"strconv"
 	"strings"
 	"time"
 )
@@ -23,6 +23,13 @@ func (Append) Help() string { return "" }
 
 // Run measures every case.
 func (a Append) Run(ctx context.Context, p Program) (*Results, error) {
+	return a.bySides(func(j Journal) (*Results, error) {
+		a.Journal = j
+		return a.run(ctx, p)
+	}, "EVENTS/S", "P50", "P99")
+}
+
+func (a Append) run(ctx context.Context, p Program) (*Results, error) {
 	r := newResults("WRITERS\tBATCH\tEVENTS/S\tAPPENDS/S\tP50\tP99\tDISK/S\tHTTP/S\tAT MOST",
 		"writers", "batch", "events_per_s", "appends_per_s", "p50_ms", "p99_ms", "disk_per_s", "http_per_s", "at_most_per_s")
 	return r, a.on(ctx, p, func(s subject, dir string) error {
@@ -44,7 +51,7 @@ func (a Append) measure(ctx context.Context, p Program, s subject, dir string, r
 		return err
 	}
 	stack := 0.0
-	if a.HTTP {
+	if !a.InProcess && a.URL == "" {
 		if stack, err = p.stackRate(ctx, writers, batch, a.Size, a.Duration/3); err != nil {
 			return err
 		}
@@ -74,7 +81,7 @@ func atMost(writers int, disk, stack float64) float64 {
 
 // stackRate returns how many requests a second, with that many events each, get a response if the server only reads them.
 func (p Program) stackRate(ctx context.Context, writers, batch, size int, duration time.Duration) (perSecond float64, err error) {
-	idle, err := p.start(ctx, nil, "bench", "stack", "--batch", strconv.Itoa(batch))
+	idle, err := p.start(ctx, nil, "bench", "stack")
 	if err != nil {
 		return 0, err
 	}
@@ -86,16 +93,14 @@ func (p Program) stackRate(ctx context.Context, writers, batch, size int, durati
 	return perSecond, errors.Join(err, idle.stop())
 }
 
-// Stack is a handler that responds to every request as if it had appended that many events.
-func Stack(count int) http.HandlerFunc {
-	ids := strings.Repeat(",1478257656606001", count)
-	answer := []byte(`{"eventIds":[` + ids[1:] + `]}`)
-	return func(w http.ResponseWriter, r *http.Request) {
-		if _, err := io.Copy(io.Discard, r.Body); err != nil {
-			return // the client has left
-		}
-		w.Header().Set("Content-Type", "application/json")
-		w.WriteHeader(http.StatusCreated)
-		_, _ = w.Write(answer)
+// Stack is a handler that reads a request and responds as if it had appended the events in it.
+func Stack(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return // the client has left
 	}
+	ids := strings.Repeat(",1478257656606001", max(1, bytes.Count(body, []byte(`"TYPE":`))))
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(http.StatusCreated)
+	_, _ = io.WriteString(w, `{"eventIds":[`+ids[1:]+`]}`)
 }

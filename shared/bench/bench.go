@@ -85,13 +85,19 @@ func (p Program) serve(ctx context.Context, dir string, do func(url, token strin
 	return errors.Join(do(server.url, token), server.stop())
 }
 
+// Sides says from where it is measured; default: both, side by side.
+type Sides struct {
+	HTTP      bool `help:"Measure over HTTP only, with a server in a process of its own." xor:"side"`
+	InProcess bool `help:"Measure in this process only, without HTTP." xor:"side"`
+}
+
 // Journal says which journal is measured.
 type Journal struct {
 	Scratch
 	URL   string `help:"Measure a running server. Its journal keeps the events." placeholder:"URL"`
 	Token string `help:"Token to show there." env:"MILLRACE_TOKEN,MILLRACE_ADMIN_TOKEN" placeholder:"TOKEN"`
-	HTTP  bool   `help:"Measure over HTTP, with a server in a process of its own."`
-	Size  int    `help:"Bytes of an event." default:"256"`
+	Sides
+	Size int `help:"Bytes of an event." default:"256"`
 }
 
 // on calls do with the journal that the settings name, and the directory of its disk, which is "" for a server elsewhere.
@@ -99,15 +105,31 @@ func (j Journal) on(ctx context.Context, p Program, do func(s subject, dir strin
 	switch {
 	case j.URL != "":
 		return dialed(j.URL, j.Token, func(s subject) error { return do(s, "") })
-	case j.HTTP:
+	case j.InProcess:
+		return j.bed(ctx, p, nil, func(b *bed) error { return do(engine{b.Journal}, b.dir) })
+	default:
 		return j.dir(func(dir string) error {
 			return p.serve(ctx, dir, func(url, token string) error {
 				return dialed(url, token, func(s subject) error { return do(s, dir) })
 			})
 		})
-	default:
-		return j.bed(ctx, p, nil, func(b *bed) error { return do(engine{b.Journal}, b.dir) })
 	}
+}
+
+// bySides measures on the journal that the settings name. If these name none, that is one over HTTP, and then one in this process,
+// of which the columns stand beside.
+func (j Journal) bySides(measure func(Journal) (*Results, error), columns ...string) (*Results, error) {
+	if j.URL != "" || j.HTTP || j.InProcess {
+		return measure(j)
+	}
+	r, err := measure(j)
+	if err != nil {
+		return r, err
+	}
+	j.InProcess = true
+	inside, err := measure(j)
+	r.beside(inside, columns...)
+	return r, err
 }
 
 // sample makes events of a size; the field n numbers them from first.

@@ -6,7 +6,7 @@
 //	append.go   appends to the journal
 //	read.go     reading the journal from its beginning
 //	follow.go   how soon a follower has an event
-//	tasks.go    tasks per second, and how soon they start
+//	tasks.go, taskshttp.go   tasks per second, and how soon they start
 //	claims.go   remote workers that claim and end tasks
 //	idle.go     workers that wait
 //	streams.go  appends to a stream, and reading it

@@ -23,6 +23,13 @@ func (Follow) Help() string { return "" }
 
 // Run lets a follower wait while events are appended at an even rate. It returns a UsageError if that is less than 1.
 func (f Follow) Run(ctx context.Context, p Program) (*Results, error) {
+	return f.bySides(func(j Journal) (*Results, error) {
+		f.Journal = j
+		return f.run(ctx, p)
+	}, "P50", "P99")
+}
+
+func (f Follow) run(ctx context.Context, p Program) (*Results, error) {
 	r := newResults("LATENCY\tEVENTS\tP50\tP99\tMAX", "latency", "events", "p50_ms", "p99_ms", "max_ms")
 	if f.Rate < 1 {
 		return r, UsageError(fmt.Sprintf("--rate is %d, want at least 1", f.Rate))

@@ -23,6 +23,13 @@ second, both without garbage, with the caches of the embedded store (128 MiB whe
 
 // Run fills the journal and reads it once from the beginning.
 func (b Read) Run(ctx context.Context, p Program) (*Results, error) {
+	return b.bySides(func(j Journal) (*Results, error) {
+		b.Journal = j
+		return b.run(ctx, p)
+	}, "WRITTEN/S", "READ/S")
+}
+
+func (b Read) run(ctx context.Context, p Program) (*Results, error) {
 	r := newResults("EVENTS\tWRITTEN/S\tREAD/S\tLIVE HEAP\tLATER", "events", "written_per_s", "read_per_s", "live_heap", "live_heap_later")
 	return r, b.on(ctx, p, func(s subject, _ string) error {
 		began := time.Now()

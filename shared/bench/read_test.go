@@ -19,7 +19,7 @@ func TestReadingTakesNoMoreMemoryTheLongerItLasts(t *testing.T) {
 	const events, rounds = 300_000, 3 // some 80 MB a round
 	const slack = 64 << 20            // what the store's caches may still fill up by after the first round
 	p := Program{Open: open}
-	err := Journal{Scratch: Scratch{Dir: t.TempDir()}}.on(t.Context(), p, func(s subject, _ string) error {
+	err := Journal{Scratch: Scratch{Dir: t.TempDir()}, Sides: Sides{InProcess: true}}.on(t.Context(), p, func(s subject, _ string) error {
 		if err := fill(t.Context(), s, events, 256); err != nil {
 			return err
 		}

@@ -2,7 +2,9 @@ package bench
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -18,6 +20,23 @@ func newResults(heading string, names ...string) *Results {
 }
 
 func (r *Results) add(cells ...any) { r.Rows = append(r.Rows, cells) }
+
+// beside adds columns of another measurement of the same cases, which was made in this process.
+func (r *Results) beside(inside *Results, columns ...string) {
+	headings := strings.Split(inside.Heading, "\t")
+	for _, column := range columns {
+		at := slices.Index(headings, column)
+		r.Heading += "\t" + column + " INSIDE"
+		r.Names = append(r.Names, inside.Names[at]+"_in_process")
+		for i := range r.Rows {
+			var cell any = unmeasured{}
+			if i < len(inside.Rows) {
+				cell = inside.Rows[i][at]
+			}
+			r.Rows[i] = append(r.Rows[i], cell)
+		}
+	}
+}
 
 // rate is a number per second, shown with thousands apart.
 type rate float64

@@ -21,6 +21,7 @@ import (
 // Tasks measures how fast tasks are enqueued and run, and how soon they start.
 type Tasks struct {
 	Scratch
+	Sides
 	Tasks     int           `help:"Tasks of each case." default:"100000"`
 	Producers int           `help:"How many enqueue at once." default:"16"`
 	Workers   int           `help:"How many run at once." default:"16"`
@@ -32,7 +33,9 @@ type Tasks struct {
 
 // Help says what the columns mean.
 func (Tasks) Help() string {
-	return `Every task is durable when its enqueueing is answered, and so is its start and its end; each of them is an event on the journal.
+	return `TASKS/S is over HTTP: goroutines of one client enqueue, and one instance of that many workers runs, against a server in a process of
+its own. INSIDE is the engine alone, in this process, and so is all that follows.
+Every task is durable when its enqueueing is answered, and so is its start and its end; each of them is an event on the journal.
 The tasks do nothing. HEAP is what is in use in memory at the end of the case, without garbage, while the tasks wait that the case
 leaves waiting: it does not grow with them. The time to start is not counted in the first second; a task is synced to the disk
 twice until then, and the disk alone takes as long as the row before says. DISK/S is how many records of that size the disk takes
@@ -41,14 +44,24 @@ from so many writers, measured just before.`
 
 // Run measures every case.
 func (b Tasks) Run(ctx context.Context, p Program) (*Results, error) {
-	r := newResults("CASE\tTASKS\tTASKS/S\tP50\tP95\tP99\tINVERSIONS\tHEAP\tDISK/S",
-		"case", "tasks", "tasks_per_s", "p50_ms", "p95_ms", "p99_ms", "inversions", "heap", "disk_per_s")
+	r := newResults("CASE\tTASKS\tTASKS/S\tINSIDE\tP50\tP95\tP99\tINVERSIONS\tHEAP\tDISK/S",
+		"case", "tasks", "tasks_per_s", "tasks_per_s_in_process", "p50_ms", "p95_ms", "p99_ms", "inversions", "heap", "disk_per_s")
+	var wire []rate
+	if !b.InProcess {
+		var err error
+		if wire, err = b.overHTTP(ctx, p); err != nil || b.HTTP {
+			for i, over := range wire {
+				r.add(cases[i], b.Tasks, over, unmeasured{}, unmeasured{}, unmeasured{}, unmeasured{}, unmeasured{}, unmeasured{}, unmeasured{})
+			}
+			return r, err
+		}
+	}
 	on := func(measure func(*bed) error) error {
 		function := definition.Target{Go: "nothing"}
 		return b.bed(ctx, p, &definition.Set{Jobs: []definition.Job{{Path: benchJob, Target: function}, {Path: benchIdle, Target: function}}}, measure)
 	}
 	err := errors.Join(
-		on(func(bed *bed) error { return b.throughput(ctx, r, bed) }),
+		on(func(bed *bed) error { return b.throughput(ctx, r, bed, wire) }),
 		on(func(bed *bed) error { return b.one(ctx, r, bed) }))
 	for _, backlog := range b.Backlog {
 		err = errors.Join(err, on(func(bed *bed) error { return b.latency(ctx, r, bed, backlog) }))
@@ -105,22 +118,29 @@ func (b Tasks) work(ctx context.Context, bed *bed, n, workers int, run func(*wor
 	}).Run(ctx)
 }
 
-// throughput measures enqueueing alone, running alone, and both at once.
-func (b Tasks) throughput(ctx context.Context, r *Results, bed *bed) error {
+// cases are those of throughput.
+var cases = [...]string{"enqueue", "run", "enqueue and run"}
+
+// throughput measures enqueueing alone, running alone, and both at once; wire are the rates over HTTP, if they were measured.
+func (b Tasks) throughput(ctx context.Context, r *Results, bed *bed, wire []rate) error {
 	enqueue := func() error { return b.enqueue(ctx, bed, b.Tasks, b.Producers, false) }
 	run := func() error { return b.work(ctx, bed, b.Tasks, b.Workers, nil) }
-	if err := b.timed(r, bed, "enqueue", enqueue); err != nil {
-		return err
-	}
-	if err := b.timed(r, bed, "run", run); err != nil {
-		return err
-	}
-	return b.timed(r, bed, "enqueue and run", func() error {
+	both := func() error {
 		return together(ctx, 2, func(_ context.Context, i int) error { return []func() error{enqueue, run}[i]() })
-	})
+	}
+	for i, do := range []func() error{enqueue, run, both} {
+		over := rate(0)
+		if i < len(wire) {
+			over = wire[i]
+		}
+		if err := b.timed(r, bed, cases[i], over, do); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-func (b Tasks) timed(r *Results, bed *bed, name string, do func() error) error {
+func (b Tasks) timed(r *Results, bed *bed, name string, wire rate, do func() error) error {
 	disk, err := diskFloor(bed.dir, b.Producers, b.Size, time.Second)
 	if err != nil {
 		return err
@@ -130,7 +150,7 @@ func (b Tasks) timed(r *Results, bed *bed, name string, do func() error) error {
 		return err
 	}
 	elapsed := time.Since(began)
-	r.add(name, b.Tasks, rate(float64(b.Tasks)/elapsed.Seconds()),
+	r.add(name, b.Tasks, wire, rate(float64(b.Tasks)/elapsed.Seconds()),
 		unmeasured{}, unmeasured{}, unmeasured{}, unmeasured{}, heapNow(), rate(disk))
 	return nil
 }
@@ -155,7 +175,7 @@ func (b Tasks) one(ctx context.Context, r *Results, bed *bed) error {
 	}
 	elapsed := time.Since(began)
 	inversions, err := countInversions(ctx, bed, ids)
-	r.add("one worker, priorities", n, rate(float64(n)/elapsed.Seconds()), unmeasured{}, unmeasured{}, unmeasured{}, inversions, heapNow(), unmeasured{})
+	r.add("one worker, priorities", n, rate(0), rate(float64(n)/elapsed.Seconds()), unmeasured{}, unmeasured{}, unmeasured{}, inversions, heapNow(), unmeasured{})
 	return err
 }
 
@@ -238,7 +258,7 @@ func (b Tasks) latency(ctx context.Context, r *Results, bed *bed, backlog int) e
 // times adds a row of times that were measured at the even pace.
 func (b Tasks) times(r *Results, name string, all []time.Duration) {
 	slices.Sort(all)
-	r.add(name, len(all), rate(b.Rate),
+	r.add(name, len(all), rate(0), rate(b.Rate),
 		quantile(all, 0.5), quantile(all, 0.95), quantile(all, 0.99), unmeasured{}, heapNow(), unmeasured{})
 }
 
