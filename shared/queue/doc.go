@@ -32,6 +32,7 @@
 //	start.go      the write that starts them
 //	tidy.go       what becomes of the other picks
 //	claimnext.go  CompleteAndClaim
+//	beside.go     an item of the caller's in the same write
 //	directory.go  the lines (ready indexes) in which tasks may wait
 //	limit.go      the limits of a task, and the slots that its start takes
 //	capacity.go   the capacity of an instance
@@ -49,6 +50,8 @@
 //
 //	lease.go      leases, tokens, heartbeats
 //	complete.go   Complete: how an attempt ends
+//	completeall.go CompleteAll: many ends in few writes
+//	held.go       what an instance holds
 //	stop.go       Stop, Retry, the end of a queued task
 //	remove.go     Remove
 //	withdraw.go   Withdraw

@@ -29,6 +29,9 @@ var (
 	// ErrNoLease is returned for a token that was never issued.
 	ErrNoLease = errors.New("queue: no such lease")
 
+	// ErrForeign is returned for a lease that another instance holds.
+	ErrForeign = errors.New("queue: another instance holds the lease")
+
 	// ErrNotFoundYet is returned for a page of a list if nothing was found in as many tasks as one call looks at. The list goes on
 	// at the page's cursor.
 	ErrNotFoundYet = errors.New("queue: nothing was found yet")

@@ -159,7 +159,7 @@ func (c *claim) admit(ctx context.Context, p place, t *task.Task, version int64,
 	s.task.Order = t.Order.Begin(now)
 	s.lease = lease{
 		UUID: p.UUID, Job: t.Job, Line: p.home().String(), Instance: c.by.Instance, Length: job.Lease,
-		Expires: now + job.Lease.Microseconds(), Slots: slots,
+		Expires: c.by.endOf(now + job.Lease.Microseconds()), Slots: slots,
 	}
 	s.values.task, s.values.lease = encode(&s.task), encode(&s.lease)
 	c.starts = append(c.starts, s)

@@ -30,6 +30,7 @@ type lease struct {
 	StopBy   string        `json:"sb,omitempty"` // on whose behalf
 	Progress *Progress     `json:"pr,omitempty"`
 	Logged   int           `json:"lg,omitempty"` // bytes of its log
+	Beaten   int64         `json:"n,omitempty"`  // [Beat.Number] of the last heartbeat that had one
 	// Allowed is the job's timeout if that is why the lease ends at Expires, instead of a whole Length after the last heartbeat;
 	// else 0.
 	Allowed time.Duration `json:"al,omitempty"`
@@ -122,6 +123,9 @@ func (q *Queue) Heartbeat(ctx context.Context, token string, b Beat) (Alive, err
 		if err != nil {
 			return Alive{}, err
 		}
+		if b.By != "" && h.Instance != b.By {
+			return Alive{}, ErrForeign
+		}
 		alive, err := q.extend(ctx, token, &h, b)
 		if store.AsConflict(err) == nil || try == tries {
 			if err == nil {
@@ -143,6 +147,10 @@ func (q *Queue) extend(ctx context.Context, token string, h *heldLease, b Beat) 
 	if err := q.prolong(ctx, &next, &h.task); err != nil {
 		return Alive{}, err
 	}
+	if b.Number != 0 && b.Number <= next.Beaten {
+		b.Progress, b.Lines = nil, nil // it was done before
+	}
+	next.Beaten = max(next.Beaten, b.Number)
 	if b.Progress != nil {
 		p := *b.Progress
 		p.Message = cut(p.Message)

@@ -103,10 +103,11 @@ func TestArrows(t *testing.T) {
 		"shared/stream":     {"shared/event", "shared/groupcommit", "shared/journal", "shared/store"},
 		"shared/membership": {"shared/clock", "shared/definition", "shared/journal", "shared/queue", "shared/store"},
 		"shared/projection": {"shared/event", "shared/journal", "shared/task"},
-		"shared/api":        {"shared/access", "shared/api", "shared/clock", "shared/cron", "shared/definition", "shared/strict", "shared/event", "shared/journal", "shared/order", "shared/projection", "shared/queue", "shared/schedule", "shared/stream", "shared/task", "shared/membership"},
+		"shared/exchanges":  {"shared/journal", "shared/membership", "shared/queue", "shared/store", "shared/task"},
+		"shared/api":        {"shared/access", "shared/api", "shared/clock", "shared/cron", "shared/definition", "shared/strict", "shared/event", "shared/exchanges", "shared/journal", "shared/order", "shared/projection", "shared/queue", "shared/schedule", "shared/stream", "shared/task", "shared/membership"},
 		"shared/host":       {},
 		"shared/config":     {"shared/access", "shared/notifier", "shared/definition", "shared/strict", "shared/event", "shared/store"},
-		"shared/service":    {"shared/api", "shared/notifier", "shared/clock", "shared/config", "shared/definition", "shared/host", "shared/journal", "shared/projection", "shared/queue", "shared/schedule", "shared/store", "shared/membership", "shared/order", "shared/worker"},
+		"shared/service":    {"shared/api", "shared/notifier", "shared/clock", "shared/config", "shared/definition", "shared/exchanges", "shared/host", "shared/journal", "shared/projection", "shared/queue", "shared/schedule", "shared/store", "shared/membership", "shared/order", "shared/worker"},
 		"shared/bench":      {"client", "shared/config", "shared/definition", "shared/event", "shared/journal", "shared/queue", "shared/service", "shared/stream", "shared/task", "shared/worker"},
 		"client":            {"client", "shared/event"},
 
