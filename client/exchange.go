@@ -86,9 +86,11 @@ func (s *shift) send(ctx context.Context, a *asking) (exchanged, error) {
 		exchanged
 		err error
 	}
+	waiting, leave := context.WithCancel(ctx)
+	defer leave()
 	first := make(chan got, 1)
 	go func() {
-		x, err := s.ask(ctx, a, a.wait)
+		x, err := s.ask(waiting, a, a.wait)
 		first <- got{x, err}
 	}()
 	select {
@@ -98,11 +100,20 @@ func (s *shift) send(ctx context.Context, a *asking) (exchanged, error) {
 		s.hurry()
 	}
 	x, err := s.ask(ctx, a, 0)
-	if r := <-first; err != nil && r.err == nil {
-		return r.exchanged, nil
+	soon := time.NewTimer(ended)
+	defer soon.Stop()
+	select {
+	case r := <-first:
+		if err != nil && r.err == nil {
+			return r.exchanged, nil
+		}
+	case <-soon.C: // its connection is dead
 	}
 	return x, err
 }
+
+// ended is how long a wait that the server has ended may take to say so; then its connection is closed.
+const ended = 100 * time.Millisecond
 
 // ask sends an exchange that may wait so long.
 func (s *shift) ask(ctx context.Context, a *asking, wait time.Duration) (exchanged, error) {
