@@ -56,6 +56,9 @@ func (s *stage) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.seen["keys"] = append(s.seen["keys"], key)
 	}
 	play := answeredBy("{}")
+	if act == "exchange" { // the server is older than exchanges
+		play = func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNotFound) }
+	}
 	if left := s.plays[act]; len(left) > 0 {
 		play, s.plays[act] = left[0], left[min(1, len(left)-1):]
 	}

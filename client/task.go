@@ -148,3 +148,17 @@ func (t *Task) silent() bool {
 	defer t.mu.Unlock()
 	return len(t.lines) == 0 && t.progress == nil
 }
+
+// isLoud reports whether there is more to tell than may wait.
+func (t *Task) isLoud() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.fits() < len(t.lines) || len(t.lines) >= linesAtOnce
+}
+
+// wakes sets the channel that is told when there is much to tell.
+func (t *Task) wakes(much chan struct{}) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.much = much
+}

@@ -50,6 +50,7 @@ type Worker struct {
 
 	room    chan struct{} // holds a token for each task that runs
 	running sync.WaitGroup
+	cut     *time.Timer // ends the tasks that run when the worker has ended for too long
 
 	mu    sync.Mutex
 	id    string        // of the instance; a new one after its lease was over
@@ -87,18 +88,30 @@ func (w *Worker) Run(ctx context.Context) error {
 	}
 	inner, end := context.WithCancelCause(context.WithoutCancel(ctx)) // of the tasks, which outlive ctx
 	defer end(nil)
+	cut := sync.OnceFunc(func() { w.cut = time.AfterFunc(w.o.Drain, func() { end(ErrDrained) }) })
+	err := w.exchange(ctx, inner, cut)
+	if errors.Is(err, errNoExchange) {
+		err = w.claimAll(ctx, inner, cut)
+	}
+	cut()
+	defer w.cut.Stop()
+	w.running.Wait()
+	return errors.Join(err, w.leave(context.WithoutCancel(ctx)))
+}
+
+// claimAll claims tasks and runs them by requests of their own, with a server that has no exchanges.
+func (w *Worker) claimAll(ctx, inner context.Context, cut func()) error {
 	claiming, stop := context.WithCancel(ctx)
 	defer stop()
 	var beats sync.WaitGroup
 	alive, dead := context.WithCancel(inner)
 	beats.Go(func() { w.beat(alive, stop) })
 	err := w.claim(claiming, inner)
-	cut := time.AfterFunc(w.o.Drain, func() { end(ErrDrained) })
-	defer cut.Stop()
+	cut()
 	w.running.Wait()
 	dead()
 	beats.Wait()
-	return errors.Join(err, w.leave(context.WithoutCancel(ctx)))
+	return err
 }
 
 func (w *Worker) register(ctx context.Context) error {

@@ -18,7 +18,7 @@ import (
 	"github.com/millrace/millrace/client"
 )
 
-// tasks is a server that grants tasks and records their heartbeats and results.
+// tasks is a server without exchanges that grants tasks and records their heartbeats and results.
 type tasks struct {
 	mu      sync.Mutex
 	waiting []map[string]any
@@ -54,6 +54,9 @@ func (s *tasks) do(r *http.Request, path []string, body map[string]any) (any, in
 	if last == "claims" {
 		wait, _ := body["wait"].(float64)
 		return s.claims(r.Context(), int(body["max"].(float64)), time.Duration(wait*float64(time.Second))), 200
+	}
+	if last == "exchange" {
+		return map[string]any{"code": "not_found"}, 404
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -214,12 +217,12 @@ func TestWorkerBeats(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := newTasks()
-		s.drain = 3
+		s.drain = 4 // one is sent to learn whether the server has exchanges
 		c, _ := serve(t, s, client.Options{})
 		began := time.Now()
 		work(t.Context(), t, c, client.WorkerOptions{Jobs: map[string]client.Function{"/a": nil}})
-		if took := time.Since(began); took != 30*time.Second || s.alive != 3 {
-			t.Errorf("%d heartbeats and the end after %v, want 3 and 30s", s.alive, took)
+		if took := time.Since(began); took != 30*time.Second || s.alive != 4 {
+			t.Errorf("%d heartbeats and the end after %v, want 4 and 30s", s.alive, took)
 		}
 	})
 }

@@ -90,7 +90,7 @@ func (n *node) api() http.Handler {
 		api.Emit(n.Journal), api.Events(n.Journal), api.Objects(n.Journal),
 		api.Enqueue(n.Queue, n.Definitions), api.Tasks(n.Queue, n.Definitions), api.Handlers(n.Queue, n.Definitions), api.Jobs(n.Queue, n.Definitions), api.Queues(n.Queue, n.Definitions),
 		api.Define(n.Definitions),
-		api.Append(streams), api.Streams(streams), api.Acknowledge(streams), api.Instances(n.Instances, n.Queue),
+		api.Append(streams), api.Streams(streams), api.Acknowledge(streams), api.Instances(n.Instances, n.Queue), api.Exchange(n.Instances, n.Exchanges),
 		api.Schedules(n.Schedules, n.Queue, n.Definitions), api.Orders(n.Orders), api.Acts(n.Orders), api.Cron(),
 		api.Operations(api.Probes{Ready: n.Ready, Metrics: metrics.Handler(), OpenMetrics: n.Settings.Metrics.Open}))
 	return web.New(web.Options{API: operations, Tokens: n.Settings.Tokens, Store: n.Store, Log: n.Log})

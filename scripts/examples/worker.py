@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""A worker in Python, on nothing but the standard library: it runs tasks of a Millrace server and logs their payloads.
+"""A worker in Python, on nothing but the standard library: it runs tasks of a Millrace server, over one connection.
 
     MILLRACE_URL=http://127.0.0.1:8080 MILLRACE_TOKEN=... scripts/examples/worker.py '/topics/mail/*' 4
 
 The first argument is a pattern of jobs, the second how many tasks run at once. SIGTERM ends it after what it runs.
+All that it has to say goes to the server in one request, an exchange, whose answer brings new tasks and those to stop.
 """
 
+import collections
 import http.client
 import json
 import os
@@ -13,146 +15,146 @@ import signal
 import sys
 import threading
 import time
-import urllib.error
-import urllib.request
+import urllib.parse
 import uuid
+from concurrent.futures import ThreadPoolExecutor
 
-BASE = os.environ.get("MILLRACE_URL", "http://127.0.0.1:8080") + "/api/v1/"
+BASE = urllib.parse.urlsplit(os.environ.get("MILLRACE_URL", "http://127.0.0.1:8080"))
 TOKEN = os.environ.get("MILLRACE_TOKEN") or os.environ.get("MILLRACE_ADMIN_TOKEN", "")  # as the command line
-ending = threading.Event()
+QUICK = 0.001  # seconds: how long tasks that were just begun may take to be reported in the next exchange
 
 
-def call(method, path, body=None, patience=30.0, within=30.0, key=None):
-    """Sends a request, and answers its status, its body, and when that was sent which was answered. While the server is away or
-    busy, it is sent again; each attempt may take so many seconds. With a key it is done once, however often it is sent."""
-    until = time.monotonic() + patience
-    data = None if body is None else json.dumps(body).encode()
-    while True:
-        request = urllib.request.Request(BASE + path, data, method=method)
-        request.add_header("Authorization", "Bearer " + TOKEN)
-        request.add_header("Content-Type", "application/json")
-        if key:
-            request.add_header("Idempotency-Key", key)
-        sent = time.monotonic()
-        try:
-            with urllib.request.urlopen(request, timeout=within) as answer:
-                text = answer.read()
-                return answer.status, json.loads(text) if text else None, sent
-        except urllib.error.HTTPError as refusal:
-            again = refusal.code in (429, 502, 503, 504) or key and refusal.code == 409  # the first is still at work
-            if not again or time.monotonic() > until:
-                return refusal.code, None, sent
-        except (OSError, http.client.HTTPException):
-            if time.monotonic() > until:
-                raise
-        time.sleep(0.2)
-
-
-def work(task, stop):
+def work(task, stop, log):
     """Does what a task asks for: this is the part to replace. It ends early when stop is set; an exception is a failure."""
     return {"echo": task.get("payload")}
 
 
-class Lease:
-    """The right to run a task. By our own clock it lasts for its length from when the request was sent that granted or extended it."""
+class Server:
+    """One connection, kept open. A request is sent again until it is answered; each may safely be."""
 
-    def __init__(self, task, granted):
-        self.task, self.path, self.length = task, "leases/" + task["token"], task["lease"]
-        self.until = granted + self.length
-        self.stop, self.done, self.lost = threading.Event(), threading.Event(), False
+    def __init__(self):
+        self.connection, self.headers = None, {"Authorization": "Bearer " + TOKEN, "Content-Type": "application/json"}
 
-    def left(self):
-        return self.until - time.monotonic()
-
-    def keep(self):
-        """Extends the lease until the task is done. Sets stop when the task is to be stopped, or is no longer ours."""
-        pause = self.left() - self.length * 2 / 3
-        while not self.done.wait(max(0, min(pause, self.left()))):
-            pause = self.length / 3
+    def call(self, method, path, body=None, within=30.0, headers=None, patience=None):
+        """Answers the status, the body, and when the request was sent that was answered."""
+        data = None if body is None else json.dumps(body).encode()
+        until = None if patience is None else time.monotonic() + patience
+        while True:
+            sent = time.monotonic()
             try:
-                status, answer, sent = call("POST", self.path + "/heartbeat", {}, 0, max(0.01, min(self.length / 3, self.left())))
+                if self.connection is None:
+                    kind = http.client.HTTPSConnection if BASE.scheme == "https" else http.client.HTTPConnection
+                    self.connection = kind(BASE.hostname, BASE.port)
+                    self.connection.connect()
+                self.connection.sock.settimeout(within)
+                self.connection.request(method, BASE.path + "/api/v1/" + path, data, {**self.headers, **(headers or {})})
+                answer = self.connection.getresponse()
+                text = answer.read()
+                if answer.status not in (429, 502, 503, 504):
+                    return answer.status, json.loads(text) if text else {}, sent
             except (OSError, http.client.HTTPException):
-                status, pause = 0, 0.2
-            if status == 200:
-                self.until = sent + self.length
-            if status in (404, 409) or self.left() <= 0:
-                self.lost = True
-            if self.lost or status == 200 and answer["stop"]:
-                self.stop.set()
-            if self.lost:
-                return
+                if self.connection is not None:
+                    self.connection.close()
+                self.connection = None
+            if until is not None and time.monotonic() > until:
+                return 0, {}, sent
+            time.sleep(0.2)
 
 
-def run(lease, room):
-    """Runs a task and says how it ended, unless that is somebody else's business by now."""
-    task, keeper = lease.task, threading.Thread(target=lease.keep)
-    keeper.start()
-    try:
-        result = {"result": "ok", "output": work(task, lease.stop)}
-        line = {"level": "info", "message": "payload: %.1000s" % json.dumps(task.get("payload"))}
-        call("POST", lease.path + "/heartbeat", {"logs": [line], "progress": {"step": 1, "steps": 1}}, within=lease.length / 3)
-    except Exception as failure:
-        result = {"result": "cancel" if lease.stop.is_set() else "failed", "message": repr(failure)}
-    lease.done.set()
-    keeper.join()
-    if not lease.lost:
-        call("POST", lease.path + "/complete", result, within=lease.length / 3)
-    room.release()
+class Running:
+    """A task that runs. Whether the lease is over, only the server says."""
+
+    def __init__(self, task):
+        self.task, self.token, self.stop, self.lines, self.told = task, task["token"], threading.Event(), [], 0
+
+    def log(self, message, level="info"):
+        self.lines.append({"level": level, "message": message})
 
 
-class Instance:
-    """The worker as the server knows it. Registers again when it was not heard of for too long."""
-
+class Worker:
     def __init__(self, jobs, capacity):
+        self.server, self.capacity, self.running, self.ending = Server(), capacity, {}, False
+        self.ended, self.news = collections.deque(), threading.Condition()
         self.body = {"name": "python-%d" % os.getpid(), "jobs": [jobs], "capacity": capacity}
+        self.threads = ThreadPoolExecutor(capacity)
         self.register()
 
     def register(self):
-        status, answer, _ = call("POST", "instances", self.body, key=uuid.uuid4().hex)
+        status, answer, _ = self.server.call("POST", "instances", self.body, headers={"Idempotency-Key": uuid.uuid4().hex})
         if status != 201:
             sys.exit("registering was answered with %d" % status)
-        self.path, self.lease = "instances/" + answer["id"], answer["lease"]
+        self.path, self.seq, self.lease = "instances/" + answer["id"], 0, answer["lease"]
+        for each in self.running.values():  # the server has not heard of us for too long: others have our tasks
+            each.stop.set()
+        self.running.clear()
+        self.ended.clear()
 
-    def beat(self, over):
-        while not over.wait(self.lease / 3):
-            status, answer, _ = call("PUT", self.path, {}, within=self.lease / 3)
-            if status == 200 and answer.get("draining"):
-                ending.set()
+    def run(self, each):
+        try:
+            result = {"token": each.token, "result": "ok", "output": work(each.task, each.stop, each.log)}
+            json.dumps(result)
+        except Exception as failure:
+            result = {"token": each.token, "result": "cancel" if each.stop.is_set() else "failed", "message": repr(failure)[:2000]}
+        with self.news:
+            self.ended.append(result)
+            self.news.notify()
 
-    def claim(self, most):
-        """Asks for tasks under a key: when the answer is lost, the same are given again."""
-        body, key = {"max": most, "wait": "2s"}, uuid.uuid4().hex
-        status, answer, sent = call("POST", self.path + "/claims", body, within=2 + self.lease / 3, key=key)
+    def gather(self):
+        """Waits until there is something to say, or to ask for: results of quick tasks share an exchange."""
+        third = min([self.lease] + [each.task["lease"] for each in list(self.running.values())]) / 3
+        with self.news:
+            if self.running and not self.ended:
+                room = len(self.running) < self.capacity and not self.ending
+                self.news.wait(QUICK if room else third)
+        results, size = [], 0
+        while self.ended and len(results) < 500 and size < 500_000:
+            results.append(self.ended.popleft())
+            size += len(json.dumps(results[-1])) if "output" in results[-1] else 100
+        return results, third
+
+    def exchange(self):
+        results, third = self.gather()
+        beats = []
+        for each in self.running.values():
+            lines = each.lines[each.told : each.told + 100]
+            if lines:
+                beats.append({"token": each.token, "logs": lines})
+                each.told += len(lines)
+        room = 0 if self.ending else self.capacity - len(self.running) + len(results)
+        # Nothing that runs may wait for long to be reported, so only an idle worker waits for long.
+        wait = third if not self.running else 0.1
+        body = {"seq": self.seq, "max": room, "wait": 0 if results else wait, "results": results, "beats": beats}
+        status, answer, _ = self.server.call("POST", self.path + "/exchange", body, within=wait + third)
         if status == 404:
-            self.register()
-        elif status in (401, 403):
-            sys.exit("claiming was answered with %d" % status)
-        return [Lease(task, sent + answer["waited"]) for task in answer["claims"]] if status == 200 else []
+            return self.register()
+        if status != 200:
+            sys.exit("an exchange was answered with %d: %s" % (status, answer.get("detail")))
+        self.seq += 1
+        for each in answer["results"]:
+            self.running.pop(each["token"], None)
+            if "error" in each:
+                print("a result came too late:", each["error"]["detail"], file=sys.stderr)
+        for token in answer["stops"]:
+            if token in self.running:
+                self.running[token].stop.set()
+        self.ending = self.ending or answer["draining"]
+        for task in answer["claims"]:
+            each = self.running[task["token"]] = Running(task)
+            self.threads.submit(self.run, each)
 
+    def main(self):
+        while self.running or not self.ending:
+            self.exchange()
+        self.server.call("DELETE", self.path, patience=5)
 
-def main(jobs, capacity):
-    signal.signal(signal.SIGTERM, lambda *_: ending.set())
-    signal.signal(signal.SIGINT, lambda *_: ending.set())
-    instance, over, room = Instance(jobs, capacity), threading.Event(), threading.Semaphore(capacity)
-    beats = threading.Thread(target=instance.beat, args=(over,), daemon=True)
-    beats.start()
-    while not ending.is_set():
-        room.acquire()
-        free = 1
-        while free < capacity and room.acquire(blocking=False):
-            free += 1
-        leases = instance.claim(free)
-        for _ in range(free - len(leases)):
-            room.release()
-        for lease in leases:
-            threading.Thread(target=run, args=(lease, room)).start()
-    for _ in range(capacity):  # all that runs ends first
-        room.acquire()
-    over.set()
-    call("DELETE", instance.path)
+    def end(self, *_):
+        self.ending = True
 
 
 if __name__ == "__main__":
     if len(sys.argv) != 3:
         sys.exit(__doc__)
-    main(sys.argv[1], int(sys.argv[2]))
+    worker = Worker(sys.argv[1], int(sys.argv[2]))
+    signal.signal(signal.SIGTERM, worker.end)
+    signal.signal(signal.SIGINT, worker.end)
+    worker.main()

@@ -8,6 +8,7 @@ import (
 
 	"github.com/millrace/millrace/shared/clock"
 	"github.com/millrace/millrace/shared/event"
+	"github.com/millrace/millrace/shared/exchanges"
 	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/order"
 	"github.com/millrace/millrace/shared/queue"
@@ -94,6 +95,9 @@ var meanings = []struct {
 	{queue.ErrTooLarge, CodeTooLarge, "", "body"},
 	{queue.ErrNoTask, CodeNotFound, "there is no task with this id", ""},
 	{queue.ErrNoLease, CodeNotFound, "this lease was never given", ""},
+	{queue.ErrForeign, CodeConflict, "another instance holds this lease", ""},
+	{exchanges.ErrOld, CodeConflict, "a later exchange of the instance was made; nothing was changed", "body.seq"},
+	{exchanges.ErrReplaced, CodeConflict, "the same exchange was asked for again, and goes on there", "body.seq"},
 	{queue.ErrFinished, CodeConflict, "the task is finished", ""},
 	{queue.ErrUnfinished, CodeConflict, "the task is not finished", ""},
 	{queue.ErrSucceeded, CodeConflict, "the task has succeeded", ""},

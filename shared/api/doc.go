@@ -40,6 +40,7 @@
 //	orderacts.go                    moving orders to other versions of their chains
 //	acts.go                         acts on all orders or jobs that a filter selects
 //	instances.go, leases.go         processes that claim tasks and run them
+//	exchanges.go                    one request for all that an instance runs
 //	instanceschema.go               their part of the description
 //	definitions.go, declare.go      what is declared, as a whole and object by object
 //	definitionschema.go             its part of the description
@@ -58,7 +59,7 @@
 // senders, BaseContext's end lets waiting requests and streams go. This package sets a write deadline of its own where
 // it waits or streams, which replaces the server's WriteTimeout for that request.
 //
-// The package imports access, clock, cron, definition, strict, event, journal, order, projection, queue, queue/rule,
+// The package imports access, clock, cron, definition, strict, event, exchanges, journal, order, projection, queue, queue/rule,
 // queue/tasklog, queue/view, schedule, stream, task and membership, a JSON tokenizer and the standard library. Prometheus is in
 // api/prom, so that functions need not link it.
 package api

@@ -209,9 +209,14 @@ func (r *remote) leave(x *exchange) error {
 }
 
 func (r *remote) drain(x *exchange) error {
-	if err := r.membership.Drain(x.r.Context(), x.r.PathValue("id")); err != nil {
+	i, err := r.membership.Get(x.r.Context(), x.r.PathValue("id"))
+	if err == nil {
+		err = r.membership.Drain(x.r.Context(), i.ID)
+	}
+	if err != nil {
 		return ofMembership(err)
 	}
+	r.leases.Rouse(i.Claimer()) // so that its waiting exchange learns of it
 	return x.done()
 }
 

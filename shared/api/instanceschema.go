@@ -19,6 +19,8 @@ const aboutWorkers = `A worker is any program that does the following; scripts/e
 5. POST leases/TOKEN/complete {"result":"ok"}, or failed with a message. 409: it came too late; nothing was changed.
 6. DELETE instances/ID at the end.
 
+Steps 2 to 5 are also one request for all that it runs, which costs far less: POST instances/ID/exchange. That is what the example does.
+
 A task may be run twice, by a worker that was cut off and by another; only one result is taken.`
 
 func instanceExample() any {

@@ -89,6 +89,17 @@ func viewStep(o *task.Order) *stepView {
 	return &stepView{o.Path(), o.Node}
 }
 
+func viewClaims(leases []queue.Lease) []claimView {
+	views := make([]claimView, len(leases))
+	for i := range leases {
+		l := &leases[i]
+		views[i] = claimView{
+			l.Task.ID, l.Token, l.Task.Job, l.Task.Attempt, l.Task.Payload, viewStep(l.Task.Order), formatTime(l.Expires), l.Length.Seconds(),
+		}
+	}
+	return views
+}
+
 // claim is a long poll: it responds as soon as there is a task, or when the time to wait is over.
 func (r *remote) claim(x *exchange) error {
 	most, wait := int64(1), time.Duration(0)
@@ -108,18 +119,11 @@ func (r *remote) claim(x *exchange) error {
 	if x.r.Context().Err() != nil {
 		return r.returned(x, leases)
 	}
-	views := make([]claimView, len(leases))
-	for i := range leases {
-		l := &leases[i]
-		views[i] = claimView{
-			l.Task.ID, l.Token, l.Task.Job, l.Task.Attempt, l.Task.Payload, viewStep(l.Task.Order), formatTime(l.Expires), l.Length.Seconds(),
-		}
-	}
 	x.replayed(len(leases) > 0 && leases[0].Replayed)
 	return x.value(http.StatusOK, struct {
 		Claims []claimView `json:"claims"`
 		Waited float64     `json:"waited"` // seconds
-	}{views, granted.Sub(x.began).Seconds()})
+	}{viewClaims(leases), granted.Sub(x.began).Seconds()})
 }
 
 // await claims, again each time that something has become ready, until there are tasks or the time is over. The claims were
@@ -259,23 +263,8 @@ var outcomes = []string{string(queue.OK), string(queue.Failed), string(queue.Can
 
 func (r *remote) complete(x *exchange) error {
 	var result queue.Result
-	var outcome string
-	told := oneMember("result", &outcome, outcomes)
-	told.required = true
-	err := x.object(told, textMember("message", maxBody, &result.Message), lengthMember("retry_delay", &result.RetryDelay),
-		member{name: "output", read: func(location string, value jsontext.Value) error {
-			if err := limited(location, value); err != nil {
-				return err
-			}
-			result.Output = json.RawMessage(value.Clone())
-			return nil
-		}}, variablesMember(&result.Variables))
-	if err != nil {
+	if err := x.object(resultMembers(&result)...); err != nil {
 		return err
-	}
-	result.Outcome = queue.Outcome(outcome)
-	if result.Outcome == queue.Failed {
-		result.Code = 1
 	}
 	token := x.r.PathValue("token")
 	state, err := r.leases.Complete(x.r.Context(), token, result)
@@ -292,4 +281,26 @@ func (r *remote) complete(x *exchange) error {
 		return err
 	}
 	return x.value(http.StatusOK, map[string]task.Status{"state": state.In(dialect)})
+}
+
+// resultMembers are the members of a result.
+func resultMembers(r *queue.Result) []member {
+	told := member{name: "result", required: true, read: func(location string, value jsontext.Value) error {
+		var outcome string
+		err := oneMember("result", &outcome, outcomes).read(location, value)
+		if r.Outcome = queue.Outcome(outcome); r.Outcome == queue.Failed {
+			r.Code = 1
+		}
+		return err
+	}}
+	output := member{name: "output", read: func(location string, value jsontext.Value) error {
+		if err := limited(location, value); err != nil {
+			return err
+		}
+		r.Output = json.RawMessage(value.Clone())
+		return nil
+	}}
+	return []member{
+		told, textMember("message", maxBody, &r.Message), lengthMember("retry_delay", &r.RetryDelay), output, variablesMember(&r.Variables),
+	}
 }

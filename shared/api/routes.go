@@ -129,6 +129,12 @@ func Instances(t Membership, l Leaser) Resource {
 	}
 }
 
+// Exchange mounts the exchanges of instances: all that one has to say, and all that there is for it, in one request.
+func Exchange(t Membership, e Exchanger) Resource {
+	r := &exchanging{remote: remote{membership: t}, exchanges: e}
+	return calls{{"POST /api/v1/instances/{id}/exchange", Work, r.exchange, describeExchange}}
+}
+
 // Schedules mounts the schedules: what they are and when they fire, declaring them, and acting on them.
 func Schedules(s Scheduler, e Engine, b Editor) Resource {
 	c := &scheduling{schedules: s, tasks: e, catalog: b}

@@ -31,6 +31,8 @@ var schemas = map[string]func() *schema{
 	"Event":             eventSchema,
 	"EventAdded":        eventAddedSchema,
 	"Events":            eventsSchema,
+	"Exchange":          exchangeSchema,
+	"Exchanged":         exchangedSchema,
 	"FieldError":        fieldErrorSchema,
 	"Fires":             firesSchema,
 	"Handler":           handlerSchema,

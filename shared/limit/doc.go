@@ -12,6 +12,7 @@
 //	taking.go  Taking: the free slots that a caller chooses
 //	slot.go    Slot: one slot, and the operations that take it and give it back
 //	set.go     Set: the taken slots of a limit
+//	holders.go who holds the slots of a limit
 //
 // The package imports store and the standard library.
 package limit

@@ -21,7 +21,15 @@ func (t *Membership) Extend(ctx context.Context, id string, expires time.Time) e
 	return err
 }
 
-// Heard does the same for the instance with that name in tasks, see [Instance.Claimer]. It does nothing for one that is gone
+// Stay is Extend for an instance as it was read; it returns the instance with the end of its lease.
+func (t *Membership) Stay(ctx context.Context, i Instance) (Instance, error) {
+	if i.Expires.Sub(t.now()) > t.lease*2/3 {
+		return i, nil
+	}
+	return t.Heartbeat(ctx, i.ID, Change{})
+}
+
+// Heard does what Extend does for the instance with that name in tasks, see [Instance.Claimer]. It does nothing for one that is gone
 // or is no instance. Of requests that come at once, one does it; if the store is unavailable or busy, one some seconds later does.
 func (t *Membership) Heard(ctx context.Context, claimer string) {
 	id := claimer[strings.LastIndexByte(claimer, '/')+1:]

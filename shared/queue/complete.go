@@ -53,7 +53,8 @@ type ending struct {
 	token  string
 	result Result
 
-	unlessHeard bool // a lease that has not expired is left as it is
+	unlessHeard bool   // a lease that has not expired is left as it is
+	by          string // the instance that must hold the lease; "": whoever has the token
 
 	held  layout.Held
 	task  task.Task // afterwards
@@ -141,6 +142,9 @@ func (e *ending) prepare(ctx context.Context, lost *store.Conflict) (journal.Cha
 		if e.held, err = layout.LoadLease(ctx, e.q.store, e.token); err != nil {
 			return journal.Change{}, err
 		}
+	}
+	if e.by != "" && e.held.Instance != e.by {
+		return journal.Change{}, ErrForeign
 	}
 	if err := e.q.compareClock(ctx); err != nil {
 		return journal.Change{}, err

@@ -31,6 +31,7 @@
 //	start.go      the write that starts them
 //	tidy.go       what becomes of the other picks
 //	claimnext.go  CompleteAndClaim
+//	beside.go     an item of the caller's in the same write
 //	claimer.go    which lines a claimer takes from (package directory knows which there are)
 //	limit.go      the limits of a task, and the slots that its start takes
 //	capacity.go   the capacity of an instance
@@ -48,6 +49,8 @@
 //
 //	lease.go      leases, tokens, heartbeats
 //	complete.go   Complete: how an attempt ends
+//	completeall.go CompleteAll: many ends in few writes
+//	held.go       what an instance holds
 //	stop.go       Stop, Retry, the end of a queued task
 //	remove.go     Remove
 //	withdraw.go   Withdraw

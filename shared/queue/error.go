@@ -35,6 +35,9 @@ var (
 
 	// ErrSucceeded is returned by Retry for a task that has succeeded.
 	ErrSucceeded = errors.New("queue: the task has succeeded")
+
+	// ErrForeign is returned for a lease that another instance holds.
+	ErrForeign = errors.New("queue: another instance holds the lease")
 )
 
 // isOpen reports whether an error leaves open whether a write was applied.

@@ -160,7 +160,7 @@ func (c *claim) admit(ctx context.Context, p layout.Place, t *task.Task, version
 	s.task.Order = t.Order.Begin(now)
 	s.lease = layout.Lease{
 		UUID: p.UUID, Job: t.Job, Line: p.Home().String(), Instance: c.by.Instance, Length: job.Lease,
-		Expires: now + job.Lease.Microseconds(), Slots: slots,
+		Expires: c.by.endOf(now + job.Lease.Microseconds()), Slots: slots,
 	}
 	s.values.task, s.values.lease = layout.Encode(&s.task), layout.Encode(&s.lease)
 	c.starts = append(c.starts, s)

@@ -28,6 +28,9 @@ func (q *Queue) Heartbeat(ctx context.Context, token string, b Beat) (Alive, err
 		if err != nil {
 			return Alive{}, err
 		}
+		if b.By != "" && h.Instance != b.By {
+			return Alive{}, ErrForeign
+		}
 		alive, err := q.extend(ctx, token, &h, b)
 		if store.AsConflict(err) == nil || try == tries {
 			if err == nil {
@@ -49,6 +52,10 @@ func (q *Queue) extend(ctx context.Context, token string, h *layout.Held, b Beat
 	if err := q.prolong(ctx, &next, &h.Task); err != nil {
 		return Alive{}, err
 	}
+	if b.Number != 0 && b.Number <= next.Beaten {
+		b.Progress, b.Lines = nil, nil // it was done before
+	}
+	next.Beaten = max(next.Beaten, b.Number)
 	if b.Progress != nil {
 		p := *b.Progress
 		p.Message = cut(p.Message)

@@ -114,6 +114,7 @@ func (r *removal) announce(ctx context.Context) {
 	case r.runs:
 		r.q.leases.drop(r.task.Lease)
 		r.q.stopped.tell(r.task.Lease)
+		r.q.watchers.tell(r.held.Instance)
 		r.q.slotsFree(ctx, &r.held)
 	case r.was:
 		if err := tasklog.Drop(ctx, r.q.store, r.id.UUID()); err != nil {

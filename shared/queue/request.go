@@ -84,6 +84,9 @@ type Claimer struct {
 	// Once is the claim's idempotency key: while leases that a claim of the same instance with the same key got are held,
 	// further claims return these, extended. It has an effect only with a Capacity. Nil: each claim starts tasks.
 	Once *Once
+
+	Until  time.Time // the end of the claimer's own lease: leases end then at first, whatever their length; zero: they have their length
+	Beside Beside    // is written with the starts; only with a Capacity. Nil: nothing is
 }
 
 // Lease is the right to run a task until Expires, and to complete it.
@@ -100,6 +103,9 @@ type Lease struct {
 type Beat struct {
 	Progress *Progress      // nil: as before
 	Lines    []tasklog.Line // to append to the task's log
+
+	By     string // the instance that must hold the lease, else the error is [ErrForeign]; empty: whoever has the token
+	Number int64  // of the request, rising: one of the lease's that is not above the last changes nothing; 0: it has none
 }
 
 // Progress is a running task's report of how far it is.

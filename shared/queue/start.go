@@ -34,6 +34,9 @@ func (c *claim) bounds() (ops, bytes int) {
 	for i := range c.picks {
 		ops += c.opsOf(&c.picks[i])
 	}
+	if c.by.Beside != nil {
+		ops++
+	}
 	return min(ops, combineOps), 1500 * min(len(c.picks), c.want)
 }
 
@@ -82,6 +85,9 @@ func (c *claim) touches() []string {
 // prepare reads the picks' tasks and decides which of them start.
 func (c *claim) prepare(ctx context.Context, lost *store.Conflict) (journal.Change, error) {
 	c.prepareAnew(ctx, lost)
+	if err := c.checkBeside(ctx, lost); err != nil {
+		return journal.Change{}, err
+	}
 	if lost != nil && c.queue.Type == definition.Ordered {
 		return journal.Change{}, errNothing // another may be the first now
 	}
@@ -171,7 +177,16 @@ func (c *claim) ops(r journal.Receipt) []store.Op {
 	if c.queue.Type == definition.Ordered {
 		ops = append(ops, c.view.countStart()...)
 	}
-	return ops
+	return c.withBeside(ops)
+}
+
+// leased returns the lease of a task that is started.
+func (s *start) leased() Lease {
+	l := Lease{Token: s.token, Task: s.task, Expires: time.UnixMicro(s.lease.Expires), Length: s.lease.Length}
+	if s.task.Apart > 0 {
+		l.Task.Payload = s.payload
+	}
+	return l
 }
 
 // started returns the leases after a write that has ended with err.
@@ -187,13 +202,13 @@ func (c *claim) started(ctx context.Context, err error) ([]Lease, error) {
 	leases := make([]Lease, len(c.starts))
 	for i := range c.starts {
 		s := &c.starts[i]
-		leases[i] = Lease{Token: s.token, Task: s.task, Expires: time.UnixMicro(s.lease.Expires), Length: s.lease.Length}
-		if s.task.Apart > 0 {
-			leases[i].Task.Payload = s.payload
-		}
+		leases[i] = s.leased()
 		c.q.limits.Took(s.lease.Slots)
 		c.q.leases.keep(s)
 		c.q.wakeForLease(s.lease.Expires)
+	}
+	if c.by.Beside != nil {
+		c.by.Beside.Written()
 	}
 	c.at.begin()
 	c.slots.Release()

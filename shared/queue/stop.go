@@ -147,6 +147,7 @@ func (q *Queue) askToStop(ctx context.Context, id task.ID) error {
 	if err == nil {
 		q.leases.drop(t.Lease)
 		q.stopped.tell(t.Lease)
+		q.watchers.tell(h.Instance)
 	}
 	return err
 }

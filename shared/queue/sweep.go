@@ -90,13 +90,18 @@ func (q *Queue) sweepLease(ctx context.Context, item *store.Item) (expires int64
 		return at, false, nil
 	}
 	token := item.Key.Sort
-	expires, err = q.endUnlessHeard(journal.WithActor(ctx, ""), token, ranOut(&l))
+	why, err := q.whyOver(ctx, token, &l)
+	if err != nil {
+		return 0, false, err
+	}
+	expires, err = q.endUnlessHeard(journal.WithActor(ctx, ""), token, why)
 	switch {
 	case errors.Is(err, ErrStale), errors.Is(err, ErrNoLease):
 		return 0, false, nil // its worker was quicker
 	case err != nil, expires != 0:
 		return expires, false, err
 	}
+	q.watchers.tell(l.Instance)
 	q.log.Warn("a lease ran out", "task_id", l.UUID, "job", l.Job, "instance", l.Instance)
 	return 0, true, nil
 }

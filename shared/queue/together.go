@@ -39,6 +39,8 @@ func (c *jointClaim) add(a *asking) bool {
 	switch {
 	case c.first == nil:
 		c.first = a
+	case a.by.Beside != nil || c.first.by.Beside != nil:
+		return false
 	case a.by.Once != nil || c.max+a.max > MaxClaim || !reflect.DeepEqual(a.by, c.first.by):
 		return false
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/millrace/millrace/shared/clock"
 	"github.com/millrace/millrace/shared/config"
 	"github.com/millrace/millrace/shared/definition"
+	"github.com/millrace/millrace/shared/exchanges"
 	"github.com/millrace/millrace/shared/host"
 	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/membership"
@@ -34,6 +35,7 @@ type Tasks struct {
 	Schedules   *schedule.Scheduler
 	Orders      *order.Engine
 	Instances   *membership.Membership
+	Exchanges   *exchanges.Exchanges
 }
 
 // NewTasks returns the queue and its parts over a service. It closes the service and the notifier.
@@ -42,11 +44,13 @@ func NewTasks(s *Service, b notifier.Line) *Tasks {
 	t := &Tasks{Service: s, Clock: watch, Notifier: b, Instances: membership.Open(membership.Options{Store: s.Store, Clock: watch})}
 	t.Definitions = definition.OpenCatalog(definition.CatalogOptions{Store: s.Store, Journal: s.Journal, Changed: t.redeclared})
 	t.Orders = order.Open(order.Options{Store: s.Store, Journal: s.Journal, Definitions: t.Definitions, Clock: watch, Log: s.Log})
+	records := exchanges.OpenRecords(s.Store)
 	t.Queue = queue.Open(queue.Options{
 		Store: s.Store, Journal: s.Journal, Definitions: t.Definitions, Notifier: b, Clock: watch, Log: s.Log,
-		Instances: t.Instances.Claimers, Heard: t.Instances.Heard, Steps: t.Orders, History: s.Settings.History.Age,
+		Instances: t.Instances.Claimers, Heard: t.Instances.Heard, Unread: records.Unread, Steps: t.Orders, History: s.Settings.History.Age,
 	})
 	t.Orders.Use(t.Queue)
+	t.Exchanges = exchanges.Open(exchanges.Options{Records: records, Members: t.Instances, Queue: t.Queue, Log: s.Log})
 	t.Schedules = schedule.Open(schedule.Options{
 		Store: s.Store, Journal: s.Journal, Queue: t.Queue, Orders: t.Orders, Definitions: t.Definitions, Clock: watch, Log: s.Log,
 	})

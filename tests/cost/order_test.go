@@ -3,6 +3,7 @@ package cost_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -21,7 +22,8 @@ func TestAStepOfAnOrderWith256BytesOfVariablesCosts22WCU(t *testing.T) {
 			{ID: "1", Job: job}, {ID: "2", Job: job}, {ID: "3", Job: job}, {ID: "4", Job: job},
 		}}},
 	}}
-	e := order.Open(order.Options{Store: m.meter, Definitions: d})
+	began := time.Now() // a process reads the state of a chain once a second
+	e := order.Open(order.Options{Store: m.meter, Definitions: d, Now: func() time.Time { return began }})
 	q := queue.Open(queue.Options{Store: m.meter, Journal: m.Journal, Definitions: d, Steps: e})
 	e.Use(q)
 	variables := []byte(`{"v":"` + strings.Repeat("x", 248) + `"}`)

@@ -27,6 +27,7 @@ type Lease struct {
 	StopBy   string        `json:"sb,omitempty"` // on whose behalf
 	Progress *Progress     `json:"pr,omitempty"`
 	Logged   int           `json:"lg,omitempty"` // bytes of its log
+	Beaten   int64         `json:"n,omitempty"`  // the number of the last heartbeat that had one
 	// Allowed is the job's timeout if that is why the lease ends at Expires, instead of a whole Length after the last heartbeat;
 	// else 0.
 	Allowed time.Duration `json:"al,omitempty"`

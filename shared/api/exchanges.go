@@ -1,0 +1,178 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/millrace/millrace/shared/exchanges"
+	"github.com/millrace/millrace/shared/membership"
+	"github.com/millrace/millrace/shared/order"
+	"github.com/millrace/millrace/shared/queue"
+	"github.com/millrace/millrace/shared/task"
+)
+
+// Exchanger makes the exchanges of instances; an [exchanges.Exchanges] is one.
+type Exchanger interface {
+	Exchange(ctx context.Context, id string, r exchanges.Request) (exchanges.Response, error)
+}
+
+// exchanging is the state of the operation.
+type exchanging struct {
+	remote
+	exchanges Exchanger
+}
+
+const (
+	maxResults = 1_000 // of one exchange
+	maxToken   = 255   // characters
+	maxSeq     = 1 << 53
+)
+
+func describeExchange() *operation {
+	return &operation{
+		ID: "exchange", Tags: []string{"Instances"}, Summary: "Exchange: report all that an instance runs, and get what it is to run",
+		Description: "One request carries results, progress and log lines of all that the instance runs, and brings new claims, what is to be " +
+			"stopped, and the instance's own lease. It is the heartbeat of the instance and of all leases that it holds, also while it waits. With " +
+			"results it responds at once, with claims that are ready, and the room that the results make counts; otherwise as soon as there is a " +
+			"claim or a lease to stop, or when wait is over.\n\nseq rises from one exchange to the next, by any step. An exchange whose response was " +
+			"lost is repeated with its seq: it gets the first response again, and nothing is done twice; while the first still waits, the repetition " +
+			"takes its place. A higher seq says that the response before was read. Claims of one that was not read go back when the lease is over, " +
+			"and count as no attempt. A lower seq is 409.\n\nA malformed element is 400 or 413 for the whole: nothing is done then, and seq is not used. " +
+			"A token that is unknown (404), over, another instance's, or there twice (409) is a problem in its own result.",
+		Parameters: instanceParams(), Body: jsonBody(ref("Exchange"), exchangeExample()),
+		Responses: answers(http.StatusOK, typeJSON, ref("Exchanged")), failures: []int{404, 409},
+	}
+}
+
+func exchangeExample() any {
+	token := "0f8b2c1e-7d55-8c0a-9d0e-3f2f6f1d2a4b.1.9a41c07be2d35f6688a0c3d1"
+	return map[string]any{
+		"seq": 7, "max": 4, "wait": "20s", "results": []any{map[string]any{"token": token, "result": "ok", "output": map[string]any{"rows": 17}}},
+	}
+}
+
+func exchangeSchema() *schema {
+	token := textOf("The lease's, from a claim", 1, maxToken)
+	result, beat := resultSchema(), beatSchema()
+	result.Properties["token"], beat.Properties["token"] = token, token
+	result.Required, beat.Required = append(result.Required, "token"), []string{"token"}
+	results, beats := listOf(result), listOf(beat)
+	results.Description, results.MaxItems = "How attempts have ended", maxResults
+	beats.Description, beats.MaxItems = "How far others are; not needed to keep their leases. They count before results", maxResults
+	room := between("At most so many claims, and no more than 100; none while it drains", 0, membership.MaxCapacity)
+	room.Default = 0
+	return object("One exchange of an instance", members{
+		"seq": between("Above that of the exchange before; the same for a repetition", 0, maxSeq), "results": results, "beats": beats, "max": room,
+		"wait": span("How long to wait for a claim or a stop; default 0, cut to what the host can"),
+	}, false, "seq")
+}
+
+func exchangedSchema() *schema {
+	outcome := object("What became of a result: state, or error", members{
+		"token": text(""), "state": text("The task's state now, as GET of the task shows it"), "error": ref("Problem"),
+	}, false, "token")
+	results, stops := listOf(outcome), listOf(text(""))
+	results.Description = "In the order of the request"
+	stops.Description = "Tokens of leases whose tasks are to be stopped: by request, to be completed with cancel, or since the lease is lost. Each is told once"
+	return object("The response to an exchange", members{
+		"expires_at": dateTime("Gone if the instance sends nothing until then"), "draining": yesNo("It is given no more tasks, and is to leave when it has done what it runs"),
+		"claims": listOf(ref("Claim")), "results": results, "stops": stops,
+	}, false, "expires_at", "draining", "claims", "results", "stops")
+}
+
+// outcomeView is what became of a result, as the instance sees it.
+type outcomeView struct {
+	Token string      `json:"token"`
+	State task.Status `json:"state,omitempty"`
+	Error *Problem    `json:"error,omitempty"`
+}
+
+func (r *exchanging) exchange(x *exchange) error {
+	ask := exchanges.Request{Explain: explain}
+	var most int64
+	seq := integerMember("seq", 0, maxSeq, &ask.Seq)
+	seq.required = true
+	err := x.object(seq, resultsMember(&ask.Results), beatsMember(&ask.Beats), integerMember("max", 0, membership.MaxCapacity, &most), lengthMember("wait", &ask.Wait))
+	if err != nil {
+		return err
+	}
+	ask.Max, ask.Wait = int(most), min(ask.Wait, x.api.maxWait)
+	x.patient = ask.Wait > 0
+	i, err := r.own(x)
+	if err != nil {
+		return err
+	}
+	got, err := r.exchanges.Exchange(x.r.Context(), i.ID, ask)
+	if err != nil {
+		return ofMembership(err)
+	}
+	outcomes := make([]outcomeView, len(got.Results))
+	for i, o := range got.Results {
+		if outcomes[i] = (outcomeView{Token: o.Token, State: o.State}); o.Code != "" {
+			outcomes[i].Error = problem(Code(o.Code), "%s", o.Text)
+		}
+	}
+	return x.value(http.StatusOK, struct {
+		Expires  string        `json:"expires_at"`
+		Draining bool          `json:"draining"`
+		Claims   []claimView   `json:"claims"`
+		Results  []outcomeView `json:"results"`
+		Stops    []string      `json:"stops"`
+	}{formatTime(got.Expires), got.Draining, viewClaims(got.Claims), outcomes, append([]string{}, got.Stops...)})
+}
+
+// explain returns how the own error of a result is told.
+func explain(err error) (code, text string) {
+	p := problemOf(err)
+	return string(p.Code), p.Detail
+}
+
+// listMember is a list of at most so many elements, or none.
+func listMember(name string, most int, each func(location string, value jsontext.Value) error) member {
+	return member{name: name, read: func(location string, value jsontext.Value) error {
+		if rest, ok := bytes.CutPrefix(value, []byte("[")); ok && string(bytes.TrimSpace(rest)) == "]" {
+			return nil
+		}
+		return readList(location, value, most, each)
+	}}
+}
+
+func tokenMember(into *string) member {
+	token := textMember("token", maxToken, into)
+	token.required = true
+	return token
+}
+
+func resultsMember(into *[]queue.Completion) member {
+	return listMember("results", maxResults, func(location string, value jsontext.Value) error {
+		var c queue.Completion
+		err := readObject(location, value, append(resultMembers(&c.Result), tokenMember(&c.Token))...)
+		*into = append(*into, c)
+		return placed(location, err)
+	})
+}
+
+func beatsMember(into *[]exchanges.Beat) member {
+	return listMember("beats", maxResults, func(location string, value jsontext.Value) error {
+		var b exchanges.Beat
+		err := readObject(location, value, tokenMember(&b.Token), progressMember(&b.Beat), linesMember(&b.Beat))
+		*into = append(*into, b)
+		return err
+	})
+}
+
+// placed returns an error of a result's variables with its place.
+func placed(location string, err error) error {
+	if v, ok := errors.AsType[*order.VariableError](err); ok {
+		return invalid(location+".variables."+v.Name, "want a text, a number, a boolean, or a list of these")
+	}
+	if errors.Is(err, order.ErrInvalid) {
+		return invalid(location+".variables", "%s", strings.TrimPrefix(err.Error(), order.ErrInvalid.Error()+": "))
+	}
+	return err
+}

@@ -1,0 +1,119 @@
+package exchanges
+
+import (
+	"context"
+	"time"
+
+	"github.com/millrace/millrace/shared/membership"
+	"github.com/millrace/millrace/shared/queue"
+)
+
+// mostClaims bounds the claims of one response.
+const mostClaims = 100
+
+// claim claims tasks. Where the request has no results, it waits until there is one, or a lease to stop, or the time is over.
+func (c *call) claim(ctx context.Context) error {
+	patient := c.request.Wait > 0 && c.entry.results == 0 && len(c.entry.now.Stops) == 0
+	if !patient {
+		return c.claimOnce(ctx)
+	}
+	over := time.NewTimer(c.request.Wait)
+	defer over.Stop()
+	for {
+		w := c.x.queue.Wait(c.waits())
+		if err := c.claimOnce(ctx); err != nil || len(c.claims) > 0 {
+			w.End()
+			return err
+		}
+		if err := c.begin(ctx); err != nil {
+			w.End()
+			return err
+		}
+		again, err := c.wait(ctx, w, over.C)
+		if err != nil || !again {
+			return err
+		}
+		if done, err := c.refresh(ctx); err != nil || done {
+			w.End() // what it was woken for is for another instance
+			return err
+		}
+	}
+}
+
+// waits returns the claimer that waits: one that wants nothing is woken for no task.
+func (c *call) waits() queue.Claimer {
+	by := c.instance.Claims()
+	if c.request.Max == 0 || c.instance.Draining {
+		by.Jobs = nil
+	}
+	return by
+}
+
+// claimOnce claims what is ready, with the record.
+func (c *call) claimOnce(ctx context.Context) (err error) {
+	if c.request.Max == 0 || c.instance.Draining {
+		return nil
+	}
+	by := c.instance.Claims()
+	by.Until, by.Beside = c.instance.Expires, &c.entry
+	c.claims, err = c.x.queue.Claim(ctx, by, min(c.request.Max, mostClaims))
+	now := time.Now()
+	for i := range c.claims {
+		l := &c.claims[i]
+		held := queue.Held{Token: l.Token, Expires: l.Expires, Length: l.Length}
+		c.session.held[l.Token] = true
+		c.session.extendIn(held.Spare(now, membership.DefaultLease), now)
+	}
+	return err
+}
+
+// begin stores that the exchange waits: so a later one fences it, and a repetition goes on with it.
+func (c *call) begin(ctx context.Context) error {
+	e := &c.entry
+	if !e.now.Waits {
+		e.now.Waits, e.stale = true, true
+	}
+	return e.store(context.WithoutCancel(ctx))
+}
+
+// wait waits until something has become ready, something has become of a lease, or leases are to be extended; again is false if the
+// exchange is over.
+func (c *call) wait(ctx context.Context, w *queue.Waiting, over <-chan time.Time) (again bool, err error) {
+	due := time.NewTimer(time.Until(c.session.due))
+	defer due.Stop()
+	select {
+	case <-w.Ready():
+		return w.Looks(), nil
+	case <-c.session.wake:
+		again = true
+	case <-due.C:
+		again = true
+	case <-over:
+	case <-ctx.Done():
+		err = ctx.Err()
+	case seq := <-c.turn.next:
+		if seq == c.request.Seq {
+			err = ErrReplaced
+		}
+	}
+	w.End()
+	return again, err
+}
+
+// refresh reads the instance again and keeps it and its leases up; done says that there is something to return.
+func (c *call) refresh(ctx context.Context) (done bool, err error) {
+	r, drained := &c.entry.now, c.instance.Draining
+	if c.instance, err = c.x.members.Get(ctx, c.id); err == nil {
+		c.instance, err = c.x.members.Stay(ctx, c.instance)
+	}
+	if err != nil {
+		return true, err
+	}
+	r.Expires = c.instance.Expires.UnixMicro()
+	if c.instance.Draining && !drained {
+		r.Draining, r.Waits, c.entry.stale = true, false, true
+		return true, c.keep(ctx)
+	}
+	err = c.keep(ctx)
+	return len(r.Stops) > 0, err
+}

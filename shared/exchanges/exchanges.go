@@ -1,0 +1,199 @@
+package exchanges
+
+import (
+	"context"
+	crand "crypto/rand"
+	"encoding/hex"
+	"log/slog"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/millrace/millrace/shared/membership"
+	"github.com/millrace/millrace/shared/queue"
+)
+
+// Members is what an exchange asks of the membership; a [membership.Membership] is one.
+type Members interface {
+	Get(ctx context.Context, id string) (membership.Instance, error)
+	Stay(ctx context.Context, i membership.Instance) (membership.Instance, error)
+}
+
+// Queue is what an exchange asks of the tasks; a [queue.Queue] is one.
+type Queue interface {
+	Wait(by queue.Claimer) *queue.Waiting
+	Claim(ctx context.Context, by queue.Claimer, max int) ([]queue.Lease, error)
+	Claimed(ctx context.Context, tokens []string) ([]queue.Lease, error)
+	CompleteAll(ctx context.Context, instance string, all []queue.Completion, beside queue.Beside) ([]queue.Ended, error)
+	Heartbeat(ctx context.Context, token string, b queue.Beat) (queue.Alive, error)
+	Keep(ctx context.Context, instance string, most time.Duration) ([]queue.Held, error)
+	WatchLeases(instance string, call func()) (end func())
+	Refused(ctx context.Context, token string, outcome queue.Outcome) error
+}
+
+// Options of Exchanges. All but Log are required.
+type Options struct {
+	Records *Records
+	Members Members
+	Queue   Queue
+	Log     *slog.Logger // default: discards
+}
+
+// Exchanges is one process's access to the exchanges of instances. Its methods may be called concurrently, and in many processes.
+type Exchanges struct {
+	records  *Records
+	members  Members
+	queue    Queue
+	log      *slog.Logger
+	sessions sessions
+	process  string
+	writes   atomic.Uint64
+}
+
+// Open returns Exchanges. Nothing is read or written yet.
+func Open(o Options) *Exchanges {
+	var b [8]byte
+	if _, err := crand.Read(b[:]); err != nil {
+		panic(err) // crypto/rand does not fail
+	}
+	x := &Exchanges{records: o.Records, members: o.Members, queue: o.Queue, log: o.Log, process: "x" + hex.EncodeToString(b[:])}
+	if x.log == nil {
+		x.log = slog.New(slog.DiscardHandler)
+	}
+	return x
+}
+
+// token returns a write token that no other write ever has.
+func (x *Exchanges) token() string { return x.process + strconv.FormatUint(x.writes.Add(1), 36) }
+
+// Exchange makes one exchange of an instance, and returns its response: at once where the request has results, otherwise as soon as
+// there is a claim or a lease to stop, or when the time to wait is over. The error is [membership.ErrNoInstance], [ErrOld],
+// [ErrReplaced], of the store, or that of ctx; after the last two, the exchange may be repeated with its number.
+func (x *Exchanges) Exchange(ctx context.Context, id string, r Request) (Response, error) {
+	s := x.sessions.of(id)
+	defer x.sessions.done(s)
+	t, err := s.enter(ctx, r.Seq)
+	if err != nil {
+		return Response{}, err
+	}
+	defer s.leave(t)
+	c := &call{x: x, id: id, request: r, session: s, turn: t}
+	return c.run(ctx)
+}
+
+// call is one exchange.
+type call struct {
+	x        *Exchanges
+	id       string
+	request  Request
+	session  *session
+	turn     *turn
+	instance membership.Instance
+	entry    entry
+	claims   []queue.Lease
+}
+
+func (c *call) run(ctx context.Context) (Response, error) {
+	var err error
+	if c.instance, err = c.x.members.Get(ctx, c.id); err != nil {
+		return Response{}, err
+	}
+	before, err := c.before(ctx)
+	if err != nil {
+		return Response{}, err
+	}
+	if c.request.Seq < before.Seq {
+		return Response{}, ErrOld
+	}
+	if c.instance, err = c.x.members.Stay(ctx, c.instance); err != nil {
+		return Response{}, err
+	}
+	c.entry = entry{x: c.x, id: c.id, explain: c.request.Explain, results: len(c.request.Results), now: before}
+	again := c.request.Seq == before.Seq
+	if again && c.isOver(&before) {
+		return c.repeated(ctx)
+	}
+	err = c.make(ctx, again)
+	c.session.last, c.session.returned = c.entry.now, err == nil
+	if err != nil {
+		c.session.last = record{}
+		if c.entry.now.Waits && !c.entry.stale {
+			c.session.last = c.entry.now // it may be repeated, and goes on
+		}
+		return Response{}, err
+	}
+	return c.response(), nil
+}
+
+// before returns the record of the exchange before, or of the first of repeated ones.
+func (c *call) before(ctx context.Context) (record, error) {
+	r, err := c.x.records.of(ctx, c.id)
+	if err == nil && r.version == c.session.last.version && r.version > 0 {
+		return c.session.last, nil // with what need not be stored
+	}
+	c.session.last, c.session.returned, c.session.held = record{}, false, nil
+	return r, err
+}
+
+// isOver reports whether an exchange that is repeated has nothing left to do.
+func (c *call) isOver(r *record) bool {
+	return c.session.returned && c.session.last.version > 0 || !r.Waits && !r.Open
+}
+
+// make does what an exchange asks for, as far as it was not done before its repetition.
+func (c *call) make(ctx context.Context, again bool) error {
+	e, before := &c.entry, c.entry.now
+	e.stale = true
+	if !again {
+		e.now = record{Seq: c.request.Seq, Told: told(before.Told, before.Stops), Open: e.results > 0, version: before.version}
+		if err := c.beat(ctx); err != nil {
+			return err
+		}
+	}
+	e.now.Expires, e.now.Draining = c.instance.Expires.UnixMicro(), c.instance.Draining
+	if err := c.keep(ctx); err != nil {
+		return err
+	}
+	for _, r := range c.request.Results {
+		delete(c.session.held, r.Token)
+	}
+	if err := c.end(ctx); err != nil {
+		return err
+	}
+	if err := c.claim(ctx); err != nil {
+		return err
+	}
+	return e.store(context.WithoutCancel(ctx))
+}
+
+// response returns what the record says, with the claims' tasks.
+func (c *call) response() Response {
+	r := &c.entry.now
+	return Response{
+		Expires: time.UnixMicro(r.Expires), Draining: r.Draining, Claims: c.claims, Results: r.Results, Stops: r.Stops,
+	}
+}
+
+// repeated returns the response of an exchange that was made before. Claims that the instance has lost meanwhile are left out.
+func (c *call) repeated(ctx context.Context) (Response, error) {
+	r := &c.entry.now
+	tokens, ends := make([]string, len(r.Claims)), map[string]int64{}
+	for i, each := range r.Claims {
+		tokens[i], ends[each.Token] = each.Token, each.Expires
+	}
+	var err error
+	if c.claims, err = c.x.queue.Claimed(ctx, tokens); err != nil {
+		return Response{}, err
+	}
+	for i := range c.claims {
+		c.claims[i].Expires = time.UnixMicro(ends[c.claims[i].Token])
+	}
+	if c.session.last.version == 0 { // another process has made it, which may be about to claim
+		c.entry.stale = true
+		if err := c.entry.store(context.WithoutCancel(ctx)); err != nil {
+			return Response{}, err
+		}
+		c.session.last, c.session.returned = c.entry.now, true
+	}
+	return c.response(), nil
+}
