@@ -65,14 +65,7 @@ func (f *flow) see(e *event.Event, flows map[string]*flow, graphs map[string]map
 	}
 	switch e.Type {
 	case event.OrderAdded:
-		is := typed.ReadOrder[typed.OrderAdded](e)
-		chain, _ := order.Split(f.path)
-		f.node, f.graph, f.children, f.prompted = is.NodeID, graphs[chain][is.Version], -1, false
-		if parent := flows[is.Parent]; is.Parent != "" {
-			if f.made++; parent == nil || f.made > parent.forks {
-				f.wrong("one child", e, "it is made for the %d. time", f.made)
-			}
-		}
+		f.added(e, flows, graphs)
 	case event.OrderNodeChanged:
 		f.node, f.children, f.prompted = typed.ReadOrder[typed.OrderNodeChanged](e).NodeID, -1, false
 	case event.OrderForked:
@@ -86,12 +79,30 @@ func (f *flow) see(e *event.Event, flows map[string]*flow, graphs map[string]map
 	case event.OrderAnswered:
 		f.answered(e, typed.ReadOrder[typed.OrderAnswered](e))
 	case event.OrderFinished, event.OrderRemoved:
-		if at := strings.LastIndex(f.path, "!"); at > 0 {
-			if parent := flows[f.path[:at]]; parent != nil && parent.children >= 0 {
-				parent.ended[f.path] = true
-			}
+		f.ends(flows)
+	}
+}
+
+func (f *flow) added(e *event.Event, flows map[string]*flow, graphs map[string]map[int]*definition.Graph) {
+	is := typed.ReadOrder[typed.OrderAdded](e)
+	chain, _ := order.Split(f.path)
+	f.node, f.graph, f.children, f.prompted = is.NodeID, graphs[chain][is.Version], -1, false
+	if parent := flows[is.Parent]; is.Parent != "" {
+		if f.made++; parent == nil || f.made > parent.forks {
+			f.wrong("one child", e, "it is made for the %d. time", f.made)
 		}
-		f.children, f.prompted = -1, false
+	}
+}
+
+// ends notes that the order has ended, for the one that has forked it, too.
+func (f *flow) ends(flows map[string]*flow) {
+	f.children, f.prompted = -1, false
+	at := strings.LastIndex(f.path, "!")
+	if at < 0 {
+		return
+	}
+	if parent := flows[f.path[:at]]; parent != nil && parent.children >= 0 {
+		parent.ended[f.path] = true
 	}
 }
 
@@ -111,7 +122,7 @@ func (f *flow) joins(e *event.Event, is typed.OrderJoined) {
 		f.wrong("join", e, "only %d of its children have ended", len(f.ended))
 	case is.Succeeded+is.Failed > f.children:
 		f.wrong("join", e, "it has %d children", f.children)
-	case is.Succeeded < need && f.children-is.Failed >= need && !(n.Fork.Cancel && is.Failed > 0):
+	case is.Succeeded < need && f.children-is.Failed >= need && (!n.Fork.Cancel || is.Failed == 0):
 		f.wrong("join", e, "of %d children it needs %d", f.children, need)
 	}
 	f.count("joined")

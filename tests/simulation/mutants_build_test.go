@@ -233,9 +233,9 @@ func callOf(fn *ast.FuncDecl, name string) (string, error) {
 		}
 		name = receiver[0] + "." + name
 	}
-	if call := name + "(" + strings.Join(arguments, ", ") + ")"; fn.Type.Results == nil {
+	call := name + "(" + strings.Join(arguments, ", ") + ")"
+	if fn.Type.Results == nil {
 		return call + "; return", nil
-	} else {
-		return "return " + call, nil
 	}
+	return "return " + call, nil
 }
