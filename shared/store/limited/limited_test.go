@@ -3,6 +3,7 @@ package limited_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -70,4 +71,79 @@ func TestReadsAreTurnedAwayAfterSomeTries(t *testing.T) {
 			t.Errorf("Get = %v after %d tries, want ErrBusy after 5", err, s.TurnedAway())
 		}
 	})
+}
+
+// transaction puts two small items.
+func transaction(token string) store.Write {
+	w := store.Write{Token: token}
+	for _, sort := range []string{"a", "b"} {
+		key := store.Key{Table: store.Work, Partition: "p", Sort: sort}
+		w.Ops = append(w.Ops, store.Put(store.Item{Key: key, Version: 1}, store.Always))
+	}
+	return w
+}
+
+func TestTransactionsConflictWithWhatOverlapsThem(t *testing.T) {
+	t.Parallel()
+	single := transaction("single")
+	single.Ops = single.Ops[:1]
+	for name, test := range map[string]struct {
+		other store.Write
+		after time.Duration // of a transaction of 30 ms, which holds its items from 10 to 20 ms
+		want  error
+	}{
+		"another, at once":        {transaction("2"), time.Millisecond, store.ErrBusy},
+		"another, just before":    {transaction("2"), 9 * time.Millisecond, store.ErrBusy},
+		"another, after it":       {transaction("2"), 11 * time.Millisecond, nil},
+		"a put while it holds":    {single, 5 * time.Millisecond, store.ErrBusy},
+		"a put after it":          {single, 15 * time.Millisecond, nil},
+		"a read of what it holds": {store.Write{Token: "r", Ops: []store.Op{store.Check(single.Ops[0].Item.Key, store.Absent)}}, 5 * time.Millisecond, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := limited.New(memory.New(memory.Options{}), limited.Limits{Latency: 15 * time.Millisecond, Transaction: 30 * time.Millisecond})
+				go func() {
+					if err := s.Write(t.Context(), transaction("1")); err != nil {
+						t.Errorf("the transaction: %v", err)
+					}
+				}()
+				time.Sleep(test.after)
+				if err := s.Write(t.Context(), test.other); !errors.Is(err, test.want) {
+					t.Errorf("Write = %v, want %v", err, test.want)
+				}
+				time.Sleep(time.Second)
+				if got := s.Usage().Conflicts; got > 0 != (test.want != nil) {
+					t.Errorf("%d conflicts were counted", got)
+				}
+			})
+		})
+	}
+}
+
+func TestTimesAreDrawnFromTheSeed(t *testing.T) {
+	t.Parallel()
+	took := func(seed uint64) (all []time.Duration) {
+		synctest.Test(t, func(t *testing.T) {
+			s := limited.New(memory.New(memory.Options{}), limited.Limits{Tail: 0.5, Seed: seed})
+			for range 1001 {
+				began := time.Now()
+				if _, err := s.Get(t.Context(), transaction("").Ops[0].Item.Key); err != nil {
+					t.Error(err)
+				}
+				all = append(all, time.Since(began))
+			}
+		})
+		return all
+	}
+	first := took(1)
+	if !slices.Equal(first, took(1)) || slices.Equal(first, took(2)) {
+		t.Error("times do not follow from the seed")
+	}
+	slices.Sort(first)
+	for quantile, want := range map[int]time.Duration{500: 5 * time.Millisecond, 990: 16 * time.Millisecond} {
+		if got := first[quantile]; got < want*8/10 || got > want*12/10 {
+			t.Errorf("the quantile %d of 1000 is %v, want about %v", quantile, got, want)
+		}
+	}
 }
