@@ -67,6 +67,9 @@ func (s *Store) left(from *kind, o owner) float64 {
 	b := from.buckets[o]
 	if b == nil {
 		b = &bucket{units: most, at: now}
+		if s.limits.Cold && o.partition != "" {
+			b.units = min(most, rate/10)
+		}
 		from.buckets[o] = b
 	}
 	b.units = min(most, b.units+rate*now.Sub(b.at).Seconds())

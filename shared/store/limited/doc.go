@@ -20,7 +20,7 @@
 //
 // It leaves out, on purpose: adaptive capacity and the splitting of partitions (several partition keys never share limits
 // here, and none gets more than its own); the growth of tables on demand beyond twice their peak; a partition's burst of up to
-// five minutes, of which there is one second unless the limits say more; responses that leave part of a batch unprocessed; the
+// five minutes, of which there is one second unless the limits say more, for a key that is new too unless they are Cold; responses that leave part of a batch unprocessed; the
 // time that large responses take; reads that are eventual and late; tickets that take a second request; time-to-live. Sizes of
 // items and requests are bounded by package store, and pages of queries by package memory. For lost, late and doubled messages
 // there is package faulty.

@@ -42,6 +42,9 @@ func (l *latency) pause(try int) time.Duration {
 }
 
 func rest(ctx context.Context, d time.Duration) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {

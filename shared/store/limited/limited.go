@@ -14,6 +14,7 @@ type Limits struct {
 	PartitionWrites, PartitionReads float64       // of each partition key; default 1,000 and 3,000
 	TableWrites, TableReads         float64       // of each table; default 4,000 and 12,000
 	Burst                           time.Duration // how long unused units are saved; default 1 s
+	Cold                            bool          // a partition key that is new has saved a tenth of a second only; default: Burst
 	Latency                         time.Duration // the median of the time that each try of a call takes; default 5 ms
 	Transaction                     time.Duration // that of a Write of several operations; default twice Latency
 	Tail                            float64       // of the distribution: the deviation of the time's logarithm; default 0: no tail

@@ -32,10 +32,10 @@ func put(partition string, n int) store.Write {
 }
 
 // written returns how many writes of 100 KB a store takes in ten seconds that go to so many partitions in turn.
-func written(t *testing.T, partitions int) (taken int) {
+func written(t *testing.T, partitions int, limits limited.Limits) (taken int) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		s := limited.New(memory.New(memory.Options{}), limited.Limits{})
+		s := limited.New(memory.New(memory.Options{}), limits)
 		began := time.Now()
 		for n := 0; time.Since(began) < 10*time.Second; n++ {
 			err := s.Write(t.Context(), put(fmt.Sprint("p", n%partitions), n))
@@ -53,9 +53,17 @@ func written(t *testing.T, partitions int) (taken int) {
 func TestAPartitionTakes1000UnitsASecondAndATable4000(t *testing.T) {
 	t.Parallel()
 	for partitions, want := range map[int]int{1: 110 * 1000 / 1010, 20: 440 * 1000 / 1010} { // one second's worth is saved
-		if got := written(t, partitions); got < want-3 || got > want+3 {
+		if got := written(t, partitions, limited.Limits{}); got < want-3 || got > want+3 {
 			t.Errorf("%d partitions took %d writes of 101 units in 10 s, want %d", partitions, got, want)
 		}
+	}
+}
+
+func TestWhatIsColdHasSavedNothing(t *testing.T) {
+	t.Parallel()
+	want := (10*1000 + 100) / 101
+	if got := written(t, 1, limited.Limits{Cold: true}); got < want-3 || got > want+3 {
+		t.Errorf("a new partition took %d writes of 101 units in 10 s, want %d", got, want)
 	}
 }
 
