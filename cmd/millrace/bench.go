@@ -21,6 +21,7 @@ type benchCommand struct {
 	Streams benchmark[bench.Streams] `cmd:"" help:"Appends to one stream per second, single and in batches, and reading it in pages."`
 	Claims  benchmark[bench.Claims]  `cmd:"" help:"Tasks claimed and ended per second by remote workers over HTTP, beside what the HTTP stack can do."`
 	Idle    benchmark[bench.Idle]    `cmd:"" help:"What workers that wait for tasks cost a server: memory, and processor time."`
+	Cloud   benchmark[bench.Cloud]   `cmd:"" help:"Tasks and appends of many processes on DynamoDB's published limits, in virtual time."`
 	Stack   benchStackCommand        `cmd:"" hidden:"" help:"Serve nothing: what bench append compares with."`
 }
 
@@ -34,6 +35,7 @@ func (benchCommand) Help() string {
     millrace bench streams --events 1000000
     millrace bench claims --workers 1,16 --batch 1,32
     millrace bench idle --workers 1000
+    millrace bench cloud --rate 2000 --queues 1,20
     millrace bench append --url http://127.0.0.1:8080
 
 Without --url everything happens on this machine with a temporary embedded store. The figures are those that a client has, over HTTP

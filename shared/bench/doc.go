@@ -10,11 +10,14 @@
 //	claims.go   remote workers that claim and end tasks
 //	idle.go     workers that wait
 //	streams.go  appends to a stream, and reading it
+//	cloud.go, cloudtasks.go, cloudappend.go, cloudline.go   many processes on DynamoDB's limits, in virtual time
+//	virtual.go  virtual time outside of tests
 //	hammer.go   many callers at once, and how long their calls take
 //	disk.go, sync_linux.go, sync_other.go   what the disk alone can do
 //	subject.go  a journal in this process or behind HTTP
 //	child.go    a server in a process of its own
 //	results.go  rows of figures
 //
-// It imports client, config, definition, event, journal, queue, service, stream, task and worker.
+// It imports client, config, definition, event, host, journal, notifier, notifier/local, queue, service, store,
+// store/limited, store/memory, stream, task and worker.
 package bench

@@ -2,7 +2,6 @@ package limited
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"time"
 
@@ -15,7 +14,11 @@ type Limits struct {
 	PartitionWrites, PartitionReads float64       // of each partition key; default 1,000 and 3,000
 	TableWrites, TableReads         float64       // of each table; default 4,000 and 12,000
 	Burst                           time.Duration // how long unused units are saved; default 1 s
-	Latency                         time.Duration // the time that each try of a call takes; default 5 ms
+	Cold                            bool          // a partition key that is new has saved a tenth of a second only; default: Burst
+	Latency                         time.Duration // the median of the time that each try of a call takes; default 5 ms
+	Transaction                     time.Duration // that of a Write of several operations; default twice Latency
+	Tail                            float64       // of the distribution: the deviation of the time's logarithm; default 0: no tail
+	Seed                            uint64        // from which times are drawn
 }
 
 func (l Limits) withDefaults() Limits {
@@ -32,76 +35,36 @@ func (l Limits) withDefaults() Limits {
 	if l.Latency == 0 {
 		l.Latency = 5 * time.Millisecond
 	}
+	if l.Transaction == 0 {
+		l.Transaction = 2 * l.Latency
+	}
 	return l
 }
 
 // Store is a store that many processes share, held to limits.
 type Store struct {
 	store.Store
-	limits Limits
+	limits  Limits
+	latency *latency
 
 	mu     sync.Mutex
-	writes map[owner]*bucket
-	reads  map[owner]*bucket
-	busy   int
-}
-
-// owner names what units are counted for: a partition key, or a whole table if partition is empty.
-type owner struct {
-	table     store.Table
-	partition string
+	writes kind
+	reads  kind
+	held   map[store.Key]bool // by transactions under way
+	usage  Usage
 }
 
 // New holds inner to limits. Closing the Store closes inner.
 func New(inner store.Store, limits Limits) *Store {
-	return &Store{Store: inner, limits: limits.withDefaults(), writes: map[owner]*bucket{}, reads: map[owner]*bucket{}}
-}
-
-// TurnedAway returns how many requests were throttled.
-func (s *Store) TurnedAway() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.busy
+	l := limits.withDefaults()
+	s := &Store{Store: inner, limits: l, latency: newLatency(l), held: map[store.Key]bool{}}
+	s.writes = kind{l.PartitionWrites, l.TableWrites, map[owner]*bucket{}, &s.usage.WriteUnits}
+	s.reads = kind{l.PartitionReads, l.TableReads, map[owner]*bucket{}, &s.usage.ReadUnits}
+	return s
 }
 
 // Exclusive returns false: the limits are those of a store across a network.
 func (s *Store) Exclusive() bool { return false }
-
-// Write takes the units of each operation from its partition and its table.
-func (s *Store) Write(ctx context.Context, w store.Write) error {
-	if err := rest(ctx, s.limits.Latency); err != nil {
-		return err
-	}
-	items, err := s.Store.Get(ctx, keysOf(w)...)
-	if err != nil {
-		return errors.Join(store.ErrUnavailable, err)
-	}
-	var bill charges
-	for i, op := range w.Ops {
-		units := meter.WriteUnits(items[i])
-		if op.Kind == store.OpPut {
-			put := op.Item
-			put.Token = w.Token
-			units = max(units, meter.WriteUnits(&put))
-		}
-		if len(w.Ops) > 1 {
-			units *= 2
-		}
-		bill = append(bill, charge{op.Item.Key, float64(units)})
-	}
-	if !s.pay(s.writes, bill, s.limits.PartitionWrites, s.limits.TableWrites) {
-		return store.ErrBusy
-	}
-	return s.Store.Write(ctx, w)
-}
-
-func keysOf(w store.Write) []store.Key {
-	keys := make([]store.Key, len(w.Ops))
-	for i, op := range w.Ops {
-		keys[i] = op.Item.Key
-	}
-	return keys
-}
 
 // Get takes the units of each item from its partition and its table.
 func (s *Store) Get(ctx context.Context, keys ...store.Key) ([]*store.Item, error) {
@@ -114,7 +77,7 @@ func (s *Store) Get(ctx context.Context, keys ...store.Key) ([]*store.Item, erro
 		for i, key := range keys {
 			bill = append(bill, charge{key, float64(meter.ReadUnits(false, items[i]))})
 		}
-		return items, s.pay(s.reads, bill, s.limits.PartitionReads, s.limits.TableReads), nil
+		return items, s.pay(&s.reads, bill), nil
 	})
 }
 
@@ -136,7 +99,7 @@ func (s *Store) payQuery(r store.Range, items []store.Item) bool {
 	}
 	key := store.Key{Table: r.Table, Partition: r.Partition}
 	bill := charges{{key, meter.ReadUnits(r.Eventual, found...)}}
-	return s.pay(s.reads, bill, s.limits.PartitionReads, s.limits.TableReads)
+	return s.pay(&s.reads, bill)
 }
 
 // Remove takes the units of a Query, and of each item that it deletes.
@@ -148,7 +111,7 @@ func (s *Store) Remove(ctx context.Context, r store.Range) error {
 		}
 		_, err = insist(ctx, s, func() (struct{}, bool, error) {
 			bill := charges{{item.Key, float64(meter.WriteUnits(item))}}
-			return struct{}{}, s.pay(s.writes, bill, s.limits.PartitionWrites, s.limits.TableWrites), nil
+			return struct{}{}, s.pay(&s.writes, bill), nil
 		})
 		if err != nil {
 			return err
@@ -160,7 +123,7 @@ func (s *Store) Remove(ctx context.Context, r store.Range) error {
 // Reserve takes one write unit.
 func (s *Store) Reserve(ctx context.Context, key store.Key, ids int, now int64) (store.Ticket, error) {
 	return insist(ctx, s, func() (t store.Ticket, paid bool, err error) {
-		if paid = s.pay(s.writes, charges{{key, 1}}, s.limits.PartitionWrites, s.limits.TableWrites); paid {
+		if paid = s.pay(&s.writes, charges{{key, 1}}); paid {
 			t, err = s.Store.Reserve(ctx, key, ids, now)
 		}
 		return t, paid, err
@@ -171,7 +134,7 @@ func (s *Store) Reserve(ctx context.Context, key store.Key, ids int, now int64) 
 func (s *Store) Sequence(ctx context.Context, key store.Key, eventual bool) (store.Sequence, error) {
 	return insist(ctx, s, func() (q store.Sequence, paid bool, err error) {
 		bill := charges{{key, meter.ReadUnits(eventual)}}
-		if paid = s.pay(s.reads, bill, s.limits.PartitionReads, s.limits.TableReads); paid {
+		if paid = s.pay(&s.reads, bill); paid {
 			q, err = s.Store.Sequence(ctx, key, eventual)
 		}
 		return q, paid, err
@@ -181,7 +144,7 @@ func (s *Store) Sequence(ctx context.Context, key store.Key, eventual bool) (sto
 // Raise takes one write unit.
 func (s *Store) Raise(ctx context.Context, key store.Key, position, id int64) error {
 	_, err := insist(ctx, s, func() (struct{}, bool, error) {
-		if !s.pay(s.writes, charges{{key, 1}}, s.limits.PartitionWrites, s.limits.TableWrites) {
+		if !s.pay(&s.writes, charges{{key, 1}}) {
 			return struct{}{}, false, nil
 		}
 		return struct{}{}, true, s.Store.Raise(ctx, key, position, id)
@@ -199,26 +162,15 @@ const (
 func insist[T any](ctx context.Context, s *Store, ask func() (answer T, paid bool, err error)) (T, error) {
 	var none T
 	for try := range tries {
-		if err := rest(ctx, s.limits.Latency); err != nil {
+		if err := rest(ctx, s.latency.draw(s.limits.Latency)); err != nil {
 			return none, err
 		}
 		if answer, paid, err := ask(); paid {
 			return answer, err
 		}
-		if err := rest(ctx, firstPause<<try); err != nil {
+		if err := rest(ctx, s.latency.pause(try)); err != nil {
 			return none, err
 		}
 	}
 	return none, store.ErrBusy
-}
-
-func rest(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return nil
-	}
 }
