@@ -14,9 +14,10 @@ import (
 )
 
 // carryOn does what is left of an act on many, or a part of it: then it sets an alarm. One that another process does is left to it,
-// with an alarm for when that would have ended.
-func (e *Engine) carryOn(ctx context.Context, id string) error {
-	for began := e.micro(); ; {
+// with an alarm for when that would have ended. For it the time is not before that of the alarm which is due, even if the clock has gone
+// back since, and the next alarm is another one: this one is taken away afterwards.
+func (e *Engine) carryOn(ctx context.Context, id string, due int64) error {
+	for began := max(e.micro(), due); ; {
 		b, err := e.bulkOf(ctx, id)
 		if errors.Is(err, ErrNoBulk) {
 			return journal.Failure("remove an act", e.store.Remove(ctx, store.Range{Table: store.Work, Partition: bulkPartition(id)}))
@@ -24,14 +25,14 @@ func (e *Engine) carryOn(ctx context.Context, id string) error {
 		if err != nil {
 			return err
 		}
-		now := e.micro()
+		now := max(e.micro(), due)
 		switch {
 		case b.State != BulkRunning:
 			return e.forget(ctx, b)
 		case b.Owner != e.name && b.Until > now:
 			return e.callAgain(ctx, b, b.Until)
 		case now-began > bulkSlice.Microseconds():
-			return e.callAgain(ctx, b, now)
+			return e.callAgain(ctx, b, max(now, due+1))
 		}
 		if err := e.batch(ctx, id); err != nil {
 			return err

@@ -186,7 +186,7 @@ func (e *Engine) wakeOther(ctx context.Context, text string, alarm *store.Item) 
 	case walkPrefix:
 		return true, e.walkOn(ctx, what, alarm)
 	case bulkPrefix:
-		return true, e.carryOn(ctx, what)
+		return true, e.carryOn(ctx, what, unstamp(alarm.Key.Sort))
 	case foundPrefix:
 		return true, e.retryFound(ctx, what)
 	case followPrefix:
