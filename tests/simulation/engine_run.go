@@ -95,16 +95,21 @@ type private struct{ *faulty.Store }
 // Exclusive returns true.
 func (private) Exclusive() bool { return true }
 
+// storeOf returns the store that a process of this run has by a connection.
+func (r *engineRun) storeOf(line *faulty.Store) store.Store {
+	if r.plan.alone {
+		return private{line}
+	}
+	return line
+}
+
 // open starts an engine over a connection.
 func (r *engineRun) open(line *faulty.Store, name string) *engine {
 	c := skewed{seed: r.plan.seed, name: name, skew: r.plan.skew, began: r.began}
 	if r.plan.alone {
 		c.name = "alone" // the machine's clock outlives the process
 	}
-	var s store.Store = line
-	if r.plan.alone {
-		s = private{line}
-	}
+	s := r.storeOf(line)
 	now, watch := r.clockOf(name, c, s)
 	j := journal.Open(s, journal.Options{Now: now, Timing: timing, Jitter: jitter(r.plan.seed, name)})
 	q := queue.Open(queue.Options{

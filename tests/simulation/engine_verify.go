@@ -224,7 +224,7 @@ func (r *engineRun) verifyOrder(c claimed, started time.Time) {
 // verifyFold checks "task is its events" and "cause": each task is the fold of its events, and each of them but the first is brought
 // about by the one before it.
 func (r *engineRun) verifyFold() {
-	j := journal.Open(r.connect("reader"), journal.Options{Timing: timing, Jitter: jitter(r.plan.seed, "reader")})
+	j := journal.Open(r.storeOf(r.connect("reader")), journal.Options{Timing: timing, Jitter: jitter(r.plan.seed, "reader")})
 	defer func() { _ = j.Close() }()
 	folded, last := map[string][]task.State{}, map[string]event.ID{}
 	for after := event.ID(0); ; {

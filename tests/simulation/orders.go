@@ -14,7 +14,6 @@ import (
 	"github.com/millrace/millrace/shared/order"
 	"github.com/millrace/millrace/shared/projection"
 	"github.com/millrace/millrace/shared/queue"
-	"github.com/millrace/millrace/shared/store"
 	"github.com/millrace/millrace/shared/store/faulty"
 	"github.com/millrace/millrace/shared/store/memory"
 )
@@ -71,10 +70,9 @@ func drawOrders(seed uint64) enginePlan {
 // open starts a process over a connection.
 func (r *orderRun) open(line *faulty.Store, name string) *mover {
 	c := skewed{seed: r.plan.seed, name: name, skew: r.plan.skew, began: r.began}
-	var s store.Store = line
+	s := r.storeOf(line)
 	if r.plan.alone {
 		c.name = "alone" // the machine's clock outlives the process
-		s = private{line}
 	}
 	j := journal.Open(s, journal.Options{Now: c.now, Timing: timing, Jitter: jitter(r.plan.seed, name), Folds: projection.Folds()})
 	o := order.Open(order.Options{Store: s, Journal: j, Definitions: r.defs, Now: c.now})
@@ -242,7 +240,7 @@ func chainSet(n int) *definition.Set {
 
 // events reads the whole journal.
 func (r *orderRun) events() (all []event.Event) {
-	j := journal.Open(r.connect("reader"), journal.Options{Timing: timing, Jitter: jitter(r.plan.seed, "reader")})
+	j := journal.Open(r.storeOf(r.connect("reader")), journal.Options{Timing: timing, Jitter: jitter(r.plan.seed, "reader")})
 	defer func() { _ = j.Close() }()
 	for after := event.ID(0); ; {
 		answer, err := j.ReadAfter(r.ctx, journal.Request{After: after, Limit: 500, Causes: true})
