@@ -131,7 +131,7 @@ func (e *Engine) fillPlaces(ctx context.Context, set *definition.Set, chain stri
 			if m.order.Waiting != typed.ForMaxOrders {
 				return false, nil
 			}
-			return true, m.release(ctx)
+			return true, m.letIn(ctx)
 		})
 		failed = errors.Join(failed, err)
 	}

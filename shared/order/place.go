@@ -180,7 +180,7 @@ func (m *move) admitNext(ctx context.Context) error {
 			continue // race: it has just got a place, and its entry can still be read
 		}
 		m.books.moved[path], next.books = true, m.books
-		if err := next.release(ctx); err != nil {
+		if err := next.letIn(ctx); err != nil {
 			return err
 		}
 		m.include(next)
@@ -190,6 +190,13 @@ func (m *move) admitNext(ctx context.Context) error {
 		m.sendToFill(m.now + stateAge.Microseconds())
 	}
 	return nil
+}
+
+// letIn lets an order in line go on. Its time had come when it got in line; a clock that is behind the one by which it had must not
+// send it out of the line without a place, which nobody would get then.
+func (m *move) letIn(ctx context.Context) error {
+	m.now = max(m.now, m.order.At)
+	return m.release(ctx)
 }
 
 // sendToFill has places of the order's chain filled after the write, at a time.
