@@ -149,7 +149,8 @@ func (m *move) leave(ctx context.Context) error {
 const lineBatch = 10
 
 // admitNext lets the first order in line go on, as a part of this move. It may end at once and hand on its place too: what is too much
-// for one write is left to an errand, and so is what cannot be read yet.
+// for one write is left to an errand, and so is what cannot be read yet. A damaged order is passed over: it must not keep the step of this
+// one from its end.
 func (m *move) admitNext(ctx context.Context) error {
 	if m.books.full() {
 		m.sendToFill(m.now)
@@ -171,6 +172,9 @@ func (m *move) admitNext(ctx context.Context) error {
 			m.books.moved[path] = true
 			absent := store.Check(orderKey(path), store.Absent) // the write that adds it may be under way
 			m.follow.Ops = append(m.follow.Ops, store.Delete(page.Items[i].Key, store.Always), absent)
+			continue
+		}
+		if m.e.passesOver(path, err) {
 			continue
 		}
 		if err != nil {
@@ -197,6 +201,15 @@ func (m *move) admitNext(ctx context.Context) error {
 func (m *move) letIn(ctx context.Context) error {
 	m.now = max(m.now, m.order.At)
 	return m.release(ctx)
+}
+
+// passesOver reports whether an error says that an order cannot be read, whoever tries, and logs that once.
+func (e *Engine) passesOver(path string, err error) bool {
+	if !errors.Is(err, errDamaged) && !errors.Is(err, errMissing) {
+		return false
+	}
+	e.skip(orderKey(path), err)
+	return true
 }
 
 // sendToFill has places of the order's chain filled after the write, at a time.

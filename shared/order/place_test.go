@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -146,5 +148,83 @@ func TestAnActOnManyOrdersInLine(t *testing.T) {
 			b.places(most, ids...)
 		}
 		b.absent(ids...)
+	})
+}
+
+// A damaged order at the head of the line, or one whose version is lost, is passed over by whoever gives a place back, whose step ends.
+// That is logged once.
+func TestADamagedOrderAtTheHeadOfTheLine(t *testing.T) {
+	chain, older := ab(), ab()
+	chain.MaxOrders, older.MaxOrders = 1, 1
+	older.Nodes[1].Next = "bad"
+	for name, damage := range map[string]func(*bench){
+		"damaged":              func(b *bench) { b.damage("order//c,d", "-") },
+		"of a damaged version": func(b *bench) { b.damage("versions//c", "0000000002") },
+		"of a lost version": func(b *bench) {
+			gone := store.Delete(store.Key{Table: store.Work, Partition: "versions//c", Sort: "0000000002"}, store.Always)
+			if err := b.store.Write(b.t.Context(), store.Write{Token: "t", Ops: []store.Op{gone}}); err != nil {
+				b.t.Fatal(err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			onBoth(t, chains(chain), func(t *testing.T, b *bench) {
+				b.on("/c", "1")
+				b.now = b.now.Add(time.Millisecond)
+				b.declared.set = chains(older)
+				b.on("/c", "d")
+				b.declared.set = chains(chain)
+				b.now = b.now.Add(time.Millisecond)
+				b.on("/c", "e")
+				b.now = b.now.Add(time.Millisecond)
+				b.on("/c", "f")
+				damage(b)
+				other := open(t, b.store, b.declared.set) // which has not read the version
+				other.now = b.now
+				for _, id := range strings.Split("1 e f", " ") {
+					for range 2 { // its steps
+						l := other.claim()
+						if l == nil || l.Task.Order.ID != id {
+							t.Fatalf("the step of %+v can start, want that of order %s", l, id)
+						}
+						other.complete(l, ok)
+					}
+				}
+				other.now = other.now.Add(time.Hour)
+				_ = other.Sweep(t.Context())
+				page, err := b.store.Query(t.Context(), store.Range{Table: store.Work, Partition: "orders-due"})
+				if err != nil || slices.ContainsFunc(page.Items, func(i store.Item) bool { return strings.Contains(string(i.Value), "fill") }) {
+					t.Errorf("places are still to be filled: %v %v", page.Items, err)
+				}
+				if n := strings.Count(other.errors.String(), "is left out"); n != 1 {
+					t.Errorf("it is logged %d times: %s", n, &other.errors)
+				}
+			})
+		})
+	}
+}
+
+// Nor do so many of them that nobody looks behind them at once.
+func TestManyDamagedOrdersAtTheHeadOfTheLine(t *testing.T) {
+	chain := ab()
+	chain.MaxOrders = 1
+	onBoth(t, chains(chain), func(t *testing.T, b *bench) {
+		b.sweep() // what is left behind was looked for; that is done once a minute
+		for i := range 21 {
+			b.now = b.now.Add(time.Millisecond)
+			b.on("/c", fmt.Sprint(i))
+		}
+		l := b.claim()
+		for i := 1; i < 20; i++ {
+			b.damage(fmt.Sprint("order//c,", i), "-")
+		}
+		b.complete(l, ok)
+		b.complete(b.claim(), ok)
+		b.now = b.now.Add(time.Second)
+		b.sweep()
+		if l := b.claim(); l == nil || l.Task.Order.ID != "20" {
+			t.Errorf("the step of %+v can start, want that of the order behind the damaged ones", l)
+		}
+		b.nothingLeft()
 	})
 }
