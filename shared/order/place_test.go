@@ -151,6 +151,33 @@ func TestAnActOnManyOrdersInLine(t *testing.T) {
 	})
 }
 
+// An order that waits in line is counted there once, also if it was set back before its chain had max_orders.
+func TestAnOrderInLineIsReset(t *testing.T) {
+	free, full := ab(), ab()
+	free.Nodes[0].Job, free.Nodes[0].OnError = "/back", "setback"
+	full.Nodes[0].Job, full.Nodes[0].OnError, full.MaxOrders = "/back", "setback", 1
+	onBoth(t, chains(free), func(t *testing.T, b *bench) {
+		b.add(nil)
+		l := b.claim()
+		b.declared.set = chains(full)
+		b.complete(l, failed)
+		b.on("/c", "2") // takes the place
+		b.now = b.now.Add(time.Minute)
+		b.sweep()
+		if taken, waiting := b.places(1, "1", "2"); taken != 1 || waiting != 1 {
+			t.Fatalf("%d have a place and %d wait, want 1 and 1", taken, waiting)
+		}
+		b.do(order.Act{Kind: order.Reset}, nil)
+		b.places(1, "1", "2")
+		b.agree()
+		for l := b.claim(); l != nil; l = b.claim() {
+			b.complete(l, ok)
+		}
+		b.places(1, "1", "2")
+		b.absent("1", "2")
+	})
+}
+
 // A damaged order at the head of the line, or one whose version is lost, is passed over by whoever gives a place back, whose step ends.
 // That is logged once.
 func TestADamagedOrderAtTheHeadOfTheLine(t *testing.T) {
