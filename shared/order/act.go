@@ -238,7 +238,9 @@ func (m *move) reset(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	m.leaveFork()
+	if err := m.stopWaiting(ctx); err != nil {
+		return err
+	}
 	m.visit(n)
 	return m.enter(ctx, n)
 }

@@ -90,6 +90,6 @@ func (e *Engine) skip(key store.Key, err error) {
 	name := key.Partition + " " + key.Sort
 	if _, known := e.waits.skipped.get(name); !known {
 		e.waits.skipped.put(name, true, 0)
-		e.log.Error("an item of the orders that wait for events is left out", "key", name, "error", err)
+		e.log.Error("an item of the orders that wait is left out", "key", name, "error", err)
 	}
 }

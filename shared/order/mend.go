@@ -127,13 +127,16 @@ func (e *Engine) fillPlaces(ctx context.Context, set *definition.Set, chain stri
 		if free, err := e.freePlace(ctx, g); !free || err != nil {
 			return errors.Join(failed, err)
 		}
-		err := e.changeIfThere(ctx, chain+","+string(page.Items[i].Value), func(m *move, ctx context.Context) (changed bool, err error) {
+		path := chain + "," + string(page.Items[i].Value)
+		err := e.changeIfThere(ctx, path, func(m *move, ctx context.Context) (changed bool, err error) {
 			if m.order.Waiting != typed.ForMaxOrders {
 				return false, nil
 			}
-			return true, m.release(ctx)
+			return true, m.letIn(ctx)
 		})
-		failed = errors.Join(failed, err)
+		if !e.passesOver(path, err) {
+			failed = errors.Join(failed, err)
+		}
 	}
 	return failed
 }

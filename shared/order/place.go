@@ -149,7 +149,8 @@ func (m *move) leave(ctx context.Context) error {
 const lineBatch = 10
 
 // admitNext lets the first order in line go on, as a part of this move. It may end at once and hand on its place too: what is too much
-// for one write is left to an errand, and so is what cannot be read yet.
+// for one write is left to an errand, and so is what cannot be read yet. A damaged order is passed over: it must not keep the step of this
+// one from its end.
 func (m *move) admitNext(ctx context.Context) error {
 	if m.books.full() {
 		m.sendToFill(m.now)
@@ -173,6 +174,9 @@ func (m *move) admitNext(ctx context.Context) error {
 			m.follow.Ops = append(m.follow.Ops, store.Delete(page.Items[i].Key, store.Always), absent)
 			continue
 		}
+		if m.e.passesOver(path, err) {
+			continue
+		}
 		if err != nil {
 			return err
 		}
@@ -180,7 +184,7 @@ func (m *move) admitNext(ctx context.Context) error {
 			continue // race: it has just got a place, and its entry can still be read
 		}
 		m.books.moved[path], next.books = true, m.books
-		if err := next.release(ctx); err != nil {
+		if err := next.letIn(ctx); err != nil {
 			return err
 		}
 		m.include(next)
@@ -190,6 +194,22 @@ func (m *move) admitNext(ctx context.Context) error {
 		m.sendToFill(m.now + stateAge.Microseconds())
 	}
 	return nil
+}
+
+// letIn lets an order in line go on. Its time had come when it got in line; a clock that is behind the one by which it had must not
+// send it out of the line without a place, which nobody would get then.
+func (m *move) letIn(ctx context.Context) error {
+	m.now = max(m.now, m.order.At)
+	return m.release(ctx)
+}
+
+// passesOver reports whether an error says that an order cannot be read, whoever tries, and logs that once.
+func (e *Engine) passesOver(path string, err error) bool {
+	if !errors.Is(err, errDamaged) && !errors.Is(err, errMissing) {
+		return false
+	}
+	e.skip(orderKey(path), err)
+	return true
 }
 
 // sendToFill has places of the order's chain filled after the write, at a time.

@@ -1,9 +1,11 @@
 package order_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
@@ -41,6 +43,7 @@ type bench struct {
 	declared *declared
 	now      time.Time
 	seen     event.ID
+	errors   bytes.Buffer     // what the engine has logged as errors
 	read     func(how string) // called around each read of the journal by the engine; nil: nothing
 }
 
@@ -79,7 +82,8 @@ func open(t testing.TB, s store.Store, set *definition.Set) *bench {
 	b := &bench{t: t, store: s, declared: &declared{set}, now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
 	now := func() time.Time { return b.now }
 	b.journal = journal.Open(s, journal.Options{Now: now, Folds: projection.Folds()})
-	b.Engine = order.Open(order.Options{Store: s, Journal: b, Definitions: b.declared, Now: now})
+	log := slog.New(slog.NewTextHandler(&b.errors, &slog.HandlerOptions{Level: slog.LevelError}))
+	b.Engine = order.Open(order.Options{Store: s, Journal: b, Definitions: b.declared, Now: now, Log: log})
 	b.queue = queue.Open(queue.Options{Store: s, Journal: b.journal, Definitions: b.declared, Now: now, Steps: b.Engine})
 	b.Use(b.queue)
 	t.Cleanup(func() { _ = b.queue.Close(); _ = b.journal.Close() })

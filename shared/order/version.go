@@ -40,10 +40,11 @@ func (e *Engine) graph(ctx context.Context, chain string, number int) (*definiti
 		return nil, fmt.Errorf("%w: %w: version %d of the job chain %s", journal.ErrUnavailable, errMissing, number, chain)
 	}
 	g, err := definition.ReadGraph(items[0].Value)
-	if err == nil {
-		e.versions.graphs.put(name, g, 0)
+	if err != nil {
+		return nil, fmt.Errorf("%w: version %d of the job chain %s: %w", errDamaged, number, chain, err)
 	}
-	return g, err
+	e.versions.graphs.put(name, g, 0)
+	return g, nil
 }
 
 // declared returns the set in force and a chain of it. The error is [ErrNoChain] if it is not declared.
