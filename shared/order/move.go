@@ -228,7 +228,7 @@ func (m *move) park(ctx context.Context, n *definition.GraphNode) (parked bool, 
 		}
 		key := chainKey(o.Chain)
 		m.follow.Names = append(m.follow.Names, key.Partition)
-		m.follow.Ops = append(m.follow.Ops, store.Check(key, s.condition()))
+		m.follow.Ops = joinedOps(m.follow.Ops, []store.Op{store.Check(key, s.condition())}) // it may have been parked before
 		m.wait(why)
 		return true, m.giveBack(ctx)
 	}

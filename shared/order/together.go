@@ -26,14 +26,21 @@ func joined(a, b queue.Follow) queue.Follow {
 }
 
 // joinedOps appends operations to others. Two orders may rest on the same item, such as their chain's, or both add their chain's new
-// version: what is written, or was checked, is not checked again, and the same is written once.
+// version: what is written, or was checked, is not checked again, what was checked may be written, and the same is written once.
 func joinedOps(all, more []store.Op) []store.Op {
 	for _, op := range more {
-		same := func(known store.Op) bool {
-			return known.Item.Key == op.Item.Key && (op.Kind == store.OpCheck || known.Kind == op.Kind && bytes.Equal(known.Item.Value, op.Item.Value))
-		}
-		if !slices.ContainsFunc(all, same) {
+		i := slices.IndexFunc(all, func(known store.Op) bool { return known.Item.Key == op.Item.Key })
+		switch {
+		case i < 0:
 			all = append(all, op)
+		case op.Kind == store.OpCheck, all[i].Kind == op.Kind && bytes.Equal(all[i].Item.Value, op.Item.Value):
+		case all[i].Kind == store.OpCheck:
+			if op.Cond.IsAlways() {
+				op.Cond = all[i].Cond
+			}
+			all[i] = op
+		default:
+			all = append(all, op) // the store refuses it, and tells where
 		}
 	}
 	return all
