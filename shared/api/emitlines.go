@@ -94,13 +94,27 @@ func (l *emitLines) stream() {
 // hangUp ends reading the body, whatever of it is still to come.
 func (l *emitLines) hangUp() { _ = http.NewResponseController(l.x).SetReadDeadline(time.Unix(1, 0)) }
 
+// What is still to come of a body whose reading has ended is taken for so long, and so much of it.
+const (
+	lingerTime = 500 * time.Millisecond
+	lingerSize = 8 << 20
+)
+
+// linger takes what is still to come of the body for a while: a client that is cut off while it sends may lose the response that it has
+// not read. Then it hangs up, or net/http would wait for the rest.
+func (l *emitLines) linger(body io.Reader) {
+	_ = http.NewResponseController(l.x).SetReadDeadline(time.Now().Add(lingerTime))
+	_, _ = io.CopyN(io.Discard, body, lingerSize)
+	l.hangUp()
+}
+
 // run reads lines in one goroutine, and appends them in this one.
 func (l *emitLines) run(body *bufio.Reader) {
 	waiting, over := make(chan *emitLine, linesAhead), make(chan struct{})
 	var reading sync.WaitGroup
 	reading.Go(func() {
 		if whole := readLines(body, waiting, over); !whole && l.streams {
-			l.hangUp() // net/http would wait for the rest
+			l.linger(body)
 		}
 	})
 	defer reading.Wait() // the body must not be read once the request is over
