@@ -42,6 +42,7 @@ type running struct {
 	finished chan struct{} // closed with the result
 	result   result        // once it is finished
 	strayed  bool          // its instance is gone: it goes on under its own lease
+	lost     bool          // it was told to end, since its lease may be over
 }
 
 const (
@@ -324,20 +325,19 @@ func (s *shift) extend() {
 	s.overdue.Reset(next)
 }
 
-// lose ends the tasks whose leases are over, since the server could not be reached for so long.
+// lose tells the tasks whose leases may be over, since the server could not be reached for so long, to end. Their results are reported
+// all the same: the server keeps up whatever lease is not over yet, and would do so for ever.
 func (s *shift) lose() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	next := time.Hour
-	for token, r := range s.all {
-		if !r.h.over() {
+	for _, r := range s.all {
+		switch {
+		case !r.h.over():
 			next = min(next, time.Until(r.h.until))
-			continue
-		}
-		r.end(ErrLost)
-		if !r.isFinished() { // its result is not reported
-			delete(s.all, token)
-			r.strayed = true
+		case !r.isFinished() && !r.lost:
+			r.lost = true
+			r.end(ErrLost)
 			go s.w.o.OnError(fmt.Errorf("task %s: %w", r.h.task.ID, ErrLost))
 		}
 	}

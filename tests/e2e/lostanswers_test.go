@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
@@ -23,14 +24,33 @@ handlers:
 // thief is a proxy that drops the response of each claim that was given tasks, once: the server has sent it, the worker never sees it.
 type thief struct {
 	mu     sync.Mutex
-	stolen map[string]bool // by the claim's key
+	stolen map[string]bool // by the number of the exchange
 	first  func()          // called before the first response is dropped
 }
 
 var errStolen = errors.New("dropped")
 
+// numberHeader is where the proxy notes the number of an exchange.
+const numberHeader = "X-Number"
+
+// numbered notes the number of an exchange for the proxy behind it.
+func numbered(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			panic(http.ErrAbortHandler)
+		}
+		var exchange struct{ Seq json.Number }
+		if json.Unmarshal(body, &exchange) == nil {
+			r.Header.Set(numberHeader, exchange.Seq.String())
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		next.ServeHTTP(w, r)
+	})
+}
+
 func (p *thief) steal(answer *http.Response) error {
-	key := answer.Request.Header.Get("Idempotency-Key")
+	key := answer.Request.Header.Get(numberHeader)
 	body, err := io.ReadAll(answer.Body)
 	if err != nil || !bytes.Contains(body, []byte(`"token"`)) {
 		answer.Body = io.NopCloser(bytes.NewReader(body))
@@ -64,7 +84,7 @@ func steals(t *testing.T, s *process.Server) (*thief, string) {
 	proxy := httputil.NewSingleHostReverseProxy(target)
 	proxy.ModifyResponse = p.steal
 	proxy.ErrorHandler = func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) }
-	server := httptest.NewServer(proxy)
+	server := httptest.NewServer(numbered(proxy))
 	t.Cleanup(server.Close)
 	return p, server.URL
 }
