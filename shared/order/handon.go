@@ -59,6 +59,7 @@ func (m *move) contending(ctx context.Context, l *lock, entry *store.Item) (*mov
 	next, err := m.e.moveOf(ctx, is.Path)
 	switch {
 	case errors.Is(err, ErrNoOrder):
+		m.dropFromLine(l, entry, is.Path)
 		return nil, nil
 	case m.e.passesOver(is.Path, err):
 		l.unread++
@@ -71,6 +72,15 @@ func (m *move) contending(ctx context.Context, l *lock, entry *store.Item) (*mov
 	}
 	next.books = m.books
 	return next, nil
+}
+
+// dropFromLine takes a place of a lock's line away whose order is gone, which no write leaves behind. Race: the write that adds the order
+// may be under way, or that which takes both away may just have ended.
+func (m *move) dropFromLine(l *lock, entry *store.Item, path string) {
+	l.Waiting, l.changed = l.Waiting-1, true
+	m.books.moved[path] = true
+	gone, absent := store.Delete(entry.Key, store.VersionIs(entry.Version)), store.Check(orderKey(path), store.Absent)
+	m.follow.Ops = append(m.follow.Ops, gone, absent)
 }
 
 // grant gives the order the lock that it waits for: it goes on to the next lock, or to its step.
@@ -118,11 +128,12 @@ func (e *Engine) serveSome(ctx context.Context, name string) (f queue.Follow, mo
 	if err != nil {
 		return f, false, err
 	}
-	if err := m.handOn(ctx, l); err != nil || len(m.others)+len(m.books.alarms) == 0 {
+	if err := m.handOn(ctx, l); err != nil {
 		return f, false, err
 	}
-	if len(m.others) == 0 && l.Waiting <= l.unread {
-		return f, false, nil // nobody is left whom a further alarm may find
+	whom := len(m.books.alarms) > 0 && l.Waiting > l.unread // a further alarm may find somebody
+	if len(m.others) == 0 && !l.changed && !whom {
+		return f, false, nil
 	}
 	more = m.books.full()
 	m.includeOthers()

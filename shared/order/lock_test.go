@@ -286,19 +286,24 @@ func holders(t *testing.T, all map[string]*queue.Lease) {
 	}
 }
 
-// Damaged orders at the head of a lock's line, more than are looked at at once, are passed over by whoever gives the lock back, whose
-// step ends, and by those who come later. Each is logged once, and no alarm stays.
+// Damaged orders at the head of a lock's line, more than are looked at at once, and one that is lost, are passed over by whoever gives the
+// lock back, whose step ends, and by those who come later. Each is logged once, and no alarm stays.
 func TestDamagedOrdersAtTheHeadOfALine(t *testing.T) {
 	onBoth(t, locking([]string{"a"}), func(t *testing.T, b *bench) {
 		const bad = 12
 		b.sweep() // what is left behind was looked for; that is done once a minute
 		b.on("/c", "1")
+		b.on("/c", "gone")
 		for i := range bad {
 			b.on("/c", fmt.Sprint("d", i))
 		}
 		b.on("/c", "e")
 		for i := range bad {
 			b.damage(fmt.Sprint("order//c,d", i), "-")
+		}
+		gone := store.Delete(store.Key{Table: store.Work, Partition: "order//c,gone", Sort: "-"}, store.Always)
+		if err := b.store.Write(t.Context(), store.Write{Token: "t", Ops: []store.Op{gone}}); err != nil {
+			t.Fatal(err)
 		}
 		ends := func(ids ...string) {
 			t.Helper()
