@@ -84,27 +84,31 @@ func (e *Engine) StopChain(ctx context.Context, chain string, stop bool) error {
 	})
 }
 
-// SetAction sets what a node of a chain does with orders: one of [definition.ActionProcess] and so on. The errors are [ErrNoChain],
-// [ErrNoNode], [ErrInvalid], and [ErrState] if it would change nothing.
+// SetAction sets what a node of a chain does with orders: one of [definition.ActionProcess] and so on. The node may be one of an older
+// version of the chain, since orders may wait there. The errors are [ErrNoChain], [ErrNoNode], [ErrInvalid], and [ErrState] if it would
+// change nothing.
 func (e *Engine) SetAction(ctx context.Context, chain, node, action string) error {
 	if !slices.Contains(Actions, action) {
 		return fmt.Errorf("%w: action %q, want one of %q", ErrInvalid, action, Actions)
 	}
 	return e.setChain(ctx, chain, func(g *definition.Graph, s *chainState) (event.Event, error) {
-		n, ok := g.Node(node)
-		if !ok {
+		nodes, err := e.nodesOf(ctx, g, node)
+		if err != nil {
+			return event.Event{}, err
+		}
+		if len(nodes) == 0 {
 			return event.Event{}, fmt.Errorf("%w: %s has no node %q", ErrNoNode, chain, node)
 		}
-		if s.action(n) == action {
+		if !slices.ContainsFunc(nodes, func(n *definition.GraphNode) bool { return s.action(n) != action }) {
 			return event.Event{}, refuse("the action of the node is " + action + " already")
 		}
 		actions := maps.Clone(s.Actions)
 		if actions == nil {
 			actions = map[string]string{}
 		}
-		actions[n.ID] = action
+		actions[nodes[0].ID] = action
 		s.Actions = actions
-		fields := typed.JobChainNodeActionChanged{NodeID: n.ID, Action: action}
+		fields := typed.JobChainNodeActionChanged{NodeID: nodes[0].ID, Action: action}
 		return typed.OrderEvent(event.JobChainNodeActionChanged, chain, fields), nil
 	})
 }

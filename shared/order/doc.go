@@ -26,6 +26,7 @@
 //	place.go      max_orders: places, and the line of those that wait for one
 //	prompt.go     questions to persons, and their answers
 //	lock.go       locks, and the lines of those that wait for them
+//	handon.go     handing a lock on to the first in line
 //	wait.go       waits for a time, or for an event
 //	expand.go     what ${NAME} means in a wait
 //	shape.go      what waits for events have in common

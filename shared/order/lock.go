@@ -3,7 +3,6 @@ package order
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -32,6 +31,7 @@ type lock struct {
 	name    string
 	cond    store.Condition
 	changed bool
+	unread  int // so many in line cannot be read, whoever tries
 }
 
 // contender is an order that holds a lock, or is in line for it.
@@ -104,6 +104,9 @@ func (m *move) takeLocks(ctx context.Context, n *definition.GraphNode) (all bool
 		}
 		if l.Waiting > 0 || !l.fits(m.set, w.Shared) {
 			m.standInLine(l, w)
+			if !l.Alone && l.Shared == 0 { // those before it may be damaged, and nobody holds the lock who would hand it on
+				m.alarmLock(l.name, m.now)
+			}
 			return false, nil
 		}
 		m.hold(l, w)
@@ -177,118 +180,6 @@ func (m *move) giveBack(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// handOn gives a lock to the first in line, as long as it fits. What is too much for one write is left to an alarm; so is what cannot
-// be read yet.
-func (m *move) handOn(ctx context.Context, l *lock) error {
-	if l.Waiting == 0 || !l.fits(m.set, true) && !l.fits(m.set, false) {
-		return nil
-	}
-	page, err := m.e.store.Query(ctx, store.Range{Table: store.Work, Partition: lockLine(l.name), Limit: lineBatch})
-	if err != nil {
-		return journal.Failure("read the orders that wait for a lock", err)
-	}
-	for i := range page.Items {
-		var first contender
-		if err := decode(&page.Items[i], &first); err != nil {
-			return err
-		}
-		next, err := m.contending(ctx, l, first.Path, page.Items[i].Key.Sort)
-		switch {
-		case err != nil:
-			return err
-		case next == nil:
-			continue
-		case !l.fits(m.set, first.Shared):
-			return nil
-		case m.books.full():
-			m.alarmLock(l.name, m.now)
-			return nil
-		}
-		m.books.moved[first.Path] = true
-		if err := next.grant(ctx, l); err != nil {
-			return err
-		}
-		m.others = append(m.others, next)
-	}
-	if l.Waiting > 0 {
-		m.alarmLock(l.name, m.now+stateAge.Microseconds())
-	}
-	return nil
-}
-
-// contending returns the move of an order that waits at that place of a lock's line; nil if it does so no more, as far as can be
-// read, or if this write moves it already.
-func (m *move) contending(ctx context.Context, l *lock, path, sort string) (*move, error) {
-	if m.books.moved[path] {
-		return nil, nil
-	}
-	next, err := m.e.moveOf(ctx, path)
-	if errors.Is(err, ErrNoOrder) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	if at := next.order.Line; at == nil || at.Name != l.name || at.Sort != sort {
-		return nil, nil
-	}
-	next.books = m.books
-	return next, nil
-}
-
-// grant gives the order the lock that it waits for: it goes on to the next lock, or to its step.
-func (m *move) grant(ctx context.Context, l *lock) error {
-	o, w := m.order, m.order.Line.NodeLock
-	l.Waiting--
-	m.delete(work(lockLine(l.name), o.Line.Sort))
-	o.Line, o.Waiting = nil, ""
-	m.hold(l, w)
-	n, err := m.node()
-	if err != nil {
-		return err
-	}
-	m.sayItIsOver()
-	return m.enter(ctx, n)
-}
-
-// alarmLock has the line of a lock looked at again at a time.
-func (m *move) alarmLock(name string, at int64) {
-	m.book().alarm(at, dueKey(at, lockAlarm+name), []byte(lockAlarm+name))
-}
-
-// serveLock hands a lock on to those in line, until that takes no more than a write.
-func (e *Engine) serveLock(ctx context.Context, name string) error {
-	for {
-		more := false
-		err := e.queue.Change(ctx, []string{lockKey(name).Partition}, func(ctx context.Context, _ *store.Conflict) (f queue.Follow, err error) {
-			f, more, err = e.serveSome(ctx, name)
-			return f, err
-		})
-		if err != nil || !more {
-			return err
-		}
-	}
-}
-
-// serveSome hands a lock on to the first in line, and reports whether others are to get it by another write.
-func (e *Engine) serveSome(ctx context.Context, name string) (f queue.Follow, more bool, err error) {
-	set, err := e.definitions.Current(ctx)
-	if err != nil {
-		return f, false, err
-	}
-	m := &move{e: e, set: set, order: new(Order), now: e.micro()}
-	l, err := m.lock(ctx, name)
-	if err != nil {
-		return f, false, err
-	}
-	if err := m.handOn(ctx, l); err != nil || len(m.others)+len(m.books.alarms) == 0 {
-		return f, false, err
-	}
-	more = m.books.full()
-	m.includeOthers()
-	return m.withBook(m.follow), more, nil
 }
 
 // includeOthers lets this move write the orders to which it has handed on locks.

@@ -2,6 +2,7 @@ package order_test
 
 import (
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"github.com/millrace/millrace/shared/order"
 	"github.com/millrace/millrace/shared/projection"
 	"github.com/millrace/millrace/shared/queue"
+	"github.com/millrace/millrace/shared/store"
 )
 
 // locking is the chain /c whose first step holds locks, and a lock db for 2 shared holders. Names are of locks; those with a + are
@@ -282,4 +284,52 @@ func holders(t *testing.T, all map[string]*queue.Lease) {
 		n["/c4"] > 1, n["/c4"] == 1 && n["/c3"] > 0, n["/c3"] > 2:
 		t.Errorf("these run together: %v", n)
 	}
+}
+
+// Damaged orders at the head of a lock's line, more than are looked at at once, and one that is lost, are passed over by whoever gives the
+// lock back, whose step ends, and by those who come later. Each is logged once, and no alarm stays.
+func TestDamagedOrdersAtTheHeadOfALine(t *testing.T) {
+	onBoth(t, locking([]string{"a"}), func(t *testing.T, b *bench) {
+		const bad = 12
+		b.sweep() // what is left behind was looked for; that is done once a minute
+		b.on("/c", "1")
+		b.on("/c", "gone")
+		for i := range bad {
+			b.on("/c", fmt.Sprint("d", i))
+		}
+		b.on("/c", "e")
+		for i := range bad {
+			b.damage(fmt.Sprint("order//c,d", i), "-")
+		}
+		gone := store.Delete(store.Key{Table: store.Work, Partition: "order//c,gone", Sort: "-"}, store.Always)
+		if err := b.store.Write(t.Context(), store.Write{Token: "t", Ops: []store.Op{gone}}); err != nil {
+			t.Fatal(err)
+		}
+		ends := func(ids ...string) {
+			t.Helper()
+			for l := b.claim(); l != nil; l = b.claim() {
+				b.complete(l, ok)
+			}
+			b.absent(ids...)
+		}
+		ends("1", "e")
+		for range 5 {
+			b.now = b.now.Add(time.Second)
+			b.sweep()
+		}
+		b.on("/c", "f")
+		b.sweep()
+		ends("f")
+		for range 5 {
+			b.now = b.now.Add(time.Second)
+			b.sweep()
+		}
+		page, err := b.store.Query(t.Context(), store.Range{Table: store.Work, Partition: "orders-due"})
+		if err != nil || len(page.Items) > 0 {
+			t.Errorf("alarms are left: %v %v", page.Items, err)
+		}
+		if n := strings.Count(b.errors.String(), "is left out"); n != bad {
+			t.Errorf("it is logged %d times, want %d: %s", n, bad, &b.errors)
+		}
+	})
 }

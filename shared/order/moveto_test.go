@@ -202,3 +202,33 @@ func TestAnOrderThatHasForkedMoves(t *testing.T) {
 		}
 	})
 }
+
+// What a node of an older version does with the orders that are still there can be changed, though the newest version has no such node
+// or declares another action for it.
+func TestTheActionOfANodeOfAnOlderVersion(t *testing.T) {
+	stops := axb()
+	stops.Nodes[0].Action = definition.ActionStop
+	onBoth(t, chains(stops), func(t *testing.T, b *bench) {
+		b.add(nil)
+		b.on("/c", "2")
+		if err := b.Act(t.Context(), "/c", "2", order.Act{Kind: order.SetNode, Node: "X"}); err != nil {
+			t.Fatal(err)
+		}
+		action := func(node, action string, want error) {
+			t.Helper()
+			if err := b.SetAction(t.Context(), "/c", node, action); !errors.Is(err, want) {
+				t.Errorf("SetAction(%s, %s) = %v, want %v", node, action, err, want)
+			}
+		}
+		action("X", definition.ActionStop, nil)
+		b.declared.set = chains(ab())
+		b.on("/c", "3") // which makes the newer version
+		b.events()
+		action("X", definition.ActionProcess, nil)
+		b.want("JobChainNodeActionChanged:X OrderNodeChanged:X TaskAdded")
+		action("A", definition.ActionProcess, nil)
+		b.want("JobChainNodeActionChanged:A OrderNodeChanged:A TaskAdded")
+		action("A", definition.ActionProcess, order.ErrState)
+		action("Y", definition.ActionStop, order.ErrNoNode)
+	})
+}

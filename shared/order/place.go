@@ -171,7 +171,8 @@ func (m *move) admitNext(ctx context.Context) error {
 			p.Waiting--
 			m.books.moved[path] = true
 			absent := store.Check(orderKey(path), store.Absent) // the write that adds it may be under way
-			m.follow.Ops = append(m.follow.Ops, store.Delete(page.Items[i].Key, store.Always), absent)
+			once := store.VersionIs(page.Items[i].Version)      // the write that takes it away may have ended
+			m.follow.Ops = append(m.follow.Ops, store.Delete(page.Items[i].Key, once), absent)
 			continue
 		}
 		if m.e.passesOver(path, err) {

@@ -109,3 +109,24 @@ func (e *Engine) newest(ctx context.Context, chain string) (*store.Item, error) 
 	}
 	return &page.Items[0], nil
 }
+
+// nodesOf returns the node with that id of a chain as it is declared, and of its versions that orders may still be on, as far as they
+// can be read. For the id of a nested chain that is the node with which this begins, in the newest version that has it.
+func (e *Engine) nodesOf(ctx context.Context, declared *definition.Graph, id string) (nodes []*definition.GraphNode, err error) {
+	graphs := []*definition.Graph{declared}
+	versions := store.Range{Table: store.Work, Partition: versionPartition(declared.Chain), Backward: true}
+	for item, err := range store.All(ctx, e.store, versions) {
+		if err != nil {
+			return nil, journal.Failure("read the versions of a job chain", err)
+		}
+		if g, err := definition.ReadGraph(item.Value); err == nil {
+			graphs = append(graphs, g)
+		}
+	}
+	for _, g := range graphs {
+		if n, ok := g.Node(id); ok {
+			nodes, id = append(nodes, n), n.ID
+		}
+	}
+	return nodes, nil
+}

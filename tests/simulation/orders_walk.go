@@ -96,8 +96,8 @@ func (w *walker) stepStarted(e *event.Event, is typed.OrderStepStarted) {
 func (w *walker) setBack(e *event.Event, is typed.OrderSetBack) {
 	w.setbacks++
 	w.does(e, "set back")
-	if is.Count < w.setbacks && slices.Contains(w.sent[w.path], "reset") {
-		w.setbacks = is.Count // a reset of an order at its first node has no event of its own
+	if is.Count < w.setbacks && (slices.Contains(w.sent[w.path], "reset") || slices.Contains(w.sent[w.path], "go "+w.node)) {
+		w.setbacks = is.Count // sent to the node where it is, it begins there anew, as if it had waited
 	}
 	if is.Count != w.setbacks || is.NodeID != w.node {
 		w.wrong(e, "it was set back %d times", w.setbacks)
