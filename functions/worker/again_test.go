@@ -67,8 +67,9 @@ func TestNoticesThatCannotBeFollowedAreNotifiedAfresh(t *testing.T) {
 						t.Errorf("failures (-want +got):\n%s", diff)
 					}
 					for i, notice := range n.notified {
-						if after := notice.At.Sub(now); after < 2*time.Second || after > 12*time.Second {
-							t.Errorf("a notice comes after %v, want 2 to 10 s", after)
+						const tries = 3 * time.Second // what asking a busy store again may take before
+						if after := notice.At.Sub(now); after < 2*time.Second || after > 10*time.Second+tries {
+							t.Errorf("a notice comes after %v, want 2 to 10 s after the last try", after)
 						}
 						n.notified[i].At = time.Time{}
 					}
