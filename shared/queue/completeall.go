@@ -125,15 +125,20 @@ func (q *Queue) writeEndings(ctx context.Context, s *endings) error {
 	case journal.Refused(err):
 		s.ends[0].Err, err = err, nil
 	}
+	s.note(ctx, err)
+	return err
+}
+
+// note stores what became of each of the ends after their write.
+func (s *endings) note(ctx context.Context, written error) {
 	for i, e := range s.all {
 		if end := &s.ends[i]; e != nil {
-			state, own := e.ended(ctx, errors.Join(err, end.Err))
-			if end.Err == nil && own == nil {
+			state, err := e.ended(ctx, errors.Join(written, end.Err))
+			if end.Err == nil && err == nil {
 				end.State, end.Dialect = state, e.task.Dialect
 			}
 		}
 	}
-	return err
 }
 
 // writeApart writes each of the ends by itself.
