@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -160,7 +161,7 @@ func (f *jobFilter) of(a order.JobAct) (order.JobFilter, error) {
 	if f.state == "" && a == order.RetryJobs {
 		f.state = "GIVEN_UP"
 	}
-	kind, err := jobTypeOf("body.filter.state", f.state)
+	kind, err := jobTypeOf("body.filter.state", cmp.Or(f.state, jobTypes[0].name))
 	if err != nil {
 		return order.JobFilter{}, err
 	}

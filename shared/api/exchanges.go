@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 
@@ -62,8 +63,8 @@ func exchangeSchema() *schema {
 	result.Properties["token"], beat.Properties["token"] = token, token
 	result.Required, beat.Required = append(result.Required, "token"), []string{"token"}
 	results, beats := listOf(result), listOf(beat)
-	results.Description, results.MaxItems = "How attempts have ended", maxResults
-	beats.Description, beats.MaxItems = "How far others are; not needed to keep their leases. They count before results", maxResults
+	results.Description = fmt.Sprintf("How attempts have ended; at most %d", maxResults)
+	beats.Description = fmt.Sprintf("How far others are, at most %d; not needed to keep their leases. They count before results", maxResults)
 	room := between("At most so many claims, and no more than 100; none while it drains", 0, membership.MaxCapacity)
 	room.Default = 0
 	return object("One exchange of an instance", members{

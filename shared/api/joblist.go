@@ -36,11 +36,8 @@ var jobTypes = []jobType{
 	{"DROPPED", true, []task.State{task.Dropped}},
 }
 
-// jobTypeOf returns the type of that name, the default for "".
+// jobTypeOf returns the type of that name.
 func jobTypeOf(location, name string) (jobType, error) {
-	if name == "" {
-		return jobTypes[0], nil
-	}
 	i := slices.IndexFunc(jobTypes, func(t jobType) bool { return t.name == name })
 	if i < 0 {
 		return jobType{}, invalid(location, "want one of %s", strings.Join(namesOfTypes(), ", "))
@@ -96,11 +93,11 @@ func (j *jobs) list(x *exchange) error {
 	if err != nil {
 		return err
 	}
-	name, _, err := q.one("type")
-	if err != nil {
-		return err
+	kind := jobTypes[0]
+	name, given, err := q.one("type")
+	if err == nil && given {
+		kind, err = jobTypeOf("query.type", name)
 	}
-	kind, err := jobTypeOf("query.type", name)
 	if err != nil {
 		return err
 	}
@@ -124,9 +121,6 @@ func (j *jobs) search(x *exchange) error {
 	err = x.object(
 		member{name: "type", read: func(location string, value jsontext.Value) error {
 			name, err := readText(location, value)
-			if err == nil && name == "" {
-				name = "nothing"
-			}
 			if err == nil {
 				kind, err = jobTypeOf(location, name)
 			}
