@@ -4,7 +4,7 @@
 // Exchanges of an instance are numbered. The record of the last one, an item for each instance, is written in the same write of the
 // store as the ends and the starts of tasks that it tells of. So an exchange whose response was lost is repeated with its number, to
 // whichever process, and returns the same once more. A number above it says that the response was read. Claims of a response that
-// nobody has read go back when the lease is over, without counting as an attempt.
+// nobody has read go back when the lease is over; whether they were begun cannot be known, so they count as an attempt.
 //
 // The files, in reading order:
 //

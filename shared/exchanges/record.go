@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/millrace/millrace/shared/journal"
@@ -85,15 +84,4 @@ func (s *Records) of(ctx context.Context, id string) (record, error) {
 	}
 	r.version = items[0].Version
 	return r, nil
-}
-
-// Unread reports whether a lease of an instance, by its name in tasks, is of a response that was not read as far as is known. Errors are those of
-// an unavailable store.
-func (s *Records) Unread(ctx context.Context, instance, token string) (bool, error) {
-	id := instance[strings.LastIndexByte(instance, '/')+1:]
-	if id == "" {
-		return false, nil
-	}
-	r, err := s.of(ctx, id)
-	return slices.ContainsFunc(r.Claims, func(c claimed) bool { return c.Token == token }), err
 }

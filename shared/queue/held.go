@@ -155,22 +155,3 @@ func (q *Queue) WatchLeases(instance string, call func()) (end func()) {
 		}
 	}
 }
-
-// unread is the result of an attempt whose claim its instance was never told of, as far as is known: it counts as none.
-func unread() Result {
-	return Result{Outcome: Again, RetryDelay: time.Microsecond, Message: "the instance was gone before it was told of the task"}
-}
-
-// whyOver returns the result of an attempt whose lease is over.
-func (q *Queue) whyOver(ctx context.Context, token string, l *layout.Lease) (Result, error) {
-	if q.unread == nil || l.Instance == "" {
-		return ranOut(l), nil
-	}
-	switch never, err := q.unread(ctx, l.Instance, token); {
-	case err != nil:
-		return Result{}, err
-	case never:
-		return unread(), nil
-	}
-	return ranOut(l), nil
-}

@@ -49,9 +49,6 @@ type Options struct {
 	Instances func(ctx context.Context) ([]Claimer, error)
 	// Heard is called with the holder of a lease when it sends a heartbeat or completes the task. Default: not called.
 	Heard func(ctx context.Context, instance string)
-	// Unread reports whether an instance was perhaps never told of a lease of its own that is over: then the attempt counts as none.
-	// Default: each was told of.
-	Unread func(ctx context.Context, instance, token string) (bool, error)
 	// Steps is told of the end of each task that is an order's step. Default: such a task ends as others do.
 	Steps   Steps
 	History time.Duration // how long finished tasks are kept that leave a history; 0 or less, the default: for ever
@@ -74,7 +71,6 @@ type Queue struct {
 	randomness  io.Reader
 	instances   func(ctx context.Context) ([]Claimer, error)
 	heard       func(ctx context.Context, instance string)
-	unread      func(ctx context.Context, instance, token string) (bool, error)
 	steps       Steps
 	history     time.Duration
 	leftover    sync.Map // where earlier sweeps of the history have stopped, by group
@@ -106,7 +102,7 @@ type Queue struct {
 func Open(o Options) *Queue {
 	q := &Queue{
 		journal: o.Journal, definitions: o.Definitions, notifier: o.Notifier, clock: o.Clock, now: o.Now, log: o.Log,
-		randomness: o.Random, instances: o.Instances, heard: o.Heard, unread: o.Unread, steps: o.Steps, history: o.History,
+		randomness: o.Random, instances: o.Instances, heard: o.Heard, steps: o.Steps, history: o.History,
 	}
 	if q.heard == nil {
 		q.heard = func(context.Context, string) {}

@@ -90,11 +90,7 @@ func (q *Queue) sweepLease(ctx context.Context, item *store.Item) (expires int64
 		return at, false, nil
 	}
 	token := item.Key.Sort
-	why, err := q.whyOver(ctx, token, &l)
-	if err != nil {
-		return 0, false, err
-	}
-	expires, err = q.endUnlessHeard(journal.WithActor(ctx, ""), token, why)
+	expires, err = q.endUnlessHeard(journal.WithActor(ctx, ""), token, ranOut(&l))
 	switch {
 	case errors.Is(err, ErrStale), errors.Is(err, ErrNoLease):
 		return 0, false, nil // its worker was quicker

@@ -47,7 +47,7 @@ func NewTasks(s *Service, b notifier.Line) *Tasks {
 	records := exchanges.OpenRecords(s.Store)
 	t.Queue = queue.Open(queue.Options{
 		Store: s.Store, Journal: s.Journal, Definitions: t.Definitions, Notifier: b, Clock: watch, Log: s.Log,
-		Instances: t.Instances.Claimers, Heard: t.Instances.Heard, Unread: records.Unread, Steps: t.Orders, History: s.Settings.History.Age,
+		Instances: t.Instances.Claimers, Heard: t.Instances.Heard, Steps: t.Orders, History: s.Settings.History.Age,
 	})
 	t.Orders.Use(t.Queue)
 	t.Exchanges = exchanges.Open(exchanges.Options{Records: records, Members: t.Instances, Queue: t.Queue, Log: s.Log})
