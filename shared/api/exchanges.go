@@ -43,7 +43,7 @@ func describeExchange() *operation {
 			"claim or a lease to stop, or when wait is over.\n\nseq rises from one exchange to the next, by any step. An exchange whose response was " +
 			"lost is repeated with its seq: it gets the first response again, and nothing is done twice; while the first still waits, the repetition " +
 			"takes its place. A higher seq says that the response before was read. Claims of one that was not read go back when the lease is over, " +
-			"and count as no attempt. A lower seq is 409.\n\nA malformed element is 400 or 413 for the whole: nothing is done then, and seq is not used. " +
+			"and count as an attempt. A lower seq is 409.\n\nA malformed element is 400 or 413 for the whole: nothing is done then, and seq is not used. " +
 			"A token that is unknown (404), over, another instance's, or there twice (409) is a problem in its own result.",
 		Parameters: instanceParams(), Body: jsonBody(ref("Exchange"), exchangeExample()),
 		Responses: answers(http.StatusOK, typeJSON, ref("Exchanged")), failures: []int{404, 409},
