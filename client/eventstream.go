@@ -40,7 +40,7 @@ type eventStream struct {
 	torn bool     // the stream has said that it is torn
 }
 
-// listen asks for what q selects in a response that goes on. A server that does not stream responds with an answer instead: then
+// listen asks for what q selects in a response that goes on. A server that does not stream responds with one [Answer] instead: then
 // stream is nil.
 func (c *Client) listen(outer context.Context, q Query) (stream *eventStream, answer Answer, err error) {
 	ctx, cancel := context.WithCancel(outer)

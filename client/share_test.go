@@ -308,7 +308,7 @@ func TestARequestThatAllHaveLeftEnds(t *testing.T) {
 	})
 }
 
-// A request that the server does not answer holds nobody up.
+// A request that gets no response holds nobody up.
 func TestASlowRequestHoldsNobodyUp(t *testing.T) {
 	eachCall(t, func(t *testing.T, call func(context.Context, *client.Client, string) (string, error)) {
 		until := make(chan struct{})

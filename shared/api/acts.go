@@ -153,7 +153,7 @@ func (f *jobFilter) read(location string, value jsontext.Value) error {
 		}
 		return err
 	}}
-	return readObject(location, value, pathsMember(&f.paths), topic, oneMember("state", &f.state, namesOfTypes()))
+	return readObject(location, value, pathsMember(&f.paths), topic, oneMember("state", &f.state, JobTypes()))
 }
 
 // of returns what is selected for an act. Unless a state is given, it is the jobs that are not finished; for retry, those given up.
@@ -258,7 +258,7 @@ func describeActOnJobs() *operation {
 		Body: jsonBody(object("", members{
 			"act": choice("", jobActs...), "dry_run": yesNo("Count only"),
 			"filter": object("All of it holds. {} selects every job", members{
-				"path": text("Path query of the jobs, /topics/TOPIC"), "topic": topicSchema(), "state": choice("As in lists of jobs", namesOfTypes()...),
+				"path": text("Path query of the jobs, /topics/TOPIC"), "topic": topicSchema(), "state": choice("As in lists of jobs", JobTypes()...),
 			}, false),
 		}, false, "act", "filter"), map[string]any{"act": "retry", "filter": map[string]any{"topic": "mail/send", "state": "GIVEN_UP"}}),
 		failures: []int{422},

@@ -118,7 +118,7 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x := a.begin(w, r)
 	defer x.end()
 	r = cleaned(r)
-	if guarded(r.URL.Path) {
+	if Guarded(r.URL.Path) {
 		if err := x.identify(); err != nil {
 			x.fail(err)
 			return

@@ -31,9 +31,8 @@ func exchanging(t *testing.T, s store.Store) *remotes {
 	j := journal.Open(s, journal.Options{Folds: projection.Folds()})
 	t.Cleanup(func() { _ = j.Close() })
 	r.there = membership.Open(membership.Options{Store: s})
-	records := exchanges.OpenRecords(s)
 	r.Queue = queue.Open(queue.Options{Store: s, Journal: j, Definitions: definitions(), Heard: r.there.Heard})
-	x := exchanges.Open(exchanges.Options{Records: records, Members: r.there, Queue: r.Queue})
+	x := exchanges.Open(exchanges.Options{Store: s, Members: r.there, Queue: r.Queue})
 	r.api = api.New(api.Options{Tokens: tokens()}, api.Tasks(r.Queue, definitions()), api.Instances(r.there, r.Queue), api.Exchange(r.there, x))
 	return r
 }

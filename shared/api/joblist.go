@@ -40,12 +40,13 @@ var jobTypes = []jobType{
 func jobTypeOf(location, name string) (jobType, error) {
 	i := slices.IndexFunc(jobTypes, func(t jobType) bool { return t.name == name })
 	if i < 0 {
-		return jobType{}, invalid(location, "want one of %s", strings.Join(namesOfTypes(), ", "))
+		return jobType{}, invalid(location, "want one of %s", strings.Join(JobTypes(), ", "))
 	}
 	return jobTypes[i], nil
 }
 
-func namesOfTypes() []string {
+// JobTypes returns the names of the lists of jobs that a client may ask for; the first is the default.
+func JobTypes() []string {
 	names := make([]string, len(jobTypes))
 	for i := range jobTypes {
 		names[i] = jobTypes[i].name
@@ -76,7 +77,7 @@ func describeSearchJobs() *operation {
 }
 
 func typeSchema() *schema {
-	s := choice("", namesOfTypes()...)
+	s := choice("", JobTypes()...)
 	s.Default = jobTypes[0].name
 	return s
 }

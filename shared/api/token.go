@@ -58,8 +58,8 @@ func first(h http.Header, canonical string) string {
 	return ""
 }
 
-// guarded reports whether the path tells nothing without a token: not even that it is unknown, or that a method is wrong.
-func guarded(path string) bool {
+// Guarded reports whether the path tells nothing without a token: not even that it is unknown, or that a method is wrong.
+func Guarded(path string) bool {
 	return below(path, "/jobscheduler") || below(path, "/api") || below(path, "/tasks")
 }
 

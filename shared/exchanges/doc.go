@@ -10,7 +10,7 @@
 //
 //	exchanges.go  Exchanges: the stages of one exchange
 //	request.go    what callers pass and get
-//	record.go     Records: the item of the last exchange
+//	record.go     the item of the last exchange
 //	entry.go      the record in the writes of an exchange
 //	session.go    one exchange of an instance at a time
 //	held.go       the leases that it holds

@@ -11,6 +11,7 @@ import (
 
 	"github.com/millrace/millrace/shared/membership"
 	"github.com/millrace/millrace/shared/queue"
+	"github.com/millrace/millrace/shared/store"
 )
 
 // Members is what an exchange asks of the membership; a [membership.Membership] is one.
@@ -33,7 +34,7 @@ type Queue interface {
 
 // Options of Exchanges. All but Log are required.
 type Options struct {
-	Records *Records
+	Store   store.Store // holds the record of each instance
 	Members Members
 	Queue   Queue
 	Log     *slog.Logger // default: discards
@@ -41,7 +42,7 @@ type Options struct {
 
 // Exchanges is one process's access to the exchanges of instances. Its methods may be called concurrently, and in many processes.
 type Exchanges struct {
-	records  *Records
+	records  records
 	members  Members
 	queue    Queue
 	log      *slog.Logger
@@ -56,7 +57,7 @@ func Open(o Options) *Exchanges {
 	if _, err := crand.Read(b[:]); err != nil {
 		panic(err) // crypto/rand does not fail
 	}
-	x := &Exchanges{records: o.Records, members: o.Members, queue: o.Queue, log: o.Log, process: "x" + hex.EncodeToString(b[:])}
+	x := &Exchanges{records: records{store.NewChecked(o.Store)}, members: o.Members, queue: o.Queue, log: o.Log, process: "x" + hex.EncodeToString(b[:])}
 	if x.log == nil {
 		x.log = slog.New(slog.DiscardHandler)
 	}

@@ -63,14 +63,11 @@ func recordKey(id string) store.Key {
 	return store.Key{Table: store.Work, Partition: "exchange/" + id, Sort: "-"}
 }
 
-// Records reads the records of a store.
-type Records struct{ store *store.Checked }
-
-// OpenRecords returns the Records of a store. Nothing is read yet.
-func OpenRecords(s store.Store) *Records { return &Records{store.NewChecked(s)} }
+// records reads the records of a store.
+type records struct{ store *store.Checked }
 
 // of returns the record of an instance; one with version 0 if it has made no exchange.
-func (s *Records) of(ctx context.Context, id string) (record, error) {
+func (s records) of(ctx context.Context, id string) (record, error) {
 	r := record{Seq: -1}
 	items, err := s.store.Get(ctx, recordKey(id))
 	if err != nil {

@@ -44,13 +44,12 @@ func NewTasks(s *Service, b notifier.Line) *Tasks {
 	t := &Tasks{Service: s, Clock: watch, Notifier: b, Instances: membership.Open(membership.Options{Store: s.Store, Clock: watch})}
 	t.Definitions = definition.OpenCatalog(definition.CatalogOptions{Store: s.Store, Journal: s.Journal, Changed: t.redeclared})
 	t.Orders = order.Open(order.Options{Store: s.Store, Journal: s.Journal, Definitions: t.Definitions, Clock: watch, Log: s.Log})
-	records := exchanges.OpenRecords(s.Store)
 	t.Queue = queue.Open(queue.Options{
 		Store: s.Store, Journal: s.Journal, Definitions: t.Definitions, Notifier: b, Clock: watch, Log: s.Log,
 		Instances: t.Instances.Claimers, Heard: t.Instances.Heard, Steps: t.Orders, History: s.Settings.History.Age,
 	})
 	t.Orders.Use(t.Queue)
-	t.Exchanges = exchanges.Open(exchanges.Options{Records: records, Members: t.Instances, Queue: t.Queue, Log: s.Log})
+	t.Exchanges = exchanges.Open(exchanges.Options{Store: s.Store, Members: t.Instances, Queue: t.Queue, Log: s.Log})
 	t.Schedules = schedule.Open(schedule.Options{
 		Store: s.Store, Journal: s.Journal, Queue: t.Queue, Orders: t.Orders, Definitions: t.Definitions, Clock: watch, Log: s.Log,
 	})

@@ -19,25 +19,25 @@ type refusal struct {
 // Error returns the API's explanation.
 func (r *refusal) Error() string { return r.Detail }
 
-// answer is a response that is kept in memory.
-type answer struct {
+// kept is a response that is kept in memory.
+type kept struct {
 	header http.Header
 	status int
 	body   bytes.Buffer
 }
 
 // Header returns the response's header.
-func (a *answer) Header() http.Header { return a.header }
+func (a *kept) Header() http.Header { return a.header }
 
 // WriteHeader notes the first status.
-func (a *answer) WriteHeader(status int) {
+func (a *kept) WriteHeader(status int) {
 	if a.status == 0 {
 		a.status = status
 	}
 }
 
 // Write adds to the body.
-func (a *answer) Write(p []byte) (int, error) {
+func (a *kept) Write(p []byte) (int, error) {
 	a.WriteHeader(http.StatusOK)
 	return a.body.Write(p)
 }
@@ -52,7 +52,7 @@ func (d *Dashboard) ask(ctx context.Context, method, target, body string, out an
 	if body != "" {
 		r.Header.Set("Content-Type", "application/json")
 	}
-	a := &answer{header: http.Header{}}
+	a := &kept{header: http.Header{}}
 	d.api.ServeHTTP(a, r)
 	if a.status >= http.StatusBadRequest {
 		refused := &refusal{Status: a.status}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace/shared/access"
+	"github.com/millrace/millrace/shared/api"
 )
 
 //go:embed templates
@@ -35,7 +36,7 @@ func parse() map[string]*template.Template {
 		}
 		t := template.New("frame.html").Funcs(template.FuncMap{
 			"json": text, "line": line, "when": when, "id": eventTime, "path": url.PathEscape, "ofOrder": ofOrder, "orderActs": orderActs, "fields": fields,
-			"entries": entries, "states": func() []string { return jobStates }, "offers": func(...any) []button { return nil },
+			"entries": entries, "states": api.JobTypes, "offers": func(...any) []button { return nil },
 		})
 		all[name] = template.Must(t.ParseFS(sources, "templates/frame.html", "templates/"+file.Name()))
 	}
@@ -189,9 +190,6 @@ func relative(d time.Duration) string {
 	}
 	return fmt.Sprintf("%s%d days%s", prefix, int(d.Hours()/24), suffix)
 }
-
-// jobStates are the lists of jobs that the API has.
-var jobStates = []string{"ALL", "ACTIVE", "QUEUED", "HISTORY", "CANCELLED", "SUCCEEDED", "STOPPED", "GIVEN_UP", "ERROR", "DROPPED"}
 
 // entry is one of the navigation.
 type entry struct{ URL, View, Title string }

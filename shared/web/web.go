@@ -64,12 +64,18 @@ func New(o Options) *Dashboard {
 
 // ServeHTTP serves a page, or passes the request to the API.
 func (d *Dashboard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if _, pattern := d.mux.Handler(r); pattern == "" {
+	if api.Guarded(r.URL.Path) || !d.has(r) {
 		d.api.ServeHTTP(w, r)
 		return
 	}
 	secure(w.Header(), r)
 	d.origins.Handler(d.mux).ServeHTTP(w, r)
+}
+
+// has reports whether a request is the dashboard's own.
+func (d *Dashboard) has(r *http.Request) bool {
+	_, pattern := d.mux.Handler(r)
+	return pattern != ""
 }
 
 // guard returns a handler that serves whoever is signed in. A browser that is not is led to sign in; anything else gets a 401.

@@ -51,7 +51,7 @@ func TestKillInSharedRequests(t *testing.T) {
 type addition struct {
 	mu     sync.Mutex
 	ids    map[string]string // of the jobs that are acknowledged, by name
-	doubts map[string]bool   // names of those without an answer
+	doubts map[string]bool   // names of those without a response
 }
 
 // run adds jobs until ctx ends; every tenth is refused.
