@@ -65,24 +65,31 @@ func (e *Engine) noteFound(ctx context.Context, at waitAt, path string, ids []ev
 	return nil
 }
 
-// retryFound lets an order go on for which an event was noted.
-func (e *Engine) retryFound(ctx context.Context, path string) error {
-	o, _, err := e.read(ctx, path)
-	switch {
-	case errors.Is(err, ErrNoOrder):
-		return nil
-	case err != nil || o.Waiting != typed.ForEvent || o.Await == nil:
-		return err
+// retryFound lets an order go on for which an event was noted. If none is, unchanged demands that what was read of it is as it was.
+func (e *Engine) retryFound(ctx context.Context, path string) (unchanged []store.Op, err error) {
+	o, cond, err := e.read(ctx, path)
+	if err != nil && !errors.Is(err, ErrNoOrder) {
+		return nil, err
+	}
+	unchanged = []store.Op{store.Check(orderKey(path), cond)}
+	if err != nil || o.Waiting != typed.ForEvent || o.Await == nil {
+		return unchanged, nil
 	}
 	items, err := e.get(ctx, o.Await.item(path))
-	if err != nil || items[0] == nil {
-		return err
+	if err != nil {
+		return nil, err
+	}
+	if items[0] == nil {
+		return append(unchanged, store.Check(o.Await.item(path), store.Absent)), nil
 	}
 	var who awaited
-	if err := decode(items[0], &who); err != nil || who.Found == 0 {
-		return err
+	if err := decode(items[0], &who); err != nil {
+		return nil, err
 	}
-	return e.happened(ctx, *o.Await, path, []event.ID{who.Found})
+	if who.Found == 0 {
+		return append(unchanged, store.Check(items[0].Key, store.VersionIs(items[0].Version))), nil
+	}
+	return nil, e.happened(ctx, *o.Await, path, []event.ID{who.Found})
 }
 
 // skip logs, once, that an item is left out which cannot be read.

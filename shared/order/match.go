@@ -362,5 +362,6 @@ func (e *Engine) matchBefore(ctx context.Context, path string) error {
 	if err := e.Match(ctx); err != nil {
 		return err
 	}
-	return e.retryFound(ctx, path)
+	_, err = e.retryFound(ctx, path)
+	return err
 }

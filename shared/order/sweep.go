@@ -144,9 +144,9 @@ func (r *round) wakeAll(ctx context.Context, due []store.Item) {
 		if r.away {
 			return
 		}
-		err := r.e.wake(ctx, &due[i])
+		unchanged, err := r.e.wake(ctx, &due[i])
 		if err == nil {
-			err = r.e.takeAway(ctx, due[i].Key, due[i].Version)
+			err = r.e.takeAway(ctx, due[i].Key, due[i].Version, unchanged...)
 		}
 		r.tried(ctx, err, due[i])
 	}
@@ -192,9 +192,12 @@ func (e *Engine) putOff(ctx context.Context, alarm *store.Item) error {
 	return nil
 }
 
-// takeAway removes an alarm as it was read.
-func (e *Engine) takeAway(ctx context.Context, key store.Key, version int64) error {
-	gone := store.Write{Token: e.token(), Ops: []store.Op{store.Delete(key, store.VersionIs(version))}}
+// takeAway removes an alarm as it was read, if what it came in vain for is unchanged. Otherwise it is left there for another look.
+//
+// Race: the items of a write may become visible one by one, on a store that others use too, so an alarm may be seen before that which
+// it is for. Who does nothing for that reason must not take it away.
+func (e *Engine) takeAway(ctx context.Context, key store.Key, version int64, unchanged ...store.Op) error {
+	gone := store.Write{Token: e.token(), Ops: append(unchanged, store.Delete(key, store.VersionIs(version)))}
 	if err := e.store.Write(ctx, gone); err != nil && store.AsConflict(err) == nil {
 		return journal.Failure("remove an alarm", err)
 	}
@@ -213,36 +216,46 @@ func (e *Engine) dueOf(all []store.Item) []store.Item {
 }
 
 // wake does what is due with an order or a chain since a time. For the order it is not earlier than that, even if the clock has gone
-// back since its alarm was found: that is taken away then, and nobody would look again.
-func (e *Engine) wake(ctx context.Context, alarm *store.Item) error {
+// back since its alarm was found: that is taken away then, and nobody would look again. If nothing was due, unchanged demands that the
+// order is as it was read.
+func (e *Engine) wake(ctx context.Context, alarm *store.Item) (unchanged []store.Op, err error) {
 	path, since := string(alarm.Value), unstamp(alarm.Key.Sort)
 	if name, is := strings.CutPrefix(path, lockAlarm); is {
-		return e.serveLock(ctx, name)
+		return nil, e.serveLock(ctx, name)
+	}
+	if path, is := strings.CutPrefix(path, foundPrefix); is {
+		return e.retryFound(ctx, path)
 	}
 	if is, err := e.wakeOther(ctx, path, alarm); is {
-		return err
+		return nil, err
 	}
 	if !strings.Contains(path, ",") {
-		return e.walkOn(ctx, path, alarm)
+		return nil, e.walkOn(ctx, path, alarm)
 	}
 	if err := e.matchBefore(ctx, path); err != nil {
-		return err
+		return nil, err
 	}
 	due := func(m *move, ctx context.Context) (changed bool, err error) {
 		m.now = max(m.now, since)
 		return m.due(ctx)
 	}
-	if err := e.changeIfThere(ctx, path, due); err != nil {
-		return err
-	}
-	return e.stopTimedOut(ctx, path)
+	unchanged, err = e.changeIfDue(ctx, path, due)
+	return unchanged, errors.Join(err, e.stopTimedOut(ctx, path))
 }
 
 // changeIfThere changes an order, unless it is gone; do reports whether it has changed it.
 func (e *Engine) changeIfThere(ctx context.Context, path string, do func(m *move, ctx context.Context) (changed bool, err error)) error {
-	return e.queue.Change(ctx, []string{path}, func(ctx context.Context, _ *store.Conflict) (queue.Follow, error) {
+	_, err := e.changeIfDue(ctx, path, do)
+	return err
+}
+
+// changeIfDue is changeIfThere with a demand, where nothing was changed, that the order is as it was read.
+func (e *Engine) changeIfDue(ctx context.Context, path string, do func(m *move, ctx context.Context) (changed bool, err error)) (unchanged []store.Op, err error) {
+	err = e.queue.Change(ctx, []string{path}, func(ctx context.Context, _ *store.Conflict) (queue.Follow, error) {
+		unchanged = nil
 		m, err := e.moveOf(ctx, path)
 		if errors.Is(err, ErrNoOrder) {
+			unchanged = []store.Op{store.Check(orderKey(path), store.Absent)}
 			return queue.Follow{}, nil
 		}
 		if err != nil {
@@ -250,10 +263,12 @@ func (e *Engine) changeIfThere(ctx context.Context, path string, do func(m *move
 		}
 		changed, err := do(m, ctx)
 		if err != nil || !changed {
+			unchanged = []store.Op{store.Check(orderKey(path), m.cond)}
 			return queue.Follow{}, err
 		}
 		return m.write(), nil
 	})
+	return unchanged, err
 }
 
 // due does what the order waits for, if its time has come. It is the place where kinds of waits differ.

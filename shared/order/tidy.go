@@ -187,8 +187,6 @@ func (e *Engine) wakeOther(ctx context.Context, text string, alarm *store.Item) 
 		return true, e.walkOn(ctx, what, alarm)
 	case bulkPrefix:
 		return true, e.carryOn(ctx, what, unstamp(alarm.Key.Sort))
-	case foundPrefix:
-		return true, e.retryFound(ctx, what)
 	case followPrefix:
 		return true, e.follows(ctx, what)
 	}
