@@ -3,6 +3,7 @@ package host
 import (
 	"encoding/json"
 	"io"
+	"strconv"
 	"sync"
 	"time"
 )
@@ -30,7 +31,7 @@ func NewEmbeddedMetrics(out io.Writer) *EmbeddedMetrics { return &EmbeddedMetric
 // Request writes a request's duration in milliseconds by route and status; the number of samples counts the requests.
 func (m *EmbeddedMetrics) Request(route string, status int, took time.Duration) {
 	m.write([]string{"route", "status"}, []metric{{"duration", "Milliseconds"}}, map[string]any{
-		"route": route, "status": status, "duration": float64(took.Microseconds()) / 1000,
+		"route": route, "status": strconv.Itoa(status), "duration": float64(took.Microseconds()) / 1000,
 	})
 }
 
@@ -44,6 +45,7 @@ func (m *EmbeddedMetrics) Outcome(operation, outcome string, events int) {
 // Following writes nothing: on Lambda each process serves one request, and CloudWatch counts those itself.
 func (m *EmbeddedMetrics) Following(int) {}
 
+// metric is a member with a number. The members that are dimensions must be strings: CloudWatch drops what has others.
 type metric struct{ Name, Unit string }
 
 func (m *EmbeddedMetrics) write(dimensions []string, metrics []metric, members map[string]any) {

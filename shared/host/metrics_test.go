@@ -22,7 +22,7 @@ func TestEmbeddedMetrics(t *testing.T) {
 		m.Following(1)
 		want := []string{
 			`{"_aws":{"Timestamp":946684800000,"CloudWatchMetrics":[{"Namespace":"Millrace","Dimensions":[["route","status"]],
-				"Metrics":[{"Name":"duration","Unit":"Milliseconds"}]}]},"route":"POST /event","status":201,"duration":1.5}`,
+				"Metrics":[{"Name":"duration","Unit":"Milliseconds"}]}]},"route":"POST /event","status":"201","duration":1.5}`,
 			`{"_aws":{"Timestamp":946684800000,"CloudWatchMetrics":[{"Namespace":"Millrace","Dimensions":[["operation","outcome"]],
 				"Metrics":[{"Name":"events","Unit":"Count"}]}]},"operation":"emit","outcome":"appended","events":3}`,
 		}

@@ -82,8 +82,8 @@ func TestTablesAreAsTheBackendNeedsThem(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
-		if resource.DeletionPolicy != "Retain" {
-			t.Errorf("%s would be deleted with the stack", name)
+		if resource.DeletionPolicy != "RetainExceptOnCreate" {
+			t.Errorf("%s would be deleted with the stack, or be in the way of the next after a first deploy that failed", name)
 		}
 	}
 	slices.Sort(names)
@@ -135,5 +135,47 @@ func TestEveryFunctionIsDeployed(t *testing.T) {
 	slices.Sort(deployed)
 	if diff := cmp.Diff(want, deployed); diff != "" {
 		t.Errorf("functions (-folders +template):\n%s", diff)
+	}
+}
+
+// TestWhatLambdaRepeats: a worker notifies the queue that it is invoked by, which Lambda takes for a loop and stops unless it is
+// allowed. What runs each minute is not repeated in between, and has no fixed name: there may be a second stack.
+func TestWhatLambdaRepeats(t *testing.T) {
+	t.Parallel()
+	type schedule struct {
+		OmitName    bool `yaml:"OmitName"`
+		RetryPolicy struct {
+			Most *int `yaml:"MaximumRetryAttempts"`
+		} `yaml:"RetryPolicy"`
+	}
+	type function struct {
+		RecursiveLoop     string `yaml:"RecursiveLoop"`
+		EventInvokeConfig struct {
+			Most *int `yaml:"MaximumRetryAttempts"`
+		} `yaml:"EventInvokeConfig"`
+		Events map[string]struct {
+			Type       string    `yaml:"Type"`
+			Properties yaml.Node `yaml:"Properties"`
+		} `yaml:"Events"`
+	}
+	none := func(n *int) bool { return n != nil && *n == 0 }
+	for name, resource := range readTemplate(t).Resources {
+		if resource.Type != "AWS::Serverless::Function" {
+			continue
+		}
+		f := properties[function](t, resource.Properties)
+		for _, e := range f.Events {
+			switch e.Type {
+			case "SQS":
+				if f.RecursiveLoop != "Allow" {
+					t.Errorf("%s is stopped as a loop", name)
+				}
+			case "ScheduleV2":
+				s := properties[schedule](t, e.Properties)
+				if !s.OmitName || !none(s.RetryPolicy.Most) || !none(f.EventInvokeConfig.Most) {
+					t.Errorf("%s: schedule %+v, invocations %+v", name, s, f.EventInvokeConfig)
+				}
+			}
+		}
 	}
 }

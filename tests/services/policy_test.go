@@ -21,9 +21,11 @@ import (
 	"github.com/millrace/millrace/tests/sam"
 )
 
-// recorder is a proxy to AWS or an emulator that notes what permissions requests took.
+// recorder is a proxy to an emulator, which permits everything. It notes what permissions the requests of a function take, and denies
+// what the template does not allow it, as AWS would.
 type recorder struct {
-	url string
+	url     string
+	allowed []permission
 
 	mu   sync.Mutex
 	took map[permission]bool
@@ -32,13 +34,13 @@ type recorder struct {
 // permission is an action on a resource of the template, such as dynamodb:PutItem on JournalTable.
 type permission struct{ action, resource string }
 
-func record(t *testing.T, endpoint string) *recorder {
+func record(t *testing.T, function, endpoint string) *recorder {
 	t.Helper()
 	target, err := url.Parse(endpoint)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &recorder{took: map[permission]bool{}}
+	r := &recorder{allowed: permissions(t, function), took: map[permission]bool{}}
 	proxy := httputil.NewSingleHostReverseProxy(target)
 	proxy.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError) // a function that is stopped leaves its requests
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, in *http.Request) {
@@ -49,7 +51,10 @@ func record(t *testing.T, endpoint string) *recorder {
 		}
 		in.Body = io.NopCloser(bytes.NewReader(body))
 		service, operation, _ := strings.Cut(in.Header.Get("X-Amz-Target"), ".")
-		r.note(service, operation, body)
+		if lacking := r.note(needs(service, operation, body)); lacking.action != "" {
+			deny(w, service, lacking)
+			return
+		}
 		proxy.ServeHTTP(w, in)
 	}))
 	t.Cleanup(server.Close)
@@ -57,13 +62,36 @@ func record(t *testing.T, endpoint string) *recorder {
 	return r
 }
 
-// note notes the permissions of a request. A transaction takes those of its parts; a batch of SQS that of one message.
-func (r *recorder) note(service, operation string, body []byte) {
+// note notes the permissions that a request takes, and returns one that the function lacks; its action is empty if there is none.
+func (r *recorder) note(all []permission) (lacking permission) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	for _, p := range all {
+		r.took[p] = true
+		if !slices.Contains(r.allowed, p) {
+			lacking = p
+		}
+	}
+	return lacking
+}
+
+// deny responds as AWS does to a request without permission.
+func deny(w http.ResponseWriter, service string, p permission) {
+	kind, status := "com.amazon.coral.service#AccessDeniedException", http.StatusBadRequest
 	if service == "AmazonSQS" {
-		r.took[permission{"sqs:" + strings.TrimSuffix(operation, "Batch"), "Notices"}] = true
-		return
+		status = http.StatusForbidden
+	}
+	w.Header().Set("Content-Type", "application/x-amz-json-1.0")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(map[string]string{
+		"__type": kind, "message": "User is not authorized to perform: " + p.action + " on resource: " + p.resource,
+	})
+}
+
+// needs returns the permissions that a request takes. A transaction takes those of its parts; a batch of SQS that of one message.
+func needs(service, operation string, body []byte) (all []permission) {
+	if service == "AmazonSQS" {
+		return []permission{{"sqs:" + strings.TrimSuffix(operation, "Batch"), "Notices"}}
 	}
 	type target struct{ TableName string }
 	var request struct {
@@ -75,17 +103,18 @@ func (r *recorder) note(service, operation string, body []byte) {
 		request.TableName = "a request that is not understood"
 	}
 	if request.TableName != "" {
-		r.took[permission{"dynamodb:" + operation, resource(request.TableName)}] = true
+		all = append(all, permission{"dynamodb:" + operation, resource(request.TableName)})
 	}
 	for name := range request.RequestItems {
-		r.took[permission{"dynamodb:" + operation, resource(name)}] = true
+		all = append(all, permission{"dynamodb:" + operation, resource(name)})
 	}
 	for _, part := range request.TransactItems {
 		for kind, table := range part {
 			action := map[string]string{"Put": "PutItem", "Delete": "DeleteItem", "ConditionCheck": "ConditionCheckItem"}[kind]
-			r.took[permission{"dynamodb:" + action, resource(table.TableName)}] = true
+			all = append(all, permission{"dynamodb:" + action, resource(table.TableName)})
 		}
 	}
+	return all
 }
 
 // resource returns the name that a table has in the template.
@@ -101,21 +130,20 @@ func resource(table string) string {
 	return table
 }
 
-// checkPolicy checks that the template permits what the function did. Emulators permit everything.
+// checkPolicy checks that nothing was denied that the function needs.
 func checkPolicy(t *testing.T, function string, r *recorder) {
 	t.Helper()
-	allowed := permissions(t, function)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(r.took) == 0 {
 		t.Errorf("%s asked nothing of AWS", function)
 	}
 	for p := range maps.Keys(r.took) {
-		if p.action == "dynamodb:GetItem" && pinged(p.resource, allowed) {
+		if p.action == "dynamodb:GetItem" && pinged(p.resource, r.allowed) {
 			continue
 		}
-		if !slices.Contains(allowed, p) {
-			t.Errorf("%s took %s on %s, and its policy only allows %v", function, p.action, p.resource, allowed)
+		if !slices.Contains(r.allowed, p) {
+			t.Errorf("%s took %s on %s, and its policy only allows %v", function, p.action, p.resource, r.allowed)
 		}
 	}
 }

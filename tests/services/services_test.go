@@ -74,7 +74,7 @@ func start(t *testing.T) *deployment {
 		"MILLRACE_ADMIN_TOKEN="+secret, "MILLRACE_TOKENS=",
 		"MILLRACE_CONFIG={journal: {retention: {events: 1}}, targets: {allow_private: true}}")
 	for _, name := range functions {
-		d.requests[name] = record(t, *cfg.BaseEndpoint)
+		d.requests[name] = record(t, name, *cfg.BaseEndpoint)
 		d.urls[name] = d.run(t, name, mustEndWell)
 		if name == "lease" {
 			d.env = append(d.env, "MILLRACE_URL="+d.urls[name])
