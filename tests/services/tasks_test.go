@@ -16,6 +16,9 @@ import (
 	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/notifier/sqs"
+	"github.com/millrace/millrace/shared/queue/layout"
+	"github.com/millrace/millrace/shared/store"
+	"github.com/millrace/millrace/shared/task"
 	"github.com/millrace/millrace/tests/containers"
 )
 
@@ -279,8 +282,17 @@ func TestInstanceBySQS(t *testing.T) {
 		t.Fatalf("claimed %v, want the job %s", claimed.Claims, job.ID)
 	}
 	d.ask(t, http.StatusOK, "lease", "PUT", instances+"/"+instance.ID, `{}`, nil)
-	d.ask(t, http.StatusOK, "lease", "POST", "/api/v1/leases/"+claimed.Claims[0].Token+"/complete", `{"result":"ok"}`, nil)
+	lease := "/api/v1/leases/" + claimed.Claims[0].Token
+	d.ask(t, http.StatusOK, "lease", "POST", lease+"/heartbeat", `{"logs":[{"message":"half done"}]}`, nil)
+	log := store.Range{Table: store.Work, Partition: layout.LogPartition(task.ID(job.ID).UUID())}
+	if page, err := d.store.Query(t.Context(), log); err != nil || len(page.Items) == 0 {
+		t.Errorf("there is no log: %v", err)
+	}
+	d.ask(t, http.StatusOK, "lease", "POST", lease+"/complete", `{"result":"ok"}`, nil)
 	d.ask(t, http.StatusNotFound, "tasks", "GET", "/api/v1/jobs/"+job.ID, "", nil) // successes of topics leave no history
+	if page, err := d.store.Query(t.Context(), log); err != nil || len(page.Items) > 0 {
+		t.Errorf("the log of a job that is gone: %v, %v", page.Items, err)
+	}
 
 	d.ask(t, http.StatusCreated, "enqueue-task", "POST", "/api/v1/jobs", `{"topic":"elsewhere"}`, &job)
 	d.ask(t, http.StatusNoContent, "tasks", "DELETE", "/api/v1/jobs/"+job.ID, "", nil)
