@@ -1,0 +1,100 @@
+package account_test
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"testing"
+)
+
+// TestStack deploys the template as it is and uses it: a job by an instance, an order that an event wakes, a stream with a name that
+// holds what gateways treat apart, what runs each minute. Then it deploys another value, a second stack beside it, and deletes that:
+// its tables stay.
+func TestStack(t *testing.T) {
+	a := open(t)
+	one := a.deploy(t, "one")
+	one.ask(t, "GET", "/jobscheduler/master/api/nothing", "", http.StatusNotFound, nil)
+	one.ask(t, "GET", "/api/v1/queues", "", http.StatusOK, nil)
+	t.Run("a job", one.job)
+	t.Run("an order", one.order)
+	t.Run("a stream", one.stream)
+	for function, tick := range map[string]string{"SweepFunction": "sweep", "CronFunction": "cron"} {
+		if got := one.invoke(t, function, `{"tick":"`+tick+`","time":"2026-01-01T00:00:00Z"}`); got != "" {
+			t.Errorf("%s: %s", function, got)
+		}
+	}
+
+	if again := a.deploy(t, "one", "LogLevel=debug"); again.host != one.host {
+		t.Errorf("an update moved the API from %s to %s", one.host, again.host)
+	}
+	one.ask(t, "GET", "/api/v1/definitions", "", http.StatusOK, nil)
+	two := a.deploy(t, "two")
+	two.ask(t, "GET", "/api/v1/streams", "", http.StatusOK, nil)
+	var deleted outcome
+	a.does(t, &deleted, "delete", "two")
+	if deleted.Status != "DELETE_COMPLETE" {
+		t.Errorf("the second stack is %+v", deleted)
+	}
+	var tables []string
+	a.does(t, &tables, "tables")
+	for _, table := range []string{"two-journal", "two-work", "two-definitions"} {
+		if !slices.Contains(tables, table) {
+			t.Errorf("%s went with its stack; there are %v", table, tables)
+		}
+	}
+}
+
+// TestTheAccountDenies shows that the account checks what the template allows, so that the other tests mean something.
+func TestTheAccountDenies(t *testing.T) {
+	a := open(t)
+	poor := a.without("dynamodb:UpdateItem").deploy(t, "poor")
+	poor.ask(t, "POST", "/api/v1/instances", `{"name":"w","jobs":["/topics/*"],"capacity":1}`, http.StatusServiceUnavailable, nil)
+}
+
+func (s *stack) job(t *testing.T) {
+	s.ask(t, "PUT", "/api/v1/definitions", definitions, http.StatusOK, nil)
+	var instance, job struct{ ID string }
+	s.ask(t, "POST", "/api/v1/instances", `{"name":"w","jobs":["/topics/*"],"capacity":4}`, http.StatusCreated, &instance)
+	s.ask(t, "POST", "/api/v1/jobs", `{"topic":"elsewhere","properties":{"n":1}}`, http.StatusCreated, &job)
+	var claimed struct{ Claims []struct{ ID, Token string } }
+	s.ask(t, "POST", "/api/v1/instances/"+instance.ID+"/claims", `{"max":1,"wait":"10s"}`, http.StatusOK, &claimed)
+	if len(claimed.Claims) != 1 || claimed.Claims[0].ID != job.ID {
+		t.Fatalf("claimed %+v, want %s", claimed, job.ID)
+	}
+	lease := "/api/v1/leases/" + claimed.Claims[0].Token
+	s.ask(t, "POST", lease+"/heartbeat", `{"logs":[{"message":"half done"}]}`, http.StatusOK, nil)
+	s.ask(t, "POST", lease+"/complete", `{"result":"ok"}`, http.StatusOK, nil)
+	s.ask(t, "GET", "/api/v1/jobs/"+job.ID, "", http.StatusNotFound, nil) // successes of topics leave no history
+}
+
+// order lets an order wait for an event, which wakes a worker through the queue.
+func (s *stack) order(t *testing.T) {
+	s.ask(t, "POST", "/api/v1/orders/%2Fparcels", `{"id":"1"}`, http.StatusCreated, nil)
+	s.ask(t, "POST", "/jobscheduler/master/api/event", `[{"TYPE":"ParcelArrived","key":"/p"}]`, http.StatusCreated, nil)
+	var read struct {
+		LastEventID    uint64
+		EventSnapshots []struct{ TYPE string }
+	}
+	for range 5 { // each waits for events, as long as a function may
+		path := fmt.Sprintf("/jobscheduler/master/api/event?after=%d&return=OrderFinished&timeout=20s", read.LastEventID)
+		if s.ask(t, "GET", path, "", http.StatusOK, &read); len(read.EventSnapshots) > 0 {
+			return
+		}
+	}
+	t.Error("the order has not finished")
+}
+
+// stream appends to a stream whose name has a slash, a space, a percent sign and a question mark, and reads it.
+func (s *stack) stream(t *testing.T) {
+	const path = "/api/v1/streams/a%2Fb%20100%25%3F/events"
+	const said = `{"event":{"name":"said"},"payload":{"n":1},"trigger":{"type":"manual","name":"t"},` +
+		`"system":{"id":"` + someone + `","name":"n","time":"2021-03-10T22:13:32Z","timezone":"UTC"}}`
+	s.ask(t, "POST", path, said, http.StatusCreated, nil)
+	var events []struct{ Payload struct{ N int } }
+	if s.ask(t, "GET", path, "", http.StatusOK, &events); len(events) != 1 || events[0].Payload.N != 1 {
+		t.Errorf("the stream holds %+v", events)
+	}
+}
+
+const definitions = `{"jobs":[{"path":"/topics/elsewhere","target":{"instances":true}}],
+	"job_chains":[{"path":"/parcels","nodes":[{"id":"wait","wait":{"event":"ParcelArrived"}},{"id":"end"}]}]}`
