@@ -35,8 +35,8 @@ build: ## the program, and every function for Lambda; ARCH=arm64 or amd64
 invoke: ## run one function once in Lambda's environment: make invoke FN=emit EV=one
 	@scripts/invoke "$(FN)" "$(EV)"
 
-deploy: ## build and deploy to AWS, asking for what it needs to know
-	@scripts/sam build && scripts/sam deploy --guided --capabilities CAPABILITY_IAM --stack-name millrace
+deploy: ## build and deploy to AWS; make deploy TO=prod SET="LogLevel=debug" for other values
+	@scripts/deploy $(TO) $(SET)
 
 clean: ## remove what builds leave behind
 	@rm -rf bin .aws-sam

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -19,7 +20,7 @@ func TestStack(t *testing.T) {
 	t.Run("an order", one.order)
 	t.Run("a stream", one.stream)
 	for function, tick := range map[string]string{"SweepFunction": "sweep", "CronFunction": "cron"} {
-		if got := one.invoke(t, function, `{"tick":"`+tick+`","time":"2026-01-01T00:00:00Z"}`); got != "" {
+		if got := one.invoke(t, function, `{"tick":"`+tick+`","time":"2026-01-01T00:00:00Z"}`); got != `""` {
 			t.Errorf("%s: %s", function, got)
 		}
 	}
@@ -40,6 +41,48 @@ func TestStack(t *testing.T) {
 	for _, table := range []string{"two-journal", "two-work", "two-definitions"} {
 		if !slices.Contains(tables, table) {
 			t.Errorf("%s went with its stack; there are %v", table, tables)
+		}
+	}
+}
+
+// TestPlan: what is wrong with a deploy is said before anything is built.
+func TestPlan(t *testing.T) {
+	a := open(t)
+	for _, test := range []struct{ given, want string }{
+		{"WorkerConcurrency=32", "new\nmillrace\nTablePrefix=millrace\nWorkerConcurrency=32\n"},
+		{"WorkerConcurrency=1", "WorkerConcurrency=1: want a number from 2 to 1000\n"},
+		{"LogLevel=loud", "LogLevel=loud: want one of debug, info, warn, error\n"},
+		{"RetentionAge=week", "RetentionAge=week: want a duration such as 7d or 36h\n"},
+		{"Prefix=x", "Prefix: the template has no such parameter; it has "},
+	} {
+		if got := a.plan(t, test.given); !strings.HasPrefix(got, test.want) {
+			t.Errorf("%s: %q, want %q", test.given, got, test.want)
+		}
+	}
+	a.deploy(t, "millrace")
+	for given, want := range map[string]string{
+		"TablePrefix=millrace": "update\nmillrace\nTablePrefix=millrace\n",
+		"TablePrefix=other":    "TablePrefix=other: the stack millrace has its data in the tables of millrace; others would be empty.",
+	} {
+		if got := a.plan(t, given); !strings.HasPrefix(got, want) {
+			t.Errorf("%s: %q, want %q", given, got, want)
+		}
+	}
+}
+
+// TestDeploy does what make deploy does. The first makes a token, which is what the API asks for, and the second keeps it.
+func TestDeploy(t *testing.T) {
+	a := open(t)
+	token := find(t, a.make(t), `export MILLRACE_TOKEN=(\S+)`)
+	if again := a.make(t); strings.Contains(again, "MILLRACE_TOKEN") {
+		t.Errorf("another deploy is not as the one before:\n%s", again)
+	}
+	s := &stack{account: a, name: "millrace-dev"}
+	for token, want := range map[string]string{token: `"statusCode":200`, "another": `"statusCode":401`} {
+		request := fmt.Sprintf(`{"version":"2.0","routeKey":"ANY /api/v1/definitions","rawPath":"/api/v1/definitions",`+
+			`"headers":{"authorization":"Bearer %s"},"requestContext":{"http":{"method":"GET","path":"/api/v1/definitions"}}}`, token)
+		if got := s.invoke(t, "DefineFunction", request); !strings.Contains(got, want) {
+			t.Errorf("%s, want %s", got, want)
 		}
 	}
 }

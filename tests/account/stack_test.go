@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -31,6 +32,7 @@ type stack struct {
 	account *account
 	name    string
 	host    string // of its API
+	token   string
 }
 
 // outcome is what stack.py prints of a stack.
@@ -92,22 +94,67 @@ func (a *account) deploy(t *testing.T, name string, parameters ...string) *stack
 	if !strings.HasSuffix(came.Status, "_COMPLETE") || strings.Contains(came.Status, "ROLLBACK") {
 		t.Fatalf("the stack %s is %s: %v", name, came.Status, came.Failed)
 	}
-	at, err := url.Parse(came.Outputs.URL)
+	return &stack{a, name, a.host(t, came.Outputs.URL), secret}
+}
+
+// host returns where in the account an API is, which on AWS would be at that URL.
+func (a *account) host(t *testing.T, of string) string {
+	t.Helper()
+	at, err := url.Parse(of)
 	if err != nil {
 		t.Fatal(err)
 	}
 	id, _, _ := strings.Cut(at.Host, ".")
-	return &stack{a, name, id + ".execute-api.localhost:" + a.endpoint.Port()}
+	return id + ".execute-api.localhost:" + a.endpoint.Port()
 }
 
-// invoke invokes a function as a schedule does, and returns its error; empty: none.
+// plan returns what scripts/deploy-plan says of a deploy to prod, or what is wrong with it.
+func (a *account) plan(t *testing.T, given string) string {
+	t.Helper()
+	out, err := a.script(t, os.Getenv("MILLRACE_TEST_ACCOUNT_PYTHON"), "scripts/deploy-plan", "prod", given)
+	if failed := (*exec.ExitError)(nil); err != nil && !errors.As(err, &failed) {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// make deploys as the script does that make calls, and returns what it prints.
+func (a *account) make(t *testing.T) string {
+	t.Helper()
+	out, err := a.script(t, "scripts/deploy", "default", "Architecture=x86_64")
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return out
+}
+
+// script runs a program of the project as somebody who has the account's credentials.
+func (a *account) script(t *testing.T, name string, args ...string) (string, error) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), name, args...)
+	cmd.Dir = "../.."
+	cmd.Env = append(os.Environ(), "AWS_ENDPOINT_URL="+a.endpoint.String(), "AWS_REGION=us-east-1",
+		"AWS_ACCESS_KEY_ID=test", "AWS_SECRET_ACCESS_KEY=test")
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+// find returns the group of an expression in a text.
+func find(t *testing.T, text, expression string) string {
+	t.Helper()
+	found := regexp.MustCompile(expression).FindStringSubmatch(text)
+	if found == nil {
+		t.Fatalf("no %s in:\n%s", expression, text)
+	}
+	return found[1]
+}
+
+// invoke invokes a function and returns what it returns, or its error.
 func (s *stack) invoke(t *testing.T, function, payload string) string {
 	t.Helper()
 	var came struct{ Error, Payload string }
-	if s.account.does(t, &came, "invoke", s.name, function, payload); came.Error == "" {
-		return ""
-	}
-	return came.Error + ": " + came.Payload
+	s.account.does(t, &came, "invoke", s.name, function, payload)
+	return came.Error + came.Payload
 }
 
 // ask sends a request through the gateway, checks the status, and reads the response into into, if it is not nil.
@@ -118,7 +165,7 @@ func (s *stack) ask(t *testing.T, method, path, body string, want int, into any)
 		t.Fatal(err)
 	}
 	r.Host = s.host
-	r.Header.Set("Authorization", "Bearer "+secret)
+	r.Header.Set("Authorization", "Bearer "+s.token)
 	r.Header.Set("X-Producer-ID", someone) // streams need it, others ignore it
 	r.Header.Set("X-Consumer-ID", someone)
 	if body != "" {
