@@ -78,7 +78,7 @@ func TestDeploy(t *testing.T) {
 		t.Errorf("another deploy is not as the one before:\n%s", again)
 	}
 	s := &stack{account: a, name: "millrace-dev"}
-	for token, want := range map[string]string{token: `"statusCode":200`, "another": `"statusCode":401`} {
+	for token, want := range map[string]string{token: `"statusCode": 200`, "another": `"statusCode": 401`} {
 		request := fmt.Sprintf(`{"version":"2.0","routeKey":"ANY /api/v1/definitions","rawPath":"/api/v1/definitions",`+
 			`"headers":{"authorization":"Bearer %s"},"requestContext":{"http":{"method":"GET","path":"/api/v1/definitions"}}}`, token)
 		if got := s.invoke(t, "DefineFunction", request); !strings.Contains(got, want) {
