@@ -52,10 +52,10 @@ func (e *Engine) Unfiled(ctx context.Context, after string, limit int) (orders [
 	}
 	for i := range page.Items {
 		hint := &page.Items[i]
-		o, _, err := e.read(ctx, string(hint.Value))
+		o, cond, err := e.read(ctx, string(hint.Value))
 		switch {
 		case errors.Is(err, ErrNoOrder), err == nil && o.Waiting != typed.ForFile:
-			err = e.dropHint(ctx, hint)
+			err = e.takeAway(ctx, hint.Key, hint.Version, store.Check(orderKey(string(hint.Value)), cond))
 		case err == nil:
 			orders = append(orders, Unfiled{Chain: o.Chain, ID: o.ID, Suspended: o.Suspended, Mark: o.Filing.Mark})
 		}
@@ -65,15 +65,6 @@ func (e *Engine) Unfiled(ctx context.Context, after string, limit int) (orders [
 		next = page.Items[len(page.Items)-1].Key.Sort
 	}
 	return orders, next, failed
-}
-
-// dropHint removes a hint that is none any more. Race: the order may come to its end again meanwhile, which writes the hint anew.
-func (e *Engine) dropHint(ctx context.Context, hint *store.Item) error {
-	gone := store.Write{Token: e.token(), Ops: []store.Op{store.Delete(hint.Key, store.VersionIs(hint.Version))}}
-	if err := e.store.Write(ctx, gone); err != nil && store.AsConflict(err) == nil {
-		return journal.Failure("remove a hint of an order's file", err)
-	}
-	return nil
 }
 
 // MarkFile notes which file is put away, before it is touched: whoever goes on after a crash knows by it whether the file at the

@@ -27,6 +27,7 @@ type move struct {
 	fresh  bool          // it is new
 	gone   bool          // it has finished, or is removed
 	filed  bool          // it finishes whatever became of its file
+	making int           // so many of the order's children are made by this write
 	failed bool          // it is a child that finishes by an error
 	wakeAt int64         // the earliest alarm of what is written; 0: none
 	line   store.Key     // where it waited for a place before; empty: nowhere
