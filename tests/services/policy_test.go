@@ -49,7 +49,11 @@ func record(t *testing.T, endpoint string) *recorder {
 		}
 		in.Body = io.NopCloser(bytes.NewReader(body))
 		service, operation, _ := strings.Cut(in.Header.Get("X-Amz-Target"), ".")
-		r.note(service, operation, body)
+		if service == "" {
+			r.noteObject(in)
+		} else {
+			r.note(service, operation, body)
+		}
 		proxy.ServeHTTP(w, in)
 	}))
 	t.Cleanup(server.Close)
@@ -85,6 +89,21 @@ func (r *recorder) note(service, operation string, body []byte) {
 			action := map[string]string{"Put": "PutItem", "Delete": "DeleteItem", "ConditionCheck": "ConditionCheckItem"}[kind]
 			r.took[permission{"dynamodb:" + action, resource(table.TableName)}] = true
 		}
+	}
+}
+
+// noteObject notes the permissions of a request to S3.
+func (r *recorder) noteObject(in *http.Request) {
+	actions := map[string][]string{
+		http.MethodHead: {"s3:GetObject"}, http.MethodDelete: {"s3:DeleteObject"}, http.MethodPut: {"s3:GetObject", "s3:PutObject"},
+	}[in.Method]
+	if in.Method == http.MethodPut && in.Header.Get("X-Amz-Copy-Source") == "" || actions == nil {
+		actions = []string{in.Method + ", which is no known request"}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, action := range actions {
+		r.took[permission{action, "FileObjectArns"}] = true
 	}
 }
 
@@ -126,6 +145,14 @@ func pinged(table string, allowed []permission) bool {
 	return !slices.ContainsFunc(allowed, func(p permission) bool { return p.resource == table })
 }
 
+// policy is one of the template.
+type policy struct {
+	Statement []struct {
+		Action   []string `yaml:"Action"`
+		Resource string   `yaml:"Resource"`
+	} `yaml:"Statement"`
+}
+
 // permissions returns what the template permits a function to do.
 func permissions(t *testing.T, function string) []permission {
 	t.Helper()
@@ -141,20 +168,28 @@ func permissions(t *testing.T, function string) []permission {
 	}
 	var resource struct {
 		Properties struct {
-			Policies []struct {
-				Statement []struct {
-					Action   []string `yaml:"Action"`
-					Resource string   `yaml:"Resource"`
-				} `yaml:"Statement"`
-			} `yaml:"Policies"`
+			Policies []policy `yaml:"Policies"`
 		} `yaml:"Properties"`
 	}
 	node := template.Resources[sam.LogicalID(function)]
 	if err := node.Decode(&resource); err != nil {
 		t.Fatal(err)
 	}
+	policies := resource.Properties.Policies
+	for _, node := range template.Resources {
+		var apart struct { // a policy that is a resource of its own, for the roles of functions
+			Type       string `yaml:"Type"`
+			Properties struct {
+				Roles          []string `yaml:"Roles"`
+				PolicyDocument policy   `yaml:"PolicyDocument"`
+			} `yaml:"Properties"`
+		}
+		if node.Decode(&apart) == nil && apart.Type == "AWS::IAM::Policy" && slices.Contains(apart.Properties.Roles, sam.LogicalID(function)+"Role") {
+			policies = append(policies, apart.Properties.PolicyDocument)
+		}
+	}
 	var all []permission
-	for _, policy := range resource.Properties.Policies {
+	for _, policy := range policies {
 		for _, statement := range policy.Statement {
 			for _, action := range statement.Action {
 				all = append(all, permission{action, strings.TrimSuffix(statement.Resource, ".Arn")})
