@@ -122,7 +122,8 @@ func (m *move) declareShape(ctx context.Context, s *shape) error {
 }
 
 // declarePosition sets where followers begin, in the write by which the first order ever comes to wait: if two come at once, the other
-// one is written later.
+// one is written later. They begin before that write's events: the position may be seen before the list that holds the order, and only
+// who reads that it has come waits for that, see arrivals.
 func (m *move) declarePosition(ctx context.Context) error {
 	if _, ok := m.e.waits.shapes.get(positionKey.Partition); ok {
 		return nil
@@ -136,7 +137,7 @@ func (m *move) declarePosition(ctx context.Context) error {
 		return nil
 	}
 	m.list(positionKey, func(r journal.Receipt) store.Op {
-		return store.Put(store.Item{Key: positionKey, Version: 1, Value: encode(last(r))}, store.Absent)
+		return store.Put(store.Item{Key: positionKey, Version: 1, Value: encode(r.FirstID - 1)}, store.Absent)
 	})
 	return nil
 }

@@ -3,12 +3,14 @@ package order_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/millrace/millrace/shared/definition"
+	"github.com/millrace/millrace/shared/event"
 	"github.com/millrace/millrace/shared/order"
 	"github.com/millrace/millrace/shared/store"
 	"github.com/millrace/millrace/shared/store/memory"
@@ -78,6 +80,25 @@ func (s *late) Get(ctx context.Context, keys ...store.Key) ([]*store.Item, error
 		}
 	}
 	return items, err
+}
+
+// Query returns no items that were added by their last write, as long as reads are late.
+func (s *late) Query(ctx context.Context, r store.Range) (store.Page, error) {
+	page, err := s.Store.Query(ctx, r)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err != nil || s.reads == 0 || !strings.HasPrefix(r.Partition, s.late) {
+		return page, err
+	}
+	there := len(page.Items)
+	page.Items = slices.DeleteFunc(page.Items, func(item store.Item) bool {
+		before, written := s.before[item.Key]
+		return written && before == nil
+	})
+	if len(page.Items) < there {
+		s.reads--
+	}
+	return page, nil
 }
 
 // allLate fails unless the reads that were to be late have been.
@@ -217,4 +238,24 @@ func TestAFileIsPutAwayThoughItsOrderIsSeenLate(t *testing.T) {
 		}
 	}
 	s.allLate(t)
+}
+
+// The first order that ever waits for an event goes on, though the position of those who look is seen before the list that holds it.
+func TestTheFirstOrderThatWaitsIsFoundThoughItIsListedLate(t *testing.T) {
+	t.Parallel()
+	b, s := openLate(t, waiting(definition.Wait{Event: "Paid"}))
+	b.add(nil)
+	if _, err := b.journal.Emit(t.Context(), []event.Event{{Type: "Paid"}}, nil); err != nil {
+		t.Fatal(err)
+	}
+	s.hide("waits/", 2)
+	for range 2 {
+		if err := b.Match(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.allLate(t)
+	if b.events(); b.claim() == nil {
+		t.Error("the order waits for an event that has happened")
+	}
 }
