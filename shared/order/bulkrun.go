@@ -229,6 +229,7 @@ func (e *Engine) actOnOne(ctx context.Context, b *bulk, index int, path string) 
 		case m.order.Created > b.At && !m.order.Permanent:
 			err = refuse("it was added later")
 		default:
+			m.by = b.By
 			err = m.act(ctx, *b.Order)
 		}
 		if err != nil || lost != nil {

@@ -23,6 +23,7 @@ type move struct {
 	order *Order            // as it becomes
 	cond  store.Condition   // of its item
 	now   int64
+	by    string // who has asked for it; needed only for what a running step's end does
 
 	fresh  bool          // it is new
 	gone   bool          // it has finished, or is removed
