@@ -11,6 +11,7 @@ import (
 	"github.com/millrace/millrace/shared/api"
 	"github.com/millrace/millrace/shared/config"
 	"github.com/millrace/millrace/shared/fileorder"
+	"github.com/millrace/millrace/shared/fileorder/s3"
 	"github.com/millrace/millrace/shared/host"
 	"github.com/millrace/millrace/shared/notifier/sqs"
 	"github.com/millrace/millrace/shared/service"
@@ -29,7 +30,7 @@ func function(_ context.Context, s *service.Tasks) (host.Function, error) {
 	)
 	f := s.Function("tasks", operations)
 	f.Guard = func(next http.Handler) http.Handler { return operations.Guard(api.Operate, next) }
-	bucket := fileorder.Bucket{Orders: s.Orders, Definitions: s.Definitions, Log: s.Log}
+	bucket := fileorder.Bucket{Orders: s.Orders, Definitions: s.Definitions, Objects: s3.New(nil), Log: s.Log}
 	f.Messages = func(ctx context.Context, batch []host.Message) (failures []host.Failure) {
 		for _, m := range batch {
 			if err := bucket.Receive(ctx, m.Body); err != nil {

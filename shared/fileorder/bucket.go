@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/url"
-	"path"
 	"strings"
 
 	"github.com/millrace/millrace/shared/definition"
@@ -16,16 +15,20 @@ import (
 	"github.com/millrace/millrace/shared/order"
 )
 
-// Bucket starts orders for objects of S3 that file orders with an s3:// directory declare. An object is steady from its creation. It
-// stays where it is at its order's end: a step of the chain may move it.
+// Bucket starts orders for objects of S3 that file orders with an s3:// directory declare, and puts the objects away at the orders' ends
+// where these say how. An object is steady from its creation.
 type Bucket struct {
 	Orders      Orders
 	Definitions Definitions
+	Objects     Objects
 	Log         *slog.Logger // default: discards
 }
 
-// object is an object of S3 that was created.
-type object struct{ bucket, key, sequencer string }
+// creation is that of an object of S3.
+type creation struct {
+	Object
+	sequencer string
+}
 
 // notification is what S3 sends: an event notification of its own, or an event of EventBridge.
 type notification struct {
@@ -49,7 +52,8 @@ type place struct {
 
 // Receive starts the orders of the objects whose creation a notification tells of: an event notification of S3, or its event from
 // EventBridge. Other events are ignored. It may be called again with the same one: an object starts one order for each time that it
-// was created, as long as idempotency keys are remembered ([journal.OnceFor]), and none while an order with its id is there.
+// was created, as long as idempotency keys are remembered ([journal.OnceFor]), and none while an order with its id is there. An object
+// that is to be put away starts none when it has gone again. The error asks for another call later.
 func (b *Bucket) Receive(ctx context.Context, body []byte) (failed error) {
 	objects, err := created(body)
 	if err != nil {
@@ -61,11 +65,11 @@ func (b *Bucket) Receive(ctx context.Context, body []byte) (failed error) {
 	}
 	for _, o := range objects {
 		for _, f := range set.FileOrders {
-			if !o.isIn(f) {
+			if !isOf(f, o.String()) {
 				continue
 			}
-			if err := b.start(ctx, f.Chain, o); err != nil {
-				failed = errors.Join(failed, fmt.Errorf("%s: %w", o.id(), err))
+			if err := b.start(ctx, f, o); err != nil {
+				failed = errors.Join(failed, fmt.Errorf("%s: %w", o.Object, err))
 			}
 		}
 	}
@@ -73,13 +77,13 @@ func (b *Bucket) Receive(ctx context.Context, body []byte) (failed error) {
 }
 
 // created returns the objects that were created. Event notifications have keys as in forms; those of EventBridge are as they are.
-func created(body []byte) (objects []object, err error) {
+func created(body []byte) (objects []creation, err error) {
 	var n notification
 	if err := json.Unmarshal(body, &n); err != nil {
 		return nil, fmt.Errorf("fileorder: no event of S3: %w", err)
 	}
 	if n.DetailType == "Object Created" {
-		objects = append(objects, object{n.Detail.Bucket.Name, n.Detail.Object.Key, n.Detail.Object.Sequencer})
+		objects = append(objects, creation{Object{n.Detail.Bucket.Name, n.Detail.Object.Key}, n.Detail.Object.Sequencer})
 	}
 	for _, r := range n.Records {
 		if !strings.HasPrefix(r.EventName, "ObjectCreated:") {
@@ -89,39 +93,51 @@ func created(body []byte) (objects []object, err error) {
 		if err != nil {
 			return nil, fmt.Errorf("fileorder: the key of an object: %w", err)
 		}
-		objects = append(objects, object{r.S3.Bucket.Name, key, r.S3.Object.Sequencer})
+		objects = append(objects, creation{Object{r.S3.Bucket.Name, key}, r.S3.Object.Sequencer})
 	}
 	return objects, nil
 }
 
-func (o object) id() string { return "s3://" + o.bucket + "/" + o.key }
-
-// isIn reports whether a file order starts an order for the object.
-func (o object) isIn(f definition.FileOrder) bool {
-	directory, name := path.Split(o.id())
-	return !isLocal(f) && name != "" && strings.TrimSuffix(f.Directory, "/")+"/" == directory && matches(f, name)
-}
-
-func (b *Bucket) start(ctx context.Context, chain string, o object) error {
-	variables, err := json.Marshal(map[string]string{filePath: o.id()})
+// start starts the order of an object.
+func (b *Bucket) start(ctx context.Context, f definition.FileOrder, o creation) (err error) {
+	mark := ""
+	if !keeps(f) {
+		if mark, err = b.Objects.Mark(ctx, o.Object); err != nil || mark == "" {
+			return err
+		}
+	}
+	id := o.String()
+	variables, err := json.Marshal(map[string]string{filePath: id})
 	if err != nil {
 		return err
 	}
 	var once *journal.Idempotency
 	if o.sequencer != "" {
 		once = &journal.Idempotency{
-			Scope: "s3 " + chain, Key: o.id() + " " + o.sequencer, Fingerprint: sha256.Sum256([]byte(o.id())),
+			Scope: "s3 " + f.Chain, Key: id + " " + o.sequencer, Fingerprint: sha256.Sum256([]byte(id)),
 		}
 	}
-	_, err = b.Orders.Add(ctx, once, order.Request{Chain: chain, ID: o.id(), Variables: variables, File: true})
+	_, err = b.Orders.Add(ctx, once, order.Request{Chain: f.Chain, ID: id, Variables: variables, File: true, PutAway: mark != ""})
 	switch {
+	case errors.Is(err, order.ErrExists) && mark != "":
+		return b.belongs(ctx, f.Chain, id, mark)
 	case errors.Is(err, order.ErrExists):
 		return nil
 	case errors.Is(err, order.ErrInvalid), errors.Is(err, order.ErrNoChain):
 		if b.Log != nil {
-			b.Log.Warn("an object starts no order", "object", o.id(), "chain", chain, "error", err)
+			b.Log.Warn("an object starts no order", "object", id, "chain", f.Chain, "error", err)
 		}
 		return nil
+	}
+	return err
+}
+
+// belongs returns an error unless an object belongs to the order that is there: an order that puts away the one before it will be gone
+// soon, and nobody else would start the order of this one.
+func (b *Bucket) belongs(ctx context.Context, chain, id, mark string) error {
+	of, waits, err := b.Orders.FileMark(ctx, chain, id)
+	if err == nil && waits && of != mark {
+		err = errors.New("the order of the object before it puts that away: try again later")
 	}
 	return err
 }

@@ -8,9 +8,10 @@ import (
 	"github.com/millrace/millrace/shared/fileorder"
 )
 
-// Objects that are created start an order each, once for each time, and finish with the last step.
+// Objects that are created start an order each, once for each time. Where nothing is declared to be done with them, the orders finish with
+// the last step.
 func TestObjectsStartOrders(t *testing.T) {
-	onBoth(t, func(f *definition.FileOrder) { f.Directory = "s3://b/in" }, func(t *testing.T, b *bench) {
+	onBoth(t, func(f *definition.FileOrder) { f.Directory, f.Done = "s3://b/in", definition.FileDone{} }, func(t *testing.T, b *bench) {
 		bucket := fileorder.Bucket{Orders: b.orders, Definitions: b.sets}
 		receive := func(body string, fails bool) {
 			t.Helper()

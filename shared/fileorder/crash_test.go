@@ -43,13 +43,13 @@ func (m *mortal) Add(ctx context.Context, once *journal.Idempotency, r order.Req
 	return added, err
 }
 
-func (m *mortal) MarkFile(ctx context.Context, chain, id, mark string) (counts string, err error) {
-	err = m.call(func() error { counts, err = m.Orders.MarkFile(ctx, chain, id, mark); return err })
+func (m *mortal) MarkFile(ctx context.Context, u order.Unfiled, mark string) (counts string, err error) {
+	err = m.call(func() error { counts, err = m.Orders.MarkFile(ctx, u, mark); return err })
 	return counts, err
 }
 
-func (m *mortal) Filed(ctx context.Context, chain, id string, away bool) (finished bool, err error) {
-	err = m.call(func() error { finished, err = m.Orders.Filed(ctx, chain, id, away); return err })
+func (m *mortal) Filed(ctx context.Context, u order.Unfiled, away bool) (finished bool, err error) {
+	err = m.call(func() error { finished, err = m.Orders.Filed(ctx, u, away); return err })
 	return finished, err
 }
 

@@ -1,4 +1,4 @@
-// Package fileorder starts an order for each file of a directory, and puts the file away at the order's end.
+// Package fileorder starts an order for each file of a directory, or object of S3, and puts it away at the order's end.
 //
 // A file counts if it is a regular one whose name matches the pattern. Symbolic links do not count, so that nothing outside of the
 // directory is read, nor do names that begin with a dot, unless the pattern does so too. It is steady when its size and its time of
@@ -21,6 +21,10 @@
 // A file that is replaced while its order is under way belongs to that order: it is put away at the end as it is then. A file that
 // another one in the directory for what is done replaces is lost, as with mv. A directory is for one server to look at.
 //
+// Objects of S3 start orders by their notifications, and are put away by the same steps, if their file order says how: whether an object
+// is the marked one, S3 finds out in the request that copies or removes it, so any number of processes may do that. A notification
+// that comes while the object before is put away is to be delivered again.
+//
 // The files, in reading order:
 //
 //	watcher.go  Options, Open, Run, Pass
@@ -28,6 +32,7 @@
 //	putaway.go  putting away the files of orders at their ends
 //	move.go     moving a file, also to another file system
 //	bucket.go   starting orders for objects of S3
+//	objects.go  putting away objects of S3
 //
-// It imports definition, journal and order.
+// Package s3 in it is the client of S3. It imports definition, journal and order.
 package fileorder

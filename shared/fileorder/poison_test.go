@@ -33,18 +33,18 @@ func (p poisoned) Add(ctx context.Context, once *journal.Idempotency, r order.Re
 	return p.Orders.Add(ctx, once, r)
 }
 
-func (p poisoned) MarkFile(ctx context.Context, chain, id, mark string) (string, error) {
-	if p.fails("MarkFile", id) {
+func (p poisoned) MarkFile(ctx context.Context, u order.Unfiled, mark string) (string, error) {
+	if p.fails("MarkFile", u.ID) {
 		return "", errPoisoned
 	}
-	return p.Orders.MarkFile(ctx, chain, id, mark)
+	return p.Orders.MarkFile(ctx, u, mark)
 }
 
-func (p poisoned) Filed(ctx context.Context, chain, id string, away bool) (bool, error) {
-	if p.fails("Filed", id) {
+func (p poisoned) Filed(ctx context.Context, u order.Unfiled, away bool) (bool, error) {
+	if p.fails("Filed", u.ID) {
 		return false, errPoisoned
 	}
-	return p.Orders.Filed(ctx, chain, id, away)
+	return p.Orders.Filed(ctx, u, away)
 }
 
 // Files whose orders fail at a call keep no other from being started or put away, however many they are; they have their turn later.

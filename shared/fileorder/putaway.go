@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"sync"
@@ -30,10 +31,9 @@ type filing struct {
 func (w *Watcher) putAway(ctx context.Context, orders []definition.FileOrder) (more bool, failed error) {
 	waiting, next, failed := w.o.Orders.Unfiled(ctx, w.filed, fileBatch)
 	w.filed = next
-	all := make([]filing, len(waiting))
-	for i := range waiting {
-		all[i] = filing{Unfiled: waiting[i]}
-		all[i].of, all[i].keep = find(orders, &waiting[i])
+	all := filings(waiting, filepath.IsAbs)
+	for i := range all {
+		all[i].of, all[i].keep = find(orders, &all[i].Unfiled)
 	}
 	each(all, func(f *filing) error { return w.mark(ctx, f) })
 	changed := map[string][]*filing{}
@@ -49,18 +49,36 @@ func (w *Watcher) putAway(ctx context.Context, orders []definition.FileOrder) (m
 			}
 		}
 	}
-	each(all, func(f *filing) error { return w.finish(ctx, f) })
+	each(all, func(f *filing) error { return f.finish(ctx, w.o.Orders, w.o.Log) })
 	for i := range all {
-		f := &all[i]
-		if f.finished {
+		if f := &all[i]; f.finished {
 			delete(w.seen[f.of], filepath.Base(f.ID))
 		}
-		if f.failed != nil {
+	}
+	return next != "", errors.Join(failed, failures(all))
+}
+
+// filings returns those of some orders whose files this process can reach, which is told by the order's id.
+func filings(waiting []order.Unfiled, reaches func(id string) bool) (all []filing) {
+	for _, u := range waiting {
+		if reaches(u.ID) {
+			all = append(all, filing{Unfiled: u})
+		}
+	}
+	return all
+}
+
+// failures returns why it is not known of some files what became of them.
+func failures(all []filing) (failed error) {
+	for i := range all {
+		if f := &all[i]; f.failed != nil {
 			failed = errors.Join(failed, fmt.Errorf("%s: %w", f.ID, f.failed))
 		}
 	}
-	return next != "", failed
+	return failed
 }
+
+var errNoOrder = errors.New("no file order is declared any more that says what to do with it")
 
 // find returns the file order that started an order.
 func find(orders []definition.FileOrder, u *order.Unfiled) (definition.FileOrder, error) {
@@ -70,7 +88,7 @@ func find(orders []definition.FileOrder, u *order.Unfiled) (definition.FileOrder
 			return f, nil
 		}
 	}
-	return definition.FileOrder{}, errors.New("no file order is declared any more that says what to do with it")
+	return definition.FileOrder{}, errNoOrder
 }
 
 // mark notes which file is to be put away. Where there is none, the mark stays empty.
@@ -89,7 +107,7 @@ func (w *Watcher) mark(ctx context.Context, f *filing) error {
 	case f.Mark != "":
 		return nil
 	}
-	f.Mark, err = w.o.Orders.MarkFile(ctx, f.Chain, f.ID, markOf(info))
+	f.Mark, err = w.o.Orders.MarkFile(ctx, f.Unfiled, markOf(info))
 	return err
 }
 
@@ -99,13 +117,13 @@ func markOf(info fs.FileInfo) string {
 }
 
 // finish ends the order. Its file, or one that comes under the same name, may start another then.
-func (w *Watcher) finish(ctx context.Context, f *filing) error {
-	finished, err := w.o.Orders.Filed(ctx, f.Chain, f.ID, f.keep == nil)
+func (f *filing) finish(ctx context.Context, orders Orders, log *slog.Logger) error {
+	finished, err := orders.Filed(ctx, f.Unfiled, f.keep == nil)
 	if err != nil {
 		return err
 	}
-	if f.keep != nil {
-		w.o.Log.Warn("the file of an order could not be put away", "file", f.ID, "chain", f.Chain, "finished", finished, "error", f.keep)
+	if f.keep != nil && log != nil {
+		log.Warn("the file of an order could not be put away", "file", f.ID, "chain", f.Chain, "finished", finished, "error", f.keep)
 	}
 	f.finished = finished
 	return nil

@@ -15,8 +15,9 @@ import (
 type Orders interface {
 	Add(ctx context.Context, once *journal.Idempotency, r order.Request) (order.Added, error)
 	Unfiled(ctx context.Context, after string, limit int) (orders []order.Unfiled, next string, err error)
-	MarkFile(ctx context.Context, chain, id, mark string) (counts string, err error)
-	Filed(ctx context.Context, chain, id string, away bool) (finished bool, err error)
+	MarkFile(ctx context.Context, u order.Unfiled, mark string) (counts string, err error)
+	FileMark(ctx context.Context, chain, id string) (mark string, waits bool, err error)
+	Filed(ctx context.Context, u order.Unfiled, away bool) (finished bool, err error)
 }
 
 // Definitions returns the set in force.

@@ -10,6 +10,7 @@ import (
 	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/event"
 	"github.com/millrace/millrace/shared/event/typed"
+	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/queue"
 	"github.com/millrace/millrace/shared/store"
 )
@@ -40,12 +41,13 @@ const (
 // Act does something with an order. The error is [ErrState] if the order cannot do that as it is, or if it would change nothing.
 // Others are [ErrNoOrder], [ErrNoNode], [ErrNoVersion], [ErrNodeGone], and those of [CheckVariables].
 func (e *Engine) Act(ctx context.Context, chain, id string, a Act) error {
-	path := chain + "," + id
+	path, by := chain+","+id, journal.Actor(ctx)
 	return e.queue.Change(ctx, []string{path}, func(ctx context.Context, _ *store.Conflict) (queue.Follow, error) {
 		m, err := e.moveOf(ctx, path)
 		if err != nil {
 			return queue.Follow{}, err
 		}
+		m.by = by
 		if err := m.act(ctx, a); err != nil {
 			return queue.Follow{}, err
 		}

@@ -4,10 +4,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/millrace/millrace/shared/definition"
+	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/order"
 	"github.com/millrace/millrace/shared/projection"
 )
@@ -251,4 +253,47 @@ func TestWhy(t *testing.T) {
 		}
 		why("/d", "1", order.ReasonSuspended)
 	})
+}
+
+// What was asked for while a step ran, and happens at its end, is by who has asked for it.
+func TestWhatAStepsEndDoesIsByWhoAskedForIt(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		ask  order.Act
+		does []string
+	}{
+		{order.Act{Kind: order.SetNode, Node: "good"}, []string{"OrderNodeChanged", "OrderFinished"}},
+		{order.Act{Kind: order.Remove}, []string{"OrderRemoved"}},
+	} {
+		t.Run(string(c.ask.Kind), func(t *testing.T) {
+			onBoth(t, chains(ab()), func(t *testing.T, b *bench) {
+				b.add(nil)
+				l := b.claim()
+				b.events()
+				if err := b.Act(journal.WithActor(t.Context(), "ada"), "/c", "1", c.ask); err != nil {
+					t.Fatal(err)
+				}
+				if _, err := b.queue.Complete(journal.WithActor(t.Context(), "worker"), l.Token, ok); err != nil {
+					t.Fatal(err)
+				}
+				all, err := b.journal.ReadAfter(t.Context(), journal.Request{After: b.seen, Limit: 100, Causes: true})
+				if err != nil {
+					t.Fatal(err)
+				}
+				did := 0
+				for i := range all.Events {
+					want := "worker"
+					if slices.Contains(c.does, all.Events[i].Type) {
+						want, did = "ada", did+1
+					}
+					if by := all.Events[i].By; by != want {
+						t.Errorf("%s is by %q, want %q", all.Events[i].Type, by, want)
+					}
+				}
+				if did != len(c.does) {
+					t.Errorf("there are %d events of %v", did, c.does)
+				}
+			})
+		})
+	}
 }

@@ -63,7 +63,7 @@ func (e *Engine) Add(ctx context.Context, once *journal.Idempotency, r Request) 
 	if err := r.check(); err != nil {
 		return Added{}, err
 	}
-	a := &adding{e: e, request: r, once: once}
+	a := &adding{e: e, request: r, once: once, by: journal.Actor(ctx)}
 	names := []string{r.path()}
 	if once != nil {
 		a.note = journal.NoteAt(onceKey(once))
@@ -81,6 +81,7 @@ type adding struct {
 	e       *Engine
 	request Request
 	once    *journal.Idempotency
+	by      string        // who adds it
 	note    *journal.Note // nil without a key
 	result  Added
 }
@@ -97,6 +98,7 @@ func (a *adding) prepare(ctx context.Context, lost *store.Conflict) (queue.Follo
 	if err != nil {
 		return queue.Follow{}, err
 	}
+	m.by = a.by
 	writes, order := m, m.order
 	before, cond, err := a.e.read(ctx, a.request.path())
 	switch {

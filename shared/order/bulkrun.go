@@ -15,27 +15,28 @@ import (
 
 // carryOn does what is left of an act on many, or a part of it: then it sets an alarm. One that another process does is left to it,
 // with an alarm for when that would have ended. For it the time is not before that of the alarm which is due, even if the clock has gone
-// back since, and the next alarm is another one: this one is taken away afterwards.
-func (e *Engine) carryOn(ctx context.Context, id string, due int64) error {
+// back since, and the next alarm is another one: this one is taken away afterwards. If there was nothing to do, unchanged demands that
+// the act is as it was read: the write that begins or resumes it sets the alarm too, which may be seen first.
+func (e *Engine) carryOn(ctx context.Context, id string, due int64) (unchanged []store.Op, err error) {
 	for began := max(e.micro(), due); ; {
 		b, err := e.bulkOf(ctx, id)
 		if errors.Is(err, ErrNoBulk) {
-			return journal.Failure("remove an act", e.store.Remove(ctx, store.Range{Table: store.Work, Partition: bulkPartition(id)}))
+			return nil, journal.Failure("remove an act", e.store.Remove(ctx, store.Range{Table: store.Work, Partition: bulkPartition(id)}))
 		}
 		if err != nil {
-			return err
+			return nil, err
 		}
 		now := max(e.micro(), due)
 		switch {
 		case b.State != BulkRunning:
 			return e.forget(ctx, b)
 		case b.Owner != e.name && b.Until > now:
-			return e.callAgain(ctx, b, b.Until)
+			return nil, e.callAgain(ctx, b, b.Until)
 		case now-began > bulkSlice.Microseconds():
-			return e.callAgain(ctx, b, max(now, due+1))
+			return nil, e.callAgain(ctx, b, max(now, due+1))
 		}
 		if err := e.batch(ctx, id); err != nil {
-			return err
+			return nil, err
 		}
 	}
 }
@@ -46,23 +47,24 @@ func (e *Engine) callAgain(ctx context.Context, b *bulk, at int64) error {
 	return e.put(ctx, "set an alarm", b.alarm(at))
 }
 
-// forget removes an act that was done or stopped long ago, or that was never complete.
-func (e *Engine) forget(ctx context.Context, b *bulk) error {
+// forget removes an act that was done or stopped long ago, or that was never complete. Unchanged demands of another one that it is as it
+// was read.
+func (e *Engine) forget(ctx context.Context, b *bulk) (unchanged []store.Op, err error) {
 	due := max(b.At, b.Until) + bulkKept.Microseconds()
 	if b.State == "" {
 		due = b.At + bulkMade.Microseconds()
 	}
 	if due > e.micro() {
-		return nil // by another alarm
+		return []store.Op{store.Check(bulkKey(b.ID), store.VersionIs(b.version))}, nil // by another alarm
 	}
-	err := e.store.Write(ctx, store.Write{Token: e.token(), Ops: []store.Op{store.Delete(bulkKey(b.ID), store.VersionIs(b.version))}})
+	err = e.store.Write(ctx, store.Write{Token: e.token(), Ops: []store.Op{store.Delete(bulkKey(b.ID), store.VersionIs(b.version))}})
 	if store.AsConflict(err) != nil {
-		return nil // it has become complete
+		return nil, nil // it has become complete
 	}
 	if err == nil {
 		err = e.store.Remove(ctx, store.Range{Table: store.Work, Partition: bulkPartition(b.ID)})
 	}
-	return journal.Failure("remove an act", err)
+	return nil, journal.Failure("remove an act", err)
 }
 
 // batch acts on the next of what an act selects, and notes the progress. Race: another process may do the same, or somebody stops the
@@ -227,6 +229,7 @@ func (e *Engine) actOnOne(ctx context.Context, b *bulk, index int, path string) 
 		case m.order.Created > b.At && !m.order.Permanent:
 			err = refuse("it was added later")
 		default:
+			m.by = b.By
 			err = m.act(ctx, *b.Order)
 		}
 		if err != nil || lost != nil {

@@ -146,7 +146,7 @@ func (e *Engine) setChain(ctx context.Context, chain string, set func(*definitio
 		return err
 	}
 	ctx = context.WithoutCancel(ctx)
-	next, err := e.walk(ctx, chain, "")
+	next, _, err := e.walk(ctx, chain, "")
 	if err == nil && next != "" {
 		now := e.micro()
 		text := walkPrefix + chain

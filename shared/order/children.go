@@ -86,6 +86,7 @@ func (m *move) makeSome(ctx context.Context, k *kin) (queue.Follow, error) {
 			f.Failed++
 		}
 	}
+	m.making = f.Made - from
 	if err := m.join(ctx); err != nil {
 		return queue.Follow{}, err
 	}
@@ -227,7 +228,9 @@ func (k *kin) child(i int) *Order {
 func (m *move) endChildren() {
 	o, f := m.order, m.order.Fork
 	if f.Made > 0 {
-		m.send(o.Path(), errand{Do: doEnd, Order: o.Path(), Run: f.Run, Node: o.Node, Version: f.Version, Made: f.Made})
+		m.send(o.Path(), errand{
+			Do: doEnd, Order: o.Path(), Run: f.Run, Node: o.Node, Version: f.Version, Made: f.Made, Before: f.Made - m.making,
+		})
 	}
 }
 
@@ -260,8 +263,8 @@ func (e *Engine) endSome(ctx context.Context, r *errand, k *kin, from int) (f qu
 	m := &move{e: e, order: new(Order), now: e.micro()}
 	all := m.newGroup()
 	for some < min(endBatch, r.Made-from) {
-		path := childPath(r.Order, k.name(from+some))
-		fits, err := all.add(path, func(b *book) (queue.Follow, error) { return e.endChild(ctx, b, path, r.Run) })
+		path, fresh := childPath(r.Order, k.name(from+some)), from+some >= r.Before
+		fits, err := all.add(path, func(b *book) (queue.Follow, error) { return e.endChild(ctx, b, path, r.Run, fresh) })
 		if err != nil {
 			return f, 0, err
 		}
@@ -273,10 +276,14 @@ func (e *Engine) endSome(ctx context.Context, r *errand, k *kin, from int) (f qu
 	return joined(all.follow, m.withBook(queue.Follow{})), some, nil
 }
 
-// endChild returns what ends a child of a fork, if it is one.
-func (e *Engine) endChild(ctx context.Context, b *book, path, run string) (none queue.Follow, err error) {
+// endChild returns what ends a child of a fork, if it is one. Race: a fresh one was made by the write of the errand, and may be seen after
+// it; so where it is none, it must be so when that is written.
+func (e *Engine) endChild(ctx context.Context, b *book, path, run string, fresh bool) (none queue.Follow, err error) {
 	m, err := e.moveOf(ctx, path)
 	if errors.Is(err, ErrNoOrder) {
+		if fresh {
+			none.Ops = []store.Op{store.Check(orderKey(path), store.Absent)}
+		}
 		return none, nil
 	}
 	if err != nil {
@@ -286,6 +293,9 @@ func (e *Engine) endChild(ctx context.Context, b *book, path, run string) (none 
 	o := m.order
 	if o.Run != run {
 		if o.Then == nil || o.Then.Replace == nil || o.Then.Replace.Run != run {
+			if fresh {
+				none.Ops = []store.Op{store.Check(orderKey(path), m.cond)}
+			}
 			return none, nil
 		}
 		o.Then = nil // the child that waits for this one's step

@@ -19,6 +19,7 @@ type errand struct {
 	Node    string `json:"n,omitempty"` // of doEnd: the fork's
 	Version int    `json:"v,omitempty"` // of doEnd: of the chain, by which the children were made
 	Made    int    `json:"m,omitempty"` // of doEnd: how many
+	Before  int    `json:"b,omitempty"` // of doEnd: so many of them, the first ones, were made by earlier writes
 
 	key     store.Key // where it lies, once it was read
 	version int64
@@ -70,20 +71,21 @@ func (r *round) runErrands(ctx context.Context, alarms []store.Item) (others []s
 // run does one errand, and takes it away when all is done.
 func (e *Engine) run(ctx context.Context, r *errand) (err error) {
 	done := true
+	var unchanged []store.Op
 	switch r.Do {
 	case doMake:
 		done, err = e.makeChildren(ctx, r)
 	case doEnd:
 		err = e.endChildren(ctx, r)
 	case doFill:
-		err = e.fill(ctx, r.Order)
+		unchanged, err = e.fill(ctx, r.Order)
 	default:
 		err = fmt.Errorf("%w: errand %q", errDamaged, r.Do)
 	}
 	if err != nil || !done {
 		return err
 	}
-	return e.takeAway(ctx, r.key, r.version)
+	return e.takeAway(ctx, r.key, r.version, unchanged...)
 }
 
 // delete takes the errand away, as it was read.

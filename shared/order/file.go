@@ -21,6 +21,7 @@ type Filing struct {
 // Unfiled is an order at its end whose file is to be put away.
 type Unfiled struct {
 	Chain, ID string
+	Created   int64  // when the order was, in microseconds since 1970: tells it from a later one with its id
 	Suspended bool   // the file is to stay
 	Mark      string // as [Engine.MarkFile] has it; empty: not called yet
 }
@@ -52,12 +53,12 @@ func (e *Engine) Unfiled(ctx context.Context, after string, limit int) (orders [
 	}
 	for i := range page.Items {
 		hint := &page.Items[i]
-		o, _, err := e.read(ctx, string(hint.Value))
+		o, cond, err := e.read(ctx, string(hint.Value))
 		switch {
 		case errors.Is(err, ErrNoOrder), err == nil && o.Waiting != typed.ForFile:
-			err = e.dropHint(ctx, hint)
+			err = e.takeAway(ctx, hint.Key, hint.Version, store.Check(orderKey(string(hint.Value)), cond))
 		case err == nil:
-			orders = append(orders, Unfiled{Chain: o.Chain, ID: o.ID, Suspended: o.Suspended, Mark: o.Filing.Mark})
+			orders = append(orders, Unfiled{Chain: o.Chain, ID: o.ID, Created: o.Created, Suspended: o.Suspended, Mark: o.Filing.Mark})
 		}
 		failed = errors.Join(failed, err)
 	}
@@ -67,22 +68,13 @@ func (e *Engine) Unfiled(ctx context.Context, after string, limit int) (orders [
 	return orders, next, failed
 }
 
-// dropHint removes a hint that is none any more. Race: the order may come to its end again meanwhile, which writes the hint anew.
-func (e *Engine) dropHint(ctx context.Context, hint *store.Item) error {
-	gone := store.Write{Token: e.token(), Ops: []store.Op{store.Delete(hint.Key, store.VersionIs(hint.Version))}}
-	if err := e.store.Write(ctx, gone); err != nil && store.AsConflict(err) == nil {
-		return journal.Failure("remove a hint of an order's file", err)
-	}
-	return nil
-}
-
 // MarkFile notes which file is put away, before it is touched: whoever goes on after a crash knows by it whether the file at the
 // path is still that one. It returns the mark that counts, which is the first; empty if the order does not wait for its file.
-func (e *Engine) MarkFile(ctx context.Context, chain, id, mark string) (counts string, err error) {
-	err = e.changeIfThere(ctx, chain+","+id, func(m *move, _ context.Context) (changed bool, err error) {
+func (e *Engine) MarkFile(ctx context.Context, u Unfiled, mark string) (counts string, err error) {
+	err = e.changeIfThere(ctx, u.Chain+","+u.ID, func(m *move, _ context.Context) (changed bool, err error) {
 		o := m.order
 		switch counts = ""; {
-		case o.Waiting != typed.ForFile || o.Suspended:
+		case o.Waiting != typed.ForFile || o.Suspended || o.Created != u.Created:
 			return false, nil
 		case o.Filing.Mark == "":
 			o.Filing.Mark, changed = mark, true
@@ -93,13 +85,23 @@ func (e *Engine) MarkFile(ctx context.Context, chain, id, mark string) (counts s
 	return counts, err
 }
 
+// FileMark returns what MarkFile has noted of an order, and whether the order waits at its end for its file. The error is [ErrNoOrder] if
+// there is none.
+func (e *Engine) FileMark(ctx context.Context, chain, id string) (mark string, waits bool, err error) {
+	o, _, err := e.read(ctx, chain+","+id)
+	if err != nil || o.Waiting != typed.ForFile {
+		return "", false, err
+	}
+	return o.Filing.Mark, true, nil
+}
+
 // Filed ends an order whose file has been put away, or is gone. Where it could not be put away, the order is blacklisted the first
 // time, and finishes all the same when that happens after somebody has resumed it; finished says so. An order that does not wait for
 // its file stays as it is.
-func (e *Engine) Filed(ctx context.Context, chain, id string, away bool) (finished bool, err error) {
-	err = e.changeIfThere(ctx, chain+","+id, func(m *move, ctx context.Context) (changed bool, err error) {
+func (e *Engine) Filed(ctx context.Context, u Unfiled, away bool) (finished bool, err error) {
+	err = e.changeIfThere(ctx, u.Chain+","+u.ID, func(m *move, ctx context.Context) (changed bool, err error) {
 		o := m.order
-		if finished = false; o.Waiting != typed.ForFile {
+		if finished = false; o.Waiting != typed.ForFile || o.Created != u.Created {
 			return false, nil
 		}
 		m.follow.Ops = append(m.follow.Ops, store.Delete(fileKey(o.Path()), store.Always))

@@ -23,28 +23,41 @@ func TestAnOrderOfAFileWaitsForIt(t *testing.T) {
 		if err := b.Sweep(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		unfiled := func(want int) {
+		unfiled := func(want int) (orders []order.Unfiled) {
 			t.Helper()
-			if orders, next, err := b.Unfiled(t.Context(), "", 10); len(orders) != want || next != "" || err != nil {
-				t.Errorf("Unfiled = %v, %v, %v, want %d", orders, next, err, want)
+			orders, next, err := b.Unfiled(t.Context(), "", 10)
+			if len(orders) != want || next != "" || err != nil {
+				t.Fatalf("Unfiled = %v, %v, %v, want %d", orders, next, err, want)
 			}
+			return orders
 		}
 		b.is(projection.WaitingForResource, "A")
-		unfiled(1)
+		u := unfiled(1)[0]
 		b.do(order.Act{Kind: order.Suspend}, nil)
 		b.do(order.Act{Kind: order.Resume}, nil) // no step runs again
 		b.is(projection.WaitingForResource, "A")
 		for _, want := range []string{"this", "this"} {
-			if mark, err := b.MarkFile(t.Context(), "/c", "1", want); mark != "this" || err != nil {
+			if mark, err := b.MarkFile(t.Context(), u, want); mark != "this" || err != nil {
 				t.Errorf("MarkFile = %q, %v", mark, err)
 			}
 		}
-		if mark, err := b.MarkFile(t.Context(), "/c", "1", "that"); mark != "this" || err != nil {
+		if mark, err := b.MarkFile(t.Context(), u, "that"); mark != "this" || err != nil {
 			t.Errorf("MarkFile of another = %q, %v, want the first", mark, err)
 		}
 		b.events()
+		before := u // an order that was there before with the same id
+		before.Created--
+		if mark, err := b.MarkFile(t.Context(), before, "this"); mark != "" || err != nil {
+			t.Errorf("MarkFile of another order = %q, %v", mark, err)
+		}
+		if finished, err := b.Filed(t.Context(), before, true); finished || err != nil {
+			t.Errorf("Filed of another order = %v, %v", finished, err)
+		}
+		if mark, waits, err := b.FileMark(t.Context(), "/c", "1"); mark != "this" || !waits || err != nil {
+			t.Errorf("FileMark = %q, %v, %v", mark, waits, err)
+		}
 		for _, want := range []bool{true, false} {
-			if finished, err := b.Filed(t.Context(), "/c", "1", true); finished != want || err != nil {
+			if finished, err := b.Filed(t.Context(), u, true); finished != want || err != nil {
 				t.Errorf("Filed = %v, %v, want %v", finished, err, want)
 			}
 		}
@@ -66,7 +79,11 @@ func TestAnOrderOfAFileIsReset(t *testing.T) {
 		}
 		b.step("A", ok)
 		b.is(projection.WaitingForResource, "A")
-		if finished, err := b.Filed(t.Context(), "/c", "1", true); !finished || err != nil {
+		orders, _, err := b.Unfiled(t.Context(), "", 10)
+		if err != nil || len(orders) != 1 {
+			t.Fatal(orders, err)
+		}
+		if finished, err := b.Filed(t.Context(), orders[0], true); !finished || err != nil {
 			t.Errorf("Filed = %v, %v", finished, err)
 		}
 	})

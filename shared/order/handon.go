@@ -103,39 +103,38 @@ func (m *move) alarmLock(name string, at int64) {
 	m.book().alarm(at, dueKey(at, lockAlarm+name), []byte(lockAlarm+name))
 }
 
-// serveLock hands a lock on to those in line, until that takes no more than a write.
-func (e *Engine) serveLock(ctx context.Context, name string) error {
-	for {
-		more := false
-		err := e.queue.Change(ctx, []string{lockKey(name).Partition}, func(ctx context.Context, _ *store.Conflict) (f queue.Follow, err error) {
-			f, more, err = e.serveSome(ctx, name)
+// serveLock hands a lock on to those in line, until that takes no more than a write. If nobody gets it, unchanged demands that the lock
+// is as it was read.
+func (e *Engine) serveLock(ctx context.Context, name string) (unchanged []store.Op, err error) {
+	for more := true; more && err == nil; {
+		err = e.queue.Change(ctx, []string{lockKey(name).Partition}, func(ctx context.Context, _ *store.Conflict) (f queue.Follow, err error) {
+			f, more, unchanged, err = e.serveSome(ctx, name)
 			return f, err
 		})
-		if err != nil || !more {
-			return err
-		}
 	}
+	return unchanged, err
 }
 
-// serveSome hands a lock on to the first in line, and reports whether others are to get it by another write.
-func (e *Engine) serveSome(ctx context.Context, name string) (f queue.Follow, more bool, err error) {
+// serveSome hands a lock on to the first in line, and reports whether others are to get it by another write. Unchanged is that of
+// serveLock.
+func (e *Engine) serveSome(ctx context.Context, name string) (f queue.Follow, more bool, unchanged []store.Op, err error) {
 	set, err := e.definitions.Current(ctx)
 	if err != nil {
-		return f, false, err
+		return f, false, nil, err
 	}
 	m := &move{e: e, set: set, order: new(Order), now: e.micro()}
 	l, err := m.lock(ctx, name)
 	if err != nil {
-		return f, false, err
+		return f, false, nil, err
 	}
 	if err := m.handOn(ctx, l); err != nil {
-		return f, false, err
+		return f, false, nil, err
 	}
 	whom := len(m.books.alarms) > 0 && l.Waiting > l.unread // a further alarm may find somebody
 	if len(m.others) == 0 && !l.changed && !whom {
-		return f, false, nil
+		return f, false, []store.Op{store.Check(lockKey(name), l.cond)}, nil
 	}
 	more = m.books.full()
 	m.includeOthers()
-	return m.withBook(m.follow), more, nil
+	return m.withBook(m.follow), more, nil, nil
 }

@@ -56,12 +56,14 @@ type Order struct {
 	Then      *Then           `json:"th,omitempty"` // what the end of the running step does; nil: what the step's result means
 }
 
-// Then is what happens to an order at the end of its running step, whatever the step's result means. One field is set.
+// Then is what happens to an order at the end of its running step, whatever the step's result means. One field is set besides By.
 type Then struct {
 	Node    string `json:"n,omitempty"` // it goes there
 	Remove  bool   `json:"r,omitempty"`
 	Fail    bool   `json:"f,omitempty"` // it goes on as after an error
 	Replace *Order `json:"o,omitempty"` // this order takes its place
+
+	By string `json:"by,omitempty"` // who has asked for it, see [journal.Actor]; empty: nobody
 }
 
 // Path returns the order's path, which is the key of its events.

@@ -48,7 +48,8 @@ func (e *Engine) mend(ctx context.Context) error {
 	}
 	var failed error
 	for i := range set.JobChains {
-		failed = errors.Join(failed, e.fillPlaces(ctx, set, set.JobChains[i].Path))
+		_, err := e.fillPlaces(ctx, set, set.JobChains[i].Path)
+		failed = errors.Join(failed, err)
 	}
 	if m.chain %= len(set.JobChains); m.chain < 0 {
 		m.chain = 0
@@ -110,46 +111,50 @@ func (e *Engine) mendOrder(ctx context.Context, path string) error {
 }
 
 // fillPlaces lets orders in line go on while there are places, as there are after max_orders was raised. One that cannot go on does not
-// keep those behind it.
-func (e *Engine) fillPlaces(ctx context.Context, set *definition.Set, chain string) (failed error) {
+// keep those behind it. If none was to go on, unchanged demands that the places are as they were read.
+func (e *Engine) fillPlaces(ctx context.Context, set *definition.Set, chain string) (unchanged []store.Op, failed error) {
 	g, err := set.Graph(chain)
 	if err != nil {
-		return nil //nolint:nilerr // nothing can be done for a chain that cannot be compiled
+		return nil, nil //nolint:nilerr // nothing can be done for a chain that cannot be compiled
 	}
-	if free, err := e.freePlace(ctx, g); !free || err != nil {
-		return err
+	free, cond, err := e.freePlace(ctx, g)
+	unchanged = []store.Op{store.Check(placesKey(chain), cond)}
+	if !free || err != nil {
+		return unchanged, err
 	}
 	page, err := e.store.Query(ctx, store.Range{Table: store.Work, Partition: linePartition(chain), Limit: mendBatch})
 	if err != nil {
-		return journal.Failure("read the orders that wait", err)
+		return nil, journal.Failure("read the orders that wait", err)
 	}
 	for i := range page.Items {
-		if free, err := e.freePlace(ctx, g); !free || err != nil {
-			return errors.Join(failed, err)
+		if free, _, err := e.freePlace(ctx, g); !free || err != nil {
+			return unchanged, errors.Join(failed, err)
 		}
 		path := chain + "," + string(page.Items[i].Value)
 		err := e.changeIfThere(ctx, path, func(m *move, ctx context.Context) (changed bool, err error) {
 			if m.order.Waiting != typed.ForMaxOrders {
 				return false, nil
 			}
+			unchanged = nil
 			return true, m.letIn(ctx)
 		})
 		if !e.passesOver(path, err) {
 			failed = errors.Join(failed, err)
 		}
 	}
-	return failed
+	return unchanged, failed
 }
 
-// freePlace reports whether an order waits for a place of a chain, and there is one.
-func (e *Engine) freePlace(ctx context.Context, g *definition.Graph) (bool, error) {
+// freePlace reports whether an order waits for a place of a chain, and there is one, and returns the condition that the places are as they
+// were read.
+func (e *Engine) freePlace(ctx context.Context, g *definition.Graph) (free bool, cond store.Condition, err error) {
 	items, err := e.get(ctx, placesKey(g.Chain))
 	if err != nil || items[0] == nil {
-		return false, err
+		return false, store.Absent, err
 	}
 	var p places
 	if err := decode(items[0], &p); err != nil {
-		return false, err
+		return false, store.Absent, err
 	}
-	return p.Waiting > 0 && (g.MaxOrders == 0 || p.Taken < g.MaxOrders), nil
+	return p.Waiting > 0 && (g.MaxOrders == 0 || p.Taken < g.MaxOrders), store.VersionIs(items[0].Version), nil
 }

@@ -23,10 +23,12 @@ type move struct {
 	order *Order            // as it becomes
 	cond  store.Condition   // of its item
 	now   int64
+	by    string // who has asked for it; needed only for what a running step's end does
 
 	fresh  bool          // it is new
 	gone   bool          // it has finished, or is removed
 	filed  bool          // it finishes whatever became of its file
+	making int           // so many of the order's children are made by this write
 	failed bool          // it is a child that finishes by an error
 	wakeAt int64         // the earliest alarm of what is written; 0: none
 	line   store.Key     // where it waited for a place before; empty: nowhere

@@ -220,11 +220,12 @@ func (m *move) sendToFill(at int64) {
 	m.books.alarm(at, key, encode(errand{Do: doFill, Order: m.order.Chain}))
 }
 
-// fill lets orders in line go on while their chain has places.
-func (e *Engine) fill(ctx context.Context, chain string) error {
+// fill lets orders in line go on while their chain has places. If none was to go on, unchanged demands that the places are as they were
+// read.
+func (e *Engine) fill(ctx context.Context, chain string) (unchanged []store.Op, err error) {
 	set, err := e.definitions.Current(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	return e.fillPlaces(ctx, set, chain)
 }

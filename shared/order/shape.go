@@ -122,7 +122,8 @@ func (m *move) declareShape(ctx context.Context, s *shape) error {
 }
 
 // declarePosition sets where followers begin, in the write by which the first order ever comes to wait: if two come at once, the other
-// one is written later. That is before the write's own events: who begins there reads that the order came, and waits until it is listed.
+// one is written later. They begin before that write's events: the position may be seen before the list that holds the order, and only
+// who reads that it has come waits for that, see arrivals.
 func (m *move) declarePosition(ctx context.Context) error {
 	if _, ok := m.e.waits.shapes.get(positionKey.Partition); ok {
 		return nil

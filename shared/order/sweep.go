@@ -192,14 +192,14 @@ func (e *Engine) putOff(ctx context.Context, alarm *store.Item) error {
 	return nil
 }
 
-// takeAway removes an alarm as it was read, if what it came in vain for is unchanged. Otherwise it is left there for another look.
+// takeAway removes an alarm or a hint as it was read, if what it came in vain for is unchanged. Otherwise it is left there for another look.
 //
 // Race: the items of a write may become visible one by one, on a store that others use too, so an alarm may be seen before that which
 // it is for. Who does nothing for that reason must not take it away.
 func (e *Engine) takeAway(ctx context.Context, key store.Key, version int64, unchanged ...store.Op) error {
 	gone := store.Write{Token: e.token(), Ops: append(unchanged, store.Delete(key, store.VersionIs(version)))}
 	if err := e.store.Write(ctx, gone); err != nil && store.AsConflict(err) == nil {
-		return journal.Failure("remove an alarm", err)
+		return journal.Failure("remove an alarm of orders", err)
 	}
 	return nil
 }
@@ -216,21 +216,21 @@ func (e *Engine) dueOf(all []store.Item) []store.Item {
 }
 
 // wake does what is due with an order or a chain since a time. For the order it is not earlier than that, even if the clock has gone
-// back since its alarm was found: that is taken away then, and nobody would look again. If nothing was due, unchanged demands that the
-// order is as it was read.
+// back since its alarm was found: that is taken away then, and nobody would look again. If nothing was due, unchanged demands that what
+// was read for it is as it was.
 func (e *Engine) wake(ctx context.Context, alarm *store.Item) (unchanged []store.Op, err error) {
 	path, since := string(alarm.Value), unstamp(alarm.Key.Sort)
 	if name, is := strings.CutPrefix(path, lockAlarm); is {
-		return nil, e.serveLock(ctx, name)
+		return e.serveLock(ctx, name)
 	}
 	if path, is := strings.CutPrefix(path, foundPrefix); is {
 		return e.retryFound(ctx, path)
 	}
-	if is, err := e.wakeOther(ctx, path, alarm); is {
-		return nil, err
+	if is, unchanged, err := e.wakeOther(ctx, path, alarm); is {
+		return unchanged, err
 	}
 	if !strings.Contains(path, ",") {
-		return nil, e.walkOn(ctx, path, alarm)
+		return e.walkOn(ctx, path, alarm)
 	}
 	if err := e.matchBefore(ctx, path); err != nil {
 		return nil, err

@@ -49,7 +49,7 @@ func (m *move) breakOff(t *task.Task) {
 func (m *move) replace(ctx context.Context, before *Order, cond store.Condition) (*move, error) {
 	old := &move{
 		e: m.e, set: m.set, graph: m.graph, order: before, cond: cond, now: m.now, follow: m.follow,
-		line: before.inLine(), books: m.books,
+		line: before.inLine(), books: m.books, by: m.by,
 	}
 	running, err := old.withdraw(ctx)
 	if err != nil {
@@ -62,11 +62,12 @@ func (m *move) replace(ctx context.Context, before *Order, cond store.Condition)
 	return m, m.takeOver(ctx, old)
 }
 
-// intend sets what the end of the running step does. A child that was to take the order's place then does not come any more.
+// intend sets what the end of the running step does, and for whom. A child that was to take the order's place then does not come any more.
 func (m *move) intend(then Then) {
 	if before := m.order.Then; before != nil && before.Replace != nil {
 		m.endOf(before.Replace, false)
 	}
+	then.By = m.by
 	m.order.Then = &then
 }
 
@@ -89,10 +90,20 @@ func (m *move) remove(ctx context.Context) error {
 	return m.leave(ctx)
 }
 
-// then does what was asked for while the step ran.
+// then does what was asked for while the step ran. The events of that are by who has asked.
 func (m *move) then(ctx context.Context) error {
-	then := m.order.Then
+	then, said := m.order.Then, len(m.events)
 	m.order.Then = nil
+	if err := m.thenDo(ctx, then); err != nil {
+		return err
+	}
+	for i := said; i < len(m.events); i++ {
+		m.events[i].By = then.By
+	}
+	return nil
+}
+
+func (m *move) thenDo(ctx context.Context, then *Then) error {
 	switch {
 	case then.Remove:
 		return m.remove(ctx)

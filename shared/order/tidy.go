@@ -177,18 +177,21 @@ func (e *Engine) put(ctx context.Context, doing string, ops ...store.Op) error {
 	return journal.Failure(doing, e.store.Write(ctx, store.Write{Token: e.token(), Ops: ops}))
 }
 
-// wakeOther does what an alarm is for that is neither an order's nor that of a chain's state.
-func (e *Engine) wakeOther(ctx context.Context, text string, alarm *store.Item) (is bool, err error) {
+// wakeOther does what an alarm is for that is neither an order's nor that of a chain's state. Unchanged is that of wake: the look at
+// versions needs none, since it comes long after the write that it is for.
+func (e *Engine) wakeOther(ctx context.Context, text string, alarm *store.Item) (is bool, unchanged []store.Op, err error) {
 	kind, what, _ := strings.Cut(text, ":")
 	switch kind + ":" {
 	case tidyPrefix:
-		return true, e.tidy(ctx, what, alarm)
+		return true, nil, e.tidy(ctx, what, alarm)
 	case walkPrefix:
-		return true, e.walkOn(ctx, what, alarm)
+		unchanged, err = e.walkOn(ctx, what, alarm)
 	case bulkPrefix:
-		return true, e.carryOn(ctx, what, unstamp(alarm.Key.Sort))
+		unchanged, err = e.carryOn(ctx, what, unstamp(alarm.Key.Sort))
 	case followPrefix:
-		return true, e.follows(ctx, what)
+		unchanged, err = e.follows(ctx, what)
+	default:
+		return false, nil, nil
 	}
-	return false, nil
+	return true, unchanged, err
 }

@@ -2,6 +2,7 @@ package order
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/millrace/millrace/shared/journal"
@@ -20,40 +21,46 @@ const (
 	walkBatch = 100 // orders of one look
 )
 
-// walk lets some orders of a chain follow its state, and returns where the others begin; empty: there are none.
-func (e *Engine) walk(ctx context.Context, chain, after string) (next string, err error) {
-	e.chains.states.drop(chain)
+// walk lets some orders of a chain follow its state, and returns where the others begin; empty: there are none. Unchanged demands that the
+// state is as it was read.
+func (e *Engine) walk(ctx context.Context, chain, after string) (next string, unchanged []store.Op, err error) {
+	s, err := e.chainState(ctx, chain, true)
+	if err != nil {
+		return "", nil, err
+	}
+	unchanged = []store.Op{store.Check(chainKey(chain), s.condition())}
 	r := store.Range{Table: store.Work, Partition: listPartition(chain), Limit: walkBatch}
 	page, err := e.store.Query(ctx, r.Behind(after))
 	if err != nil {
-		return "", journal.Failure("read the orders of a job chain", err)
+		return "", nil, journal.Failure("read the orders of a job chain", err)
 	}
 	for i := range page.Items {
 		if err := e.followOrLater(ctx, chain+","+string(page.Items[i].Value)); err != nil {
-			return "", err
+			return "", nil, err
 		}
 	}
 	if !page.More || len(page.Items) == 0 {
-		return "", nil
+		return "", unchanged, nil
 	}
-	return page.Items[len(page.Items)-1].Key.Sort, nil
+	return page.Items[len(page.Items)-1].Key.Sort, unchanged, nil
 }
 
 // walkOn goes on where an alarm says.
-func (e *Engine) walkOn(ctx context.Context, where string, alarm *store.Item) error {
+func (e *Engine) walkOn(ctx context.Context, where string, alarm *store.Item) (unchanged []store.Op, err error) {
 	chain, after, _ := strings.Cut(where, ",") // no chain has a comma
-	next, err := e.walk(ctx, chain, after)
+	next, unchanged, err := e.walk(ctx, chain, after)
 	if err != nil || next == "" {
-		return err
+		return unchanged, err
 	}
-	return e.goOnFrom(ctx, alarm, walkPrefix+chain+","+next)
+	return unchanged, e.goOnFrom(ctx, alarm, walkPrefix+chain+","+next, unchanged...)
 }
 
 // goOnFrom writes how far something is into its alarm, which stays due. Race: of several processes that do the same, one writes it; so
-// they do not become more.
-func (e *Engine) goOnFrom(ctx context.Context, alarm *store.Item, text string) error {
+// they do not become more. It is written only if what unchanged demands is so.
+func (e *Engine) goOnFrom(ctx context.Context, alarm *store.Item, text string, unchanged ...store.Op) error {
 	further := store.Item{Key: alarm.Key, Version: alarm.Version + 1, Value: []byte(text)}
-	err := e.put(ctx, "go on with an alarm", store.Put(further, store.VersionIs(alarm.Version)))
+	ops := append(slices.Clip(unchanged), store.Put(further, store.VersionIs(alarm.Version)))
+	err := e.put(ctx, "go on with an alarm", ops...)
 	if store.AsConflict(err) != nil {
 		return nil
 	}
@@ -63,7 +70,7 @@ func (e *Engine) goOnFrom(ctx context.Context, alarm *store.Item, text string) e
 // followOrLater lets an order follow the state of its chain. If it cannot, it is tried again later. The error says that this cannot be
 // noted either.
 func (e *Engine) followOrLater(ctx context.Context, path string) error {
-	err := e.follows(ctx, path)
+	_, err := e.follows(ctx, path)
 	if err == nil || ctx.Err() != nil {
 		return err
 	}
@@ -71,9 +78,9 @@ func (e *Engine) followOrLater(ctx context.Context, path string) error {
 	return e.callAt(ctx, e.micro()+firstPause.Microseconds(), followPrefix+path)
 }
 
-// follows lets an order follow the state of its chain.
-func (e *Engine) follows(ctx context.Context, path string) error {
-	return e.changeIfThere(ctx, path, (*move).followChain)
+// follows lets an order follow the state of its chain. If it does already, unchanged demands that it is as it was read.
+func (e *Engine) follows(ctx context.Context, path string) (unchanged []store.Op, err error) {
+	return e.changeIfDue(ctx, path, (*move).followChain)
 }
 
 // callAt sets an alarm that is neither an order's nor an errand.

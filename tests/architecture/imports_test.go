@@ -60,13 +60,13 @@ func TestForeignImports(t *testing.T) {
 		what string   // a module or package outside
 		by   []string // who may import it directly
 	}{
-		{"github.com/aws/aws-sdk-go-v2", []string{"shared/awsenv", "shared/store/dynamo", "shared/notifier/sqs", "shared/worker", "shared/config", "cmd", "tests"}},
+		{"github.com/aws/aws-sdk-go-v2", []string{"shared/awsenv", "shared/store/dynamo", "shared/notifier/sqs", "shared/fileorder/s3", "shared/worker", "shared/config", "cmd", "tests"}},
 		{"github.com/aws/aws-lambda-go", []string{"shared/host", "tests"}},
 		{"github.com/cockroachdb/pebble/v2", []string{"shared/store/pebble"}},
 		{"github.com/prometheus/client_golang", []string{"shared/api/prom", "cmd"}},
 		{"github.com/testcontainers/testcontainers-go", []string{"tests"}},
 		{"github.com/alecthomas/kong", []string{"cmd"}},
-		{"net/http", []string{"shared/api", "shared/bench", "shared/host", "shared/service", "shared/web", "shared/awsenv", "shared/store/dynamo", "shared/notifier/sqs", "shared/worker", "client", "cmd", "functions", "tests"}},
+		{"net/http", []string{"shared/api", "shared/bench", "shared/host", "shared/service", "shared/web", "shared/awsenv", "shared/store/dynamo", "shared/notifier/sqs", "shared/fileorder/s3", "shared/worker", "client", "cmd", "functions", "tests"}},
 	}
 	for path, p := range packages(t) {
 		for _, imported := range p.Imports {
@@ -97,7 +97,7 @@ func TestArrows(t *testing.T) {
 		"shared/lock":       {},
 		"shared/queue":      {"shared/queue", "shared/lock", "shared/notifier", "shared/clock", "shared/definition", "shared/event", "shared/groupcommit", "shared/journal", "shared/limit", "shared/projection", "shared/store", "shared/task"},
 		"shared/order":      {"shared/clock", "shared/definition", "shared/event", "shared/journal", "shared/notifier", "shared/projection", "shared/queue", "shared/store", "shared/task"},
-		"shared/fileorder":  {"shared/definition", "shared/journal", "shared/order"},
+		"shared/fileorder":  {"shared/fileorder", "shared/awsenv", "shared/definition", "shared/journal", "shared/order"},
 		"shared/schedule":   {"shared/clock", "shared/cron", "shared/definition", "shared/event", "shared/journal", "shared/order", "shared/queue", "shared/store", "shared/task"},
 		"shared/worker":     {"shared/awsenv", "shared/notifier", "shared/definition", "shared/event", "shared/order", "shared/queue", "shared/task", "shared/worker"},
 		"shared/journal":    {"shared/event", "shared/store"},

@@ -62,7 +62,7 @@ func start() {
 	shared.container, shared.err = localstack.Run(ctx, Image,
 		testcontainers.WithLogger(log.NewNoopLogger()),
 		testcontainers.WithEnv(map[string]string{
-			"SERVICES": "dynamodb,sqs", "EAGER_SERVICE_LOADING": "1", // or the first requests wait for their service
+			"SERVICES": "dynamodb,sqs,s3", "EAGER_SERVICE_LOADING": "1", // or the first requests wait for their service
 		}))
 	if shared.err == nil {
 		shared.endpoint, shared.err = shared.container.PortEndpoint(ctx, "4566/tcp", "http")

@@ -51,7 +51,11 @@ func record(t *testing.T, function, endpoint string) *recorder {
 		}
 		in.Body = io.NopCloser(bytes.NewReader(body))
 		service, operation, _ := strings.Cut(in.Header.Get("X-Amz-Target"), ".")
-		if lacking := r.note(needs(service, operation, body)); lacking.action != "" {
+		all := needs(service, operation, body)
+		if service == "" {
+			all = needsOfObject(in)
+		}
+		if lacking := r.note(all); lacking.action != "" {
 			deny(w, service, lacking)
 			return
 		}
@@ -117,6 +121,20 @@ func needs(service, operation string, body []byte) (all []permission) {
 	return all
 }
 
+// needsOfObject returns the permissions that a request to S3 takes.
+func needsOfObject(in *http.Request) (all []permission) {
+	actions := map[string][]string{
+		http.MethodHead: {"s3:GetObject"}, http.MethodDelete: {"s3:DeleteObject"}, http.MethodPut: {"s3:GetObject", "s3:PutObject"},
+	}[in.Method]
+	if in.Method == http.MethodPut && in.Header.Get("X-Amz-Copy-Source") == "" || actions == nil {
+		actions = []string{in.Method + ", which is no known request"}
+	}
+	for _, action := range actions {
+		all = append(all, permission{action, "FileObjectArns"})
+	}
+	return all
+}
+
 // resource returns the name that a table has in the template.
 func resource(table string) string {
 	switch {
@@ -154,6 +172,14 @@ func pinged(table string, allowed []permission) bool {
 	return !slices.ContainsFunc(allowed, func(p permission) bool { return p.resource == table })
 }
 
+// policy is one of the template.
+type policy struct {
+	Statement []struct {
+		Action   []string `yaml:"Action"`
+		Resource string   `yaml:"Resource"`
+	} `yaml:"Statement"`
+}
+
 // permissions returns what the template permits a function to do.
 func permissions(t *testing.T, function string) []permission {
 	t.Helper()
@@ -169,20 +195,28 @@ func permissions(t *testing.T, function string) []permission {
 	}
 	var resource struct {
 		Properties struct {
-			Policies []struct {
-				Statement []struct {
-					Action   []string `yaml:"Action"`
-					Resource string   `yaml:"Resource"`
-				} `yaml:"Statement"`
-			} `yaml:"Policies"`
+			Policies []policy `yaml:"Policies"`
 		} `yaml:"Properties"`
 	}
 	node := template.Resources[sam.LogicalID(function)]
 	if err := node.Decode(&resource); err != nil {
 		t.Fatal(err)
 	}
+	policies := resource.Properties.Policies
+	for _, node := range template.Resources {
+		var apart struct { // a policy that is a resource of its own, for the roles of functions
+			Type       string `yaml:"Type"`
+			Properties struct {
+				Roles          []string `yaml:"Roles"`
+				PolicyDocument policy   `yaml:"PolicyDocument"`
+			} `yaml:"Properties"`
+		}
+		if node.Decode(&apart) == nil && apart.Type == "AWS::IAM::Policy" && slices.Contains(apart.Properties.Roles, sam.LogicalID(function)+"Role") {
+			policies = append(policies, apart.Properties.PolicyDocument)
+		}
+	}
 	var all []permission
-	for _, policy := range resource.Properties.Policies {
+	for _, policy := range policies {
 		for _, statement := range policy.Statement {
 			for _, action := range statement.Action {
 				all = append(all, permission{action, strings.TrimSuffix(statement.Resource, ".Arn")})

@@ -18,6 +18,7 @@ import (
 	"github.com/millrace/millrace/shared/notifier/sqs"
 	"github.com/millrace/millrace/shared/queue/layout"
 	"github.com/millrace/millrace/shared/store"
+	"github.com/millrace/millrace/shared/strict"
 	"github.com/millrace/millrace/shared/task"
 	"github.com/millrace/millrace/tests/containers"
 )
@@ -84,7 +85,7 @@ func (t *target) starts(job string) (n int) {
 // declare puts definitions in force whose tasks go to the target.
 func (d *deployment) declare(t *testing.T, target string) {
 	t.Helper()
-	set, err := definition.Read("test", fmt.Appendf(nil, `
+	d.apply(t, fmt.Sprintf(`
 sources: {shop: {target: {http: {url: %[1]q}}, collections: [{name: orders}]}}
 handlers:
   - {canvas: c, space: S, name: flaky, target: {http: {url: %[1]q}}, retry_delay: 1s}
@@ -97,6 +98,15 @@ jobs:
 job_chains:
   - {path: /parcels, nodes: [{id: wait, wait: {event: ParcelArrived}}, {id: ship, job: /topics/clock}, {id: end}]}
 `, target))
+}
+
+// apply declares what a file says.
+func (d *deployment) apply(t *testing.T, file string) {
+	t.Helper()
+	set := new(definition.Set)
+	err := strict.Read("test", []byte(file), func(d *strict.Document, n *strict.Node, _ string) {
+		definition.ReadSections(d, n, set, nil)
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
