@@ -183,19 +183,19 @@ func (e *Engine) arrivals(ctx context.Context, events []event.Event) error {
 	if e.store.Exclusive() {
 		return nil
 	}
-	came := map[string]bool{}
+	came := map[string]event.ID{}
 	for i := range events {
 		if isArrival(&events[i]) {
-			came[events[i].Key.Path] = true
+			came[events[i].Key.Path] = events[i].ID
 		}
 	}
-	return atOnce(slices.Collect(maps.Keys(came)), func(path string) error { return e.arrived(ctx, path) })
+	return atOnce(slices.Collect(maps.Keys(came)), func(path string) error { return e.arrived(ctx, path, came[path]) })
 }
 
-// arrived waits until the lists hold an order, if it waits.
-func (e *Engine) arrived(ctx context.Context, path string) error {
+// arrived waits until the lists hold an order since an event, if it waits.
+func (e *Engine) arrived(ctx context.Context, path string, since event.ID) error {
 	for {
-		listed, checks, err := e.listed(ctx, path)
+		listed, checks, err := e.listed(ctx, path, since)
 		if errors.Is(err, errDamaged) {
 			e.skip(orderKey(path), err)
 			return nil
@@ -215,8 +215,9 @@ func (e *Engine) arrived(ctx context.Context, path string) error {
 	}
 }
 
-// listed reports whether all that lists an order which waits can be read. If not, checks demand that it is as it was read.
-func (e *Engine) listed(ctx context.Context, path string) (ok bool, checks []store.Op, err error) {
+// listed reports whether all that lists an order which waits since an event, or a later one, can be read: not what it waited for before.
+// If not, checks demand that it is as it was read.
+func (e *Engine) listed(ctx context.Context, path string, since event.ID) (ok bool, checks []store.Op, err error) {
 	o, cond, err := e.read(ctx, path)
 	switch {
 	case errors.Is(err, ErrNoOrder):
@@ -228,14 +229,20 @@ func (e *Engine) listed(ctx context.Context, path string) (ok bool, checks []sto
 	}
 	keys := []store.Key{o.Await.item(path), shapeKey(o.Await.Shape)}
 	items, err := e.get(ctx, keys...)
-	if err != nil || items[0] != nil && items[1] != nil {
-		return err == nil, nil, err
+	if err != nil {
+		return false, nil, err
+	}
+	var who awaited
+	if items[0] != nil && items[1] != nil && (decode(items[0], &who) != nil || who.After >= since) {
+		return true, nil, nil
 	}
 	checks = append(checks, store.Check(orderKey(path), cond))
 	for i := range items {
-		if items[i] == nil {
-			checks = append(checks, store.Check(keys[i], store.Absent))
+		is := store.Absent
+		if items[i] != nil {
+			is = store.VersionIs(items[i].Version)
 		}
+		checks = append(checks, store.Check(keys[i], is))
 	}
 	return false, checks, nil
 }

@@ -22,7 +22,7 @@ type late struct {
 	store.Store
 	mu     sync.Mutex
 	before map[store.Key]*store.Item // what was there before the last write; nil: nothing
-	late   string                    // what the partitions begin with whose items are late
+	late   []string                  // what the partitions begin with whose items are late
 	reads  int                       // so many reads of such items are
 	fail   int                       // so many reads of such items fail
 }
@@ -33,8 +33,8 @@ func openLate(t *testing.T, set *definition.Set) (*bench, *late) {
 	return open(t, shared{s}, set), s
 }
 
-// hide makes the next reads of the items of partitions late.
-func (s *late) hide(partitions string, reads int) {
+// hide makes the next reads late of the items of partitions that begin so.
+func (s *late) hide(reads int, partitions ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.late, s.reads, s.fail = partitions, reads, 0
@@ -67,7 +67,7 @@ func (s *late) Get(ctx context.Context, keys ...store.Key) ([]*store.Item, error
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i, key := range keys {
-		if err != nil || s.reads+s.fail == 0 || !strings.HasPrefix(key.Partition, s.late) {
+		if err != nil || s.reads+s.fail == 0 || !s.isLate(key.Partition) {
 			continue
 		}
 		if s.fail > 0 {
@@ -82,12 +82,16 @@ func (s *late) Get(ctx context.Context, keys ...store.Key) ([]*store.Item, error
 	return items, err
 }
 
+func (s *late) isLate(partition string) bool {
+	return slices.ContainsFunc(s.late, func(begin string) bool { return strings.HasPrefix(partition, begin) })
+}
+
 // Query returns no items that were added by their last write, as long as reads are late.
 func (s *late) Query(ctx context.Context, r store.Range) (store.Page, error) {
 	page, err := s.Store.Query(ctx, r)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err != nil || s.reads == 0 || !strings.HasPrefix(r.Partition, s.late) {
+	if err != nil || s.reads == 0 || !s.isLate(r.Partition) {
 		return page, err
 	}
 	there := len(page.Items)
@@ -126,7 +130,7 @@ func TestAlarmsOutlastLateReads(t *testing.T) {
 		{"an act on many begins", ab(), func(t *testing.T, b *bench, s *late) {
 			b.add(nil)
 			began := b.all(order.Act{Kind: order.Suspend}, everything)
-			s.hide("act/", 1)
+			s.hide(1, "act/")
 			b.sweep()
 			b.told(began.ID, order.Bulk{Kind: "suspend", By: "ada", Count: 1, Done: 1, State: order.BulkDone})
 		}},
@@ -140,13 +144,13 @@ func TestAlarmsOutlastLateReads(t *testing.T) {
 			if err := b.ResumeBulk(t.Context(), began.ID); err != nil {
 				t.Fatal(err)
 			}
-			s.hide("act/", 1)
+			s.hide(1, "act/")
 			b.sweep()
 			b.told(began.ID, order.Bulk{Kind: "suspend", By: "ada", Count: 1, Done: 1, State: order.BulkDone})
 		}},
 		{"orders follow a chain", ab(), func(t *testing.T, b *bench, s *late) {
 			b.add(nil)
-			s.hide("chain/", 2) // by who stops it, and at the first look
+			s.hide(2, "chain/") // by who stops it, and at the first look
 			if err := b.StopChain(t.Context(), "/c", true); err != nil {
 				t.Fatal(err)
 			}
@@ -161,11 +165,11 @@ func TestAlarmsOutlastLateReads(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			s.late, s.fail = "order/", 1
+			s.late, s.fail = []string{"order/"}, 1
 			if err := b.StopChain(t.Context(), "/c", true); err != nil {
 				t.Fatal(err)
 			}
-			s.hide("order/", 1)
+			s.hide(1, "order/")
 			b.now = b.now.Add(1500 * time.Millisecond)
 			b.sweep()
 			b.waitsForChain(t)
@@ -193,10 +197,10 @@ func inLineLate(t *testing.T, b *bench, s *late, partitions string) {
 	if b.claim() != nil {
 		t.Fatal("the second order does not wait")
 	}
-	s.hide("order/"+store.Fit("/c,2"), 1)
+	s.hide(1, "order/"+store.Fit("/c,2"))
 	b.complete(first, ok)
 	s.allLate(t)
-	s.hide(partitions, 1)
+	s.hide(1, partitions)
 	b.now = b.now.Add(time.Second)
 	b.sweep()
 	b.step("A", ok)
@@ -215,7 +219,7 @@ func TestChildrenOfAForkThatFailsAtOnceAreEnded(t *testing.T) {
 	b, s := openLate(t, chains(each(func(n *definition.Node) { n.Fork.OnFailed = definition.FailedCancels })))
 	b.add(func(r *order.Request) { r.ID, r.Node = "1!2", "N" }) // keeps the third child's id
 	b.add(list("1,2,3"))
-	s.hide("order/"+store.Fit("/c,1!0"), 1)
+	s.hide(1, "order/"+store.Fit("/c,1!0"))
 	b.sweep()
 	s.allLate(t)
 	for _, id := range []string{"1!0", "1!1"} {
@@ -231,7 +235,7 @@ func TestAFileIsPutAwayThoughItsOrderIsSeenLate(t *testing.T) {
 	b, s := openLate(t, chains(ab()))
 	b.add(func(r *order.Request) { r.File, r.PutAway, r.EndNode = true, true, "A" })
 	b.step("A", ok)
-	s.hide("order/", 1)
+	s.hide(1, "order/")
 	for _, want := range []int{0, 1} {
 		if all, _, err := b.Unfiled(t.Context(), "", 10); err != nil || len(all) != want {
 			t.Errorf("the files of %v are to be put away, %v, want %d", all, err, want)
@@ -248,7 +252,7 @@ func TestTheFirstOrderThatWaitsIsFoundThoughItIsListedLate(t *testing.T) {
 	if _, err := b.journal.Emit(t.Context(), []event.Event{{Type: "Paid"}}, nil); err != nil {
 		t.Fatal(err)
 	}
-	s.hide("waits/", 2)
+	s.hide(2, "waits/")
 	for range 2 {
 		if err := b.Match(t.Context()); err != nil {
 			t.Fatal(err)
@@ -257,5 +261,42 @@ func TestTheFirstOrderThatWaitsIsFoundThoughItIsListedLate(t *testing.T) {
 	s.allLate(t)
 	if b.events(); b.claim() == nil {
 		t.Error("the order waits for an event that has happened")
+	}
+}
+
+// An order that goes from one wait to another is found there, though it is seen late where it was before.
+func TestAnOrderThatWaitsAgainIsFoundThoughItIsSeenLate(t *testing.T) {
+	t.Parallel()
+	set := chains(definition.JobChain{Path: "/c", Nodes: []definition.Node{
+		{ID: "V", Wait: &definition.Wait{Event: "Asked"}, Next: "W"}, {ID: "W", Wait: &definition.Wait{Event: "Paid"}, Next: "B"},
+		{ID: "B", Job: "/j", Next: "good"}, {ID: "good"},
+	}})
+	b, s := openLate(t, set)
+	b.add(nil)
+	b.do(order.Act{Kind: order.SetNode, Node: "W"}, nil)
+	b.emit("Paid", "", "")
+	s.hide(4, "order/", "waits/")
+	for range 2 {
+		if err := b.Match(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.allLate(t)
+	if b.events(); b.claim() == nil {
+		t.Error("the order waits for an event that has happened")
+	}
+}
+
+// An alarm that is seen before its order is not taken away.
+func TestAnAlarmIsSeenBeforeItsOrder(t *testing.T) {
+	t.Parallel()
+	for reads := range 8 {
+		b, s := openLate(t, chains(timed("/c")))
+		b.add(nil)
+		b.now = b.now.Add(time.Minute)
+		s.hide(reads, "order/")
+		b.sweep()
+		s.hide(0)
+		b.at("/c", "1", "B")
 	}
 }
