@@ -51,6 +51,7 @@ type emitLines struct {
 	*emission
 	x       *exchange
 	streams bool // results go out while lines come in; otherwise they go together at the end
+	whole   bool // the body was read to its end
 	out     *buffer
 }
 
@@ -89,6 +90,9 @@ func (l *emitLines) stream() {
 	if l.push() == nil {
 		l.run(bufio.NewReaderSize(x.r.Body, chunk))
 	}
+	if !l.whole {
+		x.last()
+	}
 }
 
 // hangUp ends reading the body, whatever of it is still to come.
@@ -113,7 +117,7 @@ func (l *emitLines) run(body *bufio.Reader) {
 	waiting, over := make(chan *emitLine, linesAhead), make(chan struct{})
 	var reading sync.WaitGroup
 	reading.Go(func() {
-		if whole := readLines(body, waiting, over); !whole && l.streams {
+		if l.whole = readLines(body, waiting, over); !l.whole && l.streams {
 			l.linger(body)
 		}
 	})
