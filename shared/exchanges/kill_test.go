@@ -28,7 +28,8 @@ func TestAnExchangeThatIsCutOffIsMadeOnce(t *testing.T) {
 		"busy":                  {err: store.ErrBusy},
 		"unknown, never":        {err: store.ErrUnknown},
 		"unknown, but done":     {err: store.ErrUnknown, done: true},
-		"unknown, done later":   {err: store.ErrUnknown, done: true, later: time.Millisecond},
+		"unknown, done soon":    {err: store.ErrUnknown, done: true, later: time.Millisecond},
+		"unknown, done later":   {err: store.ErrUnknown, done: true, later: 40 * time.Millisecond},
 		"unreachable":           {err: errKilled},
 		"unreachable, but done": {err: errKilled, done: true},
 	} {
@@ -63,7 +64,6 @@ func cutOff(t *testing.T, s store.Store, f fate, n int) (over bool) {
 	double := &doomed{Store: s, fate: f, left: n}
 	victim := open(t, double)
 	response, err := victim.Exchange(t.Context(), id, r)
-	time.Sleep(time.Second) // what is applied later is
 	over = double.disarm()
 	other := victim
 	if double.dead {
