@@ -35,10 +35,15 @@ func (d declared) Current(context.Context) (*definition.Set, error) { return d.s
 
 func open(t *testing.T, s store.Store) *process {
 	t.Helper()
+	return openWith(t, s, &definition.Set{})
+}
+
+func openWith(t *testing.T, s store.Store, set *definition.Set) *process {
+	t.Helper()
 	j := journal.Open(s, journal.Options{Folds: projection.Folds()})
 	t.Cleanup(func() { _ = j.Close() })
 	p := &process{members: membership.Open(membership.Options{Store: s})}
-	p.queue = queue.Open(queue.Options{Store: s, Journal: j, Definitions: declared{&definition.Set{}}, Heard: p.members.Heard})
+	p.queue = queue.Open(queue.Options{Store: s, Journal: j, Definitions: declared{set}, Heard: p.members.Heard})
 	p.Exchanges = exchanges.Open(exchanges.Options{Store: s, Members: p.members, Queue: p.queue})
 	return p
 }
