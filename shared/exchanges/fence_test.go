@@ -75,3 +75,31 @@ func TestAnExchangeElsewhereFencesResults(t *testing.T) {
 		finished(t, there, ids)
 	})
 }
+
+// An exchange that is repeated while its first request is still under way in another process returns the same there and here.
+func TestTheSameExchangeInTwoProcesses(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := shared(t)
+		there := open(t, s)
+		id := there.register(t, 5)
+		ids := there.add(t, 2)
+		tokens := tokensOf(there.must(t, id, exchanges.Request{Seq: 1, Max: 2}).Claims)
+		ids = append(ids, there.add(t, 1)...)
+		slow := &held{Store: s, at: make(chan struct{}), on: make(chan struct{})}
+		here := open(t, slow)
+		r := exchanges.Request{Seq: 2, Results: ok(tokens...), Max: 5, Explain: explain}
+		first := make(chan exchanges.Response, 1)
+		go func() { first <- here.must(t, id, r) }()
+		<-slow.at // it is about to write its results
+		again := there.must(t, id, r)
+		close(slow.on)
+		got := <-first
+		compare(t, &again, &got)
+		if len(got.Claims) != 1 || got.Results[0].State != "SUCCEEDED" {
+			t.Errorf("claims = %v, results = %+v", got.Claims, got.Results)
+		}
+		there.must(t, id, exchanges.Request{Seq: 3, Results: ok(tokensOf(again.Claims)...)})
+		finished(t, there, ids)
+	})
+}
