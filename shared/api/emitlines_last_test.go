@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log"
+	"log/slog"
 	"net"
 	"net/http/httptest"
 	"os"
@@ -29,7 +29,7 @@ func TestWhatIsLeftOfLinesIsNoRequest(t *testing.T) {
 			t.Parallel()
 			var logged bytes.Buffer
 			server := httptest.NewUnstartedServer(setup(t).api)
-			server.Config.ErrorLog = log.New(&logged, "", 0)
+			server.Config.ErrorLog = slog.NewLogLogger(slog.NewTextHandler(&logged, nil), slog.LevelWarn)
 			server.Start()
 			conn, err := net.Dial("tcp", server.Listener.Addr().String())
 			if err != nil {
