@@ -225,10 +225,10 @@ func gathered(first *emitLine, waiting <-chan *emitLine) (batch []*emitLine, lef
 	return batch, nil
 }
 
-// append appends the lines of a batch: those without a key in one append in their order, those with one side by side.
+// append appends the lines of a batch: those without a key in one append in their order, those with different keys side by side.
 func (l *emitLines) append(batch []*emitLine) {
 	var plain []*emitLine
-	var keyed sync.WaitGroup
+	var byKey map[string][]*emitLine
 	for _, line := range batch {
 		if line.err == nil {
 			line.err = l.parse(line)
@@ -237,10 +237,21 @@ func (l *emitLines) append(batch []*emitLine) {
 		switch {
 		case line.err != nil:
 		case line.once != nil:
-			keyed.Go(func() { l.appendOnce(line) })
+			if byKey == nil {
+				byKey = map[string][]*emitLine{}
+			}
+			byKey[line.once.Key] = append(byKey[line.once.Key], line)
 		default:
 			plain = append(plain, line)
 		}
+	}
+	var keyed sync.WaitGroup
+	for _, same := range byKey {
+		keyed.Go(func() {
+			for _, line := range same {
+				l.appendOnce(line)
+			}
+		})
 	}
 	l.appendPlain(plain)
 	keyed.Wait()

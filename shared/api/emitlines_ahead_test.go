@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"fmt"
 	"io"
 	"net/http/httptest"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"testing/synctest"
 
 	"github.com/millrace/millrace/shared/access"
+	"github.com/millrace/millrace/shared/api"
 )
 
 // counted counts what is read of a body.
@@ -58,5 +60,27 @@ func TestLinesAreReadAheadWithinBounds(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// A key that comes again in the same body gets what the first line with it got, or the refusal of other events.
+func TestAKeyThatComesAgainAmongLines(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	var body strings.Builder
+	for i := range 300 {
+		for _, name := range []string{"A", "A", "B"} {
+			_, _ = fmt.Fprintf(&body, `{"idempotencyKey":"k%d","events":[{"TYPE":%q}]}`+"\n", i, name)
+		}
+	}
+	all := results(t, b.emitLines(t, body.String()).body)
+	for i := 0; i < len(all); i += 3 {
+		first, again, other := all[i], all[i+1], all[i+2]
+		if len(first.EventIDs) != 1 || len(again.EventIDs) != 1 || first.EventIDs[0] != again.EventIDs[0] || other.Code != api.CodeMismatch {
+			t.Fatalf("line %d = %+v, %+v, %+v", i, first, again, other)
+		}
+	}
+	if len(all) != 900 || len(b.journal.events) != 300 {
+		t.Errorf("%d results and %d events", len(all), len(b.journal.events))
 	}
 }
