@@ -34,7 +34,7 @@ type BulkAct struct {
 	State  string `json:"state"`  // running, stopped or done
 }
 
-// ActOnOrders begins an act on all orders that a filter selects, and returns its id and how many they are. It is sent once.
+// ActOnOrders begins an act on all orders that a filter selects, and returns its id and how many they are.
 func (c *Client) ActOnOrders(ctx context.Context, a OrderAct, f OrderFilter) (id string, count int, err error) {
 	return c.bulk(ctx, "orders", actOnOrders{a, f, false})
 }
@@ -45,8 +45,7 @@ func (c *Client) CountOrders(ctx context.Context, a OrderAct, f OrderFilter) (co
 	return count, err
 }
 
-// ActOnJobs begins an act on all jobs that a filter selects, remove, stop or retry, and returns its id and how many they are. It is
-// sent once.
+// ActOnJobs begins an act on all jobs that a filter selects, remove, stop or retry, and returns its id and how many they are.
 func (c *Client) ActOnJobs(ctx context.Context, act string, f JobFilter) (id string, count int, err error) {
 	return c.bulk(ctx, "jobs", actOnJobs{act, f, false})
 }
@@ -77,7 +76,7 @@ func (c *Client) bulk(ctx context.Context, what string, request any) (id string,
 	body, err := encode(request)
 	if err == nil {
 		var answer reply
-		if answer, err = c.repeat(ctx, call{method: http.MethodPost, path: v1 + what + ":act", body: body}, -1); err == nil {
+		if answer, err = c.repeat(ctx, call{method: http.MethodPost, path: v1 + what + ":act", body: body, key: c.ownKey()}, c.patience); err == nil {
 			err = answer.decode(&began)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"sync"
@@ -41,6 +42,12 @@ func (d *desk) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			Token string
 			Logs  []any
 		}
+	}
+	if r.ContentLength > 1<<20 {
+		_, _ = io.Copy(io.Discard, r.Body)
+		w.WriteHeader(http.StatusRequestEntityTooLarge)
+		_, _ = w.Write([]byte(`{"status":413,"code":"too_large","errors":[{"location":"body"}]}`))
+		return
 	}
 	_ = json.NewDecoder(r.Body).Decode(&x)
 	if !strings.HasSuffix(r.URL.Path, "/exchange") {

@@ -190,12 +190,15 @@ func (h *hold) complete(ctx context.Context, r result) (err error) {
 	if r.Output != nil && isRefused(err) {
 		message := "the server does not take the output: " + err.Error()
 		if StatusOf(err) == http.StatusRequestEntityTooLarge {
-			message = "the output is too large: more than 256 KiB as JSON"
+			message = tooLarge
 		}
 		err = h.complete(ctx, result{Result: "failed", Message: message})
 	}
 	return errors.Join(refused, err)
 }
+
+// tooLarge is the message of a result that the server does not take for its size.
+const tooLarge = "the output is too large: more than 256 KiB as JSON"
 
 // isRefused reports whether the server does not take what a request holds.
 func isRefused(err error) bool {

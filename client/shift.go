@@ -53,7 +53,8 @@ const (
 	watchAfter = time.Second
 
 	mostResults = 500
-	mostBytes   = 600 << 10 // of the results and log lines of one request, which may have 1 MiB
+	mostBytes   = 600 << 10 // of the results and log lines of one request, which may have 1 MiB with the last of them
+	mostResult  = 330 << 10 // bytes of one result, whose output may have 256 KiB
 )
 
 // errNoExchange says that the server is older than exchanges.
@@ -226,7 +227,7 @@ func (s *shift) build(most time.Duration) *asking {
 	left := mostBytes
 	rest := s.done[:0]
 	for _, r := range s.done {
-		if len(a.results) == mostResults || left <= 0 || !s.tell(a, r, &left) {
+		if len(a.results) == mostResults || left <= 0 || !s.tell(a, r, &left) || left <= 0 {
 			rest = append(rest, r)
 			continue
 		}
@@ -386,10 +387,14 @@ func (r *running) isFinished() bool {
 // encoded returns the result as JSON. An output without a JSON form, or one that is too large, makes it a failure.
 func (r *running) encoded() json.RawMessage {
 	out, err := encode(tokenResult{r.token, r.result})
-	if err == nil {
+	switch {
+	case err != nil:
+		r.result = result{Result: "failed", Message: "the output has no JSON: " + err.Error()}
+	case len(out) > mostResult:
+		r.result = result{Result: "failed", Message: tooLarge}
+	default:
 		return out
 	}
-	r.result = result{Result: "failed", Message: "the output has no JSON: " + err.Error()}
 	out, err = encode(tokenResult{r.token, r.result})
 	if err != nil {
 		panic(err) // a struct of texts
@@ -407,26 +412,38 @@ func (s *shift) without(a *asking, err error) bool {
 	if !errors.As(err, &refused) || len(refused.Fields) == 0 {
 		return false
 	}
-	at := inList.FindStringSubmatch(refused.Fields[0].Location)
-	if at == nil {
+	list, n := "beats", a.largestBeat()
+	if at := inList.FindStringSubmatch(refused.Fields[0].Location); at != nil {
+		list = at[1]
+		n, _ = strconv.Atoi(at[2])
+	} else if refused.Status != http.StatusRequestEntityTooLarge {
 		return false
 	}
-	n, _ := strconv.Atoi(at[2])
 	switch {
-	case at[1] == "beats" && n < len(a.beats):
+	case list == "beats" && n < len(a.beats):
 		s.w.o.OnError(fmt.Errorf("client: heartbeat of task %s: %w", a.told[n].h.task.ID, err))
 		a.beats, a.told, a.news = slices.Delete(a.beats, n, n+1), slices.Delete(a.told, n, n+1), slices.Delete(a.news, n, n+1)
 		return true
-	case at[1] == "results" && n < len(a.results) && a.results[n].result.Output != nil:
+	case list == "results" && n < len(a.results) && a.results[n].result.Output != nil:
 		message := "the server does not take the output: " + err.Error()
 		if refused.Status == http.StatusRequestEntityTooLarge {
-			message = "the output is too large: more than 256 KiB as JSON"
+			message = tooLarge
 		}
 		a.results[n].result = result{Result: "failed", Message: message}
 		a.outs[n] = a.results[n].encoded()
 		return true
 	}
 	return false
+}
+
+// largestBeat returns which of the news are the largest; 0 if there are none.
+func (a *asking) largestBeat() (n int) {
+	for i := range a.beats {
+		if len(a.beats[i]) > len(a.beats[n]) {
+			n = i
+		}
+	}
+	return n
 }
 
 // anew registers again after the instance's lease was over. What it ran goes on under leases of its own.

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"sync"
 	"time"
+
+	"github.com/millrace/millrace/shared/event"
 )
 
 // Why a task's context ended.
@@ -57,6 +59,8 @@ type logLine struct {
 	Time    Time   `json:"time"`
 	Level   string `json:"level"`
 	Message string `json:"message"`
+
+	size int // of the message as JSON
 }
 
 // Progress is what a task reports of its progress.
@@ -79,7 +83,8 @@ const (
 func (t *Task) Log(level, message string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.lines = append(t.lines, logLine{Time{time.Now().UTC()}, level, cutText(message)})
+	message = cutText(message)
+	t.lines = append(t.lines, logLine{Time{time.Now().UTC()}, level, message, event.TextSize(message)})
 	if t.fits() < len(t.lines) || len(t.lines) == linesAtOnce {
 		t.hurry()
 	}
@@ -89,7 +94,7 @@ func (t *Task) Log(level, message string) {
 func (t *Task) fits() int {
 	bytes := 0
 	for n := range t.lines {
-		if bytes += len(t.lines[n].Message); n > 0 && bytes > bytesAtOnce || n == linesAtOnce {
+		if bytes += t.lines[n].size; n > 0 && bytes > bytesAtOnce || n == linesAtOnce {
 			return n
 		}
 	}

@@ -21,6 +21,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 BASE = urllib.parse.urlsplit(os.environ.get("MILLRACE_URL", "http://127.0.0.1:8080"))
 TOKEN = os.environ.get("MILLRACE_TOKEN") or os.environ.get("MILLRACE_ADMIN_TOKEN", "")  # as the command line
+OUTPUT = 256 << 10  # bytes of an output; the server refuses an exchange with more
 QUICK = 0.001  # seconds: how long tasks that were just begun may take to be reported in the next exchange
 
 
@@ -92,7 +93,8 @@ class Worker:
     def run(self, each):
         try:
             result = {"token": each.token, "result": "ok", "output": work(each.task, each.stop, each.log)}
-            json.dumps(result)
+            if len(json.dumps(result["output"])) > OUTPUT:
+                raise ValueError("the output is too large: more than %d bytes as JSON" % OUTPUT)
         except Exception as failure:
             result = {"token": each.token, "result": "cancel" if each.stop.is_set() else "failed", "message": repr(failure)[:2000]}
         with self.news:

@@ -255,6 +255,7 @@ func describeActOnJobs() *operation {
 		ID: "actOnJobs", Tags: []string{"Jobs"}, Summary: "Remove, stop or retry all jobs that a filter selects",
 		Description: fmt.Sprintf(aboutBulk, "jobs that refuse the act count as failed") + " Without a state, those are selected that are not finished; for retry those " +
 			"that were given up. Finished jobs cannot be stopped, others cannot be retried.",
+		Parameters: params{idempotencyKey()},
 		Body: jsonBody(object("", members{
 			"act": choice("", jobActs...), "dry_run": yesNo("Count only"),
 			"filter": object("All of it holds. {} selects every job", members{

@@ -28,6 +28,11 @@ import (
 const (
 	linesAhead = 1024    // that are appended together, and that wait meanwhile
 	lineChunk  = 1 << 18 // bytes of lines that are appended together; a longer line goes alone
+
+	// Lines of lineUnit bytes or more are read ahead as long as they have at most unitsAhead units together: 4 MiB. Shorter ones count
+	// for nothing, since there are at most linesAhead of them.
+	lineUnit   = 16 << 10
+	unitsAhead = 256
 )
 
 // ofLines reports whether the body is lines.
@@ -51,6 +56,7 @@ type emitLines struct {
 	*emission
 	x       *exchange
 	streams bool // results go out while lines come in; otherwise they go together at the end
+	whole   bool // the body was read to its end
 	out     *buffer
 }
 
@@ -89,6 +95,9 @@ func (l *emitLines) stream() {
 	if l.push() == nil {
 		l.run(bufio.NewReaderSize(x.r.Body, chunk))
 	}
+	if !l.whole {
+		x.last()
+	}
 }
 
 // hangUp ends reading the body, whatever of it is still to come.
@@ -111,9 +120,10 @@ func (l *emitLines) linger(body io.Reader) {
 // run reads lines in one goroutine, and appends them in this one.
 func (l *emitLines) run(body *bufio.Reader) {
 	waiting, over := make(chan *emitLine, linesAhead), make(chan struct{})
+	room := make(chan struct{}, unitsAhead)
 	var reading sync.WaitGroup
 	reading.Go(func() {
-		if whole := readLines(body, waiting, over); !whole && l.streams {
+		if l.whole = readLines(body, waiting, room, over); !l.whole && l.streams {
 			l.linger(body)
 		}
 	})
@@ -129,6 +139,9 @@ func (l *emitLines) run(body *bufio.Reader) {
 		l.append(batch)
 		for _, line := range batch {
 			l.render(line)
+			for range len(line.text) / lineUnit {
+				<-room
+			}
 		}
 		if l.streams && l.push() != nil {
 			l.hangUp()
@@ -138,8 +151,8 @@ func (l *emitLines) run(body *bufio.Reader) {
 }
 
 // readLines sends the lines of the body that are not blank, until it ends or breaks off. Of a line that is too long it sends
-// the refusal, and ends. It reports whether it has read the whole body.
-func readLines(body *bufio.Reader, to chan<- *emitLine, over <-chan struct{}) (whole bool) {
+// the refusal, and ends. room takes an element for each unit of a line. It reports whether it has read the whole body.
+func readLines(body *bufio.Reader, to chan<- *emitLine, room chan<- struct{}, over <-chan struct{}) (whole bool) {
 	defer close(to)
 	for {
 		text, err := readLine(body)
@@ -150,6 +163,13 @@ func readLines(body *bufio.Reader, to chan<- *emitLine, over <-chan struct{}) (w
 		line := &emitLine{text: text}
 		if refused {
 			line.err = err
+		}
+		for range len(text) / lineUnit {
+			select {
+			case room <- struct{}{}:
+			case <-over:
+				return false
+			}
 		}
 		if refused || len(text) > 0 {
 			select {
@@ -205,10 +225,10 @@ func gathered(first *emitLine, waiting <-chan *emitLine) (batch []*emitLine, lef
 	return batch, nil
 }
 
-// append appends the lines of a batch: those without a key in one append in their order, those with one side by side.
+// append appends the lines of a batch: those without a key in one append in their order, those with different keys side by side.
 func (l *emitLines) append(batch []*emitLine) {
 	var plain []*emitLine
-	var keyed sync.WaitGroup
+	var byKey map[string][]*emitLine
 	for _, line := range batch {
 		if line.err == nil {
 			line.err = l.parse(line)
@@ -217,10 +237,21 @@ func (l *emitLines) append(batch []*emitLine) {
 		switch {
 		case line.err != nil:
 		case line.once != nil:
-			keyed.Go(func() { l.appendOnce(line) })
+			if byKey == nil {
+				byKey = map[string][]*emitLine{}
+			}
+			byKey[line.once.Key] = append(byKey[line.once.Key], line)
 		default:
 			plain = append(plain, line)
 		}
+	}
+	var keyed sync.WaitGroup
+	for _, same := range byKey {
+		keyed.Go(func() {
+			for _, line := range same {
+				l.appendOnce(line)
+			}
+		})
 	}
 	l.appendPlain(plain)
 	keyed.Wait()

@@ -5,10 +5,12 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"errors"
+	"io"
 	"log/slog"
 	"net/http"
 	"runtime/debug"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/millrace/millrace/shared/access"
@@ -169,9 +171,23 @@ func (x *exchange) problem(p *Problem) {
 		panic(err) // a struct of strings and numbers
 	}
 	if ofLines(x.r.Header) { // or net/http would wait for the end of the body, which the client may keep open
-		_ = http.NewResponseController(x).EnableFullDuplex()
+		control := http.NewResponseController(x)
+		_ = control.EnableFullDuplex()
+		_ = control.SetReadDeadline(time.Now().Add(lingerTime))
+		x.last()
 	}
 	x.bytes(p.Status, typeProblem, body)
+}
+
+// last has the connection closed after the response. It is for a body that was not read to its end: what is still to come of it must
+// not be taken for the next request. net/http does so by itself, except with a response that begins before the end of the body.
+func (x *exchange) last() {
+	w := x.ResponseWriter
+	for inner, ok := w.(interface{ Unwrap() http.ResponseWriter }); ok; inner, ok = w.(interface{ Unwrap() http.ResponseWriter }) {
+		w = inner.Unwrap()
+	}
+	tooLong := http.MaxBytesReader(w, io.NopCloser(strings.NewReader(" ")), 0)
+	_, _ = tooLong.Read(make([]byte, 1)) // a body beyond its bound, which is what a server closes a connection for
 }
 
 // end is deferred: it turns a panic into a 500, measures and logs.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/millrace/millrace/shared/event"
 	"github.com/millrace/millrace/shared/exchanges"
 	"github.com/millrace/millrace/shared/membership"
 	"github.com/millrace/millrace/shared/order"
@@ -31,7 +32,11 @@ type exchanging struct {
 const (
 	maxResults = 1_000 // of one exchange
 	maxToken   = 255   // characters
-	maxSeq     = 1 << 53
+
+	// maxTokens is how many bytes the tokens of one exchange have as JSON, since they are stored with it; those of leases have less.
+	maxTokens = 140_000
+
+	maxSeq = 1 << 53
 )
 
 func describeExchange() *operation {
@@ -64,7 +69,7 @@ func exchangeSchema() *schema {
 	result.Required, beat.Required = append(result.Required, "token"), []string{"token"}
 	results, beats := listOf(result), listOf(beat)
 	results.Description = fmt.Sprintf("How attempts have ended; at most %d", maxResults)
-	beats.Description = fmt.Sprintf("How far others are, at most %d; not needed to keep their leases. They count before results", maxResults)
+	beats.Description = fmt.Sprintf("How far others are, at most %d; not needed to keep their leases. They count before results. Those of one lease have at most %d lines together", maxResults, maxLines)
 	room := between("At most so many claims, and no more than 100; none while it drains", 0, membership.MaxCapacity)
 	room.Default = 0
 	return object("One exchange of an instance", members{
@@ -98,7 +103,8 @@ func (r *exchanging) exchange(x *exchange) error {
 	var most int64
 	seq := integerMember("seq", 0, maxSeq, &ask.Seq)
 	seq.required = true
-	err := x.object(seq, resultsMember(&ask.Results), beatsMember(&ask.Beats), integerMember("max", 0, membership.MaxCapacity, &most), lengthMember("wait", &ask.Wait))
+	room := maxTokens
+	err := x.object(seq, resultsMember(&ask.Results, &room), beatsMember(&ask.Beats, &room), integerMember("max", 0, membership.MaxCapacity, &most), lengthMember("wait", &ask.Wait))
 	if err != nil {
 		return err
 	}
@@ -143,25 +149,41 @@ func listMember(name string, most int, each func(location string, value jsontext
 	}}
 }
 
-func tokenMember(into *string) member {
+// tokenMember is the token of a lease; room is how many bytes are left for those of the request.
+func tokenMember(into *string, room *int) member {
 	token := textMember("token", maxToken, into)
+	read := token.read
 	token.required = true
+	token.read = func(location string, value jsontext.Value) error {
+		if err := read(location, value); err != nil {
+			return err
+		}
+		if *room -= event.TextSize(*into); *room < 0 {
+			return problem(CodeTooLarge, "the tokens have more than %d bytes together", maxTokens).at(location)
+		}
+		return nil
+	}
 	return token
 }
 
-func resultsMember(into *[]queue.Completion) member {
+func resultsMember(into *[]queue.Completion, room *int) member {
 	return listMember("results", maxResults, func(location string, value jsontext.Value) error {
 		var c queue.Completion
-		err := readObject(location, value, append(resultMembers(&c.Result), tokenMember(&c.Token))...)
+		err := readObject(location, value, append(resultMembers(&c.Result), tokenMember(&c.Token, room))...)
 		*into = append(*into, c)
 		return placed(location, err)
 	})
 }
 
-func beatsMember(into *[]exchanges.Beat) member {
+// beatsMember reads heartbeats. Those of one lease have as many lines together as one heartbeat may have: they are written as one.
+func beatsMember(into *[]exchanges.Beat, room *int) member {
+	lines := map[string]int{}
 	return listMember("beats", maxResults, func(location string, value jsontext.Value) error {
 		var b exchanges.Beat
-		err := readObject(location, value, tokenMember(&b.Token), progressMember(&b.Beat), linesMember(&b.Beat))
+		err := readObject(location, value, tokenMember(&b.Token, room), progressMember(&b.Beat), linesMember(&b.Beat))
+		if lines[b.Token] += len(b.Lines); err == nil && lines[b.Token] > maxLines {
+			err = invalid(location+".logs", "more than %d lines of one lease", maxLines)
+		}
 		*into = append(*into, b)
 		return err
 	})

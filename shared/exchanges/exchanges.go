@@ -4,6 +4,7 @@ import (
 	"context"
 	crand "crypto/rand"
 	"encoding/hex"
+	"errors"
 	"log/slog"
 	"strconv"
 	"sync/atomic"
@@ -78,8 +79,26 @@ func (x *Exchanges) Exchange(ctx context.Context, id string, r Request) (Respons
 		return Response{}, err
 	}
 	defer s.leave(t)
-	c := &call{x: x, id: id, request: r, session: s, turn: t}
-	return c.run(ctx)
+	for try := 0; ; try++ {
+		c := &call{x: x, id: id, request: r, session: s, turn: t}
+		got, err := c.run(ctx)
+		if !errors.Is(err, ErrOld) || try == overtaken || !c.isOvertaken(ctx) {
+			return got, err
+		}
+	}
+}
+
+// overtaken is how often an exchange is made again that another process makes at the same time.
+const overtaken = 3
+
+// isOvertaken reports whether another process has made the very same exchange meanwhile, whose response this one may return too. One
+// that waits is left to the other.
+func (c *call) isOvertaken(ctx context.Context) bool {
+	if c.request.Wait > 0 && len(c.request.Results) == 0 {
+		return false
+	}
+	r, err := c.x.records.of(ctx, c.id)
+	return err == nil && r.Seq == c.request.Seq
 }
 
 // call is one exchange.

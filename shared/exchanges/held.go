@@ -25,6 +25,7 @@ func (c *call) keep(ctx context.Context) error {
 		s.unwatch = c.x.queue.WatchLeases(c.instance.Claimer(), s.notice)
 	}
 	if changed := s.changed.Swap(false); s.held != nil && !changed && time.Now().Before(s.due) {
+		c.forget()
 		return nil
 	}
 	held, err := c.x.queue.Keep(context.WithoutCancel(ctx), c.instance.Claimer(), membership.DefaultLease)
@@ -56,7 +57,13 @@ func (c *call) compare(held []queue.Held) {
 			s.changed.Store(true)
 		}
 	}
-	r.Told = slices.DeleteFunc(slices.Clone(r.Told), func(token string) bool { return !s.held[token] })
+	c.forget()
+}
+
+// forget drops what the instance was told to stop and does not hold, as far as is known: tokens that were never given too.
+func (c *call) forget() {
+	r := &c.entry.now
+	r.Told = slices.DeleteFunc(slices.Clone(r.Told), func(token string) bool { return !c.session.held[token] })
 }
 
 // extendIn notes that leases are to be looked at after so long.

@@ -10,7 +10,8 @@ import (
 
 // The errors of an exchange, besides those of packages membership, queue and journal.
 var (
-	// ErrOld is returned for a number below that of the instance's last exchange. Nothing was changed.
+	// ErrOld is returned for a number below that of the instance's last exchange, and for one that waits once another process has gone
+	// on with the instance. Nothing was changed.
 	ErrOld = errors.New("exchanges: a later exchange of the instance was made")
 
 	// ErrReplaced is returned for an exchange that waited when it was repeated: the repetition waits in its place.

@@ -120,8 +120,8 @@ func (q *Queue) Claimed(ctx context.Context, tokens []string) ([]Lease, error) {
 	return all, nil
 }
 
-// watchers are told when something becomes of a lease other than by its holder, as far as this process does it: a request to stop, the
-// removal of its task, its end by time.
+// watchers are told when something becomes of a lease other than by an exchange of its holder, as far as this process does it: a request
+// to stop, the removal of its task, its end by time, or that it was given.
 type watchers struct {
 	mu  sync.Mutex
 	all map[string]*watcher // by instance
@@ -138,7 +138,7 @@ func (w *watchers) tell(instance string) {
 }
 
 // WatchLeases has call called, which must not block, whenever this process stops, removes or ends something that the instance runs,
-// until end is called. There is one watch of an instance at a time: a later one takes its place.
+// or gives it something without a [Beside], until end is called. There is one watch of an instance at a time: a later one takes its place.
 func (q *Queue) WatchLeases(instance string, call func()) (end func()) {
 	w, mine := &q.watchers, &watcher{call}
 	w.mu.Lock()

@@ -66,6 +66,9 @@ func (q *Queue) claimTogether(ctx context.Context, all []*asking) {
 		max += a.max
 	}
 	leases, err := q.claimOnce(ctx, all[0].by, max)
+	if all[0].by.Beside == nil && len(leases) > 0 {
+		q.watchers.tell(all[0].by.Instance) // an exchange has not claimed them, and keeps them all the same
+	}
 	for i, a := range all {
 		n := min(a.max, len(leases))
 		if i == len(all)-1 {

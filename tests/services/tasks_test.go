@@ -304,6 +304,19 @@ func TestInstanceBySQS(t *testing.T) {
 		t.Errorf("the log of a job that is gone: %v, %v", page.Items, err)
 	}
 
+	exchange := instances + "/" + instance.ID + "/exchange"
+	d.ask(t, http.StatusCreated, "enqueue-task", "POST", "/api/v1/jobs", `{"topic":"elsewhere"}`, &job)
+	for range 2 { // the second time as if the response had been lost
+		d.ask(t, http.StatusOK, "lease", "POST", exchange, `{"seq":1,"max":4,"wait":"20s"}`, &claimed)
+		if len(claimed.Claims) != 1 || claimed.Claims[0].ID != job.ID {
+			t.Fatalf("an exchange has claimed %v, want the job %s", claimed.Claims, job.ID)
+		}
+	}
+	var exchanged struct{ Results []struct{ State string } }
+	d.ask(t, http.StatusOK, "lease", "POST", exchange, `{"seq":2,"results":[{"token":"`+claimed.Claims[0].Token+`","result":"ok"}]}`, &exchanged)
+	if len(exchanged.Results) != 1 || exchanged.Results[0].State != "SUCCEEDED" {
+		t.Errorf("an exchange has ended %v, want the job", exchanged.Results)
+	}
 	d.ask(t, http.StatusCreated, "enqueue-task", "POST", "/api/v1/jobs", `{"topic":"elsewhere"}`, &job)
 	d.ask(t, http.StatusNoContent, "tasks", "DELETE", "/api/v1/jobs/"+job.ID, "", nil)
 	d.ask(t, http.StatusNoContent, "lease", "POST", instances+"/"+instance.ID+"/drain", "", nil)
