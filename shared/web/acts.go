@@ -40,6 +40,8 @@ var acts = []act{
 	{"order.run-now", "Run now", "The order {id} of {chain} waits for no time any more.", "POST", "/api/v1/orders/{chain}/{id}/run-now", nil},
 	{"order.remove", "Remove", "The order {id} of {chain} is removed, once its running step has ended.", "DELETE", "/api/v1/orders/{chain}/{id}", nil},
 	{"order.answer", "Answer", "The order {id} of {chain} goes on by this answer to its prompt. Your name goes on the journal.", "POST", "/api/v1/orders/{chain}/{id}/answer", []string{"answer", "comment"}},
+	{"acts.stop", "Stop", "The act {id} goes no further. What it has done stays.", "POST", "/api/v1/acts/{id}/stop", nil},
+	{"acts.resume", "Go on", "The act {id} goes on where it stopped.", "POST", "/api/v1/acts/{id}/resume", nil},
 	{"chain.stop", "Stop", "No order starts a step in the chain {chain} until somebody starts it. Running steps go on.", "POST", "/api/v1/chains/{chain}/stop", nil},
 	{"chain.start", "Start", "Orders of the chain {chain} go on.", "POST", "/api/v1/chains/{chain}/start", nil},
 }

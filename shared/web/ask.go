@@ -45,9 +45,15 @@ func (a *kept) Write(p []byte) (int, error) {
 // ask makes a request to the API on behalf of the session that ctx has, and decodes the response into out unless that is nil. body is
 // JSON; empty: none. The error is a *refusal where the API refused.
 func (d *Dashboard) ask(ctx context.Context, method, target, body string, out any) error {
+	_, err := d.request(ctx, method, target, body, out)
+	return err
+}
+
+// request is ask that returns the response's header too.
+func (d *Dashboard) request(ctx context.Context, method, target, body string, out any) (http.Header, error) {
 	r, err := http.NewRequestWithContext(ctx, method, target, strings.NewReader(body))
 	if err != nil {
-		return fmt.Errorf("web: %s %s: %w", method, target, err)
+		return nil, fmt.Errorf("web: %s %s: %w", method, target, err)
 	}
 	if body != "" {
 		r.Header.Set("Content-Type", "application/json")
@@ -56,12 +62,12 @@ func (d *Dashboard) ask(ctx context.Context, method, target, body string, out an
 	d.api.ServeHTTP(a, r)
 	if a.status >= http.StatusBadRequest {
 		refused := &refusal{Status: a.status}
-		return errors.Join(json.Unmarshal(a.body.Bytes(), refused), refused)
+		return nil, errors.Join(json.Unmarshal(a.body.Bytes(), refused), refused)
 	}
 	if out == nil {
-		return nil
+		return a.header, nil
 	}
 	decoder := json.NewDecoder(&a.body)
 	decoder.UseNumber() // ids have more digits than are shown of a float
-	return decoder.Decode(out)
+	return a.header, decoder.Decode(out)
 }

@@ -7,7 +7,9 @@
 //	signin.go   signing in and out, and the limit on failures
 //	ask.go      requests to the API on behalf of a session
 //	pages.go    the table of pages: path, title, and what each reads
+//	failures.go jobs that failed, by the kind of their failure
 //	acts.go     the table of acts: what each says before it is done, and the request that does it
+//	many.go     acts on all that a page's filter selects: counted, confirmed, and watched
 //	render.go   templates, and how times and numbers are shown
 //
 // With scripts off everything works but the updates of what changes meanwhile, for which pages ask again every few seconds by htmx.

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/millrace/millrace/shared/api"
 )
 
 // journalAPI is where JobScheduler's event API begins.
@@ -25,7 +27,9 @@ type page struct {
 // pages are all pages. Those under one view are of one entry of the navigation.
 var pages = []page{
 	{"/{$}", "now", "Now", readNow},
-	{"/jobs", "jobs", "Jobs", func(r *reading) { r.list("jobs", "/api/v1/jobs", "type", "topic", "cursor") }},
+	{"/jobs", "jobs", "Jobs", readJobs},
+	{"/failures", "failures", "Failures", readFailures},
+	{"/acts/{id}", "acts", "Act on many", readAct},
 	{"/task/{id}", "task", "Task", readTask},
 	{"/queues", "queues", "Queues", func(r *reading) { r.get("queues", "/api/v1/queues") }},
 	{"/handlers", "handlers", "Handlers", readHandlers},
@@ -57,13 +61,14 @@ type reading struct {
 func (r *reading) query(name string) string { return r.r.URL.Query().Get(name) }
 
 // get reads a resource for the template under that name.
-func (r *reading) get(name, target string) {
+func (r *reading) get(name, target string) (header http.Header) {
 	if r.err != nil {
-		return
+		return nil
 	}
 	var out any
-	r.err = r.d.ask(r.r.Context(), http.MethodGet, target, "", &out)
+	header, r.err = r.d.request(r.r.Context(), http.MethodGet, target, "", &out)
 	r.Data[name] = out
+	return header
 }
 
 // perhaps is get for what need not be there: its template shows nothing then.
@@ -78,7 +83,7 @@ func (r *reading) perhaps(name, target string) {
 	}
 }
 
-// list is get of a list, with those parameters of the page's address that are given.
+// list is get of a list, with those parameters of the page's address that are given. Where the list goes on is the template's next.
 func (r *reading) list(name, target string, parameters ...string) {
 	query := url.Values{}
 	for _, p := range parameters {
@@ -86,7 +91,14 @@ func (r *reading) list(name, target string, parameters ...string) {
 			query.Set(p, value)
 		}
 	}
-	r.get(name, target+"?"+query.Encode())
+	header := r.get(name, target+"?"+query.Encode())
+	link, _, more := strings.Cut(strings.TrimPrefix(header.Get("Link"), "<"), ">")
+	next, err := url.Parse(link)
+	if !more || err != nil {
+		return
+	}
+	query.Set("cursor", next.Query().Get("cursor"))
+	r.Data["next"] = r.r.URL.EscapedPath() + "?" + query.Encode()
 }
 
 // past returns the query of an overview, as of the moment that the page's address names.
@@ -104,6 +116,17 @@ func readNow(r *reading) {
 	r.get("schedules", "/api/v1/schedules?limit=10")
 	r.get("orders", journalAPI+"/order/?return=OrderStatisticsChanged")
 	r.get("ended", journalAPI+"/event?return=TaskEnded&limit=-50")
+}
+
+func readJobs(r *reading) {
+	r.list("jobs", "/api/v1/jobs", "type", "topic", "cursor")
+	kind := cmp.Or(r.query("type"), api.JobTypes()[0])
+	r.Data["type"], r.Data["topic"], r.Data["many"] = kind, r.query("topic"), manyOf(kind)
+}
+
+func readAct(r *reading) {
+	r.get("act", "/api/v1/acts/"+url.PathEscape(r.r.PathValue("id")))
+	r.Data["id"] = r.r.PathValue("id")
 }
 
 func readTask(r *reading) {

@@ -36,7 +36,7 @@ func parse() map[string]*template.Template {
 		}
 		t := template.New("frame.html").Funcs(template.FuncMap{
 			"json": text, "line": line, "when": when, "id": eventTime, "path": url.PathEscape, "ofOrder": ofOrder, "orderActs": orderActs, "fields": fields,
-			"entries": entries, "states": api.JobTypes, "offers": func(...any) []button { return nil },
+			"entries": entries, "states": api.JobTypes, "cut": cut, "plus": plus, "offers": func(...any) []button { return nil }, "select": func(...any) []button { return nil },
 		})
 		all[name] = template.Must(t.ParseFS(sources, "templates/frame.html", "templates/"+file.Name()))
 	}
@@ -78,6 +78,24 @@ func (d *Dashboard) offers(f frame) func(names string, parameters ...any) []butt
 	}
 }
 
+// selects is offers of acts on many; the parameters are the filter.
+func (d *Dashboard) selects(f frame) func(names string, parameters ...any) []button {
+	return func(names string, parameters ...any) []button {
+		values := url.Values{"back": {f.URL}}
+		for i := 0; i+1 < len(parameters); i += 2 {
+			values.Set(fmt.Sprint(parameters[i]), fmt.Sprint(parameters[i+1]))
+		}
+		var all []button
+		for name := range strings.FieldsSeq(names) {
+			values.Set("do", name)
+			if m := manyNamed(name); f.Token != nil && m != nil && d.api.Permits(f.Token.Role, http.MethodPost, m.path) {
+				all = append(all, button{Label: m.label, URL: "/many?" + values.Encode()})
+			}
+		}
+		return all
+	}
+}
+
 // show serves a page.
 func (d *Dashboard) show(w http.ResponseWriter, r *http.Request, p page) {
 	reads := reading{d: d, r: r, Data: make(map[string]any)}
@@ -107,7 +125,7 @@ func (d *Dashboard) renderPage(w http.ResponseWriter, r *http.Request, status in
 func (d *Dashboard) render(w http.ResponseWriter, status int, view string, data any) {
 	t := template.Must(templates[view].Clone())
 	if f, is := data.(frame); is {
-		t.Funcs(template.FuncMap{"offers": d.offers(f)})
+		t.Funcs(template.FuncMap{"offers": d.offers(f), "select": d.selects(f)})
 	}
 	var out bytes.Buffer
 	if err := t.Execute(&out, data); err != nil {
@@ -134,6 +152,27 @@ func line(value any) string {
 		return s
 	}
 	return encode(value, "")
+}
+
+// mostShown is how much of a text is shown where many stand below each other, in characters.
+const mostShown = 300
+
+// cut returns the beginning of a long text.
+func cut(value any) string {
+	all := []rune(line(value))
+	if len(all) <= mostShown {
+		return string(all)
+	}
+	return string(all[:mostShown]) + "…"
+}
+
+// plus adds two counts of the API.
+func plus(a, b any) int64 {
+	x, _ := a.(json.Number)
+	y, _ := b.(json.Number)
+	n, _ := x.Int64() // 0 where there is none
+	m, _ := y.Int64()
+	return n + m
 }
 
 func encode(value any, indent string) string {

@@ -59,6 +59,8 @@ func New(o Options) *Dashboard {
 	}
 	d.mux.HandleFunc("GET /act", d.guard(d.confirm))
 	d.mux.HandleFunc("POST /act", d.guard(d.act))
+	d.mux.HandleFunc("GET /many", d.guard(d.confirmMany))
+	d.mux.HandleFunc("POST /many", d.guard(d.beginMany))
 	return d
 }
 

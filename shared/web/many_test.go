@@ -1,0 +1,100 @@
+package web_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// Acts on many are counted first, begun by those who may, and lead to their progress.
+func TestActsOnMany(t *testing.T) {
+	s := start(t)
+	for n := range 3 {
+		s.call("admin-secret", http.MethodPost, "/api/v1/jobs", fmt.Sprintf(`{"topic":"a","properties":{"n":%d}}`, n))
+	}
+	b := s.signedIn("operator-secret")
+	if got := b.get("/jobs?type=QUEUED"); !strings.Contains(got.body, "/many?back=%2Fjobs%3Ftype%3DQUEUED&amp;do=jobs.stop&amp;state=QUEUED") {
+		t.Errorf("the page of jobs has no button:\n%s", got.body)
+	}
+	if got := s.signedIn("viewer-secret").get("/jobs?type=QUEUED"); strings.Contains(got.body, "/many?") {
+		t.Error("a viewer is offered an act on many")
+	}
+	asked := b.get("/many?do=jobs.stop&state=QUEUED&topic=a")
+	if asked.StatusCode != http.StatusOK || !strings.Contains(asked.body, "<strong>3</strong> are selected, state <code>QUEUED</code>, topic <code>a</code>.") {
+		t.Fatalf("the confirmation: %d\n%s", asked.StatusCode, asked.body)
+	}
+	form := url.Values{"do": {"jobs.stop"}, "state": {"QUEUED"}, "topic": {"a"}}
+	if got := s.signedIn("viewer-secret").post("/many", form); got.StatusCode != http.StatusForbidden {
+		t.Errorf("by a viewer: %d, want 403", got.StatusCode)
+	}
+	began := b.post("/many", form)
+	at := began.Header.Get("Location")
+	if began.StatusCode != http.StatusSeeOther || !regexp.MustCompile(`^/acts/\w+$`).MatchString(at) {
+		t.Fatalf("the act: %d to %q\n%s", began.StatusCode, at, began.body)
+	}
+	if got := b.get(at); got.StatusCode != http.StatusOK || !strings.Contains(got.body, `<progress max="3"`) {
+		t.Errorf("its progress: %d\n%s", got.StatusCode, got.body)
+	}
+	for path, want := range map[string]int{"/many?do=none": http.StatusNotFound, "/many?do=jobs.retry&state=QUEUED": http.StatusUnprocessableEntity, "/acts/none": http.StatusNotFound} {
+		if got := b.get(path); got.StatusCode != want {
+			t.Errorf("GET %s: %d, want %d", path, got.StatusCode, want)
+		}
+	}
+}
+
+// Long lists are shown a page at a time.
+func TestListsGoOn(t *testing.T) {
+	s := start(t)
+	for n := range 120 {
+		s.call("admin-secret", http.MethodPost, "/api/v1/jobs", fmt.Sprintf(`{"topic":"a","properties":{"n":%d}}`, n))
+	}
+	b, seen, at := s.signedIn("viewer-secret"), map[string]bool{}, "/jobs?type=QUEUED"
+	for pages := 0; at != ""; pages++ {
+		got := b.get(at)
+		if got.StatusCode != http.StatusOK || pages > 5 {
+			t.Fatalf("GET %s: %d, page %d", at, got.StatusCode, pages)
+		}
+		for _, found := range regexp.MustCompile(`href="/task/([^"]+)"`).FindAllStringSubmatch(got.body, -1) {
+			seen[found[1]] = true
+		}
+		at = ""
+		if next := regexp.MustCompile(`href="([^"]+)" rel="next"`).FindStringSubmatch(got.body); next != nil {
+			at = strings.ReplaceAll(next[1], "&amp;", "&")
+		}
+	}
+	if len(seen) != 120 {
+		t.Errorf("%d jobs are shown, want 120", len(seen))
+	}
+}
+
+// Failures are grouped by job and by what their messages have in common.
+func TestFailuresByKind(t *testing.T) {
+	s := start(t)
+	var instance, claimed string
+	instance = member(t, s.call("admin-secret", http.MethodPost, "/api/v1/instances", `{"name":"w","jobs":["/topics/*"],"capacity":9}`).body, "id")
+	for n, message := range []string{"no order 17 for 'ada'", "no order 18 for 'bob'", "<script>alert(1)</script>"} {
+		s.call("admin-secret", http.MethodPost, "/api/v1/jobs", fmt.Sprintf(`{"topic":"a","properties":{"n":%d}}`, n))
+		claimed = member(t, s.call("admin-secret", http.MethodPost, "/api/v1/instances/"+instance+"/claims", `{"max":1}`).body, "token")
+		s.call("admin-secret", http.MethodPost, "/api/v1/leases/"+claimed+"/complete", fmt.Sprintf(`{"result":"cancel","message":%q}`, message))
+	}
+	got := s.signedIn("viewer-secret").get("/failures")
+	if !regexp.MustCompile(`<td class="n">2</td><td>/topics/a</td><td class="wide"><code>no order 18 for &#39;bob&#39;</code>`).MatchString(got.body) {
+		t.Errorf("the first two are not one kind:\n%s", got.body)
+	}
+	if strings.Contains(got.body, "<script>alert") || !strings.Contains(got.body, "&lt;script&gt;alert") {
+		t.Errorf("a message is not shown as text:\n%s", got.body)
+	}
+}
+
+// member returns a member of a JSON text that is a string.
+func member(t *testing.T, text, name string) string {
+	t.Helper()
+	found := regexp.MustCompile(`"` + name + `":"([^"]+)"`).FindStringSubmatch(text)
+	if found == nil {
+		t.Fatalf("no %s in %s", name, text)
+	}
+	return found[1]
+}
