@@ -132,7 +132,7 @@ func (c *claim) prepareAnew(ctx context.Context, lost *store.Conflict) {
 	if lost != nil || len(c.starts) > 0 { // the slots that an earlier preparation took are marked in what it has read
 		c.at.forget()
 	}
-	c.verdicts = verdicts{starts: c.starts[:0]}
+	c.verdicts = verdicts{starts: slices.Grow(c.starts[:0], min(len(c.picks), c.want))}
 	c.release(ctx)
 	if lost != nil {
 		c.q.limits.Forget()
