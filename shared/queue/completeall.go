@@ -206,7 +206,7 @@ func (s *endings) prepareAnew(ctx context.Context, lost *store.Conflict) (err er
 }
 
 func (s *endings) allOps(r journal.Receipt) []store.Op {
-	ops := make([]store.Op, 0, s.ops)
+	ops := make([]store.Op, 0, s.ops+1) // the journal adds the slot
 	for i, e := range s.all {
 		if s.ends[i].Err == nil {
 			ops = append(ops, s.change[i].Ops(r)...)

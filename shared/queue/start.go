@@ -155,7 +155,7 @@ func (c *claim) fetchPayloads(ctx context.Context) (err error) {
 }
 
 func (c *claim) ops(r journal.Receipt) []store.Op {
-	ops := make([]store.Op, 0, 4*len(c.starts)+1)
+	ops := make([]store.Op, 0, 4*len(c.starts)+2) // the journal adds the slot
 	for i := range c.starts {
 		s := &c.starts[i]
 		s.version = r.Position
