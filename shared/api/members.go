@@ -71,14 +71,20 @@ func dotted(p jsontext.Pointer) string {
 	return b.String()
 }
 
+// again returns a decoder of a value that has been read before: so it is well formed, and whether a name is there twice was found out.
+func again(value jsontext.Value) *jsontext.Decoder {
+	return jsontext.NewDecoder(bytes.NewBuffer(value), jsontext.AllowDuplicateNames(true))
+}
+
 // readObject reads an object that has these members and no others.
 func readObject(location string, value jsontext.Value, known ...member) error {
 	if value.Kind() != '{' {
 		return invalid(location, "want an object, not %s", kindOfJSON(value))
 	}
-	d := jsontext.NewDecoder(bytes.NewBuffer(value))
-	_, _ = d.ReadToken() // the value has been read before, so it is well formed
-	var seen []string
+	d := again(value)
+	_, _ = d.ReadToken()
+	var memory [16]string
+	seen := memory[:0]
 	for d.PeekKind() == '"' {
 		token, _ := d.ReadToken()
 		name := token.String()
@@ -113,7 +119,7 @@ func readList(location string, value jsontext.Value, most int, each func(locatio
 	if value.Kind() != '[' {
 		return invalid(location, "want an array, not %s", kindOfJSON(value))
 	}
-	d := jsontext.NewDecoder(bytes.NewBuffer(value))
+	d := again(value)
 	_, _ = d.ReadToken()
 	n := 0
 	for ; d.PeekKind() != ']'; n++ {
