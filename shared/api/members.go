@@ -83,18 +83,19 @@ func readObject(location string, value jsontext.Value, known ...member) error {
 	}
 	d := again(value)
 	_, _ = d.ReadToken()
-	var memory [16]string
-	seen := memory[:0]
+	var names [16]string
+	var text [64]byte
+	seen := names[:0]
 	for d.PeekKind() == '"' {
-		token, _ := d.ReadToken()
-		name := token.String()
+		raw, _ := d.ReadValue()
+		name, _ := jsontext.AppendUnquote(text[:0], raw)
 		value, _ := d.ReadValue()
-		i := slices.IndexFunc(known, func(m member) bool { return m.name == name })
+		i := slices.IndexFunc(known, func(m member) bool { return m.name == string(name) })
 		if i < 0 {
-			return invalid(location+"."+name, "is not known here; known are %s", namesOf(known))
+			return invalid(location+"."+string(name), "is not known here; known are %s", namesOf(known))
 		}
-		seen = append(seen, name)
-		if err := known[i].read(location+"."+name, value); err != nil {
+		seen = append(seen, known[i].name)
+		if err := known[i].read(location+"."+known[i].name, value); err != nil {
 			return err
 		}
 	}
