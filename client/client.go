@@ -59,7 +59,7 @@ type Options struct {
 // Client sends requests to one server. It may be used by many goroutines at once.
 type Client struct {
 	url      *url.URL
-	token    string
+	auth     []string // the header Authorization; nil without a token
 	http     *http.Client
 	patience time.Duration
 	refused  time.Duration // 0: patience
@@ -82,7 +82,10 @@ func New(o Options) (*Client, error) {
 	if (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
 		return nil, fmt.Errorf("client: %q is no URL of a server, such as http://127.0.0.1:8080", o.URL)
 	}
-	c := &Client{url: u, token: o.Token, http: o.HTTP, patience: o.Patience, refused: o.Refused, onRetry: o.OnRetry}
+	c := &Client{url: u, http: o.HTTP, patience: o.Patience, refused: o.Refused, onRetry: o.OnRetry}
+	if o.Token != "" {
+		c.auth = []string{"Bearer " + o.Token}
+	}
 	if c.http == nil {
 		c.http = &http.Client{Transport: transport()}
 	}
@@ -176,6 +179,9 @@ func readBody(response *http.Response) ([]byte, error) {
 	return io.ReadAll(response.Body)
 }
 
+// ofJSON is the usual value of a header; net/http only reads it.
+var ofJSON = []string{"application/json"}
+
 func (c *Client) request(ctx context.Context, q call) (*http.Request, error) {
 	target := c.url.String() + q.path
 	if len(q.query) > 0 {
@@ -185,11 +191,15 @@ func (c *Client) request(ctx context.Context, q call) (*http.Request, error) {
 	if err != nil {
 		return nil, err
 	}
-	if c.token != "" {
-		request.Header.Set("Authorization", "Bearer "+c.token)
+	if c.auth != nil {
+		request.Header["Authorization"] = c.auth
 	}
-	if q.body != nil {
-		request.Header.Set("Content-Type", cmp.Or(q.kind, "application/json"))
+	switch {
+	case q.body == nil:
+	case q.kind == "":
+		request.Header["Content-Type"] = ofJSON
+	default:
+		request.Header.Set("Content-Type", q.kind)
 	}
 	if q.key != "" {
 		request.Header.Set("Idempotency-Key", q.key)

@@ -8,5 +8,5 @@
 // when doubled. A follower made by [Client.Follow] outlives restarts of the server and failures of the network, and takes a new
 // snapshot where events were evicted before it read them.
 //
-// It imports the standard library and shared/event.
+// It imports the standard library, shared/event and a library for JSON.
 package client

@@ -16,7 +16,7 @@ import (
 // Idempotency-Key of its own, so that the append happens once however often it is sent. An error that is
 // [Temporary] means that patience ended and the outcome is unknown. Concurrent calls share requests, see [Options.Unshared].
 func (c *Client) Emit(ctx context.Context, events []event.Event) (ids []event.ID, err error) {
-	text := event.AppendEvents(nil, withoutIDs(events), true)
+	text := appendFresh(nil, events)
 	if len(events) > 0 && balanced(events) {
 		ids, err = c.emits.do(ctx, elements(text), len(events))
 	} else {
@@ -38,7 +38,7 @@ func (c *Client) emitArray(ctx context.Context, array []byte, _ int) ([]event.ID
 // get the same ids, over any number of calls and processes; replayed says that an earlier request appended them. Other events
 // under that key are refused with 422. With an empty key the request is sent once.
 func (c *Client) EmitOnce(ctx context.Context, key string, events []event.Event) (ids []event.ID, replayed bool, err error) {
-	ids, replayed, err = c.emitOnce(ctx, key, event.AppendEvents(nil, withoutIDs(events), true))
+	ids, replayed, err = c.emitOnce(ctx, key, appendFresh(nil, events))
 	if err != nil {
 		return nil, false, fmt.Errorf("client: emit %d events: %w", len(events), err)
 	}
@@ -118,11 +118,19 @@ func balanced(events []event.Event) bool {
 	return true
 }
 
-// withoutIDs returns the events without ids and origins, so that the journal gives them new ones.
-func withoutIDs(events []event.Event) []event.Event {
-	fresh := slices.Clone(events)
-	for i := range fresh {
-		fresh[i].ID, fresh[i].Cause, fresh[i].By = 0, 0, ""
+// appendFresh appends events as an array, without ids and origins, so that the journal gives them new ones.
+func appendFresh(text []byte, events []event.Event) []byte {
+	size := len("[]")
+	for i := range events {
+		size += events[i].Size() + len(",")
 	}
-	return fresh
+	text = append(slices.Grow(text, size), '[')
+	for i := range events {
+		if i > 0 {
+			text = append(text, ',')
+		}
+		fresh := event.Event{Type: events[i].Type, Key: events[i].Key, Fields: events[i].Fields}
+		text = fresh.AppendJSON(text, true)
+	}
+	return append(text, ']')
 }

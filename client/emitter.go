@@ -76,7 +76,7 @@ func (e *Emitter) render(events []event.Event) ([]byte, error) {
 	if e.c.patience >= 0 {
 		text = append(append(append(text, `{"idempotencyKey":"`...), rand.Text()...), `","events":`...)
 	}
-	text = event.AppendEvents(text, withoutIDs(events), true)
+	text = appendFresh(text, events)
 	if e.c.patience >= 0 {
 		text = append(text, '}')
 	}

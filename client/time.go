@@ -19,8 +19,17 @@ func (t Time) MarshalJSON() ([]byte, error) {
 	return event.AppendTime(nil, t.Time), nil
 }
 
+// inQuotes is the server's form without escapes.
+const inQuotes = `"` + time.RFC3339 + `"`
+
 // UnmarshalJSON reads the form of MarshalJSON.
 func (t *Time) UnmarshalJSON(text []byte) error {
+	if len(text) > len(`""`) {
+		if parsed, err := time.Parse(inQuotes, string(text)); err == nil {
+			t.Time = parsed
+			return nil
+		}
+	}
 	var at string
 	if err := json.Unmarshal(text, &at); err != nil {
 		return err

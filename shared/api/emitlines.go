@@ -37,7 +37,11 @@ const (
 
 // ofLines reports whether the body is lines.
 func ofLines(h http.Header) bool {
-	kind, _, err := mime.ParseMediaType(first(h, "Content-Type"))
+	said := first(h, "Content-Type")
+	if said == typeJSON || said == "" {
+		return false
+	}
+	kind, _, err := mime.ParseMediaType(said)
 	return err == nil && kind == typeNDJSON
 }
 

@@ -2,11 +2,11 @@ package api
 
 import (
 	"context"
-	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"io"
 	"log/slog"
+	"math/rand/v2"
 	"net/http"
 	"runtime/debug"
 	"strconv"
@@ -40,6 +40,8 @@ type exchange struct {
 	size    int64 // bytes of the response's body
 	cause   error // the error behind a failure, for the log
 	patient bool  // it waits or streams by intention, so is not slow
+
+	values [3]string // of the headers that each response has of its own, in one piece of memory
 }
 
 // Values of headers that never change; net/http only reads them.
@@ -48,11 +50,17 @@ var (
 	noStore = []string{"no-store"}
 )
 
+// ownValue returns the value of a header, kept at that place of values.
+func (x *exchange) ownValue(at int, text string) []string {
+	x.values[at] = text
+	return x.values[at : at+1 : at+1]
+}
+
 // begin returns the exchange of a request, with the headers that every response has.
 func (a *API) begin(w http.ResponseWriter, r *http.Request) *exchange {
 	x := &exchange{ResponseWriter: w, r: r, api: a, id: requestID(r), began: time.Now()}
 	h := w.Header()
-	h["X-Request-Id"] = []string{x.id}
+	h["X-Request-Id"] = x.ownValue(0, x.id)
 	h["X-Content-Type-Options"] = noSniff
 	h["Cache-Control"] = noStore
 	return x
@@ -62,14 +70,28 @@ func (a *API) begin(w http.ResponseWriter, r *http.Request) *exchange {
 func requestID(r *http.Request) string {
 	id := first(r.Header, "X-Request-Id")
 	if len(id) < 1 || len(id) > 64 {
-		return rand.Text()
+		return freshID()
 	}
 	for i := range len(id) {
 		if !isToken(id[i]) {
-			return rand.Text()
+			return freshID()
 		}
 	}
 	return id
+}
+
+// freshID returns an id that no other request has, of 26 digits of base 32. It is no secret, so that it need not come from
+// crypto/rand, whose price each request would pay.
+func freshID() string {
+	const digits, each = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", 13
+	var text [2 * each]byte
+	for i, bits := range [...]uint64{rand.Uint64(), rand.Uint64()} {
+		for n := range each {
+			text[i*each+n] = digits[bits&31]
+			bits >>= 5
+		}
+	}
+	return string(text[:])
 }
 
 func isToken(c byte) bool {
@@ -135,8 +157,8 @@ func (x *exchange) json(status int, body []byte) { x.bytes(status, typeJSON, bod
 // bytes responds with a whole body of that media type.
 func (x *exchange) bytes(status int, kind string, body []byte) {
 	h := x.Header()
-	h["Content-Type"] = []string{kind}
-	h["Content-Length"] = []string{strconv.Itoa(len(body))}
+	h["Content-Type"] = x.ownValue(1, kind)
+	h["Content-Length"] = x.ownValue(2, strconv.Itoa(len(body)))
 	x.WriteHeader(status)
 	_, _ = x.Write(body) // the client has left; there is nobody to tell
 }
@@ -237,7 +259,7 @@ func (x *exchange) log(took time.Duration) {
 	case took > x.api.slow && !x.patient:
 		level, message = slog.LevelWarn, "request was slow"
 	}
-	ctx := context.WithoutCancel(x.r.Context())
+	ctx := x.r.Context()
 	if !x.api.log.Enabled(ctx, level) {
 		return
 	}
@@ -251,5 +273,5 @@ func (x *exchange) log(took time.Duration) {
 	if x.cause != nil {
 		attrs = append(attrs, slog.Any("error", x.cause))
 	}
-	x.api.log.LogAttrs(ctx, level, message, attrs...)
+	x.api.log.LogAttrs(context.WithoutCancel(ctx), level, message, attrs...)
 }

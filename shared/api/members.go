@@ -71,24 +71,31 @@ func dotted(p jsontext.Pointer) string {
 	return b.String()
 }
 
+// again returns a decoder of a value that has been read before: so it is well formed, and whether a name is there twice was found out.
+func again(value jsontext.Value) *jsontext.Decoder {
+	return jsontext.NewDecoder(bytes.NewBuffer(value), jsontext.AllowDuplicateNames(true))
+}
+
 // readObject reads an object that has these members and no others.
 func readObject(location string, value jsontext.Value, known ...member) error {
 	if value.Kind() != '{' {
 		return invalid(location, "want an object, not %s", kindOfJSON(value))
 	}
-	d := jsontext.NewDecoder(bytes.NewBuffer(value))
-	_, _ = d.ReadToken() // the value has been read before, so it is well formed
-	var seen []string
+	d := again(value)
+	_, _ = d.ReadToken()
+	var names [16]string
+	var text [64]byte
+	seen := names[:0]
 	for d.PeekKind() == '"' {
-		token, _ := d.ReadToken()
-		name := token.String()
+		raw, _ := d.ReadValue()
+		name, _ := jsontext.AppendUnquote(text[:0], raw)
 		value, _ := d.ReadValue()
-		i := slices.IndexFunc(known, func(m member) bool { return m.name == name })
+		i := slices.IndexFunc(known, func(m member) bool { return m.name == string(name) })
 		if i < 0 {
-			return invalid(location+"."+name, "is not known here; known are %s", namesOf(known))
+			return invalid(location+"."+string(name), "is not known here; known are %s", namesOf(known))
 		}
-		seen = append(seen, name)
-		if err := known[i].read(location+"."+name, value); err != nil {
+		seen = append(seen, known[i].name)
+		if err := known[i].read(location+"."+known[i].name, value); err != nil {
 			return err
 		}
 	}
@@ -113,7 +120,7 @@ func readList(location string, value jsontext.Value, most int, each func(locatio
 	if value.Kind() != '[' {
 		return invalid(location, "want an array, not %s", kindOfJSON(value))
 	}
-	d := jsontext.NewDecoder(bytes.NewBuffer(value))
+	d := again(value)
 	_, _ = d.ReadToken()
 	n := 0
 	for ; d.PeekKind() != ']'; n++ {

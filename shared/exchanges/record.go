@@ -2,7 +2,6 @@ package exchanges
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
@@ -76,7 +75,7 @@ func (s records) of(ctx context.Context, id string) (record, error) {
 	if items[0] == nil {
 		return r, nil
 	}
-	if err := json.Unmarshal(items[0].Value, &r); err != nil {
+	if err := store.Decode(items[0].Value, &r); err != nil {
 		return r, fmt.Errorf("exchanges: %v cannot be read: %w", items[0].Key, err)
 	}
 	r.version = items[0].Version

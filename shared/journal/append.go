@@ -169,12 +169,12 @@ func (j *Journal) attempt(t store.Ticket, until time.Time, change Change, actor 
 		a.invalid = fmt.Errorf("%w: %d bytes", ErrTooLarge, len(value))
 		return a
 	}
-	var ops []store.Op
+	ops := j.keys.slotOps(t.Position, value)
 	if change.Ops != nil {
-		ops = change.Ops(a.receipt)
-		a.fence(ops)
+		changed := change.Ops(a.receipt)
+		a.fence(changed)
+		ops = append(changed, ops...)
 	}
-	ops = append(ops, j.keys.slotOps(t.Position, value)...)
 	a.slotOp = len(ops) - 1
 	// Rule (age): no slot is written on knowledge older than Age.
 	a.write = store.Write{Token: j.token(), Ops: ops, NotAfter: t.Sent.Add(j.timing.Age)}

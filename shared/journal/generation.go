@@ -82,7 +82,7 @@ func (j *Journal) manifest(ctx context.Context) (m manifest, version int64, err 
 	if items[0] == nil {
 		return m, 0, nil
 	}
-	if err := json.Unmarshal(items[0].Value, &m); err != nil {
+	if err := store.Decode(items[0].Value, &m); err != nil {
 		return m, 0, fmt.Errorf("%w: generation: %w", ErrDamaged, err)
 	}
 	return m, items[0].Version, nil

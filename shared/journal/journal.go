@@ -154,7 +154,7 @@ func Open(s store.Store, o Options) *Journal {
 		timing: o.Timing.withDefaults(), keep: o.Retention.withDefaults(),
 		tail: newTail(), process: crand.Text()[:16], jitter: o.Jitter, chunk: o.Chunk,
 	}
-	j.keys.name = o.Name
+	j.keys.of(o.Name)
 	j.view.folds, j.view.turn = o.Folds, make(turn, 1)
 	j.past = past{turn: make(turn, 1), last: map[string]folded{}}
 	j.ctx, j.cancel = context.WithCancel(context.Background())

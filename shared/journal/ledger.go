@@ -5,6 +5,7 @@ import (
 	"sort"
 
 	"github.com/millrace/millrace/shared/event"
+	"github.com/millrace/millrace/shared/store"
 )
 
 // ledger counts the events of the prefix that a view has folded, so that retention by number finds its slot without
@@ -109,7 +110,7 @@ func (l ledger) MarshalJSON() ([]byte, error) {
 // UnmarshalJSON reads what MarshalJSON wrote.
 func (l *ledger) UnmarshalJSON(data []byte) error {
 	var in ledgerJSON
-	if err := json.Unmarshal(data, &in); err != nil {
+	if err := store.Decode(data, &in); err != nil {
 		return err
 	}
 	*l = ledger{in.Position, in.Last, in.Events, in.Bytes, in.Marks}

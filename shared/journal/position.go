@@ -19,6 +19,7 @@ const positionDigits = 16
 // keys builds the keys of one journal's items.
 type keys struct {
 	name string
+	head store.Key               // of the sequencer
 	page atomic.Pointer[pageKey] // the page used last, since appends come in runs
 }
 
@@ -32,10 +33,13 @@ func pageOf(position int64) int64 { return position / pageSize }
 // lastOfPage returns the last position of the page that holds position.
 func lastOfPage(position int64) int64 { return (pageOf(position)+1)*pageSize - 1 }
 
-// sequencer is the key of the journal's sequencer.
-func (k *keys) sequencer() store.Key {
-	return store.Key{Table: store.Journal, Partition: "H#" + k.name, Sort: "0"}
+// of sets the name of the journal.
+func (k *keys) of(name string) {
+	k.name, k.head = name, store.Key{Table: store.Journal, Partition: "H#" + name, Sort: "0"}
 }
+
+// sequencer is the key of the journal's sequencer.
+func (k *keys) sequencer() store.Key { return k.head }
 
 // partition names the page that holds position.
 func (k *keys) partition(position int64) string {
@@ -77,11 +81,9 @@ func (k *keys) upkeep() store.Key {
 }
 
 func positionSort(position int64) string {
-	digits := strconv.FormatInt(position, 10)
-	if missing := positionDigits - len(digits); missing > 0 {
-		return zeros[:missing] + digits
-	}
-	return digits
+	var memory [2 * positionDigits]byte
+	digits := strconv.AppendInt(append(memory[:0], zeros...), position, 10)
+	return string(digits[min(len(digits)-positionDigits, positionDigits):])
 }
 
 var zeros = strings.Repeat("0", positionDigits)

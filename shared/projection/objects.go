@@ -30,13 +30,14 @@ var own = [...]string{`"TYPE"`, `"key"`, `"eventId"`, `"lastType"`}
 
 // object returns the element of the event's key: the fields of before, an element or nil, overwritten by the event's.
 func object(before []byte, e *event.Event) []byte {
-	fields := newMembers(e.Fields)
-	value := make([]byte, 0, len(before)+len(e.Fields)+128)
-	value = append(value, `{"TYPE":"ObjectOverview","key":`...)
+	var memory [2][16]member // spares most elements allocations
+	fields := appendMembers(memory[0][:0], e.Fields)
+	var text [1024]byte // the state keeps the element, so that it gets just the room that it needs in the end
+	value := append(text[:0], `{"TYPE":"ObjectOverview","key":`...)
 	value, _ = jsontext.AppendQuote(value, e.Key.Path)
 	value = strconv.AppendInt(append(value, `,"eventId":`...), int64(e.ID), 10)
 	value, _ = jsontext.AppendQuote(append(value, `,"lastType":`...), e.Type)
-	for _, m := range newMembers(before) {
+	for _, m := range appendMembers(memory[1][:0], before) {
 		if !isOwn(m.name) {
 			value = fields.newest(m).append(value)
 		}
@@ -46,7 +47,7 @@ func object(before []byte, e *event.Event) []byte {
 			value = m.append(value)
 		}
 	}
-	return append(value, '}')
+	return bytes.Clone(append(value, '}'))
 }
 
 func isOwn(name []byte) bool {
@@ -83,8 +84,8 @@ func (ms members) newest(m member) member {
 	return m
 }
 
-// newMembers splits a JSON object, or members without the braces around them, into members.
-func newMembers(object []byte) (all members) {
+// appendMembers splits a JSON object, or members without the braces around them, into members, which it appends to all.
+func appendMembers(all members, object []byte) members {
 	if len(object) > 0 && object[0] == '{' {
 		object = object[1 : len(object)-1]
 	}

@@ -63,6 +63,7 @@ func (q *Queue) addition(set *definition.Set, once *Once, tasks []adding) *addit
 	}
 	if once != nil {
 		a.note = journal.NoteAt(layout.OnceKey(once))
+		a.asked = make([]task.Task, 0, len(a.tasks))
 		for i := range a.tasks {
 			a.asked = append(a.asked, a.tasks[i].task)
 		}
@@ -270,7 +271,7 @@ func (a *addition) hints() (n int) {
 
 // ops returns the operations of all tasks, and of the idempotency key.
 func (a *addition) ops(r journal.Receipt) []store.Op {
-	ops := make([]store.Op, 0, 3*len(a.tasks)+1)
+	ops := make([]store.Op, 0, 3*len(a.tasks)+2) // the journal adds the slot
 	if a.note != nil {
 		ops = append(ops, a.note.Put(a.result(), a.q.now()))
 	}

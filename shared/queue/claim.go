@@ -53,7 +53,7 @@ func (q *Queue) claim(ctx context.Context, by Claimer, at *instanceSlots, max in
 		}
 		c.at = at
 		started, err := c.upTo(ctx, max-len(leases))
-		leases = append(leases, started...)
+		leases = joinedTo(leases, started)
 		if err != nil && len(leases) == 0 {
 			return nil, err
 		}
@@ -135,7 +135,7 @@ func (c *claim) upTo(ctx context.Context, max int) (leases []Lease, err error) {
 	for len(leases) < max {
 		c.begin(min(max-len(leases), MaxClaim))
 		started, err := c.run(ctx)
-		if leases = append(leases, started...); err != nil || len(started) < c.want {
+		if leases = joinedTo(leases, started); err != nil || len(started) < c.want {
 			return leases, err
 		}
 	}

@@ -182,7 +182,7 @@ func (s *endings) prepare(ctx context.Context, lost *store.Conflict) (journal.Ch
 	if s.live() == 0 {
 		return journal.Change{}, errNothing
 	}
-	var events []event.Event
+	events := make([]event.Event, 0, 2*len(s.all))
 	for i := range s.all {
 		if s.ends[i].Err == nil {
 			events = append(events, s.change[i].Events...)
@@ -206,7 +206,7 @@ func (s *endings) prepareAnew(ctx context.Context, lost *store.Conflict) (err er
 }
 
 func (s *endings) allOps(r journal.Receipt) []store.Op {
-	var ops []store.Op
+	ops := make([]store.Op, 0, s.ops+1) // the journal adds the slot
 	for i, e := range s.all {
 		if s.ends[i].Err == nil {
 			ops = append(ops, s.change[i].Ops(r)...)

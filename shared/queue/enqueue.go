@@ -72,9 +72,17 @@ func (q *Queue) add(ctx context.Context, additions []*addition, all *Enqueued) (
 			q.announce(ctx, append(a.places, a.fallbacks...))
 		}
 		some := a.answer()
-		all.Tasks, all.Replayed = append(all.Tasks, some.Tasks...), all.Replayed && some.Replayed
+		all.Tasks, all.Replayed = joinedTo(all.Tasks, some.Tasks), all.Replayed && some.Replayed
 	}
 	return failed
+}
+
+// joinedTo returns both lists as one: the second one itself if the first is empty, since most requests take one write.
+func joinedTo[T any](all, more []T) []T {
+	if len(all) == 0 {
+		return more
+	}
+	return append(all, more...)
 }
 
 // errNothing ends a write that has nothing to do.

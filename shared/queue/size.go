@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"unicode/utf8"
 
 	"github.com/millrace/millrace/shared/event"
@@ -80,16 +81,14 @@ func (n *New) texts() [10]text {
 // checkTexts returns an [ErrInvalid] for texts that are not UTF-8, or if size is more than [MaxTexts]: then the task's item has no
 // space for its output. size is how many bytes that item takes without its payload.
 func (n *New) checkTexts(size int) error {
-	var longest text
-	for _, t := range n.texts() {
-		if !utf8.ValidString(t.text) {
-			return fmt.Errorf("%w: %s: it is not UTF-8", ErrInvalid, t.field)
-		}
-		if event.TextSize(t.text) > event.TextSize(longest.text) {
-			longest = t
+	texts := n.texts()
+	for i := range texts {
+		if !utf8.ValidString(texts[i].text) {
+			return fmt.Errorf("%w: %s: it is not UTF-8", ErrInvalid, texts[i].field)
 		}
 	}
 	if size > MaxTexts {
+		longest := slices.MaxFunc(texts[:], func(a, b text) int { return event.TextSize(a.text) - event.TextSize(b.text) })
 		return fmt.Errorf("%w: with %d bytes of %s, the longest of its texts, a task takes %d as it is stored, at most %d",
 			ErrTooLarge, event.TextSize(longest.text), longest.field, size, MaxTexts)
 	}

@@ -132,7 +132,7 @@ func (c *claim) prepareAnew(ctx context.Context, lost *store.Conflict) {
 	if lost != nil || len(c.starts) > 0 { // the slots that an earlier preparation took are marked in what it has read
 		c.at.forget()
 	}
-	c.verdicts = verdicts{starts: c.starts[:0]}
+	c.verdicts = verdicts{starts: slices.Grow(c.starts[:0], min(len(c.picks), c.want))}
 	c.release(ctx)
 	if lost != nil {
 		c.q.limits.Forget()
@@ -155,7 +155,7 @@ func (c *claim) fetchPayloads(ctx context.Context) (err error) {
 }
 
 func (c *claim) ops(r journal.Receipt) []store.Op {
-	ops := make([]store.Op, 0, 4*len(c.starts)+1)
+	ops := make([]store.Op, 0, 4*len(c.starts)+2) // the journal adds the slot
 	for i := range c.starts {
 		s := &c.starts[i]
 		s.version = r.Position

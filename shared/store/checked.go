@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"sync"
 	"unicode/utf8"
 )
 
@@ -105,15 +106,20 @@ func (w *Write) distinct() error {
 	if len(w.Ops) == 1 {
 		return nil
 	}
-	seen := make(map[Key]struct{}, len(w.Ops))
-	for i, op := range w.Ops {
-		if _, twice := seen[op.Item.Key]; twice {
-			return fmt.Errorf("%w: two operations on %v (op %d)", ErrInvalid, op.Item.Key, i)
+	seen, _ := seenKeys.Get().(map[Key]struct{})
+	defer func() { clear(seen); seenKeys.Put(seen) }()
+	for i := range w.Ops {
+		key := w.Ops[i].Item.Key
+		if _, twice := seen[key]; twice {
+			return fmt.Errorf("%w: two operations on %v (op %d)", ErrInvalid, key, i)
 		}
-		seen[op.Item.Key] = struct{}{}
+		seen[key] = struct{}{}
 	}
 	return nil
 }
+
+// seenKeys holds empty maps, to be used again.
+var seenKeys = sync.Pool{New: func() any { return map[Key]struct{}{} }}
 
 func (op *Op) validate() error {
 	if err := op.Item.Key.validate(); err != nil {

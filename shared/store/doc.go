@@ -11,5 +11,5 @@
 // (counts of calls). Whatever uses a Store puts a [Checked] before it, which refuses what breaks a limit. Every backend and every wrapper passes the suite in storetest, in which each sentence of the contract below
 // is a case of that name.
 //
-// The package imports only the standard library.
+// The package imports a library for JSON and the standard library.
 package store

@@ -11,7 +11,7 @@ import (
 
 // Decode reads the value of an item. The error says that it is damaged.
 func Decode(item *store.Item, target any) error {
-	if err := json.Unmarshal(item.Value, target); err != nil {
+	if err := store.Decode(item.Value, target); err != nil {
 		return fmt.Errorf("%w: %v: %w", errDamaged, item.Key, err)
 	}
 	return nil
