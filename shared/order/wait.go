@@ -111,6 +111,20 @@ func (m *move) list(key store.Key, op queue.Stamp) {
 	m.book().lists[key] = op
 }
 
+// listedAs demands that an item which the write changes is as it was read. Race: it may be that of a wait before, and the order have come
+// to wait there again since the event.
+func (m *move) listedAs(item *store.Item) {
+	change := m.book().lists[item.Key]
+	if change == nil {
+		return
+	}
+	m.list(item.Key, func(r journal.Receipt) store.Op {
+		op := change(r)
+		op.Cond = store.VersionIs(item.Version)
+		return op
+	})
+}
+
 // unlist takes the order off the list of those that wait for an event.
 func (m *move) unlist() {
 	if m.order.Await == nil {
@@ -140,8 +154,12 @@ func (e *Engine) happened(ctx context.Context, at waitAt, path string, ids []eve
 		if err != nil || ids[len(ids)-1] <= since.After {
 			return false, err
 		}
-		if err := m.leaveFor(ctx, n, n.Next); err != nil || len(m.events) == 0 {
+		if err := m.leaveFor(ctx, n, n.Next); err != nil {
 			return true, err
+		}
+		m.listedAs(items[0])
+		if len(m.events) == 0 {
+			return true, nil
 		}
 		first := slices.IndexFunc(ids, func(id event.ID) bool { return id > since.After })
 		m.events[0].Cause = event.CausedBy(ids[first])
