@@ -343,3 +343,22 @@ func TestFormsOfOtherSites(t *testing.T) {
 		t.Errorf("a form from elsewhere: %d, want 403", got.StatusCode)
 	}
 }
+
+// The count of a handler's events in a state leads to these events.
+func TestCountsOfHandlersLeadToTheirEvents(t *testing.T) {
+	s := start(t)
+	if got := s.call("admin-secret", http.MethodPost, "/api/v1/canvases/demo/handlers/WORKER/%3Cb%3Egreet/events", `{"value":1}`); got.StatusCode != http.StatusAccepted {
+		t.Fatal(got.StatusCode, got.body)
+	}
+	b := s.signedIn("viewer-secret")
+	page := b.get("/handlers").body
+	for status, want := range map[string]int{"scheduled": 1, "error": 0} {
+		link := regexp.MustCompile(`href="([^"]+\?status=` + status + `)"`).FindStringSubmatch(page)
+		if link == nil {
+			t.Fatalf("nothing leads to events that are %s", status)
+		}
+		if got := b.get(link[1]); got.StatusCode != http.StatusOK || strings.Count(got.body, `"/task/`) != want {
+			t.Errorf("%s: %d, want %d events\n%s", status, got.StatusCode, want, got.body)
+		}
+	}
+}
