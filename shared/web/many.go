@@ -21,7 +21,7 @@ type many struct {
 
 // allMany are all acts on many.
 var allMany = []many{
-	{"jobs.retry", "Run all again", "For each a new job like it is added.", "/api/v1/jobs:act", "retry", []string{"state", "topic"}},
+	{"jobs.retry", "Run all again", "For each a new job like it is added; they themselves stay in the history.", "/api/v1/jobs:act", "retry", []string{"state", "topic"}},
 	{"jobs.stop", "Stop all", "Each is asked to stop; one that has not started never does.", "/api/v1/jobs:act", "stop", []string{"state", "topic"}},
 	{"jobs.remove", "Remove all", "Each goes to the history as dropped, even if it runs; one of the history is gone for good.", "/api/v1/jobs:act", "remove", []string{"state", "topic"}},
 	{"orders.suspend", "Suspend all", "Each stays where it is, once its running step has ended.", "/api/v1/orders:act", "suspend", []string{"path"}},
