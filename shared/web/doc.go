@@ -7,6 +7,7 @@
 //	signin.go   signing in and out, and the limit on failures
 //	ask.go      requests to the API on behalf of a session
 //	pages.go    the table of pages: path, title, and what each reads
+//	chart.go    attempts over time, as a picture
 //	failures.go jobs that failed, by the kind of their failure
 //	acts.go     the table of acts: what each says before it is done, and the request that does it
 //	many.go     acts on all that a page's filter selects: counted, confirmed, and watched
@@ -14,5 +15,5 @@
 //
 // With scripts off everything works but the updates of what changes meanwhile, for which pages ask again every few seconds by htmx.
 //
-// It imports access, api and store.
+// It imports access, api, event/typed and store.
 package web

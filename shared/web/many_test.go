@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 )
 
 // Acts on many are counted first, begun by those who may, and lead to their progress.
@@ -73,11 +74,10 @@ func TestListsGoOn(t *testing.T) {
 // Failures are grouped by job and by what their messages have in common.
 func TestFailuresByKind(t *testing.T) {
 	s := start(t)
-	var instance, claimed string
-	instance = member(t, s.call("admin-secret", http.MethodPost, "/api/v1/instances", `{"name":"w","jobs":["/topics/*"],"capacity":9}`).body, "id")
+	instance := member(t, s.call("admin-secret", http.MethodPost, "/api/v1/instances", `{"name":"w","jobs":["/topics/*"],"capacity":9}`).body, "id")
 	for n, message := range []string{"no order 17 for 'ada'", "no order 18 for 'bob'", "<script>alert(1)</script>"} {
 		s.call("admin-secret", http.MethodPost, "/api/v1/jobs", fmt.Sprintf(`{"topic":"a","properties":{"n":%d}}`, n))
-		claimed = member(t, s.call("admin-secret", http.MethodPost, "/api/v1/instances/"+instance+"/claims", `{"max":1}`).body, "token")
+		claimed := member(t, s.call("admin-secret", http.MethodPost, "/api/v1/instances/"+instance+"/claims", `{"max":1}`).body, "token")
 		s.call("admin-secret", http.MethodPost, "/api/v1/leases/"+claimed+"/complete", fmt.Sprintf(`{"result":"cancel","message":%q}`, message))
 	}
 	got := s.signedIn("viewer-secret").get("/failures")
@@ -86,6 +86,30 @@ func TestFailuresByKind(t *testing.T) {
 	}
 	if strings.Contains(got.body, "<script>alert") || !strings.Contains(got.body, "&lt;script&gt;alert") {
 		t.Errorf("a message is not shown as text:\n%s", got.body)
+	}
+}
+
+// The first page shows the attempts that ended, by time.
+func TestAttemptsByTime(t *testing.T) {
+	s := start(t)
+	if got := s.signedIn("viewer-secret").get("/"); strings.Contains(got.body, "<svg") {
+		t.Errorf("a chart of nothing:\n%s", got.body)
+	}
+	instance := member(t, s.call("admin-secret", http.MethodPost, "/api/v1/instances", `{"name":"w","jobs":["/topics/*"],"capacity":9}`).body, "id")
+	for n, result := range []string{"ok", "ok", "cancel"} {
+		s.call("admin-secret", http.MethodPost, "/api/v1/jobs", fmt.Sprintf(`{"topic":"a","properties":{"n":%d}}`, n))
+		claimed := member(t, s.call("admin-secret", http.MethodPost, "/api/v1/instances/"+instance+"/claims", `{"max":1}`).body, "token")
+		s.call("admin-secret", http.MethodPost, "/api/v1/leases/"+claimed+"/complete", fmt.Sprintf(`{"result":%q}`, result))
+	}
+	s.now = s.now.Add(time.Hour)
+	got := s.signedIn("viewer-secret").get("/")
+	for _, want := range []string{
+		"The newest 3 ends of attempts, 1 of them failed, over 5 h; a bar is 5 min",
+		`height="60" class="ended"`, `y="40" width="8" height="20" class="failed"`,
+	} {
+		if !strings.Contains(got.body, want) {
+			t.Errorf("the chart has no %s:\n%s", want, got.body)
+		}
 	}
 }
 

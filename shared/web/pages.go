@@ -115,7 +115,20 @@ func readNow(r *reading) {
 	r.get("instances", "/api/v1/instances")
 	r.get("schedules", "/api/v1/schedules?limit=10")
 	r.get("orders", journalAPI+"/order/?return=OrderStatisticsChanged")
-	r.get("ended", journalAPI+"/event?return=TaskEnded&limit=-50")
+	r.get("ended", journalAPI+"/event?return=TaskEnded&limit="+charted)
+	ended, _ := r.Data["ended"].(map[string]any)
+	events, _ := ended["eventSnapshots"].([]any)
+	r.Data["chart"], r.Data["failed"] = chartOf(events, r.d.now()), newestFailures(events)
+}
+
+// newestFailures returns the newest ends of attempts that failed, the newest first.
+func newestFailures(events []any) (failed []any) {
+	for _, e := range slices.Backward(events) {
+		if hasFailed(e) && len(failed) < 10 {
+			failed = append(failed, e)
+		}
+	}
+	return failed
 }
 
 func readJobs(r *reading) {

@@ -36,7 +36,7 @@ func parse() map[string]*template.Template {
 		}
 		t := template.New("frame.html").Funcs(template.FuncMap{
 			"json": text, "line": line, "when": when, "id": eventTime, "path": url.PathEscape, "ofOrder": ofOrder, "orderActs": orderActs, "fields": fields,
-			"entries": entries, "states": api.JobTypes, "cut": cut, "plus": plus, "offers": func(...any) []button { return nil }, "select": func(...any) []button { return nil },
+			"entries": entries, "states": api.JobTypes, "cut": cut, "plus": plus, "less": func(a, b int) int { return a - b }, "offers": func(...any) []button { return nil }, "select": func(...any) []button { return nil },
 		})
 		all[name] = template.Must(t.ParseFS(sources, "templates/frame.html", "templates/"+file.Name()))
 	}
