@@ -4,8 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"time"
-
-	"github.com/millrace/millrace/shared/event/typed"
 )
 
 // What a chart shows: so many newest ends of attempts, in so many bars.
@@ -108,7 +106,7 @@ func step(back time.Duration) time.Duration {
 func hasFailed(event any) bool {
 	e, _ := event.(map[string]any)
 	outcome, _ := e["outcome"].(string)
-	return outcome != string(typed.OK) && outcome != string(typed.Again)
+	return outcome != "ok" && outcome != "again"
 }
 
 func endedAt(event any) time.Time {
