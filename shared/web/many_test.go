@@ -113,6 +113,20 @@ func TestAttemptsByTime(t *testing.T) {
 	}
 }
 
+// A page shows so many orders at most, and says how many there are.
+func TestManyOrders(t *testing.T) {
+	s := start(t)
+	for n := range 502 {
+		if got := s.call("admin-secret", http.MethodPost, "/api/v1/orders/%2Fc", fmt.Sprintf(`{"id":"%d"}`, n)); got.StatusCode != http.StatusCreated {
+			t.Fatalf("%d %s", got.StatusCode, got.body)
+		}
+	}
+	got := s.signedIn("viewer-secret").get("/orders")
+	if n := strings.Count(got.body, `<a href="/orders/`); n != 500 || !strings.Contains(got.body, "These are 500 of 502.") {
+		t.Errorf("%d orders are shown", n)
+	}
+}
+
 // member returns a member of a JSON text that is a string.
 func member(t *testing.T, text, name string) string {
 	t.Helper()

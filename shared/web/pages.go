@@ -221,10 +221,18 @@ func readChain(r *reading) {
 	r.Data["here"] = here
 }
 
+// mostOrders is how many orders a page shows.
+const mostOrders = 500
+
 func readOrders(r *reading) {
 	folder := cmp.Or(r.query("path"), "/")
 	r.get("orders", journalAPI+"/order"+(&url.URL{Path: folder}).EscapedPath()+r.past("OrderOverview"))
 	r.get("chains", journalAPI+"/jobChain/"+r.past("JobChainOverview"))
+	if overview, _ := r.Data["orders"].(map[string]any); overview != nil {
+		all, _ := overview["orders"].([]any)
+		overview["orders"], r.Data["all"] = all[:min(len(all), mostOrders)], len(all)
+	}
+	r.Data["most"] = mostOrders
 	r.Data["path"], r.Data["at"] = folder, r.query("at")
 }
 
