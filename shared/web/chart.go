@@ -50,7 +50,7 @@ func span(d time.Duration) string {
 	return fmt.Sprintf("%d s", d/time.Second)
 }
 
-// chartOf returns the chart of some ends of attempts, oldest first, up to now; nil without any.
+// chartOf returns the chart of some ends of attempts, newest first, up to now; nil without any.
 func chartOf(events []any, now time.Time) *chart {
 	ends := make([]time.Time, len(events))
 	for i := range events {
@@ -59,7 +59,7 @@ func chartOf(events []any, now time.Time) *chart {
 	if len(ends) == 0 {
 		return nil
 	}
-	c := &chart{Each: step(now.Sub(ends[0])), Width: bars * barWidth, Height: chartHeight, Bars: make([]bar, bars)}
+	c := &chart{Each: step(now.Sub(ends[len(ends)-1])), Width: bars * barWidth, Height: chartHeight, Bars: make([]bar, bars)}
 	from := now.Truncate(c.Each).Add(-(bars - 1) * c.Each)
 	c.From, c.To = momentOf(from), momentOf(now)
 	for i := range c.Bars {

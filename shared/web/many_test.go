@@ -96,20 +96,25 @@ func TestAttemptsByTime(t *testing.T) {
 		t.Errorf("a chart of nothing:\n%s", got.body)
 	}
 	instance := member(t, s.call("admin-secret", http.MethodPost, "/api/v1/instances", `{"name":"w","jobs":["/topics/*"],"capacity":9}`).body, "id")
-	for n, result := range []string{"ok", "ok", "cancel"} {
+	var claimed [3]string
+	for n, result := range []string{"ok", "cancel", "cancel"} {
 		s.call("admin-secret", http.MethodPost, "/api/v1/jobs", fmt.Sprintf(`{"topic":"a","properties":{"n":%d}}`, n))
-		claimed := member(t, s.call("admin-secret", http.MethodPost, "/api/v1/instances/"+instance+"/claims", `{"max":1}`).body, "token")
-		s.call("admin-secret", http.MethodPost, "/api/v1/leases/"+claimed+"/complete", fmt.Sprintf(`{"result":%q}`, result))
+		claimed[n] = member(t, s.call("admin-secret", http.MethodPost, "/api/v1/instances/"+instance+"/claims", `{"max":1}`).body, "token")
+		s.call("admin-secret", http.MethodPost, "/api/v1/leases/"+claimed[n]+"/complete", fmt.Sprintf(`{"result":%q}`, result))
 	}
 	s.now = s.now.Add(time.Hour)
 	got := s.signedIn("viewer-secret").get("/")
 	for _, want := range []string{
-		"The newest 3 ends of attempts, 1 of them failed, over 5 h; a bar is 5 min",
-		`height="60" class="ended"`, `y="40" width="8" height="20" class="failed"`,
+		"The newest 3 ends of attempts, 2 of them failed, over 5 h; a bar is 5 min",
+		`height="60" class="ended"`, `y="20" width="8" height="40" class="failed"`,
 	} {
 		if !strings.Contains(got.body, want) {
 			t.Errorf("the chart has no %s:\n%s", want, got.body)
 		}
+	}
+	at := func(n int) int { return strings.Index(got.body, strings.Split(claimed[n], ".")[0]) }
+	if at(0) >= 0 || at(1) < 0 || at(2) < 0 || at(2) > at(1) {
+		t.Errorf("the failures are not listed newest first:\n%s", got.body)
 	}
 }
 

@@ -121,9 +121,9 @@ func readNow(r *reading) {
 	r.Data["chart"], r.Data["failed"] = chartOf(events, r.d.now()), newestFailures(events)
 }
 
-// newestFailures returns the newest ends of attempts that failed, the newest first.
+// newestFailures returns the first ends of attempts that failed.
 func newestFailures(events []any) (failed []any) {
-	for _, e := range slices.Backward(events) {
+	for _, e := range events {
 		if hasFailed(e) && len(failed) < 10 {
 			failed = append(failed, e)
 		}
