@@ -6,12 +6,12 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/millrace/millrace/client"
+	"github.com/millrace/millrace/shared/task/failure"
 )
 
 // dlqCommand looks after jobs that have failed for good, by the shape of their errors.
@@ -65,7 +65,7 @@ func grouped(jobs []client.Job) []failures {
 	at := map[string]int{}
 	var groups []failures
 	for _, job := range jobs {
-		shape := shapeOf(job.Message)
+		shape := failure.Shape(job.Message)
 		name := groupName(job.Topic, shape)
 		i, known := at[name]
 		if !known {
@@ -83,37 +83,6 @@ func grouped(jobs []client.Job) []failures {
 func groupName(topic, shape string) string {
 	sum := sha256.Sum256([]byte(topic + "\x00" + shape))
 	return hex.EncodeToString(sum[:4])
-}
-
-// varying are the parts of an error that tell one occurrence from another: what is quoted, ids and addresses of memory,
-// and numbers.
-var varying = []struct {
-	parts *regexp.Regexp
-	shown string
-}{
-	{regexp.MustCompile(`"[^"]*"|'[^']*'|` + "`[^`]*`" + `|“[^”]*”|«[^»]*»`), "…"},
-	{regexp.MustCompile(`\b[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}\b`), "ID"},
-	{regexp.MustCompile(`\b0x[0-9a-fA-F]+\b`), "ID"},
-	{regexp.MustCompile(`\b[0-9a-fA-F]*[0-9][0-9a-fA-F]{11,}\b|\b[0-9a-fA-F]{11,}[0-9][0-9a-fA-F]*\b`), "ID"},
-	{regexp.MustCompile(`[0-9]+([.,:][0-9]+)*`), "N"},
-	{regexp.MustCompile(`\s+`), " "},
-}
-
-// maxShape is how many bytes of a shape are kept.
-const maxShape = 200
-
-// shapeOf returns an error's text without the parts that vary.
-func shapeOf(message string) string {
-	for _, v := range varying {
-		message = v.parts.ReplaceAllString(message, v.shown)
-	}
-	if message = strings.TrimSpace(message); message == "" {
-		return "(no message)"
-	}
-	if len(message) > maxShape {
-		message = strings.ToValidUTF8(message[:maxShape], "") + "…"
-	}
-	return message
 }
 
 type dlqList struct {

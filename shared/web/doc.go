@@ -15,5 +15,5 @@
 //
 // With scripts off everything works but the updates of what changes meanwhile, for which pages ask again every few seconds by htmx.
 //
-// It imports access, api and store.
+// It imports access, api, store and task/failure.
 package web

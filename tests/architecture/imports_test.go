@@ -106,7 +106,7 @@ func TestArrows(t *testing.T) {
 		"shared/projection": {"shared/event", "shared/journal", "shared/task"},
 		"shared/exchanges":  {"shared/journal", "shared/membership", "shared/queue", "shared/store", "shared/task"},
 		"shared/api":        {"shared/access", "shared/api", "shared/clock", "shared/cron", "shared/definition", "shared/strict", "shared/event", "shared/exchanges", "shared/journal", "shared/order", "shared/projection", "shared/queue", "shared/schedule", "shared/stream", "shared/task", "shared/membership"},
-		"shared/web":        {"shared/access", "shared/api", "shared/store"},
+		"shared/web":        {"shared/access", "shared/api", "shared/store", "shared/task"},
 		"shared/host":       {},
 		"shared/config":     {"shared/access", "shared/notifier", "shared/definition", "shared/strict", "shared/event", "shared/store"},
 		"shared/service":    {"shared/api", "shared/notifier", "shared/clock", "shared/config", "shared/definition", "shared/exchanges", "shared/host", "shared/journal", "shared/projection", "shared/queue", "shared/schedule", "shared/store", "shared/membership", "shared/order", "shared/worker"},
