@@ -1,7 +1,6 @@
 package web
 
 import (
-	"encoding/json"
 	"fmt"
 	"time"
 )
@@ -20,7 +19,6 @@ const (
 
 // chart shows how many attempts ended, by time.
 type chart struct {
-	From, To      moment
 	Each          time.Duration // of a bar
 	Ended, Failed int
 	Width, Height int
@@ -29,7 +27,7 @@ type chart struct {
 
 // bar is what ended within a part of the time. The failed ones are at its foot.
 type bar struct {
-	At               moment
+	At               time.Time
 	Ended, Failed    int
 	X, Y, High, Foot int
 }
@@ -52,18 +50,18 @@ func span(d time.Duration) string {
 
 // chartOf returns the chart of some ends of attempts, newest first, up to now; nil without any.
 func chartOf(events []any, now time.Time) *chart {
+	if len(events) == 0 {
+		return nil
+	}
 	ends := make([]time.Time, len(events))
 	for i := range events {
-		ends[i] = endedAt(events[i])
-	}
-	if len(ends) == 0 {
-		return nil
+		e, _ := events[i].(map[string]any)
+		ends[i] = timeOf(e["eventId"])
 	}
 	c := &chart{Each: step(now.Sub(ends[len(ends)-1])), Width: bars * barWidth, Height: chartHeight, Bars: make([]bar, bars)}
 	from := now.Truncate(c.Each).Add(-(bars - 1) * c.Each)
-	c.From, c.To = momentOf(from), momentOf(now)
 	for i := range c.Bars {
-		c.Bars[i].At, c.Bars[i].X = momentOf(from.Add(time.Duration(i)*c.Each)), i*barWidth
+		c.Bars[i].At, c.Bars[i].X = from.Add(time.Duration(i)*c.Each), i*barWidth
 	}
 	for i, at := range ends {
 		b := &c.Bars[min(max(int(at.Sub(from)/c.Each), 0), bars-1)]
@@ -108,12 +106,3 @@ func hasFailed(event any) bool {
 	outcome, _ := e["outcome"].(string)
 	return outcome != "ok" && outcome != "again"
 }
-
-func endedAt(event any) time.Time {
-	e, _ := event.(map[string]any)
-	number, _ := e["eventId"].(json.Number)
-	id, _ := number.Int64() // 0 without an id
-	return time.UnixMicro(id)
-}
-
-func momentOf(t time.Time) moment { return when(t.UTC().Format(time.RFC3339Nano)) }

@@ -36,7 +36,7 @@ func parse() map[string]*template.Template {
 		}
 		t := template.New("frame.html").Funcs(template.FuncMap{
 			"json": text, "line": line, "when": when, "id": eventTime, "path": url.PathEscape, "ofOrder": ofOrder, "orderActs": orderActs, "fields": fields,
-			"entries": entries, "states": api.JobTypes, "cut": cut, "plus": plus, "less": func(a, b int) int { return a - b }, "offers": func(...any) []button { return nil }, "select": func(...any) []button { return nil },
+			"entries": entries, "states": api.JobTypes, "cut": cut, "plus": plus, "utc": utc, "less": func(a, b int) int { return a - b }, "offers": func(...any) []button { return nil }, "select": func(...any) []button { return nil },
 		})
 		all[name] = template.Must(t.ParseFS(sources, "templates/frame.html", "templates/"+file.Name()))
 	}
@@ -53,6 +53,15 @@ type frame struct {
 	Live  bool   // it shows what changes by itself
 }
 
+// values returns the parameters of an act, names and values in turn, with where it comes back to.
+func (f *frame) values(parameters []any) url.Values {
+	values := url.Values{"back": {f.URL}}
+	for i := 0; i+1 < len(parameters); i += 2 {
+		values.Set(fmt.Sprint(parameters[i]), fmt.Sprint(parameters[i+1]))
+	}
+	return values
+}
+
 // button leads to an act.
 type button struct{ Label, URL string }
 
@@ -62,10 +71,7 @@ func (d *Dashboard) offers(f frame) func(names string, parameters ...any) []butt
 		if f.Token == nil {
 			return nil
 		}
-		values := url.Values{"back": {f.URL}}
-		for i := 0; i+1 < len(parameters); i += 2 {
-			values.Set(fmt.Sprint(parameters[i]), fmt.Sprint(parameters[i+1]))
-		}
+		values := f.values(parameters)
 		var all []button
 		for name := range strings.FieldsSeq(names) {
 			a := actNamed(name)
@@ -81,10 +87,7 @@ func (d *Dashboard) offers(f frame) func(names string, parameters ...any) []butt
 // selects is offers of acts on many; the parameters are the filter.
 func (d *Dashboard) selects(f frame) func(names string, parameters ...any) []button {
 	return func(names string, parameters ...any) []button {
-		values := url.Values{"back": {f.URL}}
-		for i := 0; i+1 < len(parameters); i += 2 {
-			values.Set(fmt.Sprint(parameters[i]), fmt.Sprint(parameters[i+1]))
-		}
+		values := f.values(parameters)
 		var all []button
 		for name := range strings.FieldsSeq(names) {
 			values.Set("do", name)
@@ -205,11 +208,17 @@ func when(value any) moment {
 }
 
 // eventTime returns the time that an EventId tells: microseconds since 1970.
-func eventTime(value any) moment {
+func eventTime(value any) moment { return when(utc(timeOf(value))) }
+
+// timeOf is eventTime for whoever computes with it.
+func timeOf(value any) time.Time {
 	number, _ := value.(json.Number)
 	id, _ := number.Int64() // 0 without an id
-	return when(time.UnixMicro(id).UTC().Format("2006-01-02T15:04:05.000000Z"))
+	return time.UnixMicro(id)
 }
+
+// utc returns a time as the API writes it.
+func utc(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000000Z") }
 
 // relative returns a distance in time as a person says it.
 func relative(d time.Duration) string {
