@@ -37,16 +37,10 @@ type whole struct {
 	schedules *schedule.Scheduler
 }
 
-// owned is a store that one process has to itself.
-type owned struct{ store.Store }
-
-// Exclusive returns true.
-func (owned) Exclusive() bool { return true }
-
 // causeStores are both kinds of stores: one that processes share, and one that a process has to itself.
 func causeStores() map[string]store.Store {
 	return map[string]store.Store{
-		"shared": memory.New(memory.Options{}), "owned": owned{memory.New(memory.Options{})},
+		"shared": memory.New(memory.Options{Shared: true}), "owned": memory.New(memory.Options{}),
 	}
 }
 

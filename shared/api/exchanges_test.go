@@ -72,8 +72,8 @@ func (r *remotes) later(t *testing.T, path, body string) <-chan reply {
 func bubble(t *testing.T, test func(t *testing.T, s store.Store)) {
 	t.Helper()
 	for name, s := range map[string]func() store.Store{
-		"alone":  func() store.Store { return alone{memory.New(memory.Options{})} },
-		"shared": func() store.Store { return memory.New(memory.Options{}) },
+		"alone":  func() store.Store { return memory.New(memory.Options{}) },
+		"shared": func() store.Store { return memory.New(memory.Options{Shared: true}) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -81,11 +81,6 @@ func bubble(t *testing.T, test func(t *testing.T, s store.Store)) {
 		})
 	}
 }
-
-// alone is a store that one process has to itself.
-type alone struct{ store.Store }
-
-func (alone) Exclusive() bool { return true }
 
 func (r *remotes) fill(t *testing.T, n int) {
 	t.Helper()

@@ -105,8 +105,8 @@ func line(text string) queue.Beat { return queue.Beat{Lines: []tasklog.Line{{Mes
 func bubble(t *testing.T, test func(t *testing.T, s store.Store)) {
 	t.Helper()
 	for name, s := range map[string]func() store.Store{
-		"alone":  func() store.Store { return alone{memory.New(memory.Options{})} },
-		"shared": func() store.Store { return memory.New(memory.Options{}) },
+		"alone":  func() store.Store { return memory.New(memory.Options{}) },
+		"shared": func() store.Store { return memory.New(memory.Options{Shared: true}) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -115,15 +115,10 @@ func bubble(t *testing.T, test func(t *testing.T, s store.Store)) {
 	}
 }
 
-// alone is a store that one process has to itself.
-type alone struct{ store.Store }
-
-func (alone) Exclusive() bool { return true }
-
 // shared returns a store that several processes use.
 func shared(t *testing.T) store.Store {
 	t.Helper()
-	return memory.New(memory.Options{})
+	return memory.New(memory.Options{Shared: true})
 }
 
 // held is a store whose first write that has the record of an exchange in it waits.
@@ -161,11 +156,6 @@ type doomed struct {
 	mu   sync.Mutex
 	left int  // calls before the one with the fate
 	dead bool // no call gets through
-}
-
-func (d *doomed) Exclusive() bool {
-	e, is := d.Store.(interface{ Exclusive() bool })
-	return is && e.Exclusive()
 }
 
 // disarm lets all further calls of a process that lives through, and reports whether none has met the fate.

@@ -10,7 +10,8 @@ import (
 
 // Store keeps items in maps under one lock, so that every call happens at one moment.
 type Store struct {
-	date func() time.Time
+	date   func() time.Time
+	shared bool
 
 	mu        sync.Mutex
 	closed    bool
@@ -22,7 +23,8 @@ var _ store.Store = (*Store)(nil)
 
 // Options of a Store. The zero value of each field means its default.
 type Options struct {
-	Date func() time.Time // what [Store.Date] returns; default time.Now
+	Date   func() time.Time // what [Store.Date] returns; default time.Now
+	Shared bool             // what uses it must assume other processes; default false
 }
 
 // New returns an empty store.
@@ -30,7 +32,7 @@ func New(o Options) *Store {
 	if o.Date == nil {
 		o.Date = time.Now
 	}
-	return &Store{date: o.Date, pages: map[partition]*page{}, sequences: map[store.Key]store.Sequence{}}
+	return &Store{date: o.Date, shared: o.Shared, pages: map[partition]*page{}, sequences: map[store.Key]store.Sequence{}}
 }
 
 // Get reads items by key, all at one moment.
@@ -128,8 +130,8 @@ func (s *Store) Date(ctx context.Context) (time.Time, error) {
 	return s.date(), nil
 }
 
-// Exclusive returns true: the data cannot be reached but through this Store.
-func (s *Store) Exclusive() bool { return true }
+// Exclusive returns whether one process has the data to itself, which it has unless Options.Shared says otherwise.
+func (s *Store) Exclusive() bool { return !s.shared }
 
 // Ping returns nil until Close.
 func (s *Store) Ping(ctx context.Context) error {
