@@ -139,7 +139,7 @@ func explain(err error) (code, text string) {
 	return string(p.Code), p.Detail
 }
 
-// listMember is a list of at most so many elements, or none.
+// listMember is a list of at most so many elements, or of none.
 func listMember(name string, most int, each func(location string, value jsontext.Value) error) member {
 	return member{name: name, read: func(location string, value jsontext.Value) error {
 		if rest, ok := bytes.CutPrefix(value, []byte("[")); ok && string(bytes.TrimSpace(rest)) == "]" {

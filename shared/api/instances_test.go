@@ -129,7 +129,7 @@ func TestInstanceRunsATask(t *testing.T) {
 		if _, err := r.Stop(t.Context(), added.ID); err != nil {
 			t.Fatal(err)
 		}
-		if got := r.as(t, access.Worker, "POST", "/api/v1/leases/"+c.Token+"/heartbeat", `{}`); !strings.Contains(got.body, `"stop":true`) {
+		if got := r.as(t, access.Worker, "POST", "/api/v1/leases/"+c.Token+"/heartbeat", `{"logs":[]}`); !strings.Contains(got.body, `"stop":true`) {
 			t.Errorf("heartbeat = %s, want stop", got.body)
 		}
 		done := r.as(t, access.Worker, "POST", "/api/v1/leases/"+c.Token+"/complete", `{"result":"cancel"}`)

@@ -88,7 +88,7 @@ func beatSchema() *schema {
 			"step": between("Done so far", 0, 1<<31-1), "steps": between("In all", 0, 1<<31-1), "eta": dateTime("When it will be done"),
 			"message": textOf("", 1, queue.MaxMessage),
 		}, false, "step", "steps"),
-		"logs": listed(line, maxLines),
+		"logs": {Type: "array", Items: line, MaxItems: maxLines},
 	}, false)
 }
 

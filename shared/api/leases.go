@@ -229,18 +229,16 @@ func progressMember(b *queue.Beat) member {
 var levels = []string{"debug", "info", "warn", "error"}
 
 func linesMember(b *queue.Beat) member {
-	return member{name: "logs", read: func(location string, value jsontext.Value) error {
-		return readList(location, value, maxLines, func(location string, value jsontext.Value) error {
-			var line tasklog.Line
-			text := member{name: "message", required: true, read: func(location string, value jsontext.Value) (err error) {
-				line.Message, err = readText(location, value)
-				return err
-			}}
-			err := readObject(location, value, timeMember("time", &line.Time), oneMember("level", &line.Level, levels), text)
-			b.Lines = append(b.Lines, line)
+	return listMember("logs", maxLines, func(location string, value jsontext.Value) error {
+		var line tasklog.Line
+		text := member{name: "message", required: true, read: func(location string, value jsontext.Value) (err error) {
+			line.Message, err = readText(location, value)
 			return err
-		})
-	}}
+		}}
+		err := readObject(location, value, timeMember("time", &line.Time), oneMember("level", &line.Level, levels), text)
+		b.Lines = append(b.Lines, line)
+		return err
+	})
 }
 
 // oneMember is a member that is one of the known texts.
