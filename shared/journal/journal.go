@@ -155,6 +155,7 @@ func Open(s store.Store, o Options) *Journal {
 		tail: newTail(), process: crand.Text()[:16], jitter: o.Jitter, chunk: o.Chunk,
 	}
 	j.keys.of(o.Name)
+	j.keys.lay(j.store.Exclusive())
 	j.view.folds, j.view.turn = o.Folds, make(turn, 1)
 	j.past = past{turn: make(turn, 1), last: map[string]folded{}}
 	j.ctx, j.cancel = context.WithCancel(context.Background())

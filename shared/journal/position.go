@@ -9,23 +9,42 @@ import (
 	"github.com/millrace/millrace/shared/store"
 )
 
-// pageSize is how many consecutive slots share a partition: few enough for the 1,000 writes per second that DynamoDB
-// allows a partition, enough for a reader to get many slots with one query.
+// pageSize is how many consecutive slots are read at once, beginning with a multiple of it. It is also how many share a partition,
+// which is few enough for what DynamoDB allows a partition in its time.
 const pageSize = 256
+
+// A store that other processes share may allow each partition so many writes a second only, as DynamoDB does. There, consecutive runs
+// of slots go to different partitions in turn, so that the writers of a moment do not meet in one; a reader asks for those of a page
+// side by side. The runs are long enough that whoever reads the newest slots mostly asks for one.
+const (
+	sharedRun    = 32 // slots in a row that share a partition
+	sharedSpread = 16 // partitions that take turns
+)
 
 // positionDigits is how many digits a position has in a sort key: 2^53 has 16.
 const positionDigits = 16
 
 // keys builds the keys of one journal's items.
 type keys struct {
-	name string
-	head store.Key               // of the sequencer
-	page atomic.Pointer[pageKey] // the page used last, since appends come in runs
+	name   string
+	head   store.Key                  // of the sequencer
+	run    int64                      // so many consecutive slots go to one partition,
+	spread int64                      // and their runs to so many partitions in turn
+	block  atomic.Pointer[partitions] // those used last, since appends come in runs
 }
 
-type pageKey struct {
-	number    int64
-	partition string
+// partitions are those of a block, which is all slots that share them.
+type partitions struct {
+	block int64
+	names []string
+}
+
+// lay sets the layout. In a store of one process a page is a partition, so that it is read at once.
+func (k *keys) lay(exclusive bool) {
+	k.run, k.spread = sharedRun, sharedSpread
+	if exclusive {
+		k.run, k.spread = pageSize, 1
+	}
 }
 
 func pageOf(position int64) int64 { return position / pageSize }
@@ -41,15 +60,28 @@ func (k *keys) of(name string) {
 // sequencer is the key of the journal's sequencer.
 func (k *keys) sequencer() store.Key { return k.head }
 
-// partition names the page that holds position.
+// lastOfRun returns the last position of the run that holds position.
+func (k *keys) lastOfRun(position int64) int64 { return (position/k.run+1)*k.run - 1 }
+
+// partition names the one that holds position.
 func (k *keys) partition(position int64) string {
-	number := pageOf(position)
-	if p := k.page.Load(); p != nil && p.number == number {
-		return p.partition
+	return k.partitions(position / (k.spread * pageSize))[position/k.run%k.spread]
+}
+
+// partitions names those of a block.
+func (k *keys) partitions(block int64) []string {
+	if p := k.block.Load(); p != nil && p.block == block {
+		return p.names
 	}
-	p := &pageKey{number: number, partition: fmt.Sprintf("J#%s#%013d", k.name, number)}
-	k.page.Store(p)
-	return p.partition
+	p := &partitions{block: block, names: make([]string, k.spread)}
+	for n := range p.names {
+		p.names[n] = fmt.Sprintf("J#%s#%013d", k.name, block)
+		if k.spread > 1 {
+			p.names[n] += fmt.Sprintf("#%02d", n)
+		}
+	}
+	k.block.Store(p)
+	return p.names
 }
 
 // slot is the key of the slot at position.

@@ -176,15 +176,15 @@ func (r *removal) note(floor, foot int64, date time.Time) {
 	}
 }
 
-// removeSlots removes the slots above one position up to another, page by page.
+// removeSlots removes the slots above one position up to another, partition by partition.
 func (j *Journal) removeSlots(ctx context.Context, above, upTo int64) error {
-	for position := above + 1; position <= upTo; position = lastOfPage(position) + 1 {
-		r := store.Range{Table: store.Journal, Partition: j.keys.partition(position)}
-		if upTo < lastOfPage(position) {
-			r.To = positionSort(upTo + 1)
-		}
-		if err := j.store.Remove(ctx, r); err != nil {
-			return err
+	size := pageSize * j.keys.spread
+	for block := (above + 1) / size; above < upTo && block <= upTo/size; block++ {
+		for _, partition := range j.keys.partitions(block) {
+			r := store.Range{Table: store.Journal, Partition: partition, To: positionSort(upTo + 1)}
+			if err := j.store.Remove(ctx, r); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

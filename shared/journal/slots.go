@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 
 	"github.com/millrace/millrace/shared/event"
 	"github.com/millrace/millrace/shared/store"
@@ -49,19 +50,58 @@ func (p *page) run() []slot {
 	return p.slots
 }
 
-// query reads the slots of one page.
+// query reads the slots of one page, or of a part of it.
 func (j *Journal) query(ctx context.Context, from, to int64, eventual bool) (page, error) {
-	r := store.Range{
-		Table: store.Journal, Partition: j.keys.partition(from), From: positionSort(from), Eventual: eventual,
-	}
-	if to < lastOfPage(from) {
-		r.To = positionSort(to + 1)
-	}
-	found, err := j.store.Query(ctx, r)
+	found, err := j.items(ctx, from, to, eventual)
 	if err != nil {
 		return page{}, j.unavailable("read slots", err)
 	}
 	return j.decodePage(ctx, page{from: from, to: to}, found)
+}
+
+// items reads the items of slots of one page, in their order: those of each partition side by side.
+func (j *Journal) items(ctx context.Context, from, to int64, eventual bool) (store.Page, error) {
+	if to <= j.keys.lastOfRun(from) {
+		return j.store.Query(ctx, j.keys.slotRange(from, to, eventual))
+	}
+	runs := (to/j.keys.run - from/j.keys.run) + 1
+	pages, errs := make([]store.Page, runs), make([]error, runs)
+	var group sync.WaitGroup
+	for n := range pages {
+		first, last := from, min(to, j.keys.lastOfRun(from))
+		from = last + 1
+		group.Go(func() {
+			r := j.keys.slotRange(first, last, eventual)
+			if pages[n], errs[n] = j.store.Query(ctx, r); errs[n] != nil { // several fail more often than one
+				pages[n], errs[n] = j.store.Query(ctx, r)
+			}
+		})
+	}
+	group.Wait()
+	var all store.Page
+	for n := range pages {
+		if errs[n] != nil && len(all.Items) == 0 {
+			return all, errs[n]
+		}
+		if errs[n] != nil {
+			all.More = true // what was read before it is of use
+			break
+		}
+		all.Items = append(all.Items, pages[n].Items...)
+		if all.More = pages[n].More; all.More {
+			break // what comes after this partition's page is not known yet
+		}
+	}
+	return all, nil
+}
+
+// slotRange selects the items of slots of one run.
+func (k *keys) slotRange(from, to int64, eventual bool) store.Range {
+	r := store.Range{Table: store.Journal, Partition: k.partition(from), From: positionSort(from), Eventual: eventual}
+	if k.spread > 1 || to < k.lastOfRun(from) {
+		r.To = positionSort(to + 1)
+	}
+	return r
 }
 
 func (j *Journal) decodePage(ctx context.Context, p page, found store.Page) (page, error) {

@@ -178,14 +178,40 @@ func (q *Queue) releaseHold(ctx context.Context, item *store.Item, rules *rule.S
 	if err != nil || released == sweepRelease {
 		return released, err
 	}
+	return released, q.forgetHold(ctx, *item)
+}
+
+// forgetHold removes the item of a hold, unless the hold has entries. Race: a process that holds another entry meanwhile writes this item
+// too, but a read may come before that entry is visible, and a repeated request may write the item with its earlier version. So the item
+// is changed before the read that decides: a write that came before it is wholly visible then, and one that comes after it refuses the
+// removal.
+func (q *Queue) forgetHold(ctx context.Context, item store.Item) error {
+	empty, err := q.holdsNothing(ctx, string(item.Value))
+	if err != nil || !empty {
+		return err
+	}
+	seen := item.Version
+	item.Version = q.created()
+	if err := q.apply(ctx, store.Put(item, store.VersionIs(seen))); err != nil {
+		return unlessQuicker(err)
+	}
+	empty, err = q.holdsNothing(ctx, string(item.Value))
+	if err != nil || !empty {
+		return err
+	}
+	return unlessQuicker(q.apply(ctx, store.Delete(item.Key, store.VersionIs(item.Version))))
+}
+
+// unlessQuicker returns the error of a write of [Queue.forgetHold]: none if another process was quicker.
+func unlessQuicker(err error) error {
+	if store.AsConflict(err) != nil {
+		return nil
+	}
+	return layout.Failure("forget a hold", err)
+}
+
+// holdsNothing reports whether a hold has no entries.
+func (q *Queue) holdsNothing(ctx context.Context, hold string) (bool, error) {
 	rest, err := q.store.Query(ctx, store.Range{Table: store.Work, Partition: layout.HeldPartition(hold), Limit: 1})
-	if err != nil || len(rest.Items) > 0 {
-		return released, layout.Failure("read a hold", err)
-	}
-	// Race: a process that holds another entry meanwhile writes this item too, so that its version differs.
-	op := store.Delete(item.Key, store.VersionIs(item.Version))
-	if err := q.apply(ctx, op); store.AsConflict(err) == nil {
-		return released, layout.Failure("forget a hold", err)
-	}
-	return released, nil
+	return len(rest.Items) == 0, layout.Failure("read a hold", err)
 }

@@ -130,6 +130,9 @@ type history struct {
 	sequencer store.Store
 }
 
+// Exclusive returns false, as the stores of the run's processes do, so that slots are looked for where they were written.
+func (history) Exclusive() bool { return false }
+
 // Sequence returns the sequencer of the run, with its floor at 0.
 func (h history) Sequence(ctx context.Context, key store.Key, eventual bool) (store.Sequence, error) {
 	seq, err := h.sequencer.Sequence(ctx, key, eventual)
