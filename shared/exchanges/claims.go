@@ -14,6 +14,9 @@ const mostClaims = 100
 // claim claims tasks. Where the request has no results, it waits until there is one, or a lease to stop, or the time is over.
 func (c *call) claim(ctx context.Context) error {
 	patient := c.request.Wait > 0 && c.entry.results == 0 && len(c.entry.now.Stops) == 0
+	if c.claimed {
+		return nil // with the results
+	}
 	if !patient {
 		return c.claimOnce(ctx)
 	}
@@ -43,28 +46,42 @@ func (c *call) claim(ctx context.Context) error {
 // waits returns the claimer that waits: one that wants nothing is woken for no task.
 func (c *call) waits() queue.Claimer {
 	by := c.instance.Claims()
-	if c.request.Max == 0 || c.instance.Draining {
+	if !c.mayClaim() {
 		by.Jobs = nil
 	}
 	return by
 }
 
 // claimOnce claims what is ready, with the record.
-func (c *call) claimOnce(ctx context.Context) (err error) {
-	if c.request.Max == 0 || c.instance.Draining {
+func (c *call) claimOnce(ctx context.Context) error {
+	if !c.mayClaim() {
 		return nil
 	}
+	leases, err := c.x.queue.Claim(ctx, c.claimer(), min(c.request.Max, mostClaims))
+	c.got(leases)
+	return err
+}
+
+// mayClaim reports whether the exchange asks for claims, and the instance may have some.
+func (c *call) mayClaim() bool { return c.request.Max > 0 && !c.instance.Draining }
+
+// claimer returns the instance as it claims by this exchange.
+func (c *call) claimer() queue.Claimer {
 	by := c.instance.Claims()
 	by.Until, by.Beside = c.instance.Expires, &c.entry
-	c.claims, err = c.x.queue.Claim(ctx, by, min(c.request.Max, mostClaims))
+	return by
+}
+
+// got notes claims.
+func (c *call) got(leases []queue.Lease) {
+	c.claims = leases
 	now := time.Now()
-	for i := range c.claims {
-		l := &c.claims[i]
+	for i := range leases {
+		l := &leases[i]
 		held := queue.Held{Token: l.Token, Expires: l.Expires, Length: l.Length}
 		c.session.held[l.Token] = true
 		c.session.extendIn(held.Spare(now, membership.DefaultLease), now)
 	}
-	return err
 }
 
 // begin stores that the exchange waits: so a later one fences it, and a repetition goes on with it.

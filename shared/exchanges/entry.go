@@ -35,10 +35,7 @@ func (e *entry) Check(ctx context.Context) error {
 // Started returns the record with these claims.
 func (e *entry) Started(leases []queue.Lease) store.Op {
 	e.sent = e.now.copy()
-	e.sent.Waits = false
-	for i := range leases {
-		e.sent.Claims = append(e.sent.Claims, claimed{leases[i].Token, leases[i].Expires.UnixMicro()})
-	}
+	e.sent.take(leases)
 	return e.sent.put(e.id)
 }
 
@@ -47,6 +44,22 @@ func (e *entry) Ended(ends []queue.Ended) store.Op {
 	e.sent = e.now.copy()
 	e.sent.add(e.base, e.outcomes(ends), e.results)
 	return e.sent.put(e.id)
+}
+
+// EndedAndStarted returns the record with these outcomes, as Ended does, and these claims.
+func (e *entry) EndedAndStarted(ends []queue.Ended, leases []queue.Lease) store.Op {
+	e.sent = e.now.copy()
+	e.sent.add(e.base, e.outcomes(ends), e.results)
+	e.sent.take(leases)
+	return e.sent.put(e.id)
+}
+
+// take adds claims.
+func (r *record) take(leases []queue.Lease) {
+	r.Waits = false
+	for i := range leases {
+		r.Claims = append(r.Claims, claimed{leases[i].Token, leases[i].Expires.UnixMicro()})
+	}
 }
 
 // add stores the outcomes of results; the request has so many in all.

@@ -27,6 +27,7 @@ type Queue interface {
 	Claim(ctx context.Context, by queue.Claimer, max int) ([]queue.Lease, error)
 	Claimed(ctx context.Context, tokens []string) ([]queue.Lease, error)
 	CompleteAll(ctx context.Context, instance string, all []queue.Completion, beside queue.Beside) ([]queue.Ended, error)
+	CompleteAllAndClaim(ctx context.Context, all []queue.Completion, by queue.Claimer, max int) ([]queue.Ended, []queue.Lease, error)
 	Heartbeat(ctx context.Context, token string, b queue.Beat) (queue.Alive, error)
 	Keep(ctx context.Context, instance string, most time.Duration) ([]queue.Held, error)
 	WatchLeases(instance string, call func()) (end func())
@@ -111,6 +112,7 @@ type call struct {
 	instance membership.Instance
 	entry    entry
 	claims   []queue.Lease
+	claimed  bool // a claim was made with the results
 }
 
 func (c *call) run(ctx context.Context) (Response, error) {

@@ -63,8 +63,8 @@ func (c *call) end(ctx context.Context) error {
 	}
 	e.base = slices.Clip(e.now.Results)
 	rest := c.request.Results[min(len(e.base), len(c.request.Results)):]
-	ends, err := c.x.queue.CompleteAll(ctx, c.instance.Claimer(), rest, e)
-	if err != nil {
+	ends, err := c.endAll(ctx, rest)
+	if err != nil && len(ends) < len(rest) {
 		return err
 	}
 	if e.now.Open { // the last ones are none that anything was written for
@@ -79,5 +79,16 @@ func (c *call) end(ctx context.Context) error {
 			c.x.log.Warn("a result that came too late was not noted", "instance", c.instance.Claimer(), "error", err)
 		}
 	}
-	return nil
+	return err
+}
+
+// endAll writes results, and claims tasks in their place, if the exchange asks for some.
+func (c *call) endAll(ctx context.Context, results []queue.Completion) (ends []queue.Ended, err error) {
+	if c.claimed = len(results) > 0 && c.mayClaim(); !c.claimed {
+		return c.x.queue.CompleteAll(ctx, c.instance.Claimer(), results, &c.entry)
+	}
+	var leases []queue.Lease
+	ends, leases, err = c.x.queue.CompleteAllAndClaim(ctx, results, c.claimer(), min(c.request.Max, mostClaims))
+	c.got(leases)
+	return ends, err
 }

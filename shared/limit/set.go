@@ -46,6 +46,13 @@ func (s *Set) remove(number int) {
 	}
 }
 
+// Free notes that slots are given back.
+func (s *Set) Free(slots []Slot) {
+	for i := range slots {
+		s.remove(slots[i].Number)
+	}
+}
+
 // lowest returns the first free slot below most; ok is false if as many as most are taken, or all below it.
 func (s *Set) lowest(most int) (number int, ok bool) {
 	if s.n >= most {

@@ -19,6 +19,10 @@ type Beside interface {
 	// Ended returns the operation on the item that goes with the last of these ends; those before are written. It may be called several times for a write.
 	Ended(ends []Ended) store.Op
 
+	// EndedAndStarted returns the operation on the item that goes with the last of these ends and the start of these leases in one write.
+	// It may be called several times for a write.
+	EndedAndStarted(ends []Ended, leases []Lease) store.Op
+
 	// Written is called when the newest of the operations has been applied.
 	Written()
 }

@@ -13,9 +13,10 @@ import (
 
 // instanceSlots holds the slots of an instance as a claim has read them.
 type instanceSlots struct {
-	limit.Wanted            // of one slot for each task, with the mark of the claim, see [markOf]
-	began        bool       // the claim has started tasks, whose slots have the mark too
-	taken        *limit.Set // nil: to be read
+	limit.Wanted              // of one slot for each task, with the mark of the claim, see [markOf]
+	began        bool         // the claim has started tasks, whose slots have the mark too
+	taken        *limit.Set   // nil: to be read
+	freed        []limit.Slot // slots that are given back in the same write, and count as free
 }
 
 // forget drops what was read, since the slots may have changed. s is nil for a claimer without a capacity.
@@ -37,7 +38,9 @@ func (s *instanceSlots) isFull() bool { return s != nil && s.taken != nil && s.t
 
 func (s *instanceSlots) read(ctx context.Context, q *Queue) (err error) {
 	if s.taken == nil {
-		s.taken, err = q.limits.Read(ctx, s.Limit)
+		if s.taken, err = q.limits.Read(ctx, s.Limit); err == nil {
+			s.taken.Free(s.freed)
+		}
 	}
 	return layout.Failure("read a limit", err)
 }

@@ -59,11 +59,16 @@ func (q *Queue) claim(ctx context.Context, by Claimer, at *instanceSlots, max in
 		}
 	}
 	if len(claims) > 0 && at.isFull() {
-		if err := q.passOn(ctx, &by, claims[0].rules); err != nil {
-			q.log.Warn("tasks that prefer an instance without a free slot are passed on late", "instance", by.Instance, "error", err)
-		}
+		q.passOnLate(ctx, &by, claims[0].rules)
 	}
 	return leases, nil
+}
+
+// passOnLate is passOn whose errors are left to the sweep.
+func (q *Queue) passOnLate(ctx context.Context, by *Claimer, rules *rule.Set) {
+	if err := q.passOn(ctx, by, rules); err != nil {
+		q.log.Warn("tasks that prefer an instance without a free slot are passed on late", "instance", by.Instance, "error", err)
+	}
 }
 
 // claims promotes what has fallen due, and returns a claim for each queue that the claimer takes from, preceded by one for each

@@ -30,20 +30,32 @@ type Ended struct {
 // are returned, are written, and of the others it may not be known.
 func (q *Queue) CompleteAll(ctx context.Context, instance string, all []Completion, beside Beside) ([]Ended, error) {
 	ctx = detached(ctx)
-	ended := make([]Ended, 0, len(all))
-	for len(all) > 0 {
-		e, err := q.gather(ctx, instance, all, beside)
-		if err != nil {
-			return ended, err
-		}
+	if len(all) == 0 {
+		return nil, nil
+	}
+	first, err := q.gather(ctx, instance, all, beside)
+	if err != nil {
+		return nil, err
+	}
+	return q.completeFrom(ctx, first, instance, all)
+}
+
+// completeFrom is CompleteAll once the first of the writes is gathered.
+func (q *Queue) completeFrom(ctx context.Context, e *endings, instance string, all []Completion) (ended []Ended, err error) {
+	ended = make([]Ended, 0, len(all))
+	for {
 		e.before = ended
 		n := len(e.ends)
 		if err := q.writeEndings(ctx, e); err != nil {
 			return ended, err
 		}
-		ended, all = append(ended, e.ends...), all[n:]
+		if ended, all = append(ended, e.ends...), all[n:]; len(all) == 0 {
+			return ended, nil
+		}
+		if e, err = q.gather(ctx, instance, all, e.beside); err != nil {
+			return ended, err
+		}
 	}
-	return ended, nil
 }
 
 // endings is the ends of several attempts as one part of a write, with the caller's item.
@@ -206,6 +218,15 @@ func (s *endings) prepareAnew(ctx context.Context, lost *store.Conflict) (err er
 }
 
 func (s *endings) allOps(r journal.Receipt) []store.Op {
+	ops := s.endOps(r)
+	return append(ops, s.beside.Ended(s.told()))
+}
+
+// told returns what became of the ends of the call so far.
+func (s *endings) told() []Ended { return append(slices.Clip(s.before), s.ends...) }
+
+// endOps returns the operations of the ends, without that on the caller's item.
+func (s *endings) endOps(r journal.Receipt) []store.Op {
 	ops := make([]store.Op, 0, s.ops+1) // the journal adds the slot
 	for i, e := range s.all {
 		if s.ends[i].Err == nil {
@@ -213,7 +234,7 @@ func (s *endings) allOps(r journal.Receipt) []store.Op {
 			s.ends[i].State, s.ends[i].Dialect = e.task.State, e.task.Dialect
 		}
 	}
-	return append(ops, s.beside.Ended(append(slices.Clip(s.before), s.ends...)))
+	return ops
 }
 
 func (s *endings) bounds() (ops, bytes int) { return s.ops, s.bytes }

@@ -31,6 +31,7 @@
 //	start.go      the write that starts them
 //	tidy.go       what becomes of the other picks
 //	claimnext.go  CompleteAndClaim
+//	turnover.go   ends of an instance's attempts and starts in their place, in one write
 //	beside.go     an item of the caller's in the same write
 //	claimer.go    which lines a claimer takes from (package directory knows which there are)
 //	limit.go      the limits of a task, and the slots that its start takes

@@ -49,9 +49,14 @@ func (s *instanceSlots) repeated() (tokens []string, err error) {
 	return tokens, err
 }
 
+// slotsOf returns the slots of a claimer with a capacity, which are not read yet.
+func (q *Queue) slotsOf(by *Claimer) *instanceSlots {
+	return &instanceSlots{Wanted: limit.Wanted{Limit: layout.InstanceLimit(by.Instance), Most: by.Capacity, Mark: markOf(by.Once)}}
+}
+
 // claimOnce is Claim of a claimer with a capacity: it returns the leases of an earlier claim with the same key, if any are held.
 func (q *Queue) claimOnce(ctx context.Context, by Claimer, max int) (leases []Lease, err error) {
-	at := &instanceSlots{Wanted: limit.Wanted{Limit: layout.InstanceLimit(by.Instance), Most: by.Capacity, Mark: markOf(by.Once)}}
+	at := q.slotsOf(&by)
 	lines := q.waiters.looking(by.Instance)
 	defer func() { q.looked(at, &by, lines, leases, max) }()
 	leases, err = q.again(ctx, at)

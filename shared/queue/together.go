@@ -15,8 +15,10 @@ import (
 type asking struct {
 	by     Claimer
 	max    int
+	ends   *endings // attempts that end in the same turn; nil: none
 	leases []Lease
 	err    error
+	endErr error // of the ends
 }
 
 // newAskings returns what gathers the claims of each instance.
@@ -61,6 +63,10 @@ func (q *Queue) claimInTurn(ctx context.Context, by Claimer, max int) ([]Lease, 
 
 // claimTogether makes several claims as one, and gives out the leases in the order of the claims.
 func (q *Queue) claimTogether(ctx context.Context, all []*asking) {
+	if all[0].ends != nil {
+		q.turnOver(ctx, all[0]) // it has a Beside, and is made alone
+		return
+	}
 	max := 0
 	for _, a := range all {
 		max += a.max

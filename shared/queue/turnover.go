@@ -1,0 +1,234 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/millrace/millrace/shared/event/typed"
+	"github.com/millrace/millrace/shared/journal"
+	"github.com/millrace/millrace/shared/limit"
+	"github.com/millrace/millrace/shared/queue/layout"
+	"github.com/millrace/millrace/shared/store"
+)
+
+// An instance whose tasks have ended wants the next ones in their place. The ends and these starts go in one write where that changes
+// nothing but the time: where the ends make no other task ready, and the starts take no slot but the instance's own. Everything else
+// is written in turn, the ends first.
+
+// CompleteAllAndClaim is [Queue.CompleteAll] and then [Queue.Claim] of the same instance, in one write where possible. by has a
+// [Beside], which is written with each of them. If fewer than all ends are returned, the error is of the ends, and nothing was claimed;
+// otherwise it is of the claim.
+func (q *Queue) CompleteAllAndClaim(ctx context.Context, all []Completion, by Claimer, max int) ([]Ended, []Lease, error) {
+	ctx = detached(ctx)
+	s, err := q.gather(ctx, by.Instance, all, by.Beside)
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(s.ends) < len(all) || by.Capacity <= 0 || by.Once != nil || !s.makeNothingReady() {
+		ended, err := q.completeFrom(ctx, s, by.Instance, all)
+		if err != nil {
+			return ended, nil, err
+		}
+		leases, err := q.Claim(ctx, by, max)
+		return ended, leases, err
+	}
+	mine := &asking{by: by, max: max, ends: s}
+	if err := q.askings.Do(ctx, by.Instance, mine); err != nil {
+		return nil, nil, err
+	}
+	if mine.endErr != nil {
+		return nil, nil, mine.endErr
+	}
+	return s.ends, mine.leases, mine.err
+}
+
+// makeNothingReady reports whether the ends are ones after which no other task is ready that was not before: of finished tasks that
+// are no steps of orders, and that have held no slot but their instance's.
+func (s *endings) makeNothingReady() bool {
+	live := s.live()
+	for i, e := range s.all {
+		if s.ends[i].Err != nil {
+			continue
+		}
+		if e.place != nil || e.task.Order != nil || e.result.Outcome == typed.Lost || e.task.Unique != "" {
+			return false
+		}
+		own := layout.InstanceLimit(e.held.Instance)
+		if slices.ContainsFunc(e.held.Slots, func(s limit.Slot) bool { return s.Limit != own }) {
+			return false
+		}
+	}
+	return live > 0
+}
+
+// slots returns the slots that the ends give back.
+func (s *endings) slots() (all []limit.Slot) {
+	for i, e := range s.all {
+		if s.ends[i].Err == nil {
+			all = append(all, e.held.Slots...)
+		}
+	}
+	return all
+}
+
+// turnOver ends attempts of an instance and starts tasks in their place, and then claims what it has room for beyond that. It is made
+// in the instance's turn.
+func (q *Queue) turnOver(ctx context.Context, a *asking) {
+	at := q.slotsOf(&a.by)
+	at.freed = a.ends.slots()
+	lines := q.waiters.looking(a.by.Instance)
+	defer func() { q.looked(at, &a.by, lines, a.leases, a.max) }()
+	c := q.inTheirPlace(ctx, at, &a.by, a.ends, a.max)
+	if c == nil {
+		a.endErr = q.writeEndings(ctx, a.ends)
+	} else {
+		a.leases, a.endErr = q.writeTurnover(ctx, &turnover{ends: a.ends, claim: c})
+	}
+	if a.endErr != nil {
+		return
+	}
+	if at.freed = nil; len(a.leases) >= a.max {
+		if at.isFull() {
+			q.passOnLate(ctx, &a.by, c.rules)
+		}
+		return
+	}
+	at.forget()
+	more, err := q.claim(ctx, a.by, at, a.max-len(a.leases))
+	if a.leases = joinedTo(a.leases, more); len(a.leases) == 0 {
+		a.err = err
+	}
+}
+
+// inTheirPlace returns a claim that has picked tasks to be started in one write with ends; nil if there are none, or if they had better
+// be claimed afterwards.
+func (q *Queue) inTheirPlace(ctx context.Context, at *instanceSlots, by *Claimer, s *endings, max int) *claim {
+	most := min(MaxClaim, (combineOps-s.ops)/mostOps)
+	max, err := q.freeFor(ctx, at, by, max)
+	if err != nil || min(max, most) <= 0 {
+		return nil
+	}
+	claims, err := q.claims(ctx, *by)
+	if err != nil {
+		return nil // the claim that follows says so
+	}
+	for _, c := range claims {
+		c.at, c.by.Beside = at, nil // the ends have it
+		if c.begin(min(max, most)); !c.isPlain() {
+			return nil
+		}
+	}
+	for _, c := range claims {
+		if c.picks, err = c.pick(ctx); err != nil {
+			return nil
+		}
+		if len(c.picks) == 0 {
+			continue
+		}
+		if c.private() && !slices.ContainsFunc(c.touches(), func(name string) bool { return s.names[name] }) {
+			return c
+		}
+		c.left = c.picks
+		c.putBack(ctx)
+		return nil
+	}
+	return nil
+}
+
+// mostOps is more than the operations that the start of a pick has which is private.
+const mostOps = 6
+
+// isPlain reports whether the starts of a claim take no slots but its instance's, and no claim of another process comes between.
+func (c *claim) isPlain() bool { return c.queue.MaxParallel == 0 && len(c.view.contested()) == 0 }
+
+// turnover is ends of attempts of an instance and starts of others in their place, as one part of a write.
+type turnover struct {
+	ends  *endings
+	claim *claim
+	tried bool  // the starts were prepared
+	err   error // why nothing is started; nil: the starts are part of the write
+}
+
+// writeTurnover writes a turnover, and returns the leases. Where something stands against it, the ends are written without the starts.
+func (q *Queue) writeTurnover(ctx context.Context, t *turnover) ([]Lease, error) {
+	err := q.write(ctx, t)[0]
+	switch {
+	case err == nil:
+		t.ends.beside.Written()
+	case errors.Is(err, errNothing):
+		t.giveUp(ctx)
+		err = nil
+	case journal.Refused(err):
+		t.giveUp(ctx)
+	}
+	settle := err
+	if journal.Refused(err) {
+		settle, err = nil, q.writeEndings(ctx, t.ends)
+	} else {
+		t.ends.note(ctx, err)
+	}
+	if settle == nil {
+		settle = t.err
+	}
+	leases, settleErr := t.claim.settle(ctx, settle)
+	t.claim.view.handOver(ctx)
+	if settleErr != nil && err == nil {
+		q.log.Warn("the next tasks were not claimed with the ends of others", "error", settleErr)
+	}
+	return leases, err
+}
+
+// prepare prepares the ends, and the starts once: after a conflict, what they rest on may be gone.
+func (t *turnover) prepare(ctx context.Context, lost *store.Conflict) (journal.Change, error) {
+	change, err := t.ends.prepare(ctx, lost)
+	if err != nil {
+		return change, err
+	}
+	if t.tried {
+		t.giveUp(ctx)
+		return change, nil
+	}
+	t.tried = true
+	starts, err := t.claim.prepare(ctx, nil)
+	if t.err = err; err == nil {
+		change.Events, change.Ops = append(change.Events, starts.Events...), t.ops
+	}
+	return change, nil
+}
+
+// giveUp leaves the picked tasks to another claim.
+func (t *turnover) giveUp(ctx context.Context) {
+	t.claim.release(ctx)
+	t.claim.verdicts = verdicts{left: t.claim.picks}
+	t.err = errNothing
+}
+
+// ops returns the operations of the ends and of the starts. A slot that goes from an end to a start is put once: it is the end's as
+// long as its lease is.
+func (t *turnover) ops(r journal.Receipt) []store.Op {
+	ends, starts := t.ends.endOps(r), t.claim.ops(r)
+	for i := range starts {
+		gives := func(op store.Op) bool { return op.Kind == store.OpDelete && op.Item.Key == starts[i].Item.Key }
+		if n := slices.IndexFunc(ends, gives); n >= 0 {
+			ends = slices.Delete(ends, n, n+1)
+			starts[i].Cond = store.Always
+		}
+	}
+	leases := make([]Lease, len(t.claim.starts))
+	for i := range leases {
+		leases[i] = t.claim.starts[i].leased()
+	}
+	return append(append(ends, starts...), t.ends.beside.EndedAndStarted(t.ends.told(), leases))
+}
+
+func (t *turnover) bounds() (ops, bytes int) {
+	ops, bytes = t.ends.bounds()
+	moreOps, moreBytes := t.claim.bounds()
+	return ops + moreOps, bytes + moreBytes
+}
+
+func (t *turnover) touches() []string { return append(t.ends.touches(), t.claim.touches()...) }
+
+// private returns true: so are the ends, and a claim with others is none for a turnover.
+func (t *turnover) private() bool { return true }
