@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -183,7 +184,7 @@ func (b *directBody) Read(p []byte) (int, error) {
 	}
 	n, err := b.inner.Read(p)
 	switch {
-	case err == io.EOF:
+	case errors.Is(err, io.EOF):
 		b.ended = true
 		b.finish(true)
 	case err != nil:
