@@ -87,7 +87,7 @@ func New(o Options) (*Client, error) {
 		c.auth = []string{"Bearer " + o.Token}
 	}
 	if c.http == nil {
-		c.http = &http.Client{Transport: transport()}
+		c.http = &http.Client{Transport: newDirect(u, transport())}
 	}
 	if c.patience == 0 {
 		c.patience = 30 * time.Second
