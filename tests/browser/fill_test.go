@@ -24,7 +24,7 @@ func fill(s *server, text string) filled {
 	s.ask("POST", order, map[string]any{"id": "asked " + text, "variables": map[string]any{"country": text}})
 	s.ask("POST", "/api/v1/tasks?source=machine&collection=facts", nil)
 	s.ask("POST", "/api/v1/canvases/demo/handlers/WORKER/greet/events", map[string]any{"value": text, "modifier": text})
-	s.ask("POST", "/api/v1/instances", map[string]any{"name": text, "jobs": []string{"/topics/none"}, "capacity": 1})
+	fail(s, text)
 	s.ask("POST", "/jobscheduler/master/api/event", []any{map[string]any{"TYPE": "Noted", "key": text, "text": text}})
 	s.ask("POST", "/api/v1/streams/"+url.PathEscape(text)+"/events", map[string]any{
 		"event": map[string]any{"name": text}, "payload": given,
@@ -39,6 +39,20 @@ func fill(s *server, text string) filled {
 		return job["state"] == "GIVEN_UP" && asked["nodeId"] == "approve"
 	})
 	return filled{waiting["id"].(string), failed["id"].(string)}
+}
+
+// fail takes the part of an instance of that name, whose one job logs the text and fails with it.
+func fail(s *server, text string) {
+	s.t.Helper()
+	id, _ := s.ask("POST", "/api/v1/instances", map[string]any{"name": text, "jobs": []string{"/topics/echo"}, "capacity": 1})["id"].(string)
+	claims, _ := s.ask("POST", "/api/v1/instances/"+id+"/claims", map[string]any{"max": 1, "wait": "30s"})["claims"].([]any)
+	if len(claims) != 1 {
+		s.t.Fatalf("claims = %v", claims)
+	}
+	claim, _ := claims[0].(map[string]any)
+	lease := "/api/v1/leases/" + claim["token"].(string)
+	s.ask("POST", lease+"/heartbeat", map[string]any{"progress": map[string]any{"step": 1, "steps": 2, "message": text}, "logs": []any{map[string]any{"level": "info", "message": text}}})
+	s.ask("POST", lease+"/complete", map[string]any{"result": "failed", "message": text})
 }
 
 // pages returns the address of every page, with what fill has added, and of forms. The text is the one that fill was given.
