@@ -236,13 +236,17 @@ func readOrders(r *reading) {
 	r.Data["path"], r.Data["at"] = folder, r.query("at")
 }
 
+// readOrder reads an order, and what has happened to it: of one that is gone only that.
 func readOrder(r *reading) {
 	chain, id := r.r.PathValue("chain"), r.r.PathValue("id")
 	one := "/api/v1/orders/" + url.PathEscape(chain) + "/" + url.PathEscape(id)
-	r.get("order", one)
-	r.get("why", one+"/why")
+	r.perhaps("order", one)
+	r.perhaps("why", one+"/why")
 	r.get("events", journalAPI+"/order"+(&url.URL{Path: chain + "," + id}).EscapedPath()+"?return=OrderEvent&limit=-100&with=cause")
 	r.Data["chain"], r.Data["id"] = chain, id
+	if events, _ := r.Data["events"].(map[string]any); r.err == nil && r.Data["order"] == nil && events["eventSnapshots"] == nil {
+		r.err = &refusal{Status: http.StatusNotFound, Detail: "There is no order with this id, and the journal has no event of one."}
+	}
 }
 
 func readStream(r *reading) {

@@ -36,7 +36,7 @@ func parse() map[string]*template.Template {
 		}
 		t := template.New("frame.html").Funcs(template.FuncMap{
 			"json": text, "line": line, "when": when, "id": eventTime, "path": url.PathEscape, "ofOrder": ofOrder, "orderActs": orderActs, "fields": fields,
-			"entries": entries, "states": api.JobTypes, "cut": cut, "plus": plus, "utc": utc, "less": func(a, b int) int { return a - b }, "offers": func(...any) []button { return nil }, "select": func(...any) []button { return nil },
+			"entries": entries, "isObject": isObject, "states": api.JobTypes, "cut": cut, "plus": plus, "utc": utc, "less": func(a, b int) int { return a - b }, "offers": func(...any) []button { return nil }, "select": func(...any) []button { return nil },
 		})
 		all[name] = template.Must(t.ParseFS(sources, "templates/frame.html", "templates/"+file.Name()))
 	}
@@ -187,11 +187,6 @@ func encode(value any, indent string) string {
 		return fmt.Sprint(value)
 	}
 	return strings.TrimSuffix(out.String(), "\n")
-}
-
-func quote(s string) string {
-	out, _ := json.Marshal(s) // a string always can
-	return string(out)
 }
 
 // moment is a time with its distance from now.

@@ -65,6 +65,7 @@ func TestForeignImports(t *testing.T) {
 		{"github.com/cockroachdb/pebble/v2", []string{"shared/store/pebble"}},
 		{"github.com/prometheus/client_golang", []string{"shared/api/prom", "cmd"}},
 		{"github.com/testcontainers/testcontainers-go", []string{"tests"}},
+		{"github.com/chromedp", []string{"tests"}},
 		{"github.com/alecthomas/kong", []string{"cmd"}},
 		{"net/http", []string{"shared/api", "shared/bench", "shared/host", "shared/service", "shared/web", "shared/awsenv", "shared/store/dynamo", "shared/notifier/sqs", "shared/fileorder/s3", "shared/worker", "client", "cmd", "functions", "tests"}},
 	}

@@ -1,0 +1,133 @@
+package browser_test
+
+import (
+	"net/url"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+)
+
+// TestPages does on each page what people come to it for.
+func TestPages(t *testing.T) {
+	const text = "some text"
+	s := serve(t, demo)
+	f := fill(s, text)
+	b := open(t, s)
+	chain := url.PathEscape("/demo/parcel")
+	for _, c := range []struct {
+		name string
+		does func()
+	}{
+		{"now leads to what failed", func() {
+			b.visit("/")
+			b.follow(f.failed)
+			b.shows("GIVEN_UP")
+		}},
+		{"a queue is suspended and resumed", func() {
+			b.visit("/queues")
+			b.inRow("main", "Suspend")
+			b.follow("Suspend")
+			b.shows("main suspended")
+			b.inRow("main", "Resume")
+			b.follow("Resume")
+			b.inRow("main", "Suspend")
+			b.follow("Do nothing")
+		}},
+		{"a handler is paused, and its events are listed", func() {
+			b.visit("/handlers")
+			b.follow("Pause")
+			b.follow("Pause")
+			b.follow("Lift the pause")
+			b.follow("Lift the pause")
+			b.follow("WORKER/greet")
+			b.shows(text)
+		}},
+		{"a source's tasks", func() {
+			b.visit("/sources")
+			b.shows("SUCCESS")
+		}},
+		{"a schedule runs now", func() {
+			b.visit("/schedules")
+			b.inRow("nightly", "Run now")
+			b.follow("Run now")
+			b.visit("/jobs?type=QUEUED&topic=later")
+			b.shows("later")
+		}},
+		{"a job is found and stopped", func() {
+			b.visit("/jobs")
+			b.do(chromedp.SetValue("#type", "QUEUED"), chromedp.SetValue("#topic", "later"))
+			b.follow("Show")
+			b.follow(f.waiting)
+			b.follow("Stop")
+			b.follow("Stop")
+			b.shows("STOPPED")
+		}},
+		{"failures are run again, all at once", func() {
+			b.visit("/failures")
+			b.follow("Run all again")
+			b.shows("is selected")
+			b.follow("Run all again")
+			b.shows("done\n1")
+		}},
+		{"an order is added, stuck, mended and answered", func() {
+			b.visit("/chains/" + chain)
+			b.follow("Add an order")
+			b.do(chromedp.SendKeys("#id", "mine"))
+			b.follow("Add an order")
+			b.visit("/orders/" + chain + "/mine")
+			b.shows("Suspended")
+			b.follow("Resume")
+			b.do(chromedp.SendKeys("#variables", `{"country":"de"}`))
+			b.follow("Resume")
+			b.follow("Answer")
+			b.do(chromedp.SendKeys("#answer", "send"))
+			b.follow("Answer")
+			b.shows("OrderFinished") // though the order is gone
+		}},
+		{"a chain is stopped and started", func() {
+			b.visit("/orders")
+			b.inRow("/demo/parcel", "Stop")
+			b.follow("Stop")
+			b.inRow("/demo/parcel", "Start")
+			b.follow("Start")
+			b.inRow("/demo/parcel", "Stop")
+		}},
+		{"a stream", func() {
+			b.visit("/streams")
+			b.follow(text)
+			b.shows("written by")
+		}},
+		{"an instance is drained", func() {
+			b.visit("/instances")
+			b.inRow(text, "Drain")
+			b.follow("Drain")
+			b.shows(text)
+		}},
+		{"the journal follows, and is filtered", func() {
+			b.visit("/journal")
+			b.do(chromedp.SetValue("#return", "CustomEvent"))
+			b.follow("Show")
+			b.shows("Noted")
+			s.ask("POST", "/jobscheduler/master/api/event", []any{map[string]any{"TYPE": "Seen", "key": "by itself"}})
+			b.shows("by itself")
+		}},
+		{"definitions", func() {
+			b.visit("/definitions")
+			b.shows("/demo/parcel")
+		}},
+		{"signing out", func() {
+			b.visit("/")
+			b.within("//header", "Sign out")
+			b.visit("/jobs")
+			b.shows("Token")
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			was := b.t
+			b.t = t
+			defer func() { b.t = was }()
+			c.does()
+			b.judge()
+		})
+	}
+}

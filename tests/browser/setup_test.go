@@ -1,0 +1,108 @@
+package browser_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/millrace/millrace/tests/process"
+)
+
+// The variables that the tests read: the browser, and the program that TestMain builds.
+const (
+	browserVariable = "MILLRACE_TEST_BROWSER"
+	binaryVariable  = "MILLRACE_TEST_BINARY"
+)
+
+func TestMain(m *testing.M) { os.Exit(run(m)) }
+
+// run builds the program once for all tests.
+func run(m *testing.M) int {
+	if os.Getenv(browserVariable) == "" {
+		return m.Run()
+	}
+	dir, err := os.MkdirTemp("", "millrace-browser-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	binary := filepath.Join(dir, "millrace")
+	if out, err := exec.Command("go", "build", "-o", binary, "../../cmd/millrace").CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "build millrace: %v\n%s", err, out)
+		return 1
+	}
+	if err := os.Setenv(binaryVariable, binary); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return m.Run()
+}
+
+const token = "browser-token"
+
+// server is a running millrace serve.
+type server struct {
+	t *testing.T
+	*process.Server
+}
+
+// serve starts a server on a fresh store with those definitions, which ends with the test. Without a browser the test is left out.
+func serve(t *testing.T, definitions string) *server {
+	t.Helper()
+	if os.Getenv(browserVariable) == "" {
+		t.Skip("left out: run by make test, where a browser is there")
+	}
+	path, err := filepath.Abs(definitions)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &process.Server{
+		Binary: os.Getenv(binaryVariable), Store: "pebble:" + t.TempDir() + "/store", Token: token, Env: []string{"MILLRACE_CONFIG=" + path},
+	}
+	if err := s.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Stop(); err != nil {
+			t.Errorf("the server ended badly: %v", err)
+		}
+	})
+	return &server{t, s}
+}
+
+// ask makes a request to the API, with further headers, names and values in turn, and returns the response's fields.
+func (s *server) ask(method, path string, body any, headers ...string) map[string]any {
+	s.t.Helper()
+	given, err := json.Marshal(body)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	r, err := http.NewRequestWithContext(s.t.Context(), method, s.URL()+path, bytes.NewReader(given))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	r.Header.Set("Authorization", "Bearer "+token)
+	r.Header.Set("Content-Type", "application/json")
+	for i := 0; i+1 < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	response, err := http.DefaultClient.Do(r)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil || response.StatusCode >= http.StatusBadRequest {
+		s.t.Fatalf("%s %s: %d %s %v", method, path, response.StatusCode, text, err)
+	}
+	var fields map[string]any
+	_ = json.Unmarshal(text, &fields) // a list or nothing has none
+	return fields
+}
