@@ -16,7 +16,7 @@ import (
 
 // counted counts the writes of a store that one process has to itself that change tasks or records of exchanges.
 type counted struct {
-	alone
+	store.Store
 	writes atomic.Int32
 }
 
@@ -38,7 +38,7 @@ func (c *counted) writesOf(do func()) int {
 	return int(c.writes.Load() - before)
 }
 
-func newCounted() *counted { return &counted{alone: alone{memory.New(memory.Options{})}} }
+func newCounted() *counted { return &counted{Store: memory.New(memory.Options{})} }
 
 // An instance of one slot that tells the end of a task gets the next in the same write, whether another instance waits or not.
 func TestAnEndAndTheNextStartAreOneWrite(t *testing.T) {
