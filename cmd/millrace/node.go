@@ -56,6 +56,9 @@ func openNode(ctx context.Context, settings config.Settings, log *slog.Logger) (
 	if err != nil {
 		return nil, err
 	}
+	if err := service.DemandLayout(ctx, opened, log); err != nil {
+		return nil, errors.Join(err, opened.Close())
+	}
 	n.calls = tally.New(opened)
 	b, err := config.OpenNotifier(ctx, settings.Notifier, config.Notifiers{"local": local.Open, "sqs": sqs.OpenQueue})
 	if err != nil {

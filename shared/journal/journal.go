@@ -5,6 +5,7 @@ import (
 	"context"
 	crand "crypto/rand"
 	"errors"
+	"fmt"
 	"log/slog"
 	"math/rand/v2"
 	"strconv"
@@ -134,6 +135,17 @@ type Journal struct {
 	ctx    context.Context // ends with Close
 	cancel context.CancelFunc
 	group  sync.WaitGroup // the goroutines that Close waits for
+}
+
+// Begun reports whether anything was ever appended to the journal [Main] of a store. It costs a read. Errors are the store's.
+func Begun(ctx context.Context, s store.Store) (bool, error) {
+	var k keys
+	k.of(Main)
+	seq, err := s.Sequence(ctx, k.sequencer(), false)
+	if err != nil {
+		return false, fmt.Errorf("journal: read the sequencer: %w", err)
+	}
+	return seq.Position > 0, nil
 }
 
 // Open returns a Journal on s, which the caller closes after the Journal. Nothing is read or written yet.

@@ -14,6 +14,7 @@ import (
 	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/projection"
 	"github.com/millrace/millrace/shared/store"
+	"github.com/millrace/millrace/shared/upgrade"
 )
 
 // Service is a journal with its store and settings, for one function on one host. Its fields are set by [New].
@@ -63,7 +64,18 @@ func open(ctx context.Context, place host.Place, openers config.Openers) (*Servi
 	if err != nil {
 		return nil, err
 	}
-	return New(place, settings, opened, config.Logger(os.Stderr, settings.Level)), nil
+	log := config.Logger(os.Stderr, settings.Level)
+	if err := DemandLayout(ctx, opened, log); err != nil {
+		return nil, errors.Join(err, opened.Close())
+	}
+	return New(place, settings, opened, log), nil
+}
+
+// DemandLayout returns an error unless a store has the layout that this program reads, see [upgrade.Check]. It waits some seconds for a
+// store that is busy or away.
+func DemandLayout(ctx context.Context, s store.Store, log *slog.Logger) error {
+	checked := store.NewChecked(s)
+	return patiently(ctx, log, "read the layout", func() error { return upgrade.Check(ctx, checked) })
 }
 
 // Function returns a function of that name that serves the handler.

@@ -19,6 +19,9 @@ var (
 	// that the request changed nothing.
 	ErrUnavailable = errors.New("store: unavailable")
 
+	// ErrDenied is an ErrUnavailable: the process has no permission for this request.
+	ErrDenied = fmt.Errorf("%w: no permission", ErrUnavailable)
+
 	// ErrTooLate is returned by Write when its NotAfter has passed before the request was sent.
 	ErrTooLate = errors.New("store: too late to send")
 

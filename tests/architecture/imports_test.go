@@ -102,6 +102,7 @@ func TestArrows(t *testing.T) {
 		"shared/schedule":   {"shared/clock", "shared/cron", "shared/definition", "shared/event", "shared/journal", "shared/order", "shared/queue", "shared/store", "shared/task"},
 		"shared/worker":     {"shared/awsenv", "shared/notifier", "shared/definition", "shared/event", "shared/order", "shared/queue", "shared/task", "shared/worker"},
 		"shared/journal":    {"shared/event", "shared/store"},
+		"shared/upgrade":    {"shared/journal", "shared/store"},
 		"shared/stream":     {"shared/event", "shared/groupcommit", "shared/journal", "shared/store"},
 		"shared/membership": {"shared/clock", "shared/definition", "shared/journal", "shared/queue", "shared/store"},
 		"shared/projection": {"shared/event", "shared/journal", "shared/task"},
@@ -110,7 +111,7 @@ func TestArrows(t *testing.T) {
 		"shared/web":        {"shared/access", "shared/api", "shared/store", "shared/task"},
 		"shared/host":       {},
 		"shared/config":     {"shared/access", "shared/notifier", "shared/definition", "shared/strict", "shared/event", "shared/store"},
-		"shared/service":    {"shared/api", "shared/notifier", "shared/clock", "shared/config", "shared/definition", "shared/exchanges", "shared/host", "shared/journal", "shared/projection", "shared/queue", "shared/schedule", "shared/store", "shared/membership", "shared/order", "shared/worker"},
+		"shared/service":    {"shared/api", "shared/notifier", "shared/clock", "shared/config", "shared/definition", "shared/exchanges", "shared/host", "shared/journal", "shared/projection", "shared/queue", "shared/schedule", "shared/store", "shared/membership", "shared/order", "shared/upgrade", "shared/worker"},
 		"shared/bench":      {"client", "shared/config", "shared/definition", "shared/event", "shared/host", "shared/journal", "shared/notifier", "shared/queue", "shared/service", "shared/store", "shared/stream", "shared/task", "shared/worker"},
 		"client":            {"client", "shared/event"},
 

@@ -63,9 +63,6 @@ func unsupported(err error) bool {
 	return errors.As(err, &answer) && answer.ErrorCode() == "UnknownOperationException"
 }
 
-// errDenied is an ErrUnavailable: the credentials have no permission for this request.
-var errDenied = fmt.Errorf("%w: no permission", store.ErrUnavailable)
-
 // verdict returns the port's error for DynamoDB's response; nil if there was none or it decides nothing.
 func verdict(err error) error {
 	if errors.Is(err, store.ErrTooLate) {
@@ -106,7 +103,7 @@ var verdicts = map[string]error{
 	"ItemCollectionSizeLimitExceeded":          store.ErrInvalid,
 	"IdempotentParameterMismatchException":     store.ErrInvalid,
 
-	"AccessDeniedException": errDenied,
+	"AccessDeniedException": store.ErrDenied,
 
 	"TransactionInProgressException": nil,
 	"InternalServerError":            nil,

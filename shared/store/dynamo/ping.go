@@ -30,7 +30,7 @@ func (s *Store) Ping(ctx context.Context) error {
 	for _, table := range tables {
 		_, err := s.touch(ctx, table)
 		switch {
-		case errors.Is(err, errDenied):
+		case errors.Is(err, store.ErrDenied):
 			denied = err
 			denials++
 		case err != nil:

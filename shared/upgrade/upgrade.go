@@ -1,0 +1,99 @@
+package upgrade
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/millrace/millrace/shared/journal"
+	"github.com/millrace/millrace/shared/store"
+)
+
+// Layout is the version of the layout that this program reads and writes, and Since the first release that does.
+const (
+	Layout = 1
+	Since  = "0.1.0"
+)
+
+// The errors of [Check] that say that this program and the store do not fit, to be compared with errors.Is. Their texts name both
+// layouts, and what to do.
+var (
+	ErrNewer = errors.New("upgrade: the store was written by a newer Millrace")
+	ErrOlder = errors.New("upgrade: the store was written by an older Millrace")
+)
+
+// stored is the value of the item that says which layout a store has.
+type stored struct {
+	Layout int    `json:"layout"`
+	Since  string `json:"since"` // the first release that reads it
+}
+
+var key = store.Key{Table: store.Journal, Partition: "layout", Sort: "0"}
+
+// Check demands that a store has this program's layout, and notes it in one that is new. It returns an error that is [ErrNewer] or
+// [ErrOlder] if the store has another, and otherwise the store's. It is called once by each process, before anything else uses the
+// store. It costs one read, and in a store that is new two more and a write.
+func Check(ctx context.Context, s store.Store) error {
+	found, err := read(ctx, s)
+	if found == nil && err == nil {
+		found, err = begin(ctx, s)
+	}
+	switch {
+	case err != nil:
+		return err
+	case found.Layout > Layout:
+		return fmt.Errorf("%w: its layout is %d, and this program reads %d: start Millrace %s or a later one", ErrNewer, found.Layout, Layout, found.Since)
+	case found.Layout < Layout:
+		return fmt.Errorf("%w: its layout is %d, of Millrace %s, and this program reads %d", ErrOlder, found.Layout, found.Since, Layout)
+	}
+	return nil
+}
+
+// read returns which layout a store has; nil: it does not say.
+func read(ctx context.Context, s store.Store) (*stored, error) {
+	items, err := s.Get(ctx, key)
+	if err != nil {
+		return nil, fmt.Errorf("upgrade: read the layout: %w", err)
+	}
+	if items[0] == nil {
+		return nil, nil
+	}
+	found := &stored{}
+	if err := json.Unmarshal(items[0].Value, found); err != nil {
+		return nil, fmt.Errorf("%w: the layout is %.100q: %w", store.ErrDamaged, items[0].Value, err)
+	}
+	return found, nil
+}
+
+// begin notes the layout of a store that does not say it, and returns it, or what another process has noted meanwhile. Without it a
+// store that processes share and that holds events is of a time before layouts had versions, when slots had other keys; where a process
+// has it to itself, the layout was the same. Race: what others have noted is read after the journal, to which they append afterwards.
+func begin(ctx context.Context, s store.Store) (*stored, error) {
+	begun, err := journal.Begun(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	if found, err := read(ctx, s); found != nil || err != nil {
+		return found, err
+	}
+	if begun && !s.Exclusive() {
+		return &stored{Layout: 0, Since: "before 0.1.0"}, nil
+	}
+	own := &stored{Layout: Layout, Since: Since}
+	value, err := json.Marshal(own)
+	if err != nil {
+		return nil, err
+	}
+	item := store.Item{Key: key, Version: 1, Value: value}
+	err = s.Write(ctx, store.Write{Token: fmt.Sprint("layout", Layout), Ops: []store.Op{store.Put(item, store.Absent)}})
+	switch {
+	case store.AsConflict(err) != nil:
+		return read(ctx, s)
+	case errors.Is(err, store.ErrDenied): // who may write nothing here leaves it to those who may
+		return own, nil
+	case err != nil:
+		return nil, fmt.Errorf("upgrade: note the layout: %w", err)
+	}
+	return own, nil
+}

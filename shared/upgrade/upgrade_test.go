@@ -1,0 +1,130 @@
+package upgrade_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/millrace/millrace/shared/event"
+	"github.com/millrace/millrace/shared/journal"
+	"github.com/millrace/millrace/shared/store"
+	"github.com/millrace/millrace/shared/store/memory"
+	"github.com/millrace/millrace/shared/store/meter"
+	"github.com/millrace/millrace/shared/upgrade"
+)
+
+// shared is a store that other processes use too.
+type shared struct {
+	store.Store
+	then func(store.Op) error // called instead of a write, if it is set
+}
+
+func (shared) Exclusive() bool { return false }
+
+// Write calls then first, which may refuse.
+func (s shared) Write(ctx context.Context, w store.Write) error {
+	if s.then != nil {
+		if err := s.then(w.Ops[0]); err != nil {
+			return err
+		}
+	}
+	return s.Store.Write(ctx, w)
+}
+
+func says(t *testing.T, s store.Store, value string) {
+	t.Helper()
+	item := store.Item{Key: store.Key{Table: store.Journal, Partition: "layout", Sort: "0"}, Version: 1, Value: []byte(value)}
+	if err := s.Write(t.Context(), store.Write{Token: "t", Ops: []store.Op{store.Put(item, store.Absent)}}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func begun(t *testing.T, s store.Store) {
+	t.Helper()
+	j := journal.Open(s, journal.Options{})
+	defer j.Close()
+	e := event.Event{Type: "OrderFinished", Key: event.Key{Path: "/a"}}
+	if _, err := j.Emit(t.Context(), []event.Event{e}, nil); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestAProgramRefusesAStoreOfAnotherLayout(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		prepare   func(*testing.T, store.Store)
+		exclusive bool
+		want      error
+		text      string
+	}{
+		"new":                           {prepare: func(*testing.T, store.Store) {}},
+		"this":                          {prepare: func(t *testing.T, s store.Store) { says(t, s, `{"layout":1,"since":"0.1.0"}`) }},
+		"newer":                         {func(t *testing.T, s store.Store) { says(t, s, `{"layout":2,"since":"0.9.0"}`) }, false, upgrade.ErrNewer, "start Millrace 0.9.0 or a later one"},
+		"newer, with more":              {func(t *testing.T, s store.Store) { says(t, s, `{"layout":3,"since":"2","more":1}`) }, true, upgrade.ErrNewer, "layout is 3"},
+		"without a version":             {begun, false, upgrade.ErrOlder, "before 0.1.0"},
+		"without a version, of its own": {begun, true, nil, ""},
+		"not readable":                  {func(t *testing.T, s store.Store) { says(t, s, "x") }, true, store.ErrDamaged, `"x"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var s store.Store = memory.New(memory.Options{})
+			if !test.exclusive {
+				s = shared{Store: s}
+			}
+			test.prepare(t, s)
+			for range 2 { // a refusal changes nothing
+				if err := upgrade.Check(t.Context(), s); !errors.Is(err, test.want) || test.want != nil && !strings.Contains(err.Error(), test.text) {
+					t.Errorf("Check = %v, want %v with %q", err, test.want, test.text)
+				}
+			}
+		})
+	}
+}
+
+// A process that begins a store at the same time as another follows what that has noted, also if it has appended since.
+func TestTwoProcessesBeginAStoreAtOnce(t *testing.T) {
+	t.Parallel()
+	for value, want := range map[string]error{`{"layout":1,"since":"0.1.0"}`: nil, `{"layout":2,"since":"0.9.0"}`: upgrade.ErrNewer} {
+		base := memory.New(memory.Options{})
+		s := shared{Store: base, then: func(store.Op) error {
+			says(t, base, value)
+			begun(t, base)
+			return nil
+		}}
+		if err := upgrade.Check(t.Context(), s); !errors.Is(err, want) {
+			t.Errorf("beside %s: Check = %v, want %v", value, err, want)
+		}
+	}
+}
+
+func TestWhoMayNotWriteLeavesTheVersionToOthers(t *testing.T) {
+	t.Parallel()
+	s := shared{Store: memory.New(memory.Options{}), then: func(store.Op) error { return store.ErrDenied }}
+	if err := upgrade.Check(t.Context(), s); err != nil {
+		t.Errorf("Check = %v", err)
+	}
+	s.then = func(store.Op) error { return fmt.Errorf("%w: for another reason", store.ErrUnavailable) }
+	if err := upgrade.Check(t.Context(), s); !errors.Is(err, store.ErrUnavailable) {
+		t.Errorf("Check = %v, want %v", err, store.ErrUnavailable)
+	}
+}
+
+// A start costs one read; what it costs in a new store is paid once.
+func TestAStartCostsOneRead(t *testing.T) {
+	t.Parallel()
+	m := meter.New(memory.New(memory.Options{}))
+	for i, want := range []meter.Usage{
+		{Get: meter.Cost{Calls: 2, RCU: 2}, Sequence: meter.Cost{Calls: 1, RCU: 1}, Write: meter.Cost{Calls: 1, WCU: 1}},
+		{Get: meter.Cost{Calls: 1, RCU: 1}},
+	} {
+		m.Reset()
+		if err := upgrade.Check(t.Context(), m); err != nil {
+			t.Fatal(err)
+		}
+		if got := m.Usage(); got != want {
+			t.Errorf("start %d costs %+v, want %+v", i+1, got, want)
+		}
+	}
+}
