@@ -49,6 +49,7 @@ type Exchanges struct {
 	queue    Queue
 	log      *slog.Logger
 	sessions sessions
+	alone    bool // no other process uses the store
 	process  string
 	writes   atomic.Uint64
 }
@@ -59,7 +60,7 @@ func Open(o Options) *Exchanges {
 	if _, err := crand.Read(b[:]); err != nil {
 		panic(err) // crypto/rand does not fail
 	}
-	x := &Exchanges{records: records{store.NewChecked(o.Store)}, members: o.Members, queue: o.Queue, log: o.Log, process: "x" + hex.EncodeToString(b[:])}
+	x := &Exchanges{records: records{store.NewChecked(o.Store)}, members: o.Members, queue: o.Queue, log: o.Log, alone: o.Store.Exclusive(), process: "x" + hex.EncodeToString(b[:])}
 	if x.log == nil {
 		x.log = slog.New(slog.DiscardHandler)
 	}
@@ -124,9 +125,10 @@ func (c *call) run(ctx context.Context) (Response, error) {
 	if err != nil {
 		return Response{}, err
 	}
-	if c.request.Seq < before.Seq {
+	if c.request.Seq < max(before.Seq, c.session.seen) {
 		return Response{}, ErrOld
 	}
+	c.session.seen = c.request.Seq
 	if c.instance, err = c.x.members.Stay(ctx, c.instance); err != nil {
 		return Response{}, err
 	}

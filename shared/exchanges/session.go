@@ -17,6 +17,7 @@ type session struct {
 
 	// These belong to the exchange that is under way.
 	last     record          // as this process has written it, or returned it; version 0: it has not
+	seen     int64           // the greatest number, also of one that has waited and is not stored
 	returned bool            // the last exchange has returned its response
 	held     map[string]bool // the leases that the instance holds; nil: not known
 	due      time.Time       // when some of them are to be extended

@@ -106,7 +106,7 @@ func bubble(t *testing.T, test func(t *testing.T, s store.Store)) {
 	t.Helper()
 	for name, s := range map[string]func() store.Store{
 		"alone":  func() store.Store { return alone{memory.New(memory.Options{})} },
-		"shared": func() store.Store { return memory.New(memory.Options{}) },
+		"shared": func() store.Store { return several{memory.New(memory.Options{})} },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -123,8 +123,13 @@ func (alone) Exclusive() bool { return true }
 // shared returns a store that several processes use.
 func shared(t *testing.T) store.Store {
 	t.Helper()
-	return memory.New(memory.Options{})
+	return several{memory.New(memory.Options{})}
 }
+
+// several is a store that several processes use.
+type several struct{ store.Store }
+
+func (several) Exclusive() bool { return false }
 
 // held is a store whose first write that has the record of an exchange in it waits.
 type held struct {
