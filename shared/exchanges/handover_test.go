@@ -33,8 +33,8 @@ func TestATaskIsStartedForAnExchangeThatWaits(t *testing.T) {
 		if len(got.Claims) != 1 || got.Claims[0].Task.ID != ids[1] {
 			t.Fatalf("claims = %v, want the new task", got.Claims)
 		}
-		for _, other := range []*process{p, open(t, s)} {
-			again := other.must(t, id, exchanges.Request{Seq: 3, Max: 2})
+		for _, p = range []*process{p, open(t, s)} { // the second after the first
+			again := p.must(t, id, exchanges.Request{Seq: 3, Max: 2})
 			compare(t, &got, &again)
 		}
 		p.must(t, id, exchanges.Request{Seq: 4, Results: ok(tokensOf(got.Claims)...)})
