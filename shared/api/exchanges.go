@@ -114,6 +114,7 @@ func (r *exchanging) exchange(x *exchange) error {
 	if err != nil {
 		return err
 	}
+	ask.Instance = &i
 	got, err := r.exchanges.Exchange(x.r.Context(), i.ID, ask)
 	if err != nil {
 		return ofMembership(err)

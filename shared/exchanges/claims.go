@@ -33,6 +33,10 @@ func (c *call) claim(ctx context.Context) error {
 			return err
 		}
 		again, err := c.wait(ctx, w, over.C)
+		if leases, unknown := w.Leases(); len(leases) > 0 || unknown != nil {
+			c.got(leases)
+			return unknown // the record has them: whoever repeats the exchange gets them too
+		}
 		if err != nil || !again {
 			return err
 		}
@@ -87,6 +91,9 @@ func (c *call) got(leases []queue.Lease) {
 // begin stores that the exchange waits: so a later one fences it, and a repetition goes on with it.
 func (c *call) begin(ctx context.Context) error {
 	e := &c.entry
+	if c.x.alone {
+		return nil // no other process could make a later one, and nothing was done that a repetition must know
+	}
 	if !e.now.Waits {
 		e.now.Waits, e.stale = true, true
 	}
@@ -96,6 +103,9 @@ func (c *call) begin(ctx context.Context) error {
 // wait waits until something has become ready, something has become of a lease, or leases are to be extended; again is false if the
 // exchange is over.
 func (c *call) wait(ctx context.Context, w *queue.Waiting, over <-chan time.Time) (again bool, err error) {
+	if c.mayClaim() {
+		w.Accept(c.claimer(), min(c.request.Max, mostClaims))
+	}
 	due := time.NewTimer(time.Until(c.session.due))
 	defer due.Stop()
 	select {

@@ -49,6 +49,7 @@ type Exchanges struct {
 	queue    Queue
 	log      *slog.Logger
 	sessions sessions
+	alone    bool // no other process uses the store
 	process  string
 	writes   atomic.Uint64
 }
@@ -59,7 +60,7 @@ func Open(o Options) *Exchanges {
 	if _, err := crand.Read(b[:]); err != nil {
 		panic(err) // crypto/rand does not fail
 	}
-	x := &Exchanges{records: records{store.NewChecked(o.Store)}, members: o.Members, queue: o.Queue, log: o.Log, process: "x" + hex.EncodeToString(b[:])}
+	x := &Exchanges{records: records{store.NewChecked(o.Store)}, members: o.Members, queue: o.Queue, log: o.Log, alone: o.Store.Exclusive(), process: "x" + hex.EncodeToString(b[:])}
 	if x.log == nil {
 		x.log = slog.New(slog.DiscardHandler)
 	}
@@ -81,7 +82,7 @@ func (x *Exchanges) Exchange(ctx context.Context, id string, r Request) (Respons
 	}
 	defer s.leave(t)
 	for try := 0; ; try++ {
-		c := &call{x: x, id: id, request: r, session: s, turn: t}
+		c := &call{x: x, id: id, request: r, session: s, turn: t, tries: try}
 		got, err := c.run(ctx)
 		if !errors.Is(err, ErrOld) || try == overtaken || !c.isOvertaken(ctx) {
 			return got, err
@@ -109,6 +110,7 @@ type call struct {
 	request  Request
 	session  *session
 	turn     *turn
+	tries    int // that were made of it before
 	instance membership.Instance
 	entry    entry
 	claims   []queue.Lease
@@ -116,17 +118,17 @@ type call struct {
 }
 
 func (c *call) run(ctx context.Context) (Response, error) {
-	var err error
-	if c.instance, err = c.x.members.Get(ctx, c.id); err != nil {
+	if err := c.find(ctx); err != nil {
 		return Response{}, err
 	}
 	before, err := c.before(ctx)
 	if err != nil {
 		return Response{}, err
 	}
-	if c.request.Seq < before.Seq {
+	if c.request.Seq < max(before.Seq, c.session.seen) {
 		return Response{}, ErrOld
 	}
+	c.session.seen = c.request.Seq
 	if c.instance, err = c.x.members.Stay(ctx, c.instance); err != nil {
 		return Response{}, err
 	}
@@ -147,8 +149,21 @@ func (c *call) run(ctx context.Context) (Response, error) {
 	return c.response(), nil
 }
 
+// find finds the instance: as the caller has just read it, unless another exchange was under way meanwhile.
+func (c *call) find(ctx context.Context) (err error) {
+	if known := c.request.Instance; known != nil && c.turn.first && c.tries == 0 {
+		c.instance = *known
+		return nil
+	}
+	c.instance, err = c.x.members.Get(ctx, c.id)
+	return err
+}
+
 // before returns the record of the exchange before, or of the first of repeated ones.
 func (c *call) before(ctx context.Context) (record, error) {
+	if c.x.alone && c.session.last.version > 0 {
+		return c.session.last, nil // nobody else writes it
+	}
 	r, err := c.x.records.of(ctx, c.id)
 	if err == nil && r.version == c.session.last.version && r.version > 0 {
 		return c.session.last, nil // with what need not be stored

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/millrace/millrace/shared/membership"
 	"github.com/millrace/millrace/shared/queue"
 	"github.com/millrace/millrace/shared/task"
 )
@@ -25,6 +26,9 @@ type Request struct {
 	Beats   []Beat             // how far the others are
 	Max     int                // at most so many claims; 0: none
 	Wait    time.Duration      // how long to wait for a claim or a stop where there are no results
+
+	// Instance is the instance if the caller has just read it. Default: it is read.
+	Instance *membership.Instance
 
 	// Explain returns how a result's own error is told, as a code and a text.
 	Explain func(err error) (code, text string)

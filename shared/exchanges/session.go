@@ -17,6 +17,7 @@ type session struct {
 
 	// These belong to the exchange that is under way.
 	last     record          // as this process has written it, or returned it; version 0: it has not
+	seen     int64           // the greatest number, also of one that has waited and is not stored
 	returned bool            // the last exchange has returned its response
 	held     map[string]bool // the leases that the instance holds; nil: not known
 	due      time.Time       // when some of them are to be extended
@@ -39,15 +40,16 @@ func (s *session) notice() {
 
 // turn is one exchange's stay in its session.
 type turn struct {
-	seq  int64
-	next chan int64    // receives the number of the exchange that comes next; has room for one
-	done chan struct{} // closed at the end
+	seq   int64
+	first bool          // it has waited for no other
+	next  chan int64    // receives the number of the exchange that comes next; has room for one
+	done  chan struct{} // closed at the end
 }
 
 // enter waits until no other exchange of the instance is under way; one that waits ends its wait for this one. The error is
 // [ErrOld] if a later one is under way, or that of ctx.
 func (s *session) enter(ctx context.Context, seq int64) (*turn, error) {
-	mine := &turn{seq: seq, next: make(chan int64, 1), done: make(chan struct{})}
+	mine := &turn{seq: seq, first: true, next: make(chan int64, 1), done: make(chan struct{})}
 	for {
 		s.mu.Lock()
 		before := s.now
@@ -57,6 +59,7 @@ func (s *session) enter(ctx context.Context, seq int64) (*turn, error) {
 			return mine, nil
 		}
 		s.mu.Unlock()
+		mine.first = false
 		if before.seq > seq {
 			return nil, ErrOld
 		}

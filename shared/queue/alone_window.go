@@ -100,6 +100,15 @@ func (a *alone) least(ctx context.Context, lines []layout.Line) (first layout.Li
 	return first, next, nil
 }
 
+func (a *alone) precedes(ctx context.Context, lines []layout.Line, rank string) bool {
+	for _, l := range lines {
+		if head, err := a.window(l).head(ctx); err != nil || head != "" && head < rank {
+			return false
+		}
+	}
+	return true
+}
+
 // head returns the rank of the first entry; "" if there is none.
 func (w *window) head(ctx context.Context) (rank string, err error) {
 	w.mu.Lock()

@@ -32,6 +32,7 @@
 //	tidy.go       what becomes of the other picks
 //	claimnext.go  CompleteAndClaim
 //	turnover.go   ends of an instance's attempts and starts in their place, in one write
+//	handover.go   new tasks that are started for an instance that waits, in the write that adds them
 //	beside.go     an item of the caller's in the same write
 //	claimer.go    which lines a claimer takes from (package directory knows which there are)
 //	limit.go      the limits of a task, and the slots that its start takes

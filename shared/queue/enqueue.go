@@ -58,10 +58,17 @@ func (q *Queue) Enqueue(ctx context.Context, once *Once, news ...New) (Enqueued,
 func (q *Queue) add(ctx context.Context, additions []*addition, all *Enqueued) (failed error) {
 	parts := make([]part, len(additions))
 	for i, a := range additions {
-		parts[i] = a
+		if parts[i] = a; len(additions) == 1 {
+			if h := q.handOver(ctx, a); h != nil {
+				parts[i] = h
+			}
+		}
 	}
 	for i, err := range q.write(ctx, parts...) {
 		a := additions[i]
+		if h, is := parts[i].(*handover); is {
+			h.handedOver(ctx, err)
+		}
 		switch {
 		case errors.Is(err, errNothing): // all tasks exist already
 		case err != nil:

@@ -59,6 +59,9 @@ func (s *shared) stored(p *layout.Place) (notice notifier.Notice, needed bool) {
 	return notice, true
 }
 
+// precedes returns false: other processes may have made anything ready.
+func (s *shared) precedes(context.Context, []layout.Line, string) bool { return false }
+
 // delayed does nothing: whoever waits looks each second, and the end of the attempt before has notified servers.
 func (s *shared) delayed(layout.Line, int64) {}
 

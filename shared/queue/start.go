@@ -70,6 +70,9 @@ func (c *claim) opsOf(p *layout.Place) int {
 // touches names the picked tasks, and the limits and unique keys that their starts take.
 func (c *claim) touches() []string {
 	names := c.view.contested()
+	if c.at != nil && len(names) == 0 {
+		names = append(names, c.at.Limit) // tasks may be started for the instance while it claims
+	}
 	for i := range c.picks {
 		names = append(names, c.picks[i].UUID)
 		if p := &c.picks[i]; p.Limit > 0 {

@@ -28,6 +28,9 @@ type strategy interface {
 	// stored notes an entry that was stored, and returns the notification that it needs, if it needs one.
 	stored(p *layout.Place) (notice notifier.Notice, needed bool)
 
+	// precedes reports whether nothing that is ready in the lines comes before a rank, for certain.
+	precedes(ctx context.Context, lines []layout.Line, rank string) bool
+
 	// delayed notes that a claim has met a ready entry that may be started only at a time, in microseconds since 1970: that of a task
 	// that keeps its place in an ordered queue while it waits for its next attempt. Claimers of the line are notified then.
 	delayed(l layout.Line, at int64)

@@ -204,22 +204,15 @@ func (t *turnover) giveUp(ctx context.Context) {
 	t.err = errNothing
 }
 
-// ops returns the operations of the ends and of the starts. A slot that goes from an end to a start is put once: it is the end's as
-// long as its lease is.
+// ops returns the operations of the ends and of the starts after them. A slot that goes from the one to the other is the end's as long
+// as its lease is.
 func (t *turnover) ops(r journal.Receipt) []store.Op {
-	ends, starts := t.ends.endOps(r), t.claim.ops(r)
-	for i := range starts {
-		gives := func(op store.Op) bool { return op.Kind == store.OpDelete && op.Item.Key == starts[i].Item.Key }
-		if n := slices.IndexFunc(ends, gives); n >= 0 {
-			ends = slices.Delete(ends, n, n+1)
-			starts[i].Cond = store.Always
-		}
-	}
+	ops := inOneWrite(t.ends.endOps(r), t.claim.ops(r))
 	leases := make([]Lease, len(t.claim.starts))
 	for i := range leases {
 		leases[i] = t.claim.starts[i].leased()
 	}
-	return append(append(ends, starts...), t.ends.beside.EndedAndStarted(t.ends.told(), leases))
+	return append(ops, t.ends.beside.EndedAndStarted(t.ends.told(), leases))
 }
 
 func (t *turnover) bounds() (ops, bytes int) {

@@ -33,7 +33,33 @@ type Waiting struct {
 	woken bool        // by a line or a free slot, not since this process is about to stop
 	line  layout.Line // in which a task became ready; zero if a slot became free
 	turn  uint64      // rises with each wait of the process
+
+	accepts *acceptance // nil: it claims by itself
+	handing bool        // tasks are being started for it, and ready is closed afterwards
+	leases  []Lease     // of tasks that were started for it
+	err     error       // some may have been started
 }
+
+// acceptance is what may be started for one that waits.
+type acceptance struct {
+	by  Claimer
+	max int
+}
+
+// Accept lets up to max tasks that are added from here on be started for the instance, in the write that adds them, while it waits.
+// [Waiting.Leases] has them once Ready is closed, or once the wait has ended. by.Beside, if there is one, is used until then.
+func (w *Waiting) Accept(by Claimer, max int) {
+	s := &w.q.waiters
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if by.Once == nil && max > 0 {
+		w.accepts = &acceptance{by, max}
+	}
+}
+
+// Leases returns what was started for the instance while it waited: after Ready is closed, or after End. With an error, tasks may have
+// been started; their leases run out.
+func (w *Waiting) Leases() ([]Lease, error) { return w.leases, w.err }
 
 // Ready returns a channel that is closed when the instance should claim again, which may find no task.
 func (w *Waiting) Ready() <-chan struct{} { return w.ready }
@@ -91,6 +117,11 @@ func (s *waiters) enter(q *Queue, w *Waiting) {
 func (s *waiters) leave(w *Waiting, looks bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if w.handing {
+		s.mu.Unlock()
+		<-w.ready
+		s.mu.Lock()
+	}
 	if i := slices.Index(s.all, w); i >= 0 {
 		s.all = slices.Delete(s.all, i, i+1)
 	}
@@ -116,6 +147,43 @@ func (s *waiters) wake(l layout.Line) {
 			return
 		}
 	}
+}
+
+// reserve takes out the wait that would be woken for a task in a line, so that tasks are started for it; nil if there is none, or if it
+// does not accept that. It is followed by give or free.
+func (s *waiters) reserve(l layout.Line) *Waiting {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := s.first(l); i < len(s.all); i++ {
+		w := s.all[i]
+		if !w.by.takes(l) || s.full[w.by.Instance] {
+			continue
+		}
+		if w.accepts == nil {
+			return nil
+		}
+		s.all = slices.Delete(s.all, i, i+1)
+		w.handing = true
+		return w
+	}
+	return nil
+}
+
+// give ends a wait that was reserved: tasks were started for it, or may have been if there is an error.
+func (s *waiters) give(w *Waiting, leases []Lease, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	w.handing, w.leases, w.err = false, leases, err
+	close(w.ready)
+}
+
+// free wakes one that was reserved: it claims by itself, since it may have missed a wake meanwhile.
+func (s *waiters) free(w *Waiting, l layout.Line) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	w.handing = false
+	w.woken, w.line = !s.ended, l
+	close(w.ready)
 }
 
 // take reports whether any waiting instance takes from a line.

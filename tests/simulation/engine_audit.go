@@ -56,6 +56,7 @@ func (l *ledger) Write(ctx context.Context, w store.Write) error {
 		l.checkLimits()
 		l.checkPlaces()
 		l.checkUnique()
+		l.checkFirst(&w)
 	}
 	return nil
 }
@@ -92,7 +93,9 @@ func (l *ledger) step(uuid string, now moment) {
 	l.tasks[uuid] = append(history, now)
 	if len(history) == 0 {
 		l.order = append(l.order, uuid)
-		if !now.task.State.Queued() || now.task.Attempt != 0 {
+		if handedOver(&now.task) {
+			l.count("handed over")
+		} else if !now.task.State.Queued() || now.task.Attempt != 0 {
 			l.report("task is its events", "task %s begins as %s", uuid, now.task.State)
 		}
 		return
@@ -110,6 +113,30 @@ func (l *ledger) step(uuid string, now moment) {
 		l.report("task is its events", "task %s was changed while it was queued", uuid)
 	case to.Attempts > 0 && to.Attempt > to.Attempts:
 		l.report("attempts", "task %s was started %d times, %d are allowed", uuid, to.Attempt, to.Attempts)
+	}
+}
+
+// handedOver reports whether a task that is new was started by the write that added it.
+func handedOver(t *task.Task) bool { return t.State == task.Running && t.Attempt == 1 }
+
+// checkFirst demands that no task is left that came before one that was started by the write that added both.
+func (l *ledger) checkFirst(w *store.Write) {
+	var started, left []*task.Task
+	for _, op := range w.Ops {
+		if history := l.tasks[op.Item.Key.Sort]; op.Kind == store.OpPut && strings.HasPrefix(op.Item.Key.Partition, "task/") && len(history) == 1 {
+			if t := &history[0].task; handedOver(t) {
+				started = append(started, t)
+			} else if t.State == task.Ready {
+				left = append(left, t)
+			}
+		}
+	}
+	for _, t := range started {
+		for _, other := range left {
+			if other.Job == t.Job && other.Priority > t.Priority {
+				l.report("order", "task %s was started when it was added, and not the more urgent %s", t.ID, other.ID)
+			}
+		}
 	}
 }
 

@@ -125,7 +125,13 @@ func (s *shift) order(a *actor, n int) {
 	for round := range 6 {
 		a.rest(700 * time.Millisecond)
 		news := make([]queue.New, 2+a.luck.IntN(6))
+		if a.chance(50) {
+			news = s.alike(a, fmt.Sprintf("%s-%d-%d", a.name, n, round))
+		}
 		for i := range news {
+			if news[i].Job != "" {
+				continue
+			}
 			label := fmt.Sprintf("%s-%d-%d-%d", a.name, n, round, i)
 			one := queue.New{Dialect: task.Job, Job: farJobs[a.luck.IntN(len(farJobs))], Payload: []byte(`"` + label + `"`)}
 			ordered := one.Job == "/far/strict"
@@ -152,6 +158,16 @@ func (s *shift) order(a *actor, n int) {
 		stops.Wait()
 		a.part()
 	}
+}
+
+// alike returns tasks of one job that may be started for who waits, in the write that adds them.
+func (s *shift) alike(a *actor, label string) []queue.New {
+	job := []string{"/far/wide", "/far/main"}[a.luck.IntN(2)]
+	news := make([]queue.New, 1+a.luck.IntN(4))
+	for i := range news {
+		news[i] = queue.New{Dialect: task.Job, Job: job, Priority: int64(a.luck.IntN(3)), Payload: fmt.Appendf(nil, `"%s-%d"`, label, i)}
+	}
+	return news
 }
 
 // oversee pauses jobs and suspends queues, each for a while.
@@ -211,12 +227,22 @@ func (s *shift) serve(a *actor, by queue.Claimer) {
 			s.work(a, leases)
 			continue
 		}
+		if a.chance(75) {
+			w.Accept(accepting(by), 1+a.luck.IntN(4))
+		}
 		s.wait(a, w, by)
 	}
 }
 
+// accepting returns the claimer without an idempotency key.
+func accepting(by queue.Claimer) queue.Claimer {
+	by.Once = nil
+	return by
+}
+
 // wait waits for a task, but not for long, as a client whose request ends without one; who is woken may have left, too.
 func (s *shift) wait(a *actor, w *queue.Waiting, by queue.Claimer) {
+	began, held := time.Now(), s.rulesInForce()
 	s.watch.waits(a.name, by)
 	s.note("%s: waits in %s", a.name, a.home.name)
 	select {
@@ -230,9 +256,16 @@ func (s *shift) wait(a *actor, w *queue.Waiting, by queue.Claimer) {
 	if woken && a.chance(90) {
 		s.count("woken")
 		w.Looks()
-		return
+	} else {
+		w.End()
 	}
-	w.End()
+	leases, err := w.Leases()
+	s.demand("a task cannot be started when it is added", err)
+	if len(leases) > 0 {
+		s.note("%s: was given %d", a.name, len(leases))
+		s.given(leases, began, held)
+		s.work(a, leases)
+	}
 }
 
 // claim claims tasks. A claim with an idempotency key may be repeated, in any process, afterwards or while it is under way.

@@ -279,6 +279,9 @@ func stateAfter(e *event.Event) task.State {
 func withEnds(states []task.State) []task.State {
 	var all []task.State
 	for i, s := range states {
+		if i == 0 && s == task.Running {
+			all = append(all, task.Ready) // it was added and started in one write
+		}
 		if s.Final() && i > 0 && states[i-1] == task.Running {
 			all = append(all, task.Ready)
 		}

@@ -55,7 +55,7 @@ func TestInstanceInvariants(t *testing.T) {
 	runs := max(*seeds/10, 1)
 	happened := playAll(t, RunInstances, runs)
 	if *oneSeed == 0 {
-		demandBusy(t, happened, int(runs), map[string]int{"tasks": 500, "started": 500, "woken": 500, "repeated": 500, "forgotten": 100})
+		demandBusy(t, happened, int(runs), map[string]int{"tasks": 500, "started": 500, "woken": 500, "handed over": 20, "repeated": 500, "forgotten": 100})
 	}
 }
 
