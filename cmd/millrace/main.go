@@ -47,6 +47,7 @@ type commands struct {
 	Consumer consumerCommand `cmd:"" help:"Show how far the consumers of streams are."`
 	Tables   tablesCommand   `cmd:"" help:"Create the tables of a store on DynamoDB Local or LocalStack."`
 	Check    checkCommand    `cmd:"" help:"Examine a server and its journal, or the data of a stopped server."`
+	Dump     dumpCommand     `cmd:"" help:"Print what the data of a stopped server holds of a task, or of a partition, as JSON."`
 	Bench    benchCommand    `cmd:"" help:"Measure the journal, tasks, streams and workers."`
 	Version  versionCommand  `cmd:"" help:"Print the version, and the commit that it was built from."`
 }

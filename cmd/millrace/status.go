@@ -10,6 +10,7 @@ import (
 
 	"github.com/millrace/millrace/client"
 	"github.com/millrace/millrace/shared/definition"
+	"github.com/millrace/millrace/shared/queue/layout"
 )
 
 // The exit statuses.
@@ -38,7 +39,8 @@ func statusOf(err error) int {
 	}
 	var missing missingError
 	var noGroup noGroupError
-	if errors.As(err, &missing) || errors.As(err, &noGroup) || errors.Is(err, definition.ErrNoChain) {
+	if errors.As(err, &missing) || errors.As(err, &noGroup) || errors.Is(err, definition.ErrNoChain) ||
+		errors.Is(err, layout.ErrNoTask) {
 		return statusNotFound
 	}
 	switch client.StatusOf(err) {

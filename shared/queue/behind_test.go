@@ -14,6 +14,7 @@ import (
 	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/notifier"
 	"github.com/millrace/millrace/shared/queue"
+	"github.com/millrace/millrace/shared/queue/layout"
 	"github.com/millrace/millrace/shared/queue/rule"
 	"github.com/millrace/millrace/shared/store"
 	"github.com/millrace/millrace/shared/store/memory"
@@ -116,7 +117,7 @@ func (b *backlog) stopAll() {
 			b.t.Fatal(err)
 		}
 		var t task.Task
-		if err := json.Unmarshal(item.Value, &t); err != nil {
+		if err := layout.Decode(item, &t); err != nil {
 			b.t.Fatal(err)
 		}
 		t.State = task.Stopped

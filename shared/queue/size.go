@@ -78,8 +78,8 @@ func (n *New) texts() [10]text {
 	}
 }
 
-// checkTexts returns an [ErrInvalid] for texts that are not UTF-8, or if size is more than [MaxTexts]: then the task's item has no
-// space for its output. size is how many bytes that item takes without its payload.
+// checkTexts returns an [ErrInvalid] for texts that are not UTF-8, or if they take more than [MaxTexts] with the texts spelled as JSON:
+// then the task's item has no space for its output. size is how many bytes that item takes without its payload, in the compact form.
 func (n *New) checkTexts(size int) error {
 	texts := n.texts()
 	for i := range texts {
@@ -87,9 +87,15 @@ func (n *New) checkTexts(size int) error {
 			return fmt.Errorf("%w: %s: it is not UTF-8", ErrInvalid, texts[i].field)
 		}
 	}
+	if 6*size <= MaxTexts { // JSON takes six bytes for one at most
+		return nil
+	}
+	for i := range texts {
+		size += event.TextSize(texts[i].text) - len(texts[i].text)
+	}
 	if size > MaxTexts {
 		longest := slices.MaxFunc(texts[:], func(a, b text) int { return event.TextSize(a.text) - event.TextSize(b.text) })
-		return fmt.Errorf("%w: with %d bytes of %s, the longest of its texts, a task takes %d as it is stored, at most %d",
+		return fmt.Errorf("%w: with %d bytes of %s, the longest of its texts, a task takes %d, at most %d",
 			ErrTooLarge, event.TextSize(longest.text), longest.field, size, MaxTexts)
 	}
 	return nil

@@ -2,12 +2,12 @@ package simulation
 
 import (
 	"context"
-	"encoding/json"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/millrace/millrace/shared/queue/layout"
 	"github.com/millrace/millrace/shared/store"
 	"github.com/millrace/millrace/shared/task"
 )
@@ -80,7 +80,7 @@ func (l *ledger) look(ctx context.Context, key store.Key) (isTask bool) {
 		return false
 	}
 	var t task.Task
-	if err := json.Unmarshal(found[0].Value, &t); err != nil {
+	if err := layout.Decode(found[0], &t); err != nil {
 		l.report("task is its events", "task %s cannot be read: %v", key.Sort, err)
 	}
 	l.step(key.Sort, moment{time.Now(), found[0].Version, t})

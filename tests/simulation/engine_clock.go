@@ -1,11 +1,11 @@
 package simulation
 
 import (
-	"encoding/json"
 	"strings"
 	"time"
 
 	"github.com/millrace/millrace/shared/clock"
+	"github.com/millrace/millrace/shared/queue/layout"
 	"github.com/millrace/millrace/shared/store"
 	"github.com/millrace/millrace/shared/task"
 )
@@ -95,10 +95,8 @@ func (k *timekeeper) lease(token string, expires time.Time) {
 
 // expiryOf returns the expiry in a lease's item.
 func expiryOf(item *store.Item) time.Time {
-	var lease struct {
-		Expires int64 `json:"x"`
-	}
-	if err := json.Unmarshal(item.Value, &lease); err != nil {
+	var lease layout.Lease
+	if err := layout.Decode(item, &lease); err != nil {
 		return time.Time{}
 	}
 	return time.UnixMicro(lease.Expires)

@@ -1,9 +1,9 @@
 package simulation
 
 import (
-	"encoding/json"
 	"strings"
 
+	"github.com/millrace/millrace/shared/queue/layout"
 	"github.com/millrace/millrace/shared/store"
 	"github.com/millrace/millrace/shared/task"
 )
@@ -51,13 +51,11 @@ func (l *ledger) checkPlaces() {
 				l.report("leak", "the place %s %s is of a lease that is over", key.Partition, key.Sort)
 			}
 		case "lease":
-			var lease struct {
-				Places []json.RawMessage `json:"p"`
-			}
-			if err := json.Unmarshal(item.Value, &lease); err != nil {
+			var lease layout.Lease
+			if err := layout.Decode(&item, &lease); err != nil {
 				l.report("leak", "a lease cannot be read: %v", err)
 			}
-			wanted += len(lease.Places)
+			wanted += len(lease.Slots)
 		}
 	}
 	if taken != wanted {

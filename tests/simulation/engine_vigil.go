@@ -1,7 +1,6 @@
 package simulation
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,6 +8,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace/shared/queue"
+	"github.com/millrace/millrace/shared/queue/layout"
 	"github.com/millrace/millrace/shared/task"
 )
 
@@ -147,10 +147,8 @@ func (l *ledger) overdue(by time.Duration) (tokens []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for key, item := range l.items {
-		var lease struct {
-			Expires int64 `json:"x"`
-		}
-		if strings.HasPrefix(key.Partition, "lease/") && json.Unmarshal(item.Value, &lease) == nil &&
+		var lease layout.Lease
+		if strings.HasPrefix(key.Partition, "lease/") && layout.Decode(&item, &lease) == nil &&
 			time.Since(time.UnixMicro(lease.Expires)) > by {
 			tokens = append(tokens, key.Sort)
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/order"
+	"github.com/millrace/millrace/shared/queue/layout"
 	"github.com/millrace/millrace/shared/store"
 	"github.com/millrace/millrace/shared/task"
 )
@@ -98,7 +99,7 @@ func (w *orderWatch) seenStep(uuid string, item store.Item) bool {
 		return was
 	}
 	var t task.Task
-	if err := json.Unmarshal(item.Value, &t); err != nil || t.Order == nil {
+	if err := layout.Decode(&item, &t); err != nil || t.Order == nil {
 		return false
 	}
 	if !t.State.Final() {

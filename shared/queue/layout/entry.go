@@ -104,12 +104,12 @@ func PlaceAt(key store.Key, e Entry) Place { return Place{e, key, EntryVersion(e
 
 // Put returns the operation that stores the entry.
 func (p *Place) Put(cond store.Condition) store.Op {
-	return store.Put(store.Item{Key: p.At, Version: p.Version, Value: Encode(p.Entry)}, cond)
+	return store.Put(store.Item{Key: p.At, Version: p.Version, Value: Encode(&p.Entry)}, cond)
 }
 
 // Change returns the operation that changes the stored entry to this one, under the condition that it is as it was read.
 func (p *Place) Change() store.Op {
-	return store.Put(store.Item{Key: p.At, Version: p.Version + 1, Value: Encode(p.Entry)}, store.VersionIs(p.Version))
+	return store.Put(store.Item{Key: p.At, Version: p.Version + 1, Value: Encode(&p.Entry)}, store.VersionIs(p.Version))
 }
 
 // PutFor returns the operation that stores the entry of a task with the write that changes the task.

@@ -9,16 +9,34 @@ import (
 	"github.com/millrace/millrace/shared/task"
 )
 
-// Decode reads the value of an item. The error says that it is damaged.
-func Decode(item *store.Item, target any) error {
-	if err := store.Decode(item.Value, target); err != nil {
+// Decode reads the value of an item. The target shares memory with it. The error says that it is damaged.
+func Decode(item *store.Item, target any) (err error) {
+	switch target := target.(type) {
+	case *task.Task:
+		err = expand(item.Value, target, taskFields)
+	case *Entry:
+		err = expand(item.Value, target, entryFields)
+	case *Lease:
+		err = expand(item.Value, target, leaseFields)
+	default:
+		err = store.Decode(item.Value, target)
+	}
+	if err != nil {
 		return fmt.Errorf("%w: %v: %w", errDamaged, item.Key, err)
 	}
 	return nil
 }
 
-// Encode returns the value of an item.
+// Encode returns the value of an item: of a pointer to a task, an entry or a lease its compact form, of others JSON.
 func Encode(value any) []byte {
+	switch value := value.(type) {
+	case *task.Task:
+		return compact(value, taskFields)
+	case *Entry:
+		return compact(value, entryFields)
+	case *Lease:
+		return compact(value, leaseFields)
+	}
 	text, err := store.Encode(value)
 	if err != nil {
 		panic(err) // structs of the engine, whose raw JSON was checked when it came in
