@@ -7,6 +7,9 @@
 //	signin.go   signing in and out, and the limit on failures
 //	ask.go      requests to the API on behalf of a session
 //	pages.go    the table of pages: path, title, and what each reads
+//	first.go    the beginning of a long list
+//	newest.go   the newest events of a kind, without reading a long journal
+//	orders.go   what the pages of orders and chains read
 //	chart.go    attempts over time, as a picture
 //	failures.go jobs that failed, by the kind of their failure
 //	acts.go     the table of acts: what each says before it is done, and the request that does it

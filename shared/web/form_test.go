@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 )
 
 // TestAJobIsAddedAndAddedAgain: the form of a job takes properties as JSON, leads to the job, and begins with those of another job; what is
@@ -45,5 +46,24 @@ func TestAnOrderThatIsGone(t *testing.T) {
 	}
 	if got := b.get("/orders/%2Fc/never"); got.StatusCode != http.StatusNotFound {
 		t.Errorf("an order that never was: %d", got.StatusCode)
+	}
+}
+
+// TestEventsOfLongAgo: a page looks back for events as far as it takes; where reading takes long it stops, says how far it has looked, and
+// looks on when it is asked to.
+func TestEventsOfLongAgo(t *testing.T) {
+	s := start(t)
+	b := s.signedIn("admin-secret")
+	s.call("admin-secret", http.MethodPost, "/jobscheduler/master/api/event", `[{"TYPE":"Noted","key":"long ago"}]`)
+	s.now = s.now.Add(3 * time.Hour)
+	if got := b.get("/journal?return=Noted"); !strings.Contains(got.body, "long ago") || strings.Contains(got.body, "looked through back to") {
+		t.Errorf("three hours later: %s", got.body)
+	}
+	s.pace = time.Second
+	if got := b.get("/journal?return=Noted"); strings.Contains(got.body, "long ago") || !strings.Contains(got.body, "looked through back to") {
+		t.Errorf("where reading takes long: %s", got.body)
+	}
+	if got := b.get("/journal?return=Noted&all=1"); !strings.Contains(got.body, "long ago") {
+		t.Errorf("looking further back: %s", got.body)
 	}
 }
