@@ -25,19 +25,7 @@ func (r *reading) ordersBelow(path string) string {
 
 func readOrders(r *reading) {
 	folder := cmp.Or(r.query("path"), "/")
-	var orders []any
-	if r.err == nil {
-		var whole bool
-		whole, r.err = r.d.first(r.r.Context(), r.ordersBelow(folder), func(value jsontext.Value) bool {
-			if len(orders) == mostOrders {
-				return false
-			}
-			orders = append(orders, decoded(value))
-			return true
-		})
-		r.Data["cut"] = !whole
-	}
-	r.Data["orders"], r.Data["most"] = orders, mostOrders
+	r.some("orders", r.ordersBelow(folder))
 	r.get("chains", journalAPI+"/jobChain/"+r.past("JobChainOverview"))
 	r.Data["path"], r.Data["at"] = folder, r.query("at")
 }
