@@ -10,6 +10,7 @@
 //	first.go    the beginning of a long list
 //	newest.go   the newest events of a kind, without reading a long journal
 //	orders.go   what the pages of orders and chains read
+//	audit.go    who did what
 //	past.go     pages as they were at a moment
 //	chart.go    attempts over time, as a picture
 //	failures.go jobs that failed, by the kind of their failure

@@ -13,10 +13,19 @@ const (
 	enoughTime  = 15 * time.Millisecond
 )
 
-// newest reads the newest events of some kind for the template under that name, newest first. A journal may be long and the kind rare, so it
-// looks back step by step, until it has as many as asked for, or has read all there is, or has taken long enough. In the last case
-// the template's since says how far back it has looked; the address of the page with all=1 looks back without an end.
+// newest reads the newest events of some kind for the template under that name, newest first; look says how.
 func (r *reading) newest(name, target string, query url.Values, most int) {
+	r.look(query, most, func(query url.Values) (enough, torn bool) {
+		r.get(name, target+"?"+query.Encode())
+		answer, _ := r.Data[name].(map[string]any)
+		return len(r.events(name)) >= most, answer["TYPE"] == "Torn"
+	})
+}
+
+// look reads events newest first, so many at once. A journal may be long and what is looked for rare, so it looks back step by step, until
+// read has enough, or has read all there is, or that has taken long enough. In the last case the template's since says how far back it
+// has looked; the address of the page with all=1 looks back without an end.
+func (r *reading) look(query url.Values, most int, read func(url.Values) (enough, torn bool)) {
 	began := r.d.now()
 	query.Set("limit", strconv.Itoa(-most))
 	for window := firstWindow; r.err == nil; window *= widening {
@@ -26,14 +35,13 @@ func (r *reading) newest(name, target string, query url.Values, most int) {
 		if whole {
 			query.Del("after")
 		}
-		r.get(name, target+"?"+query.Encode())
-		answer, _ := r.Data[name].(map[string]any)
+		enough, torn := read(query)
 		switch {
-		case answer["TYPE"] == "Torn": // the journal begins later: all that is left of it is younger than the window
+		case torn: // the journal begins later: all that is left of it is younger than the window
 			query.Del("after")
-			r.get(name, target+"?"+query.Encode())
+			read(query)
 			return
-		case whole || len(r.events(name)) >= most:
+		case whole || enough:
 			return
 		case r.d.now().Sub(began) > enoughTime:
 			r.Data["since"] = since

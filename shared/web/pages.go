@@ -44,6 +44,7 @@ var pages = []page{
 	{"/streams/{stream}", "stream", "Stream", readStream},
 	{"/instances", "instances", "Instances", func(r *reading) { r.get("instances", "/api/v1/instances") }},
 	{"/journal", "journal", "Journal", readJournal},
+	{"/audit", "audit", "Audit", readAudit},
 	{"/definitions", "definitions", "Definitions", func(r *reading) { r.get("definitions", "/api/v1/definitions") }},
 }
 

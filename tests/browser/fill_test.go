@@ -62,7 +62,7 @@ func fail(s *server, text string) {
 func (f filled) pages(text string) []string {
 	order := "/orders/" + url.PathEscape("/demo/parcel") + "/"
 	pages := strings.Fields("/ /jobs /jobs?type=GIVEN_UP /failures /queues /handlers /handlers/demo/WORKER/greet /sources /schedules /orders " +
-		"/streams /instances /journal /definitions /act?do=job.add /act?do=queue.suspend&name=main /many?do=jobs.retry&state=GIVEN_UP")
+		"/streams /instances /journal /audit /audit?return=Event /definitions /act?do=job.add /act?do=queue.suspend&name=main /many?do=jobs.retry&state=GIVEN_UP")
 	for _, page := range []string{"/", "/jobs", "/orders", "/chains/" + url.PathEscape("/demo/parcel"), order + url.PathEscape("stuck "+text), "/journal", "/definitions"} {
 		pages = append(pages, page+"?at="+f.at)
 	}

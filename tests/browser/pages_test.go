@@ -111,6 +111,11 @@ func TestPages(t *testing.T) {
 			s.ask("POST", "/jobscheduler/master/api/event", []any{map[string]any{"TYPE": "Seen", "key": "by itself"}})
 			b.shows("by itself")
 		}},
+		{"who did what", func() {
+			b.visit("/audit")
+			b.inRow("JobChainStateChanged", "admin")
+			b.shows("QueueSuspended")
+		}},
 		{"what was before", func() {
 			b.visit("/")
 			b.do(chromedp.WaitReady("#moment-at"), chromedp.SetAttributeValue("#moment-at", "step", "1"))
