@@ -11,6 +11,7 @@
 //	newest.go   the newest events of a kind, without reading a long journal
 //	orders.go   what the pages of orders and chains read
 //	audit.go    who did what
+//	live.go     tells open pages of changes
 //	past.go     pages as they were at a moment
 //	chart.go    attempts over time, as a picture
 //	failures.go jobs that failed, by the kind of their failure
@@ -18,7 +19,8 @@
 //	many.go     acts on all that a page's filter selects: counted, confirmed, and watched
 //	render.go   templates, and how times and numbers are shown
 //
-// With scripts off everything works but the updates of what changes meanwhile, for which pages ask again every few seconds by htmx.
+// With scripts off everything works but the updates of what changes meanwhile, for which pages ask again by htmx: when the journal
+// has grown, or every few seconds where the host does not stream.
 //
 // It imports access, api, store and task/failure.
 package web

@@ -57,15 +57,15 @@ func (r *reading) then(p *page) {
 	r.get("moment", journalAPI+"/jobChain/"+r.past("JobChainOverview"))
 }
 
-// journey returns the ways from this page to other moments, nil if it shows only what is now.
-func (r *reading) journey(p page) *journey {
+// journey returns the ways from this page to other moments, up to the newest; nil if it shows only what is now.
+func (r *reading) journey(p page, newest int64) *journey {
 	if _, can := pasts[p.view]; !can || r.err != nil {
 		return nil
 	}
 	j := &journey{At: r.query("at"), Kept: r.r.URL.Query()}
 	j.Kept.Del("at")
 	j.Now = r.at("")
-	j.To = idOf(r.one("limit=-1"))
+	j.To = newest
 	if j.From = idOf(r.one("after=0&limit=1")); j.From == 0 { // some events are evicted already
 		j.From = time.UnixMicro(j.To).Add(-24 * time.Hour).UnixMicro()
 	}

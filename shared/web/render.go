@@ -52,6 +52,8 @@ type frame struct {
 	Token *access.Token
 	URL   string // of this page, for acts to come back to
 	Live  bool   // it shows what changes by itself
+	After int64  // EventId that it was read after, at least
+	Each  int    // seconds after which it is read again though the journal has not grown
 
 	Template string   // default: View
 	Journey  *journey // to other moments; nil: there are none
@@ -114,18 +116,26 @@ func (d *Dashboard) selects(f frame) func(names string, parameters ...any) []but
 	}
 }
 
+// quiet is after how many seconds a page is read again though the journal has not grown: some of what pages show is not in it.
+const quiet = 15
+
 // show serves a page.
 func (d *Dashboard) show(w http.ResponseWriter, r *http.Request, p page) {
 	reads := reading{d: d, r: r, Data: make(map[string]any)}
-	f := frame{View: p.view, Live: true}
+	f := frame{View: p.view, Live: true, Each: quiet}
 	if r.URL.Query().Get("at") != "" {
 		reads.then(&p)
 		f.Live, f.Template = false, pasts[p.view].view
 	}
+	if p.view == "acts" { // how far an act is, the journal does not tell
+		f.Each = 1
+	}
 	f.Title = p.title
+	newest := idOf(reads.one("limit=-1"))
+	f.After = newest
 	if reads.err == nil {
 		p.read(&reads)
-		f.Journey = reads.journey(p)
+		f.Journey = reads.journey(p, newest)
 	}
 	if reads.err != nil {
 		d.fail(w, r, reads.err)
