@@ -7,7 +7,7 @@ import (
 
 // What a chart shows: so many newest ends of attempts, in so many bars.
 const (
-	charted = "-500"
+	charted = 500
 	bars    = 60
 )
 

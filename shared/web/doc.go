@@ -7,13 +7,20 @@
 //	signin.go   signing in and out, and the limit on failures
 //	ask.go      requests to the API on behalf of a session
 //	pages.go    the table of pages: path, title, and what each reads
+//	first.go    the beginning of a long list
+//	newest.go   the newest events of a kind, without reading a long journal
+//	orders.go   what the pages of orders and chains read
+//	audit.go    who did what
+//	live.go     tells open pages of changes
+//	past.go     pages as they were at a moment
 //	chart.go    attempts over time, as a picture
 //	failures.go jobs that failed, by the kind of their failure
 //	acts.go     the table of acts: what each says before it is done, and the request that does it
 //	many.go     acts on all that a page's filter selects: counted, confirmed, and watched
 //	render.go   templates, and how times and numbers are shown
 //
-// With scripts off everything works but the updates of what changes meanwhile, for which pages ask again every few seconds by htmx.
+// With scripts off everything works but the updates of what changes meanwhile, for which pages ask again by htmx: when the journal
+// has grown, or every few seconds where the host does not stream.
 //
 // It imports access, api, store and task/failure.
 package web

@@ -118,7 +118,7 @@ func TestAttemptsByTime(t *testing.T) {
 	}
 }
 
-// A page shows so many orders at most, and says how many there are.
+// A page shows so many orders at most, and says that there are more.
 func TestManyOrders(t *testing.T) {
 	s := start(t)
 	for n := range 502 {
@@ -127,8 +127,11 @@ func TestManyOrders(t *testing.T) {
 		}
 	}
 	got := s.signedIn("viewer-secret").get("/orders")
-	if n := strings.Count(got.body, `<a href="/orders/`); n != 500 || !strings.Contains(got.body, "These are 500 of 502.") {
+	if n := strings.Count(got.body, `<a href="/orders/`); n != 500 || !strings.Contains(got.body, "These are the first 500; there are more.") {
 		t.Errorf("%d orders are shown", n)
+	}
+	if got := s.signedIn("viewer-secret").get("/chains/%2Fc"); !strings.Contains(got.body, `<a href="/orders">502</a>`) {
+		t.Errorf("the chain's page counts other orders: %s", got.body)
 	}
 }
 

@@ -2,6 +2,7 @@ package web
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"maps"
 	"net/http"
@@ -43,6 +44,7 @@ var pages = []page{
 	{"/streams/{stream}", "stream", "Stream", readStream},
 	{"/instances", "instances", "Instances", func(r *reading) { r.get("instances", "/api/v1/instances") }},
 	{"/journal", "journal", "Journal", readJournal},
+	{"/audit", "audit", "Audit", readAudit},
 	{"/definitions", "definitions", "Definitions", func(r *reading) { r.get("definitions", "/api/v1/definitions") }},
 }
 
@@ -101,6 +103,23 @@ func (r *reading) list(name, target string, parameters ...string) {
 	r.Data["next"] = r.r.URL.EscapedPath() + "?" + query.Encode()
 }
 
+// define decodes a part of what is declared, however much else is.
+func (r *reading) define(part string, into any) {
+	if r.err != nil {
+		return
+	}
+	var set map[string]json.RawMessage
+	if r.err = r.d.ask(r.r.Context(), http.MethodGet, "/api/v1/definitions", "", &set); r.err == nil && set[part] != nil {
+		r.err = json.Unmarshal(set[part], into)
+	}
+}
+
+// declared returns a list of what is declared.
+func (r *reading) declared(part string) (list []any) {
+	r.define(part, &list)
+	return list
+}
+
 // past returns the query of an overview, as of the moment that the page's address names.
 func (r *reading) past(overview string) string {
 	query := url.Values{"return": {overview}}
@@ -115,9 +134,8 @@ func readNow(r *reading) {
 	r.get("instances", "/api/v1/instances")
 	r.get("schedules", "/api/v1/schedules?limit=10")
 	r.get("orders", journalAPI+"/order/?return=OrderStatisticsChanged")
-	r.get("ended", journalAPI+"/event?return=TaskEnded&limit="+charted)
-	ended, _ := r.Data["ended"].(map[string]any)
-	events, _ := ended["eventSnapshots"].([]any)
+	r.newest("ended", journalAPI+"/event", url.Values{"return": {"TaskEnded"}}, charted)
+	events := r.events("ended")
 	r.Data["chart"], r.Data["failed"] = chartOf(events, r.d.now()), newestFailures(events)
 }
 
@@ -155,11 +173,8 @@ func readTask(r *reading) {
 
 // readHandlers reads the handlers of every canvas that the definitions have.
 func readHandlers(r *reading) {
-	r.get("definitions", "/api/v1/definitions")
 	var canvases []string
-	set, _ := r.Data["definitions"].(map[string]any)
-	declared, _ := set["handlers"].([]any)
-	for _, h := range declared {
+	for _, h := range r.declared("handlers") {
 		handler, _ := h.(map[string]any)
 		canvas, _ := handler["canvas"].(string)
 		canvases = append(canvases, canvas)
@@ -180,72 +195,14 @@ func readHandlerEvents(r *reading) {
 
 // readSources reads the sync tasks that the sources of the definitions were asked for within a day.
 func readSources(r *reading) {
-	r.get("definitions", "/api/v1/definitions")
-	set, _ := r.Data["definitions"].(map[string]any)
-	sources, _ := set["sources"].(map[string]any)
+	sources := make(map[string]json.RawMessage)
+	r.define("sources", &sources)
 	names := slices.Sorted(maps.Keys(sources))
 	r.Data["sources"] = names
 	now := r.d.now().UTC()
 	for _, name := range names {
 		query := url.Values{"source": {name}, "start": {now.Add(-24 * time.Hour).Format(time.RFC3339)}, "end": {now.Add(time.Minute).Format(time.RFC3339)}}
 		r.get("of "+name, "/api/v1/tasks?"+query.Encode())
-	}
-}
-
-// readChain reads a job chain: its nodes as they are declared, their actions, and how many orders stand at each.
-func readChain(r *reading) {
-	chain := r.r.PathValue("chain")
-	r.get("definitions", "/api/v1/definitions")
-	r.get("overview", journalAPI+"/jobChain"+(&url.URL{Path: chain}).EscapedPath()+r.past("JobChainOverview"))
-	r.get("orders", journalAPI+"/order"+(&url.URL{Path: "/"}).EscapedPath()+r.past("OrderOverview"))
-	r.Data["chain"], r.Data["at"] = chain, r.query("at")
-	set, _ := r.Data["definitions"].(map[string]any)
-	declared, _ := set["job_chains"].([]any)
-	for _, c := range declared {
-		if one, _ := c.(map[string]any); one["path"] == chain {
-			r.Data["declared"] = one
-		}
-	}
-	if r.err == nil && r.Data["declared"] == nil {
-		r.err = &refusal{Status: http.StatusNotFound, Detail: "No job chain of this path is declared."}
-	}
-	here := make(map[string]int)
-	overview, _ := r.Data["orders"].(map[string]any)
-	orders, _ := overview["orders"].([]any)
-	for _, o := range orders {
-		order, _ := o.(map[string]any)
-		if node, _ := order["nodeId"].(string); ofOrder(order["path"]).Chain == chain {
-			here[node]++
-		}
-	}
-	r.Data["here"] = here
-}
-
-// mostOrders is how many orders a page shows.
-const mostOrders = 500
-
-func readOrders(r *reading) {
-	folder := cmp.Or(r.query("path"), "/")
-	r.get("orders", journalAPI+"/order"+(&url.URL{Path: folder}).EscapedPath()+r.past("OrderOverview"))
-	r.get("chains", journalAPI+"/jobChain/"+r.past("JobChainOverview"))
-	if overview, _ := r.Data["orders"].(map[string]any); overview != nil {
-		all, _ := overview["orders"].([]any)
-		overview["orders"], r.Data["all"] = all[:min(len(all), mostOrders)], len(all)
-	}
-	r.Data["most"] = mostOrders
-	r.Data["path"], r.Data["at"] = folder, r.query("at")
-}
-
-// readOrder reads an order, and what has happened to it: of one that is gone only that.
-func readOrder(r *reading) {
-	chain, id := r.r.PathValue("chain"), r.r.PathValue("id")
-	one := "/api/v1/orders/" + url.PathEscape(chain) + "/" + url.PathEscape(id)
-	r.perhaps("order", one)
-	r.perhaps("why", one+"/why")
-	r.get("events", journalAPI+"/order"+(&url.URL{Path: chain + "," + id}).EscapedPath()+"?return=OrderEvent&limit=-100&with=cause")
-	r.Data["chain"], r.Data["id"] = chain, id
-	if events, _ := r.Data["events"].(map[string]any); r.err == nil && r.Data["order"] == nil && events["eventSnapshots"] == nil {
-		r.err = &refusal{Status: http.StatusNotFound, Detail: "There is no order with this id, and the journal has no event of one."}
 	}
 }
 
@@ -257,10 +214,13 @@ func readStream(r *reading) {
 
 func readJournal(r *reading) {
 	types := cmp.Or(r.query("return"), "Event")
-	query := url.Values{"return": {types}, "limit": {"-100"}, "with": {"cause"}}
+	query := url.Values{"return": {types}, "with": {"cause"}}
 	if after := r.query("after"); after != "" {
 		query.Set("after", after)
+		query.Set("limit", "-100")
+		r.get("events", journalAPI+"/event?"+query.Encode())
+	} else {
+		r.newest("events", journalAPI+"/event", query, 100)
 	}
-	r.get("events", journalAPI+"/event?"+query.Encode())
 	r.Data["return"] = types
 }

@@ -2,6 +2,7 @@ package web
 
 import (
 	"bytes"
+	"cmp"
 	"embed"
 	"encoding/json"
 	"errors"
@@ -36,7 +37,7 @@ func parse() map[string]*template.Template {
 		}
 		t := template.New("frame.html").Funcs(template.FuncMap{
 			"json": text, "line": line, "when": when, "id": eventTime, "path": url.PathEscape, "ofOrder": ofOrder, "orderActs": orderActs, "fields": fields,
-			"entries": entries, "isObject": isObject, "states": api.JobTypes, "cut": cut, "plus": plus, "utc": utc, "less": func(a, b int) int { return a - b }, "offers": func(...any) []button { return nil }, "select": func(...any) []button { return nil },
+			"entries": entries, "isObject": isObject, "states": api.JobTypes, "cut": cut, "plus": plus, "utc": utc, "micro": time.UnixMicro, "less": func(a, b int) int { return a - b }, "offers": func(...any) []button { return nil }, "select": func(...any) []button { return nil },
 		})
 		all[name] = template.Must(t.ParseFS(sources, "templates/frame.html", "templates/"+file.Name()))
 	}
@@ -51,10 +52,23 @@ type frame struct {
 	Token *access.Token
 	URL   string // of this page, for acts to come back to
 	Live  bool   // it shows what changes by itself
+	After int64  // EventId that it was read after, at least
+	Each  int    // seconds after which it is read again though the journal has not grown
+
+	Template string   // default: View
+	Journey  *journey // to other moments; nil: there are none
+}
+
+// Past returns the EventId as of which the page is, "" for now.
+func (f frame) Past() string {
+	if f.Journey == nil {
+		return ""
+	}
+	return f.Journey.At
 }
 
 // values returns the parameters of an act, names and values in turn, with where it comes back to.
-func (f *frame) values(parameters []any) url.Values {
+func (f frame) values(parameters []any) url.Values {
 	values := url.Values{"back": {f.URL}}
 	for i := 0; i+1 < len(parameters); i += 2 {
 		values.Set(fmt.Sprint(parameters[i]), fmt.Sprint(parameters[i+1]))
@@ -68,7 +82,7 @@ type button struct{ Label, URL string }
 // offers returns the buttons of those acts that the role may do. The rest are the acts' parameters, names and values in turn.
 func (d *Dashboard) offers(f frame) func(names string, parameters ...any) []button {
 	return func(names string, parameters ...any) []button {
-		if f.Token == nil {
+		if f.Token == nil || f.Past() != "" { // what is past cannot be changed
 			return nil
 		}
 		values := f.values(parameters)
@@ -87,6 +101,9 @@ func (d *Dashboard) offers(f frame) func(names string, parameters ...any) []butt
 // selects is offers of acts on many; the parameters are the filter.
 func (d *Dashboard) selects(f frame) func(names string, parameters ...any) []button {
 	return func(names string, parameters ...any) []button {
+		if f.Past() != "" {
+			return nil
+		}
 		values := f.values(parameters)
 		var all []button
 		for name := range strings.FieldsSeq(names) {
@@ -99,15 +116,33 @@ func (d *Dashboard) selects(f frame) func(names string, parameters ...any) []but
 	}
 }
 
+// quiet is after how many seconds a page is read again though the journal has not grown: some of what pages show is not in it.
+const quiet = 15
+
 // show serves a page.
 func (d *Dashboard) show(w http.ResponseWriter, r *http.Request, p page) {
 	reads := reading{d: d, r: r, Data: make(map[string]any)}
-	p.read(&reads)
+	f := frame{View: p.view, Live: true, Each: quiet}
+	if r.URL.Query().Get("at") != "" {
+		reads.then(&p)
+		f.Live, f.Template = false, pasts[p.view].view
+	}
+	if p.view == "acts" { // how far an act is, the journal does not tell
+		f.Each = 1
+	}
+	f.Title = p.title
+	newest := idOf(reads.one("limit=-1"))
+	f.After = newest
+	if reads.err == nil {
+		p.read(&reads)
+		f.Journey = reads.journey(p, newest)
+	}
 	if reads.err != nil {
 		d.fail(w, r, reads.err)
 		return
 	}
-	d.renderPage(w, r, http.StatusOK, frame{View: p.view, Title: p.title, Data: reads.Data, Live: r.URL.Query().Get("at") == ""})
+	f.Data = reads.Data
+	d.renderPage(w, r, http.StatusOK, f)
 }
 
 // fail serves a page that says what went wrong.
@@ -121,7 +156,7 @@ func (d *Dashboard) fail(w http.ResponseWriter, r *http.Request, err error) {
 
 func (d *Dashboard) renderPage(w http.ResponseWriter, r *http.Request, status int, f frame) {
 	f.Token, f.URL = tokenOf(r), r.URL.RequestURI()
-	d.render(w, status, f.View, f)
+	d.render(w, status, cmp.Or(f.Template, f.View), f)
 }
 
 // render writes a page as a whole, or a failure if its template fails.
@@ -237,11 +272,17 @@ func relative(d time.Duration) string {
 // entry is one of the navigation.
 type entry struct{ URL, View, Title string }
 
-// entries returns the navigation: every page whose address needs nothing filled in.
-func entries() []entry {
+// entries returns the navigation: every page whose address needs nothing filled in, of a moment of the past those that can show it.
+func entries(at string) []entry {
 	var all []entry
 	for _, p := range navigation {
-		all = append(all, entry{URL: strings.TrimSuffix(p.path, "{$}"), View: p.view, Title: p.title})
+		to := strings.TrimSuffix(p.path, "{$}")
+		if at != "" {
+			to += "?at=" + url.QueryEscape(at)
+		}
+		if _, can := pasts[p.view]; can || at == "" {
+			all = append(all, entry{URL: to, View: p.view, Title: p.title})
+		}
 	}
 	return all
 }

@@ -57,6 +57,7 @@ func New(o Options) *Dashboard {
 	for _, p := range pages {
 		d.mux.HandleFunc("GET "+p.path, d.guard(func(w http.ResponseWriter, r *http.Request) { d.show(w, r, p) }))
 	}
+	d.mux.HandleFunc("GET /live", d.guard(d.live))
 	d.mux.HandleFunc("GET /act", d.guard(d.confirm))
 	d.mux.HandleFunc("POST /act", d.guard(d.act))
 	d.mux.HandleFunc("GET /many", d.guard(d.confirmMany))

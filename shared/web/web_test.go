@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -38,7 +39,9 @@ type server struct {
 	t *testing.T
 	*httptest.Server
 	store store.Store
+	mu    sync.Mutex
 	now   time.Time
+	pace  time.Duration // by which the dashboard's clock goes on whenever it is read
 }
 
 var tokens = []access.Token{
@@ -73,9 +76,16 @@ func start(t *testing.T) *server {
 		api.Handlers(n.Queue, n.Definitions), api.Jobs(n.Queue, n.Definitions), api.Queues(n.Queue, n.Definitions), api.Define(n.Definitions),
 		api.Append(streams), api.Streams(streams), api.Acknowledge(streams), api.Instances(n.Instances, n.Queue),
 		api.Schedules(n.Schedules, n.Queue, n.Definitions), api.Orders(n.Orders), api.Acts(n.Orders))
-	s.Server = httptest.NewServer(web.New(web.Options{API: operations, Tokens: tokens, Store: n.Store, Now: func() time.Time { return s.now }}))
+	s.Server = httptest.NewServer(web.New(web.Options{API: operations, Tokens: tokens, Store: n.Store, Now: s.clock}))
 	t.Cleanup(s.Close)
 	return s
+}
+
+func (s *server) clock() time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.now = s.now.Add(s.pace)
+	return s.now
 }
 
 // browser is a person's: it keeps cookies, follows no redirect, and names HTML among what it accepts.

@@ -8,7 +8,10 @@ import (
 )
 
 // filled are the ids of two jobs that fill adds: one that nobody runs, and one that fails.
-type filled struct{ waiting, failed string }
+type filled struct {
+	waiting, failed string
+	at              string // EventId of the moment when all was there
+}
 
 // somebody is an id of who writes to streams.
 const somebody = "0b6b8a5e-4a4e-4b6c-9a57-0f0d3a1d8c11"
@@ -38,7 +41,7 @@ func fill(s *server, text string) filled {
 		asked := s.ask("GET", order+"/"+url.PathEscape("asked "+text), nil)
 		return job["state"] == "GIVEN_UP" && asked["nodeId"] == "approve"
 	})
-	return filled{waiting["id"].(string), failed["id"].(string)}
+	return filled{waiting["id"].(string), failed["id"].(string), s.stamp()}
 }
 
 // fail takes the part of an instance of that name, whose one job logs the text and fails with it.
@@ -59,7 +62,10 @@ func fail(s *server, text string) {
 func (f filled) pages(text string) []string {
 	order := "/orders/" + url.PathEscape("/demo/parcel") + "/"
 	pages := strings.Fields("/ /jobs /jobs?type=GIVEN_UP /failures /queues /handlers /handlers/demo/WORKER/greet /sources /schedules /orders " +
-		"/streams /instances /journal /definitions /act?do=job.add /act?do=queue.suspend&name=main /many?do=jobs.retry&state=GIVEN_UP")
+		"/streams /instances /journal /audit /audit?return=Event /definitions /act?do=job.add /act?do=queue.suspend&name=main /many?do=jobs.retry&state=GIVEN_UP")
+	for _, page := range []string{"/", "/jobs", "/orders", "/chains/" + url.PathEscape("/demo/parcel"), order + url.PathEscape("stuck "+text), "/journal", "/definitions"} {
+		pages = append(pages, page+"?at="+f.at)
+	}
 	return append(pages, "/streams/"+url.PathEscape(text), "/task/"+f.waiting, "/task/"+f.failed, "/act?do=job.again&id="+f.failed, "/chains/"+url.PathEscape("/demo/parcel"),
 		order+url.PathEscape("stuck "+text), order+url.PathEscape("asked "+text))
 }

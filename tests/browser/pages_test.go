@@ -111,6 +111,25 @@ func TestPages(t *testing.T) {
 			s.ask("POST", "/jobscheduler/master/api/event", []any{map[string]any{"TYPE": "Seen", "key": "by itself"}})
 			b.shows("by itself")
 		}},
+		{"who did what", func() {
+			b.visit("/audit")
+			b.inRow("JobChainStateChanged", "admin")
+			b.shows("QueueSuspended")
+		}},
+		{"what was before", func() {
+			b.visit("/")
+			b.do(chromedp.WaitReady("#moment-at"), chromedp.SetAttributeValue("#moment-at", "step", "1"))
+			b.follow("Show that moment")
+			b.shows("As of")
+			b.shows("Tasks that were not finished")
+			b.follow("Orders")
+			b.shows("As of")
+			b.follow("Back to now")
+			b.shows("Show that moment")
+			if at := b.at(); at != "/orders" {
+				t.Errorf("back to now is %s", at)
+			}
+		}},
 		{"definitions", func() {
 			b.visit("/definitions")
 			b.shows("/demo/parcel")

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"testing"
 
 	"github.com/millrace/millrace/tests/process"
@@ -105,4 +106,11 @@ func (s *server) ask(method, path string, body any, headers ...string) map[strin
 	var fields map[string]any
 	_ = json.Unmarshal(text, &fields) // a list or nothing has none
 	return fields
+}
+
+// stamp returns the EventId of the newest event.
+func (s *server) stamp() string {
+	s.t.Helper()
+	id, _ := s.ask("GET", "/jobscheduler/master/api/jobChain/?return=JobChainOverview", nil)["eventId"].(float64)
+	return strconv.FormatInt(int64(id), 10)
 }

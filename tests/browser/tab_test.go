@@ -176,3 +176,9 @@ func found[T any](b *tab, script string) T {
 	}
 	return value
 }
+
+// at returns the path and the query of the page.
+func (b *tab) at() string {
+	b.t.Helper()
+	return found[string](b, "location.pathname + location.search")
+}

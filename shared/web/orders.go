@@ -1,0 +1,89 @@
+package web
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"strings"
+
+	fast "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// How many orders a page of orders shows, and how many that of a chain counts. Both are read for every look at the page.
+const (
+	mostOrders  = 500
+	mostCounted = 10_000
+)
+
+// ordersBelow returns the request for the orders that a path selects, as of the moment that the page's address names.
+func (r *reading) ordersBelow(path string) string {
+	return journalAPI + "/order" + (&url.URL{Path: path}).EscapedPath() + r.past("OrderOverview")
+}
+
+func readOrders(r *reading) {
+	folder := cmp.Or(r.query("path"), "/")
+	r.some("orders", r.ordersBelow(folder))
+	r.get("chains", journalAPI+"/jobChain/"+r.past("JobChainOverview"))
+	r.Data["path"], r.Data["at"] = folder, r.query("at")
+}
+
+// decoded returns a value of the API for a template.
+func decoded(value jsontext.Value) (out any) {
+	decoder := json.NewDecoder(bytes.NewReader(value))
+	decoder.UseNumber()
+	_ = decoder.Decode(&out) // it was read as JSON
+	return out
+}
+
+// readChain reads a job chain: its nodes as they are declared, their actions, and how many orders stand at each.
+func readChain(r *reading) {
+	chain := r.r.PathValue("chain")
+	for _, declared := range r.declared("job_chains") {
+		if one, _ := declared.(map[string]any); one["path"] == chain {
+			r.Data["declared"] = one
+		}
+	}
+	if r.err == nil && r.Data["declared"] == nil {
+		r.err = &refusal{Status: http.StatusNotFound, Detail: "No job chain of this path is declared."}
+	}
+	r.get("overview", journalAPI+"/jobChain"+(&url.URL{Path: chain}).EscapedPath()+r.past("JobChainOverview"))
+	r.Data["chain"], r.Data["at"] = chain, r.query("at")
+	r.countAtNodes(chain)
+}
+
+// countAtNodes counts the orders of a chain by the nodes where they are. Those of its folder are read, as the API has no list of one chain.
+func (r *reading) countAtNodes(chain string) {
+	if r.err != nil {
+		return
+	}
+	here, counted := make(map[string]int), 0
+	whole, err := r.d.first(r.r.Context(), r.ordersBelow(chain[:strings.LastIndex(chain, "/")+1]+"*"), func(value jsontext.Value) bool {
+		var order struct {
+			Path   string `json:"path"`
+			NodeID string `json:"nodeId"`
+		}
+		if err := fast.Unmarshal(value, &order); err == nil && ofOrder(order.Path).Chain == chain {
+			here[order.NodeID]++
+		}
+		counted++
+		return counted < mostCounted
+	})
+	r.err = err
+	r.Data["here"], r.Data["cut"], r.Data["most"] = here, !whole, mostCounted
+}
+
+// readOrder reads an order, and what has happened to it: of one that is gone only that.
+func readOrder(r *reading) {
+	chain, id := r.r.PathValue("chain"), r.r.PathValue("id")
+	one := "/api/v1/orders/" + url.PathEscape(chain) + "/" + url.PathEscape(id)
+	r.perhaps("order", one)
+	r.perhaps("why", one+"/why")
+	r.newest("events", journalAPI+"/order"+(&url.URL{Path: chain + "," + id}).EscapedPath(), url.Values{"return": {"OrderEvent"}, "with": {"cause"}}, 100)
+	r.Data["chain"], r.Data["id"] = chain, id
+	if r.err == nil && r.Data["order"] == nil && len(r.events("events")) == 0 && r.Data["since"] == nil {
+		r.err = &refusal{Status: http.StatusNotFound, Detail: "There is no order with this id, and the journal has no event of one."}
+	}
+}

@@ -1,0 +1,237 @@
+package web
+
+import (
+	"cmp"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// past is how a page shows what was: a moment is an EventId, and the address of the page has it as at.
+type past struct {
+	view  string         // the template
+	title string         // default: the page's
+	read  func(*reading) // makes the requests, with the moment
+}
+
+// pasts are the pages that can show what was, by their views: those whose data is in the journal.
+var pasts = map[string]past{
+	"now":         {"then", "Then", readThen},
+	"jobs":        {"tasksthen", "", readTasksThen},
+	"orders":      {"orders", "", readOrders},
+	"chain":       {"chain", "", readChain},
+	"order":       {"order", "", readOrderThen},
+	"journal":     {"journal", "", readJournalFrom},
+	"definitions": {"files", "", readFiles},
+}
+
+// journey leads from a page to what it showed before.
+type journey struct {
+	At       string     // the EventId as of which the page is; "": now
+	Time     moment     // of At
+	Now      string     // address of the page as it is now
+	Steps    []button   // to moments nearby
+	From, To int64      // the moments that there are
+	Each     int64      // how far the slider goes at once
+	Kept     url.Values // the page's other parameters
+}
+
+// strides are how far the buttons of a page of the past lead, there and back.
+var strides = []time.Duration{-time.Hour, -10 * time.Minute, -time.Minute, -time.Second, time.Second, time.Minute, 10 * time.Minute, time.Hour}
+
+// then changes the page to what it was at the moment that the address names. The error is what the API says of a moment that is none, or not
+// kept, or yet to come.
+func (r *reading) then(p *page) {
+	was, can := pasts[p.view]
+	if !can {
+		r.err = &refusal{Status: http.StatusUnprocessableEntity, Detail: "This page shows only what is now: what it showed before is not in the journal."}
+		return
+	}
+	p.read, p.title = was.read, cmp.Or(was.title, p.title)
+	r.get("moment", journalAPI+"/jobChain/"+r.past("JobChainOverview"))
+}
+
+// journey returns the ways from this page to other moments, up to the newest; nil if it shows only what is now.
+func (r *reading) journey(p page, newest int64) *journey {
+	if _, can := pasts[p.view]; !can || r.err != nil {
+		return nil
+	}
+	j := &journey{At: r.query("at"), Kept: r.r.URL.Query()}
+	j.Kept.Del("at")
+	j.Now = r.at("")
+	j.To = newest
+	if j.From = idOf(r.one("after=0&limit=1")); j.From == 0 { // some events are evicted already
+		j.From = time.UnixMicro(j.To).Add(-24 * time.Hour).UnixMicro()
+	}
+	j.Each = max(1, (j.To-j.From)/1000)
+	at, err := strconv.ParseInt(j.At, 10, 64)
+	if err != nil {
+		return j
+	}
+	j.Time = when(utc(time.UnixMicro(at)))
+	for _, stride := range strides {
+		if to := at + stride.Microseconds(); to >= j.From && to <= j.To {
+			j.Steps = append(j.Steps, button{label(stride), r.at(strconv.FormatInt(to, 10))})
+		}
+	}
+	if next := idOf(r.one("limit=1&after=" + j.At)); next != 0 {
+		j.Steps = append(j.Steps, button{"next event", r.at(strconv.FormatInt(next, 10))})
+	}
+	return j
+}
+
+// label returns a stride as its button says it.
+func label(stride time.Duration) string {
+	if stride < 0 {
+		return "− " + span(-stride)
+	}
+	return "+ " + span(stride)
+}
+
+// at returns the address of this page at another moment; "": now.
+func (r *reading) at(moment string) string {
+	query := r.r.URL.Query()
+	query.Set("at", moment)
+	if moment == "" {
+		query.Del("at")
+	}
+	if len(query) == 0 {
+		return r.r.URL.EscapedPath()
+	}
+	return r.r.URL.EscapedPath() + "?" + query.Encode()
+}
+
+// one returns the one event that the query selects, nil if there is none.
+func (r *reading) one(query string) any {
+	r.get("one", journalAPI+"/event?return=Event&"+query)
+	if events := r.events("one"); len(events) > 0 {
+		return events[0]
+	}
+	return nil
+}
+
+// idOf returns an event's id, 0 of none.
+func idOf(value any) int64 {
+	e, _ := value.(map[string]any)
+	if e == nil {
+		return 0
+	}
+	return timeOf(e["eventId"]).UnixMicro()
+}
+
+// tally is how many objects were in each state.
+type tally struct {
+	Name   string
+	Count  int
+	States map[string]int
+}
+
+func (t *tally) add(state string) {
+	if t.States == nil {
+		t.States = make(map[string]int)
+	}
+	t.States[state]++
+	t.Count++
+}
+
+// readThen reads what was there at a moment: the tasks that were not finished, by job, and the orders, by chain.
+func readThen(r *reading) {
+	r.Data["tasks"] = r.tallies("/task/"+r.past("TaskOverview"), func(value jsontext.Value) (name, state string) {
+		var task struct {
+			JobPath string `json:"jobPath"`
+			State   string `json:"state"`
+		}
+		_ = json.Unmarshal(value, &task) // it was read as JSON
+		return task.JobPath, task.State
+	})
+	r.Data["orders"] = r.tallies("/order/"+r.past("OrderOverview"), func(value jsontext.Value) (name, state string) {
+		var order struct {
+			Path  string `json:"path"`
+			State struct {
+				TYPE string `json:"TYPE"`
+			} `json:"orderProcessingState"`
+		}
+		_ = json.Unmarshal(value, &order) // it was read as JSON
+		return ofOrder(order.Path).Chain, order.State.TYPE
+	})
+}
+
+// tallies counts the objects of an overview by their names and states, those with most objects first.
+func (r *reading) tallies(target string, of func(jsontext.Value) (name, state string)) []*tally {
+	if r.err != nil {
+		return nil
+	}
+	all := make(map[string]*tally)
+	_, r.err = r.d.first(r.r.Context(), journalAPI+target, func(value jsontext.Value) bool {
+		name, state := of(value)
+		if all[name] == nil {
+			all[name] = &tally{Name: name}
+		}
+		all[name].add(state)
+		return true
+	})
+	var sorted []*tally
+	for _, t := range all {
+		sorted = append(sorted, t)
+	}
+	slices.SortFunc(sorted, func(a, b *tally) int { return cmp.Or(cmp.Compare(b.Count, a.Count), strings.Compare(a.Name, b.Name)) })
+	return sorted
+}
+
+// readTasksThen reads tasks that were not finished at a moment, of one topic or of all.
+func readTasksThen(r *reading) {
+	r.Data["topic"] = r.query("topic")
+	below := "/"
+	if topic := r.query("topic"); topic != "" {
+		below = "/topics/" + topic
+	}
+	r.some("tasks", journalAPI+"/task"+(&url.URL{Path: below}).EscapedPath()+r.past("TaskOverview"))
+}
+
+// readFiles reads what was declared at a moment.
+func readFiles(r *reading) { r.some("files", journalAPI+"/fileBased/"+r.past("FileBasedOverview")) }
+
+// some reads the first objects of an overview for the template under that name; cut says whether there are more.
+func (r *reading) some(name, target string) {
+	if r.err != nil {
+		return
+	}
+	var list []any
+	whole, err := r.d.first(r.r.Context(), target, func(value jsontext.Value) bool {
+		if len(list) == mostOrders {
+			return false
+		}
+		list = append(list, decoded(value))
+		return true
+	})
+	r.err = err
+	r.Data[name], r.Data["cut"], r.Data["most"] = list, !whole, mostOrders
+}
+
+// readOrderThen reads an order as it was, and what had happened to it.
+func readOrderThen(r *reading) {
+	chain, id := r.r.PathValue("chain"), r.r.PathValue("id")
+	one := (&url.URL{Path: chain + "," + id}).EscapedPath()
+	r.some("orders", journalAPI+"/order"+one+r.past("OrderOverview"))
+	if orders, _ := r.Data["orders"].([]any); len(orders) > 0 {
+		r.Data["order"] = orders[0]
+	}
+	r.newest("events", journalAPI+"/order"+one, url.Values{"return": {"OrderEvent"}, "with": {"cause"}}, 100)
+	at, _ := strconv.ParseInt(r.query("at"), 10, 64) // the API has read it as an id
+	before := slices.DeleteFunc(r.events("events"), func(e any) bool { return idOf(e) > at })
+	r.Data["events"] = map[string]any{"eventSnapshots": before}
+	r.Data["chain"], r.Data["id"] = chain, id
+}
+
+// readJournalFrom reads what happened from a moment on, oldest first.
+func readJournalFrom(r *reading) {
+	types := cmp.Or(r.query("return"), "Event")
+	r.get("events", journalAPI+"/event?"+url.Values{"return": {types}, "with": {"cause"}, "limit": {"100"}, "after": {r.query("at")}}.Encode())
+	r.Data["return"], r.Data["at"] = types, r.query("at")
+}
