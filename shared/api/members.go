@@ -108,6 +108,9 @@ func readObject(location string, value jsontext.Value, known ...member) error {
 }
 
 func namesOf(known []member) string {
+	if len(known) == 0 {
+		return "none"
+	}
 	names := make([]string, len(known))
 	for i, m := range known {
 		names[i] = m.name

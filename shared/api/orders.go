@@ -132,6 +132,9 @@ func (o *ordering) add(x *exchange) error {
 		once.Scope += " " + r.Chain
 	}
 	added, err := o.orders.Add(x.r.Context(), once, r)
+	if errors.Is(err, order.ErrInvalid) { // the id: the variables have been checked with the body
+		return invalid("body.id", "%s", strings.TrimPrefix(err.Error(), order.ErrInvalid.Error()+": id: "))
+	}
 	if err != nil {
 		return err
 	}

@@ -26,7 +26,8 @@ type mending struct {
 
 const (
 	mendEvery = time.Minute
-	mendBatch = 100 // orders of one look
+	mendBatch = 100              // orders of one look
+	fillFor   = 10 * time.Second // how long one call lets orders in; the next goes on
 )
 
 // mend looks for what is left behind, once in mendEvery: orders that wait though there is a place, and some orders whose step's task
@@ -122,27 +123,46 @@ func (e *Engine) fillPlaces(ctx context.Context, set *definition.Set, chain stri
 	if !free || err != nil {
 		return unchanged, err
 	}
-	page, err := e.store.Query(ctx, store.Range{Table: store.Work, Partition: linePartition(chain), Limit: mendBatch})
-	if err != nil {
-		return nil, journal.Failure("read the orders that wait", err)
-	}
-	for i := range page.Items {
-		if free, _, err := e.freePlace(ctx, g); !free || err != nil {
-			return unchanged, errors.Join(failed, err)
+	r := store.Range{Table: store.Work, Partition: linePartition(chain), Limit: mendBatch}
+	for end := e.micro() + fillFor.Microseconds(); e.micro() < end; {
+		page, err := e.store.Query(ctx, r)
+		if err != nil {
+			return nil, errors.Join(failed, journal.Failure("read the orders that wait", err))
 		}
-		path := chain + "," + string(page.Items[i].Value)
+		let, goesOn, err := e.letInSome(ctx, g, page.Items)
+		if failed = errors.Join(failed, err); let {
+			unchanged = nil
+		}
+		if !goesOn || !page.More {
+			break
+		}
+		r = r.Behind(page.Items[len(page.Items)-1].Key.Sort)
+	}
+	return unchanged, failed
+}
+
+// letInSome lets orders in line go on while there are places. It reports whether one was let in, and whether those behind may be.
+func (e *Engine) letInSome(ctx context.Context, g *definition.Graph, line []store.Item) (let, goesOn bool, failed error) {
+	for i := range line {
+		if free, _, err := e.freePlace(ctx, g); !free || err != nil {
+			return let, false, errors.Join(failed, err)
+		}
+		path := g.Chain + "," + string(line[i].Value)
 		err := e.changeIfThere(ctx, path, func(m *move, ctx context.Context) (changed bool, err error) {
 			if m.order.Waiting != typed.ForMaxOrders {
 				return false, nil
 			}
-			unchanged = nil
+			let = true
 			return true, m.letIn(ctx)
 		})
 		if !e.passesOver(path, err) {
 			failed = errors.Join(failed, err)
 		}
+		if e.away(ctx, err) {
+			return let, false, failed
+		}
 	}
-	return unchanged, failed
+	return let, true, failed
 }
 
 // freePlace reports whether an order waits for a place of a chain, and there is one, and returns the condition that the places are as they

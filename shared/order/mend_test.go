@@ -29,6 +29,28 @@ func TestAnOrderWhoseTaskIsGoneGoesOn(t *testing.T) {
 	})
 }
 
+// However many orders wait for a place, those for which there is one go on at once when max_orders is raised.
+func TestALongLineIsLetIn(t *testing.T) {
+	const waiting, most = 250, 230
+	chain := ab()
+	chain.MaxOrders = 1
+	onBoth(t, chains(chain), func(t *testing.T, b *bench) {
+		for i := range 1 + waiting {
+			b.now = b.now.Add(time.Millisecond)
+			b.add(func(r *order.Request) { r.ID = fmt.Sprint(i) })
+		}
+		b.events()
+		raised := ab()
+		raised.MaxOrders = most
+		b.declared.set = chains(raised)
+		b.now = b.now.Add(time.Minute)
+		b.sweep()
+		if went := b.types()["OrderNodeChanged"]; went != most-1 {
+			t.Errorf("%d orders went on, want %d", went, most-1)
+		}
+	})
+}
+
 // Orders that wait for a place go on when max_orders is raised, or is gone.
 func TestMaxOrdersIsRaised(t *testing.T) {
 	chain := ab()
