@@ -4,5 +4,5 @@
 // environment: with AWS_LAMBDA_RUNTIME_API set it serves Lambda invocations (HTTP API payloads 2.0, SQS batches,
 // EventBridge schedules); otherwise it listens on $PORT, where the same triggers arrive as CloudEvents over HTTP.
 //
-// It imports the standard library and aws-lambda-go, and none of Millrace's packages.
+// It imports the standard library, aws-lambda-go and metric, and no other of Millrace's packages.
 package host

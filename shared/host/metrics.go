@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"sync"
 	"time"
+
+	"github.com/millrace/millrace/shared/metric"
 )
 
 // Metrics receives the API's measurements. It has the same methods as api.Metrics, which describes them.
@@ -28,33 +30,35 @@ type EmbeddedMetrics struct {
 // NewEmbeddedMetrics returns metrics that write to out, which must become the function's log.
 func NewEmbeddedMetrics(out io.Writer) *EmbeddedMetrics { return &EmbeddedMetrics{out: out} }
 
-// Request writes a request's duration in milliseconds by route and status; the number of samples counts the requests.
+// Request writes a request's duration by route and status; the number of samples counts the requests.
 func (m *EmbeddedMetrics) Request(route string, status int, took time.Duration) {
-	m.write([]string{"route", "status"}, []metric{{"duration", "Milliseconds"}}, map[string]any{
-		"route": route, "status": strconv.Itoa(status), "duration": float64(took.Microseconds()) / 1000,
-	})
+	m.write(map[string]any{"route": route, "status": strconv.Itoa(status), metric.Requests.Name: took.Seconds()}, metric.Requests)
 }
 
-// Outcome writes the number of events of an operation, by outcome.
+// Outcome counts an operation by outcome, and its events.
 func (m *EmbeddedMetrics) Outcome(operation, outcome string, events int) {
-	m.write([]string{"operation", "outcome"}, []metric{{"events", "Count"}}, map[string]any{
-		"operation": operation, "outcome": outcome, "events": events,
-	})
+	m.write(map[string]any{"operation": operation, "outcome": outcome, metric.Operations.Name: 1, metric.Events.Name: events},
+		metric.Operations, metric.Events)
 }
 
 // Following writes nothing: on Lambda each process serves one request, and CloudWatch counts those itself.
 func (m *EmbeddedMetrics) Following(int) {}
 
-// metric is a member with a number. The members that are dimensions must be strings: CloudWatch drops what has others.
-type metric struct{ Name, Unit string }
+// directive says which members of a line are a metric and its dimensions. Dimensions must be strings: CloudWatch drops what has others.
+type directive struct {
+	Namespace  string
+	Dimensions [][]string
+	Metrics    []unit
+}
 
-func (m *EmbeddedMetrics) write(dimensions []string, metrics []metric, members map[string]any) {
-	members["_aws"] = map[string]any{
-		"Timestamp": time.Now().UnixMilli(),
-		"CloudWatchMetrics": []any{map[string]any{
-			"Namespace": namespace, "Dimensions": [][]string{dimensions}, "Metrics": metrics,
-		}},
+type unit struct{ Name, Unit string }
+
+func (m *EmbeddedMetrics) write(members map[string]any, metrics ...metric.Metric) {
+	var directives []directive
+	for _, x := range metrics {
+		directives = append(directives, directive{namespace, [][]string{x.Labels}, []unit{{x.Name, x.Unit}}})
 	}
+	members["_aws"] = map[string]any{"Timestamp": time.Now().UnixMilli(), "CloudWatchMetrics": directives}
 	line, err := json.Marshal(members)
 	if err != nil {
 		panic(err) // strings and numbers always marshal

@@ -22,9 +22,12 @@ func TestEmbeddedMetrics(t *testing.T) {
 		m.Following(1)
 		want := []string{
 			`{"_aws":{"Timestamp":946684800000,"CloudWatchMetrics":[{"Namespace":"Millrace","Dimensions":[["route","status"]],
-				"Metrics":[{"Name":"duration","Unit":"Milliseconds"}]}]},"route":"POST /event","status":"201","duration":1.5}`,
+				"Metrics":[{"Name":"millrace_http_request_duration_seconds","Unit":"Seconds"}]}]},"route":"POST /event","status":"201",
+				"millrace_http_request_duration_seconds":0.0015}`,
 			`{"_aws":{"Timestamp":946684800000,"CloudWatchMetrics":[{"Namespace":"Millrace","Dimensions":[["operation","outcome"]],
-				"Metrics":[{"Name":"events","Unit":"Count"}]}]},"operation":"emit","outcome":"appended","events":3}`,
+				"Metrics":[{"Name":"millrace_operations_total","Unit":"Count"}]},{"Namespace":"Millrace","Dimensions":[["operation"]],
+				"Metrics":[{"Name":"millrace_events_total","Unit":"Count"}]}]},"operation":"emit","outcome":"appended",
+				"millrace_operations_total":1,"millrace_events_total":3}`,
 		}
 		lines := bytes.Split(bytes.TrimSpace(out.Bytes()), []byte("\n"))
 		if len(lines) != len(want) {

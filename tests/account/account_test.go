@@ -1,8 +1,10 @@
 package account_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -70,20 +72,63 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// TestDeploy does what make deploy does. The first makes a token, which is what the API asks for, and the second keeps it.
+// TestDeploy does what make deploy does. The first fails, and the next is not hindered by what it leaves. It makes a token, which is what
+// the API asks for, and another deploy keeps it. Tables outlive their stack, and a new one takes them up with what they hold.
 func TestDeploy(t *testing.T) {
 	a := open(t)
-	token := find(t, a.make(t), `export MILLRACE_TOKEN=(\S+)`)
+	a.fail(t, "millrace-dev")
+	s := &stack{account: a, name: "millrace-dev", token: find(t, a.make(t), `export MILLRACE_TOKEN=(\S+)`)}
 	if again := a.make(t); strings.Contains(again, "MILLRACE_TOKEN") {
 		t.Errorf("another deploy is not as the one before:\n%s", again)
 	}
-	s := &stack{account: a, name: "millrace-dev"}
-	for token, want := range map[string]string{token: `"statusCode": 200`, "another": `"statusCode": 401`} {
-		request := fmt.Sprintf(`{"version":"2.0","routeKey":"ANY /api/v1/definitions","rawPath":"/api/v1/definitions",`+
-			`"headers":{"authorization":"Bearer %s"},"requestContext":{"http":{"method":"GET","path":"/api/v1/definitions"}}}`, token)
-		if got := s.invoke(t, "DefineFunction", request); !strings.Contains(got, want) {
-			t.Errorf("%s, want %s", got, want)
+	s.define(t, s.token, "PUT", definitions, `"statusCode": 200`)
+	s.define(t, "another", "GET", "", `"statusCode": 401`)
+
+	var deleted outcome
+	a.does(t, &deleted, "delete", s.name)
+	if out, err := a.script(t, "scripts/deploy", "default"); err == nil || !strings.Contains(out, "scripts/deploy-import default TablePrefix=millrace-dev") {
+		t.Errorf("a deploy onto tables that are there: %v\n%s", err, out)
+	}
+	if out, err := a.script(t, "scripts/deploy-import"); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if out, err := a.script(t, os.Getenv("MILLRACE_TEST_ACCOUNT_PYTHON"), "scripts/deploy-plan", "default"); err != nil || !strings.HasPrefix(out, "new\n") {
+		t.Errorf("the tables alone are no deploy: %v\n%s", err, out)
+	}
+	a.deploy(t, s.name).define(t, secret, "GET", "", `ParcelArrived`)
+}
+
+// fail makes a first deploy fail once there are tables, which go again.
+func (a *account) fail(t *testing.T, name string) {
+	t.Helper()
+	failing := &account{a.endpoint, a.programs, a.lacking, true}
+	var came outcome
+	failing.does(t, &came, "deploy", name, name, a.programs, "AdminTokenSha256="+strings.Repeat("0", 64))
+	if came.Status != "ROLLBACK_COMPLETE" {
+		t.Fatalf("the stack is %+v, and its first deploy was to fail", came)
+	}
+	var tables []string
+	a.does(t, &tables, "tables")
+	for _, left := range tables {
+		if strings.HasPrefix(left, name+"-") {
+			t.Errorf("the deploy that failed has left %s", left)
 		}
+	}
+}
+
+// define invokes the function that shows and replaces definitions, as the gateway does.
+func (s *stack) define(t *testing.T, token, method, body, want string) {
+	t.Helper()
+	request, err := json.Marshal(map[string]any{
+		"version": "2.0", "routeKey": "ANY /api/v1/definitions", "rawPath": "/api/v1/definitions", "body": body,
+		"headers":        map[string]string{"authorization": "Bearer " + token, "content-type": "application/json"},
+		"requestContext": map[string]any{"http": map[string]string{"method": method, "path": "/api/v1/definitions"}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := s.invoke(t, "DefineFunction", string(request)); !strings.Contains(got, want) {
+		t.Errorf("%s: %s, want %s", method, got, want)
 	}
 }
 

@@ -5,7 +5,7 @@
     stack.py invoke STACK FUNCTION PAYLOAD                  invokes the function with that logical id
     stack.py tables                                         the names of the tables there are
 
-WITHOUT names an action that all policies are deprived of. What the emulator does not understand is rewritten in adapt().
+WITHOUT names an action that all policies are deprived of; with FAILING, a resource that cannot be made comes after the tables. What the emulator does not understand is rewritten in adapt().
 """
 
 import io
@@ -113,6 +113,10 @@ def deploy(stack, prefix, binaries, *values):
     parameters = {"TablePrefix": prefix, "Architecture": "x86_64", **dict(v.split("=", 1) for v in values)}
     expanded = expand(template, parameters)
     adapt(expanded["Resources"])
+    if os.environ.get("FAILING"):
+        expanded["Resources"]["Failing"] = {  # there is a bucket of that name
+            "Type": "AWS::S3::Bucket", "DependsOn": ["JournalTable", "WorkTable"], "Properties": {"BucketName": BUCKET}
+        }
     upload(stack + ".json", json.dumps(expanded, default=str).encode())
     formation = client("cloudformation")
     there = stack in [s["StackName"] for s in formation.describe_stacks()["Stacks"] if s["StackStatus"] != "DELETE_COMPLETE"]

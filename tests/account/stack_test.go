@@ -25,6 +25,7 @@ type account struct {
 	endpoint *url.URL
 	programs string // a folder with one of each function
 	lacking  string // an action that no policy of what is deployed allows; empty: none
+	failing  bool   // what is deployed has something that cannot be made
 }
 
 // stack is what was deployed.
@@ -65,7 +66,7 @@ func open(t *testing.T) *account {
 
 // without returns the account for a template that nowhere allows an action.
 func (a *account) without(action string) *account {
-	return &account{a.endpoint, a.programs, action}
+	return &account{a.endpoint, a.programs, action, a.failing}
 }
 
 // does runs stack.py and reads what it prints into into.
@@ -73,6 +74,9 @@ func (a *account) does(t *testing.T, into any, args ...string) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Getenv("MILLRACE_TEST_ACCOUNT_PYTHON"), append([]string{"stack.py"}, args...)...)
 	cmd.Env = append(os.Environ(), "WITHOUT="+a.lacking)
+	if a.failing {
+		cmd.Env = append(cmd.Env, "FAILING=1")
+	}
 	out, err := cmd.Output()
 	if failed := (*exec.ExitError)(nil); errors.As(err, &failed) {
 		out = append(out, failed.Stderr...)

@@ -1,6 +1,6 @@
 // Package prom counts what the API does for Prometheus. Plain hosts link it; functions on Lambda do not.
 //
-// It imports the Prometheus client, and not package api: Metrics has the methods that api.Metrics asks for.
+// It imports metric and the Prometheus client, and not package api: Metrics has the methods that api.Metrics asks for.
 package prom
 
 import (
@@ -12,6 +12,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/millrace/millrace/shared/metric"
 )
 
 // Metrics is an api.Metrics that Prometheus can scrape.
@@ -28,21 +30,21 @@ func New() *Metrics {
 	m := &Metrics{
 		registry: prometheus.NewRegistry(),
 		requests: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name:    "millrace_http_request_duration_seconds",
-			Help:    "Requests by route and status, from the first byte read to the last written, waiting included.",
+			Name:    metric.Requests.Name,
+			Help:    metric.Requests.Help,
 			Buckets: []float64{.0002, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 10, 60},
-		}, []string{"route", "status"}),
+		}, metric.Requests.Labels),
 		operations: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "millrace_operations_total",
-			Help: "Operations by what came of them.",
-		}, []string{"operation", "outcome"}),
+			Name: metric.Operations.Name,
+			Help: metric.Operations.Help,
+		}, metric.Operations.Labels),
 		events: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "millrace_events_total",
-			Help: "Events that operations moved.",
-		}, []string{"operation"}),
+			Name: metric.Events.Name,
+			Help: metric.Events.Help,
+		}, metric.Events.Labels),
 		following: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "millrace_followers",
-			Help: "Requests that wait for events now.",
+			Name: metric.Followers.Name,
+			Help: metric.Followers.Help,
 		}),
 	}
 	m.registry.MustRegister(m.requests, m.operations, m.events, m.following,
@@ -57,7 +59,7 @@ var liveHeap = collectors.GoRuntimeMetricsRule{Matcher: regexp.MustCompile(`^/gc
 // it is called at each scrape.
 func (m *Metrics) Calls(calls func() map[string]int64) {
 	m.registry.MustRegister(storeCalls{calls, prometheus.NewDesc(
-		"millrace_store_calls_total", "Calls of the store by method, whatever came of them.", []string{"method"}, nil)})
+		metric.StoreCalls.Name, metric.StoreCalls.Help, metric.StoreCalls.Labels, nil)})
 }
 
 // storeCalls is a collector of counters that are kept elsewhere.
@@ -83,8 +85,8 @@ func (m *Metrics) Register(c prometheus.Collector) error { return m.registry.Reg
 // within what is tolerated.
 func (m *Metrics) Clock(offset func() time.Duration) {
 	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "millrace_clock_offset_seconds",
-		Help: "How far this process's clock is ahead of the store's date, negative where it is behind; 0 while it is right.",
+		Name: metric.ClockOffset.Name,
+		Help: metric.ClockOffset.Help,
 	}, func() float64 { return offset().Seconds() }))
 }
 

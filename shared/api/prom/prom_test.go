@@ -9,6 +9,7 @@ import (
 
 	"github.com/millrace/millrace/shared/api"
 	"github.com/millrace/millrace/shared/api/prom"
+	"github.com/millrace/millrace/shared/metric"
 )
 
 var _ api.Metrics = (*prom.Metrics)(nil)
@@ -42,6 +43,11 @@ func TestMetrics(t *testing.T) {
 	} {
 		if !strings.Contains(string(body), line+"\n") {
 			t.Errorf("no line %s", line)
+		}
+	}
+	for _, x := range metric.All() {
+		if !strings.Contains(string(body), "# HELP "+x.Name+" "+x.Help+"\n") {
+			t.Errorf("%s is not there", x.Name)
 		}
 	}
 }

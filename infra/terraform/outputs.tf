@@ -1,0 +1,24 @@
+output "url" {
+  description = "Where the API is; the value for MILLRACE_URL."
+  value       = aws_apigatewayv2_api.api.api_endpoint
+}
+
+output "journal_table" {
+  description = "Table of slots, sequencers and snapshot generations."
+  value       = aws_dynamodb_table.table["journal"].name
+}
+
+output "work_table" {
+  description = "Table of tasks and streams."
+  value       = aws_dynamodb_table.table["work"].name
+}
+
+output "notices" {
+  description = "URL of the queue that wakes workers."
+  value       = aws_sqs_queue.notices.url
+}
+
+output "definitions_table" {
+  description = "Table of what operators declare."
+  value       = aws_dynamodb_table.table["definitions"].name
+}

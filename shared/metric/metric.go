@@ -1,0 +1,32 @@
+// Package metric lists what Millrace measures of itself, once for every way to publish it: Prometheus on plain hosts, CloudWatch on
+// Lambda. Alarms, dashboards and documents use these names.
+//
+// It imports none of Millrace's packages.
+package metric
+
+// Metric is one measurement.
+type Metric struct {
+	Name   string
+	Help   string
+	Unit   string   // as CloudWatch calls it: Seconds or Count
+	Labels []string // by what it is told apart; in CloudWatch its dimensions
+}
+
+// What Millrace measures. Requests and counters are published on Lambda too; the others only by plain hosts.
+var (
+	Requests = Metric{
+		"millrace_http_request_duration_seconds", "Requests by route and status, from the first byte read to the last written, waiting included.",
+		"Seconds", []string{"route", "status"},
+	}
+	Operations  = Metric{"millrace_operations_total", "Operations by what came of them.", "Count", []string{"operation", "outcome"}}
+	Events      = Metric{"millrace_events_total", "Events that operations moved.", "Count", []string{"operation"}}
+	Followers   = Metric{"millrace_followers", "Requests that wait for events now.", "Count", nil}
+	StoreCalls  = Metric{"millrace_store_calls_total", "Calls of the store by method, whatever came of them.", "Count", []string{"method"}}
+	ClockOffset = Metric{
+		"millrace_clock_offset_seconds", "How far this process's clock is ahead of the store's date, negative where it is behind; 0 while it is right.",
+		"Seconds", nil,
+	}
+)
+
+// All returns every metric.
+func All() []Metric { return []Metric{Requests, Operations, Events, Followers, StoreCalls, ClockOffset} }
