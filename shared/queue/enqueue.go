@@ -61,6 +61,7 @@ func (q *Queue) add(ctx context.Context, additions []*addition, all *Enqueued) (
 		if parts[i] = a; len(additions) == 1 {
 			if h := q.handOver(ctx, a); h != nil {
 				parts[i] = h
+				defer q.waiters.free(h.to, h.line) // if the write panics
 			}
 		}
 	}

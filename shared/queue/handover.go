@@ -30,8 +30,8 @@ type handover struct {
 
 // handOver returns the addition with a claim in the place of the instance that has waited longest; nil if its tasks are to become ready.
 func (q *Queue) handOver(ctx context.Context, a *addition) *handover {
-	l, best, ok := a.plain()
-	if !ok || !q.strategy.precedes(ctx, []layout.Line{l}, best) {
+	l := a.tasks[0].line
+	if !l.ForInstances() || !q.waiters.take(l) || !a.isPlain(l) || !q.strategy.precedes(ctx, []layout.Line{l}, a.best()) {
 		return nil
 	}
 	w := q.waiters.reserve(l)
@@ -46,23 +46,26 @@ func (q *Queue) handOver(ctx context.Context, a *addition) *handover {
 	return &handover{addition: a, to: w, line: l, claim: c, err: errNothing}
 }
 
-// plain returns the line of the tasks and the best of their ranks; ok is false unless all of them go to the same line for instances, of
-// a queue without turns, order and limit.
-func (a *addition) plain() (l layout.Line, best string, ok bool) {
-	l = a.tasks[0].line
-	if queue := a.set.QueueOf(l.Queue); !l.ForInstances() || queue.MaxParallel > 0 || queue.Type == definition.Ordered || queue.Type == definition.RoundRobin {
-		return l, "", false
+// isPlain reports whether all tasks are ready at once in one line, of a queue without turns, order and limit, and prefer no instance.
+func (a *addition) isPlain(l layout.Line) bool {
+	queue := a.set.QueueOf(l.Queue)
+	if queue.MaxParallel > 0 || queue.Type == definition.Ordered || queue.Type == definition.RoundRobin {
+		return false
 	}
+	return !slices.ContainsFunc(a.tasks, func(t adding) bool {
+		return t.line != l || t.task.State != task.Ready || t.task.Prefer != ""
+	})
+}
+
+// best returns the least rank that the tasks will have in an unordered queue.
+func (a *addition) best() (rank string) {
 	for i := range a.tasks {
-		t := &a.tasks[i]
-		if t.line != l || t.task.State != task.Ready || t.task.Prefer != "" {
-			return l, "", false
-		}
-		if rank := layout.ByPriority(t.task.Priority, t.task.ID.UUID()); best == "" || rank < best {
-			best = rank
+		t := &a.tasks[i].task
+		if r := layout.ByPriority(t.Priority, t.ID.UUID()); rank == "" || r < rank {
+			rank = r
 		}
 	}
-	return l, best, true
+	return rank
 }
 
 // claimInPlace returns the claim that is made in the place of one that waits; nil if it had better claim by itself.

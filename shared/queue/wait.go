@@ -177,13 +177,14 @@ func (s *waiters) give(w *Waiting, leases []Lease, err error) {
 	close(w.ready)
 }
 
-// free wakes one that was reserved: it claims by itself, since it may have missed a wake meanwhile.
+// free wakes one that was reserved, and was given nothing: it claims by itself, since it may have missed a wake meanwhile.
 func (s *waiters) free(w *Waiting, l layout.Line) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	w.handing = false
-	w.woken, w.line = !s.ended, l
-	close(w.ready)
+	if w.handing {
+		w.handing, w.woken, w.line = false, !s.ended, l
+		close(w.ready)
+	}
 }
 
 // take reports whether any waiting instance takes from a line.
