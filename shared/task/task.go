@@ -17,8 +17,9 @@ const (
 	OfOrder Dialect = "step"
 )
 
-// Task is one unit of work. Times are in microseconds since 1970, 0 while they have not been reached. Its JSON is the
-// stored form; clients see the dialects' views.
+// Task is one unit of work. Times are in microseconds since 1970, 0 while they have not been reached. A new
+// field gets a number in the stored form too (queue/layout/fields.go); its JSON is what earlier versions stored, and what people are
+// shown. Clients see the dialects' views.
 type Task struct {
 	ID      ID      `json:"id"`
 	Dialect Dialect `json:"d"`

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"strings"
 	"sync"
+	"unicode/utf8"
 	"unsafe"
 
 	"github.com/millrace/millrace/shared/store"
@@ -162,7 +163,10 @@ func text[T ~string](f *form, number uint64, v *T) {
 			*v = T(unsafe.String(unsafe.SliceData(some), len(some))) // what is stored never changes
 		}
 	case *v != "":
-		valid := strings.ToValidUTF8(string(*v), "\uFFFD")
+		valid := string(*v)
+		if !utf8.ValidString(valid) {
+			valid = strings.ToValidUTF8(valid, "\uFFFD")
+		}
 		f.put(number, unsafe.Slice(unsafe.StringData(valid), len(valid)))
 	}
 }
