@@ -1,16 +1,20 @@
 package web
 
 import (
+	"context"
+	"maps"
 	"net/url"
 	"strconv"
 	"time"
 )
 
-// The newest events are looked for in windows, each so many times as long as the one before, and no further once that has taken so long.
+// The newest events are looked for in windows, each so many times as long as the one before, and no further once that has taken so long. A
+// window that alone takes too long is given up.
 const (
 	firstWindow = time.Minute
 	widening    = 4
 	enoughTime  = 15 * time.Millisecond
+	tooLong     = 400 * time.Millisecond
 )
 
 // newest reads the newest events of some kind for the template under that name, newest first; look says how.
@@ -24,7 +28,7 @@ func (r *reading) newest(name, target string, query url.Values, most int) {
 
 // look reads events newest first, so many at once. A journal may be long and what is looked for rare, so it looks back step by step, until
 // read has enough, or has read all there is, or that has taken long enough. In the last case the template's since says how far back it
-// has looked; the address of the page with all=1 looks back without an end.
+// has looked; the address of the page with all=1 looks back without an end. read puts what it finds into the reading's Data.
 func (r *reading) look(query url.Values, most int, read func(url.Values) (enough, torn bool)) {
 	began := r.d.now()
 	query.Set("limit", strconv.Itoa(-most))
@@ -35,8 +39,13 @@ func (r *reading) look(query url.Values, most int, read func(url.Values) (enough
 		if whole {
 			query.Del("after")
 		}
-		enough, torn := read(query)
+		before := maps.Clone(r.Data)
+		enough, torn, late := r.inTime(query, read)
 		switch {
+		case late:
+			r.Data = before
+			r.Data["since"] = began.Add(-window / widening)
+			return
 		case torn: // the journal begins later: all that is left of it is younger than the window
 			query.Del("after")
 			read(query)
@@ -48,6 +57,25 @@ func (r *reading) look(query url.Values, most int, read func(url.Values) (enough
 			return
 		}
 	}
+}
+
+// inTime reads, but not for too long, unless the reader has asked for all.
+func (r *reading) inTime(query url.Values, read func(url.Values) (enough, torn bool)) (enough, torn, late bool) {
+	if r.query("all") != "" {
+		enough, torn = read(query)
+		return enough, torn, false
+	}
+	whole := r.r
+	ctx, leave := context.WithCancel(whole.Context()) // and no deadline: for the API this is a client that leaves, not a failure
+	defer leave()
+	defer time.AfterFunc(tooLong, leave).Stop()
+	r.r = whole.WithContext(ctx)
+	enough, torn = read(query)
+	r.r = whole
+	if late = r.err != nil && ctx.Err() != nil && whole.Context().Err() == nil; late {
+		r.err = nil
+	}
+	return enough, torn, late
 }
 
 // events returns what newest has read, nothing where it failed.
