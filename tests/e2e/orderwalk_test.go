@@ -64,9 +64,15 @@ func followsOrders(t *testing.T, store string, change ...func(*process.Server)) 
 	totals(t, s, map[string]string{"total": "3", "due": "3", "started": "0"})
 
 	read := make(chan []any, 1) // what a follower reads while the worker works
-	go func() { read <- finishing(t, s, fmt.Sprint(stamp), 2) }()
+	go func() {
+		defer close(read)
+		read <- finishing(t, s, fmt.Sprint(stamp), 2)
+	}()
 	tasks := moves(t, s, "/aFolder/*", 4)
 	followed := <-read
+	if len(followed) == 0 {
+		t.Fatal("the follower read no events")
+	}
 
 	again := both(t, s, "order", "/aFolder/", fmt.Sprintf("return=Event&after=%s&timeout=60s", stamp))
 	if again["TYPE"] != "NonEmpty" {
@@ -174,7 +180,7 @@ func totals(t *testing.T, s *process.Server, want map[string]string) {
 func finishing(t *testing.T, s *process.Server, after string, orders int) (all []any) {
 	for method := range 1000 {
 		path, body := "order?return=Event&timeout=60s&limit=5&after="+after, `{"path":"/aFolder/"}`
-		answer := object{}
+		var answer object
 		if method%2 == 0 {
 			answer = answered200(t, s, "GET", journalAPI+strings.Replace(path, "?", "/aFolder/?", 1), "")
 		} else {
