@@ -29,4 +29,6 @@ var (
 )
 
 // All returns every metric.
-func All() []Metric { return []Metric{Requests, Operations, Events, Followers, StoreCalls, ClockOffset} }
+func All() []Metric {
+	return []Metric{Requests, Operations, Events, Followers, StoreCalls, ClockOffset}
+}
