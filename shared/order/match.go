@@ -356,6 +356,9 @@ func (e *Engine) pause(ctx context.Context, d time.Duration) (set bool) {
 	return false
 }
 
+// errUnseen is the error for a position that cannot be read yet though an order waits: the items of a write may become visible one by one.
+var errUnseen = errors.New("order: it cannot be seen yet from where events are compared with what orders wait for")
+
 // matchBefore looks at events that happened before the wait of an order timed out, if that is what is due. An order that cannot go on
 // yet though its event has happened does not time out.
 func (e *Engine) matchBefore(ctx context.Context, path string) error {
@@ -366,8 +369,12 @@ func (e *Engine) matchBefore(ctx context.Context, path string) error {
 	case err != nil || o.Waiting != typed.ForEvent || o.Until == 0 || o.Until > e.micro():
 		return err
 	}
-	if err := e.Match(ctx); err != nil {
+	f := &follower{e: e}
+	if _, err := f.run(ctx); err != nil {
 		return err
+	}
+	if e.journal != nil && f.after == 0 {
+		return errUnseen // another item of the write by which the order came: its event would be missed
 	}
 	_, err = e.retryFound(ctx, path)
 	return err

@@ -300,3 +300,18 @@ func TestAnAlarmIsSeenBeforeItsOrder(t *testing.T) {
 		b.at("/c", "1", "B")
 	}
 }
+
+// The first wait for an event does not time out though the event has happened, where the position of those who look is seen late.
+func TestTheFirstWaitDoesNotTimeOutThoughItsPositionIsSeenLate(t *testing.T) {
+	t.Parallel()
+	b, s := openLate(t, waiting(definition.Wait{Event: "Paid", Timeout: time.Minute}))
+	b.add(nil)
+	b.emit("Paid", "", "")
+	b.now = b.now.Add(time.Minute)
+	s.hide(1, "wait-position")
+	_ = b.Sweep(t.Context()) // cannot look for its event
+	s.allLate(t)
+	b.now = b.now.Add(time.Minute)
+	b.sweep()
+	b.at("/c", "1", "B")
+}

@@ -44,7 +44,9 @@
 //	repeated  a claim that is repeated with its idempotency key has the same tasks, and starts no others
 //
 // RunOrders moves orders along chains in the same deployments, while operators act on them, chains and nodes are stopped, and
-// definitions change ("order is its events", "one step", "one node", "walk", "then", "hang", "max_orders", "statistics").
+// definitions change ("order is its events", "one step", "one node", "walk", "then", "hang", "max_orders", "statistics"). Snapshots of
+// folders, objects and lists of orders, tasks, jobs and chains, also as of earlier ids, are what the events up to their stamps make
+// ("snapshot and events").
 //
 // RunFlows does the same for chains with forks, prompts, waits for events and times, locks and timeouts, while some act on many orders at
 // once:

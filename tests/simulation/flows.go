@@ -55,6 +55,7 @@ func (r *flowRun) play() {
 		r.matcher(fmt.Sprintf("matcher%d", i), i)
 	}
 	r.viewer("viewer", 0)
+	r.parter("parter", 1)
 	r.busy.Wait()
 	r.mark(&r.over)
 	r.upkeep.Wait()

@@ -14,6 +14,7 @@ func (r *flowRun) verify() {
 	all := r.events()
 	r.verifyAsked(all)
 	r.verifyViews(all)
+	r.verifyParts(all)
 	r.verifyFlows(all)
 	r.verifyActs(all)
 	r.happened["events"] = len(all)
@@ -139,12 +140,17 @@ func (f *flow) answered(e *event.Event, is typed.OrderAnswered) {
 	f.count("answered")
 }
 
-// verifyActs demands that an act on many was done at most once to each order, and to as many as it says.
+// verifyActs demands that an act on many was done at most once to each order, and to as many as it says. An order that it resumes may be
+// suspended by the same write, because its time is over: that is no further act.
 func (r *flowRun) verifyActs(all []event.Event) {
+	tells := map[string]string{} // the type of event that tells of an act, by label
+	for _, a := range r.acts {
+		tells[a.label] = map[order.ActKind]string{order.Suspend: event.OrderSuspended, order.Resume: event.OrderResumed}[a.kind]
+	}
 	did := map[string]map[string]int{} // by label, by path
 	for i := range all {
 		e := &all[i]
-		if e.By == "" || e.Type != event.OrderSuspended && e.Type != event.OrderResumed {
+		if e.By == "" || e.Type != tells[e.By] {
 			continue
 		}
 		if did[e.By] == nil {

@@ -31,6 +31,7 @@ type orderRun struct {
 	asked  []asked
 	labels int
 	views  []view
+	parts  []part
 }
 
 // mover is one process between its start and its crash.
@@ -106,6 +107,7 @@ func (r *orderRun) play() {
 	r.keeper("keeper0", 2)
 	r.keeper("keeper1", 3)
 	r.viewer("viewer", 0)
+	r.parter("parter", 1)
 	r.busy.Wait()
 	r.mark(&r.over)
 	r.upkeep.Wait()

@@ -189,6 +189,7 @@ func (r *orderRun) agree() {
 		r.report("liveness", "no snapshot can be had when all is quiet")
 		return
 	}
+	r.lookAtAllParts(m)
 	there := r.watch.orders()
 	for path := range there {
 		if v.orders[path] == nil {
@@ -219,6 +220,7 @@ func (r *orderRun) verify() {
 	r.verifyAsked(all)
 	r.verifyWalks(all)
 	r.verifyViews(all)
+	r.verifyParts(all)
 	r.happened["events"] = len(all)
 }
 
