@@ -50,6 +50,9 @@ func Main(openers config.Openers, assemble func(*Service) host.Function) {
 		if err != nil {
 			return host.Function{}, err
 		}
+		if err := DemandLayout(ctx, s.Store, s.Log); err != nil {
+			return host.Function{}, errors.Join(err, s.Close())
+		}
 		return assemble(s), nil
 	})
 }
@@ -64,11 +67,7 @@ func open(ctx context.Context, place host.Place, openers config.Openers) (*Servi
 	if err != nil {
 		return nil, err
 	}
-	log := config.Logger(os.Stderr, settings.Level)
-	if err := DemandLayout(ctx, opened, log); err != nil {
-		return nil, errors.Join(err, opened.Close())
-	}
-	return New(place, settings, opened, log), nil
+	return New(place, settings, opened, config.Logger(os.Stderr, settings.Level)), nil
 }
 
 // DemandLayout returns an error unless a store has the layout that this program reads, see [upgrade.Check]. It waits some seconds for a

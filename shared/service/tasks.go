@@ -132,6 +132,9 @@ func MainTasks(stores config.Openers, notifiers config.Notifiers, assemble func(
 		if err != nil {
 			return host.Function{}, errors.Join(err, s.Close())
 		}
+		if err := DemandLayout(ctx, s.Store, s.Log); err != nil {
+			return host.Function{}, errors.Join(err, b.Close(), s.Close())
+		}
 		tasks := NewTasks(s, b)
 		tasks.wakes()
 		f, err := assemble(ctx, tasks)

@@ -19,16 +19,20 @@ func MainWaking(stores config.Openers, notifiers config.Notifiers, assemble func
 		if err != nil {
 			return host.Function{}, err
 		}
-		if s.Settings.Notifier == "" {
-			return assemble(s), nil
+		end := s.Close
+		if s.Settings.Notifier != "" {
+			n, err := config.OpenNotifier(ctx, s.Settings.Notifier, notifiers)
+			if err != nil {
+				return host.Function{}, errors.Join(err, s.Close())
+			}
+			s.wakes(n)
+			end = func() error { return errors.Join(s.Close(), n.Close()) }
 		}
-		n, err := config.OpenNotifier(ctx, s.Settings.Notifier, notifiers)
-		if err != nil {
-			return host.Function{}, errors.Join(err, s.Close())
+		if err := DemandLayout(ctx, s.Store, s.Log); err != nil {
+			return host.Function{}, errors.Join(err, end())
 		}
-		s.wakes(n)
 		f := assemble(s)
-		f.Close = func() error { return errors.Join(s.Close(), n.Close()) }
+		f.Close = end
 		return f, nil
 	})
 }
