@@ -148,11 +148,12 @@ func demandRight(t *testing.T, test string, seeds int) {
 func (m mutant) demandCaught(t *testing.T, test string) {
 	t.Helper()
 	var output []byte
+	var caught [][]byte
 	var err error
-	if m.seed != 0 {
+	for tries := 0; caught == nil && m.seed != 0 && tries < 3; tries++ { // on a busy machine a run may differ, see TestSameSeedIsSameRun
 		output, err = playSeeds(t, m.name, test, "-seed", m.seed)
+		caught = violation.FindSubmatch(output)
 	}
-	caught := violation.FindSubmatch(output)
 	if caught == nil {
 		output, err = playSeeds(t, m.name, test, "-seeds", m.seeds)
 		caught = violation.FindSubmatch(output)
