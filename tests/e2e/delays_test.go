@@ -15,6 +15,7 @@ import (
 	"github.com/millrace/millrace/shared/store/dynamo"
 	"github.com/millrace/millrace/shared/store/pebble"
 	"github.com/millrace/millrace/shared/task"
+	"github.com/millrace/millrace/shared/upgrade"
 	"github.com/millrace/millrace/tests/containers"
 	"github.com/millrace/millrace/tests/process"
 )
@@ -93,6 +94,9 @@ func TestDelaysBeyondSQS(t *testing.T) {
 // delayedLongAgo delays tasks, each by a process of its own at its time, so that they fall due in some seconds.
 func delayedLongAgo(t *testing.T, s store.Store) map[string]time.Time {
 	t.Helper()
+	if err := upgrade.Check(t.Context(), s); err != nil { // as each process does when it starts
+		t.Fatal(err)
+	}
 	set, err := definition.Read("test", []byte(delays))
 	if err != nil {
 		t.Fatal(err)
