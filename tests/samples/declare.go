@@ -7,6 +7,7 @@ import (
 	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/store"
 	"github.com/millrace/millrace/shared/stream"
+	"github.com/millrace/millrace/shared/upgrade"
 )
 
 // declared is the definitions of the samples' tasks. They run on instances, of which there are none: so they stay as they are.
@@ -26,8 +27,11 @@ job_chains:
   - {path: /parcels/ship, nodes: [{id: book, job: /parcels/book}, {id: send, job: /parcels/send}, {id: end}]}
 `
 
-// Declare applies the definitions that the samples take for granted.
+// Declare applies the definitions that the samples take for granted. It notes the store's layout, as each process does when it starts.
 func Declare(ctx context.Context, s store.Store) error {
+	if err := upgrade.Check(ctx, s); err != nil {
+		return err
+	}
 	set, err := definition.Read("samples", []byte(declared))
 	if err != nil {
 		return err
