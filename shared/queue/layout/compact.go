@@ -151,7 +151,9 @@ func (f *form) flag(n uint64, v *bool) {
 		set = 1
 	}
 	number(f, n, &set)
-	*v = set != 0
+	if f.reading { // whoever writes may share the value with others
+		*v = set != 0
+	}
 }
 
 // text lists a text. As in JSON, bytes that are not UTF-8 are replaced.
