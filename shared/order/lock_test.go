@@ -213,12 +213,16 @@ func TestLeavingTheLine(t *testing.T) {
 
 // A lock that is not declared any more goes on by its name; a number that has changed counts for those who come.
 func TestALockIsDeclaredAnew(t *testing.T) {
+	declare := func(b *bench, locks ...definition.Lock) {
+		b.declared.set = locking([]string{"+db"})
+		b.declared.set.Locks = locks
+	}
 	onBoth(t, locking([]string{"+db"}), func(t *testing.T, b *bench) {
 		for i := range 3 {
 			b.on("/c", fmt.Sprint(i))
 		}
 		l := b.claim()
-		b.declared.set.Locks = nil
+		declare(b)
 		b.complete(l, ok)
 		b.on("/c", "3")
 		b.events()
@@ -231,7 +235,7 @@ func TestALockIsDeclaredAnew(t *testing.T) {
 		if held != 3 {
 			t.Errorf("%d hold the lock, want 3", held)
 		}
-		b.declared.set.Locks = []definition.Lock{{Name: "db", MaxShared: 1}}
+		declare(b, definition.Lock{Name: "db", MaxShared: 1})
 		b.on("/c", "4")
 		b.events()
 		if b.claim() != nil {
