@@ -98,13 +98,13 @@ type confirmation struct {
 	Act      string
 	Label    string
 	Sentence string
-	Answers  []answer   // fields that the person is asked for
+	Fields   []field    // that the person is asked for
 	Values   url.Values // hidden fields of the form
 	Back     string
 }
 
-// answer is a field of a form, with what it begins with.
-type answer struct{ Name, Value string }
+// field is a field of a form, with what it begins with.
+type field struct{ Name, Value string }
 
 // confirm shows what an act will do, with the form that does it.
 func (d *Dashboard) confirm(w http.ResponseWriter, r *http.Request) {
@@ -127,7 +127,7 @@ func (d *Dashboard) confirm(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	for _, name := range a.answers {
-		c.Answers = append(c.Answers, answer{name, cmp.Or(values.Get(name), given(like[name]))})
+		c.Fields = append(c.Fields, field{name, cmp.Or(values.Get(name), given(like[name]))})
 		values.Del(name)
 	}
 	values.Del("do")

@@ -3,11 +3,9 @@ package browser_test
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"io"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"testing"
@@ -15,35 +13,14 @@ import (
 	"github.com/millrace/millrace/tests/process"
 )
 
-// The variables that the tests read: the browser, and the program that TestMain builds.
-const (
-	browserVariable = "MILLRACE_TEST_BROWSER"
-	binaryVariable  = "MILLRACE_TEST_BINARY"
-)
+// browserVariable names the variable that has the browser.
+const browserVariable = "MILLRACE_TEST_BROWSER"
 
-func TestMain(m *testing.M) { os.Exit(run(m)) }
-
-// run builds the program once for all tests.
-func run(m *testing.M) int {
+func TestMain(m *testing.M) {
 	if os.Getenv(browserVariable) == "" {
-		return m.Run()
+		os.Exit(m.Run())
 	}
-	dir, err := os.MkdirTemp("", "millrace-browser-")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer os.RemoveAll(dir)
-	binary := filepath.Join(dir, "millrace")
-	if out, err := exec.Command("go", "build", "-o", binary, "../../cmd/millrace").CombinedOutput(); err != nil {
-		fmt.Fprintf(os.Stderr, "build millrace: %v\n%s", err, out)
-		return 1
-	}
-	if err := os.Setenv(binaryVariable, binary); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	return m.Run()
+	os.Exit(process.RunBuilt(m.Run))
 }
 
 const token = "browser-token"
@@ -65,7 +42,7 @@ func serve(t *testing.T, definitions string) *server {
 		t.Fatal(err)
 	}
 	s := &process.Server{
-		Binary: os.Getenv(binaryVariable), Store: "pebble:" + t.TempDir() + "/store", Token: token, Env: []string{"MILLRACE_CONFIG=" + path},
+		Binary: os.Getenv(process.Variable), Store: "pebble:" + t.TempDir() + "/store", Token: token, Env: []string{"MILLRACE_CONFIG=" + path},
 	}
 	if err := s.Start(t.Context()); err != nil {
 		t.Fatal(err)

@@ -59,7 +59,7 @@ func TestTheServersFile(t *testing.T) {
 	file := write(t, "millrace.yaml", "jobs: [{path: /file, target: {command: [ls]}}]")
 	restarted := func(then func(env []string)) {
 		t.Helper()
-		s := &process.Server{Binary: os.Getenv(binaryVariable), Store: store, Token: token, Env: []string{"MILLRACE_CONFIG=" + file}}
+		s := &process.Server{Binary: os.Getenv(process.Variable), Store: store, Token: token, Env: []string{"MILLRACE_CONFIG=" + file}}
 		if err := s.Start(t.Context()); err != nil {
 			t.Fatal(err)
 		}

@@ -28,7 +28,7 @@ func command(t *testing.T, env []string, input string, args ...string) result {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	c := exec.CommandContext(ctx, os.Getenv(binaryVariable), args...)
+	c := exec.CommandContext(ctx, os.Getenv(process.Variable), args...)
 	c.Env = append([]string{"HOME=" + t.TempDir(), "PATH=" + os.Getenv("PATH")}, env...)
 	c.Stdin = strings.NewReader(input)
 	var out, stderr bytes.Buffer
@@ -145,7 +145,7 @@ func TestFollowCommandGoesOn(t *testing.T) {
 	s := serve(t, embedded(t))
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
-	c := exec.CommandContext(ctx, os.Getenv(binaryVariable), "follow", "--after", "0", "--count", "40", "--output", "jsonl")
+	c := exec.CommandContext(ctx, os.Getenv(process.Variable), "follow", "--after", "0", "--count", "40", "--output", "jsonl")
 	c.Env = append(os.Environ(), environment(s)...)
 	var out bytes.Buffer
 	c.Stdout = &out
@@ -178,7 +178,7 @@ func TestFollowCommandGoesOn(t *testing.T) {
 // TestDrain: when it is told to stop, the server ends the long polls of followers at once and exits with status 0.
 func TestDrain(t *testing.T) {
 	t.Parallel()
-	s := &process.Server{Binary: os.Getenv(binaryVariable), Store: embedded(t), Token: token}
+	s := &process.Server{Binary: os.Getenv(process.Variable), Store: embedded(t), Token: token}
 	if err := s.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}

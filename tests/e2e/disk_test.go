@@ -121,7 +121,7 @@ func TestStartOnAFullDisk(t *testing.T) {
 func TestDiskFillsUnderLoad(t *testing.T) {
 	t.Parallel()
 	disk := smallDisk(t)
-	s := &process.Server{Binary: os.Getenv(binaryVariable), Store: "pebble:" + filepath.Join(disk, "store"), Token: token}
+	s := &process.Server{Binary: os.Getenv(process.Variable), Store: "pebble:" + filepath.Join(disk, "store"), Token: token}
 	if err := s.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -107,7 +107,7 @@ func smallWorker(t *testing.T) *worker {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &worker{command: []string{os.Getenv(binaryVariable), "worker", "--jobs", "/canvases/**", "--capacity", "4", "--", nothing}}
+	return &worker{command: []string{os.Getenv(process.Variable), "worker", "--jobs", "/canvases/**", "--capacity", "4", "--", nothing}}
 }
 
 // registered reports whether a worker is one of the server's instances.

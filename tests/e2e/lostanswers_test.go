@@ -96,7 +96,7 @@ func TestLostAnswersOfClaimsCostNoAttempt(t *testing.T) {
 	for name, command := range map[string]func(t *testing.T) *worker{
 		"python": pythonWorker,
 		"millrace": func(*testing.T) *worker {
-			return &worker{command: []string{os.Getenv(binaryVariable), "worker", "--jobs", "/canvases/**", "--capacity", "4", "--", "cat"}}
+			return &worker{command: []string{os.Getenv(process.Variable), "worker", "--jobs", "/canvases/**", "--capacity", "4", "--", "cat"}}
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

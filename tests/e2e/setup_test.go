@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"sync"
@@ -19,29 +17,8 @@ import (
 	"github.com/millrace/millrace/tests/witness"
 )
 
-// binaryVariable hands the built program to the tests.
-const binaryVariable = "MILLRACE_TEST_BINARY"
-
-func TestMain(m *testing.M) { os.Exit(run(m)) }
-
-// run builds the program once for all tests.
-func run(m *testing.M) int {
-	dir, err := os.MkdirTemp("", "millrace-e2e-")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer os.RemoveAll(dir)
-	binary := filepath.Join(dir, "millrace")
-	if out, err := exec.Command("go", "build", "-o", binary, "../../cmd/millrace").CombinedOutput(); err != nil {
-		fmt.Fprintf(os.Stderr, "build millrace: %v\n%s", err, out)
-		return 1
-	}
-	if err := os.Setenv(binaryVariable, binary); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	return containers.Run(m)
+func TestMain(m *testing.M) {
+	os.Exit(process.RunBuilt(func() int { return containers.Run(m) }))
 }
 
 const token = "e2e-token"
@@ -49,7 +26,7 @@ const token = "e2e-token"
 // serve starts a server on a store, which ends with the test.
 func serve(t *testing.T, store string, change ...func(*process.Server)) *process.Server {
 	t.Helper()
-	s := &process.Server{Binary: os.Getenv(binaryVariable), Store: store, Token: token}
+	s := &process.Server{Binary: os.Getenv(process.Variable), Store: store, Token: token}
 	for _, c := range change {
 		c(s)
 	}

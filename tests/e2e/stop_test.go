@@ -61,7 +61,7 @@ func TestStopWithALongCommand(t *testing.T) {
 // busy returns a server with that drain time, a client of it, and a task whose program has begun and ignores the signal to end.
 func busy(t *testing.T, drain string) (s *process.Server, c *client.Client, id string) {
 	t.Helper()
-	s = &process.Server{Binary: os.Getenv(binaryVariable), Store: embedded(t), Token: token, Env: []string{"MILLRACE_DRAIN=" + drain}}
+	s = &process.Server{Binary: os.Getenv(process.Variable), Store: embedded(t), Token: token, Env: []string{"MILLRACE_DRAIN=" + drain}}
 	declared(t, deaf)(s)
 	if err := s.Start(t.Context()); err != nil {
 		t.Fatal(err)
