@@ -1,6 +1,6 @@
 # The targets call scripts/, one script for each job. `make` alone lists them.
 .DEFAULT_GOAL := help
-.PHONY: help demo run test test-short soak fuzz lint bench build invoke deploy clean
+.PHONY: help demo run test test-short soak fuzz lint bench build invoke deploy release clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -37,6 +37,9 @@ invoke: ## run one function once in Lambda's environment: make invoke FN=emit EV
 
 deploy: ## build and deploy to AWS; make deploy TO=prod SET="LogLevel=debug" for other values
 	@scripts/deploy $(TO) $(SET)
+
+release: ## archives, bills of materials, checksums and images in bin/release; pushes nothing
+	@scripts/release
 
 clean: ## remove what builds leave behind
 	@rm -rf bin .aws-sam

@@ -56,8 +56,12 @@ func ascii(text string) bool {
 
 // RoundTrip sends a request and returns its response, as [http.RoundTripper] demands.
 func (d *direct) RoundTrip(request *http.Request) (*http.Response, error) {
-	if request.URL.Scheme != "http" || request.URL.Host != d.host || request.Body != nil && request.GetBody == nil || request.ContentLength > maxDirect {
+	if !d.takes(request) {
 		return d.rest.RoundTrip(request)
+	}
+	if ctx := request.Context(); ctx.Err() != nil { // what is not wanted any more must not be done
+		closeBody(request)
+		return nil, context.Cause(ctx)
 	}
 	l, err := d.idle.take(), error(nil)
 	if l != nil {
@@ -75,9 +79,46 @@ func (d *direct) RoundTrip(request *http.Request) (*http.Response, error) {
 		}
 	}
 	if l, err = d.open(request.Context()); err != nil {
+		closeBody(request)
 		return nil, err
 	}
 	return l.roundTrip(request)
+}
+
+// takes reports whether it sends a request by itself.
+func (d *direct) takes(request *http.Request) bool {
+	again := request.Body == nil || request.GetBody != nil
+	return request.URL.Scheme == "http" && request.URL.Host == d.host && again && request.ContentLength <= maxDirect && plain(request.Header)
+}
+
+// plain reports whether a header can be written as it is. What cannot, net/http's transport refuses.
+func plain(header http.Header) bool {
+	for name, values := range header {
+		if !each(name, func(c byte) bool { return c > ' ' && c < 0x7f && c != ':' }) {
+			return false
+		}
+		for _, value := range values {
+			if !each(value, func(c byte) bool { return c >= ' ' && c != 0x7f }) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func each(text string, is func(c byte) bool) bool {
+	for i := range len(text) {
+		if !is(text[i]) {
+			return false
+		}
+	}
+	return text != "" || is(' ')
+}
+
+func closeBody(request *http.Request) {
+	if request.Body != nil {
+		_ = request.Body.Close()
+	}
 }
 
 // replayable reports whether a request may be sent again though the server may have got it.
@@ -154,7 +195,7 @@ func (l *directLine) exchange(request *http.Request) (*http.Response, error) {
 	}
 	for {
 		response, err := http.ReadResponse(l.in, request)
-		if err == nil && failed != nil {
+		if err == nil && (failed != nil || response.StatusCode == http.StatusSwitchingProtocols) {
 			response.Close = true
 		}
 		if err != nil || response.StatusCode >= http.StatusOK || response.StatusCode == http.StatusSwitchingProtocols {

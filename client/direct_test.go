@@ -199,3 +199,44 @@ func TestNobodyListens(t *testing.T) {
 		t.Errorf("emit = %v, want an error that says that the server was not reached", err)
 	}
 }
+
+// TestARequestThatNobodyWants: a request whose context has ended before is not sent, so that it has no effect.
+func TestARequestThatNobodyWants(t *testing.T) {
+	t.Parallel()
+	var came atomic.Int32
+	s := servePlain(t, func(w http.ResponseWriter, r *http.Request) {
+		came.Add(1)
+		emitted(w, r)
+	})
+	if err := s.emit("there is a connection now"); err != nil {
+		t.Fatal(err)
+	}
+	ended, end := context.WithCancel(t.Context())
+	end()
+	for range 200 {
+		if _, _, err := s.client.EmitOnce(ended, "key", []event.Event{{Type: "A"}}); !errors.Is(err, context.Canceled) {
+			t.Fatalf("EmitOnce = %v, want %v", err, context.Canceled)
+		}
+	}
+	if n := came.Load(); n != 1 {
+		t.Errorf("%d requests came, want 1", n)
+	}
+}
+
+// TestHeadersThatCannotBeSent: a key with a line's end in it is refused, and not sent as another key.
+func TestHeadersThatCannotBeSent(t *testing.T) {
+	t.Parallel()
+	var came atomic.Int32
+	s := servePlain(t, func(w http.ResponseWriter, r *http.Request) {
+		came.Add(1)
+		emitted(w, r)
+	})
+	for _, key := range []string{"a\nb", "a\r\nX: y", "a\x00b"} {
+		if _, _, err := s.client.EmitOnce(t.Context(), key, []event.Event{{Type: "A"}}); err == nil {
+			t.Errorf("EmitOnce with the key %q = nil, want an error", key)
+		}
+	}
+	if n := came.Load(); n != 0 {
+		t.Errorf("%d requests came, want none", n)
+	}
+}

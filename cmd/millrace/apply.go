@@ -27,7 +27,7 @@ func (applyCommand) Help() string {
 
 The file replaces what is in force as a whole, all or nothing: what it does not declare is removed. Each object that changes is
 printed: + added, ~ replaced (with what differs in it), - removed. Every mistake is printed with its line. New commands and the
-sections tokens, journal, history, targets, metrics, drain and file_orders are only taken from the server's own file, when it starts.`
+sections tokens, journal, history, targets, metrics, dashboard, drain and file_orders are only taken from the server's own file, when it starts.`
 }
 
 // Run applies the file and prints what has changed.

@@ -15,7 +15,7 @@ type checkCommand struct {
 	remote
 	format
 	Data  string `help:"Examine the data directory of a stopped server instead." placeholder:"DIR" xor:"where"`
-	Store string `help:"Examine a store instead: pebble:DIR or dynamodb:PREFIX." placeholder:"URL" xor:"where"`
+	Store string `help:"Examine a store instead: pebble:DIR, dynamodb:PREFIX or postgres://HOST/DATABASE." placeholder:"URL" xor:"where"`
 
 	Restored bool `help:"The store comes from a backup: give the journal a new identity, so that followers take new snapshots."`
 }

@@ -1,7 +1,7 @@
 // Command millrace is the server and its clients in one program.
 //
 //	serve, dev                the server, everything in one process; dev to try things out
-//	tables                    create the tables of a store on DynamoDB Local or LocalStack
+//	tables                    create the tables of a store in PostgreSQL, on DynamoDB Local or LocalStack
 //	check                     examine a server, or the data directory of a stopped one
 //	emit, follow, snapshot    the journal
 //	apply, cron, schedule     definitions, expressions and what fires by them
@@ -11,6 +11,7 @@
 //	rule                      pause and block handlers
 //	worker, instance          run work anywhere, and see the processes that do
 //	stream, consumer          streams and how far their consumers are
+//	mcp                       tools for assistants
 //	bench                     measure the journal, tasks and streams
 //	version                   which build this is
 //

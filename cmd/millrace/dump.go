@@ -17,7 +17,7 @@ import (
 
 type dumpCommand struct {
 	Data  string `help:"The data directory of a stopped server." placeholder:"DIR" required:"" xor:"where"`
-	Store string `help:"A store: pebble:DIR or dynamodb:PREFIX." placeholder:"URL" required:"" xor:"where"`
+	Store string `help:"A store: pebble:DIR, dynamodb:PREFIX or postgres://HOST/DATABASE." placeholder:"URL" required:"" xor:"where"`
 	What  string `arg:"" help:"Id of a task, or a partition of the table work."`
 }
 

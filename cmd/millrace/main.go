@@ -45,7 +45,8 @@ type commands struct {
 	Cron     cronCommand     `cmd:"" help:"Try out cron expressions."`
 	Stream   streamCommand   `cmd:"" help:"Append to streams, read and acknowledge them, follow and list them."`
 	Consumer consumerCommand `cmd:"" help:"Show how far the consumers of streams are."`
-	Tables   tablesCommand   `cmd:"" help:"Create the tables of a store on DynamoDB Local or LocalStack."`
+	MCP      mcpCommand      `cmd:"" name:"mcp" help:"Let an assistant see and act, by the Model Context Protocol."`
+	Tables   tablesCommand   `cmd:"" help:"Create the tables of a store in PostgreSQL, on DynamoDB Local or LocalStack."`
 	Check    checkCommand    `cmd:"" help:"Examine a server and its journal, or the data of a stopped server."`
 	Dump     dumpCommand     `cmd:"" help:"Print what the data of a stopped server holds of a task, or of a partition, as JSON."`
 	Bench    benchCommand    `cmd:"" help:"Measure the journal, tasks, streams and workers."`

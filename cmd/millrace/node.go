@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"os"
+	"strings"
 	"sync"
 	"time"
 
@@ -15,7 +16,9 @@ import (
 	"github.com/millrace/millrace/shared/config"
 	"github.com/millrace/millrace/shared/fileorder"
 	"github.com/millrace/millrace/shared/host"
+	"github.com/millrace/millrace/shared/metric"
 	"github.com/millrace/millrace/shared/notifier/local"
+	pgnotifier "github.com/millrace/millrace/shared/notifier/postgres"
 	"github.com/millrace/millrace/shared/notifier/sqs"
 	"github.com/millrace/millrace/shared/projection"
 	"github.com/millrace/millrace/shared/queue"
@@ -23,6 +26,7 @@ import (
 	"github.com/millrace/millrace/shared/store"
 	"github.com/millrace/millrace/shared/store/dynamo"
 	"github.com/millrace/millrace/shared/store/pebble"
+	pgstore "github.com/millrace/millrace/shared/store/postgres"
 	"github.com/millrace/millrace/shared/store/tally"
 	"github.com/millrace/millrace/shared/stream"
 	"github.com/millrace/millrace/shared/web"
@@ -35,16 +39,18 @@ import (
 const (
 	upkeepEmbedded   = time.Second
 	upkeepShared     = time.Minute
+	upkeepDatabase   = 5 * time.Second // where a look costs no money
 	upkeepUnnotified = 2 * time.Second // where other processes cannot notify this one, since no notifier is set
 )
 
 // node is all of Millrace in one process.
 type node struct {
 	*service.Tasks
-	calls   *tally.Store // the store, counted
-	handler http.Handler
-	failed  <-chan struct{} // closed when the store can no longer be used; nil where that cannot happen
-	life    life
+	calls    *tally.Store // the store, counted
+	handler  http.Handler
+	database *pgstore.Store  // nil unless the store is in PostgreSQL
+	failed   <-chan struct{} // closed when the store can no longer be used; nil where that cannot happen
+	life     life
 }
 
 var errFailed = errors.New("the store has failed and must be opened by a new process: see the log, and start again")
@@ -60,7 +66,7 @@ func openNode(ctx context.Context, settings config.Settings, log *slog.Logger) (
 		return nil, errors.Join(err, opened.Close())
 	}
 	n.calls = tally.New(opened)
-	b, err := config.OpenNotifier(ctx, settings.Notifier, config.Notifiers{"local": local.Open, "sqs": sqs.OpenQueue})
+	b, err := config.OpenNotifier(ctx, settings.Notifier, notifiers)
 	if err != nil {
 		return nil, errors.Join(err, opened.Close())
 	}
@@ -69,6 +75,9 @@ func openNode(ctx context.Context, settings config.Settings, log *slog.Logger) (
 	n.handler = n.api()
 	return n, nil
 }
+
+// notifiers are those that the program can open.
+var notifiers = config.Notifiers{"local": local.Open, "sqs": sqs.OpenQueue, "postgres": pgnotifier.OpenURL}
 
 func (n *node) stores(log *slog.Logger) config.Openers {
 	return config.Openers{
@@ -81,6 +90,14 @@ func (n *node) stores(log *slog.Logger) config.Openers {
 			return s, nil
 		},
 		"dynamodb": dynamo.OpenPrefix,
+		"postgres": func(ctx context.Context, place string) (store.Store, error) {
+			s, err := pgstore.Open(ctx, pgstore.Options{URL: "postgres:" + place, Log: log})
+			if err != nil {
+				return nil, err
+			}
+			n.database = s
+			return s, nil
+		},
 	}
 }
 
@@ -88,15 +105,25 @@ func (n *node) api() http.Handler {
 	metrics := prom.New()
 	metrics.Clock(n.Clock.Offset)
 	metrics.Calls(n.calls.Calls)
+	n.watched(metrics)
 	streams := stream.Open(stream.Options{Store: n.Store, Journal: n.Journal})
-	operations := api.New(api.Options{Tokens: n.Settings.Tokens, Log: n.Log, Metrics: metrics, CanStream: true, Version: version(), Missing: projection.Unmade(), Stopping: n.Stopping},
+	operations := api.New(api.Options{Accept: n.Settings.Accepted, Log: n.Log, Metrics: metrics, CanStream: true, Version: version(), Missing: projection.Unmade(), Stopping: n.Stopping},
 		api.Emit(n.Journal), api.Events(n.Journal), api.Objects(n.Journal),
 		api.Enqueue(n.Queue, n.Definitions), api.Tasks(n.Queue, n.Definitions), api.Handlers(n.Queue, n.Definitions), api.Jobs(n.Queue, n.Definitions), api.Queues(n.Queue, n.Definitions),
 		api.Define(n.Definitions),
 		api.Append(streams), api.Streams(streams), api.Acknowledge(streams), api.Instances(n.Instances, n.Queue), api.Exchange(n.Instances, n.Exchanges),
 		api.Schedules(n.Schedules, n.Queue, n.Definitions), api.Orders(n.Orders), api.Acts(n.Orders), api.Cron(),
 		api.Operations(api.Probes{Ready: n.Ready, Metrics: metrics.Handler(), OpenMetrics: n.Settings.Metrics.Open}))
-	return web.New(web.Options{API: operations, Tokens: n.Settings.Tokens, Store: n.Store, Log: n.Log})
+	return web.New(web.Options{API: operations, Tokens: n.Settings.Accepted, Store: n.Store, Journal: n.Journal, Log: n.Log, Mask: n.Settings.Dashboard.Mask})
+}
+
+// watched adds the measurements of the whole deployment.
+func (n *node) watched(m *prom.Metrics) {
+	of := config.Redacted(n.Settings.Store)
+	m.Gauge(metric.OldestWait, of, func() float64 { return n.Queue.Measures().OldestWait.Seconds() })
+	m.Gauge(metric.DueLag, of, func() float64 { return n.Queue.Measures().DueLag.Seconds() })
+	m.Counter(metric.LeasesLost, of, func() float64 { return float64(n.Queue.Measures().LeasesLost) })
+	m.Counter(metric.Misfires, of, func() float64 { return float64(n.Schedules.Late()) })
 }
 
 // pool returns the workers of this process, whose callbacks go to url. When it is told to stop, running tasks may go on for three
@@ -135,8 +162,11 @@ func (n *node) upkeep(ctx context.Context) {
 		return
 	}
 	pause := upkeepShared
-	if n.Settings.Notifier == "" {
+	switch {
+	case n.Settings.Notifier == "":
 		pause = upkeepUnnotified
+	case strings.HasPrefix(n.Settings.Store, "postgres:"):
+		pause = upkeepDatabase
 	}
 	group.Go(func() {
 		n.sweepTasks(ctx) // there may be no notification of tasks that fall due before the first pause is over
@@ -190,6 +220,9 @@ func (n *node) run(ctx context.Context, end context.CancelCauseFunc, url string,
 	var group sync.WaitGroup
 	group.Go(func() { n.upkeep(ctx) })
 	group.Go(func() { n.watch(ctx, end) })
+	if n.database != nil {
+		group.Go(func() { n.database.Drain(ctx, n.deliver) })
+	}
 	group.Go(func() { tendMemory(ctx) })
 	group.Go(func() {
 		if err := pool.Run(ctx); err != nil {

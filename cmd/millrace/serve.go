@@ -18,8 +18,8 @@ import (
 type serveCommand struct {
 	Listen   string `help:"Address to listen on; default 127.0.0.1:8080." default:"127.0.0.1:8080" placeholder:"HOST:PORT"`
 	Data     string `help:"Directory of the embedded store; default millrace-data." placeholder:"DIR" xor:"store"`
-	Store    string `help:"Store to use instead: pebble:DIR or dynamodb:PREFIX ($MILLRACE_STORE)." placeholder:"URL" xor:"store"`
-	Notifier string `name:"bell" help:"How workers are woken: local, or sqs:QUEUE where several processes share a store ($MILLRACE_BELL)." placeholder:"URL"`
+	Store    string `help:"Store to use instead: pebble:DIR, dynamodb:PREFIX or postgres://HOST/DATABASE ($MILLRACE_STORE)." placeholder:"URL" xor:"store"`
+	Notifier string `name:"bell" help:"How workers are woken: local, or sqs:QUEUE where several processes share a store; a store in PostgreSQL needs none ($MILLRACE_BELL)." placeholder:"URL"`
 	Drain    string `help:"How long a stop may take in all; default 8s ($MILLRACE_DRAIN, or drain in millrace.yaml)." placeholder:"DURATION"`
 	Config   string `help:"Path of millrace.yaml." env:"MILLRACE_CONFIG" placeholder:"FILE"`
 }
@@ -36,7 +36,7 @@ func (serveCommand) Help() string {
     MILLRACE_ADMIN_TOKEN=… millrace serve --data /var/lib/millrace
     millrace serve --store dynamodb:millrace --config millrace.yaml
 
-Tokens come from MILLRACE_ADMIN_TOKEN, MILLRACE_TOKENS and the configuration file; without any, the server does not start. Logs
+Tokens come from MILLRACE_ADMIN_TOKEN, MILLRACE_TOKENS, the configuration file and what MILLRACE_SECRETS names; without any, the server does not start. Logs
 go to standard error, as JSON unless that is a terminal; MILLRACE_LOG sets the level.
 
 SIGTERM ends it within --drain: no connection is accepted and no task claimed any more, and long polls and streams end at once.

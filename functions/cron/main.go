@@ -12,6 +12,7 @@ import (
 	"github.com/millrace/millrace/shared/api"
 	"github.com/millrace/millrace/shared/config"
 	"github.com/millrace/millrace/shared/host"
+	"github.com/millrace/millrace/shared/metric"
 	"github.com/millrace/millrace/shared/notifier/sqs"
 	"github.com/millrace/millrace/shared/service"
 	"github.com/millrace/millrace/shared/store/dynamo"
@@ -32,8 +33,13 @@ func function(_ context.Context, s *service.Tasks) (host.Function, error) {
 	f.Tick = func(ctx context.Context, _ host.Tick) error {
 		until := s.Clock.Now().Add(ahead)
 		declared := s.Declare(ctx)
+		before := s.Schedules.Late()
 		_, made := s.Schedules.Make(ctx, until)
+		s.Measure(metric.Misfires, float64(s.Schedules.Late()-before))
 		_, notified := s.Queue.NotifyDue(ctx, until)
+		if notified == nil {
+			s.Measure(metric.DueLag, s.Queue.Measures().DueLag.Seconds())
+		}
 		return errors.Join(declared, made, notified)
 	}
 	return f, nil

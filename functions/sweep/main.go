@@ -15,6 +15,7 @@ import (
 	"github.com/millrace/millrace/shared/fileorder"
 	"github.com/millrace/millrace/shared/fileorder/s3"
 	"github.com/millrace/millrace/shared/host"
+	"github.com/millrace/millrace/shared/metric"
 	"github.com/millrace/millrace/shared/notifier/sqs"
 	"github.com/millrace/millrace/shared/service"
 	"github.com/millrace/millrace/shared/store/dynamo"
@@ -30,7 +31,11 @@ func function(_ context.Context, s *service.Tasks) (host.Function, error) {
 	f.Guard = func(next http.Handler) http.Handler { return operations.Guard(api.Operate, next) }
 	bucket := fileorder.Bucket{Orders: s.Orders, Definitions: s.Definitions, Objects: s3.New(nil), Log: s.Log}
 	f.Tick = func(ctx context.Context, _ host.Tick) error {
-		_, tasks := s.Queue.Sweep(ctx) // first, since tasks wait for it
+		swept, tasks := s.Queue.Sweep(ctx) // first, since tasks wait for it
+		if tasks == nil {
+			s.Measure(metric.OldestWait, s.Queue.Measures().OldestWait.Seconds())
+		}
+		s.Measure(metric.LeasesLost, float64(swept.Lost))
 		return errors.Join(tasks, s.Orders.Sweep(ctx), s.Orders.Match(ctx), s.SweepJournal(ctx), putAway(ctx, &bucket))
 	}
 	return f, nil

@@ -75,3 +75,95 @@ resource "aws_cloudwatch_metric_alarm" "api_failures" {
   treat_missing_data  = "notBreaching"
   alarm_actions       = local.alarm_actions
 }
+
+resource "aws_cloudwatch_metric_alarm" "tasks_waiting" {
+  alarm_name          = "${var.name}-TasksWaiting"
+  alarm_description   = "Millrace: for a quarter of an hour a task that could start has been waiting for more than a quarter of an hour; raise WorkerConcurrency, or find out which tasks take so long."
+  namespace           = "Millrace"
+  metric_name         = "millrace_oldest_wait_seconds"
+  dimensions          = { store = "dynamodb:${var.table_prefix}" }
+  statistic           = "Maximum"
+  period              = 60
+  evaluation_periods  = 15
+  threshold           = 900
+  comparison_operator = "GreaterThanThreshold"
+  treat_missing_data  = "notBreaching"
+  alarm_actions       = local.alarm_actions
+}
+
+resource "aws_cloudwatch_metric_alarm" "tasks_late" {
+  alarm_name          = "${var.name}-TasksLate"
+  alarm_description   = "Millrace: what falls due starts more than two minutes late; look at cron and at the workers."
+  namespace           = "Millrace"
+  metric_name         = "millrace_due_lag_seconds"
+  dimensions          = { store = "dynamodb:${var.table_prefix}" }
+  statistic           = "Maximum"
+  period              = 60
+  evaluation_periods  = 5
+  threshold           = 120
+  comparison_operator = "GreaterThanThreshold"
+  treat_missing_data  = "notBreaching"
+  alarm_actions       = local.alarm_actions
+}
+
+resource "aws_cloudwatch_metric_alarm" "leases_lost" {
+  alarm_name          = "${var.name}-LeasesLost"
+  alarm_description   = "Millrace: for a quarter of an hour workers have not been heard of while they had tasks; these are repeated as their jobs say."
+  namespace           = "Millrace"
+  metric_name         = "millrace_leases_lost_total"
+  dimensions          = { store = "dynamodb:${var.table_prefix}" }
+  statistic           = "Sum"
+  period              = 300
+  evaluation_periods  = 3
+  threshold           = 0
+  comparison_operator = "GreaterThanThreshold"
+  treat_missing_data  = "notBreaching"
+  alarm_actions       = local.alarm_actions
+}
+
+resource "aws_cloudwatch_metric_alarm" "ticks_missed" {
+  alarm_name          = "${var.name}-TicksMissed"
+  alarm_description   = "Millrace: ticks of schedules have passed while nothing could make them; each schedule's misfire says what becomes of them."
+  namespace           = "Millrace"
+  metric_name         = "millrace_misfires_total"
+  dimensions          = { store = "dynamodb:${var.table_prefix}" }
+  statistic           = "Sum"
+  period              = 300
+  evaluation_periods  = 1
+  threshold           = 0
+  comparison_operator = "GreaterThanThreshold"
+  treat_missing_data  = "notBreaching"
+  alarm_actions       = local.alarm_actions
+}
+
+resource "aws_cloudwatch_metric_alarm" "journal_throttled" {
+  alarm_name          = "${var.name}-JournalThrottled"
+  alarm_description   = "Millrace: the journal's table turns writes away; they are repeated, and requests get slow or a 503."
+  namespace           = "AWS/DynamoDB"
+  metric_name         = "WriteThrottleEvents"
+  dimensions          = { TableName = aws_dynamodb_table.table["journal"].name }
+  statistic           = "Sum"
+  period              = 60
+  evaluation_periods  = 5
+  datapoints_to_alarm = 2
+  threshold           = 0
+  comparison_operator = "GreaterThanThreshold"
+  treat_missing_data  = "notBreaching"
+  alarm_actions       = local.alarm_actions
+}
+
+resource "aws_cloudwatch_metric_alarm" "work_throttled" {
+  alarm_name          = "${var.name}-WorkThrottled"
+  alarm_description   = "Millrace: the table of tasks and streams turns writes away; they are repeated, and requests get slow or a 503."
+  namespace           = "AWS/DynamoDB"
+  metric_name         = "WriteThrottleEvents"
+  dimensions          = { TableName = aws_dynamodb_table.table["work"].name }
+  statistic           = "Sum"
+  period              = 60
+  evaluation_periods  = 5
+  datapoints_to_alarm = 2
+  threshold           = 0
+  comparison_operator = "GreaterThanThreshold"
+  treat_missing_data  = "notBreaching"
+  alarm_actions       = local.alarm_actions
+}

@@ -428,8 +428,7 @@ module "worker" { # starts tasks when it is notified, and goes on while there ar
   name   = "worker"
   common = local.common
   environment = merge(local.environment, local.bell, {
-    MILLRACE_SIGNING_SECRET = var.signing_secret
-    MILLRACE_URL            = aws_apigatewayv2_api.api.api_endpoint
+    MILLRACE_URL = aws_apigatewayv2_api.api.api_endpoint
   })
   timeout = 900     # the most that Lambda allows: tasks run inside
   loop    = "Allow" # it notifies the queue that it is invoked by; Lambda would end such a chain after 16 invocations

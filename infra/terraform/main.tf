@@ -2,12 +2,9 @@
 
 locals {
   environment = { # of every function
-    MILLRACE_STORE = "dynamodb:${var.table_prefix}"
-    MILLRACE_LOG   = var.log_level
-    MILLRACE_TOKENS = (
-      var.tokens != "" ? var.tokens :
-      "[{\"name\":\"admin\",\"role\":\"admin\",\"sha256\":\"${var.admin_token_sha256}\"}]"
-    )
+    MILLRACE_STORE   = "dynamodb:${var.table_prefix}"
+    MILLRACE_LOG     = var.log_level
+    MILLRACE_SECRETS = "aws:${aws_secretsmanager_secret.secrets.arn}"
     MILLRACE_CONFIG = (
       var.history_age != ""
       ? "{journal: {retention: {events: ${var.retention_events}, age: ${var.retention_age}}}, history: {age: ${var.history_age}}}"
@@ -24,6 +21,7 @@ locals {
     alarm_actions      = local.alarm_actions
     api                = aws_apigatewayv2_api.api.id
     api_execution_arn  = aws_apigatewayv2_api.api.execution_arn
+    secrets            = aws_secretsmanager_secret.secrets.arn
   }
   alarm_actions = [for topic in [var.alarm_topic_arn] : topic if topic != ""]
 }

@@ -1,3 +1,8 @@
+output "secrets" {
+  description = "ARN of the secret that holds the tokens and the signing secret."
+  value       = aws_secretsmanager_secret.secrets.arn
+}
+
 output "url" {
   description = "Where the API is; the value for MILLRACE_URL."
   value       = aws_apigatewayv2_api.api.api_endpoint

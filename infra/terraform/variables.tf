@@ -15,6 +15,10 @@ variable "tokens" {
   type        = string
   sensitive   = true
   default     = ""
+  validation {
+    condition     = can(regex("^(|\\[.+\\])$", var.tokens))
+    error_message = "Want a list as JSON."
+  }
 }
 
 variable "table_prefix" {

@@ -151,6 +151,8 @@ class Worker:
 
     def end(self, *_):
         self.ending = True
+        drain = {"target": Server().call, "args": ("POST", self.path + "/drain"), "kwargs": {"patience": 5}, "daemon": True}
+        threading.Thread(**drain).start()  # ends the exchange that waits for tasks
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -106,6 +107,9 @@ func pathsMember(into *event.PathQuery) member {
 		text, err := readText(location, value)
 		if err != nil {
 			return err
+		}
+		if !strings.HasPrefix(text, "/") {
+			return invalid(location, "does not begin with a slash: everything is \"/\"")
 		}
 		*into, err = event.ParsePath(text)
 		if e, ok := errors.AsType[*event.Error](err); ok {

@@ -188,6 +188,8 @@ func TestActsThatAreRefused(t *testing.T) {
 		`{"act":"skip","filter":{"chain":"/a/c"}}`:              {400, api.CodeInvalid, "body.filter.chain"},
 		`{"act":"skip","filter":{"path":"/a//c"}}`:              {400, api.CodeInvalid, "body.filter.path"},
 		`{"act":"skip","filter":{"path":7}}`:                    {400, api.CodeInvalid, "body.filter.path"},
+		`{"act":"skip","filter":{"path":""}}`:                   {400, api.CodeInvalid, "body.filter.path"},
+		`{"act":"skip","filter":{"path":"a/"}}`:                 {400, api.CodeInvalid, "body.filter.path"},
 		`{"act":"skip","filter":{"state":"due"}}`:               {400, api.CodeInvalid, "body.filter.state"},
 		`{"act":"skip","filter":{"obstacle":"Rock"}}`:           {400, api.CodeInvalid, "body.filter.obstacle"},
 		`{"act":"skip","filter":{},"node":"B"}`:                 {400, api.CodeInvalid, "body.node"},

@@ -16,9 +16,10 @@ import (
 // Options of an API. The zero value of each field means its default; the zero Options know no token, so that only what
 // [Anyone] may do is open.
 type Options struct {
-	Tokens  []access.Token // the tokens that are accepted; default: none
-	Log     *slog.Logger   // default: discards
-	Metrics Metrics        // default: none
+	Tokens  []access.Token        // the tokens that are accepted; default: none
+	Accept  func() []access.Token // returns those that are accepted now, where they may change; default: Tokens
+	Log     *slog.Logger          // default: discards
+	Metrics Metrics               // default: none
 
 	// MaxWait is the longest that the host lets a request wait; longer timeouts are cut to it. Default, and at most: 1 h.
 	MaxWait time.Duration
@@ -50,7 +51,7 @@ type API struct {
 	mux     *http.ServeMux
 	routes  []route          // what is mounted
 	rights  map[string]Right // what each of them demands, by the mux's patterns
-	tokens  tokens
+	accept  func() []access.Token
 	log     *slog.Logger
 	metrics Metrics
 	slow    time.Duration
@@ -74,7 +75,7 @@ func New(o Options, resources ...Resource) *API {
 	a := &API{
 		mux:       http.NewServeMux(),
 		rights:    make(map[string]Right),
-		tokens:    o.Tokens,
+		accept:    o.Accept,
 		log:       o.Log,
 		metrics:   o.Metrics,
 		slow:      orElse(o.Slow, time.Second),
@@ -84,6 +85,9 @@ func New(o Options, resources ...Resource) *API {
 		missing:   o.Missing,
 		stopping:  o.Stopping,
 		version:   orElse(o.Version, "dev"),
+	}
+	if a.accept == nil {
+		a.accept = func() []access.Token { return o.Tokens }
 	}
 	if a.log == nil {
 		a.log = slog.New(slog.DiscardHandler)

@@ -51,7 +51,7 @@ func describePutDefinitions() *operation {
 	op := &operation{
 		ID: "putDefinitions", Tags: []string{"Definitions"}, Summary: "Replace what is declared",
 		Description: "Replaces the set in force as a whole, all or nothing, and emits an event for each object that was added, replaced or " +
-			"removed. Every mistake is listed, with its line. The sections tokens, journal, history, targets, metrics, drain and file_orders, and " +
+			"removed. Every mistake is listed, with its line. The sections tokens, journal, history, targets, metrics, dashboard, drain and file_orders, and " +
 			"new commands, are for the server's own file: 422.",
 		Parameters: params{queryParam("dry_run", "Only tell what would change", false, dry)},
 		Body:       jsonBody(ref("Definitions"), definitionsExample()),

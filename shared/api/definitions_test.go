@@ -72,7 +72,7 @@ func TestPutDefinitionsRefuses(t *testing.T) {
 		{"mistakes", "application/yaml", "", "jobs:\n- {path: a}\n- {attempts: 0}\nfoo: 1", 400, []string{
 			"body.jobs[0].path line 2: a path begins with /", "body.jobs[1].attempts line 3: want at least 1, or -1 for no end",
 			"body.jobs[1].path line 3: is missing",
-			"body.foo line 4: unknown, want one of drain, file_orders, handlers, history, job_chains, jobs, journal, lease, locks, metrics, queues, schedules, sources, targets, tokens"}},
+			"body.foo line 4: unknown, want one of dashboard, drain, file_orders, handlers, history, job_chains, jobs, journal, lease, locks, metrics, queues, schedules, sources, targets, tokens"}},
 		{"nothing", "application/yaml", "", "", 400, []string{"body line 1: nothing is said; {} would declare nothing"}},
 		{"tokens", "application/json", "", `{"tokens":[]}`, 422, []string{"body.tokens line 1: this section is for the server's own file"}},
 		{"file orders", "application/yaml", "", "file_orders: [{chain: /c, directory: in}]", 422,

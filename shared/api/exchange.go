@@ -125,7 +125,7 @@ func (x *exchange) identify() error {
 		return nil
 	}
 	secret := secretOf(x.r)
-	if x.token = x.api.tokens.find(secret); x.token != nil {
+	if x.token = tokens(x.api.accept()).find(secret); x.token != nil {
 		return nil
 	}
 	if secret == "" {

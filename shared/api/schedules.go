@@ -1,10 +1,13 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"net/http"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/millrace/millrace/shared/definition"
@@ -34,8 +37,9 @@ type scheduling struct {
 
 func describeSchedules() *operation {
 	return &operation{
-		ID: "schedules", Tags: []string{"Schedules"}, Summary: "All schedules", Parameters: pageParams(),
-		Responses: pageIn("schedules", ref("Schedule")),
+		ID: "schedules", Tags: []string{"Schedules"}, Summary: "All schedules",
+		Parameters: append(params{queryParam("order", "By name, which is the default, or by when they fire next", false, choice("", "name", "next"))}, pageParams()...),
+		Responses:  pageIn("schedules", ref("Schedule")),
 	}
 }
 
@@ -147,11 +151,16 @@ func (c *scheduling) list(x *exchange) error {
 	if err != nil {
 		return err
 	}
+	compare, key, err := scheduleOrder(query)
+	if err != nil {
+		return err
+	}
 	all, err := c.schedules.List(x.r.Context())
 	if err != nil {
 		return err
 	}
-	all = listAfter(x, query, all, func(s *schedule.Status) string { return s.Name }, cursor, limit)
+	slices.SortFunc(all, compare)
+	all = listAfter(x, query, all, key, cursor, limit)
 	views := make([]scheduleView, len(all))
 	for i := range all {
 		if views[i], err = c.view(x.r.Context(), &all[i]); err != nil {
@@ -159,6 +168,34 @@ func (c *scheduling) list(x *exchange) error {
 		}
 	}
 	return x.value(http.StatusOK, map[string][]scheduleView{"schedules": views})
+}
+
+// scheduleOrder returns the order of the schedules of a list, by their names or by when they fire next, with the key that is a cursor of it.
+func scheduleOrder(q query) (compare func(a, b schedule.Status) int, key func(*schedule.Status) string, err error) {
+	order, _, err := q.one("order")
+	if err != nil {
+		return nil, nil, err
+	}
+	byName := func(a, b schedule.Status) int { return strings.Compare(a.Name, b.Name) }
+	switch order {
+	case "", "name":
+		return byName, func(s *schedule.Status) string { return s.Name }, nil
+	case "next":
+		return func(a, b schedule.Status) int { return cmp.Or(firstOf(&a).Compare(firstOf(&b)), byName(a, b)) },
+			func(s *schedule.Status) string { return formatTime(firstOf(s)) + " " + s.Name }, nil
+	}
+	return nil, nil, invalid("query.order", "want name or next")
+}
+
+// never is after all times at which schedules fire.
+var never = time.Date(9999, time.December, 31, 0, 0, 0, 0, time.UTC)
+
+// firstOf returns when a schedule fires next.
+func firstOf(s *schedule.Status) time.Time {
+	if len(s.Next) == 0 {
+		return never
+	}
+	return s.Next[0]
 }
 
 func (c *scheduling) get(x *exchange) error { return c.show(x, http.StatusOK) }

@@ -12,7 +12,7 @@ func (s *Settings) parse(name string, text []byte) error {
 	err := strict.Read(name, text, func(d *strict.Document, n *strict.Node, _ string) {
 		definition.ReadSections(d, n, set, strict.Fields{
 			"tokens": s.tokens, "journal": s.journal, "history": s.history, "targets": s.targets,
-			"metrics": s.metrics, "drain": func(d *strict.Document, n *strict.Node, path string) { s.Drain = d.Duration(n, path) },
+			"metrics": s.metrics, "dashboard": s.dashboard, "drain": func(d *strict.Document, n *strict.Node, path string) { s.Drain = d.Duration(n, path) },
 		})
 	})
 	s.Definitions = set
@@ -44,6 +44,14 @@ func (s *Settings) metrics(d *strict.Document, n *strict.Node, path string) {
 	d.Object(n, path, strict.Fields{
 		"open": func(d *strict.Document, n *strict.Node, path string) { s.Metrics.Open = d.Boolean(n, path) },
 	})
+}
+
+func (s *Settings) dashboard(d *strict.Document, n *strict.Node, path string) {
+	d.Object(n, path, strict.Fields{"mask": func(d *strict.Document, n *strict.Node, path string) {
+		d.List(n, path, func(d *strict.Document, n *strict.Node, path string) {
+			s.Dashboard.Mask = append(s.Dashboard.Mask, d.Text(n, path))
+		})
+	}})
 }
 
 func (s *Settings) tokens(d *strict.Document, n *strict.Node, path string) {

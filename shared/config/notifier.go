@@ -23,11 +23,11 @@ func OpenNotifier(ctx context.Context, url string, openers Notifiers) (notifier.
 	case !known && url == "":
 		return nil, fmt.Errorf("config: MILLRACE_BELL is not set, want %s", openers)
 	case !known:
-		return nil, fmt.Errorf("config: MILLRACE_BELL is %q, and this program opens %s", url, openers)
+		return nil, fmt.Errorf("config: MILLRACE_BELL is %q, and this program opens %s", Redacted(url), openers)
 	}
 	opened, err := open(ctx, place)
 	if err != nil {
-		return nil, fmt.Errorf("config: open the notifier %s: %w", url, err)
+		return nil, fmt.Errorf("config: open the notifier %s: %w", Redacted(url), err)
 	}
 	return opened, nil
 }

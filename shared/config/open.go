@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	neturl "net/url"
 	"slices"
 	"strings"
 
@@ -16,7 +17,7 @@ type Opener func(ctx context.Context, place string) (store.Store, error)
 // Openers are the stores that a program can open, by the scheme of their URLs.
 type Openers map[string]Opener
 
-// OpenStore opens the store at url, such as pebble:data or dynamodb:millrace.
+// OpenStore opens the store at url, such as pebble:data, dynamodb:millrace or postgres://host/database.
 func OpenStore(ctx context.Context, url string, openers Openers) (store.Store, error) {
 	scheme, place, _ := strings.Cut(url, ":")
 	open, known := openers[scheme]
@@ -24,13 +25,13 @@ func OpenStore(ctx context.Context, url string, openers Openers) (store.Store, e
 	case url == "":
 		return nil, fmt.Errorf("config: MILLRACE_STORE is not set, want %s", openers)
 	case !known:
-		return nil, fmt.Errorf("config: MILLRACE_STORE is %q, and this program opens %s", url, openers)
+		return nil, fmt.Errorf("config: MILLRACE_STORE is %q, and this program opens %s", Redacted(url), openers)
 	case place == "":
 		return nil, fmt.Errorf("config: MILLRACE_STORE is %q and names no place after the colon", url)
 	}
 	opened, err := open(ctx, place)
 	if err != nil {
-		return nil, fmt.Errorf("config: open %s: %w", url, err)
+		return nil, fmt.Errorf("config: open %s: %w", Redacted(url), err)
 	}
 	return opened, nil
 }
@@ -52,6 +53,20 @@ func forms[T any](openers map[string]T) string {
 var example = map[string]string{
 	"pebble":   "pebble:DIRECTORY",
 	"dynamodb": "dynamodb:PREFIX (tables PREFIX-journal, PREFIX-work and PREFIX-definitions)",
+	"postgres": "postgres://USER:PASSWORD@HOST:PORT/DATABASE?schema=millrace",
 	"local":    "local",
 	"sqs":      "sqs:QUEUE (the URL or the name of a standard queue)",
+}
+
+// Redacted returns a URL of a store or a notifier without the password that it may have.
+func Redacted(text string) string {
+	parsed, err := neturl.Parse(text)
+	switch {
+	case err != nil && strings.Contains(text, "@"):
+		scheme, _, _ := strings.Cut(text, ":")
+		return scheme + ":…"
+	case err != nil || parsed.User == nil:
+		return text
+	}
+	return parsed.Redacted()
 }

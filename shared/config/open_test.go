@@ -61,3 +61,17 @@ func TestLoggerWritesJSONWhereNobodyWatches(t *testing.T) {
 		t.Error("a character device is not given text")
 	}
 }
+
+func TestRedacted(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"pebble:/a b":                  "pebble:/a b",
+		"dynamodb:p":                   "dynamodb:p",
+		"postgres://u:secret@h/d?a=b":  "postgres://u:xxxxx@h/d?a=b",
+		"postgres://u:secret@h:port/d": "postgres:…",
+	} {
+		if got := config.Redacted(text); got != want {
+			t.Errorf("Redacted(%s) = %s, want %s", text, got, want)
+		}
+	}
+}

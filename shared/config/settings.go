@@ -1,6 +1,7 @@
 package config
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -18,15 +19,19 @@ import (
 // Settings are the operator's settings, checked.
 type Settings struct {
 	Store     string         // URL for [OpenStore]; empty if MILLRACE_STORE is not set
-	Notifier  string         // URL for [OpenNotifier]; empty if MILLRACE_BELL is not set
-	Tokens    []access.Token // at least one; names and secrets are unique
+	Notifier  string         // URL for [OpenNotifier]; if MILLRACE_BELL is not set, that of a store in PostgreSQL, otherwise empty
+	Tokens    []access.Token // of the environment and the file, at least one without Secrets; names and secrets are unique
 	Retention Retention
 	History   History
 	Targets   Targets
 	Metrics   Metrics
+	Dashboard Dashboard
 	Drain     time.Duration // how long a stop may take, see [host.Server]; 0: its default, 8 s
 	Level     slog.Level    // default [slog.LevelInfo]
 	Workers   int           // how many tasks this process runs at once, 1 to 10,000; 0: the pool's default, 16
+
+	// Secrets are what MILLRACE_SECRETS names; nil if it is not set. With them, Tokens may be empty.
+	Secrets *Secrets
 
 	// Definitions are what the file declares; nil if there is no file.
 	Definitions *definition.Set
@@ -53,17 +58,33 @@ type Metrics struct {
 	Open bool // anyone may; default: only tokens whose role may read
 }
 
+// Dashboard says what the pages show.
+type Dashboard struct {
+	Mask []string // names of fields, in any case, whose values no page shows
+}
+
 const maxWorkers = 10_000
 
 // adminName is the name of the token that MILLRACE_ADMIN_TOKEN defines.
 const adminName = "admin"
 
 var errNoToken = errors.New("config: there is no token, so nobody could do anything: set MILLRACE_ADMIN_TOKEN to a secret of " +
-	"your choice, or list tokens in MILLRACE_TOKENS or in the file that MILLRACE_CONFIG names")
+	"your choice, or list tokens in MILLRACE_TOKENS, in the file that MILLRACE_CONFIG names, or in what MILLRACE_SECRETS names")
 
-// Load reads the environment, and the file that MILLRACE_CONFIG names. Its error has a line for each mistake.
+// Accepted returns the tokens that are accepted now; with Secrets they may be others a minute later.
+func (s *Settings) Accepted() []access.Token {
+	if s.Secrets != nil {
+		return s.Secrets.Tokens()
+	}
+	return s.Tokens
+}
+
+// Load reads the environment, the file that MILLRACE_CONFIG names, and the secrets that MILLRACE_SECRETS names. Its error has a line for each mistake.
 func Load(env func(string) string) (Settings, error) {
 	settings := Settings{Store: env("MILLRACE_STORE"), Notifier: env("MILLRACE_BELL")}
+	if settings.Notifier == "" && strings.HasPrefix(settings.Store, "postgres:") {
+		settings.Notifier = settings.Store // the database notifies as well
+	}
 	err := errors.Join(
 		settings.loadFile(env("MILLRACE_CONFIG")),
 		settings.loadTokens(env("MILLRACE_TOKENS")),
@@ -72,7 +93,11 @@ func Load(env func(string) string) (Settings, error) {
 		settings.loadWorkers(env("MILLRACE_WORKERS")),
 		settings.loadDrain(env("MILLRACE_DRAIN")),
 	)
-	if err == nil {
+	switch url := env("MILLRACE_SECRETS"); {
+	case err != nil:
+	case url != "":
+		err = settings.openSecrets(context.Background(), url)
+	default:
 		err = settings.checkTokens()
 	}
 	if err != nil {

@@ -52,6 +52,8 @@ func TestLoad(t *testing.T) {
 			"MILLRACE_ADMIN_TOKEN": "s3cret", "MILLRACE_STORE": "pebble:data", "MILLRACE_BELL": "sqs:q", "MILLRACE_LOG": "debug",
 		},
 			config.Settings{Store: "pebble:data", Notifier: "sqs:q", Tokens: []access.Token{admin}, Level: slog.LevelDebug}},
+		{"a store in PostgreSQL notifies as well", env{"MILLRACE_ADMIN_TOKEN": "s3cret", "MILLRACE_STORE": "postgres://h/d"},
+			config.Settings{Store: "postgres://h/d", Notifier: "postgres://h/d", Tokens: []access.Token{admin}}},
 		{"the environment counts more than the file", env{"MILLRACE_ADMIN_TOKEN": "s3cret", "MILLRACE_DRAIN": "3s", "MILLRACE_CONFIG": "drain: 20s"},
 			config.Settings{Tokens: []access.Token{admin}, Drain: 3 * time.Second, Definitions: &definition.Set{}}},
 		{"tokens as JSON", env{"MILLRACE_TOKENS": `[{"name":"ci","role":"producer","sha256":"` + hash + `"}]`},
@@ -64,12 +66,13 @@ journal: {retention: {events: 1_000, age: 36h}}
 history: {age: 90d}
 targets: {allow_private: true}
 metrics: {open: true}
+dashboard: {mask: [password, IBAN]}
 drain: 20s
 lease: 45
 `}, config.Settings{
 			Tokens: []access.Token{ci}, Retention: config.Retention{Events: 1000, Age: 36 * time.Hour},
 			History: config.History{Age: 90 * 24 * time.Hour},
-			Metrics: config.Metrics{Open: true}, Drain: 20 * time.Second,
+			Metrics: config.Metrics{Open: true}, Dashboard: config.Dashboard{Mask: []string{"password", "IBAN"}}, Drain: 20 * time.Second,
 			Targets:     config.Targets{AllowPrivate: true},
 			Definitions: &definition.Set{Lease: 45 * time.Second},
 		}},

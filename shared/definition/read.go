@@ -8,7 +8,7 @@ import (
 )
 
 // serverSections are the sections of the file that configure the server itself.
-var serverSections = []string{"tokens", "journal", "history", "targets", "metrics", "drain", "file_orders"}
+var serverSections = []string{"tokens", "journal", "history", "targets", "metrics", "dashboard", "drain", "file_orders"}
 
 // FileOnly is the error about parts that only the server's own file may have.
 type FileOnly struct{ Mistakes []strict.Mistake }

@@ -117,13 +117,21 @@ func FamilyOf(name string) Family {
 
 // find looks up a family, or a type below one, in the table.
 func find(name string) (Family, bool) {
-	for i := range hierarchy {
-		if string(hierarchy[i].family) == name || slices.Contains(hierarchy[i].types, name) {
-			return hierarchy[i].family, true
+	family, found := families[name]
+	return family, found
+}
+
+// families has the families by their own names and by those of the types below them.
+var families = func() map[string]Family {
+	byName := map[string]Family{}
+	for _, below := range hierarchy {
+		byName[string(below.family)] = below.family
+		for _, name := range below.types {
+			byName[name] = below.family
 		}
 	}
-	return "", false
-}
+	return byName
+}()
 
 // TypesOf returns the built-in types directly below a family, in the order of the table above; of an unknown family, none.
 func TypesOf(family Family) []string {
@@ -137,11 +145,11 @@ func TypesOf(family Family) []string {
 
 // Families returns all families, in the order of the table above.
 func Families() []Family {
-	families := make([]Family, len(hierarchy))
+	all := make([]Family, len(hierarchy))
 	for i := range hierarchy {
-		families[i] = hierarchy[i].family
+		all[i] = hierarchy[i].family
 	}
-	return families
+	return all
 }
 
 // RemovesObject reports whether events of that type end the object that their key names: custom types whose names end in

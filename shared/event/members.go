@@ -1,6 +1,9 @@
 package event
 
-import "iter"
+import (
+	"bytes"
+	"iter"
+)
 
 // Members returns the members of JSON as in [Event.Fields], in their order: each name, with its quotes, and its value as they are
 // written. The JSON is compact, as all on the journal; where it is not valid, the iteration ends early. It does not allocate.
@@ -26,11 +29,7 @@ func before(text []byte, stop byte) []byte {
 	for i := 0; i < len(text); i++ {
 		switch c := text[i]; {
 		case c == '"':
-			for i++; i < len(text) && text[i] != '"'; i++ {
-				if text[i] == '\\' {
-					i++
-				}
-			}
+			i += stringEnd(text[i:])
 		case c == stop && depth == 0:
 			return text[:i]
 		case c == '{' || c == '[':
@@ -40,4 +39,21 @@ func before(text []byte, stop byte) []byte {
 		}
 	}
 	return text
+}
+
+// stringEnd returns where the string at the beginning of text ends: the place of its second quote, or the text's end. Most strings
+// have no escapes, so that one search finds it.
+func stringEnd(text []byte) int {
+	for i := 1; i < len(text); i++ {
+		quote := bytes.IndexByte(text[i:], '"')
+		if quote < 0 {
+			break
+		}
+		escape := bytes.IndexByte(text[i:i+quote], '\\')
+		if escape < 0 {
+			return i + quote
+		}
+		i += escape + 1 // at what is escaped
+	}
+	return len(text)
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/millrace/millrace/shared/fileorder"
@@ -20,19 +21,24 @@ var errKilled = errors.New("killed")
 // mortal are orders whose process ends at a call, before or after it has taken effect.
 type mortal struct {
 	fileorder.Orders
-	left   int
 	before bool
+
+	mu   sync.Mutex // calls of several files may come at once
+	left int
 }
 
 func (m *mortal) call(do func() error) error {
+	m.mu.Lock()
 	m.left--
-	if m.left < 0 || m.left == 0 && m.before {
+	left := m.left
+	m.mu.Unlock()
+	if left < 0 || left == 0 && m.before {
 		return errKilled
 	}
 	if err := do(); err != nil {
 		return err
 	}
-	if m.left == 0 {
+	if left == 0 {
 		return errKilled
 	}
 	return nil
@@ -63,7 +69,7 @@ func TestAProcessThatDiesNeitherLosesNorDoublesAFile(t *testing.T) {
 				t.Parallel()
 				b := setup(t, memory.New(memory.Options{}), nil)
 				b.write("a.csv", "first", 0)
-				b.restart(&mortal{b.orders, at, before})
+				b.restart(&mortal{Orders: b.orders, left: at, before: before})
 				died := b.live()
 				if !died {
 					t.Fatal("the process did not die")

@@ -199,7 +199,7 @@ func TestAProcessThatDiesNeitherLosesNorDoublesAnObject(t *testing.T) {
 						return nil
 					}
 				} else {
-					bucket.Orders = &mortal{b.orders, at, before}
+					bucket.Orders = &mortal{Orders: b.orders, left: at, before: before}
 				}
 				if err := bucket.PutAway(t.Context()); err == nil {
 					continue

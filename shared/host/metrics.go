@@ -10,11 +10,13 @@ import (
 	"github.com/millrace/millrace/shared/metric"
 )
 
-// Metrics receives the API's measurements. It has the same methods as api.Metrics, which describes them.
+// Metrics receives the API's measurements. It has the methods of api.Metrics, which describes them, and Measure for what functions measure
+// besides, with a value for each of the metric's labels.
 type Metrics interface {
 	Request(route string, status int, took time.Duration)
 	Outcome(operation, outcome string, events int)
 	Following(change int)
+	Measure(of metric.Metric, value float64, labels ...string)
 }
 
 // namespace groups the metrics in CloudWatch.
@@ -43,6 +45,15 @@ func (m *EmbeddedMetrics) Outcome(operation, outcome string, events int) {
 
 // Following writes nothing: on Lambda each process serves one request, and CloudWatch counts those itself.
 func (m *EmbeddedMetrics) Following(int) {}
+
+// Measure writes a measurement with a value for each of its labels.
+func (m *EmbeddedMetrics) Measure(of metric.Metric, value float64, labels ...string) {
+	members := map[string]any{of.Name: value}
+	for i, label := range of.Labels {
+		members[label] = labels[i]
+	}
+	m.write(members, of)
+}
 
 // directive says which members of a line are a metric and its dimensions. Dimensions must be strings: CloudWatch drops what has others.
 type directive struct {

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/millrace/millrace/shared/host"
+	"github.com/millrace/millrace/shared/metric"
 )
 
 func TestEmbeddedMetrics(t *testing.T) {
@@ -20,6 +21,7 @@ func TestEmbeddedMetrics(t *testing.T) {
 		m.Request("POST /event", 201, 1500*time.Microsecond)
 		m.Outcome("emit", "appended", 3)
 		m.Following(1)
+		m.Measure(metric.OldestWait, 2.5, "dynamodb:millrace")
 		want := []string{
 			`{"_aws":{"Timestamp":946684800000,"CloudWatchMetrics":[{"Namespace":"Millrace","Dimensions":[["route","status"]],
 				"Metrics":[{"Name":"millrace_http_request_duration_seconds","Unit":"Seconds"}]}]},"route":"POST /event","status":"201",
@@ -28,6 +30,8 @@ func TestEmbeddedMetrics(t *testing.T) {
 				"Metrics":[{"Name":"millrace_operations_total","Unit":"Count"}]},{"Namespace":"Millrace","Dimensions":[["operation"]],
 				"Metrics":[{"Name":"millrace_events_total","Unit":"Count"}]}]},"operation":"emit","outcome":"appended",
 				"millrace_operations_total":1,"millrace_events_total":3}`,
+			`{"_aws":{"Timestamp":946684800000,"CloudWatchMetrics":[{"Namespace":"Millrace","Dimensions":[["store"]],
+				"Metrics":[{"Name":"millrace_oldest_wait_seconds","Unit":"Seconds"}]}]},"store":"dynamodb:millrace","millrace_oldest_wait_seconds":2.5}`,
 		}
 		lines := bytes.Split(bytes.TrimSpace(out.Bytes()), []byte("\n"))
 		if len(lines) != len(want) {

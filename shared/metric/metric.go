@@ -12,7 +12,7 @@ type Metric struct {
 	Labels []string // by what it is told apart; in CloudWatch its dimensions
 }
 
-// What Millrace measures. Requests and counters are published on Lambda too; the others only by plain hosts.
+// What Millrace measures. Requests, operations and events are published on Lambda too; the others only by plain hosts.
 var (
 	Requests = Metric{
 		"millrace_http_request_duration_seconds", "Requests by route and status, from the first byte read to the last written, waiting included.",
@@ -28,7 +28,23 @@ var (
 	}
 )
 
+// What whole deployments are watched by, see docs/runbook.md. The label says which: the same as MILLRACE_STORE.
+var (
+	OldestWait = Metric{
+		"millrace_oldest_wait_seconds", "How long ago the oldest of the tasks that can start was created: of the first 16 of each line, each minute.",
+		"Seconds", []string{"store"},
+	}
+	DueLag = Metric{
+		"millrace_due_lag_seconds", "How long what has fallen due still waits for its time, where several processes share the store; each minute.",
+		"Seconds", []string{"store"},
+	}
+	LeasesLost = Metric{"millrace_leases_lost_total", "Leases that were ended since their worker was not heard of.", "Count", []string{"store"}}
+	Misfires   = Metric{
+		"millrace_misfires_total", "Schedules that had ticks whose time passed while no process could make them, at each look.", "Count", []string{"store"},
+	}
+)
+
 // All returns every metric.
 func All() []Metric {
-	return []Metric{Requests, Operations, Events, Followers, StoreCalls, ClockOffset}
+	return []Metric{Requests, Operations, Events, Followers, StoreCalls, ClockOffset, OldestWait, DueLag, LeasesLost, Misfires}
 }

@@ -218,20 +218,18 @@ func (m *move) reset(ctx context.Context) error {
 		return err
 	}
 	away, held := o.Node != o.First, o.Suspended || o.SetBack
+	o.At = o.plannedAt(m.now)
 	switch {
 	case running && !held && o.Then != nil && o.Then.Node == o.First, !running && !held && !away:
 		return refuse("it is at its first node already")
 	case held:
 		o.Suspended, o.Blacklisted = false, false
-		m.say(event.OrderResumed, typed.OrderResumed{})
+		m.say(event.OrderResumed, typed.OrderResumed{At: when(o.At)})
 	}
 	o.SetBack, o.Setbacks, o.Visits = false, 0, nil
 	if running {
 		m.intend(Then{Node: o.First})
 		return nil
-	}
-	if o.Started > 0 {
-		o.At = 0
 	}
 	if away {
 		return m.sendTo(ctx, o.First)
@@ -245,6 +243,14 @@ func (m *move) reset(ctx context.Context) error {
 	}
 	m.visit(n)
 	return m.enter(ctx, n)
+}
+
+// plannedAt returns the time of the order's start, if it is to come; otherwise 0.
+func (o *Order) plannedAt(now int64) int64 {
+	if o.Started > 0 || o.At <= now {
+		return 0
+	}
+	return o.At
 }
 
 func (m *move) runNow(ctx context.Context) error {

@@ -150,6 +150,7 @@ func TestChainsAndNodesThatAreStopped(t *testing.T) {
 		}
 		b.add(nil)
 		b.events()
+		action("good", definition.ActionStop, order.ErrState)
 		stop(false, order.ErrState)
 		stop(true, nil)
 		b.want("JobChainStateChanged OrderWaiting:A:chain TaskClosed TaskRemoved")
@@ -236,7 +237,7 @@ func TestWhy(t *testing.T) {
 	onBoth(t, chains(chain, definition.JobChain{Path: "/d", Nodes: ab().Nodes}), func(t *testing.T, b *bench) {
 		why := func(chain, id, code string) {
 			t.Helper()
-			if r, err := b.Why(t.Context(), chain, id); err != nil || r.Code != code || r.Reason == "" {
+			if r, err := b.Why(t.Context(), chain, id); err != nil || r.Code != code || r.Reason == "" || r.Since.IsZero() {
 				t.Errorf("Why(%s,%s) = %+v, %v, want %s", chain, id, r, err, code)
 			}
 		}

@@ -47,6 +47,8 @@ func (r *Request) check() error {
 		return fmt.Errorf("%w: id: want 1 to %d bytes", ErrInvalid, MaxID)
 	case !utf8.ValidString(r.ID) || strings.ContainsFunc(r.ID, unicode.IsControl):
 		return fmt.Errorf("%w: id: want UTF-8 without control characters", ErrInvalid)
+	case r.ID == "." || r.ID == "..":
+		return fmt.Errorf("%w: id: want another than %q, which is no part of a URL", ErrInvalid, r.ID)
 	}
 	return CheckVariables(r.Variables)
 }

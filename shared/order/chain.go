@@ -99,6 +99,9 @@ func (e *Engine) SetAction(ctx context.Context, chain, node, action string) erro
 		if len(nodes) == 0 {
 			return event.Event{}, fmt.Errorf("%w: %s has no node %q", ErrNoNode, chain, node)
 		}
+		if !slices.ContainsFunc(nodes, func(n *definition.GraphNode) bool { return n.Kind != definition.KindEnd }) {
+			return event.Event{}, refuse("the node is an end, which has no action")
+		}
 		if !slices.ContainsFunc(nodes, func(n *definition.GraphNode) bool { return s.action(n) != action }) {
 			return event.Event{}, refuse("the action of the node is " + action + " already")
 		}

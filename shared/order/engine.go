@@ -80,6 +80,9 @@ type Engine struct {
 // other call.
 func Open(o Options) *Engine {
 	e := &Engine{store: store.NewChecked(o.Store), definitions: o.Definitions, journal: o.Journal, clock: o.Clock, now: o.Now, log: o.Log, name: rand.Text(), acting: make(chan struct{}, 1)}
+	if o.Store.Exclusive() {
+		e.name = "alone" // after a kill it goes on with an act at once
+	}
 	e.alarms.set = make(chan struct{}, 1)
 	e.waits.set = make(chan struct{}, 1)
 	if e.now == nil {

@@ -28,6 +28,7 @@ type Order struct {
 	Locks   []definition.NodeLock `json:"lo,omitempty"` // that it holds
 	Line    *inLine               `json:"li,omitempty"` // where it waits for a lock; nil: nowhere
 	Created int64                 `json:"ca"`
+	Changed int64                 `json:"ch,omitempty"` // its last event; 0: its only ones are of when it was created
 	Started int64                 `json:"sa,omitempty"` // start of its first step, once that has ended
 
 	Suspended   bool `json:"s,omitempty"`

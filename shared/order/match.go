@@ -194,7 +194,7 @@ func (e *Engine) arrivals(ctx context.Context, events []event.Event) error {
 
 // arrived waits until the lists hold an order since an event, if it waits.
 func (e *Engine) arrived(ctx context.Context, path string, since event.ID) error {
-	for {
+	for tries := 0; ; tries++ {
 		listed, checks, err := e.listed(ctx, path, since)
 		if errors.Is(err, errDamaged) {
 			e.skip(orderKey(path), err)
@@ -207,10 +207,10 @@ func (e *Engine) arrived(ctx context.Context, path string, since event.ID) error
 		switch {
 		case err == nil:
 			return nil // it is as it was read: it does not wait any more
-		case errors.Is(err, store.ErrBusy):
-			e.pause(ctx, settle)
-		case store.AsConflict(err) == nil:
+		case store.AsConflict(err) == nil && !errors.Is(err, store.ErrBusy):
 			return journal.Failure("see who waits for events", err)
+		case tries > 0 || store.AsConflict(err) == nil:
+			e.pause(ctx, settle)
 		}
 	}
 }

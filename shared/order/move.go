@@ -80,6 +80,8 @@ func (m *move) own() queue.Follow {
 	said := m.lastSaid()
 	if m.order.Said = 0; len(m.events) == 0 {
 		m.order.Said = said
+	} else if !m.fresh {
+		m.order.Changed = m.now
 	}
 	m.includeOthers()
 	m.listInLine()

@@ -2,10 +2,13 @@ package order
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/millrace/millrace/shared/event/typed"
+	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/projection"
 	"github.com/millrace/millrace/shared/queue"
 	"github.com/millrace/millrace/shared/task"
@@ -24,7 +27,28 @@ func (e *Engine) Get(ctx context.Context, chain, id string) (projection.OrderOve
 		return projection.OrderOverview{}, err
 	}
 	d, _, err := e.stored(ctx, o)
-	return o.overview(d), err
+	if err != nil {
+		return projection.OrderOverview{}, err
+	}
+	shown := o.overview(d)
+	if e.journal != nil && o.started(d) > 0 {
+		err = e.toldStart(ctx, &shown)
+	}
+	return shown, err
+}
+
+// toldStart sets the order's start to the time that the journal tells, which is some microseconds after that of its first step's task: as
+// it is in snapshots.
+func (e *Engine) toldStart(ctx context.Context, o *projection.OrderOverview) error {
+	part := journal.Part{Prefixes: []string{o.Path}, Match: func(key string) bool { return key == o.Path }}
+	var damaged error
+	_, err := e.journal.SnapshotOf(ctx, "OrderOverview", part, func(_ string, value []byte) {
+		var told projection.OrderOverview
+		if damaged = json.Unmarshal(value, &told); damaged == nil && !told.StartedAt.IsZero() {
+			o.StartedAt = told.StartedAt
+		}
+	})
+	return errors.Join(err, damaged)
 }
 
 // stored reads the task of an order's step.

@@ -1,6 +1,7 @@
 package order
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -15,7 +16,7 @@ type Reason struct {
 	State   string         // as the order's overview has it
 	Code    string         // stable; one of [ReasonCodes]
 	Reason  string         // one sentence
-	Since   time.Time      // of what the reason is; zero: not known
+	Since   time.Time      // of what the reason is: of the order's last event, or as its task's reason has it
 	Details map[string]any // the values that the sentence names, for programs
 }
 
@@ -51,7 +52,7 @@ func (e *Engine) Why(ctx context.Context, chain, id string) (Reason, error) {
 	if err != nil {
 		return Reason{}, err
 	}
-	r := Reason{State: o.state(d).Type, Details: map[string]any{"node": o.Node}}
+	r := Reason{State: o.state(d).Type, Since: when(cmp.Or(o.Changed, o.Created)).Time, Details: map[string]any{"node": o.Node}}
 	if known, err := e.whyWaits(ctx, o, &r); known || err != nil {
 		return r, err
 	}

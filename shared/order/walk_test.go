@@ -167,6 +167,7 @@ func TestWhatCannotBeAdded(t *testing.T) {
 			"unknown end node": {order.Request{Chain: "/c", ID: "2", EndNode: "none"}, order.ErrNoNode},
 			"same id":          {order.Request{Chain: "/c", ID: "1"}, order.ErrExists},
 			"no id":            {order.Request{Chain: "/c"}, order.ErrInvalid},
+			"no part of a URL": {order.Request{Chain: "/c", ID: ".."}, order.ErrInvalid},
 			"bad variables":    {order.Request{Chain: "/c", ID: "2", Variables: json.RawMessage(`{"a":{}}`)}, order.ErrInvalid},
 		} {
 			if _, err := b.Add(t.Context(), nil, test.request); !errors.Is(err, test.want) {

@@ -2,6 +2,7 @@ package projection_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/millrace/millrace/shared/event"
@@ -77,6 +78,21 @@ func BenchmarkShowOrder(b *testing.B) {
 		for key, value := range state.All() {
 			shown = show(shown[:0], key, value)
 			i++
+		}
+	}
+}
+
+// BenchmarkObject folds events of one custom key in all projections.
+func BenchmarkObject(b *testing.B) {
+	e := event.Event{Type: "BenchEvent", Key: event.Key{Path: "/bench/j"}}
+	e.Fields = []byte(`"i":17,"t":1767225600000000,"pad":"` + strings.Repeat("0123456789", 20) + `"`)
+	folds := projection.Folds()
+	states := make([]journal.State, len(folds))
+	b.ReportAllocs()
+	for b.Loop() {
+		e.ID++
+		for f := range folds {
+			folds[f].Apply(&states[f], &e)
 		}
 	}
 }

@@ -69,6 +69,7 @@
 //	wait.go       instances that wait for tasks
 //	looks.go      what became of the wakes of an instance without a free slot
 //	sweep.go      Sweep and Run
+//	measures.go  what looks have seen: the oldest wait, what is late, lost leases
 //	history.go    finished tasks that are removed after their time
 //
 //	follow.go     steps of orders: what their ends bring about, and changes of orders with their tasks

@@ -51,10 +51,13 @@ func (q *Queue) NotifyDue(ctx context.Context, until time.Time) (notified int, e
 		return 0, err
 	}
 	var notices []notifier.Notice
+	var lag time.Duration
+	defer func() { q.measured.dueLag.Store(int64(lag)) }()
 	for p, err := range layout.Entries(ctx, q.store, store.Range{Table: store.Work, Partition: layout.PartitionDue, To: layout.Stamp(until.UnixMicro() + 1)}) {
 		if err != nil {
 			return notified, err
 		}
+		lag = max(lag, q.since(layout.DueTime(&p)))
 		p.Settle(set) // where it goes when its time comes
 		if notices = append(notices, notifier.Notice{Queue: p.Line().String(), At: time.UnixMicro(layout.DueTime(&p))}); len(notices) == listPage {
 			q.notify(ctx, notices)

@@ -94,6 +94,7 @@ type Queue struct {
 	watchers  watchers
 	waiters   waiters
 	outlook   outlook
+	measured  measured
 	alarms    alarms
 	lookOuts  sync.WaitGroup // the look-out of those that wait
 }

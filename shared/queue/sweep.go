@@ -71,6 +71,7 @@ func (q *Queue) sweepLeases(ctx context.Context) (lost int, next int64, err erro
 			failed = append(failed, err)
 		case ended:
 			lost++
+			q.measured.leasesLost.Add(1)
 		case expires != 0 && (next == 0 || expires < next):
 			next = expires
 		}
@@ -138,26 +139,29 @@ func (q *Queue) notifyReady(ctx context.Context) (notified int, err error) {
 	if err != nil {
 		return 0, err
 	}
+	var oldest time.Duration
+	defer func() { q.measured.oldestWait.Store(int64(oldest)) }()
 	for _, l := range rules.Going(set, lines) {
-		notices, err := q.noticesReady(ctx, l)
+		notices, waited, err := q.noticesReady(ctx, l)
 		if err != nil {
 			return notified, err
 		}
+		oldest = max(oldest, waited)
 		q.notify(ctx, notices)
 		notified += len(notices)
 	}
 	return notified, nil
 }
 
-// noticesReady returns a notification for each ready task of a line, at most mostNotices.
-func (q *Queue) noticesReady(ctx context.Context, l layout.Line) ([]notifier.Notice, error) {
+// noticesReady returns a notification for each ready task of a line, at most mostNotices, and how long ago the oldest of these was created.
+func (q *Queue) noticesReady(ctx context.Context, l layout.Line) ([]notifier.Notice, time.Duration, error) {
 	page, err := q.store.Query(ctx, store.Range{
 		Table: store.Work, Partition: layout.ReadyPartition(l), Limit: mostNotices, Eventual: true,
 	})
 	if err != nil {
-		return nil, layout.Failure("read a ready index", err)
+		return nil, 0, layout.Failure("read a ready index", err)
 	}
-	return slices.Repeat([]notifier.Notice{l.Notice()}, len(page.Items)), nil
+	return slices.Repeat([]notifier.Notice{l.Notice()}, len(page.Items)), q.oldestOf(page.Items), nil
 }
 
 // sweepEvery is how often Run sweeps.

@@ -51,6 +51,7 @@ type Options struct {
 type Scheduler struct {
 	o       Options
 	resumed atomic.Bool // a schedule was resumed, which may be due before Run's next look
+	late    atomic.Int64
 
 	presence presence
 
@@ -132,6 +133,9 @@ func (s *Scheduler) Make(ctx context.Context, until time.Time) (Made, error) {
 	}
 	return s.look(ctx, a, until)
 }
+
+// Late returns how often this process has found a schedule with ticks whose time had passed while no process could make them.
+func (s *Scheduler) Late() int64 { return s.late.Load() }
 
 // Redeclared applies definitions that have just changed: ticks that were made ahead of schedules that are removed or declared
 // anew are withdrawn, and those that fall due soon are made.
@@ -292,8 +296,12 @@ func (s *Scheduler) advance(ctx context.Context, p *plan, state *stored, w windo
 	if d.more {
 		state.Until = firedAt
 	}
-	if err = s.remember(ctx, state, p.told(d, state.Cause)); errors.Is(err, errBeaten) {
+	err = s.remember(ctx, state, p.told(d, state.Cause))
+	switch {
+	case errors.Is(err, errBeaten):
 		err = s.yield(ctx, p, d.times, w.now)
+	case err == nil && d.missed:
+		s.late.Add(1)
 	}
 	return made, err
 }

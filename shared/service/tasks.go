@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,6 +18,7 @@ import (
 	"github.com/millrace/millrace/shared/host"
 	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/membership"
+	"github.com/millrace/millrace/shared/metric"
 	"github.com/millrace/millrace/shared/notifier"
 	"github.com/millrace/millrace/shared/order"
 	"github.com/millrace/millrace/shared/queue"
@@ -68,6 +70,13 @@ func (s *Service) measured(offset time.Duration) {
 	s.Place.Metrics.Outcome("clock", outcome, 0)
 }
 
+// Measure publishes a measurement of this deployment, if the host collects measurements.
+func (s *Service) Measure(of metric.Metric, value float64) {
+	if s.Place.Metrics != nil {
+		s.Place.Metrics.Measure(of, value, s.Settings.Store)
+	}
+}
+
 // redeclared updates the schedules and the queue after a change of definitions.
 func (t *Tasks) redeclared(ctx context.Context, c definition.Changes) {
 	if c.Schedules() {
@@ -110,15 +119,15 @@ func (t *Tasks) Declare(ctx context.Context) error {
 
 // Webhooks returns the target for tasks that are sent to other servers. It signs with the deployment's secret.
 func (t *Tasks) Webhooks(ctx context.Context) (*worker.HTTP, error) {
-	var secret string
+	secret := cmp.Or(t.Settings.Secrets.Signing(), t.Place.Env("MILLRACE_SIGNING_SECRET"))
 	err := patiently(ctx, t.Log, "read the signing secret", func() (err error) {
-		secret, err = signingSecret(ctx, t.Store, t.Place.Env("MILLRACE_SIGNING_SECRET"))
+		secret, err = signingSecret(ctx, t.Store, secret)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	return worker.NewHTTP(worker.HTTPOptions{Secret: secret, AllowPrivate: t.Settings.Targets.AllowPrivate})
+	return worker.NewHTTP(worker.HTTPOptions{Secret: secret, Current: t.Settings.Secrets.Signing, AllowPrivate: t.Settings.Targets.AllowPrivate})
 }
 
 // MainTasks runs a function that needs [Tasks], as [Main] does for others.

@@ -8,12 +8,18 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+
+	"github.com/millrace/millrace/shared/act"
 )
 
 // refusal is what the API has refused, in its words.
 type refusal struct {
 	Status int    `json:"status"`
 	Detail string `json:"detail"`
+	Errors []struct {
+		Location string `json:"location"`
+		Message  string `json:"message"`
+	} `json:"errors"`
 }
 
 // Error returns the API's explanation.
@@ -51,12 +57,20 @@ func (d *Dashboard) ask(ctx context.Context, method, target, body string, out an
 
 // request is ask that returns the response's header too.
 func (d *Dashboard) request(ctx context.Context, method, target, body string, out any) (http.Header, error) {
-	r, err := http.NewRequestWithContext(ctx, method, target, strings.NewReader(body))
+	return d.send(ctx, act.Request{Method: method, Target: target, Body: body}, out)
+}
+
+// send is request with all that acts have.
+func (d *Dashboard) send(ctx context.Context, request act.Request, out any) (http.Header, error) {
+	r, err := http.NewRequestWithContext(ctx, request.Method, request.Target, strings.NewReader(request.Body))
 	if err != nil {
-		return nil, fmt.Errorf("web: %s %s: %w", method, target, err)
+		return nil, fmt.Errorf("web: %s %s: %w", request.Method, request.Target, err)
 	}
-	if body != "" {
-		r.Header.Set("Content-Type", "application/json")
+	if request.Body != "" {
+		r.Header.Set("Content-Type", request.ContentType())
+	}
+	if request.Header != "" {
+		r.Header.Set(request.Header, request.Value)
 	}
 	a := &kept{header: http.Header{}}
 	d.api.ServeHTTP(a, r)

@@ -9,18 +9,25 @@
 //	pages.go    the table of pages: path, title, and what each reads
 //	first.go    the beginning of a long list
 //	newest.go   the newest events of a kind, without reading a long journal
+//	soon.go     the schedules that fire soonest
 //	orders.go   what the pages of orders and chains read
 //	audit.go    who did what
 //	live.go     tells open pages of changes
 //	past.go     pages as they were at a moment
+//	compare.go  two moments side by side
+//	timeline.go what happened to a task, and what led to an event
+//	tally.go    how many objects there were at a moment
 //	chart.go    attempts over time, as a picture
 //	failures.go jobs that failed, by the kind of their failure
-//	acts.go     the table of acts: what each says before it is done, and the request that does it
+//	acts.go     acts: what each says before it is done, and doing it
+//	search.go   jobs by their fields and properties, and expressions that are tried
+//	plan.go     what a change of the definitions would do, shown before it is done
 //	many.go     acts on all that a page's filter selects: counted, confirmed, and watched
+//	mask.go     values that no page shows
 //	render.go   templates, and how times and numbers are shown
 //
 // With scripts off everything works but the updates of what changes meanwhile, for which pages ask again by htmx: when the journal
 // has grown, or every few seconds where the host does not stream.
 //
-// It imports access, api, store and task/failure.
+// It imports access, act, api, chaingraph, definition, event, journal, projection, store, task and task/failure.
 package web

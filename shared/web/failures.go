@@ -13,6 +13,7 @@ import (
 type kind struct {
 	Message string // of the newest of them
 	Job     string // its path
+	Topic   string // "" of what is no job of a topic
 	Count   int
 	First   any // when the oldest ended, and the newest
 	Last    any
@@ -35,7 +36,7 @@ func readFailures(r *reading) {
 			path, _ := job["job"].(string)
 			key := path + "\n" + failure.Shape(message)
 			if groups[key] == nil {
-				groups[key] = &kind{Message: message, Job: path, Last: job["finished_at"], Newest: job["id"]}
+				groups[key] = &kind{Message: message, Job: path, Topic: given(job["topic"]), Last: job["finished_at"], Newest: job["id"]}
 			}
 			groups[key].Count++
 			groups[key].First = job["finished_at"]

@@ -14,7 +14,7 @@ const (
 	firstWindow = time.Minute
 	widening    = 4
 	enoughTime  = 15 * time.Millisecond
-	tooLong     = 400 * time.Millisecond
+	tooLong     = 150 * time.Millisecond
 )
 
 // newest reads the newest events of some kind for the template under that name, newest first; look says how.
@@ -32,9 +32,10 @@ func (r *reading) newest(name, target string, query url.Values, most int) {
 func (r *reading) look(query url.Values, most int, read func(url.Values) (enough, torn bool)) {
 	began := r.d.now()
 	query.Set("limit", strconv.Itoa(-most))
+	first := time.UnixMicro(idOf(r.one("after=0&limit=1"))) // 1970 if the first ones are evicted
 	for window := firstWindow; r.err == nil; window *= widening {
 		since := began.Add(-window)
-		whole := r.query("all") != "" || window > 10*365*24*time.Hour
+		whole := r.query("all") != "" || window > 10*365*24*time.Hour || since.Before(first)
 		query.Set("after", strconv.FormatInt(since.UnixMicro(), 10))
 		if whole {
 			query.Del("after")

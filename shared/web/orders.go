@@ -10,6 +10,9 @@ import (
 
 	fast "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/millrace/millrace/shared/chaingraph"
+	"github.com/millrace/millrace/shared/definition"
 )
 
 // How many orders a page of orders shows, and how many that of a chain counts. Both are read for every look at the page.
@@ -52,6 +55,24 @@ func readChain(r *reading) {
 	r.get("overview", journalAPI+"/jobChain"+(&url.URL{Path: chain}).EscapedPath()+r.past("JobChainOverview"))
 	r.Data["chain"], r.Data["at"] = chain, r.query("at")
 	r.countAtNodes(chain)
+	r.Data["graph"] = r.graph(chain)
+}
+
+// graph returns the chain drawn as text, as it is declared now, "" if it cannot be.
+func (r *reading) graph(chain string) string {
+	var declared json.RawMessage
+	if r.err != nil || r.d.ask(r.r.Context(), http.MethodGet, "/api/v1/definitions", "", &declared) != nil {
+		return ""
+	}
+	set, err := definition.Read("the server", declared)
+	if err != nil {
+		return ""
+	}
+	graph, err := set.Graph(chain)
+	if err != nil {
+		return ""
+	}
+	return chaingraph.Text(graph)
 }
 
 // countAtNodes counts the orders of a chain by the nodes where they are. Those of its folder are read, as the API has no list of one chain.

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/millrace/millrace/shared/act"
 	"github.com/millrace/millrace/shared/api"
 )
 
@@ -36,7 +37,7 @@ var pages = []page{
 	{"/handlers", "handlers", "Handlers", readHandlers},
 	{"/handlers/{canvas}/{space}/{name}", "events", "Events of a handler", readHandlerEvents},
 	{"/sources", "sources", "Sources", readSources},
-	{"/schedules", "schedules", "Schedules", func(r *reading) { r.list("schedules", "/api/v1/schedules", "cursor") }},
+	{"/schedules", "schedules", "Schedules", readSchedules},
 	{"/orders", "orders", "Orders", readOrders},
 	{"/orders/{chain}/{id}", "order", "Order", readOrder},
 	{"/chains/{chain}", "chain", "Job chain", readChain},
@@ -44,12 +45,16 @@ var pages = []page{
 	{"/streams/{stream}", "stream", "Stream", readStream},
 	{"/instances", "instances", "Instances", func(r *reading) { r.get("instances", "/api/v1/instances") }},
 	{"/journal", "journal", "Journal", readJournal},
+	{"/cause/{event}", "cause", "Cause and effect", readCause},
+	{"/compare", "compare", "Two moments", readCompare},
 	{"/audit", "audit", "Audit", readAudit},
-	{"/definitions", "definitions", "Definitions", func(r *reading) { r.get("definitions", "/api/v1/definitions") }},
+	{"/definitions", "definitions", "Definitions", readDefinitions},
 }
 
-// navigation are the pages whose addresses need nothing filled in.
-var navigation = slices.DeleteFunc(slices.Clone(pages), func(p page) bool { return strings.Contains(strings.TrimSuffix(p.path, "{$}"), "{") })
+// navigation are the pages whose addresses need nothing filled in, but that which compares two moments: each page leads to it.
+var navigation = slices.DeleteFunc(slices.Clone(pages), func(p page) bool {
+	return strings.Contains(strings.TrimSuffix(p.path, "{$}"), "{") || p.view == "compare"
+})
 
 // reading is one page on its way: what it has read so far, for its template.
 type reading struct {
@@ -122,17 +127,13 @@ func (r *reading) declared(part string) (list []any) {
 
 // past returns the query of an overview, as of the moment that the page's address names.
 func (r *reading) past(overview string) string {
-	query := url.Values{"return": {overview}}
-	if at := r.query("at"); at != "" {
-		query.Set("at", at)
-	}
-	return "?" + query.Encode()
+	return asOf(overview, r.query("at"))
 }
 
 func readNow(r *reading) {
 	r.get("queues", "/api/v1/queues")
 	r.get("instances", "/api/v1/instances")
-	r.get("schedules", "/api/v1/schedules?limit=10")
+	readSoon(r)
 	r.get("orders", journalAPI+"/order/?return=OrderStatisticsChanged")
 	r.newest("ended", journalAPI+"/event", url.Values{"return": {"TaskEnded"}}, charted)
 	events := r.events("ended")
@@ -150,8 +151,13 @@ func newestFailures(events []any) (failed []any) {
 }
 
 func readJobs(r *reading) {
-	r.list("jobs", "/api/v1/jobs", "type", "topic", "cursor")
-	kind := cmp.Or(r.query("type"), api.JobTypes()[0])
+	kind, where := cmp.Or(r.query("type"), api.JobTypes()[0]), r.query("where")
+	if where != "" {
+		readFound(r, kind, r.query("topic"), where)
+	} else {
+		r.list("jobs", "/api/v1/jobs", "type", "topic", "cursor")
+	}
+	r.Data["where"] = where
 	r.Data["type"], r.Data["topic"], r.Data["many"] = kind, r.query("topic"), manyOf(kind)
 }
 
@@ -166,6 +172,8 @@ func readTask(r *reading) {
 	r.perhaps("why", "/api/v1/jobs/"+id+"/why")
 	r.perhaps("logs", "/api/v1/tasks/"+id+"/logs")
 	r.Data["id"] = r.r.PathValue("id")
+	job, _ := r.Data["job"].(map[string]any)
+	r.Data["events"] = r.timeline(r.r.PathValue("id"), job)
 	if r.err == nil && r.Data["why"] == nil {
 		r.err = &refusal{Status: http.StatusNotFound, Detail: "There is no task with this id."}
 	}
@@ -195,7 +203,9 @@ func readHandlerEvents(r *reading) {
 
 // readSources reads the sync tasks that the sources of the definitions were asked for within a day.
 func readSources(r *reading) {
-	sources := make(map[string]json.RawMessage)
+	sources := make(map[string]struct {
+		Collections []any `json:"collections"`
+	})
 	r.define("sources", &sources)
 	names := slices.Sorted(maps.Keys(sources))
 	r.Data["sources"] = names
@@ -203,6 +213,15 @@ func readSources(r *reading) {
 	for _, name := range names {
 		query := url.Values{"source": {name}, "start": {now.Add(-24 * time.Hour).Format(time.RFC3339)}, "end": {now.Add(time.Minute).Format(time.RFC3339)}}
 		r.get("of "+name, "/api/v1/tasks?"+query.Encode())
+		r.Data["collections of "+name] = sources[name].Collections
+	}
+}
+
+// readDefinitions reads what is declared. Who may change it is shown it as it is: what is hidden would be lost otherwise.
+func readDefinitions(r *reading) {
+	r.get("definitions", "/api/v1/definitions")
+	if apply := act.Named("definitions.apply"); r.err == nil && r.d.permitted(tokenOf(r.r), apply, nil) {
+		r.Data["text"] = text(r.Data["definitions"])
 	}
 }
 
@@ -210,6 +229,14 @@ func readStream(r *reading) {
 	name := r.r.PathValue("stream")
 	r.get("stream", "/api/v1/streams/"+url.PathEscape(name))
 	r.get("consumers", "/api/v1/consumers?stream="+url.QueryEscape(name))
+	r.newest("appended", journalAPI+"/event", url.Values{"return": {"StreamAppended"}, "with": {"cause"}}, 500)
+	var of []any
+	for _, e := range r.events("appended") {
+		if event, _ := e.(map[string]any); event["key"] == name && len(of) < 50 {
+			of = append(of, e)
+		}
+	}
+	r.Data["appended"] = of
 }
 
 func readJournal(r *reading) {

@@ -6,10 +6,8 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
-	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
@@ -29,6 +27,8 @@ var pasts = map[string]past{
 	"order":       {"order", "", readOrderThen},
 	"journal":     {"journal", "", readJournalFrom},
 	"definitions": {"files", "", readFiles},
+	"task":        {"taskthen", "", readTaskThen},
+	"compare":     {"compare", "", readCompare},
 }
 
 // journey leads from a page to what it showed before.
@@ -37,6 +37,7 @@ type journey struct {
 	Time     moment     // of At
 	Now      string     // address of the page as it is now
 	Steps    []button   // to moments nearby
+	Next     string     // address of what comes after At while the page plays; "": it does not, or there is no more
 	From, To int64      // the moments that there are
 	Each     int64      // how far the slider goes at once
 	Kept     url.Values // the page's other parameters
@@ -64,6 +65,7 @@ func (r *reading) journey(p page, newest int64) *journey {
 	}
 	j := &journey{At: r.query("at"), Kept: r.r.URL.Query()}
 	j.Kept.Del("at")
+	j.Kept.Del("play")
 	j.Now = r.at("")
 	j.To = newest
 	if j.From = idOf(r.one("after=0&limit=1")); j.From == 0 { // some events are evicted already
@@ -82,8 +84,24 @@ func (r *reading) journey(p page, newest int64) *journey {
 	}
 	if next := idOf(r.one("limit=1&after=" + j.At)); next != 0 {
 		j.Steps = append(j.Steps, button{"next event", r.at(strconv.FormatInt(next, 10))})
+		j.play(r, at, next)
 	}
 	return j
+}
+
+// paces are how much time passes in a second while a page plays.
+var paces = []time.Duration{time.Second, time.Minute, time.Hour}
+
+// play leads on from a moment, by the pace that the page's address names: to the next event if nothing happens for longer.
+func (j *journey) play(r *reading, at, next int64) {
+	if pace, err := time.ParseDuration(r.query("play")); err == nil && pace > 0 {
+		j.Next = r.at(strconv.FormatInt(min(max(at+pace.Microseconds(), next), j.To), 10))
+		j.Steps = append(j.Steps, button{"Stop playing", r.with("play", "")})
+		return
+	}
+	for _, pace := range paces {
+		j.Steps = append(j.Steps, button{"Play " + span(pace) + " in a second", r.with("play", pace.String())})
+	}
 }
 
 // label returns a stride as its button says it.
@@ -95,11 +113,14 @@ func label(stride time.Duration) string {
 }
 
 // at returns the address of this page at another moment; "": now.
-func (r *reading) at(moment string) string {
+func (r *reading) at(moment string) string { return r.with("at", moment) }
+
+// with returns the address of this page with another value of a parameter; "": without it.
+func (r *reading) with(parameter, value string) string {
 	query := r.r.URL.Query()
-	query.Set("at", moment)
-	if moment == "" {
-		query.Del("at")
+	query.Set(parameter, value)
+	if value == "" {
+		query.Del(parameter)
 	}
 	if len(query) == 0 {
 		return r.r.URL.EscapedPath()
@@ -125,63 +146,9 @@ func idOf(value any) int64 {
 	return timeOf(e["eventId"]).UnixMicro()
 }
 
-// tally is how many objects were in each state.
-type tally struct {
-	Name   string
-	Count  int
-	States map[string]int
-}
-
-func (t *tally) add(state string) {
-	if t.States == nil {
-		t.States = make(map[string]int)
-	}
-	t.States[state]++
-	t.Count++
-}
-
 // readThen reads what was there at a moment: the tasks that were not finished, by job, and the orders, by chain.
 func readThen(r *reading) {
-	r.Data["tasks"] = r.tallies("/task/"+r.past("TaskOverview"), func(value jsontext.Value) (name, state string) {
-		var task struct {
-			JobPath string `json:"jobPath"`
-			State   string `json:"state"`
-		}
-		_ = json.Unmarshal(value, &task) // it was read as JSON
-		return task.JobPath, task.State
-	})
-	r.Data["orders"] = r.tallies("/order/"+r.past("OrderOverview"), func(value jsontext.Value) (name, state string) {
-		var order struct {
-			Path  string `json:"path"`
-			State struct {
-				TYPE string `json:"TYPE"`
-			} `json:"orderProcessingState"`
-		}
-		_ = json.Unmarshal(value, &order) // it was read as JSON
-		return ofOrder(order.Path).Chain, order.State.TYPE
-	})
-}
-
-// tallies counts the objects of an overview by their names and states, those with most objects first.
-func (r *reading) tallies(target string, of func(jsontext.Value) (name, state string)) []*tally {
-	if r.err != nil {
-		return nil
-	}
-	all := make(map[string]*tally)
-	_, r.err = r.d.first(r.r.Context(), journalAPI+target, func(value jsontext.Value) bool {
-		name, state := of(value)
-		if all[name] == nil {
-			all[name] = &tally{Name: name}
-		}
-		all[name].add(state)
-		return true
-	})
-	var sorted []*tally
-	for _, t := range all {
-		sorted = append(sorted, t)
-	}
-	slices.SortFunc(sorted, func(a, b *tally) int { return cmp.Or(cmp.Compare(b.Count, a.Count), strings.Compare(a.Name, b.Name)) })
-	return sorted
+	r.Data["tasks"], r.Data["orders"] = r.tasksAt(r.query("at")), r.ordersAt(r.query("at"))
 }
 
 // readTasksThen reads tasks that were not finished at a moment, of one topic or of all.

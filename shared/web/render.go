@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace/shared/access"
+	"github.com/millrace/millrace/shared/act"
 	"github.com/millrace/millrace/shared/api"
 )
 
@@ -36,8 +37,8 @@ func parse() map[string]*template.Template {
 			continue
 		}
 		t := template.New("frame.html").Funcs(template.FuncMap{
-			"json": text, "line": line, "when": when, "id": eventTime, "path": url.PathEscape, "ofOrder": ofOrder, "orderActs": orderActs, "fields": fields,
-			"entries": entries, "isObject": isObject, "states": api.JobTypes, "cut": cut, "plus": plus, "utc": utc, "micro": time.UnixMicro, "less": func(a, b int) int { return a - b }, "offers": func(...any) []button { return nil }, "select": func(...any) []button { return nil },
+			"json": text, "line": line, "when": when, "id": eventTime, "path": url.PathEscape, "ofOrder": ofOrder, "orderActs": orderActs, "taskActs": taskActs, "fields": fields, "keyed": keyed, "long": long,
+			"entries": entries, "states": api.JobTypes, "cut": cut, "plus": plus, "utc": utc, "micro": time.UnixMicro, "less": func(a, b int) int { return a - b }, "offers": func(...any) []button { return nil }, "select": func(...any) []button { return nil }, "permits": func(string) bool { return false },
 		})
 		all[name] = template.Must(t.ParseFS(sources, "templates/frame.html", "templates/"+file.Name()))
 	}
@@ -88,14 +89,20 @@ func (d *Dashboard) offers(f frame) func(names string, parameters ...any) []butt
 		values := f.values(parameters)
 		var all []button
 		for name := range strings.FieldsSeq(names) {
-			a := actNamed(name)
+			a := act.Named(name)
 			values.Set("do", name)
 			if a != nil && d.permitted(f.Token, a, values) {
-				all = append(all, button{Label: a.label, URL: "/act?" + values.Encode()})
+				all = append(all, button{Label: a.Label, URL: "/act?" + values.Encode()})
 			}
 		}
 		return all
 	}
+}
+
+// permits returns whether the role may do the act that has no parameters, on this page.
+func (d *Dashboard) permits(f frame) func(name string) bool {
+	offers := d.offers(f)
+	return func(name string) bool { return len(offers(name)) > 0 }
 }
 
 // selects is offers of acts on many; the parameters are the filter.
@@ -108,8 +115,8 @@ func (d *Dashboard) selects(f frame) func(names string, parameters ...any) []but
 		var all []button
 		for name := range strings.FieldsSeq(names) {
 			values.Set("do", name)
-			if m := manyNamed(name); f.Token != nil && m != nil && d.api.Permits(f.Token.Role, http.MethodPost, m.path) {
-				all = append(all, button{Label: m.label, URL: "/many?" + values.Encode()})
+			if m := act.ManyNamed(name); f.Token != nil && m != nil && d.api.Permits(f.Token.Role, http.MethodPost, m.Path) {
+				all = append(all, button{Label: m.Label, URL: "/many?" + values.Encode()})
 			}
 		}
 		return all
@@ -141,6 +148,7 @@ func (d *Dashboard) show(w http.ResponseWriter, r *http.Request, p page) {
 		d.fail(w, r, reads.err)
 		return
 	}
+	reads.Data["whole"] = r.URL.Query().Get("whole") != ""
 	f.Data = reads.Data
 	d.renderPage(w, r, http.StatusOK, f)
 }
@@ -156,6 +164,13 @@ func (d *Dashboard) fail(w http.ResponseWriter, r *http.Request, err error) {
 
 func (d *Dashboard) renderPage(w http.ResponseWriter, r *http.Request, status int, f frame) {
 	f.Token, f.URL = tokenOf(r), r.URL.RequestURI()
+	if read, is := f.Data.(map[string]any); is {
+		shown := make(map[string]any, len(read))
+		for name, value := range read { // whose names are the page's own
+			shown[name] = d.masks.hide(value)
+		}
+		f.Data = shown
+	}
 	d.render(w, status, cmp.Or(f.Template, f.View), f)
 }
 
@@ -163,7 +178,7 @@ func (d *Dashboard) renderPage(w http.ResponseWriter, r *http.Request, status in
 func (d *Dashboard) render(w http.ResponseWriter, status int, view string, data any) {
 	t := template.Must(templates[view].Clone())
 	if f, is := data.(frame); is {
-		t.Funcs(template.FuncMap{"offers": d.offers(f), "select": d.selects(f)})
+		t.Funcs(template.FuncMap{"offers": d.offers(f), "select": d.selects(f), "permits": d.permits(f)})
 	}
 	var out bytes.Buffer
 	if err := t.Execute(&out, data); err != nil {
@@ -202,6 +217,21 @@ func cut(value any) string {
 		return string(all)
 	}
 	return string(all[:mostShown]) + "…"
+}
+
+// mostLong is how much of a text is shown that stands alone, in characters, unless all of it is asked for.
+const mostLong = 4000
+
+// long returns a text and how much of it is left out.
+func long(text string, whole any) (shown struct {
+	Text string
+	Left int
+}) {
+	shown.Text = text
+	if all := []rune(text); len(all) > mostLong && whole != true {
+		shown.Text, shown.Left = string(all[:mostLong]), len(all)-mostLong
+	}
+	return shown
 }
 
 // plus adds two counts of the API.
@@ -270,7 +300,13 @@ func relative(d time.Duration) string {
 }
 
 // entry is one of the navigation.
-type entry struct{ URL, View, Title string }
+type entry struct{ URL, View, Title, Key string }
+
+// keys are the letters that lead to pages, after g.
+var keys = map[string]string{
+	"now": "n", "jobs": "j", "failures": "f", "queues": "q", "handlers": "h", "sources": "c", "schedules": "s", "orders": "o", "streams": "t",
+	"instances": "i", "journal": "l", "audit": "a", "definitions": "d", "compare": "m",
+}
 
 // entries returns the navigation: every page whose address needs nothing filled in, of a moment of the past those that can show it.
 func entries(at string) []entry {
@@ -281,7 +317,7 @@ func entries(at string) []entry {
 			to += "?at=" + url.QueryEscape(at)
 		}
 		if _, can := pasts[p.view]; can || at == "" {
-			all = append(all, entry{URL: to, View: p.view, Title: p.title})
+			all = append(all, entry{URL: to, View: p.view, Title: p.title, Key: keys[p.view]})
 		}
 	}
 	return all
@@ -299,6 +335,27 @@ func fields(event map[string]any) string {
 	return encode(rest, "")
 }
 
+// keyed reports whether an event's key names a task.
+func keyed(key any) bool {
+	members, _ := key.(map[string]any)
+	return members["taskId"] != nil
+}
+
+// taskActs returns the acts that a task can take in its state: a sync task is canceled, others are stopped or removed.
+func taskActs(job map[string]any) string {
+	path, _ := job["job"].(string)
+	ended, state := job["finished_at"] != nil, job["state"]
+	switch sync := strings.HasPrefix(path, "/sources/"); {
+	case ended && (state == "SUCCEEDED" || state == "SUCCESS"):
+		return "job.remove"
+	case ended:
+		return "job.remove job.retry"
+	case sync:
+		return "task.cancel"
+	}
+	return "job.stop job.remove"
+}
+
 // orderActs returns the acts that an order in this state can take.
 func orderActs(order map[string]any) string {
 	possible := "order.suspend"
@@ -312,7 +369,7 @@ func orderActs(order map[string]any) string {
 			possible += " order.answer"
 		}
 	}
-	return possible + " order.skip order.reset order.run-now order.remove"
+	return possible + " order.set-node order.skip order.reset order.run-now order.move order.remove"
 }
 
 // ofOrder returns the chain and the id of an order's path, /CHAIN,ORDER.

@@ -24,7 +24,7 @@ const sessionAge = 12 * time.Hour
 // up at each request, and a session ends with its token.
 type sessions struct {
 	store  store.Store
-	tokens []access.Token
+	tokens func() []access.Token
 	now    func() time.Time
 }
 
@@ -41,9 +41,10 @@ func sessionKey(cookie string) store.Key {
 
 // tokenWith returns the token whose secret has that hash, nil if there is none.
 func (s *sessions) tokenWith(sum [32]byte) *access.Token {
-	for i := range s.tokens {
-		if s.tokens[i].SHA256 == sum { // of a hash, so that the time taken tells nothing of a secret
-			return &s.tokens[i]
+	all := s.tokens()
+	for i := range all {
+		if all[i].SHA256 == sum { // of a hash, so that the time taken tells nothing of a secret
+			return &all[i]
 		}
 	}
 	return nil

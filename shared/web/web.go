@@ -11,18 +11,31 @@ import (
 
 	"github.com/millrace/millrace/shared/access"
 	"github.com/millrace/millrace/shared/api"
+	"github.com/millrace/millrace/shared/event"
+	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/store"
 )
 
 // Options of a dashboard. API, Tokens and Store are required.
 type Options struct {
-	API    *api.API       // serves what pages show and do, and every request that is not the dashboard's
-	Tokens []access.Token // by which people sign in
-	Store  store.Store    // holds the sessions
-	Log    *slog.Logger   // default: discards
+	API    *api.API              // serves what pages show and do, and every request that is not the dashboard's
+	Tokens func() []access.Token // returns those by which people may sign in now
+	Store  store.Store           // holds the sessions
+
+	// Journal is the API's: pages read from it how many objects there were at a moment. Required.
+	Journal Counter
+
+	Mask []string     // names of fields, in any case, whose values no page shows
+	Log  *slog.Logger // default: discards
 
 	// Now returns the time by which sessions end. Default [time.Now].
 	Now func() time.Time
+}
+
+// Counter reads projections, now and as they were; a [journal.Journal] is one.
+type Counter interface {
+	SnapshotOf(ctx context.Context, fold string, p journal.Part, each func(key string, value []byte)) (event.ID, error)
+	SnapshotAt(ctx context.Context, fold string, at event.ID, p journal.Part, each func(key string, value []byte)) error
 }
 
 // Dashboard serves the pages, and passes every other request to the API. It is safe for concurrent use.
@@ -30,6 +43,8 @@ type Dashboard struct {
 	api      *api.API
 	sessions sessions
 	signIns  failures
+	masks    masks
+	journal  Counter
 	log      *slog.Logger
 	now      func() time.Time
 	mux      *http.ServeMux // what is the dashboard's own
@@ -41,7 +56,7 @@ var assets embed.FS
 
 // New returns a dashboard.
 func New(o Options) *Dashboard {
-	d := &Dashboard{api: o.API, log: o.Log, now: o.Now, mux: http.NewServeMux(), origins: http.NewCrossOriginProtection()}
+	d := &Dashboard{api: o.API, journal: o.Journal, log: o.Log, now: o.Now, mux: http.NewServeMux(), origins: http.NewCrossOriginProtection()}
 	if d.log == nil {
 		d.log = slog.New(slog.DiscardHandler)
 	}
@@ -50,6 +65,7 @@ func New(o Options) *Dashboard {
 	}
 	d.sessions = sessions{store: o.Store, tokens: o.Tokens, now: d.now}
 	d.signIns = failures{now: d.now}
+	d.masks = newMasks(o.Mask)
 	d.mux.HandleFunc("GET /login", d.showSignIn)
 	d.mux.HandleFunc("POST /login", d.signIn)
 	d.mux.HandleFunc("POST /logout", d.signOut)
@@ -60,6 +76,7 @@ func New(o Options) *Dashboard {
 	d.mux.HandleFunc("GET /live", d.guard(d.live))
 	d.mux.HandleFunc("GET /act", d.guard(d.confirm))
 	d.mux.HandleFunc("POST /act", d.guard(d.act))
+	d.mux.HandleFunc("POST /definitions", d.guard(d.plan))
 	d.mux.HandleFunc("GET /many", d.guard(d.confirmMany))
 	d.mux.HandleFunc("POST /many", d.guard(d.beginMany))
 	return d

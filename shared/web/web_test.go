@@ -75,8 +75,8 @@ func start(t *testing.T) *server {
 		api.Emit(n.Journal), api.Events(n.Journal), api.Objects(n.Journal), api.Enqueue(n.Queue, n.Definitions), api.Tasks(n.Queue, n.Definitions),
 		api.Handlers(n.Queue, n.Definitions), api.Jobs(n.Queue, n.Definitions), api.Queues(n.Queue, n.Definitions), api.Define(n.Definitions),
 		api.Append(streams), api.Streams(streams), api.Acknowledge(streams), api.Instances(n.Instances, n.Queue),
-		api.Schedules(n.Schedules, n.Queue, n.Definitions), api.Orders(n.Orders), api.Acts(n.Orders))
-	s.Server = httptest.NewServer(web.New(web.Options{API: operations, Tokens: tokens, Store: n.Store, Now: s.clock}))
+		api.Schedules(n.Schedules, n.Queue, n.Definitions), api.Orders(n.Orders), api.Acts(n.Orders), api.Cron())
+	s.Server = httptest.NewServer(web.New(web.Options{API: operations, Tokens: func() []access.Token { return tokens }, Store: n.Store, Journal: n.Journal, Now: s.clock, Mask: []string{"password"}}))
 	t.Cleanup(s.Close)
 	return s
 }

@@ -3,7 +3,6 @@ package worker
 import (
 	"bytes"
 	"context"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
@@ -11,17 +10,20 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
+	"github.com/millrace/millrace/shared/access"
 	"github.com/millrace/millrace/shared/queue"
 )
 
 // HTTPOptions are those of an HTTP target.
 type HTTPOptions struct {
-	Secret       string // the key that signs requests: whsec_ and the base64 of 24 to 64 bytes; required
-	AllowPrivate bool   // permits addresses that are not public
+	Secret       string        // the key that signs requests: whsec_ and the base64 of 24 to 64 bytes; required
+	Current      func() string // returns the key as it is now, where it may change; what is empty or not valid changes nothing; default: Secret
+	AllowPrivate bool          // permits addresses that are not public
 }
 
 // HTTP posts attempts to addresses, as JSON signed by Standard Webhooks (https://www.standardwebhooks.com); the webhook-id
@@ -37,8 +39,15 @@ type HTTPOptions struct {
 // Addresses that are not public are refused when they are dialled, after names were resolved, unless AllowPrivate is set. No
 // proxy is used, since addresses that it dials could not be checked.
 type HTTP struct {
-	client *http.Client
-	signer *standardwebhooks.Webhook
+	client  *http.Client
+	signer  atomic.Pointer[signer]
+	current func() string
+}
+
+// signer signs by a secret.
+type signer struct {
+	secret string
+	by     *standardwebhooks.Webhook
 }
 
 const (
@@ -50,26 +59,49 @@ const (
 
 // NewHTTP returns an HTTP target. The error says that the secret is not valid.
 func NewHTTP(o HTTPOptions) (*HTTP, error) {
-	encoded, prefixed := strings.CutPrefix(o.Secret, "whsec_")
-	key, err := base64.StdEncoding.DecodeString(encoded)
-	if !prefixed || err != nil || len(key) < 24 || len(key) > 64 {
-		return nil, errors.New("worker: a signing secret is whsec_ and the base64 of 24 to 64 bytes")
-	}
-	signer, err := standardwebhooks.NewWebhookRaw(key)
+	first, err := newSigner(o.Secret)
 	if err != nil {
-		return nil, fmt.Errorf("worker: signing secret: %w", err)
+		return nil, err
 	}
 	dialer := &net.Dialer{Timeout: 10 * time.Second}
 	if !o.AllowPrivate {
 		dialer.Control = onlyPublic
 	}
-	return &HTTP{signer: signer, client: &http.Client{
+	h := &HTTP{current: o.Current, client: &http.Client{
 		Transport: &http.Transport{
 			DialContext: dialer.DialContext, TLSHandshakeTimeout: 10 * time.Second, ForceAttemptHTTP2: true,
 			MaxIdleConns: 256, MaxIdleConnsPerHost: 16, IdleConnTimeout: 90 * time.Second, MaxResponseHeaderBytes: 64 << 10,
 		},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}}, nil
+	}}
+	h.signer.Store(first)
+	return h, nil
+}
+
+func newSigner(secret string) (*signer, error) {
+	key, err := access.ParseSigningSecret(secret)
+	if err != nil {
+		return nil, fmt.Errorf("worker: %w", err)
+	}
+	by, err := standardwebhooks.NewWebhookRaw(key)
+	if err != nil {
+		return nil, fmt.Errorf("worker: signing secret: %w", err)
+	}
+	return &signer{secret, by}, nil
+}
+
+// sign returns the signature of a message by the secret as it is now.
+func (h *HTTP) sign(id string, at time.Time, body []byte) (string, error) {
+	s := h.signer.Load()
+	if h.current != nil {
+		if now := h.current(); now != "" && now != s.secret {
+			if changed, err := newSigner(now); err == nil {
+				s = changed
+				h.signer.Store(s)
+			}
+		}
+	}
+	return s.by.Sign(id, at, body)
 }
 
 // Close closes connections that are not in use.
@@ -110,7 +142,7 @@ func (h *HTTP) request(ctx context.Context, a *Attempt) (*http.Request, error) {
 		return nil, fmt.Errorf("the target's address is not valid: %w", err)
 	}
 	id, now := string(a.ID)+"_"+strconv.Itoa(a.Number), time.Now()
-	signature, err := h.signer.Sign(id, now, body)
+	signature, err := h.sign(id, now, body)
 	if err != nil {
 		return nil, fmt.Errorf("sign the task: %w", err)
 	}

@@ -271,6 +271,34 @@ func TestHTTPSecrets(t *testing.T) {
 	}
 }
 
+// TestHTTPSecretChanges: what is sent after the secret has changed is signed by the new one; what is no secret changes nothing.
+func TestHTTPSecretChanges(t *testing.T) {
+	t.Parallel()
+	current := ""
+	target, err := worker.NewHTTP(worker.HTTPOptions{Secret: secret, Current: func() string { return current }, AllowPrivate: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(target.Close)
+	other := "whsec_" + base64.StdEncoding.EncodeToString([]byte("another one of at least 24 bytes"))
+	for _, c := range []struct{ current, by string }{{"", secret}, {secret, secret}, {other, other}, {"whsec_", other}, {"", other}} {
+		current = c.current
+		verifier, err := standardwebhooks.NewWebhook(c.by)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var verified error
+		url := serve(t, func(_ http.ResponseWriter, r *http.Request) {
+			body, _ := io.ReadAll(r.Body)
+			verified = verifier.Verify(body, r.Header)
+		})
+		post(t, newEngine(), target, url, time.Minute, fresh())
+		if verified != nil {
+			t.Errorf("with %q: %v", c.current, verified)
+		}
+	}
+}
+
 // FuzzHTTPResponse: whatever the response, the attempt has one result, which the engine accepts.
 func FuzzHTTPResponse(f *testing.F) {
 	for _, seed := range []struct {

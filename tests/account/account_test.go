@@ -1,6 +1,8 @@
 package account_test
 
 import (
+	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -8,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // TestStack deploys the template as it is and uses it: a job by an instance, an order that an event wakes, a stream with a name that
@@ -18,6 +21,7 @@ func TestStack(t *testing.T) {
 	one := a.deploy(t, "one")
 	one.ask(t, "GET", "/jobscheduler/master/api/nothing", "", http.StatusNotFound, nil)
 	one.ask(t, "GET", "/api/v1/queues", "", http.StatusOK, nil)
+	t.Run("its secrets", one.secrets)
 	t.Run("a job", one.job)
 	t.Run("an order", one.order)
 	t.Run("a stream", one.stream)
@@ -31,6 +35,7 @@ func TestStack(t *testing.T) {
 		t.Errorf("an update moved the API from %s to %s", one.host, again.host)
 	}
 	one.ask(t, "GET", "/api/v1/definitions", "", http.StatusOK, nil)
+	one.learns(t, "7")
 	two := a.deploy(t, "two")
 	two.ask(t, "GET", "/api/v1/streams", "", http.StatusOK, nil)
 	var deleted outcome
@@ -153,6 +158,44 @@ func (s *stack) job(t *testing.T) {
 	s.ask(t, "POST", lease+"/heartbeat", `{"logs":[{"message":"half done"}]}`, http.StatusOK, nil)
 	s.ask(t, "POST", lease+"/complete", `{"result":"ok"}`, http.StatusOK, nil)
 	s.ask(t, "GET", "/api/v1/jobs/"+job.ID, "", http.StatusNotFound, nil) // successes of topics leave no history
+}
+
+// secrets looks at what the account keeps the tokens in, which no variable of a function holds, and puts more of them there by hand
+// than variables have room for.
+func (s *stack) secrets(t *testing.T) {
+	var kept string
+	s.account.does(t, &kept, "secret", s.name)
+	if want := fmt.Sprintf("%x", sha256.Sum256([]byte(secret))); !strings.Contains(kept, want) {
+		t.Errorf("the secret is %q, want the hash of the admin token", kept)
+	}
+	var variables string
+	s.account.does(t, &variables, "variables", s.name, "EmitFunction")
+	if !strings.Contains(variables, "MILLRACE_SECRETS") || strings.Contains(variables, "sha256") {
+		t.Errorf("the variables are %s", variables)
+	}
+	tokens := fmt.Sprintf(`{"name":"admin","role":"admin","sha256":"%x"}`, sha256.Sum256([]byte(secret)))
+	for n := range 100 { // together longer than a function's variables may be
+		tokens += fmt.Sprintf(`,{"name":"n%d","role":"viewer","sha256":"%x"}`, n, sha256.Sum256(fmt.Append(nil, n)))
+	}
+	s.account.does(t, &kept, "secret", s.name, `{"tokens":[`+tokens+`]}`)
+}
+
+// learns waits until a function that runs already accepts a token that was put into the secret: a minute, and no deploy.
+func (s *stack) learns(t *testing.T, token string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 90*time.Second)
+	defer cancel()
+	other := *s
+	other.token = token
+	for other.status(t, "GET", "/api/v1/queues") != http.StatusOK {
+		select {
+		case <-ctx.Done():
+			t.Fatal("a token that was put into the secret is not accepted")
+		case <-time.After(time.Second):
+		}
+	}
+	other.token = "100" // nobody's
+	other.ask(t, "GET", "/api/v1/queues", "", http.StatusUnauthorized, nil)
 }
 
 // order lets an order wait for an event, which wakes a worker through the queue.

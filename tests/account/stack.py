@@ -3,6 +3,8 @@
     stack.py deploy STACK PREFIX BINARIES [NAME=VALUE...]   creates or updates the stack; BINARIES is a folder with one of each function
     stack.py delete STACK
     stack.py invoke STACK FUNCTION PAYLOAD                  invokes the function with that logical id
+    stack.py secret STACK [TEXT]                            what the stack's secret holds, or what it holds from now on
+    stack.py variables STACK FUNCTION                       the function's variables
     stack.py tables                                         the names of the tables there are
 
 WITHOUT names an action that all policies are deprived of; with FAILING, a resource that cannot be made comes after the tables. What the emulator does not understand is rewritten in adapt().
@@ -152,10 +154,24 @@ def delete(stack):
 
 
 def invoke(stack, function, payload):
-    resources = client("cloudformation").describe_stack_resources(StackName=stack)["StackResources"]
-    name = next(r["PhysicalResourceId"] for r in resources if r["LogicalResourceId"] == function)
-    response = client("lambda").invoke(FunctionName=name, Payload=payload.encode())
+    response = client("lambda").invoke(FunctionName=physical(stack, function), Payload=payload.encode())
     return {"error": response.get("FunctionError", ""), "payload": response["Payload"].read().decode()}
+
+
+def physical(stack, logical):
+    resources = client("cloudformation").describe_stack_resources(StackName=stack)["StackResources"]
+    return next(r["PhysicalResourceId"] for r in resources if r["LogicalResourceId"] == logical)
+
+
+def secret(stack, text=None):
+    name = physical(stack, "Secrets")
+    if text is not None:
+        client("secretsmanager").put_secret_value(SecretId=name, SecretString=text)
+    return client("secretsmanager").get_secret_value(SecretId=name)["SecretString"]
+
+
+def variables(stack, function):
+    return json.dumps(client("lambda").get_function_configuration(FunctionName=physical(stack, function))["Environment"])
 
 
 def tables():
@@ -163,5 +179,5 @@ def tables():
 
 
 if __name__ == "__main__":
-    does = {f.__name__: f for f in (deploy, delete, invoke, tables)}
+    does = {f.__name__: f for f in (deploy, delete, invoke, secret, variables, tables)}
     print(json.dumps(does[sys.argv[1]](*sys.argv[2:])))

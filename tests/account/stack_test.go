@@ -164,6 +164,27 @@ func (s *stack) invoke(t *testing.T, function, payload string) string {
 // ask sends a request through the gateway, checks the status, and reads the response into into, if it is not nil.
 func (s *stack) ask(t *testing.T, method, path, body string, want int, into any) {
 	t.Helper()
+	status, text := s.send(t, method, path, body)
+	if status != want {
+		t.Fatalf("%s %s: %d %s, want %d", method, path, status, text, want)
+	}
+	if into == nil {
+		return
+	}
+	if err := json.Unmarshal(text, into); err != nil {
+		t.Fatalf("%s %s: %s: %v", method, path, text, err)
+	}
+}
+
+// status returns the status of a request through the gateway.
+func (s *stack) status(t *testing.T, method, path string) int {
+	t.Helper()
+	status, _ := s.send(t, method, path, "")
+	return status
+}
+
+func (s *stack) send(t *testing.T, method, path, body string) (int, []byte) {
+	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, s.account.endpoint.String()+path, strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
@@ -181,13 +202,8 @@ func (s *stack) ask(t *testing.T, method, path, body string, want int, into any)
 	}
 	defer response.Body.Close()
 	text, err := io.ReadAll(response.Body)
-	if err != nil || response.StatusCode != want {
-		t.Fatalf("%s %s: %d %s, want %d (%v)", method, path, response.StatusCode, text, want, err)
+	if err != nil {
+		t.Fatal(err)
 	}
-	if into == nil {
-		return
-	}
-	if err := json.Unmarshal(text, into); err != nil {
-		t.Fatalf("%s %s: %s: %v", method, path, text, err)
-	}
+	return response.StatusCode, text
 }

@@ -1,7 +1,9 @@
 package browser_test
 
 import (
+	"fmt"
 	"net/url"
+	"strings"
 	"testing"
 
 	"github.com/chromedp/chromedp"
@@ -53,6 +55,19 @@ func TestPages(t *testing.T) {
 			b.visit("/jobs?type=QUEUED&topic=later")
 			b.shows("later")
 		}},
+		{"an expression is tried", func() {
+			b.visit("/schedules")
+			b.do(chromedp.SetValue("#expr", "0 0 12 * * ?"))
+			b.follow("Try")
+			b.shows("At 12:00 every day")
+		}},
+		{"a job is found by a property", func() {
+			b.visit("/jobs?type=GIVEN_UP")
+			b.do(chromedp.SetValue("#where", "text="+text))
+			b.follow("Show")
+			b.follow(f.failed)
+			b.shows("GIVEN_UP")
+		}},
 		{"a job is found and stopped", func() {
 			b.visit("/jobs")
 			b.do(chromedp.SetValue("#type", "QUEUED"), chromedp.SetValue("#topic", "later"))
@@ -96,6 +111,7 @@ func TestPages(t *testing.T) {
 			b.visit("/streams")
 			b.follow(text)
 			b.shows("written by")
+			b.shows("StreamAppended")
 		}},
 		{"an instance is drained", func() {
 			b.visit("/instances")
@@ -130,9 +146,42 @@ func TestPages(t *testing.T) {
 				t.Errorf("back to now is %s", at)
 			}
 		}},
+		{"two moments, and playing on", func() {
+			b.visit("/compare?at=" + f.at)
+			b.shows("Tasks that were not finished")
+			b.visit("/jobs?at=" + f.at)
+			b.follow(f.waiting)
+			b.shows("It waited")
+			b.follow("Play 1 h in a second")
+			b.shows("It was over") // by itself
+			b.visit("/task/" + f.failed)
+			b.inRow("TaskEnded", "why TaskEnded")
+			b.shows("What it led to")
+			b.shows("TaskClosed")
+		}},
+		{"keys", func() {
+			b.visit("/journal")
+			b.do(chromedp.KeyEvent("?"), chromedp.WaitVisible("#keys"))
+			found[any](b, axe+"; true")
+			for _, wrong := range found[[]string](b, fmt.Sprintf(violations, "{}")) {
+				t.Errorf("with the keys: %s", wrong)
+			}
+			b.do(chromedp.Click("#keys button"), chromedp.WaitNotVisible("#keys"))
+			b.do(chromedp.KeyEvent("g"), chromedp.KeyEvent("q"))
+			b.shows("Suspend")
+			if at := b.at(); at != "/queues" {
+				t.Errorf("g q leads to %s", at)
+			}
+		}},
 		{"definitions", func() {
 			b.visit("/definitions")
-			b.shows("/demo/parcel")
+			text := found[string](b, "document.querySelector('#definitions').value")
+			b.do(chromedp.SetValue("#definitions", strings.Replace(text, "0 0 3 ", "0 0 4 ", 1)))
+			b.follow("Show what would change")
+			b.shows("0 0 4 ")
+			b.follow("Apply")
+			b.visit("/schedules")
+			b.shows("0 0 4 ")
 		}},
 		{"signing out", func() {
 			b.visit("/")

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -146,12 +147,20 @@ func (b *tab) within(path, label string) {
 	ctx, cancel := context.WithTimeout(b.ctx, patience)
 	defer cancel()
 	press := chromedp.Func(func(ctx context.Context, tab *chromedp.Target) error {
-		_, err := chromedp.Poll[bool](click, chromedp.WithPollingTimeout(patience))(ctx, tab)
-		return err
+		for {
+			if _, err := chromedp.Poll[bool](click, chromedp.WithPollingTimeout(patience))(ctx, tab); !hasGone(err) {
+				return err
+			}
+		}
 	})
 	if _, err := chromedp.RunResponse(ctx, press); err != nil {
 		b.t.Fatalf("clicking %q: %v; the page is\n%s", label, err, b.text())
 	}
+}
+
+// hasGone reports whether a script ended since its page gave way to another.
+func hasGone(err error) bool {
+	return err != nil && strings.Contains(err.Error(), "Cannot find context")
 }
 
 // shows waits until the page shows a text, by itself: it is not loaded again.
@@ -160,8 +169,15 @@ func (b *tab) shows(text string) {
 	ctx, cancel := context.WithTimeout(b.ctx, patience)
 	defer cancel()
 	shown := fmt.Sprintf("document.querySelector('main').innerText.includes(%q)", text)
-	if _, err := chromedp.Run(ctx, chromedp.Poll[bool](shown, chromedp.WithPollingInterval(50*time.Millisecond), chromedp.WithPollingTimeout(patience))); err != nil {
-		b.t.Fatalf("waiting for %q: %v; the page is\n%s", text, err, b.text())
+	for {
+		_, err := chromedp.Run(ctx, chromedp.Poll[bool](shown, chromedp.WithPollingInterval(50*time.Millisecond), chromedp.WithPollingTimeout(patience)))
+		switch {
+		case err == nil:
+			return
+		case hasGone(err):
+		default:
+			b.t.Fatalf("waiting for %q: %v; the page is\n%s", text, err, b.text())
+		}
 	}
 }
 

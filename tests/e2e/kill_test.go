@@ -24,17 +24,22 @@ func TestKillUnderLoad(t *testing.T) {
 		rounds = 3
 	}
 	s := serve(t, embedded(t))
+	underLoad(t, s, rounds, func() {
+		if err := errors.Join(s.Kill(), s.Start(t.Context())); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// underLoad has something break again and again while emitters append and followers read, and judges what they were told.
+func underLoad(t *testing.T, s *process.Server, rounds int, breaks func()) {
+	t.Helper()
 	followers := everyWay()
 	follow(t, s, followers...)
 	l := load(t, s, 8)
 	for range rounds {
 		l.await(t, l.witness.Count()+20+rand.N(300))
-		if err := s.Kill(); err != nil {
-			t.Fatal(err)
-		}
-		if err := s.Start(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		breaks()
 	}
 	l.end()
 	judge(t, &l.witness, l.doubted, followers...)
@@ -46,7 +51,7 @@ func TestKillUnderLoad(t *testing.T) {
 			doubtful++
 		}
 	}
-	t.Logf("%d kills, %d events acknowledged, %d appends without an answer of which %d had landed",
+	t.Logf("%d breaks, %d events acknowledged, %d appends without an answer of which %d had landed",
 		rounds, l.witness.Count(), len(l.doubts), doubtful)
 	if keys := keysOf(journal); len(slices.Compact(keys)) != len(journal) {
 		t.Error("an event is on the journal twice")

@@ -7,6 +7,7 @@ import (
 
 	"github.com/millrace/millrace/client"
 	"github.com/millrace/millrace/tests/containers"
+	"github.com/millrace/millrace/tests/process"
 )
 
 const shared = `
@@ -20,8 +21,14 @@ func TestTwoServersShareTheWork(t *testing.T) {
 	t.Parallel()
 	prefix, queue := tables(t), containers.Queue(t)
 	on := onLocalStack(t, "MILLRACE_BELL=sqs:"+queue, "MILLRACE_WORKERS=2")
-	first := serve(t, "dynamodb:"+prefix, on, declared(t, shared))
-	serve(t, "dynamodb:"+prefix, on, declared(t, shared))
+	twoShare(t, "dynamodb:"+prefix, on)
+}
+
+// twoShare has two servers on one store run tasks that one of them is given.
+func twoShare(t *testing.T, store string, on func(*process.Server)) {
+	t.Helper()
+	first := serve(t, store, on, declared(t, shared))
+	serve(t, store, on, declared(t, shared))
 	c, handler := dial(t, first), client.HandlerName{Canvas: "c", Space: "WORKER", Name: "h"}
 
 	const many = 16

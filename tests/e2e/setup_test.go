@@ -13,13 +13,20 @@ import (
 	"github.com/millrace/millrace/client"
 	"github.com/millrace/millrace/shared/event"
 	"github.com/millrace/millrace/tests/containers"
+	"github.com/millrace/millrace/tests/postgres"
 	"github.com/millrace/millrace/tests/process"
 	"github.com/millrace/millrace/tests/witness"
 )
 
 func TestMain(m *testing.M) {
-	os.Exit(process.RunBuilt(func() int { return containers.Run(m) }))
+	os.Exit(process.RunBuilt(func() int { return postgres.Run(inContainers{m}) }))
 }
+
+// inContainers are the tests, with what they need in containers.
+type inContainers struct{ m *testing.M }
+
+// Run runs them.
+func (c inContainers) Run() int { return containers.Run(c.m) }
 
 const token = "e2e-token"
 

@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -42,6 +43,16 @@ func TestKillWhileTasksRun(t *testing.T) {
 		rounds = 2
 	}
 	s := serve(t, embedded(t), declared(t, killed))
+	whileTasksRun(t, s, rounds, func() {
+		if err := errors.Join(s.Kill(), s.Start(t.Context())); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// whileTasksRun has something break again and again while tasks are enqueued and run, and judges what became of them.
+func whileTasksRun(t *testing.T, s *process.Server, rounds int, breaks func()) {
+	t.Helper()
 	c := dial(t, s)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -54,12 +65,7 @@ func TestKillWhileTasksRun(t *testing.T) {
 	for range rounds {
 		goal := asked.count() + 20 + rand.N(60)
 		eventually(t, "more tasks are acknowledged", func() bool { return asked.count() >= goal })
-		if err := s.Kill(); err != nil {
-			t.Fatal(err)
-		}
-		if err := s.Start(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		breaks()
 	}
 	cancel()
 	producers.Wait()
@@ -87,7 +93,7 @@ func TestKillWhileTasksRun(t *testing.T) {
 			t.Errorf("collection %s: %q, existing %v, %v, want a new task: it is blocked", collection, id, existing, err)
 		}
 	}
-	t.Logf("%d kills, %d tasks acknowledged, %d starts were repeated", rounds, asked.count(), again)
+	t.Logf("%d breaks, %d tasks acknowledged, %d starts were repeated", rounds, asked.count(), again)
 }
 
 // acknowledged are the ids of tasks that were acknowledged.

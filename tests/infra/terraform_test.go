@@ -298,6 +298,7 @@ var functions = map[string]function.Function{
 	"join":       stdlib.JoinFunc,
 	"jsonencode": stdlib.JSONEncodeFunc,
 	"length":     stdlib.LengthFunc,
+	"concat":     stdlib.ConcatFunc,
 	"merge":      stdlib.MergeFunc,
 	"regex":      stdlib.RegexFunc,
 	"split":      stdlib.SplitFunc,

@@ -1,6 +1,7 @@
 package infra_test
 
 import (
+	"encoding/json"
 	"maps"
 	"strings"
 	"testing"
@@ -30,6 +31,11 @@ func ofTemplate(t *testing.T, tm *template) things {
 			made["logs "+name] = properties
 		case "AWS::SQS::Queue":
 			made["queue "+name] = properties
+		case "AWS::CloudWatch::Dashboard":
+			made["dashboard"] = parsed(t, properties["DashboardBody"])
+		case "AWS::SecretsManager::Secret":
+			made["secret "+name] = properties["Description"]
+			made["text of "+name] = properties["SecretString"]
 		case "AWS::CloudWatch::Alarm":
 			made["alarm "+name] = properties
 		default:
@@ -81,6 +87,15 @@ func (made things) function(t *testing.T, name string, globals, own map[string]a
 	delete(f, "Events")
 	delete(f, "Policies")
 	made["function "+name] = f
+}
+
+// parsed returns what a text of JSON says.
+func parsed(t *testing.T, body any) (v any) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(text(body)), &v); err != nil {
+		t.Fatalf("%v\n%s", err, body)
+	}
+	return v
 }
 
 // right adds the statements of a policy, each by the role and the resources that it is about.

@@ -21,6 +21,10 @@ func symbol(module, kind, name, key, attribute string) string {
 		return function + map[string]string{"name": "Logs", "arn": "Logs.Arn"}[attribute]
 	case "aws_dynamodb_table":
 		return camel(key) + map[string]string{"name": "Table", "arn": "Table.Arn"}[attribute]
+	case "aws_region":
+		return "AWS::Region"
+	case "aws_secretsmanager_secret":
+		return camel(name) + map[string]string{"arn": ".Id"}[attribute]
 	case "aws_sqs_queue":
 		return camel(name) + map[string]string{"url": "", "arn": ".Arn", "name": ".QueueName"}[attribute]
 	case "aws_apigatewayv2_api":
@@ -168,6 +172,17 @@ var kinds = map[string]adding{
 	"aws_cloudwatch_log_group": func(_ *testing.T, made things, r resource, a attributes) {
 		a.take("name")
 		made["logs "+symbol(r.module, r.kind, r.name, "", "name")] = a.as(map[string]string{"retention_in_days": "RetentionInDays"})
+	},
+	"aws_secretsmanager_secret": func(_ *testing.T, made things, r resource, a attributes) {
+		a.take("name_prefix")
+		made["secret "+camel(r.name)] = a.take("description")
+	},
+	"aws_secretsmanager_secret_version": func(_ *testing.T, made things, _ resource, a attributes) {
+		made["text of "+text(a.take("secret_id"))] = a.take("secret_string")
+	},
+	"aws_cloudwatch_dashboard": func(t *testing.T, made things, _ resource, a attributes) {
+		a.take("dashboard_name")
+		made["dashboard"] = parsed(t, a.take("dashboard_body"))
 	},
 	"aws_cloudwatch_metric_alarm": alarm,
 	"aws_dynamodb_table":          table,

@@ -1,7 +1,6 @@
 package sam_test
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"testing"
@@ -13,18 +12,7 @@ import (
 // TestAnOrderOnLambda leads an order along its chain with Lambda functions only: one adds it, others hand out its steps and take their
 // results, another reads its events, which are those of one process.
 func TestAnOrderOnLambda(t *testing.T) {
-	stack := build(t, nil)
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
-	defer cancel()
-	gateway, err := stack.StartAPI(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if notes := gateway.Stop(); t.Failed() {
-			t.Log(notes)
-		}
-	}()
+	ctx, gateway := startAPI(t, 5*time.Minute)
 	must := func(status int, request, body string, into any) {
 		t.Helper()
 		got, text := ask(ctx, t, gateway.URL, request, "sample", body)

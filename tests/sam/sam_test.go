@@ -146,19 +146,26 @@ func invokeWarm(lambda *sam.Gateway) invoker {
 	}
 }
 
-func TestGateway(t *testing.T) {
+// startAPI builds the template and starts its gateway, which ends with the test, or after the limit.
+func startAPI(t *testing.T, limit time.Duration) (context.Context, *sam.Gateway) {
+	t.Helper()
 	stack := build(t, nil)
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
-	defer cancel()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), limit) // until the gateway has stopped
+	t.Cleanup(cancel)
 	gateway, err := stack.StartAPI(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() {
+	t.Cleanup(func() {
 		if notes := gateway.Stop(); t.Failed() {
 			t.Log(notes)
 		}
-	}()
+	})
+	return ctx, gateway
+}
+
+func TestGateway(t *testing.T) {
+	ctx, gateway := startAPI(t, 5*time.Minute)
 	const (
 		event   = "/jobscheduler/master/api/event"
 		object  = "/jobscheduler/master/api/object"

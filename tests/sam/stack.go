@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -33,7 +34,11 @@ type Config struct {
 
 // Build runs sam build.
 func Build(ctx context.Context, c Config) (*Stack, error) {
-	s := &Stack{root: c.Root, files: c.Dir, vars: c.Vars}
+	s := &Stack{root: c.Root, files: c.Dir, vars: map[string]string{
+		"MILLRACE_SECRETS": "", // there is no Secrets Manager
+		"MILLRACE_TOKENS":  `[{"name":"admin","role":"admin","sha256":"` + c.Admin + `"}]`,
+	}}
+	maps.Copy(s.vars, c.Vars)
 	s.parameters = []string{"--parameter-overrides", "Architecture=" + architecture(), "AdminTokenSha256=" + c.Admin}
 	if _, err := s.sam(ctx, append([]string{"build", "--build-dir", s.files}, s.parameters...)...); err != nil {
 		return nil, err
@@ -60,7 +65,7 @@ func (s *Stack) file(name string) string { return filepath.Join(s.files, name) }
 
 var storeVariable = regexp.MustCompile(`(?m)^( *)MILLRACE_STORE:`)
 
-// redirect gives the functions a variable that the template does not declare: SAM passes no others.
+// redirect gives the functions variables that the template does not declare: SAM passes no others.
 func (s *Stack) redirect(endpoint string) error {
 	template, err := os.ReadFile(s.file("template.yaml"))
 	if err != nil {
@@ -69,7 +74,7 @@ func (s *Stack) redirect(endpoint string) error {
 	if !storeVariable.Match(template) {
 		return errors.New("sam: the built template has no MILLRACE_STORE")
 	}
-	template = storeVariable.ReplaceAll(template, []byte("${1}AWS_ENDPOINT_URL: "+endpoint+"\n${0}"))
+	template = storeVariable.ReplaceAll(template, []byte("${1}AWS_ENDPOINT_URL: "+endpoint+"\n${1}MILLRACE_TOKENS: x\n${0}"))
 	return os.WriteFile(s.file("template.yaml"), template, 0o600)
 }
 

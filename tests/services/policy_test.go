@@ -24,8 +24,9 @@ import (
 // recorder is a proxy to an emulator, which permits everything. It notes what permissions the requests of a function take, and denies
 // what the template does not allow it, as AWS would.
 type recorder struct {
-	url     string
-	allowed []permission
+	function string
+	url      string
+	allowed  []permission
 
 	mu   sync.Mutex
 	took map[permission]bool
@@ -40,7 +41,7 @@ func record(t *testing.T, function, endpoint string) *recorder {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &recorder{allowed: permissions(t, function), took: map[permission]bool{}}
+	r := &recorder{function: function, allowed: permissions(t, function), took: map[permission]bool{}}
 	proxy := httputil.NewSingleHostReverseProxy(target)
 	proxy.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError) // a function that is stopped leaves its requests
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, in *http.Request) {
@@ -72,6 +73,7 @@ func (r *recorder) note(all []permission) (lacking permission) {
 	defer r.mu.Unlock()
 	for _, p := range all {
 		r.took[p] = true
+		used.note(r.function, p)
 		if !slices.Contains(r.allowed, p) {
 			lacking = p
 		}
@@ -183,15 +185,24 @@ type policy struct {
 // permissions returns what the template permits a function to do.
 func permissions(t *testing.T, function string) []permission {
 	t.Helper()
-	text, err := os.ReadFile("../../template.yaml")
+	all, err := granted(function)
 	if err != nil {
 		t.Fatal(err)
+	}
+	return all
+}
+
+// granted is permissions outside of a test.
+func granted(function string) (all []permission, err error) {
+	text, err := os.ReadFile("../../template.yaml")
+	if err != nil {
+		return nil, err
 	}
 	var template struct {
 		Resources map[string]yaml.Node `yaml:"Resources"`
 	}
 	if err := yaml.Unmarshal(text, &template); err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	var resource struct {
 		Properties struct {
@@ -200,7 +211,7 @@ func permissions(t *testing.T, function string) []permission {
 	}
 	node := template.Resources[sam.LogicalID(function)]
 	if err := node.Decode(&resource); err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	policies := resource.Properties.Policies
 	for _, node := range template.Resources {
@@ -215,7 +226,6 @@ func permissions(t *testing.T, function string) []permission {
 			policies = append(policies, apart.Properties.PolicyDocument)
 		}
 	}
-	var all []permission
 	for _, policy := range policies {
 		for _, statement := range policy.Statement {
 			for _, action := range statement.Action {
@@ -223,5 +233,5 @@ func permissions(t *testing.T, function string) []permission {
 			}
 		}
 	}
-	return all
+	return all, nil
 }

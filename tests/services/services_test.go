@@ -40,7 +40,11 @@ func run(m *testing.M) int {
 		fmt.Fprintf(os.Stderr, "build the functions: %v\n%s", err, out)
 		return 1
 	}
-	return containers.Run(m)
+	code := containers.Run(m)
+	if code == 0 {
+		code = checkGrants()
+	}
+	return code
 }
 
 // functions are the services under test; lease comes first, since the worker is told where it is.

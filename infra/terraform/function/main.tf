@@ -2,6 +2,7 @@
 
 locals {
   full_name = "${var.common.prefix}-${var.name}"
+  all       = [{ resources = [var.common.secrets], actions = ["secretsmanager:GetSecretValue"] }] # tokens and the signing secret
   title     = join("", [for word in split("-", var.name) : title(word)]) # ReadAfter, as in template.yaml
 }
 
@@ -69,7 +70,7 @@ resource "aws_iam_role_policy" "function" {
   role = aws_iam_role.function.name
   policy = jsonencode({
     Version   = "2012-10-17"
-    Statement = [for s in var.policy : { Effect = "Allow", Action = s.actions, Resource = s.resources }]
+    Statement = [for s in concat(local.all, var.policy) : { Effect = "Allow", Action = s.actions, Resource = s.resources }]
   })
 }
 

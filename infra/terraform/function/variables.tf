@@ -13,6 +13,7 @@ variable "common" {
     alarm_actions      = list(string)
     api                = string
     api_execution_arn  = string
+    secrets            = string
   })
 }
 

@@ -90,6 +90,20 @@ func (m *Metrics) Clock(offset func() time.Duration) {
 	}, func() float64 { return offset().Seconds() }))
 }
 
+// Gauge adds a measurement with one label, whose value value returns at each scrape.
+func (m *Metrics) Gauge(of metric.Metric, label string, value func() float64) {
+	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: of.Name, Help: of.Help, ConstLabels: prometheus.Labels{of.Labels[0]: label},
+	}, value))
+}
+
+// Counter is Gauge for what only grows.
+func (m *Metrics) Counter(of metric.Metric, label string, value func() float64) {
+	m.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
+		Name: of.Name, Help: of.Help, ConstLabels: prometheus.Labels{of.Labels[0]: label},
+	}, value))
+}
+
 // Handler returns a handler that serves the measurements in Prometheus's text format.
 func (m *Metrics) Handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})

@@ -22,6 +22,10 @@ func TestMetrics(t *testing.T) {
 	m.Outcome("read", "empty", 0)
 	m.Following(+1)
 	m.Clock(func() time.Duration { return -1500 * time.Millisecond })
+	m.Gauge(metric.OldestWait, "pebble:data", func() float64 { return 1.5 })
+	m.Gauge(metric.DueLag, "pebble:data", func() float64 { return 0 })
+	m.Counter(metric.LeasesLost, "pebble:data", func() float64 { return 2 })
+	m.Counter(metric.Misfires, "pebble:data", func() float64 { return 0 })
 	m.Calls(func() map[string]int64 { return map[string]int64{"get": 3, "write": 4} })
 	w := httptest.NewRecorder()
 	m.Handler().ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
@@ -37,6 +41,8 @@ func TestMetrics(t *testing.T) {
 		`millrace_events_total{operation="emit"} 5`,
 		`millrace_followers 1`,
 		`millrace_clock_offset_seconds -1.5`,
+		`millrace_oldest_wait_seconds{store="pebble:data"} 1.5`,
+		`millrace_leases_lost_total{store="pebble:data"} 2`,
 		`millrace_store_calls_total{method="get"} 3`,
 		`millrace_store_calls_total{method="write"} 4`,
 		`# TYPE go_gc_heap_live_bytes gauge`,

@@ -1,0 +1,114 @@
+package postgres_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/millrace/millrace/shared/store"
+	"github.com/millrace/millrace/shared/store/postgres"
+	"github.com/millrace/millrace/shared/store/storetest"
+	pg "github.com/millrace/millrace/tests/postgres"
+)
+
+func TestMain(m *testing.M) { os.Exit(pg.Run(m)) }
+
+func TestConformance(t *testing.T) {
+	t.Parallel()
+	url := pg.Database(t)
+	create(t, url)
+	storetest.Run(t, func(t *testing.T) store.Store { return open(t, url+"&pool_max_conns=4") }, storetest.Capabilities{})
+}
+
+func TestReopen(t *testing.T) {
+	t.Parallel()
+	url := pg.Database(t)
+	create(t, url)
+	storetest.Reopen(t, func(t *testing.T) store.Store { return open(t, url) })
+}
+
+// Several processes make the tables at once, in two schemas of one database.
+func TestCreateTables(t *testing.T) {
+	t.Parallel()
+	url := pg.Database(t)
+	if err := open(t, url).Ping(t.Context()); !errors.Is(err, store.ErrUnavailable) || !strings.Contains(err.Error(), "millrace tables") {
+		t.Errorf("Ping without tables = %v, want the advice to make them", err)
+	}
+	var group sync.WaitGroup
+	for n := range 6 {
+		group.Go(func() { create(t, url+[]string{"", "&schema=other"}[n%2]) })
+	}
+	group.Wait()
+	first, other := open(t, url), open(t, url+"&schema=other")
+	key := store.Key{Table: store.Work, Partition: "p", Sort: "s"}
+	write := store.Write{Token: "t", Ops: []store.Op{store.Put(store.Item{Key: key, Version: 1}, store.Absent)}}
+	for _, s := range []*postgres.Store{first, other} {
+		if err := errors.Join(s.Ping(t.Context()), s.Write(t.Context(), write)); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestOpenRefuses(t *testing.T) {
+	t.Parallel()
+	for url, want := range map[string]string{
+		"postgres:d":                      "want postgres://",
+		"postgres://h/d?schema=A":         "schema is",
+		"postgres://h/d?pool_max_conns=x": "pool_max_conns",
+	} {
+		if _, err := postgres.Open(t.Context(), postgres.Options{URL: url}); !errors.Is(err, store.ErrInvalid) || !strings.Contains(err.Error(), want) {
+			t.Errorf("Open(%s) = %v, want an error with %q", url, err, want)
+		}
+	}
+}
+
+func create(t *testing.T, url string) {
+	t.Helper()
+	if err := open(t, url).CreateTables(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+func open(t *testing.T, url string) *postgres.Store {
+	t.Helper()
+	return opened(t, url)
+}
+
+func opened(t testing.TB, url string) *postgres.Store {
+	t.Helper()
+	s, err := postgres.Open(context.Background(), postgres.Options{URL: url, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+// A position is given once, also where the database stops right after it was given, without writing what it has in memory: whoever has
+// it may still be about to write.
+func TestTicketsOutliveACrash(t *testing.T) {
+	t.Parallel()
+	own := pg.Own(t)
+	url := own.URL("postgres")
+	create(t, url)
+	s := open(t, url)
+	key := store.Key{Table: store.Journal, Partition: "p", Sort: "s"}
+	if err := own.Execute("CHECKPOINT"); err != nil {
+		t.Fatal(err)
+	}
+	for want := range int64(3) {
+		ticket, err := s.Reserve(t.Context(), key, 1, 1)
+		if err != nil || ticket.Position != want+1 {
+			t.Fatalf("ticket = %+v, %v, want the position %d", ticket, err, want+1)
+		}
+		own.Crash()
+		if err := own.Start(); err != nil {
+			t.Fatal(err)
+		}
+		s = open(t, url)
+	}
+}

@@ -1,0 +1,205 @@
+package postgres
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/millrace/millrace/shared/store"
+)
+
+// maxAttempts is how often a write is sent that other writes stood in the way of. The next one usually finds what they have written.
+const maxAttempts = 4
+
+// Write calls the database's function write.
+//
+// Price: one statement, and one commit unless a condition does not hold.
+func (s *Store) Write(ctx context.Context, w store.Write) (err error) {
+	request := prepare(w)
+	for range maxAttempts {
+		var conflict *store.Conflict
+		conflict, err = s.send(ctx, w, request)
+		switch {
+		case conflict != nil && w.Mine(conflict):
+			return nil
+		case conflict != nil:
+			return conflict
+		case err == nil || !standsInTheWay(err):
+			return s.writeFailure(ctx, err)
+		}
+	}
+	return s.writeFailure(ctx, err)
+}
+
+// unchanged is the error of a request that was not sent, or has certainly changed nothing.
+type unchanged struct{ error }
+
+func (u unchanged) Unwrap() error { return u.error }
+
+// send sends a write once.
+func (s *Store) send(ctx context.Context, w store.Write, r *request) (*store.Conflict, error) {
+	c, err := s.pool.Acquire(ctx)
+	if err != nil {
+		return nil, unchanged{err}
+	}
+	defer c.Release()
+	if late := s.now().Sub(w.NotAfter); !w.NotAfter.IsZero() && late > 0 {
+		return nil, fmt.Errorf("postgres: write: %w, by %v", store.ErrTooLate, late)
+	}
+	return s.apply(ctx, c, w, r)
+}
+
+func (s *Store) apply(ctx context.Context, c *pgxpool.Conn, w store.Write, r *request) (*store.Conflict, error) {
+	if len(w.Ops) == 1 && r.kinds[0] == putAbsent {
+		return s.putOne(ctx, c, &w, r)
+	}
+	rows, err := c.Query(ctx, s.sql.write, r.counts, r.kinds, r.wanted, r.places, r.partitions, r.sorts, r.versions, r.contents, r.ends, w.Token)
+	if err != nil {
+		return nil, err
+	}
+	var failed []store.Failure
+	var op int
+	var found bool
+	var version *int64
+	var token *string
+	var c1 content
+	_, err = pgx.ForEachRow(rows, []any{&op, &found, &version, &token, &c1.value, &c1.expires}, func() error {
+		failure := store.Failure{Op: r.order[op-1]}
+		if found {
+			c1.version, c1.token = *version, *token
+			item := c1.item(w.Ops[failure.Op].Item.Key)
+			failure.Found = &item
+		}
+		failed, c1 = append(failed, failure), content{}
+		return nil
+	})
+	if err != nil || len(failed) == 0 {
+		return nil, err
+	}
+	slices.SortFunc(failed, func(a, b store.Failure) int { return cmp.Compare(a.Op, b.Op) })
+	return &store.Conflict{Failed: failed}, nil
+}
+
+// putOne puts an item where there is none: an append to a journal is no more, so it spares the function.
+func (s *Store) putOne(ctx context.Context, c *pgxpool.Conn, w *store.Write, r *request) (*store.Conflict, error) {
+	done, err := c.Exec(ctx, s.sql.putOne, r.places[0], r.partitions[0], r.sorts[0], r.versions[0], w.Token, r.contents[0], r.ends[0])
+	if err != nil || done.RowsAffected() == 1 {
+		return nil, err
+	}
+	var found content
+	err = c.QueryRow(ctx, s.sql.get, r.places[0], r.partitions[0], r.sorts[0]).Scan(&found.version, &found.token, &found.value, &found.expires)
+	switch item := found.item(w.Ops[0].Item.Key); {
+	case err == nil:
+		return &store.Conflict{Failed: []store.Failure{{Found: &item}}}, nil
+	case errors.Is(err, pgx.ErrNoRows): // it has been deleted since
+		return &store.Conflict{Failed: []store.Failure{{}}}, nil
+	}
+	return nil, unchanged{err}
+}
+
+// request is a Write as the function's arguments: its operations, sorted by kind and key.
+type request struct {
+	order      []int   // the operations' places in the Write
+	counts     []int32 // of the operations of each kind
+	kinds      []int16
+	wanted     []int64
+	places     []int16
+	partitions [][]byte
+	sorts      [][]byte
+	versions   []int64
+	contents   [][]byte
+	ends       []*time.Time
+}
+
+func prepare(w store.Write) *request {
+	r := &request{order: make([]int, len(w.Ops)), counts: make([]int32, checkAbsent)}
+	for n := range r.order {
+		r.order[n] = n
+	}
+	slices.SortFunc(r.order, func(a, b int) int { return compare(&w.Ops[a], &w.Ops[b]) })
+	for _, n := range r.order {
+		r.add(&w.Ops[n])
+	}
+	return r
+}
+
+func compare(a, b *store.Op) int {
+	j, k := &a.Item.Key, &b.Item.Key
+	return cmp.Or(cmp.Compare(kind(a), kind(b)), cmp.Compare(places[j.Table], places[k.Table]),
+		cmp.Compare(j.Partition, k.Partition), cmp.Compare(j.Sort, k.Sort))
+}
+
+// The kinds of operations that the function knows.
+const (
+	replaceVersion int16 = iota + 1
+	putAbsent
+	put
+	deleteVersion
+	deleteAny
+	checkVersion
+	checkAbsent
+)
+
+func kind(op *store.Op) int16 {
+	_, version := op.Cond.Version()
+	switch {
+	case op.Kind == store.OpPut && version:
+		return replaceVersion
+	case op.Kind == store.OpPut && op.Cond.IsAbsent():
+		return putAbsent
+	case op.Kind == store.OpPut:
+		return put
+	case op.Cond.IsAbsent(): // deleting what must not be there is a check
+		return checkAbsent
+	case op.Kind == store.OpDelete && version:
+		return deleteVersion
+	case op.Kind == store.OpDelete:
+		return deleteAny
+	}
+	return checkVersion
+}
+
+func (r *request) add(op *store.Op) {
+	item := &op.Item
+	value := item.Value
+	if value == nil {
+		value = []byte{} // nil would be NULL
+	}
+	var ends *time.Time
+	if !item.Expires.IsZero() {
+		ends = &item.Expires
+	}
+	wanted, _ := op.Cond.Version()
+	r.counts[kind(op)-1]++
+	r.kinds = append(r.kinds, kind(op))
+	r.wanted = append(r.wanted, wanted)
+	r.places = append(r.places, places[item.Key.Table])
+	r.partitions = append(r.partitions, []byte(item.Key.Partition))
+	r.sorts = append(r.sorts, []byte(item.Key.Sort))
+	r.versions = append(r.versions, item.Version)
+	r.contents = append(r.contents, value)
+	r.ends = append(r.ends, ends)
+}
+
+// removed is how many items a statement of [Store.Remove] deletes.
+const removed = 1000
+
+// Remove deletes 1,000 items by a statement, so that none of them holds up others for long.
+func (s *Store) Remove(ctx context.Context, r store.Range) error {
+	var to []byte
+	if r.To != "" {
+		to = []byte(r.To)
+	}
+	for {
+		done, err := s.pool.Exec(ctx, s.sql.remove, places[r.Table], []byte(r.Partition), []byte(r.From), to, removed)
+		if err != nil || done.RowsAffected() < removed {
+			return s.readFailure(ctx, "remove", err)
+		}
+	}
+}

@@ -1,0 +1,43 @@
+package web_test
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+)
+
+// TestJobsAreFoundByTheirProperties: the page of jobs shows those of which a field or a property is as asked for.
+func TestJobsAreFoundByTheirProperties(t *testing.T) {
+	s := start(t)
+	for _, body := range []string{`{"topic":"a","properties":{"customer":"ada","n":5}}`, `{"topic":"b","properties":{"customer":"bob","n":7}}`, `{"topic":"c","priority":9}`} {
+		s.call("admin-secret", http.MethodPost, "/api/v1/jobs", body)
+	}
+	b := s.signedIn("viewer-secret")
+	for where, want := range map[string]string{"customer=ada": "a", "n=7": "b", ">n=5": "b", "=topic=a": "a", ">=priority=9": "c", "customer=eve": ""} {
+		got := b.get("/jobs?where=" + url.QueryEscape(where))
+		for _, topic := range []string{"a", "b", "c"} {
+			if shown := strings.Contains(got.body, "</a></td><td>"+topic+"</td>"); got.StatusCode != http.StatusOK || shown != (topic == want) {
+				t.Errorf("where %s: %d, the job of %s is shown: %v", where, got.StatusCode, topic, shown)
+			}
+		}
+	}
+	if got := b.get("/jobs?where=" + url.QueryEscape("customer=bob") + "&topic=a"); strings.Contains(got.body, `href="/task/`) {
+		t.Errorf("of another topic: %s", got.body)
+	}
+	if got := b.get("/jobs?where=nothing"); got.StatusCode != http.StatusBadRequest || !strings.Contains(got.body, "customer=ada") {
+		t.Errorf("a filter that is none: %d", got.StatusCode)
+	}
+}
+
+// TestAnExpressionIsTried: the page of schedules says what an expression means, and where a wrong one is wrong.
+func TestAnExpressionIsTried(t *testing.T) {
+	s := start(t)
+	b := s.signedIn("viewer-secret")
+	if got := b.get("/schedules?expr=" + url.QueryEscape("0 0 12 * * ?") + "&tz=Europe%2FBerlin"); got.StatusCode != http.StatusOK || !strings.Contains(got.body, "At 12:00 every day") {
+		t.Errorf("noon: %d %s", got.StatusCode, got.body)
+	}
+	if got := b.get("/schedules?expr=nonsense"); got.StatusCode != http.StatusOK || !strings.Contains(got.body, `role="alert"`) || !strings.Contains(got.body, "nightly") {
+		t.Errorf("nonsense: %d %s", got.StatusCode, got.body)
+	}
+}

@@ -1,0 +1,340 @@
+package infra_test
+
+import (
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"helm.sh/helm/v3/pkg/chart/loader"
+	"helm.sh/helm/v3/pkg/chartutil"
+	"helm.sh/helm/v3/pkg/engine"
+	apps "k8s.io/api/apps/v1"
+	autoscaling "k8s.io/api/autoscaling/v2"
+	batch "k8s.io/api/batch/v1"
+	core "k8s.io/api/core/v1"
+	networking "k8s.io/api/networking/v1"
+	policy "k8s.io/api/policy/v1"
+	"sigs.k8s.io/yaml"
+)
+
+// object is what all objects of Kubernetes have.
+type object struct {
+	APIVersion, Kind string
+	Metadata         struct {
+		Name   string
+		Labels map[string]string
+	}
+}
+
+// known are the objects that are read strictly, as the API server does: a field that there is not is a mistake. Those of Knative and of
+// the Gateway API are read by the types below, which have the fields that are used.
+var known = map[string]func() any{
+	"v1 ServiceAccount":                      func() any { return new(core.ServiceAccount) },
+	"v1 ConfigMap":                           func() any { return new(core.ConfigMap) },
+	"v1 Service":                             func() any { return new(core.Service) },
+	"apps/v1 Deployment":                     func() any { return new(apps.Deployment) },
+	"apps/v1 StatefulSet":                    func() any { return new(apps.StatefulSet) },
+	"batch/v1 CronJob":                       func() any { return new(batch.CronJob) },
+	"policy/v1 PodDisruptionBudget":          func() any { return new(policy.PodDisruptionBudget) },
+	"networking.k8s.io/v1 NetworkPolicy":     func() any { return new(networking.NetworkPolicy) },
+	"autoscaling/v2 HorizontalPodAutoscaler": func() any { return new(autoscaling.HorizontalPodAutoscaler) },
+	"serving.knative.dev/v1 Service":         func() any { return new(knativeService) },
+	"gateway.networking.k8s.io/v1 HTTPRoute": func() any { return new(httpRoute) },
+	"monitoring.coreos.com/v1 PodMonitor":    func() any { return new(map[string]any) },
+}
+
+type knativeService struct {
+	APIVersion string         `json:"apiVersion"`
+	Kind       string         `json:"kind"`
+	Metadata   map[string]any `json:"metadata"`
+	Spec       struct {
+		Template struct {
+			Metadata map[string]any `json:"metadata"`
+			Spec     struct {
+				core.PodSpec         `json:",inline"`
+				ContainerConcurrency int64 `json:"containerConcurrency"`
+				TimeoutSeconds       int64 `json:"timeoutSeconds"`
+			} `json:"spec"`
+		} `json:"template"`
+	} `json:"spec"`
+}
+
+type httpRoute struct {
+	APIVersion string         `json:"apiVersion"`
+	Kind       string         `json:"kind"`
+	Metadata   map[string]any `json:"metadata"`
+	Spec       struct {
+		ParentRefs []struct {
+			Name string `json:"name"`
+		} `json:"parentRefs"`
+		Rules []struct {
+			BackendRefs []struct {
+				Name string `json:"name"`
+				Port int    `json:"port"`
+			} `json:"backendRefs"`
+			Matches []struct {
+				Path struct {
+					Type  string `json:"type"`
+					Value string `json:"value"`
+				} `json:"path"`
+				Method string `json:"method"`
+			} `json:"matches"`
+			Timeouts map[string]string `json:"timeouts"`
+		} `json:"rules"`
+	} `json:"spec"`
+}
+
+// objects reads the documents of a text, each strictly.
+func objects(t *testing.T, name, text string) (all []any) {
+	t.Helper()
+	for _, document := range regexp.MustCompile(`(?m)^---$`).Split(text, -1) {
+		var of object
+		if err := yaml.Unmarshal([]byte(document), &of); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if of.Kind == "" || of.Kind == "Kustomization" {
+			continue
+		}
+		made, is := known[of.APIVersion+" "+of.Kind]
+		if !is {
+			t.Errorf("%s: the test does not know %s %s", name, of.APIVersion, of.Kind)
+			continue
+		}
+		o := made()
+		if err := yaml.UnmarshalStrict([]byte(document), o); err != nil {
+			t.Errorf("%s: %s %s: %v", name, of.Kind, of.Metadata.Name, err)
+		}
+		if of.Metadata.Labels["app.kubernetes.io/name"] != "millrace" {
+			t.Errorf("%s: %s %s lacks its label", name, of.Kind, of.Metadata.Name)
+		}
+		all = append(all, o)
+	}
+	return all
+}
+
+// hardened checks what every pod has.
+func hardened(t *testing.T, name string, pod *core.PodSpec) {
+	t.Helper()
+	if pod.AutomountServiceAccountToken == nil || *pod.AutomountServiceAccountToken {
+		t.Errorf("%s: has the cluster's token", name)
+	}
+	for _, c := range pod.Containers {
+		s, p := c.SecurityContext, pod.SecurityContext
+		if s == nil || s.ReadOnlyRootFilesystem == nil || !*s.ReadOnlyRootFilesystem || s.AllowPrivilegeEscalation == nil || *s.AllowPrivilegeEscalation ||
+			s.Capabilities == nil || !slices.Equal(s.Capabilities.Drop, []core.Capability{"ALL"}) {
+			t.Errorf("%s: %s may do too much: %v", name, c.Name, s)
+		}
+		if (s == nil || s.RunAsNonRoot == nil) && (p == nil || p.RunAsNonRoot == nil) {
+			t.Errorf("%s: %s may be root", name, c.Name)
+		}
+		if c.Resources.Limits.Memory().IsZero() || c.Resources.Requests.Cpu().IsZero() {
+			t.Errorf("%s: %s has no limits", name, c.Name)
+		}
+	}
+}
+
+// TestHelm: the chart is one process with a volume, or several over DynamoDB, of objects that there are.
+func TestHelm(t *testing.T) {
+	for name, c := range map[string]struct {
+		values map[string]any
+		kinds  []string
+	}{
+		"one process": {nil, []string{"ConfigMap", "NetworkPolicy", "Service", "ServiceAccount", "StatefulSet"}},
+		"several": {map[string]any{"store": "dynamodb:millrace", "bell": "sqs:notices", "autoscaling": map[string]any{"enabled": true}, "podMonitor": true,
+			"env": map[string]any{"AWS_REGION": "eu-central-1"}, "serviceAccount": map[string]any{"annotations": map[string]any{"role": "r"}}},
+			[]string{"ConfigMap", "Deployment", "HorizontalPodAutoscaler", "NetworkPolicy", "PodDisruptionBudget", "PodMonitor", "Service", "ServiceAccount"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			text := render(t, c.values)
+			var kinds []string
+			for _, m := range regexp.MustCompile(`(?m)^kind: (\w+)`).FindAllStringSubmatch(text, -1) {
+				kinds = append(kinds, m[1])
+			}
+			slices.Sort(kinds)
+			if diff := cmp.Diff(c.kinds, kinds); diff != "" {
+				t.Errorf("kinds (-want +got):\n%s", diff)
+			}
+			for _, o := range objects(t, name, text) {
+				switch o := o.(type) {
+				case *apps.Deployment:
+					probed(t, &o.Spec.Template.Spec)
+				case *apps.StatefulSet:
+					probed(t, &o.Spec.Template.Spec)
+				}
+			}
+		})
+	}
+	if _, err := rendered(map[string]any{"store": "dynamodb:millrace"}); err == nil || !strings.Contains(err.Error(), "bell: sqs:NAME") {
+		t.Errorf("several processes without a queue: %v", err)
+	}
+}
+
+func probed(t *testing.T, pod *core.PodSpec) {
+	t.Helper()
+	hardened(t, "the server", pod)
+	c := pod.Containers[0]
+	if c.ReadinessProbe.HTTPGet.Path != "/readyz" || c.LivenessProbe.HTTPGet.Path != "/healthz" || c.StartupProbe.HTTPGet.Path != "/healthz" {
+		t.Errorf("probes: %v %v %v", c.ReadinessProbe, c.LivenessProbe, c.StartupProbe)
+	}
+}
+
+func render(t *testing.T, values map[string]any) string {
+	t.Helper()
+	text, err := rendered(values)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// rendered returns what helm template prints.
+func rendered(values map[string]any) (string, error) {
+	chart, err := loader.Load("../../infra/helm")
+	if err != nil {
+		return "", err
+	}
+	all, err := chartutil.ToRenderValues(chart, values, chartutil.ReleaseOptions{Name: "millrace", Namespace: "default"}, nil)
+	if err != nil {
+		return "", err
+	}
+	files, err := engine.Render(chart, all)
+	if err != nil {
+		return "", err
+	}
+	var out strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		if strings.HasSuffix(name, ".yaml") {
+			out.WriteString("---\n" + files[name] + "\n")
+		}
+	}
+	return out.String(), nil
+}
+
+// TestKnativeIsTheTemplate: the same functions, with the same variables, timeouts, accounts, ticks and routes.
+func TestKnativeIsTheTemplate(t *testing.T) {
+	template := readTemplate(t, nil)
+	want, got := things{}, things{}
+	for name, thing := range ofTemplate(t, template) {
+		kind, of, _ := strings.Cut(name, " ")
+		switch kind {
+		case "function":
+			f := thing.(map[string]any)
+			want["function "+of] = []any{slices.Sorted(maps.Keys(f["Environment"].(map[string]any))), f["Timeout"]}
+			want["account of "+of] = true
+		case "schedule":
+			want["tick of "+strings.TrimPrefix(of, "of ")] = true
+		case "route":
+			want[name] = thing.(map[string]any)["to"]
+		}
+	}
+	for name, text := range folderOf(t, "../../infra/knative") {
+		for _, o := range objects(t, name, text) {
+			switch o := o.(type) {
+			case *knativeService:
+				got.knative(t, o)
+			case *core.ServiceAccount:
+				got["account of "+camel(o.Labels["app.kubernetes.io/component"])] = true
+			case *batch.CronJob:
+				hardened(t, o.Name, &o.Spec.JobTemplate.Spec.Template.Spec)
+				got["tick of "+camel(strings.TrimPrefix(o.Name, "millrace-"))] = true
+			case *httpRoute:
+				got.routes(t, want, o)
+			}
+		}
+	}
+	if diff := cmp.Diff(normal(t, want), normal(t, got)); diff != "" {
+		t.Errorf("(-template.yaml +infra/knative):\n%s", diff)
+	}
+}
+
+func (made things) knative(t *testing.T, o *knativeService) {
+	t.Helper()
+	name := text(o.Metadata["name"])
+	spec := &o.Spec.Template.Spec
+	hardened(t, name, &spec.PodSpec)
+	c := spec.Containers[0]
+	if c.Image != "millrace-"+name || spec.ServiceAccountName != "millrace-"+name || c.ReadinessProbe.HTTPGet.Path != "/readyz" {
+		t.Errorf("%s: image %s, account %s, ready by %v", name, c.Image, spec.ServiceAccountName, c.ReadinessProbe)
+	}
+	var variables []string
+	for _, v := range c.Env {
+		if v.Name != "AWS_REGION" { // which Lambda sets
+			variables = append(variables, v.Name)
+		}
+	}
+	slices.Sort(variables)
+	made["function "+camel(name)] = []any{variables, spec.TimeoutSeconds}
+}
+
+// routes adds the routes that a match is the way of a gateway to say.
+func (made things) routes(t *testing.T, want things, o *httpRoute) {
+	t.Helper()
+	for _, rule := range o.Spec.Rules {
+		if len(rule.Matches) > 8 {
+			t.Errorf("%v: a rule may have 8 matches", o.Metadata["name"])
+		}
+		for _, m := range rule.Matches {
+			method := m.Method
+			if method == "" {
+				method = "ANY"
+			}
+			found := ""
+			for name := range want {
+				if route, is := strings.CutPrefix(name, "route "); is && saidBy(route, method, m.Path.Type, m.Path.Value) {
+					found = route
+				}
+			}
+			made["route "+found] = camel(rule.BackendRefs[0].Name)
+		}
+	}
+}
+
+// saidBy reports whether a match of the Gateway API takes what a route of API Gateway does.
+func saidBy(route, method, kind, value string) bool {
+	if route == "$default" {
+		return method == "ANY" && kind == "PathPrefix" && value == "/"
+	}
+	verb, path, _ := strings.Cut(route, " ")
+	if verb != method {
+		return false
+	}
+	if below, is := strings.CutSuffix(path, "{proxy+}"); is {
+		return kind == "PathPrefix" && value == below
+	}
+	if strings.Contains(path, "{") {
+		return kind == "RegularExpression" && value == regexp.MustCompile(`\{\w+\}`).ReplaceAllString(path, "[^/]+")
+	}
+	return kind == "Exact" && value == path
+}
+
+// folderOf returns the texts of a folder's manifests, which its kustomization lists.
+func folderOf(t *testing.T, folder string) map[string]string {
+	t.Helper()
+	files := map[string]string{}
+	err := filepath.WalkDir(folder, func(path string, _ fs.DirEntry, err error) error {
+		if err == nil && filepath.Ext(path) == ".yaml" {
+			var read []byte
+			read, err = os.ReadFile(path)
+			files[filepath.Base(path)] = string(read)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var listed struct{ Resources []string }
+	if err := yaml.Unmarshal([]byte(files["kustomization.yaml"]), &listed); err != nil {
+		t.Fatal(err)
+	}
+	delete(files, "kustomization.yaml")
+	if diff := cmp.Diff(slices.Sorted(maps.Keys(files)), slices.Sorted(slices.Values(listed.Resources))); diff != "" {
+		t.Errorf("kustomization.yaml (-files +listed):\n%s", diff)
+	}
+	return files
+}
