@@ -46,7 +46,7 @@ func function(ctx context.Context, s *service.Tasks) (host.Function, error) {
 func over(s *service.Tasks, targets worker.Targets) host.Function {
 	hearer := hearer{notifier: s.Notifier, log: s.Log, by: queue.Claimer{Instance: s.Instance()}, runner: worker.NewRunner(worker.Options{
 		Engine: s.Queue, Definitions: s.Definitions, Targets: targets, URL: s.URL(), Grace: grace, Log: s.Log, Notifier: s.Notifier,
-		Workers: workers,
+		Workers: workers, Stopping: s.Stopping,
 	})}
 	operations := s.API()
 	f := s.Function("worker", operations)

@@ -26,16 +26,21 @@ import (
 // A batch that finds more tasks than notifications has up to [Options].Workers workers. If there is work for all of them, it
 // sends one notification for another batch. Each worker that leaves work for lack of time sends one for a worker in its
 // place. So there are far fewer notifications than tasks, and they end when there are no more tasks.
+//
+// When [Options].Stopping ends, the batch claims no more: what it runs goes on, and what is left is for another batch.
 func (r *Runner) RunBatch(ctx context.Context, by queue.Claimer, n int, early ...notifier.Notice) (ran int, err error) {
-	if ctx.Err() != nil {
+	if ctx.Err() != nil || r.o.Stopping.Err() != nil {
 		return 0, errNoTime
 	}
+	taking, end := context.WithCancel(ctx)
+	defer end()
+	defer context.AfterFunc(r.o.Stopping, end)()
 	notices := n + len(early)
-	b := &batch{runner: r, by: by, ctx: ctx, shift: newShift(ctx), more: max(0, r.o.Workers-notices)}
+	b := &batch{runner: r, by: by, ctx: ctx, taking: taking, shift: newShift(ctx), more: max(0, r.o.Workers-notices)}
 	b.news = make(chan news, 2*(notices+b.more)+1) // large enough that no sender waits
 	for _, notice := range early {
 		go func() {
-			AwaitNotice(ctx, notice)
+			AwaitNotice(taking, notice)
 			b.news <- news{busy: -1, free: 1, look: true}
 		}()
 	}
@@ -50,6 +55,7 @@ type batch struct {
 	runner *Runner
 	by     queue.Claimer
 	ctx    context.Context
+	taking context.Context // ends with ctx, and when no more tasks are to be claimed
 	shift  shift
 	more   int // workers that it may have beyond one for each notification
 	news   chan news
@@ -70,7 +76,7 @@ type news struct {
 func (b *batch) hire(free, busy int) (err error) {
 	var late, grown bool
 	for {
-		for free > 0 && !b.dry.Load() && b.ctx.Err() == nil {
+		for free > 0 && !b.dry.Load() && b.taking.Err() == nil {
 			var found int
 			found, err = b.find(free, late)
 			free, busy = free-found, busy+found
@@ -80,7 +86,7 @@ func (b *batch) hire(free, busy int) (err error) {
 			grown = false
 		}
 		if busy == 0 {
-			if free > 0 && !b.dry.Load() { // ctx has ended
+			if free > 0 && !b.dry.Load() { // taking has ended
 				b.notify()
 			}
 			return err
@@ -97,7 +103,7 @@ func (b *batch) hire(free, busy int) (err error) {
 
 // find claims tasks for so many free workers, starts the workers with them, and returns how many there were.
 func (b *batch) find(free int, late bool) (found int, err error) {
-	leases, err := claim(b.ctx, b.runner.o.Engine, b.by, free)
+	leases, err := claim(b.taking, b.runner.o.Engine, b.by, free)
 	for _, lease := range leases {
 		go b.employ(lease, late)
 	}
@@ -163,7 +169,7 @@ func (b *batch) run(lease queue.Lease, late bool) []queue.Lease {
 
 // goesOn reports whether to look for another task after this one.
 func (b *batch) goesOn(lease *queue.Lease) bool {
-	return !b.dry.Load() && b.ctx.Err() == nil && b.hasTime(lease)
+	return !b.dry.Load() && b.taking.Err() == nil && b.hasTime(lease)
 }
 
 // hasTime reports whether there is time to begin a task of that job.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -33,11 +34,13 @@ func (*counter) Ping(context.Context) error { return nil }
 func (*counter) Close() error               { return nil }
 
 // lasting returns a runner whose attempts last as long as takes says of their job, and what counts its notifications. The
-// timeout of /hasty is 20 s, that of /lengthy a minute; /endless has none. Batches have at most so many workers.
-func lasting(e *engine, workers int, takes map[string]time.Duration) (*worker.Runner, *counter) {
+// timeout of /hasty is 20 s, that of /lengthy a minute; /endless has none. Batches have at most so many workers, and claim no more
+// when stopping ends, if there is one.
+func lasting(e *engine, workers int, takes map[string]time.Duration, stopping ...context.Context) (*worker.Runner, *counter) {
 	c, target := &counter{}, definition.Target{Go: "f"}
 	return worker.NewRunner(worker.Options{
-		Engine: e, Notifier: c, Workers: workers, Definitions: definitions{&definition.Set{Jobs: []definition.Job{
+		Stopping: slices.Concat(stopping, []context.Context{nil})[0],
+		Engine:   e, Notifier: c, Workers: workers, Definitions: definitions{&definition.Set{Jobs: []definition.Job{
 			{Path: "/hasty", Target: target, Timeout: 20 * time.Second}, {Path: "/lengthy", Target: target, Timeout: time.Minute},
 			{Path: "/endless", Target: target},
 		}}},
@@ -155,6 +158,41 @@ func TestABatchWithoutADeadlineGoesOnForAMinute(t *testing.T) {
 		r, notifier := lasting(e, 0, map[string]time.Duration{"/endless": 25 * time.Second})
 		if ran, err := r.RunBatch(t.Context(), queue.Claimer{}, 2); ran != 6 || err != nil || notifier.notified != 3 {
 			t.Errorf("RunBatch = %d, %v, and %d notices; want 6 tasks and 3 notices", ran, err, notifier.notified)
+		}
+	})
+}
+
+// TestABatchThatIsToStopClaimsNoMore: what it runs goes on, what a claim under way brings is run, and others are called for the rest.
+func TestABatchThatIsToStopClaimsNoMore(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		stopping, stop := context.WithCancel(t.Context())
+		e := newEngine()
+		e.of("/endless", 100)
+		r, notifier := lasting(e, 0, map[string]time.Duration{"/endless": 5 * time.Second}, stopping)
+		time.AfterFunc(7*time.Second, stop)
+		began := time.Now()
+		ran, err := r.RunBatch(t.Context(), queue.Claimer{}, 2)
+		if took := time.Since(began); ran != 4 || err != nil || notifier.notified != 3 || took != 10*time.Second {
+			t.Errorf("RunBatch = %d, %v, after %v with %d notices; want 4 tasks, 10 s and 3 notices", ran, err, took, notifier.notified)
+		}
+	})
+	synctest.Test(t, func(t *testing.T) {
+		stopping, stop := context.WithCancel(t.Context())
+		e := newEngine()
+		e.of("/hasty", 2)
+		e.claim = func(int) error {
+			stop()
+			synctest.Wait()
+			return nil
+		}
+		r, notifier := lasting(e, 0, map[string]time.Duration{"/hasty": time.Second}, stopping)
+		ran, _ := r.RunBatch(t.Context(), queue.Claimer{}, 3)
+		if ran != 2 || len(e.claims) != 1 {
+			t.Errorf("%d tasks ran after %d claims, with %d notices; want 2 after 1", ran, len(e.claims), notifier.notified)
+		}
+		if ran, err := r.RunBatch(t.Context(), queue.Claimer{}, 1); ran != 0 || err == nil {
+			t.Errorf("RunBatch = %d, %v, want an error, so that another is notified", ran, err)
 		}
 	})
 }

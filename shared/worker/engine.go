@@ -11,6 +11,7 @@ import (
 
 // Engine grants leases on tasks and completes them. [queue.Queue] is one and documents the methods.
 type Engine interface {
+	// Claim returns what it has claimed even if ctx ends meanwhile.
 	Claim(ctx context.Context, by queue.Claimer, max int) ([]queue.Lease, error)
 	Heartbeat(ctx context.Context, token string, b queue.Beat) (queue.Alive, error)
 	Complete(ctx context.Context, token string, r queue.Result) (task.State, error)

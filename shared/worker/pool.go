@@ -94,7 +94,9 @@ func (p *Pool) hire(ctx context.Context, start func(queue.Lease)) error {
 		case len(leases) > 0:
 			ear.heard, pause = 0, 0
 		case err != nil:
-			p.log.Warn("no task could be claimed; it is tried again", "error", err)
+			if ctx.Err() == nil {
+				p.log.Warn("no task could be claimed; it is tried again", "error", err)
+			}
 			pause.sleep(ctx)
 		default:
 			if err := ear.listen(ctx, p.o.Workers-busy); errors.Is(err, notifier.ErrClosed) {
@@ -130,9 +132,9 @@ func (p *Pool) free(ctx context.Context, busy int) (n int) {
 // claimTime is how long one claim may take.
 const claimTime = 10 * time.Second
 
-// claim claims tasks. It goes on when ctx ends, since the attempts of tasks that were claimed would be lost otherwise.
+// claim claims tasks. When ctx ends, it returns what was being claimed then, since those attempts would be lost otherwise.
 func claim(ctx context.Context, engine Engine, by queue.Claimer, limit int) ([]queue.Lease, error) {
-	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), claimTime)
+	ctx, done := context.WithTimeout(ctx, claimTime)
 	defer done()
 	return engine.Claim(ctx, by, limit)
 }

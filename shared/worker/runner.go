@@ -26,6 +26,7 @@ type Options struct {
 	Log         *slog.Logger      // default: nothing is logged
 	Notifier    notifier.Notifier // the notifier by which [Runner.RunBatch] calls for another batch; default: it does not
 	Workers     int               // how many workers a batch of [Runner.RunBatch] may have; default: one for each notification
+	Stopping    context.Context   // ends when batches of [Runner.RunBatch] are to claim no more; default: never
 }
 
 // Runner runs leases. Its methods may be called concurrently.
@@ -44,6 +45,9 @@ func NewRunner(o Options) *Runner {
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Stopping == nil {
+		o.Stopping = context.Background()
 	}
 	return &Runner{o: o}
 }

@@ -76,6 +76,7 @@ func start(t *testing.T) *deployment {
 	d.env = append(os.Environ(), "AWS_REGION="+cfg.Region,
 		"AWS_ACCESS_KEY_ID=test", "AWS_SECRET_ACCESS_KEY=test", "MILLRACE_STORE=dynamodb:"+prefix, "MILLRACE_BELL=sqs:"+d.queue,
 		"MILLRACE_ADMIN_TOKEN="+secret, "MILLRACE_TOKENS=",
+		"MILLRACE_DRAIN=2m", // however slow the emulator is
 		"MILLRACE_CONFIG={journal: {retention: {events: 1}}, targets: {allow_private: true}}")
 	for _, name := range functions {
 		d.requests[name] = record(t, name, *cfg.BaseEndpoint)
