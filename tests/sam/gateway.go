@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
-	"strconv"
 	"time"
 )
 
@@ -23,21 +22,36 @@ type Gateway struct {
 }
 
 // StartAPI starts the gateway with one warm container for each function, and waits until it responds.
-func (s *Stack) StartAPI(ctx context.Context) (*Gateway, error) { return s.start(ctx, "start-api") }
+func (s *Stack) StartAPI(ctx context.Context) (*Gateway, error) {
+	return s.startLocally(ctx, "start-api")
+}
 
 // StartLambda starts sam local start-lambda, which takes invocations as Lambda does. Each takes a fraction of the time that sam
 // local invoke takes, which starts SAM and a container each time.
 func (s *Stack) StartLambda(ctx context.Context) (*Gateway, error) {
-	return s.start(ctx, "start-lambda")
+	return s.startLocally(ctx, "start-lambda")
 }
 
-func (s *Stack) start(ctx context.Context, command string) (*Gateway, error) {
-	port, err := freePort()
+// StartLambdaAt is [Stack.StartLambda] at an address that [FreeAddress] has returned.
+func (s *Stack) StartLambdaAt(ctx context.Context, address string) (*Gateway, error) {
+	return s.start(ctx, "start-lambda", address)
+}
+
+func (s *Stack) startLocally(ctx context.Context, command string) (*Gateway, error) {
+	address, err := FreeAddress("127.0.0.1")
 	if err != nil {
 		return nil, err
 	}
-	arguments := append([]string{"local", command, "--port", port, "--warm-containers", "LAZY"}, s.common()...)
-	g := &Gateway{URL: "http://127.0.0.1:" + port, cmd: s.command(ctx, arguments...), ended: make(chan struct{})}
+	return s.start(ctx, command, address)
+}
+
+func (s *Stack) start(ctx context.Context, command, address string) (*Gateway, error) {
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, err
+	}
+	arguments := append([]string{"local", command, "--host", host, "--port", port, "--warm-containers", "LAZY"}, s.common()...)
+	g := &Gateway{URL: "http://" + address, cmd: s.command(ctx, arguments...), ended: make(chan struct{})}
 	g.cmd.Stdout, g.cmd.Stderr = &g.notes, &g.notes
 	if err := g.cmd.Start(); err != nil {
 		return nil, err
@@ -96,11 +110,11 @@ func (g *Gateway) Stop() string {
 	return g.notes.String()
 }
 
-func freePort() (string, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+// FreeAddress returns an address of this machine, HOST:PORT, at which nothing listens yet.
+func FreeAddress(host string) (string, error) {
+	listener, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
 	if err != nil {
 		return "", err
 	}
-	defer func() { _ = listener.Close() }()
-	return strconv.Itoa(listener.Addr().(*net.TCPAddr).Port), nil
+	return listener.Addr().String(), listener.Close()
 }

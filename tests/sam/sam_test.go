@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -25,6 +26,13 @@ const root = "../.."
 // build returns the stack over fresh tables and a fresh queue, with other variables than the template's where vars says so.
 func build(t *testing.T, vars map[string]string) *sam.Stack {
 	t.Helper()
+	stack, _ := buildWith(t, sam.Config{Vars: vars})
+	return stack
+}
+
+// buildWith is build of a stack with more than the template's functions. It returns the queue of notifications too.
+func buildWith(t *testing.T, c sam.Config) (stack *sam.Stack, queue string) {
+	t.Helper()
 	if os.Getenv("MILLRACE_TEST_SAM") == "" {
 		t.Skip("left out: run by make test, where Docker and Python are there")
 	}
@@ -32,22 +40,22 @@ func build(t *testing.T, vars map[string]string) *sam.Stack {
 	if endpoint == "" {
 		t.Fatal("MILLRACE_TEST_DYNAMODB_CONTAINERS is not set; see scripts/with-localstack")
 	}
-	if vars == nil {
-		vars = map[string]string{}
+	queue = containers.Queue(t)
+	c.Vars = maps.Clone(c.Vars)
+	if c.Vars == nil {
+		c.Vars = map[string]string{}
 	}
-	vars["MILLRACE_STORE"], vars["MILLRACE_BELL"] = "dynamodb:"+tables(t), "sqs:"+containers.Queue(t)
+	c.Vars["MILLRACE_STORE"], c.Vars["MILLRACE_BELL"] = "dynamodb:"+tables(t), "sqs:"+queue
 	directory, err := filepath.Abs(root)
 	if err != nil {
 		t.Fatal(err)
 	}
 	admin := samples.Tokens()[0].SHA256
-	stack, err := sam.Build(t.Context(), sam.Config{
-		Root: directory, Dir: t.TempDir(), Endpoint: endpoint, Admin: hex.EncodeToString(admin[:]), Vars: vars,
-	})
-	if err != nil {
+	c.Root, c.Dir, c.Endpoint, c.Admin = directory, t.TempDir(), endpoint, hex.EncodeToString(admin[:])
+	if stack, err = sam.Build(t.Context(), c); err != nil {
 		t.Fatal(err)
 	}
-	return stack
+	return stack, queue
 }
 
 // tables makes fresh tables, declares what the samples need, and returns the tables' prefix.
@@ -88,17 +96,9 @@ func tokens(t *testing.T) string {
 // which each rests on those before it.
 func TestInvokeEverySample(t *testing.T) {
 	stack := build(t, map[string]string{"MILLRACE_TOKENS": tokens(t)})
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
-	defer cancel()
-	lambda, err := stack.StartLambda(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if notes := lambda.Stop(); t.Failed() {
-			t.Log(notes)
-		}
-	}()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 10*time.Minute) // until the gateway has stopped
+	t.Cleanup(cancel)
+	lambda := running(t)(stack.StartLambda(ctx))
 	for _, function := range samples.Order() {
 		t.Run(function, func(t *testing.T) {
 			for i, c := range samples.Of(function) {
@@ -152,16 +152,24 @@ func startAPI(t *testing.T, limit time.Duration) (context.Context, *sam.Gateway)
 	stack := build(t, nil)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), limit) // until the gateway has stopped
 	t.Cleanup(cancel)
-	gateway, err := stack.StartAPI(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if notes := gateway.Stop(); t.Failed() {
-			t.Log(notes)
+	return ctx, running(t)(stack.StartAPI(ctx))
+}
+
+// running returns what returns a gateway that was started, and stops it with the test.
+func running(t *testing.T) func(*sam.Gateway, error) *sam.Gateway {
+	t.Helper()
+	return func(gateway *sam.Gateway, err error) *sam.Gateway {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
 		}
-	})
-	return ctx, gateway
+		t.Cleanup(func() {
+			if notes := gateway.Stop(); t.Failed() {
+				t.Log(notes)
+			}
+		})
+		return gateway
+	}
 }
 
 func TestGateway(t *testing.T) {

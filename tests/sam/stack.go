@@ -23,13 +23,16 @@ type Stack struct {
 	vars       map[string]string // in place of the template's own, for variables that it declares
 }
 
-// Config is what [Build] needs to know. Every field but Vars must be set.
+// Config is what [Build] needs to know. Every field must be set but Vars, Functions and Lambda.
 type Config struct {
 	Root     string            // of the project
 	Dir      string            // where to put what is built
 	Endpoint string            // of LocalStack, as containers reach it
 	Admin    string            // SHA-256 of the admin token
 	Vars     map[string]string // environment variables in place of the template's
+
+	Functions map[string]string // further functions of Go by their logical ids: packages
+	Lambda    string            // where functions invoke others, as containers reach it; default: Endpoint
 }
 
 // Build runs sam build.
@@ -43,8 +46,13 @@ func Build(ctx context.Context, c Config) (*Stack, error) {
 	if _, err := s.sam(ctx, append([]string{"build", "--build-dir", s.files}, s.parameters...)...); err != nil {
 		return nil, err
 	}
-	if err := s.redirect(c.Endpoint); err != nil {
+	if err := s.redirect(c); err != nil {
 		return nil, err
+	}
+	for id, source := range c.Functions {
+		if err := s.add(ctx, id, source); err != nil {
+			return nil, err
+		}
 	}
 	vars, err := json.Marshal(map[string]any{"Parameters": s.vars})
 	if err != nil {
@@ -66,7 +74,7 @@ func (s *Stack) file(name string) string { return filepath.Join(s.files, name) }
 var storeVariable = regexp.MustCompile(`(?m)^( *)MILLRACE_STORE:`)
 
 // redirect gives the functions variables that the template does not declare: SAM passes no others.
-func (s *Stack) redirect(endpoint string) error {
+func (s *Stack) redirect(c Config) error {
 	template, err := os.ReadFile(s.file("template.yaml"))
 	if err != nil {
 		return err
@@ -74,7 +82,36 @@ func (s *Stack) redirect(endpoint string) error {
 	if !storeVariable.Match(template) {
 		return errors.New("sam: the built template has no MILLRACE_STORE")
 	}
-	template = storeVariable.ReplaceAll(template, []byte("${1}AWS_ENDPOINT_URL: "+endpoint+"\n${1}MILLRACE_TOKENS: x\n${0}"))
+	variables := "${1}AWS_ENDPOINT_URL: " + c.Endpoint + "\n${1}MILLRACE_TOKENS: x\n"
+	if c.Lambda != "" {
+		variables += "${1}AWS_ENDPOINT_URL_LAMBDA: " + c.Lambda + "\n"
+	}
+	template = storeVariable.ReplaceAll(template, []byte(variables+"${0}"))
+	return os.WriteFile(s.file("template.yaml"), template, 0o600)
+}
+
+var resources = regexp.MustCompile(`(?m)^Resources:\n`)
+
+// add builds a function that the project's template does not have, and adds it to the built one.
+func (s *Stack) add(ctx context.Context, id, source string) error {
+	build := exec.CommandContext(ctx, "go", "build", "-tags", "lambda.norpc", "-o", filepath.Join(s.file(id), "bootstrap"), source)
+	build.Dir = s.root
+	build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux")
+	if out, err := build.CombinedOutput(); err != nil {
+		return fmt.Errorf("build %s: %w\n%s", source, err, out)
+	}
+	template, err := os.ReadFile(s.file("template.yaml"))
+	if err != nil {
+		return err
+	}
+	if !resources.Match(template) {
+		return errors.New("sam: the built template has no Resources")
+	}
+	template = resources.ReplaceAll(template, fmt.Appendf(nil, `Resources:
+  %s:
+    Type: AWS::Serverless::Function
+    Properties: {CodeUri: %[1]s, Handler: bootstrap, Runtime: provided.al2023, Architectures: [%s]}
+`, id, architecture()))
 	return os.WriteFile(s.file("template.yaml"), template, 0o600)
 }
 
