@@ -6,6 +6,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -34,6 +35,9 @@ const token = "e2e-token"
 func serve(t *testing.T, store string, change ...func(*process.Server)) *process.Server {
 	t.Helper()
 	s := &process.Server{Binary: os.Getenv(process.Variable), Store: store, Token: token}
+	if !strings.HasPrefix(store, "pebble:") {
+		s.Env = []string{"MILLRACE_DRAIN=1m"} // however slow the database is
+	}
 	for _, c := range change {
 		c(s)
 	}
