@@ -52,6 +52,10 @@ type Options struct {
 	// has its own outcome, with the same promise, and nobody waits for company. Calls with a key of the caller's never share.
 	Unshared bool
 
+	// HoldPolls says that followers, consumers and workers wait at the server even where a request that waits costs as much as one that
+	// works, as on Lambda. By default, they pause between requests there while nothing comes: for a second at first, for 30 s at most.
+	HoldPolls bool
+
 	// OnRetry, if set, is called for each failure after which the request is repeated after wait. It may be called concurrently.
 	OnRetry func(err error, wait time.Duration)
 }
@@ -63,6 +67,7 @@ type Client struct {
 	http     *http.Client
 	patience time.Duration
 	refused  time.Duration // 0: patience
+	holds    bool          // see Options.HoldPolls
 	answered atomic.Bool   // the server has responded
 	onRetry  func(error, time.Duration)
 
@@ -82,7 +87,7 @@ func New(o Options) (*Client, error) {
 	if (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
 		return nil, fmt.Errorf("client: %q is no URL of a server, such as http://127.0.0.1:8080", o.URL)
 	}
-	c := &Client{url: u, http: o.HTTP, patience: o.Patience, refused: o.Refused, onRetry: o.OnRetry}
+	c := &Client{url: u, http: o.HTTP, patience: o.Patience, refused: o.Refused, holds: o.HoldPolls, onRetry: o.OnRetry}
 	if o.Token != "" {
 		c.auth = []string{"Bearer " + o.Token}
 	}
@@ -120,6 +125,7 @@ type call struct {
 	kind   string        // media type of body; default JSON
 	key    string        // Idempotency-Key, if any
 	wait   time.Duration // how long the server is asked to wait
+	pauses bool          // where waiting costs, it need not: the caller pauses between requests
 	within time.Duration // how long one attempt may take beyond that; default attemptTime
 	header [2]string     // name and value of a further header, if any
 }
@@ -203,6 +209,9 @@ func (c *Client) request(ctx context.Context, q call) (*http.Request, error) {
 	}
 	if q.key != "" {
 		request.Header.Set("Idempotency-Key", q.key)
+	}
+	if q.pauses && !c.holds {
+		request.Header["Prefer"] = ofPause
 	}
 	if q.header[0] != "" {
 		request.Header.Set(q.header[0], q.header[1])

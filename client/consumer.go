@@ -30,14 +30,20 @@ const consumeWait = 60 * time.Second
 func (c *Consumer) Run(ctx context.Context, handle func(context.Context, *StreamEvent) error) error {
 	q := StreamQuery{Stream: c.Stream, Consumer: c.ID, Name: c.Name, Limit: c.Limit, Wait: consumeWait}
 	outage := newPause()
+	var quiet idle
 	for {
-		events, err := c.Client.ReadStream(ctx, q)
+		events, brief, err := c.Client.readStream(ctx, q, true)
 		switch {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
 		case err == nil:
 			outage = newPause()
-			err = c.handle(ctx, events, handle)
+			if len(events) > 0 || !brief {
+				quiet = idle{}
+				err = c.handle(ctx, events, handle)
+			} else {
+				err = sleep(ctx, quiet.next(q.Wait))
+			}
 		}
 		if err == nil {
 			continue

@@ -28,6 +28,13 @@ const (
 	stepEvents = 4096
 )
 
+// heard is what [Client.listen] returns.
+type heard struct {
+	stream *eventStream // nil: the server has responded with the answer instead
+	answer Answer
+	brief  bool // the server has not waited, since the client pauses
+}
+
 // eventStream is such a response under way.
 type eventStream struct {
 	query  Query
@@ -40,44 +47,46 @@ type eventStream struct {
 	torn bool     // the stream has said that it is torn
 }
 
-// listen asks for what q selects in a response that goes on. A server that does not stream responds with one [Answer] instead: then
-// stream is nil.
-func (c *Client) listen(outer context.Context, q Query) (stream *eventStream, answer Answer, err error) {
+// listen asks for what q selects in a response that goes on.
+func (c *Client) listen(outer context.Context, q Query) (h heard, err error) {
 	ctx, cancel := context.WithCancel(outer)
 	ask := q.call()
+	ask.pauses = true
 	lost := time.AfterFunc(q.Wait+attemptTime, cancel)
 	defer func() {
-		if stream == nil {
+		if h.stream == nil {
 			lost.Stop()
 			cancel()
 		}
 	}()
 	request, err := c.request(ctx, ask)
 	if err != nil {
-		return nil, Answer{}, err
+		return h, err
 	}
 	request.Header.Set("Accept", typeSSE+", application/json;q=0.1")
 	response, err := c.http.Do(request)
 	if err != nil {
 		c.dropIdle(outer, ctx)
-		return nil, Answer{}, err
+		return h, err
 	}
 	c.answered.Store(true)
+	h.brief = toPause(response.Header)
 	if kind, _, err := mime.ParseMediaType(response.Header.Get("Content-Type")); err == nil && kind == typeSSE && response.StatusCode == http.StatusOK {
 		lost.Reset(silence)
-		return &eventStream{query: q, body: response.Body, in: bufio.NewReaderSize(response.Body, 64<<10), cancel: cancel, lost: lost, last: q.After}, Answer{}, nil
+		h.stream = &eventStream{query: q, body: response.Body, in: bufio.NewReaderSize(response.Body, 64<<10), cancel: cancel, lost: lost, last: q.After}
+		return h, nil
 	}
 	defer response.Body.Close()
 	body, err := readBody(response)
 	if err != nil {
 		c.dropIdle(outer, ctx)
-		return nil, Answer{}, fmt.Errorf("%w: %w", errBrokenOff, err)
+		return h, fmt.Errorf("%w: %w", errBrokenOff, err)
 	}
 	if response.StatusCode/100 != 2 {
-		return nil, Answer{}, failure(response, body)
+		return h, failure(response, body)
 	}
-	answer, err = decodeAnswer(body, q)
-	return nil, answer, err
+	h.answer, err = decodeAnswer(body, q)
+	return h, err
 }
 
 // close ends the request.

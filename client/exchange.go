@@ -19,7 +19,8 @@ type exchanged struct {
 		Error *Error `json:"error"`
 	} `json:"results"`
 
-	sent time.Time // when the request was sent, by the clock of this process
+	sent  time.Time // when the request was sent, by the clock of this process
+	brief bool      // the server has not waited, since the worker pauses
 }
 
 // tokenResult is a result in an exchange.
@@ -119,7 +120,7 @@ const ended = 100 * time.Millisecond
 func (s *shift) ask(ctx context.Context, a *asking, wait time.Duration) (exchanged, error) {
 	within := s.short() / 3
 	answer, err := s.w.c.repeat(ctx, call{
-		method: http.MethodPost, path: s.w.path() + "/exchange", body: a.body(wait), wait: wait, within: within,
+		method: http.MethodPost, path: s.w.path() + "/exchange", body: a.body(wait), wait: wait, within: within, pauses: true,
 	}, s.w.c.patience)
 	var x exchanged
 	if err == nil {
@@ -127,6 +128,6 @@ func (s *shift) ask(ctx context.Context, a *asking, wait time.Duration) (exchang
 			err = errNoExchange
 		}
 	}
-	x.sent = answer.sent
+	x.sent, x.brief = answer.sent, err == nil && toPause(answer.header)
 	return x, err
 }

@@ -32,7 +32,9 @@ type Step struct {
 // response must come before the client's patience ends. The one error it yields, as its last, is a refusal that
 // is not [Temporary], the end of patience before the first response, or the end of ctx.
 //
-// Where the server streams, events come in one response that lasts for Query.Wait; elsewhere each step is a request.
+// Where the server streams, events come in one response that lasts for Query.Wait; elsewhere each step is a request. Where a request
+// that waits costs as one that works, as on Lambda, the server does not wait: while nothing comes, the follower pauses between requests,
+// for a second at first, then for longer, up to Query.Wait and 30 s; see [Options].HoldPolls.
 func (c *Client) Follow(ctx context.Context, q Query) iter.Seq2[Step, error] {
 	return func(yield func(Step, error) bool) {
 		if q.Wait == 0 {
@@ -51,16 +53,25 @@ type follower struct {
 	query    Query // After is how far it has come
 	patience time.Duration
 	yield    func(Step, error) bool
+
+	brief, got bool // of the newest request: the server has not waited; it has brought something
 }
 
 // run goes on until there is an error, which is errEnough where the caller has broken the loop.
 func (f *follower) run(ctx context.Context) error {
 	began := time.Now()
+	var quiet idle
 	for pause := newPause(); ; {
 		before := f.query.After
+		f.brief, f.got = false, false
 		err := f.request(ctx)
 		if err == nil || f.query.After != before {
 			pause, began = newPause(), time.Now()
+		}
+		if f.got || !f.brief {
+			quiet = idle{}
+		} else if err == nil {
+			err = sleep(ctx, quiet.next(f.query.Wait))
 		}
 		if err == nil {
 			continue
@@ -85,13 +96,14 @@ func (f *follower) request(ctx context.Context) error {
 		}
 		return f.hand(ctx, answer)
 	}
-	stream, answer, err := f.client.listen(ctx, f.query)
+	h, err := f.client.listen(ctx, f.query)
 	if err != nil {
 		return err
 	}
-	f.patience = endless
+	f.patience, f.brief = endless, h.brief
+	stream := h.stream
 	if stream == nil {
-		return f.hand(ctx, answer)
+		return f.hand(ctx, h.answer)
 	}
 	defer stream.close()
 	silent := true
@@ -127,6 +139,7 @@ func (f *follower) hand(ctx context.Context, answer Answer) error {
 	if !f.yield(step, nil) {
 		return errEnough
 	}
+	f.got = f.got || len(step.Events) > 0 || step.Snapshot != nil
 	f.query.After = step.Last
 	return nil
 }

@@ -28,6 +28,9 @@ type shift struct {
 	done     []*running          // of these, what has ended
 	stopping bool                // nothing more is claimed
 
+	quiet idle          // of the pauses where the server does not wait
+	pause time.Duration // from the newest request to one that only asks for tasks
+
 	seq      int64
 	answered time.Time // when the newest request was sent that got a response
 	served   bool      // the server has exchanges
@@ -169,6 +172,9 @@ func (s *shift) next() *asking {
 		case runs:
 			wait = watchAfter
 		}
+		if results == 0 && !urgent {
+			wait = max(wait, s.pause-since)
+		}
 		if wait = min(wait, third-since); wait <= 0 || !s.rest(wait) {
 			return s.build(third)
 		}
@@ -296,6 +302,11 @@ func (s *shift) take(a *asking, x *exchanged) {
 	for i := range x.Claims {
 		x.Claims[i].granted = x.sent
 		s.begin(&x.Claims[i])
+	}
+	if len(x.Claims) > 0 || len(a.results) > 0 || !x.brief {
+		s.quiet, s.pause = idle{}, 0
+	} else {
+		s.pause = s.quiet.next(time.Hour)
 	}
 	s.extend()
 	s.mu.Unlock()

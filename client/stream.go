@@ -129,6 +129,12 @@ type StreamQuery struct {
 
 // ReadStream returns the oldest events that a consumer has not acknowledged.
 func (c *Client) ReadStream(ctx context.Context, q StreamQuery) (events []StreamEvent, err error) {
+	events, _, err = c.readStream(ctx, q, false)
+	return events, err
+}
+
+// readStream is ReadStream. For a caller that pauses between requests, brief says that the server has not waited for that reason.
+func (c *Client) readStream(ctx context.Context, q StreamQuery, pauses bool) (events []StreamEvent, brief bool, err error) {
 	query := url.Values{}
 	if q.Name != "" {
 		query.Set("eventName", q.Name)
@@ -139,14 +145,14 @@ func (c *Client) ReadStream(ctx context.Context, q StreamQuery) (events []Stream
 	if q.Wait > 0 {
 		query.Set("timeout", fmt.Sprintf("%dms", q.Wait.Milliseconds()))
 	}
-	_, err = c.ask(ctx, call{
-		method: http.MethodGet, path: streamPath(q.Stream) + "/events", query: query, wait: q.Wait,
+	answer, err := c.ask(ctx, call{
+		method: http.MethodGet, path: streamPath(q.Stream) + "/events", query: query, wait: q.Wait, pauses: pauses,
 		header: [2]string{"X-Consumer-ID", q.Consumer},
 	}, &events)
 	if err != nil {
-		return nil, fmt.Errorf("client: read %s: %w", q.Stream, err)
+		return nil, false, fmt.Errorf("client: read %s: %w", q.Stream, err)
 	}
-	return events, nil
+	return events, toPause(answer.header), nil
 }
 
 // Acknowledge notes that a consumer is done with an event, and returns its offset. An event that is not the next of its name

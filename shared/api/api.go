@@ -24,6 +24,10 @@ type Options struct {
 	// MaxWait is the longest that the host lets a request wait; longer timeouts are cut to it. Default, and at most: 1 h.
 	MaxWait time.Duration
 
+	// WaitsCost says that a request which waits costs as much as one that works, as on Lambda: a client that prefers to pause between
+	// requests is not made to wait (the header Prefer of RFC 7240, with the preference pause). Default: false.
+	WaitsCost bool
+
 	// MaxAnswer is about how many bytes of events one response carries; a longer one is cut after an event, and the
 	// client goes on from there. Default 4 MiB.
 	MaxAnswer int
@@ -57,6 +61,7 @@ type API struct {
 	slow    time.Duration
 
 	maxWait   time.Duration
+	waitsCost bool
 	maxAnswer int
 	canStream bool
 	missing   []string
@@ -80,6 +85,7 @@ func New(o Options, resources ...Resource) *API {
 		metrics:   o.Metrics,
 		slow:      orElse(o.Slow, time.Second),
 		maxWait:   min(orElse(o.MaxWait, MaxWait), MaxWait),
+		waitsCost: o.WaitsCost,
 		maxAnswer: orElse(o.MaxAnswer, 4<<20),
 		canStream: o.CanStream,
 		missing:   o.Missing,

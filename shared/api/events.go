@@ -73,7 +73,7 @@ func (x *exchange) ask(otherwise string) (*question, error) {
 	if q.limit, err = query.limit(); err != nil {
 		return nil, err
 	}
-	if q.timeout, q.bounded, err = query.timeout(x.api.maxWait); err != nil {
+	if q.timeout, q.bounded, err = query.timeout(x.maxWait()); err != nil {
 		return nil, err
 	}
 	if q.causes, err = query.with(); err != nil {

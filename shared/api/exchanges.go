@@ -108,7 +108,7 @@ func (r *exchanging) exchange(x *exchange) error {
 	if err != nil {
 		return err
 	}
-	ask.Max, ask.Wait = int(most), min(ask.Wait, x.api.maxWait)
+	ask.Max, ask.Wait = int(most), min(ask.Wait, x.maxWait())
 	x.patient = ask.Wait > 0
 	i, err := r.own(x)
 	if err != nil {

@@ -30,7 +30,7 @@ type remotes struct {
 	there *membership.Membership
 }
 
-func instances(t *testing.T) *remotes {
+func instances(t *testing.T, change ...func(*api.Options)) *remotes {
 	t.Helper()
 	r := &remotes{}
 	s := memory.New(memory.Options{})
@@ -40,8 +40,11 @@ func instances(t *testing.T) *remotes {
 	r.there = there
 	r.Queue = queue.Open(queue.Options{Store: s, Journal: j, Definitions: definitions(), Heard: there.Heard})
 	more := access.NewToken("other", access.Worker, "other-secret")
-	r.api = api.New(api.Options{Tokens: append(tokens(), more)}, api.Tasks(r.Queue, definitions()),
-		api.Instances(there, r.Queue))
+	options := api.Options{Tokens: append(tokens(), more)}
+	for _, c := range change {
+		c(&options)
+	}
+	r.api = api.New(options, api.Tasks(r.Queue, definitions()), api.Instances(there, r.Queue))
 	return r
 }
 

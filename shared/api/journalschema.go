@@ -15,7 +15,10 @@ is NonEmpty, Empty or Torn. Go on after the last event read, or after lastEventI
 Torn means that events after the one given are no longer kept: read a snapshot and begin again.
 
 With Accept text/event-stream or application/x-ndjson the events come as a stream until the timeout, if there is one, is
-over; with application/cloudevents-batch+json as a batch. In both, a header Last-Event-ID overrides after.`
+over; with application/cloudevents-batch+json as a batch. In both, a header Last-Event-ID overrides after.
+
+Where a request that waits costs as much as one that works, a client may prefer to come back after pauses: with the header
+Prefer: pause (RFC 7240) the response is immediate there, and says Preference-Applied: pause.`
 
 // customName matches the names of custom event types: none that begins like a built-in family, nor a snapshot's.
 const customName = `(?!Order|Job|Task|FileBased|Scheduler|Stream|ObjectOverview)[A-Za-z][A-Za-z0-9_.:-]{0,254}`

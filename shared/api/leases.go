@@ -108,7 +108,7 @@ func (r *remote) claim(x *exchange) error {
 		return err
 	}
 	defer leave()
-	wait = min(wait, x.api.maxWait)
+	wait = min(wait, x.maxWait())
 	x.patient = wait > 0
 	over := time.NewTimer(wait)
 	defer over.Stop()

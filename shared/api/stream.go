@@ -186,7 +186,7 @@ func over(ctx context.Context, err error) error {
 // endless stream would.
 func (s *outflow) finite(q *question, form string) error {
 	if !q.bounded {
-		q.timeout = s.x.api.maxWait
+		q.timeout = s.x.maxWait()
 	}
 	answer, err := s.x.poll(s.journal, q)
 	if err != nil {

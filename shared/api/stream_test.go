@@ -220,6 +220,42 @@ func TestStreamWhereHostCannot(t *testing.T) {
 	})
 }
 
+// TestWhereWaitingCosts: a client that prefers to pause is not made to wait, and is told so; others wait.
+func TestWhereWaitingCosts(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name, prefer string
+		costs        bool
+		waits        time.Duration
+	}{
+		{"one that pauses", "pause", true, 0},
+		{"one that has other preferences too", "respond-async, Pause; x=1", true, 0},
+		{"one that does not", "wait=10", true, 10 * time.Second},
+		{"one that pauses where waiting costs nothing", "pause", false, 10 * time.Second},
+	} {
+		applied := map[time.Duration]string{0: "pause"}[test.waits]
+		synctest.Test(t, func(t *testing.T) {
+			b := setup(t, func(o *api.Options) { o.CanStream, o.WaitsCost = false, test.costs })
+			b.emit(t, `[{"TYPE":"A"}]`)
+			for _, accept := range []string{"application/json", sse, ndjson} {
+				began := time.Now()
+				got := b.as(t, access.Viewer, "GET", fmt.Sprintf("%s?after=%d&timeout=10s", eventPath, id(0)), "", "Accept", accept, "Prefer", test.prefer)
+				if got.StatusCode != 200 || time.Since(began) != test.waits || got.Header.Get("Preference-Applied") != applied {
+					t.Errorf("%s, %s: %d after %v, applied %q, want 200 after %v", test.name, accept, got.StatusCode, time.Since(began), got.Header.Get("Preference-Applied"), test.waits)
+				}
+			}
+		})
+		synctest.Test(t, func(t *testing.T) {
+			r := instances(t, func(o *api.Options) { o.WaitsCost = test.costs })
+			began := time.Now()
+			got := r.as(t, access.Worker, "POST", r.register(t, "/topics/**")+"/claims", `{"max":1,"wait":10}`, "Prefer", test.prefer)
+			if got.StatusCode != 200 || time.Since(began) != test.waits || got.Header.Get("Preference-Applied") != applied {
+				t.Errorf("%s, claims: %d after %v, want 200 after %v", test.name, got.StatusCode, time.Since(began), test.waits)
+			}
+		})
+	}
+}
+
 func TestBatch(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

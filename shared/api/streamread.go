@@ -78,7 +78,7 @@ func (x *exchange) streamQuestion() (ask stream.Reading, err error) {
 	if ask.Limit, err = q.page(); err != nil {
 		return ask, err
 	}
-	if ask.Timeout, _, err = q.timeout(x.api.maxWait); err != nil {
+	if ask.Timeout, _, err = q.timeout(x.maxWait()); err != nil {
 		return ask, err
 	}
 	name, given, err := q.one("eventName")

@@ -245,6 +245,22 @@ func TestGateway(t *testing.T) {
 			}
 		})
 	}
+	t.Run("who prefers to pause is not held", func(t *testing.T) {
+		r, err := http.NewRequestWithContext(ctx, http.MethodGet, gateway.URL+event+"?return=OfferLost&after=0&timeout=20s", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Authorization", "Bearer sample")
+		r.Header.Set("Prefer", "pause")
+		answer, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = answer.Body.Close()
+		if answer.StatusCode != http.StatusOK || answer.Header.Get("Preference-Applied") != "pause" {
+			t.Errorf("answer %d, Preference-Applied %q", answer.StatusCode, answer.Header.Get("Preference-Applied"))
+		}
+	})
 }
 
 func ask(ctx context.Context, t *testing.T, url, request, token, body string) (int, string) {
