@@ -34,6 +34,7 @@ type Group[P any] struct {
 	mu      sync.Mutex
 	waiting list[P]
 	writers int
+	crowded bool // the newest write was of several parts, or a part has come since it began
 }
 
 // maxWriters is how many writes of a group are under way at once.
@@ -129,6 +130,7 @@ func (g *Group[P]) enter(c *call, parts []P) (leads bool) {
 	if leads {
 		g.writers++
 	}
+	g.crowded = g.crowded || g.writers > 1 || !leads
 	return leads
 }
 
@@ -197,13 +199,13 @@ func (g *Group[P]) next() (batch list[P], some bool) {
 }
 
 // gather yields to other goroutines for as long as that adds parts: callers that come at the same time would otherwise have the
-// first of them written alone. It takes no time where there are none.
+// first of them written alone. A caller that is alone does not yield, since that wakes another thread.
 func (g *Group[P]) gather() {
-	for before := -1; ; {
+	for before := 0; ; {
 		g.mu.Lock()
-		now := len(g.waiting.parts)
+		now, alone := len(g.waiting.parts), len(g.waiting.parts) == 1 && !g.crowded
 		g.mu.Unlock()
-		if now <= before {
+		if now <= before || alone {
 			return
 		}
 		before = now
@@ -235,6 +237,8 @@ func (g *Group[P]) take() (batch list[P], some bool) {
 	})
 	if len(batch.parts) == 0 {
 		g.writers--
+	} else {
+		g.crowded = len(batch.parts) > 1
 	}
 	return batch, len(batch.parts) > 0
 }
