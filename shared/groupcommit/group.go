@@ -25,6 +25,10 @@ type Options[P any] struct {
 	// Second reports whether a second write is to begin beside the one under way, for the parts that wait. There are never more
 	// than two. It runs under a lock and must not block. Default: there is one write at a time.
 	Second func(waiting []P) bool
+
+	// Prompt says that a caller which comes while no other has lately does not look for others before its write, since a look wakes
+	// another thread: where a write costs little more than that. Of callers that come at once the first may then write alone.
+	Prompt bool
 }
 
 // Group gathers the parts of concurrent callers into writes. Its methods may be called concurrently.
@@ -199,11 +203,11 @@ func (g *Group[P]) next() (batch list[P], some bool) {
 }
 
 // gather yields to other goroutines for as long as that adds parts: callers that come at the same time would otherwise have the
-// first of them written alone. A caller that is alone does not yield, since that wakes another thread.
+// first of them written alone.
 func (g *Group[P]) gather() {
 	for before := 0; ; {
 		g.mu.Lock()
-		now, alone := len(g.waiting.parts), len(g.waiting.parts) == 1 && !g.crowded
+		now, alone := len(g.waiting.parts), len(g.waiting.parts) == 1 && !g.crowded && g.o.Prompt
 		g.mu.Unlock()
 		if now <= before || alone {
 			return
