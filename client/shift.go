@@ -194,13 +194,13 @@ func (s *shift) rest(wait time.Duration) bool {
 	}
 }
 
-// gather lets tasks end that are about to, for as long as that adds results: nobody waits for company.
+// gather lets tasks end that are about to, for as long as that adds results and some run: nobody waits for company.
 func (s *shift) gather() {
 	for before := -1; ; {
 		s.mu.Lock()
-		now := len(s.done)
+		now, all := len(s.done), len(s.all)
 		s.mu.Unlock()
-		if now <= before {
+		if now <= before || now == all {
 			return
 		}
 		before = now

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -71,9 +72,25 @@ func dotted(p jsontext.Pointer) string {
 	return b.String()
 }
 
-// again returns a decoder of a value that has been read before: so it is well formed, and whether a name is there twice was found out.
-func again(value jsontext.Value) *jsontext.Decoder {
-	return jsontext.NewDecoder(bytes.NewBuffer(value), jsontext.AllowDuplicateNames(true))
+// rereader decodes a value that has been read before: so it is well formed, and whether a name is there twice was found out.
+type rereader struct {
+	jsontext.Decoder
+	from bytes.Buffer
+}
+
+var rereaders = sync.Pool{New: func() any { return new(rereader) }}
+
+// again returns a decoder of a value, to be given back with done. What it reads is part of the value.
+func again(value jsontext.Value) *rereader {
+	d, _ := rereaders.Get().(*rereader)
+	d.from = *bytes.NewBuffer(value)
+	d.Reset(&d.from, jsontext.AllowDuplicateNames(true))
+	return d
+}
+
+func (d *rereader) done() {
+	d.from = bytes.Buffer{}
+	rereaders.Put(d)
 }
 
 // readObject reads an object that has these members and no others.
@@ -82,6 +99,7 @@ func readObject(location string, value jsontext.Value, known ...member) error {
 		return invalid(location, "want an object, not %s", kindOfJSON(value))
 	}
 	d := again(value)
+	defer d.done()
 	_, _ = d.ReadToken()
 	var names [16]string
 	var text [64]byte
@@ -124,6 +142,7 @@ func readList(location string, value jsontext.Value, most int, each func(locatio
 		return invalid(location, "want an array, not %s", kindOfJSON(value))
 	}
 	d := again(value)
+	defer d.done()
 	_, _ = d.ReadToken()
 	n := 0
 	for ; d.PeekKind() != ']'; n++ {

@@ -2,12 +2,15 @@ package exchanges_test
 
 import (
 	"context"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
 
+	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/exchanges"
+	"github.com/millrace/millrace/shared/membership"
 	"github.com/millrace/millrace/shared/queue"
 	"github.com/millrace/millrace/shared/store"
 	"github.com/millrace/millrace/shared/store/memory"
@@ -80,4 +83,80 @@ func TestAnEndThatMakesATaskReadyIsWrittenBeforeTheNextStart(t *testing.T) {
 			t.Errorf("claims = %+v, want the one that waited for the key", got.Claims)
 		}
 	})
+}
+
+// A worker that tells the ends of all that it runs gets nearly as many in the same write, the next ones in order, and needs no second write
+// for the few that are left, which its next exchange gets.
+func TestAFullExchangeIsOneWrite(t *testing.T) {
+	t.Parallel()
+	s := newCounted()
+	p := open(t, s)
+	id := p.register(t, 16)
+	ids := p.add(t, 60)
+	running := p.must(t, id, exchanges.Request{Seq: 1, Max: 16}).Claims
+	started := len(running)
+	for seq := int64(2); len(running) > 0; seq++ {
+		var got exchanges.Response
+		writes := s.writesOf(func() { got = p.must(t, id, exchanges.Request{Seq: seq, Max: 16, Results: ok(tokensOf(running)...)}) })
+		if left := len(ids) - started; writes != 1 || len(got.Claims) < min(13, left) {
+			t.Errorf("exchange %d: %d writes and %d claims of %d, want one write and at least 13", seq, writes, len(got.Claims), left)
+		}
+		for i := range got.Claims {
+			if got.Claims[i].Task.ID != ids[started+i] {
+				t.Errorf("exchange %d: claim %d is not the next task", seq, i)
+			}
+		}
+		running, started = got.Claims, started+len(got.Claims)
+	}
+	finished(t, p, ids)
+}
+
+// Whatever ends of an instance come with whatever starts, while its capacity changes: each exchange is made, and each task is started once.
+func TestEndsAndStartsGoTogetherWhateverTheyAre(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(20) {
+		random := rand.New(rand.NewPCG(seed, 1))
+		kept := definition.Queue{Name: "k", Topics: []string{"a"}, KeepJobs: true}
+		set := &definition.Set{}
+		if seed%2 == 0 {
+			set.Queues = []definition.Queue{kept}
+		}
+		p := openWith(t, newCounted(), set)
+		id := p.register(t, 16)
+		left := len(p.add(t, 100))
+		starts := map[task.ID]int{}
+		var running []queue.Lease
+		for seq := int64(1); left > 0 || len(running) > 0; seq++ {
+			most := 1 + random.IntN(40)
+			if _, err := p.members.Heartbeat(t.Context(), id, membership.Change{Capacity: &most}); err != nil {
+				t.Fatal(err)
+			}
+			random.Shuffle(len(running), func(i, j int) { running[i], running[j] = running[j], running[i] })
+			n := random.IntN(len(running) + 1)
+			results := ok(tokensOf(running[:n])...)
+			for i := range results {
+				if random.IntN(4) == 0 {
+					results[i].Result.Outcome = queue.Failed
+				}
+			}
+			got := p.must(t, id, exchanges.Request{Seq: seq, Max: random.IntN(most + 1), Results: results})
+			running = append(slices.Clone(running[n:]), got.Claims...)
+			for i := range got.Claims {
+				starts[got.Claims[i].Task.ID]++
+			}
+			for i, r := range got.Results {
+				if r.Code != "" {
+					t.Fatalf("seed %d, exchange %d: result %d: %s", seed, seq, i, r.Code)
+				}
+			}
+			if left -= len(got.Claims); len(got.Claims) > 0 && len(running) > most {
+				t.Fatalf("seed %d, exchange %d: it runs %d, its capacity is %d", seed, seq, len(running), most)
+			}
+		}
+		for id, n := range starts {
+			if n != 1 {
+				t.Errorf("seed %d: %s was started %d times", seed, id, n)
+			}
+		}
+	}
 }

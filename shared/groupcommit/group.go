@@ -25,6 +25,10 @@ type Options[P any] struct {
 	// Second reports whether a second write is to begin beside the one under way, for the parts that wait. There are never more
 	// than two. It runs under a lock and must not block. Default: there is one write at a time.
 	Second func(waiting []P) bool
+
+	// Prompt says that a caller which comes while no other has lately does not look for others before its write, since a look wakes
+	// another thread: where a write costs little more than that. Of callers that come at once the first may then write alone.
+	Prompt bool
 }
 
 // Group gathers the parts of concurrent callers into writes. Its methods may be called concurrently.
@@ -34,6 +38,7 @@ type Group[P any] struct {
 	mu      sync.Mutex
 	waiting list[P]
 	writers int
+	crowded bool // the newest write was of several parts, or a part has come since it began
 }
 
 // maxWriters is how many writes of a group are under way at once.
@@ -129,6 +134,7 @@ func (g *Group[P]) enter(c *call, parts []P) (leads bool) {
 	if leads {
 		g.writers++
 	}
+	g.crowded = g.crowded || g.writers > 1 || !leads
 	return leads
 }
 
@@ -197,13 +203,13 @@ func (g *Group[P]) next() (batch list[P], some bool) {
 }
 
 // gather yields to other goroutines for as long as that adds parts: callers that come at the same time would otherwise have the
-// first of them written alone. It takes no time where there are none.
+// first of them written alone.
 func (g *Group[P]) gather() {
-	for before := -1; ; {
+	for before := 0; ; {
 		g.mu.Lock()
-		now := len(g.waiting.parts)
+		now, alone := len(g.waiting.parts), len(g.waiting.parts) == 1 && !g.crowded && g.o.Prompt
 		g.mu.Unlock()
-		if now <= before {
+		if now <= before || alone {
 			return
 		}
 		before = now
@@ -235,6 +241,8 @@ func (g *Group[P]) take() (batch list[P], some bool) {
 	})
 	if len(batch.parts) == 0 {
 		g.writers--
+	} else {
+		g.crowded = len(batch.parts) > 1
 	}
 	return batch, len(batch.parts) > 0
 }

@@ -46,6 +46,17 @@ func (s *Set) remove(number int) {
 	}
 }
 
+// Below returns how many of the first slots are taken, of so many.
+func (s *Set) Below(most int) (n int) {
+	for i, word := range s.words {
+		if left := most - 64*i; left < 64 {
+			word &= 1<<max(left, 0) - 1
+		}
+		n += bits.OnesCount64(word)
+	}
+	return n
+}
+
 // Free notes that slots are given back.
 func (s *Set) Free(slots []Slot) {
 	for i := range slots {

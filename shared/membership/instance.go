@@ -3,7 +3,6 @@ package membership
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
@@ -131,7 +130,7 @@ func (i *Instance) put(cond store.Condition) store.Op {
 
 func read(item *store.Item) (Instance, error) {
 	i := Instance{ID: item.Key.Sort, version: item.Version}
-	if err := json.Unmarshal(item.Value, &i); err != nil {
+	if err := store.Decode(item.Value, &i); err != nil {
 		return i, fmt.Errorf("membership: %v cannot be read: %w", item.Key, err)
 	}
 	return i, nil

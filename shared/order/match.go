@@ -317,14 +317,17 @@ func (e *Engine) follow(ctx context.Context) {
 	}
 }
 
-// sleep waits for something that run has not seen. Where nobody waits, it is enough to look now and then on a store that others use
-// too; an own one is followed, which costs nothing.
+// sleep waits for something that run has not seen. Where nobody waits, the journal is not followed, since that would wake a goroutine for
+// each write: it is enough to look now and then, and when an order of this process may have come to wait.
 func (f *follower) sleep(ctx context.Context, anyone bool) error {
-	if !anyone && !f.e.store.Exclusive() {
-		if f.e.pause(ctx, lookShared) {
+	if alone := f.e.store.Exclusive(); !anyone {
+		set := f.e.pause(ctx, lookShared)
+		if !alone && set {
 			f.e.pause(ctx, settle)
 		}
-		return nil
+		if !alone || !set {
+			return nil
+		}
 	}
 	after := f.after
 	if after == 0 {

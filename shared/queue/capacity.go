@@ -36,6 +36,17 @@ func (s *instanceSlots) begin() {
 // isFull reports whether no slot is free, as far as was read.
 func (s *instanceSlots) isFull() bool { return s != nil && s.taken != nil && s.taken.Count() >= s.Most }
 
+// others returns how many slots a claim may take besides those that are given back in the same write, as far as was read.
+func (s *instanceSlots) others() int {
+	others := s.Most - s.taken.Below(s.Most)
+	for i := range s.freed {
+		if s.freed[i].Number < s.Most {
+			others--
+		}
+	}
+	return others
+}
+
 func (s *instanceSlots) read(ctx context.Context, q *Queue) (err error) {
 	if s.taken == nil {
 		if s.taken, err = q.limits.Read(ctx, s.Limit); err == nil {

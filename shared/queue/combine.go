@@ -77,6 +77,7 @@ func (q *Queue) newCombiner(shared bool) *groupcommit.Group[*joined] {
 		Batch:  func() func(*joined) bool { return new(content).add },
 		Write:  q.writeTogether,
 		Second: func(waiting []*joined) bool { return shared || exceed(waiting) },
+		Prompt: !shared,
 	})
 }
 

@@ -106,7 +106,7 @@ func (e *ending) ended(ctx context.Context, err error) (task.State, error) {
 
 func (e *ending) bounds() (ops, bytes int) {
 	ops = 2 + len(e.held.Slots) // the lease and the task
-	if e.result.Outcome != OK || layout.OfTopic(&e.task) {
+	if e.result.Outcome != OK || layout.OfTopic(&e.task) && !e.isOne() {
 		ops++ // its entry, its history, or its payload
 	}
 	if e.task.Unique != "" {
@@ -121,6 +121,9 @@ func (e *ending) bounds() (ops, bytes int) {
 	moreOps, moreBytes := e.more.bounds()
 	return ops + moreOps, bytes + 1000 + moreBytes
 }
+
+// isOne reports whether the end is one operation on the task for certain, however often it is prepared.
+func (e *ending) isOne() bool { return e.gone && e.task.Unique == "" && e.task.Apart == 0 }
 
 // private returns true: only its worker changes a task that runs.
 func (e *ending) private() bool { return true }

@@ -24,8 +24,9 @@ type asking struct {
 // newAskings returns what gathers the claims of each instance.
 func (q *Queue) newAskings() *groupcommit.Keyed[string, *asking] {
 	return groupcommit.NewKeyed[string](groupcommit.Options[*asking]{
-		Batch: func() func(*asking) bool { return new(jointClaim).add },
-		Write: q.claimTogether,
+		Batch:  func() func(*asking) bool { return new(jointClaim).add },
+		Write:  q.claimTogether,
+		Prompt: q.store.Exclusive(),
 	})
 }
 

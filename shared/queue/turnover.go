@@ -83,7 +83,7 @@ func (q *Queue) turnOver(ctx context.Context, a *asking) {
 	if c == nil {
 		a.endErr = q.writeEndings(ctx, a.ends)
 	} else {
-		a.leases, a.endErr = q.writeTurnover(ctx, &turnover{ends: a.ends, claim: c})
+		a.leases, a.endErr = q.writeTurnover(ctx, &turnover{ends: a.ends, claim: c, most: c.opsBeside(at.others())})
 	}
 	if a.endErr != nil {
 		return
@@ -94,7 +94,9 @@ func (q *Queue) turnOver(ctx context.Context, a *asking) {
 		}
 		return
 	}
-	at.forget()
+	if at.forget(); 2*len(a.leases) >= a.max && len(lines) == 0 {
+		return // it has enough to do until it asks again, which costs less than another write
+	}
 	more, err := q.claim(ctx, a.by, at, a.max-len(a.leases))
 	if a.leases = joinedTo(a.leases, more); len(a.leases) == 0 {
 		a.err = err
@@ -104,9 +106,12 @@ func (q *Queue) turnOver(ctx context.Context, a *asking) {
 // inTheirPlace returns a claim that has picked tasks to be started in one write with ends; nil if there are none, or if they had better
 // be claimed afterwards.
 func (q *Queue) inTheirPlace(ctx context.Context, at *instanceSlots, by *Claimer, s *endings, max int) *claim {
-	most := min(MaxClaim, (combineOps-s.ops)/mostOps)
 	max, err := q.freeFor(ctx, at, by, max)
-	if err != nil || min(max, most) <= 0 {
+	if err != nil || max <= 0 {
+		return nil
+	}
+	room, others := combineOps-s.ops, at.others()
+	if max = min(max, MaxClaim, startsIn(room, others)); max <= 0 {
 		return nil
 	}
 	claims, err := q.claims(ctx, *by)
@@ -115,7 +120,7 @@ func (q *Queue) inTheirPlace(ctx context.Context, at *instanceSlots, by *Claimer
 	}
 	for _, c := range claims {
 		c.at, c.by.Beside = at, nil // the ends have it
-		if c.begin(min(max, most)); !c.isPlain() {
+		if c.begin(max); !c.isPlain() {
 			return nil
 		}
 	}
@@ -126,7 +131,7 @@ func (q *Queue) inTheirPlace(ctx context.Context, at *instanceSlots, by *Claimer
 		if len(c.picks) == 0 {
 			continue
 		}
-		if c.private() && !slices.ContainsFunc(c.touches(), func(name string) bool { return s.names[name] }) {
+		if c.private() && c.opsBeside(others) <= room && !slices.ContainsFunc(c.touches(), func(name string) bool { return s.names[name] }) {
 			return c
 		}
 		c.left = c.picks
@@ -136,8 +141,22 @@ func (q *Queue) inTheirPlace(ctx context.Context, at *instanceSlots, by *Claimer
 	return nil
 }
 
-// mostOps is more than the operations that the start of a pick has which is private.
-const mostOps = 6
+// startsIn returns how many starts have at most so many operations in a write whose ends give back all of the instance's slots but others:
+// the task, its entry and its lease, and a slot unless it is one that goes from an end to a start.
+func startsIn(ops, others int) int {
+	if n := ops / 4; n <= others {
+		return n
+	}
+	return (ops - others) / 3
+}
+
+// opsBeside returns the most operations that the picks have in a write whose ends give back all of the instance's slots but others.
+func (c *claim) opsBeside(others int) (ops int) {
+	for i := range c.picks {
+		ops += c.opsOf(&c.picks[i])
+	}
+	return ops - max(0, len(c.picks)-others)
+}
 
 // isPlain reports whether the starts of a claim take no slots but its instance's, and no claim of another process comes between.
 func (c *claim) isPlain() bool { return c.queue.MaxParallel == 0 && len(c.view.contested()) == 0 }
@@ -146,6 +165,7 @@ func (c *claim) isPlain() bool { return c.queue.MaxParallel == 0 && len(c.view.c
 type turnover struct {
 	ends  *endings
 	claim *claim
+	most  int   // operations of the starts
 	tried bool  // the starts were prepared
 	err   error // why nothing is started; nil: the starts are part of the write
 }
@@ -217,8 +237,8 @@ func (t *turnover) ops(r journal.Receipt) []store.Op {
 
 func (t *turnover) bounds() (ops, bytes int) {
 	ops, bytes = t.ends.bounds()
-	moreOps, moreBytes := t.claim.bounds()
-	return ops + moreOps, bytes + moreBytes
+	_, moreBytes := t.claim.bounds()
+	return ops + t.most, bytes + moreBytes
 }
 
 func (t *turnover) touches() []string { return append(t.ends.touches(), t.claim.touches()...) }

@@ -38,6 +38,8 @@ type queue struct {
 	some    chan struct{} // buffered, 1: notifies the committer that a write waits
 	stop    chan struct{} // closed by Close
 	stopped chan struct{} // closed by the committer
+	busy    bool          // a group is being committed
+	crowded bool          // the newest group had several writes, or a write has come since it was taken
 
 	group group // the committer's
 }
@@ -73,6 +75,7 @@ func (q *queue) join(p *pending) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.waiting = append(q.waiting, p)
+	q.crowded = q.crowded || q.busy
 	if len(q.waiting) == 1 {
 		select {
 		case q.some <- struct{}{}:
@@ -93,13 +96,14 @@ func (q *queue) withdraw(p *pending) bool {
 }
 
 // gather yields to other goroutines for as long as that brings further writers into the group: the write that woke the
-// committer would otherwise be synced alone, with all others in the next group. With a single writer it takes no time.
+// committer would otherwise be synced alone, with all others in the next group. For a single writer it does not yield, since that
+// wakes another thread.
 func (q *queue) gather() {
-	for before := -1; ; {
+	for before := 0; ; {
 		q.mu.Lock()
-		now := len(q.waiting)
+		now, alone := len(q.waiting), len(q.waiting) == 1 && !q.crowded
 		q.mu.Unlock()
-		if now <= before {
+		if now <= before || alone {
 			return
 		}
 		before = now
@@ -114,6 +118,9 @@ func (q *queue) take() []*pending {
 	all, n := q.waiting, 0
 	for size := 0; n < len(all) && size < maxGroup; n++ {
 		size += all[n].size
+	}
+	if q.busy = n > 0; q.busy {
+		q.crowded = n > 1
 	}
 	q.waiting = append(q.spare[:0], all[n:]...)
 	clear(all[n:])
