@@ -73,10 +73,12 @@ type sharedView struct {
 	c     *claim
 	order int64 // version of the item that counts the starts of an ordered queue
 
-	from   map[string]string // by partition: where to read on; one that is not there has been read to its end; nil before the first read
-	full   map[string]bool   // concurrency keys that had no slot left
-	passed []layout.Place    // entries that were read past and are to be tidied, at most passedMost
-	more   bool              // there were more than that
+	parts  []string            // the partitions of the claim's lines, as far as they are known
+	ahead  map[string]readPage // by partition: pages that were read ahead
+	from   map[string]string   // by partition: where to read on; one that is not there has been read to its end; nil before the first read
+	full   map[string]bool     // concurrency keys that had no slot left
+	passed []layout.Place      // entries that were read past and are to be tidied, at most passedMost
+	more   bool                // there were more than that
 }
 
 func (s *shared) view(c *claim) claimView { return &sharedView{shared: s, c: c} }

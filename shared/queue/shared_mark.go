@@ -55,7 +55,7 @@ func (v *sharedView) free(found []layout.Place) []layout.Place {
 	for _, line := range byLine(found) {
 		free = append(free, slices.DeleteFunc(untaken(line, v.q.micro()), v.passes)...)
 	}
-	if len(v.c.lines) > 1 {
+	if len(v.parts) > 1 {
 		slices.SortStableFunc(free, layout.ByRank)
 	}
 	return free
