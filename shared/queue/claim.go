@@ -52,7 +52,7 @@ func (q *Queue) claim(ctx context.Context, by Claimer, at *instanceSlots, max in
 			break // the claimer has some and asks again
 		}
 		c.at = at
-		started, err := c.upTo(ctx, max-len(leases))
+		started, err := c.inCrowd(ctx, max-len(leases))
 		leases = joinedTo(leases, started)
 		if err != nil && len(leases) == 0 {
 			return nil, err

@@ -14,10 +14,17 @@ func (q *Queue) CompleteAndClaim(ctx context.Context, token string, r Result, by
 	if err != nil {
 		return "", nil, err
 	}
-	next, chosen := q.nextClaim(ctx, by, max)
+	next, chosen, crowded := q.nextClaim(ctx, by, max)
 	if next == nil {
 		state, err := e.ended(ctx, q.write(ctx, e)[0])
-		return state, nil, err
+		if err != nil || !crowded {
+			return state, nil, err
+		}
+		leases, err := q.Claim(context.WithoutCancel(ctx), by, max)
+		if err != nil {
+			q.log.Warn("the next task was not claimed", "error", err)
+		}
+		return state, leases, nil
 	}
 	errs := q.send(ctx, join(ctx, e), chosen)
 	leases, claimErr := next.settle(context.WithoutCancel(ctx), errs[1])
@@ -29,21 +36,27 @@ func (q *Queue) CompleteAndClaim(ctx context.Context, token string, r Result, by
 	return state, leases, err
 }
 
-// nextClaim returns a claim that has chosen tasks, and its part of a write; nil if it finds none at once.
-func (q *Queue) nextClaim(ctx context.Context, by Claimer, max int) (*claim, *joined) {
+// nextClaim returns a claim that has chosen tasks, and its part of a write; nil if it finds none at once. It leaves queues that are
+// crowded to Claim.
+func (q *Queue) nextClaim(ctx context.Context, by Claimer, max int) (next *claim, chosen *joined, crowded bool) {
 	if by.Capacity > 0 {
-		return nil, nil // the slot that is given back now is not free yet
+		return nil, nil, false // the slot that is given back now is not free yet
 	}
 	claims, err := q.claims(ctx, by)
 	if err != nil {
-		return nil, nil // Claim will say so
+		return nil, nil, false // Claim will say so
 	}
 	for _, c := range claims {
 		c.begin(min(max, MaxClaim))
 		if len(c.view.contested()) > 0 {
 			continue // likewise
 		}
+		if !q.crowds.enter(c) {
+			crowded = true
+			continue
+		}
 		chosen, err := c.choose(ctx)
+		q.crowds.leave(c)
 		switch {
 		case err != nil || chosen == nil:
 		case chosen.over: // nothing of it can be started
@@ -51,8 +64,8 @@ func (q *Queue) nextClaim(ctx context.Context, by Claimer, max int) (*claim, *jo
 				q.log.Warn("the next task was not claimed", "queue", c.queue.Name, "error", err)
 			}
 		default:
-			return c, chosen
+			return c, chosen, false
 		}
 	}
-	return nil, nil
+	return nil, nil, crowded
 }

@@ -90,6 +90,7 @@ type Queue struct {
 	promoting lock.Mutex
 	known     *directory.Directory
 	parts     parts
+	crowds    crowds
 	turn      atomic.Uint64 // which line is first at the next claim
 	stopped   listeners
 	watchers  watchers
@@ -141,6 +142,7 @@ func Open(o Options) *Queue {
 		q.strategy = newAlone(q)
 	}
 	q.combiner, q.askings = q.newCombiner(!alone), q.newAskings()
+	q.crowds.joint = q.newJoint()
 	return q
 }
 
