@@ -2,6 +2,7 @@ package queue
 
 import (
 	"context"
+	"sync"
 
 	"github.com/millrace/millrace/shared/task"
 )
@@ -15,16 +16,12 @@ func (q *Queue) CompleteAndClaim(ctx context.Context, token string, r Result, by
 		return "", nil, err
 	}
 	next, chosen, crowded := q.nextClaim(ctx, by, max)
-	if next == nil {
+	switch {
+	case crowded != nil:
+		return q.completeInCrowd(ctx, e, crowded, max)
+	case next == nil:
 		state, err := e.ended(ctx, q.write(ctx, e)[0])
-		if err != nil || !crowded {
-			return state, nil, err
-		}
-		leases, err := q.Claim(context.WithoutCancel(ctx), by, max)
-		if err != nil {
-			q.log.Warn("the next task was not claimed", "error", err)
-		}
-		return state, leases, nil
+		return state, nil, err
 	}
 	errs := q.send(ctx, join(ctx, e), chosen)
 	leases, claimErr := next.settle(context.WithoutCancel(ctx), errs[1])
@@ -36,15 +33,29 @@ func (q *Queue) CompleteAndClaim(ctx context.Context, token string, r Result, by
 	return state, leases, err
 }
 
-// nextClaim returns a claim that has chosen tasks, and its part of a write; nil if it finds none at once. It leaves queues that are
-// crowded to Claim.
-func (q *Queue) nextClaim(ctx context.Context, by Claimer, max int) (next *claim, chosen *joined, crowded bool) {
+// completeInCrowd completes a task while claims are made together with others of this process.
+func (q *Queue) completeInCrowd(ctx context.Context, e *ending, claims []*claim, max int) (state task.State, leases []Lease, err error) {
+	var group sync.WaitGroup
+	group.Go(func() {
+		var err error
+		if leases, err = q.claimIn(context.WithoutCancel(ctx), claims, nil, max); err != nil {
+			q.log.Warn("the next task was not claimed", "error", err)
+		}
+	})
+	state, err = e.ended(ctx, q.write(ctx, e)[0])
+	group.Wait()
+	return state, leases, err
+}
+
+// nextClaim returns a claim that has chosen tasks, and its part of a write; nil if it finds none at once. Claims that are rather made
+// together with others under way are returned as crowded.
+func (q *Queue) nextClaim(ctx context.Context, by Claimer, max int) (next *claim, chosen *joined, crowded []*claim) {
 	if by.Capacity > 0 {
-		return nil, nil, false // the slot that is given back now is not free yet
+		return nil, nil, nil // the slot that is given back now is not free yet
 	}
 	claims, err := q.claims(ctx, by)
 	if err != nil {
-		return nil, nil, false // Claim will say so
+		return nil, nil, nil // Claim will say so
 	}
 	for _, c := range claims {
 		c.begin(min(max, MaxClaim))
@@ -52,7 +63,7 @@ func (q *Queue) nextClaim(ctx context.Context, by Claimer, max int) (next *claim
 			continue // likewise
 		}
 		if !q.crowds.enter(c) {
-			crowded = true
+			crowded = append(crowded, c)
 			continue
 		}
 		chosen, err := c.choose(ctx)
@@ -64,7 +75,7 @@ func (q *Queue) nextClaim(ctx context.Context, by Claimer, max int) (next *claim
 				q.log.Warn("the next task was not claimed", "queue", c.queue.Name, "error", err)
 			}
 		default:
-			return c, chosen, false
+			return c, chosen, nil
 		}
 	}
 	return nil, nil, crowded
