@@ -32,8 +32,9 @@ type member struct {
 // newJoint returns what gathers the claims of each crowd.
 func (q *Queue) newJoint() *groupcommit.Keyed[string, *member] {
 	return groupcommit.NewKeyed[string](groupcommit.Options[*member]{
-		Batch: func() func(*member) bool { return new(crowd).add },
-		Write: claimAsOne,
+		Batch:  func() func(*member) bool { return new(crowd).add },
+		Write:  claimAsOne,
+		Second: func([]*member) bool { return true },
 	})
 }
 

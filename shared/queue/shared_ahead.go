@@ -62,6 +62,7 @@ func (v *sharedView) look(ctx context.Context, limit int) (found []layout.Place,
 		}
 	}
 	if v.ahead = nil; len(v.parts) > len(v.c.lines) {
+		limit = min(limit, 2*limit*len(v.c.lines)/len(v.parts)+2) // entries of a line are spread evenly
 		v.readAhead(ctx, v.parts, limit)
 	}
 	known := ""

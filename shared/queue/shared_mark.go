@@ -77,7 +77,7 @@ func byLine(found []layout.Place) (lines [][]layout.Place) {
 // contend marks and returns a block of the found entries: the first, or, after losing to another claimer, a random one of the
 // next. Of a block in several parts it returns what it has won.
 func (v *sharedView) contend(ctx context.Context, found []layout.Place, n int) ([]layout.Place, error) {
-	skip := 0
+	skip, reach := 0, 1
 	for {
 		free := v.free(found)
 		if len(free) == 0 {
@@ -99,7 +99,8 @@ func (v *sharedView) contend(ctx context.Context, found []layout.Place, n int) (
 		if len(block) > 0 {
 			return block, nil
 		}
-		skip = int(v.q.random() % uint32(skip+2))
+		reach *= 2
+		skip = int(v.q.random() % uint32(reach))
 	}
 }
 
