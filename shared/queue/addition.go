@@ -98,7 +98,7 @@ func (q *Queue) adding(set *definition.Set, n *New) (adding, error) {
 	if n.Same != "" {
 		t.ID = n.ID()
 	} else if t.ID = n.Given; t.ID == "" {
-		t.ID = task.NewID(n.Prefix, t.ListedUnder(), created, q.random())
+		t.ID = q.newID(set, n.Prefix, &t, layout.LineOf(t.Queue, job, declared))
 	}
 	later := n.NotBefore.UnixMicro() > created
 	if later {
@@ -120,6 +120,15 @@ func (q *Queue) adding(set *definition.Set, n *New) (adding, error) {
 	}
 	a.value = layout.Encode(&a.task)
 	return a, n.checkTexts(len(a.value) - len(a.task.Payload))
+}
+
+// newID returns an id for a task that waits in a line.
+func (q *Queue) newID(set *definition.Set, prefix string, t *task.Task, l layout.Line) task.ID {
+	id := task.NewID(prefix, t.ListedUnder(), t.Created, q.random())
+	if _, write := q.parts.of(l); write > 1 && q.parts.may(set.QueueOf(t.Queue), l) {
+		return task.SpreadID(id)
+	}
+	return id
 }
 
 // size returns the most bytes that the task takes of a write: its entry is smaller than its item.
@@ -210,6 +219,11 @@ func (a *addition) locate(ctx context.Context) error {
 	byQueue := map[string][]int{}
 	for i := range a.tasks {
 		t := &a.tasks[i]
+		if t.fresh() && t.task.ID.Spread() {
+			if err := a.q.parts.spread(ctx, t.task.ID.Group()); err != nil {
+				return err
+			}
+		}
 		if !t.fresh() || t.task.State == task.Missing {
 			continue
 		}
@@ -230,12 +244,17 @@ func (a *addition) locate(ctx context.Context) error {
 				return err
 			}
 		}
-		ranks, err := a.q.ranks(ctx, a.set.QueueOf(name), entries)
+		c := a.set.QueueOf(name)
+		ranks, err := a.q.ranks(ctx, c, entries)
 		if err != nil {
 			return err
 		}
 		for n, i := range list {
-			a.places[i].At = layout.Key(layout.ReadyPartition(a.tasks[i].line), ranks[n])
+			l := a.tasks[i].line
+			if err := a.q.parts.prepare(ctx, c, l, 1); err != nil {
+				return err
+			}
+			a.places[i].At = a.q.parts.key(c, l, ranks[n], a.places[i].UUID)
 		}
 	}
 	return a.keep(ctx)
@@ -334,7 +353,7 @@ func (a *addition) resolve(ctx context.Context, lost *store.Conflict) error {
 func (a *addition) rename(key store.Key) {
 	for i := range a.tasks {
 		if t := &a.tasks[i]; t.fresh() && !t.fixed && key == layout.TaskKey(t.task.ID.UUID()) {
-			t.task.ID = task.NewID(t.prefix, t.task.ListedUnder(), t.task.Created, a.q.random())
+			t.task.ID = a.q.newID(a.set, t.prefix, &t.task, t.line)
 			t.value = layout.Encode(&t.task)
 		}
 	}

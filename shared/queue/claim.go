@@ -46,20 +46,28 @@ func (q *Queue) claim(ctx context.Context, by Claimer, at *instanceSlots, max in
 	if err != nil {
 		return nil, err
 	}
-	var leases []Lease
+	leases, err := q.claimIn(ctx, claims, at, max)
+	if err != nil {
+		return nil, err
+	}
+	if len(claims) > 0 && at.isFull() {
+		q.passOnLate(ctx, &by, claims[0].rules)
+	}
+	return leases, nil
+}
+
+// claimIn starts up to max tasks by claims of one claimer; the error is nil if some are started.
+func (q *Queue) claimIn(ctx context.Context, claims []*claim, at *instanceSlots, max int) (leases []Lease, err error) {
 	for _, c := range claims {
 		if len(leases) >= max || len(leases) > 0 && !q.now().Before(c.until) {
 			break // the claimer has some and asks again
 		}
 		c.at = at
-		started, err := c.upTo(ctx, max-len(leases))
+		started, err := c.inCrowd(ctx, max-len(leases))
 		leases = joinedTo(leases, started)
 		if err != nil && len(leases) == 0 {
 			return nil, err
 		}
-	}
-	if len(claims) > 0 && at.isFull() {
-		q.passOnLate(ctx, &by, claims[0].rules)
 	}
 	return leases, nil
 }

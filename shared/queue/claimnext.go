@@ -2,6 +2,7 @@ package queue
 
 import (
 	"context"
+	"sync"
 
 	"github.com/millrace/millrace/shared/task"
 )
@@ -14,8 +15,11 @@ func (q *Queue) CompleteAndClaim(ctx context.Context, token string, r Result, by
 	if err != nil {
 		return "", nil, err
 	}
-	next, chosen := q.nextClaim(ctx, by, max)
-	if next == nil {
+	next, chosen, crowded := q.nextClaim(ctx, by, max)
+	switch {
+	case crowded != nil:
+		return q.completeInCrowd(ctx, e, crowded, max)
+	case next == nil:
 		state, err := e.ended(ctx, q.write(ctx, e)[0])
 		return state, nil, err
 	}
@@ -29,21 +33,41 @@ func (q *Queue) CompleteAndClaim(ctx context.Context, token string, r Result, by
 	return state, leases, err
 }
 
-// nextClaim returns a claim that has chosen tasks, and its part of a write; nil if it finds none at once.
-func (q *Queue) nextClaim(ctx context.Context, by Claimer, max int) (*claim, *joined) {
+// completeInCrowd completes a task while claims are made together with others of this process.
+func (q *Queue) completeInCrowd(ctx context.Context, e *ending, claims []*claim, max int) (state task.State, leases []Lease, err error) {
+	var group sync.WaitGroup
+	group.Go(func() {
+		var err error
+		if leases, err = q.claimIn(context.WithoutCancel(ctx), claims, nil, max); err != nil {
+			q.log.Warn("the next task was not claimed", "error", err)
+		}
+	})
+	state, err = e.ended(ctx, q.write(ctx, e)[0])
+	group.Wait()
+	return state, leases, err
+}
+
+// nextClaim returns a claim that has chosen tasks, and its part of a write; nil if it finds none at once. Claims that are rather made
+// together with others under way are returned as crowded.
+func (q *Queue) nextClaim(ctx context.Context, by Claimer, max int) (next *claim, chosen *joined, crowded []*claim) {
 	if by.Capacity > 0 {
-		return nil, nil // the slot that is given back now is not free yet
+		return nil, nil, nil // the slot that is given back now is not free yet
 	}
 	claims, err := q.claims(ctx, by)
 	if err != nil {
-		return nil, nil // Claim will say so
+		return nil, nil, nil // Claim will say so
 	}
 	for _, c := range claims {
 		c.begin(min(max, MaxClaim))
 		if len(c.view.contested()) > 0 {
 			continue // likewise
 		}
+		if !q.crowds.enter(c) {
+			crowded = append(crowded, c)
+			continue
+		}
 		chosen, err := c.choose(ctx)
+		q.crowds.leave(c)
 		switch {
 		case err != nil || chosen == nil:
 		case chosen.over: // nothing of it can be started
@@ -51,8 +75,8 @@ func (q *Queue) nextClaim(ctx context.Context, by Claimer, max int) (*claim, *jo
 				q.log.Warn("the next task was not claimed", "queue", c.queue.Name, "error", err)
 			}
 		default:
-			return c, chosen
+			return c, chosen, nil
 		}
 	}
-	return nil, nil
+	return nil, nil, crowded
 }

@@ -254,7 +254,7 @@ func (e *ending) goOn(ctx context.Context, now int64) error {
 	p.NotBefore = e.task.NotBefore
 	ranks, err := e.q.ranks(ctx, c, []layout.Entry{p.Entry})
 	if err == nil {
-		p.At = layout.Key(layout.ReadyPartition(p.Line()), ranks[0])
+		p.At = e.q.parts.key(c, p.Line(), ranks[0], p.UUID)
 	}
 	return err
 }

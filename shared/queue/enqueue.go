@@ -108,6 +108,7 @@ func (q *Queue) announce(ctx context.Context, places []*layout.Place) {
 		}
 		if p.At.Partition != layout.PartitionDue {
 			q.known.Confirm(ctx, p.Line())
+			q.parts.confirm(ctx, p)
 		}
 	}
 	q.notify(ctx, notices)

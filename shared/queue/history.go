@@ -59,27 +59,27 @@ func (q *Queue) sweepHistory(ctx context.Context) (removed int, err error) {
 	}
 	round := int(q.micro() / time.Minute.Microseconds() % int64(historyRounds))
 	before := q.micro() - q.history.Microseconds()
-	sweep := func(group string, turn int, r store.Range, old func(*store.Item) (uuid string, err error)) error {
+	sweep := func(group string, parts []string, turn int, r store.Range, old func(*store.Item) (uuid string, err error)) error {
 		at, left := q.leftover.LoadAndDelete(group)
 		if !left && turn != round {
 			return nil
 		}
 		from, _ := at.(string)
 		r.Table, r.From, r.Limit, r.Eventual = store.Work, from, historyBatch, true
-		n, err := q.sweepGroup(ctx, group, r, old)
+		n, err := q.sweepGroup(ctx, group, parts, r, old)
 		removed += n
 		return err
 	}
 	for i, group := range layout.TopicGroups() {
-		r := store.Range{Partition: layout.HistoryPartition(group), To: layout.Stamp(before)}
-		if err := sweep(group, i, r, func(entry *store.Item) (string, error) { return entry.Key.Sort[layout.StampLen:], nil }); err != nil {
+		r := store.Range{To: layout.Stamp(before)}
+		if err := sweep(group, []string{layout.HistoryPartition(group)}, i, r, func(entry *store.Item) (string, error) { return entry.Key.Sort[layout.StampLen:], nil }); err != nil {
 			return removed, err
 		}
 	}
 	for _, group := range lists {
 		hash := task.GroupHash(group)
-		r := store.Range{Partition: layout.GroupPartition(hash), To: task.FirstUUID(before)}
-		if err := sweep(group, int(hash%uint32(historyRounds)), r, finishedBefore(before)); err != nil {
+		r := store.Range{To: task.FirstUUID(before)}
+		if err := sweep(group, nil, int(hash%uint32(historyRounds)), r, finishedBefore(before)); err != nil {
 			return removed, err
 		}
 	}
@@ -97,11 +97,18 @@ func finishedBefore(before int64) func(item *store.Item) (uuid string, err error
 	}
 }
 
-// sweepGroup removes the old tasks of a range. If it does not reach the end, the next sweep goes on from there, so that it gets
+// sweepGroup removes the old tasks of a range of partitions; nil: those of a group's tasks. If it does not reach the end, the next sweep goes on from there, so that it gets
 // past any number of tasks that are kept.
-func (q *Queue) sweepGroup(ctx context.Context, group string, r store.Range, old func(*store.Item) (uuid string, err error)) (removed int, err error) {
+func (q *Queue) sweepGroup(ctx context.Context, group string, parts []string, r store.Range, old func(*store.Item) (uuid string, err error)) (removed int, err error) {
+	if parts == nil {
+		of, err := layout.GroupPartitions(ctx, q.store, group)
+		if err != nil {
+			return 0, err
+		}
+		parts = of[0]
+	}
 	for looked := 0; looked < historySweep; looked += historyBatch {
-		page, err := q.store.Query(ctx, r)
+		page, err := layout.QueryParts(ctx, q.store, parts, r)
 		if err != nil {
 			return removed, layout.Failure("read the history", err)
 		}

@@ -52,6 +52,10 @@ type misplaced struct {
 
 // moveHome moves misplaced entries to their lines. They keep their ranks, which are those of the queue.
 func (q *Queue) moveHome(ctx context.Context, entries []misplaced) error {
+	set, err := q.definitions.Current(ctx)
+	if err != nil {
+		return err
+	}
 	for chunk := range slices.Chunk(entries, moves) {
 		way := make([]*moving, len(chunk))
 		for i, s := range chunk {
@@ -60,7 +64,7 @@ func (q *Queue) moveHome(ctx context.Context, entries []misplaced) error {
 			}
 			e := s.Single()
 			e.SetLine(s.home)
-			to := layout.PlaceAt(layout.Key(layout.ReadyPartition(s.home), s.At.Sort), e)
+			to := layout.PlaceAt(q.parts.key(set.QueueOf(s.home.Queue), s.home, s.At.Sort, s.UUID), e)
 			way[i] = &moving{from: s.Place, to: to, cond: store.Absent}
 		}
 		if err := q.carry(ctx, way); err != nil {
@@ -111,9 +115,13 @@ func (q *Queue) moveHomeLine(ctx context.Context, l layout.Line) (moved int, err
 
 // emptyInto moves the entries of a line, about sweepMoves at most, to another line of the same queue.
 func (q *Queue) emptyInto(ctx context.Context, l, to layout.Line) (moved int, err error) {
-	r := store.Range{Table: store.Work, Partition: layout.ReadyPartition(l), Limit: moves}
+	parts, err := layout.PartsOf(ctx, q.store, l)
+	if err != nil {
+		return 0, err
+	}
+	r := store.Range{Table: store.Work, Limit: moves}
 	for moved < sweepMoves {
-		found, more, err := layout.Places(ctx, q.store, r)
+		found, more, err := layout.PlacesIn(ctx, q.store, parts, r)
 		if err != nil || len(found) == 0 {
 			return moved, err
 		}

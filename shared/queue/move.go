@@ -53,14 +53,15 @@ func (q *Queue) moveIn(ctx context.Context, set *definition.Set, name string, fo
 			return err
 		}
 	}
-	ranks, err := q.ranksOf(ctx, set.QueueOf(name), found, entries)
+	c := set.QueueOf(name)
+	ranks, err := q.ranksOf(ctx, c, found, entries)
 	if err != nil {
 		return err
 	}
 	way, o := make([]*moving, len(found)), q.offers(set)
 	for i := range found {
 		e := &entries[i]
-		to := layout.PlaceAt(layout.Key(layout.ReadyPartition(e.Line()), ranks[i]), *e)
+		to := layout.PlaceAt(q.parts.key(c, e.Line(), ranks[i], e.UUID), *e)
 		way[i] = &moving{from: found[i], to: to, cond: store.Absent}
 		kept, fallback, err := o.offer(ctx, e, ranks[i])
 		if err != nil {

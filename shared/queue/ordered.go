@@ -52,7 +52,7 @@ func (c *claim) heads(ctx context.Context, lines []layout.Line) (mine, others []
 		if takes {
 			limit = c.reach
 		}
-		found, more, err := layout.Places(ctx, c.q.store, store.Range{Table: store.Work, Partition: layout.ReadyPartition(l), Limit: limit})
+		found, more, err := c.headOf(ctx, l, limit)
 		switch {
 		case err != nil:
 			return nil, nil, err
@@ -67,6 +67,26 @@ func (c *claim) heads(ctx context.Context, lines []layout.Line) (mine, others []
 	slices.SortFunc(mine, layout.ByRank)
 	slices.SortFunc(others, layout.ByRank)
 	return head(upTo(mine, known), c.reach), others, nil
+}
+
+// headOf reads the first entries of a line, at least limit if there are so many. The line may have several parts, if the queue was not
+// ordered before.
+func (c *claim) headOf(ctx context.Context, l layout.Line, limit int) (found []layout.Place, more bool, err error) {
+	r := store.Range{Table: store.Work, Partition: layout.ReadyPartition(l), Limit: limit}
+	page, err := c.q.store.Query(ctx, r)
+	switch {
+	case err != nil:
+		return nil, false, layout.Failure("read an index", err)
+	case len(page.Items) == 0 || !layout.IsSignpost(&page.Items[0]):
+		found, err = layout.ReadPlaces(page.Items)
+		return found, page.More, err
+	}
+	var post layout.Signpost
+	if err := layout.Decode(&page.Items[0], &post); err != nil {
+		return nil, false, err
+	}
+	r.From = page.Items[0].Key.Sort + "\x00"
+	return layout.PlacesIn(ctx, c.q.store, layout.ReadyParts(l, post.Read), r)
 }
 
 // earlier returns the lesser of two ranks; "" is no rank.

@@ -54,7 +54,11 @@ func (q *Queue) indexesOf(ctx context.Context, name string) ([]string, error) {
 		indexes = append(indexes, layout.HeldPartition(string(item.Value)))
 	}
 	for _, l := range lines {
-		indexes = append(indexes, layout.ReadyPartition(l))
+		parts, err := layout.PartsOf(ctx, q.store, l)
+		if err != nil {
+			return nil, err
+		}
+		indexes = append(indexes, parts...)
 	}
 	return indexes, nil
 }

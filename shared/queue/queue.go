@@ -89,6 +89,8 @@ type Queue struct {
 	askings   *groupcommit.Keyed[string, *asking]
 	promoting lock.Mutex
 	known     *directory.Directory
+	parts     parts
+	crowds    crowds
 	turn      atomic.Uint64 // which line is first at the next claim
 	stopped   listeners
 	watchers  watchers
@@ -129,6 +131,8 @@ func Open(o Options) *Queue {
 	q.known = directory.New(directory.Options{
 		Store: q.store, Apply: q.apply, Now: q.now, Created: q.created, Quiet: cmp.Or(o.Quiet, 30*time.Minute), Alone: alone, Log: q.log,
 	})
+	q.parts.q, q.parts.quiet = q, cmp.Or(o.Quiet, 30*time.Minute)
+	q.parts.lines, q.parts.groups = map[layout.Line]*lineParts{}, map[uint32]bool{}
 	q.rules = rule.New(rule.Options{Store: q.store, Journal: q.journal, Now: q.now, Apply: q.apply, Alone: alone})
 	q.Tasks = view.New(view.Options{
 		Store: q.store, Journal: q.journal, Definitions: q.definitions, Now: q.now, Rulebook: q.rules, Limits: q.limits,
@@ -138,6 +142,7 @@ func Open(o Options) *Queue {
 		q.strategy = newAlone(q)
 	}
 	q.combiner, q.askings = q.newCombiner(!alone), q.newAskings()
+	q.crowds.joint = q.newJoint()
 	return q
 }
 

@@ -3,6 +3,7 @@ package queue
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/millrace/millrace/shared/notifier"
@@ -15,16 +16,27 @@ import (
 type shared struct {
 	q *Queue
 
+	promotions atomic.Int64 // how many were begun
+	next       time.Time    // when the next entry falls due, as the last one has found
+	failed     error        // of the last one
+
 	mu  sync.Mutex
 	met map[string]int64 // when claimers of other processes were met last, in microseconds since 1970, by queue
 }
 
+// promote is made once for all who wait for one: one that began after it was asked for has seen what was due then.
 func (s *shared) promote(ctx context.Context) (next time.Time, err error) {
 	if err := s.q.mayDecide(ctx); err != nil {
 		return time.Time{}, err
 	}
+	asked := s.promotions.Load()
 	s.q.promoting.Lock()
 	defer s.q.promoting.Unlock()
+	if s.promotions.Load() > asked && s.failed == nil {
+		return s.next, nil
+	}
+	s.promotions.Add(1)
+	defer func() { s.next, s.failed = next, err }()
 	for {
 		last, first, err := s.q.promoteFrom(ctx, "")
 		if err != nil || last == "" {
@@ -73,10 +85,12 @@ type sharedView struct {
 	c     *claim
 	order int64 // version of the item that counts the starts of an ordered queue
 
-	from   map[string]string // by partition: where to read on; one that is not there has been read to its end; nil before the first read
-	full   map[string]bool   // concurrency keys that had no slot left
-	passed []layout.Place    // entries that were read past and are to be tidied, at most passedMost
-	more   bool              // there were more than that
+	parts  []string            // the partitions of the claim's lines, as far as they are known
+	ahead  map[string]readPage // by partition: pages that were read ahead
+	from   map[string]string   // by partition: where to read on; one that is not there has been read to its end; nil before the first read
+	full   map[string]bool     // concurrency keys that had no slot left
+	passed []layout.Place      // entries that were read past and are to be tidied, at most passedMost
+	more   bool                // there were more than that
 }
 
 func (s *shared) view(c *claim) claimView { return &sharedView{shared: s, c: c} }

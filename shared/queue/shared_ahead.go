@@ -51,18 +51,23 @@ func (v *sharedView) withPassed(picks []layout.Place) []layout.Place {
 	return all
 }
 
-// look reads each line until a page has an entry that may be started, and returns those pages from that entry on, line by line,
-// as far as the order over all lines is known; marks says whether claimers have marked some of them.
+// look reads each part of each line until a page has an entry that may be started, and returns those pages from that entry on, part by
+// part, as far as the order over all of them is known; marks says whether claimers have marked some of them.
 func (v *sharedView) look(ctx context.Context, limit int) (found []layout.Place, marks bool, err error) {
 	if v.from == nil {
 		v.from = make(map[string]string, len(v.c.lines))
 		for _, l := range v.c.lines {
-			v.from[layout.ReadyPartition(l)] = ""
+			read, _ := v.q.parts.of(l)
+			v.take(layout.ReadyParts(l, read))
 		}
 	}
+	if v.ahead = nil; len(v.parts) > len(v.c.lines) {
+		limit = min(limit, 2*limit*len(v.c.lines)/len(v.parts)+2) // entries of a line are spread evenly
+		v.readAhead(ctx, v.parts, limit)
+	}
 	known := ""
-	for _, l := range v.c.lines {
-		of, more, err := v.lookIn(ctx, l, limit)
+	for i := 0; i < len(v.parts); i++ { // a first part may tell of others
+		of, more, err := v.lookIn(ctx, v.parts[i], limit)
 		if err != nil {
 			return nil, false, err
 		}
@@ -72,22 +77,30 @@ func (v *sharedView) look(ctx context.Context, limit int) (found []layout.Place,
 		marks = marks || slices.ContainsFunc(of, func(p layout.Place) bool { return p.Taken.Counts(v.q.micro()) })
 		found = append(found, of...)
 	}
-	if known != "" && len(v.c.lines) > 1 {
+	if known != "" && len(v.parts) > 1 {
 		found = slices.DeleteFunc(found, func(p layout.Place) bool { return p.At.Sort > known })
 	}
 	return found, marks, nil
 }
 
-// lookIn is look of one line; more says that the line goes on behind the page.
-func (v *sharedView) lookIn(ctx context.Context, l layout.Line, limit int) (found []layout.Place, more bool, err error) {
-	r := store.Range{Table: store.Work, Partition: layout.ReadyPartition(l), Limit: limit}
+// take adds partitions to those that the claim reads.
+func (v *sharedView) take(parts []string) {
+	for _, part := range parts {
+		v.from[part] = ""
+	}
+	v.parts = append(v.parts, parts...)
+}
+
+// lookIn is look of one part; more says that the part goes on behind the page.
+func (v *sharedView) lookIn(ctx context.Context, part string, limit int) (found []layout.Place, more bool, err error) {
+	r := store.Range{Table: store.Work, Partition: part, Limit: limit}
 	for ; ; r.Limit = min(widen*r.Limit, widePage) {
-		next, on := v.from[r.Partition]
+		next, on := v.from[part]
 		if !on {
 			return nil, false, nil
 		}
 		r.From = next
-		page, more, err := layout.Places(ctx, v.q.store, r)
+		page, more, err := v.read(ctx, r)
 		if err != nil {
 			return nil, false, err
 		}
@@ -99,12 +112,12 @@ func (v *sharedView) lookIn(ctx context.Context, l layout.Line, limit int) (foun
 		v.pass(page[:at])
 		switch {
 		case at < len(page):
-			v.from[r.Partition] = page[at].At.Sort
+			v.from[part] = page[at].At.Sort
 			return page[at:], more, nil
 		case more && at > 0:
-			v.from[r.Partition] = v.beyond(page)
+			v.from[part] = v.beyond(page)
 		default:
-			delete(v.from, r.Partition)
+			delete(v.from, part)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package queue
 import (
 	"context"
 	"slices"
+	"sync"
 
 	"github.com/millrace/millrace/shared/queue/layout"
 	"github.com/millrace/millrace/shared/store"
@@ -55,7 +56,7 @@ func (v *sharedView) free(found []layout.Place) []layout.Place {
 	for _, line := range byLine(found) {
 		free = append(free, slices.DeleteFunc(untaken(line, v.q.micro()), v.passes)...)
 	}
-	if len(v.c.lines) > 1 {
+	if len(v.parts) > 1 {
 		slices.SortStableFunc(free, layout.ByRank)
 	}
 	return free
@@ -74,9 +75,9 @@ func byLine(found []layout.Place) (lines [][]layout.Place) {
 }
 
 // contend marks and returns a block of the found entries: the first, or, after losing to another claimer, a random one of the
-// next.
+// next. Of a block in several parts it returns what it has won.
 func (v *sharedView) contend(ctx context.Context, found []layout.Place, n int) ([]layout.Place, error) {
-	skip := 0
+	skip, reach := 0, 1
 	for {
 		free := v.free(found)
 		if len(free) == 0 {
@@ -84,13 +85,22 @@ func (v *sharedView) contend(ctx context.Context, found []layout.Place, n int) (
 		}
 		free = free[min(skip*n, len(free)-1):]
 		block := head(free, n)
-		lost, rival, err := v.mark(ctx, block)
-		if err != nil || lost == nil {
-			return block, err
+		lost, err := v.mark(ctx, block)
+		if err != nil {
+			return nil, err
 		}
-		v.rival()
-		found = behind(found, rival, *lost)
-		skip = int(v.q.random() % uint32(skip+2))
+		if len(lost) > 0 {
+			v.rival()
+		}
+		for _, l := range lost {
+			block = slices.DeleteFunc(block, func(p layout.Place) bool { return p.At.Partition == l.first.At.Partition })
+			found = behind(found, l.rival, l.first)
+		}
+		if len(block) > 0 {
+			return block, nil
+		}
+		reach *= 2
+		skip = int(v.q.random() % uint32(reach))
 	}
 }
 
@@ -119,32 +129,46 @@ func behind(places []layout.Place, rival *layout.Taken, lost layout.Place) []lay
 	return slices.DeleteFunc(places, func(p layout.Place) bool { return p.At.Partition == lost.At.Partition && p.At.Sort <= to })
 }
 
-// mark writes marks for a block, one in each of its lines. It returns nil if the block is won, and otherwise the entry that was
-// lost and the rival's mark. Race: of several claimers that read the same head, the condition on the entry's version admits one.
-func (s *shared) mark(ctx context.Context, block []layout.Place) (lost *layout.Place, rival *layout.Taken, err error) {
+// lostMark is an entry that another claimer has marked before, and that one's mark, if it is known.
+type lostMark struct {
+	first layout.Place
+	rival *layout.Taken
+}
+
+// mark writes marks for a block, one in each of its parts, and returns those that were lost to others. Race: of several claimers that
+// read the same head, the condition on the entry's version admits one.
+func (s *shared) mark(ctx context.Context, block []layout.Place) (lost []lostMark, err error) {
 	firsts := marked(block, s.q.micro()+layout.TakenFor.Microseconds())
-	ops := make([]store.Op, len(firsts))
-	for n, p := range firsts {
-		ops[n] = p.Change()
+	errs := make([]error, len(firsts))
+	var group sync.WaitGroup
+	for i, p := range firsts {
+		group.Go(func() { errs[i] = s.q.apply(ctx, p.Change()) })
 	}
-	err = s.q.apply(ctx, ops...)
-	conflict := store.AsConflict(err)
-	switch {
-	case err == nil:
-		for _, p := range firsts {
+	group.Wait()
+	for i, p := range firsts {
+		conflict := store.AsConflict(errs[i])
+		switch {
+		case errs[i] == nil:
 			p.Version++
-		}
-		return nil, nil, nil
-	case conflict == nil:
-		return nil, nil, layout.Failure("take an entry", err)
-	}
-	lost = firsts[conflict.Failed[0].Op]
-	if found := conflict.Failed[0].Found; found != nil {
-		if p, err := layout.ReadPlace(found); err == nil {
-			rival = p.Taken
+		case conflict == nil:
+			err = layout.Failure("take an entry", errs[i])
+		default:
+			lost = append(lost, lostMark{first: *p, rival: markOn(conflict.Failed[0].Found)})
 		}
 	}
-	return lost, rival, nil
+	return lost, err
+}
+
+// markOn returns the mark on an entry; nil: there is none.
+func markOn(found *store.Item) *layout.Taken {
+	if found == nil {
+		return nil
+	}
+	p, err := layout.ReadPlace(found)
+	if err != nil {
+		return nil
+	}
+	return p.Taken
 }
 
 // unmark removes the marks of entries that were not started, so that other claimers find all entries marked with them.

@@ -155,13 +155,20 @@ func (q *Queue) notifyReady(ctx context.Context) (notified int, err error) {
 
 // noticesReady returns a notification for each ready task of a line, at most mostNotices, and how long ago the oldest of these was created.
 func (q *Queue) noticesReady(ctx context.Context, l layout.Line) ([]notifier.Notice, time.Duration, error) {
-	page, err := q.store.Query(ctx, store.Range{
-		Table: store.Work, Partition: layout.ReadyPartition(l), Limit: mostNotices, Eventual: true,
-	})
+	r := store.Range{Table: store.Work, Partition: layout.ReadyPartition(l), Limit: mostNotices, Eventual: true}
+	page, err := q.store.Query(ctx, r)
+	if err == nil && len(page.Items) > 0 && layout.IsSignpost(&page.Items[0]) {
+		var post layout.Signpost
+		if err := layout.Decode(&page.Items[0], &post); err != nil {
+			return nil, 0, err
+		}
+		page, err = layout.QueryParts(ctx, q.store, layout.ReadyParts(l, post.Read), r)
+	}
 	if err != nil {
 		return nil, 0, layout.Failure("read a ready index", err)
 	}
-	return slices.Repeat([]notifier.Notice{l.Notice()}, len(page.Items)), q.oldestOf(page.Items), nil
+	items := page.Items[:min(len(page.Items), mostNotices)]
+	return slices.Repeat([]notifier.Notice{l.Notice()}, len(items)), q.oldestOf(items), nil
 }
 
 // sweepEvery is how often Run sweeps.

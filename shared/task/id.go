@@ -5,16 +5,20 @@ import (
 	"encoding/hex"
 	"errors"
 	"hash/fnv"
+	"strconv"
 )
 
 // ID names a task everywhere. It ends in a UUID of version 7 (RFC 9562) in lower case, which alone determines the task's
 // place in the store; a dialect may put a prefix before it, as EventNative's task scheduler does with SOURCE_COLLECTION_.
 //
-// Of the UUID's free bits, 12 hold the microseconds of the creation time within its millisecond, 30 the hash of the task's
-// group, and 32 are random. So a group's tasks can be listed in the order of creation without an index.
+// Of the UUID's free bits, 10 hold the microseconds of the creation time within its millisecond, one says how its group's tasks are
+// stored ([ID.Spread]), 30 hold the hash of the task's group, and 32 are random. So a group's tasks can be listed in the order of creation without an index.
 type ID string
 
 const uuidLen = 36
+
+// spread is the bit of an id that is stored apart from those of its group, among the microseconds.
+const spread = 1 << 11
 
 // ErrID is returned for a text that does not end in an id of this package.
 var ErrID = errors.New("task: not a task id")
@@ -69,6 +73,17 @@ func ParseID(text string) (ID, error) {
 	return ID(text), nil
 }
 
+// SpreadID returns a task's id with the mark that [ID.Spread] reports. Within its millisecond it sorts behind those without it.
+func SpreadID(id ID) ID {
+	at := len(id) - uuidLen + 15
+	first, _ := strconv.ParseUint(string(id[at:at+1]), 16, 8) // an ID is well formed
+	return id[:at] + ID(strconv.FormatUint(first|spread>>8, 16)) + id[at+1:]
+}
+
+// Spread reports whether the task is stored in one of the partitions over which tasks of its group are spread, and not in that of
+// the group.
+func (id ID) Spread() bool { return id[len(id)-uuidLen+15] >= '8' }
+
 // UUID returns the id without its prefix. UUIDs of a group's tasks sort by creation.
 func (id ID) UUID() string { return string(id[len(id)-uuidLen:]) }
 
@@ -78,7 +93,7 @@ func (id ID) Time() int64 {
 	uuid := id.UUID()
 	_, _ = hex.Decode(b[:], []byte(uuid[:8]+uuid[9:13]+uuid[14:18])) // an ID is well formed
 	n := binary.BigEndian.Uint64(b[:])
-	return int64(n>>16)*1000 + int64(n&0xFFF)
+	return int64(n>>16)*1000 + int64(n&(spread-1))
 }
 
 // Group returns the hash of the task's group, as [GroupHash] computes it.

@@ -12,8 +12,8 @@ import (
 
 // Layout is the version of the layout that this program reads and writes, and Since the first release that does.
 const (
-	Layout = 1
-	Since  = "0.1.0"
+	Layout = 2
+	Since  = "0.2.0"
 )
 
 // The errors of [Check] that say that this program and the store do not fit, to be compared with errors.Is. Their texts name both
@@ -33,11 +33,16 @@ var key = store.Key{Table: store.Journal, Partition: "layout", Sort: "0"}
 
 // Check demands that a store has this program's layout, and notes it in one that is new. It returns an error that is [ErrNewer] or
 // [ErrOlder] if the store has another, and otherwise the store's. It is called once by each process, before anything else uses the
-// store. It costs one read, and in a store that is new two more and a write.
+// store. It costs one read, in a store that is new two more and a write, and in one of layout 1 a write.
+//
+// Layout 2 is layout 1 with more places: tasks and ready entries that are in none of these stay where they are.
 func Check(ctx context.Context, s store.Store) error {
 	found, err := read(ctx, s)
 	if found == nil && err == nil {
 		found, err = begin(ctx, s)
+	}
+	if err == nil && found.Layout == 1 {
+		found, err = note(ctx, s, store.VersionIs(1))
 	}
 	switch {
 	case err != nil:
@@ -80,13 +85,18 @@ func begin(ctx context.Context, s store.Store) (*stored, error) {
 	if begun && !s.Exclusive() {
 		return &stored{Layout: 0, Since: "before 0.1.0"}, nil
 	}
+	return note(ctx, s, store.Absent)
+}
+
+// note notes this program's layout, and returns it, or what another process has noted meanwhile.
+func note(ctx context.Context, s store.Store, cond store.Condition) (*stored, error) {
 	own := &stored{Layout: Layout, Since: Since}
 	value, err := json.Marshal(own)
 	if err != nil {
 		return nil, err
 	}
-	item := store.Item{Key: key, Version: 1, Value: value}
-	err = s.Write(ctx, store.Write{Token: fmt.Sprint("layout", Layout), Ops: []store.Op{store.Put(item, store.Absent)}})
+	item := store.Item{Key: key, Version: Layout, Value: value}
+	err = s.Write(ctx, store.Write{Token: fmt.Sprint("layout", Layout), Ops: []store.Op{store.Put(item, cond)}})
 	switch {
 	case store.AsConflict(err) != nil:
 		return read(ctx, s)

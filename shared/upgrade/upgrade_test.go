@@ -60,9 +60,10 @@ func TestAProgramRefusesAStoreOfAnotherLayout(t *testing.T) {
 		text      string
 	}{
 		"new":                           {prepare: func(*testing.T, store.Store) {}},
-		"this":                          {prepare: func(t *testing.T, s store.Store) { says(t, s, `{"layout":1,"since":"0.1.0"}`) }},
-		"newer":                         {func(t *testing.T, s store.Store) { says(t, s, `{"layout":2,"since":"0.9.0"}`) }, false, upgrade.ErrNewer, "start Millrace 0.9.0 or a later one"},
-		"newer, with more":              {func(t *testing.T, s store.Store) { says(t, s, `{"layout":3,"since":"2","more":1}`) }, true, upgrade.ErrNewer, "layout is 3"},
+		"this":                          {prepare: func(t *testing.T, s store.Store) { says(t, s, `{"layout":2,"since":"0.2.0"}`) }},
+		"the one before":                {prepare: func(t *testing.T, s store.Store) { says(t, s, `{"layout":1,"since":"0.1.0"}`) }},
+		"newer":                         {func(t *testing.T, s store.Store) { says(t, s, `{"layout":3,"since":"0.9.0"}`) }, false, upgrade.ErrNewer, "start Millrace 0.9.0 or a later one"},
+		"newer, with more":              {func(t *testing.T, s store.Store) { says(t, s, `{"layout":4,"since":"2","more":1}`) }, true, upgrade.ErrNewer, "layout is 4"},
 		"without a version":             {begun, false, upgrade.ErrOlder, "before 0.1.0"},
 		"without a version, of its own": {begun, true, nil, ""},
 		"not readable":                  {func(t *testing.T, s store.Store) { says(t, s, "x") }, true, store.ErrDamaged, `"x"`},
@@ -86,7 +87,7 @@ func TestAProgramRefusesAStoreOfAnotherLayout(t *testing.T) {
 // A process that begins a store at the same time as another follows what that has noted, also if it has appended since.
 func TestTwoProcessesBeginAStoreAtOnce(t *testing.T) {
 	t.Parallel()
-	for value, want := range map[string]error{`{"layout":1,"since":"0.1.0"}`: nil, `{"layout":2,"since":"0.9.0"}`: upgrade.ErrNewer} {
+	for value, want := range map[string]error{`{"layout":2,"since":"0.2.0"}`: nil, `{"layout":3,"since":"0.9.0"}`: upgrade.ErrNewer} {
 		base := memory.New(memory.Options{})
 		s := shared{Store: base, then: func(store.Op) error {
 			says(t, base, value)
@@ -126,5 +127,27 @@ func TestAStartCostsOneRead(t *testing.T) {
 		if got := m.Usage(); got != want {
 			t.Errorf("start %d costs %+v, want %+v", i+1, got, want)
 		}
+	}
+}
+
+// A store of layout 1 has this program's layout from its first start on, which programs of layout 1 refuse, also where two begin at once.
+func TestAStoreOfTheLayoutBeforeGetsThisOne(t *testing.T) {
+	t.Parallel()
+	base := memory.New(memory.Options{})
+	says(t, base, `{"layout":1,"since":"0.1.0"}`)
+	first := true
+	s := shared{Store: base, then: func(store.Op) error {
+		if !first {
+			return nil
+		}
+		first = false
+		return upgrade.Check(t.Context(), base) // another process is quicker
+	}}
+	if err := upgrade.Check(t.Context(), s); err != nil {
+		t.Errorf("Check = %v", err)
+	}
+	items, err := base.Get(t.Context(), store.Key{Table: store.Journal, Partition: "layout", Sort: "0"})
+	if want := `{"layout":2,"since":"0.2.0"}`; err != nil || string(items[0].Value) != want {
+		t.Errorf("the store says %s, %v, want %s", items[0].Value, err, want)
 	}
 }

@@ -8,6 +8,7 @@
 //	item.go   reading and writing the values of items, tasks, payloads
 //	compact.go, fields.go  the compact form of what is written often, and its fields
 //	json.go   JSON: items for people to read
+//	parts.go  tasks and lines that lie in several partitions
 //	line.go   Line: the name of a ready index
 //	entry.go  Entry, Place: entries of indexes, and reading an index
 //	lease.go  Lease, Held: the right to run a task, and its token

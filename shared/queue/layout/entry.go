@@ -176,15 +176,34 @@ func Places(ctx context.Context, s store.Store, r store.Range) (found []Place, m
 	if err != nil {
 		return nil, false, Failure("read an index", err)
 	}
-	found = make([]Place, 0, len(page.Items))
-	for i := range page.Items {
-		p, err := ReadPlace(&page.Items[i])
+	found, err = ReadPlaces(page.Items)
+	return found, page.More, err
+}
+
+// PlacesIn reads one page of entries of an index that may lie in several partitions, see [QueryParts].
+func PlacesIn(ctx context.Context, s store.Store, partitions []string, r store.Range) (found []Place, more bool, err error) {
+	page, err := QueryParts(ctx, s, partitions, r)
+	if err != nil {
+		return nil, false, Failure("read an index", err)
+	}
+	found, err = ReadPlaces(page.Items)
+	return found, page.More, err
+}
+
+// ReadPlaces returns the entries that items of an index hold.
+func ReadPlaces(items []store.Item) ([]Place, error) {
+	found := make([]Place, 0, len(items))
+	for i := range items {
+		if IsSignpost(&items[i]) {
+			continue
+		}
+		p, err := ReadPlace(&items[i])
 		if err != nil {
-			return nil, false, err
+			return nil, err
 		}
 		found = append(found, p)
 	}
-	return found, page.More, nil
+	return found, nil
 }
 
 // Entries returns all entries of a range of an index in their order, by as many queries as that takes.
@@ -194,6 +213,9 @@ func Entries(ctx context.Context, s store.Store, r store.Range) iter.Seq2[Place,
 			if err != nil {
 				yield(Place{}, Failure("read an index", err))
 				return
+			}
+			if IsSignpost(item) {
+				continue
 			}
 			p, err := ReadPlace(item)
 			if !yield(p, err) || err != nil {

@@ -13,10 +13,11 @@ import (
 
 // The items of the table work:
 //
-//	task/GROUP        UUID          the task
+//	task/GROUP        UUID          the task; of those whose id says so in task/GROUP/PART, see parts.go
 //	payload/UUID      -             a payload too large to travel with the task
 //	log/UUID          SEQUENCE      lines of its log
 //	ready/LINE        RANK          entry of a task that may start; the index of a line
+//	ready.PART/LINE   RANK          the same, where the line lies in several parts, as the item ready/LINE ! says
 //	due               TIME UUID     entry of a task that waits for a time
 //	held/HOLD         ORDER         entry of a task that a rule or a limit holds
 //	history/GROUP     TIME UUID     entry of a finished task of a topic
@@ -26,15 +27,17 @@ import (
 //	once/HASH         -             the result of the request with an idempotency key
 //	rules             PATH          pause and block, which queues are suspended, and for which instances tasks are kept
 //	lines, holds      NAME          which lines and holds there may be
+//	spread            GROUP         which groups have tasks in task/GROUP/PART
 //	orders            QUEUE         counts the starts of an ordered queue
 //	turn/QUEUE        KEY           sequencer: a fairness key's next turn; see store.Passing
 //	turns             QUEUE         sequencer: its floor is the queue's virtual time
 const (
-	PartitionDue   = "due"
-	PartitionRules = "rules"
-	PartitionLines = "lines"
-	PartitionHolds = "holds"
-	only           = "-" // the sort key of a partition with one item
+	PartitionDue    = "due"
+	PartitionRules  = "rules"
+	PartitionLines  = "lines"
+	PartitionHolds  = "holds"
+	partitionSpread = "spread"
+	only            = "-" // the sort key of a partition with one item
 )
 
 // Key returns a key of the table work.
@@ -44,7 +47,7 @@ func Key(partition, sort string) store.Key {
 
 // TaskKey returns the key of a task's item.
 func TaskKey(uuid string) store.Key {
-	return Key(GroupPartition(task.ID(uuid).Group()), uuid)
+	return Key(partition(task.ID(uuid)), uuid)
 }
 
 // GroupPartition returns the partition of the tasks of groups with that hash.

@@ -33,9 +33,15 @@ func (v *Tasks) Jobs(ctx context.Context, l JobListing) (Page, error) {
 	if l.Topic != "" {
 		groups = []string{layout.TopicGroup(l.Topic)}
 	}
-	m := &merge{v: v, l: &l, effort: begun()}
-	for _, group := range groups {
-		m.runs = append(m.runs, l.run(group))
+	m, parts := &merge{v: v, l: &l, effort: begun()}, make([][]string, len(groups))
+	if !l.History {
+		var err error
+		if parts, err = layout.GroupPartitions(ctx, v.o.Store, groups...); err != nil {
+			return Page{}, err
+		}
+	}
+	for i, group := range groups {
+		m.runs = append(m.runs, l.run(group, parts[i]))
 	}
 	return m.page(ctx)
 }
@@ -55,13 +61,13 @@ func (l *JobListing) checkCursor() error {
 	return nil
 }
 
-// run returns the run of a group from the cursor on.
-func (l *JobListing) run(group string) *run {
-	r := &run{group: group, more: true, span: store.Range{
-		Table: store.Work, Partition: layout.GroupPartition(task.GroupHash(group)), Limit: min(max(l.Limit, 25), listedPage),
+// run returns the run of a group, whose tasks are in parts, from the cursor on.
+func (l *JobListing) run(group string, parts []string) *run {
+	r := &run{group: group, parts: parts, more: true, span: store.Range{
+		Table: store.Work, Limit: min(max(l.Limit, 25), listedPage),
 	}}
 	if l.History {
-		r.span.Partition, r.span.Backward = layout.HistoryPartition(group), true
+		r.parts, r.span.Backward = []string{layout.HistoryPartition(group)}, true
 	}
 	if l.Cursor != "" {
 		r.span = r.span.Behind(l.Cursor)
@@ -69,10 +75,11 @@ func (l *JobListing) run(group string) *run {
 	return r
 }
 
-// run is one partition's share of a list.
+// run is one group's share of a list.
 type run struct {
 	group string
 	span  store.Range
+	parts []string // the partitions in which it lies
 	at    string   // sort key of the last entry that was read; empty: none was
 	found []listed // in the order of the list, not on a page yet
 	more  bool     // the partition may have more
@@ -158,7 +165,7 @@ func (m *merge) before(a, b string) bool { return (a < b) != m.l.History && a !=
 
 // fill reads the next page of a run.
 func (m *merge) fill(ctx context.Context, r *run) error {
-	page, err := m.v.o.Store.Query(ctx, r.span)
+	page, err := layout.QueryParts(ctx, m.v.o.Store, r.parts, r.span)
 	if err != nil {
 		return layout.Failure("list jobs", err)
 	}

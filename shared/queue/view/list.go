@@ -68,14 +68,12 @@ func (v *Tasks) List(ctx context.Context, l Listing) (Page, error) {
 	if l.Limit < 1 || l.Limit > maxList {
 		return Page{}, fmt.Errorf("%w: limit %d, want 1 to %d", layout.ErrInvalid, l.Limit, maxList)
 	}
-	r := store.Range{
-		Table: store.Work, Partition: layout.GroupPartition(task.GroupHash(l.Group)), Backward: l.Newest, Limit: listedPage,
-	}
+	r := store.Range{Table: store.Work, Backward: l.Newest, Limit: listedPage}
 	if !l.From.IsZero() {
-		r.From = task.FirstUUID(l.From.UnixMicro())
+		r.From = task.FirstUUID(l.From.Truncate(time.Millisecond).UnixMicro())
 	}
 	if !l.To.IsZero() {
-		r.To = task.FirstUUID(l.To.UnixMicro() + 1)
+		r.To = task.FirstUUID(l.To.Truncate(time.Millisecond).UnixMicro() + 1000) // ids sort by creation but for the order within a millisecond
 	}
 	if l.Cursor != "" {
 		if _, err := task.ParseID(l.Cursor); err != nil || len(l.Cursor) != len(task.FirstUUID(0)) {
@@ -83,13 +81,24 @@ func (v *Tasks) List(ctx context.Context, l Listing) (Page, error) {
 		}
 		r = r.Behind(l.Cursor)
 	}
-	return v.list(ctx, r, &l)
+	partitions, err := layout.GroupPartitions(ctx, v.o.Store, l.Group)
+	if err != nil {
+		return Page{}, err
+	}
+	return v.list(ctx, partitions[0], r, &l)
 }
 
-func (v *Tasks) list(ctx context.Context, r store.Range, l *Listing) (Page, error) {
+// wants reports whether the list has a task.
+func (l *Listing) wants(t *task.Task) bool {
+	at := t.ID.Time()
+	return t.ListedUnder() == l.Group && (l.From.IsZero() || at >= l.From.UnixMicro()) && (l.To.IsZero() || at <= l.To.UnixMicro()) &&
+		(l.Match == nil || l.Match(t))
+}
+
+func (v *Tasks) list(ctx context.Context, partitions []string, r store.Range, l *Listing) (Page, error) {
 	var page Page
 	for e := begun(); ; {
-		answer, err := v.o.Store.Query(ctx, r)
+		answer, err := layout.QueryParts(ctx, v.o.Store, partitions, r)
 		if err != nil {
 			return Page{}, layout.Failure("list tasks", err)
 		}
@@ -100,7 +109,7 @@ func (v *Tasks) list(ctx context.Context, r store.Range, l *Listing) (Page, erro
 				return Page{}, err
 			}
 			e.looked++
-			if t.ListedUnder() != l.Group || l.Match != nil && !l.Match(&t) {
+			if !l.wants(&t) {
 				continue
 			}
 			if n := len(page.Tasks); n == l.Limit || n > 0 && e.looked > maxListed {

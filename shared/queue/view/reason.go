@@ -216,9 +216,11 @@ const lookBehind = 1000
 
 // whyBehind sets the reason of a task that may start, by the number of tasks that come first.
 func (v *Tasks) whyBehind(ctx context.Context, t *task.Task, c definition.Queue, l layout.Line, r *Reason) error {
-	found, _, err := layout.Places(ctx, v.o.Store, store.Range{
-		Table: store.Work, Partition: layout.ReadyPartition(l), Limit: lookBehind, Eventual: true,
-	})
+	parts, err := layout.PartsOf(ctx, v.o.Store, l)
+	if err != nil {
+		return err
+	}
+	found, _, err := layout.PlacesIn(ctx, v.o.Store, parts, store.Range{Table: store.Work, Limit: lookBehind, Eventual: true})
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,132 @@
+package queue
+
+import (
+	"context"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/millrace/millrace/shared/definition"
+	"github.com/millrace/millrace/shared/groupcommit"
+)
+
+// Where processes share the store, concurrent claims of one process on a queue would read the same head and contend for the same
+// entries, as those of different processes do. So this process makes them one after the other, and those that wait meanwhile together, as
+// one claim.
+type crowds struct {
+	joint *groupcommit.Keyed[string, *member]
+
+	mu    sync.Mutex
+	under map[string]int // claims under way, by crowd
+}
+
+// member is one of the claims that are made as one.
+type member struct {
+	c      *claim
+	max    int
+	leases []Lease
+	err    error
+}
+
+// newJoint returns what gathers the claims of each crowd.
+func (q *Queue) newJoint() *groupcommit.Keyed[string, *member] {
+	return groupcommit.NewKeyed[string](groupcommit.Options[*member]{
+		Batch:  func() func(*member) bool { return new(crowd).add },
+		Write:  claimAsOne,
+		Second: func([]*member) bool { return true },
+	})
+}
+
+// crowd is the claims that are made as one: as many as one write holds.
+type crowd struct {
+	first *member
+	max   int
+}
+
+// add adds a claim if it fits.
+func (g *crowd) add(m *member) bool {
+	switch {
+	case g.first == nil:
+		g.first = m
+	case g.max+m.max > MaxClaim || !reflect.DeepEqual(m.c.by, g.first.c.by):
+		return false
+	}
+	g.max += m.max
+	return true
+}
+
+// claimAsOne makes the first of several claims for all, and gives out the leases in the order of the claims.
+func claimAsOne(ctx context.Context, all []*member) {
+	max := 0
+	for _, m := range all {
+		max += m.max
+	}
+	leases, err := all[0].c.upTo(ctx, max)
+	for _, m := range all {
+		n := min(m.max, len(leases))
+		m.leases, leases, m.err = slices.Clip(leases[:n]), leases[n:], err
+	}
+}
+
+// joins reports whether the claim is made together with others of this process.
+func (c *claim) joins() bool {
+	return !c.q.store.Exclusive() && c.at == nil && c.by.Beside == nil && c.by.Once == nil && c.queue.Type != definition.Ordered
+}
+
+// crowd names the claims that the claim is made together with.
+func (c *claim) crowd() string {
+	names := make([]string, 1, 1+len(c.lines))
+	names[0] = c.by.Instance
+	for _, l := range c.lines {
+		names = append(names, l.String())
+	}
+	return strings.Join(names, "\x00")
+}
+
+// inCrowd is upTo, together with others. A claim whose context ends while it waits leaves its place, and another claimer is notified,
+// since this one may have been.
+func (c *claim) inCrowd(ctx context.Context, max int) ([]Lease, error) {
+	if !c.joins() {
+		return c.upTo(ctx, max)
+	}
+	m, name := &member{c: c, max: max}, c.crowd()
+	c.q.crowds.count(name, 1)
+	defer c.q.crowds.count(name, -1)
+	if err := c.q.crowds.joint.Do(ctx, name, m); err != nil {
+		c.q.notify(context.WithoutCancel(ctx), noticesOf(c.lines))
+		return nil, err
+	}
+	return m.leases, m.err
+}
+
+func (s *crowds) count(name string, n int) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.under == nil {
+		s.under = map[string]int{}
+	}
+	if s.under[name] += n; s.under[name] == 0 {
+		delete(s.under, name)
+		return 0
+	}
+	return s.under[name]
+}
+
+// enter begins a claim that does not wait for others, and reports whether there is none; leave ends it.
+func (s *crowds) enter(c *claim) bool {
+	if !c.joins() {
+		return true
+	}
+	if name := c.crowd(); s.count(name, 1) > 1 {
+		s.count(name, -1)
+		return false
+	}
+	return true
+}
+
+func (s *crowds) leave(c *claim) {
+	if c.joins() {
+		s.count(c.crowd(), -1)
+	}
+}

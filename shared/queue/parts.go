@@ -1,0 +1,276 @@
+package queue
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/millrace/millrace/shared/definition"
+	"github.com/millrace/millrace/shared/queue/layout"
+	"github.com/millrace/millrace/shared/store"
+)
+
+// Where processes share a store, one of its partitions bears some 200 entries of a line a second. A line to which more are added grows
+// from one part to 4 and to 16, as its signpost says (see package layout), and has one again when it was quiet for a while. Its
+// tasks' ids say that their items lie in parts too.
+//
+// Who adds goes by what the signpost said some minutes ago at most; without that, entries go to the first part, where every claim looks.
+// A claim reads the signpost with the head of the first part, and then the other parts in which entries may be, which are more than
+// those that get new ones while a line shrinks. A line has its signpost until its other parts have been empty for far longer
+// than anybody who adds goes by what it said: as with lines that are forgotten, see package directory.
+//
+// Ordered queues, round-robin queues and lines that are kept for an instance have one part.
+type parts struct {
+	q     *Queue
+	quiet time.Duration // how long nobody must have needed a line's parts before they are given up
+	busy  atomic.Int64  // when the store was busy last, in microseconds since 1970
+
+	mu     sync.Mutex
+	lines  map[layout.Line]*lineParts
+	groups map[uint32]bool // whose tasks lie in parts, as the store says
+}
+
+// lineParts is what a process knows of a line.
+type lineParts struct {
+	post    layout.Signpost
+	read    int64 // when that was about to be read, in microseconds since 1970; 0: never
+	looking bool  // somebody reads it now
+
+	since int64 // when the count was begun
+	added int   // entries since
+	rate  int   // entries a second before
+}
+
+const (
+	countFor   = 2_000_000  // microseconds in which entries are counted for a rate
+	busyMemory = 10_000_000 // microseconds for which the store counts as busy
+)
+
+// rates are how many entries a second of one process make a line grow to so many parts where the store is busy.
+var rates = []struct{ rate, parts int }{{60, layout.MostParts}, {20, 4}}
+
+// wanted returns in how many parts a line of several should lie; it grows by one step at a time.
+func wanted(rate, now int) int {
+	for _, r := range rates {
+		if rate >= r.rate && r.parts > now && r.parts <= 4*now {
+			return r.parts
+		}
+	}
+	return now
+}
+
+// valid returns how long, in microseconds, a process that adds goes by what a signpost said.
+func (p *parts) valid() int64 { return (p.quiet / 6).Microseconds() }
+
+// may reports whether a line of a queue may lie in several parts.
+func (p *parts) may(c definition.Queue, l layout.Line) bool {
+	return !p.q.store.Exclusive() && l.Name == "" && c.Type != definition.Ordered && c.Type != definition.RoundRobin
+}
+
+// of returns in how many parts entries of a line may be as far as this process knows, and to how many new ones go.
+func (p *parts) of(l layout.Line) (read, write int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	k := p.lines[l]
+	if k == nil || k.read == 0 {
+		return 1, 1
+	}
+	if now := p.q.micro(); now-k.read >= p.valid() || now < k.read {
+		return k.post.Read, 1
+	}
+	return k.post.Read, k.post.Write
+}
+
+// saw notes what a line's signpost said in a read that began at a time.
+func (p *parts) saw(l layout.Line, post layout.Signpost, began int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	k := p.lines[l]
+	if k == nil && post.Read > 1 {
+		k = p.line(l)
+	}
+	if k != nil && began >= k.read {
+		k.post, k.read = post, began
+	}
+}
+
+// line returns what is known of a line; p.mu is locked.
+func (p *parts) line(l layout.Line) *lineParts {
+	k := p.lines[l]
+	if k == nil {
+		k = &lineParts{post: layout.Signpost{Write: 1, Read: 1}}
+		p.lines[l] = k
+	}
+	return k
+}
+
+// count counts entries that are about to be added to a line, and reports whether its signpost must be read or changed for that.
+func (p *parts) count(l layout.Line, n int) (rate int, look bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	k, now := p.line(l), p.q.micro()
+	if passed := now - k.since; passed >= countFor || passed < 0 {
+		k.rate, k.added, k.since = int(int64(k.added)*1_000_000/max(passed, 1)), 0, now
+	}
+	k.added += n
+	if k.looking || k.rate < rates[len(rates)-1].rate {
+		return k.rate, false
+	}
+	known := k.read > 0 && now-k.read < p.valid() && now >= k.read
+	look = !known || p.isBusy() && wanted(k.rate, k.post.Write) > k.post.Write
+	k.looking = look
+	return k.rate, look
+}
+
+// isBusy reports whether the store was busy lately.
+func (p *parts) isBusy() bool { return p.q.micro() < p.busy.Load()+busyMemory }
+
+// prepare is called before entries are added to a line, outside any write.
+func (p *parts) prepare(ctx context.Context, c definition.Queue, l layout.Line, n int) error {
+	if !p.may(c, l) {
+		return nil
+	}
+	rate, look := p.count(l, n)
+	if !look {
+		return nil
+	}
+	defer func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.line(l).looking = false
+	}()
+	return p.look(ctx, l, rate)
+}
+
+// look reads a line's signpost, and changes it if the line needs more parts, or to say that it needs those that it has.
+func (p *parts) look(ctx context.Context, l layout.Line, rate int) error {
+	began := p.q.micro()
+	post, version, err := layout.LoadSignpost(ctx, p.q.store, l)
+	if err != nil {
+		return err
+	}
+	next := post
+	if p.isBusy() {
+		next.Write = wanted(rate, post.Write)
+		next.Read = max(post.Read, next.Write)
+	}
+	if next != post || post.Write > 1 && post.Busy < began-p.valid() {
+		next.Busy = began
+		if err := p.change(ctx, l, next, version); err != nil {
+			if store.AsConflict(err) != nil {
+				return nil // somebody else was quicker; it is read again
+			}
+			return layout.Failure("change in how many parts a line lies", err)
+		}
+		if next.Write > post.Write {
+			p.busy.Store(0) // what the parts change shows first
+		}
+	}
+	p.saw(l, next, began)
+	return nil
+}
+
+// change writes a line's signpost under the condition that it has a version; 0: that there is none.
+func (p *parts) change(ctx context.Context, l layout.Line, post layout.Signpost, version int64) error {
+	cond := store.Absent
+	if version > 0 {
+		cond = store.VersionIs(version)
+	}
+	return p.q.apply(ctx, store.Put(store.Item{Key: layout.SignpostKey(l), Version: p.q.created(), Value: layout.Encode(post)}, cond))
+}
+
+// key returns the key of a ready entry that is about to be written.
+func (p *parts) key(c definition.Queue, l layout.Line, rank, uuid string) store.Key {
+	part := 0
+	if p.may(c, l) {
+		_, write := p.of(l)
+		part = layout.PartOf(uuid, write)
+	}
+	return layout.Key(layout.ReadyPart(l, part), rank)
+}
+
+// spread notes in the store that tasks of a group lie in parts, before the first one does.
+func (p *parts) spread(ctx context.Context, group uint32) error {
+	p.mu.Lock()
+	noted := p.groups[group]
+	p.mu.Unlock()
+	if noted {
+		return nil
+	}
+	if err := p.q.apply(ctx, layout.SpreadGroup(group)); err != nil {
+		return layout.Failure("note a group of tasks", err)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.groups[group] = true
+	return nil
+}
+
+// confirm sees to it that an entry is found whose write took so long that the line may have given up the entry's part meanwhile.
+func (p *parts) confirm(ctx context.Context, at *layout.Place) {
+	l := at.Line()
+	part := slices.Index(layout.ReadyParts(l, layout.MostParts), at.At.Partition)
+	if part <= 0 {
+		return
+	}
+	p.mu.Lock()
+	late := p.q.micro()-p.line(l).read >= 2*p.valid()
+	p.mu.Unlock()
+	if !late {
+		return
+	}
+	post, version, err := layout.LoadSignpost(ctx, p.q.store, l)
+	if err == nil && post.Read <= part {
+		post.Read, post.Busy = layout.MostParts, p.q.micro()
+		err = p.change(ctx, l, post, version)
+	}
+	if err != nil {
+		p.q.log.Warn("a task that waits may be found late", "line", l.String(), "error", err)
+	}
+}
+
+// shrink gives up the parts of a line that nobody has needed for long: first no new entries go to them, and long after that, when they
+// are empty, they are no longer read. Race: whoever needs the parts meanwhile has changed the signpost's version; an entry that was
+// added by a write that took long is seen by the second look.
+func (p *parts) shrink(ctx context.Context, l layout.Line) error {
+	post, version, err := layout.LoadSignpost(ctx, p.q.store, l)
+	if err != nil || version == 0 || p.q.micro() < post.Busy+p.quiet.Microseconds() {
+		return err
+	}
+	date, err := p.q.store.Date(ctx) // so that a clock that runs ahead gives up nothing that others need
+	if err != nil || date.UnixMicro() < post.Busy+p.quiet.Microseconds() {
+		return layout.Failure("ask for the date", err)
+	}
+	if post.Write > 1 {
+		post.Write, post.Busy = 1, p.q.micro()
+		return shrunk(p.change(ctx, l, post, version))
+	}
+	if empty, err := p.empty(ctx, l, post); err != nil || !empty {
+		return err
+	}
+	if err := p.q.apply(ctx, store.Delete(layout.SignpostKey(l), store.VersionIs(version))); err != nil {
+		return shrunk(err)
+	}
+	if empty, err := p.empty(ctx, l, post); err != nil || !empty {
+		post.Busy = p.q.micro()
+		return shrunk(p.change(ctx, l, post, 0))
+	}
+	return nil
+}
+
+// shrunk returns an error of a change that gives up parts; that somebody else was quicker is none.
+func shrunk(err error) error {
+	if store.AsConflict(err) != nil {
+		return nil
+	}
+	return layout.Failure("change in how many parts a line lies", err)
+}
+
+// empty reports whether nothing waits in the parts of a line but the first.
+func (p *parts) empty(ctx context.Context, l layout.Line, post layout.Signpost) (bool, error) {
+	others := layout.ReadyParts(l, post.Read)[1:]
+	found, _, err := layout.PlacesIn(ctx, p.q.store, others, store.Range{Table: store.Work, Limit: 1})
+	return len(found) == 0, err
+}
