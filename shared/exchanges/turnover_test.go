@@ -5,8 +5,10 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 
 	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/exchanges"
@@ -17,7 +19,7 @@ import (
 	"github.com/millrace/millrace/shared/task"
 )
 
-// counted counts the writes of a store that one process has to itself that change tasks or records of exchanges.
+// counted counts the writes of a store that change tasks or records of exchanges.
 type counted struct {
 	store.Store
 	writes atomic.Int32
@@ -46,7 +48,11 @@ func newCounted() *counted { return &counted{Store: memory.New(memory.Options{})
 // An instance of one slot that tells the end of a task gets the next in the same write, whether another instance waits or not.
 func TestAnEndAndTheNextStartAreOneWrite(t *testing.T) {
 	t.Parallel()
-	s := newCounted()
+	bubble(t, func(t *testing.T, inner store.Store) { theNextStartIsInTheWrite(t, &counted{Store: inner}) })
+}
+
+func theNextStartIsInTheWrite(t *testing.T, s *counted) {
+	t.Helper()
 	p := open(t, s)
 	id := p.register(t, 1)
 	ids := p.add(t, 4)
@@ -89,7 +95,11 @@ func TestAnEndThatMakesATaskReadyIsWrittenBeforeTheNextStart(t *testing.T) {
 // for the few that are left, which its next exchange gets.
 func TestAFullExchangeIsOneWrite(t *testing.T) {
 	t.Parallel()
-	s := newCounted()
+	bubble(t, func(t *testing.T, inner store.Store) { theExchangeIsOneWrite(t, &counted{Store: inner}) })
+}
+
+func theExchangeIsOneWrite(t *testing.T, s *counted) {
+	t.Helper()
 	p := open(t, s)
 	id := p.register(t, 16)
 	ids := p.add(t, 60)
@@ -114,6 +124,12 @@ func TestAFullExchangeIsOneWrite(t *testing.T) {
 // Whatever ends of an instance come with whatever starts, while its capacity changes: each exchange is made, and each task is started once.
 func TestEndsAndStartsGoTogetherWhateverTheyAre(t *testing.T) {
 	t.Parallel()
+	bubble(t, goTogether)
+}
+
+func goTogether(t *testing.T, _ store.Store) {
+	t.Helper()
+	shared := strings.HasSuffix(t.Name(), "shared")
 	for seed := range uint64(20) {
 		random := rand.New(rand.NewPCG(seed, 1))
 		kept := definition.Queue{Name: "k", Topics: []string{"a"}, KeepJobs: true}
@@ -121,7 +137,7 @@ func TestEndsAndStartsGoTogetherWhateverTheyAre(t *testing.T) {
 		if seed%2 == 0 {
 			set.Queues = []definition.Queue{kept}
 		}
-		p := openWith(t, newCounted(), set)
+		p := openWith(t, memory.New(memory.Options{Shared: shared}), set)
 		id := p.register(t, 16)
 		left := len(p.add(t, 100))
 		starts := map[task.ID]int{}
@@ -159,4 +175,46 @@ func TestEndsAndStartsGoTogetherWhateverTheyAre(t *testing.T) {
 			}
 		}
 	}
+}
+
+// rivalled is a store in which something happens before the first write that ends an attempt.
+type rivalled struct {
+	store.Store
+	before func()
+	once   sync.Once
+}
+
+func (r *rivalled) Write(ctx context.Context, w store.Write) error {
+	if slices.ContainsFunc(w.Ops, func(op store.Op) bool {
+		return strings.HasPrefix(op.Item.Key.Partition, "history/") || op.Kind == store.OpDelete && strings.HasPrefix(op.Item.Key.Partition, "lease/")
+	}) {
+		r.once.Do(r.before)
+	}
+	return r.Store.Write(ctx, w)
+}
+
+// Where another process starts the task that an end's write was to start, the end is written all the same, and the instance gets the task
+// behind it.
+func TestAnotherProcessIsQuickerThanTheNextStart(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := shared(t)
+		other := open(t, s)
+		theirs := other.register(t, 1)
+		var taken []queue.Lease
+		p := open(t, &rivalled{Store: s, before: func() { taken = other.must(t, theirs, exchanges.Request{Seq: 1, Max: 1}).Claims }})
+		id := p.register(t, 1)
+		ids := p.add(t, 3)
+		running := p.must(t, id, exchanges.Request{Seq: 1, Max: 1}).Claims
+		got := p.must(t, id, exchanges.Request{Seq: 2, Max: 1, Results: ok(tokensOf(running)...)})
+		if len(taken) != 1 || taken[0].Task.ID != ids[1] {
+			t.Fatalf("the other process has started %+v, want the second task", taken)
+		}
+		if len(got.Results) != 1 || got.Results[0].State != "SUCCEEDED" || len(got.Claims) != 1 || got.Claims[0].Task.ID != ids[2] {
+			t.Errorf("results %+v and claims %+v, want that it ended, and the third task", got.Results, got.Claims)
+		}
+		p.must(t, id, exchanges.Request{Seq: 3, Results: ok(tokensOf(got.Claims)...)})
+		other.must(t, theirs, exchanges.Request{Seq: 2, Results: ok(tokensOf(taken)...)})
+		finished(t, p, ids)
+	})
 }

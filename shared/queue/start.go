@@ -42,8 +42,11 @@ func (c *claim) bounds() (ops, bytes int) {
 
 // private returns true if everything that prepare reads is this claim's alone: picked tasks are, unless they are removed, and slots
 // that no other claim contests. Slots of concurrency keys and unique keys are not.
-func (c *claim) private() bool {
-	return len(c.view.contested()) == 0 && !slices.ContainsFunc(c.picks, func(p layout.Place) bool { return p.Limit > 0 || p.Late != "" })
+func (c *claim) private() bool { return len(c.view.contested()) == 0 && c.takesItsOwn() }
+
+// takesItsOwn reports whether the starts take no slots of concurrency keys, nor unique keys.
+func (c *claim) takesItsOwn() bool {
+	return !slices.ContainsFunc(c.picks, func(p layout.Place) bool { return p.Limit > 0 || p.Late != "" })
 }
 
 // opsOf returns the most operations that the start of a pick has.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/event/typed"
 	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/limit"
@@ -131,7 +132,7 @@ func (q *Queue) inTheirPlace(ctx context.Context, at *instanceSlots, by *Claimer
 		if len(c.picks) == 0 {
 			continue
 		}
-		if c.private() && c.opsBeside(others) <= room && !slices.ContainsFunc(c.touches(), func(name string) bool { return s.names[name] }) {
+		if c.takesItsOwn() && c.opsBeside(others) <= room && !slices.ContainsFunc(c.touches(), func(name string) bool { return s.names[name] }) {
 			return c
 		}
 		c.left = c.picks
@@ -158,8 +159,11 @@ func (c *claim) opsBeside(others int) (ops int) {
 	return ops - max(0, len(c.picks)-others)
 }
 
-// isPlain reports whether the starts of a claim take no slots but its instance's, and no claim of another process comes between.
-func (c *claim) isPlain() bool { return c.queue.MaxParallel == 0 && len(c.view.contested()) == 0 }
+// isPlain reports whether the starts of a claim take no slots of the queue's, nor a place in its order that another process may take.
+// The instance's own slots may be taken by a claim that it makes of another process: then the ends are written alone.
+func (c *claim) isPlain() bool {
+	return c.queue.MaxParallel == 0 && (c.q.store.Exclusive() || c.queue.Type != definition.Ordered)
+}
 
 // turnover is ends of attempts of an instance and starts of others in their place, as one part of a write.
 type turnover struct {
