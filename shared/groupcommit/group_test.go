@@ -83,6 +83,15 @@ func crowded(waiting []item) bool {
 // A call comes a tenth of a second after the one before it, and each write takes a second.
 func TestWhatGoesIntoOneWrite(t *testing.T) {
 	t.Parallel()
+	for _, prompt := range []bool{false, true} {
+		t.Run(fmt.Sprintf("prompt %v", prompt), func(t *testing.T) {
+			t.Parallel()
+			testWhatGoesIntoOneWrite(t, prompt)
+		})
+	}
+}
+
+func testWhatGoesIntoOneWrite(t *testing.T, prompt bool) {
 	for _, c := range []struct {
 		name   string
 		calls  []string
@@ -108,7 +117,7 @@ func TestWhatGoesIntoOneWrite(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := record{}
 				o := r.options()
-				o.Second = c.second
+				o.Second, o.Prompt = c.second, prompt
 				g := New(o)
 				var callers sync.WaitGroup
 				for i, parts := range c.calls {

@@ -320,13 +320,16 @@ func (e *Engine) follow(ctx context.Context) {
 // sleep waits for something that run has not seen. Where nobody waits, the journal is not followed, since that would wake a goroutine for
 // each write: it is enough to look now and then, and when an order of this process may have come to wait.
 func (f *follower) sleep(ctx context.Context, anyone bool) error {
-	if alone := f.e.store.Exclusive(); !anyone {
-		set := f.e.pause(ctx, lookShared)
-		if !alone && set {
-			f.e.pause(ctx, settle)
-		}
-		if !alone || !set {
+	if !anyone {
+		if !f.e.pause(ctx, lookShared) {
 			return nil
+		}
+		if !f.e.store.Exclusive() {
+			f.e.pause(ctx, settle)
+			return nil
+		}
+		if anyone, err := f.run(ctx); anyone || err != nil { // otherwise the write by which the order comes is still under way
+			return err
 		}
 	}
 	after := f.after
