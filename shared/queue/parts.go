@@ -24,6 +24,7 @@ import (
 // Ordered queues, round-robin queues and lines that are kept for an instance have one part.
 type parts struct {
 	q     *Queue
+	on    bool          // lines may have several parts
 	quiet time.Duration // how long nobody must have needed a line's parts before they are given up
 	busy  atomic.Int64  // when the store was busy last, in microseconds since 1970
 
@@ -48,14 +49,19 @@ const (
 	busyMemory = 10_000_000 // microseconds for which the store counts as busy
 )
 
-// rates are how many entries a second of one process make a line grow to so many parts where the store is busy.
-var rates = []struct{ rate, parts int }{{60, layout.MostParts}, {20, 4}}
+// growth is how many entries a second of one process make a line grow to so many parts, at any time and while the store is busy. There
+// may be many processes; a partition bears some 200 entries a second of all.
+var growth = []struct{ rate, busy, parts int }{{200, 60, layout.MostParts}, {60, 10, 4}}
+
+// hot is the least rate at which a line may grow.
+const hot = 10
 
 // wanted returns in how many parts a line of several should lie; it grows by one step at a time.
-func wanted(rate, now int) int {
-	for _, r := range rates {
-		if rate >= r.rate && r.parts > now && r.parts <= 4*now {
-			return r.parts
+func (p *parts) wanted(rate, now int) int {
+	for _, g := range growth {
+		enough := rate >= g.rate || rate >= g.busy && p.isBusy()
+		if enough && g.parts > now && g.parts <= 4*now {
+			return g.parts
 		}
 	}
 	return now
@@ -66,7 +72,7 @@ func (p *parts) valid() int64 { return (p.quiet / 6).Microseconds() }
 
 // may reports whether a line of a queue may lie in several parts.
 func (p *parts) may(c definition.Queue, l layout.Line) bool {
-	return !p.q.store.Exclusive() && l.Name == "" && c.Type != definition.Ordered && c.Type != definition.RoundRobin
+	return p.on && l.Name == "" && c.Type != definition.Ordered && c.Type != definition.RoundRobin
 }
 
 // of returns in how many parts entries of a line may be as far as this process knows, and to how many new ones go.
@@ -115,11 +121,11 @@ func (p *parts) count(l layout.Line, n int) (rate int, look bool) {
 		k.rate, k.added, k.since = int(int64(k.added)*1_000_000/max(passed, 1)), 0, now
 	}
 	k.added += n
-	if k.looking || k.rate < rates[len(rates)-1].rate {
+	if k.looking || k.rate < hot {
 		return k.rate, false
 	}
 	known := k.read > 0 && now-k.read < p.valid() && now >= k.read
-	look = !known || p.isBusy() && wanted(k.rate, k.post.Write) > k.post.Write
+	look = !known || p.wanted(k.rate, k.post.Write) > k.post.Write
 	k.looking = look
 	return k.rate, look
 }
@@ -152,10 +158,8 @@ func (p *parts) look(ctx context.Context, l layout.Line, rate int) error {
 		return err
 	}
 	next := post
-	if p.isBusy() {
-		next.Write = wanted(rate, post.Write)
-		next.Read = max(post.Read, next.Write)
-	}
+	next.Write = p.wanted(rate, post.Write)
+	next.Read = max(post.Read, next.Write)
 	if next != post || post.Write > 1 && post.Busy < began-p.valid() {
 		next.Busy = began
 		if err := p.change(ctx, l, next, version); err != nil {

@@ -55,6 +55,9 @@ type Options struct {
 	// Quiet is how long an empty line (the ready index of a queue, or of a job that instances run) must have had no addition
 	// before it is forgotten. Default 30 minutes: far longer than a write takes, and than clocks of processes may differ.
 	Quiet time.Duration
+	// OnePart says that the store has no partitions of which each bears only so much, as PostgreSQL. Default: lines to which much is
+	// added lie in several partitions, unless the process has the store to itself.
+	OnePart bool
 }
 
 // Queue is one process's access to the tasks of a store. Its methods may be called concurrently.
@@ -131,7 +134,7 @@ func Open(o Options) *Queue {
 	q.known = directory.New(directory.Options{
 		Store: q.store, Apply: q.apply, Now: q.now, Created: q.created, Quiet: cmp.Or(o.Quiet, 30*time.Minute), Alone: alone, Log: q.log,
 	})
-	q.parts.q, q.parts.quiet = q, cmp.Or(o.Quiet, 30*time.Minute)
+	q.parts.q, q.parts.on, q.parts.quiet = q, !alone && !o.OnePart, cmp.Or(o.Quiet, 30*time.Minute)
 	q.parts.lines, q.parts.groups = map[layout.Line]*lineParts{}, map[uint32]bool{}
 	q.rules = rule.New(rule.Options{Store: q.store, Journal: q.journal, Now: q.now, Apply: q.apply, Alone: alone})
 	q.Tasks = view.New(view.Options{

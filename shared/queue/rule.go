@@ -20,7 +20,7 @@ func (q *Queue) notifyUnheld(ctx context.Context, path string) error {
 	}
 	job, _ := set.JobOf(path)
 	l, _, _ := layout.HomeOf(set, cmp.Or(job.Queue, definition.MainQueue), path)
-	notices, _, err := q.noticesReady(ctx, l)
+	notices, _, _, err := q.noticesReady(ctx, l)
 	q.notify(ctx, notices)
 	return err
 }

@@ -142,7 +142,10 @@ func (q *Queue) notifyReady(ctx context.Context) (notified int, err error) {
 	var oldest time.Duration
 	defer func() { q.measured.oldestWait.Store(int64(oldest)) }()
 	for _, l := range rules.Going(set, lines) {
-		notices, waited, err := q.noticesReady(ctx, l)
+		notices, waited, parted, err := q.noticesReady(ctx, l)
+		if err == nil && parted {
+			err = q.parts.shrink(ctx, l)
+		}
 		if err != nil {
 			return notified, err
 		}
@@ -153,22 +156,24 @@ func (q *Queue) notifyReady(ctx context.Context) (notified int, err error) {
 	return notified, nil
 }
 
-// noticesReady returns a notification for each ready task of a line, at most mostNotices, and how long ago the oldest of these was created.
-func (q *Queue) noticesReady(ctx context.Context, l layout.Line) ([]notifier.Notice, time.Duration, error) {
+// noticesReady returns a notification for each ready task of a line, at most mostNotices, how long ago the oldest of these was created,
+// and whether the line lies in several parts.
+func (q *Queue) noticesReady(ctx context.Context, l layout.Line) (notices []notifier.Notice, waited time.Duration, parted bool, err error) {
 	r := store.Range{Table: store.Work, Partition: layout.ReadyPartition(l), Limit: mostNotices, Eventual: true}
 	page, err := q.store.Query(ctx, r)
 	if err == nil && len(page.Items) > 0 && layout.IsSignpost(&page.Items[0]) {
 		var post layout.Signpost
 		if err := layout.Decode(&page.Items[0], &post); err != nil {
-			return nil, 0, err
+			return nil, 0, true, err
 		}
+		parted = true
 		page, err = layout.QueryParts(ctx, q.store, layout.ReadyParts(l, post.Read), r)
 	}
 	if err != nil {
-		return nil, 0, layout.Failure("read a ready index", err)
+		return nil, 0, parted, layout.Failure("read a ready index", err)
 	}
 	items := page.Items[:min(len(page.Items), mostNotices)]
-	return slices.Repeat([]notifier.Notice{l.Notice()}, len(items)), q.oldestOf(items), nil
+	return slices.Repeat([]notifier.Notice{l.Notice()}, len(items)), q.oldestOf(items), parted, nil
 }
 
 // sweepEvery is how often Run sweeps.

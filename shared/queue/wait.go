@@ -385,7 +385,7 @@ func (q *Queue) lookForReady(ctx context.Context) error {
 		if !l.ForInstances() || !q.waiters.take(l) {
 			continue
 		}
-		notices, _, err := q.noticesReady(ctx, l)
+		notices, _, _, err := q.noticesReady(ctx, l)
 		if err != nil {
 			return err
 		}

@@ -15,6 +15,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/millrace/millrace/shared/definition"
+	"github.com/millrace/millrace/shared/queue/layout"
 	"github.com/millrace/millrace/shared/store"
 	"github.com/millrace/millrace/shared/store/memory"
 	"github.com/millrace/millrace/shared/store/pebble"
@@ -37,6 +39,9 @@ func (k kind) wanted(folder string) string {
 func (k kind) make(t *testing.T, folder string) error {
 	s, save := k.open(t, "")
 	p := start(t, s)
+	if err := spread(t.Context(), s); err != nil {
+		return err
+	}
 	c := p.fill()
 	if err := errors.Join(p.journal.Close(), s.Close()); err != nil {
 		return err
@@ -47,6 +52,17 @@ func (k kind) make(t *testing.T, folder string) error {
 	}
 	want, err := json.MarshalIndent(c, "", "  ")
 	return errors.Join(err, os.WriteFile(filepath.Join(folder, k.file), data, 0o644), os.WriteFile(k.wanted(folder), append(want, '\n'), 0o644))
+}
+
+// spread makes the main line of a table that processes share lie in several parts, so that some of its tasks and entries are in each
+// of the places that the layout has for them.
+func spread(ctx context.Context, s store.Store) error {
+	if s.Exclusive() {
+		return nil
+	}
+	post := layout.Signpost{Write: 4, Read: 4, Busy: at.UnixMicro()}
+	item := store.Item{Key: layout.SignpostKey(layout.Line{Queue: definition.MainQueue}), Version: 1, Value: layout.Encode(post)}
+	return s.Write(ctx, store.Write{Token: "spread", Ops: []store.Op{store.Put(item, store.Absent)}})
 }
 
 // openDirectory opens a data directory that is kept as an archive.

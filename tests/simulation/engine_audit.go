@@ -196,6 +196,9 @@ func (l *ledger) remains() []string {
 	var keys []string
 	for key := range l.items {
 		kind, _, _ := strings.Cut(key.Partition, "/")
+		if kind, _, _ = strings.Cut(kind, "."); layout.IsSignpost(&store.Item{Key: key}) {
+			continue // where a line lies in several parts
+		}
 		if slices.Contains([]string{"ready", "due", "held", "lease", "permit", "unique"}, kind) {
 			keys = append(keys, key.Partition+" "+key.Sort)
 		}

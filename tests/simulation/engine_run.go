@@ -66,6 +66,9 @@ func (r *engineRun) play() {
 	if r.plan.seldom {
 		r.seldom("seldom", 2)
 	}
+	if r.plan.parts {
+		r.grower("grower", 1)
+	}
 	r.caretaker("sweep", 2)
 	r.caretaker("cron", 0)
 	r.busy.Wait()

@@ -136,6 +136,9 @@ func QueryParts(ctx context.Context, s store.Store, partitions []string, r store
 		page.Items = slices.DeleteFunc(page.Items, isSignpost)
 		return page, err
 	}
+	if r.Limit > 0 {
+		r.Limit++ // one may be a signpost
+	}
 	pages, errs := make([]store.Page, len(partitions)), make([]error, len(partitions))
 	var group sync.WaitGroup
 	for i := range partitions {
