@@ -16,8 +16,8 @@ import (
 // repeats it gets the same, also from another process after this one has died.
 func TestATaskIsStartedForAnExchangeThatWaits(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newCounted()
+	bubble(t, func(t *testing.T, inner store.Store) {
+		s := &counted{Store: inner}
 		p := open(t, s)
 		id := p.register(t, 2)
 		ids := p.add(t, 1)
@@ -64,8 +64,8 @@ func TestATaskIsNotLostWhoseExchangeIsLeft(t *testing.T) {
 	for name, repeated := range map[string]bool{"and repeated later": false, "and repeated at once": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				s := &slowOnce{Store: newCounted().Store, at: make(chan struct{}), on: make(chan struct{})}
+			bubble(t, func(t *testing.T, inner store.Store) {
+				s := &slowOnce{Store: inner, at: make(chan struct{}), on: make(chan struct{})}
 				p := open(t, s)
 				id := p.register(t, 2)
 				ids := p.add(t, 1)

@@ -43,8 +43,6 @@ func (c *counted) writesOf(do func()) int {
 	return int(c.writes.Load() - before)
 }
 
-func newCounted() *counted { return &counted{Store: memory.New(memory.Options{})} }
-
 // An instance of one slot that tells the end of a task gets the next in the same write, whether another instance waits or not.
 func TestAnEndAndTheNextStartAreOneWrite(t *testing.T) {
 	t.Parallel()

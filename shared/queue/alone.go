@@ -76,6 +76,10 @@ func (v *aloneView) rival() {}
 
 func (v *aloneView) handOver(context.Context) {}
 
+func (v *aloneView) precedes(ctx context.Context, rank string) bool {
+	return v.alone.precedes(ctx, v.c.lines, rank)
+}
+
 // contested returns none but an ordered queue's limit: claims of one instance come one by one, and slots of a queue are reserved.
 func (v *aloneView) contested() []string {
 	if v.c.queue.Type == definition.Ordered {

@@ -15,7 +15,8 @@ import (
 
 // Where an instance waits and nothing better is ready, new tasks are started for it in the write that adds them: one sync from the
 // request to the start, and no ready entry. What starts is decided as by a claim, which the one who adds makes in the waiter's place. It
-// is done in the plain case only, by a process that has the store to itself; otherwise the tasks become ready, and the waiter is woken.
+// is done in the plain case only; otherwise the tasks become ready, and the waiter is woken. Where processes share the store, the lines are
+// read before, as the claim would do that is spared: what another makes ready meanwhile may come later, as it may after a claim.
 
 // handover is an addition and the start of its first tasks as one part of a write.
 type handover struct {
@@ -128,7 +129,7 @@ func (h *handover) choose(ctx context.Context) error {
 	h.of = h.of[:0]
 	for _, i := range h.byRank() {
 		p, t := h.places[i], &h.tasks[i]
-		if len(c.starts) == c.want || !c.q.strategy.precedes(ctx, c.lines, p.At.Sort) {
+		if len(c.starts) == c.want || !c.view.precedes(ctx, p.At.Sort) {
 			break
 		}
 		if p.Limit > 0 || p.Late != "" || t.task.Order != nil {

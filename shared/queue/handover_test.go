@@ -14,10 +14,10 @@ import (
 	"github.com/millrace/millrace/shared/task"
 )
 
-// handing is an engine whose process has the store to itself; it counts writes.
-func handing(t *testing.T) (*bench, *writes) {
+// handing is an engine on a store that counts writes.
+func handing(t *testing.T, alone bool) (*bench, *writes) {
 	t.Helper()
-	w := &writes{Store: memory.New(memory.Options{})}
+	w := &writes{Store: memory.New(memory.Options{Shared: !alone})}
 	b := setup(t)
 	b.store = w
 	b.journal = journal.Open(w, journal.Options{Now: b.clock.now, Folds: projection.Folds()})
@@ -66,7 +66,11 @@ func given(t *testing.T, w *queue.Waiting) (leases []queue.Lease, woken bool) {
 
 func TestATaskIsStartedForWhoWaitsInTheWriteThatAddsIt(t *testing.T) {
 	t.Parallel()
-	b, store := handing(t)
+	eitherWay(t, aTaskIsStartedForWhoWaits)
+}
+
+func aTaskIsStartedForWhoWaits(t *testing.T, alone bool) {
+	b, store := handing(t, alone)
 	n := queue.New{Dialect: task.Job, Job: "/topics/a", Payload: []byte(`1`)}
 	w := b.accepting(1)
 	before := store.calls.Load()
@@ -105,8 +109,12 @@ func TestATaskIsStartedForWhoWaitsInTheWriteThatAddsIt(t *testing.T) {
 // Of several tasks, the most urgent are started, as many as are accepted and the instance has slots for; the others are ready.
 func TestOfManyNewTasksTheFirstAreStartedForWhoWaits(t *testing.T) {
 	t.Parallel()
+	eitherWay(t, theFirstAreStartedForWhoWaits)
+}
+
+func theFirstAreStartedForWhoWaits(t *testing.T, alone bool) {
 	for _, accepted := range []int{2, 5} {
-		b, _ := handing(t)
+		b, _ := handing(t, alone)
 		w := b.accepting(accepted)
 		var news []queue.New
 		for _, p := range []int64{1, 5, 3, 9, 7} {
@@ -141,6 +149,10 @@ func (b *bench) byWaiter() []queue.Lease {
 // What is no plain case becomes ready, as it does where nobody waits, and is claimed by the rules of claims.
 func TestWhatIsNotPlainIsNotStartedForWhoWaits(t *testing.T) {
 	t.Parallel()
+	eitherWay(t, whatIsNotPlainBecomesReady)
+}
+
+func whatIsNotPlainBecomesReady(t *testing.T, alone bool) {
 	for name, c := range map[string]struct {
 		before func(b *bench)
 		task   queue.New
@@ -181,7 +193,7 @@ func TestWhatIsNotPlainIsNotStartedForWhoWaits(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b, _ := handing(t)
+			b, _ := handing(t, alone)
 			if c.before != nil {
 				c.before(b)
 			}
@@ -207,7 +219,11 @@ func TestWhatIsNotPlainIsNotStartedForWhoWaits(t *testing.T) {
 // Who leaves while a task is started for it has its lease all the same, and who does not accept claims by itself.
 func TestWhoHasLeftIsGivenNothing(t *testing.T) {
 	t.Parallel()
-	b, _ := handing(t)
+	eitherWay(t, whoHasLeftIsGivenNothing)
+}
+
+func whoHasLeftIsGivenNothing(t *testing.T, alone bool) {
+	b, _ := handing(t, alone)
 	w := b.accepting(1)
 	w.End()
 	asks := b.Wait(waiter)

@@ -71,8 +71,19 @@ func (s *shared) stored(p *layout.Place) (notice notifier.Notice, needed bool) {
 	return notice, true
 }
 
-// precedes returns false: other processes may have made anything ready.
-func (s *shared) precedes(context.Context, []layout.Line, string) bool { return false }
+// precedes returns true: what other processes have made ready, only a read shows.
+func (s *shared) precedes(context.Context, []layout.Line, string) bool { return true }
+
+// precedes reads the lines, the first time: whatever is ready there comes before.
+func (v *sharedView) precedes(ctx context.Context, _ string) bool {
+	if !v.looked {
+		v.looked = true
+		found, err := v.pick(ctx, 1)
+		v.empty = err == nil && len(found) == 0
+		v.putBack(ctx, found, false)
+	}
+	return v.empty
+}
 
 // delayed does nothing: whoever waits looks each second, and the end of the attempt before has notified servers.
 func (s *shared) delayed(layout.Line, int64) {}
@@ -82,8 +93,10 @@ func (s *shared) doubt() {}
 // sharedView is the view of a claim by [shared].
 type sharedView struct {
 	*shared
-	c     *claim
-	order int64 // version of the item that counts the starts of an ordered queue
+	c      *claim
+	looked bool  // by precedes
+	empty  bool  // it has found nothing
+	order  int64 // version of the item that counts the starts of an ordered queue
 
 	parts  []string            // the partitions of the claim's lines, as far as they are known
 	ahead  map[string]readPage // by partition: pages that were read ahead

@@ -28,7 +28,8 @@ type strategy interface {
 	// stored notes an entry that was stored, and returns the notification that it needs, if it needs one.
 	stored(p *layout.Place) (notice notifier.Notice, needed bool)
 
-	// precedes reports whether nothing that is ready in the lines comes before a rank, for certain.
+	// precedes reports whether nothing that is ready in the lines comes before a rank, as far as this process knows without a read that
+	// a claim would make anyway.
 	precedes(ctx context.Context, lines []layout.Line, rank string) bool
 
 	// delayed notes that a claim has met a ready entry that may be started only at a time, in microseconds since 1970: that of a task
@@ -45,6 +46,9 @@ type claimView interface {
 	// pick returns up to n entries of the claim's lines that no other claimer is starting, the least ranks first. Ranks are compared
 	// over all of these lines. It is for queues that are not ordered.
 	pick(ctx context.Context, n int) ([]layout.Place, error)
+
+	// precedes reports whether nothing that is ready in the claim's lines comes before a rank, for certain.
+	precedes(ctx context.Context, rank string) bool
 
 	// putBack lets other claims find entries that were picked and not tried; full says that a limit keeps all of them.
 	putBack(ctx context.Context, left []layout.Place, full bool)

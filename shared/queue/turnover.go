@@ -162,7 +162,7 @@ func (c *claim) opsBeside(others int) (ops int) {
 // isPlain reports whether the starts of a claim take no slots of the queue's, nor a place in its order that another process may take.
 // The instance's own slots may be taken by a claim that it makes of another process: then the ends are written alone.
 func (c *claim) isPlain() bool {
-	return c.queue.MaxParallel == 0 && (c.q.store.Exclusive() || c.queue.Type != definition.Ordered)
+	return c.queue.MaxParallel == 0 && c.queue.Type != definition.Ordered
 }
 
 // turnover is ends of attempts of an instance and starts of others in their place, as one part of a write.
