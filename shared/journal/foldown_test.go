@@ -29,7 +29,7 @@ func (s *slotReads) Query(ctx context.Context, r store.Range) (store.Page, error
 // though nobody follows the journal.
 func TestAProcessAloneFoldsWhatItHasWrittenWithoutReadingIt(t *testing.T) {
 	t.Parallel()
-	count := journal.Fold{Name: "count", Apply: func(s *journal.State, e *event.Event) { s.Put(e.Key.Path, []byte(e.Fields)) }}
+	count := journal.Fold{Name: "count", Apply: func(s *journal.State, e *event.Event) { s.Put(e.Key.Path, e.Fields) }}
 	s := &slotReads{Store: memory.New(memory.Options{})}
 	j := open(t, s, journal.Options{Folds: []journal.Fold{count}})
 	for round := range 3 {
