@@ -32,7 +32,7 @@ func retry[T any](ctx context.Context, p *patient, call func() (T, error)) (T, e
 		if err == nil || try == busyTries || !errors.Is(err, store.ErrBusy) || ctx.Err() != nil {
 			return result, err
 		}
-		p.q.parts.busy.Store(p.q.micro())
+		p.q.parts.met()
 		p.q.pauseUpTo(ctx, min(shortPause<<try, busyPause))
 	}
 }
