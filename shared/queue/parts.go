@@ -27,7 +27,7 @@ type parts struct {
 	quiet time.Duration // how long nobody must have needed a line's parts before they are given up
 
 	mu     sync.Mutex
-	busy   pace // how often the store is
+	busy   pace // calls that the store refuses again and again
 	lines  map[layout.Line]*lineParts
 	groups map[uint32]bool // whose tasks lie in parts, as the store says
 }
@@ -45,8 +45,8 @@ type lineParts struct {
 // may be many processes; a partition bears some 200 entries a second of all.
 var growth = []struct{ rate, busy, parts int }{{200, 60, layout.MostParts}, {60, 10, 4}}
 
-// often is how often a second the store is busy for this process when the store counts as busy. Single transactions that meet are less.
-const often = 2
+// often is how often a second the store refuses calls of this process again when it counts as busy.
+const often = 1
 
 // hot is the least rate at which a line may grow.
 const hot = 10
@@ -123,7 +123,8 @@ func (p *parts) count(l layout.Line, n int) (rate int, look bool) {
 	return rate, look
 }
 
-// met notes that the store was busy.
+// met notes that the store has refused a call again, as it does when a partition bears no more; another's transaction is over
+// soon.
 func (p *parts) met() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
