@@ -113,7 +113,7 @@ func (p *parts) count(l layout.Line, n int) (rate int, look bool) {
 	defer p.mu.Unlock()
 	k, now := p.line(l), p.q.micro()
 	k.added.add(now, n)
-	rate = k.added.perSecond(now)
+	rate = k.added.steady(now)
 	if k.looking || rate < hot {
 		return rate, false
 	}
