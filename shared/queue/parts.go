@@ -46,7 +46,7 @@ type lineParts struct {
 var growth = []struct{ rate, busy, parts int }{{200, 60, layout.MostParts}, {60, 10, 4}}
 
 // often is how often a second the store refuses calls of this process again when it counts as busy.
-const often = 1
+const often = 3
 
 // hot is the least rate at which a line may grow.
 const hot = 10
