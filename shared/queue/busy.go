@@ -21,8 +21,9 @@ type patient struct {
 func (q *Queue) Patient() store.Store { return q.store }
 
 const (
-	busyTries = 9               // the most repetitions of a call
-	busyPause = time.Second / 2 // the longest bound of a random pause; the first is shortPause
+	busyTries     = 9               // the most repetitions of a call
+	throttledFrom = 2               // the repetition before which a transaction of another would be over
+	busyPause     = time.Second / 2 // the longest bound of a random pause; the first is shortPause
 )
 
 // retry returns what call returns when the store is not busy. Before each repetition it pauses for a random time, whose bound doubles.
@@ -32,7 +33,9 @@ func retry[T any](ctx context.Context, p *patient, call func() (T, error)) (T, e
 		if err == nil || try == busyTries || !errors.Is(err, store.ErrBusy) || ctx.Err() != nil {
 			return result, err
 		}
-		p.q.parts.busy.Store(p.q.micro())
+		if try >= throttledFrom {
+			p.q.parts.met()
+		}
 		p.q.pauseUpTo(ctx, min(shortPause<<try, busyPause))
 	}
 }

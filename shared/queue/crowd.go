@@ -18,7 +18,8 @@ type crowds struct {
 	joint *groupcommit.Keyed[string, *member]
 
 	mu    sync.Mutex
-	under map[string]int // claims under way, by crowd
+	under map[string]int   // claims under way, by crowd
+	lost  map[string]*pace // how often claims of a queue meet others
 }
 
 // member is one of the claims that are made as one.
@@ -113,9 +114,36 @@ func (s *crowds) count(name string, n int) int {
 	return s.under[name]
 }
 
-// enter begins a claim that does not wait for others, and reports whether there is none; leave ends it.
+// met notes that a claim of a queue has met another.
+func (s *crowds) met(queue string, now int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.lost == nil {
+		s.lost = map[string]*pace{}
+	}
+	if s.lost[queue] == nil {
+		s.lost[queue] = &pace{}
+	}
+	s.lost[queue].add(now, 1)
+}
+
+// contended is how often a second claims of a queue meet others where they rather wait for each other.
+const contended = 4
+
+func (s *crowds) contended(queue string, now int64) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p := s.lost[queue]
+	return p != nil && p.perSecond(now) >= contended
+}
+
+// enter begins a claim that does not wait for others, and reports whether that is right: there is none, or few meet. leave ends it.
 func (s *crowds) enter(c *claim) bool {
 	if !c.joins() {
+		return true
+	}
+	if !s.contended(c.queue.Name, c.q.micro()) {
+		s.count(c.crowd(), 1)
 		return true
 	}
 	if name := c.crowd(); s.count(name, 1) > 1 {

@@ -31,6 +31,7 @@
 //	start.go      the write that starts them
 //	tidy.go       what becomes of the other picks
 //	claimnext.go  CompleteAndClaim
+//	crowd.go      claims of one process on a queue as one, where processes share the store
 //	turnover.go   ends of an instance's attempts and starts in their place, in one write
 //	handover.go   new tasks that are started for an instance that waits, in the write that adds them
 //	beside.go     an item of the caller's in the same write
@@ -47,7 +48,10 @@
 //	alone_due.go      when its entries fall due
 //	shared.go         of one process of many: read, mark, claim
 //	shared_ahead.go   its reading past what cannot start
+//	shared_parts.go   its reading of lines in several parts
 //	shared_mark.go    its marks for other claimers
+//	parts.go          lines to which much is added lie in several partitions
+//	pace.go           how often something happens
 //
 //	lease.go      leases, tokens, heartbeats
 //	complete.go   Complete: how an attempt ends

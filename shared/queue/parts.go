@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/millrace/millrace/shared/definition"
@@ -26,9 +25,9 @@ type parts struct {
 	q     *Queue
 	on    bool          // lines may have several parts
 	quiet time.Duration // how long nobody must have needed a line's parts before they are given up
-	busy  atomic.Int64  // when the store was busy last, in microseconds since 1970
 
 	mu     sync.Mutex
+	busy   pace // calls that the store refuses again and again
 	lines  map[layout.Line]*lineParts
 	groups map[uint32]bool // whose tasks lie in parts, as the store says
 }
@@ -39,27 +38,23 @@ type lineParts struct {
 	read    int64 // when that was about to be read, in microseconds since 1970; 0: never
 	looking bool  // somebody reads it now
 
-	since int64 // when the count was begun
-	added int   // entries since
-	rate  int   // entries a second before
+	added pace // entries
 }
-
-const (
-	countFor   = 2_000_000  // microseconds in which entries are counted for a rate
-	busyMemory = 10_000_000 // microseconds for which the store counts as busy
-)
 
 // growth is how many entries a second of one process make a line grow to so many parts, at any time and while the store is busy. There
 // may be many processes; a partition bears some 200 entries a second of all.
 var growth = []struct{ rate, busy, parts int }{{200, 60, layout.MostParts}, {60, 10, 4}}
 
+// often is how often a second the store refuses calls of this process again when it counts as busy.
+const often = 3
+
 // hot is the least rate at which a line may grow.
 const hot = 10
 
-// wanted returns in how many parts a line of several should lie; it grows by one step at a time.
+// wanted returns in how many parts a line of several should lie; it grows by one step at a time. p.mu is locked.
 func (p *parts) wanted(rate, now int) int {
 	for _, g := range growth {
-		enough := rate >= g.rate || rate >= g.busy && p.isBusy()
+		enough := rate >= g.rate || rate >= g.busy && p.busy.perSecond(p.q.micro()) >= often
 		if enough && g.parts > now && g.parts <= 4*now {
 			return g.parts
 		}
@@ -117,21 +112,24 @@ func (p *parts) count(l layout.Line, n int) (rate int, look bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	k, now := p.line(l), p.q.micro()
-	if passed := now - k.since; passed >= countFor || passed < 0 {
-		k.rate, k.added, k.since = int(int64(k.added)*1_000_000/max(passed, 1)), 0, now
-	}
-	k.added += n
-	if k.looking || k.rate < hot {
-		return k.rate, false
+	k.added.add(now, n)
+	rate = k.added.steady(now)
+	if k.looking || rate < hot {
+		return rate, false
 	}
 	known := k.read > 0 && now-k.read < p.valid() && now >= k.read
-	look = !known || p.wanted(k.rate, k.post.Write) > k.post.Write
+	look = !known || p.wanted(rate, k.post.Write) > k.post.Write
 	k.looking = look
-	return k.rate, look
+	return rate, look
 }
 
-// isBusy reports whether the store was busy lately.
-func (p *parts) isBusy() bool { return p.q.micro() < p.busy.Load()+busyMemory }
+// met notes that the store has refused a call again, as it does when a partition bears no more; another's transaction is over
+// soon.
+func (p *parts) met() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.busy.add(p.q.micro(), 1)
+}
 
 // prepare is called before entries are added to a line, outside any write.
 func (p *parts) prepare(ctx context.Context, c definition.Queue, l layout.Line, n int) error {
@@ -158,7 +156,9 @@ func (p *parts) look(ctx context.Context, l layout.Line, rate int) error {
 		return err
 	}
 	next := post
+	p.mu.Lock()
 	next.Write = p.wanted(rate, post.Write)
+	p.mu.Unlock()
 	next.Read = max(post.Read, next.Write)
 	if next != post || post.Write > 1 && post.Busy < began-p.valid() {
 		next.Busy = began
@@ -169,7 +169,9 @@ func (p *parts) look(ctx context.Context, l layout.Line, rate int) error {
 			return layout.Failure("change in how many parts a line lies", err)
 		}
 		if next.Write > post.Write {
-			p.busy.Store(0) // what the parts change shows first
+			p.mu.Lock()
+			p.busy = pace{} // what the parts change shows first
+			p.mu.Unlock()
 		}
 	}
 	p.saw(l, next, began)

@@ -111,6 +111,7 @@ func (s *shared) view(c *claim) claimView { return &sharedView{shared: s, c: c} 
 func (v *sharedView) putBack(ctx context.Context, left []layout.Place, _ bool) { v.unmark(ctx, left) }
 
 func (v *sharedView) rival() {
+	v.q.crowds.met(v.c.queue.Name, v.q.micro())
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.met == nil {
