@@ -11,10 +11,10 @@ import (
 // The newest events are looked for in windows, each so many times as long as the one before, and no further once that has taken so long. A
 // window that alone takes too long is given up.
 const (
-	firstWindow = time.Minute
+	firstWindow = time.Second
 	widening    = 4
 	enoughTime  = 15 * time.Millisecond
-	tooLong     = 150 * time.Millisecond
+	tooLong     = 40 * time.Millisecond
 )
 
 // newest reads the newest events of some kind for the template under that name, newest first; look says how.

@@ -6,20 +6,17 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
-	"strings"
 
-	fast "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/millrace/millrace/shared/chaingraph"
 	"github.com/millrace/millrace/shared/definition"
+	"github.com/millrace/millrace/shared/journal"
+	"github.com/millrace/millrace/shared/projection"
 )
 
-// How many orders a page of orders shows, and how many that of a chain counts. Both are read for every look at the page.
-const (
-	mostOrders  = 500
-	mostCounted = 10_000
-)
+// mostOrders is how many orders a page of orders shows.
+const mostOrders = 500
 
 // ordersBelow returns the request for the orders that a path selects, as of the moment that the page's address names.
 func (r *reading) ordersBelow(path string) string {
@@ -75,25 +72,11 @@ func (r *reading) graph(chain string) string {
 	return chaingraph.Text(graph)
 }
 
-// countAtNodes counts the orders of a chain by the nodes where they are. Those of its folder are read, as the API has no list of one chain.
+// countAtNodes counts the orders of a chain by the nodes where they are. They are read from the journal itself, as tallies are.
 func (r *reading) countAtNodes(chain string) {
-	if r.err != nil {
-		return
-	}
-	here, counted := make(map[string]int), 0
-	whole, err := r.d.first(r.r.Context(), r.ordersBelow(chain[:strings.LastIndex(chain, "/")+1]+"*"), func(value jsontext.Value) bool {
-		var order struct {
-			Path   string `json:"path"`
-			NodeID string `json:"nodeId"`
-		}
-		if err := fast.Unmarshal(value, &order); err == nil && ofOrder(order.Path).Chain == chain {
-			here[order.NodeID]++
-		}
-		counted++
-		return counted < mostCounted
-	})
-	r.err = err
-	r.Data["here"], r.Data["cut"], r.Data["most"] = here, !whole, mostCounted
+	here, part := make(map[string]int), journal.Part{Prefixes: []string{chain + ","}, Raw: true}
+	r.snapshot(projection.OrdersName, r.query("at"), part, func(key string, value []byte) { here[projection.ReadOrderNode(key, value)]++ })
+	r.Data["here"] = here
 }
 
 // readOrder reads an order, and what has happened to it: of one that is gone only that.
