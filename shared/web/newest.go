@@ -13,8 +13,8 @@ import (
 const (
 	firstWindow = time.Second
 	widening    = 4
-	enoughTime  = 15 * time.Millisecond
-	tooLong     = 40 * time.Millisecond
+	enoughTime  = 10 * time.Millisecond
+	tooLong     = 25 * time.Millisecond
 )
 
 // newest reads the newest events of some kind for the template under that name, newest first; look says how.
@@ -42,14 +42,15 @@ func (r *reading) look(query url.Values, most int, read func(url.Values) (enough
 		}
 		before := maps.Clone(r.Data)
 		enough, torn, late := r.inTime(query, read)
+		if torn { // the journal begins later: all that is left of it is younger than the window
+			whole = true
+			query.Del("after")
+			enough, _, late = r.inTime(query, read)
+		}
 		switch {
 		case late:
 			r.Data = before
 			r.Data["since"] = began.Add(-window / widening)
-			return
-		case torn: // the journal begins later: all that is left of it is younger than the window
-			query.Del("after")
-			read(query)
 			return
 		case whole || enough:
 			return

@@ -40,8 +40,8 @@ func decoded(value jsontext.Value) (out any) {
 
 // readChain reads a job chain: its nodes as they are declared, their actions, and how many orders stand at each.
 func readChain(r *reading) {
-	chain := r.r.PathValue("chain")
-	for _, declared := range r.declared("job_chains") {
+	chain, set := r.r.PathValue("chain"), r.definitions()
+	for _, declared := range listOf(set["job_chains"]) {
 		if one, _ := declared.(map[string]any); one["path"] == chain {
 			r.Data["declared"] = one
 		}
@@ -52,16 +52,22 @@ func readChain(r *reading) {
 	r.get("overview", journalAPI+"/jobChain"+(&url.URL{Path: chain}).EscapedPath()+r.past("JobChainOverview"))
 	r.Data["chain"], r.Data["at"] = chain, r.query("at")
 	r.countAtNodes(chain)
-	r.Data["graph"] = r.graph(chain)
+	r.Data["graph"] = graph(set, chain)
 }
 
-// graph returns the chain drawn as text, as it is declared now, "" if it cannot be.
-func (r *reading) graph(chain string) string {
-	var declared json.RawMessage
-	if r.err != nil || r.d.ask(r.r.Context(), http.MethodGet, "/api/v1/definitions", "", &declared) != nil {
+// graph returns the chain drawn as text, as it is declared now, "" if it cannot be. Of what is declared only that is read which graphs show.
+func graph(declared map[string]json.RawMessage, chain string) string {
+	drawn := make(map[string]json.RawMessage)
+	for _, part := range []string{"jobs", "job_chains"} {
+		if declared[part] != nil {
+			drawn[part] = declared[part]
+		}
+	}
+	text, err := json.Marshal(drawn)
+	if err != nil {
 		return ""
 	}
-	set, err := definition.Read("the server", declared)
+	set, err := definition.Read("the server", text)
 	if err != nil {
 		return ""
 	}
