@@ -38,6 +38,7 @@ var pages = []page{
 	{"/handlers/{canvas}/{space}/{name}", "events", "Events of a handler", readHandlerEvents},
 	{"/sources", "sources", "Sources", readSources},
 	{"/schedules", "schedules", "Schedules", readSchedules},
+	{"/schedules/{name}", "schedule", "Schedule", readSchedule},
 	{"/orders", "orders", "Orders", readOrders},
 	{"/orders/{chain}/{id}", "order", "Order", readOrder},
 	{"/chains/{chain}", "chain", "Job chain", readChain},
