@@ -51,7 +51,8 @@ func TestDevIsFilled(t *testing.T) {
 	}
 	for range 2 {
 		fillIn(t.Context(), console{out: io.Discard, err: io.Discard}, at)
-		if orders, jobs, behind := shown(); orders != 9 || jobs != 39 || behind != 15 {
+		// Schedules may have added some ticks to the 39 jobs.
+		if orders, jobs, behind := shown(); orders != 9 || jobs < 39 || jobs > 50 || behind != 15 {
 			t.Errorf("there are %d orders and %d jobs, and a consumer is %d behind", orders, jobs, behind)
 		}
 	}
