@@ -27,7 +27,7 @@ var fragments = []string{
 	`"`, `'`, "`", `>`, `<`, `/>`, `</`, `-->`, `]]>`, `</script>`, `</style>`, `</td></tr></table>`, `</option></select>`, `</code></pre>`, `</time>`, `<!--`, `<![CDATA[`,
 	`<script>alert(1)</script>`, `<img src=x onerror=alert(1)>`, `<svg/onload=alert(1)>`, `<a href=javascript:alert(1)>`, `<form action=//evil.example>`, `<base href=//evil.example>`,
 	`<meta http-equiv=refresh content=0>`, `<details open ontoggle=alert(1)>`, `<div hx-get=/logout hx-trigger=load>`, ` onmouseover=alert(1) `, ` style=position:fixed `, `javascript:alert(1)`, `data:text/html,x`,
-	`{{.}}`, `${alert(1)}`, `\u003cscript\u003e`, `&lt;script&gt;`, `&#x3c;`, `%3Cscript%3E`, "\u2028", "\u202e", "\ufeff", "é", "🙂", "\t", "?at=1&x=", "#", ";",
+	`{{.}}`, `${alert(1)}`, `\u003cscript\u003e`, `&lt;script&gt;`, `&#x3c;`, `%3Cscript%3E`, "\u2028", "\u202e", "\ufeff", "é", "🙂", "?at=1&x=", "#", ";",
 }
 
 // hostile makes such a text.
