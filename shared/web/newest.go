@@ -15,7 +15,7 @@ const (
 	leastWindow = time.Minute
 	widening    = 4
 	enoughTime  = 15 * time.Millisecond
-	tooLong     = 60 * time.Millisecond
+	tooLong     = 40 * time.Millisecond
 )
 
 // newest reads the newest events of some kind for the template under that name, newest first; look says how.
