@@ -15,12 +15,13 @@ import (
 type devCommand struct {
 	Listen string `help:"Address to listen on; default 127.0.0.1:8080." default:"127.0.0.1:8080" placeholder:"HOST:PORT"`
 	Data   string `help:"Directory of the embedded store. Default: a temporary one, removed at the end." placeholder:"DIR"`
+	Empty  bool   `help:"Begin without the tasks, orders and events that give the dashboard something to show."`
 }
 
 func (devCommand) Help() string {
 	return `The server for trying things out. It makes an admin token (unless MILLRACE_ADMIN_TOKEN gives one), prints it once with the
-lines to paste into another terminal, declares a few sources, handlers and a schedule whose commands are harmless, and forgets
-everything when it ends.`
+lines to paste into another terminal, declares a few sources, handlers, schedules and a job chain whose commands are harmless, fills them
+with something to look at, unless told not to by --empty, and forgets everything when it ends.`
 }
 
 // Run serves until ctx ends.
@@ -44,7 +45,12 @@ func (d devCommand) Run(ctx context.Context, c console) (err error) {
 	if settings.Definitions, err = definition.Read("dev.yaml", demonstration); err != nil {
 		return err
 	}
-	return serve(ctx, c, settings, d.Listen, func(url string) { welcome(c, url, token) })
+	return serve(ctx, c, settings, d.Listen, func(url string) {
+		welcome(c, url, token)
+		if !d.Empty {
+			go fillIn(ctx, c, remote{URL: url, Token: token})
+		}
+	})
 }
 
 // demonstration is the definitions that the server starts with.

@@ -1,13 +1,10 @@
 package api
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"net/http"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/millrace/millrace/shared/definition"
@@ -18,7 +15,9 @@ import (
 
 // Scheduler keeps schedules; a [schedule.Scheduler] is one.
 type Scheduler interface {
-	List(ctx context.Context) ([]schedule.Status, error)
+	Names(ctx context.Context) ([]string, error)
+	Soonest(ctx context.Context) ([]schedule.Entry, error)
+	Some(ctx context.Context, names []string) ([]schedule.Status, error)
 	Get(ctx context.Context, name string) (schedule.Status, error)
 	Suspend(ctx context.Context, name string, on bool) error
 	Trigger(ctx context.Context, once *queue.Once, name string) (queue.Enqueued, error)
@@ -151,16 +150,14 @@ func (c *scheduling) list(x *exchange) error {
 	if err != nil {
 		return err
 	}
-	compare, key, err := scheduleOrder(query)
+	names, err := c.page(x, query, cursor, limit)
 	if err != nil {
 		return err
 	}
-	all, err := c.schedules.List(x.r.Context())
+	all, err := c.schedules.Some(x.r.Context(), names)
 	if err != nil {
 		return err
 	}
-	slices.SortFunc(all, compare)
-	all = listAfter(x, query, all, key, cursor, limit)
 	views := make([]scheduleView, len(all))
 	for i := range all {
 		if views[i], err = c.view(x.r.Context(), &all[i]); err != nil {
@@ -170,32 +167,36 @@ func (c *scheduling) list(x *exchange) error {
 	return x.value(http.StatusOK, map[string][]scheduleView{"schedules": views})
 }
 
-// scheduleOrder returns the order of the schedules of a list, by their names or by when they fire next, with the key that is a cursor of it.
-func scheduleOrder(q query) (compare func(a, b schedule.Status) int, key func(*schedule.Status) string, err error) {
+// page returns the names of the schedules of a page of a list, which is by their names or by when they fire next.
+func (c *scheduling) page(x *exchange, q query, cursor string, limit int) ([]string, error) {
 	order, _, err := q.one("order")
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	byName := func(a, b schedule.Status) int { return strings.Compare(a.Name, b.Name) }
 	switch order {
 	case "", "name":
-		return byName, func(s *schedule.Status) string { return s.Name }, nil
+		all, err := c.schedules.Names(x.r.Context())
+		return listAfter(x, q, all, func(name *string) string { return *name }, cursor, limit), err
 	case "next":
-		return func(a, b schedule.Status) int { return cmp.Or(firstOf(&a).Compare(firstOf(&b)), byName(a, b)) },
-			func(s *schedule.Status) string { return formatTime(firstOf(s)) + " " + s.Name }, nil
+		all, err := c.schedules.Soonest(x.r.Context())
+		if err != nil {
+			return nil, err
+		}
+		var names []string
+		for _, e := range listAfter(x, q, all, placeOf, cursor, limit) {
+			names = append(names, e.Name)
+		}
+		return names, nil
 	}
-	return nil, nil, invalid("query.order", "want name or next")
+	return nil, invalid("query.order", "want name or next")
 }
 
-// never is after all times at which schedules fire.
-var never = time.Date(9999, time.December, 31, 0, 0, 0, 0, time.UTC)
-
-// firstOf returns when a schedule fires next.
-func firstOf(s *schedule.Status) time.Time {
-	if len(s.Next) == 0 {
-		return never
+// placeOf returns the place of a schedule in the list of those that fire next, as a text in the same order.
+func placeOf(e *schedule.Entry) string {
+	if e.Next.IsZero() {
+		return "never " + e.Name
 	}
-	return s.Next[0]
+	return formatTime(e.Next) + " " + e.Name
 }
 
 func (c *scheduling) get(x *exchange) error { return c.show(x, http.StatusOK) }

@@ -108,6 +108,9 @@ func (j *Journal) decodePage(ctx context.Context, p page, found store.Page) (pag
 	d := decoder{arena: make([]event.Event, 0, len(found.Items))}
 	p.slots = make([]slot, 0, len(found.Items))
 	for i, item := range found.Items {
+		if err := ctx.Err(); err != nil { // a page may have very many events
+			return p, err
+		}
 		position, isPart, err := positionOf(item.Key.Sort)
 		if err != nil {
 			return p, fmt.Errorf("%w: %w", ErrDamaged, err)

@@ -97,6 +97,15 @@ func ReadOrderCount(key string, value []byte) (c OrderCount) {
 	return c
 }
 
+// ReadOrderNode returns at which node an order is, from a value of the projection [Orders]: "" of a key that is no order's.
+func ReadOrderNode(key string, value []byte) string {
+	if strings.HasPrefix(key, OrderCounts) {
+		return ""
+	}
+	o := readOrder(value)
+	return o.node
+}
+
 func (c *OrderCount) value() []byte {
 	v := make([]byte, 0, 32)
 	for _, number := range c.numbers() {

@@ -1,8 +1,10 @@
 package schedule
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -27,8 +29,20 @@ type Status struct {
 	Warnings  []string    // what in the expression is likely a mistake, see [Warnings]
 }
 
-// List returns all schedules that can be read, sorted by name.
-func (s *Scheduler) List(ctx context.Context) ([]Status, error) {
+// Names returns the names of all schedules that can be read, sorted. It reads nothing of each.
+func (s *Scheduler) Names(ctx context.Context) ([]string, error) {
+	a, err := s.compiled(ctx)
+	return slices.Sorted(maps.Keys(a.plans)), err
+}
+
+// Entry is a schedule in the order of [Scheduler.Soonest].
+type Entry struct {
+	Name string
+	Next time.Time // when it fires next, in UTC; zero: never again, or it is suspended
+}
+
+// Soonest returns all schedules that can be read, those first that fire first, then by their names.
+func (s *Scheduler) Soonest(ctx context.Context) ([]Entry, error) {
 	a, err := s.compiled(ctx)
 	if err != nil {
 		return nil, err
@@ -37,11 +51,20 @@ func (s *Scheduler) List(ctx context.Context) ([]Status, error) {
 	if err != nil {
 		return nil, err
 	}
-	all := make([]Status, 0, len(a.plans))
+	now, all := s.o.Now(), make([]Entry, 0, len(a.plans))
 	for name, p := range a.plans {
-		all = append(all, s.status(p, states[name].state))
+		e, state := Entry{Name: name}, states[name].state
+		if next, fires := p.after(state, now); fires && !state.Suspended {
+			e.Next = next.UTC()
+		}
+		all = append(all, e)
 	}
-	slices.SortFunc(all, func(a, b Status) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(all, func(a, b Entry) int {
+		if a.Next.IsZero() != b.Next.IsZero() {
+			return cmp.Compare(b.Next.Unix(), a.Next.Unix()) // the zero time is before all others
+		}
+		return cmp.Or(a.Next.Compare(b.Next), strings.Compare(a.Name, b.Name))
+	})
 	return all, nil
 }
 
@@ -54,6 +77,40 @@ func (s *Scheduler) Get(ctx context.Context, name string) (Status, error) {
 	state, err := s.load(ctx, name)
 	return s.status(p, state.state), err
 }
+
+// Some returns those of the named schedules that are declared and can be read, in the order of the names.
+func (s *Scheduler) Some(ctx context.Context, names []string) ([]Status, error) {
+	a, err := s.compiled(ctx)
+	if err != nil {
+		return nil, err
+	}
+	all := make([]Status, 0, len(names))
+	for some := range slices.Chunk(names, atOnce) {
+		keys := make([]store.Key, len(some))
+		for i, name := range some {
+			keys[i] = key(name)
+		}
+		items, err := s.o.Store.Get(ctx, keys...)
+		if err != nil {
+			return nil, fmt.Errorf("%w: read schedules: %w", journal.ErrUnavailable, err)
+		}
+		for i, name := range some {
+			p, state := a.plans[name], stored{state: stateOf(name, s.o.Now())}
+			if items[i] != nil {
+				if state, err = read(items[i]); err != nil {
+					return nil, err
+				}
+			}
+			if p != nil {
+				all = append(all, s.status(p, state.state))
+			}
+		}
+	}
+	return all, nil
+}
+
+// atOnce is how many states are read in one call of the store.
+const atOnce = 100
 
 func (s *Scheduler) plan(ctx context.Context, name string) (*plan, error) {
 	a, err := s.compiled(ctx)

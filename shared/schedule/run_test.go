@@ -38,7 +38,7 @@ func TestRunNoticesWhatIsNew(t *testing.T) {
 		synctest.Wait()
 
 		inForce.set.Store(&definition.Set{Schedules: []definition.Schedule{yearly, often}, Jobs: jobs})
-		if _, err := s.List(ctx); err != nil {
+		if _, err := s.Soonest(ctx); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Second)

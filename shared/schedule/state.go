@@ -2,7 +2,6 @@ package schedule
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"time"
 
@@ -84,7 +83,7 @@ func (s *Scheduler) load(ctx context.Context, name string) (stored, error) {
 
 func read(item *store.Item) (stored, error) {
 	one := stored{version: item.Version}
-	if err := json.Unmarshal(item.Value, &one.state); err != nil {
+	if err := store.Decode(item.Value, &one.state); err != nil {
 		return one, fmt.Errorf("schedule: %v cannot be read: %w", item.Key, err)
 	}
 	return one, nil

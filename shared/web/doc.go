@@ -9,7 +9,7 @@
 //	pages.go    the table of pages: path, title, and what each reads
 //	first.go    the beginning of a long list
 //	newest.go   the newest events of a kind, without reading a long journal
-//	soon.go     the schedules that fire soonest
+//	schedules.go what the pages of schedules read, and what changes of the clock do to ticks
 //	orders.go   what the pages of orders and chains read
 //	audit.go    who did what
 //	live.go     tells open pages of changes
@@ -20,7 +20,7 @@
 //	chart.go    attempts over time, as a picture
 //	failures.go jobs that failed, by the kind of their failure
 //	acts.go     acts: what each says before it is done, and doing it
-//	search.go   jobs by their fields and properties, and expressions that are tried
+//	search.go   jobs by their fields and properties
 //	plan.go     what a change of the definitions would do, shown before it is done
 //	many.go     acts on all that a page's filter selects: counted, confirmed, and watched
 //	mask.go     values that no page shows
@@ -29,5 +29,5 @@
 // With scripts off everything works but the updates of what changes meanwhile, for which pages ask again by htmx: when the journal
 // has grown, or every few seconds where the host does not stream.
 //
-// It imports access, act, api, chaingraph, definition, event, journal, projection, store, task and task/failure.
+// It imports access, act, api, chaingraph, cron, definition, event, journal, projection, store, task and task/failure.
 package web

@@ -8,13 +8,14 @@ import (
 	"time"
 )
 
-// The newest events are looked for in windows, each so many times as long as the one before, and no further once that has taken so long. A
-// window that alone takes too long is given up.
+// The newest events are looked for in windows, each so many times as long as the one before. A look takes no longer than tooLong: the window
+// that is read then is given up; and once leastWindow is read, none is begun after enoughTime, as it would not come to its end.
 const (
-	firstWindow = time.Minute
+	firstWindow = time.Second
+	leastWindow = time.Minute
 	widening    = 4
 	enoughTime  = 15 * time.Millisecond
-	tooLong     = 150 * time.Millisecond
+	tooLong     = 40 * time.Millisecond
 )
 
 // newest reads the newest events of some kind for the template under that name, newest first; look says how.
@@ -30,7 +31,7 @@ func (r *reading) newest(name, target string, query url.Values, most int) {
 // read has enough, or has read all there is, or that has taken long enough. In the last case the template's since says how far back it
 // has looked; the address of the page with all=1 looks back without an end. read puts what it finds into the reading's Data.
 func (r *reading) look(query url.Values, most int, read func(url.Values) (enough, torn bool)) {
-	began := r.d.now()
+	began, deadline := r.d.now(), time.Now().Add(tooLong)
 	query.Set("limit", strconv.Itoa(-most))
 	first := time.UnixMicro(idOf(r.one("after=0&limit=1"))) // 1970 if the first ones are evicted
 	for window := firstWindow; r.err == nil; window *= widening {
@@ -41,27 +42,28 @@ func (r *reading) look(query url.Values, most int, read func(url.Values) (enough
 			query.Del("after")
 		}
 		before := maps.Clone(r.Data)
-		enough, torn, late := r.inTime(query, read)
+		enough, torn, late := r.inTime(query, deadline, read)
+		if torn { // the journal begins later: all that is left of it is younger than the window
+			whole = true
+			query.Del("after")
+			enough, _, late = r.inTime(query, deadline, read)
+		}
 		switch {
 		case late:
 			r.Data = before
 			r.Data["since"] = began.Add(-window / widening)
 			return
-		case torn: // the journal begins later: all that is left of it is younger than the window
-			query.Del("after")
-			read(query)
-			return
 		case whole || enough:
 			return
-		case r.d.now().Sub(began) > enoughTime:
+		case window >= leastWindow && r.d.now().Sub(began) > enoughTime:
 			r.Data["since"] = since
 			return
 		}
 	}
 }
 
-// inTime reads, but not for too long, unless the reader has asked for all.
-func (r *reading) inTime(query url.Values, read func(url.Values) (enough, torn bool)) (enough, torn, late bool) {
+// inTime reads, but no longer than up to a time, unless the reader has asked for all.
+func (r *reading) inTime(query url.Values, deadline time.Time, read func(url.Values) (enough, torn bool)) (enough, torn, late bool) {
 	if r.query("all") != "" {
 		enough, torn = read(query)
 		return enough, torn, false
@@ -69,7 +71,7 @@ func (r *reading) inTime(query url.Values, read func(url.Values) (enough, torn b
 	whole := r.r
 	ctx, leave := context.WithCancel(whole.Context()) // and no deadline: for the API this is a client that leaves, not a failure
 	defer leave()
-	defer time.AfterFunc(tooLong, leave).Stop()
+	defer time.AfterFunc(time.Until(deadline), leave).Stop()
 	r.r = whole.WithContext(ctx)
 	enough, torn = read(query)
 	r.r = whole

@@ -6,20 +6,17 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
-	"strings"
 
-	fast "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/millrace/millrace/shared/chaingraph"
 	"github.com/millrace/millrace/shared/definition"
+	"github.com/millrace/millrace/shared/journal"
+	"github.com/millrace/millrace/shared/projection"
 )
 
-// How many orders a page of orders shows, and how many that of a chain counts. Both are read for every look at the page.
-const (
-	mostOrders  = 500
-	mostCounted = 10_000
-)
+// mostOrders is how many orders a page of orders shows.
+const mostOrders = 500
 
 // ordersBelow returns the request for the orders that a path selects, as of the moment that the page's address names.
 func (r *reading) ordersBelow(path string) string {
@@ -43,8 +40,8 @@ func decoded(value jsontext.Value) (out any) {
 
 // readChain reads a job chain: its nodes as they are declared, their actions, and how many orders stand at each.
 func readChain(r *reading) {
-	chain := r.r.PathValue("chain")
-	for _, declared := range r.declared("job_chains") {
+	chain, set := r.r.PathValue("chain"), r.definitions()
+	for _, declared := range listOf(set["job_chains"]) {
 		if one, _ := declared.(map[string]any); one["path"] == chain {
 			r.Data["declared"] = one
 		}
@@ -55,16 +52,22 @@ func readChain(r *reading) {
 	r.get("overview", journalAPI+"/jobChain"+(&url.URL{Path: chain}).EscapedPath()+r.past("JobChainOverview"))
 	r.Data["chain"], r.Data["at"] = chain, r.query("at")
 	r.countAtNodes(chain)
-	r.Data["graph"] = r.graph(chain)
+	r.Data["graph"] = graph(set, chain)
 }
 
-// graph returns the chain drawn as text, as it is declared now, "" if it cannot be.
-func (r *reading) graph(chain string) string {
-	var declared json.RawMessage
-	if r.err != nil || r.d.ask(r.r.Context(), http.MethodGet, "/api/v1/definitions", "", &declared) != nil {
+// graph returns the chain drawn as text, as it is declared now, "" if it cannot be. Of what is declared only that is read which graphs show.
+func graph(declared map[string]json.RawMessage, chain string) string {
+	drawn := make(map[string]json.RawMessage)
+	for _, part := range []string{"jobs", "job_chains"} {
+		if declared[part] != nil {
+			drawn[part] = declared[part]
+		}
+	}
+	text, err := json.Marshal(drawn)
+	if err != nil {
 		return ""
 	}
-	set, err := definition.Read("the server", declared)
+	set, err := definition.Read("the server", text)
 	if err != nil {
 		return ""
 	}
@@ -75,25 +78,11 @@ func (r *reading) graph(chain string) string {
 	return chaingraph.Text(graph)
 }
 
-// countAtNodes counts the orders of a chain by the nodes where they are. Those of its folder are read, as the API has no list of one chain.
+// countAtNodes counts the orders of a chain by the nodes where they are. They are read from the journal itself, as tallies are.
 func (r *reading) countAtNodes(chain string) {
-	if r.err != nil {
-		return
-	}
-	here, counted := make(map[string]int), 0
-	whole, err := r.d.first(r.r.Context(), r.ordersBelow(chain[:strings.LastIndex(chain, "/")+1]+"*"), func(value jsontext.Value) bool {
-		var order struct {
-			Path   string `json:"path"`
-			NodeID string `json:"nodeId"`
-		}
-		if err := fast.Unmarshal(value, &order); err == nil && ofOrder(order.Path).Chain == chain {
-			here[order.NodeID]++
-		}
-		counted++
-		return counted < mostCounted
-	})
-	r.err = err
-	r.Data["here"], r.Data["cut"], r.Data["most"] = here, !whole, mostCounted
+	here, part := make(map[string]int), journal.Part{Prefixes: []string{chain + ","}, Raw: true}
+	r.snapshot(projection.OrdersName, r.query("at"), part, func(key string, value []byte) { here[projection.ReadOrderNode(key, value)]++ })
+	r.Data["here"] = here
 }
 
 // readOrder reads an order, and what has happened to it: of one that is gone only that.

@@ -38,6 +38,7 @@ var pages = []page{
 	{"/handlers/{canvas}/{space}/{name}", "events", "Events of a handler", readHandlerEvents},
 	{"/sources", "sources", "Sources", readSources},
 	{"/schedules", "schedules", "Schedules", readSchedules},
+	{"/schedules/{name}", "schedule", "Schedule", readSchedule},
 	{"/orders", "orders", "Orders", readOrders},
 	{"/orders/{chain}/{id}", "order", "Order", readOrder},
 	{"/chains/{chain}", "chain", "Job chain", readChain},
@@ -108,20 +109,27 @@ func (r *reading) list(name, target string, parameters ...string) {
 	r.Data["next"] = r.r.URL.EscapedPath() + "?" + query.Encode()
 }
 
+// definitions returns what is declared, by its sections, of which each is decoded only if it is used.
+func (r *reading) definitions() (set map[string]json.RawMessage) {
+	if r.err == nil {
+		r.err = r.d.ask(r.r.Context(), http.MethodGet, "/api/v1/definitions", "", &set)
+	}
+	return set
+}
+
 // define decodes a part of what is declared, however much else is.
 func (r *reading) define(part string, into any) {
-	if r.err != nil {
-		return
-	}
-	var set map[string]json.RawMessage
-	if r.err = r.d.ask(r.r.Context(), http.MethodGet, "/api/v1/definitions", "", &set); r.err == nil && set[part] != nil {
+	if set := r.definitions(); r.err == nil && set[part] != nil {
 		r.err = json.Unmarshal(set[part], into)
 	}
 }
 
 // declared returns a list of what is declared.
-func (r *reading) declared(part string) (list []any) {
-	r.define(part, &list)
+func (r *reading) declared(part string) []any { return listOf(r.definitions()[part]) }
+
+// listOf returns a section that is a list.
+func listOf(section json.RawMessage) (list []any) {
+	_ = json.Unmarshal(section, &list) // the API has made it; none is empty
 	return list
 }
 

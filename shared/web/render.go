@@ -38,7 +38,7 @@ func parse() map[string]*template.Template {
 		}
 		t := template.New("frame.html").Funcs(template.FuncMap{
 			"json": text, "line": line, "when": when, "id": eventTime, "path": url.PathEscape, "ofOrder": ofOrder, "orderActs": orderActs, "taskActs": taskActs, "fields": fields, "keyed": keyed, "long": long,
-			"entries": entries, "states": api.JobTypes, "cut": cut, "plus": plus, "utc": utc, "micro": time.UnixMicro, "less": func(a, b int) int { return a - b }, "offers": func(...any) []button { return nil }, "select": func(...any) []button { return nil }, "permits": func(string) bool { return false },
+			"entries": entries, "mark": markOf, "states": api.JobTypes, "cut": cut, "plus": plus, "utc": utc, "micro": time.UnixMicro, "less": func(a, b int) int { return a - b }, "offers": func(...any) []button { return nil }, "select": func(...any) []button { return nil }, "permits": func(string) bool { return false },
 		})
 		all[name] = template.Must(t.ParseFS(sources, "templates/frame.html", "templates/"+file.Name()))
 	}

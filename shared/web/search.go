@@ -2,9 +2,7 @@ package web
 
 import (
 	"encoding/json"
-	"errors"
 	"net/http"
-	"net/url"
 	"strings"
 )
 
@@ -46,22 +44,4 @@ func templateOf(where string) (map[string]any, error) {
 		member = json.RawMessage(value)
 	}
 	return map[string]any{operator + strings.TrimSpace(name): member}, nil
-}
-
-// readSchedules reads a page of the schedules, and tries the expression that the page's address has.
-func readSchedules(r *reading) {
-	r.list("schedules", "/api/v1/schedules", "cursor")
-	expression := r.query("expr")
-	r.Data["expr"], r.Data["tz"] = expression, r.query("tz")
-	if expression == "" || r.err != nil {
-		return
-	}
-	query := url.Values{"expr": {expression}, "count": {"5"}}
-	if zone := r.query("tz"); zone != "" {
-		query.Set("tz", zone)
-	}
-	r.get("tried", "/api/v1/cron/next?"+query.Encode())
-	if refused, is := errors.AsType[*refusal](r.err); is && refused.Status == http.StatusBadRequest {
-		r.err, r.Data["wrong"] = nil, refused.Detail
-	}
 }

@@ -62,23 +62,26 @@ func (r *reading) ordersAt(at string) []*tally {
 	})
 }
 
-// tallies reads a projection's numbers, those with most objects first. These are read from the journal itself: an overview would have every
-// object. Whether the role may read them, and the moment is one, the API has said before.
+// tallies reads a projection's numbers, those with most objects first.
 func (r *reading) tallies(fold, at string, part journal.Part, of func(key string, value []byte) *tally) (all []*tally) {
-	if r.err != nil {
-		return nil
-	}
-	each := func(key string, value []byte) {
+	r.snapshot(fold, at, part, func(key string, value []byte) {
 		if t := of(key, value); t.Count > 0 {
 			all = append(all, t)
 		}
-	}
-	if at == "" {
+	})
+	slices.SortFunc(all, func(a, b *tally) int { return cmp.Or(cmp.Compare(b.Count, a.Count), strings.Compare(a.Name, b.Name)) })
+	return all
+}
+
+// snapshot reads a part of a projection at a moment; "": now. It is read from the journal itself: an overview would have every object, as a
+// text. Whether the role may read it, and the moment is one, the API has said before.
+func (r *reading) snapshot(fold, at string, part journal.Part, each func(key string, value []byte)) {
+	switch {
+	case r.err != nil:
+	case at == "":
 		_, r.err = r.d.journal.SnapshotOf(r.r.Context(), fold, part, each)
-	} else {
+	default:
 		id, _ := strconv.ParseInt(at, 10, 64) // the API has read it as an id
 		r.err = r.d.journal.SnapshotAt(r.r.Context(), fold, event.ID(id), part, each)
 	}
-	slices.SortFunc(all, func(a, b *tally) int { return cmp.Or(cmp.Compare(b.Count, a.Count), strings.Compare(a.Name, b.Name)) })
-	return all
 }

@@ -51,7 +51,13 @@ var tokens = []access.Token{
 
 func start(t *testing.T) *server {
 	t.Helper()
-	s := &server{t: t, store: memory.New(memory.Options{}), now: time.Now()}
+	return startOn(t, memory.New(memory.Options{}))
+}
+
+// startOn is start with a store.
+func startOn(t *testing.T, on store.Store) *server {
+	t.Helper()
+	s := &server{t: t, store: on, now: time.Now()}
 	set, err := definition.Read("test.yaml", []byte(declared))
 	if err != nil {
 		t.Fatal(err)

@@ -113,7 +113,7 @@ func TestArrows(t *testing.T) {
 		"shared/api":        {"shared/access", "shared/api", "shared/clock", "shared/metric", "shared/cron", "shared/definition", "shared/strict", "shared/event", "shared/exchanges", "shared/journal", "shared/order", "shared/projection", "shared/queue", "shared/schedule", "shared/stream", "shared/task", "shared/membership"},
 		"shared/act":        {},
 		"shared/mcp":        {"shared/act"},
-		"shared/web":        {"shared/access", "shared/act", "shared/api", "shared/chaingraph", "shared/definition", "shared/event", "shared/journal", "shared/projection", "shared/store", "shared/task"},
+		"shared/web":        {"shared/access", "shared/act", "shared/api", "shared/chaingraph", "shared/cron", "shared/definition", "shared/event", "shared/journal", "shared/projection", "shared/store", "shared/task"},
 		"shared/host":       {"shared/metric"},
 		"shared/metric":     {},
 		"shared/config":     {"shared/access", "shared/awsenv", "shared/notifier", "shared/definition", "shared/strict", "shared/event", "shared/store"},

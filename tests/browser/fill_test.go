@@ -61,13 +61,13 @@ func fail(s *server, text string) {
 // pages returns the address of every page, with what fill has added, and of forms. The text is the one that fill was given.
 func (f filled) pages(text string) []string {
 	order := "/orders/" + url.PathEscape("/demo/parcel") + "/"
-	pages := strings.Fields("/ /jobs /jobs?type=GIVEN_UP /schedules?expr=@daily /failures /queues /handlers /handlers/demo/WORKER/greet /sources /schedules /orders " +
+	pages := strings.Fields("/ /jobs /jobs?type=GIVEN_UP /schedules?expr=@daily /schedules/nightly /failures /queues /handlers /handlers/demo/WORKER/greet /sources /schedules /orders " +
 		"/streams /instances /journal /compare /audit /audit?return=Event /definitions /act?do=job.add /act?do=queue.suspend&name=main /many?do=jobs.retry&state=GIVEN_UP")
 	for _, page := range []string{"/", "/jobs", "/orders", "/chains/" + url.PathEscape("/demo/parcel"), order + url.PathEscape("stuck "+text), "/journal", "/definitions", "/compare", "/task/" + f.failed} {
 		pages = append(pages, page+"?at="+f.at)
 	}
 	pages = append(pages, "/cause/"+f.at)
-	return append(pages, "/streams/"+url.PathEscape(text), "/task/"+f.waiting, "/task/"+f.failed, "/act?do=job.again&id="+f.failed, "/chains/"+url.PathEscape("/demo/parcel"),
+	return append(pages, "/streams/"+url.PathEscape(text), "/schedules/"+url.PathEscape(strings.ReplaceAll(text, "/", "|")), "/task/"+f.waiting, "/task/"+f.failed, "/act?do=job.again&id="+f.failed, "/chains/"+url.PathEscape("/demo/parcel"),
 		order+url.PathEscape("stuck "+text), order+url.PathEscape("asked "+text))
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace/shared/event"
+	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/projection"
 	"github.com/millrace/millrace/shared/task"
 )
@@ -95,10 +96,8 @@ func nibble(c byte) byte {
 // eachQueued calls each for every queued task of the jobs whose paths begin with prefix. It passes over the projection of unfinished
 // tasks in memory, and reads from the store only what is new on the journal.
 func (v *Tasks) eachQueued(ctx context.Context, prefix string, each func(event.Key)) error {
-	_, err := v.o.Journal.Snapshot(ctx, projection.TasksName, func(key string, shown []byte) {
-		if !strings.HasPrefix(key, prefix) {
-			return
-		}
+	of := journal.Part{Prefixes: []string{prefix}}
+	_, err := v.o.Journal.SnapshotOf(ctx, projection.TasksName, of, func(key string, shown []byte) {
 		if t := projection.ReadOpenTask(key, shown); !t.Started {
 			each(t.Key)
 		}
