@@ -151,35 +151,39 @@ func (s *shift) short() time.Duration {
 
 // next returns the next exchange, as soon as there is a reason for one; nil if the worker is to end and has nothing left.
 func (s *shift) next() *asking {
-	urgent := false
-	for {
+	for urgent := false; ; urgent = s.hasNews() {
 		s.gather()
 		third := s.short() / 3
-		s.mu.Lock()
-		results, runs, room := len(s.done), len(s.all) > len(s.done), len(s.all) < s.w.o.Capacity
-		stopping := s.stopping
-		s.mu.Unlock()
-		since := time.Since(s.answered)
-		wait := time.Duration(0)
-		switch {
-		case stopping && !runs && results == 0:
+		wait, over := s.patience(third, urgent)
+		if over {
 			return nil
-		case results > 0 || urgent || since >= third:
-		case stopping:
-			wait = third - since
-		case runs && room:
-			wait = linger
-		case runs:
-			wait = watchAfter
 		}
-		if results == 0 && !urgent {
-			wait = max(wait, s.pause-since)
-		}
-		if wait = min(wait, third-since); wait <= 0 || !s.rest(wait) {
+		if wait <= 0 || !s.rest(wait) {
 			return s.build(third)
 		}
-		urgent = s.hasNews()
 	}
+}
+
+// patience returns how long to wait for something to send, until third after the newest request at most; over says that the worker is to end
+// and has nothing left.
+func (s *shift) patience(third time.Duration, urgent bool) (wait time.Duration, over bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	runs, room := len(s.all) > len(s.done), len(s.all) < s.w.o.Capacity
+	switch {
+	case s.stopping && !runs && len(s.done) == 0:
+		return 0, true
+	case len(s.done) > 0 || urgent:
+		return 0, false
+	case s.stopping:
+		wait = third
+	case runs && room:
+		wait = linger
+	case runs:
+		wait = watchAfter
+	}
+	since := time.Since(s.answered)
+	return min(max(wait, s.pause-since), third-since), false
 }
 
 // rest waits; false says that the time is over, and true that there is something to send.
