@@ -1,10 +1,10 @@
 package api
 
 import (
-	"github.com/go-json-experiment/json/jsontext"
 	"math"
 	"strconv"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/millrace/millrace/shared/event"
 )
 
