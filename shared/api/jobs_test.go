@@ -63,6 +63,20 @@ func (w *works) job(t *testing.T, id any) job {
 	return into[job](t, w.as(t, access.Producer, "GET", fmt.Sprint(jobsPath, "/", id), ""), 200)
 }
 
+func TestAWholeNumberMayBeWrittenWithAFraction(t *testing.T) {
+	t.Parallel()
+	w := topical(t, run("a"))
+	got := w.add(t, 201, `{"topic":"a","priority":-7.0,"retries":2e0}`)
+	if got["priority"] != -7.0 || got["retries"] != 2.0 {
+		t.Errorf("got %v, want priority -7 and retries 2", got)
+	}
+	for _, value := range []string{"1.5", "1e300", "1e999", `"5"`, "true", "10000000000000000000"} {
+		if w.add(t, 400, `{"topic":"a","priority":`+value+`}`)["detail"] == nil {
+			t.Errorf("priority %s: no detail", value)
+		}
+	}
+}
+
 func TestAddJob(t *testing.T) {
 	t.Parallel()
 	w := topical(t, run("a"))

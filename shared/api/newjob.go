@@ -124,8 +124,8 @@ func (n *newJob) concurrency(location string, value jsontext.Value) error {
 // integerMember is a member that is a whole number in a range.
 func integerMember(name string, least, most int64, into *int64) member {
 	return member{name: name, read: func(location string, value jsontext.Value) error {
-		n, err := strconv.ParseInt(string(value), 10, 64)
-		if err != nil || n < least || n > most {
+		n, ok := wholeNumber(value, least, most)
+		if !ok {
 			return invalid(location, "want a whole number from %d to %d", least, most)
 		}
 		*into = n

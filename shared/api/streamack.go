@@ -5,7 +5,6 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
-	"strconv"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -139,8 +138,8 @@ func (m *moving) move(x *exchange) error {
 
 func offsetMember(into *int64) member {
 	return member{name: "offset", required: true, read: func(location string, value jsontext.Value) error {
-		n, err := strconv.ParseInt(string(value), 10, 64)
-		if err != nil || n < 0 || n > int64(event.MaxID) {
+		n, ok := wholeNumber(value, 0, int64(event.MaxID))
+		if !ok {
 			return invalid(location, "want a whole number from 0 to 2^53")
 		}
 		*into = n

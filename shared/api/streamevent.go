@@ -2,7 +2,6 @@ package api
 
 import (
 	"bytes"
-	"strconv"
 	"sync"
 	"time"
 
@@ -95,8 +94,8 @@ func nameMember(into *string) member {
 
 func versionMember(into *int64) member {
 	return member{name: "version", read: func(location string, value jsontext.Value) error {
-		n, err := strconv.ParseInt(string(value), 10, 64)
-		if err != nil || n < 1 || n > int64(event.MaxID) {
+		n, ok := wholeNumber(value, 1, int64(event.MaxID))
+		if !ok {
 			return invalid(location, "want a whole number from 1 to 2^53")
 		}
 		*into = n
