@@ -55,7 +55,7 @@ func open(t *testing.T) *account {
 		t.Fatal(err)
 	}
 	a := &account{endpoint: at, programs: t.TempDir()}
-	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-tags", "lambda.norpc", "-ldflags", "-s -w",
+	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-tags", "lambda.norpc,nethttpomithttp2", "-ldflags", "-s -w",
 		"-o", a.programs+"/", "../../functions/...")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
