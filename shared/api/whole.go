@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/go-json-experiment/json/jsontext"
+
 	"github.com/millrace/millrace/shared/event"
 )
 
