@@ -18,7 +18,7 @@
 //	role.go, token.go, guard.go     what each role may do; whose request it is
 //	problem.go, codes.go            failures, and how errors map to them
 //	body.go, query.go, accept.go    what a request may say
-//	prefer.go                       requests that wait where waiting costs
+//	whole.go, prefer.go             whole numbers; requests that wait where waiting costs
 //	members.go, page.go, buffer.go  strict bodies; lists and their cursors; memory for responses
 //	emit.go, flight.go              POST event, and idempotency keys under way
 //	emitlines.go                    POST event with a body of lines, answered line by line
