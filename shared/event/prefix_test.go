@@ -58,6 +58,9 @@ func TestPrefixesLeaveNothingOut(t *testing.T) {
 		if !strings.HasPrefix(key, "/") && family != event.CustomEvent && family != event.FileBasedEvent {
 			t.Skip("only these keys begin without a slash")
 		}
+		if family == event.OrderEvent && !strings.Contains(key, ",") {
+			t.Skip("an order's key is that of its chain, a comma and its id")
+		}
 		prefixes := q.Prefixes(family)
 		begins := func(prefix string) bool { return strings.HasPrefix(key, prefix) }
 		if prefixes != nil && q.MatchKey(family, event.Key{Path: key}) && !slices.ContainsFunc(prefixes, begins) {
