@@ -169,12 +169,15 @@ func (c *scheduling) list(x *exchange) error {
 
 // page returns the names of the schedules of a page of a list, which is by their names or by when they fire next.
 func (c *scheduling) page(x *exchange, q query, cursor string, limit int) ([]string, error) {
-	order, _, err := q.one("order")
+	order, given, err := q.one("order")
 	if err != nil {
 		return nil, err
 	}
+	if !given {
+		order = "name"
+	}
 	switch order {
-	case "", "name":
+	case "name":
 		all, err := c.schedules.Names(x.r.Context())
 		return listAfter(x, q, all, func(name *string) string { return *name }, cursor, limit), err
 	case "next":
