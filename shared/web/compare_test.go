@@ -15,7 +15,7 @@ func TestTwoMoments(t *testing.T) {
 	s.call("admin-secret", http.MethodPost, "/api/v1/jobs", `{"topic":"a"}`)
 	between := s.stamp()
 	s.call("admin-secret", http.MethodPost, "/api/v1/jobs", `{"topic":"a"}`)
-	s.call("admin-secret", http.MethodPut, "/api/v1/schedules/more", `{"cron":"@daily","job":"/topics/a"}`)
+	s.call("admin-secret", http.MethodPut, "/api/v1/schedules/more", `{"cron":"0 0 0 1 1 ? 2099","job":"/topics/a"}`)
 	b := s.signedIn("viewer-secret")
 	for path, want := range map[string][]string{
 		"/compare?at=" + before:                       {"/topics/a</td><td>–</td><td>2: waiting 2", "Schedule:/more</td><td>–</td><td>declared"},

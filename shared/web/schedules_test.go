@@ -25,8 +25,8 @@ func TestASchedulesPage(t *testing.T) {
 		"/schedules":         {`href="/schedules/moved"`},
 		"/schedules/moved":   {"never shows 02:30:00: that tick is moved to 03:00:00 CEST", "shows 02:30:00 twice: it fires once, at 02:30:00 CEST", "ScheduleSuspended", "None while it is suspended", "do=schedule.resume"},
 		"/schedules/lost":    {"never shows 02:30:00: there is no tick for it", "it fires once, at 02:30:00 CET", "daylight saving as in quartz"},
-		"/schedules/hourly":  {"it fires both times, at 02:15:00 CEST and 02:15:00 CET", "Nothing that the journal still has"},
-		"/schedules/nightly": {"Within a year none changes when it fires"},
+		"/schedules/hourly":  {"it fires both times, at 02:15:00 CEST and 02:15:00 CET"},
+		"/schedules/nightly": {"Within a year none changes when it fires", "Nothing that the journal still has"},
 		"/schedules?expr=0+30+2+*+*+%3F&tz=Europe%2FBerlin": {"that tick is moved to 03:00:00 CEST"},
 	} {
 		got := b.get(path)

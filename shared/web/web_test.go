@@ -30,7 +30,7 @@ import (
 const declared = `
 handlers: [{canvas: demo, space: WORKER, name: "<b>greet", target: {instances: true}}]
 jobs: [{path: /topics/a, target: {instances: true}}]
-schedules: [{name: nightly, cron: "0 0 3 * * ?", job: /topics/a}]
+schedules: [{name: nightly, cron: "0 0 3 1 1 ? 2080", job: /topics/a}]
 job_chains: [{path: /c, nodes: [{id: ask, prompt: {role: operator, answers: {yes: end, no: end}}}, {id: end}]}]
 `
 

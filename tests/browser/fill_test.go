@@ -33,7 +33,7 @@ func fill(s *server, text string) filled {
 		"event": map[string]any{"name": text}, "payload": given,
 		"system": map[string]any{"id": somebody, "name": text, "time": "2026-01-01T00:00:00Z", "timezone": "UTC"}, "trigger": map[string]any{"type": "manual", "name": text},
 	}, "X-Producer-ID", somebody)
-	s.ask("PUT", "/api/v1/schedules/"+url.PathEscape(name), map[string]any{"cron": "0 0 12 * * ?", "job": "/topics/later"})
+	s.ask("PUT", "/api/v1/schedules/"+url.PathEscape(name), map[string]any{"cron": "0 0 12 1 1 ? 2099", "job": "/topics/later"})
 	s.ask("PUT", "/api/v1/queues/"+url.PathEscape(name), map[string]any{"topics": []string{"slow/*"}})
 	s.ask("POST", "/api/v1/jobs", map[string]any{"topic": "slow/one"})
 	eventually(s.t, "a job has failed and an order asks", func() bool {

@@ -25,7 +25,7 @@ func TestCreationsHappenOnce(t *testing.T) {
 			t.Parallel()
 			w := web{t: t, s: started(t)}
 			w.ask("PUT", "/api/v1/definitions", `{"sources":{"s":{"target":{"instances":true},"collections":[{"name":"c"},{"name":"d"}]}},`+
-				`"schedules":[{"name":"s","cron":"@daily","job":"/topics/t"},{"name":"r","cron":"@daily","job":"/topics/t"}]}`)
+				`"schedules":[{"name":"s","cron":"0 0 0 1 1 ? 2099","job":"/topics/t"},{"name":"r","cron":"0 0 0 1 1 ? 2099","job":"/topics/t"}]}`)
 			for _, c := range []creation{
 				{"/jobscheduler/master/api/event", `[{"TYPE":"A"}]`, "", `[{"TYPE":"B"}]`},
 				{"/api/v1/streams/x/events", happening, "", happening + " "},

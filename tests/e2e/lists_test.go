@@ -35,7 +35,7 @@ func TestLists(t *testing.T) {
 	}
 	w.ask("PUT", "/api/v1/definitions", `{"sources":{"s":{"target":{"instances":true},"collections":[`+strings.Join(collections, ",")+`]}}}`)
 	for i := range 3 {
-		w.ask("PUT", fmt.Sprintf("/api/v1/schedules/s%d", i), `{"cron":"0 0 12 * * ?","job":"/topics/a/b"}`)
+		w.ask("PUT", fmt.Sprintf("/api/v1/schedules/s%d", i), `{"cron":"0 0 12 1 1 ? 2099","job":"/topics/a/b"}`)
 		w.ask("PUT", fmt.Sprintf("/api/v1/queues/q%d", i), `{}`)
 		w.ask("POST", "/api/v1/instances", fmt.Sprintf(`{"name":"i%d","jobs":["/x"],"capacity":1}`, i))
 		w.ask("POST", "/api/v1/jobs", fmt.Sprintf(`{"topic":"t/%d"}`, i))

@@ -221,7 +221,7 @@ func TestGateway(t *testing.T) {
 		{"POST /api/v1/queues/mail/purge", "sample", "", 200, `"dropped"`},
 		{"GET /api/v1/statistics", "sample", "", 200, `"queued"`},
 		{"GET /api/v1/statistics/topics", "sample", "", 200, `"topics"`},
-		{"PUT /api/v1/schedules/nightly", "sample", `{"cron":"0 0 3 * * ?","job":"/topics/mail/report"}`, 201, `"next"`},
+		{"PUT /api/v1/schedules/nightly", "sample", `{"cron":"0 0 3 1 1 ? 2099","job":"/topics/mail/report"}`, 201, `"next"`},
 		{"POST /api/v1/schedules/nightly/suspend", "sample", "", 204, ""},
 		{"GET /api/v1/schedules/nightly", "sample", "", 200, `"nightly"`},
 		{"GET /api/v1/schedules", "sample", "", 200, `"sources/shop/customers"`},

@@ -15,7 +15,7 @@ const declared = `
 sources:
   shop:
     target: {instances: true}
-    collections: [{name: orders}, {name: customers, schedule: "0 0 3 * * ?"}]
+    collections: [{name: orders}, {name: customers, schedule: "0 0 3 1 1 ? 2099"}]
 handlers:
   - {canvas: demo, space: MAIL, name: welcome, target: {instances: true}}
   - {canvas: demo, space: MAIL, name: goodbye, target: {instances: true}}

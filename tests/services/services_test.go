@@ -207,7 +207,7 @@ func TestFunctionsAsServices(t *testing.T) {
 		{"define", "PUT", "/api/v1/definitions", "{}", []string{token, "Content-Type: application/yaml"}, 200, "removed"},
 		{"define", "GET", "/api/v1/definitions", "", []string{token}, 200, "{"},
 		{"define", "PUT", "/api/v1/queues/mail", `{"topics":["mail/*"]}`, []string{token, isJSON}, 201, `"mail"`},
-		{"define", "PUT", schedule, `{"cron":"0 0 3 * * ?","job":"/topics/mail/report"}`, []string{token, isJSON}, 201, `"next"`},
+		{"define", "PUT", schedule, `{"cron":"0 0 3 1-3 3 ? 2026,2099","job":"/topics/mail/report"}`, []string{token, isJSON}, 201, `"next"`},
 		{"define", "POST", schedule + "/suspend", "", []string{token}, 204, ""},
 		{"define", "POST", schedule + "/resume", "", []string{token}, 204, ""},
 		{"define", "POST", schedule + "/trigger", "", []string{token}, 202, "task_id"},
