@@ -244,12 +244,7 @@ func TestScheduleBySQS(t *testing.T) {
 	d.ask(t, http.StatusCreated, "define", "PUT", schedule, `{"cron":"0/3 * * * * ?","job":"/topics/clock"}`, nil)
 	d.tick(t, "cron")
 	d.tick(t, "cron") // makes nothing twice
-	for end := declared.Add(30 * time.Second); target.starts("/topics/clock") < 2; {
-		if time.Now().After(end) {
-			t.Fatalf("%d ticks in 30 s, want 2", target.starts("/topics/clock"))
-		}
-		time.Sleep(50 * time.Millisecond) // other processes: there is nothing to wait on
-	}
+	until(t, "two ticks have started a task each", func() bool { return target.starts("/topics/clock") >= 2 })
 	if got, most := target.starts("/topics/clock"), int(time.Since(declared)/(3*time.Second))+1; got > most {
 		t.Errorf("%d ticks in %v, want at most %d", got, time.Since(declared), most)
 	}
@@ -367,21 +362,18 @@ func (d *deployment) tick(t *testing.T, function string) {
 // await asks for a task until it has the status, with ticks for those functions in between.
 func (d *deployment) await(t *testing.T, path, want string, ticks ...string) {
 	t.Helper()
-	for end := time.Now().Add(30 * time.Second); ; {
+	until(t, path+" is "+want, func() bool {
 		status, answer := ask(t, "GET", d.urls["tasks"]+path, "", "Authorization: Bearer "+secret)
 		var got struct{ Status string }
 		if err := json.Unmarshal([]byte(answer), &got); err != nil || status != http.StatusOK {
 			t.Fatalf("GET %s: answer %d %s", path, status, answer)
 		}
 		if got.Status == want {
-			return
-		}
-		if time.Now().After(end) {
-			t.Fatalf("GET %s: %s after 30 s, want %s", path, answer, want)
+			return true
 		}
 		for _, function := range ticks {
 			d.tick(t, function)
 		}
-		time.Sleep(50 * time.Millisecond) // other processes: there is nothing to wait on
-	}
+		return false
+	})
 }
