@@ -147,15 +147,23 @@ func (c *claim) prepareAnew(ctx context.Context, lost *store.Conflict) {
 }
 
 // fetchPayloads reads the payloads that are items of their own, before their tasks are started: a start counts as an attempt.
-func (c *claim) fetchPayloads(ctx context.Context) (err error) {
+func (c *claim) fetchPayloads(ctx context.Context) error {
+	var of []*start
+	var uuids []string
 	for i := range c.starts {
-		s := &c.starts[i]
-		if s.task.Apart == 0 {
-			continue
+		if s := &c.starts[i]; s.task.Apart > 0 {
+			of, uuids = append(of, s), append(uuids, s.task.ID.UUID())
 		}
-		if s.payload, err = layout.LoadPayload(ctx, c.q.store, s.task.ID.UUID()); err != nil {
-			return err
-		}
+	}
+	if len(of) == 0 {
+		return nil
+	}
+	payloads, err := layout.LoadPayloads(ctx, c.q.store, uuids)
+	if err != nil {
+		return err
+	}
+	for i, s := range of {
+		s.payload = payloads[i]
 	}
 	return nil
 }

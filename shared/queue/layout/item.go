@@ -58,14 +58,31 @@ func LoadTask(ctx context.Context, s store.Store, uuid string) (t task.Task, ver
 
 // LoadPayload reads a payload that is kept apart from its task.
 func LoadPayload(ctx context.Context, s store.Store, uuid string) (json.RawMessage, error) {
-	items, err := s.Get(ctx, PayloadKey(uuid))
+	payloads, err := LoadPayloads(ctx, s, []string{uuid})
 	if err != nil {
-		return nil, Failure("read a payload", err)
+		return nil, err
 	}
-	if items[0] == nil {
-		return nil, fmt.Errorf("queue: payload of %s: %w", uuid, errDamaged)
+	return payloads[0], nil
+}
+
+// LoadPayloads reads payloads that are kept apart from their tasks, in the order of their UUIDs.
+func LoadPayloads(ctx context.Context, s store.Store, uuids []string) ([]json.RawMessage, error) {
+	keys := make([]store.Key, len(uuids))
+	for i, uuid := range uuids {
+		keys[i] = PayloadKey(uuid)
 	}
-	return items[0].Value, nil
+	items, err := s.Get(ctx, keys...)
+	if err != nil {
+		return nil, Failure("read payloads", err)
+	}
+	payloads := make([]json.RawMessage, len(items))
+	for i, item := range items {
+		if item == nil {
+			return nil, fmt.Errorf("queue: payload of %s: %w", uuids[i], errDamaged)
+		}
+		payloads[i] = item.Value
+	}
+	return payloads, nil
 }
 
 // FindTask reads a task with its payload, and its version. The error is [ErrNoTask] if there is none with exactly this id.
