@@ -45,3 +45,17 @@ type Notifier interface {
 	// Close, which does nothing.
 	Close() error
 }
+
+// Broadcaster is a notifier that reaches all other processes at once as well. Instances wait in the process that holds their request, and
+// nobody else knows for what: so all are told.
+type Broadcaster interface {
+	Notifier
+
+	// Broadcast sends notices to all other processes, and not to this one. Those that cannot hear it now never will. Errors are those of
+	// Notify.
+	Broadcast(ctx context.Context, notices ...Notice) error
+
+	// Hear has f called with what other processes broadcast from now on. It is called before anything is broadcast, and at most once; f
+	// must not block.
+	Hear(f func(notices []Notice))
+}

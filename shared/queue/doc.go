@@ -72,6 +72,7 @@
 //	alarm.go      when this process looks at due entries and leases
 //	wait.go       instances that wait for tasks
 //	looks.go      what became of the wakes of an instance without a free slot
+//	broadcast.go  waking the instances that wait in other processes
 //	sweep.go      Sweep and Run
 //	measures.go  what looks have seen: the oldest wait, what is late, lost leases
 //	history.go    finished tasks that are removed after their time

@@ -98,6 +98,7 @@ type Queue struct {
 	stopped   listeners
 	watchers  watchers
 	waiters   waiters
+	broadcast broadcast
 	outlook   outlook
 	measured  measured
 	alarms    alarms
@@ -146,6 +147,7 @@ func Open(o Options) *Queue {
 	}
 	q.combiner, q.askings = q.newCombiner(!alone), q.newAskings()
 	q.crowds.joint = q.newJoint()
+	q.broadcast.begin(q, o.Notifier)
 	return q
 }
 
@@ -208,10 +210,11 @@ func (q *Queue) pauseUpTo(ctx context.Context, most time.Duration) {
 	}
 }
 
-// notify wakes instances that wait in this process, and sends the other notifications to the notifier. If that
+// notify wakes instances that wait in this process, or else in others, and sends the other notifications to the notifier. If that
 // fails, the sweep notifies again: the work is in the store.
 func (q *Queue) notify(ctx context.Context, notices []notifier.Notice) {
-	notices = q.waiters.hear(notices, q.now())
+	notices, elsewhere := q.waiters.hear(notices, q.now())
+	q.broadcast.tell(ctx, elsewhere)
 	if q.notifier == nil || len(notices) == 0 {
 		return
 	}

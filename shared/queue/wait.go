@@ -139,14 +139,15 @@ func (s *waiters) leave(w *Waiting, looks bool) {
 	}
 }
 
-// wake wakes the first that takes from the line and has a free slot. The caller holds mu.
-func (s *waiters) wake(l layout.Line) {
+// wake wakes the first that takes from the line and has a free slot, and reports whether there is one. The caller holds mu.
+func (s *waiters) wake(l layout.Line) bool {
 	for i := s.first(l); i < len(s.all); i++ {
 		if w := s.all[i]; w.by.takes(l) && !s.full[w.by.Instance] {
 			s.rouse(i, l)
-			return
+			return true
 		}
 	}
+	return false
 }
 
 // reserve takes out the wait that would be woken for a task in a line, so that tasks are started for it; nil if there is none, or if it
@@ -286,24 +287,25 @@ func (s *waiters) drain() {
 	}
 }
 
-// hear wakes waiting instances for the notifications of their lines that are due, and returns those for the notifier: the ones of
-// lines that servers take from.
-func (s *waiters) hear(notices []notifier.Notice, now time.Time) []notifier.Notice {
+// hear wakes waiting instances for the notifications of their lines that are due. It returns those for the notifier, the ones of lines
+// that servers take from, and those for which no instance waits here.
+func (s *waiters) hear(notices []notifier.Notice, now time.Time) (servers, elsewhere []notifier.Notice) {
 	if !slices.ContainsFunc(notices, func(n notifier.Notice) bool { return layout.ParseLine(n.Queue).ForInstances() }) {
-		return notices
+		return notices, nil
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	others := make([]notifier.Notice, 0, len(notices))
+	servers = make([]notifier.Notice, 0, len(notices))
 	for _, notice := range notices {
 		switch l := layout.ParseLine(notice.Queue); {
 		case !l.ForInstances():
-			others = append(others, notice)
-		case !notice.At.After(now):
-			s.wake(l)
+			servers = append(servers, notice)
+		case notice.At.After(now):
+		case !s.wake(l):
+			elsewhere = append(elsewhere, notice)
 		}
 	}
-	return others
+	return servers, elsewhere
 }
 
 // lookEvery is how often a process looks for tasks that other processes have made ready.

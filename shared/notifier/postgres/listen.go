@@ -66,7 +66,12 @@ func (b *Notifier) listenOnce(config *pgx.ConnConfig, lost bool) (began bool, er
 		if err != nil {
 			return true, err
 		}
-		if process, notices, err := parse(received.Payload); err == nil && process != b.process {
+		m, notices, err := parse(received.Payload)
+		switch {
+		case err != nil || m.From == b.process:
+		case m.Broadcast:
+			b.tell(notices)
+		default:
 			_ = b.held.Notify(b.life, notices...)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -13,12 +14,13 @@ import (
 // maxPayload is how many bytes PostgreSQL takes as the payload of a notification: fewer than 8000.
 const maxPayload = 7999
 
-// message is the payload of a notification: {"from":PROCESS,"number":N,"notices":[{"queue":NAME,"at":TIME}]}. It is never the
-// same twice, since PostgreSQL delivers equal payloads of one transaction once.
+// message is the payload of a notification: {"from":PROCESS,"number":N,"broadcast":BOOLEAN,"notices":[{"queue":NAME,"at":TIME}]}. It is
+// never the same twice, since PostgreSQL delivers equal payloads of one transaction once.
 type message struct {
-	From    string            `json:"from"`
-	Number  int               `json:"number"`
-	Notices []json.RawMessage `json:"notices"`
+	From      string            `json:"from"`
+	Number    int               `json:"number"`
+	Broadcast bool              `json:"broadcast,omitzero"`
+	Notices   []json.RawMessage `json:"notices"`
 }
 
 type entry struct {
@@ -31,9 +33,8 @@ type entry struct {
 // newProcess returns a name for this process, in which no other sends.
 func newProcess() string { return rand.Text() }
 
-// format returns the payloads that carry the notices.
-func format(process string, notices []notifier.Notice) (payloads []string, err error) {
-	m := message{From: process}
+// format returns the payloads that carry the notices, from the process and in the way that m says.
+func format(m message, notices []notifier.Notice) (payloads []string, err error) {
 	room := maxPayload - 100
 	size := 0
 	flush := func() error {
@@ -70,17 +71,16 @@ func encode(n notifier.Notice) json.RawMessage {
 	return bytes.TrimSpace(text.Bytes())
 }
 
-// parse returns what a payload carries, and the process that sent it.
-func parse(payload string) (process string, notices []notifier.Notice, err error) {
-	var m struct {
-		From    string  `json:"from"`
-		Notices []entry `json:"notices"`
-	}
-	if err := json.Unmarshal([]byte(payload), &m); err != nil {
-		return "", nil, fmt.Errorf("postgres: not a notification of ours: %w", err)
-	}
-	for _, e := range m.Notices {
+// parse returns the message that a payload is, and what it carries.
+func parse(payload string) (m message, notices []notifier.Notice, err error) {
+	err = json.Unmarshal([]byte(payload), &m)
+	for _, text := range m.Notices {
+		var e entry
+		err = errors.Join(err, json.Unmarshal(text, &e))
 		notices = append(notices, notifier.Notice{Queue: e.Queue, At: e.At, Again: e.Again, Orders: e.Orders})
 	}
-	return m.From, notices, nil
+	if err != nil {
+		return message{}, nil, fmt.Errorf("postgres: not a notification of ours: %w", err)
+	}
+	return m, notices, nil
 }

@@ -46,9 +46,13 @@ type Notifier struct {
 	mu   sync.Mutex
 	up   context.Context // ends when the connection that listens is lost, or could not be made
 	lose context.CancelFunc
+	hear func(notices []notifier.Notice) // nil: nobody hears what is broadcast
 }
 
-var _ notifier.Line = (*Notifier)(nil)
+var (
+	_ notifier.Line        = (*Notifier)(nil)
+	_ notifier.Broadcaster = (*Notifier)(nil)
+)
 
 // OpenURL opens the notifier postgres:PLACE, for example with the place //user@host/database?schema=millrace.
 func OpenURL(ctx context.Context, place string) (notifier.Line, error) {
@@ -83,20 +87,49 @@ func Open(ctx context.Context, o Options) (*Notifier, error) {
 //
 // Price: one statement, which writes nothing to disk.
 func (b *Notifier) Notify(ctx context.Context, notices ...notifier.Notice) error {
-	if len(notices) == 0 {
-		return b.problem(ctx, "notify", b.life.Err())
-	}
-	payloads, err := format(b.process, notices)
-	if err != nil {
-		return fmt.Errorf("postgres: notify: %w", err)
-	}
-	limited, cancel := context.WithTimeout(ctx, notifyTimeout)
-	defer cancel()
-	_, err = b.senders.Exec(limited, "SELECT pg_notify($1, payload) FROM unnest($2::text[]) AS payload", b.channel, payloads)
+	err := b.send(ctx, message{From: b.process}, notices)
 	if err == nil {
 		err = b.held.Notify(ctx, notices...)
 	}
 	return b.problem(ctx, "notify", err)
+}
+
+// Broadcast sends the notices to the other processes in one request.
+//
+// Price: that of Notify.
+func (b *Notifier) Broadcast(ctx context.Context, notices ...notifier.Notice) error {
+	return b.problem(ctx, "broadcast", b.send(ctx, message{From: b.process, Broadcast: true}, notices))
+}
+
+func (b *Notifier) send(ctx context.Context, m message, notices []notifier.Notice) error {
+	if len(notices) == 0 {
+		return b.life.Err()
+	}
+	payloads, err := format(m, notices)
+	if err != nil {
+		return err
+	}
+	limited, cancel := context.WithTimeout(ctx, notifyTimeout)
+	defer cancel()
+	_, err = b.senders.Exec(limited, "SELECT pg_notify($1, payload) FROM unnest($2::text[]) AS payload", b.channel, payloads)
+	return err
+}
+
+// Hear implements [notifier.Broadcaster]. What was broadcast while the connection was lost is not heard.
+func (b *Notifier) Hear(f func(notices []notifier.Notice)) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.hear = f
+}
+
+// tell has what another process broadcasts heard.
+func (b *Notifier) tell(notices []notifier.Notice) {
+	b.mu.Lock()
+	hear := b.hear
+	b.mu.Unlock()
+	if hear != nil {
+		hear(notices)
+	}
 }
 
 // Receive returns what this process and others have sent. Where the connection is lost it returns [notifier.ErrUnavailable].

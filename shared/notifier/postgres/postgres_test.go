@@ -164,3 +164,39 @@ func receive(t *testing.T, b *postgres.Notifier) (notices []notifier.Notice) {
 	}
 	return notices
 }
+
+// What a process broadcasts the others hear, beside what they receive, and it does not.
+func TestBroadcast(t *testing.T) {
+	t.Parallel()
+	url := pg.Database(t)
+	sender, others := open(t, url), []*postgres.Notifier{open(t, url), open(t, url)}
+	heard := make(chan string, 10)
+	for _, n := range append(others, sender) {
+		who := map[bool]string{true: "the sender", false: "another"}[n == sender]
+		n.Hear(func(notices []notifier.Notice) {
+			for _, notice := range notices {
+				heard <- who + " " + notice.Queue
+			}
+		})
+	}
+	for _, other := range others {
+		meet(t, sender, other)
+	}
+	if err := sender.Broadcast(t.Context(), notifier.Notice{Queue: "q"}); err != nil {
+		t.Fatal(err)
+	}
+	for range others {
+		if got := <-heard; got != "another q" {
+			t.Errorf("%s was heard, want that the others hear q", got)
+		}
+	}
+	send(t, sender, notifier.Notice{Queue: "received"}) // after the broadcast, on the same way
+	for _, other := range others {
+		if got := receive(t, other); len(got) != 1 || got[0].Queue != "received" {
+			t.Errorf("received %v, want what was not broadcast", got)
+		}
+	}
+	if len(heard) > 0 {
+		t.Errorf("%s was heard besides", <-heard)
+	}
+}
