@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace/shared/notifier"
+	"github.com/millrace/millrace/shared/queue/layout"
 )
 
 // broadcast tells other processes of tasks for instances. Instances wait in the process that holds their request: if none waits in the
@@ -31,8 +32,18 @@ func (b *broadcast) begin(q *Queue, n notifier.Notifier) {
 	b.q, b.lately = q, map[string]int{}
 	if to, ok := n.(notifier.Broadcaster); ok {
 		b.to = to
-		to.Hear(func(notices []notifier.Notice) { q.waiters.hear(notices, q.now()) })
+		to.Hear(func(notices []notifier.Notice) { go b.heard(notices) })
 	}
+}
+
+// heard wakes instances for what another process tells: their claims know the lines, new ones too.
+func (b *broadcast) heard(notices []notifier.Notice) {
+	lines := make([]layout.Line, len(notices))
+	for i, n := range notices {
+		lines[i] = layout.ParseLine(n.Queue)
+	}
+	b.q.known.Know(lines...)
+	b.q.waiters.hear(notices, b.q.now())
 }
 
 // tell tells the other processes of tasks that are ready, a notice for each.

@@ -73,7 +73,10 @@ func TestAnInstanceThatWaitsElsewhereIsTold(t *testing.T) {
 		wait := func(b *bench) *queue.Waiting {
 			return b.Wait(queue.Claimer{Instance: "w/1", Name: "w", Jobs: []string{"/topics/**"}})
 		}
-		add := func() { here.enqueue(queue.New{Dialect: task.Job, Job: "/topics/a"}) }
+		add := func() {
+			here.enqueue(queue.New{Dialect: task.Job, Job: "/topics/a"})
+			synctest.Wait()
+		}
 		woken := func(w *queue.Waiting) bool {
 			select {
 			case <-w.Ready():
@@ -83,6 +86,7 @@ func TestAnInstanceThatWaitsElsewhereIsTold(t *testing.T) {
 			}
 		}
 
+		there.byInstance(1) // it reads which lines there are
 		waits := []*queue.Waiting{wait(there), wait(there), wait(there)}
 		add()
 		if !woken(waits[0]) || woken(waits[1]) {
@@ -99,6 +103,9 @@ func TestAnInstanceThatWaitsElsewhereIsTold(t *testing.T) {
 		}
 		for _, w := range waits {
 			w.Looks()
+			if len(there.byInstance(1)) != 1 {
+				t.Error("one that was woken finds no task, of a line that was not there when its process looked")
+			}
 		}
 
 		// Where one waits, nobody else is told.

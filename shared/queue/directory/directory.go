@@ -83,6 +83,15 @@ func (d *Directory) add(l layout.Line) {
 	d.names[l] = true
 }
 
+// Know adds lines that another process has registered, and tells of before this one reads the directory again.
+func (d *Directory) Know(lines ...layout.Line) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, l := range lines {
+		d.add(l)
+	}
+}
+
 // drop forgets a line.
 func (d *Directory) drop(l layout.Line) {
 	d.mu.Lock()
