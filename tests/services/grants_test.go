@@ -15,11 +15,11 @@ var excuses = []struct {
 	permission
 	functions, reason string
 }{
-	{permission{"dynamodb:BatchGetItem", "DefinitionsTable"}, "cron define enqueue-task lease sweep tasks worker", "definitions that are too long for one item"},
-	{permission{"dynamodb:BatchGetItem", "JournalTable"}, "read-after snapshot", "slots that hold the causes of several events"},
-	{permission{"dynamodb:BatchGetItem", "WorkTable"}, "emit enqueue-task read-after", "several items at once, such as of a request for many"},
+	{permission{"dynamodb:BatchGetItem", "DefinitionsTable"}, "cron dashboard define enqueue-task lease sweep tasks worker", "definitions that are too long for one item"},
+	{permission{"dynamodb:BatchGetItem", "JournalTable"}, "dashboard read-after snapshot", "slots that hold the causes of several events"},
+	{permission{"dynamodb:BatchGetItem", "WorkTable"}, "dashboard emit enqueue-task read-after", "several items at once, such as of a request for many"},
 	{permission{"dynamodb:BatchWriteItem", "JournalTable"}, "sweep", "slots that were evicted a day ago"},
-	{permission{"dynamodb:BatchWriteItem", "WorkTable"}, "sweep tasks worker", "logs of tasks that have aged, and acts on many"},
+	{permission{"dynamodb:BatchWriteItem", "WorkTable"}, "dashboard sweep tasks worker", "logs of tasks that have aged, and acts on many"},
 	{permission{"dynamodb:ConditionCheckItem", "WorkTable"}, "cron dashboard define enqueue-task lease sweep tasks", "rules and limits that a write rests on, which are declared nowhere here"},
 	{permission{"dynamodb:DeleteItem", "DefinitionsTable"}, "cron", "parts of definitions that were longer before"},
 	{permission{"dynamodb:DeleteItem", "JournalTable"}, "sweep", "generations of snapshots that newer ones have replaced"},
