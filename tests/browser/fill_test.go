@@ -11,7 +11,6 @@ import (
 type filled struct {
 	waiting, failed string
 	at              string // EventId of the moment when all was there
-	chain           string // path of the job chain, escaped
 }
 
 // somebody is an id of who writes to streams.
@@ -20,7 +19,7 @@ const somebody = "0b6b8a5e-4a4e-4b6c-9a57-0f0d3a1d8c11"
 // fill puts something on every page of a server with the definitions of demo. The text is in every place where clients may put one.
 func fill(s *server, text string) filled {
 	s.t.Helper()
-	order, name := "/api/v1/orders/"+url.PathEscape(s.chain), strings.ReplaceAll(text, "/", "|") // names of definitions have no slash
+	order, name := "/api/v1/orders/"+url.PathEscape("/demo/parcel"), strings.ReplaceAll(text, "/", "|") // names of definitions have no slash
 	given := map[string]any{"text": text, text: "as a name"}
 	waiting := s.ask("POST", "/api/v1/jobs", map[string]any{"topic": "later", "properties": given, "fairness_key": text})
 	failed := s.ask("POST", "/api/v1/jobs", map[string]any{"topic": "echo", "properties": given})
@@ -42,7 +41,7 @@ func fill(s *server, text string) filled {
 		asked := s.ask("GET", order+"/"+url.PathEscape("asked "+text), nil)
 		return job["state"] == "GIVEN_UP" && asked["nodeId"] == "approve"
 	})
-	return filled{waiting["id"].(string), failed["id"].(string), s.stamp(), url.PathEscape(s.chain)}
+	return filled{waiting["id"].(string), failed["id"].(string), s.stamp()}
 }
 
 // fail takes the part of an instance of that name, whose one job logs the text and fails with it.
@@ -61,14 +60,14 @@ func fail(s *server, text string) {
 
 // pages returns the address of every page, with what fill has added, and of forms. The text is the one that fill was given.
 func (f filled) pages(text string) []string {
-	order := "/orders/" + f.chain + "/"
+	order := "/orders/" + url.PathEscape("/demo/parcel") + "/"
 	pages := strings.Fields("/ /jobs /jobs?type=GIVEN_UP /schedules?expr=@daily /schedules/nightly /failures /queues /handlers /handlers/demo/WORKER/greet /sources /schedules /orders " +
 		"/streams /instances /journal /compare /audit /audit?return=Event /definitions /act?do=job.add /act?do=queue.suspend&name=main /many?do=jobs.retry&state=GIVEN_UP")
-	for _, page := range []string{"/", "/jobs", "/orders", "/chains/" + f.chain, order + url.PathEscape("stuck "+text), "/journal", "/definitions", "/compare", "/task/" + f.failed} {
+	for _, page := range []string{"/", "/jobs", "/orders", "/chains/" + url.PathEscape("/demo/parcel"), order + url.PathEscape("stuck "+text), "/journal", "/definitions", "/compare", "/task/" + f.failed} {
 		pages = append(pages, page+"?at="+f.at)
 	}
 	pages = append(pages, "/cause/"+f.at)
-	return append(pages, "/streams/"+url.PathEscape(text), "/schedules/"+url.PathEscape(strings.ReplaceAll(text, "/", "|")), "/task/"+f.waiting, "/task/"+f.failed, "/act?do=job.again&id="+f.failed, "/chains/"+f.chain,
+	return append(pages, "/streams/"+url.PathEscape(text), "/schedules/"+url.PathEscape(strings.ReplaceAll(text, "/", "|")), "/task/"+f.waiting, "/task/"+f.failed, "/act?do=job.again&id="+f.failed, "/chains/"+url.PathEscape("/demo/parcel"),
 		order+url.PathEscape("stuck "+text), order+url.PathEscape("asked "+text))
 }
 

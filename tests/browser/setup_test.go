@@ -31,7 +31,6 @@ type server struct {
 	t               *testing.T
 	*process.Server        // nil where it is functions
 	gateway         string // its URL, where it is functions
-	chain           string // the path of the job chain that is declared
 }
 
 // URL returns the server's address.
@@ -63,7 +62,7 @@ func serve(t *testing.T, definitions string) *server {
 			t.Errorf("the server ended badly: %v", err)
 		}
 	})
-	return &server{t: t, Server: s, chain: "/demo/parcel"}
+	return &server{t: t, Server: s}
 }
 
 // ask makes a request to the API, with further headers, names and values in turn, and returns the response's fields.
