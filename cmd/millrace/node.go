@@ -28,7 +28,6 @@ import (
 	"github.com/millrace/millrace/shared/store/pebble"
 	pgstore "github.com/millrace/millrace/shared/store/postgres"
 	"github.com/millrace/millrace/shared/store/tally"
-	"github.com/millrace/millrace/shared/stream"
 	"github.com/millrace/millrace/shared/web"
 	"github.com/millrace/millrace/shared/worker"
 	"github.com/millrace/millrace/shared/worker/lambda"
@@ -106,14 +105,8 @@ func (n *node) api() http.Handler {
 	metrics.Clock(n.Clock.Offset)
 	metrics.Calls(n.calls.Calls)
 	n.watched(metrics)
-	streams := stream.Open(stream.Options{Store: n.Store, Journal: n.Journal})
 	operations := api.New(api.Options{Accept: n.Settings.Accepted, Log: n.Log, Metrics: metrics, CanStream: true, Version: version(), Missing: projection.Unmade(), Stopping: n.Stopping},
-		api.Emit(n.Journal), api.Events(n.Journal), api.Objects(n.Journal),
-		api.Enqueue(n.Queue, n.Definitions), api.Tasks(n.Queue, n.Definitions), api.Handlers(n.Queue, n.Definitions), api.Jobs(n.Queue, n.Definitions), api.Queues(n.Queue, n.Definitions),
-		api.Define(n.Definitions),
-		api.Append(streams), api.Streams(streams), api.Acknowledge(streams), api.Instances(n.Instances, n.Queue), api.Exchange(n.Instances, n.Exchanges),
-		api.Schedules(n.Schedules, n.Queue, n.Definitions), api.Orders(n.Orders), api.Acts(n.Orders), api.Cron(),
-		api.Operations(api.Probes{Ready: n.Ready, Metrics: metrics.Handler(), OpenMetrics: n.Settings.Metrics.Open}))
+		append(n.Resources(), api.Operations(api.Probes{Ready: n.Ready, Metrics: metrics.Handler(), OpenMetrics: n.Settings.Metrics.Open}))...)
 	return web.New(web.Options{API: operations, Tokens: n.Settings.Accepted, Store: n.Store, Journal: n.Journal, Log: n.Log, Mask: n.Settings.Dashboard.Mask})
 }
 

@@ -71,6 +71,7 @@ resource "aws_cloudwatch_dashboard" "dashboard" {
             ["AWS/Lambda", "Invocations", "FunctionName", module.tasks.name],
             ["AWS/Lambda", "Invocations", "FunctionName", module.define.name],
             ["AWS/Lambda", "Invocations", "FunctionName", module.lease.name],
+            ["AWS/Lambda", "Invocations", "FunctionName", module.dashboard.name],
             ["AWS/Lambda", "Invocations", "FunctionName", module.worker.name],
             ["AWS/Lambda", "Invocations", "FunctionName", module.cron.name],
           ]
@@ -90,6 +91,7 @@ resource "aws_cloudwatch_dashboard" "dashboard" {
             ["AWS/Lambda", "Errors", "FunctionName", module.tasks.name],
             ["AWS/Lambda", "Errors", "FunctionName", module.define.name],
             ["AWS/Lambda", "Errors", "FunctionName", module.lease.name],
+            ["AWS/Lambda", "Errors", "FunctionName", module.dashboard.name],
             ["AWS/Lambda", "Errors", "FunctionName", module.worker.name],
             ["AWS/Lambda", "Errors", "FunctionName", module.cron.name],
           ]
@@ -109,6 +111,7 @@ resource "aws_cloudwatch_dashboard" "dashboard" {
             ["AWS/Lambda", "Throttles", "FunctionName", module.tasks.name],
             ["AWS/Lambda", "Throttles", "FunctionName", module.define.name],
             ["AWS/Lambda", "Throttles", "FunctionName", module.lease.name],
+            ["AWS/Lambda", "Throttles", "FunctionName", module.dashboard.name],
             ["AWS/Lambda", "Throttles", "FunctionName", module.worker.name],
             ["AWS/Lambda", "Throttles", "FunctionName", module.cron.name],
           ]

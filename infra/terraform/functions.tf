@@ -423,6 +423,87 @@ module "lease" { # registers instances, gives them tasks, takes their progress a
   ]
 }
 
+module "dashboard" { # serves the pages for people; its rights are those of all functions of the API together, since its acts are requests to them in the same process
+  source      = "./function"
+  name        = "dashboard"
+  common      = local.common
+  environment = merge(local.environment, local.bell)
+
+  policy = [
+    {
+      resources = [aws_dynamodb_table.table["journal"].arn]
+      actions = [
+        "dynamodb:UpdateItem",   # tickets
+        "dynamodb:PutItem",      # slots and idempotency keys; voids in place of slots whose writer died
+        "dynamodb:GetItem",      # the sequencer, single slots, snapshot generations
+        "dynamodb:BatchGetItem", # slots that hold causes
+        "dynamodb:Query",        # slots, lists of snapshot generations
+      ]
+    },
+    {
+      resources = [aws_dynamodb_table.table["work"].arn]
+      actions = [
+        "dynamodb:GetItem",            # sessions, tasks, instances, heads of streams
+        "dynamodb:BatchGetItem",       # several of them
+        "dynamodb:Query",              # lists, logs, rules, indexes
+        "dynamodb:PutItem",            # sessions, failed sign-ins, tasks, rules, entries of indexes, offsets
+        "dynamodb:DeleteItem",         # sessions, rules, entries of indexes
+        "dynamodb:ConditionCheckItem", # rules
+        "dynamodb:UpdateItem",         # turns of fair queues
+        "dynamodb:BatchWriteItem",     # logs of tasks that are removed
+      ]
+    },
+    {
+      resources = [aws_dynamodb_table.table["definitions"].arn]
+      actions = [
+        "dynamodb:GetItem",      # what is declared
+        "dynamodb:BatchGetItem", # the same, where it is long
+        "dynamodb:Query",        # schedules
+        "dynamodb:PutItem",
+        "dynamodb:DeleteItem", # parts, where it has become shorter
+      ]
+    },
+    {
+      resources = [aws_sqs_queue.notices.arn]
+      actions = [
+        "sqs:SendMessage",        # notifications of tasks that acts add or let go, and for orders
+        "sqs:GetQueueAttributes", # readiness
+      ]
+    },
+  ]
+
+  routes = [ # each page by name: what is no page goes to snapshot, as everywhere
+    "ANY /",
+    "ANY /login",
+    "ANY /logout",
+    "ANY /assets/{proxy+}",
+    "ANY /live",
+    "ANY /act",
+    "ANY /many",
+    "ANY /acts/{proxy+}",
+    "ANY /jobs",
+    "ANY /task/{proxy+}",
+    "ANY /failures",
+    "ANY /queues",
+    "ANY /handlers",
+    "ANY /handlers/{proxy+}",
+    "ANY /sources",
+    "ANY /schedules",
+    "ANY /schedules/{proxy+}",
+    "ANY /orders",
+    "ANY /orders/{proxy+}",
+    "ANY /chains/{proxy+}",
+    "ANY /streams",
+    "ANY /streams/{proxy+}",
+    "ANY /instances",
+    "ANY /journal",
+    "ANY /cause/{proxy+}",
+    "ANY /compare",
+    "ANY /audit",
+    "ANY /definitions",
+  ]
+}
+
 module "worker" { # starts tasks when it is notified, and goes on while there are some
   source = "./function"
   name   = "worker"

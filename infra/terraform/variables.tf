@@ -21,6 +21,16 @@ variable "tokens" {
   }
 }
 
+variable "dashboard_mask" {
+  description = "Optional: names of fields, separated by commas, whose values no page shows, such as password,iban."
+  type        = string
+  default     = ""
+  validation {
+    condition     = can(regex("^(|[A-Za-z_][A-Za-z0-9_-]*(, ?[A-Za-z_][A-Za-z0-9_-]*)*)$", var.dashboard_mask))
+    error_message = "Want names of fields, separated by commas."
+  }
+}
+
 variable "table_prefix" {
   description = "Tables are named PREFIX-journal, PREFIX-work and PREFIX-definitions. They are not destroyed with the rest."
   type        = string

@@ -127,6 +127,9 @@ func orElse[T comparable](value, otherwise T) T {
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x := a.begin(w, r)
 	defer x.end()
+	if begun, ok := a.begun(r); ok {
+		r = begun
+	}
 	r = cleaned(r)
 	if Guarded(r.URL.Path) {
 		if err := x.identify(); err != nil {

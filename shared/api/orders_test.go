@@ -108,6 +108,33 @@ func TestOrders(t *testing.T) {
 	}
 }
 
+// A gateway may have unescaped the slashes of a chain's path.
+func TestChainsUnescaped(t *testing.T) {
+	t.Parallel()
+	b := ordering(t)
+	for _, test := range []struct {
+		method, path, body string
+		status             int
+	}{
+		{"POST", "/api/v1/orders//a/c", `{"id":"1"}`, 201},
+		{"GET", "/api/v1/orders//a/c/1", "", 200},
+		{"GET", "/api/v1/orders/a/c/1", "", 200},
+		{"GET", "/api/v1/orders//a/c/1/why", "", 200},
+		{"POST", "/api/v1/orders//a/c/1/suspend", "", 204},
+		{"POST", "/api/v1/chains//a/c/stop", "", 204},
+		{"POST", "/api/v1/chains//a/c/nodes/A/action", `{"action":"stop"}`, 204},
+		{"DELETE", "/api/v1/orders//a/c/1", "", 204},
+		{"GET", "/api/v1/orders//a/c/1", "", 404},
+		{"GET", "/api/v1/orders//a", "", 405},
+		{"POST", "/api/v1/orders//", "", 404},
+		{"POST", "/api/v1/orders/a/c", `{"id":"1"}`, 405}, // which may be the order c of /a too
+	} {
+		if got := b.as(t, access.Admin, test.method, test.path, test.body); got.StatusCode != test.status {
+			t.Errorf("%s %s: %d %s, want %d", test.method, test.path, got.StatusCode, got.body, test.status)
+		}
+	}
+}
+
 // A request that is repeated with its Idempotency-Key adds one order.
 func TestOrdersAreAddedOnce(t *testing.T) {
 	t.Parallel()

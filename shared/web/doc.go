@@ -4,7 +4,9 @@
 //
 //	web.go      the dashboard: which requests are its own, and the headers of each page
 //	session.go  who is signed in: sessions in the store, under an opaque cookie
-//	signin.go   signing in and out, and the limit on failures
+//	signin.go   signing in and out
+//	attempts.go the limit on failed sign-ins
+//	slashes.go  names whose slashes a gateway has unescaped
 //	ask.go      requests to the API on behalf of a session
 //	pages.go    the table of pages: path, title, and what each reads
 //	first.go    the beginning of a long list
@@ -27,7 +29,7 @@
 //	render.go   templates, and how times and numbers are shown
 //
 // With scripts off everything works but the updates of what changes meanwhile, for which pages ask again by htmx: when the journal
-// has grown, or every few seconds where the host does not stream.
+// has grown, of which they are told, or ask every few seconds where waiting costs the host.
 //
 // It imports access, act, api, chaingraph, cron, definition, event, journal, projection, store, task and task/failure.
 package web

@@ -8,14 +8,13 @@ import (
 	"time"
 )
 
-// The newest events are looked for in windows, each so many times as long as the one before. A look takes no longer than tooLong: the window
-// that is read then is given up; and once leastWindow is read, none is begun after enoughTime, as it would not come to its end.
+// The newest events are looked for in windows, each so many times as long as the one before. A look takes no longer than the dashboard's
+// patience: the window that is read then is given up; and once leastWindow is read, none is begun after three eighths of it, as it would not
+// come to its end.
 const (
 	firstWindow = time.Second
 	leastWindow = time.Minute
 	widening    = 4
-	enoughTime  = 15 * time.Millisecond
-	tooLong     = 40 * time.Millisecond
 )
 
 // newest reads the newest events of some kind for the template under that name, newest first; look says how.
@@ -31,7 +30,7 @@ func (r *reading) newest(name, target string, query url.Values, most int) {
 // read has enough, or has read all there is, or that has taken long enough. In the last case the template's since says how far back it
 // has looked; the address of the page with all=1 looks back without an end. read puts what it finds into the reading's Data.
 func (r *reading) look(query url.Values, most int, read func(url.Values) (enough, torn bool)) {
-	began, deadline := r.d.now(), time.Now().Add(tooLong)
+	began, deadline := r.d.now(), time.Now().Add(r.d.patience)
 	query.Set("limit", strconv.Itoa(-most))
 	first := time.UnixMicro(idOf(r.one("after=0&limit=1"))) // 1970 if the first ones are evicted
 	for window := firstWindow; r.err == nil; window *= widening {
@@ -55,7 +54,7 @@ func (r *reading) look(query url.Values, most int, read func(url.Values) (enough
 			return
 		case whole || enough:
 			return
-		case window >= leastWindow && r.d.now().Sub(began) > enoughTime:
+		case window >= leastWindow && r.d.now().Sub(began) > r.d.patience*3/8:
 			r.Data["since"] = since
 			return
 		}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
+	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -38,9 +39,12 @@ func decoded(value jsontext.Value) (out any) {
 	return out
 }
 
+// chain returns the path of the chain that the page's address names. A gateway may have dropped the slash at its beginning.
+func (r *reading) chain() string { return "/" + strings.TrimPrefix(r.r.PathValue("chain"), "/") }
+
 // readChain reads a job chain: its nodes as they are declared, their actions, and how many orders stand at each.
 func readChain(r *reading) {
-	chain, set := r.r.PathValue("chain"), r.definitions()
+	chain, set := r.chain(), r.definitions()
 	for _, declared := range listOf(set["job_chains"]) {
 		if one, _ := declared.(map[string]any); one["path"] == chain {
 			r.Data["declared"] = one
@@ -87,7 +91,7 @@ func (r *reading) countAtNodes(chain string) {
 
 // readOrder reads an order, and what has happened to it: of one that is gone only that.
 func readOrder(r *reading) {
-	chain, id := r.r.PathValue("chain"), r.r.PathValue("id")
+	chain, id := r.chain(), r.r.PathValue("id")
 	one := "/api/v1/orders/" + url.PathEscape(chain) + "/" + url.PathEscape(id)
 	r.perhaps("order", one)
 	r.perhaps("why", one+"/why")

@@ -183,7 +183,7 @@ func (r *reading) some(name, target string) {
 
 // readOrderThen reads an order as it was, and what had happened to it.
 func readOrderThen(r *reading) {
-	chain, id := r.r.PathValue("chain"), r.r.PathValue("id")
+	chain, id := r.chain(), r.r.PathValue("id")
 	one := (&url.URL{Path: chain + "," + id}).EscapedPath()
 	r.some("orders", journalAPI+"/order"+one+r.past("OrderOverview"))
 	if orders, _ := r.Data["orders"].([]any); len(orders) > 0 {

@@ -2,54 +2,15 @@ package web
 
 import (
 	"crypto/sha256"
+	"errors"
 	"net"
 	"net/http"
 	"net/url"
 	"strings"
-	"sync"
-	"time"
-)
-
-// Of one address, so many sign-ins may fail within a minute.
-const (
-	maxFailures   = 10
-	failureWindow = time.Minute
 )
 
 // maxForm bounds the body of a form.
 const maxForm = 256 << 10
-
-// failures counts the failed sign-ins of each address. Each process counts its own.
-type failures struct {
-	now func() time.Time
-
-	mu sync.Mutex
-	of map[string][]time.Time // the newest, at most maxFailures of each
-}
-
-// tooMany reports whether the address has to wait.
-func (f *failures) tooMany(address string) bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	times := f.of[address]
-	return len(times) == maxFailures && f.now().Sub(times[0]) < failureWindow
-}
-
-// add notes a failure, and forgets addresses whose failures are all over.
-func (f *failures) add(address string) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.of == nil {
-		f.of = make(map[string][]time.Time)
-	}
-	for other, times := range f.of {
-		if f.now().Sub(times[len(times)-1]) >= failureWindow {
-			delete(f.of, other)
-		}
-	}
-	times := append(f.of[address], f.now())
-	f.of[address] = times[max(0, len(times)-maxFailures):]
-}
 
 func addressOf(r *http.Request) string {
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
@@ -74,7 +35,12 @@ func (d *Dashboard) signIn(w http.ResponseWriter, r *http.Request) {
 	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 	p := signInPage{Next: local(r.FormValue("next"))}
 	address := addressOf(r)
-	if d.signIns.tooMany(address) {
+	may, err := d.attempts.begin(r.Context(), address)
+	if err != nil {
+		d.fail(w, r, err)
+		return
+	}
+	if !may {
 		w.Header().Set("Retry-After", "60")
 		p.Problem = "Too many attempts have failed. Wait a minute."
 		d.askForToken(w, r, http.StatusTooManyRequests, p)
@@ -83,12 +49,11 @@ func (d *Dashboard) signIn(w http.ResponseWriter, r *http.Request) {
 	secret := strings.TrimSpace(r.PostFormValue("token"))
 	token := d.sessions.tokenWith(sha256.Sum256([]byte(secret)))
 	if secret == "" || token == nil {
-		d.signIns.add(address)
 		p.Problem = "This token is not known."
 		d.askForToken(w, r, http.StatusUnauthorized, p)
 		return
 	}
-	if err := d.sessions.begin(w, r, token); err != nil {
+	if err := errors.Join(d.attempts.forget(r.Context(), address), d.sessions.begin(w, r, token)); err != nil {
 		d.fail(w, r, err)
 		return
 	}

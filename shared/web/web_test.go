@@ -22,7 +22,6 @@ import (
 	"github.com/millrace/millrace/shared/service"
 	"github.com/millrace/millrace/shared/store"
 	"github.com/millrace/millrace/shared/store/memory"
-	"github.com/millrace/millrace/shared/stream"
 	"github.com/millrace/millrace/shared/web"
 )
 
@@ -31,7 +30,9 @@ const declared = `
 handlers: [{canvas: demo, space: WORKER, name: "<b>greet", target: {instances: true}}]
 jobs: [{path: /topics/a, target: {instances: true}}]
 schedules: [{name: nightly, cron: "0 0 3 1 1 ? 2080", job: /topics/a}]
-job_chains: [{path: /c, nodes: [{id: ask, prompt: {role: operator, answers: {yes: end, no: end}}}, {id: end}]}]
+job_chains:
+  - {path: /c, nodes: [{id: ask, prompt: {role: operator, answers: {yes: end, no: end}}}, {id: end}]}
+  - {path: /folder/d, nodes: [{id: ask, prompt: {role: operator, answers: {yes: end}}}, {id: end}]}
 `
 
 // server is a dashboard over a whole API, on a store in memory.
@@ -57,6 +58,12 @@ func start(t *testing.T) *server {
 // startOn is start with a store.
 func startOn(t *testing.T, on store.Store) *server {
 	t.Helper()
+	return startWith(t, on, api.Options{})
+}
+
+// startWith is startOn with an API that has more than tokens.
+func startWith(t *testing.T, on store.Store, options api.Options) *server {
+	t.Helper()
 	s := &server{t: t, store: on, now: time.Now()}
 	set, err := definition.Read("test.yaml", []byte(declared))
 	if err != nil {
@@ -76,12 +83,8 @@ func startOn(t *testing.T, on store.Store) *server {
 	if err := n.Declare(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	streams := stream.Open(stream.Options{Store: n.Store, Journal: n.Journal})
-	operations := api.New(api.Options{Tokens: tokens},
-		api.Emit(n.Journal), api.Events(n.Journal), api.Objects(n.Journal), api.Enqueue(n.Queue, n.Definitions), api.Tasks(n.Queue, n.Definitions),
-		api.Handlers(n.Queue, n.Definitions), api.Jobs(n.Queue, n.Definitions), api.Queues(n.Queue, n.Definitions), api.Define(n.Definitions),
-		api.Append(streams), api.Streams(streams), api.Acknowledge(streams), api.Instances(n.Instances, n.Queue),
-		api.Schedules(n.Schedules, n.Queue, n.Definitions), api.Orders(n.Orders), api.Acts(n.Orders), api.Cron())
+	options.Tokens = tokens
+	operations := api.New(options, n.Resources()...)
 	s.Server = httptest.NewServer(web.New(web.Options{API: operations, Tokens: func() []access.Token { return tokens }, Store: n.Store, Journal: n.Journal, Now: s.clock, Mask: []string{"password"}}))
 	t.Cleanup(s.Close)
 	return s

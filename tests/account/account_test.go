@@ -25,6 +25,7 @@ func TestStack(t *testing.T) {
 	t.Run("a job", one.job)
 	t.Run("an order", one.order)
 	t.Run("a stream", one.stream)
+	t.Run("the dashboard", one.dashboard)
 	for function, tick := range map[string]string{"SweepFunction": "sweep", "CronFunction": "cron"} {
 		if got := one.invoke(t, function, `{"tick":"`+tick+`","time":"2026-01-01T00:00:00Z"}`); got != `""` {
 			t.Errorf("%s: %s", function, got)

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/millrace/millrace/tests/containers"
 	"github.com/millrace/millrace/tests/process"
 )
 
@@ -20,15 +21,24 @@ func TestMain(m *testing.M) {
 	if os.Getenv(browserVariable) == "" {
 		os.Exit(m.Run())
 	}
-	os.Exit(process.RunBuilt(m.Run))
+	os.Exit(process.RunBuilt(func() int { return containers.Run(m) }))
 }
 
 const token = "browser-token"
 
-// server is a running millrace serve.
+// server is a running millrace serve, or functions behind a gateway.
 type server struct {
-	t *testing.T
-	*process.Server
+	t               *testing.T
+	*process.Server        // nil where it is functions
+	gateway         string // its URL, where it is functions
+}
+
+// URL returns the server's address.
+func (s *server) URL() string {
+	if s.Server == nil {
+		return s.gateway
+	}
+	return s.Server.URL()
 }
 
 // serve starts a server on a fresh store with those definitions, which ends with the test. Without a browser the test is left out.
@@ -52,7 +62,7 @@ func serve(t *testing.T, definitions string) *server {
 			t.Errorf("the server ended badly: %v", err)
 		}
 	})
-	return &server{t, s}
+	return &server{t: t, Server: s}
 }
 
 // ask makes a request to the API, with further headers, names and values in turn, and returns the response's fields.
@@ -62,12 +72,17 @@ func (s *server) ask(method, path string, body any, headers ...string) map[strin
 	if err != nil {
 		s.t.Fatal(err)
 	}
+	return s.send(method, path, given, append([]string{"Content-Type", "application/json"}, headers...)...)
+}
+
+// send is ask with a body as it is.
+func (s *server) send(method, path string, given []byte, headers ...string) map[string]any {
+	s.t.Helper()
 	r, err := http.NewRequestWithContext(s.t.Context(), method, s.URL()+path, bytes.NewReader(given))
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	r.Header.Set("Authorization", "Bearer "+token)
-	r.Header.Set("Content-Type", "application/json")
 	for i := 0; i+1 < len(headers); i += 2 {
 		r.Header.Set(headers[i], headers[i+1])
 	}

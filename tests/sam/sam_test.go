@@ -235,6 +235,11 @@ func TestGateway(t *testing.T) {
 		{"GET /api/v1/instances", "sample", "", 200, `"name":"w"`},
 		{"POST /api/v1/leases/none/complete", "sample", `{"result":"ok"}`, 404, "not_found"},
 		{"GET /api/v1/definitions", "sample", "", 200, `"welcome"`},
+		{"GET /login", "", "", 200, `name="token"`},
+		{"GET /assets/live.js", "", "", 200, "EventSource"},
+		{"GET /", "", "", 401, "sign in at /login"},
+		{"GET /orders/%2Fparcels%2Fship/17", "", "", 401, "sign in at /login"},
+		{"GET /nothing", "", "", 404, "not_found"},
 		{"PUT /api/v1/definitions?dry_run=true", "sample", `{}`, 200, `"removed"`},
 	}
 	for i, step := range steps {

@@ -31,7 +31,7 @@ func Tokens() []access.Token {
 // Order is the order of the functions in which the samples make sense: what is read must have been emitted.
 // Define comes last: it replaces the definitions that the others' tasks need.
 func Order() []string {
-	return []string{"emit", "acknowledge", "read-after", "snapshot", "enqueue-task", "tasks", "lease", "worker", "cron", "sweep", "define"}
+	return []string{"emit", "acknowledge", "read-after", "snapshot", "enqueue-task", "tasks", "lease", "dashboard", "worker", "cron", "sweep", "define"}
 }
 
 // Of returns the cases of a function, in the order in which they make sense.

@@ -15,12 +15,12 @@ var excuses = []struct {
 	permission
 	functions, reason string
 }{
-	{permission{"dynamodb:BatchGetItem", "DefinitionsTable"}, "cron define enqueue-task lease sweep tasks worker", "definitions that are too long for one item"},
-	{permission{"dynamodb:BatchGetItem", "JournalTable"}, "read-after snapshot", "slots that hold the causes of several events"},
-	{permission{"dynamodb:BatchGetItem", "WorkTable"}, "emit enqueue-task read-after", "several items at once, such as of a request for many"},
+	{permission{"dynamodb:BatchGetItem", "DefinitionsTable"}, "cron dashboard define enqueue-task lease sweep tasks worker", "definitions that are too long for one item"},
+	{permission{"dynamodb:BatchGetItem", "JournalTable"}, "dashboard read-after snapshot", "slots that hold the causes of several events"},
+	{permission{"dynamodb:BatchGetItem", "WorkTable"}, "dashboard emit enqueue-task read-after", "several items at once, such as of a request for many"},
 	{permission{"dynamodb:BatchWriteItem", "JournalTable"}, "sweep", "slots that were evicted a day ago"},
-	{permission{"dynamodb:BatchWriteItem", "WorkTable"}, "sweep tasks worker", "logs of tasks that have aged, and acts on many"},
-	{permission{"dynamodb:ConditionCheckItem", "WorkTable"}, "cron define enqueue-task lease sweep tasks", "rules and limits that a write rests on, which are declared nowhere here"},
+	{permission{"dynamodb:BatchWriteItem", "WorkTable"}, "dashboard sweep tasks worker", "logs of tasks that have aged, and acts on many"},
+	{permission{"dynamodb:ConditionCheckItem", "WorkTable"}, "cron dashboard define enqueue-task lease sweep tasks", "rules and limits that a write rests on, which are declared nowhere here"},
 	{permission{"dynamodb:DeleteItem", "DefinitionsTable"}, "cron", "parts of definitions that were longer before"},
 	{permission{"dynamodb:DeleteItem", "JournalTable"}, "sweep", "generations of snapshots that newer ones have replaced"},
 	{permission{"dynamodb:DeleteItem", "WorkTable"}, "cron enqueue-task", "entries of indexes that move, which none does here"},
@@ -31,7 +31,7 @@ var excuses = []struct {
 	{permission{"s3:GetObjectTagging", "FileObjectArns"}, "sweep", "the emulator copies tags without a request"},
 	{permission{"s3:ListBucket", "FileBucketArns"}, "sweep tasks", "what S3 tells only by it: that an object has gone"},
 	{permission{"s3:PutObjectTagging", "FileObjectArns"}, "sweep", "the same"},
-	{permission{"secretsmanager:GetSecretValue", "Secrets.Id"}, "acknowledge cron define emit enqueue-task lease read-after snapshot sweep tasks worker", "tests/account has a Secrets Manager, these tests have none"},
+	{permission{"secretsmanager:GetSecretValue", "Secrets.Id"}, "acknowledge cron dashboard define emit enqueue-task lease read-after snapshot sweep tasks worker", "tests/account has a Secrets Manager, these tests have none"},
 	{permission{"sqs:SendMessage", "Notices"}, "lease", "what a completion makes ready for others"},
 }
 

@@ -48,7 +48,7 @@ func run(m *testing.M) int {
 }
 
 // functions are the services under test; lease comes first, since the worker is told where it is.
-var functions = []string{"lease", "emit", "acknowledge", "read-after", "snapshot", "enqueue-task", "tasks", "worker", "cron", "sweep", "define"}
+var functions = []string{"lease", "emit", "acknowledge", "read-after", "snapshot", "enqueue-task", "tasks", "worker", "cron", "sweep", "define", "dashboard"}
 
 // deployment is all functions, each a process, on the same tables and the same queue.
 type deployment struct {

@@ -1,0 +1,215 @@
+package web_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"regexp"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/millrace/millrace/shared/api"
+	"github.com/millrace/millrace/shared/store"
+	"github.com/millrace/millrace/shared/store/memory"
+	"github.com/millrace/millrace/shared/web"
+)
+
+// These are what the dashboard owes to functions: several processes at once, each frozen between requests, behind a gateway.
+
+// TestOneLimitForAllProcesses: ten sign-ins of an address may fail, however many processes they come to, and however many come at once. Those
+// that succeed count for nothing.
+func TestOneLimitForAllProcesses(t *testing.T) {
+	t.Parallel()
+	for before := range 2 { // failures: the first of all is written in another way
+		on := &meeting{Store: memory.New(memory.Options{})}
+		processes := []*server{startOn(t, on), startOn(t, on)}
+		for i := range 11 * before {
+			processes[i%2].signedIn("admin-secret")
+		}
+		for range before {
+			processes[0].browser().post("/login", url.Values{"token": {"guess"}})
+		}
+		on.await(40)
+		statuses := make(chan int, 40)
+		for i := range cap(statuses) {
+			b := processes[i%2].browser()
+			go func() { statuses <- b.post("/login", url.Values{"token": {"guess"}}).StatusCode }()
+		}
+		got := make(map[int]int)
+		for range cap(statuses) {
+			got[<-statuses]++
+		}
+		if got[http.StatusUnauthorized] != 10-before || got[http.StatusTooManyRequests] != 30+before {
+			t.Errorf("of 40 guesses at once after %d: %v, want ten times 401 together, and 429", before, got)
+		}
+		for i, s := range processes {
+			if got := s.browser().post("/login", url.Values{"token": {"admin-secret"}}); got.StatusCode != http.StatusTooManyRequests {
+				t.Errorf("process %d after ten failures: %d, want 429", i, got.StatusCode)
+			}
+		}
+	}
+}
+
+// meeting is a store in which so many attempts to sign in meet: the first reads of what has failed return when all have been made.
+type meeting struct {
+	store.Store
+	reads atomic.Int64
+	all   chan struct{}
+}
+
+// await lets that many attempts meet.
+func (m *meeting) await(n int64) {
+	m.reads.Store(n)
+	m.all = make(chan struct{})
+}
+
+// Get reads items.
+func (m *meeting) Get(ctx context.Context, keys ...store.Key) ([]*store.Item, error) {
+	items, err := m.Store.Get(ctx, keys...)
+	if strings.HasPrefix(keys[0].Partition, "signin/") {
+		switch left := m.reads.Add(-1); {
+		case left == 0:
+			close(m.all)
+		case left > 0:
+			<-m.all
+		}
+	}
+	return items, err
+}
+
+// TestASessionIsOfAllProcesses: who has signed in at one process is known to the others, and is signed out at all of them at once.
+func TestASessionIsOfAllProcesses(t *testing.T) {
+	t.Parallel()
+	on := memory.New(memory.Options{})
+	one, other := startOn(t, on), startOn(t, on)
+	here := one.signedIn("viewer-secret")
+	there := &browser{t, other, here.c} // cookies go by the host, which both share
+	if got := there.get("/jobs"); got.StatusCode != http.StatusOK {
+		t.Errorf("at the other process: %d", got.StatusCode)
+	}
+	kept := here.c.Jar.Cookies(&url.URL{Scheme: "http", Host: "127.0.0.1", Path: "/"})
+	if got := there.post("/logout", nil); got.StatusCode != http.StatusSeeOther || len(kept) != 1 {
+		t.Fatalf("signing out: %d, with %v", got.StatusCode, kept)
+	}
+	r := one.browser().request(http.MethodGet, "/jobs", "")
+	r.AddCookie(kept[0])
+	if got := one.browser().do(r); got.StatusCode != http.StatusSeeOther {
+		t.Errorf("the first process afterwards: %d, want it led to sign in", got.StatusCode)
+	}
+}
+
+// somebody is an id of who writes to streams.
+const somebody = "0b6b8a5e-4a4e-4b6c-9a57-0f0d3a1d8c11"
+
+// TestNamesWithSlashesBehindAGateway: pages of names that hold slashes are found where a gateway has unescaped these, or has dropped one of two.
+func TestNamesWithSlashesBehindAGateway(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	b := s.signedIn("admin-secret")
+	s.call("admin-secret", http.MethodPost, "/api/v1/orders/%2Fc", `{"id":"7"}`)
+	s.call("admin-secret", http.MethodPost, "/api/v1/orders/%2Ffolder%2Fd", `{"id":"8"}`)
+	said := b.request(http.MethodPost, "/api/v1/streams/a%2Fb/events", `{"event":{"name":"said"},"payload":{},"trigger":{"type":"manual","name":"t"},`+
+		`"system":{"id":"`+somebody+`","name":"n","time":"2026-01-01T00:00:00Z","timezone":"UTC"}}`)
+	said.Header.Set("Authorization", "Bearer admin-secret")
+	said.Header.Set("Content-Type", "application/json")
+	said.Header.Set("X-Producer-ID", somebody)
+	if got := b.do(said); got.StatusCode != http.StatusCreated {
+		t.Fatalf("a stream: %d %s", got.StatusCode, got.body)
+	}
+	for escaped, all := range map[string][]string{
+		"/chains/%2Fc":            {"/chains//c", "/chains/c"},
+		"/chains/%2Ffolder%2Fd":   {"/chains//folder/d", "/chains/folder/d", "/chains/%2Ffolder/d"},
+		"/orders/%2Fc/7":          {"/orders//c/7", "/orders/c/7"},
+		"/orders/%2Ffolder%2Fd/8": {"/orders//folder/d/8", "/orders/folder/d/8"},
+		"/streams/a%2Fb":          {"/streams/a/b"},
+	} {
+		want := b.get(escaped)
+		if want.StatusCode != http.StatusOK {
+			t.Fatalf("%s: %d\n%s", escaped, want.StatusCode, want.body)
+		}
+		for _, path := range all {
+			if got := b.get(path); got.StatusCode != http.StatusOK || acts(got.body) != acts(want.body) {
+				t.Errorf("%s: %d with %s, want what %s has: %s", path, got.StatusCode, acts(got.body), escaped, acts(want.body))
+			}
+		}
+	}
+	for _, path := range []string{"/chains/", "/chains//", "/orders//", "/orders//c", "/streams//", "/nothing//c"} {
+		if got := b.get(path); got.StatusCode != http.StatusNotFound && got.StatusCode != http.StatusTemporaryRedirect {
+			t.Errorf("%s: %d, want no page", path, got.StatusCode)
+		}
+	}
+}
+
+// acts returns the acts that a page offers, but for the address that they lead back to.
+func acts(page string) string {
+	all := regexp.MustCompile(`href="(/act\?[^"]*)"`).FindAllStringSubmatch(page, -1)
+	return regexp.MustCompile(`back=[^&]*&amp;`).ReplaceAllString(fmt.Sprint(all), "")
+}
+
+// TestAnOpenPageWhereWaitingCosts: a page that is open is told at once whether something has happened, and when to ask again.
+func TestAnOpenPageWhereWaitingCosts(t *testing.T) {
+	t.Parallel()
+	s := startWith(t, memory.New(memory.Options{}), api.Options{WaitsCost: true})
+	b := s.signedIn("viewer-secret")
+	after := s.stamp()
+	if got := b.get("/live?after=" + after); got.body != "retry: 5000\n\n" {
+		t.Errorf("where nothing has happened: %q", got.body)
+	}
+	s.call("admin-secret", http.MethodPost, "/jobscheduler/master/api/event", `[{"TYPE":"Noted","key":"k"}]`)
+	r := b.request(http.MethodGet, "/live?after=0", "") // as the browser asks again: what it was told last is in the header
+	r.Header.Set("Last-Event-ID", after)
+	if got, want := b.do(r), "retry: 5000\n\nid: "+s.stamp()+"\ndata: changed\n\n"; !strings.HasPrefix(got.body, want) {
+		t.Errorf("where something has happened: %q, want %q", got.body, want)
+	}
+}
+
+// TestEveryPageHasARoute: the gateway of template.yaml leads to the function whatever the dashboard serves.
+func TestEveryPageHasARoute(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../template.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var template struct {
+		Resources struct {
+			DashboardFunction struct {
+				Properties struct {
+					Events map[string]struct {
+						Properties struct {
+							Method string `yaml:"Method"`
+							Path   string `yaml:"Path"`
+						} `yaml:"Properties"`
+					} `yaml:"Events"`
+				} `yaml:"Properties"`
+			} `yaml:"DashboardFunction"`
+		} `yaml:"Resources"`
+	}
+	if err := yaml.Unmarshal(text, &template); err != nil {
+		t.Fatal(err)
+	}
+	routes := make(map[string]bool)
+	for _, e := range template.Resources.DashboardFunction.Properties.Events {
+		routes[e.Properties.Method+" "+e.Properties.Path] = false
+	}
+	for _, pattern := range web.Patterns() {
+		_, path, _ := strings.Cut(strings.TrimSuffix(pattern, "{$}"), " ")
+		route := "ANY " + path
+		if root, below, names := strings.Cut(path[1:], "/"); names && (below == "" || below[0] == '{') {
+			route = "ANY /" + root + "/{proxy+}"
+		}
+		if _, found := routes[route]; !found {
+			t.Errorf("%s: template.yaml has no route %s", pattern, route)
+		}
+		routes[route] = true
+	}
+	for route, used := range routes {
+		if !used {
+			t.Errorf("%s leads to no page", route)
+		}
+	}
+}
