@@ -9,6 +9,7 @@ import (
 
 	"github.com/millrace/millrace/shared/config"
 	"github.com/millrace/millrace/shared/event"
+	"github.com/millrace/millrace/shared/journal"
 )
 
 type checkCommand struct {
@@ -72,15 +73,19 @@ func (k checkCommand) offline(ctx context.Context, r *report) error {
 		return r.note("store", "", err)
 	}
 	v, err := n.Journal.Verify(ctx)
-	found := fmt.Sprintf("%d events in %d slots, %d of them void, above the floor at %d; ids rise from %d to %d",
-		v.Events, v.Slots, v.Voids, v.Floor, v.FirstID, v.LastID)
-	err = r.note("journal", found, err)
+	err = r.note("journal", verified(v), err)
 	if err == nil && k.Restored {
 		var begins event.ID
 		begins, err = n.Journal.Restored(ctx)
 		err = r.note("restored", fmt.Sprintf("the journal begins anew at %d; every earlier EventId is torn", begins), err)
 	}
 	return errors.Join(err, n.Close())
+}
+
+// verified returns what was found in a journal as a sentence for people.
+func verified(v journal.Verified) string {
+	return fmt.Sprintf("%d events in %d slots, %d of them void, above the floor at %d; ids rise from %d to %d",
+		v.Events, v.Slots, v.Voids, v.Floor, v.FirstID, v.LastID)
 }
 
 // report collects findings.

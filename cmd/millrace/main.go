@@ -48,6 +48,7 @@ type commands struct {
 	MCP      mcpCommand      `cmd:"" name:"mcp" help:"Let an assistant see and act, by the Model Context Protocol."`
 	Tables   tablesCommand   `cmd:"" help:"Create the tables of a store in PostgreSQL, on DynamoDB Local or LocalStack."`
 	Check    checkCommand    `cmd:"" help:"Examine a server and its journal, or the data of a stopped server."`
+	Copy     copyCommand     `cmd:"" help:"Copy everything of a stopped server to another, empty store."`
 	Dump     dumpCommand     `cmd:"" help:"Print what the data of a stopped server holds of a task, or of a partition, as JSON."`
 	Bench    benchCommand    `cmd:"" help:"Measure the journal, tasks, streams and workers."`
 	Version  versionCommand  `cmd:"" help:"Print the version, and the commit that it was built from."`

@@ -75,13 +75,22 @@ func (k *keys) partitions(block int64) []string {
 	}
 	p := &partitions{block: block, names: make([]string, k.spread)}
 	for n := range p.names {
-		p.names[n] = fmt.Sprintf("J#%s#%013d", k.name, block)
-		if k.spread > 1 {
-			p.names[n] += fmt.Sprintf("#%02d", n)
-		}
+		p.names[n] = k.named(block, int64(n))
 	}
 	k.block.Store(p)
 	return p.names
+}
+
+// slotsPrefix begins the names of the partitions of slots.
+const slotsPrefix = "J#"
+
+// named names one of a block.
+func (k *keys) named(block, n int64) string {
+	name := fmt.Sprintf(slotsPrefix+"%s#%013d", k.name, block)
+	if k.spread > 1 {
+		name += fmt.Sprintf("#%02d", n)
+	}
+	return name
 }
 
 // slot is the key of the slot at position.
@@ -128,4 +137,28 @@ func positionOf(sort string) (position int64, isPart bool, err error) {
 		return 0, false, fmt.Errorf("journal: no position in sort key %q", sort)
 	}
 	return position, isPart, nil
+}
+
+// Moved returns the key under which a store keeps an item of the table journal that another store keeps under key: slots lie in other
+// partitions where one process has the store to itself than where several share it.
+func Moved(key store.Key, exclusive bool) (store.Key, error) {
+	name, slots := strings.CutPrefix(key.Partition, slotsPrefix)
+	if key.Table != store.Journal || !slots {
+		return key, nil
+	}
+	if n := len(name) - len("#00"); n > 0 && name[n] == '#' {
+		name = name[:n]
+	}
+	n := len(name) - len("#0000000000000")
+	if n < 1 || name[n] != '#' {
+		return key, fmt.Errorf("%w: no block in the partition %q", ErrDamaged, key.Partition)
+	}
+	position, _, err := positionOf(key.Sort)
+	if err != nil {
+		return key, fmt.Errorf("%w: %w", ErrDamaged, err)
+	}
+	k := keys{name: name[:n]}
+	k.lay(exclusive)
+	key.Partition = k.named(position/(k.spread*pageSize), position/k.run%k.spread)
+	return key, nil
 }

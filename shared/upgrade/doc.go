@@ -3,6 +3,7 @@
 // to start.
 //
 //	upgrade.go   the version, and the check at the start of every process
+//	copy.go      the mark of a copy that is not complete, on which no process starts
 //
 // A change of the layout that an older program would read wrongly, or that finds older items where it does not expect them, takes the
 // next number, and adds to Check what makes the layout before it the new one, or refuses it. tests/layouts keeps data of each layout

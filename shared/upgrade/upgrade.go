@@ -27,12 +27,15 @@ var (
 type stored struct {
 	Layout int    `json:"layout"`
 	Since  string `json:"since"` // the first release that reads it
+
+	// Copying says that the store is a copy which is not complete. Its Layout is then 0, which no program reads.
+	Copying bool `json:"copying,omitempty"`
 }
 
 var key = store.Key{Table: store.Journal, Partition: "layout", Sort: "0"}
 
 // Check demands that a store has this program's layout, and notes it in one that is new. It returns an error that is [ErrNewer] or
-// [ErrOlder] if the store has another, and otherwise the store's. It is called once by each process, before anything else uses the
+// [ErrOlder] if the store has another, [ErrIncomplete] if it is a copy that is not complete, and otherwise the store's. It is called once by each process, before anything else uses the
 // store. It costs one read, in a store that is new two more and a write, and in one of layout 1 a write.
 //
 // Layout 2 is layout 1 with more places: tasks and ready entries that are in none of these stay where they are.
@@ -47,6 +50,8 @@ func Check(ctx context.Context, s store.Store) error {
 	switch {
 	case err != nil:
 		return err
+	case found.Copying:
+		return ErrIncomplete
 	case found.Layout > Layout:
 		return fmt.Errorf("%w: its layout is %d, and this program reads %d: start Millrace %s or a later one", ErrNewer, found.Layout, Layout, found.Since)
 	case found.Layout < Layout:

@@ -106,6 +106,7 @@ func TestArrows(t *testing.T) {
 		"shared/worker":     {"shared/access", "shared/awsenv", "shared/notifier", "shared/definition", "shared/event", "shared/order", "shared/queue", "shared/task", "shared/worker"},
 		"shared/journal":    {"shared/event", "shared/store"},
 		"shared/upgrade":    {"shared/journal", "shared/store"},
+		"shared/transfer":   {"shared/journal", "shared/queue/layout", "shared/store", "shared/upgrade"},
 		"shared/stream":     {"shared/event", "shared/groupcommit", "shared/journal", "shared/store"},
 		"shared/membership": {"shared/clock", "shared/definition", "shared/journal", "shared/queue", "shared/store"},
 		"shared/projection": {"shared/event", "shared/journal", "shared/task"},

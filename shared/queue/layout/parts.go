@@ -50,6 +50,17 @@ func ReadyParts(l Line, parts int) []string {
 	return all
 }
 
+// Moved returns the key under which a copy of a store keeps an item of the table work that the store keeps under key; kept is false for
+// what a copy does without. The lines of a copy have one part each, as where one process has the store to itself; they grow anew.
+func Moved(key store.Key) (at store.Key, kept bool) {
+	part, line, ready := strings.Cut(key.Partition, "/")
+	if ready = ready && key.Table == store.Work && (part == "ready" || strings.HasPrefix(part, "ready.")); !ready {
+		return key, true
+	}
+	key.Partition = "ready/" + line
+	return key, key.Sort != signpost
+}
+
 // PartOf returns the part of an entry in a line of several parts.
 func PartOf(uuid string, parts int) int {
 	return strings.IndexByte(digits, uuid[len(uuid)-1]) % max(1, parts)
@@ -83,7 +94,8 @@ func SpreadGroup(hash uint32) store.Op {
 
 func spreadKey(hash uint32) store.Key { return Key(partitionSpread, hexadecimal(uint64(hash), 8)) }
 
-// GroupPartitions returns the partitions in which tasks of each of some groups may be. It costs a read.
+// GroupPartitions returns the partitions in which tasks of each of some groups may be. It costs a read, also where one process has the
+// store to itself, which may be a copy of one that was shared.
 func GroupPartitions(ctx context.Context, s store.Store, groups ...string) ([][]string, error) {
 	all, spread := make([][]string, len(groups)), map[string]bool{}
 	for item, err := range spreadGroups(ctx, s, groups) {
@@ -107,10 +119,7 @@ func GroupPartitions(ctx context.Context, s store.Store, groups ...string) ([][]
 // spreadGroups returns the items of groups whose tasks may lie in parts: at least of those that are named.
 func spreadGroups(ctx context.Context, s store.Store, groups []string) iter.Seq2[*store.Item, error] {
 	r := store.Range{Table: store.Work, Partition: partitionSpread}
-	switch {
-	case s.Exclusive():
-		return func(func(*store.Item, error) bool) {}
-	case len(groups) == 1:
+	if len(groups) == 1 {
 		r.From = spreadKey(task.GroupHash(groups[0])).Sort
 		r.To = r.From + "\x00"
 	}

@@ -24,3 +24,8 @@ func TestConformanceBehindFaults(t *testing.T) {
 	}
 	storetest.Run(t, behind, storetest.Capabilities{Costly: true, Apart: true})
 }
+
+func TestPortable(t *testing.T) {
+	t.Parallel()
+	storetest.Portable(t, func(t *testing.T) store.Portable { return emulated(t, nil) })
+}

@@ -15,6 +15,7 @@
 //	reserve.go      UpdateItem: tickets
 //	sequence.go     GetItem, UpdateItem: the state and the floor of a sequencer
 //	remove.go       Query, BatchWriteItem
+//	portable.go     Scan, BatchWriteItem: reading and loading everything, for moving to another store
 //	ping.go         GetItem: whether the tables can be reached, and the server's date
 //	tables.go       CreateTable, DescribeTable, UpdateTimeToLive, DescribeTimeToLive: development and tests only
 //

@@ -55,15 +55,15 @@ func (s *Store) deleteAll(ctx context.Context, r store.Range, found []attributes
 		requests = append(requests, types.WriteRequest{DeleteRequest: &types.DeleteRequest{Key: itemKey(key)}})
 	}
 	for batch := range slices.Chunk(requests, maxBatchWrite) {
-		if err := s.deleteBatch(ctx, s.table(r.Table), batch); err != nil {
+		if err := s.writeBatch(ctx, s.table(r.Table), batch); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// deleteBatch deletes one batch, asking again for what DynamoDB leaves unprocessed.
-func (s *Store) deleteBatch(ctx context.Context, table string, batch []types.WriteRequest) error {
+// writeBatch deletes or puts one batch, asking again for what DynamoDB leaves unprocessed.
+func (s *Store) writeBatch(ctx context.Context, table string, batch []types.WriteRequest) error {
 	patience := patience{operation: "BatchWriteItem", left: len(batch)}
 	for {
 		out, err := s.client.BatchWriteItem(ctx, &dynamodb.BatchWriteItemInput{

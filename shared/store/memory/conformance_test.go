@@ -13,3 +13,8 @@ func TestConformance(t *testing.T) {
 	storetest.Run(t, func(*testing.T) store.Store { return memory.New(memory.Options{}) },
 		storetest.Capabilities{Exclusive: true})
 }
+
+func TestPortable(t *testing.T) {
+	t.Parallel()
+	storetest.Portable(t, func(*testing.T) store.Portable { return memory.New(memory.Options{}) })
+}

@@ -85,7 +85,7 @@ func (s *Store) flush(g *group, group []*pending) error {
 	return nil
 }
 
-// add checks one write's conditions, against what the group has changed before it, and adds it to the batch.
+// add adds what one caller wants to the batch: a write if its conditions hold, against what the group has changed before it.
 func (s *Store) add(g *group, p *pending) error {
 	if p.remove != nil {
 		lower, upper := bounds(*p.remove)
@@ -95,12 +95,19 @@ func (s *Store) add(g *group, p *pending) error {
 		g.cleared = g.cleared || s.recent.keeps(lower)
 		return g.batch.DeleteRange(lower, upper, nil)
 	}
-	if p.expired != nil {
+	switch {
+	case p.expired != nil:
 		return g.expire(s, p.expired)
-	}
-	if p.idle != nil {
+	case p.idle != nil:
 		return s.drop(g.batch, p.idle)
+	case p.load != nil:
+		return g.load(s, p.load)
 	}
+	return s.addWrite(g, p)
+}
+
+// addWrite checks the conditions of a write and adds its operations.
+func (s *Store) addWrite(g *group, p *pending) error {
 	if t := p.write.NotAfter; !t.IsZero() && g.now.After(t) {
 		return store.ErrTooLate
 	}
@@ -235,12 +242,10 @@ func (g *group) put(first int, w store.Write) error {
 		switch op.Kind {
 		case store.OpPut:
 			item := op.Item
-			item.Token, item.Expires = w.Token, toSecond(item.Expires)
-			g.value = appendItem(g.value[:0], &item)
-			if err := g.batch.Set(g.text(key), g.value, nil); err != nil {
+			item.Token = w.Token
+			if err := g.set(key, item); err != nil {
 				return err
 			}
-			g.note(key, &item)
 		case store.OpDelete:
 			if err := g.batch.Delete(g.text(key), nil); err != nil {
 				return err
@@ -248,6 +253,17 @@ func (g *group) put(first int, w store.Write) error {
 			g.note(key, nil)
 		}
 	}
+	return nil
+}
+
+// set adds an item to the batch.
+func (g *group) set(key span, item store.Item) error {
+	item.Expires = toSecond(item.Expires)
+	g.value = appendItem(g.value[:0], &item)
+	if err := g.batch.Set(g.text(key), g.value, nil); err != nil {
+		return err
+	}
+	g.note(key, &item)
 	return nil
 }
 

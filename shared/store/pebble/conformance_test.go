@@ -31,3 +31,8 @@ func TestCloseUnderWrites(t *testing.T) {
 	dir := t.TempDir()
 	storetest.CloseUnderWrites(t, func(t *testing.T) store.Store { return open(t, dir) })
 }
+
+func TestPortable(t *testing.T) {
+	t.Parallel()
+	storetest.Portable(t, func(t *testing.T) store.Portable { return open(t, t.TempDir()) })
+}

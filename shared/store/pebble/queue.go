@@ -18,8 +18,9 @@ type pending struct {
 	write   store.Write
 	size    int // of its values
 	remove  *store.Range
-	expired [][]byte      // keys of items to be deleted if they are expired
-	idle    [][]byte      // keys of sequencers to be deleted if nobody has reserved of them
+	expired [][]byte // keys of items to be deleted if they are expired
+	idle    [][]byte // keys of sequencers to be deleted if nobody has reserved of them
+	load    []store.Record
 	err     error         // what commit returns, set before ready
 	ready   chan struct{} // buffered, 1: receives one element when the group is done
 }

@@ -11,6 +11,7 @@
 //	write.go     Write and Remove
 //	sequence.go  sequencers
 //	outbox.go    delivering what other programs' transactions ask for
+//	portable.go  reading and loading everything, for moving to another store
 //	expire.go    removing what has expired
 //	failure.go   PostgreSQL's errors as the port's
 //

@@ -20,7 +20,7 @@ func (s *Store) readFailure(ctx context.Context, call string, err error) error {
 		return nil
 	case errors.Is(err, puddle.ErrClosedPool) || s.life.Err() != nil:
 		return store.ErrClosed
-	case errors.Is(err, store.ErrUnavailable) || errors.Is(err, store.ErrClock):
+	case errors.Is(err, store.ErrUnavailable) || errors.Is(err, store.ErrClock) || errors.Is(err, store.ErrLocked):
 		return fmt.Errorf("postgres: %s: %w", call, err)
 	case verdict != nil:
 		return s.failure(call, verdict, err)

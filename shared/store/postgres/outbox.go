@@ -57,7 +57,7 @@ func (s *Store) drain(ctx context.Context, deliver func(ctx context.Context, e E
 	}
 	own := c.Hijack() // it listens for as long as it lives
 	defer func() { _ = own.Close(context.WithoutCancel(ctx)) }()
-	if _, err := own.Exec(ctx, "LISTEN "+pgx.Identifier{s.channel()}.Sanitize()); err != nil {
+	if _, err := own.Exec(ctx, s.listen()); err != nil {
 		return err
 	}
 	for {
@@ -81,6 +81,9 @@ func (s *Store) drain(ctx context.Context, deliver func(ctx context.Context, e E
 
 // channel is where the functions of the outbox notify.
 func (s *Store) channel() string { return s.name + "_outbox" }
+
+// listen is the statement by which a server hears of entries, and the last one of a connection that each server has.
+func (s *Store) listen() string { return "LISTEN " + pgx.Identifier{s.channel()}.Sanitize() }
 
 // deliver takes a batch, and returns how many entries there were. Other processes take others meanwhile.
 func (s *Store) deliver(ctx context.Context, deliver func(ctx context.Context, e Entry) error) (taken int, err error) {

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/millrace/millrace/shared/store"
 	"github.com/millrace/millrace/shared/store/postgres"
 	"github.com/millrace/millrace/shared/store/storetest"
@@ -29,6 +31,60 @@ func TestReopen(t *testing.T) {
 	url := pg.Database(t)
 	create(t, url)
 	storetest.Reopen(t, func(t *testing.T) store.Store { return open(t, url) })
+}
+
+func TestPortable(t *testing.T) {
+	t.Parallel()
+	storetest.Portable(t, func(t *testing.T) store.Portable {
+		url := pg.Database(t)
+		create(t, url)
+		return open(t, url)
+	})
+}
+
+// What a server is connected to, and what has entries in its outbox, is in use.
+func TestRecordsOfWhatIsInUse(t *testing.T) {
+	t.Parallel()
+	url := pg.Database(t)
+	create(t, url)
+	s := open(t, url)
+	locked := func(want string) {
+		t.Helper()
+		for _, err := range s.Records(t.Context()) {
+			if !errors.Is(err, store.ErrLocked) || !strings.Contains(err.Error(), want) {
+				t.Errorf("Records = %v, want %v with %q", err, store.ErrLocked, want)
+			}
+			return
+		}
+		t.Errorf("Records returns nothing, want %v", store.ErrLocked)
+	}
+	c, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close(t.Context())
+	if _, err := c.Exec(t.Context(), `SELECT millrace.emit('{"TYPE":"A"}')`); err != nil {
+		t.Fatal(err)
+	}
+	locked("entries of its outbox that no server has delivered yet: 1")
+	ctx, stop := context.WithCancel(t.Context())
+	delivered, ended := make(chan string, 1), make(chan struct{})
+	go func() {
+		defer close(ended)
+		s.Drain(ctx, func(_ context.Context, e postgres.Entry) error { delivered <- e.Call; return nil })
+	}()
+	<-delivered
+	locked("servers that are connected to the schema")
+	for left := 1; left > 0; { // the entry is removed once it is delivered
+		if err := c.QueryRow(t.Context(), "SELECT count(*) FROM millrace.outbox").Scan(&left); err != nil {
+			t.Fatal(err)
+		}
+	}
+	stop()
+	<-ended
+	for r, err := range s.Records(t.Context()) {
+		t.Errorf("Records of what nobody uses = %v, %v, want none", r, err)
+	}
 }
 
 // Several processes make the tables at once, in two schemas of one database.

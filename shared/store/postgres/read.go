@@ -15,7 +15,7 @@ const maxPage = 256
 
 // statements are the texts of what is asked often; the driver prepares each once for a connection.
 type statements struct {
-	get, getAll, write, putOne, remove, reserve, sequence, raise, expire, forget string
+	get, getAll, write, putOne, remove, reserve, sequence, raise, expire, forget, loadItems, loadSequencers string
 
 	query map[shape]string
 }
@@ -46,7 +46,14 @@ func statementsFor(schema string) statements {
 		expire: "DELETE FROM " + items + " WHERE (place, partition, sort) IN (SELECT place, partition, sort FROM " + items +
 			" WHERE expires < now() - interval '1 minute' ORDER BY expires LIMIT $1 FOR UPDATE SKIP LOCKED)",
 		forget: "DELETE FROM " + sequencers + " WHERE place = $1 AND partition >= $2 AND partition < $3 AND used < now() - $4::interval",
-		query:  map[shape]string{},
+		loadItems: "INSERT INTO " + items + " (place, partition, sort, version, token, value, expires) " +
+			"SELECT * FROM unnest($1::smallint[], $2::bytea[], $3::bytea[], $4::bigint[], $5::text[], $6::bytea[], $7::timestamptz[]) " +
+			"ON CONFLICT (place, partition, sort) DO UPDATE SET version = EXCLUDED.version, token = EXCLUDED.token, value = EXCLUDED.value, expires = EXCLUDED.expires",
+		loadSequencers: "INSERT INTO " + sequencers + " (place, partition, sort, position, last_id, floor_position, floor_id) " +
+			"SELECT * FROM unnest($1::smallint[], $2::bytea[], $3::bytea[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[]) " +
+			"ON CONFLICT (place, partition, sort) DO UPDATE SET position = EXCLUDED.position, last_id = EXCLUDED.last_id, " +
+			"floor_position = EXCLUDED.floor_position, floor_id = EXCLUDED.floor_id",
+		query: map[shape]string{},
 	}
 	for _, bounded := range []bool{false, true} {
 		for _, backward := range []bool{false, true} {

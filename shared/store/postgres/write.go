@@ -167,14 +167,7 @@ func kind(op *store.Op) int16 {
 
 func (r *request) add(op *store.Op) {
 	item := &op.Item
-	value := item.Value
-	if value == nil {
-		value = []byte{} // nil would be NULL
-	}
-	var ends *time.Time
-	if !item.Expires.IsZero() {
-		ends = &item.Expires
-	}
+	value, ends := contents(item)
 	wanted, _ := op.Cond.Version()
 	r.counts[kind(op)-1]++
 	r.kinds = append(r.kinds, kind(op))
@@ -185,6 +178,17 @@ func (r *request) add(op *store.Op) {
 	r.versions = append(r.versions, item.Version)
 	r.contents = append(r.contents, value)
 	r.ends = append(r.ends, ends)
+}
+
+// contents returns the value and the end of an item as columns.
+func contents(item *store.Item) (value []byte, ends *time.Time) {
+	if value = item.Value; value == nil {
+		value = []byte{} // nil would be NULL
+	}
+	if !item.Expires.IsZero() {
+		ends = &item.Expires
+	}
+	return value, ends
 }
 
 // removed is how many items a statement of [Store.Remove] deletes.

@@ -52,13 +52,26 @@ func SequencerPartition(key store.Key) string {
 }
 
 // marked puts prefix before the partition, or, where that would be too long for DynamoDB, another prefix before its
-// hash. Nothing reads a partition back from a partition key, so it need not be reversible.
+// hash, from which the partition cannot be read back.
 func marked(prefix, hashed, partition string) string {
 	if len(prefix)+len(partition) <= store.MaxPartition {
 		return prefix + partition
 	}
 	sum := sha256.Sum256([]byte(partition))
 	return hashed + hex.EncodeToString(sum[:])
+}
+
+// PartitionAt returns the partition whose items, or whose sequencers, are stored under a partition key; ok is false for one that has a
+// hash.
+func PartitionAt(key string) (partition string, sequencer, ok bool) {
+	if !strings.HasPrefix(key, mark) {
+		return key, false, true
+	}
+	if partition, ok = strings.CutPrefix(key, markedSequencer); ok {
+		return partition, true, true
+	}
+	partition, ok = strings.CutPrefix(key, markedItem)
+	return partition, false, ok
 }
 
 // Seconds returns an item's expiry as its time-to-live attribute: seconds since 1970, rounded up, because the item must
