@@ -3,6 +3,7 @@ package e2e_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"os"
 	"slices"
 	"strings"
@@ -44,6 +45,39 @@ func TestCopy(t *testing.T) {
 		t.Parallel()
 		move(t, "dynamodb:"+tables(t), localStack(t))
 	})
+}
+
+// TestNobodyServesACopyThatIsNotComplete, and it can be begun anew.
+func TestNobodyServesACopyThatIsNotComplete(t *testing.T) {
+	t.Parallel()
+	from, to := embedded(t), embedded(t)
+	s := starts(t, from, nil)
+	m := &moving{}
+	m.fill(t, s)
+	m.stop(t, s)
+	half, err := pebble.Open(strings.TrimPrefix(to, "pebble:"), pebble.Options{})
+	if err == nil {
+		_, err = upgrade.Mark(t.Context(), half, false)
+		err = errors.Join(err, half.Close())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, r := range map[string]result{
+		"serve": command(t, []string{"MILLRACE_ADMIN_TOKEN=x"}, "", "serve", "--listen", "127.0.0.1:0", "--store", to),
+		"check": command(t, nil, "", "check", "--store", to),
+		"copy":  copied(t, nil, from, to),
+	} {
+		if r.status == 0 || !strings.Contains(r.err+r.out, "begin it anew with millrace copy --again") {
+			t.Errorf("millrace %s: %+v, want the advice to begin anew", name, r)
+		}
+	}
+	if r := copied(t, nil, from, to, "--again"); r.status != 0 {
+		t.Fatalf("millrace copy --again: %+v", r)
+	}
+	s = starts(t, to, nil)
+	m.goesOn(t, s)
+	m.stop(t, s)
 }
 
 // copied runs millrace copy.
