@@ -124,7 +124,7 @@ func hardened(t *testing.T, name string, pod *core.PodSpec) {
 	if pod.AutomountServiceAccountToken == nil || *pod.AutomountServiceAccountToken {
 		t.Errorf("%s: has the cluster's token", name)
 	}
-	for _, c := range pod.Containers {
+	for _, c := range slices.Concat(pod.InitContainers, pod.Containers) {
 		s, p := c.SecurityContext, pod.SecurityContext
 		if s == nil || s.ReadOnlyRootFilesystem == nil || !*s.ReadOnlyRootFilesystem || s.AllowPrivilegeEscalation == nil || *s.AllowPrivilegeEscalation ||
 			s.Capabilities == nil || !slices.Equal(s.Capabilities.Drop, []core.Capability{"ALL"}) {
@@ -139,14 +139,16 @@ func hardened(t *testing.T, name string, pod *core.PodSpec) {
 	}
 }
 
-// TestHelm: the chart is one process with a volume, or several over DynamoDB, of objects that there are.
+// TestHelm: the chart is one process with a volume, or several over PostgreSQL or DynamoDB, of objects that there are.
 func TestHelm(t *testing.T) {
 	for name, c := range map[string]struct {
 		values map[string]any
 		kinds  []string
 	}{
 		"one process": {nil, []string{"ConfigMap", "NetworkPolicy", "Service", "ServiceAccount", "StatefulSet"}},
-		"several": {map[string]any{"store": "dynamodb:millrace", "bell": "sqs:notices", "autoscaling": map[string]any{"enabled": true}, "podMonitor": true,
+		"several on PostgreSQL": {map[string]any{"postgres": map[string]any{"secretName": "store"}, "env": map[string]any{"PGSSLMODE": "verify-full"}},
+			[]string{"ConfigMap", "Deployment", "NetworkPolicy", "PodDisruptionBudget", "Service", "ServiceAccount"}},
+		"several on DynamoDB": {map[string]any{"store": "dynamodb:millrace", "bell": "sqs:notices", "autoscaling": map[string]any{"enabled": true}, "podMonitor": true,
 			"env": map[string]any{"AWS_REGION": "eu-central-1"}, "serviceAccount": map[string]any{"annotations": map[string]any{"role": "r"}}},
 			[]string{"ConfigMap", "Deployment", "HorizontalPodAutoscaler", "NetworkPolicy", "PodDisruptionBudget", "PodMonitor", "Service", "ServiceAccount"}},
 	} {
@@ -172,6 +174,42 @@ func TestHelm(t *testing.T) {
 	}
 	if _, err := rendered(map[string]any{"store": "dynamodb:millrace"}); err == nil || !strings.Contains(err.Error(), "bell: sqs:NAME") {
 		t.Errorf("several processes without a queue: %v", err)
+	}
+	both := map[string]any{"store": "dynamodb:millrace", "bell": "sqs:notices", "postgres": map[string]any{"secretName": "store"}}
+	if _, err := rendered(both); err == nil || !strings.Contains(err.Error(), "give one of them") {
+		t.Errorf("two stores: %v", err)
+	}
+}
+
+// TestHelmOnPostgreSQL: two processes without a volume have the URL from the secret, make the tables first, and reach the database.
+func TestHelmOnPostgreSQL(t *testing.T) {
+	postgres := map[string]any{"secretName": "store", "key": "address", "port": 6432}
+	text := render(t, map[string]any{"postgres": postgres, "env": map[string]any{"PGSSLMODE": "verify-full"}})
+	if !strings.Contains(text, "{port: 6432, protocol: TCP}") {
+		t.Error("the network policy does not let requests to the database out")
+	}
+	for _, o := range objects(t, "PostgreSQL", text) {
+		d, is := o.(*apps.Deployment)
+		if !is {
+			continue
+		}
+		pod := d.Spec.Template.Spec
+		if *d.Spec.Replicas != 2 || len(pod.InitContainers) != 1 || len(pod.Volumes) != 2 || slices.Contains(pod.Containers[0].Args, "--data") {
+			t.Errorf("%d replicas, %d containers before, %d volumes, arguments %q", *d.Spec.Replicas, len(pod.InitContainers), len(pod.Volumes), pod.Containers[0].Args)
+		}
+		for _, c := range []core.Container{pod.InitContainers[0], pod.Containers[0]} {
+			env := map[string]core.EnvVar{}
+			for _, v := range c.Env {
+				env[v.Name] = v
+			}
+			want := &core.SecretKeySelector{LocalObjectReference: core.LocalObjectReference{Name: "store"}, Key: "address"}
+			if from := env["MILLRACE_STORE"].ValueFrom; from == nil || !cmp.Equal(want, from.SecretKeyRef) || env["PGSSLMODE"].Value != "verify-full" || env["MILLRACE_BELL"].Name != "" {
+				t.Errorf("%s: its environment is %+v", c.Name, c.Env)
+			}
+		}
+		if args := pod.InitContainers[0].Args; !slices.Equal(args, []string{"tables"}) {
+			t.Errorf("what comes first is %q, want the tables", args)
+		}
 	}
 }
 
