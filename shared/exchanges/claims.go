@@ -20,6 +20,7 @@ func (c *call) claim(ctx context.Context) error {
 	if !patient {
 		return c.claimOnce(ctx)
 	}
+	ends := time.Now().Add(c.request.Wait)
 	over := time.NewTimer(c.request.Wait)
 	defer over.Stop()
 	for {
@@ -32,7 +33,7 @@ func (c *call) claim(ctx context.Context) error {
 			w.End()
 			return err
 		}
-		again, err := c.wait(ctx, w, over.C)
+		again, err := c.wait(ctx, w, over.C, c.refreshBefore(ends))
 		if leases, unknown := w.Leases(); len(leases) > 0 || unknown != nil {
 			c.got(leases)
 			return unknown // the record has them: whoever repeats the exchange gets them too
@@ -100,13 +101,27 @@ func (c *call) begin(ctx context.Context) error {
 	return e.store(context.WithoutCancel(ctx))
 }
 
+// lately is how long before the end of a wait nothing is refreshed any more for an instance that holds no lease.
+const lately = time.Second
+
+// refreshBefore returns when the instance and its leases are to be kept up during a wait. What is due when the wait is about to end is
+// left to the next exchange, if there is no lease that could be lost, and the instance lives on for long enough: a worker waits for just
+// as long as it takes until something is due, and would be read, written and claimed for twice each time.
+func (c *call) refreshBefore(ends time.Time) time.Time {
+	due, lives := c.session.due, c.instance.Expires
+	if len(c.session.held) == 0 && due.After(ends.Add(-lately)) && lives.After(ends.Add(membership.DefaultLease/3)) {
+		return ends.Add(membership.DefaultLease) // the wait is over before
+	}
+	return due
+}
+
 // wait waits until something has become ready, something has become of a lease, or leases are to be extended; again is false if the
 // exchange is over.
-func (c *call) wait(ctx context.Context, w *queue.Waiting, over <-chan time.Time) (again bool, err error) {
+func (c *call) wait(ctx context.Context, w *queue.Waiting, over <-chan time.Time, refresh time.Time) (again bool, err error) {
 	if c.mayClaim() {
 		w.Accept(c.claimer(), min(c.request.Max, mostClaims))
 	}
-	due := time.NewTimer(time.Until(c.session.due))
+	due := time.NewTimer(time.Until(refresh))
 	defer due.Stop()
 	select {
 	case <-w.Ready():

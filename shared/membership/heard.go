@@ -31,7 +31,7 @@ func (t *Membership) Stay(ctx context.Context, i Instance) (Instance, error) {
 	if left > t.lease-t.lease/stayed {
 		return i, nil
 	}
-	extended, err := t.Heartbeat(ctx, i.ID, Change{})
+	extended, err := t.heartbeat(ctx, i.ID, &i, Change{})
 	if err != nil && !errors.Is(err, ErrNoInstance) && left > t.lease*2/3 {
 		return i, nil
 	}

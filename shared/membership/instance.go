@@ -155,6 +155,14 @@ func (t *Membership) Get(ctx context.Context, id string) (Instance, error) {
 	return i, err
 }
 
+// knownOr returns an instance that is known, unless its lease is over, or reads it.
+func (t *Membership) knownOr(ctx context.Context, id string, known *Instance) (Instance, error) {
+	if known == nil || known.version == 0 || !known.Expires.After(t.now()) {
+		return t.Get(ctx, id)
+	}
+	return *known, nil
+}
+
 // validID reports whether a text can be an instance's id: 16 hexadecimal digits in lower case.
 func validID(id string) bool {
 	return len(id) == 16 && !slices.ContainsFunc([]byte(id), func(c byte) bool { return (c < '0' || c > '9') && (c < 'a' || c > 'f') })
@@ -163,7 +171,12 @@ func validID(id string) bool {
 // Heartbeat extends an instance's lease, changes what c says, and makes it the leader if there is none. The error is
 // [ErrNoInstance] if its lease is over.
 func (t *Membership) Heartbeat(ctx context.Context, id string, c Change) (Instance, error) {
-	i, err := t.change(ctx, id, func(i *Instance) error {
+	return t.heartbeat(ctx, id, nil, c)
+}
+
+// heartbeat is Heartbeat of an instance that the caller has just read, which is not read again unless it was changed since; nil: it has not.
+func (t *Membership) heartbeat(ctx context.Context, id string, known *Instance, c Change) (Instance, error) {
+	i, err := t.change(ctx, id, known, func(i *Instance) error {
 		if c.Jobs != nil {
 			i.Jobs = c.Jobs
 		}
@@ -186,21 +199,22 @@ func (t *Membership) Heartbeat(ctx context.Context, id string, c Change) (Instan
 
 // Drain asks an instance to finish what it runs and to leave. It gets no more tasks, and learns of it by its next heartbeat.
 func (t *Membership) Drain(ctx context.Context, id string) error {
-	_, err := t.change(ctx, id, func(i *Instance) error {
+	_, err := t.change(ctx, id, nil, func(i *Instance) error {
 		i.Draining = true
 		return nil
 	})
 	return err
 }
 
-// change changes an instance. Race: of a heartbeat, a request to drain and another heartbeat that read the same version, one is
-// applied and the others read again.
-func (t *Membership) change(ctx context.Context, id string, change func(*Instance) error) (Instance, error) {
+// change changes an instance, as it is or as the caller knows it. Race: of a heartbeat, a request to drain and another heartbeat that read
+// the same version, one is applied and the others read again.
+func (t *Membership) change(ctx context.Context, id string, known *Instance, change func(*Instance) error) (Instance, error) {
 	for try := 0; ; try++ {
-		i, err := t.Get(ctx, id)
+		i, err := t.knownOr(ctx, id, known)
 		if err != nil {
 			return Instance{}, err
 		}
+		known = nil // after a conflict it is read
 		before := i.version
 		if err := change(&i); err != nil {
 			return Instance{}, err

@@ -13,6 +13,7 @@ import (
 	"github.com/millrace/millrace/shared/queue"
 	"github.com/millrace/millrace/shared/store/memory"
 	"github.com/millrace/millrace/shared/store/meter"
+	counting "github.com/millrace/millrace/shared/store/tally"
 	"github.com/millrace/millrace/shared/task"
 )
 
@@ -76,4 +77,44 @@ func TestWaitingCostsByQueuesAndNotByWaiters(t *testing.T) {
 	if most := float64(seconds*(queues+10)) / 2; used[1].RCU > most || used[10].RCU > most {
 		t.Errorf("%d seconds of waiting cost %v with a hundred waiters, and %v with a thousand, want at most %v RCU", seconds, used[1], used[10], most)
 	}
+}
+
+// A thousand instances that wait for a job, and a thousand followers, take some ten calls of the store a second.
+func TestAThousandThatWaitTakeFewCalls(t *testing.T) {
+	t.Parallel()
+	const waiters, seconds, most = 1000, 60, 10
+	synctest.Test(t, func(t *testing.T) {
+		s := counting.New(shared{memory.New(memory.Options{})})
+		b := &bench{t: t, store: s, journal: journal.Open(s, journal.Options{})}
+		defer b.journal.Close()
+		b.Queue = queue.Open(queue.Options{Store: s, Journal: b.journal, Definitions: fixed{&definition.Set{}}})
+		defer b.Close()
+		b.enqueue(queue.New{Dialect: task.Job, Job: "/topics/a"})
+		b.complete(b.byInstance(1)[0], queue.Result{Outcome: queue.OK})
+		a, err := b.journal.ReadAfter(t.Context(), journal.Request{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		var followers sync.WaitGroup
+		for i := range waiters {
+			w := b.Wait(queue.Claimer{Instance: fmt.Sprint("w/", i), Capacity: 1, Jobs: []string{"/topics/a"}})
+			defer w.End()
+			followers.Go(func() {
+				_, _ = b.journal.ReadAfter(ctx, journal.Request{After: a.LastEventID, Timeout: time.Hour})
+			})
+		}
+		time.Sleep(time.Minute) // leases that are gone are forgotten
+		before := s.Calls()
+		time.Sleep(seconds * time.Second)
+		calls := int64(0)
+		for method, n := range s.Calls() {
+			calls += n - before[method]
+		}
+		cancel()
+		followers.Wait()
+		if calls > most*seconds {
+			t.Errorf("%d s of waiting took %d calls, want at most %d a second", seconds, calls, most)
+		}
+	})
 }
