@@ -9,7 +9,7 @@
 // (the reference, for tests), remote (another process's store, for tests).
 // Wrappers: faulty (faults from a random seed), meter (DynamoDB's price of each call), limited (DynamoDB's throughput), tally
 // (counts of calls). Whatever uses a Store puts a [Checked] before it, which refuses what breaks a limit. Every backend and every wrapper passes the suite in storetest, in which each sentence of the contract below
-// is a case of that name.
+// is a case of that name. The backends that keep data are [Portable] besides, so that a deployment can move from one to another.
 //
 // The package imports a library for JSON and the standard library.
 package store

@@ -11,8 +11,8 @@ type Record struct {
 	Sequence *Sequence // nil: it is an item
 }
 
-// Portable is a Store whose whole content can be read, and written as it is, which is what moving to another store takes. Every
-// backend is one; wrappers are not.
+// Portable is a Store whose whole content can be read, and written as it is, which is what moving to another store takes. The
+// backends are, wrappers and remote are not.
 type Portable interface {
 	Store
 
@@ -22,8 +22,8 @@ type Portable interface {
 	Records(ctx context.Context) iter.Seq2[*Record, error]
 
 	// Load stores records, of [MaxLoad] different keys and [MaxWriteBytes] of values at most, as they are, in place of whatever has
-	// their keys: items with their Token, Version and Expires, sequencers with their state. It may be repeated, and only as a whole is it
-	// sure to be stored: after an error any of the records may be.
+	// their keys: items with their Token, Version and Expires, sequencers with their state. When it returns nil, all are durable; after
+	// an error any of them may be stored. It may be repeated.
 	Load(ctx context.Context, records []Record) error
 }
 
