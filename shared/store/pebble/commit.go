@@ -150,6 +150,7 @@ type group struct {
 	seed  maphash.Seed
 	value []byte
 
+	newest  newest
 	cleared bool // a range is deleted whose items [recent] may hold
 }
 
@@ -164,7 +165,7 @@ type change struct {
 
 func (g *group) begin(db *pebble.DB) {
 	if g.batch == nil {
-		g.index = map[uint64]int32{}
+		g.index, g.newest = map[uint64]int32{}, newest{}
 		g.seed = maphash.MakeSeed()
 	}
 	g.batch, g.now, g.cleared = db.NewBatch(), time.Now(), false
@@ -197,6 +198,11 @@ func (g *group) find(s *Store, key span, op *store.Op) (*store.Item, error) {
 		if item, known := s.recent.get(g.text(key), s.recent.commit.Load()); known {
 			return copyOf(item), nil
 		}
+	}
+	if above, err := g.newest.above(s.db, g.text(key), op.Item.Key); err != nil {
+		return nil, s.readError(op.Item.Key, err)
+	} else if above {
+		return nil, nil
 	}
 	return s.get(s.db, g.text(key), op.Item.Key)
 }
@@ -264,6 +270,7 @@ func (g *group) set(key span, item store.Item) error {
 		return err
 	}
 	g.note(key, &item)
+	g.newest.note(g.text(key), item.Key)
 	return nil
 }
 

@@ -13,6 +13,7 @@
 //	sequence.go   sequencers, which live in memory and are stored with the next commit
 //	read.go       Get and Query on the published snapshot
 //	recent.go     items that were written or read lately, in memory
+//	newest.go     the greatest keys of the journal's partitions, in memory
 //	portable.go   reading and loading everything, for moving to another store
 //	expire.go     removal of expired items and idle sequencers
 //	failure.go    a disk that is full or broken
