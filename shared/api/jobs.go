@@ -43,7 +43,7 @@ func (j *jobs) add(x *exchange) error {
 	if err != nil {
 		return err
 	}
-	n, err := readNewJob("body", body)
+	n, err := readNewJobs()("body", body)
 	if err != nil {
 		return err
 	}

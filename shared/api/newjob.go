@@ -27,32 +27,40 @@ type newJob struct {
 	delay   *time.Duration
 }
 
-// readNewJob reads the request for a job.
-func readNewJob(location string, value jsontext.Value) (queue.New, error) {
-	n := newJob{New: queue.New{Dialect: task.Job}}
+// readNewJobs returns what reads requests for jobs, one after the other: how a member is read is made once for all of them.
+func readNewJobs() func(location string, value jsontext.Value) (queue.New, error) {
+	n := &newJob{}
+	known := n.members()
+	return func(location string, value jsontext.Value) (queue.New, error) {
+		*n = newJob{New: queue.New{Dialect: task.Job}}
+		err := readObject(location, value, known...)
+		if n.retries != nil {
+			if n.Attempts = -1; *n.retries >= 0 {
+				n.Attempts = int(*n.retries) + 1
+			}
+		}
+		if n.delay != nil {
+			n.RetryDelay = max(*n.delay, 1) // 0 would mean the default, not no delay
+		}
+		return n.New, err
+	}
+}
+
+func (n *newJob) members() []member {
 	var retries int64
 	var delay time.Duration
-	err := readObject(location, value,
-		member{name: "topic", required: true, read: n.topic},
-		member{name: "properties", read: n.properties},
+	return []member{
+		{name: "topic", required: true, read: n.topic},
+		{name: "properties", read: n.properties},
 		integerMember("priority", -maxPriority, maxPriority, &n.Priority),
-		member{name: "run_at", read: n.runAt},
+		{name: "run_at", read: n.runAt},
 		noted(integerMember("retries", -1, maxRetries, &retries), func() { n.retries = &retries }),
 		noted(lengthMember("retry_delay", &delay), func() { n.delay = &delay }),
-		member{name: "unique", read: n.unique},
+		{name: "unique", read: n.unique},
 		textMember("fairness_key", definition.MaxName, &n.Fairness),
-		member{name: "concurrency", read: n.concurrency},
+		{name: "concurrency", read: n.concurrency},
 		textMember("prefer_instance", definition.MaxName, &n.Prefer),
-	)
-	if n.retries != nil {
-		if n.Attempts = -1; retries >= 0 {
-			n.Attempts = int(retries) + 1
-		}
 	}
-	if n.delay != nil {
-		n.RetryDelay = max(delay, 1) // 0 would mean the default, not no delay
-	}
-	return n.New, err
 }
 
 func (n *newJob) topic(location string, value jsontext.Value) error {

@@ -39,7 +39,7 @@ type addedJob struct {
 
 // addAll adds jobs, in as few writes as they take.
 func (j *jobs) addAll(x *exchange) error {
-	answer, err := j.addMany(x, readNewJob, nil)
+	answer, err := j.addMany(x, readNewJobs(), nil)
 	if err != nil {
 		return err
 	}

@@ -216,6 +216,9 @@ func (p *parts) spread(ctx context.Context, group uint32) error {
 
 // confirm sees to it that an entry is found whose write took so long that the line may have given up the entry's part meanwhile.
 func (p *parts) confirm(ctx context.Context, at *layout.Place) {
+	if !p.on {
+		return
+	}
 	l := at.Line()
 	part := slices.Index(layout.ReadyParts(l, layout.MostParts), at.At.Partition)
 	if part <= 0 {
