@@ -106,7 +106,7 @@ type JobProgress struct {
 // AddJob adds a job, once however often the request is sent. existing says that the returned job was there before, and holds the
 // unique key. Concurrent calls share requests, see [Options.Unshared].
 func (c *Client) AddJob(ctx context.Context, n NewJob) (job Job, existing bool, err error) {
-	body, err := encode(n)
+	body, err := n.MarshalJSON() // which encode would go through once more
 	var added []AddedJob
 	if err == nil {
 		added, err = c.jobs.do(ctx, body, 1)
