@@ -169,6 +169,7 @@ func (g *group) begin(db *pebble.DB) {
 		g.seed = maphash.MakeSeed()
 	}
 	g.batch, g.now, g.cleared = db.NewBatch(), time.Now(), false
+	g.newest.begin()
 }
 
 func (g *group) end() {

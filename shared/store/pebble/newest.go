@@ -8,35 +8,47 @@ import (
 	"github.com/millrace/millrace/shared/store"
 )
 
-// newest knows the greatest key that a partition of the journal has or had. A slot is written once, under the condition that there is
-// none, and nearly always above all others of its partition: so that it is not there is known without a search, which would go
-// through all that was written lately. Only the committer uses it.
-type newest map[string][]byte // by partition; nil: asked for once, since many a partition has one item only
+// newest knows the greatest key that each partition of the journal has or had, what is about to be committed included. A slot is written once,
+// under the condition that there is none, and nearly always above all others of its partition: so that it is not there is known
+// without a search, which would go through all that was written lately. Only the committer uses it.
+type newest map[string]*greatest
+
+// greatest is the greatest key of a partition, as far as it is known.
+type greatest struct {
+	key  []byte // nil: none was noted or read
+	read bool   // the store was asked; before, there may be a greater one
+}
 
 // maxNewest is how many partitions are remembered; slots go to one after the other.
 const maxNewest = 256
 
-// above reports whether a key lies above all that its partition of the journal has or had.
+// begin begins a commit. Nothing is forgotten during one, since the store does not show yet what it writes.
+func (n newest) begin() {
+	if len(n) > maxNewest {
+		clear(n)
+	}
+}
+
+// above reports whether a key lies above all that its partition of the journal has or had. The first time it does not ask the store, since
+// many a partition has one item only.
 func (n newest) above(db *pebble.DB, key []byte, of store.Key) (bool, error) {
 	if of.Table != store.Journal {
 		return false, nil
 	}
-	greatest, again := n[of.Partition]
-	if !again {
-		if len(n) == maxNewest {
-			clear(n)
-		}
-		n[of.Partition] = nil
+	g := n[of.Partition]
+	if g == nil {
+		n[of.Partition] = &greatest{}
 		return false, nil
 	}
-	if greatest == nil {
-		var err error
-		if greatest, err = greatestOf(db, of.Partition); err != nil {
+	if !g.read {
+		stored, err := greatestOf(db, of.Partition)
+		if err != nil {
 			return false, err
 		}
-		n[of.Partition] = greatest
+		g.read = true
+		g.raise(stored)
 	}
-	return bytes.Compare(key, greatest) > 0, nil
+	return bytes.Compare(key, g.key) > 0, nil
 }
 
 // note notes that an item is about to be written.
@@ -44,8 +56,15 @@ func (n newest) note(key []byte, of store.Key) {
 	if of.Table != store.Journal {
 		return
 	}
-	if greatest := n[of.Partition]; greatest != nil && bytes.Compare(key, greatest) > 0 {
-		n[of.Partition] = append(greatest[:0], key...)
+	if n[of.Partition] == nil {
+		n[of.Partition] = &greatest{}
+	}
+	n[of.Partition].raise(key)
+}
+
+func (g *greatest) raise(key []byte) {
+	if bytes.Compare(key, g.key) > 0 {
+		g.key = append(g.key[:0], key...)
 	}
 }
 
@@ -56,9 +75,9 @@ func greatestOf(db *pebble.DB, partition string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	greatest := lower
+	last := lower
 	if i.Last() {
-		greatest = bytes.Clone(i.Key())
+		last = bytes.Clone(i.Key())
 	}
-	return greatest, i.Close() // which returns the iterator's errors too
+	return last, i.Close() // which returns the iterator's errors too
 }

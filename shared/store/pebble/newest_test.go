@@ -3,6 +3,8 @@ package pebble_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/millrace/millrace/shared/store"
@@ -56,6 +58,39 @@ func TestSlotsAreWrittenOnceInAnyOrder(t *testing.T) {
 		}
 		if err := s.Close(); err != nil {
 			t.Fatal(err)
+		}
+	}
+}
+
+// TestSlotsAreWrittenOnceByMany: of callers that write the same slots at once, in whatever order, one writes each; those of a new partition come
+// into the same commit.
+func TestSlotsAreWrittenOnceByMany(t *testing.T) {
+	t.Parallel()
+	s := open(t, t.TempDir())
+	defer s.Close()
+	const partitions, slots, writers = 400, 12, 3
+	for partition := range partitions {
+		var wrote [slots]atomic.Int32
+		var group sync.WaitGroup
+		for w := range writers {
+			for i, position := range rand.New(rand.NewPCG(uint64(partition), uint64(w))).Perm(slots) {
+				group.Go(func() {
+					key := store.Key{Table: store.Journal, Partition: fmt.Sprintf("J#main#%06d", partition), Sort: fmt.Sprintf("%06d", position)}
+					put := store.Put(store.Item{Key: key, Version: 1}, store.Absent)
+					err := s.Write(t.Context(), store.Write{Token: fmt.Sprint(partition, w, i), Ops: []store.Op{put}})
+					if err == nil {
+						wrote[position].Add(1)
+					} else if store.AsConflict(err) == nil {
+						t.Error(err)
+					}
+				})
+			}
+		}
+		group.Wait()
+		for position := range wrote {
+			if n := wrote[position].Load(); n != 1 {
+				t.Fatalf("slot %d of partition %d was written %d times", position, partition, n)
+			}
 		}
 	}
 }
