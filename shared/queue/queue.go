@@ -56,7 +56,8 @@ type Options struct {
 	// before it is forgotten. Default 30 minutes: far longer than a write takes, and than clocks of processes may differ.
 	Quiet time.Duration
 	// OnePart says that the store has no partitions of which each bears only so much, as PostgreSQL. Default: lines to which much is
-	// added lie in several partitions, unless the process has the store to itself.
+	// added lie in several partitions, and a claim that loses to one of another process goes on some tasks further down, unless the
+	// process has the store to itself.
 	OnePart bool
 }
 
@@ -93,6 +94,7 @@ type Queue struct {
 	promoting lock.Mutex
 	known     *directory.Directory
 	parts     parts
+	onePart   bool // [Options.OnePart]
 	crowds    crowds
 	turn      atomic.Uint64 // which line is first at the next claim
 	stopped   listeners
@@ -135,6 +137,7 @@ func Open(o Options) *Queue {
 	q.known = directory.New(directory.Options{
 		Store: q.store, Apply: q.apply, Now: q.now, Created: q.created, Quiet: cmp.Or(o.Quiet, 30*time.Minute), Alone: alone, Log: q.log,
 	})
+	q.onePart = o.OnePart
 	q.parts.q, q.parts.on, q.parts.quiet = q, !alone && !o.OnePart, cmp.Or(o.Quiet, 30*time.Minute)
 	q.parts.lines, q.parts.groups = map[layout.Line]*lineParts{}, map[uint32]bool{}
 	q.rules = rule.New(rule.Options{Store: q.store, Journal: q.journal, Now: q.now, Apply: q.apply, Alone: alone})

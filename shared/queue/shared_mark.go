@@ -75,7 +75,8 @@ func byLine(found []layout.Place) (lines [][]layout.Place) {
 }
 
 // contend marks and returns a block of the found entries: the first, or, after losing to another claimer, a random one of the
-// next. Of a block in several parts it returns what it has won.
+// next. Of a block in several parts it returns what it has won. Where a store has no partitions, a mark that is lost costs a round trip and
+// nothing else: there it is always the first that is left, so that no claim passes over what no other is about to start.
 func (v *sharedView) contend(ctx context.Context, found []layout.Place, n int) ([]layout.Place, error) {
 	skip, reach := 0, 1
 	for {
@@ -99,8 +100,9 @@ func (v *sharedView) contend(ctx context.Context, found []layout.Place, n int) (
 		if len(block) > 0 {
 			return block, nil
 		}
-		reach *= 2
-		skip = int(v.q.random() % uint32(reach))
+		if reach *= 2; !v.q.onePart {
+			skip = int(v.q.random() % uint32(reach))
+		}
 	}
 }
 
