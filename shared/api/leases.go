@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strconv"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -64,42 +65,6 @@ func describeComplete() *operation {
 
 func leaseParams() params { return params{pathParam("token", "The lease's, from a claim")} }
 
-// claimView is a lease as its instance sees it.
-type claimView struct {
-	ID      task.ID         `json:"id"`
-	Token   string          `json:"token"`
-	Job     string          `json:"job"`
-	Attempt int             `json:"attempt"`
-	Payload json.RawMessage `json:"payload,omitempty"`
-	Order   *stepView       `json:"order,omitempty"`
-	Expires string          `json:"expires_at"`
-	Lease   float64         `json:"lease"` // seconds
-}
-
-// stepView says which order's step a task is.
-type stepView struct {
-	Path   string `json:"path"`
-	NodeID string `json:"nodeId"`
-}
-
-func viewStep(o *task.Order) *stepView {
-	if o == nil {
-		return nil
-	}
-	return &stepView{o.Path(), o.Node}
-}
-
-func viewClaims(leases []queue.Lease) []claimView {
-	views := make([]claimView, len(leases))
-	for i := range leases {
-		l := &leases[i]
-		views[i] = claimView{
-			l.Task.ID, l.Token, l.Task.Job, l.Task.Attempt, l.Task.Payload, viewStep(l.Task.Order), formatTime(l.Expires), l.Length.Seconds(),
-		}
-	}
-	return views
-}
-
 // claim is a long poll: it responds as soon as there is a task, or when the time to wait is over.
 func (r *remote) claim(x *exchange) error {
 	most, wait := int64(1), time.Duration(0)
@@ -120,10 +85,12 @@ func (r *remote) claim(x *exchange) error {
 		return r.returned(x, leases)
 	}
 	x.replayed(len(leases) > 0 && leases[0].Replayed)
-	return x.value(http.StatusOK, struct {
-		Claims []claimView `json:"claims"`
-		Waited float64     `json:"waited"` // seconds
-	}{viewClaims(leases), granted.Sub(x.began).Seconds()})
+	b := take()
+	defer b.give()
+	b.bytes = appendClaims(append(b.bytes, `{"claims":`...), leases)
+	b.bytes = strconv.AppendFloat(append(b.bytes, `,"waited":`...), granted.Sub(x.began).Seconds(), 'f', -1, 64)
+	x.json(http.StatusOK, append(b.bytes, '}'))
+	return nil
 }
 
 // await claims, again each time that something has become ready, until there are tasks or the time is over. The claims were

@@ -56,18 +56,33 @@ func (t table) from(key string) table {
 	return t[max(0, n-1):]
 }
 
-// get returns a key's value; ok is false if it is not there.
+// get returns a key's value; ok is false if it is not there. Most records are passed over by what they have in common with the one before
+// alone: a key that shares more with that one than the wanted key does comes before the wanted one, as that did.
 func (t table) get(key string) (value []byte, ok bool) {
 	n := sort.Search(len(t), func(i int) bool { return string(first(t[i])) > key })
 	if n == 0 {
 		return nil, false
 	}
-	for r := range records(t[n-1]) {
-		if string(r.key) == key {
-			return r.value, true
+	agree := 0 // how many bytes the wanted key has in common with the last record's, which comes before it
+	for in := (input{bytes: t[n-1]}); in.at < len(in.bytes); {
+		common := int(in.number())
+		rest, value := in.slice(), in.slice()
+		switch {
+		case common > agree:
+			continue
+		case common < agree:
+			return nil, false
 		}
-		if string(r.key) > key {
-			break
+		wanted := key[agree:]
+		same := 0
+		for same < min(len(rest), len(wanted)) && rest[same] == wanted[same] {
+			same++
+		}
+		switch agree += same; {
+		case same == len(rest) && same == len(wanted):
+			return value, true
+		case same == len(wanted), same < len(rest) && rest[same] > wanted[same]:
+			return nil, false
 		}
 	}
 	return nil, false
