@@ -41,6 +41,7 @@
 //	orderacts.go                    moving orders to other versions of their chains
 //	acts.go                         acts on all orders or jobs that a filter selects
 //	instances.go, leases.go         processes that claim tasks and run them
+//	claims.go                       the tasks that an instance is given, as it gets them
 //	exchanges.go                    one request for all that an instance runs
 //	instanceschema.go               their part of the description
 //	definitions.go, declare.go      what is declared, as a whole and object by object
