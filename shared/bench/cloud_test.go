@@ -29,3 +29,24 @@ func TestCloudMeasuresInVirtualTime(t *testing.T) {
 		t.Error("a case of no name was measured")
 	}
 }
+
+// TestManyProcessesShareOneQueue: processes that claim from the same lines take turns at their parts, so that they keep up with a rate at
+// which claims that all want the heads of all parts fall behind.
+func TestManyProcessesShareOneQueue(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it computes for seconds")
+	}
+	const asked = 700
+	c := bench.Cloud{
+		Cases: []string{"tasks"}, Processes: []int{8}, Workers: 64, Queues: []int{1}, Rate: []int{asked}, Size: 256,
+		Warmup: 10 * time.Second, Duration: 10 * time.Second, Table: 40000, Burst: time.Second, Seed: 1,
+	}
+	r, err := c.Run(t.Context(), bench.Program{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got int
+	if _, err := fmt.Sscan(fmt.Sprint(r.Rows[0][3]), &got); err != nil || got < asked*9/10 {
+		t.Errorf("%v tasks a second ended of %d that were added (%v)", r.Rows[0][3], asked, err)
+	}
+}

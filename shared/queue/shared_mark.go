@@ -3,6 +3,7 @@ package queue
 import (
 	"context"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/millrace/millrace/shared/queue/layout"
@@ -74,18 +75,18 @@ func byLine(found []layout.Place) (lines [][]layout.Place) {
 	return lines
 }
 
-// contend marks and returns a block of the found entries: the first, or, after losing to another claimer, a random one of the
-// next. Of a block in several parts it returns what it has won. Where a store has no partitions, a mark that is lost costs a round trip and
-// nothing else: there it is always the first that is left, so that no claim passes over what no other is about to start.
+// contend marks and returns a block of the found entries: the first of them, or, where other claimers are met often, and after losing to
+// one, some of those that are about to be claimed. Of a block in several parts it returns what it has won. Where a store has no partitions,
+// a mark that is lost costs a round trip and nothing else: there it is always the first that is left, so that no claim passes over what no
+// other is about to start.
 func (v *sharedView) contend(ctx context.Context, found []layout.Place, n int) ([]layout.Place, error) {
-	skip, reach := 0, 1
-	for {
+	reach := v.rivals(found) + 1
+	for try := 0; ; try++ {
 		free := v.free(found)
 		if len(free) == 0 {
 			return nil, nil
 		}
-		free = free[min(skip*n, len(free)-1):]
-		block := head(free, n)
+		block := v.block(free, n, reach, try > 0)
 		lost, err := v.mark(ctx, block)
 		if err != nil {
 			return nil, err
@@ -100,11 +101,54 @@ func (v *sharedView) contend(ctx context.Context, found []layout.Place, n int) (
 		if len(block) > 0 {
 			return block, nil
 		}
-		if reach *= 2; !v.q.onePart {
-			skip = int(v.q.random() % uint32(reach))
+		if !v.q.onePart {
+			reach = min(2*reach, farthest)
 		}
 	}
 }
+
+// farthest bounds how many blocks a claim that keeps losing chooses from.
+const farthest = 256
+
+// rivals returns how many blocks of found entries others claim now, if the queue's claims meet often and its lines have several parts.
+func (v *sharedView) rivals(found []layout.Place) (marks int) {
+	now := v.q.micro()
+	if len(v.parts) <= len(v.c.lines) || !v.q.crowds.contended(v.c.queue.Name, now) {
+		return 0
+	}
+	for i := range found {
+		if found[i].Taken.Counts(now) {
+			marks++
+		}
+	}
+	return marks
+}
+
+// block returns n of the free entries: the first, or a run among the first reach*n, at the head of a random part or anywhere in it. A run
+// lies in one part, if that has as many: each part is marked by itself, so that claimers who compare the heads of all parts would each win
+// a few of them.
+func (v *sharedView) block(free []layout.Place, n, reach int, anywhere bool) []layout.Place {
+	window := head(free, reach*n)
+	if reach == 1 {
+		return window
+	}
+	slices.SortStableFunc(window, func(a, b layout.Place) int { return strings.Compare(a.At.Partition, b.At.Partition) })
+	parts := byLine(window)
+	first := v.below(len(parts))
+	of := parts[first]
+	if anywhere {
+		of = of[n*v.below((len(of)+n-1)/n):]
+	}
+	block := slices.Clone(head(of, n))
+	for i := 1; i < len(parts); i++ {
+		block = append(block, head(parts[(first+i)%len(parts)], n-len(block))...)
+	}
+	slices.SortStableFunc(block, layout.ByRank)
+	return block
+}
+
+// below returns a random number from 0 to n-1.
+func (v *sharedView) below(n int) int { return int(v.q.random() % uint32(n)) }
 
 func head(places []layout.Place, n int) []layout.Place { return places[:min(n, len(places))] }
 
