@@ -44,7 +44,8 @@ func (Cloud) Help() string {
 and calls whose times are log-normal: half of the reads and of the single writes within 4 ms, of the transactions within 10 ms, one of a
 hundred above 2.5 times that. Notifications go through a line like SQS: half of the requests within 10 ms, ten notices in each.
 
-IN/S is what was enqueued, DONE/S what was ended, or appended. The times are from when a task was added to its start, or those of an append.
+IN/S is what was enqueued, DONE/S what was ended, or appended. The times are from when a task was added to its start, or those of an append;
+of a backlog, from the start of a function's task to that of its next.
 THROTTLED are requests that found no units left, CONFLICTS writes that met a transaction. WCU and RCU are write and read units for each
 task or event, $/M dollars for a million, by 0.625 and 0.125 dollars for a million units and 0.40 for a million requests to SQS.
 

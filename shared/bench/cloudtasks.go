@@ -109,7 +109,7 @@ func (c Cloud) steady(ctx context.Context, r *Results, d *cloud, processes, queu
 	for i, p := range all {
 		pool := worker.NewPool(worker.PoolOptions{
 			Workers: max(1, c.Workers/processes), Notifier: p.Notifier, Claimer: queue.Claimer{Instance: fmt.Sprint("bench", i)},
-			Runner: d.runner(p, w),
+			Runner: d.runner(p, func(a *worker.Attempt) { w.note(&w.done, max(0, time.Since(a.CreatedAt.Time))) }),
 		})
 		group.Go(func() { _ = pool.Run(running) })
 		group.Go(func() { sweeping(running, p) })
@@ -125,10 +125,10 @@ func (c Cloud) steady(ctx context.Context, r *Results, d *cloud, processes, queu
 	return closeAll(all)
 }
 
-// runner returns a runner whose tasks do nothing; each notes its start.
-func (d *cloud) runner(p *service.Tasks, w *watch) *worker.Runner {
+// runner returns a runner whose tasks only call started.
+func (d *cloud) runner(p *service.Tasks, started func(*worker.Attempt)) *worker.Runner {
 	functions := worker.Functions{"nothing": func(_ context.Context, a *worker.Attempt, _ *worker.Log) (json.RawMessage, error) {
-		w.note(&w.done, max(0, time.Since(a.CreatedAt.Time)))
+		started(a)
 		return nil, nil
 	}}
 	return worker.NewRunner(worker.Options{Engine: p.Queue, Definitions: p.Definitions, Targets: worker.Targets{Go: functions}})
@@ -196,7 +196,7 @@ func (c Cloud) backlog(ctx context.Context, r *Results) error {
 		}
 		w.during(d.begin)
 		w.mu.Lock()
-		c.row(r, d, fmt.Sprintf("backlog of %d, %d functions", c.Backlog, c.Functions), 0, 0, w.done, nil)
+		c.row(r, d, fmt.Sprintf("backlog of %d, %d functions", c.Backlog, c.Functions), 0, 0, w.done, w.laps)
 		w.mu.Unlock()
 		stop()
 		group.Wait()
@@ -221,12 +221,21 @@ func (c Cloud) fill(ctx context.Context, p *service.Tasks) error {
 
 // function is one of the functions: each notification gives it a minute.
 func (c Cloud) function(ctx context.Context, d *cloud, p *service.Tasks, w *watch, i int) {
-	runner := d.runner(p, w)
+	var last time.Time // when it started the task before
+	runner := d.runner(p, func(*worker.Attempt) {
+		lap := time.Duration(-1)
+		if !last.IsZero() {
+			lap = time.Since(last)
+		}
+		w.note(&w.done, lap)
+		last = time.Now()
+	})
 	for ctx.Err() == nil {
 		notices, err := p.Notifier.Receive(ctx, 1)
 		if err != nil {
 			return
 		}
+		last = time.Time{}
 		batch, cancel := context.WithTimeout(ctx, time.Minute)
 		_, _ = runner.RunBatch(batch, queue.Claimer{Instance: fmt.Sprint("function", i)}, len(notices))
 		cancel()
