@@ -107,7 +107,10 @@ func (n *node) api() http.Handler {
 	n.watched(metrics)
 	operations := api.New(api.Options{Accept: n.Settings.Accepted, Log: n.Log, Metrics: metrics, CanStream: true, Version: version(), Missing: projection.Unmade(), Stopping: n.Stopping},
 		append(n.Resources(), api.Operations(api.Probes{Ready: n.Ready, Metrics: metrics.Handler(), OpenMetrics: n.Settings.Metrics.Open}))...)
-	return web.New(web.Options{API: operations, Tokens: n.Settings.Accepted, Store: n.Store, Journal: n.Journal, Log: n.Log, Mask: n.Settings.Dashboard.Mask})
+	shown := n.Settings.Dashboard
+	return web.New(web.Options{
+		API: operations, Tokens: n.Settings.Accepted, Store: n.Store, Journal: n.Journal, Log: n.Log, Mask: shown.Mask, Proxies: shown.Proxies,
+	})
 }
 
 // watched adds the measurements of the whole deployment.
