@@ -101,22 +101,24 @@ func (n *node) stores(log *slog.Logger) config.Openers {
 }
 
 func (n *node) api() http.Handler {
-	metrics := prom.New()
+	metrics := prom.New(config.Redacted(n.Settings.Store))
 	metrics.Clock(n.Clock.Offset)
 	metrics.Calls(n.calls.Calls)
 	n.watched(metrics)
 	operations := api.New(api.Options{Accept: n.Settings.Accepted, Log: n.Log, Metrics: metrics, CanStream: true, Version: version(), Missing: projection.Unmade(), Stopping: n.Stopping},
 		append(n.Resources(), api.Operations(api.Probes{Ready: n.Ready, Metrics: metrics.Handler(), OpenMetrics: n.Settings.Metrics.Open}))...)
-	return web.New(web.Options{API: operations, Tokens: n.Settings.Accepted, Store: n.Store, Journal: n.Journal, Log: n.Log, Mask: n.Settings.Dashboard.Mask})
+	shown := n.Settings.Dashboard
+	return web.New(web.Options{
+		API: operations, Tokens: n.Settings.Accepted, Store: n.Store, Journal: n.Journal, Log: n.Log, Mask: shown.Mask, Proxies: shown.Proxies,
+	})
 }
 
 // watched adds the measurements of the whole deployment.
 func (n *node) watched(m *prom.Metrics) {
-	of := config.Redacted(n.Settings.Store)
-	m.Gauge(metric.OldestWait, of, func() float64 { return n.Queue.Measures().OldestWait.Seconds() })
-	m.Gauge(metric.DueLag, of, func() float64 { return n.Queue.Measures().DueLag.Seconds() })
-	m.Counter(metric.LeasesLost, of, func() float64 { return float64(n.Queue.Measures().LeasesLost) })
-	m.Counter(metric.Misfires, of, func() float64 { return float64(n.Schedules.Late()) })
+	m.Gauge(metric.OldestWait, func() float64 { return n.Queue.Measures().OldestWait.Seconds() })
+	m.Gauge(metric.DueLag, func() float64 { return n.Queue.Measures().DueLag.Seconds() })
+	m.Counter(metric.LeasesLost, func() float64 { return float64(n.Queue.Measures().LeasesLost) })
+	m.Counter(metric.Misfires, func() float64 { return float64(n.Schedules.Late()) })
 }
 
 // pool returns the workers of this process, whose callbacks go to url. When it is told to stop, running tasks may go on for three

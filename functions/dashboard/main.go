@@ -25,6 +25,6 @@ const patience = time.Second
 func function(_ context.Context, s *service.Tasks) (host.Function, error) {
 	return s.Function("dashboard", web.New(web.Options{
 		API: s.API(s.Resources()...), Tokens: s.Settings.Accepted, Store: s.Store, Journal: s.Journal, Log: s.Log,
-		Mask: s.Settings.Dashboard.Mask, Patience: patience,
+		Mask: s.Settings.Dashboard.Mask, Proxies: s.Settings.Dashboard.Proxies, Patience: patience,
 	})), nil
 }

@@ -1,6 +1,8 @@
 package config
 
 import (
+	"net/netip"
+
 	"github.com/millrace/millrace/shared/access"
 	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/strict"
@@ -47,11 +49,31 @@ func (s *Settings) metrics(d *strict.Document, n *strict.Node, path string) {
 }
 
 func (s *Settings) dashboard(d *strict.Document, n *strict.Node, path string) {
-	d.Object(n, path, strict.Fields{"mask": func(d *strict.Document, n *strict.Node, path string) {
-		d.List(n, path, func(d *strict.Document, n *strict.Node, path string) {
-			s.Dashboard.Mask = append(s.Dashboard.Mask, d.Text(n, path))
-		})
-	}})
+	d.Object(n, path, strict.Fields{
+		"mask": func(d *strict.Document, n *strict.Node, path string) {
+			d.List(n, path, func(d *strict.Document, n *strict.Node, path string) {
+				s.Dashboard.Mask = append(s.Dashboard.Mask, d.Text(n, path))
+			})
+		},
+		"proxies": func(d *strict.Document, n *strict.Node, path string) {
+			d.List(n, path, func(d *strict.Document, n *strict.Node, path string) {
+				s.Dashboard.Proxies = append(s.Dashboard.Proxies, readNetwork(d, n, path))
+			})
+		},
+	})
+}
+
+// readNetwork reads a network, or an address, which is a network of one.
+func readNetwork(d *strict.Document, n *strict.Node, path string) netip.Prefix {
+	text := d.Text(n, path)
+	if alone, err := netip.ParseAddr(text); err == nil {
+		return netip.PrefixFrom(alone, alone.BitLen())
+	}
+	network, err := netip.ParsePrefix(text)
+	if err != nil && d.OK() {
+		d.Fail(n, path, "%q is neither an address such as 10.0.0.7 nor a network such as 10.0.0.0/8", text)
+	}
+	return network
 }
 
 func (s *Settings) tokens(d *strict.Document, n *strict.Node, path string) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/netip"
 	"os"
 	"strconv"
 	"strings"
@@ -58,9 +59,12 @@ type Metrics struct {
 	Open bool // anyone may; default: only tokens whose role may read
 }
 
-// Dashboard says what the pages show.
+// Dashboard says what the pages show, and who is before them.
 type Dashboard struct {
 	Mask []string // names of fields, in any case, whose values no page shows
+
+	// Proxies are the networks of the proxies whose X-Forwarded-For says who signs in; default none. A single address is a network of one.
+	Proxies []netip.Prefix
 }
 
 const maxWorkers = 10_000

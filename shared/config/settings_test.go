@@ -2,6 +2,7 @@ package config_test
 
 import (
 	"log/slog"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/millrace/millrace/shared/access"
 	"github.com/millrace/millrace/shared/config"
@@ -66,13 +68,16 @@ journal: {retention: {events: 1_000, age: 36h}}
 history: {age: 90d}
 targets: {allow_private: true}
 metrics: {open: true}
-dashboard: {mask: [password, IBAN]}
+dashboard: {mask: [password, IBAN], proxies: [10.0.0.0/8, "::1"]}
 drain: 20s
 lease: 45
 `}, config.Settings{
 			Tokens: []access.Token{ci}, Retention: config.Retention{Events: 1000, Age: 36 * time.Hour},
 			History: config.History{Age: 90 * 24 * time.Hour},
-			Metrics: config.Metrics{Open: true}, Dashboard: config.Dashboard{Mask: []string{"password", "IBAN"}}, Drain: 20 * time.Second,
+			Metrics: config.Metrics{Open: true}, Drain: 20 * time.Second,
+			Dashboard: config.Dashboard{
+				Mask: []string{"password", "IBAN"}, Proxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("::1/128")},
+			},
 			Targets:     config.Targets{AllowPrivate: true},
 			Definitions: &definition.Set{Lease: 45 * time.Second},
 		}},
@@ -95,7 +100,7 @@ lease: 45
 			if err != nil {
 				t.Fatalf("Load() = %v", err)
 			}
-			if diff := cmp.Diff(tt.want, got); diff != "" {
+			if diff := cmp.Diff(tt.want, got, cmpopts.EquateComparable(netip.Prefix{})); diff != "" {
 				t.Errorf("settings (-want +got):\n%s", diff)
 			}
 		})
@@ -128,6 +133,7 @@ func TestLoadRefuses(t *testing.T) {
 		{"bad count", file("journal: {retention: {events: many}}\n"), `events: "many" is not an integer from 1`},
 		{"count of none", file("journal: {retention: {events: 0}}\n"), `events: "0" is not`},
 		{"bad boolean", file("targets: {allow_private: yes}\n"), `"yes" is neither true nor false`},
+		{"bad proxy", file("dashboard: {proxies: [lb.example]}\n"), `dashboard.proxies[0]: "lb.example" is neither an address such as 10.0.0.7 nor a network`},
 		{"bad openness", file("metrics: {open: yes}\n"), `metrics.open: "yes" is neither true nor false`},
 		{"no time to stop", file("drain: 0\n"), "drain: want more than 0"},
 		{"no time to stop in the environment", env{"MILLRACE_ADMIN_TOKEN": "s", "MILLRACE_DRAIN": "0"}, `MILLRACE_DRAIN is "0"`},

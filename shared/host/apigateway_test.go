@@ -36,7 +36,7 @@ func TestRequestIsWhatWasSent(t *testing.T) {
 	if err := json.Unmarshal([]byte(`{
 		"rawPath": "/a/b", "rawQueryString": "return=Event&after=0&x=a%2Cb",
 		"cookies": ["one=1", "two=2"],
-		"headers": {"host": "abc.execute-api.eu-central-1.amazonaws.com", "authorization": "Bearer t", "accept": "a/b,c/d"},
+		"headers": {"host": "abc.execute-api.eu-central-1.amazonaws.com", "authorization": "Bearer t", "accept": "a/b,c/d", "x-forwarded-for": "203.0.113.9, 192.0.2.1"},
 		"requestContext": {"requestId": "JKJaXmPLvHcESHA=", "stage": "$default", "domainName": "abc.example",
 			"http": {"method": "POST", "sourceIp": "192.0.2.1"}},
 		"body": "eyJhIjoxfQ==", "isBase64Encoded": true}`), &in); err != nil {
@@ -46,7 +46,7 @@ func TestRequestIsWhatWasSent(t *testing.T) {
 		Method: "POST", Path: "/a/b", Escaped: "/a/b", Query: "return=Event&after=0&x=a%2Cb",
 		Host: "abc.execute-api.eu-central-1.amazonaws.com", Remote: "192.0.2.1:0", Cookie: "one=1; two=2", Body: `{"a":1}`, Length: 7,
 		Header: http.Header{
-			"Authorization": {"Bearer t"}, "Accept": {"a/b,c/d"}, "Cookie": {"one=1; two=2"}, "X-Request-Id": {"JKJaXmPLvHcESHA="},
+			"Authorization": {"Bearer t"}, "Accept": {"a/b,c/d"}, "Cookie": {"one=1; two=2"}, "X-Forwarded-For": {"203.0.113.9, 192.0.2.1"}, "X-Request-Id": {"JKJaXmPLvHcESHA="},
 		},
 	}
 	if diff := cmp.Diff(want, see(t, in)); diff != "" {

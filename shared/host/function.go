@@ -94,7 +94,7 @@ const (
 func PlaceOf(env func(string) string) Place {
 	if env("AWS_LAMBDA_RUNTIME_API") != "" {
 		return Place{
-			Env: env, MaxWait: lambdaMaxWait, MaxAnswer: lambdaMaxAnswer, Lambda: true, Metrics: NewEmbeddedMetrics(os.Stdout),
+			Env: env, MaxWait: lambdaMaxWait, MaxAnswer: lambdaMaxAnswer, Lambda: true, Metrics: NewEmbeddedMetrics(os.Stdout, env("MILLRACE_STORE")),
 		}
 	}
 	return Place{Env: env, MaxWait: plainMaxWait, Streams: true}

@@ -17,18 +17,18 @@ func TestEmbeddedMetrics(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
-		m := host.NewEmbeddedMetrics(&out)
+		m := host.NewEmbeddedMetrics(&out, "dynamodb:millrace")
 		m.Request("POST /event", 201, 1500*time.Microsecond)
 		m.Outcome("emit", "appended", 3)
 		m.Following(1)
-		m.Measure(metric.OldestWait, 2.5, "dynamodb:millrace")
+		m.Measure(metric.OldestWait, 2.5)
 		want := []string{
-			`{"_aws":{"Timestamp":946684800000,"CloudWatchMetrics":[{"Namespace":"Millrace","Dimensions":[["route","status"]],
-				"Metrics":[{"Name":"millrace_http_request_duration_seconds","Unit":"Seconds"}]}]},"route":"POST /event","status":"201",
+			`{"_aws":{"Timestamp":946684800000,"CloudWatchMetrics":[{"Namespace":"Millrace","Dimensions":[["store","route","status"]],
+				"Metrics":[{"Name":"millrace_http_request_duration_seconds","Unit":"Seconds"}]}]},"store":"dynamodb:millrace","route":"POST /event","status":"201",
 				"millrace_http_request_duration_seconds":0.0015}`,
-			`{"_aws":{"Timestamp":946684800000,"CloudWatchMetrics":[{"Namespace":"Millrace","Dimensions":[["operation","outcome"]],
-				"Metrics":[{"Name":"millrace_operations_total","Unit":"Count"}]},{"Namespace":"Millrace","Dimensions":[["operation"]],
-				"Metrics":[{"Name":"millrace_events_total","Unit":"Count"}]}]},"operation":"emit","outcome":"appended",
+			`{"_aws":{"Timestamp":946684800000,"CloudWatchMetrics":[{"Namespace":"Millrace","Dimensions":[["store","operation","outcome"]],
+				"Metrics":[{"Name":"millrace_operations_total","Unit":"Count"}]},{"Namespace":"Millrace","Dimensions":[["store","operation"]],
+				"Metrics":[{"Name":"millrace_events_total","Unit":"Count"}]}]},"store":"dynamodb:millrace","operation":"emit","outcome":"appended",
 				"millrace_operations_total":1,"millrace_events_total":3}`,
 			`{"_aws":{"Timestamp":946684800000,"CloudWatchMetrics":[{"Namespace":"Millrace","Dimensions":[["store"]],
 				"Metrics":[{"Name":"millrace_oldest_wait_seconds","Unit":"Seconds"}]}]},"store":"dynamodb:millrace","millrace_oldest_wait_seconds":2.5}`,

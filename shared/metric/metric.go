@@ -9,8 +9,12 @@ type Metric struct {
 	Name   string
 	Help   string
 	Unit   string   // as CloudWatch calls it: Seconds or Count
-	Labels []string // by what it is told apart; in CloudWatch its dimensions
+	Labels []string // by what it is told apart besides Store; in CloudWatch its dimensions
 }
+
+// Store is the label that every metric has first: which deployment it is of, by the store as MILLRACE_STORE names it. Without it, two
+// deployments in one account, or in one Prometheus, would add up.
+const Store = "store"
 
 // What Millrace measures. Requests, operations and events are published on Lambda too; the others only by plain hosts.
 var (
@@ -28,19 +32,19 @@ var (
 	}
 )
 
-// What whole deployments are watched by, see docs/runbook.md. The label says which: the same as MILLRACE_STORE.
+// What whole deployments are watched by, see docs/runbook.md.
 var (
 	OldestWait = Metric{
 		"millrace_oldest_wait_seconds", "How long ago the oldest of the tasks that can start was created: of the first 16 of each line, each minute.",
-		"Seconds", []string{"store"},
+		"Seconds", nil,
 	}
 	DueLag = Metric{
 		"millrace_due_lag_seconds", "How long what has fallen due still waits for its time, where several processes share the store; each minute.",
-		"Seconds", []string{"store"},
+		"Seconds", nil,
 	}
-	LeasesLost = Metric{"millrace_leases_lost_total", "Leases that were ended since their worker was not heard of.", "Count", []string{"store"}}
+	LeasesLost = Metric{"millrace_leases_lost_total", "Leases that were ended since their worker was not heard of.", "Count", nil}
 	Misfires   = Metric{
-		"millrace_misfires_total", "Schedules that had ticks whose time passed while no process could make them, at each look.", "Count", []string{"store"},
+		"millrace_misfires_total", "Schedules that had ticks whose time passed while no process could make them, at each look.", "Count", nil,
 	}
 )
 

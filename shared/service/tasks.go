@@ -74,7 +74,7 @@ func (s *Service) measured(offset time.Duration) {
 // Measure publishes a measurement of this deployment, if the host collects measurements.
 func (s *Service) Measure(of metric.Metric, value float64) {
 	if s.Place.Metrics != nil {
-		s.Place.Metrics.Measure(of, value, s.Settings.Store)
+		s.Place.Metrics.Measure(of, value)
 	}
 }
 

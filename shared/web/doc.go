@@ -5,6 +5,7 @@
 //	web.go      the dashboard: which requests are its own, and the headers of each page
 //	session.go  who is signed in: sessions in the store, under an opaque cookie
 //	signin.go   signing in and out
+//	visitor.go  from which address a request is, also behind proxies
 //	attempts.go the limit on failed sign-ins
 //	slashes.go  names whose slashes a gateway has unescaped
 //	ask.go      requests to the API on behalf of a session

@@ -4,9 +4,12 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"os"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -52,6 +55,50 @@ func TestOneLimitForAllProcesses(t *testing.T) {
 				t.Errorf("process %d after ten failures: %d, want 429", i, got.StatusCode)
 			}
 		}
+	}
+}
+
+// TestTheLimitIsOfTheVisitor: behind a proxy that is known, who guesses keeps nobody else out; to anyone else's header nobody listens, so that
+// another one in each guess gains nothing.
+func TestTheLimitIsOfTheVisitor(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	signIn := func(remote, secret string, forwarded ...string) int {
+		r := httptest.NewRequest(http.MethodPost, "/login", strings.NewReader(url.Values{"token": {secret}}.Encode()))
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		r.RemoteAddr, r.Header["X-Forwarded-For"] = remote, forwarded
+		w := httptest.NewRecorder()
+		s.Config.Handler.ServeHTTP(w, r)
+		return w.Code
+	}
+	for _, tt := range []struct {
+		name, remote      string
+		guesser, somebody []string // X-Forwarded-For; a %d in it is another number in each guess
+		want              int      // what somebody gets, by the same connection
+	}{
+		{"by a proxy", "10.0.0.1:80", []string{"192.0.2.1"}, []string{"192.0.2.2"}, http.StatusSeeOther},
+		{"by a proxy that adds to what it gets", "10.0.0.1:80", []string{"203.0.113.%d, 192.0.2.3"}, []string{"203.0.113.99, 192.0.2.3"}, http.StatusTooManyRequests},
+		{"in several headers", "10.0.0.1:80", []string{"203.0.113.%d", "192.0.2.4"}, []string{"192.0.2.4"}, http.StatusTooManyRequests},
+		{"by two proxies", "10.0.0.1:80", []string{"192.0.2.5, 10.0.0.2"}, []string{"192.0.2.6, 10.0.0.2"}, http.StatusSeeOther},
+		{"with ports", "[::ffff:10.0.0.5]:80", []string{"[2001:db8::1]:%d"}, []string{"[2001:db8::2]:9"}, http.StatusSeeOther},
+		{"by a proxy that says nothing", "10.0.0.3:80", nil, nil, http.StatusTooManyRequests},
+		{"by a proxy that says what is no address", "10.0.0.4:80", []string{"unknown-%d"}, nil, http.StatusTooManyRequests},
+		{"without a proxy", "192.0.2.7:80", []string{"203.0.113.%d"}, []string{"203.0.113.99"}, http.StatusTooManyRequests},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			for i := range 10 {
+				forwarded := slices.Clone(tt.guesser)
+				for j := range forwarded {
+					forwarded[j] = strings.ReplaceAll(forwarded[j], "%d", strconv.Itoa(i+1))
+				}
+				if got := signIn(tt.remote, "guess", forwarded...); got != http.StatusUnauthorized {
+					t.Fatalf("guess %d: %d, want 401", i, got)
+				}
+			}
+			if got := signIn(tt.remote, "admin-secret", tt.somebody...); got != tt.want {
+				t.Errorf("somebody with the right token: %d, want %d", got, tt.want)
+			}
+		})
 	}
 }
 

@@ -3,7 +3,6 @@ package web
 import (
 	"crypto/sha256"
 	"errors"
-	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -11,14 +10,6 @@ import (
 
 // maxForm bounds the body of a form.
 const maxForm = 256 << 10
-
-func addressOf(r *http.Request) string {
-	host, _, err := net.SplitHostPort(r.RemoteAddr)
-	if err != nil {
-		return r.RemoteAddr
-	}
-	return host
-}
 
 // signInPage is what the template of the sign-in shows.
 type signInPage struct{ Next, Problem string }
@@ -34,7 +25,7 @@ func (d *Dashboard) askForToken(w http.ResponseWriter, r *http.Request, status i
 func (d *Dashboard) signIn(w http.ResponseWriter, r *http.Request) {
 	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 	p := signInPage{Next: local(r.FormValue("next"))}
-	address := addressOf(r)
+	address := visitorOf(r, d.proxies)
 	may, err := d.attempts.begin(r.Context(), address)
 	if err != nil {
 		d.fail(w, r, err)

@@ -5,6 +5,7 @@ import (
 	"embed"
 	"log/slog"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"strings"
 	"time"
@@ -24,6 +25,10 @@ type Options struct {
 
 	// Journal is the API's: pages read from it how many objects there were at a moment. Required.
 	Journal Counter
+
+	// Proxies are the networks of the proxies before the dashboard: for a request from one of these, the limit on failed sign-ins counts the
+	// address in X-Forwarded-For. Default: none, and the header counts for nothing.
+	Proxies []netip.Prefix
 
 	Mask []string     // names of fields, in any case, whose values no page shows
 	Log  *slog.Logger // default: discards
@@ -47,6 +52,7 @@ type Dashboard struct {
 	api      *api.API
 	sessions sessions
 	attempts attempts
+	proxies  []netip.Prefix
 	masks    masks
 	journal  Counter
 	patience time.Duration
@@ -73,6 +79,7 @@ func New(o Options) *Dashboard {
 	}
 	d.sessions = sessions{store: o.Store, tokens: o.Tokens, now: d.now}
 	d.attempts = attempts{store: o.Store, now: d.now}
+	d.proxies = o.Proxies
 	d.masks = newMasks(o.Mask)
 	for pattern, serve := range d.routes() {
 		d.mux.HandleFunc(pattern, serve)

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/cookiejar"
 	"net/http/httptest"
+	"net/netip"
 	"net/url"
 	"regexp"
 	"strings"
@@ -85,7 +86,10 @@ func startWith(t *testing.T, on store.Store, options api.Options) *server {
 	}
 	options.Tokens = tokens
 	operations := api.New(options, n.Resources()...)
-	s.Server = httptest.NewServer(web.New(web.Options{API: operations, Tokens: func() []access.Token { return tokens }, Store: n.Store, Journal: n.Journal, Now: s.clock, Mask: []string{"password"}}))
+	s.Server = httptest.NewServer(web.New(web.Options{
+		API: operations, Tokens: func() []access.Token { return tokens }, Store: n.Store, Journal: n.Journal, Now: s.clock, Mask: []string{"password"},
+		Proxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")},
+	}))
 	t.Cleanup(s.Close)
 	return s
 }

@@ -44,6 +44,17 @@ func TestAlarmsAreOnMetricsThatThereAre(t *testing.T) {
 // TestDashboardsShowMetricsThatThereAre: CloudWatch's, and Grafana's by TestMetricsHaveOneName.
 func TestDashboardsShowMetricsThatThereAre(t *testing.T) {
 	t.Parallel()
+	for _, m := range shownByCloudWatch(t) {
+		namespace, name := m[0].(string), m[1].(string)
+		if known := ofAWS[namespace]; !slices.Contains(known, name) && (namespace != "Millrace" || !slices.Contains(metricNames(), name)) {
+			t.Errorf("%s %s is shown, which nothing publishes", namespace, name)
+		}
+	}
+}
+
+// shownByCloudWatch returns the metrics of the template's dashboard: namespace, name, and each dimension's name and value.
+func shownByCloudWatch(t *testing.T) (all [][]any) {
+	t.Helper()
 	dashboard := properties[struct {
 		DashboardBody string `yaml:"DashboardBody"`
 	}](t, readTemplate(t).Resources["Dashboard"].Properties)
@@ -54,13 +65,63 @@ func TestDashboardsShowMetricsThatThereAre(t *testing.T) {
 		t.Fatalf("%d widgets, %v", len(shown.Widgets), err)
 	}
 	for _, widget := range shown.Widgets {
-		for _, m := range widget.Properties.Metrics {
-			namespace, name := m[0].(string), m[1].(string)
-			if known := ofAWS[namespace]; !slices.Contains(known, name) && (namespace != "Millrace" || !slices.Contains(metricNames(), name)) {
-				t.Errorf("%s %s is shown, which nothing publishes", namespace, name)
-			}
+		all = append(all, widget.Properties.Metrics...)
+	}
+	return all
+}
+
+// TestWhatIsWatchedIsOfOneDeployment: alarms and dashboards say of which store what they show of Millrace's is, by all dimensions that
+// it is published with, so that two deployments in one account or one Prometheus do not add up.
+func TestWhatIsWatchedIsOfOneDeployment(t *testing.T) {
+	t.Parallel()
+	const store = "dynamodb:${TablePrefix}"
+	for name, resource := range readTemplate(t).Resources {
+		if resource.Type != "AWS::CloudWatch::Alarm" {
+			continue
+		}
+		alarm := properties[struct {
+			MetricName string `yaml:"MetricName"`
+			Dimensions []struct {
+				Name  string `yaml:"Name"`
+				Value string `yaml:"Value"`
+			} `yaml:"Dimensions"`
+		}](t, resource.Properties)
+		var got []string
+		for _, d := range alarm.Dimensions {
+			got = append(got, d.Name)
+		}
+		if want := dimensions(alarm.MetricName); want != nil && (!slices.Equal(got, want) || alarm.Dimensions[0].Value != store) {
+			t.Errorf("%s: the dimensions are %v, want %v with the store %s", name, alarm.Dimensions, want, store)
 		}
 	}
+	for _, m := range shownByCloudWatch(t) {
+		got := []string{}
+		for i := 2; i+1 < len(m); i += 2 {
+			got = append(got, m[i].(string))
+		}
+		if want := dimensions(m[1].(string)); want != nil && (!slices.Equal(got, want) || m[3] != store) {
+			t.Errorf("%v is shown, want the dimensions %v with the store %s", m, want, store)
+		}
+	}
+	text, err := os.ReadFile("../../infra/grafana/millrace.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, query := range regexp.MustCompile(`"expr": ".*"`).FindAllString(string(text), -1) {
+		if !strings.Contains(query, `store=~\"$store\"`) {
+			t.Errorf("infra/grafana: %s is of every deployment", query)
+		}
+	}
+}
+
+// dimensions returns what a metric of Millrace's is published with; nil for others.
+func dimensions(name string) []string {
+	for _, m := range metric.All() {
+		if m.Name == name {
+			return append([]string{metric.Store}, m.Labels...)
+		}
+	}
+	return nil
 }
 
 // TestEachAlarmIsExplained: the runbook says of each alarm what it means and what to do, and of nothing else.

@@ -254,7 +254,7 @@ func rendered(values map[string]any) (string, error) {
 	return out.String(), nil
 }
 
-// TestKnativeIsTheTemplate: the same functions, with the same variables, timeouts, accounts, ticks and routes.
+// TestKnativeIsTheTemplate: the same functions, with the same variables, timeouts, accounts, rights, ticks and routes.
 func TestKnativeIsTheTemplate(t *testing.T) {
 	template := readTemplate(t, nil)
 	want, got := things{}, things{}
@@ -269,6 +269,10 @@ func TestKnativeIsTheTemplate(t *testing.T) {
 			want["tick of "+strings.TrimPrefix(of, "of ")] = true
 		case "route":
 			want[name] = thing.(map[string]any)["to"]
+		case "right":
+			if strings.Contains(of, "FunctionRole on ") && !strings.HasSuffix(of, " on Secrets.Id") { // here the secret is a file
+				want[name] = thing
+			}
 		}
 	}
 	for name, text := range folderOf(t, "../../infra/knative") {
@@ -276,6 +280,8 @@ func TestKnativeIsTheTemplate(t *testing.T) {
 			switch o := o.(type) {
 			case *knativeService:
 				got.knative(t, o)
+			case *core.ConfigMap:
+				got.policies(t, o.Data)
 			case *core.ServiceAccount:
 				got["account of "+camel(o.Labels["app.kubernetes.io/component"])] = true
 			case *batch.CronJob:
@@ -288,6 +294,39 @@ func TestKnativeIsTheTemplate(t *testing.T) {
 	}
 	if diff := cmp.Diff(normal(t, want), normal(t, got)); diff != "" {
 		t.Errorf("(-template.yaml +infra/knative):\n%s", diff)
+	}
+}
+
+// policies adds what the policies let each function do, on the tables and the queue that the configuration names.
+func (made things) policies(t *testing.T, config map[string]string) {
+	t.Helper()
+	symbols := map[string]string{}
+	prefix := strings.TrimPrefix(config["MILLRACE_STORE"], "dynamodb:")
+	for _, table := range []string{"journal", "work", "definitions"} {
+		symbols["arn:aws:dynamodb:REGION:ACCOUNT:table/"+prefix+"-"+table] = camel(table) + "Table.Arn"
+	}
+	queue, named := strings.CutPrefix(config["MILLRACE_BELL"], "sqs:https://sqs."+config["AWS_REGION"]+".amazonaws.com/ACCOUNT/")
+	if !named {
+		t.Errorf("MILLRACE_BELL is %s, want the URL of a queue in the region: its name takes a right that no policy gives", config["MILLRACE_BELL"])
+	}
+	symbols["arn:aws:sqs:REGION:ACCOUNT:"+queue] = "Notices.Arn"
+	files, err := filepath.Glob("../../infra/knative/policies/*.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		read, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		policy := parsed(t, string(read)).(map[string]any)
+		for _, s := range policy["Statement"].([]any) {
+			statement := s.(map[string]any)
+			if symbol := symbols[text(statement["Resource"])]; symbol != "" {
+				statement["Resource"] = symbol
+			}
+		}
+		made.right(camel(strings.TrimSuffix(filepath.Base(file), ".json"))+"FunctionRole", policy)
 	}
 }
 

@@ -19,16 +19,19 @@ import (
 // Metrics is an api.Metrics that Prometheus can scrape.
 type Metrics struct {
 	registry   *prometheus.Registry
+	own        prometheus.Registerer // of Millrace's metrics: each gets the label of the store
 	requests   *prometheus.HistogramVec
 	operations *prometheus.CounterVec
 	events     *prometheus.CounterVec
 	following  prometheus.Gauge
 }
 
-// New returns Metrics with a registry of their own, which also has the Go runtime's and the process's measurements.
-func New() *Metrics {
+// New returns Metrics of the deployment with that store, whose name must hold no secret. Their registry is their own, and has the Go
+// runtime's and the process's measurements too.
+func New(store string) *Metrics {
+	registry := prometheus.NewRegistry()
 	m := &Metrics{
-		registry: prometheus.NewRegistry(),
+		registry: registry, own: prometheus.WrapRegistererWith(prometheus.Labels{metric.Store: store}, registry),
 		requests: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    metric.Requests.Name,
 			Help:    metric.Requests.Help,
@@ -47,7 +50,8 @@ func New() *Metrics {
 			Help: metric.Followers.Help,
 		}),
 	}
-	m.registry.MustRegister(m.requests, m.operations, m.events, m.following,
+	m.own.MustRegister(m.requests, m.operations, m.events, m.following)
+	m.registry.MustRegister(
 		collectors.NewGoCollector(collectors.WithGoCollectorRuntimeMetrics(liveHeap)), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
@@ -58,7 +62,7 @@ var liveHeap = collectors.GoRuntimeMetricsRule{Matcher: regexp.MustCompile(`^/gc
 // Calls adds the counter millrace_store_calls_total: how often each method of the store was called. calls returns that by name;
 // it is called at each scrape.
 func (m *Metrics) Calls(calls func() map[string]int64) {
-	m.registry.MustRegister(storeCalls{calls, prometheus.NewDesc(
+	m.own.MustRegister(storeCalls{calls, prometheus.NewDesc(
 		metric.StoreCalls.Name, metric.StoreCalls.Help, metric.StoreCalls.Labels, nil)})
 }
 
@@ -84,24 +88,20 @@ func (m *Metrics) Register(c prometheus.Collector) error { return m.registry.Reg
 // Clock adds the gauge millrace_clock_offset_seconds. offset returns how far the process's clock is ahead of the store's date; 0
 // within what is tolerated.
 func (m *Metrics) Clock(offset func() time.Duration) {
-	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+	m.own.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: metric.ClockOffset.Name,
 		Help: metric.ClockOffset.Help,
 	}, func() float64 { return offset().Seconds() }))
 }
 
-// Gauge adds a measurement with one label, whose value value returns at each scrape.
-func (m *Metrics) Gauge(of metric.Metric, label string, value func() float64) {
-	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: of.Name, Help: of.Help, ConstLabels: prometheus.Labels{of.Labels[0]: label},
-	}, value))
+// Gauge adds a measurement without labels of its own, whose value value returns at each scrape.
+func (m *Metrics) Gauge(of metric.Metric, value func() float64) {
+	m.own.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: of.Name, Help: of.Help}, value))
 }
 
 // Counter is Gauge for what only grows.
-func (m *Metrics) Counter(of metric.Metric, label string, value func() float64) {
-	m.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
-		Name: of.Name, Help: of.Help, ConstLabels: prometheus.Labels{of.Labels[0]: label},
-	}, value))
+func (m *Metrics) Counter(of metric.Metric, value func() float64) {
+	m.own.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Name: of.Name, Help: of.Help}, value))
 }
 
 // Handler returns a handler that serves the measurements in Prometheus's text format.
