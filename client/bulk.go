@@ -10,6 +10,8 @@ import (
 
 // OrderFilter selects orders: those for which all of it holds. The zero value selects every order.
 type OrderFilter struct {
+	Portion `json:"-"`
+
 	Path     string `json:"path,omitempty"`     // path query of job chains, as [Query.Path]
 	State    string `json:"state,omitempty"`    // as [OrderState.Type]
 	Node     string `json:"node,omitempty"`     // where they are
@@ -18,9 +20,19 @@ type OrderFilter struct {
 
 // JobFilter selects jobs of topics: those for which all of it holds. The zero value selects every job.
 type JobFilter struct {
+	Portion `json:"-"`
+
 	Path  string `json:"path,omitempty"`  // path query of jobs, /topics/TOPIC
 	Topic string `json:"topic,omitempty"` // the topic
 	State string `json:"state,omitempty"` // as [JobQuery.Type]; default ALL, and GIVEN_UP for retry
+
+	Message string `json:"message,omitempty"` // their newest message is as this one, but for numbers, ids and what is quoted
+}
+
+// Portion is how much of what a filter selects is acted on, and how fast. The zero value is all of it, as fast as can be.
+type Portion struct {
+	Limit     int `json:"limit,omitempty"`      // so many at most, the first that are found
+	PerSecond int `json:"per_second,omitempty"` // so many at most in a second, up to 1000
 }
 
 // BulkAct is an act on many orders or jobs. It is done step by step, whatever becomes of the client or the server.
@@ -32,38 +44,42 @@ type BulkAct struct {
 	Done   int    `json:"done"`   // how many it was done with
 	Failed int    `json:"failed"` // how many refused it, or were gone
 	State  string `json:"state"`  // running, stopped or done
+
+	PerSecond int `json:"per_second"` // so many at most are done in a second; 0: as many as can be
 }
 
 // ActOnOrders begins an act on all orders that a filter selects, and returns its id and how many they are.
 func (c *Client) ActOnOrders(ctx context.Context, a OrderAct, f OrderFilter) (id string, count int, err error) {
-	return c.bulk(ctx, "orders", actOnOrders{a, f, false})
+	return c.bulk(ctx, "orders", actOnOrders{a, f.Portion, f, false})
 }
 
 // CountOrders returns how many orders a filter selects for an act, and does nothing.
 func (c *Client) CountOrders(ctx context.Context, a OrderAct, f OrderFilter) (count int, err error) {
-	_, count, err = c.bulk(ctx, "orders", actOnOrders{a, f, true})
+	_, count, err = c.bulk(ctx, "orders", actOnOrders{a, f.Portion, f, true})
 	return count, err
 }
 
 // ActOnJobs begins an act on all jobs that a filter selects, remove, stop or retry, and returns its id and how many they are.
 func (c *Client) ActOnJobs(ctx context.Context, act string, f JobFilter) (id string, count int, err error) {
-	return c.bulk(ctx, "jobs", actOnJobs{act, f, false})
+	return c.bulk(ctx, "jobs", actOnJobs{act, f.Portion, f, false})
 }
 
 // CountJobs returns how many jobs a filter selects for an act, and does nothing.
 func (c *Client) CountJobs(ctx context.Context, act string, f JobFilter) (count int, err error) {
-	_, count, err = c.bulk(ctx, "jobs", actOnJobs{act, f, true})
+	_, count, err = c.bulk(ctx, "jobs", actOnJobs{act, f.Portion, f, true})
 	return count, err
 }
 
 type actOnOrders struct {
 	OrderAct
+	Portion
 	Filter OrderFilter `json:"filter"`
 	DryRun bool        `json:"dry_run,omitempty"`
 }
 
 type actOnJobs struct {
-	Act    string    `json:"act"`
+	Act string `json:"act"`
+	Portion
 	Filter JobFilter `json:"filter"`
 	DryRun bool      `json:"dry_run,omitempty"`
 }

@@ -2,6 +2,7 @@ package client_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"testing/synctest"
 
@@ -35,4 +36,33 @@ func TestAnActOnManyIsRepeatedWithOneKey(t *testing.T) {
 			})
 		})
 	}
+}
+
+// How much of what is selected, and how fast, are members of the request; without them it is as it was.
+func TestAnActOnSomeSaysHowMany(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		begun := answer{status: 202, body: `{"id":"a","count":3}`}
+		s := &script{answers: []answer{begun, begun, {status: 200, body: `{"count":3}`}}}
+		c := dial(t, s, client.Options{})
+		some := client.Portion{Limit: 3, PerSecond: 2}
+		_, _, err := c.ActOnOrders(t.Context(), client.OrderAct{Kind: "suspend"}, client.OrderFilter{Portion: some})
+		if err == nil {
+			_, _, err = c.ActOnJobs(t.Context(), "remove", client.JobFilter{})
+		}
+		if err == nil {
+			_, err = c.CountJobs(t.Context(), "retry", client.JobFilter{Portion: some, Message: "m"})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, want := range []string{
+			`{"act":"suspend","limit":3,"per_second":2,"filter":{}}`, `{"act":"remove","filter":{}}`,
+			`{"act":"retry","limit":3,"per_second":2,"filter":{"message":"m"},"dry_run":true}`,
+		} {
+			if !strings.HasSuffix(s.asked[i], want) {
+				t.Errorf("request %d is %s, want %s", i, s.asked[i], want)
+			}
+		}
+	})
 }

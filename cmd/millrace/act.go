@@ -53,6 +53,8 @@ type many struct {
 	format
 	Filter map[string]string `help:"What is selected; all of it holds." placeholder:"NAME=VALUE" mapsep:"none"`
 	All    bool              `help:"Select everything, without a filter."`
+	Limit  *int              `help:"Select so many at most, the first that are found." placeholder:"N"`
+	Rate   *int              `name:"per-second" help:"Do so many at most in a second, up to 1000." placeholder:"N"`
 	DryRun bool              `help:"Print only how many are selected."`
 	Detach bool              `help:"Do not wait for the end; prints the act's id at once."`
 }
@@ -70,6 +72,24 @@ func (m *many) read(names map[string]*string) error {
 		*into = value
 	}
 	return nil
+}
+
+// portion returns how much of what is selected is done, and how fast.
+func (m *many) portion() (p client.Portion, err error) {
+	for _, f := range []struct {
+		name  string
+		given *int
+		into  *int
+	}{{"limit", m.Limit, &p.Limit}, {"per-second", m.Rate, &p.PerSecond}} {
+		if f.given == nil {
+			continue
+		}
+		if *f.given < 1 {
+			return p, misused("--%s %d: want 1 or more", f.name, *f.given)
+		}
+		*f.into = *f.given
+	}
+	return p, nil
 }
 
 // follow prints what becomes of an act.
@@ -114,6 +134,9 @@ func (a orderAct) Run(ctx context.Context, c console) error {
 		return err
 	}
 	changed, err := variables(a.Variables)
+	if err == nil {
+		f.Portion, err = a.portion()
+	}
 	if err != nil {
 		return err
 	}
@@ -137,16 +160,22 @@ type jobAct struct {
 }
 
 func (jobAct) Help() string {
-	return `The filter's names are path (of jobs, /topics/TOPIC), topic, and state (the types of "job list"). Without a state, those are
-selected that are not finished; for retry, those that were given up:
+	return `The filter's names are path (of jobs, /topics/TOPIC), topic, state (the types of "job list"), and message (jobs whose newest
+message is as this one, but for numbers, ids and what is quoted). Without a state, those are selected that are not finished;
+for retry, those that were given up:
 
-    millrace job act --act retry --filter topic=mail/send`
+    millrace job act --act retry --filter topic=mail/send
+    millrace job act --act retry --filter topic=mail/send --filter "message=cannot reach db7" --limit 100 --per-second 5`
 }
 
 // Run begins the act, and prints how it ends.
 func (a jobAct) Run(ctx context.Context, c console) error {
 	var f client.JobFilter
-	if err := a.read(map[string]*string{"path": &f.Path, "topic": &f.Topic, "state": &f.State}); err != nil {
+	if err := a.read(map[string]*string{"path": &f.Path, "topic": &f.Topic, "state": &f.State, "message": &f.Message}); err != nil {
+		return err
+	}
+	var err error
+	if f.Portion, err = a.portion(); err != nil {
 		return err
 	}
 	return a.on(c, func(server *client.Client) error {

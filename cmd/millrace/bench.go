@@ -21,6 +21,7 @@ type benchCommand struct {
 	Streams benchmark[bench.Streams] `cmd:"" help:"Appends to one stream per second, single and in batches, and reading it in pages."`
 	Claims  benchmark[bench.Claims]  `cmd:"" help:"Tasks claimed and ended per second by remote workers over HTTP, beside what the HTTP stack can do."`
 	Idle    benchmark[bench.Idle]    `cmd:"" help:"What workers that wait for tasks cost a server: memory, and processor time."`
+	Pages   benchmark[bench.Pages]   `cmd:"" help:"How long the dashboard's pages take with much in the store, and what open ones cost."`
 	Cloud   benchmark[bench.Cloud]   `cmd:"" help:"Tasks and appends of many processes on DynamoDB's published limits, in virtual time."`
 	Stack   benchStackCommand        `cmd:"" hidden:"" help:"Serve nothing: what bench append compares with."`
 }
@@ -35,6 +36,7 @@ func (benchCommand) Help() string {
     millrace bench streams --events 1000000
     millrace bench claims --workers 1,16 --batch 1,32
     millrace bench idle --workers 1000
+    millrace bench pages --tasks 1000000 --schedules 10000 --orders 100000
     millrace bench cloud --rate 2000 --queues 1,20
     millrace bench append --url http://127.0.0.1:8080
 

@@ -74,3 +74,29 @@ func TestBenchMeasures(t *testing.T) {
 		}
 	}
 }
+
+// Each page of the dashboard is measured, now and then, and the memory under open ones.
+func TestBenchMeasuresPages(t *testing.T) {
+	t.Parallel()
+	var out, stderr bytes.Buffer
+	line := []string{"bench", "pages", "--tasks", "3", "--schedules", "2", "--orders", "2", "--rounds", "1", "--open", "3", "--dir", t.TempDir(), "--output", "json"}
+	status := run(t.Context(), line, console{strings.NewReader(""), &out, &stderr})
+	var rows []struct {
+		Page   string
+		Now    *float64 `json:"now_ms"`
+		Then   *float64 `json:"then_ms"`
+		Memory float64
+	}
+	if err := json.Unmarshal(out.Bytes(), &rows); err != nil || status != statusOK || len(rows) < 10 {
+		t.Fatalf("status %d, %v, %s%s", status, err, &out, &stderr)
+	}
+	for _, row := range rows {
+		open := row.Page == "3 open"
+		if open != (row.Now == nil) || row.Memory == 0 || row.Page == "/jobs" && row.Then == nil {
+			t.Errorf("%+v", row)
+		}
+	}
+	if got := run(t.Context(), []string{"bench", "pages", "--tasks", "0"}, console{strings.NewReader(""), &out, &stderr}); got != statusUsage {
+		t.Errorf("without tasks: status %d, want %d", got, statusUsage)
+	}
+}

@@ -18,7 +18,7 @@ type Many struct {
 
 // What acts on many select by.
 var (
-	ofJobs   = []string{"state", "topic"}
+	ofJobs   = []string{"state", "topic", "message"}
 	ofOrders = []string{"path", "state", "node", "obstacle"}
 )
 
@@ -34,6 +34,9 @@ var AllMany = []Many{
 	{"orders.run-now", "Run all now", "Each waits for no time any more.", "/api/v1/orders:act", "run-now", ofOrders, "order act"},
 	{"orders.remove", "Remove all", "Each is removed, once its running step has ended.", "/api/v1/orders:act", "remove", ofOrders, "order act"},
 }
+
+// Portion are the members that say how much of what is selected an act on many is done with, and how fast.
+var Portion = []Field{{Name: "limit", Kind: Number}, {Name: "per_second", Kind: Number}}
 
 // ManyNamed returns the act on many of that name, nil if there is none.
 func ManyNamed(name string) *Many {
@@ -53,6 +56,14 @@ func (m *Many) Request(values url.Values, count bool) Request {
 			filter[name] = value
 		}
 	}
-	body, _ := json.Marshal(map[string]any{"act": m.Kind, "filter": filter, "dry_run": count}) // strings always can
+	members := map[string]any{"act": m.Kind, "filter": filter, "dry_run": count}
+	for _, f := range Portion {
+		if value := values.Get(f.Name); json.Valid([]byte(value)) {
+			members[f.Name] = json.RawMessage(value)
+		} else if value != "" {
+			members[f.Name] = value // the API says what it should be
+		}
+	}
+	body, _ := json.Marshal(members) // texts and valid JSON always can
 	return Request{Method: "POST", Target: m.Path, Body: string(body)}
 }

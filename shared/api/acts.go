@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
 	"slices"
 	"strings"
@@ -53,7 +54,7 @@ func (k *bulking) onOrders(x *exchange) error {
 	act.required = true
 	given := map[string]bool{}
 	once, leave, err := x.objectOnce(&k.flight, act, filter, noting(given, textMember("node", maxBody, &a.Node)), noting(given, toVersion(&a.Version)),
-		noting(given, variablesMember(&a.Variables)), yesMember("dry_run", &dry))
+		noting(given, variablesMember(&a.Variables)), yesMember("dry_run", &dry), portionMember("limit", maxLimit, &f.Limit), portionMember("per_second", maxPerSecond, &f.PerSecond))
 	if err != nil {
 		return err
 	}
@@ -126,7 +127,9 @@ func (k *bulking) onJobs(x *exchange) error {
 	var f jobFilter
 	act, filter := oneMember("act", &kind, jobActs), member{name: "filter", required: true, read: f.read}
 	act.required = true
-	once, leave, err := x.objectOnce(&k.flight, act, filter, yesMember("dry_run", &dry))
+	var portion order.Portion
+	once, leave, err := x.objectOnce(&k.flight, act, filter, yesMember("dry_run", &dry),
+		portionMember("limit", maxLimit, &portion.Limit), portionMember("per_second", maxPerSecond, &portion.PerSecond))
 	if err != nil {
 		return err
 	}
@@ -135,6 +138,7 @@ func (k *bulking) onJobs(x *exchange) error {
 	if err != nil {
 		return err
 	}
+	selects.Portion = portion
 	if dry {
 		n, err := k.engine.CountJobs(x.r.Context(), selects)
 		return x.selected(n, err)
@@ -143,10 +147,29 @@ func (k *bulking) onJobs(x *exchange) error {
 	return x.beganAct(began, err)
 }
 
+// What a portion of what a filter selects may be.
+const (
+	maxLimit     = math.MaxInt32
+	maxPerSecond = 1000
+)
+
+// portionMember is the member limit or per_second: how much of what a filter selects, and how fast.
+func portionMember(name string, most int64, into *int) member {
+	var number int64
+	m := integerMember(name, 1, most, &number)
+	read := m.read
+	m.read = func(location string, value jsontext.Value) error {
+		err := read(location, value)
+		*into = int(number)
+		return err
+	}
+	return m
+}
+
 // jobFilter selects jobs as a client says it.
 type jobFilter struct {
-	paths        event.PathQuery
-	topic, state string
+	paths                 event.PathQuery
+	topic, state, message string
 }
 
 func (f *jobFilter) read(location string, value jsontext.Value) error {
@@ -157,7 +180,7 @@ func (f *jobFilter) read(location string, value jsontext.Value) error {
 		}
 		return err
 	}}
-	return readObject(location, value, pathsMember(&f.paths), topic, oneMember("state", &f.state, JobTypes()))
+	return readObject(location, value, pathsMember(&f.paths), topic, oneMember("state", &f.state, JobTypes()), textMember("message", maxBody, &f.message))
 }
 
 // of returns what is selected for an act. Unless a state is given, it is the jobs that are not finished; for retry, those given up.
@@ -172,7 +195,7 @@ func (f *jobFilter) of(a order.JobAct) (order.JobFilter, error) {
 	if kind.history != (a == order.RetryJobs) && a != order.RemoveJobs {
 		return order.JobFilter{}, problem(CodeImpossible, "%s is not possible with jobs that are %s", a, f.state).at("body.filter.state")
 	}
-	selects := order.JobFilter{Paths: f.paths, History: kind.history, States: slices.Clone(kind.states)}
+	selects := order.JobFilter{Paths: f.paths, History: kind.history, States: slices.Clone(kind.states), Message: f.message}
 	if f.topic != "" {
 		selects.Topic = queue.TopicPath(f.topic)
 	}
@@ -209,6 +232,8 @@ type bulkView struct {
 	Done   int             `json:"done"`
 	Failed int             `json:"failed"`
 	State  order.BulkState `json:"state"`
+
+	PerSecond int `json:"per_second,omitempty"`
 }
 
 func (k *bulking) show(x *exchange) error {
@@ -216,7 +241,7 @@ func (k *bulking) show(x *exchange) error {
 	if err != nil {
 		return err
 	}
-	return x.value(http.StatusOK, bulkView{b.Kind, b.By, b.Count, b.Done, b.Failed, b.State})
+	return x.value(http.StatusOK, bulkView{b.Kind, b.By, b.Count, b.Done, b.Failed, b.State, b.PerSecond})
 }
 
 func (k *bulking) stop(x *exchange) error   { return k.set(x, k.engine.StopBulk) }
@@ -233,7 +258,8 @@ func (k *bulking) set(x *exchange, state func(context.Context, string) error) er
 }
 
 const aboutBulk = "What the filter selects is counted and written down first, and then done step by step, whatever becomes of this server; %s. " +
-	"422 says that nothing is selected. With dry_run it is only counted, which keeps no Idempotency-Key."
+	"422 says that nothing is selected. With dry_run it is only counted, which keeps no Idempotency-Key. With limit only so many are selected, the first " +
+	"that are found; with per_second no more are done in a second."
 
 func describeActOnOrders() *operation {
 	op := &operation{
@@ -246,6 +272,7 @@ func describeActOnOrders() *operation {
 				"path": text("Path query of job chains: /a/ is all below, /a/* what is directly below, | joins several"), "node": textOf("Where they are", 1, maxBody),
 				"state": choice("TYPE of their orderProcessingState", order.States...), "obstacle": choice("TYPE of one of their obstacles", order.Obstacles...),
 			}, false),
+			"limit": limitSchema(), "per_second": perSecondSchema(),
 			"node": textOf("Of set-node, which needs it", 1, maxBody), "version": versionSchema(), "variables": variablesSchema(),
 		}, false, "act", "filter"), map[string]any{"act": "resume", "filter": map[string]any{"path": "/folder/", "obstacle": "Suspended"}}),
 		failures: []int{413, 422},
@@ -261,9 +288,10 @@ func describeActOnJobs() *operation {
 			"that were given up. Finished jobs cannot be stopped, others cannot be retried.",
 		Parameters: params{idempotencyKey()},
 		Body: jsonBody(object("", members{
-			"act": choice("", jobActs...), "dry_run": yesNo("Count only"),
+			"act": choice("", jobActs...), "dry_run": yesNo("Count only"), "limit": limitSchema(), "per_second": perSecondSchema(),
 			"filter": object("All of it holds. {} selects every job", members{
 				"path": text("Path query of the jobs, /topics/TOPIC"), "topic": topicSchema(), "state": choice("As in lists of jobs", JobTypes()...),
+				"message": textOf("Their newest message is as this one, but for numbers, ids and what is quoted", 1, maxBody),
 			}, false),
 		}, false, "act", "filter"), map[string]any{"act": "retry", "filter": map[string]any{"topic": "mail/send", "state": "GIVEN_UP"}}),
 		failures: []int{422},
@@ -271,6 +299,9 @@ func describeActOnJobs() *operation {
 	op.Responses = begun()
 	return op
 }
+
+func limitSchema() *schema     { return between("So many at most; without it all", 1, maxLimit) }
+func perSecondSchema() *schema { return between("So many at most in a second", 1, maxPerSecond) }
 
 func begun() responses {
 	all := answers(http.StatusAccepted, typeJSON, ref("BegunAct"))
@@ -308,7 +339,8 @@ func bulkSchema() *schema {
 	return object("An act on many orders or jobs", members{
 		"act": text("What is done"), "by": text("Name of the token of who asked for it"), "count": whole("How many were selected", 1),
 		"done": whole("How many it was done with", 0), "failed": whole("How many refused it, or were gone", 0),
-		"state": choice("", string(order.BulkRunning), string(order.BulkStopped), string(order.BulkDone)),
+		"state":      choice("", string(order.BulkRunning), string(order.BulkStopped), string(order.BulkDone)),
+		"per_second": perSecondSchema(),
 	}, false, "act", "by", "count", "done", "failed", "state")
 }
 

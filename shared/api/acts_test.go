@@ -201,6 +201,10 @@ func TestActsThatAreRefused(t *testing.T) {
 		`{"act":"skip","filter":{"node":"B"}}`:                  {422, api.CodeImpossible, "body.filter"},
 		`{"act":"resume","filter":{"obstacle":"Suspended"}}`:    {422, api.CodeImpossible, "body.filter"},
 		`{"act":"skip","filter":{},"dry_run":"yes"}`:            {400, api.CodeInvalid, "body.dry_run"},
+		`{"act":"skip","filter":{},"limit":0}`:                  {400, api.CodeInvalid, "body.limit"},
+		`{"act":"skip","filter":{},"limit":"7"}`:                {400, api.CodeInvalid, "body.limit"},
+		`{"act":"skip","filter":{},"per_second":0}`:             {400, api.CodeInvalid, "body.per_second"},
+		`{"act":"skip","filter":{},"per_second":1001}`:          {400, api.CodeInvalid, "body.per_second"},
 		`{"act":"skip","filter":{"state":"Due","node":"none"}}`: {422, api.CodeImpossible, "body.filter"},
 	} {
 		t.Run(body, func(t *testing.T) {
@@ -213,6 +217,9 @@ func TestActsThatAreRefused(t *testing.T) {
 		`{"act":"stop","filter":{"state":"OLD"}}`:        "body.filter.state",
 		`{"act":"stop","filter":{"node":"A"}}`:           "body.filter.node",
 		`{"act":"stop","filter":{},"variables":{"v":1}}`: "body.variables",
+		`{"act":"stop","filter":{},"limit":-1}`:          "body.limit",
+		`{"act":"stop","filter":{},"per_second":1.5}`:    "body.per_second",
+		`{"act":"stop","filter":{"message":""}}`:         "body.filter.message",
 	} {
 		wantProblem(t, c.as(t, access.Operator, "POST", jobsAct, body), 400, api.CodeInvalid, location)
 	}
@@ -237,6 +244,25 @@ func TestActsOnJobsOfTopics(t *testing.T) {
 	if r := c.as(t, access.Operator, "POST", jobsAct, `{"act":"remove","filter":{},"dry_run":true}`); r.body != `{"count":3}` {
 		t.Error(r.body)
 	}
+}
+
+// Some jobs are acted on, so many a second, and those that failed in one way.
+func TestActsOnSomeJobs(t *testing.T) {
+	t.Parallel()
+	c := chainedAPI(t)
+	for range 3 {
+		c.as(t, access.Producer, "POST", jobsPath, `{"topic":"a/x"}`)
+	}
+	if r := c.as(t, access.Operator, "POST", jobsAct, `{"act":"stop","filter":{},"limit":2,"per_second":1,"dry_run":true}`); r.body != `{"count":2}` {
+		t.Error(r.body)
+	}
+	act := c.begun(t, jobsAct, `{"act":"stop","filter":{},"limit":2,"per_second":1000}`, 2)
+	c.sweep(t)
+	want := `{"act":"stop","by":"operator","count":2,"done":2,"failed":0,"state":"done","per_second":1000}`
+	if got := c.as(t, access.Viewer, "GET", act, "").body; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	wantProblem(t, c.as(t, access.Operator, "POST", jobsAct, `{"act":"retry","filter":{"state":"STOPPED","message":"no such message"}}`), 422, api.CodeImpossible, "body.filter")
 }
 
 func TestAnOrderIsMoved(t *testing.T) {

@@ -16,7 +16,7 @@ import (
 	"github.com/millrace/millrace/shared/service"
 )
 
-// Measurement is one of Append, Read, Follow, Tasks, Streams, Claims, Idle and Cloud. Its fields are the settings; their tags make them flags
+// Measurement is one of Append, Read, Follow, Tasks, Streams, Claims, Idle, Pages and Cloud. Its fields are the settings; their tags make them flags
 // of a command.
 type Measurement interface {
 	Help() string // what the columns mean; "" if they need no explanation

@@ -9,6 +9,7 @@
 //	tasks.go, taskshttp.go   tasks per second, and how soon they start
 //	claims.go   remote workers that claim and end tasks
 //	idle.go     workers that wait
+//	pages.go    pages of the dashboard, with much in the store
 //	streams.go  appends to a stream, and reading it
 //	cloud.go, cloudtasks.go, cloudappend.go, cloudline.go   many processes on DynamoDB's limits, in virtual time
 //	virtual.go  virtual time outside of tests
@@ -18,6 +19,6 @@
 //	child.go    a server in a process of its own
 //	results.go  rows of figures
 //
-// It imports client, config, definition, event, host, journal, notifier, notifier/local, queue, service, store,
+// It imports client, config, definition, event, host, journal, notifier, notifier/local, order, queue, service, store,
 // store/limited, store/memory, stream, task and worker.
 package bench

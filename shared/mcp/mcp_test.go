@@ -69,6 +69,8 @@ func TestToolsBecomeRequests(t *testing.T) {
 			asked{"POST", "/api/v1/streams/s/offsets", "Bearer secret", "u", `{"eventName":"e","offset":0}`}},
 		{"event_emit", map[string]any{"events": []any{map[string]any{"TYPE": "T"}}}, asked{"POST", "/jobscheduler/master/api/event", "Bearer secret", "", `[{"TYPE":"T"}]`}},
 		{"jobs_retry_all", map[string]any{"topic": "a", "dry_run": false}, asked{"POST", "/api/v1/jobs:act", "Bearer secret", "", `{"act":"retry","dry_run":false,"filter":{"topic":"a"}}`}},
+		{"jobs_retry_all", map[string]any{"message": "no N", "limit": 9, "per_second": 2, "dry_run": true},
+			asked{"POST", "/api/v1/jobs:act", "Bearer secret", "", `{"act":"retry","dry_run":true,"filter":{"message":"no N"},"limit":9,"per_second":2}`}},
 		{"order_remove", map[string]any{"chain": "/c", "id": "7"}, asked{"DELETE", "/api/v1/orders/%2Fc/7", "Bearer secret", "", ""}},
 	} {
 		session, next := connect(t, http.StatusOK, `{"ok":true}`)

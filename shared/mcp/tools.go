@@ -80,10 +80,11 @@ func ofAct(a *act.Act) tool {
 
 // ofMany returns the tool that begins an act on all that a filter selects, or counts that.
 func ofMany(m *act.Many) tool {
-	t := tool{name: Name(m.Name) + "_all", says: "An act on all that the filter selects. " + m.Says + " With dry_run nothing is done, and their number is returned; otherwise the act's id, for show_act.", destroys: m.Kind == "remove"}
+	t := tool{name: Name(m.Name) + "_all", says: "An act on all that the filter selects. " + m.Says + " With limit only so many are selected, with per_second no more are done in a second. With dry_run nothing is done, and their number is returned; otherwise the act's id, for show_act.", destroys: m.Kind == "remove"}
 	for _, name := range m.Filter {
 		t.fields = append(t.fields, act.Field{Name: name, Kind: act.Text})
 	}
+	t.fields = append(t.fields, act.Portion...)
 	t.fields = append(t.fields, act.Field{Name: "dry_run", Kind: act.Boolean, Required: true})
 	t.ask = func(values url.Values) (act.Request, error) {
 		return m.Request(values, values.Get("dry_run") != "false"), nil

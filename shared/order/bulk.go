@@ -22,6 +22,8 @@ type Bulk struct {
 	Failed int    // how many refused it, or were gone
 	State  BulkState
 
+	PerSecond int `json:",omitempty"` // so many at most are done in a second; 0: as many as can be
+
 	Replayed bool `json:"-"` // of an act that has begun: by an earlier request with the same idempotency key
 }
 
@@ -61,6 +63,7 @@ type bulk struct {
 	At      int64  // when it was asked for
 	Next    int    // index of the first that is not done
 	Tries   int    `json:",omitempty"` // how often the batch under way was gone over in vain
+	Pace    int64  `json:",omitempty"` // of an act with a rate: not before this the next batch begins
 	Owner   string // the process that does it, until Until
 	Until   int64  // of an act that is done or stopped: since when
 

@@ -248,3 +248,82 @@ func TestActsOnJobs(t *testing.T) {
 		act(order.StopJobs, queued, 3)
 	})
 }
+
+// An act with a rate does no more than that in a second, whichever process does it, and however often they look; what it is done with is a part.
+func TestAnActOnSomeAtARate(t *testing.T) {
+	onBoth(t, chains(ab()), func(t *testing.T, b *bench) {
+		b.addMany(9)
+		some := everything
+		some.Portion = order.Portion{Limit: 5, PerSecond: 2}
+		if n, err := b.Count(t.Context(), some); n != 5 || err != nil {
+			t.Errorf("counted %d, %v", n, err)
+		}
+		id := b.all(order.Act{Kind: order.Skip}, some).ID
+		want := order.Bulk{Kind: "skip", By: "ada", Count: 5, State: order.BulkRunning, PerSecond: 2}
+		b.told(id, want)
+		at := b
+		for second, done := range []int{2, 4, 5} {
+			if second == 1 {
+				at = open(t, b.store, b.declared.set) // the first has died: nothing is its own
+				at.now = b.now
+			}
+			at.sweep()
+			if want.Done = done; done == 5 {
+				want.State = order.BulkDone
+			}
+			at.told(id, want)
+			at.now = at.now.Add(time.Second - time.Microsecond)
+			at.sweep()
+			at.told(id, want)
+			at.now = at.now.Add(time.Microsecond)
+		}
+		if got := b.types(); got["OrderNodeChanged"] != 5 {
+			t.Errorf("events %v, want 5 changes of nodes", got)
+		}
+	})
+}
+
+// A rate above what a batch holds is kept by batches that follow sooner.
+func TestAnActAtAHighRate(t *testing.T) {
+	onBoth(t, chains(ab()), func(t *testing.T, b *bench) {
+		b.addMany(120)
+		all := everything
+		all.PerSecond = 100
+		id := b.all(order.Act{Kind: order.Suspend}, all).ID
+		for _, done := range []int{50, 100, 120} {
+			b.sweep()
+			if got, err := b.Bulk(t.Context(), id); got.Done != done || err != nil {
+				t.Errorf("done %d, %v, want %d", got.Done, err, done)
+			}
+			b.now = b.now.Add(500 * time.Millisecond)
+		}
+	})
+}
+
+// Stopped, an act with a rate does nothing more; resumed, it goes on at its rate.
+func TestAnActAtARateIsStoppedAndResumed(t *testing.T) {
+	onBoth(t, chains(ab()), func(t *testing.T, b *bench) {
+		b.addMany(3)
+		slow := everything
+		slow.PerSecond = 1
+		id := b.all(order.Act{Kind: order.Skip}, slow).ID
+		b.sweep()
+		if err := b.StopBulk(t.Context(), id); err != nil {
+			t.Fatal(err)
+		}
+		b.now = b.now.Add(time.Hour)
+		b.sweep()
+		want := order.Bulk{Kind: "skip", By: "ada", Count: 3, Done: 1, State: order.BulkStopped, PerSecond: 1}
+		b.told(id, want)
+		if err := b.ResumeBulk(t.Context(), id); err != nil {
+			t.Fatal(err)
+		}
+		b.sweep()
+		want.Done, want.State = 2, order.BulkRunning
+		b.told(id, want)
+		b.now = b.now.Add(time.Second)
+		b.sweep()
+		want.Done, want.State = 3, order.BulkDone
+		b.told(id, want)
+	})
+}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"time"
 
 	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/queue"
@@ -32,10 +33,12 @@ func (e *Engine) carryOn(ctx context.Context, id string, due int64) (unchanged [
 			return e.forget(ctx, b)
 		case b.Owner != e.name && b.Until > now:
 			return nil, e.callAgain(ctx, b, b.Until)
+		case b.Pace > now:
+			return nil, e.callAgain(ctx, b, b.Pace)
 		case now-began > bulkSlice.Microseconds():
 			return nil, e.callAgain(ctx, b, max(now, due+1))
 		}
-		if err := e.batch(ctx, id); err != nil {
+		if err := e.batch(ctx, id, now); err != nil {
 			return nil, err
 		}
 	}
@@ -69,11 +72,11 @@ func (e *Engine) forget(ctx context.Context, b *bulk) (unchanged []store.Op, err
 
 // batch acts on the next of what an act selects, and notes the progress. Race: another process may do the same, or somebody stops the
 // act: each order's mark is written once, with the order, and the progress only by who has read it as it is.
-func (e *Engine) batch(ctx context.Context, id string) error {
+func (e *Engine) batch(ctx context.Context, id string, began int64) error {
 	e.acting <- struct{}{}
 	defer func() { <-e.acting }()
 	b, err := e.bulkOf(ctx, id)
-	if err != nil || b.State != BulkRunning {
+	if err != nil || b.State != BulkRunning || b.Pace > began { // another process has done a batch since
 		return err
 	}
 	if mine, err := e.take(ctx, b); !mine || err != nil {
@@ -98,7 +101,7 @@ func (e *Engine) batch(ctx context.Context, id string) error {
 			b.Failed++
 		}
 	}
-	return e.note(ctx, b, len(these))
+	return e.note(ctx, b, len(these), began)
 }
 
 // take keeps an act to this process for a while, unless another one has changed it.
@@ -143,12 +146,16 @@ func (e *Engine) goOver(ctx context.Context, b *bulk, these []string, errs []err
 	return false, nil
 }
 
-// note writes the progress of an act after a batch. The batch's marks stay as long as the act: another process may still be at the same
-// batch.
-func (e *Engine) note(ctx context.Context, b *bulk, size int) error {
+// note writes the progress of an act after a batch. With a rate the next batch begins so much later than this one began, and is left to
+// whichever process has its alarm: no process stays with the act meanwhile. The batch's marks stay as long as the act: another process may
+// still be at the same batch.
+func (e *Engine) note(ctx context.Context, b *bulk, size int, began int64) error {
 	now := e.micro()
 	b.Next += size
 	b.Owner, b.Until, b.Tries = e.name, now+bulkLease.Microseconds(), 0
+	if b.PerSecond > 0 {
+		b.Owner, b.Until, b.Pace = "", now, began+int64(size)*time.Second.Microseconds()/int64(b.PerSecond)
+	}
 	var ops []store.Op
 	if b.Next >= b.Count {
 		b.State, b.Until = BulkDone, now
@@ -161,7 +168,7 @@ func (e *Engine) note(ctx context.Context, b *bulk, size int) error {
 	return journal.Failure("note the progress of an act", err)
 }
 
-// nextOf returns the next of what an act selects.
+// nextOf returns the next of what an act selects: of an act with a rate no more than it does in a second.
 func (e *Engine) nextOf(ctx context.Context, b *bulk) ([]string, error) {
 	key := b.listKey(b.Next / bulkChunk)
 	items, err := e.get(ctx, key)
@@ -176,7 +183,11 @@ func (e *Engine) nextOf(ctx context.Context, b *bulk) ([]string, error) {
 		return nil, err
 	}
 	chunk = chunk[min(b.Next%bulkChunk, len(chunk)):]
-	return chunk[:min(bulkBatch, len(chunk))], nil
+	most := bulkBatch
+	if b.PerSecond > 0 {
+		most = min(most, b.PerSecond)
+	}
+	return chunk[:min(most, len(chunk))], nil
 }
 
 // marksOf returns the indexes of the orders of the batch under way, and of later ones, that were acted on.

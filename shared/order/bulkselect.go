@@ -12,10 +12,27 @@ import (
 	"github.com/millrace/millrace/shared/projection"
 	"github.com/millrace/millrace/shared/queue/view"
 	"github.com/millrace/millrace/shared/task"
+	"github.com/millrace/millrace/shared/task/failure"
 )
+
+// Portion is how much of what a filter selects is acted on, and how fast.
+type Portion struct {
+	Limit     int // so many at most, the first that are found; 0: all
+	PerSecond int // so many at most in a second; 0: as many as can be
+}
+
+// of returns that much of what was selected.
+func (p Portion) of(selected []string) []string {
+	if p.Limit > 0 {
+		return selected[:min(p.Limit, len(selected))]
+	}
+	return selected
+}
 
 // Filter selects orders: those for which all of it holds.
 type Filter struct {
+	Portion
+
 	Paths    event.PathQuery // of chains, or of orders; the zero value selects none
 	State    string          // the TYPE of their orderProcessingState, one of [States]; empty: any
 	Node     string          // where they are; empty: anywhere
@@ -43,7 +60,7 @@ func (e *Engine) ActOnAll(ctx context.Context, once *journal.Idempotency, a Act,
 	if err := CheckVariables(a.Variables); err != nil {
 		return Bulk{}, err
 	}
-	b := &bulk{Bulk: Bulk{Kind: string(a.Kind)}, Order: &a}
+	b := &bulk{Bulk: Bulk{Kind: string(a.Kind), PerSecond: f.PerSecond}, Order: &a}
 	return e.beginOnce(ctx, once, b, func() ([]string, error) { return e.selected(ctx, f) })
 }
 
@@ -62,7 +79,7 @@ func (e *Engine) selected(ctx context.Context, f Filter) (paths []string, err er
 			paths = append(paths, key)
 		}
 	})
-	return paths, errors.Join(err, damaged)
+	return f.of(paths), errors.Join(err, damaged)
 }
 
 // holds reports whether what is not about the path holds for an order as snapshots show it.
@@ -80,10 +97,13 @@ func (f *Filter) holds(value []byte) (bool, error) {
 
 // JobFilter selects jobs of topics: those for which all of it holds.
 type JobFilter struct {
+	Portion
+
 	Paths   event.PathQuery // of jobs, /topics/TOPIC; the zero value selects none
 	Topic   string          // path of the topic's job, see [queue.TopicPath]; empty: any
 	History bool            // finished ones; default: those that are not
 	States  []task.State    // those in one of these; required
+	Message string          // those whose message has the same [failure.Shape]; empty: any
 }
 
 // CountJobs returns how many jobs a filter selects.
@@ -95,14 +115,18 @@ func (e *Engine) CountJobs(ctx context.Context, f JobFilter) (int, error) {
 // ActOnJobs begins an act on all jobs that a filter selects; if once is not nil, once for all calls with the same key. The errors are
 // [ErrNothing] if there are none, and [journal.ErrIdempotencyMismatch].
 func (e *Engine) ActOnJobs(ctx context.Context, once *journal.Idempotency, a JobAct, f JobFilter) (Bulk, error) {
-	b := &bulk{Bulk: Bulk{Kind: string(a)}, Job: a, History: f.History}
+	b := &bulk{Bulk: Bulk{Kind: string(a), PerSecond: f.PerSecond}, Job: a, History: f.History}
 	return e.beginOnce(ctx, once, b, func() ([]string, error) { return e.selectedJobs(ctx, f) })
 }
 
 // selectedJobs returns the ids of the jobs that a filter selects, page by page.
 func (e *Engine) selectedJobs(ctx context.Context, f JobFilter) (ids []string, err error) {
+	shape := ""
+	if f.Message != "" {
+		shape = failure.Shape(f.Message)
+	}
 	l := view.JobListing{History: f.History, Topic: f.Topic, States: f.States, Limit: jobPage, Match: func(t *task.Task) bool {
-		return t.Dialect == task.Job && f.Paths.Match(t.Job)
+		return t.Dialect == task.Job && f.Paths.Match(t.Job) && (shape == "" || failure.Shape(t.Message) == shape)
 	}}
 	for {
 		page, err := e.queue.Jobs(ctx, l)
@@ -112,8 +136,8 @@ func (e *Engine) selectedJobs(ctx context.Context, f JobFilter) (ids []string, e
 		for i := range page.Tasks {
 			ids = append(ids, string(page.Tasks[i].ID))
 		}
-		if l.Cursor = page.Cursor; l.Cursor == "" {
-			return ids, nil
+		if l.Cursor = page.Cursor; l.Cursor == "" || f.Limit > 0 && len(ids) >= f.Limit {
+			return f.of(ids), nil
 		}
 	}
 }

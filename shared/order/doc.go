@@ -53,6 +53,6 @@
 //	overview.go   an order as clients see it
 //	reason.go     why its step is not running
 //
-// The package imports clock, definition, event, event/typed, journal, notifier, projection, queue, queue/view, store, task and the
-// standard library.
+// The package imports clock, definition, event, event/typed, journal, notifier, projection, queue, queue/view, store, task,
+// task/failure and the standard library.
 package order

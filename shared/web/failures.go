@@ -12,6 +12,8 @@ import (
 // kind is what jobs that failed alike have in common.
 type kind struct {
 	Message string // of the newest of them
+	Shape   string // what their messages have in common
+	State   string // GIVEN_UP or ERROR
 	Job     string // its path
 	Topic   string // "" of what is no job of a topic
 	Count   int
@@ -23,7 +25,7 @@ type kind struct {
 // looked is how many jobs of each type are looked at.
 const looked = "500"
 
-// readFailures groups the jobs that were given up, or ended as an error, by their job and the shape of their message.
+// readFailures groups the jobs that were given up, or ended as an error, by that, by their job and by the shape of their message.
 func readFailures(r *reading) {
 	groups := map[string]*kind{}
 	for _, listed := range []string{"GIVEN_UP", "ERROR"} {
@@ -34,15 +36,16 @@ func readFailures(r *reading) {
 			job, _ := j.(map[string]any)
 			message, _ := job["message"].(string)
 			path, _ := job["job"].(string)
-			key := path + "\n" + failure.Shape(message)
+			shape := failure.Shape(message)
+			key := listed + "\n" + path + "\n" + shape
 			if groups[key] == nil {
-				groups[key] = &kind{Message: message, Job: path, Topic: given(job["topic"]), Last: job["finished_at"], Newest: job["id"]}
+				groups[key] = &kind{Message: message, Shape: shape, State: listed, Job: path, Topic: given(job["topic"]), Last: job["finished_at"], Newest: job["id"]}
 			}
 			groups[key].Count++
 			groups[key].First = job["finished_at"]
 		}
 	}
 	r.Data["failures"] = slices.SortedFunc(maps.Values(groups), func(a, b *kind) int {
-		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Job, b.Job), cmp.Compare(a.Message, b.Message))
+		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Job, b.Job), cmp.Compare(a.Shape, b.Shape), cmp.Compare(a.State, b.State))
 	})
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"strconv"
+	"time"
 
 	"github.com/millrace/millrace/shared/access"
 	"github.com/millrace/millrace/shared/act"
@@ -16,6 +18,9 @@ type question struct {
 	Label  string
 	Says   string
 	Count  json.Number
+	Limit  string // of the form that counts again, as it came
+	Rate   string
+	Least  string     // how long it takes at least; "": hardly any time
 	Filter url.Values // hidden fields of the form, and what the page says of the selection
 	Back   string
 }
@@ -44,13 +49,24 @@ func (d *Dashboard) confirmMany(w http.ResponseWriter, r *http.Request) {
 		d.fail(w, r, err)
 		return
 	}
-	q := question{Name: m.Name, Label: m.Label, Says: m.Says, Count: counted.Count, Filter: url.Values{}, Back: local(values.Get("back"))}
+	q := question{Name: m.Name, Label: m.Label, Says: m.Says, Count: counted.Count, Filter: url.Values{}, Back: local(values.Get("back")),
+		Limit: values.Get("limit"), Rate: values.Get("per_second"), Least: least(counted.Count, values.Get("per_second"))}
 	for _, name := range m.Filter {
 		if value := values.Get(name); value != "" {
 			q.Filter.Set(name, value)
 		}
 	}
 	d.renderPage(w, r, http.StatusOK, frame{View: "many", Title: m.Label, Data: q})
+}
+
+// least returns how long an act on so many takes at least at a rate, "" without one, or if that is less than a second.
+func least(count json.Number, rate string) string {
+	n, _ := count.Int64()
+	perSecond, err := strconv.ParseInt(rate, 10, 64)
+	if err != nil || perSecond < 1 || n <= perSecond { // the API has refused what is no rate
+		return ""
+	}
+	return (time.Duration((n-1)/perSecond) * time.Second).String()
 }
 
 // beginMany begins an act that was confirmed, and sends the browser to its progress.

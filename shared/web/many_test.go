@@ -2,6 +2,7 @@ package web_test
 
 import (
 	"fmt"
+	"html"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -83,6 +84,27 @@ func TestFailuresByKind(t *testing.T) {
 	got := s.signedIn("viewer-secret").get("/failures")
 	if !regexp.MustCompile(`<td class="n">2</td><td>/topics/a</td><td class="wide"><code>no order 18 for &#39;bob&#39;</code>`).MatchString(got.body) {
 		t.Errorf("the first two are not one kind:\n%s", got.body)
+	}
+	const ofKind = "do=jobs.retry&message=no+order+N+for+%E2%80%A6&state=ERROR&topic=a"
+	o := s.signedIn("operator-secret")
+	if got := o.get("/failures"); !strings.Contains(html.UnescapeString(got.body), ofKind) {
+		t.Errorf("the first two cannot be run again by themselves:\n%s", got.body)
+	}
+	for query, want := range map[string]string{
+		"": "<strong>2</strong> are selected", "&limit=1": "<strong>1</strong> is selected", "&per_second=1": "At most 1 a second are done, which takes 1s or more;",
+	} {
+		asked := o.get("/many?" + ofKind + query)
+		if asked.StatusCode != http.StatusOK || !strings.Contains(asked.body, want) {
+			t.Errorf("the confirmation of %q has no %s: %d\n%s", query, want, asked.StatusCode, asked.body)
+		}
+	}
+	if asked := o.get("/many?do=jobs.retry&state=ERROR&per_second=many"); asked.StatusCode != http.StatusBadRequest || !strings.Contains(asked.body, "per_second") {
+		t.Errorf("a rate that is none: %d\n%s", asked.StatusCode, asked.body)
+	}
+	form := url.Values{"do": {"jobs.retry"}, "state": {"ERROR"}, "message": {"no order 1 for 'eve'"}, "limit": {"1"}, "per_second": {"5"}}
+	began := o.post("/many", form)
+	if got := o.get(began.Header.Get("Location")); !strings.Contains(got.body, `<progress max="1"`) || !strings.Contains(got.body, "<dt>at most a second</dt><dd>5</dd>") {
+		t.Errorf("its progress: %d\n%s", got.StatusCode, got.body)
 	}
 	if strings.Contains(got.body, "<script>alert") || !strings.Contains(got.body, "&lt;script&gt;alert") {
 		t.Errorf("a message is not shown as text:\n%s", got.body)

@@ -119,7 +119,7 @@ func TestArrows(t *testing.T) {
 		"shared/metric":     {},
 		"shared/config":     {"shared/access", "shared/awsenv", "shared/notifier", "shared/definition", "shared/strict", "shared/event", "shared/store"},
 		"shared/service":    {"shared/api", "shared/notifier", "shared/clock", "shared/config", "shared/definition", "shared/exchanges", "shared/host", "shared/metric", "shared/journal", "shared/projection", "shared/queue", "shared/schedule", "shared/store", "shared/stream", "shared/membership", "shared/order", "shared/upgrade", "shared/worker"},
-		"shared/bench":      {"client", "shared/config", "shared/definition", "shared/event", "shared/host", "shared/journal", "shared/notifier", "shared/queue", "shared/service", "shared/store", "shared/stream", "shared/task", "shared/worker"},
+		"shared/bench":      {"client", "shared/config", "shared/definition", "shared/event", "shared/host", "shared/journal", "shared/notifier", "shared/order", "shared/queue", "shared/service", "shared/store", "shared/stream", "shared/task", "shared/worker"},
 		"client":            {"client", "shared/event"},
 
 		"shared/groupcommit": {"shared/journal", "shared/store"},

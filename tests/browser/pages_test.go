@@ -77,11 +77,15 @@ func TestPages(t *testing.T) {
 			b.follow("Stop")
 			b.shows("STOPPED")
 		}},
-		{"failures are run again, all at once", func() {
+		{"failures are run again, so many a second", func() {
 			b.visit("/failures")
 			b.follow("Run all again")
 			b.shows("is selected")
+			b.do(chromedp.SetValue("#per_second", "5"))
+			b.follow("Count again")
+			b.shows("At most 5 a second are done")
 			b.follow("Run all again")
+			b.shows("at most a second\n5")
 			b.shows("done\n1")
 		}},
 		{"an order is added, stuck, mended and answered", func() {
