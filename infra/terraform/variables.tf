@@ -16,8 +16,8 @@ variable "tokens" {
   sensitive   = true
   default     = ""
   validation {
-    condition     = can(regex("^(|\\[.+\\])$", var.tokens))
-    error_message = "Want a list as JSON."
+    condition     = can(regex("^(|\\[ *\\{ *\".+\\} *\\])$", var.tokens))
+    error_message = "Want a list of tokens as JSON, with its quotes: [{\"name\":\"ci\",\"role\":\"producer\",\"sha256\":\"...\"}]."
   }
 }
 

@@ -28,6 +28,9 @@ type Options struct {
 	// requests is not made to wait (the header Prefer of RFC 7240, with the preference pause). Default: false.
 	WaitsCost bool
 
+	// MaxTask is the longest that the host's workers may run an attempt: definitions with longer timeouts get a warning. Default: no limit.
+	MaxTask time.Duration
+
 	// MaxAnswer is about how many bytes of events one response carries; a longer one is cut after an event, and the
 	// client goes on from there. Default 4 MiB.
 	MaxAnswer int
@@ -62,6 +65,7 @@ type API struct {
 
 	maxWait   time.Duration
 	waitsCost bool
+	maxTask   time.Duration
 	maxAnswer int
 	canStream bool
 	missing   []string
@@ -86,6 +90,7 @@ func New(o Options, resources ...Resource) *API {
 		slow:      orElse(o.Slow, time.Second),
 		maxWait:   min(orElse(o.MaxWait, MaxWait), MaxWait),
 		waitsCost: o.WaitsCost,
+		maxTask:   o.MaxTask,
 		maxAnswer: orElse(o.MaxAnswer, 4<<20),
 		canStream: o.CanStream,
 		missing:   o.Missing,

@@ -89,7 +89,7 @@ func (d *defining) put(x *exchange) error {
 	return x.value(http.StatusOK, struct {
 		definition.Changes
 		Warnings []string `json:"warnings,omitempty"`
-	}{changes, append(set.Warnings(), schedule.Warnings(set, time.Now())...)})
+	}{changes, slices.Concat(set.Warnings(), set.Longer(x.api.maxTask), schedule.Warnings(set, time.Now()))})
 }
 
 // dryRun reads whether nothing is to be changed.

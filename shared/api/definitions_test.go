@@ -21,14 +21,18 @@ import (
 const definitionsPath = "/api/v1/definitions"
 
 // defining is an API over a catalog of its own.
-func defining(t *testing.T) (*bundle, *definition.Catalog) {
+func defining(t *testing.T, change ...func(*api.Options)) (*bundle, *definition.Catalog) {
 	t.Helper()
 	s := memory.New(memory.Options{})
 	j := journal.Open(s, journal.Options{})
 	t.Cleanup(func() { _ = j.Close() })
 	catalog := definition.OpenCatalog(definition.CatalogOptions{Store: s, Journal: j})
 	b := setup(t)
-	b.api = api.New(api.Options{Tokens: tokens(), Log: b.log()}, api.Define(catalog))
+	options := api.Options{Tokens: tokens(), Log: b.log()}
+	for _, c := range change {
+		c(&options)
+	}
+	b.api = api.New(options, api.Define(catalog))
 	return b, catalog
 }
 
@@ -113,6 +117,32 @@ func TestPutDefinitionsRefuses(t *testing.T) {
 	}
 	if set, err := catalog.Refresh(t.Context()); err != nil || !set.Equal(new(definition.Set)) {
 		t.Errorf("something was applied: %s, %v", set.JSON(), err)
+	}
+}
+
+// Where workers may not run for ever, as on Lambda, timeouts that they cannot keep are said when they are declared; instances can keep them.
+func TestPutTimeoutsThatNoWorkerCanKeep(t *testing.T) {
+	t.Parallel()
+	const set = `{"jobs":[{"path":"/a","target":{"http":{"url":"https://a.example"}},"timeout":"15m"},{"path":"/b","target":{"go":"f"},"timeout":"16m"},` +
+		`{"path":"/c","target":{"instances":true},"timeout":"2h"}],` +
+		`"handlers":[{"canvas":"c","space":"WORKER","name":"n","target":{"http":{"url":"https://a.example"}},"timeout":"1h"}],` +
+		`"sources":{"s":{"target":{"http":{"url":"https://a.example"}},"collections":[{"name":"x"}],"timeout":"1d"}}}`
+	const ends = ` is longer than the 15m0s that a worker may run here: an attempt ends then, as failed`
+	for most, want := range map[time.Duration][]string{
+		0: nil,
+		15 * time.Minute: {
+			"job /b: its timeout of 16m0s" + ends, "handler c/WORKER/n: its timeout of 1h0m0s" + ends, "source s: its timeout of 24h0m0s" + ends,
+		},
+	} {
+		b, _ := defining(t, func(o *api.Options) { o.MaxTask = most })
+		got := b.as(t, access.Admin, "PUT", definitionsPath+"?dry_run=true", set)
+		var said struct{ Warnings []string }
+		if err := json.Unmarshal([]byte(got.body), &said); err != nil || got.StatusCode != http.StatusOK {
+			t.Fatalf("PUT = %d %s, %v", got.StatusCode, got.body, err)
+		}
+		if diff := cmp.Diff(want, said.Warnings); diff != "" {
+			t.Errorf("warnings with %v (-want +got):\n%s", most, diff)
+		}
 	}
 }
 

@@ -69,6 +69,9 @@ type Place struct {
 	// MaxWait is how long a request may wait for an event: 25 s on Lambda, 1 h elsewhere.
 	MaxWait time.Duration
 
+	// MaxTask is the longest that a worker may run: 15 min on Lambda; 0: no limit.
+	MaxTask time.Duration
+
 	// MaxAnswer is the greatest size of a response in bytes: 4 MiB on Lambda; 0: no limit.
 	MaxAnswer int
 
@@ -82,9 +85,11 @@ type Place struct {
 	Metrics Metrics
 }
 
-// Limits of the hosts. API Gateway ends a request after 29 s, and Lambda carries 6 MiB, of which Base64 takes a quarter.
+// Limits of the hosts. API Gateway ends a request after 29 s, and Lambda carries 6 MiB, of which Base64 takes a quarter, and runs
+// a worker for 15 min.
 const (
 	lambdaMaxWait   = 25 * time.Second
+	lambdaMaxTask   = 15 * time.Minute
 	lambdaMaxAnswer = 4 << 20
 	lambdaMaxOutput = 6 << 20
 	plainMaxWait    = time.Hour
@@ -94,7 +99,7 @@ const (
 func PlaceOf(env func(string) string) Place {
 	if env("AWS_LAMBDA_RUNTIME_API") != "" {
 		return Place{
-			Env: env, MaxWait: lambdaMaxWait, MaxAnswer: lambdaMaxAnswer, Lambda: true, Metrics: NewEmbeddedMetrics(os.Stdout, env("MILLRACE_STORE")),
+			Env: env, MaxWait: lambdaMaxWait, MaxTask: lambdaMaxTask, MaxAnswer: lambdaMaxAnswer, Lambda: true, Metrics: NewEmbeddedMetrics(os.Stdout, env("MILLRACE_STORE")),
 		}
 	}
 	return Place{Env: env, MaxWait: plainMaxWait, Streams: true}

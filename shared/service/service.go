@@ -88,7 +88,7 @@ func (s *Service) API(resources ...api.Resource) *api.API { return s.api(s.Store
 func (s *Service) api(ready func(context.Context) error, resources []api.Resource) *api.API {
 	return api.New(api.Options{
 		Accept: s.Settings.Accepted, Log: s.Log, Metrics: s.Place.Metrics,
-		MaxWait: s.Place.MaxWait, WaitsCost: s.Place.Lambda, MaxAnswer: s.Place.MaxAnswer, CanStream: s.Place.Streams, Missing: projection.Unmade(),
+		MaxWait: s.Place.MaxWait, WaitsCost: s.Place.Lambda, MaxTask: s.Place.MaxTask, MaxAnswer: s.Place.MaxAnswer, CanStream: s.Place.Streams, Missing: projection.Unmade(),
 		Stopping: s.Stopping,
 	}, append(resources, api.Operations(api.Probes{Ready: ready}))...)
 }

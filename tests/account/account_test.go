@@ -7,10 +7,13 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/millrace/millrace/shared/access"
 )
 
 // TestStack deploys the template as it is and uses it: a job by an instance, an order that an event wakes, a stream with a name that
@@ -53,6 +56,27 @@ func TestStack(t *testing.T) {
 	}
 }
 
+// tokens are lists that no function could read, with what is said of each.
+var tokens = map[string]string{
+	"ci":                        "Tokens: want a list of tokens as JSON, with its quotes: [{",
+	"[{name:ci,role:producer}]": "Tokens: want a list of tokens as JSON, with its quotes: [{", // what a shell leaves of it
+	"- {name: ci}":              "Tokens: want a list of tokens as JSON, with its quotes: [{",
+	`[{"name":"ci",}]`:          "Tokens: no JSON (",
+	`[{"name":"ci"}]`:           "Tokens: [0]: a token has a name, a role and a sha256, and nothing else; want [{",
+	`[{"name":"ci","role":"boss","sha256":""}]`:                                          "Tokens: [0].role: want one of viewer, producer,",
+	`[{"name":"a\"","role":"admin","sha256":""}]`:                                        "Tokens: [0].name: want a text without quotes",
+	`[{"name":"ci","role":"admin","sha256":"secret"}]`:                                   "Tokens: [0].sha256: want 64 hexadecimal digits, as from: printf",
+	fmt.Sprintf(`[{"name":"a","role":"admin","sha256":"%064x"}, 1, {"b":2}]`, 1):         "Tokens: [1]: a token has",
+	fmt.Sprintf(`[{"name":"a","role":"admin","sha256":"%064x"},%[2]s]`, 1, another("a")): "Tokens: two tokens have the same name; give each its own",
+	fmt.Sprintf(`[{"name":"a","role":"admin","sha256":"%064x"},%[2]s]`, 2, another("b")): "Tokens: two tokens have the same sha256; give each its own",
+	"@nowhere.json": "Tokens=@nowhere.json: No such file or directory",
+	fmt.Sprintf(`[{"name":"%s","role":"admin","sha256":"%064x"}]`, strings.Repeat("n", 4096), 1): "Tokens: more than the 4096 bytes of a parameter; put it into the secret",
+}
+
+func another(name string) string {
+	return fmt.Sprintf(`{"name":"%s","role":"viewer","sha256":"%064x"}`, name, 2)
+}
+
 // TestPlan: what is wrong with a deploy is said before anything is built.
 func TestPlan(t *testing.T) {
 	a := open(t)
@@ -65,6 +89,17 @@ func TestPlan(t *testing.T) {
 	} {
 		if got := a.plan(t, test.given); !strings.HasPrefix(got, test.want) {
 			t.Errorf("%s: %q, want %q", test.given, got, test.want)
+		}
+	}
+	for given, want := range tokens {
+		if got := a.plan(t, "Tokens="+given); !strings.HasPrefix(got, want) {
+			t.Errorf("%s: %q, want %q", given, got, want)
+		}
+	}
+	for _, role := range access.Roles() {
+		list := fmt.Sprintf(`[{"name":"t","role":"%s","sha256":"%064x"}]`, role, 1)
+		if got := a.plan(t, "Tokens="+list); !strings.HasSuffix(got, "\nTokens="+list+"\n") {
+			t.Errorf("%s: %q, want it taken", list, got)
 		}
 	}
 	a.deploy(t, "millrace")
@@ -89,6 +124,7 @@ func TestDeploy(t *testing.T) {
 	}
 	s.define(t, s.token, "PUT", definitions, `"statusCode": 200`)
 	s.define(t, "another", "GET", "", `"statusCode": 401`)
+	s.quoted(t)
 
 	var deleted outcome
 	a.does(t, &deleted, "delete", s.name)
@@ -102,6 +138,26 @@ func TestDeploy(t *testing.T) {
 		t.Errorf("the tables alone are no deploy: %v\n%s", err, out)
 	}
 	a.deploy(t, s.name).define(t, secret, "GET", "", `ParcelArrived`)
+}
+
+// quoted deploys values with quotes, a space, and nothing in them, which come as they were given.
+func (s *stack) quoted(t *testing.T) {
+	t.Helper()
+	list := fmt.Sprintf(`[{"name":"ci","role":"producer","sha256":"%064x"},{"name":"é b","role":"admin","sha256":"%064x"}]`, 1, 2)
+	file := filepath.Join(t.TempDir(), "tokens.json")
+	if err := os.WriteFile(file, []byte(strings.ReplaceAll(list, ",{", ",\n  { ")+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.account.make(t, "Tokens=@"+file, "DashboardMask=password, iban", "HistoryAge=")
+	var kept, variables string
+	s.account.does(t, &kept, "secret", s.name)
+	s.account.does(t, &variables, "variables", s.name, "EmitFunction")
+	if want := `{"tokens":` + list + `,`; !strings.HasPrefix(kept, want) {
+		t.Errorf("the secret is %s, want %s", kept, want)
+	}
+	if !strings.Contains(variables, "mask: [password, iban]") || strings.Contains(variables, "history") {
+		t.Errorf("the variables are %s", variables)
+	}
 }
 
 // fail makes a first deploy fail once there are tables, which go again.

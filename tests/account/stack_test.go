@@ -123,9 +123,9 @@ func (a *account) plan(t *testing.T, given string) string {
 }
 
 // make deploys as the script does that make calls, and returns what it prints.
-func (a *account) make(t *testing.T) string {
+func (a *account) make(t *testing.T, parameters ...string) string {
 	t.Helper()
-	out, err := a.script(t, "scripts/deploy", "default", "Architecture=x86_64")
+	out, err := a.script(t, "scripts/deploy", append([]string{"default", "Architecture=x86_64"}, parameters...)...)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}

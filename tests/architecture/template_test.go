@@ -179,26 +179,3 @@ func TestWhatLambdaRepeats(t *testing.T) {
 		}
 	}
 }
-
-// TestEveryAlarmIsExplained: the runbook has a heading for each alarm, or for those of all functions together.
-func TestEveryAlarmIsExplained(t *testing.T) {
-	t.Parallel()
-	text, err := os.ReadFile("../../docs/runbook.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, resource := range readTemplate(t).Resources {
-		if resource.Type != "AWS::CloudWatch::Alarm" {
-			continue
-		}
-		heading := name
-		for _, of := range []string{"Errors", "Throttles"} {
-			if strings.HasSuffix(name, of) {
-				heading = "…" + of
-			}
-		}
-		if !strings.Contains(string(text), "\n### "+heading+"\n") {
-			t.Errorf("docs/runbook.md does not say what to do about %s", name)
-		}
-	}
-}
