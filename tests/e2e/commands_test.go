@@ -190,7 +190,7 @@ func TestDrain(t *testing.T) {
 	}()
 	metrics := func() bool {
 		text, _, err := impatient(t, s).Get(t.Context(), "/metrics")
-		return err == nil && strings.Contains(string(text), "millrace_followers 1")
+		return err == nil && followers(text) == "1"
 	}
 	eventually(t, "the follower waits", metrics)
 	if err := s.Stop(); err != nil {
@@ -199,6 +199,13 @@ func TestDrain(t *testing.T) {
 	if err := <-answered; err != nil && !client.Temporary(err) {
 		t.Errorf("the follower was answered %v, want nothing or something to try again", err)
 	}
+}
+
+// followers returns how many requests wait for events, as /metrics says it.
+func followers(metrics []byte) string {
+	_, series, _ := strings.Cut(string(metrics), "\nmillrace_followers{")
+	line, _, _ := strings.Cut(series, "\n")
+	return line[strings.LastIndexByte(line, ' ')+1:]
 }
 
 // TestSecondServerIsRefused: one embedded store has one server.

@@ -105,7 +105,7 @@ func TestStopEndsWhatWaits(t *testing.T) {
 	wait("POST", "/api/v1/instances/"+between(instance, `"id":"`, `"`)+"/claims", `{"max":1,"wait":"1h"}`)
 	eventually(t, "followers wait", func() bool {
 		text, _, err := c.Get(t.Context(), "/metrics")
-		return err == nil && strings.Contains(string(text), "millrace_followers 5")
+		return err == nil && followers(text) == "5"
 	})
 	began := time.Now()
 	if err := s.Signal(); err != nil {
