@@ -190,5 +190,5 @@ func (j *jobs) matches(x *exchange, sought templates, t *task.Task, now int64) (
 			return false, err
 		}
 	}
-	return sought.match(viewJob(t, now))
+	return sought.match(&candidate{task: t, now: now})
 }

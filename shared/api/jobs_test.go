@@ -278,6 +278,7 @@ func TestSearchJobs(t *testing.T) {
 		`{"topic":"a","priority":2,"properties":{"n":9007199254740992,"name":"bob","ok":true}}`,
 		`{"topic":"b","priority":3,"properties":{"n":10,"name":"cleo","big":"` + strings.Repeat("x", 2000) + `"}}`,
 		`{"topic":"b","run_at":"2999-01-01T00:00:00+01:00"}`,
+		`{"topic":"a","properties":{"in":{"deep":1},"\u006eame":"e\u0076e","q\"t":2,"é":[1,{"a":null}]}}`,
 	} {
 		ids = append(ids, w.add(t, 201, body)["id"].(string))
 	}
@@ -291,8 +292,13 @@ func TestSearchJobs(t *testing.T) {
 		return found
 	}
 	for body, want := range map[string]string{
-		`{}`: "0123", `{"templates":[]}`: "0123", `{"templates":[{}]}`: "0123", `{"topic":"b"}`: "23", `{"type":"ACTIVE"}`: "",
+		`{}`: "01234", `{"templates":[]}`: "01234", `{"templates":[{}]}`: "01234", `{"topic":"b"}`: "23", `{"type":"ACTIVE"}`: "",
 		`{"templates":[{"name":"ada"}]}`:                                 "0",
+		`{"templates":[{"name":"eve"}]}`:                                 "4",
+		`{"templates":[{"q\"t":2}]}`:                                     "4",
+		`{"templates":[{"é":[1,{"a":null}]}]}`:                           "4",
+		`{"templates":[{"deep":1}]}`:                                     "",
+		`{"templates":[{"name":"ada","properties.topic":"y"}]}`:          "",
 		`{"templates":[{"=name":"ada"},{"name":"bob"}]}`:                 "01",
 		`{"templates":[{">=name":"b","<name":"c"}]}`:                     "1",
 		`{"templates":[{">n":9007199254740992}]}`:                        "0",

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/millrace/millrace/shared/task"
 )
 
 const (
@@ -27,7 +29,8 @@ type templates [][]condition
 type condition struct {
 	operator string // =, <, <=, > or >=
 	name     string
-	field    bool // of the job; otherwise a property
+	field    bool   // of the job; otherwise a property
+	quoted   []byte // the name in quotes
 	value    any
 }
 
@@ -79,6 +82,7 @@ func readCondition(location, key string, operand jsontext.Value, fields map[stri
 	if c.name == "" {
 		return c, invalid(location, "names no field and no property")
 	}
+	c.quoted = []byte(`"` + c.name + `"`)
 	if err := limited(location, operand); err != nil {
 		return c, err
 	}
@@ -127,50 +131,95 @@ func (ts templates) ofProperties() bool {
 	return false
 }
 
+// candidate is a job that the templates are compared with. Its fields are made when a condition asks for one: most searches are for
+// properties, and pass most jobs over.
+type candidate struct {
+	task   *task.Task // with its payload, if a condition is about a property
+	now    int64      // microseconds since 1970
+	fields map[string]any
+}
+
 // match reports whether one of the templates holds.
-func (ts templates) match(v jobView) (bool, error) {
-	properties, err := membersOf(v.Properties)
-	if err != nil {
-		return false, err
-	}
-	v.Properties = nil
-	text, err := json.Marshal(v)
-	if err != nil {
-		return false, err
-	}
-	fields, err := membersOf(text)
-	if err != nil {
-		return false, err
-	}
+func (ts templates) match(of *candidate) (bool, error) {
 	for _, all := range ts {
-		if !slices.ContainsFunc(all, func(c condition) bool { return !c.holds(fields, properties) }) {
-			return true, nil
+		if holds, err := of.all(all); holds || err != nil {
+			return holds, err
 		}
 	}
 	return false, nil
 }
 
-// membersOf returns the members of an object, none for any other value.
-func membersOf(text []byte) (map[string]any, error) {
-	if len(text) == 0 {
-		return nil, nil
+// all reports whether all conditions hold.
+func (of *candidate) all(conditions []condition) (bool, error) {
+	for i := range conditions {
+		c := &conditions[i]
+		value, there, err := of.value(c)
+		if err != nil || !there || !c.holds(value) {
+			return false, err
+		}
 	}
-	value, err := decodeAny(text)
-	all, _ := value.(map[string]any)
-	return all, err
+	return true, nil
 }
 
-// holds reports whether the job's value, on the left, compares with the condition's as its operator says. It is false
-// where the job has no such value, or the two cannot be compared.
-func (c *condition) holds(fields, properties map[string]any) bool {
-	from := properties
-	if c.field {
-		from = fields
+// value returns what a condition compares.
+func (of *candidate) value(c *condition) (value any, there bool, err error) {
+	if !c.field {
+		return memberOf(jsontext.Value(of.task.Payload), c.name, c.quoted)
 	}
-	value, there := from[c.name]
-	if !there {
-		return false
+	if of.fields == nil {
+		v := viewJob(of.task, of.now)
+		v.Properties = nil
+		text, err := json.Marshal(v)
+		if err != nil {
+			return nil, false, err
+		}
+		if value, err = decodeAny(text); err != nil {
+			return nil, false, err
+		}
+		of.fields, _ = value.(map[string]any)
 	}
+	value, there = of.fields[c.name]
+	return value, there, nil
+}
+
+// memberOf returns a member of a stored object; there is none in any other value. quoted is its name in quotes: a text that has neither that
+// nor an escape has no such member, which is found out without reading it.
+func memberOf(text jsontext.Value, name string, quoted []byte) (value any, there bool, err error) {
+	if text.Kind() != '{' || !bytes.Contains(text, quoted) && bytes.IndexByte(text, '\\') < 0 {
+		return nil, false, nil
+	}
+	d := again(text)
+	defer d.done()
+	_, _ = d.ReadToken()
+	var room [64]byte
+	for d.PeekKind() == '"' {
+		spelled, _ := d.ReadValue()
+		read, _ := jsontext.AppendUnquote(room[:0], spelled)
+		member, _ := d.ReadValue()
+		if string(read) == name {
+			value, err = valueOf(member)
+			return value, err == nil, err
+		}
+	}
+	return nil, false, nil
+}
+
+// valueOf is decodeAny of a value that is well formed; plain ones are read without a decoder.
+func valueOf(text jsontext.Value) (any, error) {
+	switch text.Kind() {
+	case '0':
+		return json.Number(text), nil
+	case '"':
+		read, err := jsontext.AppendUnquote(nil, text)
+		return string(read), err
+	default:
+		return decodeAny(text)
+	}
+}
+
+// holds reports whether the job's value, on the left, compares with the condition's as its operator says. It is false where the two
+// cannot be compared.
+func (c *condition) holds(value any) bool {
 	order, ok := compare(value, c.value, c.field && strings.HasSuffix(c.name, "_at"))
 	if !ok {
 		return c.operator == "=" && reflect.DeepEqual(value, c.value)
