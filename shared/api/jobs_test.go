@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
 
 	"github.com/millrace/millrace/shared/access"
 	"github.com/millrace/millrace/shared/api"
@@ -350,4 +352,77 @@ func TestJobRoles(t *testing.T) {
 			}
 		}
 	}
+}
+
+// spelled draws a way to write a text, or a number, in JSON: with escapes or without.
+func spelled(rt *rapid.T, text string) string {
+	var b strings.Builder
+	b.WriteByte('"')
+	for _, r := range text {
+		if r == '"' || r == '\\' || rapid.IntRange(0, 5).Draw(rt, "escaped") == 0 {
+			fmt.Fprintf(&b, `\u%04x`, r)
+		} else {
+			b.WriteRune(r)
+		}
+	}
+	return b.String() + `"`
+}
+
+// TestASearchMissesNothing compares a search with what each job's properties are when all of them are decoded.
+func TestASearchMissesNothing(t *testing.T) {
+	t.Parallel()
+	names := rapid.SampledFrom([]string{"a", "ab", "é", `q"`, `\`, "<", "topic", "\uFFFD"})
+	texts := map[string]string{"1": "1", "10": "1e1", "true": "true", "null": "null", "[1]": "[ 1]"}
+	value := func(rt *rapid.T) (text string, means any) {
+		if rapid.Bool().Draw(rt, "text") {
+			name := names.Draw(rt, "value")
+			return spelled(rt, name), name
+		}
+		key := rapid.SampledFrom([]string{"1", "10", "true", "null", "[1]"}).Draw(rt, "value")
+		text = rapid.SampledFrom([]string{key, texts[key]}).Draw(rt, "spelling")
+		_ = json.Unmarshal([]byte(text), &means)
+		return text, means
+	}
+	rapid.Check(t, func(rt *rapid.T) {
+		w := topical(t, run("a"))
+		var ids []string
+		var properties []map[string]any
+		for range rapid.IntRange(1, 4).Draw(rt, "jobs") {
+			has, members := map[string]any{}, []string{}
+			for _, name := range rapid.SliceOfNDistinct(names, 0, 3, rapid.ID).Draw(rt, "names") {
+				text, means := value(rt)
+				has[name], members = means, append(members, spelled(rt, name)+" : "+text)
+			}
+			ids = append(ids, w.add(t, 201, `{"topic":"a","properties":{`+strings.Join(members, ",")+`}}`)["id"].(string))
+			properties = append(properties, has)
+		}
+		var sought []string
+		found := make([]bool, len(ids))
+		for range rapid.IntRange(1, 2).Draw(rt, "templates") {
+			holds := slices.Repeat([]bool{true}, len(ids))
+			var members []string
+			for _, name := range rapid.SliceOfNDistinct(names, 1, 2, rapid.ID).Draw(rt, "conditions") {
+				text, means := value(rt)
+				members = append(members, spelled(rt, "properties."+name)+":"+text)
+				for i, has := range properties {
+					is, there := has[name]
+					holds[i] = holds[i] && there && cmp.Equal(is, means)
+				}
+			}
+			sought = append(sought, "{"+strings.Join(members, ",")+"}")
+			for i := range found {
+				found[i] = found[i] || holds[i]
+			}
+		}
+		want := []string{}
+		for i, id := range ids {
+			if found[i] {
+				want = append(want, id)
+			}
+		}
+		body := `{"templates":[` + strings.Join(sought, ",") + `]}`
+		if diff := cmp.Diff(want, w.ids(t, "POST", jobsPath+"/search", body)); diff != "" {
+			rt.Fatalf("%s in %v (-want +got):\n%s", body, properties, diff)
+		}
+	})
 }

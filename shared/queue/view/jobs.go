@@ -181,8 +181,9 @@ func (m *merge) fill(ctx context.Context, r *run) error {
 			return err
 		}
 	}
+	var t task.Task // one for all: a search passes many
 	for i := range items {
-		var t task.Task
+		t = task.Task{}
 		if err := layout.Decode(&items[i], &t); err != nil {
 			return err
 		}
