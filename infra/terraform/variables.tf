@@ -41,6 +41,12 @@ variable "table_prefix" {
   }
 }
 
+variable "deletion_protection" {
+  description = "Whether DynamoDB refuses to delete the tables, by whomever."
+  type        = bool
+  default     = false
+}
+
 variable "retention_events" {
   description = "The journal keeps so many of the newest events..."
   type        = number

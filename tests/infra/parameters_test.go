@@ -57,13 +57,19 @@ func (p parameter) compare(t *testing.T, name string, variable *hclsyntax.Body) 
 		standard = plain(t, evaluate(t, a.Expr, nil))
 	}
 	want := normal(t, p.Default)
+	if p.isSwitch() {
+		want = p.Default == "true"
+		if kind := hcl.ExprAsKeyword(variable.Attributes["type"].Expr); kind != "bool" {
+			t.Errorf("type: %s, want bool", kind)
+		}
+	}
 	if p.Type == "CommaDelimitedList" {
 		want = []any{}
 	}
 	if diff := cmp.Diff(want, standard); diff != "" {
 		t.Errorf("default (-template.yaml +infra/terraform):\n%s", diff)
 	}
-	if p.Type == "CommaDelimitedList" {
+	if p.Type == "CommaDelimitedList" || p.isSwitch() {
 		return
 	}
 	for _, sample := range samples {

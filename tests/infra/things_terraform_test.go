@@ -247,7 +247,7 @@ func alarm(_ *testing.T, made things, r resource, a attributes) {
 }
 
 func table(_ *testing.T, made things, r resource, a attributes) {
-	m := a.as(map[string]string{"name": "TableName", "billing_mode": "BillingMode"})
+	m := a.as(map[string]string{"name": "TableName", "billing_mode": "BillingMode", "deletion_protection_enabled": "DeletionProtectionEnabled"})
 	m["KeySchema"] = []any{map[string]any{"AttributeName": a.take("hash_key"), "KeyType": "HASH"},
 		map[string]any{"AttributeName": a.take("range_key"), "KeyType": "RANGE"}}
 	definitions := []any{}
