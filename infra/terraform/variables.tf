@@ -146,6 +146,16 @@ variable "log_retention_days" {
   }
 }
 
+variable "tracing" {
+  description = "Whether invocations of the functions are traced by X-Ray, which costs by the trace."
+  type        = string
+  default     = "Disabled"
+  validation {
+    condition     = contains(["Disabled", "Active"], var.tracing)
+    error_message = "Want Disabled or Active."
+  }
+}
+
 variable "alarm_topic_arn" {
   description = "Optional: ARN of an SNS topic that alarms are sent to."
   type        = string
