@@ -18,6 +18,7 @@ locals {
     build              = var.build == "" ? "${path.module}/../../bin" : var.build
     architecture       = var.architecture
     log_retention_days = var.log_retention_days
+    tracing            = var.tracing
     alarm_actions      = local.alarm_actions
     api                = aws_apigatewayv2_api.api.id
     api_execution_arn  = aws_apigatewayv2_api.api.execution_arn

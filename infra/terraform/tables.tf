@@ -12,6 +12,8 @@ resource "aws_dynamodb_table" "table" {
   hash_key     = "pk"
   range_key    = "sk"
 
+  deletion_protection_enabled = var.deletion_protection
+
   attribute {
     name = "pk"
     type = "S"

@@ -41,6 +41,12 @@ variable "table_prefix" {
   }
 }
 
+variable "deletion_protection" {
+  description = "Whether DynamoDB refuses to delete the tables, by whomever."
+  type        = bool
+  default     = false
+}
+
 variable "retention_events" {
   description = "The journal keeps so many of the newest events..."
   type        = number
@@ -137,6 +143,16 @@ variable "log_retention_days" {
   validation {
     condition     = contains([1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1827, 3653], var.log_retention_days)
     error_message = "Want one of 1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1827, 3653."
+  }
+}
+
+variable "tracing" {
+  description = "Whether invocations of the functions are traced by X-Ray, which costs by the trace."
+  type        = string
+  default     = "Disabled"
+  validation {
+    condition     = contains(["Disabled", "Active"], var.tracing)
+    error_message = "Want Disabled or Active."
   }
 }
 

@@ -66,6 +66,7 @@ func TestTablesAreAsTheBackendNeedsThem(t *testing.T) {
 		Encryption struct {
 			Enabled bool `yaml:"SSEEnabled"`
 		} `yaml:"SSESpecification"`
+		Protection yaml.Node `yaml:"DeletionProtectionEnabled"`
 	}
 	var names []string
 	for name, resource := range readTemplate(t).Resources {
@@ -74,6 +75,9 @@ func TestTablesAreAsTheBackendNeedsThem(t *testing.T) {
 		}
 		got := properties[table](t, resource.Properties)
 		names = append(names, got.TableName)
+		if p := got.Protection; p.Tag != "!Ref" || p.Value != "DeletionProtection" {
+			t.Errorf("%s: DeletionProtectionEnabled is %s %s, want the parameter DeletionProtection", name, p.Tag, p.Value)
+		}
 		want := got
 		want.BillingMode = "PAY_PER_REQUEST"
 		want.KeySchema = []key{{layout.Partition, "HASH"}, {layout.Sort, "RANGE"}}

@@ -19,7 +19,7 @@ var onlyTerraform = []string{"build", "name"}
 
 // samples are values that some parameter takes and another does not.
 var samples = []string{"", "x", "7d", "36h", "1.5h30m", "week", "7d ", "d", strings.Repeat("a", 64), strings.Repeat("A", 64), strings.Repeat("a", 65),
-	"-1", "0", "1", "2", "3", "16", "30", "31", "1000", "1001", "3653", "1000000", "arm64", "x86_64", "amd64", "info", "INFO", "error", "loud",
+	"-1", "0", "1", "2", "3", "16", "30", "31", "1000", "1001", "3653", "1000000", "arm64", "x86_64", "amd64", "info", "INFO", "Disabled", "Active", "active", "PassThrough", "error", "loud",
 	"millrace", "a.b-c_D", "a/b", strings.Repeat("n", 200), strings.Repeat("n", 201), "whsec_" + strings.Repeat("A", 32), "whsec_" + strings.Repeat("A", 31),
 	"whsec_" + strings.Repeat("A", 43) + "=", "whsec_" + strings.Repeat("A", 87), "xwhsec_" + strings.Repeat("A", 32),
 	`[{"name":"ci"}]`, `{"name":"ci"}`, "[]", "[{name:ci}]", "- {name: ci}", `[ {"name":"a"}, {"name":"b"} ]`, "arn:aws:sns:eu:1:t", "arn:aws-cn:sns:cn:1:t", "arn:aws:sqs:eu:1:q", "x\narn:aws:sns:eu:1:t"}
@@ -57,13 +57,19 @@ func (p parameter) compare(t *testing.T, name string, variable *hclsyntax.Body) 
 		standard = plain(t, evaluate(t, a.Expr, nil))
 	}
 	want := normal(t, p.Default)
+	if p.isSwitch() {
+		want = p.Default == "true"
+		if kind := hcl.ExprAsKeyword(variable.Attributes["type"].Expr); kind != "bool" {
+			t.Errorf("type: %s, want bool", kind)
+		}
+	}
 	if p.Type == "CommaDelimitedList" {
 		want = []any{}
 	}
 	if diff := cmp.Diff(want, standard); diff != "" {
 		t.Errorf("default (-template.yaml +infra/terraform):\n%s", diff)
 	}
-	if p.Type == "CommaDelimitedList" {
+	if p.Type == "CommaDelimitedList" || p.isSwitch() {
 		return
 	}
 	for _, sample := range samples {

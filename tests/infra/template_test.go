@@ -4,6 +4,7 @@ import (
 	"maps"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -42,6 +43,9 @@ type declared struct {
 	Properties     yaml.Node `yaml:"Properties"`
 }
 
+// isSwitch says whether a parameter is true or false, which CloudFormation has as texts and Terraform as a type.
+func (p parameter) isSwitch() bool { return slices.Equal(p.AllowedValues, []any{"false", "true"}) }
+
 // readTemplate returns the template with these values, and defaults for the others.
 func readTemplate(t *testing.T, values map[string]any) *template {
 	t.Helper()
@@ -55,6 +59,9 @@ func readTemplate(t *testing.T, values map[string]any) *template {
 	}
 	for name, p := range read.Parameters {
 		read.values[name] = p.Default
+		if p.isSwitch() {
+			read.values[name] = p.Default == "true"
+		}
 		if p.Type == "CommaDelimitedList" {
 			read.values[name] = []any{} // of an empty text
 		}

@@ -3,6 +3,7 @@ package infra_test
 import (
 	"encoding/json"
 	"maps"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -59,6 +60,11 @@ func (made things) function(t *testing.T, name string, globals, own map[string]a
 	}
 	f["Environment"] = variables
 	roles := []string{"AWSLambdaBasicExecutionRole"} // SAM gives it to each
+	if f["Tracing"] == "Disabled" {
+		delete(f, "Tracing")
+	} else {
+		roles = append(roles, "AWSXRayDaemonWriteAccess") // SAM gives it or, in some partitions, its twin AWSXrayWriteOnlyAccess
+	}
 	for _, event := range own["Events"].(map[string]any) {
 		properties := event.(map[string]any)["Properties"].(map[string]any)
 		switch kind := event.(map[string]any)["Type"]; kind {
@@ -80,6 +86,7 @@ func (made things) function(t *testing.T, name string, globals, own map[string]a
 			t.Errorf("%s: the test does not know events of %s", name, kind)
 		}
 	}
+	slices.Sort(roles)
 	made["roles of "+name] = roles
 	for _, policy := range own["Policies"].([]any) {
 		made.right(name+"FunctionRole", policy)

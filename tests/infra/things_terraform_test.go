@@ -2,6 +2,7 @@ package infra_test
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -108,6 +109,9 @@ func lambda(a attributes) map[string]any {
 	}
 	f := a.as(map[string]string{"runtime": "Runtime", "handler": "Handler", "architectures": "Architectures", "memory_size": "MemorySize",
 		"timeout": "Timeout", "environment.variables": "Environment"})
+	if mode := a.take("tracing_config.mode"); mode != "PassThrough" { // as Lambda has it where it is not said
+		f["Tracing"] = mode
+	}
 	f["LoggingConfig"] = map[string]any{"LogGroup": a.take("logging_config.log_group")}
 	if format := a.take("logging_config.log_format"); format != "Text" { // as Lambda has it where it is not said
 		f["LoggingConfig"].(map[string]any)["LogFormat"] = format
@@ -210,7 +214,7 @@ var kinds = map[string]adding{
 		function, _ := strings.CutSuffix(text(a.take("role")), "FunctionRole")
 		arn := strings.Split(text(a.take("policy_arn")), "/")
 		of := "roles of " + function
-		made[of] = append(made[of].([]string), arn[len(arn)-1])
+		made[of] = slices.Sorted(slices.Values(append(made[of].([]string), arn[len(arn)-1])))
 	},
 	"aws_iam_role_policy": func(t *testing.T, made things, r resource, a attributes) {
 		a.take("name")
@@ -247,7 +251,7 @@ func alarm(_ *testing.T, made things, r resource, a attributes) {
 }
 
 func table(_ *testing.T, made things, r resource, a attributes) {
-	m := a.as(map[string]string{"name": "TableName", "billing_mode": "BillingMode"})
+	m := a.as(map[string]string{"name": "TableName", "billing_mode": "BillingMode", "deletion_protection_enabled": "DeletionProtectionEnabled"})
 	m["KeySchema"] = []any{map[string]any{"AttributeName": a.take("hash_key"), "KeyType": "HASH"},
 		map[string]any{"AttributeName": a.take("range_key"), "KeyType": "RANGE"}}
 	definitions := []any{}

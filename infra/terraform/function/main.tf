@@ -27,6 +27,9 @@ resource "aws_lambda_function" "function" {
   environment {
     variables = var.environment
   }
+  tracing_config {
+    mode = var.common.tracing == "Active" ? "Active" : "PassThrough" # the latter is what Lambda does where nothing is said
+  }
   logging_config {
     log_format = "Text" # lines are JSON already
     log_group  = aws_cloudwatch_log_group.function.name
@@ -77,6 +80,13 @@ resource "aws_iam_role_policy" "function" {
 resource "aws_iam_role_policy_attachment" "logs" { # the right to write its logs
   role       = aws_iam_role.function.name
   policy_arn = "arn:${data.aws_partition.current.partition}:iam::aws:policy/service-role/AWSLambdaBasicExecutionRole"
+}
+
+resource "aws_iam_role_policy_attachment" "traces" { # the right to write its traces
+  count = var.common.tracing == "Active" ? 1 : 0
+
+  role       = aws_iam_role.function.name
+  policy_arn = "arn:${data.aws_partition.current.partition}:iam::aws:policy/AWSXRayDaemonWriteAccess"
 }
 
 data "aws_partition" "current" {}

@@ -10,6 +10,7 @@ variable "common" {
     build              = string
     architecture       = string
     log_retention_days = number
+    tracing            = string
     alarm_actions      = list(string)
     api                = string
     api_execution_arn  = string
