@@ -81,7 +81,7 @@ func another(name string) string {
 func TestPlan(t *testing.T) {
 	a := open(t)
 	for _, test := range []struct{ given, want string }{
-		{"WorkerConcurrency=32", "new\nmillrace\nTablePrefix=millrace\nDeletionProtection=true\nWorkerConcurrency=32\n"},
+		{"WorkerConcurrency=32", "new\nmillrace\nTablePrefix=millrace\nWorkerConcurrency=32\n"},
 		{"WorkerConcurrency=1", "WorkerConcurrency=1: want a number from 2 to 1000\n"},
 		{"LogLevel=loud", "LogLevel=loud: want one of debug, info, warn, error\n"},
 		{"RetentionAge=week", "RetentionAge=week: want a duration such as 7d or 36h\n"},
@@ -104,7 +104,7 @@ func TestPlan(t *testing.T) {
 	}
 	a.deploy(t, "millrace")
 	for given, want := range map[string]string{
-		"TablePrefix=millrace": "update\nmillrace\nTablePrefix=millrace\nDeletionProtection=true\n",
+		"TablePrefix=millrace": "update\nmillrace\nTablePrefix=millrace\n",
 		"TablePrefix=other":    "TablePrefix=other: the stack millrace has its data in the tables of millrace; others would be empty.",
 	} {
 		if got := a.plan(t, given); !strings.HasPrefix(got, want) {
