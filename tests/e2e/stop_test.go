@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"net/http/httptrace"
 	"os"
 	"strings"
 	"testing"
@@ -102,7 +103,16 @@ func TestStopEndsWhatWaits(t *testing.T) {
 	wait("GET", api, "", "Accept", "application/x-ndjson")
 	wait("GET", "/api/v1/streams/s/events?timeout=1h&eventName=none", "", "X-Consumer-ID", "f3a7f4f1-6a58-4c43-9d1a-7b63ad1a2b10")
 	wait("GET", "/api/v1/tasks/"+id+"/logs?follow=true", "", "Accept", "text/event-stream")
-	wait("POST", "/api/v1/instances/"+between(instance, `"id":"`, `"`)+"/claims", `{"max":1,"wait":"1h"}`)
+	// A claim is not counted among the followers. The server asks for its body when it is being handled.
+	handled := make(chan struct{})
+	claim := newRequest(t, s, "POST", "/api/v1/instances/"+between(instance, `"id":"`, `"`)+"/claims", `{"max":1,"wait":"1h"}`, "Expect", "100-continue")
+	trace := &httptrace.ClientTrace{Got100Continue: func() { close(handled) }}
+	go func() { ends <- wholly(claim.WithContext(httptrace.WithClientTrace(claim.Context(), trace))) }()
+	select {
+	case <-handled:
+	case err := <-ends:
+		t.Fatalf("a request ended before the server was told to stop: %v", err)
+	}
 	eventually(t, "followers wait", func() bool {
 		text, _, err := c.Get(t.Context(), "/metrics")
 		return err == nil && followers(text) == "5"
