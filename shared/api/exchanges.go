@@ -20,6 +20,7 @@ import (
 
 // Exchanger makes the exchanges of instances; an [exchanges.Exchanges] is one.
 type Exchanger interface {
+	Resting(id string, r *exchanges.Request) (i membership.Instance, ok bool)
 	Exchange(ctx context.Context, id string, r exchanges.Request) (exchanges.Response, error)
 }
 
@@ -103,12 +104,15 @@ func (r *exchanging) exchange(x *exchange) error {
 	}
 	ask.Max, ask.Wait = int(most), min(ask.Wait, x.maxWait())
 	x.patient = ask.Wait > 0
-	i, err := r.own(x)
-	if err != nil {
-		return err
+	id := x.r.PathValue("id")
+	if resting, ok := r.exchanges.Resting(id, &ask); !ok || !x.sees(&resting) {
+		i, err := r.own(x)
+		if err != nil {
+			return err
+		}
+		ask.Instance = &i
 	}
-	ask.Instance = &i
-	got, err := r.exchanges.Exchange(x.r.Context(), i.ID, ask)
+	got, err := r.exchanges.Exchange(x.r.Context(), id, ask)
 	if err != nil {
 		return ofMembership(err)
 	}

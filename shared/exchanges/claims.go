@@ -20,20 +20,28 @@ func (c *call) claim(ctx context.Context) error {
 	if !patient {
 		return c.claimOnce(ctx)
 	}
-	ends := time.Now().Add(c.request.Wait)
-	over := time.NewTimer(c.request.Wait)
+	return c.await(ctx, nil)
+}
+
+// await waits until there is a claim, or a lease to stop, or the time is over. first is a wait that has begun, if there is nothing to claim.
+func (c *call) await(ctx context.Context, first *queue.Waiting) error {
+	over := time.NewTimer(time.Until(c.ends))
 	defer over.Stop()
-	for {
-		w := c.x.queue.Wait(c.waits())
-		if err := c.claimOnce(ctx); err != nil || len(c.claims) > 0 {
-			w.End()
-			return err
+	c.waited = true
+	for w := first; ; w = nil {
+		if w == nil {
+			w = c.x.queue.Wait(c.waits())
+			c.mark = w.Mark()
+			if err := c.claimOnce(ctx); err != nil || len(c.claims) > 0 {
+				w.End()
+				return err
+			}
+			if err := c.begin(ctx); err != nil {
+				w.End()
+				return err
+			}
 		}
-		if err := c.begin(ctx); err != nil {
-			w.End()
-			return err
-		}
-		again, err := c.wait(ctx, w, over.C, c.refreshBefore(ends))
+		again, err := c.wait(ctx, w, over.C, c.refreshBefore())
 		if leases, unknown := w.Leases(); len(leases) > 0 || unknown != nil {
 			c.got(leases)
 			return unknown // the record has them: whoever repeats the exchange gets them too
@@ -107,10 +115,13 @@ const lately = time.Second
 // refreshBefore returns when the instance and its leases are to be kept up during a wait. What is due when the wait is about to end is
 // left to the next exchange, if there is no lease that could be lost, and the instance lives on for long enough: a worker waits for just
 // as long as it takes until something is due, and would be read, written and claimed for twice each time.
-func (c *call) refreshBefore(ends time.Time) time.Time {
+func (c *call) refreshBefore() time.Time {
 	due, lives := c.session.due, c.instance.Expires
-	if len(c.session.held) == 0 && due.After(ends.Add(-lately)) && lives.After(ends.Add(membership.DefaultLease/3)) {
-		return ends.Add(membership.DefaultLease) // the wait is over before
+	if third := lives.Add(-membership.DefaultLease * 2 / 3); third.Before(due) {
+		due = third
+	}
+	if len(c.session.held) == 0 && due.After(c.ends.Add(-lately)) && lives.After(c.ends.Add(membership.DefaultLease/3)) {
+		return c.ends.Add(membership.DefaultLease) // the wait is over before
 	}
 	return due
 }

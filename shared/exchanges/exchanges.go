@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/membership"
 	"github.com/millrace/millrace/shared/queue"
 	"github.com/millrace/millrace/shared/store"
@@ -19,6 +20,8 @@ import (
 type Members interface {
 	Get(ctx context.Context, id string) (membership.Instance, error)
 	Stay(ctx context.Context, i membership.Instance) (membership.Instance, error)
+	Extended(i membership.Instance) (membership.Instance, store.Op)
+	Stayed(ctx context.Context, all []membership.Instance) error
 }
 
 // Queue is what an exchange asks of the tasks; a [queue.Queue] is one.
@@ -40,6 +43,9 @@ type Options struct {
 	Members Members
 	Queue   Queue
 	Log     *slog.Logger // default: discards
+
+	// Apart says that a write of several items costs more than one of each.
+	Apart bool
 }
 
 // Exchanges is one process's access to the exchanges of instances. Its methods may be called concurrently, and in many processes.
@@ -49,7 +55,9 @@ type Exchanges struct {
 	queue    Queue
 	log      *slog.Logger
 	sessions sessions
+	rests    rests
 	alone    bool // no other process uses the store
+	apart    bool
 	process  string
 	writes   atomic.Uint64
 }
@@ -60,10 +68,11 @@ func Open(o Options) *Exchanges {
 	if _, err := crand.Read(b[:]); err != nil {
 		panic(err) // crypto/rand does not fail
 	}
-	x := &Exchanges{records: records{store.NewChecked(o.Store)}, members: o.Members, queue: o.Queue, log: o.Log, alone: o.Store.Exclusive(), process: "x" + hex.EncodeToString(b[:])}
+	x := &Exchanges{records: records{store.NewChecked(o.Store)}, members: o.Members, queue: o.Queue, log: o.Log, alone: o.Store.Exclusive(), apart: o.Apart, process: "x" + hex.EncodeToString(b[:])}
 	if x.log == nil {
 		x.log = slog.New(slog.DiscardHandler)
 	}
+	x.rests.begin(x)
 	return x
 }
 
@@ -81,9 +90,18 @@ func (x *Exchanges) Exchange(ctx context.Context, id string, r Request) (Respons
 		return Response{}, err
 	}
 	defer s.leave(t)
+	first := &call{x: x, id: id, request: r, session: s, turn: t, ends: time.Now().Add(r.Wait)}
+	if before := s.rest.Swap(nil); before.isFor(&r) {
+		if got, done, err := first.goOn(ctx, before); done {
+			return got, err
+		}
+	}
 	for try := 0; ; try++ {
-		c := &call{x: x, id: id, request: r, session: s, turn: t, tries: try}
+		c := &call{x: x, id: id, request: r, session: s, turn: t, ends: first.ends, woken: first.woken, rested: first.rested, tries: try}
 		got, err := c.run(ctx)
+		if err != nil && c.woken != nil {
+			c.woken.End() // the task is for another instance
+		}
 		if !errors.Is(err, ErrOld) || try == overtaken || !c.isOvertaken(ctx) {
 			return got, err
 		}
@@ -110,11 +128,16 @@ type call struct {
 	request  Request
 	session  *session
 	turn     *turn
-	tries    int // that were made of it before
+	ends     time.Time      // when its wait is over
+	woken    *queue.Waiting // it was woken while it rested; nil: it was not
+	rested   bool           // and is not stored
+	tries    int            // that were made of it before
 	instance membership.Instance
 	entry    entry
 	claims   []queue.Lease
-	claimed  bool // a claim was made with the results
+	claimed  bool       // a claim was made with the results
+	waited   bool       // for a claim or a stop
+	mark     queue.Mark // of the newest claim while it waited
 }
 
 func (c *call) run(ctx context.Context) (Response, error) {
@@ -128,6 +151,10 @@ func (c *call) run(ctx context.Context) (Response, error) {
 	if c.request.Seq < max(before.Seq, c.session.seen) {
 		return Response{}, ErrOld
 	}
+	if c.rested && c.request.Seq == before.Seq && before.Waits {
+		// Of this request and the one that waits elsewhere, either may be the repetition: whoever reads this error repeats it once more.
+		return Response{}, journal.Failure("go on with an exchange that is made elsewhere too", store.ErrBusy)
+	}
 	c.session.seen = c.request.Seq
 	if c.instance, err = c.x.members.Stay(ctx, c.instance); err != nil {
 		return Response{}, err
@@ -137,7 +164,14 @@ func (c *call) run(ctx context.Context) (Response, error) {
 	if again && c.isOver(&before) {
 		return c.repeated(ctx)
 	}
-	err = c.make(ctx, again)
+	return c.finish(ctx, c.make(ctx, again))
+}
+
+// finish stores the record of an exchange that was made, unless there is an error, and returns its response.
+func (c *call) finish(ctx context.Context, err error) (Response, error) {
+	if err == nil {
+		err = c.entry.store(context.WithoutCancel(ctx))
+	}
 	c.session.last, c.session.returned = c.entry.now, err == nil
 	if err != nil {
 		c.session.last = record{}
@@ -146,6 +180,7 @@ func (c *call) run(ctx context.Context) (Response, error) {
 		}
 		return Response{}, err
 	}
+	c.noteRest()
 	return c.response(), nil
 }
 
@@ -197,10 +232,7 @@ func (c *call) make(ctx context.Context, again bool) error {
 	if err := c.end(ctx); err != nil {
 		return err
 	}
-	if err := c.claim(ctx); err != nil {
-		return err
-	}
-	return e.store(context.WithoutCancel(ctx))
+	return c.claim(ctx)
 }
 
 // response returns what the record says, with the claims' tasks.

@@ -15,6 +15,10 @@ const (
 
 	// soon is how long a lease that cannot be extended any more is left alone.
 	soon = 250 * time.Millisecond
+
+	// emptyFor is how long an instance that holds no lease is not looked at for one that it has claimed by other requests, of another
+	// process: less than such a lease lasts by itself.
+	emptyFor = membership.DefaultLease * 3 / 4
 )
 
 // keep extends the leases that the instance holds, where a third of them is over or something has become of one, and notes
@@ -43,6 +47,9 @@ func (c *call) compare(held []queue.Held) {
 	now := time.Now()
 	before := s.held
 	s.held, s.due = make(map[string]bool, len(held)), now.Add(membership.DefaultLease/3)
+	if len(held) == 0 {
+		s.due = now.Add(emptyFor)
+	}
 	for i := range held {
 		h := &held[i]
 		s.held[h.Token] = true

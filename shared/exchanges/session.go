@@ -22,6 +22,8 @@ type session struct {
 	held     map[string]bool // the leases that the instance holds; nil: not known
 	due      time.Time       // when some of them are to be extended
 
+	rest atomic.Pointer[rest] // set while no exchange is under way; nil: the last one has not waited in vain
+
 	unwatch func() // ends the watch of its leases; nil: there is none yet
 
 	changed atomic.Bool   // something became of a lease of it, other than by its own results
@@ -107,6 +109,13 @@ func (s *sessions) of(id string) *session {
 	}
 	found.users++
 	return found
+}
+
+// known returns the session of an instance, nil if there is none.
+func (s *sessions) known(id string) *session {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.all[id]
 }
 
 func (s *sessions) done(of *session) {

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/millrace/millrace/shared/store"
 )
 
 // Extend extends the lease of an instance that has sent a request, as a heartbeat does, once a third of it is over as far as
@@ -36,6 +38,26 @@ func (t *Membership) Stay(ctx context.Context, i Instance) (Instance, error) {
 		return i, nil
 	}
 	return extended, err
+}
+
+// Extended returns an instance with a lease that begins now, and the operation that stores it unless it was changed meanwhile: for
+// whoever writes the leases of many together. After that write [Membership.Stayed] is called.
+func (t *Membership) Extended(i Instance) (Instance, store.Op) {
+	before := i.version
+	i.version++
+	i.Expires, i.Lease = t.now().Add(t.lease), t.lease
+	return i, i.put(store.VersionIs(before))
+}
+
+// Stayed notes that the leases of instances that do not drain were extended. As after a heartbeat, one of them leads if nobody else does.
+func (t *Membership) Stayed(ctx context.Context, all []Instance) error {
+	ids := make([]string, len(all))
+	for n := range all {
+		ids[n] = all[n].ID
+		t.told.note(ids[n], all[n].Expires)
+	}
+	_, err := t.lead(ctx, ids)
+	return err
 }
 
 // Heard does what Extend does for the instance with that name in tasks, see [Instance.Claimer]. It does nothing for one that is gone

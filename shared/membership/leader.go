@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/millrace/millrace/shared/store"
@@ -39,13 +40,18 @@ func (t *Membership) Leader(ctx context.Context) (Leadership, error) {
 // lease late keeps its term unless another has taken the next, which then conflicts with the extension. So two may believe to
 // lead, but only one of their fences holds.
 func (t *Membership) Lead(ctx context.Context, id string) (Leadership, error) {
+	return t.lead(ctx, []string{id})
+}
+
+// lead is Lead for instances of which one leads if nobody else does.
+func (t *Membership) lead(ctx context.Context, ids []string) (Leadership, error) {
 	for try := 0; ; try++ {
 		l, err := t.Leader(ctx)
 		if err != nil {
 			return l, err
 		}
 		now, off := t.time(ctx)
-		cond, mine := store.VersionIs(l.Term), l.Holder == id
+		cond, mine := store.VersionIs(l.Term), slices.Contains(ids, l.Holder)
 		switch {
 		case l.Term == 0:
 			cond = store.Absent
@@ -53,7 +59,7 @@ func (t *Membership) Lead(ctx context.Context, id string) (Leadership, error) {
 			return l, nil
 		}
 		if !mine {
-			l.Holder = id
+			l.Holder = ids[0]
 			l.Term++
 		}
 		l.Expires = now.Add(t.lease)

@@ -33,6 +33,7 @@ type Waiting struct {
 	woken bool        // by a line or a free slot, not since this process is about to stop
 	line  layout.Line // in which a task became ready; zero if a slot became free
 	turn  uint64      // rises with each wait of the process
+	mark  Mark        // when it began
 
 	accepts *acceptance // nil: it claims by itself
 	handing bool        // tasks are being started for it, and ready is closed afterwards
@@ -81,6 +82,22 @@ func (q *Queue) Wait(by Claimer) *Waiting {
 	return w
 }
 
+// Mark is a moment of a process, see [Waiting.Mark].
+type Mark struct{ calls uint64 }
+
+// Mark returns the moment at which the wait began.
+func (w *Waiting) Mark() Mark { return w.mark }
+
+// IsQuiet reports whether nothing has become ready since a moment that the instance may claim, as far as this process was told. An
+// instance that has claimed in vain after that moment, and waits again, then need not claim first: what other processes make ready
+// without telling it is found as in any other wait.
+func (w *Waiting) IsQuiet(since Mark) bool {
+	s := &w.q.waiters
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.calls.areQuiet(&w.by, since)
+}
+
 // Rouse wakes all that wait as an instance, since the tasks that it may claim have changed.
 func (q *Queue) Rouse(instance string) { q.waiters.rouseAll(instance) }
 
@@ -97,6 +114,7 @@ type waiters struct {
 	stop  context.CancelFunc       // of the look-out; nil while there is none
 	full  map[string]bool          // instances that have no free slot
 	looks map[string][]layout.Line // by instance: the lines for which it was woken since its last claim
+	calls calls
 }
 
 func (s *waiters) enter(q *Queue, w *Waiting) {
@@ -107,7 +125,7 @@ func (s *waiters) enter(q *Queue, w *Waiting) {
 		return
 	}
 	s.turn++
-	w.turn = s.turn
+	w.turn, w.mark = s.turn, Mark{s.calls.newest}
 	s.all = append(s.all, w)
 	if s.stop == nil {
 		s.stop = q.strategy.lookOut()
@@ -141,6 +159,7 @@ func (s *waiters) leave(w *Waiting, looks bool) {
 
 // wake wakes the first that takes from the line and has a free slot, and reports whether there is one. The caller holds mu.
 func (s *waiters) wake(l layout.Line) bool {
+	s.calls.add(l)
 	for i := s.first(l); i < len(s.all); i++ {
 		if w := s.all[i]; w.by.takes(l) && !s.full[w.by.Instance] {
 			s.rouse(i, l)
@@ -226,6 +245,7 @@ func (s *waiters) rouse(i int, l layout.Line) {
 func (s *waiters) rouseAll(instance string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.calls.addAll()
 	delete(s.full, instance)
 	for i := len(s.all) - 1; i >= 0; i-- {
 		if s.all[i].by.Instance == instance {
@@ -252,6 +272,7 @@ func (s *waiters) empty(instance string) {
 		return
 	}
 	delete(s.full, instance)
+	s.calls.addAll()
 	for i, w := range s.all {
 		if w.by.Instance == instance {
 			s.rouse(i, layout.Line{})

@@ -52,7 +52,9 @@ func NewTasks(s *Service, b notifier.Line) *Tasks {
 		OnePart: strings.HasPrefix(s.Settings.Store, "postgres:"),
 	})
 	t.Orders.Use(t.Queue)
-	t.Exchanges = exchanges.Open(exchanges.Options{Store: s.Store, Members: t.Instances, Queue: t.Queue, Log: s.Log})
+	t.Exchanges = exchanges.Open(exchanges.Options{
+		Store: s.Store, Members: t.Instances, Queue: t.Queue, Log: s.Log, Apart: strings.HasPrefix(s.Settings.Store, "dynamodb:"),
+	})
 	t.Schedules = schedule.Open(schedule.Options{
 		Store: s.Store, Journal: s.Journal, Queue: t.Queue, Orders: t.Orders, Definitions: t.Definitions, Clock: watch, Log: s.Log,
 	})
