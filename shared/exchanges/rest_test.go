@@ -191,6 +191,7 @@ func TestALeaseFromElsewhereIsKeptByOneThatGoesOnWaiting(t *testing.T) {
 		here, there := open(t, s), open(t, s)
 		id := here.register(t, 5)
 		here.idle(t, id)
+		here.must(t, id, exchanges.Request{Seq: 4, Wait: 10 * time.Second})
 		ids := there.add(t, 1)
 		i, err := there.members.Get(t.Context(), id)
 		check(t, err)
@@ -198,7 +199,7 @@ func TestALeaseFromElsewhereIsKeptByOneThatGoesOnWaiting(t *testing.T) {
 		if err != nil || len(leases) != 1 {
 			t.Fatalf("%d leases, %v", len(leases), err)
 		}
-		for seq := int64(4); seq < 20; seq++ {
+		for seq := int64(5); seq < 20; seq++ {
 			here.must(t, id, exchanges.Request{Seq: seq, Wait: 10 * time.Second})
 			_, err := there.queue.Sweep(t.Context())
 			check(t, err)
