@@ -21,13 +21,27 @@ func (sharing) Exclusive() bool { return false }
 
 // Workers that wait in vain, with an exchange each third of a lease, take a call each two exchanges, by which their leases are looked
 // for, and some calls a second for all of them together: what they write, who leads, and a look for what others have made ready. It
-// would be ten calls for each exchange.
+// would be ten calls for each exchange. Where a store has a price for each item, it is two writes and a look at who leads.
 func TestWaitingInVainIsOneWriteASecond(t *testing.T) {
 	t.Parallel()
+	t.Run("together", func(t *testing.T) {
+		t.Parallel()
+		waitInVain(t, func(made, seconds int64) (most int64) { return made/2 + 8*seconds })
+	})
+	t.Run("apart", func(t *testing.T) {
+		t.Parallel()
+		waitInVain(t, func(made, seconds int64) (most int64) { return made*7/2 + 4*seconds }, apart)
+	})
+}
+
+// apart has exchanges write items by themselves.
+func apart(o *exchanges.Options) { o.Apart = true }
+
+func waitInVain(t *testing.T, bound func(made, seconds int64) (most int64), with ...func(*exchanges.Options)) {
 	synctest.Test(t, func(t *testing.T) {
 		const instances, each, seconds = 100, membership.DefaultLease / 3, 60
 		s := tally.New(sharing{memory.New(memory.Options{})})
-		p := open(t, s)
+		p := open(t, s, with...)
 		defer p.queue.Close()
 		p.add(t, 1) // of which one instance is told, so that there is a line to claim from
 		ctx, cancel := context.WithCancel(t.Context())
@@ -53,8 +67,8 @@ func TestWaitingInVainIsOneWriteASecond(t *testing.T) {
 		}
 		cancel()
 		group.Wait()
-		const made, together = instances * seconds / int64(each/time.Second), 8
-		if most := made/2 + together*seconds; calls > most {
+		const made = instances * seconds / int64(each/time.Second)
+		if most := bound(made, seconds); calls > most {
 			t.Errorf("%d exchanges in vain within %d s took %d calls of the store, want at most %d", made, seconds, calls, most)
 		}
 	})

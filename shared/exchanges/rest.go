@@ -236,7 +236,9 @@ func without(all []*resting) (rest []*resting) {
 func (r *rests) writeApart(ctx context.Context, all []*resting) {
 	var group sync.WaitGroup
 	write := func(op store.Op, err *error) {
-		*err = r.x.records.store.Write(ctx, store.Write{Token: r.x.token(), Ops: []store.Op{op}})
+		if *err = r.x.records.store.Write(ctx, store.Write{Token: r.x.token(), Ops: []store.Op{op}}); store.AsConflict(*err) != nil {
+			*err = ErrOld
+		}
 	}
 	records := make([]error, len(all))
 	for n, p := range all {

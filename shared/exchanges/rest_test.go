@@ -133,12 +133,13 @@ func TestAnInstanceThatGoesOnWaitingIsChangedElsewhere(t *testing.T) {
 			func(o outcome) bool { return errors.Is(o.err, journal.ErrUnavailable) && o.took <= time.Second },
 		},
 	} {
-		for _, later := range []bool{false, true} { // than the exchange begins
-			t.Run(fmt.Sprint(name, later), func(t *testing.T) {
+		for when, with := range map[string][]func(*exchanges.Options){"before": nil, "meanwhile": nil, "before, apart": {apart}} {
+			later := when == "meanwhile"
+			t.Run(name+" "+when, func(t *testing.T) {
 				t.Parallel()
 				synctest.Test(t, func(t *testing.T) {
 					s := shared(t)
-					here, there := open(t, s), open(t, s)
+					here, there := open(t, s, with...), open(t, s, with...)
 					id, other := here.register(t, 5), here.register(t, 5)
 					here.idle(t, id, other)
 					if !later {

@@ -33,18 +33,22 @@ type declared struct{ set *definition.Set }
 
 func (d declared) Current(context.Context) (*definition.Set, error) { return d.set, nil }
 
-func open(t *testing.T, s store.Store) *process {
+func open(t *testing.T, s store.Store, with ...func(*exchanges.Options)) *process {
 	t.Helper()
-	return openWith(t, s, &definition.Set{})
+	return openWith(t, s, &definition.Set{}, with...)
 }
 
-func openWith(t *testing.T, s store.Store, set *definition.Set) *process {
+func openWith(t *testing.T, s store.Store, set *definition.Set, with ...func(*exchanges.Options)) *process {
 	t.Helper()
 	j := journal.Open(s, journal.Options{Folds: projection.Folds()})
 	t.Cleanup(func() { _ = j.Close() })
 	p := &process{members: membership.Open(membership.Options{Store: s})}
 	p.queue = queue.Open(queue.Options{Store: s, Journal: j, Definitions: declared{set}, Heard: p.members.Heard})
-	p.Exchanges = exchanges.Open(exchanges.Options{Store: s, Members: p.members, Queue: p.queue})
+	o := exchanges.Options{Store: s, Members: p.members, Queue: p.queue}
+	for _, set := range with {
+		set(&o)
+	}
+	p.Exchanges = exchanges.Open(o)
 	return p
 }
 

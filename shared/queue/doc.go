@@ -71,6 +71,7 @@
 //	due.go        entries that fall due
 //	alarm.go      when this process looks at due entries and leases
 //	wait.go       instances that wait for tasks
+//	calls.go      which lines a process was told of
 //	looks.go      what became of the wakes of an instance without a free slot
 //	broadcast.go  waking the instances that wait in other processes
 //	sweep.go      Sweep and Run
