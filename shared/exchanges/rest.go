@@ -114,7 +114,7 @@ type resting struct {
 	instance membership.Instance
 	op       store.Op // stores the instance
 	record   record
-	err      error
+	err      error // ErrOld: the record is not stored, since another process has changed it or the instance
 }
 
 // rests writes those that rest.
@@ -236,9 +236,7 @@ func without(all []*resting) (rest []*resting) {
 func (r *rests) writeApart(ctx context.Context, all []*resting) {
 	var group sync.WaitGroup
 	write := func(op store.Op, err *error) {
-		if *err = r.x.records.store.Write(ctx, store.Write{Token: r.x.token(), Ops: []store.Op{op}}); store.AsConflict(*err) != nil {
-			*err = ErrOld
-		}
+		*err = r.x.records.store.Write(ctx, store.Write{Token: r.x.token(), Ops: []store.Op{op}})
 	}
 	records := make([]error, len(all))
 	for n, p := range all {
@@ -247,6 +245,8 @@ func (r *rests) writeApart(ctx context.Context, all []*resting) {
 	}
 	group.Wait()
 	for n, p := range all {
-		p.err = errors.Join(p.err, records[n])
+		if p.err = errors.Join(p.err, records[n]); store.AsConflict(records[n]) != nil {
+			p.err = ErrOld
+		}
 	}
 }

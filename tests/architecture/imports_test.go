@@ -110,7 +110,7 @@ func TestArrows(t *testing.T) {
 		"shared/stream":     {"shared/event", "shared/groupcommit", "shared/journal", "shared/store"},
 		"shared/membership": {"shared/clock", "shared/definition", "shared/journal", "shared/queue", "shared/store"},
 		"shared/projection": {"shared/event", "shared/journal", "shared/task"},
-		"shared/exchanges":  {"shared/journal", "shared/membership", "shared/queue", "shared/store", "shared/task"},
+		"shared/exchanges":  {"shared/groupcommit", "shared/journal", "shared/membership", "shared/queue", "shared/store", "shared/task"},
 		"shared/api":        {"shared/access", "shared/api", "shared/clock", "shared/metric", "shared/cron", "shared/definition", "shared/strict", "shared/event", "shared/exchanges", "shared/journal", "shared/order", "shared/projection", "shared/queue", "shared/schedule", "shared/stream", "shared/task", "shared/membership"},
 		"shared/act":        {},
 		"shared/mcp":        {"shared/act"},
