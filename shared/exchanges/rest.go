@@ -68,10 +68,11 @@ func (c *call) goOn(ctx context.Context, before *rest) (got Response, done bool,
 		return got, false, nil
 	}
 	s.seen = c.request.Seq
-	switch is, err := c.x.rests.wait(ctx, w, c); {
-	case is == ended:
+	is, err := c.x.rests.wait(ctx, w, c)
+	switch is {
+	case ended:
 		return Response{Expires: c.instance.Expires}, true, err
-	case is == woken:
+	case woken:
 		c.woken, c.rested = w, true
 		return got, false, nil
 	}
