@@ -7,6 +7,7 @@ import (
 
 	"github.com/millrace/millrace/shared/event"
 	"github.com/millrace/millrace/shared/event/typed"
+	"github.com/millrace/millrace/shared/groupcommit"
 	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/lock"
 	"github.com/millrace/millrace/shared/queue/layout"
@@ -18,6 +19,13 @@ type Book struct {
 	o     Options
 	mu    lock.Mutex
 	known *Set // of a process alone; nil: to be read
+	reads *groupcommit.Group[*reading]
+}
+
+// reading is one caller's share of a read.
+type reading struct {
+	set *Set
+	err error
 }
 
 // Options of a Book. All are required.
@@ -30,12 +38,32 @@ type Options struct {
 }
 
 // New returns a Book.
-func New(o Options) *Book { return &Book{o: o, mu: lock.New()} }
+func New(o Options) *Book {
+	b := &Book{o: o, mu: lock.New()}
+	b.reads = groupcommit.New(groupcommit.Options[*reading]{
+		Batch: func() func(*reading) bool { return func(*reading) bool { return true } },
+		Write: b.readFor,
+	})
+	return b
+}
 
-// InForce returns the rules in force. It costs a read, unless they are kept.
+// readFor reads the rules for several callers.
+func (b *Book) readFor(ctx context.Context, all []*reading) {
+	set, err := readSet(ctx, b.o.Store)
+	for _, r := range all {
+		r.set, r.err = set, err
+	}
+}
+
+// InForce returns the rules in force; nobody changes what is returned. It costs a read, unless they are kept. All rules lie in one
+// partition, which many processes read for each claim: callers that come while a read is under way share the next.
 func (b *Book) InForce(ctx context.Context) (*Set, error) {
 	if !b.o.Alone {
-		return readSet(ctx, b.o.Store)
+		var r reading
+		if err := b.reads.Do(ctx, &r); err != nil {
+			return nil, err
+		}
+		return r.set, r.err
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -3,7 +3,9 @@ package rule_test
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/millrace/millrace/shared/journal"
@@ -92,4 +94,57 @@ func TestMarkersOfLinesAreApart(t *testing.T) {
 	if set.Kept[l] != 7 || len(set.Matching("")) != 0 || len(set.Suspended) != 0 {
 		t.Errorf("the rules are %+v, want only the marker", set)
 	}
+}
+
+// slow is a store whose first query waits until it is let on.
+type slow struct {
+	store.Store
+	queries atomic.Int64
+	on      chan struct{}
+}
+
+func (s *slow) Query(ctx context.Context, r store.Range) (store.Page, error) {
+	page, err := s.Store.Query(ctx, r)
+	if s.queries.Add(1) == 1 {
+		<-s.on
+	}
+	return page, err
+}
+
+// Callers that come while the rules are read share the next read, which knows what was changed before they came.
+func TestCallersShareTheNextRead(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		base := memory.New(memory.Options{Shared: true})
+		s := &slow{Store: base, on: make(chan struct{})}
+		j := journal.Open(base, journal.Options{})
+		defer func() { _ = j.Close() }()
+		reads := rule.New(rule.Options{Store: s, Journal: j, Now: time.Now})
+		other := rule.New(rule.Options{Store: base, Journal: j, Now: time.Now})
+		holds := make(chan bool, 10)
+		ask := func() {
+			go func() { holds <- inForce(t, reads).Holds("/job") }()
+			synctest.Wait()
+		}
+		ask()
+		if _, err := other.SetRule(t.Context(), "/job", rule.Pause, true); err != nil {
+			t.Fatal(err)
+		}
+		for range 5 {
+			ask()
+		}
+		close(s.on)
+		synctest.Wait()
+		if <-holds {
+			t.Error("a read that began before the pause knows of it")
+		}
+		for range 5 {
+			if !<-holds {
+				t.Error("a caller that came after the pause does not know of it")
+			}
+		}
+		if n := s.queries.Load(); n != 2 {
+			t.Errorf("%d reads for six callers of whom five came while one read, want 2", n)
+		}
+	})
 }

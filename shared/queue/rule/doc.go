@@ -4,5 +4,5 @@
 //	set.go   Set: the rules in force, and what they hold
 //	book.go  Book: reads the rules, and changes them with their events
 //
-// The package imports definition, event, event/typed, journal, lock, queue/layout, store and the standard library.
+// The package imports definition, event, event/typed, groupcommit, journal, lock, queue/layout, store and the standard library.
 package rule
