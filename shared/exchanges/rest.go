@@ -47,10 +47,10 @@ func (x *Exchanges) Resting(id string, r *Request) (i membership.Instance, ok bo
 	return i, false
 }
 
-// noteRest remembers an exchange that has waited in vain, and of which nothing is left to be told.
+// noteRest remembers an exchange that has claimed and waited in vain, and of which nothing is left to be told.
 func (c *call) noteRest() {
 	r := &c.entry.now
-	if c.waited && len(c.claims) == 0 && len(r.Stops) == 0 && len(r.Told) == 0 && !r.Draining && r.version > 0 && len(c.session.held) == 0 {
+	if c.waited && c.mayClaim() && len(c.claims) == 0 && len(r.Stops) == 0 && len(r.Told) == 0 && !r.Draining && r.version > 0 && len(c.session.held) == 0 {
 		c.session.rest.Store(&rest{c.request.Seq, c.instance, c.mark})
 	}
 }

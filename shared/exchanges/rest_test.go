@@ -105,6 +105,20 @@ func TestATaskBetweenTwoWaits(t *testing.T) {
 	})
 }
 
+// A wait of one that wants no task says nothing of whether there is one.
+func TestATaskFromBeforeAWaitThatWantedNone(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, s store.Store) {
+		p := open(t, s)
+		id := p.register(t, 5)
+		p.add(t, 1)
+		p.must(t, id, exchanges.Request{Seq: 3, Wait: 3 * time.Second})
+		if got := <-p.fourth(t.Context(), id); got.err != nil || len(got.Claims) != 1 || got.took > 100*time.Millisecond {
+			t.Errorf("%d claims after %v, %v", len(got.Claims), got.took, got.err)
+		}
+	})
+}
+
 // What another process does to an instance is known at the next exchange, within a second.
 func TestAnInstanceThatGoesOnWaitingIsChangedElsewhere(t *testing.T) {
 	t.Parallel()
@@ -192,7 +206,7 @@ func TestALeaseFromElsewhereIsKeptByOneThatGoesOnWaiting(t *testing.T) {
 		here, there := open(t, s), open(t, s)
 		id := here.register(t, 5)
 		here.idle(t, id)
-		here.must(t, id, exchanges.Request{Seq: 4, Wait: 10 * time.Second})
+		here.must(t, id, exchanges.Request{Seq: 4, Max: 5, Wait: 10 * time.Second})
 		ids := there.add(t, 1)
 		i, err := there.members.Get(t.Context(), id)
 		check(t, err)
@@ -201,7 +215,7 @@ func TestALeaseFromElsewhereIsKeptByOneThatGoesOnWaiting(t *testing.T) {
 			t.Fatalf("%d leases, %v", len(leases), err)
 		}
 		for seq := int64(5); seq < 20; seq++ {
-			here.must(t, id, exchanges.Request{Seq: seq, Wait: 10 * time.Second})
+			here.must(t, id, exchanges.Request{Seq: seq, Max: 5, Wait: 10 * time.Second})
 			_, err := there.queue.Sweep(t.Context())
 			check(t, err)
 		}
