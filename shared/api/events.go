@@ -51,7 +51,8 @@ type question struct {
 	bounded bool // a timeout was given
 	causes  bool // with what brought each event about
 	at      event.ID
-	past    bool // at was given
+	past    bool     // at was given
+	until   event.ID // of the newest events: up to this one; 0: all
 }
 
 // ask reads what the query asks for; otherwise is the default of the parameter return, "" if it must be given.
@@ -73,6 +74,13 @@ func (x *exchange) ask(otherwise string) (*question, error) {
 	if q.limit, err = query.limit(); err != nil {
 		return nil, err
 	}
+	var bounded bool
+	if q.until, bounded, err = query.id("until"); err != nil {
+		return nil, err
+	}
+	if bounded && (q.limit >= 0 || q.until == 0) {
+		return nil, invalid("query.until", "want an EventId above 0, with a negative limit: it is for the newest events up to that one")
+	}
 	if q.timeout, q.bounded, err = query.timeout(x.maxWait()); err != nil {
 		return nil, err
 	}
@@ -86,7 +94,7 @@ func (x *exchange) ask(otherwise string) (*question, error) {
 func (q *question) request(x *exchange) journal.Request {
 	return journal.Request{
 		After: q.after, Match: q.filter.Match, Limit: max(q.limit, -q.limit), MaxBytes: x.api.maxAnswer, Timeout: q.timeout,
-		Causes: q.causes,
+		Causes: q.causes, Until: q.until,
 	}
 }
 

@@ -149,6 +149,7 @@ func (f *fakeJournal) ReadNewest(_ context.Context, r journal.Request) (journal.
 	r.Limit = 0
 	a, _, err := f.read(r)
 	slices.Reverse(a.Events)
+	a.Events = slices.DeleteFunc(a.Events, func(e event.Event) bool { return r.Until > 0 && e.ID > r.Until })
 	if limit > 0 && len(a.Events) > limit {
 		a.Events = a.Events[:limit]
 	}

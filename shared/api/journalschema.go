@@ -95,6 +95,7 @@ func eventParams(k *kind, offered bool) params {
 			"Needed for events, unless limit is negative; an event stream may say it in Last-Event-ID", false, eventID("")),
 		queryParam("timeout", "How long to wait for the first event, or for the next change of the statistics; cut to what the host can, at most 1 h", false, durations()),
 		queryParam("limit", "At most so many events; negative: the newest first, without waiting", false, limit),
+		queryParam("until", "With a negative limit: the newest events up to this EventId, above 0", false, eventID("")),
 		queryParam("with", "cause: each event also with cause, the EventId that brought it about, and by, the name of the token of whom it was an "+
 			"act, where it has them; own fields of these names are left out", false, choice("", withCause)),
 	}

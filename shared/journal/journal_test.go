@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -14,6 +15,7 @@ import (
 	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/store"
 	"github.com/millrace/millrace/shared/store/memory"
+	"github.com/millrace/millrace/shared/store/meter"
 )
 
 func custom(n int) event.Event {
@@ -198,6 +200,52 @@ func TestRetentionTearsAndKeepsSnapshots(t *testing.T) {
 			t.Fatalf("ReadNewest = %+v, %v", a, err)
 		}
 	})
+}
+
+// The newest events up to any id are those that were the newest when it was; what is above it costs no read.
+func TestTheNewestUntil(t *testing.T) {
+	t.Parallel()
+	s := meter.New(memory.New(memory.Options{}))
+	j := open(t, s, journal.Options{})
+	var ids []event.ID
+	for i := range 700 { // a page has 256 slots
+		r, err := j.Emit(t.Context(), slices.Repeat([]event.Event{custom(i)}, 1+i%3), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, r.EventIDs()...)
+	}
+	fresh := open(t, s, journal.Options{})
+	for n := 0; n < len(ids); n += 13 {
+		for _, until := range []event.ID{ids[n], ids[n] + 1} {
+			want := 0
+			for want < len(ids) && ids[want] <= until {
+				want++
+			}
+			s.Reset()
+			a, err := fresh.ReadNewest(t.Context(), journal.Request{Until: until, Limit: 5})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if calls := s.Reset().Total().Calls; calls > 30 {
+				t.Errorf("%d calls of the store for the newest up to %d", calls, until)
+			}
+			var got []event.ID
+			for i := range a.Events {
+				got = append(got, a.Events[i].ID)
+			}
+			slices.Reverse(got)
+			if diff := cmp.Diff(ids[max(0, want-5):want], got); diff != "" {
+				t.Errorf("the newest up to %d: %s", until, diff)
+			}
+			if a.LastEventID > until || a.LastEventID < ids[want-1] {
+				t.Errorf("LastEventID = %d, want %d to %d", a.LastEventID, ids[want-1], until)
+			}
+		}
+	}
+	if a, err := fresh.ReadNewest(t.Context(), journal.Request{Until: ids[0] - 1, Limit: 5}); err != nil || len(a.Events) > 0 {
+		t.Errorf("%d events before the first, %v", len(a.Events), err)
+	}
 }
 
 func TestIdempotencyKey(t *testing.T) {

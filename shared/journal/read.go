@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace/shared/event"
+	"github.com/millrace/millrace/shared/store"
 )
 
 // scanFor is how long a read scans events that do not match before it returns how far it came.
@@ -17,6 +18,7 @@ const scanFor = 10 * time.Second
 // Request says which events are read.
 type Request struct {
 	After    event.ID                // events after this id; 0 is the beginning
+	Until    event.ID                // of ReadNewest: events up to this id; 0: to the newest
 	Match    func(*event.Event) bool // nil: every event
 	Limit    int                     // at most so many events; 0: no limit
 	MaxBytes int                     // ends the Answer with the event whose size makes the sum this many bytes; 0: no bound
@@ -286,7 +288,7 @@ func (j *Journal) Floor(ctx context.Context) (event.ID, error) {
 	return event.ID(seq.FloorID), err
 }
 
-// ReadNewest returns the events after Request.After, the newest first, as many as Limit and MaxBytes permit. It does not
+// ReadNewest returns the events after Request.After and up to Request.Until, the newest first, as many as Limit and MaxBytes permit. It does not
 // wait for new ones. It is torn only if After is set and lies below the floor.
 func (j *Journal) ReadNewest(ctx context.Context, r Request) (Answer, error) {
 	for try := 0; ; try++ {
@@ -309,19 +311,23 @@ func (j *Journal) readNewest(ctx context.Context, r Request) (Answer, error) {
 		return Answer{Torn: true, LastEventID: r.After}, nil
 	}
 	a := Answer{LastEventID: max(r.After, event.ID(seq.FloorID))}
+	newest, err := j.positionUntil(ctx, r.Until, seq)
+	if err != nil {
+		return a, err
+	}
 	bytes := 0
-	for to := seq.Position; to > seq.FloorPosition; {
+	for to := newest; to > seq.FloorPosition; {
 		from := max(pageOf(to)*pageSize, seq.FloorPosition+1)
 		run, err := j.span(ctx, from, to)
 		if err != nil {
 			return a, err
 		}
-		if to == seq.Position {
-			a.LastEventID = max(a.LastEventID, run[len(run)-1].last)
+		if to == newest {
+			a.LastEventID = max(a.LastEventID, r.until(run[len(run)-1].last))
 		}
 		before := len(a.Events)
 		for i := len(run) - 1; i >= 0; i-- {
-			if takeBackward(run[i].events, r, &a, &bytes) {
+			if takeBackward(run[i].events, &r, &a, &bytes) {
 				nameWithin(run, a.Events[before:])
 				return a, j.nameCauses(ctx, a.Events)
 			}
@@ -332,13 +338,42 @@ func (j *Journal) readNewest(ctx context.Context, r Request) (Answer, error) {
 	return a, j.nameCauses(ctx, a.Events)
 }
 
-func takeBackward(events []event.Event, r Request, a *Answer, bytes *int) (done bool) {
+// until returns an id, or Until if that is less.
+func (r *Request) until(id event.ID) event.ID {
+	if r.Until > 0 {
+		return min(id, r.Until)
+	}
+	return id
+}
+
+// positionUntil returns the position of the last slot that may have an event up to an id; 0: the newest.
+func (j *Journal) positionUntil(ctx context.Context, id event.ID, seq store.Sequence) (int64, error) {
+	if id == 0 {
+		return seq.Position, nil
+	}
+	next, err := j.locate(ctx, id, seq)
+	for err == nil && next <= seq.Position {
+		var run []slot
+		if run, err = j.slots(ctx, next, seq.Position); err != nil {
+			break
+		}
+		for i := range run {
+			if run[i].last >= id {
+				return run[i].position, nil
+			}
+		}
+		next += int64(len(run))
+	}
+	return seq.Position, err
+}
+
+func takeBackward(events []event.Event, r *Request, a *Answer, bytes *int) (done bool) {
 	for i := len(events) - 1; i >= 0; i-- {
 		e := &events[i]
 		if e.ID <= r.After {
 			return true
 		}
-		if r.Match != nil && !r.Match(e) {
+		if r.until(e.ID) != e.ID || r.Match != nil && !r.Match(e) {
 			continue
 		}
 		a.Events = append(a.Events, shown(e, r.Causes))

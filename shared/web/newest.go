@@ -28,15 +28,21 @@ func (r *reading) newest(name, target string, query url.Values, most int) {
 
 // look reads events newest first, so many at once. A journal may be long and what is looked for rare, so it looks back step by step, until
 // read has enough, or has read all there is, or that has taken long enough. In the last case the template's since says how far back it
-// has looked; the address of the page with all=1 looks back without an end. read puts what it finds into the reading's Data.
+// has looked; the address of the page with all=1 looks back without an end. A page of the past looks back from its moment. read puts what it
+// finds into the reading's Data.
 func (r *reading) look(query url.Values, most int, read func(url.Values) (enough, torn bool)) {
 	began, deadline := r.d.now(), time.Now().Add(r.d.patience)
+	from := began
+	if at, err := strconv.ParseInt(r.query("at"), 10, 64); err == nil {
+		from = time.UnixMicro(at)
+		query.Set("until", strconv.FormatInt(max(1, at), 10))
+	}
 	query.Set("limit", strconv.Itoa(-most))
 	first := time.UnixMicro(idOf(r.one("after=0&limit=1"))) // 1970 if the first ones are evicted
 	for window := firstWindow; r.err == nil; window *= widening {
-		since := began.Add(-window)
+		since := from.Add(-window)
 		whole := r.query("all") != "" || window > 10*365*24*time.Hour || since.Before(first)
-		query.Set("after", strconv.FormatInt(since.UnixMicro(), 10))
+		query.Set("after", strconv.FormatInt(max(0, since.UnixMicro()), 10))
 		if whole {
 			query.Del("after")
 		}
@@ -50,7 +56,7 @@ func (r *reading) look(query url.Values, most int, read func(url.Values) (enough
 		switch {
 		case late:
 			r.Data = before
-			r.Data["since"] = began.Add(-window / widening)
+			r.Data["since"] = from.Add(-window / widening)
 			return
 		case whole || enough:
 			return

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"net/http"
 	"net/url"
-	"slices"
 	"strconv"
 	"time"
 
@@ -29,6 +28,7 @@ var pasts = map[string]past{
 	"definitions": {"files", "", readFiles},
 	"task":        {"taskthen", "", readTaskThen},
 	"compare":     {"compare", "", readCompare},
+	"audit":       {"audit", "", readAudit},
 }
 
 // journey leads from a page to what it showed before.
@@ -190,9 +190,6 @@ func readOrderThen(r *reading) {
 		r.Data["order"] = orders[0]
 	}
 	r.newest("events", journalAPI+"/order"+one, url.Values{"return": {"OrderEvent"}, "with": {"cause"}}, 100)
-	at, _ := strconv.ParseInt(r.query("at"), 10, 64) // the API has read it as an id
-	before := slices.DeleteFunc(r.events("events"), func(e any) bool { return idOf(e) > at })
-	r.Data["events"] = map[string]any{"eventSnapshots": before}
 	r.Data["chain"], r.Data["id"] = chain, id
 }
 

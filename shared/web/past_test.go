@@ -66,7 +66,7 @@ func TestPagesOfThePast(t *testing.T) {
 		}
 	}
 	first := all[0].at
-	for _, page := range []string{"/", "/jobs", "/orders", "/orders/%2Fc/0", "/chains/%2Fc", "/journal", "/definitions"} {
+	for _, page := range []string{"/", "/jobs", "/orders", "/orders/%2Fc/0", "/chains/%2Fc", "/journal", "/definitions", "/audit"} {
 		if got := b.get(page + "?at=" + first); got.StatusCode != http.StatusOK || strings.Contains(got.body, `href="/act`) || strings.Contains(got.body, "hx-get") {
 			t.Errorf("%s of the past: %d, or it offers acts, or changes by itself:\n%s", page, got.StatusCode, got.body)
 		}
@@ -78,5 +78,42 @@ func TestPagesOfThePast(t *testing.T) {
 		if got := b.get(path); got.StatusCode != want {
 			t.Errorf("GET %s: %d, want %d", path, got.StatusCode, want)
 		}
+	}
+}
+
+// TestTheAuditThen: the page of acts as of a moment shows those up to it, and its links stay there.
+func TestTheAuditThen(t *testing.T) {
+	s := start(t)
+	var stamps []string
+	for n := range 6 {
+		act := []string{"stop", "start"}[n%2]
+		s.call("admin-secret", http.MethodPost, "/api/v1/chains/%2Fc/"+act, "")
+		stamps = append(stamps, s.stamp())
+	}
+	b := s.signedIn("viewer-secret")
+	for n, at := range stamps {
+		got := b.get("/audit?at=" + at)
+		if shown := strings.Count(got.body, "<td>JobChainStateChanged</td>"); got.StatusCode != http.StatusOK || shown != n+1 {
+			t.Errorf("after %d acts: %d, %d are shown", n+1, got.StatusCode, shown)
+		}
+		if !strings.Contains(got.body, `<a href="/audit?by=ada&amp;at=`+at+`">`) || !strings.Contains(got.body, `name="at" value="`+at+`"`) {
+			t.Errorf("the links of the page lead away from its moment:\n%s", got.body)
+		}
+	}
+}
+
+// TestWhatHadHappenedToAnOrder: a page of an order as of a moment shows what had happened to it then, however much has happened since.
+func TestWhatHadHappenedToAnOrder(t *testing.T) {
+	s := start(t)
+	s.call("admin-secret", http.MethodPost, "/api/v1/orders/%2Fc", `{"id":"1"}`)
+	s.call("admin-secret", http.MethodPost, "/api/v1/orders/%2Fc/1/suspend", "")
+	at := s.stamp()
+	for range 60 {
+		s.call("admin-secret", http.MethodPost, "/api/v1/orders/%2Fc/1/resume", "")
+		s.call("admin-secret", http.MethodPost, "/api/v1/orders/%2Fc/1/suspend", "")
+	}
+	got := s.signedIn("viewer-secret").get("/orders/%2Fc/1?at=" + at)
+	if got.StatusCode != http.StatusOK || strings.Count(got.body, "<td>OrderSuspended<") != 1 || !strings.Contains(got.body, "OrderAdded") {
+		t.Errorf("%d, without what had happened to the order:\n%s", got.StatusCode, got.body)
 	}
 }
