@@ -38,6 +38,7 @@ func New(place host.Place, settings config.Settings, s store.Store, log *slog.Lo
 		Store: checked, Log: log, Place: place, Settings: settings,
 		Journal: journal.Open(checked, journal.Options{
 			Log: log, Folds: projection.Folds(), Retention: journal.Retention(settings.Retention),
+			Timing: journal.Timing{RemoveAfter: settings.RemoveAfter},
 		}),
 	}
 }

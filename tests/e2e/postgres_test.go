@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -108,6 +109,28 @@ func TestWithoutTables(t *testing.T) {
 	t.Parallel()
 	if r := command(t, []string{"MILLRACE_ADMIN_TOKEN=x"}, "", "serve", "--listen", "127.0.0.1:0", "--store", postgres.Database(t)); r.status == 0 || !strings.Contains(r.err, "millrace tables") {
 		t.Errorf("serve without tables: %+v, want the advice to make them", r)
+	}
+}
+
+// TestGrowth: the growth of a database is measured by table, once on each schema: what is in use, or was, is left as it is.
+func TestGrowth(t *testing.T) {
+	t.Parallel()
+	url := database(t)
+	line := []string{"bench", "growth", "--store", url, "--rate", "20", "--warmup", "0s", "--duration", "400ms", "--every", "100ms", "--output", "json"}
+	r := command(t, nil, "", line...)
+	var rows []map[string]any
+	if err := json.Unmarshal([]byte(r.out), &rows); err != nil || r.status != 0 || len(rows) != 6 {
+		t.Fatalf("%v, want 4 steps and 2 quarters: %+v", err, r)
+	}
+	for _, row := range rows {
+		for _, column := range []string{"rows", "dead", "table", "indexes", "tickets", "log", "hot", "hot_tickets", "vacuums"} {
+			if value, number := row[column].(float64); !number || value <= 0 && strings.Contains("table indexes tickets log", column) {
+				t.Errorf("%s is %v in %v, want a number, and bytes where there are any", column, row[column], row)
+			}
+		}
+	}
+	if r := command(t, nil, "", line...); r.status != 2 || !strings.Contains(r.err, "--store") || !strings.Contains(r.err, "another schema") {
+		t.Errorf("on a store that was used: %+v, want status 2 and what to do", r)
 	}
 }
 
