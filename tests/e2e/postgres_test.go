@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -132,6 +133,45 @@ func TestGrowth(t *testing.T) {
 	if r := command(t, nil, "", line...); r.status != 2 || !strings.Contains(r.err, "--store") || !strings.Contains(r.err, "another schema") {
 		t.Errorf("on a store that was used: %+v, want status 2 and what to do", r)
 	}
+}
+
+// TestPasswordsAreReplaced: a server connects with the password that its file holds at the time, without a restart; until the file holds
+// the right one, it is not ready.
+func TestPasswordsAreReplaced(t *testing.T) {
+	t.Parallel()
+	own, file := postgres.Own(t), t.TempDir()+"/passwords"
+	makeTables(t, own.URL("postgres"))
+	execute := func(statement string) {
+		t.Helper()
+		if err := own.Execute(statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write := func(password string) {
+		t.Helper()
+		if err := os.WriteFile(file, []byte("*:*:*:renewed:"+password+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	execute("CREATE ROLE renewed SUPERUSER LOGIN PASSWORD 'one'")
+	if err := own.DemandPasswords(); err != nil {
+		t.Fatal(err)
+	}
+	write("one")
+	c := impatient(t, serve(t, strings.Replace(own.URL("postgres"), "millrace@", "renewed@", 1), withEnv("PGPASSFILE="+file)))
+	ready := func() error {
+		_, _, err := c.Get(t.Context(), "/readyz")
+		return err
+	}
+	eventually(t, "it is ready", func() bool { return ready() == nil })
+
+	execute("ALTER ROLE renewed PASSWORD 'two'")
+	if err := own.DropConnections(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "it is not ready", func() bool { return client.StatusOf(ready()) == 503 })
+	write("two")
+	eventually(t, "it is ready again", func() bool { return ready() == nil })
 }
 
 // TestOutbox: jobs and events that transactions of another program ask for are there once if these commit, and never otherwise, though
