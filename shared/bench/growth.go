@@ -24,7 +24,8 @@ type Growth struct {
 	Store    string        `help:"Database to measure, with tables that nobody uses: postgres://HOST/DATABASE?schema=NAME. Default: a temporary embedded store." placeholder:"URL"`
 	Rate     int           `help:"Tasks per second." default:"150"`
 	Size     int           `help:"Bytes of a task's payload." default:"256"`
-	Kept     time.Duration `help:"How long events, finished tasks and unique keys are kept." default:"3m"`
+	Kept     time.Duration `help:"How long events are kept." default:"3m"`
+	History  time.Duration `help:"How long finished tasks are kept; 0: they are of topics, which leave none." default:"3m"`
 	Workers  int           `help:"How many run at once." default:"16"`
 	Warmup   time.Duration `help:"How long until as much goes as comes, which is not judged; the history is cleaned each 16 minutes." default:"22m"`
 	Duration time.Duration `help:"How long it is judged." default:"1h"`
@@ -33,10 +34,10 @@ type Growth struct {
 
 // Help says what the columns mean.
 func (Growth) Help() string {
-	return `Jobs, each with a unique key, are added at an even pace and run, in this process with all its upkeep; events, finished tasks and keys go after
---kept, and evicted events are removed as long after, where servers wait for a day. The database's tables must be new: millrace tables --store URL makes them.
+	return `Jobs, each with a unique key, are added at an even pace and run, in this process with all its upkeep; events go after --kept, finished tasks
+after --history, and evicted events are removed --kept after that, where servers wait for a day. The database's tables must be new: millrace tables --store URL makes them.
 ROWS and DEAD are PostgreSQL's estimates for the table of items; TABLE and INDEXES its bytes. TICKETS is the table of sequencers with its
-index. LOG is what the database has written to its log until then; HOT, the share of updates that changed no index, of items and of sequencers; VACUUMS, the
+index. LOG is what the whole server has written to its log meanwhile; HOT, the share of updates that changed no index, of items and of sequencers; VACUUMS, the
 runs of autovacuum on both. Of the embedded store, TABLE is its directory. The last rows are the means of the first and the last quarter of --duration.`
 }
 
@@ -45,6 +46,8 @@ func (b Growth) check() error {
 	switch {
 	case b.Rate < 1 || b.Workers < 1 || b.Size < 0:
 		return UsageError("--rate and --workers: want 1 or more; --size: want 0 or more")
+	case b.History < 0:
+		return UsageError("--history: want 0 or more")
 	case b.Kept < time.Minute:
 		return UsageError("--kept: want 1m or more, since what is under way must not be removed")
 	case b.Every <= 0 || b.Duration < 4*b.Every || b.Warmup < 0:
@@ -64,7 +67,7 @@ func (b Growth) Run(ctx context.Context, p Program) (*Results, error) {
 		"at", "done", "rows", "dead", "table", "indexes", "tickets", "log", "hot", "hot_tickets", "vacuums")
 	return r, b.dir(func(dir string) error {
 		settings := config.Settings{
-			Store: storeURL(dir), Definitions: b.definitions(), Retention: config.Retention{Age: b.Kept}, History: config.History{Age: b.Kept}, RemoveAfter: b.Kept,
+			Store: storeURL(dir), Definitions: b.definitions(), Retention: config.Retention{Age: b.Kept}, History: config.History{Age: b.History}, RemoveAfter: b.Kept,
 		}
 		if b.Store != "" {
 			settings.Store, settings.Notifier = b.Store, b.Store
@@ -82,15 +85,24 @@ type growing struct {
 	*Node
 	dir  string
 	done atomic.Int64
+	log  int64 // where the database's log was
 }
 
 // benchJobs is how many jobs share the load: the history of each is cleaned in a minute of its own.
 const benchJobs = 64
 
+// job returns the path of a job of the load.
+func (b Growth) job(n int64) string {
+	if b.History == 0 {
+		return fmt.Sprint(benchTopic, n%benchJobs)
+	}
+	return fmt.Sprint(benchJob, n%benchJobs)
+}
+
 func (b Growth) definitions() *definition.Set {
 	set := &definition.Set{}
-	for i := range benchJobs {
-		set.Jobs = append(set.Jobs, definition.Job{Path: fmt.Sprint(benchJob, "/", i), Target: definition.Target{Go: "nothing"}})
+	for i := range int64(benchJobs) {
+		set.Jobs = append(set.Jobs, definition.Job{Path: b.job(i), Target: definition.Target{Go: "nothing"}})
 	}
 	return set
 }
@@ -99,6 +111,12 @@ func (b Growth) definitions() *definition.Set {
 func (b Growth) load(ctx context.Context, p Program, r *Results, g *growing) error {
 	if err := g.isNew(ctx); err != nil {
 		return err
+	}
+	if g.Database != nil {
+		var err error
+		if _, g.log, err = g.Database.Footprints(ctx); err != nil {
+			return err
+		}
 	}
 	if err := g.Declare(ctx); err != nil {
 		return err
@@ -164,9 +182,7 @@ func (b Growth) add(ctx context.Context, g *growing) error {
 				return nil
 			}
 			n := next.Add(1)
-			t := queue.New{
-				Dialect: task.Job, Job: fmt.Sprint(benchJob, "/", n%benchJobs), Payload: payload, Unique: fmt.Sprint(n), UniqueWindow: b.Kept,
-			}
+			t := queue.New{Dialect: task.Job, Job: b.job(n), Payload: payload, Unique: fmt.Sprint(n)}
 			if _, err := g.Queue.Enqueue(ctx, nil, t); err != nil {
 				return err
 			}
@@ -223,7 +239,7 @@ func (g *growing) footprint(ctx context.Context) (f footprint, err error) {
 		return f, err
 	}
 	tables, log, err := g.Database.Footprints(ctx)
-	f.database, f.log = true, float64(log)
+	f.database, f.log = true, float64(log-g.log)
 	for _, t := range tables {
 		hot := float64(t.HOT) / float64(max(t.Updates, 1))
 		f.vac += float64(t.Autovacuums)
