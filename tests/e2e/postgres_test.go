@@ -136,7 +136,7 @@ func TestGrowth(t *testing.T) {
 }
 
 // TestPasswordsAreReplaced: a server connects with the password that its file holds at the time, without a restart; until the file holds
-// the right one, it is not ready.
+// the right one, /readyz says that the store cannot be used.
 func TestPasswordsAreReplaced(t *testing.T) {
 	t.Parallel()
 	own, file := postgres.Own(t), t.TempDir()+"/passwords"
@@ -169,7 +169,10 @@ func TestPasswordsAreReplaced(t *testing.T) {
 	if err := own.DropConnections(); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "it is not ready", func() bool { return client.StatusOf(ready()) == 503 })
+	eventually(t, "/readyz says that it cannot use the store", func() bool {
+		err := ready()
+		return client.StatusOf(err) == 503 && strings.Contains(err.Error(), "the store cannot be used")
+	})
 	write("two")
 	eventually(t, "it is ready again", func() bool { return ready() == nil })
 }
