@@ -208,7 +208,7 @@ func (b Growth) watch(ctx context.Context, p Program, r *Results, g *growing) er
 		}
 		elapsed := time.Since(began).Round(b.Every)
 		r.add(f.cells(elapsed.String(), g.done.Load())...)
-		p.tell("%v: %d tasks done, %v, %.0f dead rows, %.0f %% HOT updates", elapsed, g.done.Load(), size(f.bytes()), f.dead, 100*f.hot)
+		p.tell("%v: %d tasks done, %v", elapsed, g.done.Load(), size(f.bytes()))
 		if planned > b.Warmup {
 			judged = append(judged, f)
 		}
