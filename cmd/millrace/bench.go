@@ -10,7 +10,6 @@ import (
 	"github.com/millrace/millrace/shared/bench"
 	"github.com/millrace/millrace/shared/config"
 	"github.com/millrace/millrace/shared/host"
-	"github.com/millrace/millrace/shared/service"
 )
 
 type benchCommand struct {
@@ -22,6 +21,7 @@ type benchCommand struct {
 	Claims  benchmark[bench.Claims]  `cmd:"" help:"Tasks claimed and ended per second by remote workers over HTTP, beside what the HTTP stack can do."`
 	Idle    benchmark[bench.Idle]    `cmd:"" help:"What workers that wait for tasks cost a server: memory, and processor time."`
 	Pages   benchmark[bench.Pages]   `cmd:"" help:"How long the dashboard's pages take with much in the store, and what open ones cost."`
+	Growth  benchmark[bench.Growth]  `cmd:"" help:"Whether a store stays as large as it is under a steady load: tables, indexes, what autovacuum does."`
 	Cloud   benchmark[bench.Cloud]   `cmd:"" help:"Tasks and appends of many processes on DynamoDB's published limits, in virtual time."`
 	Stack   benchStackCommand        `cmd:"" hidden:"" help:"Serve nothing: what bench append compares with."`
 }
@@ -37,6 +37,7 @@ func (benchCommand) Help() string {
     millrace bench claims --workers 1,16 --batch 1,32
     millrace bench idle --workers 1000
     millrace bench pages --tasks 1000000 --schedules 10000 --orders 100000
+    millrace bench growth --store 'postgres://host/database?schema=bench' --rate 150 --duration 1h
     millrace bench cloud --rate 2000 --queues 1,20
     millrace bench append --url http://127.0.0.1:8080
 
@@ -62,29 +63,33 @@ func (b benchmark[M]) Help() string { return b.Measurement.Help() }
 
 // Run measures every case and prints a row for each.
 func (b benchmark[M]) Run(ctx context.Context, c console) error {
-	r, err := b.Measurement.Run(ctx, bench.Program{Open: openSilent, Ready: ready})
+	r, err := b.Measurement.Run(ctx, bench.Program{Open: openSilent, Ready: ready, Told: c.err})
 	if usage, ok := errors.AsType[bench.UsageError](err); ok {
 		return usageError{usage}
 	}
 	return errors.Join(err, printResults(c.out, b.format, r))
 }
 
-func openSilent(ctx context.Context, settings config.Settings) (*service.Tasks, error) {
+func openSilent(ctx context.Context, settings config.Settings) (*bench.Node, error) {
 	n, err := openNode(ctx, settings, silent())
 	if err != nil {
 		return nil, err
 	}
-	return n.Tasks, nil
+	return &bench.Node{Tasks: n.Tasks, Upkeep: n.upkeep, Database: n.database}, nil
 }
 
 // printResults prints the rows as a table, or as JSON objects.
 func printResults(w io.Writer, f format, r *bench.Results) error {
 	if f.Output == "table" {
-		return table(w, r.Heading, func(row func(...any)) {
+		err := table(w, r.Heading, func(row func(...any)) {
 			for _, cells := range r.Rows {
 				row(cells...)
 			}
 		})
+		if r.Verdict != "" {
+			fmt.Fprintln(w, r.Verdict)
+		}
+		return err
 	}
 	objects := make([]map[string]any, len(r.Rows))
 	for i, cells := range r.Rows {

@@ -100,3 +100,41 @@ func TestBenchMeasuresPages(t *testing.T) {
 		t.Errorf("without tasks: status %d, want %d", got, statusUsage)
 	}
 }
+
+// The growth of an embedded store is measured at each step, and its first quarter compared with its last.
+func TestBenchMeasuresGrowth(t *testing.T) {
+	t.Parallel()
+	short := []string{"bench", "growth", "--warmup", "200ms", "--duration", "400ms", "--every", "100ms", "--rate", "50", "--dir", t.TempDir(), "--output"}
+	var out, stderr bytes.Buffer
+	status := run(t.Context(), append(short, "json"), console{strings.NewReader(""), &out, &stderr})
+	var rows []struct {
+		At    string
+		Table float64
+		Rows  *float64
+	}
+	if err := json.Unmarshal(out.Bytes(), &rows); err != nil || status != statusOK || len(rows) != 8 {
+		t.Fatalf("status %d, %v, %d rows, want 6 steps and 2 quarters: %s%s", status, err, len(rows), &out, &stderr)
+	}
+	for _, row := range rows {
+		if row.Table == 0 || row.Rows != nil {
+			t.Errorf("%+v, want the bytes of the directory, and no rows", row)
+		}
+	}
+	if rows[6].At != "first quarter" || rows[6].Table != rows[2].Table || rows[7].At != "last quarter" || rows[7].Table != rows[5].Table {
+		t.Errorf("the quarters of 4 steps after 2 are %v, want the third and the sixth of %v", rows[6:], rows[:6])
+	}
+	if told := strings.Count(stderr.String(), "tasks done"); told != 6 {
+		t.Errorf("it told of %d steps, want 6: %s", told, &stderr)
+	}
+	out.Reset()
+	if status := run(t.Context(), append(short, "table"), console{strings.NewReader(""), &out, &stderr}); status != statusOK || !strings.Contains(out.String(), "from the first quarter to the last: ") {
+		t.Errorf("status %d, want a verdict: %s%s", status, &out, &stderr)
+	}
+	for _, wrong := range [][]string{{"--rate", "0"}, {"--kept", "1s"}, {"--duration", "3s", "--every", "1s"}, {"--warmup", "-1s"}, {"--store", "pebble:x"}} {
+		stderr.Reset()
+		got := run(t.Context(), append([]string{"bench", "growth"}, wrong...), console{strings.NewReader(""), &out, &stderr})
+		if got != statusUsage || !strings.Contains(stderr.String(), wrong[0]) {
+			t.Errorf("%v: status %d, want %d and what is wrong: %s", wrong, got, statusUsage, &stderr)
+		}
+	}
+}

@@ -141,6 +141,27 @@ func TestReadinessOfAClock(t *testing.T) {
 	}
 }
 
+// A process that is not ready says which part of it is not, and keeps to its log what may name hosts and users.
+func TestReadinessSaysWhatIsWrong(t *testing.T) {
+	t.Parallel()
+	secret := errors.New("user=secret")
+	for want, err := range map[string]error{
+		"": secret,
+		": the store cannot be used; see the log": errors.Join(nil, &api.NotReady{Public: "the store cannot be used", Err: secret}),
+	} {
+		b := setup(t)
+		b.api = api.New(api.Options{Log: b.log()}, api.Operations(api.Probes{Ready: func(context.Context) error { return err }}))
+		got := b.as(t, "", "GET", "/readyz", "")
+		wantProblem(t, got, 503, api.CodeUnavailable)
+		if !strings.Contains(got.body, `"detail":"not ready to serve`+want+`"`) {
+			t.Errorf("readyz after %v = %s, want %q and no more", err, got.body, want)
+		}
+		if !strings.Contains(b.logs.String(), "user=secret") || !errors.Is(err, secret) {
+			t.Errorf("the log lacks %v: %s", err, b.logs)
+		}
+	}
+}
+
 func TestReadiness(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -49,8 +49,23 @@ func (p Probes) ready(x *exchange) error {
 	return x.value(http.StatusOK, statusOK)
 }
 
-// reason returns the public part of why the process is not ready: that its clock is off. The rest is in the log.
+// NotReady is an error of [Probes].Ready of which everybody may know a part. The rest, which may name hosts and users, is in the log.
+type NotReady struct {
+	Public string
+	Err    error
+}
+
+// Error returns both.
+func (e *NotReady) Error() string { return e.Public + ": " + e.Err.Error() }
+
+// Unwrap returns the rest.
+func (e *NotReady) Unwrap() error { return e.Err }
+
+// reason returns the public part of why the process is not ready: what cannot be used, or that its clock is off.
 func (Probes) reason(err error) string {
+	if part, ok := errors.AsType[*NotReady](err); ok {
+		return ": " + part.Public + "; see the log"
+	}
 	if skew, ok := errors.AsType[*clock.Skew](err); ok {
 		return ": " + skew.Error()
 	}

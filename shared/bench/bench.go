@@ -6,6 +6,8 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"io"
 	"os"
 	"strconv"
 	"strings"
@@ -14,10 +16,11 @@ import (
 	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/event"
 	"github.com/millrace/millrace/shared/service"
+	"github.com/millrace/millrace/shared/store/postgres"
 )
 
-// Measurement is one of Append, Read, Follow, Tasks, Streams, Claims, Idle, Pages and Cloud. Its fields are the settings; their tags make them flags
-// of a command.
+// Measurement is one of Append, Read, Follow, Tasks, Streams, Claims, Idle, Pages, Growth and Cloud. Its fields are the settings; their tags
+// make them flags of a command.
 type Measurement interface {
 	Help() string // what the columns mean; "" if they need no explanation
 
@@ -27,8 +30,23 @@ type Measurement interface {
 
 // Program is the program that is measured, in this process and as processes of its own.
 type Program struct {
-	Open  func(context.Context, config.Settings) (*service.Tasks, error) // opens all of it in this process
-	Ready string                                                         // the format of the line by which a server says where it is
+	Open  func(context.Context, config.Settings) (*Node, error) // opens all of it in this process
+	Ready string                                                // the format of the line by which a server says where it is
+	Told  io.Writer                                             // is told how far a long measurement is; nil: nothing is
+}
+
+// tell writes a line about how far it is.
+func (p Program) tell(format string, args ...any) {
+	if p.Told != nil {
+		fmt.Fprintf(p.Told, "millrace: "+format+"\n", args...)
+	}
+}
+
+// Node is a program that was opened in this process.
+type Node struct {
+	*service.Tasks
+	Upkeep   func(context.Context) // does until the context ends what a server does besides serving and running tasks
+	Database *postgres.Store       // nil unless the store is in PostgreSQL
 }
 
 // UsageError says which setting is not in its range.
@@ -56,7 +74,7 @@ func storeURL(dir string) string { return "pebble:" + dir + "/store" }
 
 // bed is a program in this process, on a store of its own.
 type bed struct {
-	*service.Tasks
+	*Node
 	dir string // on the disk that is measured
 }
 

@@ -10,6 +10,7 @@
 //	claims.go   remote workers that claim and end tasks
 //	idle.go     workers that wait
 //	pages.go    pages of the dashboard, with much in the store
+//	growth.go   what a store takes, under a steady load
 //	streams.go  appends to a stream, and reading it
 //	cloud.go, cloudtasks.go, cloudappend.go, cloudline.go   many processes on DynamoDB's limits, in virtual time
 //	virtual.go  virtual time outside of tests
@@ -20,5 +21,5 @@
 //	results.go  rows of figures
 //
 // It imports client, config, definition, event, host, journal, notifier, notifier/local, order, queue, service, store,
-// store/limited, store/memory, stream, task and worker.
+// store/limited, store/memory, store/postgres, stream, task and worker.
 package bench

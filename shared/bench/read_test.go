@@ -37,7 +37,7 @@ func TestReadingTakesNoMoreMemoryTheLongerItLasts(t *testing.T) {
 }
 
 // open opens a program in this process, as the command does.
-func open(ctx context.Context, settings config.Settings) (*service.Tasks, error) {
+func open(ctx context.Context, settings config.Settings) (*Node, error) {
 	s, err := config.OpenStore(ctx, settings.Store, config.Openers{
 		"pebble": func(_ context.Context, dir string) (store.Store, error) { return pebble.Open(dir, pebble.Options{}) },
 	})
@@ -45,7 +45,7 @@ func open(ctx context.Context, settings config.Settings) (*service.Tasks, error)
 		return nil, err
 	}
 	place := host.Place{Env: func(string) string { return "" }}
-	return service.NewTasks(service.New(place, settings, s, slog.New(slog.DiscardHandler)), local.New()), nil
+	return &Node{Tasks: service.NewTasks(service.New(place, settings, s, slog.New(slog.DiscardHandler)), local.New())}, nil
 }
 
 // mostHeap reads the whole journal and returns the most memory that was in use meanwhile.

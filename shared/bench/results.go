@@ -13,6 +13,7 @@ type Results struct {
 	Heading string   // for people, with a tab between two columns
 	Names   []string // of the columns in JSON
 	Rows    [][]any
+	Verdict string // what follows, for people; "" if nothing does
 }
 
 func newResults(heading string, names ...string) *Results {

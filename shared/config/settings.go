@@ -24,6 +24,10 @@ type Settings struct {
 	Tokens    []access.Token // of the environment and the file, at least one without Secrets; names and secrets are unique
 	Retention Retention
 	History   History
+
+	// RemoveAfter is how long what the journal has evicted stays in the store; 0: its default. Only measurements set another.
+	RemoveAfter time.Duration
+
 	Targets   Targets
 	Metrics   Metrics
 	Dashboard Dashboard

@@ -1,13 +1,17 @@
-// Package pgurl splits the URLs by which PostgreSQL is opened, as a store and as a notifier.
+// Package pgurl reads the URLs by which PostgreSQL is opened, as a store and as a notifier.
 //
-// It imports the standard library.
+// It imports the driver for PostgreSQL, and no other of Millrace's packages.
 package pgurl
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/url"
 	"regexp"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 )
 
 // DefaultSchema is the schema of URLs that name none.
@@ -32,4 +36,25 @@ func Split(text string) (address, schema string, err error) {
 	query.Del("schema")
 	parsed.RawQuery = query.Encode()
 	return parsed.String(), schema, nil
+}
+
+// Pool returns how a pool connects by a URL, as for [Split], and the schema. Passwords and certificates are read anew for each connection:
+// the files that hold them are replaced while a process runs, where they are tokens that end after minutes.
+func Pool(text string) (config *pgxpool.Config, schema string, err error) {
+	address, schema, err := Split(text)
+	if err != nil {
+		return nil, "", err
+	}
+	config, err = pgxpool.ParseConfig(address)
+	if err != nil {
+		return nil, "", err
+	}
+	config.BeforeConnect = func(_ context.Context, c *pgx.ConnConfig) error {
+		fresh, err := pgxpool.ParseConfig(address)
+		if err == nil {
+			c.Password, c.TLSConfig, c.Fallbacks = fresh.ConnConfig.Password, fresh.ConnConfig.TLSConfig, fresh.ConnConfig.Fallbacks
+		}
+		return err
+	}
+	return config, schema, nil
 }

@@ -38,6 +38,7 @@ func New(place host.Place, settings config.Settings, s store.Store, log *slog.Lo
 		Store: checked, Log: log, Place: place, Settings: settings,
 		Journal: journal.Open(checked, journal.Options{
 			Log: log, Folds: projection.Folds(), Retention: journal.Retention(settings.Retention),
+			Timing: journal.Timing{RemoveAfter: settings.RemoveAfter},
 		}),
 	}
 }
@@ -83,7 +84,19 @@ func (s *Service) Function(name string, handler http.Handler) host.Function {
 }
 
 // API returns an API with these resources and health checks. It is ready when the store is.
-func (s *Service) API(resources ...api.Resource) *api.API { return s.api(s.Store.Ping, resources) }
+func (s *Service) API(resources ...api.Resource) *api.API { return s.api(s.ready, resources) }
+
+func (s *Service) ready(ctx context.Context) error {
+	return notReady("the store cannot be used", s.Store.Ping(ctx))
+}
+
+// notReady returns an error, if it is one, with what everybody may know of it.
+func notReady(public string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &api.NotReady{Public: public, Err: err}
+}
 
 func (s *Service) api(ready func(context.Context) error, resources []api.Resource) *api.API {
 	return api.New(api.Options{

@@ -171,7 +171,7 @@ func (t *Tasks) API(resources ...api.Resource) *api.API {
 
 // Ready returns an error if the store or the notifier cannot be reached, or if this process's clock is off.
 func (t *Tasks) Ready(ctx context.Context) error {
-	return errors.Join(t.Store.Ping(ctx), t.Notifier.Ping(ctx), t.Clock.Check(ctx))
+	return errors.Join(t.Service.ready(ctx), notReady("what wakes workers cannot be reached", t.Notifier.Ping(ctx)), t.Clock.Check(ctx))
 }
 
 // SweepJournal sweeps the journal, unless this process's clock is off, since evicted events are lost for all processes.

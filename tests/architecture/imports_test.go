@@ -63,7 +63,7 @@ func TestForeignImports(t *testing.T) {
 		{"github.com/aws/aws-sdk-go-v2", []string{"shared/awsenv", "shared/store/dynamo", "shared/notifier/sqs", "shared/fileorder/s3", "shared/worker", "shared/config", "cmd", "tests"}},
 		{"github.com/aws/aws-lambda-go", []string{"shared/host", "tests"}},
 		{"github.com/cockroachdb/pebble/v2", []string{"shared/store/pebble"}},
-		{"github.com/jackc/pgx", []string{"shared/store/postgres", "shared/notifier/postgres", "client/pgoutbox", "tests"}},
+		{"github.com/jackc/pgx", []string{"shared/pgurl", "shared/store/postgres", "shared/notifier/postgres", "client/pgoutbox", "tests"}},
 		{"github.com/prometheus/client_golang", []string{"shared/api/prom", "cmd"}},
 		{"github.com/testcontainers/testcontainers-go", []string{"tests"}},
 		{"github.com/chromedp", []string{"tests"}},

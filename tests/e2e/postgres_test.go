@@ -2,8 +2,10 @@ package e2e_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -109,6 +111,70 @@ func TestWithoutTables(t *testing.T) {
 	if r := command(t, []string{"MILLRACE_ADMIN_TOKEN=x"}, "", "serve", "--listen", "127.0.0.1:0", "--store", postgres.Database(t)); r.status == 0 || !strings.Contains(r.err, "millrace tables") {
 		t.Errorf("serve without tables: %+v, want the advice to make them", r)
 	}
+}
+
+// TestGrowth: the growth of a database is measured by table, once on each schema: what is in use, or was, is left as it is.
+func TestGrowth(t *testing.T) {
+	t.Parallel()
+	url := database(t)
+	line := []string{"bench", "growth", "--store", url, "--rate", "20", "--warmup", "0s", "--duration", "400ms", "--every", "100ms", "--output", "json"}
+	r := command(t, nil, "", line...)
+	var rows []map[string]any
+	if err := json.Unmarshal([]byte(r.out), &rows); err != nil || r.status != 0 || len(rows) != 6 {
+		t.Fatalf("%v, want 4 steps and 2 quarters: %+v", err, r)
+	}
+	for _, row := range rows {
+		for _, column := range []string{"rows", "dead", "table", "indexes", "tickets", "log", "hot", "hot_tickets", "vacuums"} {
+			if value, number := row[column].(float64); !number || value <= 0 && strings.Contains("table indexes tickets log", column) {
+				t.Errorf("%s is %v in %v, want a number, and bytes where there are any", column, row[column], row)
+			}
+		}
+	}
+	if r := command(t, nil, "", line...); r.status != 2 || !strings.Contains(r.err, "--store") || !strings.Contains(r.err, "another schema") {
+		t.Errorf("on a store that was used: %+v, want status 2 and what to do", r)
+	}
+}
+
+// TestPasswordsAreReplaced: a server connects with the password that its file holds at the time, without a restart; until the file holds
+// the right one, /readyz says that the store cannot be used.
+func TestPasswordsAreReplaced(t *testing.T) {
+	t.Parallel()
+	own, file := postgres.Own(t), t.TempDir()+"/passwords"
+	makeTables(t, own.URL("postgres"))
+	execute := func(statement string) {
+		t.Helper()
+		if err := own.Execute(statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write := func(password string) {
+		t.Helper()
+		if err := os.WriteFile(file, []byte("*:*:*:renewed:"+password+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	execute("CREATE ROLE renewed SUPERUSER LOGIN PASSWORD 'one'")
+	if err := own.DemandPasswords(); err != nil {
+		t.Fatal(err)
+	}
+	write("one")
+	c := impatient(t, serve(t, strings.Replace(own.URL("postgres"), "millrace@", "renewed@", 1), withEnv("PGPASSFILE="+file)))
+	ready := func() error {
+		_, _, err := c.Get(t.Context(), "/readyz")
+		return err
+	}
+	eventually(t, "it is ready", func() bool { return ready() == nil })
+
+	execute("ALTER ROLE renewed PASSWORD 'two'")
+	if err := own.DropConnections(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "/readyz says that it cannot use the store", func() bool {
+		err := ready()
+		return client.StatusOf(err) == 503 && strings.Contains(err.Error(), "the store cannot be used")
+	})
+	write("two")
+	eventually(t, "it is ready again", func() bool { return ready() == nil })
 }
 
 // TestOutbox: jobs and events that transactions of another program ask for are there once if these commit, and never otherwise, though

@@ -84,6 +84,14 @@ func (i *Instance) DropConnections() error {
 	return i.Execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND backend_type = 'client backend'")
 }
 
+// DemandPasswords has the instance ask all users but its own for their passwords, from the next connection on.
+func (i *Instance) DemandPasswords() error {
+	return i.Execute(`DO $$ BEGIN
+		EXECUTE format('COPY (VALUES (''local all millrace trust''), (''local all all scram-sha-256'')) TO %L', current_setting('hba_file'));
+		PERFORM pg_reload_conf();
+	END $$`)
+}
+
 func (i *Instance) remove() {
 	i.Crash()
 	os.RemoveAll(i.dir)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/millrace/millrace/shared/notifier"
 )
@@ -20,7 +21,7 @@ const (
 )
 
 // listen receives what other processes send until Close. It connects again whenever the connection is lost.
-func (b *Notifier) listen(config *pgx.ConnConfig) {
+func (b *Notifier) listen(config *pgxpool.Config) {
 	pause, lost := firstPause, false
 	for b.life.Err() == nil {
 		began, err := b.listenOnce(config, lost)
@@ -44,11 +45,15 @@ func (b *Notifier) listen(config *pgx.ConnConfig) {
 
 // listenOnce receives on one connection until it is lost; began says that there was one. After a loss, something may have been missed,
 // which makes for a notification of its own.
-func (b *Notifier) listenOnce(config *pgx.ConnConfig, lost bool) (began bool, err error) {
+func (b *Notifier) listenOnce(config *pgxpool.Config, lost bool) (began bool, err error) {
 	defer b.down()
 	connecting, cancel := context.WithTimeout(b.life, lastPause)
 	defer cancel()
-	c, err := pgx.ConnectConfig(connecting, config)
+	how := config.ConnConfig.Copy()
+	if err := config.BeforeConnect(connecting, how); err != nil {
+		return false, err
+	}
+	c, err := pgx.ConnectConfig(connecting, how)
 	if err != nil {
 		return false, err
 	}

@@ -61,11 +61,7 @@ func OpenURL(ctx context.Context, place string) (notifier.Line, error) {
 
 // Open returns a Notifier, which connects in the background: [Notifier.Ping] says whether it could.
 func Open(ctx context.Context, o Options) (*Notifier, error) {
-	address, schema, err := pgurl.Split(o.URL)
-	if err != nil {
-		return nil, fmt.Errorf("postgres: %w", err)
-	}
-	config, err := pgxpool.ParseConfig(address)
+	config, schema, err := pgurl.Pool(o.URL)
 	if err != nil {
 		return nil, fmt.Errorf("postgres: %w", err)
 	}
@@ -79,7 +75,7 @@ func Open(ctx context.Context, o Options) (*Notifier, error) {
 	}
 	b.life, b.end = context.WithCancel(context.WithoutCancel(ctx))
 	b.begin()
-	b.ends.Go(func() { b.listen(config.ConnConfig) })
+	b.ends.Go(func() { b.listen(config) })
 	return b, nil
 }
 

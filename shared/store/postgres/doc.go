@@ -13,6 +13,7 @@
 //	outbox.go    delivering what other programs' transactions ask for
 //	portable.go  reading and loading everything, for moving to another store
 //	expire.go    removing what has expired
+//	footprint.go what the tables take
 //	failure.go   PostgreSQL's errors as the port's
 //
 // The package imports pgurl and store, and of others the driver for PostgreSQL.

@@ -50,15 +50,11 @@ var _ store.Store = (*Store)(nil)
 
 // Open returns a Store, which connects when it is first used: [Store.Ping] says whether it can be.
 func Open(ctx context.Context, o Options) (*Store, error) {
-	address, schema, err := pgurl.Split(o.URL)
+	config, schema, err := pgurl.Pool(o.URL)
 	if err != nil {
 		return nil, fmt.Errorf("postgres: %w: %w", store.ErrInvalid, err)
 	}
-	config, err := pgxpool.ParseConfig(address)
-	if err != nil {
-		return nil, fmt.Errorf("postgres: %w: %w", store.ErrInvalid, err)
-	}
-	if !strings.Contains(address, "pool_max_conns") {
+	if !strings.Contains(o.URL, "pool_max_conns") {
 		config.MaxConns = maxConnections
 	}
 	s := &Store{name: schema, schema: pgx.Identifier{schema}.Sanitize(), now: o.Now, log: o.Log}
