@@ -31,6 +31,16 @@ variable "dashboard_mask" {
   }
 }
 
+variable "cors_origins" {
+  description = "Optional: origins, separated by commas, whose pages may use the API from browsers, such as https://app.example.com,http://localhost:3000."
+  type        = string
+  default     = ""
+  validation {
+    condition     = can(regex("^(|https?://[a-z0-9.-]+(:[0-9]{1,5})?(, ?https?://[a-z0-9.-]+(:[0-9]{1,5})?)*)$", var.cors_origins))
+    error_message = "Want origins such as https://app.example.com, separated by commas."
+  }
+}
+
 variable "table_prefix" {
   description = "Tables are named PREFIX-journal, PREFIX-work and PREFIX-definitions. They are not destroyed with the rest."
   type        = string

@@ -23,7 +23,7 @@ var cases = map[string]map[string]any{
 		"AdminTokenSha256": strings.Repeat("b", 64), "Tokens": `[{"name":"ci"}]`, "TablePrefix": "other", "RetentionEvents": 5,
 		"RetentionAge": "36h", "WorkerConcurrency": 3, "SigningSecret": "whsec_x", "TargetFunctionArns": []any{"arn:f", "arn:g"},
 		"FileObjectArns": []any{"arn:o", "arn:p"}, "FileBucketArns": []any{"arn:b"}, "Architecture": "x86_64", "HistoryAge": "90d",
-		"DashboardMask": "password, iban", "LogLevel": "debug", "LogRetentionDays": 7, "DeletionProtection": true, "Tracing": "Active", "AlarmTopicArn": "arn:aws:sns:eu:1:t",
+		"DashboardMask": "password, iban", "CorsOrigins": "https://app.example, http://localhost:3000", "LogLevel": "debug", "LogRetentionDays": 7, "DeletionProtection": true, "Tracing": "Active", "AlarmTopicArn": "arn:aws:sns:eu:1:t",
 	},
 }
 
