@@ -509,7 +509,7 @@ module "worker" { # starts tasks when it is notified, and goes on while there ar
   name   = "worker"
   common = local.common
   environment = merge(local.environment, local.bell, {
-    MILLRACE_URL = aws_apigatewayv2_api.api.api_endpoint
+    MILLRACE_URL = aws_apigatewayv2_api.api.api_endpoint # where targets report to: not at domain_name, whose record may come later
   })
   timeout = 900     # the most that Lambda allows: tasks run inside
   loop    = "Allow" # it notifies the queue that it is invoked by; Lambda would end such a chain after 16 invocations
