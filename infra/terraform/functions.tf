@@ -75,6 +75,7 @@ module "read_after" { # serves events
   name        = "read-after"
   common      = local.common
   environment = local.environment
+  memory      = 256 # requests that are held wait most of their time
 
   policy = [
     {
@@ -377,6 +378,7 @@ module "lease" { # registers instances, gives them tasks, takes their progress a
   name        = "lease"
   common      = local.common
   environment = merge(local.environment, local.bell)
+  memory      = 256 # requests that are held wait most of their time
 
   policy = [
     {
