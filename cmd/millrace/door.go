@@ -22,7 +22,7 @@ type door struct {
 }
 
 func newDoor(settings config.Settings, log *slog.Logger) *door {
-	return &door{inside: api.Unready(api.Options{Accept: settings.Accepted, Log: log},
+	return &door{inside: api.Unready(api.Options{Accept: settings.Accepted, Log: log, Origins: settings.CORS.Origins},
 		"the server is still opening its store, or waits for free space on its disk; try again")}
 }
 

@@ -105,7 +105,7 @@ func (n *node) api() http.Handler {
 	metrics.Clock(n.Clock.Offset)
 	metrics.Calls(n.calls.Calls)
 	n.watched(metrics)
-	operations := api.New(api.Options{Accept: n.Settings.Accepted, Log: n.Log, Metrics: metrics, CanStream: true, Version: version(), Missing: projection.Unmade(), Stopping: n.Stopping},
+	operations := api.New(api.Options{Accept: n.Settings.Accepted, Log: n.Log, Metrics: metrics, CanStream: true, Version: version(), Missing: projection.Unmade(), Stopping: n.Stopping, Origins: n.Settings.CORS.Origins},
 		append(n.Resources(), api.Operations(api.Probes{Ready: n.Ready, Metrics: metrics.Handler(), OpenMetrics: n.Settings.Metrics.Open}))...)
 	shown := n.Settings.Dashboard
 	return web.New(web.Options{

@@ -3,6 +3,17 @@
 resource "aws_apigatewayv2_api" "api" {
   name          = var.name
   protocol_type = "HTTP"
+
+  lifecycle {
+    precondition {
+      condition     = (var.domain_name == "") == (var.certificate_arn == "")
+      error_message = "domain_name and certificate_arn go together."
+    }
+    precondition {
+      condition     = var.domain_name != "" || var.hosted_zone_id == ""
+      error_message = "hosted_zone_id goes with domain_name."
+    }
+  }
 }
 
 resource "aws_apigatewayv2_stage" "default" {

@@ -75,6 +75,7 @@ module "read_after" { # serves events
   name        = "read-after"
   common      = local.common
   environment = local.environment
+  memory      = 256 # requests that are held wait most of their time
 
   policy = [
     {
@@ -377,6 +378,7 @@ module "lease" { # registers instances, gives them tasks, takes their progress a
   name        = "lease"
   common      = local.common
   environment = merge(local.environment, local.bell)
+  memory      = 256 # requests that are held wait most of their time
 
   policy = [
     {
@@ -509,7 +511,7 @@ module "worker" { # starts tasks when it is notified, and goes on while there ar
   name   = "worker"
   common = local.common
   environment = merge(local.environment, local.bell, {
-    MILLRACE_URL = aws_apigatewayv2_api.api.api_endpoint
+    MILLRACE_URL = aws_apigatewayv2_api.api.api_endpoint # where targets report to: not at domain_name, whose record may come later
   })
   timeout = 900     # the most that Lambda allows: tasks run inside
   loop    = "Allow" # it notifies the queue that it is invoked by; Lambda would end such a chain after 16 invocations

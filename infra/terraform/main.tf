@@ -7,8 +7,8 @@ locals {
     MILLRACE_SECRETS = "aws:${aws_secretsmanager_secret.secrets.arn}"
     MILLRACE_CONFIG = (
       var.history_age != ""
-      ? "{journal: {retention: {events: ${var.retention_events}, age: ${var.retention_age}}}, history: {age: ${var.history_age}}, dashboard: {mask: [${var.dashboard_mask}]}}"
-      : "{journal: {retention: {events: ${var.retention_events}, age: ${var.retention_age}}}, dashboard: {mask: [${var.dashboard_mask}]}}"
+      ? "{journal: {retention: {events: ${var.retention_events}, age: ${var.retention_age}}}, history: {age: ${var.history_age}}, dashboard: {mask: [${var.dashboard_mask}]}, cors: {origins: [${var.cors_origins}]}}"
+      : "{journal: {retention: {events: ${var.retention_events}, age: ${var.retention_age}}}, dashboard: {mask: [${var.dashboard_mask}]}, cors: {origins: [${var.cors_origins}]}}"
     )
   }
   bell = { MILLRACE_BELL = "sqs:${aws_sqs_queue.notices.url}" } # of the functions that wake workers

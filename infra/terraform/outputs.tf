@@ -5,7 +5,12 @@ output "secrets" {
 
 output "url" {
   description = "Where the API is; the value for MILLRACE_URL."
-  value       = aws_apigatewayv2_api.api.api_endpoint
+  value       = var.domain_name == "" ? aws_apigatewayv2_api.api.api_endpoint : "https://${var.domain_name}"
+}
+
+output "domain_target" {
+  description = "What the record of domain_name leads to; null without a domain_name."
+  value       = var.domain_name == "" ? null : aws_apigatewayv2_domain_name.domain[0].domain_name_configuration[0].target_domain_name
 }
 
 output "journal_table" {

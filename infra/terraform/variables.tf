@@ -31,6 +31,16 @@ variable "dashboard_mask" {
   }
 }
 
+variable "cors_origins" {
+  description = "Optional: origins, separated by commas, whose pages may use the API from browsers, such as https://app.example.com,http://localhost:3000."
+  type        = string
+  default     = ""
+  validation {
+    condition     = can(regex("^(|https?://[a-z0-9.-]+(:[0-9]{1,5})?(, ?https?://[a-z0-9.-]+(:[0-9]{1,5})?)*)$", var.cors_origins))
+    error_message = "Want origins such as https://app.example.com, separated by commas."
+  }
+}
+
 variable "table_prefix" {
   description = "Tables are named PREFIX-journal, PREFIX-work and PREFIX-definitions. They are not destroyed with the rest."
   type        = string
@@ -163,6 +173,36 @@ variable "alarm_topic_arn" {
   validation {
     condition     = can(regex("^(|arn:aws[a-z-]*:sns:.+)$", var.alarm_topic_arn))
     error_message = "Want the ARN of an SNS topic."
+  }
+}
+
+variable "domain_name" {
+  description = "Optional: the name at which the API and the pages are, such as millrace.example.com; with certificate_arn."
+  type        = string
+  default     = ""
+  validation {
+    condition     = can(regex("^(|([a-z0-9]([a-z0-9-]*[a-z0-9])?\\.)+[a-z]{2,})$", var.domain_name))
+    error_message = "Want a name such as millrace.example.com, in lower case."
+  }
+}
+
+variable "certificate_arn" {
+  description = "With domain_name: ARN of its certificate in AWS Certificate Manager, of the same region."
+  type        = string
+  default     = ""
+  validation {
+    condition     = can(regex("^(|arn:aws[a-z-]*:acm:[a-z0-9-]+:[0-9]{12}:certificate/.+)$", var.certificate_arn))
+    error_message = "Want the ARN of a certificate in AWS Certificate Manager."
+  }
+}
+
+variable "hosted_zone_id" {
+  description = "Optional, with domain_name: id of the Route 53 zone in which a record is made for it. Without it, make one that leads to the output domain_target."
+  type        = string
+  default     = ""
+  validation {
+    condition     = can(regex("^(|Z[A-Z0-9]+)$", var.hosted_zone_id))
+    error_message = "Want the id of a hosted zone, such as Z0123456789ABCDEFGHIJ."
   }
 }
 

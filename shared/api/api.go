@@ -49,12 +49,16 @@ type Options struct {
 	// Default: none.
 	Missing []string
 
+	// Origins are those whose pages may use the API from a browser (CORS), such as https://app.example. Default: none but its own.
+	Origins []string
+
 	// Version is the program's, for the description. Default "dev".
 	Version string
 }
 
 // API is the handler of every operation that was mounted. It is safe for concurrent use.
 type API struct {
+	handler http.Handler // of every request
 	mux     *http.ServeMux
 	routes  []route          // what is mounted
 	rights  map[string]Right // what each of them demands, by the mux's patterns
@@ -116,6 +120,10 @@ func New(o Options, resources ...Resource) *API {
 		}
 	}
 	a.mux.HandleFunc("/", a.elsewhere)
+	a.handler = http.HandlerFunc(a.serve)
+	if len(o.Origins) > 0 {
+		a.handler = shared(o.Origins, a.handler)
+	}
 	return a
 }
 
@@ -129,7 +137,9 @@ func orElse[T comparable](value, otherwise T) T {
 
 // ServeHTTP serves one request. Whatever a resource does, the response has a request id, failures are problems, and
 // nothing below a guarded path is reached without a token.
-func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) { a.handler.ServeHTTP(w, r) }
+
+func (a *API) serve(w http.ResponseWriter, r *http.Request) {
 	x := a.begin(w, r)
 	defer x.end()
 	if begun, ok := a.begun(r); ok {

@@ -16,6 +16,7 @@
 //	api.go, exchange.go             the handler of them all; one request and its response
 //	slashes.go, unready.go          names whose slashes came unescaped; a server that is not ready yet
 //	role.go, token.go, guard.go     what each role may do; whose request it is
+//	cors.go                         pages of other origins
 //	problem.go, codes.go            failures, and how errors map to them
 //	body.go, query.go, accept.go    what a request may say
 //	whole.go, prefer.go             whole numbers; requests that wait where waiting costs
@@ -62,6 +63,6 @@
 // it waits or streams, which replaces the server's WriteTimeout for that request.
 //
 // The package imports access, clock, cron, definition, strict, event, exchanges, journal, order, projection, queue, queue/rule,
-// queue/tasklog, queue/view, schedule, stream, task and membership, a JSON tokenizer and the standard library. Prometheus is in
+// queue/tasklog, queue/view, schedule, stream, task and membership, a JSON tokenizer, a handler for CORS and the standard library. Prometheus is in
 // api/prom, so that functions need not link it.
 package api

@@ -22,6 +22,7 @@
 //	targets: {allow_private: false}
 //	metrics: {open: false}
 //	dashboard: {mask: [password]}
+//	cors: {origins: [https://app.example]}
 //	drain: 8s
 //
 // and those that package definition describes: sources, handlers, jobs, queues, schedules, job_chains, locks, file_orders, lease.

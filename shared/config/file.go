@@ -2,6 +2,8 @@ package config
 
 import (
 	"net/netip"
+	"net/url"
+	"strings"
 
 	"github.com/millrace/millrace/shared/access"
 	"github.com/millrace/millrace/shared/definition"
@@ -14,7 +16,7 @@ func (s *Settings) parse(name string, text []byte) error {
 	err := strict.Read(name, text, func(d *strict.Document, n *strict.Node, _ string) {
 		definition.ReadSections(d, n, set, strict.Fields{
 			"tokens": s.tokens, "journal": s.journal, "history": s.history, "targets": s.targets,
-			"metrics": s.metrics, "dashboard": s.dashboard, "drain": func(d *strict.Document, n *strict.Node, path string) { s.Drain = d.Duration(n, path) },
+			"metrics": s.metrics, "dashboard": s.dashboard, "cors": s.cors, "drain": func(d *strict.Document, n *strict.Node, path string) { s.Drain = d.Duration(n, path) },
 		})
 	})
 	s.Definitions = set
@@ -61,6 +63,30 @@ func (s *Settings) dashboard(d *strict.Document, n *strict.Node, path string) {
 			})
 		},
 	})
+}
+
+func (s *Settings) cors(d *strict.Document, n *strict.Node, path string) {
+	d.Object(n, path, strict.Fields{
+		"origins": func(d *strict.Document, n *strict.Node, path string) {
+			d.List(n, path, func(d *strict.Document, n *strict.Node, path string) {
+				s.CORS.Origins = append(s.CORS.Origins, readOrigin(d, n, path))
+			})
+		},
+	})
+}
+
+// readOrigin reads the origin of pages, as browsers say it: without the port that the scheme stands for.
+func readOrigin(d *strict.Document, n *strict.Node, path string) string {
+	text := d.Text(n, path)
+	u, err := url.Parse(text)
+	port, known := "", false
+	if err == nil {
+		port, known = map[string]string{"http": ":80", "https": ":443"}[u.Scheme]
+	}
+	if d.OK() && (!known || u.Hostname() == "" || strings.Contains(text, "*") || text != u.Scheme+"://"+u.Host) {
+		d.Fail(n, path, "%q is no origin; want https://HOST or http://HOST, with a port if there is one, and nothing else", text)
+	}
+	return strings.TrimSuffix(text, port)
 }
 
 // readNetwork reads a network, or an address, which is a network of one.

@@ -31,6 +31,7 @@ type Settings struct {
 	Targets   Targets
 	Metrics   Metrics
 	Dashboard Dashboard
+	CORS      CORS
 	Drain     time.Duration // how long a stop may take, see [host.Server]; 0: its default, 8 s
 	Level     slog.Level    // default [slog.LevelInfo]
 	Workers   int           // how many tasks this process runs at once, 1 to 10,000; 0: the pool's default, 16
@@ -69,6 +70,11 @@ type Dashboard struct {
 
 	// Proxies are the networks of the proxies whose X-Forwarded-For says who signs in; default none. A single address is a network of one.
 	Proxies []netip.Prefix
+}
+
+// CORS says whose pages may use the API from a browser.
+type CORS struct {
+	Origins []string // such as https://app.example, each exactly as browsers send it; default: none but the API's own
 }
 
 const maxWorkers = 10_000

@@ -69,6 +69,7 @@ history: {age: 90d}
 targets: {allow_private: true}
 metrics: {open: true}
 dashboard: {mask: [password, IBAN], proxies: [10.0.0.0/8, "::1"]}
+cors: {origins: [https://app.example:443, http://localhost:3000]}
 drain: 20s
 lease: 45
 `}, config.Settings{
@@ -78,6 +79,7 @@ lease: 45
 			Dashboard: config.Dashboard{
 				Mask: []string{"password", "IBAN"}, Proxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("::1/128")},
 			},
+			CORS:        config.CORS{Origins: []string{"https://app.example", "http://localhost:3000"}},
 			Targets:     config.Targets{AllowPrivate: true},
 			Definitions: &definition.Set{Lease: 45 * time.Second},
 		}},
@@ -134,6 +136,11 @@ func TestLoadRefuses(t *testing.T) {
 		{"count of none", file("journal: {retention: {events: 0}}\n"), `events: "0" is not`},
 		{"bad boolean", file("targets: {allow_private: yes}\n"), `"yes" is neither true nor false`},
 		{"bad proxy", file("dashboard: {proxies: [lb.example]}\n"), `dashboard.proxies[0]: "lb.example" is neither an address such as 10.0.0.7 nor a network`},
+		{"origin of all", file("cors: {origins: [\"*\"]}\n"), `cors.origins[0]: "*" is no origin; want https://HOST or http://HOST`},
+		{"origin of many", file("cors: {origins: [\"https://*.example\"]}\n"), `"https://*.example" is no origin`},
+		{"origin with a path", file("cors: {origins: [https://a.example, https://b.example/]}\n"), `cors.origins[1]: "https://b.example/" is no origin`},
+		{"origin without a host", file("cors: {origins: [\"https://\"]}\n"), `"https://" is no origin`},
+		{"origin of no web", file("cors: {origins: [ftp://a.example]}\n"), `"ftp://a.example" is no origin`},
 		{"bad openness", file("metrics: {open: yes}\n"), `metrics.open: "yes" is neither true nor false`},
 		{"no time to stop", file("drain: 0\n"), "drain: want more than 0"},
 		{"no time to stop in the environment", env{"MILLRACE_ADMIN_TOKEN": "s", "MILLRACE_DRAIN": "0"}, `MILLRACE_DRAIN is "0"`},

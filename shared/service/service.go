@@ -102,7 +102,7 @@ func (s *Service) api(ready func(context.Context) error, resources []api.Resourc
 	return api.New(api.Options{
 		Accept: s.Settings.Accepted, Log: s.Log, Metrics: s.Place.Metrics,
 		MaxWait: s.Place.MaxWait, WaitsCost: s.Place.Lambda, MaxTask: s.Place.MaxTask, MaxAnswer: s.Place.MaxAnswer, CanStream: s.Place.Streams, Missing: projection.Unmade(),
-		Stopping: s.Stopping,
+		Stopping: s.Stopping, Origins: s.Settings.CORS.Origins,
 	}, append(resources, api.Operations(api.Probes{Ready: ready}))...)
 }
 

@@ -22,25 +22,45 @@ import (
 func TestStack(t *testing.T) {
 	a := open(t)
 	one := a.deploy(t, "one")
-	one.ask(t, "GET", "/jobscheduler/master/api/nothing", "", http.StatusNotFound, nil)
+	var nothing struct{ Code string }
+	if one.ask(t, "GET", "/jobscheduler/master/api/nothing", "", http.StatusNotFound, &nothing); nothing.Code != "not_found" {
+		t.Errorf("what is nowhere is the gateway's 404 and not a function's: %+v", nothing)
+	}
 	one.ask(t, "GET", "/api/v1/queues", "", http.StatusOK, nil)
 	t.Run("its secrets", one.secrets)
 	t.Run("a job", one.job)
 	t.Run("an order", one.order)
 	t.Run("a stream", one.stream)
+	t.Run("a sync task", one.task)
+	t.Run("an instance", one.exchange)
+	t.Run("a schedule", one.schedule)
+	t.Run("a follower", one.follow)
+	t.Run("a repeated request", one.repeat)
 	t.Run("the dashboard", one.dashboard)
+	if out, err := a.script(t, "scripts/smoke", "http://"+one.host, secret); err != nil || !strings.HasSuffix(out, " works\n") {
+		t.Errorf("%v\n%s", err, out)
+	}
 	for function, tick := range map[string]string{"SweepFunction": "sweep", "CronFunction": "cron"} {
 		if got := one.invoke(t, function, `{"tick":"`+tick+`","time":"2026-01-01T00:00:00Z"}`); got != `""` {
 			t.Errorf("%s: %s", function, got)
 		}
 	}
 
-	if again := a.deploy(t, "one", "LogLevel=debug"); again.host != one.host {
+	again := a.deploy(t, "one", "LogLevel=debug", "Tracing=Active", "DeletionProtection=true", "CorsOrigins=https://app.example, http://localhost:3000")
+	if again.host != one.host {
 		t.Errorf("an update moved the API from %s to %s", one.host, again.host)
+	}
+	t.Run("a page of another origin", one.page)
+	var refused string
+	if a.does(t, &refused, "drop", "one-journal"); !strings.Contains(refused, "deletion protection") {
+		t.Errorf("deleting a table that is protected: %q", refused)
 	}
 	one.ask(t, "GET", "/api/v1/definitions", "", http.StatusOK, nil)
 	one.learns(t, "7")
-	two := a.deploy(t, "two")
+	two := a.deploy(t, "two", "DomainName=two.example", "CertificateArn="+certificate)
+	if two.host != "two.example" {
+		t.Errorf("the second stack is at %s, want the name that it was given", two.host)
+	}
 	two.ask(t, "GET", "/api/v1/streams", "", http.StatusOK, nil)
 	var deleted outcome
 	a.does(t, &deleted, "delete", "two")
@@ -77,6 +97,8 @@ func another(name string) string {
 	return fmt.Sprintf(`{"name":"%s","role":"viewer","sha256":"%064x"}`, name, 2)
 }
 
+const certificate = "arn:aws:acm:us-east-1:123456789012:certificate/c"
+
 // TestPlan: what is wrong with a deploy is said before anything is built.
 func TestPlan(t *testing.T) {
 	a := open(t)
@@ -85,6 +107,10 @@ func TestPlan(t *testing.T) {
 		{"WorkerConcurrency=1", "WorkerConcurrency=1: want a number from 2 to 1000\n"},
 		{"LogLevel=loud", "LogLevel=loud: want one of debug, info, warn, error\n"},
 		{"RetentionAge=week", "RetentionAge=week: want a duration such as 7d or 36h\n"},
+		{"CorsOrigins=*", "CorsOrigins=*: want origins such as https://app.example.com, separated by commas\n"},
+		{"DomainName=millrace.example", "DomainName=millrace.example: want its certificate too, CertificateArn=arn:aws:acm:"},
+		{"CertificateArn=" + certificate, "CertificateArn=" + certificate + ": want the name that it is for too, DomainName="},
+		{"HostedZoneId=Z1", "HostedZoneId=Z1: want the name that it is for too, DomainName="},
 		{"Prefix=x", "Prefix: the template has no such parameter; it has "},
 	} {
 		if got := a.plan(t, test.given); !strings.HasPrefix(got, test.want) {
@@ -285,4 +311,5 @@ func (s *stack) stream(t *testing.T) {
 }
 
 const definitions = `{"jobs":[{"path":"/topics/elsewhere","target":{"instances":true}}],
+	"queues":[{"name":"lane","topics":["lane"],"type":"ordered","keep_jobs":true}],
 	"job_chains":[{"path":"/parcels","nodes":[{"id":"wait","wait":{"event":"ParcelArrived"}},{"id":"end"}]}]}`

@@ -5,6 +5,7 @@
     stack.py invoke STACK FUNCTION PAYLOAD                  invokes the function with that logical id
     stack.py secret STACK [TEXT]                            what the stack's secret holds, or what it holds from now on
     stack.py variables STACK FUNCTION                       the function's variables
+    stack.py drop TABLE                                     what the account says against deleting the table; null if it is deleted
     stack.py tables                                         the names of the tables there are
 
 WITHOUT names an action that all policies are deprived of; with FAILING, a resource that cannot be made comes after the tables. What the emulator does not understand is rewritten in adapt().
@@ -25,7 +26,7 @@ from samtranslator.yaml_helper import yaml_parse
 ENDPOINT = os.environ["MILLRACE_TEST_ACCOUNT"]
 BUCKET = "code"
 os.environ["AWS_DEFAULT_REGION"] = "us-east-1"
-MANAGED = "arn:aws:iam::aws:policy/service-role/"
+MANAGED = "arn:aws:iam::aws:policy/"
 
 
 def client(service):
@@ -50,8 +51,8 @@ def package(binary):
 
 def expand(template, parameters):
     """Returns the template without SAM's macros."""
-    roles = ["AWSLambdaBasicExecutionRole", "AWSLambdaSQSQueueExecutionRole"]
-    expanded = Translator({role: MANAGED + role for role in roles}, Parser()).translate(template, parameters)
+    roles = ["service-role/AWSLambdaBasicExecutionRole", "service-role/AWSLambdaSQSQueueExecutionRole", "AWSXRayDaemonWriteAccess"]
+    expanded = Translator({os.path.basename(role): MANAGED + role for role in roles}, Parser()).translate(template, parameters)
     expanded.pop("Transform", None)
     return expanded
 
@@ -65,7 +66,7 @@ def adapt(resources):
     for n, (path, method, way) in enumerate(routes):
         function = way["x-amazon-apigateway-integration"]["uri"]["Fn::Sub"].split("functions/${")[1].split(".Arn")[0]
         integration, route = f"Integration{n}", f"Route{n}"
-        key = "$default" if path == "/$default" else f"{'ANY' if method.startswith('x-') else method.upper()} {path}"
+        key = path if path == "$default" else f"{'ANY' if method.startswith('x-') else method.upper()} {path}"
         resources[integration] = {
             "Type": "AWS::ApiGatewayV2::Integration",
             "Properties": {
@@ -174,10 +175,17 @@ def variables(stack, function):
     return json.dumps(client("lambda").get_function_configuration(FunctionName=physical(stack, function))["Environment"])
 
 
+def drop(table):
+    try:
+        client("dynamodb").delete_table(TableName=table)
+    except client("dynamodb").exceptions.ClientError as e:
+        return str(e)
+
+
 def tables():
     return client("dynamodb").list_tables()["TableNames"]
 
 
 if __name__ == "__main__":
-    does = {f.__name__: f for f in (deploy, delete, invoke, secret, variables, tables)}
+    does = {f.__name__: f for f in (deploy, delete, invoke, secret, variables, drop, tables)}
     print(json.dumps(does[sys.argv[1]](*sys.argv[2:])))

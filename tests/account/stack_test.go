@@ -108,14 +108,17 @@ func (a *account) host(t *testing.T, of string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	id, _, _ := strings.Cut(at.Host, ".")
+	id, _, made := strings.Cut(at.Host, ".execute-api.")
+	if !made { // a name of one's own
+		return at.Host
+	}
 	return id + ".execute-api.localhost:" + a.endpoint.Port()
 }
 
 // plan returns what scripts/deploy-plan says of a deploy to prod, or what is wrong with it.
-func (a *account) plan(t *testing.T, given string) string {
+func (a *account) plan(t *testing.T, given ...string) string {
 	t.Helper()
-	out, err := a.script(t, os.Getenv("MILLRACE_TEST_ACCOUNT_PYTHON"), "scripts/deploy-plan", "prod", given)
+	out, err := a.script(t, os.Getenv("MILLRACE_TEST_ACCOUNT_PYTHON"), append([]string{"scripts/deploy-plan", "prod"}, given...)...)
 	if failed := (*exec.ExitError)(nil); err != nil && !errors.As(err, &failed) {
 		t.Fatal(err)
 	}
@@ -164,9 +167,9 @@ func (s *stack) invoke(t *testing.T, function, payload string) string {
 // ask sends a request through the gateway, checks the status, and reads the response into into, if it is not nil.
 func (s *stack) ask(t *testing.T, method, path, body string, want int, into any) {
 	t.Helper()
-	status, text := s.send(t, method, path, body)
-	if status != want {
-		t.Fatalf("%s %s: %d %s, want %d", method, path, status, text, want)
+	r, text := s.send(t, method, path, body)
+	if r.StatusCode != want {
+		t.Fatalf("%s %s: %d %s, want %d", method, path, r.StatusCode, text, want)
 	}
 	if into == nil {
 		return
@@ -179,11 +182,12 @@ func (s *stack) ask(t *testing.T, method, path, body string, want int, into any)
 // status returns the status of a request through the gateway.
 func (s *stack) status(t *testing.T, method, path string) int {
 	t.Helper()
-	status, _ := s.send(t, method, path, "")
-	return status
+	r, _ := s.send(t, method, path, "")
+	return r.StatusCode
 }
 
-func (s *stack) send(t *testing.T, method, path, body string) (int, []byte) {
+// send sends a request through the gateway; headers are name and value in turn.
+func (s *stack) send(t *testing.T, method, path, body string, headers ...string) (*http.Response, []byte) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, s.account.endpoint.String()+path, strings.NewReader(body))
 	if err != nil {
@@ -196,6 +200,9 @@ func (s *stack) send(t *testing.T, method, path, body string) (int, []byte) {
 	if body != "" {
 		r.Header.Set("Content-Type", "application/json")
 	}
+	for i := 0; i+1 < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
 	response, err := http.DefaultClient.Do(r)
 	if err != nil {
 		t.Fatal(err)
@@ -205,5 +212,5 @@ func (s *stack) send(t *testing.T, method, path, body string) (int, []byte) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return response.StatusCode, text
+	return response, text
 }

@@ -18,12 +18,14 @@ type things map[string]any
 
 // cases are values of parameters that are not their defaults.
 var cases = map[string]map[string]any{
-	"with nothing set": {"AdminTokenSha256": strings.Repeat("a", 64)},
+	"with nothing set":         {"AdminTokenSha256": strings.Repeat("a", 64)},
+	"with a name, and no zone": {"AdminTokenSha256": strings.Repeat("a", 64), "DomainName": "millrace.example.com", "CertificateArn": "arn:aws:acm:eu:123456789012:certificate/c"},
 	"with everything set": {
 		"AdminTokenSha256": strings.Repeat("b", 64), "Tokens": `[{"name":"ci"}]`, "TablePrefix": "other", "RetentionEvents": 5,
 		"RetentionAge": "36h", "WorkerConcurrency": 3, "SigningSecret": "whsec_x", "TargetFunctionArns": []any{"arn:f", "arn:g"},
 		"FileObjectArns": []any{"arn:o", "arn:p"}, "FileBucketArns": []any{"arn:b"}, "Architecture": "x86_64", "HistoryAge": "90d",
-		"DashboardMask": "password, iban", "LogLevel": "debug", "LogRetentionDays": 7, "DeletionProtection": true, "Tracing": "Active", "AlarmTopicArn": "arn:aws:sns:eu:1:t",
+		"DashboardMask": "password, iban", "CorsOrigins": "https://app.example, http://localhost:3000", "LogLevel": "debug", "LogRetentionDays": 7, "DeletionProtection": true, "Tracing": "Active",
+		"DomainName": "millrace.example.com", "CertificateArn": "arn:aws:acm:eu:123456789012:certificate/c", "HostedZoneId": "Z1", "AlarmTopicArn": "arn:aws:sns:eu:1:t",
 	},
 }
 

@@ -22,7 +22,8 @@ var samples = []string{"", "x", "7d", "36h", "1.5h30m", "week", "7d ", "d", stri
 	"-1", "0", "1", "2", "3", "16", "30", "31", "1000", "1001", "3653", "1000000", "arm64", "x86_64", "amd64", "info", "INFO", "Disabled", "Active", "active", "PassThrough", "error", "loud",
 	"millrace", "a.b-c_D", "a/b", strings.Repeat("n", 200), strings.Repeat("n", 201), "whsec_" + strings.Repeat("A", 32), "whsec_" + strings.Repeat("A", 31),
 	"whsec_" + strings.Repeat("A", 43) + "=", "whsec_" + strings.Repeat("A", 87), "xwhsec_" + strings.Repeat("A", 32),
-	`[{"name":"ci"}]`, `{"name":"ci"}`, "[]", "[{name:ci}]", "- {name: ci}", `[ {"name":"a"}, {"name":"b"} ]`, "arn:aws:sns:eu:1:t", "arn:aws-cn:sns:cn:1:t", "arn:aws:sqs:eu:1:q", "x\narn:aws:sns:eu:1:t"}
+	`[{"name":"ci"}]`, `{"name":"ci"}`, "[]", "[{name:ci}]", "- {name: ci}", `[ {"name":"a"}, {"name":"b"} ]`, "https://a.example", "http://localhost:3000, https://a.example", "https://A.example", "https://*.example", "https://a.example/", "*",
+	"millrace.example.com", "Millrace.example.com", "-a.example", "a_b.example", "example", "arn:aws:acm:eu:123456789012:certificate/c", "arn:aws:acm:eu:1:c", "Z1", "z1", "Z", "arn:aws:sns:eu:1:t", "arn:aws-cn:sns:cn:1:t", "arn:aws:sqs:eu:1:q", "x\narn:aws:sns:eu:1:t"}
 
 // TestParameters: the variables are the parameters, with the same defaults, and take the same values.
 func TestParameters(t *testing.T) {

@@ -20,7 +20,8 @@ type template struct {
 	} `yaml:"Globals"`
 	Resources map[string]declared `yaml:"Resources"`
 	Outputs   map[string]struct {
-		Value yaml.Node `yaml:"Value"`
+		Condition string    `yaml:"Condition"`
+		Value     yaml.Node `yaml:"Value"`
 	} `yaml:"Outputs"`
 
 	values map[string]any
@@ -91,6 +92,10 @@ func (tm *template) value(t *testing.T, n *yaml.Node) any {
 			return tm.value(t, n.Content[1])
 		}
 		return tm.value(t, n.Content[2])
+	case "!Condition":
+		return tm.is(t, n.Value)
+	case "!And":
+		return !slices.ContainsFunc(n.Content, func(n *yaml.Node) bool { return tm.value(t, n) != true })
 	case "!Not":
 		return tm.value(t, n.Content[0]) != true
 	case "!Equals":

@@ -176,6 +176,13 @@ func (m *module) symbols(kind, name, key string) cty.Value {
 	for _, attribute := range strings.Fields("arn id name url role function_name execution_arn api_endpoint partition output_path output_base64sha256") {
 		exported[attribute] = cty.StringVal(symbol(m.name, kind, name, key, attribute))
 	}
+	if kind == "aws_apigatewayv2_domain_name" {
+		configuration := map[string]cty.Value{}
+		for _, attribute := range []string{"target_domain_name", "hosted_zone_id"} {
+			configuration[attribute] = cty.StringVal(symbol(m.name, kind, name, key, attribute))
+		}
+		exported["domain_name_configuration"] = cty.TupleVal([]cty.Value{cty.ObjectVal(configuration)})
+	}
 	return cty.ObjectVal(exported)
 }
 

@@ -23,6 +23,12 @@ func ofTemplate(t *testing.T, tm *template) things {
 			made["API"] = properties
 		case "AWS::Serverless::Function":
 			made.function(t, strings.TrimSuffix(name, "Function"), globals, properties)
+		case "AWS::ApiGatewayV2::DomainName":
+			made["domain"] = properties
+		case "AWS::ApiGatewayV2::ApiMapping":
+			made["mapping of the domain"] = properties
+		case "AWS::Route53::RecordSet":
+			made["record of the domain"] = properties
 		case "AWS::IAM::Policy":
 			made.right(properties["Roles"].([]any)[0], properties["PolicyDocument"])
 		case "AWS::DynamoDB::Table":
@@ -44,7 +50,9 @@ func ofTemplate(t *testing.T, tm *template) things {
 		}
 	}
 	for name, output := range tm.Outputs {
-		made["output "+snake(name)] = tm.value(t, &output.Value)
+		if tm.is(t, output.Condition) {
+			made["output "+snake(name)] = tm.value(t, &output.Value)
+		}
 	}
 	return made
 }

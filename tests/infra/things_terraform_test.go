@@ -33,6 +33,10 @@ func symbol(module, kind, name, key, attribute string) string {
 			return "https://Api.execute-api.AWS::Region.AWS::URLSuffix"
 		}
 		return "Api" + map[string]string{"execution_arn": ".ExecutionArn"}[attribute]
+	case "aws_apigatewayv2_stage":
+		return "Api.Stage"
+	case "aws_apigatewayv2_domain_name":
+		return "Domain" + map[string]string{"target_domain_name": ".RegionalDomainName", "hosted_zone_id": ".RegionalHostedZoneId"}[attribute]
 	case "aws_iam_role":
 		if module != "" {
 			return function + "FunctionRole"
@@ -80,7 +84,9 @@ func ofTerraform(t *testing.T, root *module) things {
 	t.Helper()
 	made := things{}
 	for name, value := range root.outputs(t) {
-		made["output "+name] = value
+		if value != nil {
+			made["output "+name] = value
+		}
 	}
 	all := root.resources(t)
 	for _, r := range all { // functions first: others add to them
@@ -150,6 +156,7 @@ var kinds = map[string]adding{
 	},
 	"aws_apigatewayv2_api": func(t *testing.T, _ things, _ resource, a attributes) {
 		a.take("name")
+		a.take("lifecycle")
 		if protocol := a.take("protocol_type"); protocol != "HTTP" {
 			t.Errorf("the API is of %v", protocol)
 		}
@@ -164,6 +171,20 @@ var kinds = map[string]adding{
 				"default_route_settings.throttling_rate_limit": "ThrottlingRateLimit"}),
 			"AccessLogSettings": a.as(map[string]string{"access_log_settings.destination_arn": "DestinationArn", "access_log_settings.format": "Format"}),
 		}
+	},
+	"aws_apigatewayv2_domain_name": func(_ *testing.T, made things, _ resource, a attributes) {
+		made["domain"] = map[string]any{"DomainName": a.take("domain_name"), "DomainNameConfigurations": []any{
+			a.as(map[string]string{"domain_name_configuration.certificate_arn": "CertificateArn", "domain_name_configuration.endpoint_type": "EndpointType",
+				"domain_name_configuration.security_policy": "SecurityPolicy"}),
+		}}
+	},
+	"aws_apigatewayv2_api_mapping": func(_ *testing.T, made things, _ resource, a attributes) {
+		made["mapping of the domain"] = a.as(map[string]string{"domain_name": "DomainName", "api_id": "ApiId", "stage": "Stage"})
+	},
+	"aws_route53_record": func(_ *testing.T, made things, _ resource, a attributes) {
+		record := a.as(map[string]string{"zone_id": "HostedZoneId", "name": "Name", "type": "Type"})
+		record["AliasTarget"] = a.as(map[string]string{"alias.name": "DNSName", "alias.zone_id": "HostedZoneId", "alias.evaluate_target_health": "EvaluateTargetHealth"})
+		made["record of the domain"] = record
 	},
 	"aws_apigatewayv2_integration": func(t *testing.T, _ things, r resource, a attributes) {
 		got := a.as(map[string]string{"api_id": "i", "integration_type": "t", "integration_uri": "u", "payload_format_version": "v"})

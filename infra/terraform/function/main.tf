@@ -21,7 +21,7 @@ resource "aws_lambda_function" "function" {
   runtime          = "provided.al2023"
   handler          = "bootstrap"
   architectures    = [var.common.architecture]
-  memory_size      = 512
+  memory_size      = var.memory
   timeout          = var.timeout
 
   environment {

@@ -29,6 +29,12 @@ variable "timeout" {
   default     = 29 # API Gateway gives up after 29 s; requests wait for events 25 s at most
 }
 
+variable "memory" {
+  description = "MB that the function has, and with them its part of a processor."
+  type        = number
+  default     = 512 # for the processor, see docs/costs.md
+}
+
 variable "loop" {
   description = "Whether Lambda lets the function invoke itself by way of a queue again and again: Allow or Terminate."
   type        = string
