@@ -23,6 +23,9 @@ const (
 	historyRounds = len(layout.TopicShards) // sweeps until all groups were read
 	historySweep  = 1000                    // the most tasks that one sweep reads in one group
 	historyBatch  = 20                      // the most tasks that one write removes
+
+	// historyFor is how long a [Queue.Sweep] goes on as long as it reads that many: it has a minute, or some seconds, until the next.
+	historyFor = 10 * time.Second
 )
 
 // cleanHistory sweeps the history each minute, and again at once after a sweep that has removed historySweep tasks or more, until

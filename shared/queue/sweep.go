@@ -34,7 +34,13 @@ func (q *Queue) Sweep(ctx context.Context) (Swept, error) {
 	}
 	s, err := q.upkeep(ctx)
 	var cleaned error
-	s.Removed, cleaned = q.sweepHistory(ctx)
+	for until, more := q.now().Add(historyFor), true; more; more = cleaned == nil && q.now().Before(until) {
+		removed := 0
+		removed, cleaned = q.sweepHistory(ctx)
+		if s.Removed += removed; removed < historySweep {
+			break
+		}
+	}
 	return s, errors.Join(err, cleaned)
 }
 
