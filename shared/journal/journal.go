@@ -126,8 +126,11 @@ type Journal struct {
 	found  located
 	view   view
 	past   past
-	keep   Retention
-	hear   func(context.Context, []event.Event) // see Announce; nil: nobody
+
+	perSlot atomic.Int64 // how many events the slots have that were read last
+
+	keep Retention
+	hear func(context.Context, []event.Event) // see Announce; nil: nobody
 
 	process string // the random part of this process's tokens
 	tokens  atomic.Uint64

@@ -248,6 +248,40 @@ func TestTheNewestUntil(t *testing.T) {
 	}
 }
 
+// Who wants few events reads few slots, from either end, also where each slot has many events.
+func TestALimitIsWhatIsRead(t *testing.T) {
+	t.Parallel()
+	s := meter.New(memory.New(memory.Options{}))
+	j := open(t, s, journal.Options{})
+	for range 600 {
+		if _, err := j.Emit(t.Context(), slices.Repeat([]event.Event{custom(0)}, 50), nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	fresh := open(t, s, journal.Options{})
+	first := journal.Request{Limit: 1}
+	for _, read := range []func(context.Context, journal.Request) (journal.Answer, error){fresh.ReadAfter, fresh.ReadNewest} {
+		s.Reset()
+		for range 3 {
+			if a, err := read(t.Context(), first); err != nil || len(a.Events) != 1 {
+				t.Fatalf("%d events, %v", len(a.Events), err)
+			}
+		}
+		if rcu := s.Reset().Query.RCU; rcu > 6 {
+			t.Errorf("three reads of an event cost %.1f RCU", rcu)
+		}
+	}
+	all, err := fresh.ReadAfter(t.Context(), journal.Request{Limit: 29_999})
+	if err != nil || len(all.Events) != 29_999 {
+		t.Errorf("%d events, %v", len(all.Events), err)
+	}
+	newest, err := fresh.ReadNewest(t.Context(), journal.Request{Limit: 29_999})
+	slices.Reverse(newest.Events)
+	if err != nil || len(newest.Events) != 29_999 || newest.Events[0].ID != all.Events[1].ID {
+		t.Errorf("%d events of the newest, %v", len(newest.Events), err)
+	}
+}
+
 func TestIdempotencyKey(t *testing.T) {
 	t.Parallel()
 	j := open(t, memory.New(memory.Options{}), journal.Options{})

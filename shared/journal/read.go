@@ -177,23 +177,34 @@ func (rd *reader) scan(ctx context.Context, goal int64) (Answer, error) {
 	return rd.end(ctx, a)
 }
 
-// span returns how many slots to read at first, so that an Answer that is bounded in bytes does not take many times its size
-// in memory: many readers may be far behind at once. scan doubles it as it goes on.
+// span returns how many slots to read at first, so that an Answer that is bounded does not take many times its size in memory and in
+// time: many readers may be far behind at once. scan doubles it as it goes on.
 func (rd *reader) span() int64 {
-	if rd.r.MaxBytes == 0 {
+	span := rd.r.spanFor(rd.j)
+	if rd.r.MaxBytes > 0 {
+		const atFirst = 4 << 10
+		span = min(span, 1+int64(rd.r.MaxBytes/cmp.Or(rd.each, atFirst)))
+	}
+	return span
+}
+
+// spanFor returns how many slots have as many events as are wanted, if slots are as those that were read last.
+func (r *Request) spanFor(j *Journal) int64 {
+	if r.Limit == 0 {
 		return pageSize
 	}
-	const atFirst = 4 << 10
-	return min(pageSize, 1+int64(rd.r.MaxBytes/cmp.Or(rd.each, atFirst)))
+	return min(pageSize, 1+int64(r.Limit)/max(1, j.perSlot.Load()))
 }
 
 // weigh notes how large slots are.
 func (rd *reader) weigh(run []slot) {
-	bytes := 0
+	bytes, events := 0, 0
 	for i := range run {
 		bytes += run[i].size()
+		events += len(run[i].events)
 	}
 	rd.each = bytes / len(run)
+	rd.j.perSlot.Store(int64(events / len(run)))
 }
 
 // take adds a slot's matching events and reports whether the Answer is full.
@@ -315,9 +326,9 @@ func (j *Journal) readNewest(ctx context.Context, r Request) (Answer, error) {
 	if err != nil {
 		return a, err
 	}
-	bytes := 0
-	for to := newest; to > seq.FloorPosition; {
-		from := max(pageOf(to)*pageSize, seq.FloorPosition+1)
+	bytes, span := 0, r.spanFor(j)
+	for to := newest; to > seq.FloorPosition; span = min(2*span, pageSize) {
+		from := max(pageOf(to)*pageSize, to-span+1, seq.FloorPosition+1)
 		run, err := j.span(ctx, from, to)
 		if err != nil {
 			return a, err
