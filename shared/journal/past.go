@@ -26,28 +26,39 @@ type folded struct {
 // with that id, or after the newest before it. The error is [ErrEvicted] below the floor, whose own id is told, [ErrBeyond]
 // beyond the newest event, and [ErrUnknownFold] if there is no such fold. It sees every append acknowledged before the call.
 func (j *Journal) SnapshotAt(ctx context.Context, fold string, at event.ID, p Part, each func(key string, value []byte)) error {
-	seq, err := j.sequence(ctx)
-	if err != nil {
-		return err
-	}
-	if at < event.ID(seq.FloorID) {
-		return fmt.Errorf("%w: the oldest EventId that is kept is %d", ErrEvicted, seq.FloorID)
-	}
-	now, err := j.present(ctx, fold)
-	if err != nil {
-		return err
-	}
-	if at > now.last {
-		return fmt.Errorf("%w: the newest EventId is %d", ErrBeyond, now.last)
-	}
-	state := now.state
-	if at < now.last {
-		if state, err = j.stateAt(ctx, now, at, seq); err != nil {
+	for try := 0; ; try++ {
+		now, state, err := j.stateOf(ctx, fold, at)
+		if errors.Is(err, errEvicted) && try < 2 {
+			continue // slots were removed while they were read: by now a generation tells what they did, or the floor has passed the moment
+		}
+		if err != nil {
 			return err
 		}
+		objects := state.part(p.Prefixes)
+		return objects.show(ctx, now.fold.Show, &p, each)
 	}
-	objects := state.part(p.Prefixes)
-	return objects.show(ctx, now.fold.Show, &p, each)
+}
+
+// stateOf returns what a fold is, and what it was at an id.
+func (j *Journal) stateOf(ctx context.Context, fold string, at event.ID) (now present, was State, err error) {
+	seq, err := j.sequence(ctx)
+	if err != nil {
+		return now, was, err
+	}
+	if at < event.ID(seq.FloorID) {
+		return now, was, fmt.Errorf("%w: the oldest EventId that is kept is %d", ErrEvicted, seq.FloorID)
+	}
+	if now, err = j.present(ctx, fold); err != nil {
+		return now, was, err
+	}
+	switch {
+	case at > now.last:
+		return now, was, fmt.Errorf("%w: the newest EventId is %d", ErrBeyond, now.last)
+	case at == now.last:
+		return now, now.state, nil
+	}
+	was, err = j.stateAt(ctx, now, at, seq)
+	return now, was, err
 }
 
 // stateAt returns what a fold was at an id between the floor and now.
@@ -73,7 +84,7 @@ func (j *Journal) foldTo(ctx context.Context, fold *Fold, f *folded, at event.ID
 	for f.last < at && f.next <= goal {
 		run, err := j.slots(ctx, f.next, goal)
 		if errors.Is(err, errEvicted) {
-			return fmt.Errorf("%w: nothing tells what was at %d", ErrEvicted, at)
+			return fmt.Errorf("%w: nothing tells what was at %d: %w", ErrEvicted, at, err)
 		}
 		if err != nil {
 			return err
