@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -198,6 +199,63 @@ func TestRetentionTearsAndKeepsSnapshots(t *testing.T) {
 		a, err := again.ReadNewest(t.Context(), journal.Request{Limit: 2})
 		if err != nil || len(a.Events) != 2 || a.Events[0].ID != ids[999] {
 			t.Fatalf("ReadNewest = %+v, %v", a, err)
+		}
+	})
+}
+
+// meddled is a store before whose next read of slots something else happens.
+type meddled struct {
+	store.Store
+	before func()
+}
+
+func (s *meddled) Query(ctx context.Context, r store.Range) (store.Page, error) {
+	if do := s.before; do != nil && strings.HasPrefix(r.Partition, "J#") {
+		s.before = nil
+		do()
+	}
+	return s.Store.Query(ctx, r)
+}
+
+// What was at a moment above the floor is told also if the slots from which it was to be found out are removed meanwhile.
+func TestTheSlotsOfAMomentAreRemovedMeanwhile(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := memory.New(memory.Options{Shared: true})
+		o := journal.Options{Folds: []journal.Fold{counter}, Retention: journal.Retention{Events: 100}}
+		j := open(t, s, o)
+		var at event.ID
+		for i := range 5000 {
+			r, err := j.Emit(t.Context(), []event.Event{custom(i)}, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if i == 4949 {
+				at = r.FirstID
+			}
+		}
+		slow := &meddled{Store: s}
+		reader := open(t, slow, o)
+		if _, _, err := snapshot(t.Context(), reader); err != nil {
+			t.Fatal(err)
+		}
+		slow.before = func() {
+			for range 2 {
+				if _, err := j.Sweep(t.Context()); err != nil {
+					t.Error(err)
+				}
+				time.Sleep(25 * time.Hour)
+			}
+			if swept, err := j.Sweep(t.Context()); err != nil || swept.Removed < 4000 {
+				t.Errorf("Sweep = %+v, %v, want some removed", swept, err)
+			}
+		}
+		objects := 0
+		if err := reader.SnapshotAt(t.Context(), counter.Name, at, journal.Part{}, func(string, []byte) { objects++ }); err != nil || objects != 7 {
+			t.Errorf("%d objects, %v", objects, err)
+		}
+		if slow.before != nil {
+			t.Error("no slot was read")
 		}
 	})
 }
