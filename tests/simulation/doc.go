@@ -62,7 +62,8 @@
 // with a lower bound.
 //
 // The folder mutants removes the rules of docs/journal-protocol.md, and those of the task engine, of schedules and of orders, one by one;
-// each removal must be noticed.
+// each removal must be noticed. That of the rule called removal shows itself in a write that is late by as much as several sweeps take, which
+// seeds hardly find: package journal has a test for it, TestASlotThatWasEvictedRefusesALateWrite.
 //
 //	go test ./tests/simulation -run TestInvariants -seeds 5000     many runs, some 80 a second
 //	go test ./tests/simulation -run TestInvariants -seed 17 -v     one run, with a trace of every call
