@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -206,13 +207,14 @@ func TestRetentionTearsAndKeepsSnapshots(t *testing.T) {
 // meddled is a store before whose next read of slots something else happens.
 type meddled struct {
 	store.Store
-	before func()
+	before atomic.Pointer[func()]
 }
 
 func (s *meddled) Query(ctx context.Context, r store.Range) (store.Page, error) {
-	if do := s.before; do != nil && strings.HasPrefix(r.Partition, "J#") {
-		s.before = nil
-		do()
+	if strings.HasPrefix(r.Partition, "J#") {
+		if do := s.before.Swap(nil); do != nil {
+			(*do)()
+		}
 	}
 	return s.Store.Query(ctx, r)
 }
@@ -239,7 +241,7 @@ func TestTheSlotsOfAMomentAreRemovedMeanwhile(t *testing.T) {
 		if _, _, err := snapshot(t.Context(), reader); err != nil {
 			t.Fatal(err)
 		}
-		slow.before = func() {
+		meanwhile := func() {
 			for range 2 {
 				if _, err := j.Sweep(t.Context()); err != nil {
 					t.Error(err)
@@ -250,11 +252,12 @@ func TestTheSlotsOfAMomentAreRemovedMeanwhile(t *testing.T) {
 				t.Errorf("Sweep = %+v, %v, want some removed", swept, err)
 			}
 		}
+		slow.before.Store(&meanwhile)
 		objects := 0
 		if err := reader.SnapshotAt(t.Context(), counter.Name, at, journal.Part{}, func(string, []byte) { objects++ }); err != nil || objects != 7 {
 			t.Errorf("%d objects, %v", objects, err)
 		}
-		if slow.before != nil {
+		if slow.before.Load() != nil {
 			t.Error("no slot was read")
 		}
 	})
