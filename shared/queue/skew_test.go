@@ -3,6 +3,8 @@ package queue_test
 import (
 	"context"
 	"errors"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -78,6 +80,68 @@ func besideOneThatIsOff(t *testing.T, ahead time.Duration) {
 	if err := b.journal.Close(); err != nil {
 		t.Error(err)
 	}
+}
+
+// jumping is a store in which something happens before the leases are read, once, and which may not tell its date.
+type jumping struct {
+	store.Store
+	before func()
+	mute   atomic.Bool
+}
+
+func (j *jumping) Query(ctx context.Context, r store.Range) (store.Page, error) {
+	if do := j.before; do != nil && strings.HasPrefix(r.Partition, "lease/") {
+		j.before = nil
+		do()
+	}
+	return j.Store.Query(ctx, r)
+}
+
+func (j *jumping) Date(ctx context.Context) (time.Time, error) {
+	if j.mute.Load() {
+		return time.Time{}, store.ErrUnavailable
+	}
+	return j.Store.Date(ctx)
+}
+
+// A sweep that is held up while its process's clock jumps ends no lease: it goes by the store's date then, which is right to a second only.
+func TestASweepEndsNoLeaseAfterAJump(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := &bench{t: t, store: shared{memory.New(memory.Options{})}}
+		b.journal = journal.Open(b.store, journal.Options{})
+		b = compared(t, b, 0)
+		b.enqueue(queue.New{Dialect: task.Job, Job: "/plain"})
+		running := b.claim(1)[0]
+		ahead := time.Duration(0)
+		s := &jumping{Store: b.store}
+		j := journal.Open(s, journal.Options{})
+		jumps := queue.Open(queue.Options{
+			Store: s, Journal: j, Definitions: fixed{set()},
+			Clock: clocks.Open(s, clocks.Options{Now: func() time.Time { return time.Now().Add(ahead) }}),
+		})
+		s.before = func() {
+			ahead = 15 * time.Minute
+			s.mute.Store(true)
+			if _, err := jumps.Promote(t.Context()); err == nil {
+				t.Error("after a jump something was decided without the store's date")
+			}
+			time.Sleep(20 * time.Second)
+			if _, err := b.Heartbeat(t.Context(), running.Token, queue.Beat{}); err != nil {
+				t.Error(err)
+			}
+			time.Sleep(29500 * time.Millisecond)
+			s.mute.Store(false)
+		}
+		swept, err := jumps.Sweep(t.Context())
+		if _, skewed := errors.AsType[*clocks.Skew](err); !skewed || swept.Lost != 0 {
+			t.Errorf("Sweep = %+v, %v, want a refusal for the clock", swept, err)
+		}
+		b.complete(running, queue.Result{Outcome: queue.OK})
+		if err := errors.Join(j.Close(), b.journal.Close()); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // A process that has the store to itself, and whose clock jumps, ends no lease before its holder had the lease's length to send a
