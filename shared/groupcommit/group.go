@@ -1,6 +1,7 @@
 package groupcommit
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"runtime"
@@ -22,9 +23,12 @@ type Options[P any] struct {
 	// goes on.
 	Write func(ctx context.Context, parts []P)
 
-	// Second reports whether a second write is to begin beside the one under way, for the parts that wait. There are never more
-	// than two. It runs under a lock and must not block. Default: there is one write at a time.
-	Second func(waiting []P) bool
+	// More reports whether one more write is to begin beside those under way, for the parts that wait. It runs under a lock and must
+	// not block. Default: there is one write at a time.
+	More func(waiting []P) bool
+
+	// Writers is how many writes are under way at most, where More lets them begin. Default 2.
+	Writers int
 
 	// Prompt says that a caller which comes while no other has lately does not look for others before its write, since a look wakes
 	// another thread: where a write costs little more than that. Of callers that come at once the first may then write alone.
@@ -40,9 +44,6 @@ type Group[P any] struct {
 	writers int
 	crowded bool // the newest write was of several parts, or a part has come since it began
 }
-
-// maxWriters is how many writes of a group are under way at once.
-const maxWriters = 2
 
 // New returns a Group. There is nothing to close: it has no goroutine while no caller waits.
 func New[P any](o Options[P]) *Group[P] { return &Group[P]{o: &o} }
@@ -130,7 +131,7 @@ func (g *Group[P]) enter(c *call, parts []P) (leads bool) {
 	for _, p := range parts {
 		g.waiting.add(p, c)
 	}
-	leads = g.writers == 0 || g.writers < maxWriters && g.o.Second != nil && g.o.Second(g.waiting.parts)
+	leads = g.writers == 0 || g.o.More != nil && g.writers < cmp.Or(g.o.Writers, 2) && g.o.More(g.waiting.parts)
 	if leads {
 		g.writers++
 	}

@@ -117,7 +117,7 @@ func testWhatGoesIntoOneWrite(t *testing.T, prompt bool) {
 			synctest.Test(t, func(t *testing.T) {
 				r := record{}
 				o := r.options()
-				o.Second, o.Prompt = c.second, prompt
+				o.More, o.Prompt = c.second, prompt
 				g := New(o)
 				var callers sync.WaitGroup
 				for i, parts := range c.calls {
@@ -151,7 +151,7 @@ func TestTheSecondWriterDoesNotWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := record{}
 		o := r.options()
-		o.Second = crowded
+		o.More = crowded
 		g := New(o)
 		began := time.Now()
 		var callers sync.WaitGroup
@@ -163,6 +163,32 @@ func TestTheSecondWriterDoesNotWait(t *testing.T) {
 			t.Errorf("%d writes took %v, want two in a second", len(r.writes), took)
 		}
 	})
+}
+
+// As many writes go side by side as the options say, and no more.
+func TestWritersSideBySide(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		writers int
+		took    time.Duration // of six calls, each of which fills a write
+	}{{0, 3 * time.Second}, {2, 3 * time.Second}, {3, 2 * time.Second}, {8, time.Second}} {
+		synctest.Test(t, func(t *testing.T) {
+			r := record{}
+			o := r.options()
+			o.More, o.Writers = func([]item) bool { return true }, c.writers
+			g := New(o)
+			began := time.Now()
+			var callers sync.WaitGroup
+			for range 6 {
+				callers.Go(func() { _ = g.Do(t.Context(), items("a:20")...) })
+				synctest.Wait()
+			}
+			callers.Wait()
+			if took := time.Since(began); took != c.took || len(r.writes) != 6 {
+				t.Errorf("%d writers: %d writes took %v, want six in %v", c.writers, len(r.writes), took, c.took)
+			}
+		})
+	}
 }
 
 func TestACallerLeaves(t *testing.T) {
@@ -317,7 +343,7 @@ func TestEachPartIsWrittenOnce(t *testing.T) {
 					written = append(written, p.name)
 				}
 			},
-			Second: crowded,
+			More: crowded,
 		})
 		var callers sync.WaitGroup
 		const each = 50

@@ -82,6 +82,7 @@ func (q *Queue) passOnLate(ctx context.Context, by *Claimer, rules *rule.Set) {
 // claims promotes what has fallen due, and returns a claim for each queue that the claimer takes from, preceded by one for each
 // line that is kept for the claimer.
 func (q *Queue) claims(ctx context.Context, by Claimer) ([]*claim, error) {
+	inForce := q.readRules(ctx)
 	if _, err := q.Promote(ctx); err != nil {
 		return nil, err
 	}
@@ -93,7 +94,7 @@ func (q *Queue) claims(ctx context.Context, by Claimer) ([]*claim, error) {
 	if err != nil {
 		return nil, err
 	}
-	rules, err := q.rules.InForce(ctx)
+	rules, err := inForce()
 	if err != nil {
 		return nil, err
 	}
@@ -119,6 +120,24 @@ func (q *Queue) claims(ctx context.Context, by Claimer) ([]*claim, error) {
 		}
 	}
 	return claims, nil
+}
+
+// readRules returns what returns the rules in force: where that is a request to the store, it is made beside what comes before their use.
+func (q *Queue) readRules(ctx context.Context) func() (*rule.Set, error) {
+	if q.store.Exclusive() {
+		return func() (*rule.Set, error) { return q.rules.InForce(ctx) }
+	}
+	var set *rule.Set
+	var err error
+	read := make(chan struct{})
+	go func() {
+		defer close(read)
+		set, err = q.rules.InForce(ctx)
+	}()
+	return func() (*rule.Set, error) {
+		<-read
+		return set, err
+	}
 }
 
 // claim is one attempt to start tasks of one queue.
@@ -234,8 +253,12 @@ func (c *claim) choose(ctx context.Context) (*joined, error) {
 	}
 	ctx = detached(ctx)
 	var err error
-	if c.picks, err = c.pick(ctx); err != nil || len(c.picks) == 0 {
+	if c.picks, err = c.pick(ctx); err != nil {
 		return nil, err
+	}
+	if len(c.picks) == 0 {
+		c.q.crowds.foundNothing(c)
+		return nil, nil
 	}
 	c.starts = c.starts[:0] // of the write before: prepare would take them for an earlier preparation of this one
 	chosen := join(ctx, c)

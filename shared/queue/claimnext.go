@@ -62,6 +62,9 @@ func (q *Queue) nextClaim(ctx context.Context, by Claimer, max int) (next *claim
 		if len(c.view.contested()) > 0 {
 			continue // likewise
 		}
+		if q.crowds.emptyLately(c) {
+			continue // Claim will look
+		}
 		if !q.crowds.enter(c) {
 			crowded = append(crowded, c)
 			continue

@@ -76,7 +76,7 @@ func (q *Queue) newCombiner(shared bool) *groupcommit.Group[*joined] {
 	return groupcommit.New(groupcommit.Options[*joined]{
 		Batch:  func() func(*joined) bool { return new(content).add },
 		Write:  q.writeTogether,
-		Second: func(waiting []*joined) bool { return shared || exceed(waiting) },
+		More:   func(waiting []*joined) bool { return shared || exceed(waiting) },
 		Prompt: !shared,
 	})
 }

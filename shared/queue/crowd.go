@@ -2,6 +2,7 @@ package queue
 
 import (
 	"context"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -20,6 +21,7 @@ type crowds struct {
 	mu    sync.Mutex
 	under map[string]int   // claims under way, by crowd
 	lost  map[string]*pace // how often claims of a queue meet others
+	empty map[string]int64 // when a claim found nothing last, in microseconds since 1970, by crowd
 }
 
 // member is one of the claims that are made as one.
@@ -30,12 +32,21 @@ type member struct {
 	err    error
 }
 
+// claimsAtOnce is how many claims of a crowd are under way at most. By the bench of DynamoDB's limits with 8 workers in each process, two let
+// workers wait for each other, and eight contend for the same entries.
+const claimsAtOnce = 4
+
 // newJoint returns what gathers the claims of each crowd.
 func (q *Queue) newJoint() *groupcommit.Keyed[string, *member] {
+	writers := claimsAtOnce
+	if q.onePart {
+		writers = 2 // there a claim that loses tries again for the first that is left
+	}
 	return groupcommit.NewKeyed[string](groupcommit.Options[*member]{
-		Batch:  func() func(*member) bool { return new(crowd).add },
-		Write:  claimAsOne,
-		Second: func([]*member) bool { return true },
+		Batch:   func() func(*member) bool { return new(crowd).add },
+		Write:   claimAsOne,
+		More:    func([]*member) bool { return true },
+		Writers: writers,
 	})
 }
 
@@ -112,6 +123,36 @@ func (s *crowds) count(name string, n int) int {
 		return 0
 	}
 	return s.under[name]
+}
+
+// emptyFor is how long, in microseconds, lines in which nothing was found are left to claims that must know.
+const emptyFor = 100_000
+
+// foundNothing notes that a claim has found nothing in its lines.
+func (s *crowds) foundNothing(c *claim) {
+	if !c.joins() {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := c.q.micro()
+	maps.DeleteFunc(s.empty, func(_ string, at int64) bool { return now-at >= emptyFor })
+	if s.empty == nil {
+		s.empty = map[string]int64{}
+	}
+	s.empty[c.crowd()] = now
+}
+
+// emptyLately reports whether a claim has found nothing in these lines just now.
+func (s *crowds) emptyLately(c *claim) bool {
+	if !c.joins() {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	at, found := s.empty[c.crowd()]
+	now := c.q.micro()
+	return found && now-at < emptyFor && now >= at
 }
 
 // met notes that a claim of a queue has met another.

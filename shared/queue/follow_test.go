@@ -99,7 +99,7 @@ func onBoth(t *testing.T, test func(t *testing.T, w *walk)) {
 }
 
 func walking(t *testing.T, s store.Store) *walk {
-	b := &bench{t: t, store: s, clock: &clock{time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}}
+	b := &bench{t: t, store: s, clock: clockAt(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))}
 	w := &walk{b: b}
 	b.journal = journal.Open(s, journal.Options{Now: b.clock.now, Folds: projection.Folds()})
 	b.Queue = queue.Open(queue.Options{Store: s, Journal: b.journal, Definitions: fixed{ways()}, Now: b.clock.now, Steps: w})

@@ -99,7 +99,7 @@ func TestWaitingReadsTheLinesOfThoseWhoWait(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		m := meter.New(shared{memory.New(memory.Options{})})
-		b := &bench{t: t, store: m, clock: &clock{time.Now()}}
+		b := &bench{t: t, store: m, clock: clockAt(time.Now())}
 		b.journal = journal.Open(m, journal.Options{})
 		b.Queue = queue.Open(queue.Options{Store: m, Journal: b.journal, Definitions: fixed{&definition.Set{}}})
 		defer b.journal.Close()

@@ -30,7 +30,7 @@ func topics(t *testing.T, names []string, queues ...definition.Queue) *bench {
 	for _, name := range names {
 		d.Jobs = append(d.Jobs, definition.Job{Path: queue.TopicPath(name), Target: definition.Target{Go: "f"}})
 	}
-	b := &bench{t: t, store: memory.New(memory.Options{}), clock: &clock{time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}}
+	b := &bench{t: t, store: memory.New(memory.Options{}), clock: clockAt(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))}
 	b.journal = journal.Open(b.store, journal.Options{Now: b.clock.now, Folds: projection.Folds()})
 	b.Queue = queue.Open(queue.Options{Store: b.store, Journal: b.journal, Definitions: fixed{d}, Now: b.clock.now})
 	t.Cleanup(func() { _ = b.journal.Close() })

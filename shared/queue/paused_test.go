@@ -49,7 +49,7 @@ func (p *paused) Write(ctx context.Context, w store.Write) error {
 // beside returns an engine of another process whose clock stops now, and that is paused at that point.
 func (b *bench) beside(read string, meanwhile func()) *bench {
 	b.t.Helper()
-	o := &bench{t: b.t, store: &paused{b.store, read, meanwhile}, clock: &clock{b.clock.t}}
+	o := &bench{t: b.t, store: &paused{b.store, read, meanwhile}, clock: clockAt(b.clock.now())}
 	o.journal = journal.Open(o.store, journal.Options{Now: o.clock.now})
 	b.t.Cleanup(func() { _ = o.journal.Close() })
 	o.Queue = queue.Open(queue.Options{Store: o.store, Journal: o.journal, Definitions: fixed{ways()}, Now: o.clock.now})

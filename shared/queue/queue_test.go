@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -23,10 +24,24 @@ type fixed struct{ set *definition.Set }
 func (f fixed) Current(context.Context) (*definition.Set, error) { return f.set, nil }
 
 // clock is a clock that tests set.
-type clock struct{ t time.Time }
+type clock struct {
+	mu sync.Mutex
+	t  time.Time
+}
 
-func (c *clock) now() time.Time          { return c.t }
-func (c *clock) advance(d time.Duration) { c.t = c.t.Add(d) }
+func clockAt(t time.Time) *clock { return &clock{t: t} }
+
+func (c *clock) now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.t
+}
+
+func (c *clock) advance(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.t = c.t.Add(d)
+}
 
 // bench is an engine with its store, journal and clock.
 type bench struct {
@@ -57,7 +72,7 @@ func set() *definition.Set {
 
 func setup(t *testing.T) *bench {
 	t.Helper()
-	b := &bench{t: t, store: memory.New(memory.Options{}), clock: &clock{time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}}
+	b := &bench{t: t, store: memory.New(memory.Options{}), clock: clockAt(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))}
 	b.journal = journal.Open(b.store, journal.Options{Now: b.clock.now, Folds: projection.Folds()})
 	b.Queue = queue.Open(queue.Options{Store: b.store, Journal: b.journal, Definitions: fixed{set()}, Now: b.clock.now})
 	return b

@@ -128,6 +128,9 @@ func (v *sharedView) pass(places []layout.Place) {
 	v.passed, v.more = append(v.passed, places[:n]...), v.more || n < len(places)
 }
 
+// again forgets what was read, so that the next look begins at the head.
+func (v *sharedView) again() { v.from, v.parts, v.passed, v.more = nil, nil, nil, false }
+
 // goBehind sets the next read of each line to begin behind the found entries, which other claimers have all marked.
 func (v *sharedView) goBehind(found []layout.Place) {
 	for _, of := range byLine(found) {

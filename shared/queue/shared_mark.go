@@ -32,7 +32,11 @@ func (v *sharedView) pick(ctx context.Context, n int) ([]layout.Place, error) {
 			return v.withPassed(head(v.free(found), n)), nil
 		}
 		// If others have marked all of the found entries, look behind these.
-		won, err := v.contend(ctx, found, n)
+		won, stale, err := v.contend(ctx, found, n)
+		if stale {
+			v.again()
+			continue
+		}
 		if err != nil || len(won) > 0 || len(found) == 0 {
 			return v.withPassed(won), err
 		}
@@ -78,18 +82,18 @@ func byLine(found []layout.Place) (lines [][]layout.Place) {
 // contend marks and returns a block of the found entries: the first of them, or, where other claimers are met often, and after losing to
 // one, some of those that are about to be claimed. Of a block in several parts it returns what it has won. Where a store has no partitions,
 // a mark that is lost costs a round trip and nothing else: there it is always the first that is left, so that no claim passes over what no
-// other is about to start.
-func (v *sharedView) contend(ctx context.Context, found []layout.Place, n int) ([]layout.Place, error) {
+// other is about to start. stale says that a claim had better look again than go on by what it has seen.
+func (v *sharedView) contend(ctx context.Context, found []layout.Place, n int) (block []layout.Place, stale bool, err error) {
 	reach := v.rivals(found) + 1
 	for try := 0; ; try++ {
 		free := v.free(found)
-		if len(free) == 0 {
-			return nil, nil
+		if len(free) == 0 || try == contends && !v.q.onePart {
+			return nil, len(free) > 0, nil
 		}
 		block := v.block(free, n, reach, try > 0)
 		lost, err := v.mark(ctx, block)
 		if err != nil {
-			return nil, err
+			return nil, false, err
 		}
 		if len(lost) > 0 {
 			v.rival()
@@ -99,13 +103,16 @@ func (v *sharedView) contend(ctx context.Context, found []layout.Place, n int) (
 			found = behind(found, l.rival, l.first)
 		}
 		if len(block) > 0 {
-			return block, nil
+			return block, false, nil
 		}
 		if !v.q.onePart {
 			reach = min(2*reach, farthest)
 		}
 	}
 }
+
+// contends is how many blocks a claim tries for before it looks again: by then others have marked nearly all that it has seen.
+const contends = 3
 
 // farthest bounds how many blocks a claim that keeps losing chooses from.
 const farthest = 256

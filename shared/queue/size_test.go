@@ -30,7 +30,7 @@ import (
 // over returns an engine over a store.
 func over(t *testing.T, s store.Store) *bench {
 	t.Helper()
-	b := &bench{t: t, store: s, clock: &clock{time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}}
+	b := &bench{t: t, store: s, clock: clockAt(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))}
 	b.journal = journal.Open(s, journal.Options{Now: b.clock.now, Folds: projection.Folds()})
 	t.Cleanup(func() { _ = b.journal.Close() })
 	b.Queue = queue.Open(queue.Options{Store: s, Journal: b.journal, Definitions: fixed{ways()}, Now: b.clock.now})

@@ -29,7 +29,7 @@ func ways() *definition.Set {
 
 func setupWith(t *testing.T, set *definition.Set) *bench {
 	t.Helper()
-	b := &bench{t: t, store: memory.New(memory.Options{}), clock: &clock{time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}}
+	b := &bench{t: t, store: memory.New(memory.Options{}), clock: clockAt(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))}
 	b.journal = journal.Open(b.store, journal.Options{Now: b.clock.now, Folds: projection.Folds()})
 	b.Queue = queue.Open(queue.Options{Store: b.store, Journal: b.journal, Definitions: fixed{set}, Now: b.clock.now})
 	return b
