@@ -39,9 +39,12 @@ type fileBased struct {
 	FileBasedState string `json:"fileBasedState"`
 }
 
+// FileBasedName is the name of the projection [FileBased].
+const FileBasedName = "FileBasedOverview"
+
 // FileBased returns the projection of the events of definitions. Removed objects are removed from it.
 func FileBased() journal.Fold {
-	return kind("FileBasedOverview", event.FileBasedEvent, path, func(f *fileBased, e *event.Event) bool {
+	return kind(FileBasedName, event.FileBasedEvent, path, func(f *fileBased, e *event.Event) bool {
 		*f = fileBased{"FileBasedOverview", e.Key.Path, fileBasedState(e)}
 		return f.FileBasedState != removed
 	})

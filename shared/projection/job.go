@@ -19,17 +19,20 @@ type JobOverview struct {
 	State          string `json:"state"`                   // run, or the rules in force, as in the event of its state
 }
 
+// JobsName is the name of the projection [Jobs].
+const JobsName = "JobOverview"
+
 // jobKey is what the key of a job's definition begins with; the job's path follows.
 const jobKey = "Job:"
 
-// running is the state of a job without rules.
-const running = "run"
+// RunningJob is the state of a job without rules.
+const RunningJob = "run"
 
 // Jobs returns the projection of jobs, from the events of their definitions, of their states, and of new tasks: a job is known from
 // its declaration, its first task, or a rule for it. A job whose definition is removed is forgotten, unless a rule for it is in force;
 // its next task makes it known again.
 func Jobs() journal.Fold {
-	return journal.Fold{Name: "JobOverview", Apply: func(state *journal.State, e *event.Event) {
+	return journal.Fold{Name: JobsName, Apply: func(state *journal.State, e *event.Event) {
 		switch event.FamilyOf(e.Type) {
 		case event.JobEvent:
 			changeJob(state, e.Key.Path, func(j *JobOverview) { j.State = cmp.Or(typed.ReadJobStateChanged(e).State, j.State) })
@@ -47,7 +50,7 @@ func Jobs() journal.Fold {
 
 // changeJob changes what is known of the job with that path, and forgets it if there is nothing left to know.
 func changeJob(state *journal.State, path string, change func(*JobOverview)) {
-	j := JobOverview{State: running}
+	j := JobOverview{State: RunningJob}
 	if before := state.Get(path); before != nil {
 		_ = json.Unmarshal(before, &j) // the bytes are those that Put stores below
 	}
@@ -55,7 +58,7 @@ func changeJob(state *journal.State, path string, change func(*JobOverview)) {
 	change(&j)
 	if j.FileBasedState == removed {
 		j.FileBasedState = ""
-		if j.State == running {
+		if j.State == RunningJob {
 			state.Delete(path)
 			return
 		}

@@ -17,6 +17,7 @@
 //	audit.go    who did what
 //	live.go     tells open pages of changes
 //	past.go     pages as they were at a moment
+//	then.go     what the journal tells of a moment where there is no overview of it
 //	compare.go  two moments side by side
 //	timeline.go what happened to a task, and what led to an event
 //	tally.go    how many objects there were at a moment

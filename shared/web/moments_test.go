@@ -54,7 +54,19 @@ func TestEveryMomentIsTheFoldOfItsEvents(t *testing.T) {
 		if got := strings.Count(s.past(b, "/orders"+query), `<a href="/orders/%2Fc/`); got != len(want.orders) {
 			t.Fatalf("at %d %d orders are listed, want %d", at, got, len(want.orders))
 		}
-		if got := figuresAtNodes(s.past(b, "/chains/%2Fc"+query)); got != len(want.orders) {
+		done := s.past(b, "/queues"+query)
+		for job, w := range want.work {
+			if !strings.Contains(done, row(job, "run", w[:]...)) {
+				t.Fatalf("at %d of %s the work is %v, and the page says\n%s", at, job, w, done)
+			}
+		}
+		if got := sumOf(instanceRow, s.past(b, "/instances"+query)); got != len(want.running) {
+			t.Fatalf("at %d instances run %d tasks, want %d", at, got, len(want.running))
+		}
+		if got := sumOf(failureRow, s.past(b, "/failures"+query)); got != want.failed {
+			t.Fatalf("at %d %d tasks had failed, want %d", at, got, want.failed)
+		}
+		if got := sumOf(nodeRow, s.past(b, "/chains/%2Fc"+query)); got != len(want.orders) {
 			t.Fatalf("at %d %d orders stand at nodes, want %d", at, got, len(want.orders))
 		}
 	}
@@ -130,6 +142,9 @@ type told struct {
 	EventID int64           `json:"eventId"`
 	TYPE    string          `json:"TYPE"`
 	Key     json.RawMessage `json:"key"`
+	State   string          `json:"state"`
+	Outcome string          `json:"outcome"`
+	RetryAt json.RawMessage `json:"retryAt"`
 }
 
 // events returns the journal from its beginning.
@@ -150,17 +165,38 @@ type picture struct {
 	tasks   map[string]string // the job of each unfinished task, by id
 	running map[string]bool   // the ids of those that ran
 	orders  map[string]bool
+	work    map[string][5]int // by job: tasks that waited, ran, had succeeded, attempts that were repeated, tasks that had ended otherwise
+	failed  int               // tasks that had ended by an attempt that was no success
 }
 
 // foldOf adds up the events up to a moment.
 func foldOf(events []told, at int64) picture {
-	p := picture{map[string]string{}, map[string]bool{}, map[string]bool{}}
+	p := picture{map[string]string{}, map[string]bool{}, map[string]bool{}, map[string][5]int{}, 0}
 	for _, e := range events {
 		if e.EventID > at {
 			break
 		}
 		var task struct{ JobPath, TaskID string }
 		_ = json.Unmarshal(e.Key, &task) // it is none of a task otherwise
+		w := p.work[task.JobPath]
+		switch e.TYPE {
+		case "TaskEnded":
+			switch {
+			case e.RetryAt != nil:
+				w[3]++
+			case e.Outcome != "ok":
+				p.failed++
+			}
+		case "TaskClosed":
+			if e.State == "succeeded" {
+				w[2]++
+			} else {
+				w[4]++
+			}
+		}
+		if task.JobPath != "" {
+			p.work[task.JobPath] = w
+		}
 		switch e.TYPE {
 		case "TaskAdded":
 			p.tasks[task.TaskID] = task.JobPath
@@ -176,6 +212,14 @@ func foldOf(events []told, at int64) picture {
 		case "OrderFinished", "OrderRemoved":
 			delete(p.orders, string(e.Key))
 		}
+	}
+	for id, job := range p.tasks {
+		w, at := p.work[job], 0
+		if p.running[id] {
+			at = 1
+		}
+		w[at]++
+		p.work[job] = w
 	}
 	return p
 }
@@ -210,9 +254,11 @@ func (p picture) figures() (all []string) {
 }
 
 var (
-	taskRow  = regexp.MustCompile(`<tr><td>([^<]+)</td><td class="n">(\d+)</td><td>([^<]*)</td></tr>`)
-	chainRow = regexp.MustCompile(`<tr><td><a href="/chains/[^"]+">([^<]+)</a></td><td class="n">(\d+)</td>`)
-	nodeRow  = regexp.MustCompile(`<td class="n"><a href="/orders\?at=\d+">(\d+)</a></td>`)
+	taskRow     = regexp.MustCompile(`<tr><td>([^<]+)</td><td class="n">(\d+)</td><td>([^<]*)</td></tr>`)
+	chainRow    = regexp.MustCompile(`<tr><td><a href="/chains/[^"]+">([^<]+)</a></td><td class="n">(\d+)</td>`)
+	instanceRow = regexp.MustCompile(`</code></td><td class="n">(\d+)</td>`)
+	failureRow  = regexp.MustCompile(`<tr><td class="n">(\d+)</td><td>/`)
+	nodeRow     = regexp.MustCompile(`<td class="n"><a href="/orders\?at=\d+">(\d+)</a></td>`)
 )
 
 // figuresOf returns what the first page of a moment shows, as figures does.
@@ -227,9 +273,9 @@ func figuresOf(page string) (all []string) {
 	return all
 }
 
-// figuresAtNodes returns how many orders a chain's page counts at its nodes.
-func figuresAtNodes(page string) (sum int) {
-	for _, row := range nodeRow.FindAllStringSubmatch(page, -1) {
+// sumOf returns the sum of the numbers in rows of a page, such as of the orders that a chain's page counts at its nodes.
+func sumOf(rows *regexp.Regexp, page string) (sum int) {
+	for _, row := range rows.FindAllStringSubmatch(page, -1) {
 		n, _ := strconv.Atoi(row[1]) // of digits
 		sum += n
 	}

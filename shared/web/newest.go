@@ -28,10 +28,11 @@ func (r *reading) newest(name, target string, query url.Values, most int) {
 
 // look reads events newest first, so many at once. A journal may be long and what is looked for rare, so it looks back step by step, until
 // read has enough, or has read all there is, or that has taken long enough. In the last case the template's since says how far back it
-// has looked; the address of the page with all=1 looks back without an end. A page of the past looks back from its moment. read puts what it
+// has looked; its further, the address of the page with all=1, looks back without an end. A page of the past looks back from its moment. read puts what it
 // finds into the reading's Data.
 func (r *reading) look(query url.Values, most int, read func(url.Values) (enough, torn bool)) {
 	began, deadline := r.d.now(), time.Now().Add(r.d.patience)
+	r.Data["further"] = r.with("all", "1")
 	from := began
 	if at, err := strconv.ParseInt(r.query("at"), 10, 64); err == nil {
 		from = time.UnixMicro(at)

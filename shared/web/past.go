@@ -29,6 +29,16 @@ var pasts = map[string]past{
 	"task":        {"taskthen", "", readTaskThen},
 	"compare":     {"compare", "", readCompare},
 	"audit":       {"audit", "", readAudit},
+	"failures":    {"failuresthen", "", readFailuresThen},
+	"queues":      {"queuesthen", "", readQueuesThen},
+	"events":      {"tasksthen", "", readHandlerThen},
+	"handlers":    {"workthen", "", readWorkThen("/canvases/", "Handler:/")},
+	"sources":     {"workthen", "", readWorkThen("/sources/", "Source:/")},
+	"schedules":   {"schedulesthen", "", readSchedulesThen},
+	"schedule":    {"schedulethen", "", readScheduleThen},
+	"streams":     {"streamsthen", "", readStreamsThen},
+	"stream":      {"streamthen", "", readStreamThen},
+	"instances":   {"instancesthen", "", readInstancesThen},
 }
 
 // journey leads from a page to what it showed before.
@@ -159,6 +169,13 @@ func readTasksThen(r *reading) {
 		below = "/topics/" + topic
 	}
 	r.some("tasks", journalAPI+"/task"+(&url.URL{Path: below}).EscapedPath()+r.past("TaskOverview"))
+}
+
+// readHandlerThen reads the events of a handler that were not done at a moment.
+func readHandlerThen(r *reading) {
+	path := "/canvases/" + r.r.PathValue("canvas") + "/" + r.r.PathValue("space") + "/" + r.r.PathValue("name")
+	r.some("tasks", journalAPI+"/task"+(&url.URL{Path: path}).EscapedPath()+r.past("TaskOverview"))
+	r.Data["handler"] = path
 }
 
 // readFiles reads what was declared at a moment.

@@ -66,13 +66,15 @@ func TestPagesOfThePast(t *testing.T) {
 		}
 	}
 	first := all[0].at
-	for _, page := range []string{"/", "/jobs", "/orders", "/orders/%2Fc/0", "/chains/%2Fc", "/journal", "/definitions", "/audit"} {
+	for _, page := range []string{"/", "/jobs", "/orders", "/orders/%2Fc/0", "/chains/%2Fc", "/journal", "/definitions", "/audit", "/failures", "/queues", "/handlers", "/sources",
+		"/schedules", "/schedules/nightly", "/streams", "/streams/none", "/instances"} {
 		if got := b.get(page + "?at=" + first); got.StatusCode != http.StatusOK || strings.Contains(got.body, `href="/act`) || strings.Contains(got.body, "hx-get") {
 			t.Errorf("%s of the past: %d, or it offers acts, or changes by itself:\n%s", page, got.StatusCode, got.body)
 		}
 	}
 	for path, want := range map[string]int{
-		"/queues?at=" + first: http.StatusUnprocessableEntity, "/orders?at=4000000000000000": http.StatusUnprocessableEntity,
+		"/acts/none?at=" + first: http.StatusUnprocessableEntity, "/orders?at=4000000000000000": http.StatusUnprocessableEntity,
+		"/queues?at=4000000000000000": http.StatusUnprocessableEntity, "/instances?at=x": http.StatusBadRequest,
 		"/orders?at=4000000000000000&path=/c": http.StatusUnprocessableEntity, "/journal?at=4000000000000000": http.StatusUnprocessableEntity, "/?at=x": http.StatusBadRequest,
 	} {
 		if got := b.get(path); got.StatusCode != want {

@@ -49,7 +49,15 @@ func readSchedule(r *reading) {
 	r.get("schedule", "/api/v1/schedules/"+url.PathEscape(name))
 	one, _ := r.Data["schedule"].(map[string]any)
 	r.Data["name"], r.Data["clock"] = name, r.clockChanges(given(one["cron"]), given(one["timezone"]), given(one["dst"]))
-	query := url.Values{"return": {"ScheduleFired,ScheduleMissed,ScheduleSkipped,ScheduleSuspended,ScheduleResumed"}, "with": {"cause"}}
+	r.told(name)
+}
+
+// scheduleKey is what the key of a schedule's events begins with; its name follows.
+const scheduleKey = "Schedule:/"
+
+// told reads the newest events of a schedule for the template's events.
+func (r *reading) told(name string) {
+	query := url.Values{"return": {ofSchedules + ",ScheduleSuspended,ScheduleResumed"}, "with": {"cause"}}
 	r.newest("told", journalAPI+"/event", query, mostTold)
 	all := r.events("told")
 	if len(all) == mostTold {
@@ -57,7 +65,7 @@ func readSchedule(r *reading) {
 	}
 	of := slices.DeleteFunc(slices.Clone(all), func(e any) bool {
 		event, _ := e.(map[string]any)
-		return event["key"] != "Schedule:/"+name
+		return event["key"] != scheduleKey+name
 	})
 	delete(r.Data, "told")
 	r.Data["events"] = of[:min(mostFires, len(of))]
