@@ -63,7 +63,8 @@ func (f filled) pages(text string) []string {
 	order := "/orders/" + url.PathEscape("/demo/parcel") + "/"
 	pages := strings.Fields("/ /jobs /jobs?type=GIVEN_UP /schedules?expr=@daily /schedules/nightly /failures /queues /handlers /handlers/demo/WORKER/greet /sources /schedules /orders " +
 		"/streams /instances /journal /compare /audit /audit?return=Event /definitions /act?do=job.add /act?do=queue.suspend&name=main /many?do=jobs.retry&state=GIVEN_UP")
-	for _, page := range []string{"/", "/jobs", "/orders", "/chains/" + url.PathEscape("/demo/parcel"), order + url.PathEscape("stuck "+text), "/journal", "/definitions", "/compare", "/task/" + f.failed} {
+	for _, page := range []string{"/", "/jobs", "/orders", "/chains/" + url.PathEscape("/demo/parcel"), order + url.PathEscape("stuck "+text), "/journal", "/definitions", "/compare", "/task/" + f.failed,
+		"/failures", "/queues", "/handlers", "/handlers/demo/WORKER/greet", "/sources", "/schedules", "/schedules/nightly", "/streams", "/streams/" + url.PathEscape(text), "/instances"} {
 		pages = append(pages, page+"?at="+f.at)
 	}
 	pages = append(pages, "/cause/"+f.at)
