@@ -9,6 +9,10 @@ import (
 	"net/url"
 	"time"
 
+	fast "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	like "github.com/go-json-experiment/json/v1"
+
 	"github.com/millrace/millrace/shared/event"
 )
 
@@ -66,8 +70,11 @@ func (n NewJob) MarshalJSON() ([]byte, error) {
 	case n.Unique != "":
 		body.Unique = n.Unique
 	}
-	return encode(body)
+	return fast.Marshal(&body, plainly)
 }
+
+// plainly is what encode does, by an encoder that takes half the time. It does not know json.Number, which a job has not.
+var plainly = fast.JoinOptions(like.DefaultOptionsV1(), jsontext.EscapeForHTML(false))
 
 // Job is a job of a topic, or any other task with the fields that apply to it.
 type Job struct {

@@ -31,6 +31,7 @@ func tendMemory(ctx context.Context) {
 		return
 	}
 	last := readMemory()
+	debug.SetGCPercent(garbagePercent(last.live)) // at once: a server that has just started has the least memory in use
 	every(ctx, lookAtMemory, func(context.Context) {
 		now := readMemory()
 		debug.SetGCPercent(garbagePercent(now.live))

@@ -33,6 +33,14 @@ func (x *exchange) parsed(b *buffer) (jsontext.Value, error) {
 	return parseBody(b.bytes)
 }
 
+// within is parsed without a copy: the value is part of b.
+func (x *exchange) within(b *buffer) (jsontext.Value, error) {
+	if err := x.read(b); err != nil {
+		return nil, err
+	}
+	return parse(b.bytes)
+}
+
 // object reads a body that is an object.
 func (x *exchange) object(known ...member) error {
 	b := take()

@@ -34,6 +34,7 @@
 //	handlers.go, handlerevents.go   events for handlers
 //	rules.go                        the rules that hold handlers
 //	jobs.go, newjob.go              jobs of topics; what a client says of a new one
+//	jobjson.go                      how those that were added are written
 //	taskbatch.go                    many jobs, or sync tasks, by one request
 //	joblist.go, template.go         lists of jobs, and searching by templates
 //	queues.go, queuestatistics.go   queues, and what their tasks have come to

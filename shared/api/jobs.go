@@ -39,7 +39,7 @@ func describeAddJob() *operation {
 func (j *jobs) add(x *exchange) error {
 	b := take()
 	defer b.give()
-	body, err := x.parsed(b)
+	body, err := x.within(b) // what is read of jobs is copied
 	if err != nil {
 		return err
 	}

@@ -26,15 +26,20 @@ type member struct {
 	read     func(location string, value jsontext.Value) error
 }
 
-// parseBody returns the one JSON value that a body is.
+// parseBody returns the one JSON value that a body is, as a copy.
 func parseBody(text []byte) (jsontext.Value, error) {
+	value, err := parse(text)
+	return value.Clone(), err
+}
+
+// parse is parseBody without a copy: the value is part of the text, which a decoder of a bytes.Buffer reads where it is.
+func parse(text []byte) (jsontext.Value, error) {
 	d := jsontext.NewDecoder(bytes.NewBuffer(text))
 	value, err := d.ReadValue()
 	if errors.Is(err, io.EOF) {
 		return nil, invalid("body", "is empty, want JSON")
 	}
 	if err == nil {
-		value = value.Clone() // the decoder uses its memory again
 		_, err = d.ReadToken()
 	}
 	switch syntax, wrong := errors.AsType[*jsontext.SyntacticError](err); {

@@ -125,7 +125,7 @@ func (x *exchange) next(q query, cursor string) {
 }
 
 // formatTime returns a time as clients see it.
-func formatTime(t time.Time) string { return t.UTC().Format(event.TimeLayout) }
+func formatTime(t time.Time) string { return event.FormatTime(t) }
 
 // stampOf returns the same for a time of the engine, in microseconds since 1970; "" for 0, which is not reached yet.
 func stampOf(micro int64) string {

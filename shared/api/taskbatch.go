@@ -34,7 +34,7 @@ func describeAddJobs() *operation {
 // addedJob is a job, and whether it was there already.
 type addedJob struct {
 	jobView
-	Existing bool `json:"existing,omitempty"`
+	Existing bool
 }
 
 // addAll adds jobs, in as few writes as they take.
@@ -54,7 +54,8 @@ func (j *jobs) addAll(x *exchange) error {
 		}
 		views[i] = addedJob{viewJob(&t, now), existing}
 	}
-	return x.value(http.StatusCreated, views)
+	x.jobs(views)
+	return nil
 }
 
 // addMany enqueues the elements of the body. allowed says what refuses them although each is well formed; nil: nothing does.
@@ -63,7 +64,7 @@ func (s *submission) addMany(
 ) (queue.Enqueued, error) {
 	b := take()
 	defer b.give()
-	body, err := x.parsed(b)
+	body, err := x.within(b) // what is read of tasks is copied
 	if err != nil {
 		return queue.Enqueued{}, err
 	}

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/millrace/millrace/shared/access"
 	"github.com/millrace/millrace/shared/api"
 	"github.com/millrace/millrace/shared/definition"
@@ -22,6 +24,23 @@ import (
 func (w *works) addAll(t *testing.T, body string, headers ...string) reply {
 	t.Helper()
 	return w.as(t, access.Producer, "POST", jobsPath+":batch", body, headers...)
+}
+
+// What a batch says of its jobs, of new ones and of one that was there, is what GET says of each.
+func TestJobBatchSaysWhatGetSays(t *testing.T) {
+	t.Parallel()
+	w := topical(t, run("a"))
+	full := `{"topic":"a","properties":{"x":[1, "\u00e4<>&\u2028\"\\"], "y" : {}},"priority":-7,"run_at":"2999-01-01T00:00:00.5Z","retries":-1,
+		"unique":"<ü>","fairness_key":"a&\u2028\u0001b","concurrency":{"key":"\ud83d\ude00","limit":3},"prefer_instance":"i\"\\"}`
+	for i, added := range into[[]job](t, w.addAll(t, "["+full+`,{"topic":"a/b"},`+full+"]"), 201) {
+		want := w.job(t, added["id"])
+		if i == 2 {
+			want["existing"] = true
+		}
+		if diff := cmp.Diff(want, added); diff != "" {
+			t.Errorf("job %d (-GET +batch):\n%s", i, diff)
+		}
+	}
 }
 
 // manyJobs returns a batch of n jobs of the topic a, numbered from 0.

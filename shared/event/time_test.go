@@ -15,8 +15,12 @@ func TestTime(t *testing.T) {
 	for want, at := range map[string]time.Time{
 		`"2026-01-02T03:04:05.000000Z"`: time.Date(2026, 1, 2, 4, 4, 5, 0, zone),
 		`"2026-01-02T03:04:05.120000Z"`: time.Date(2026, 1, 2, 3, 4, 5, 120_000_000, time.UTC),
+		`"1969-12-31T23:59:59.999999Z"`: time.Date(1969, 12, 31, 23, 59, 59, 999_999_999, time.UTC),
 		`"2026-01-02T03:04:05.678901Z"`: time.Date(2026, 1, 2, 3, 4, 5, 678_901_234, time.UTC),
 	} {
+		if text := event.FormatTime(at); `"`+text+`"` != want || text != at.UTC().Format(event.TimeLayout) {
+			t.Errorf("FormatTime(%s) = %s, want %s", at, text, want)
+		}
 		text, err := json.Marshal(event.Time{Time: at})
 		if err != nil || string(text) != want {
 			t.Errorf("Marshal(%s) = %s, %v, want %s", at, text, err, want)
