@@ -217,7 +217,7 @@ type JobQuery struct {
 }
 
 // Jobs yields the jobs that the query selects, page after page: those that are not finished by creation, the history newest
-// first. In a template, a member is a condition: an operator (=, <, <=, >, >=) before the name of a field or a property. An
+// first. In a template, a member is a condition: an operator (=, <, <=, >, >=, or ~ for texts that hold another) before the name of a field or a property. An
 // error is the last it yields.
 func (c *Client) Jobs(ctx context.Context, q JobQuery) iter.Seq2[Job, error] {
 	if len(q.Templates) == 0 {

@@ -135,7 +135,7 @@ type jobSearch struct {
 }
 
 func (jobSearch) Help() string {
-	return `A member is an operator (=, <, <=, >, >=; none means =) before the name of a field or of a property, and a value:
+	return `A member is an operator (=, <, <=, >, >=, ~ for texts that hold another; none means =) before the name of a field or of a property, and a value:
 
     millrace job search '{"customer":"ada",">=priority":5}' '{"customer":"bob"}' --type HISTORY`
 }

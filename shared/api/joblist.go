@@ -83,8 +83,8 @@ func typeSchema() *schema {
 }
 
 func jobSearchSchema() *schema {
-	templates := listOf(object("Each member is a condition: an operator (=, <, <=, >, >=, or none for =) before the name of a field of the "+
-		"job, or else of a property; properties.NAME is always a property", nil, true))
+	templates := listOf(object("Each member is a condition: an operator (=, <, <=, >, >=, ~, or none for =) before the name of a field of the "+
+		"job, or else of a property; properties.NAME is always a property. ~ finds texts that hold the given one, in capitals or not", nil, true))
 	templates.MaxItems = maxTemplates
 	return object("What is sought", members{"type": typeSchema(), "topic": topicSchema(), "templates": templates}, false)
 }

@@ -303,6 +303,8 @@ func TestSearchJobs(t *testing.T) {
 		`{"templates":[{"name":"ada","properties.topic":"y"}]}`:          "",
 		`{"templates":[{"=name":"ada"},{"name":"bob"}]}`:                 "01",
 		`{"templates":[{">=name":"b","<name":"c"}]}`:                     "1",
+		`{"templates":[{"~name":"O"}]}`:                                  "12",
+		`{"templates":[{"~n":"5"}]}`:                                     "",
 		`{"templates":[{">n":9007199254740992}]}`:                        "0",
 		`{"templates":[{"<=n":9007199254740992}]}`:                       "12",
 		`{"templates":[{"n":1e1}]}`:                                      "2",
@@ -322,6 +324,7 @@ func TestSearchJobs(t *testing.T) {
 	for body, at := range map[string]string{
 		`{"type":"all"}`: "body.type", `{"type":""}`: "body.type", `{"topic":"/"}`: "body.topic", `{"templates":{}}`: "body.templates",
 		`{"templates":[1]}`: "body.templates[0]", `{"templates":[{"<ok":true}]}`: "body.templates[0].<ok", `{"templates":[{"=":1}]}`: "body.templates[0].=",
+		`{"templates":[{"~name":5}]}`: "body.templates[0].~name", `{"templates":[{"~name":""}]}`: "body.templates[0].~name",
 	} {
 		wantProblem(t, w.as(t, access.Viewer, "POST", jobsPath+"/search", body), 400, api.CodeInvalid, at)
 	}

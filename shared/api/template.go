@@ -27,15 +27,18 @@ type templates [][]condition
 
 // condition compares a field of a job, or one of its properties, with a value.
 type condition struct {
-	operator string // =, <, <=, > or >=
+	operator string // =, <, <=, >, >= or ~
 	name     string
 	field    bool   // of the job; otherwise a property
 	quoted   []byte // the name in quotes
 	value    any
 }
 
+// within is the operator of texts that hold another, in capitals or not.
+const within = "~"
+
 // operators in the order in which they are looked for.
-var operators = []string{"<=", ">=", "<", ">", "="}
+var operators = []string{"<=", ">=", "<", ">", "=", within}
 
 // read reads the templates. One without conditions is left out.
 func (ts *templates) read(location string, value jsontext.Value) error {
@@ -89,6 +92,14 @@ func readCondition(location, key string, operand jsontext.Value, fields map[stri
 	var err error
 	if c.value, err = decodeAny(operand); err != nil {
 		return c, invalid(location, "cannot be read")
+	}
+	if c.operator == within {
+		text, is := c.value.(string)
+		if !is || text == "" {
+			return c, invalid(location, "want a text to look for by ~")
+		}
+		c.value = strings.ToLower(text)
+		return c, nil
 	}
 	if c.operator != "=" && !ordered(c.value) {
 		return c, invalid(location, "want a number or a text to compare by %s", c.operator)
@@ -166,6 +177,9 @@ func (of *candidate) value(c *condition) (value any, there bool, err error) {
 	if !c.field {
 		return memberOf(jsontext.Value(of.task.Payload), c.name, c.quoted)
 	}
+	if c.name == "message" { // the field that is looked for most
+		return of.task.Message, of.task.Message != "", nil
+	}
 	if of.fields == nil {
 		v := viewJob(of.task, of.now)
 		v.Properties = nil
@@ -220,6 +234,10 @@ func valueOf(text jsontext.Value) (any, error) {
 // holds reports whether the job's value, on the left, compares with the condition's as its operator says. It is false where the two
 // cannot be compared.
 func (c *condition) holds(value any) bool {
+	if c.operator == within {
+		text, is := value.(string)
+		return is && strings.Contains(strings.ToLower(text), c.value.(string)) //nolint:forcetypeassert // readCondition has made it one
+	}
 	order, ok := compare(value, c.value, c.field && strings.HasSuffix(c.name, "_at"))
 	if !ok {
 		return c.operator == "=" && reflect.DeepEqual(value, c.value)

@@ -7,7 +7,7 @@ import (
 )
 
 // readFound reads the jobs of a type and a topic of which a field or a property is as the page's address says: name=value, or with another
-// operator of the API before the name, as in >=priority=5.
+// operator of the API before the name, as in >=priority=5 or ~message=timed out.
 func readFound(r *reading, kind, topic, where string) {
 	template, err := templateOf(where)
 	if err != nil {
@@ -26,7 +26,7 @@ func readFound(r *reading, kind, topic, where string) {
 // templateOf returns what a person looks for as a template of the API. A value that is JSON is taken as such, others as a text.
 func templateOf(where string) (map[string]any, error) {
 	operator := ""
-	for _, o := range []string{"<=", ">=", "<", ">", "="} {
+	for _, o := range []string{"<=", ">=", "<", ">", "=", "~"} {
 		if strings.HasPrefix(where, o) {
 			operator = o
 			break
@@ -34,13 +34,13 @@ func templateOf(where string) (map[string]any, error) {
 	}
 	name, value, is := strings.Cut(strings.TrimPrefix(where, operator), "=")
 	if !is || strings.TrimSpace(name) == "" {
-		return nil, &refusal{Status: http.StatusBadRequest, Detail: "Where: want NAME=VALUE of a field or a property, such as customer=ada; an operator may come first, as in >=priority=5."}
+		return nil, &refusal{Status: http.StatusBadRequest, Detail: "Where: want NAME=VALUE of a field or a property, such as customer=ada; an operator may come first, as in >=priority=5, or ~message=timed out for a part of a text."}
 	}
 	if operator == "" {
 		operator = "="
 	}
 	var member any = value
-	if json.Valid([]byte(value)) {
+	if operator != "~" && json.Valid([]byte(value)) {
 		member = json.RawMessage(value)
 	}
 	return map[string]any{operator + strings.TrimSpace(name): member}, nil

@@ -1,6 +1,7 @@
 package web_test
 
 import (
+	"encoding/json"
 	"net/http"
 	"net/url"
 	"strings"
@@ -13,8 +14,17 @@ func TestJobsAreFoundByTheirProperties(t *testing.T) {
 	for _, body := range []string{`{"topic":"a","properties":{"customer":"ada","n":5}}`, `{"topic":"b","properties":{"customer":"bob","n":7}}`, `{"topic":"c","priority":9}`} {
 		s.call("admin-secret", http.MethodPost, "/api/v1/jobs", body)
 	}
+	var instance, claim struct {
+		ID     string
+		Claims []struct{ Token string }
+	}
+	_ = json.Unmarshal([]byte(s.call("admin-secret", http.MethodPost, "/api/v1/instances", `{"name":"i","jobs":["/topics/c"],"capacity":1}`).body), &instance)
+	_ = json.Unmarshal([]byte(s.call("admin-secret", http.MethodPost, "/api/v1/instances/"+instance.ID+"/claims", `{"max":1}`).body), &claim)
+	for _, c := range claim.Claims {
+		s.call("admin-secret", http.MethodPost, "/api/v1/leases/"+c.Token+"/complete", `{"result":"failed","message":"it ran out of paper","retry_delay":"1h"}`)
+	}
 	b := s.signedIn("viewer-secret")
-	for where, want := range map[string]string{"customer=ada": "a", "n=7": "b", ">n=5": "b", "=topic=a": "a", ">=priority=9": "c", "customer=eve": ""} {
+	for where, want := range map[string]string{"customer=ada": "a", "n=7": "b", ">n=5": "b", "=topic=a": "a", ">=priority=9": "c", "customer=eve": "", "~customer=OB": "b", "~message=OUT of": "c"} {
 		got := b.get("/jobs?where=" + url.QueryEscape(where))
 		for _, topic := range []string{"a", "b", "c"} {
 			if shown := strings.Contains(got.body, "</a></td><td>"+topic+"</td>"); got.StatusCode != http.StatusOK || shown != (topic == want) {
