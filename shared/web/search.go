@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/http"
 	"strings"
@@ -23,8 +24,21 @@ func readFound(r *reading, kind, topic, where string) {
 	r.Data["jobs"] = found
 }
 
-// templateOf returns what a person looks for as a template of the API. A value that is JSON is taken as such, others as a text.
+// templateOf returns what a person looks for as a template of the API: conditions, of which all are to hold, with && between them.
 func templateOf(where string) (map[string]any, error) {
+	template := make(map[string]any)
+	for _, condition := range strings.Split(where, "&&") {
+		name, member, err := conditionOf(strings.TrimSpace(condition))
+		if err != nil {
+			return nil, err
+		}
+		template[name] = member
+	}
+	return template, nil
+}
+
+// conditionOf returns a condition as a member of a template. A value that is JSON is taken as such, others as a text.
+func conditionOf(where string) (name string, member any, err error) {
 	operator := ""
 	for _, o := range []string{"<=", ">=", "<", ">", "=", "~"} {
 		if strings.HasPrefix(where, o) {
@@ -34,14 +48,11 @@ func templateOf(where string) (map[string]any, error) {
 	}
 	name, value, is := strings.Cut(strings.TrimPrefix(where, operator), "=")
 	if !is || strings.TrimSpace(name) == "" {
-		return nil, &refusal{Status: http.StatusBadRequest, Detail: "Where: want NAME=VALUE of a field or a property, such as customer=ada; an operator may come first, as in >=priority=5, or ~message=timed out for a part of a text."}
+		return "", nil, &refusal{Status: http.StatusBadRequest, Detail: "Where: want NAME=VALUE of a field or a property, such as customer=ada; an operator may come first, as in " +
+			">=priority=5, or ~message=timed out for a part of a text; and && stands between conditions that are all to hold, as in queue=mail && customer=ada."}
 	}
-	if operator == "" {
-		operator = "="
-	}
-	var member any = value
 	if operator != "~" && json.Valid([]byte(value)) {
-		member = json.RawMessage(value)
+		return cmp.Or(operator, "=") + strings.TrimSpace(name), json.RawMessage(value), nil
 	}
-	return map[string]any{operator + strings.TrimSpace(name): member}, nil
+	return cmp.Or(operator, "=") + strings.TrimSpace(name), value, nil
 }

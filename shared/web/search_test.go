@@ -24,7 +24,8 @@ func TestJobsAreFoundByTheirProperties(t *testing.T) {
 		s.call("admin-secret", http.MethodPost, "/api/v1/leases/"+c.Token+"/complete", `{"result":"failed","message":"it ran out of paper","retry_delay":"1h"}`)
 	}
 	b := s.signedIn("viewer-secret")
-	for where, want := range map[string]string{"customer=ada": "a", "n=7": "b", ">n=5": "b", "=topic=a": "a", ">=priority=9": "c", "customer=eve": "", "~customer=OB": "b", "~message=OUT of": "c"} {
+	for where, want := range map[string]string{"customer=ada": "a", "n=7": "b", ">n=5": "b", "=topic=a": "a", ">=priority=9": "c", "customer=eve": "", "~customer=OB": "b", "~message=OUT of": "c",
+		"topic=b && n=7": "b", "topic=a && n=7": "", ">=n=5 && <=n=6&&~customer=a": "a"} {
 		got := b.get("/jobs?where=" + url.QueryEscape(where))
 		for _, topic := range []string{"a", "b", "c"} {
 			if shown := strings.Contains(got.body, "</a></td><td>"+topic+"</td>"); got.StatusCode != http.StatusOK || shown != (topic == want) {
