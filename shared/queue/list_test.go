@@ -1,7 +1,10 @@
 package queue_test
 
 import (
+	"context"
+	"errors"
 	"testing"
+	"time"
 
 	"github.com/millrace/millrace/shared/queue"
 	"github.com/millrace/millrace/shared/queue/view"
@@ -51,5 +54,31 @@ func TestAPageGoesOnOnlyWhereThereIsMore(t *testing.T) {
 	nothing := func(*task.Task) bool { return false }
 	if got, err := b.Jobs(t.Context(), view.JobListing{States: []task.State{task.Ready}, Limit: 1, Match: nothing}); err != nil || got.Cursor != "" {
 		t.Errorf("Jobs that there are none of = a cursor %q, %v", got.Cursor, err)
+	}
+}
+
+// due is a context whose deadline is now, and which does not end.
+type due struct{ context.Context }
+
+func (due) Deadline() (time.Time, bool) { return time.Now(), true }
+
+// TestASearchComesBackBeforeItsDeadline: who has no time gets what one read has found, and where it goes on.
+func TestASearchComesBackBeforeItsDeadline(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	const n = 600
+	for i := range n {
+		b.enqueue(queue.New{Dialect: task.Job, Job: "/topics/t", Priority: int64(i)})
+	}
+	l := view.JobListing{States: []task.State{task.Ready}, Limit: 1, Match: func(t *task.Task) bool { return t.Priority == n-1 }}
+	for looks := 1; ; looks++ {
+		got, err := b.Jobs(due{t.Context()}, l)
+		if err == nil && len(got.Tasks) == 1 && looks > 1 {
+			return
+		}
+		if !errors.Is(err, view.ErrNotFoundYet) || got.Cursor == "" {
+			t.Fatalf("look %d = %d jobs, a cursor %q, %v", looks, len(got.Tasks), got.Cursor, err)
+		}
+		l.Cursor = got.Cursor
 	}
 }

@@ -55,7 +55,7 @@ func (d *Dashboard) ask(ctx context.Context, method, target, body string, out an
 	return err
 }
 
-// request is ask that returns the response's header too.
+// request is ask that returns the response's header too, also of a refusal.
 func (d *Dashboard) request(ctx context.Context, method, target, body string, out any) (http.Header, error) {
 	return d.send(ctx, act.Request{Method: method, Target: target, Body: body}, out)
 }
@@ -76,7 +76,7 @@ func (d *Dashboard) send(ctx context.Context, request act.Request, out any) (htt
 	d.api.ServeHTTP(a, r)
 	if a.status >= http.StatusBadRequest {
 		refused := &refusal{Status: a.status}
-		return nil, errors.Join(json.Unmarshal(a.body.Bytes(), refused), refused)
+		return a.header, errors.Join(json.Unmarshal(a.body.Bytes(), refused), refused)
 	}
 	if out == nil {
 		return a.header, nil

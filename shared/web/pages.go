@@ -99,14 +99,20 @@ func (r *reading) list(name, target string, parameters ...string) {
 			query.Set(p, value)
 		}
 	}
-	header := r.get(name, target+"?"+query.Encode())
+	if cursor := cursorOf(r.get(name, target+"?"+query.Encode())); cursor != "" {
+		query.Set("cursor", cursor)
+		r.Data["next"] = r.r.URL.EscapedPath() + "?" + query.Encode()
+	}
+}
+
+// cursorOf returns the cursor at which a list goes on, by the header of the API's response; "": nowhere.
+func cursorOf(header http.Header) string {
 	link, _, more := strings.Cut(strings.TrimPrefix(header.Get("Link"), "<"), ">")
 	next, err := url.Parse(link)
 	if !more || err != nil {
-		return
+		return ""
 	}
-	query.Set("cursor", next.Query().Get("cursor"))
-	r.Data["next"] = r.r.URL.EscapedPath() + "?" + query.Encode()
+	return next.Query().Get("cursor")
 }
 
 // definitions returns what is declared, by its sections, of which each is decoded only if it is used.

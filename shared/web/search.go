@@ -2,13 +2,17 @@ package web
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
+	"net/url"
 	"strings"
 )
 
 // readFound reads the jobs of a type and a topic of which a field or a property is as the page's address says: name=value, or with another
-// operator of the API before the name, as in >=priority=5 or ~message=timed out.
+// operator of the API before the name, as in >=priority=5 or ~message=timed out. It looks
+// through as many as take little time, or with all=1 as one request may, and leads on.
 func readFound(r *reading, kind, topic, where string) {
 	template, err := templateOf(where)
 	if err != nil {
@@ -19,8 +23,29 @@ func readFound(r *reading, kind, topic, where string) {
 	if topic == "" {
 		body, _ = json.Marshal(map[string]any{"type": kind, "templates": []any{template}})
 	}
+	target := "/api/v1/jobs/search"
+	if cursor := r.query("cursor"); cursor != "" {
+		target += "?" + url.Values{"cursor": {cursor}}.Encode()
+	}
+	ctx := r.r.Context()
+	if r.query("all") == "" {
+		var leave context.CancelFunc
+		ctx, leave = context.WithTimeout(ctx, 2*r.d.patience)
+		defer leave()
+		r.Data["further"] = r.with("all", "1")
+	}
 	found := make(map[string]any)
-	_, r.err = r.d.request(r.r.Context(), http.MethodPost, "/api/v1/jobs/search", string(body), &found)
+	header, err := r.d.request(ctx, http.MethodPost, target, string(body), &found)
+	if err != nil && ctx.Err() != nil { // a single read takes longer
+		header, err = r.d.request(r.r.Context(), http.MethodPost, target, string(body), &found)
+	}
+	cursor := cursorOf(header)
+	if refused, is := errors.AsType[*refusal](err); is && refused.Status == http.StatusUnprocessableEntity && cursor != "" {
+		err = nil // it has found nothing yet
+	}
+	if r.err = err; cursor != "" {
+		r.Data["next"] = r.with("cursor", cursor)
+	}
 	r.Data["jobs"] = found
 }
 

@@ -2,8 +2,11 @@ package web_test
 
 import (
 	"encoding/json"
+	"fmt"
+	"html"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -38,6 +41,39 @@ func TestJobsAreFoundByTheirProperties(t *testing.T) {
 	}
 	if got := b.get("/jobs?where=nothing"); got.StatusCode != http.StatusBadRequest || !strings.Contains(got.body, "customer=ada") {
 		t.Errorf("a filter that is none: %d", got.StatusCode)
+	}
+}
+
+// TestASearchGoesOn: where nothing was found in what one request looks through, the page says so and leads on from there.
+func TestASearchGoesOn(t *testing.T) {
+	if testing.Short() {
+		t.Skip("adds a hundred thousand jobs")
+	}
+	s := start(t)
+	for n := range 101 {
+		jobs := strings.Repeat(`{"topic":"a"},`, 999) + fmt.Sprintf(`{"topic":"b","properties":{"n":%d}}`, n)
+		if got := s.call("admin-secret", http.MethodPost, "/api/v1/jobs:batch", "["+jobs+"]"); got.StatusCode != http.StatusCreated {
+			t.Fatalf("%d %s", got.StatusCode, got.body)
+		}
+	}
+	b := s.signedIn("viewer-secret")
+	to, looks := "/jobs?all=1&where=n%3D100", 1
+	for ; ; looks++ {
+		got := b.get(to)
+		if strings.Contains(got.body, "</a></td><td>b</td>") {
+			break
+		}
+		next := regexp.MustCompile(`<a class="button" href="([^"]+)" rel="next">Look further</a>`).FindStringSubmatch(got.body)
+		if got.StatusCode != http.StatusOK || next == nil || !strings.Contains(got.body, "None of the jobs that were looked through so far is one where n=100.") {
+			t.Fatalf("look %d leads nowhere: %d\n%s", looks, got.StatusCode, got.body)
+		}
+		to = html.UnescapeString(next[1])
+	}
+	if looks < 2 {
+		t.Error("one request has looked through everything")
+	}
+	if got := b.get("/jobs?where=n%3D0"); !strings.Contains(got.body, `href="/jobs?all=1&amp;where=n%3D0"`) {
+		t.Errorf("there is no way to look for longer:\n%s", got.body)
 	}
 }
 

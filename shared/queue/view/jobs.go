@@ -33,7 +33,7 @@ func (v *Tasks) Jobs(ctx context.Context, l JobListing) (Page, error) {
 	if l.Topic != "" {
 		groups = []string{layout.TopicGroup(l.Topic)}
 	}
-	m, parts := &merge{v: v, l: &l, effort: begun()}, make([][]string, len(groups))
+	m, parts := &merge{v: v, l: &l, effort: begun(ctx)}, make([][]string, len(groups))
 	if !l.History {
 		var err error
 		if parts, err = layout.GroupPartitions(ctx, v.o.Store, groups...); err != nil {

@@ -46,7 +46,16 @@ type effort struct {
 	until  time.Time
 }
 
-func begun() effort { return effort{until: time.Now().Add(seekFor)} }
+// begun returns the effort of a page that is sought from now on: of a caller whose context has a deadline for half of the time until then,
+// so that the page comes before it.
+func begun(ctx context.Context) effort {
+	now := time.Now()
+	until := now.Add(seekFor)
+	if deadline, has := ctx.Deadline(); has && deadline.Sub(now) < 2*seekFor {
+		until = now.Add(deadline.Sub(now) / 2)
+	}
+	return effort{until: until}
+}
 
 // spent reports whether the search must end, found or not: a request has its own time limit, and a rare match in a long history
 // would be sought beyond it, in vain each time.
@@ -97,7 +106,7 @@ func (l *Listing) wants(t *task.Task) bool {
 
 func (v *Tasks) list(ctx context.Context, partitions []string, r store.Range, l *Listing) (Page, error) {
 	var page Page
-	for e := begun(); ; {
+	for e := begun(ctx); ; {
 		answer, err := layout.QueryParts(ctx, v.o.Store, partitions, r)
 		if err != nil {
 			return Page{}, layout.Failure("list tasks", err)
