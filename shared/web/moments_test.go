@@ -60,10 +60,10 @@ func TestEveryMomentIsTheFoldOfItsEvents(t *testing.T) {
 				t.Fatalf("at %d of %s the work is %v, and the page says\n%s", at, job, w, done)
 			}
 		}
-		if got := sumOf(instanceRow, s.past(b, "/instances"+query)); got != len(want.running) {
+		if got := sumOf(instanceRow, s.past(b, "/instances"+query+"&all=1")); got != len(want.running) {
 			t.Fatalf("at %d instances run %d tasks, want %d", at, got, len(want.running))
 		}
-		if got := sumOf(failureRow, s.past(b, "/failures"+query)); got != want.failed {
+		if got := sumOf(failureRow, s.past(b, "/failures"+query+"&all=1")); got != want.failed {
 			t.Fatalf("at %d %d tasks had failed, want %d", at, got, want.failed)
 		}
 		if got := sumOf(nodeRow, s.past(b, "/chains/%2Fc"+query)); got != len(want.orders) {
