@@ -1,6 +1,7 @@
 // Command dashboard is the function of the pages for people: signing in, what there is and what happened, and all acts. Pages are made from
 // what the API's operations return, which run in the same process; so it may do on AWS what all functions of the API may do together, and
-// each session what its token's role may do.
+// each session what its token's role may do. Since it has the whole API in it, it also takes what no other function does: the description of
+// the API, health, and unknown paths and methods.
 package main
 
 import (

@@ -18,6 +18,7 @@ import (
 	"github.com/millrace/millrace/shared/notifier/local"
 	"github.com/millrace/millrace/shared/service"
 	"github.com/millrace/millrace/shared/store/memory"
+	"github.com/millrace/millrace/tests/gateway"
 	"github.com/millrace/millrace/tests/samples"
 )
 
@@ -26,10 +27,16 @@ func TestSamples(t *testing.T) {
 	samples.ReplayTasks(t, "dashboard", function)
 }
 
-// TestDescriptionIsOfTheWholeAPI: /openapi.json on AWS comes from this function, and describes what a server in one process does, whichever
+// TestDescriptionIsOfTheWholeAPI: on AWS, the gateway takes /openapi.json and /docs to this function, and it describes what a server in one process does, whichever
 // function serves it; but for metrics, which are in CloudWatch there.
 func TestDescriptionIsOfTheWholeAPI(t *testing.T) {
 	t.Parallel()
+	routes := gateway.ReadRoutes(t, "../../template.yaml")
+	for _, path := range []string{"/openapi.json", "/docs", "/healthz", "/readyz", "/nothing"} {
+		if function := routes.Function(http.MethodGet, path); function != "dashboard" {
+			t.Errorf("%s goes to %q, which has not the whole API in it", path, function)
+		}
+	}
 	place := host.PlaceOf(func(name string) string { return map[string]string{"AWS_LAMBDA_RUNTIME_API": "test"}[name] })
 	s := service.NewTasks(service.New(place, config.Settings{}, memory.New(memory.Options{}), slog.New(slog.DiscardHandler)), local.New())
 	f, err := function(t.Context(), s)

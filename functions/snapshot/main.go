@@ -1,5 +1,5 @@
 // Command snapshot is the function that serves objects and their events: GET and POST of order, job, jobChain, task,
-// fileBased and object below /jobscheduler/master/api. It also responds to every path that no function has.
+// fileBased and object below /jobscheduler/master/api.
 package main
 
 import (

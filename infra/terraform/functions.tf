@@ -138,8 +138,6 @@ module "snapshot" { # serves objects and their events
     "ANY /jobscheduler/master/api/fileBased/{proxy+}",
     "ANY /jobscheduler/master/api/object",
     "ANY /jobscheduler/master/api/object/{proxy+}",
-    # unknown paths and methods, health, the description: so that the function responds to them as to everything else, not the gateway
-    "$default",
   ]
 }
 
@@ -425,7 +423,7 @@ module "lease" { # registers instances, gives them tasks, takes their progress a
   ]
 }
 
-module "dashboard" { # serves the pages for people; its rights are those of all functions of the API together, since its acts are requests to them in the same process
+module "dashboard" { # serves the pages for people, and whatever no other function does; its rights are those of all functions of the API together, since its acts are requests to them in the same process
   source      = "./function"
   name        = "dashboard"
   common      = local.common
@@ -474,36 +472,7 @@ module "dashboard" { # serves the pages for people; its rights are those of all 
     },
   ]
 
-  routes = [ # each page by name: what is no page goes to snapshot, as everywhere
-    "ANY /",
-    "ANY /login",
-    "ANY /logout",
-    "ANY /assets/{proxy+}",
-    "ANY /live",
-    "ANY /act",
-    "ANY /many",
-    "ANY /acts/{proxy+}",
-    "ANY /jobs",
-    "ANY /task/{proxy+}",
-    "ANY /failures",
-    "ANY /queues",
-    "ANY /handlers",
-    "ANY /handlers/{proxy+}",
-    "ANY /sources",
-    "ANY /schedules",
-    "ANY /schedules/{proxy+}",
-    "ANY /orders",
-    "ANY /orders/{proxy+}",
-    "ANY /chains/{proxy+}",
-    "ANY /streams",
-    "ANY /streams/{proxy+}",
-    "ANY /instances",
-    "ANY /journal",
-    "ANY /cause/{proxy+}",
-    "ANY /compare",
-    "ANY /audit",
-    "ANY /definitions",
-  ]
+  routes = ["$default"] # the pages, the description, health, and unknown paths and methods, to which it responds as one process does
 }
 
 module "worker" { # starts tasks when it is notified, and goes on while there are some

@@ -176,7 +176,7 @@ func (s *stack) page(t *testing.T) {
 			t.Fatal(err)
 		}
 		var out events.APIGatewayV2HTTPResponse
-		if text := s.invoke(t, "SnapshotFunction", string(payload)); json.Unmarshal([]byte(text), &out) != nil || out.StatusCode != http.StatusNoContent ||
+		if text := s.invoke(t, "DashboardFunction", string(payload)); json.Unmarshal([]byte(text), &out) != nil || out.StatusCode != http.StatusNoContent ||
 			out.Headers["Access-Control-Allow-Origin"] != want {
 			t.Errorf("a preflight of %s: %s", from, text)
 		}

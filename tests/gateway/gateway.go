@@ -29,11 +29,14 @@ type Gateway struct {
 
 	t         testing.TB
 	o         Options
-	routes    []route
+	routes    Routes
 	functions map[string]*function // by their names
 }
 
-// route leads to a function.
+// Routes lead to functions.
+type Routes []route
+
+// route leads to one.
 type route struct {
 	method   string // ANY: each
 	segments []string
@@ -43,7 +46,7 @@ type route struct {
 // Start starts a gateway, which ends with the test.
 func Start(t testing.TB, o Options) *Gateway {
 	t.Helper()
-	g := &Gateway{t: t, o: o, routes: readRoutes(t, o.Template), functions: make(map[string]*function)}
+	g := &Gateway{t: t, o: o, routes: ReadRoutes(t, o.Template), functions: make(map[string]*function)}
 	for _, r := range g.routes {
 		if g.functions[r.function] == nil {
 			g.functions[r.function] = newFunction(t, o, r.function)
@@ -55,8 +58,8 @@ func Start(t testing.TB, o Options) *Gateway {
 	return g
 }
 
-// readRoutes returns the routes of a template; $default is one of any path.
-func readRoutes(t testing.TB, path string) (all []route) {
+// ReadRoutes returns the routes of a template; $default is one of any path.
+func ReadRoutes(t testing.TB, path string) (all Routes) {
 	t.Helper()
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -130,16 +133,16 @@ func (r *route) fits(method string, path []string) (how string) {
 	return how + "3"
 }
 
-// function returns the function that a request goes to.
-func (g *Gateway) function(r *http.Request) *function {
-	path := strings.Split(strings.TrimPrefix(r.URL.Path, "/"), "/")
+// Function returns the name of the function that takes a request, which is its folder's; "" if none does. The path is unescaped.
+func (all Routes) Function(method, path string) string {
+	segments := strings.Split(strings.TrimPrefix(path, "/"), "/")
 	best, to := "", ""
-	for i := range g.routes {
-		if how := g.routes[i].fits(r.Method, path); how > best {
-			best, to = how, g.routes[i].function
+	for i := range all {
+		if how := all[i].fits(method, segments); how > best {
+			best, to = how, all[i].function
 		}
 	}
-	return g.functions[to]
+	return to
 }
 
 // ServeHTTP hands a request to its function.
@@ -149,7 +152,7 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	answer, err := g.function(r).invoke(r.Context(), payload)
+	answer, err := g.functions[g.routes.Function(r.Method, r.URL.Path)].invoke(r.Context(), payload)
 	var out events.APIGatewayV2HTTPResponse
 	if err == nil {
 		err = json.Unmarshal(answer, &out)

@@ -187,7 +187,7 @@ func TestGateway(t *testing.T) {
 		want    string
 	}{
 		{"GET /healthz", "", "", 200, "ok"},
-		{"GET /openapi.json", "", "", 200, `"openapi"`},
+		{"GET /openapi.json", "", "", 200, `"/api/v1/jobs:batch"`},
 		{"POST " + event, "", `[]`, 401, "unauthorized"},
 		{"GET /jobscheduler/nothing", "", "", 401, "unauthorized"},
 		{"GET /jobscheduler/nothing", "sample", "", 404, "not_found"},

@@ -65,10 +65,8 @@ func journalCases() map[string][]Case { //nolint:funlen // a table
 			{"orders", 200, `{"orders":[],"eventId":`},
 			{"events-of-object", 200, `"TYPE":"OfferMade"`},
 			{"bad-path", 400, `body.path`},
-			{"unknown-path", 404, `"code":"not_found"`},
 			{"wrong-method", 405, `"code":"method_not_allowed"`},
 			{"no-token", 401, `"code":"unauthorized"`},
-			{"ready", 200, `"ok"`},
 		},
 	}
 }
@@ -182,6 +180,10 @@ func taskCases() map[string][]Case { //nolint:funlen // a table
 			{"script", 200, `EventSource`},
 			{"picture", 200, `<svg`},
 			{"no-page", 404, `"code":"not_found"`},
+			{"unknown-path", 404, `"code":"not_found"`},
+			{"objects", 200, `"key":"/offers/2"`},
+			{"description", 200, `"/api/v1/jobs:batch"`},
+			{"ready", 200, `"ok"`},
 			{"sign-out", 303, ``},
 		},
 		"worker": {
