@@ -21,7 +21,7 @@ import (
 	"github.com/millrace/millrace/tests/sam"
 )
 
-// recorder is a proxy to an emulator, which permits everything. It notes what permissions the requests of a function take, and denies
+// recorder is a proxy to an emulator, which permits everything, and a Secrets Manager, which the emulator is not. It notes what permissions the requests of a function take, and denies
 // what the template does not allow it, as AWS would.
 type recorder struct {
 	function string
@@ -60,6 +60,10 @@ func record(t *testing.T, function, endpoint string) *recorder {
 			deny(w, service, lacking)
 			return
 		}
+		if service == "secretsmanager" {
+			_ = json.NewEncoder(w).Encode(map[string]string{"SecretString": `{"signing_secret": ""}`})
+			return
+		}
 		proxy.ServeHTTP(w, in)
 	}))
 	t.Cleanup(server.Close)
@@ -81,6 +85,13 @@ func (r *recorder) note(all []permission) (lacking permission) {
 	return lacking
 }
 
+// has reports whether the function has taken a permission.
+func (r *recorder) has(p permission) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.took[p]
+}
+
 // deny responds as AWS does to a request without permission.
 func deny(w http.ResponseWriter, service string, p permission) {
 	kind, status := "com.amazon.coral.service#AccessDeniedException", http.StatusBadRequest
@@ -98,6 +109,9 @@ func deny(w http.ResponseWriter, service string, p permission) {
 func needs(service, operation string, body []byte) (all []permission) {
 	if service == "AmazonSQS" {
 		return []permission{{"sqs:" + strings.TrimSuffix(operation, "Batch"), "Notices"}}
+	}
+	if service == "secretsmanager" {
+		return []permission{{"secretsmanager:" + operation, "Secrets.Id"}}
 	}
 	type target struct{ TableName string }
 	var request struct {

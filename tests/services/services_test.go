@@ -59,7 +59,7 @@ type deployment struct {
 	queue    string // its URL
 }
 
-// start builds and starts the functions on fresh tables and a fresh queue. They are stopped with the test, and must end by
+// start starts the functions on fresh tables and a fresh queue. They are stopped with the test, and must end by
 // themselves.
 func start(t *testing.T) *deployment {
 	t.Helper()
@@ -75,7 +75,7 @@ func start(t *testing.T) *deployment {
 	d := &deployment{urls: map[string]string{}, requests: map[string]*recorder{}, store: s, queue: containers.Queue(t)}
 	d.env = append(os.Environ(), "AWS_REGION="+cfg.Region,
 		"AWS_ACCESS_KEY_ID=test", "AWS_SECRET_ACCESS_KEY=test", "MILLRACE_STORE=dynamodb:"+prefix, "MILLRACE_BELL=sqs:"+d.queue,
-		"MILLRACE_ADMIN_TOKEN="+secret, "MILLRACE_TOKENS=",
+		"MILLRACE_ADMIN_TOKEN="+secret, "MILLRACE_TOKENS=", "MILLRACE_SECRETS=aws:arn:aws:secretsmanager:"+cfg.Region+":000000000000:secret:millrace-AbCdEf",
 		"MILLRACE_DRAIN=2m", // however slow the emulator is
 		"MILLRACE_CONFIG={journal: {retention: {events: 1}}, targets: {allow_private: true}}")
 	for _, name := range functions {
