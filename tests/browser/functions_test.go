@@ -13,6 +13,7 @@ import (
 	"github.com/millrace/millrace/shared/store/dynamo"
 	"github.com/millrace/millrace/tests/containers"
 	"github.com/millrace/millrace/tests/gateway"
+	"github.com/millrace/millrace/tests/grants"
 )
 
 // serveFunctions starts the functions as Lambda runs them, two instances of each, behind a gateway, on a fresh store in DynamoDB. It is
@@ -35,11 +36,12 @@ func serveFunctions(t *testing.T, definitions string) *server {
 	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", programs+"/", "../../functions/...").CombinedOutput(); err != nil {
 		t.Fatalf("build the functions: %v\n%s", err, out)
 	}
-	env := append(os.Environ(), "AWS_REGION="+cfg.Region, "AWS_ENDPOINT_URL="+*cfg.BaseEndpoint, "AWS_ACCESS_KEY_ID=test", "AWS_SECRET_ACCESS_KEY=test",
+	env := append(os.Environ(), "AWS_REGION="+cfg.Region, "AWS_ACCESS_KEY_ID=test", "AWS_SECRET_ACCESS_KEY=test",
 		"MILLRACE_STORE=dynamodb:"+prefix, "MILLRACE_BELL=sqs:"+containers.Queue(t), "MILLRACE_ADMIN_TOKEN="+token, "MILLRACE_TOKENS=", "MILLRACE_CONFIG=")
-	g := gateway.Start(t, gateway.Options{
-		Template: "../../template.yaml", Programs: programs, Instances: 2, Env: func(string) []string { return env[:len(env):len(env)] },
-	})
+	g := gateway.Start(t, gateway.Options{Template: "../../template.yaml", Programs: programs, Instances: 2, Env: func(function string) []string {
+		granted := grants.Record(t, grants.Options{Function: function, Endpoint: *cfg.BaseEndpoint})
+		return append(env[:len(env):len(env)], "AWS_ENDPOINT_URL="+granted.URL)
+	}})
 	s := &server{t: t, gateway: g.URL}
 	declared, err := os.ReadFile(definitions)
 	if err != nil {

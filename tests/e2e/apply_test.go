@@ -22,7 +22,8 @@ func write(t *testing.T, name, text string) string {
 // TestApply goes through what an operator does with definitions.
 func TestApply(t *testing.T) {
 	t.Parallel()
-	server := serve(t, embedded(t))
+	server := served(t)
+	declare(t, server, "{}")
 	env := environment(server)
 	good := write(t, "good.yaml", "sources:\n  crm: {collections: [{name: users}]}\njobs: [{path: /topics/a}]\n")
 	changed := "jobs: [{path: /topics/a, timeout: 90}]"

@@ -48,7 +48,7 @@ func environment(s *process.Server) []string {
 // TestCommands goes through what a user does on the command line.
 func TestCommands(t *testing.T) {
 	t.Parallel()
-	env := environment(serve(t, embedded(t)))
+	env := environment(served(t))
 	if r := command(t, env, "", "emit", "ParcelMoved", "/parcels/17", "to=Bremen", "weight:=2.5"); r.status != 0 {
 		t.Fatalf("emit: %+v", r)
 	}
@@ -95,7 +95,7 @@ func TestCommands(t *testing.T) {
 // TestExitStatus: each failure has its exit status, and a message that helps.
 func TestExitStatus(t *testing.T) {
 	t.Parallel()
-	env := environment(serve(t, embedded(t)))
+	env := environment(served(t))
 	if r := command(t, env, "", "emit", "A", "--once", "taken"); r.status != 0 {
 		t.Fatalf("emit: %+v", r)
 	}

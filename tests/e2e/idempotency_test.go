@@ -14,36 +14,27 @@ type creation struct{ path, body, otherPath, otherBody string }
 // TestCreationsHappenOnce: a request that creates gets the same response again under its Idempotency-Key, and is refused with
 // other content; under another key it is another request.
 func TestCreationsHappenOnce(t *testing.T) {
-	t.Parallel()
-	for name, started := range map[string]func(*testing.T) *process.Server{
-		"embedded": func(t *testing.T) *process.Server { return serve(t, embedded(t)) },
-		"DynamoDB": func(t *testing.T) *process.Server {
-			return serve(t, "dynamodb:"+tables(t), onLocalStack(t))
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			w := web{t: t, s: started(t)}
-			w.ask("PUT", "/api/v1/definitions", `{"sources":{"s":{"target":{"instances":true},"collections":[{"name":"c"},{"name":"d"}]}},`+
-				`"schedules":[{"name":"s","cron":"0 0 0 1 1 ? 2099","job":"/topics/t"},{"name":"r","cron":"0 0 0 1 1 ? 2099","job":"/topics/t"}]}`)
-			for _, c := range []creation{
-				{"/jobscheduler/master/api/event", `[{"TYPE":"A"}]`, "", `[{"TYPE":"B"}]`},
-				{"/api/v1/streams/x/events", happening, "", happening + " "},
-				{"/api/v1/streams/x/events:batch", "[" + happening + "]", "", "[" + happening + "," + happening + "]"},
-				{"/api/v1/tasks?source=s&collection=c", "", "/api/v1/tasks?source=s&collection=d", ""},
-				{"/api/v1/canvases/c/handlers/W/h/events", `{"value":1}`, "", `{"value":2}`},
-				{"/api/v1/canvases/c/handlers/W/h/events:batch", `[{"value":1}]`, "", `[{"value":2}]`},
-				{"/api/v1/jobs", `{"topic":"t"}`, "", `{"topic":"u"}`},
-				{"/api/v1/jobs:batch", `[{"topic":"t"}]`, "", `[{"topic":"u"}]`},
-				{"/api/v1/tasks:batch", `[{"source":"s","collection":"c"}]`, "", `[{"source":"s","collection":"d"}]`},
-				{"/api/v1/jobs/" + w.stopped() + "/retry", "", "/api/v1/jobs/" + w.stopped() + "/retry", ""},
-				{"/api/v1/schedules/s/trigger", "", "/api/v1/schedules/r/trigger", ""},
-				{"/api/v1/instances", `{"name":"i","jobs":["/x"],"capacity":1}`, "", `{"name":"i","jobs":["/x"],"capacity":2}`},
-			} {
-				w.once(c)
-			}
-		})
-	}
+	everywhere(t, func(t *testing.T, s *process.Server) {
+		w := web{t: t, s: s}
+		w.ask("PUT", "/api/v1/definitions", `{"sources":{"s":{"target":{"instances":true},"collections":[{"name":"c"},{"name":"d"}]}},`+
+			`"schedules":[{"name":"s","cron":"0 0 0 1 1 ? 2099","job":"/topics/t"},{"name":"r","cron":"0 0 0 1 1 ? 2099","job":"/topics/t"}]}`)
+		for _, c := range []creation{
+			{"/jobscheduler/master/api/event", `[{"TYPE":"A"}]`, "", `[{"TYPE":"B"}]`},
+			{"/api/v1/streams/x/events", happening, "", happening + " "},
+			{"/api/v1/streams/x/events:batch", "[" + happening + "]", "", "[" + happening + "," + happening + "]"},
+			{"/api/v1/tasks?source=s&collection=c", "", "/api/v1/tasks?source=s&collection=d", ""},
+			{"/api/v1/canvases/c/handlers/W/h/events", `{"value":1}`, "", `{"value":2}`},
+			{"/api/v1/canvases/c/handlers/W/h/events:batch", `[{"value":1}]`, "", `[{"value":2}]`},
+			{"/api/v1/jobs", `{"topic":"t"}`, "", `{"topic":"u"}`},
+			{"/api/v1/jobs:batch", `[{"topic":"t"}]`, "", `[{"topic":"u"}]`},
+			{"/api/v1/tasks:batch", `[{"source":"s","collection":"c"}]`, "", `[{"source":"s","collection":"d"}]`},
+			{"/api/v1/jobs/" + w.stopped() + "/retry", "", "/api/v1/jobs/" + w.stopped() + "/retry", ""},
+			{"/api/v1/schedules/s/trigger", "", "/api/v1/schedules/r/trigger", ""},
+			{"/api/v1/instances", `{"name":"i","jobs":["/x"],"capacity":1}`, "", `{"name":"i","jobs":["/x"],"capacity":2}`},
+		} {
+			w.once(c)
+		}
+	})
 }
 
 func (w web) once(c creation) {

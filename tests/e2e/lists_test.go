@@ -27,7 +27,7 @@ func lists(stream string) map[string]string {
 // TestLists: each list can be read by pages of any size from 1 to 1,000, and has in them just what it has in one page.
 func TestLists(t *testing.T) {
 	t.Parallel()
-	s := serve(t, embedded(t))
+	s := served(t)
 	w := web{t: t, s: s}
 	var collections []string
 	for i := range 3 {

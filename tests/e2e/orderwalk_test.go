@@ -27,14 +27,7 @@ job_chains:
 // TestOrdersAreFollowed walks through the example of JobScheduler's event API with orders that a worker moves: a snapshot, and the
 // events after it, by GET and by POST.
 func TestOrdersAreFollowed(t *testing.T) {
-	t.Parallel()
-	followsOrders(t, embedded(t))
-}
-
-// TestOrdersAreFollowedOnDynamoDB is the same on a store that processes share.
-func TestOrdersAreFollowedOnDynamoDB(t *testing.T) {
-	t.Parallel()
-	followsOrders(t, "dynamodb:"+tables(t), onLocalStack(t))
+	everywhere(t, followsOrders)
 }
 
 // object is a JSON object; numbers keep their digits.
@@ -42,9 +35,9 @@ type object = map[string]any
 
 const journalAPI = "/jobscheduler/master/api/"
 
-func followsOrders(t *testing.T, store string, change ...func(*process.Server)) {
+func followsOrders(t *testing.T, s *process.Server) {
 	t.Helper()
-	s := serve(t, store, append(change, declared(t, walked))...)
+	declare(t, s, walked)
 	add(t, s, "/aFolder/test-ax", `{"id":"114"}`)
 	add(t, s, "/aFolder/test-ax", `{"id":"117","variables":{"n":1}}`)
 	add(t, s, "/other/chain", `{"id":"1"}`)

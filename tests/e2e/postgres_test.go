@@ -42,7 +42,6 @@ func TestOnPostgreSQL(t *testing.T) {
 	t.Parallel()
 	for name, run := range map[string]func(t *testing.T, url string){
 		"an order walks":       func(t *testing.T, url string) { walks(t, url) },
-		"orders are followed":  func(t *testing.T, url string) { followsOrders(t, url) },
 		"a fork is joined":     func(t *testing.T, url string) { joins(t, 20, 1, url) },
 		"causes of a task":     func(t *testing.T, url string) { causesOfATask(t, serve(t, url, declared(t, failing))) },
 		"delays":               func(t *testing.T, url string) { delayed(t, serve(t, url, declared(t, delays))) },

@@ -3,6 +3,7 @@ package e2e_test
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"os"
 	"slices"
 	"strconv"
@@ -29,7 +30,57 @@ type inContainers struct{ m *testing.M }
 // Run runs them.
 func (c inContainers) Run() int { return containers.Run(c.m) }
 
+// deployment is where tests run that need no process of their own, if it is set: the address of what was deployed, such as the emulated
+// account's gateway. Its tables are empty at first, and its admin's token is token.
+const deployment = "MILLRACE_TEST_DEPLOYMENT"
+
 const token = "e2e-token"
+
+// everywhere runs a test on each store, or where something was deployed.
+func everywhere(t *testing.T, test func(t *testing.T, s *process.Server)) {
+	t.Helper()
+	t.Parallel()
+	if at := os.Getenv(deployment); at != "" {
+		test(t, process.At(at, token))
+		return
+	}
+	t.Run("embedded", func(t *testing.T) {
+		t.Parallel()
+		test(t, serve(t, embedded(t)))
+	})
+	t.Run("DynamoDB", func(t *testing.T) {
+		t.Parallel()
+		test(t, serve(t, "dynamodb:"+tables(t), onLocalStack(t)))
+	})
+	t.Run("PostgreSQL", func(t *testing.T) {
+		t.Parallel()
+		test(t, serve(t, database(t)))
+	})
+}
+
+// served returns a server on the embedded store, or what was deployed.
+func served(t *testing.T) *process.Server {
+	t.Helper()
+	if at := os.Getenv(deployment); at != "" {
+		return process.At(at, token)
+	}
+	return serve(t, embedded(t))
+}
+
+// declare declares what a file says, and nothing else.
+func declare(t *testing.T, s *process.Server, file string) {
+	t.Helper()
+	r := newRequest(t, s, http.MethodPut, "/api/v1/definitions", file)
+	r.Header.Set("Content-Type", "application/yaml")
+	response, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	if response.StatusCode != http.StatusOK {
+		t.Fatalf("the definitions: %s", response.Status)
+	}
+}
 
 // serve starts a server on a store, which ends with the test.
 func serve(t *testing.T, store string, change ...func(*process.Server)) *process.Server {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -85,10 +86,13 @@ func TestConcurrentStreamAppends(t *testing.T) {
 // of theirs is stored.
 func TestProducersRaceForAStream(t *testing.T) {
 	t.Parallel()
-	for name, open := range map[string]func(*testing.T) []*client.Client{
-		"embedded": func(t *testing.T) []*client.Client { return []*client.Client{dial(t, serve(t, embedded(t)))} },
-		"DynamoDB": func(t *testing.T) []*client.Client { return onDynamo(t, 2) },
-	} {
+	places := map[string]func(*testing.T) []*client.Client{
+		"one place": func(t *testing.T) []*client.Client { return []*client.Client{dial(t, served(t))} },
+	}
+	if os.Getenv(deployment) == "" {
+		places["two processes on DynamoDB"] = func(t *testing.T) []*client.Client { return onDynamo(t, 2) }
+	}
+	for name, open := range places {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			clients := open(t)
@@ -154,7 +158,7 @@ func TestStreamOutlivesKill(t *testing.T) {
 // TestStreamCommands goes through what a producer and a consumer do on the command line.
 func TestStreamCommands(t *testing.T) {
 	t.Parallel()
-	env := append(environment(serve(t, embedded(t))), "XDG_CONFIG_HOME="+t.TempDir())
+	env := append(environment(served(t)), "XDG_CONFIG_HOME="+t.TempDir())
 	do := func(status int, says string, args ...string) result {
 		t.Helper()
 		r := command(t, env, "", args...)

@@ -16,7 +16,8 @@ import (
 	"github.com/millrace/millrace/client"
 )
 
-// Server is a process of millrace serve, which can be started again at the same address. Binary, Store and Token must be set.
+// Server is a process of millrace serve, which can be started again at the same address. Binary, Store and Token must be set. One from
+// [At] only has a URL and clients.
 type Server struct {
 	Binary string    // the program
 	Store  string    // URL of its store, such as pebble:DIR
@@ -29,6 +30,9 @@ type Server struct {
 	command *exec.Cmd
 	stderr  tail
 }
+
+// At returns a server that runs elsewhere, and is not started or ended by this process.
+func At(url, token string) *Server { return &Server{Token: token, url: url} }
 
 const announcement = "millrace is ready at "
 

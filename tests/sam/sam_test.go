@@ -1,6 +1,7 @@
 package sam_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/hex"
 	"encoding/json"
@@ -10,12 +11,14 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/millrace/millrace/shared/store/dynamo"
 	"github.com/millrace/millrace/tests/containers"
+	"github.com/millrace/millrace/tests/grants"
 	"github.com/millrace/millrace/tests/sam"
 	"github.com/millrace/millrace/tests/samples"
 )
@@ -52,6 +55,13 @@ func buildWith(t *testing.T, c sam.Config) (stack *sam.Stack, queue string) {
 	}
 	admin := samples.Tokens()[0].SHA256
 	c.Root, c.Dir, c.Endpoint, c.Admin = directory, t.TempDir(), endpoint, hex.EncodeToString(admin[:])
+	c.Granted = map[string]string{}
+	if runtime.GOOS == "linux" { // where Docker runs in a virtual machine, containers do not reach this machine at an address that it has
+		for _, function := range samples.Order() {
+			granted := grants.Record(t, grants.Options{Function: function, Endpoint: *containers.AWS(t).BaseEndpoint, Host: cmp.Or(os.Getenv("MILLRACE_TEST_HOST"), "127.0.0.1")})
+			c.Granted[sam.LogicalID(function)] = granted.URL
+		}
+	}
 	if stack, err = sam.Build(t.Context(), c); err != nil {
 		t.Fatal(err)
 	}

@@ -23,14 +23,15 @@ type Stack struct {
 	vars       map[string]string // in place of the template's own, for variables that it declares
 }
 
-// Config is what [Build] needs to know. Every field must be set but Vars, Functions and Lambda.
+// Config is what [Build] needs to know. Every field must be set but Vars, Granted, Functions and Lambda.
 type Config struct {
 	Root     string            // of the project
 	Dir      string            // where to put what is built
-	Endpoint string            // of LocalStack, as containers reach it
+	Endpoint string            // of LocalStack, as containers reach it; of functions that Granted does not name
 	Admin    string            // SHA-256 of the admin token
 	Vars     map[string]string // environment variables in place of the template's
 
+	Granted   map[string]string // endpoints of functions by their logical ids, where each may do only what the template grants it
 	Functions map[string]string // further functions of Go by their logical ids: packages
 	Lambda    string            // where functions invoke others, as containers reach it; default: Endpoint
 }
@@ -54,7 +55,11 @@ func Build(ctx context.Context, c Config) (*Stack, error) {
 			return nil, err
 		}
 	}
-	vars, err := json.Marshal(map[string]any{"Parameters": s.vars})
+	all := map[string]map[string]string{"Parameters": s.vars}
+	for id, endpoint := range c.Granted {
+		all[id] = map[string]string{"AWS_ENDPOINT_URL": endpoint}
+	}
+	vars, err := json.Marshal(all)
 	if err != nil {
 		return nil, err
 	}

@@ -46,7 +46,7 @@ func TestABacklogWithoutNotices(t *testing.T) {
 	if got := target.starts("/canvases/c/S/later"); got != n {
 		t.Errorf("%d starts, want %d", got, n)
 	}
-	checkPolicy(t, "worker", d.requests["worker"])
+	d.requests["worker"].Check(t)
 }
 
 // until waits for something that other processes do.

@@ -27,7 +27,7 @@ func (d *deployment) gateway(t *testing.T) *visitor {
 	tokens := fmt.Sprintf(`MILLRACE_TOKENS=[{"name":"admin","role":"admin","sha256":"%x"},{"name":"eve","role":"viewer","sha256":"%x"}]`,
 		sha256.Sum256([]byte(secret)), sha256.Sum256([]byte("viewer")))
 	g := gateway.Start(t, gateway.Options{Template: "../../template.yaml", Programs: programs, Instances: 2, Env: func(function string) []string {
-		return append(slices.Clone(d.env), "AWS_ENDPOINT_URL="+d.requests[function].url, "MILLRACE_ADMIN_TOKEN=", tokens)
+		return append(slices.Clone(d.env), "AWS_ENDPOINT_URL="+d.requests[function].URL, "MILLRACE_ADMIN_TOKEN=", tokens)
 	}})
 	return &visitor{t: t, gateway: g.URL}
 }
@@ -185,5 +185,5 @@ job_chains: [{path: /folder/walk, nodes: [{id: A, job: /step}, {id: end}]}]
 			t.Errorf("after signing out: %d to %q", status, to)
 		}
 	}
-	checkPolicy(t, "dashboard", d.requests["dashboard"])
+	d.requests["dashboard"].Check(t)
 }

@@ -8,39 +8,41 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/millrace/millrace/tests/grants"
 )
 
 // An excuse is for grants of functions that no test here has to use.
 type excuse struct {
-	permission
+	grants.Permission
 	functions, reason string
 }
 
 // beyond are grants that no test here can use, of which one that is used is no longer excused.
 var beyond = []excuse{
-	{permission{"dynamodb:BatchWriteItem", "JournalTable"}, "sweep", "slots that were evicted a day ago"},
-	{permission{"lambda:InvokeFunction", "TargetFunctionArns"}, "worker", "the emulator runs no functions"},
-	{permission{"s3:GetObjectTagging", "FileObjectArns"}, "sweep", "the emulator copies tags without a request"},
-	{permission{"s3:ListBucket", "FileBucketArns"}, "sweep tasks", "what S3 tells only by it: that an object has gone"},
-	{permission{"s3:PutObjectTagging", "FileObjectArns"}, "sweep", "the same as s3:GetObjectTagging"},
+	{grants.Permission{Action: "dynamodb:BatchWriteItem", Resource: "JournalTable"}, "sweep", "slots that were evicted a day ago"},
+	{grants.Permission{Action: "lambda:InvokeFunction", Resource: "TargetFunctionArns"}, "worker", "the emulator runs no functions"},
+	{grants.Permission{Action: "s3:GetObjectTagging", Resource: "FileObjectArns"}, "sweep", "the emulator copies tags without a request"},
+	{grants.Permission{Action: "s3:ListBucket", Resource: "FileBucketArns"}, "sweep tasks", "what S3 tells only by it: that an object has gone"},
+	{grants.Permission{Action: "s3:PutObjectTagging", Resource: "FileObjectArns"}, "sweep", "the same as s3:GetObjectTagging"},
 }
 
 // perhaps are grants that a test here uses or not: for what only happens where two meet, where one dies, or at some minutes.
 var perhaps = []excuse{
-	{permission{"dynamodb:BatchWriteItem", "WorkTable"}, "sweep worker", "logs of what has aged, whose turn comes once in sixteen minutes; an act on many whose other process has died"},
-	{permission{"dynamodb:ConditionCheckItem", "WorkTable"}, "cron dashboard define enqueue-task lease sweep tasks", "the rule that a claim meets, the holder of a " +
+	{grants.Permission{Action: "dynamodb:BatchWriteItem", Resource: "WorkTable"}, "sweep worker", "logs of what has aged, whose turn comes once in sixteen minutes; an act on many whose other process has died"},
+	{grants.Permission{Action: "dynamodb:ConditionCheckItem", Resource: "WorkTable"}, "cron dashboard define enqueue-task lease sweep tasks", "the rule that a claim meets, the holder of a " +
 		"unique key while it is being written, an order that somebody else has led on"},
-	{permission{"dynamodb:DeleteItem", "DefinitionsTable"}, "cron", "a schedule that was removed by a process which died before it had forgotten the schedule's ticks"},
-	{permission{"dynamodb:DeleteItem", "JournalTable"}, "sweep", "generations of snapshots that newer ones have replaced"},
-	{permission{"dynamodb:DeleteItem", "WorkTable"}, "cron enqueue-task", "ticks that such a process had made ahead; entries that others have moved meanwhile"},
-	{permission{"dynamodb:PutItem", "JournalTable"}, "read-after snapshot", "voids in place of slots whose writer died"},
-	{permission{"dynamodb:UpdateItem", "WorkTable"}, "cron sweep", "turns of what has fallen due in a round-robin queue, for the one that sees it first"},
+	{grants.Permission{Action: "dynamodb:DeleteItem", Resource: "DefinitionsTable"}, "cron", "a schedule that was removed by a process which died before it had forgotten the schedule's ticks"},
+	{grants.Permission{Action: "dynamodb:DeleteItem", Resource: "JournalTable"}, "sweep", "generations of snapshots that newer ones have replaced"},
+	{grants.Permission{Action: "dynamodb:DeleteItem", Resource: "WorkTable"}, "cron enqueue-task", "ticks that such a process had made ahead; entries that others have moved meanwhile"},
+	{grants.Permission{Action: "dynamodb:PutItem", Resource: "JournalTable"}, "read-after snapshot", "voids in place of slots whose writer died"},
+	{grants.Permission{Action: "dynamodb:UpdateItem", Resource: "WorkTable"}, "cron sweep", "turns of what has fallen due in a round-robin queue, for the one that sees it first"},
 }
 
 // excused says whether a grant is among excuses.
 func excused(g grant, by []excuse) bool {
 	return slices.ContainsFunc(by, func(e excuse) bool {
-		return e.permission == g.permission && slices.Contains(strings.Fields(e.functions), g.function)
+		return e.Permission == g.Permission && slices.Contains(strings.Fields(e.functions), g.function)
 	})
 }
 
@@ -53,14 +55,14 @@ type use struct {
 // grant is a permission of a function.
 type grant struct {
 	function string
-	permission
+	grants.Permission
 }
 
-func (g grant) String() string { return fmt.Sprintf("%s: %s on %s", g.function, g.action, g.resource) }
+func (g grant) String() string { return fmt.Sprintf("%s: %s on %s", g.function, g.Action, g.Resource) }
 
 var used = use{all: map[grant]bool{}}
 
-func (u *use) note(function string, p permission) {
+func (u *use) note(function string, p grants.Permission) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.all[grant{function, p}] = true
@@ -77,7 +79,7 @@ func checkGrants() int {
 	var wrong []string
 	all := map[grant]bool{}
 	for _, function := range functions {
-		of, err := granted(function)
+		of, err := grants.Of(function)
 		if err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			return 1
@@ -95,7 +97,7 @@ func checkGrants() int {
 	}
 	for _, e := range slices.Concat(beyond, perhaps) {
 		for function := range strings.FieldsSeq(e.functions) {
-			if g := (grant{function, e.permission}); !all[g] {
+			if g := (grant{function, e.Permission}); !all[g] {
 				wrong = append(wrong, g.String()+" is excused, and not granted")
 			}
 		}

@@ -56,7 +56,7 @@ func TestABacklogOnLambda(t *testing.T) {
 	api := httptest.NewServer(l)
 	t.Cleanup(api.Close)
 	cmd := exec.Command(filepath.Join(programs, "worker"))
-	cmd.Env = append(slices.Clone(d.env), "AWS_ENDPOINT_URL="+d.requests["worker"].url,
+	cmd.Env = append(slices.Clone(d.env), "AWS_ENDPOINT_URL="+d.requests["worker"].URL,
 		"AWS_LAMBDA_RUNTIME_API="+strings.TrimPrefix(api.URL, "http://"), "AWS_LAMBDA_FUNCTION_NAME=worker")
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)

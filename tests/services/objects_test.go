@@ -49,6 +49,6 @@ file_orders: [{chain: /parcels, directory: "s3://%s/in", pattern: "*.csv", done:
 		t.Errorf("%d orders ran, want 2", got)
 	}
 	for _, name := range []string{"tasks", "sweep"} {
-		checkPolicy(t, name, d.requests[name])
+		d.requests[name].Check(t)
 	}
 }

@@ -33,6 +33,6 @@ func TestOrdersGoOnWithoutTheSweep(t *testing.T) {
 		return act.State == "done" && act.Done == 3
 	})
 	for _, name := range []string{"emit", "tasks", "worker"} {
-		checkPolicy(t, name, d.requests[name])
+		d.requests[name].Check(t)
 	}
 }

@@ -53,6 +53,6 @@ job_chains:
 		t.Errorf("the target was sent %d steps, want 2", n)
 	}
 	for _, name := range []string{"tasks", "worker", "snapshot"} {
-		checkPolicy(t, name, d.requests[name])
+		d.requests[name].Check(t)
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/millrace/millrace/tests/grants"
 )
 
 // TestWhatFunctionsDoSeldom: declarations that are too long for one item of the store, long causes, unique keys in a batch, rules and limits
@@ -22,7 +24,7 @@ func TestWhatFunctionsDoSeldom(t *testing.T) {
 	d.streams(t)
 	d.walk(t)
 	for _, name := range functions {
-		checkPolicy(t, name, d.requests[name])
+		d.requests[name].Check(t)
 	}
 }
 
@@ -69,7 +71,7 @@ func (d *deployment) long(t *testing.T) {
 	})
 	until(t, "worker has read what was declared", func() bool {
 		hand(t.Context(), t, d.urls["worker"], `{"queue":"default"}`)
-		return d.requests["worker"].has(permission{"dynamodb:BatchGetItem", "DefinitionsTable"})
+		return d.requests["worker"].Has(grants.Permission{Action: "dynamodb:BatchGetItem", Resource: "DefinitionsTable"})
 	})
 	known("enqueue-task", "POST", "/api/v1/jobs", `{"topic":"fair/a","fairness_key":"a"}`)
 }

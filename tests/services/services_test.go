@@ -19,6 +19,7 @@ import (
 
 	"github.com/millrace/millrace/shared/store/dynamo"
 	"github.com/millrace/millrace/tests/containers"
+	"github.com/millrace/millrace/tests/grants"
 )
 
 const secret = "services-secret"
@@ -52,9 +53,9 @@ var functions = []string{"lease", "emit", "acknowledge", "read-after", "snapshot
 
 // deployment is all functions, each a process, on the same tables and the same queue.
 type deployment struct {
-	env      []string             // that they are started with
-	urls     map[string]string    // of functions by their names
-	requests map[string]*recorder // what they ask of AWS
+	env      []string                    // that they are started with
+	urls     map[string]string           // of functions by their names
+	requests map[string]*grants.Recorder // what they ask of AWS
 	store    *dynamo.Store
 	queue    string // its URL
 }
@@ -72,14 +73,14 @@ func start(t *testing.T) *deployment {
 	if err := s.CreateTables(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	d := &deployment{urls: map[string]string{}, requests: map[string]*recorder{}, store: s, queue: containers.Queue(t)}
+	d := &deployment{urls: map[string]string{}, requests: map[string]*grants.Recorder{}, store: s, queue: containers.Queue(t)}
 	d.env = append(os.Environ(), "AWS_REGION="+cfg.Region,
 		"AWS_ACCESS_KEY_ID=test", "AWS_SECRET_ACCESS_KEY=test", "MILLRACE_STORE=dynamodb:"+prefix, "MILLRACE_BELL=sqs:"+d.queue,
 		"MILLRACE_ADMIN_TOKEN="+secret, "MILLRACE_TOKENS=", "MILLRACE_SECRETS=aws:arn:aws:secretsmanager:"+cfg.Region+":000000000000:secret:millrace-AbCdEf",
 		"MILLRACE_DRAIN=2m", // however slow the emulator is
 		"MILLRACE_CONFIG={journal: {retention: {events: 1}}, targets: {allow_private: true}}")
 	for _, name := range functions {
-		d.requests[name] = record(t, name, *cfg.BaseEndpoint)
+		d.requests[name] = grants.Record(t, grants.Options{Function: name, Endpoint: *cfg.BaseEndpoint, Used: used.note})
 		d.urls[name] = d.run(t, name, mustEndWell)
 		if name == "lease" {
 			d.env = append(d.env, "MILLRACE_URL="+d.urls[name])
@@ -104,7 +105,7 @@ func (d *deployment) run(t *testing.T, name string, end func(*testing.T, *exec.C
 	t.Helper()
 	port := freePort(t)
 	cmd := exec.Command(filepath.Join(programs, name))
-	cmd.Env = append(slices.Clone(d.env), "AWS_ENDPOINT_URL="+d.requests[name].url, "PORT="+port)
+	cmd.Env = append(slices.Clone(d.env), "AWS_ENDPOINT_URL="+d.requests[name].URL, "PORT="+port)
 	var notes strings.Builder
 	cmd.Stderr = &notes
 	if err := cmd.Start(); err != nil {
@@ -245,8 +246,8 @@ func TestFunctionsAsServices(t *testing.T) {
 			t.Errorf("%s: %s %s: answer %d %s, want %d with %s", step.function, step.method, step.path, status, answer, step.status, step.want)
 		}
 	}
-	for name, recorded := range d.requests {
-		checkPolicy(t, name, recorded)
+	for _, recorded := range d.requests {
+		recorded.Check(t)
 	}
 }
 

@@ -203,7 +203,7 @@ func TestTasksBySQS(t *testing.T) {
 	}
 	d.tick(t, "sweep")
 	for _, name := range []string{"enqueue-task", "tasks", "worker", "cron", "sweep"} {
-		checkPolicy(t, name, d.requests[name])
+		d.requests[name].Check(t)
 	}
 }
 
@@ -251,7 +251,7 @@ func TestScheduleBySQS(t *testing.T) {
 	d.ask(t, http.StatusNoContent, "define", "DELETE", schedule, "", nil)
 	d.tick(t, "cron")
 	for _, name := range []string{"define", "worker", "cron"} {
-		checkPolicy(t, name, d.requests[name])
+		d.requests[name].Check(t)
 	}
 }
 
@@ -269,7 +269,7 @@ func TestTargetGoesOn(t *testing.T) {
 	d.ask(t, http.StatusOK, "lease", "POST", lease+"/heartbeat", `{"progress":{"step":1,"steps":2}}`, nil)
 	d.ask(t, http.StatusOK, "lease", "POST", lease+"/complete", `{"result":"ok"}`, nil)
 	d.await(t, "/api/v1/canvases/c/events/"+event, "done")
-	checkPolicy(t, "lease", d.requests["lease"])
+	d.requests["lease"].Check(t)
 }
 
 // TestInstanceBySQS: an instance claims a job that another process has added.
@@ -317,7 +317,7 @@ func TestInstanceBySQS(t *testing.T) {
 	d.ask(t, http.StatusNoContent, "lease", "POST", instances+"/"+instance.ID+"/drain", "", nil)
 	d.ask(t, http.StatusNoContent, "lease", "DELETE", instances+"/"+instance.ID, "", nil)
 	for _, name := range []string{"enqueue-task", "tasks", "lease"} {
-		checkPolicy(t, name, d.requests[name])
+		d.requests[name].Check(t)
 	}
 }
 

@@ -1,4 +1,4 @@
-package services_test
+package grants
 
 import (
 	"bytes"
@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"maps"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -21,30 +22,47 @@ import (
 	"github.com/millrace/millrace/tests/sam"
 )
 
-// recorder is a proxy to an emulator, which permits everything, and a Secrets Manager, which the emulator is not. It notes what permissions the requests of a function take, and denies
-// what the template does not allow it, as AWS would.
-type recorder struct {
+// Recorder is a proxy to an emulator, which permits everything, and a Secrets Manager, which the emulator is not. It notes what permissions
+// the requests of a function take, and denies what the template does not allow it, as AWS would.
+type Recorder struct {
+	URL string // where the function asks instead of AWS
+
 	function string
-	url      string
-	allowed  []permission
+	allowed  []Permission
+	used     func(function string, p Permission)
 
 	mu   sync.Mutex
-	took map[permission]bool
+	took map[Permission]bool
 }
 
-// permission is an action on a resource of the template, such as dynamodb:PutItem on JournalTable.
-type permission struct{ action, resource string }
+// Permission is an action on a resource of the template, such as dynamodb:PutItem on JournalTable.
+type Permission struct{ Action, Resource string }
 
-func record(t *testing.T, function, endpoint string) *recorder {
+// Options of a recorder. Function and Endpoint are required.
+type Options struct {
+	Function string // its folder's name
+	Endpoint string // of the emulator
+	Host     string // that the proxy listens at; default: 127.0.0.1
+
+	// Used is told each permission that a request takes, concurrently. Default: nobody is.
+	Used func(function string, p Permission)
+}
+
+// Record starts a recorder, which ends with the test.
+func Record(t testing.TB, o Options) *Recorder {
 	t.Helper()
-	target, err := url.Parse(endpoint)
+	target, err := url.Parse(o.Endpoint)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &recorder{function: function, allowed: permissions(t, function), took: map[permission]bool{}}
+	allowed, err := Of(o.Function)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &Recorder{function: o.Function, allowed: allowed, used: o.Used, took: map[Permission]bool{}}
 	proxy := httputil.NewSingleHostReverseProxy(target)
 	proxy.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError) // a function that is stopped leaves its requests
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, in *http.Request) {
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, in *http.Request) {
 		body, err := io.ReadAll(in.Body)
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusBadRequest)
@@ -56,7 +74,7 @@ func record(t *testing.T, function, endpoint string) *recorder {
 		if service == "" {
 			all = needsOfObject(in)
 		}
-		if lacking := r.note(all); lacking.action != "" {
+		if lacking := r.note(all); lacking.Action != "" {
 			deny(w, service, lacking)
 			return
 		}
@@ -66,18 +84,27 @@ func record(t *testing.T, function, endpoint string) *recorder {
 		}
 		proxy.ServeHTTP(w, in)
 	}))
+	if o.Host != "" {
+		_ = server.Listener.Close()
+		if server.Listener, err = net.Listen("tcp", net.JoinHostPort(o.Host, "0")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	server.Start()
 	t.Cleanup(server.Close)
-	r.url = server.URL
+	r.URL = server.URL
 	return r
 }
 
 // note notes the permissions that a request takes, and returns one that the function lacks; its action is empty if there is none.
-func (r *recorder) note(all []permission) (lacking permission) {
+func (r *Recorder) note(all []Permission) (lacking Permission) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, p := range all {
 		r.took[p] = true
-		used.note(r.function, p)
+		if r.used != nil {
+			r.used(r.function, p)
+		}
 		if !slices.Contains(r.allowed, p) {
 			lacking = p
 		}
@@ -85,15 +112,15 @@ func (r *recorder) note(all []permission) (lacking permission) {
 	return lacking
 }
 
-// has reports whether the function has taken a permission.
-func (r *recorder) has(p permission) bool {
+// Has reports whether the function has taken a permission.
+func (r *Recorder) Has(p Permission) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.took[p]
 }
 
 // deny responds as AWS does to a request without permission.
-func deny(w http.ResponseWriter, service string, p permission) {
+func deny(w http.ResponseWriter, service string, p Permission) {
 	kind, status := "com.amazon.coral.service#AccessDeniedException", http.StatusBadRequest
 	if service == "AmazonSQS" {
 		status = http.StatusForbidden
@@ -101,17 +128,17 @@ func deny(w http.ResponseWriter, service string, p permission) {
 	w.Header().Set("Content-Type", "application/x-amz-json-1.0")
 	w.WriteHeader(status)
 	_ = json.NewEncoder(w).Encode(map[string]string{
-		"__type": kind, "message": "User is not authorized to perform: " + p.action + " on resource: " + p.resource,
+		"__type": kind, "message": "User is not authorized to perform: " + p.Action + " on resource: " + p.Resource,
 	})
 }
 
 // needs returns the permissions that a request takes. A transaction takes those of its parts; a batch of SQS that of one message.
-func needs(service, operation string, body []byte) (all []permission) {
+func needs(service, operation string, body []byte) (all []Permission) {
 	if service == "AmazonSQS" {
-		return []permission{{"sqs:" + strings.TrimSuffix(operation, "Batch"), "Notices"}}
+		return []Permission{{"sqs:" + strings.TrimSuffix(operation, "Batch"), "Notices"}}
 	}
 	if service == "secretsmanager" {
-		return []permission{{"secretsmanager:" + operation, "Secrets.Id"}}
+		return []Permission{{"secretsmanager:" + operation, "Secrets.Id"}}
 	}
 	type target struct{ TableName string }
 	var request struct {
@@ -123,22 +150,22 @@ func needs(service, operation string, body []byte) (all []permission) {
 		request.TableName = "a request that is not understood"
 	}
 	if request.TableName != "" {
-		all = append(all, permission{"dynamodb:" + operation, resource(request.TableName)})
+		all = append(all, Permission{"dynamodb:" + operation, resource(request.TableName)})
 	}
 	for name := range request.RequestItems {
-		all = append(all, permission{"dynamodb:" + operation, resource(name)})
+		all = append(all, Permission{"dynamodb:" + operation, resource(name)})
 	}
 	for _, part := range request.TransactItems {
 		for kind, table := range part {
 			action := map[string]string{"Put": "PutItem", "Delete": "DeleteItem", "ConditionCheck": "ConditionCheckItem"}[kind]
-			all = append(all, permission{"dynamodb:" + action, resource(table.TableName)})
+			all = append(all, Permission{"dynamodb:" + action, resource(table.TableName)})
 		}
 	}
 	return all
 }
 
 // needsOfObject returns the permissions that a request to S3 takes.
-func needsOfObject(in *http.Request) (all []permission) {
+func needsOfObject(in *http.Request) (all []Permission) {
 	actions := map[string][]string{
 		http.MethodHead: {"s3:GetObject"}, http.MethodDelete: {"s3:DeleteObject"}, http.MethodPut: {"s3:GetObject", "s3:PutObject"},
 	}[in.Method]
@@ -146,7 +173,7 @@ func needsOfObject(in *http.Request) (all []permission) {
 		actions = []string{in.Method + ", which is no known request"}
 	}
 	for _, action := range actions {
-		all = append(all, permission{action, "FileObjectArns"})
+		all = append(all, Permission{action, "FileObjectArns"})
 	}
 	return all
 }
@@ -164,28 +191,28 @@ func resource(table string) string {
 	return table
 }
 
-// checkPolicy checks that nothing was denied that the function needs.
-func checkPolicy(t *testing.T, function string, r *recorder) {
+// Check checks that nothing was denied that the function needs.
+func (r *Recorder) Check(t testing.TB) {
 	t.Helper()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(r.took) == 0 {
-		t.Errorf("%s asked nothing of AWS", function)
+		t.Errorf("%s asked nothing of AWS", r.function)
 	}
 	for p := range maps.Keys(r.took) {
-		if p.action == "dynamodb:GetItem" && pinged(p.resource, r.allowed) {
+		if p.Action == "dynamodb:GetItem" && pinged(p.Resource, r.allowed) {
 			continue
 		}
 		if !slices.Contains(r.allowed, p) {
-			t.Errorf("%s took %s on %s, and its policy only allows %v", function, p.action, p.resource, r.allowed)
+			t.Errorf("%s took %s on %s, and its policy only allows %v", r.function, p.Action, p.Resource, r.allowed)
 		}
 	}
 }
 
 // pinged reports whether the function does not use a table, but only reads it for readiness, which asks for all tables and
 // accepts that some are denied.
-func pinged(table string, allowed []permission) bool {
-	return !slices.ContainsFunc(allowed, func(p permission) bool { return p.resource == table })
+func pinged(table string, allowed []Permission) bool {
+	return !slices.ContainsFunc(allowed, func(p Permission) bool { return p.Resource == table })
 }
 
 // policy is one of the template.
@@ -196,18 +223,8 @@ type policy struct {
 	} `yaml:"Statement"`
 }
 
-// permissions returns what the template permits a function to do.
-func permissions(t *testing.T, function string) []permission {
-	t.Helper()
-	all, err := granted(function)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return all
-}
-
-// granted is permissions outside of a test.
-func granted(function string) (all []permission, err error) {
+// Of returns what the template permits a function to do. The working directory is that of a package in tests.
+func Of(function string) (all []Permission, err error) {
 	text, err := os.ReadFile("../../template.yaml")
 	if err != nil {
 		return nil, err
@@ -243,7 +260,7 @@ func granted(function string) (all []permission, err error) {
 	for _, policy := range policies {
 		for _, statement := range policy.Statement {
 			for _, action := range statement.Action {
-				all = append(all, permission{action, strings.TrimSuffix(statement.Resource, ".Arn")})
+				all = append(all, Permission{action, strings.TrimSuffix(statement.Resource, ".Arn")})
 			}
 		}
 	}
