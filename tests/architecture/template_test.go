@@ -3,6 +3,7 @@ package architecture_test
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -180,6 +181,25 @@ func TestWhatLambdaRepeats(t *testing.T) {
 					t.Errorf("%s: schedule %+v, invocations %+v", name, s, f.EventInvokeConfig)
 				}
 			}
+		}
+	}
+}
+
+// TestWarningsDoNotFailADeploy: API Gateway warns where it imports a description that has more than it knows, and would roll the deploy back.
+func TestWarningsDoNotFailADeploy(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("../../infra/terraform/*.tf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	on := regexp.MustCompile(`(?i)fail_?on_?warnings\s*[:=]\s*"?true`)
+	for _, file := range append(files, "../../template.yaml") {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if on.Match(text) {
+			t.Errorf("%s has deploys fail where API Gateway warns", file)
 		}
 	}
 }

@@ -46,7 +46,7 @@ var known = map[string]func() any{
 	"autoscaling/v2 HorizontalPodAutoscaler": func() any { return new(autoscaling.HorizontalPodAutoscaler) },
 	"serving.knative.dev/v1 Service":         func() any { return new(knativeService) },
 	"gateway.networking.k8s.io/v1 HTTPRoute": func() any { return new(httpRoute) },
-	"monitoring.coreos.com/v1 PodMonitor":    func() any { return new(map[string]any) },
+	"monitoring.coreos.com/v1 PodMonitor":    func() any { return new(podMonitor) },
 }
 
 type knativeService struct {
@@ -62,6 +62,22 @@ type knativeService struct {
 				TimeoutSeconds       int64 `json:"timeoutSeconds"`
 			} `json:"spec"`
 		} `json:"template"`
+	} `json:"spec"`
+}
+
+type podMonitor struct {
+	APIVersion string         `json:"apiVersion"`
+	Kind       string         `json:"kind"`
+	Metadata   map[string]any `json:"metadata"`
+	Spec       struct {
+		Selector struct {
+			MatchLabels map[string]string `json:"matchLabels"`
+		} `json:"selector"`
+		PodMetricsEndpoints []struct {
+			Port     string `json:"port"`
+			Path     string `json:"path"`
+			Interval string `json:"interval"`
+		} `json:"podMetricsEndpoints"`
 	} `json:"spec"`
 }
 
@@ -168,6 +184,12 @@ func TestHelm(t *testing.T) {
 					probed(t, &o.Spec.Template.Spec)
 				case *apps.StatefulSet:
 					probed(t, &o.Spec.Template.Spec)
+				case *networking.NetworkPolicy:
+					ports := []int{53, 443, 80}
+					if strings.Contains(name, "PostgreSQL") {
+						ports = append(ports, 5432)
+					}
+					closed(t, o, ports...)
 				}
 			}
 		})
@@ -280,6 +302,8 @@ func TestKnativeIsTheTemplate(t *testing.T) {
 			switch o := o.(type) {
 			case *knativeService:
 				got.knative(t, o)
+			case *networking.NetworkPolicy:
+				closed(t, o, 53, 443, 80)
 			case *core.ConfigMap:
 				got.policies(t, o.Data)
 			case *core.ServiceAccount:
@@ -294,6 +318,33 @@ func TestKnativeIsTheTemplate(t *testing.T) {
 	}
 	if diff := cmp.Diff(normal(t, want), normal(t, got)); diff != "" {
 		t.Errorf("(-template.yaml +infra/knative):\n%s", diff)
+	}
+}
+
+// closed checks that a policy is for all pods of Millrace, lets nobody in but whom it names, and lets out to these ports alone.
+func closed(t *testing.T, p *networking.NetworkPolicy, ports ...int) {
+	t.Helper()
+	if p.Spec.PodSelector.MatchLabels["app.kubernetes.io/name"] != "millrace" || len(p.Spec.PolicyTypes) != 2 {
+		t.Errorf("%s is for %v and %v", p.Name, p.Spec.PodSelector, p.Spec.PolicyTypes)
+	}
+	for _, in := range p.Spec.Ingress {
+		if len(in.From) == 0 {
+			t.Errorf("%s lets everybody in", p.Name)
+		}
+	}
+	var out []int
+	for _, rule := range p.Spec.Egress {
+		if len(rule.Ports) == 0 {
+			t.Errorf("%s lets out to every port", p.Name)
+		}
+		for _, port := range rule.Ports {
+			out = append(out, port.Port.IntValue())
+		}
+	}
+	slices.Sort(out)
+	slices.Sort(ports)
+	if out = slices.Compact(out); !slices.Equal(out, ports) {
+		t.Errorf("%s lets out to %v, want %v", p.Name, out, ports)
 	}
 }
 
@@ -336,8 +387,8 @@ func (made things) knative(t *testing.T, o *knativeService) {
 	spec := &o.Spec.Template.Spec
 	hardened(t, name, &spec.PodSpec)
 	c := spec.Containers[0]
-	if c.Image != "millrace-"+name || spec.ServiceAccountName != "millrace-"+name || c.ReadinessProbe.HTTPGet.Path != "/readyz" {
-		t.Errorf("%s: image %s, account %s, ready by %v", name, c.Image, spec.ServiceAccountName, c.ReadinessProbe)
+	if c.Image != "millrace-"+name || spec.ServiceAccountName != "millrace-"+name || c.ReadinessProbe.HTTPGet.Path != "/readyz" || c.LivenessProbe.HTTPGet.Path != "/healthz" {
+		t.Errorf("%s: image %s, account %s, ready by %v, alive by %v", name, c.Image, spec.ServiceAccountName, c.ReadinessProbe, c.LivenessProbe)
 	}
 	var variables []string
 	for _, v := range c.Env {
