@@ -69,10 +69,19 @@ func (d *deployment) long(t *testing.T) {
 		status, _ := ask(t, "GET", d.urls["dashboard"]+"/api/v1/queues/other", "", "Authorization: Bearer "+secret)
 		return status == http.StatusOK
 	})
-	until(t, "worker has read what was declared", func() bool {
-		hand(t.Context(), t, d.urls["worker"], `{"queue":"default"}`)
-		return d.requests["worker"].Has(grants.Permission{Action: "dynamodb:BatchGetItem", Resource: "DefinitionsTable"})
-	})
+	var instance struct{ ID string }
+	d.ask(t, http.StatusCreated, "lease", "POST", "/api/v1/instances", `{"name":"reader","jobs":["/none/*"],"capacity":1}`, &instance)
+	for function, looks := range map[string]func(){
+		"worker": func() { hand(t.Context(), t, d.urls["worker"], `{"queue":"default"}`) },
+		"cron":   func() { d.tick(t, "cron") },
+		"sweep":  func() { d.tick(t, "sweep") },
+		"lease":  func() { d.does(t, "lease", "POST", "/api/v1/instances/"+instance.ID+"/claims", `{"max":1}`) },
+	} {
+		until(t, function+" has read what was declared", func() bool {
+			looks()
+			return d.requests[function].Has(grants.Permission{Action: "dynamodb:BatchGetItem", Resource: "DefinitionsTable"})
+		})
+	}
 	known("enqueue-task", "POST", "/api/v1/jobs", `{"topic":"fair/a","fairness_key":"a"}`)
 }
 
@@ -105,7 +114,7 @@ func (d *deployment) held(t *testing.T) {
 	d.ask(t, http.StatusOK, "lease", "POST", "/api/v1/instances/"+instance.ID+"/claims", `{"max":4}`, nil)
 }
 
-// causes asks for the causes of two events that are neither beside them nor in one write.
+// causes asks for the causes of two events that are far before them, and not in one write.
 func (d *deployment) causes(t *testing.T) {
 	t.Helper()
 	var instance struct{ ID string }
@@ -114,8 +123,11 @@ func (d *deployment) causes(t *testing.T) {
 	for range 2 {
 		jobs = append(jobs, d.make(t, http.StatusCreated, "/api/v1/jobs", `{"topic":"caused","retries":0}`))
 	}
-	d.runs(t, instance.ID, jobs...)
 	const api = "/jobscheduler/master/api/"
+	for range 50 {
+		d.does(t, "emit", "POST", api+"event", `[{"TYPE":"Between"}]`)
+	}
+	d.runs(t, instance.ID, jobs...)
 	for function, path := range map[string]string{
 		"read-after": api + "event?return=TaskStarted&limit=-2&with=cause",
 		"dashboard":  api + "event?return=TaskStarted&limit=-2&with=cause",
