@@ -34,6 +34,9 @@ CREATE TABLE {{schema}}.sequencers (
 -- write applies operations as a whole or not at all. It returns a row for each whose condition does not hold, with the item that was found,
 -- and has then changed nothing. If others change an item meanwhile it fails with serialization_failure.
 --
+-- It changes first, and looks only where fewer rows were changed than there should be: then the block undoes what it did. Conditions
+-- nearly always hold, and a look costs each item another search of the index.
+--
 -- The operations of a kind are sorted by key. Kinds: 1 replace the wanted version, 2 put where there is none, 3 put; 4 delete the wanted
 -- version, 5 delete; 6 check the wanted version, 7 check that there is none. Counts says how many there are of each.
 CREATE FUNCTION {{schema}}.write(
@@ -46,67 +49,71 @@ AS $$
 DECLARE
 	changed int;
 BEGIN
-	IF counts[1] + counts[2] + counts[4] + counts[6] + counts[7] > 0 THEN
-		RETURN QUERY
-			SELECT k.n::int, i.version IS NOT NULL, i.version, i.token, i.value, i.expires
-			FROM unnest(kinds, wanted, places, partitions, sorts) WITH ORDINALITY AS k(kind, wanted, place, partition, sort, n)
-			LEFT JOIN LATERAL (SELECT t.version, t.token, t.value, t.expires FROM {{schema}}.items t
-				WHERE t.place = k.place AND t.partition = k.partition AND t.sort = k.sort LIMIT 1) i ON true
-			WHERE CASE WHEN k.kind IN (1, 4, 6) THEN i.version IS DISTINCT FROM k.wanted WHEN k.kind IN (2, 7) THEN i.version IS NOT NULL END;
-		IF FOUND THEN
-			RETURN;
+	BEGIN
+		IF counts[1] > 0 THEN
+			UPDATE {{schema}}.items i SET version = k.version, token = mark, value = k.content, expires = k.ends
+				FROM unnest(kinds, wanted, places, partitions, sorts, versions, contents, ends)
+					AS k(kind, wanted, place, partition, sort, version, content, ends)
+				WHERE k.kind = 1 AND i.place = k.place AND i.partition = k.partition AND i.sort = k.sort AND i.version = k.wanted;
+			GET DIAGNOSTICS changed = ROW_COUNT;
+			IF changed <> counts[1] THEN
+				RAISE EXCEPTION 'an item was changed meanwhile' USING ERRCODE = 'serialization_failure';
+			END IF;
 		END IF;
-	END IF;
-	IF counts[1] > 0 THEN
-		UPDATE {{schema}}.items i SET version = k.version, token = mark, value = k.content, expires = k.ends
-			FROM unnest(kinds, wanted, places, partitions, sorts, versions, contents, ends)
-				AS k(kind, wanted, place, partition, sort, version, content, ends)
-			WHERE k.kind = 1 AND i.place = k.place AND i.partition = k.partition AND i.sort = k.sort AND i.version = k.wanted;
-		GET DIAGNOSTICS changed = ROW_COUNT;
-		IF changed <> counts[1] THEN
-			RAISE EXCEPTION 'an item was changed meanwhile' USING ERRCODE = 'serialization_failure';
+		IF counts[2] + counts[7] > 0 THEN -- a check, too, puts an item and takes it away again: whoever would put one waits for this transaction
+			INSERT INTO {{schema}}.items (place, partition, sort, version, token, value, expires)
+				SELECT k.place, k.partition, k.sort, k.version, mark, k.content, k.ends
+				FROM unnest(kinds, places, partitions, sorts, versions, contents, ends) AS k(kind, place, partition, sort, version, content, ends)
+				WHERE k.kind IN (2, 7)
+				ON CONFLICT DO NOTHING;
+			GET DIAGNOSTICS changed = ROW_COUNT;
+			IF changed <> counts[2] + counts[7] THEN
+				RAISE EXCEPTION 'an item was changed meanwhile' USING ERRCODE = 'serialization_failure';
+			END IF;
 		END IF;
-	END IF;
-	IF counts[2] + counts[7] > 0 THEN -- a check, too, puts an item and takes it away again: whoever would put one waits for this transaction
-		INSERT INTO {{schema}}.items (place, partition, sort, version, token, value, expires)
-			SELECT k.place, k.partition, k.sort, k.version, mark, k.content, k.ends
-			FROM unnest(kinds, places, partitions, sorts, versions, contents, ends) AS k(kind, place, partition, sort, version, content, ends)
-			WHERE k.kind IN (2, 7)
-			ON CONFLICT DO NOTHING;
-		GET DIAGNOSTICS changed = ROW_COUNT;
-		IF changed <> counts[2] + counts[7] THEN
-			RAISE EXCEPTION 'an item was changed meanwhile' USING ERRCODE = 'serialization_failure';
+		IF counts[3] > 0 THEN
+			INSERT INTO {{schema}}.items (place, partition, sort, version, token, value, expires)
+				SELECT k.place, k.partition, k.sort, k.version, mark, k.content, k.ends
+				FROM unnest(kinds, places, partitions, sorts, versions, contents, ends) AS k(kind, place, partition, sort, version, content, ends)
+				WHERE k.kind = 3
+				ON CONFLICT (place, partition, sort) DO UPDATE SET version = EXCLUDED.version, token = EXCLUDED.token,
+					value = EXCLUDED.value, expires = EXCLUDED.expires;
 		END IF;
-	END IF;
-	IF counts[3] > 0 THEN
-		INSERT INTO {{schema}}.items (place, partition, sort, version, token, value, expires)
-			SELECT k.place, k.partition, k.sort, k.version, mark, k.content, k.ends
-			FROM unnest(kinds, places, partitions, sorts, versions, contents, ends) AS k(kind, place, partition, sort, version, content, ends)
-			WHERE k.kind = 3
-			ON CONFLICT (place, partition, sort) DO UPDATE SET version = EXCLUDED.version, token = EXCLUDED.token,
-				value = EXCLUDED.value, expires = EXCLUDED.expires;
-	END IF;
-	IF counts[6] > 0 THEN
-		PERFORM FROM unnest(kinds, wanted, places, partitions, sorts) AS k(kind, wanted, place, partition, sort), {{schema}}.items i
-			WHERE k.kind = 6 AND i.place = k.place AND i.partition = k.partition AND i.sort = k.sort AND i.version = k.wanted
-			FOR SHARE OF i;
-		GET DIAGNOSTICS changed = ROW_COUNT;
-		IF changed <> counts[6] THEN
-			RAISE EXCEPTION 'an item was changed meanwhile' USING ERRCODE = 'serialization_failure';
+		IF counts[6] > 0 THEN
+			PERFORM FROM unnest(kinds, wanted, places, partitions, sorts) AS k(kind, wanted, place, partition, sort), {{schema}}.items i
+				WHERE k.kind = 6 AND i.place = k.place AND i.partition = k.partition AND i.sort = k.sort AND i.version = k.wanted
+				FOR SHARE OF i;
+			GET DIAGNOSTICS changed = ROW_COUNT;
+			IF changed <> counts[6] THEN
+				RAISE EXCEPTION 'an item was changed meanwhile' USING ERRCODE = 'serialization_failure';
+			END IF;
 		END IF;
-	END IF;
-	IF counts[4] + counts[5] + counts[7] > 0 THEN
-		WITH gone AS (
-			DELETE FROM {{schema}}.items i
-				USING unnest(kinds, wanted, places, partitions, sorts) AS k(kind, wanted, place, partition, sort)
-				WHERE k.kind IN (4, 5, 7) AND i.place = k.place AND i.partition = k.partition AND i.sort = k.sort
-					AND (k.kind <> 4 OR i.version = k.wanted)
-				RETURNING k.kind
-		) SELECT count(*) FILTER (WHERE kind <> 5) INTO changed FROM gone;
-		IF changed <> counts[4] + counts[7] THEN
-			RAISE EXCEPTION 'an item was changed meanwhile' USING ERRCODE = 'serialization_failure';
+		IF counts[4] + counts[5] + counts[7] > 0 THEN
+			WITH gone AS (
+				DELETE FROM {{schema}}.items i
+					USING unnest(kinds, wanted, places, partitions, sorts) AS k(kind, wanted, place, partition, sort)
+					WHERE k.kind IN (4, 5, 7) AND i.place = k.place AND i.partition = k.partition AND i.sort = k.sort
+						AND (k.kind <> 4 OR i.version = k.wanted)
+					RETURNING k.kind
+			) SELECT count(*) FILTER (WHERE kind <> 5) INTO changed FROM gone;
+			IF changed <> counts[4] + counts[7] THEN
+				RAISE EXCEPTION 'an item was changed meanwhile' USING ERRCODE = 'serialization_failure';
+			END IF;
 		END IF;
-	END IF;
+	EXCEPTION WHEN serialization_failure THEN
+		IF counts[1] + counts[2] + counts[4] + counts[6] + counts[7] > 0 THEN
+			RETURN QUERY
+				SELECT k.n::int, i.version IS NOT NULL, i.version, i.token, i.value, i.expires
+				FROM unnest(kinds, wanted, places, partitions, sorts) WITH ORDINALITY AS k(kind, wanted, place, partition, sort, n)
+				LEFT JOIN LATERAL (SELECT t.version, t.token, t.value, t.expires FROM {{schema}}.items t
+					WHERE t.place = k.place AND t.partition = k.partition AND t.sort = k.sort LIMIT 1) i ON true
+				WHERE CASE WHEN k.kind IN (1, 4, 6) THEN i.version IS DISTINCT FROM k.wanted WHEN k.kind IN (2, 7) THEN i.version IS NOT NULL END;
+			IF FOUND THEN
+				RETURN;
+			END IF;
+		END IF;
+		RAISE;
+	END;
 END $$;
 
 -- reserve takes the next position of a sequencer and ids new ids, the first one now or the next. It returns no row where now is more than
