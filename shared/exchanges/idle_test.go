@@ -58,8 +58,8 @@ func waitInVain(t *testing.T, bound func(made, seconds int64) (most int64), with
 				}
 			})
 		}
-		time.Sleep(3 * time.Minute)        // the lease of the one that was started has ended
-		time.Sleep(each / (2 * instances)) // between two exchanges, so that none is at the edge of what is counted
+		// By the bubble's clock: the lease of the one that was started has ended, and no exchange is at the edge of what is counted.
+		time.Sleep(3*time.Minute + each/(2*instances))
 		before := s.Calls()
 		time.Sleep(seconds * time.Second)
 		calls := int64(0)

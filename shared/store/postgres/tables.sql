@@ -101,16 +101,14 @@ BEGIN
 			END IF;
 		END IF;
 	EXCEPTION WHEN serialization_failure THEN
-		IF counts[1] + counts[2] + counts[4] + counts[6] + counts[7] > 0 THEN
-			RETURN QUERY
-				SELECT k.n::int, i.version IS NOT NULL, i.version, i.token, i.value, i.expires
-				FROM unnest(kinds, wanted, places, partitions, sorts) WITH ORDINALITY AS k(kind, wanted, place, partition, sort, n)
-				LEFT JOIN LATERAL (SELECT t.version, t.token, t.value, t.expires FROM {{schema}}.items t
-					WHERE t.place = k.place AND t.partition = k.partition AND t.sort = k.sort LIMIT 1) i ON true
-				WHERE CASE WHEN k.kind IN (1, 4, 6) THEN i.version IS DISTINCT FROM k.wanted WHEN k.kind IN (2, 7) THEN i.version IS NOT NULL END;
-			IF FOUND THEN
-				RETURN;
-			END IF;
+		RETURN QUERY
+			SELECT k.n::int, i.version IS NOT NULL, i.version, i.token, i.value, i.expires
+			FROM unnest(kinds, wanted, places, partitions, sorts) WITH ORDINALITY AS k(kind, wanted, place, partition, sort, n)
+			LEFT JOIN LATERAL (SELECT t.version, t.token, t.value, t.expires FROM {{schema}}.items t
+				WHERE t.place = k.place AND t.partition = k.partition AND t.sort = k.sort LIMIT 1) i ON true
+			WHERE CASE WHEN k.kind IN (1, 4, 6) THEN i.version IS DISTINCT FROM k.wanted WHEN k.kind IN (2, 7) THEN i.version IS NOT NULL END;
+		IF FOUND THEN
+			RETURN;
 		END IF;
 		RAISE;
 	END;
