@@ -24,7 +24,7 @@ type Server struct {
 	Token  string    // the admin token
 	Env    []string  // further environment variables, NAME=VALUE; default: none
 	Wrap   []string  // a command, with arguments, that runs the program; default: none
-	Log    io.Writer // gets what it prints to standard error; default: kept for failures to start
+	Log    io.Writer // gets what it prints to standard error; default: kept for failures to start and to end
 
 	url     string // http://HOST:PORT, the same after each start
 	command *exec.Cmd
@@ -90,12 +90,15 @@ func (s *Server) Kill() error {
 	return nil
 }
 
-// Stop asks the server to end, waits until it has, and returns an error if its exit status is not 0.
+// Stop asks the server to end, waits until it has, and returns an error, with what it printed last, if its exit status is not 0.
 func (s *Server) Stop() error {
 	if err := s.Signal(); err != nil {
 		return err
 	}
-	return s.command.Wait()
+	if err := s.command.Wait(); err != nil {
+		return fmt.Errorf("%w: %s", err, s.stderr.String())
+	}
+	return nil
 }
 
 // Signal asks the server to end, and does not wait.

@@ -102,6 +102,9 @@ type disk struct {
 // roomFor is how long a measurement of the free space is used; minFree exceeds what can be written meanwhile.
 const roomFor = 50 * time.Millisecond
 
+// errFull is why a write is refused while the disk is almost full.
+var errFull = fmt.Errorf("%w", store.ErrUnavailable)
+
 // room returns an error if the disk is almost full.
 func (s *Store) room() error {
 	d := &s.disk
@@ -123,7 +126,7 @@ func (s *Store) measure() error {
 	}
 	if usage.AvailBytes < s.disk.minFree {
 		return fmt.Errorf("%w: the disk of %s has %d MiB left, %d are needed",
-			store.ErrUnavailable, s.dir, usage.AvailBytes>>20, s.disk.minFree>>20)
+			errFull, s.dir, usage.AvailBytes>>20, s.disk.minFree>>20)
 	}
 	return nil
 }

@@ -153,7 +153,7 @@ func (d *smallDisk) GetDiskUsage(string) (vfs.DiskUsage, error) {
 }
 
 // TestFullDisk: while there is no space, writes and reservations are refused and change nothing, reads go on; with space
-// again, so do writes.
+// again, so do writes. A store on a full disk can be closed.
 func TestFullDisk(t *testing.T) {
 	t.Parallel()
 	disk := &smallDisk{FS: vfs.NewMem()}
@@ -177,6 +177,19 @@ func TestFullDisk(t *testing.T) {
 	disk.free.Store(1 << 30)
 	eventually(t, "the store is ready", func() bool { return s.Ping(t.Context()) == nil })
 	mustWrite(t, s, put(slot(2), "after"))
+
+	if _, err := s.Reserve(t.Context(), counter, 1, 1); err != nil {
+		t.Fatal(err)
+	}
+	disk.free.Store(1 << 20)
+	eventually(t, "the store is not ready", func() bool { return s.Ping(t.Context()) != nil })
+	if err := s.Close(); err != nil {
+		t.Errorf("Close = %v on a full disk, want nil: nothing acknowledged is lost", err)
+	}
+	disk.free.Store(1 << 30)
+	if find(t, openOn(t, disk), slot(2)) == nil {
+		t.Error("what was stored before the close is lost")
+	}
 }
 
 // TestLargeWrites: many large writes at once neither fail nor starve.

@@ -172,6 +172,9 @@ func (s *Store) Close() error {
 	s.closed = true
 	close(s.full.over)
 	kept := s.commit(context.Background(), newPending(nil)) // the newest reservations
+	if errors.Is(kept, errFull) {
+		kept = nil // they end as they would at a power cut
+	}
 	ended := make(chan error, 1)
 	go func() { ended <- s.end() }()
 	select {
