@@ -56,6 +56,20 @@ func (s *instanceSlots) read(ctx context.Context, q *Queue) (err error) {
 	return layout.Failure("read a limit", err)
 }
 
+// readAhead reads the slots of an instance where that is a request to the store, beside what comes until the function that it returns is
+// called. An error is left to whoever needs the slots, and reads them again.
+func (q *Queue) readAhead(ctx context.Context, s *instanceSlots) (wait func()) {
+	if q.store.Exclusive() {
+		return func() {}
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = s.read(ctx, q)
+	}()
+	return func() { <-done }
+}
+
 // freeFor returns for how many of max tasks a claimer has free slots. It costs one read, and another if there are none.
 func (q *Queue) freeFor(ctx context.Context, r *instanceSlots, by *Claimer, max int) (int, error) {
 	if r == nil {

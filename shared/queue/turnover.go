@@ -107,17 +107,21 @@ func (q *Queue) turnOver(ctx context.Context, a *asking) {
 // inTheirPlace returns a claim that has picked tasks to be started in one write with ends; nil if there are none, or if they had better
 // be claimed afterwards.
 func (q *Queue) inTheirPlace(ctx context.Context, at *instanceSlots, by *Claimer, s *endings, max int) *claim {
-	max, err := q.freeFor(ctx, at, by, max)
-	if err != nil || max <= 0 {
+	room := combineOps - s.ops
+	if startsIn(room, 0) <= 0 {
 		return nil
 	}
-	room, others := combineOps-s.ops, at.others()
+	slots := q.readAhead(ctx, at)
+	claims, err := q.claims(ctx, *by)
+	if slots(); err != nil {
+		return nil // the claim that follows says so
+	}
+	if max, err = q.freeFor(ctx, at, by, max); err != nil || max <= 0 {
+		return nil
+	}
+	others := at.others()
 	if max = min(max, MaxClaim, startsIn(room, others)); max <= 0 {
 		return nil
-	}
-	claims, err := q.claims(ctx, *by)
-	if err != nil {
-		return nil // the claim that follows says so
 	}
 	for _, c := range claims {
 		c.at, c.by.Beside = at, nil // the ends have it
