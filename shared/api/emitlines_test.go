@@ -168,7 +168,7 @@ func liveLines(t *testing.T, h http.Handler) (send *io.PipeWriter, read func() (
 	}
 	r.Header.Set("Authorization", "Bearer "+secret(access.Producer))
 	r.Header.Set("Content-Type", "application/x-ndjson")
-	got, err := http.DefaultClient.Do(r) // the response begins before a line is sent
+	got, err := server.Client().Do(r) // the response begins before a line is sent
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -222,7 +222,7 @@ func TestEmitLinesRefusedWhileTheyCome(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.Header.Set("Content-Type", "application/x-ndjson")
-	got, err := http.DefaultClient.Do(r)
+	got, err := server.Client().Do(r)
 	if err != nil || got.StatusCode != 401 {
 		t.Fatalf("%v, %v", got, err)
 	}

@@ -24,7 +24,7 @@ func ExampleNew() {
 		r, _ := http.NewRequest(method, server.URL+"/jobscheduler/master/api/"+path, strings.NewReader(body))
 		r.Header.Set("Authorization", "Bearer secret")
 		r.Header.Set("Content-Type", "application/json")
-		answer, err := http.DefaultClient.Do(r)
+		answer, err := server.Client().Do(r)
 		if err != nil {
 			fmt.Println(err)
 			return

@@ -113,7 +113,8 @@ func (s *server) browser() *browser {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	return &browser{s.t, s, &http.Client{Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
+	transport := s.Client().Transport // not the default one, whose idle connections every server closes when its test ends
+	return &browser{s.t, s, &http.Client{Transport: transport, Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
 }
 
 // signedIn returns the browser of somebody with that token.
@@ -184,7 +185,7 @@ func TestNobodyReadsWithoutASession(t *testing.T) {
 		if got := s.browser().get(path); got.StatusCode != http.StatusSeeOther || got.Header.Get("Location") != "/login?next="+url.QueryEscape(path) {
 			t.Errorf("GET %s by a browser: %d to %q", path, got.StatusCode, got.Header.Get("Location"))
 		}
-		program, err := http.Get(s.URL + path) //nolint:noctx // a program that names no types
+		program, err := s.Client().Get(s.URL + path) // a program that names no types
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/aws/aws-lambda-go/events"
+
+	"github.com/millrace/millrace/tests/process"
 )
 
 // dashboard signs in, adds a job by the pages, sees it, and signs out.
@@ -46,7 +48,7 @@ func (s *stack) visit(t *testing.T, path, cookie string) (status int, page strin
 	r.Host = s.host
 	r.Header.Set("Accept", "text/html")
 	r.Header.Set("Cookie", cookie)
-	client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	client := http.Client{Transport: process.Client.Transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	response, err := client.Do(r)
 	if err != nil {
 		t.Fatal(err)

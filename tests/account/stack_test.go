@@ -13,6 +13,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/millrace/millrace/tests/process"
 )
 
 const (
@@ -203,7 +205,7 @@ func (s *stack) send(t *testing.T, method, path, body string, headers ...string)
 	for i := 0; i+1 < len(headers); i += 2 {
 		r.Header.Set(headers[i], headers[i+1])
 	}
-	response, err := http.DefaultClient.Do(r)
+	response, err := process.Client.Do(r)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -86,7 +86,7 @@ func (s *server) send(method, path string, given []byte, headers ...string) map[
 	for i := 0; i+1 < len(headers); i += 2 {
 		r.Header.Set(headers[i], headers[i+1])
 	}
-	response, err := http.DefaultClient.Do(r)
+	response, err := process.Client.Do(r)
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -7,6 +7,8 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+
+	"github.com/millrace/millrace/tests/process"
 )
 
 // Bucket returns the name of a fresh bucket of S3.
@@ -38,7 +40,7 @@ func objectRequest(t testing.TB, method, bucket, key, text string) string {
 		t.Fatal(err)
 	}
 	r.Header.Set("Authorization", "AWS4-HMAC-SHA256 Credential=test/20260101/us-east-1/s3/aws4_request, SignedHeaders=host, Signature=0")
-	response, err := http.DefaultClient.Do(r)
+	response, err := process.Client.Do(r)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -300,7 +300,7 @@ func (w *work) call(ctx context.Context, method, path, body string, into any) er
 	}
 	r.Header.Set("Authorization", "Bearer demo")
 	r.Header.Set("Content-Type", "application/json")
-	response, err := http.DefaultClient.Do(r)
+	response, err := process.Client.Do(r)
 	if err != nil {
 		return err
 	}

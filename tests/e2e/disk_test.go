@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"io/fs"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -75,7 +74,7 @@ func TestStartOnAFullDisk(t *testing.T) {
 	started := make(chan error, 1)
 	go func() { started <- s.Start(t.Context()) }()
 	get := func(path string) int {
-		answer, err := http.DefaultClient.Do(newRequest(t, s, "GET", path, ""))
+		answer, err := process.Client.Do(newRequest(t, s, "GET", path, ""))
 		if err != nil {
 			return 0
 		}

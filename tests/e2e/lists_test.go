@@ -114,7 +114,7 @@ func (w web) send(method, path, body string, headers ...string) (int, http.Heade
 	for i := 0; i < len(headers); i += 2 {
 		r.Header.Set(headers[i], headers[i+1])
 	}
-	answer, err := http.DefaultClient.Do(r)
+	answer, err := process.Client.Do(r)
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -116,7 +116,7 @@ func walks(t *testing.T, store string, change ...func(*process.Server)) {
 // tell sends a request and returns the status and the text of the response.
 func tell(t *testing.T, s *process.Server, method, path, body string) (status int, text string) {
 	t.Helper()
-	response, err := http.DefaultClient.Do(newRequest(t, s, method, path, body))
+	response, err := process.Client.Do(newRequest(t, s, method, path, body))
 	if err != nil {
 		t.Fatal(err)
 	}

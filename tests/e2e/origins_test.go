@@ -19,7 +19,7 @@ func TestPagesOfOtherOrigins(t *testing.T) {
 		}
 		r.Header.Set("Origin", origin)
 		r.Header.Set("Access-Control-Request-Method", http.MethodPost)
-		response, err := http.DefaultClient.Do(r)
+		response, err := process.Client.Do(r)
 		if err != nil {
 			t.Fatal(err)
 		}

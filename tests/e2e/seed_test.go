@@ -19,6 +19,7 @@ import (
 	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/projection"
 	"github.com/millrace/millrace/shared/store/memory"
+	"github.com/millrace/millrace/tests/process"
 )
 
 // scene is a server with the orders of an example of JobScheduler's event API, with a clock of its own, so that EventIds are the
@@ -94,7 +95,7 @@ func (s *scene) ask(method, path, body string) string {
 	if body != "" {
 		request.Header.Set("Content-Type", "application/json")
 	}
-	response, err := http.DefaultClient.Do(request)
+	response, err := process.Client.Do(request)
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -72,7 +72,7 @@ func declare(t *testing.T, s *process.Server, file string) {
 	t.Helper()
 	r := newRequest(t, s, http.MethodPut, "/api/v1/definitions", file)
 	r.Header.Set("Content-Type", "application/yaml")
-	response, err := http.DefaultClient.Do(r)
+	response, err := process.Client.Do(r)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -140,7 +140,7 @@ const streamEvent = `{"event":{"name":"n"},"system":{"id":"2480b859-e08a-4414-9c
 // wholly sends a request and returns what was wrong with the response: it must be complete, and a success or one that says when
 // to come back.
 func wholly(r *http.Request) error {
-	answer, err := http.DefaultClient.Do(r)
+	answer, err := process.Client.Do(r)
 	if err != nil {
 		return err
 	}
@@ -170,7 +170,7 @@ func newRequest(t *testing.T, s *process.Server, method, path, body string, head
 // post sends a request that must create something, and returns the response's body.
 func post(t *testing.T, s *process.Server, path, body string, headers ...string) string {
 	t.Helper()
-	answer, err := http.DefaultClient.Do(newRequest(t, s, "POST", path, body, headers...))
+	answer, err := process.Client.Do(newRequest(t, s, "POST", path, body, headers...))
 	if err != nil {
 		t.Fatal(err)
 	}

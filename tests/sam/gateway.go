@@ -10,6 +10,8 @@ import (
 	"os"
 	"os/exec"
 	"time"
+
+	"github.com/millrace/millrace/tests/process"
 )
 
 // Gateway is a running sam local start-api, or start-lambda.
@@ -66,7 +68,7 @@ func (g *Gateway) await(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if answer, err := http.DefaultClient.Do(request); err == nil {
+		if answer, err := process.Client.Do(request); err == nil {
 			return answer.Body.Close()
 		}
 		select {
@@ -87,7 +89,7 @@ func (g *Gateway) Invoke(ctx context.Context, function string, payload []byte) (
 	if err != nil {
 		return nil, "", err
 	}
-	response, err := http.DefaultClient.Do(request)
+	response, err := process.Client.Do(request)
 	if err != nil {
 		return nil, "", err
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/millrace/millrace/shared/store/dynamo"
 	"github.com/millrace/millrace/tests/containers"
 	"github.com/millrace/millrace/tests/grants"
+	"github.com/millrace/millrace/tests/process"
 	"github.com/millrace/millrace/tests/sam"
 	"github.com/millrace/millrace/tests/samples"
 )
@@ -267,7 +268,7 @@ func TestGateway(t *testing.T) {
 		}
 		r.Header.Set("Authorization", "Bearer sample")
 		r.Header.Set("Prefer", "pause")
-		answer, err := http.DefaultClient.Do(r)
+		answer, err := process.Client.Do(r)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -291,7 +292,7 @@ func ask(ctx context.Context, t *testing.T, url, request, token, body string) (i
 	if body != "" {
 		r.Header.Set("Content-Type", "application/json")
 	}
-	answer, err := http.DefaultClient.Do(r)
+	answer, err := process.Client.Do(r)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/millrace/millrace/tests/gateway"
+	"github.com/millrace/millrace/tests/process"
 )
 
 // visitor is a browser at the dashboard behind a gateway. It follows no redirect.
@@ -47,7 +48,7 @@ func (v *visitor) do(method, path string, form url.Values) (status int, to, page
 	if v.cookie != "" {
 		r.Header.Set("Cookie", "theme=dark; millrace_session="+v.cookie)
 	}
-	client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	client := http.Client{Transport: process.Client.Transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	response, err := client.Do(r)
 	if err != nil {
 		v.t.Fatal(err)

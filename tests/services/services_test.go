@@ -20,6 +20,7 @@ import (
 	"github.com/millrace/millrace/shared/store/dynamo"
 	"github.com/millrace/millrace/tests/containers"
 	"github.com/millrace/millrace/tests/grants"
+	"github.com/millrace/millrace/tests/process"
 )
 
 const secret = "services-secret"
@@ -136,7 +137,7 @@ func await(t *testing.T, url string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		answer, err := http.DefaultClient.Do(r)
+		answer, err := process.Client.Do(r)
 		if err == nil && answer.Body.Close() == nil && answer.StatusCode == http.StatusOK {
 			return
 		}
@@ -158,7 +159,7 @@ func ask(t *testing.T, method, url, body string, header ...string) (status int, 
 		name, value, _ := strings.Cut(line, ": ")
 		r.Header.Set(name, value)
 	}
-	response, err := http.DefaultClient.Do(r)
+	response, err := process.Client.Do(r)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/millrace/millrace/shared/strict"
 	"github.com/millrace/millrace/shared/task"
 	"github.com/millrace/millrace/tests/containers"
+	"github.com/millrace/millrace/tests/process"
 )
 
 // target is an HTTP target of tasks. The first attempt of a job named flaky gets a 500, and that of one named slow gets nothing
@@ -168,7 +169,7 @@ func hand(ctx context.Context, t *testing.T, worker, notice string) (status int)
 	}
 	r.Header.Set("Authorization", "Bearer "+secret)
 	r.Header.Set("Content-Type", "application/cloudevents+json")
-	answer, err := http.DefaultClient.Do(r)
+	answer, err := process.Client.Do(r)
 	if err != nil {
 		return 0
 	}

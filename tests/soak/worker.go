@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace/client"
+	"github.com/millrace/millrace/tests/process"
 )
 
 // The environment of a worker process.
@@ -79,7 +80,7 @@ func report(ctx context.Context, id string, number int) error {
 	if err != nil {
 		return err
 	}
-	answer, err := http.DefaultClient.Do(request)
+	answer, err := process.Client.Do(request)
 	if err != nil {
 		return err
 	}
