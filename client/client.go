@@ -76,6 +76,8 @@ type Client struct {
 	jobs  share[AddedJob]
 	syncs share[EnqueuedSync]
 	lanes lanes
+
+	pipes pipes
 }
 
 // New returns a client of the server at o.URL. Nothing is sent yet; the error says what is wrong with the URL.
@@ -92,7 +94,9 @@ func New(o Options) (*Client, error) {
 		c.auth = []string{"Bearer " + o.Token}
 	}
 	if c.http == nil {
-		c.http = &http.Client{Transport: newDirect(u, transport())}
+		sends := newDirect(u, transport())
+		c.http, c.pipes.c = &http.Client{Transport: sends}, c
+		c.pipes.direct, _ = sends.(*direct)
 	}
 	if c.patience == 0 {
 		c.patience = 30 * time.Second
@@ -114,7 +118,10 @@ func transport() *http.Transport {
 }
 
 // Close drops the connections that are kept open.
-func (c *Client) Close() { c.http.CloseIdleConnections() }
+func (c *Client) Close() {
+	c.pipes.close()
+	c.http.CloseIdleConnections()
+}
 
 // call is one request, which may be sent several times.
 type call struct {
@@ -126,6 +133,7 @@ type call struct {
 	key    string        // Idempotency-Key, if any
 	wait   time.Duration // how long the server is asked to wait
 	pauses bool          // where waiting costs, it need not: the caller pauses between requests
+	lines  string        // it may go through a pipe: the member of a line that holds body, beside a key; "": it may not
 	within time.Duration // how long one attempt may take beyond that; default attemptTime
 	header [2]string     // name and value of a further header, if any
 }
@@ -140,7 +148,12 @@ type reply struct {
 
 // send sends the request once. For a status other than 2xx the error is an [*Error].
 func (c *Client) send(outer context.Context, q call) (reply, error) {
-	ctx, cancel := context.WithTimeout(outer, q.wait+cmp.Or(q.within, attemptTime))
+	if q.fits() {
+		if p := c.pipes.take(q.path); p != nil {
+			return c.pipes.call(outer, p, &q)
+		}
+	}
+	ctx, cancel := context.WithTimeout(outer, q.attempt())
 	defer cancel()
 	defer c.dropIdle(outer, ctx)
 	request, err := c.request(ctx, q)
@@ -164,10 +177,14 @@ func (c *Client) send(outer context.Context, q call) (reply, error) {
 	return reply{sent, response.StatusCode, response.Header, body}, nil
 }
 
+// attempt returns how long one attempt may take.
+func (q *call) attempt() time.Duration { return q.wait + cmp.Or(q.within, attemptTime) }
+
 // dropIdle closes the idle connections if an attempt's time is over and the caller's is not: they may be dead too, and the next
 // attempt makes a new one.
 func (c *Client) dropIdle(outer, attempt context.Context) {
 	if attempt.Err() != nil && outer.Err() == nil {
+		c.pipes.close()
 		c.http.CloseIdleConnections()
 	}
 }

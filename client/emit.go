@@ -30,7 +30,7 @@ func (c *Client) Emit(ctx context.Context, events []event.Event) (ids []event.ID
 
 // emitArray appends the events of an array, under a key of its own.
 func (c *Client) emitArray(ctx context.Context, array []byte, _ int) ([]event.ID, error) {
-	ids, _, err := c.emitOnce(ctx, c.ownKey(), array)
+	ids, _, err := c.emitCall(ctx, call{body: array, key: c.ownKey(), lines: "events"})
 	return ids, err
 }
 
@@ -38,19 +38,20 @@ func (c *Client) emitArray(ctx context.Context, array []byte, _ int) ([]event.ID
 // get the same ids, over any number of calls and processes; replayed says that an earlier request appended them. Other events
 // under that key are refused with 422. With an empty key the request is sent once.
 func (c *Client) EmitOnce(ctx context.Context, key string, events []event.Event) (ids []event.ID, replayed bool, err error) {
-	ids, replayed, err = c.emitOnce(ctx, key, appendFresh(nil, events))
+	ids, replayed, err = c.emitCall(ctx, call{body: appendFresh(nil, events), key: key})
 	if err != nil {
 		return nil, false, fmt.Errorf("client: emit %d events: %w", len(events), err)
 	}
 	return ids, replayed, nil
 }
 
-func (c *Client) emitOnce(ctx context.Context, key string, array []byte) (ids []event.ID, replayed bool, err error) {
+func (c *Client) emitCall(ctx context.Context, q call) (ids []event.ID, replayed bool, err error) {
 	patience := c.patience
-	if key == "" {
+	if q.key == "" {
 		patience = -1 // without a key, a repeated append might be a second one
 	}
-	answered, err := c.repeat(ctx, call{method: http.MethodPost, path: base + "event", body: array, key: key}, patience)
+	q.method, q.path = http.MethodPost, base+"event"
+	answered, err := c.repeat(ctx, q, patience)
 	if err != nil {
 		return nil, false, err
 	}

@@ -120,7 +120,7 @@ const ended = 100 * time.Millisecond
 func (s *shift) ask(ctx context.Context, a *asking, wait time.Duration) (exchanged, error) {
 	within := s.short() / 3
 	answer, err := s.w.c.repeat(ctx, call{
-		method: http.MethodPost, path: s.w.path() + "/exchange", body: a.body(wait), wait: wait, within: within, pauses: true,
+		method: http.MethodPost, path: s.w.path() + "/exchange", body: a.body(wait), wait: wait, within: within, pauses: true, lines: "body",
 	}, s.w.c.patience)
 	var x exchanged
 	if err == nil {

@@ -3,10 +3,12 @@ package client
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"iter"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	fast "github.com/go-json-experiment/json"
@@ -16,7 +18,10 @@ import (
 	"github.com/millrace/millrace/shared/event"
 )
 
-const jobsPath = v1 + "jobs"
+const (
+	jobsPath = v1 + "jobs"
+	jobBatch = jobsPath + ":batch"
+)
 
 // NewJob is a job for a topic, as in Sling's job handling. Zero values are the server's defaults; Topic is required. Keys and
 // names have at most 255 characters.
@@ -126,10 +131,13 @@ func (c *Client) AddJob(ctx context.Context, n NewJob) (job Job, existing bool, 
 
 // addArray adds the n jobs of an array.
 func (c *Client) addArray(ctx context.Context, array []byte, n int) ([]AddedJob, error) {
-	if n > 1 {
+	if n > 1 || c.pipes.ready(jobBatch) {
 		added, size, err := c.addBatch(ctx, array, n)
 		if err == nil && size > largeAnswer {
 			err = c.complete(ctx, added)
+		}
+		if n == 1 {
+			err = ofTheOnly(err)
 		}
 		return added, err
 	}
@@ -137,6 +145,19 @@ func (c *Client) addArray(ctx context.Context, array []byte, n int) ([]AddedJob,
 	answer, err := c.ask(ctx, call{method: http.MethodPost, path: jobsPath, body: elements(array), key: c.ownKey()}, &added[0].Job)
 	added[0].Existing = answer.status == http.StatusOK
 	return added, err
+}
+
+// ofTheOnly returns the error of a batch of one as that of its element.
+func ofTheOnly(err error) error {
+	var e *Error
+	if !errors.As(err, &e) {
+		return err
+	}
+	e.Detail = strings.ReplaceAll(e.Detail, "body[0]", "body")
+	for i := range e.Fields {
+		e.Fields[i].Location = strings.Replace(e.Fields[i].Location, "body[0]", "body", 1)
+	}
+	return err
 }
 
 // largeAnswer is how many bytes a response to a batch has before the server leaves out properties.
@@ -154,7 +175,7 @@ func (c *Client) complete(ctx context.Context, added []AddedJob) (err error) {
 
 // addBatch adds the n jobs of an array; size is that of the response in bytes.
 func (c *Client) addBatch(ctx context.Context, array []byte, n int) (added []AddedJob, size int, err error) {
-	answer, err := c.ask(ctx, call{method: http.MethodPost, path: jobsPath + ":batch", body: array, key: c.ownKey()}, &added)
+	answer, err := c.ask(ctx, call{method: http.MethodPost, path: jobBatch, body: array, key: c.ownKey(), lines: "body"}, &added)
 	if err == nil && len(added) != n {
 		err = fmt.Errorf("answer: %d results", len(added))
 	}

@@ -60,7 +60,7 @@ func (c *Client) enqueueArray(ctx context.Context, array []byte, n int) ([]Enque
 }
 
 func (c *Client) enqueueBatch(ctx context.Context, array []byte, n int) (enqueued []EnqueuedSync, err error) {
-	_, err = c.ask(ctx, call{method: http.MethodPost, path: v1 + "tasks:batch", body: array, key: c.ownKey()}, &enqueued)
+	_, err = c.ask(ctx, call{method: http.MethodPost, path: v1 + "tasks:batch", body: array, key: c.ownKey(), lines: "body"}, &enqueued)
 	if err == nil && len(enqueued) != n {
 		err = fmt.Errorf("answer: %d results", len(enqueued))
 	}

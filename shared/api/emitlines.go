@@ -3,17 +3,14 @@ package api
 import (
 	"bufio"
 	"bytes"
-	"context"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"io"
 	"log/slog"
-	"mime"
 	"net/http"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -35,16 +32,6 @@ const (
 	unitsAhead = 256
 )
 
-// ofLines reports whether the body is lines.
-func ofLines(h http.Header) bool {
-	said := first(h, "Content-Type")
-	if said == typeJSON || said == "" {
-		return false
-	}
-	kind, _, err := mime.ParseMediaType(said)
-	return err == nil && kind == typeNDJSON
-}
-
 // emitLine is one line of the request: an append.
 type emitLine struct {
 	text   []byte
@@ -58,77 +45,45 @@ type emitLine struct {
 // emitLines is a request of lines under way.
 type emitLines struct {
 	*emission
-	x       *exchange
-	streams bool // results go out while lines come in; otherwise they go together at the end
-	whole   bool // the body was read to its end
-	out     *buffer
+	lineStream
 }
 
 // lines appends the lines of the body.
 func (e *emission) lines(x *exchange) error {
-	if err := unencoded(x.r.Header); err != nil {
-		return err
-	}
-	if len(x.r.Header["Idempotency-Key"]) > 0 {
-		return invalid(inKeyHeader, "a body of lines has its keys in the lines")
-	}
-	l := &emitLines{emission: e, x: x, out: take()}
-	defer l.out.give()
-	l.streams = x.api.canStream && http.NewResponseController(x).EnableFullDuplex() == nil
-	if !l.streams {
-		l.run(bufio.NewReaderSize(x.r.Body, chunk))
-		x.bytes(http.StatusOK, typeNDJSON, l.out.bytes)
-		return nil
-	}
-	l.stream()
-	return nil
+	l := &emitLines{emission: e, lineStream: lineStream{x: x}}
+	return l.serve(l.run)
 }
 
-// stream writes a line for each line until the client ends the body or leaves, or the host is to stop.
-func (l *emitLines) stream() {
-	x := l.x
-	x.waiting(+1)
-	defer x.waiting(-1)
-	_ = http.NewResponseController(x).SetReadDeadline(time.Time{}) // the body lasts for as long as the client likes
-	defer context.AfterFunc(x.api.stopping, l.hangUp)()
-	defer context.AfterFunc(x.r.Context(), l.hangUp)()
-	h := x.Header()
-	h["Content-Type"] = []string{typeNDJSON}
-	h.Set("X-Accel-Buffering", "no")
-	x.WriteHeader(http.StatusOK)
-	if l.push() == nil {
-		l.run(bufio.NewReaderSize(x.r.Body, chunk))
-	}
-	if !l.whole {
-		x.last()
-	}
-}
-
-// hangUp ends reading the body, whatever of it is still to come.
-func (l *emitLines) hangUp() { _ = http.NewResponseController(l.x).SetReadDeadline(time.Unix(1, 0)) }
-
-// What is still to come of a body whose reading has ended is taken for so long, and so much of it.
-const (
-	lingerTime = 500 * time.Millisecond
-	lingerSize = 8 << 20
-)
-
-// linger takes what is still to come of the body for a while: a client that is cut off while it sends may lose the response that it has
-// not read. Then it hangs up, or net/http would wait for the rest.
-func (l *emitLines) linger(body io.Reader) {
-	_ = http.NewResponseController(l.x).SetReadDeadline(time.Now().Add(lingerTime))
-	_, _ = io.CopyN(io.Discard, body, lingerSize)
-	l.hangUp()
-}
-
-// run reads lines in one goroutine, and appends them in this one.
+// run appends each line before it reads the next, as long as the client waits for results; from when it does not, lines are read while
+// others are appended.
 func (l *emitLines) run(body *bufio.Reader) {
+	for l.streams {
+		line, err := readLine(body)
+		if err != nil || body.Buffered() > 0 {
+			l.runAhead(&lineSource{body, &lineRead{line, err}})
+			return
+		}
+		if len(line) == 0 {
+			continue
+		}
+		one := &emitLine{text: line}
+		l.append([]*emitLine{one})
+		if l.render(one); l.push() != nil {
+			l.hangUp()
+			return
+		}
+	}
+	l.runAhead(&lineSource{body: body})
+}
+
+// runAhead reads lines in one goroutine, and appends them in this one.
+func (l *emitLines) runAhead(lines *lineSource) {
 	waiting, over := make(chan *emitLine, linesAhead), make(chan struct{})
 	room := make(chan struct{}, unitsAhead)
 	var reading sync.WaitGroup
 	reading.Go(func() {
-		if l.whole = readLines(body, waiting, room, over); !l.whole && l.streams {
-			l.linger(body)
+		if l.whole = readLines(lines, waiting, room, over); !l.whole && l.streams {
+			l.linger(lines.body)
 		}
 	})
 	defer reading.Wait() // the body must not be read once the request is over
@@ -156,11 +111,11 @@ func (l *emitLines) run(body *bufio.Reader) {
 
 // readLines sends the lines of the body that are not blank, until it ends or breaks off. Of a line that is too long it sends
 // the refusal, and ends. room takes an element for each unit of a line. It reports whether it has read the whole body.
-func readLines(body *bufio.Reader, to chan<- *emitLine, room chan<- struct{}, over <-chan struct{}) (whole bool) {
+func readLines(lines *lineSource, to chan<- *emitLine, room chan<- struct{}, over <-chan struct{}) (whole bool) {
 	defer close(to)
 	for {
-		text, err := readLine(body)
-		_, refused := errors.AsType[*Problem](err)
+		text, err := lines.next()
+		refused := refusal(err)
 		if err != nil && !refused && !errors.Is(err, io.EOF) {
 			return false // what came of the line may not be all of it
 		}
@@ -184,20 +139,6 @@ func readLines(body *bufio.Reader, to chan<- *emitLine, room chan<- struct{}, ov
 		}
 		if err != nil {
 			return !refused
-		}
-	}
-}
-
-// readLine returns the next line without spaces around it. The error is io.EOF with the last one, a 413 if it is too long.
-func readLine(body *bufio.Reader) (line []byte, err error) {
-	for {
-		part, err := body.ReadSlice('\n')
-		if len(line)+len(part) > maxBody+1 { // the end of the line does not count
-			return nil, tooLarge()
-		}
-		line = append(line, part...)
-		if !errors.Is(err, bufio.ErrBufferFull) {
-			return bytes.Trim(line, " \t\r\n"), err
 		}
 	}
 }
@@ -399,16 +340,4 @@ func (l *emitLines) refusal(err error) {
 		panic(err) // a struct of strings and numbers
 	}
 	l.out.bytes = append(l.out.bytes, text...)
-}
-
-// push sends what is rendered. The error says that the client is gone, or does not read.
-func (l *emitLines) push() error {
-	control := l.x.unhurried()
-	if len(l.out.bytes) > 0 {
-		if _, err := l.x.Write(l.out.bytes); err != nil {
-			return err
-		}
-		l.out.bytes = l.out.bytes[:0]
-	}
-	return control.Flush()
 }

@@ -40,6 +40,9 @@ type exchange struct {
 	size    int64 // bytes of the response's body
 	cause   error // the error behind a failure, for the log
 	patient bool  // it waits or streams by intention, so is not slow
+	right   Right // what the operation demands
+
+	onWait func() // is called before it waits, see [exchange.awaits]; nil: nothing is to be done
 
 	values [3]string // of the headers that each response has of its own, in one piece of memory
 }
@@ -135,6 +138,14 @@ func (x *exchange) identify() error {
 		return problem(CodeUnauthorized, "a token is needed")
 	}
 	return problem(CodeUnauthorized, "this token is not known")
+}
+
+// awaits notes that the operation is about to wait.
+func (x *exchange) awaits() {
+	x.patient = true
+	if x.onWait != nil {
+		x.onWait()
+	}
 }
 
 // demand returns nil if the client has the right, a 401 or a 403 otherwise.

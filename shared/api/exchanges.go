@@ -41,7 +41,7 @@ const (
 )
 
 func describeExchange() *operation {
-	return &operation{
+	return byLines(&operation{
 		ID: "exchange", Tags: []string{"Instances"}, Summary: "Exchange: report all that an instance runs, and get what it is to run",
 		Description: "One request carries results, progress and log lines of all that the instance runs, and brings new claims, what is to be " +
 			"stopped, and the instance's own lease. It is the heartbeat of the instance and of all leases that it holds, also while it waits. With " +
@@ -53,7 +53,7 @@ func describeExchange() *operation {
 			"A token that is unknown (404), over, another instance's, or there twice (409) is a problem in its own result.",
 		Parameters: instanceParams(), Body: jsonBody(ref("Exchange"), exchangeExample()),
 		Responses: answers(http.StatusOK, typeJSON, ref("Exchanged")), failures: []int{404, 409},
-	}
+	})
 }
 
 func exchangeExample() any {
@@ -103,7 +103,9 @@ func (r *exchanging) exchange(x *exchange) error {
 		return err
 	}
 	ask.Max, ask.Wait = int(most), min(ask.Wait, x.maxWait())
-	x.patient = ask.Wait > 0
+	if ask.Wait > 0 {
+		x.awaits()
+	}
 	id := x.r.PathValue("id")
 	if resting, ok := r.exchanges.Resting(id, &ask); !ok || !x.sees(&resting) {
 		i, err := r.own(x)

@@ -74,7 +74,7 @@ func (a *API) mount(r route) {
 
 // serve lets the route respond; req carries the values of its path.
 func (x *exchange) serve(req *http.Request, r *route) {
-	x.r, x.route = req, r.pattern
+	x.r, x.route, x.right = req, r.pattern, r.right
 	err := x.demand(r.right)
 	if err == nil {
 		x.act()

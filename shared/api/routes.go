@@ -47,7 +47,7 @@ func Enqueue(e Engine, d Definitions) Resource {
 	s := &submission{engine: e, definitions: d}
 	return calls{
 		{"POST /api/v1/tasks", Produce, s.sync, describeSync}, // these also at /tasks
-		{"POST /api/v1/tasks:batch", Produce, s.syncs, describeSyncBatch},
+		{"POST /api/v1/tasks:batch", Produce, byLine(s.syncs), describeSyncBatch},
 		{"POST /api/v1/canvases/{canvas}/handlers/{space}/{name}/events", Produce, s.event, describeEmitToHandler},
 		{"POST /api/v1/canvases/{canvas}/handlers/{space}/{name}/events:batch", Produce, s.events, describeEmitBatchToHandler},
 	}
@@ -87,7 +87,7 @@ func Jobs(e JobEngine, d Definitions) Resource {
 	j := &jobs{submission: submission{engine: e, definitions: d}, jobEngine: e}
 	return calls{
 		{"POST /api/v1/jobs", Produce, j.add, describeAddJob},
-		{"POST /api/v1/jobs:batch", Produce, j.addAll, describeAddJobs},
+		{"POST /api/v1/jobs:batch", Produce, byLine(j.addAll), describeAddJobs},
 		{"GET /api/v1/jobs", Read, j.list, describeJobs},
 		{"POST /api/v1/jobs/search", Read, j.search, describeSearchJobs},
 		{"GET /api/v1/jobs/search", Anyone, nil, nil}, // or it would be the job of that id
@@ -132,7 +132,7 @@ func Instances(t Membership, l Leaser) Resource {
 // Exchange mounts the exchanges of instances: all that one has to say, and all that there is for it, in one request.
 func Exchange(t Membership, e Exchanger) Resource {
 	r := &exchanging{remote: remote{membership: t}, exchanges: e}
-	return calls{{"POST /api/v1/instances/{id}/exchange", Work, r.exchange, describeExchange}}
+	return calls{{"POST /api/v1/instances/{id}/exchange", Work, byLine(r.exchange), describeExchange}}
 }
 
 // Schedules mounts the schedules: what they are and when they fire, declaring them, and acting on them.

@@ -19,7 +19,7 @@ const batchRule = "Up to 1,000 in one request. The response has their results in
 	"one that got through in part, because the store failed, is completed when it is repeated."
 
 func describeAddJobs() *operation {
-	return &operation{
+	return byLines(&operation{
 		ID: "addJobs", Tags: []string{"Jobs"}, Summary: "Add jobs to topics",
 		Description: batchRule + " Jobs that were there already are shown without properties and output where the response would be too large.",
 		Parameters:  params{idempotencyKey()},
@@ -28,7 +28,7 @@ func describeAddJobs() *operation {
 			map[string]any{"topic": "mail/send", "priority": 10},
 		}),
 		Responses: answers(http.StatusCreated, typeJSON, listOf(ref("AddedJob"))),
-	}
+	})
 }
 
 // addedJob is a job, and whether it was there already.
@@ -84,7 +84,7 @@ func (s *submission) addMany(
 }
 
 func describeSyncBatch() *operation {
-	return &operation{
+	return byLines(&operation{
 		ID: "enqueueSyncTasks", Tags: []string{"Sync tasks"}, Summary: "Synchronize collections",
 		Description: batchRule + " Sources and collections must be defined.",
 		Parameters:  params{idempotencyKey()},
@@ -92,7 +92,7 @@ func describeSyncBatch() *operation {
 			map[string]any{"source": "shop", "collection": "orders"}, map[string]any{"source": "shop", "collection": "customers", "priority": 100},
 		}),
 		Responses: answers(http.StatusCreated, typeJSON, listOf(ref("AddedTask"))),
-	}
+	})
 }
 
 // addedTask is the id of a sync task, and whether it was there already.

@@ -93,7 +93,7 @@ func TestJobBatchRefused(t *testing.T) {
 	large := `{"topic":"a","properties":{"x":"` + strings.Repeat("x", 256<<10) + `"}}`
 	wantProblem(t, w.addAll(t, `[{"topic":"a"},`+large+`]`), 413, api.CodeTooLarge, "body[1].properties")
 	wantProblem(t, w.addAll(t, "["+large+","+large+","+large+","+large+"]"), 413, api.CodeTooLarge, "body")
-	wantProblem(t, w.addAll(t, "[]", "Content-Type", "application/x-ndjson"), 415, api.CodeMediaType)
+	wantProblem(t, w.addAll(t, "[]", "Content-Type", "text/csv"), 415, api.CodeMediaType)
 	if all := w.ids(t, "GET", jobsPath+"?limit=1", ""); len(all) != 0 {
 		t.Errorf("%d jobs, want none: an invalid one refuses all", len(all))
 	}
