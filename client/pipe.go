@@ -249,7 +249,7 @@ func (c *Client) openPipe(ctx context.Context, path string) (*pipe, error) {
 	}
 	stop := context.AfterFunc(ctx, func() { _ = line.SetDeadline(time.Unix(1, 0)) })
 	p, err := openedPipe(line, request)
-	if !stop() && err == nil {
+	if !stop() {
 		err = context.Cause(ctx)
 	}
 	if err != nil {

@@ -174,8 +174,13 @@ func gathered(first *emitLine, waiting <-chan *emitLine) (batch []*emitLine, lef
 func (l *emitLines) append(batch []*emitLine) {
 	var plain []*emitLine
 	var byKey map[string][]*emitLine
+	refused := l.x.demandAnew()
 	for _, line := range batch {
-		if line.err == nil {
+		switch {
+		case line.err != nil:
+		case refused != nil:
+			line.err = refused
+		default:
 			line.err = l.parse(line)
 			l.x.sign(line.events)
 		}

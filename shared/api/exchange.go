@@ -162,6 +162,12 @@ func (x *exchange) demand(right Right) error {
 	return nil
 }
 
+// demandAnew is demand for a request that goes on, whose token may have been taken back.
+func (x *exchange) demandAnew() error {
+	x.token = nil
+	return x.demand(x.right)
+}
+
 // json responds with a body that is JSON already.
 func (x *exchange) json(status int, body []byte) { x.bytes(status, typeJSON, body) }
 

@@ -25,7 +25,7 @@ import (
 )
 
 // exchanging returns an API for instances with their exchanges, over a store that a process before may have used.
-func exchanging(t *testing.T, s store.Store) *remotes {
+func exchanging(t *testing.T, s store.Store, change ...func(*api.Options)) *remotes {
 	t.Helper()
 	r := &remotes{}
 	j := journal.Open(s, journal.Options{Folds: projection.Folds()})
@@ -33,7 +33,11 @@ func exchanging(t *testing.T, s store.Store) *remotes {
 	r.there = membership.Open(membership.Options{Store: s})
 	r.Queue = queue.Open(queue.Options{Store: s, Journal: j, Definitions: definitions(), Heard: r.there.Heard})
 	x := exchanges.Open(exchanges.Options{Store: s, Members: r.there, Queue: r.Queue})
-	r.api = api.New(api.Options{Tokens: tokens()}, api.Tasks(r.Queue, definitions()), api.Instances(r.there, r.Queue), api.Exchange(r.there, x))
+	options := api.Options{Tokens: tokens()}
+	for _, c := range change {
+		c(&options)
+	}
+	r.api = api.New(options, api.Tasks(r.Queue, definitions()), api.Instances(r.there, r.Queue), api.Exchange(r.there, x))
 	return r
 }
 

@@ -1,0 +1,236 @@
+package api_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/millrace/millrace/shared/access"
+	"github.com/millrace/millrace/shared/api"
+	"github.com/millrace/millrace/shared/exchanges"
+	"github.com/millrace/millrace/shared/membership"
+	"github.com/millrace/millrace/shared/store/memory"
+)
+
+// linesOf sends lines to an operation as a whole, and returns those of the response.
+func (b *bundle) linesOf(t *testing.T, role access.Role, path, body string) []string {
+	t.Helper()
+	got := b.as(t, role, "POST", path, body, "Content-Type", "application/x-ndjson")
+	if got.StatusCode != http.StatusOK || got.Header.Get("Content-Type") != "application/x-ndjson" {
+		t.Fatalf("POST %s = %d %s", path, got.StatusCode, got.body)
+	}
+	return strings.Split(strings.TrimSuffix(got.body, "\n"), "\n")
+}
+
+// problemOf returns the problem that a line is.
+func problemOf(t *testing.T, line string) (p api.Problem) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(line), &p); err != nil || p.RequestID == "" {
+		t.Fatalf("line %q: %v", line, err)
+	}
+	return p
+}
+
+// Each line is as a request: it has a result of its own, and a key of its own.
+func TestJobsByLines(t *testing.T) {
+	t.Parallel()
+	w := topical(t, run("a"))
+	keyed := `{"idempotencyKey":"k","body":[{"topic":"a","priority":7}]}`
+	lines := []struct{ line, at string }{
+		{`[{"topic":"a"},{"topic":"a","properties":{"n":1}}]`, ""}, {`[]`, "body"}, {`{`, "body"}, {` [{"topic":"a b"}] ` + "\r", "body[0].topic"}, {keyed, ""}, {keyed, ""},
+		{`{"idempotencyKey":"k","body":[{"topic":"a"}]}`, "header.Idempotency-Key"}, {`{"idempotencyKey":"","body":[]}`, "body.idempotencyKey"},
+		{`{"idempotencyKey":"k"}`, "body.body"}, {`{"idempotencyKey":"k","body":[],"more":1}`, "body.more"}, {`{"body":[{"topic":"a"}]}`, "body"}, {`[{"topic":"a"}]`, ""},
+	}
+	var body []string
+	for _, l := range lines {
+		body = append(body, l.line, "", " \t")
+	}
+	got := w.linesOf(t, access.Producer, jobsPath+":batch", strings.Join(body, "\n"))
+	if len(got) != len(lines) {
+		t.Fatalf("%d lines, want %d:\n%s", len(got), len(lines), strings.Join(got, "\n"))
+	}
+	for i, l := range lines {
+		if l.at == "" {
+			if !strings.HasPrefix(got[i], `[{"id":"`) {
+				t.Errorf("%s: %s", l.line, got[i])
+			}
+		} else if p := problemOf(t, got[i]); len(p.Errors) == 0 || p.Errors[0].Location != l.at {
+			t.Errorf("%s: %s, want a problem at %s", l.line, got[i], l.at)
+		}
+	}
+	if got[4] != got[5] {
+		t.Errorf("under the same key: %s and %s", got[4], got[5])
+	}
+	byHeader := w.as(t, access.Producer, "POST", jobsPath+":batch", `[{"topic":"a","priority":7}]`, "Idempotency-Key", "k")
+	if byHeader.body != got[4] || byHeader.Header.Get("Idempotent-Replayed") != "true" {
+		t.Errorf("the same by the header = %d %s, want %s", byHeader.StatusCode, byHeader.body, got[4])
+	}
+	if all := w.ids(t, "GET", jobsPath, ""); len(all) != 4 {
+		t.Errorf("%d jobs, want 4", len(all))
+	}
+}
+
+func TestLinesRefusedAsAWhole(t *testing.T) {
+	t.Parallel()
+	w := topical(t, run("a"))
+	const lines, line = "application/x-ndjson", `[{"topic":"a"}]`
+	wantProblem(t, w.as(t, access.Producer, "POST", jobsPath+":batch", line, "Content-Type", lines, "Idempotency-Key", "k"), 400, api.CodeInvalid, "header.Idempotency-Key")
+	wantProblem(t, w.as(t, access.Producer, "POST", jobsPath+":batch", line, "Content-Type", lines, "Content-Encoding", "gzip"), 415, api.CodeMediaType, "header.Content-Encoding")
+	wantProblem(t, w.as(t, access.Viewer, "POST", jobsPath+":batch", line, "Content-Type", lines), 403, api.CodeForbidden)
+	wantProblem(t, w.as(t, "", "POST", jobsPath+":batch", line, "Content-Type", lines), 401, api.CodeUnauthorized)
+	wantProblem(t, w.as(t, access.Producer, "POST", jobsPath, line, "Content-Type", lines), 415, api.CodeMediaType, "header.Content-Type")
+	if all := w.ids(t, "GET", jobsPath, ""); len(all) != 0 {
+		t.Errorf("%d jobs, want none", len(all))
+	}
+}
+
+func TestALineThatIsTooLong(t *testing.T) {
+	t.Parallel()
+	w := topical(t, run("a"))
+	long := `[{"topic":"` + strings.Repeat("a", 1<<20) + `"}]`
+	got := w.linesOf(t, access.Producer, jobsPath+":batch", `[{"topic":"a"}]`+"\n"+long+"\n"+`[{"topic":"a"}]`)
+	if len(got) != 2 || problemOf(t, got[1]).Code != api.CodeTooLarge {
+		t.Errorf("%d lines: %.200s", len(got), got)
+	}
+}
+
+// liveCalls begins a request of lines over a connection, to an operation. Its call sends a line and returns that of the response.
+func liveCalls(t *testing.T, h http.Handler, role access.Role, path string) (send *io.PipeWriter, call func(line string) string, server *httptest.Server) {
+	t.Helper()
+	server = httptest.NewServer(h)
+	t.Cleanup(server.Close)
+	body, send := io.Pipe()
+	t.Cleanup(func() { _ = send.Close() })
+	r, err := http.NewRequestWithContext(t.Context(), "POST", server.URL+path, body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Authorization", "Bearer "+secret(role))
+	r.Header.Set("Content-Type", "application/x-ndjson")
+	got, err := server.Client().Do(r) // the response begins before a line is sent
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = got.Body.Close() })
+	in := bufio.NewReader(got.Body)
+	return send, func(line string) string {
+		if _, err := io.WriteString(send, line+"\n"); err != nil {
+			t.Fatal(err)
+		}
+		answer, err := in.ReadString('\n')
+		if err != nil {
+			t.Fatal(err)
+		}
+		return answer
+	}, server
+}
+
+func TestExchangesByLines(t *testing.T) {
+	t.Parallel()
+	r := exchanging(t, memory.New(memory.Options{}), overWire)
+	w := r.register(t, "/topics/a/*")
+	send, call, server := liveCalls(t, r.api, access.Worker, w+"/exchange")
+	r.fill(t, 3)
+	results := `"results":[]`
+	for seq := range 3 {
+		var got exchanged
+		if err := json.Unmarshal([]byte(call(fmt.Sprintf(`{"seq":%d,"max":1,"wait":"20s",%s}`, seq, results))), &got); err != nil || len(got.Claims) != 1 || len(got.Results) != min(seq, 1) {
+			t.Fatalf("exchange %d = %+v, %v", seq, got, err)
+		}
+		results = resultsOf(got.Claims)
+	}
+	if p := problemOf(t, call(`{"seq":1}`)); p.Code != api.CodeConflict {
+		t.Errorf("an older exchange = %+v", p)
+	}
+	if p := problemOf(t, call(`{"max":1}`)); p.Code != api.CodeInvalid {
+		t.Errorf("an exchange without seq = %+v", p)
+	}
+	_ = send.Close()
+	server.Close() // waits for the handler
+}
+
+func overWire(o *api.Options) { o.CanStream = true }
+
+// heldExchange is exchanges that wait until they are told to end.
+type heldExchange struct {
+	began chan struct{}
+	ended chan error
+}
+
+func (h *heldExchange) Resting(string, *exchanges.Request) (membership.Instance, bool) {
+	return membership.Instance{Owner: string(access.Worker)}, true
+}
+
+func (h *heldExchange) Exchange(ctx context.Context, _ string, _ exchanges.Request) (exchanges.Response, error) {
+	close(h.began)
+	<-ctx.Done()
+	h.ended <- ctx.Err()
+	return exchanges.Response{}, ctx.Err()
+}
+
+// An exchange that waits ends when its client has left, as one does that is a request: nothing is claimed for who is gone.
+func TestLeavingALineThatWaits(t *testing.T) {
+	t.Parallel()
+	h := &heldExchange{began: make(chan struct{}), ended: make(chan error, 1)}
+	a := api.New(api.Options{Tokens: tokens(), CanStream: true}, api.Exchange(nil, h))
+	send, _, server := liveCalls(t, a, access.Worker, "/api/v1/instances/i/exchange")
+	if _, err := io.WriteString(send, `{"seq":1,"max":1,"wait":"1h"}`+"\n"); err != nil {
+		t.Fatal(err)
+	}
+	<-h.began
+	server.CloseClientConnections()
+	if err := <-h.ended; !errors.Is(err, context.Canceled) {
+		t.Errorf("the exchange ended with %v", err)
+	}
+}
+
+// revocable is an API whose tokens are all taken back once taken is set.
+func revocable(taken *atomic.Bool) func(*api.Options) {
+	return func(o *api.Options) {
+		known := o.Tokens
+		o.Accept = func() []access.Token {
+			if taken.Load() {
+				return nil
+			}
+			return known
+		}
+	}
+}
+
+// A token that is taken back while lines come is not known from the next line on.
+func TestATokenIsTakenBackBetweenLines(t *testing.T) {
+	t.Parallel()
+	var taken atomic.Bool
+	r := exchanging(t, memory.New(memory.Options{}), overWire, revocable(&taken))
+	w := r.register(t, "/topics/a/*")
+	_, call, _ := liveCalls(t, r.api, access.Worker, w+"/exchange")
+	if got := call(`{"seq":1}`); !strings.HasPrefix(got, `{"expires_at"`) {
+		t.Errorf("exchange = %s", got)
+	}
+	taken.Store(true)
+	if p := problemOf(t, call(`{"seq":2}`)); p.Code != api.CodeUnauthorized {
+		t.Errorf("with a token that is not known any more: %+v", p)
+	}
+}
+
+func TestATokenIsTakenBackBetweenEvents(t *testing.T) {
+	t.Parallel()
+	var taken atomic.Bool
+	b := setup(t, overWire, revocable(&taken))
+	_, call, _ := liveCalls(t, b.api, access.Producer, eventPath)
+	if got := call(`{"TYPE":"A"}`); !strings.HasPrefix(got, `{"eventIds"`) {
+		t.Errorf("emit = %s", got)
+	}
+	taken.Store(true)
+	if p := problemOf(t, call(`{"TYPE":"A"}`)); p.Code != api.CodeUnauthorized || len(b.journal.events) != 1 {
+		t.Errorf("with a token that is not known any more: %+v, %d events", p, len(b.journal.events))
+	}
+}
