@@ -122,7 +122,7 @@ func (e *Emitter) Close() {
 // emitResult is the result of a line.
 type emitResult struct {
 	IDs []event.ID `json:"eventIds"`
-	Error
+	lineProblem
 	err error
 }
 
@@ -186,7 +186,7 @@ func (l *emitLine) result(text []byte) {
 	if err := json.Unmarshal(text, &r); err != nil {
 		r.err = fmt.Errorf("answer: %w", err)
 	} else if r.Status != 0 {
-		r.err = &r.Error
+		r.err = r.failure()
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()

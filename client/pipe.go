@@ -303,13 +303,25 @@ func (s *pipes) call(outer context.Context, p *pipe, q *call) (reply, error) {
 	if err != nil {
 		return reply{}, fmt.Errorf("%w: %w", errBrokenOff, err)
 	}
-	if bytes.HasPrefix(body, []byte(`{"type":`)) { // a problem
-		e := new(Error)
-		if err := json.Unmarshal(body, e); err == nil && e.Status/100 > 2 {
-			return reply{}, e
+	if bytes.HasPrefix(body, []byte(`{"type":`)) { // no result begins like a problem
+		var p lineProblem
+		if err := json.Unmarshal(body, &p); err == nil && p.Status/100 > 2 {
+			return reply{}, p.failure()
 		}
 	}
 	return reply{sent: sent, status: http.StatusOK, body: body}, nil
+}
+
+// lineProblem is a problem that is a line of a response.
+type lineProblem struct {
+	Error
+	Seconds int `json:"retry_after"`
+}
+
+// failure returns the problem as the error of a response.
+func (p *lineProblem) failure() *Error {
+	p.RetryAfter = time.Duration(p.Seconds) * time.Second
+	return &p.Error
 }
 
 // send sends a line and reads the next one of the response.

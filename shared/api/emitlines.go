@@ -335,7 +335,7 @@ func (l *emitLines) render(line *emitLine) {
 
 func (l *emitLines) refusal(err error) {
 	p := problemOf(err)
-	p.RequestID = l.x.id
+	p.RequestID, p.RetryAfter = l.x.id, p.seconds()
 	l.x.api.metrics.Outcome("emit", string(p.Code), 0)
 	if p.Status >= http.StatusInternalServerError && !errors.Is(err, journal.ErrClosed) && !l.x.left(err) {
 		l.x.api.log.Error("line failed", slog.String("request_id", l.x.id), slog.String("route", l.x.route), slog.Any("error", err))

@@ -42,6 +42,7 @@ type exchange struct {
 	patient bool  // it waits or streams by intention, so is not slow
 	right   Right // what the operation demands
 
+	isLine bool   // it is a line of another one
 	onWait func() // is called before it waits, see [exchange.awaits]; nil: nothing is to be done
 
 	values [3]string // of the headers that each response has of its own, in one piece of memory
@@ -200,7 +201,9 @@ func (x *exchange) left(err error) bool {
 }
 
 func (x *exchange) problem(p *Problem) {
-	p.RequestID = x.id
+	if p.RequestID = x.id; x.isLine {
+		p.RetryAfter = p.seconds()
+	}
 	h := x.Header()
 	for name, values := range p.headers() {
 		h[name] = values

@@ -126,7 +126,7 @@ func (l *lineCalls) call(line *lineRead) {
 	w := &lineWriter{header: http.Header{}, out: l.out, begins: len(l.out.bytes)}
 	x := &exchange{
 		ResponseWriter: w, r: l.x.r.WithContext(l.ctx), api: l.x.api, id: freshID(), began: time.Now(),
-		route: l.x.route, right: l.x.right, onWait: l.watch,
+		route: l.x.route, right: l.x.right, isLine: true, onWait: l.watch,
 	}
 	x.r.Header = l.header
 	defer w.end()

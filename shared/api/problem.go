@@ -20,6 +20,9 @@ type Problem struct {
 	Errors    []FieldError `json:"errors,omitempty"`     // the fields at fault
 	RequestID string       `json:"request_id,omitempty"` // the X-Request-Id of this request
 
+	// RetryAfter is in how many seconds to come back, of a problem that is a line; a response has it as a header.
+	RetryAfter int `json:"retry_after,omitempty"`
+
 	allow string // the header Allow of a 405
 	retry time.Duration
 }
@@ -64,7 +67,10 @@ func (p *Problem) headers() http.Header {
 	case p.allow != "":
 		h.Set("Allow", p.allow)
 	case p.retry > 0:
-		h.Set("Retry-After", strconv.Itoa(int(math.Ceil(p.retry.Seconds()))))
+		h.Set("Retry-After", strconv.Itoa(p.seconds()))
 	}
 	return h
 }
+
+// seconds returns in how many seconds to come back; 0: it does not say.
+func (p *Problem) seconds() int { return int(math.Ceil(p.retry.Seconds())) }

@@ -251,6 +251,7 @@ func problemSchema() *schema {
 		"type": {Type: "string", Format: "uri-reference", Description: "Where the code is explained"}, "title": text("The status in words"),
 		"status": between("", 400, 599), "detail": text("What is wrong with this request"), "code": code, "message": text("The same as detail"),
 		"errors": fields, "request_id": text("The X-Request-Id of this request"),
+		"retry_after": whole("In how many seconds to come back, of a problem that is a line; else the header Retry-After says so", 1),
 	}, false, "type", "title", "status", "detail", "code", "message")
 	s.Codes = meanings
 	return s
