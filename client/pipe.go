@@ -1,12 +1,12 @@
 package client
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"slices"
 	"strconv"
@@ -142,11 +142,14 @@ func (s *pipes) add(ctx context.Context, path string, of *pipesOf) {
 	}
 }
 
+// errNoPipe says that the response does not go on.
+var errNoPipe = errors.New("client: the server does not stream")
+
 // notOffered reports whether an error says that the server does not take lines, or does not stream.
 func notOffered(err error) bool {
 	switch status := StatusOf(err); status {
 	case 0:
-		return errors.Is(err, context.DeadlineExceeded)
+		return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, errNoPipe)
 	case http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusTooManyRequests:
 		return false
 	default:
@@ -230,7 +233,6 @@ func (s *pipes) close() {
 // pipe is a connection with a request of lines under way. One call at a time uses it.
 type pipe struct {
 	line *directLine
-	in   *bufio.Reader // of the response's body
 	of   *pipesOf
 }
 
@@ -277,7 +279,10 @@ func openedPipe(line *directLine, request *http.Request) (*pipe, error) {
 		body, _ := readBody(response) // what there is of it
 		return nil, failure(response, body)
 	}
-	return &pipe{line: line, in: bufio.NewReaderSize(response.Body, 16<<10)}, nil
+	if !slices.Equal(response.TransferEncoding, []string{"chunked"}) {
+		return nil, errNoPipe
+	}
+	return &pipe{line: line}, nil
 }
 
 // fits reports whether a call can be a line.
@@ -334,11 +339,37 @@ func (p *pipe) send(q *call) ([]byte, error) {
 		return nil, err
 	}
 	for line := []byte(nil); ; {
-		part, err := p.in.ReadSlice('\n')
-		if line = append(line, part...); !errors.Is(err, bufio.ErrBufferFull) {
-			return bytes.TrimSuffix(line, []byte{'\n'}), err
+		var err error
+		if line, err = p.chunk(line); err != nil {
+			return nil, err
+		}
+		if last := len(line) - 1; last >= 0 && line[last] == '\n' { // there is no other result after it
+			return line[:last], nil
 		}
 	}
+}
+
+// chunk reads a chunk of the response (RFC 9112, 7.1), with what ends it, so that an idle connection has nothing to be read.
+func (p *pipe) chunk(line []byte) ([]byte, error) {
+	in := p.line.in
+	head, err := in.ReadSlice('\n')
+	if err != nil {
+		return nil, err
+	}
+	digits, _, _ := bytes.Cut(bytes.TrimSpace(head), []byte{';'})
+	size, err := strconv.ParseUint(string(digits), 16, 31)
+	if err != nil {
+		return nil, err
+	}
+	if size == 0 {
+		return nil, io.ErrUnexpectedEOF
+	}
+	from := len(line)
+	line = slices.Grow(line, int(size)+2)[:from+int(size)+2]
+	if _, err := io.ReadFull(in, line[from:]); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(line, []byte("\r\n")), nil
 }
 
 // render renders a call as a chunk of the body.

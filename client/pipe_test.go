@@ -22,6 +22,7 @@ import (
 type pipeServer struct {
 	*httptest.Server
 	refuses int                    // status for a request of lines; 0: it takes them
+	padding int                    // spaces before each result
 	silent  bool                   // it takes lines and does not stream
 	dies    func(line string) bool // says that the connection breaks off before the result of a line
 
@@ -93,7 +94,7 @@ func (s *pipeServer) serveLines(w http.ResponseWriter, r *http.Request) {
 			_ = out.SetReadDeadline(time.Unix(1, 0)) // or it would wait for the body
 			panic(http.ErrAbortHandler)
 		}
-		_, _ = io.WriteString(w, result+"\n")
+		_, _ = io.WriteString(w, strings.Repeat(" ", s.padding)+result+"\n")
 		_ = out.Flush()
 	}
 }
@@ -168,7 +169,17 @@ func emitOne(t *testing.T, c *client.Client, want int) {
 
 func TestFrequentCallsGoThroughAPipe(t *testing.T) {
 	t.Parallel()
-	s, c := newPipeServer(t, &pipeServer{})
+	for _, padding := range []int{0, 3000, 9000, 1 << 20} { // below and above what net/http sends at once
+		t.Run(fmt.Sprint(padding), func(t *testing.T) {
+			t.Parallel()
+			s, c := newPipeServer(t, &pipeServer{padding: padding})
+			callThroughAPipe(t, s, c)
+		})
+	}
+}
+
+func callThroughAPipe(t *testing.T, s *pipeServer, c *client.Client) {
+	t.Helper()
 	n := emitUntil(t, c, func() bool { _, _, lines := s.seen(); return lines > 0 })
 	requests, pipes, _ := s.seen()
 	for range 100 {
