@@ -19,7 +19,7 @@ type serveCommand struct {
 	Listen   string `help:"Address to listen on; default 127.0.0.1:8080." default:"127.0.0.1:8080" placeholder:"HOST:PORT"`
 	Data     string `help:"Directory of the embedded store; default millrace-data." placeholder:"DIR" xor:"store"`
 	Store    string `help:"Store to use instead: pebble:DIR, dynamodb:PREFIX or postgres://HOST/DATABASE ($MILLRACE_STORE)." placeholder:"URL" xor:"store"`
-	Notifier string `name:"bell" help:"How workers are woken: local, or sqs:QUEUE where several processes share a store; a store in PostgreSQL needs none ($MILLRACE_BELL)." placeholder:"URL"`
+	Notifier string `name:"bell" help:"How workers are woken: local, or sqs:QUEUE where several processes share a store; a store in PostgreSQL needs none, but behind a pooler in transaction mode postgres:URL, of the database itself ($MILLRACE_BELL)." placeholder:"URL"`
 	Drain    string `help:"How long a stop may take in all; default 8s ($MILLRACE_DRAIN, or drain in millrace.yaml)." placeholder:"DURATION"`
 	Config   string `help:"Path of millrace.yaml." env:"MILLRACE_CONFIG" placeholder:"FILE"`
 }

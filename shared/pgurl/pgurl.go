@@ -11,6 +11,7 @@ import (
 	"regexp"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
@@ -39,7 +40,9 @@ func Split(text string) (address, schema string, err error) {
 }
 
 // Pool returns how a pool connects by a URL, as for [Split], and the schema. Passwords and certificates are read anew for each connection:
-// the files that hold them are replaced while a process runs, where they are tokens that end after minutes.
+// the files that hold them are replaced while a process runs, where they are tokens that end after minutes. Notifications that come to a
+// connection of the pool are dropped: where a pooler gives connections to one client after another, those come that another listens to,
+// and the driver would keep them all.
 func Pool(text string) (config *pgxpool.Config, schema string, err error) {
 	address, schema, err := Split(text)
 	if err != nil {
@@ -49,6 +52,7 @@ func Pool(text string) (config *pgxpool.Config, schema string, err error) {
 	if err != nil {
 		return nil, "", err
 	}
+	config.ConnConfig.OnNotification = func(*pgconn.PgConn, *pgconn.Notification) {}
 	config.BeforeConnect = func(_ context.Context, c *pgx.ConnConfig) error {
 		fresh, err := pgxpool.ParseConfig(address)
 		if err == nil {

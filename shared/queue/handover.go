@@ -182,19 +182,23 @@ func (h *handover) ops(r journal.Receipt) []store.Op {
 // inOneWrite returns two lists of operations, which would be written one after the other, as those of one write: each item is written
 // once, as it is in the end, under the condition of the first. An item that the first makes and the second removes is left out.
 func inOneWrite(first, then []store.Op) []store.Op {
+	at := make(map[store.Key]int, len(first))
+	for i := range first {
+		at[first[i].Item.Key] = i
+	}
 	for _, op := range then {
-		n := slices.IndexFunc(first, func(before store.Op) bool { return before.Item.Key == op.Item.Key })
+		n, both := at[op.Item.Key]
 		switch {
-		case n < 0:
+		case !both:
 			first = append(first, op)
 		case op.Kind == store.OpDelete:
-			first = slices.Delete(first, n, n+1)
+			first[n].Kind = 0
 		default:
 			op.Cond = first[n].Cond
 			first[n] = op
 		}
 	}
-	return first
+	return slices.DeleteFunc(first, func(op store.Op) bool { return op.Kind == 0 })
 }
 
 func (h *handover) bounds() (ops, bytes int) {

@@ -1,28 +1,20 @@
 package postgres
 
 import (
-	"bufio"
-	"errors"
 	"fmt"
 	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"syscall"
-	"time"
 )
 
 // Instance is PostgreSQL with a directory of its own.
 type Instance struct {
 	programs string // the directory of PostgreSQL's programs
 	dir      string // holds the data, and the socket
-	process  *exec.Cmd
-	ended    chan struct{}
+	process  *running
 }
-
-// startTime is how long an instance may take to accept connections.
-const startTime = time.Minute
 
 // create makes an instance in a temporary directory, and starts it.
 func create(programs string) (*Instance, error) {
@@ -64,43 +56,13 @@ func (i *Instance) URL(database string) string {
 }
 
 // Start starts the instance after [Instance.Crash], and returns when it accepts connections.
-func (i *Instance) Start() error {
-	i.process = i.command("postgres", "-D", i.data(), "-k", i.dir, "-c", "listen_addresses=", "-c", "max_connections=200")
-	notes, err := i.process.StderrPipe()
-	if err != nil {
-		return err
+func (i *Instance) Start() (err error) {
+	arguments := []string{"-D", i.data(), "-k", i.dir, "-c", "listen_addresses=", "-c", "max_connections=200"}
+	if i.process, err = start(i.command("postgres", arguments...), "ready to accept connections"); err != nil {
+		return fmt.Errorf("postgres: %w", err)
 	}
-	if err := i.process.Start(); err != nil {
-		return err
-	}
-	ready := make(chan struct{})
-	i.ended = make(chan struct{})
-	var last string
-	go func(ended chan struct{}) {
-		for lines, started := bufio.NewScanner(notes), false; lines.Scan(); {
-			if last = lines.Text(); strings.Contains(last, "ready to accept connections") && !started {
-				started = true
-				close(ready)
-			}
-		}
-		_ = i.process.Wait()
-		close(ended)
-	}(i.ended)
-	select {
-	case <-ready:
-		return nil
-	case <-i.ended:
-		return fmt.Errorf("postgres has ended: %s", last)
-	case <-time.After(startTime):
-		i.Crash()
-		return errors.New("postgres does not start within a minute")
-	}
+	return nil
 }
 
 // Crash ends the instance at once: what it has not written to disk is lost, as where the machine fails.
-func (i *Instance) Crash() {
-	if i.process != nil && i.process.Process != nil {
-		_ = i.process.Process.Signal(syscall.SIGQUIT) // "immediate shutdown"
-		<-i.ended
-	}
-}
+func (i *Instance) Crash() { i.process.end(syscall.SIGQUIT) } // "immediate shutdown"

@@ -7,9 +7,12 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/millrace/millrace/tests/postgres"
+	"github.com/millrace/millrace/tests/process"
 )
 
-func TestMain(m *testing.M) { os.Exit(postgres.Run(m)) }
+func TestMain(m *testing.M) {
+	os.Exit(process.RunBuilt(func() int { return postgres.Run(m) }))
+}
 
 func TestDatabase(t *testing.T) {
 	t.Parallel()

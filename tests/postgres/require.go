@@ -20,13 +20,28 @@ func Require(t testing.TB) (programs string) {
 	if err == nil {
 		return programs
 	}
-	missing := fmt.Sprintf("needs PostgreSQL 15 or newer (%v): install your system's package, such as Debian's postgresql", err)
+	leaveOut(t, fmt.Sprintf("needs PostgreSQL 15 or newer (%v): install your system's package, such as Debian's postgresql", err))
+	return ""
+}
+
+// RequirePooler returns the path of PgBouncer, or does as [Require] where it is not there.
+func RequirePooler(t testing.TB) (program string) {
+	t.Helper()
+	program, err := findPooler()
+	if err != nil {
+		leaveOut(t, fmt.Sprintf("needs PgBouncer (%v): install your system's package, such as Debian's pgbouncer", err))
+	}
+	return program
+}
+
+// leaveOut ends the test, since something is missing.
+func leaveOut(t testing.TB, missing string) {
+	t.Helper()
 	if os.Getenv("CI") == "true" {
 		t.Fatal(missing)
 	}
 	note(t, missing)
 	t.Skip("left out: " + missing)
-	return ""
 }
 
 // find looks in the PATH, and where Debian puts the programs of each version: the newest counts.
@@ -40,6 +55,17 @@ func find() (programs string, err error) {
 		return "", errors.New("initdb is not found")
 	}
 	return filepath.Dir(found[len(found)-1]), nil
+}
+
+// findPooler looks in the PATH, and where Debian puts it, which is in the PATH of root alone.
+func findPooler() (program string, err error) {
+	if path, err := exec.LookPath("pgbouncer"); err == nil {
+		return path, nil
+	}
+	if path, err := exec.LookPath("/usr/sbin/pgbouncer"); err == nil {
+		return path, nil
+	}
+	return "", errors.New("pgbouncer is not found")
 }
 
 // note adds a line to the list of what was left out.

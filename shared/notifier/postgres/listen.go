@@ -50,6 +50,7 @@ func (b *Notifier) listenOnce(config *pgxpool.Config, lost bool) (began bool, er
 	connecting, cancel := context.WithTimeout(b.life, lastPause)
 	defer cancel()
 	how := config.ConnConfig.Copy()
+	how.OnNotification = nil // the driver is to keep what has come until next takes it
 	if err := config.BeforeConnect(connecting, how); err != nil {
 		return false, err
 	}

@@ -56,8 +56,16 @@ func (s *Store) failure(call string, verdict, err error) error {
 	if errors.As(err, &said) && missing[said.Code] {
 		return fmt.Errorf("postgres: %s: %w: the tables are missing in the schema %s of this database; run millrace tables: %s", call, verdict, s.schema, said.Message)
 	}
+	if said != nil && forgotten[said.Code] {
+		return fmt.Errorf("postgres: %s: %w: a pooler in transaction mode is before the database, and does not keep prepared statements; "+
+			"add default_query_exec_mode=cache_describe to the URL: %s", call, verdict, said.Message)
+	}
 	return fmt.Errorf("postgres: %s: %w: %s", call, verdict, err.Error())
 }
+
+// forgotten are the codes of a prepared statement that is not there, or is there already, though only the driver prepares any: the
+// connection is not the one on which it was prepared.
+var forgotten = map[string]bool{"26000": true, "42P05": true}
 
 // missing are the codes of what is not there.
 var missing = map[string]bool{"42P01": true, "42883": true, "3F000": true}

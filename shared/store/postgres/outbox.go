@@ -71,7 +71,7 @@ func (s *Store) drain(ctx context.Context, deliver func(ctx context.Context, e E
 			}
 		}
 		waiting, cancel := context.WithTimeout(ctx, outboxLook)
-		_, err := own.WaitForNotification(waiting)
+		err := own.PgConn().WaitForNotification(waiting)
 		cancel()
 		if err != nil && (waiting.Err() == nil || ctx.Err() != nil) {
 			return err
