@@ -98,25 +98,41 @@ func readIDs(list []byte) (ids []event.ID, ok bool) {
 // balanced reports whether each event stays one JSON value beside others, whatever the caller has written as its fields.
 func balanced(events []event.Event) bool {
 	for i := range events {
-		depth, quoted, fields := 0, false, events[i].Fields
+		depth, fields := 0, events[i].Fields
 		for k := 0; k < len(fields) && depth >= 0; k++ {
-			switch c := fields[k]; {
-			case quoted && c == '\\':
-				k++
-			case c == '"':
-				quoted = !quoted
-			case quoted:
-			case c == '{' || c == '[':
+			switch fields[k] {
+			case '"':
+				if k = closing(fields, k+1); k < 0 {
+					return false
+				}
+			case '{', '[':
 				depth++
-			case c == '}' || c == ']':
+			case '}', ']':
 				depth--
 			}
 		}
-		if depth != 0 || quoted {
+		if depth != 0 {
 			return false
 		}
 	}
 	return true
+}
+
+// closing returns where the string ends that begins at from; -1 if it does not.
+func closing(text []byte, from int) int {
+	for {
+		n := bytes.IndexByte(text[from:], '"')
+		if n < 0 {
+			return -1
+		}
+		escape := bytes.IndexByte(text[from:from+n], '\\')
+		if escape < 0 {
+			return from + n
+		}
+		if from += escape + 2; from > len(text) {
+			return -1
+		}
+	}
 }
 
 // appendFresh appends events as an array, without ids and origins, so that the journal gives them new ones.

@@ -83,7 +83,12 @@ func (c *cursor) value() []byte {
 }
 
 func endOfString(text []byte, at int) int {
-	for at++; text[at] != '"'; at++ {
+	at++
+	end := at + bytes.IndexByte(text[at:], '"')
+	if bytes.IndexByte(text[at:end], '\\') < 0 {
+		return end + 1
+	}
+	for ; text[at] != '"'; at++ {
 		if text[at] == '\\' {
 			at++
 		}
@@ -117,6 +122,9 @@ func endOfWord(text []byte, at int) int {
 
 // appendCompact appends a valid value without the spaces between its tokens; all else stays as it is written.
 func appendCompact(dst, value []byte) []byte {
+	if value[0] != '{' && value[0] != '[' {
+		return append(dst, value...)
+	}
 	start := 0
 	for at := 0; at < len(value); at++ {
 		switch {
