@@ -8,7 +8,7 @@ type buffer struct{ bytes []byte }
 var buffers = sync.Pool{New: func() any { return &buffer{make([]byte, 0, 1024)} }}
 
 // maxKept is the capacity in bytes beyond which a buffer is not kept: one huge response must not hold its memory for good.
-const maxKept = 1 << 20
+const maxKept = 6 << 20
 
 // take returns an empty buffer. Whoever takes it gives it back.
 func take() *buffer { return buffers.Get().(*buffer) }

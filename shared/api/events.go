@@ -143,7 +143,7 @@ func (x *exchange) once(j Reader, q *question, form string) error {
 	}
 	b := take()
 	defer b.give()
-	b.bytes = slices.Grow(b.bytes, sizeOf(answer.Events))
+	b.bytes = slices.Grow(b.bytes, sizeOf(answer.Events)+aroundEvents)
 	stamp := j.Stamp(last(&answer, q.after))
 	if form == typeBatch {
 		x.Header().Set("Last-Event-ID", strconv.FormatInt(int64(answer.LastEventID), 10))
@@ -155,6 +155,9 @@ func (x *exchange) once(j Reader, q *question, form string) error {
 	x.bytes(http.StatusOK, form, b.bytes)
 	return nil
 }
+
+// aroundEvents is how many bytes a response has at most beside its events.
+const aroundEvents = 256
 
 // sizeOf returns about how many bytes events have as JSON.
 func sizeOf(events []event.Event) (size int) {

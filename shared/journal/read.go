@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"time"
 
 	"github.com/millrace/millrace/shared/event"
@@ -218,6 +219,9 @@ func (rd *reader) take(s *slot, a *Answer, bytes *int) (full bool) {
 		if rd.r.Match != nil && !rd.r.Match(e) {
 			continue
 		}
+		if len(a.Events) == cap(a.Events) {
+			a.Events = slices.Grow(a.Events, rd.r.moreThan(len(a.Events), *bytes))
+		}
 		a.Events = append(a.Events, shown(e, rd.r.Causes))
 		rd.delivered = s.position
 		*bytes += a.Events[len(a.Events)-1].Size()
@@ -230,6 +234,19 @@ func (rd *reader) take(s *slot, a *Answer, bytes *int) (full bool) {
 	}
 	rd.pass(s)
 	return false
+}
+
+// moreThan returns for how many events to make room beside n, which have so many bytes: four times as many, as long as the Answer holds
+// them.
+func (r *Request) moreThan(n, bytes int) int {
+	more := 4*n + 4
+	if r.MaxBytes > 0 && n > 0 {
+		more = min(more, 1+(r.MaxBytes-bytes)/(bytes/n))
+	}
+	if r.Limit > 0 {
+		more = min(more, r.Limit-n)
+	}
+	return max(more, 1)
 }
 
 func (rd *reader) pass(s *slot) {

@@ -132,6 +132,14 @@ type decoder struct {
 	actors []string // of the slot that is being read
 }
 
+// room makes room for the events of a slot, and returns where they begin. Those of slots before stay where they are.
+func (d *decoder) room(count int) (start int) {
+	if len(d.arena)+count > cap(d.arena) {
+		d.arena = make([]event.Event, 0, max(count, min(2*cap(d.arena), pageSize)))
+	}
+	return len(d.arena)
+}
+
 func (d *decoder) decode(position int64, value []byte) (slot, error) {
 	if !readable(value) {
 		return slot{}, fmt.Errorf("%w (position %d)", errSlot, position)
@@ -148,7 +156,7 @@ func (d *decoder) decode(position int64, value []byte) (slot, error) {
 	if caused {
 		d.actors = in.actors(d.actors[:0])
 	}
-	start := len(d.arena)
+	start := d.room(int(count))
 	for i := range event.ID(count) {
 		d.arena = append(d.arena, event.Event{
 			ID: first + i, Type: in.string(), Key: event.Key{Path: in.string(), TaskID: in.string()}, Fields: in.slice(),

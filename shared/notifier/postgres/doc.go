@@ -4,8 +4,8 @@
 // PostgreSQL keeps no notifications: those sent while a process is not connected do not reach it. So a process that has lost its
 // connection connects again, and takes that as a notification for any queue. Delays are kept by the processes.
 //
-// A process has one connection that listens, and up to two that send. Poolers must not be in transaction mode, in which LISTEN does
-// not work.
+// A process has one connection that listens, and up to two that send. Behind a pooler in transaction mode LISTEN does not work: nothing
+// arrives, and nothing says so.
 //
 //	notifier.go  Notifier: sending, and waiting
 //	listen.go    the connection that listens
