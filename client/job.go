@@ -131,7 +131,7 @@ func (c *Client) AddJob(ctx context.Context, n NewJob) (job Job, existing bool, 
 
 // addArray adds the n jobs of an array.
 func (c *Client) addArray(ctx context.Context, array []byte, n int) ([]AddedJob, error) {
-	if n > 1 || c.pipes.ready(jobBatch) {
+	if n > 1 || c.pipes.ready(operation{path: jobBatch}) {
 		added, size, err := c.addBatch(ctx, array, n)
 		if err == nil && size > largeAnswer {
 			err = c.complete(ctx, added)

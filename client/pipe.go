@@ -27,13 +27,19 @@ const (
 	pipeNever = time.Hour   // how long none is tried after the server has not offered one
 )
 
-// pipes are the open pipes of a client, by the paths of their operations.
+// operation is what is called: a path, and the further header that all calls of a pipe have in common.
+type operation struct {
+	path   string
+	header [2]string
+}
+
+// pipes are the open pipes of a client.
 type pipes struct {
 	c      *Client
 	direct *direct // makes the connections; nil: there are no pipes
 
 	mu     sync.Mutex
-	of     map[string]*pipesOf
+	of     map[operation]*pipesOf
 	sweep  *time.Timer
 	ctx    context.Context // of what is being opened
 	cancel context.CancelFunc
@@ -50,12 +56,12 @@ type pipesOf struct {
 }
 
 // take returns a pipe for a call; nil if it is to go as a request.
-func (s *pipes) take(path string) *pipe {
+func (s *pipes) take(o operation) *pipe {
 	if s.direct == nil {
 		return nil
 	}
 	for {
-		p := s.pop(path)
+		p := s.pop(o)
 		if p == nil || p.line.look.open() {
 			return p
 		}
@@ -64,13 +70,13 @@ func (s *pipes) take(path string) *pipe {
 }
 
 // pop returns an idle pipe. If there is none, it counts the call.
-func (s *pipes) pop(path string) *pipe {
+func (s *pipes) pop(o operation) *pipe {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	of := s.at(path)
+	of := s.at(o)
 	last := len(of.idle) - 1
 	if last < 0 {
-		s.count(path, of)
+		s.count(o, of)
 		return nil
 	}
 	p := of.idle[last]
@@ -79,35 +85,35 @@ func (s *pipes) pop(path string) *pipe {
 }
 
 // ready reports whether there is an idle pipe. If there is none, it counts the call.
-func (s *pipes) ready(path string) bool {
+func (s *pipes) ready(o operation) bool {
 	if s.direct == nil {
 		return false
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	of := s.at(path)
+	of := s.at(o)
 	if len(of.idle) == 0 {
-		s.count(path, of)
+		s.count(o, of)
 	}
 	return len(of.idle) > 0
 }
 
 // at returns the pipes of an operation.
-func (s *pipes) at(path string) *pipesOf {
-	of := s.of[path]
+func (s *pipes) at(o operation) *pipesOf {
+	of := s.of[o]
 	if of == nil {
 		if s.of == nil {
-			s.of = map[string]*pipesOf{}
+			s.of = map[operation]*pipesOf{}
 		}
 		of = &pipesOf{since: time.Now()}
-		s.of[path] = of
+		s.of[o] = of
 		s.sweepLater()
 	}
 	return of
 }
 
 // count counts a call that has found no pipe, and opens one where calls are frequent.
-func (s *pipes) count(path string, of *pipesOf) {
+func (s *pipes) count(o operation, of *pipesOf) {
 	now := time.Now()
 	if now.Sub(of.since) > time.Second {
 		of.calls, of.since = 0, now
@@ -119,12 +125,12 @@ func (s *pipes) count(path string, of *pipesOf) {
 	if s.cancel == nil {
 		s.ctx, s.cancel = context.WithCancel(context.Background())
 	}
-	go s.add(s.ctx, path, of)
+	go s.add(s.ctx, o, of)
 }
 
 // add opens a pipe, which then is idle.
-func (s *pipes) add(ctx context.Context, path string, of *pipesOf) {
-	p, err := s.c.openPipe(ctx, path)
+func (s *pipes) add(ctx context.Context, o operation, of *pipesOf) {
+	p, err := s.c.openPipe(ctx, o)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	of.opening, of.calls = false, 0
@@ -191,7 +197,7 @@ func (s *pipes) sweepLater() {
 func (s *pipes) expire() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for path, of := range s.of {
+	for o, of := range s.of {
 		of.idle = slices.DeleteFunc(of.idle, func(p *pipe) bool {
 			old := time.Since(p.line.since) >= maxRest/3
 			if old {
@@ -201,7 +207,7 @@ func (s *pipes) expire() {
 			return old
 		})
 		if of.open == 0 && !of.opening && time.Now().After(of.not) {
-			delete(s.of, path)
+			delete(s.of, o)
 		}
 	}
 	if s.sweep = nil; len(s.of) > 0 {
@@ -238,10 +244,10 @@ type pipe struct {
 
 // openPipe sends the head of a request, and reads that of the response. A server that does not stream, or is behind a proxy that
 // does not, sends none before the end of the request.
-func (c *Client) openPipe(ctx context.Context, path string) (*pipe, error) {
+func (c *Client) openPipe(ctx context.Context, o operation) (*pipe, error) {
 	ctx, cancel := context.WithTimeout(ctx, pipeTime)
 	defer cancel()
-	request, err := c.request(ctx, call{method: http.MethodPost, path: path, kind: "application/x-ndjson", body: []byte{}})
+	request, err := c.request(ctx, call{method: http.MethodPost, path: o.path, header: o.header, kind: "application/x-ndjson", body: []byte{}})
 	if err != nil {
 		return nil, err
 	}

@@ -109,7 +109,7 @@ func (c *Client) appendArray(ctx context.Context, producer, stream, key string, 
 	}
 	q := call{
 		method: http.MethodPost, path: streamPath(stream) + "/events:batch", body: array, key: key,
-		header: [2]string{"X-Producer-ID", producer},
+		header: [2]string{"X-Producer-ID", producer}, lines: "body",
 	}
 	answer, err := c.repeat(ctx, q, patience)
 	if err == nil {

@@ -198,7 +198,7 @@ func Append(s Appender) Resource {
 	p := &appending{streams: s}
 	return calls{
 		{"POST /api/v1/streams/{stream}/events", Produce, p.one, describeAppend},
-		{"POST /api/v1/streams/{stream}/events:batch", Produce, p.batch, describeAppendBatch},
+		{"POST /api/v1/streams/{stream}/events:batch", Produce, byLine(p.batch), describeAppendBatch},
 	}
 }
 

@@ -41,7 +41,7 @@ func describeAppendBatch() *operation {
 	op.ID, op.Summary = "appendBatchToStream", "Append events to a stream, all or none"
 	op.Body = jsonBody(listed(ref("StreamEvent"), stream.MaxBatch), []any{streamEventExample()})
 	op.Responses = answers(http.StatusCreated, typeJSON, listOf(ref("Appended")))
-	return op
+	return byLines(op)
 }
 
 // appending is the state of the operations that append.

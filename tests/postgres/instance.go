@@ -14,6 +14,8 @@ type Instance struct {
 	programs string // the directory of PostgreSQL's programs
 	dir      string // holds the data, and the socket
 	process  *running
+	port     string   // part of the name of its socket
+	settings []string // besides those that each instance has
 }
 
 // create makes an instance in a temporary directory, and starts it.
@@ -22,7 +24,7 @@ func create(programs string) (*Instance, error) {
 	if err != nil {
 		return nil, err
 	}
-	i := &Instance{programs: programs, dir: dir}
+	i := &Instance{programs: programs, dir: dir, port: "5432"}
 	if err := i.initialize(); err != nil {
 		os.RemoveAll(dir)
 		return nil, err
@@ -52,12 +54,15 @@ func (i *Instance) command(name string, arguments ...string) *exec.Cmd {
 
 // URL returns the URL of a database of the instance.
 func (i *Instance) URL(database string) string {
-	return "postgres://millrace@/" + database + "?host=" + url.QueryEscape(i.dir)
+	return "postgres://millrace@/" + database + "?host=" + url.QueryEscape(i.dir) + "&port=" + i.port
 }
 
 // Start starts the instance after [Instance.Crash], and returns when it accepts connections.
 func (i *Instance) Start() (err error) {
-	arguments := []string{"-D", i.data(), "-k", i.dir, "-c", "listen_addresses=", "-c", "max_connections=200"}
+	arguments := []string{"-D", i.data(), "-k", i.dir, "-p", i.port}
+	for _, setting := range append([]string{"listen_addresses=", "max_connections=200"}, i.settings...) {
+		arguments = append(arguments, "-c", setting)
+	}
 	if i.process, err = start(i.command("postgres", arguments...), "ready to accept connections"); err != nil {
 		return fmt.Errorf("postgres: %w", err)
 	}
