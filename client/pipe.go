@@ -277,7 +277,7 @@ func openedPipe(line *directLine, request *http.Request) (*pipe, error) {
 	if _, err := line.Write(head.Bytes()); err != nil {
 		return nil, err
 	}
-	response, err := http.ReadResponse(line.in, request)
+	response, err := http.ReadResponse(line.in, request) //nolint:bodyclose // the body is as long as the pipe, and read from the connection
 	if err != nil {
 		return nil, err
 	}

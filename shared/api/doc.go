@@ -22,7 +22,8 @@
 //	whole.go, prefer.go             whole numbers; requests that wait where waiting costs
 //	members.go, page.go, buffer.go  strict bodies; lists and their cursors; memory for responses
 //	emit.go, flight.go              POST event, and idempotency keys under way
-//	emitlines.go                    POST event with a body of lines, answered line by line
+//	lines.go, linecalls.go          bodies of lines, and operations of which each line is a call
+//	emitlines.go                    POST event with a body of lines, many of which are one append
 //	kind.go                         the kinds of objects that JobScheduler's event API has
 //	events.go, stream.go, batch.go  reading events: as one response, as a stream, as CloudEvents
 //	cause.go                        what has led to an event, and what it has led to
