@@ -234,3 +234,33 @@ func TestATokenIsTakenBackBetweenEvents(t *testing.T) {
 		t.Errorf("with a token that is not known any more: %+v, %d events", p, len(b.journal.events))
 	}
 }
+
+func TestStreamsByLines(t *testing.T) {
+	t.Parallel()
+	b := streaming(t)
+	first, second := strings.ReplaceAll(happened("a"), "\n", " "), strings.ReplaceAll(happened("b"), "\n", " ")
+	body := "[" + first + "," + second + "]\n[{}]\n" + `{"idempotencyKey":"k","body":[` + first + "]}\n"
+	path := streams + "s/events:batch"
+	got := b.as(t, access.Producer, "POST", path, body+body, "Content-Type", "application/x-ndjson", "X-Producer-ID", producer1)
+	lines := strings.Split(strings.TrimSuffix(got.body, "\n"), "\n")
+	if got.StatusCode != 200 || len(lines) != 6 || lines[2] != lines[5] {
+		t.Fatalf("POST %s = %d %s", path, got.StatusCode, got.body)
+	}
+	sequences := ""
+	for _, line := range lines {
+		var all []appended
+		if json.Unmarshal([]byte(line), &all) != nil {
+			sequences += problemOf(t, line).Errors[0].Location + " "
+		}
+		for _, a := range all {
+			sequences += fmt.Sprint(a.Name, a.Sequence, " ")
+		}
+	}
+	if want := "a1 b1 body[0].event a2 a3 b2 body[0].event a2 "; sequences != want {
+		t.Errorf("%s, want %s", sequences, want)
+	}
+	other := b.as(t, access.Producer, "POST", path, body, "Content-Type", "application/x-ndjson", "X-Producer-ID", producer2)
+	if p := problemOf(t, strings.Split(other.body, "\n")[0]); p.Status != http.StatusLocked {
+		t.Errorf("another producer's line = %+v", p)
+	}
+}
