@@ -248,7 +248,7 @@ func together(lines []*emitLine) (n int, events []event.Event) {
 // parse reads a line: an event, an array of events, or an object with both a key and an array.
 func (l *emitLines) parse(line *emitLine) (err error) {
 	text := line.text
-	if bytes.Contains(text, []byte(`"events"`)) || bytes.Contains(text, []byte(`"idempotencyKey"`)) {
+	if text[0] == '{' && (bytes.Contains(text, []byte(`"events"`)) || bytes.Contains(text, []byte(`"idempotencyKey"`))) {
 		if keyed, err := l.parseKeyed(line); keyed || err != nil {
 			return err
 		}
