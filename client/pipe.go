@@ -367,7 +367,7 @@ func (p *pipe) chunk(line []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if size == 0 {
+	if size == 0 || size > maxTold {
 		return nil, io.ErrUnexpectedEOF
 	}
 	from := len(line)

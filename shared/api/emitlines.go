@@ -195,16 +195,25 @@ func (l *emitLines) append(batch []*emitLine) {
 			plain = append(plain, line)
 		}
 	}
+	if len(plain) == 0 && len(byKey) == 1 { // which a client does that waits for each result
+		for _, same := range byKey {
+			l.appendOnces(same)
+		}
+		return
+	}
 	var keyed sync.WaitGroup
 	for _, same := range byKey {
-		keyed.Go(func() {
-			for _, line := range same {
-				l.appendOnce(line)
-			}
-		})
+		keyed.Go(func() { l.appendOnces(same) })
 	}
 	l.appendPlain(plain)
 	keyed.Wait()
+}
+
+// appendOnces appends lines with the same key, one after the other.
+func (l *emitLines) appendOnces(same []*emitLine) {
+	for _, line := range same {
+		l.appendOnce(line)
+	}
 }
 
 // appendOnce appends a line with a key.
@@ -248,6 +257,12 @@ func together(lines []*emitLine) (n int, events []event.Event) {
 // parse reads a line: an event, an array of events, or an object with both a key and an array.
 func (l *emitLines) parse(line *emitLine) (err error) {
 	text := line.text
+	if key, list, ok := plainlyKeyed(text, "events"); ok {
+		if line.events, err = event.ParseEvents(list); err == nil {
+			line.once = &journal.Idempotency{Scope: l.x.keyScope(), Key: key, Fingerprint: sha256.Sum256(list)}
+			return nil
+		}
+	}
 	if text[0] == '{' && (bytes.Contains(text, []byte(`"events"`)) || bytes.Contains(text, []byte(`"idempotencyKey"`))) {
 		if keyed, err := l.parseKeyed(line); keyed || err != nil {
 			return err

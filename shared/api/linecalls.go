@@ -153,6 +153,10 @@ func (x *exchange) keyed(line []byte) (body []byte, err error) {
 	if line[0] != '{' || !bytes.Contains(line, []byte(`"idempotencyKey"`)) {
 		return line, nil
 	}
+	if key, value, ok := plainlyKeyed(line, "body"); ok && jsontext.Value(value).IsValid() {
+		x.setKey(key)
+		return value, nil
+	}
 	value, err := parse(line)
 	if err != nil || !hasMember(value, "idempotencyKey") {
 		return line, nil // as a body, it is refused for what it is
@@ -169,9 +173,14 @@ func (x *exchange) keyed(line []byte) (body []byte, err error) {
 			body = value
 			return nil
 		}})
+	x.setKey(key)
+	return body, err
+}
+
+// setKey gives the request a header of its own, with a key.
+func (x *exchange) setKey(key string) {
 	x.r.Header = maps.Clone(x.r.Header)
 	x.r.Header["Idempotency-Key"] = []string{key}
-	return body, err
 }
 
 // lineWriter writes the body of a response as a line.

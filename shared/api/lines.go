@@ -129,6 +129,25 @@ func refusal(err error) bool {
 	return is
 }
 
+// plainlyKeyed takes a line apart that is written as {"idempotencyKey":"KEY","NAME":VALUE}, without spaces and escapes, in so far as the
+// value is valid JSON, which is left to the caller. ok is false for any other line, which may say the same.
+func plainlyKeyed(line []byte, name string) (key string, value []byte, ok bool) {
+	rest, ok := bytes.CutPrefix(line, []byte(`{"idempotencyKey":"`))
+	if !ok {
+		return "", nil, false
+	}
+	end := bytes.IndexByte(rest, '"')
+	if end < 0 || bytes.IndexByte(rest[:end], '\\') >= 0 || checkKey("", string(rest[:end])) != nil {
+		return "", nil, false
+	}
+	key = string(rest[:end])
+	value, ok = bytes.CutPrefix(rest[end:], []byte(`","`+name+`":`))
+	if !ok || len(value) < 2 || value[len(value)-1] != '}' {
+		return "", nil, false
+	}
+	return key, value[:len(value)-1], true
+}
+
 // lineSource is the lines of a body, of which the first may have been read already.
 type lineSource struct {
 	body  *bufio.Reader
