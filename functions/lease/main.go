@@ -18,5 +18,5 @@ func main() {
 }
 
 func function(_ context.Context, s *service.Tasks) (host.Function, error) {
-	return s.Function("lease", s.API(api.Instances(s.Instances, s.Queue), api.Exchange(s.Instances, s.Exchanges))), nil
+	return s.Function("lease", s.API(api.Instances(s.Instances, s.Queue), api.Exchange(s.Exchanges))), nil
 }

@@ -20,15 +20,12 @@ import (
 
 // Exchanger makes the exchanges of instances; an [exchanges.Exchanges] is one.
 type Exchanger interface {
-	Resting(id string, r *exchanges.Request) (i membership.Instance, ok bool)
+	Look(ctx context.Context, id string, r *exchanges.Request) (exchanges.Look, error)
 	Exchange(ctx context.Context, id string, r exchanges.Request) (exchanges.Response, error)
 }
 
 // exchanging is the state of the operation.
-type exchanging struct {
-	remote
-	exchanges Exchanger
-}
+type exchanging struct{ exchanges Exchanger }
 
 const (
 	maxResults = 1_000 // of one exchange
@@ -107,13 +104,14 @@ func (r *exchanging) exchange(x *exchange) error {
 		x.awaits()
 	}
 	id := x.r.PathValue("id")
-	if resting, ok := r.exchanges.Resting(id, &ask); !ok || !x.sees(&resting) {
-		i, err := r.own(x)
-		if err != nil {
-			return err
-		}
-		ask.Instance = &i
+	look, err := r.exchanges.Look(x.r.Context(), id, &ask)
+	if err == nil && !x.sees(&look.Instance) {
+		err = membership.ErrNoInstance
 	}
+	if err != nil {
+		return ofMembership(err)
+	}
+	ask.Look = &look
 	got, err := r.exchanges.Exchange(x.r.Context(), id, ask)
 	if err != nil {
 		return ofMembership(err)

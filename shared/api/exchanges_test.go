@@ -37,7 +37,7 @@ func exchanging(t *testing.T, s store.Store, change ...func(*api.Options)) *remo
 	for _, c := range change {
 		c(&options)
 	}
-	r.api = api.New(options, api.Tasks(r.Queue, definitions()), api.Instances(r.there, r.Queue), api.Exchange(r.there, x))
+	r.api = api.New(options, api.Tasks(r.Queue, definitions()), api.Instances(r.there, r.Queue), api.Exchange(x))
 	return r
 }
 

@@ -165,8 +165,8 @@ type heldExchange struct {
 	ended chan error
 }
 
-func (h *heldExchange) Resting(string, *exchanges.Request) (membership.Instance, bool) {
-	return membership.Instance{Owner: string(access.Worker)}, true
+func (h *heldExchange) Look(context.Context, string, *exchanges.Request) (exchanges.Look, error) {
+	return exchanges.Look{Instance: membership.Instance{Owner: string(access.Worker)}}, nil
 }
 
 func (h *heldExchange) Exchange(ctx context.Context, _ string, _ exchanges.Request) (exchanges.Response, error) {
@@ -180,7 +180,7 @@ func (h *heldExchange) Exchange(ctx context.Context, _ string, _ exchanges.Reque
 func TestLeavingALineThatWaits(t *testing.T) {
 	t.Parallel()
 	h := &heldExchange{began: make(chan struct{}), ended: make(chan error, 1)}
-	a := api.New(api.Options{Tokens: tokens(), CanStream: true}, api.Exchange(nil, h))
+	a := api.New(api.Options{Tokens: tokens(), CanStream: true}, api.Exchange(h))
 	send, _, server := liveCalls(t, a, access.Worker, "/api/v1/instances/i/exchange")
 	if _, err := io.WriteString(send, `{"seq":1,"max":1,"wait":"1h"}`+"\n"); err != nil {
 		t.Fatal(err)

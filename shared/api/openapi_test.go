@@ -93,7 +93,7 @@ func everything(t *testing.T) (document, string) {
 	return description(t, &bundle{api: api.New(api.Options{},
 		api.Emit(nil), api.Events(nil), api.Objects(nil), api.Enqueue(nil, nil), api.Tasks(nil, nil), api.Handlers(nil, nil),
 		api.Jobs(nil, nil), api.Queues(nil, nil), api.Define(nil), api.Append(nil), api.Streams(nil), api.Acknowledge(nil),
-		api.Instances(nil, nil), api.Exchange(nil, nil), api.Schedules(nil, nil, nil), api.Orders(nil), api.Acts(nil), api.Cron(), api.Operations(api.Probes{Metrics: http.NotFoundHandler()}))})
+		api.Instances(nil, nil), api.Exchange(nil), api.Schedules(nil, nil, nil), api.Orders(nil), api.Acts(nil), api.Cron(), api.Operations(api.Probes{Metrics: http.NotFoundHandler()}))})
 }
 
 // Every operation has an id of its own, a tag, a description of each parameter of its path, of who may call it, and of what its

@@ -130,8 +130,8 @@ func Instances(t Membership, l Leaser) Resource {
 }
 
 // Exchange mounts the exchanges of instances: all that one has to say, and all that there is for it, in one request.
-func Exchange(t Membership, e Exchanger) Resource {
-	r := &exchanging{remote: remote{membership: t}, exchanges: e}
+func Exchange(e Exchanger) Resource {
+	r := &exchanging{e}
 	return calls{{"POST /api/v1/instances/{id}/exchange", Work, byLine(r.exchange), describeExchange}}
 }
 

@@ -10,6 +10,7 @@
 //
 //	exchanges.go  Exchanges: the stages of one exchange
 //	request.go    what callers pass and get
+//	look.go       what it begins with, read before its turn
 //	record.go     the item of the last exchange
 //	entry.go      the record in the writes of an exchange
 //	session.go    one exchange of an instance at a time

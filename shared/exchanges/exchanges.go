@@ -186,8 +186,8 @@ func (c *call) finish(ctx context.Context, err error) (Response, error) {
 
 // find finds the instance: as the caller has just read it, unless another exchange was under way meanwhile.
 func (c *call) find(ctx context.Context) (err error) {
-	if known := c.request.Instance; known != nil && c.turn.first && c.tries == 0 {
-		c.instance = *known
+	if l := c.looked(); l != nil {
+		c.instance = l.Instance
 		return nil
 	}
 	c.instance, err = c.x.members.Get(ctx, c.id)
@@ -199,12 +199,21 @@ func (c *call) before(ctx context.Context) (record, error) {
 	if c.x.alone && c.session.last.version > 0 {
 		return c.session.last, nil // nobody else writes it
 	}
-	r, err := c.x.records.of(ctx, c.id)
+	r, err := c.recorded(ctx)
 	if err == nil && r.version == c.session.last.version && r.version > 0 {
 		return c.session.last, nil // with what need not be stored
 	}
 	c.session.last, c.session.returned, c.session.held = record{}, false, nil
 	return r, err
+}
+
+// recorded returns the record as it was looked up, unless this process knows of a newer one, or reads it. Race: another process may have
+// written one since; then the write of this exchange conflicts, and it is made again.
+func (c *call) recorded(ctx context.Context) (record, error) {
+	if l := c.looked(); l != nil && l.read && l.record.version >= c.session.last.version {
+		return l.record, nil
+	}
+	return c.x.records.of(ctx, c.id)
 }
 
 // isOver reports whether an exchange that is repeated has nothing left to do.

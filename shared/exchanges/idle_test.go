@@ -77,13 +77,10 @@ func waitInVain(t *testing.T, bound func(made, seconds int64) (most int64), with
 
 // handle makes an exchange as the handler of a request does.
 func (p *process) handle(ctx context.Context, id string, r exchanges.Request) error {
-	if _, resting := p.Resting(id, &r); !resting {
-		known, err := p.members.Get(ctx, id)
-		if err != nil {
-			return err
-		}
-		r.Instance = &known
+	look, err := p.Look(ctx, id, &r)
+	if err == nil {
+		r.Look = &look
+		_, err = p.Exchange(ctx, id, r)
 	}
-	_, err := p.Exchange(ctx, id, r)
 	return err
 }

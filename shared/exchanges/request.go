@@ -4,7 +4,6 @@ import (
 	"errors"
 	"time"
 
-	"github.com/millrace/millrace/shared/membership"
 	"github.com/millrace/millrace/shared/queue"
 	"github.com/millrace/millrace/shared/task"
 )
@@ -27,8 +26,8 @@ type Request struct {
 	Max     int                // at most so many claims; 0: none
 	Wait    time.Duration      // how long to wait for a claim or a stop where there are no results
 
-	// Instance is the instance if the caller has just read it. Default: it is read.
-	Instance *membership.Instance
+	// Look is what the caller has just looked up. Default: that is read.
+	Look *Look
 
 	// Explain returns how a result's own error is told, as a code and a text.
 	Explain func(err error) (code, text string)

@@ -35,8 +35,8 @@ func (r *rest) isFor(q *Request) bool {
 		time.Until(r.instance.Expires) > membership.DefaultLease/3
 }
 
-// Resting returns the instance that makes a request if it goes on with a wait in this process, so that the caller need not read it.
-func (x *Exchanges) Resting(id string, r *Request) (i membership.Instance, ok bool) {
+// resting returns the instance that makes a request if it goes on with a wait in this process, so that it need not be read.
+func (x *Exchanges) resting(id string, r *Request) (i membership.Instance, ok bool) {
 	s := x.sessions.known(id)
 	if s == nil {
 		return i, false

@@ -36,7 +36,7 @@ func (p *process) idle(t *testing.T, ids ...string) {
 	}
 	group.Wait()
 	for _, id := range ids {
-		if _, ok := p.Resting(id, &exchanges.Request{Seq: 4, Max: 5, Wait: 10 * time.Second}); !ok {
+		if look, err := p.Look(t.Context(), id, &exchanges.Request{Seq: 4, Max: 5, Wait: 10 * time.Second}); err != nil || !look.Rests {
 			t.Fatal("the fourth exchange does not go on with the wait")
 		}
 	}

@@ -13,7 +13,7 @@ func (t *Tasks) Resources() []api.Resource {
 		api.Enqueue(t.Queue, t.Definitions), api.Tasks(t.Queue, t.Definitions), api.Handlers(t.Queue, t.Definitions),
 		api.Jobs(t.Queue, t.Definitions), api.Queues(t.Queue, t.Definitions), api.Define(t.Definitions),
 		api.Append(streams), api.Streams(streams), api.Acknowledge(streams),
-		api.Instances(t.Instances, t.Queue), api.Exchange(t.Instances, t.Exchanges),
+		api.Instances(t.Instances, t.Queue), api.Exchange(t.Exchanges),
 		api.Schedules(t.Schedules, t.Queue, t.Definitions), api.Orders(t.Orders), api.Acts(t.Orders), api.Cron(),
 	}
 }

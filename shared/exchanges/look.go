@@ -1,0 +1,45 @@
+package exchanges
+
+import (
+	"context"
+
+	"github.com/millrace/millrace/shared/membership"
+)
+
+// Look is what an exchange begins with, as it was read before its turn came.
+type Look struct {
+	Instance membership.Instance
+	Rests    bool // the exchange goes on with a wait in this process, which remembers the instance
+	record   record
+	read     bool // the record is known too
+}
+
+// Look returns what an exchange of an instance begins with. Where that is a request to the store, what the exchange needs next is read
+// beside it. The error is [membership.ErrNoInstance], or of the store.
+func (x *Exchanges) Look(ctx context.Context, id string, r *Request) (l Look, err error) {
+	if resting, ok := x.resting(id, r); ok {
+		return Look{Instance: resting, Rests: true}, nil
+	}
+	if x.alone {
+		l.Instance, err = x.members.Get(ctx, id)
+		return l, err
+	}
+	done := make(chan error, 1)
+	go func() {
+		var err error
+		l.record, err = x.records.of(ctx, id)
+		done <- err
+	}()
+	i, err := x.members.Get(ctx, id)
+	l.read = <-done == nil
+	l.Instance = i
+	return l, err
+}
+
+// looked returns what was looked up, if it holds for a call: none other was made meanwhile.
+func (c *call) looked() *Look {
+	if l := c.request.Look; l != nil && !l.Rests && c.turn.first && c.tries == 0 {
+		return l
+	}
+	return nil
+}
