@@ -57,8 +57,7 @@ func (l *lineStream) serve(run func(body *bufio.Reader)) error {
 // stream writes a line for each line until the client ends the body or leaves, or the host is to stop.
 func (l *lineStream) stream(run func(body *bufio.Reader)) {
 	x := l.x
-	x.waiting(+1)
-	defer x.waiting(-1)
+	x.patient = true
 	_ = http.NewResponseController(x).SetReadDeadline(time.Time{}) // the body lasts for as long as the client likes
 	defer context.AfterFunc(x.api.stopping, l.hangUp)()
 	defer context.AfterFunc(x.r.Context(), l.hangUp)()
