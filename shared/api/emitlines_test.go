@@ -1,7 +1,6 @@
 package api_test
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -158,22 +157,7 @@ func TestEmitLinesFailures(t *testing.T) {
 // liveLines begins a request of lines over a connection. Send sends lines, and read returns the next line of the response.
 func liveLines(t *testing.T, h http.Handler) (send *io.PipeWriter, read func() (lineResult, error), server *httptest.Server) {
 	t.Helper()
-	server = httptest.NewServer(h)
-	t.Cleanup(server.Close)
-	body, send := io.Pipe()
-	t.Cleanup(func() { _ = send.Close() })
-	r, err := http.NewRequestWithContext(t.Context(), "POST", server.URL+eventPath, body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.Header.Set("Authorization", "Bearer "+secret(access.Producer))
-	r.Header.Set("Content-Type", "application/x-ndjson")
-	got, err := server.Client().Do(r) // the response begins before a line is sent
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = got.Body.Close() })
-	in := bufio.NewReader(got.Body)
+	send, in, server := openLines(t, h, access.Producer, eventPath)
 	return send, func() (r lineResult, err error) {
 		line, err := in.ReadString('\n')
 		if err == nil {

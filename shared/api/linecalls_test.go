@@ -102,8 +102,8 @@ func TestALineThatIsTooLong(t *testing.T) {
 	}
 }
 
-// liveCalls begins a request of lines over a connection, to an operation. Its call sends a line and returns that of the response.
-func liveCalls(t *testing.T, h http.Handler, role access.Role, path string) (send *io.PipeWriter, call func(line string) string, server *httptest.Server) {
+// openLines begins a request of lines to an operation over a connection. In has the response.
+func openLines(t *testing.T, h http.Handler, role access.Role, path string) (send *io.PipeWriter, in *bufio.Reader, server *httptest.Server) {
 	t.Helper()
 	server = httptest.NewServer(h)
 	t.Cleanup(server.Close)
@@ -120,7 +120,13 @@ func liveCalls(t *testing.T, h http.Handler, role access.Role, path string) (sen
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = got.Body.Close() })
-	in := bufio.NewReader(got.Body)
+	return send, bufio.NewReader(got.Body), server
+}
+
+// liveCalls begins a request of lines. Its call sends a line and returns that of the response.
+func liveCalls(t *testing.T, h http.Handler, role access.Role, path string) (send *io.PipeWriter, call func(line string) string, server *httptest.Server) {
+	t.Helper()
+	send, in, server := openLines(t, h, role, path)
 	return send, func(line string) string {
 		if _, err := io.WriteString(send, line+"\n"); err != nil {
 			t.Fatal(err)
