@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -172,6 +173,8 @@ func gathered(first *emitLine, waiting <-chan *emitLine) (batch []*emitLine, lef
 
 // append appends the lines of a batch: those without a key in one append in their order, those with different keys side by side.
 func (l *emitLines) append(batch []*emitLine) {
+	began := time.Now()
+	defer l.measure(batch, began)
 	var plain []*emitLine
 	var byKey map[string][]*emitLine
 	refused := l.x.demandAnew()
@@ -207,6 +210,18 @@ func (l *emitLines) append(batch []*emitLine) {
 	}
 	l.appendPlain(plain)
 	keyed.Wait()
+}
+
+// measure measures the lines of a batch as requests.
+func (l *emitLines) measure(batch []*emitLine, began time.Time) {
+	took := time.Since(began)
+	for _, line := range batch {
+		status := http.StatusCreated
+		if line.err != nil {
+			status = problemOf(line.err).Status
+		}
+		l.x.api.metrics.Request(l.x.name(), status, took)
+	}
 }
 
 // appendOnces appends lines with the same key, one after the other.

@@ -42,6 +42,7 @@ type exchange struct {
 	patient bool  // it waits or streams by intention, so is not slow
 	right   Right // what the operation demands
 
+	lines  bool   // its body is lines, as it is taken
 	isLine bool   // it is a line of another one
 	onWait func() // is called before it waits, see [exchange.awaits]; nil: nothing is to be done
 
@@ -239,7 +240,9 @@ func (x *exchange) end() {
 		reason = x.crash(reason)
 	}
 	took := time.Since(x.began)
-	x.api.metrics.Request(x.name(), x.status, took)
+	if !x.lines { // each line is measured as a request
+		x.api.metrics.Request(x.name(), x.status, took)
+	}
 	x.log(took)
 	if reason != nil {
 		panic(reason)

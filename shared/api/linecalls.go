@@ -63,6 +63,7 @@ func (l *lineCalls) run(body *bufio.Reader) {
 	l.header["Content-Type"] = []string{typeJSON}
 	l.ctx, l.leave = context.WithCancel(l.x.r.Context())
 	defer l.leave()
+	defer l.endReading()
 	for {
 		line := l.next()
 		if len(line.text) > 0 || refusal(line.err) {
@@ -76,9 +77,13 @@ func (l *lineCalls) run(body *bufio.Reader) {
 			break
 		}
 	}
+}
+
+// endReading ends reading the body, which must not be read once the request is over, however that ends.
+func (l *lineCalls) endReading() {
 	switch {
 	case l.whole || !l.streams:
-	case l.ahead != nil: // the body must not be read once the request is over
+	case l.ahead != nil:
 		l.hangUp()
 		<-l.ahead
 	default:
@@ -123,7 +128,7 @@ func (l *lineCalls) watch() {
 
 // call serves a line as a request, whose response it renders.
 func (l *lineCalls) call(line *lineRead) {
-	w := &lineWriter{header: http.Header{}, out: l.out, begins: len(l.out.bytes)}
+	w := &lineWriter{header: http.Header{}, out: &l.out, begins: len(l.out.bytes)}
 	x := &exchange{
 		ResponseWriter: w, r: l.x.r.WithContext(l.ctx), api: l.x.api, id: freshID(), began: time.Now(),
 		route: l.x.route, right: l.x.right, isLine: true, onWait: l.watch,

@@ -30,7 +30,7 @@ type lineStream struct {
 	x       *exchange
 	streams bool // results go out while lines come in; otherwise they go together at the end
 	whole   bool // the body was read to its end
-	out     *buffer
+	out     buffer
 }
 
 // serve responds by what run makes of the body.
@@ -42,8 +42,7 @@ func (l *lineStream) serve(run func(body *bufio.Reader)) error {
 	if len(x.r.Header["Idempotency-Key"]) > 0 {
 		return invalid(inKeyHeader, "a body of lines has its keys in the lines")
 	}
-	l.out = take()
-	defer l.out.give()
+	x.lines = true
 	l.streams = x.api.canStream && http.NewResponseController(x).EnableFullDuplex() == nil
 	if !l.streams {
 		run(bufio.NewReaderSize(x.r.Body, chunk))
@@ -80,7 +79,9 @@ func (l *lineStream) push() error {
 		if _, err := l.x.Write(l.out.bytes); err != nil {
 			return err
 		}
-		l.out.bytes = l.out.bytes[:0]
+		if l.out.bytes = l.out.bytes[:0]; cap(l.out.bytes) > chunk {
+			l.out.bytes = nil // the request may be idle for long
+		}
 	}
 	return control.Flush()
 }
