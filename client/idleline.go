@@ -39,6 +39,13 @@ func (p *idleLines) pop() *directLine {
 	return l
 }
 
+// empty reports whether there is none.
+func (p *idleLines) empty() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.lines) == 0
+}
+
 func (p *idleLines) put(l *directLine) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -21,7 +22,6 @@ import (
 
 const (
 	pipeAfter = 16          // calls of an operation within a second, after which a pipe is opened for it
-	pipeMost  = 64          // pipes that an operation has at most
 	pipeBody  = maxDirect   // bytes of a call that goes through a pipe, at most
 	pipeTime  = time.Second // within which a server that streams begins its response
 	pipeNever = time.Hour   // how long none is tried after the server has not offered one
@@ -40,18 +40,17 @@ type pipes struct {
 
 	mu     sync.Mutex
 	of     map[operation]*pipesOf
-	sweep  *time.Timer
 	ctx    context.Context // of what is being opened
 	cancel context.CancelFunc
 }
 
-// pipesOf are the pipes of one operation.
+// pipesOf are the pipes of one operation. Like the connections of requests, those that no call uses are closed when they are old.
 type pipesOf struct {
-	idle    []*pipe // the one that was used last at the end
-	open    int     // idle or in use
-	opening bool
-	calls   int       // since
-	since   time.Time // about a second ago at most
+	idle idleLines
+
+	opening bool // guarded by the mutex of all, as is the rest
+	calls   int  // that have found no pipe, since
+	since   time.Time
 	not     time.Time // before then none is opened
 }
 
@@ -60,28 +59,12 @@ func (s *pipes) take(o operation) *pipe {
 	if s.direct == nil {
 		return nil
 	}
-	for {
-		p := s.pop(o)
-		if p == nil || p.line.look.open() {
-			return p
-		}
-		s.drop(p)
-	}
-}
-
-// pop returns an idle pipe. If there is none, it counts the call.
-func (s *pipes) pop(o operation) *pipe {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	of := s.at(o)
-	last := len(of.idle) - 1
-	if last < 0 {
-		s.count(o, of)
-		return nil
+	if line := of.idle.take(); line != nil {
+		return &pipe{line, of}
 	}
-	p := of.idle[last]
-	of.idle[last], of.idle = nil, of.idle[:last]
-	return p
+	s.count(o, of)
+	return nil
 }
 
 // ready reports whether there is an idle pipe. If there is none, it counts the call.
@@ -89,36 +72,42 @@ func (s *pipes) ready(o operation) bool {
 	if s.direct == nil {
 		return false
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	of := s.at(o)
-	if len(of.idle) == 0 {
+	ready := !of.idle.empty()
+	if !ready {
 		s.count(o, of)
 	}
-	return len(of.idle) > 0
+	return ready
 }
 
-// at returns the pipes of an operation.
+// at returns the pipes of an operation. Those of operations that were not called for long are forgotten.
 func (s *pipes) at(o operation) *pipesOf {
-	of := s.of[o]
-	if of == nil {
-		if s.of == nil {
-			s.of = map[operation]*pipesOf{}
-		}
-		of = &pipesOf{since: time.Now()}
-		s.of[o] = of
-		s.sweepLater()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if of := s.of[o]; of != nil {
+		return of
 	}
+	if s.of == nil {
+		s.of = map[operation]*pipesOf{}
+	}
+	now := time.Now()
+	maps.DeleteFunc(s.of, func(_ operation, of *pipesOf) bool {
+		return !of.opening && of.idle.empty() && now.Sub(of.since) > maxRest && now.After(of.not)
+	})
+	of := &pipesOf{since: now}
+	s.of[o] = of
 	return of
 }
 
 // count counts a call that has found no pipe, and opens one where calls are frequent.
 func (s *pipes) count(o operation, of *pipesOf) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	now := time.Now()
 	if now.Sub(of.since) > time.Second {
 		of.calls, of.since = 0, now
 	}
-	if of.calls++; of.calls < pipeAfter || of.opening || of.open >= pipeMost || now.Before(of.not) {
+	if of.calls++; of.calls < pipeAfter || of.opening || now.Before(of.not) {
 		return
 	}
 	of.opening = true
@@ -130,17 +119,15 @@ func (s *pipes) count(o operation, of *pipesOf) {
 
 // add opens a pipe, which then is idle.
 func (s *pipes) add(ctx context.Context, o operation, of *pipesOf) {
-	p, err := s.c.openPipe(ctx, o)
+	line, err := s.c.openPipe(ctx, o)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	of.opening, of.calls = false, 0
 	switch {
-	case err == nil && ctx.Err() != nil:
-		_ = p.line.Close()
+	case err == nil && ctx.Err() != nil: // the client was closed meanwhile
+		_ = line.Close()
 	case err == nil:
-		p.of = of
-		of.open++
-		s.put(p)
+		of.idle.put(line)
 	case notOffered(err):
 		of.not = time.Now().Add(pipeNever)
 	default: // the calls tell why
@@ -163,59 +150,7 @@ func notOffered(err error) bool {
 	}
 }
 
-// put keeps a pipe for further calls. The caller holds mu.
-func (s *pipes) put(p *pipe) {
-	p.line.since = time.Now()
-	p.of.idle = append(p.of.idle, p)
-}
-
-func (s *pipes) giveBack(p *pipe) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if p.of.open == 0 { // the client was closed meanwhile
-		_ = p.line.Close()
-		return
-	}
-	s.put(p)
-}
-
-// drop ends a pipe.
-func (s *pipes) drop(p *pipe) {
-	_ = p.line.Close()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	p.of.open = max(0, p.of.open-1)
-}
-
-func (s *pipes) sweepLater() {
-	if s.sweep == nil {
-		s.sweep = time.AfterFunc(maxRest/3, s.expire)
-	}
-}
-
-// expire closes what has been idle for too long, and comes again while anything is left.
-func (s *pipes) expire() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for o, of := range s.of {
-		of.idle = slices.DeleteFunc(of.idle, func(p *pipe) bool {
-			old := time.Since(p.line.since) >= maxRest/3
-			if old {
-				of.open--
-				_ = p.line.Close()
-			}
-			return old
-		})
-		if of.open == 0 && !of.opening && time.Now().After(of.not) {
-			delete(s.of, o)
-		}
-	}
-	if s.sweep = nil; len(s.of) > 0 {
-		s.sweepLater()
-	}
-}
-
-// close ends the pipes that are idle or being opened, and lets those in use end with their calls.
+// close ends the pipes that are idle or being opened.
 func (s *pipes) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -224,15 +159,7 @@ func (s *pipes) close() {
 		s.cancel = nil
 	}
 	for _, of := range s.of {
-		for _, p := range of.idle {
-			_ = p.line.Close()
-		}
-		of.idle, of.open = nil, 0
-	}
-	s.of = nil
-	if s.sweep != nil {
-		s.sweep.Stop()
-		s.sweep = nil
+		of.idle.closeAll()
 	}
 }
 
@@ -244,7 +171,7 @@ type pipe struct {
 
 // openPipe sends the head of a request, and reads that of the response. A server that does not stream, or is behind a proxy that
 // does not, sends none before the end of the request.
-func (c *Client) openPipe(ctx context.Context, o operation) (*pipe, error) {
+func (c *Client) openPipe(ctx context.Context, o operation) (*directLine, error) {
 	ctx, cancel := context.WithTimeout(ctx, pipeTime)
 	defer cancel()
 	request, err := c.request(ctx, call{method: http.MethodPost, path: o.path, header: o.header, kind: "application/x-ndjson", body: []byte{}})
@@ -256,7 +183,7 @@ func (c *Client) openPipe(ctx context.Context, o operation) (*pipe, error) {
 		return nil, err
 	}
 	stop := context.AfterFunc(ctx, func() { _ = line.SetDeadline(time.Unix(1, 0)) })
-	p, err := openedPipe(line, request)
+	err = openOn(line, request)
 	if !stop() {
 		err = context.Cause(ctx)
 	}
@@ -264,31 +191,32 @@ func (c *Client) openPipe(ctx context.Context, o operation) (*pipe, error) {
 		_ = line.Close()
 		return nil, err
 	}
-	return p, nil
+	return line, nil
 }
 
-func openedPipe(line *directLine, request *http.Request) (*pipe, error) {
+// openOn is openPipe over a connection.
+func openOn(line *directLine, request *http.Request) error {
 	var head bytes.Buffer
 	fmt.Fprintf(&head, "POST %s HTTP/1.1\r\nHost: %s\r\nTransfer-Encoding: chunked\r\n", request.URL.RequestURI(), request.URL.Host)
 	if err := request.Header.Write(&head); err != nil {
-		return nil, err
+		return err
 	}
 	head.WriteString("\r\n")
 	if _, err := line.Write(head.Bytes()); err != nil {
-		return nil, err
+		return err
 	}
 	response, err := http.ReadResponse(line.in, request) //nolint:bodyclose // the body is as long as the pipe, and read from the connection
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if response.StatusCode != http.StatusOK {
 		body, _ := readBody(response) // what there is of it
-		return nil, failure(response, body)
+		return failure(response, body)
 	}
 	if !slices.Equal(response.TransferEncoding, []string{"chunked"}) {
-		return nil, errNoPipe
+		return errNoPipe
 	}
-	return &pipe{line: line}, nil
+	return nil
 }
 
 // fits reports whether a call can be a line.
@@ -300,16 +228,17 @@ func (q *call) fits() bool {
 func (s *pipes) call(outer context.Context, p *pipe, q *call) (reply, error) {
 	ctx, cancel := context.WithTimeout(outer, q.attempt())
 	defer cancel()
+	defer s.c.dropIdle(outer, ctx)
 	stop := context.AfterFunc(ctx, func() { _ = p.line.SetDeadline(time.Unix(1, 0)) })
 	sent := time.Now()
 	body, err := p.send(q)
 	if !stop() || err != nil {
-		s.drop(p)
+		_ = p.line.Close()
 		if err != nil && ctx.Err() != nil {
 			err = context.Cause(ctx)
 		}
 	} else {
-		s.giveBack(p)
+		p.of.idle.put(p.line)
 	}
 	if err != nil {
 		return reply{}, fmt.Errorf("%w: %w", errBrokenOff, err)

@@ -13,6 +13,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/millrace/millrace/shared/access"
 	"github.com/millrace/millrace/shared/api"
 	"github.com/millrace/millrace/shared/exchanges"
@@ -268,5 +270,18 @@ func TestStreamsByLines(t *testing.T) {
 	other := b.as(t, access.Producer, "POST", path, body, "Content-Type", "application/x-ndjson", "X-Producer-ID", producer2)
 	if p := problemOf(t, strings.Split(other.body, "\n")[0]); p.Status != http.StatusLocked {
 		t.Errorf("another producer's line = %+v", p)
+	}
+}
+
+// Each line is measured as a request, and what carries them is not: it may be open for hours.
+func TestLinesAreMeasured(t *testing.T) {
+	t.Parallel()
+	m := &measured{}
+	b := setup(t, func(o *api.Options) { o.Metrics = m })
+	b.emitLines(t, `{"TYPE":"A"}`+"\n"+`{"TYPE":""}`+"\n")
+	route := "POST " + eventPath
+	want := []string{route + " 201", route + " 400", "emit appended 1", "emit invalid 0"}
+	if diff := cmp.Diff(want, m.lines); diff != "" {
+		t.Errorf("measured (-want +got):\n%s", diff)
 	}
 }
