@@ -92,15 +92,7 @@ func serve(t *testing.T, store string, change ...func(*process.Server)) *process
 	for _, c := range change {
 		c(s)
 	}
-	if err := s.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.Stop(); err != nil {
-			t.Errorf("the server ended badly: %v", err)
-		}
-	})
-	return s
+	return s.Serve(t)
 }
 
 // embedded returns the URL of a fresh embedded store.
@@ -109,12 +101,7 @@ func embedded(t *testing.T) string { return "pebble:" + t.TempDir() + "/store" }
 // dial returns a client that waits long for a server that is away.
 func dial(t *testing.T, s *process.Server) *client.Client {
 	t.Helper()
-	c, err := s.Client(client.Options{Patience: time.Minute})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(c.Close)
-	return c
+	return s.Dial(t)
 }
 
 // made returns the nth event of a writer. No other event has its key.

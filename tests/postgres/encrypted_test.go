@@ -22,7 +22,7 @@ func TestServerOverTLS(t *testing.T) {
 	own := postgres.OwnEncrypted(t, authority)
 	url := own.EncryptedURL("millrace", address, authority.File)
 	makeTables(t, url)
-	c := dial(t, serve(t, url))
+	c := serve(t, url).Dial(t)
 	seen := observe(t, c)
 	work(t, c)
 	runs(t, c, seen, 20)

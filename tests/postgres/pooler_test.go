@@ -117,9 +117,9 @@ func TestServersOutliveTheirPooler(t *testing.T) {
 func outlive(t *testing.T, pooler *postgres.Pooler, one, other *process.Server) {
 	t.Helper()
 	const kills, between = 4, 40
-	seen := observe(t, dial(t, other))
-	work(t, dial(t, other))
-	a := &adding{client: dial(t, one)}
+	seen := observe(t, other.Dial(t))
+	work(t, other.Dial(t))
+	a := &adding{client: one.Dial(t)}
 	ctx, cancel := context.WithCancel(t.Context())
 	var group sync.WaitGroup
 	for n := range 4 {
@@ -176,7 +176,7 @@ func TestOutboxBehindAPooler(t *testing.T) {
 	t.Parallel()
 	url := postgres.Behind(t, postgres.Database(t)).URL() + unprepared
 	makeTables(t, url)
-	seen := observe(t, dial(t, serve(t, url)))
+	seen := observe(t, serve(t, url).Dial(t))
 	var keys []string
 	for n := range 3 {
 		key := fmt.Sprint("/made/", n)
@@ -193,7 +193,7 @@ func TestNotifierPastThePooler(t *testing.T) {
 	direct := postgres.Database(t)
 	url := postgres.Behind(t, direct).URL() + unprepared
 	makeTables(t, url)
-	c := dial(t, serve(t, url, "MILLRACE_BELL="+direct))
+	c := serve(t, url, "MILLRACE_BELL="+direct).Dial(t)
 	other, err := pgnotifier.Open(t.Context(), pgnotifier.Options{URL: direct, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)

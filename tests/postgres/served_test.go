@@ -18,15 +18,7 @@ import (
 func serve(t *testing.T, store string, env ...string) *process.Server {
 	t.Helper()
 	s := &process.Server{Binary: os.Getenv(process.Variable), Store: store, Token: "token", Env: append(env, "MILLRACE_DRAIN=1m")}
-	if err := s.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.Stop(); err != nil {
-			t.Errorf("the server ended badly: %v", err)
-		}
-	})
-	return s
+	return s.Serve(t)
 }
 
 // command runs millrace, and returns what it prints.
@@ -42,17 +34,6 @@ func makeTables(t *testing.T, url string) {
 	if out, err := command(t, "tables", "--store", url); err != nil {
 		t.Fatalf("millrace tables: %v: %s", err, out)
 	}
-}
-
-// dial returns a client that waits long for a server whose database is away.
-func dial(t *testing.T, s *process.Server) *client.Client {
-	t.Helper()
-	c, err := s.Client(client.Options{Patience: time.Minute})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(c.Close)
-	return c
 }
 
 func eventually(t *testing.T, what string, so func() bool) {
