@@ -148,6 +148,9 @@ type reply struct {
 
 // send sends the request once. For a status other than 2xx the error is an [*Error].
 func (c *Client) send(outer context.Context, q call) (reply, error) {
+	if outer.Err() != nil { // what is not wanted any more must not be done
+		return reply{}, context.Cause(outer)
+	}
 	if q.fits() {
 		if p := c.pipes.take(operation{q.path, q.header}); p != nil {
 			return c.pipes.call(outer, p, &q)

@@ -120,19 +120,22 @@ func balanced(events []event.Event) bool {
 
 // closing returns where the string ends that begins at from; -1 if it does not.
 func closing(text []byte, from int) int {
-	for {
-		n := bytes.IndexByte(text[from:], '"')
-		if n < 0 {
-			return -1
-		}
-		escape := bytes.IndexByte(text[from:from+n], '\\')
-		if escape < 0 {
-			return from + n
-		}
-		if from += escape + 2; from > len(text) {
-			return -1
+	quote := bytes.IndexByte(text[from:], '"')
+	if quote < 0 {
+		return -1
+	}
+	if bytes.IndexByte(text[from:from+quote], '\\') < 0 { // most have no escapes
+		return from + quote
+	}
+	for ; from < len(text); from++ {
+		switch text[from] {
+		case '"':
+			return from
+		case '\\':
+			from++
 		}
 	}
+	return -1
 }
 
 // appendFresh appends events as an array, without ids and origins, so that the journal gives them new ones.

@@ -39,11 +39,11 @@ func (p *idleLines) pop() *directLine {
 	return l
 }
 
-// empty reports whether there is none.
-func (p *idleLines) empty() bool {
+// count returns how many there are.
+func (p *idleLines) count() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return len(p.lines) == 0
+	return len(p.lines)
 }
 
 func (p *idleLines) put(l *directLine) {

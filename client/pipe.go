@@ -49,6 +49,8 @@ type pipesOf struct {
 	idle idleLines
 
 	opening bool // guarded by the mutex of all, as is the rest
+	closed  bool // with the client: nothing is kept any more
+	used    int  // pipes that calls use, and calls about to
 	calls   int  // that have found no pipe, since
 	since   time.Time
 	not     time.Time // before then none is opened
@@ -59,12 +61,30 @@ func (s *pipes) take(o operation) *pipe {
 	if s.direct == nil {
 		return nil
 	}
+	s.mu.Lock()
 	of := s.at(o)
+	of.used++
+	s.mu.Unlock()
 	if line := of.idle.take(); line != nil {
 		return &pipe{line, of}
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	of.used--
 	s.count(o, of)
 	return nil
+}
+
+// giveBack ends the use of a pipe, which is kept if it has nothing left to be read.
+func (s *pipes) giveBack(p *pipe, whole bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p.of.used--
+	if whole && !p.of.closed && p.line.in.Buffered() == 0 {
+		p.of.idle.put(p.line)
+	} else {
+		_ = p.line.Close()
+	}
 }
 
 // ready reports whether there is an idle pipe. If there is none, it counts the call.
@@ -72,18 +92,18 @@ func (s *pipes) ready(o operation) bool {
 	if s.direct == nil {
 		return false
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	of := s.at(o)
-	ready := !of.idle.empty()
+	ready := of.idle.count() > 0
 	if !ready {
 		s.count(o, of)
 	}
 	return ready
 }
 
-// at returns the pipes of an operation. Those of operations that were not called for long are forgotten.
+// at returns the pipes of an operation. Those of operations that were not called for long are forgotten. The caller holds mu.
 func (s *pipes) at(o operation) *pipesOf {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	if of := s.of[o]; of != nil {
 		return of
 	}
@@ -92,22 +112,20 @@ func (s *pipes) at(o operation) *pipesOf {
 	}
 	now := time.Now()
 	maps.DeleteFunc(s.of, func(_ operation, of *pipesOf) bool {
-		return !of.opening && of.idle.empty() && now.Sub(of.since) > maxRest && now.After(of.not)
+		return !of.opening && of.used == 0 && of.idle.count() == 0 && now.Sub(of.since) > maxRest && now.After(of.not)
 	})
 	of := &pipesOf{since: now}
 	s.of[o] = of
 	return of
 }
 
-// count counts a call that has found no pipe, and opens one where calls are frequent.
+// count counts a call that has found no pipe, and opens one where calls are frequent. The caller holds mu.
 func (s *pipes) count(o operation, of *pipesOf) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	now := time.Now()
 	if now.Sub(of.since) > time.Second {
 		of.calls, of.since = 0, now
 	}
-	if of.calls++; of.calls < pipeAfter || of.opening || now.Before(of.not) {
+	if of.calls++; of.calls < pipeAfter || of.opening || of.closed || now.Before(of.not) || s.open() >= maxIdle {
 		return
 	}
 	of.opening = true
@@ -117,6 +135,14 @@ func (s *pipes) count(o operation, of *pipesOf) {
 	go s.add(s.ctx, o, of)
 }
 
+// open returns how many pipes there are. The caller holds mu.
+func (s *pipes) open() (n int) {
+	for _, of := range s.of {
+		n += of.used + of.idle.count()
+	}
+	return n
+}
+
 // add opens a pipe, which then is idle.
 func (s *pipes) add(ctx context.Context, o operation, of *pipesOf) {
 	line, err := s.c.openPipe(ctx, o)
@@ -124,7 +150,7 @@ func (s *pipes) add(ctx context.Context, o operation, of *pipesOf) {
 	defer s.mu.Unlock()
 	of.opening, of.calls = false, 0
 	switch {
-	case err == nil && ctx.Err() != nil: // the client was closed meanwhile
+	case err == nil && of.closed:
 		_ = line.Close()
 	case err == nil:
 		of.idle.put(line)
@@ -150,7 +176,7 @@ func notOffered(err error) bool {
 	}
 }
 
-// close ends the pipes that are idle or being opened.
+// close ends the pipes that are idle or being opened, and those in use with their calls.
 func (s *pipes) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -159,8 +185,10 @@ func (s *pipes) close() {
 		s.cancel = nil
 	}
 	for _, of := range s.of {
+		of.closed = true
 		of.idle.closeAll()
 	}
+	s.of = nil
 }
 
 // pipe is a connection with a request of lines under way. One call at a time uses it.
@@ -196,6 +224,9 @@ func (c *Client) openPipe(ctx context.Context, o operation) (*directLine, error)
 
 // openOn is openPipe over a connection.
 func openOn(line *directLine, request *http.Request) error {
+	if !plain(request.Header) { // net/http's transport refuses it
+		return errNoPipe
+	}
 	var head bytes.Buffer
 	fmt.Fprintf(&head, "POST %s HTTP/1.1\r\nHost: %s\r\nTransfer-Encoding: chunked\r\n", request.URL.RequestURI(), request.URL.Host)
 	if err := request.Header.Write(&head); err != nil {
@@ -219,9 +250,10 @@ func openOn(line *directLine, request *http.Request) error {
 	return nil
 }
 
-// fits reports whether a call can be a line.
+// fits reports whether a call can be a line. A key, which may be the caller's, must need no escapes.
 func (q *call) fits() bool {
-	return q.lines != "" && len(q.body) > 0 && len(q.body) <= pipeBody && bytes.IndexByte(q.body, '\n') < 0
+	return q.lines != "" && len(q.body) > 0 && len(q.body) <= pipeBody && bytes.IndexByte(q.body, '\n') < 0 &&
+		(q.key == "" || each(q.key, func(c byte) bool { return '!' <= c && c <= '~' && c != '"' && c != '\\' }))
 }
 
 // call makes a call through a pipe.
@@ -232,13 +264,9 @@ func (s *pipes) call(outer context.Context, p *pipe, q *call) (reply, error) {
 	stop := context.AfterFunc(ctx, func() { _ = p.line.SetDeadline(time.Unix(1, 0)) })
 	sent := time.Now()
 	body, err := p.send(q)
-	if !stop() || err != nil {
-		_ = p.line.Close()
-		if err != nil && ctx.Err() != nil {
-			err = context.Cause(ctx)
-		}
-	} else {
-		p.of.idle.put(p.line)
+	s.giveBack(p, stop() && err == nil)
+	if err != nil && ctx.Err() != nil {
+		err = context.Cause(ctx)
 	}
 	if err != nil {
 		return reply{}, fmt.Errorf("%w: %w", errBrokenOff, err)
@@ -278,8 +306,10 @@ func (p *pipe) send(q *call) ([]byte, error) {
 		if line, err = p.chunk(line); err != nil {
 			return nil, err
 		}
-		if last := len(line) - 1; last >= 0 && line[last] == '\n' { // there is no other result after it
-			return line[:last], nil
+		if end := bytes.IndexByte(line, '\n'); end >= 0 && end < len(line)-1 {
+			return nil, errors.New("more than was asked for")
+		} else if end >= 0 {
+			return line[:end], nil
 		}
 	}
 }
@@ -310,7 +340,7 @@ func (p *pipe) chunk(line []byte) ([]byte, error) {
 // render renders a call as a chunk of the body.
 func (q *call) render(out *bytes.Buffer) {
 	before, after := "", "\n\r\n"
-	if q.key != "" { // which needs no escapes: it is the client's own
+	if q.key != "" { // which needs no escapes, see fits
 		before, after = `{"idempotencyKey":"`+q.key+`","`+q.lines+`":`, "}\n\r\n"
 	}
 	size := len(before) + len(q.body) + len(after) - len("\r\n")

@@ -21,10 +21,12 @@ import (
 // pipeServer appends what it is asked for, once for each key, by requests and by lines.
 type pipeServer struct {
 	*httptest.Server
-	refuses int                    // status for a request of lines; 0: it takes them
-	padding int                    // spaces before each result
-	silent  bool                   // it takes lines and does not stream
-	dies    func(line string) bool // says that the connection breaks off before the result of a line
+	refuses  int                    // status for a request of lines; 0: it takes them
+	patience time.Duration          // of its client
+	padding  int                    // spaces before each result
+	silent   bool                   // it takes lines and does not stream
+	extra    func(line string) bool // says that a line gets a result too many
+	dies     func(line string) bool // says that the connection breaks off before the result of a line
 
 	mu       sync.Mutex
 	requests int // with one body
@@ -39,7 +41,7 @@ func newPipeServer(t *testing.T, s *pipeServer) (*pipeServer, *client.Client) {
 	s.ids, s.open = map[string]int{}, map[*http.ResponseController]bool{}
 	s.Server = httptest.NewServer(s)
 	t.Cleanup(s.Close)
-	c, err := client.New(client.Options{URL: s.URL})
+	c, err := client.New(client.Options{URL: s.URL, Patience: s.patience})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,6 +96,9 @@ func (s *pipeServer) serveLines(w http.ResponseWriter, r *http.Request) {
 			_ = out.SetReadDeadline(time.Unix(1, 0)) // or it would wait for the body
 			panic(http.ErrAbortHandler)
 		}
+		if s.extra != nil && s.extra(line) {
+			result += "\n" + `{"eventIds":[0]}`
+		}
 		_, _ = io.WriteString(w, strings.Repeat(" ", s.padding)+result+"\n")
 		_ = out.Flush()
 	}
@@ -122,7 +127,7 @@ func (s *pipeServer) result(key, body string) string {
 	if s.ids[key] == 0 {
 		s.ids[key] = len(s.ids) + 1
 	}
-	if strings.Contains(body, "topic") {
+	if strings.Contains(body, "topic") || strings.Contains(body, "trigger") {
 		return fmt.Sprintf(`[{"id":"%d"}]`, s.ids[key])
 	}
 	return fmt.Sprintf(`{"eventIds":[%d]}`, s.ids[key])
@@ -215,12 +220,7 @@ func TestAPipeBreaksOff(t *testing.T) {
 // A pipe that the server has ended while it was idle is not used, even by a call that must not be made twice.
 func TestAPipeThatTheServerHasEnded(t *testing.T) {
 	t.Parallel()
-	s, _ := newPipeServer(t, &pipeServer{})
-	c, err := client.New(client.Options{URL: s.URL, Patience: -1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(c.Close)
+	s, c := newPipeServer(t, &pipeServer{patience: -1})
 	emit := func() {
 		if _, err := c.Emit(t.Context(), []event.Event{{Type: "A"}}); err != nil {
 			t.Fatal(err)
@@ -306,4 +306,70 @@ func TestLeavingACallThroughAPipe(t *testing.T) {
 	}
 	close(goes)
 	emitOne(t, c, n+2)
+}
+
+// A call that is not wanted any more is not made, and leaves the pipe to others.
+func TestACallThatNobodyWantsAnyMore(t *testing.T) {
+	t.Parallel()
+	s, c := newPipeServer(t, &pipeServer{})
+	n := emitUntil(t, c, func() bool { _, _, lines := s.seen(); return lines > 0 })
+	ctx, end := context.WithCancel(t.Context())
+	end()
+	_, pipes, before := s.seen()
+	for range 50 {
+		if _, err := c.Emit(ctx, []event.Event{{Type: "A"}}); !errors.Is(err, context.Canceled) {
+			t.Errorf("Emit = %v", err)
+		}
+	}
+	emitOne(t, c, n+1)
+	if _, opened, lines := s.seen(); lines != before+1 || opened != pipes {
+		t.Errorf("%d lines and %d pipes more, want the last call's line", lines-before, opened-pipes)
+	}
+}
+
+// A result too many is never that of the next call.
+func TestAResultThatNobodyHasAskedFor(t *testing.T) {
+	t.Parallel()
+	calls := 0
+	s, c := newPipeServer(t, &pipeServer{extra: func(string) bool { calls++; return calls%3 == 0 }})
+	emitUntil(t, c, func() bool { _, pipes, _ := s.seen(); return pipes > 4 })
+}
+
+// Keys of the caller's are part of a line only where they need no escapes, and so is a header that requests can have. Everything else is
+// what it is as a request.
+func TestKeysThatAreNotPlain(t *testing.T) {
+	t.Parallel()
+	s, c := newPipeServer(t, &pipeServer{patience: -1})
+	producer := "2480b859-e08a-4414-9c7d-003bc1a4c238"
+	call := func(producer, key string) error {
+		_, err := c.AppendToStream(t.Context(), producer, "s", key, client.StreamEvent{Trigger: client.StreamTrigger{Type: "manual", Name: "n"}})
+		return err
+	}
+	for n := 0; ; n++ {
+		if err := call(producer, fmt.Sprint("key-", n)); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, lines := s.seen(); lines > 0 {
+			break
+		}
+	}
+	_, _, before := s.seen()
+	for key, sent := range map[string]bool{`a"b`: true, `a\b`: true, "a\nb": false, "x\"}\n[]\n{\"x\":\"": false} {
+		requests, _, _ := s.seen()
+		err := call(producer, key)
+		if now, _, lines := s.seen(); lines != before || sent != (err == nil && now == requests+1) {
+			t.Errorf("key %q: %v, with %d requests and %d lines more", key, err, now-requests, lines-before)
+		}
+	}
+	for range 100 {
+		if err := call("a\r\nb", "k"); err == nil {
+			t.Fatal("a header was sent that no request can have")
+		}
+		if err := call(producer, `"`); err != nil { // which takes longer than to open a pipe
+			t.Fatal(err)
+		}
+	}
+	if _, _, lines := s.seen(); lines != before {
+		t.Errorf("%d lines more", lines-before)
+	}
 }

@@ -70,7 +70,6 @@ func (l *emitLines) run(body *bufio.Reader) {
 		one := &emitLine{text: line}
 		l.append([]*emitLine{one})
 		if l.render(one); l.push() != nil {
-			l.hangUp()
 			return
 		}
 	}
@@ -89,10 +88,17 @@ func (l *emitLines) runAhead(lines *lineSource) {
 	})
 	defer reading.Wait() // the body must not be read once the request is over
 	defer close(over)
+	broken := true
+	defer func() {
+		if broken { // by the client, or a panic: the reading must not wait for more
+			l.hangUp()
+		}
+	}()
 	var next *emitLine
 	for {
 		batch, left := gathered(next, waiting)
 		if len(batch) == 0 {
+			broken = false
 			return
 		}
 		next = left
@@ -104,7 +110,6 @@ func (l *emitLines) runAhead(lines *lineSource) {
 			}
 		}
 		if l.streams && l.push() != nil {
-			l.hangUp()
 			return
 		}
 	}

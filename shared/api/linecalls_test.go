@@ -17,7 +17,9 @@ import (
 
 	"github.com/millrace/millrace/shared/access"
 	"github.com/millrace/millrace/shared/api"
+	"github.com/millrace/millrace/shared/event"
 	"github.com/millrace/millrace/shared/exchanges"
+	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/membership"
 	"github.com/millrace/millrace/shared/store/memory"
 )
@@ -283,5 +285,48 @@ func TestLinesAreMeasured(t *testing.T) {
 	want := []string{route + " 201", route + " 400", "emit appended 1", "emit invalid 0"}
 	if diff := cmp.Diff(want, m.lines); diff != "" {
 		t.Errorf("measured (-want +got):\n%s", diff)
+	}
+}
+
+// How a line is spaced makes no other call of it.
+func TestKeysInLinesHoweverTheyAreWritten(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	lines := []string{
+		`{"idempotencyKey":"k","events":[{"TYPE":"A"}]}`, `{"idempotencyKey":"k","events": [{"TYPE":"A"}] }`,
+		`{ "idempotencyKey" : "k", "events": [{"TYPE":"A"}] }`, `{"events":[{"TYPE":"A"}],"idempotencyKey":"k"}`,
+	}
+	for _, got := range b.linesOf(t, access.Producer, eventPath, strings.Join(lines, "\n")) {
+		if got != fmt.Sprintf(`{"eventIds":[%d]}`, firstID) {
+			t.Errorf("a repetition = %s", got)
+		}
+	}
+	w := topical(t, run("a"))
+	same := w.linesOf(t, access.Producer, jobsPath+":batch", `{"idempotencyKey":"k","body":[{"topic":"a"}]}`+"\n"+
+		`{"idempotencyKey":"k","body":  [{"topic":"a"}] }`+"\n"+`{"body":[{"topic":"a"}] , "idempotencyKey":"k"}`)
+	if same[0] != same[1] || same[0] != same[2] {
+		t.Errorf("repetitions = %s", strings.Join(same, "\n"))
+	}
+}
+
+// panickingJournal is a journal with a fault in it.
+type panickingJournal struct{ api.Emitter }
+
+func (panickingJournal) Emit(context.Context, []event.Event, *journal.Idempotency) (journal.Receipt, error) {
+	panic("a fault")
+}
+
+// A fault breaks the response off, and leaves no client waiting.
+func TestAFaultWhileLinesCome(t *testing.T) {
+	t.Parallel()
+	for _, lines := range []string{`{"TYPE":"A"}` + "\n", `{"TYPE":"A"}` + "\n" + `{"TYPE":"A"}` + "\n"} {
+		a := api.New(api.Options{Tokens: tokens(), CanStream: true}, api.Emit(panickingJournal{}))
+		send, in, _ := openLines(t, a, access.Producer, eventPath)
+		if _, err := io.WriteString(send, lines); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := in.ReadString('\n'); err == nil {
+			t.Errorf("a line after a fault: %s", got)
+		}
 	}
 }

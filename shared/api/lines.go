@@ -60,6 +60,11 @@ func (l *lineStream) stream(run func(body *bufio.Reader)) {
 	_ = http.NewResponseController(x).SetReadDeadline(time.Time{}) // the body lasts for as long as the client likes
 	defer context.AfterFunc(x.api.stopping, l.hangUp)()
 	defer context.AfterFunc(x.r.Context(), l.hangUp)()
+	defer func() {
+		if !l.whole { // or net/http would wait for the rest of the body, after a panic too
+			l.hangUp()
+		}
+	}()
 	h := x.Header()
 	h["Content-Type"] = []string{typeNDJSON}
 	h.Set("X-Accel-Buffering", "no")
@@ -67,6 +72,7 @@ func (l *lineStream) stream(run func(body *bufio.Reader)) {
 	if l.push() == nil {
 		run(bufio.NewReaderSize(x.r.Body, chunk))
 	}
+	x.unhurried() // the end is written too, however long after the last result
 	if !l.whole {
 		x.last()
 	}
@@ -145,7 +151,7 @@ func plainlyKeyed(line []byte, name string) (key string, value []byte, ok bool) 
 	if !ok || len(value) < 2 || value[len(value)-1] != '}' {
 		return "", nil, false
 	}
-	return key, value[:len(value)-1], true
+	return key, bytes.Trim(value[:len(value)-1], " \t\r\n"), true
 }
 
 // lineSource is the lines of a body, of which the first may have been read already.

@@ -207,10 +207,11 @@ func (c *call) before(ctx context.Context) (record, error) {
 	return r, err
 }
 
-// recorded returns the record as it was looked up, unless this process knows of a newer one, or reads it. Race: another process may have
-// written one since; then the write of this exchange conflicts, and it is made again.
+// recorded returns the record as it was looked up, or reads it: where this process knows of a newer one, or of none, as after an exchange
+// whose outcome is unknown. Race: another process may have written one since; then the write of this exchange conflicts, and it is made
+// again.
 func (c *call) recorded(ctx context.Context) (record, error) {
-	if l := c.looked(); l != nil && l.read && l.record.version >= c.session.last.version {
+	if l := c.looked(); l != nil && l.read && c.session.last.version > 0 && l.record.version >= c.session.last.version {
 		return l.record, nil
 	}
 	return c.x.records.of(ctx, c.id)
