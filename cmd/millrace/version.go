@@ -8,7 +8,7 @@ import (
 )
 
 // release is the version that this source is, or becomes: the newest in CHANGELOG.md.
-const release = "0.2.0"
+const release = "0.3.0"
 
 type versionCommand struct{ format }
 

@@ -24,7 +24,7 @@ const definitionsPath = "/api/v1/definitions"
 func defining(t *testing.T, change ...func(*api.Options)) (*bundle, *definition.Catalog) {
 	t.Helper()
 	s := memory.New(memory.Options{})
-	j := journal.Open(s, journal.Options{})
+	j := journal.Open(s, journal.Options{Folds: projection.Folds()})
 	t.Cleanup(func() { _ = j.Close() })
 	catalog := definition.OpenCatalog(definition.CatalogOptions{Store: s, Journal: j})
 	b := setup(t)

@@ -12,6 +12,7 @@ import (
 	"github.com/millrace/millrace/shared/api"
 	"github.com/millrace/millrace/shared/event"
 	"github.com/millrace/millrace/shared/journal"
+	"github.com/millrace/millrace/shared/projection"
 	"github.com/millrace/millrace/shared/store/pebble"
 )
 
@@ -27,7 +28,7 @@ func BenchmarkEmitter(b *testing.B) {
 					b.Fatal(err)
 				}
 				defer s.Close()
-				j := journal.Open(s, journal.Options{})
+				j := journal.Open(s, journal.Options{Folds: projection.Folds()})
 				defer j.Close()
 				server := httptest.NewServer(api.New(api.Options{Tokens: tokens(), CanStream: true}, api.Emit(j)))
 				defer server.Close()

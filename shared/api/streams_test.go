@@ -12,6 +12,7 @@ import (
 	"github.com/millrace/millrace/shared/access"
 	"github.com/millrace/millrace/shared/api"
 	"github.com/millrace/millrace/shared/journal"
+	"github.com/millrace/millrace/shared/projection"
 	"github.com/millrace/millrace/shared/store/memory"
 	"github.com/millrace/millrace/shared/stream"
 )
@@ -20,7 +21,7 @@ import (
 func streaming(t *testing.T) *bundle {
 	t.Helper()
 	s := memory.New(memory.Options{})
-	j := journal.Open(s, journal.Options{})
+	j := journal.Open(s, journal.Options{Folds: projection.Folds()})
 	t.Cleanup(func() { _ = j.Close() })
 	streams := stream.Open(stream.Options{Store: s, Journal: j})
 	b := &bundle{}

@@ -175,7 +175,7 @@ func goTogether(t *testing.T, _ store.Store) {
 	}
 }
 
-// rivalled is a store in which something happens before the first write that ends an attempt.
+// rivalled is a store in which something happens before the first write that ends an attempt and begins another.
 type rivalled struct {
 	store.Store
 	before func()
@@ -183,9 +183,13 @@ type rivalled struct {
 }
 
 func (r *rivalled) Write(ctx context.Context, w store.Write) error {
-	if slices.ContainsFunc(w.Ops, func(op store.Op) bool {
-		return strings.HasPrefix(op.Item.Key.Partition, "history/") || op.Kind == store.OpDelete && strings.HasPrefix(op.Item.Key.Partition, "lease/")
-	}) {
+	tasks := 0
+	for _, op := range w.Ops {
+		if strings.HasPrefix(op.Item.Key.Partition, "task/") {
+			tasks++
+		}
+	}
+	if tasks > 1 {
 		r.once.Do(r.before)
 	}
 	return r.Store.Write(ctx, w)

@@ -11,6 +11,7 @@ import (
 	"github.com/millrace/millrace/shared/event/typed"
 	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/membership"
+	"github.com/millrace/millrace/shared/projection"
 	"github.com/millrace/millrace/shared/queue"
 	"github.com/millrace/millrace/shared/store"
 	"github.com/millrace/millrace/shared/store/memory"
@@ -60,7 +61,7 @@ func open(t *testing.T, s store.Store, c *clock) *deployment {
 func openWith(t *testing.T, s store.Store, c *clock, definitions queue.Definitions) *deployment {
 	t.Helper()
 	d := &deployment{t: t, meter: meter.New(s), clock: c}
-	d.journal = journal.Open(d.meter, journal.Options{Now: c.now})
+	d.journal = journal.Open(d.meter, journal.Options{Now: c.now, Folds: projection.Folds()})
 	t.Cleanup(func() { _ = d.journal.Close() })
 	d.Queue = queue.Open(queue.Options{Store: d.meter, Journal: d.journal, Definitions: definitions, Now: c.now})
 	d.membership = membership.Open(membership.Options{Store: d.meter, Now: c.now})

@@ -50,8 +50,8 @@ func showTask(dst []byte, key string, value []byte) []byte {
 	return append(dst, '}')
 }
 
-// startedTask is how showTask ends for a task that runs.
-var startedTask = []byte(`,"state":"Started"}`)
+// showsStarted is how showTask ends for a task that runs.
+var showsStarted = []byte(`,"state":"Started"}`)
 
 // OpenTask is an unfinished task: an element of the projection [Tasks].
 type OpenTask struct {
@@ -61,5 +61,5 @@ type OpenTask struct {
 
 // ReadOpenTask returns an element of the projection [Tasks] from its key and what a snapshot shows of it.
 func ReadOpenTask(key string, shown []byte) OpenTask {
-	return OpenTask{TaskKey(key), bytes.HasSuffix(shown, startedTask)}
+	return OpenTask{TaskKey(key), bytes.HasSuffix(shown, showsStarted)}
 }

@@ -1,6 +1,7 @@
 package projection
 
 import (
+	"cmp"
 	"encoding/binary"
 	"strings"
 
@@ -30,9 +31,9 @@ func (d *Done) fields() [9]*int64 {
 	return [...]*int64{&d.Queued, &d.Active, &d.Finished, &d.Failed, &d.Cancelled, &d.Starts, &d.Waited, &d.Ends, &d.Processed}
 }
 
-// ReadDone parses a value of the projection [Work]. ok is false for values about single tasks, which [ReadTimed] parses.
+// ReadDone parses a value of the projection [Work]. ok is false for values about single tasks, see [ReadTimed] and [RunningTask].
 func ReadDone(key string, value []byte) (d Done, ok bool) {
-	if strings.HasPrefix(key, openTask) {
+	if !strings.HasPrefix(key, "/") {
 		return d, false
 	}
 	for i, field := range d.fields() {
@@ -43,15 +44,15 @@ func ReadDone(key string, value []byte) (d Done, ok bool) {
 	return d, true
 }
 
-// Timed is a task that runs or waits for a time: a value of the projection [Work].
+// Timed is a task that waits for a time: a value of the projection [Work].
 type Timed struct {
 	TaskID string
-	At     int64 // the start if it runs, otherwise the time from which it may start, in microseconds since 1970
+	At     int64 // the time from which it may start, in microseconds since 1970
 }
 
-// ReadTimed parses a value of the projection [Work]. ok is false for values about jobs, which [ReadDone] parses.
+// ReadTimed parses a value of the projection [Work]. ok is false for values about jobs and tasks that run.
 func ReadTimed(key string, value []byte) (t Timed, ok bool) {
-	id, ok := strings.CutPrefix(key, openTask)
+	id, ok := strings.CutPrefix(key, timedTask)
 	if !ok || len(value) != 8 {
 		return Timed{}, false
 	}
@@ -66,8 +67,17 @@ func (d *Done) value() []byte {
 	return value
 }
 
-// openTask begins the keys of single tasks, of which a start or due time is stored; a job's path begins with /.
-const openTask = "task "
+// What the keys of single tasks begin with; a job's path begins with /.
+const (
+	timedTask   = "task " // with the time from which it may start; of one that was started before 0.3.0, the start
+	startedTask = "run "  // with the start, in microseconds since 1970
+)
+
+// RunningTasks are the keys of the projection [Work] that stand for tasks that run; [RunningTask] parses them.
+func RunningTasks() journal.Part { return journal.Part{Prefixes: []string{startedTask}} }
+
+// RunningTask returns the task's id from one of the keys of [RunningTasks].
+func RunningTask(key string) (id string) { return strings.TrimPrefix(key, startedTask) }
 
 // Work returns the projection with the amount and duration of work, by the job's path; [ReadDone] parses its values. A
 // task waits from the time when it may start: its creation, which its id contains, the time that was asked for, or the
@@ -84,33 +94,32 @@ func Work() journal.Fold {
 func work(state *journal.State, e *event.Event) {
 	before := state.Get(e.Key.Path)
 	d, _ := ReadDone(e.Key.Path, before)
-	key := openTask + e.Key.TaskID
+	waits := timedTask + e.Key.TaskID
 	switch e.Type {
 	case event.TaskAdded:
 		d.Queued++
-		remember(state, key, typed.ReadTaskAdded(e).NotBefore)
+		remember(state, waits, typed.ReadTaskAdded(e).NotBefore)
 	case event.TaskStarted:
 		d.Queued, d.Active = d.Queued-1, d.Active+1
-		since := remembered(state, key)
+		since := forget(state, waits)
 		if since == 0 {
 			since = CreatedAt(e.Key.TaskID)
 		}
 		if since > 0 {
 			d.Starts, d.Waited = d.Starts+1, d.Waited+max(int64(e.ID)-since, 0)
 		}
-		remember(state, key, int64(e.ID))
+		remember(state, startedTask+e.Key.TaskID, int64(e.ID))
 	case event.TaskEnded: // TaskClosed follows, unless there is another attempt
 		d.Queued, d.Active = d.Queued+1, d.Active-1
 		ended := typed.ReadTaskEnded(e)
-		d.ended(ended, int64(e.ID), remembered(state, key))
-		state.Delete(key)
+		d.ended(ended, int64(e.ID), cmp.Or(forget(state, startedTask+e.Key.TaskID), forget(state, waits)))
 		if ended.RetryAt != 0 {
-			remember(state, key, max(ended.RetryAt, int64(e.ID)))
+			remember(state, waits, max(ended.RetryAt, int64(e.ID)))
 		}
 	case event.TaskClosed:
 		d.Queued--
 		d.closed(typed.ReadTaskClosed(e).State)
-		state.Delete(key)
+		state.Delete(waits)
 	}
 	path := e.Key.Path
 	if before == nil {
@@ -147,11 +156,13 @@ func remember(state *journal.State, task string, at int64) {
 	}
 }
 
-func remembered(state *journal.State, task string) int64 {
+// forget removes and returns what is remembered; 0 if there is nothing.
+func forget(state *journal.State, task string) (at int64) {
 	if value := state.Get(task); len(value) == 8 {
-		return int64(binary.LittleEndian.Uint64(value))
+		at = int64(binary.LittleEndian.Uint64(value))
+		state.Delete(task)
 	}
-	return 0
+	return at
 }
 
 // CreatedAt returns a task's creation time from its id, in microseconds since 1970; 0 if it is not a task's id.

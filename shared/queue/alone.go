@@ -24,6 +24,10 @@ type alone struct {
 func newAlone(q *Queue) *alone { return &alone{q: q} }
 
 // idCondition returns none: created gives each microsecond once, so that an id is new without a check.
+func (a *alone) removesLater() bool { return false }
+
+func (a *alone) remove(context.Context, []layout.Place) {}
+
 func (a *alone) idCondition() store.Condition { return store.Always }
 
 // lookOut does nothing: whoever waits is notified of everything that becomes ready.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/journal"
+	"github.com/millrace/millrace/shared/projection"
 	"github.com/millrace/millrace/shared/queue"
 	"github.com/millrace/millrace/shared/store/pebble"
 	"github.com/millrace/millrace/shared/task"
@@ -24,7 +25,7 @@ func openPebble(b testing.TB, limit int) *queue.Queue {
 	if err != nil {
 		b.Fatal(err)
 	}
-	j := journal.Open(s, journal.Options{})
+	j := journal.Open(s, journal.Options{Folds: projection.Folds()})
 	b.Cleanup(func() { j.Close(); s.Close() })
 	return queue.Open(queue.Options{Store: s, Journal: j, Definitions: fixed{jobs}})
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/notifier"
+	"github.com/millrace/millrace/shared/projection"
 	"github.com/millrace/millrace/shared/queue"
 	"github.com/millrace/millrace/shared/store/memory"
 	"github.com/millrace/millrace/shared/task"
@@ -52,7 +53,7 @@ func processes(t *testing.T, over *air) (here, there *bench) {
 	t.Helper()
 	s := shared{memory.New(memory.Options{})}
 	open := func() *bench {
-		b := &bench{t: t, store: s, journal: journal.Open(s, journal.Options{})}
+		b := &bench{t: t, store: s, journal: journal.Open(s, journal.Options{Folds: projection.Folds()})}
 		b.Queue = queue.Open(queue.Options{Store: s, Journal: b.journal, Definitions: fixed{&definition.Set{}}, Notifier: &radio{air: over}})
 		t.Cleanup(func() {
 			_ = b.Close()

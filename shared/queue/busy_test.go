@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace/shared/journal"
+	"github.com/millrace/millrace/shared/projection"
 	"github.com/millrace/millrace/shared/queue"
 	"github.com/millrace/millrace/shared/queue/rule"
 	"github.com/millrace/millrace/shared/queue/tasklog"
@@ -96,7 +97,7 @@ func TestNothingFailsForOneBusyCall(t *testing.T) {
 				if alone {
 					s = owned{line}
 				}
-				j := journal.Open(s, journal.Options{})
+				j := journal.Open(s, journal.Options{Folds: projection.Folds()})
 				defer func() { _ = j.Close() }()
 				d := &day{ctx: t.Context(), failed: func(doing string, err error) {
 					if errors.Is(err, store.ErrBusy) {

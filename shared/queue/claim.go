@@ -150,6 +150,7 @@ type claim struct {
 	rules *rule.Set
 	until time.Time // when it gives up
 	view  claimView
+	later bool // the entries of what it starts are removed after its write
 	want  int
 	reach int // how many entries to pick for them
 
@@ -176,9 +177,9 @@ func (c *claim) upTo(ctx context.Context, max int) (leases []Lease, err error) {
 
 // begin resets the claim to look for want tasks to start in one write.
 func (c *claim) begin(want int) {
-	c.want, c.reach, c.view = want, want, c.q.strategy.view(c)
+	c.want, c.reach, c.view, c.later = want, want, c.q.strategy.view(c), c.q.strategy.removesLater()
 	if c.queue.Type == definition.Ordered {
-		c.reach = 1
+		c.reach, c.later = 1, false // whoever is next reads the first entry and no other
 	}
 }
 

@@ -269,7 +269,7 @@ func (e *ending) goOn(ctx context.Context, now int64) error {
 }
 
 func (e *ending) ops(r journal.Receipt) []store.Op {
-	ops := append(e.held.GiveBack(e.token), e.item...)
+	ops := append(e.held.GiveBack(e.token, e.step != task.Succeed), e.item...)
 	if e.place != nil {
 		ops = append(ops, e.place.PutFor(r))
 	}

@@ -2,7 +2,7 @@
 // fairness, logs, listing, and why a task is not running.
 //
 // Each event of a task is written by one [journal.Journal.Write] together with the task's item. An unfinished task has one
-// entry in an index beside its item: ready, due or held; while it runs, it has a lease instead. An entry counts only while the
+// entry in an index beside its item: ready, due or held; while it runs, its item holds its lease instead. An entry counts only while the
 // task is queued and has the version that the entry was made for, so that nothing needs repair after a crash. A task that is
 // kept for a preferred instance has two entries.
 //
@@ -75,6 +75,7 @@
 //	looks.go      what became of the wakes of an instance without a free slot
 //	broadcast.go  waking the instances that wait in other processes
 //	sweep.go      Sweep and Run
+//	sweepleases.go  leases that have run out
 //	measures.go  what looks have seen: the oldest wait, what is late, lost leases
 //	history.go    finished tasks that are removed after their time
 //

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace/shared/journal"
+	"github.com/millrace/millrace/shared/projection"
 	"github.com/millrace/millrace/shared/queue"
 	"github.com/millrace/millrace/shared/store"
 )
@@ -35,7 +36,7 @@ func TestAClaimAtTheStartHidesNothingThatIsDue(t *testing.T) {
 		at := time.Now().Add(12 * time.Second)
 		b.one(queue.New{Job: "/far", NotBefore: at})
 		s := &slowLook{Store: b.store}
-		j := journal.Open(s, journal.Options{})
+		j := journal.Open(s, journal.Options{Folds: projection.Folds()})
 		defer func() { _ = j.Close() }()
 		q := queue.Open(queue.Options{Store: s, Journal: j, Definitions: fixed{ways()}})
 		w := q.Wait(far("w"))

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace/shared/journal"
+	"github.com/millrace/millrace/shared/projection"
 	"github.com/millrace/millrace/shared/queue"
 	"github.com/millrace/millrace/shared/store"
 	"github.com/millrace/millrace/shared/task"
@@ -27,7 +28,7 @@ func (shared) Exclusive() bool { return false }
 func (b *bench) another() *bench {
 	b.t.Helper()
 	o := &bench{t: b.t, store: shared{b.store}, clock: b.clock}
-	o.journal = journal.Open(o.store, journal.Options{Now: b.clock.now})
+	o.journal = journal.Open(o.store, journal.Options{Now: b.clock.now, Folds: projection.Folds()})
 	o.Queue = queue.Open(queue.Options{Store: o.store, Journal: o.journal, Definitions: fixed{ways()}, Now: b.clock.now})
 	return o
 }

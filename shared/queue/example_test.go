@@ -7,6 +7,7 @@ import (
 
 	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/journal"
+	"github.com/millrace/millrace/shared/projection"
 	"github.com/millrace/millrace/shared/queue"
 	"github.com/millrace/millrace/shared/queue/rule"
 	"github.com/millrace/millrace/shared/store/memory"
@@ -26,7 +27,7 @@ func open(declared string, clock func() time.Time) *queue.Queue {
 		panic(err)
 	}
 	s := memory.New(memory.Options{})
-	j := journal.Open(s, journal.Options{Now: clock})
+	j := journal.Open(s, journal.Options{Now: clock, Folds: projection.Folds()})
 	return queue.Open(queue.Options{Store: s, Journal: j, Definitions: constant{set}, Now: clock})
 }
 

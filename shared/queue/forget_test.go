@@ -8,6 +8,7 @@ import (
 
 	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/journal"
+	"github.com/millrace/millrace/shared/projection"
 	"github.com/millrace/millrace/shared/queue"
 	"github.com/millrace/millrace/shared/store"
 	"github.com/millrace/millrace/shared/store/memory"
@@ -45,7 +46,7 @@ func inFamilies(t *testing.T, alone bool) (*bench, *meter.Meter) {
 
 // open opens another engine, which keeps nothing in memory of what was done before.
 func (b *bench) open(d *definition.Set) {
-	b.journal = journal.Open(b.store, journal.Options{Now: b.clock.now})
+	b.journal = journal.Open(b.store, journal.Options{Now: b.clock.now, Folds: projection.Folds()})
 	b.t.Cleanup(func() { _ = b.journal.Close() })
 	b.Queue = queue.Open(queue.Options{Store: b.store, Journal: b.journal, Definitions: fixed{d}, Now: b.clock.now})
 }
@@ -100,7 +101,7 @@ func TestWaitingReadsTheLinesOfThoseWhoWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := meter.New(shared{memory.New(memory.Options{})})
 		b := &bench{t: t, store: m, clock: clockAt(time.Now())}
-		b.journal = journal.Open(m, journal.Options{})
+		b.journal = journal.Open(m, journal.Options{Folds: projection.Folds()})
 		b.Queue = queue.Open(queue.Options{Store: m, Journal: b.journal, Definitions: fixed{&definition.Set{}}})
 		defer b.journal.Close()
 		defer b.Drain()

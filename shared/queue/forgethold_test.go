@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/millrace/millrace/shared/journal"
+	"github.com/millrace/millrace/shared/projection"
 	"github.com/millrace/millrace/shared/queue"
 	"github.com/millrace/millrace/shared/store"
 	"github.com/millrace/millrace/shared/task"
@@ -43,7 +44,7 @@ func TestAHoldIsNotForgottenBesideAnEntryThatIsNotVisibleYet(t *testing.T) {
 	t.Parallel()
 	here := setupWith(t, ways()).another()
 	s := &halfSeen{Store: here.store}
-	j := journal.Open(s, journal.Options{Now: here.clock.now})
+	j := journal.Open(s, journal.Options{Now: here.clock.now, Folds: projection.Folds()})
 	t.Cleanup(func() { _ = j.Close() })
 	b := &bench{t: t, store: s, journal: j, clock: here.clock}
 	b.Queue = queue.Open(queue.Options{Store: s, Journal: j, Definitions: fixed{ways()}, Now: here.clock.now})

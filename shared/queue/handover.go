@@ -92,6 +92,7 @@ func (q *Queue) claimInPlace(ctx context.Context, w *Waiting, l layout.Line, a *
 	if c.begin(max); max <= 0 || !c.isPlain() {
 		return nil
 	}
+	c.later = false // there are no entries
 	return c
 }
 

@@ -3,11 +3,11 @@ package queue
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/millrace/millrace/shared/queue/layout"
-	"github.com/millrace/millrace/shared/store"
 )
 
 // Held is a lease that an instance holds.
@@ -24,34 +24,23 @@ func (h *Held) Spare(now time.Time, most time.Duration) time.Duration {
 	return h.Expires.Sub(now) - min(h.Length, most)*2/3
 }
 
-// Holds returns the leases that an instance holds, in no order. It reads the instance's slots and each lease.
+// Holds returns the leases that an instance holds, in no order. It reads the instance's slots, and each lease with its task.
 func (q *Queue) Holds(ctx context.Context, instance string) ([]Held, error) {
 	tokens, err := q.limits.Holders(ctx, layout.InstanceLimit(instance))
 	if err != nil {
 		return nil, layout.Failure("read the leases of an instance", err)
 	}
 	var held []Held
-	for len(tokens) > 0 {
-		n := min(len(tokens), 100)
-		keys := make([]store.Key, n)
-		for i, token := range tokens[:n] {
-			keys[i] = layout.LeaseKey(token)
-		}
-		items, err := q.store.Get(ctx, keys...)
+	for page := range slices.Chunk(tokens, 50) {
+		leases, err := layout.LoadLeases(ctx, q.store, page)
 		if err != nil {
-			return nil, layout.Failure("read the leases of an instance", err)
+			return nil, err
 		}
-		for i, item := range items {
-			var l layout.Lease
-			if item == nil {
-				continue
+		for i, l := range leases {
+			if l != nil {
+				held = append(held, Held{page[i], time.UnixMicro(l.Expires), l.Length, l.Stop})
 			}
-			if err := layout.Decode(item, &l); err != nil {
-				return nil, err
-			}
-			held = append(held, Held{tokens[i], time.UnixMicro(l.Expires), l.Length, l.Stop})
 		}
-		tokens = tokens[n:]
 	}
 	return held, nil
 }

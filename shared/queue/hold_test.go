@@ -2,11 +2,14 @@ package queue_test
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/millrace/millrace/shared/journal"
+	"github.com/millrace/millrace/shared/projection"
 	"github.com/millrace/millrace/shared/queue"
+	"github.com/millrace/millrace/shared/queue/layout"
 	"github.com/millrace/millrace/shared/queue/rule"
 	"github.com/millrace/millrace/shared/store"
 	"github.com/millrace/millrace/shared/task"
@@ -20,17 +23,21 @@ type interrupted struct {
 
 // Write writes after what happens meanwhile.
 func (i *interrupted) Write(ctx context.Context, w store.Write) error {
-	for _, op := range w.Ops {
-		if strings.HasPrefix(op.Item.Key.Partition, "lease/") && i.meanwhile != nil {
-			act := i.meanwhile
-			i.meanwhile = nil
-			act()
-			if i.then != nil {
-				defer i.then()
-			}
+	if slices.ContainsFunc(w.Ops, isStart) && i.meanwhile != nil {
+		act := i.meanwhile
+		i.meanwhile = nil
+		act()
+		if i.then != nil {
+			defer i.then()
 		}
 	}
 	return i.Store.Write(ctx, w)
+}
+
+// isStart reports whether an operation starts a task.
+func isStart(op store.Op) bool {
+	var t task.Task
+	return op.Kind == store.OpPut && strings.HasPrefix(op.Item.Key.Partition, "task/") && layout.Decode(&op.Item, &t) == nil && t.State == task.Running
 }
 
 // One process holds a task while another, which has not read the rule yet, starts it. The task waits again; then the rule is
@@ -39,7 +46,7 @@ func TestAnOldEntryNeverReplacesANewerOneOfItsTask(t *testing.T) {
 	t.Parallel()
 	here := setupWith(t, ways()).another()
 	line := &interrupted{Store: here.store}
-	j := journal.Open(line, journal.Options{Now: here.clock.now})
+	j := journal.Open(line, journal.Options{Now: here.clock.now, Folds: projection.Folds()})
 	there := &bench{t: t, store: line, journal: j, clock: here.clock}
 	there.Queue = queue.Open(queue.Options{Store: line, Journal: j, Definitions: fixed{ways()}, Now: here.clock.now})
 	id := here.one(queue.New{Job: "/plain", Attempts: 2})

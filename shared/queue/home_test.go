@@ -12,6 +12,7 @@ import (
 
 	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/journal"
+	"github.com/millrace/millrace/shared/projection"
 	"github.com/millrace/millrace/shared/queue"
 	"github.com/millrace/millrace/shared/task"
 )
@@ -68,7 +69,7 @@ func declaredIn(t *testing.T, alone bool, set *definition.Set) (*bench, *catalog
 	if !alone {
 		b.store = shared{b.store}
 	}
-	b.journal = journal.Open(b.store, journal.Options{Now: b.clock.now})
+	b.journal = journal.Open(b.store, journal.Options{Now: b.clock.now, Folds: projection.Folds()})
 	b.Queue = queue.Open(queue.Options{Store: b.store, Journal: b.journal, Definitions: d, Now: b.clock.now})
 	t.Cleanup(func() { _ = b.journal.Close() })
 	return b, d
@@ -244,7 +245,7 @@ func TestNothingIsMovedByAnOldSet(t *testing.T) {
 	b, d := declaredIn(t, false, server())
 	d.becomes(server("a"), false)
 	counted := &writes{Store: b.store}
-	there := queue.Open(queue.Options{Store: counted, Journal: journal.Open(counted, journal.Options{Now: b.clock.now}), Definitions: &catalog{
+	there := queue.Open(queue.Options{Store: counted, Journal: journal.Open(counted, journal.Options{Now: b.clock.now, Folds: projection.Folds()}), Definitions: &catalog{
 		old: server("a"), inForce: server("a"),
 	}, Now: b.clock.now})
 	added, err := there.Enqueue(t.Context(), nil, queue.New{Dialect: task.Job, Job: "/topics/a"})

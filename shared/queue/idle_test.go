@@ -10,6 +10,7 @@ import (
 
 	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/journal"
+	"github.com/millrace/millrace/shared/projection"
 	"github.com/millrace/millrace/shared/queue"
 	"github.com/millrace/millrace/shared/store/memory"
 	"github.com/millrace/millrace/shared/store/meter"
@@ -26,7 +27,7 @@ func TestWaitingCostsByQueuesAndNotByWaiters(t *testing.T) {
 	for _, waiters := range []int{1, 10} { // for each queue
 		synctest.Test(t, func(t *testing.T) {
 			m := meter.New(shared{memory.New(memory.Options{})})
-			b := &bench{t: t, store: m, journal: journal.Open(m, journal.Options{})}
+			b := &bench{t: t, store: m, journal: journal.Open(m, journal.Options{Folds: projection.Folds()})}
 			defer b.journal.Close()
 			set := &definition.Set{}
 			for n := range queues {
@@ -85,7 +86,7 @@ func TestAThousandThatWaitTakeFewCalls(t *testing.T) {
 	const waiters, seconds, most = 1000, 60, 10
 	synctest.Test(t, func(t *testing.T) {
 		s := counting.New(shared{memory.New(memory.Options{})})
-		b := &bench{t: t, store: s, journal: journal.Open(s, journal.Options{})}
+		b := &bench{t: t, store: s, journal: journal.Open(s, journal.Options{Folds: projection.Folds()})}
 		defer b.journal.Close()
 		b.Queue = queue.Open(queue.Options{Store: s, Journal: b.journal, Definitions: fixed{&definition.Set{}}})
 		defer b.Close()

@@ -3,6 +3,7 @@ package queue
 import (
 	"context"
 	"errors"
+	"maps"
 	"sync"
 	"time"
 
@@ -65,8 +66,7 @@ func (q *Queue) extend(ctx context.Context, token string, h *layout.Held, b Beat
 	if err != nil {
 		return Alive{}, err
 	}
-	item := store.Item{Key: layout.LeaseKey(token), Version: h.Version + 1, Value: layout.Encode(&next)}
-	w := store.Write{Token: q.token(), Ops: append(ops, store.Put(item, store.VersionIs(h.Version)))}
+	w := store.Write{Token: q.token(), Ops: append(ops, h.Change(token, &next)...)}
 	err = q.store.Write(ctx, w)
 	for try := 0; errors.Is(err, store.ErrUnknown) && try < tries && ctx.Err() == nil; try++ {
 		q.pause(ctx)
@@ -114,7 +114,7 @@ func (q *Queue) AppendLog(ctx context.Context, token string, lines []tasklog.Lin
 }
 
 // leases caches the leases that this process has given and not seen changed. A completion takes the lease from here and saves
-// a read; the conditions on the versions catch a lease that others have changed.
+// a read; what a result rests on is a condition of its write, so that a change by others is found.
 type leases struct {
 	mu   sync.Mutex
 	kept map[string]layout.Held
@@ -129,7 +129,7 @@ func (l *leases) keep(s *start) {
 	if l.kept == nil || len(l.kept) >= maxLeases {
 		l.kept = map[string]layout.Held{}
 	}
-	l.kept[s.token] = layout.Held{Lease: s.lease, Version: 1, Task: s.task, TaskVersion: s.version}
+	l.kept[s.token] = layout.Held{Lease: s.lease, Task: s.task, TaskVersion: s.version}
 }
 
 func (l *leases) of(token string) (layout.Held, bool) {
@@ -137,6 +137,13 @@ func (l *leases) of(token string) (layout.Held, bool) {
 	defer l.mu.Unlock()
 	h, kept := l.kept[token]
 	return h, kept
+}
+
+// all returns a copy of all that are kept, by token.
+func (l *leases) all() map[string]layout.Held {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return maps.Clone(l.kept)
 }
 
 func (l *leases) drop(token string) {

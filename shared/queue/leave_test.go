@@ -13,6 +13,7 @@ import (
 
 	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/journal"
+	"github.com/millrace/millrace/shared/projection"
 	"github.com/millrace/millrace/shared/queue"
 	"github.com/millrace/millrace/shared/store"
 )
@@ -118,7 +119,7 @@ func TestAClaimThatWaitsForItsQueueLeavesInTime(t *testing.T) {
 				b.one(queue.New{Job: "/row"})
 				b.one(queue.New{Job: "/row"})
 				s := &hanging{Store: b.store, release: make(chan struct{})}
-				j := journal.Open(s, journal.Options{})
+				j := journal.Open(s, journal.Options{Folds: projection.Folds()})
 				defer func() { _ = j.Close() }()
 				notices := tally{}
 				e := queue.Open(queue.Options{Store: s, Journal: j, Definitions: fixed{d}, Notifier: notices})

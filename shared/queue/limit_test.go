@@ -12,6 +12,7 @@ import (
 
 	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/journal"
+	"github.com/millrace/millrace/shared/projection"
 	"github.com/millrace/millrace/shared/queue"
 	"github.com/millrace/millrace/shared/store"
 	"github.com/millrace/millrace/shared/task"
@@ -46,7 +47,7 @@ func limited(t *testing.T, n, limit int) (*queue.Queue, *slow) {
 		b.one(queue.New{Job: "/far"})
 	}
 	s := &slow{Store: b.store, first: make(chan struct{})}
-	j := journal.Open(s, journal.Options{})
+	j := journal.Open(s, journal.Options{Folds: projection.Folds()})
 	t.Cleanup(func() { _ = j.Close() })
 	return queue.Open(queue.Options{Store: s, Journal: j, Definitions: fixed{set}}), s
 }
@@ -127,7 +128,7 @@ func TestTheNextTaskIsTakenPastAFullQueue(t *testing.T) {
 		b.one(queue.New{Job: "/plain"})
 	}
 	counted := &writes{Store: b.store}
-	j := journal.Open(counted, journal.Options{Now: b.clock.now})
+	j := journal.Open(counted, journal.Options{Now: b.clock.now, Folds: projection.Folds()})
 	t.Cleanup(func() { _ = j.Close() })
 	q := queue.Open(queue.Options{Store: counted, Journal: j, Definitions: fixed{ways()}, Now: b.clock.now})
 	by := queue.Claimer{Instance: "w", Queues: []string{"few", definition.MainQueue}}

@@ -14,6 +14,7 @@ import (
 	clocks "github.com/millrace/millrace/shared/clock"
 	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/journal"
+	"github.com/millrace/millrace/shared/projection"
 	"github.com/millrace/millrace/shared/queue"
 	"github.com/millrace/millrace/shared/store"
 	"github.com/millrace/millrace/shared/store/memory"
@@ -27,7 +28,7 @@ func TestWhoWaitsHasTheTaskOfADeadInstance(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		m := meter.New(shared{memory.New(memory.Options{})})
-		b := &bench{t: t, store: m, journal: journal.Open(m, journal.Options{})}
+		b := &bench{t: t, store: m, journal: journal.Open(m, journal.Options{Folds: projection.Folds()})}
 		defer b.journal.Close()
 		b.Queue = queue.Open(queue.Options{Store: m, Journal: b.journal, Definitions: fixed{&definition.Set{}}})
 		defer b.Drain()
@@ -67,9 +68,9 @@ func TestWhoWaitsHasTheTaskOfADeadInstance(t *testing.T) {
 func TestWhoWaitsHasTheTaskOfAnInstanceThatWasHeardOfLate(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		p := &paused{Store: shared{memory.New(memory.Options{})}, read: "lease/"}
+		p := &paused{Store: shared{memory.New(memory.Options{})}}
 		process := func(s store.Store) *bench {
-			b := &bench{t: t, store: s, journal: journal.Open(s, journal.Options{})}
+			b := &bench{t: t, store: s, journal: journal.Open(s, journal.Options{Folds: projection.Folds()})}
 			b.Queue = queue.Open(queue.Options{Store: s, Journal: b.journal, Definitions: fixed{&definition.Set{}}})
 			return b
 		}
@@ -109,7 +110,7 @@ func TestALeaseThatCannotBeReadKeepsNothing(t *testing.T) {
 				if !alone {
 					s = shared{s}
 				}
-				b := &bench{t: t, store: s, journal: journal.Open(s, journal.Options{})}
+				b := &bench{t: t, store: s, journal: journal.Open(s, journal.Options{Folds: projection.Folds()})}
 				defer b.journal.Close()
 				b.Queue = queue.Open(queue.Options{Store: s, Journal: b.journal, Definitions: fixed{&definition.Set{}}})
 				defer b.Drain()
@@ -160,7 +161,7 @@ func TestCloseWaitsForTheLookOut(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := &slowRanges{Store: memory.New(memory.Options{})}
-		j := journal.Open(s, journal.Options{})
+		j := journal.Open(s, journal.Options{Folds: projection.Folds()})
 		defer j.Close()
 		q := queue.Open(queue.Options{Store: s, Journal: j, Definitions: fixed{&definition.Set{}}})
 		w := q.Wait(queue.Claimer{Instance: "w/1", Jobs: []string{"/topics/**"}})
@@ -192,7 +193,7 @@ func TestAClockThatIsOffIsLoggedNowAndThen(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := &dated{shared: shared{memory.New(memory.Options{})}}
-		j := journal.Open(s, journal.Options{})
+		j := journal.Open(s, journal.Options{Folds: projection.Folds()})
 		defer j.Close()
 		var logs bytes.Buffer
 		q := queue.Open(queue.Options{

@@ -7,6 +7,7 @@ import (
 
 	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/journal"
+	"github.com/millrace/millrace/shared/projection"
 	"github.com/millrace/millrace/shared/queue"
 	"github.com/millrace/millrace/shared/store"
 	"github.com/millrace/millrace/shared/task"
@@ -41,7 +42,7 @@ func TestNothingOvertakesBetweenTwoReads(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	process := func(s store.Store) *queue.Queue {
-		j := journal.Open(s, journal.Options{Now: b.clock.now})
+		j := journal.Open(s, journal.Options{Now: b.clock.now, Folds: projection.Folds()})
 		t.Cleanup(func() { _ = j.Close() })
 		return queue.Open(queue.Options{Store: s, Journal: j, Definitions: fixed{set()}, Now: b.clock.now})
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/journal"
+	"github.com/millrace/millrace/shared/projection"
 	"github.com/millrace/millrace/shared/queue"
 	"github.com/millrace/millrace/shared/queue/rule"
 	"github.com/millrace/millrace/shared/store/meter"
@@ -40,7 +41,7 @@ func preferences(t *testing.T, alone bool, instances ...queue.Claimer) *preferri
 	}
 	p.meter = meter.New(p.store)
 	p.store = p.meter
-	p.journal = journal.Open(p.store, journal.Options{Now: p.clock.now})
+	p.journal = journal.Open(p.store, journal.Options{Now: p.clock.now, Folds: projection.Folds()})
 	p.Queue = queue.Open(queue.Options{Store: p.store, Journal: p.journal, Definitions: fixed{d}, Now: p.clock.now, Instances: p.there})
 	t.Cleanup(func() { _ = p.journal.Close() })
 	return p

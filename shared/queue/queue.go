@@ -59,13 +59,17 @@ type Options struct {
 	// added lie in several partitions, and a claim that loses to one of another process goes on some tasks further down, unless the
 	// process has the store to itself.
 	OnePart bool
+
+	// Lasting says that the process goes on after a call, so that what nobody waits for may be done behind it, until [Queue.Close].
+	// Default: it may be stopped whenever no call is under way, as a function is between its invocations.
+	Lasting bool
 }
 
 // Queue is one process's access to the tasks of a store. Its methods may be called concurrently.
 type Queue struct {
 	*view.Tasks // what can be read of tasks
 
-	store       store.Store
+	store       *patient
 	journal     *journal.Journal
 	definitions Definitions
 	notifier    notifier.Notifier
@@ -95,6 +99,7 @@ type Queue struct {
 	known     *directory.Directory
 	parts     parts
 	onePart   bool // [Options.OnePart]
+	lasting   bool // [Options.Lasting]
 	crowds    crowds
 	turn      atomic.Uint64 // which line is first at the next claim
 	stopped   listeners
@@ -104,7 +109,9 @@ type Queue struct {
 	outlook   outlook
 	measured  measured
 	alarms    alarms
+	sweeps    atomic.Bool    // this process sweeps, and has folded the journal
 	lookOuts  sync.WaitGroup // the look-out of those that wait
+	behind    sync.WaitGroup // what is left to be done after a call
 }
 
 // Open returns a Queue. It does not call the store yet.
@@ -137,7 +144,7 @@ func Open(o Options) *Queue {
 	q.known = directory.New(directory.Options{
 		Store: q.store, Apply: q.apply, Now: q.now, Created: q.created, Quiet: cmp.Or(o.Quiet, 30*time.Minute), Alone: alone, Log: q.log,
 	})
-	q.onePart = o.OnePart
+	q.onePart, q.lasting = o.OnePart, o.Lasting
 	q.parts.q, q.parts.on, q.parts.quiet = q, !alone && !o.OnePart, cmp.Or(o.Quiet, 30*time.Minute)
 	q.parts.lines, q.parts.groups = map[layout.Line]*lineParts{}, map[uint32]bool{}
 	q.rules = rule.New(rule.Options{Store: q.store, Journal: q.journal, Now: q.now, Apply: q.apply, Alone: alone})
@@ -231,6 +238,7 @@ func (q *Queue) notify(ctx context.Context, notices []notifier.Notice) {
 func (q *Queue) Close() error {
 	q.Drain()
 	q.lookOuts.Wait()
+	q.behind.Wait()
 	return nil
 }
 

@@ -100,7 +100,7 @@ func (r *removal) drop(ctx context.Context, version int64, lost *store.Conflict)
 	return journal.Change{Events: events, Ops: func(receipt journal.Receipt) []store.Op {
 		ops := append(layout.Conclude(t, false, store.VersionIs(version)), r.more.ops(receipt)...)
 		if r.runs {
-			ops = append(ops, r.held.GiveBack(t.Lease)...)
+			ops = append(ops, r.held.GiveBack(t.Lease, true)...)
 		}
 		return ops
 	}}, nil

@@ -12,6 +12,7 @@ import (
 
 	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/journal"
+	"github.com/millrace/millrace/shared/projection"
 	"github.com/millrace/millrace/shared/queue"
 	"github.com/millrace/millrace/shared/store"
 	"github.com/millrace/millrace/shared/store/faulty"
@@ -101,7 +102,7 @@ func TestARepeatedClaimIsGivenTheSame(t *testing.T) {
 
 // restarted returns a process that comes after this one, on the same store.
 func (b *bench) restarted() *queue.Queue {
-	j := journal.Open(b.store, journal.Options{Now: b.clock.now})
+	j := journal.Open(b.store, journal.Options{Now: b.clock.now, Folds: projection.Folds()})
 	b.t.Cleanup(func() { _ = j.Close() })
 	return queue.Open(queue.Options{Store: b.store, Journal: j, Definitions: fixed{ways()}, Now: b.clock.now})
 }
@@ -120,7 +121,7 @@ func TestTheSameClaimInTwoProcesses(t *testing.T) {
 			t.Error(err)
 		}
 	}}
-	j := journal.Open(slow, journal.Options{Now: b.clock.now})
+	j := journal.Open(slow, journal.Options{Now: b.clock.now, Folds: projection.Folds()})
 	defer func() { _ = j.Close() }()
 	q := queue.Open(queue.Options{Store: slow, Journal: j, Definitions: fixed{ways()}, Now: b.clock.now})
 	second, err := q.Claim(t.Context(), keyed("k", 6), 2)
@@ -182,7 +183,7 @@ func TestAClaimIsRepeatedWhileItWaits(t *testing.T) {
 		}
 		way := faulty.Spread{Min: time.Millisecond, Max: time.Millisecond}
 		line := faulty.NewService(b.store, faulty.Faults{There: way, Back: way}, nil).Process("w")
-		j := journal.Open(line, journal.Options{})
+		j := journal.Open(line, journal.Options{Folds: projection.Folds()})
 		q := queue.Open(queue.Options{Store: line, Journal: j, Definitions: fixed{ways()}})
 		defer func() { _ = j.Close() }()
 		var group sync.WaitGroup

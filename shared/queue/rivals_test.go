@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace/shared/journal"
+	"github.com/millrace/millrace/shared/projection"
 	"github.com/millrace/millrace/shared/queue"
 	"github.com/millrace/millrace/shared/store/faulty"
 	"github.com/millrace/millrace/shared/task"
@@ -32,7 +33,7 @@ func (r *rivals) race(b *bench, d queue.Definitions) {
 	var group sync.WaitGroup
 	for n := range r.processes {
 		line := service.Process(fmt.Sprint(n))
-		j := journal.Open(line, journal.Options{})
+		j := journal.Open(line, journal.Options{Folds: projection.Folds()})
 		q := queue.Open(queue.Options{Store: line, Journal: j, Definitions: d})
 		group.Go(func() {
 			defer func() { _ = j.Close() }()

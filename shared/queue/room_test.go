@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace/shared/journal"
+	"github.com/millrace/millrace/shared/projection"
 	"github.com/millrace/millrace/shared/queue"
 	"github.com/millrace/millrace/shared/store/faulty"
 	"github.com/millrace/millrace/shared/task"
@@ -70,7 +71,7 @@ func TestCapacityHoldsForClaimsAtOnce(t *testing.T) {
 			held := 0
 			for w := range 6 {
 				line := service.Process(fmt.Sprint(w))
-				j := journal.Open(line, journal.Options{})
+				j := journal.Open(line, journal.Options{Folds: projection.Folds()})
 				q := queue.Open(queue.Options{Store: line, Journal: j, Definitions: fixed{ways()}})
 				group.Go(func() {
 					defer func() { _ = j.Close() }()
@@ -104,7 +105,7 @@ func TestClaimsOfOneInstanceGoTogether(t *testing.T) {
 		counted := &writes{Store: b.store}
 		way := faulty.Spread{Min: time.Millisecond, Max: time.Millisecond}
 		line := faulty.NewService(counted, faulty.Faults{There: way, Back: way}, nil).Process("w")
-		j := journal.Open(line, journal.Options{})
+		j := journal.Open(line, journal.Options{Folds: projection.Folds()})
 		q := queue.Open(queue.Options{Store: line, Journal: j, Definitions: fixed{ways()}})
 		defer func() { _ = j.Close() }()
 		by := queue.Claimer{Instance: "w/1", Capacity: 12, Jobs: []string{"/far"}}

@@ -11,6 +11,7 @@ import (
 	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/notifier"
 	"github.com/millrace/millrace/shared/notifier/local"
+	"github.com/millrace/millrace/shared/projection"
 	"github.com/millrace/millrace/shared/queue"
 	"github.com/millrace/millrace/shared/store/memory"
 	"github.com/millrace/millrace/shared/store/meter"
@@ -33,7 +34,7 @@ func TestRunStartsNothingLateAndDoesNothingBetween(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				s := memory.New(memory.Options{})
-				j := journal.Open(s, journal.Options{})
+				j := journal.Open(s, journal.Options{Folds: projection.Folds()})
 				defer func() { _ = j.Close() }()
 				b := heard{make(chan time.Time, 100)}
 				q := queue.Open(queue.Options{Store: s, Journal: j, Notifier: b, Definitions: fixed{set()}})
@@ -72,7 +73,7 @@ func TestWhoWaitsHasTheNextAttemptOfAnOrderedQueueInTime(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := memory.New(memory.Options{})
-		b := &bench{t: t, store: s, journal: journal.Open(s, journal.Options{})}
+		b := &bench{t: t, store: s, journal: journal.Open(s, journal.Options{Folds: projection.Folds()})}
 		defer b.journal.Close()
 		ordered, err := definition.Read("", []byte("queues: [{name: row, topics: [row], type: ordered}]"))
 		if err != nil {
@@ -110,7 +111,7 @@ func TestWaitingCostsNoStorageCalls(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := meter.New(memory.New(memory.Options{}))
-		j := journal.Open(s, journal.Options{})
+		j := journal.Open(s, journal.Options{Folds: projection.Folds()})
 		defer func() { _ = j.Close() }()
 		b := local.New()
 		defer func() { _ = b.Close() }()
@@ -154,7 +155,7 @@ func TestNoMistakeOutlivesASweep(t *testing.T) {
 		s := memory.New(memory.Options{})
 		var engines [2]*queue.Queue
 		for i := range engines {
-			j := journal.Open(s, journal.Options{})
+			j := journal.Open(s, journal.Options{Folds: projection.Folds()})
 			defer func() { _ = j.Close() }()
 			engines[i] = queue.Open(queue.Options{Store: s, Journal: j, Definitions: fixed{set()}})
 		}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace/shared/journal"
+	"github.com/millrace/millrace/shared/projection"
 	"github.com/millrace/millrace/shared/queue"
 	"github.com/millrace/millrace/shared/queue/view"
 	"github.com/millrace/millrace/shared/store"
@@ -29,7 +30,7 @@ func TestASearchForWhatIsRareEndsInTime(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := unhurried{memory.New(memory.Options{})}
-		j := journal.Open(s, journal.Options{})
+		j := journal.Open(s, journal.Options{Folds: projection.Folds()})
 		defer j.Close()
 		q := queue.Open(queue.Options{Store: s, Journal: j, Definitions: fixed{set()}, Now: time.Now})
 		const topics, each = 200, 20

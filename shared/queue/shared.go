@@ -45,6 +45,31 @@ func (s *shared) promote(ctx context.Context) (next time.Time, err error) {
 	}
 }
 
+// removesLater returns true where a transaction has a price for each of its operations.
+func (s *shared) removesLater() bool { return !s.q.onePart }
+
+// remove removes entries one by one, those that are marked last: their marks keep others off until then. The condition tells an entry
+// from a later one of the same task.
+func (s *shared) remove(ctx context.Context, started []layout.Place) {
+	ctx = context.WithoutCancel(ctx)
+	removal := func() {
+		for _, marked := range []bool{false, true} {
+			var group sync.WaitGroup
+			for i := range started {
+				if p := &started[i]; (p.Taken != nil) == marked {
+					group.Go(func() { _ = s.q.apply(ctx, store.Delete(p.At, store.VersionIs(p.Version))) })
+				}
+			}
+			group.Wait()
+		}
+	}
+	if s.q.lasting {
+		s.q.behind.Go(removal)
+	} else {
+		removal()
+	}
+}
+
 // idCondition guards against another process that makes the same id, within one microsecond and with the same random bits.
 func (s *shared) idCondition() store.Condition { return store.Absent }
 

@@ -11,6 +11,7 @@ import (
 
 	clocks "github.com/millrace/millrace/shared/clock"
 	"github.com/millrace/millrace/shared/journal"
+	"github.com/millrace/millrace/shared/projection"
 	"github.com/millrace/millrace/shared/queue"
 	"github.com/millrace/millrace/shared/store"
 	"github.com/millrace/millrace/shared/store/memory"
@@ -41,7 +42,7 @@ func TestAProcessWhoseClockIsOffDecidesNothing(t *testing.T) {
 
 func besideOneThatIsOff(t *testing.T, ahead time.Duration) {
 	b := &bench{t: t, store: shared{memory.New(memory.Options{})}}
-	b.journal = journal.Open(b.store, journal.Options{})
+	b.journal = journal.Open(b.store, journal.Options{Folds: projection.Folds()})
 	b, off := compared(t, b, 0), compared(t, b, ahead)
 	later := time.Now().Add(10 * time.Minute)
 	b.enqueue(queue.New{Dialect: task.Job, Job: "/plain"})
@@ -109,13 +110,13 @@ func TestASweepEndsNoLeaseAfterAJump(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := &bench{t: t, store: shared{memory.New(memory.Options{})}}
-		b.journal = journal.Open(b.store, journal.Options{})
+		b.journal = journal.Open(b.store, journal.Options{Folds: projection.Folds()})
 		b = compared(t, b, 0)
 		b.enqueue(queue.New{Dialect: task.Job, Job: "/plain"})
 		running := b.claim(1)[0]
 		ahead := time.Duration(0)
 		s := &jumping{Store: b.store}
-		j := journal.Open(s, journal.Options{})
+		j := journal.Open(s, journal.Options{Folds: projection.Folds()})
 		jumps := queue.Open(queue.Options{
 			Store: s, Journal: j, Definitions: fixed{set()},
 			Clock: clocks.Open(s, clocks.Options{Now: func() time.Time { return time.Now().Add(ahead) }}),
@@ -151,7 +152,7 @@ func TestALeaseOutlivesAJumpOfTheOnlyClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ahead := time.Duration(0)
 		s := memory.New(memory.Options{})
-		j := journal.Open(s, journal.Options{})
+		j := journal.Open(s, journal.Options{Folds: projection.Folds()})
 		b := &bench{t: t, store: s, journal: j}
 		b.Queue = queue.Open(queue.Options{
 			Store: s, Journal: j, Definitions: fixed{set()},
@@ -185,7 +186,7 @@ func TestASweepThatSleepsBetweenItsLooksEndsLeases(t *testing.T) {
 		asleep := time.Duration(0)
 		now := func() time.Time { return time.Now().Add(asleep) }
 		s := shared{memory.New(memory.Options{Date: now})}
-		j := journal.Open(s, journal.Options{Now: now})
+		j := journal.Open(s, journal.Options{Now: now, Folds: projection.Folds()})
 		b := &bench{t: t, store: s, journal: j}
 		b.Queue = queue.Open(queue.Options{
 			Store: s, Journal: j, Definitions: fixed{set()}, Clock: clocks.Open(s, clocks.Options{Now: now}),
@@ -214,7 +215,7 @@ func (dateless) Date(context.Context) (time.Time, error) { return time.Time{}, s
 func TestWhatIsInvalidIsToldWhereTheDateIsNot(t *testing.T) {
 	t.Parallel()
 	s := dateless{shared{memory.New(memory.Options{})}}
-	j := journal.Open(s, journal.Options{})
+	j := journal.Open(s, journal.Options{Folds: projection.Folds()})
 	defer func() { _ = j.Close() }()
 	q := queue.Open(queue.Options{Store: s, Journal: j, Definitions: fixed{set()}, Clock: clocks.Open(s, clocks.Options{})})
 	n := queue.New{Dialect: task.Job, Job: "/plain", NotBefore: time.Now().Add(time.Hour)}
@@ -232,7 +233,7 @@ func TestTheClockCostsACallAMinute(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		m := meter.New(shared{memory.New(memory.Options{})})
-		j := journal.Open(m, journal.Options{})
+		j := journal.Open(m, journal.Options{Folds: projection.Folds()})
 		b := &bench{t: t, store: m, journal: j}
 		b.Queue = queue.Open(queue.Options{Store: m, Journal: j, Definitions: fixed{set()}, Clock: clocks.Open(m, clocks.Options{})})
 		for range 5 * 60 {

@@ -24,10 +24,10 @@ type start struct {
 	version int64 // afterwards
 	lease   layout.Lease
 	token   string
-	values  struct{ task, lease []byte } // of their items
-	payload json.RawMessage              // where it is kept apart
-	unique  store.Op                     // takes the unique key at the start; of kind 0 if none is taken
-	guard   store.Op                     // see guardHolder; of kind 0 if there is nothing to guard
+	value   []byte          // of its item
+	payload json.RawMessage // where it is kept apart
+	unique  store.Op        // takes the unique key at the start; of kind 0 if none is taken
+	guard   store.Op        // see guardHolder; of kind 0 if there is nothing to guard
 }
 
 func (c *claim) bounds() (ops, bytes int) {
@@ -51,7 +51,10 @@ func (c *claim) takesItsOwn() bool {
 
 // opsOf returns the most operations that the start of a pick has.
 func (c *claim) opsOf(p *layout.Place) int {
-	ops := 3
+	ops := 1
+	if !c.later {
+		ops++
+	}
 	if c.at != nil {
 		ops++
 	}
@@ -169,15 +172,16 @@ func (c *claim) fetchPayloads(ctx context.Context) error {
 }
 
 func (c *claim) ops(r journal.Receipt) []store.Op {
-	ops := make([]store.Op, 0, 4*len(c.starts)+2) // the journal adds the slot
+	ops := make([]store.Op, 0, 3*len(c.starts)+2) // the journal adds the slot
 	for i := range c.starts {
 		s := &c.starts[i]
 		s.version = r.Position
 		ops = append(ops,
-			store.Put(store.Item{Key: layout.TaskKey(s.lease.UUID), Value: s.values.task}, store.VersionIs(s.before)),
-			store.Delete(s.place.At, store.Always),
-			store.Put(store.Item{Key: layout.LeaseKey(s.token), Version: 1, Value: s.values.lease}, store.Always),
+			store.Put(store.Item{Key: layout.TaskKey(s.lease.UUID), Value: s.value}, store.VersionIs(s.before)),
 		)
+		if !c.later {
+			ops = append(ops, store.Delete(s.place.At, store.Always))
+		}
 		ops = append(ops, s.place.OtherEntry()...)
 		for _, op := range []store.Op{s.unique, s.guard} {
 			if op.Kind != 0 {
@@ -220,6 +224,13 @@ func (c *claim) started(ctx context.Context, err error) ([]Lease, error) {
 		c.q.limits.Took(s.lease.Slots)
 		c.q.leases.keep(s)
 		c.q.wakeForLease(s.lease.Expires)
+	}
+	if c.later {
+		entries := make([]layout.Place, len(c.starts))
+		for i := range c.starts {
+			entries[i] = c.starts[i].place
+		}
+		c.q.strategy.remove(ctx, entries)
 	}
 	if c.by.Beside != nil {
 		c.by.Beside.Written()

@@ -141,9 +141,9 @@ func (q *Queue) askToStop(ctx context.Context, id task.ID) error {
 	if err != nil || h.Stop {
 		return err
 	}
-	h.Stop, h.StopBy = true, journal.Actor(ctx)
-	item := store.Item{Key: layout.LeaseKey(t.Lease), Version: h.Version + 1, Value: layout.Encode(&h.Lease)}
-	err = q.apply(ctx, store.Put(item, store.VersionIs(h.Version)))
+	next := h.Lease
+	next.Stop, next.StopBy = true, journal.Actor(ctx)
+	err = q.apply(ctx, h.Change(t.Lease, &next)...)
 	if err == nil {
 		q.leases.drop(t.Lease)
 		q.stopped.tell(t.Lease)

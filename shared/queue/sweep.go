@@ -7,7 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/notifier"
 	"github.com/millrace/millrace/shared/queue/layout"
 	"github.com/millrace/millrace/shared/store"
@@ -46,9 +45,10 @@ func (q *Queue) Sweep(ctx context.Context) (Swept, error) {
 
 // upkeep is a sweep without the history.
 func (q *Queue) upkeep(ctx context.Context) (Swept, error) {
+	q.sweeps.Store(true)
 	var s Swept
 	var errs [7]error
-	s.Lost, _, errs[0] = q.sweepLeases(ctx)
+	s.Lost, _, errs[0] = q.sweepLeases(ctx, false)
 	s.Released, errs[1] = q.releaseHolds(ctx)
 	_, errs[2] = q.Promote(ctx)
 	s.Moved, errs[3] = q.moveHomeLines(ctx)
@@ -56,66 +56,6 @@ func (q *Queue) upkeep(ctx context.Context) (Swept, error) {
 	errs[5] = q.sweepPreferred(ctx)
 	_, errs[6] = q.known.Forget(ctx)
 	return s, errors.Join(errs[:]...)
-}
-
-// sweepLeases ends the leases that have run out, and returns when the next one does, in microseconds since 1970; 0 if there is
-// none.
-func (q *Queue) sweepLeases(ctx context.Context) (lost int, next int64, err error) {
-	if err := q.mayDecide(ctx); err != nil {
-		return 0, 0, err
-	}
-	var failed []error
-	for item, err := range layout.AllLeases(ctx, q.store) {
-		if err != nil {
-			return lost, next, errors.Join(append(failed, err)...)
-		}
-		expires, ended, err := q.sweepLease(ctx, item)
-		switch {
-		case err != nil && (isOpen(err) || ctx.Err() != nil):
-			return lost, next, errors.Join(append(failed, err)...)
-		case err != nil: // of this lease alone, such as one that cannot be read: it does not keep the others
-			failed = append(failed, err)
-		case ended:
-			lost++
-			q.measured.leasesLost.Add(1)
-		case expires != 0 && (next == 0 || expires < next):
-			next = expires
-		}
-	}
-	return lost, next, errors.Join(failed...)
-}
-
-// sweepLease ends one lease if it has run out, and returns when it does otherwise, in microseconds since 1970; 0 if there is no such
-// lease any more. Race: a heartbeat that comes first has changed the lease's version, and the end has the condition that the version
-// is as it was read.
-func (q *Queue) sweepLease(ctx context.Context, item *store.Item) (expires int64, ended bool, err error) {
-	var l layout.Lease
-	if err := layout.Decode(item, &l); err != nil {
-		return 0, false, err
-	}
-	if at := q.over(&l); at > q.micro() {
-		return at, false, nil
-	}
-	token := item.Key.Sort
-	expires, err = q.endUnlessHeard(journal.WithActor(ctx, ""), token, ranOut(&l))
-	switch {
-	case errors.Is(err, ErrStale), errors.Is(err, ErrNoLease):
-		return 0, false, nil // its worker was quicker
-	case err != nil, expires != 0:
-		return expires, false, err
-	}
-	q.watchers.tell(l.Instance)
-	q.log.Warn("a lease ran out", "task_id", l.UUID, "job", l.Job, "instance", l.Instance)
-	return 0, true, nil
-}
-
-// over returns when a lease is over, in microseconds since 1970: when it expires, but, if the clock has jumped, not before its
-// holder had the lease's length to send a heartbeat since.
-func (q *Queue) over(l *layout.Lease) int64 {
-	if left := l.Length - q.clock.Steady(); left > 0 {
-		return max(l.Expires, q.micro()+left.Microseconds())
-	}
-	return l.Expires
 }
 
 // Redeclared applies definitions that have just changed to tasks that wait: it moves misplaced entries, and notifies claimers of
@@ -211,7 +151,7 @@ func (q *Queue) Run(ctx context.Context) {
 		}
 		if q.alarms.over(&q.alarms.leases, now) {
 			q.try("end leases", func() error {
-				_, next, err := q.sweepLeases(ctx)
+				_, next, err := q.sweepLeases(ctx, false)
 				if next != 0 {
 					q.wakeForLease(next)
 				}

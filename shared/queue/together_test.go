@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace/shared/journal"
+	"github.com/millrace/millrace/shared/projection"
 	"github.com/millrace/millrace/shared/queue"
 	"github.com/millrace/millrace/shared/store"
 	"github.com/millrace/millrace/shared/store/memory"
@@ -32,7 +33,7 @@ func TestAClaimWaitsForItsInstanceOnly(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := slowSlots{memory.New(memory.Options{})}
-		j := journal.Open(s, journal.Options{})
+		j := journal.Open(s, journal.Options{Folds: projection.Folds()})
 		defer func() { _ = j.Close() }()
 		q := queue.Open(queue.Options{Store: s, Journal: j, Definitions: fixed{set()}})
 		claim := func(ctx context.Context, instance string) ([]queue.Lease, error) {

@@ -147,12 +147,12 @@ func (q *Queue) inTheirPlace(ctx context.Context, at *instanceSlots, by *Claimer
 }
 
 // startsIn returns how many starts have at most so many operations in a write whose ends give back all of the instance's slots but others:
-// the task, its entry and its lease, and a slot unless it is one that goes from an end to a start.
+// the task and its entry, and a slot unless it is one that goes from an end to a start.
 func startsIn(ops, others int) int {
-	if n := ops / 4; n <= others {
+	if n := ops / 3; n <= others {
 		return n
 	}
-	return (ops - others) / 3
+	return (ops - others) / 2
 }
 
 // opsBeside returns the most operations that the picks have in a write whose ends give back all of the instance's slots but others.

@@ -373,13 +373,13 @@ func (o *outlook) tell(log *slog.Logger, err error) {
 }
 
 // endLeases ends all leases that have run out, if one that this process has given or seen is over; otherwise it does not call the
-// store.
+// store. A process that does not sweep may never have folded the journal, and leaves it so.
 func (q *Queue) endLeases(ctx context.Context) error {
 	now := q.micro()
 	if !q.alarms.over(&q.alarms.leases, now) {
 		return nil
 	}
-	_, next, err := q.sweepLeases(ctx)
+	_, next, err := q.sweepLeases(ctx, !q.sweeps.Load())
 	switch {
 	case err != nil:
 		q.wakeForLease(now) // at the next look

@@ -7,6 +7,7 @@ import (
 
 	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/journal"
+	"github.com/millrace/millrace/shared/projection"
 	"github.com/millrace/millrace/shared/queue"
 	"github.com/millrace/millrace/shared/schedule"
 	"github.com/millrace/millrace/shared/store/memory"
@@ -32,7 +33,7 @@ schedules: [{name: nightly, cron: "0 0/20 2 * * ?", timezone: Europe/Berlin, job
 	now := time.Date(2026, 3, 1, 0, 30, 0, 0, time.UTC)
 	clock := func() time.Time { return now }
 	s := memory.New(memory.Options{})
-	j := journal.Open(s, journal.Options{Now: clock})
+	j := journal.Open(s, journal.Options{Now: clock, Folds: projection.Folds()})
 	defer func() { _ = j.Close() }()
 	tasks := queue.Open(queue.Options{Store: s, Journal: j, Definitions: constant{set}, Now: clock})
 	schedules := schedule.Open(schedule.Options{Store: s, Journal: j, Queue: tasks, Definitions: constant{set}, Now: clock})

@@ -260,7 +260,7 @@ func TestKilledBetweenAnyTwoCalls(t *testing.T) {
 			b.look()
 			b.now = b.now.Add(time.Minute)
 			d := &dying{Store: b.store, left: calls, lost: lost}
-			j := journal.Open(d, journal.Options{Now: b.clock})
+			j := journal.Open(d, journal.Options{Now: b.clock, Folds: projection.Folds()})
 			q := queue.Open(queue.Options{Store: d, Journal: j, Definitions: b.sets, Now: b.clock})
 			dead := schedule.Open(schedule.Options{Store: d, Journal: j, Queue: q, Definitions: b.sets, Now: b.clock})
 			_, err := dead.Make(t.Context(), b.now.Add(time.Minute))

@@ -12,8 +12,8 @@ import (
 
 // Layout is the version of the layout that this program reads and writes, and Since the first release that does.
 const (
-	Layout = 2
-	Since  = "0.2.0"
+	Layout = 3
+	Since  = "0.3.0"
 )
 
 // The errors of [Check] that say that this program and the store do not fit, to be compared with errors.Is. Their texts name both
@@ -36,16 +36,17 @@ var key = store.Key{Table: store.Journal, Partition: "layout", Sort: "0"}
 
 // Check demands that a store has this program's layout, and notes it in one that is new. It returns an error that is [ErrNewer] or
 // [ErrOlder] if the store has another, [ErrIncomplete] if it is a copy that is not complete, and otherwise the store's. It is called once by each process, before anything else uses the
-// store. It costs one read, in a store that is new two more and a write, and in one of layout 1 a write.
+// store. It costs one read, in a store that is new two more and a write, and in one of an older layout a write.
 //
-// Layout 2 is layout 1 with more places: tasks and ready entries that are in none of these stay where they are.
+// Layout 2 is layout 1 with more places: tasks and ready entries that are in none of these stay where they are. Layout 3 is layout 2 with
+// leases that are parts of their tasks: those that are items stay so.
 func Check(ctx context.Context, s store.Store) error {
 	found, err := read(ctx, s)
 	if found == nil && err == nil {
 		found, err = begin(ctx, s)
 	}
-	if err == nil && found.Layout == 1 {
-		found, err = note(ctx, s, store.VersionIs(1))
+	if err == nil && 1 <= found.Layout && found.Layout < Layout {
+		found, err = note(ctx, s, store.VersionIs(int64(found.Layout)))
 	}
 	switch {
 	case err != nil:

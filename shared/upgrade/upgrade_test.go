@@ -2,6 +2,7 @@ package upgrade_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -35,7 +36,9 @@ func (s shared) Write(ctx context.Context, w store.Write) error {
 
 func says(t *testing.T, s store.Store, value string) {
 	t.Helper()
-	item := store.Item{Key: store.Key{Table: store.Journal, Partition: "layout", Sort: "0"}, Version: 1, Value: []byte(value)}
+	var of struct{ Layout int64 }
+	_ = json.Unmarshal([]byte(value), &of)
+	item := store.Item{Key: store.Key{Table: store.Journal, Partition: "layout", Sort: "0"}, Version: max(of.Layout, 1), Value: []byte(value)}
 	if err := s.Write(t.Context(), store.Write{Token: "t", Ops: []store.Op{store.Put(item, store.Absent)}}); err != nil {
 		t.Fatal(err)
 	}
@@ -60,10 +63,11 @@ func TestAProgramRefusesAStoreOfAnotherLayout(t *testing.T) {
 		text      string
 	}{
 		"new":                           {prepare: func(*testing.T, store.Store) {}},
-		"this":                          {prepare: func(t *testing.T, s store.Store) { says(t, s, `{"layout":2,"since":"0.2.0"}`) }},
-		"the one before":                {prepare: func(t *testing.T, s store.Store) { says(t, s, `{"layout":1,"since":"0.1.0"}`) }},
-		"newer":                         {func(t *testing.T, s store.Store) { says(t, s, `{"layout":3,"since":"0.9.0"}`) }, false, upgrade.ErrNewer, "start Millrace 0.9.0 or a later one"},
-		"newer, with more":              {func(t *testing.T, s store.Store) { says(t, s, `{"layout":4,"since":"2","more":1}`) }, true, upgrade.ErrNewer, "layout is 4"},
+		"this":                          {prepare: func(t *testing.T, s store.Store) { says(t, s, `{"layout":3,"since":"0.3.0"}`) }},
+		"the one before":                {prepare: func(t *testing.T, s store.Store) { says(t, s, `{"layout":2,"since":"0.2.0"}`) }},
+		"the first":                     {prepare: func(t *testing.T, s store.Store) { says(t, s, `{"layout":1,"since":"0.1.0"}`) }},
+		"newer":                         {func(t *testing.T, s store.Store) { says(t, s, `{"layout":4,"since":"0.9.0"}`) }, false, upgrade.ErrNewer, "start Millrace 0.9.0 or a later one"},
+		"newer, with more":              {func(t *testing.T, s store.Store) { says(t, s, `{"layout":5,"since":"2","more":1}`) }, true, upgrade.ErrNewer, "layout is 5"},
 		"without a version":             {begun, false, upgrade.ErrOlder, "before 0.1.0"},
 		"without a version, of its own": {begun, true, nil, ""},
 		"not readable":                  {func(t *testing.T, s store.Store) { says(t, s, "x") }, true, store.ErrDamaged, `"x"`},
@@ -87,7 +91,7 @@ func TestAProgramRefusesAStoreOfAnotherLayout(t *testing.T) {
 // A process that begins a store at the same time as another follows what that has noted, also if it has appended since.
 func TestTwoProcessesBeginAStoreAtOnce(t *testing.T) {
 	t.Parallel()
-	for value, want := range map[string]error{`{"layout":2,"since":"0.2.0"}`: nil, `{"layout":3,"since":"0.9.0"}`: upgrade.ErrNewer} {
+	for value, want := range map[string]error{`{"layout":3,"since":"0.3.0"}`: nil, `{"layout":4,"since":"0.9.0"}`: upgrade.ErrNewer} {
 		base := memory.New(memory.Options{})
 		s := shared{Store: base, then: func(store.Op) error {
 			says(t, base, value)
@@ -130,7 +134,7 @@ func TestAStartCostsOneRead(t *testing.T) {
 	}
 }
 
-// A store of layout 1 has this program's layout from its first start on, which programs of layout 1 refuse, also where two begin at once.
+// A store of an older layout has this program's layout from its first start on, which older programs refuse, also where two begin at once.
 func TestAStoreOfTheLayoutBeforeGetsThisOne(t *testing.T) {
 	t.Parallel()
 	base := memory.New(memory.Options{})
@@ -147,7 +151,7 @@ func TestAStoreOfTheLayoutBeforeGetsThisOne(t *testing.T) {
 		t.Errorf("Check = %v", err)
 	}
 	items, err := base.Get(t.Context(), store.Key{Table: store.Journal, Partition: "layout", Sort: "0"})
-	if want := `{"layout":2,"since":"0.2.0"}`; err != nil || string(items[0].Value) != want {
+	if want := `{"layout":3,"since":"0.3.0"}`; err != nil || string(items[0].Value) != want {
 		t.Errorf("the store says %s, %v, want %s", items[0].Value, err, want)
 	}
 }

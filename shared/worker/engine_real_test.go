@@ -14,6 +14,7 @@ import (
 	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/notifier/local"
+	"github.com/millrace/millrace/shared/projection"
 	"github.com/millrace/millrace/shared/queue"
 	"github.com/millrace/millrace/shared/queue/tasklog"
 	"github.com/millrace/millrace/shared/store/memory"
@@ -29,7 +30,7 @@ func TestPoolOnTheEngine(t *testing.T) {
 		{Path: "/command", Target: definition.Target{Command: []string{"/bin/sh", "-c", "echo out; exit 3"}}, Attempts: 1},
 	}}}
 	s, notifier := memory.New(memory.Options{}), local.New()
-	engine := queue.Open(queue.Options{Store: s, Journal: journal.Open(s, journal.Options{}), Definitions: set, Notifier: notifier})
+	engine := queue.Open(queue.Options{Store: s, Journal: journal.Open(s, journal.Options{Folds: projection.Folds()}), Definitions: set, Notifier: notifier})
 	acts := map[string]func() (json.RawMessage, error){
 		`"ok"`:     func() (json.RawMessage, error) { return json.RawMessage(`{"a":1}`), nil },
 		`"fail"`:   func() (json.RawMessage, error) { return nil, worker.Fail(errDisk, 0) },
@@ -123,7 +124,7 @@ func TestWhatEncodesLargeIsKept(t *testing.T) {
 			t.Parallel()
 			set := definitions{&definition.Set{Jobs: []definition.Job{{Path: "/go", Target: definition.Target{Go: "f"}, Attempts: 1}}}}
 			s, notifier := memory.New(memory.Options{}), local.New()
-			engine := queue.Open(queue.Options{Store: s, Journal: journal.Open(s, journal.Options{}), Definitions: set, Notifier: notifier})
+			engine := queue.Open(queue.Options{Store: s, Journal: journal.Open(s, journal.Options{Folds: projection.Folds()}), Definitions: set, Notifier: notifier})
 			r := worker.NewRunner(worker.Options{Engine: engine, Definitions: set, Targets: worker.Targets{
 				Go: worker.Functions{"f": func(_ context.Context, _ *worker.Attempt, log *worker.Log) (json.RawMessage, error) {
 					for _, line := range test.lines {

@@ -10,6 +10,7 @@ import (
 	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/notifier/local"
+	"github.com/millrace/millrace/shared/projection"
 	"github.com/millrace/millrace/shared/queue"
 	"github.com/millrace/millrace/shared/store/memory"
 	"github.com/millrace/millrace/shared/worker"
@@ -21,7 +22,7 @@ func Example() {
 	set := definitions{&definition.Set{Jobs: []definition.Job{{Path: "/greet", Target: definition.Target{Go: "greet"}}}}}
 	memory, notifier := memory.New(memory.Options{}), local.New()
 	engine := queue.Open(queue.Options{
-		Store: memory, Journal: journal.Open(memory, journal.Options{}), Definitions: set, Notifier: notifier,
+		Store: memory, Journal: journal.Open(memory, journal.Options{Folds: projection.Folds()}), Definitions: set, Notifier: notifier,
 	})
 	greet := func(_ context.Context, a *worker.Attempt, _ *worker.Log) (json.RawMessage, error) {
 		fmt.Printf("attempt %d: hello %s\n", a.Number, a.Payload)

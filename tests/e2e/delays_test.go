@@ -10,6 +10,7 @@ import (
 	"github.com/millrace/millrace/client"
 	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/journal"
+	"github.com/millrace/millrace/shared/projection"
 	"github.com/millrace/millrace/shared/queue"
 	"github.com/millrace/millrace/shared/store"
 	"github.com/millrace/millrace/shared/store/dynamo"
@@ -106,7 +107,7 @@ func delayedLongAgo(t *testing.T, s store.Store) map[string]time.Time {
 		at := first.Add(time.Duration(i) * 700 * time.Millisecond)
 		then := at.Add(-delay)
 		clock := func() time.Time { return then }
-		j := journal.Open(s, journal.Options{Now: clock})
+		j := journal.Open(s, journal.Options{Now: clock, Folds: projection.Folds()})
 		q := queue.Open(queue.Options{Store: s, Journal: j, Definitions: fixedSet{set}, Now: clock})
 		added, err := q.Enqueue(t.Context(), nil, queue.New{Dialect: task.Event, Job: "/canvases/c/WORKER/h", NotBefore: at})
 		if err != nil {

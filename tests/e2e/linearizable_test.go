@@ -12,6 +12,7 @@ import (
 
 	"github.com/millrace/millrace/shared/event"
 	"github.com/millrace/millrace/shared/journal"
+	"github.com/millrace/millrace/shared/projection"
 	"github.com/millrace/millrace/shared/store"
 	"github.com/millrace/millrace/shared/store/pebble"
 	"github.com/millrace/millrace/tests/containers"
@@ -46,7 +47,7 @@ func linearizable(t *testing.T, s store.Store, processes, each int) {
 	h := &history{began: time.Now()}
 	journals := make([]*journal.Journal, processes)
 	for i := range journals {
-		journals[i] = journal.Open(s, journal.Options{})
+		journals[i] = journal.Open(s, journal.Options{Folds: projection.Folds()})
 		defer journals[i].Close()
 	}
 	var group sync.WaitGroup

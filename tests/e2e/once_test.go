@@ -11,6 +11,7 @@ import (
 
 	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/journal"
+	"github.com/millrace/millrace/shared/projection"
 	"github.com/millrace/millrace/shared/queue"
 	"github.com/millrace/millrace/shared/queue/view"
 	"github.com/millrace/millrace/shared/schedule"
@@ -109,7 +110,7 @@ func TestTenCronFunctionsAtOnce(t *testing.T) {
 			}}
 			began := time.Now().Truncate(time.Minute)
 			process := func() (look func(at time.Time) error) {
-				j := journal.Open(s, journal.Options{})
+				j := journal.Open(s, journal.Options{Folds: projection.Folds()})
 				t.Cleanup(func() { _ = j.Close() })
 				q := queue.Open(queue.Options{Store: s, Journal: j, Definitions: set})
 				return func(at time.Time) error {

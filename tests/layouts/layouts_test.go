@@ -16,6 +16,7 @@ import (
 	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/event"
 	"github.com/millrace/millrace/shared/journal"
+	"github.com/millrace/millrace/shared/projection"
 	"github.com/millrace/millrace/shared/queue"
 	"github.com/millrace/millrace/shared/queue/rule"
 	"github.com/millrace/millrace/shared/store"
@@ -50,7 +51,7 @@ func start(t *testing.T, s store.Store) *program {
 		t.Fatal(err)
 	}
 	now := func() time.Time { return at }
-	p := &program{t: t, journal: journal.Open(s, journal.Options{Now: now})}
+	p := &program{t: t, journal: journal.Open(s, journal.Options{Now: now, Folds: projection.Folds()})}
 	target := definition.Target{Go: "f"}
 	p.tasks = queue.Open(queue.Options{Store: s, Journal: p.journal, Now: now, Definitions: &declared{definition.Set{
 		Jobs: []definition.Job{{Path: "/job", Target: target}, {Path: "/paused", Target: target}},

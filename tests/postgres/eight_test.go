@@ -13,6 +13,7 @@ import (
 
 	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/journal"
+	"github.com/millrace/millrace/shared/projection"
 	"github.com/millrace/millrace/shared/queue"
 	pgstore "github.com/millrace/millrace/shared/store/postgres"
 	"github.com/millrace/millrace/shared/task"
@@ -44,7 +45,7 @@ func eight(t *testing.T, set *definition.Set) (all []*queue.Queue) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		j := journal.Open(s, journal.Options{})
+		j := journal.Open(s, journal.Options{Folds: projection.Folds()})
 		q := queue.Open(queue.Options{Store: s, Journal: j, Definitions: declared{set}, OnePart: true})
 		t.Cleanup(func() { _ = q.Close(); _ = j.Close(); _ = s.Close() })
 		all = append(all, q)

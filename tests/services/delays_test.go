@@ -11,6 +11,7 @@ import (
 	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/event"
 	"github.com/millrace/millrace/shared/journal"
+	"github.com/millrace/millrace/shared/projection"
 	"github.com/millrace/millrace/shared/queue"
 	"github.com/millrace/millrace/shared/task"
 )
@@ -27,7 +28,7 @@ func TestDelays(t *testing.T) {
 	d, target := start(t), receiver(t)
 	d.declare(t, target.url)
 	d.bridge(t, func() string { return d.urls["worker"] })
-	j := journal.Open(d.store, journal.Options{})
+	j := journal.Open(d.store, journal.Options{Folds: projection.Folds()})
 	t.Cleanup(func() { _ = j.Close() })
 
 	first := time.Now().Add(20 * time.Second).Truncate(time.Microsecond)
@@ -49,7 +50,7 @@ func TestDelays(t *testing.T) {
 func (d *deployment) delayedLongAgo(t *testing.T, at time.Time, delay time.Duration) (id string) {
 	t.Helper()
 	clock := func() time.Time { return at.Add(-delay) }
-	j := journal.Open(d.store, journal.Options{Now: clock})
+	j := journal.Open(d.store, journal.Options{Now: clock, Folds: projection.Folds()})
 	defer func() { _ = j.Close() }()
 	set := &definition.Set{Handlers: []definition.Handler{{Canvas: "c", Space: "S", Name: "later"}}}
 	q := queue.Open(queue.Options{Store: d.store, Journal: j, Definitions: fixed{set}, Now: clock})

@@ -16,6 +16,7 @@ import (
 	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/notifier/sqs"
+	"github.com/millrace/millrace/shared/projection"
 	"github.com/millrace/millrace/shared/queue/layout"
 	"github.com/millrace/millrace/shared/store"
 	"github.com/millrace/millrace/shared/strict"
@@ -111,7 +112,7 @@ func (d *deployment) apply(t *testing.T, file string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	j := journal.Open(d.store, journal.Options{})
+	j := journal.Open(d.store, journal.Options{Folds: projection.Folds()})
 	defer func() { _ = j.Close() }()
 	catalog := definition.OpenCatalog(definition.CatalogOptions{Store: d.store, Journal: j})
 	if _, err := catalog.Apply(t.Context(), set, definition.FromFile); err != nil {

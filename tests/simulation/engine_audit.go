@@ -79,11 +79,14 @@ func (l *ledger) look(ctx context.Context, key store.Key) (isTask bool) {
 	if !strings.HasPrefix(key.Partition, "task/") || was && before.Version == found[0].Version {
 		return false
 	}
-	var t task.Task
+	var t layout.Started
 	if err := layout.Decode(found[0], &t); err != nil {
 		l.report("task is its events", "task %s cannot be read: %v", key.Sort, err)
 	}
-	l.step(key.Sort, moment{time.Now(), found[0].Version, t})
+	if given, runs := t.AsGiven(); runs {
+		l.times.lease(t.Lease, time.UnixMicro(given.Expires))
+	}
+	l.step(key.Sort, moment{time.Now(), found[0].Version, t.Task})
 	return true
 }
 

@@ -97,7 +97,7 @@ func (a *actor) wake() (notified int) {
 	ctx, end := context.WithTimeout(r.ctx, r.plan.awake)
 	defer end()
 	ran, err := runner.RunBatch(ctx, queue.Claimer{Instance: a.name}, 1)
-	if err != nil {
+	if err != nil && ctx.Err() == nil {
 		r.report("liveness", "a worker cannot claim when all is quiet: %v", err)
 	}
 	notified = own.listen(false)

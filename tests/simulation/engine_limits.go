@@ -50,12 +50,10 @@ func (l *ledger) checkPlaces() {
 			if !l.holds(token) {
 				l.report("leak", "the place %s %s is of a lease that is over", key.Partition, key.Sort)
 			}
-		case "lease":
-			var lease layout.Lease
-			if err := layout.Decode(&item, &lease); err != nil {
-				l.report("leak", "a lease cannot be read: %v", err)
+		case "task":
+			if lease, _ := l.leaseOf(&item); lease != nil {
+				wanted += len(lease.Slots)
 			}
-			wanted += len(lease.Slots)
 		}
 	}
 	if taken != wanted {
@@ -63,8 +61,31 @@ func (l *ledger) checkPlaces() {
 	}
 }
 
-// holds reports whether a lease with that token exists.
+// holds reports whether a lease with that token is held.
 func (l *ledger) holds(token string) bool {
-	_, there := l.items[store.Key{Table: store.Work, Partition: "lease/" + token[len(token)-1:], Sort: token}]
-	return there
+	uuid, _, _ := strings.Cut(token, ".")
+	item, there := l.items[layout.TaskKey(uuid)]
+	if !there {
+		return false
+	}
+	_, held := l.leaseOf(&item)
+	return held == token
+}
+
+// leaseOf returns the lease of a task's item, as it was changed last, and its token; nil if the task does not run.
+func (l *ledger) leaseOf(item *store.Item) (lease *layout.Lease, token string) {
+	var t layout.Started
+	if err := layout.Decode(item, &t); err != nil {
+		l.report("leak", "a task cannot be read: %v", err)
+	}
+	given, runs := t.AsGiven()
+	if !runs {
+		return nil, ""
+	}
+	if changed, there := l.items[layout.LeaseKey(t.Lease)]; there {
+		if err := layout.Decode(&changed, &given); err != nil {
+			l.report("leak", "a lease cannot be read: %v", err)
+		}
+	}
+	return &given, t.Lease
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace/shared/journal"
+	"github.com/millrace/millrace/shared/projection"
 	"github.com/millrace/millrace/shared/queue"
 	"github.com/millrace/millrace/shared/store"
 	"github.com/millrace/millrace/shared/store/faulty"
@@ -114,7 +115,7 @@ func (r *engineRun) open(line *faulty.Store, name string) *engine {
 	}
 	s := r.storeOf(line)
 	now, watch := r.clockOf(name, c, s)
-	j := journal.Open(s, journal.Options{Now: now, Timing: timing, Jitter: jitter(r.plan.seed, name)})
+	j := journal.Open(s, journal.Options{Now: now, Timing: timing, Jitter: jitter(r.plan.seed, name), Folds: projection.Folds()})
 	q := queue.Open(queue.Options{
 		Store: s, Journal: j, Definitions: r.set, Clock: watch, Now: nowBy(now, watch), Notifier: &r.ears, Random: &source{dice(r.plan.seed, name+" random")},
 		Quiet: quiet,

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/millrace/millrace/shared/queue"
-	"github.com/millrace/millrace/shared/queue/layout"
 	"github.com/millrace/millrace/shared/task"
 )
 
@@ -147,10 +146,11 @@ func (l *ledger) overdue(by time.Duration) (tokens []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for key, item := range l.items {
-		var lease layout.Lease
-		if strings.HasPrefix(key.Partition, "lease/") && layout.Decode(&item, &lease) == nil &&
-			time.Since(time.UnixMicro(lease.Expires)) > by {
-			tokens = append(tokens, key.Sort)
+		if !strings.HasPrefix(key.Partition, "task/") {
+			continue
+		}
+		if lease, token := l.leaseOf(&item); lease != nil && time.Since(time.UnixMicro(lease.Expires)) > by {
+			tokens = append(tokens, token)
 		}
 	}
 	return tokens

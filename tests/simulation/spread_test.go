@@ -19,6 +19,7 @@ import (
 	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/membership"
+	"github.com/millrace/millrace/shared/projection"
 	"github.com/millrace/millrace/shared/queue"
 	"github.com/millrace/millrace/shared/store"
 	"github.com/millrace/millrace/shared/store/faulty"
@@ -189,7 +190,7 @@ func serve(t *testing.T, seed uint64, alone bool) (sites []*site, end func()) {
 	}
 	var journals []*journal.Journal
 	for _, s := range stores {
-		j := journal.Open(s, journal.Options{})
+		j := journal.Open(s, journal.Options{Folds: projection.Folds()})
 		q := queue.Open(queue.Options{Store: s, Journal: j, Definitions: undeclared{}})
 		handler := api.New(api.Options{Tokens: []access.Token{access.NewToken("worker", access.Worker, "secret")}},
 			api.Instances(membership.Open(membership.Options{Store: s}), q))

@@ -11,11 +11,11 @@
 //	parts.go  tasks and lines that lie in several partitions
 //	line.go   Line: the name of a ready index
 //	entry.go  Entry, Place: entries of indexes, and reading an index
-//	lease.go  Lease, Held: the right to run a task, and its token
+//	lease.go  Lease, Held: the right to run a task, and its token; Started: a task with its lease
 //	topic.go  groups of topics; what is kept of a finished task
 //	limit.go  the names of limits
 //	size.go   how much goes in one write
 //	error.go  errors of reading
 //
-// The package imports definition, journal, limit, notifier, store, task and the standard library.
+// The package imports definition, journal, limit, notifier, projection, store, task and the standard library.
 package layout

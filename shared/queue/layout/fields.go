@@ -40,6 +40,12 @@ func taskFields(t *task.Task, f *form) {
 	number(f, 33, &t.Apart)
 }
 
+// startedFields lists a task that runs: its own fields, and its lease's.
+func startedFields(s *Started, f *form) {
+	taskFields(&s.Task, f)
+	part(f, 40, &s.Given, leaseFields)
+}
+
 func concurrencyFields(c *task.Concurrency, f *form) {
 	text(f, 1, &c.Key)
 	number(f, 2, &c.Limit)

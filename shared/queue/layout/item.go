@@ -18,6 +18,8 @@ func Decode(item *store.Item, target any) (err error) {
 		err = expand(item.Value, target, entryFields)
 	case *Lease:
 		err = expand(item.Value, target, leaseFields)
+	case *Started:
+		err = expand(item.Value, target, startedFields)
 	default:
 		err = store.Decode(item.Value, target)
 	}
@@ -27,7 +29,7 @@ func Decode(item *store.Item, target any) (err error) {
 	return nil
 }
 
-// Encode returns the value of an item: of a pointer to a task, an entry or a lease its compact form, of others JSON.
+// Encode returns the value of an item: of a pointer to a task, an entry or a lease, or to [Started], its compact form, of others JSON.
 func Encode(value any) []byte {
 	switch value := value.(type) {
 	case *task.Task:
@@ -36,6 +38,8 @@ func Encode(value any) []byte {
 		return compact(value, entryFields)
 	case *Lease:
 		return compact(value, leaseFields)
+	case *Started:
+		return compact(value, startedFields)
 	}
 	text, err := store.Encode(value)
 	if err != nil {

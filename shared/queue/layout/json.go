@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/millrace/millrace/shared/store"
-	"github.com/millrace/millrace/shared/task"
 )
 
 // JSON returns what an item of the table work holds as JSON, for people to read: what is stored in the compact form with the names
@@ -15,7 +14,7 @@ func JSON(item *store.Item) (json.RawMessage, error) {
 		var value any = new(Entry)
 		switch kind, _, _ := strings.Cut(item.Key.Partition, "/"); kind {
 		case "task":
-			value = new(task.Task)
+			value = new(Started)
 		case "lease":
 			value = new(Lease)
 		}

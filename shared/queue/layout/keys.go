@@ -13,7 +13,7 @@ import (
 
 // The items of the table work:
 //
-//	task/GROUP        UUID          the task; of those whose id says so in task/GROUP/PART, see parts.go
+//	task/GROUP        UUID          the task, and its lease while it runs; of those whose id says so in task/GROUP/PART, see parts.go
 //	payload/UUID      -             a payload too large to travel with the task
 //	log/UUID          SEQUENCE      lines of its log
 //	ready/LINE        RANK          entry of a task that may start; the index of a line
@@ -21,7 +21,7 @@ import (
 //	due               TIME UUID     entry of a task that waits for a time
 //	held/HOLD         ORDER         entry of a task that a rule or a limit holds
 //	history/GROUP     TIME UUID     entry of a finished task of a topic
-//	lease/SHARD       TOKEN         the right to run a task
+//	lease/SHARD       TOKEN         a lease that was changed since it was given
 //	permit/LIMIT      NUMBER        a slot of a limit, taken by a lease; see package limit
 //	unique/HASH       -             which task holds a unique key
 //	once/HASH         -             the result of the request with an idempotency key

@@ -3,18 +3,23 @@ package layout
 import (
 	"context"
 	"encoding/hex"
+	"errors"
 	"iter"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/limit"
+	"github.com/millrace/millrace/shared/projection"
 	"github.com/millrace/millrace/shared/store"
 	"github.com/millrace/millrace/shared/task"
 )
 
-// Lease is the item of the right to run a task. Heartbeats and requests to stop change it without the journal; its version counts
-// these changes, and each of them has the condition that the version is as it was read.
+// Lease is the right to run a task. It begins as a part of its task's item, see [Started], since most tasks end before anything becomes
+// of it: so it costs no write of its own. Heartbeats and requests to stop change it without the journal: the first of them makes an item
+// of it, which counts from then on, and whose version counts the changes. Each change rests on what was read, see [Held.Change].
 type Lease struct {
 	UUID     string        `json:"id"`
 	Job      string        `json:"j"`
@@ -41,7 +46,60 @@ type Progress struct {
 	Message string    `json:"message,omitempty"` // at most queue.MaxMessage bytes; a longer one is cut
 }
 
-// AllLeases returns the items of all leases.
+// Started is what a task's item holds while the task runs: its lease too, as it was given.
+type Started struct {
+	task.Task
+	Given *Lease `json:"given,omitempty"` // without what the task says: UUID, Job and Instance; nil in an item of layout 2 or older
+}
+
+// StartedAs returns the value of the item of a task that is started with a lease.
+func StartedAs(t *task.Task, l *Lease) []byte {
+	given := *l
+	given.UUID, given.Job, given.Instance = "", "", ""
+	return Encode(&Started{*t, &given})
+}
+
+// AsGiven returns the lease as it was given; ok is false if the task does not run, or its lease is an item.
+func (s *Started) AsGiven() (l Lease, ok bool) {
+	if s.Given == nil || s.Task.State != task.Running {
+		return l, false
+	}
+	l = *s.Given
+	l.UUID, l.Job, l.Instance = s.Task.ID.UUID(), s.Task.Job, s.Task.Instance
+	return l, true
+}
+
+// Running returns the keys of the tasks that run, or have run just now: which ones, the journal tells, of whose folds one is
+// [projection.Work].
+func Running(ctx context.Context, j *journal.Journal) (keys []store.Key, err error) {
+	_, err = j.SnapshotOf(ctx, projection.WorkName, projection.RunningTasks(), func(key string, _ []byte) {
+		keys = append(keys, TaskKey(task.ID(projection.RunningTask(key)).UUID()))
+	})
+	return keys, Failure("look for tasks that run", err)
+}
+
+// Tasks returns those items of tasks that are there.
+func Tasks(ctx context.Context, s store.Store, keys []store.Key) iter.Seq2[*store.Item, error] {
+	return func(yield func(*store.Item, error) bool) {
+		for page := range slices.Chunk(keys, pageOfTasks) {
+			items, err := s.Get(ctx, page...)
+			if err != nil {
+				yield(nil, Failure("read tasks", err))
+				return
+			}
+			for _, item := range items {
+				if item != nil && !yield(item, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// pageOfTasks is how many tasks are read at once.
+const pageOfTasks = 100
+
+// AllLeases returns the items of the leases that have one.
 func AllLeases(ctx context.Context, s store.Store) iter.Seq2[*store.Item, error] {
 	return func(yield func(*store.Item, error) bool) {
 		for _, shard := range leaseShards {
@@ -82,47 +140,100 @@ func ParseToken(token string) (uuid string, attempt int, err error) {
 // Held is a lease and its task, as they were read.
 type Held struct {
 	Lease
-	Version     int64
+	Version     int64 // of the lease's item; 0: it has none yet
 	Task        task.Task
 	TaskVersion int64
 }
 
 // LoadLease reads a lease and its task. The error is [ErrStale] or [ErrNoLease] if the token is not valid.
 func LoadLease(ctx context.Context, s store.Store, token string) (Held, error) {
-	var h Held
-	uuid, attempt, err := ParseToken(token)
+	uuid, _, err := ParseToken(token)
 	if err != nil {
-		return h, err
+		return Held{}, err
 	}
 	items, err := s.Get(ctx, TaskKey(uuid), LeaseKey(token))
 	if err != nil {
-		return h, Failure("read a lease", err)
+		return Held{}, Failure("read a lease", err)
 	}
-	switch {
-	case items[0] == nil && maybeOfTopic(uuid):
-		return h, ErrStale // it has succeeded, and leaves no history
-	case items[0] == nil:
-		return h, ErrNoLease
-	}
-	if err := Decode(items[0], &h.Task); err != nil {
-		return h, err
-	}
-	h.TaskVersion = items[0].Version
-	if items[1] == nil || h.Task.State != task.Running || h.Task.Lease != token {
-		if h.Task.Lease != token && (attempt > h.Task.Attempt || attempt < 1 || attempt == h.Task.Attempt && h.Task.State == task.Running) {
-			return h, ErrNoLease
-		}
-		return h, ErrStale
-	}
-	h.Version = items[1].Version
-	return h, Decode(items[1], &h.Lease)
+	return held(token, items[0], items[1])
 }
 
-// GiveBack returns the operations that end a lease and free its slots.
-func (h *Held) GiveBack(token string) []store.Op {
-	item := store.Delete(LeaseKey(token), store.VersionIs(h.Version))
-	item.Item.Version = h.Version // outside the journal's order
-	ops := append(make([]store.Op, 0, 1+len(h.Slots)), item)
+// LoadLeases reads leases with their tasks, at most 50, in the order of their tokens; nil stands for one that is no longer valid.
+func LoadLeases(ctx context.Context, s store.Store, tokens []string) ([]*Held, error) {
+	keys := make([]store.Key, 0, 2*len(tokens))
+	for _, token := range tokens {
+		uuid, _, err := ParseToken(token)
+		if err != nil {
+			return nil, err
+		}
+		keys = append(keys, TaskKey(uuid), LeaseKey(token))
+	}
+	items, err := s.Get(ctx, keys...)
+	if err != nil {
+		return nil, Failure("read leases", err)
+	}
+	all := make([]*Held, len(tokens))
+	for i, token := range tokens {
+		h, err := held(token, items[2*i], items[2*i+1])
+		if err == nil {
+			all[i] = &h
+		} else if !errors.Is(err, ErrStale) && !errors.Is(err, ErrNoLease) {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// held returns a lease as the items of its task and of itself say, each nil if there is none.
+func held(token string, of, item *store.Item) (h Held, err error) {
+	uuid, attempt, _ := ParseToken(token)
+	switch {
+	case of == nil && maybeOfTopic(uuid):
+		return h, ErrStale // it has succeeded, and leaves no history
+	case of == nil:
+		return h, ErrNoLease
+	}
+	var t Started
+	if err := Decode(of, &t); err != nil {
+		return h, err
+	}
+	h.Task, h.TaskVersion = t.Task, of.Version
+	given, is := t.AsGiven()
+	switch {
+	case h.Task.Lease != token && (attempt > h.Task.Attempt || attempt < 1 || attempt == h.Task.Attempt && h.Task.State == task.Running):
+		return h, ErrNoLease
+	case h.Task.State != task.Running, h.Task.Lease != token, item == nil && !is:
+		return h, ErrStale
+	case item == nil:
+		h.Lease = given
+		return h, nil
+	}
+	h.Version = item.Version
+	return h, Decode(item, &h.Lease)
+}
+
+// Change returns the operations that change a lease to this one. Race: another change and whoever ends the lease rest on the same item's
+// version, or on its absence; the first change rests on the task too, since an end by its holder leaves the absence as it is.
+func (h *Held) Change(token string, next *Lease) []store.Op {
+	item := store.Item{Key: LeaseKey(token), Version: h.Version + 1, Value: Encode(next)}
+	if h.Version > 0 {
+		return []store.Op{store.Put(item, store.VersionIs(h.Version))}
+	}
+	return []store.Op{store.Put(item, store.Absent), store.Check(TaskKey(h.UUID), store.VersionIs(h.TaskVersion))}
+}
+
+// GiveBack returns the operations that end a lease and free its slots. unchanged says that the end rests on the lease as it was read. One
+// that does not, a success, may leave an item that was made meanwhile, which a sweep removes.
+func (h *Held) GiveBack(token string, unchanged bool) []store.Op {
+	ops := make([]store.Op, 0, 1+len(h.Slots))
+	switch {
+	case h.Version > 0:
+		item := store.Delete(LeaseKey(token), store.VersionIs(h.Version))
+		item.Item.Version = h.Version // outside the journal's order
+		ops = append(ops, item)
+	case unchanged:
+		ops = append(ops, store.Check(LeaseKey(token), store.Absent))
+	}
 	for i := range h.Slots {
 		ops = append(ops, h.Slots[i].GiveBack()) // ours as long as the lease is
 	}

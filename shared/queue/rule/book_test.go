@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace/shared/journal"
+	"github.com/millrace/millrace/shared/projection"
 	"github.com/millrace/millrace/shared/queue/layout"
 	"github.com/millrace/millrace/shared/queue/rule"
 	"github.com/millrace/millrace/shared/store"
@@ -20,7 +21,7 @@ func books(t *testing.T, alone bool) (first, second *rule.Book) {
 	t.Helper()
 	s, now, tokens := memory.New(memory.Options{}), time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), 0
 	clock := func() time.Time { return now }
-	j := journal.Open(s, journal.Options{Now: clock})
+	j := journal.Open(s, journal.Options{Now: clock, Folds: projection.Folds()})
 	t.Cleanup(func() { _ = j.Close() })
 	apply := func(ctx context.Context, ops ...store.Op) error {
 		tokens++
@@ -117,7 +118,7 @@ func TestCallersShareTheNextRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		base := memory.New(memory.Options{Shared: true})
 		s := &slow{Store: base, on: make(chan struct{})}
-		j := journal.Open(base, journal.Options{})
+		j := journal.Open(base, journal.Options{Folds: projection.Folds()})
 		defer func() { _ = j.Close() }()
 		reads := rule.New(rule.Options{Store: s, Journal: j, Now: time.Now})
 		other := rule.New(rule.Options{Store: base, Journal: j, Now: time.Now})

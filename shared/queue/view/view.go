@@ -64,18 +64,24 @@ func (v *Tasks) Progress(ctx context.Context, id task.ID) (*layout.Progress, err
 }
 
 // Running returns how many tasks each instance runs, by the name that claimers give; instances that run none are absent. It reads every
-// lease.
+// task that runs.
 func (v *Tasks) Running(ctx context.Context) (map[string]int, error) {
 	running := map[string]int{}
-	for item, err := range layout.AllLeases(ctx, v.o.Store) {
+	keys, err := layout.Running(ctx, v.o.Journal)
+	if err != nil {
+		return nil, err
+	}
+	for item, err := range layout.Tasks(ctx, v.o.Store, keys) {
 		if err != nil {
 			return nil, err
 		}
-		var l layout.Lease
-		if err := layout.Decode(item, &l); err != nil {
+		var t task.Task
+		if err := layout.Decode(item, &t); err != nil {
 			return nil, err
 		}
-		running[l.Instance]++
+		if t.State == task.Running {
+			running[t.Instance]++
+		}
 	}
 	return running, nil
 }

@@ -1,0 +1,130 @@
+package queue_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/millrace/millrace/shared/journal"
+	"github.com/millrace/millrace/shared/projection"
+	"github.com/millrace/millrace/shared/queue"
+	"github.com/millrace/millrace/shared/queue/tasklog"
+	"github.com/millrace/millrace/shared/store"
+	"github.com/millrace/millrace/shared/task"
+)
+
+// A lease is a part of its task's item until somebody changes it, and the entry of a task may outlive its start. These tests are of what
+// meets there.
+
+// overtaken is a store in which something happens just before the first write that begins with an operation of a kind in partitions whose
+// names begin so.
+type overtaken struct {
+	store.Store
+	kind      store.OpKind
+	partition string
+	by        func()
+}
+
+func (o *overtaken) Write(ctx context.Context, w store.Write) error {
+	if op := &w.Ops[0]; o.by != nil && op.Kind == o.kind && strings.HasPrefix(op.Item.Key.Partition, o.partition) {
+		by := o.by
+		o.by = nil
+		by()
+	}
+	return o.Store.Write(ctx, w)
+}
+
+// overtaking returns an engine of another process over such a store.
+func (b *bench) overtaking(kind store.OpKind, partition string, by func()) *bench {
+	b.t.Helper()
+	o := &bench{t: b.t, store: &overtaken{b.store, kind, partition, by}, clock: b.clock}
+	o.journal = journal.Open(o.store, journal.Options{Now: o.clock.now, Folds: projection.Folds()})
+	b.t.Cleanup(func() { _ = o.journal.Close() })
+	o.Queue = queue.Open(queue.Options{Store: o.store, Journal: o.journal, Definitions: fixed{ways()}, Now: o.clock.now})
+	return o
+}
+
+// A heartbeat that has seen the task run, and is written after its holder has ended it, is refused.
+func TestAHeartbeatThatComesAfterTheEnd(t *testing.T) {
+	t.Parallel()
+	for _, outcome := range []queue.Outcome{queue.OK, queue.Failed} {
+		b := setupWith(t, ways()).another()
+		b.one(queue.New{Job: "/plain", Attempts: 2})
+		l := b.claim(1)[0]
+		late := b.overtaking(store.OpPut, "lease/", func() { b.complete(l, queue.Result{Outcome: outcome}) })
+		if alive, err := late.Heartbeat(t.Context(), l.Token, queue.Beat{}); !errors.Is(err, queue.ErrStale) {
+			t.Errorf("%s: Heartbeat = %+v, %v, want that the lease is no longer valid", outcome, alive, err)
+		}
+	}
+}
+
+// A request to stop that has seen the task run, and is written after the attempt has failed, stops the task before its next attempt; one
+// that is written before the failure is known to it.
+func TestARequestToStopMeetsAFailure(t *testing.T) {
+	t.Parallel()
+	b := setupWith(t, ways()).another()
+	id := b.one(queue.New{Job: "/plain", Attempts: 2})
+	l := b.claim(1)[0]
+	late := b.overtaking(store.OpPut, "lease/", func() { b.complete(l, queue.Result{Outcome: queue.Failed}) })
+	if running, err := late.Stop(t.Context(), id); running || err != nil {
+		t.Errorf("Stop = %v, %v, want that it waited", running, err)
+	}
+	if got, err := b.Get(t.Context(), id); got.State != task.Stopped {
+		t.Errorf("Get = %s, %v, want that it is stopped", got.State, err)
+	}
+
+	b.one(queue.New{Job: "/plain", Attempts: 2})
+	l = b.claim(1)[0]
+	if running, err := late.Stop(t.Context(), l.Task.ID); !running || err != nil {
+		t.Errorf("Stop = %v, %v, want that it runs", running, err)
+	}
+	if state := b.complete(l, queue.Result{Outcome: queue.Failed}); state != task.Stopped {
+		t.Errorf("the task is %s after a failure, want that it is stopped", state)
+	}
+}
+
+// The entry of a task that was started is removed late: after the attempt has failed, and the task waits at the same place again.
+func TestAnEntryThatIsRemovedLate(t *testing.T) {
+	t.Parallel()
+	b := setupWith(t, ways()).another()
+	id := b.one(queue.New{Job: "/plain", Attempts: 2})
+	late := b.overtaking(store.OpDelete, "ready/", func() {
+		got, err := b.Get(t.Context(), id)
+		if err != nil || got.State != task.Running {
+			t.Fatalf("Get = %s, %v, want that it runs", got.State, err)
+		}
+		if _, err := b.Complete(t.Context(), got.Lease, queue.Result{Outcome: queue.Failed}); err != nil {
+			t.Error(err)
+		}
+	})
+	first := late.claim(1)
+	if again := b.claim(1); len(first) != 1 || len(again) != 1 || again[0].Task.Attempt != 2 {
+		t.Errorf("claims = %+v and %+v, want the first and the second attempt", first, again)
+	}
+}
+
+// A process that does not know of a heartbeat ends the task with success; what the heartbeat has left goes when it would have run out.
+func TestASuccessDoesNotKnowOfAHeartbeat(t *testing.T) {
+	t.Parallel()
+	b := setupWith(t, ways()).another()
+	b.enqueue(queue.New{Dialect: task.Job, Job: "/topics/a"})
+	l := b.byInstance(1)[0]
+	if _, err := b.restarted().Heartbeat(t.Context(), l.Token, queue.Beat{Lines: []tasklog.Line{{Message: "m"}}}); err != nil {
+		t.Fatal(err)
+	}
+	if state := b.complete(l, queue.Result{Outcome: queue.OK}); state != task.Succeeded {
+		t.Errorf("the task is %s, want %s", state, task.Succeeded)
+	}
+	lease, log := "lease/"+l.Token[len(l.Token)-1:], "log/"+l.Task.ID.UUID()
+	if b.items(lease) != 1 || b.items(log) != 1 {
+		t.Errorf("%d leases and %d chunks of a log are left, want one of each: otherwise this test shows nothing", b.items(lease), b.items(log))
+	}
+	b.clock.advance(l.Length)
+	if s, err := b.Sweep(t.Context()); err != nil || s.Lost != 0 {
+		t.Errorf("Sweep = %+v, %v, want no lost lease", s, err)
+	}
+	if b.items(lease) != 0 || b.items(log) != 0 {
+		t.Errorf("%d leases and %d chunks of a log are left after a sweep", b.items(lease), b.items(log))
+	}
+}
