@@ -38,7 +38,7 @@ type Leaser interface {
 	Complete(ctx context.Context, token string, r queue.Result) (task.State, error)
 	Refused(ctx context.Context, token string, outcome queue.Outcome) error
 	Dialect(ctx context.Context, token string) (task.Dialect, error)
-	Running(ctx context.Context) (map[string]int, error)
+	Running(ctx context.Context, instances []string) (map[string]int, error)
 }
 
 // remote is the state of the operations of instances.
@@ -243,7 +243,11 @@ func (r *remote) list(x *exchange) error {
 	}
 	all = slices.DeleteFunc(all, func(i membership.Instance) bool { return !x.sees(&i) })
 	all = listAfter(x, query, all, func(i *membership.Instance) string { return fmt.Sprintf("%016x", i.Term) }, cursor, limit)
-	running, err := r.leases.Running(x.r.Context())
+	names := make([]string, len(all))
+	for i := range all {
+		names[i] = all[i].Claimer()
+	}
+	running, err := r.leases.Running(x.r.Context(), names)
 	if err != nil {
 		return err
 	}

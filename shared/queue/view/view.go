@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"sync"
 	"time"
 
 	"github.com/millrace/millrace/shared/definition"
@@ -63,28 +64,28 @@ func (v *Tasks) Progress(ctx context.Context, id task.ID) (*layout.Progress, err
 	return h.Progress, nil
 }
 
-// Running returns how many tasks each instance runs, by the name that claimers give; instances that run none are absent. It reads every
-// task that runs.
-func (v *Tasks) Running(ctx context.Context) (map[string]int, error) {
-	running := map[string]int{}
-	keys, err := layout.Running(ctx, v.o.Journal)
-	if err != nil {
-		return nil, err
+// Running returns how many tasks each of these instances runs, by the names that claimers give. It reads the slots of each.
+func (v *Tasks) Running(ctx context.Context, instances []string) (map[string]int, error) {
+	counts, errs := make([]int, len(instances)), make([]error, len(instances))
+	var group sync.WaitGroup
+	room := make(chan struct{}, readsAtOnce)
+	for i, name := range instances {
+		room <- struct{}{}
+		group.Go(func() {
+			counts[i], errs[i] = v.slotsTaken(ctx, layout.InstanceLimit(name))
+			<-room
+		})
 	}
-	for item, err := range layout.Tasks(ctx, v.o.Store, keys) {
-		if err != nil {
-			return nil, err
-		}
-		var t task.Task
-		if err := layout.Decode(item, &t); err != nil {
-			return nil, err
-		}
-		if t.State == task.Running {
-			running[t.Instance]++
-		}
+	group.Wait()
+	running := make(map[string]int, len(instances))
+	for i, name := range instances {
+		running[name] = counts[i]
 	}
-	return running, nil
+	return running, errors.Join(errs...)
 }
+
+// readsAtOnce is how many requests of one call are under way at once.
+const readsAtOnce = 16
 
 // Dialect returns the dialect of the task of a lease. If the task is gone, it was of a topic, and its dialect is [task.Job].
 func (v *Tasks) Dialect(ctx context.Context, token string) (task.Dialect, error) {
