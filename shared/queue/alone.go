@@ -24,7 +24,7 @@ type alone struct {
 func newAlone(q *Queue) *alone { return &alone{q: q} }
 
 // idCondition returns none: created gives each microsecond once, so that an id is new without a check.
-func (a *alone) removesLater() bool { return false }
+func (a *alone) removesLater(string) bool { return false }
 
 func (a *alone) remove(context.Context, []layout.Place) {}
 

@@ -177,7 +177,7 @@ func (c *claim) upTo(ctx context.Context, max int) (leases []Lease, err error) {
 
 // begin resets the claim to look for want tasks to start in one write.
 func (c *claim) begin(want int) {
-	c.want, c.reach, c.view, c.later = want, want, c.q.strategy.view(c), c.q.strategy.removesLater()
+	c.want, c.reach, c.view, c.later = want, want, c.q.strategy.view(c), c.q.strategy.removesLater(c.queue.Name)
 	if c.queue.Type == definition.Ordered {
 		c.reach, c.later = 1, false // whoever is next reads the first entry and no other
 	}

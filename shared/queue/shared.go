@@ -45,8 +45,11 @@ func (s *shared) promote(ctx context.Context) (next time.Time, err error) {
 	}
 }
 
-// removesLater returns true where a transaction has a price for each of its operations.
-func (s *shared) removesLater() bool { return !s.q.onePart }
+// removesLater returns true where a transaction has a price for each of its operations. Claims that meet often would mark and read what is
+// about to be removed.
+func (s *shared) removesLater(queue string) bool {
+	return !s.q.onePart && !s.q.crowds.contended(queue, s.q.micro())
+}
 
 // remove removes entries one by one, those that are marked last: their marks keep others off until then. The condition tells an entry
 // from a later one of the same task.

@@ -19,9 +19,9 @@ type strategy interface {
 	// promote makes entries ready that have fallen due, and returns when the next one falls due; zero if none does.
 	promote(ctx context.Context) (next time.Time, err error)
 
-	// removesLater reports whether the ready entries of tasks are removed after the write that starts them, by [strategy.remove]:
-	// where each operation of a write costs twice what one by itself does.
-	removesLater() bool
+	// removesLater reports whether the ready entries of a queue's tasks are removed after the write that starts them, by [strategy.remove]:
+	// where each operation of a write costs twice what one by itself does, and few claims meet that would read them until then.
+	removesLater(queue string) bool
 
 	// remove removes the ready entries of tasks that were started. Until then, and if that fails, they are stale: whoever meets one
 	// removes it.
