@@ -175,6 +175,9 @@ func (q *Queue) writeTogether(ctx context.Context, batch []*joined) {
 func prepareTogether(ctx context.Context, batch []*joined, lost *store.Conflict) (live []*joined, all journal.Change, err error) {
 	var ops []func(journal.Receipt) []store.Op
 	for _, j := range batch {
+		if h, is := j.part.(*handover); is && h.isOvertaken(batch) {
+			h.tried, j.prepared = true, false // all of them become ready
+		}
 		change, err := j.change, error(nil)
 		if !j.prepared {
 			change, err = j.prepare(ctx, lost)

@@ -153,6 +153,19 @@ func (h *handover) choose(ctx context.Context) error {
 	return nil
 }
 
+// isOvertaken reports whether another part of the write adds a task to the line that is more urgent than one of these.
+func (h *handover) isOvertaken(batch []*joined) bool {
+	return slices.ContainsFunc(batch, func(j *joined) bool {
+		a, is := j.part.(*addition)
+		if o, also := j.part.(*handover); also && o != h {
+			a, is = o.addition, true
+		}
+		return is && slices.ContainsFunc(a.tasks, func(other adding) bool {
+			return other.line == h.line && slices.ContainsFunc(h.tasks, func(t adding) bool { return other.task.Priority > t.task.Priority })
+		})
+	})
+}
+
 // byRank returns which tasks become ready, the first by rank first.
 func (h *handover) byRank() (order []int) {
 	for i, p := range h.places {

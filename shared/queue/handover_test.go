@@ -1,8 +1,12 @@
 package queue_test
 
 import (
+	"context"
 	"slices"
+	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/event"
@@ -10,6 +14,7 @@ import (
 	"github.com/millrace/millrace/shared/projection"
 	"github.com/millrace/millrace/shared/queue"
 	"github.com/millrace/millrace/shared/queue/rule"
+	"github.com/millrace/millrace/shared/store"
 	"github.com/millrace/millrace/shared/store/memory"
 	"github.com/millrace/millrace/shared/task"
 )
@@ -237,4 +242,52 @@ func whoHasLeftIsGivenNothing(t *testing.T, alone bool) {
 	if next := b.byWaiter(); len(next) != 1 {
 		t.Errorf("claimed %+v, want the task", next)
 	}
+}
+
+// gate is a store whose writes wait while it is closed.
+type gate struct {
+	store.Store
+	opens chan struct{} // nil: it is open
+}
+
+func (g *gate) Write(ctx context.Context, w store.Write) error {
+	if g.opens != nil {
+		<-g.opens
+	}
+	return g.Store.Write(ctx, w)
+}
+
+// Where one write holds a task that is to be started and a more urgent one of another request, the urgent one is started first.
+func TestAMoreUrgentTaskOfTheSameWriteIsStartedFirst(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		time.Sleep(time.Until(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))) // the engine's time
+		b, w := handing(t, true)
+		g := &gate{Store: w.Store}
+		w.Store = g
+		waits := b.accepting(1)
+		g.opens = make(chan struct{})
+		var group sync.WaitGroup
+		for _, n := range []queue.New{{Job: "/strict"}, {Job: "/topics/a", Priority: 1}, {Job: "/topics/a", Priority: 2}} {
+			n.Dialect = task.Job
+			group.Go(func() {
+				if _, err := b.Enqueue(t.Context(), nil, n); err != nil {
+					t.Error(err)
+				}
+			})
+			synctest.Wait() // the first is being written, and the others wait for the next write
+		}
+		before := w.calls.Load()
+		close(g.opens)
+		group.Wait()
+		if n := w.calls.Load() - before; n != 1 {
+			t.Errorf("%d writes after the first, want one of both requests", n)
+		}
+		if leases, woken := given(t, waits); !woken || len(leases) > 0 {
+			t.Errorf("woken: %v, with %+v, want to claim by itself", woken, leases)
+		}
+		if first := b.byWaiter(); len(first) != 1 || first[0].Task.Priority != 2 {
+			t.Errorf("%+v was started first, want the urgent one", first)
+		}
+	})
 }
