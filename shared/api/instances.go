@@ -38,7 +38,7 @@ type Leaser interface {
 	Complete(ctx context.Context, token string, r queue.Result) (task.State, error)
 	Refused(ctx context.Context, token string, outcome queue.Outcome) error
 	Dialect(ctx context.Context, token string) (task.Dialect, error)
-	Running(ctx context.Context, instances []string) (map[string]int, error)
+	Running(ctx context.Context, instances []string) ([]int, error)
 }
 
 // remote is the state of the operations of instances.
@@ -256,9 +256,9 @@ func (r *remote) list(x *exchange) error {
 		return err
 	}
 	views := []instanceView{}
-	for _, i := range all {
+	for n, i := range all {
 		views = append(views, instanceView{
-			i.ID, i.Name, i.Jobs, i.Capacity, running[i.Claimer()], leader.Holder == i.ID && leader.Expires.After(time.Now()),
+			i.ID, i.Name, i.Jobs, i.Capacity, running[n], leader.Holder == i.ID && leader.Expires.After(time.Now()),
 			i.Draining, formatTime(i.Expires),
 		})
 	}

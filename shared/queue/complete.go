@@ -135,16 +135,9 @@ func (e *ending) touches() []string {
 	return e.more.touches(&e.task, withUnique(&e.task, uuid))
 }
 
-func (e *ending) prepare(ctx context.Context, lost *store.Conflict) (journal.Change, error) {
-	var err error
-	var kept bool
-	if lost == nil {
-		e.held, kept = e.q.leases.of(e.token)
-	}
-	if !kept {
-		if e.held, err = layout.LoadLease(ctx, e.q.store, e.token); err != nil {
-			return journal.Change{}, err
-		}
+func (e *ending) prepare(ctx context.Context, lost *store.Conflict) (_ journal.Change, err error) {
+	if err := e.load(ctx, lost); err != nil {
+		return journal.Change{}, err
 	}
 	if e.by != "" && e.held.Instance != e.by {
 		return journal.Change{}, ErrForeign
@@ -179,6 +172,17 @@ func (e *ending) prepare(ctx context.Context, lost *store.Conflict) (journal.Cha
 		}
 	}
 	return journal.Change{Events: events, Ops: e.ops}, nil
+}
+
+// load reads the lease, or takes what this process keeps of it. One that seems to have run out was mostly changed or ended by another
+// process: to find that out a read costs less than a write.
+func (e *ending) load(ctx context.Context, lost *store.Conflict) (err error) {
+	if held, kept := e.q.leases.of(e.token); kept && lost == nil && !e.unlessHeard {
+		e.held = held
+		return nil
+	}
+	e.held, err = layout.LoadLease(ctx, e.q.store, e.token)
+	return err
 }
 
 // mayGoByClock returns nil if the clock is known well enough for this end. One that rests on the time has its own look: the clock may have

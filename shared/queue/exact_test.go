@@ -25,11 +25,15 @@ type shared struct{ store.Store }
 func (shared) Exclusive() bool { return false }
 
 // another returns an engine of another process over the bench's store.
-func (b *bench) another() *bench {
+func (b *bench) another() *bench { return b.over(shared{b.store}, b.clock) }
+
+// over returns an engine of another process over a store, with a clock.
+func (b *bench) over(s store.Store, c *clock) *bench {
 	b.t.Helper()
-	o := &bench{t: b.t, store: shared{b.store}, clock: b.clock}
-	o.journal = journal.Open(o.store, journal.Options{Now: b.clock.now, Folds: projection.Folds()})
-	o.Queue = queue.Open(queue.Options{Store: o.store, Journal: o.journal, Definitions: fixed{ways()}, Now: b.clock.now})
+	o := &bench{t: b.t, store: s, clock: c}
+	o.journal = journal.Open(s, journal.Options{Now: c.now, Folds: projection.Folds()})
+	b.t.Cleanup(func() { _ = o.journal.Close() })
+	o.Queue = queue.Open(queue.Options{Store: s, Journal: o.journal, Definitions: fixed{ways()}, Now: c.now})
 	return o
 }
 

@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/millrace/millrace/shared/journal"
-	"github.com/millrace/millrace/shared/projection"
 	"github.com/millrace/millrace/shared/queue"
 	"github.com/millrace/millrace/shared/queue/tasklog"
 	"github.com/millrace/millrace/shared/store"
@@ -38,11 +36,7 @@ func (o *overtaken) Write(ctx context.Context, w store.Write) error {
 // overtaking returns an engine of another process over such a store.
 func (b *bench) overtaking(kind store.OpKind, partition string, by func()) *bench {
 	b.t.Helper()
-	o := &bench{t: b.t, store: &overtaken{b.store, kind, partition, by}, clock: b.clock}
-	o.journal = journal.Open(o.store, journal.Options{Now: o.clock.now, Folds: projection.Folds()})
-	b.t.Cleanup(func() { _ = o.journal.Close() })
-	o.Queue = queue.Open(queue.Options{Store: o.store, Journal: o.journal, Definitions: fixed{ways()}, Now: o.clock.now})
-	return o
+	return b.over(&overtaken{b.store, kind, partition, by}, b.clock)
 }
 
 // A heartbeat that has seen the task run, and is written after its holder has ended it, is refused.

@@ -155,15 +155,24 @@ func (h *handover) choose(ctx context.Context) error {
 
 // isOvertaken reports whether another part of the write adds a task to the line that is more urgent than one of these.
 func (h *handover) isOvertaken(batch []*joined) bool {
-	return slices.ContainsFunc(batch, func(j *joined) bool {
-		a, is := j.part.(*addition)
-		if o, also := j.part.(*handover); also && o != h {
-			a, is = o.addition, true
+	least := h.tasks[0].task.Priority
+	for i := range h.tasks {
+		least = min(least, h.tasks[i].task.Priority)
+	}
+	urgent := func(t adding) bool { return t.line == h.line && t.task.Priority > least }
+	for _, j := range batch {
+		var other *addition
+		switch p := j.part.(type) {
+		case *addition:
+			other = p
+		case *handover:
+			other = p.addition
 		}
-		return is && slices.ContainsFunc(a.tasks, func(other adding) bool {
-			return other.line == h.line && slices.ContainsFunc(h.tasks, func(t adding) bool { return other.task.Priority > t.task.Priority })
-		})
-	})
+		if other != nil && other != h.addition && slices.ContainsFunc(other.tasks, urgent) {
+			return true
+		}
+	}
+	return false
 }
 
 // byRank returns which tasks become ready, the first by rank first.

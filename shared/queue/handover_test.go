@@ -261,7 +261,7 @@ func (g *gate) Write(ctx context.Context, w store.Write) error {
 func TestAMoreUrgentTaskOfTheSameWriteIsStartedFirst(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		time.Sleep(time.Until(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))) // the engine's time
+		time.Sleep(time.Until(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))) // the bubble's time begins in 2000, the engine's in 2026
 		b, w := handing(t, true)
 		g := &gate{Store: w.Store}
 		w.Store = g

@@ -3,7 +3,6 @@ package queue
 import (
 	"context"
 	"errors"
-	"slices"
 	"sync"
 	"time"
 
@@ -30,16 +29,14 @@ func (q *Queue) Holds(ctx context.Context, instance string) ([]Held, error) {
 	if err != nil {
 		return nil, layout.Failure("read the leases of an instance", err)
 	}
+	leases, err := layout.LoadLeases(ctx, q.store, tokens)
+	if err != nil {
+		return nil, err
+	}
 	var held []Held
-	for page := range slices.Chunk(tokens, 50) {
-		leases, err := layout.LoadLeases(ctx, q.store, page)
-		if err != nil {
-			return nil, err
-		}
-		for i, l := range leases {
-			if l != nil {
-				held = append(held, Held{page[i], time.UnixMicro(l.Expires), l.Length, l.Stop})
-			}
+	for i, l := range leases {
+		if l != nil {
+			held = append(held, Held{tokens[i], time.UnixMicro(l.Expires), l.Length, l.Stop})
 		}
 	}
 	return held, nil

@@ -22,15 +22,22 @@ import (
 	"github.com/millrace/millrace/shared/task"
 )
 
+// onClock returns an engine of a process that goes by the clock of a bubble.
+func onClock(t *testing.T, s store.Store) *bench {
+	t.Helper()
+	b := &bench{t: t, store: s, journal: journal.Open(s, journal.Options{Folds: projection.Folds()})}
+	b.Queue = queue.Open(queue.Options{Store: s, Journal: b.journal, Definitions: fixed{&definition.Set{}}})
+	return b
+}
+
 // TestWhoWaitsHasTheTaskOfADeadInstance: a waiting instance gets it as soon as its lease is over, without a sweep, though other
 // processes share the store; and waiting costs no read of the leases while none is over.
 func TestWhoWaitsHasTheTaskOfADeadInstance(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		m := meter.New(shared{memory.New(memory.Options{})})
-		b := &bench{t: t, store: m, journal: journal.Open(m, journal.Options{Folds: projection.Folds()})}
+		b := onClock(t, m)
 		defer b.journal.Close()
-		b.Queue = queue.Open(queue.Options{Store: m, Journal: b.journal, Definitions: fixed{&definition.Set{}}})
 		defer b.Drain()
 		added := b.enqueue(queue.New{Dialect: task.Job, Job: "/topics/a", Attempts: 2, RetryDelay: time.Microsecond})
 		dead := b.byInstance(1)[0]
@@ -69,12 +76,7 @@ func TestWhoWaitsHasTheTaskOfAnInstanceThatWasHeardOfLate(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := &paused{Store: shared{memory.New(memory.Options{})}}
-		process := func(s store.Store) *bench {
-			b := &bench{t: t, store: s, journal: journal.Open(s, journal.Options{Folds: projection.Folds()})}
-			b.Queue = queue.Open(queue.Options{Store: s, Journal: b.journal, Definitions: fixed{&definition.Set{}}})
-			return b
-		}
-		b, other := process(p), process(p.Store)
+		b, other := onClock(t, p), onClock(t, p.Store)
 		defer b.journal.Close()
 		defer other.journal.Close()
 		defer b.Drain()
@@ -216,6 +218,28 @@ func TestAClockThatIsOffIsLoggedNowAndThen(t *testing.T) {
 		late, again := strings.Count(logs.String(), "may be found late"), strings.Count(logs.String(), "in time again")
 		if late != 3 || again != 1 {
 			t.Errorf("25 minutes of a clock that is off: %d warnings, %d times over, want 3 and 1:\n%.2000s", late, again, &logs)
+		}
+	})
+}
+
+// A process that waits does not write to find out that others have ended what it has given.
+func TestWhatOthersHaveEndedIsNotWrittenFor(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		counted := &writes{Store: shared{memory.New(memory.Options{})}}
+		b, other := onClock(t, counted), onClock(t, counted.Store)
+		defer b.journal.Close()
+		defer other.journal.Close()
+		defer b.Drain()
+		b.enqueue(queue.New{Dialect: task.Job, Job: "/topics/a"})
+		l := b.byInstance(1)[0]
+		other.complete(l, queue.Result{Outcome: queue.OK})
+		w := b.Wait(queue.Claimer{Instance: "w/2", Jobs: []string{"/topics/**"}})
+		defer w.End()
+		before := counted.calls.Load()
+		time.Sleep(l.Length + 3*time.Second)
+		if n := counted.calls.Load() - before; n != 0 {
+			t.Errorf("%d writes, want none", n)
 		}
 	})
 }

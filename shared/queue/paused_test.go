@@ -8,8 +8,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/millrace/millrace/shared/journal"
-	"github.com/millrace/millrace/shared/projection"
 	"github.com/millrace/millrace/shared/queue"
 	"github.com/millrace/millrace/shared/store"
 	"github.com/millrace/millrace/shared/task"
@@ -59,11 +57,7 @@ func (p *paused) Write(ctx context.Context, w store.Write) error {
 // beside returns an engine of another process whose clock stops now, and that is paused at that point.
 func (b *bench) beside(read string, meanwhile func()) *bench {
 	b.t.Helper()
-	o := &bench{t: b.t, store: &paused{b.store, read, meanwhile}, clock: clockAt(b.clock.now())}
-	o.journal = journal.Open(o.store, journal.Options{Now: o.clock.now, Folds: projection.Folds()})
-	b.t.Cleanup(func() { _ = o.journal.Close() })
-	o.Queue = queue.Open(queue.Options{Store: o.store, Journal: o.journal, Definitions: fixed{ways()}, Now: o.clock.now})
-	return o
+	return b.over(&paused{b.store, read, meanwhile}, clockAt(b.clock.now()))
 }
 
 // Two processes sweep the same tasks, and one is paused in the middle, with its clock stopped: it does not repeat what the other has

@@ -37,7 +37,7 @@ type Definitions interface {
 // Options of a Queue. Store, Journal and Definitions are required.
 type Options struct {
 	Store       store.Store
-	Journal     *journal.Journal // on Store
+	Journal     *journal.Journal // on Store; among its folds is [projection.Work], which tells sweeps what runs
 	Definitions Definitions
 	Notifier    notifier.Notifier // the notifier of other workers; default: nobody is notified
 	Clock       *clock.Watch      // compares this process's clock with the store's; default: the clock is trusted

@@ -102,9 +102,8 @@ func TestARepeatedClaimIsGivenTheSame(t *testing.T) {
 
 // restarted returns a process that comes after this one, on the same store.
 func (b *bench) restarted() *queue.Queue {
-	j := journal.Open(b.store, journal.Options{Now: b.clock.now, Folds: projection.Folds()})
-	b.t.Cleanup(func() { _ = j.Close() })
-	return queue.Open(queue.Options{Store: b.store, Journal: j, Definitions: fixed{ways()}, Now: b.clock.now})
+	b.t.Helper()
+	return b.over(b.store, b.clock).Queue
 }
 
 // If two processes execute the same claim at once, both return the same leases.

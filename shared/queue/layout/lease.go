@@ -81,7 +81,7 @@ func Running(ctx context.Context, j *journal.Journal) (keys []store.Key, err err
 // Tasks returns those items of tasks that are there.
 func Tasks(ctx context.Context, s store.Store, keys []store.Key) iter.Seq2[*store.Item, error] {
 	return func(yield func(*store.Item, error) bool) {
-		for page := range slices.Chunk(keys, pageOfTasks) {
+		for page := range slices.Chunk(keys, atOnce) {
 			items, err := s.Get(ctx, page...)
 			if err != nil {
 				yield(nil, Failure("read tasks", err))
@@ -96,8 +96,8 @@ func Tasks(ctx context.Context, s store.Store, keys []store.Key) iter.Seq2[*stor
 	}
 }
 
-// pageOfTasks is how many tasks are read at once.
-const pageOfTasks = 100
+// atOnce is how many items are read at once.
+const atOnce = 100
 
 // AllLeases returns the items of the leases that have one.
 func AllLeases(ctx context.Context, s store.Store) iter.Seq2[*store.Item, error] {
@@ -158,27 +158,32 @@ func LoadLease(ctx context.Context, s store.Store, token string) (Held, error) {
 	return held(token, items[0], items[1])
 }
 
-// LoadLeases reads leases with their tasks, at most 50, in the order of their tokens; nil stands for one that is no longer valid.
+// LoadLeases reads leases with their tasks, in the order of their tokens; nil stands for one that is no longer valid.
 func LoadLeases(ctx context.Context, s store.Store, tokens []string) ([]*Held, error) {
-	keys := make([]store.Key, 0, 2*len(tokens))
-	for _, token := range tokens {
-		uuid, _, err := ParseToken(token)
-		if err != nil {
-			return nil, err
+	all := make([]*Held, 0, len(tokens))
+	for page := range slices.Chunk(tokens, atOnce/2) {
+		keys := make([]store.Key, 0, atOnce)
+		for _, token := range page {
+			uuid, _, err := ParseToken(token)
+			if err != nil {
+				return nil, err
+			}
+			keys = append(keys, TaskKey(uuid), LeaseKey(token))
 		}
-		keys = append(keys, TaskKey(uuid), LeaseKey(token))
-	}
-	items, err := s.Get(ctx, keys...)
-	if err != nil {
-		return nil, Failure("read leases", err)
-	}
-	all := make([]*Held, len(tokens))
-	for i, token := range tokens {
-		h, err := held(token, items[2*i], items[2*i+1])
-		if err == nil {
-			all[i] = &h
-		} else if !errors.Is(err, ErrStale) && !errors.Is(err, ErrNoLease) {
-			return nil, err
+		items, err := s.Get(ctx, keys...)
+		if err != nil {
+			return nil, Failure("read leases", err)
+		}
+		for i, token := range page {
+			h, err := held(token, items[2*i], items[2*i+1])
+			switch {
+			case err == nil:
+				all = append(all, &h)
+			case errors.Is(err, ErrStale), errors.Is(err, ErrNoLease):
+				all = append(all, nil)
+			default:
+				return nil, err
+			}
 		}
 	}
 	return all, nil

@@ -64,9 +64,10 @@ func (v *Tasks) Progress(ctx context.Context, id task.ID) (*layout.Progress, err
 	return h.Progress, nil
 }
 
-// Running returns how many tasks each of these instances runs, by the names that claimers give. It reads the slots of each.
-func (v *Tasks) Running(ctx context.Context, instances []string) (map[string]int, error) {
-	counts, errs := make([]int, len(instances)), make([]error, len(instances))
+// Running returns how many tasks each of these instances runs, in their order, by the names that claimers give. It reads the slots of each.
+func (v *Tasks) Running(ctx context.Context, instances []string) (counts []int, err error) {
+	counts = make([]int, len(instances))
+	errs := make([]error, len(instances))
 	var group sync.WaitGroup
 	room := make(chan struct{}, readsAtOnce)
 	for i, name := range instances {
@@ -77,11 +78,7 @@ func (v *Tasks) Running(ctx context.Context, instances []string) (map[string]int
 		})
 	}
 	group.Wait()
-	running := make(map[string]int, len(instances))
-	for i, name := range instances {
-		running[name] = counts[i]
-	}
-	return running, errors.Join(errs...)
+	return counts, errors.Join(errs...)
 }
 
 // readsAtOnce is how many requests of one call are under way at once.
