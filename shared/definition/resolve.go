@@ -36,6 +36,9 @@ func (s *Set) JobOf(path string) (job Job, ok bool) {
 	return job, false
 }
 
+// LeastLease returns the shortest lease of any task that is started now, but [DefaultLease] at most.
+func (s *Set) LeastLease() time.Duration { return s.indexed().least }
+
 // StepAttempts returns how many times the step of an order at a node with that job is started at most: what the job itself declares,
 // otherwise 1; -1: endless. Retries of queues are not for steps, whose chain says what an error means.
 func (s *Set) StepAttempts(path string) int {
@@ -65,6 +68,7 @@ func (x *index) queueForTopic(topic string) string {
 // index holds a set's parts for lookup.
 type index struct {
 	jobs     map[string]Job // by path, with defaults
+	least    time.Duration  // see LeastLease
 	declared map[string]int // attempts of jobs, by path, that say how many
 	queues   map[string]Queue
 	ranked   []*Queue // by ranking, highest first
@@ -109,7 +113,9 @@ func (x *index) addJobs() {
 	add := func(j Job) {
 		j.Lease, j.Timeout = cmp.Or(j.Lease, s.Lease, DefaultLease), cmp.Or(j.Timeout, DefaultTimeout)
 		x.jobs[j.Path] = j
+		x.least = min(x.least, j.Lease)
 	}
+	x.least = min(cmp.Or(s.Lease, DefaultLease), DefaultLease)
 	for name, source := range s.Sources {
 		for _, c := range source.Collections {
 			add(source.job(name, c.Name))

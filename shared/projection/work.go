@@ -73,11 +73,16 @@ const (
 	startedTask = "run "  // with the start, in microseconds since 1970
 )
 
-// RunningTasks are the keys of the projection [Work] that stand for tasks that run; [RunningTask] parses them.
+// RunningTasks are the values of the projection [Work] about tasks that run; [RunningTask] parses them.
 func RunningTasks() journal.Part { return journal.Part{Prefixes: []string{startedTask}} }
 
-// RunningTask returns the task's id from one of the keys of [RunningTasks].
-func RunningTask(key string) (id string) { return strings.TrimPrefix(key, startedTask) }
+// RunningTask parses one of the values of [RunningTasks]: the task's id, and the start of its attempt, in microseconds since 1970.
+func RunningTask(key string, value []byte) (id string, since int64) {
+	if len(value) == 8 {
+		since = int64(binary.LittleEndian.Uint64(value))
+	}
+	return strings.TrimPrefix(key, startedTask), since
+}
 
 // Work returns the projection with the amount and duration of work, by the job's path; [ReadDone] parses its values. A
 // task waits from the time when it may start: its creation, which its id contains, the time that was asked for, or the

@@ -174,10 +174,9 @@ func (e *ending) prepare(ctx context.Context, lost *store.Conflict) (_ journal.C
 	return journal.Change{Events: events, Ops: e.ops}, nil
 }
 
-// load reads the lease, or takes what this process keeps of it. One that seems to have run out was mostly changed or ended by another
-// process: to find that out a read costs less than a write.
+// load reads the lease, or takes what this process keeps of it.
 func (e *ending) load(ctx context.Context, lost *store.Conflict) (err error) {
-	if held, kept := e.q.leases.of(e.token); kept && lost == nil && !e.unlessHeard {
+	if held, kept := e.q.leases.of(e.token); kept && lost == nil {
 		e.held = held
 		return nil
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"maps"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/millrace/millrace/shared/event/typed"
@@ -118,6 +119,26 @@ func (q *Queue) AppendLog(ctx context.Context, token string, lines []tasklog.Lin
 type leases struct {
 	mu   sync.Mutex
 	kept map[string]layout.Held
+
+	seen int64 // when the items of leases were read last, in microseconds since 1970
+	next int64 // when the first of these runs out; 0: there were none
+
+	// What the newest sweep has read of leases without an item. They are as they were given as long as they have none.
+	read atomic.Pointer[map[layout.Run]given]
+}
+
+// sawItems notes when the items of leases were read, and when the first of these runs out.
+func (l *leases) sawItems(seen, next int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.seen, l.next = seen, next
+}
+
+// itemsSeen returns what sawItems has noted last.
+func (l *leases) itemsSeen() (seen, next int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.seen, l.next
 }
 
 // maxLeases bounds the cache: leases of remote workers may end in other processes.
@@ -144,6 +165,24 @@ func (l *leases) all() map[string]layout.Held {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return maps.Clone(l.kept)
+}
+
+// refresh replaces what is kept of a lease, if it is kept still.
+func (l *leases) refresh(token string, h *layout.Held) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if _, kept := l.kept[token]; kept {
+		l.kept[token] = *h
+	}
+}
+
+// dropOlder drops what is kept of a lease if it was changed since.
+func (l *leases) dropOlder(token string, version int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if h, kept := l.kept[token]; kept && h.Version < version {
+		delete(l.kept, token)
+	}
 }
 
 func (l *leases) drop(token string) {

@@ -111,7 +111,7 @@ type Queue struct {
 	alarms    alarms
 	sweeps    atomic.Bool    // this process sweeps, and has folded the journal
 	lookOuts  sync.WaitGroup // the look-out of those that wait
-	behind    sync.WaitGroup // what is left to be done after a call
+	behind    afterwards     // what is left to be done after a call
 }
 
 // Open returns a Queue. It does not call the store yet.
@@ -238,8 +238,32 @@ func (q *Queue) notify(ctx context.Context, notices []notifier.Notice) {
 func (q *Queue) Close() error {
 	q.Drain()
 	q.lookOuts.Wait()
-	q.behind.Wait()
+	q.behind.close()
 	return nil
+}
+
+// afterwards is what is done after the calls that have left it.
+type afterwards struct {
+	mu     sync.Mutex
+	closed bool
+	all    sync.WaitGroup
+}
+
+// do does something, unless the process is about to end.
+func (b *afterwards) do(something func()) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.closed {
+		b.all.Go(something)
+	}
+}
+
+// close waits for what is being done.
+func (b *afterwards) close() {
+	b.mu.Lock()
+	b.closed = true
+	b.mu.Unlock()
+	b.all.Wait()
 }
 
 // apply writes operations without the journal, all of them or none. Errors are the store's.

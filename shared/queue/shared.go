@@ -51,23 +51,28 @@ func (s *shared) removesLater(queue string) bool {
 	return !s.q.onePart && !s.q.crowds.contended(queue, s.q.micro())
 }
 
+// removeFor is how long the removal of entries may take. What is left of them is stale.
+const removeFor = time.Second
+
 // remove removes entries one by one, those that are marked last: their marks keep others off until then. The condition tells an entry
-// from a later one of the same task.
+// from a later one of the same task. Nothing is repeated where the store is busy: the claim has done what it was asked for.
 func (s *shared) remove(ctx context.Context, started []layout.Place) {
-	ctx = context.WithoutCancel(ctx)
 	removal := func() {
+		ctx, done := context.WithTimeout(context.WithoutCancel(ctx), removeFor)
+		defer done()
 		for _, marked := range []bool{false, true} {
 			var group sync.WaitGroup
 			for i := range started {
 				if p := &started[i]; (p.Taken != nil) == marked {
-					group.Go(func() { _ = s.q.apply(ctx, store.Delete(p.At, store.VersionIs(p.Version))) })
+					ops := []store.Op{store.Delete(p.At, store.VersionIs(p.Version))}
+					group.Go(func() { _ = s.q.store.Store.Write(ctx, store.Write{Token: s.q.token(), Ops: ops}) })
 				}
 			}
 			group.Wait()
 		}
 	}
 	if s.q.lasting {
-		s.q.behind.Go(removal)
+		s.q.behind.do(removal)
 	} else {
 		removal()
 	}

@@ -48,9 +48,9 @@ func (q *Queue) upkeep(ctx context.Context) (Swept, error) {
 	q.sweeps.Store(true)
 	var s Swept
 	var errs [7]error
-	s.Lost, _, errs[0] = q.sweepLeases(ctx, false)
-	s.Released, errs[1] = q.releaseHolds(ctx)
-	_, errs[2] = q.Promote(ctx)
+	_, errs[0] = q.Promote(ctx) // first, since it takes least
+	s.Lost, _, errs[1] = q.sweepLeases(ctx, false)
+	s.Released, errs[2] = q.releaseHolds(ctx)
 	s.Moved, errs[3] = q.moveHomeLines(ctx)
 	s.Notified, errs[4] = q.notifyReady(ctx)
 	errs[5] = q.sweepPreferred(ctx)

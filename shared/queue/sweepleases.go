@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/queue/layout"
 	"github.com/millrace/millrace/shared/queue/tasklog"
@@ -28,19 +29,43 @@ func (q *Queue) sweepLeases(ctx context.Context, own bool) (lost int, next int64
 		return 0, 0, err
 	}
 	s := leaseSweep{q: q, items: map[string]bool{}}
-	err = s.ofItems(ctx)
-	switch {
-	case err != nil:
-	case own:
+	if own {
 		err = s.ofThisProcess(ctx)
-	default:
-		err = s.ofRunning(ctx)
+	} else {
+		err = s.ofAll(ctx)
 	}
 	return s.lost, s.next, errors.Join(append(s.failed, err)...)
 }
 
+// ofAll ends the leases of all processes. Where the journal cannot tell what runs, those that have an item and this process's own are ended
+// all the same.
+func (s *leaseSweep) ofAll(ctx context.Context) error {
+	runs, unknown := retry(ctx, s.q.store, func() ([]layout.Run, error) { return layout.Running(ctx, s.q.journal) })
+	if err := s.ofItems(ctx); err != nil {
+		return err
+	}
+	if err := s.ofGiven(ctx); err != nil || unknown != nil {
+		return errors.Join(err, unknown)
+	}
+	return s.ofRuns(ctx, runs)
+}
+
+// ofThisProcess ends the leases that this process has given and, when one may be over, those that have an item.
+func (s *leaseSweep) ofThisProcess(ctx context.Context) error {
+	seen, next := s.q.leases.itemsSeen()
+	if now := s.q.micro(); now-seen >= definition.DefaultLease.Microseconds() || now < seen || next != 0 && next <= now {
+		if err := s.ofItems(ctx); err != nil {
+			return err
+		}
+	} else {
+		s.until(next)
+	}
+	return s.ofGiven(ctx)
+}
+
 // ofItems ends leases that have an item.
 func (s *leaseSweep) ofItems(ctx context.Context) error {
+	began := s.q.micro()
 	for item, err := range layout.AllLeases(ctx, s.q.store) {
 		if err != nil {
 			return err
@@ -51,44 +76,121 @@ func (s *leaseSweep) ofItems(ctx context.Context) error {
 		var l layout.Lease
 		if err := layout.Decode(item, &l); err != nil {
 			s.failed = append(s.failed, err)
-		} else if err := s.look(ctx, token, &l, item.Version); err != nil {
+			continue
+		}
+		s.q.leases.dropOlder(token, item.Version)
+		if err := s.look(ctx, token, &l, item.Version); err != nil {
+			return err
+		}
+	}
+	s.q.leases.sawItems(began, s.next)
+	return nil
+}
+
+// ofGiven ends leases that this process has given, as far as it keeps them. Of those that seem to be over, others have mostly heard or
+// ended them: they are read together.
+func (s *leaseSweep) ofGiven(ctx context.Context) error {
+	var over []string
+	for token, h := range s.q.leases.all() {
+		if at := s.q.over(&h.Lease); at > s.q.micro() {
+			s.until(at)
+		} else {
+			over = append(over, token)
+		}
+	}
+	slices.Sort(over)
+	held, err := layout.LoadLeases(ctx, s.q.store, over)
+	if err != nil {
+		return err
+	}
+	for i, h := range held {
+		if h == nil {
+			s.q.leases.drop(over[i])
+			continue
+		}
+		s.q.leases.refresh(over[i], h)
+		if err := s.look(ctx, over[i], &h.Lease, h.Version); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// ofRunning ends leases without an item, of all tasks that run.
-func (s *leaseSweep) ofRunning(ctx context.Context) error {
-	keys, err := retry(ctx, s.q.store, func() ([]store.Key, error) { return layout.Running(ctx, s.q.journal) })
+// given is a lease as it was given, and its token.
+type given struct {
+	token string
+	lease layout.Lease
+}
+
+// ofRuns ends leases without an item, of attempts that the journal knows. Whoever is heard of has an item before the lease is over; so of
+// what runs for longer than the shortest lease few have none, and those are read once. A lease that is shorter, since its holder's own was
+// to end before, is found so much later. The time of an attempt is its event's id, which may be ahead of every clock: then it is read.
+func (s *leaseSweep) ofRuns(ctx context.Context, runs []layout.Run) error {
+	set, err := s.q.definitions.Current(ctx)
 	if err != nil {
 		return err
 	}
-	keys = slices.DeleteFunc(keys, func(k store.Key) bool { return s.items[k.Sort] })
-	for item, err := range layout.Tasks(ctx, s.q.store, keys) {
-		if err != nil {
+	before, now := s.q.leases.read.Load(), map[layout.Run]given{}
+	defer s.q.leases.read.Store(&now)
+	young, began := set.LeastLease().Microseconds(), s.q.micro()
+	var unread []layout.Run
+	for _, r := range runs {
+		switch {
+		case s.items[r.UUID]:
+		case before != nil && (*before)[r].token != "":
+			now[r] = (*before)[r]
+		case r.Since <= began && r.Since+young > began:
+			s.until(r.Since + young)
+		default:
+			unread = append(unread, r)
+		}
+	}
+	for page := range slices.Chunk(unread, layout.AtOnce) {
+		if err := s.readRuns(ctx, page, now); errors.Is(err, store.ErrBusy) {
+			s.failed = append(s.failed, err) // another partition may not be
+		} else if err != nil {
 			return err
+		}
+	}
+	for _, r := range runs {
+		if l, is := now[r]; is {
+			if err := s.look(ctx, l.token, &l.lease, 0); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// readRuns reads the leases of a page of attempts.
+func (s *leaseSweep) readRuns(ctx context.Context, page []layout.Run, leases map[layout.Run]given) error {
+	keys := make([]store.Key, len(page))
+	for i := range page {
+		keys[i] = layout.TaskKey(page[i].UUID)
+	}
+	items, err := s.q.store.Get(ctx, keys...)
+	if err != nil {
+		return layout.Failure("read tasks", err)
+	}
+	for i, item := range items {
+		if item == nil {
+			continue
 		}
 		var t layout.Started
 		if err := layout.Decode(item, &t); err != nil {
 			s.failed = append(s.failed, err)
-		} else if l, is := t.AsGiven(); !is {
-			continue
-		} else if err := s.look(ctx, t.Task.Lease, &l, 0); err != nil {
-			return err
+		} else if l, is := t.AsGiven(); is {
+			leases[page[i]] = given{t.Task.Lease, l}
 		}
 	}
 	return nil
 }
 
-// ofThisProcess ends leases without an item that this process has given, as far as it remembers them.
-func (s *leaseSweep) ofThisProcess(ctx context.Context) error {
-	for token, h := range s.q.leases.all() {
-		if err := s.look(ctx, token, &h.Lease, 0); err != nil {
-			return err
-		}
+// until notes that a lease runs out at a time; 0: at none.
+func (s *leaseSweep) until(at int64) {
+	if at != 0 && (s.next == 0 || at < s.next) {
+		s.next = at
 	}
-	return nil
 }
 
 // look ends one lease if it has run out. version is that of its item, 0 if it was read without one. Race: a heartbeat that comes first has
@@ -105,9 +207,7 @@ func (s *leaseSweep) look(ctx context.Context, token string, l *layout.Lease, ve
 			s.failed = append(s.failed, err)
 		}
 	}
-	if expires != 0 && (s.next == 0 || expires < s.next) {
-		s.next = expires
-	}
+	s.until(expires)
 	return nil
 }
 

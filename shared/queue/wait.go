@@ -389,10 +389,10 @@ func (q *Queue) endLeases(ctx context.Context) error {
 	return err
 }
 
-// look ends leases that are over, and wakes waiting instances for what is ready. An error of the one does not keep the other.
+// look wakes waiting instances for what is ready, and ends leases that are over, which wakes them too. An error of the one does not keep the other.
 func (q *Queue) look(ctx context.Context) error {
-	err := q.endLeases(ctx)
-	return errors.Join(err, q.lookForReady(ctx))
+	err := q.lookForReady(ctx)
+	return errors.Join(err, q.endLeases(ctx))
 }
 
 func (q *Queue) lookForReady(ctx context.Context) error {

@@ -20,7 +20,7 @@ func ways() *definition.Set {
 	for _, path := range []string{"/fair/a", "/fair/b", "/fair/c"} {
 		s.Jobs = append(s.Jobs, definition.Job{Path: path, Target: definition.Target{Go: "f"}, Queue: "fair"})
 	}
-	s.Jobs = append(s.Jobs, definition.Job{Path: "/far", Queue: "main"})
+	s.Jobs = append(s.Jobs, definition.Job{Path: "/far", Queue: "main"}, definition.Job{Path: "/long", Target: definition.Target{Go: "f"}, Lease: time.Hour})
 	s.Queues = append(s.Queues, definition.Queue{
 		Name: "fair", Type: definition.RoundRobin, Weights: map[string]int{"/fair/a": 3, "/fair/b": 2},
 	})

@@ -69,35 +69,24 @@ func (s *Started) AsGiven() (l Lease, ok bool) {
 	return l, true
 }
 
-// Running returns the keys of the tasks that run, or have run just now: which ones, the journal tells, of whose folds one is
-// [projection.Work].
-func Running(ctx context.Context, j *journal.Journal) (keys []store.Key, err error) {
-	_, err = j.SnapshotOf(ctx, projection.WorkName, projection.RunningTasks(), func(key string, _ []byte) {
-		keys = append(keys, TaskKey(task.ID(projection.RunningTask(key)).UUID()))
+// Run is an attempt that has begun.
+type Run struct {
+	UUID  string
+	Since int64 // when it began, in microseconds since 1970
+}
+
+// Running returns the attempts that are under way, or have ended just now, in the order of their ids: which ones, the journal tells, of
+// whose folds one is [projection.Work].
+func Running(ctx context.Context, j *journal.Journal) (runs []Run, err error) {
+	_, err = j.SnapshotOf(ctx, projection.WorkName, projection.RunningTasks(), func(key string, value []byte) {
+		id, since := projection.RunningTask(key, value)
+		runs = append(runs, Run{task.ID(id).UUID(), since})
 	})
-	return keys, Failure("look for tasks that run", err)
+	return runs, Failure("look for tasks that run", err)
 }
 
-// Tasks returns those items of tasks that are there.
-func Tasks(ctx context.Context, s store.Store, keys []store.Key) iter.Seq2[*store.Item, error] {
-	return func(yield func(*store.Item, error) bool) {
-		for page := range slices.Chunk(keys, atOnce) {
-			items, err := s.Get(ctx, page...)
-			if err != nil {
-				yield(nil, Failure("read tasks", err))
-				return
-			}
-			for _, item := range items {
-				if item != nil && !yield(item, nil) {
-					return
-				}
-			}
-		}
-	}
-}
-
-// atOnce is how many items are read at once.
-const atOnce = 100
+// AtOnce is how many items one read asks for.
+const AtOnce = 100
 
 // AllLeases returns the items of the leases that have one.
 func AllLeases(ctx context.Context, s store.Store) iter.Seq2[*store.Item, error] {
@@ -161,8 +150,8 @@ func LoadLease(ctx context.Context, s store.Store, token string) (Held, error) {
 // LoadLeases reads leases with their tasks, in the order of their tokens; nil stands for one that is no longer valid.
 func LoadLeases(ctx context.Context, s store.Store, tokens []string) ([]*Held, error) {
 	all := make([]*Held, 0, len(tokens))
-	for page := range slices.Chunk(tokens, atOnce/2) {
-		keys := make([]store.Key, 0, atOnce)
+	for page := range slices.Chunk(tokens, AtOnce/2) {
+		keys := make([]store.Key, 0, AtOnce)
 		for _, token := range page {
 			uuid, _, err := ParseToken(token)
 			if err != nil {
