@@ -14,7 +14,7 @@ run: ## start a server to try things out; prints its address and token
 test: ## every test that this machine can run; says what it left out
 	@scripts/test
 
-test-short: ## a first verdict within two minutes: go vet, and the tests of every package with small numbers
+test-short: ## a first verdict within two minutes: go vet, and the tests of most packages with small numbers
 	@scripts/test-short
 
 fuzz: ## each fuzz test for a while: make fuzz TIME=10m NAME=ParseSeq

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 
 	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/queue"
@@ -93,26 +94,29 @@ func (f *failing) Write(ctx context.Context, w store.Write) error {
 
 func TestARepeatedRequestCompletesWhatAnErrorLeftOut(t *testing.T) {
 	t.Parallel()
-	f := &failing{shared: shared{memory.New(memory.Options{})}}
-	b := over(t, f)
-	news := make([]queue.New, 200)
-	for i := range news {
-		news[i] = queue.New{Dialect: task.Job, Job: "/plain"}
-	}
-	once := &queue.Once{Scope: "s", Key: "k"}
-	for writes := range int64(5) {
-		f.left.Store(writes)
-		if _, err := b.Enqueue(t.Context(), once, news...); err == nil && writes == 0 {
-			t.Error("no error from a store that takes nothing")
+	synctest.Test(t, func(t *testing.T) {
+		f := &failing{shared: shared{memory.New(memory.Options{})}}
+		b := onClock(t, f)
+		defer b.journal.Close()
+		news := make([]queue.New, 200)
+		for i := range news {
+			news[i] = queue.New{Dialect: task.Job, Job: "/plain"}
 		}
-	}
-	f.left.Store(1_000_000)
-	e, err := b.Enqueue(t.Context(), once, news...)
-	if err != nil || len(e.Tasks) != len(news) {
-		t.Fatalf("%d tasks, %v", len(e.Tasks), err)
-	}
-	all, err := b.List(t.Context(), view.Listing{Group: "/plain", Limit: 1000})
-	if err != nil || len(all.Tasks) != len(news) {
-		t.Errorf("%d tasks, want %d: %v", len(all.Tasks), len(news), err)
-	}
+		once := &queue.Once{Scope: "s", Key: "k"}
+		for writes := range int64(5) {
+			f.left.Store(writes)
+			if _, err := b.Enqueue(t.Context(), once, news...); err == nil && writes == 0 {
+				t.Error("no error from a store that takes nothing")
+			}
+		}
+		f.left.Store(1_000_000)
+		e, err := b.Enqueue(t.Context(), once, news...)
+		if err != nil || len(e.Tasks) != len(news) {
+			t.Fatalf("%d tasks, %v", len(e.Tasks), err)
+		}
+		all, err := b.List(t.Context(), view.Listing{Group: "/plain", Limit: 1000})
+		if err != nil || len(all.Tasks) != len(news) {
+			t.Errorf("%d tasks, want %d: %v", len(all.Tasks), len(news), err)
+		}
+	})
 }
