@@ -46,8 +46,5 @@ func (s *alarms) over(a *int64, now int64) bool {
 func (s *alarms) next() int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.due == 0 || s.leases != 0 && s.leases < s.due {
-		return s.leases
-	}
-	return s.due
+	return earlier(s.due, s.leases)
 }

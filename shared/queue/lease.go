@@ -76,7 +76,7 @@ func (q *Queue) extend(ctx context.Context, token string, h *layout.Held, b Beat
 	if err != nil {
 		return Alive{}, err
 	}
-	q.leases.drop(token)
+	q.leases.madeItem(token, next.Expires)
 	q.wakeForLease(next.Expires)
 	return Alive{Expires: time.UnixMicro(next.Expires), Stop: next.Stop}, nil
 }
@@ -120,18 +120,33 @@ type leases struct {
 	mu   sync.Mutex
 	kept map[string]layout.Held
 
-	seen int64 // when the items of leases were read last, in microseconds since 1970
-	next int64 // when the first of these runs out; 0: there were none
+	seen int64 // when the items of leases were read last, in microseconds since 1970; 0: never, or they are being read
+	next int64 // when the first of these, or of what this process has made items since, runs out; 0: there are none
 
 	// What the newest sweep has read of leases without an item. They are as they were given as long as they have none.
 	read atomic.Pointer[map[layout.Run]given]
+}
+
+// readItems notes that the items of leases are about to be read. Those that are made meanwhile may be missed.
+func (l *leases) readItems() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.seen, l.next = 0, 0
 }
 
 // sawItems notes when the items of leases were read, and when the first of these runs out.
 func (l *leases) sawItems(seen, next int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.seen, l.next = seen, next
+	l.seen, l.next = seen, earlier(l.next, next)
+}
+
+// madeItem notes that this process has changed a lease, which has an item from then on, and when it runs out.
+func (l *leases) madeItem(token string, expires int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.kept, token)
+	l.next = earlier(l.next, expires)
 }
 
 // itemsSeen returns what sawItems has noted last.

@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -89,9 +90,10 @@ func (c *claim) headOf(ctx context.Context, l layout.Line, limit int) (found []l
 	return layout.PlacesIn(ctx, c.q.store, layout.ReadyParts(l, post.Read), r)
 }
 
-// earlier returns the lesser of two ranks; "" is no rank.
-func earlier(a, b string) string {
-	if a == "" || b != "" && b < a {
+// earlier returns the lesser of two ranks or times; "" and 0 are none.
+func earlier[T cmp.Ordered](a, b T) T {
+	var none T
+	if a == none || b != none && b < a {
 		return b
 	}
 	return a

@@ -51,16 +51,15 @@ func (s *shared) removesLater(queue string) bool {
 	return !s.q.onePart && !s.q.crowds.contended(queue, s.q.micro())
 }
 
-// removeFor is how long the removal of entries may take. What is left of them is stale.
+// removeFor is how long the removal of entries may take, of those that are marked and of the others. What is left of them is stale.
 const removeFor = time.Second
 
 // remove removes entries one by one, those that are marked last: their marks keep others off until then. The condition tells an entry
 // from a later one of the same task. Nothing is repeated where the store is busy: the claim has done what it was asked for.
 func (s *shared) remove(ctx context.Context, started []layout.Place) {
 	removal := func() {
-		ctx, done := context.WithTimeout(context.WithoutCancel(ctx), removeFor)
-		defer done()
 		for _, marked := range []bool{false, true} {
+			ctx, done := context.WithTimeout(context.WithoutCancel(ctx), removeFor)
 			var group sync.WaitGroup
 			for i := range started {
 				if p := &started[i]; (p.Taken != nil) == marked {
@@ -69,6 +68,7 @@ func (s *shared) remove(ctx context.Context, started []layout.Place) {
 				}
 			}
 			group.Wait()
+			done()
 		}
 	}
 	if s.q.lasting {

@@ -145,7 +145,7 @@ func (q *Queue) askToStop(ctx context.Context, id task.ID) error {
 	next.Stop, next.StopBy = true, journal.Actor(ctx)
 	err = q.apply(ctx, h.Change(t.Lease, &next)...)
 	if err == nil {
-		q.leases.drop(t.Lease)
+		q.leases.madeItem(t.Lease, next.Expires)
 		q.stopped.tell(t.Lease)
 		q.watchers.tell(h.Instance)
 	}

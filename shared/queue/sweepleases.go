@@ -18,6 +18,7 @@ type leaseSweep struct {
 	lost   int
 	next   int64           // when the next one runs out, in microseconds since 1970; 0 if none does
 	items  map[string]bool // by UUID: the tasks whose leases have an item
+	given  map[string]bool // by UUID: the tasks whose leases this process keeps, and knows to be valid
 	failed []error         // of single leases, which do not keep the others
 }
 
@@ -28,7 +29,7 @@ func (q *Queue) sweepLeases(ctx context.Context, own bool) (lost int, next int64
 	if err := q.mayDecide(ctx); err != nil {
 		return 0, 0, err
 	}
-	s := leaseSweep{q: q, items: map[string]bool{}}
+	s := leaseSweep{q: q, items: map[string]bool{}, given: map[string]bool{}}
 	if own {
 		err = s.ofThisProcess(ctx)
 	} else {
@@ -66,6 +67,7 @@ func (s *leaseSweep) ofThisProcess(ctx context.Context) error {
 // ofItems ends leases that have an item.
 func (s *leaseSweep) ofItems(ctx context.Context) error {
 	began := s.q.micro()
+	s.q.leases.readItems()
 	for item, err := range layout.AllLeases(ctx, s.q.store) {
 		if err != nil {
 			return err
@@ -73,17 +75,19 @@ func (s *leaseSweep) ofItems(ctx context.Context) error {
 		token := item.Key.Sort
 		uuid, _, _ := layout.ParseToken(token)
 		s.items[uuid] = true
+		s.q.leases.dropOlder(token, item.Version)
 		var l layout.Lease
 		if err := layout.Decode(item, &l); err != nil {
 			s.failed = append(s.failed, err)
 			continue
 		}
-		s.q.leases.dropOlder(token, item.Version)
 		if err := s.look(ctx, token, &l, item.Version); err != nil {
 			return err
 		}
 	}
-	s.q.leases.sawItems(began, s.next)
+	if len(s.failed) == 0 { // otherwise the next look reads them again
+		s.q.leases.sawItems(began, s.next)
+	}
 	return nil
 }
 
@@ -94,22 +98,37 @@ func (s *leaseSweep) ofGiven(ctx context.Context) error {
 	for token, h := range s.q.leases.all() {
 		if at := s.q.over(&h.Lease); at > s.q.micro() {
 			s.until(at)
+			s.given[h.UUID] = true
 		} else {
 			over = append(over, token)
 		}
 	}
 	slices.Sort(over)
-	held, err := layout.LoadLeases(ctx, s.q.store, over)
+	for page := range slices.Chunk(over, layout.AtOnce/2) {
+		if err := s.ofPage(ctx, page); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ofPage reads some of the leases that this process keeps, and ends those that have run out. What cannot be read waits for the next sweep;
+// what is damaged is not kept any more.
+func (s *leaseSweep) ofPage(ctx context.Context, tokens []string) error {
+	held, err := layout.LoadLeases(ctx, s.q.store, tokens)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
 	if err != nil {
-		return err
+		s.failed = append(s.failed, err)
 	}
 	for i, h := range held {
 		if h == nil {
-			s.q.leases.drop(over[i])
+			s.q.leases.drop(tokens[i])
 			continue
 		}
-		s.q.leases.refresh(over[i], h)
-		if err := s.look(ctx, over[i], &h.Lease, h.Version); err != nil {
+		s.q.leases.refresh(tokens[i], h)
+		if err := s.look(ctx, tokens[i], &h.Lease, h.Version); err != nil {
 			return err
 		}
 	}
@@ -140,16 +159,19 @@ func (s *leaseSweep) ofRuns(ctx context.Context, runs []layout.Run) error {
 		case before != nil && (*before)[r].token != "":
 			now[r] = (*before)[r]
 		case r.Since <= began && r.Since+young > began:
-			s.until(r.Since + young)
+			if !s.given[r.UUID] {
+				s.until(r.Since + young)
+			}
 		default:
 			unread = append(unread, r)
 		}
 	}
 	for page := range slices.Chunk(unread, layout.AtOnce) {
-		if err := s.readRuns(ctx, page, now); errors.Is(err, store.ErrBusy) {
-			s.failed = append(s.failed, err) // another partition may not be
-		} else if err != nil {
-			return err
+		if err := s.readRuns(ctx, page, now); err != nil {
+			if ctx.Err() != nil {
+				return err
+			}
+			s.failed = append(s.failed, err) // what keeps one page may not keep another
 		}
 	}
 	for _, r := range runs {
@@ -188,9 +210,7 @@ func (s *leaseSweep) readRuns(ctx context.Context, page []layout.Run, leases map
 
 // until notes that a lease runs out at a time; 0: at none.
 func (s *leaseSweep) until(at int64) {
-	if at != 0 && (s.next == 0 || at < s.next) {
-		s.next = at
-	}
+	s.next = earlier(s.next, at)
 }
 
 // look ends one lease if it has run out. version is that of its item, 0 if it was read without one. Race: a heartbeat that comes first has

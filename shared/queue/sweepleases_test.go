@@ -2,15 +2,20 @@ package queue_test
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/projection"
 	"github.com/millrace/millrace/shared/queue"
+	"github.com/millrace/millrace/shared/queue/layout"
 	"github.com/millrace/millrace/shared/store"
 	"github.com/millrace/millrace/shared/store/memory"
 	"github.com/millrace/millrace/shared/task"
@@ -215,4 +220,221 @@ func TestAClaimDuringClose(t *testing.T) {
 		t.Errorf("claimed %+v, want a task", l)
 	}
 	closing.Wait()
+}
+
+// A process that waits, and does not sweep, ends a lease that it has made an item of itself when that is over, though the alarm went off
+// between and nothing else wakes it.
+func TestALeaseThatWasMadeAnItemHere(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(b *bench, l queue.Lease) error{
+		"a heartbeat": func(b *bench, l queue.Lease) error {
+			_, err := b.Heartbeat(b.t.Context(), l.Token, queue.Beat{})
+			return err
+		},
+		"a request to stop": func(b *bench, l queue.Lease) error {
+			_, err := b.Stop(b.t.Context(), l.Task.ID)
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				b := onClock(t, shared{memory.New(memory.Options{})})
+				defer b.journal.Close()
+				defer b.Drain()
+				w := b.Wait(queue.Claimer{Instance: "idle", Jobs: []string{"/topics/b"}})
+				defer w.End()
+				b.enqueue(queue.New{Dialect: task.Job, Job: "/topics/a"})
+				first := b.byInstance(1)[0]
+				b.complete(first, queue.Result{Outcome: queue.OK})
+				time.Sleep(first.Length * 5 / 6)
+				b.enqueue(queue.New{Dialect: task.Job, Job: "/topics/a"})
+				l := b.byInstance(1)[0]
+				time.Sleep(first.Length / 3) // past the alarm of the first
+				if err := change(b, l); err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(l.Length + 2*time.Second)
+				if got, err := b.Get(t.Context(), l.Task.ID); err == nil && got.State == task.Running {
+					t.Errorf("the task runs still, %v after its lease", time.Since(l.Expires))
+				}
+			})
+		})
+	}
+}
+
+// unsteady is a set of definitions that cannot be read once, after the store has shown an item of a lease.
+type unsteady struct {
+	*looked
+	armed, fails atomic.Bool
+}
+
+func (u *unsteady) Query(ctx context.Context, r store.Range) (store.Page, error) {
+	page, err := u.looked.Query(ctx, r)
+	if strings.HasPrefix(r.Partition, "lease/") && len(page.Items) > 0 && u.armed.CompareAndSwap(true, false) {
+		u.fails.Store(true)
+	}
+	return page, err
+}
+
+func (u *unsteady) Current(context.Context) (*definition.Set, error) {
+	if u.fails.CompareAndSwap(true, false) {
+		return nil, errors.New("definitions: cannot be read")
+	}
+	return &definition.Set{}, nil
+}
+
+// The end of a lease that fails for a reason of its own is tried again by a process that does not sweep.
+func TestAnEndThatFailsIsTriedAgain(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		u := &unsteady{looked: &looked{Store: memory.New(memory.Options{})}}
+		b := &bench{t: t, store: u, journal: journal.Open(u, journal.Options{Folds: projection.Folds()})}
+		b.Queue = queue.Open(queue.Options{Store: u, Journal: b.journal, Definitions: u})
+		defer b.journal.Close()
+		defer b.Drain()
+		w := b.Wait(queue.Claimer{Instance: "idle", Jobs: []string{"/topics/b"}})
+		defer w.End()
+		b.enqueue(queue.New{Dialect: task.Job, Job: "/topics/a"})
+		l := b.byInstance(1)[0]
+		time.Sleep(l.Length / 3)
+		if _, err := b.Heartbeat(t.Context(), l.Token, queue.Beat{}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(l.Length * 5 / 6)
+		u.armed.Store(true) // the next look that sees the lease fails to end it
+		time.Sleep(l.Length)
+		if got, err := b.Get(t.Context(), l.Task.ID); err != nil || got.State == task.Running || u.armed.Load() {
+			t.Errorf("the task is %+v (%v), want it ended at the second try", got, err)
+		}
+	})
+}
+
+// How often a process that runs tasks looks at leases follows from when they run out, and not from how many start.
+func TestHowOftenASweepLooks(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		set   *definition.Set
+		lasts int // seconds of each task
+	}{
+		"the usual lease": {&definition.Set{}, 5},
+		"a long one":      {&definition.Set{Lease: 10 * time.Minute}, 45},
+		"another's short": {&definition.Set{Jobs: []definition.Job{{Path: "/short", Lease: time.Second}}}, 5},
+	} {
+		for _, kind := range []string{"alone", "shared"} {
+			t.Run(name+"/"+kind, func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) {
+					counts := &looked{Store: memory.New(memory.Options{})}
+					var s store.Store = counts
+					if kind == "alone" {
+						s = &lonely{counts}
+					}
+					b := onClock(t, s)
+					b.Queue = queue.Open(queue.Options{Store: s, Journal: b.journal, Definitions: fixed{c.set}})
+					defer b.journal.Close()
+					ctx, cancel := context.WithCancel(t.Context())
+					var group sync.WaitGroup
+					defer group.Wait()
+					defer cancel()
+					group.Go(func() { b.Run(ctx) })
+					var running []queue.Lease
+					const minutes = 15
+					for range 2 * minutes * 60 {
+						b.enqueue(queue.New{Dialect: task.Job, Job: "/topics/a"})
+						running = append(running, b.byInstance(1)...)
+						if len(running) > 2*c.lasts {
+							b.complete(running[0], queue.Result{Outcome: queue.OK})
+							running = running[1:]
+						}
+						time.Sleep(time.Second / 2)
+					}
+					queries, _ := counts.reset()
+					if looks := queries / 16; looks > 5*minutes {
+						t.Errorf("%d looks at the leases in %d minutes, want %d at most", looks, minutes, 5*minutes)
+					}
+				})
+			})
+		}
+	}
+}
+
+// lonely is a store that no other process uses.
+type lonely struct{ *looked }
+
+func (*lonely) Exclusive() bool { return true }
+
+// refused is a store in which one task cannot be read.
+type refused struct {
+	store.Store
+	uuid string
+	err  error
+}
+
+func (*refused) Exclusive() bool { return false }
+
+func (r *refused) Get(ctx context.Context, keys ...store.Key) ([]*store.Item, error) {
+	for i := range keys {
+		if r.uuid != "" && keys[i] == layout.TaskKey(r.uuid) {
+			return nil, r.err
+		}
+	}
+	return r.Store.Get(ctx, keys...)
+}
+
+// Where a task cannot be read, the leases that are read apart from it are ended all the same, whether this process has started it or another.
+func TestATaskThatCannotBeReadKeepsNoOther(t *testing.T) {
+	t.Parallel()
+	const others = 150
+	for name, err := range map[string]error{"busy": store.ErrBusy, "damaged": store.ErrDamaged} {
+		for _, own := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%s/own=%v", name, own), func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) { // the engine waits before it asks a busy store again
+					base := setupWith(t, ways())
+					time.Sleep(time.Until(base.clock.now())) // the bubble's time begins in 2000, the engine's in 2026
+					s := &refused{Store: base.store, err: err}
+					b, giver := base.over(s, base.clock), base.another()
+					by := giver
+					if own {
+						by = b
+					}
+					b.one(queue.New{Job: "/plain", Attempts: 2})
+					bad := by.demandClaim(1, 1, "it is ready")[0].Task.ID.UUID()
+					for range others {
+						giver.one(queue.New{Job: "/plain", Attempts: 2})
+					}
+					giver.demandClaim(others, others, "each is ready")
+					s.uuid = bad
+					base.clock.advance(time.Hour)
+					const want = others - (layout.AtOnce - 1)
+					if swept, err := b.Sweep(t.Context()); err == nil || swept.Lost < want {
+						t.Errorf("Sweep = %+v, %v, want %d lost leases, and an error", swept, err, want)
+					}
+				})
+			})
+		}
+	}
+}
+
+// An own task that is damaged keeps no other of those that a process ends which does not sweep.
+func TestAnOwnTaskThatIsDamaged(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := onClock(t, shared{memory.New(memory.Options{})})
+		defer b.journal.Close()
+		defer b.Drain()
+		w := b.Wait(queue.Claimer{Instance: "idle", Jobs: []string{"/topics/b"}})
+		defer w.End()
+		b.enqueue(queue.New{Dialect: task.Job, Job: "/topics/a"}, queue.New{Dialect: task.Job, Job: "/topics/a"})
+		own := b.byInstance(2)
+		damage := store.Put(store.Item{Key: layout.TaskKey(own[0].Task.ID.UUID()), Version: 1_000, Value: []byte("{damaged")}, store.Always)
+		if err := b.store.Write(t.Context(), store.Write{Token: "damage", Ops: []store.Op{damage}}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(own[1].Length + 2*time.Second)
+		if got, err := b.Get(t.Context(), own[1].Task.ID); err != nil || got.State == task.Running {
+			t.Errorf("the task is %+v, %v, want it ended", got, err)
+		}
+	})
 }

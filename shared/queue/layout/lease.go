@@ -147,9 +147,10 @@ func LoadLease(ctx context.Context, s store.Store, token string) (Held, error) {
 	return held(token, items[0], items[1])
 }
 
-// LoadLeases reads leases with their tasks, in the order of their tokens; nil stands for one that is no longer valid.
-func LoadLeases(ctx context.Context, s store.Store, tokens []string) ([]*Held, error) {
-	all := make([]*Held, 0, len(tokens))
+// LoadLeases reads leases with their tasks, in the order of their tokens; nil stands for one that is no longer valid, or that is damaged: then
+// there is an error, too. Where they cannot be read, there is only an error.
+func LoadLeases(ctx context.Context, s store.Store, tokens []string) (all []*Held, damaged error) {
+	all = make([]*Held, 0, len(tokens))
 	for page := range slices.Chunk(tokens, AtOnce/2) {
 		keys := make([]store.Key, 0, AtOnce)
 		for _, token := range page {
@@ -171,11 +172,11 @@ func LoadLeases(ctx context.Context, s store.Store, tokens []string) ([]*Held, e
 			case errors.Is(err, ErrStale), errors.Is(err, ErrNoLease):
 				all = append(all, nil)
 			default:
-				return nil, err
+				all, damaged = append(all, nil), errors.Join(damaged, err)
 			}
 		}
 	}
-	return all, nil
+	return all, damaged
 }
 
 // held returns a lease as the items of its task and of itself say, each nil if there is none.
