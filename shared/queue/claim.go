@@ -155,8 +155,9 @@ type claim struct {
 	reach int // how many entries to pick for them
 
 	picks    []layout.Place
-	verdicts                // about the picks
-	at       *instanceSlots // the claimer's slots; nil: it has no capacity limit
+	ahead    map[string]*ahead // what was read ahead of picks, by UUID
+	verdicts                   // about the picks
+	at       *instanceSlots    // the claimer's slots; nil: it has no capacity limit
 	slots    limit.Taking
 	tidied   int  // how many entries the last round has removed, moved or ended
 	conflict bool // another claimer was quicker
@@ -177,6 +178,7 @@ func (c *claim) upTo(ctx context.Context, max int) (leases []Lease, err error) {
 
 // begin resets the claim to look for want tasks to start in one write.
 func (c *claim) begin(want int) {
+	c.ahead = nil
 	c.want, c.reach, c.view, c.later = want, want, c.q.strategy.view(c), c.q.strategy.removesLater(c.queue.Name)
 	if c.queue.Type == definition.Ordered {
 		c.reach, c.later = 1, false // whoever is next reads the first entry and no other

@@ -24,6 +24,7 @@ import (
 type parts struct {
 	q     *Queue
 	on    bool          // lines may have several parts
+	share int           // how many claims of this process a second make it share a line's parts out with others, see shares.go
 	quiet time.Duration // how long nobody must have needed a line's parts before they are given up
 
 	mu     sync.Mutex
@@ -39,6 +40,10 @@ type lineParts struct {
 	looking bool  // somebody reads it now
 
 	added pace // entries
+
+	claims  pace // of this process
+	joining bool // it is entering itself among those that share the parts out
+	reserve *reserve
 }
 
 // growth is how many entries a second of one process make a line grow to so many parts, at any time and while the store is busy. There
@@ -160,7 +165,7 @@ func (p *parts) look(ctx context.Context, l layout.Line, rate int) error {
 	next.Write = p.wanted(rate, post.Write)
 	p.mu.Unlock()
 	next.Read = max(post.Read, next.Write)
-	if next != post || post.Write > 1 && post.Busy < began-p.valid() {
+	if next.Write != post.Write || next.Read != post.Read || post.Write > 1 && post.Busy < began-p.valid() {
 		next.Busy = began
 		if err := p.change(ctx, l, next, version); err != nil {
 			if store.AsConflict(err) != nil {

@@ -60,6 +60,9 @@ type Options struct {
 	// process has the store to itself.
 	OnePart bool
 
+	// SharedAt is how many claims a second are worth that a process shares a line of several parts out with others. Default 30.
+	SharedAt int
+
 	// Lasting says that the process goes on after a call, so that what nobody waits for may be done behind it, until [Queue.Close].
 	// Default: it may be stopped whenever no call is under way, as a function is between its invocations.
 	Lasting bool
@@ -146,6 +149,7 @@ func Open(o Options) *Queue {
 	})
 	q.onePart, q.lasting = o.OnePart, o.Lasting
 	q.parts.q, q.parts.on, q.parts.quiet = q, !alone && !o.OnePart, cmp.Or(o.Quiet, 30*time.Minute)
+	q.parts.share = cmp.Or(o.SharedAt, sharedAt)
 	q.parts.lines, q.parts.groups = map[layout.Line]*lineParts{}, map[uint32]bool{}
 	q.rules = rule.New(rule.Options{Store: q.store, Journal: q.journal, Now: q.now, Apply: q.apply, Alone: alone})
 	q.Tasks = view.New(view.Options{

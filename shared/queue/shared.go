@@ -141,7 +141,18 @@ type sharedView struct {
 
 func (s *shared) view(c *claim) claimView { return &sharedView{shared: s, c: c} }
 
-func (v *sharedView) putBack(ctx context.Context, left []layout.Place, _ bool) { v.unmark(ctx, left) }
+func (v *sharedView) putBack(ctx context.Context, left []layout.Place, _ bool) {
+	if l, may := v.mayShare(); may {
+		v.q.parts.reserveOf(l).giveBack(left)
+	}
+	v.unmark(ctx, left)
+}
+
+// isGiven reports whether another claim of this process may start an entry.
+func (v *sharedView) isGiven(p layout.Place) bool {
+	l, may := v.mayShare()
+	return may && v.q.parts.reserveOf(l).isGiven(p)
+}
 
 func (v *sharedView) rival() {
 	v.q.crowds.met(v.c.queue.Name, v.q.micro())

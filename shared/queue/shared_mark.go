@@ -18,7 +18,12 @@ const lookAhead = 64
 // tickets would pay for a ticket, a transaction and a void each. A claimer marks the first of its entries as taken up to the
 // last, and other claimers go on behind the marked ones. A mark is only a hint: it expires, and the condition on the task's
 // item decides who starts it. No mark is written while no rival was met lately.
+//
+// Where the line is shared out, entries of the process's share come first, and need no mark.
 func (v *sharedView) pick(ctx context.Context, n int) ([]layout.Place, error) {
+	if own, err := v.fromShare(ctx, n); err != nil || len(own) > 0 {
+		return own, err
+	}
 	rivals, limit := v.metLately(), n
 	if rivals {
 		limit += lookAhead
@@ -28,6 +33,7 @@ func (v *sharedView) pick(ctx context.Context, n int) ([]layout.Place, error) {
 		if err != nil {
 			return nil, err
 		}
+		v.shareOut(ctx, found)
 		if !rivals && !marks {
 			return v.withPassed(head(v.free(found), n)), nil
 		}
@@ -59,7 +65,7 @@ func (s *shared) beyond(places []layout.Place) (from string) {
 func (v *sharedView) free(found []layout.Place) []layout.Place {
 	var free []layout.Place
 	for _, line := range byLine(found) {
-		free = append(free, slices.DeleteFunc(untaken(line, v.q.micro()), v.passes)...)
+		free = append(free, slices.DeleteFunc(untaken(line, v.q.micro()), func(p layout.Place) bool { return v.passes(p) || v.isGiven(p) })...)
 	}
 	if len(v.parts) > 1 {
 		slices.SortStableFunc(free, layout.ByRank)

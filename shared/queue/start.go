@@ -103,13 +103,9 @@ func (c *claim) prepare(ctx context.Context, lost *store.Conflict) (journal.Chan
 	if err := c.readSlots(ctx); err != nil {
 		return journal.Change{}, err
 	}
-	keys := make([]store.Key, len(c.picks))
-	for i := range c.picks {
-		keys[i] = layout.TaskKey(c.picks[i].UUID)
-	}
-	items, err := c.q.store.Get(ctx, keys...)
+	items, err := c.readTasks(ctx, lost)
 	if err != nil {
-		return journal.Change{}, layout.Failure("read tasks", err)
+		return journal.Change{}, err
 	}
 	if c.at.repeats() {
 		c.left, c.full = c.picks, true
@@ -149,12 +145,44 @@ func (c *claim) prepareAnew(ctx context.Context, lost *store.Conflict) {
 	c.conflict = c.conflict || lost != nil
 }
 
+// readTasks returns the items of the picks' tasks. What was read ahead is used once: after a conflict, it may be gone.
+func (c *claim) readTasks(ctx context.Context, lost *store.Conflict) ([]*store.Item, error) {
+	if lost != nil {
+		c.ahead = nil
+	}
+	items, keys := make([]*store.Item, len(c.picks)), make([]store.Key, 0, len(c.picks))
+	for i := range c.picks {
+		if a := c.ahead[c.picks[i].UUID]; a != nil {
+			items[i] = a.task
+		} else {
+			keys = append(keys, layout.TaskKey(c.picks[i].UUID))
+		}
+	}
+	if len(keys) == 0 {
+		return items, nil
+	}
+	found, err := c.q.store.Get(ctx, keys...)
+	if err != nil {
+		return nil, layout.Failure("read tasks", err)
+	}
+	for i := range c.picks {
+		if c.ahead[c.picks[i].UUID] == nil {
+			items[i], found = found[0], found[1:]
+		}
+	}
+	return items, nil
+}
+
 // fetchPayloads reads the payloads that are items of their own, before their tasks are started: a start counts as an attempt.
 func (c *claim) fetchPayloads(ctx context.Context) error {
 	var of []*start
 	var uuids []string
 	for i := range c.starts {
-		if s := &c.starts[i]; s.task.Apart > 0 {
+		s := &c.starts[i]
+		if a := c.ahead[s.lease.UUID]; a != nil {
+			s.payload = a.payload
+		}
+		if s.task.Apart > 0 && s.payload == nil {
 			of, uuids = append(of, s), append(uuids, s.task.ID.UUID())
 		}
 	}

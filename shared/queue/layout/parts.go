@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/millrace/millrace/shared/store"
 	"github.com/millrace/millrace/shared/task"
@@ -22,6 +23,37 @@ type Signpost struct {
 	Write int   `json:"w"` // new entries go to so many parts
 	Read  int   `json:"r"` // entries may be in so many
 	Busy  int64 `json:"b"` // when a process has last said that the line needs its parts, or began to give them up; microseconds since 1970
+
+	Sharers []Sharer `json:"s,omitempty"` // processes among which the parts are shared out
+}
+
+// Sharer is a process that claims from a line of several parts, from its share of these first.
+type Sharer struct {
+	ID    string `json:"i"`
+	Until int64  `json:"u"` // when it no longer counts, unless it renews that; microseconds since 1970
+}
+
+// SharedFor is how long a sharer counts that does not renew that.
+const SharedFor = 3 * time.Second
+
+// Sharing returns the sharers that count at a time, by their ids. One that would for longer than 2*SharedFor was entered by a clock
+// that runs ahead, and is left out.
+func (s *Signpost) Sharing(now int64) []Sharer {
+	live := make([]Sharer, 0, len(s.Sharers)+1)
+	for _, c := range s.Sharers {
+		if c.Until > now && c.Until <= now+2*SharedFor.Microseconds() {
+			live = append(live, c)
+		}
+	}
+	slices.SortFunc(live, func(a, b Sharer) int { return strings.Compare(a.ID, b.ID) })
+	return live
+}
+
+// With returns the signpost with a sharer who counts from now on, and without those who no longer do.
+func (s Signpost) With(id string, now int64) Signpost {
+	others := slices.DeleteFunc(s.Sharing(now), func(c Sharer) bool { return c.ID == id })
+	s.Sharers = append(others, Sharer{id, now + SharedFor.Microseconds()})
+	return s
 }
 
 // signpost is the sort key of a signpost. It comes before every rank and every UUID, which begin with a hexadecimal digit.

@@ -1,0 +1,325 @@
+package queue
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"sync"
+
+	"github.com/millrace/millrace/shared/lock"
+	"github.com/millrace/millrace/shared/queue/layout"
+	"github.com/millrace/millrace/shared/store"
+	"github.com/millrace/millrace/shared/task"
+)
+
+// ahead is an entry that was read ahead, with its task.
+type ahead struct {
+	layout.Place
+	task    *store.Item
+	payload json.RawMessage // where it is kept apart
+	read    int64           // microseconds since 1970
+}
+
+// reserve is what this process has read ahead of its share of a line. The next claim reads no entries nor tasks, and others are read while
+// its tasks are written.
+//
+// Order: the entries read for a claim are the first of the share, and of the parts of others those that come before them behind
+// [MaxClaim]: what their process starts by its next claim. So no part falls behind for long, and none of higher priority.
+type reserve struct {
+	q       *Queue
+	filling lock.Mutex // who reads
+
+	mu     sync.Mutex
+	behind bool // it is read behind a claim
+	ahead  []ahead
+	given  map[string]int64 // when entries were read ahead that may still be in the store, by UUID; microseconds since 1970
+	around int64            // when the parts of others were read last
+}
+
+const (
+	// aheadFor is how long, in microseconds, entries are kept that were read ahead.
+	aheadFor = 250_000
+
+	// aroundEach is how often, in microseconds, the parts of others are read.
+	aroundEach = 50_000
+
+	// givenFor is how long, in microseconds, an entry is left out that was read before: a claim that has failed may have left it.
+	givenFor = 3_000_000
+)
+
+func newReserve(q *Queue) *reserve {
+	return &reserve{q: q, filling: lock.New(), given: map[string]int64{}}
+}
+
+// fromShare returns up to n entries of the process's share of the line; none if too few wait there.
+func (v *sharedView) fromShare(ctx context.Context, n int) ([]layout.Place, error) {
+	l, may := v.mayShare()
+	if !may {
+		return nil, nil
+	}
+	v.q.parts.claimed(l)
+	mine, others := v.q.parts.shareOf(l)
+	if len(mine) == 0 {
+		return nil, nil
+	}
+	r := v.q.parts.reserveOf(l)
+	taken := r.take(n, v.passes)
+	if len(taken) == 0 {
+		var err error
+		if taken, err = r.fillFor(ctx, n, v.passes, mine, others); err != nil || len(taken) == 0 {
+			return nil, err
+		}
+	}
+	v.q.parts.takePart(ctx, v.c.queue.Name, l)
+	if v.q.lasting {
+		r.fillBehind(context.WithoutCancel(ctx), mine, others)
+	}
+	places := make([]layout.Place, len(taken))
+	v.c.ahead = make(map[string]*ahead, len(taken))
+	for i := range taken {
+		places[i], v.c.ahead[taken[i].UUID] = taken[i].Place, &taken[i]
+	}
+	return places, nil
+}
+
+// mayShare returns the line whose parts the claim's process may share out with others.
+func (v *sharedView) mayShare() (l layout.Line, may bool) {
+	if len(v.c.lines) != 1 || !v.q.parts.may(v.c.queue, v.c.lines[0]) {
+		return l, false
+	}
+	l = v.c.lines[0]
+	read, _ := v.q.parts.of(l)
+	return l, read > 1
+}
+
+// shareOut enters the process among those that share the claim's line out, if what was found of it is a backlog.
+func (v *sharedView) shareOut(ctx context.Context, found []layout.Place) {
+	if l, may := v.mayShare(); may && len(found) >= backlog && len(v.free(found)) >= backlog {
+		v.q.parts.takePart(ctx, v.c.queue.Name, l)
+	}
+}
+
+// take takes up to n entries, the first in order. Those that were read long ago or cannot be started are read again.
+func (r *reserve) take(n int, passes func(layout.Place) bool) (taken []ahead) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now := r.q.micro()
+	r.ahead = slices.DeleteFunc(r.ahead, func(a ahead) bool {
+		switch {
+		case now-a.read >= aheadFor || passes(a.Place):
+			delete(r.given, a.UUID)
+		case len(taken) < n:
+			taken = append(taken, a)
+		default:
+			return false
+		}
+		return true
+	})
+	return taken
+}
+
+// fillFor is take after reading, unless another claim has read meanwhile.
+func (r *reserve) fillFor(ctx context.Context, n int, passes func(layout.Place) bool, mine, others []string) ([]ahead, error) {
+	r.filling.Lock()
+	defer r.filling.Unlock()
+	if taken := r.take(n, passes); len(taken) > 0 {
+		return taken, nil
+	}
+	if err := r.fill(ctx, mine, others); err != nil {
+		return nil, err
+	}
+	return r.take(n, passes), nil
+}
+
+// fillBehind reads while the caller goes on, unless that is under way.
+func (r *reserve) fillBehind(ctx context.Context, mine, others []string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.behind || len(r.ahead) >= MaxClaim {
+		return
+	}
+	r.behind = true
+	r.q.behind.do(func() {
+		r.filling.Lock()
+		defer r.filling.Unlock()
+		_ = r.fill(ctx, mine, others) // the next claim that finds nothing reads again
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.behind = false
+	})
+}
+
+// fill reads entries, and their tasks. The caller holds r.filling.
+func (r *reserve) fill(ctx context.Context, mine, others []string) error {
+	limit, room, around := r.begin()
+	if room <= 0 {
+		return nil
+	}
+	if !around {
+		others = nil
+	}
+	began := r.q.micro()
+	found, err := r.read(ctx, slices.Concat(mine, others), limit)
+	if err != nil {
+		return err
+	}
+	chosen := r.choose(began, found, len(mine), room)
+	if chosen, err = r.markOthers(ctx, chosen, mine); err != nil {
+		r.giveBack(chosen)
+		return err
+	}
+	read, err := r.readTasks(ctx, chosen)
+	if err != nil {
+		r.giveBack(chosen)
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.ahead = append(r.ahead, read...)
+	slices.SortStableFunc(r.ahead, func(a, b ahead) int { return layout.ByRank(a.Place, b.Place) })
+	return nil
+}
+
+// begin returns how many entries of each part are to be read, for how many there is room, and whether those of others are read too.
+func (r *reserve) begin() (limit, room int, around bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now := r.q.micro()
+	if around = now-r.around >= aroundEach || now < r.around; around {
+		r.around = now
+	}
+	return 2*MaxClaim + len(r.given), MaxClaim - len(r.ahead), around
+}
+
+// read reads the first entries of each of some parts.
+func (r *reserve) read(ctx context.Context, parts []string, limit int) ([][]layout.Place, error) {
+	found, errs := make([][]layout.Place, len(parts)), make([]error, len(parts))
+	var group sync.WaitGroup
+	for i, part := range parts {
+		group.Go(func() {
+			found[i], _, errs[i] = layout.Places(ctx, r.q.store, store.Range{Table: store.Work, Partition: part, Limit: limit})
+		})
+	}
+	group.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return nil, err
+		}
+	}
+	return found, nil
+}
+
+// choose chooses entries from the first parts, which are the share, and from those of others, and forgets which were given that are no longer
+// there. It chooses none if the share has no backlog.
+func (r *reserve) choose(began int64, found [][]layout.Place, share, room int) []layout.Place {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	there := map[string]bool{}
+	for _, part := range found {
+		for i := range part {
+			there[part[i].UUID] = true
+		}
+	}
+	for i := range r.ahead {
+		there[r.ahead[i].UUID] = true
+	}
+	for uuid, at := range r.given {
+		if at < began && !there[uuid] || began-at >= givenFor {
+			delete(r.given, uuid)
+		}
+	}
+	var all []layout.Place
+	waiting := len(r.ahead)
+	for i, part := range found {
+		free := slices.DeleteFunc(untaken(part, began), func(p layout.Place) bool { return r.given[p.UUID] > 0 })
+		if i < share {
+			waiting += len(free)
+		} else {
+			free = free[min(MaxClaim, len(free)):]
+		}
+		all = append(all, free...)
+	}
+	if waiting < backlog {
+		return nil
+	}
+	slices.SortStableFunc(all, layout.ByRank)
+	chosen := head(all, room)
+	for i := range chosen {
+		r.given[chosen[i].UUID] = r.q.micro()
+	}
+	return chosen
+}
+
+// markOthers marks those of the chosen entries that lie in parts of others, and returns the entries without those that are lost.
+func (r *reserve) markOthers(ctx context.Context, chosen []layout.Place, mine []string) ([]layout.Place, error) {
+	isOwn := func(p layout.Place) bool { return slices.Contains(mine, p.At.Partition) }
+	theirs := slices.DeleteFunc(slices.Clone(chosen), isOwn)
+	if len(theirs) == 0 {
+		return chosen, nil
+	}
+	s, _ := r.q.strategy.(*shared)
+	lost, err := s.mark(ctx, theirs)
+	if err != nil {
+		return chosen, err
+	}
+	theirs = slices.DeleteFunc(theirs, func(p layout.Place) bool {
+		return slices.ContainsFunc(lost, func(l lostMark) bool { return l.first.At.Partition == p.At.Partition })
+	})
+	kept := append(slices.DeleteFunc(slices.Clone(chosen), func(p layout.Place) bool { return !isOwn(p) }), theirs...)
+	slices.SortStableFunc(kept, layout.ByRank)
+	return kept, nil
+}
+
+// readTasks reads the tasks of entries, and those of their payloads that are items of their own.
+func (r *reserve) readTasks(ctx context.Context, places []layout.Place) ([]ahead, error) {
+	if len(places) == 0 {
+		return nil, nil
+	}
+	keys := make([]store.Key, len(places))
+	for i := range places {
+		keys[i] = layout.TaskKey(places[i].UUID)
+	}
+	items, err := r.q.store.Get(ctx, keys...)
+	if err != nil {
+		return nil, layout.Failure("read tasks", err)
+	}
+	all := make([]ahead, len(places))
+	var apart []int
+	keys = keys[:0]
+	for i, item := range items {
+		all[i] = ahead{Place: places[i], task: item, read: r.q.micro()}
+		var t task.Task
+		if item != nil && layout.Decode(item, &t) == nil && t.Apart > 0 { // a claim says what is damaged
+			apart, keys = append(apart, i), append(keys, layout.PayloadKey(places[i].UUID))
+		}
+	}
+	if len(keys) == 0 {
+		return all, nil
+	}
+	payloads, err := r.q.store.Get(ctx, keys...)
+	if err != nil {
+		return nil, layout.Failure("read payloads", err)
+	}
+	for i, item := range payloads {
+		if item != nil {
+			all[apart[i]].payload = item.Value
+		}
+	}
+	return all, nil
+}
+
+// giveBack lets entries be read again that were not started.
+func (r *reserve) giveBack(places []layout.Place) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i := range places {
+		delete(r.given, places[i].UUID)
+	}
+}
+
+// isGiven reports whether an entry was read ahead and may still be started.
+func (r *reserve) isGiven(p layout.Place) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.given[p.UUID] > 0
+}

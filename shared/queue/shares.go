@@ -1,0 +1,134 @@
+package queue
+
+import (
+	"context"
+	"slices"
+
+	"github.com/millrace/millrace/shared/queue/layout"
+	"github.com/millrace/millrace/shared/store"
+)
+
+// Where several processes claim much from a line of several parts, they share the parts out among themselves: a claim takes entries of
+// its process's share, as long as enough wait there. So claims of different processes do not contend for the same entries, need no
+// marks, and can read ahead (shared_reserve.go). The signpost says among which processes; each renews its own place there. Where they
+// are more than the parts, all claim as if nothing were shared out.
+//
+// A share is a hint, as a mark is: the condition on a task's item decides who starts it. What lies in the share of a process that has ended
+// or claims no more is claimed by the others as soon as they have not enough of their own, and by all when it has not renewed its place.
+
+const (
+	// sharedAt is how many claims of a process a second are worth that it shares a line out with others.
+	sharedAt = 30
+
+	// renewEach is how often, in microseconds, a process renews its place among those that share a line out.
+	renewEach = 1_000_000
+
+	// backlog is how many entries must wait that a process sees: in a line to share it out, in a share to claim from it.
+	backlog = MaxClaim
+)
+
+// shareOf returns the parts of a line that this process claims from, and those of other processes; none if the line is not shared out, or
+// this process does not take part.
+func (p *parts) shareOf(l layout.Line) (mine, others []string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	k, now := p.lines[l], p.q.micro()
+	if k == nil || now-k.read >= layout.SharedFor.Microseconds() || now < k.read {
+		return nil, nil
+	}
+	sharers := k.post.Sharing(now)
+	at := slices.IndexFunc(sharers, p.isMe)
+	if at < 0 || len(sharers) > k.post.Read {
+		return nil, nil
+	}
+	for i, part := range layout.ReadyParts(l, k.post.Read) {
+		if i%len(sharers) == at {
+			mine = append(mine, part)
+		} else {
+			others = append(others, part)
+		}
+	}
+	return mine, others
+}
+
+func (p *parts) isMe(s layout.Sharer) bool { return s.ID == p.q.process }
+
+// claimed counts a claim from a line.
+func (p *parts) claimed(l layout.Line) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.line(l).claims.add(p.q.micro(), 1)
+}
+
+// takePart enters this process among those that share a line out, or renews its place, if the time for that has come; a backlog waits
+// in the line. It is worth it where claims meet often, and then as long as others take part.
+func (p *parts) takePart(ctx context.Context, queue string, l layout.Line) {
+	if !p.begins(l, p.q.crowds.contended(queue, p.q.micro())) {
+		return
+	}
+	enter := func() {
+		defer p.ends(l)
+		if err := p.enter(context.WithoutCancel(ctx), l); err != nil {
+			p.q.log.Warn("a line is not shared out", "line", l.String(), "error", err)
+		}
+	}
+	if p.q.lasting {
+		p.q.behind.do(enter)
+	} else {
+		enter()
+	}
+}
+
+// begins reports whether this process is to enter itself now; ends must be called then.
+func (p *parts) begins(l layout.Line, contended bool) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	k, now := p.line(l), p.q.micro()
+	if k.joining || k.post.Read < 2 || k.claims.perSecond(now) < p.share {
+		return false
+	}
+	sharers := k.post.Sharing(now)
+	at := slices.IndexFunc(sharers, p.isMe)
+	switch {
+	case at < 0:
+		k.joining = (contended || len(sharers) > 0) && len(sharers) <= k.post.Read // one more than there are parts says that there are too many
+	case contended || len(sharers) > 1:
+		k.joining = sharers[at].Until <= now+layout.SharedFor.Microseconds()-renewEach
+	}
+	return k.joining
+}
+
+func (p *parts) ends(l layout.Line) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.line(l).joining = false
+}
+
+// enter writes this process's place into a line's signpost. If another is quicker, the next claim tries it again.
+func (p *parts) enter(ctx context.Context, l layout.Line) error {
+	began := p.q.micro()
+	post, version, err := layout.LoadSignpost(ctx, p.q.store, l)
+	if err != nil || version == 0 {
+		return err
+	}
+	p.saw(l, post, began)
+	post = post.With(p.q.process, p.q.micro())
+	if err := p.change(ctx, l, post, version); store.AsConflict(err) != nil {
+		return nil
+	} else if err != nil {
+		return layout.Failure("share a line out", err)
+	}
+	p.saw(l, post, began)
+	return nil
+}
+
+// reserveOf returns what was read ahead of a line.
+func (p *parts) reserveOf(l layout.Line) *reserve {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	k := p.line(l)
+	if k.reserve == nil {
+		k.reserve = newReserve(p.q)
+	}
+	return k.reserve
+}
