@@ -82,7 +82,7 @@ func (q *Queue) passOnLate(ctx context.Context, by *Claimer, rules *rule.Set) {
 // claims promotes what has fallen due, and returns a claim for each queue that the claimer takes from, preceded by one for each
 // line that is kept for the claimer.
 func (q *Queue) claims(ctx context.Context, by Claimer) ([]*claim, error) {
-	inForce := q.readRules(ctx)
+	inForce := q.readRules(ctx, &by)
 	if _, err := q.Promote(ctx); err != nil {
 		return nil, err
 	}
@@ -123,9 +123,16 @@ func (q *Queue) claims(ctx context.Context, by Claimer) ([]*claim, error) {
 }
 
 // readRules returns what returns the rules in force: where that is a request to the store, it is made beside what comes before their use.
-func (q *Queue) readRules(ctx context.Context) func() (*rule.Set, error) {
+// In a process that shares a line out, whose claims come one upon the other, rules that were read just now do. Which lines are kept for an
+// instance is read for its claim, since it was told of a task there.
+func (q *Queue) readRules(ctx context.Context, by *Claimer) func() (*rule.Set, error) {
 	if q.store.Exclusive() {
 		return func() (*rule.Set, error) { return q.rules.InForce(ctx) }
+	}
+	if by.Name == "" && q.parts.takesPart() {
+		if set := q.rules.Lately(); set != nil {
+			return func() (*rule.Set, error) { return set, nil }
+		}
 	}
 	var set *rule.Set
 	var err error

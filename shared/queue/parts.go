@@ -27,10 +27,11 @@ type parts struct {
 	share int           // how many claims of this process a second make it share a line's parts out with others, see shares.go
 	quiet time.Duration // how long nobody must have needed a line's parts before they are given up
 
-	mu     sync.Mutex
-	busy   pace // calls that the store refuses again and again
-	lines  map[layout.Line]*lineParts
-	groups map[uint32]bool // whose tasks lie in parts, as the store says
+	mu      sync.Mutex
+	sharing int64 // until when this process takes part in sharing a line out, microseconds since 1970
+	busy    pace  // calls that the store refuses again and again
+	lines   map[layout.Line]*lineParts
+	groups  map[uint32]bool // whose tasks lie in parts, as the store says
 }
 
 // lineParts is what a process knows of a line.

@@ -23,6 +23,8 @@ type ahead struct {
 // reserve is what this process has read ahead of its share of a line. The next claim reads no entries nor tasks, and others are read while
 // its tasks are written.
 //
+// Whoever has nothing in its share claims from all parts, by marks. So in a share with little in it, marks are made as well.
+//
 // Order: the entries read for a claim are the first of the share, and of the parts of others those that come before them behind
 // [MaxClaim]: what their process starts by its next claim. So no part falls behind for long, and none of higher priority.
 type reserve struct {
@@ -51,7 +53,7 @@ func newReserve(q *Queue) *reserve {
 	return &reserve{q: q, filling: lock.New(), given: map[string]int64{}}
 }
 
-// fromShare returns up to n entries of the process's share of the line; none if too few wait there.
+// fromShare returns up to n entries of the process's share of the line; none if nothing waits there.
 func (v *sharedView) fromShare(ctx context.Context, n int) ([]layout.Place, error) {
 	l, may := v.mayShare()
 	if !may {
@@ -163,8 +165,11 @@ func (r *reserve) fill(ctx context.Context, mine, others []string) error {
 	if err != nil {
 		return err
 	}
-	chosen := r.choose(began, found, len(mine), room)
-	if chosen, err = r.markOthers(ctx, chosen, mine); err != nil {
+	chosen, scarce := r.choose(began, found, len(mine), room)
+	if scarce {
+		mine = nil
+	}
+	if chosen, err = r.markBut(ctx, mine, chosen); err != nil {
 		r.giveBack(chosen)
 		return err
 	}
@@ -210,8 +215,8 @@ func (r *reserve) read(ctx context.Context, parts []string, limit int) ([][]layo
 }
 
 // choose chooses entries from the first parts, which are the share, and from those of others, and forgets which were given that are no longer
-// there. It chooses none if the share has no backlog.
-func (r *reserve) choose(began int64, found [][]layout.Place, share, room int) []layout.Place {
+// there. It chooses none if the share has none. Scarce says that it has no backlog.
+func (r *reserve) choose(began int64, found [][]layout.Place, share, room int) (chosen []layout.Place, scarce bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	there := map[string]bool{}
@@ -239,19 +244,19 @@ func (r *reserve) choose(began int64, found [][]layout.Place, share, room int) [
 		}
 		all = append(all, free...)
 	}
-	if waiting < backlog {
-		return nil
+	if waiting == 0 {
+		return nil, true
 	}
 	slices.SortStableFunc(all, layout.ByRank)
-	chosen := head(all, room)
+	chosen = head(all, room)
 	for i := range chosen {
 		r.given[chosen[i].UUID] = r.q.micro()
 	}
-	return chosen
+	return chosen, waiting < backlog
 }
 
-// markOthers marks those of the chosen entries that lie in parts of others, and returns the entries without those that are lost.
-func (r *reserve) markOthers(ctx context.Context, chosen []layout.Place, mine []string) ([]layout.Place, error) {
+// markBut marks the chosen entries that lie in other parts than some, and returns the entries without those that are lost.
+func (r *reserve) markBut(ctx context.Context, mine []string, chosen []layout.Place) ([]layout.Place, error) {
 	isOwn := func(p layout.Place) bool { return slices.Contains(mine, p.At.Partition) }
 	theirs := slices.DeleteFunc(slices.Clone(chosen), isOwn)
 	if len(theirs) == 0 {

@@ -9,12 +9,12 @@ import (
 )
 
 // Where several processes claim much from a line of several parts, they share the parts out among themselves: a claim takes entries of
-// its process's share, as long as enough wait there. So claims of different processes do not contend for the same entries, need no
+// its process's share, as long as some wait there. So claims of different processes rarely contend for the same entries, hardly need
 // marks, and can read ahead (shared_reserve.go). The signpost says among which processes; each renews its own place there. Where they
 // are more than the parts, all claim as if nothing were shared out.
 //
 // A share is a hint, as a mark is: the condition on a task's item decides who starts it. What lies in the share of a process that has ended
-// or claims no more is claimed by the others as soon as they have not enough of their own, and by all when it has not renewed its place.
+// or claims no more is claimed by the others as soon as they have nothing of their own, and by all when it has not renewed its place.
 
 const (
 	// sharedAt is how many claims of a process a second are worth that it shares a line out with others.
@@ -23,7 +23,7 @@ const (
 	// renewEach is how often, in microseconds, a process renews its place among those that share a line out.
 	renewEach = 1_000_000
 
-	// backlog is how many entries must wait that a process sees: in a line to share it out, in a share to claim from it.
+	// backlog is how many entries wait where it is worth it to share a line out, and to claim from a share without marks.
 	backlog = MaxClaim
 )
 
@@ -49,6 +49,13 @@ func (p *parts) shareOf(l layout.Line) (mine, others []string) {
 		}
 	}
 	return mine, others
+}
+
+// takesPart reports whether this process has lately entered itself among those that share a line out.
+func (p *parts) takesPart() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.q.micro() < p.sharing
 }
 
 func (p *parts) isMe(s layout.Sharer) bool { return s.ID == p.q.process }
@@ -119,6 +126,9 @@ func (p *parts) enter(ctx context.Context, l layout.Line) error {
 		return layout.Failure("share a line out", err)
 	}
 	p.saw(l, post, began)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.sharing = began + layout.SharedFor.Microseconds()
 	return nil
 }
 

@@ -3,6 +3,7 @@ package rule
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"time"
 
 	"github.com/millrace/millrace/shared/event"
@@ -20,7 +21,18 @@ type Book struct {
 	mu    lock.Mutex
 	known *Set // of a process alone; nil: to be read
 	reads *groupcommit.Group[*reading]
+	last  atomic.Pointer[readThen] // the last read that succeeded
 }
+
+// readThen is what a read has found that began at a time.
+type readThen struct {
+	began time.Time
+	set   *Set
+}
+
+// settling is how long rules count as in force that were read; who changes one waits as long, so that no claim that begins afterwards goes
+// by those before.
+const settling = 20 * time.Millisecond
 
 // reading is one caller's share of a read.
 type reading struct {
@@ -49,7 +61,11 @@ func New(o Options) *Book {
 
 // readFor reads the rules for several callers.
 func (b *Book) readFor(ctx context.Context, all []*reading) {
+	began := time.Now()
 	set, err := readSet(ctx, b.o.Store)
+	if err == nil {
+		b.last.Store(&readThen{began, set})
+	}
 	for _, r := range all {
 		r.set, r.err = set, err
 	}
@@ -73,6 +89,21 @@ func (b *Book) InForce(ctx context.Context) (*Set, error) {
 	set, err := readSet(ctx, b.o.Store)
 	b.known = set
 	return set, err
+}
+
+// Lately returns the rules in force as they were read just now, but for which lines are kept; nil if they were not.
+func (b *Book) Lately() *Set {
+	if last := b.last.Load(); last != nil && time.Since(last.began) < settling {
+		return last.set
+	}
+	return nil
+}
+
+// settle waits until no other process goes by the rules before a change.
+func (b *Book) settle() {
+	if !b.o.Alone {
+		<-time.After(settling)
+	}
 }
 
 // Forget forgets what is kept, so that it is read again.
@@ -109,7 +140,10 @@ func (b *Book) SetRule(ctx context.Context, path string, kind Kind, on bool) (li
 		return change(typed.JobStateChanged{State: rules.State()}.Event(path), op), nil
 	})
 	if errors.Is(err, errNothing) {
-		return false, nil
+		lifted, err = false, nil
+	}
+	if err == nil {
+		b.settle()
 	}
 	return lifted, err
 }
@@ -142,13 +176,17 @@ func (b *Book) Suspend(ctx context.Context, name string, on bool) (changed bool,
 		since := layout.Encode(Rules{Path: suspendedRoot + name, Pause: b.o.Now().UTC()})
 		return change(e, store.Put(store.Item{Key: key, Value: since}, store.Absent)), nil
 	})
+	changed = err == nil
 	if errors.Is(err, errNothing) {
-		return false, nil
+		err = nil
 	}
-	return err == nil, layout.Failure("suspend a queue", err)
+	if err == nil {
+		b.settle()
+	}
+	return changed, layout.Failure("suspend a queue", err)
 }
 
-// errNothing2 ends a write that has nothing to do.
+// errNothing ends a write that has nothing to do.
 var errNothing = errors.New("rule: nothing to write")
 
 // change returns a change of one item with its event.
