@@ -2,6 +2,7 @@ package queue
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/millrace/millrace/shared/definition"
@@ -290,6 +291,9 @@ func (c *claim) reserves() bool { return c.queue.MaxParallel > 0 && len(c.view.c
 // settle returns the leases after a write of the starts that has ended with err, and tidies the entries that were not started.
 func (c *claim) settle(ctx context.Context, err error) (leases []Lease, _ error) {
 	leases, err = c.started(ctx, err)
+	if len(leases) < len(c.picks) {
+		c.view.notStarted(c.notStarted(leases))
+	}
 	if tidyErr := c.tidy(ctx); err == nil {
 		err = tidyErr
 	}
@@ -297,6 +301,15 @@ func (c *claim) settle(ctx context.Context, err error) (leases []Lease, _ error)
 		c.q.strategy.doubt() // what was picked is found again
 	}
 	return leases, err
+}
+
+// notStarted returns the picks without those of which there are leases.
+func (c *claim) notStarted(leases []Lease) []layout.Place {
+	started := make(map[string]bool, len(leases))
+	for i := range leases {
+		started[leases[i].Task.ID.UUID()] = true
+	}
+	return slices.DeleteFunc(slices.Clone(c.picks), func(p layout.Place) bool { return started[p.UUID] })
 }
 
 // goOn prepares for another round, and reports whether the last one tidied any entry.

@@ -167,10 +167,14 @@ type sharedView struct {
 func (s *shared) view(c *claim) claimView { return &sharedView{shared: s, c: c} }
 
 func (v *sharedView) putBack(ctx context.Context, left []layout.Place, _ bool) {
-	if l, may := v.mayShare(); may {
-		v.q.parts.reserveOf(l).giveBack(left)
-	}
+	v.notStarted(left)
 	v.unmark(ctx, left)
+}
+
+func (v *sharedView) notStarted(picks []layout.Place) {
+	if l, may := v.mayShare(); may {
+		v.q.parts.reserveOf(l).giveBack(picks)
+	}
 }
 
 // isGiven reports whether another claim of this process may start an entry.

@@ -33,7 +33,6 @@ func (v *sharedView) pick(ctx context.Context, n int) ([]layout.Place, error) {
 		if err != nil {
 			return nil, err
 		}
-		v.shareOut(ctx, found)
 		if !rivals && !marks {
 			return v.withPassed(head(v.free(found), n)), nil
 		}

@@ -34,9 +34,18 @@ type reserve struct {
 	mu     sync.Mutex
 	behind bool // it is read behind a claim
 	ahead  []ahead
-	given  map[string]int64 // when entries were read ahead that may still be in the store, by UUID; microseconds since 1970
-	around int64            // when the parts of others were read last
+	expired []layout.Place   // that were read ahead, are no longer, and may be marked
+	given  map[entryName]int64 // when entries were chosen that may still be in the store; microseconds since 1970
+	around int64               // when the parts of others were read last
 }
+
+// entryName names an entry: of a task, as it was at a version.
+type entryName struct {
+	uuid string
+	of   int64
+}
+
+func nameOf(p *layout.Place) entryName { return entryName{p.UUID, p.Of} }
 
 const (
 	// aheadFor is how long, in microseconds, entries are kept that were read ahead.
@@ -46,11 +55,11 @@ const (
 	aroundEach = 50_000
 
 	// givenFor is how long, in microseconds, an entry is left out that was read before: a claim that has failed may have left it.
-	givenFor = 3_000_000
+	givenFor = 1_000_000
 )
 
 func newReserve(q *Queue) *reserve {
-	return &reserve{q: q, filling: lock.New(), given: map[string]int64{}}
+	return &reserve{q: q, filling: lock.New(), given: map[entryName]int64{}}
 }
 
 // fromShare returns up to n entries of the process's share of the line; none if nothing waits there.
@@ -60,19 +69,22 @@ func (v *sharedView) fromShare(ctx context.Context, n int) ([]layout.Place, erro
 		return nil, nil
 	}
 	v.q.parts.claimed(l)
+	v.q.parts.takePart(ctx, v.c.queue.Name, l)
+	r := v.q.parts.reserveOf(l)
 	mine, others := v.q.parts.shareOf(l)
 	if len(mine) == 0 {
+		r.empty()
+		r.unmark(ctx)
 		return nil, nil
 	}
-	r := v.q.parts.reserveOf(l)
 	taken := r.take(n, v.passes)
+	r.unmark(ctx)
 	if len(taken) == 0 {
 		var err error
 		if taken, err = r.fillFor(ctx, n, v.passes, mine, others); err != nil || len(taken) == 0 {
 			return nil, err
 		}
 	}
-	v.q.parts.takePart(ctx, v.c.queue.Name, l)
 	if v.q.lasting {
 		r.fillBehind(context.WithoutCancel(ctx), mine, others)
 	}
@@ -94,13 +106,6 @@ func (v *sharedView) mayShare() (l layout.Line, may bool) {
 	return l, read > 1
 }
 
-// shareOut enters the process among those that share the claim's line out, if what was found of it is a backlog.
-func (v *sharedView) shareOut(ctx context.Context, found []layout.Place) {
-	if l, may := v.mayShare(); may && len(found) >= backlog && len(v.free(found)) >= backlog {
-		v.q.parts.takePart(ctx, v.c.queue.Name, l)
-	}
-}
-
 // take takes up to n entries, the first in order. Those that were read long ago or cannot be started are read again.
 func (r *reserve) take(n int, passes func(layout.Place) bool) (taken []ahead) {
 	r.mu.Lock()
@@ -109,7 +114,7 @@ func (r *reserve) take(n int, passes func(layout.Place) bool) (taken []ahead) {
 	r.ahead = slices.DeleteFunc(r.ahead, func(a ahead) bool {
 		switch {
 		case now-a.read >= aheadFor || passes(a.Place):
-			delete(r.given, a.UUID)
+			r.drop(a)
 		case len(taken) < n:
 			taken = append(taken, a)
 		default:
@@ -127,7 +132,7 @@ func (r *reserve) fillFor(ctx context.Context, n int, passes func(layout.Place) 
 	if taken := r.take(n, passes); len(taken) > 0 {
 		return taken, nil
 	}
-	if err := r.fill(ctx, mine, others); err != nil {
+	if err := r.fill(ctx, n, mine, others); err != nil {
 		return nil, err
 	}
 	return r.take(n, passes), nil
@@ -144,16 +149,16 @@ func (r *reserve) fillBehind(ctx context.Context, mine, others []string) {
 	r.q.behind.do(func() {
 		r.filling.Lock()
 		defer r.filling.Unlock()
-		_ = r.fill(ctx, mine, others) // the next claim that finds nothing reads again
+		_ = r.fill(ctx, 0, mine, others) // the next claim that finds nothing reads again
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.behind = false
 	})
 }
 
-// fill reads entries, and their tasks. The caller holds r.filling.
-func (r *reserve) fill(ctx context.Context, mine, others []string) error {
-	limit, room, around := r.begin()
+// fill reads entries for a claim that waits for n of them, and ahead, and their tasks. The caller holds r.filling.
+func (r *reserve) fill(ctx context.Context, n int, mine, others []string) error {
+	limit, room, around := r.begin(n)
 	if room <= 0 {
 		return nil
 	}
@@ -165,7 +170,7 @@ func (r *reserve) fill(ctx context.Context, mine, others []string) error {
 	if err != nil {
 		return err
 	}
-	chosen, scarce := r.choose(began, found, len(mine), room)
+	chosen, scarce := r.choose(began, found, len(mine), n, room)
 	if scarce {
 		mine = nil
 	}
@@ -186,14 +191,17 @@ func (r *reserve) fill(ctx context.Context, mine, others []string) error {
 }
 
 // begin returns how many entries of each part are to be read, for how many there is room, and whether those of others are read too.
-func (r *reserve) begin() (limit, room int, around bool) {
+func (r *reserve) begin(n int) (limit, room int, around bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now := r.q.micro()
 	if around = now-r.around >= aroundEach || now < r.around; around {
 		r.around = now
 	}
-	return 2*MaxClaim + len(r.given), MaxClaim - len(r.ahead), around
+	if room = MaxClaim - len(r.ahead); !r.q.lasting {
+		room = n // nobody may come who takes more
+	}
+	return 2*MaxClaim + len(r.given), room, around
 }
 
 // read reads the first entries of each of some parts.
@@ -215,28 +223,29 @@ func (r *reserve) read(ctx context.Context, parts []string, limit int) ([][]layo
 }
 
 // choose chooses entries from the first parts, which are the share, and from those of others, and forgets which were given that are no longer
-// there. It chooses none if the share has none. Scarce says that it has no backlog.
-func (r *reserve) choose(began int64, found [][]layout.Place, share, room int) (chosen []layout.Place, scarce bool) {
+// there. It chooses none if the share has none. Scarce says that it has no backlog: then it chooses n at most, since others leave alone what
+// is marked.
+func (r *reserve) choose(began int64, found [][]layout.Place, share, n, room int) (chosen []layout.Place, scarce bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	there := map[string]bool{}
+	there := map[entryName]bool{}
 	for _, part := range found {
 		for i := range part {
-			there[part[i].UUID] = true
+			there[nameOf(&part[i])] = true
 		}
 	}
 	for i := range r.ahead {
-		there[r.ahead[i].UUID] = true
+		there[nameOf(&r.ahead[i].Place)] = true
 	}
-	for uuid, at := range r.given {
-		if at < began && !there[uuid] || began-at >= givenFor {
-			delete(r.given, uuid)
+	for name, at := range r.given {
+		if at < began && !there[name] || began-at >= givenFor {
+			delete(r.given, name)
 		}
 	}
 	var all []layout.Place
 	waiting := len(r.ahead)
 	for i, part := range found {
-		free := slices.DeleteFunc(untaken(part, began), func(p layout.Place) bool { return r.given[p.UUID] > 0 })
+		free := slices.DeleteFunc(untaken(part, began), func(p layout.Place) bool { return r.given[nameOf(&p)] > 0 })
 		if i < share {
 			waiting += len(free)
 		} else {
@@ -244,15 +253,18 @@ func (r *reserve) choose(began int64, found [][]layout.Place, share, room int) (
 		}
 		all = append(all, free...)
 	}
-	if waiting == 0 {
-		return nil, true
+	if scarce = waiting < backlog; scarce {
+		room = n
+	}
+	if waiting == 0 || room == 0 {
+		return nil, scarce
 	}
 	slices.SortStableFunc(all, layout.ByRank)
 	chosen = head(all, room)
 	for i := range chosen {
-		r.given[chosen[i].UUID] = r.q.micro()
+		r.given[nameOf(&chosen[i])] = r.q.micro()
 	}
-	return chosen, waiting < backlog
+	return chosen, scarce
 }
 
 // markBut marks the chosen entries that lie in other parts than some, and returns the entries without those that are lost.
@@ -318,7 +330,36 @@ func (r *reserve) giveBack(places []layout.Place) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for i := range places {
-		delete(r.given, places[i].UUID)
+		delete(r.given, nameOf(&places[i]))
+	}
+}
+
+// empty lets all that was read ahead be read again.
+func (r *reserve) empty() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, a := range r.ahead {
+		r.drop(a)
+	}
+	r.ahead = nil
+}
+
+// drop lets an entry be read again. The caller holds r.mu.
+func (r *reserve) drop(a ahead) {
+	delete(r.given, nameOf(&a.Place))
+	if a.Taken != nil {
+		r.expired = append(r.expired, a.Place)
+	}
+}
+
+// unmark lets others claim what this process has marked and dropped.
+func (r *reserve) unmark(ctx context.Context) {
+	r.mu.Lock()
+	expired := r.expired
+	r.expired = nil
+	r.mu.Unlock()
+	if s, is := r.q.strategy.(*shared); is {
+		s.unmark(ctx, expired)
 	}
 }
 
@@ -326,5 +367,6 @@ func (r *reserve) giveBack(places []layout.Place) {
 func (r *reserve) isGiven(p layout.Place) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.given[p.UUID] > 0
+	at, is := r.given[nameOf(&p)]
+	return is && r.q.micro()-at < givenFor
 }

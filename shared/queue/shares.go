@@ -23,7 +23,7 @@ const (
 	// renewEach is how often, in microseconds, a process renews its place among those that share a line out.
 	renewEach = 1_000_000
 
-	// backlog is how many entries wait where it is worth it to share a line out, and to claim from a share without marks.
+	// backlog is how many entries wait in a share that is claimed from without marks.
 	backlog = MaxClaim
 )
 
@@ -67,8 +67,8 @@ func (p *parts) claimed(l layout.Line) {
 	p.line(l).claims.add(p.q.micro(), 1)
 }
 
-// takePart enters this process among those that share a line out, or renews its place, if the time for that has come; a backlog waits
-// in the line. It is worth it where claims meet often, and then as long as others take part.
+// takePart enters this process among those that share a line out, or renews its place, if the time for that has come. It is worth it for a
+// process that claims much where claims meet often, and then as long as others take part.
 func (p *parts) takePart(ctx context.Context, queue string, l layout.Line) {
 	if !p.begins(l, p.q.crowds.contended(queue, p.q.micro())) {
 		return
