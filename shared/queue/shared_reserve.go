@@ -29,14 +29,14 @@ type ahead struct {
 // [MaxClaim]: what their process starts by its next claim. So no part falls behind for long, and none of higher priority.
 type reserve struct {
 	q       *Queue
-	filling lock.Mutex // who reads
+	looking lock.Mutex // who reads entries, and their tasks unless that is for one claim alone
 
-	mu     sync.Mutex
-	behind bool // it is read behind a claim
-	ahead  []ahead
-	expired []layout.Place   // that were read ahead, are no longer, and may be marked
-	given  map[entryName]int64 // when entries were chosen that may still be in the store; microseconds since 1970
-	around int64               // when the parts of others were read last
+	mu      sync.Mutex
+	behind  bool // it is read behind a claim
+	ahead   []ahead
+	expired []layout.Place      // that were read ahead, are no longer, and may be marked
+	given   map[entryName]int64 // when entries were chosen that may still be in the store; microseconds since 1970
+	around  int64               // when the parts of others were read last
 }
 
 // entryName names an entry: of a task, as it was at a version.
@@ -59,7 +59,7 @@ const (
 )
 
 func newReserve(q *Queue) *reserve {
-	return &reserve{q: q, filling: lock.New(), given: map[entryName]int64{}}
+	return &reserve{q: q, looking: lock.New(), given: map[entryName]int64{}}
 }
 
 // fromShare returns up to n entries of the process's share of the line; none if nothing waits there.
@@ -81,7 +81,7 @@ func (v *sharedView) fromShare(ctx context.Context, n int) ([]layout.Place, erro
 	r.unmark(ctx)
 	if len(taken) == 0 {
 		var err error
-		if taken, err = r.fillFor(ctx, n, v.passes, mine, others); err != nil || len(taken) == 0 {
+		if taken, err = r.fill(ctx, n, mine, others, v.passes); err != nil || len(taken) == 0 {
 			return nil, err
 		}
 	}
@@ -125,19 +125,6 @@ func (r *reserve) take(n int, passes func(layout.Place) bool) (taken []ahead) {
 	return taken
 }
 
-// fillFor is take after reading, unless another claim has read meanwhile.
-func (r *reserve) fillFor(ctx context.Context, n int, passes func(layout.Place) bool, mine, others []string) ([]ahead, error) {
-	r.filling.Lock()
-	defer r.filling.Unlock()
-	if taken := r.take(n, passes); len(taken) > 0 {
-		return taken, nil
-	}
-	if err := r.fill(ctx, n, mine, others); err != nil {
-		return nil, err
-	}
-	return r.take(n, passes), nil
-}
-
 // fillBehind reads while the caller goes on, unless that is under way.
 func (r *reserve) fillBehind(ctx context.Context, mine, others []string) {
 	r.mu.Lock()
@@ -147,20 +134,53 @@ func (r *reserve) fillBehind(ctx context.Context, mine, others []string) {
 	}
 	r.behind = true
 	r.q.behind.do(func() {
-		r.filling.Lock()
-		defer r.filling.Unlock()
-		_ = r.fill(ctx, 0, mine, others) // the next claim that finds nothing reads again
+		_, _ = r.fill(ctx, 0, mine, others, nil) // the next claim that finds nothing reads again
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.behind = false
 	})
 }
 
-// fill reads entries for a claim that waits for n of them, and ahead, and their tasks. The caller holds r.filling.
-func (r *reserve) fill(ctx context.Context, n int, mine, others []string) error {
+// fill returns up to n entries for a claim, unless those were read meanwhile, and reads others ahead.
+func (r *reserve) fill(ctx context.Context, n int, mine, others []string, passes func(layout.Place) bool) ([]ahead, error) {
+	r.looking.Lock()
+	free := sync.OnceFunc(r.looking.Unlock)
+	defer free()
+	if n > 0 {
+		if taken := r.take(n, passes); len(taken) > 0 {
+			return taken, nil
+		}
+	}
+	chosen, scarce, err := r.look(ctx, n, mine, others)
+	if err != nil || len(chosen) == 0 {
+		return nil, err
+	}
+	if scarce {
+		mine = nil
+		free() // all of them are for this claim
+	}
+	if chosen, err = r.markBut(ctx, mine, chosen); err != nil {
+		r.giveBack(chosen)
+		return nil, err
+	}
+	read, err := r.readTasks(ctx, chosen)
+	if err != nil {
+		r.giveBack(chosen)
+		return nil, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	n = min(n, len(read))
+	r.ahead = append(r.ahead, read[n:]...)
+	slices.SortStableFunc(r.ahead, func(a, b ahead) int { return layout.ByRank(a.Place, b.Place) })
+	return read[:n:n], nil
+}
+
+// look reads entries, and chooses some for a claim that wants n and to be read ahead; see [reserve.choose].
+func (r *reserve) look(ctx context.Context, n int, mine, others []string) (chosen []layout.Place, scarce bool, err error) {
 	limit, room, around := r.begin(n)
 	if room <= 0 {
-		return nil
+		return nil, false, nil
 	}
 	if !around {
 		others = nil
@@ -168,26 +188,10 @@ func (r *reserve) fill(ctx context.Context, n int, mine, others []string) error 
 	began := r.q.micro()
 	found, err := r.read(ctx, slices.Concat(mine, others), limit)
 	if err != nil {
-		return err
+		return nil, false, err
 	}
-	chosen, scarce := r.choose(began, found, len(mine), n, room)
-	if scarce {
-		mine = nil
-	}
-	if chosen, err = r.markBut(ctx, mine, chosen); err != nil {
-		r.giveBack(chosen)
-		return err
-	}
-	read, err := r.readTasks(ctx, chosen)
-	if err != nil {
-		r.giveBack(chosen)
-		return err
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.ahead = append(r.ahead, read...)
-	slices.SortStableFunc(r.ahead, func(a, b ahead) int { return layout.ByRank(a.Place, b.Place) })
-	return nil
+	chosen, scarce = r.choose(began, found, len(mine), n, room)
+	return chosen, scarce, nil
 }
 
 // begin returns how many entries of each part are to be read, for how many there is room, and whether those of others are read too.
