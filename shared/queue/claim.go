@@ -186,7 +186,6 @@ func (c *claim) upTo(ctx context.Context, max int) (leases []Lease, err error) {
 
 // begin resets the claim to look for want tasks to start in one write.
 func (c *claim) begin(want int) {
-	c.ahead = nil
 	c.want, c.reach, c.view, c.later = want, want, c.q.strategy.view(c), c.q.strategy.removesLater(c.queue.Name)
 	if c.queue.Type == definition.Ordered {
 		c.reach, c.later = 1, false // whoever is next reads the first entry and no other
@@ -279,6 +278,7 @@ func (c *claim) choose(ctx context.Context) (*joined, error) {
 
 // pick returns up to c.reach entries of the claim's lines that no other claimer is starting, the least ranks first.
 func (c *claim) pick(ctx context.Context) ([]layout.Place, error) {
+	c.ahead = nil
 	if c.queue.Type == definition.Ordered {
 		return c.first(ctx)
 	}

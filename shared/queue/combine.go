@@ -3,6 +3,8 @@ package queue
 import (
 	"context"
 	"slices"
+	"sync"
+	"time"
 
 	"github.com/millrace/millrace/shared/event"
 	"github.com/millrace/millrace/shared/groupcommit"
@@ -70,15 +72,42 @@ func (j *joined) signed(events []event.Event) []event.Event {
 }
 
 // newCombiner returns what gathers the parts into writes; shared says that other processes use the store too. There each write is
-// a request of its own, and two of them go side by side. A store that this process has to itself is fastest with one writer and
+// a request of its own, and two of them go side by side; but where writes follow one another closely, a second begins only for several
+// parts, since each takes a ticket of the journal's one sequencer. A store that this process has to itself is fastest with one writer and
 // larger writes, as long as everything that waits fits in one.
 func (q *Queue) newCombiner(shared bool) *groupcommit.Group[*joined] {
 	return groupcommit.New(groupcommit.Options[*joined]{
-		Batch:  func() func(*joined) bool { return new(content).add },
-		Write:  q.writeTogether,
-		More:   func(waiting []*joined) bool { return shared || exceed(waiting) },
+		Batch: func() func(*joined) bool { return new(content).add },
+		Write: q.writeTogether,
+		More: func(waiting []*joined) bool {
+			return shared && (q.onePart || len(waiting) >= enough || !q.written.isFrequent()) || exceed(waiting)
+		},
 		Prompt: !shared,
 	})
+}
+
+// enough is how many parts are worth a second write beside another.
+const enough = 4
+
+// frequent is how many writes a second follow one another closely: of 16 processes with as many, a partition of DynamoDB bears the tickets.
+const frequent = 60
+
+// written is how often a process writes.
+type written struct {
+	mu   sync.Mutex
+	pace pace
+}
+
+func (w *written) count() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.pace.add(time.Now().UnixMicro(), 1)
+}
+
+func (w *written) isFrequent() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.pace.perSecond(time.Now().UnixMicro()) >= frequent
 }
 
 const (
@@ -161,6 +190,7 @@ func detached(ctx context.Context) context.Context {
 
 // writeTogether writes the parts of one write.
 func (q *Queue) writeTogether(ctx context.Context, batch []*joined) {
+	q.written.count()
 	groupcommit.Write(ctx, q.journal, batch, prepareTogether, func(batch []*joined, _ journal.Receipt, err error) {
 		if journal.Refused(err) {
 			err = layout.Failure("write tasks", err)

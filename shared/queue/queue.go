@@ -91,6 +91,7 @@ type Queue struct {
 	last    atomic.Int64 // the newest creation time given
 
 	combiner  *groupcommit.Group[*joined]
+	written   written
 	limits    *limit.Limits
 	strategy  strategy
 	rules     *rule.Book

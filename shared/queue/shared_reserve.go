@@ -171,7 +171,11 @@ func (r *reserve) fill(ctx context.Context, n int, mine, others []string, passes
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	n = min(n, len(read))
-	r.ahead = append(r.ahead, read[n:]...)
+	for _, a := range read[n:] {
+		if !slices.ContainsFunc(r.ahead, func(b ahead) bool { return b.UUID == a.UUID }) { // it took so long that it was read again meanwhile
+			r.ahead = append(r.ahead, a)
+		}
+	}
 	slices.SortStableFunc(r.ahead, func(a, b ahead) int { return layout.ByRank(a.Place, b.Place) })
 	return read[:n:n], nil
 }
@@ -283,9 +287,11 @@ func (r *reserve) markBut(ctx context.Context, mine []string, chosen []layout.Pl
 	if err != nil {
 		return chosen, err
 	}
-	theirs = slices.DeleteFunc(theirs, func(p layout.Place) bool {
+	isLost := func(p layout.Place) bool {
 		return slices.ContainsFunc(lost, func(l lostMark) bool { return l.first.At.Partition == p.At.Partition })
-	})
+	}
+	r.giveBack(slices.DeleteFunc(slices.Clone(theirs), func(p layout.Place) bool { return !isLost(p) }))
+	theirs = slices.DeleteFunc(theirs, isLost)
 	kept := append(slices.DeleteFunc(slices.Clone(chosen), func(p layout.Place) bool { return !isOwn(p) }), theirs...)
 	slices.SortStableFunc(kept, layout.ByRank)
 	return kept, nil

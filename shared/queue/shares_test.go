@@ -1,0 +1,233 @@
+package queue_test
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/millrace/millrace/shared/journal"
+	"github.com/millrace/millrace/shared/projection"
+	"github.com/millrace/millrace/shared/queue"
+	"github.com/millrace/millrace/shared/queue/layout"
+	"github.com/millrace/millrace/shared/queue/rule"
+	"github.com/millrace/millrace/shared/store"
+	"github.com/millrace/millrace/shared/task"
+)
+
+// sharing returns an engine of another process, which shares lines out with others as soon as one does.
+func (b *bench) sharing(s store.Store, lasting bool) *bench {
+	b.t.Helper()
+	o := &bench{t: b.t, store: s, clock: b.clock}
+	o.journal = journal.Open(s, journal.Options{Now: b.clock.now, Folds: projection.Folds()})
+	o.Queue = queue.Open(queue.Options{
+		Store: s, Journal: o.journal, Definitions: fixed{ways()}, Now: b.clock.now, SharedAt: 1, Lasting: lasting,
+	})
+	b.t.Cleanup(func() {
+		o.Drain()
+		_ = o.journal.Close()
+	})
+	return o
+}
+
+// shareOut says in the signpost of the main line that a process takes part, which does not exist.
+func (b *bench) shareOut() {
+	b.t.Helper()
+	post, version, err := layout.LoadSignpost(b.t.Context(), b.store, mainLine)
+	if err != nil || version == 0 {
+		b.t.Fatal("the line lies in one part", err)
+	}
+	value := layout.Encode(post.With("zzz", b.clock.now().UnixMicro()))
+	item := store.Item{Key: layout.SignpostKey(mainLine), Version: version + 1, Value: value}
+	put := store.Write{Token: "share out", Ops: []store.Op{store.Put(item, store.VersionIs(version))}}
+	if err := b.store.Write(b.t.Context(), put); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// places returns in which part of the main line each task waits.
+func (b *bench) places() map[string]string {
+	b.t.Helper()
+	at := map[string]string{}
+	for _, part := range layout.ReadyParts(mainLine, layout.MostParts) {
+		for p, err := range layout.Entries(b.t.Context(), b.store, store.Range{Table: store.Work, Partition: part}) {
+			if err != nil {
+				b.t.Fatal(err)
+			}
+			at[p.UUID] = part
+		}
+	}
+	return at
+}
+
+// Processes that share a line out claim different parts, and mark nothing while much waits there. Each task is started once.
+func TestProcessesShareALineOut(t *testing.T) {
+	t.Parallel()
+	b := setupWith(t, ways()).another()
+	all, at := b.flood("/plain", 600), b.places()
+	b.shareOut()
+	counted := &writes{Store: shared{b.store}}
+	one, two := b.sharing(counted, false), b.sharing(shared{b.store}, false)
+	for range 2 { // they see the signpost, and take part
+		one.claim(1)
+		two.claim(1)
+	}
+	for range 3 { // they renew their places, and the process that does not exist does not
+		b.clock.advance(time.Second)
+		one.claim(1)
+		two.claim(1)
+	}
+	parts := map[*bench]map[string]bool{one: {}, two: {}}
+	before := counted.calls.Load()
+	for range 5 {
+		for _, p := range []*bench{one, two} {
+			for _, l := range p.demandClaim(15, 15, "600 tasks wait") {
+				parts[p][at[l.Task.ID.UUID()]] = true
+			}
+		}
+	}
+	if n := counted.calls.Load() - before; n != 5 {
+		t.Errorf("five claims from a share made %d writes, want one each", n)
+	}
+	for part := range parts[one] {
+		if parts[two][part] {
+			t.Errorf("both processes have claimed from %s", part)
+		}
+	}
+	started := 10 + 150
+	for started < len(all) {
+		n := len(one.claim(15)) + len(two.claim(15))
+		if started += n; n == 0 {
+			t.Fatalf("claims find nothing after %d of %d tasks", started, len(all))
+		}
+	}
+	if started > len(all) {
+		t.Errorf("%d tasks are started %d times", len(all), started)
+	}
+}
+
+// A process that claims alone passes over 15 tasks at most in each part of another that claims nothing, and in the end has all tasks.
+func TestWhatLiesInTheShareOfOthersIsNotPassedOverForLong(t *testing.T) {
+	t.Parallel()
+	b := setupWith(t, ways()).another()
+	all, at := b.flood("/plain", 600), b.places()
+	slices.SortStableFunc(all, func(x, y task.Task) int { return cmp.Compare(y.Priority, x.Priority) })
+	rank := map[task.ID]int{}
+	for i := range all {
+		rank[all[i].ID] = i
+	}
+	p := b.sharing(shared{b.store}, false)
+	waiting := map[task.ID]bool{}
+	for _, t := range all {
+		waiting[t.ID] = true
+	}
+	for len(waiting) > 0 {
+		b.shareOut()
+		leases := p.claim(5)
+		if len(leases) == 0 {
+			t.Fatalf("a claim finds nothing of %d tasks", len(waiting))
+		}
+		last := 0
+		for _, l := range leases {
+			delete(waiting, l.Task.ID)
+			last = max(last, rank[l.Task.ID])
+		}
+		passed := map[string]int{}
+		for id := range waiting {
+			if rank[id] < last {
+				passed[at[id.UUID()]]++
+			}
+		}
+		for part, n := range passed {
+			if n > 15 {
+				t.Fatalf("with %d tasks left, a claim passes over %d in %s, want 15 at most", len(waiting), n, part)
+			}
+		}
+		b.clock.advance(50 * time.Millisecond)
+	}
+}
+
+// What a claim has picked from its share and not started, the next claim picks.
+func TestAClaimThatFailsLeavesItsShare(t *testing.T) {
+	t.Parallel()
+	b := setupWith(t, ways()).another()
+	b.flood("/plain", 600)
+	b.shareOut()
+	f := &failing{shared: shared{b.store}}
+	f.left.Store(1000)
+	p := b.sharing(f, false)
+	p.claim(1) // it sees the signpost
+	p.claim(1)
+	f.left.Store(0)
+	if leases, err := p.Claim(t.Context(), queue.Claimer{Instance: "i"}, 5); err == nil {
+		t.Fatalf("a claim starts %d tasks on a store that takes no writes", len(leases))
+	}
+	f.left.Store(1000)
+	first := p.demandClaim(5, 5, "600 tasks wait")
+	for _, l := range p.demandClaim(15, 15, "600 tasks wait") {
+		if l.Task.Priority > first[4].Task.Priority {
+			t.Errorf("%s is claimed after %s, which has a lower priority", l.Task.ID, first[4].Task.ID)
+		}
+	}
+}
+
+// Processes that read ahead start each task once, however many claims they make at once.
+func TestWhatIsReadAheadIsStartedOnce(t *testing.T) {
+	t.Parallel()
+	b := setupWith(t, ways()).another()
+	all := b.flood("/plain", 600)
+	b.shareOut()
+	var mu sync.Mutex
+	starts := map[task.ID]int{}
+	var group sync.WaitGroup
+	for range 3 {
+		p := b.sharing(shared{b.store}, true)
+		for range 4 {
+			group.Go(func() {
+				for misses := 0; misses < 3; {
+					leases, err := p.Claim(t.Context(), queue.Claimer{Instance: "i"}, 3)
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					if len(leases) == 0 {
+						misses++
+						b.clock.advance(time.Second) // what others have marked or read ahead
+					}
+					mu.Lock()
+					for i := range leases {
+						starts[leases[i].Task.ID]++
+					}
+					mu.Unlock()
+				}
+			})
+		}
+	}
+	group.Wait()
+	for _, t2 := range all {
+		if n := starts[t2.ID]; n != 1 {
+			t.Fatalf("task %s was started %d times; of %d tasks %d were", t2.ID, n, len(all), len(starts))
+		}
+	}
+}
+
+// No claim that begins after a rule was set, in whatever process, starts a task that it holds, though processes that share a line out go by
+// rules that they have read before.
+func TestARuleHoldsWhatWasReadAhead(t *testing.T) {
+	t.Parallel()
+	b := setupWith(t, ways()).another()
+	b.flood("/plain", 600)
+	b.shareOut()
+	p := b.sharing(shared{b.store}, true)
+	for range 3 {
+		p.demandClaim(1, 1, "600 tasks wait") // it sees the signpost, perhaps
+		p.demandClaim(1, 1, "600 tasks wait")
+		b.rule("/plain", rule.Pause)
+		p.demandClaim(15, 0, "the job is paused")
+		if err := b.SetRule(t.Context(), "/plain", rule.Pause, false); err != nil {
+			t.Fatal(err)
+		}
+		b.shareOut()
+	}
+}
