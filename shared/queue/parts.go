@@ -24,7 +24,7 @@ import (
 type parts struct {
 	q     *Queue
 	on    bool          // lines may have several parts
-	share int           // how many claims of this process a second make it share a line's parts out with others, see shares.go
+	share int           // how many tasks a second that it claims from a line make this process share it out with others, see shares.go
 	quiet time.Duration // how long nobody must have needed a line's parts before they are given up
 
 	mu      sync.Mutex
@@ -42,7 +42,7 @@ type lineParts struct {
 
 	added pace // entries
 
-	claims  pace // of this process
+	picked  pace // entries that claims of this process have found
 	joining bool // it is entering itself among those that share the parts out
 	reserve *reserve
 }

@@ -60,7 +60,8 @@ type Options struct {
 	// process has the store to itself.
 	OnePart bool
 
-	// SharedAt is how many claims a second are worth that a process shares a line of several parts out with others. Default 30.
+	// SharedAt is how many tasks that a process claims from a line of several parts a second are worth that it shares the line out with
+	// others. Default 60.
 	SharedAt int
 
 	// Lasting says that the process goes on after a call, so that what nobody waits for may be done behind it, until [Queue.Close].

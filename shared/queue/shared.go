@@ -173,14 +173,19 @@ func (v *sharedView) putBack(ctx context.Context, left []layout.Place, _ bool) {
 
 func (v *sharedView) notStarted(picks []layout.Place) {
 	if l, may := v.mayShare(); may {
-		v.q.parts.reserveOf(l).giveBack(picks)
+		r, _ := v.q.parts.reserveOf(l)
+		r.giveBack(picks)
 	}
 }
 
 // isGiven reports whether another claim of this process may start an entry.
 func (v *sharedView) isGiven(p layout.Place) bool {
 	l, may := v.mayShare()
-	return may && v.q.parts.reserveOf(l).isGiven(p)
+	if !may {
+		return false
+	}
+	r, _ := v.q.parts.reserveOf(l)
+	return r.isGiven(p)
 }
 
 func (v *sharedView) rival() {

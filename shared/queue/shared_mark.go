@@ -14,16 +14,23 @@ import (
 // find some that are not marked. If all are marked, it reads on with 4*lookAhead more in each read.
 const lookAhead = 64
 
-// pick picks entries of a store that other processes claim from too, by one plain conditional write: claimers that raced with
+// pick picks entries of the process's share of the line, where it is shared out, or else of all.
+func (v *sharedView) pick(ctx context.Context, n int) ([]layout.Place, error) {
+	picks, err := v.fromShare(ctx, n)
+	if err == nil && len(picks) == 0 {
+		picks, err = v.fromAll(ctx, n)
+	}
+	if l, may := v.mayShare(); may && len(picks) > 0 {
+		v.q.parts.picked(l, len(picks))
+	}
+	return picks, err
+}
+
+// fromAll picks entries of a store that other processes claim from too, by one plain conditional write: claimers that raced with
 // tickets would pay for a ticket, a transaction and a void each. A claimer marks the first of its entries as taken up to the
 // last, and other claimers go on behind the marked ones. A mark is only a hint: it expires, and the condition on the task's
 // item decides who starts it. No mark is written while no rival was met lately.
-//
-// Where the line is shared out, entries of the process's share come first, and need no mark.
-func (v *sharedView) pick(ctx context.Context, n int) ([]layout.Place, error) {
-	if own, err := v.fromShare(ctx, n); err != nil || len(own) > 0 {
-		return own, err
-	}
+func (v *sharedView) fromAll(ctx context.Context, n int) ([]layout.Place, error) {
 	rivals, limit := v.metLately(), n
 	if rivals {
 		limit += lookAhead

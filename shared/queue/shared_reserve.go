@@ -25,8 +25,9 @@ type ahead struct {
 //
 // Whoever has nothing in its share claims from all parts, by marks. So in a share with little in it, marks are made as well.
 //
-// Order: the entries read for a claim are the first of the share, and of the parts of others those that come before them behind
-// [MaxClaim]: what their process starts by its next claim. So no part falls behind for long, and none of higher priority.
+// Order: the entries read for a claim are the first of the share. After each [MaxClaim] of them the parts of others are read too, and what
+// comes first of all is chosen, but for the first MaxClaim of each of these parts: those their process starts by its next claim. So a process
+// starts no more than MaxClaim tasks before one that comes first and is not among the first MaxClaim of its part.
 type reserve struct {
 	q       *Queue
 	looking lock.Mutex // who reads entries, and their tasks unless that is for one claim alone
@@ -36,7 +37,7 @@ type reserve struct {
 	ahead   []ahead
 	expired []layout.Place      // that were read ahead, are no longer, and may be marked
 	given   map[entryName]int64 // when entries were chosen that may still be in the store; microseconds since 1970
-	around  int64               // when the parts of others were read last
+	own     int                 // how many entries were chosen since the parts of others were read
 }
 
 // entryName names an entry: of a task, as it was at a version.
@@ -51,15 +52,12 @@ const (
 	// aheadFor is how long, in microseconds, entries are kept that were read ahead.
 	aheadFor = 250_000
 
-	// aroundEach is how often, in microseconds, the parts of others are read.
-	aroundEach = 50_000
-
 	// givenFor is how long, in microseconds, an entry is left out that was read before: a claim that has failed may have left it.
-	givenFor = 1_000_000
+	givenFor = 10_000_000
 )
 
 func newReserve(q *Queue) *reserve {
-	return &reserve{q: q, looking: lock.New(), given: map[entryName]int64{}}
+	return &reserve{q: q, looking: lock.New(), own: MaxClaim, given: map[entryName]int64{}}
 }
 
 // fromShare returns up to n entries of the process's share of the line; none if nothing waits there.
@@ -68,9 +66,8 @@ func (v *sharedView) fromShare(ctx context.Context, n int) ([]layout.Place, erro
 	if !may {
 		return nil, nil
 	}
-	v.q.parts.claimed(l)
 	v.q.parts.takePart(ctx, v.c.queue.Name, l)
-	r := v.q.parts.reserveOf(l)
+	r, most := v.q.parts.reserveOf(l)
 	mine, others := v.q.parts.shareOf(l)
 	if len(mine) == 0 {
 		r.empty()
@@ -81,13 +78,11 @@ func (v *sharedView) fromShare(ctx context.Context, n int) ([]layout.Place, erro
 	r.unmark(ctx)
 	if len(taken) == 0 {
 		var err error
-		if taken, err = r.fill(ctx, n, mine, others, v.passes); err != nil || len(taken) == 0 {
+		if taken, err = r.fill(ctx, n, most, mine, others, v.passes); err != nil || len(taken) == 0 {
 			return nil, err
 		}
 	}
-	if v.q.lasting {
-		r.fillBehind(context.WithoutCancel(ctx), mine, others)
-	}
+	r.fillBehind(context.WithoutCancel(ctx), most, mine, others)
 	places := make([]layout.Place, len(taken))
 	v.c.ahead = make(map[string]*ahead, len(taken))
 	for i := range taken {
@@ -125,24 +120,24 @@ func (r *reserve) take(n int, passes func(layout.Place) bool) (taken []ahead) {
 	return taken
 }
 
-// fillBehind reads while the caller goes on, unless that is under way.
-func (r *reserve) fillBehind(ctx context.Context, mine, others []string) {
+// fillBehind reads up to most entries while the caller goes on, unless that is under way.
+func (r *reserve) fillBehind(ctx context.Context, most int, mine, others []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.behind || len(r.ahead) >= MaxClaim {
+	if r.behind || len(r.ahead) >= most {
 		return
 	}
 	r.behind = true
 	r.q.behind.do(func() {
-		_, _ = r.fill(ctx, 0, mine, others, nil) // the next claim that finds nothing reads again
+		_, _ = r.fill(ctx, 0, most, mine, others, nil) // the next claim that finds nothing reads again
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.behind = false
 	})
 }
 
-// fill returns up to n entries for a claim, unless those were read meanwhile, and reads others ahead.
-func (r *reserve) fill(ctx context.Context, n int, mine, others []string, passes func(layout.Place) bool) ([]ahead, error) {
+// fill returns up to n entries for a claim, and reads others ahead, until there are up to most.
+func (r *reserve) fill(ctx context.Context, n, most int, mine, others []string, passes func(layout.Place) bool) ([]ahead, error) {
 	r.looking.Lock()
 	free := sync.OnceFunc(r.looking.Unlock)
 	defer free()
@@ -151,7 +146,7 @@ func (r *reserve) fill(ctx context.Context, n int, mine, others []string, passes
 			return taken, nil
 		}
 	}
-	chosen, scarce, err := r.look(ctx, n, mine, others)
+	chosen, scarce, err := r.look(ctx, n, most, mine, others)
 	if err != nil || len(chosen) == 0 {
 		return nil, err
 	}
@@ -180,9 +175,9 @@ func (r *reserve) fill(ctx context.Context, n int, mine, others []string, passes
 	return read[:n:n], nil
 }
 
-// look reads entries, and chooses some for a claim that wants n and to be read ahead; see [reserve.choose].
-func (r *reserve) look(ctx context.Context, n int, mine, others []string) (chosen []layout.Place, scarce bool, err error) {
-	limit, room, around := r.begin(n)
+// look reads entries, and chooses n for a claim and up to most to be read ahead; see [reserve.choose].
+func (r *reserve) look(ctx context.Context, n, most int, mine, others []string) (chosen []layout.Place, scarce bool, err error) {
+	limit, room, around := r.begin(n, most)
 	if room <= 0 {
 		return nil, false, nil
 	}
@@ -199,17 +194,13 @@ func (r *reserve) look(ctx context.Context, n int, mine, others []string) (chose
 }
 
 // begin returns how many entries of each part are to be read, for how many there is room, and whether those of others are read too.
-func (r *reserve) begin(n int) (limit, room int, around bool) {
+func (r *reserve) begin(n, most int) (limit, room int, around bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	now := r.q.micro()
-	if around = now-r.around >= aroundEach || now < r.around; around {
-		r.around = now
+	if around = r.own >= MaxClaim; around {
+		r.own = 0
 	}
-	if room = MaxClaim - len(r.ahead); !r.q.lasting {
-		room = n // nobody may come who takes more
-	}
-	return 2*MaxClaim + len(r.given), room, around
+	return 2*MaxClaim + len(r.given), n + max(0, most-len(r.ahead)), around
 }
 
 // read reads the first entries of each of some parts.
@@ -250,7 +241,7 @@ func (r *reserve) choose(began int64, found [][]layout.Place, share, n, room int
 			delete(r.given, name)
 		}
 	}
-	var all []layout.Place
+	var all, theirs []layout.Place
 	waiting := len(r.ahead)
 	for i, part := range found {
 		free := slices.DeleteFunc(untaken(part, began), func(p layout.Place) bool { return r.given[nameOf(&p)] > 0 })
@@ -258,6 +249,7 @@ func (r *reserve) choose(began int64, found [][]layout.Place, share, n, room int
 			waiting += len(free)
 		} else {
 			free = free[min(MaxClaim, len(free)):]
+			theirs = append(theirs, free...)
 		}
 		all = append(all, free...)
 	}
@@ -269,6 +261,9 @@ func (r *reserve) choose(began int64, found [][]layout.Place, share, n, room int
 	}
 	slices.SortStableFunc(all, layout.ByRank)
 	chosen = head(all, room)
+	if r.own += len(chosen); slices.ContainsFunc(theirs, func(p layout.Place) bool { return layout.ByRank(p, chosen[len(chosen)-1]) <= 0 }) {
+		r.own = MaxClaim // there may be more of them
+	}
 	for i := range chosen {
 		r.given[nameOf(&chosen[i])] = r.q.micro()
 	}

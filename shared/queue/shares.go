@@ -17,8 +17,15 @@ import (
 // or claims no more is claimed by the others as soon as they have nothing of their own, and by all when it has not renewed its place.
 
 const (
-	// sharedAt is how many claims of a process a second are worth that it shares a line out with others.
-	sharedAt = 30
+	// sharedAt is how many tasks that a process claims from a line a second are worth that it shares the line out with others. Where it
+	// claims fewer, what it leaves to others would wait for long, and they for what lies in its share.
+	sharedAt = 60
+
+	// stays is of how many times fewer tasks it is worth to take part where others do: who does not contends with those for the same ones.
+	stays = 2
+
+	// aheadPart is of how much of a second's claims entries are read ahead: they go before they are too old.
+	aheadPart = 8
 
 	// renewEach is how often, in microseconds, a process renews its place among those that share a line out.
 	renewEach = 1_000_000
@@ -60,11 +67,11 @@ func (p *parts) takesPart() bool {
 
 func (p *parts) isMe(s layout.Sharer) bool { return s.ID == p.q.process }
 
-// claimed counts a claim from a line.
-func (p *parts) claimed(l layout.Line) {
+// picked counts entries that claims have found in a line.
+func (p *parts) picked(l layout.Line, n int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.line(l).claims.add(p.q.micro(), 1)
+	p.line(l).picked.add(p.q.micro(), n)
 }
 
 // takePart enters this process among those that share a line out, or renews its place, if the time for that has come. It is worth it for a
@@ -91,12 +98,16 @@ func (p *parts) begins(l layout.Line, contended bool) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	k, now := p.line(l), p.q.micro()
-	if k.joining || k.post.Read < 2 || k.claims.perSecond(now) < p.share {
+	if k.joining || k.post.Read < 2 {
 		return false
 	}
 	sharers := k.post.Sharing(now)
-	at := slices.IndexFunc(sharers, p.isMe)
+	at, enough := slices.IndexFunc(sharers, p.isMe), p.share
+	if len(sharers) > 0 {
+		enough /= stays
+	}
 	switch {
+	case k.picked.perSecond(now) < enough:
 	case at < 0:
 		k.joining = (contended || len(sharers) > 0) && len(sharers) <= k.post.Read // one more than there are parts says that there are too many
 	case contended || len(sharers) > 1:
@@ -132,13 +143,16 @@ func (p *parts) enter(ctx context.Context, l layout.Line) error {
 	return nil
 }
 
-// reserveOf returns what was read ahead of a line.
-func (p *parts) reserveOf(l layout.Line) *reserve {
+// reserveOf returns what was read ahead of a line, and how much it is to be at most: nothing where nobody may come who takes it.
+func (p *parts) reserveOf(l layout.Line) (r *reserve, most int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	k := p.line(l)
 	if k.reserve == nil {
 		k.reserve = newReserve(p.q)
 	}
-	return k.reserve
+	if p.q.lasting {
+		most = min(MaxClaim, k.picked.perSecond(p.q.micro())/aheadPart)
+	}
+	return k.reserve, most
 }
