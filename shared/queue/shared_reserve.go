@@ -26,8 +26,8 @@ type ahead struct {
 // Whoever has nothing in its share claims from all parts, by marks. So in a share with little in it, marks are made as well.
 //
 // Order: the entries read for a claim are the first of the share. After each [MaxClaim] of them the parts of others are read too, and what
-// comes first of all is chosen, but for the first MaxClaim of each of these parts: those their process starts by its next claim. So a process
-// starts no more than MaxClaim tasks before one that comes first and is not among the first MaxClaim of its part.
+// comes first of all is chosen, but for the first MaxClaim of each of these parts: those their process starts by its next claim. So no part
+// falls behind for long, and none of higher priority.
 type reserve struct {
 	q       *Queue
 	looking lock.Mutex // who reads entries, and their tasks unless that is for one claim alone
@@ -241,7 +241,7 @@ func (r *reserve) choose(began int64, found [][]layout.Place, share, n, room int
 			delete(r.given, name)
 		}
 	}
-	var all, theirs []layout.Place
+	var all []layout.Place
 	waiting := len(r.ahead)
 	for i, part := range found {
 		free := slices.DeleteFunc(untaken(part, began), func(p layout.Place) bool { return r.given[nameOf(&p)] > 0 })
@@ -249,7 +249,6 @@ func (r *reserve) choose(began int64, found [][]layout.Place, share, n, room int
 			waiting += len(free)
 		} else {
 			free = free[min(MaxClaim, len(free)):]
-			theirs = append(theirs, free...)
 		}
 		all = append(all, free...)
 	}
@@ -261,9 +260,7 @@ func (r *reserve) choose(began int64, found [][]layout.Place, share, n, room int
 	}
 	slices.SortStableFunc(all, layout.ByRank)
 	chosen = head(all, room)
-	if r.own += len(chosen); slices.ContainsFunc(theirs, func(p layout.Place) bool { return layout.ByRank(p, chosen[len(chosen)-1]) <= 0 }) {
-		r.own = MaxClaim // there may be more of them
-	}
+	r.own += len(chosen)
 	for i := range chosen {
 		r.given[nameOf(&chosen[i])] = r.q.micro()
 	}

@@ -22,7 +22,7 @@ const (
 	sharedAt = 60
 
 	// stays is of how many times fewer tasks it is worth to take part where others do: who does not contends with those for the same ones.
-	stays = 2
+	stays = 6
 
 	// aheadPart is of how much of a second's claims entries are read ahead: they go before they are too old.
 	aheadPart = 8
