@@ -172,12 +172,13 @@ type claim struct {
 	fresh    bool // the set is the one in force
 }
 
-// upTo starts up to max tasks, in as many writes as that takes.
+// upTo starts up to max tasks, in as many writes as that takes. What was read ahead of a share may be fewer than there are.
 func (c *claim) upTo(ctx context.Context, max int) (leases []Lease, err error) {
 	for len(leases) < max {
 		c.begin(min(max-len(leases), MaxClaim))
 		started, err := c.run(ctx)
-		if leases = joinedTo(leases, started); err != nil || len(started) < c.want {
+		leases = joinedTo(leases, started)
+		if fewer := len(started) < c.want; err != nil || fewer && (len(started) == 0 || c.ahead == nil) {
 			return leases, err
 		}
 	}
@@ -291,11 +292,12 @@ func (c *claim) reserves() bool { return c.queue.MaxParallel > 0 && len(c.view.c
 // settle returns the leases after a write of the starts that has ended with err, and tidies the entries that were not started.
 func (c *claim) settle(ctx context.Context, err error) (leases []Lease, _ error) {
 	leases, err = c.started(ctx, err)
-	if len(leases) < len(c.picks) {
-		c.view.notStarted(c.notStarted(leases))
-	}
+	picks := c.picks
 	if tidyErr := c.tidy(ctx); err == nil {
 		err = tidyErr
+	}
+	if len(leases) < len(picks) {
+		c.view.notStarted(without(picks, leases))
 	}
 	if err != nil {
 		c.q.strategy.doubt() // what was picked is found again
@@ -303,13 +305,13 @@ func (c *claim) settle(ctx context.Context, err error) (leases []Lease, _ error)
 	return leases, err
 }
 
-// notStarted returns the picks without those of which there are leases.
-func (c *claim) notStarted(leases []Lease) []layout.Place {
+// without returns the picks without those of which there are leases.
+func without(picks []layout.Place, leases []Lease) []layout.Place {
 	started := make(map[string]bool, len(leases))
 	for i := range leases {
 		started[leases[i].Task.ID.UUID()] = true
 	}
-	return slices.DeleteFunc(slices.Clone(c.picks), func(p layout.Place) bool { return started[p.UUID] })
+	return slices.DeleteFunc(slices.Clone(picks), func(p layout.Place) bool { return started[p.UUID] })
 }
 
 // goOn prepares for another round, and reports whether the last one tidied any entry.

@@ -178,14 +178,14 @@ func (v *sharedView) notStarted(picks []layout.Place) {
 	}
 }
 
-// isGiven reports whether another claim of this process may start an entry.
-func (v *sharedView) isGiven(p layout.Place) bool {
+// given returns a function that reports whether another claim of this process may start an entry.
+func (v *sharedView) given() func(layout.Place) bool {
 	l, may := v.mayShare()
 	if !may {
-		return false
+		return func(layout.Place) bool { return false }
 	}
 	r, _ := v.q.parts.reserveOf(l)
-	return r.isGiven(p)
+	return r.isGiven
 }
 
 func (v *sharedView) rival() {

@@ -70,8 +70,9 @@ func (s *shared) beyond(places []layout.Place) (from string) {
 // free returns the entries, by rank, that are not marked and that may be started as far as the entry says.
 func (v *sharedView) free(found []layout.Place) []layout.Place {
 	var free []layout.Place
+	isGiven := v.given()
 	for _, line := range byLine(found) {
-		free = append(free, slices.DeleteFunc(untaken(line, v.q.micro()), func(p layout.Place) bool { return v.passes(p) || v.isGiven(p) })...)
+		free = append(free, slices.DeleteFunc(untaken(line, v.q.micro()), func(p layout.Place) bool { return v.passes(p) || isGiven(p) })...)
 	}
 	if len(v.parts) > 1 {
 		slices.SortStableFunc(free, layout.ByRank)

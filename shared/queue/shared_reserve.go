@@ -26,8 +26,8 @@ type ahead struct {
 // Whoever has nothing in its share claims from all parts, by marks. So in a share with little in it, marks are made as well.
 //
 // Order: the entries read for a claim are the first of the share. After each [MaxClaim] of them the parts of others are read too, and what
-// comes first of all is chosen, but for the first MaxClaim of each of these parts: those their process starts by its next claim. So no part
-// falls behind for long, and none of higher priority.
+// comes first of all is chosen, but for the first MaxClaim of each of these parts: those their process starts by its next claim. So parts whose
+// processes are slow are helped along, by one choice of some.
 type reserve struct {
 	q       *Queue
 	looking lock.Mutex // who reads entries, and their tasks unless that is for one claim alone
@@ -38,6 +38,7 @@ type reserve struct {
 	expired []layout.Place      // that were read ahead, are no longer, and may be marked
 	given   map[entryName]int64 // when entries were chosen that may still be in the store; microseconds since 1970
 	own     int                 // how many entries were chosen since the parts of others were read
+	scarce  bool                // the share had no backlog when it was read last
 }
 
 // entryName names an entry: of a task, as it was at a version.
@@ -82,7 +83,8 @@ func (v *sharedView) fromShare(ctx context.Context, n int) ([]layout.Place, erro
 			return nil, err
 		}
 	}
-	r.fillBehind(context.WithoutCancel(ctx), most, mine, others)
+	rules := v.c.rules
+	r.fillBehind(context.WithoutCancel(ctx), most, mine, others, func(p layout.Place) bool { return rules.Holds(p.Job) })
 	places := make([]layout.Place, len(taken))
 	v.c.ahead = make(map[string]*ahead, len(taken))
 	for i := range taken {
@@ -120,16 +122,16 @@ func (r *reserve) take(n int, passes func(layout.Place) bool) (taken []ahead) {
 	return taken
 }
 
-// fillBehind reads up to most entries while the caller goes on, unless that is under way.
-func (r *reserve) fillBehind(ctx context.Context, most int, mine, others []string) {
+// fillBehind reads up to most entries that are not held while the caller goes on, unless that is under way, or little waits in the share.
+func (r *reserve) fillBehind(ctx context.Context, most int, mine, others []string, held func(layout.Place) bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.behind || len(r.ahead) >= most {
+	if r.behind || r.scarce || len(r.ahead) >= most {
 		return
 	}
 	r.behind = true
 	r.q.behind.do(func() {
-		_, _ = r.fill(ctx, 0, most, mine, others, nil) // the next claim that finds nothing reads again
+		_, _ = r.fill(ctx, 0, most, mine, others, held) // the next claim that finds nothing reads again
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.behind = false
@@ -146,7 +148,7 @@ func (r *reserve) fill(ctx context.Context, n, most int, mine, others []string, 
 			return taken, nil
 		}
 	}
-	chosen, scarce, err := r.look(ctx, n, most, mine, others)
+	chosen, scarce, err := r.look(ctx, n, most, mine, others, passes)
 	if err != nil || len(chosen) == 0 {
 		return nil, err
 	}
@@ -176,7 +178,7 @@ func (r *reserve) fill(ctx context.Context, n, most int, mine, others []string, 
 }
 
 // look reads entries, and chooses n for a claim and up to most to be read ahead; see [reserve.choose].
-func (r *reserve) look(ctx context.Context, n, most int, mine, others []string) (chosen []layout.Place, scarce bool, err error) {
+func (r *reserve) look(ctx context.Context, n, most int, mine, others []string, passes func(layout.Place) bool) (chosen []layout.Place, scarce bool, err error) {
 	limit, room, around := r.begin(n, most)
 	if room <= 0 {
 		return nil, false, nil
@@ -189,7 +191,7 @@ func (r *reserve) look(ctx context.Context, n, most int, mine, others []string) 
 	if err != nil {
 		return nil, false, err
 	}
-	chosen, scarce = r.choose(began, found, len(mine), n, room)
+	chosen, scarce = r.choose(began, found, len(mine), n, room, passes)
 	return chosen, scarce, nil
 }
 
@@ -197,10 +199,7 @@ func (r *reserve) look(ctx context.Context, n, most int, mine, others []string) 
 func (r *reserve) begin(n, most int) (limit, room int, around bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if around = r.own >= MaxClaim; around {
-		r.own = 0
-	}
-	return 2*MaxClaim + len(r.given), n + max(0, most-len(r.ahead)), around
+	return 2*MaxClaim + len(r.given), n + max(0, most-len(r.ahead)), r.own >= MaxClaim
 }
 
 // read reads the first entries of each of some parts.
@@ -224,7 +223,7 @@ func (r *reserve) read(ctx context.Context, parts []string, limit int) ([][]layo
 // choose chooses entries from the first parts, which are the share, and from those of others, and forgets which were given that are no longer
 // there. It chooses none if the share has none. Scarce says that it has no backlog: then it chooses n at most, since others leave alone what
 // is marked.
-func (r *reserve) choose(began int64, found [][]layout.Place, share, n, room int) (chosen []layout.Place, scarce bool) {
+func (r *reserve) choose(began int64, found [][]layout.Place, share, n, room int, passes func(layout.Place) bool) (chosen []layout.Place, scarce bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	there := map[entryName]bool{}
@@ -237,14 +236,14 @@ func (r *reserve) choose(began int64, found [][]layout.Place, share, n, room int
 		there[nameOf(&r.ahead[i].Place)] = true
 	}
 	for name, at := range r.given {
-		if at < began && !there[name] || began-at >= givenFor {
+		if at < began && !there[name] || isLongAgo(at, began) {
 			delete(r.given, name)
 		}
 	}
 	var all []layout.Place
 	waiting := len(r.ahead)
 	for i, part := range found {
-		free := slices.DeleteFunc(untaken(part, began), func(p layout.Place) bool { return r.given[nameOf(&p)] > 0 })
+		free := slices.DeleteFunc(untaken(part, began), func(p layout.Place) bool { return r.given[nameOf(&p)] > 0 || passes(p) })
 		if i < share {
 			waiting += len(free)
 		} else {
@@ -252,7 +251,8 @@ func (r *reserve) choose(began int64, found [][]layout.Place, share, n, room int
 		}
 		all = append(all, free...)
 	}
-	if scarce = waiting < backlog; scarce {
+	scarce = waiting < backlog
+	if r.scarce = scarce; scarce {
 		room = n
 	}
 	if waiting == 0 || room == 0 {
@@ -260,6 +260,9 @@ func (r *reserve) choose(began int64, found [][]layout.Place, share, n, room int
 	}
 	slices.SortStableFunc(all, layout.ByRank)
 	chosen = head(all, room)
+	if len(found) > share {
+		r.own = 0 // those of others were seen
+	}
 	r.own += len(chosen)
 	for i := range chosen {
 		r.given[nameOf(&chosen[i])] = r.q.micro()
@@ -370,5 +373,8 @@ func (r *reserve) isGiven(p layout.Place) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	at, is := r.given[nameOf(&p)]
-	return is && r.q.micro()-at < givenFor
+	return is && !isLongAgo(at, r.q.micro())
 }
+
+// isLongAgo reports whether what was given at a time need no longer be left out; the clock may have been set back since.
+func isLongAgo(at, now int64) bool { return now-at >= givenFor || at-now >= givenFor }

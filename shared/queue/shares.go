@@ -98,7 +98,7 @@ func (p *parts) begins(l layout.Line, contended bool) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	k, now := p.line(l), p.q.micro()
-	if k.joining || k.post.Read < 2 {
+	if k.joining || k.post.Read < 2 || now < k.read { // the clock may have been set back
 		return false
 	}
 	sharers := k.post.Sharing(now)
@@ -126,10 +126,12 @@ func (p *parts) ends(l layout.Line) {
 func (p *parts) enter(ctx context.Context, l layout.Line) error {
 	began := p.q.micro()
 	post, version, err := layout.LoadSignpost(ctx, p.q.store, l)
-	if err != nil || version == 0 {
+	if err != nil {
 		return err
 	}
-	p.saw(l, post, began)
+	if p.saw(l, post, began); version == 0 {
+		return nil
+	}
 	post = post.With(p.q.process, p.q.micro())
 	if err := p.change(ctx, l, post, version); store.AsConflict(err) != nil {
 		return nil

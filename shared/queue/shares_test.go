@@ -243,3 +243,48 @@ func TestARuleHoldsWhatWasReadAhead(t *testing.T) {
 		b.shareOut()
 	}
 }
+
+// Claims that are made as one find as many tasks as there are, though less was read ahead.
+func TestClaimsFindWhatWaitsBehindWhatIsReadAhead(t *testing.T) {
+	t.Parallel()
+	b := setupWith(t, ways()).another()
+	b.flood("/plain", 1000)
+	b.shareOut()
+	p := b.sharing(shared{b.store}, true)
+	for len(b.signpost(mainLine).Sharers) < 2 { // until it takes part
+		p.claim(1)
+	}
+	p.claim(1)
+	for range 30 {
+		var group sync.WaitGroup
+		for range 8 {
+			group.Go(func() {
+				leases, err := p.Claim(t.Context(), queue.Claimer{Instance: "i"}, 1)
+				if err != nil || len(leases) != 1 {
+					t.Errorf("a claim starts %d tasks, %v, want one of those that wait", len(leases), err)
+				}
+			})
+		}
+		group.Wait()
+		b.clock.advance(20 * time.Millisecond)
+	}
+}
+
+// A claim from a line that is shared out reads past tasks of a paused job, as another does, instead of moving each.
+func TestAClaimFromAShareReadsPastWhatIsHeld(t *testing.T) {
+	t.Parallel()
+	b := setupWith(t, ways()).another()
+	b.flood("/plain", 2000)
+	b.one(queue.New{Job: "/fair/a", Queue: "main", Priority: -1})
+	b.shareOut()
+	b.rule("/plain", rule.Pause)
+	counted := &writes{Store: shared{b.store}}
+	p := b.sharing(counted, false)
+	p.demandClaim(1, 1, "one task may start")
+	b.one(queue.New{Job: "/fair/a", Queue: "main", Priority: -1})
+	before := counted.calls.Load()
+	p.demandClaim(1, 1, "one more task may start")
+	if n := counted.calls.Load() - before; n > 30 {
+		t.Errorf("a claim made %d writes to find a task behind 2000 that are held, want some for tidying", n)
+	}
+}
