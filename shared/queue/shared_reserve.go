@@ -226,20 +226,7 @@ func (r *reserve) read(ctx context.Context, parts []string, limit int) ([][]layo
 func (r *reserve) choose(began int64, found [][]layout.Place, share, n, room int, passes func(layout.Place) bool) (chosen []layout.Place, scarce bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	there := map[entryName]bool{}
-	for _, part := range found {
-		for i := range part {
-			there[nameOf(&part[i])] = true
-		}
-	}
-	for i := range r.ahead {
-		there[nameOf(&r.ahead[i].Place)] = true
-	}
-	for name, at := range r.given {
-		if at < began && !there[name] || isLongAgo(at, began) {
-			delete(r.given, name)
-		}
-	}
+	r.forgetGone(began, found)
 	var all []layout.Place
 	waiting := len(r.ahead)
 	for i, part := range found {
@@ -268,6 +255,24 @@ func (r *reserve) choose(began int64, found [][]layout.Place, share, n, room int
 		r.given[nameOf(&chosen[i])] = r.q.micro()
 	}
 	return chosen, scarce
+}
+
+// forgetGone forgets what was given and is no longer there. The caller holds r.mu.
+func (r *reserve) forgetGone(began int64, found [][]layout.Place) {
+	there := map[entryName]bool{}
+	for _, part := range found {
+		for i := range part {
+			there[nameOf(&part[i])] = true
+		}
+	}
+	for i := range r.ahead {
+		there[nameOf(&r.ahead[i].Place)] = true
+	}
+	for name, at := range r.given {
+		if at < began && !there[name] || isLongAgo(at, began) {
+			delete(r.given, name)
+		}
+	}
 }
 
 // markBut marks the chosen entries that lie in other parts than some, and returns the entries without those that are lost.
