@@ -30,8 +30,8 @@ const (
 	// renewEach is how often, in microseconds, a process renews its place among those that share a line out.
 	renewEach = 1_000_000
 
-	// backlog is how many entries wait in a share that is claimed from without marks.
-	backlog = MaxClaim
+	// backlog is how many entries wait in a share that is claimed from without marks, and read ahead.
+	backlog = 8
 )
 
 // shareOf returns the parts of a line that this process claims from, and those of other processes; none if the line is not shared out, or
