@@ -292,12 +292,11 @@ func (c *claim) reserves() bool { return c.queue.MaxParallel > 0 && len(c.view.c
 // settle returns the leases after a write of the starts that has ended with err, and tidies the entries that were not started.
 func (c *claim) settle(ctx context.Context, err error) (leases []Lease, _ error) {
 	leases, err = c.started(ctx, err)
-	picks := c.picks
 	if tidyErr := c.tidy(ctx); err == nil {
 		err = tidyErr
 	}
-	if len(leases) < len(picks) {
-		c.view.notStarted(without(picks, leases))
+	if len(leases) < len(c.picks) {
+		c.view.notStarted(without(c.picks, leases))
 	}
 	if err != nil {
 		c.q.strategy.doubt() // what was picked is found again

@@ -156,11 +156,10 @@ func (r *reserve) fill(ctx context.Context, n, most int, mine, others []string, 
 		mine = nil
 		free() // all of them are for this claim
 	}
-	if chosen, err = r.markBut(ctx, mine, chosen); err != nil {
-		r.giveBack(chosen)
-		return nil, err
+	var read []ahead
+	if chosen, err = r.markBut(ctx, mine, chosen); err == nil {
+		read, err = r.readTasks(ctx, chosen)
 	}
-	read, err := r.readTasks(ctx, chosen)
 	if err != nil {
 		r.giveBack(chosen)
 		return nil, err

@@ -99,11 +99,16 @@ func (b *Book) Lately() *Set {
 	return nil
 }
 
-// settle waits until no other process goes by the rules before a change.
-func (b *Book) settle() {
+// settled returns the error of a change, nil if there was nothing to change. If the rules are as they were to be, it first waits until no other
+// process goes by those before.
+func (b *Book) settled(err error) error {
+	if err != nil && !errors.Is(err, errNothing) {
+		return err
+	}
 	if !b.o.Alone {
 		<-time.After(settling)
 	}
+	return nil
 }
 
 // Forget forgets what is kept, so that it is read again.
@@ -139,13 +144,7 @@ func (b *Book) SetRule(ctx context.Context, path string, kind Kind, on bool) (li
 		}
 		return change(typed.JobStateChanged{State: rules.State()}.Event(path), op), nil
 	})
-	if errors.Is(err, errNothing) {
-		lifted, err = false, nil
-	}
-	if err == nil {
-		b.settle()
-	}
-	return lifted, err
+	return lifted, b.settled(err)
 }
 
 // A suspended queue is an item in the partition of the rules, so that a claim reads both at once. No entry is moved: claims skip the
@@ -176,14 +175,7 @@ func (b *Book) Suspend(ctx context.Context, name string, on bool) (changed bool,
 		since := layout.Encode(Rules{Path: suspendedRoot + name, Pause: b.o.Now().UTC()})
 		return change(e, store.Put(store.Item{Key: key, Value: since}, store.Absent)), nil
 	})
-	changed = err == nil
-	if errors.Is(err, errNothing) {
-		err = nil
-	}
-	if err == nil {
-		b.settle()
-	}
-	return changed, layout.Failure("suspend a queue", err)
+	return err == nil, layout.Failure("suspend a queue", b.settled(err))
 }
 
 // errNothing ends a write that has nothing to do.
