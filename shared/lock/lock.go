@@ -3,6 +3,7 @@ package lock
 import (
 	"context"
 	"sync"
+	"time"
 )
 
 // Mutex is a mutex that may be held during calls of the store. Unlike with a [sync.Mutex], virtual time (testing/synctest) passes
@@ -14,6 +15,23 @@ func New() Mutex { return make(Mutex, 1) }
 
 // Lock waits until the mutex is free, and takes it.
 func (m Mutex) Lock() { m <- struct{}{} }
+
+// LockWithin takes the mutex if it is free within a time, and reports whether it has.
+func (m Mutex) LockWithin(d time.Duration) bool {
+	select {
+	case m <- struct{}{}:
+		return true
+	default:
+	}
+	late := time.NewTimer(d)
+	defer late.Stop()
+	select {
+	case m <- struct{}{}:
+		return true
+	case <-late.C:
+		return false
+	}
+}
 
 // Unlock releases the mutex.
 func (m Mutex) Unlock() { <-m }

@@ -92,22 +92,27 @@ const enough = 4
 // frequent is how many writes a second follow one another closely: of 16 processes with as many, a partition of DynamoDB bears the tickets.
 const frequent = 60
 
+// slow is how long a write takes that does not keep others waiting.
+const slow = 100 * time.Millisecond
+
 // written is how often a process writes.
 type written struct {
 	mu   sync.Mutex
 	pace pace
+	last time.Time // when it began to write last
 }
 
 func (w *written) count() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.pace.add(time.Now().UnixMicro(), 1)
+	w.last = time.Now()
+	w.pace.add(w.last.UnixMicro(), 1)
 }
 
 func (w *written) isFrequent() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.pace.perSecond(time.Now().UnixMicro()) >= frequent
+	return w.pace.perSecond(time.Now().UnixMicro()) >= frequent && time.Since(w.last) < slow
 }
 
 const (

@@ -42,8 +42,9 @@ type lineParts struct {
 
 	added pace // entries
 
-	picked  pace // entries that claims of this process have found
-	joining bool // it is entering itself among those that share the parts out
+	picked  pace  // entries that claims of this process have found
+	joining bool  // it is entering itself among those that share the parts out
+	again   int64 // when that may be tried again after it has failed, microseconds since 1970
 	reserve *reserve
 }
 

@@ -217,9 +217,10 @@ func (s *shared) mark(ctx context.Context, block []layout.Place) (lost []lostMar
 		case errs[i] == nil:
 			p.Version++
 		case conflict == nil:
-			err = layout.Failure("take an entry", errs[i])
+			p.Taken, err = nil, layout.Failure("take an entry", errs[i])
 		default:
 			lost = append(lost, lostMark{first: *p, rival: markOn(conflict.Failed[0].Found)})
+			p.Taken = nil
 		}
 	}
 	return lost, err

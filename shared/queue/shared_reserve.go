@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/millrace/millrace/shared/lock"
 	"github.com/millrace/millrace/shared/queue/layout"
@@ -52,6 +53,12 @@ func nameOf(p *layout.Place) entryName { return entryName{p.UUID, p.Of} }
 const (
 	// aheadFor is how long, in microseconds, entries are kept that were read ahead.
 	aheadFor = 250_000
+
+	// lookFor is how long a claim waits for another one's look at the share, before it claims from all parts.
+	lookFor = 50 * time.Millisecond
+
+	// behindFor is how long a look behind a claim may take.
+	behindFor = time.Second
 
 	// givenFor is how long, in microseconds, an entry is left out that was read before: a claim that has failed may have left it.
 	givenFor = 10_000_000
@@ -111,7 +118,7 @@ func (r *reserve) take(n int, passes func(layout.Place) bool) (taken []ahead) {
 	r.ahead = slices.DeleteFunc(r.ahead, func(a ahead) bool {
 		switch {
 		case now-a.read >= aheadFor || passes(a.Place):
-			r.drop(a)
+			r.drop(a.Place)
 		case len(taken) < n:
 			taken = append(taken, a)
 		default:
@@ -131,6 +138,8 @@ func (r *reserve) fillBehind(ctx context.Context, most int, mine, others []strin
 	}
 	r.behind = true
 	r.q.behind.do(func() {
+		ctx, done := context.WithTimeout(ctx, behindFor)
+		defer done()
 		_, _ = r.fill(ctx, 0, most, mine, others, held) // the next claim that finds nothing reads again
 		r.mu.Lock()
 		defer r.mu.Unlock()
@@ -138,9 +147,11 @@ func (r *reserve) fillBehind(ctx context.Context, most int, mine, others []strin
 	})
 }
 
-// fill returns up to n entries for a claim, and reads others ahead, until there are up to most.
+// fill returns up to n entries for a claim, and reads others ahead, until there are up to most. It returns none if another look takes long.
 func (r *reserve) fill(ctx context.Context, n, most int, mine, others []string, passes func(layout.Place) bool) ([]ahead, error) {
-	r.looking.Lock()
+	if !r.looking.LockWithin(lookFor) {
+		return nil, nil
+	}
 	free := sync.OnceFunc(r.looking.Unlock)
 	defer free()
 	if n > 0 {
@@ -160,20 +171,32 @@ func (r *reserve) fill(ctx context.Context, n, most int, mine, others []string, 
 	if chosen, err = r.markBut(ctx, mine, chosen); err == nil {
 		read, err = r.readTasks(ctx, chosen)
 	}
-	if err != nil {
-		r.giveBack(chosen)
-		return nil, err
-	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if err != nil {
+		for _, p := range chosen {
+			r.drop(p)
+		}
+		return nil, err
+	}
 	n = min(n, len(read))
-	for _, a := range read[n:] {
-		if !slices.ContainsFunc(r.ahead, func(b ahead) bool { return b.UUID == a.UUID }) { // it took so long that it was read again meanwhile
+	r.keep(read[n:])
+	return read[:n:n], nil
+}
+
+// keep keeps what was read ahead. It may have taken so long that some of it was read again meanwhile, or has waited for a new attempt since.
+// The caller holds r.mu.
+func (r *reserve) keep(read []ahead) {
+	for _, a := range read {
+		at := slices.IndexFunc(r.ahead, func(b ahead) bool { return b.UUID == a.UUID })
+		switch {
+		case at < 0:
 			r.ahead = append(r.ahead, a)
+		case nameOf(&r.ahead[at].Place) != nameOf(&a.Place):
+			r.drop(a.Place)
 		}
 	}
 	slices.SortStableFunc(r.ahead, func(a, b ahead) int { return layout.ByRank(a.Place, b.Place) })
-	return read[:n:n], nil
 }
 
 // look reads entries, and chooses n for a claim and up to most to be read ahead; see [reserve.choose].
@@ -186,7 +209,7 @@ func (r *reserve) look(ctx context.Context, n, most int, mine, others []string, 
 		others = nil
 	}
 	began := r.q.micro()
-	found, err := r.read(ctx, slices.Concat(mine, others), limit)
+	found, err := r.read(ctx, mine, others, limit)
 	if err != nil {
 		return nil, false, err
 	}
@@ -201,8 +224,9 @@ func (r *reserve) begin(n, most int) (limit, room int, around bool) {
 	return 2*MaxClaim + len(r.given), n + max(0, most-len(r.ahead)), r.own >= MaxClaim
 }
 
-// read reads the first entries of each of some parts.
-func (r *reserve) read(ctx context.Context, parts []string, limit int) ([][]layout.Place, error) {
+// read reads the first entries of each of some parts. Those of others that cannot be read are left out.
+func (r *reserve) read(ctx context.Context, mine, others []string, limit int) ([][]layout.Place, error) {
+	parts := slices.Concat(mine, others)
 	found, errs := make([][]layout.Place, len(parts)), make([]error, len(parts))
 	var group sync.WaitGroup
 	for i, part := range parts {
@@ -211,8 +235,11 @@ func (r *reserve) read(ctx context.Context, parts []string, limit int) ([][]layo
 		})
 	}
 	group.Wait()
-	for _, err := range errs {
-		if err != nil {
+	for i, err := range errs {
+		if err == nil {
+			continue
+		}
+		if found[i] = nil; i < len(mine) {
 			return nil, err
 		}
 	}
@@ -231,6 +258,9 @@ func (r *reserve) choose(began int64, found [][]layout.Place, share, n, room int
 	for i, part := range found {
 		free := slices.DeleteFunc(untaken(part, began), func(p layout.Place) bool { return r.given[nameOf(&p)] > 0 || passes(p) })
 		if i < share {
+			if len(part) >= 2*MaxClaim && !slices.ContainsFunc(part, func(p layout.Place) bool { return !passes(p) }) {
+				return nil, false // what comes behind is not seen: a claim from all parts reads past these, and tidies them
+			}
 			waiting += len(free)
 		} else {
 			free = free[min(MaxClaim, len(free)):]
@@ -268,32 +298,37 @@ func (r *reserve) forgetGone(began int64, found [][]layout.Place) {
 		there[nameOf(&r.ahead[i].Place)] = true
 	}
 	for name, at := range r.given {
-		if at < began && !there[name] || isLongAgo(at, began) {
+		if !there[name] && (at < began || at >= began+aheadFor) || isLongAgo(at, began) { // the clock may have been set back
 			delete(r.given, name)
 		}
 	}
 }
 
-// markBut marks the chosen entries that lie in other parts than some, and returns the entries without those that are lost.
+// markBut marks the chosen entries that lie in other parts than some, and returns the entries without those that are lost, or, as long as there
+// are others, could not be marked. If err is not nil, they are those that were chosen.
 func (r *reserve) markBut(ctx context.Context, mine []string, chosen []layout.Place) ([]layout.Place, error) {
-	isOwn := func(p layout.Place) bool { return slices.Contains(mine, p.At.Partition) }
-	theirs := slices.DeleteFunc(slices.Clone(chosen), isOwn)
-	if len(theirs) == 0 {
+	isTheirs := func(p layout.Place) bool { return !slices.Contains(mine, p.At.Partition) }
+	own := slices.DeleteFunc(slices.Clone(chosen), isTheirs)
+	if len(own) == len(chosen) {
 		return chosen, nil
 	}
+	theirs := slices.DeleteFunc(slices.Clone(chosen), func(p layout.Place) bool { return !isTheirs(p) })
 	s, _ := r.q.strategy.(*shared)
 	lost, err := s.mark(ctx, theirs)
-	if err != nil {
-		return chosen, err
+	if err != nil && len(own) == 0 {
+		return theirs, err
 	}
-	isLost := func(p layout.Place) bool {
-		return slices.ContainsFunc(lost, func(l lostMark) bool { return l.first.At.Partition == p.At.Partition })
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, p := range theirs {
+		if err != nil || slices.ContainsFunc(lost, func(l lostMark) bool { return l.first.At.Partition == p.At.Partition }) {
+			r.drop(p)
+		} else {
+			own = append(own, p)
+		}
 	}
-	r.giveBack(slices.DeleteFunc(slices.Clone(theirs), func(p layout.Place) bool { return !isLost(p) }))
-	theirs = slices.DeleteFunc(theirs, isLost)
-	kept := append(slices.DeleteFunc(slices.Clone(chosen), func(p layout.Place) bool { return !isOwn(p) }), theirs...)
-	slices.SortStableFunc(kept, layout.ByRank)
-	return kept, nil
+	slices.SortStableFunc(own, layout.ByRank)
+	return own, nil
 }
 
 // readTasks reads the tasks of entries, and those of their payloads that are items of their own.
@@ -348,16 +383,16 @@ func (r *reserve) empty() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, a := range r.ahead {
-		r.drop(a)
+		r.drop(a.Place)
 	}
 	r.ahead = nil
 }
 
 // drop lets an entry be read again. The caller holds r.mu.
-func (r *reserve) drop(a ahead) {
-	delete(r.given, nameOf(&a.Place))
-	if a.Taken != nil {
-		r.expired = append(r.expired, a.Place)
+func (r *reserve) drop(p layout.Place) {
+	delete(r.given, nameOf(&p))
+	if p.Taken != nil {
+		r.expired = append(r.expired, p)
 	}
 }
 

@@ -24,9 +24,6 @@ const (
 	// stays is of how many times fewer tasks it is worth to take part where others do: who does not contends with those for the same ones.
 	stays = 6
 
-	// aheadPart is of how much of a second's claims entries are read ahead: they go before they are too old.
-	aheadPart = 8
-
 	// renewEach is how often, in microseconds, a process renews its place among those that share a line out.
 	renewEach = 1_000_000
 
@@ -81,10 +78,13 @@ func (p *parts) takePart(ctx context.Context, queue string, l layout.Line) {
 		return
 	}
 	enter := func() {
-		defer p.ends(l)
-		if err := p.enter(context.WithoutCancel(ctx), l); err != nil {
+		ctx, done := context.WithTimeout(context.WithoutCancel(ctx), behindFor)
+		defer done()
+		err := p.enter(ctx, l)
+		if err != nil {
 			p.q.log.Warn("a line is not shared out", "line", l.String(), "error", err)
 		}
+		p.ends(l, err != nil)
 	}
 	if p.q.lasting {
 		p.q.behind.do(enter)
@@ -98,7 +98,7 @@ func (p *parts) begins(l layout.Line, contended bool) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	k, now := p.line(l), p.q.micro()
-	if k.joining || k.post.Read < 2 || now < k.read { // the clock may have been set back
+	if k.joining || k.post.Read < 2 || now < k.again && now >= k.again-renewEach || now < k.read { // the clock may have been set back
 		return false
 	}
 	sharers := k.post.Sharing(now)
@@ -116,10 +116,13 @@ func (p *parts) begins(l layout.Line, contended bool) bool {
 	return k.joining
 }
 
-func (p *parts) ends(l layout.Line) {
+func (p *parts) ends(l layout.Line, failed bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.line(l).joining = false
+	k := p.line(l)
+	if k.joining = false; failed {
+		k.again = p.q.micro() + renewEach/4
+	}
 }
 
 // enter writes this process's place into a line's signpost. If another is quicker, the next claim tries it again.
@@ -154,7 +157,7 @@ func (p *parts) reserveOf(l layout.Line) (r *reserve, most int) {
 		k.reserve = newReserve(p.q)
 	}
 	if p.q.lasting {
-		most = min(MaxClaim, k.picked.perSecond(p.q.micro())/aheadPart)
+		most = min(MaxClaim, MaxClaim*k.picked.perSecond(p.q.micro())/(2*p.share)) // so that they go before they are too old
 	}
 	return k.reserve, most
 }

@@ -2,9 +2,13 @@ package queue_test
 
 import (
 	"cmp"
+	"context"
+	"errors"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -286,5 +290,112 @@ func TestAClaimFromAShareReadsPastWhatIsHeld(t *testing.T) {
 	p.demandClaim(1, 1, "one more task may start")
 	if n := counted.calls.Load() - before; n > 30 {
 		t.Errorf("a claim made %d writes to find a task behind 2000 that are held, want some for tidying", n)
+	}
+}
+
+// troubled is a store of which one read of tasks fails, or one read of a part hangs.
+type troubled struct {
+	shared
+	fails atomic.Bool
+	hangs atomic.Pointer[chan struct{}] // until when
+
+	hanging chan struct{} // closed when a read hangs
+}
+
+var errLate = errors.New("too late")
+
+func (s *troubled) Get(ctx context.Context, keys ...store.Key) ([]*store.Item, error) {
+	if strings.HasPrefix(keys[0].Partition, "task/") && s.fails.CompareAndSwap(true, false) {
+		return nil, errLate
+	}
+	return s.shared.Get(ctx, keys...)
+}
+
+func (s *troubled) Query(ctx context.Context, r store.Range) (store.Page, error) {
+	if strings.HasPrefix(r.Partition, "ready.") {
+		if until := s.hangs.Swap(nil); until != nil {
+			close(s.hanging)
+			<-*until
+		}
+	}
+	return s.shared.Query(ctx, r)
+}
+
+// joined makes a process take part in sharing the main line out.
+func (b *bench) joined(p *bench) *bench {
+	b.t.Helper()
+	b.shareOut()
+	for len(b.signpost(mainLine).Sharers) < 2 {
+		p.claim(1)
+	}
+	p.claim(1)
+	return p
+}
+
+// What a claim has marked when its read fails, the next claim finds.
+func TestAReadThatFailsHidesNothing(t *testing.T) {
+	t.Parallel()
+	b := setupWith(t, ways()).another()
+	b.flood("/plain", 400)
+	s := &troubled{shared: shared{b.store}}
+	p := b.joined(b.sharing(s, false))
+	for len(p.claim(15)) > 0 {
+	}
+	for range 9 {
+		b.one(queue.New{Job: "/plain"})
+	}
+	s.fails.Store(true)
+	if leases, err := p.Claim(t.Context(), queue.Claimer{Instance: "i"}, 15); err == nil {
+		t.Fatalf("a claim starts %d tasks that it cannot read", len(leases))
+	}
+	found := 0
+	for range 9 {
+		found += len(p.claim(9))
+	}
+	if found != 9 {
+		t.Errorf("claims find %d tasks after a read that has failed, want 9", found)
+	}
+}
+
+// A claim whose read hangs keeps no other claim waiting.
+func TestAReadThatHangsKeepsNoOtherClaim(t *testing.T) {
+	t.Parallel()
+	b := setupWith(t, ways()).another()
+	b.flood("/plain", 800)
+	s := &troubled{shared: shared{b.store}, hanging: make(chan struct{})}
+	p := b.joined(b.sharing(s, false))
+	until := make(chan struct{})
+	s.hangs.Store(&until)
+	var group sync.WaitGroup
+	group.Go(func() { p.demandClaim(1, 1, "its read goes on in the end") })
+	<-s.hanging
+	p.demandClaim(1, 1, "800 tasks wait")
+	close(until)
+	group.Wait()
+}
+
+// Tasks that are held at the head of a share hide nothing behind them while others may start.
+func TestWhatIsHeldInAShareHidesNothing(t *testing.T) {
+	t.Parallel()
+	b := setupWith(t, ways()).another()
+	b.flood("/plain", 300)
+	for len(b.claim(15)) > 0 {
+	}
+	add := func(job string, priority int64, n int) {
+		for range n {
+			b.one(queue.New{Job: job, Queue: "main", Priority: priority})
+		}
+	}
+	add("/fair/a", -1, 1000)
+	p := b.joined(b.sharing(shared{b.store}, false))
+	add("/plain", 3, 240) // some 60 in each of four parts
+	b.rule("/plain", rule.Pause)
+	for range 100 {
+		b.shareOut()
+		add("/fair/a", -1, len(p.claim(5)))
+		b.clock.advance(10 * time.Millisecond)
+	}
+	if n := b.items(layout.HeldPartition("rule//plain")); n < 120 {
+		t.Errorf("%d tasks of a paused job have left the line, want most of 240", n)
 	}
 }

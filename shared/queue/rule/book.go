@@ -93,10 +93,16 @@ func (b *Book) InForce(ctx context.Context) (*Set, error) {
 
 // Lately returns the rules in force as they were read just now, but for which lines are kept; nil if they were not.
 func (b *Book) Lately() *Set {
-	if last := b.last.Load(); last != nil && time.Since(last.began) < settling {
-		return last.set
+	last := b.last.Load()
+	if last == nil {
+		return nil
 	}
-	return nil
+	now := time.Now()
+	// The clock that only rises may have stood still while the machine did; the other one may have been set back.
+	if risen, passed := now.Sub(last.began), now.Round(0).Sub(last.began.Round(0)); risen >= settling || passed >= settling || passed < 0 {
+		return nil
+	}
+	return last.set
 }
 
 // settled returns the error of a change, nil if there was nothing to change. If the rules are as they were to be, it first waits until no other
