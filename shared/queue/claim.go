@@ -123,31 +123,6 @@ func (q *Queue) claims(ctx context.Context, by Claimer) ([]*claim, error) {
 	return claims, nil
 }
 
-// readRules returns what returns the rules in force: where that is a request to the store, it is made beside what comes before their use.
-// In a process that shares a line out, whose claims come one upon the other, rules that were read just now do. Which lines are kept for an
-// instance is read for its claim, since it was told of a task there.
-func (q *Queue) readRules(ctx context.Context, by *Claimer) func() (*rule.Set, error) {
-	if q.store.Exclusive() {
-		return func() (*rule.Set, error) { return q.rules.InForce(ctx) }
-	}
-	if by.Name == "" && q.parts.takesPart() {
-		if set := q.rules.Lately(); set != nil {
-			return func() (*rule.Set, error) { return set, nil }
-		}
-	}
-	var set *rule.Set
-	var err error
-	read := make(chan struct{})
-	go func() {
-		defer close(read)
-		set, err = q.rules.InForce(ctx)
-	}()
-	return func() (*rule.Set, error) {
-		<-read
-		return set, err
-	}
-}
-
 // claim is one attempt to start tasks of one queue.
 type claim struct {
 	q     *Queue

@@ -34,10 +34,11 @@ type part interface {
 // joined is a part that goes into a write.
 type joined struct {
 	part
-	change     journal.Change // if it is prepared
-	prepared   bool
-	over       bool // its preparation failed, and it is not written
+	change     journal.Change // as it was prepared last
+	prepared   bool           // the change is not written yet
+	over       bool           // its preparation failed, and it is not written
 	ops, bytes int
+	from, to   int // which operations of the newest write were its own
 	touched    []string
 	actor      string // on whose behalf it is asked for
 	err        error
@@ -206,31 +207,36 @@ func (q *Queue) writeTogether(ctx context.Context, batch []*joined) {
 	})
 }
 
-// prepareTogether is prepare of several parts. It leaves out those that have an error of their own.
+// isLost reports whether a conflict is of the part's own operations. If it is not, its change is what it would be anew.
+func (j *joined) isLost(c *store.Conflict) bool {
+	return slices.ContainsFunc(c.Failed, func(f store.Failure) bool { return f.Op >= j.from && f.Op < j.to })
+}
+
+// prepareTogether is prepare of several parts. It leaves out those that have an error of their own. After a conflict, it prepares those
+// parts again whose own it is: each reads from the store what it rests on, and meanwhile all wait.
 func prepareTogether(ctx context.Context, batch []*joined, lost *store.Conflict) (live []*joined, all journal.Change, err error) {
-	var ops []func(journal.Receipt) []store.Op
 	for _, j := range batch {
 		if h, is := j.part.(*handover); is && h.isOvertaken(batch) {
 			h.tried, j.prepared = true, false // all of them become ready
 		}
-		change, err := j.change, error(nil)
-		if !j.prepared {
-			change, err = j.prepare(ctx, lost)
+		if !j.prepared && (lost == nil || j.isLost(lost)) {
+			if j.change, j.err = j.prepare(ctx, lost); j.err != nil {
+				continue
+			}
 		}
 		j.prepared = false // for once
-		if err != nil {
-			j.err = err
-			continue
-		}
-		live = append(live, j)
-		all.Events, ops = append(all.Events, j.signed(change.Events)...), append(ops, change.Ops)
+		live, all.Events = append(live, j), append(all.Events, j.signed(j.change.Events)...)
 	}
-	all.Ops = func(r journal.Receipt) []store.Op {
-		first := ops[0](r)
-		for _, more := range ops[1:] {
-			first = append(first, more(r)...)
+	all.Ops = func(r journal.Receipt) (ops []store.Op) {
+		for i, j := range live {
+			if j.from = len(ops); i == 0 {
+				ops = j.change.Ops(r)
+			} else {
+				ops = append(ops, j.change.Ops(r)...)
+			}
+			j.to = len(ops)
 		}
-		return first
+		return ops
 	}
 	return live, all, nil
 }

@@ -53,6 +53,7 @@
 //	shared_reserve.go its reading ahead of its share of a line
 //	parts.go          lines to which much is added lie in several partitions
 //	shares.go         sharing the parts of such a line out among processes
+//	lately.go         what its next claims need not read again
 //	pace.go           how often something happens
 //
 //	lease.go      leases, tokens, heartbeats

@@ -96,6 +96,7 @@ type Queue struct {
 	limits    *limit.Limits
 	strategy  strategy
 	rules     *rule.Book
+	rulesRead renewal // of the rules
 	leases    leases
 	turns     *fair.Turns
 	limited   lock.Keyed // claims of a queue with a limit, by its name

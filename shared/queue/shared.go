@@ -20,7 +20,8 @@ type shared struct {
 	next       time.Time    // when the next entry falls due, as the last one has found
 	failed     error        // of the last one
 
-	known atomic.Pointer[dueThen] // what the last one that succeeded has found; nil: none has
+	known   atomic.Pointer[dueThen] // what the last one that succeeded has found; nil: none has
+	renewal renewal                 // of that
 
 	mu  sync.Mutex
 	met map[string]int64 // when claimers of other processes were met last, in microseconds since 1970, by queue
@@ -31,7 +32,10 @@ func (s *shared) promote(ctx context.Context) (next time.Time, err error) {
 	if err := s.q.mayDecide(ctx); err != nil {
 		return time.Time{}, err
 	}
-	if known := s.known.Load(); known.holds(s.q.micro()) && s.q.parts.takesPart() {
+	if known := s.dueLately(); known != nil {
+		if known.isOld(s.q.micro()) {
+			s.q.renewBehind(&s.renewal, s.promoteAgain)
+		}
 		return known.next, nil
 	}
 	asked := s.promotions.Load()
@@ -40,6 +44,21 @@ func (s *shared) promote(ctx context.Context) (next time.Time, err error) {
 	if s.promotions.Load() > asked && s.failed == nil {
 		return s.next, nil
 	}
+	if known := s.dueLately(); known != nil {
+		return known.next, nil
+	}
+	return s.promoteNow(ctx)
+}
+
+// promoteAgain promotes even if that was done just now.
+func (s *shared) promoteAgain(ctx context.Context) {
+	s.q.promoting.Lock()
+	defer s.q.promoting.Unlock()
+	_, _ = s.promoteNow(ctx) // the next claim tries it again
+}
+
+// promoteNow promotes. The caller holds q.promoting.
+func (s *shared) promoteNow(ctx context.Context) (next time.Time, err error) {
 	s.promotions.Add(1)
 	defer func() { s.next, s.failed = next, err }()
 	for {
@@ -55,19 +74,12 @@ func (s *shared) promote(ctx context.Context) (next time.Time, err error) {
 	}
 }
 
-// dueThen is when the next entry fell due at a time.
-type dueThen struct {
-	at   int64 // microseconds since 1970
-	next time.Time
-}
-
-// dueFor is how long, in microseconds, what was found to be due holds in a process that shares a line out, whose claims come one upon
-// the other: for what others add meanwhile, they notify.
-const dueFor = 20_000
-
-// holds reports whether nothing has fallen due since, as far as was seen then.
-func (d *dueThen) holds(now int64) bool {
-	return d != nil && now >= d.at && now < d.at+dueFor && (d.next.IsZero() || now < d.next.UnixMicro())
+// dueLately returns what was found to be due just now, if that does for a claim; otherwise nil.
+func (s *shared) dueLately() *dueThen {
+	if known := s.known.Load(); known.holds(s.q.micro()) && s.q.parts.takesPart() {
+		return known
+	}
+	return nil
 }
 
 // removesLater returns true where a transaction has a price for each of its operations. Claims that meet often would mark and read what is

@@ -30,9 +30,9 @@ type readThen struct {
 	set   *Set
 }
 
-// settling is how long rules count as in force that were read; who changes one waits as long, so that no claim that begins afterwards goes
+// Settling is how long rules count as in force that were read; who changes one waits as long, so that no claim that begins afterwards goes
 // by those before.
-const settling = 20 * time.Millisecond
+const Settling = 20 * time.Millisecond
 
 // reading is one caller's share of a read.
 type reading struct {
@@ -91,18 +91,20 @@ func (b *Book) InForce(ctx context.Context) (*Set, error) {
 	return set, err
 }
 
-// Lately returns the rules in force as they were read just now, but for which lines are kept; nil if they were not.
-func (b *Book) Lately() *Set {
+// Lately returns the rules in force as they were read just now, but for which lines are kept, and how long ago that began; nil if they were
+// not.
+func (b *Book) Lately() (set *Set, age time.Duration) {
 	last := b.last.Load()
 	if last == nil {
-		return nil
+		return nil, 0
 	}
 	now := time.Now()
 	// The clock that only rises may have stood still while the machine did; the other one may have been set back.
-	if risen, passed := now.Sub(last.began), now.Round(0).Sub(last.began.Round(0)); risen >= settling || passed >= settling || passed < 0 {
-		return nil
+	risen, passed := now.Sub(last.began), now.Round(0).Sub(last.began.Round(0))
+	if risen >= Settling || passed >= Settling || passed < 0 {
+		return nil, 0
 	}
-	return last.set
+	return last.set, max(risen, passed)
 }
 
 // settled returns the error of a change, nil if there was nothing to change. If the rules are as they were to be, it first waits until no other
@@ -112,7 +114,7 @@ func (b *Book) settled(err error) error {
 		return err
 	}
 	if !b.o.Alone {
-		<-time.After(settling)
+		<-time.After(Settling)
 	}
 	return nil
 }
