@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/millrace/millrace/shared/queue"
-	"github.com/millrace/millrace/shared/queue/layout"
 	"github.com/millrace/millrace/shared/queue/tasklog"
 	"github.com/millrace/millrace/shared/store"
 	"github.com/millrace/millrace/shared/task"
@@ -96,34 +95,6 @@ func TestAnEntryThatIsRemovedLate(t *testing.T) {
 	first := late.claim(1)
 	if again := b.claim(1); len(first) != 1 || len(again) != 1 || again[0].Task.Attempt != 2 {
 		t.Errorf("claims = %+v and %+v, want the first and the second attempt", first, again)
-	}
-}
-
-// keeping is a store in which entries of started tasks are left.
-type keeping struct{ store.Store }
-
-func (k keeping) Write(ctx context.Context, w store.Write) error {
-	if op := &w.Ops[0]; op.Kind == store.OpDelete && strings.HasPrefix(op.Item.Key.Partition, "ready/") {
-		return store.ErrBusy
-	}
-	return k.Store.Write(ctx, w)
-}
-
-// A claim that starts another task, and has found the entry of a running one, removes it even if that one ends just before.
-func TestAnEntryThatIsStaleIsRemovedWhileItsTaskGoesOn(t *testing.T) {
-	t.Parallel()
-	b := setupWith(t, ways()).another()
-	b.one(queue.New{Job: "/plain"})
-	l := b.over(keeping{b.store}, b.clock).claim(1)[0]
-	line := layout.Line{Queue: l.Task.Queue}
-	ready := layout.ReadyParts(line, 1)[0]
-	if b.items(ready) != 1 {
-		t.Fatalf("%d entries are left, want one: otherwise this test shows nothing", b.items(ready))
-	}
-	next, ended := b.one(queue.New{Job: "/plain"}), false
-	late := b.overtaking(store.OpDelete, "ready/", func() { ended = b.complete(l, queue.Result{Outcome: queue.OK}) == task.Succeeded })
-	if some := late.claim(2); len(some) != 1 || some[0].Task.ID != next || !ended || b.items(ready) != 0 {
-		t.Errorf("claims = %+v, the task has ended: %v, %d entries are left", some, ended, b.items(ready))
 	}
 }
 

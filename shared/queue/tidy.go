@@ -99,21 +99,17 @@ type staleEntry struct {
 	gone bool        // the entry or the task has changed meanwhile: it is not removed
 }
 
-// Race: the items of a write may become visible one by one, so that a new entry may be read before its task. Unless the task was seen to
-// have gone on since, the removal has the condition that it is as it was read, which fails while such a write is under way.
+// Race: the items of a write may become visible one by one, so that a new entry may be read before its task. The removal
+// has the condition that the task is as it was read, which fails while such a write is under way.
 func (s *staleEntry) ops() []store.Op {
 	if s.gone {
 		return nil
-	}
-	removal := store.Delete(s.At, store.VersionIs(s.Version))
-	if s.task != nil && s.task.Version > s.Of {
-		return []store.Op{removal} // versions only rise; and it may end before the entry is removed, whose mark keeps others off
 	}
 	seen := store.Absent
 	if s.task != nil {
 		seen = store.VersionIs(s.task.Version)
 	}
-	return []store.Op{removal, store.Check(layout.TaskKey(s.UUID), seen)}
+	return []store.Op{store.Delete(s.At, store.VersionIs(s.Version)), store.Check(layout.TaskKey(s.UUID), seen)}
 }
 
 func (s *staleEntry) meet(store.OpKind, *store.Item) { s.gone = true }
