@@ -86,6 +86,9 @@ func (c *claim) discard(ctx context.Context) {
 	for _, s := range c.stale {
 		if s.gone {
 			c.conflict = true
+			if shared, is := c.q.strategy.(*shared); is {
+				shared.unmark(ctx, []layout.Place{s.Place}) // its mark would keep others off what waits behind it
+			}
 		} else {
 			c.tidied++
 		}
