@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/millrace/millrace/shared/queue"
 	"github.com/millrace/millrace/shared/queue/tasklog"
@@ -95,6 +96,57 @@ func TestAnEntryThatIsRemovedLate(t *testing.T) {
 	first := late.claim(1)
 	if again := b.claim(1); len(first) != 1 || len(again) != 1 || again[0].Task.Attempt != 2 {
 		t.Errorf("claims = %+v and %+v, want the first and the second attempt", first, again)
+	}
+}
+
+// keeping is a store in which the entries of started tasks are left.
+type keeping struct{ store.Store }
+
+func (k keeping) Write(ctx context.Context, w store.Write) error {
+	if op := &w.Ops[0]; op.Kind == store.OpDelete && strings.HasPrefix(op.Item.Key.Partition, "ready/") {
+		return store.ErrBusy
+	}
+	return k.Store.Write(ctx, w)
+}
+
+// A claim that has marked the entry of a running task, and cannot remove it since the task ends just then, takes its mark back: what was
+// added meanwhile between that entry and those that are started is found by others at once.
+func TestTheMarkOfAStaleEntryHidesNothing(t *testing.T) {
+	t.Parallel()
+	b := setupWith(t, ways()).another()
+	b.flood("/plain", 300)
+	o := &overtaken{Store: shared{b.store}, kind: store.OpDelete, partition: "ready/"}
+	p := b.joined(b.sharing(o, false))
+	for len(b.claim(15))+len(p.claim(15)) > 0 {
+	}
+	add := func(n int, priority int64) {
+		for range n {
+			b.one(queue.New{Job: "/plain", Priority: priority})
+		}
+	}
+	for round := range 30 {
+		b.shareOut()
+		b.joined(p)
+		add(4, 5)
+		running := b.over(keeping{b.store}, b.clock).claim(4)
+		add(4, 1)
+		o.by = func() {
+			for _, l := range running {
+				b.complete(l, queue.Result{Outcome: queue.OK})
+			}
+			add(16, 3)
+		}
+		found := len(p.claim(8))
+		if o.by != nil {
+			o.by()
+		}
+		for range 5 {
+			found += len(b.claim(15))
+		}
+		if len(running) != 4 || found != 20 {
+			t.Fatalf("round %d: %d tasks run, and of 20 others %d are found", round, len(running), found)
+		}
+		b.clock.advance(100 * time.Millisecond)
 	}
 }
 
