@@ -16,9 +16,10 @@ import (
 func TestAStepOfAnOrderWith256BytesOfVariablesCosts17WCU(t *testing.T) {
 	t.Parallel()
 	m := setup(t)
+	const chain = "/chain/of/four/steps" // with a path of six bytes an item has a kilobyte, or less, where a time ends in a zero
 	d := &declared{definition.Set{
 		Jobs: []definition.Job{{Path: job, Target: definition.Target{Go: "f"}}},
-		JobChains: []definition.JobChain{{Path: "/chain", Nodes: []definition.Node{
+		JobChains: []definition.JobChain{{Path: chain, Nodes: []definition.Node{
 			{ID: "1", Job: job}, {ID: "2", Job: job}, {ID: "3", Job: job}, {ID: "4", Job: job},
 		}}},
 	}}
@@ -27,7 +28,7 @@ func TestAStepOfAnOrderWith256BytesOfVariablesCosts17WCU(t *testing.T) {
 	q := queue.Open(queue.Options{Store: m.meter, Journal: m.Journal, Definitions: d, Steps: e})
 	e.Use(q)
 	variables := []byte(`{"v":"` + strings.Repeat("x", 248) + `"}`)
-	if _, err := e.Add(t.Context(), nil, order.Request{Chain: "/chain", ID: "1", Variables: variables}); err != nil {
+	if _, err := e.Add(t.Context(), nil, order.Request{Chain: chain, ID: "1", Variables: variables}); err != nil {
 		t.Fatal(err)
 	}
 	step := func(l queue.Lease) queue.Lease {
