@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -22,22 +23,33 @@ type overtaken struct {
 	store.Store
 	kind      store.OpKind
 	partition string
-	by        func()
+
+	mu sync.Mutex
+	by func()
 }
 
 func (o *overtaken) Write(ctx context.Context, w store.Write) error {
-	if op := &w.Ops[0]; o.by != nil && op.Kind == o.kind && strings.HasPrefix(op.Item.Key.Partition, o.partition) {
-		by := o.by
-		o.by = nil
-		by()
+	if op := &w.Ops[0]; op.Kind == o.kind && strings.HasPrefix(op.Item.Key.Partition, o.partition) {
+		o.happen(nil)
 	}
 	return o.Store.Write(ctx, w)
+}
+
+// happen lets happen what has not yet, and says what does next.
+func (o *overtaken) happen(next func()) {
+	o.mu.Lock()
+	by := o.by
+	o.by = next
+	o.mu.Unlock()
+	if by != nil {
+		by()
+	}
 }
 
 // overtaking returns an engine of another process over such a store.
 func (b *bench) overtaking(kind store.OpKind, partition string, by func()) *bench {
 	b.t.Helper()
-	return b.over(&overtaken{b.store, kind, partition, by}, b.clock)
+	return b.over(&overtaken{Store: b.store, kind: kind, partition: partition, by: by}, b.clock)
 }
 
 // A heartbeat that has seen the task run, and is written after its holder has ended it, is refused.
@@ -130,16 +142,14 @@ func TestTheMarkOfAStaleEntryHidesNothing(t *testing.T) {
 		add(4, 5)
 		running := b.over(keeping{b.store}, b.clock).claim(4)
 		add(4, 1)
-		o.by = func() {
+		o.happen(func() {
 			for _, l := range running {
 				b.complete(l, queue.Result{Outcome: queue.OK})
 			}
 			add(16, 3)
-		}
+		})
 		found := len(p.claim(8))
-		if o.by != nil {
-			o.by()
-		}
+		o.happen(nil)
 		for range 5 {
 			found += len(b.claim(15))
 		}
