@@ -228,12 +228,9 @@ func prepareTogether(ctx context.Context, batch []*joined, lost *store.Conflict)
 		live, all.Events = append(live, j), append(all.Events, j.signed(j.change.Events)...)
 	}
 	all.Ops = func(r journal.Receipt) (ops []store.Op) {
-		for i, j := range live {
-			if j.from = len(ops); i == 0 {
-				ops = j.change.Ops(r)
-			} else {
-				ops = append(ops, j.change.Ops(r)...)
-			}
+		for _, j := range live {
+			j.from = len(ops)
+			ops = joinedTo(ops, j.change.Ops(r))
 			j.to = len(ops)
 		}
 		return ops

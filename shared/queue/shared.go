@@ -180,7 +180,7 @@ func (s *shared) view(c *claim) claimView { return &sharedView{shared: s, c: c} 
 
 func (v *sharedView) putBack(ctx context.Context, left []layout.Place, _ bool) {
 	v.notStarted(left)
-	v.unmark(ctx, left)
+	v.q.unmark(ctx, left)
 }
 
 func (v *sharedView) notStarted(picks []layout.Place) {

@@ -104,7 +104,7 @@ func (v *sharedView) contend(ctx context.Context, found []layout.Place, n int) (
 			return nil, len(free) > 0, nil
 		}
 		block := v.block(free, n, reach, try > 0)
-		lost, err := v.mark(ctx, block)
+		lost, err := v.q.markTaken(ctx, block)
 		if err != nil {
 			return nil, false, err
 		}
@@ -201,14 +201,14 @@ type lostMark struct {
 	rival *layout.Taken
 }
 
-// mark writes marks for a block, one in each of its parts, and returns those that were lost to others. Race: of several claimers that
+// markTaken writes marks for a block, one in each of its parts, and returns those that were lost to others. Race: of several claimers that
 // read the same head, the condition on the entry's version admits one.
-func (s *shared) mark(ctx context.Context, block []layout.Place) (lost []lostMark, err error) {
-	firsts := marked(block, s.q.micro()+layout.TakenFor.Microseconds())
+func (q *Queue) markTaken(ctx context.Context, block []layout.Place) (lost []lostMark, err error) {
+	firsts := marked(block, q.micro()+layout.TakenFor.Microseconds())
 	errs := make([]error, len(firsts))
 	var group sync.WaitGroup
 	for i, p := range firsts {
-		group.Go(func() { errs[i] = s.q.apply(ctx, p.Change()) })
+		group.Go(func() { errs[i] = q.apply(ctx, p.Change()) })
 	}
 	group.Wait()
 	for i, p := range firsts {
@@ -239,16 +239,16 @@ func markOn(found *store.Item) *layout.Taken {
 }
 
 // unmark removes the marks of entries that were not started, so that other claimers find all entries marked with them.
-func (s *shared) unmark(ctx context.Context, left []layout.Place) {
+func (q *Queue) unmark(ctx context.Context, left []layout.Place) {
 	var ops []store.Op
 	for _, p := range left {
-		if p.Taken.Counts(s.q.micro()) && len(ops) < store.MaxOps {
+		if p.Taken.Counts(q.micro()) && len(ops) < store.MaxOps {
 			p.Taken = nil
 			ops = append(ops, p.Change())
 		}
 	}
 	if len(ops) > 0 { // it may fail if others were quicker: a mark expires
-		_ = s.q.apply(ctx, ops...)
+		_ = q.apply(ctx, ops...)
 	}
 }
 

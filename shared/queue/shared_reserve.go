@@ -313,8 +313,7 @@ func (r *reserve) markBut(ctx context.Context, mine []string, chosen []layout.Pl
 		return chosen, nil
 	}
 	theirs := slices.DeleteFunc(slices.Clone(chosen), func(p layout.Place) bool { return !isTheirs(p) })
-	s, _ := r.q.strategy.(*shared)
-	lost, err := s.mark(ctx, theirs)
+	lost, err := r.q.markTaken(ctx, theirs)
 	if err != nil && len(own) == 0 {
 		return theirs, err
 	}
@@ -402,9 +401,7 @@ func (r *reserve) unmark(ctx context.Context) {
 	expired := r.expired
 	r.expired = nil
 	r.mu.Unlock()
-	if s, is := r.q.strategy.(*shared); is {
-		s.unmark(ctx, expired)
-	}
+	r.q.unmark(ctx, expired)
 }
 
 // isGiven reports whether an entry was read ahead and may still be started.

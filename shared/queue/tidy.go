@@ -86,9 +86,7 @@ func (c *claim) discard(ctx context.Context) {
 	for _, s := range c.stale {
 		if s.gone {
 			c.conflict = true
-			if shared, is := c.q.strategy.(*shared); is {
-				shared.unmark(ctx, []layout.Place{s.Place}) // its mark would keep others off what waits behind it
-			}
+			c.q.unmark(ctx, []layout.Place{s.Place}) // its mark would keep others off what waits behind it
 		} else {
 			c.tidied++
 		}
