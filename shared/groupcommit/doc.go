@@ -4,7 +4,7 @@
 //
 //	group.go  Group: who waits, who writes, and what goes into one write
 //	keyed.go  Keyed: a group for each key
-//	write.go  Write: one write of the journal for many parts, in halves if it is refused
+//	pacer.go  Pacer: whether one more write is worth a ticket of the sequencer that all processes share
 //
-// The package imports journal, store and the standard library.
+// The package imports rate and the standard library.
 package groupcommit

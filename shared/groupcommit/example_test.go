@@ -41,7 +41,7 @@ func Example() {
 			count := 0
 			return func(*note) bool { count++; return count <= 100 }
 		},
-		Write: func(ctx context.Context, notes []*note) { groupcommit.Write(ctx, j, notes, prepare, ended) },
+		Write: func(ctx context.Context, notes []*note) { journal.WriteTogether(ctx, j, notes, prepare, ended) },
 	})
 
 	var callers sync.WaitGroup

@@ -49,15 +49,6 @@ const (
 	maxSends = 4  // sends of one request to a store that cannot be reached
 )
 
-// Emit appends events in one slot, once for all calls with the same Idempotency; if once is nil, every call appends. It
-// is not undone by the end of ctx once it has begun.
-func (j *Journal) Emit(ctx context.Context, events []event.Event, once *Idempotency) (Receipt, error) {
-	if once == nil {
-		return j.Write(ctx, func(context.Context, *store.Conflict) (Change, error) { return Change{Events: events}, nil })
-	}
-	return j.emitOnce(ctx, events, once)
-}
-
 // Write appends events together with changes of other items: all or nothing. It takes a new ticket when what prepare
 // read has changed; the error is [ErrUnavailable] after 30 of them. A store that stays busy or away ends it after
 // Timing.Append, with [ErrUnavailable] or [ErrUnknownOutcome]. It is not undone by the end of ctx once it has begun.

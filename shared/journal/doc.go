@@ -11,6 +11,8 @@
 //	origin.go      the bytes in it that say what brought each event about, and who
 //	actor.go       on whose behalf events are written
 //	append.go      tickets, write-once slots, abandonment
+//	together.go    one write for many parts, in halves if it is refused
+//	emit.go        appends of events alone, which share writes
 //	announce.go    telling of writes that have landed
 //	told.go        conflicts of stores that do not say what they found
 //	once.go        idempotency keys, of appends and of whatever else has them
@@ -41,5 +43,5 @@
 // The rules that make this safe are those of docs/journal-protocol.md. The code names each where it keeps it, as in
 // "Rule (fence)"; the simulator in tests/simulation removes each of them in turn and shows what breaks.
 //
-// The package imports event and store, and the standard library.
+// The package imports event, groupcommit and store, and the standard library.
 package journal

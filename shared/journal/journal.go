@@ -127,6 +127,8 @@ type Journal struct {
 	view   view
 	past   past
 
+	emits *emits
+
 	perSlot atomic.Int64 // how many events the slots have that were read last
 
 	keep Retention
@@ -173,6 +175,7 @@ func Open(s store.Store, o Options) *Journal {
 	j.keys.lay(j.store.Exclusive())
 	j.view.folds, j.view.turn = o.Folds, make(turn, 1)
 	j.past = past{turn: make(turn, 1), last: map[string]folded{}}
+	j.emits = newEmits(j)
 	j.ctx, j.cancel = context.WithCancel(context.Background())
 	return j
 }

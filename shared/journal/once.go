@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
-	"errors"
 	"time"
 
 	"github.com/millrace/millrace/shared/event"
@@ -108,34 +107,6 @@ func (n *Note) WriteAlone(ctx context.Context, s store.Store, now func() time.Ti
 		rest(ctx, time.Millisecond<<try)
 	}
 }
-
-// emitOnce puts a note beside the slot.
-func (j *Journal) emitOnce(ctx context.Context, events []event.Event, once *Idempotency) (Receipt, error) {
-	note := NoteAt(j.keys.once(once.Digest()))
-	var replay Receipt
-	receipt, err := j.Write(ctx, func(_ context.Context, lost *store.Conflict) (Change, error) {
-		if lost != nil {
-			found, _ := lost.At(0)
-			if note.Stands(found, j.now()) {
-				var err error
-				if replay, err = readOnce(found, once); err == nil {
-					err = errReplayed
-				}
-				return Change{}, err
-			}
-		}
-		return Change{Events: events, Ops: func(r Receipt) []store.Op {
-			return []store.Op{note.Put(onceValue(once, r), j.now())}
-		}}, nil
-	})
-	if errors.Is(err, errReplayed) {
-		return replay, nil
-	}
-	return receipt, err
-}
-
-// errReplayed ends a Write whose events an earlier append has written.
-var errReplayed = errors.New("journal: replayed")
 
 func onceValue(once *Idempotency, r Receipt) []byte {
 	value := append([]byte(nil), once.Fingerprint[:]...)

@@ -3,8 +3,6 @@ package queue
 import (
 	"context"
 	"slices"
-	"sync"
-	"time"
 
 	"github.com/millrace/millrace/shared/event"
 	"github.com/millrace/millrace/shared/groupcommit"
@@ -81,7 +79,7 @@ func (q *Queue) newCombiner(shared bool) *groupcommit.Group[*joined] {
 		Batch: func() func(*joined) bool { return new(content).add },
 		Write: q.writeTogether,
 		More: func(waiting []*joined) bool {
-			return shared && (q.onePart || len(waiting) >= enough || !q.written.isFrequent()) || exceed(waiting)
+			return shared && (q.onePart || len(waiting) >= enough || !q.pacer.IsFrequent()) || exceed(waiting)
 		},
 		Prompt: !shared,
 	})
@@ -89,32 +87,6 @@ func (q *Queue) newCombiner(shared bool) *groupcommit.Group[*joined] {
 
 // enough is how many parts are worth a second write beside another.
 const enough = 4
-
-// frequent is how many writes a second follow one another closely: of 16 processes with as many, a partition of DynamoDB bears the tickets.
-const frequent = 60
-
-// slow is how long a write takes that does not keep others waiting.
-const slow = 100 * time.Millisecond
-
-// written is how often a process writes.
-type written struct {
-	mu   sync.Mutex
-	pace pace
-	last time.Time // when it began to write last
-}
-
-func (w *written) count() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.last = time.Now()
-	w.pace.add(w.last.UnixMicro(), 1)
-}
-
-func (w *written) isFrequent() bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.pace.perSecond(time.Now().UnixMicro()) >= frequent && time.Since(w.last) < slow
-}
 
 const (
 	combineOps   = store.MaxOps - 10 // the journal adds its own
@@ -196,8 +168,8 @@ func detached(ctx context.Context) context.Context {
 
 // writeTogether writes the parts of one write.
 func (q *Queue) writeTogether(ctx context.Context, batch []*joined) {
-	q.written.count()
-	groupcommit.Write(ctx, q.journal, batch, prepareTogether, func(batch []*joined, _ journal.Receipt, err error) {
+	q.pacer.Began()
+	journal.WriteTogether(ctx, q.journal, batch, prepareTogether, func(batch []*joined, _ journal.Receipt, err error) {
 		if journal.Refused(err) {
 			err = layout.Failure("write tasks", err)
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/groupcommit"
+	"github.com/millrace/millrace/shared/rate"
 )
 
 // Where processes share the store, concurrent claims of one process on a queue would read the same head and contend for the same
@@ -19,9 +20,9 @@ type crowds struct {
 	joint *groupcommit.Keyed[string, *member]
 
 	mu    sync.Mutex
-	under map[string]int   // claims under way, by crowd
-	lost  map[string]*pace // how often claims of a queue meet others
-	empty map[string]int64 // when a claim found nothing last, in microseconds since 1970, by crowd
+	under map[string]int         // claims under way, by crowd
+	lost  map[string]*rate.Meter // how often claims of a queue meet others
+	empty map[string]int64       // when a claim found nothing last, in microseconds since 1970, by crowd
 }
 
 // member is one of the claims that are made as one.
@@ -160,12 +161,12 @@ func (s *crowds) met(queue string, now int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.lost == nil {
-		s.lost = map[string]*pace{}
+		s.lost = map[string]*rate.Meter{}
 	}
 	if s.lost[queue] == nil {
-		s.lost[queue] = &pace{}
+		s.lost[queue] = &rate.Meter{}
 	}
-	s.lost[queue].add(now, 1)
+	s.lost[queue].Add(now, 1)
 }
 
 // contended is how often a second claims of a queue meet others where they rather wait for each other.
@@ -175,7 +176,7 @@ func (s *crowds) contended(queue string, now int64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	p := s.lost[queue]
-	return p != nil && p.perSecond(now) >= contended
+	return p != nil && p.PerSecond(now) >= contended
 }
 
 // enter begins a claim that does not wait for others, and reports whether that is right: there is none, or few meet. leave ends it.

@@ -54,7 +54,6 @@
 //	parts.go          lines to which much is added lie in several partitions
 //	shares.go         sharing the parts of such a line out among processes
 //	lately.go         what its next claims need not read again
-//	pace.go           how often something happens
 //
 //	lease.go      leases, tokens, heartbeats
 //	complete.go   Complete: how an attempt ends
@@ -87,5 +86,5 @@
 //	busy.go       repeats calls of a busy store
 //
 // The package imports notifier, clock, definition, event, event/typed, groupcommit, journal, limit, lock, projection,
-// queue/directory, queue/fair, queue/layout, queue/rule, queue/tasklog, queue/view, store, task and the standard library.
+// queue/directory, queue/fair, queue/layout, queue/rule, queue/tasklog, queue/view, rate, store, task and the standard library.
 package queue

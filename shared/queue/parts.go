@@ -8,6 +8,7 @@ import (
 
 	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/queue/layout"
+	"github.com/millrace/millrace/shared/rate"
 	"github.com/millrace/millrace/shared/store"
 )
 
@@ -28,8 +29,8 @@ type parts struct {
 	quiet time.Duration // how long nobody must have needed a line's parts before they are given up
 
 	mu      sync.Mutex
-	sharing int64 // until when this process takes part in sharing a line out, microseconds since 1970
-	busy    pace  // calls that the store refuses again and again
+	sharing int64      // until when this process takes part in sharing a line out, microseconds since 1970
+	busy    rate.Meter // calls that the store refuses again and again
 	lines   map[layout.Line]*lineParts
 	groups  map[uint32]bool // whose tasks lie in parts, as the store says
 }
@@ -40,17 +41,17 @@ type lineParts struct {
 	read    int64 // when that was about to be read, in microseconds since 1970; 0: never
 	looking bool  // somebody reads it now
 
-	added pace // entries
+	added rate.Meter // entries
 
-	picked  pace  // entries that claims of this process have found
-	joining bool  // it is entering itself among those that share the parts out
-	again   int64 // when that may be tried again after it has failed, microseconds since 1970
+	picked  rate.Meter // entries that claims of this process have found
+	joining bool       // it is entering itself among those that share the parts out
+	again   int64      // when that may be tried again after it has failed, microseconds since 1970
 	reserve *reserve
 }
 
 // growth is how many entries a second of one process make a line grow to so many parts, at any time and while the store is busy. There
 // may be many processes; a partition bears some 200 entries a second of all.
-var growth = []struct{ rate, busy, parts int }{{200, 60, layout.MostParts}, {60, 10, 4}}
+var growth = []struct{ pace, busy, parts int }{{200, 60, layout.MostParts}, {60, 10, 4}}
 
 // often is how often a second the store refuses calls of this process again when it counts as busy.
 const often = 3
@@ -59,9 +60,9 @@ const often = 3
 const hot = 10
 
 // wanted returns in how many parts a line of several should lie; it grows by one step at a time. p.mu is locked.
-func (p *parts) wanted(rate, now int) int {
+func (p *parts) wanted(pace, now int) int {
 	for _, g := range growth {
-		enough := rate >= g.rate || rate >= g.busy && p.busy.perSecond(p.q.micro()) >= often
+		enough := pace >= g.pace || pace >= g.busy && p.busy.PerSecond(p.q.micro()) >= often
 		if enough && g.parts > now && g.parts <= 4*now {
 			return g.parts
 		}
@@ -115,19 +116,19 @@ func (p *parts) line(l layout.Line) *lineParts {
 }
 
 // count counts entries that are about to be added to a line, and reports whether its signpost must be read or changed for that.
-func (p *parts) count(l layout.Line, n int) (rate int, look bool) {
+func (p *parts) count(l layout.Line, n int) (pace int, look bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	k, now := p.line(l), p.q.micro()
-	k.added.add(now, n)
-	rate = k.added.steady(now)
-	if k.looking || rate < hot {
-		return rate, false
+	k.added.Add(now, n)
+	pace = k.added.Steady(now)
+	if k.looking || pace < hot {
+		return pace, false
 	}
 	known := k.read > 0 && now-k.read < p.valid() && now >= k.read
-	look = !known || p.wanted(rate, k.post.Write) > k.post.Write
+	look = !known || p.wanted(pace, k.post.Write) > k.post.Write
 	k.looking = look
-	return rate, look
+	return pace, look
 }
 
 // met notes that the store has refused a call again, as it does when a partition bears no more; another's transaction is over
@@ -135,7 +136,7 @@ func (p *parts) count(l layout.Line, n int) (rate int, look bool) {
 func (p *parts) met() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.busy.add(p.q.micro(), 1)
+	p.busy.Add(p.q.micro(), 1)
 }
 
 // prepare is called before entries are added to a line, outside any write.
@@ -143,7 +144,7 @@ func (p *parts) prepare(ctx context.Context, c definition.Queue, l layout.Line, 
 	if !p.may(c, l) {
 		return nil
 	}
-	rate, look := p.count(l, n)
+	pace, look := p.count(l, n)
 	if !look {
 		return nil
 	}
@@ -152,11 +153,11 @@ func (p *parts) prepare(ctx context.Context, c definition.Queue, l layout.Line, 
 		defer p.mu.Unlock()
 		p.line(l).looking = false
 	}()
-	return p.look(ctx, l, rate)
+	return p.look(ctx, l, pace)
 }
 
 // look reads a line's signpost, and changes it if the line needs more parts, or to say that it needs those that it has.
-func (p *parts) look(ctx context.Context, l layout.Line, rate int) error {
+func (p *parts) look(ctx context.Context, l layout.Line, pace int) error {
 	began := p.q.micro()
 	post, version, err := layout.LoadSignpost(ctx, p.q.store, l)
 	if err != nil {
@@ -164,7 +165,7 @@ func (p *parts) look(ctx context.Context, l layout.Line, rate int) error {
 	}
 	next := post
 	p.mu.Lock()
-	next.Write = p.wanted(rate, post.Write)
+	next.Write = p.wanted(pace, post.Write)
 	p.mu.Unlock()
 	next.Read = max(post.Read, next.Write)
 	if next.Write != post.Write || next.Read != post.Read || post.Write > 1 && post.Busy < began-p.valid() {
@@ -177,7 +178,7 @@ func (p *parts) look(ctx context.Context, l layout.Line, rate int) error {
 		}
 		if next.Write > post.Write {
 			p.mu.Lock()
-			p.busy = pace{} // what the parts change shows first
+			p.busy = rate.Meter{} // what the parts change shows first
 			p.mu.Unlock()
 		}
 	}

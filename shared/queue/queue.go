@@ -92,7 +92,7 @@ type Queue struct {
 	last    atomic.Int64 // the newest creation time given
 
 	combiner  *groupcommit.Group[*joined]
-	written   written
+	pacer     groupcommit.Pacer // of the combiner
 	limits    *limit.Limits
 	strategy  strategy
 	rules     *rule.Book

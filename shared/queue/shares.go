@@ -68,7 +68,7 @@ func (p *parts) isMe(s layout.Sharer) bool { return s.ID == p.q.process }
 func (p *parts) picked(l layout.Line, n int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.line(l).picked.add(p.q.micro(), n)
+	p.line(l).picked.Add(p.q.micro(), n)
 }
 
 // takePart enters this process among those that share a line out, or renews its place, if the time for that has come. It is worth it for a
@@ -107,7 +107,7 @@ func (p *parts) begins(l layout.Line, contended bool) bool {
 		enough /= stays
 	}
 	switch {
-	case k.picked.perSecond(now) < enough:
+	case k.picked.PerSecond(now) < enough:
 	case at < 0:
 		k.joining = (contended || len(sharers) > 0) && len(sharers) <= k.post.Read // one more than there are parts says that there are too many
 	case contended || len(sharers) > 1:
@@ -157,7 +157,7 @@ func (p *parts) reserveOf(l layout.Line) (r *reserve, most int) {
 		k.reserve = newReserve(p.q)
 	}
 	if p.q.lasting {
-		most = min(MaxClaim, MaxClaim*k.picked.perSecond(p.q.micro())/(2*p.share)) // so that they go before they are too old
+		most = min(MaxClaim, MaxClaim*k.picked.PerSecond(p.q.micro())/(2*p.share)) // so that they go before they are too old
 	}
 	return k.reserve, most
 }

@@ -78,7 +78,7 @@ func (s *Streams) newAppends() *groupcommit.Keyed[string, *addition] {
 		},
 		Write: func(ctx context.Context, batch []*addition) {
 			w := &writing{lane: s.lane(batch[0].Stream)}
-			groupcommit.Write(ctx, s.journal, batch, w.prepare, w.ended)
+			journal.WriteTogether(ctx, s.journal, batch, w.prepare, w.ended)
 		},
 	})
 }

@@ -99,12 +99,12 @@ func TestArrows(t *testing.T) {
 		"shared/definition": {"shared/access", "shared/cron", "shared/strict", "shared/event", "shared/journal", "shared/store"},
 		"shared/chaingraph": {"shared/definition", "shared/event"},
 		"shared/lock":       {},
-		"shared/queue":      {"shared/queue", "shared/lock", "shared/notifier", "shared/clock", "shared/definition", "shared/event", "shared/groupcommit", "shared/journal", "shared/limit", "shared/projection", "shared/store", "shared/task"},
+		"shared/queue":      {"shared/queue", "shared/lock", "shared/notifier", "shared/clock", "shared/definition", "shared/event", "shared/groupcommit", "shared/journal", "shared/limit", "shared/projection", "shared/rate", "shared/store", "shared/task"},
 		"shared/order":      {"shared/clock", "shared/definition", "shared/event", "shared/journal", "shared/notifier", "shared/projection", "shared/queue", "shared/store", "shared/task"},
 		"shared/fileorder":  {"shared/fileorder", "shared/awsenv", "shared/definition", "shared/journal", "shared/order"},
 		"shared/schedule":   {"shared/clock", "shared/cron", "shared/definition", "shared/event", "shared/journal", "shared/order", "shared/queue", "shared/store", "shared/task"},
 		"shared/worker":     {"shared/access", "shared/awsenv", "shared/notifier", "shared/definition", "shared/event", "shared/order", "shared/queue", "shared/task", "shared/worker"},
-		"shared/journal":    {"shared/event", "shared/store"},
+		"shared/journal":    {"shared/event", "shared/groupcommit", "shared/store"},
 		"shared/upgrade":    {"shared/journal", "shared/store"},
 		"shared/transfer":   {"shared/journal", "shared/queue/layout", "shared/store", "shared/upgrade"},
 		"shared/stream":     {"shared/event", "shared/groupcommit", "shared/journal", "shared/store"},
@@ -122,7 +122,8 @@ func TestArrows(t *testing.T) {
 		"shared/bench":      {"client", "shared/config", "shared/definition", "shared/event", "shared/host", "shared/journal", "shared/notifier", "shared/order", "shared/queue", "shared/service", "shared/store", "shared/stream", "shared/task", "shared/worker"},
 		"client":            {"client", "shared/event"},
 
-		"shared/groupcommit": {"shared/journal", "shared/store"},
+		"shared/groupcommit": {"shared/rate"},
+		"shared/rate":        {},
 		"shared/limit":       {"shared/store"},
 	}
 	for path, p := range packages(t) {

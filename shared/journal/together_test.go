@@ -1,4 +1,4 @@
-package groupcommit
+package journal_test
 
 import (
 	"context"
@@ -44,9 +44,9 @@ func (p *pieces) Write(ctx context.Context, prepare journal.Prepare) (journal.Re
 	return journal.Receipt{Position: int64(len(p.tried)), Count: len(c.Events)}, nil
 }
 
-// change is a part that is an event of the type that is its name. One named "done" has its result before it is written, one named
+// piece is a part that is an event of the type that is its name. One named "done" has its result before it is written, one named
 // "late" has it after a conflict; "unread" cannot be prepared.
-type change struct {
+type piece struct {
 	name     string
 	position int64
 	err      error
@@ -54,7 +54,7 @@ type change struct {
 
 var errDone, errUnread = errors.New("done"), errors.New("unread")
 
-func prepareChanges(_ context.Context, parts []*change, lost *store.Conflict) (left []*change, c journal.Change, err error) {
+func preparePieces(_ context.Context, parts []*piece, lost *store.Conflict) (left []*piece, c journal.Change, err error) {
 	for _, p := range parts {
 		switch {
 		case p.err != nil:
@@ -71,7 +71,7 @@ func prepareChanges(_ context.Context, parts []*change, lost *store.Conflict) (l
 	return left, c, err
 }
 
-func TestWrite(t *testing.T) {
+func TestWriteTogether(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name, parts string
@@ -93,11 +93,11 @@ func TestWrite(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			j := pieces{conflicts: c.conflicts}
-			var parts []*change
+			var parts []*piece
 			for name := range strings.FieldsSeq(c.parts) {
-				parts = append(parts, &change{name: name})
+				parts = append(parts, &piece{name: name})
 			}
-			Write(t.Context(), &j, parts, prepareChanges, func(parts []*change, r journal.Receipt, err error) {
+			journal.WriteTogether(t.Context(), &j, parts, preparePieces, func(parts []*piece, r journal.Receipt, err error) {
 				for _, p := range parts {
 					p.position, p.err = r.Position, err
 				}
@@ -116,14 +116,14 @@ func TestWrite(t *testing.T) {
 	}
 }
 
-func (c *change) result() string {
+func (p *piece) result() string {
 	switch {
-	case c.err == nil:
-		return fmt.Sprint(c.position)
-	case journal.Refused(c.err):
+	case p.err == nil:
+		return fmt.Sprint(p.position)
+	case journal.Refused(p.err):
 		return "refused"
-	case errors.Is(c.err, journal.ErrUnknownOutcome):
+	case errors.Is(p.err, journal.ErrUnknownOutcome):
 		return "unknown"
 	}
-	return c.err.Error()
+	return p.err.Error()
 }
