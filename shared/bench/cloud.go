@@ -24,9 +24,11 @@ type Cloud struct {
 	Processes []int         `help:"Processes that enqueue and run tasks, and those of combine." default:"8"`
 	Workers   int           `help:"Workers in all processes together." default:"64"`
 	Queues    []int         `help:"Queues with a job each." default:"1,20"`
+	Parts     []int         `help:"In how many partitions what waits in a queue lies at most: 1, 2, 4, 8 or 16." default:"16"`
 	Rate      []int         `help:"Tasks a second that are enqueued." default:"100,500,2000"`
 	Appenders int           `help:"Processes that append, and callers in all processes of combine together." default:"64"`
 	Pace      []int         `help:"Appends a second that are begun; 0: each caller begins one when it has ended another." default:"0,900"`
+	Keys      bool          `help:"Give each append an idempotency key, as the clients do."`
 	Functions int           `help:"Functions that run a backlog at once." default:"100"`
 	Backlog   int           `help:"Tasks that wait for them." default:"100000"`
 	Size      int           `help:"Bytes of an event, and of a task's payload." default:"1024"`
@@ -83,6 +85,7 @@ func (c Cloud) Run(ctx context.Context, _ Program) (*Results, error) {
 type cloud struct {
 	store *limited.Store
 	line  *cloudLine
+	parts int           // of a queue, at most; 0: the default
 	began limited.Usage // when the measurement began
 	sent  int           // requests to the line then
 }
@@ -107,7 +110,7 @@ func (c Cloud) deploy(ctx context.Context, do func(context.Context, *cloud) erro
 // process opens one more process.
 func (d *cloud) process() *service.Tasks {
 	place := host.Place{Env: func(string) string { return "" }}
-	return service.NewTasks(service.New(place, config.Settings{}, connection{d.store}, slog.New(slog.DiscardHandler)), d.line)
+	return service.NewTasks(service.New(place, config.Settings{Parts: d.parts}, connection{d.store}, slog.New(slog.DiscardHandler)), d.line)
 }
 
 // connection is a process's store; closing it closes nothing of the others'.

@@ -12,7 +12,7 @@ import (
 // a moment.
 func TestCloudMeasuresInVirtualTime(t *testing.T) {
 	c := bench.Cloud{
-		Cases: []string{"tasks", "append", "combine", "backlog"}, Processes: []int{2}, Workers: 8, Queues: []int{2}, Rate: []int{20}, Pace: []int{50},
+		Cases: []string{"tasks", "append", "combine", "backlog"}, Processes: []int{2}, Workers: 8, Queues: []int{2}, Parts: []int{16}, Rate: []int{20}, Pace: []int{50},
 		Appenders: 4, Functions: 3, Backlog: 200, Size: 256, Warmup: 2 * time.Second, Duration: 3 * time.Second, Table: 40000, Burst: time.Second, Seed: 1,
 	}
 	r, err := c.Run(t.Context(), bench.Program{})
@@ -38,7 +38,7 @@ func TestManyProcessesShareOneQueue(t *testing.T) {
 	}
 	const asked = 700
 	c := bench.Cloud{
-		Cases: []string{"tasks"}, Processes: []int{8}, Workers: 64, Queues: []int{1}, Rate: []int{asked}, Size: 256,
+		Cases: []string{"tasks"}, Processes: []int{8}, Workers: 64, Queues: []int{1}, Parts: []int{16}, Rate: []int{asked}, Size: 256,
 		Warmup: 10 * time.Second, Duration: 10 * time.Second, Table: 40000, Burst: time.Second, Seed: 1,
 	}
 	r, err := c.Run(t.Context(), bench.Program{})

@@ -79,10 +79,18 @@ func (c Cloud) appending(ctx context.Context, p *service.Tasks, w *watch, first 
 		time.Sleep(time.Until(next))
 		next = next.Add(gap)
 		began := time.Now()
-		if _, err := p.Journal.Emit(ctx, sample(1, c.Size, n), nil); err == nil {
+		if _, err := p.Journal.Emit(ctx, sample(1, c.Size, n), c.key(first, n)); err == nil {
 			w.note(&w.in, time.Since(began))
 		}
 	}
+}
+
+// key returns a key for an append of a caller; nil if they have none.
+func (c Cloud) key(caller int, n int64) *journal.Idempotency {
+	if !c.Keys {
+		return nil
+	}
+	return &journal.Idempotency{Scope: "bench", Key: fmt.Sprint(caller, " ", n)}
 }
 
 // errOrder says that a follower had events in another order than that of their ids.

@@ -83,11 +83,14 @@ func queueOf(n int) string {
 func (c Cloud) tasks(ctx context.Context, r *Results) error {
 	for _, processes := range c.Processes {
 		for _, queues := range c.Queues {
-			for _, asked := range c.Rate {
-				if err := c.deploy(ctx, func(ctx context.Context, d *cloud) error {
-					return c.steady(ctx, r, d, processes, queues, asked)
-				}); err != nil {
-					return err
+			for _, parts := range c.Parts {
+				for _, asked := range c.Rate {
+					if err := c.deploy(ctx, func(ctx context.Context, d *cloud) error {
+						d.parts = parts
+						return c.steady(ctx, r, d, processes, queues, asked)
+					}); err != nil {
+						return err
+					}
 				}
 			}
 		}
@@ -117,6 +120,9 @@ func (c Cloud) steady(ctx context.Context, r *Results, d *cloud, processes, queu
 	}
 	w.during(d.begin)
 	name := fmt.Sprintf("tasks: %d queues, %d workers in %d processes", queues, c.Workers, processes)
+	if len(c.Parts) > 1 {
+		name += fmt.Sprintf(", %d parts", d.parts)
+	}
 	w.mu.Lock()
 	c.row(r, d, name, asked, w.in, w.done, w.laps)
 	w.mu.Unlock()

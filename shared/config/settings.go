@@ -28,6 +28,10 @@ type Settings struct {
 	// RemoveAfter is how long what the journal has evicted stays in the store; 0: its default. Only measurements set another.
 	RemoveAfter time.Duration
 
+	// Parts is in how many partitions what waits in a queue lies at most; 0: its default. Only measurements set
+	// another.
+	Parts int
+
 	Targets   Targets
 	Metrics   Metrics
 	Dashboard Dashboard

@@ -25,6 +25,7 @@ import (
 type parts struct {
 	q     *Queue
 	on    bool          // lines may have several parts
+	most  int           // how many a line has at most
 	share int           // how many tasks a second that it claims from a line make this process share it out with others, see shares.go
 	quiet time.Duration // how long nobody must have needed a line's parts before they are given up
 
@@ -63,8 +64,8 @@ const hot = 10
 func (p *parts) wanted(pace, now int) int {
 	for _, g := range growth {
 		enough := pace >= g.pace || pace >= g.busy && p.busy.PerSecond(p.q.micro()) >= often
-		if enough && g.parts > now && g.parts <= 4*now {
-			return g.parts
+		if parts := min(g.parts, p.most); enough && parts > now && parts <= 4*now {
+			return parts
 		}
 	}
 	return now

@@ -60,6 +60,9 @@ type Options struct {
 	// process has the store to itself.
 	OnePart bool
 
+	// Parts is in how many partitions a line lies at most: 1, 2, 4, 8 or 16. Default 16; only measurements set another.
+	Parts int
+
 	// SharedAt is how many tasks that a process claims from a line of several parts a second are worth that it shares the line out with
 	// others. Default 60.
 	SharedAt int
@@ -152,6 +155,7 @@ func Open(o Options) *Queue {
 	})
 	q.onePart, q.lasting = o.OnePart, o.Lasting
 	q.parts.q, q.parts.on, q.parts.quiet = q, !alone && !o.OnePart, cmp.Or(o.Quiet, 30*time.Minute)
+	q.parts.most = cmp.Or(o.Parts, layout.MostParts)
 	q.parts.share = cmp.Or(o.SharedAt, sharedAt)
 	q.parts.lines, q.parts.groups = map[layout.Line]*lineParts{}, map[uint32]bool{}
 	q.rules = rule.New(rule.Options{Store: q.store, Journal: q.journal, Now: q.now, Apply: q.apply, Alone: alone})
