@@ -61,16 +61,16 @@ func openNode(ctx context.Context, settings config.Settings, log *slog.Logger) (
 	if err != nil {
 		return nil, err
 	}
-	if err := service.DemandLayout(ctx, opened, log); err != nil {
-		return nil, errors.Join(err, opened.Close())
-	}
 	n.calls = tally.New(opened)
+	s := service.New(host.Place{Env: os.Getenv, Streams: true}, settings, n.calls, log)
+	if err := s.DemandLayout(ctx); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
 	b, err := config.OpenNotifier(ctx, settings.Notifier, notifiers)
 	if err != nil {
-		return nil, errors.Join(err, opened.Close())
+		return nil, errors.Join(err, s.Close())
 	}
-	place := host.Place{Env: os.Getenv, Streams: true}
-	n.Tasks = service.NewTasks(service.New(place, settings, n.calls, log), b)
+	n.Tasks = service.NewTasks(s, b)
 	n.handler = n.api()
 	return n, nil
 }

@@ -230,7 +230,7 @@ func TestAProcessThatStartsFoldsAFewEvents(t *testing.T) {
 		objects    = 20_000
 		between    = 1000 // events from one sweep to the next
 		atMost     = 4096 + between
-		queries    = atMost/32 + 16 // runs of slots that share a partition
+		queries    = atMost/16 + 16 // slots of a page that share a partition
 		partOfCost = 4              // storing generations may cost a quarter of the appends
 	)
 	var folded atomic.Int64

@@ -107,6 +107,10 @@ type Options struct {
 	// less, so that a small state takes many.
 	Chunk int
 
+	// Run is how many slots in a row share a partition where other processes share the store: [Run], the default, or [LongRun], as the
+	// store says.
+	Run int64
+
 	// Jitter returns a pause from 0 up to its argument, so that contenders do not collide again. Default: at random;
 	// simulations give one that repeats itself.
 	Jitter func(time.Duration) time.Duration
@@ -172,12 +176,18 @@ func Open(s store.Store, o Options) *Journal {
 		tail: newTail(), process: crand.Text()[:16], jitter: o.Jitter, chunk: o.Chunk,
 	}
 	j.keys.of(o.Name)
-	j.keys.lay(j.store.Exclusive())
+	j.Lay(o.Run)
 	j.view.folds, j.view.turn = o.Folds, make(turn, 1)
 	j.past = past{turn: make(turn, 1), last: map[string]folded{}}
 	j.emits = newEmits(j)
 	j.ctx, j.cancel = context.WithCancel(context.Background())
 	return j
+}
+
+// Lay says how many slots in a row share a partition, as Options.Run does, before the journal is used; 0: the default.
+func (j *Journal) Lay(run int64) {
+	orDefault(&run, Run)
+	j.keys.lay(j.store.Exclusive(), run)
 }
 
 // Close ends what runs in the background; waiting readers return ErrClosed. The error is nil.

@@ -15,9 +15,12 @@ const pageSize = 256
 
 // A store that other processes share may allow each partition so many writes a second only, as DynamoDB does. There, consecutive runs
 // of slots go to different partitions in turn, so that the writers of a moment do not meet in one; a reader asks for those of a page
-// side by side. The runs are long enough that whoever reads the newest slots mostly asks for one.
+// side by side. The runs are short, since slots may be large, and long enough that whoever reads the newest slots mostly asks for one
+// partition.
 const (
-	sharedRun    = 32 // slots in a row that share a partition
+	// Run is how many slots in a row share a partition, in a store that begins; LongRun how many did in those that began before 0.3.0.
+	Run, LongRun = 4, 32
+
 	sharedSpread = 16 // partitions that take turns
 )
 
@@ -40,8 +43,8 @@ type partitions struct {
 }
 
 // lay sets the layout. In a store of one process a page is a partition, so that it is read at once.
-func (k *keys) lay(exclusive bool) {
-	k.run, k.spread = sharedRun, sharedSpread
+func (k *keys) lay(exclusive bool, run int64) {
+	k.run, k.spread = run, sharedSpread
 	if exclusive {
 		k.run, k.spread = pageSize, 1
 	}
@@ -139,8 +142,8 @@ func positionOf(sort string) (position int64, isPart bool, err error) {
 	return position, isPart, nil
 }
 
-// Moved returns the key under which a store keeps an item of the table journal that another store keeps under key: slots lie in other
-// partitions where one process has the store to itself than where several share it.
+// Moved returns the key under which a store that begins keeps an item of the table journal that another store keeps under key: slots lie
+// in other partitions where one process has the store to itself than where several share it.
 func Moved(key store.Key, exclusive bool) (store.Key, error) {
 	name, slots := strings.CutPrefix(key.Partition, slotsPrefix)
 	if key.Table != store.Journal || !slots {
@@ -158,7 +161,7 @@ func Moved(key store.Key, exclusive bool) (store.Key, error) {
 		return key, fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
 	k := keys{name: name[:n]}
-	k.lay(exclusive)
+	k.lay(exclusive, Run)
 	key.Partition = k.named(position/(k.spread*pageSize), position/k.run%k.spread)
 	return key, nil
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 
 	"github.com/millrace/millrace/shared/event"
@@ -61,38 +63,60 @@ func (j *Journal) query(ctx context.Context, from, to int64, eventual bool) (pag
 
 // items reads the items of slots of one page, in their order: those of each partition side by side.
 func (j *Journal) items(ctx context.Context, from, to int64, eventual bool) (store.Page, error) {
-	if to <= j.keys.lastOfRun(from) {
+	run := from / j.keys.run
+	partitions := min(to/j.keys.run-run+1, j.keys.spread)
+	if partitions == 1 {
 		return j.store.Query(ctx, j.keys.slotRange(from, to, eventual))
 	}
-	runs := (to/j.keys.run - from/j.keys.run) + 1
-	pages, errs := make([]store.Page, runs), make([]error, runs)
+	all := make([]partitionRead, partitions)
 	var group sync.WaitGroup
-	for n := range pages {
-		first, last := from, min(to, j.keys.lastOfRun(from))
-		from = last + 1
+	for n := range all {
+		first := max(from, (run+int64(n))*j.keys.run)
 		group.Go(func() {
-			r := j.keys.slotRange(first, last, eventual)
-			if pages[n], errs[n] = j.store.Query(ctx, r); errs[n] != nil { // several fail more often than one
-				pages[n], errs[n] = j.store.Query(ctx, r)
+			r := j.keys.slotRange(first, to, eventual)
+			page, err := j.store.Query(ctx, r)
+			if err != nil { // several fail more often than one
+				page, err = j.store.Query(ctx, r)
 			}
+			all[n] = partitionRead{r.From, page, err}
 		})
 	}
 	group.Wait()
-	var all store.Page
-	for n := range pages {
-		if errs[n] != nil && len(all.Items) == 0 {
-			return all, errs[n]
+	return inOrder(all)
+}
+
+// partitionRead is what was read of one partition, from a sort key on.
+type partitionRead struct {
+	from string
+	page store.Page
+	err  error
+}
+
+// inOrder returns the items of several partitions in their order, up to where all are known. The error is that of one of which
+// nothing is, if that leaves none.
+func inOrder(all []partitionRead) (of store.Page, err error) {
+	end := "" // the first sort key that is not known; empty: all are
+	for _, s := range all {
+		of.Items = append(of.Items, s.page.Items...)
+		if s.err == nil && !s.page.More {
+			continue
 		}
-		if errs[n] != nil {
-			all.More = true // what was read before it is of use
-			break
+		known := s.from
+		if n := len(s.page.Items); n > 0 {
+			known = s.page.Items[n-1].Key.Sort + "\x00"
 		}
-		all.Items = append(all.Items, pages[n].Items...)
-		if all.More = pages[n].More; all.More {
-			break // what comes after this partition's page is not known yet
+		if !of.More || known < end {
+			of.More, end, err = true, known, s.err
 		}
 	}
-	return all, nil
+	slices.SortFunc(of.Items, func(a, b store.Item) int { return strings.Compare(a.Key.Sort, b.Key.Sort) })
+	if of.More {
+		of.Items = slices.DeleteFunc(of.Items, func(i store.Item) bool { return i.Key.Sort >= end })
+	}
+	if len(of.Items) > 0 {
+		err = nil
+	}
+	return of, err
 }
 
 // slotRange selects the items of slots of one run.

@@ -56,7 +56,7 @@ func TestAnAppendThatMeetsItselfIsAcknowledgedOnce(t *testing.T) {
 			}
 		}
 		reader := open(t, service.Process("reader"), journal.Options{})
-		for range 20 {
+		for range 200 {
 			if a, err := reader.ReadAfter(t.Context(), journal.Request{}); err == nil {
 				if len(a.Events) != events {
 					t.Errorf("%d events on the journal, want %d", len(a.Events), events)

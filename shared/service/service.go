@@ -51,7 +51,7 @@ func Main(openers config.Openers, assemble func(*Service) host.Function) {
 		if err != nil {
 			return host.Function{}, err
 		}
-		if err := DemandLayout(ctx, s.Store, s.Log); err != nil {
+		if err := s.DemandLayout(ctx); err != nil {
 			return host.Function{}, errors.Join(err, s.Close())
 		}
 		return assemble(s), nil
@@ -71,11 +71,14 @@ func open(ctx context.Context, place host.Place, openers config.Openers) (*Servi
 	return New(place, settings, opened, config.Logger(os.Stderr, settings.Level)), nil
 }
 
-// DemandLayout returns an error unless a store has the layout that this program reads, see [upgrade.Check]. It waits some seconds for a
-// store that is busy or away.
-func DemandLayout(ctx context.Context, s store.Store, log *slog.Logger) error {
-	checked := store.NewChecked(s)
-	return patiently(ctx, log, "read the layout", func() error { return upgrade.Check(ctx, checked) })
+// DemandLayout returns an error unless the store has the layout that this program reads, see [upgrade.Check]. It is called before anything
+// else uses the store, and waits some seconds for one that is busy or away.
+func (s *Service) DemandLayout(ctx context.Context) error {
+	return patiently(ctx, s.Log, "read the layout", func() error {
+		run, err := upgrade.Check(ctx, s.Store)
+		s.Journal.Lay(run)
+		return err
+	})
 }
 
 // Function returns a function of that name that serves the handler.

@@ -144,7 +144,7 @@ func MainTasks(stores config.Openers, notifiers config.Notifiers, assemble func(
 		if err != nil {
 			return host.Function{}, errors.Join(err, s.Close())
 		}
-		if err := DemandLayout(ctx, s.Store, s.Log); err != nil {
+		if err := s.DemandLayout(ctx); err != nil {
 			return host.Function{}, errors.Join(err, b.Close(), s.Close())
 		}
 		tasks := NewTasks(s, b)

@@ -28,7 +28,7 @@ func MainWaking(stores config.Openers, notifiers config.Notifiers, assemble func
 			s.wakes(n)
 			end = func() error { return errors.Join(s.Close(), n.Close()) }
 		}
-		if err := DemandLayout(ctx, s.Store, s.Log); err != nil {
+		if err := s.DemandLayout(ctx); err != nil {
 			return host.Function{}, errors.Join(err, end())
 		}
 		f := assemble(s)

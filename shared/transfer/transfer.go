@@ -26,6 +26,8 @@ type Options struct {
 
 	Again    bool               // begin anew where an earlier copy was not completed, and remove what it has left; default false
 	Progress func(copied int64) // called after each 10,000 records with their number; default: none
+
+	run int64 // of From, see [upgrade.Check]
 }
 
 // each is after how many records progress is told.
@@ -63,7 +65,8 @@ func Copy(ctx context.Context, o Options) (Copied, error) {
 
 // demandSource verifies the store to copy from.
 func (o *Options) demandSource(ctx context.Context) (journal.Verified, error) {
-	switch empty, err := isEmpty(ctx, o.From); {
+	empty, err := isEmpty(ctx, o.From)
+	switch {
 	case errors.Is(err, store.ErrLocked):
 		return journal.Verified{}, fmt.Errorf("%w: %w", ErrInUse, err)
 	case err != nil:
@@ -71,10 +74,10 @@ func (o *Options) demandSource(ctx context.Context) (journal.Verified, error) {
 	case empty:
 		return journal.Verified{}, ErrNothing
 	}
-	if err := upgrade.Check(ctx, store.NewChecked(o.From)); err != nil {
+	if o.run, err = upgrade.Check(ctx, store.NewChecked(o.From)); err != nil {
 		return journal.Verified{}, fmt.Errorf("transfer: the store to copy from: %w", err)
 	}
-	return verifyJournal(ctx, o.From)
+	return verifyJournal(ctx, o.From, o.run)
 }
 
 // begin demands that the target is empty, and marks it.
@@ -197,7 +200,7 @@ func moved(r *store.Record, exclusive bool) (err error) {
 
 // verify compares the copy with what was copied, and the source with what it was before.
 func (o *Options) verify(ctx context.Context, before journal.Verified, want sum) (journal.Verified, error) {
-	if after, err := verifyJournal(ctx, o.From); err != nil || after != before {
+	if after, err := verifyJournal(ctx, o.From, o.run); err != nil || after != before {
 		return before, errors.Join(fmt.Errorf("%w: its journal has changed since the copy began", ErrInUse), err)
 	}
 	var got sum
@@ -212,15 +215,15 @@ func (o *Options) verify(ctx context.Context, before journal.Verified, want sum)
 	if got != want {
 		return before, fmt.Errorf("%w: it has %d records that stay, want %d, or others", ErrDiffers, got.records, want.records)
 	}
-	found, err := verifyJournal(ctx, o.To)
+	found, err := verifyJournal(ctx, o.To, journal.Run)
 	if err == nil && found != before {
 		err = fmt.Errorf("%w: its journal has %+v, want %+v", ErrDiffers, found, before)
 	}
 	return found, err
 }
 
-func verifyJournal(ctx context.Context, s store.Store) (journal.Verified, error) {
-	j := journal.Open(s, journal.Options{})
+func verifyJournal(ctx context.Context, s store.Store, run int64) (journal.Verified, error) {
+	j := journal.Open(s, journal.Options{Run: run})
 	found, err := j.Verify(ctx)
 	return found, errors.Join(err, j.Close())
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/store"
 )
 
@@ -45,7 +46,7 @@ func Mark(ctx context.Context, s store.Store, again bool) (mark int64, err error
 
 // Complete notes that everything is there: the store has this program's layout, and programs start on it.
 func Complete(ctx context.Context, s store.Store, mark int64) error {
-	value, err := json.Marshal(stored{Layout: Layout, Since: Since})
+	value, err := json.Marshal(stored{Layout: Layout, Since: Since, Run: journal.Run})
 	if err != nil {
 		return err
 	}

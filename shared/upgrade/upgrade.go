@@ -1,6 +1,7 @@
 package upgrade
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -28,37 +29,43 @@ type stored struct {
 	Layout int    `json:"layout"`
 	Since  string `json:"since"` // the first release that reads it
 
+	// Run is how many slots of the journal in a row share a partition where processes share the store; 0: [journal.LongRun].
+	Run int64 `json:"run,omitempty"`
+
 	// Copying says that the store is a copy which is not complete. Its Layout is then 0, which no program reads.
 	Copying bool `json:"copying,omitempty"`
 }
 
 var key = store.Key{Table: store.Journal, Partition: "layout", Sort: "0"}
 
-// Check demands that a store has this program's layout, and notes it in one that is new. It returns an error that is [ErrNewer] or
-// [ErrOlder] if the store has another, [ErrIncomplete] if it is a copy that is not complete, and otherwise the store's. It is called once by each process, before anything else uses the
-// store. It costs one read, in a store that is new two more and a write, and in one of an older layout a write.
+// Check demands that a store has this program's layout, and notes it in one that is new. It returns how many slots in a row share a
+// partition, for [journal.Journal.Lay]. The error is [ErrNewer] or
+// [ErrOlder] if the store has another, [ErrIncomplete] if it is a copy that is not complete, and otherwise the store's. It is called once by
+// each process, before anything else uses the store. It costs one read, in a store that is new two more and a write, and in one of an older
+// layout a write.
 //
 // Layout 2 is layout 1 with more places: tasks and ready entries that are in none of these stay where they are. Layout 3 is layout 2 with
-// leases that are parts of their tasks: those that are items stay so.
-func Check(ctx context.Context, s store.Store) error {
+// leases that are parts of their tasks: those that are items stay so. Slots share partitions in shorter runs in stores that begin with it;
+// others keep the long ones, since a slot has one place.
+func Check(ctx context.Context, s store.Store) (run int64, err error) {
 	found, err := read(ctx, s)
 	if found == nil && err == nil {
 		found, err = begin(ctx, s)
 	}
 	if err == nil && 1 <= found.Layout && found.Layout < Layout {
-		found, err = note(ctx, s, store.VersionIs(int64(found.Layout)))
+		found, err = note(ctx, s, store.VersionIs(int64(found.Layout)), found.Run)
 	}
 	switch {
 	case err != nil:
-		return err
+		return 0, err
 	case found.Copying:
-		return ErrIncomplete
+		return 0, ErrIncomplete
 	case found.Layout > Layout:
-		return fmt.Errorf("%w: its layout is %d, and this program reads %d: start Millrace %s or a later one", ErrNewer, found.Layout, Layout, found.Since)
+		return 0, fmt.Errorf("%w: its layout is %d, and this program reads %d: start Millrace %s or a later one", ErrNewer, found.Layout, Layout, found.Since)
 	case found.Layout < Layout:
-		return fmt.Errorf("%w: its layout is %d, of Millrace %s, and this program reads %d", ErrOlder, found.Layout, found.Since, Layout)
+		return 0, fmt.Errorf("%w: its layout is %d, of Millrace %s, and this program reads %d", ErrOlder, found.Layout, found.Since, Layout)
 	}
-	return nil
+	return cmp.Or(found.Run, journal.LongRun), nil
 }
 
 // read returns which layout a store has; nil: it does not say.
@@ -91,12 +98,12 @@ func begin(ctx context.Context, s store.Store) (*stored, error) {
 	if begun && !s.Exclusive() {
 		return &stored{Layout: 0, Since: "before 0.1.0"}, nil
 	}
-	return note(ctx, s, store.Absent)
+	return note(ctx, s, store.Absent, journal.Run)
 }
 
 // note notes this program's layout, and returns it, or what another process has noted meanwhile.
-func note(ctx context.Context, s store.Store, cond store.Condition) (*stored, error) {
-	own := &stored{Layout: Layout, Since: Since}
+func note(ctx context.Context, s store.Store, cond store.Condition, run int64) (*stored, error) {
+	own := &stored{Layout: Layout, Since: Since, Run: run}
 	value, err := json.Marshal(own)
 	if err != nil {
 		return nil, err

@@ -84,11 +84,11 @@ func (e *engine) live(t *testing.T, by queue.Claimer, job string, n int) {
 func TestAStartCosts1RCU(t *testing.T) {
 	t.Parallel()
 	m := meter.New(together{memory.New(memory.Options{})})
-	if err := upgrade.Check(t.Context(), m); err != nil {
+	if _, err := upgrade.Check(t.Context(), m); err != nil {
 		t.Fatal(err)
 	}
 	m.Reset()
-	if err := upgrade.Check(t.Context(), m); err != nil {
+	if _, err := upgrade.Check(t.Context(), m); err != nil {
 		t.Fatal(err)
 	}
 	u := m.Reset()

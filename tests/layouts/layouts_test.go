@@ -47,11 +47,12 @@ type program struct {
 
 func start(t *testing.T, s store.Store) *program {
 	t.Helper()
-	if err := upgrade.Check(t.Context(), s); err != nil {
+	run, err := upgrade.Check(t.Context(), s)
+	if err != nil {
 		t.Fatal(err)
 	}
 	now := func() time.Time { return at }
-	p := &program{t: t, journal: journal.Open(s, journal.Options{Now: now, Folds: projection.Folds()})}
+	p := &program{t: t, journal: journal.Open(s, journal.Options{Now: now, Folds: projection.Folds(), Run: run})}
 	target := definition.Target{Go: "f"}
 	p.tasks = queue.Open(queue.Options{Store: s, Journal: p.journal, Now: now, Definitions: &declared{definition.Set{
 		Jobs: []definition.Job{{Path: "/job", Target: target}, {Path: "/paused", Target: target}},
