@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/millrace/millrace/shared/config"
+	"github.com/millrace/millrace/shared/service"
 	"github.com/millrace/millrace/shared/store"
 	"github.com/millrace/millrace/shared/transfer"
 )
@@ -49,7 +50,7 @@ func (k copyCommand) Run(ctx context.Context, c console) error {
 		return errors.Join(fmt.Errorf("--to: %w", err), from.Close())
 	}
 	copied, err := transfer.Copy(ctx, transfer.Options{
-		From: from, To: to, Again: k.Again, Progress: func(n int64) { c.note("copied %d items", n) },
+		From: from, To: to, Run: service.SlotRun(k.To), Again: k.Again, Progress: func(n int64) { c.note("copied %d items", n) },
 	})
 	if err = errors.Join(err, from.Close(), to.Close()); err != nil {
 		return err

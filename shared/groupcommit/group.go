@@ -8,6 +8,7 @@ import (
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // Options of a [Group] or a [Keyed] of parts of type P, usually pointers in which the results are. Batch and Write are required.
@@ -26,6 +27,9 @@ type Options[P any] struct {
 	// More reports whether one more write is to begin beside those under way, for the parts that wait. It runs under a lock and must
 	// not block. Default: there is one write at a time.
 	More func(waiting []P) bool
+
+	// Again is how long a call waits before More is asked again for the parts that wait. Default: More is asked only as calls come.
+	Again time.Duration
 
 	// Writers is how many writes are under way at most, where More lets them begin. Default 2.
 	Writers int
@@ -110,6 +114,14 @@ func (g *Group[P]) Do(ctx context.Context, parts ...P) error {
 	if g.enter(c, parts) {
 		g.lead()
 	}
+	if g.o.Again > 0 {
+		again := time.AfterFunc(g.o.Again, func() {
+			if g.isMore() {
+				g.lead()
+			}
+		})
+		defer again.Stop()
+	}
 	select {
 	case <-c.done:
 	case <-ctx.Done():
@@ -137,6 +149,18 @@ func (g *Group[P]) enter(c *call, parts []P) (leads bool) {
 	}
 	g.crowded = g.crowded || g.writers > 1 || !leads
 	return leads
+}
+
+// isMore reports whether the caller is to write beside others what waits.
+func (g *Group[P]) isMore() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	more := len(g.waiting.parts) > 0 && g.writers < cmp.Or(g.o.Writers, 2) && g.o.More(g.waiting.parts)
+	if more {
+		g.writers++
+		g.crowded = true
+	}
+	return more
 }
 
 // withdraw takes back the parts of a call, and reports whether that was in time: none of them was taken, and none will be.

@@ -20,8 +20,8 @@ type Pacer struct {
 // tickets.
 const frequent = 60
 
-// slow is how long a write takes that does not keep others waiting.
-const slow = 100 * time.Millisecond
+// Slow is how long a write takes that does not keep others waiting.
+const Slow = 100 * time.Millisecond
 
 // Began counts a write that begins.
 func (p *Pacer) Began() {
@@ -36,5 +36,5 @@ func (p *Pacer) Began() {
 func (p *Pacer) IsFrequent() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.meter.PerSecond(time.Now().UnixMicro()) >= frequent && time.Since(p.last) < slow
+	return p.meter.PerSecond(time.Now().UnixMicro()) >= frequent && time.Since(p.last) < Slow
 }

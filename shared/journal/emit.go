@@ -63,7 +63,7 @@ func newEmits(j *Journal) *emits {
 		Batch:   func() func(*emission) bool { return (&sharing{}).add },
 		Write:   e.write,
 		More:    func([]*emission) bool { return !e.pacer.IsFrequent() },
-		Writers: emitWriters,
+		Writers: emitWriters, Again: groupcommit.Slow,
 	}
 	e.plain, e.noted = groupcommit.New(o), groupcommit.New(o)
 	return e

@@ -107,8 +107,8 @@ type Options struct {
 	// less, so that a small state takes many.
 	Chunk int
 
-	// Run is how many slots in a row share a partition where other processes share the store: [Run], the default, or [LongRun], as the
-	// store says.
+	// Run is how many slots in a row share a partition where other processes share the store, as the store says: [ShortRun], the default,
+	// [LongRun] or [PageRun].
 	Run int64
 
 	// Jitter returns a pause from 0 up to its argument, so that contenders do not collide again. Default: at random;
@@ -186,7 +186,7 @@ func Open(s store.Store, o Options) *Journal {
 
 // Lay says how many slots in a row share a partition, as Options.Run does, before the journal is used; 0: the default.
 func (j *Journal) Lay(run int64) {
-	orDefault(&run, Run)
+	orDefault(&run, ShortRun)
 	j.keys.lay(j.store.Exclusive(), run)
 }
 

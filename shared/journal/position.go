@@ -18,8 +18,9 @@ const pageSize = 256
 // side by side. The runs are short, since slots may be large, and long enough that whoever reads the newest slots mostly asks for one
 // partition.
 const (
-	// Run is how many slots in a row share a partition, in a store that begins; LongRun how many did in those that began before 0.3.0.
-	Run, LongRun = 4, 32
+	ShortRun = 4        // slots in a row that share a partition, in stores whose partitions bear only so much
+	LongRun  = 32       // in those that began before 0.3.0
+	PageRun  = pageSize // in those whose partitions bear whatever the store does: a page is read at once
 
 	sharedSpread = 16 // partitions that take turns
 )
@@ -143,8 +144,8 @@ func positionOf(sort string) (position int64, isPart bool, err error) {
 }
 
 // Moved returns the key under which a store that begins keeps an item of the table journal that another store keeps under key: slots lie
-// in other partitions where one process has the store to itself than where several share it.
-func Moved(key store.Key, exclusive bool) (store.Key, error) {
+// in other partitions where one process has the store to itself than where several share it, in which run of them share one.
+func Moved(key store.Key, exclusive bool, run int64) (store.Key, error) {
 	name, slots := strings.CutPrefix(key.Partition, slotsPrefix)
 	if key.Table != store.Journal || !slots {
 		return key, nil
@@ -161,7 +162,7 @@ func Moved(key store.Key, exclusive bool) (store.Key, error) {
 		return key, fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
 	k := keys{name: name[:n]}
-	k.lay(exclusive, Run)
+	k.lay(exclusive, run)
 	key.Partition = k.named(position/(k.spread*pageSize), position/k.run%k.spread)
 	return key, nil
 }

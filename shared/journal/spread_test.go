@@ -56,7 +56,7 @@ func TestSharedSlotsAreSpreadOverPartitions(t *testing.T) {
 		for _, n := range s.slots {
 			most = max(most, n)
 		}
-		if len(s.slots) != want || !exclusive && most > appends/16+journal.Run {
+		if len(s.slots) != want || !exclusive && most > appends/16+journal.ShortRun {
 			t.Errorf("exclusive %v: %d partitions with at most %d slots, want %d", exclusive, len(s.slots), most, want)
 		}
 		a, err := open(t, s, journal.Options{}).ReadAfter(t.Context(), journal.Request{})

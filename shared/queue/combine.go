@@ -3,6 +3,7 @@ package queue
 import (
 	"context"
 	"slices"
+	"time"
 
 	"github.com/millrace/millrace/shared/event"
 	"github.com/millrace/millrace/shared/groupcommit"
@@ -34,6 +35,7 @@ type joined struct {
 	part
 	change     journal.Change // as it was prepared last
 	prepared   bool           // the change is not written yet
+	since      time.Time      // when it was about to be prepared last
 	over       bool           // its preparation failed, and it is not written
 	ops, bytes int
 	from, to   int // which operations of the newest write were its own
@@ -49,6 +51,7 @@ func join(ctx context.Context, p part) *joined { return joinFor(detached(ctx), j
 func joinFor(ctx context.Context, actor string, p part) *joined {
 	j := &joined{part: p, actor: actor}
 	if p.private() {
+		j.since = time.Now()
 		if j.change, j.err = p.prepare(ctx, nil); j.err != nil {
 			j.over = true
 			return j
@@ -75,14 +78,18 @@ func (j *joined) signed(events []event.Event) []event.Event {
 // parts, since each takes a ticket of the journal's one sequencer. A store that this process has to itself is fastest with one writer and
 // larger writes, as long as everything that waits fits in one.
 func (q *Queue) newCombiner(shared bool) *groupcommit.Group[*joined] {
-	return groupcommit.New(groupcommit.Options[*joined]{
+	o := groupcommit.Options[*joined]{
 		Batch: func() func(*joined) bool { return new(content).add },
 		Write: q.writeTogether,
 		More: func(waiting []*joined) bool {
 			return shared && (q.onePart || len(waiting) >= enough || !q.pacer.IsFrequent()) || exceed(waiting)
 		},
 		Prompt: !shared,
-	})
+	}
+	if shared {
+		o.Again = groupcommit.Slow
+	}
+	return groupcommit.New(o)
 }
 
 // enough is how many parts are worth a second write beside another.
@@ -179,6 +186,9 @@ func (q *Queue) writeTogether(ctx context.Context, batch []*joined) {
 	})
 }
 
+// stale is after how long a change is prepared again that is not lost: its leases and times count from when it was.
+const stale = time.Second
+
 // isLost reports whether a conflict is of the part's own operations. If it is not, its change is what it would be anew.
 func (j *joined) isLost(c *store.Conflict) bool {
 	return slices.ContainsFunc(c.Failed, func(f store.Failure) bool { return f.Op >= j.from && f.Op < j.to })
@@ -191,7 +201,8 @@ func prepareTogether(ctx context.Context, batch []*joined, lost *store.Conflict)
 		if h, is := j.part.(*handover); is && h.isOvertaken(batch) {
 			h.tried, j.prepared = true, false // all of them become ready
 		}
-		if !j.prepared && (lost == nil || j.isLost(lost)) {
+		if !j.prepared && (lost == nil || j.isLost(lost) || time.Since(j.since) >= stale) {
+			j.since = time.Now()
 			if j.change, j.err = j.prepare(ctx, lost); j.err != nil {
 				continue
 			}

@@ -5,9 +5,12 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
+	"github.com/millrace/millrace/shared/groupcommit"
 	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/projection"
 	"github.com/millrace/millrace/shared/queue"
@@ -82,5 +85,93 @@ func TestOneThatLosesKeepsNoOtherWaiting(t *testing.T) {
 				t.Errorf("task %d was read %d times", i, times)
 			}
 		}
+	})
+}
+
+// stuck is a shared store of which one write of the journal hangs until its context ends.
+type stuck struct {
+	shared
+	next atomic.Bool // the next one hangs
+}
+
+func (s *stuck) Write(ctx context.Context, w store.Write) error {
+	if len(w.Ops) > 1 && s.next.CompareAndSwap(true, false) {
+		<-ctx.Done()
+		return store.ErrUnknown
+	}
+	return s.shared.Write(ctx, w)
+}
+
+// What is asked for soon after a write that hangs does not wait for its end, however often the process writes and even if nothing comes
+// after it.
+func TestAWriteThatHangsKeepsNobodyElse(t *testing.T) {
+	t.Parallel()
+	for _, before := range []int{10, 100} {
+		synctest.Test(t, func(t *testing.T) {
+			s := &stuck{shared: shared{memory.New(memory.Options{})}}
+			b := on(t, s)
+			defer func() { _ = b.journal.Close() }()
+			for range before {
+				b.one(queue.New{Job: "/plain"})
+				time.Sleep(10 * time.Millisecond)
+			}
+			s.next.Store(true)
+			var group sync.WaitGroup
+			group.Go(func() { b.one(queue.New{Job: "/plain"}) })
+			synctest.Wait()
+			time.Sleep(10 * time.Millisecond)
+			began := time.Now()
+			b.one(queue.New{Job: "/plain"})
+			if took := time.Since(began); took > groupcommit.Slow {
+				t.Errorf("after %d writes an addition beside a write that hangs took %v", before, took)
+			}
+			group.Wait()
+		})
+	}
+}
+
+// A start that shares a write with what loses again and again has a lease that lasts from about when it is written.
+func TestAStartThatIsWrittenLateHasItsLease(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g := &gated{Store: shared{memory.New(memory.Options{})}, read: map[store.Key]int{}}
+		b := on(t, g)
+		defer func() { _ = b.journal.Close() }()
+		for range 5 {
+			b.one(queue.New{Job: "/plain"})
+		}
+		g.open = make(chan struct{})
+		var group sync.WaitGroup
+		for range 2 { // two writes are under way
+			group.Go(func() { b.one(queue.New{Job: "/plain"}) })
+			synctest.Wait()
+		}
+		tries, at := 0, layout.Key("x", "x")
+		group.Go(func() {
+			if err := b.Change(t.Context(), []string{"x"}, func(context.Context, *store.Conflict) (queue.Follow, error) {
+				if tries++; tries <= 21 {
+					return queue.Follow{Ops: []store.Op{store.Check(at, store.VersionIs(7))}}, nil
+				}
+				return queue.Follow{Ops: []store.Op{store.Check(at, store.Absent)}}, nil
+			}); err != nil {
+				t.Error(err)
+			}
+		})
+		group.Go(func() {
+			began := time.Now()
+			leases := b.claim(1)
+			if len(leases) != 1 {
+				t.Fatalf("%d tasks were started", len(leases))
+			}
+			if took := time.Since(began); took < 3*time.Second {
+				t.Fatalf("the claim took %v, want what shares its write to lose for longer", took)
+			}
+			if left := time.Until(leases[0].Expires); left < leases[0].Length-2*time.Second {
+				t.Errorf("of a lease of %v, %v are left when it is given", leases[0].Length, left)
+			}
+		})
+		synctest.Wait()
+		close(g.open)
+		group.Wait()
 	})
 }

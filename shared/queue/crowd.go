@@ -71,11 +71,13 @@ func (g *crowd) add(m *member) bool {
 
 // claimAsOne makes the first of several claims for all, and gives out the leases in the order of the claims.
 func claimAsOne(ctx context.Context, all []*member) {
-	max := 0
+	c, max := all[0].c, 0
 	for _, m := range all {
-		max += m.max
+		if max += m.max; m.c.rules.Read.After(c.rules.Read) {
+			c.rules = m.c.rules // none goes by rules from before it began
+		}
 	}
-	leases, err := all[0].c.upTo(ctx, max)
+	leases, err := c.upTo(ctx, max)
 	for _, m := range all {
 		n := min(m.max, len(leases))
 		m.leases, leases, m.err = slices.Clip(leases[:n]), leases[n:], err

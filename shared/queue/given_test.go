@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -182,5 +183,48 @@ func TestASuccessDoesNotKnowOfAHeartbeat(t *testing.T) {
 	}
 	if b.items(lease) != 0 || b.items(log) != 0 {
 		t.Errorf("%d leases and %d chunks of a log are left after a sweep", b.items(lease), b.items(log))
+	}
+}
+
+// unmarkable is a shared store that takes no mark in the third part of a line while it fails.
+type unmarkable struct {
+	shared
+	fails atomic.Bool
+}
+
+func (u *unmarkable) Write(ctx context.Context, w store.Write) error {
+	op := &w.Ops[0]
+	if u.fails.Load() && len(w.Ops) == 1 && op.Kind == store.OpPut && strings.HasPrefix(op.Item.Key.Partition, "ready.2/") {
+		return store.ErrUnavailable
+	}
+	return u.shared.Write(ctx, w)
+}
+
+// A claim that cannot mark what it has chosen in one part of a line hides nothing in the others.
+func TestAMarkThatFailsHidesNothing(t *testing.T) {
+	t.Parallel()
+	b := setupWith(t, ways()).another()
+	b.flood("/plain", 300)
+	s := &unmarkable{shared: shared{b.store}}
+	p := b.over(s, b.clock)
+	for len(b.claim(15))+len(p.claim(15)) > 0 {
+	}
+	for range 16 {
+		b.one(queue.New{Job: "/plain"})
+	}
+	b.one(queue.New{Job: "/plain", Priority: 9})
+	o := &overtaken{Store: s, kind: store.OpPut, partition: "task/", by: func() { b.claim(1) }}
+	p = b.over(o, b.clock)
+	p.claim(1) // loses to another, and goes by marks from here on
+	s.fails.Store(true)
+	for err := error(nil); err == nil && len(b.places()) > 0; { // which parts it chooses is open
+		_, err = p.Claim(t.Context(), queue.Claimer{Instance: "i"}, 12)
+	}
+	s.fails.Store(false)
+	for range 4 {
+		b.claim(15)
+	}
+	if left := len(b.places()); left > 0 {
+		t.Errorf("%d tasks are hidden after a claim that has failed", left)
 	}
 }

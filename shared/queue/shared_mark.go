@@ -106,6 +106,7 @@ func (v *sharedView) contend(ctx context.Context, found []layout.Place, n int) (
 		block := v.block(free, n, reach, try > 0)
 		lost, err := v.q.markTaken(ctx, block)
 		if err != nil {
+			v.q.unmark(ctx, block) // those that were made would keep others off
 			return nil, false, err
 		}
 		if len(lost) > 0 {

@@ -46,7 +46,7 @@ func demandLayout(t *testing.T, s store.Store) error {
 func TestSlotsLieWhereTheStoreSays(t *testing.T) {
 	t.Parallel()
 	for value, run := range map[string]int64{
-		"":                             journal.Run,
+		"":                             journal.ShortRun,
 		`{"layout":2,"since":"0.2.0"}`: journal.LongRun,
 		`{"layout":3,"since":"0.3.0"}`: journal.LongRun,
 	} {

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"os"
+	"strings"
 
 	"github.com/millrace/millrace/shared/api"
 	"github.com/millrace/millrace/shared/config"
@@ -75,11 +76,22 @@ func open(ctx context.Context, place host.Place, openers config.Openers) (*Servi
 // else uses the store, and waits some seconds for one that is busy or away.
 func (s *Service) DemandLayout(ctx context.Context) error {
 	return patiently(ctx, s.Log, "read the layout", func() error {
-		run, err := upgrade.Check(ctx, s.Store)
+		run, err := upgrade.Check(ctx, s.Store, SlotRun(s.Settings.Store))
 		s.Journal.Lay(run)
 		return err
 	})
 }
+
+// SlotRun returns how many slots in a row share a partition in a store of that URL, if it begins and processes share it.
+func SlotRun(url string) int64 {
+	if isPostgres(url) {
+		return journal.PageRun
+	}
+	return journal.ShortRun
+}
+
+// isPostgres reports whether a store has no partitions of which each bears only so much.
+func isPostgres(url string) bool { return strings.HasPrefix(url, "postgres:") }
 
 // Function returns a function of that name that serves the handler.
 func (s *Service) Function(name string, handler http.Handler) host.Function {

@@ -1,6 +1,7 @@
 package transfer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,7 +28,11 @@ type Options struct {
 	Again    bool               // begin anew where an earlier copy was not completed, and remove what it has left; default false
 	Progress func(copied int64) // called after each 10,000 records with their number; default: none
 
-	run int64 // of From, see [upgrade.Check]
+	// Run is how many slots in a row share a partition of To, where processes share it: [journal.ShortRun], the default, or
+	// [journal.PageRun].
+	Run int64
+
+	from int64 // is Run of From
 }
 
 // each is after how many records progress is told.
@@ -45,6 +50,7 @@ type Copied struct {
 // returns an error the source holds what it held, and a target that was empty is either still empty, or refused by every program until a copy
 // into it is complete. It may be cut off anywhere.
 func Copy(ctx context.Context, o Options) (Copied, error) {
+	o.Run = cmp.Or(o.Run, journal.ShortRun)
 	before, err := o.demandSource(ctx)
 	if err != nil {
 		return Copied{}, err
@@ -60,7 +66,7 @@ func Copy(ctx context.Context, o Options) (Copied, error) {
 	if copied.Journal, err = o.verify(ctx, before, sum); err != nil {
 		return copied, err
 	}
-	return copied, upgrade.Complete(ctx, store.NewChecked(o.To), mark)
+	return copied, upgrade.Complete(ctx, store.NewChecked(o.To), mark, o.Run)
 }
 
 // demandSource verifies the store to copy from.
@@ -74,10 +80,10 @@ func (o *Options) demandSource(ctx context.Context) (journal.Verified, error) {
 	case empty:
 		return journal.Verified{}, ErrNothing
 	}
-	if o.run, err = upgrade.Check(ctx, store.NewChecked(o.From)); err != nil {
+	if o.from, err = upgrade.Check(ctx, store.NewChecked(o.From), 0); err != nil {
 		return journal.Verified{}, fmt.Errorf("transfer: the store to copy from: %w", err)
 	}
-	return verifyJournal(ctx, o.From, o.run)
+	return verifyJournal(ctx, o.From, o.from)
 }
 
 // begin demands that the target is empty, and marks it.
@@ -147,7 +153,7 @@ func (o *Options) copy(ctx context.Context) (copied Copied, s sum, err error) {
 	l := newLoader(ctx, o.To)
 	for r, err := range o.From.Records(ctx) {
 		if err == nil {
-			err = moved(r, o.To.Exclusive())
+			err = moved(r, o.To.Exclusive(), o.Run)
 		}
 		if errors.Is(err, errSkipped) {
 			continue
@@ -183,7 +189,7 @@ func (c *Copied) count(r *store.Record) {
 var errSkipped = errors.New("transfer: a copy does without it")
 
 // moved gives a record the key that it has in a copy.
-func moved(r *store.Record, exclusive bool) (err error) {
+func moved(r *store.Record, exclusive bool, run int64) (err error) {
 	if r.Sequence != nil {
 		if unused(r) {
 			return errSkipped
@@ -194,13 +200,13 @@ func moved(r *store.Record, exclusive bool) (err error) {
 	if !kept || upgrade.IsMark(at) {
 		return errSkipped
 	}
-	r.Item.Key, err = journal.Moved(at, exclusive)
+	r.Item.Key, err = journal.Moved(at, exclusive, run)
 	return err
 }
 
 // verify compares the copy with what was copied, and the source with what it was before.
 func (o *Options) verify(ctx context.Context, before journal.Verified, want sum) (journal.Verified, error) {
-	if after, err := verifyJournal(ctx, o.From, o.run); err != nil || after != before {
+	if after, err := verifyJournal(ctx, o.From, o.from); err != nil || after != before {
 		return before, errors.Join(fmt.Errorf("%w: its journal has changed since the copy began", ErrInUse), err)
 	}
 	var got sum
@@ -215,7 +221,7 @@ func (o *Options) verify(ctx context.Context, before journal.Verified, want sum)
 	if got != want {
 		return before, fmt.Errorf("%w: it has %d records that stay, want %d, or others", ErrDiffers, got.records, want.records)
 	}
-	found, err := verifyJournal(ctx, o.To, journal.Run)
+	found, err := verifyJournal(ctx, o.To, o.Run)
 	if err == nil && found != before {
 		err = fmt.Errorf("%w: its journal has %+v, want %+v", ErrDiffers, found, before)
 	}

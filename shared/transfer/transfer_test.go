@@ -51,7 +51,7 @@ func empty() *memory.Store { return memory.New(memory.Options{Shared: true}) }
 func begun(t *testing.T) *memory.Store {
 	t.Helper()
 	s := memory.New(memory.Options{})
-	if _, err := upgrade.Check(t.Context(), s); err != nil {
+	if _, err := upgrade.Check(t.Context(), s, journal.ShortRun); err != nil {
 		t.Fatal(err)
 	}
 	for range 100 {
@@ -118,7 +118,7 @@ func TestCopyThereAndBack(t *testing.T) {
 		t.Errorf("back again (-want +got):\n%s", diff)
 	}
 	for _, s := range []store.Store{there, back} {
-		if _, err := upgrade.Check(t.Context(), s); err != nil {
+		if _, err := upgrade.Check(t.Context(), s, journal.ShortRun); err != nil {
 			t.Errorf("Check of a copy = %v", err)
 		}
 		if id := emit(t, s); id <= copied.Journal.LastID {
@@ -188,7 +188,7 @@ func TestOnlyAnEmptyStoreIsCopiedTo(t *testing.T) {
 	if _, err := sequencer.Reserve(t.Context(), store.Key{Table: store.Work, Partition: "p", Sort: "s"}, 1, 1); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := upgrade.Check(t.Context(), fresh); err != nil {
+	if _, err := upgrade.Check(t.Context(), fresh, journal.ShortRun); err != nil {
 		t.Fatal(err)
 	}
 	for name, to := range map[string]*memory.Store{"a deployment": begun(t), "an item": item, "a sequencer": sequencer, "a new deployment": fresh} {
@@ -223,7 +223,7 @@ func TestAnInterruptedCopy(t *testing.T) {
 			t.Fatalf("Copy = %v, want %v", err, lost)
 		}
 		to.load = nil
-		if _, err := upgrade.Check(t.Context(), to); !errors.Is(err, upgrade.ErrIncomplete) {
+		if _, err := upgrade.Check(t.Context(), to, journal.ShortRun); !errors.Is(err, upgrade.ErrIncomplete) {
 			t.Errorf("after %d interruptions, Check = %v, want %v", interruptions+1, err, upgrade.ErrIncomplete)
 		}
 		if _, err := transfer.Copy(t.Context(), transfer.Options{From: to, To: empty()}); !errors.Is(err, upgrade.ErrIncomplete) {
@@ -248,7 +248,7 @@ func TestAnInterruptedCopy(t *testing.T) {
 	if diff := cmp.Diff(contents(t, whole), contents(t, to)); diff != "" {
 		t.Errorf("begun anew (-whole +got):\n%s", diff)
 	}
-	if _, err := upgrade.Check(t.Context(), to); err != nil {
+	if _, err := upgrade.Check(t.Context(), to, journal.ShortRun); err != nil {
 		t.Errorf("once it is complete, Check = %v", err)
 	}
 }
@@ -261,7 +261,7 @@ func TestTheSourceIsUsedMeanwhile(t *testing.T) {
 	if _, err := transfer.Copy(t.Context(), transfer.Options{From: from, To: to}); !errors.Is(err, transfer.ErrInUse) {
 		t.Errorf("Copy = %v, want %v", err, transfer.ErrInUse)
 	}
-	if _, err := upgrade.Check(t.Context(), to); !errors.Is(err, upgrade.ErrIncomplete) {
+	if _, err := upgrade.Check(t.Context(), to, journal.ShortRun); !errors.Is(err, upgrade.ErrIncomplete) {
 		t.Errorf("Check = %v, want %v", err, upgrade.ErrIncomplete)
 	}
 }
@@ -286,7 +286,7 @@ func TestACopyThatDiffers(t *testing.T) {
 			if _, err := transfer.Copy(t.Context(), transfer.Options{From: begun(t), To: to}); !errors.Is(err, transfer.ErrDiffers) {
 				t.Errorf("Copy = %v, want %v", err, transfer.ErrDiffers)
 			}
-			if _, err := upgrade.Check(t.Context(), to); !errors.Is(err, upgrade.ErrIncomplete) {
+			if _, err := upgrade.Check(t.Context(), to, journal.ShortRun); !errors.Is(err, upgrade.ErrIncomplete) {
 				t.Errorf("Check = %v, want %v", err, upgrade.ErrIncomplete)
 			}
 		})
@@ -307,7 +307,7 @@ func TestTwoCopiesAtOnce(t *testing.T) {
 	if _, err := transfer.Copy(t.Context(), transfer.Options{From: begun(t), To: to}); store.AsConflict(err) == nil {
 		t.Errorf("Copy = %v, want a conflict", err)
 	}
-	if _, err := upgrade.Check(t.Context(), to); !errors.Is(err, upgrade.ErrIncomplete) {
+	if _, err := upgrade.Check(t.Context(), to, journal.ShortRun); !errors.Is(err, upgrade.ErrIncomplete) {
 		t.Errorf("Check = %v, want %v", err, upgrade.ErrIncomplete)
 	}
 }

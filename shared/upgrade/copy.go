@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/store"
 )
 
@@ -44,9 +43,10 @@ func Mark(ctx context.Context, s store.Store, again bool) (mark int64, err error
 	return mark, put(ctx, s, mark, value, cond)
 }
 
-// Complete notes that everything is there: the store has this program's layout, and programs start on it.
-func Complete(ctx context.Context, s store.Store, mark int64) error {
-	value, err := json.Marshal(stored{Layout: Layout, Since: Since, Run: journal.Run})
+// Complete notes that everything is there: the store has this program's layout, in which run slots in a row share a partition, and programs
+// start on it.
+func Complete(ctx context.Context, s store.Store, mark, run int64) error {
+	value, err := json.Marshal(stored{Layout: Layout, Since: Since, Run: run})
 	if err != nil {
 		return err
 	}

@@ -39,7 +39,7 @@ type stored struct {
 var key = store.Key{Table: store.Journal, Partition: "layout", Sort: "0"}
 
 // Check demands that a store has this program's layout, and notes it in one that is new. It returns how many slots in a row share a
-// partition, for [journal.Journal.Lay]. The error is [ErrNewer] or
+// partition, for [journal.Journal.Lay]: in one that is new as many as begins says, [journal.ShortRun] or [journal.PageRun]. The error is [ErrNewer] or
 // [ErrOlder] if the store has another, [ErrIncomplete] if it is a copy that is not complete, and otherwise the store's. It is called once by
 // each process, before anything else uses the store. It costs one read, in a store that is new two more and a write, and in one of an older
 // layout a write.
@@ -47,10 +47,10 @@ var key = store.Key{Table: store.Journal, Partition: "layout", Sort: "0"}
 // Layout 2 is layout 1 with more places: tasks and ready entries that are in none of these stay where they are. Layout 3 is layout 2 with
 // leases that are parts of their tasks: those that are items stay so. Slots share partitions in shorter runs in stores that begin with it;
 // others keep the long ones, since a slot has one place.
-func Check(ctx context.Context, s store.Store) (run int64, err error) {
+func Check(ctx context.Context, s store.Store, begins int64) (run int64, err error) {
 	found, err := read(ctx, s)
 	if found == nil && err == nil {
-		found, err = begin(ctx, s)
+		found, err = begin(ctx, s, begins)
 	}
 	if err == nil && 1 <= found.Layout && found.Layout < Layout {
 		found, err = note(ctx, s, store.VersionIs(int64(found.Layout)), found.Run)
@@ -87,7 +87,7 @@ func read(ctx context.Context, s store.Store) (*stored, error) {
 // begin notes the layout of a store that does not say it, and returns it, or what another process has noted meanwhile. Without it a
 // store that processes share and that holds events is of a time before layouts had versions, when slots had other keys; where a process
 // has it to itself, the layout was the same. Race: what others have noted is read after the journal, to which they append afterwards.
-func begin(ctx context.Context, s store.Store) (*stored, error) {
+func begin(ctx context.Context, s store.Store, run int64) (*stored, error) {
 	begun, err := journal.Begun(ctx, s)
 	if err != nil {
 		return nil, err
@@ -98,7 +98,7 @@ func begin(ctx context.Context, s store.Store) (*stored, error) {
 	if begun && !s.Exclusive() {
 		return &stored{Layout: 0, Since: "before 0.1.0"}, nil
 	}
-	return note(ctx, s, store.Absent, journal.Run)
+	return note(ctx, s, store.Absent, run)
 }
 
 // note notes this program's layout, and returns it, or what another process has noted meanwhile.

@@ -80,7 +80,7 @@ func TestAProgramRefusesAStoreOfAnotherLayout(t *testing.T) {
 			}
 			test.prepare(t, s)
 			for range 2 { // a refusal changes nothing
-				if _, err := upgrade.Check(t.Context(), s); !errors.Is(err, test.want) || test.want != nil && !strings.Contains(err.Error(), test.text) {
+				if _, err := upgrade.Check(t.Context(), s, journal.ShortRun); !errors.Is(err, test.want) || test.want != nil && !strings.Contains(err.Error(), test.text) {
 					t.Errorf("Check = %v, want %v with %q", err, test.want, test.text)
 				}
 			}
@@ -98,7 +98,7 @@ func TestTwoProcessesBeginAStoreAtOnce(t *testing.T) {
 			begun(t, base)
 			return nil
 		}}
-		if _, err := upgrade.Check(t.Context(), s); !errors.Is(err, want) {
+		if _, err := upgrade.Check(t.Context(), s, journal.ShortRun); !errors.Is(err, want) {
 			t.Errorf("beside %s: Check = %v, want %v", value, err, want)
 		}
 	}
@@ -107,11 +107,11 @@ func TestTwoProcessesBeginAStoreAtOnce(t *testing.T) {
 func TestWhoMayNotWriteLeavesTheVersionToOthers(t *testing.T) {
 	t.Parallel()
 	s := shared{Store: memory.New(memory.Options{}), then: func(store.Op) error { return store.ErrDenied }}
-	if _, err := upgrade.Check(t.Context(), s); err != nil {
+	if _, err := upgrade.Check(t.Context(), s, journal.ShortRun); err != nil {
 		t.Errorf("Check = %v", err)
 	}
 	s.then = func(store.Op) error { return fmt.Errorf("%w: for another reason", store.ErrUnavailable) }
-	if _, err := upgrade.Check(t.Context(), s); !errors.Is(err, store.ErrUnavailable) {
+	if _, err := upgrade.Check(t.Context(), s, journal.ShortRun); !errors.Is(err, store.ErrUnavailable) {
 		t.Errorf("Check = %v, want %v", err, store.ErrUnavailable)
 	}
 }
@@ -125,7 +125,7 @@ func TestAStartCostsOneRead(t *testing.T) {
 		{Get: meter.Cost{Calls: 1, RCU: 1}},
 	} {
 		m.Reset()
-		if _, err := upgrade.Check(t.Context(), m); err != nil {
+		if _, err := upgrade.Check(t.Context(), m, journal.ShortRun); err != nil {
 			t.Fatal(err)
 		}
 		if got := m.Usage(); got != want {
@@ -145,10 +145,10 @@ func TestAStoreOfTheLayoutBeforeGetsThisOne(t *testing.T) {
 			return nil
 		}
 		first = false
-		_, err := upgrade.Check(t.Context(), base) // another process is quicker
+		_, err := upgrade.Check(t.Context(), base, journal.ShortRun) // another process is quicker
 		return err
 	}}
-	if _, err := upgrade.Check(t.Context(), s); err != nil {
+	if _, err := upgrade.Check(t.Context(), s, journal.ShortRun); err != nil {
 		t.Errorf("Check = %v", err)
 	}
 	items, err := base.Get(t.Context(), store.Key{Table: store.Journal, Partition: "layout", Sort: "0"})

@@ -6,6 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/millrace/millrace/shared/definition"
+	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/queue"
 	"github.com/millrace/millrace/shared/store"
 	"github.com/millrace/millrace/shared/store/memory"
@@ -84,11 +85,11 @@ func (e *engine) live(t *testing.T, by queue.Claimer, job string, n int) {
 func TestAStartCosts1RCU(t *testing.T) {
 	t.Parallel()
 	m := meter.New(together{memory.New(memory.Options{})})
-	if _, err := upgrade.Check(t.Context(), m); err != nil {
+	if _, err := upgrade.Check(t.Context(), m, journal.ShortRun); err != nil {
 		t.Fatal(err)
 	}
 	m.Reset()
-	if _, err := upgrade.Check(t.Context(), m); err != nil {
+	if _, err := upgrade.Check(t.Context(), m, journal.ShortRun); err != nil {
 		t.Fatal(err)
 	}
 	u := m.Reset()

@@ -95,7 +95,7 @@ func TestDelaysBeyondSQS(t *testing.T) {
 // delayedLongAgo delays tasks, each by a process of its own at its time, so that they fall due in some seconds.
 func delayedLongAgo(t *testing.T, s store.Store) map[string]time.Time {
 	t.Helper()
-	if _, err := upgrade.Check(t.Context(), s); err != nil { // as each process does when it starts
+	if _, err := upgrade.Check(t.Context(), s, journal.ShortRun); err != nil { // as each process does when it starts
 		t.Fatal(err)
 	}
 	set, err := definition.Read("test", []byte(delays))

@@ -47,7 +47,7 @@ type program struct {
 
 func start(t *testing.T, s store.Store) *program {
 	t.Helper()
-	run, err := upgrade.Check(t.Context(), s)
+	run, err := upgrade.Check(t.Context(), s, journal.ShortRun)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -29,7 +29,7 @@ job_chains:
 
 // Declare applies the definitions that the samples take for granted. It notes the store's layout, as each process does when it starts.
 func Declare(ctx context.Context, s store.Store) error {
-	if _, err := upgrade.Check(ctx, s); err != nil {
+	if _, err := upgrade.Check(ctx, s, journal.ShortRun); err != nil {
 		return err
 	}
 	set, err := definition.Read("samples", []byte(declared))

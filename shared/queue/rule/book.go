@@ -64,6 +64,7 @@ func (b *Book) readFor(ctx context.Context, all []*reading) {
 	began := time.Now()
 	set, err := readSet(ctx, b.o.Store)
 	if err == nil {
+		set.Read = began
 		b.last.Store(&readThen{began, set})
 	}
 	for _, r := range all {

@@ -65,6 +65,8 @@ type Stored struct {
 // Set holds what says which waiting tasks may be started, and by whom. It is one partition of the store, so that a claim reads
 // all of it at once.
 type Set struct {
+	Read time.Time // when the read of them began, where other processes share the store
+
 	Jobs      map[string]*Stored    // pauses and blocks, by the job's path
 	Suspended map[string]time.Time  // since when queues and families of queues are suspended, by name
 	Kept      map[layout.Line]int64 // lines that are kept for instances, with the versions of their markers
