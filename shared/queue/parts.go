@@ -52,7 +52,7 @@ type lineParts struct {
 
 // growth is how many entries a second of one process make a line grow to so many parts, at any time and while the store is busy. There
 // may be many processes; a partition bears some 200 entries a second of all.
-var growth = []struct{ pace, busy, parts int }{{200, 60, layout.MostParts}, {60, 10, 4}}
+var growth = []struct{ pace, busy, parts int }{{60, 10, 4}, {200, 60, 8}, {200, 60, layout.MostParts}}
 
 // often is how often a second the store refuses calls of this process again when it counts as busy.
 const often = 3
@@ -60,15 +60,17 @@ const often = 3
 // hot is the least rate at which a line may grow.
 const hot = 10
 
-// wanted returns in how many parts a line of several should lie; it grows by one step at a time. p.mu is locked.
+// wanted returns in how many parts a line of several should lie: four times as many as now at most by its pace, and one step more while
+// the store is busy. p.mu is locked.
 func (p *parts) wanted(pace, now int) int {
+	busy, wanted := p.busy.PerSecond(p.q.micro()) >= often, now
 	for _, g := range growth {
-		enough := pace >= g.pace || pace >= g.busy && p.busy.PerSecond(p.q.micro()) >= often
-		if parts := min(g.parts, p.most); enough && parts > now && parts <= 4*now {
-			return parts
+		parts := min(g.parts, p.most)
+		if parts > now && parts <= 4*now && (pace >= g.pace || busy && wanted == now && pace >= g.busy) {
+			wanted = parts
 		}
 	}
-	return now
+	return wanted
 }
 
 // valid returns how long, in microseconds, a process that adds goes by what a signpost said.

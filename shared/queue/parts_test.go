@@ -89,6 +89,38 @@ func TestALineInPartsKeepsItsOrder(t *testing.T) {
 	}
 }
 
+// throttled is a shared store that refuses some reads.
+type throttled struct {
+	shared
+	next int // how many of the next ones
+}
+
+func (s *throttled) Get(ctx context.Context, keys ...store.Key) ([]*store.Item, error) {
+	if s.next > 0 {
+		s.next--
+		return nil, store.ErrBusy
+	}
+	return s.shared.Get(ctx, keys...)
+}
+
+// A line to which a process adds a hundred tasks a second has four parts, and twice as many each time the store turns out to be busy.
+func TestALineGrowsWhileTheStoreIsBusy(t *testing.T) {
+	t.Parallel()
+	base := setupWith(t, ways())
+	s := &throttled{shared: shared{base.store}}
+	b := base.over(s, base.clock)
+	for _, want := range []int{4, 8, 16, 16} {
+		b.flood("/plain", 300)
+		if post := b.signpost(mainLine); post.Write != want {
+			t.Fatalf("the line lies in %d parts, want %d", post.Write, want)
+		}
+		s.next = 6
+		if _, err := b.Patient().Get(t.Context(), layout.SignpostKey(mainLine)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // Tasks of a group that lie in parts are listed by creation, page by page, from either end and between times, with those that do not.
 func TestTasksInPartsAreListedByCreation(t *testing.T) {
 	t.Parallel()
