@@ -54,16 +54,16 @@ const (
 	sharedNotes = store.MaxOps - 10 // the slot's operations are in it too
 )
 
-// emitWriters is how many writes are under way at most while they are rare.
+// emitWriters is how many writes are under way at most while they are rare, by default.
 const emitWriters = 16
 
-func newEmits(j *Journal) *emits {
+func newEmits(j *Journal, writers int) *emits {
 	e := &emits{j: j}
 	o := groupcommit.Options[*emission]{
 		Batch:   func() func(*emission) bool { return (&sharing{}).add },
 		Write:   e.write,
 		More:    func([]*emission) bool { return !e.pacer.IsFrequent() },
-		Writers: emitWriters, Again: groupcommit.Slow,
+		Writers: writers, Again: groupcommit.Slow,
 	}
 	e.plain, e.noted = groupcommit.New(o), groupcommit.New(o)
 	return e

@@ -111,6 +111,10 @@ type Options struct {
 	// [LongRun] or [PageRun].
 	Run int64
 
+	// Writers is how many appends without other changes are written side by side at most, where other processes share the store; the others
+	// wait and share slots. Default 16; simulations give one.
+	Writers int
+
 	// Jitter returns a pause from 0 up to its argument, so that contenders do not collide again. Default: at random;
 	// simulations give one that repeats itself.
 	Jitter func(time.Duration) time.Duration
@@ -161,6 +165,7 @@ func Begun(ctx context.Context, s store.Store) (bool, error) {
 func Open(s store.Store, o Options) *Journal {
 	orDefault(&o.Name, Main)
 	orDefault(&o.Chunk, chunkSize)
+	orDefault(&o.Writers, emitWriters)
 	if o.Now == nil {
 		o.Now = time.Now
 	}
@@ -179,7 +184,7 @@ func Open(s store.Store, o Options) *Journal {
 	j.Lay(o.Run)
 	j.view.folds, j.view.turn = o.Folds, make(turn, 1)
 	j.past = past{turn: make(turn, 1), last: map[string]folded{}}
-	j.emits = newEmits(j)
+	j.emits = newEmits(j, o.Writers)
 	j.ctx, j.cancel = context.WithCancel(context.Background())
 	return j
 }

@@ -27,9 +27,9 @@ type folded struct {
 // beyond the newest event, and [ErrUnknownFold] if there is no such fold. It sees every append acknowledged before the call.
 func (j *Journal) SnapshotAt(ctx context.Context, fold string, at event.ID, p Part, each func(key string, value []byte)) error {
 	for try := 0; ; try++ {
-		now, state, err := j.stateOf(ctx, fold, at)
+		now, state, err := j.stateOf(ctx, fold, at, try > 0)
 		if errors.Is(err, errEvicted) && try < 2 {
-			continue // slots were removed while they were read: by now a generation tells what they did, or the floor has passed the moment
+			continue // slots were removed: a generation tells what they did, or the floor has passed the moment by now
 		}
 		if err != nil {
 			return err
@@ -39,8 +39,9 @@ func (j *Journal) SnapshotAt(ctx context.Context, fold string, at event.ID, p Pa
 	}
 }
 
-// stateOf returns what a fold is, and what it was at an id.
-func (j *Journal) stateOf(ctx context.Context, fold string, at event.ID) (now present, was State, err error) {
+// stateOf returns what a fold is, and what it was at an id. If again is true, it goes by nothing that is in memory, above which slots may
+// have been removed.
+func (j *Journal) stateOf(ctx context.Context, fold string, at event.ID, again bool) (now present, was State, err error) {
 	seq, err := j.sequence(ctx)
 	if err != nil {
 		return now, was, err
@@ -57,18 +58,18 @@ func (j *Journal) stateOf(ctx context.Context, fold string, at event.ID) (now pr
 	case at == now.last:
 		return now, now.state, nil
 	}
-	was, err = j.stateAt(ctx, now, at, seq)
+	was, err = j.stateAt(ctx, now, at, seq, again)
 	return now, was, err
 }
 
 // stateAt returns what a fold was at an id between the floor and now.
-func (j *Journal) stateAt(ctx context.Context, now present, at event.ID, seq store.Sequence) (State, error) {
+func (j *Journal) stateAt(ctx context.Context, now present, at event.ID, seq store.Sequence, again bool) (State, error) {
 	done, err := j.past.turn.take(ctx)
 	if err != nil {
 		return State{}, err
 	}
 	defer done()
-	from, err := j.nearest(ctx, &now, at, seq)
+	from, err := j.nearest(ctx, &now, at, seq, again)
 	if err != nil {
 		return State{}, err
 	}
@@ -118,8 +119,11 @@ func (f *folded) take(fold *Fold, s *slot, at event.ID) (full bool) {
 
 // nearest returns a state from which the fewest events lead to an id: one that is in memory, or one that the ladder tells, if
 // reading that takes less than what it spares.
-func (j *Journal) nearest(ctx context.Context, now *present, at event.ID, seq store.Sequence) (folded, error) {
-	held, known, err := j.remembered(ctx, now, at, seq.FloorPosition)
+func (j *Journal) nearest(ctx context.Context, now *present, at event.ID, seq store.Sequence, again bool) (held folded, err error) {
+	known := false
+	if !again {
+		held, known, err = j.remembered(ctx, now, at, seq.FloorPosition)
+	}
 	if err != nil {
 		return folded{}, err
 	}
@@ -154,8 +158,8 @@ func (j *Journal) toldBelow(ctx context.Context, fold string, at event.ID, seq s
 	return m, ok, nil
 }
 
-// remembered returns the newest state in memory that shows no event above an id, and above which all slots are there; ok is false
-// if there is none.
+// remembered returns the newest state in memory that shows no event above an id, and above which slots are there; ok is false if there is
+// none. Some may have been removed all the same, since a removal that is under way, or was broken off, takes one partition after the other.
 func (j *Journal) remembered(ctx context.Context, now *present, at event.ID, floor int64) (f folded, ok bool, err error) {
 	f, ok = before(now.earlier, now.fold.Name, at)
 	if last, known := j.past.last[now.fold.Name]; known && last.last <= at && (!ok || last.last > f.last) {
@@ -165,7 +169,7 @@ func (j *Journal) remembered(ctx context.Context, now *present, at event.ID, flo
 	if !ok || f.next > floor {
 		return f, ok, nil
 	}
-	s, err := j.slotAt(ctx, f.next) // those below the floor are removed in their order
+	s, err := j.slotAt(ctx, f.next)
 	return f, s != nil, err
 }
 

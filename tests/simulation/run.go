@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"testing"
 	"time"
@@ -83,6 +84,12 @@ func (r *run) populate() {
 	r.writer("w4", 4, change)
 	r.writer("w5", 5, change)
 	r.writer("w6", 6, change)
+	for i := range 3 { // which share slots with w0
+		r.writer(fmt.Sprint("beside", i), 0, plain)
+	}
+	for i := range 3 { // and with each other, two of them with one key
+		r.writer(fmt.Sprint("keyed", i), 3, once(fmt.Sprint("pair", i/2)))
+	}
 	r.reader("all", 0, habit{pause: 10 * time.Millisecond})
 	r.reader("few", 1, habit{limit: 3, pause: 40 * time.Millisecond, path: "/k/0"})
 	r.reader("one", 2, habit{limit: 1, pause: 15 * time.Millisecond})
