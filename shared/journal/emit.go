@@ -45,7 +45,6 @@ type emission struct {
 type emits struct {
 	j            *Journal
 	plain, noted *groupcommit.Group[*emission]
-	pacer        groupcommit.Pacer
 }
 
 // The bounds of emissions that share a write: one item of the journal holds the events, and one transaction their notes.
@@ -59,14 +58,22 @@ const emitWriters = 16
 
 func newEmits(j *Journal, writers int) *emits {
 	e := &emits{j: j}
-	o := groupcommit.Options[*emission]{
-		Batch:   func() func(*emission) bool { return (&sharing{}).add },
-		Write:   e.write,
-		More:    func([]*emission) bool { return !e.pacer.IsFrequent() },
-		Writers: writers, Again: groupcommit.Slow,
-	}
-	e.plain, e.noted = groupcommit.New(o), groupcommit.New(o)
+	e.plain, e.noted = e.group(writers), e.group(writers)
 	return e
+}
+
+func (e *emits) group(writers int) *groupcommit.Group[*emission] {
+	var pacer groupcommit.Pacer
+	return groupcommit.New(groupcommit.Options[*emission]{
+		Batch: func() func(*emission) bool { return (&sharing{}).add },
+		Write: func(ctx context.Context, batch []*emission) {
+			pacer.Began()
+			e.write(ctx, batch)
+		},
+		More:    func([]*emission) bool { return !pacer.IsFrequent() },
+		Writers: writers,
+		Again:   groupcommit.Slow,
+	})
 }
 
 // do has an emission written. The error is that of ctx, if nothing was written because of it.
@@ -124,7 +131,6 @@ func (s *sharing) add(e *emission) bool {
 
 // write writes emissions that fit in one write.
 func (e *emits) write(ctx context.Context, batch []*emission) {
-	e.pacer.Began()
 	WriteTogether(ctx, e.j, batch, e.prepare, func(batch []*emission, r Receipt, err error) {
 		for _, one := range batch {
 			one.receipt, one.err = r.of(one), err
