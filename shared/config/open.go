@@ -36,6 +36,9 @@ func OpenStore(ctx context.Context, url string, openers Openers) (store.Store, e
 	return opened, nil
 }
 
+// IsPostgres reports whether the store at url is in PostgreSQL, which has no partitions of which each bears only so much.
+func IsPostgres(url string) bool { return strings.HasPrefix(url, "postgres:") }
+
 // String returns the forms of URL that can be opened.
 func (o Openers) String() string { return forms(o) }
 

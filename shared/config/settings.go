@@ -100,7 +100,7 @@ func (s *Settings) Accepted() []access.Token {
 // Load reads the environment, the file that MILLRACE_CONFIG names, and the secrets that MILLRACE_SECRETS names. Its error has a line for each mistake.
 func Load(env func(string) string) (Settings, error) {
 	settings := Settings{Store: env("MILLRACE_STORE"), Notifier: env("MILLRACE_BELL")}
-	if settings.Notifier == "" && strings.HasPrefix(settings.Store, "postgres:") {
+	if settings.Notifier == "" && IsPostgres(settings.Store) {
 		settings.Notifier = settings.Store // the database notifies as well
 	}
 	err := errors.Join(

@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"net/http"
 	"os"
-	"strings"
 
 	"github.com/millrace/millrace/shared/api"
 	"github.com/millrace/millrace/shared/config"
@@ -84,14 +83,11 @@ func (s *Service) DemandLayout(ctx context.Context) error {
 
 // SlotRun returns how many slots in a row share a partition in a store of that URL, if it begins and processes share it.
 func SlotRun(url string) int64 {
-	if isPostgres(url) {
+	if config.IsPostgres(url) {
 		return journal.PageRun
 	}
 	return journal.ShortRun
 }
-
-// isPostgres reports whether a store has no partitions of which each bears only so much.
-func isPostgres(url string) bool { return strings.HasPrefix(url, "postgres:") }
 
 // Function returns a function of that name that serves the handler.
 func (s *Service) Function(name string, handler http.Handler) host.Function {

@@ -49,7 +49,7 @@ func NewTasks(s *Service, b notifier.Line) *Tasks {
 	t.Queue = queue.Open(queue.Options{
 		Store: s.Store, Journal: s.Journal, Definitions: t.Definitions, Notifier: b, Clock: watch, Log: s.Log,
 		Instances: t.Instances.Claimers, Heard: t.Instances.Heard, Steps: t.Orders, History: s.Settings.History.Age,
-		OnePart: isPostgres(s.Settings.Store), Lasting: !s.Place.Lambda, Parts: s.Settings.Parts,
+		OnePart: config.IsPostgres(s.Settings.Store), Lasting: !s.Place.Lambda, Parts: s.Settings.Parts,
 	})
 	t.Orders.Use(t.Queue)
 	t.Exchanges = exchanges.Open(exchanges.Options{
