@@ -114,26 +114,40 @@ func (g *Group[P]) Do(ctx context.Context, parts ...P) error {
 	if g.enter(c, parts) {
 		g.lead()
 	}
-	if g.o.Again > 0 {
-		again := time.AfterFunc(g.o.Again, func() {
-			if g.isMore() {
-				g.lead()
-			}
-		})
-		defer again.Stop()
-	}
-	select {
-	case <-c.done:
-	case <-ctx.Done():
-		if g.withdraw(c) {
-			return ctx.Err()
-		}
-		<-c.done
+	if err := g.wait(ctx, c); err != nil {
+		return err
 	}
 	if p := c.panicked.Load(); p != nil {
 		panic(p)
 	}
 	return nil
+}
+
+// wait waits until no part of a call is left, and asks again meanwhile whether one more write is to begin. The error is that of ctx, if
+// nothing is written because of it.
+func (g *Group[P]) wait(ctx context.Context, c *call) error {
+	var again <-chan time.Time
+	if g.o.Again > 0 {
+		ticker := time.NewTicker(g.o.Again)
+		defer ticker.Stop()
+		again = ticker.C
+	}
+	for {
+		select {
+		case <-c.done:
+			return nil
+		case <-again:
+			if g.isMore() {
+				go g.lead()
+			}
+		case <-ctx.Done():
+			if g.withdraw(c) {
+				return ctx.Err()
+			}
+			<-c.done
+			return nil
+		}
+	}
 }
 
 // enter adds parts to those that wait, and reports whether the caller is to write.

@@ -1,6 +1,8 @@
 package groupcommit
 
 import (
+	"context"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -41,4 +43,45 @@ func TestPacer(t *testing.T) {
 			})
 		})
 	}
+}
+
+// What a write has left behind, since it was full, does not wait for the end of that write if it hangs, however often there were writes before.
+func TestWhatIsLeftBehindAWriteThatHangs(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var pacer Pacer
+		answer := make(chan struct{})
+		g := New(Options[int]{
+			Batch: func() func(int) bool {
+				n := 0
+				return func(int) bool { n++; return n == 1 }
+			},
+			Write: func(_ context.Context, parts []int) {
+				pacer.Began()
+				switch parts[0] {
+				case 1:
+					time.Sleep(Slow / 2)
+				case 2:
+					<-answer
+				}
+			},
+			More: func([]int) bool { return !pacer.IsFrequent() }, Writers: 16, Again: Slow,
+		})
+		for range 100 {
+			_ = g.Do(t.Context(), 0)
+			time.Sleep(10 * time.Millisecond)
+		}
+		var calls sync.WaitGroup
+		for _, part := range []int{1, 2} {
+			calls.Go(func() { _ = g.Do(t.Context(), part) })
+			synctest.Wait()
+		}
+		began := time.Now()
+		_ = g.Do(t.Context(), 3) // waits for 1; then 2 is taken, and hangs
+		if took := time.Since(began); took > 3*Slow {
+			t.Errorf("a part beside one that hangs took %v", took)
+		}
+		close(answer)
+		calls.Wait()
+	})
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -68,7 +69,7 @@ func (e *emits) group(writers int) *groupcommit.Group[*emission] {
 		Batch: func() func(*emission) bool { return (&sharing{}).add },
 		Write: func(ctx context.Context, batch []*emission) {
 			pacer.Began()
-			e.write(ctx, batch)
+			e.write(context.WithoutCancel(ctx), batch) // it has begun
 		},
 		More:    func([]*emission) bool { return !pacer.IsFrequent() },
 		Writers: writers,
@@ -78,17 +79,23 @@ func (e *emits) group(writers int) *groupcommit.Group[*emission] {
 
 // do has an emission written. The error is that of ctx, if nothing was written because of it.
 func (e *emits) do(ctx context.Context, one *emission) error {
-	switch {
-	case e.j.store.Exclusive():
+	if e.j.store.Exclusive() {
 		e.alone(ctx, one)
 		return nil
-	case one.note != nil:
-		one.actor = Actor(ctx)
-		return e.noted.Do(ctx, one)
-	default:
-		one.actor = Actor(ctx)
-		return e.plain.Do(ctx, one)
 	}
+	one.actor = Actor(ctx)
+	group := e.plain
+	if one.note != nil {
+		group = e.noted
+	}
+	// What waits for writes of a store that is away is given up in time, or those that wait would be more and more.
+	bounded, cancel := context.WithTimeout(ctx, e.j.timing.Append)
+	defer cancel()
+	err := group.Do(bounded, one)
+	if err != nil && ctx.Err() == nil {
+		err = fmt.Errorf("%w: %s are over before a write of the events has begun", ErrUnavailable, e.j.timing.Append)
+	}
+	return err
 }
 
 // alone writes an emission with a key.

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -247,4 +248,43 @@ func TestEmitsWithKeysShareAWrite(t *testing.T) {
 			}
 		}
 	})
+}
+
+// away is a shared store that answers no write.
+type away struct{ store.Store }
+
+func (away) Exclusive() bool { return false }
+
+func (away) Write(ctx context.Context, _ store.Write) error {
+	<-ctx.Done()
+	return store.ErrUnknown
+}
+
+// While a store is away, a call waits at most as long for a write to share as that write may take, so that those that wait are not more
+// and more.
+func TestEmitsAreBoundedWhileTheStoreIsAway(t *testing.T) {
+	t.Parallel()
+	const longest = 10*time.Second + 12*time.Second // [journal.Timing]: Append; Append and Call
+	for _, keyed := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			j := open(t, away{memory.New(memory.Options{})}, journal.Options{})
+			large := custom(0)
+			large.Fields = fmt.Appendf(nil, `"x":"%s"`, strings.Repeat("x", 200<<10))
+			var group sync.WaitGroup
+			for i := range 200 {
+				var once *journal.Idempotency
+				if keyed {
+					once = key(fmt.Sprint(i), 1)
+				}
+				group.Go(func() {
+					began := time.Now()
+					_, err := j.Emit(t.Context(), []event.Event{large}, once)
+					if took := time.Since(began); took > longest || !errors.Is(err, journal.ErrUnknownOutcome) && !errors.Is(err, journal.ErrUnavailable) {
+						t.Errorf("Emit took %v, %v", took, err)
+					}
+				})
+			}
+			group.Wait()
+		})
+	}
 }

@@ -71,8 +71,8 @@ type Timing struct {
 	Poll time.Duration
 	// Call bounds one write to a store that other processes share. Default 2 s.
 	Call time.Duration
-	// Append bounds one [Journal.Write] or [Journal.Emit] with all that it repeats, while the store is busy or away; what the
-	// slot holds then is asked for at most Call longer. Default 10 s.
+	// Append bounds one [Journal.Write] with all that it repeats, while the store is busy or away; what the slot holds then is asked for at
+	// most Call longer. It also bounds how long a [Journal.Emit] waits for a write to share. Default 10 s.
 	Append time.Duration
 }
 

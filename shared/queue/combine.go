@@ -201,7 +201,7 @@ func prepareTogether(ctx context.Context, batch []*joined, lost *store.Conflict)
 		if h, is := j.part.(*handover); is && h.isOvertaken(batch) {
 			h.tried, j.prepared = true, false // all of them become ready
 		}
-		if !j.prepared && (lost == nil || j.isLost(lost) || time.Since(j.since) >= stale) {
+		if time.Since(j.since) >= stale || !j.prepared && (lost == nil || j.isLost(lost)) {
 			j.since = time.Now()
 			if j.change, j.err = j.prepare(ctx, lost); j.err != nil {
 				continue

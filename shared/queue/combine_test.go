@@ -175,3 +175,45 @@ func TestAStartThatIsWrittenLateHasItsLease(t *testing.T) {
 		group.Wait()
 	})
 }
+
+// A start that has waited for two writes that hang has its lease from about when it is written.
+func TestAStartThatHasWaitedHasItsLease(t *testing.T) {
+	t.Parallel()
+	for _, next := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			g := &gated{Store: shared{memory.New(memory.Options{})}, read: map[store.Key]int{}}
+			b := on(t, g)
+			defer func() { _ = b.journal.Close() }()
+			for range 5 {
+				b.one(queue.New{Job: "/plain"})
+			}
+			first := b.claim(1)[0]
+			g.open = make(chan struct{})
+			var group sync.WaitGroup
+			for range 2 { // two writes are under way
+				group.Go(func() { b.one(queue.New{Job: "/plain"}) })
+				synctest.Wait()
+			}
+			group.Go(func() {
+				var leases []queue.Lease
+				var err error
+				if next {
+					_, leases, err = b.CompleteAndClaim(t.Context(), first.Token, queue.Result{Outcome: queue.OK}, queue.Claimer{Instance: "i"}, 1)
+				} else {
+					leases, err = b.Claim(t.Context(), queue.Claimer{Instance: "i"}, 1)
+				}
+				if err != nil || len(leases) != 1 {
+					t.Error(err, len(leases))
+					return
+				}
+				if left := time.Until(leases[0].Expires); left < leases[0].Length-2*time.Second {
+					t.Errorf("next %v: of a lease of %v, %v are left when it is given", next, leases[0].Length, left)
+				}
+			})
+			synctest.Wait()
+			time.Sleep(9 * time.Second)
+			close(g.open)
+			group.Wait()
+		})
+	}
+}

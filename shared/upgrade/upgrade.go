@@ -3,6 +3,7 @@ package upgrade
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -109,12 +110,16 @@ func note(ctx context.Context, s store.Store, cond store.Condition, run int64) (
 		return nil, err
 	}
 	item := store.Item{Key: key, Version: Layout, Value: value}
-	err = s.Write(ctx, store.Write{Token: fmt.Sprint("layout", Layout), Ops: []store.Op{store.Put(item, cond)}})
+	err = s.Write(ctx, store.Write{Token: rand.Text(), Ops: []store.Op{store.Put(item, cond)}})
 	switch {
 	case store.AsConflict(err) != nil:
 		return read(ctx, s)
 	case errors.Is(err, store.ErrDenied): // who may write nothing here leaves it to those who may
-		return own, nil
+		found, err := read(ctx, s)
+		if found != nil {
+			own.Run = found.Run
+		}
+		return own, err
 	case err != nil:
 		return nil, fmt.Errorf("upgrade: note the layout: %w", err)
 	}

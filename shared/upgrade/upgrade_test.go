@@ -156,3 +156,43 @@ func TestAStoreOfTheLayoutBeforeGetsThisOne(t *testing.T) {
 		t.Errorf("the store says %s, %v, want %s", items[0].Value, err, want)
 	}
 }
+
+// A process that begins a store while another does goes by the runs that the store says, also if the other is of the release before and a
+// third has upgraded it meanwhile, and if it may not write.
+func TestAProcessGoesByTheRunsOfTheStore(t *testing.T) {
+	t.Parallel()
+	for name, meanwhile := range map[string]func(*testing.T, store.Store) error{
+		"another begins": func(t *testing.T, s store.Store) error {
+			_, err := upgrade.Check(t.Context(), s, journal.PageRun)
+			return err
+		},
+		"an upgrade": func(t *testing.T, s store.Store) error {
+			says(t, s, `{"layout":2,"since":"0.2.0"}`)
+			_, err := upgrade.Check(t.Context(), s, journal.ShortRun)
+			return err
+		},
+		"another begins, and it may not": func(t *testing.T, s store.Store) error {
+			_, err := upgrade.Check(t.Context(), s, journal.PageRun)
+			return errors.Join(err, store.ErrDenied)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			base, done := shared{Store: memory.New(memory.Options{})}, false
+			s := shared{Store: base, then: func(store.Op) error {
+				if done {
+					return nil
+				}
+				done = true
+				return meanwhile(t, base)
+			}}
+			run, err := upgrade.Check(t.Context(), s, journal.ShortRun)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if said, err := upgrade.Check(t.Context(), base, journal.ShortRun); err != nil || run != said {
+				t.Errorf("the process goes by runs of %d, the others by runs of %d, %v", run, said, err)
+			}
+		})
+	}
+}
