@@ -34,6 +34,8 @@ type plan struct {
 	large     bool          // some appends take more than one item
 	think     time.Duration // a writer's longest pause between appends
 	skew      time.Duration // of clocks, either way
+	run       int64         // slots in a row that share a partition
+	beside    int           // appends of a process that are written side by side
 	faults    faulty.Faults
 }
 
@@ -63,6 +65,12 @@ func draw(seed uint64) plan {
 		Frozen: faulty.Spread{Min: 200 * time.Millisecond, Max: 900 * time.Millisecond, Rare: some(0.6), RareMax: longestFreeze},
 		Crash:  some(0.01),
 		Untold: dice(seed, "untold").IntN(6) == 0,
+	}
+	p.run, p.beside = journal.ShortRun, 1
+	if seed%4 == 3 {
+		l := dice(seed, "layout")
+		p.run = []int64{journal.LongRun, journal.PageRun}[l.IntN(2)]
+		p.beside = []int{1, 2, 16}[l.IntN(3)]
 	}
 	return p
 }

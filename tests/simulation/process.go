@@ -18,7 +18,7 @@ func (r *run) open(line *faulty.Store, name string) *process {
 	o := journal.Options{
 		Now: c.now, Folds: []journal.Fold{newest},
 		Retention: journal.Retention{Events: r.plan.keep}, Timing: timing,
-		Jitter: jitter(r.plan.seed, name), Chunk: 4, Writers: 1,
+		Jitter: jitter(r.plan.seed, name), Chunk: 4, Run: r.plan.run, Writers: r.plan.beside,
 	}
 	return &process{Journal: journal.Open(line, o), wire: wire{line}, options: o}
 }

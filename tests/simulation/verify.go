@@ -74,7 +74,7 @@ func (r *run) verify() {
 	if r.ctx.Err() != nil {
 		return // readers could not reach the end, and a reader of the archive may not either
 	}
-	j := journal.Open(history{Store: r.audit.archive, sequencer: r.audit.Store}, journal.Options{Timing: timing})
+	j := journal.Open(history{Store: r.audit.archive, sequencer: r.audit.Store}, journal.Options{Timing: timing, Run: r.plan.run})
 	defer func() { _ = j.Close() }()
 	all, err := j.ReadAfter(context.Background(), journal.Request{})
 	if err != nil {
