@@ -26,6 +26,7 @@ type Members interface {
 
 // Queue is what an exchange asks of the tasks; a [queue.Queue] is one.
 type Queue interface {
+	ReadEarly(ctx context.Context, by queue.Claimer, max int) *queue.Early
 	Wait(by queue.Claimer) *queue.Waiting
 	Claim(ctx context.Context, by queue.Claimer, max int) ([]queue.Lease, error)
 	Claimed(ctx context.Context, tokens []string) ([]queue.Lease, error)

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/millrace/millrace/shared/membership"
+	"github.com/millrace/millrace/shared/queue"
 )
 
 // Look is what an exchange begins with, as it was read before its turn came.
@@ -11,7 +12,8 @@ type Look struct {
 	Instance membership.Instance
 	Rests    bool // the exchange goes on with a wait in this process, which remembers the instance
 	record   record
-	read     bool // the record is known too
+	read     bool         // the record is known too
+	early    *queue.Early // what the claim decides by
 }
 
 // Look returns what an exchange of an instance begins with. Where that is a request to the store, what the exchange needs next is read
@@ -23,6 +25,9 @@ func (x *Exchanges) Look(ctx context.Context, id string, r *Request) (l Look, er
 	if x.alone {
 		l.Instance, err = x.members.Get(ctx, id)
 		return l, err
+	}
+	if by := x.sessions.claimer(id); by != nil && len(r.Results) > 0 {
+		l.early = x.queue.ReadEarly(ctx, *by, min(r.Max, mostClaims))
 	}
 	done := make(chan error, 1)
 	go func() {

@@ -87,8 +87,13 @@ func (c *call) endAll(ctx context.Context, results []queue.Completion) (ends []q
 	if c.claimed = len(results) > 0 && c.mayClaim(); !c.claimed {
 		return c.x.queue.CompleteAll(ctx, c.instance.Claimer(), results, &c.entry)
 	}
+	by := c.claimer()
+	c.session.claims.Store(&queue.Claimer{Instance: by.Instance, Name: by.Name, Capacity: by.Capacity, Jobs: by.Jobs})
+	if l := c.looked(); l != nil {
+		by.Early = l.early
+	}
 	var leases []queue.Lease
-	ends, leases, err = c.x.queue.CompleteAllAndClaim(ctx, results, c.claimer(), min(c.request.Max, mostClaims))
+	ends, leases, err = c.x.queue.CompleteAllAndClaim(ctx, results, by, min(c.request.Max, mostClaims))
 	c.got(leases)
 	return ends, err
 }

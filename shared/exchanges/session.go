@@ -5,6 +5,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/millrace/millrace/shared/queue"
 )
 
 // session is what this process remembers of an instance between its exchanges, and what lets one of them at a time through. All that
@@ -22,7 +24,8 @@ type session struct {
 	held     map[string]bool // the leases that the instance holds; nil: not known
 	due      time.Time       // when some of them are to be extended
 
-	rest atomic.Pointer[rest] // set while no exchange is under way; nil: the last one has not waited in vain
+	claims atomic.Pointer[queue.Claimer] // how the instance has claimed last; nil: it is not known
+	rest   atomic.Pointer[rest]          // set while no exchange is under way; nil: the last one has not waited in vain
 
 	unwatch func() // ends the watch of its leases; nil: there is none yet
 
@@ -109,6 +112,14 @@ func (s *sessions) of(id string) *session {
 	}
 	found.users++
 	return found
+}
+
+// claimer returns how an instance has claimed last, nil if that is not known.
+func (s *sessions) claimer(id string) *queue.Claimer {
+	if known := s.known(id); known != nil {
+		return known.claims.Load()
+	}
+	return nil
 }
 
 // known returns the session of an instance, nil if there is none.

@@ -36,6 +36,7 @@ type Change struct {
 	// Ops returns the changes of other items, each under a condition on what was read before. Items are given the
 	// slot's position as their Version, so that item order is journal order. An operation of any kind whose item has a
 	// Version already stands outside that order: for items that are also changed without the journal, such as leases.
+	// It is called again, with another receipt, where another process was quicker with the position; the slice is the append's.
 	// Nil: only the events are written.
 	Ops func(Receipt) []store.Op
 }
@@ -82,15 +83,10 @@ func (j *Journal) writeUntil(ctx context.Context, until time.Time, actor string,
 		if err != nil {
 			return Receipt{}, err
 		}
-		t, err := j.reserve(ctx, until, len(change.Events))
-		if err != nil {
-			return Receipt{}, err
-		}
-		a := j.attempt(t, until, change, actor)
-		outcome, err := a.run(ctx)
+		a, outcome, err := j.writeOnce(ctx, until, actor, change)
 		switch {
 		case outcome == landed:
-			j.tail.filled(slot{position: t.Position, last: event.ID(t.LastID), events: a.events})
+			j.tail.filled(slot{position: a.ticket.Position, last: event.ID(a.ticket.LastID), events: a.events})
 			j.announce(ctx, a.events)
 			return a.receipt, nil
 		case err != nil:
@@ -103,10 +99,12 @@ func (j *Journal) writeUntil(ctx context.Context, until time.Time, actor string,
 }
 
 // reserve takes a ticket. Repeating it only wastes positions.
-func (j *Journal) reserve(ctx context.Context, until time.Time, events int) (store.Ticket, error) {
+func (j *Journal) reserve(ctx context.Context, until time.Time, ids int) (store.Ticket, error) {
+	defer j.supposed.reserve()()
 	for try := 0; ; try++ {
-		t, err := j.store.Reserve(ctx, j.keys.sequencer(), max(events, 1), j.now().UnixMicro())
+		t, err := j.store.Reserve(ctx, j.keys.sequencer(), ids, j.now().UnixMicro())
 		if err == nil {
+			j.supposed.saw(t.Sequence)
 			return t, nil
 		}
 		patience := maxSends
@@ -127,6 +125,7 @@ const (
 	undecided outcome = iota
 	landed
 	refused // the slot is known to hold something else, and nothing of the write was or will be applied
+	missed  // the write would have taken its ticket itself, and another has it; likewise
 )
 
 // attempt is one ticket's append.

@@ -11,6 +11,7 @@
 //	origin.go      the bytes in it that say what brought each event about, and who
 //	actor.go       on whose behalf events are written
 //	append.go      tickets, write-once slots, abandonment
+//	advance.go     writes that take their ticket themselves
 //	together.go    one write for many parts, in halves if it is refused
 //	emit.go        appends of events alone, which share writes
 //	announce.go    telling of writes that have landed

@@ -135,7 +135,8 @@ type Journal struct {
 	view   view
 	past   past
 
-	emits *emits
+	emits    *emits
+	supposed supposition
 
 	perSlot atomic.Int64 // how many events the slots have that were read last
 

@@ -43,6 +43,8 @@ func (a *alone) stored(p *layout.Place) (notice notifier.Notice, needed bool) {
 	return p.Line().Notice(), true
 }
 
+func (a *alone) readEarly(context.Context, *Claimer, int) *Early { return nil }
+
 func (a *alone) doubt() {
 	a.q.rules.Forget()
 	a.due.forget()

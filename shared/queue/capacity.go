@@ -57,17 +57,20 @@ func (s *instanceSlots) read(ctx context.Context, q *Queue) (err error) {
 }
 
 // readAhead reads the slots of an instance where that is a request to the store, beside what comes until the function that it returns is
-// called. An error is left to whoever needs the slots, and reads them again.
-func (q *Queue) readAhead(ctx context.Context, s *instanceSlots) (wait func()) {
+// called, unless that was begun early. An error is left to whoever needs the slots, and reads them again.
+func (q *Queue) readAhead(ctx context.Context, s *instanceSlots, early *Early) (wait func()) {
 	if q.store.Exclusive() {
 		return func() {}
 	}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		_ = s.read(ctx, q)
-	}()
-	return func() { <-done }
+	if early == nil {
+		done := beside(func() error { return s.read(ctx, q) })
+		return func() { _ = done() }
+	}
+	return func() {
+		if s.taken = early.slots(); s.taken != nil {
+			s.taken.Free(s.freed)
+		}
+	}
 }
 
 // freeFor returns for how many of max tasks a claimer has free slots. It costs one read, and another if there are none.

@@ -83,8 +83,11 @@ func (q *Queue) passOnLate(ctx context.Context, by *Claimer, rules *rule.Set) {
 // claims promotes what has fallen due, and returns a claim for each queue that the claimer takes from, preceded by one for each
 // line that is kept for the claimer.
 func (q *Queue) claims(ctx context.Context, by Claimer) ([]*claim, error) {
-	inForce := q.readRules(ctx, &by)
-	if _, err := q.Promote(ctx); err != nil {
+	early := by.Early
+	if early == nil {
+		early = &Early{rules: q.readRules(ctx, &by), due: func() error { _, err := q.Promote(ctx); return err }}
+	}
+	if err := early.due(); err != nil {
 		return nil, err
 	}
 	set, err := q.definitions.Current(ctx)
@@ -95,7 +98,7 @@ func (q *Queue) claims(ctx context.Context, by Claimer) ([]*claim, error) {
 	if err != nil {
 		return nil, err
 	}
-	rules, err := inForce()
+	rules, err := early.rules()
 	if err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@ package queue
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/millrace/millrace/shared/event"
 	"github.com/millrace/millrace/shared/journal"
@@ -173,7 +174,7 @@ func (q *Queue) changeAll(ctx context.Context, uuids []string, change func(i int
 		if len(changed) == 0 {
 			return journal.Change{}, errNothing
 		}
-		c.Ops = func(journal.Receipt) []store.Op { return ops }
+		c.Ops = func(journal.Receipt) []store.Op { return slices.Clone(ops) }
 		return c, nil
 	})
 	if err != nil {

@@ -86,6 +86,7 @@ type Claimer struct {
 	Once *Once
 
 	Until  time.Time // the end of the claimer's own lease: leases end then at first, whatever their length; zero: they have their length
+	Early  *Early    // what was read before the claim; nil: nothing was
 	Beside Beside    // is written with the starts; only with a Capacity. Nil: nothing is
 }
 

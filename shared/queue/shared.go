@@ -23,8 +23,9 @@ type shared struct {
 	known   atomic.Pointer[dueThen] // what the last one that succeeded has found; nil: none has
 	renewal renewal                 // of that
 
-	mu  sync.Mutex
-	met map[string]int64 // when claimers of other processes were met last, in microseconds since 1970, by queue
+	mu    sync.Mutex
+	after []store.Key      // tasks that come after those that a claim has picked
+	met   map[string]int64 // when claimers of other processes were met last, in microseconds since 1970, by queue
 }
 
 // promote is made once for all who wait for one: one that began after it was asked for has seen what was due then.
@@ -213,11 +214,12 @@ func (v *sharedView) rival() {
 // rivalMemory is how long, in microseconds, a rival counts as met lately.
 const rivalMemory = 10_000_000
 
-func (v *sharedView) metLately() bool {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	last, known := v.met[v.c.queue.Name]
-	return known && v.q.micro() < last+rivalMemory
+// metLately reports whether a claim from a queue has met others lately.
+func (s *shared) metLately(queue string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	last, known := s.met[queue]
+	return known && s.q.micro() < last+rivalMemory
 }
 
 // contested returns the limits of the claimer and of the queue.

@@ -54,14 +54,16 @@ func (v *sharedView) withPassed(picks []layout.Place) []layout.Place {
 // look reads each part of each line until a page has an entry that may be started, and returns those pages from that entry on, part by
 // part, as far as the order over all of them is known; marks says whether claimers have marked some of them.
 func (v *sharedView) look(ctx context.Context, limit int) (found []layout.Place, marks bool, err error) {
+	v.ahead = nil
 	if v.from == nil {
 		v.from = make(map[string]string, len(v.c.lines))
 		for _, l := range v.c.lines {
 			read, _ := v.q.parts.of(l)
 			v.take(layout.ReadyParts(l, read))
 		}
+		v.takeEarly()
 	}
-	if v.ahead = nil; len(v.parts) > len(v.c.lines) {
+	if len(v.parts) > len(v.c.lines) {
 		limit = min(limit, 2*limit*len(v.c.lines)/len(v.parts)+2) // entries of a line are spread evenly
 		v.readAhead(ctx, v.parts, limit)
 	}
@@ -81,6 +83,18 @@ func (v *sharedView) look(ctx context.Context, limit int) (found []layout.Place,
 		found = slices.DeleteFunc(found, func(p layout.Place) bool { return p.At.Sort > known })
 	}
 	return found, marks, nil
+}
+
+// takeEarly takes the pages that were read before the claim.
+func (v *sharedView) takeEarly() {
+	for _, part := range v.parts {
+		if page, ok := v.c.by.Early.head(part); ok {
+			if v.ahead == nil {
+				v.ahead = map[string]readPage{}
+			}
+			v.ahead[part] = page
+		}
+	}
 }
 
 // take adds partitions to those that the claim reads.

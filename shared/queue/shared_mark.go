@@ -31,7 +31,7 @@ func (v *sharedView) pick(ctx context.Context, n int) ([]layout.Place, error) {
 // last, and other claimers go on behind the marked ones. A mark is only a hint: it expires, and the condition on the task's
 // item decides who starts it. No mark is written while no rival was met lately.
 func (v *sharedView) fromAll(ctx context.Context, n int) ([]layout.Place, error) {
-	rivals, limit := v.metLately(), n
+	rivals, limit := v.metLately(v.c.queue.Name), n
 	if rivals {
 		limit += lookAhead
 	}
@@ -41,7 +41,10 @@ func (v *sharedView) fromAll(ctx context.Context, n int) ([]layout.Place, error)
 			return nil, err
 		}
 		if !rivals && !marks {
-			return v.withPassed(head(v.free(found), n)), nil
+			free := v.free(found)
+			picks := head(free, n)
+			v.foresee(free[len(picks):])
+			return v.withPassed(picks), nil
 		}
 		// If others have marked all of the found entries, look behind these.
 		won, stale, err := v.contend(ctx, found, n)

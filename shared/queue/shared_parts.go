@@ -26,7 +26,7 @@ func (v *sharedView) readAhead(ctx context.Context, parts []string, limit int) {
 	var group sync.WaitGroup
 	for _, part := range parts {
 		from, on := v.from[part]
-		if !on {
+		if _, is := v.ahead[part]; !on || is {
 			continue
 		}
 		group.Go(func() {
@@ -41,14 +41,12 @@ func (v *sharedView) readAhead(ctx context.Context, parts []string, limit int) {
 
 // query reads a range of a part. A page from the beginning has one item more, if a signpost is known to be there.
 func (v *sharedView) query(ctx context.Context, r store.Range) readPage {
-	began := v.q.micro()
 	if l := v.lineAt(r.Partition); r.From == "" && l != nil {
 		if read, _ := v.q.parts.of(*l); read > 1 {
 			r.Limit++
 		}
 	}
-	page, err := v.q.store.Query(ctx, r)
-	return readPage{r.From, began, page, layout.Failure("read an index", err)}
+	return v.shared.query(ctx, r)
 }
 
 // lineAt returns the line whose first part a partition is; nil if it is another part.

@@ -154,7 +154,7 @@ func (c *claim) readTasks(ctx context.Context, lost *store.Conflict) ([]*store.I
 	for i := range c.picks {
 		if a := c.ahead[c.picks[i].UUID]; a != nil {
 			items[i] = a.task
-		} else {
+		} else if items[i] = c.early(lost).task(&c.picks[i]); items[i] == nil {
 			keys = append(keys, layout.TaskKey(c.picks[i].UUID))
 		}
 	}
@@ -166,11 +166,19 @@ func (c *claim) readTasks(ctx context.Context, lost *store.Conflict) ([]*store.I
 		return nil, layout.Failure("read tasks", err)
 	}
 	for i := range c.picks {
-		if c.ahead[c.picks[i].UUID] == nil {
+		if items[i] == nil && c.ahead[c.picks[i].UUID] == nil {
 			items[i], found = found[0], found[1:]
 		}
 	}
 	return items, nil
+}
+
+// early returns what was read before the claim, if nothing has been met that was changed since.
+func (c *claim) early(lost *store.Conflict) *Early {
+	if lost != nil {
+		return nil
+	}
+	return c.by.Early
 }
 
 // fetchPayloads reads the payloads that are items of their own, before their tasks are started: a start counts as an attempt.

@@ -31,6 +31,7 @@ func (q *Queue) CompleteAllAndClaim(ctx context.Context, all []Completion, by Cl
 		if err != nil {
 			return ended, nil, err
 		}
+		by.Early = nil // the ends may have changed what it has read
 		leases, err := q.Claim(ctx, by, max)
 		return ended, leases, err
 	}
@@ -107,12 +108,13 @@ func (q *Queue) turnOver(ctx context.Context, a *asking) {
 // inTheirPlace returns a claim that has picked tasks to be started in one write with ends; nil if there are none, or if they had better
 // be claimed afterwards.
 func (q *Queue) inTheirPlace(ctx context.Context, at *instanceSlots, by *Claimer, s *endings, max int) *claim {
-	room := combineOps - s.ops
+	room, first := combineOps-s.ops, *by
+	by.Early = nil // what is claimed beyond that is read anew
 	if startsIn(room, 0) <= 0 {
 		return nil
 	}
-	slots := q.readAhead(ctx, at)
-	claims, err := q.claims(ctx, *by)
+	slots := q.readAhead(ctx, at, first.Early)
+	claims, err := q.claims(ctx, first)
 	if slots(); err != nil {
 		return nil // the claim that follows says so
 	}

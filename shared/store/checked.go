@@ -44,6 +44,9 @@ func (c *Checked) Write(ctx context.Context, w Write) error {
 	if err := w.validate(); err != nil {
 		return err
 	}
+	if w.Advance != nil && !c.Advances() {
+		return fmt.Errorf("%w: an Advance, in a store that has none", ErrInvalid)
+	}
 	return c.Store.Write(ctx, w)
 }
 
@@ -98,6 +101,9 @@ func (w *Write) validate() error {
 	}
 	if total > MaxWriteBytes {
 		return fmt.Errorf("%w: %d bytes of values, at most %d", ErrTooLarge, total, MaxWriteBytes)
+	}
+	if a := w.Advance; a != nil && (a.From < 0 || a.FirstID < 1 || a.LastID < a.FirstID || a.LastID > MaxID) {
+		return fmt.Errorf("%w: an Advance from position %d with the ids %d to %d", ErrInvalid, a.From, a.FirstID, a.LastID)
 	}
 	return w.distinct()
 }

@@ -94,6 +94,17 @@ func AsConflict(err error) *Conflict {
 	return nil
 }
 
+// Moved is the error of a Write whose [Advance] supposes that a sequencer stands where it does not.
+type Moved struct {
+	// To is where the sequencer stands now; the zero value if the store does not tell. Its floor is not told.
+	To Sequence
+}
+
+// Error names the position.
+func (m *Moved) Error() string {
+	return fmt.Sprintf("store: the sequencer stands at %d", m.To.Position)
+}
+
 // Mine reports whether a conflict shows that w has been applied before: an item that w puts was found carrying w's
 // token. Backends call it before they return a Conflict.
 func (w Write) Mine(c *Conflict) bool {

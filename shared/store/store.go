@@ -131,6 +131,18 @@ type Write struct {
 	// NotAfter, if not zero, is the last moment (on the monotonic clock) at which a request may leave this process. A
 	// backend checks it immediately before each request is signed and sent, and returns [ErrTooLate] afterwards.
 	NotAfter time.Time
+
+	// Advance, if not nil, is a ticket that the Write takes itself, for a store that [Store.Advances].
+	Advance *Advance
+}
+
+// Advance is a ticket that a [Write] takes at the moment it is applied, instead of one that was reserved before: what the caller supposes to
+// be the next. It is taken if the sequencer stands where the caller supposes, and if the Write's conditions hold; otherwise nothing of the
+// Write is applied and the sequencer stays. So position and items are there at the same time, and there is no position without them.
+type Advance struct {
+	Key             Key   // of the sequencer
+	From            int64 // the position at which it must stand; the ticket's is the next
+	FirstID, LastID int64 // the ticket's ids, the first of which must be above the sequencer's last id; at least one
 }
 
 // Limits that hold on every backend, so that what works on one works on all.
@@ -199,6 +211,7 @@ type Store interface {
 	//
 	// Otherwise the error is one of:
 	//   - [*Conflict]: conditions failed; this request applied nothing and never will.
+	//   - [*Moved]: its Advance cannot be taken; this request applied nothing and never will, nor will an earlier one with the same Token.
 	//   - [ErrBusy]: throttled or in contention; this request applied nothing and never will.
 	//   - [ErrTooLate]: NotAfter has passed; this request was not sent.
 	//   - [ErrUnknown]: it may have been applied, may be applied later, or never.
@@ -223,6 +236,9 @@ type Store interface {
 	// A sequencer is not an item: Get and Write do not reach it. It stays for ever, unless it is [Passing]. A backend may
 	// lose reservations in a crash as long as everything written since is lost with them.
 	Reserve(ctx context.Context, key Key, ids int, now int64) (Ticket, error)
+
+	// Advances reports whether a Write may have an [Advance]. It may change from true to false. [Checked] refuses one where it may not.
+	Advances() bool
 
 	// Sequence reads a sequencer; unless eventual, it sees every Reserve and Raise that returned before the call.
 	Sequence(ctx context.Context, key Key, eventual bool) (Sequence, error)

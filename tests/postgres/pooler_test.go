@@ -45,7 +45,7 @@ func TestStoreBehindAPooler(t *testing.T) {
 	if err := openStore(t, url).CreateTables(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	storetest.Run(t, func(t *testing.T) store.Store { return openStore(t, url+"&pool_max_conns=4") }, storetest.Capabilities{})
+	storetest.Run(t, func(t *testing.T) store.Store { return openStore(t, url+"&pool_max_conns=4") }, storetest.Capabilities{Advances: true})
 }
 
 // A store whose prepared statements the pooler does not keep says what to add to the URL, and until then does nothing wrong.

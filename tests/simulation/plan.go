@@ -36,6 +36,7 @@ type plan struct {
 	skew      time.Duration // of clocks, either way
 	run       int64         // slots in a row that share a partition
 	beside    int           // appends of a process that are written side by side
+	advances  bool          // writes may take their ticket themselves
 	faults    faulty.Faults
 }
 
@@ -72,6 +73,7 @@ func draw(seed uint64) plan {
 		p.run = []int64{journal.LongRun, journal.PageRun}[l.IntN(2)]
 		p.beside = []int{1, 2, 16}[l.IntN(3)]
 	}
+	p.advances = seed%4 == 2
 	return p
 }
 

@@ -38,7 +38,7 @@ type run struct {
 func Run(t *testing.T, seed uint64, trace func(string)) Report {
 	t.Helper()
 	return simulate(t, seed, trace, func(d *deployment) {
-		r := newRun(d, seed, memory.New(memory.Options{}))
+		r := newRun(d, seed, memory.New(memory.Options{Advances: draw(seed).advances}))
 		r.play()
 		r.sum()
 	})

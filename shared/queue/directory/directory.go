@@ -121,6 +121,16 @@ func (d *Directory) Lines(ctx context.Context) ([]layout.Line, error) {
 	return slices.SortedFunc(maps.Keys(d.names), layout.CompareLines), nil
 }
 
+// Known returns the lines as they were read last, without a read; none if they are to be read again.
+func (d *Directory) Known() []layout.Line {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.read == 0 || !d.current() {
+		return nil
+	}
+	return slices.SortedFunc(maps.Keys(d.names), layout.CompareLines)
+}
+
 // Of returns the lines of a queue, also those that were registered just now. It costs a read, unless the process is alone.
 func (d *Directory) Of(ctx context.Context, queue string) ([]layout.Line, error) {
 	if d.o.Alone {

@@ -79,6 +79,9 @@ func (s *Store) Prefix() string { return s.prefix }
 // Exclusive returns false: any process with the right credentials reaches the tables.
 func (s *Store) Exclusive() bool { return false }
 
+// Advances returns false: a sequencer in a transaction would make the writes of all processes conflict.
+func (s *Store) Advances() bool { return false }
+
 // Close waits for the calls under way and releases the connections. Further calls of it do nothing.
 func (s *Store) Close() error {
 	s.calls.Lock()

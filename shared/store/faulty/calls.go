@@ -127,6 +127,9 @@ func (s *Store) Date(ctx context.Context) (time.Time, error) {
 // Exclusive returns the base's Exclusive if this Store is its only user, and false if it is one process of many.
 func (s *Store) Exclusive() bool { return s.exclusive }
 
+// Advances returns the base's.
+func (s *Store) Advances() bool { return s.service.base.Advances() }
+
 // Ping calls the base's Ping over the network.
 func (s *Store) Ping(ctx context.Context) error {
 	_, err := send(ctx, s, request[struct{}]{

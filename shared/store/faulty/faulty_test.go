@@ -73,10 +73,14 @@ func TestWithoutFaultsNothingIsInTheWay(t *testing.T) {
 
 func TestConformance(t *testing.T) {
 	t.Parallel()
-	open := func(*testing.T) store.Store {
-		return faulty.New(memory.New(memory.Options{}), faulty.Faults{Twice: 0.2})
+	for _, advances := range []bool{false, true} {
+		t.Run(fmt.Sprintf("advances=%v", advances), func(t *testing.T) {
+			open := func(*testing.T) store.Store {
+				return faulty.New(memory.New(memory.Options{Advances: advances}), faulty.Faults{Twice: 0.2})
+			}
+			storetest.Run(t, open, storetest.Capabilities{Exclusive: true, Advances: advances})
+		})
 	}
-	storetest.Run(t, open, storetest.Capabilities{Exclusive: true})
 }
 
 func TestLostRequestIsNeverApplied(t *testing.T) {

@@ -112,6 +112,13 @@ func (s *Service) apply(ctx context.Context, w store.Write, d *dice) (visible ti
 	if err != nil {
 		return now, store.ErrUnknown
 	}
+	if a := w.Advance; a != nil {
+		sequence, err := s.base.Sequence(ctx, a.Key, false)
+		if err != nil {
+			return now, store.ErrUnknown
+		}
+		s.read(a.Key, sequence)
+	}
 	return s.reveal(keys, before, after, now, d), nil
 }
 

@@ -66,6 +66,9 @@ func New(inner store.Store, limits Limits) *Store {
 // Exclusive returns false: the limits are those of a store across a network.
 func (s *Store) Exclusive() bool { return false }
 
+// Advances returns false, as DynamoDB does.
+func (s *Store) Advances() bool { return false }
+
 // Get takes the units of each item from its partition and its table.
 func (s *Store) Get(ctx context.Context, keys ...store.Key) ([]*store.Item, error) {
 	return insist(ctx, s, func() ([]*store.Item, bool, error) {

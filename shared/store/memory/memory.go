@@ -2,6 +2,7 @@ package memory
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 type Store struct {
 	date   func() time.Time
 	shared bool
+	moves  bool
 
 	mu        sync.Mutex
 	closed    bool
@@ -23,8 +25,9 @@ var _ store.Store = (*Store)(nil)
 
 // Options of a Store. The zero value of each field means its default.
 type Options struct {
-	Date   func() time.Time // what [Store.Date] returns; default time.Now
-	Shared bool             // what uses it must assume other processes; default false
+	Date     func() time.Time // what [Store.Date] returns; default time.Now
+	Shared   bool             // what uses it must assume other processes; default false
+	Advances bool             // what [Store.Advances] returns; default false
 }
 
 // New returns an empty store.
@@ -32,7 +35,7 @@ func New(o Options) *Store {
 	if o.Date == nil {
 		o.Date = time.Now
 	}
-	return &Store{date: o.Date, shared: o.Shared, pages: map[partition]*page{}, sequences: map[store.Key]store.Sequence{}}
+	return &Store{date: o.Date, shared: o.Shared, moves: o.Advances, pages: map[partition]*page{}, sequences: map[store.Key]store.Sequence{}}
 }
 
 // Get reads items by key, all at one moment.
@@ -69,16 +72,33 @@ func (s *Store) Write(ctx context.Context, w store.Write) error {
 	if !w.NotAfter.IsZero() && time.Now().After(w.NotAfter) {
 		return store.ErrTooLate
 	}
+	if moved := s.moved(w.Advance); moved != nil {
+		if s.holds(w) {
+			return nil
+		}
+		return moved
+	}
 	if c := s.conflict(w); c != nil {
 		if w.Mine(c) {
 			return nil
 		}
 		return c
 	}
+	if a := w.Advance; a != nil {
+		s.advance(a)
+	}
 	for _, op := range w.Ops {
 		s.apply(op, w.Token)
 	}
 	return nil
+}
+
+// holds reports whether an item that w puts is w's, so that w was applied before.
+func (s *Store) holds(w store.Write) bool {
+	return slices.ContainsFunc(w.Ops, func(op store.Op) bool {
+		found := s.find(op.Item.Key)
+		return op.Kind == store.OpPut && found != nil && found.Token == w.Token
+	})
 }
 
 func (s *Store) conflict(w store.Write) *store.Conflict {
@@ -132,6 +152,9 @@ func (s *Store) Date(ctx context.Context) (time.Time, error) {
 
 // Exclusive returns whether one process has the data to itself, which it has unless Options.Shared says otherwise.
 func (s *Store) Exclusive() bool { return !s.shared }
+
+// Advances returns what Options.Advances says.
+func (s *Store) Advances() bool { return s.moves }
 
 // Ping returns nil until Close.
 func (s *Store) Ping(ctx context.Context) error {

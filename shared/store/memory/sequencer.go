@@ -53,3 +53,20 @@ func (s *Store) Raise(ctx context.Context, key store.Key, position, id int64) er
 	}
 	return nil
 }
+
+// moved returns where the sequencer of an Advance stands, if that is not where it must; otherwise nil.
+func (s *Store) moved(a *store.Advance) error {
+	if a == nil {
+		return nil
+	}
+	if at := s.sequences[a.Key]; at.Position != a.From || at.LastID >= a.FirstID {
+		return &store.Moved{To: at}
+	}
+	return nil
+}
+
+func (s *Store) advance(a *store.Advance) {
+	at := s.sequences[a.Key]
+	at.Position, at.LastID = a.From+1, a.LastID
+	s.sequences[a.Key] = at
+}

@@ -228,5 +228,8 @@ func priceIf(err error, rcu float64) float64 {
 // Exclusive returns that of the store behind.
 func (m *Meter) Exclusive() bool { return m.inner.Exclusive() }
 
+// Advances returns what the store behind it does.
+func (m *Meter) Advances() bool { return m.inner.Advances() }
+
 // Close closes the store behind.
 func (m *Meter) Close() error { return m.inner.Close() }

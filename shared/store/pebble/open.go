@@ -149,6 +149,9 @@ func (s *Store) Date(ctx context.Context) (_ time.Time, err error) {
 // Exclusive returns true: the lock keeps other processes out.
 func (s *Store) Exclusive() bool { return true }
 
+// Advances returns false: a ticket costs this process nothing.
+func (s *Store) Advances() bool { return false }
+
 // Ping returns nil while writes are accepted.
 func (s *Store) Ping(ctx context.Context) (err error) {
 	if err := s.enter(ctx); err != nil {

@@ -23,7 +23,7 @@ func TestConformance(t *testing.T) {
 	t.Parallel()
 	url := pg.Database(t)
 	create(t, url)
-	storetest.Run(t, func(t *testing.T) store.Store { return open(t, url+"&pool_max_conns=4") }, storetest.Capabilities{})
+	storetest.Run(t, func(t *testing.T) store.Store { return open(t, url+"&pool_max_conns=4") }, storetest.Capabilities{Advances: true})
 }
 
 func TestReopen(t *testing.T) {

@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -15,7 +14,7 @@ const maxPage = 256
 
 // statements are the texts of what is asked often; the driver prepares each once for a connection.
 type statements struct {
-	get, getAll, write, putOne, remove, reserve, sequence, raise, expire, forget, loadItems, loadSequencers string
+	get, getAll, write, advance, putOne, remove, reserve, sequence, raise, expire, forget, loadItems, loadSequencers string
 
 	query map[shape]string
 }
@@ -32,7 +31,8 @@ func statementsFor(schema string) statements {
 		getAll: "SELECT k.n, i.version, i.token, i.value, i.expires FROM unnest($1::smallint[], $2::bytea[], $3::bytea[]) " +
 			"WITH ORDINALITY AS k(place, partition, sort, n), LATERAL (SELECT " + columns + " FROM " + items + " AS t " +
 			"WHERE t.place = k.place AND t.partition = k.partition AND t.sort = k.sort LIMIT 1) AS i",
-		write: "SELECT op, there, " + columns + " FROM " + schema + ".write($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
+		write:   "SELECT op, there, " + columns + " FROM " + schema + ".write($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
+		advance: "SELECT op, there, " + columns + ", last FROM " + schema + ".advance($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)",
 		putOne: "INSERT INTO " + items + " (place, partition, sort, version, token, value, expires) VALUES ($1, $2, $3, $4, $5, $6, $7) " +
 			"ON CONFLICT DO NOTHING",
 		remove: "DELETE FROM " + items + " WHERE place = $1 AND partition = $2 AND sort IN (SELECT sort FROM " + items +
@@ -86,63 +86,71 @@ func (c *content) item(key store.Key) store.Item {
 	return item
 }
 
-// Get reads the items by one statement.
+// Get reads the items by one statement, which others may share a round trip with (see [reads]).
 func (s *Store) Get(ctx context.Context, keys ...store.Key) ([]*store.Item, error) {
 	found := make([]*store.Item, len(keys))
+	one := &read{sql: s.sql.get}
 	if len(keys) == 1 {
-		var c content
-		err := s.pool.QueryRow(ctx, s.sql.get, places[keys[0].Table], []byte(keys[0].Partition), []byte(keys[0].Sort)).
-			Scan(&c.version, &c.token, &c.value, &c.expires)
-		if errors.Is(err, pgx.ErrNoRows) {
-			return found, nil
+		one.args = []any{places[keys[0].Table], []byte(keys[0].Partition), []byte(keys[0].Sort)}
+		one.take = func(rows pgx.Rows) error {
+			var c content
+			_, err := pgx.ForEachRow(rows, []any{&c.version, &c.token, &c.value, &c.expires}, func() error {
+				item := c.item(keys[0])
+				found[0] = &item
+				return nil
+			})
+			return err
 		}
-		item := c.item(keys[0])
-		found[0] = &item
-		return found, s.readFailure(ctx, "get", err)
+	} else {
+		in, partitions, sorts := make([]int16, len(keys)), make([][]byte, len(keys)), make([][]byte, len(keys))
+		for n, key := range keys {
+			in[n], partitions[n], sorts[n] = places[key.Table], []byte(key.Partition), []byte(key.Sort)
+		}
+		one.sql, one.args = s.sql.getAll, []any{in, partitions, sorts}
+		one.take = func(rows pgx.Rows) error {
+			var n int64
+			var c content
+			_, err := pgx.ForEachRow(rows, []any{&n, &c.version, &c.token, &c.value, &c.expires}, func() error {
+				item := c.item(keys[n-1])
+				found[n-1], c = &item, content{}
+				return nil
+			})
+			return err
+		}
 	}
-	in, partitions, sorts := make([]int16, len(keys)), make([][]byte, len(keys)), make([][]byte, len(keys))
-	for n, key := range keys {
-		in[n], partitions[n], sorts[n] = places[key.Table], []byte(key.Partition), []byte(key.Sort)
-	}
-	rows, err := s.pool.Query(ctx, s.sql.getAll, in, partitions, sorts)
-	if err != nil {
-		return nil, s.readFailure(ctx, "get", err)
-	}
-	var n int64
-	var c content
-	_, err = pgx.ForEachRow(rows, []any{&n, &c.version, &c.token, &c.value, &c.expires}, func() error {
-		item := c.item(keys[n-1])
-		found[n-1], c = &item, content{}
-		return nil
-	})
-	if err != nil {
+	if err := s.reads.do(ctx, one); err != nil {
 		return nil, s.readFailure(ctx, "get", err)
 	}
 	return found, nil
 }
 
-// Query reads one page by one statement, of at most 256 items.
+// Query reads one page by one statement, of at most 256 items. Small pages may share a round trip with others (see [reads]).
 func (s *Store) Query(ctx context.Context, r store.Range) (page store.Page, err error) {
 	limit := maxPage
 	if r.Limit > 0 {
 		limit = min(r.Limit, maxPage)
 	}
-	arguments := []any{places[r.Table], []byte(r.Partition), []byte(r.From), limit + 1}
+	one := &read{sql: s.sql.query[shape{r.To != "", r.Backward}], args: []any{places[r.Table], []byte(r.Partition), []byte(r.From), limit + 1}}
 	if r.To != "" {
-		arguments = append(arguments, []byte(r.To))
+		one.args = append(one.args, []byte(r.To))
 	}
-	rows, err := s.pool.Query(ctx, s.sql.query[shape{r.To != "", r.Backward}], arguments...)
-	if err != nil {
-		return page, s.readFailure(ctx, "query", err)
+	one.take = func(rows pgx.Rows) error {
+		page = store.Page{}
+		var sort []byte
+		var c content
+		_, err := pgx.ForEachRow(rows, []any{&sort, &c.version, &c.token, &c.value, &c.expires}, func() error {
+			key := store.Key{Table: r.Table, Partition: r.Partition, Sort: string(sort)}
+			page.Items = append(page.Items, c.item(key))
+			c = content{}
+			return nil
+		})
+		return err
 	}
-	var sort []byte
-	var c content
-	_, err = pgx.ForEachRow(rows, []any{&sort, &c.version, &c.token, &c.value, &c.expires}, func() error {
-		key := store.Key{Table: r.Table, Partition: r.Partition, Sort: string(sort)}
-		page.Items = append(page.Items, c.item(key))
-		c = content{}
-		return nil
-	})
+	if limit <= smallPage {
+		err = s.reads.do(ctx, one)
+	} else {
+		err = s.reads.alone(ctx, one)
+	}
 	if err != nil {
 		return store.Page{}, s.readFailure(ctx, "query", err)
 	}

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -34,11 +35,14 @@ const maxConnections = 16
 // Store is a [store.Store] in PostgreSQL. Make one with [Open].
 type Store struct {
 	pool   *pgxpool.Pool
+	reads  *reads
 	name   string // of the schema
 	schema string // as SQL
 	sql    statements
 	now    func() time.Time
 	log    *slog.Logger
+
+	noAdvance atomic.Bool // the tables were made by a program without [store.Advance]
 
 	life  context.Context // ends with Close
 	end   context.CancelFunc
@@ -68,6 +72,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	if s.pool, err = pgxpool.NewWithConfig(context.WithoutCancel(ctx), config); err != nil {
 		return nil, fmt.Errorf("postgres: %w", err)
 	}
+	s.reads = newReads(s.pool)
 	s.life, s.end = context.WithCancel(context.WithoutCancel(ctx))
 	s.tasks.Go(s.expire)
 	return s, nil
@@ -75,6 +80,9 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 
 // Exclusive returns false: processes share the database.
 func (s *Store) Exclusive() bool { return false }
+
+// Advances returns true, unless an older program has made the tables and millrace tables was not called since.
+func (s *Store) Advances() bool { return !s.noAdvance.Load() }
 
 // Date returns the database's clock.
 func (s *Store) Date(ctx context.Context) (date time.Time, err error) {

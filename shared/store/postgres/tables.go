@@ -17,8 +17,11 @@ const layout = 1
 //go:embed tables.sql
 var tables string
 
-// CreateTables makes the schema and the tables if they are missing. It may be called again, and by several processes at once: one works,
-// the others wait. Tables of another version it refuses.
+//go:embed functions.sql
+var functions string
+
+// CreateTables makes the schema, the tables and the functions, as far as they are missing. It may be called again, and by several processes
+// at once: one works, the others wait. Tables of another version it refuses.
 func (s *Store) CreateTables(ctx context.Context) error {
 	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", "millrace tables "+s.schema); err != nil {
@@ -28,11 +31,14 @@ func (s *Store) CreateTables(ctx context.Context) error {
 		case err != nil:
 			return err
 		case found != 0:
-			return s.expects(found)
+			if err := s.expects(found); err != nil {
+				return err
+			}
+			return s.addFunctions(ctx, tx)
 		}
 		for _, statement := range []string{
 			"CREATE SCHEMA IF NOT EXISTS " + s.schema,
-			strings.NewReplacer("{{schema}}", s.schema, "{{channel}}", s.channel()).Replace(tables),
+			s.named(tables), s.named(functions),
 			fmt.Sprintf("INSERT INTO %s.layout VALUES (%d)", s.schema, layout),
 		} {
 			if _, err := tx.Exec(ctx, statement); err != nil {
@@ -42,6 +48,23 @@ func (s *Store) CreateTables(ctx context.Context) error {
 		return nil
 	})
 	return s.readFailure(ctx, "create tables", err)
+}
+
+// addFunctions makes the functions anew in a schema that was made by a program without the newest of them.
+func (s *Store) addFunctions(ctx context.Context, tx pgx.Tx) error {
+	var all bool
+	err := tx.QueryRow(ctx, "SELECT EXISTS (SELECT FROM pg_proc p, pg_namespace n WHERE n.oid = p.pronamespace AND n.nspname = $1 AND p.proname = 'advance')",
+		s.name).Scan(&all)
+	if err != nil || all {
+		return err
+	}
+	_, err = tx.Exec(ctx, s.named(functions))
+	return err
+}
+
+// named returns SQL with the names of the schema and of its channel.
+func (s *Store) named(sql string) string {
+	return strings.NewReplacer("{{schema}}", s.schema, "{{channel}}", s.channel()).Replace(sql)
 }
 
 // Ping returns nil if the tables are there, and of the version that this package uses.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/millrace/millrace/shared/store"
@@ -25,7 +26,9 @@ func (s *Store) Write(ctx context.Context, w store.Write) (err error) {
 	for range maxAttempts {
 		var conflict *store.Conflict
 		conflict, err = s.send(ctx, w, request)
-		switch {
+		switch moved := (*store.Moved)(nil); {
+		case errors.As(err, &moved):
+			return moved
 		case conflict != nil && w.Mine(conflict):
 			return nil
 		case conflict != nil:
@@ -56,6 +59,9 @@ func (s *Store) send(ctx context.Context, w store.Write, r *request) (*store.Con
 }
 
 func (s *Store) apply(ctx context.Context, c *pgxpool.Conn, w store.Write, r *request) (*store.Conflict, error) {
+	if w.Advance != nil {
+		return s.advance(ctx, c, &w, r)
+	}
 	if len(w.Ops) == 1 && r.kinds[0] == putAbsent {
 		return s.putOne(ctx, c, &w, r)
 	}
@@ -63,27 +69,88 @@ func (s *Store) apply(ctx context.Context, c *pgxpool.Conn, w store.Write, r *re
 	if err != nil {
 		return nil, err
 	}
-	var failed []store.Failure
-	var op int
-	var found bool
-	var version *int64
-	var token *string
-	var c1 content
-	_, err = pgx.ForEachRow(rows, []any{&op, &found, &version, &token, &c1.value, &c1.expires}, func() error {
-		failure := store.Failure{Op: r.order[op-1]}
-		if found {
-			c1.version, c1.token = *version, *token
-			item := c1.item(w.Ops[failure.Op].Item.Key)
-			failure.Found = &item
-		}
-		failed, c1 = append(failed, failure), content{}
+	var f failures
+	_, err = pgx.ForEachRow(rows, f.row(), func() error {
+		f.add(&w, r)
 		return nil
 	})
-	if err != nil || len(failed) == 0 {
-		return nil, err
+	return f.conflict(), err
+}
+
+// advance is apply of a write that takes a ticket. The error is [*store.Moved] if it cannot.
+func (s *Store) advance(ctx context.Context, c *pgxpool.Conn, w *store.Write, r *request) (*store.Conflict, error) {
+	a := w.Advance
+	rows, err := c.Query(ctx, s.sql.advance, places[a.Key.Table], []byte(a.Key.Partition), []byte(a.Key.Sort), a.From, a.FirstID, a.LastID,
+		r.counts, r.kinds, r.wanted, r.places, r.partitions, r.sorts, r.versions, r.contents, r.ends, w.Token)
+	if err != nil {
+		return nil, s.advanceFailure(err)
 	}
-	slices.SortFunc(failed, func(a, b store.Failure) int { return cmp.Compare(a.Op, b.Op) })
-	return &store.Conflict{Failed: failed}, nil
+	var f failures
+	var last *int64
+	var moved error
+	_, err = pgx.ForEachRow(rows, append(f.row(), &last), func() error {
+		if f.op > 0 {
+			f.add(w, r)
+			return nil
+		}
+		if to := (store.Sequence{}); !f.found {
+			if f.version != nil && last != nil {
+				to.Position, to.LastID = *f.version, *last
+			}
+			moved = &store.Moved{To: to}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, s.advanceFailure(err)
+	}
+	return f.conflict(), moved
+}
+
+// advanceFailure returns [store.Moved] where the function is not there since an older program has made the tables, and notes it.
+func (s *Store) advanceFailure(err error) error {
+	var said *pgconn.PgError
+	if errors.As(err, &said) && said.Code == "42883" {
+		s.noAdvance.Store(true)
+		return &store.Moved{}
+	}
+	return err
+}
+
+// failures are the rows of operations whose conditions do not hold.
+type failures struct {
+	op      int
+	found   bool
+	version *int64
+	token   *string
+	content
+
+	failed []store.Failure
+}
+
+// row returns where the columns of a row go.
+func (f *failures) row() []any {
+	return []any{&f.op, &f.found, &f.version, &f.token, &f.value, &f.expires}
+}
+
+// add adds the row that was read.
+func (f *failures) add(w *store.Write, r *request) {
+	failure := store.Failure{Op: r.order[f.op-1]}
+	if f.found {
+		f.content.version, f.content.token = *f.version, *f.token
+		item := f.item(w.Ops[failure.Op].Item.Key)
+		failure.Found = &item
+	}
+	f.failed, f.content = append(f.failed, failure), content{}
+}
+
+// conflict returns what was added, nil if nothing was.
+func (f *failures) conflict() *store.Conflict {
+	if len(f.failed) == 0 {
+		return nil
+	}
+	slices.SortFunc(f.failed, func(a, b store.Failure) int { return cmp.Compare(a.Op, b.Op) })
+	return &store.Conflict{Failed: f.failed}
 }
 
 // putOne puts an item where there is none: an append to a journal is no more, so it spares the function.

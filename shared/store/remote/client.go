@@ -167,6 +167,9 @@ func (s *Store) Ping(ctx context.Context) error {
 // Exclusive returns false: other processes may reach the store too.
 func (s *Store) Exclusive() bool { return false }
 
+// Advances returns false.
+func (s *Store) Advances() bool { return false }
+
 // Close waits for the calls under way and drops the connection.
 func (s *Store) Close() error {
 	s.mu.Lock()

@@ -15,6 +15,7 @@ import (
 // Capabilities say what a backend does beyond the contract, or how it differs within it. What is declared is asserted.
 type Capabilities struct {
 	Exclusive bool // what Exclusive returns
+	Advances  bool // what Advances returns
 
 	// Costly makes the suite use fewer random histories and fewer concurrent callers, since every call takes long.
 	Costly bool
@@ -30,7 +31,7 @@ func Run(t *testing.T, open func(t *testing.T) store.Store, able Capabilities) {
 	s := &suite{store: checked(t), open: checked, able: able, run: rand.Text()[:10]}
 	groups := map[string]func(*testing.T){
 		"Get": s.get, "Query": s.query, "Write": s.write, "Conflict": s.conflict, "Token": s.token, "Limits": s.limits,
-		"Remove": s.remove, "Sequencer": s.sequencer, "Concurrency": s.concurrency, "Isolation": s.isolation, "History": s.history, "Life": s.life,
+		"Remove": s.remove, "Sequencer": s.sequencer, "Concurrency": s.concurrency, "Advance": s.advance, "Isolation": s.isolation, "History": s.history, "Life": s.life,
 	}
 	for name, group := range groups {
 		t.Run(name, group)
