@@ -5,6 +5,7 @@ import (
 
 	"github.com/millrace/millrace/shared/membership"
 	"github.com/millrace/millrace/shared/queue"
+	"github.com/millrace/millrace/shared/store"
 )
 
 // Look is what an exchange begins with, as it was read before its turn came.
@@ -26,6 +27,7 @@ func (x *Exchanges) Look(ctx context.Context, id string, r *Request) (l Look, er
 		l.Instance, err = x.members.Get(ctx, id)
 		return l, err
 	}
+	ctx = store.WithCompany(ctx, 2)
 	if by := x.sessions.claimer(id); by != nil && len(r.Results) > 0 {
 		l.early = x.queue.ReadEarly(ctx, *by, min(r.Max, mostClaims))
 	}

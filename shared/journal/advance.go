@@ -12,15 +12,15 @@ import (
 
 // In a store that can, a write takes its ticket itself, at the moment it is applied: one request instead of two, one wait for the disk, and no
 // position without a slot. For that the writer has to suppose which ticket is next, and the sequencer is held until the write is durable. So it
-// does where few write: while hardly another write of this process is under way, and, as far as it has met, none of another process. Otherwise
-// tickets are reserved, so that slots are written side by side.
+// does where few write: a few writes of this process wait for each other, and, as far as it has met, no other process writes. Otherwise tickets
+// are reserved, so that slots are written side by side.
 
 // supposition is what a process supposes of where the sequencer stands.
 type supposition struct {
 	mu        sync.Mutex
 	last      store.Sequence // the newest that this process has seen
-	ahead     store.Sequence // where it stands after the writes under way that take their ticket themselves
-	taking    int            // how many these are
+	taking    chan struct{}  // closed when the write under way has ended that takes its ticket itself; nil: there is none
+	waiting   int            // writes that wait for that, to take theirs
 	reserving int            // reservations under way
 	misses    int            // how many writes in a row have found that others write too
 	skip      int            // how many writes reserve their ticket after that
@@ -28,39 +28,59 @@ type supposition struct {
 
 const (
 	suppositions = 2  // how often a write supposes where the sequencer stands
-	mostTaking   = 2  // writes under way that take their ticket themselves: the second one waits for the first
+	mostWaiting  = 2  // writes that wait to take their ticket themselves; more of them reserve theirs
 	mostSkipped  = 64 // writes that reserve their ticket after a miss
 )
 
-// next returns the ticket for ids that is probably the next, for a write that is to call taken; ok is false where it had better be reserved.
-// now is in microseconds since 1970.
-func (s *supposition) next(ids int, now int64) (t store.Ticket, ok bool) {
+// next returns the ticket for ids that is probably the next, for a write that is to call taken, once no other takes its own. ok is false where
+// the ticket had better be reserved. now returns microseconds since 1970.
+func (s *supposition) next(ctx context.Context, ids int, now func() int64) (t store.Ticket, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.last.Position == 0 || s.last.Leads(now) || s.reserving > 0 || s.taking == mostTaking {
-		return t, false
-	}
 	if s.skip > 0 {
 		s.skip--
 		return t, false
 	}
-	if s.taking == 0 || s.ahead.Position < s.last.Position {
-		s.ahead = s.last
+	for s.taking != nil {
+		if s.waiting == mostWaiting || !s.await(ctx) {
+			return t, false
+		}
 	}
-	t, err := s.ahead.Reserve(ids, now)
+	at := now()
+	if s.last.Position == 0 || s.last.Leads(at) || s.reserving > 0 {
+		return t, false
+	}
+	t, err := s.last.Reserve(ids, at)
 	if err != nil {
 		return t, false
 	}
-	s.taking++
-	s.ahead, t.Sent = t.Sequence, time.Now()
+	s.taking, t.Sent = make(chan struct{}), time.Now()
 	return t, true
+}
+
+// await waits until the write under way has ended, and returns false if ctx has. The caller holds mu.
+func (s *supposition) await(ctx context.Context) bool {
+	ended := s.taking
+	s.waiting++
+	s.mu.Unlock()
+	defer func() {
+		s.mu.Lock()
+		s.waiting--
+	}()
+	select {
+	case <-ended:
+		return true
+	case <-ctx.Done():
+		return false
+	}
 }
 
 // taken ends a write that would take its ticket itself.
 func (s *supposition) taken(outcome outcome) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.taking--; outcome == landed {
+	close(s.taking)
+	if s.taking = nil; outcome == landed {
 		s.misses = 0
 	}
 }
@@ -98,7 +118,7 @@ func (s *supposition) saw(at store.Sequence) {
 func (j *Journal) writeOnce(ctx context.Context, until time.Time, actor string, change Change) (*attempt, outcome, error) {
 	ids := max(len(change.Events), 1)
 	for try := 0; try < suppositions && j.store.Advances(); try++ {
-		t, ok := j.supposed.next(ids, j.now().UnixMicro())
+		t, ok := j.supposed.next(ctx, ids, func() int64 { return j.now().UnixMicro() })
 		if !ok {
 			break
 		}

@@ -36,6 +36,7 @@ func (q *Queue) ReadEarly(ctx context.Context, by Claimer, max int) *Early {
 
 func (s *shared) readEarly(ctx context.Context, by *Claimer, n int) *Early {
 	q := s.q
+	store.MoreCompany(ctx, 3)
 	return &Early{
 		rules: q.readRules(ctx, by),
 		due:   beside(func() error { _, err := q.Promote(ctx); return err }),
@@ -79,6 +80,7 @@ func (s *shared) heads(ctx context.Context, by *Claimer, n int) map[string]func(
 		} else if s.q.onePart {
 			r.Limit += n // what the next claim will probably start
 		}
+		store.MoreCompany(ctx, 1)
 		heads[r.Partition] = beside(func() readPage { return s.query(ctx, r) })
 	}
 	return heads
@@ -114,6 +116,7 @@ func (s *shared) foreseen(ctx context.Context) func() map[string]*store.Item {
 	if len(keys) == 0 {
 		return nil
 	}
+	store.MoreCompany(ctx, 1)
 	return beside(func() map[string]*store.Item {
 		items, _ := s.q.store.Get(ctx, keys...) // the claim reads them again
 		found := make(map[string]*store.Item, len(items))

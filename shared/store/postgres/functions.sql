@@ -18,57 +18,80 @@ AS $$
 #variable_conflict use_column
 DECLARE
 	changed int;
+	e1      int := counts[1]; -- the last operation of each kind
+	e2      int := e1 + counts[2];
+	e3      int := e2 + counts[3];
+	e4      int := e3 + counts[4];
+	e5      int := e4 + counts[5];
+	e6      int := e5 + counts[6];
+	e7      int := e6 + counts[7];
 BEGIN
 	BEGIN
 		IF counts[1] > 0 THEN
 			UPDATE {{schema}}.items i SET version = k.version, token = mark, value = k.content, expires = k.ends
-				FROM unnest(kinds, wanted, places, partitions, sorts, versions, contents, ends)
-					AS k(kind, wanted, place, partition, sort, version, content, ends)
-				WHERE k.kind = 1 AND i.place = k.place AND i.partition = k.partition AND i.sort = k.sort AND i.version = k.wanted;
+				FROM unnest(wanted[1:e1], places[1:e1], partitions[1:e1], sorts[1:e1], versions[1:e1], contents[1:e1], ends[1:e1])
+					AS k(wanted, place, partition, sort, version, content, ends)
+				WHERE i.place = k.place AND i.partition = k.partition AND i.sort = k.sort AND i.version = k.wanted;
 			GET DIAGNOSTICS changed = ROW_COUNT;
 			IF changed <> counts[1] THEN
 				RAISE EXCEPTION 'an item was changed meanwhile' USING ERRCODE = 'serialization_failure';
 			END IF;
 		END IF;
-		IF counts[2] + counts[7] > 0 THEN -- a check, too, puts an item and takes it away again: whoever would put one waits for this transaction
+		IF counts[2] > 0 THEN
 			INSERT INTO {{schema}}.items (place, partition, sort, version, token, value, expires)
 				SELECT k.place, k.partition, k.sort, k.version, mark, k.content, k.ends
-				FROM unnest(kinds, places, partitions, sorts, versions, contents, ends) AS k(kind, place, partition, sort, version, content, ends)
-				WHERE k.kind IN (2, 7)
+				FROM unnest(places[e1+1:e2], partitions[e1+1:e2], sorts[e1+1:e2], versions[e1+1:e2], contents[e1+1:e2], ends[e1+1:e2])
+					AS k(place, partition, sort, version, content, ends)
 				ON CONFLICT DO NOTHING;
 			GET DIAGNOSTICS changed = ROW_COUNT;
-			IF changed <> counts[2] + counts[7] THEN
+			IF changed <> counts[2] THEN
 				RAISE EXCEPTION 'an item was changed meanwhile' USING ERRCODE = 'serialization_failure';
 			END IF;
+		END IF;
+		IF counts[7] > 0 THEN -- puts an item and takes it away again: whoever would put one waits for this transaction
+			INSERT INTO {{schema}}.items (place, partition, sort, version, token, value, expires)
+				SELECT k.place, k.partition, k.sort, k.version, mark, k.content, k.ends
+				FROM unnest(places[e6+1:e7], partitions[e6+1:e7], sorts[e6+1:e7], versions[e6+1:e7], contents[e6+1:e7], ends[e6+1:e7])
+					AS k(place, partition, sort, version, content, ends)
+				ON CONFLICT DO NOTHING;
+			GET DIAGNOSTICS changed = ROW_COUNT;
+			IF changed <> counts[7] THEN
+				RAISE EXCEPTION 'an item was changed meanwhile' USING ERRCODE = 'serialization_failure';
+			END IF;
+			DELETE FROM {{schema}}.items i
+				USING unnest(places[e6+1:e7], partitions[e6+1:e7], sorts[e6+1:e7]) AS k(place, partition, sort)
+				WHERE i.place = k.place AND i.partition = k.partition AND i.sort = k.sort;
 		END IF;
 		IF counts[3] > 0 THEN
 			INSERT INTO {{schema}}.items (place, partition, sort, version, token, value, expires)
 				SELECT k.place, k.partition, k.sort, k.version, mark, k.content, k.ends
-				FROM unnest(kinds, places, partitions, sorts, versions, contents, ends) AS k(kind, place, partition, sort, version, content, ends)
-				WHERE k.kind = 3
+				FROM unnest(places[e2+1:e3], partitions[e2+1:e3], sorts[e2+1:e3], versions[e2+1:e3], contents[e2+1:e3], ends[e2+1:e3])
+					AS k(place, partition, sort, version, content, ends)
 				ON CONFLICT (place, partition, sort) DO UPDATE SET version = EXCLUDED.version, token = EXCLUDED.token,
 					value = EXCLUDED.value, expires = EXCLUDED.expires;
 		END IF;
 		IF counts[6] > 0 THEN
-			PERFORM FROM unnest(kinds, wanted, places, partitions, sorts) AS k(kind, wanted, place, partition, sort), {{schema}}.items i
-				WHERE k.kind = 6 AND i.place = k.place AND i.partition = k.partition AND i.sort = k.sort AND i.version = k.wanted
+			PERFORM FROM unnest(wanted[e5+1:e6], places[e5+1:e6], partitions[e5+1:e6], sorts[e5+1:e6]) AS k(wanted, place, partition, sort), {{schema}}.items i
+				WHERE i.place = k.place AND i.partition = k.partition AND i.sort = k.sort AND i.version = k.wanted
 				FOR SHARE OF i;
 			GET DIAGNOSTICS changed = ROW_COUNT;
 			IF changed <> counts[6] THEN
 				RAISE EXCEPTION 'an item was changed meanwhile' USING ERRCODE = 'serialization_failure';
 			END IF;
 		END IF;
-		IF counts[4] + counts[5] + counts[7] > 0 THEN
-			WITH gone AS (
-				DELETE FROM {{schema}}.items i
-					USING unnest(kinds, wanted, places, partitions, sorts) AS k(kind, wanted, place, partition, sort)
-					WHERE k.kind IN (4, 5, 7) AND i.place = k.place AND i.partition = k.partition AND i.sort = k.sort
-						AND (k.kind <> 4 OR i.version = k.wanted)
-					RETURNING k.kind
-			) SELECT count(*) FILTER (WHERE kind <> 5) INTO changed FROM gone;
-			IF changed <> counts[4] + counts[7] THEN
+		IF counts[4] > 0 THEN
+			DELETE FROM {{schema}}.items i
+				USING unnest(wanted[e3+1:e4], places[e3+1:e4], partitions[e3+1:e4], sorts[e3+1:e4]) AS k(wanted, place, partition, sort)
+				WHERE i.place = k.place AND i.partition = k.partition AND i.sort = k.sort AND i.version = k.wanted;
+			GET DIAGNOSTICS changed = ROW_COUNT;
+			IF changed <> counts[4] THEN
 				RAISE EXCEPTION 'an item was changed meanwhile' USING ERRCODE = 'serialization_failure';
 			END IF;
+		END IF;
+		IF counts[5] > 0 THEN
+			DELETE FROM {{schema}}.items i
+				USING unnest(places[e4+1:e5], partitions[e4+1:e5], sorts[e4+1:e5]) AS k(place, partition, sort)
+				WHERE i.place = k.place AND i.partition = k.partition AND i.sort = k.sort;
 		END IF;
 	EXCEPTION WHEN serialization_failure THEN
 		RETURN QUERY

@@ -3,6 +3,7 @@ package postgres_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"strings"
@@ -166,5 +167,97 @@ func TestTicketsOutliveACrash(t *testing.T) {
 			t.Fatal(err)
 		}
 		s = open(t, url)
+	}
+}
+
+// Reads that are asked for at one moment share round trips, and each has its own result: also while connections are cut.
+func TestReadsSideBySide(t *testing.T) {
+	t.Parallel()
+	url := pg.Database(t)
+	create(t, url)
+	s := open(t, url+"&application_name=cut")
+	const items = 40
+	at := func(n int) store.Key {
+		return store.Key{Table: store.Work, Partition: fmt.Sprint("p", n%4), Sort: fmt.Sprintf("%03d", n)}
+	}
+	for n := range items {
+		write := store.Write{Token: fmt.Sprint("t", n), Ops: []store.Op{store.Put(store.Item{Key: at(n), Version: int64(n + 1)}, store.Absent)}}
+		if err := s.Write(t.Context(), write); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close(t.Context())
+	ctx := store.WithCompany(t.Context(), 3*items)
+	for round := range 30 {
+		if round%3 == 2 {
+			if _, err := c.Exec(t.Context(), "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'cut'"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var group sync.WaitGroup
+		for n := range items {
+			group.Go(func() {
+				found, err := s.Get(ctx, at(n), at((n+1)%items))
+				switch {
+				case errors.Is(err, store.ErrUnavailable):
+				case err != nil || found[0] == nil || found[0].Version != int64(n+1) || found[1].Version != int64((n+1)%items+1):
+					t.Errorf("Get(%d) = %v, %v", n, found, err)
+				}
+			})
+			group.Go(func() {
+				one, err := s.Get(ctx, at(n))
+				switch {
+				case errors.Is(err, store.ErrUnavailable):
+				case err != nil || one[0] == nil || one[0].Version != int64(n+1):
+					t.Errorf("Get(%d) alone = %v, %v", n, one, err)
+				}
+			})
+			group.Go(func() {
+				page, err := s.Query(ctx, store.Range{Table: store.Work, Partition: at(n).Partition, From: at(n).Sort, Limit: 1})
+				switch {
+				case errors.Is(err, store.ErrUnavailable):
+				case err != nil || len(page.Items) != 1 || page.Items[0].Version != int64(n+1):
+					t.Errorf("Query(%d) = %v, %v", n, page, err)
+				}
+			})
+		}
+		group.Wait()
+	}
+}
+
+// Tables of an older program do for this one: it reserves its tickets until the tables have the function that takes them.
+func TestTablesWithoutAdvance(t *testing.T) {
+	t.Parallel()
+	url := pg.Database(t)
+	create(t, url)
+	c, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close(t.Context())
+	if _, err := c.Exec(t.Context(), "DROP FUNCTION millrace.advance"); err != nil {
+		t.Fatal(err)
+	}
+	s, key := open(t, url), store.Key{Table: store.Work, Partition: "p", Sort: "s"}
+	ticket, err := s.Reserve(t.Context(), key, 1, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write := store.Write{
+		Token: "t", Ops: []store.Op{store.Put(store.Item{Key: key, Version: 1}, store.Absent)},
+		Advance: &store.Advance{Key: key, From: ticket.Position, FirstID: ticket.LastID + 1, LastID: ticket.LastID + 1},
+	}
+	var moved *store.Moved
+	if err := s.Write(t.Context(), write); !errors.As(err, &moved) || s.Advances() {
+		t.Errorf("Write = %v, Advances = %v, want Moved and false", err, s.Advances())
+	}
+	create(t, url)
+	s = open(t, url)
+	if err := s.Write(t.Context(), write); err != nil || !s.Advances() {
+		t.Errorf("Write with the newest functions = %v, Advances = %v, want success and true", err, s.Advances())
 	}
 }

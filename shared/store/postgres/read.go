@@ -134,13 +134,14 @@ func (s *Store) Query(ctx context.Context, r store.Range) (page store.Page, err 
 	if r.To != "" {
 		one.args = append(one.args, []byte(r.To))
 	}
+	got := new(store.Page) // whoever makes the read for others may be later than ctx
 	one.take = func(rows pgx.Rows) error {
-		page = store.Page{}
+		*got = store.Page{}
 		var sort []byte
 		var c content
 		_, err := pgx.ForEachRow(rows, []any{&sort, &c.version, &c.token, &c.value, &c.expires}, func() error {
 			key := store.Key{Table: r.Table, Partition: r.Partition, Sort: string(sort)}
-			page.Items = append(page.Items, c.item(key))
+			got.Items = append(got.Items, c.item(key))
 			c = content{}
 			return nil
 		})
@@ -154,7 +155,7 @@ func (s *Store) Query(ctx context.Context, r store.Range) (page store.Page, err 
 	if err != nil {
 		return store.Page{}, s.readFailure(ctx, "query", err)
 	}
-	if len(page.Items) > limit {
+	if page = *got; len(page.Items) > limit {
 		page.Items, page.More = page.Items[:limit], true
 	}
 	return page, nil

@@ -2,19 +2,26 @@ package postgres
 
 import (
 	"context"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/millrace/millrace/shared/groupcommit"
+	"github.com/millrace/millrace/shared/store"
 )
 
 // reads lets statements that are asked for at the same moment share a round trip: a claim reads a handful of items and pages at once, and
 // each round trip wakes a process of the database and a thread of this one.
 type reads struct {
-	pool  *pgxpool.Pool
-	group *groupcommit.Group[*read]
+	pool *pgxpool.Pool
+
+	mu        sync.Mutex
+	waiting   []*read
+	gathering bool // a caller is about to send what waits
 }
 
 // read is a statement that changes nothing.
@@ -23,6 +30,7 @@ type read struct {
 	args []any
 	take func(pgx.Rows) error // takes its rows, and may be called again if it has failed
 	err  error
+	done chan struct{} // closed when it is made, perhaps by another caller
 }
 
 const (
@@ -32,33 +40,55 @@ const (
 	// together is how many statements share a round trip at most.
 	together = 16
 
-	// readers is how many round trips of several statements are under way at most.
-	readers = 8
+	// company is how long a read waits at most for others that are announced with it: less than a round trip takes.
+	company = 100 * time.Microsecond
 
 	// sharedFor is how long a round trip may take that several callers share, since it does not end with any of them.
 	sharedFor = 10 * time.Second
 )
 
-func newReads(pool *pgxpool.Pool) *reads {
-	r := &reads{pool: pool}
-	r.group = groupcommit.New(groupcommit.Options[*read]{
-		Batch: func() func(*read) bool {
-			n := 0
-			return func(*read) bool { n++; return n <= together }
-		},
-		Write:   r.send,
-		More:    func([]*read) bool { return true },
-		Writers: readers,
-	})
-	return r
-}
-
 // do makes a read, perhaps together with others.
 func (r *reads) do(ctx context.Context, one *read) error {
-	if err := r.group.Do(ctx, one); err != nil {
-		return err
+	one.done = make(chan struct{})
+	left := store.Company(ctx)
+	r.mu.Lock()
+	r.waiting = append(r.waiting, one)
+	leads := !r.gathering
+	r.gathering = true
+	r.mu.Unlock()
+	if left != nil {
+		left.Add(-1)
 	}
+	if !leads {
+		select {
+		case <-one.done:
+			return one.err
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	r.gather(left)
+	r.mu.Lock()
+	all := r.waiting
+	r.waiting, r.gathering = nil, false
+	r.mu.Unlock()
+	batches := slices.Collect(slices.Chunk(all, together))
+	for _, batch := range batches[1:] {
+		go r.send(context.WithoutCancel(ctx), batch)
+	}
+	r.send(ctx, batches[0]) // one is its first
 	return one.err
+}
+
+// gather lets other goroutines add reads, and waits for those that are announced.
+func (r *reads) gather(left *atomic.Int64) {
+	if left == nil {
+		runtime.Gosched()
+		return
+	}
+	for began := time.Now(); left.Load() > 0 && time.Since(began) < company; {
+		runtime.Gosched()
+	}
 }
 
 // alone makes a read that others do not wait for.
@@ -73,11 +103,16 @@ func (r *reads) alone(ctx context.Context, one *read) error {
 // send makes reads in one round trip. What fails is read once more by itself: after a statement that has failed the database skips those
 // behind it.
 func (r *reads) send(ctx context.Context, all []*read) {
+	defer func() {
+		for _, one := range all {
+			close(one.done)
+		}
+	}()
 	if len(all) == 1 {
 		all[0].err = r.alone(ctx, all[0])
 		return
 	}
-	ctx, done := context.WithTimeout(ctx, sharedFor)
+	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), sharedFor)
 	defer done()
 	var batch pgx.Batch
 	for _, one := range all {

@@ -72,7 +72,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	if s.pool, err = pgxpool.NewWithConfig(context.WithoutCancel(ctx), config); err != nil {
 		return nil, fmt.Errorf("postgres: %w", err)
 	}
-	s.reads = newReads(s.pool)
+	s.reads = &reads{pool: s.pool}
 	s.life, s.end = context.WithCancel(context.WithoutCancel(ctx))
 	s.tasks.Go(s.expire)
 	return s, nil
