@@ -9,6 +9,7 @@ import (
 
 	"github.com/millrace/millrace/shared/exchanges"
 	"github.com/millrace/millrace/shared/membership"
+	"github.com/millrace/millrace/shared/queue"
 	"github.com/millrace/millrace/shared/store"
 	"github.com/millrace/millrace/shared/store/memory"
 	"github.com/millrace/millrace/shared/store/tally"
@@ -50,15 +51,21 @@ func waitInVain(t *testing.T, bound func(made, seconds int64) (most int64), with
 			id := p.register(t, 1)
 			group.Go(func() {
 				time.Sleep(each * time.Duration(i) / instances)
+				var results []queue.Completion
 				for seq := int64(1); ctx.Err() == nil; seq++ {
-					if err := p.handle(ctx, id, exchanges.Request{Seq: seq, Max: 1, Wait: each}); err != nil && ctx.Err() == nil {
+					got, err := p.handle(ctx, id, exchanges.Request{Seq: seq, Results: results, Max: 1, Wait: each})
+					if err != nil && ctx.Err() == nil {
 						t.Error(err)
 						return
+					}
+					results = nil
+					for _, c := range got.Claims {
+						results = append(results, queue.Completion{Token: c.Token, Result: queue.Result{Outcome: queue.OK}})
 					}
 				}
 			})
 		}
-		// By the bubble's clock: the lease of the one that was started has ended, and no exchange is at the edge of what is counted.
+		// By the clock of the bubble the task has ended long since, and no exchange is at the edge of what is counted.
 		time.Sleep(3*time.Minute + each/(2*instances))
 		before := s.Calls()
 		time.Sleep(seconds * time.Second)
@@ -76,11 +83,11 @@ func waitInVain(t *testing.T, bound func(made, seconds int64) (most int64), with
 }
 
 // handle makes an exchange as the handler of a request does.
-func (p *process) handle(ctx context.Context, id string, r exchanges.Request) error {
+func (p *process) handle(ctx context.Context, id string, r exchanges.Request) (exchanges.Response, error) {
 	look, err := p.Look(ctx, id, &r)
-	if err == nil {
-		r.Look = &look
-		_, err = p.Exchange(ctx, id, r)
+	if err != nil {
+		return exchanges.Response{}, err
 	}
-	return err
+	r.Look = &look
+	return p.Exchange(ctx, id, r)
 }

@@ -43,7 +43,7 @@ func (a *alone) stored(p *layout.Place) (notice notifier.Notice, needed bool) {
 	return p.Line().Notice(), true
 }
 
-func (a *alone) readEarly(context.Context, *Claimer, int) *Early { return nil }
+func (a *alone) readEarly(context.Context, *Claimer, int, bool) *Early { return nil }
 
 func (a *alone) doubt() {
 	a.q.rules.Forget()

@@ -66,10 +66,13 @@ func (q *Queue) readAhead(ctx context.Context, s *instanceSlots, early *Early) (
 		done := beside(func() error { return s.read(ctx, q) })
 		return func() { _ = done() }
 	}
-	return func() {
-		if s.taken = early.slots(); s.taken != nil {
-			s.taken.Free(s.freed)
-		}
+	return func() { s.know(early) }
+}
+
+// know takes the slots that were read early, if they could be.
+func (s *instanceSlots) know(e *Early) {
+	if s.taken = e.slots(); s.taken != nil {
+		s.taken.Free(s.freed)
 	}
 }
 

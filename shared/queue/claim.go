@@ -39,6 +39,9 @@ func (q *Queue) Claim(ctx context.Context, by Claimer, max int) ([]Lease, error)
 
 // claim is Claim; at holds the claimer's slots, nil if it has no capacity limit.
 func (q *Queue) claim(ctx context.Context, by Claimer, at *instanceSlots, max int) ([]Lease, error) {
+	if at != nil && by.Early == nil {
+		by.Early = q.readEarlyFor(ctx, &by, at, max)
+	}
 	max, err := q.freeFor(ctx, at, &by, max)
 	if err != nil || max <= 0 {
 		return nil, err

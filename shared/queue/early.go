@@ -31,19 +31,36 @@ func (q *Queue) ReadEarly(ctx context.Context, by Claimer, max int) *Early {
 	if by.Capacity <= 0 || max <= 0 {
 		return nil
 	}
-	return q.strategy.readEarly(detached(ctx), &by, min(max, MaxClaim))
+	return q.strategy.readEarly(detached(ctx), &by, min(max, MaxClaim), true)
 }
 
-func (s *shared) readEarly(ctx context.Context, by *Claimer, n int) *Early {
+// readEarlyFor is ReadEarly of a claim that begins now. The instance's slots are read too, and are known to it then, unless they are already.
+func (q *Queue) readEarlyFor(ctx context.Context, by *Claimer, at *instanceSlots, max int) *Early {
+	if max <= 0 || q.waiters.isFull(by.Instance) {
+		return nil
+	}
+	unknown := at.taken == nil
+	e := q.strategy.readEarly(store.WithCompany(detached(ctx), 0), by, min(max, MaxClaim), unknown)
+	if e != nil && unknown {
+		at.know(e)
+	}
+	return e
+}
+
+func (s *shared) readEarly(ctx context.Context, by *Claimer, n int, slots bool) *Early {
 	q := s.q
-	store.MoreCompany(ctx, 3)
-	return &Early{
+	store.MoreCompany(ctx, 2)
+	e := &Early{
 		rules: q.readRules(ctx, by),
 		due:   beside(func() error { _, err := q.Promote(ctx); return err }),
-		slots: beside(func() *limit.Set { set, _ := q.limits.Read(ctx, layout.InstanceLimit(by.Instance)); return set }),
 		heads: s.heads(ctx, by, n),
 		tasks: s.foreseen(ctx),
 	}
+	if slots {
+		store.MoreCompany(ctx, 1)
+		e.slots = beside(func() *limit.Set { set, _ := q.limits.Read(ctx, layout.InstanceLimit(by.Instance)); return set })
+	}
+	return e
 }
 
 // head returns the first entries of a line, once.

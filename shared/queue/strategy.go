@@ -40,8 +40,9 @@ type strategy interface {
 	// a claim would make anyway.
 	precedes(ctx context.Context, lines []layout.Line, rank string) bool
 
-	// readEarly begins to read what a claim of n tasks by an instance decides by; nil if that is known without.
-	readEarly(ctx context.Context, by *Claimer, n int) *Early
+	// readEarly begins to read what a claim of n tasks by an instance decides by, the instance's slots too if they are asked for; nil if
+	// that is known without.
+	readEarly(ctx context.Context, by *Claimer, n int, slots bool) *Early
 
 	// delayed notes that a claim has met a ready entry that may be started only at a time, in microseconds since 1970: that of a task
 	// that keeps its place in an ordered queue while it waits for its next attempt. Claimers of the line are notified then.

@@ -264,6 +264,13 @@ func (s *waiters) fill(instance string) {
 	s.full[instance] = true
 }
 
+// isFull reports whether an instance had no free slot when that was read last.
+func (s *waiters) isFull(instance string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.full[instance]
+}
+
 // empty notes that an instance has a free slot, and wakes it if it waits.
 func (s *waiters) empty(instance string) {
 	s.mu.Lock()
@@ -286,12 +293,6 @@ func (s *waiters) refill() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	clear(s.full)
-}
-
-func (s *waiters) isFull(instance string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.full[instance]
 }
 
 func (s *waiters) drain() {

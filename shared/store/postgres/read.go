@@ -147,7 +147,7 @@ func (s *Store) Query(ctx context.Context, r store.Range) (page store.Page, err 
 		})
 		return err
 	}
-	if limit <= smallPage {
+	if limit <= smallPage || store.Company(ctx) != nil {
 		err = s.reads.do(ctx, one)
 	} else {
 		err = s.reads.alone(ctx, one)
