@@ -30,6 +30,7 @@
 //	judge.go      which picks start
 //	start.go      the write that starts them
 //	tidy.go       what becomes of the other picks
+//	early.go      what a claim of an instance decides by, read at once
 //	claimnext.go  CompleteAndClaim
 //	crowd.go      claims of one process on a queue as one, where processes share the store
 //	turnover.go   ends of an instance's attempts and starts in their place, in one write
