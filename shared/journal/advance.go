@@ -22,14 +22,13 @@ type supposition struct {
 	taking    chan struct{}  // closed when the write under way has ended that takes its ticket itself; nil: there is none
 	waiting   int            // writes that wait for that, to take theirs
 	reserving int            // reservations under way
-	misses    int            // how many writes in a row have found that others write too
-	skip      int            // how many writes reserve their ticket after that
+	contended time.Time      // when a write found last that others were quicker, as often as it has tried
 }
 
 const (
-	suppositions = 2  // how often a write supposes where the sequencer stands
-	mostWaiting  = 2  // writes that wait to take their ticket themselves; more of them reserve theirs
-	mostSkipped  = 64 // writes that reserve their ticket after a miss
+	suppositions = 2           // how often a write supposes where the sequencer stands
+	mostWaiting  = 2           // writes that wait to take their ticket themselves; more of them reserve theirs
+	contention   = time.Second // how long all reserve theirs after a write for which others were quicker
 )
 
 // next returns the ticket for ids that is probably the next, for a write that is to call taken, once no other takes its own. ok is false where
@@ -37,8 +36,7 @@ const (
 func (s *supposition) next(ctx context.Context, ids int, now func() int64) (t store.Ticket, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.skip > 0 {
-		s.skip--
+	if !s.contended.IsZero() && time.Since(s.contended) < contention {
 		return t, false
 	}
 	for s.taking != nil {
@@ -76,21 +74,18 @@ func (s *supposition) await(ctx context.Context) bool {
 }
 
 // taken ends a write that would take its ticket itself.
-func (s *supposition) taken(outcome outcome) {
+func (s *supposition) taken() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	close(s.taking)
-	if s.taking = nil; outcome == landed {
-		s.misses = 0
-	}
+	s.taking = nil
 }
 
 // missed notes that a write could not take its ticket itself, as often as it has tried.
 func (s *supposition) missed() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.misses++
-	s.skip = min(1<<min(s.misses, 30), mostSkipped)
+	s.contended = time.Now()
 }
 
 // reserve counts a reservation until it has an end.
@@ -124,7 +119,7 @@ func (j *Journal) writeOnce(ctx context.Context, until time.Time, actor string, 
 		}
 		a := j.attempt(t, until, change, actor)
 		outcome, err := a.take(ctx)
-		if j.supposed.taken(outcome); outcome != missed {
+		if j.supposed.taken(); outcome != missed {
 			return a, outcome, err
 		}
 		if try == suppositions-1 {
