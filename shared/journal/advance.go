@@ -22,13 +22,12 @@ type supposition struct {
 	taking    chan struct{}  // closed when the write under way has ended that takes its ticket itself; nil: there is none
 	waiting   int            // writes that wait for that, to take theirs
 	reserving int            // reservations under way
-	contended time.Time      // when a write found last that others were quicker, as often as it has tried
+	contended time.Time      // until when writes reserve theirs, since others were quicker than one, as often as it has tried
 }
 
 const (
-	suppositions = 2           // how often a write supposes where the sequencer stands
-	mostWaiting  = 2           // writes that wait to take their ticket themselves; more of them reserve theirs
-	contention   = time.Second // how long all reserve theirs after a write for which others were quicker
+	suppositions = 2 // how often a write supposes where the sequencer stands
+	mostWaiting  = 2 // writes that wait to take their ticket themselves; more of them reserve theirs
 )
 
 // next returns the ticket for ids that is probably the next, for a write that is to call taken, once no other takes its own. ok is false where
@@ -36,7 +35,7 @@ const (
 func (s *supposition) next(ctx context.Context, ids int, now func() int64) (t store.Ticket, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.contended.IsZero() && time.Since(s.contended) < contention {
+	if time.Now().Before(s.contended) {
 		return t, false
 	}
 	for s.taking != nil {
@@ -81,11 +80,11 @@ func (s *supposition) taken() {
 	s.taking = nil
 }
 
-// missed notes that a write could not take its ticket itself, as often as it has tried.
-func (s *supposition) missed() {
+// missed notes that a write could not take its ticket itself, as often as it has tried: for so long, tickets are reserved.
+func (s *supposition) missed(pause time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.contended = time.Now()
+	s.contended = time.Now().Add(pause)
 }
 
 // reserve counts a reservation until it has an end.
@@ -123,7 +122,7 @@ func (j *Journal) writeOnce(ctx context.Context, until time.Time, actor string, 
 			return a, outcome, err
 		}
 		if try == suppositions-1 {
-			j.supposed.missed()
+			j.supposed.missed(j.timing.Reserve)
 		}
 	}
 	t, err := j.reserve(ctx, until, ids)

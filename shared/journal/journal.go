@@ -74,6 +74,9 @@ type Timing struct {
 	// Append bounds one [Journal.Write] with all that it repeats, while the store is busy or away; what the slot holds then is asked for at
 	// most Call longer. It also bounds how long a [Journal.Emit] waits for a write to share. Default 10 s.
 	Append time.Duration
+	// Reserve is how long writes reserve their tickets after one for which other processes were quicker, in a store in which they may take
+	// them themselves. Default 1 s.
+	Reserve time.Duration
 }
 
 func (t Timing) withDefaults() Timing {
@@ -83,6 +86,7 @@ func (t Timing) withDefaults() Timing {
 	orDefault(&t.Poll, 50*time.Millisecond)
 	orDefault(&t.Call, 2*time.Second)
 	orDefault(&t.Append, 10*time.Second)
+	orDefault(&t.Reserve, time.Second)
 	return t
 }
 

@@ -21,7 +21,7 @@ const (
 )
 
 var timing = journal.Timing{
-	Grace: grace, Age: age, RemoveAfter: removeAfter, Poll: 20 * time.Millisecond, Call: 200 * time.Millisecond,
+	Grace: grace, Age: age, RemoveAfter: removeAfter, Poll: 20 * time.Millisecond, Call: 200 * time.Millisecond, Reserve: time.Millisecond,
 }
 
 // plan is what a seed determines about a run of the journal.
