@@ -111,7 +111,9 @@ func (s *Store) advance(ctx context.Context, c *pgxpool.Conn, w *store.Write, r 
 func (s *Store) advanceFailure(err error) error {
 	var said *pgconn.PgError
 	if errors.As(err, &said) && said.Code == "42883" {
-		s.noAdvance.Store(true)
+		if !s.noAdvance.Swap(true) {
+			s.log.Warn("an older program has made the tables; call millrace tables once more, so that a write takes one round trip instead of two", "schema", s.name)
+		}
 		return &store.Moved{}
 	}
 	return err
