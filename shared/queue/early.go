@@ -53,9 +53,9 @@ func (s *shared) readEarly(ctx context.Context, by *Claimer, n int, slots bool) 
 	e := &Early{
 		rules: q.readRules(ctx, by),
 		due:   beside(func() error { _, err := q.Promote(ctx); return err }),
-		heads: s.heads(ctx, by, n),
 		tasks: s.foreseen(ctx),
 	}
+	e.heads = s.heads(ctx, by, n, e.due)
 	if slots {
 		store.MoreCompany(ctx, 1)
 		e.slots = beside(func() *limit.Set { set, _ := q.limits.Read(ctx, layout.InstanceLimit(by.Instance)); return set })
@@ -84,8 +84,8 @@ func (e *Early) task(p *layout.Place) *store.Item {
 	return nil
 }
 
-// heads begins to read the first entries of the lines that a claimer takes from, for a claim of n.
-func (s *shared) heads(ctx context.Context, by *Claimer, n int) map[string]func() readPage {
+// heads begins to read the first entries of the lines that a claimer takes from, for a claim of n, once what has fallen due is ready.
+func (s *shared) heads(ctx context.Context, by *Claimer, n int, due func() error) map[string]func() readPage {
 	heads := map[string]func() readPage{}
 	for _, l := range s.q.known.Known() {
 		if read, _ := s.q.parts.of(l); read > 1 || !by.takes(l) || len(heads) == mostHeads {
@@ -97,8 +97,10 @@ func (s *shared) heads(ctx context.Context, by *Claimer, n int) map[string]func(
 		} else if s.q.onePart {
 			r.Limit += n // what the next claim will probably start
 		}
-		store.MoreCompany(ctx, 1)
-		heads[r.Partition] = beside(func() readPage { return s.query(ctx, r) })
+		heads[r.Partition] = beside(func() readPage {
+			_ = due() // the claim says so
+			return s.query(ctx, r)
+		})
 	}
 	return heads
 }

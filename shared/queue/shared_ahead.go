@@ -65,7 +65,7 @@ func (v *sharedView) look(ctx context.Context, limit int) (found []layout.Place,
 	}
 	if len(v.parts) > len(v.c.lines) {
 		limit = min(limit, 2*limit*len(v.c.lines)/len(v.parts)+2) // entries of a line are spread evenly
-		v.readAhead(ctx, v.parts, limit)
+		v.readAhead(ctx, slices.DeleteFunc(slices.Clone(v.parts), v.isAhead), limit)
 	}
 	known := ""
 	for i := 0; i < len(v.parts); i++ { // a first part may tell of others
@@ -83,6 +83,12 @@ func (v *sharedView) look(ctx context.Context, limit int) (found []layout.Place,
 		found = slices.DeleteFunc(found, func(p layout.Place) bool { return p.At.Sort > known })
 	}
 	return found, marks, nil
+}
+
+// isAhead reports whether the next page of a part was read already.
+func (v *sharedView) isAhead(part string) bool {
+	_, is := v.ahead[part]
+	return is
 }
 
 // takeEarly takes the pages that were read before the claim.

@@ -26,7 +26,7 @@ func (v *sharedView) readAhead(ctx context.Context, parts []string, limit int) {
 	var group sync.WaitGroup
 	for _, part := range parts {
 		from, on := v.from[part]
-		if _, is := v.ahead[part]; !on || is {
+		if !on {
 			continue
 		}
 		group.Go(func() {

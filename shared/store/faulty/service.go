@@ -118,6 +118,12 @@ func (s *Service) apply(ctx context.Context, w store.Write, d *dice) (visible ti
 			return now, store.ErrUnknown
 		}
 		s.read(a.Key, sequence)
+		for i, key := range keys { // position and items are there at one moment
+			if !same(before[i], after[i]) {
+				s.recent.note(key, before[i], after[i], now)
+			}
+		}
+		return now, nil
 	}
 	return s.reveal(keys, before, after, now, d), nil
 }
