@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/millrace/millrace/shared/groupcommit"
 	"github.com/millrace/millrace/shared/store"
 )
 
@@ -35,16 +36,13 @@ const (
 func (s *supposition) next(ctx context.Context, ids int, now func() int64) (t store.Ticket, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if time.Now().Before(s.contended) {
-		return t, false
-	}
-	for s.taking != nil {
+	for s.taking != nil && !s.isContended() {
 		if s.waiting == mostWaiting || !s.await(ctx) {
 			return t, false
 		}
 	}
 	at := now()
-	if s.last.Position == 0 || s.last.Leads(at) || s.reserving > 0 {
+	if s.isContended() || s.last.Position == 0 || s.last.Leads(at) || s.reserving > 0 {
 		return t, false
 	}
 	t, err := s.last.Reserve(ids, at)
@@ -55,9 +53,13 @@ func (s *supposition) next(ctx context.Context, ids int, now func() int64) (t st
 	return t, true
 }
 
-// await waits until the write under way has ended, and returns false if ctx has. The caller holds mu.
+func (s *supposition) isContended() bool { return time.Now().Before(s.contended) }
+
+// await waits until the write under way has ended, and returns false if it hangs, or if ctx has ended. The caller holds mu.
 func (s *supposition) await(ctx context.Context) bool {
 	ended := s.taking
+	slow := time.NewTimer(groupcommit.Slow)
+	defer slow.Stop()
 	s.waiting++
 	s.mu.Unlock()
 	defer func() {
@@ -67,6 +69,8 @@ func (s *supposition) await(ctx context.Context) bool {
 	select {
 	case <-ended:
 		return true
+	case <-slow.C:
+		return false
 	case <-ctx.Done():
 		return false
 	}
@@ -116,9 +120,8 @@ func (j *Journal) writeOnce(ctx context.Context, until time.Time, actor string, 
 		if !ok {
 			break
 		}
-		a := j.attempt(t, until, change, actor)
-		outcome, err := a.take(ctx)
-		if j.supposed.taken(); outcome != missed {
+		a, outcome, err := j.takeWith(ctx, t, until, actor, change)
+		if outcome != missed {
 			return a, outcome, err
 		}
 		if try == suppositions-1 {
@@ -131,6 +134,14 @@ func (j *Journal) writeOnce(ctx context.Context, until time.Time, actor string, 
 	}
 	a := j.attempt(t, until, change, actor)
 	outcome, err := a.run(ctx)
+	return a, outcome, err
+}
+
+// takeWith writes a change with a ticket that is supposed to be the next. Others may take theirs afterwards, even if it panics.
+func (j *Journal) takeWith(ctx context.Context, t store.Ticket, until time.Time, actor string, change Change) (*attempt, outcome, error) {
+	defer j.supposed.taken()
+	a := j.attempt(t, until, change, actor)
+	outcome, err := a.take(ctx)
 	return a, outcome, err
 }
 

@@ -166,14 +166,22 @@ func TestWhoMissesOftenReserves(t *testing.T) {
 func TestWritesSideBySideReserve(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		for writers, want := range map[int][]int64{1: {0, 1}, 3: {0, 3}, 5: {2, 5}} {
+		for _, c := range []struct {
+			writers int
+			takes   time.Duration // each write that takes its ticket itself
+			want    []int64
+		}{
+			{1, 50 * time.Millisecond, []int64{0, 1}}, {3, 50 * time.Millisecond, []int64{0, 3}}, {5, 50 * time.Millisecond, []int64{2, 5}},
+			{2, time.Second, []int64{1, 2}}, // nobody waits for a write that hangs
+		} {
+			writers, want := c.writers, c.want
 			s := newAdvancing()
 			j := s.process(t)
 			appends(t, j, 0)
 			s.took()
 			s.instead = func(_ context.Context, w store.Write) (error, bool) {
 				if w.Advance != nil {
-					time.Sleep(time.Second) // of virtual time
+					time.Sleep(c.takes) // of virtual time
 				}
 				return nil, false
 			}
@@ -190,8 +198,8 @@ func TestWritesSideBySideReserve(t *testing.T) {
 	})
 }
 
-// A write without an answer is in the journal once, or not at all, whatever became of it and whenever it arrives.
-func TestAWriteWithoutAnAnswerIsSettled(t *testing.T) {
+// A write without a response is in the journal once, or not at all, whatever became of it and whenever it arrives.
+func TestAWriteWithoutAResponseIsSettled(t *testing.T) {
 	t.Parallel()
 	item := store.Key{Table: store.Work, Partition: "p", Sort: "item"}
 	for name, c := range map[string]struct {

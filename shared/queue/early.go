@@ -26,12 +26,13 @@ type Early struct {
 // mostHeads is how many lines are read early at most.
 const mostHeads = 8
 
-// ReadEarly begins to read what a claim of up to max tasks decides by; nil where no store is read for a claim, or none will be made.
+// ReadEarly begins to read what a claim of up to max tasks decides by; nil where no store is read for a claim, or none will be made. The
+// reads end with ctx: what they lack then, the claim reads itself.
 func (q *Queue) ReadEarly(ctx context.Context, by Claimer, max int) *Early {
 	if by.Capacity <= 0 || max <= 0 {
 		return nil
 	}
-	return q.strategy.readEarly(detached(ctx), &by, min(max, MaxClaim), true)
+	return q.strategy.readEarly(ctx, &by, min(max, MaxClaim), true)
 }
 
 // readEarlyFor is ReadEarly of a claim that begins now. The instance's slots are read too, and are known to it then, unless they are already.
@@ -40,7 +41,7 @@ func (q *Queue) readEarlyFor(ctx context.Context, by *Claimer, at *instanceSlots
 		return nil
 	}
 	unknown := at.taken == nil
-	e := q.strategy.readEarly(store.WithCompany(detached(ctx), 0), by, min(max, MaxClaim), unknown)
+	e := q.strategy.readEarly(store.WithCompany(ctx, 0), by, min(max, MaxClaim), unknown)
 	if e != nil && unknown {
 		at.know(e)
 	}

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"runtime"
 	"slices"
 	"sync"
@@ -49,7 +50,7 @@ const (
 
 // do makes a read, perhaps together with others.
 func (r *reads) do(ctx context.Context, one *read) error {
-	one.done = make(chan struct{})
+	one.done, one.err = make(chan struct{}), errUnread
 	left := store.Company(ctx)
 	r.mu.Lock()
 	r.waiting = append(r.waiting, one)
@@ -59,25 +60,34 @@ func (r *reads) do(ctx context.Context, one *read) error {
 	if left != nil {
 		left.Add(-1)
 	}
-	if !leads {
-		select {
-		case <-one.done:
-			return one.err
-		case <-ctx.Done():
-			return ctx.Err()
+	if leads {
+		r.gather(left)
+		all := r.gathered()
+		if len(all) == 1 {
+			return r.alone(ctx, one)
+		}
+		for batch := range slices.Chunk(all, together) {
+			go r.send(context.WithoutCancel(ctx), batch)
 		}
 	}
-	r.gather(left)
+	select {
+	case <-one.done:
+		return one.err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// errUnread is the error of a read that was not made.
+var errUnread = errors.New("postgres: the statement was not sent")
+
+// gathered takes the reads that wait.
+func (r *reads) gathered() []*read {
 	r.mu.Lock()
+	defer r.mu.Unlock()
 	all := r.waiting
 	r.waiting, r.gathering = nil, false
-	r.mu.Unlock()
-	batches := slices.Collect(slices.Chunk(all, together))
-	for _, batch := range batches[1:] {
-		go r.send(context.WithoutCancel(ctx), batch)
-	}
-	r.send(ctx, batches[0]) // one is its first
-	return one.err
+	return all
 }
 
 // gather lets other goroutines add reads, and waits for those that are announced.
@@ -108,11 +118,7 @@ func (r *reads) send(ctx context.Context, all []*read) {
 			close(one.done)
 		}
 	}()
-	if len(all) == 1 {
-		all[0].err = r.alone(ctx, all[0])
-		return
-	}
-	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), sharedFor)
+	ctx, done := context.WithTimeout(ctx, sharedFor)
 	defer done()
 	var batch pgx.Batch
 	for _, one := range all {
