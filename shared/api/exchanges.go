@@ -105,6 +105,7 @@ func (r *exchanging) exchange(x *exchange) error {
 	}
 	id := x.r.PathValue("id")
 	look, err := r.exchanges.Look(x.r.Context(), id, &ask)
+	defer look.End()
 	if err == nil && !x.sees(&look.Instance) {
 		err = membership.ErrNoInstance
 	}

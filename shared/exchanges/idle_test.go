@@ -85,6 +85,7 @@ func waitInVain(t *testing.T, bound func(made, seconds int64) (most int64), with
 // handle makes an exchange as the handler of a request does.
 func (p *process) handle(ctx context.Context, id string, r exchanges.Request) (exchanges.Response, error) {
 	look, err := p.Look(ctx, id, &r)
+	defer look.End()
 	if err != nil {
 		return exchanges.Response{}, err
 	}

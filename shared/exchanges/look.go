@@ -17,8 +17,11 @@ type Look struct {
 	early    *queue.Early // what the claim decides by
 }
 
+// End waits until nothing is read for the exchange any more. It is called after the exchange, or where none is made.
+func (l *Look) End() { l.early.End() }
+
 // Look returns what an exchange of an instance begins with. Where that is a request to the store, what the exchange needs next is read
-// beside it. The error is [membership.ErrNoInstance], or of the store.
+// beside it, until [Look.End] returns: also after an error, which is [membership.ErrNoInstance], or of the store.
 func (x *Exchanges) Look(ctx context.Context, id string, r *Request) (l Look, err error) {
 	if resting, ok := x.resting(id, r); ok {
 		return Look{Instance: resting, Rests: true}, nil

@@ -2,6 +2,7 @@ package queue
 
 import (
 	"context"
+	"sync"
 
 	"github.com/millrace/millrace/shared/limit"
 	"github.com/millrace/millrace/shared/queue/layout"
@@ -63,8 +64,9 @@ func (q *Queue) readAhead(ctx context.Context, s *instanceSlots, early *Early) (
 		return func() {}
 	}
 	if early == nil {
-		done := beside(func() error { return s.read(ctx, q) })
-		return func() { _ = done() }
+		var reads sync.WaitGroup
+		reads.Go(func() { _ = s.read(ctx, q) })
+		return reads.Wait
 	}
 	return func() { s.know(early) }
 }

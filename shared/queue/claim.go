@@ -41,6 +41,7 @@ func (q *Queue) Claim(ctx context.Context, by Claimer, max int) ([]Lease, error)
 func (q *Queue) claim(ctx context.Context, by Claimer, at *instanceSlots, max int) ([]Lease, error) {
 	if at != nil && by.Early == nil {
 		by.Early = q.readEarlyFor(ctx, &by, at, max)
+		defer by.Early.End()
 	}
 	max, err := q.freeFor(ctx, at, &by, max)
 	if err != nil || max <= 0 {
@@ -88,7 +89,9 @@ func (q *Queue) passOnLate(ctx context.Context, by *Claimer, rules *rule.Set) {
 func (q *Queue) claims(ctx context.Context, by Claimer) ([]*claim, error) {
 	early := by.Early
 	if early == nil {
-		early = &Early{rules: q.readRules(ctx, &by), due: func() error { _, err := q.Promote(ctx); return err }}
+		early = &Early{due: func() error { _, err := q.Promote(ctx); return err }}
+		early.rules = q.readRules(ctx, &by, &early.reads)
+		defer early.End()
 	}
 	if err := early.due(); err != nil {
 		return nil, err

@@ -2,6 +2,7 @@ package queue
 
 import (
 	"context"
+	"sync"
 
 	"github.com/millrace/millrace/shared/limit"
 	"github.com/millrace/millrace/shared/queue/layout"
@@ -14,8 +15,9 @@ import (
 // trip, they are one.
 
 // Early is what a claim of an instance reads, begun before the claim. It serves one claim, which goes by what was there when Early was
-// made; nil serves none.
+// made; nil serves none. Whoever has made it ends it.
 type Early struct {
+	reads sync.WaitGroup
 	rules func() (*rule.Set, error)
 	due   func() error
 	slots func() *limit.Set             // of the instance; nil: they could not be read
@@ -25,6 +27,13 @@ type Early struct {
 
 // mostHeads is how many lines are read early at most.
 const mostHeads = 8
+
+// End waits until all that was begun has ended: nobody reads for a claim that is over. Where a claim was made, it hardly ever waits.
+func (e *Early) End() {
+	if e != nil {
+		e.reads.Wait()
+	}
+}
 
 // ReadEarly begins to read what a claim of up to max tasks decides by; nil where no store is read for a claim, or none will be made. The
 // reads end with ctx: what they lack then, the claim reads itself.
@@ -51,15 +60,14 @@ func (q *Queue) readEarlyFor(ctx context.Context, by *Claimer, at *instanceSlots
 func (s *shared) readEarly(ctx context.Context, by *Claimer, n int, slots bool) *Early {
 	q := s.q
 	store.MoreCompany(ctx, 2)
-	e := &Early{
-		rules: q.readRules(ctx, by),
-		due:   beside(func() error { _, err := q.Promote(ctx); return err }),
-		tasks: s.foreseen(ctx),
-	}
-	e.heads = s.heads(ctx, by, n, e.due)
+	e := &Early{}
+	e.rules = q.readRules(ctx, by, &e.reads)
+	e.due = beside(&e.reads, func() error { _, err := q.Promote(ctx); return err })
+	e.tasks = s.foreseen(ctx, &e.reads)
+	e.heads = s.heads(ctx, by, n, e)
 	if slots {
 		store.MoreCompany(ctx, 1)
-		e.slots = beside(func() *limit.Set { set, _ := q.limits.Read(ctx, layout.InstanceLimit(by.Instance)); return set })
+		e.slots = beside(&e.reads, func() *limit.Set { set, _ := q.limits.Read(ctx, layout.InstanceLimit(by.Instance)); return set })
 	}
 	return e
 }
@@ -86,7 +94,7 @@ func (e *Early) task(p *layout.Place) *store.Item {
 }
 
 // heads begins to read the first entries of the lines that a claimer takes from, for a claim of n, once what has fallen due is ready.
-func (s *shared) heads(ctx context.Context, by *Claimer, n int, due func() error) map[string]func() readPage {
+func (s *shared) heads(ctx context.Context, by *Claimer, n int, e *Early) map[string]func() readPage {
 	heads := map[string]func() readPage{}
 	for _, l := range s.q.known.Known() {
 		if read, _ := s.q.parts.of(l); read > 1 || !by.takes(l) || len(heads) == mostHeads {
@@ -98,8 +106,8 @@ func (s *shared) heads(ctx context.Context, by *Claimer, n int, due func() error
 		} else if s.q.onePart {
 			r.Limit += n // what the next claim will probably start
 		}
-		heads[r.Partition] = beside(func() readPage {
-			_ = due() // the claim says so
+		heads[r.Partition] = beside(&e.reads, func() readPage {
+			_ = e.due() // the claim says so
 			return s.query(ctx, r)
 		})
 	}
@@ -128,7 +136,7 @@ func (s *shared) foresee(next []layout.Place) {
 }
 
 // foreseen begins to read the tasks of the entries that were noted last, for the claim that comes first.
-func (s *shared) foreseen(ctx context.Context) func() map[string]*store.Item {
+func (s *shared) foreseen(ctx context.Context, reads *sync.WaitGroup) func() map[string]*store.Item {
 	s.mu.Lock()
 	keys := s.after
 	s.after = nil
@@ -137,7 +145,7 @@ func (s *shared) foreseen(ctx context.Context) func() map[string]*store.Item {
 		return nil
 	}
 	store.MoreCompany(ctx, 1)
-	return beside(func() map[string]*store.Item {
+	return beside(reads, func() map[string]*store.Item {
 		items, _ := s.q.store.Get(ctx, keys...) // the claim reads them again
 		found := make(map[string]*store.Item, len(items))
 		for _, item := range items {
@@ -149,14 +157,14 @@ func (s *shared) foreseen(ctx context.Context) func() map[string]*store.Item {
 	})
 }
 
-// beside begins a read beside what its caller goes on with, and returns a function that waits for its result.
-func beside[T any](read func() T) (wait func() T) {
+// beside begins a read beside what its caller goes on with, and returns a function that waits for its result. It is one of reads.
+func beside[T any](reads *sync.WaitGroup, read func() T) (wait func() T) {
 	var result T
 	done := make(chan struct{})
-	go func() {
+	reads.Go(func() {
 		defer close(done)
 		result = read()
-	}()
+	})
 	return func() T {
 		<-done
 		return result

@@ -2,6 +2,7 @@ package queue
 
 import (
 	"context"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -30,9 +31,9 @@ func (q *Queue) renewBehind(r *renewal, read func(context.Context)) {
 	})
 }
 
-// readRules returns what returns the rules in force: where that is a request to the store, it is made beside what comes before their use.
-// Which lines are kept for an instance is read for its claim, since it was told of a task there.
-func (q *Queue) readRules(ctx context.Context, by *Claimer) func() (*rule.Set, error) {
+// readRules returns what returns the rules in force: where that is a request to the store, it is made beside what comes before their use,
+// as one of reads. Which lines are kept for an instance is read for its claim, since it was told of a task there.
+func (q *Queue) readRules(ctx context.Context, by *Claimer, reads *sync.WaitGroup) func() (*rule.Set, error) {
 	if q.store.Exclusive() {
 		return func() (*rule.Set, error) { return q.rules.InForce(ctx) }
 	}
@@ -45,14 +46,9 @@ func (q *Queue) readRules(ctx context.Context, by *Claimer) func() (*rule.Set, e
 		}
 	}
 	var set *rule.Set
-	var err error
-	read := make(chan struct{})
-	go func() {
-		defer close(read)
-		set, err = q.rules.InForce(ctx)
-	}()
+	wait := beside(reads, func() (err error) { set, err = q.rules.InForce(ctx); return err })
 	return func() (*rule.Set, error) {
-		<-read
+		err := wait()
 		return set, err
 	}
 }
