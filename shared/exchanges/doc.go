@@ -19,5 +19,5 @@
 //	claims.go     claims, and waiting for them
 //	rest.go       an exchange that goes on with a wait
 //
-// The package imports groupcommit, journal, membership, queue, store, task and the standard library.
+// The package imports beside, groupcommit, journal, membership, queue, store, task and the standard library.
 package exchanges

@@ -2,7 +2,9 @@ package exchanges
 
 import (
 	"context"
+	"sync"
 
+	"github.com/millrace/millrace/shared/beside"
 	"github.com/millrace/millrace/shared/membership"
 	"github.com/millrace/millrace/shared/queue"
 	"github.com/millrace/millrace/shared/store"
@@ -34,16 +36,16 @@ func (x *Exchanges) Look(ctx context.Context, id string, r *Request) (l Look, er
 	if by := x.sessions.claimer(id); by != nil && len(r.Results) > 0 {
 		l.early = x.queue.ReadEarly(ctx, *by, min(r.Max, mostClaims))
 	}
-	done := make(chan error, 1)
-	go func() {
-		var err error
-		l.record, err = x.records.of(ctx, id)
-		done <- err
-	}()
-	i, err := x.members.Get(ctx, id)
-	l.read = <-done == nil
-	l.Instance = i
-	return l, err
+	var reads sync.WaitGroup
+	defer reads.Wait()
+	var before record
+	read := beside.Begin(&reads, func() (err error) { before, err = x.records.of(ctx, id); return err })
+	if l.Instance, err = x.members.Get(ctx, id); err != nil {
+		return l, err
+	}
+	l.read = read() == nil
+	l.record = before
+	return l, nil
 }
 
 // looked returns what was looked up, if it holds for a call: none other was made meanwhile.

@@ -2,10 +2,14 @@ package exchanges_test
 
 import (
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/millrace/millrace/shared/exchanges"
+	"github.com/millrace/millrace/shared/queue"
+	"github.com/millrace/millrace/shared/queue/rule"
 	"github.com/millrace/millrace/shared/store/memory"
 )
 
@@ -42,6 +46,55 @@ func TestALookFromBeforeAnotherExchange(t *testing.T) {
 			if got := p.must(t, id, third); len(got.Results) != 1 || got.Results[0].Code != "" {
 				t.Errorf("the third = %+v", got)
 			}
+		})
+	}
+}
+
+// An exchange that was held up after its look goes by what was done meanwhile: a job that was paused is not started, and the most urgent task
+// is.
+func TestALookFromLongBefore(t *testing.T) {
+	t.Parallel()
+	for name, meanwhile := range map[string]func(*testing.T, *process) (want int64){
+		"a pause": func(t *testing.T, other *process) int64 {
+			if err := other.queue.SetRule(t.Context(), "/topics/a", rule.Pause, true); err != nil {
+				t.Fatal(err)
+			}
+			return -1
+		},
+		"an urgent task": func(t *testing.T, other *process) int64 {
+			if _, err := other.queue.Enqueue(t.Context(), nil, queue.New{Job: "/topics/a", Priority: 9}); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(rule.Settling)
+			return 9
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := memory.New(memory.Options{Shared: true})
+				p, other := open(t, s), open(t, s)
+				id := p.register(t, 1)
+				p.add(t, 3)
+				tokens := tokensOf(p.must(t, id, exchanges.Request{Seq: 1, Max: 1}).Claims)
+				tokens = tokensOf(p.must(t, id, exchanges.Request{Seq: 2, Max: 1, Results: ok(tokens...)}).Claims)
+				next := exchanges.Request{Seq: 3, Max: 1, Results: ok(tokens...)}
+				look, err := p.Look(t.Context(), id, &next)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer look.End()
+				synctest.Wait()
+				want := meanwhile(t, other)
+				next.Look = &look
+				got := int64(-1)
+				for _, l := range p.must(t, id, next).Claims {
+					got = l.Task.Priority
+				}
+				if got != want {
+					t.Errorf("the priority of what is started is %d, want %d (-1: nothing)", got, want)
+				}
+			})
 		})
 	}
 }

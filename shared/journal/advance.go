@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,7 +21,9 @@ import (
 type supposition struct {
 	mu        sync.Mutex
 	last      store.Sequence // the newest that this process has seen
+	learned   time.Time      // when that was
 	taking    chan struct{}  // closed when the write under way has ended that takes its ticket itself; nil: there is none
+	hangs     bool           // another has waited for it in vain
 	waiting   int            // writes that wait for that, to take theirs
 	reserving int            // reservations under way
 	contended time.Time      // until when writes reserve theirs, since others were quicker than one, as often as it has tried
@@ -37,7 +40,7 @@ func (s *supposition) next(ctx context.Context, ids int, now func() int64) (t st
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for s.taking != nil && !s.isContended() {
-		if s.waiting == mostWaiting || !s.await(ctx) {
+		if s.hangs || s.waiting == mostWaiting || !s.await(ctx) {
 			return t, false
 		}
 	}
@@ -70,10 +73,18 @@ func (s *supposition) await(ctx context.Context) bool {
 	case <-ended:
 		return true
 	case <-slow.C:
+		s.hang(ended)
 		return false
 	case <-ctx.Done():
 		return false
 	}
+}
+
+// hang notes that the write under way takes long, so that no other waits for it too.
+func (s *supposition) hang(under chan struct{}) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.hangs = s.hangs || s.taking == under
 }
 
 // taken ends a write that would take its ticket itself.
@@ -81,7 +92,7 @@ func (s *supposition) taken() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	close(s.taking)
-	s.taking = nil
+	s.taking, s.hangs = nil, false
 }
 
 // missed notes that a write could not take its ticket itself, as often as it has tried: for so long, tickets are reserved.
@@ -103,13 +114,19 @@ func (s *supposition) reserve() (end func()) {
 	}
 }
 
-// saw notes where the sequencer stood.
-func (s *supposition) saw(at store.Sequence) {
+// saw notes where the sequencer stood, by the response to a request that was sent at a time. One that was sent after the newest was known, and
+// says less, is right: the store was restored from a backup.
+func (s *supposition) saw(at store.Sequence, sent time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if at.Position > s.last.Position {
-		s.last = store.Sequence{Position: at.Position, LastID: at.LastID}
+	if compareSequences(at, s.last) > 0 || sent.After(s.learned) {
+		s.last, s.learned = store.Sequence{Position: at.Position, LastID: at.LastID}, time.Now()
 	}
+}
+
+// compareSequences compares by position, and then by id, which a refused write may have raised alone.
+func compareSequences(a, b store.Sequence) int {
+	return cmp.Or(cmp.Compare(a.Position, b.Position), cmp.Compare(a.LastID, b.LastID))
 }
 
 // writeOnce writes a change with one ticket.
@@ -158,15 +175,18 @@ func (a *attempt) take(ctx context.Context) (outcome, error) {
 		Key: a.j.keys.sequencer(), From: a.ticket.Position - 1, FirstID: a.ticket.FirstID, LastID: a.ticket.LastID,
 	}
 	for try := 0; ; try++ {
+		sent := time.Now()
 		err := a.send(ctx)
 		var moved *store.Moved
 		switch {
 		case err == nil:
-			a.j.supposed.saw(a.ticket.Sequence)
+			a.j.supposed.saw(a.ticket.Sequence, sent)
 			return landed, nil
 		case errors.As(err, &moved):
-			a.j.supposed.saw(moved.To)
+			a.j.supposed.saw(moved.To, sent)
 			return missed, nil
+		case store.AsConflict(err) != nil: // its ids are used all the same
+			a.j.supposed.saw(store.Sequence{Position: a.ticket.Position - 1, LastID: a.ticket.LastID}, sent)
 		}
 		result, decided := a.judge(err, try)
 		if decided { // another write's slot, where the sequencer has given no position: it was restored from a backup

@@ -2,6 +2,7 @@ package journal_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -13,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/millrace/millrace/shared/event"
+	"github.com/millrace/millrace/shared/groupcommit"
 	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/store"
 	"github.com/millrace/millrace/shared/store/memory"
@@ -194,6 +196,128 @@ func TestWritesSideBySideReserve(t *testing.T) {
 			if got := s.took(); got[0] != want[0] || got[1] < want[1] || got[1] > want[1]+3 { // those whose supposition does not hold try again
 				t.Errorf("%d writers took %v reservations and writes, want %v", writers, got, want)
 			}
+		}
+	})
+}
+
+// A write that takes long is waited for once, and not by each that comes while it does.
+func TestAWriteThatHangsIsWaitedForOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newAdvancing()
+		j := s.process(t)
+		appends(t, j, 0)
+		var others atomic.Bool
+		s.instead = func(context.Context, store.Write) (error, bool) {
+			if !others.Swap(true) {
+				time.Sleep(4 * time.Second)
+			}
+			return nil, false
+		}
+		var group sync.WaitGroup
+		group.Go(func() { appends(t, j, 1) })
+		synctest.Wait()
+		began := time.Now()
+		for n := range 5 {
+			appends(t, j, 2+n)
+		}
+		if took := time.Since(began); took > groupcommit.Slow {
+			t.Errorf("five appends took %v beside one that hangs, want %v", took, groupcommit.Slow)
+		}
+		group.Wait()
+	})
+}
+
+// The ids of a write that is refused may be used up; the next one knows, even if its clock is behind.
+func TestAfterAConflictTheNextIsOneRequest(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newAdvancing()
+		ahead, j := s.process(t), journal.Open(s, journal.Options{Now: func() time.Time { return time.Now().Add(-time.Second) }})
+		defer func() { _ = j.Close() }()
+		appends(t, ahead, 0)
+		appends(t, j, 1)
+		s.took()
+		_, err := j.Write(t.Context(), func(_ context.Context, lost *store.Conflict) (journal.Change, error) {
+			if lost != nil {
+				return journal.Change{}, errBeaten
+			}
+			return journal.Change{Events: []event.Event{custom(2), custom(3)}, Ops: func(journal.Receipt) []store.Op {
+				return []store.Op{store.Put(store.Item{Key: store.Key{Table: store.Work, Partition: "p", Sort: "none"}, Version: 1}, store.VersionIs(7))}
+			}}, nil
+		})
+		if !errors.Is(err, errBeaten) {
+			t.Fatalf("Write = %v, want %v", err, errBeaten)
+		}
+		s.took()
+		appends(t, j, 4)
+		if diff := cmp.Diff([]int64{0, 1}, s.took()); diff != "" {
+			t.Errorf("reservations and writes of the append after it (-want +got):\n%s", diff)
+		}
+		s.reads(t, 0, 1, 4)
+	})
+}
+
+// A store turns out not to be able to, while several writes are about to take their tickets themselves: they reserve them.
+func TestAStoreThatCannotAfterAll(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &unable{advancing: newAdvancing()}
+		j := journal.Open(s, journal.Options{})
+		defer func() { _ = j.Close() }()
+		appends(t, j, 0)
+		var group sync.WaitGroup
+		for n := range 3 {
+			group.Go(func() { appends(t, j, 1+n) })
+			synctest.Wait()
+		}
+		group.Wait()
+		appends(t, j, 4)
+		if answer, err := s.process(t).ReadAfter(t.Context(), journal.Request{}); err != nil || len(answer.Events) != 5 {
+			t.Errorf("ReadAfter = %d events, %v, want 5", len(answer.Events), err)
+		}
+	})
+}
+
+// unable is a store that learns by the first write that takes its ticket itself that it cannot do that.
+type unable struct {
+	*advancing
+	knows atomic.Bool
+}
+
+func (s *unable) Advances() bool { return !s.knows.Load() }
+
+func (s *unable) Write(ctx context.Context, w store.Write) error {
+	if w.Advance != nil {
+		time.Sleep(time.Millisecond)
+		s.knows.Store(true)
+		return &store.Moved{}
+	}
+	return s.advancing.Write(ctx, w)
+}
+
+// A process that goes on while its store is taken back to a backup supposes what it is told then.
+func TestAStoreThatIsTakenBack(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newAdvancing()
+		j := s.process(t)
+		for n := range 5 {
+			appends(t, j, n)
+			time.Sleep(time.Millisecond)
+		}
+		restored := newAdvancing()
+		appends(t, restored.process(t), 0)
+		s.Store = restored.Store
+		appends(t, j, 5) // finds out
+		time.Sleep(2 * time.Second)
+		appends(t, j, 6)
+		s.took()
+		for n := range 4 {
+			appends(t, j, 7+n)
+		}
+		if diff := cmp.Diff([]int64{0, 4}, s.took()); diff != "" {
+			t.Errorf("reservations and writes of four appends (-want +got):\n%s", diff)
 		}
 	})
 }

@@ -104,7 +104,7 @@ func (j *Journal) reserve(ctx context.Context, until time.Time, ids int) (store.
 	for try := 0; ; try++ {
 		t, err := j.store.Reserve(ctx, j.keys.sequencer(), ids, j.now().UnixMicro())
 		if err == nil {
-			j.supposed.saw(t.Sequence)
+			j.supposed.saw(t.Sequence, t.Sent)
 			return t, nil
 		}
 		patience := maxSends

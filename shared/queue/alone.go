@@ -45,6 +45,8 @@ func (a *alone) stored(p *layout.Place) (notice notifier.Notice, needed bool) {
 
 func (a *alone) readEarly(context.Context, *Claimer, int, bool) *Early { return nil }
 
+func (a *alone) readInPlace(context.Context, *Claimer, layout.Line) *Early { return nil }
+
 func (a *alone) doubt() {
 	a.q.rules.Forget()
 	a.due.forget()

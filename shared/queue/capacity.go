@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 
+	"github.com/millrace/millrace/shared/beside"
 	"github.com/millrace/millrace/shared/limit"
 	"github.com/millrace/millrace/shared/queue/layout"
 )
@@ -65,8 +66,8 @@ func (q *Queue) readAhead(ctx context.Context, s *instanceSlots, early *Early) (
 	}
 	if early == nil {
 		var reads sync.WaitGroup
-		reads.Go(func() { _ = s.read(ctx, q) })
-		return reads.Wait
+		read := beside.Begin(&reads, func() error { return s.read(ctx, q) })
+		return func() { _ = read() }
 	}
 	return func() { s.know(early) }
 }

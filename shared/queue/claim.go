@@ -88,7 +88,8 @@ func (q *Queue) passOnLate(ctx context.Context, by *Claimer, rules *rule.Set) {
 // line that is kept for the claimer.
 func (q *Queue) claims(ctx context.Context, by Claimer) ([]*claim, error) {
 	early := by.Early
-	if early == nil {
+	if !early.isFresh() {
+		by.Early = nil
 		early = &Early{due: func() error { _, err := q.Promote(ctx); return err }}
 		early.rules = q.readRules(ctx, &by, &early.reads)
 		defer early.End()

@@ -86,6 +86,6 @@
 //
 //	busy.go       repeats calls of a busy store
 //
-// The package imports notifier, clock, definition, event, event/typed, groupcommit, journal, limit, lock, projection,
+// The package imports beside, notifier, clock, definition, event, event/typed, groupcommit, journal, limit, lock, projection,
 // queue/directory, queue/fair, queue/layout, queue/rule, queue/tasklog, queue/view, rate, store, task and the standard library.
 package queue

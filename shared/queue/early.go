@@ -2,8 +2,11 @@ package queue
 
 import (
 	"context"
+	"slices"
 	"sync"
+	"time"
 
+	"github.com/millrace/millrace/shared/beside"
 	"github.com/millrace/millrace/shared/limit"
 	"github.com/millrace/millrace/shared/queue/layout"
 	"github.com/millrace/millrace/shared/queue/rule"
@@ -17,6 +20,7 @@ import (
 // Early is what a claim of an instance reads, begun before the claim. It serves one claim, which goes by what was there when Early was
 // made; nil serves none. Whoever has made it ends it.
 type Early struct {
+	began time.Time
 	reads sync.WaitGroup
 	rules func() (*rule.Set, error)
 	due   func() error
@@ -25,8 +29,10 @@ type Early struct {
 	tasks func() map[string]*store.Item // by UUID, of those that will probably be the next ones
 }
 
-// mostHeads is how many lines are read early at most.
-const mostHeads = 8
+const (
+	mostHeads = 8                      // lines that are read early at most
+	headsFor  = 250 * time.Millisecond // how old they may be, when a claim of several queues comes to theirs
+)
 
 // End waits until all that was begun has ended: nobody reads for a claim that is over. Where a claim was made, it hardly ever waits.
 func (e *Early) End() {
@@ -58,23 +64,53 @@ func (q *Queue) readEarlyFor(ctx context.Context, by *Claimer, at *instanceSlots
 }
 
 func (s *shared) readEarly(ctx context.Context, by *Claimer, n int, slots bool) *Early {
-	q := s.q
-	store.MoreCompany(ctx, 2)
-	e := &Early{}
-	e.rules = q.readRules(ctx, by, &e.reads)
-	e.due = beside(&e.reads, func() error { _, err := q.Promote(ctx); return err })
+	e := s.beginEarly(ctx, by)
 	e.tasks = s.foreseen(ctx, &e.reads)
-	e.heads = s.heads(ctx, by, n, e)
+	s.readHeads(ctx, e, slices.DeleteFunc(s.q.known.Known(), func(l layout.Line) bool { return !by.takes(l) }), n)
 	if slots {
-		store.MoreCompany(ctx, 1)
-		e.slots = beside(&e.reads, func() *limit.Set { set, _ := q.limits.Read(ctx, layout.InstanceLimit(by.Instance)); return set })
+		s.readSlots(ctx, e, by)
 	}
 	return e
 }
 
+func (s *shared) readInPlace(ctx context.Context, by *Claimer, l layout.Line) *Early {
+	e := s.beginEarly(ctx, by)
+	s.readHeads(ctx, e, []layout.Line{l}, 1)
+	s.readSlots(ctx, e, by)
+	return e
+}
+
+// beginEarly begins with what every claim decides by.
+func (s *shared) beginEarly(ctx context.Context, by *Claimer) *Early {
+	store.MoreCompany(ctx, 2)
+	e := &Early{began: time.Now(), heads: map[string]func() readPage{}}
+	e.rules = s.q.readRules(ctx, by, &e.reads)
+	e.due = beside.Begin(&e.reads, func() error {
+		_, err := s.q.Promote(detached(ctx)) // also for others, and to be told of
+		return err
+	})
+	return e
+}
+
+// readSlots begins to read the slots of an instance.
+func (s *shared) readSlots(ctx context.Context, e *Early, by *Claimer) {
+	store.MoreCompany(ctx, 1)
+	e.slots = beside.Begin(&e.reads, func() *limit.Set { set, _ := s.q.limits.Read(ctx, layout.InstanceLimit(by.Instance)); return set })
+}
+
+// isFresh reports whether a claim that begins now may go by what was read: otherwise a rule that was set, or a task that was added since would
+// not count.
+func (e *Early) isFresh() bool {
+	if e == nil {
+		return false
+	}
+	_, fresh := rule.Age(e.began)
+	return fresh
+}
+
 // head returns the first entries of a line, once.
 func (e *Early) head(partition string) (page readPage, ok bool) {
-	if e == nil || e.heads[partition] == nil {
+	if e == nil || e.heads[partition] == nil || time.Since(e.began) >= headsFor {
 		return page, false
 	}
 	page = e.heads[partition]()
@@ -93,11 +129,11 @@ func (e *Early) task(p *layout.Place) *store.Item {
 	return nil
 }
 
-// heads begins to read the first entries of the lines that a claimer takes from, for a claim of n, once what has fallen due is ready.
-func (s *shared) heads(ctx context.Context, by *Claimer, n int, e *Early) map[string]func() readPage {
-	heads := map[string]func() readPage{}
-	for _, l := range s.q.known.Known() {
-		if read, _ := s.q.parts.of(l); read > 1 || !by.takes(l) || len(heads) == mostHeads {
+// readHeads begins to read the first entries of lines, for a claim of n. What has fallen due is among them: where reading has a price, they
+// are read once it is ready, and elsewhere at once, and again if there was something to make ready.
+func (s *shared) readHeads(ctx context.Context, e *Early, lines []layout.Line, n int) {
+	for _, l := range lines {
+		if read, _ := s.q.parts.of(l); read > 1 || len(e.heads) == mostHeads {
 			continue
 		}
 		r := store.Range{Table: store.Work, Partition: layout.ReadyPartition(l), Limit: n}
@@ -106,12 +142,22 @@ func (s *shared) heads(ctx context.Context, by *Claimer, n int, e *Early) map[st
 		} else if s.q.onePart {
 			r.Limit += n // what the next claim will probably start
 		}
-		heads[r.Partition] = beside(&e.reads, func() readPage {
-			_ = e.due() // the claim says so
-			return s.query(ctx, r)
+		if s.q.onePart {
+			store.MoreCompany(ctx, 1)
+		}
+		e.heads[r.Partition] = beside.Begin(&e.reads, func() readPage {
+			if !s.q.onePart {
+				_ = e.due() // the claim says so
+				return s.query(ctx, r)
+			}
+			before := s.moves.Load()
+			page := s.query(ctx, r)
+			if _ = e.due(); s.moves.Load() != before {
+				page = s.query(ctx, r)
+			}
+			return page
 		})
 	}
-	return heads
 }
 
 // query reads a range of a part.
@@ -145,7 +191,7 @@ func (s *shared) foreseen(ctx context.Context, reads *sync.WaitGroup) func() map
 		return nil
 	}
 	store.MoreCompany(ctx, 1)
-	return beside(reads, func() map[string]*store.Item {
+	return beside.Begin(reads, func() map[string]*store.Item {
 		items, _ := s.q.store.Get(ctx, keys...) // the claim reads them again
 		found := make(map[string]*store.Item, len(items))
 		for _, item := range items {
@@ -155,18 +201,4 @@ func (s *shared) foreseen(ctx context.Context, reads *sync.WaitGroup) func() map
 		}
 		return found
 	})
-}
-
-// beside begins a read beside what its caller goes on with, and returns a function that waits for its result. It is one of reads.
-func beside[T any](reads *sync.WaitGroup, read func() T) (wait func() T) {
-	var result T
-	done := make(chan struct{})
-	reads.Go(func() {
-		defer close(done)
-		result = read()
-	})
-	return func() T {
-		<-done
-		return result
-	}
 }

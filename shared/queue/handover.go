@@ -24,6 +24,7 @@ type handover struct {
 	to    *Waiting
 	line  layout.Line
 	claim *claim
+	early *Early
 	tried bool  // the starts were prepared
 	err   error // why nothing is started; nil: the starts are part of the write
 	of    []int // of each start, which task of the addition it is
@@ -39,12 +40,14 @@ func (q *Queue) handOver(ctx context.Context, a *addition) *handover {
 	if w == nil {
 		return nil
 	}
-	c := q.claimInPlace(ctx, w, l, a)
+	early := q.strategy.readInPlace(store.WithCompany(ctx, 0), &w.accepts.by, l)
+	c := q.claimInPlace(ctx, w, l, a, early)
 	if c == nil {
+		early.End()
 		q.waiters.free(w, l)
 		return nil
 	}
-	return &handover{addition: a, to: w, line: l, claim: c, err: errNothing}
+	return &handover{addition: a, to: w, line: l, claim: c, early: early, err: errNothing}
 }
 
 // isPlain reports whether all tasks are ready at once in one line, of a queue without turns, order and limit, and prefer no instance.
@@ -70,9 +73,10 @@ func (a *addition) best() (rank string) {
 }
 
 // claimInPlace returns the claim that is made in the place of one that waits; nil if it had better claim by itself.
-func (q *Queue) claimInPlace(ctx context.Context, w *Waiting, l layout.Line, a *addition) *claim {
-	by := &w.accepts.by
-	claims, err := q.claims(ctx, *by)
+func (q *Queue) claimInPlace(ctx context.Context, w *Waiting, l layout.Line, a *addition, early *Early) *claim {
+	by := w.accepts.by
+	by.Early = early
+	claims, err := q.claims(ctx, by)
 	if err != nil {
 		return nil
 	}
@@ -82,9 +86,11 @@ func (q *Queue) claimInPlace(ctx context.Context, w *Waiting, l layout.Line, a *
 	}
 	c, max := claims[n], w.accepts.max
 	if by.Capacity > 0 {
-		c.at = q.slotsOf(by)
+		if c.at = q.slotsOf(&by); early != nil {
+			c.at.know(early)
+		}
 	}
-	if max, err = q.freeFor(ctx, c.at, by, max); err != nil {
+	if max, err = q.freeFor(ctx, c.at, &by, max); err != nil {
 		return nil
 	}
 	ops, _ := a.bounds()
@@ -120,6 +126,9 @@ func (h *handover) prepare(ctx context.Context, lost *store.Conflict) (journal.C
 // choose decides which of the tasks start: the first by rank, as long as nothing that is ready comes before them.
 func (h *handover) choose(ctx context.Context) error {
 	c := h.claim
+	if !h.to.IsQuiet(h.to.reserved) {
+		c.by.Early = nil // something has become ready since
+	}
 	c.prepareAnew(ctx, nil)
 	if err := c.readSlots(ctx); err != nil {
 		return err
@@ -241,6 +250,7 @@ func (h *handover) touches() []string {
 // handedOver ends a hand-over whose write has ended with err: the waiter gets the leases, or is woken to claim by itself.
 func (h *handover) handedOver(ctx context.Context, err error) {
 	q := h.q
+	h.early.End()
 	if err == nil && h.err == nil {
 		leases, _ := h.claim.started(ctx, nil)
 		for _, i := range h.of {

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/millrace/millrace/shared/beside"
 	"github.com/millrace/millrace/shared/queue/rule"
 )
 
@@ -46,7 +47,7 @@ func (q *Queue) readRules(ctx context.Context, by *Claimer, reads *sync.WaitGrou
 		}
 	}
 	var set *rule.Set
-	wait := beside(reads, func() (err error) { set, err = q.rules.InForce(ctx); return err })
+	wait := beside.Begin(reads, func() (err error) { set, err = q.rules.InForce(ctx); return err })
 	return func() (*rule.Set, error) {
 		err := wait()
 		return set, err

@@ -17,6 +17,7 @@ type shared struct {
 	q *Queue
 
 	promotions atomic.Int64 // how many were begun
+	moves      atomic.Int64 // how often one has made something ready, or may have
 	next       time.Time    // when the next entry falls due, as the last one has found
 	failed     error        // of the last one
 
@@ -65,6 +66,9 @@ func (s *shared) promoteNow(ctx context.Context) (next time.Time, err error) {
 	for {
 		began := s.q.micro()
 		last, first, err := s.q.promoteFrom(ctx, "")
+		if last != "" || err != nil {
+			s.moves.Add(1)
+		}
 		if err != nil {
 			return time.Time{}, err
 		}

@@ -44,6 +44,10 @@ type strategy interface {
 	// that is known without.
 	readEarly(ctx context.Context, by *Claimer, n int, slots bool) *Early
 
+	// readInPlace begins to read what is decided by when a task of a line is added, and may be started for an instance that waits; nil if
+	// that is known without.
+	readInPlace(ctx context.Context, by *Claimer, l layout.Line) *Early
+
 	// delayed notes that a claim has met a ready entry that may be started only at a time, in microseconds since 1970: that of a task
 	// that keeps its place in an ordered queue while it waits for its next attempt. Claimers of the line are notified then.
 	delayed(l layout.Line, at int64)

@@ -35,10 +35,11 @@ type Waiting struct {
 	turn  uint64      // rises with each wait of the process
 	mark  Mark        // when it began
 
-	accepts *acceptance // nil: it claims by itself
-	handing bool        // tasks are being started for it, and ready is closed afterwards
-	leases  []Lease     // of tasks that were started for it
-	err     error       // some may have been started
+	accepts  *acceptance // nil: it claims by itself
+	handing  bool        // tasks are being started for it, and ready is closed afterwards
+	reserved Mark        // when that began
+	leases   []Lease     // of tasks that were started for it
+	err      error       // some may have been started
 }
 
 // acceptance is what may be started for one that waits.
@@ -183,7 +184,7 @@ func (s *waiters) reserve(l layout.Line) *Waiting {
 			return nil
 		}
 		s.all = slices.Delete(s.all, i, i+1)
-		w.handing = true
+		w.handing, w.reserved = true, Mark{s.calls.newest}
 		return w
 	}
 	return nil

@@ -45,7 +45,7 @@ func (c *Checked) Write(ctx context.Context, w Write) error {
 		return err
 	}
 	if w.Advance != nil && !c.Advances() {
-		return fmt.Errorf("%w: an Advance, in a store that has none", ErrInvalid)
+		return &Moved{} // whoever has asked a moment ago may take a ticket that is reserved
 	}
 	return c.Store.Write(ctx, w)
 }

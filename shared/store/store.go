@@ -138,7 +138,7 @@ type Write struct {
 
 // Advance is a ticket that a [Write] takes at the moment it is applied, instead of one that was reserved before: what the caller supposes to
 // be the next. It is taken if the sequencer stands where the caller supposes, and if the Write's conditions hold; otherwise nothing of the
-// Write is applied and the sequencer stays. Position and items are there at the same time, for every reader: who has reserved a later position
+// Write is applied and the position stays; after a [Conflict] the ids may be used up all the same. Position and items are there at the same time, for every reader: who has reserved a later position
 // sees the items.
 type Advance struct {
 	Key             Key   // of the sequencer
@@ -238,7 +238,8 @@ type Store interface {
 	// lose reservations in a crash as long as everything written since is lost with them.
 	Reserve(ctx context.Context, key Key, ids int, now int64) (Ticket, error)
 
-	// Advances reports whether a Write may have an [Advance]. It may change from true to false. [Checked] refuses one where it may not.
+	// Advances reports whether a Write may have an [Advance]. It may change from true to false, and [Checked] returns [*Moved] for one
+	// where it may not.
 	Advances() bool
 
 	// Sequence reads a sequencer; unless eventual, it sees every Reserve and Raise that returned before the call.

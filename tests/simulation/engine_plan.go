@@ -28,6 +28,7 @@ type enginePlan struct {
 	storm     int           // how many more workers wake at the same moments
 	seldom    bool          // an actor uses a queue about as often as it is forgotten
 	parts     bool          // lines lie in several parts
+	onePart   bool          // or cannot, since the store has no partitions
 	heap      bool          // in the end, many paused tasks lie before one that is not paused
 	backlog   int           // how many tasks wait in the end whose notifications were lost
 	awake     time.Duration // how long an invocation that is woken for them may run
@@ -74,6 +75,7 @@ func drawFaults(seed uint64) enginePlan {
 		return p
 	}
 	p.parts = dice(seed, "parts").IntN(2) == 0
+	p.onePart = !p.parts && dice(seed, "one part").IntN(2) == 0
 	p.faults.There.Rare, p.faults.There.RareMax = some(0.1), 240*time.Millisecond
 	p.faults.Back = p.faults.There
 	p.faults.LoseRequest, p.faults.LoseAnswer = some(0.04), some(0.04)

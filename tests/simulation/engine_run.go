@@ -118,7 +118,7 @@ func (r *engineRun) open(line *faulty.Store, name string) *engine {
 	j := journal.Open(s, journal.Options{Now: now, Timing: timing, Jitter: jitter(r.plan.seed, name), Folds: projection.Folds()})
 	q := queue.Open(queue.Options{
 		Store: s, Journal: j, Definitions: r.set, Clock: watch, Now: nowBy(now, watch), Notifier: &r.ears, Random: &source{dice(r.plan.seed, name+" random")},
-		Quiet: quiet, SharedAt: 1, Lasting: r.plan.parts,
+		Quiet: quiet, SharedAt: 1, Lasting: r.plan.parts, OnePart: r.plan.onePart,
 	})
 	return &engine{Queue: q, journal: j, wire: wire{line}}
 }

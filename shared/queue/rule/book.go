@@ -99,13 +99,18 @@ func (b *Book) Lately() (set *Set, age time.Duration) {
 	if last == nil {
 		return nil, 0
 	}
+	if age, fresh := Age(last.began); fresh {
+		return last.set, age
+	}
+	return nil, 0
+}
+
+// Age returns how long ago a read began, and whether a claim may still go by what it has read.
+func Age(began time.Time) (age time.Duration, fresh bool) {
 	now := time.Now()
 	// The clock that only rises may have stood still while the machine did; the other one may have been set back.
-	risen, passed := now.Sub(last.began), now.Round(0).Sub(last.began.Round(0))
-	if risen >= Settling || passed >= Settling || passed < 0 {
-		return nil, 0
-	}
-	return last.set, max(risen, passed)
+	risen, passed := now.Sub(began), now.Round(0).Sub(began.Round(0))
+	return max(risen, passed), risen < Settling && passed < Settling && passed >= 0
 }
 
 // settled returns the error of a change, nil if there was nothing to change. If the rules are as they were to be, it first waits until no other

@@ -82,6 +82,7 @@ func (s *Store) Write(ctx context.Context, w store.Write) error {
 		if w.Mine(c) {
 			return nil
 		}
+		s.useUp(w.Advance)
 		return c
 	}
 	if a := w.Advance; a != nil {

@@ -70,3 +70,12 @@ func (s *Store) advance(a *store.Advance) {
 	at.Position, at.LastID = a.From+1, a.LastID
 	s.sequences[a.Key] = at
 }
+
+// useUp uses up the ids of an Advance that is refused, as a store may.
+func (s *Store) useUp(a *store.Advance) {
+	if a != nil {
+		at := s.sequences[a.Key]
+		at.LastID = a.LastID
+		s.sequences[a.Key] = at
+	}
+}

@@ -125,6 +125,18 @@ BEGIN
 		RETURNING s.position, s.last_id, s.floor_position, s.floor_id;
 END $$;
 
+-- written reports whether one of the items that are to be put has the mark.
+CREATE OR REPLACE FUNCTION {{schema}}.written(kinds smallint[], places smallint[], partitions bytea[], sorts bytea[], mark text)
+RETURNS boolean LANGUAGE plpgsql
+SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off -- as for write: the sequencer's row may be held
+AS $$
+BEGIN
+	RETURN EXISTS (
+		SELECT FROM unnest(kinds, places, partitions, sorts) AS k(kind, place, partition, sort), {{schema}}.items i
+			WHERE k.kind <= 3 AND i.place = k.place AND i.partition = k.partition AND i.sort = k.sort AND i.token = mark
+	);
+END $$;
+
 -- advance is write with a ticket that it takes itself, which must be the next one of a sequencer: if the one before has the position stands_at,
 -- and its last id is below first_id. Otherwise nothing is done, and it returns one row with op 0: where the sequencer stands, as version and
 -- last, and in there whether an item that is to be put has the mark already, since the same was done before.
@@ -145,10 +157,8 @@ BEGIN
 	IF NOT FOUND THEN
 		SELECT s.position, s.last_id INTO found_position, found_last FROM {{schema}}.sequencers s
 			WHERE s.place = at_place AND s.partition = at_partition AND s.sort = at_sort;
-		RETURN QUERY SELECT 0, EXISTS (
-			SELECT FROM unnest(kinds, places, partitions, sorts) AS k(kind, place, partition, sort), {{schema}}.items i
-				WHERE k.kind <= 3 AND i.place = k.place AND i.partition = k.partition AND i.sort = k.sort AND i.token = mark
-		), found_position, NULL, NULL::bytea, NULL::timestamptz, found_last;
+		RETURN QUERY SELECT 0, {{schema}}.written(kinds, places, partitions, sorts, mark),
+			found_position, NULL, NULL::bytea, NULL::timestamptz, found_last;
 		RETURN;
 	END IF;
 	IF cardinality(kinds) = 1 AND kinds[1] = 2 THEN -- as for an append, which is no more

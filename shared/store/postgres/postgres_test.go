@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/url"
 	"os"
 	"strings"
 	"sync"
@@ -229,6 +230,47 @@ func TestReadsSideBySide(t *testing.T) {
 	}
 }
 
+// A role that may call all but the function that takes tickets reserves them.
+func TestARoleWithoutAdvance(t *testing.T) {
+	t.Parallel()
+	owner := pg.Database(t)
+	create(t, owner)
+	c, err := pgx.Connect(t.Context(), owner)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close(t.Context())
+	defer func() { _, _ = c.Exec(context.Background(), "DROP OWNED BY reserver; DROP ROLE reserver") }()
+	if _, err := c.Exec(t.Context(), `CREATE ROLE reserver LOGIN;
+		GRANT USAGE ON SCHEMA millrace TO reserver;
+		GRANT ALL ON ALL TABLES IN SCHEMA millrace TO reserver;
+		REVOKE EXECUTE ON FUNCTION millrace.advance FROM PUBLIC`); err != nil {
+		t.Fatal(err)
+	}
+	at, err := url.Parse(owner)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at.User = url.User("reserver")
+	s, key := open(t, at.String()), store.Key{Table: store.Work, Partition: "p", Sort: "s"}
+	ticket, err := s.Reserve(t.Context(), key, 1, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var moved *store.Moved
+	if err := s.Write(t.Context(), taking(key, ticket)); !errors.As(err, &moved) || s.Advances() {
+		t.Errorf("Write = %v, Advances = %v, want Moved and false", err, s.Advances())
+	}
+}
+
+// taking returns a write that takes the ticket after another itself.
+func taking(key store.Key, before store.Ticket) store.Write {
+	return store.Write{
+		Token: "t", Ops: []store.Op{store.Put(store.Item{Key: key, Version: 1}, store.Absent)},
+		Advance: &store.Advance{Key: key, From: before.Position, FirstID: before.LastID + 1, LastID: before.LastID + 1},
+	}
+}
+
 // Tables of an older program do for this one: it reserves its tickets until the tables have the function that takes them.
 func TestTablesWithoutAdvance(t *testing.T) {
 	t.Parallel()
@@ -247,10 +289,7 @@ func TestTablesWithoutAdvance(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	write := store.Write{
-		Token: "t", Ops: []store.Op{store.Put(store.Item{Key: key, Version: 1}, store.Absent)},
-		Advance: &store.Advance{Key: key, From: ticket.Position, FirstID: ticket.LastID + 1, LastID: ticket.LastID + 1},
-	}
+	write := taking(key, ticket)
 	var moved *store.Moved
 	if err := s.Write(t.Context(), write); !errors.As(err, &moved) || s.Advances() {
 		t.Errorf("Write = %v, Advances = %v, want Moved and false", err, s.Advances())

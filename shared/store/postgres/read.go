@@ -93,6 +93,7 @@ func (s *Store) Get(ctx context.Context, keys ...store.Key) ([]*store.Item, erro
 	if len(keys) == 1 {
 		one.args = []any{places[keys[0].Table], []byte(keys[0].Partition), []byte(keys[0].Sort)}
 		one.take = func(rows pgx.Rows) error {
+			clear(found) // of a try that was cut off
 			var c content
 			_, err := pgx.ForEachRow(rows, []any{&c.version, &c.token, &c.value, &c.expires}, func() error {
 				item := c.item(keys[0])
@@ -108,6 +109,7 @@ func (s *Store) Get(ctx context.Context, keys ...store.Key) ([]*store.Item, erro
 		}
 		one.sql, one.args = s.sql.getAll, []any{in, partitions, sorts}
 		one.take = func(rows pgx.Rows) error {
+			clear(found)
 			var n int64
 			var c content
 			_, err := pgx.ForEachRow(rows, []any{&n, &c.version, &c.token, &c.value, &c.expires}, func() error {

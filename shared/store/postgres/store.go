@@ -81,7 +81,8 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 // Exclusive returns false: processes share the database.
 func (s *Store) Exclusive() bool { return false }
 
-// Advances returns true, unless an older program has made the tables and millrace tables was not called since.
+// Advances returns true, unless an older program has made the tables and millrace tables was not called since, or the role may not call the
+// function.
 func (s *Store) Advances() bool { return !s.noAdvance.Load() }
 
 // Date returns the database's clock.

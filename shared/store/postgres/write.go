@@ -107,16 +107,23 @@ func (s *Store) advance(ctx context.Context, c *pgxpool.Conn, w *store.Write, r 
 	return f.conflict(), moved
 }
 
-// advanceFailure returns [store.Moved] where the function is not there since an older program has made the tables, and notes it.
+// advanceFailure returns [store.Moved] where the function is not there since an older program has made the tables, or may not be called, and
+// notes it.
 func (s *Store) advanceFailure(err error) error {
 	var said *pgconn.PgError
-	if errors.As(err, &said) && said.Code == "42883" {
-		if !s.noAdvance.Swap(true) {
-			s.log.Warn("an older program has made the tables; call millrace tables once more, so that a write takes one round trip instead of two", "schema", s.name)
-		}
-		return &store.Moved{}
+	if !errors.As(err, &said) || hints[said.Code] == "" {
+		return err
 	}
-	return err
+	if !s.noAdvance.Swap(true) {
+		s.log.Warn("writes take two round trips instead of one: "+hints[said.Code], "schema", s.name, "error", said.Message)
+	}
+	return &store.Moved{}
+}
+
+// hints say, by SQLSTATE, how the function advance can be called.
+var hints = map[string]string{
+	"42883": "an older program has made the tables; call millrace tables once more",
+	"42501": "the role lacks EXECUTE on the function advance, or a right that it needs",
 }
 
 // failures are the rows of operations whose conditions do not hold.
