@@ -37,14 +37,13 @@ func (s *slow) Query(ctx context.Context, r store.Range) (store.Page, error) {
 func TestAClaimLeavesNoReadsBehind(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := &slow{shared: shared{memory.New(memory.Options{})}, partition: "ready/"}
-		ordered := definition.Queue{Name: "ordered", Topics: []string{"o/*"}, Type: definition.Ordered}
-		d := openWith(t, s, &clock{time.Now()}, queues{ordered})
+		s := &slow{shared: shared{memory.New(memory.Options{})}, partition: "ready/main"}
+		d := openWith(t, s, &clock{time.Now()}, queues{definition.Queue{Name: "first", Topics: []string{"o/*"}}})
 		i := d.register("one", "/topics/**")
-		d.add("o/a", 1)
-		d.add("o/b", 1)
+		d.add("o/a", 4)
+		d.add("other", 1)
 		for claim := range 4 {
-			d.claim(i, 2) // one task is started at the first; its queue has no room for another
+			d.claim(i, 1) // from one queue, while that of the other has been read too
 			if n := s.under.Load(); n != 0 {
 				t.Errorf("%d reads are under way after claim %d", n, claim+1)
 			}

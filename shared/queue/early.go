@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace/shared/beside"
+	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/limit"
 	"github.com/millrace/millrace/shared/queue/layout"
 	"github.com/millrace/millrace/shared/queue/rule"
@@ -66,11 +67,23 @@ func (q *Queue) readEarlyFor(ctx context.Context, by *Claimer, at *instanceSlots
 func (s *shared) readEarly(ctx context.Context, by *Claimer, n int, slots bool) *Early {
 	e := s.beginEarly(ctx, by)
 	e.tasks = s.foreseen(ctx, &e.reads)
-	s.readHeads(ctx, e, slices.DeleteFunc(s.q.known.Known(), func(l layout.Line) bool { return !by.takes(l) }), n)
+	s.readHeads(ctx, e, s.linesReadEarly(ctx, by), n)
 	if slots {
 		s.readSlots(ctx, e, by)
 	}
 	return e
+}
+
+// linesReadEarly returns the lines, as far as they are known, that a claimer takes from. Of an ordered queue a claim reads the one first entry,
+// and only if none of its tasks runs.
+func (s *shared) linesReadEarly(ctx context.Context, by *Claimer) []layout.Line {
+	set, err := s.q.definitions.Current(ctx)
+	if err != nil {
+		return nil // the claim says so
+	}
+	return slices.DeleteFunc(s.q.known.Known(), func(l layout.Line) bool {
+		return !by.takes(l) || set.QueueOf(l.Queue).Type == definition.Ordered
+	})
 }
 
 func (s *shared) readInPlace(ctx context.Context, by *Claimer, l layout.Line) *Early {
