@@ -9,18 +9,30 @@ import (
 	"sync"
 )
 
-// panicked is what a function has panicked with in a goroutine of its own.
-type panicked struct {
+// Panicked is what a function has panicked with. It is an error, so that it may be panicked with once more where its caller is.
+type Panicked struct {
 	value any
 	stack []byte
 }
 
-func (p *panicked) Error() string {
-	return fmt.Sprintf("%v\n\nin what was begun beside:\n%s", p.value, p.stack)
+// Catch calls do, and returns what it panics with; nil if it does not.
+func Catch(do func()) (p *Panicked) {
+	defer func() {
+		if value := recover(); value != nil {
+			p = &Panicked{value, debug.Stack()}
+		}
+	}()
+	do()
+	return nil
 }
 
-// Unwrap returns the value, if it is an error.
-func (p *panicked) Unwrap() error {
+// Error returns the value and where it came from: another goroutine, perhaps.
+func (p *Panicked) Error() string {
+	return fmt.Sprintf("%v\n\nfirst in:\n%s", p.value, p.stack)
+}
+
+// Unwrap returns the value if it is an error.
+func (p *Panicked) Unwrap() error {
 	err, _ := p.value.(error)
 	return err
 }
@@ -29,16 +41,11 @@ func (p *panicked) Unwrap() error {
 // panics, that function does; a panic that nobody waits for is lost.
 func Begin[T any](group *sync.WaitGroup, do func() T) (wait func() T) {
 	var result T
-	var failed *panicked
+	var failed *Panicked
 	done := make(chan struct{})
 	group.Go(func() {
 		defer close(done)
-		defer func() {
-			if value := recover(); value != nil {
-				failed = &panicked{value, debug.Stack()}
-			}
-		}()
-		result = do()
+		failed = Catch(func() { result = do() })
 	})
 	return func() T {
 		<-done

@@ -65,7 +65,7 @@ func TestALookFromLongBefore(t *testing.T) {
 			if _, err := other.queue.Enqueue(t.Context(), nil, queue.New{Job: "/topics/a", Priority: 9}); err != nil {
 				t.Fatal(err)
 			}
-			time.Sleep(rule.Settling)
+			time.Sleep(rule.Settling) // of virtual time
 			return 9
 		},
 	} {

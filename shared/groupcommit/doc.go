@@ -6,5 +6,5 @@
 //	keyed.go  Keyed: a group for each key
 //	pacer.go  Pacer: whether one more write is worth a ticket of the sequencer that all processes share
 //
-// The package imports rate and the standard library.
+// The package imports beside, rate and the standard library.
 package groupcommit

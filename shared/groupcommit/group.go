@@ -3,12 +3,12 @@ package groupcommit
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"runtime"
-	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/millrace/millrace/shared/beside"
 )
 
 // Options of a [Group] or a [Keyed] of parts of type P, usually pointers in which the results are. Batch and Write are required.
@@ -80,24 +80,7 @@ type call struct {
 	left  atomic.Int32  // parts that are not written yet
 	done  chan struct{} // closed when none is left
 
-	panicked atomic.Pointer[panicked] // of a write of its parts; nil: none
-}
-
-// panicked is what the write of a part has panicked with.
-type panicked struct {
-	value any
-	stack []byte
-}
-
-// Error returns the value and where it came from: another goroutine, perhaps.
-func (p *panicked) Error() string {
-	return fmt.Sprintf("%v\n\nin a shared write:\n%s", p.value, p.stack)
-}
-
-// Unwrap returns the value if it is an error.
-func (p *panicked) Unwrap() error {
-	err, _ := p.value.(error)
-	return err
+	panicked atomic.Pointer[beside.Panicked] // of a write of its parts; nil: none
 }
 
 // Do has parts written, and returns when each is: in one write if they fit, and otherwise none before one that precedes it.
@@ -225,14 +208,8 @@ func (g *Group[P]) write(batch list[P]) {
 }
 
 // try calls Write, and returns what it panics with; nil if it does not. It may run in the goroutine of a caller that has no part in it.
-func (g *Group[P]) try(ctx context.Context, parts []P) (p *panicked) {
-	defer func() {
-		if value := recover(); value != nil {
-			p = &panicked{value, debug.Stack()}
-		}
-	}()
-	g.o.Write(ctx, parts)
-	return nil
+func (g *Group[P]) try(ctx context.Context, parts []P) *beside.Panicked {
+	return beside.Catch(func() { g.o.Write(ctx, parts) })
 }
 
 // next returns the parts of the next write. If none waits, the caller is no longer a writer.

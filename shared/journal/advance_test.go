@@ -210,7 +210,7 @@ func TestAWriteThatHangsIsWaitedForOnce(t *testing.T) {
 		var others atomic.Bool
 		s.instead = func(context.Context, store.Write) (error, bool) {
 			if !others.Swap(true) {
-				time.Sleep(4 * time.Second)
+				time.Sleep(4 * time.Second) // of virtual time
 			}
 			return nil, false
 		}
@@ -289,7 +289,7 @@ func (s *unable) Advances() bool { return !s.knows.Load() }
 
 func (s *unable) Write(ctx context.Context, w store.Write) error {
 	if w.Advance != nil {
-		time.Sleep(time.Millisecond)
+		time.Sleep(time.Millisecond) // of virtual time
 		s.knows.Store(true)
 		return &store.Moved{}
 	}
@@ -304,13 +304,13 @@ func TestAStoreThatIsTakenBack(t *testing.T) {
 		j := s.process(t)
 		for n := range 5 {
 			appends(t, j, n)
-			time.Sleep(time.Millisecond)
+			time.Sleep(time.Millisecond) // of virtual time
 		}
 		restored := newAdvancing()
 		appends(t, restored.process(t), 0)
 		s.Store = restored.Store
-		appends(t, j, 5) // finds out
-		time.Sleep(2 * time.Second)
+		appends(t, j, 5)            // finds out
+		time.Sleep(2 * time.Second) // of virtual time
 		appends(t, j, 6)
 		s.took()
 		for n := range 4 {

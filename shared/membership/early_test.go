@@ -27,7 +27,7 @@ func (s *slow) Query(ctx context.Context, r store.Range) (store.Page, error) {
 	s.under.Add(1)
 	defer s.under.Add(-1)
 	if strings.HasPrefix(r.Partition, s.partition) {
-		time.Sleep(time.Second)
+		time.Sleep(time.Second) // of virtual time
 	}
 	return s.shared.Query(ctx, r)
 }
@@ -67,7 +67,7 @@ func TestWhatIsReadEarlyHasWhatIsDue(t *testing.T) {
 			t.Fatal(err)
 		}
 		until := func(d time.Duration) {
-			time.Sleep(time.Until(began.Add(d)))
+			time.Sleep(time.Until(began.Add(d))) // of virtual time
 			c.at = time.Now()
 		}
 		until(8500 * time.Millisecond)

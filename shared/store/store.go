@@ -138,8 +138,8 @@ type Write struct {
 
 // Advance is a ticket that a [Write] takes at the moment it is applied, instead of one that was reserved before: what the caller supposes to
 // be the next. It is taken if the sequencer stands where the caller supposes, and if the Write's conditions hold; otherwise nothing of the
-// Write is applied and the position stays; after a [Conflict] the ids may be used up all the same. Position and items are there at the same time, for every reader: who has reserved a later position
-// sees the items.
+// Write is applied and the position stays; after a [Conflict] the ids may be used up all the same. Position and items are there at the same
+// time, for every reader: who has reserved a later position sees the items.
 type Advance struct {
 	Key             Key   // of the sequencer
 	From            int64 // the position at which it must stand; the ticket's is the next

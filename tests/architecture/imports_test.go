@@ -123,7 +123,7 @@ func TestArrows(t *testing.T) {
 		"shared/bench":      {"client", "shared/config", "shared/definition", "shared/event", "shared/host", "shared/journal", "shared/notifier", "shared/order", "shared/queue", "shared/service", "shared/store", "shared/stream", "shared/task", "shared/worker"},
 		"client":            {"client", "shared/event"},
 
-		"shared/groupcommit": {"shared/rate"},
+		"shared/groupcommit": {"shared/rate", "shared/beside"},
 		"shared/rate":        {},
 		"shared/limit":       {"shared/store"},
 	}
