@@ -35,15 +35,20 @@ func (v *sharedView) fromAll(ctx context.Context, n int) ([]layout.Place, error)
 	if rivals {
 		limit += lookAhead
 	}
-	for ; ; limit = n + 4*lookAhead {
+	for picks := []layout.Place(nil); ; limit = n + 4*lookAhead {
 		found, marks, err := v.look(ctx, limit)
 		if err != nil {
 			return nil, err
 		}
 		if !rivals && !marks {
-			free := v.free(found)
-			picks := head(free, n)
-			v.foresee(free[len(picks):])
+			free, given := v.free(found)
+			picked := head(free, n-len(picks))
+			picks = append(picks, picked...)
+			if len(picks) < n && given {
+				v.goBehind(found)
+				continue
+			}
+			v.foresee(free[len(picked):])
 			return v.withPassed(picks), nil
 		}
 		// If others have marked all of the found entries, look behind these.
@@ -70,17 +75,24 @@ func (s *shared) beyond(places []layout.Place) (from string) {
 	return last + "\x00"
 }
 
-// free returns the entries, by rank, that are not marked and that may be started as far as the entry says.
-func (v *sharedView) free(found []layout.Place) []layout.Place {
-	var free []layout.Place
+// free returns the entries, by rank, that are not marked and that may be started as far as the entry says; given says that some were left
+// out since another claim of this process may start them.
+func (v *sharedView) free(found []layout.Place) (free []layout.Place, given bool) {
 	isGiven := v.given()
 	for _, line := range byLine(found) {
-		free = append(free, slices.DeleteFunc(untaken(line, v.q.micro()), func(p layout.Place) bool { return v.passes(p) || isGiven(p) })...)
+		free = append(free, slices.DeleteFunc(untaken(line, v.q.micro()), func(p layout.Place) bool {
+			if v.passes(p) {
+				return true
+			}
+			is := isGiven(p)
+			given = given || is
+			return is
+		})...)
 	}
 	if len(v.parts) > 1 {
 		slices.SortStableFunc(free, layout.ByRank)
 	}
-	return free
+	return free, given
 }
 
 // byLine groups entries that were read line by line.
@@ -102,7 +114,7 @@ func byLine(found []layout.Place) (lines [][]layout.Place) {
 func (v *sharedView) contend(ctx context.Context, found []layout.Place, n int) (block []layout.Place, stale bool, err error) {
 	reach := v.rivals(found) + 1
 	for try := 0; ; try++ {
-		free := v.free(found)
+		free, _ := v.free(found)
 		if len(free) == 0 || try == contends && !v.q.onePart {
 			return nil, len(free) > 0, nil
 		}

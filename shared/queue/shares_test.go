@@ -293,30 +293,38 @@ func TestAClaimFromAShareReadsPastWhatIsHeld(t *testing.T) {
 	}
 }
 
-// troubled is a store of which one read of tasks fails, or one read of a part hangs.
+// troubled is a store of which one read of tasks fails, or one read of a part or of tasks hangs.
 type troubled struct {
 	shared
-	fails atomic.Bool
-	hangs atomic.Pointer[chan struct{}] // until when
+	fails     atomic.Bool
+	hangs     atomic.Pointer[chan struct{}] // a read of a part, until when
+	tasksHang atomic.Pointer[chan struct{}] // a read of tasks
+	hanging   chan struct{}                 // closed when a read hangs
+}
 
-	hanging chan struct{} // closed when a read hangs
+// hang lets a read wait if it is the one that shall.
+func (s *troubled) hang(which *atomic.Pointer[chan struct{}]) {
+	if until := which.Swap(nil); until != nil {
+		close(s.hanging)
+		<-*until
+	}
 }
 
 var errLate = errors.New("too late")
 
 func (s *troubled) Get(ctx context.Context, keys ...store.Key) ([]*store.Item, error) {
-	if strings.HasPrefix(keys[0].Partition, "task/") && s.fails.CompareAndSwap(true, false) {
-		return nil, errLate
+	if strings.HasPrefix(keys[0].Partition, "task/") {
+		if s.fails.CompareAndSwap(true, false) {
+			return nil, errLate
+		}
+		s.hang(&s.tasksHang)
 	}
 	return s.shared.Get(ctx, keys...)
 }
 
 func (s *troubled) Query(ctx context.Context, r store.Range) (store.Page, error) {
 	if strings.HasPrefix(r.Partition, "ready.") {
-		if until := s.hangs.Swap(nil); until != nil {
-			close(s.hanging)
-			<-*until
-		}
+		s.hang(&s.hangs)
 	}
 	return s.shared.Query(ctx, r)
 }
@@ -370,6 +378,34 @@ func TestAReadThatHangsKeepsNoOtherClaim(t *testing.T) {
 	group.Go(func() { p.demandClaim(1, 1, "its read goes on in the end") })
 	<-s.hanging
 	p.demandClaim(1, 1, "800 tasks wait")
+	close(until)
+	group.Wait()
+}
+
+// What one claim has chosen from the share and has not started yet hides nothing behind it from another that cannot wait for it.
+func TestWhatAnotherClaimHasChosenHidesNothing(t *testing.T) {
+	t.Parallel()
+	b := setupWith(t, ways()).another()
+	flood := b.flood("/plain", 800)
+	s := &troubled{shared: shared{b.store}, hanging: make(chan struct{})}
+	p := b.joined(b.sharing(s, false))
+	post, at := b.signpost(mainLine), b.places()
+	parts := layout.ReadyParts(mainLine, post.Read)
+	var theirs []task.ID
+	for _, each := range flood {
+		if n := slices.Index(parts, at[each.ID.UUID()]); n >= 0 && post.Sharers[n%len(post.Sharers)].ID == "zzz" {
+			theirs = append(theirs, each.ID)
+		}
+	}
+	if _, err := b.Withdraw(t.Context(), 0, theirs...); err != nil {
+		t.Fatal(err)
+	}
+	until := make(chan struct{})
+	s.tasksHang.Store(&until)
+	var group sync.WaitGroup
+	group.Go(func() { p.demandClaim(15, 15, "its read goes on in the end") })
+	<-s.hanging
+	p.demandClaim(15, 15, "hundreds of tasks wait")
 	close(until)
 	group.Wait()
 }
