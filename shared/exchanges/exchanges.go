@@ -28,6 +28,8 @@ type Members interface {
 type Queue interface {
 	ReadEarly(ctx context.Context, by queue.Claimer, max int) *queue.Early
 	Wait(by queue.Claimer) *queue.Waiting
+	Mark() queue.Mark
+	IsQuiet(by queue.Claimer, since queue.Mark) bool
 	Claim(ctx context.Context, by queue.Claimer, max int) ([]queue.Lease, error)
 	Claimed(ctx context.Context, tokens []string) ([]queue.Lease, error)
 	CompleteAll(ctx context.Context, instance string, all []queue.Completion, beside queue.Beside) ([]queue.Ended, error)
@@ -113,13 +115,10 @@ func (x *Exchanges) Exchange(ctx context.Context, id string, r Request) (Respons
 const overtaken = 3
 
 // isOvertaken reports whether another process has made the very same exchange meanwhile, whose response this one may return too. One
-// that waits is left to the other.
+// that still waits there is left to the other.
 func (c *call) isOvertaken(ctx context.Context) bool {
-	if c.request.Wait > 0 && len(c.request.Results) == 0 {
-		return false
-	}
 	r, err := c.x.records.of(ctx, c.id)
-	return err == nil && r.Seq == c.request.Seq
+	return err == nil && r.Seq == c.request.Seq && !r.Waits
 }
 
 // call is one exchange.
@@ -137,8 +136,8 @@ type call struct {
 	entry    entry
 	claims   []queue.Lease
 	claimed  bool       // a claim was made with the results
-	waited   bool       // for a claim or a stop
-	mark     queue.Mark // of the newest claim while it waited
+	sought   bool       // a claim was made of all that may be claimed
+	mark     queue.Mark // when the newest of these began
 }
 
 func (c *call) run(ctx context.Context) (Response, error) {

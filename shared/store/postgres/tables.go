@@ -38,27 +38,34 @@ func (s *Store) CreateTables(ctx context.Context) error {
 		}
 		for _, statement := range []string{
 			"CREATE SCHEMA IF NOT EXISTS " + s.schema,
-			s.named(tables), s.named(functions),
+			s.named(tables),
 			fmt.Sprintf("INSERT INTO %s.layout VALUES (%d)", s.schema, layout),
 		} {
 			if _, err := tx.Exec(ctx, statement); err != nil {
 				return err
 			}
 		}
-		return nil
+		return s.makeFunctions(ctx, tx)
 	})
 	return s.readFailure(ctx, "create tables", err)
 }
 
-// addFunctions makes the functions anew in a schema that was made by a program without the newest of them.
+// functionsVersion is that of the functions; each change of them raises it.
+const functionsVersion = 2
+
+// addFunctions makes the functions anew in a schema that was made by a program with older ones.
 func (s *Store) addFunctions(ctx context.Context, tx pgx.Tx) error {
-	var all bool
-	err := tx.QueryRow(ctx, "SELECT EXISTS (SELECT FROM pg_proc p, pg_namespace n WHERE n.oid = p.pronamespace AND n.nspname = $1 AND p.proname = 'advance')",
-		s.name).Scan(&all)
-	if err != nil || all {
+	var found int
+	err := tx.QueryRow(ctx, "SELECT coalesce(obj_description(to_regproc($1), 'pg_proc')::int, 0)", s.schema+".write").Scan(&found)
+	if err != nil || found >= functionsVersion {
 		return err
 	}
-	_, err = tx.Exec(ctx, s.named(functions))
+	return s.makeFunctions(ctx, tx)
+}
+
+// makeFunctions makes or replaces the functions.
+func (s *Store) makeFunctions(ctx context.Context, tx pgx.Tx) error {
+	_, err := tx.Exec(ctx, s.named(functions)+fmt.Sprintf("COMMENT ON FUNCTION %s.write IS '%d'", s.schema, functionsVersion))
 	return err
 }
 
