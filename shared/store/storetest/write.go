@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -49,6 +50,36 @@ func (s *suite) write(t *testing.T) {
 			s.refused(t, write(store.Check(key(p, "z"), store.VersionIs(3))), 0)
 			s.must(t, write(store.Check(key(p, "z"), store.Absent)))
 			equal(t, "items", []string{"a", "b"}, s.sorts(t, store.Range{Partition: p}))
+		},
+		"demands each condition among few operations and among many": func(t *testing.T) {
+			for _, more := range []int{1, 40} {
+				p := s.partition()
+				there, none := key(p, "there"), key(p, "none")
+				s.put(t, item(there, 3, "x"), item(key(p, "gone"), 1, "x"), item(key(p, "gone too"), 1, "x"))
+				others := func() (ops []store.Op) {
+					for n := range more {
+						ops = append(ops, store.Put(item(key(p, fmt.Sprint("other", n)), 1, "o"), store.Always))
+					}
+					return ops
+				}
+				for _, op := range []store.Op{
+					store.Put(item(there, 4, "y"), store.Absent), store.Put(item(there, 4, "y"), store.VersionIs(2)),
+					store.Put(item(none, 4, "y"), store.VersionIs(3)),
+					store.Delete(there, store.VersionIs(2)), store.Delete(none, store.VersionIs(3)),
+					store.Check(there, store.VersionIs(2)), store.Check(none, store.VersionIs(3)), store.Check(there, store.Absent),
+				} {
+					s.refused(t, write(append(others(), op)...), more)
+					equal(t, "items", []string{"gone", "gone too", "there"}, s.sorts(t, store.Range{Partition: p}))
+				}
+				s.must(t, write(append(others(),
+					store.Put(item(there, 4, "y"), store.VersionIs(3)), store.Put(item(key(p, "new"), 1, "n"), store.Absent),
+					store.Delete(key(p, "gone"), store.VersionIs(1)), store.Delete(key(p, "gone too"), store.Always), store.Delete(none, store.Always),
+					store.Check(key(p, "none too"), store.Absent),
+				)...))
+				s.must(t, write(append(others(), store.Check(there, store.VersionIs(4)), store.Delete(key(p, "new"), store.VersionIs(1)))...))
+				s.holds(t, there, "y")
+				equal(t, "items beside others", 1, s.count(t, p, "a", "z")-more)
+			}
 		},
 		"is applied as a whole or not at all": func(t *testing.T) {
 			p := s.partition()
