@@ -14,7 +14,6 @@ CREATE OR REPLACE FUNCTION {{schema}}.write(
 	counts int[], kinds smallint[], wanted bigint[], places smallint[], partitions bytea[], sorts bytea[],
 	versions bigint[], contents bytea[], ends timestamptz[], mark text
 ) RETURNS TABLE (op int, there boolean, version bigint, token text, value bytea, expires timestamptz) LANGUAGE plpgsql
-SET plan_cache_mode = force_generic_plan -- planning for the arrays of each call would take longer than all else
 SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off -- a plan is kept, and the table may have been small
 AS $$
 #variable_conflict use_column
@@ -29,7 +28,7 @@ DECLARE
 	e7      int := e6 + counts[7];
 BEGIN
 	BEGIN
-		IF cardinality(kinds) <= 12 THEN
+		IF cardinality(kinds) <= 24 THEN
 			FOR n IN 1..cardinality(kinds) LOOP
 				CASE kinds[n]
 				WHEN 1 THEN
@@ -162,7 +161,7 @@ END $$;
 -- written reports whether one of the items that are to be put has the mark.
 CREATE OR REPLACE FUNCTION {{schema}}.written(kinds smallint[], places smallint[], partitions bytea[], sorts bytea[], mark text)
 RETURNS boolean LANGUAGE plpgsql
-SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off -- as for write
+SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off -- as for write
 AS $$
 BEGIN
 	RETURN EXISTS (

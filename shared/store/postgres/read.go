@@ -28,7 +28,7 @@ func statementsFor(schema string) statements {
 	items, sequencers := schema+".items", schema+".sequencers"
 	s := statements{
 		get: "SELECT " + columns + " FROM " + items + " WHERE place = $1 AND partition = $2 AND sort = $3",
-		getAll: "SELECT k.n, i.version, i.token, i.value, i.expires FROM unnest((SELECT $1::smallint[]), (SELECT $2::bytea[]), (SELECT $3::bytea[])) " +
+		getAll: "SELECT k.n, i.version, i.token, i.value, i.expires FROM unnest($1::smallint[], $2::bytea[], $3::bytea[]) " +
 			"WITH ORDINALITY AS k(place, partition, sort, n), LATERAL (SELECT " + columns + " FROM " + items + " AS t " +
 			"WHERE t.place = k.place AND t.partition = k.partition AND t.sort = k.sort LIMIT 1) AS i",
 		write:   "SELECT op, there, " + columns + " FROM " + schema + ".write($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
