@@ -47,7 +47,8 @@ type Options struct {
 	Queue   Queue
 	Log     *slog.Logger // default: discards
 
-	// Apart says that a write of several items costs more than one of each.
+	// Apart says that a write of several items costs more than one of each. There processes do not tell each other of tasks either, so
+	// that an exchange which waits after one with results looks for what others have added in between.
 	Apart bool
 }
 
