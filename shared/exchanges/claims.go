@@ -27,7 +27,7 @@ func (c *call) claim(ctx context.Context) error {
 func (c *call) await(ctx context.Context, first *queue.Waiting) error {
 	over := time.NewTimer(time.Until(c.ends))
 	defer over.Stop()
-	c.sought = true
+	c.waited = true
 	for w := first; ; w = nil {
 		if w == nil {
 			w = c.x.queue.Wait(c.waits())

@@ -17,7 +17,7 @@
 //	held.go       the leases that it holds
 //	results.go    ends of tasks, and heartbeats
 //	claims.go     claims, and waiting for them
-//	rest.go       an exchange that waits after one that has claimed in vain
+//	rest.go       an exchange that goes on with a wait
 //
 // The package imports beside, groupcommit, journal, membership, queue, store, task and the standard library.
 package exchanges

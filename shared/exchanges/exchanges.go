@@ -28,8 +28,6 @@ type Members interface {
 type Queue interface {
 	ReadEarly(ctx context.Context, by queue.Claimer, max int) *queue.Early
 	Wait(by queue.Claimer) *queue.Waiting
-	Mark() queue.Mark
-	IsQuiet(by queue.Claimer, since queue.Mark) bool
 	Claim(ctx context.Context, by queue.Claimer, max int) ([]queue.Lease, error)
 	Claimed(ctx context.Context, tokens []string) ([]queue.Lease, error)
 	CompleteAll(ctx context.Context, instance string, all []queue.Completion, beside queue.Beside) ([]queue.Ended, error)
@@ -47,8 +45,7 @@ type Options struct {
 	Queue   Queue
 	Log     *slog.Logger // default: discards
 
-	// Apart says that a write of several items costs more than one of each. There processes do not tell each other of tasks either, so
-	// that an exchange which waits after one with results looks for what others have added in between.
+	// Apart says that a write of several items costs more than one of each.
 	Apart bool
 }
 
@@ -137,8 +134,8 @@ type call struct {
 	entry    entry
 	claims   []queue.Lease
 	claimed  bool       // a claim was made with the results
-	sought   bool       // a claim was made of all that may be claimed
-	mark     queue.Mark // when the newest of these began
+	waited   bool       // for a claim or a stop
+	mark     queue.Mark // of the newest claim while it waited
 }
 
 func (c *call) run(ctx context.Context) (Response, error) {

@@ -12,16 +12,15 @@ import (
 	"github.com/millrace/millrace/shared/store"
 )
 
-// rest is what a process remembers of an instance that has claimed in vain and holds no lease. An exchange that then waits, in the same
-// process, reads and writes nothing: the instance and the record are as this process has left them, which the conditions of the next write
-// make sure of, and nothing has become ready, as far as this process was told, or its look-out finds it within the second. A task that is
-// added for it is started with the record, which fences other exchanges of the instance. Otherwise its lease and its record are written
-// together with those of others that rest, once in a second: so an exchange that is repeated through another process, while this one waits
-// for nobody any more, finds within a second what was started for this one.
+// rest is what a process remembers of an instance that has waited in vain. An exchange that merely goes on with the wait, in the same
+// process, reads nothing: the instance and the record are as this process has left them, which the conditions of the next write make sure
+// of, and nothing has become ready, as far as this process was told, or its look-out finds it within the second. Its lease and its record
+// are written together with those of others that rest, once in a second. Until then it cannot claim; whatever else happens, the exchange
+// is made as any other.
 type rest struct {
-	seq      int64 // of the exchange that has claimed in vain
+	seq      int64 // of the exchange that has waited
 	instance membership.Instance
-	mark     queue.Mark // of its last claim
+	mark     queue.Mark // of its last claim in vain
 }
 
 // leastRest is how long an exchange must wait to rest.
@@ -36,93 +35,61 @@ func (r *rest) isFor(q *Request) bool {
 		time.Until(r.instance.Expires) > membership.DefaultLease/3
 }
 
-// resting returns the instance that makes a request if it goes on with a rest in this process, so that it need not be read.
+// resting returns the instance that makes a request if it goes on with a wait in this process, so that it need not be read.
 func (x *Exchanges) resting(id string, r *Request) (i membership.Instance, ok bool) {
 	s := x.sessions.known(id)
 	if s == nil {
 		return i, false
 	}
-	if found := s.rest.Load(); found.isFor(r) && x.queue.IsQuiet(found.instance.Claims(), found.mark) {
+	if found := s.rest.Load(); found.isFor(r) {
 		return found.instance, true
 	}
 	return i, false
 }
 
-// noteRest remembers an exchange that has claimed in vain, and of which nothing is left to be told.
+// noteRest remembers an exchange that has claimed and waited in vain, and of which nothing is left to be told.
 func (c *call) noteRest() {
 	r := &c.entry.now
-	if c.sought && c.mayClaim() && len(c.claims) == 0 && len(r.Stops) == 0 && len(r.Told) == 0 && !r.Draining && r.version > 0 && len(c.session.held) == 0 {
+	if c.waited && c.mayClaim() && len(c.claims) == 0 && len(r.Stops) == 0 && len(r.Told) == 0 && !r.Draining && r.version > 0 && len(c.session.held) == 0 {
 		c.session.rest.Store(&rest{c.request.Seq, c.instance, c.mark})
 	}
 }
 
-// goOn makes an exchange that goes on with a rest; done is false if it has to be made as any other.
+// goOn makes an exchange that goes on with a wait; done is false if it has to be made as any other.
 func (c *call) goOn(ctx context.Context, before *rest) (got Response, done bool, err error) {
 	s := c.session
 	c.instance = before.instance
-	if s.last.version == 0 || s.held == nil || len(s.held) > 0 || s.changed.Load() || time.Until(s.due) < restEvery {
+	if s.last.version == 0 || !c.holdsNothing(ctx) {
 		return got, false, nil
 	}
-	w := c.quiet(before.mark)
-	if w == nil {
+	w := c.x.queue.Wait(c.waits())
+	if !w.IsQuiet(before.mark) {
+		w.End()
 		return got, false, nil
 	}
 	s.seen = c.request.Seq
-	c.entry = entry{x: c.x, id: c.id, explain: c.request.Explain, stale: true, now: record{
-		Seq: c.request.Seq, Waits: true, Expires: c.instance.Expires.UnixMicro(), version: s.last.version,
-	}}
-	c.rested = true
 	is, err := c.x.rests.wait(ctx, w, c)
-	if leases, unknown := w.Leases(); len(leases) > 0 || unknown != nil {
-		c.got(leases)
-		got, err = c.finish(ctx, unknown)
-		return got, true, err
-	}
 	switch is {
 	case ended:
 		return Response{Expires: c.instance.Expires}, true, err
 	case woken:
-		c.woken = w
+		c.woken, c.rested = w, true
 		return got, false, nil
 	}
-	if !c.holdsNothing(ctx) {
-		return got, false, nil
-	}
-	if w = c.quiet(before.mark); w == nil {
-		return got, false, nil
-	}
-	if !c.writeRest(ctx) {
-		w.End()
-		return got, false, nil
-	}
-	c.mark = w.Mark()
-	got, err = c.finish(ctx, c.await(ctx, w))
-	return got, true, err
-}
-
-// quiet begins to wait; it returns nil if something has become ready since the mark.
-func (c *call) quiet(since queue.Mark) *queue.Waiting {
-	w := c.x.queue.Wait(c.waits())
-	if c.x.queue.IsQuiet(c.waits(), since) {
-		return w
-	}
-	w.End()
-	return nil
-}
-
-// writeRest writes the instance's lease and the record together with those of others that rest, and reports whether it did.
-func (c *call) writeRest(ctx context.Context) bool {
-	p := &resting{id: c.id, record: c.entry.now}
+	p := &resting{id: c.id, record: record{Seq: c.request.Seq, Waits: true, version: s.last.version}}
 	p.instance, p.op = c.x.members.Extended(c.instance)
 	p.record.Expires = p.instance.Expires.UnixMicro()
 	if err := errors.Join(c.x.rests.group.Do(ctx, p), p.err); err != nil {
+		w.End()
 		c.rested = errors.Is(err, ErrOld) // otherwise it may be stored
-		c.session.last = record{}
-		return false
+		s.last = record{}
+		return got, false, nil
 	}
 	p.record.version++
-	c.instance, c.entry.now, c.entry.stale = p.instance, p.record, false
-	return true
+	c.instance, c.mark = p.instance, w.Mark()
+	c.entry = entry{x: c.x, id: c.id, explain: c.request.Explain, now: p.record}
+	got, err = c.finish(ctx, c.await(ctx, w))
+	return got, true, err
 }
 
 // holdsNothing reports whether the instance holds no lease, and cannot lose one that it claims elsewhere until the wait is over.
@@ -185,16 +152,16 @@ const (
 	ended               // by a later request, or with the context
 )
 
-// wait waits for the next moment to write, or for a task; after it, the wait is over.
+// wait waits for the next moment to write.
 func (r *rests) wait(ctx context.Context, w *queue.Waiting, c *call) (is restIs, err error) {
-	if c.mayClaim() {
-		w.Accept(c.claimer(), min(c.request.Max, mostClaims))
+	if r.x.apart {
+		return over, nil
 	}
 	next := time.NewTimer(restEvery - time.Since(r.began)%restEvery)
 	defer next.Stop()
 	select {
 	case <-next.C:
-		is = over
+		return over, nil
 	case <-w.Ready():
 		w.Looks()
 		return woken, nil
@@ -202,14 +169,14 @@ func (r *rests) wait(ctx context.Context, w *queue.Waiting, c *call) (is restIs,
 		w.End()
 		return woken, nil
 	case seq := <-c.turn.next:
-		if is = ended; seq == c.request.Seq {
+		if seq == c.request.Seq {
 			err = ErrReplaced
 		}
 	case <-ctx.Done():
-		is, err = ended, ctx.Err()
+		err = ctx.Err()
 	}
 	w.End()
-	return is, err
+	return ended, err
 }
 
 // write writes the leases and records of instances, and drops those that others have changed: they are made as any other exchange.

@@ -10,8 +10,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/millrace/millrace/shared/exchanges"
 	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/membership"
@@ -90,110 +88,6 @@ func TestATaskForOneThatGoesOnWaiting(t *testing.T) {
 				})
 			})
 		}
-	}
-}
-
-// calls counts the calls of a store.
-type calls struct {
-	store.Store
-	n atomic.Int64
-}
-
-func (c *calls) Write(ctx context.Context, w store.Write) error {
-	c.n.Add(1)
-	return c.Store.Write(ctx, w)
-}
-
-func (c *calls) Get(ctx context.Context, keys ...store.Key) ([]*store.Item, error) {
-	c.n.Add(1)
-	return c.Store.Get(ctx, keys...)
-}
-
-func (c *calls) Query(ctx context.Context, r store.Range) (store.Page, error) {
-	c.n.Add(1)
-	return c.Store.Query(ctx, r)
-}
-
-// An exchange that waits after one that has found nothing in the place of what it ended costs no call of the store, and a task that is added
-// meanwhile is its own at once.
-func TestAWaitAfterResultsCostsNothing(t *testing.T) {
-	t.Parallel()
-	bubble(t, func(t *testing.T, s store.Store) {
-		counted := &calls{Store: s}
-		p := open(t, counted)
-		id := p.register(t, 5)
-		p.add(t, 1)
-		first := p.must(t, id, exchanges.Request{Seq: 2, Max: 5})
-		p.must(t, id, exchanges.Request{Seq: 3, Max: 5, Results: ok(tokensOf(first.Claims)...)})
-		time.Sleep(restEvery / 10) // of virtual time: all that goes on behind the exchanges is done
-		synctest.Wait()
-		before := counted.n.Load()
-		r := exchanges.Request{Seq: 4, Max: 5, Wait: 10 * time.Second, Explain: explain}
-		if look, err := p.Look(t.Context(), id, &r); err != nil || !look.Rests {
-			t.Fatal("the exchange does not go on with a rest", err)
-		}
-		waits := p.fourth(t.Context(), id)
-		if n := counted.n.Load() - before; n != 0 {
-			t.Errorf("the wait has made %d calls of the store, want none", n)
-		}
-		ids := p.add(t, 1)
-		synctest.Wait()
-		var got outcome
-		select {
-		case got = <-waits:
-		default:
-			t.Fatal("the wait is not over with the write that added a task for it")
-		}
-		if got.err != nil || len(got.Claims) != 1 {
-			t.Fatalf("%d claims, %v, want one", len(got.Claims), got.err)
-		}
-		again := p.must(t, id, r)
-		if diff := cmp.Diff(tokensOf(got.Claims), tokensOf(again.Claims)); diff != "" {
-			t.Errorf("the repetition's claims differ (-first +again):\n%s", diff)
-		}
-		p.must(t, id, exchanges.Request{Seq: 5, Results: ok(tokensOf(got.Claims)...)})
-		finished(t, p, ids)
-	})
-}
-
-// restEvery is the product's.
-const restEvery = time.Second
-
-// An exchange that waits in one process, unwritten, and is repeated through another: a task is started once, and whoever repeats the exchange
-// gets it.
-func TestAWaitAfterResultsIsRepeatedElsewhere(t *testing.T) {
-	t.Parallel()
-	for _, adder := range []string{"the first", "the second", "a third"} {
-		t.Run("a task from "+adder+" process", func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				s := shared(t)
-				here, there := open(t, s), open(t, s)
-				by := map[string]*process{"the first": here, "the second": there, "a third": open(t, s)}[adder]
-				id := here.register(t, 5)
-				here.add(t, 1)
-				first := here.must(t, id, exchanges.Request{Seq: 2, Max: 5})
-				here.must(t, id, exchanges.Request{Seq: 3, Max: 5, Results: ok(tokensOf(first.Claims)...)})
-				unread := here.fourth(t.Context(), id)
-				defer func() { <-unread }()
-				repeated := there.fourth(t.Context(), id)
-				ids := by.add(t, 1)
-				got := <-repeated
-				for got.err != nil || len(got.Claims) == 0 { // as a client does
-					if got.took > 3*time.Second {
-						t.Fatalf("%d claims after %v, %v", len(got.Claims), got.took, got.err)
-					}
-					took := got.took
-					got = <-there.fourth(t.Context(), id)
-					got.took += took
-				}
-				if len(got.Claims) != 1 || got.took > 3*time.Second {
-					t.Fatalf("%d claims after %v, want one soon", len(got.Claims), got.took)
-				}
-				there.must(t, id, exchanges.Request{Seq: 5, Results: ok(tokensOf(got.Claims)...)})
-				finished(t, there, ids)
-			})
-		})
 	}
 }
 

@@ -92,7 +92,6 @@ func (c *call) endAll(ctx context.Context, results []queue.Completion) (ends []q
 	if l := c.looked(); l != nil {
 		by.Early = l.early
 	}
-	c.sought, c.mark = !c.x.apart, c.x.queue.Mark()
 	var leases []queue.Lease
 	ends, leases, err = c.x.queue.CompleteAllAndClaim(ctx, results, by, min(c.request.Max, mostClaims))
 	c.got(leases)

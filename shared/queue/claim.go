@@ -157,15 +157,13 @@ type claim struct {
 	fresh    bool // the set is the one in force
 }
 
-// upTo starts up to max tasks, in as many writes as that takes. What was read ahead of a share may be fewer than there are, and of what was
-// picked some may have been started or withdrawn elsewhere.
+// upTo starts up to max tasks, in as many writes as that takes. What was read ahead of a share may be fewer than there are.
 func (c *claim) upTo(ctx context.Context, max int) (leases []Lease, err error) {
 	for len(leases) < max {
 		c.begin(min(max-len(leases), MaxClaim))
 		started, err := c.run(ctx)
 		leases = joinedTo(leases, started)
-		all := c.full || c.ahead == nil && len(started) == len(c.picks) // that there were, or may be
-		if fewer := len(started) < c.want; err != nil || fewer && (len(started) == 0 || all) {
+		if fewer := len(started) < c.want; err != nil || fewer && (len(started) == 0 || c.ahead == nil) {
 			return leases, err
 		}
 	}

@@ -126,7 +126,7 @@ func (h *handover) prepare(ctx context.Context, lost *store.Conflict) (journal.C
 // choose decides which of the tasks start: the first by rank, as long as nothing that is ready comes before them.
 func (h *handover) choose(ctx context.Context) error {
 	c := h.claim
-	if !h.q.IsQuiet(h.to.by, h.to.reserved) {
+	if !h.to.IsQuiet(h.to.reserved) {
 		c.by.Early = nil // something has become ready since
 	}
 	c.prepareAnew(ctx, nil)

@@ -40,6 +40,9 @@ func (v *sharedView) fromAll(ctx context.Context, n int) ([]layout.Place, error)
 		if err != nil {
 			return nil, err
 		}
+		if len(picks) > 0 && marks {
+			return v.withPassed(picks), nil // another claim goes on from here
+		}
 		if !rivals && !marks {
 			free, given := v.free(found)
 			picked := head(free, n-len(picks))

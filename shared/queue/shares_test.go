@@ -405,7 +405,7 @@ func TestWhatAnotherClaimHasChosenHidesNothing(t *testing.T) {
 	var group sync.WaitGroup
 	group.Go(func() { p.demandClaim(15, 15, "its read goes on in the end") })
 	<-s.hanging
-	p.demandClaim(15, 15, "hundreds of tasks wait")
+	p.demandClaim(1, 1, "hundreds of tasks wait")
 	close(until)
 	group.Wait()
 }

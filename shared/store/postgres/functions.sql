@@ -26,37 +26,41 @@ DECLARE
 	e5      int := e4 + counts[5];
 	e6      int := e5 + counts[6];
 	e7      int := e6 + counts[7];
+	e       int[] := ARRAY[e1, e2, e3, e4, e5, e6, e7];
+	kind    int;
 BEGIN
 	BEGIN
 		IF cardinality(kinds) <= 24 THEN
-			FOR n IN 1..cardinality(kinds) LOOP
-				CASE kinds[n]
-				WHEN 1 THEN
-					UPDATE {{schema}}.items i SET version = versions[n], token = mark, value = contents[n], expires = ends[n]
-						WHERE i.place = places[n] AND i.partition = partitions[n] AND i.sort = sorts[n] AND i.version = wanted[n];
-				WHEN 2, 7 THEN
-					INSERT INTO {{schema}}.items (place, partition, sort, version, token, value, expires)
-						VALUES (places[n], partitions[n], sorts[n], versions[n], mark, contents[n], ends[n]) ON CONFLICT DO NOTHING;
-				WHEN 3 THEN
-					INSERT INTO {{schema}}.items (place, partition, sort, version, token, value, expires)
-						VALUES (places[n], partitions[n], sorts[n], versions[n], mark, contents[n], ends[n])
-						ON CONFLICT (place, partition, sort) DO UPDATE SET version = EXCLUDED.version, token = EXCLUDED.token,
-							value = EXCLUDED.value, expires = EXCLUDED.expires;
-				WHEN 4 THEN
-					DELETE FROM {{schema}}.items i
-						WHERE i.place = places[n] AND i.partition = partitions[n] AND i.sort = sorts[n] AND i.version = wanted[n];
-				WHEN 5 THEN
-					DELETE FROM {{schema}}.items i WHERE i.place = places[n] AND i.partition = partitions[n] AND i.sort = sorts[n];
-				WHEN 6 THEN
-					PERFORM FROM {{schema}}.items i
-						WHERE i.place = places[n] AND i.partition = partitions[n] AND i.sort = sorts[n] AND i.version = wanted[n] FOR SHARE;
-				END CASE;
-				IF NOT FOUND AND kinds[n] <> 5 THEN
-					RAISE EXCEPTION 'an item was changed meanwhile' USING ERRCODE = 'serialization_failure';
-				END IF;
-				IF kinds[n] = 7 THEN -- it is taken away again: whoever would put one waits for this transaction
-					DELETE FROM {{schema}}.items i WHERE i.place = places[n] AND i.partition = partitions[n] AND i.sort = sorts[n];
-				END IF;
+			FOREACH kind IN ARRAY ARRAY[1, 2, 7, 3, 6, 4, 5] LOOP -- as below: all writes take their locks in one order
+				FOR n IN (e[kind] - counts[kind] + 1)..e[kind] LOOP
+					CASE kind
+					WHEN 1 THEN
+						UPDATE {{schema}}.items i SET version = versions[n], token = mark, value = contents[n], expires = ends[n]
+							WHERE i.place = places[n] AND i.partition = partitions[n] AND i.sort = sorts[n] AND i.version = wanted[n];
+					WHEN 2, 7 THEN
+						INSERT INTO {{schema}}.items (place, partition, sort, version, token, value, expires)
+							VALUES (places[n], partitions[n], sorts[n], versions[n], mark, contents[n], ends[n]) ON CONFLICT DO NOTHING;
+					WHEN 3 THEN
+						INSERT INTO {{schema}}.items (place, partition, sort, version, token, value, expires)
+							VALUES (places[n], partitions[n], sorts[n], versions[n], mark, contents[n], ends[n])
+							ON CONFLICT (place, partition, sort) DO UPDATE SET version = EXCLUDED.version, token = EXCLUDED.token,
+								value = EXCLUDED.value, expires = EXCLUDED.expires;
+					WHEN 4 THEN
+						DELETE FROM {{schema}}.items i
+							WHERE i.place = places[n] AND i.partition = partitions[n] AND i.sort = sorts[n] AND i.version = wanted[n];
+					WHEN 5 THEN
+						DELETE FROM {{schema}}.items i WHERE i.place = places[n] AND i.partition = partitions[n] AND i.sort = sorts[n];
+					WHEN 6 THEN
+						PERFORM FROM {{schema}}.items i
+							WHERE i.place = places[n] AND i.partition = partitions[n] AND i.sort = sorts[n] AND i.version = wanted[n] FOR SHARE;
+					END CASE;
+					IF NOT FOUND AND kind <> 5 THEN
+						RAISE EXCEPTION 'an item was changed meanwhile' USING ERRCODE = 'serialization_failure';
+					END IF;
+					IF kind = 7 THEN -- it is taken away again: whoever would put one waits for this transaction
+						DELETE FROM {{schema}}.items i WHERE i.place = places[n] AND i.partition = partitions[n] AND i.sort = sorts[n];
+					END IF;
+				END LOOP;
 			END LOOP;
 			RETURN;
 		END IF;

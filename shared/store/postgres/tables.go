@@ -51,12 +51,12 @@ func (s *Store) CreateTables(ctx context.Context) error {
 }
 
 // functionsVersion is that of the functions; each change of them raises it.
-const functionsVersion = 2
+const functionsVersion = 3
 
 // addFunctions makes the functions anew in a schema that was made by a program with older ones.
 func (s *Store) addFunctions(ctx context.Context, tx pgx.Tx) error {
-	var found int
-	err := tx.QueryRow(ctx, "SELECT coalesce(obj_description(to_regproc($1), 'pg_proc')::int, 0)", s.schema+".write").Scan(&found)
+	var found int // 0: the comment is of somebody else's, or there is none
+	err := tx.QueryRow(ctx, "SELECT coalesce(substring(obj_description(to_regproc($1), 'pg_proc') from '^[0-9]{1,9}$')::int, 0)", s.schema+".write").Scan(&found)
 	if err != nil || found >= functionsVersion {
 		return err
 	}
