@@ -185,6 +185,8 @@ func (a *attempt) take(ctx context.Context) (outcome, error) {
 		case errors.As(err, &moved):
 			a.j.supposed.saw(moved.To, sent)
 			return missed, nil
+		case errors.Is(err, store.ErrNoAdvance):
+			return a.reserveInstead(ctx)
 		case store.AsConflict(err) != nil: // its ids are used all the same
 			a.j.supposed.saw(store.Sequence{Position: a.ticket.Position - 1, LastID: a.ticket.LastID}, sent)
 		}
@@ -197,6 +199,17 @@ func (a *attempt) take(ctx context.Context) (outcome, error) {
 		}
 		a.j.pause(ctx, try)
 	}
+}
+
+// reserveInstead returns missed in a store that turns out not to take tickets, unless an earlier send of the write has been applied: what the
+// store says of this one is nothing about those.
+func (a *attempt) reserveInstead(ctx context.Context) (outcome, error) {
+	if a.inFlight {
+		if outcome, err := a.settle(ctx); outcome != refused {
+			return outcome, err
+		}
+	}
+	return missed, nil
 }
 
 // settle decides an attempt that would take its ticket itself. Rule (only the slot decides): a reservation moves the sequencer on, so

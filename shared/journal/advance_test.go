@@ -291,9 +291,43 @@ func (s *unable) Write(ctx context.Context, w store.Write) error {
 	if w.Advance != nil {
 		time.Sleep(time.Millisecond) // of virtual time
 		s.knows.Store(true)
-		return &store.Moved{}
+		return store.ErrNoAdvance
 	}
 	return s.advancing.Write(ctx, w)
+}
+
+// A write whose response is lost is in the journal once, also where the store turns out not to take tickets when it is sent again.
+func TestAStoreThatCannotAnyMore(t *testing.T) {
+	t.Parallel()
+	for name, applied := range map[string]bool{"it was applied": true, "it was lost": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := newAdvancing()
+				j := s.process(t)
+				appends(t, j, 0)
+				sends := 0
+				s.instead = func(_ context.Context, w store.Write) (error, bool) {
+					if w.Advance == nil {
+						return nil, false
+					}
+					if sends++; sends > 1 {
+						return store.ErrNoAdvance, true
+					}
+					if applied {
+						if err := s.Store.Write(context.Background(), w); err != nil {
+							t.Error(err)
+						}
+					}
+					return store.ErrUnknown, true
+				}
+				appends(t, j, 1)
+				s.instead = nil
+				appends(t, j, 2)
+				s.reads(t, 0, 1, 2)
+			})
+		})
+	}
 }
 
 // A process that goes on while its store is taken back to a backup supposes what it is told then.

@@ -45,7 +45,7 @@ func (c *Checked) Write(ctx context.Context, w Write) error {
 		return err
 	}
 	if w.Advance != nil && !c.Advances() {
-		return &Moved{} // whoever has asked a moment ago may take a ticket that is reserved
+		return ErrNoAdvance // whoever has asked a moment ago may take a ticket that is reserved
 	}
 	return c.Store.Write(ctx, w)
 }

@@ -22,6 +22,10 @@ var (
 	// ErrDenied is an ErrUnavailable: the process has no permission for this request.
 	ErrDenied = fmt.Errorf("%w: no permission", ErrUnavailable)
 
+	// ErrNoAdvance is returned by Write when it has an [Advance] and the store takes none, or none any more; this request
+	// has had and will have no effect.
+	ErrNoAdvance = errors.New("store: a write cannot take its ticket itself")
+
 	// ErrTooLate is returned by Write when its NotAfter has passed before the request was sent.
 	ErrTooLate = errors.New("store: too late to send")
 

@@ -213,6 +213,7 @@ type Store interface {
 	// Otherwise the error is one of:
 	//   - [*Conflict]: conditions failed; this request applied nothing and never will.
 	//   - [*Moved]: its Advance cannot be taken; this request applied nothing and never will, nor will an earlier one with the same Token.
+	//   - [ErrNoAdvance]: the store takes no Advance; this request applied nothing and never will.
 	//   - [ErrBusy]: throttled or in contention; this request applied nothing and never will.
 	//   - [ErrTooLate]: NotAfter has passed; this request was not sent.
 	//   - [ErrUnknown]: it may have been applied, may be applied later, or never.
@@ -238,7 +239,7 @@ type Store interface {
 	// lose reservations in a crash as long as everything written since is lost with them.
 	Reserve(ctx context.Context, key Key, ids int, now int64) (Ticket, error)
 
-	// Advances reports whether a Write may have an [Advance]. It may change from true to false, and [Checked] returns [*Moved] for one
+	// Advances reports whether a Write may have an [Advance]. It may change from true to false, and [Checked] returns [ErrNoAdvance]
 	// where it may not.
 	Advances() bool
 

@@ -27,8 +27,8 @@ func (s *Store) Write(ctx context.Context, w store.Write) (err error) {
 		var conflict *store.Conflict
 		conflict, err = s.send(ctx, w, request)
 		switch moved := (*store.Moved)(nil); {
-		case errors.As(err, &moved):
-			return moved
+		case errors.As(err, &moved) || errors.Is(err, store.ErrNoAdvance):
+			return err
 		case conflict != nil && w.Mine(conflict):
 			return nil
 		case conflict != nil:
@@ -77,7 +77,7 @@ func (s *Store) apply(ctx context.Context, c *pgxpool.Conn, w store.Write, r *re
 	return f.conflict(), err
 }
 
-// advance is apply of a write that takes a ticket. The error is [*store.Moved] if it cannot.
+// advance is apply of a write that takes a ticket. The error is [*store.Moved] or [store.ErrNoAdvance] if it cannot.
 func (s *Store) advance(ctx context.Context, c *pgxpool.Conn, w *store.Write, r *request) (*store.Conflict, error) {
 	a := w.Advance
 	rows, err := c.Query(ctx, s.sql.advance, places[a.Key.Table], []byte(a.Key.Partition), []byte(a.Key.Sort), a.From, a.FirstID, a.LastID,
@@ -107,8 +107,8 @@ func (s *Store) advance(ctx context.Context, c *pgxpool.Conn, w *store.Write, r 
 	return f.conflict(), moved
 }
 
-// advanceFailure returns [store.Moved] where the function is not there since an older program has made the tables, or may not be called, and
-// notes it.
+// advanceFailure returns [store.ErrNoAdvance] where the function is not there since an older program has made the tables, or may not be called,
+// and notes it.
 func (s *Store) advanceFailure(err error) error {
 	var said *pgconn.PgError
 	if !errors.As(err, &said) || hints[said.Code] == "" {
@@ -117,7 +117,7 @@ func (s *Store) advanceFailure(err error) error {
 	if !s.noAdvance.Swap(true) {
 		s.log.Warn("writes take two round trips instead of one: "+hints[said.Code], "schema", s.name, "error", said.Message)
 	}
-	return &store.Moved{}
+	return store.ErrNoAdvance
 }
 
 // hints say, by SQLSTATE, how the function advance can be called.

@@ -21,9 +21,8 @@ func (s *suite) advance(t *testing.T) {
 	if !s.able.Advances {
 		w := write(store.Put(item(s.fresh(), 1, "a"), store.Absent))
 		w.Advance = one(s.fresh(), 0, micros())
-		var m *store.Moved
-		if err := s.store.Write(t.Context(), w); !errors.As(err, &m) {
-			t.Errorf("Write with an Advance = %v, want Moved", err)
+		if err := s.store.Write(t.Context(), w); !errors.Is(err, store.ErrNoAdvance) {
+			t.Errorf("Write with an Advance = %v, want ErrNoAdvance", err)
 		}
 		return
 	}
