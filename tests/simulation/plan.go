@@ -73,7 +73,9 @@ func draw(seed uint64) plan {
 		p.run = []int64{journal.LongRun, journal.PageRun}[l.IntN(2)]
 		p.beside = []int{1, 2, 16}[l.IntN(3)]
 	}
-	p.advances = seed%4 == 2
+	if p.advances = seed%4 == 2; p.advances {
+		p.faults.NoAdvance = likelihoods(dice(seed, "no advance"))(0.2)
+	}
 	return p
 }
 

@@ -38,7 +38,7 @@ func (s *Store) Write(ctx context.Context, w store.Write) error {
 	sent := w
 	sent.NotAfter = time.Time{} // is about leaving this process, not about arriving
 	r := request[struct{}]{
-		call: writeCall(w), lost: store.ErrUnknown, notAfter: w.NotAfter,
+		call: writeCall(w), lost: store.ErrUnknown, notAfter: w.NotAfter, advances: w.Advance != nil,
 		land: func(ctx context.Context, d *dice) (a answer[struct{}]) {
 			a.leave, a.err = s.service.write(ctx, sent, d)
 			return a
@@ -127,8 +127,12 @@ func (s *Store) Date(ctx context.Context) (time.Time, error) {
 // Exclusive returns the base's Exclusive if this Store is its only user, and false if it is one process of many.
 func (s *Store) Exclusive() bool { return s.exclusive }
 
-// Advances returns the base's.
-func (s *Store) Advances() bool { return s.service.base.Advances() }
+// Advances returns the base's, and false from when a Write has returned ErrNoAdvance.
+func (s *Store) Advances() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return !s.unable && s.service.base.Advances()
+}
 
 // Ping calls the base's Ping over the network.
 func (s *Store) Ping(ctx context.Context) error {

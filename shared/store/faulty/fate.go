@@ -45,6 +45,7 @@ type fate struct {
 	there, back, echo, wake time.Duration
 	lost, unanswered        bool
 	busy, unavailable       bool
+	noAdvance               bool
 	twice, waste            bool
 	echoes                  bool
 }
@@ -75,6 +76,7 @@ func (f Faults) draw(d *dice) fate {
 	if d.happens(f.FreezeOnWire) {
 		was.freezeOnWire = f.Frozen.draw(d)
 	}
+	was.noAdvance = d.happens(f.NoAdvance)
 	return was
 }
 

@@ -47,6 +47,10 @@ type Faults struct {
 	// all appear at once.
 	Apart time.Duration
 
+	// NoAdvance is the chance that a Write which would take its ticket itself finds that the process may not: it, and each one after it, returns
+	// ErrNoAdvance.
+	NoAdvance float64
+
 	Freeze       float64 // the process stands still before the request is signed, for Frozen
 	FreezeOnWire float64 // the process stands still between signing and sending, for Frozen
 	Frozen       Spread

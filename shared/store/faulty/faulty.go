@@ -29,6 +29,7 @@ type Store struct {
 	begun   int       // calls so far
 	frozen  time.Time // the process is frozen until then
 	calm    bool      // it will not freeze again
+	unable  bool      // its writes may not take their tickets themselves
 	crashed chan struct{}
 	closed  bool
 	calls   sync.WaitGroup
@@ -123,6 +124,8 @@ type request[T any] struct {
 	land func(context.Context, *dice) answer[T]
 	// reserves: the request is a reservation, whose repetition takes another ticket.
 	reserves bool
+	// advances: the request takes a ticket and writes.
+	advances bool
 	// echo applies the request once more, later; nil if it must not.
 	echo func(context.Context, *dice)
 	// lost is the caller's error when there is no response.
@@ -149,8 +152,8 @@ func send[T any](ctx context.Context, s *Store, r request[T]) (T, error) {
 		s.tell(r.call, "too late", store.ErrTooLate)
 		return none, store.ErrTooLate
 	}
-	if f.busy || f.unavailable {
-		return none, s.turnAway(ctx, r.call, f)
+	if err := s.refusal(r.advances, f); err != nil {
+		return none, s.turnAway(ctx, r.call, f, err)
 	}
 	s.freeze(f.freezeOnWire)
 	answers := depart(ctx, s, r, f, faults, signed)
@@ -232,12 +235,24 @@ func await[T any](ctx context.Context, s *Store, r request[T], f fate, faults Fa
 	return none, r.lost
 }
 
-// turnAway returns the error of a request that the service refuses.
-func (s *Store) turnAway(ctx context.Context, c call, f fate) error {
-	err := store.ErrUnavailable
-	if f.busy {
-		err = store.ErrBusy
+// refusal returns the error of a request that the service refuses; otherwise nil.
+func (s *Store) refusal(advances bool, f fate) error {
+	switch {
+	case f.busy:
+		return store.ErrBusy
+	case f.unavailable:
+		return store.ErrUnavailable
+	case advances && (f.noAdvance || !s.Advances()):
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.unable = true
+		return store.ErrNoAdvance
 	}
+	return nil
+}
+
+// turnAway returns the error of a request that the service refuses, once it has taken its time.
+func (s *Store) turnAway(ctx context.Context, c call, f fate, err error) error {
 	timer := time.NewTimer(f.there + f.back)
 	defer timer.Stop()
 	select {

@@ -7,9 +7,12 @@
 -- It changes first, and looks only where fewer rows were changed than there should be: then the block undoes what it did. Conditions
 -- nearly always hold, and a look costs each item another search of the index.
 --
--- The operations of a kind are sorted by key. Kinds: 1 replace the wanted version, 2 put where there is none, 3 put; 4 delete the wanted
--- version, 5 delete; 6 check the wanted version, 7 check that there is none. Counts says how many there are of each. A few are made one by
--- one, many by a statement for each kind, which takes three times as long to begin.
+-- Kinds of operations: 1 replace the wanted version, 2 put where there is none, 3 put; 4 delete the wanted version, 5 delete; 6 check the
+-- wanted version, 7 check that there is none. They are sorted by kind, those of a kind by key, and counts says how many there are of each.
+-- All writes take their locks in one order: of the kinds as they are gone through here, and of the keys of each.
+--
+-- A few operations of a kind are made one by one: a statement over arrays is planned anew for each call as long as they are short, which takes
+-- longer than they do.
 CREATE OR REPLACE FUNCTION {{schema}}.write(
 	counts int[], kinds smallint[], wanted bigint[], places smallint[], partitions bytea[], sorts bytea[],
 	versions bigint[], contents bytea[], ends timestamptz[], mark text
@@ -18,21 +21,25 @@ SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off --
 AS $$
 #variable_conflict use_column
 DECLARE
-	changed int;
-	e1      int := counts[1]; -- the last operation of each kind
-	e2      int := e1 + counts[2];
-	e3      int := e2 + counts[3];
-	e4      int := e3 + counts[4];
-	e5      int := e4 + counts[5];
-	e6      int := e5 + counts[6];
-	e7      int := e6 + counts[7];
-	e       int[] := ARRAY[e1, e2, e3, e4, e5, e6, e7];
+	few     CONSTANT int := 8;
+	lasts   int[];     -- the last operation of each kind
 	kind    int;
+	a       int;       -- the first and the last operation of the kind
+	z       int;
+	changed int;       -- rows, of so many operations
+	rows    int;
 BEGIN
+	FOR n IN 1..7 LOOP
+		lasts[n] := coalesce(lasts[n-1], 0) + counts[n];
+	END LOOP;
 	BEGIN
-		IF cardinality(kinds) <= 24 THEN
-			FOREACH kind IN ARRAY ARRAY[1, 2, 7, 3, 6, 4, 5] LOOP -- as below: all writes take their locks in one order
-				FOR n IN (e[kind] - counts[kind] + 1)..e[kind] LOOP
+		FOREACH kind IN ARRAY ARRAY[1, 2, 7, 3, 6, 4, 5] LOOP
+			CONTINUE WHEN counts[kind] = 0;
+			z := lasts[kind];
+			a := z - counts[kind] + 1;
+			changed := 0;
+			IF counts[kind] <= few THEN
+				FOR n IN a..z LOOP
 					CASE kind
 					WHEN 1 THEN
 						UPDATE {{schema}}.items i SET version = versions[n], token = mark, value = contents[n], expires = ends[n]
@@ -54,82 +61,53 @@ BEGIN
 						PERFORM FROM {{schema}}.items i
 							WHERE i.place = places[n] AND i.partition = partitions[n] AND i.sort = sorts[n] AND i.version = wanted[n] FOR SHARE;
 					END CASE;
-					IF NOT FOUND AND kind <> 5 THEN
-						RAISE EXCEPTION 'an item was changed meanwhile' USING ERRCODE = 'serialization_failure';
-					END IF;
-					IF kind = 7 THEN -- it is taken away again: whoever would put one waits for this transaction
-						DELETE FROM {{schema}}.items i WHERE i.place = places[n] AND i.partition = partitions[n] AND i.sort = sorts[n];
-					END IF;
+					GET DIAGNOSTICS rows = ROW_COUNT;
+					changed := changed + rows;
 				END LOOP;
-			END LOOP;
-			RETURN;
-		END IF;
-		IF counts[1] > 0 THEN
-			UPDATE {{schema}}.items i SET version = k.version, token = mark, value = k.content, expires = k.ends
-				FROM unnest(wanted[1:e1], places[1:e1], partitions[1:e1], sorts[1:e1], versions[1:e1], contents[1:e1], ends[1:e1])
-					AS k(wanted, place, partition, sort, version, content, ends)
-				WHERE i.place = k.place AND i.partition = k.partition AND i.sort = k.sort AND i.version = k.wanted;
-			GET DIAGNOSTICS changed = ROW_COUNT;
-			IF changed <> counts[1] THEN
+			ELSE
+				CASE kind
+				WHEN 1 THEN
+					UPDATE {{schema}}.items i SET version = k.version, token = mark, value = k.content, expires = k.ends
+						FROM unnest(wanted[a:z], places[a:z], partitions[a:z], sorts[a:z], versions[a:z], contents[a:z], ends[a:z])
+							AS k(wanted, place, partition, sort, version, content, ends)
+						WHERE i.place = k.place AND i.partition = k.partition AND i.sort = k.sort AND i.version = k.wanted;
+				WHEN 2, 7 THEN
+					INSERT INTO {{schema}}.items (place, partition, sort, version, token, value, expires)
+						SELECT k.place, k.partition, k.sort, k.version, mark, k.content, k.ends
+						FROM unnest(places[a:z], partitions[a:z], sorts[a:z], versions[a:z], contents[a:z], ends[a:z])
+							AS k(place, partition, sort, version, content, ends)
+						ON CONFLICT DO NOTHING;
+				WHEN 3 THEN
+					INSERT INTO {{schema}}.items (place, partition, sort, version, token, value, expires)
+						SELECT k.place, k.partition, k.sort, k.version, mark, k.content, k.ends
+						FROM unnest(places[a:z], partitions[a:z], sorts[a:z], versions[a:z], contents[a:z], ends[a:z])
+							AS k(place, partition, sort, version, content, ends)
+						ON CONFLICT (place, partition, sort) DO UPDATE SET version = EXCLUDED.version, token = EXCLUDED.token,
+							value = EXCLUDED.value, expires = EXCLUDED.expires;
+				WHEN 4 THEN
+					DELETE FROM {{schema}}.items i
+						USING unnest(wanted[a:z], places[a:z], partitions[a:z], sorts[a:z]) AS k(wanted, place, partition, sort)
+						WHERE i.place = k.place AND i.partition = k.partition AND i.sort = k.sort AND i.version = k.wanted;
+				WHEN 5 THEN
+					DELETE FROM {{schema}}.items i
+						USING unnest(places[a:z], partitions[a:z], sorts[a:z]) AS k(place, partition, sort)
+						WHERE i.place = k.place AND i.partition = k.partition AND i.sort = k.sort;
+				WHEN 6 THEN
+					PERFORM FROM unnest(wanted[a:z], places[a:z], partitions[a:z], sorts[a:z]) AS k(wanted, place, partition, sort), {{schema}}.items i
+						WHERE i.place = k.place AND i.partition = k.partition AND i.sort = k.sort AND i.version = k.wanted
+						FOR SHARE OF i;
+				END CASE;
+				GET DIAGNOSTICS changed = ROW_COUNT;
+			END IF;
+			IF changed <> counts[kind] AND kind <> 5 THEN
 				RAISE EXCEPTION 'an item was changed meanwhile' USING ERRCODE = 'serialization_failure';
 			END IF;
-		END IF;
-		IF counts[2] > 0 THEN
-			INSERT INTO {{schema}}.items (place, partition, sort, version, token, value, expires)
-				SELECT k.place, k.partition, k.sort, k.version, mark, k.content, k.ends
-				FROM unnest(places[e1+1:e2], partitions[e1+1:e2], sorts[e1+1:e2], versions[e1+1:e2], contents[e1+1:e2], ends[e1+1:e2])
-					AS k(place, partition, sort, version, content, ends)
-				ON CONFLICT DO NOTHING;
-			GET DIAGNOSTICS changed = ROW_COUNT;
-			IF changed <> counts[2] THEN
-				RAISE EXCEPTION 'an item was changed meanwhile' USING ERRCODE = 'serialization_failure';
+			IF kind = 7 THEN -- what was put is taken away again: whoever would put one waits for this transaction
+				DELETE FROM {{schema}}.items i
+					USING unnest(places[a:z], partitions[a:z], sorts[a:z]) AS k(place, partition, sort)
+					WHERE i.place = k.place AND i.partition = k.partition AND i.sort = k.sort;
 			END IF;
-		END IF;
-		IF counts[7] > 0 THEN -- puts an item and takes it away again: whoever would put one waits for this transaction
-			INSERT INTO {{schema}}.items (place, partition, sort, version, token, value, expires)
-				SELECT k.place, k.partition, k.sort, k.version, mark, k.content, k.ends
-				FROM unnest(places[e6+1:e7], partitions[e6+1:e7], sorts[e6+1:e7], versions[e6+1:e7], contents[e6+1:e7], ends[e6+1:e7])
-					AS k(place, partition, sort, version, content, ends)
-				ON CONFLICT DO NOTHING;
-			GET DIAGNOSTICS changed = ROW_COUNT;
-			IF changed <> counts[7] THEN
-				RAISE EXCEPTION 'an item was changed meanwhile' USING ERRCODE = 'serialization_failure';
-			END IF;
-			DELETE FROM {{schema}}.items i
-				USING unnest(places[e6+1:e7], partitions[e6+1:e7], sorts[e6+1:e7]) AS k(place, partition, sort)
-				WHERE i.place = k.place AND i.partition = k.partition AND i.sort = k.sort;
-		END IF;
-		IF counts[3] > 0 THEN
-			INSERT INTO {{schema}}.items (place, partition, sort, version, token, value, expires)
-				SELECT k.place, k.partition, k.sort, k.version, mark, k.content, k.ends
-				FROM unnest(places[e2+1:e3], partitions[e2+1:e3], sorts[e2+1:e3], versions[e2+1:e3], contents[e2+1:e3], ends[e2+1:e3])
-					AS k(place, partition, sort, version, content, ends)
-				ON CONFLICT (place, partition, sort) DO UPDATE SET version = EXCLUDED.version, token = EXCLUDED.token,
-					value = EXCLUDED.value, expires = EXCLUDED.expires;
-		END IF;
-		IF counts[6] > 0 THEN
-			PERFORM FROM unnest(wanted[e5+1:e6], places[e5+1:e6], partitions[e5+1:e6], sorts[e5+1:e6]) AS k(wanted, place, partition, sort), {{schema}}.items i
-				WHERE i.place = k.place AND i.partition = k.partition AND i.sort = k.sort AND i.version = k.wanted
-				FOR SHARE OF i;
-			GET DIAGNOSTICS changed = ROW_COUNT;
-			IF changed <> counts[6] THEN
-				RAISE EXCEPTION 'an item was changed meanwhile' USING ERRCODE = 'serialization_failure';
-			END IF;
-		END IF;
-		IF counts[4] > 0 THEN
-			DELETE FROM {{schema}}.items i
-				USING unnest(wanted[e3+1:e4], places[e3+1:e4], partitions[e3+1:e4], sorts[e3+1:e4]) AS k(wanted, place, partition, sort)
-				WHERE i.place = k.place AND i.partition = k.partition AND i.sort = k.sort AND i.version = k.wanted;
-			GET DIAGNOSTICS changed = ROW_COUNT;
-			IF changed <> counts[4] THEN
-				RAISE EXCEPTION 'an item was changed meanwhile' USING ERRCODE = 'serialization_failure';
-			END IF;
-		END IF;
-		IF counts[5] > 0 THEN
-			DELETE FROM {{schema}}.items i
-				USING unnest(places[e4+1:e5], partitions[e4+1:e5], sorts[e4+1:e5]) AS k(place, partition, sort)
-				WHERE i.place = k.place AND i.partition = k.partition AND i.sort = k.sort;
-		END IF;
+		END LOOP;
 	EXCEPTION WHEN serialization_failure THEN
 		RETURN QUERY
 			SELECT k.n::int, i.version IS NOT NULL, i.version, i.token, i.value, i.expires

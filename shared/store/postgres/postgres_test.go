@@ -60,11 +60,7 @@ func TestRecordsOfWhatIsInUse(t *testing.T) {
 		}
 		t.Errorf("Records returns nothing, want %v", store.ErrLocked)
 	}
-	c, err := pgx.Connect(t.Context(), url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close(t.Context())
+	c := connected(t, url)
 	if _, err := c.Exec(t.Context(), `SELECT millrace.emit('{"TYPE":"A"}')`); err != nil {
 		t.Fatal(err)
 	}
@@ -187,11 +183,7 @@ func TestReadsSideBySide(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	c, err := pgx.Connect(t.Context(), url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close(t.Context())
+	c := connected(t, url)
 	ctx := store.WithCompany(t.Context(), 3*items)
 	for round := range 30 {
 		if round%3 == 2 {
@@ -235,11 +227,7 @@ func TestARoleWithoutAdvance(t *testing.T) {
 	t.Parallel()
 	owner := pg.Database(t)
 	create(t, owner)
-	c, err := pgx.Connect(t.Context(), owner)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close(t.Context())
+	c := connected(t, owner)
 	defer func() { _, _ = c.Exec(context.Background(), "DROP OWNED BY reserver; DROP ROLE reserver") }()
 	if _, err := c.Exec(t.Context(), `CREATE ROLE reserver LOGIN;
 		GRANT USAGE ON SCHEMA millrace TO reserver;
@@ -247,20 +235,47 @@ func TestARoleWithoutAdvance(t *testing.T) {
 		REVOKE EXECUTE ON FUNCTION millrace.advance FROM PUBLIC`); err != nil {
 		t.Fatal(err)
 	}
-	at, err := url.Parse(owner)
-	if err != nil {
-		t.Fatal(err)
-	}
-	at.User = url.User("reserver")
-	s, key := open(t, at.String()), store.Key{Table: store.Work, Partition: "p", Sort: "s"}
+	s, key := open(t, as(t, owner, "reserver")), store.Key{Table: store.Work, Partition: "p", Sort: "s"}
 	ticket, err := s.Reserve(t.Context(), key, 1, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var moved *store.Moved
-	if err := s.Write(t.Context(), taking(key, ticket)); !errors.As(err, &moved) || s.Advances() {
-		t.Errorf("Write = %v, Advances = %v, want Moved and false", err, s.Advances())
+	if err := s.Write(t.Context(), taking(key, ticket)); !errors.Is(err, store.ErrNoAdvance) || s.Advances() {
+		t.Errorf("Write = %v, Advances = %v, want ErrNoAdvance and false", err, s.Advances())
 	}
+}
+
+// A role that may not replace the functions of an older program uses them.
+func TestARoleThatDoesNotOwnTheFunctions(t *testing.T) {
+	t.Parallel()
+	owner := pg.Database(t)
+	create(t, owner)
+	c := connected(t, owner)
+	defer func() { _, _ = c.Exec(context.Background(), "DROP OWNED BY writer; DROP ROLE writer") }()
+	if _, err := c.Exec(t.Context(), `CREATE ROLE writer LOGIN;
+		GRANT USAGE ON SCHEMA millrace TO writer;
+		GRANT ALL ON ALL TABLES IN SCHEMA millrace TO writer;
+		COMMENT ON FUNCTION millrace.write IS '1'`); err != nil {
+		t.Fatal(err)
+	}
+	writer := as(t, owner, "writer")
+	create(t, writer)
+	key := store.Key{Table: store.Work, Partition: "p", Sort: "s"}
+	w := store.Write{Token: "t", Ops: []store.Op{store.Put(store.Item{Key: key, Version: 1}, store.Always)}}
+	if err := open(t, writer).Write(t.Context(), w); err != nil {
+		t.Errorf("Write = %v", err)
+	}
+}
+
+// as returns the URL for another role.
+func as(t *testing.T, database, role string) string {
+	t.Helper()
+	at, err := url.Parse(database)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at.User = url.User(role)
+	return at.String()
 }
 
 // taking returns a write that takes the ticket after another itself.
@@ -271,16 +286,71 @@ func taking(key store.Key, before store.Ticket) store.Write {
 	}
 }
 
+// Writes of few operations and of many take their locks in one order, what is to stay before what is to go, so that they wait for each other
+// and do not meet in a deadlock.
+func TestWritesLockInOneOrder(t *testing.T) {
+	t.Parallel()
+	url := pg.Database(t)
+	create(t, url)
+	s := open(t, url+"&pool_max_conns=4")
+	for _, n := range []int{1, 12} {
+		key := func(what string, i int) store.Key {
+			return store.Key{Table: store.Work, Partition: fmt.Sprint(what, n), Sort: fmt.Sprint(i)}
+		}
+		var puts, ops []store.Op
+		for i := range n {
+			for _, what := range []string{"stays", "goes"} {
+				puts = append(puts, store.Put(store.Item{Key: key(what, i), Version: 1}, store.Absent))
+			}
+			ops = append(ops, store.Delete(key("goes", i), store.VersionIs(1)), store.Check(key("stays", i), store.VersionIs(1)))
+		}
+		if err := s.Write(t.Context(), store.Write{Token: fmt.Sprint("puts", n), Ops: puts}); err != nil {
+			t.Fatal(err)
+		}
+		holder, looker := connected(t, url), connected(t, url)
+		tx, err := holder.Begin(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		lock := "SELECT FROM millrace.items WHERE partition = $1 AND sort = $2 FOR UPDATE "
+		if _, err := tx.Exec(t.Context(), lock, []byte(key("stays", 0).Partition), []byte("0")); err != nil {
+			t.Fatal(err)
+		}
+		written := make(chan error, 1)
+		go func() { written <- s.Write(t.Context(), store.Write{Token: fmt.Sprint("ops", n), Ops: ops}) }()
+		for waiting := 0; waiting == 0; {
+			err := looker.QueryRow(t.Context(), "SELECT count(*) FROM pg_locks WHERE NOT granted AND pid IN "+
+				"(SELECT pid FROM pg_stat_activity WHERE datname = current_database())").Scan(&waiting)
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := looker.Exec(t.Context(), lock+"NOWAIT", []byte(key("goes", 0).Partition), []byte("0")); err != nil {
+			t.Errorf("a write of %d operations that waits for an item that stays holds one that goes: %v", len(ops), err)
+		}
+		if err := errors.Join(tx.Rollback(t.Context()), <-written); err != nil {
+			t.Errorf("Write = %v", err)
+		}
+	}
+}
+
+// connected returns a connection of the test's own.
+func connected(t *testing.T, url string) *pgx.Conn {
+	t.Helper()
+	c, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close(context.Background()) })
+	return c
+}
+
 // Tables of an older program do for this one: it reserves its tickets until the tables have the function that takes them.
 func TestTablesWithoutAdvance(t *testing.T) {
 	t.Parallel()
 	url := pg.Database(t)
 	create(t, url)
-	c, err := pgx.Connect(t.Context(), url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close(t.Context())
+	c := connected(t, url)
 	if _, err := c.Exec(t.Context(), "DROP FUNCTION millrace.advance; COMMENT ON FUNCTION millrace.write IS NULL"); err != nil {
 		t.Fatal(err)
 	}
@@ -290,9 +360,8 @@ func TestTablesWithoutAdvance(t *testing.T) {
 		t.Fatal(err)
 	}
 	write := taking(key, ticket)
-	var moved *store.Moved
-	if err := s.Write(t.Context(), write); !errors.As(err, &moved) || s.Advances() {
-		t.Errorf("Write = %v, Advances = %v, want Moved and false", err, s.Advances())
+	if err := s.Write(t.Context(), write); !errors.Is(err, store.ErrNoAdvance) || s.Advances() {
+		t.Errorf("Write = %v, Advances = %v, want ErrNoAdvance and false", err, s.Advances())
 	}
 	create(t, url)
 	s = open(t, url)

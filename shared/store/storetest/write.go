@@ -51,34 +51,52 @@ func (s *suite) write(t *testing.T) {
 			s.must(t, write(store.Check(key(p, "z"), store.Absent)))
 			equal(t, "items", []string{"a", "b"}, s.sorts(t, store.Range{Partition: p}))
 		},
-		"demands each condition among few operations and among many": func(t *testing.T) {
-			for _, more := range []int{1, 40} {
+		"demands each condition of few operations and of many": func(t *testing.T) {
+			for _, n := range []int{1, 12} {
 				p := s.partition()
-				there, none := key(p, "there"), key(p, "none")
-				s.put(t, item(there, 3, "x"), item(key(p, "gone"), 1, "x"), item(key(p, "gone too"), 1, "x"))
-				others := func() (ops []store.Op) {
-					for n := range more {
-						ops = append(ops, store.Put(item(key(p, fmt.Sprint("other", n)), 1, "o"), store.Always))
-					}
-					return ops
+				there := func(i int) store.Key { return key(p, fmt.Sprint("there", i)) }
+				none := func(i int) store.Key { return key(p, fmt.Sprint("none", i)) }
+				for i := range n {
+					s.put(t, item(there(i), 3, "x"))
 				}
-				for _, op := range []store.Op{
-					store.Put(item(there, 4, "y"), store.Absent), store.Put(item(there, 4, "y"), store.VersionIs(2)),
-					store.Put(item(none, 4, "y"), store.VersionIs(3)),
-					store.Delete(there, store.VersionIs(2)), store.Delete(none, store.VersionIs(3)),
-					store.Check(there, store.VersionIs(2)), store.Check(none, store.VersionIs(3)), store.Check(there, store.Absent),
+				before := s.sorts(t, store.Range{Partition: p})
+				holds := map[string]func(i int) store.Op{
+					"replace": func(i int) store.Op { return store.Put(item(there(i), 4, "y"), store.VersionIs(3)) },
+					"put":     func(i int) store.Op { return store.Put(item(none(i), 4, "y"), store.Absent) },
+					"delete":  func(i int) store.Op { return store.Delete(there(i), store.VersionIs(3)) },
+					"is":      func(i int) store.Op { return store.Check(there(i), store.VersionIs(3)) },
+					"is not":  func(i int) store.Op { return store.Check(none(i), store.Absent) },
+				}
+				for kind, fail := range map[string][]store.Op{
+					"replace": {store.Put(item(there(n-1), 4, "y"), store.VersionIs(2)), store.Put(item(none(0), 4, "y"), store.VersionIs(3))},
+					"put":     {store.Put(item(there(0), 4, "y"), store.Absent)},
+					"delete":  {store.Delete(there(n-1), store.VersionIs(2)), store.Delete(none(0), store.VersionIs(3))},
+					"is":      {store.Check(there(n-1), store.VersionIs(2)), store.Check(none(0), store.VersionIs(3))},
+					"is not":  {store.Check(there(0), store.Absent)},
 				} {
-					s.refused(t, write(append(others(), op)...), more)
-					equal(t, "items", []string{"gone", "gone too", "there"}, s.sorts(t, store.Range{Partition: p}))
+					for _, last := range fail {
+						ops := []store.Op{store.Put(item(key(p, "beside"), 1, "b"), store.Always)}
+						for i := range n - 1 {
+							ops = append(ops, holds[kind](i))
+						}
+						s.refused(t, write(append(ops, last)...), n)
+						equal(t, "items after a refused "+kind, before, s.sorts(t, store.Range{Partition: p}))
+					}
 				}
-				s.must(t, write(append(others(),
-					store.Put(item(there, 4, "y"), store.VersionIs(3)), store.Put(item(key(p, "new"), 1, "n"), store.Absent),
-					store.Delete(key(p, "gone"), store.VersionIs(1)), store.Delete(key(p, "gone too"), store.Always), store.Delete(none, store.Always),
-					store.Check(key(p, "none too"), store.Absent),
-				)...))
-				s.must(t, write(append(others(), store.Check(there, store.VersionIs(4)), store.Delete(key(p, "new"), store.VersionIs(1)))...))
-				s.holds(t, there, "y")
-				equal(t, "items beside others", 1, s.count(t, p, "a", "z")-more)
+				var ops []store.Op
+				for i := range n {
+					ops = append(ops, holds["replace"](i), holds["put"](i), store.Put(item(key(p, fmt.Sprint("always", i)), 1, "a"), store.Always),
+						store.Check(key(p, fmt.Sprint("nowhere", i)), store.Absent))
+				}
+				s.must(t, write(ops...))
+				ops = nil
+				for i := range n {
+					ops = append(ops, store.Check(there(i), store.VersionIs(4)), store.Delete(none(i), store.VersionIs(4)),
+						store.Delete(key(p, fmt.Sprint("always", i)), store.Always), store.Delete(key(p, fmt.Sprint("nowhere", i)), store.Always))
+				}
+				s.must(t, write(ops...))
+				equal(t, "items in the end", before, s.sorts(t, store.Range{Partition: p}))
+				s.holds(t, there(n-1), "y")
 			}
 		},
 		"is applied as a whole or not at all": func(t *testing.T) {
