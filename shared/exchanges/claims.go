@@ -68,8 +68,10 @@ func (c *call) waits() queue.Claimer {
 // claimOnce claims what is ready, with the record.
 func (c *call) claimOnce(ctx context.Context) error {
 	if !c.mayClaim() {
+		c.passOn()
 		return nil
 	}
+	c.asked = true
 	leases, err := c.x.queue.Claim(ctx, c.claimer(), min(c.request.Max, mostClaims))
 	c.got(leases)
 	return err

@@ -100,9 +100,10 @@ func (x *Exchanges) Exchange(ctx context.Context, id string, r Request) (Respons
 	for try := 0; ; try++ {
 		c := &call{x: x, id: id, request: r, session: s, turn: t, ends: first.ends, woken: first.woken, rested: first.rested, tries: try}
 		got, err := c.run(ctx)
-		if err != nil && c.woken != nil {
-			c.woken.End() // the task is for another instance
+		if err != nil || !c.asked {
+			c.passOn()
 		}
+		first.woken = c.woken
 		if !errors.Is(err, ErrOld) || try == overtaken || !c.isOvertaken(ctx) {
 			return got, err
 		}
@@ -117,6 +118,14 @@ const overtaken = 3
 func (c *call) isOvertaken(ctx context.Context) bool {
 	r, err := c.x.records.of(ctx, c.id)
 	return err == nil && r.Seq == c.request.Seq && !r.Waits
+}
+
+// passOn wakes another instance for the task that this one was woken for.
+func (c *call) passOn() {
+	if c.woken != nil {
+		c.woken.End()
+		c.woken = nil
+	}
 }
 
 // call is one exchange.
@@ -134,6 +143,7 @@ type call struct {
 	entry    entry
 	claims   []queue.Lease
 	claimed  bool       // a claim was made with the results
+	asked    bool       // for tasks, with the results or without
 	waited   bool       // for a claim or a stop
 	mark     queue.Mark // of the newest claim while it waited
 }

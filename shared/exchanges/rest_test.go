@@ -175,27 +175,39 @@ func TestAnInstanceThatGoesOnWaitingIsChangedElsewhere(t *testing.T) {
 	}
 }
 
-// An exchange that goes on with a wait and is fenced by one elsewhere passes on the task that it was woken for.
-func TestAWaitThatIsFencedPassesItsTaskOn(t *testing.T) {
+// An exchange that goes on with a wait, and may not have the task that it was woken for, passes it on at once.
+func TestAWaitThatIsOverElsewherePassesItsTaskOn(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := shared(t)
-		here, there := open(t, s), open(t, s)
-		id, other := here.register(t, 5), here.register(t, 5)
-		here.idle(t, id, other)
-		waits, beside := here.fourth(t.Context(), id), here.fourth(t.Context(), other)
-		there.must(t, id, exchanges.Request{Seq: 5})
-		ids := here.add(t, 1)
-		if got := <-waits; !errors.Is(got.err, exchanges.ErrOld) {
-			t.Errorf("exchange = %+v, want that there is a later one", got)
-		}
-		got := <-beside
-		if got.err != nil || len(got.Claims) != 1 || got.took > 100*time.Millisecond {
-			t.Fatalf("an exchange beside it = %+v, want the task at once", got)
-		}
-		here.must(t, other, exchanges.Request{Seq: 5, Results: ok(tokensOf(got.Claims)...)})
-		finished(t, here, ids)
-	})
+	for name, c := range map[string]struct {
+		change func(t *testing.T, there *process, id string)
+		want   error
+	}{
+		"a later one": {func(t *testing.T, there *process, id string) { there.must(t, id, exchanges.Request{Seq: 5}) }, exchanges.ErrOld},
+		"repeated":    {func(t *testing.T, there *process, id string) { there.must(t, id, exchanges.Request{Seq: 4}) }, nil},
+		"drained":     {func(t *testing.T, there *process, id string) { check(t, there.members.Drain(t.Context(), id)) }, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := shared(t)
+				here, there := open(t, s), open(t, s)
+				id, other := here.register(t, 5), here.register(t, 5)
+				here.idle(t, id, other)
+				waits, beside := here.fourth(t.Context(), id), here.fourth(t.Context(), other)
+				c.change(t, there, id)
+				ids := here.add(t, 1)
+				got := <-beside
+				if got.err != nil || len(got.Claims) != 1 || got.took > 100*time.Millisecond {
+					t.Fatalf("an exchange beside it = %+v, want the task at once", got)
+				}
+				if got := <-waits; !errors.Is(got.err, c.want) || len(got.Claims) > 0 {
+					t.Errorf("exchange = %+v, want %v", got, c.want)
+				}
+				here.must(t, other, exchanges.Request{Seq: 5, Results: ok(tokensOf(got.Claims)...)})
+				finished(t, here, ids)
+			})
+		})
+	}
 }
 
 // A lease that the instance claims elsewhere by a request of its own is kept by its exchanges.
