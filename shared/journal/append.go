@@ -76,6 +76,8 @@ func (j *Journal) bound(ctx context.Context, until time.Time) (context.Context, 
 }
 
 func (j *Journal) writeUntil(ctx context.Context, until time.Time, actor string, prepare Prepare) (Receipt, error) {
+	j.writing.Add(1)
+	defer j.writing.Add(-1)
 	var lost *store.Conflict
 	for try := 0; try < maxTries && !over(until); try++ {
 		// Rule (fence): what the write rests on is read first, the ticket taken after.

@@ -114,9 +114,8 @@ func (j *Journal) advanceTo(ctx context.Context, goal int64, enough func() bool)
 				break
 			}
 		}
-		if last := &run[len(run)-1]; j.store.Exclusive() { // what comes is announced, and need not be read back
-			j.tail.start(last.position+1, last.last)
-		}
+		last := &run[len(run)-1]
+		j.tail.start(last.position+1, last.last) // what this process writes from here on is announced, and need not be read back
 	}
 	return nil
 }

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/millrace/millrace/shared/event"
 	"github.com/millrace/millrace/shared/journal"
@@ -25,12 +27,17 @@ func (s *slotReads) Query(ctx context.Context, r store.Range) (store.Page, error
 	return s.Store.Query(ctx, r)
 }
 
-// A process that has the store to itself folds what it has written without reading it back, once it has read what was there before,
-// though nobody follows the journal.
-func TestAProcessAloneFoldsWhatItHasWrittenWithoutReadingIt(t *testing.T) {
+// A process folds what it has written without reading it back, once it has read what was there before, though nobody follows the journal.
+func TestAProcessFoldsWhatItHasWrittenWithoutReadingIt(t *testing.T) {
 	t.Parallel()
+	for name, o := range map[string]memory.Options{"alone": {}, "of many": {Shared: true}, "taking tickets itself": {Shared: true, Advances: true}} {
+		t.Run(name, func(t *testing.T) { t.Parallel(); foldsItsOwn(t, o) })
+	}
+}
+
+func foldsItsOwn(t *testing.T, o memory.Options) {
 	count := journal.Fold{Name: "count", Apply: func(s *journal.State, e *event.Event) { s.Put(e.Key.Path, e.Fields) }}
-	s := &slotReads{Store: memory.New(memory.Options{})}
+	s := &slotReads{Store: memory.New(o)}
 	j := open(t, s, journal.Options{Folds: []journal.Fold{count}})
 	for round := range 3 {
 		var last event.ID
@@ -50,4 +57,36 @@ func TestAProcessAloneFoldsWhatItHasWrittenWithoutReadingIt(t *testing.T) {
 			t.Errorf("round %d: %d queries for slots, want none", round, n)
 		}
 	}
+}
+
+// Where another process writes too, a fold reads what both have written by pages, as one that has written nothing does, and waits for nothing.
+func TestAFoldReadsWhatOthersHaveWritten(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		count := journal.Fold{Name: "count", Apply: func(s *journal.State, e *event.Event) { s.Put(string(e.Fields), e.Fields) }}
+		s := &slotReads{Store: memory.New(memory.Options{Shared: true, Advances: true})}
+		reads, writes := journal.Options{Folds: []journal.Fold{count}}, journal.Options{}
+		mine, other, reader := open(t, s, reads), open(t, s, writes), open(t, s, reads)
+		for round := range 3 {
+			for n := range 20 {
+				for _, j := range []*journal.Journal{mine, other} {
+					if _, err := j.Emit(t.Context(), []event.Event{custom(1000*round + n)}, nil); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			began := time.Now()
+			folded := func(j *journal.Journal) (queries int32, keys int) {
+				before := s.queries.Load()
+				if _, err := j.Snapshot(t.Context(), "count", func(string, []byte) { keys++ }); err != nil {
+					t.Fatal(err)
+				}
+				return s.queries.Load() - before, keys
+			}
+			most, _ := folded(reader)
+			if queries, keys := folded(mine); queries > most || keys != 20*(round+1) || time.Since(began) > 0 {
+				t.Errorf("round %d: %d queries for slots, want %d; %d keys, %v", round, queries, most, keys, time.Since(began))
+			}
+		}
+	})
 }

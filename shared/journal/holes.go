@@ -94,8 +94,8 @@ func (j *Journal) awaitSlot(ctx context.Context, position int64, wait time.Durat
 	timer := time.NewTimer(wait + j.jitter(wait/16+1)) // readers that were woken together do not query together
 	defer timer.Stop()
 	for {
-		next, changed := j.tail.end()
-		if next > position {
+		_, changed := j.tail.end()
+		if j.tail.holds(position) {
 			return nil
 		}
 		select {

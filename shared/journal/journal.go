@@ -139,6 +139,7 @@ type Journal struct {
 	view   view
 	past   past
 
+	writing  atomic.Int64 // writes under way
 	emits    *emits
 	supposed supposition
 

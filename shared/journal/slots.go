@@ -22,8 +22,8 @@ func (j *Journal) slots(ctx context.Context, from, goal int64) ([]slot, error) {
 	if run := j.tail.run(from, goal); run != nil {
 		return run, nil
 	}
-	if next, _ := j.tail.end(); from == next {
-		return j.resolve(ctx, from, goal) // most likely it is being written: its announcement comes sooner than a query's result
+	if j.writing.Load() > 0 && j.tail.awaits(from) {
+		return j.resolve(ctx, from, goal) // most likely this process is writing it: its announcement comes sooner than a query's result
 	}
 	p, err := j.query(ctx, from, min(goal, lastOfPage(from)), true)
 	if err != nil {

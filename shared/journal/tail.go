@@ -142,6 +142,20 @@ func (t *tail) end() (next int64, changed <-chan struct{}) {
 	return t.next, t.changed
 }
 
+// awaits reports whether a slot is the next of the contiguous run, and none after it was announced.
+func (t *tail) awaits(position int64) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return position == t.next && len(t.parked) == 0
+}
+
+// holds reports whether a slot is in the contiguous run, and still kept.
+func (t *tail) holds(position int64) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return position < t.next && position >= t.next-int64(len(t.ring))
+}
+
 // run returns the slots from position `from` on, at most to `to` and at most a page; nil if the tail does not hold the first.
 func (t *tail) run(from, to int64) []slot {
 	t.mu.Lock()
