@@ -51,6 +51,7 @@
 //	shared_ahead.go   its reading past what cannot start
 //	shared_parts.go   its reading of lines in several parts
 //	shared_mark.go    its marks for other claimers
+//	shared_added.go   what it need not read of tasks that it has added
 //	shared_reserve.go its reading ahead of its share of a line
 //	parts.go          lines to which much is added lie in several partitions
 //	shares.go         sharing the parts of such a line out among processes

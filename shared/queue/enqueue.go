@@ -77,6 +77,7 @@ func (q *Queue) add(ctx context.Context, additions []*addition, all *Enqueued) (
 			failed = cmp.Or(failed, err)
 			continue
 		default:
+			a.keepItems()
 			q.announce(ctx, append(a.places, a.fallbacks...))
 		}
 		some := a.answer()

@@ -101,6 +101,7 @@ type Queue struct {
 	rules     *rule.Book
 	rulesRead renewal // of the rules
 	leases    leases
+	added     addedTasks // where other processes share the store
 	turns     *fair.Turns
 	limited   lock.Keyed // claims of a queue with a limit, by its name
 	askings   *groupcommit.Keyed[string, *asking]

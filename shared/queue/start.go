@@ -154,7 +154,7 @@ func (c *claim) readTasks(ctx context.Context, lost *store.Conflict) ([]*store.I
 	for i := range c.picks {
 		if a := c.ahead[c.picks[i].UUID]; a != nil {
 			items[i] = a.task
-		} else if items[i] = c.early(lost).task(&c.picks[i]); items[i] == nil {
+		} else if items[i] = c.known(&c.picks[i], lost); items[i] == nil {
 			keys = append(keys, layout.TaskKey(c.picks[i].UUID))
 		}
 	}
@@ -173,12 +173,15 @@ func (c *claim) readTasks(ctx context.Context, lost *store.Conflict) ([]*store.I
 	return items, nil
 }
 
-// early returns what was read before the claim, if nothing has been met that was changed since.
-func (c *claim) early(lost *store.Conflict) *Early {
+// known returns the item of the task of an entry, if it was read before the claim or this process has just added it; otherwise nil.
+func (c *claim) known(p *layout.Place, lost *store.Conflict) *store.Item {
 	if lost != nil {
 		return nil
 	}
-	return c.by.Early
+	if item := c.by.Early.task(p); item != nil {
+		return item
+	}
+	return c.q.added.take(p)
 }
 
 // fetchPayloads reads the payloads that are items of their own, before their tasks are started: a start counts as an attempt.
