@@ -17,6 +17,7 @@
 //	held.go       the leases that it holds
 //	results.go    ends of tasks, and heartbeats
 //	claims.go     claims, and waiting for them
+//	linger.go     an exchange that waits for a moment before it does anything
 //	rest.go       an exchange that goes on with a wait
 //
 // The package imports beside, groupcommit, journal, membership, queue, store, task and the standard library.

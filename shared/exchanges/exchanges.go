@@ -28,6 +28,8 @@ type Members interface {
 type Queue interface {
 	ReadEarly(ctx context.Context, by queue.Claimer, max int) *queue.Early
 	Wait(by queue.Claimer) *queue.Waiting
+	Mark() queue.Mark
+	IsQuiet(by queue.Claimer, since queue.Mark) bool
 	Claim(ctx context.Context, by queue.Claimer, max int) ([]queue.Lease, error)
 	Claimed(ctx context.Context, tokens []string) ([]queue.Lease, error)
 	CompleteAll(ctx context.Context, instance string, all []queue.Completion, beside queue.Beside) ([]queue.Ended, error)
@@ -97,6 +99,12 @@ func (x *Exchanges) Exchange(ctx context.Context, id string, r Request) (Respons
 			return got, err
 		}
 	}
+	if before := s.lull.Swap(nil); before.isFor(&r) {
+		if got, done, err := first.linger(ctx, before); done {
+			return got, err
+		}
+		r = first.request
+	}
 	for try := 0; ; try++ {
 		c := &call{x: x, id: id, request: r, session: s, turn: t, ends: first.ends, woken: first.woken, rested: first.rested, tries: try}
 		got, err := c.run(ctx)
@@ -145,7 +153,7 @@ type call struct {
 	claimed  bool       // a claim was made with the results
 	asked    bool       // for tasks, with the results or without
 	waited   bool       // for a claim or a stop
-	mark     queue.Mark // of the newest claim while it waited
+	mark     queue.Mark // before its newest claim
 }
 
 func (c *call) run(ctx context.Context) (Response, error) {
@@ -189,6 +197,7 @@ func (c *call) finish(ctx context.Context, err error) (Response, error) {
 		return Response{}, err
 	}
 	c.noteRest()
+	c.noteLull()
 	return c.response(), nil
 }
 

@@ -13,7 +13,7 @@ import (
 // Look is what an exchange begins with, as it was read before its turn came.
 type Look struct {
 	Instance membership.Instance
-	Rests    bool // the exchange goes on with a wait in this process, which remembers the instance
+	Rests    bool // the exchange goes on in this process, which remembers the instance
 	record   record
 	read     bool         // the record is known too
 	early    *queue.Early // what the claim decides by
@@ -27,6 +27,9 @@ func (l *Look) End() { l.early.End() }
 func (x *Exchanges) Look(ctx context.Context, id string, r *Request) (l Look, err error) {
 	if resting, ok := x.resting(id, r); ok {
 		return Look{Instance: resting, Rests: true}, nil
+	}
+	if lulled, ok := x.lulled(id, r); ok {
+		return Look{Instance: lulled, Rests: true}, nil
 	}
 	if x.alone {
 		l.Instance, err = x.members.Get(ctx, id)

@@ -236,19 +236,22 @@ func TestALeaseFromElsewhereIsKeptByOneThatGoesOnWaiting(t *testing.T) {
 	})
 }
 
+// fates are what may become of a call.
+var fates = map[string]fate{
+	"killed before":        {err: errKilled, dies: true},
+	"killed after":         {err: errKilled, dies: true, done: true},
+	"busy":                 {err: store.ErrBusy},
+	"unknown, never":       {err: store.ErrUnknown},
+	"unknown, but done":    {err: store.ErrUnknown, done: true},
+	"unknown, done later":  {err: store.ErrUnknown, done: true, later: 40 * time.Millisecond},
+	"unreachable":          {err: errKilled},
+	"unreachable but done": {err: errKilled, done: true},
+}
+
 // An exchange that goes on with a wait and is cut off at any of its calls of the store, and repeated, loses no task and starts none twice.
 func TestAWaitThatIsCutOffIsMadeOnce(t *testing.T) {
 	t.Parallel()
-	for name, f := range map[string]fate{
-		"killed before":        {err: errKilled, dies: true},
-		"killed after":         {err: errKilled, dies: true, done: true},
-		"busy":                 {err: store.ErrBusy},
-		"unknown, never":       {err: store.ErrUnknown},
-		"unknown, but done":    {err: store.ErrUnknown, done: true},
-		"unknown, done later":  {err: store.ErrUnknown, done: true, later: 40 * time.Millisecond},
-		"unreachable":          {err: errKilled},
-		"unreachable but done": {err: errKilled, done: true},
-	} {
+	for name, f := range fates {
 		for _, after := range []time.Duration{300 * time.Millisecond, 1500 * time.Millisecond} {
 			t.Run(fmt.Sprint(name, after), func(t *testing.T) {
 				t.Parallel()

@@ -27,6 +27,8 @@ type session struct {
 	claims atomic.Pointer[queue.Claimer] // how the instance has claimed last; nil: it is not known
 	rest   atomic.Pointer[rest]          // set while no exchange is under way; nil: the last one has not waited in vain
 
+	lull atomic.Pointer[lull] // likewise; nil: the last one has told no ends, or got claims
+
 	unwatch func() // ends the watch of its leases; nil: there is none yet
 
 	changed atomic.Bool   // something became of a lease of it, other than by its own results

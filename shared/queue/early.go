@@ -22,6 +22,7 @@ import (
 // made; nil serves none. Whoever has made it ends it.
 type Early struct {
 	began time.Time
+	mark  Mark // when it began
 	reads sync.WaitGroup
 	rules func() (*rule.Set, error)
 	due   func() error
@@ -96,7 +97,7 @@ func (s *shared) readInPlace(ctx context.Context, by *Claimer, l layout.Line) *E
 // beginEarly begins with what every claim decides by.
 func (s *shared) beginEarly(ctx context.Context, by *Claimer) *Early {
 	store.MoreCompany(ctx, 2)
-	e := &Early{began: time.Now(), heads: map[string]func() readPage{}}
+	e := &Early{began: time.Now(), mark: s.q.Mark(), heads: map[string]func() readPage{}}
 	e.rules = s.q.readRules(ctx, by, &e.reads)
 	e.due = beside.Begin(&e.reads, func() error {
 		_, err := s.q.Promote(detached(ctx)) // also for others, and to be told of

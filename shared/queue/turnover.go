@@ -81,7 +81,11 @@ func (q *Queue) turnOver(ctx context.Context, a *asking) {
 	at.freed = a.ends.slots()
 	lines := q.waiters.looking(a.by.Instance)
 	defer func() { q.looked(at, &a.by, lines, a.leases, a.max) }()
-	c := q.inTheirPlace(ctx, at, &a.by, a.ends, a.max)
+	mark := q.Mark()
+	if a.by.Early != nil {
+		mark = a.by.Early.mark
+	}
+	c, none := q.inTheirPlace(ctx, at, &a.by, a.ends, a.max)
 	if c == nil {
 		a.endErr = q.writeEndings(ctx, a.ends)
 	} else {
@@ -96,8 +100,9 @@ func (q *Queue) turnOver(ctx context.Context, a *asking) {
 		}
 		return
 	}
-	if at.forget(); 2*len(a.leases) >= a.max && len(lines) == 0 {
-		return // it has enough to do until it asks again, which costs less than another write
+	at.forget()
+	if enough := 2*len(a.leases) >= a.max; len(lines) == 0 && (enough || none && q.IsQuiet(a.by, mark)) {
+		return // it has enough to do until it asks again, which costs less than another write; or there is still nothing
 	}
 	more, err := q.claim(ctx, a.by, at, a.max-len(a.leases))
 	if a.leases = joinedTo(a.leases, more); len(a.leases) == 0 {
@@ -107,45 +112,45 @@ func (q *Queue) turnOver(ctx context.Context, a *asking) {
 
 // inTheirPlace returns a claim that has picked tasks to be started in one write with ends; nil if there are none, or if they had better
 // be claimed afterwards.
-func (q *Queue) inTheirPlace(ctx context.Context, at *instanceSlots, by *Claimer, s *endings, max int) *claim {
+func (q *Queue) inTheirPlace(ctx context.Context, at *instanceSlots, by *Claimer, s *endings, max int) (c *claim, none bool) {
 	room, first := combineOps-s.ops, *by
 	by.Early = nil // what is claimed beyond that is read anew
 	if startsIn(room, 0) <= 0 {
-		return nil
+		return nil, false
 	}
 	slots := q.readAhead(ctx, at, first.Early)
 	claims, err := q.claims(ctx, first)
 	if slots(); err != nil {
-		return nil // the claim that follows says so
+		return nil, false // the claim that follows says so
 	}
 	if max, err = q.freeFor(ctx, at, by, max); err != nil || max <= 0 {
-		return nil
+		return nil, false
 	}
 	others := at.others()
 	if max = min(max, MaxClaim, startsIn(room, others)); max <= 0 {
-		return nil
+		return nil, false
 	}
 	for _, c := range claims {
 		c.at, c.by.Beside = at, nil // the ends have it
 		if c.begin(max); !c.isPlain() {
-			return nil
+			return nil, false
 		}
 	}
 	for _, c := range claims {
 		if c.picks, err = c.pick(ctx); err != nil {
-			return nil
+			return nil, false
 		}
 		if len(c.picks) == 0 {
 			continue
 		}
 		if c.takesItsOwn() && c.opsBeside(others) <= room && !slices.ContainsFunc(c.touches(), func(name string) bool { return s.names[name] }) {
-			return c
+			return c, false
 		}
 		c.left = c.picks
 		c.putBack(ctx)
-		return nil
+		return nil, false
 	}
-	return nil
+	return nil, true
 }
 
 // startsIn returns how many starts have at most so many operations in a write whose ends give back all of the instance's slots but others:

@@ -83,8 +83,16 @@ func (q *Queue) Wait(by Claimer) *Waiting {
 	return w
 }
 
-// Mark is a moment of a process, see [Waiting.Mark].
+// Mark is a moment of a process, see [Queue.Mark].
 type Mark struct{ calls uint64 }
+
+// Mark returns the present moment.
+func (q *Queue) Mark() Mark {
+	s := &q.waiters
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return Mark{s.calls.newest}
+}
 
 // Mark returns the moment at which the wait began.
 func (w *Waiting) Mark() Mark { return w.mark }
@@ -92,11 +100,14 @@ func (w *Waiting) Mark() Mark { return w.mark }
 // IsQuiet reports whether nothing has become ready since a moment that the instance may claim, as far as this process was told. An
 // instance that has claimed in vain after that moment, and waits again, then need not claim first: what other processes make ready
 // without telling it is found as in any other wait.
-func (w *Waiting) IsQuiet(since Mark) bool {
-	s := &w.q.waiters
+func (w *Waiting) IsQuiet(since Mark) bool { return w.q.IsQuiet(w.by, since) }
+
+// IsQuiet is [Waiting.IsQuiet] of a claimer that need not wait.
+func (q *Queue) IsQuiet(by Claimer, since Mark) bool {
+	s := &q.waiters
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.calls.areQuiet(&w.by, since)
+	return s.calls.areQuiet(&by, since)
 }
 
 // Rouse wakes all that wait as an instance, since the tasks that it may claim have changed.

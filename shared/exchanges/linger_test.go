@@ -1,0 +1,211 @@
+package exchanges_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/millrace/millrace/shared/exchanges"
+	"github.com/millrace/millrace/shared/membership"
+	"github.com/millrace/millrace/shared/queue"
+	"github.com/millrace/millrace/shared/store"
+	"github.com/millrace/millrace/shared/task"
+)
+
+// lulled has an instance tell the end of a task, by its second exchange, when there is no other.
+func (p *process) lulled(t *testing.T, id string) {
+	t.Helper()
+	p.add(t, 1)
+	first := p.must(t, id, exchanges.Request{Seq: 1, Max: 5})
+	p.must(t, id, exchanges.Request{Seq: 2, Max: 5, Results: ok(tokensOf(first.Claims)...)})
+}
+
+// third makes the third exchange of an instance, which waits.
+func (p *process) third(ctx context.Context, t *testing.T, id string) <-chan outcome {
+	t.Helper()
+	done := make(chan outcome, 1)
+	began := time.Now()
+	go func() {
+		ask := exchanges.Request{Seq: 3, Max: 5, Wait: 3 * time.Second, Explain: explain}
+		look, err := p.Look(ctx, id, &ask)
+		defer look.End()
+		if err != nil {
+			done <- outcome{err: err}
+			return
+		}
+		ask.Look = &look
+		got, err := p.Exchange(ctx, id, ask)
+		done <- outcome{got, err, time.Since(began)}
+	}()
+	synctest.Wait()
+	return done
+}
+
+// An exchange that follows the end of a task at once gets the next one by the write that adds it, and neither reads nor writes itself.
+func TestATaskRightAfterTheEndOfAnother(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &calls{Store: shared(t)}
+		p := open(t, s)
+		id := p.register(t, 5)
+		p.lulled(t, id)
+		before := s.all.Load()
+		waits := p.third(t.Context(), t, id)
+		time.Sleep(3 * time.Millisecond) // of virtual time
+		if n := s.all.Load() - before; n != 0 {
+			t.Errorf("an exchange that waits made %d calls of the store", n)
+		}
+		ids := p.add(t, 1)
+		got := <-waits
+		if got.err != nil || len(got.Claims) != 1 || got.took != 3*time.Millisecond {
+			t.Fatalf("exchange = %+v, want the task at once", got)
+		}
+		if again := p.must(t, id, exchanges.Request{Seq: 3}); len(again.Claims) != 1 || again.Claims[0].Token != got.Claims[0].Token {
+			t.Errorf("repeated, the exchange returns %+v", again)
+		}
+		p.must(t, id, exchanges.Request{Seq: 4, Results: ok(tokensOf(got.Claims)...)})
+		finished(t, p, ids)
+	})
+}
+
+// calls counts the calls of a store.
+type calls struct {
+	store.Store
+	all atomic.Int32
+}
+
+func (c *calls) Get(ctx context.Context, keys ...store.Key) ([]*store.Item, error) {
+	c.all.Add(1)
+	return c.Store.Get(ctx, keys...)
+}
+
+func (c *calls) Query(ctx context.Context, r store.Range) (store.Page, error) {
+	c.all.Add(1)
+	return c.Store.Query(ctx, r)
+}
+
+func (c *calls) Write(ctx context.Context, w store.Write) error {
+	c.all.Add(1)
+	return c.Store.Write(ctx, w)
+}
+
+// What happens elsewhere while an exchange waits for a moment before it does anything is known right after that.
+func TestWhatHappensElsewhereRightAfterTheEndOfATask(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		happens func(t *testing.T, there *process, id string)
+		right   func(outcome) bool
+	}{
+		"a task": {
+			func(t *testing.T, there *process, _ string) { there.add(t, 1) },
+			func(o outcome) bool { return o.err == nil && len(o.Claims) == 1 && o.took < 20*time.Millisecond },
+		},
+		"it drains": {
+			func(t *testing.T, there *process, id string) { check(t, there.members.Drain(t.Context(), id)) },
+			func(o outcome) bool { return o.err == nil && o.Draining && len(o.Claims) == 0 },
+		},
+		"it goes on there": {
+			func(t *testing.T, there *process, id string) { there.must(t, id, exchanges.Request{Seq: 4}) },
+			func(o outcome) bool { return errors.Is(o.err, exchanges.ErrOld) && o.took < 20*time.Millisecond },
+		},
+		"it leaves": {
+			func(t *testing.T, there *process, id string) { check(t, there.members.Leave(t.Context(), id)) },
+			func(o outcome) bool {
+				return errors.Is(o.err, membership.ErrNoInstance) && o.took < 20*time.Millisecond
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := shared(t)
+				here, there := open(t, s), open(t, s)
+				id := here.register(t, 5)
+				here.lulled(t, id)
+				waits := here.third(t.Context(), t, id)
+				c.happens(t, there, id)
+				if got := <-waits; !c.right(got) {
+					t.Errorf("exchange = %+v", got)
+				}
+			})
+		})
+	}
+}
+
+// A task that is added while the instance goes on elsewhere is not started for the exchange that waits here.
+func TestATaskForOneThatGoesOnElsewhere(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := shared(t)
+		here, there := open(t, s), open(t, s)
+		id := here.register(t, 5)
+		here.lulled(t, id)
+		waits := here.third(t.Context(), t, id)
+		there.must(t, id, exchanges.Request{Seq: 4})
+		ids := here.add(t, 1)
+		if got := <-waits; !errors.Is(got.err, exchanges.ErrOld) || len(got.Claims) > 0 {
+			t.Errorf("exchange = %+v, want that there is a later one", got)
+		}
+		next := there.must(t, id, exchanges.Request{Seq: 5, Max: 5})
+		there.must(t, id, exchanges.Request{Seq: 6, Results: ok(tokensOf(next.Claims)...)})
+		finished(t, here, ids)
+	})
+}
+
+// A task that is started for an exchange in the write that adds it is started once, and told to whoever repeats the exchange, whatever becomes of
+// any call of the store.
+func TestATaskRightAfterTheEndOfAnotherIsCutOff(t *testing.T) {
+	t.Parallel()
+	for name, f := range fates {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			over := false
+			for n := 0; !over && !t.Failed(); n++ {
+				if n == mostCalls {
+					t.Fatalf("more than %d calls", n)
+				}
+				t.Run(fmt.Sprint(n), func(t *testing.T) {
+					synctest.Test(t, func(t *testing.T) { over = lingerCutOff(t, shared(t), f, n) })
+				})
+			}
+		})
+	}
+}
+
+// lingerCutOff has a task started by the write that adds it, whose n-th call of the store has a fate, and reports whether it makes fewer.
+func lingerCutOff(t *testing.T, s store.Store, f fate, n int) (over bool) {
+	double := &doomed{Store: s, left: -1}
+	victim := open(t, double)
+	id := victim.register(t, 5)
+	victim.lulled(t, id)
+	double.mu.Lock()
+	double.fate, double.left = f, n
+	double.mu.Unlock()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	waits := victim.third(ctx, t, id)
+	time.Sleep(3 * time.Millisecond) // of virtual time
+	added, failed := victim.queue.Enqueue(t.Context(), nil, queue.New{Job: "/topics/a", Attempts: 1})
+	other := victim
+	if over = double.disarm(); double.dead {
+		cancel() // the process is gone
+		other = open(t, s)
+	}
+	first := <-waits
+	again := other.must(t, id, exchanges.Request{Seq: 3, Max: 5, Wait: 3 * time.Second})
+	if first.err == nil && !double.dead {
+		compare(t, &first.Response, &again)
+	}
+	if len(again.Claims) == 0 {
+		again = other.must(t, id, exchanges.Request{Seq: 4, Max: 5, Wait: 3 * time.Second})
+	}
+	other.must(t, id, exchanges.Request{Seq: 5, Results: ok(tokensOf(again.Claims)...)})
+	if failed == nil {
+		finished(t, other, []task.ID{added.Tasks[0].Task.ID})
+	}
+	return over
+}
