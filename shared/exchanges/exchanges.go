@@ -153,7 +153,8 @@ type call struct {
 	claimed  bool       // a claim was made with the results
 	asked    bool       // for tasks, with the results or without
 	waited   bool       // for a claim or a stop
-	mark     queue.Mark // before its newest claim
+	began    time.Time  // before the instance was read
+	mark     queue.Mark // before the instance was read, or before the newest claim while it waited
 }
 
 func (c *call) run(ctx context.Context) (Response, error) {
@@ -204,9 +205,10 @@ func (c *call) finish(ctx context.Context, err error) (Response, error) {
 // find finds the instance: as the caller has just read it, unless another exchange was under way meanwhile.
 func (c *call) find(ctx context.Context) (err error) {
 	if l := c.looked(); l != nil {
-		c.instance = l.Instance
+		c.instance, c.mark, c.began = l.Instance, l.mark, l.began
 		return nil
 	}
+	c.mark, c.began = c.x.queue.Mark(), time.Now()
 	c.instance, err = c.x.members.Get(ctx, c.id)
 	return err
 }

@@ -14,15 +14,15 @@ import (
 // It goes by the instance as the exchange before has read it, a moment ago, as every claim does.
 type lull struct {
 	rest
-	began time.Time
+	began time.Time // of the exchange before
 }
 
 const (
 	// lingerFor is how long an exchange lingers. What other processes have added is found so much later.
 	lingerFor = 10 * time.Millisecond
 
-	// lullFor is how long after the exchange before it must come.
-	lullFor = 20 * time.Millisecond
+	// lullFor is how long after the beginning of the exchange before it must come.
+	lullFor = 100 * time.Millisecond
 
 	// leastLinger is how long an exchange must wait to linger.
 	leastLinger = 10 * lingerFor
@@ -38,7 +38,7 @@ func (l *lull) isFor(q *Request) bool {
 func (c *call) noteLull() {
 	r := &c.entry.now
 	if c.claimed && !c.x.alone && c.mayClaim() && len(c.claims) == 0 && len(r.Stops) == 0 && len(r.Told) == 0 && r.version > 0 {
-		c.session.lull.Store(&lull{rest{c.request.Seq, c.instance, c.mark}, time.Now()})
+		c.session.lull.Store(&lull{rest{c.request.Seq, c.instance, c.mark}, c.began})
 	}
 }
 

@@ -136,6 +136,33 @@ func TestWhatHappensElsewhereRightAfterTheEndOfATask(t *testing.T) {
 	}
 }
 
+// An instance that is drained in the same process while it tells the end of a task gets no other.
+func TestAnInstanceIsDrainedAtTheEndOfATask(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := open(t, shared(t))
+		id := p.register(t, 5)
+		p.add(t, 1)
+		first := p.must(t, id, exchanges.Request{Seq: 1, Max: 5})
+		ask := exchanges.Request{Seq: 2, Max: 5, Results: ok(tokensOf(first.Claims)...), Explain: explain}
+		look, err := p.Look(t.Context(), id, &ask)
+		check(t, err)
+		defer look.End()
+		i, err := p.members.Get(t.Context(), id)
+		check(t, err)
+		check(t, p.members.Drain(t.Context(), id))
+		p.queue.Rouse(i.Claimer()) // as the API does
+		ask.Look = &look
+		_, err = p.Exchange(t.Context(), id, ask)
+		check(t, err)
+		waits := p.third(t.Context(), t, id)
+		p.add(t, 1)
+		if got := <-waits; got.err != nil || len(got.Claims) > 0 || !got.Draining {
+			t.Errorf("exchange = %+v, want no task for an instance that was drained", got)
+		}
+	})
+}
+
 // A task that is added while the instance goes on elsewhere is not started for the exchange that waits here.
 func TestATaskForOneThatGoesOnElsewhere(t *testing.T) {
 	t.Parallel()

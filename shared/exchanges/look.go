@@ -3,6 +3,7 @@ package exchanges
 import (
 	"context"
 	"sync"
+	"time"
 
 	"github.com/millrace/millrace/shared/beside"
 	"github.com/millrace/millrace/shared/membership"
@@ -13,7 +14,9 @@ import (
 // Look is what an exchange begins with, as it was read before its turn came.
 type Look struct {
 	Instance membership.Instance
-	Rests    bool // the exchange goes on in this process, which remembers the instance
+	Rests    bool       // the exchange goes on in this process, which remembers the instance
+	began    time.Time  // before the instance was read
+	mark     queue.Mark // likewise
 	record   record
 	read     bool         // the record is known too
 	early    *queue.Early // what the claim decides by
@@ -31,6 +34,7 @@ func (x *Exchanges) Look(ctx context.Context, id string, r *Request) (l Look, er
 	if lulled, ok := x.lulled(id, r); ok {
 		return Look{Instance: lulled, Rests: true}, nil
 	}
+	l.mark, l.began = x.queue.Mark(), time.Now()
 	if x.alone {
 		l.Instance, err = x.members.Get(ctx, id)
 		return l, err

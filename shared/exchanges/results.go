@@ -87,7 +87,7 @@ func (c *call) endAll(ctx context.Context, results []queue.Completion) (ends []q
 	if c.claimed = len(results) > 0 && c.mayClaim(); !c.claimed {
 		return c.x.queue.CompleteAll(ctx, c.instance.Claimer(), results, &c.entry)
 	}
-	c.asked, c.mark = true, c.x.queue.Mark()
+	c.asked = true
 	by := c.claimer()
 	c.session.claims.Store(&queue.Claimer{Instance: by.Instance, Name: by.Name, Capacity: by.Capacity, Jobs: by.Jobs})
 	if l := c.looked(); l != nil {

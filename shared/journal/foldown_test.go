@@ -90,3 +90,28 @@ func TestAFoldReadsWhatOthersHaveWritten(t *testing.T) {
 		}
 	})
 }
+
+// A process that has folded, and has not written since, finds the end of what others have written by a search.
+func TestAReaderAfterAFoldFindsTheEndOfWhatOthersHaveWritten(t *testing.T) {
+	t.Parallel()
+	count := journal.Fold{Name: "count", Apply: func(s *journal.State, e *event.Event) { s.Put(e.Key.Path, e.Fields) }}
+	s := &slotReads{Store: memory.New(memory.Options{Shared: true})}
+	here, there := open(t, s, journal.Options{Folds: []journal.Fold{count}}), open(t, s, journal.Options{})
+	var last event.ID
+	for n := range 5000 {
+		r, err := there.Emit(t.Context(), []event.Event{custom(n)}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if last = r.FirstID; n == 0 {
+			if _, err := here.Snapshot(t.Context(), "count", func(string, []byte) {}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	before := s.queries.Load()
+	got, err := here.ReadAfter(t.Context(), journal.Request{After: last - 1})
+	if queries := s.queries.Load() - before; err != nil || len(got.Events) != 1 || queries > 2 {
+		t.Errorf("%d events, %v, by %d queries for slots, want 2 at most", len(got.Events), err, queries)
+	}
+}

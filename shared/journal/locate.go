@@ -51,7 +51,7 @@ func (j *Journal) locate(ctx context.Context, after event.ID, seq store.Sequence
 	if after <= event.ID(seq.FloorID) || seq.Position < lowest {
 		return lowest, nil
 	}
-	if position, ok := j.tail.locate(after); ok {
+	if position, ok := j.tail.locate(after); ok && (j.tail.holds(position) || seq.Position-position < pageSize) { // or it lags behind other processes
 		return max(position, lowest), nil
 	}
 	if position, ok := j.found.get(after); ok {
