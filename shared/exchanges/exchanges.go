@@ -98,11 +98,6 @@ func (x *Exchanges) Exchange(ctx context.Context, id string, r Request) (Respons
 		if got, done, err := first.goOn(ctx, before); done {
 			return got, err
 		}
-	}
-	if before := s.lull.Swap(nil); before.isFor(&r) {
-		if got, done, err := first.linger(ctx, before); done {
-			return got, err
-		}
 		r = first.request
 	}
 	for try := 0; ; try++ {
@@ -198,7 +193,6 @@ func (c *call) finish(ctx context.Context, err error) (Response, error) {
 		return Response{}, err
 	}
 	c.noteRest()
-	c.noteLull()
 	return c.response(), nil
 }
 

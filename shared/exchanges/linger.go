@@ -4,70 +4,34 @@ import (
 	"context"
 	"time"
 
-	"github.com/millrace/millrace/shared/membership"
 	"github.com/millrace/millrace/shared/queue"
 )
 
-// lull is what a process remembers of an instance that has told the ends of tasks and found no other. Its next exchange, which waits, comes at
-// once, and where tasks come one by one, so does the next task. So that exchange lingers before it reads and writes anything: a task that is
-// added in this process meanwhile is started for it by the write that adds it, under the condition that the record is as this process has left it.
-// It goes by the instance as the exchange before has read it, a moment ago, as every claim does.
-type lull struct {
-	rest
-	began time.Time // of the exchange before
-}
+// An instance that has told the ends of tasks, and for which there was no other, asks again at once and waits; and where tasks come one by one, so
+// does the next task. So that exchange lingers before it reads and writes anything: a task that is added in this process meanwhile is started for
+// it by the write that adds it, under the condition that the record is as this process has left it. It goes by the instance as the exchange before
+// has read it, a moment ago, as every claim does.
 
 const (
 	// lingerFor is how long an exchange lingers. What other processes have added is found so much later.
 	lingerFor = 10 * time.Millisecond
 
-	// lullFor is how long after the beginning of the exchange before it must come.
-	lullFor = 100 * time.Millisecond
+	// lingerWithin is how long after the beginning of the exchange before it must come.
+	lingerWithin = 100 * time.Millisecond
 
 	// leastLinger is how long an exchange must wait to linger.
 	leastLinger = 10 * lingerFor
 )
 
-// isFor reports whether a request may linger.
-func (l *lull) isFor(q *Request) bool {
-	return l != nil && q.Seq > l.seq && len(q.Results) == 0 && len(q.Beats) == 0 && q.Max > 0 && q.Wait >= leastLinger &&
-		time.Since(l.began) < lullFor && time.Until(l.instance.Expires) > membership.DefaultLease/3
-}
+// lingers reports whether the instance has told ends, so that its next exchange lingers.
+func (r *rest) lingers() bool { return !r.ended.IsZero() }
 
-// noteLull remembers an exchange with results that has claimed in vain since a moment, and of which nothing is left to be told.
-func (c *call) noteLull() {
-	r := &c.entry.now
-	if c.claimed && !c.x.alone && c.mayClaim() && len(c.claims) == 0 && len(r.Stops) == 0 && len(r.Told) == 0 && r.version > 0 {
-		c.session.lull.Store(&lull{rest{c.request.Seq, c.instance, c.mark}, c.began})
-	}
-}
+// mayLinger reports whether the instance's leases need nothing meanwhile.
+func (s *session) mayLinger() bool { return !s.changed.Load() && time.Until(s.due) >= leastLinger }
 
-// lulled returns the instance that makes a request if it may linger, so that it need not be read.
-func (x *Exchanges) lulled(id string, r *Request) (i membership.Instance, ok bool) {
-	s := x.sessions.known(id)
-	if s == nil {
-		return i, false
-	}
-	if l := s.lull.Load(); l.isFor(r) && x.queue.IsQuiet(l.instance.Claims(), l.mark) {
-		return l.instance, true
-	}
-	return i, false
-}
-
-// linger makes an exchange that gets a task within lingerFor; done is false if it has to be made as any other.
-func (c *call) linger(ctx context.Context, before *lull) (got Response, done bool, err error) {
-	s := c.session
-	c.instance = before.instance
-	if s.last.version == 0 || s.last.Seq != before.seq || s.held == nil || s.changed.Load() || time.Until(s.due) < leastLinger {
-		return got, false, nil
-	}
-	w := c.x.queue.Wait(c.waits())
-	if !w.IsQuiet(before.mark) {
-		w.End()
-		return got, false, nil
-	}
-	s.seen = c.request.Seq
-	now := record{Seq: c.request.Seq, Expires: c.instance.Expires.UnixMicro(), version: s.last.version}
+// linger makes an exchange that gets a task within lingerFor, by a wait that has begun; done is false if it has to be made as any other.
+func (c *call) linger(ctx context.Context, w *queue.Waiting) (got Response, done bool, err error) {
+	now := record{Seq: c.request.Seq, Expires: c.instance.Expires.UnixMicro(), version: c.session.last.version}
 	c.entry = entry{x: c.x, id: c.id, explain: c.request.Explain, now: now, stale: true}
 	w.Accept(c.claimer(), min(c.request.Max, mostClaims))
 	c.pause(ctx, w)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,6 +12,7 @@ import (
 	"github.com/millrace/millrace/shared/membership"
 	"github.com/millrace/millrace/shared/queue"
 	"github.com/millrace/millrace/shared/store"
+	"github.com/millrace/millrace/shared/store/meter"
 	"github.com/millrace/millrace/shared/task"
 )
 
@@ -49,14 +49,14 @@ func (p *process) third(ctx context.Context, t *testing.T, id string) <-chan out
 func TestATaskRightAfterTheEndOfAnother(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := &calls{Store: shared(t)}
+		s := meter.New(shared(t))
 		p := open(t, s)
 		id := p.register(t, 5)
 		p.lulled(t, id)
-		before := s.all.Load()
+		s.Reset()
 		waits := p.third(t.Context(), t, id)
 		time.Sleep(3 * time.Millisecond) // of virtual time
-		if n := s.all.Load() - before; n != 0 {
+		if n := s.Usage().Total().Calls; n != 0 {
 			t.Errorf("an exchange that waits made %d calls of the store", n)
 		}
 		ids := p.add(t, 1)
@@ -70,27 +70,6 @@ func TestATaskRightAfterTheEndOfAnother(t *testing.T) {
 		p.must(t, id, exchanges.Request{Seq: 4, Results: ok(tokensOf(got.Claims)...)})
 		finished(t, p, ids)
 	})
-}
-
-// calls counts the calls of a store.
-type calls struct {
-	store.Store
-	all atomic.Int32
-}
-
-func (c *calls) Get(ctx context.Context, keys ...store.Key) ([]*store.Item, error) {
-	c.all.Add(1)
-	return c.Store.Get(ctx, keys...)
-}
-
-func (c *calls) Query(ctx context.Context, r store.Range) (store.Page, error) {
-	c.all.Add(1)
-	return c.Store.Query(ctx, r)
-}
-
-func (c *calls) Write(ctx context.Context, w store.Write) error {
-	c.all.Add(1)
-	return c.Store.Write(ctx, w)
 }
 
 // What happens elsewhere while an exchange waits for a moment before it does anything is known right after that.
@@ -209,9 +188,7 @@ func lingerCutOff(t *testing.T, s store.Store, f fate, n int) (over bool) {
 	victim := open(t, double)
 	id := victim.register(t, 5)
 	victim.lulled(t, id)
-	double.mu.Lock()
-	double.fate, double.left = f, n
-	double.mu.Unlock()
+	double.arm(f, n)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	waits := victim.third(ctx, t, id)

@@ -31,9 +31,6 @@ func (x *Exchanges) Look(ctx context.Context, id string, r *Request) (l Look, er
 	if resting, ok := x.resting(id, r); ok {
 		return Look{Instance: resting, Rests: true}, nil
 	}
-	if lulled, ok := x.lulled(id, r); ok {
-		return Look{Instance: lulled, Rests: true}, nil
-	}
 	l.mark, l.began = x.queue.Mark(), time.Now()
 	if x.alone {
 		l.Instance, err = x.members.Get(ctx, id)

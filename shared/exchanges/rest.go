@@ -12,15 +12,16 @@ import (
 	"github.com/millrace/millrace/shared/store"
 )
 
-// rest is what a process remembers of an instance that has waited in vain. An exchange that merely goes on with the wait, in the same
-// process, reads nothing: the instance and the record are as this process has left them, which the conditions of the next write make sure
-// of, and nothing has become ready, as far as this process was told, or its look-out finds it within the second. Its lease and its record
-// are written together with those of others that rest, once in a second. Until then it cannot claim; whatever else happens, the exchange
-// is made as any other.
+// rest is what a process remembers of an instance for which there was no task. It has told the ends of others (see linger.go), or has waited in
+// vain. An exchange that merely goes on with the wait, in the same process, reads nothing: the instance and the record are as this process has
+// left them, which the conditions of the next write make sure of, and nothing has become ready, as far as this process was told, or its look-out
+// finds it within the second. Its lease and its record are written together with those of others that rest, once in a second. Until then it
+// cannot claim; whatever else happens, the exchange is made as any other.
 type rest struct {
-	seq      int64 // of the exchange that has waited
+	seq      int64 // of the exchange
 	instance membership.Instance
 	mark     queue.Mark // of its last claim in vain
+	ended    time.Time  // when it began, if it has told ends; zero if it has waited
 }
 
 // leastRest is how long an exchange must wait to rest.
@@ -29,37 +30,48 @@ const leastRest = 2 * restEvery
 // restEvery is how far apart the moments are at which those that rest are written together.
 const restEvery = time.Second
 
-// isFor reports whether a request goes on with the wait, and the lease of the instance lasts until that is written.
+// isFor reports whether a request goes on with the wait, or may linger, and the lease of the instance lasts until something is written.
 func (r *rest) isFor(q *Request) bool {
-	return r != nil && q.Seq > r.seq && len(q.Results) == 0 && len(q.Beats) == 0 && q.Wait >= leastRest &&
-		time.Until(r.instance.Expires) > membership.DefaultLease/3
+	if r == nil || q.Seq <= r.seq || len(q.Results) > 0 || len(q.Beats) > 0 || time.Until(r.instance.Expires) <= membership.DefaultLease/3 {
+		return false
+	}
+	if r.lingers() {
+		return q.Max > 0 && q.Wait >= leastLinger && time.Since(r.ended) < lingerWithin
+	}
+	return q.Wait >= leastRest
 }
 
-// resting returns the instance that makes a request if it goes on with a wait in this process, so that it need not be read.
+// resting returns the instance that makes a request if it goes on in this process, so that it need not be read.
 func (x *Exchanges) resting(id string, r *Request) (i membership.Instance, ok bool) {
 	s := x.sessions.known(id)
 	if s == nil {
 		return i, false
 	}
-	if found := s.rest.Load(); found.isFor(r) {
+	if found := s.rest.Load(); found.isFor(r) && x.queue.IsQuiet(found.instance.Claims(), found.mark) {
 		return found.instance, true
 	}
 	return i, false
 }
 
-// noteRest remembers an exchange that has claimed and waited in vain, and of which nothing is left to be told.
+// noteRest remembers an exchange that has claimed in vain, with results or while it waited, and of which nothing is left to be told.
 func (c *call) noteRest() {
 	r := &c.entry.now
-	if c.waited && c.mayClaim() && len(c.claims) == 0 && len(r.Stops) == 0 && len(r.Told) == 0 && !r.Draining && r.version > 0 && len(c.session.held) == 0 {
-		c.session.rest.Store(&rest{c.request.Seq, c.instance, c.mark})
+	if !c.mayClaim() || len(c.claims) > 0 || len(r.Stops) > 0 || len(r.Told) > 0 || r.Draining || r.version == 0 {
+		return
+	}
+	switch {
+	case c.waited && len(c.session.held) == 0:
+		c.session.rest.Store(&rest{seq: c.request.Seq, instance: c.instance, mark: c.mark})
+	case c.claimed && !c.x.alone:
+		c.session.rest.Store(&rest{seq: c.request.Seq, instance: c.instance, mark: c.mark, ended: c.began})
 	}
 }
 
-// goOn makes an exchange that goes on with a wait; done is false if it has to be made as any other.
+// goOn makes an exchange that goes on with a wait, or lingers; done is false if it has to be made as any other.
 func (c *call) goOn(ctx context.Context, before *rest) (got Response, done bool, err error) {
 	s := c.session
 	c.instance = before.instance
-	if s.last.version == 0 || !c.holdsNothing(ctx) {
+	if s.last.version == 0 || before.lingers() && !s.mayLinger() || !before.lingers() && !c.holdsNothing(ctx) {
 		return got, false, nil
 	}
 	w := c.x.queue.Wait(c.waits())
@@ -67,7 +79,9 @@ func (c *call) goOn(ctx context.Context, before *rest) (got Response, done bool,
 		w.End()
 		return got, false, nil
 	}
-	s.seen = c.request.Seq
+	if s.seen = c.request.Seq; before.lingers() {
+		return c.linger(ctx, w)
+	}
 	is, err := c.x.rests.wait(ctx, w, c)
 	switch is {
 	case ended:

@@ -25,9 +25,7 @@ type session struct {
 	due      time.Time       // when some of them are to be extended
 
 	claims atomic.Pointer[queue.Claimer] // how the instance has claimed last; nil: it is not known
-	rest   atomic.Pointer[rest]          // set while no exchange is under way; nil: the last one has not waited in vain
-
-	lull atomic.Pointer[lull] // likewise; nil: the last one has told no ends, or got claims
+	rest   atomic.Pointer[rest]          // set while no exchange is under way; nil: nothing that the next one could go on with
 
 	unwatch func() // ends the watch of its leases; nil: there is none yet
 

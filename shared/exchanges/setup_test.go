@@ -162,6 +162,13 @@ type doomed struct {
 	dead bool // no call gets through
 }
 
+// arm gives the n-th call from here on a fate.
+func (d *doomed) arm(f fate, n int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.fate, d.left = f, n
+}
+
 // disarm lets all further calls of a process that lives through, and reports whether none has met the fate.
 func (d *doomed) disarm() (none bool) {
 	d.mu.Lock()

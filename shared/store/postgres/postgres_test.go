@@ -225,17 +225,8 @@ func TestReadsSideBySide(t *testing.T) {
 // A role that may call all but the function that takes tickets reserves them.
 func TestARoleWithoutAdvance(t *testing.T) {
 	t.Parallel()
-	owner := pg.Database(t)
-	create(t, owner)
-	c := connected(t, owner)
-	defer func() { _, _ = c.Exec(context.Background(), "DROP OWNED BY reserver; DROP ROLE reserver") }()
-	if _, err := c.Exec(t.Context(), `CREATE ROLE reserver LOGIN;
-		GRANT USAGE ON SCHEMA millrace TO reserver;
-		GRANT ALL ON ALL TABLES IN SCHEMA millrace TO reserver;
-		REVOKE EXECUTE ON FUNCTION millrace.advance FROM PUBLIC`); err != nil {
-		t.Fatal(err)
-	}
-	s, key := open(t, as(t, owner, "reserver")), store.Key{Table: store.Work, Partition: "p", Sort: "s"}
+	as := role(t, "reserver", "REVOKE EXECUTE ON FUNCTION millrace.advance FROM PUBLIC")
+	s, key := open(t, as), store.Key{Table: store.Work, Partition: "p", Sort: "s"}
 	ticket, err := s.Reserve(t.Context(), key, 1, 1)
 	if err != nil {
 		t.Fatal(err)
@@ -248,17 +239,7 @@ func TestARoleWithoutAdvance(t *testing.T) {
 // A role that may not replace the functions of an older program uses them.
 func TestARoleThatDoesNotOwnTheFunctions(t *testing.T) {
 	t.Parallel()
-	owner := pg.Database(t)
-	create(t, owner)
-	c := connected(t, owner)
-	defer func() { _, _ = c.Exec(context.Background(), "DROP OWNED BY writer; DROP ROLE writer") }()
-	if _, err := c.Exec(t.Context(), `CREATE ROLE writer LOGIN;
-		GRANT USAGE ON SCHEMA millrace TO writer;
-		GRANT ALL ON ALL TABLES IN SCHEMA millrace TO writer;
-		COMMENT ON FUNCTION millrace.write IS '1'`); err != nil {
-		t.Fatal(err)
-	}
-	writer := as(t, owner, "writer")
+	writer := role(t, "writer", "COMMENT ON FUNCTION millrace.write IS '1'")
 	create(t, writer)
 	key := store.Key{Table: store.Work, Partition: "p", Sort: "s"}
 	w := store.Write{Token: "t", Ops: []store.Op{store.Put(store.Item{Key: key, Version: 1}, store.Always)}}
@@ -267,14 +248,22 @@ func TestARoleThatDoesNotOwnTheFunctions(t *testing.T) {
 	}
 }
 
-// as returns the URL for another role.
-func as(t *testing.T, database, role string) string {
+// role makes a database with tables, and a role that may use them as far as its owner says, and returns the URL for it.
+func role(t *testing.T, name, says string) string {
 	t.Helper()
-	at, err := url.Parse(database)
+	owner := pg.Database(t)
+	create(t, owner)
+	c := connected(t, owner)
+	t.Cleanup(func() { _, _ = c.Exec(context.Background(), "DROP OWNED BY "+name+"; DROP ROLE "+name) })
+	if _, err := c.Exec(t.Context(), "CREATE ROLE "+name+" LOGIN; GRANT USAGE ON SCHEMA millrace TO "+name+
+		"; GRANT ALL ON ALL TABLES IN SCHEMA millrace TO "+name+"; "+says); err != nil {
+		t.Fatal(err)
+	}
+	at, err := url.Parse(owner)
 	if err != nil {
 		t.Fatal(err)
 	}
-	at.User = url.User(role)
+	at.User = url.User(name)
 	return at.String()
 }
 

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/millrace/millrace/shared/store"
 )
@@ -63,9 +62,8 @@ func (s *Store) addFunctions(ctx context.Context, tx pgx.Tx) error {
 		return err
 	}
 	err = pgx.BeginFunc(ctx, tx, func(tx pgx.Tx) error { return s.makeFunctions(ctx, tx) })
-	var said *pgconn.PgError
-	if errors.As(err, &said) && said.Code == "42501" {
-		s.log.Warn("the functions are those of an older program, and slower: call millrace tables as the role that owns them", "schema", s.name, "error", said.Message)
+	if errors.Is(verdict(err), store.ErrDenied) {
+		s.log.Warn("the functions are those of an older program, and slower: call millrace tables as the role that owns them", "schema", s.name, "error", err)
 		return nil
 	}
 	return err
