@@ -72,13 +72,16 @@ func (c *call) claimOnce(ctx context.Context) error {
 		return nil
 	}
 	c.asked = true
-	leases, err := c.x.queue.Claim(ctx, c.claimer(), min(c.request.Max, mostClaims))
+	leases, err := c.x.queue.Claim(ctx, c.claimer(), c.room())
 	c.got(leases)
 	return err
 }
 
 // mayClaim reports whether the exchange asks for claims, and the instance may have some.
-func (c *call) mayClaim() bool { return c.request.Max > 0 && !c.instance.Draining }
+func (c *call) mayClaim() bool { return c.room() > 0 && !c.instance.Draining }
+
+// room returns how many claims the response may have beside those that an earlier try has made.
+func (c *call) room() int { return min(c.request.Max, mostClaims) - len(c.entry.now.Claims) }
 
 // claimer returns the instance as it claims by this exchange.
 func (c *call) claimer() queue.Claimer {
@@ -89,7 +92,7 @@ func (c *call) claimer() queue.Claimer {
 
 // got notes claims.
 func (c *call) got(leases []queue.Lease) {
-	c.claims = leases
+	c.claims = append(c.claims, leases...)
 	now := time.Now()
 	for i := range leases {
 		l := &leases[i]
@@ -132,7 +135,7 @@ func (c *call) refreshBefore() time.Time {
 // exchange is over.
 func (c *call) wait(ctx context.Context, w *queue.Waiting, over <-chan time.Time, refresh time.Time) (again bool, err error) {
 	if c.mayClaim() {
-		w.Accept(c.claimer(), min(c.request.Max, mostClaims))
+		w.Accept(c.claimer(), c.room())
 	}
 	due := time.NewTimer(time.Until(refresh))
 	defer due.Stop()

@@ -249,6 +249,9 @@ func (c *call) make(ctx context.Context, again bool) error {
 	if err := c.keep(ctx); err != nil {
 		return err
 	}
+	if err := c.recall(ctx); err != nil {
+		return err
+	}
 	for _, r := range c.request.Results {
 		delete(c.session.held, r.Token)
 	}
@@ -256,6 +259,24 @@ func (c *call) make(ctx context.Context, again bool) error {
 		return err
 	}
 	return c.claim(ctx)
+}
+
+// recall reads what an earlier try of the exchange has claimed. What the instance has lost meanwhile is left out.
+func (c *call) recall(ctx context.Context) error {
+	r := &c.entry.now
+	if len(r.Claims) == 0 {
+		return nil
+	}
+	tokens, ends := make([]string, len(r.Claims)), map[string]int64{}
+	for i, each := range r.Claims {
+		tokens[i], ends[each.Token] = each.Token, each.Expires
+	}
+	var err error
+	c.claims, err = c.x.queue.Claimed(ctx, tokens)
+	for i := range c.claims {
+		c.claims[i].Expires = time.UnixMicro(ends[c.claims[i].Token])
+	}
+	return err
 }
 
 // response returns what the record says, with the claims' tasks.
@@ -266,19 +287,10 @@ func (c *call) response() Response {
 	}
 }
 
-// repeated returns the response of an exchange that was made before. Claims that the instance has lost meanwhile are left out.
+// repeated returns the response of an exchange that was made before.
 func (c *call) repeated(ctx context.Context) (Response, error) {
-	r := &c.entry.now
-	tokens, ends := make([]string, len(r.Claims)), map[string]int64{}
-	for i, each := range r.Claims {
-		tokens[i], ends[each.Token] = each.Token, each.Expires
-	}
-	var err error
-	if c.claims, err = c.x.queue.Claimed(ctx, tokens); err != nil {
+	if err := c.recall(ctx); err != nil {
 		return Response{}, err
-	}
-	for i := range c.claims {
-		c.claims[i].Expires = time.UnixMicro(ends[c.claims[i].Token])
 	}
 	if c.session.last.version == 0 { // another process has made it, which may be about to claim
 		c.entry.stale = true

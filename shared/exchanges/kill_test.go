@@ -5,7 +5,7 @@ import (
 	"slices"
 	"sync/atomic"
 	"testing"
-	"time"
+	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -23,17 +23,7 @@ const mostCalls = 200
 // once, each line of a log is there once.
 func TestAnExchangeThatIsCutOffIsMadeOnce(t *testing.T) {
 	t.Parallel()
-	for name, f := range map[string]fate{
-		"killed before":         {err: errKilled, dies: true},
-		"killed after":          {err: errKilled, dies: true, done: true},
-		"busy":                  {err: store.ErrBusy},
-		"unknown, never":        {err: store.ErrUnknown},
-		"unknown, but done":     {err: store.ErrUnknown, done: true},
-		"unknown, done soon":    {err: store.ErrUnknown, done: true, later: time.Millisecond},
-		"unknown, done later":   {err: store.ErrUnknown, done: true, later: 40 * time.Millisecond},
-		"unreachable":           {err: errKilled},
-		"unreachable, but done": {err: errKilled, done: true},
-	} {
+	for name, f := range fates {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var over atomic.Int32 // ways of using a store in which an exchange makes fewer calls
@@ -52,6 +42,54 @@ func TestAnExchangeThatIsCutOffIsMadeOnce(t *testing.T) {
 			}
 		})
 	}
+}
+
+// An exchange whose results come too late, and that is cut off after it has claimed, tells all that it has claimed when it is repeated, and no more
+// than it asks for.
+func TestAnExchangeThatComesTooLateAndIsCutOff(t *testing.T) {
+	t.Parallel()
+	for name, f := range fates {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			over := false
+			for n := 0; !over && !t.Failed(); n++ {
+				if n == mostCalls {
+					t.Fatalf("an exchange makes more than %d calls", n)
+				}
+				t.Run(fmt.Sprint(n), func(t *testing.T) {
+					synctest.Test(t, func(t *testing.T) { over = lateCutOff(t, shared(t), f, n) })
+				})
+			}
+		})
+	}
+}
+
+// lateCutOff makes an exchange with a result that comes too late, whose n-th call of the store has a fate, and reports whether it makes fewer.
+func lateCutOff(t *testing.T, s store.Store, f fate, n int) (over bool) {
+	double := &doomed{Store: s, left: -1}
+	victim := open(t, double)
+	id := victim.register(t, 10)
+	ids := victim.add(t, 3)
+	r := exchanges.Request{Seq: 1, Max: 2, Results: ok("never"), Explain: explain}
+	double.arm(f, n)
+	response, err := victim.Exchange(t.Context(), id, r)
+	other := victim
+	if over = double.disarm(); double.dead {
+		other = open(t, s)
+	}
+	again := other.must(t, id, r)
+	if err == nil && !double.dead {
+		compare(t, &response, &again)
+	}
+	if len(again.Claims) > r.Max {
+		t.Errorf("%d claims, want %d at most", len(again.Claims), r.Max)
+	}
+	rest := tokensOf(again.Claims)
+	for seq := int64(2); len(rest) > 0; seq++ {
+		rest = tokensOf(other.must(t, id, exchanges.Request{Seq: seq, Max: 10, Results: ok(rest...)}).Claims)
+	}
+	finished(t, other, ids)
+	return over
 }
 
 // cutOff makes an exchange whose n-th call of the store has a fate, and reports whether it makes fewer.

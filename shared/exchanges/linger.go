@@ -33,7 +33,7 @@ func (s *session) mayLinger() bool { return !s.changed.Load() && time.Until(s.du
 func (c *call) linger(ctx context.Context, w *queue.Waiting) (got Response, done bool, err error) {
 	now := record{Seq: c.request.Seq, Expires: c.instance.Expires.UnixMicro(), version: c.session.last.version}
 	c.entry = entry{x: c.x, id: c.id, explain: c.request.Explain, now: now, stale: true}
-	w.Accept(c.claimer(), min(c.request.Max, mostClaims))
+	w.Accept(c.claimer(), c.room())
 	c.pause(ctx, w)
 	leases, unknown := w.Leases()
 	if len(leases) > 0 || unknown != nil {

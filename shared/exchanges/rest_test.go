@@ -243,6 +243,7 @@ var fates = map[string]fate{
 	"busy":                 {err: store.ErrBusy},
 	"unknown, never":       {err: store.ErrUnknown},
 	"unknown, but done":    {err: store.ErrUnknown, done: true},
+	"unknown, done soon":   {err: store.ErrUnknown, done: true, later: time.Millisecond},
 	"unknown, done later":  {err: store.ErrUnknown, done: true, later: 40 * time.Millisecond},
 	"unreachable":          {err: errKilled},
 	"unreachable but done": {err: errKilled, done: true},

@@ -94,7 +94,7 @@ func (c *call) endAll(ctx context.Context, results []queue.Completion) (ends []q
 		by.Early = l.early
 	}
 	var leases []queue.Lease
-	ends, leases, err = c.x.queue.CompleteAllAndClaim(ctx, results, by, min(c.request.Max, mostClaims))
+	ends, leases, err = c.x.queue.CompleteAllAndClaim(ctx, results, by, c.room())
 	c.got(leases)
 	return ends, err
 }

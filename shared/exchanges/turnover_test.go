@@ -220,3 +220,42 @@ func TestAnotherProcessIsQuickerThanTheNextStart(t *testing.T) {
 		finished(t, p, ids)
 	})
 }
+
+// Ends that the store does not take together with others are written one by one.
+func TestEndsThatAreRefusedTogether(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &refusing{Store: shared(t)}
+		p := open(t, s)
+		id := p.register(t, 3)
+		ids := p.add(t, 3)
+		first := p.must(t, id, exchanges.Request{Seq: 1, Max: 3}).Claims
+		ids = append(ids, p.add(t, 1)...)
+		s.refuses.Store(true)
+		got := p.must(t, id, exchanges.Request{Seq: 2, Max: 1, Results: ok(tokensOf(first)...)})
+		if len(got.Results) != 3 || slices.ContainsFunc(got.Results, func(o exchanges.Outcome) bool { return o.State != "SUCCEEDED" }) {
+			t.Errorf("results = %+v, want three that succeeded", got.Results)
+		}
+		p.must(t, id, exchanges.Request{Seq: 3, Results: ok(tokensOf(got.Claims)...)})
+		finished(t, p, ids)
+	})
+}
+
+// refusing is a store that, once it is told to, refuses each write that changes several tasks.
+type refusing struct {
+	store.Store
+	refuses atomic.Bool
+}
+
+func (r *refusing) Write(ctx context.Context, w store.Write) error {
+	tasks := 0
+	for _, op := range w.Ops {
+		if strings.HasPrefix(op.Item.Key.Partition, "task/") {
+			tasks++
+		}
+	}
+	if r.refuses.Load() && tasks > 1 {
+		return store.ErrTooLarge
+	}
+	return r.Store.Write(ctx, w)
+}

@@ -72,9 +72,15 @@ type endings struct {
 	names      map[string]bool
 }
 
+// endings returns ends without any yet.
+func (q *Queue) endings(beside Beside) *endings {
+	return &endings{q: q, beside: beside, ops: 1, names: map[string]bool{}}
+}
+
 // gather prepares as many of the ends as fit in one write, at least one. An error is of the store.
 func (q *Queue) gather(ctx context.Context, instance string, all []Completion, beside Beside) (*endings, error) {
-	s := &endings{q: q, beside: beside, fresh: true, ops: 1, names: map[string]bool{}}
+	s := q.endings(beside)
+	s.fresh = true
 	for _, c := range all {
 		e, err := q.ending(ctx, c.Token, c.Result)
 		var change journal.Change
@@ -160,7 +166,8 @@ func (q *Queue) writeApart(ctx context.Context, s *endings) error {
 			continue
 		}
 		before := append(slices.Clip(s.before), s.ends[:i]...)
-		one := &endings{q: q, beside: s.beside, before: before, all: s.all[i : i+1], change: s.change[i : i+1], ends: s.ends[i : i+1]}
+		one := q.endings(s.beside)
+		one.before, one.all, one.change, one.ends = before, s.all[i:i+1], s.change[i:i+1], s.ends[i:i+1]
 		one.fits(e)
 		if err := q.writeEndings(ctx, one); err != nil {
 			return err

@@ -43,6 +43,12 @@
 //	woken     in a process that has the store to itself, no instance waits for more than a second beside a task that it may run
 //	repeated  a claim that is repeated with its idempotency key has the same tasks, and starts no others
 //
+// RunExchanges does the same with instances that get their tasks by exchanges, go from process to process, and are drained:
+//
+//	told      an exchange that is repeated after a response with tasks tells the same, and no others
+//	drained   an instance that was drained is given no task by an exchange that begins afterwards: in the process that has drained it, at
+//	          once, in others, after a tenth of a second
+//
 // RunOrders moves orders along chains in the same deployments, while operators act on them, chains and nodes are stopped, and
 // definitions change ("order is its events", "one step", "one node", "walk", "then", "hang", "max_orders", "statistics"). Snapshots of
 // folders, objects and lists of orders, tasks, jobs and chains, also as of earlier ids, are what the events up to their stamps make
@@ -61,7 +67,7 @@
 // TestLoadSpreads has real workers run tasks of very different lengths on three instances, and compares the time that it takes
 // with a lower bound.
 //
-// The folder mutants removes the rules of docs/journal-protocol.md, and those of the task engine, of schedules and of orders, one by one;
+// The folder mutants removes the rules of docs/journal-protocol.md, and those of the task engine, of exchanges, of schedules and of orders, one by one;
 // each removal must be noticed. That of the rule called removal shows itself in a write that is late by as much as several sweeps take, which
 // seeds hardly find: package journal has a test for it, TestASlotThatWasEvictedRefusesALateWrite.
 //

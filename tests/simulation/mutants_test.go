@@ -95,6 +95,11 @@ func TestMutantsOfInstances(t *testing.T) {
 	testMutants(t, "mutants/instances", "TestInstanceInvariants")
 }
 
+// TestMutantsOfExchanges does the same for instances that get tasks by exchanges.
+func TestMutantsOfExchanges(t *testing.T) {
+	testMutants(t, "mutants/exchanges", "TestExchangeInvariants")
+}
+
 // TestMutantsOfSchedules does the same for the schedules.
 func TestMutantsOfSchedules(t *testing.T) {
 	testMutants(t, "mutants/schedule", "TestScheduleInvariants")

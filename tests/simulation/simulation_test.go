@@ -59,6 +59,15 @@ func TestInstanceInvariants(t *testing.T) {
 	}
 }
 
+// TestExchangeInvariants also fails if little happens in the runs.
+func TestExchangeInvariants(t *testing.T) {
+	runs := max(*seeds/10, 1)
+	happened := playAll(t, RunExchanges, runs)
+	if *oneSeed == 0 {
+		demandBusy(t, happened, int(runs), map[string]int{"tasks": 40, "exchanges": 40, "repeated": 1, "drained": 1})
+	}
+}
+
 func TestStreamInvariants(t *testing.T) {
 	runs := max(*seeds/2, 1)
 	happened := playAll(t, RunStreams, runs)
