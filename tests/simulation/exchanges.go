@@ -167,13 +167,10 @@ func (w *staff) run() {
 		ask := exchanges.Request{Seq: seq, Explain: func(err error) (string, string) { return err.Error(), "" }}
 		leaves := isClosed(w.exchangeRun.over)
 		if !leaves {
-			ask.Max, ask.Wait = w.capacity-len(held), time.Duration(1+w.luck.IntN(4))*time.Second
+			ask.Max, ask.Wait = max(w.capacity-len(held), len(held)), time.Duration(1+w.luck.IntN(4))*time.Second
 		}
 		for _, l := range held {
 			ask.Results = append(ask.Results, queue.Completion{Token: l.Token, Result: queue.Result{Outcome: queue.OK}})
-		}
-		if held = nil; len(ask.Results) > 0 {
-			ask.Max = min(w.capacity, max(ask.Max, len(ask.Results)))
 		}
 		got, ok := w.exchange(ask)
 		if !ok || leaves || got.Draining && len(got.Claims) == 0 {
