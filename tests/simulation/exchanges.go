@@ -180,7 +180,7 @@ func (w *staff) run() {
 		held = got.Claims
 		switch {
 		case len(held) == 0:
-		case w.chance(8):
+		case w.chance(20):
 			w.rest(3 * leaseLength) // the results may come too late
 		default:
 			w.rest(15 * time.Millisecond)
