@@ -12,8 +12,12 @@ import (
 	"github.com/millrace/millrace/shared/queue/rule"
 )
 
-// MaxClaim is how many tasks one write of a claim starts at most: what a write to the store can hold, with all slots of limits.
-const MaxClaim = 15
+// MaxClaim is how many tasks one write of a claim starts at most in any store: what a write can hold, with all slots of limits. Where a write holds
+// more, so does a claim.
+const MaxClaim = combineOps / opsOfStart
+
+// opsOfStart is how many operations a start has: on the task, its entry and its other one, and slots of the instance, the queue and a key.
+const opsOfStart = 6
 
 const (
 	// idleRounds is how many rounds of one claim may neither start nor tidy any entry that they found.
@@ -160,7 +164,7 @@ type claim struct {
 // upTo starts up to max tasks, in as many writes as that takes. What was read ahead of a share may be fewer than there are.
 func (c *claim) upTo(ctx context.Context, max int) (leases []Lease, err error) {
 	for len(leases) < max {
-		c.begin(min(max-len(leases), MaxClaim))
+		c.begin(min(max-len(leases), c.q.maxClaim))
 		started, err := c.run(ctx)
 		leases = joinedTo(leases, started)
 		if fewer := len(started) < c.want; err != nil || fewer && (len(started) == 0 || c.ahead == nil) {

@@ -58,7 +58,7 @@ func (q *Queue) nextClaim(ctx context.Context, by Claimer, max int) (next *claim
 		return nil, nil, nil // Claim will say so
 	}
 	for _, c := range claims {
-		c.begin(min(max, MaxClaim))
+		c.begin(min(max, q.maxClaim))
 		if len(c.view.contested()) > 0 {
 			continue // likewise
 		}

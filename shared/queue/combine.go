@@ -79,10 +79,10 @@ func (j *joined) signed(events []event.Event) []event.Event {
 // larger writes, as long as everything that waits fits in one.
 func (q *Queue) newCombiner(shared bool) *groupcommit.Group[*joined] {
 	o := groupcommit.Options[*joined]{
-		Batch: func() func(*joined) bool { return new(content).add },
+		Batch: func() func(*joined) bool { return (&content{most: q.maxOps}).add },
 		Write: q.writeTogether,
 		More: func(waiting []*joined) bool {
-			return shared && (q.onePart || len(waiting) >= enough || !q.pacer.IsFrequent()) || exceed(waiting)
+			return shared && (q.onePart || len(waiting) >= enough || !q.pacer.IsFrequent()) || exceed(waiting, q.maxOps)
 		},
 		Prompt: !shared,
 	}
@@ -96,15 +96,16 @@ func (q *Queue) newCombiner(shared bool) *groupcommit.Group[*joined] {
 const enough = 4
 
 const (
-	combineOps   = store.MaxOps - 10 // the journal adds its own
+	combineOps   = store.MaxOps - journalOps // in any store; see [Queue.maxOps]
+	journalOps   = 10                        // that the journal may add
 	combineBytes = 1 << 20
 )
 
-// exceed reports whether parts have more operations than one write holds.
-func exceed(parts []*joined) bool {
+// exceed reports whether parts have more operations than one write holds, which is most.
+func exceed(parts []*joined, most int) bool {
 	ops := 0
 	for _, j := range parts {
-		if ops += j.ops; ops > combineOps {
+		if ops += j.ops; ops > most {
 			return true
 		}
 	}
@@ -113,6 +114,7 @@ func exceed(parts []*joined) bool {
 
 // content is what the parts of one write have together.
 type content struct {
+	most       int // operations
 	ops, bytes int
 	touched    map[string]bool
 }
@@ -125,7 +127,7 @@ func (c *content) add(j *joined) bool {
 			return false
 		}
 	}
-	if c.ops > 0 && (c.ops+j.ops > combineOps || c.bytes+j.bytes > combineBytes) {
+	if c.ops > 0 && (c.ops+j.ops > c.most || c.bytes+j.bytes > combineBytes) {
 		return false
 	}
 	c.ops, c.bytes = c.ops+j.ops, c.bytes+j.bytes

@@ -111,7 +111,7 @@ func (s *endings) fits(e *ending) bool {
 				return false
 			}
 		}
-		if s.ops+ops > combineOps || s.bytes+bytes > combineBytes {
+		if s.ops+ops > s.q.maxOps || s.bytes+bytes > combineBytes {
 			return false
 		}
 	}

@@ -44,7 +44,7 @@ func (q *Queue) newJoint() *groupcommit.Keyed[string, *member] {
 		writers = 2 // there a claim that loses tries again for the first that is left
 	}
 	return groupcommit.NewKeyed[string](groupcommit.Options[*member]{
-		Batch:   func() func(*member) bool { return new(crowd).add },
+		Batch:   func() func(*member) bool { return (&crowd{most: q.maxClaim}).add },
 		Write:   claimAsOne,
 		More:    func([]*member) bool { return true },
 		Writers: writers,
@@ -53,6 +53,7 @@ func (q *Queue) newJoint() *groupcommit.Keyed[string, *member] {
 
 // crowd is the claims that are made as one: as many as one write holds.
 type crowd struct {
+	most  int // tasks
 	first *member
 	max   int
 }
@@ -62,7 +63,7 @@ func (g *crowd) add(m *member) bool {
 	switch {
 	case g.first == nil:
 		g.first = m
-	case g.max+m.max > MaxClaim || !reflect.DeepEqual(m.c.by, g.first.c.by):
+	case g.max+m.max > g.most || !reflect.DeepEqual(m.c.by, g.first.c.by):
 		return false
 	}
 	g.max += m.max

@@ -49,7 +49,7 @@ func (q *Queue) ReadEarly(ctx context.Context, by Claimer, max int) *Early {
 	if by.Capacity <= 0 || max <= 0 {
 		return nil
 	}
-	return q.strategy.readEarly(ctx, &by, min(max, MaxClaim), true)
+	return q.strategy.readEarly(ctx, &by, min(max, q.maxClaim), true)
 }
 
 // readEarlyFor is ReadEarly of a claim that begins now. The instance's slots are read too, and are known to it then, unless they are already.
@@ -58,7 +58,7 @@ func (q *Queue) readEarlyFor(ctx context.Context, by *Claimer, at *instanceSlots
 		return nil
 	}
 	unknown := at.taken == nil
-	e := q.strategy.readEarly(store.WithCompany(ctx, 0), by, min(max, MaxClaim), unknown)
+	e := q.strategy.readEarly(store.WithCompany(ctx, 0), by, min(max, q.maxClaim), unknown)
 	if e != nil && unknown {
 		at.know(e)
 	}
@@ -186,7 +186,7 @@ func (s *shared) foresee(next []layout.Place) {
 	if !s.q.onePart {
 		return
 	}
-	keys := make([]store.Key, min(len(next), MaxClaim))
+	keys := make([]store.Key, min(len(next), s.q.maxClaim))
 	for i := range keys {
 		keys[i] = layout.TaskKey(next[i].UUID)
 	}

@@ -94,7 +94,7 @@ func (q *Queue) claimInPlace(ctx context.Context, w *Waiting, l layout.Line, a *
 		return nil
 	}
 	ops, _ := a.bounds()
-	max = min(max, MaxClaim, (combineOps-ops-1)/opsHandedOver)
+	max = min(max, q.maxClaim, (q.maxOps-ops-1)/opsHandedOver)
 	if c.begin(max); max <= 0 || !c.isPlain() {
 		return nil
 	}

@@ -51,7 +51,7 @@ func (c *claim) judge(ctx context.Context, p layout.Place, item *store.Item, now
 		c.stale = append(c.stale, &staleEntry{Place: p, task: item})
 		return nil
 	}
-	if c.full || len(c.starts) == c.want || c.load+c.opsOf(&p) > combineOps {
+	if c.full || len(c.starts) == c.want || c.load+c.opsOf(&p) > c.q.maxOps {
 		c.left = append(c.left, p)
 		return nil
 	}

@@ -109,6 +109,8 @@ type Queue struct {
 	known     *directory.Directory
 	parts     parts
 	onePart   bool // [Options.OnePart]
+	maxOps    int  // operations that the parts of a write have together at most
+	maxClaim  int  // tasks that a write of a claim starts at most
 	lasting   bool // [Options.Lasting]
 	crowds    crowds
 	turn      atomic.Uint64 // which line is first at the next claim
@@ -149,6 +151,8 @@ func Open(o Options) *Queue {
 	q.alarms.set = make(chan struct{}, 1)
 	q.promoting = lock.New()
 	alone := o.Store.Exclusive()
+	q.maxOps = q.store.MaxOps() - journalOps
+	q.maxClaim = q.maxOps / opsOfStart
 	q.limits = limit.New(q.store, alone)
 	q.turns = fair.New(q.store, q.now, alone)
 	q.known = directory.New(directory.Options{

@@ -24,7 +24,7 @@ type asking struct {
 // newAskings returns what gathers the claims of each instance.
 func (q *Queue) newAskings() *groupcommit.Keyed[string, *asking] {
 	return groupcommit.NewKeyed[string](groupcommit.Options[*asking]{
-		Batch:  func() func(*asking) bool { return new(jointClaim).add },
+		Batch:  func() func(*asking) bool { return (&jointClaim{most: q.maxClaim}).add },
 		Write:  q.claimTogether,
 		Prompt: q.store.Exclusive(),
 	})
@@ -33,6 +33,7 @@ func (q *Queue) newAskings() *groupcommit.Keyed[string, *asking] {
 // jointClaim is the claims that are made as one: of the same claimer, as many as one write holds. A claim with an idempotency key is
 // made alone, since the next one with that key must get the same tasks.
 type jointClaim struct {
+	most  int // tasks
 	first *asking
 	max   int
 }
@@ -44,7 +45,7 @@ func (c *jointClaim) add(a *asking) bool {
 		c.first = a
 	case a.by.Beside != nil || c.first.by.Beside != nil:
 		return false
-	case a.by.Once != nil || c.max+a.max > MaxClaim || !reflect.DeepEqual(a.by, c.first.by):
+	case a.by.Once != nil || c.max+a.max > c.most || !reflect.DeepEqual(a.by, c.first.by):
 		return false
 	}
 	c.max += a.max

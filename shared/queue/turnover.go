@@ -113,7 +113,7 @@ func (q *Queue) turnOver(ctx context.Context, a *asking) {
 // inTheirPlace returns a claim that has picked tasks to be started in one write with ends; nil if there are none, or if they had better
 // be claimed afterwards.
 func (q *Queue) inTheirPlace(ctx context.Context, at *instanceSlots, by *Claimer, s *endings, max int) (c *claim, none bool) {
-	room, first := combineOps-s.ops, *by
+	room, first := q.maxOps-s.ops, *by
 	by.Early = nil // what is claimed beyond that is read anew
 	if startsIn(room, 0) <= 0 {
 		return nil, false
@@ -127,7 +127,7 @@ func (q *Queue) inTheirPlace(ctx context.Context, at *instanceSlots, by *Claimer
 		return nil, false
 	}
 	others := at.others()
-	if max = min(max, MaxClaim, startsIn(room, others)); max <= 0 {
+	if max = min(max, q.maxClaim, startsIn(room, others)); max <= 0 {
 		return nil, false
 	}
 	for _, c := range claims {

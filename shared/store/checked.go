@@ -41,7 +41,7 @@ func (c *Checked) Query(ctx context.Context, r Range) (Page, error) {
 
 // Write checks the operations. The error names the one that breaks a limit.
 func (c *Checked) Write(ctx context.Context, w Write) error {
-	if err := w.validate(); err != nil {
+	if err := w.validate(c.MaxOps()); err != nil {
 		return err
 	}
 	if w.Advance != nil && !c.Advances() {
@@ -85,12 +85,12 @@ func (c *Checked) Raise(ctx context.Context, key Key, position, id int64) error 
 	return c.Store.Raise(ctx, key, position, id)
 }
 
-func (w *Write) validate() error {
+func (w *Write) validate(most int) error {
 	if w.Token == "" {
 		return fmt.Errorf("%w: a write needs a token", ErrInvalid)
 	}
-	if len(w.Ops) == 0 || len(w.Ops) > MaxOps {
-		return fmt.Errorf("%w: %d operations, want 1 to %d", ErrInvalid, len(w.Ops), MaxOps)
+	if len(w.Ops) == 0 || len(w.Ops) > most {
+		return fmt.Errorf("%w: %d operations, want 1 to %d", ErrInvalid, len(w.Ops), most)
 	}
 	total := 0
 	for i := range w.Ops {

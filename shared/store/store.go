@@ -125,7 +125,7 @@ type Write struct {
 	// found (see [Failure]) cannot tell, and returns the Conflict.
 	Token string
 
-	// Ops holds 1 to [MaxOps] operations, each on a different key.
+	// Ops holds 1 to [MaxOps] operations, or as many as [Store.MaxOps] says, each on a different key.
 	Ops []Op
 
 	// NotAfter, if not zero, is the last moment (on the monotonic clock) at which a request may leave this process. A
@@ -146,7 +146,7 @@ type Advance struct {
 	FirstID, LastID int64 // the ticket's ids, the first of which must be above the sequencer's last id; at least one
 }
 
-// Limits that hold on every backend, so that what works on one works on all.
+// Limits that hold on every backend, so that what works on one works on all. Only of MaxOps some backends take more.
 const (
 	MaxOps        = 100       // operations in a Write
 	MaxValue      = 380 << 10 // bytes of a Value: DynamoDB's 400 KB less keys and attributes
@@ -242,6 +242,10 @@ type Store interface {
 	// Advances reports whether a Write may have an [Advance]. It may change from true to false, and [Checked] returns [ErrNoAdvance]
 	// where it may not.
 	Advances() bool
+
+	// MaxOps returns how many operations a Write may have: [MaxOps] at least. Who gathers what many ask for may go by it; what one asks
+	// for must fit in any backend.
+	MaxOps() int
 
 	// Sequence reads a sequencer; unless eventual, it sees every Reserve and Raise that returned before the call.
 	Sequence(ctx context.Context, key Key, eventual bool) (Sequence, error)

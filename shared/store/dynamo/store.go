@@ -82,6 +82,9 @@ func (s *Store) Exclusive() bool { return false }
 // Advances returns false: a sequencer in a transaction would make the writes of all processes conflict.
 func (s *Store) Advances() bool { return false }
 
+// MaxOps returns [store.MaxOps], what a transaction may have.
+func (s *Store) MaxOps() int { return store.MaxOps }
+
 // Close waits for the calls under way and releases the connections. Further calls of it do nothing.
 func (s *Store) Close() error {
 	s.calls.Lock()

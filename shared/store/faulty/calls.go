@@ -134,6 +134,9 @@ func (s *Store) Advances() bool {
 	return !s.unable && s.service.base.Advances()
 }
 
+// MaxOps returns the base's.
+func (s *Store) MaxOps() int { return s.service.base.MaxOps() }
+
 // Ping calls the base's Ping over the network.
 func (s *Store) Ping(ctx context.Context) error {
 	_, err := send(ctx, s, request[struct{}]{

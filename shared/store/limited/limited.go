@@ -69,6 +69,9 @@ func (s *Store) Exclusive() bool { return false }
 // Advances returns false, as DynamoDB does.
 func (s *Store) Advances() bool { return false }
 
+// MaxOps returns [store.MaxOps], as DynamoDB does.
+func (s *Store) MaxOps() int { return store.MaxOps }
+
 // Get takes the units of each item from its partition and its table.
 func (s *Store) Get(ctx context.Context, keys ...store.Key) ([]*store.Item, error) {
 	return insist(ctx, s, func() ([]*store.Item, bool, error) {

@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"sync"
@@ -14,6 +15,7 @@ type Store struct {
 	date   func() time.Time
 	shared bool
 	moves  bool
+	maxOps int
 
 	mu        sync.Mutex
 	closed    bool
@@ -28,6 +30,7 @@ type Options struct {
 	Date     func() time.Time // what [Store.Date] returns; default time.Now
 	Shared   bool             // what uses it must assume other processes; default false
 	Advances bool             // what [Store.Advances] returns; default false
+	MaxOps   int              // what [Store.MaxOps] returns; default [store.MaxOps]
 }
 
 // New returns an empty store.
@@ -35,7 +38,7 @@ func New(o Options) *Store {
 	if o.Date == nil {
 		o.Date = time.Now
 	}
-	return &Store{date: o.Date, shared: o.Shared, moves: o.Advances, pages: map[partition]*page{}, sequences: map[store.Key]store.Sequence{}}
+	return &Store{date: o.Date, shared: o.Shared, moves: o.Advances, maxOps: cmp.Or(o.MaxOps, store.MaxOps), pages: map[partition]*page{}, sequences: map[store.Key]store.Sequence{}}
 }
 
 // Get reads items by key, all at one moment.
@@ -156,6 +159,9 @@ func (s *Store) Exclusive() bool { return !s.shared }
 
 // Advances returns what Options.Advances says.
 func (s *Store) Advances() bool { return s.moves }
+
+// MaxOps returns what Options.MaxOps says.
+func (s *Store) MaxOps() int { return s.maxOps }
 
 // Ping returns nil until Close.
 func (s *Store) Ping(ctx context.Context) error {

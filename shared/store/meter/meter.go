@@ -231,5 +231,8 @@ func (m *Meter) Exclusive() bool { return m.inner.Exclusive() }
 // Advances returns what the store behind it does.
 func (m *Meter) Advances() bool { return m.inner.Advances() }
 
+// MaxOps returns what the store behind it does.
+func (m *Meter) MaxOps() int { return m.inner.MaxOps() }
+
 // Close closes the store behind.
 func (m *Meter) Close() error { return m.inner.Close() }

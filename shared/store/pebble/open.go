@@ -152,6 +152,9 @@ func (s *Store) Exclusive() bool { return true }
 // Advances returns false: a ticket costs this process nothing.
 func (s *Store) Advances() bool { return false }
 
+// MaxOps returns 600: a batch has no bound, but others wait for it.
+func (s *Store) MaxOps() int { return 600 }
+
 // Ping returns nil while writes are accepted.
 func (s *Store) Ping(ctx context.Context) (err error) {
 	if err := s.enter(ctx); err != nil {

@@ -85,6 +85,9 @@ func (s *Store) Exclusive() bool { return false }
 // function.
 func (s *Store) Advances() bool { return !s.noAdvance.Load() }
 
+// MaxOps returns 600: a statement has no bound, but the sequencer is held while a write takes its ticket itself.
+func (s *Store) MaxOps() int { return 600 }
+
 // Date returns the database's clock.
 func (s *Store) Date(ctx context.Context) (date time.Time, err error) {
 	err = s.pool.QueryRow(ctx, "SELECT clock_timestamp()").Scan(&date)

@@ -170,6 +170,9 @@ func (s *Store) Exclusive() bool { return false }
 // Advances returns false.
 func (s *Store) Advances() bool { return false }
 
+// MaxOps returns [store.MaxOps].
+func (s *Store) MaxOps() int { return store.MaxOps }
+
 // Close waits for the calls under way and drops the connection.
 func (s *Store) Close() error {
 	s.mu.Lock()

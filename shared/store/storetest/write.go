@@ -235,7 +235,7 @@ func (s *suite) limits(t *testing.T) {
 	invalid := map[string]store.Write{
 		"no token":             {Ops: many(1)},
 		"no operations":        {Token: "t"},
-		"too many operations":  write(many(store.MaxOps + 1)...),
+		"too many operations":  write(many(s.store.MaxOps() + 1)...),
 		"no version":           write(store.Put(item(s.fresh(), 0, "v"), store.Always)),
 		"a value too large":    write(store.Put(item(s.fresh(), 1, strings.Repeat("v", store.MaxValue+1)), store.Always)),
 		"values too large":     write(large(9, store.MaxValue)...),
@@ -249,7 +249,7 @@ func (s *suite) limits(t *testing.T) {
 		"one key twice":        write(append(many(1), many(1)[0], store.Delete(key("twice", "s"), store.Always), store.Delete(key("twice", "s"), store.Always))...),
 	}
 	all := map[string]func(*testing.T){
-		"a Write may have 100 operations": func(t *testing.T) { s.must(t, write(many(store.MaxOps)...)) },
+		"a Write may have as many operations as the store says": func(t *testing.T) { s.must(t, write(many(s.store.MaxOps())...)) },
 		"the values of a Write may have the largest size together": func(t *testing.T) {
 			s.must(t, write(large(12, store.MaxWriteBytes/12)...))
 		},
