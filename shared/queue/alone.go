@@ -80,7 +80,7 @@ func (v *aloneView) putBack(ctx context.Context, left []layout.Place, full bool)
 // keyFull does nothing: what the key holds is moved away when it is met.
 func (v *aloneView) keyFull(string) {}
 
-func (v *aloneView) notStarted([]layout.Place) {}
+func (v *aloneView) settled(_, _ []layout.Place) {}
 
 func (v *aloneView) rival() {}
 

@@ -284,9 +284,7 @@ func (c *claim) settle(ctx context.Context, err error) (leases []Lease, _ error)
 	if tidyErr := c.tidy(ctx); err == nil {
 		err = tidyErr
 	}
-	if len(leases) < len(c.picks) {
-		c.view.notStarted(without(c.picks, leases))
-	}
+	c.view.settled(c.picks, without(c.picks, leases))
 	if err != nil {
 		c.q.strategy.doubt() // what was picked is found again
 	}
@@ -295,6 +293,9 @@ func (c *claim) settle(ctx context.Context, err error) (leases []Lease, _ error)
 
 // without returns the picks without those of which there are leases.
 func without(picks []layout.Place, leases []Lease) []layout.Place {
+	if len(leases) == len(picks) {
+		return nil
+	}
 	started := make(map[string]bool, len(leases))
 	for i := range leases {
 		started[leases[i].Task.ID.UUID()] = true

@@ -154,7 +154,7 @@ func (s *shared) readHeads(ctx context.Context, e *Early, lines []layout.Line, n
 		if s.metLately(l.Queue) {
 			r.Limit += lookAhead
 		} else if s.q.onePart {
-			r.Limit += n // what the next claim will probably start
+			r.Limit += n + min(s.chosen.underWay(), lookAhead) // what the next claim will probably start, and what others are about to
 		}
 		if s.q.onePart {
 			store.MoreCompany(ctx, 1)

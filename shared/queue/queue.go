@@ -167,7 +167,7 @@ func Open(o Options) *Queue {
 	q.Tasks = view.New(view.Options{
 		Store: q.store, Journal: q.journal, Definitions: q.definitions, Now: q.now, Rulebook: q.rules, Limits: q.limits,
 	})
-	q.strategy = &shared{q: q}
+	q.strategy = &shared{q: q, pickings: newPickings()}
 	if alone {
 		q.strategy = newAlone(q)
 	}

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/millrace/millrace/shared/groupcommit"
 	"github.com/millrace/millrace/shared/notifier"
 	"github.com/millrace/millrace/shared/queue/layout"
 	"github.com/millrace/millrace/shared/store"
@@ -23,6 +24,9 @@ type shared struct {
 
 	known   atomic.Pointer[dueThen] // what the last one that succeeded has found; nil: none has
 	renewal renewal                 // of that
+
+	chosen   chosen // by claims of this process
+	pickings *groupcommit.Keyed[string, *picking]
 
 	mu    sync.Mutex
 	after []store.Key      // tasks that come after those that a claim has picked
@@ -188,7 +192,14 @@ func (v *sharedView) putBack(ctx context.Context, left []layout.Place, _ bool) {
 	v.q.unmark(ctx, left)
 }
 
+func (v *sharedView) settled(picks, left []layout.Place) {
+	v.chosen.settle(picks, nil, v.q.micro())
+	v.notStarted(left)
+}
+
+// notStarted lets this process's claims find entries again that were picked.
 func (v *sharedView) notStarted(picks []layout.Place) {
+	v.chosen.settle(nil, picks, v.q.micro())
 	if l, may := v.mayShare(); may {
 		r, _ := v.q.parts.reserveOf(l)
 		r.giveBack(picks)

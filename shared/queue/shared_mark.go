@@ -26,11 +26,11 @@ func (v *sharedView) pick(ctx context.Context, n int) ([]layout.Place, error) {
 	return picks, err
 }
 
-// fromAll picks entries of a store that other processes claim from too, by one plain conditional write: claimers that raced with
+// pickAlone picks entries of a store that other processes claim from too, by one plain conditional write: claimers that raced with
 // tickets would pay for a ticket, a transaction and a void each. A claimer marks the first of its entries as taken up to the
 // last, and other claimers go on behind the marked ones. A mark is only a hint: it expires, and the condition on the task's
 // item decides who starts it. No mark is written while no rival was met lately.
-func (v *sharedView) fromAll(ctx context.Context, n int) ([]layout.Place, error) {
+func (v *sharedView) pickAlone(ctx context.Context, n int) ([]layout.Place, error) {
 	rivals, limit := v.metLately(v.c.queue.Name), n
 	if rivals {
 		limit += lookAhead
@@ -38,21 +38,22 @@ func (v *sharedView) fromAll(ctx context.Context, n int) ([]layout.Place, error)
 	for picks := []layout.Place(nil); ; limit = n + 4*lookAhead {
 		found, marks, err := v.look(ctx, limit)
 		if err != nil {
+			v.notStarted(picks)
 			return nil, err
 		}
 		if len(picks) > 0 && marks {
-			return v.withPassed(picks), nil // another claim goes on from here
+			return picks, nil // another claim goes on from here
 		}
 		if !rivals && !marks {
 			free, given := v.free(found)
-			picked := head(free, n-len(picks))
+			picked, next, others := v.chosen.pick(free, n-len(picks), v.q.micro())
 			picks = append(picks, picked...)
-			if len(picks) < n && given {
+			if len(picks) < n && (given || others) {
 				v.goBehind(found)
 				continue
 			}
-			v.foresee(free[len(picked):])
-			return v.withPassed(picks), nil
+			v.foresee(next)
+			return picks, nil
 		}
 		// If others have marked all of the found entries, look behind these.
 		won, stale, err := v.contend(ctx, found, n)
@@ -61,7 +62,7 @@ func (v *sharedView) fromAll(ctx context.Context, n int) ([]layout.Place, error)
 			continue
 		}
 		if err != nil || len(won) > 0 || len(found) == 0 {
-			return v.withPassed(won), err
+			return won, err
 		}
 		v.goBehind(found)
 	}
@@ -118,24 +119,33 @@ func (v *sharedView) contend(ctx context.Context, found []layout.Place, n int) (
 	reach := v.rivals(found) + 1
 	for try := 0; ; try++ {
 		free, _ := v.free(found)
+		free = v.chosen.without(free, v.q.micro())
 		if len(free) == 0 || try == contends && !v.q.onePart {
 			return nil, len(free) > 0, nil
 		}
-		block := v.block(free, n, reach, try > 0)
+		block, _, _ := v.chosen.pick(v.block(free, n, reach, try > 0), n, v.q.micro())
+		if len(block) == 0 {
+			continue // others of this process were quicker
+		}
 		lost, err := v.q.markTaken(ctx, block)
 		if err != nil {
-			v.q.unmark(ctx, block) // those that were made would keep others off
+			v.putBack(ctx, block, false) // those marks that were made would keep others off
 			return nil, false, err
 		}
 		if len(lost) > 0 {
 			v.rival()
 		}
 		for _, l := range lost {
-			block = slices.DeleteFunc(block, func(p layout.Place) bool { return p.At.Partition == l.first.At.Partition })
+			isLost := func(p layout.Place) bool { return p.At.Partition == l.first.At.Partition }
+			v.notStarted(slices.DeleteFunc(slices.Clone(block), func(p layout.Place) bool { return !isLost(p) }))
+			block = slices.DeleteFunc(block, isLost)
 			found = behind(found, l.rival, l.first)
 		}
 		if len(block) > 0 {
 			return block, false, nil
+		}
+		if v.q.onePart && lost[0].gone {
+			return nil, true, nil // so are those behind it, probably
 		}
 		if !v.q.onePart {
 			reach = min(2*reach, farthest)
@@ -218,6 +228,7 @@ func behind(places []layout.Place, rival *layout.Taken, lost layout.Place) []lay
 type lostMark struct {
 	first layout.Place
 	rival *layout.Taken
+	gone  bool // the entry is not there any more
 }
 
 // markTaken writes marks for a block, one in each of its parts, and returns those that were lost to others. Race: of several claimers that
@@ -238,7 +249,8 @@ func (q *Queue) markTaken(ctx context.Context, block []layout.Place) (lost []los
 		case conflict == nil:
 			p.Taken, err = nil, layout.Failure("take an entry", errs[i])
 		default:
-			lost = append(lost, lostMark{first: *p, rival: markOn(conflict.Failed[0].Found)})
+			found := conflict.Failed[0].Found
+			lost = append(lost, lostMark{first: *p, rival: markOn(found), gone: found == nil})
 			p.Taken = nil
 		}
 	}

@@ -69,8 +69,8 @@ type claimView interface {
 	// putBack lets other claims find entries that were picked and not tried; full says that a limit keeps all of them.
 	putBack(ctx context.Context, left []layout.Place, full bool)
 
-	// notStarted lets this process's claims find picked entries again, whatever becomes of them.
-	notStarted(picks []layout.Place)
+	// settled ends the claim of picked entries, and lets this process's claims find those again that were left, whatever becomes of them.
+	settled(picks, left []layout.Place)
 
 	// keyFull notes that a concurrency key has no free slot.
 	keyFull(key string)

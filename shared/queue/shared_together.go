@@ -1,0 +1,94 @@
+package queue
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/millrace/millrace/shared/groupcommit"
+	"github.com/millrace/millrace/shared/queue/layout"
+)
+
+// Where many instances claim from the same lines by one process, each would read the same heads, and mark what it picks: the more there are, the more
+// often each loses to the others, and to those of other processes. So the picks of a process are made one after the other, and those that wait
+// meanwhile are made as one, by one look and one mark.
+
+// picking is a claim's pick, and its result.
+type picking struct {
+	v     *sharedView
+	n     int
+	since time.Time
+	picks []layout.Place
+	err   error
+}
+
+// newPickings returns what gathers the picks of the claims of the same lines.
+func newPickings() *groupcommit.Keyed[string, *picking] {
+	return groupcommit.NewKeyed[string](groupcommit.Options[*picking]{
+		Batch: func() func(*picking) bool { return new(jointPick).add },
+		Write: pickAsOne,
+		More:  func(waiting []*picking) bool { return time.Since(waiting[0].since) >= groupcommit.Slow }, // the one under way hangs
+		Again: groupcommit.Slow,
+	})
+}
+
+// jointPick is the picks that are made as one.
+type jointPick struct{ n int }
+
+// mostJoint is how many entries are picked as one at most, unless one claim wants more.
+const mostJoint = lookAhead
+
+// add adds a pick if it fits; the first does.
+func (j *jointPick) add(p *picking) bool {
+	if j.n > 0 && j.n+p.n > mostJoint {
+		return false
+	}
+	j.n += p.n
+	return true
+}
+
+// pickAsOne makes the pick of one claim for all, and gives out the entries in the order of the claims. None goes by what was read before it began:
+// of what was read early, and of the rules, the newest counts.
+func pickAsOne(ctx context.Context, all []*picking) {
+	last, rules, n := all[0].v, all[0].v.c.rules, 0
+	for _, p := range all {
+		if n += p.n; p.v.isNewer(last) {
+			last = p.v
+		}
+		if p.v.c.rules.Read.After(rules.Read) {
+			rules = p.v.c.rules
+		}
+	}
+	last.c.rules = rules
+	picks, err := last.pickAlone(ctx, n)
+	for _, p := range all {
+		own := head(picks, p.n)
+		picks, p.err = picks[len(own):], err
+		if p.picks = own; p.v == last {
+			p.picks = last.withPassed(own)
+		}
+	}
+}
+
+// isNewer reports whether a claim has read the heads of its lines after another one, or has not read them.
+func (v *sharedView) isNewer(than *sharedView) bool {
+	a, b := v.c.by.Early, than.c.by.Early
+	return b != nil && (a == nil || a.began.After(b.began))
+}
+
+// fromAll picks entries of all parts of the claim's lines.
+func (v *sharedView) fromAll(ctx context.Context, n int) ([]layout.Place, error) {
+	if !v.q.onePart || v.from != nil { // it goes on behind what it has seen
+		picks, err := v.pickAlone(ctx, n)
+		return v.withPassed(picks), err
+	}
+	names := make([]string, len(v.c.lines))
+	for i, l := range v.c.lines {
+		names[i] = l.String()
+	}
+	p := &picking{v: v, n: n, since: time.Now()}
+	if err := v.pickings.Do(ctx, strings.Join(names, "\x00"), p); err != nil {
+		return nil, err
+	}
+	return p.picks, p.err
+}
