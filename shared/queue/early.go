@@ -147,7 +147,7 @@ func (e *Early) task(p *layout.Place) *store.Item {
 // are read once it is ready, and elsewhere at once, and again if there was something to make ready.
 func (s *shared) readHeads(ctx context.Context, e *Early, lines []layout.Line, n int) {
 	for _, l := range lines {
-		if read, _ := s.q.parts.of(l); read > 1 || len(e.heads) == mostHeads {
+		if read, _ := s.q.parts.of(l); read > 1 || len(e.heads) == mostHeads || s.q.onePart && s.metLately(l.Queue) {
 			continue
 		}
 		r := store.Range{Table: store.Work, Partition: layout.ReadyPartition(l), Limit: n}

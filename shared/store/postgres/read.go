@@ -14,7 +14,7 @@ const maxPage = 256
 
 // statements are the texts of what is asked often; the driver prepares each once for a connection.
 type statements struct {
-	get, getAll, write, advance, putOne, remove, reserve, sequence, raise, expire, forget, loadItems, loadSequencers string
+	get, getAll, write, advance, putOne, replaceOne, remove, reserve, sequence, raise, expire, forget, loadItems, loadSequencers string
 
 	query map[shape]string
 }
@@ -35,6 +35,8 @@ func statementsFor(schema string) statements {
 		advance: "SELECT op, there, " + columns + ", last FROM " + schema + ".advance($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)",
 		putOne: "INSERT INTO " + items + " (place, partition, sort, version, token, value, expires) VALUES ($1, $2, $3, $4, $5, $6, $7) " +
 			"ON CONFLICT DO NOTHING",
+		replaceOne: "UPDATE " + items + " SET version = $4, token = $5, value = $6, expires = $7 " +
+			"WHERE place = $1 AND partition = $2 AND sort = $3 AND version = $8",
 		remove: "DELETE FROM " + items + " WHERE place = $1 AND partition = $2 AND sort IN (SELECT sort FROM " + items +
 			" WHERE place = $1 AND partition = $2 AND sort >= $3 AND ($4::bytea IS NULL OR sort < $4) ORDER BY sort LIMIT $5)",
 		reserve: "SELECT * FROM " + schema + ".reserve($1, $2, $3, $4, $5, $6, $7)",

@@ -62,7 +62,7 @@ func (s *Store) apply(ctx context.Context, c *pgxpool.Conn, w store.Write, r *re
 	if w.Advance != nil {
 		return s.advance(ctx, c, &w, r)
 	}
-	if len(w.Ops) == 1 && r.kinds[0] == putAbsent {
+	if len(w.Ops) == 1 && r.kinds[0] <= putAbsent {
 		return s.putOne(ctx, c, &w, r)
 	}
 	rows, err := c.Query(ctx, s.sql.write, r.counts, r.kinds, r.wanted, r.places, r.partitions, r.sorts, r.versions, r.contents, r.ends, w.Token)
@@ -162,9 +162,13 @@ func (f *failures) conflict() *store.Conflict {
 	return &store.Conflict{Failed: f.failed}
 }
 
-// putOne puts an item where there is none: an append to a journal is no more, so it spares the function.
+// putOne puts an item where there is none, or in place of a version: an append to a journal is no more, nor is a mark, so it spares the function.
 func (s *Store) putOne(ctx context.Context, c *pgxpool.Conn, w *store.Write, r *request) (*store.Conflict, error) {
-	done, err := c.Exec(ctx, s.sql.putOne, r.places[0], r.partitions[0], r.sorts[0], r.versions[0], w.Token, r.contents[0], r.ends[0])
+	sql, args := s.sql.putOne, []any{r.places[0], r.partitions[0], r.sorts[0], r.versions[0], w.Token, r.contents[0], r.ends[0]}
+	if r.kinds[0] == replaceVersion {
+		sql, args = s.sql.replaceOne, append(args, r.wanted[0])
+	}
+	done, err := c.Exec(ctx, sql, args...)
 	if err != nil || done.RowsAffected() == 1 {
 		return nil, err
 	}
@@ -173,7 +177,7 @@ func (s *Store) putOne(ctx context.Context, c *pgxpool.Conn, w *store.Write, r *
 	switch item := found.item(w.Ops[0].Item.Key); {
 	case err == nil:
 		return &store.Conflict{Failed: []store.Failure{{Found: &item}}}, nil
-	case errors.Is(err, pgx.ErrNoRows): // it has been deleted since
+	case errors.Is(err, pgx.ErrNoRows): // it is not there, or has been deleted since
 		return &store.Conflict{Failed: []store.Failure{{}}}, nil
 	}
 	return nil, unchanged{err}
