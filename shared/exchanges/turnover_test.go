@@ -119,6 +119,34 @@ func theExchangeIsOneWrite(t *testing.T, s *counted) {
 	finished(t, p, ids)
 }
 
+// Where a write holds more than in any store, a worker gets as many tasks as it tells the ends of in the same write.
+func TestALargeExchangeIsOneWrite(t *testing.T) {
+	t.Parallel()
+	for name, o := range map[string]memory.Options{"alone": {MaxOps: 600}, "shared": {MaxOps: 600, Shared: true}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := &counted{Store: memory.New(o)}
+			p := open(t, s)
+			id := p.register(t, 90)
+			ids := p.add(t, 180)
+			var running []queue.Lease
+			for seq := range int64(3) {
+				var got exchanges.Response
+				writes := s.writesOf(func() { got = p.must(t, id, exchanges.Request{Seq: seq + 1, Max: 90, Results: ok(tokensOf(running)...)}) })
+				if want := min(90, len(ids)); writes != 1 || len(got.Claims) != want {
+					t.Fatalf("exchange %d: %d writes and %d claims, want one write and %d", seq+1, writes, len(got.Claims), want)
+				}
+				for i := range got.Claims {
+					if got.Claims[i].Task.ID != ids[i] {
+						t.Errorf("exchange %d: claim %d is not the next task", seq+1, i)
+					}
+				}
+				running, ids = got.Claims, ids[len(got.Claims):]
+			}
+		})
+	}
+}
+
 // Whatever ends of an instance come with whatever starts, while its capacity changes: each exchange is made, and each task is started once.
 func TestEndsAndStartsGoTogetherWhateverTheyAre(t *testing.T) {
 	t.Parallel()

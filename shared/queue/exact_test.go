@@ -127,8 +127,17 @@ func TestOneClaimStartsMoreThanOneWriteHolds(t *testing.T) {
 // A task is not started while an earlier one in order is ready that no claim under way is about to start.
 func TestManyWorkersPassOverNothing(t *testing.T) {
 	t.Parallel()
+	server := func(int) queue.Claimer { return queue.Claimer{Instance: "i"} }
+	instance := func(n int) queue.Claimer { return queue.Claimer{Instance: fmt.Sprint("i/", n), Capacity: 2000} }
+	for name, by := range map[string]func(int) queue.Claimer{"workers of a server": server, "instances": instance} {
+		bothWays(t, func(t *testing.T, b *bench) {
+			t.Run(name, func(t *testing.T) { b.passOverNothing(t, by) })
+		})
+	}
+}
+
+func (b *bench) passOverNothing(t *testing.T, by func(n int) queue.Claimer) {
 	const workers, n = 16, 1500
-	b := setupWith(t, ways())
 	b.fillAtRandom(n, 10)
 	type start struct {
 		task       task.Task
@@ -138,11 +147,11 @@ func TestManyWorkersPassOverNothing(t *testing.T) {
 	var mu sync.Mutex
 	var starts []start
 	var group sync.WaitGroup
-	for range workers {
+	for i := range workers {
 		group.Go(func() {
 			for {
 				began := ticks.Add(1)
-				leases, err := b.Claim(context.Background(), queue.Claimer{Instance: "i"}, 1)
+				leases, err := b.Claim(context.Background(), by(i), 1)
 				if err != nil || len(leases) == 0 {
 					return
 				}
@@ -164,6 +173,30 @@ func TestManyWorkersPassOverNothing(t *testing.T) {
 				t.Fatalf("priority %d was started while %d was ready and no claim was about to start it",
 					worse.task.Priority, better.task.Priority)
 			}
+		}
+	}
+}
+
+// Many instances for which one process claims cost as few writes as one that wants as much, since they pick side by side; where other processes do
+// the same, those of one process pick as one.
+func TestClaimsForManyInstancesRarelyWriteInVain(t *testing.T) {
+	t.Parallel()
+	for _, r := range []rivals{
+		{processes: 1, instances: 16, each: 4, tasks: 1920, writes: 0.2}, {processes: 1, instances: 64, each: 1, tasks: 1920, writes: 0.2},
+		{processes: 4, instances: 16, each: 4, tasks: 1920, writes: 0.8}, {processes: 4, instances: 16, each: 1, tasks: 1920, writes: 2.5},
+	} {
+		for _, onePart := range []bool{true, false} {
+			r := r
+			r.onePart = onePart
+			t.Run(fmt.Sprintf("%d processes, %d instances, %d each, one part %t", r.processes, r.instances, r.each, r.onePart), func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) {
+					b := setupWith(t, ways())
+					b.clock.t = time.Now()
+					b.fillAtRandom(r.tasks, 10)
+					r.race(b, fixed{ways()})
+				})
+			})
 		}
 	}
 }

@@ -16,6 +16,8 @@ import (
 // rivals are processes that claim at once from one store, each over a connection of its own that takes some time.
 type rivals struct {
 	processes int
+	instances int      // with a capacity, for which each process claims; 0: for none, but for itself
+	onePart   bool     // the store has no partitions
 	jobs      []string // that they run, each as an instance; none: as servers
 	each      int      // tasks that a claim wants
 	tasks     int      // ready tasks
@@ -34,24 +36,15 @@ func (r *rivals) race(b *bench, d queue.Definitions) {
 	for n := range r.processes {
 		line := service.Process(fmt.Sprint(n))
 		j := journal.Open(line, journal.Options{Folds: projection.Folds()})
-		q := queue.Open(queue.Options{Store: line, Journal: j, Definitions: d})
-		group.Go(func() {
-			defer func() { _ = j.Close() }()
-			for {
-				leases, err := q.Claim(b.t.Context(), queue.Claimer{Instance: fmt.Sprint(n), Jobs: r.jobs}, r.each)
-				if err != nil {
-					b.t.Error(err)
-				}
-				left := r.tasks - tally.add(leases)
-				if under := r.processes * r.each; len(leases) == 0 && left > under {
-					b.t.Errorf("a claim came back with nothing while %d tasks were ready, and others were about to start %d at most", left, under)
-				}
-				if len(leases) == 0 {
-					return
-				}
-				time.Sleep(20 * time.Millisecond) // of virtual time: what was claimed is done
+		q := queue.Open(queue.Options{Store: line, Journal: j, Definitions: d, OnePart: r.onePart})
+		defer func() { _ = j.Close() }()
+		for i := range max(r.instances, 1) {
+			by := queue.Claimer{Instance: fmt.Sprint(n), Jobs: r.jobs}
+			if r.instances > 0 {
+				by.Instance, by.Capacity = fmt.Sprint(n, "/", i), r.tasks
 			}
-		})
+			group.Go(func() { r.drain(b, q, by, tally) })
+		}
 	}
 	group.Wait()
 	tally.judge(b.t, r.tasks)
@@ -59,6 +52,24 @@ func (r *rivals) race(b *bench, d queue.Definitions) {
 		b.t.Errorf("%.2f writes for each task, want at most %v", writes, r.writes)
 	} else {
 		b.t.Logf("%.2f writes for each task", writes)
+	}
+}
+
+// drain claims until there is nothing.
+func (r *rivals) drain(b *bench, q *queue.Queue, by queue.Claimer, tally *starts) {
+	for {
+		leases, err := q.Claim(b.t.Context(), by, r.each)
+		if err != nil {
+			b.t.Error(err)
+		}
+		left := r.tasks - tally.add(leases)
+		if under := r.processes * max(r.instances, 1) * r.each; len(leases) == 0 && left > under {
+			b.t.Errorf("a claim came back with nothing while %d tasks were ready, and others were about to start %d at most", left, under)
+		}
+		if len(leases) == 0 {
+			return
+		}
+		time.Sleep(20 * time.Millisecond) // of virtual time: what was claimed is done
 	}
 }
 

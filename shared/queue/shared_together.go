@@ -48,24 +48,42 @@ func (j *jointPick) add(p *picking) bool {
 }
 
 // pickAsOne makes the pick of one claim for all, and gives out the entries in the order of the claims. None goes by what was read before it began:
-// of what was read early, and of the rules, the newest counts.
+// of what was read early, and of the rules, the newest counts. If there are fewer than are wanted at once, those that have got none pick again.
 func pickAsOne(ctx context.Context, all []*picking) {
-	last, rules, n := all[0].v, all[0].v.c.rules, 0
+	v, rules := all[0].v, all[0].v.c.rules
 	for _, p := range all {
-		if n += p.n; p.v.isNewer(last) {
-			last = p.v
+		if p.v.isNewer(v) {
+			v = p.v
 		}
 		if p.v.c.rules.Read.After(rules.Read) {
 			rules = p.v.c.rules
 		}
 	}
-	last.c.rules = rules
-	picks, err := last.pickAlone(ctx, n)
+	v.c.rules = rules
+	for rest := all; len(rest) > 0; {
+		if len(rest) < len(all) {
+			v.again()
+		}
+		n := 0
+		for _, p := range rest {
+			n += p.n
+		}
+		picks, err := v.pickAlone(ctx, n)
+		if err != nil || len(picks) == 0 {
+			for _, p := range rest {
+				p.err = err
+			}
+			break
+		}
+		for len(picks) > 0 {
+			p := rest[0]
+			p.picks = head(picks, p.n)
+			picks, rest = picks[len(p.picks):], rest[1:]
+		}
+	}
 	for _, p := range all {
-		own := head(picks, p.n)
-		picks, p.err = picks[len(own):], err
-		if p.picks = own; p.v == last {
-			p.picks = last.withPassed(own)
+		if p.v == v {
+			p.picks = v.withPassed(p.picks)
 		}
 	}
 }
@@ -78,7 +96,7 @@ func (v *sharedView) isNewer(than *sharedView) bool {
 
 // fromAll picks entries of all parts of the claim's lines.
 func (v *sharedView) fromAll(ctx context.Context, n int) ([]layout.Place, error) {
-	if !v.q.onePart || v.from != nil { // it goes on behind what it has seen
+	if v.from != nil { // it goes on behind what it has seen
 		picks, err := v.pickAlone(ctx, n)
 		return v.withPassed(picks), err
 	}
