@@ -96,7 +96,7 @@ func (v *sharedView) isNewer(than *sharedView) bool {
 
 // fromAll picks entries of all parts of the claim's lines.
 func (v *sharedView) fromAll(ctx context.Context, n int) ([]layout.Place, error) {
-	if v.from != nil { // it goes on behind what it has seen
+	if v.from != nil || len(v.full) > 0 { // it goes on behind what it has seen, or passes over what others need not
 		picks, err := v.pickAlone(ctx, n)
 		return v.withPassed(picks), err
 	}
