@@ -132,7 +132,9 @@ func TestALargeExchangeIsOneWrite(t *testing.T) {
 			var running []queue.Lease
 			for seq := range int64(3) {
 				var got exchanges.Response
-				writes := s.writesOf(func() { got = p.must(t, id, exchanges.Request{Seq: seq + 1, Max: 90, Results: ok(tokensOf(running)...)}) })
+				writes := s.writesOf(func() {
+					got = p.must(t, id, exchanges.Request{Seq: seq + 1, Max: 90, Results: ok(tokensOf(running)...)})
+				})
 				if want := min(90, len(ids)); writes != 1 || len(got.Claims) != want {
 					t.Fatalf("exchange %d: %d writes and %d claims, want one write and %d", seq+1, writes, len(got.Claims), want)
 				}

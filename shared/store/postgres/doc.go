@@ -16,6 +16,7 @@
 //	outbox.go    delivering what other programs' transactions ask for
 //	portable.go  reading and loading everything, for moving to another store
 //	expire.go    removing what has expired
+//	vacuum.go    vacuuming more often than autovacuum does
 //	footprint.go what the tables take
 //	failure.go   PostgreSQL's errors as the port's
 //

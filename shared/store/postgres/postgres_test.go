@@ -253,6 +253,12 @@ func role(t *testing.T, name, says string) string {
 	t.Helper()
 	owner := pg.Database(t)
 	create(t, owner)
+	return lesser(t, owner, name, says)
+}
+
+// lesser is role of a database that there is.
+func lesser(t *testing.T, owner, name, says string) string {
+	t.Helper()
 	c := connected(t, owner)
 	t.Cleanup(func() { _, _ = c.Exec(context.Background(), "DROP OWNED BY "+name+"; DROP ROLE "+name) })
 	if _, err := c.Exec(t.Context(), "CREATE ROLE "+name+" LOGIN; GRANT USAGE ON SCHEMA millrace TO "+name+

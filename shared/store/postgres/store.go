@@ -75,6 +75,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	s.reads = &reads{pool: s.pool}
 	s.life, s.end = context.WithCancel(context.WithoutCancel(ctx))
 	s.tasks.Go(s.expire)
+	s.tasks.Go(s.vacuum)
 	return s, nil
 }
 
