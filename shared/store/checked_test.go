@@ -7,10 +7,16 @@ import (
 	"github.com/millrace/millrace/shared/store"
 )
 
+// absent is a store that is not there, of the fewest operations.
+type absent struct{ store.Store }
+
+// MaxOps returns [store.MaxOps].
+func (absent) MaxOps() int { return store.MaxOps }
+
 // What breaks a limit stops before the store behind: a call there would panic, since there is none.
 func TestCheckedSendsNothingThatBreaksALimit(t *testing.T) {
 	t.Parallel()
-	s := store.NewChecked(struct{ store.Store }{})
+	s := store.NewChecked(absent{})
 	bad := store.Key{Table: "nowhere", Partition: "p", Sort: "s"}
 	good := store.Key{Table: store.Work, Partition: "p", Sort: "s"}
 	whole := store.Range{Table: store.Work}
