@@ -50,6 +50,8 @@
 //	shared.go         of one process of many: read, mark, claim
 //	shared_ahead.go   its reading past what cannot start
 //	shared_parts.go   its reading of lines in several parts
+//	shared_together.go the picks of its claims made as one
+//	shared_chosen.go  what its claims have picked and not started yet
 //	shared_mark.go    its marks for other claimers
 //	shared_added.go   what it need not read of tasks that it has added
 //	shared_reserve.go its reading ahead of its share of a line
