@@ -92,10 +92,14 @@ func (c *claim) joins() bool {
 
 // crowd names the claims that the claim is made together with.
 func (c *claim) crowd() string {
-	names := make([]string, 1, 1+len(c.lines))
-	names[0] = c.by.Instance
-	for _, l := range c.lines {
-		names = append(names, l.String())
+	return c.by.Instance + "\x00" + c.place()
+}
+
+// place names the lines that the claim takes from.
+func (c *claim) place() string {
+	names := make([]string, len(c.lines))
+	for i, l := range c.lines {
+		names[i] = l.String()
 	}
 	return strings.Join(names, "\x00")
 }

@@ -190,15 +190,21 @@ func TestClaimsForManyInstancesRarelyWriteInVain(t *testing.T) {
 			r.onePart = onePart
 			t.Run(fmt.Sprintf("%d processes, %d instances, %d each, one part %t", r.processes, r.instances, r.each, r.onePart), func(t *testing.T) {
 				t.Parallel()
-				synctest.Test(t, func(t *testing.T) {
-					b := setupWith(t, ways())
-					b.clock.t = time.Now()
-					b.fillAtRandom(r.tasks, 10)
-					r.race(b, fixed{ways()})
-				})
+				r.raceForTasksAtRandom(t)
 			})
 		}
 	}
+}
+
+// raceForTasksAtRandom is race for tasks of random priority, in virtual time.
+func (r *rivals) raceForTasksAtRandom(t *testing.T) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		b := setupWith(t, ways())
+		b.clock.t = time.Now()
+		b.fillAtRandom(r.tasks, 10)
+		r.race(b, fixed{ways()})
+	})
 }
 
 // Sixteen processes on one store need few writes besides those that start tasks, since marks settle first who starts what. Of sixty
@@ -208,12 +214,7 @@ func TestClaimersOfOtherProcessesRarelyWriteInVain(t *testing.T) {
 	for _, r := range []rivals{{processes: 16, each: 10, tasks: 2400, writes: 1.3}, {processes: 60, each: queue.MaxClaim, tasks: 6000, writes: 3}} {
 		t.Run(fmt.Sprint(r.processes, " processes"), func(t *testing.T) {
 			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				b := setupWith(t, ways())
-				b.clock.t = time.Now()
-				b.fillAtRandom(r.tasks, 10)
-				r.race(b, fixed{ways()})
-			})
+			r.raceForTasksAtRandom(t)
 		})
 	}
 }

@@ -20,6 +20,7 @@ type verdicts struct {
 	ends      []*finishing   // tasks that end without being started
 	full      bool           // a limit is reached that concerns all picks
 	load      int            // operations of the starts
+	size      int            // bytes of their items
 }
 
 // judgeAll decides about all picks. The error is [errNothing] if none can be started.
@@ -51,7 +52,7 @@ func (c *claim) judge(ctx context.Context, p layout.Place, item *store.Item, now
 		c.stale = append(c.stale, &staleEntry{Place: p, task: item})
 		return nil
 	}
-	if c.full || len(c.starts) == c.want || c.load+c.opsOf(&p) > c.q.maxOps {
+	if c.full || len(c.starts) == c.want || c.load+c.opsOf(&p) > c.q.maxOps || c.size >= combineBytes {
 		c.left = append(c.left, p)
 		return nil
 	}
@@ -164,6 +165,6 @@ func (c *claim) admit(ctx context.Context, p layout.Place, t *task.Task, version
 	}
 	s.value = layout.StartedAs(&s.task, &s.lease)
 	c.starts = append(c.starts, s)
-	c.load += c.opsOf(&p)
+	c.load, c.size = c.load+c.opsOf(&p), c.size+len(s.value)
 	return nil
 }

@@ -2,7 +2,6 @@ package queue
 
 import (
 	"context"
-	"strings"
 	"time"
 
 	"github.com/millrace/millrace/shared/groupcommit"
@@ -100,12 +99,8 @@ func (v *sharedView) fromAll(ctx context.Context, n int) ([]layout.Place, error)
 		picks, err := v.pickAlone(ctx, n)
 		return v.withPassed(picks), err
 	}
-	names := make([]string, len(v.c.lines))
-	for i, l := range v.c.lines {
-		names[i] = l.String()
-	}
 	p := &picking{v: v, n: n, since: time.Now()}
-	if err := v.pickings.Do(ctx, strings.Join(names, "\x00"), p); err != nil {
+	if err := v.pickings.Do(ctx, v.c.place(), p); err != nil {
 		return nil, err
 	}
 	return p.picks, p.err

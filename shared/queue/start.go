@@ -37,7 +37,7 @@ func (c *claim) bounds() (ops, bytes int) {
 	if c.by.Beside != nil {
 		ops++
 	}
-	return min(ops, c.q.maxOps), 1500 * min(len(c.picks), c.want)
+	return min(ops, c.q.maxOps), max(c.size, 1500*min(len(c.picks), c.want))
 }
 
 // private returns true if everything that prepare reads is this claim's alone: picked tasks are, unless they are removed, and slots
